@@ -1,0 +1,2 @@
+//! Run directory to findings: arms, effects, verdicts.
+#![forbid(unsafe_code)]

@@ -1,0 +1,2 @@
+//! Faithful scheduler and IPC workloads, one file each.
+#![forbid(unsafe_code)]

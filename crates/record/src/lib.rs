@@ -1,0 +1,2 @@
+//! Counters of a trial: rusage, schedstat, perf events, /proc tables.
+#![forbid(unsafe_code)]

@@ -1,0 +1,23 @@
+//! The run directory, the one hinge of schedlab: hosts, guests and imported files produce run directories, every
+//! analysis reads them. This crate owns the plan, what a trial is told ([`TrialOrder`]), what it answers
+//! ([`TrialOutcome`]), the manifest, the table schemas, and the reader and writer. It knows no workload, no knob path
+//! and no view; `FORMAT.md` describes what it writes.
+#![forbid(unsafe_code)]
+
+pub mod histogram;
+pub mod manifest;
+pub mod nearest;
+pub mod order;
+pub mod outcome;
+pub mod record;
+pub mod setting;
+pub mod units;
+pub mod workload_spec;
+
+pub use histogram::Histogram;
+pub use manifest::{Check, CheckState, Environment, Manifest};
+pub use order::{CounterLevel, LoadGroup, Stamping, SwitchbackOrder, TrialOrder};
+pub use outcome::*;
+pub use record::{Mark, TrialRecord, TrialStatus};
+pub use setting::{Arm, Policy, Setting, SettingError};
+pub use workload_spec::{SpecError, WorkloadSpec};

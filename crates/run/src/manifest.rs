@@ -1,0 +1,170 @@
+//! The manifest: what was asked, of which machine, and everything a reader needs to trust or distrust the run.
+
+use crate::order::{CounterLevel, LoadGroup, Stamping};
+use crate::setting::Arm;
+use crate::workload_spec::WorkloadSpec;
+use serde::{Deserialize, Serialize};
+
+/// Version of the run directory's format; `FORMAT.md` lists what changed.
+pub const FORMAT_VERSION: u32 = 1;
+
+/// How an environment check came out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum CheckState {
+    /// As it should be.
+    Good,
+    /// A fact worth knowing.
+    Info,
+    /// It distorts or widens results.
+    Warning,
+    /// Something cannot be measured here.
+    Unavailable,
+}
+
+/// One line of `doctor`, of the manifest and of the diff between two runs.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Check {
+    /// Stable id, such as `preempt_model`; runs are diffed by it.
+    pub id: String,
+    /// What it is called in print.
+    pub title: String,
+    /// How it came out.
+    pub state: CheckState,
+    /// The value compared between arms and runs, such as `voluntary`.
+    pub value: String,
+    /// What it does to results.
+    pub effect: String,
+    /// Where the value was read.
+    pub evidence: String,
+    /// What to do about it; empty when there is nothing to do.
+    pub mend: String,
+}
+
+/// The machine.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Environment {
+    /// `uname -n`.
+    pub hostname: String,
+    /// `uname -r`.
+    pub kernel_release: String,
+    /// `uname -v`.
+    pub kernel_version: String,
+    /// `uname -m`.
+    pub machine: String,
+    /// First `model name` of /proc/cpuinfo, or the implementer and part numbers.
+    pub cpu_model: String,
+    /// Online CPUs, `0-3`.
+    pub online_cpus: String,
+    /// /proc/cmdline.
+    pub cmdline: String,
+    /// SHA-free fingerprint of the kernel config (length and CRC-32), or empty when no config can be read.
+    pub config_crc32: String,
+    /// /proc/sys/kernel/random/boot_id.
+    pub boot_id: String,
+    /// cgroup lines of this process.
+    pub cgroup: String,
+    /// /proc/self/autogroup.
+    pub autogroup: String,
+    /// The checks, in doctor's order.
+    pub checks: Vec<Check>,
+}
+
+/// Which stopping rule and unit the verdict uses.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", tag = "kind")]
+pub enum Design {
+    /// A fixed number of blocks.
+    Fixed {
+        /// Blocks per workload.
+        blocks: u32,
+    },
+    /// Group-sequential looks within a time budget.
+    Budgeted {
+        /// The budget per workload, set-up included.
+        budget_ns: u64,
+        /// Looks, the last at the whole budget.
+        looks: u32,
+    },
+    /// A confidence sequence, valid whenever it is stopped.
+    OpenEnded {
+        /// A cap on blocks, so that a run ends.
+        max_blocks: u32,
+    },
+}
+
+/// How the rows came to be in their order.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum OrderKnown {
+    /// We ordered the trials ourselves.
+    Randomized,
+    /// Imported: nobody knows in which order the numbers came.
+    Unknown,
+}
+
+/// One look of a sequential design: when it happened and how much of the information was in.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct LookRecord {
+    /// Workload index.
+    pub workload: u32,
+    /// Blocks in hand.
+    pub blocks: u32,
+    /// Information fraction, 0…1.
+    pub fraction: f64,
+}
+
+/// Everything about a run that is not a table.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Manifest {
+    /// [`FORMAT_VERSION`] of the writer.
+    pub format_version: u32,
+    /// schedlab's own version.
+    pub schedlab_version: String,
+    /// The exact command line.
+    pub command: Vec<String>,
+    /// Title for reports.
+    pub title: String,
+    /// When the run began, seconds since 1970.
+    pub created_unix_s: u64,
+    /// The plan as TOML, complete.
+    pub plan_toml: String,
+    /// The arms; arm 0 is the control.
+    pub arms: Vec<Arm>,
+    /// The workloads, arguments complete.
+    pub workloads: Vec<WorkloadSpec>,
+    /// Versioned ids of the workloads, in the same order.
+    pub workload_ids: Vec<String>,
+    /// Primary metric of each workload (name), judged by Holm together.
+    pub primary: Vec<Vec<String>>,
+    /// Smallest effect of interest, a share (0.05 is 5 %).
+    pub sesoi: f64,
+    /// Two-sided error rate of the whole run.
+    pub alpha: f64,
+    /// Stopping rule.
+    pub design: Design,
+    /// Switchback window, when the arms alternate inside trials.
+    pub switchback_window_ns: Option<u64>,
+    /// Stamping level.
+    pub stamping: Stamping,
+    /// Counters.
+    pub counters: CounterLevel,
+    /// Background load beside every workload.
+    pub load: Vec<Vec<WorkloadSpec>>,
+    /// Whether it shares the workload's groups.
+    pub load_group: LoadGroup,
+    /// Seed of all coins.
+    pub seed: u64,
+    /// Whether the order is known.
+    pub order: OrderKnown,
+    /// Machine at the start.
+    pub environment: Environment,
+    /// Machine at the end, when the run ended; only what differs matters.
+    pub environment_end: Option<Environment>,
+    /// Looks taken by a sequential design.
+    pub looks: Vec<LookRecord>,
+    /// Why the run ended: `planned`, `decided`, `budget`, `interrupted`, `void: …`; empty while running.
+    pub ended: String,
+    /// Anything a reader must know.
+    pub warnings: Vec<String>,
+}

@@ -1,0 +1,275 @@
+//! What one trial answers: measured facts, no verdict. Also the row types of the run directory's tables.
+
+use crate::histogram::Histogram;
+use crate::order::Stamping;
+use crate::setting::Setting;
+use serde::{Deserialize, Serialize};
+
+/// Where the partners of an operation ran, nearest first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Tier {
+    /// One logical CPU.
+    SameCpu,
+    /// Two threads of one core.
+    Smt,
+    /// Two cores below one last-level cache.
+    Llc,
+    /// Two last-level caches of one NUMA node.
+    Node,
+    /// Two NUMA nodes.
+    Remote,
+}
+
+impl Tier {
+    /// All tiers, nearest first; the index is what recorders count into.
+    pub const ALL: [Self; 5] = [Self::SameCpu, Self::Smt, Self::Llc, Self::Node, Self::Remote];
+    /// `same_cpu`, `smt`, `llc`, `node`, `remote`.
+    pub fn name(self) -> &'static str {
+        ["same_cpu", "smt", "llc", "node", "remote"][self as usize]
+    }
+}
+
+/// Which way is good.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Direction {
+    /// Rates.
+    HigherIsBetter,
+    /// Times and latencies.
+    LowerIsBetter,
+    /// Facts such as switches per operation: compared, never judged better or worse.
+    Neutral,
+}
+
+/// One number of one trial that can be compared between arms.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Metric {
+    /// Such as `msgs_per_s`, `time_s`, `latency_p99_ns`.
+    pub name: String,
+    /// The value in `unit`.
+    pub value: f64,
+    /// Such as `1/s`, `s`, `ns`, `1/op`, `share`.
+    pub unit: String,
+    /// Which way is good.
+    pub direction: Direction,
+}
+
+/// A named stretch of a trial: `setup`, `herd_release`, `steady`, `drain`, `teardown`; CLOCK_MONOTONIC ns.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Phase {
+    /// The phase's name.
+    pub name: String,
+    /// First instant.
+    pub start_ns: u64,
+    /// First instant after it.
+    pub end_ns: u64,
+}
+
+/// A latency distribution, whole or of one tier.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct NamedHistogram {
+    /// Such as `latency`, `leg_parent_write_to_child_read`.
+    pub name: String,
+    /// The tier it is restricted to; `None` is all operations.
+    pub tier: Option<Tier>,
+    /// The distribution.
+    pub histogram: Histogram,
+}
+
+/// A count that admits what it is.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Count {
+    /// Counted over the whole period.
+    Exact(u64),
+    /// Estimated from a part of the period (a multiplexed PMU).
+    Scaled {
+        /// The estimate.
+        value: u64,
+        /// ns the counter ran.
+        running_ns: u64,
+        /// ns it was wanted.
+        enabled_ns: u64,
+    },
+    /// Not counted, and why.
+    NotCounted(String),
+}
+
+impl Count {
+    /// The number, exact or estimated.
+    pub fn value(&self) -> Option<u64> {
+        match self {
+            Self::Exact(value) | Self::Scaled { value, .. } => Some(*value),
+            Self::NotCounted(_) => None,
+        }
+    }
+}
+
+/// A counter's total over the measured part of the trial.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Counter {
+    /// Such as `voluntary_switches`, `migrations`, `run_delay_ns`, `TcpExt.TCPAutoCorking`, `softirq.TIMER`.
+    pub name: String,
+    /// Where it was counted: `workload`, `host`, `cpu0`, `node0`, `netns`.
+    pub scope: String,
+    /// Where the number comes from: `rusage`, `schedstat`, `perf`, `/proc/stat`, …
+    pub source: String,
+    /// The count.
+    pub count: Count,
+}
+
+/// One cell of the 100 ms series.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct SeriesPoint {
+    /// End of the interval, ns after the herd's release.
+    pub t_ns: u64,
+    /// Counter name.
+    pub name: String,
+    /// Scope, as in [`Counter`].
+    pub scope: String,
+    /// Increase within the interval.
+    pub delta: f64,
+}
+
+/// What one task did between release and its own end.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct TaskRecord {
+    /// Thread id.
+    pub tid: u32,
+    /// `sender`, `receiver`, `parent`, `child`, `burner`.
+    pub role: String,
+    /// Group or copy number.
+    pub group: u32,
+    /// Operations it did.
+    pub operations: u64,
+    /// Voluntary switches, as the kernel counts them.
+    pub voluntary_switches: Option<u64>,
+    /// Involuntary switches.
+    pub involuntary_switches: Option<u64>,
+    /// Time on a CPU, schedstat.
+    pub run_ns: Option<u64>,
+    /// Time runnable but waiting, schedstat.
+    pub run_delay_ns: Option<u64>,
+    /// Times it was switched in, schedstat.
+    pub timeslices: Option<u64>,
+    /// User and system time, rusage.
+    pub cpu_ns: Option<u64>,
+    /// CPU it was last seen on.
+    pub last_cpu: Option<u32>,
+}
+
+/// The task groups a number of tasks belong to: who shares the run queue's group matters.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TaskGroup {
+    /// Content of /proc/<tid>/autogroup, or why it cannot be read.
+    pub autogroup: String,
+    /// The cpu controller's line of /proc/<tid>/cgroup.
+    pub cgroup: String,
+    /// Tasks of the workload in it.
+    pub tasks: u32,
+}
+
+/// Operations by tier of the waker → wakee pair.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TierCount {
+    /// The tier.
+    pub tier: Tier,
+    /// Operations seen there.
+    pub operations: u64,
+}
+
+/// One switchback window.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Window {
+    /// Pair number from 0.
+    pub pair: u32,
+    /// Whether B was in force.
+    pub is_b: bool,
+    /// ns after release at which the setting was in force on all tasks.
+    pub start_ns: u64,
+    /// ns after release from which operations were counted.
+    pub counted_from_ns: u64,
+    /// ns after release at which counting ended.
+    pub end_ns: u64,
+    /// Operations counted.
+    pub operations: u64,
+}
+
+/// What became of a setting: requested, accepted, effective.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Applied {
+    /// The setting asked for.
+    pub setting: Setting,
+    /// What a read-back showed, in the setting's own words.
+    pub effective: String,
+    /// `None` when in force; else why it is not (`not applied`).
+    pub not_applied: Option<String>,
+}
+
+/// What stamping cost.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct StampingReport {
+    /// The level.
+    pub level: Stamping,
+    /// Every how many operations a stamp was taken (1 at `all`, 0 at `off`).
+    pub every: u64,
+    /// Stamped operations.
+    pub stamped: u64,
+    /// Cost of one stamped operation's clock reads, ns, measured in this process.
+    pub cost_ns: f64,
+    /// Share of the run time spent on stamps.
+    pub cost_share: f64,
+}
+
+/// What a background load achieved.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct LoadReport {
+    /// The load as ordered.
+    pub spec: String,
+    /// CPU time asked for over the trial, ns.
+    pub asked_cpu_ns: u64,
+    /// CPU time got, ns.
+    pub achieved_cpu_ns: u64,
+    /// Whether every task of it was alive to the end.
+    pub alive: bool,
+}
+
+/// Everything a trial measured.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct TrialOutcome {
+    /// Versioned id, `messaging/1`.
+    pub workload: String,
+    /// Operations done and verified.
+    pub operations: u64,
+    /// What an operation is: `message`, `round trip`.
+    pub operation: String,
+    /// Comparable numbers, the primary one first.
+    pub metrics: Vec<Metric>,
+    /// Phases in time order.
+    pub phases: Vec<Phase>,
+    /// Distributions.
+    pub histograms: Vec<NamedHistogram>,
+    /// Placement.
+    pub tiers: Vec<TierCount>,
+    /// Totals.
+    pub counters: Vec<Counter>,
+    /// Every 100 ms.
+    pub series: Vec<SeriesPoint>,
+    /// Per task.
+    pub tasks: Vec<TaskRecord>,
+    /// Task groups of the herd.
+    pub groups: Vec<TaskGroup>,
+    /// Switchback windows.
+    pub windows: Vec<Window>,
+    /// Read-back of the settings.
+    pub applied: Vec<Applied>,
+    /// Stamping cost.
+    pub stamping: StampingReport,
+    /// Background loads.
+    pub loads: Vec<LoadReport>,
+    /// Lines the workload wants shown, such as hackbench's own `Time: 0.123`.
+    pub native_lines: Vec<String>,
+    /// What a reader should know: `overloaded`, `tiers unknown: 4-byte messages`.
+    pub notes: Vec<String>,
+}

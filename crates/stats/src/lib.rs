@@ -1,0 +1,49 @@
+//! Statistics for A/B comparisons: numbers in, numbers out, no domain words.
+//!
+//! The crate takes observations (usually natural logs of rates or durations, or per-block log-ratios of arm B to arm A) and
+//! returns estimates with intervals. Nothing here reads a file, a clock or a global random generator: anything random takes a
+//! seed, so every result can be recomputed from the recorded data. A question the data cannot answer (too few observations, a
+//! value that is not finite) is `None`, never a number that looks like an answer.
+#![forbid(unsafe_code)]
+
+pub mod bootstrap;
+pub mod carryover;
+pub mod changepoint;
+pub mod confidence_sequence;
+pub mod decomposition;
+pub mod dispersion;
+mod distribution;
+pub mod mean;
+pub mod modes;
+pub mod multiple;
+pub mod nonparametric;
+mod ols;
+pub mod power;
+pub mod quantile;
+pub mod random;
+pub mod rate;
+pub mod spending;
+pub mod switchback;
+pub mod variance;
+pub mod verdict;
+pub mod warmup;
+
+pub use bootstrap::{bca_interval, bootstrap_interval};
+pub use carryover::{carry_over_term, carry_over_test};
+pub use changepoint::{ChangePoint, e_divisive};
+pub use confidence_sequence::TMixture;
+pub use decomposition::{Decomposition, decompose};
+pub use dispersion::{dispersion_ratio, dispersion_ratio_blocked};
+pub use mean::{Estimate, Interval, t_estimate, welch};
+pub use modes::{Modes, modes};
+pub use multiple::{benjamini_hochberg, holm};
+pub use nonparametric::{Shift, hodges_lehmann, hodges_lehmann_shift, mann_whitney, sign_test, wilcoxon_signed_rank};
+pub use power::{minimum_detectable, observations_needed, observations_to_decide, power};
+pub use quantile::{enough_tail, mad, median, order_statistic_interval, quantile};
+pub use random::Random;
+pub use rate::{clopper_pearson, rule_of_three, wilson};
+pub use spending::{GroupSequential, Look, SpendingError, repeated_interval};
+pub use switchback::{Window, pair_contrasts, unit_contrast};
+pub use variance::{Components, Explained, components, share_explained};
+pub use verdict::{Direction, Verdict, decide, demote, direction};
+pub use warmup::warmup_cut;

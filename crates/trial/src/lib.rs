@@ -1,0 +1,2 @@
+//! The trial loop: order, blocks, warm-up, stopping, runners.
+#![forbid(unsafe_code)]

@@ -1,0 +1,2 @@
+//! Settings: read, set, read back, journal, restore.
+#![forbid(unsafe_code)]
