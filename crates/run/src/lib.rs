@@ -4,20 +4,30 @@
 //! and no view; `FORMAT.md` describes what it writes.
 #![forbid(unsafe_code)]
 
+pub mod error;
+pub mod frame;
 pub mod histogram;
 pub mod manifest;
 pub mod nearest;
 pub mod order;
 pub mod outcome;
+pub mod plan;
+pub mod reader;
 pub mod record;
 pub mod setting;
+mod tables;
 pub mod units;
 pub mod workload_spec;
+pub mod writer;
 
+pub use error::RunError;
 pub use histogram::Histogram;
 pub use manifest::{Check, CheckState, Environment, Manifest};
 pub use order::{CounterLevel, LoadGroup, Stamping, SwitchbackOrder, TrialOrder};
 pub use outcome::*;
+pub use plan::{Plan, PlanError};
+pub use reader::{Run, RunReader};
 pub use record::{Mark, TrialRecord, TrialStatus};
 pub use setting::{Arm, Policy, Setting, SettingError};
 pub use workload_spec::{SpecError, WorkloadSpec};
+pub use writer::RunWriter;

@@ -153,6 +153,9 @@ pub struct TaskRecord {
     pub run_delay_ns: Option<u64>,
     /// Times it was switched in, schedstat.
     pub timeslices: Option<u64>,
+    /// Times it was moved to another CPU: `nr_migrations` of /proc/self/sched, where the kernel has that file.
+    #[serde(default)]
+    pub migrations: Option<u64>,
     /// User and system time, rusage.
     pub cpu_ns: Option<u64>,
     /// CPU it was last seen on.

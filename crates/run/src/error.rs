@@ -1,0 +1,63 @@
+//! What can go wrong with a run directory.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// A run directory that cannot be written or read.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum RunError {
+    /// The kernel refused.
+    #[error("{}: {source}", .path.display())]
+    Io {
+        /// The file.
+        path: PathBuf,
+        /// The kernel's answer.
+        source: io::Error,
+    },
+    /// There is no manifest.
+    #[error("{} is not a run directory: it has no manifest.json", .dir.display())]
+    NotARun {
+        /// The directory.
+        dir: PathBuf,
+    },
+    /// The directory is in use.
+    #[error("{} {}", .dir.display(), if *.is_run { "holds a run already: give another --out, or --resume to continue it if it was interrupted" } else { "is not empty: give another --out" })]
+    Occupied {
+        /// The directory.
+        dir: PathBuf,
+        /// Whether it holds a run.
+        is_run: bool,
+    },
+    /// Nothing is left to do.
+    #[error("{} is complete: there is nothing to resume", .dir.display())]
+    Complete {
+        /// The directory.
+        dir: PathBuf,
+    },
+    /// Written by a later schedlab.
+    #[error("{} was written in format {written}; this schedlab reads up to {read}: use a newer schedlab", .path.display())]
+    Newer {
+        /// The manifest.
+        path: PathBuf,
+        /// Its version.
+        written: u32,
+        /// Ours.
+        read: u32,
+    },
+    /// A file that is not what its name says.
+    #[error("{} is damaged: {why}", .path.display())]
+    Damaged {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong.
+        why: String,
+    },
+}
+
+impl RunError {
+    pub(crate) fn io(path: &Path) -> impl FnOnce(io::Error) -> Self + use<> {
+        let path = path.to_owned();
+        move |source| Self::Io { path, source }
+    }
+}

@@ -1,0 +1,463 @@
+//! PLAN.toml: what a person asks for. Parsing checks everything that can be checked without a machine; unknown keys
+//! are errors that name the nearest key. Workload arguments are checked by crate `bench`, knobs by crate `tune`.
+
+use crate::nearest::nearest;
+use crate::order::{CounterLevel, LoadGroup, Stamping};
+use crate::setting::{Arm, Setting, SettingError};
+use crate::units::{UnitError, format_ns, parse_duration_ns, parse_share};
+use crate::workload_spec::{SpecError, WorkloadSpec};
+use serde::Deserialize;
+
+/// Default smallest effect of interest.
+const DEFAULT_SESOI: f64 = 0.01;
+/// Default length of a switchback window.
+const DEFAULT_WINDOW_NS: u64 = 50_000_000;
+
+/// When a run stops.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Stopping {
+    /// `trials = N`: that many blocks.
+    Trials {
+        /// Blocks per workload.
+        blocks: u32,
+    },
+    /// `budget = "60s"`, for all workloads together.
+    Budget {
+        /// The whole budget.
+        budget_ns: u64,
+        /// Looks, evenly spread.
+        looks: u32,
+    },
+    /// `until_decided = true`.
+    UntilDecided {
+        /// A cap on blocks per workload.
+        max_blocks: u32,
+    },
+}
+
+/// A workload of a plan.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PlannedWorkload {
+    /// What to run, not yet checked by its owner.
+    pub run: WorkloadSpec,
+    /// Loads beside it.
+    pub load: Vec<WorkloadSpec>,
+    /// Primary metrics; empty is the workload's own.
+    pub primary: Vec<String>,
+}
+
+/// A complete, consistent plan.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Plan {
+    /// Title for reports.
+    pub title: String,
+    /// Smallest effect of interest, a share.
+    pub sesoi: f64,
+    /// Two-sided error rate of the run.
+    pub alpha: f64,
+    /// Seed of all coins; drawn when the run begins if the plan names none.
+    pub seed: Option<u64>,
+    /// When the run stops.
+    pub stopping: Stopping,
+    /// Length of one trial, if named.
+    pub trial_ns: Option<u64>,
+    /// Window of a switchback design.
+    pub switchback_window_ns: Option<u64>,
+    /// Stamping level.
+    pub stamping: Stamping,
+    /// Counters.
+    pub counters: CounterLevel,
+    /// Whether loads share the workload's groups.
+    pub load_group: LoadGroup,
+    /// At least one.
+    pub workloads: Vec<PlannedWorkload>,
+    /// At least two with distinct names; the first is the control.
+    pub arms: Vec<Arm>,
+}
+
+/// A plan that cannot be run.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+#[non_exhaustive]
+pub enum PlanError {
+    /// Not TOML, or a key of the wrong type.
+    #[error("{0}")]
+    Toml(String),
+    /// A key that does not exist.
+    #[error("{place}: unknown key `{key}`{}; there are {}", .nearest.as_ref().map(|n| format!(" (did you mean `{n}`?)")).unwrap_or_default(), .known.join(", "))]
+    UnknownKey {
+        /// `line 3`.
+        place: String,
+        /// As written.
+        key: String,
+        /// The nearest known key.
+        nearest: Option<String>,
+        /// All keys of the table.
+        known: Vec<String>,
+    },
+    /// A size, time or share that is not one.
+    #[error("{key}: {source}")]
+    Unit {
+        /// The key.
+        key: &'static str,
+        /// What is wrong.
+        source: UnitError,
+    },
+    /// A workload that does not have the form of one.
+    #[error("{0}")]
+    Workload(#[from] SpecError),
+    /// An arm's settings.
+    #[error("arm `{arm}`: {source}")]
+    Setting {
+        /// The arm.
+        arm: String,
+        /// What is wrong.
+        source: SettingError,
+    },
+    /// Keys that fit singly but not together.
+    #[error("{0}")]
+    Inconsistent(String),
+}
+
+fn inconsistent<T>(text: impl Into<String>) -> Result<T, PlanError> {
+    Err(PlanError::Inconsistent(text.into()))
+}
+
+/// The file as written, all keys optional that have a default.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct WrittenPlan {
+    title: Option<String>,
+    sesoi: Option<String>,
+    alpha: Option<f64>,
+    seed: Option<u64>,
+    trials: Option<u32>,
+    budget: Option<String>,
+    looks: Option<u32>,
+    until_decided: Option<bool>,
+    max_blocks: Option<u32>,
+    trial: Option<String>,
+    design: Option<String>,
+    latency: Option<Stamping>,
+    counters: Option<CounterLevel>,
+    load_group: Option<LoadGroup>,
+    #[serde(default)]
+    workload: Vec<WrittenWorkload>,
+    #[serde(default)]
+    arm: Vec<WrittenArm>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct WrittenWorkload {
+    run: String,
+    #[serde(default)]
+    load: Vec<String>,
+    #[serde(default)]
+    primary: Vec<String>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct WrittenArm {
+    name: String,
+    #[serde(default)]
+    set: String,
+}
+
+impl Plan {
+    /// From the text of a PLAN.toml.
+    pub fn parse(text: &str) -> Result<Self, PlanError> {
+        let written: WrittenPlan = toml::from_str(text).map_err(|error| describe(text, &error))?;
+        let plan = written.into_plan()?;
+        plan.check()?;
+        Ok(plan)
+    }
+
+    /// What no machine could run.
+    fn check(&self) -> Result<(), PlanError> {
+        if self.workloads.is_empty() {
+            return inconsistent("the plan has no workload; add `[[workload]]` with `run = \"messaging:5x50\"`");
+        }
+        match self.arms.as_slice() {
+            [] => {
+                return inconsistent(
+                    "the plan has no arms; add at least two `[[arm]]` tables, the first is the control",
+                );
+            }
+            [_] => {
+                return inconsistent(
+                    "the plan has one arm; add a second `[[arm]]` to compare it with, if only the same again",
+                );
+            }
+            _ => {}
+        }
+        for (i, arm) in self.arms.iter().enumerate() {
+            if self.arms[..i].iter().any(|a| a.name == arm.name) {
+                return inconsistent(format!("two arms are named `{}`; give each a name of its own", arm.name));
+            }
+        }
+        if !(self.sesoi > 0.0 && self.sesoi < 1.0) {
+            return inconsistent("sesoi must lie between 0 and 100 %");
+        }
+        if !(self.alpha > 0.0 && self.alpha <= 0.5) {
+            return inconsistent("alpha must lie between 0 and 0.5; 0.05 is the default");
+        }
+        match self.stopping {
+            Stopping::Trials { blocks } if blocks < 6 => {
+                inconsistent(format!("trials = {blocks} is too few: no verdict is given below six blocks"))
+            }
+            Stopping::UntilDecided { max_blocks } if max_blocks < 6 => {
+                inconsistent(format!("max_blocks = {max_blocks} is too few: no verdict is given below six blocks"))
+            }
+            Stopping::Budget { looks: 0, .. } => {
+                inconsistent("looks = 0: a budget needs at least one look, at its end")
+            }
+            _ => self.check_switchback(),
+        }
+    }
+
+    fn check_switchback(&self) -> Result<(), PlanError> {
+        let Some(window_ns) = self.switchback_window_ns else { return Ok(()) };
+        if self.arms.len() != 2 {
+            return inconsistent(format!("a switchback alternates two arms; this plan has {}", self.arms.len()));
+        }
+        if window_ns < 1_000_000 {
+            return inconsistent(format!(
+                "a switchback window of {} is too short; use at least 1ms",
+                format_ns(window_ns)
+            ));
+        }
+        let alternates = |s: &Setting| {
+            s.is_per_task()
+                || matches!(s, Setting::Autogroup(_))
+                || matches!(s, Setting::Sysctl { .. }) && !s.is_net_sysctl()
+        };
+        let fixed = self.arms.iter().flat_map(|a| &a.settings).find(|s| !alternates(s));
+        match fixed {
+            Some(setting) => inconsistent(format!(
+                "`{setting}` cannot alternate on running tasks (cgroup, namespace and boot settings have a memory); use blocks"
+            )),
+            None => Ok(()),
+        }
+    }
+
+    /// The plan as canonical TOML, complete; parsing it gives the same plan.
+    pub fn to_toml(&self) -> String {
+        let mut text = String::new();
+        let mut line = |key: &str, value: String| text.push_str(&format!("{key} = {value}\n"));
+        line("title", quoted(&self.title));
+        line("sesoi", quoted(&format!("{}%", trimmed(self.sesoi * 100.0))));
+        line("alpha", trimmed(self.alpha));
+        if let Some(seed) = self.seed {
+            line("seed", seed.to_string());
+        }
+        match self.stopping {
+            Stopping::Trials { blocks } => line("trials", blocks.to_string()),
+            Stopping::Budget { budget_ns, looks } => {
+                line("budget", quoted(&format!("{budget_ns}ns")));
+                line("looks", looks.to_string());
+            }
+            Stopping::UntilDecided { max_blocks } => {
+                line("until_decided", "true".into());
+                line("max_blocks", max_blocks.to_string());
+            }
+        }
+        if let Some(ns) = self.trial_ns {
+            line("trial", quoted(&format!("{ns}ns")));
+        }
+        if let Some(ns) = self.switchback_window_ns {
+            line("design", quoted(&format!("switchback={ns}ns")));
+        }
+        line(
+            "latency",
+            quoted(match self.stamping {
+                Stamping::Off => "off",
+                Stamping::Sampled => "sampled",
+                Stamping::All => "all",
+            }),
+        );
+        line(
+            "counters",
+            quoted(match self.counters {
+                CounterLevel::Basic => "basic",
+                CounterLevel::Full => "full",
+            }),
+        );
+        line(
+            "load_group",
+            quoted(match self.load_group {
+                LoadGroup::Same => "same",
+                LoadGroup::Separate => "separate",
+            }),
+        );
+        let list = |items: Vec<String>| format!("[{}]", items.iter().map(|i| quoted(i)).collect::<Vec<_>>().join(", "));
+        for workload in &self.workloads {
+            text.push_str(&format!("\n[[workload]]\nrun = {}\n", quoted(&workload.run.to_string())));
+            if !workload.load.is_empty() {
+                text.push_str(&format!("load = {}\n", list(workload.load.iter().map(ToString::to_string).collect())));
+            }
+            if !workload.primary.is_empty() {
+                text.push_str(&format!("primary = {}\n", list(workload.primary.clone())));
+            }
+        }
+        for arm in &self.arms {
+            text.push_str(&format!("\n[[arm]]\nname = {}\nset = {}\n", quoted(&arm.name), quoted(&arm.spec())));
+        }
+        text
+    }
+}
+
+fn quoted(text: &str) -> String {
+    toml::Value::from(text).to_string()
+}
+
+/// A number with as many digits as it needs, never in exponent form; 5 % is 5 and not 5.000000000000001.
+fn trimmed(x: f64) -> String {
+    let text = format!("{x:.12}");
+    text.trim_end_matches('0').trim_end_matches('.').to_owned()
+}
+
+impl WrittenPlan {
+    fn into_plan(self) -> Result<Plan, PlanError> {
+        let duration = |key: &'static str, text: &Option<String>| match text {
+            None => Ok(None),
+            Some(text) => match parse_duration_ns(text) {
+                Ok(0) => inconsistent(format!("{key} is zero; it must last some time")),
+                Ok(ns) => Ok(Some(ns)),
+                Err(source) => Err(PlanError::Unit { key, source }),
+            },
+        };
+        let sesoi = match &self.sesoi {
+            None => DEFAULT_SESOI,
+            Some(text) => parse_share(text).map_err(|source| PlanError::Unit { key: "sesoi", source })?,
+        };
+        let stopping = self.stopping(duration("budget", &self.budget)?)?;
+        let workloads = self.workload.iter().map(WrittenWorkload::planned).collect::<Result<_, _>>()?;
+        let arms = self
+            .arm
+            .iter()
+            .map(|a| Arm::parse(&a.name, &a.set).map_err(|source| PlanError::Setting { arm: a.name.clone(), source }));
+        Ok(Plan {
+            sesoi,
+            alpha: self.alpha.unwrap_or(0.05),
+            seed: self.seed,
+            stopping,
+            trial_ns: duration("trial", &self.trial)?,
+            switchback_window_ns: switchback_window(self.design.as_deref())?,
+            stamping: self.latency.unwrap_or_default(),
+            counters: self.counters.unwrap_or_default(),
+            load_group: self.load_group.unwrap_or_default(),
+            workloads,
+            arms: arms.collect::<Result<_, _>>()?,
+            title: self.title.unwrap_or_else(|| "Untitled".into()),
+        })
+    }
+
+    fn stopping(&self, budget_ns: Option<u64>) -> Result<Stopping, PlanError> {
+        let until_decided = self.until_decided.unwrap_or(false);
+        if self.max_blocks.is_some() && !until_decided {
+            return inconsistent("max_blocks caps `until_decided = true`; this plan does not say that");
+        }
+        if self.looks.is_some() && budget_ns.is_none() {
+            return inconsistent("looks belong to a `budget`; this plan has none");
+        }
+        match (self.trials, budget_ns, until_decided) {
+            (Some(blocks), None, false) => Ok(Stopping::Trials { blocks }),
+            (None, None, true) => Ok(Stopping::UntilDecided { max_blocks: self.max_blocks.unwrap_or(200) }),
+            (None, Some(budget_ns), false) => Ok(Stopping::Budget { budget_ns, looks: self.looks.unwrap_or(5) }),
+            (None, None, false) => Ok(Stopping::Budget { budget_ns: 60_000_000_000, looks: 5 }),
+            _ => inconsistent("give one of `trials`, `budget` and `until_decided`, not several"),
+        }
+    }
+}
+
+impl WrittenWorkload {
+    fn planned(&self) -> Result<PlannedWorkload, PlanError> {
+        let load = self.load.iter().map(|l| l.parse()).collect::<Result<_, SpecError>>()?;
+        Ok(PlannedWorkload { run: self.run.parse()?, load, primary: self.primary.clone() })
+    }
+}
+
+fn switchback_window(design: Option<&str>) -> Result<Option<u64>, PlanError> {
+    match design {
+        None | Some("blocks") => Ok(None),
+        Some("switchback") => Ok(Some(DEFAULT_WINDOW_NS)),
+        Some(text) => match text.strip_prefix("switchback=") {
+            Some(window) => {
+                parse_duration_ns(window).map(Some).map_err(|source| PlanError::Unit { key: "design", source })
+            }
+            None => inconsistent(format!("design `{text}` is neither `blocks` nor `switchback=50ms`")),
+        },
+    }
+}
+
+/// serde's message names the unknown key and the known ones; we add the line and the nearest.
+fn describe(text: &str, error: &toml::de::Error) -> PlanError {
+    let line = error.span().map_or(1, |span| text[..span.start.min(text.len())].matches('\n').count() + 1);
+    let place = format!("line {line}");
+    let message = error.message();
+    let mut ticked = message.split('`').skip(1).step_by(2);
+    if message.starts_with("unknown field") {
+        let key = ticked.next().unwrap_or_default().to_owned();
+        let known: Vec<String> = ticked.map(str::to_owned).collect();
+        let nearest = nearest(&key, known.iter().map(String::as_str)).map(str::to_owned);
+        return PlanError::UnknownKey { place, key, nearest, known };
+    }
+    PlanError::Toml(format!("{place}: {}", message.lines().next().unwrap_or(message)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SMALL: &str = "trials = 6\n[[workload]]\nrun = \"pipe:pin=same\"\nload = [\"burn:2\"]\n[[arm]]\nname = \"a\"\n[[arm]]\nname = \"b\"\nset = \"slice=0.1ms;policy=batch\"\n";
+
+    #[test]
+    fn a_plan_and_its_canonical_text_are_the_same_plan() {
+        for text in [
+            SMALL,
+            &SMALL.replace("trials = 6", "budget = \"90s\"\nsesoi = \"5%\"\nseed = 7\ntitle = \"a \\\"b\\\"\""),
+            &SMALL.replace("trials = 6", "until_decided = true\ndesign = \"switchback\"\ntrial = \"1s\""),
+        ] {
+            let plan = Plan::parse(text).unwrap();
+            assert_eq!(Plan::parse(&plan.to_toml()).unwrap(), plan);
+        }
+    }
+
+    #[test]
+    fn a_mistyped_key_is_named_with_its_line_and_the_nearest() {
+        let error = Plan::parse("title = \"x\"\ntrails = 6\n").unwrap_err().to_string();
+        assert!(error.starts_with("line 2: unknown key `trails` (did you mean `trials`?)"), "{error}");
+    }
+
+    #[test]
+    fn what_cannot_be_run_is_refused_in_one_sentence() {
+        for (change, to, expected) in [
+            ("trials = 6", "trials = 5", "six blocks"),
+            ("trials = 6", "trials = 6\nbudget = \"1min\"", "not several"),
+            ("trials = 6", "trials = 6\nlooks = 3", "looks belong"),
+            ("name = \"b\"", "name = \"a\"", "named `a`"),
+            ("slice=0.1ms", "slice=5", "slice"),
+            ("trials = 6", "trials = 6\ntrial = \"0\"", "zero"),
+            ("trials = 6", "trials = 6\nsesoi = \"200%\"", "sesoi"),
+            ("trials = 6", "trials = 6\ndesign = \"latin\"", "latin"),
+        ] {
+            let error = Plan::parse(&SMALL.replace(change, to)).unwrap_err().to_string();
+            assert!(error.contains(expected) && !error.contains('\n'), "{error}");
+        }
+        let one_arm = SMALL.split("[[arm]]\nname = \"b\"").next().unwrap();
+        assert!(Plan::parse(one_arm).unwrap_err().to_string().contains("one arm"));
+    }
+
+    #[test]
+    fn a_switchback_refuses_settings_with_memory_and_more_than_two_arms() {
+        let with = |set: &str| {
+            SMALL.replace("trials = 6", "trials = 6\ndesign = \"switchback=20ms\"").replace("slice=0.1ms", set)
+        };
+        assert_eq!(Plan::parse(&with("slice=0.1ms")).unwrap().switchback_window_ns, Some(20_000_000));
+        assert!(Plan::parse(&with("cpu_weight=200")).unwrap_err().to_string().contains("memory"));
+        assert!(
+            Plan::parse(&(with("slice=1ms") + "[[arm]]\nname = \"c\"\n")).unwrap_err().to_string().contains("two arms")
+        );
+    }
+}

@@ -1,0 +1,116 @@
+//! Reading a run directory, sealed or not, finished or torn: what can be read is read, what cannot is named.
+
+use crate::error::RunError;
+use crate::frame;
+use crate::manifest::{FORMAT_VERSION, Manifest};
+use crate::record::TrialRecord;
+use crate::writer::{MANIFEST, TABLES, TRIALS};
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// A run as read.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Run {
+    /// The manifest.
+    pub manifest: Manifest,
+    /// The trials, in time order.
+    pub trials: Vec<TrialRecord>,
+    /// Whether the run is complete and its tables are written.
+    pub sealed: bool,
+    /// What could not be read, in sentences.
+    pub problems: Vec<String>,
+    /// Trial files that hold no trial.
+    pub unreadable: Vec<PathBuf>,
+}
+
+/// Opens run directories.
+#[derive(Debug, Clone, Copy)]
+pub struct RunReader;
+
+impl RunReader {
+    /// Reads the whole run.
+    pub fn open(dir: &Path) -> Result<Run, RunError> {
+        let manifest = read_manifest(dir)?;
+        let tables = dir.join(TABLES);
+        if tables.exists() {
+            let trials = crate::tables::read(&tables)?;
+            return Ok(Run { manifest, trials, sealed: true, problems: Vec::new(), unreadable: Vec::new() });
+        }
+        let mut run = Run { manifest, trials: Vec::new(), sealed: false, problems: Vec::new(), unreadable: Vec::new() };
+        read_trial_files(&dir.join(TRIALS), &mut run)?;
+        run.trials.sort_by_key(|t| t.trial);
+        Ok(run)
+    }
+}
+
+fn read_manifest(dir: &Path) -> Result<Manifest, RunError> {
+    let path = dir.join(MANIFEST);
+    let bytes = match fs::read(&path) {
+        Err(e) if e.kind() == std::io::ErrorKind::NotFound => return Err(RunError::NotARun { dir: dir.to_owned() }),
+        other => other.map_err(RunError::io(&path))?,
+    };
+    parse_manifest(&bytes).map_err(|error| match error {
+        ManifestError::Newer(written) => RunError::Newer { path: path.clone(), written, read: FORMAT_VERSION },
+        ManifestError::Content(why) => RunError::Damaged { path: path.clone(), why },
+    })
+}
+
+/// Why bytes are not a manifest.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ManifestError {
+    /// Written by a later format.
+    Newer(u32),
+    /// Not a manifest, and why.
+    Content(String),
+}
+
+/// A manifest from its bytes. The version is looked at first: a newer manifest may have any other shape.
+pub fn parse_manifest(bytes: &[u8]) -> Result<Manifest, ManifestError> {
+    let content = |e: serde_json::Error| ManifestError::Content(e.to_string());
+    #[derive(serde::Deserialize)]
+    struct Version {
+        format_version: u32,
+    }
+    let version: Version = serde_json::from_slice(bytes).map_err(content)?;
+    if version.format_version > FORMAT_VERSION {
+        return Err(ManifestError::Newer(version.format_version));
+    }
+    let manifest: Manifest = serde_json::from_slice(bytes).map_err(content)?;
+    // Indexes that later code follows without looking.
+    let workloads = manifest.workloads.len();
+    if manifest.arms.is_empty() || manifest.workload_ids.len() != workloads || manifest.primary.len() != workloads {
+        return Err(ManifestError::Content("its lists of arms and workloads do not fit each other".into()));
+    }
+    Ok(manifest)
+}
+
+fn read_trial_files(dir: &Path, run: &mut Run) -> Result<(), RunError> {
+    let entries = match fs::read_dir(dir) {
+        Ok(entries) => entries,
+        Err(_) => return Ok(()),
+    };
+    let mut paths: Vec<PathBuf> =
+        entries.flatten().map(|e| e.path()).filter(|p| p.extension().is_some_and(|x| x == "rec")).collect();
+    paths.sort();
+    for path in paths {
+        let bytes = fs::read(&path).map_err(RunError::io(&path))?;
+        match frame::decode(&bytes) {
+            Ok(record) if fits(&run.manifest, &record) => run.trials.push(record),
+            Ok(_) => run.skip(path, "it belongs to another run".into()),
+            Err(error) => run.skip(path, error.to_string()),
+        }
+    }
+    Ok(())
+}
+
+fn fits(manifest: &Manifest, record: &TrialRecord) -> bool {
+    let arm = record.arm.is_none_or(|arm| (arm as usize) < manifest.arms.len());
+    arm && (record.workload as usize) < manifest.workloads.len()
+}
+
+impl Run {
+    fn skip(&mut self, path: PathBuf, why: String) {
+        self.problems.push(format!("{} was left out: {why}", path.display()));
+        self.unreadable.push(path);
+    }
+}

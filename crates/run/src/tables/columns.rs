@@ -1,0 +1,230 @@
+//! A table as named columns, and its way into and out of one Parquet file. Every column is optional, so that readers in
+//! other languages see plain nulls; unsigned numbers carry Parquet's own unsigned annotation.
+
+use crate::error::RunError;
+use parquet::basic::Compression;
+use parquet::column::reader::get_typed_column_reader;
+use parquet::data_type::{ByteArray, ByteArrayType, DataType, DoubleType, Int64Type};
+use parquet::errors::ParquetError;
+use parquet::file::properties::WriterProperties;
+use parquet::file::reader::{FileReader, RowGroupReader, SerializedFileReader};
+use parquet::file::writer::{SerializedFileWriter, SerializedRowGroupWriter};
+use parquet::schema::parser::parse_message_type;
+use std::fs::File;
+use std::path::Path;
+use std::sync::Arc;
+
+/// Values of one column, a row each.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) enum Values {
+    /// Unsigned 64-bit numbers.
+    U64(Vec<Option<u64>>),
+    /// Floating point.
+    F64(Vec<Option<f64>>),
+    /// UTF-8 text.
+    Text(Vec<Option<String>>),
+}
+
+impl Values {
+    fn len(&self) -> usize {
+        match self {
+            Self::U64(v) => v.len(),
+            Self::F64(v) => v.len(),
+            Self::Text(v) => v.len(),
+        }
+    }
+
+    fn schema(&self, name: &str) -> String {
+        match self {
+            Self::U64(_) => format!("optional int64 {name} (INTEGER(64,false));"),
+            Self::F64(_) => format!("optional double {name};"),
+            Self::Text(_) => format!("optional binary {name} (STRING);"),
+        }
+    }
+}
+
+/// Columns in order, all of one length.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Table {
+    /// File name without extension.
+    pub(super) name: &'static str,
+    /// `(name, values)`.
+    pub(super) columns: Vec<(&'static str, Values)>,
+}
+
+impl Table {
+    /// An empty table with these columns: `u` unsigned, `f` floating point, `t` text.
+    pub(super) fn new(name: &'static str, columns: &[(&'static str, char)]) -> Self {
+        let empty = |kind| match kind {
+            'u' => Values::U64(Vec::new()),
+            'f' => Values::F64(Vec::new()),
+            _ => Values::Text(Vec::new()),
+        };
+        Self { name, columns: columns.iter().map(|&(name, kind)| (name, empty(kind))).collect() }
+    }
+
+    /// Adds a row; cells in the order of the columns.
+    pub(super) fn push<const N: usize>(&mut self, cells: [Cell<'_>; N]) {
+        assert_eq!(N, self.columns.len(), "a row of {} has a cell for each column", self.name);
+        for ((column, values), cell) in self.columns.iter_mut().zip(cells) {
+            match (values, cell) {
+                (Values::U64(v), Cell::U(x)) => v.push(x),
+                (Values::F64(v), Cell::F(x)) => v.push(x),
+                (Values::Text(v), Cell::T(x)) => v.push(x.map(str::to_owned)),
+                _ => unreachable!("the cells of {}.{column} are of the column's type", self.name),
+            }
+        }
+    }
+
+    /// Number of rows.
+    pub(super) fn rows(&self) -> usize {
+        self.columns.first().map_or(0, |(_, v)| v.len())
+    }
+
+    /// A column's cells by name.
+    pub(super) fn u64s(&self, name: &str) -> &[Option<u64>] {
+        match self.column(name) {
+            Values::U64(v) => v,
+            _ => &[],
+        }
+    }
+
+    /// A column's cells by name.
+    pub(super) fn f64s(&self, name: &str) -> &[Option<f64>] {
+        match self.column(name) {
+            Values::F64(v) => v,
+            _ => &[],
+        }
+    }
+
+    /// A column's cells by name.
+    pub(super) fn texts(&self, name: &str) -> &[Option<String>] {
+        match self.column(name) {
+            Values::Text(v) => v,
+            _ => &[],
+        }
+    }
+
+    fn column(&self, name: &str) -> &Values {
+        let found = self.columns.iter().find(|(n, _)| *n == name);
+        &found.unwrap_or_else(|| unreachable!("{} has a column {name}", self.name)).1
+    }
+
+    /// Writes `<dir>/<name>.parquet`, durable when this returns.
+    pub(super) fn write(&self, dir: &Path) -> Result<(), RunError> {
+        let path = dir.join(format!("{}.parquet", self.name));
+        let damaged = |e: ParquetError| RunError::Damaged { path: path.clone(), why: e.to_string() };
+        let file = File::create(&path).map_err(RunError::io(&path))?;
+        self.write_to(file.try_clone().map_err(RunError::io(&path))?).map_err(damaged)?;
+        file.sync_all().map_err(RunError::io(&path))
+    }
+
+    fn write_to(&self, file: File) -> Result<(), ParquetError> {
+        let fields: String = self.columns.iter().map(|(name, values)| values.schema(name)).collect();
+        let schema = Arc::new(parse_message_type(&format!("message {} {{ {fields} }}", self.name))?);
+        let properties = WriterProperties::builder().set_compression(Compression::LZ4_RAW).build();
+        let mut writer = SerializedFileWriter::new(file, schema, Arc::new(properties))?;
+        let mut group = writer.next_row_group()?;
+        for (_, values) in &self.columns {
+            write_column(&mut group, values)?;
+        }
+        group.close()?;
+        writer.close()?;
+        Ok(())
+    }
+
+    /// Fills this (empty) table from `<dir>/<name>.parquet`.
+    pub(super) fn read(mut self, dir: &Path) -> Result<Self, RunError> {
+        let path = dir.join(format!("{}.parquet", self.name));
+        let damaged = |why: String| RunError::Damaged {
+            path: path.clone(),
+            why: format!("{why}; restore it from a copy of the run"),
+        };
+        let file = File::open(&path).map_err(RunError::io(&path))?;
+        let reader = SerializedFileReader::new(file).map_err(|e| damaged(e.to_string()))?;
+        let rows = usize::try_from(reader.metadata().file_metadata().num_rows()).map_err(|e| damaged(e.to_string()))?;
+        for group in 0..reader.num_row_groups() {
+            let group = reader.get_row_group(group).map_err(|e| damaged(e.to_string()))?;
+            for (name, values) in &mut self.columns {
+                read_column(group.as_ref(), name, values).map_err(damaged)?;
+            }
+        }
+        match self.columns.iter().find(|(_, v)| v.len() != rows) {
+            Some((name, v)) => Err(damaged(format!("column {name} has {} of {rows} rows", v.len()))),
+            None => Ok(self),
+        }
+    }
+}
+
+/// One cell of a row.
+pub(super) enum Cell<'a> {
+    /// Unsigned.
+    U(Option<u64>),
+    /// Floating point.
+    F(Option<f64>),
+    /// Text.
+    T(Option<&'a str>),
+}
+
+fn write_column(group: &mut SerializedRowGroupWriter<'_, File>, values: &Values) -> Result<(), ParquetError> {
+    let mut column =
+        group.next_column()?.ok_or_else(|| ParquetError::General("the schema has fewer columns".into()))?;
+    fn levels<T>(values: &[Option<T>]) -> Vec<i16> {
+        values.iter().map(|v| i16::from(v.is_some())).collect()
+    }
+    match values {
+        Values::U64(v) => {
+            let plain: Vec<i64> = v.iter().flatten().map(|&x| x as i64).collect();
+            column.typed::<Int64Type>().write_batch(&plain, Some(&levels(v)), None)?;
+        }
+        Values::F64(v) => {
+            let plain: Vec<f64> = v.iter().flatten().copied().collect();
+            column.typed::<DoubleType>().write_batch(&plain, Some(&levels(v)), None)?;
+        }
+        Values::Text(v) => {
+            let plain: Vec<ByteArray> = v.iter().flatten().map(|s| ByteArray::from(s.as_str())).collect();
+            column.typed::<ByteArrayType>().write_batch(&plain, Some(&levels(v)), None)?;
+        }
+    }
+    column.close()
+}
+
+/// Appends a row group's column. The physical type is compared first: the crate panics on a wrong one.
+fn read_column(group: &dyn RowGroupReader, name: &str, values: &mut Values) -> Result<(), String> {
+    let schema = group.metadata().schema_descr();
+    let index = (0..schema.num_columns())
+        .find(|&i| schema.column(i).name() == name)
+        .ok_or(format!("it has no column {name}"))?;
+    let wanted = match values {
+        Values::U64(_) => Int64Type::get_physical_type(),
+        Values::F64(_) => DoubleType::get_physical_type(),
+        Values::Text(_) => ByteArrayType::get_physical_type(),
+    };
+    if schema.column(index).physical_type() != wanted || schema.column(index).max_def_level() != 1 {
+        return Err(format!("column {name} is not of the type it should be"));
+    }
+    match values {
+        Values::U64(v) => v.extend(cells::<Int64Type>(group, index)?.into_iter().map(|x| x.map(|x| x as u64))),
+        Values::F64(v) => v.extend(cells::<DoubleType>(group, index)?),
+        Values::Text(v) => {
+            for cell in cells::<ByteArrayType>(group, index)? {
+                let text = cell.map(|bytes| String::from_utf8(bytes.data().to_vec()));
+                v.push(text.transpose().map_err(|_| format!("column {name} holds text that is not UTF-8"))?);
+            }
+        }
+    }
+    Ok(())
+}
+
+fn cells<T: DataType>(group: &dyn RowGroupReader, index: usize) -> Result<Vec<Option<T::T>>, String> {
+    let rows = usize::try_from(group.metadata().num_rows()).map_err(|e| e.to_string())?;
+    let reader = group.get_column_reader(index).map_err(|e| e.to_string())?;
+    let mut reader = get_typed_column_reader::<T>(reader);
+    let (mut levels, mut plain) = (Vec::new(), Vec::new());
+    reader.read_records(rows, Some(&mut levels), None, &mut plain).map_err(|e| e.to_string())?;
+    let mut plain = plain.into_iter();
+    levels
+        .into_iter()
+        .map(|level| if level == 1 { plain.next().map(Some).ok_or("a value is missing".into()) } else { Ok(None) })
+        .collect()
+}

@@ -1,0 +1,302 @@
+//! From tables back to trial records. A row that leads to no trial, or a word that is no variant, is damage.
+
+use super::columns::Table;
+use super::schema::Tables;
+use crate::error::RunError;
+use crate::histogram::{BUCKETS, Histogram};
+use crate::outcome::*;
+use crate::record::{Mark, TrialRecord, TrialStatus};
+use serde::de::DeserializeOwned;
+use std::collections::HashMap;
+use std::path::Path;
+
+/// Reads a directory of tables.
+pub(super) fn read(dir: &Path) -> Result<Vec<TrialRecord>, RunError> {
+    let mut records = Records { dir, rows: Vec::new(), index: HashMap::new() };
+    let Tables {
+        trials,
+        marks,
+        metrics,
+        phases,
+        distributions,
+        cells,
+        tiers,
+        counters,
+        series,
+        tasks,
+        groups,
+        windows,
+        applied,
+        loads,
+        lines,
+    } = Tables::empty();
+    records.trials(&trials.read(dir)?)?;
+    records.marks(&marks.read(dir)?)?;
+    records.fill(&metrics.read(dir)?, |t, i, o| {
+        let (name, unit) = (t.text("name", i)?, t.text("unit", i)?);
+        o.metrics.push(Metric { name, value: t.number("value", i)?, unit, direction: t.variant("direction", i)? });
+        Ok(())
+    })?;
+    records.fill(&phases.read(dir)?, |t, i, o| {
+        o.phases.push(Phase { name: t.text("name", i)?, start_ns: t.u("start_ns", i)?, end_ns: t.u("end_ns", i)? });
+        Ok(())
+    })?;
+    records.fill(&distributions.read(dir)?, distribution)?;
+    records.fill(&cells.read(dir)?, cell)?;
+    records.fill(&tiers.read(dir)?, |t, i, o| {
+        o.tiers.push(TierCount { tier: t.variant("tier", i)?, operations: t.u("operations", i)? });
+        Ok(())
+    })?;
+    records.fill(&counters.read(dir)?, counter)?;
+    records.fill(&series.read(dir)?, |t, i, o| {
+        let (name, scope) = (t.text("name", i)?, t.text("scope", i)?);
+        o.series.push(SeriesPoint { t_ns: t.u("t_ns", i)?, name, scope, delta: t.number("delta", i)? });
+        Ok(())
+    })?;
+    records.fill(&tasks.read(dir)?, task)?;
+    records.fill(&groups.read(dir)?, |t, i, o| {
+        let (autogroup, cgroup) = (t.text("autogroup", i)?, t.text("cgroup", i)?);
+        o.groups.push(TaskGroup { autogroup, cgroup, tasks: t.small("tasks", i)? });
+        Ok(())
+    })?;
+    records.fill(&windows.read(dir)?, window)?;
+    records.fill(&applied.read(dir)?, |t, i, o| {
+        let setting = t.text("setting", i)?.parse().map_err(|e| format!("row {i}: {e}"))?;
+        o.applied.push(Applied {
+            setting,
+            effective: t.text("effective", i)?,
+            not_applied: t.maybe_text("not_applied", i),
+        });
+        Ok(())
+    })?;
+    records.fill(&loads.read(dir)?, |t, i, o| {
+        let (asked_cpu_ns, achieved_cpu_ns) = (t.u("asked_cpu_ns", i)?, t.u("achieved_cpu_ns", i)?);
+        o.loads.push(LoadReport {
+            spec: t.text("spec", i)?,
+            asked_cpu_ns,
+            achieved_cpu_ns,
+            alive: t.u("alive", i)? == 1,
+        });
+        Ok(())
+    })?;
+    records.fill(&lines.read(dir)?, |t, i, o| {
+        let lines = if t.text("kind", i)? == "native" { &mut o.native_lines } else { &mut o.notes };
+        lines.push(t.text("text", i)?);
+        Ok(())
+    })?;
+    Ok(records.rows)
+}
+
+type Row = Result<(), String>;
+
+fn distribution(t: &Table, i: usize, o: &mut TrialOutcome) -> Row {
+    let tier = t.maybe_text("tier", i).map(|_| t.variant("tier", i)).transpose()?;
+    let histogram = Histogram {
+        cells: Vec::new(),
+        sum_ns: t.u("sum_ns", i)?,
+        min_ns: t.u("min_ns", i)?,
+        max_ns: t.u("max_ns", i)?,
+    };
+    o.histograms.push(NamedHistogram { name: t.text("name", i)?, tier, histogram });
+    Ok(())
+}
+
+fn cell(t: &Table, i: usize, o: &mut TrialOutcome) -> Row {
+    let index: u32 = t.small("histogram", i)?;
+    let cell: u32 = t.small("cell", i)?;
+    let histogram = o.histograms.get_mut(index as usize).ok_or(format!("row {i}: there is no histogram {index}"))?;
+    if cell as usize >= BUCKETS {
+        return Err(format!("row {i}: there is no cell {cell}"));
+    }
+    histogram.histogram.cells.push((cell, t.u("count", i)?));
+    Ok(())
+}
+
+fn counter(t: &Table, i: usize, o: &mut TrialOutcome) -> Row {
+    let count = match (t.maybe_u("value", i), t.maybe_u("running_ns", i), t.maybe_u("enabled_ns", i)) {
+        (Some(value), Some(running_ns), Some(enabled_ns)) => Count::Scaled { value, running_ns, enabled_ns },
+        (Some(value), ..) => Count::Exact(value),
+        (None, ..) => Count::NotCounted(t.text("not_counted", i)?),
+    };
+    o.counters.push(Counter {
+        name: t.text("name", i)?,
+        scope: t.text("scope", i)?,
+        source: t.text("source", i)?,
+        count,
+    });
+    Ok(())
+}
+
+fn task(t: &Table, i: usize, o: &mut TrialOutcome) -> Row {
+    o.tasks.push(TaskRecord {
+        tid: t.small("tid", i)?,
+        role: t.text("role", i)?,
+        group: t.small("group", i)?,
+        operations: t.u("operations", i)?,
+        voluntary_switches: t.maybe_u("voluntary_switches", i),
+        involuntary_switches: t.maybe_u("involuntary_switches", i),
+        run_ns: t.maybe_u("run_ns", i),
+        run_delay_ns: t.maybe_u("run_delay_ns", i),
+        timeslices: t.maybe_u("timeslices", i),
+        migrations: t.maybe_u("migrations", i),
+        cpu_ns: t.maybe_u("cpu_ns", i),
+        last_cpu: t.maybe_u("last_cpu", i).and_then(|c| c.try_into().ok()),
+    });
+    Ok(())
+}
+
+fn window(t: &Table, i: usize, o: &mut TrialOutcome) -> Row {
+    o.windows.push(Window {
+        pair: t.small("pair", i)?,
+        is_b: t.u("is_b", i)? == 1,
+        start_ns: t.u("start_ns", i)?,
+        counted_from_ns: t.u("counted_from_ns", i)?,
+        end_ns: t.u("end_ns", i)?,
+        operations: t.u("operations", i)?,
+    });
+    Ok(())
+}
+
+/// The records under reconstruction.
+struct Records<'a> {
+    dir: &'a Path,
+    rows: Vec<TrialRecord>,
+    index: HashMap<u64, usize>,
+}
+
+impl Records<'_> {
+    fn damaged(&self, table: &Table, why: String) -> RunError {
+        RunError::Damaged { path: self.dir.join(format!("{}.parquet", table.name)), why }
+    }
+
+    fn trials(&mut self, t: &Table) -> Result<(), RunError> {
+        for i in 0..t.rows() {
+            let record = trial(t, i).map_err(|why| self.damaged(t, why))?;
+            self.index.insert(record.trial, self.rows.len());
+            self.rows.push(record);
+        }
+        Ok(())
+    }
+
+    fn record(&mut self, t: &Table, i: usize) -> Result<&mut TrialRecord, String> {
+        let number = t.u("trial", i)?;
+        let index =
+            self.index.get(&number).copied().ok_or(format!("row {i} belongs to trial {number}, which is not there"))?;
+        Ok(&mut self.rows[index])
+    }
+
+    fn marks(&mut self, t: &Table) -> Result<(), RunError> {
+        for i in 0..t.rows() {
+            let mark = mark(t, i).map_err(|why| self.damaged(t, why))?;
+            match self.record(t, i) {
+                Ok(record) => record.marks.push(mark),
+                Err(why) => return Err(self.damaged(t, why)),
+            }
+        }
+        Ok(())
+    }
+
+    fn fill(&mut self, t: &Table, put: impl Fn(&Table, usize, &mut TrialOutcome) -> Row) -> Result<(), RunError> {
+        for i in 0..t.rows() {
+            let done = self.record(t, i).and_then(|record| {
+                let outcome =
+                    record.outcome.as_mut().ok_or(format!("row {i} belongs to a trial that measured nothing"))?;
+                put(t, i, outcome)
+            });
+            done.map_err(|why| self.damaged(t, why))?;
+        }
+        Ok(())
+    }
+}
+
+fn mark(t: &Table, i: usize) -> Result<Mark, String> {
+    Ok(match t.text("mark", i)?.as_str() {
+        "steal" => Mark::Steal { share: t.number("share", i)? },
+        "thermal" => Mark::Thermal { evidence: t.text("what", i)? },
+        "foreign" => Mark::Foreign { what: t.text("what", i)? },
+        other => return Err(format!("row {i}: `{other}` is not a mark")),
+    })
+}
+
+fn trial(t: &Table, i: usize) -> Result<TrialRecord, String> {
+    let reason = || t.text("status_reason", i);
+    let status = match t.text("status", i)?.as_str() {
+        "ok" => TrialStatus::Ok,
+        "failed" => TrialStatus::Failed(reason()?),
+        "not_applied" => TrialStatus::NotApplied(reason()?),
+        other => return Err(format!("row {i}: `{other}` is not a status")),
+    };
+    let small = |name: &str| {
+        t.maybe_u(name, i).map(|x| u32::try_from(x).map_err(|e| format!("row {i}, {name}: {e}"))).transpose()
+    };
+    Ok(TrialRecord {
+        trial: t.u("trial", i)?,
+        workload: t.small("workload", i)?,
+        arm: small("arm")?,
+        block: t.small("block", i)?,
+        position: t.small("position", i)?,
+        repeats_block: small("repeats_block")?,
+        warm_up: t.u("warm_up", i)? == 1,
+        status,
+        marks: Vec::new(),
+        started_unix_ns: t.u("started_unix_ns", i)?,
+        wall_ns: t.u("wall_ns", i)?,
+        boot_id: t.text("boot_id", i)?,
+        outcome: t.maybe_text("workload_id", i).map(|workload| outcome(t, i, workload)).transpose()?,
+    })
+}
+
+fn outcome(t: &Table, i: usize, workload: String) -> Result<TrialOutcome, String> {
+    let stamping = StampingReport {
+        level: t.variant("stamping", i)?,
+        every: t.u("stamped_every", i)?,
+        stamped: t.u("stamped", i)?,
+        cost_ns: t.number("stamp_cost_ns", i)?,
+        cost_share: t.number("stamp_cost_share", i)?,
+    };
+    Ok(TrialOutcome {
+        workload,
+        operations: t.u("operations", i)?,
+        operation: t.text("operation", i)?,
+        metrics: Vec::new(),
+        phases: Vec::new(),
+        histograms: Vec::new(),
+        tiers: Vec::new(),
+        counters: Vec::new(),
+        series: Vec::new(),
+        tasks: Vec::new(),
+        groups: Vec::new(),
+        windows: Vec::new(),
+        applied: Vec::new(),
+        stamping,
+        loads: Vec::new(),
+        native_lines: Vec::new(),
+        notes: Vec::new(),
+    })
+}
+
+/// Typed access to one cell, with the row and the column in the complaint.
+impl Table {
+    fn maybe_u(&self, name: &str, i: usize) -> Option<u64> {
+        self.u64s(name).get(i).copied().flatten()
+    }
+    fn u(&self, name: &str, i: usize) -> Result<u64, String> {
+        self.maybe_u(name, i).ok_or_else(|| format!("row {i} has no {name}"))
+    }
+    fn small(&self, name: &str, i: usize) -> Result<u32, String> {
+        self.u(name, i)?.try_into().map_err(|e| format!("row {i}, {name}: {e}"))
+    }
+    fn number(&self, name: &str, i: usize) -> Result<f64, String> {
+        self.f64s(name).get(i).copied().flatten().ok_or_else(|| format!("row {i} has no {name}"))
+    }
+    fn maybe_text(&self, name: &str, i: usize) -> Option<String> {
+        self.texts(name).get(i).cloned().flatten()
+    }
+    fn text(&self, name: &str, i: usize) -> Result<String, String> {
+        self.maybe_text(name, i).ok_or_else(|| format!("row {i} has no {name}"))
+    }
+    fn variant<V: DeserializeOwned>(&self, name: &str, i: usize) -> Result<V, String> {
+        let word = self.text(name, i)?;
+        serde_json::from_value(serde_json::Value::String(word)).map_err(|e| format!("row {i}, {name}: {e}"))
+    }
+}

@@ -1,0 +1,111 @@
+//! Writing a run directory so that a crash loses no finished trial: each trial is one file, fsynced and renamed before
+//! the next trial starts; at the end the files become tables in one atomic rename.
+
+use crate::error::RunError;
+use crate::frame;
+use crate::manifest::Manifest;
+use crate::reader::RunReader;
+use crate::record::TrialRecord;
+use std::fs::{self, File};
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+/// File names inside a run directory.
+pub(crate) const MANIFEST: &str = "manifest.json";
+pub(crate) const TRIALS: &str = "trials";
+pub(crate) const TABLES: &str = "tables";
+const LOG: &str = "log.txt";
+
+/// The one writer of a run directory.
+#[derive(Debug)]
+pub struct RunWriter {
+    dir: PathBuf,
+    next: u64,
+}
+
+impl RunWriter {
+    /// A new run in a directory that does not exist or is empty.
+    pub fn create(dir: &Path, manifest: &Manifest) -> Result<Self, RunError> {
+        let occupied = fs::read_dir(dir).is_ok_and(|mut entries| entries.next().is_some());
+        if occupied {
+            return Err(RunError::Occupied { dir: dir.to_owned(), is_run: dir.join(MANIFEST).exists() });
+        }
+        let trials = dir.join(TRIALS);
+        fs::create_dir_all(&trials).map_err(RunError::io(&trials))?;
+        let mut writer = Self { dir: dir.to_owned(), next: 0 };
+        writer.update_manifest(manifest)?;
+        Ok(writer)
+    }
+
+    /// Continues an unsealed run. What a crash left half-written is removed; finished trials are kept.
+    pub fn resume(dir: &Path) -> Result<Self, RunError> {
+        let run = RunReader::open(dir)?;
+        if run.sealed {
+            return Err(RunError::Complete { dir: dir.to_owned() });
+        }
+        for torn in &run.unreadable {
+            fs::remove_file(torn).map_err(RunError::io(torn))?;
+        }
+        let next = run.trials.iter().map(|t| t.trial + 1).max().unwrap_or(0);
+        Ok(Self { dir: dir.to_owned(), next })
+    }
+
+    /// Number of the next trial.
+    pub fn next_trial(&self) -> u64 {
+        self.next
+    }
+
+    /// Stores a finished trial; durable when this returns.
+    pub fn append(&mut self, record: &TrialRecord) -> Result<(), RunError> {
+        let trials = self.dir.join(TRIALS);
+        write_durably(&trials, &format!("{:08}.rec", record.trial), &frame::encode(record))?;
+        self.next = record.trial + 1;
+        Ok(())
+    }
+
+    /// Replaces the manifest; durable when this returns.
+    pub fn update_manifest(&mut self, manifest: &Manifest) -> Result<(), RunError> {
+        let text = serde_json::to_vec_pretty(manifest).expect("a manifest holds no map with keys that are not strings");
+        write_durably(&self.dir, MANIFEST, &text)
+    }
+
+    /// Adds a line to the log; for a person, never read back.
+    pub fn log(&mut self, line: &str) -> Result<(), RunError> {
+        let path = self.dir.join(LOG);
+        let mut file = File::options().create(true).append(true).open(&path).map_err(RunError::io(&path))?;
+        writeln!(file, "{line}").map_err(RunError::io(&path))
+    }
+
+    /// Turns the trial files into tables: written aside, made durable, renamed into place, then the trial files go. A
+    /// crash at any point leaves a run that can be read.
+    pub fn seal(self) -> Result<(), RunError> {
+        let run = RunReader::open(&self.dir)?;
+        let part = self.dir.join("tables.part");
+        if part.exists() {
+            fs::remove_dir_all(&part).map_err(RunError::io(&part))?;
+        }
+        fs::create_dir(&part).map_err(RunError::io(&part))?;
+        crate::tables::write(&part, &run.trials)?;
+        sync_dir(&part)?;
+        let tables = self.dir.join(TABLES);
+        fs::rename(&part, &tables).map_err(RunError::io(&tables))?;
+        sync_dir(&self.dir)?;
+        let trials = self.dir.join(TRIALS);
+        fs::remove_dir_all(&trials).map_err(RunError::io(&trials))?;
+        sync_dir(&self.dir)
+    }
+}
+
+/// Temporary name, fsync, rename, fsync of the directory: after a power cut the file is whole or absent.
+fn write_durably(dir: &Path, name: &str, bytes: &[u8]) -> Result<(), RunError> {
+    let part = dir.join(format!("{name}.part"));
+    let path = dir.join(name);
+    let mut file = File::create(&part).map_err(RunError::io(&part))?;
+    file.write_all(bytes).and_then(|()| file.sync_all()).map_err(RunError::io(&part))?;
+    fs::rename(&part, &path).map_err(RunError::io(&path))?;
+    sync_dir(dir)
+}
+
+pub(crate) fn sync_dir(dir: &Path) -> Result<(), RunError> {
+    File::open(dir).and_then(|d| d.sync_all()).map_err(RunError::io(dir))
+}

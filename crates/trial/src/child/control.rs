@@ -1,0 +1,129 @@
+//! What the control process does while the herd runs: reads settings back, counts, samples, and alternates settings.
+
+use super::switchback::Switchback;
+use schedlab_bench::{HerdTask, Observer, PlantCell, Progress};
+use schedlab_record::TrialCounters;
+use schedlab_run::{Applied, Setting, TaskGroup, TrialOrder, TrialOutcome};
+use schedlab_tune::task;
+use std::collections::BTreeMap;
+
+/// The observer of one trial.
+pub(super) struct Control {
+    settings: Vec<Setting>,
+    applied: Vec<Applied>,
+    counters: TrialCounters,
+    groups: BTreeMap<(String, String), u32>,
+    switchback: Option<Switchback>,
+}
+
+impl Control {
+    /// `accepted` is what applying the settings to this process showed.
+    pub(super) fn new(order: &TrialOrder, settings: Vec<Setting>, accepted: Vec<Applied>) -> Self {
+        Self {
+            settings,
+            applied: accepted,
+            counters: TrialCounters::new(order.counters, schedlab_record::Roots::default()),
+            groups: BTreeMap::new(),
+            switchback: order.switchback.clone().map(Switchback::new),
+        }
+    }
+
+    /// Adds counters, groups, windows and read-backs to what the workload measured.
+    pub(super) fn finish(self, outcome: &mut TrialOutcome, net: Vec<Applied>) {
+        let counted = self.counters.finish(&outcome.tasks, outcome.operations);
+        outcome.counters.extend(counted.counters);
+        outcome.series.extend(counted.series);
+        outcome.metrics.extend(counted.metrics);
+        outcome.applied.extend(net);
+        outcome.applied.extend(self.applied);
+        outcome.groups = self
+            .groups
+            .into_iter()
+            .map(|((autogroup, cgroup), tasks)| TaskGroup { autogroup, cgroup, tasks })
+            .collect();
+        if let Some(switchback) = self.switchback {
+            let (windows, failures) = switchback.finish();
+            outcome.windows = windows;
+            outcome.applied.extend(failures);
+        }
+    }
+
+    /// The read-back of the whole herd: the first task whose setting is not in force speaks for all.
+    fn read_back(&mut self, tasks: &[HerdTask]) {
+        for herd_task in tasks {
+            for seen in task::read_back(herd_task.tid, &self.settings) {
+                let Some(slot) = self.applied.iter_mut().find(|a| a.setting == seen.setting) else { continue };
+                if slot.not_applied.is_none() && seen.not_applied.is_some() {
+                    *slot = seen;
+                }
+            }
+        }
+    }
+
+    fn note_groups(&mut self, tasks: &[HerdTask]) {
+        for herd_task in tasks {
+            let read = |file: &str| std::fs::read_to_string(format!("/proc/{}/{file}", herd_task.tid));
+            let autogroup =
+                read("autogroup").map(|t| t.trim().to_owned()).unwrap_or_else(|e| format!("unreadable: {e}"));
+            let cgroup = read("cgroup").map(|t| cpu_line(&t)).unwrap_or_else(|e| format!("unreadable: {e}"));
+            *self.groups.entry((autogroup, cgroup)).or_default() += 1;
+        }
+    }
+}
+
+/// The line of /proc/<pid>/cgroup that names the cpu controller, or the unified one.
+fn cpu_line(text: &str) -> String {
+    let has_cpu = |line: &&str| line.split(':').nth(1).is_some_and(|c| c.split(',').any(|c| c == "cpu"));
+    text.lines().find(has_cpu).or_else(|| text.lines().find(|l| l.starts_with("0::"))).unwrap_or("").to_owned()
+}
+
+impl Observer for Control {
+    fn before_fork(&mut self) -> Result<(), String> {
+        self.counters.before_fork();
+        Ok(())
+    }
+
+    fn herd_ready(&mut self, tasks: &[HerdTask]) -> Result<(), String> {
+        self.read_back(tasks);
+        self.note_groups(tasks);
+        if let Some(switchback) = &mut self.switchback {
+            switchback.herd_ready(tasks);
+        }
+        Ok(())
+    }
+
+    fn plant_cell(&mut self, cell: &PlantCell) {
+        if let Some(switchback) = &mut self.switchback {
+            switchback.plant_cell(cell.clone());
+        }
+    }
+
+    fn released(&mut self, t0_ns: u64) {
+        if let Some(switchback) = &mut self.switchback {
+            switchback.released(t0_ns);
+        }
+        self.counters.released(t0_ns);
+    }
+
+    fn tick(&mut self, now_ns: u64, progress: &Progress<'_>) -> u64 {
+        // The alternation first: its instants decide what a window holds, a counter sample can be late.
+        let switch_ns = self.switchback.as_mut().map_or(u64::MAX, |s| s.tick(progress));
+        switch_ns.min(self.counters.tick(now_ns))
+    }
+
+    fn stopped(&mut self, t1_ns: u64) {
+        self.counters.stopped(t1_ns);
+        if let Some(switchback) = &mut self.switchback {
+            switchback.stopped();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn the_cpu_controllers_line_is_found_on_v1_and_v2() {
+        assert_eq!(super::cpu_line("4:memory:/a\n1:cpu,cpuacct:/b\n0::/c\n"), "1:cpu,cpuacct:/b");
+        assert_eq!(super::cpu_line("0::/user.slice\n"), "0::/user.slice");
+    }
+}

@@ -1,0 +1,101 @@
+//! The trial process: an exec of ourselves that reads one [`TrialOrder`] from standard input, runs it, and writes one
+//! [`TrialOutcome`] to standard output. It starts small and single-threaded, so that what the herd inherits is the
+//! same in every trial, whatever the process that orders the trials has grown to.
+
+mod control;
+mod switchback;
+
+use anyhow::{Context, Result, anyhow, bail};
+use control::Control;
+use schedlab_bench::load::Load;
+use schedlab_bench::{RunOrder, Topology};
+use schedlab_run::{LoadGroup, LoadReport, Setting, TrialOrder, TrialOutcome};
+use schedlab_sys::{clock, process};
+use schedlab_tune::{Roots, task};
+use std::io::{Read, Write};
+use std::path::Path;
+
+/// Reads the order, runs the trial, writes the answer. An error is one sentence for the trial's row.
+pub fn main(mut input: impl Read, mut output: impl Write) -> Result<()> {
+    let mut text = Vec::new();
+    input.read_to_end(&mut text).context("the trial order cannot be read")?;
+    let order: TrialOrder = serde_json::from_slice(&text).context("the trial order is not one")?;
+    drop(text);
+    process::die_with_parent(std::os::unix::process::parent_id()).context("PR_SET_PDEATHSIG was refused")?;
+    let outcome = run(&order)?;
+    serde_json::to_writer(&mut output, &outcome).context("the answer cannot be written")?;
+    output.flush().context("the answer cannot be written")
+}
+
+fn run(order: &TrialOrder) -> Result<TrialOutcome> {
+    let workload = schedlab_bench::parse(&order.workload)?;
+    workload.check(&schedlab_bench::Limits::raise_and_read(Path::new("/proc"))?)?;
+    let load = start_load(order)?;
+    let started_ns = clock::monotonic_ns();
+    let result = run_beside_load(order, workload.as_ref());
+    let loads = load.map(|l| l.stop(clock::monotonic_ns() - started_ns)).unwrap_or_default();
+    let mut outcome = result?;
+    if let Some(dead) = loads.iter().find(|l: &&LoadReport| !l.alive) {
+        bail!("the background load `{}` died during the trial", dead.spec);
+    }
+    outcome.loads = loads;
+    Ok(outcome)
+}
+
+/// A separate load starts before this process joins the arm's cgroup; a shared one after.
+fn start_load(order: &TrialOrder) -> Result<Option<Load>> {
+    let separate = order.load_group == LoadGroup::Separate;
+    let start = || -> Result<Option<Load>> {
+        if order.load.is_empty() { Ok(None) } else { Ok(Some(Load::start(&order.load, separate)?)) }
+    };
+    if separate {
+        let load = start()?;
+        join_cgroups(order)?;
+        Ok(load)
+    } else {
+        join_cgroups(order)?;
+        start()
+    }
+}
+
+fn join_cgroups(order: &TrialOrder) -> Result<()> {
+    for procs in &order.cgroup_procs {
+        std::fs::write(procs, std::process::id().to_string())
+            .with_context(|| format!("the trial cannot join its cgroup through {}", procs.display()))?;
+    }
+    Ok(())
+}
+
+fn run_beside_load(order: &TrialOrder, workload: &dyn schedlab_bench::Workload) -> Result<TrialOutcome> {
+    let mut applied = Vec::new();
+    if order.net_namespace {
+        schedlab_sys::namespace::enter_new_net().context(
+            "a network namespace of the trial's own was refused (net.* sysctls need root or user namespaces)",
+        )?;
+        let net = order.settings.iter().filter(|s| s.is_net_sysctl());
+        applied.extend(net.map(|s| schedlab_tune::net_sysctl(&Roots::default(), s)));
+    }
+    let per_task: Vec<Setting> = order.settings.iter().filter(|s| s.is_per_task()).cloned().collect();
+    let accepted = task::apply_to_self(&per_task);
+    let plant = per_task.iter().find_map(|s| match s {
+        Setting::PlantSpin { ns } => Some(*ns),
+        _ => None,
+    });
+    let switched_plant = order
+        .switchback
+        .as_ref()
+        .is_some_and(|s| s.a.iter().chain(&s.b).any(|s| matches!(s, Setting::PlantSpin { .. })));
+    let run_order = RunOrder {
+        stamping: order.stamping,
+        seed: order.seed,
+        plant_spin_ns: plant.or(switched_plant.then_some(0)),
+        topology: Topology::read(Path::new("/sys"))?,
+        count_operations: order.switchback.is_some() || order.counters == schedlab_run::CounterLevel::Full,
+    };
+    let mut control = Control::new(order, per_task, accepted);
+    let outcome = workload.run(&run_order, &mut control);
+    // A setting the kernel refused is the reason that matters when the herd could not run because of it.
+    let mut outcome = outcome.map_err(|e| anyhow!("{e}"))?;
+    control.finish(&mut outcome, applied);
+    Ok(outcome)
+}

@@ -1,0 +1,60 @@
+//! What befell the machine during a trial: stolen time, heat, and knobs or CPUs that somebody else changed.
+
+use schedlab_record::Roots;
+use schedlab_run::{Mark, TrialOutcome};
+
+/// Stolen share of the trial's CPU time above which its block is repeated (design, section 6).
+pub const STEAL_LIMIT: f64 = 0.005;
+
+/// The machine's state between trials; what changes here is nobody's setting.
+pub struct Watch {
+    host_roots: schedlab_host::Roots,
+    record_roots: Roots,
+    foreign: Vec<(String, String)>,
+    thermal: Option<u64>,
+}
+
+impl Watch {
+    /// Takes the state that every later look is compared with.
+    pub fn start(host_roots: schedlab_host::Roots, record_roots: Roots) -> Self {
+        let foreign = schedlab_host::foreign_state(&host_roots);
+        let thermal = schedlab_record::thermal_events(&record_roots);
+        Self { host_roots, record_roots, foreign, thermal }
+    }
+
+    /// What has changed since the last look.
+    pub fn marks(&mut self) -> Vec<Mark> {
+        let mut marks = Vec::new();
+        let now = schedlab_host::foreign_state(&self.host_roots);
+        for ((name, before), (_, after)) in self.foreign.iter().zip(&now).filter(|(a, b)| a != b) {
+            marks.push(Mark::Foreign { what: format!("{name} changed from `{before}` to `{after}`") });
+        }
+        let thermal = schedlab_record::thermal_events(&self.record_roots);
+        if let (Some(before), Some(after)) = (self.thermal, thermal)
+            && after > before
+        {
+            marks.push(Mark::Thermal { evidence: format!("{} throttle events", after - before) });
+        }
+        self.thermal = thermal;
+        marks
+    }
+}
+
+/// The mark of a trial from which the hypervisor took more than [`STEAL_LIMIT`].
+pub fn steal_mark(outcome: &TrialOutcome) -> Option<Mark> {
+    let share = schedlab_record::steal_share(&outcome.counters)?;
+    (share > STEAL_LIMIT).then_some(Mark::Steal { share })
+}
+
+/// Whether the trial's block is to be repeated.
+pub fn contaminated(marks: &[Mark]) -> bool {
+    marks.iter().any(|m| matches!(m, Mark::Steal { .. } | Mark::Thermal { .. }))
+}
+
+/// What voids the run, if anything does.
+pub fn void(marks: &[Mark]) -> Option<&str> {
+    marks.iter().find_map(|m| match m {
+        Mark::Foreign { what } => Some(what.as_str()),
+        _ => None,
+    })
+}

@@ -1,0 +1,345 @@
+//! The one loop of schedlab: sweeps, A/B comparisons and self-tests all run here. Workload after workload, block after
+//! block, trial after trial; what a trial measured is stored before the next one starts.
+//!
+//! The loop knows no workload, no knob path and no terminal: [`Runner`] runs a trial, [`HostSettings`] puts an arm's
+//! settings in force, [`Store`] keeps the rows, events go to a closure. With fakes for all four it is tested in
+//! microseconds.
+
+use crate::contamination::{Watch, steal_mark, void};
+use crate::runner::Runner;
+use crate::schedule::{Coins, block_order, switchback_coins};
+use crate::stopping::{self, Pace, Stop};
+use anyhow::{Context, Result};
+use schedlab_run::manifest::{Design, LookRecord};
+use schedlab_run::{Applied, Manifest, Mark, Setting, SwitchbackOrder, TrialOrder, TrialRecord, TrialStatus};
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+/// Puts host-wide settings in force and takes them back.
+pub trait HostSettings {
+    /// Moves from the settings in force to these; what is no longer named returns to its original value.
+    fn apply(&mut self, settings: &[Setting]) -> Result<Vec<Applied>>;
+    /// Files the trial process writes its pid to.
+    fn cgroup_procs(&self) -> Vec<std::path::PathBuf>;
+    /// Settings of ours that somebody else has overwritten.
+    fn foreign_changes(&self) -> Vec<String>;
+}
+
+/// Keeps the run: each call is durable when it returns.
+pub trait Store {
+    /// One finished trial.
+    fn trial(&mut self, record: &TrialRecord) -> Result<()>;
+    /// The manifest with what has happened so far.
+    fn manifest(&mut self, manifest: &Manifest) -> Result<()>;
+}
+
+/// What the loop tells while it runs.
+#[derive(Debug)]
+pub enum Event<'a> {
+    /// A workload's first trial comes next.
+    Workload {
+        /// Index in the manifest.
+        index: u32,
+        /// Blocks, where the design fixes them.
+        planned: Option<u32>,
+    },
+    /// A trial has ended and is stored.
+    Trial {
+        /// The trial.
+        record: &'a TrialRecord,
+        /// All rows so far.
+        trials: &'a [TrialRecord],
+        /// The run.
+        manifest: &'a Manifest,
+    },
+    /// The pilot is over: how long a block takes and how many fit.
+    Forecast {
+        /// Index in the manifest.
+        workload: u32,
+        /// What a block takes, ns.
+        block_ns: u64,
+        /// Blocks that fit the design.
+        blocks: u32,
+        /// All rows so far.
+        trials: &'a [TrialRecord],
+        /// The run.
+        manifest: &'a Manifest,
+    },
+    /// An arm that is not in force is left out of further blocks.
+    ArmDropped {
+        /// Index in the manifest.
+        workload: u32,
+        /// Index in the manifest.
+        arm: u32,
+        /// Why it is not in force.
+        reason: &'a str,
+    },
+    /// A sequential design has looked.
+    Look {
+        /// The look.
+        look: &'a LookRecord,
+        /// All rows so far.
+        trials: &'a [TrialRecord],
+        /// The run.
+        manifest: &'a Manifest,
+    },
+    /// A workload is done and why.
+    Ended {
+        /// Index in the manifest.
+        workload: u32,
+        /// As in the manifest's `ended`.
+        reason: &'a str,
+    },
+}
+
+/// Everything the loop works on.
+pub struct Experiment<'a> {
+    /// What is run; `looks` and `ended` are filled in by the loop.
+    pub manifest: Manifest,
+    /// Rows so far, those of an interrupted run included.
+    pub trials: Vec<TrialRecord>,
+    /// Where trials run.
+    pub runner: &'a mut dyn Runner,
+    /// How host-wide settings are put in force.
+    pub host: &'a mut dyn HostSettings,
+    /// Who watches the machine; `None` in tests.
+    pub watch: Option<Watch>,
+    /// Where rows are kept.
+    pub store: &'a mut dyn Store,
+    /// Who is told.
+    pub events: &'a mut dyn FnMut(Event<'_>),
+    /// Whether the user wants to stop; asked between trials.
+    pub interrupted: &'a dyn Fn() -> bool,
+    /// CLOCK_MONOTONIC, ns.
+    pub clock: &'a dyn Fn() -> u64,
+    /// CLOCK_REALTIME, ns.
+    pub wall_clock: &'a dyn Fn() -> u64,
+}
+
+/// The place of a trial in the design.
+#[derive(Debug, Clone, Copy)]
+struct Place {
+    workload: u32,
+    arm: Option<u32>,
+    block: u32,
+    position: u32,
+    repeats_block: Option<u32>,
+    warm_up: bool,
+}
+
+impl Experiment<'_> {
+    /// Runs to the end of the plan, to a decision, to the budget's end or to an interrupt. What was measured is in
+    /// `trials` whatever happens; `manifest.ended` says why it ended.
+    pub fn run(&mut self) -> Result<()> {
+        let mut reason = "planned".to_owned();
+        for workload in 0..self.manifest.workloads.len() as u32 {
+            let stop = self.run_workload(workload)?;
+            reason = stop.reason();
+            (self.events)(Event::Ended { workload, reason: &reason });
+            if matches!(stop, Stop::Interrupted | Stop::Void(_)) {
+                break;
+            }
+        }
+        self.host.apply(&[]).context("the host's settings could not be restored")?;
+        self.manifest.ended = reason;
+        self.store.manifest(&self.manifest)
+    }
+
+    fn run_workload(&mut self, workload: u32) -> Result<Stop> {
+        let pace = Pace::new(&self.manifest, workload, &self.trials);
+        let mut pace = match pace {
+            Some(pace) => pace,
+            None => return Ok(Stop::Planned),
+        };
+        (self.events)(Event::Workload { index: workload, planned: pace.planned_blocks() });
+        let mut dropped = self.arms_not_applied(workload);
+        if !self.trials.iter().any(|t| t.workload == workload && t.warm_up)
+            && let Some(stop) = self.run_block(workload, 0, None, true, &mut dropped)?
+        {
+            return Ok(stop);
+        }
+        let (block_ns, blocks) = pace.forecast(&self.trials);
+        (self.events)(Event::Forecast { workload, block_ns, blocks, trials: &self.trials, manifest: &self.manifest });
+        loop {
+            if let Some(stop) = self.look(workload, &mut pace, None)? {
+                return Ok(stop);
+            }
+            if let Some(stop) = pace.stop_before_next_block(&self.trials) {
+                return Ok(self.look(workload, &mut pace, Some(1.0))?.unwrap_or(stop));
+            }
+            let (block, repeats) = pace.next_block(&self.trials);
+            if let Some(stop) = self.run_block(workload, block, repeats, false, &mut dropped)? {
+                if matches!(stop, Stop::Interrupted) {
+                    let fraction = pace.fraction(&self.trials);
+                    self.look(workload, &mut pace, Some(fraction))?;
+                }
+                return Ok(stop);
+            }
+        }
+    }
+
+    /// Takes a look if one is due (or forced at a fraction), records it, and says whether it decides the workload.
+    fn look(&mut self, workload: u32, pace: &mut Pace, force: Option<f64>) -> Result<Option<Stop>> {
+        let Some(fraction) = force.or_else(|| pace.look_due(&self.trials)) else { return Ok(None) };
+        let blocks = pace.usable_blocks(&self.trials);
+        if blocks < stopping::LEAST_BLOCKS {
+            return Ok(None);
+        }
+        let open_ended = matches!(self.manifest.design, Design::OpenEnded { .. });
+        if matches!(self.manifest.design, Design::Budgeted { .. }) {
+            let look = LookRecord { workload, blocks, fraction };
+            pace.took_look();
+            self.manifest.looks.retain(|l| !(l.workload == workload && l.blocks == blocks));
+            self.manifest.looks.push(look);
+            self.store.manifest(&self.manifest)?;
+            let look = self.manifest.looks.last().expect("just pushed");
+            (self.events)(Event::Look { look, trials: &self.trials, manifest: &self.manifest });
+        } else if !open_ended {
+            return Ok(None);
+        }
+        let decided = stopping::decided(&self.manifest, &self.trials, workload);
+        Ok(decided.then_some(Stop::Decided))
+    }
+
+    fn run_block(
+        &mut self,
+        workload: u32,
+        block: u32,
+        repeats_block: Option<u32>,
+        warm_up: bool,
+        dropped: &mut BTreeSet<u32>,
+    ) -> Result<Option<Stop>> {
+        let switchback = self.manifest.switchback_window_ns.is_some();
+        let arms: Vec<u32> = (0..self.manifest.arms.len() as u32).collect();
+        // The order is drawn over all arms, also those dropped since: a resumed run must draw the same.
+        let order: Vec<Option<u32>> = if switchback {
+            vec![None]
+        } else {
+            let label = if warm_up { u32::MAX } else { block };
+            block_order(self.manifest.seed, workload, label, &arms).into_iter().map(Some).collect()
+        };
+        for (position, arm) in order.into_iter().enumerate() {
+            let place = Place { workload, arm, block, position: position as u32, repeats_block, warm_up };
+            if arm.is_some_and(|arm| dropped.contains(&arm)) || self.has(place) {
+                continue;
+            }
+            if (self.interrupted)() {
+                return Ok(Some(Stop::Interrupted));
+            }
+            let record = self.run_trial(place)?;
+            self.store.trial(&record)?;
+            self.trials.push(record);
+            let record = self.trials.last().expect("just pushed");
+            (self.events)(Event::Trial { record, trials: &self.trials, manifest: &self.manifest });
+            if let Some(what) = void(&record.marks) {
+                return Ok(Some(Stop::Void(what.to_owned())));
+            }
+            if let (TrialStatus::NotApplied(reason), Some(arm)) = (&record.status, arm) {
+                dropped.insert(arm);
+                (self.events)(Event::ArmDropped { workload, arm, reason });
+            }
+        }
+        Ok(None)
+    }
+
+    /// Whether an interrupted run has this trial already.
+    fn has(&self, place: Place) -> bool {
+        self.trials.iter().any(|t| {
+            (t.workload, t.block, t.position, t.warm_up) == (place.workload, place.block, place.position, place.warm_up)
+        })
+    }
+
+    fn arms_not_applied(&self, workload: u32) -> BTreeSet<u32> {
+        let not_applied = |t: &&TrialRecord| t.workload == workload && matches!(t.status, TrialStatus::NotApplied(_));
+        self.trials.iter().filter(not_applied).filter_map(|t| t.arm).collect()
+    }
+
+    fn run_trial(&mut self, place: Place) -> Result<TrialRecord> {
+        let (started, wall) = ((self.clock)(), (self.wall_clock)());
+        // A switchback trial begins and ends under A's settings; B's come and go inside it.
+        let settings = self.manifest.arms[place.arm.unwrap_or(0) as usize].settings.clone();
+        let (in_trial, on_host): (Vec<_>, Vec<_>) =
+            settings.into_iter().partition(|s| s.is_per_task() || s.is_net_sysctl());
+        let mut applied = self.host.apply(&on_host).context("a setting could not be put in force or taken back")?;
+        let order = self.order(place, in_trial);
+        let result = self.runner.run(&order, timeout(&order));
+        let (status, outcome) = match result {
+            Err(reason) => (TrialStatus::Failed(reason), None),
+            Ok(mut outcome) => {
+                applied.append(&mut outcome.applied);
+                outcome.applied = applied;
+                (status_of(&outcome.applied), Some(outcome))
+            }
+        };
+        let knobs = self.host.foreign_changes();
+        let mut marks: Vec<Mark> = knobs.into_iter().map(|what| Mark::Foreign { what }).collect();
+        marks.extend(outcome.as_ref().and_then(steal_mark));
+        marks.extend(self.watch.as_mut().map(Watch::marks).unwrap_or_default());
+        Ok(TrialRecord {
+            trial: self.trials.last().map_or(0, |t| t.trial + 1),
+            workload: place.workload,
+            arm: place.arm,
+            block: place.block,
+            position: place.position,
+            repeats_block: place.repeats_block,
+            warm_up: place.warm_up,
+            status,
+            marks,
+            started_unix_ns: wall,
+            wall_ns: (self.clock)() - started,
+            boot_id: self.manifest.environment.boot_id.clone(),
+            outcome,
+        })
+    }
+
+    fn order(&self, place: Place, settings: Vec<Setting>) -> TrialOrder {
+        let manifest = &self.manifest;
+        let label = if place.warm_up { u64::from(u32::MAX) } else { u64::from(place.block) };
+        let mut coins = Coins::new(manifest.seed, &[u64::from(place.workload), label, u64::from(place.position), 1]);
+        TrialOrder {
+            workload: manifest.workloads[place.workload as usize].clone(),
+            settings,
+            stamping: manifest.stamping,
+            counters: manifest.counters,
+            load: manifest.load.get(place.workload as usize).cloned().unwrap_or_default(),
+            load_group: manifest.load_group,
+            // One arm with a net.* sysctl puts every arm into a namespace, or the namespace itself would be the effect.
+            net_namespace: manifest.arms.iter().any(|a| a.settings.iter().any(Setting::is_net_sysctl)),
+            cgroup_procs: self.host.cgroup_procs(),
+            switchback: self.switchback(place),
+            seed: coins.next(),
+        }
+    }
+
+    fn switchback(&self, place: Place) -> Option<SwitchbackOrder> {
+        let window_ns = self.manifest.switchback_window_ns?;
+        let duration = trial_duration_ns(&self.manifest.workloads[place.workload as usize]);
+        let pairs = (duration / (2 * window_ns)).max(1) as usize;
+        let label = if place.warm_up { u32::MAX } else { place.block };
+        Some(SwitchbackOrder {
+            window_ns,
+            discard_share: 0.2,
+            a: self.manifest.arms[0].settings.clone(),
+            b: self.manifest.arms[1].settings.clone(),
+            b_first: switchback_coins(self.manifest.seed, place.workload, label, pairs),
+        })
+    }
+}
+
+/// An arm is measured only if every one of its settings is in force.
+fn status_of(applied: &[Applied]) -> TrialStatus {
+    let missing: Vec<String> =
+        applied.iter().filter_map(|a| a.not_applied.as_ref().map(|why| format!("{}: {why}", a.setting))).collect();
+    if missing.is_empty() { TrialStatus::Ok } else { TrialStatus::NotApplied(missing.join("; ")) }
+}
+
+/// The `duration` argument of a canonical workload; one second stands in for a run by loops.
+pub fn trial_duration_ns(workload: &schedlab_run::WorkloadSpec) -> u64 {
+    let duration = workload.args.get("duration").and_then(|d| schedlab_run::units::parse_duration_ns(d).ok());
+    duration.filter(|&ns| ns > 0).unwrap_or(1_000_000_000)
+}
+
+/// Generous: a trial that is merely slow is a result; one that hangs is not.
+fn timeout(order: &TrialOrder) -> Duration {
+    Duration::from_nanos(trial_duration_ns(&order.workload)) * 20 + Duration::from_secs(60)
+}

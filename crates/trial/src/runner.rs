@@ -1,0 +1,103 @@
+//! Where a trial runs. The loop sees only [`Runner`]: an exec of ourselves on this host, or a fake for tests.
+//! (A guest is one more implementation.)
+
+use schedlab_run::{TrialOrder, TrialOutcome};
+use std::io::{Read, Write};
+use std::path::PathBuf;
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::time::{Duration, Instant};
+
+/// The hidden first argument that makes the binary a trial process.
+pub const TRIAL_ARGUMENT: &str = "__trial";
+
+/// Runs one trial and answers what it measured, or one sentence on why it failed.
+pub trait Runner {
+    /// Blocks until the trial has ended; a failure is a row of the run, not an error of it.
+    fn run(&mut self, order: &TrialOrder, timeout: Duration) -> Result<TrialOutcome, String>;
+}
+
+/// Execs ourselves for each trial: a fresh, small, single-threaded process, whatever the size of this one.
+pub struct ExecRunner {
+    program: PathBuf,
+}
+
+impl ExecRunner {
+    /// Runs `program` (the schedlab binary) as the trial process.
+    pub fn new(program: impl Into<PathBuf>) -> Self {
+        Self { program: program.into() }
+    }
+
+    /// Runs the binary this process was started from.
+    pub fn of_this_binary() -> Self {
+        Self::new("/proc/self/exe")
+    }
+}
+
+impl Runner for ExecRunner {
+    fn run(&mut self, order: &TrialOrder, timeout: Duration) -> Result<TrialOutcome, String> {
+        let message = serde_json::to_vec(order).map_err(|e| format!("the trial order cannot be written: {e}"))?;
+        let mut child = spawn(&self.program).map_err(|e| format!("the trial process cannot be started: {e}"))?;
+        let mut stdin = child.stdin.take().expect("stdin is piped");
+        // A process that died at once closes the pipe; its own message says why, so the error here is not the news.
+        let _ = stdin.write_all(&message);
+        drop(stdin);
+        let stdout = drain(child.stdout.take().expect("stdout is piped"));
+        let stderr = drain(child.stderr.take().expect("stderr is piped"));
+        let status = wait(&mut child, timeout)?;
+        // The reader threads end with the pipe: the herd is dead with its parent (PR_SET_PDEATHSIG).
+        let text = stdout.join().map_err(|_| "the trial's answer could not be read".to_owned())?;
+        let complaint = stderr.join().unwrap_or_default();
+        if !status.success() {
+            return Err(describe_failure(status, &String::from_utf8_lossy(&complaint)));
+        }
+        serde_json::from_slice(&text).map_err(|e| format!("the trial's answer is not one ({e})"))
+    }
+}
+
+/// Its own process group: a Ctrl-C at the terminal reaches us alone, and the running trial ends as planned.
+fn spawn(program: &PathBuf) -> std::io::Result<Child> {
+    use std::os::unix::process::CommandExt;
+    Command::new(program)
+        .arg(TRIAL_ARGUMENT)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .process_group(0)
+        .spawn()
+}
+
+fn drain(mut pipe: impl Read + Send + 'static) -> std::thread::JoinHandle<Vec<u8>> {
+    std::thread::spawn(move || {
+        let mut bytes = Vec::new();
+        let _ = pipe.read_to_end(&mut bytes);
+        bytes
+    })
+}
+
+/// Waits with a bound. The poll interval is long compared with its cost and runs in this process, not in the trial.
+fn wait(child: &mut Child, timeout: Duration) -> Result<ExitStatus, String> {
+    let deadline = Instant::now() + timeout;
+    let exited = schedlab_sys::pidfd::wait_exit(child.id(), deadline.saturating_duration_since(Instant::now()));
+    match exited {
+        Ok(true) => child.wait().map_err(|e| format!("the trial process cannot be waited for: {e}")),
+        Ok(false) => {
+            let _ = child.kill();
+            let _ = child.wait();
+            Err(format!("the trial did not end within {} s and was killed", timeout.as_secs()))
+        }
+        Err(e) => {
+            let _ = child.kill();
+            let _ = child.wait();
+            Err(format!("the trial process cannot be watched: {e}"))
+        }
+    }
+}
+
+fn describe_failure(status: ExitStatus, complaint: &str) -> String {
+    let last = complaint.lines().rev().find(|l| !l.trim().is_empty()).unwrap_or("").trim();
+    match (last.is_empty(), status.code()) {
+        (false, _) => last.to_owned(),
+        (true, Some(code)) => format!("the trial process ended with exit code {code} and said nothing"),
+        (true, None) => format!("the trial process died: {status}"),
+    }
+}

@@ -1,0 +1,204 @@
+//! When a workload has been measured enough: a fixed number of blocks, a time budget with looks on the way, or until a
+//! confidence sequence decides. All of it is derived from the rows, so an interrupted run resumes where it was.
+
+use crate::contamination::contaminated;
+use schedlab_run::manifest::Design;
+use schedlab_run::{Manifest, TrialRecord, TrialStatus};
+
+/// No verdict below this many blocks (design, section 6).
+pub const LEAST_BLOCKS: u32 = 6;
+
+/// Extra blocks that may repeat contaminated or failed ones, as a share of those planned.
+const EXTRA_SHARE: f64 = 0.2;
+
+/// Why a workload ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Stop {
+    /// Every planned block is in.
+    Planned,
+    /// The evidence suffices.
+    Decided,
+    /// No further block fits the budget.
+    Budget,
+    /// The user asked.
+    Interrupted,
+    /// The machine changed under us.
+    Void(String),
+}
+
+impl Stop {
+    /// The word the manifest keeps.
+    pub fn reason(&self) -> String {
+        match self {
+            Self::Planned => "planned".into(),
+            Self::Decided => "decided".into(),
+            Self::Budget => "budget".into(),
+            Self::Interrupted => "interrupted".into(),
+            Self::Void(what) => format!("void: {what}"),
+        }
+    }
+}
+
+/// Whether every primary contrast of the workload has its verdict.
+pub fn decided(manifest: &Manifest, trials: &[TrialRecord], workload: u32) -> bool {
+    schedlab_analyze::decided(manifest, trials, workload)
+}
+
+/// The progress of one workload against its design.
+pub struct Pace {
+    workload: u32,
+    design: Design,
+    /// Trials in a full block.
+    block_len: usize,
+    looks_taken: u32,
+}
+
+impl Pace {
+    /// `None` when an earlier run has finished the workload already.
+    pub fn new(manifest: &Manifest, workload: u32, trials: &[TrialRecord]) -> Option<Self> {
+        let block_len = if manifest.switchback_window_ns.is_some() { 1 } else { 2 * manifest.arms.len() };
+        let looks_taken = manifest.looks.iter().filter(|l| l.workload == workload).count() as u32;
+        let pace = Self { workload, design: manifest.design.clone(), block_len, looks_taken };
+        let later = trials.iter().any(|t| t.workload > workload);
+        (!later).then_some(pace)
+    }
+
+    /// Planned blocks, where the design fixes them.
+    pub fn planned_blocks(&self) -> Option<u32> {
+        match self.design {
+            Design::Fixed { blocks } => Some(blocks),
+            _ => None,
+        }
+    }
+
+    fn rows<'t>(&self, trials: &'t [TrialRecord]) -> impl Iterator<Item = &'t TrialRecord> + use<'t> {
+        let workload = self.workload;
+        trials.iter().filter(move |t| t.workload == workload && !t.warm_up)
+    }
+
+    /// Blocks begun, complete or not, repeats included.
+    fn begun(&self, trials: &[TrialRecord]) -> u32 {
+        self.rows(trials).map(|t| t.block + 1).max().unwrap_or(0)
+    }
+
+    /// A block is spoilt when it holds a contaminated or a failed trial.
+    fn spoilt(&self, trials: &[TrialRecord], block: u32) -> bool {
+        self.rows(trials)
+            .filter(|t| t.block == block)
+            .any(|t| contaminated(&t.marks) || matches!(t.status, TrialStatus::Failed(_)))
+    }
+
+    /// Whether a block lacks trials that would have run (an interrupted block).
+    fn partial(&self, trials: &[TrialRecord], block: u32) -> bool {
+        // Arms not in force are left out after their first row; a block is complete without them.
+        let dropped: std::collections::BTreeSet<u32> = trials
+            .iter()
+            .filter(|t| t.workload == self.workload && matches!(t.status, TrialStatus::NotApplied(_)))
+            .filter_map(|t| t.arm)
+            .collect();
+        let have =
+            self.rows(trials).filter(|t| t.block == block && !t.arm.is_some_and(|arm| dropped.contains(&arm))).count();
+        have < self.block_len.saturating_sub(2 * dropped.len())
+    }
+
+    /// Complete blocks without a spoilt trial.
+    pub fn usable_blocks(&self, trials: &[TrialRecord]) -> u32 {
+        (0..self.begun(trials)).filter(|&b| !self.spoilt(trials, b) && !self.partial(trials, b)).count() as u32
+    }
+
+    /// The block to run next and which one it repeats. An interrupted block is finished first; a spoilt block is
+    /// repeated while the allowance lasts.
+    pub fn next_block(&self, trials: &[TrialRecord]) -> (u32, Option<u32>) {
+        let begun = self.begun(trials);
+        if begun > 0 && self.partial(trials, begun - 1) {
+            let repeats = self.rows(trials).find(|t| t.block == begun - 1).and_then(|t| t.repeats_block);
+            return (begun - 1, repeats);
+        }
+        (begun, self.block_to_repeat(trials))
+    }
+
+    fn block_to_repeat(&self, trials: &[TrialRecord]) -> Option<u32> {
+        let begun = self.begun(trials);
+        let repeats: Vec<u32> = self.rows(trials).filter_map(|t| t.repeats_block).collect();
+        let mut distinct = repeats.clone();
+        distinct.dedup();
+        let allowance = (f64::from(self.planned_blocks().unwrap_or(begun)) * EXTRA_SHARE).ceil() as usize;
+        if distinct.len() >= allowance {
+            return None;
+        }
+        (0..begun).find(|&b| self.spoilt(trials, b) && !repeats.contains(&b))
+    }
+
+    /// Time spent on the workload, set-up and warm-up included, ns.
+    fn spent_ns(&self, trials: &[TrialRecord]) -> u64 {
+        trials.iter().filter(|t| t.workload == self.workload).map(|t| t.wall_ns).sum()
+    }
+
+    /// What a block takes, from the trials so far, ns.
+    fn block_ns(&self, trials: &[TrialRecord]) -> u64 {
+        let rows = trials.iter().filter(|t| t.workload == self.workload).count().max(1) as u64;
+        self.spent_ns(trials) / rows * self.block_len as u64
+    }
+
+    /// How long a block takes and how many blocks the design holds, ns and blocks.
+    pub fn forecast(&self, trials: &[TrialRecord]) -> (u64, u32) {
+        let block_ns = self.block_ns(trials).max(1);
+        let blocks = match self.design {
+            Design::Fixed { blocks } => blocks,
+            Design::OpenEnded { max_blocks } => max_blocks,
+            Design::Budgeted { budget_ns, .. } => (budget_ns.saturating_sub(self.spent_ns(trials)) / block_ns) as u32,
+        };
+        (block_ns, blocks)
+    }
+
+    /// Share of the design's information in hand.
+    pub fn fraction(&self, trials: &[TrialRecord]) -> f64 {
+        match self.design {
+            Design::Fixed { blocks } => f64::from(self.usable_blocks(trials)) / f64::from(blocks.max(1)),
+            Design::OpenEnded { max_blocks } => f64::from(self.usable_blocks(trials)) / f64::from(max_blocks.max(1)),
+            Design::Budgeted { budget_ns, .. } => (self.spent_ns(trials) as f64 / budget_ns as f64).min(1.0),
+        }
+    }
+
+    /// The fraction at which a look is due now, if one is. An open-ended design looks after each block.
+    pub fn look_due(&self, trials: &[TrialRecord]) -> Option<f64> {
+        match self.design {
+            Design::Fixed { .. } => None,
+            Design::OpenEnded { .. } => Some(self.fraction(trials)),
+            Design::Budgeted { looks, .. } => {
+                let fraction = self.fraction(trials);
+                let next = f64::from(self.looks_taken + 1) / f64::from(looks.max(1));
+                (fraction < 1.0 && fraction >= next).then_some(fraction)
+            }
+        }
+    }
+
+    /// Counts a look as taken.
+    pub fn took_look(&mut self) {
+        self.looks_taken += 1;
+    }
+
+    /// Why no further block is run, if so.
+    pub fn stop_before_next_block(&self, trials: &[TrialRecord]) -> Option<Stop> {
+        let begun = self.begun(trials);
+        if begun > 0 && self.partial(trials, begun - 1) {
+            return None;
+        }
+        match self.design {
+            Design::Fixed { blocks } => {
+                let first_runs = begun - self.repeats(trials);
+                (first_runs >= blocks && self.block_to_repeat(trials).is_none()).then_some(Stop::Planned)
+            }
+            Design::OpenEnded { max_blocks } => (begun >= max_blocks).then_some(Stop::Planned),
+            Design::Budgeted { budget_ns, .. } => {
+                (self.spent_ns(trials) + self.block_ns(trials) > budget_ns).then_some(Stop::Budget)
+            }
+        }
+    }
+
+    fn repeats(&self, trials: &[TrialRecord]) -> u32 {
+        let mut blocks: Vec<u32> = self.rows(trials).filter(|t| t.repeats_block.is_some()).map(|t| t.block).collect();
+        blocks.dedup();
+        blocks.len() as u32
+    }
+}

@@ -1,0 +1,214 @@
+//! A laboratory without a kernel: trials take 100 ms of a clock that only the fake runner moves.
+
+use anyhow::Result;
+use schedlab_run::manifest::{Design, OrderKnown};
+use schedlab_run::*;
+use schedlab_trial::{Experiment, HostSettings, Runner, Store};
+use std::cell::Cell;
+use std::path::PathBuf;
+use std::time::Duration;
+
+pub struct Lab {
+    pub manifest: Manifest,
+    pub rows: Vec<TrialRecord>,
+    pub fail_trial: Option<u64>,
+    pub steal_every: Option<u64>,
+    pub refuse: Option<&'static str>,
+    pub interrupt_after: Option<u64>,
+    pub foreign_at: Option<u64>,
+    /// Rate of every arm but the first against the first.
+    pub effect: f64,
+    /// SD of a trial's log-rate.
+    pub noise: f64,
+    pub stored: Vec<TrialRecord>,
+    pub host_settings: Option<Vec<Setting>>,
+    pub last_order: Option<TrialOrder>,
+}
+
+impl Lab {
+    pub fn new(manifest: Manifest) -> Self {
+        Self {
+            manifest,
+            rows: Vec::new(),
+            fail_trial: None,
+            steal_every: None,
+            refuse: None,
+            interrupt_after: None,
+            foreign_at: None,
+            effect: 1.0,
+            noise: 0.01,
+            stored: Vec::new(),
+            host_settings: None,
+            last_order: None,
+        }
+    }
+
+    pub fn run(&mut self) -> (Manifest, Vec<TrialRecord>) {
+        let (clock, count) = (Cell::new(1_000u64), Cell::new(self.rows.len() as u64));
+        let mut runner = FakeRunner { lab: self, clock: &clock, count: &count, last: None, arms: Vec::new() };
+        runner.arms = runner.lab.manifest.arms.iter().map(|a| a.settings.clone()).collect();
+        let (manifest, trials) = (runner.lab.manifest.clone(), runner.lab.rows.clone());
+        let mut host = FakeHost { now: None, foreign_at: runner.lab.foreign_at, count: &count };
+        let mut store = FakeStore(Vec::new());
+        let stop_after = runner.lab.interrupt_after;
+        let mut experiment = Experiment {
+            manifest,
+            trials,
+            runner: &mut runner,
+            host: &mut host,
+            watch: None,
+            store: &mut store,
+            events: &mut |_| {},
+            interrupted: &|| stop_after.is_some_and(|n| count.get() >= n),
+            clock: &|| clock.get(),
+            wall_clock: &|| clock.get(),
+        };
+        experiment.run().unwrap();
+        let (manifest, trials) = (experiment.manifest, experiment.trials);
+        let last = runner.last.take();
+        self.last_order = last;
+        self.host_settings = host.now;
+        self.stored = store.0;
+        (manifest, trials)
+    }
+}
+
+struct FakeRunner<'a> {
+    lab: &'a Lab,
+    clock: &'a Cell<u64>,
+    count: &'a Cell<u64>,
+    last: Option<TrialOrder>,
+    arms: Vec<Vec<Setting>>,
+}
+
+impl Runner for FakeRunner<'_> {
+    fn run(&mut self, order: &TrialOrder, _timeout: Duration) -> Result<TrialOutcome, String> {
+        self.last = Some(order.clone());
+        let trial = self.count.get();
+        self.count.set(trial + 1);
+        self.clock.set(self.clock.get() + 100_000_000);
+        if self.lab.fail_trial == Some(trial) {
+            return Err("the herd hung".into());
+        }
+        // A sum of uniform numbers from the order's own seed: near enough to normal, and the same in every run.
+        let mut coins = schedlab_trial::schedule::Coins::new(order.seed, &[]);
+        let normal: f64 = (0..12).map(|_| coins.next() as f64 / u64::MAX as f64).sum::<f64>() - 6.0;
+        let control = self.arms[0].iter().filter(|s| s.is_per_task()).eq(&order.settings);
+        let rate = 1e6 * if control { 1.0 } else { self.lab.effect } * (self.lab.noise * normal).exp();
+        let mut outcome = outcome(rate);
+        outcome.applied = order.settings.iter().map(|s| self.applied(s)).collect();
+        if self.lab.steal_every.is_some_and(|n| trial % n == 0) {
+            let ticks = |name: &str, value| Counter {
+                name: name.into(),
+                scope: "host".into(),
+                source: "/proc/stat".into(),
+                count: Count::Exact(value),
+            };
+            outcome.counters = vec![ticks("user_ns", 90_000_000), ticks("steal_ns", 10_000_000)];
+        }
+        Ok(outcome)
+    }
+}
+
+impl FakeRunner<'_> {
+    fn applied(&self, setting: &Setting) -> Applied {
+        let refused = self.lab.refuse.is_some_and(|key| setting.key() == key);
+        Applied {
+            setting: setting.clone(),
+            effective: String::new(),
+            not_applied: refused.then(|| "this kernel ignores it".to_owned()),
+        }
+    }
+}
+
+struct FakeHost<'a> {
+    now: Option<Vec<Setting>>,
+    foreign_at: Option<u64>,
+    count: &'a Cell<u64>,
+}
+
+impl HostSettings for FakeHost<'_> {
+    fn apply(&mut self, settings: &[Setting]) -> Result<Vec<Applied>> {
+        self.now = Some(settings.to_vec());
+        let applied = |s: &Setting| Applied { setting: s.clone(), effective: String::new(), not_applied: None };
+        Ok(settings.iter().map(applied).collect())
+    }
+    fn cgroup_procs(&self) -> Vec<PathBuf> {
+        Vec::new()
+    }
+    fn foreign_changes(&self) -> Vec<String> {
+        let changed = self.foreign_at.is_some_and(|n| self.count.get() > n);
+        if changed { vec!["kernel.x is 2, not the 1 we wrote".into()] } else { Vec::new() }
+    }
+}
+
+struct FakeStore(Vec<TrialRecord>);
+
+impl Store for FakeStore {
+    fn trial(&mut self, record: &TrialRecord) -> Result<()> {
+        self.0.push(record.clone());
+        Ok(())
+    }
+    fn manifest(&mut self, _manifest: &Manifest) -> Result<()> {
+        Ok(())
+    }
+}
+
+/// A plan of one workload, 100 ms a trial; the first arm is the control.
+pub fn manifest(design: Design, specs: &[&str]) -> Manifest {
+    let arms = specs.iter().enumerate().map(|(i, spec)| Arm::parse(&format!("arm{i}"), spec).unwrap()).collect();
+    Manifest {
+        format_version: schedlab_run::manifest::FORMAT_VERSION,
+        schedlab_version: "test".into(),
+        command: Vec::new(),
+        title: "fake".into(),
+        created_unix_s: 0,
+        plan_toml: String::new(),
+        arms,
+        workloads: vec!["pipe/1:duration=100ms,pin=same".parse().unwrap()],
+        workload_ids: vec!["pipe/1".into()],
+        primary: vec![vec!["round_trips_per_s".into()]],
+        sesoi: 0.05,
+        alpha: 0.05,
+        design,
+        switchback_window_ns: None,
+        stamping: Stamping::Off,
+        counters: CounterLevel::Basic,
+        load: vec![Vec::new()],
+        load_group: LoadGroup::Same,
+        seed: 42,
+        order: OrderKnown::Randomized,
+        environment: Environment { boot_id: "boot".into(), kernel_release: "6.18".into(), ..Environment::default() },
+        environment_end: None,
+        looks: Vec::new(),
+        ended: String::new(),
+        warnings: Vec::new(),
+    }
+}
+
+fn outcome(rate: f64) -> TrialOutcome {
+    TrialOutcome {
+        workload: "pipe/1".into(),
+        operations: 1000,
+        operation: "round trip".into(),
+        metrics: vec![Metric {
+            name: "round_trips_per_s".into(),
+            value: rate,
+            unit: "1/s".into(),
+            direction: Direction::HigherIsBetter,
+        }],
+        phases: Vec::new(),
+        histograms: Vec::new(),
+        tiers: Vec::new(),
+        counters: Vec::new(),
+        series: Vec::new(),
+        tasks: Vec::new(),
+        groups: Vec::new(),
+        windows: Vec::new(),
+        applied: Vec::new(),
+        stamping: StampingReport { level: Stamping::Off, every: 0, stamped: 0, cost_ns: 0.0, cost_share: 0.0 },
+        loads: Vec::new(),
+        native_lines: Vec::new(),
+        notes: Vec::new(),
+    }
+}
