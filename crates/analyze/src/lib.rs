@@ -1,2 +1,36 @@
-//! Run directory to findings: arms, effects, verdicts.
+//! Run directory to findings: arms, effects, verdicts. Pure: rows in, [`Findings`] out; no file, no clock, no privilege.
+//! The same code serves reports, `compare` and, through [`look`](look()), the stopping rule inside the trial loop.
+//!
+//! Read in this order: `findings` (what is said), `selection` (which rows count), `contrasts` (rows to one number a
+//! unit), `rule` (which interval the stopping rule allows), `verdict` (interval to word), `claim` (word to sentence).
 #![forbid(unsafe_code)]
+
+mod arms;
+mod claim;
+mod compare;
+mod confounded;
+mod contrasts;
+mod environment;
+mod estimate;
+mod facts;
+pub mod findings;
+mod hygiene;
+mod look;
+mod metric;
+mod power;
+mod rule;
+mod selection;
+mod shape;
+mod tiers;
+mod two_runs;
+mod variance;
+mod verdict;
+mod words;
+mod workload;
+
+pub use compare::compare;
+pub use findings::*;
+pub use look::{LookState, PrimaryContrast, decided, look, primary_contrasts};
+pub use power::{PowerForecast, forecast, power_forecast};
+pub use two_runs::compare_runs;
+pub use verdict::{FailOn, LEAST_UNITS, exit_status};

@@ -1,2 +1,33 @@
-//! Faithful scheduler and IPC workloads, one file each.
+//! Faithful scheduler and IPC workloads. Each is one folder or file, one line in [`WORKLOADS`] and one page in
+//! `docs/workloads/`; each has a semantic version, because results of different semantics are never compared.
+//!
+//! A workload is parsed and validated completely by [`parse`], checked against the machine's limits by
+//! [`Workload::check`], and run once by [`Workload::run`] in a small process that does nothing else. What it does
+//! around the timed region is announced to the caller's [`Observer`]; the timed loops know nothing of it.
 #![forbid(unsafe_code)]
+
+mod burn;
+mod calibrate;
+mod dispatch;
+mod error;
+mod herd;
+mod limits;
+pub mod load;
+mod messaging;
+mod metrics;
+mod observer;
+mod options;
+mod pipe;
+mod plant;
+mod recorder;
+mod registry;
+mod stamp;
+mod task;
+mod topology;
+
+pub use error::BenchError;
+pub use limits::Limits;
+pub use observer::{HerdTask, Observer, Progress, Quiet, RunOrder};
+pub use plant::PlantCell;
+pub use registry::{OptionDoc, WORKLOADS, Workload, WorkloadInfo, find, parse};
+pub use topology::{Topology, TopologyError};

@@ -1,2 +1,104 @@
-//! What this machine is and can measure: read-only checks with effect, evidence and mend.
+//! What this machine is and what it can measure: `doctor`. Read-only checks, each with its effect on results, the
+//! evidence and the mend; the same list is in every manifest and is diffed between arms and between runs.
+//!
+//! Checks are small functions over a [`machine::Machine`]: file trees below [`Roots`], answers of system calls
+//! ([`SystemAnswers`]) and measurements of the caller ([`Probes`]). None of them fails: what cannot be read is said.
 #![forbid(unsafe_code)]
+
+mod answers;
+mod cpu;
+mod draft;
+mod frequency;
+mod groups;
+mod identity;
+mod idle;
+mod inflate;
+mod kernel;
+mod kernel_config;
+mod kernel_costs;
+mod machine;
+mod memory;
+mod rights;
+mod round_trip;
+mod virtualization;
+
+pub mod differences;
+pub mod foreign;
+
+pub use answers::{Permitted, SystemAnswers};
+pub use differences::{CheckDiff, diff};
+pub use foreign::foreign_state;
+pub use schedlab_sys::roots::Roots;
+
+use machine::Machine;
+use schedlab_run::{Check, Environment};
+
+/// Measurements that only the caller can make, because they need a workload.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct Probes {
+    /// Mean round trip of two tasks on one CPU, ns.
+    pub round_trip_same_ns: Option<f64>,
+    /// Mean round trip of two tasks on two CPUs, ns.
+    pub round_trip_apart_ns: Option<f64>,
+}
+
+/// Ids of checks whose value changes from one moment to the next; [`diff`] leaves them out.
+pub const FLUCTUATING: &[&str] = &["round_trip", "steal_rate", "background_load"];
+
+/// One check.
+type CheckFn = fn(&Machine<'_>) -> Check;
+
+/// Every check, in the order it is printed.
+const CHECKS: &[CheckFn] = &[
+    kernel::preempt_model,
+    kernel::tick,
+    kernel::hrtick,
+    kernel::default_slice,
+    kernel::sched_ext,
+    kernel::schedstats,
+    kernel_costs::debug_options,
+    kernel_costs::context_tracking,
+    kernel_costs::audit,
+    kernel_costs::seccomp,
+    kernel_costs::mitigations,
+    frequency::governor,
+    frequency::turbo,
+    frequency::energy_aware,
+    idle::cpuidle,
+    idle::halt_polling,
+    cpu::smt,
+    cpu::topology,
+    cpu::isolated,
+    memory::page_size,
+    memory::transparent_hugepages,
+    memory::numa_balancing,
+    cpu::clocksource,
+    virtualization::hypervisor,
+    virtualization::steal_rate,
+    virtualization::background_load,
+    groups::autogroup,
+    groups::cgroup,
+    groups::cpu_quota,
+    groups::pressure,
+    rights::limits,
+    rights::lockdown,
+    rights::tracefs,
+    rights::perf_software,
+    rights::pmu,
+    rights::bpf,
+    rights::real_time,
+];
+
+/// The machine below `roots`, with system calls answered by the running kernel.
+pub fn environment(roots: &Roots, probes: Probes) -> Environment {
+    environment_of(roots, &SystemAnswers::ask(), probes)
+}
+
+/// The same with given answers: for tests, and for a tree copied from another machine.
+pub fn environment_of(roots: &Roots, answers: &SystemAnswers, probes: Probes) -> Environment {
+    let machine = Machine::new(roots, answers);
+    let mut environment = identity::identity(&machine);
+    environment.checks = CHECKS.iter().map(|check| check(&machine)).collect();
+    environment.checks.push(round_trip::round_trip(probes));
+    environment
+}

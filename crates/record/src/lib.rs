@@ -1,2 +1,29 @@
-//! Counters of a trial: rusage, schedstat, perf events, /proc tables.
+//! Counters of a trial: perf events, the tables of /proc before and after, and a series every 100 ms. It reads and
+//! writes down; it interprets nothing. Everything is chosen to disturb the measured tasks little: events are counted
+//! per CPU and not per task (see [`perf_counters`]), and a tick reads two files.
+//!
+//! Parsers are pure functions over `&str` whose errors name the file, the line and the item.
 #![forbid(unsafe_code)]
+
+pub mod catalogue;
+pub mod cpu_nodes;
+pub mod interrupts;
+pub mod net_mib;
+pub mod parse_error;
+pub mod perf_counters;
+pub mod pressure;
+pub mod proc_stat;
+pub mod steal;
+pub mod task_totals;
+pub mod thermal;
+pub mod trial_counters;
+
+mod tables;
+mod ticks;
+
+pub use catalogue::COUNTERS;
+pub use parse_error::ParseError;
+pub use schedlab_sys::roots::Roots;
+pub use steal::steal_share;
+pub use thermal::{ThermalReading, thermal_events, thermal_evidence};
+pub use trial_counters::{Counted, TrialCounters};

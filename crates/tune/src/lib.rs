@@ -1,2 +1,33 @@
-//! Settings: read, set, read back, journal, restore.
+//! Settings: put in force, read back, journalled, restored. The host is left as found.
+//!
+//! Per-task settings ([`task`]) end with their tasks and need no journal; neither do sysctls of a network namespace of
+//! the trial's own ([`net_sysctl`]). Everything host-wide goes through [`HostGuard`]: the old value is on disk before
+//! the new one is written, and comes back on drop, at the next start after a SIGKILL ([`restore_leftovers`]), or by
+//! `schedlab tune restore`. A setting that does not take is never an error: it is an
+//! [`Applied`](schedlab_run::Applied) with the reason. This crate never runs a trial.
 #![forbid(unsafe_code)]
+
+mod catalogue;
+mod cgroup;
+mod error;
+mod guard;
+mod journal;
+mod knob;
+mod needs;
+mod owner;
+mod reason;
+mod resolve;
+mod restore;
+mod restored;
+mod roots;
+mod sysctl;
+pub mod task;
+
+pub use catalogue::{KnobValue, show};
+pub use error::TuneError;
+pub use guard::HostGuard;
+pub use needs::{Need, check, needs};
+pub use restore::{leftovers, restore_leftovers};
+pub use restored::{Leftover, RestoreOutcome, Restored};
+pub use roots::{Roots, state_dir};
+pub use sysctl::{net_sysctl, present_value, write_sysctl};

@@ -1,0 +1,56 @@
+//! False alarms and power on recorded series: the same settings that stay silent on A against A must find a planted
+//! slowdown of 3 %. Each series is cut into 100 disjoint comparisons. The first run records for about 30 minutes and
+//! resumes where it was stopped; later runs judge what is recorded.
+#![forbid(unsafe_code)]
+#![allow(clippy::print_stdout, clippy::print_stderr)]
+
+use anyhow::Result;
+use schedlab_analyze::Verdict;
+use schedlab_benches::series::{self, BLOCKS, COMPARISONS, SERIES};
+use schedlab_benches::table;
+use schedlab_run::{Manifest, TrialRecord};
+use std::time::Instant;
+
+fn main() -> Result<()> {
+    let started = Instant::now();
+    let filter = std::env::args().nth(1).unwrap_or_default();
+    let mut rows = Vec::new();
+    for (index, (name, _, _, _)) in SERIES.iter().enumerate().filter(|(_, s)| s.0.contains(&filter)) {
+        eprintln!("{name}: recording or reading");
+        let (manifest, trials) = series::standard(index)?;
+        let false_alarms = flagged(&manifest, &trials, [0, 1]);
+        let found = flagged(&manifest, &trials, [0, 2]);
+        let rate = schedlab_stats::clopper_pearson(false_alarms.into(), COMPARISONS.into(), 0.95);
+        let used = trials.iter().filter(|t| !t.warm_up && t.arm != Some(2)).count();
+        rows.push(vec![
+            (*name).into(),
+            used.to_string(),
+            format!("{false_alarms} of {COMPARISONS} [{:.1} %, {:.1} %]", 100.0 * rate.lo, 100.0 * rate.hi),
+            table::met(false_alarms <= 9),
+            format!("{found} of {COMPARISONS}"),
+            table::met(found >= 80),
+        ]);
+    }
+    let title = format!("A/A on recorded series: {COMPARISONS} comparisons of {BLOCKS} blocks, trials of {}", series::TRIAL);
+    let header = ["series", "A/A trials", "A/A flagged (95 % interval of the rate)", "≤ 9", "3 % planted, found", "≥ 80"];
+    table::print(&title, &header, &rows);
+    table::closing("aa", started.elapsed());
+    Ok(())
+}
+
+/// Comparisons whose primary metric got a direction.
+fn flagged(manifest: &Manifest, trials: &[TrialRecord], arms: [u32; 2]) -> u32 {
+    let is_flagged = |comparison: &u32| {
+        let blocks = comparison * BLOCKS..(comparison + 1) * BLOCKS;
+        let (manifest, trials) = series::cut(manifest, trials, blocks, arms);
+        let findings = schedlab_analyze::compare(&manifest, &trials);
+        let primary = findings.workloads[0].metrics.first().and_then(|m| m.contrasts.first());
+        primary.is_some_and(|c| matches!(c.verdict, Verdict::Better | Verdict::Worse) || significant(c))
+    };
+    (0..COMPARISONS).filter(is_flagged).count() as u32
+}
+
+/// A difference below the smallest effect of interest is called equivalent; for the error rate it is a flag all the same.
+fn significant(contrast: &schedlab_analyze::Contrast) -> bool {
+    contrast.effect.is_some_and(|e| e.lo > 1.0 || e.hi < 1.0) && contrast.p_adjusted.is_some_and(|p| p < 0.05)
+}

@@ -1,0 +1,132 @@
+//! Seconds to a verdict on a planted slowdown of 3 %, set-up included. The oracle is a paired t test whose number of
+//! blocks was chosen knowing the answer: the smallest n whose power is 80 % on the recorded series. The budgeted
+//! design is replayed on the same blocks; the switchback is recorded anew. Beside them: how often A-then-B with Welch's
+//! test, the way everybody compares, flags A against A. Needs the series of `aa`; records 4 minutes itself.
+#![forbid(unsafe_code)]
+#![allow(clippy::print_stdout, clippy::print_stderr)]
+
+use anyhow::{Context, Result};
+use schedlab_analyze::Verdict;
+use schedlab_benches::series::{self, Recording, SERIES};
+use schedlab_benches::table;
+use schedlab_run::{Manifest, TrialRecord};
+use schedlab_stats::GroupSequential;
+use std::time::Instant;
+
+const LOOKS: usize = 5;
+const LEAST_BLOCKS: usize = 6;
+const WANTED_POWER: f64 = 0.8;
+
+fn main() -> Result<()> {
+    let started = Instant::now();
+    let mut rows = Vec::new();
+    for (index, (name, workload, rate, _)) in SERIES.iter().enumerate().filter(|(_, s)| !s.3) {
+        let (_, trials) = series::standard(index)?;
+        let planted = series::block_contrasts(&trials, rate, [0, 2]);
+        let block_s = planted.iter().map(|b| b.1).sum::<f64>() / planted.len() as f64;
+        let logs: Vec<f64> = planted.iter().map(|b| b.0).collect();
+        let oracle = least_n(&logs, |window| fixed_t(window).then_some(window.len())).context("no n reaches 80 % power")?;
+        let budgeted = least_n(&logs, budgeted).context("no budget reaches 80 % power")?;
+        let switchback = switchback_seconds(name, workload, rate)?;
+        let oracle_s = oracle.blocks as f64 * block_s;
+        rows.push(vec![
+            (*name).into(),
+            format!("{:.1} s ({} blocks)", oracle_s, oracle.blocks),
+            format!("{:.2} × (at most {} blocks)", budgeted.blocks as f64 / oracle.blocks as f64, budgeted.blocks),
+            table::met(budgeted.blocks as f64 <= 1.1 * oracle.blocks as f64),
+            format!("{:.2} ×", budgeted.mean_blocks / oracle.blocks as f64),
+            table::met(budgeted.mean_blocks <= 0.9 * oracle.blocks as f64),
+            switchback.map_or("never".into(), |s| format!("{s:.2} s (1/{:.0})", oracle_s / s)),
+            table::met(switchback.is_some_and(|s| s <= oracle_s / 10.0)),
+            format!("{:.0} %", 100.0 * a_then_b(&trials, rate)),
+        ]);
+    }
+    let header = [
+        "series", "oracle, 80 % power", "budgeted, at most", "≤ 1.1 ×", "budgeted, mean", "≤ 0.9 ×", "switchback",
+        "≤ 1/10", "A then B, Welch: A/A flagged",
+    ];
+    table::print("Seconds to a verdict on a planted 3 %", &header, &rows);
+    table::closing("power", started.elapsed());
+    Ok(())
+}
+
+/// A design's smallest size with the wanted power, and the blocks it used on average there.
+struct Size {
+    blocks: usize,
+    mean_blocks: f64,
+}
+
+/// Searches the smallest n for which `decide` finds the effect in 80 % of the windows of n consecutive blocks.
+/// Windows start at every third block: they overlap, which widens no estimate of the mean rate.
+fn least_n(logs: &[f64], decide: impl Fn(&[f64]) -> Option<usize>) -> Option<Size> {
+    (LEAST_BLOCKS..=logs.len() / 4).find_map(|n| {
+        let windows: Vec<&[f64]> = logs.windows(n).step_by(3).collect();
+        let used: Vec<Option<usize>> = windows.iter().map(|w| decide(w)).collect();
+        let found = used.iter().flatten().count();
+        let blocks: usize = used.iter().map(|u| u.unwrap_or(n)).sum();
+        (found as f64 >= WANTED_POWER * windows.len() as f64)
+            .then(|| Size { blocks: n, mean_blocks: blocks as f64 / windows.len() as f64 })
+    })
+}
+
+fn fixed_t(window: &[f64]) -> bool {
+    schedlab_stats::t_estimate(window, 0.95).is_some_and(|e| e.interval.hi < 0.0 || e.interval.lo > 0.0)
+}
+
+/// The product's rule: looks at fifths of the budget once six blocks are in, the repeated interval decides.
+fn budgeted(window: &[f64]) -> Option<usize> {
+    let mut sequence = GroupSequential::new(0.05);
+    for k in 1..=LOOKS {
+        let blocks = window.len() * k / LOOKS;
+        if blocks < LEAST_BLOCKS {
+            continue;
+        }
+        let look = sequence.push_look(blocks as f64 / window.len() as f64);
+        let estimate = schedlab_stats::repeated_interval(&window[..blocks], &look, 0.95)?;
+        if estimate.interval.hi < 0.0 || estimate.interval.lo > 0.0 {
+            return Some(blocks);
+        }
+    }
+    None
+}
+
+/// Wall seconds of the smallest number of consecutive switchback trials that finds the planted effect in 80 % of the
+/// windows.
+fn switchback_seconds(name: &str, workload: &str, rate: &str) -> Result<Option<f64>> {
+    let spin = series::planted_spin_ns(workload, rate)?;
+    let name = format!("{name}-switchback");
+    let plan = format!(
+        "title = \"{name}\"\ntrials = 400\ntrial = \"120ms\"\nlatency = \"off\"\ncounters = \"basic\"\nseed = 77\n\
+         design = \"switchback=10ms\"\n[[workload]]\nrun = \"{workload}\"\n\
+         [[arm]]\nname = \"A\"\nset = \"plant=spin:0ns\"\n[[arm]]\nname = \"planted\"\nset = \"plant=spin:{spin}ns\"\n"
+    );
+    let (manifest, trials) = series::record(&Recording { name: &name, plan_toml: &plan, disturbed: false })?;
+    let trials: Vec<TrialRecord> = trials.into_iter().filter(|t| !t.warm_up && t.outcome.is_some()).collect();
+    let trial_s = trials.iter().map(|t| t.wall_ns as f64 / 1e9).sum::<f64>() / trials.len() as f64;
+    let n = (LEAST_BLOCKS..=trials.len() / 4).find(|&n| {
+        let windows: Vec<&[TrialRecord]> = trials.windows(n).step_by(n.div_ceil(2)).collect();
+        let found = windows.iter().filter(|w| switchback_finds(&manifest, w)).count();
+        found as f64 >= WANTED_POWER * windows.len() as f64
+    });
+    Ok(n.map(|n| n as f64 * trial_s))
+}
+
+fn switchback_finds(manifest: &Manifest, trials: &[TrialRecord]) -> bool {
+    let findings = schedlab_analyze::compare(manifest, trials);
+    let primary = findings.workloads[0].metrics.first().and_then(|m| m.contrasts.first());
+    primary.is_some_and(|c| matches!(c.verdict, Verdict::Worse | Verdict::Better))
+}
+
+/// Share of A/A stretches that Welch's test flags when the first half in time is called A and the second B.
+fn a_then_b(trials: &[TrialRecord], rate: &str) -> f64 {
+    let equal = trials.iter().filter(|t| !t.warm_up && t.arm != Some(2));
+    let logs: Vec<f64> = equal.filter_map(|t| series::value(t, rate)).map(f64::ln).collect();
+    let stretch = 40;
+    let flagged = |w: &&[f64]| {
+        let (a, b) = w.split_at(stretch / 2);
+        schedlab_stats::welch(a, b, 0.95).is_some_and(|e| e.p_value < 0.05)
+    };
+    let stretches = logs.chunks_exact(stretch);
+    let count = stretches.len().max(1);
+    stretches.filter(flagged).count() as f64 / count as f64
+}

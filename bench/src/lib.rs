@@ -1,0 +1,10 @@
+//! What the benchmarks of this project share: finding the binary, interleaved pairs, series that resume, tables.
+//! They measure with the released binary, as a user would, and judge with the project's own statistics.
+#![forbid(unsafe_code)]
+#![allow(clippy::print_stdout, clippy::print_stderr)] // Benchmarks are programs: their tables are their output.
+
+pub mod pairs;
+pub mod plant;
+pub mod program;
+pub mod series;
+pub mod table;

@@ -1,0 +1,66 @@
+//! Running the released binary and the twins, pinned or free.
+
+use anyhow::{Context, Result, bail};
+use std::path::PathBuf;
+use std::process::{Command, Output};
+
+/// The released schedlab: `$SCHEDLAB_BIN`, or the sibling of this benchmark.
+pub fn schedlab() -> Result<PathBuf> {
+    if let Some(path) = std::env::var_os("SCHEDLAB_BIN") {
+        return Ok(path.into());
+    }
+    let sibling = std::env::current_exe()?.with_file_name("schedlab");
+    if sibling.exists() { Ok(sibling) } else { bail!("{} is missing: cargo build --release", sibling.display()) }
+}
+
+/// A command that runs on the CPUs of a list (`taskset -c`), or anywhere.
+pub fn on_cpus(cpus: Option<&str>, program: &str, arguments: &[&str]) -> Command {
+    let mut command = match cpus {
+        None => Command::new(program),
+        Some(cpus) => {
+            let mut taskset = Command::new("taskset");
+            taskset.args(["-c", cpus, program]);
+            taskset
+        }
+    };
+    command.args(arguments);
+    command
+}
+
+/// Runs to the end; a failure is an error with the program's own last words.
+pub fn output(mut command: Command) -> Result<Output> {
+    let shown = format!("{command:?}");
+    let output = command.output().with_context(|| format!("{shown} cannot be started"))?;
+    if !output.status.success() {
+        bail!("{shown}: {}: {}", output.status, String::from_utf8_lossy(&output.stderr).trim());
+    }
+    Ok(output)
+}
+
+/// Standard output and standard error of a run, as one text: twins disagree on where results go.
+pub fn text(command: Command) -> Result<String> {
+    let output = output(command)?;
+    Ok(format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr)))
+}
+
+/// Whether a program can be started at all.
+pub fn exists(program: &str) -> bool {
+    let paths = std::env::var_os("PATH").unwrap_or_default();
+    std::env::split_paths(&paths).any(|dir| dir.join(program).exists())
+}
+
+/// One trial of ours; the outcome as JSON.
+pub fn trial(cpus: Option<&str>, arguments: &[&str]) -> Result<serde_json::Value> {
+    let program = schedlab()?;
+    let program = program.to_str().context("the binary's path is not text")?;
+    let all: Vec<&str> = ["bench"].iter().chain(arguments).chain(&["--json", "-"]).copied().collect();
+    let output = output(on_cpus(cpus, program, &all))?;
+    serde_json::from_slice(&output.stdout).context("the trial's JSON")
+}
+
+/// A metric of a trial's JSON.
+pub fn metric(outcome: &serde_json::Value, name: &str) -> Result<f64> {
+    let metrics = outcome["metrics"].as_array().context("no metrics")?;
+    let found = metrics.iter().find(|m| m["name"] == name).and_then(|m| m["value"].as_f64());
+    found.with_context(|| format!("the trial has no metric {name}"))
+}

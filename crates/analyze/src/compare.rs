@@ -1,0 +1,174 @@
+//! One run directory to findings.
+
+use crate::claim;
+use crate::environment::environment;
+use crate::findings::*;
+use crate::selection::Fate;
+use crate::verdict::correct;
+use crate::workload::Workload;
+use schedlab_run::manifest::{Design, OrderKnown};
+use schedlab_run::units::format_ns;
+use schedlab_run::{Manifest, Mark, Stamping, TrialRecord};
+
+/// Compares every arm with the control on every workload and metric. Pure: the same rows give the same findings. Rows
+/// that cannot be used become `problems`, never an error.
+pub fn compare(manifest: &Manifest, trials: &[TrialRecord]) -> Findings {
+    let void = void_reason(manifest, trials).or_else(|| machine_unknown(manifest));
+    let parts: Vec<Workload<'_>> =
+        (0..manifest.workloads.len() as u32).map(|w| Workload::new(manifest, trials, w, void.clone())).collect();
+    let mut workloads: Vec<WorkloadFindings> = parts.iter().map(Workload::findings).collect();
+    correct(&mut workloads, manifest.sesoi, manifest.alpha);
+    let arms = arm_infos(manifest);
+    for workload in &mut workloads {
+        workload.certificates = claim::certificates(workload, &arms);
+    }
+    let imported = manifest.order == OrderKnown::Unknown;
+    let mut findings = Findings {
+        schema: SCHEMA,
+        title: manifest.title.clone(),
+        command: manifest.command.clone(),
+        source: if imported { Source::Imported } else { Source::OneRun },
+        claims: Vec::new(),
+        void,
+        ended: manifest.ended.clone(),
+        arms,
+        workloads,
+        rules: rules(manifest),
+        environment: environment(manifest),
+        problems: Vec::new(),
+    };
+    findings.claims = claim::claims(&findings);
+    findings.problems = problems(manifest, &findings, &parts);
+    findings
+}
+
+/// Why nothing of a run is judged: a foreign write, a void end, or a manifest that leaves out what was compared.
+pub(crate) fn void_reason(manifest: &Manifest, trials: &[TrialRecord]) -> Option<String> {
+    let foreign = trials.iter().flat_map(|t| &t.marks).find_map(|m| match m {
+        Mark::Foreign { what } => Some(what.clone()),
+        _ => None,
+    });
+    let ended = manifest.ended.strip_prefix("void").map(|rest| rest.trim_start_matches(':').trim().to_owned());
+    let complete = manifest.workload_ids.len() == manifest.workloads.len()
+        && !manifest.arms.is_empty()
+        && !manifest.workloads.is_empty();
+    let incomplete =
+        (!complete).then(|| "the manifest is incomplete: arms, workloads or their ids are missing".to_owned());
+    foreign.or(ended).or(incomplete)
+}
+
+/// A verdict of ours belongs to a machine; a manifest that names none is never compared.
+pub(crate) fn machine_unknown(manifest: &Manifest) -> Option<String> {
+    let unknown = manifest.order == OrderKnown::Randomized && manifest.environment.kernel_release.is_empty();
+    unknown.then(|| "the manifest is incomplete: it names no kernel".to_owned())
+}
+
+fn arm_infos(manifest: &Manifest) -> Vec<ArmInfo> {
+    let control = manifest.arms.first().map(|a| &a.settings);
+    let info = |(i, arm): (usize, &schedlab_run::Arm)| ArmInfo {
+        name: arm.name.clone(),
+        spec: arm.spec(),
+        is_aa: i > 0 && Some(&arm.settings) == control && manifest.order == OrderKnown::Randomized,
+    };
+    manifest.arms.iter().enumerate().map(info).collect()
+}
+
+/// The ground rules in words.
+pub(crate) fn rules(manifest: &Manifest) -> Rules {
+    let switchback = manifest
+        .switchback_window_ns
+        .map_or(String::new(), |ns| format!(", switchback windows of {} inside each trial", format_ns(ns)));
+    let design = match &manifest.design {
+        _ if manifest.order == OrderKnown::Unknown => "imported, order unknown".to_owned(),
+        Design::Fixed { blocks } => format!("fixed: {blocks} blocks per workload{switchback}"),
+        Design::Budgeted { budget_ns, looks } => {
+            format!("budgeted: {} per workload, {looks} looks{switchback}", format_ns(*budget_ns))
+        }
+        Design::OpenEnded { max_blocks } => format!("until decided, at most {max_blocks} blocks{switchback}"),
+    };
+    let stamping = match manifest.stamping {
+        Stamping::Off => "no operation is stamped",
+        Stamping::Sampled => "some operations are stamped",
+        Stamping::All => "every operation is stamped",
+    };
+    Rules {
+        sesoi: manifest.sesoi,
+        alpha: manifest.alpha,
+        design,
+        stamping: stamping.to_owned(),
+        seed: manifest.seed,
+        methods: methods(manifest),
+    }
+}
+
+fn methods(manifest: &Manifest) -> Vec<String> {
+    let mut methods = vec![match (&manifest.order, &manifest.design) {
+        (OrderKnown::Unknown, _) => {
+            "Rows were imported and their order is unknown: drift cannot be told from an effect. Pairs are compared by a \
+             paired t, rows without pairs by Welch's t, on logs."
+        }
+        (_, Design::Fixed { .. }) => "t interval on block mean log-ratios, a bootstrap beside it as a check.",
+        (_, Design::Budgeted { .. }) => {
+            "Lan–DeMets O'Brien–Fleming spending over the budget; the repeated confidence interval is printed and may be \
+             quoted whatever made the run stop."
+        }
+        (_, Design::OpenEnded { .. }) => "t-mixture confidence sequence, valid whenever the run is stopped.",
+    }
+    .to_owned()];
+    methods.push(
+        "The trial is the unit and above it the block; samples inside a trial are never n. Holm over the primary contrasts \
+         of the run, Benjamini–Hochberg over the rest. Outliers are shown, never dropped."
+            .to_owned(),
+    );
+    methods
+}
+
+fn problems(manifest: &Manifest, findings: &Findings, parts: &[Workload<'_>]) -> Vec<String> {
+    let mut problems = Vec::new();
+    if let Some(why) = &findings.void {
+        problems.push(format!("The run is void and nothing in it is judged: {why}."));
+    }
+    if manifest.ended.is_empty() {
+        problems.push("The run was not finished; these are the trials it has.".to_owned());
+    }
+    if manifest.arms.len() < 2 {
+        problems.push("There is one arm only: nothing to compare it with.".to_owned());
+    }
+    for (workload, part) in findings.workloads.iter().zip(parts) {
+        let say = |text: String| format!("{}: {text}", workload.spec);
+        if workload.counts.total == 0 {
+            problems.push(say("no trials".into()));
+        }
+        for facts in &workload.arms {
+            let name = findings.arms.get(facts.arm as usize).map_or("?", |a| a.name.as_str());
+            let failed = facts.failed.iter().map(|r| say(format!("`{name}`: {} trials failed: {}", r.count, r.text)));
+            let missing = facts.not_applied.iter().map(|r| say(format!("`{name}` is not applied: {}", r.text)));
+            let died = facts.loads.iter().filter(|l| l.died > 0);
+            let died = died.map(|l| say(format!("`{name}`: load {} died early in {} trials", l.spec, l.died)));
+            problems.extend(failed.chain(missing).chain(died));
+        }
+        if workload.counts.incomplete > 0 {
+            let n = workload.counts.incomplete;
+            problems.push(say(format!("{n} trials are in blocks that were never completed and are not compared")));
+        }
+        problems.extend(
+            (!workload.contamination.sentence.is_empty()).then(|| say(workload.contamination.sentence.clone())),
+        );
+        problems.extend(workload.confounded.iter().map(|c| say(c.sentence.clone())));
+        problems.extend(workload.metrics.iter().filter_map(|m| Some(say(format!("{}: {}", m.name, m.note.as_ref()?)))));
+        problems
+            .extend(workload.certificates.iter().filter(|c| !c.includes_no_effect).map(|c| say(c.sentence.clone())));
+        problems.extend(missing_primaries(manifest, part).into_iter().map(say));
+    }
+    let changed = &findings.environment.changes;
+    problems
+        .extend(changed.iter().map(|c| format!("{} changed during the run: `{}` to `{}`", c.what, c.before, c.after)));
+    problems
+}
+
+fn missing_primaries(manifest: &Manifest, part: &Workload<'_>) -> Vec<String> {
+    let measured = part.selection.rows.iter().any(|r| r.fate == Fate::Used);
+    let names = manifest.primary.get(part.selection.workload as usize).cloned().unwrap_or_default();
+    let missing = names.into_iter().filter(|name| measured && part.keys.iter().all(|k| k.name != *name));
+    missing.map(|name| format!("the primary metric `{name}` was not measured")).collect()
+}

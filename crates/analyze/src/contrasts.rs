@@ -1,0 +1,198 @@
+//! From rows to one number per independent unit: the mean log-ratio of a block, the log-ratio of a switchback trial, or,
+//! for rows whose order nobody knows, of a pair. The trial is the smallest unit, samples inside a trial are never n.
+
+use crate::findings::Scale;
+use crate::metric::MetricKey;
+use crate::selection::{Fate, Selection};
+use schedlab_run::{Direction, TrialRecord};
+use schedlab_stats::Window;
+use std::collections::BTreeMap;
+
+/// What the units of a contrast are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum UnitKind {
+    Blocks,
+    SwitchbackTrials,
+    Pairs,
+    /// No unit holds both arms: two independent samples.
+    Trials,
+}
+
+impl UnitKind {
+    /// Plural, as printed.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Blocks => "blocks",
+            Self::SwitchbackTrials => "switchback trials",
+            Self::Pairs => "pairs",
+            Self::Trials => "trials",
+        }
+    }
+}
+
+/// The numbers behind a contrast.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Units {
+    pub(crate) kind: UnitKind,
+    pub(crate) scale: Scale,
+    /// Unit number and its effect: ln(arm/control), or arm − control. Empty for [`UnitKind::Trials`].
+    pub(crate) effects: Vec<(u64, f64)>,
+    /// Values of the control by unit, on the scale (logs or plain).
+    pub(crate) control: Vec<Vec<f64>>,
+    /// Values of the arm by unit.
+    pub(crate) arm: Vec<Vec<f64>>,
+    /// Mean of the control's plain values: turns a share into the metric's unit on the difference scale.
+    pub(crate) control_mean: f64,
+}
+
+impl Units {
+    /// The effects alone.
+    pub(crate) fn values(&self) -> Vec<f64> {
+        self.effects.iter().map(|e| e.1).collect()
+    }
+
+    /// Independent units behind the contrast.
+    pub(crate) fn count(&self) -> usize {
+        match self.kind {
+            UnitKind::Trials => self.control.iter().chain(&self.arm).map(Vec::len).sum(),
+            _ => self.effects.len(),
+        }
+    }
+
+    /// Whether every value of both arms is the same number.
+    pub(crate) fn all_equal(&self) -> bool {
+        let mut all = self.control.iter().chain(&self.arm).flatten();
+        all.next().is_some_and(|first| all.all(|v| v == first))
+    }
+}
+
+/// The value of every used trial of an arm by block; an error when one trial cannot say it.
+pub(crate) fn values_by_block(
+    selection: &Selection<'_>,
+    key: &MetricKey,
+    arm: u32,
+) -> Result<BTreeMap<u32, Vec<f64>>, String> {
+    let mut blocks: BTreeMap<u32, Vec<f64>> = BTreeMap::new();
+    for record in selection.used(Some(arm)) {
+        let outcome = record.outcome.as_ref().ok_or("a trial without outcome")?;
+        blocks.entry(record.block).or_default().push(key.value(outcome)?);
+    }
+    Ok(blocks)
+}
+
+/// The units of `arm` against `control` on one metric.
+pub(crate) fn units(
+    selection: &Selection<'_>,
+    key: &MetricKey,
+    control: u32,
+    arm: u32,
+    order_known: bool,
+) -> Result<Units, String> {
+    if selection.used(None).next().is_some() {
+        return switchback_units(selection, key);
+    }
+    let (a, b) = (values_by_block(selection, key, control)?, values_by_block(selection, key, arm)?);
+    let positive = a.values().chain(b.values()).flatten().all(|&v| v > 0.0);
+    let scale = if positive { Scale::Ratio } else { Scale::Difference };
+    let plain: Vec<f64> = a.values().flatten().copied().collect();
+    let control_mean = mean(&plain).unwrap_or(0.0);
+    let on_scale = |values: &Vec<f64>| match scale {
+        Scale::Ratio => values.iter().map(|v| v.ln()).collect::<Vec<f64>>(),
+        Scale::Difference => values.clone(),
+    };
+    let mut units = Units {
+        kind: if order_known { UnitKind::Blocks } else { UnitKind::Pairs },
+        scale,
+        effects: Vec::new(),
+        control: Vec::new(),
+        arm: Vec::new(),
+        control_mean,
+    };
+    let both: Vec<u32> = a.keys().filter(|block| b.contains_key(block)).copied().collect();
+    if both.is_empty() && !order_known {
+        units.kind = UnitKind::Trials;
+        units.control = vec![a.values().flat_map(on_scale).collect()];
+        units.arm = vec![b.values().flat_map(on_scale).collect()];
+        return Ok(units);
+    }
+    for block in both {
+        let (x, y) = (on_scale(&a[&block]), on_scale(&b[&block]));
+        if let (Some(mx), Some(my)) = (mean(&x), mean(&y)) {
+            units.effects.push((u64::from(block), my - mx));
+            units.control.push(x);
+            units.arm.push(y);
+        }
+    }
+    Ok(units)
+}
+
+/// A trial's windows as the statistics want them: log of operations per second of counted time.
+pub(crate) fn windows_of(record: &TrialRecord) -> Vec<Window> {
+    let mut previous = None;
+    let windows = record.outcome.iter().flat_map(|o| &o.windows);
+    windows
+        .map(|w| {
+            let seconds = w.end_ns.saturating_sub(w.counted_from_ns) as f64 / 1e9;
+            // No operation in a window has no logarithm: NaN is skipped and never bridged.
+            let log_rate =
+                if w.operations > 0 && seconds > 0.0 { (w.operations as f64 / seconds).ln() } else { f64::NAN };
+            let window = Window { is_b: w.is_b, previous, log_rate };
+            previous = Some(w.is_b);
+            window
+        })
+        .collect()
+}
+
+/// One contrast per trial, only for the rate: a time has the opposite sign, a latency is not known by window.
+fn switchback_units(selection: &Selection<'_>, key: &MetricKey) -> Result<Units, String> {
+    let sign = switchback_sign(key).ok_or("known per trial only, and a switchback trial holds both arms")?;
+    let mut units = Units {
+        kind: UnitKind::SwitchbackTrials,
+        scale: Scale::Ratio,
+        effects: Vec::new(),
+        control: Vec::new(),
+        arm: Vec::new(),
+        control_mean: 0.0,
+    };
+    for record in selection.used(None) {
+        let windows = windows_of(record);
+        let Some(contrast) = schedlab_stats::unit_contrast(&windows) else { continue };
+        let logs = |is_b: bool| -> Vec<f64> {
+            let of_arm = windows.iter().filter(|w| w.is_b == is_b && w.log_rate.is_finite());
+            of_arm.map(|w| sign * w.log_rate).collect()
+        };
+        units.effects.push((record.trial, sign * contrast));
+        units.control.push(logs(false));
+        units.arm.push(logs(true));
+    }
+    Ok(units)
+}
+
+/// +1 for operations per time, −1 for time per fixed work; `None` for what windows do not tell.
+pub(crate) fn switchback_sign(key: &MetricKey) -> Option<f64> {
+    match (key.direction, key.unit.as_str()) {
+        (Direction::HigherIsBetter, unit) if unit.ends_with("/s") => Some(1.0),
+        (Direction::LowerIsBetter, "s") => Some(-1.0),
+        _ => None,
+    }
+}
+
+/// Mean log (or plain mean) of a metric per block over all arms: blind to which arm a trial belongs to.
+pub(crate) fn pooled_by_block(selection: &Selection<'_>, key: &MetricKey) -> BTreeMap<u32, f64> {
+    let mut blocks: BTreeMap<u32, Vec<f64>> = BTreeMap::new();
+    for row in selection.rows.iter().filter(|r| r.fate == Fate::Used) {
+        if let Some(Ok(value)) = row.record.outcome.as_ref().map(|o| key.value(o))
+            && value > 0.0
+        {
+            blocks.entry(row.record.block).or_default().push(value.ln());
+        }
+    }
+    // A block that lacks an arm would shift the pooled mean by that arm's effect.
+    let whole = blocks.values().map(Vec::len).max().unwrap_or(0);
+    blocks.into_iter().filter(|(_, v)| v.len() == whole).filter_map(|(b, v)| Some((b, mean(&v)?))).collect()
+}
+
+/// Arithmetic mean; `None` for nothing.
+pub(crate) fn mean(values: &[f64]) -> Option<f64> {
+    (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)
+}

@@ -1,0 +1,62 @@
+//! The machine in print, and what changed between two looks at it.
+
+use crate::findings::{Change, CheckRow, EnvironmentFindings};
+use schedlab_run::{Environment, Manifest};
+
+/// The environment of a run and its changes from start to end.
+pub(crate) fn environment(manifest: &Manifest) -> EnvironmentFindings {
+    let start = &manifest.environment;
+    let checks = start.checks.iter().map(|c| CheckRow {
+        id: c.id.clone(),
+        title: c.title.clone(),
+        state: c.state,
+        value: c.value.clone(),
+        effect: c.effect.clone(),
+        evidence: c.evidence.clone(),
+        mend: c.mend.clone(),
+    });
+    EnvironmentFindings {
+        facts: facts(start).into_iter().filter(|(_, v)| !v.is_empty()).map(|(n, v)| (n.to_owned(), v)).collect(),
+        checks: checks.collect(),
+        changes: manifest.environment_end.as_ref().map(|end| changes(start, end)).unwrap_or_default(),
+        warnings: manifest.warnings.clone(),
+    }
+}
+
+fn facts(e: &Environment) -> [(&'static str, String); 11] {
+    [
+        ("host", e.hostname.clone()),
+        ("kernel", e.kernel_release.clone()),
+        ("kernel build", e.kernel_version.clone()),
+        ("machine", e.machine.clone()),
+        ("CPU", e.cpu_model.clone()),
+        ("online CPUs", e.online_cpus.clone()),
+        ("command line", e.cmdline.clone()),
+        ("kernel config CRC-32", e.config_crc32.clone()),
+        ("boot id", e.boot_id.clone()),
+        ("cgroup", e.cgroup.clone()),
+        ("autogroup", e.autogroup.clone()),
+    ]
+}
+
+/// What differs: facts by name, checks by id; a check on one side only counts.
+pub(crate) fn changes(before: &Environment, after: &Environment) -> Vec<Change> {
+    let change = |what: &str, before: &str, after: &str| Change {
+        what: what.to_owned(),
+        before: before.to_owned(),
+        after: after.to_owned(),
+    };
+    let pairs = facts(before).into_iter().zip(facts(after));
+    let mut all: Vec<Change> = pairs.filter(|(a, b)| a.1 != b.1).map(|(a, b)| change(a.0, &a.1, &b.1)).collect();
+    let value = |e: &Environment, id: &str| e.checks.iter().find(|c| c.id == id).map(|c| c.value.clone());
+    for check in &before.checks {
+        let now = value(after, &check.id).unwrap_or_else(|| "not checked".into());
+        if now != check.value {
+            all.push(change(&check.id, &check.value, &now));
+        }
+    }
+    for check in after.checks.iter().filter(|c| value(before, &c.id).is_none()) {
+        all.push(change(&check.id, "not checked", &check.value));
+    }
+    all
+}

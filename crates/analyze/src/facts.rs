@@ -1,0 +1,187 @@
+//! What an arm did besides its metrics: failures, switches per operation, placement, loads, stamping cost, pictures.
+
+use crate::findings::*;
+use crate::selection::{Fate, Selection};
+use schedlab_run::{Histogram, Manifest, Tier, TrialOutcome, TrialRecord, TrialStatus};
+use schedlab_stats::median;
+use std::collections::BTreeMap;
+
+/// Points of a distribution's curve: more than a picture can show.
+const CURVE_POINTS: usize = 200;
+
+/// Facts of all arms, in the arms' order. Switchback trials hold both arms: their facts are shown with the control.
+pub(crate) fn arm_facts(manifest: &Manifest, selection: &Selection<'_>) -> Vec<ArmFacts> {
+    (0..manifest.arms.len() as u32).map(|arm| facts_of(selection, arm)).collect()
+}
+
+/// Whether a row is told of with this arm.
+pub(crate) fn belongs(record: &TrialRecord, arm: u32) -> bool {
+    record.arm.unwrap_or(0) == arm
+}
+
+/// The facts of one arm.
+pub(crate) fn facts_of(selection: &Selection<'_>, arm: u32) -> ArmFacts {
+    let rows = || selection.rows.iter().filter(|r| belongs(r.record, arm));
+    let used: Vec<&TrialOutcome> =
+        rows().filter(|r| r.fate == Fate::Used).filter_map(|r| r.record.outcome.as_ref()).collect();
+    let first = used.first();
+    let status = |pick: fn(&TrialStatus) -> Option<&String>| {
+        reasons(rows().filter_map(|r| pick(&r.record.status)).map(String::as_str))
+    };
+    let stamping: Vec<f64> = used.iter().filter(|o| o.stamping.stamped > 0).map(|o| o.stamping.cost_share).collect();
+    let effective = rows()
+        .filter_map(|r| r.record.outcome.as_ref())
+        .flat_map(|o| &o.applied)
+        .map(|a| format!("{}: {}", a.setting, a.effective));
+    let groups = first.iter().flat_map(|o| &o.groups).map(|g| format!("{} | {}", g.autogroup, g.cgroup));
+    ArmFacts {
+        arm,
+        used: used.len(),
+        failed: status(|s| if let TrialStatus::Failed(reason) = s { Some(reason) } else { None }),
+        not_applied: not_applied(selection, arm),
+        effective: distinct(effective),
+        per_operation: per_operation(&used),
+        tiers: tier_shares(used.iter().copied()),
+        loads: loads(&used),
+        stamping_cost_share: (!stamping.is_empty()).then(|| median(&stamping)),
+        stamped_every: first.map_or(0, |o| o.stamping.every),
+        distributions: distributions(&used),
+        notes: reasons(used.iter().flat_map(|o| &o.notes).map(String::as_str)),
+        groups: distinct(groups),
+        native_lines: first.map(|o| o.native_lines.clone()).unwrap_or_default(),
+    }
+}
+
+fn not_applied(selection: &Selection<'_>, arm: u32) -> Vec<Reason> {
+    let rows = selection.rows.iter().filter(|r| r.record.arm.is_none_or(|a| a == arm));
+    let texts = rows.filter_map(|r| match &r.record.status {
+        TrialStatus::NotApplied(reason) => Some(reason.as_str()),
+        _ => None,
+    });
+    reasons(texts)
+}
+
+/// Each distinct text with its count, in order of appearance.
+pub(crate) fn reasons<'s>(texts: impl Iterator<Item = &'s str>) -> Vec<Reason> {
+    let mut all: Vec<Reason> = Vec::new();
+    for text in texts {
+        match all.iter_mut().find(|r| r.text == text) {
+            Some(reason) => reason.count += 1,
+            None => all.push(Reason { text: text.to_owned(), count: 1 }),
+        }
+    }
+    all
+}
+
+fn distinct(texts: impl Iterator<Item = String>) -> Vec<String> {
+    let mut all: Vec<String> = Vec::new();
+    for text in texts {
+        if !all.contains(&text) {
+            all.push(text);
+        }
+    }
+    all
+}
+
+/// Counters of the workload per operation, and what its tasks' own rows add where no counter has the name.
+fn per_operation(used: &[&TrialOutcome]) -> Vec<PerOperation> {
+    let mut values: BTreeMap<String, (Vec<f64>, Option<String>)> = BTreeMap::new();
+    for outcome in used.iter().filter(|o| o.operations > 0) {
+        let operations = outcome.operations as f64;
+        let mut add = |name: String, count: Result<u64, String>| {
+            let entry = values.entry(name).or_default();
+            match count {
+                Ok(n) => entry.0.push(n as f64 / operations),
+                Err(why) => entry.1 = Some(why),
+            }
+        };
+        let own = |c: &&schedlab_run::Counter| c.scope == "workload" || c.scope == "netns";
+        for counter in outcome.counters.iter().filter(own) {
+            let count = match &counter.count {
+                schedlab_run::Count::NotCounted(why) => Err(why.clone()),
+                other => other.value().ok_or_else(String::new),
+            };
+            add(counter.name.clone(), count);
+        }
+        for (name, sum) in task_sums(outcome) {
+            if !outcome.counters.iter().any(|c| c.name == name && c.scope == "workload") {
+                add(name.to_owned(), Ok(sum));
+            }
+        }
+    }
+    let row = |(name, (per_trial, why)): (String, (Vec<f64>, Option<String>))| PerOperation {
+        name,
+        median: (!per_trial.is_empty()).then(|| median(&per_trial)),
+        not_counted: if per_trial.is_empty() { why } else { None },
+    };
+    values.into_iter().map(row).collect()
+}
+
+fn task_sums(outcome: &TrialOutcome) -> Vec<(&'static str, u64)> {
+    let tasks = || outcome.tasks.iter().filter(|t| t.role != "burner");
+    let sum = |pick: fn(&schedlab_run::TaskRecord) -> Option<u64>| -> Option<u64> { tasks().map(pick).sum() };
+    if tasks().next().is_none() {
+        return Vec::new();
+    }
+    let sums = [
+        ("voluntary_switches", sum(|t| t.voluntary_switches)),
+        ("involuntary_switches", sum(|t| t.involuntary_switches)),
+        ("run_ns", sum(|t| t.run_ns)),
+        ("run_delay_ns", sum(|t| t.run_delay_ns)),
+    ];
+    sums.into_iter().filter_map(|(name, sum)| Some((name, sum?))).collect()
+}
+
+/// Share of operations by tier over these trials; tiers never seen are left out.
+pub(crate) fn tier_shares<'o>(outcomes: impl Iterator<Item = &'o TrialOutcome>) -> Vec<TierShare> {
+    let mut counts = [0u64; Tier::ALL.len()];
+    for tier in outcomes.flat_map(|o| &o.tiers) {
+        counts[tier.tier as usize] += tier.operations;
+    }
+    let total: u64 = counts.iter().sum();
+    let seen = Tier::ALL.into_iter().zip(counts).filter(|&(_, n)| n > 0);
+    seen.map(|(tier, n)| TierShare { tier, share: n as f64 / total as f64 }).collect()
+}
+
+fn loads(used: &[&TrialOutcome]) -> Vec<LoadAchieved> {
+    let mut by_spec: BTreeMap<&str, (Vec<f64>, usize)> = BTreeMap::new();
+    for load in used.iter().flat_map(|o| &o.loads) {
+        let entry = by_spec.entry(&load.spec).or_default();
+        if load.asked_cpu_ns > 0 {
+            entry.0.push(load.achieved_cpu_ns as f64 / load.asked_cpu_ns as f64);
+        }
+        entry.1 += usize::from(!load.alive);
+    }
+    let rows = by_spec.into_iter().filter(|(_, (shares, _))| !shares.is_empty());
+    rows.map(|(spec, (shares, died))| LoadAchieved { spec: spec.to_owned(), achieved_share: median(&shares), died })
+        .collect()
+}
+
+fn distributions(used: &[&TrialOutcome]) -> Vec<Distribution> {
+    let mut merged: Vec<(&str, Histogram)> = Vec::new();
+    for named in used.iter().flat_map(|o| &o.histograms).filter(|h| h.tier.is_none()) {
+        match merged.iter_mut().find(|(name, _)| *name == named.name) {
+            Some((_, histogram)) => histogram.merge(&named.histogram),
+            None => merged.push((&named.name, named.histogram.clone())),
+        }
+    }
+    let filled = merged.into_iter().filter(|(_, h)| h.count() > 0);
+    filled
+        .map(|(name, h)| Distribution {
+            name: name.to_owned(),
+            count: h.count(),
+            cdf: curve(&h),
+            min_ns: h.min_ns,
+            max_ns: h.max_ns,
+        })
+        .collect()
+}
+
+/// Evenly spaced shares, and denser ones in the upper tail, where schedulers differ.
+fn curve(histogram: &Histogram) -> Vec<(f64, f64)> {
+    let body = CURVE_POINTS * 3 / 4;
+    let shares = (0..body).map(|i| 0.99 * i as f64 / body as f64);
+    let tail = CURVE_POINTS - body - 1;
+    let tails = (0..=tail).map(|i| 1.0 - 0.01 * 10f64.powf(-4.0 * i as f64 / tail as f64));
+    shares.chain(tails).filter_map(|q| Some((histogram.quantile_ns(q)?, q))).collect()
+}

@@ -1,0 +1,99 @@
+//! The cheap part of the analysis, used inside the trial loop: is every primary contrast decided, and how wide is its
+//! interval now?
+
+use crate::compare::void_reason;
+use crate::findings::{Contrast, Role, Verdict};
+use crate::metric::MetricKey;
+use crate::verdict::LEAST_UNITS;
+use crate::workload::Workload;
+use schedlab_run::{Manifest, TrialRecord};
+
+/// A primary contrast without second opinions.
+#[derive(Debug, Clone, PartialEq)]
+pub struct PrimaryContrast {
+    /// The metric's name.
+    pub metric: String,
+    /// The contrast, its verdict not yet corrected for the other questions of the run.
+    pub contrast: Contrast,
+}
+
+/// What a look shows.
+#[derive(Debug, Clone, PartialEq)]
+pub struct LookState {
+    /// The primary contrasts, verdicts corrected.
+    pub contrasts: Vec<PrimaryContrast>,
+    /// Usable units in hand.
+    pub units: usize,
+    /// Half the widest interval among the open contrasts, as a share (0.02 is ±2 %); `None` before there is one.
+    pub widest: Option<f64>,
+    /// Whether every question of this workload has its answer.
+    pub decided: bool,
+}
+
+/// The primary contrasts of one workload, every arm against the control.
+pub fn primary_contrasts(manifest: &Manifest, trials: &[TrialRecord], workload: u32) -> Vec<PrimaryContrast> {
+    let part = Workload::new(manifest, trials, workload, void_reason(manifest, trials));
+    let primaries = part.keys.iter().filter(|k| k.role == Role::Primary);
+    let one =
+        |key: &MetricKey, arm| PrimaryContrast { metric: key.name.clone(), contrast: part.contrast(key, arm, false) };
+    primaries.flat_map(|key| part.others().map(move |arm| (key, arm))).map(|(key, arm)| one(key, arm)).collect()
+}
+
+/// The state at a look. Holm is applied over all primary questions of the plan; those of workloads that have not run yet
+/// count as unanswered, so a difference that stops a workload survives whatever the others bring.
+pub fn look(manifest: &Manifest, trials: &[TrialRecord], workload: u32) -> LookState {
+    let mut contrasts = primary_contrasts(manifest, trials, workload);
+    let others = (0..manifest.workloads.len() as u32).filter(|&w| w != workload);
+    let elsewhere: Vec<f64> = others.flat_map(|w| questions(manifest, trials, w)).collect();
+    let only_aa = contrasts.iter().all(|c| c.contrast.is_aa);
+    let asked = |c: &PrimaryContrast| c.contrast.p.is_some() && (only_aa || !c.contrast.is_aa);
+    let mut p_values: Vec<f64> = contrasts.iter().filter(|c| asked(c)).filter_map(|c| c.contrast.p).collect();
+    let own = p_values.len();
+    p_values.extend(if only_aa { Vec::new() } else { elsewhere });
+    let adjusted = schedlab_stats::holm(&p_values);
+    for (open, p) in contrasts.iter_mut().filter(|c| asked(c)).zip(adjusted.into_iter().take(own)) {
+        open.contrast.p_adjusted = Some(p);
+        let difference =
+            !matches!(open.contrast.verdict, Verdict::Equivalent | Verdict::Inconclusive | Verdict::NoVerdict { .. });
+        if difference && p > manifest.alpha {
+            open.contrast.verdict = Verdict::Inconclusive;
+        }
+    }
+    let units = contrasts.iter().map(|c| c.contrast.units).max().unwrap_or(0);
+    let counted = |c: &&PrimaryContrast| only_aa || !c.contrast.is_aa;
+    let half = |c: &PrimaryContrast| c.contrast.effect.map(|e| ((e.hi / e.lo).ln() / 2.0).exp_m1());
+    let widest = contrasts.iter().filter(counted).filter_map(half).filter(|h| h.is_finite()).reduce(f64::max);
+    let decided = {
+        let mut asked = contrasts.iter().filter(counted).filter(|c| !not_applied(&c.contrast)).peekable();
+        // Nothing but arms that are not in force: more trials bring nothing.
+        let none_left = asked.peek().is_none() && !contrasts.is_empty();
+        none_left || (units >= LEAST_UNITS && asked.peek().is_some() && asked.all(|c| answered(&c.contrast)))
+    };
+    LookState { contrasts, units, widest, decided }
+}
+
+/// Whether every primary contrast of the workload has its verdict: the trial loop's question.
+pub fn decided(manifest: &Manifest, trials: &[TrialRecord], workload: u32) -> bool {
+    look(manifest, trials, workload).decided
+}
+
+fn answered(contrast: &Contrast) -> bool {
+    !matches!(contrast.verdict, Verdict::Inconclusive | Verdict::NoVerdict { .. })
+}
+
+fn not_applied(contrast: &Contrast) -> bool {
+    matches!(&contrast.verdict, Verdict::NoVerdict { reason } if reason.contains("is not applied"))
+}
+
+/// The p of each question another workload asks; 1 where it has no answer yet.
+fn questions(manifest: &Manifest, trials: &[TrialRecord], workload: u32) -> Vec<f64> {
+    if trials.iter().any(|t| t.workload == workload) {
+        let contrasts = primary_contrasts(manifest, trials, workload);
+        let asked = contrasts.iter().filter(|c| !c.contrast.is_aa && !not_applied(&c.contrast));
+        return asked.map(|c| c.contrast.p.unwrap_or(1.0)).collect();
+    }
+    let metrics = manifest.primary.get(workload as usize).map_or(1, |names| names.len().max(1));
+    let control = manifest.arms.first().map(|a| &a.settings);
+    let arms = manifest.arms.iter().skip(1).filter(|a| Some(&a.settings) != control).count();
+    vec![1.0; metrics * arms]
+}

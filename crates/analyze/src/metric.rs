@@ -1,0 +1,108 @@
+//! The metrics of a workload and their value in one trial. Quantiles come from the trial's own histogram, with the rule
+//! that at least ten samples are expected beyond one; what a trial cannot say is an error in words, never a number.
+
+use crate::findings::Role;
+use schedlab_run::{Direction, Manifest, TrialOutcome};
+
+/// Quantiles derived from every whole histogram: the share, and how it is written.
+const QUANTILES: [(f64, &str); 4] = [(0.5, "p50"), (0.9, "p90"), (0.99, "p99"), (0.999, "p999")];
+
+/// A metric to be compared.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct MetricKey {
+    pub(crate) name: String,
+    pub(crate) unit: String,
+    pub(crate) direction: Direction,
+    pub(crate) role: Role,
+    /// Histogram and share, for quantile metrics.
+    pub(crate) quantile: Option<(String, f64)>,
+}
+
+impl MetricKey {
+    /// The value in one trial.
+    pub(crate) fn value(&self, outcome: &TrialOutcome) -> Result<f64, String> {
+        let stated = outcome.metrics.iter().find(|m| m.name == self.name).map(|m| m.value);
+        if let Some((name, q)) = &self.quantile
+            && let Some(h) = outcome.histograms.iter().find(|h| h.name == *name && h.tier.is_none())
+        {
+            let count = h.histogram.count();
+            if !schedlab_stats::enough_tail(count, *q) {
+                let needed = (10.0 / q.min(1.0 - q)).ceil();
+                return Err(format!("too few tail samples: {count} stamped operations in a trial, {needed} needed"));
+            }
+            return stated.or_else(|| h.histogram.quantile_ns(*q)).filter(|v| v.is_finite()).ok_or_else(missing);
+        }
+        stated.filter(|v| v.is_finite()).ok_or_else(missing)
+    }
+}
+
+fn missing() -> String {
+    "not measured in every trial".to_owned()
+}
+
+/// All metrics of the workload's good trials, primaries first, in the order the workload states them.
+pub(crate) fn metric_keys<'t>(
+    manifest: &Manifest,
+    workload: u32,
+    outcomes: impl Iterator<Item = &'t TrialOutcome>,
+) -> Vec<MetricKey> {
+    let mut keys: Vec<MetricKey> = Vec::new();
+    for outcome in outcomes {
+        for metric in &outcome.metrics {
+            if keys.iter().all(|k| k.name != metric.name) {
+                keys.push(MetricKey {
+                    name: metric.name.clone(),
+                    unit: metric.unit.clone(),
+                    direction: metric.direction,
+                    role: Role::Secondary,
+                    quantile: quantile_of(&metric.name, outcome),
+                });
+            }
+        }
+        for histogram in outcome.histograms.iter().filter(|h| h.tier.is_none() && h.histogram.count() > 0) {
+            for (q, written) in QUANTILES {
+                let key = Some((histogram.name.clone(), q));
+                if keys.iter().all(|k| k.quantile != key) {
+                    keys.push(MetricKey {
+                        name: format!("{}_{written}_ns", histogram.name),
+                        unit: "ns".into(),
+                        direction: Direction::LowerIsBetter,
+                        role: Role::Secondary,
+                        quantile: key,
+                    });
+                }
+            }
+        }
+    }
+    let primaries = primary_names(manifest, workload, keys.first());
+    for key in &mut keys {
+        if primaries.contains(&key.name) {
+            key.role = Role::Primary;
+        }
+    }
+    keys.sort_by_key(|k| primaries.iter().position(|p| *p == k.name).unwrap_or(usize::MAX));
+    keys
+}
+
+/// The plan's primaries; a workload without any is judged by the metric it states first.
+pub(crate) fn primary_names(manifest: &Manifest, workload: u32, first: Option<&MetricKey>) -> Vec<String> {
+    match manifest.primary.get(workload as usize) {
+        Some(names) if !names.is_empty() => names.clone(),
+        _ => first.map(|k| k.name.clone()).into_iter().collect(),
+    }
+}
+
+/// `latency_p99_ns`, `latency_p999_ns` or `latency_p99.9_ns` as histogram and share, when that histogram is there.
+fn quantile_of(name: &str, outcome: &TrialOutcome) -> Option<(String, f64)> {
+    let (histogram, digits) = name.strip_suffix("_ns")?.rsplit_once("_p")?;
+    outcome.histograms.iter().find(|h| h.name == histogram && h.tier.is_none())?;
+    let q = match digits.replace('.', "").as_str() {
+        "50" => 0.5,
+        "90" => 0.9,
+        "99" => 0.99,
+        "999" => 0.999,
+        "9999" => 0.9999,
+        _ => return None,
+    };
+    Some((histogram.to_owned(), q))
+}

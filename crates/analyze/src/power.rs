@@ -1,0 +1,73 @@
+//! What a plan can find, said before it is run.
+
+use crate::contrasts::mean;
+use crate::metric::metric_keys;
+use crate::rule::Rule;
+use schedlab_run::{Manifest, TrialRecord, TrialStatus};
+use schedlab_stats::minimum_detectable;
+use std::collections::BTreeMap;
+
+/// Power at which effects are stated.
+const POWER: f64 = 0.8;
+
+/// The smallest effect a number of blocks finds.
+#[derive(Debug, Clone, PartialEq, serde::Serialize)]
+pub struct PowerForecast {
+    /// Blocks (or switchback trials).
+    pub blocks: usize,
+    /// SD of a block's log-ratio, from the pilot.
+    pub sd: f64,
+    /// Smallest effect found with 80 % power, as a share (0.03 is 3 %).
+    pub minimum_detectable: f64,
+    /// In words.
+    pub sentence: String,
+}
+
+/// The forecast from pilot values: log-ratios of blocks, at least two. `width_factor` is 1 for a fixed plan, 1.03 for a
+/// budgeted, 1.6 for an open-ended one. `None` when the pilot says nothing of the spread.
+pub fn power_forecast(pilot: &[f64], blocks: usize, alpha: f64, width_factor: f64) -> Option<PowerForecast> {
+    let center = mean(pilot)?;
+    let variance = pilot.iter().map(|x| (x - center).powi(2)).sum::<f64>() / pilot.len().checked_sub(1)? as f64;
+    forecast_from_sd(variance.sqrt(), blocks, alpha, width_factor)
+}
+
+fn forecast_from_sd(sd: f64, blocks: usize, alpha: f64, width_factor: f64) -> Option<PowerForecast> {
+    let share = (minimum_detectable(sd, blocks, alpha, POWER) * width_factor).exp_m1();
+    (sd > 0.0 && share.is_finite()).then(|| PowerForecast {
+        blocks,
+        sd,
+        minimum_detectable: share,
+        sentence: format!(
+            "{blocks} blocks find effects of {} or more four times in five",
+            crate::words::percent(share, share / 3.0)
+        ),
+    })
+}
+
+/// The forecast for a workload from whatever has run, the warm-up block included: the spread of trials of one arm within
+/// a block, since few blocks are there to differ. Drift between blocks cancels in the contrast and does not belong to it.
+pub fn forecast(manifest: &Manifest, trials: &[TrialRecord], workload: u32, blocks: usize) -> Option<PowerForecast> {
+    let rows: Vec<&TrialRecord> =
+        trials.iter().filter(|t| t.workload == workload && matches!(t.status, TrialStatus::Ok)).collect();
+    let keys = metric_keys(manifest, workload, rows.iter().filter_map(|r| r.outcome.as_ref()));
+    let key = keys.first()?;
+    let mut groups: BTreeMap<(bool, u32, u32), Vec<f64>> = BTreeMap::new();
+    for row in rows.iter().filter(|r| r.arm.is_some()) {
+        let value = key.value(row.outcome.as_ref()?).ok().filter(|v| *v > 0.0)?;
+        groups.entry((row.warm_up, row.block, row.arm?)).or_default().push(value.ln());
+    }
+    let (mut squares, mut freedom, mut per_arm) = (0.0, 0usize, 1usize);
+    for values in groups.values().filter(|v| v.len() > 1) {
+        let center = mean(values)?;
+        squares += values.iter().map(|v| (v - center).powi(2)).sum::<f64>();
+        freedom += values.len() - 1;
+        per_arm = per_arm.max(values.len());
+    }
+    if freedom == 0 {
+        return None;
+    }
+    // A block's log-ratio is the difference of two means of `per_arm` trials.
+    let sd = (2.0 * squares / freedom as f64 / per_arm as f64).sqrt();
+    let rule = Rule::of(manifest, trials, workload, 0);
+    forecast_from_sd(sd, blocks, manifest.alpha, rule.width_factor())
+}

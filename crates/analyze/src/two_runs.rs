@@ -1,0 +1,277 @@
+//! Two run directories: two kernels, two days, two machines. Their trials were never interleaved, so the unit is the boot
+//! and most pairs of runs get a description instead of a verdict.
+
+use crate::arms::values_of;
+use crate::claim;
+use crate::compare::{machine_unknown, rules, void_reason};
+use crate::confounded::{between_runs, unit_means};
+use crate::contrasts::{UnitKind, Units};
+use crate::environment::{changes, environment};
+use crate::estimate::{effect, estimate, finite};
+use crate::facts::facts_of;
+use crate::findings::*;
+use crate::metric::MetricKey;
+use crate::rule::Rule;
+use crate::verdict::{correct, detectable, judge, withheld};
+use crate::workload::{Workload, empty_contrast};
+use schedlab_run::{Manifest, TrialRecord};
+
+/// Compares each arm of run B with the arm of the same name in run A; arms without a partner are named in `problems`,
+/// and when no name is shared the two controls are compared. Arms of the findings alternate: A's, B's, A's, B's.
+pub fn compare_runs(a: &(Manifest, Vec<TrialRecord>), b: &(Manifest, Vec<TrialRecord>)) -> Findings {
+    let (manifest, other) = (&a.0, &b.0);
+    let mut problems = Vec::new();
+    let pairs = arm_pairs(manifest, other, &mut problems);
+    let refused = refusal(manifest, other);
+    let void = void_reason(manifest, &a.1).or_else(|| machine_unknown(manifest)).map(|why| format!("run A: {why}"));
+    let void =
+        void.or_else(|| void_reason(other, &b.1).or_else(|| machine_unknown(other)).map(|why| format!("run B: {why}")));
+    let mut workloads: Vec<WorkloadFindings> = Vec::new();
+    if refused.is_none() {
+        for (index_a, index_b) in workload_pairs(manifest, other, &mut problems) {
+            let part_a = Workload::new(manifest, &a.1, index_a, void.clone());
+            let part_b = Workload::new(other, &b.1, index_b, void.clone());
+            workloads.push(Pair { a: part_a, b: part_b, arms: &pairs, void: void.as_deref() }.findings());
+        }
+        correct(&mut workloads, manifest.sesoi, manifest.alpha);
+    }
+    let name = |side: &str, m: &Manifest, i: u32| ArmInfo {
+        name: format!("{side}: {}", m.arms[i as usize].name),
+        spec: m.arms[i as usize].spec(),
+        is_aa: false,
+    };
+    let arms = pairs.iter().flat_map(|&(i, j)| [name("A", manifest, i), name("B", other, j)]).collect();
+    let mut environment = environment(manifest);
+    environment.changes = changes(&manifest.environment, &other.environment);
+    environment.warnings.extend(other.warnings.iter().map(|w| format!("run B: {w}")));
+    problems.extend(refused.iter().map(|why| format!("The runs are not compared: {why}.")));
+    problems.extend(void.iter().map(|why| format!("Nothing is judged: {why}.")));
+    let confounded = workloads.iter().find_map(|w| w.confounded.as_ref());
+    problems.extend(confounded.map(|c| c.sentence.clone()));
+    let mut findings = Findings {
+        schema: SCHEMA,
+        title: format!("{} against {}", other.title, manifest.title),
+        command: manifest.command.clone(),
+        source: Source::TwoRuns { a: manifest.title.clone(), b: other.title.clone(), refused },
+        claims: Vec::new(),
+        void,
+        ended: other.ended.clone(),
+        arms,
+        workloads,
+        rules: two_run_rules(manifest),
+        environment,
+        problems,
+    };
+    findings.claims = claim::claims(&findings);
+    findings
+}
+
+fn two_run_rules(manifest: &Manifest) -> Rules {
+    let methods = vec![
+        "The trials of the two runs were not interleaved. The unit is the boot: Welch's t on the means of the boots, and only \
+         with five boots or more a side."
+            .to_owned(),
+        "With fewer boots, or on two machines, ratio and interval describe these boots and prove nothing beyond them.".to_owned(),
+    ];
+    Rules { design: "two runs, not interleaved".to_owned(), methods, ..rules(manifest) }
+}
+
+/// Why two runs cannot be set side by side at all.
+fn refusal(a: &Manifest, b: &Manifest) -> Option<String> {
+    if a.stamping != b.stamping {
+        return Some(format!("stamping levels differ ({:?}, {:?}), and stamps cost time", a.stamping, b.stamping));
+    }
+    if a.switchback_window_ns.is_some() || b.switchback_window_ns.is_some() {
+        return Some("a switchback trial holds both arms of its own run; compare runs made in blocks".into());
+    }
+    if a.load != b.load {
+        return Some("the background loads differ".into());
+    }
+    let base = |id: &str| id.split('/').next().unwrap_or_default().to_owned();
+    for id in &a.workload_ids {
+        let twin = b.workload_ids.iter().find(|other| base(other) == base(id));
+        if let Some(other) = twin.filter(|other| *other != id) {
+            return Some(format!("workload versions differ ({id}, {other}), so their numbers mean different things"));
+        }
+    }
+    if !a.workloads.iter().any(|w| b.workloads.contains(w)) {
+        return Some("they have no workload in common".into());
+    }
+    None
+}
+
+fn workload_pairs(a: &Manifest, b: &Manifest, problems: &mut Vec<String>) -> Vec<(u32, u32)> {
+    let mut pairs = Vec::new();
+    for (i, workload) in a.workloads.iter().enumerate() {
+        match b.workloads.iter().position(|w| w == workload) {
+            Some(j) => pairs.push((i as u32, j as u32)),
+            None => problems.push(format!("{workload} is in run A only.")),
+        }
+    }
+    let only_b = b.workloads.iter().filter(|w| !a.workloads.contains(w));
+    problems.extend(only_b.map(|w| format!("{w} is in run B only.")));
+    pairs
+}
+
+fn arm_pairs(a: &Manifest, b: &Manifest, problems: &mut Vec<String>) -> Vec<(u32, u32)> {
+    let partner = |name: &str| b.arms.iter().position(|arm| arm.name == name);
+    let mut pairs: Vec<(u32, u32)> = Vec::new();
+    for (i, arm) in a.arms.iter().enumerate() {
+        match partner(&arm.name) {
+            Some(j) => {
+                if arm.settings != b.arms[j].settings {
+                    problems.push(format!(
+                        "`{}` is `{}` in run A and `{}` in run B: the runs differ by settings too.",
+                        arm.name,
+                        arm.spec(),
+                        b.arms[j].spec()
+                    ));
+                }
+                pairs.push((i as u32, j as u32));
+            }
+            None => problems.push(format!("The arm `{}` is in run A only.", arm.name)),
+        }
+    }
+    if pairs.is_empty() && !a.arms.is_empty() && !b.arms.is_empty() {
+        pairs.push((0, 0));
+        problems.push("No arm name is shared: the first arms are compared.".to_owned());
+    }
+    pairs
+}
+
+/// One workload in both runs.
+struct Pair<'t> {
+    a: Workload<'t>,
+    b: Workload<'t>,
+    arms: &'t [(u32, u32)],
+    void: Option<&'t str>,
+}
+
+impl Pair<'_> {
+    fn findings(&self) -> WorkloadFindings {
+        let mut found = self.a.findings();
+        let other = self.b.findings();
+        let shared = |key: &&MetricKey| {
+            self.b.keys.iter().any(|k| (&k.name, &k.unit, k.direction) == (&key.name, &key.unit, key.direction))
+        };
+        found.metrics = self.a.keys.iter().filter(shared).map(|key| self.metric(key)).collect();
+        found.arms = self.facts();
+        found.confounded = self.arms.iter().find_map(|&(i, j)| self.confounded(i, j));
+        found.operation = if found.operation.is_empty() { other.operation } else { found.operation };
+        found.dispersion.clear();
+        found.modes.clear();
+        found.tier_splits.clear();
+        found.variance = None;
+        let marked = self.arms.iter().flat_map(|&(i, j)| [self.a.marked_trials(i), self.b.marked_trials(j)]);
+        found.contamination.per_arm = marked.collect();
+        found.contamination.sentence = sides(&found.contamination.sentence, &other.contamination.sentence);
+        found.warm_up.sentence = sides(&found.warm_up.sentence, &other.warm_up.sentence);
+        let (x, y) = (found.counts, other.counts);
+        found.counts = TrialCounts {
+            total: x.total + y.total,
+            used: x.used + y.used,
+            warm_up: x.warm_up + y.warm_up,
+            failed: x.failed + y.failed,
+            not_applied: x.not_applied + y.not_applied,
+            contaminated: x.contaminated + y.contaminated,
+            incomplete: x.incomplete + y.incomplete,
+        };
+        found
+    }
+
+    fn facts(&self) -> Vec<ArmFacts> {
+        let numbered = |facts: ArmFacts, arm: usize| ArmFacts { arm: arm as u32, ..facts };
+        let both = self.arms.iter().enumerate().flat_map(|(n, &(i, j))| {
+            [numbered(facts_of(&self.a.selection, i), 2 * n), numbered(facts_of(&self.b.selection, j), 2 * n + 1)]
+        });
+        both.collect()
+    }
+
+    fn confounded(&self, i: u32, j: u32) -> Option<Confounded> {
+        let rows_a: Vec<&TrialRecord> = self.a.selection.used(Some(i)).collect();
+        let rows_b: Vec<&TrialRecord> = self.b.selection.used(Some(j)).collect();
+        between_runs((self.a.manifest, &rows_a), (self.b.manifest, &rows_b))
+    }
+
+    fn metric(&self, key: &MetricKey) -> MetricFindings {
+        let mut values = Vec::new();
+        let mut contrasts = Vec::new();
+        for (n, &(i, j)) in self.arms.iter().enumerate() {
+            let (control, arm) = (2 * n as u32, 2 * n as u32 + 1);
+            values.push(ArmValues { arm: control, ..values_of(&self.a.selection, key, i) });
+            values.push(ArmValues { arm, ..values_of(&self.b.selection, key, j) });
+            contrasts.push(self.contrast(key, (i, j), (control, arm)));
+        }
+        let (name, unit) = (key.name.clone(), key.unit.clone());
+        MetricFindings { name, unit, direction: key.direction, role: key.role, values, contrasts, note: None }
+    }
+
+    fn contrast(&self, key: &MetricKey, (i, j): (u32, u32), (control, arm): (u32, u32)) -> Contrast {
+        let mut contrast = empty_contrast(arm, control, false);
+        let confounded = self.confounded(i, j);
+        let (a, b) = match (rows(&self.a, key, i), rows(&self.b, key, j)) {
+            (Ok(a), Ok(b)) => (a, b),
+            (Err(why), _) | (_, Err(why)) => {
+                contrast.verdict = withheld(why);
+                return contrast;
+            }
+        };
+        let positive = a.iter().chain(&b).all(|row| row.value > 0.0);
+        let scale = if positive { Scale::Ratio } else { Scale::Difference };
+        let by_boot = confounded.is_none();
+        let means = |rows: &[Valued]| {
+            let shown = |v: f64| if positive { v.ln() } else { v };
+            // Under confounding the interval only says how sure the number is within these boots.
+            unit_means(rows.iter().map(|r| ((r.boot.clone(), if by_boot { 0 } else { r.block }), shown(r.value))))
+        };
+        let plain: Vec<f64> = a.iter().map(|r| r.value).collect();
+        let control_mean = crate::contrasts::mean(&plain).unwrap_or(0.0);
+        let sides = (vec![means(&a)], vec![means(&b)]);
+        let units =
+            Units { kind: UnitKind::Trials, scale, effects: Vec::new(), control: sides.0, arm: sides.1, control_mean };
+        contrast.units = units.count();
+        contrast.unit_name = if by_boot { "boots" } else { "blocks" }.to_owned();
+        let manifest = self.a.manifest;
+        if let Some(named) = estimate(&units, &Rule::Imported, manifest.alpha) {
+            contrast.effect = effect(scale, named.estimate.mean, named.estimate.interval);
+            contrast.verdict = judge(&units, &named.estimate, key.direction, manifest.sesoi);
+            contrast.estimator = match by_boot {
+                true => "Welch's t on boot means".to_owned(),
+                false => "Welch's t on block means, within these boots: descriptive".to_owned(),
+            };
+            if by_boot {
+                contrast.p = finite(named.estimate.p_value);
+                contrast.minimum_detectable = detectable(&units, &named.estimate, &Rule::Fixed, manifest.alpha);
+            }
+        }
+        let not_applied = |side: &Workload<'_>, arm: u32| side.selection.not_applied.get(&arm).cloned();
+        if let Some(why) = confounded.map(|c| c.sentence) {
+            contrast.verdict = withheld(why);
+        }
+        if let Some(why) = not_applied(&self.a, i).or_else(|| not_applied(&self.b, j)) {
+            contrast.verdict = withheld(format!("not applied: {why}"));
+        }
+        if let Some(why) = self.void {
+            contrast.verdict = withheld(format!("void: {why}"));
+        }
+        contrast
+    }
+}
+
+/// What is to be said of each side, as one text.
+fn sides(a: &str, b: &str) -> String {
+    let said = [("A", a), ("B", b)].into_iter().filter(|(_, text)| !text.is_empty());
+    said.map(|(side, text)| format!("{side}: {text}")).collect::<Vec<_>>().join(" ")
+}
+
+/// A used trial's value with its place.
+struct Valued {
+    boot: String,
+    block: u32,
+    value: f64,
+}
+
+fn rows(side: &Workload<'_>, key: &MetricKey, arm: u32) -> Result<Vec<Valued>, String> {
+    let rows = side.selection.used(Some(arm)).filter_map(|r| Some((r, r.outcome.as_ref()?)));
+    rows.map(|(r, o)| Ok(Valued { boot: r.boot_id.clone(), block: r.block, value: key.value(o)? })).collect()
+}

@@ -1,0 +1,164 @@
+//! From an effect to a word, the correction for many questions, and the exit status.
+//!
+//! A verdict is withheld, with its reason, before any number is looked at: a void run, a setting that did not take, too
+//! few tail samples, arms confounded with boots, fewer than six units, marks that favour an arm.
+
+use crate::contrasts::Units;
+use crate::findings::*;
+use crate::rule::Rule;
+use schedlab_run::Direction;
+use schedlab_stats::{Estimate, decide, minimum_detectable, observations_to_decide, t_estimate};
+
+/// No verdict below this many units (design, section 6).
+pub const LEAST_UNITS: usize = 6;
+
+/// Power at which the minimum detectable effect is stated.
+const POWER: f64 = 0.8;
+
+/// A verdict that is withheld.
+pub(crate) fn withheld(reason: impl Into<String>) -> Verdict {
+    Verdict::NoVerdict { reason: reason.into() }
+}
+
+/// The smallest effect of interest on the scale of the units; 0 when a share of nothing cannot be formed.
+pub(crate) fn sesoi_on_scale(units: &Units, sesoi: f64) -> f64 {
+    match units.scale {
+        Scale::Ratio => sesoi.ln_1p(),
+        Scale::Difference => (sesoi * units.control_mean).abs(),
+    }
+}
+
+/// The word for an estimate, before the correction for many questions.
+pub(crate) fn judge(units: &Units, estimate: &Estimate, direction: Direction, sesoi: f64) -> Verdict {
+    if units.count() < LEAST_UNITS {
+        let (n, name) = (units.count(), units.kind.name());
+        return withheld(format!("only {n} {name}, a verdict needs {LEAST_UNITS}"));
+    }
+    if units.all_equal() {
+        return Verdict::Equivalent;
+    }
+    let verdict = decide(estimate.interval, sesoi_on_scale(units, sesoi), direction != Direction::LowerIsBetter);
+    match (verdict, direction) {
+        (schedlab_stats::Verdict::Equivalent, _) => Verdict::Equivalent,
+        (schedlab_stats::Verdict::Inconclusive, _) => Verdict::Inconclusive,
+        (schedlab_stats::Verdict::Better, Direction::Neutral) => Verdict::Higher,
+        (schedlab_stats::Verdict::Worse, Direction::Neutral) => Verdict::Lower,
+        (schedlab_stats::Verdict::Better, _) => Verdict::Better,
+        (schedlab_stats::Verdict::Worse, _) => Verdict::Worse,
+    }
+}
+
+/// The smallest effect these units find with 80 % power, as a share.
+pub(crate) fn detectable(units: &Units, estimate: &Estimate, rule: &Rule, alpha: f64) -> Option<f64> {
+    let n = units.count();
+    let sd = estimate.se * (n as f64).sqrt();
+    let smallest = minimum_detectable(sd, n, alpha, POWER) * rule.width_factor();
+    let share = match units.scale {
+        Scale::Ratio => smallest.exp_m1(),
+        Scale::Difference => smallest / units.control_mean.abs(),
+    };
+    share.is_finite().then_some(share)
+}
+
+/// How many more units an inconclusive contrast would take at this error rate.
+pub(crate) fn more_units(contrast: &Contrast, sesoi: f64, alpha: f64) -> Option<usize> {
+    let effect = contrast.effect.filter(|e| e.scale == Scale::Ratio)?;
+    let logs: Vec<f64> = contrast.unit_effects.iter().map(|u| u.value.ln()).collect();
+    let estimate = t_estimate(&logs, effect.level)?;
+    let plain = observations_to_decide(&estimate, sesoi.ln_1p(), alpha)?;
+    // Only the confidence sequence is much wider than a t interval; its n grows with the square.
+    let factor = if contrast.estimator.starts_with("t-mixture") { 1.6f64.powi(2) } else { 1.0 };
+    let total = ((logs.len() + plain) as f64 * factor).ceil() as usize;
+    Some(total.saturating_sub(logs.len()).max(1))
+}
+
+/// Adjusts the p of every judged contrast and withdraws differences that do not survive: Holm over the primaries of the
+/// whole run, Benjamini–Hochberg over the rest. A/A contrasts are certificates, not questions: a family of their own.
+pub(crate) fn correct(workloads: &mut [WorkloadFindings], sesoi: f64, alpha: f64) {
+    for (primary, is_aa) in [(true, false), (true, true), (false, false), (false, true)] {
+        let mut family: Vec<&mut Contrast> = workloads
+            .iter_mut()
+            .flat_map(|w| {
+                let metrics = w.metrics.iter_mut().map(|m| (m.role == Role::Primary, &mut m.contrasts));
+                metrics.chain(std::iter::once((false, &mut w.dispersion)))
+            })
+            .filter(|(is_primary, _)| *is_primary == primary)
+            .flat_map(|(_, contrasts)| contrasts.iter_mut())
+            .filter(|c| c.is_aa == is_aa && c.p.is_some() && !matches!(c.verdict, Verdict::NoVerdict { .. }))
+            .collect();
+        correct_family(&mut family, primary, sesoi, alpha);
+    }
+}
+
+fn correct_family(family: &mut [&mut Contrast], primary: bool, sesoi: f64, alpha: f64) {
+    let p_values: Vec<f64> = family.iter().map(|c| c.p.unwrap_or(f64::NAN)).collect();
+    let n = family.len();
+    let adjusted =
+        if primary { schedlab_stats::holm(&p_values) } else { schedlab_stats::benjamini_hochberg(&p_values) };
+    for (contrast, p) in family.iter_mut().zip(adjusted) {
+        contrast.p_adjusted = p.is_finite().then_some(p);
+        let what = if contrast.is_aa { "A/A contrasts" } else { "contrasts" };
+        contrast.adjustment = match primary {
+            true => format!("Holm over {n} primary {what}"),
+            false => format!("Benjamini–Hochberg over {n} other {what}"),
+        };
+        let difference =
+            matches!(contrast.verdict, Verdict::Better | Verdict::Worse | Verdict::Higher | Verdict::Lower);
+        let survives = p <= alpha;
+        if difference && !survives {
+            contrast.verdict = Verdict::Inconclusive;
+            contrast.notes.push(format!("A difference alone, but not after {} (p {p:.3}).", contrast.adjustment));
+        }
+        if contrast.verdict == Verdict::Inconclusive {
+            let rate = if primary { alpha / n.max(1) as f64 } else { alpha };
+            contrast.more_units = more_units(contrast, sesoi, if difference { rate } else { alpha });
+        }
+    }
+}
+
+/// What `--fail-on` may name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum FailOn {
+    /// A primary metric got worse: status 3.
+    Worse,
+    /// A primary metric has no answer: status 4.
+    Inconclusive,
+    /// Nothing of the run is judged: status 5.
+    Void,
+}
+
+impl std::str::FromStr for FailOn {
+    type Err = String;
+    fn from_str(text: &str) -> Result<Self, String> {
+        match text {
+            "worse" => Ok(Self::Worse),
+            "inconclusive" => Ok(Self::Inconclusive),
+            "void" => Ok(Self::Void),
+            _ => Err(format!("`{text}` is not something to fail on; write worse, inconclusive or void")),
+        }
+    }
+}
+
+/// The exit status for `--fail-on`: 5 void, 3 worse, 4 inconclusive, else 0; only what is asked for counts. An arm whose
+/// setting did not take is no failure of the run, and an A/A control is no question.
+pub fn exit_status(findings: &Findings, fail_on: &[FailOn]) -> u8 {
+    let asked = |what| fail_on.contains(&what);
+    if asked(FailOn::Void) && findings.void.is_some() {
+        return 5;
+    }
+    let primaries = || {
+        findings.workloads.iter().flat_map(|w| {
+            let applied = |arm: u32| w.arms.iter().all(|a| a.arm != arm || a.not_applied.is_empty());
+            let contrasts = w.metrics.iter().filter(|m| m.role == Role::Primary).flat_map(|m| &m.contrasts);
+            contrasts.filter(move |c| !c.is_aa && applied(c.arm) && applied(c.control)).map(|c| &c.verdict)
+        })
+    };
+    if asked(FailOn::Worse) && primaries().any(|v| *v == Verdict::Worse) {
+        return 3;
+    }
+    let open = |v: &Verdict| matches!(v, Verdict::Inconclusive | Verdict::NoVerdict { .. });
+    if asked(FailOn::Inconclusive) && (findings.workloads.is_empty() || primaries().any(open)) {
+        return 4;
+    }
+    0
+}

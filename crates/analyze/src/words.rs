@@ -1,0 +1,116 @@
+//! Numbers and effects in words: small ratios as percentages, large ones as factors, no more digits than the interval
+//! carries.
+
+use crate::findings::{Effect, MetricFindings, Scale};
+use schedlab_run::Direction;
+
+/// Ratios beyond this (or below its reciprocal) read better as factors.
+const FACTOR_FROM: f64 = 1.5;
+
+/// An effect in words: `full` follows "makes WORKLOAD", `short` stands alone.
+pub(crate) struct Phrase {
+    pub(crate) full: String,
+    pub(crate) short: String,
+    pub(crate) names_metric: bool,
+}
+
+/// What an effect on a metric is in words.
+pub(crate) fn phrase(metric: &MetricFindings, effect: &Effect) -> Phrase {
+    if effect.scale == Scale::Difference {
+        let (value, lo, hi) = (signed(effect.value), signed(effect.lo), signed(effect.hi));
+        let short = format!("{} {value} {} [{lo}, {hi}]", metric.name, metric.unit);
+        return Phrase { full: format!("change {short}"), short, names_metric: true };
+    }
+    let rate = metric.direction == Direction::HigherIsBetter && metric.unit.ends_with("/s");
+    let time = metric.direction == Direction::LowerIsBetter && metric.unit == "s";
+    let large = is_large(effect.value);
+    if rate || (time && large) {
+        // A time's reciprocal is a speed; only far from 1 does it read better than "less time".
+        let effect = if rate { *effect } else { reciprocal(effect) };
+        let text = size(&effect, "slower", "faster");
+        return Phrase { full: text.clone(), short: text, names_metric: false };
+    }
+    if time {
+        let text = size(effect, "less time", "more time");
+        return Phrase { full: format!("take {text}"), short: text, names_metric: false };
+    }
+    let text = format!("{} {}", metric.name, size(effect, "lower", "higher"));
+    Phrase { full: format!("have {text}"), short: text, names_metric: true }
+}
+
+fn is_large(ratio: f64) -> bool {
+    ratio >= FACTOR_FROM || ratio <= 1.0 / FACTOR_FROM
+}
+
+fn reciprocal(effect: &Effect) -> Effect {
+    Effect { value: 1.0 / effect.value, lo: 1.0 / effect.hi, hi: 1.0 / effect.lo, ..*effect }
+}
+
+/// A ratio in words: `2.8 times faster [2.6, 3.0]` or `10 % faster [9, 11]`.
+fn size(effect: &Effect, down: &str, up: &str) -> String {
+    match is_large(effect.value) {
+        true if effect.value >= 1.0 => times(effect, up),
+        true => times(&reciprocal(effect), down),
+        false => change(effect, down, up),
+    }
+}
+
+/// `2.8 times WORD [2.6, 3.0]`.
+pub(crate) fn times(effect: &Effect, word: &str) -> String {
+    let half = (effect.hi - effect.lo) / 2.0;
+    let shown = |x: f64| factor(x, half);
+    format!("{} times {word} [{}, {}]", shown(effect.value), shown(effect.lo), shown(effect.hi))
+}
+
+/// `10 % WORD [9, 11]`: the bracket counts in the direction of the word, a negative end is the other one.
+fn change(effect: &Effect, down: &str, up: &str) -> String {
+    let half = (effect.hi - effect.lo) / 2.0;
+    let (value, lo, hi, word) = if effect.value < 1.0 {
+        (1.0 - effect.value, 1.0 - effect.hi, 1.0 - effect.lo, down)
+    } else {
+        (effect.value - 1.0, effect.lo - 1.0, effect.hi - 1.0, up)
+    };
+    let end = |x: f64| percent(x, half).trim_end_matches(" %").to_owned();
+    format!("{} {word} [{}, {}]", percent(value, half), end(lo), end(hi))
+}
+
+/// A share as a percentage with no more digits than its uncertainty carries.
+pub(crate) fn percent(share: f64, half_width: f64) -> String {
+    let digits = match half_width.abs() * 100.0 {
+        w if w >= 3.0 => 0,
+        w if w >= 0.3 => 1,
+        _ => 2,
+    };
+    let text = format!("{:.digits$}", share * 100.0);
+    let text = if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.').to_owned() } else { text };
+    let text = if text == "-0" { "0".to_owned() } else { text };
+    format!("{text} %")
+}
+
+/// A factor with no more digits than an interval of this half-width carries.
+fn factor(x: f64, half_width: f64) -> String {
+    let digits = match half_width.abs() {
+        w if w >= 1.0 => 0,
+        w if w >= 0.05 => 1,
+        _ => 2,
+    };
+    format!("{x:.digits$}")
+}
+
+/// A number with three significant digits.
+pub(crate) fn number(x: f64) -> String {
+    if x == 0.0 {
+        return "0".into();
+    }
+    let magnitude = x.abs().log10().floor();
+    if !(-4.0..7.0).contains(&magnitude) {
+        return format!("{x:.2e}");
+    }
+    let digits = (2.0 - magnitude).max(0.0) as usize;
+    format!("{x:.digits$}")
+}
+
+fn signed(x: f64) -> String {
+    let text = number(x);
+    if x > 0.0 { format!("+{text}") } else { text }
+}

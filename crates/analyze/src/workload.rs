@@ -1,0 +1,239 @@
+//! Everything about one workload: rows selected, metrics compared, shapes, splits and marks.
+
+use crate::arms::arm_values;
+use crate::confounded;
+use crate::contrasts::{self, UnitKind, Units, pooled_by_block, values_by_block};
+use crate::estimate::{effect, estimate, finite, unit_effects, views};
+use crate::facts::arm_facts;
+use crate::findings::*;
+use crate::metric::{MetricKey, metric_keys};
+use crate::rule::Rule;
+use crate::selection::{Fate, Selection};
+use crate::verdict::{detectable, judge, withheld};
+use crate::{shape, tiers, variance};
+use schedlab_run::manifest::OrderKnown;
+use schedlab_run::{Manifest, TrialRecord};
+use schedlab_stats::carry_over_test;
+
+/// A carry-over as sure as this bars a switchback verdict.
+const CARRY_OVER_P: f64 = 0.01;
+
+/// One workload with its rows sorted out.
+pub(crate) struct Workload<'t> {
+    pub(crate) manifest: &'t Manifest,
+    pub(crate) selection: Selection<'t>,
+    pub(crate) keys: Vec<MetricKey>,
+    pub(crate) rule: Rule,
+    /// Why nothing is judged.
+    pub(crate) void: Option<String>,
+}
+
+impl<'t> Workload<'t> {
+    pub(crate) fn new(manifest: &'t Manifest, trials: &'t [TrialRecord], workload: u32, void: Option<String>) -> Self {
+        let mut selection = Selection::new(manifest, trials, workload);
+        let keys = metric_keys(manifest, workload, selection.rows.iter().filter_map(|r| r.record.outcome.as_ref()));
+        let rule = Rule::of(manifest, trials, workload, selection.used_blocks().len());
+        if manifest.order == OrderKnown::Randomized
+            && let Some(first) = keys.first()
+        {
+            let pooled = pooled_by_block(&selection, first);
+            selection.cut_warm_up(&pooled);
+        }
+        Self { manifest, selection, keys, rule, void }
+    }
+
+    /// Arms other than the control.
+    pub(crate) fn others(&self) -> std::ops::Range<u32> {
+        1..self.manifest.arms.len().max(1) as u32
+    }
+
+    pub(crate) fn is_aa(&self, arm: u32) -> bool {
+        let settings = |i: u32| self.manifest.arms.get(i as usize).map(|a| &a.settings);
+        // Imported arms state no settings: equal by default, not by design.
+        self.manifest.order == OrderKnown::Randomized && settings(arm) == settings(0)
+    }
+
+    /// The contrast of an arm on a metric. `thorough` adds the second opinions.
+    pub(crate) fn contrast(&self, key: &MetricKey, arm: u32, thorough: bool) -> Contrast {
+        let mut contrast = empty_contrast(arm, 0, self.is_aa(arm));
+        let order_known = self.manifest.order == OrderKnown::Randomized;
+        let units = contrasts::units(&self.selection, key, 0, arm, order_known);
+        match &units {
+            Ok(units) => {
+                fill(&mut contrast, units, &self.rule, key, self.manifest);
+                if thorough {
+                    contrast.views = views(units, &self.rule, self.manifest.alpha);
+                    contrast.views.extend(self.unfiltered_view(key, arm, order_known));
+                    note_far_out(&mut contrast);
+                }
+                if units.kind == UnitKind::SwitchbackTrials {
+                    self.test_carry_over(&mut contrast);
+                }
+            }
+            Err(why) => contrast.verdict = withheld(why.clone()),
+        }
+        if let Some(why) = self.barred(arm) {
+            contrast.verdict = withheld(why);
+        }
+        contrast
+    }
+
+    /// The estimate with repeated blocks beside their repeats, when there are any.
+    fn unfiltered_view(&self, key: &MetricKey, arm: u32, order_known: bool) -> Option<View> {
+        self.selection.rows.iter().find(|r| matches!(r.fate, Fate::Repeated(_)))?;
+        let units = contrasts::units(&self.selection.unfiltered(), key, 0, arm, order_known).ok()?;
+        let named = estimate(&units, &self.rule, self.manifest.alpha)?;
+        Some(View {
+            name: "unfiltered: contaminated blocks beside their repeats".into(),
+            effect: effect(units.scale, named.estimate.mean, named.estimate.interval),
+            p: finite(named.estimate.p_value),
+            n: units.count(),
+        })
+    }
+
+    fn test_carry_over(&self, contrast: &mut Contrast) {
+        let units: Vec<_> = self.selection.used(None).map(contrasts::windows_of).collect();
+        let Some(test) = carry_over_test(&units, 1.0 - self.manifest.alpha) else { return };
+        let (percent, p) = (test.mean.exp_m1() * 100.0, test.p_value);
+        contrast.notes.push(format!("Carry-over into the next window: {percent:+.2} % (p {p:.3})."));
+        let matters = test.mean.abs() > 0.1 * self.manifest.sesoi.ln_1p();
+        if p < CARRY_OVER_P && matters {
+            contrast.verdict = withheld(format!(
+                "the arm of the window before still acts ({percent:+.2} %, p {p:.4}): lengthen the windows or use blocks"
+            ));
+        }
+    }
+
+    /// All findings but the correction for many questions.
+    pub(crate) fn findings(&self) -> WorkloadFindings {
+        let index = self.selection.workload as usize;
+        let outcome = self.selection.rows.iter().find_map(|r| r.record.outcome.as_ref());
+        let arms = self.manifest.arms.len() as u32;
+        let first = self.keys.first();
+        let barred = |arm| self.barred(arm);
+        let dispersion = |key: &MetricKey, arm| {
+            let bar = barred(arm);
+            shape::dispersion(&self.selection, key, (0, arm), self.is_aa(arm), self.manifest.alpha, bar.as_deref())
+        };
+        // Rows of unknown order and single pairs have no spread within a block; a switchback trial has no arm.
+        let blocks = self.manifest.order == OrderKnown::Randomized && self.manifest.switchback_window_ns.is_none();
+        WorkloadFindings {
+            workload: self.selection.workload,
+            spec: self.manifest.workloads.get(index).map(ToString::to_string).unwrap_or_default(),
+            id: self.manifest.workload_ids.get(index).cloned().unwrap_or_default(),
+            operation: outcome.map(|o| o.operation.clone()).unwrap_or_default(),
+            load: self.manifest.load.get(index).into_iter().flatten().map(ToString::to_string).collect(),
+            metrics: self.keys.iter().map(|key| self.metric(key)).collect(),
+            arms: arm_facts(self.manifest, &self.selection),
+            dispersion: first
+                .filter(|_| blocks)
+                .into_iter()
+                .flat_map(|k| self.others().map(move |a| (k, a)))
+                .map(|(key, arm)| dispersion(key, arm))
+                .collect(),
+            modes: first
+                .into_iter()
+                .flat_map(|k| (0..arms).map(move |a| (k, a)))
+                .filter_map(|(key, arm)| shape::arm_modes(&self.selection, key, arm, self.manifest.alpha))
+                .collect(),
+            tier_splits: self
+                .others()
+                .filter_map(|arm| tiers::tier_split(self.manifest, &self.selection, (0, arm)))
+                .collect(),
+            variance: first.and_then(|key| variance::variance_split(&self.selection, key, arms)),
+            certificates: Vec::new(),
+            warm_up: self.warm_up(),
+            contamination: self.contamination(arms),
+            confounded: self.others().find_map(|arm| confounded::within_run(&self.selection, 0, arm)),
+            counts: self.counts(),
+        }
+    }
+
+    fn metric(&self, key: &MetricKey) -> MetricFindings {
+        let order_known = self.manifest.order == OrderKnown::Randomized;
+        let thorough = key.role == Role::Primary || !order_known;
+        let note = (0..self.manifest.arms.len() as u32)
+            .find_map(|arm| values_by_block(&self.selection, key, arm).err())
+            .filter(|why| why.starts_with("too few"));
+        MetricFindings {
+            name: key.name.clone(),
+            unit: key.unit.clone(),
+            direction: key.direction,
+            role: key.role,
+            values: arm_values(self.manifest, &self.selection, key),
+            contrasts: self.others().map(|arm| self.contrast(key, arm, thorough)).collect(),
+            note,
+        }
+    }
+}
+
+/// A contrast that says nothing yet.
+pub(crate) fn empty_contrast(arm: u32, control: u32, is_aa: bool) -> Contrast {
+    Contrast {
+        arm,
+        control,
+        is_aa,
+        effect: None,
+        estimator: "none".into(),
+        p: None,
+        p_adjusted: None,
+        adjustment: String::new(),
+        verdict: withheld("no numbers"),
+        units: 0,
+        unit_name: "blocks".into(),
+        unit_effects: Vec::new(),
+        more_units: None,
+        minimum_detectable: None,
+        views: Vec::new(),
+        notes: Vec::new(),
+    }
+}
+
+/// Puts estimate, p and verdict into a contrast.
+fn fill(contrast: &mut Contrast, units: &Units, rule: &Rule, key: &MetricKey, manifest: &Manifest) {
+    contrast.units = units.count();
+    contrast.unit_name = units.kind.name().to_owned();
+    contrast.unit_effects = unit_effects(units);
+    let Some(named) = estimate(units, rule, manifest.alpha) else {
+        let (n, name, least) = (units.count(), units.kind.name(), crate::verdict::LEAST_UNITS);
+        contrast.verdict = match n {
+            0 => withheld(format!("no complete {name} with both arms")),
+            n if n < least => withheld(format!("only {n} {name}, a verdict needs {least}")),
+            _ => withheld("no look has been taken yet"),
+        };
+        describe(contrast, units, manifest.alpha);
+        return;
+    };
+    contrast.effect = effect(units.scale, named.estimate.mean, named.estimate.interval);
+    contrast.estimator = named.name;
+    contrast.p = finite(named.estimate.p_value);
+    contrast.minimum_detectable = detectable(units, &named.estimate, rule, manifest.alpha);
+    contrast.verdict = judge(units, &named.estimate, key.direction, manifest.sesoi);
+    if contrast.effect.is_none() {
+        // The first looks of a sequential plan have an interval without ends.
+        describe(contrast, units, manifest.alpha);
+        contrast
+            .notes
+            .push("The stopping rule gives no finite interval yet; the t interval shown is descriptive.".into());
+    }
+}
+
+/// A t interval without the right to a verdict.
+fn describe(contrast: &mut Contrast, units: &Units, alpha: f64) {
+    if let Some(e) = schedlab_stats::t_estimate(&units.values(), 1.0 - alpha) {
+        contrast.effect = effect(units.scale, e.mean, e.interval);
+        contrast.estimator = format!("t interval on {}, descriptive", units.kind.name());
+    }
+}
+
+fn note_far_out(contrast: &mut Contrast) {
+    let far: Vec<String> =
+        contrast.unit_effects.iter().filter(|u| u.far_out).map(|u| format!("{} ({:.3})", u.unit, u.value)).collect();
+    if !far.is_empty() {
+        contrast.notes.push(format!(
+            "Far from the rest (beyond 3.5 robust SDs), kept in the verdict: {} {}.",
+            contrast.unit_name,
+            far.join(", ")
+        ));
+    }
+}

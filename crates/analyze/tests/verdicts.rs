@@ -1,0 +1,291 @@
+//! Verdicts on hand-made runs: what is planted is found, what must be withheld is withheld with its reason.
+
+mod lab;
+
+use lab::{lab, metric, planted, rate};
+use schedlab_analyze::*;
+use schedlab_run::manifest::Design;
+use schedlab_run::{Direction, Mark, TrialStatus};
+
+fn primary(findings: &Findings) -> &Contrast {
+    &findings.workloads[0].metrics[0].contrasts[0]
+}
+
+fn reason(contrast: &Contrast) -> &str {
+    match &contrast.verdict {
+        Verdict::NoVerdict { reason } => reason,
+        other => panic!("a verdict where none may be: {other:?}"),
+    }
+}
+
+#[test]
+fn ten_percent_planted_is_better_in_its_size() {
+    let (manifest, trials) = planted(&[1.0, 1.1], 8).run();
+    let findings = compare(&manifest, &trials);
+    let contrast = primary(&findings);
+    let effect = contrast.effect.unwrap();
+    assert_eq!(contrast.verdict, Verdict::Better);
+    assert!(effect.lo < 1.1 && 1.1 < effect.hi && effect.hi - effect.lo < 0.05, "{effect:?}");
+    assert_eq!((contrast.units, contrast.unit_effects.len()), (8, 8));
+    assert!(contrast.views.iter().any(|v| v.name.contains("bootstrap") && v.effect.is_some()));
+    assert!(contrast.minimum_detectable.unwrap() < 0.03);
+    assert_eq!(exit_status(&findings, &[FailOn::Worse, FailOn::Inconclusive, FailOn::Void]), 0);
+    let values = &findings.workloads[0].metrics[0].values[1];
+    assert_eq!((values.n, values.trials.len()), (16, 16));
+    assert!(values.trials.windows(2).all(|w| w[0].trial < w[1].trial));
+}
+
+#[test]
+fn the_direction_of_the_metric_decides_what_is_good() {
+    for (direction, want) in [(Direction::LowerIsBetter, Verdict::Worse), (Direction::Neutral, Verdict::Higher)] {
+        let mut lab = lab(&[("a", ""), ("b", "nice=1")], &["pipe"]);
+        for _ in 0..8 {
+            lab.block(0, |arm, noise| {
+                vec![metric("rate_per_s", (1.0 + 0.2 * f64::from(arm)) * (0.01 * noise).exp(), "s", direction)]
+            });
+        }
+        let (manifest, trials) = lab.run();
+        let findings = compare(&manifest, &trials);
+        assert_eq!(primary(&findings).verdict, want);
+        let status = if want == Verdict::Worse { 3 } else { 0 };
+        assert_eq!(exit_status(&findings, &[FailOn::Worse]), status);
+    }
+}
+
+#[test]
+fn equal_arms_are_an_aa_certificate_and_equivalent() {
+    let mut lab = lab(&[("a", ""), ("a2", "")], &["pipe"]);
+    for _ in 0..10 {
+        lab.block(0, |_, noise| rate(1000.0 * (0.01 * noise).exp()));
+    }
+    let (manifest, trials) = lab.run();
+    let findings = compare(&manifest, &trials);
+    assert!(findings.arms[1].is_aa && primary(&findings).is_aa);
+    assert_eq!(primary(&findings).verdict, Verdict::Equivalent);
+    let certificate = &findings.workloads[0].certificates[0];
+    assert!(certificate.includes_no_effect && certificate.noise_floor.unwrap() < 0.05);
+}
+
+#[test]
+fn a_setting_that_did_not_take_never_gets_a_verdict_nor_fails_the_run() {
+    let (manifest, mut trials) = planted(&[1.0, 1.5], 8).run();
+    trials.retain(|t| t.arm == Some(0) || t.block == 0);
+    for trial in trials.iter_mut().filter(|t| t.arm == Some(1)) {
+        trial.status = TrialStatus::NotApplied("the kernel ignores a slice before 6.12".into());
+    }
+    let findings = compare(&manifest, &trials);
+    assert!(reason(primary(&findings)).contains("`b` is not applied: the kernel ignores a slice"));
+    assert_eq!(findings.workloads[0].arms[1].not_applied.len(), 1);
+    assert_eq!(exit_status(&findings, &[FailOn::Inconclusive]), 0);
+    assert!(decided(&manifest, &trials, 0), "more trials of the control bring nothing");
+}
+
+#[test]
+fn a_failed_trial_is_counted_and_its_block_left_out() {
+    let mut lab = planted(&[1.0, 1.1], 8);
+    let row = lab.rows(0, 3).nth(1).unwrap();
+    (row.status, row.outcome) = (TrialStatus::Failed("exit status 1: too many open files".into()), None);
+    let (manifest, trials) = lab.run();
+    let findings = compare(&manifest, &trials);
+    assert_eq!(primary(&findings).units, 7);
+    assert_eq!(primary(&findings).verdict, Verdict::Better);
+    assert_eq!(findings.workloads[0].arms[1].failed[0].count, 1);
+    assert!(findings.problems.iter().any(|p| p.contains("too many open files")), "{:?}", findings.problems);
+}
+
+#[test]
+fn a_contaminated_block_gives_way_to_its_repeat_with_the_unfiltered_estimate_beside() {
+    let mut lab = planted(&[1.0, 1.0], 8);
+    for row in lab.rows(0, 2) {
+        row.marks = vec![Mark::Steal { share: 0.03 }];
+        let slow = if row.arm == Some(1) { 0.5 } else { 1.0 };
+        row.outcome.as_mut().unwrap().metrics[0].value *= slow;
+    }
+    let repeat = lab.block(0, |_, noise| rate(100_000.0 * (0.01 * noise).exp()));
+    lab.rows(0, repeat).for_each(|row| row.repeats_block = Some(2));
+    let (manifest, trials) = lab.run();
+    let findings = compare(&manifest, &trials);
+    let contrast = primary(&findings);
+    assert_eq!((contrast.verdict.clone(), contrast.units), (Verdict::Equivalent, 8));
+    let unfiltered = contrast.views.iter().find(|v| v.name.starts_with("unfiltered")).unwrap();
+    assert!(unfiltered.n == 9 && unfiltered.effect.unwrap().value < 0.95, "{unfiltered:?}");
+    let marked = &findings.workloads[0].contamination.blocks;
+    assert_eq!((marked[0].block, marked[0].repeated_by), (2, Some(repeat)));
+    assert_eq!(findings.workloads[0].counts.contaminated, 4);
+    let shown = &findings.workloads[0].metrics[0].values[1].trials;
+    assert!(shown.iter().any(|t| !t.used && t.note.as_deref().is_some_and(|n| n.contains("steal 3.0 %"))));
+}
+
+#[test]
+fn marks_that_go_with_an_arm_bar_the_verdict() {
+    let (manifest, mut trials) = planted(&[1.0, 1.2], 8).run();
+    for trial in trials.iter_mut().filter(|t| t.arm == Some(1)) {
+        trial.marks = vec![Mark::Steal { share: 0.02 }];
+    }
+    let findings = compare(&manifest, &trials);
+    assert!(
+        reason(primary(&findings)).contains("marks differ between arms: 16 of 16 trials of `b`, 0 of 16 of `other`")
+    );
+}
+
+#[test]
+fn a_foreign_write_voids_everything() {
+    let (manifest, mut trials) = planted(&[1.0, 1.2], 8).run();
+    trials[5].marks = vec![Mark::Foreign { what: "smt changed from `on` to `off`".into() }];
+    let findings = compare(&manifest, &trials);
+    assert!(findings.void.as_deref().unwrap().contains("smt"));
+    assert!(reason(primary(&findings)).contains("void"));
+    assert_eq!(exit_status(&findings, &[FailOn::Void]), 5);
+    let mut ended = manifest.clone();
+    ended.ended = "void: clocksource changed".into();
+    trials[5].marks.clear();
+    assert_eq!(compare(&ended, &trials).void.as_deref(), Some("clocksource changed"));
+}
+
+#[test]
+fn too_few_blocks_give_no_verdict() {
+    let (manifest, trials) = planted(&[1.0, 2.0], 5).run();
+    let findings = compare(&manifest, &trials);
+    assert_eq!(reason(primary(&findings)), "only 5 blocks, a verdict needs 6");
+    assert!(primary(&findings).effect.is_some(), "the numbers are still described");
+    assert_eq!(exit_status(&findings, &[FailOn::Inconclusive]), 4);
+    assert_eq!(exit_status(&findings, &[FailOn::Worse]), 0);
+}
+
+#[test]
+fn holm_covers_all_primaries_of_the_run_and_leaves_aa_out() {
+    let (mut manifest, trials) = planted(&[1.0, 1.0, 1.012, 1.3, 1.0], 6).run();
+    manifest.sesoi = 0.001;
+    let findings = compare(&manifest, &trials);
+    let contrasts = &findings.workloads[0].metrics[0].contrasts;
+    assert_eq!(contrasts.len(), 4);
+    assert!(contrasts.iter().all(|c| c.adjustment == "Holm over 4 primary contrasts"));
+    assert!(contrasts.iter().all(|c| c.p_adjusted.unwrap() >= c.p.unwrap()));
+    assert_eq!(contrasts[2].verdict, Verdict::Better);
+    let smallest = contrasts.iter().map(|c| c.p.unwrap()).fold(1.0, f64::min);
+    let adjusted = contrasts[2].p_adjusted.unwrap();
+    assert!((adjusted - 4.0 * smallest).abs() < 1e-12, "{adjusted} {smallest}");
+    for contrast in contrasts.iter().filter(|c| c.p_adjusted.unwrap() > 0.05) {
+        assert_eq!(contrast.verdict, Verdict::Inconclusive);
+        assert!(contrast.more_units.is_none_or(|n| n > 0));
+    }
+}
+
+#[test]
+fn secondaries_are_labelled_and_zeros_become_differences() {
+    let mut lab = lab(&[("a", ""), ("b", "nice=1")], &["pipe"]);
+    for _ in 0..8 {
+        lab.block(0, |arm, noise| {
+            let mut metrics = rate(1000.0 * (0.01 * noise).exp());
+            let switches = if arm == 0 { 0.0 } else { 0.5 + 0.01 * noise };
+            metrics.push(metric("involuntary_switches_per_op", switches, "1/op", Direction::Neutral));
+            metrics.push(metric("migrations_per_op", 0.0, "1/op", Direction::Neutral));
+            metrics
+        });
+    }
+    let (manifest, trials) = lab.run();
+    let findings = compare(&manifest, &trials);
+    let [_, switches, migrations] = findings.workloads[0].metrics.as_slice() else { panic!("three metrics") };
+    let contrast = &switches.contrasts[0];
+    let effect = contrast.effect.unwrap();
+    assert_eq!((effect.scale, contrast.verdict.clone()), (Scale::Difference, Verdict::Higher));
+    assert!((effect.value - 0.5).abs() < 0.02 && switches.values[0].geometric_mean.is_none());
+    assert!(contrast.adjustment.starts_with("Benjamini–Hochberg over"));
+    assert_eq!(migrations.contrasts[0].verdict, Verdict::Equivalent);
+    assert!(contrast.minimum_detectable.is_none(), "a share of zero is no number");
+}
+
+#[test]
+fn a_budgeted_run_prints_the_repeated_interval_of_its_last_look() {
+    let mut lab = planted(&[1.0, 1.1], 8);
+    lab.budgeted(&[(6, 0.6), (8, 0.8)]);
+    lab.manifest.ended = "decided".into();
+    let (manifest, trials) = lab.run();
+    let budgeted = compare(&manifest, &trials);
+    let mut fixed = manifest.clone();
+    fixed.design = Design::Fixed { blocks: 8 };
+    let fixed = compare(&fixed, &trials);
+    let width = |f: &Findings| primary(f).effect.map(|e| e.hi - e.lo).unwrap();
+    assert!(width(&budgeted) > 1.1 * width(&fixed));
+    assert_eq!(primary(&budgeted).estimator, "repeated confidence interval on block log-ratios, look 2");
+    assert!(primary(&budgeted).p.unwrap() > primary(&fixed).p.unwrap());
+    assert_eq!(primary(&budgeted).verdict, Verdict::Better);
+    assert!(decided(&manifest, &trials, 0));
+}
+
+#[test]
+fn an_open_ended_run_has_a_wider_interval_and_is_decided_by_it() {
+    let mut lab = planted(&[1.0, 1.0], 12);
+    lab.manifest.design = Design::OpenEnded { max_blocks: 100 };
+    let (manifest, trials) = lab.run();
+    let state = look(&manifest, &trials, 0);
+    assert!(state.decided && state.widest.unwrap() < 0.05, "{state:?}");
+    assert_eq!(state.contrasts[0].contrast.verdict, Verdict::Equivalent);
+    assert!(primary(&compare(&manifest, &trials)).estimator.starts_with("t-mixture"));
+    assert!(!decided(&manifest, &trials[..4 * 5], 0), "never below six blocks");
+}
+
+#[test]
+fn the_warm_up_block_is_shown_and_a_late_one_is_cut_for_all_arms() {
+    let mut lab = planted(&[1.0, 1.1], 20);
+    for block in 0..3 {
+        lab.rows(0, block).for_each(|row| row.outcome.as_mut().unwrap().metrics[0].value *= 0.6);
+    }
+    let (manifest, mut trials) = lab.run();
+    for trial in trials.iter_mut().filter(|t| t.block == 0) {
+        trial.warm_up = true;
+    }
+    let findings = compare(&manifest, &trials);
+    let warm_up = &findings.workloads[0].warm_up;
+    let cut = warm_up.blocks_cut;
+    assert!((2..=4).contains(&cut), "two slow blocks are left after the flagged one: {warm_up:?}");
+    assert_eq!((warm_up.flagged, warm_up.trials_cut), (4, 4 * cut));
+    assert_eq!((primary(&findings).units, primary(&findings).verdict.clone()), (19 - cut, Verdict::Better));
+    assert_eq!(findings.workloads[0].metrics[0].values[0].trials.len(), 40, "shown all the same");
+}
+
+#[test]
+fn steadier_is_a_finding_of_its_own() {
+    let mut lab = lab(&[("a", ""), ("b", "nice=1")], &["pipe"]);
+    for _ in 0..30 {
+        lab.block(0, |arm, noise| rate(1000.0 * (if arm == 0 { 0.06 } else { 0.01 } * noise).exp()));
+    }
+    let (manifest, trials) = lab.run();
+    let findings = compare(&manifest, &trials);
+    let dispersion = &findings.workloads[0].dispersion[0];
+    assert_eq!(dispersion.verdict, Verdict::Better);
+    assert!((3.0..12.0).contains(&(1.0 / dispersion.effect.unwrap().value)));
+    assert!(findings.claims.iter().any(|c| c.sentence.contains("times steadier")), "{:?}", findings.claims);
+}
+
+#[test]
+fn equal_arms_under_drift_are_flagged_one_time_in_twenty() {
+    let runs = 400;
+    let flagged = (0..runs).filter(|&seed| {
+        let mut lab = lab(&[("a", ""), ("a2", "")], &["pipe"]);
+        lab.random = schedlab_stats::Random::new(seed);
+        lab.manifest.sesoi = 1e-9;
+        let mut drift = 0.0;
+        for _ in 0..12 {
+            drift += 0.02 * lab.random.normal();
+            lab.block(0, |_, noise| rate(1000.0 * (drift + 0.01 * noise).exp()));
+        }
+        let (manifest, trials) = lab.run();
+        let verdict = &primary_contrasts(&manifest, &trials, 0)[0].contrast.verdict;
+        matches!(verdict, Verdict::Better | Verdict::Worse)
+    });
+    // 20 expected, SD 4.4.
+    let flagged = flagged.count();
+    assert!((7..=34).contains(&flagged), "{flagged} of {runs}");
+}
+
+#[test]
+fn a_budget_that_ends_before_any_look_has_its_end_as_the_only_one() {
+    let mut lab = planted(&[1.0, 1.1], 6);
+    lab.budgeted(&[]);
+    lab.manifest.ended = "budget".into();
+    let (mut manifest, trials) = lab.run();
+    assert_eq!(primary(&compare(&manifest, &trials)).verdict, Verdict::Better);
+    manifest.environment.kernel_release.clear();
+    assert!(compare(&manifest, &trials).void.unwrap().contains("names no kernel"));
+}

@@ -1,0 +1,303 @@
+//! `burn/1`: threads that keep a CPU busy for a share of the time, twin of stress-ng --cpu-load and fio's cpuio. Two
+//! named clocks, because they differ under contention: `cpu` burns CPU time (stress-ng: a preempted burner catches up),
+//! `wall` burns until a wall-clock instant (fio: a preempted burner believes it burned).
+//!
+//! t0 is before the release of all burners, t1 the stop flag. Each burner loops: burn a slice, sleep so that slice ÷
+//! (slice + sleep) is the load. A burner that has slept too long does not shorten its next sleep. What is reported
+//! is what was achieved: CPU time over wall time × threads, and the overshoot of each sleep.
+
+use crate::dispatch::Length;
+use crate::error::BenchError;
+use crate::herd::{Gate, Herd, Timeline};
+use crate::limits::Limits;
+use crate::metrics::{self, metric};
+use crate::observer::{Observer, RunOrder};
+use crate::options::{Arguments, canonical, cpus_text, set_duration};
+use crate::recorder::Recorder;
+use crate::registry::{OptionDoc, Workload, WorkloadInfo};
+use crate::task::{Step, StopFlag, TaskCells, TaskError, Work};
+use schedlab_run::units::{self, CpuList};
+use schedlab_run::{Direction, Stamping, StampingReport, Tier, TrialOutcome, WorkloadSpec};
+use schedlab_sys::clock::{monotonic_ns, sleep_until_ns, thread_cpu_ns};
+use schedlab_sys::{affinity, fd};
+use std::hint::black_box;
+use std::sync::atomic::AtomicU64;
+use std::sync::atomic::Ordering::Relaxed;
+
+/// Which clock ends a burn.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum BurnClock {
+    /// CPU time of the thread.
+    Cpu,
+    /// CLOCK_MONOTONIC.
+    Wall,
+}
+
+/// A validated configuration.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Config {
+    pub(crate) threads: u32,
+    /// Share of the time, in (0, 1].
+    pub(crate) load: f64,
+    pub(crate) chunk_ns: u64,
+    pub(crate) clock: BurnClock,
+    pub(crate) length: Length,
+    pub(crate) cpus: CpuList,
+}
+
+const fn option(name: &'static str, form: &'static str, default: &'static str, doc: &'static str) -> OptionDoc {
+    OptionDoc { name, form, default, doc }
+}
+
+/// `burn/1`.
+pub(crate) static INFO: WorkloadInfo = WorkloadInfo {
+    name: "burn",
+    version: 1,
+    twin: "stress-ng --cpu-load (clock=cpu), fio cpuio (clock=wall)",
+    summary: "tasks that keep a CPU busy for a share of the time; also a background load",
+    operation: "chunk",
+    primary: &["achieved_cpu_share"],
+    options: &[
+        option("threads", "N", "1", "burning tasks (processes of one thread)"),
+        option("load", "SHARE", "100%", "share of the time each burns"),
+        option("chunk", "TIME", "50ms", "length of one burn"),
+        option("clock", "cpu|wall", "cpu", "a burn ends after CPU time (stress-ng) or at a wall-clock instant (fio)"),
+        option("duration", "TIME", "1s", "length of the steady state; a background load runs until its trial ends"),
+        option("cpus", "CPULIST|all", "all", "CPUs all burners are confined to"),
+    ],
+    shorthand: "THREADS[xLOAD%]",
+    parse: |spec| Ok(Box::new(read(spec)?)),
+};
+
+/// Reads and validates a `burn` spec (also for background loads).
+pub(crate) fn read(spec: &WorkloadSpec) -> Result<Config, BenchError> {
+    let args = Arguments::new(&INFO, spec)?;
+    let (threads, load) = match args.shorthand() {
+        None => (1, None),
+        Some(text) => {
+            if let Some(key) = ["threads", "load"].into_iter().find(|key| args.get(key).is_some()) {
+                return Err(args.conflict(format!("`{text}` already says threads and load; leave out {key}=")));
+            }
+            let (threads, load) = text.split_once('x').map_or((text, None), |(threads, load)| (threads, Some(load)));
+            (args.number("THREADS[xLOAD%]", threads, 1, 10_000)?, load)
+        }
+    };
+    let load = match load.or(args.get("load")) {
+        None => 1.0,
+        Some(text) => {
+            let share = units::parse_share(text).map_err(|e| args.bad("load", text, e.to_string()))?;
+            if !(share > 0.0 && share <= 1.0) {
+                return Err(args.bad("load", text, "must be above 0% and at most 100%"));
+            }
+            share
+        }
+    };
+    let chunk_ns = match args.get("chunk") {
+        None => 50_000_000,
+        Some(text) => {
+            let ns = units::parse_duration_ns(text).map_err(|e| args.bad("chunk", text, e.to_string()))?;
+            if !(10_000..=10_000_000_000).contains(&ns) {
+                return Err(args.bad("chunk", text, "must be from 10us to 10s"));
+            }
+            ns
+        }
+    };
+    Ok(Config {
+        threads: args.number_or("threads", threads, 1, 10_000)? as u32,
+        load,
+        chunk_ns,
+        clock: args.choice("clock", BurnClock::Cpu, &[("cpu", BurnClock::Cpu), ("wall", BurnClock::Wall)])?,
+        length: args.length_or(Length::DurationNs(1_000_000_000))?.0,
+        cpus: args.cpus()?,
+    })
+}
+
+/// Spins for one look at a clock: some microseconds that a burner cannot be told apart from work.
+#[inline(always)]
+fn spin_a_little() {
+    let mut x = black_box(1u64);
+    for _ in 0..1_000 {
+        x = black_box(x.wrapping_mul(0x5851_f42d_4c95_7f2d).wrapping_add(1));
+    }
+    black_box(x);
+}
+
+/// Burns one chunk; ends early at the stop flag.
+#[inline(always)]
+fn burn_chunk(config: &Config, stop: &StopFlag) {
+    match config.clock {
+        BurnClock::Cpu => {
+            let end = thread_cpu_ns() + config.chunk_ns;
+            while !stop.is_set() && thread_cpu_ns() < end {
+                spin_a_little();
+            }
+        }
+        BurnClock::Wall => {
+            let end = monotonic_ns() + config.chunk_ns;
+            while !stop.is_set() && monotonic_ns() < end {
+                spin_a_little();
+            }
+        }
+    }
+}
+
+/// A burner's loop, until the flag; answers its chunks. `asleep` gets the overshoot of every sleep, ns.
+pub(crate) fn burn(config: &Config, stop: &StopFlag, counter: &AtomicU64, mut asleep: impl FnMut(u64)) -> u64 {
+    // fio: sleep = burn × (100 − load) / load.
+    let sleep_ns = (config.chunk_ns as f64 * (1.0 - config.load) / config.load) as u64;
+    let mut chunks = 0;
+    while !stop.is_set() {
+        burn_chunk(config, stop);
+        chunks += 1;
+        counter.store(chunks, Relaxed);
+        if sleep_ns > 0 {
+            let wake_ns = monotonic_ns() + sleep_ns;
+            // In pieces, so that a long sleep does not outlive the stop flag by more than one of them.
+            while !stop.is_set() {
+                let piece = wake_ns.min(monotonic_ns() + 20_000_000);
+                sleep_until_ns(piece);
+                if piece == wake_ns {
+                    asleep(monotonic_ns().saturating_sub(wake_ns));
+                    break;
+                }
+            }
+        }
+    }
+    chunks
+}
+
+/// Forks the burners of one configuration.
+pub(crate) fn start(
+    herd: &mut Herd,
+    config: &Config,
+    cells: &TaskCells,
+    recorder: Option<&Recorder>,
+) -> Result<(), BenchError> {
+    for thread in 0..config.threads {
+        let task = herd.next_task();
+        let prepare = || {
+            if let Some(recorder) = recorder {
+                recorder.fault_in(thread as usize);
+            }
+            if config.cpus.is_empty() {
+                return Ok(());
+            }
+            affinity::set_affinity(0, config.cpus.as_slice()).map_err(TaskError::at(Step::Affinity))
+        };
+        let body = |()| {
+            let record = |ns| {
+                if let Some(recorder) = recorder {
+                    recorder.record(0, Tier::SameCpu, thread as usize, ns);
+                }
+            };
+            let operations = burn(config, &cells.stop_flag(), cells.counter(task), record);
+            Ok(Work { operations, ..Work::default() })
+        };
+        herd.fork("burner", thread, prepare, body)?;
+    }
+    Ok(())
+}
+
+impl Config {
+    /// The spec without a length, as a load prints it.
+    pub(crate) fn spec_of(&self, length: Option<Length>) -> WorkloadSpec {
+        let args = [
+            ("threads", self.threads.to_string()),
+            ("load", format!("{}%", self.load * 100.0)),
+            ("chunk", units::format_ns(self.chunk_ns)),
+            ("clock", if self.clock == BurnClock::Cpu { "cpu" } else { "wall" }.to_owned()),
+            ("cpus", cpus_text(&self.cpus)),
+        ];
+        canonical(&INFO, &args, length)
+    }
+}
+
+impl Workload for Config {
+    fn info(&self) -> &'static WorkloadInfo {
+        &INFO
+    }
+
+    fn spec(&self) -> WorkloadSpec {
+        self.spec_of(Some(self.length))
+    }
+
+    fn set_duration_ns(&mut self, ns: u64) -> Result<(), BenchError> {
+        set_duration(&INFO, &mut self.length, false, ns)
+    }
+
+    fn check(&self, limits: &Limits) -> Result<(), BenchError> {
+        limits.fit(INFO.name, &format!("{} burners", self.threads), self.threads.into(), 16)
+    }
+
+    fn run(&self, order: &RunOrder, observer: &mut dyn Observer) -> Result<TrialOutcome, BenchError> {
+        let setup_ns = monotonic_ns();
+        let map = || BenchError::io("mapping the shared cells");
+        let cells = TaskCells::new(self.threads as usize, 1, true).map_err(map())?;
+        // One stamp to a sleep of milliseconds: free at every level but `off`, which reads no clock for it.
+        let stamps = order.stamping != Stamping::Off;
+        let recorder = stamps.then(|| Recorder::new(&["overshoot"], &[], 1).map_err(map())).transpose()?;
+        observer.before_fork().map_err(BenchError::Observer)?;
+        let gate = Gate::new(fd::pipe_pair).map_err(BenchError::io("opening the gate's pipes"))?;
+        let mut herd = Herd::new(cells.clone(), gate, self.threads as usize);
+        start(&mut herd, self, &cells, recorder.as_ref())?;
+        herd.gather()?;
+        let Length::DurationNs(ns) = self.length else {
+            return Err(BenchError::Conflict { workload: INFO.name, reason: "burn runs for a duration".into() });
+        };
+        let line = herd.run(observer, Some(ns), ns, "burner")?;
+        Ok(outcome(self, order, setup_ns, &herd, &line, recorder.as_ref()))
+    }
+}
+
+fn outcome(
+    config: &Config,
+    order: &RunOrder,
+    setup_ns: u64,
+    herd: &Herd,
+    line: &Timeline,
+    recorder: Option<&Recorder>,
+) -> TrialOutcome {
+    let tasks = herd.records();
+    let operations: u64 = tasks.iter().map(|task| task.operations).sum();
+    let busy_ns: u64 = tasks.iter().filter_map(|task| task.run_ns.or(task.cpu_ns)).sum();
+    let wall_ns = (line.drained_ns.max(line.t0_ns + 1) - line.t0_ns) as f64;
+    let share = busy_ns as f64 / (wall_ns * f64::from(config.threads));
+    let histograms = recorder.map(Recorder::histograms).unwrap_or_default();
+    let stamped = histograms.iter().filter(|h| h.tier.is_none()).map(|h| h.histogram.count()).sum();
+    let mut all = vec![
+        metric("achieved_cpu_share", share, "share", Direction::HigherIsBetter),
+        metric("asked_cpu_share", config.load, "share", Direction::Neutral),
+        metric("chunks_per_s", metrics::rate_per_s(line, operations), "1/s", Direction::HigherIsBetter),
+    ];
+    all.extend(metrics::per_operation(&tasks, operations, &[], &histograms));
+    TrialOutcome {
+        workload: format!("{}/{}", INFO.name, INFO.version),
+        operations,
+        operation: INFO.operation.to_owned(),
+        metrics: all,
+        phases: metrics::phases(setup_ns, line, monotonic_ns()),
+        histograms,
+        tiers: Vec::new(),
+        counters: metrics::totals(&tasks),
+        series: Vec::new(),
+        groups: Vec::new(),
+        windows: Vec::new(),
+        applied: Vec::new(),
+        stamping: StampingReport {
+            level: order.stamping,
+            every: u64::from(recorder.is_some()),
+            stamped,
+            cost_ns: 0.0,
+            cost_share: 0.0,
+        },
+        loads: Vec::new(),
+        native_lines: vec![format!(
+            "{} burners: {:.1}% of a CPU each asked, {:.1}% achieved",
+            config.threads,
+            config.load * 100.0,
+            share * 100.0
+        )],
+        notes: Vec::new(),
+        tasks,
+    }
+}

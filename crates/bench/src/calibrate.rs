@@ -1,0 +1,51 @@
+//! Short measurements before the fork: what a clock read costs, and a lower bound of what moving a message costs.
+
+use schedlab_sys::clock::monotonic_ns;
+use schedlab_sys::fd::{self, Pair};
+use std::hint::black_box;
+use std::io;
+use std::os::fd::AsFd;
+
+/// Cost of one clock read, ns: the cheapest of some batches.
+pub(crate) fn clock_read_ns() -> f64 {
+    const READS: u64 = 64;
+    let batch = || {
+        let t0 = monotonic_ns();
+        for _ in 0..READS {
+            black_box(monotonic_ns());
+        }
+        monotonic_ns() - t0
+    };
+    (0..20).map(|_| batch()).min().unwrap_or(0) as f64 / READS as f64
+}
+
+/// Time to write one message into a pair and read it back in the same process, ns: no switch, so a lower bound, and a
+/// stamping interval derived from it errs towards fewer stamps.
+pub(crate) fn transfer_ns(pair: &Pair, bytes: usize) -> io::Result<f64> {
+    const MESSAGES: u64 = 32;
+    // A message larger than the smallest pipe would block its only task; its first page costs enough to divide by.
+    let mut message = vec![0u8; bytes.clamp(1, 4096)];
+    let mut cheapest = u64::MAX;
+    for _ in 0..6 {
+        let t0 = monotonic_ns();
+        for _ in 0..MESSAGES {
+            fd::write_full(pair.write.as_fd(), &message)?;
+            fd::read_full(pair.read.as_fd(), &mut message)?;
+        }
+        cheapest = cheapest.min(monotonic_ns() - t0);
+    }
+    Ok(cheapest as f64 / MESSAGES as f64)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn costs_are_plausible() {
+        let clock = clock_read_ns();
+        assert!((1.0..5_000.0).contains(&clock), "{clock}");
+        let transfer = transfer_ns(&fd::pipe_pair().unwrap(), 100).unwrap();
+        assert!(transfer > 50.0, "{transfer}");
+    }
+}

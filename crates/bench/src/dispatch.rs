@@ -1,0 +1,80 @@
+//! From the options of a run to one of the compiled loops: stamping level × planted spin × end condition.
+
+use crate::plant::{NoPlant, Plant, PlantCell};
+use crate::stamp::{All, Off, Sampled, Stamp};
+use crate::task::StopFlag;
+use schedlab_run::Stamping;
+
+/// When a timed loop ends.
+pub(crate) trait Until: Clone + Send + 'static {
+    /// Whether to go on after `done` operations.
+    fn more(&self, done: u64) -> bool;
+}
+
+/// After a number of operations.
+#[derive(Clone, Copy)]
+pub(crate) struct Loops(pub(crate) u64);
+
+impl Until for Loops {
+    #[inline(always)]
+    fn more(&self, done: u64) -> bool {
+        done < self.0
+    }
+}
+
+impl Until for StopFlag {
+    #[inline(always)]
+    fn more(&self, _done: u64) -> bool {
+        !self.is_set()
+    }
+}
+
+/// The length of a run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Length {
+    Loops(u64),
+    DurationNs(u64),
+}
+
+/// What the loops of one run are compiled for.
+#[derive(Clone)]
+pub(crate) struct LoopOrder {
+    pub(crate) stamping: Stamping,
+    pub(crate) every: u64,
+    pub(crate) phase: u64,
+    pub(crate) plant: Option<PlantCell>,
+    /// Operations of the task, or `None`: until the flag.
+    pub(crate) loops: Option<u64>,
+    pub(crate) stop: StopFlag,
+}
+
+/// A timed loop, generic over everything that must not be a branch in it.
+pub(crate) trait TimedLoop {
+    type Output;
+    fn run<S: Stamp, P: Plant, U: Until>(self, stamp: S, plant: P, until: U) -> Self::Output;
+}
+
+impl LoopOrder {
+    /// Runs the instance of `body` that this order asks for.
+    pub(crate) fn run<B: TimedLoop>(&self, body: B) -> B::Output {
+        match self.stamping {
+            Stamping::Off => self.with_stamp(Off, body),
+            Stamping::Sampled => self.with_stamp(Sampled::new(self.every, self.phase), body),
+            Stamping::All => self.with_stamp(All, body),
+        }
+    }
+
+    fn with_stamp<S: Stamp, B: TimedLoop>(&self, stamp: S, body: B) -> B::Output {
+        match &self.plant {
+            None => self.with_plant(stamp, NoPlant, body),
+            Some(cell) => self.with_plant(stamp, cell.clone(), body),
+        }
+    }
+
+    fn with_plant<S: Stamp, P: Plant, B: TimedLoop>(&self, stamp: S, plant: P, body: B) -> B::Output {
+        match self.loops {
+            Some(loops) => body.run(stamp, plant, Loops(loops)),
+            None => body.run(stamp, plant, self.stop.clone()),
+        }
+    }
+}

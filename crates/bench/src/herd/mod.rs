@@ -1,0 +1,168 @@
+//! The herd: tasks as processes or threads that get ready, block at a gate, are released by one byte that nobody
+//! consumes (poll is level-triggered, so it wakes them all), run their loop and end. The control process supervises:
+//! every failure takes the whole herd down before the error is returned, and no child outlives its parent.
+
+mod gate;
+mod supervise;
+
+pub(crate) use gate::Gate;
+pub(crate) use supervise::Timeline;
+
+use crate::error::BenchError;
+use crate::observer::HerdTask;
+use crate::task::{OwnCell, Step, TaskCells, TaskError, Work};
+use schedlab_sys::process::{self, Reaped};
+use schedlab_sys::{futex, signal, thread};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::thread::JoinHandle;
+
+/// Processes or threads.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Mode {
+    Process,
+    Thread,
+}
+
+impl Mode {
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Process => "process",
+            Self::Thread => "thread",
+        }
+    }
+}
+
+#[derive(Debug)]
+enum Handle {
+    Process { pid: u32, reaped: Option<Reaped> },
+    Thread { finished: Arc<AtomicU32>, join: Option<JoinHandle<()>> },
+}
+
+#[derive(Debug)]
+struct Member {
+    role: &'static str,
+    group: u32,
+    handle: Handle,
+}
+
+/// The tasks started so far; dropping it kills and reaps what still runs.
+#[derive(Debug)]
+pub(crate) struct Herd {
+    cells: TaskCells,
+    gate: Arc<Gate>,
+    members: Vec<Member>,
+}
+
+impl Herd {
+    pub(crate) fn new(cells: TaskCells, gate: Gate, capacity: usize) -> Self {
+        Self { cells, gate: Arc::new(gate), members: Vec::with_capacity(capacity) }
+    }
+
+    /// The number the next task will get.
+    pub(crate) fn next_task(&self) -> usize {
+        self.members.len()
+    }
+
+    /// Forks a task. In the child `prepare` runs before the gate (it closes what the twin closes there and allocates;
+    /// the parent's descriptors are untouched), `body` between the gate and `_exit`.
+    pub(crate) fn fork<T>(
+        &mut self,
+        role: &'static str,
+        group: u32,
+        prepare: impl FnOnce() -> Result<T, TaskError>,
+        body: impl FnOnce(T) -> Result<Work, TaskError>,
+    ) -> Result<(), BenchError> {
+        let (task, cells, gate) = (self.members.len(), &self.cells, &self.gate);
+        let parent = thread::current_pid();
+        let forked = process::fork_child(|| {
+            let lives = || {
+                process::die_with_parent(parent).map_err(TaskError::at(Step::ParentGone))?;
+                prepare()
+            };
+            run_task(cells, task, gate, true, lives, body)
+        });
+        let pid = forked.map_err(BenchError::io(format!("forking {role} {task} of group {group}")))?;
+        self.members.push(Member { role, group, handle: Handle::Process { pid, reaped: None } });
+        Ok(())
+    }
+
+    /// Starts a task as a thread.
+    pub(crate) fn spawn<T>(
+        &mut self,
+        role: &'static str,
+        group: u32,
+        prepare: impl FnOnce() -> Result<T, TaskError> + Send + 'static,
+        body: impl FnOnce(T) -> Result<Work, TaskError> + Send + 'static,
+    ) -> Result<(), BenchError> {
+        let (task, cells, gate) = (self.members.len(), self.cells.clone(), Arc::clone(&self.gate));
+        let finished = Arc::new(AtomicU32::new(0));
+        let flag = Arc::clone(&finished);
+        let spawned = thread::spawn_small(move || {
+            let code = run_task(&cells, task, &gate, false, prepare, body);
+            // 1: done, 2: failed; the control process sleeps on it as pthread_join does on the thread id.
+            flag.store(if code == 0 { 1 } else { 2 }, Ordering::Release);
+            futex::wake(&flag, 1);
+        });
+        let join = spawned.map_err(BenchError::io(format!("starting thread {role} {task} of group {group}")))?;
+        self.members.push(Member { role, group, handle: Handle::Thread { finished, join: Some(join) } });
+        Ok(())
+    }
+
+    /// The tasks as the observer sees them.
+    pub(crate) fn tasks(&self) -> Vec<HerdTask> {
+        let task = |(i, m): (usize, &Member)| HerdTask { tid: self.cells.tid(i), role: m.role, group: m.group };
+        self.members.iter().enumerate().map(task).collect()
+    }
+
+    /// The tasks as rows of the outcome.
+    pub(crate) fn records(&self) -> Vec<schedlab_run::TaskRecord> {
+        let record = |(task, member): (usize, &Member)| {
+            let usage = match &member.handle {
+                Handle::Process { reaped, .. } => reaped.map(|reaped| reaped.rusage),
+                Handle::Thread { .. } => None,
+            };
+            self.cells.record(task, member.role, member.group, usage)
+        };
+        self.members.iter().enumerate().map(record).collect()
+    }
+
+    /// SIGKILLs and reaps every process that is left; threads end with the trial process. Safe to call twice.
+    pub(crate) fn take_down(&mut self) {
+        self.cells.stop_flag().set();
+        for member in &self.members {
+            if let Handle::Process { pid, reaped: None } = member.handle {
+                // Not reaped yet, so the pid is still ours: it cannot hit a stranger.
+                let _ = signal::kill(pid, signal::SIGKILL);
+            }
+        }
+        for member in &mut self.members {
+            if let Handle::Process { pid, reaped: reaped @ None } = &mut member.handle {
+                *reaped = process::wait_for(*pid).ok();
+            }
+        }
+    }
+}
+
+impl Drop for Herd {
+    fn drop(&mut self) {
+        self.take_down();
+    }
+}
+
+/// A task's life; the exit code. Everything before the gate and after `body` is outside the timed loop.
+fn run_task<T>(
+    cells: &TaskCells,
+    task: usize,
+    gate: &Gate,
+    whole_process: bool,
+    prepare: impl FnOnce() -> Result<T, TaskError>,
+    body: impl FnOnce(T) -> Result<Work, TaskError>,
+) -> i32 {
+    let own = OwnCell::prepare(cells, task);
+    let outcome = prepare().and_then(|state| gate.ready_and_wait().map(|()| state)).and_then(body);
+    match own.finish(outcome, whole_process) {
+        Ok(()) => 0,
+        Err(_) => 1,
+    }
+}

@@ -1,0 +1,93 @@
+//! The limits a herd must fit into, read before anything starts.
+
+use crate::error::BenchError;
+use schedlab_sys::rlimit::{self, Resource};
+use std::path::Path;
+
+/// Limits of this process and machine; `u64::MAX` is unlimited.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Limits {
+    /// RLIMIT_NOFILE, after raising.
+    pub open_files: u64,
+    /// RLIMIT_NPROC, after raising; unlimited for root, on whom the kernel does not enforce it.
+    pub processes: u64,
+    /// kernel.pid_max.
+    pub pid_max: u64,
+    /// kernel.threads-max.
+    pub threads_max: u64,
+}
+
+impl Limits {
+    /// Raises NOFILE and NPROC to their hard limits and reads all limits; `proc_root` is `/proc`.
+    pub fn raise_and_read(proc_root: &Path) -> Result<Self, BenchError> {
+        let files = rlimit::raise_to_hard(Resource::OpenFiles).map_err(BenchError::io("raising RLIMIT_NOFILE"))?;
+        let processes = rlimit::raise_to_hard(Resource::Processes).map_err(BenchError::io("raising RLIMIT_NPROC"))?;
+        let sysctl = |name: &str| -> u64 {
+            let text = std::fs::read_to_string(proc_root.join("sys/kernel").join(name)).unwrap_or_default();
+            text.trim().parse().unwrap_or(u64::MAX)
+        };
+        let root = std::fs::read_to_string(proc_root.join("self/status")).is_ok_and(|status| {
+            status
+                .lines()
+                .any(|line| line.strip_prefix("Uid:").is_some_and(|ids| ids.split_whitespace().next() == Some("0")))
+        });
+        Ok(Self {
+            open_files: files.soft,
+            processes: if root { u64::MAX } else { processes.soft },
+            pid_max: sysctl("pid_max"),
+            threads_max: sysctl("threads-max"),
+        })
+    }
+
+    /// Whether `tasks` tasks and `open_files` descriptors in one process fit; `what` says who needs them.
+    pub(crate) fn fit(
+        &self,
+        workload: &'static str,
+        what: &str,
+        tasks: u64,
+        open_files: u64,
+    ) -> Result<(), BenchError> {
+        // Room for what else runs: a herd that fills the pid space to the last number takes the machine with it.
+        const SPARE_TASKS: u64 = 300;
+        const SPARE_FILES: u64 = 64;
+        let over = |unit: &str, needed, limit, name: &str, mend| {
+            let (what, source_of_limit) = (format!("{what} ({unit})"), name.to_owned());
+            Err(BenchError::OverLimit { workload, what, needed, limit, source_of_limit, mend })
+        };
+        for (limit, name, mend) in [
+            (self.processes, "RLIMIT_NPROC", "use fewer tasks or raise `ulimit -u`"),
+            (self.pid_max, "kernel.pid_max", "use fewer tasks or raise the sysctl"),
+            (self.threads_max, "kernel.threads-max", "use fewer tasks or raise the sysctl"),
+        ] {
+            if tasks.saturating_add(SPARE_TASKS) > limit {
+                return over("processes", tasks, limit, name, mend);
+            }
+        }
+        if open_files.saturating_add(SPARE_FILES) > self.open_files {
+            let mend = "use fewer tasks or raise `ulimit -n`";
+            return over("file descriptors", open_files, self.open_files, "RLIMIT_NOFILE", mend);
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_herd_over_a_limit_is_refused_in_one_line() {
+        let limits = Limits { open_files: 1024, processes: 10_000, pid_max: 32768, threads_max: 60_000 };
+        assert!(limits.fit("messaging", "10 groups × 40 tasks", 400, 300).is_ok());
+        let error = limits.fit("messaging", "1000 groups × 40 tasks", 40_000, 300).unwrap_err().to_string();
+        assert!(error.contains("1000 groups × 40 tasks") && error.contains("RLIMIT_NPROC"), "{error}");
+        let error = limits.fit("messaging", "60 groups × 40 tasks", 2_400, 2_500).unwrap_err().to_string();
+        assert!(error.contains("RLIMIT_NOFILE") && error.contains("1024"), "{error}");
+    }
+
+    #[test]
+    fn the_machines_own_limits_can_be_read() {
+        let limits = Limits::raise_and_read(Path::new("/proc")).unwrap();
+        assert!(limits.pid_max >= 300 && limits.open_files >= 256);
+    }
+}

@@ -1,0 +1,127 @@
+//! Metrics that every workload reports alike: from the tasks' rows to numbers per operation.
+
+use crate::dispatch::LoopOrder;
+use crate::herd::Timeline;
+use schedlab_run::{
+    Count, Counter, Direction, Metric, NamedHistogram, Phase, Stamping, StampingReport, TaskRecord, Tier, TierCount,
+};
+
+/// A metric.
+pub(crate) fn metric(name: &str, value: f64, unit: &str, direction: Direction) -> Metric {
+    Metric { name: name.to_owned(), value, unit: unit.to_owned(), direction }
+}
+
+/// The five phases of a run that began its set-up at `setup_ns` and ended its clean-up now.
+pub(crate) fn phases(setup_ns: u64, line: &Timeline, end_ns: u64) -> Vec<Phase> {
+    let bounds = [
+        ("setup", setup_ns, line.t0_ns),
+        ("herd_release", line.t0_ns, line.released_ns),
+        ("steady", line.released_ns, line.steady_end_ns.max(line.released_ns)),
+        ("drain", line.steady_end_ns.max(line.released_ns), line.drained_ns.max(line.steady_end_ns)),
+        ("teardown", line.drained_ns.max(line.steady_end_ns), end_ns),
+    ];
+    let phase = |(name, start_ns, end_ns): (&str, u64, u64)| Phase { name: name.to_owned(), start_ns, end_ns };
+    bounds.into_iter().map(phase).collect()
+}
+
+/// Operations per second of the steady state: in loops mode all of them over t0 … the last loop's end, in duration
+/// mode those counted when the stop flag was set over t0 … that instant.
+pub(crate) fn rate_per_s(line: &Timeline, operations: u64) -> f64 {
+    let counted = line.steady_operations.unwrap_or(operations);
+    counted as f64 * 1e9 / line.steady_end_ns.saturating_sub(line.t0_ns).max(1) as f64
+}
+
+/// Sum of a field that every task must have.
+fn sum(tasks: &[TaskRecord], field: impl Fn(&TaskRecord) -> Option<u64>) -> Option<u64> {
+    tasks.iter().map(field).sum()
+}
+
+/// Switches, run delay and CPU time per operation, and the latency quantiles and tier shares.
+pub(crate) fn per_operation(
+    tasks: &[TaskRecord],
+    operations: u64,
+    tiers: &[TierCount],
+    histograms: &[NamedHistogram],
+) -> Vec<Metric> {
+    let mut found = Vec::new();
+    let each = operations.max(1) as f64;
+    let mut add = |name: &str, total: Option<u64>, unit: &str, direction| {
+        if let Some(total) = total {
+            found.push(metric(name, total as f64 / each, unit, direction));
+        }
+    };
+    add("voluntary_switches_per_op", sum(tasks, |t| t.voluntary_switches), "1/op", Direction::Neutral);
+    add("involuntary_switches_per_op", sum(tasks, |t| t.involuntary_switches), "1/op", Direction::Neutral);
+    add("migrations_per_op", sum(tasks, |t| t.migrations), "1/op", Direction::Neutral);
+    add("run_delay_ns_per_op", sum(tasks, |t| t.run_delay_ns), "ns/op", Direction::Neutral);
+    add("cpu_ns_per_op", sum(tasks, |t| t.run_ns.or(t.cpu_ns)), "ns/op", Direction::LowerIsBetter);
+    for named in histograms.iter().filter(|named| named.tier.is_none() && named.name == "latency") {
+        found.extend(quantiles(named));
+    }
+    let seen: u64 = tiers.iter().map(|tier| tier.operations).sum();
+    for tier in tiers.iter().filter(|_| seen > 0) {
+        let name = format!("tier_share_{}", tier.tier.name());
+        found.push(metric(&name, tier.operations as f64 / seen as f64, "share", Direction::Neutral));
+    }
+    found
+}
+
+/// p50 to p99.9, each only with at least ten values expected beyond it.
+fn quantiles(named: &NamedHistogram) -> Vec<Metric> {
+    let count = named.histogram.count() as f64;
+    let wanted = [("p50", 0.5), ("p90", 0.9), ("p99", 0.99), ("p999", 0.999)];
+    let enough = wanted.into_iter().filter(|&(_, q)| count * (1.0 - q) >= 10.0);
+    let quantile = |(label, q): (&str, f64)| {
+        let value = named.histogram.quantile_ns(q)?;
+        Some(metric(&format!("{}_{label}_ns", named.name), value, "ns", Direction::LowerIsBetter))
+    };
+    enough.filter_map(quantile).collect()
+}
+
+/// Totals over all tasks, each with its source.
+pub(crate) fn totals(tasks: &[TaskRecord]) -> Vec<Counter> {
+    let counter = |name: &str, source: &str, total: Option<u64>| Counter {
+        name: name.to_owned(),
+        scope: "workload".to_owned(),
+        source: source.to_owned(),
+        count: match total {
+            Some(total) => Count::Exact(total),
+            None if name == "migrations" => Count::NotCounted(
+                "not read with loops (it would lengthen Time:), or the kernel has no such file".into(),
+            ),
+            None => Count::NotCounted(format!("{source} of a task could not be read")),
+        },
+    };
+    vec![
+        counter("voluntary_switches", "rusage", sum(tasks, |t| t.voluntary_switches)),
+        counter("involuntary_switches", "rusage", sum(tasks, |t| t.involuntary_switches)),
+        counter("migrations", "/proc/self/sched", sum(tasks, |t| t.migrations)),
+        counter("cpu_ns", "rusage", sum(tasks, |t| t.cpu_ns)),
+        counter("run_ns", "schedstat", sum(tasks, |t| t.run_ns)),
+        counter("run_delay_ns", "schedstat", sum(tasks, |t| t.run_delay_ns)),
+        counter("timeslices", "schedstat", sum(tasks, |t| t.timeslices)),
+    ]
+}
+
+/// The sum of the tasks' tallies.
+pub(crate) fn tier_counts(tallies: impl Iterator<Item = [u64; Tier::ALL.len()]>) -> Vec<TierCount> {
+    let mut all = [0u64; Tier::ALL.len()];
+    for tally in tallies {
+        all.iter_mut().zip(tally).for_each(|(sum, n)| *sum += n);
+    }
+    let count = |(tier, operations)| TierCount { tier, operations };
+    Tier::ALL.into_iter().zip(all).filter(|&(_, n)| n > 0).map(count).collect()
+}
+
+/// What stamping cost: `cost_ns` is one stamped operation's share of it.
+pub(crate) fn stamping_report(order: &LoopOrder, stamped: u64, cost_ns: f64, tasks: &[TaskRecord]) -> StampingReport {
+    let busy_ns = sum(tasks, |t| t.run_ns.filter(|&ns| ns > 0).or(t.cpu_ns)).unwrap_or(0).max(1) as f64;
+    let off = order.stamping == Stamping::Off;
+    StampingReport {
+        level: order.stamping,
+        every: order.every,
+        stamped,
+        cost_ns: if off { 0.0 } else { cost_ns },
+        cost_share: if off { 0.0 } else { stamped as f64 * cost_ns / busy_ns },
+    }
+}

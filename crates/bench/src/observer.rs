@@ -1,0 +1,83 @@
+//! How a workload tells its caller where it is: counters open before the fork, settings are read back before the
+//! release, the series ticks while the herd runs. All calls come from the control process, none from a timed loop.
+
+use crate::plant::PlantCell;
+use crate::task::TaskCells;
+use crate::topology::Topology;
+use schedlab_run::Stamping;
+
+/// How to run a workload once.
+#[derive(Debug, Clone)]
+pub struct RunOrder {
+    /// Stamping level.
+    pub stamping: Stamping,
+    /// Every random choice derives from this.
+    pub seed: u64,
+    /// A spin planted in every operation, ns: the known effect of a power experiment. `Some(0)` compiles the spin in
+    /// (a switchback controller sets it through [`Observer::plant_cell`]), `None` leaves it out.
+    pub plant_spin_ns: Option<u64>,
+    /// The machine.
+    pub topology: Topology,
+    /// Whether [`Progress`] must advance while the tasks run (switchback, series). The count is a store into the
+    /// task's own cache line and measured free, so it is kept in any case; this asks for it explicitly.
+    pub count_operations: bool,
+}
+
+/// One task of the herd, alive and blocked before release.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct HerdTask {
+    /// Thread id.
+    pub tid: u32,
+    /// `sender`, `receiver`, `parent`, `child`, `burner`.
+    pub role: &'static str,
+    /// Group or copy number.
+    pub group: u32,
+}
+
+/// The caller's side of a trial. An `Err` ends the trial: the herd is taken down and the text is the trial's error.
+pub trait Observer {
+    /// One thread, nothing forked: inheriting perf events are opened here.
+    fn before_fork(&mut self) -> Result<(), String> {
+        Ok(())
+    }
+    /// All tasks exist and block until the release: settings are applied and read back here.
+    fn herd_ready(&mut self, _tasks: &[HerdTask]) -> Result<(), String> {
+        Ok(())
+    }
+    /// The herd was released at `t0_ns` (CLOCK_MONOTONIC).
+    fn released(&mut self, _t0_ns: u64) {}
+    /// Called right after [`Self::released`] and then at each instant it answered (CLOCK_MONOTONIC ns; `u64::MAX`:
+    /// never again).
+    fn tick(&mut self, _now_ns: u64, _progress: &Progress<'_>) -> u64 {
+        u64::MAX
+    }
+    /// The steady state ended at `t1_ns`: the stop flag is about to be set, or all tasks are done.
+    fn stopped(&mut self, _t1_ns: u64) {}
+    /// The shared cell of the planted spin, handed over before the fork when a spin is planted.
+    fn plant_cell(&mut self, _cell: &PlantCell) {}
+}
+
+/// The observer of a trial nobody watches.
+#[derive(Debug, Default)]
+pub struct Quiet;
+
+impl Observer for Quiet {}
+
+/// Operations done so far, summed over the tasks that complete them.
+#[derive(Debug)]
+pub struct Progress<'a> {
+    cells: &'a TaskCells,
+    roles: &'a [&'static str],
+    counted_role: &'static str,
+}
+
+impl<'a> Progress<'a> {
+    pub(crate) fn new(cells: &'a TaskCells, roles: &'a [&'static str], counted_role: &'static str) -> Self {
+        Self { cells, roles, counted_role }
+    }
+    /// Operations completed since release; one relaxed load for each counting task.
+    pub fn operations(&self) -> u64 {
+        let counted = self.roles.iter().enumerate().filter(|(_, role)| **role == self.counted_role);
+        counted.map(|(task, _)| self.cells.operations(task)).sum()
+    }
+}

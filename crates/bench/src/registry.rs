@@ -1,0 +1,80 @@
+//! The explicit list of workloads, and the way from a written spec to a validated workload.
+
+use crate::error::BenchError;
+use crate::limits::Limits;
+use crate::observer::{Observer, RunOrder};
+use crate::{burn, messaging, pipe};
+use schedlab_run::nearest::nearest;
+use schedlab_run::{TrialOutcome, WorkloadSpec};
+
+/// One option of a workload, as `schedlab list workloads` and the docs show it.
+#[derive(Debug)]
+pub struct OptionDoc {
+    /// The key.
+    pub name: &'static str,
+    /// The form of its value: `N`, `pipe|unix|tcp`.
+    pub form: &'static str,
+    /// Its default, in the same form.
+    pub default: &'static str,
+    /// What it does, in a sentence.
+    pub doc: &'static str,
+}
+
+/// What a workload is.
+#[derive(Debug)]
+pub struct WorkloadInfo {
+    /// The id without its version.
+    pub name: &'static str,
+    /// Semantic version: any change of what is measured raises it.
+    pub version: u32,
+    /// The program it is faithful to.
+    pub twin: &'static str,
+    /// What it does, in a sentence.
+    pub summary: &'static str,
+    /// What one operation is: `message`.
+    pub operation: &'static str,
+    /// Its primary metrics, first the one a verdict is about.
+    pub primary: &'static [&'static str],
+    /// Its options.
+    pub options: &'static [OptionDoc],
+    /// The form of the argument without a key (`SxR`), or empty.
+    pub shorthand: &'static str,
+    /// From a spec whose name and version fit to a validated workload.
+    pub parse: fn(&WorkloadSpec) -> Result<Box<dyn Workload>, BenchError>,
+}
+
+/// A validated workload, ready to run once or many times.
+pub trait Workload {
+    /// What it is.
+    fn info(&self) -> &'static WorkloadInfo;
+    /// The canonical spec: version pinned, every argument spelled out.
+    fn spec(&self) -> WorkloadSpec;
+    /// Sets the length of the steady state, ns; an error when the spec fixes the loops.
+    fn set_duration_ns(&mut self, ns: u64) -> Result<(), BenchError>;
+    /// Whether its tasks and descriptors fit; called before anything starts.
+    fn check(&self, limits: &Limits) -> Result<(), BenchError>;
+    /// Runs it once, from a process with one thread; on any error the herd is gone before this returns.
+    fn run(&self, order: &RunOrder, observer: &mut dyn Observer) -> Result<TrialOutcome, BenchError>;
+}
+
+/// All workloads.
+pub static WORKLOADS: &[&WorkloadInfo] = &[&messaging::INFO, &pipe::INFO, &pipe::INFO_TWO_TOKENS, &burn::INFO];
+
+/// The workload a spec names, its version checked.
+pub fn find(spec: &WorkloadSpec) -> Result<&'static WorkloadInfo, BenchError> {
+    let Some(info) = WORKLOADS.iter().find(|info| info.name == spec.name) else {
+        let nearest = nearest(&spec.name, WORKLOADS.iter().map(|info| info.name));
+        return Err(BenchError::UnknownWorkload { name: spec.name.clone(), nearest });
+    };
+    match spec.version {
+        Some(wanted) if wanted != info.version => {
+            Err(BenchError::WrongVersion { name: info.name, wanted, ours: info.version })
+        }
+        _ => Ok(info),
+    }
+}
+
+/// Parses and validates completely: unknown keys, forms, ranges, CPUs beyond the machine, options that conflict.
+pub fn parse(spec: &WorkloadSpec) -> Result<Box<dyn Workload>, BenchError> {
+    (find(spec)?.parse)(spec)
+}

@@ -1,0 +1,92 @@
+//! The machine as checks see it: files by their usual names, wherever the roots are, and the kernel's config.
+
+use crate::Roots;
+use crate::answers::SystemAnswers;
+use crate::kernel_config::KernelConfig;
+use std::path::{Path, PathBuf};
+
+/// What checks read.
+pub(crate) struct Machine<'a> {
+    pub(crate) roots: &'a Roots,
+    pub(crate) answers: &'a SystemAnswers,
+    pub(crate) config: Option<KernelConfig>,
+}
+
+/// A file's name as everybody knows it, and its content when it can be read.
+pub(crate) struct Fact {
+    name: String,
+    content: Result<String, String>,
+}
+
+impl Fact {
+    /// The content without surrounding white space.
+    pub(crate) fn text(&self) -> Option<&str> {
+        self.content.as_deref().ok()
+    }
+
+    /// `/sys/…: content`, or why there is none.
+    pub(crate) fn evidence(&self) -> String {
+        let (Ok(text) | Err(text)) = &self.content;
+        format!("{}: {text}", self.name)
+    }
+
+    /// The word in brackets, as the kernel marks the choice in force: `always [madvise] never`.
+    pub(crate) fn chosen(&self, open: char, close: char) -> Option<&str> {
+        let (_, rest) = self.text()?.split_once(open)?;
+        Some(rest.split_once(close)?.0)
+    }
+}
+
+impl<'a> Machine<'a> {
+    pub(crate) fn new(roots: &'a Roots, answers: &'a SystemAnswers) -> Self {
+        Self { roots, answers, config: KernelConfig::find(roots, &answers.uname.release) }
+    }
+
+    /// `/proc/NAME`.
+    pub(crate) fn proc(&self, name: &str) -> Fact {
+        fact(&self.roots.proc, "/proc", name)
+    }
+
+    /// `/sys/NAME`.
+    pub(crate) fn sys(&self, name: &str) -> Fact {
+        fact(&self.roots.sys, "/sys", name)
+    }
+
+    /// The kernel command line's `key=value`, the last one as the kernel takes it.
+    pub(crate) fn boot_argument(&self, key: &str) -> Option<String> {
+        let cmdline = self.proc("cmdline");
+        let words = cmdline.text()?.split_ascii_whitespace();
+        words.filter_map(|word| word.strip_prefix(key)?.strip_prefix('=')).next_back().map(str::to_owned)
+    }
+
+    /// `(number, /sys/devices/system/cpu/cpuN)`, ascending.
+    pub(crate) fn cpu_dirs(&self) -> Vec<(u32, PathBuf)> {
+        numbered_dirs(&self.roots.sys.join("devices/system/cpu"), "cpu")
+    }
+}
+
+/// Subdirectories `PREFIXn`, ascending by n.
+pub(crate) fn numbered_dirs(parent: &Path, prefix: &str) -> Vec<(u32, PathBuf)> {
+    let Ok(entries) = std::fs::read_dir(parent) else { return Vec::new() };
+    let mut dirs: Vec<(u32, PathBuf)> = entries
+        .flatten()
+        .filter_map(|entry| Some((entry.file_name().to_str()?.strip_prefix(prefix)?.parse().ok()?, entry.path())))
+        .collect();
+    dirs.sort();
+    dirs
+}
+
+/// A file's content without surrounding white space.
+pub(crate) fn text_at(path: &Path) -> Option<String> {
+    std::fs::read_to_string(path).ok().map(|text| text.trim().to_owned())
+}
+
+fn fact(root: &Path, shown: &str, name: &str) -> Fact {
+    let content = match std::fs::read_to_string(root.join(name)) {
+        Ok(text) => Ok(text.trim().to_owned()),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Err("not there".to_owned()),
+        Err(error) if error.kind() == std::io::ErrorKind::PermissionDenied => Err("permission denied".to_owned()),
+        Err(error) => Err(error.to_string()),
+    };
+    Fact { name: format!("{shown}/{name}"), content }
+}

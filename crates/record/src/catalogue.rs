@@ -1,0 +1,29 @@
+//! What can be counted, as `schedlab list counters` prints it.
+
+/// `(name, source, meaning)`, in the order trials record them.
+pub const COUNTERS: &[(&str, &str, &str)] = &[
+    ("voluntary_switches", "rusage", "switches because a task of the workload slept"),
+    ("involuntary_switches", "rusage", "switches because a task of the workload was preempted"),
+    ("cpu_ns", "rusage", "user and system time of the workload"),
+    ("run_ns", "schedstat", "time of the workload's tasks on a CPU"),
+    ("run_delay_ns", "schedstat", "time of the workload's tasks runnable but waiting"),
+    ("timeslices", "schedstat", "times a task of the workload was switched in"),
+    ("migrations", "/proc/self/sched", "moves of the workload's tasks to another CPU"),
+    ("migrations", "perf", "the same over the whole machine, scope `host`"),
+    ("page_faults", "perf", "page faults on the whole machine"),
+    ("cycles", "perf", "core cycles of all CPUs; needs a hardware PMU, as the next three"),
+    ("instructions", "perf", "instructions retired on all CPUs"),
+    ("cache_misses", "perf", "last-level cache misses of all CPUs"),
+    ("branch_misses", "perf", "mispredicted branches of all CPUs"),
+    ("context_switches", "/proc/stat", "switches on the whole machine"),
+    ("interrupts", "/proc/stat", "interrupts served"),
+    ("softirqs", "/proc/stat", "soft interrupts served"),
+    ("forks", "/proc/stat", "processes and threads created"),
+    ("user_ns … steal_ns", "/proc/stat", "CPU time by kind, for host, each cpuN and each nodeN; in steps of 10 ms"),
+    ("interrupt.NAME", "/proc/interrupts", "each interrupt, summed over CPUs"),
+    ("softirq.NAME", "/proc/softirqs", "each soft interrupt, summed over CPUs"),
+    ("psi.cpu.some_ns", "/proc/pressure/cpu", "time in which some task waited for a CPU"),
+    ("psi.memory.*, psi.io.*", "/proc/pressure", "time in which some or all tasks waited for memory or I/O"),
+    ("TcpExt.NAME", "/proc/net/netstat", "extended TCP counters of the workload's network namespace"),
+    ("Tcp.NAME", "/proc/net/snmp", "TCP counters of the workload's network namespace"),
+];

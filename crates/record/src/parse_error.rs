@@ -1,0 +1,34 @@
+//! A kernel table that does not read as it should: which file, which line, which word.
+
+/// What could not be understood, and where.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{file}, line {line}: `{text}` is no {item}; this kernel's format is new to schedlab, please report the line")]
+pub struct ParseError {
+    /// The file, such as `/proc/stat`.
+    pub file: &'static str,
+    /// Line number from 1.
+    pub line: usize,
+    /// What was expected there, such as `user time`.
+    pub item: &'static str,
+    /// What stood there instead; empty at the end of a line.
+    pub text: String,
+}
+
+/// A place in a file, from which errors are made.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Place {
+    pub(crate) file: &'static str,
+    pub(crate) line: usize,
+}
+
+impl Place {
+    /// The number in `word`, or an error that names it.
+    pub(crate) fn number(self, word: Option<&str>, item: &'static str) -> Result<u64, ParseError> {
+        word.and_then(|w| w.parse().ok()).ok_or_else(|| self.error(word.unwrap_or_default(), item))
+    }
+
+    /// An error about the word `text` here.
+    pub(crate) fn error(self, text: &str, item: &'static str) -> ParseError {
+        ParseError { file: self.file, line: self.line, item, text: text.to_owned() }
+    }
+}

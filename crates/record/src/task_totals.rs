@@ -1,0 +1,95 @@
+//! Sums over the tasks of a workload, and machine-wide counts per operation. The tasks' numbers are the kernel's own,
+//! read by each task about itself at its end: switches from rusage, run time and run delay from schedstat, migrations
+//! from /proc/self/sched.
+
+use schedlab_run::{Count, Counter, Direction, Metric, TaskRecord};
+
+/// One field of the task records.
+struct Field {
+    name: &'static str,
+    source: &'static str,
+    of: fn(&TaskRecord) -> Option<u64>,
+    missing: &'static str,
+}
+
+const FIELDS: [Field; 7] = [
+    Field { name: "voluntary_switches", source: "rusage", of: |t| t.voluntary_switches, missing: "no rusage" },
+    Field { name: "involuntary_switches", source: "rusage", of: |t| t.involuntary_switches, missing: "no rusage" },
+    Field { name: "cpu_ns", source: "rusage", of: |t| t.cpu_ns, missing: "no rusage" },
+    Field { name: "run_ns", source: "schedstat", of: |t| t.run_ns, missing: NO_SCHEDSTAT },
+    Field { name: "run_delay_ns", source: "schedstat", of: |t| t.run_delay_ns, missing: NO_SCHEDSTAT },
+    Field { name: "timeslices", source: "schedstat", of: |t| t.timeslices, missing: NO_SCHEDSTAT },
+    Field { name: "migrations", source: "/proc/self/sched", of: |t| t.migrations, missing: NO_SCHED },
+];
+const NO_SCHEDSTAT: &str = "/proc/<tid>/schedstat could not be read (CONFIG_SCHED_INFO)";
+const NO_SCHED: &str = "/proc/<tid>/sched could not be read (CONFIG_SCHED_DEBUG)";
+
+/// The totals as counters of scope `workload`. A sum with a task missing would be wrong, so it is not counted.
+pub fn totals(tasks: &[TaskRecord]) -> Vec<Counter> {
+    let row = |field: &Field| {
+        let known: Vec<u64> = tasks.iter().filter_map(field.of).collect();
+        let count = if known.len() == tasks.len() && !tasks.is_empty() {
+            Count::Exact(known.iter().sum())
+        } else {
+            Count::NotCounted(format!("{} of {} tasks: {}", tasks.len() - known.len(), tasks.len(), field.missing))
+        };
+        Counter { name: field.name.into(), scope: "workload".into(), source: field.source.into(), count }
+    };
+    FIELDS.iter().map(row).collect()
+}
+
+/// Machine-wide counts per operation, all neutral. What tasks know about themselves per operation comes from the
+/// workload (crate `bench`); only migrations fall back on the machine's count, where no task could tell its own.
+pub fn per_operation(counters: &[Counter], operations: u64) -> Vec<Metric> {
+    if operations == 0 {
+        return Vec::new();
+    }
+    let of = |name: &str, scope: &str| {
+        counters.iter().find(|c| c.name == name && c.scope == scope).and_then(|c| c.count.value())
+    };
+    let own_migrations = of("migrations", "workload").is_some();
+    let wanted = ["migrations", "page_faults", "cycles", "instructions", "cache_misses", "branch_misses"];
+    let metric = |name: &str| {
+        Some(Metric {
+            name: format!("{name}_per_op"),
+            value: of(name, "host")? as f64 / operations as f64,
+            unit: "1/op".to_owned(),
+            direction: Direction::Neutral,
+        })
+    };
+    wanted.into_iter().filter(|&name| name != "migrations" || !own_migrations).filter_map(metric).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn task(switches: u64, run_ns: Option<u64>) -> TaskRecord {
+        TaskRecord { voluntary_switches: Some(switches), run_ns, ..TaskRecord::default() }
+    }
+
+    #[test]
+    fn a_sum_with_a_task_missing_is_not_counted() {
+        let rows = totals(&[task(3, Some(10)), task(4, None)]);
+        let count = |name: &str| rows.iter().find(|r| r.name == name).unwrap().count.clone();
+        assert_eq!(count("voluntary_switches"), Count::Exact(7));
+        assert!(matches!(count("run_ns"), Count::NotCounted(why) if why.starts_with("1 of 2 tasks")));
+        assert!(matches!(totals(&[])[0].count, Count::NotCounted(_)));
+    }
+
+    #[test]
+    fn migrations_of_the_machine_stand_in_only_where_the_tasks_cannot_tell() {
+        let row = |scope: &str, count| Counter {
+            name: "migrations".into(),
+            scope: scope.into(),
+            source: String::new(),
+            count,
+        };
+        let unknown = row("workload", Count::NotCounted("no /proc/self/sched".into()));
+        let metrics = per_operation(&[unknown, row("host", Count::Exact(50))], 10);
+        assert_eq!((metrics[0].name.as_str(), metrics[0].value), ("migrations_per_op", 5.0));
+        let known = [row("workload", Count::Exact(5)), row("host", Count::Exact(50))];
+        assert!(per_operation(&known, 10).is_empty(), "the workload gives its own");
+        assert!(per_operation(&[row("host", Count::Exact(50))], 0).is_empty());
+    }
+}

@@ -1,0 +1,152 @@
+//! The counters of one trial, driven by the control process at the workload's turning points: before the herd is
+//! forked, at its release, while it runs, and when it has stopped. Nothing here fails a trial: what cannot be counted
+//! is a row that says why.
+
+use crate::Roots;
+use crate::perf_counters::PerfCounters;
+use crate::tables::{self, Tables};
+use crate::task_totals;
+use crate::ticks::Ticks;
+use schedlab_run::{Counter, CounterLevel, Metric, SeriesPoint, TaskRecord};
+use schedlab_sys::kernel_facts;
+
+/// What was counted.
+#[derive(Debug, Default)]
+pub struct Counted {
+    /// Totals from release to stop; counts of 0 are left out.
+    pub counters: Vec<Counter>,
+    /// The 100 ms series; empty at level `Basic`.
+    pub series: Vec<SeriesPoint>,
+    /// Machine-wide counts per operation; the tasks' own come from the workload.
+    pub metrics: Vec<Metric>,
+}
+
+/// The counters while they count.
+pub struct TrialCounters {
+    level: CounterLevel,
+    roots: Roots,
+    tick_ns: u64,
+    perf: Option<PerfCounters>,
+    before: Option<Tables>,
+    after: Option<Tables>,
+    ticks: Option<Ticks>,
+}
+
+impl TrialCounters {
+    /// Opens nothing yet.
+    pub fn new(level: CounterLevel, roots: Roots) -> Self {
+        let tick_ns = 1_000_000_000 / kernel_facts::user_hz();
+        Self { level, roots, tick_ns, perf: None, before: None, after: None, ticks: None }
+    }
+
+    /// Opens the perf events (level `Full`), not yet counting.
+    pub fn before_fork(&mut self) {
+        if self.level == CounterLevel::Full {
+            self.perf = Some(PerfCounters::open(&self.roots));
+        }
+    }
+
+    /// The herd was released at `t0_ns` (CLOCK_MONOTONIC): starts the events and takes the first reading.
+    pub fn released(&mut self, t0_ns: u64) {
+        self.before = Some(Tables::read(&self.roots));
+        if let Some(perf) = &mut self.perf {
+            perf.enable();
+            self.ticks = Some(Ticks::start(&self.roots, t0_ns, self.tick_ns, perf));
+        }
+    }
+
+    /// Samples when due. Answers the instant of the next sample; `u64::MAX` at level `Basic`.
+    pub fn tick(&mut self, now_ns: u64) -> u64 {
+        match (&mut self.ticks, &mut self.perf) {
+            (Some(ticks), Some(perf)) => ticks.tick(now_ns, perf),
+            _ => u64::MAX,
+        }
+    }
+
+    /// The measured part ended at `t1_ns`: takes the second reading.
+    pub fn stopped(&mut self, t1_ns: u64) {
+        if let Some(perf) = &mut self.perf {
+            perf.disable();
+            if let Some(ticks) = &mut self.ticks {
+                ticks.stop(t1_ns, perf);
+            }
+        }
+        self.after = Some(Tables::read(&self.roots));
+    }
+
+    /// The rows: task totals, perf, tables; and the metrics per operation.
+    pub fn finish(mut self, tasks: &[TaskRecord], operations: u64) -> Counted {
+        let mut counters = task_totals::totals(tasks);
+        if let Some(perf) = &mut self.perf {
+            counters.extend(perf.counters());
+        }
+        if let (Some(before), Some(after)) = (&self.before, &self.after) {
+            counters.extend(before.until(after, &tables::nodes(&self.roots), self.tick_ns));
+        }
+        let metrics = task_totals::per_operation(&counters, operations);
+        let series = self.ticks.as_ref().map(Ticks::series).unwrap_or_default();
+        Counted { counters, series, metrics }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use schedlab_sys::clock;
+
+    fn trial(level: CounterLevel) -> Counted {
+        let mut counters = TrialCounters::new(level, Roots::default());
+        counters.before_fork();
+        let t0 = clock::monotonic_ns();
+        counters.released(t0);
+        let mut wanted = counters.tick(t0);
+        for _ in 0..3 {
+            std::thread::sleep(std::time::Duration::from_millis(60));
+            wanted = counters.tick(clock::monotonic_ns());
+        }
+        assert_eq!(wanted == u64::MAX, level == CounterLevel::Basic);
+        counters.stopped(clock::monotonic_ns());
+        let task = TaskRecord { voluntary_switches: Some(30), ..TaskRecord::default() };
+        counters.finish(&[task], 10)
+    }
+
+    #[test]
+    fn a_full_trial_on_this_machine_has_totals_series_and_metrics() {
+        let counted = trial(CounterLevel::Full);
+        let host = |name: &str| counted.counters.iter().find(|c| c.name == name && c.scope == "host");
+        assert!(host("context_switches").unwrap().count.value() >= Some(3));
+        assert!(host("interrupts").is_some() && host("cycles").is_some());
+        let samples: Vec<u64> =
+            counted.series.iter().filter(|p| p.name == "context_switches").map(|p| p.t_ns).collect();
+        assert!(samples.len() >= 2 && samples.is_sorted(), "{samples:?}");
+        let sum: f64 = counted.series.iter().filter(|p| p.name == "context_switches").map(|p| p.delta).sum();
+        let total = host("context_switches").and_then(|c| c.count.value()).unwrap() as f64;
+        assert!(sum > 0.0 && sum <= total, "series {sum}, total {total}: it lies within the tables' period");
+        let switches = counted.counters.iter().find(|c| c.name == "voluntary_switches").unwrap();
+        assert_eq!((switches.scope.as_str(), switches.count.value()), ("workload", Some(30)));
+        let counted_by_perf = host("page_faults").and_then(|c| c.count.value());
+        let metric = counted.metrics.iter().find(|m| m.name == "page_faults_per_op").map(|m| m.value);
+        assert_eq!(metric, counted_by_perf.map(|total| total as f64 / 10.0));
+    }
+
+    #[test]
+    fn a_basic_trial_has_no_series_and_no_perf() {
+        let counted = trial(CounterLevel::Basic);
+        assert!(counted.series.is_empty());
+        assert!(counted.counters.iter().all(|c| c.source != "perf"));
+        assert!(counted.counters.iter().any(|c| c.source == "/proc/stat"));
+    }
+
+    #[test]
+    fn a_tree_without_tables_gives_rows_that_say_so() {
+        let roots = Roots { proc: "/nonexistent/proc".into(), sys: "/nonexistent/sys".into() };
+        let mut counters = TrialCounters::new(CounterLevel::Full, roots);
+        counters.before_fork();
+        counters.released(0);
+        counters.stopped(1);
+        let counted = counters.finish(&[], 0);
+        assert!(counted.counters.iter().all(|c| c.count.value().is_none()));
+        assert!(counted.counters.iter().any(|c| c.name == "psi.cpu"));
+        assert!(counted.metrics.is_empty());
+    }
+}

@@ -1,0 +1,79 @@
+//! Files that survive a crash: a record is on disk when the call returns, a replaced file is seen whole or not at all.
+//! Source: fsync(2), rename(2); a new or renamed name is durable only once its directory is synced too.
+
+use std::fs::{File, OpenOptions};
+use std::io::{self, Write};
+use std::path::Path;
+
+/// Syncs a directory, which makes the names in it durable.
+pub fn sync_directory(directory: &Path) -> io::Result<()> {
+    File::open(directory)?.sync_all()
+}
+
+/// Creates `path`, which must not exist, writes `contents` and makes both the data and the name durable. The file is
+/// returned open for appending.
+pub fn create(path: &Path, contents: &[u8]) -> io::Result<File> {
+    let mut file = OpenOptions::new().append(true).create_new(true).open(path)?;
+    append(&mut file, contents)?;
+    sync_directory(parent(path))?;
+    Ok(file)
+}
+
+/// Appends `record` and returns when it is on disk.
+pub fn append(file: &mut File, record: &[u8]) -> io::Result<()> {
+    file.write_all(record)?;
+    file.sync_data()
+}
+
+/// Replaces `path` by `contents` in one step: a reader, or a crash, sees the old file or the new one.
+pub fn replace(path: &Path, contents: &[u8]) -> io::Result<()> {
+    let name = path.file_name().ok_or(io::ErrorKind::InvalidInput)?;
+    // The process id keeps two writers of the same file from sharing a half-written one.
+    let mut temporary = name.to_owned();
+    temporary.push(format!(".{}.tmp", std::process::id()));
+    let temporary = path.with_file_name(temporary);
+    let write = || {
+        let mut file = File::create(&temporary)?;
+        file.write_all(contents)?;
+        file.sync_all()?;
+        std::fs::rename(&temporary, path)?;
+        sync_directory(parent(path))
+    };
+    write().inspect_err(|_| {
+        let _ = std::fs::remove_file(&temporary);
+    })
+}
+
+/// Removes `path` and makes its absence durable.
+pub fn remove(path: &Path) -> io::Result<()> {
+    std::fs::remove_file(path)?;
+    sync_directory(parent(path))
+}
+
+fn parent(path: &Path) -> &Path {
+    match path.parent() {
+        Some(parent) if !parent.as_os_str().is_empty() => parent,
+        _ => Path::new("."),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn files_are_created_appended_replaced_and_removed() {
+        let directory = std::env::temp_dir().join(format!("schedlab-durable-{}", std::process::id()));
+        std::fs::create_dir_all(&directory).unwrap();
+        let path = directory.join("file");
+        let mut file = create(&path, b"one\n").unwrap();
+        assert_eq!(create(&path, b"").unwrap_err().kind(), io::ErrorKind::AlreadyExists);
+        append(&mut file, b"two\n").unwrap();
+        assert_eq!(std::fs::read(&path).unwrap(), b"one\ntwo\n");
+        replace(&path, b"three").unwrap();
+        assert_eq!(std::fs::read(&path).unwrap(), b"three");
+        remove(&path).unwrap();
+        assert_eq!(std::fs::read_dir(&directory).unwrap().count(), 0, "no temporary file is left");
+        std::fs::remove_dir(&directory).unwrap();
+    }
+}

@@ -1,0 +1,138 @@
+//! File descriptors of the workloads: connected pairs of each transport, whole reads and writes that resume short ones,
+//! and poll. Source: pipe(7), unix(7), tcp(7), poll(2).
+
+use crate::clock;
+use std::io;
+use std::net::{TcpListener, TcpStream};
+use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd};
+use std::os::unix::net::UnixStream;
+
+/// A connected pair; what is written to `write` is read from `read`.
+#[derive(Debug)]
+pub struct Pair {
+    /// The receiving end.
+    pub read: OwnedFd,
+    /// The sending end.
+    pub write: OwnedFd,
+}
+
+/// pipe(2).
+pub fn pipe_pair() -> io::Result<Pair> {
+    let (read, write) = std::io::pipe()?;
+    Ok(Pair { read: read.into(), write: write.into() })
+}
+
+/// AF_UNIX stream socketpair(2).
+pub fn unix_pair() -> io::Result<Pair> {
+    let (read, write) = UnixStream::pair()?;
+    Ok(Pair { read: read.into(), write: write.into() })
+}
+
+/// A TCP connection over 127.0.0.1: the accepted end reads, the connecting end writes.
+pub fn tcp_pair() -> io::Result<Pair> {
+    let listener = TcpListener::bind(("127.0.0.1", 0))?;
+    let write = TcpStream::connect(listener.local_addr()?)?;
+    let (read, from) = listener.accept()?;
+    if from != write.local_addr()? {
+        return Err(io::Error::new(io::ErrorKind::ConnectionRefused, "another process connected to our loopback port"));
+    }
+    Ok(Pair { read: read.into(), write: write.into() })
+}
+
+/// Reads until `buffer` is full; `UnexpectedEof` when the other end closes before that.
+#[inline(always)]
+pub fn read_full(fd: BorrowedFd<'_>, buffer: &mut [u8]) -> io::Result<()> {
+    let mut done = 0;
+    while done < buffer.len() {
+        let rest = &mut buffer[done..];
+        // SAFETY: the kernel writes at most `rest.len()` bytes into the live, exclusively borrowed slice.
+        let got = unsafe { libc::read(fd.as_raw_fd(), rest.as_mut_ptr().cast(), rest.len()) };
+        if got <= 0 {
+            interrupted_or(got)?;
+            continue;
+        }
+        done += got as usize;
+    }
+    Ok(())
+}
+
+/// Writes all of `buffer`; `BrokenPipe` when the other end is closed.
+#[inline(always)]
+pub fn write_full(fd: BorrowedFd<'_>, buffer: &[u8]) -> io::Result<()> {
+    let mut done = 0;
+    while done < buffer.len() {
+        let rest = &buffer[done..];
+        // SAFETY: the kernel only reads `rest.len()` bytes of the live slice.
+        let put = unsafe { libc::write(fd.as_raw_fd(), rest.as_ptr().cast(), rest.len()) };
+        if put <= 0 {
+            interrupted_or(put)?;
+            continue;
+        }
+        done += put as usize;
+    }
+    Ok(())
+}
+
+#[cold]
+fn interrupted_or(result: isize) -> io::Result<()> {
+    if result == 0 {
+        return Err(io::ErrorKind::UnexpectedEof.into());
+    }
+    let error = io::Error::last_os_error();
+    if error.kind() == io::ErrorKind::Interrupted { Ok(()) } else { Err(error) }
+}
+
+/// Polls one descriptor for input until CLOCK_MONOTONIC `deadline_ns` (`u64::MAX`: no end); whether it became readable
+/// (or hung up). The level-triggered wait of hackbench's herd.
+pub fn poll_readable(fd: BorrowedFd<'_>, deadline_ns: u64) -> io::Result<bool> {
+    let mut entry = libc::pollfd { fd: fd.as_raw_fd(), events: libc::POLLIN, revents: 0 };
+    loop {
+        let timeout_ms = match deadline_ns {
+            u64::MAX => -1,
+            // Rounded up: an early return would spin.
+            at => at.saturating_sub(clock::monotonic_ns()).div_ceil(1_000_000).min(i32::MAX as u64) as i32,
+        };
+        // SAFETY: `entry` is one live, writable pollfd for the length of the call.
+        let ready = unsafe { libc::poll(&raw mut entry, 1, timeout_ms) };
+        match ready {
+            -1 => interrupted_or(-1)?,
+            0 => return Ok(false),
+            _ => return Ok(true),
+        }
+    }
+}
+
+/// Reads at most `buffer.len()` bytes from offset 0, as /proc files are re-read; the number of bytes read.
+pub fn read_from_start(fd: BorrowedFd<'_>, buffer: &mut [u8]) -> io::Result<usize> {
+    // SAFETY: the kernel writes at most `buffer.len()` bytes into the live, exclusively borrowed slice.
+    let got = unsafe { libc::pread(fd.as_raw_fd(), buffer.as_mut_ptr().cast(), buffer.len(), 0) };
+    if got < 0 { Err(io::Error::last_os_error()) } else { Ok(got as usize) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::fd::AsFd;
+
+    #[test]
+    fn every_pair_carries_bytes_from_write_to_read() {
+        for make in [pipe_pair, unix_pair, tcp_pair] {
+            let pair = make().unwrap();
+            assert!(!poll_readable(pair.read.as_fd(), clock::monotonic_ns() + 1_000_000).unwrap());
+            write_full(pair.write.as_fd(), b"message").unwrap();
+            assert!(poll_readable(pair.read.as_fd(), u64::MAX).unwrap());
+            let mut buffer = [0; 7];
+            read_full(pair.read.as_fd(), &mut buffer).unwrap();
+            assert_eq!(&buffer, b"message");
+            drop(pair.write);
+            assert_eq!(read_full(pair.read.as_fd(), &mut buffer).unwrap_err().kind(), io::ErrorKind::UnexpectedEof);
+        }
+    }
+
+    #[test]
+    fn a_write_without_a_reader_is_broken_pipe() {
+        let pair = pipe_pair().unwrap();
+        drop(pair.read);
+        assert_eq!(write_full(pair.write.as_fd(), b"x").unwrap_err().kind(), io::ErrorKind::BrokenPipe);
+    }
+}

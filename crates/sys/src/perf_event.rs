@@ -1,0 +1,235 @@
+//! Counting events of perf: groups of software or hardware counters on a CPU or on this process and its children.
+//! A group is scheduled on and off the PMU as one, so its members cover exactly the same period; where
+//! `running_ns < enabled_ns` the counts are estimates. Source: perf_event_open(2), include/uapi/linux/perf_event.h.
+
+use perf_event_open_sys as raw;
+use raw::bindings;
+use std::fs::File;
+use std::io::{self, Read};
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+
+/// What is counted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Event {
+    /// Context switches, software.
+    ContextSwitches,
+    /// Times a task was switched in on another CPU than before, software.
+    CpuMigrations,
+    /// Page faults, software.
+    PageFaults,
+    /// CPU time of the tasks, ns, software.
+    TaskClock,
+    /// Core cycles, hardware.
+    Cycles,
+    /// Retired instructions, hardware.
+    Instructions,
+    /// Last-level cache misses, hardware.
+    CacheMisses,
+    /// Mispredicted branches, hardware.
+    BranchMisses,
+}
+
+impl Event {
+    /// The software events, in the order of the kernel's enum.
+    pub const SOFTWARE: [Self; 4] = [Self::TaskClock, Self::PageFaults, Self::ContextSwitches, Self::CpuMigrations];
+    /// The hardware events of the group.
+    pub const HARDWARE: [Self; 4] = [Self::Cycles, Self::Instructions, Self::CacheMisses, Self::BranchMisses];
+
+    /// The kernel's type and config.
+    fn type_and_config(self) -> (u32, u32) {
+        match self {
+            Self::ContextSwitches => (bindings::PERF_TYPE_SOFTWARE, bindings::PERF_COUNT_SW_CONTEXT_SWITCHES),
+            Self::CpuMigrations => (bindings::PERF_TYPE_SOFTWARE, bindings::PERF_COUNT_SW_CPU_MIGRATIONS),
+            Self::PageFaults => (bindings::PERF_TYPE_SOFTWARE, bindings::PERF_COUNT_SW_PAGE_FAULTS),
+            Self::TaskClock => (bindings::PERF_TYPE_SOFTWARE, bindings::PERF_COUNT_SW_TASK_CLOCK),
+            Self::Cycles => (bindings::PERF_TYPE_HARDWARE, bindings::PERF_COUNT_HW_CPU_CYCLES),
+            Self::Instructions => (bindings::PERF_TYPE_HARDWARE, bindings::PERF_COUNT_HW_INSTRUCTIONS),
+            Self::CacheMisses => (bindings::PERF_TYPE_HARDWARE, bindings::PERF_COUNT_HW_CACHE_MISSES),
+            Self::BranchMisses => (bindings::PERF_TYPE_HARDWARE, bindings::PERF_COUNT_HW_BRANCH_MISSES),
+        }
+    }
+}
+
+/// On what it is counted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Target {
+    /// Everything that runs on one CPU; needs CAP_PERFMON or `kernel.perf_event_paranoid` of 0 or less.
+    Cpu(u32),
+    /// This process and every task it creates from now on, each counted as it is switched in and out: this costs at
+    /// every context switch. Needs CAP_PERFMON or `kernel.perf_event_paranoid` of 1 or less.
+    ThisProcessAndChildren,
+}
+
+/// A value and the period it covers.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Reading {
+    /// Counts, not scaled.
+    pub value: u64,
+    /// ns for which the group was wanted.
+    pub enabled_ns: u64,
+    /// ns for which it really counted.
+    pub running_ns: u64,
+}
+
+/// Open events that count together; created disabled.
+#[derive(Debug)]
+pub struct Group {
+    members: Vec<File>,
+    target: Target,
+}
+
+impl Group {
+    /// Opens these events on the target, disabled. Errors are the kernel's: `EACCES`/`EPERM` when the right is missing,
+    /// `ENOENT`/`EOPNOTSUPP` when there is no such counter (no PMU), `ENODEV` for a CPU that is offline.
+    pub fn open(events: &[Event], target: Target) -> io::Result<Self> {
+        let mut group = Self { members: Vec::with_capacity(events.len()), target };
+        for &event in events {
+            let leader = group.members.first().map_or(-1, File::as_raw_fd);
+            group.members.push(File::from(open_one(event, target, leader)?));
+        }
+        Ok(group)
+    }
+
+    /// Starts counting, on tasks that exist already too.
+    pub fn enable(&self) -> io::Result<()> {
+        self.control(raw::ioctls::ENABLE)
+    }
+
+    /// Stops counting; the values stay readable.
+    pub fn disable(&self) -> io::Result<()> {
+        self.control(raw::ioctls::DISABLE)
+    }
+
+    fn control(&self, request: unsafe fn(libc::c_int, libc::c_uint) -> libc::c_int) -> io::Result<()> {
+        let Some(leader) = self.members.first() else { return Ok(()) };
+        // SAFETY: ENABLE and DISABLE take a perf descriptor, which `leader` owns for the length of the call, and an
+        // integer flag; they touch no memory of ours.
+        let rc = unsafe { request(leader.as_raw_fd(), bindings::PERF_IOC_FLAG_GROUP) };
+        if rc == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+    }
+
+    /// Appends one reading per event, in the order of `open`. On a CPU the group is read by one call; the kernels
+    /// before 6.12 refuse that for inherited events, which are therefore read one by one.
+    pub fn read(&self, out: &mut Vec<Reading>) -> io::Result<()> {
+        match self.target {
+            Target::Cpu(_) => self.read_at_once(out),
+            Target::ThisProcessAndChildren => {
+                for member in &self.members {
+                    let words: [u64; 3] = read_words(member)?;
+                    out.push(Reading { value: words[0], enabled_ns: words[1], running_ns: words[2] });
+                }
+                Ok(())
+            }
+        }
+    }
+
+    fn read_at_once(&self, out: &mut Vec<Reading>) -> io::Result<()> {
+        let Some(leader) = self.members.first() else { return Ok(()) };
+        // nr, time_enabled, time_running, then one value per member; no group here is larger than the array.
+        let words: [u64; 3 + 8] = read_words(leader)?;
+        for index in 0..self.members.len() {
+            out.push(Reading { value: words[3 + index], enabled_ns: words[1], running_ns: words[2] });
+        }
+        Ok(())
+    }
+}
+
+/// One read(2) of a perf descriptor into native words; what the kernel does not fill stays 0.
+fn read_words<const N: usize>(mut file: &File) -> io::Result<[u64; N]> {
+    let mut bytes = [0u8; 8 * 16];
+    let got = file.read(&mut bytes[..8 * N])?;
+    if got < 24 {
+        return Err(io::Error::new(io::ErrorKind::UnexpectedEof, "the perf event is in an error state"));
+    }
+    let mut words = [0u64; N];
+    for (word, chunk) in words.iter_mut().zip(bytes.chunks_exact(8)) {
+        *word = u64::from_ne_bytes(chunk.try_into().expect("chunks of eight bytes"));
+    }
+    Ok(words)
+}
+
+fn open_one(event: Event, target: Target, leader: i32) -> io::Result<OwnedFd> {
+    let (type_, config) = event.type_and_config();
+    let mut attr = bindings::perf_event_attr {
+        type_,
+        size: size_of::<bindings::perf_event_attr>() as u32,
+        config: u64::from(config),
+        ..Default::default()
+    };
+    let times = bindings::PERF_FORMAT_TOTAL_TIME_ENABLED | bindings::PERF_FORMAT_TOTAL_TIME_RUNNING;
+    attr.read_format = u64::from(times);
+    // A member follows its leader; only the leader is switched.
+    attr.set_disabled(u64::from(leader < 0));
+    attr.set_exclude_hv(1);
+    let (pid, cpu) = match target {
+        Target::Cpu(cpu) => {
+            attr.read_format |= u64::from(bindings::PERF_FORMAT_GROUP);
+            (-1, cpu as i32)
+        }
+        Target::ThisProcessAndChildren => {
+            attr.set_inherit(1);
+            (0, -1)
+        }
+    };
+    let flags = libc::c_ulong::from(bindings::PERF_FLAG_FD_CLOEXEC);
+    // SAFETY: `attr` is a live, fully initialised perf_event_attr whose `size` is its own; it asks for counting only,
+    // so the kernel will write to no memory of ours later. The call may write `attr.size`, hence the exclusive borrow.
+    let fd = unsafe { raw::perf_event_open(&raw mut attr, pid, cpu, leader, flags) };
+    if fd < 0 {
+        return Err(io::Error::last_os_error());
+    }
+    // SAFETY: the descriptor is new, ours, and owned nowhere else.
+    Ok(unsafe { OwnedFd::from_raw_fd(fd) })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The group, or a line that says why this machine cannot test it.
+    fn software(target: Target) -> Option<Group> {
+        match Group::open(&Event::SOFTWARE, target) {
+            Ok(group) => Some(group),
+            Err(error) => {
+                use std::io::Write;
+                let _ = writeln!(io::stderr(), "schedlab-skip: perf_event: needs CAP_PERFMON ({error})");
+                None
+            }
+        }
+    }
+
+    #[test]
+    fn a_disabled_group_counts_nothing_and_an_enabled_one_counts() {
+        let Some(group) = software(Target::ThisProcessAndChildren) else { return };
+        let mut readings = Vec::new();
+        group.read(&mut readings).unwrap();
+        assert!(readings.iter().all(|r| r.value == 0 && r.enabled_ns == 0), "{readings:?}");
+        group.enable().unwrap();
+        // A switch or two, and time on the CPU.
+        for _ in 0..3 {
+            std::thread::sleep(std::time::Duration::from_millis(1));
+        }
+        group.disable().unwrap();
+        readings.clear();
+        group.read(&mut readings).unwrap();
+        assert!(readings[0].value > 0, "task-clock: {readings:?}");
+        assert!(readings[2].value >= 3, "context-switches: {readings:?}");
+        assert!(readings.iter().all(|r| r.running_ns == r.enabled_ns), "software events are never multiplexed");
+    }
+
+    #[test]
+    fn a_cpu_is_read_at_once() {
+        let Some(group) = software(Target::Cpu(0)) else { return };
+        group.enable().unwrap();
+        std::thread::sleep(std::time::Duration::from_millis(2));
+        let mut readings = Vec::new();
+        group.read(&mut readings).unwrap();
+        assert_eq!(readings.len(), 4);
+        assert!(readings[0].enabled_ns >= 1_000_000, "{readings:?}");
+    }
+
+    #[test]
+    fn a_cpu_that_does_not_exist_is_refused() {
+        assert!(Group::open(&Event::SOFTWARE, Target::Cpu(65_000)).is_err());
+    }
+}

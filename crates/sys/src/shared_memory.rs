@@ -1,0 +1,98 @@
+//! Memory that forked tasks share: one anonymous `MAP_SHARED` mapping of zeroed 64-bit atomics, faulted in when made,
+//! so that neither the herd nor the timed region takes the first fault. Source: mmap(2), shmem.
+
+use std::io;
+use std::ptr::NonNull;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// 64-bit words in a cache line (and in the pair of lines the prefetcher fetches: 16); cells of different tasks are
+/// kept this far apart.
+pub const WORDS_PER_TASK_LINE: usize = 16;
+
+/// Bytes the kernel maps around one read fault of shared memory (`fault_around_bytes`).
+const FAULT_AROUND_WORDS: usize = (64 << 10) / 8;
+const PAGE_WORDS: usize = 4096 / 8;
+
+/// The mapping; unmapped on drop. Children made by fork keep sharing it.
+#[derive(Debug)]
+pub struct SharedWords {
+    base: NonNull<AtomicU64>,
+    words: usize,
+}
+
+// SAFETY: the mapping is plain memory that only atomics refer to, and it is not tied to the thread that made it.
+unsafe impl Send for SharedWords {}
+// SAFETY: every access goes through `&[AtomicU64]`, which is made for use from several threads.
+unsafe impl Sync for SharedWords {}
+
+impl SharedWords {
+    /// Maps and faults in `words` zeroed words.
+    pub fn new(words: usize) -> io::Result<Self> {
+        let words = words.max(1);
+        // SAFETY: a fresh anonymous mapping at an address of the kernel's choice touches no memory of ours.
+        let base = unsafe {
+            libc::mmap(
+                std::ptr::null_mut(),
+                words * 8,
+                libc::PROT_READ | libc::PROT_WRITE,
+                libc::MAP_SHARED | libc::MAP_ANONYMOUS | libc::MAP_POPULATE,
+                -1,
+                0,
+            )
+        };
+        if base == libc::MAP_FAILED {
+            return Err(io::Error::last_os_error());
+        }
+        let base = NonNull::new(base.cast()).ok_or(io::ErrorKind::OutOfMemory)?;
+        Ok(Self { base, words })
+    }
+
+    /// All words.
+    #[inline(always)]
+    pub fn words(&self) -> &[AtomicU64] {
+        // SAFETY: the mapping has exactly `words` 8-byte words, is page-aligned, zeroed (a valid atomic), lives as long
+        // as `self`, and nothing refers to it but shared references to atomics.
+        unsafe { std::slice::from_raw_parts(self.base.as_ptr(), self.words) }
+    }
+
+    /// Maps the pages of a stretch of words into the calling process: a forked child starts without page-table entries
+    /// for shared memory and would otherwise fault in the timed region. One read in 64 KiB does it where the kernel
+    /// faults around; the write half makes it sure for each page when `every_page`.
+    pub fn fault_in(&self, range: std::ops::Range<usize>, every_page: bool) {
+        let step = if every_page { PAGE_WORDS } else { FAULT_AROUND_WORDS };
+        let words = &self.words()[range];
+        for word in words.iter().step_by(step).chain(words.last()) {
+            word.load(Ordering::Relaxed);
+            if every_page {
+                word.fetch_add(0, Ordering::Relaxed);
+            }
+        }
+    }
+}
+
+impl Drop for SharedWords {
+    fn drop(&mut self) {
+        // SAFETY: `base` and the length are those of the mapping made in `new`; no reference can outlive `self`.
+        unsafe { libc::munmap(self.base.as_ptr().cast(), self.words * 8) };
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::process;
+
+    #[test]
+    fn a_child_writes_where_its_parent_reads() {
+        let shared = SharedWords::new(10_000).unwrap();
+        shared.words()[9_999].store(7, Ordering::Relaxed);
+        let child = process::fork_child(|| {
+            shared.fault_in(0..10_000, true);
+            shared.words()[0].store(shared.words()[9_999].load(Ordering::Relaxed) + 1, Ordering::Relaxed);
+            0
+        })
+        .unwrap();
+        assert!(process::wait_for(child).unwrap().status.success());
+        assert_eq!(shared.words()[0].load(Ordering::Relaxed), 8);
+    }
+}

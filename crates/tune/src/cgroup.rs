@@ -1,0 +1,313 @@
+//! The cgroup of an arm: weight and bandwidth of the cpu controller, v1 or v2, whichever hierarchy holds it.
+//!
+//! The group is `schedlab-<pid>`. On v1 it is a child of our own group. On v2 a group with processes may not hand a
+//! controller to its children ("no internal processes", cgroups(7)), so the group goes below the nearest ancestor of
+//! ours that already hands `cpu` down, else below one that may start to. A v2 weight becomes v1 `cpu.shares` at
+//! weight × 1024 / 100: 100, the v2 default, is 1024, the v1 default.
+
+use crate::reason;
+use crate::roots::Roots;
+use crate::sysctl::not_applied;
+use schedlab_run::units::format_ns;
+use schedlab_run::{Applied, Setting};
+use std::io;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Version {
+    V1,
+    V2,
+}
+
+/// The hierarchy that holds the cpu controller.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Hierarchy {
+    pub(crate) version: Version,
+    mount: PathBuf,
+    /// Directory of the group this process is in.
+    pub(crate) own: PathBuf,
+    /// v1 with cpuset mounted along: a new group takes no task before its cpuset is filled.
+    with_cpuset: bool,
+}
+
+/// Finds it in /proc/self/mountinfo and /proc/self/cgroup.
+pub(crate) fn hierarchy(roots: &Roots) -> Result<Hierarchy, String> {
+    let read = |file: &str| {
+        let path = roots.proc.join("self").join(file);
+        std::fs::read_to_string(&path).map_err(|e| reason::refused(&path, &e, None))
+    };
+    let (mounts, groups) = (read("mountinfo")?, read("cgroup")?);
+    let has = |list: &str| list.split(',').any(|c| c == "cpu");
+    for line in mounts.lines() {
+        let Some((left, right)) = line.split_once(" - ") else { continue };
+        let fields: Vec<&str> = left.split(' ').collect();
+        let right: Vec<&str> = right.split(' ').collect();
+        let (&[_, _, _, root, point, ..], &[fstype, _, options]) = (&fields[..], &right[..]) else { continue };
+        let mount = below(roots, point);
+        let version = match fstype {
+            "cgroup" if has(options) => Version::V1,
+            "cgroup2" if hands(&mount.join("cgroup.controllers")) => Version::V2,
+            _ => continue,
+        };
+        let of_ours = |line: &&str| match version {
+            Version::V1 => line.split(':').nth(1).is_some_and(has),
+            Version::V2 => line.starts_with("0::"),
+        };
+        let path = groups.lines().find(of_ours).and_then(|l| l.splitn(3, ':').nth(2)).unwrap_or("/");
+        // In a container the mount may show only the part of the hierarchy below `root`.
+        let inside = path.strip_prefix(root).unwrap_or(path).trim_start_matches('/');
+        let with_cpuset = version == Version::V1 && options.split(',').any(|c| c == "cpuset");
+        return Ok(Hierarchy { version, own: mount.join(inside), mount, with_cpuset });
+    }
+    Err(format!("no mounted cgroup hierarchy holds the cpu controller (CONFIG_CGROUP_SCHED); {}", reason::GUEST_LANE))
+}
+
+fn below(roots: &Roots, mount_point: &str) -> PathBuf {
+    match Path::new(mount_point).strip_prefix("/sys/fs/cgroup") {
+        Ok(rest) => roots.cgroup.join(rest),
+        Err(_) => mount_point.into(),
+    }
+}
+
+/// Whether a list of controllers names `cpu`.
+fn hands(list: &Path) -> bool {
+    std::fs::read_to_string(list).is_ok_and(|text| text.split_whitespace().any(|c| c == "cpu"))
+}
+
+/// Where a group of ours goes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Place {
+    pub(crate) parent: PathBuf,
+    /// A `cgroup.subtree_control` that must hand `cpu` down first.
+    pub(crate) enable: Option<PathBuf>,
+}
+
+impl Hierarchy {
+    pub(crate) fn place(&self) -> Result<Place, String> {
+        if self.version == Version::V1 {
+            return Ok(Place { parent: self.own.clone(), enable: None });
+        }
+        let ancestors = || self.own.ancestors().take_while(|a| a.starts_with(&self.mount));
+        let control = |group: &Path| group.join("cgroup.subtree_control");
+        if let Some(parent) = ancestors().find(|a| hands(&control(a))) {
+            return Ok(Place { parent: parent.to_owned(), enable: None });
+        }
+        let empty =
+            |group: &Path| std::fs::read_to_string(group.join("cgroup.procs")).is_ok_and(|p| p.trim().is_empty());
+        let may_start = |a: &&Path| (**a == self.mount || empty(a)) && hands(&a.join("cgroup.controllers"));
+        match ancestors().find(may_start) {
+            Some(parent) => Ok(Place { parent: parent.to_owned(), enable: Some(control(parent)) }),
+            None => Err(format!(
+                "no group above {} may hand the cpu controller down (each holds processes); run in a scope of its own: \
+                 `systemd-run --scope -p Delegate=yes`",
+                self.own.display()
+            )),
+        }
+    }
+
+    /// Makes a new v1 group usable where cpuset is mounted along.
+    pub(crate) fn fill_cpuset(&self, group: &Path) -> io::Result<()> {
+        if self.with_cpuset {
+            for file in ["cpuset.cpus", "cpuset.mems"] {
+                std::fs::write(group.join(file), std::fs::read(group.with_file_name(file))?)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Files and texts that give a group `weight` and `quota`, in the order they must be written.
+    fn writes(&self, weight: u64, quota: (Option<u64>, u64)) -> Vec<(&'static str, String)> {
+        let (quota_us, period_us) = (quota.0.map(|ns| ns / 1_000), quota.1 / 1_000);
+        match self.version {
+            Version::V2 => {
+                let max = quota_us.map_or("max".to_owned(), |us| us.to_string());
+                vec![("cpu.weight", weight.to_string()), ("cpu.max", format!("{max} {period_us}"))]
+            }
+            Version::V1 => {
+                let mut writes = vec![("cpu.shares", shares(weight).to_string())];
+                // Without a limit any period is accepted; with the old quota a new period might be refused.
+                writes.push(("cpu.cfs_quota_us", "-1".into()));
+                writes.push(("cpu.cfs_period_us", period_us.to_string()));
+                writes.extend(quota_us.map(|us| ("cpu.cfs_quota_us", us.to_string())));
+                writes
+            }
+        }
+    }
+}
+
+/// v1 `cpu.shares` of a v2 weight; 2 is the kernel's smallest (`MIN_SHARES`).
+fn shares(weight: u64) -> u64 {
+    (weight * 1024 / 100).max(2)
+}
+
+const DEFAULT_WEIGHT: u64 = 100;
+const DEFAULT_QUOTA: (Option<u64>, u64) = (None, 100_000_000);
+
+/// A group's file and the text it shows since we wrote it.
+pub(crate) type Shown = (PathBuf, String);
+
+/// Writes what the settings ask for (defaults for what they do not name) and reads it back, one [`Applied`] each.
+pub(crate) fn set_group(hierarchy: &Hierarchy, group: &Path, settings: &[&Setting]) -> (Vec<Applied>, Vec<Shown>) {
+    let (mut weight, mut quota) = (DEFAULT_WEIGHT, DEFAULT_QUOTA);
+    for setting in settings {
+        match setting {
+            Setting::CpuWeight(asked) => weight = *asked,
+            Setting::CpuQuota { quota_ns, period_ns } => quota = (*quota_ns, *period_ns),
+            _ => {}
+        }
+    }
+    let writes = hierarchy.writes(weight, quota);
+    let mut shown: Vec<Shown> = Vec::new();
+    let mut failed: Vec<(&str, String)> = Vec::new();
+    for (file, text) in &writes {
+        let path = group.join(file);
+        let knob = crate::knob::Knob::file(&path);
+        match knob.write(text).and_then(|()| knob.read()) {
+            Ok(now) => {
+                shown.retain(|(p, _)| *p != path);
+                shown.push((path, now.clone()));
+                if now != *text {
+                    failed.push((file, format!("{file} shows `{now}` after `{text}` was written")));
+                }
+            }
+            Err(e) => failed.push((file, refused_value(&path, &e, text))),
+        }
+    }
+    let judged = settings.iter().map(|setting| judge(hierarchy.version, setting, &failed, &writes));
+    (judged.collect(), shown)
+}
+
+fn refused_value(path: &Path, error: &io::Error, text: &str) -> String {
+    let why = reason::refused(path, error, Some(text));
+    match error.kind() {
+        io::ErrorKind::InvalidInput => format!("{why}; a group cannot have more bandwidth than the group above it"),
+        io::ErrorKind::NotFound => format!("{} is missing: this kernel lacks CONFIG_CFS_BANDWIDTH", path.display()),
+        _ => why,
+    }
+}
+
+fn judge(version: Version, setting: &Setting, failed: &[(&str, String)], writes: &[(&str, String)]) -> Applied {
+    let mine = |file: &str| match setting {
+        Setting::CpuWeight(_) => matches!(file, "cpu.weight" | "cpu.shares"),
+        _ => matches!(file, "cpu.max" | "cpu.cfs_quota_us" | "cpu.cfs_period_us"),
+    };
+    if let Some((_, why)) = failed.iter().find(|(file, _)| mine(file)) {
+        return not_applied(setting, "", why.clone());
+    }
+    let texts: Vec<String> =
+        writes.iter().filter(|(file, _)| mine(file)).map(|(file, text)| format!("{file}={text}")).collect();
+    let words = match version {
+        Version::V1 => format!("{setting} (cgroup v1: {})", texts.last().cloned().unwrap_or_default()),
+        Version::V2 => setting.to_string(),
+    };
+    Applied { setting: setting.clone(), effective: words, not_applied: None }
+}
+
+/// Where the group would go, for `tune show` and `--dry-run`.
+pub(crate) fn describe(hierarchy: &Hierarchy) -> String {
+    let version = if hierarchy.version == Version::V1 { "v1" } else { "v2" };
+    format!("cgroup {version} below {}, period {} unless given", hierarchy.own.display(), format_ns(DEFAULT_QUOTA.1))
+}
+
+/// Removes a group of ours: what still runs in it moves to the group above. Missing is fine.
+pub(crate) fn remove_group(group: &Path) -> io::Result<()> {
+    // A killed task stays a while in its group: up to a second, in steps.
+    for wait_ms in [0, 5, 20, 75, 200, 700] {
+        std::thread::sleep(Duration::from_millis(wait_ms));
+        match std::fs::remove_dir(group) {
+            Ok(()) => return Ok(()),
+            Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(()),
+            Err(e) if e.kind() == io::ErrorKind::ResourceBusy => move_tasks_up(group)?,
+            Err(e) => return Err(e),
+        }
+    }
+    std::fs::remove_dir(group)
+}
+
+fn move_tasks_up(group: &Path) -> io::Result<()> {
+    let procs = std::fs::read_to_string(group.join("cgroup.procs"))?;
+    for pid in procs.lines() {
+        match std::fs::write(group.with_file_name("cgroup.procs"), pid) {
+            // ESRCH: it ended meanwhile.
+            Err(e) if e.raw_os_error() != Some(3) => {
+                let why = format!("process {pid} still runs in it and may not move up: {e}");
+                return Err(io::Error::new(e.kind(), why));
+            }
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn tree(mountinfo: &str, own: &str) -> (tempfile::TempDir, Roots) {
+        let root = tempfile::tempdir().unwrap();
+        let roots = Roots { proc: root.path().join("proc"), cgroup: root.path().join("cgroup"), ..Roots::default() };
+        std::fs::create_dir_all(roots.proc.join("self")).unwrap();
+        std::fs::write(roots.proc.join("self/mountinfo"), mountinfo).unwrap();
+        std::fs::write(roots.proc.join("self/cgroup"), own).unwrap();
+        (root, roots)
+    }
+
+    /// A v2 tree: for each group its controllers handed down and its processes.
+    fn v2(own: &str, groups: &[(&str, &str, &str)]) -> (tempfile::TempDir, Roots) {
+        let (root, roots) = tree("31 23 0:28 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n", &format!("0::{own}\n"));
+        for (group, handed, procs) in groups {
+            let directory = roots.cgroup.join(group);
+            std::fs::create_dir_all(&directory).unwrap();
+            std::fs::write(directory.join("cgroup.controllers"), "cpu memory").unwrap();
+            std::fs::write(directory.join("cgroup.subtree_control"), handed).unwrap();
+            std::fs::write(directory.join("cgroup.procs"), procs).unwrap();
+        }
+        (root, roots)
+    }
+
+    #[test]
+    fn the_hierarchy_with_the_cpu_controller_is_found_on_v1_and_v2() {
+        let mounts = "32 31 0:29 / /sys/fs/cgroup/cpu,cpuacct rw - cgroup cgroup rw,cpu,cpuacct\n\
+                      41 31 0:38 / /sys/fs/cgroup/unified rw - cgroup2 cgroup2 rw\n";
+        let (_tree, roots) = tree(mounts, "3:memory:/m\n1:cpu,cpuacct:/a/b\n0::/c\n");
+        let found = hierarchy(&roots).unwrap();
+        assert_eq!((found.version, found.own), (Version::V1, roots.cgroup.join("cpu,cpuacct/a/b")));
+        let (_tree, roots) = v2("/a", &[("", "", ""), ("a", "", "")]);
+        assert_eq!(hierarchy(&roots).unwrap().own, roots.cgroup.join("a"));
+    }
+
+    #[test]
+    fn a_v2_group_goes_below_the_nearest_group_that_hands_cpu_down() {
+        let (_tree, roots) =
+            v2("/a/b/c", &[("", "cpu", "1"), ("a", "cpu memory", ""), ("a/b", "memory", ""), ("a/b/c", "", "7")]);
+        let place = hierarchy(&roots).unwrap().place().unwrap();
+        assert_eq!(place, Place { parent: roots.cgroup.join("a"), enable: None });
+    }
+
+    #[test]
+    fn without_one_the_nearest_empty_group_starts_to_hand_it_down() {
+        let (_tree, roots) = v2("/a/b", &[("", "memory", "1"), ("a", "", ""), ("a/b", "", "7")]);
+        let place = hierarchy(&roots).unwrap().place().unwrap();
+        let control = roots.cgroup.join("a/cgroup.subtree_control");
+        assert_eq!(place, Place { parent: roots.cgroup.join("a"), enable: Some(control) });
+    }
+
+    #[test]
+    fn weights_and_quotas_take_each_versions_form() {
+        let hierarchy = |version| Hierarchy { version, mount: "/m".into(), own: "/m".into(), with_cpuset: false };
+        let (v1, v2) = (hierarchy(Version::V1), hierarchy(Version::V2));
+        let quota = (Some(50_000_000), 100_000_000);
+        assert_eq!(v2.writes(200, quota), [("cpu.weight", "200".into()), ("cpu.max", "50000 100000".into())]);
+        assert_eq!(v2.writes(100, DEFAULT_QUOTA)[1].1, "max 100000");
+        assert_eq!(v1.writes(200, quota)[0].1, "2048");
+        assert_eq!(v1.writes(200, quota)[3], ("cpu.cfs_quota_us", "50000".into()));
+        assert_eq!((shares(100), shares(1)), (1024, 10));
+    }
+
+    #[test]
+    fn a_tree_without_the_controller_is_a_reason() {
+        let (_tree, roots) = tree("41 31 0:38 / /sys/fs/cgroup/unified rw - cgroup2 cgroup2 rw\n", "0::/\n");
+        assert!(hierarchy(&roots).unwrap_err().contains("cpu controller"));
+    }
+}

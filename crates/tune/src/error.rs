@@ -1,0 +1,51 @@
+//! What goes wrong with the host or our own state; a setting that does not take is no error but an `Applied`.
+
+use std::io;
+use std::path::PathBuf;
+
+/// Why settings could not be guarded, or the host not be restored.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum TuneError {
+    /// Another schedlab changes this host.
+    #[error(
+        "another schedlab (pid {pid}) is changing settings of this host; wait for it, or end it (it restores them)"
+    )]
+    Busy {
+        /// The holder of the lock, as it wrote itself.
+        pid: String,
+    },
+    /// The state directory or the journal cannot be used; nothing is written to the host without it.
+    #[error("{path}: {source}; no setting is changed without a journal: make this place writable, or run as root")]
+    State {
+        /// The file or directory.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// A value could not be put back.
+    #[error(
+        "{knob}: the original value `{original}` could not be put back: {why}; `schedlab tune restore` tries again"
+    )]
+    NotRestored {
+        /// The setting's key.
+        knob: String,
+        /// The value that belongs there.
+        original: String,
+        /// What happened.
+        why: String,
+    },
+    /// Two settings of one arm lead to the same kernel file.
+    #[error("`{first}` and `{second}` set the same thing ({path}); keep one of them")]
+    SameKnob {
+        /// A setting's key.
+        first: String,
+        /// Another's.
+        second: String,
+        /// What both would write.
+        path: PathBuf,
+    },
+    /// A setting that cannot be meant for this machine.
+    #[error("{0}")]
+    Impossible(String),
+}

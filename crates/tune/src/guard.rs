@@ -1,0 +1,340 @@
+//! The guard of everything host-wide: moves the host from one arm's settings to another's, and leaves it as found.
+//!
+//! Nothing is opened before the first value has to change: a run without host-wide settings needs no right, no lock and
+//! no journal. A value that stays the same is not written; one that alternates is journalled the first time only.
+
+use crate::cgroup::{self, Hierarchy};
+use crate::error::TuneError;
+use crate::journal::Journal;
+use crate::knob::{ABSENT, Knob, MADE};
+use crate::owner::Owner;
+use crate::reason;
+use crate::resolve::{Resolved, resolve};
+use crate::restore::{StateLock, put_back, restore_locked};
+use crate::restored::{RestoreOutcome, Restored};
+use crate::roots::Roots;
+use crate::sysctl::{judge, not_applied};
+use schedlab_run::{Applied, Setting};
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// A knob that is ours now, and what it may show while it is.
+#[derive(Debug)]
+struct Held {
+    name: String,
+    knob: Knob,
+    /// What the kernel showed after each of our writes.
+    may_show: Vec<String>,
+}
+
+/// Host-wide settings in force: sysctls (but not `net.*`), autogroup, debugfs, scheduler features, cgroup weight and
+/// quota. Dropping it restores the host; after a SIGKILL [`restore_leftovers`](crate::restore_leftovers) does.
+#[derive(Debug)]
+pub struct HostGuard {
+    roots: Roots,
+    state_dir: PathBuf,
+    journal: Option<(Journal, StateLock)>,
+    held: Vec<Held>,
+    covered: Vec<Held>,
+    group: Option<(Hierarchy, PathBuf)>,
+    group_in_use: bool,
+}
+
+/// A setting as far as it could be found here.
+struct Wanted<'a> {
+    setting: &'a Setting,
+    found: Result<Resolved, String>,
+}
+
+/// Writing may work after the arm's other knobs are written: values bind each other.
+enum Outcome {
+    Final(Applied),
+    Retry(Applied),
+}
+
+impl HostGuard {
+    /// A guard that changes nothing yet; journals will be kept in `state_dir`.
+    pub fn open(roots: Roots, state_dir: &Path) -> Result<Self, TuneError> {
+        Ok(Self {
+            roots,
+            state_dir: state_dir.to_owned(),
+            journal: None,
+            held: Vec::new(),
+            covered: Vec::new(),
+            group: None,
+            group_in_use: false,
+        })
+    }
+
+    /// Moves to these settings: what differs is set and read back, what is no longer named returns to its original.
+    /// Per-task settings are skipped: they are the trial's own. An error means that the journal cannot be kept or a
+    /// value not be put back; a setting that does not take is an [`Applied`] with the reason.
+    pub fn apply(&mut self, settings: &[Setting]) -> Result<Vec<Applied>, TuneError> {
+        let (groups, files): (Vec<&Setting>, Vec<&Setting>) = settings
+            .iter()
+            .filter(|s| !s.is_per_task())
+            .partition(|s| matches!(s, Setting::CpuWeight(_) | Setting::CpuQuota { .. }));
+        let wanted: Vec<Wanted<'_>> = files.into_iter().map(|setting| self.look_up(setting)).collect();
+        refuse_same_knob(&wanted)?;
+        self.go_back(&wanted)?;
+        let mut applied = self.set_files(&wanted)?;
+        applied.extend(self.set_groups(&groups)?);
+        // In the order they were asked for.
+        applied.sort_by_key(|a| settings.iter().position(|s| *s == a.setting));
+        Ok(applied)
+    }
+
+    /// Tries these settings one after the other, with read-back, then returns to the originals: from then on a child
+    /// of ours may switch between their values ([`write_sysctl`](crate::write_sysctl)) and the journal covers it.
+    pub fn cover(&mut self, settings: &[Setting]) -> Result<Vec<Applied>, TuneError> {
+        let mut applied = Vec::new();
+        for setting in settings.iter().filter(|s| !s.is_per_task()) {
+            let wanted = self.look_up(setting);
+            applied.extend(self.set_files(std::slice::from_ref(&wanted))?);
+            for held in std::mem::take(&mut self.held) {
+                self.remember_covered(held);
+            }
+        }
+        self.go_back(&[])?;
+        Ok(applied)
+    }
+
+    /// Files a trial process writes its pid to before it forks; empty when no cgroup setting is in force.
+    pub fn cgroup_procs(&self) -> Vec<PathBuf> {
+        let group = self.group.as_ref().filter(|_| self.group_in_use);
+        group.map(|(_, path)| path.join("cgroup.procs")).into_iter().collect()
+    }
+
+    /// Knobs of ours that somebody else has written since: each voids the run.
+    pub fn foreign_changes(&self) -> Vec<String> {
+        let changed = |held: &Held| {
+            let present = held.knob.read().unwrap_or_else(|e| format!("unreadable: {e}"));
+            let ours = held.may_show.contains(&present);
+            let expected = held.may_show.last().map(String::as_str).unwrap_or_default();
+            (!ours).then(|| format!("{}: `{present}` now, `{expected}` when we wrote it", held.name))
+        };
+        self.held.iter().chain(&self.covered).filter_map(changed).collect()
+    }
+
+    /// Puts everything back, reads it back, and removes the journal. Values that could not be put back are in the list
+    /// ([`Restored::is_done`]); their journal is kept.
+    pub fn restore(&mut self) -> Result<Vec<Restored>, TuneError> {
+        self.held.clear();
+        self.covered.clear();
+        self.group = None;
+        self.group_in_use = false;
+        let Some((journal, _lock)) = self.journal.take() else { return Ok(Vec::new()) };
+        let restored = put_back(&journal.ledger, |_| true);
+        if restored.iter().all(Restored::is_done) {
+            journal.close()?;
+        }
+        Ok(restored)
+    }
+
+    fn look_up<'a>(&self, setting: &'a Setting) -> Wanted<'a> {
+        let found = match setting {
+            Setting::Kernel(kernel) => {
+                Err(format!("a kernel is booted in a guest, not set on this host: `schedlab vm run --kernel {kernel}`"))
+            }
+            _ if setting.is_net_sysctl() => Err("net.* sysctls belong to the trial's own network namespace and are \
+                 never written on the host; this is a defect of schedlab"
+                .into()),
+            _ => resolve(&self.roots, setting),
+        };
+        Wanted { setting, found }
+    }
+
+    fn journal(&mut self) -> Result<&mut Journal, TuneError> {
+        if self.journal.is_none() {
+            let lock = StateLock::take(&self.state_dir)?;
+            // Originals must be read from a host that is as its owner left it.
+            restore_locked(&self.roots, &self.state_dir, &lock)?;
+            let state = |source| TuneError::State { path: self.roots.proc.join("self/stat"), source };
+            let owner = Owner::this(&self.roots.proc).map_err(state)?;
+            self.journal = Some((Journal::create(&self.state_dir, owner)?, lock));
+        }
+        Ok(&mut self.journal.as_mut().expect("created above").0)
+    }
+
+    fn remember_covered(&mut self, held: Held) {
+        match self.covered.iter_mut().find(|c| c.knob == held.knob) {
+            Some(covered) => covered.may_show.extend(held.may_show),
+            None => {
+                // Without an entry the value was in force already: it is the original.
+                let original = self.ledger_original(&held.knob);
+                let may_show = original.into_iter().chain(held.may_show).collect();
+                self.covered.push(Held { may_show, ..held });
+            }
+        }
+    }
+
+    fn ledger_original(&self, knob: &Knob) -> Option<String> {
+        let (journal, _) = self.journal.as_ref()?;
+        journal.ledger.entry(knob).map(|e| e.original.clone())
+    }
+
+    /// Puts back what the next arm does not name. A value that bounds a wanted one is left: it moves along with it.
+    fn go_back(&mut self, wanted: &[Wanted<'_>]) -> Result<(), TuneError> {
+        let stays = |knob: &Knob| {
+            let found = wanted.iter().filter_map(|w| w.found.as_ref().ok());
+            let mut knobs = found.map(|r| &r.knob);
+            knobs.any(|k| k == knob || k.partner().as_ref() == Some(knob))
+        };
+        self.held.clear();
+        let Some((journal, _)) = &self.journal else { return Ok(()) };
+        let files = |knob: &Knob| matches!(knob, Knob::File { .. } | Knob::Feature { .. });
+        for one in put_back(&journal.ledger, |e| files(&e.knob) && !stays(&e.knob)) {
+            if let RestoreOutcome::Failed(why) = one.outcome {
+                return Err(TuneError::NotRestored { knob: one.knob, original: one.original, why });
+            }
+        }
+        Ok(())
+    }
+
+    fn set_files(&mut self, wanted: &[Wanted<'_>]) -> Result<Vec<Applied>, TuneError> {
+        let mut applied = Vec::new();
+        let mut again = Vec::new();
+        for one in wanted {
+            match self.set_file(one)? {
+                Outcome::Final(outcome) => applied.push(outcome),
+                Outcome::Retry(_) => again.push(one),
+            }
+        }
+        for one in again {
+            let (Outcome::Final(outcome) | Outcome::Retry(outcome)) = self.set_file(one)?;
+            applied.push(outcome);
+        }
+        Ok(applied)
+    }
+
+    fn set_file(&mut self, wanted: &Wanted<'_>) -> Result<Outcome, TuneError> {
+        let setting = wanted.setting;
+        let resolved = match &wanted.found {
+            Ok(resolved) => resolved,
+            Err(why) => return Ok(Outcome::Final(not_applied(setting, "", why.clone()))),
+        };
+        let (knob, value) = (&resolved.knob, &resolved.value);
+        let refused = |e: &io::Error| not_applied(setting, "", reason::refused(knob.path(), e, Some(value)));
+        let old = match knob.read() {
+            Ok(old) => old,
+            Err(e) => return Ok(Outcome::Final(refused(&e))),
+        };
+        if old == *value {
+            self.hold(&setting.key(), knob, old.clone());
+            return Ok(Outcome::Final(judge(setting, resolved, &old)));
+        }
+        if let Err(e) = knob.open_for_write() {
+            return Ok(Outcome::Final(refused(&e)));
+        }
+        if let Err(e) = self.write_journalled(&setting.key(), knob, &old, value)? {
+            let outcome = refused(&e);
+            let retry = e.kind() == io::ErrorKind::InvalidInput;
+            return Ok(if retry { Outcome::Retry(outcome) } else { Outcome::Final(outcome) });
+        }
+        let present = knob.read().unwrap_or_else(|e| format!("unreadable: {e}"));
+        self.hold(&setting.key(), knob, present.clone());
+        Ok(Outcome::Final(judge(setting, resolved, &present)))
+    }
+
+    /// Journals the old value, then writes. The outer error is the journal's, the inner one the knob's.
+    fn write_journalled(&mut self, name: &str, knob: &Knob, old: &str, new: &str) -> Result<io::Result<()>, TuneError> {
+        // Bytes and ratio are one value in the kernel: writing either loses the other.
+        let partner = knob.partner().and_then(|p| p.read().ok().map(|value| (p, value)));
+        let journal = self.journal()?;
+        let known = journal.ledger.entry(knob).is_some_and(|e| {
+            let ours = |value: &str| e.ours.iter().any(|v| v == value);
+            e.pending.is_none() && ours(new) && (ours(old) || e.original == old)
+        });
+        if known {
+            return Ok(knob.write(new));
+        }
+        let partner = match &partner {
+            Some((other, value)) => {
+                let name = format!("{name} (with {})", other.path().display());
+                Some((other, value, journal.intend(&name, other, value, value)?))
+            }
+            None => None,
+        };
+        let seq = journal.intend(name, knob, old, new)?;
+        let written = knob.write(new);
+        journal.done(seq, &knob.read().unwrap_or_else(|_| old.to_owned()))?;
+        if let Some((other, before, seq)) = partner {
+            journal.done(seq, &other.read().unwrap_or_else(|_| before.clone()))?;
+        }
+        Ok(written)
+    }
+
+    fn hold(&mut self, name: &str, knob: &Knob, shows: String) {
+        self.held.retain(|h| h.knob != *knob);
+        self.held.push(Held { name: name.to_owned(), knob: knob.clone(), may_show: vec![shows] });
+    }
+
+    fn set_groups(&mut self, settings: &[&Setting]) -> Result<Vec<Applied>, TuneError> {
+        self.group_in_use = false;
+        if settings.is_empty() {
+            return Ok(Vec::new());
+        }
+        let (hierarchy, group) = match self.make_group()? {
+            Ok(group) => group,
+            Err(why) => return Ok(settings.iter().map(|s| not_applied(s, "", why.clone())).collect()),
+        };
+        let (applied, shown) = cgroup::set_group(&hierarchy, &group, settings);
+        for (path, text) in shown {
+            self.hold("cgroup", &Knob::file(path), text);
+        }
+        self.group_in_use = true;
+        Ok(applied)
+    }
+
+    /// The group of this guard, made when first needed; the inner error says why there can be none.
+    fn make_group(&mut self) -> Result<Result<(Hierarchy, PathBuf), String>, TuneError> {
+        if let Some(group) = &self.group {
+            return Ok(Ok(group.clone()));
+        }
+        let found = cgroup::hierarchy(&self.roots).and_then(|h| h.place().map(|place| (h, place)));
+        let (hierarchy, place) = match found {
+            Ok(found) => found,
+            Err(why) => return Ok(Err(why)),
+        };
+        let group = Knob::Group { path: place.parent.join(format!("schedlab-{}", std::process::id())) };
+        // Whoever may not move tasks in the parent may not make groups in it either: found out before a journal is kept.
+        let parent = Knob::file(place.parent.join("cgroup.procs"));
+        if let Err(e) = parent.open_for_write() {
+            return Ok(Err(reason::refused(parent.path(), &e, None)));
+        }
+        if let Some(control) = place.enable {
+            let control = Knob::CpuController { path: control };
+            if let Err(e) = control.open_for_write() {
+                return Ok(Err(reason::refused(control.path(), &e, None)));
+            }
+            if let Err(e) = self.write_journalled("cgroup.subtree_control", &control, "-cpu", "+cpu")? {
+                return Ok(Err(reason::refused(control.path(), &e, Some("+cpu"))));
+            }
+        }
+        let made = self.write_journalled("cgroup", &group, ABSENT, MADE)?;
+        if let Err(e) = made.and_then(|()| hierarchy.fill_cpuset(group.path())) {
+            return Ok(Err(reason::refused(group.path(), &e, None)));
+        }
+        self.group = Some((hierarchy, group.path().to_owned()));
+        Ok(Ok(self.group.clone().expect("just made")))
+    }
+}
+
+impl Drop for HostGuard {
+    /// The last resort: what fails here stays in the journal for the next start.
+    fn drop(&mut self) {
+        let _ = self.restore();
+    }
+}
+
+fn refuse_same_knob(wanted: &[Wanted<'_>]) -> Result<(), TuneError> {
+    let found: Vec<(&Setting, &Knob)> =
+        wanted.iter().filter_map(|w| w.found.as_ref().ok().map(|r| (w.setting, &r.knob))).collect();
+    for (index, (first, knob)) in found.iter().enumerate() {
+        if let Some((second, _)) = found[index + 1..].iter().find(|(_, other)| other == knob) {
+            let path = knob.path().to_owned();
+            return Err(TuneError::SameKnob { first: first.key(), second: second.key(), path });
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,151 @@
+//! The places we change, as the journal names them, and how each is read and written.
+//!
+//! A kernel control file is written with one write(2) and never created; values are compared with white space
+//! normalised, because many sysctls answer with tabs.
+
+use serde::{Deserialize, Serialize};
+use std::fs::{File, OpenOptions};
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+/// One place on the host with a value to go back to.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", tag = "kind")]
+pub(crate) enum Knob {
+    /// A control file that holds one value.
+    File { path: PathBuf },
+    /// One word of `sched/features`; values are `WORD` and `NO_WORD`.
+    Feature { path: PathBuf, word: String },
+    /// The cpu controller in a cgroup v2 `cgroup.subtree_control`; values are `+cpu` and `-cpu`.
+    CpuController { path: PathBuf },
+    /// A cgroup directory of ours; values are `made` and `absent`.
+    Group { path: PathBuf },
+}
+
+/// Value of a [`Knob::Group`] that exists.
+pub(crate) const MADE: &str = "made";
+/// Value of a [`Knob::Group`] that does not.
+pub(crate) const ABSENT: &str = "absent";
+
+/// One space between words, none around.
+pub(crate) fn normalise(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+impl Knob {
+    pub(crate) fn file(path: impl Into<PathBuf>) -> Self {
+        Self::File { path: path.into() }
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        match self {
+            Self::File { path } | Self::Feature { path, .. } | Self::CpuController { path } | Self::Group { path } => {
+                path
+            }
+        }
+    }
+
+    /// The present value, normalised.
+    pub(crate) fn read(&self) -> io::Result<String> {
+        match self {
+            Self::File { path } => Ok(normalise(&std::fs::read_to_string(path)?)),
+            Self::Feature { path, word } => {
+                let text = std::fs::read_to_string(path)?;
+                let off = format!("NO_{word}");
+                let found = text.split_whitespace().find(|w| *w == word || *w == off);
+                found.map(str::to_owned).ok_or_else(|| io::Error::from(io::ErrorKind::NotFound))
+            }
+            Self::CpuController { path } => {
+                let text = std::fs::read_to_string(path)?;
+                Ok(if text.split_whitespace().any(|w| w == "cpu") { "+cpu" } else { "-cpu" }.into())
+            }
+            Self::Group { path } => Ok(if path.is_dir() { MADE } else { ABSENT }.into()),
+        }
+    }
+
+    /// Opens the control file for writing without changing anything: tells whether we may, before a journal is kept.
+    pub(crate) fn open_for_write(&self) -> io::Result<Option<File>> {
+        match self {
+            Self::Group { .. } => Ok(None),
+            _ => OpenOptions::new().write(true).open(self.path()).map(Some),
+        }
+    }
+
+    /// Writes a value; a slice in debugfs is re-normalised after.
+    pub(crate) fn write(&self, value: &str) -> io::Result<()> {
+        match self {
+            Self::Group { path } if value == ABSENT => crate::cgroup::remove_group(path),
+            Self::Group { path } => match std::fs::create_dir(path) {
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
+                other => other,
+            },
+            _ => {
+                let path = self.path();
+                // Truncation is for plain files in tests; a control file ignores it.
+                let mut file = OpenOptions::new().write(true).truncate(true).open(path)?;
+                file.write_all(format!("{value}\n").as_bytes())?;
+                renormalise(path);
+                Ok(())
+            }
+        }
+    }
+
+    /// The file that changes along when this one is written, because both are one value in the kernel.
+    pub(crate) fn partner(&self) -> Option<Self> {
+        const PAIRS: &[(&str, &str)] =
+            &[("dirty_bytes", "dirty_ratio"), ("dirty_background_bytes", "dirty_background_ratio")];
+        let Self::File { path } = self else { return None };
+        let name = path.file_name()?.to_str()?;
+        let other = PAIRS.iter().find_map(|&(a, b)| (a == name).then_some(b).or((b == name).then_some(a)))?;
+        Some(Self::file(path.with_file_name(other)))
+    }
+}
+
+/// A write to these debugfs files changes the effective value only; the normalised one, from which every CPU hot-plug
+/// recomputes it (and which newer kernels protect slices with), follows when `tunable_scaling` is written with its own
+/// value (`sched_update_scaling`, kernel/sched/fair.c). Failure is harmless: the value is in force until a hot-plug.
+fn renormalise(path: &Path) {
+    const SCALED: &[&str] = &["latency_ns", "min_granularity_ns", "wakeup_granularity_ns", "base_slice_ns"];
+    if !path.file_name().and_then(|n| n.to_str()).is_some_and(|name| SCALED.contains(&name)) {
+        return;
+    }
+    let scaling = path.with_file_name("tunable_scaling");
+    if let Ok(mode) = std::fs::read_to_string(&scaling) {
+        let _ = OpenOptions::new().write(true).open(&scaling).and_then(|mut f| f.write_all(mode.as_bytes()));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_is_compared_without_its_white_space_and_never_created() {
+        let tree = tempfile::tempdir().unwrap();
+        let knob = Knob::file(tree.path().join("tcp_rmem"));
+        assert!(knob.write("1").is_err());
+        std::fs::write(knob.path(), "4096\t131072\t6291456\n").unwrap();
+        assert_eq!(knob.read().unwrap(), "4096 131072 6291456");
+        knob.write("1 2 3").unwrap();
+        assert_eq!(knob.read().unwrap(), "1 2 3");
+    }
+
+    #[test]
+    fn a_feature_is_one_word_of_its_file() {
+        let tree = tempfile::tempdir().unwrap();
+        let path = tree.path().join("features");
+        std::fs::write(&path, "PLACE_LAG NO_WA_IDLE WA_WEIGHT \n").unwrap();
+        let feature = |word: &str| Knob::Feature { path: path.clone(), word: word.into() }.read();
+        assert_eq!(feature("WA_IDLE").unwrap(), "NO_WA_IDLE");
+        assert_eq!(feature("WA_WEIGHT").unwrap(), "WA_WEIGHT");
+        assert_eq!(feature("LAG").unwrap_err().kind(), io::ErrorKind::NotFound);
+    }
+
+    #[test]
+    fn bytes_and_ratio_are_partners_both_ways() {
+        let partner = |name: &str| Knob::file(format!("/proc/sys/vm/{name}")).partner();
+        assert_eq!(partner("dirty_bytes"), Some(Knob::file("/proc/sys/vm/dirty_ratio")));
+        assert_eq!(partner("dirty_background_ratio"), Some(Knob::file("/proc/sys/vm/dirty_background_bytes")));
+        assert_eq!(partner("swappiness"), None);
+    }
+}

@@ -1,0 +1,73 @@
+//! Whose journal it is: a process named by pid and start time (a pid alone is reused) within one boot.
+
+use serde::{Deserialize, Serialize};
+use std::path::Path;
+
+/// A process, unmistakably.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Owner {
+    pub(crate) pid: u32,
+    /// Field 22 of /proc/<pid>/stat: clock ticks after boot.
+    pub(crate) start_ticks: u64,
+    /// /proc/sys/kernel/random/boot_id.
+    pub(crate) boot_id: String,
+}
+
+impl Owner {
+    /// The calling process.
+    pub(crate) fn this(proc: &Path) -> std::io::Result<Self> {
+        let pid = std::process::id();
+        let (_, start_ticks) = state_and_start(proc, pid)
+            .ok_or_else(|| std::io::Error::other(format!("{}/{pid}/stat cannot be read", proc.display())))?;
+        Ok(Self { pid, start_ticks, boot_id: boot_id(proc) })
+    }
+
+    /// Whether that process still runs (a zombie does not: it will restore nothing).
+    pub(crate) fn is_alive(&self, proc: &Path) -> bool {
+        self.is_of_this_boot(proc)
+            && state_and_start(proc, self.pid)
+                .is_some_and(|(state, start)| start == self.start_ticks && !matches!(state, 'Z' | 'X' | 'x'))
+    }
+
+    /// Whether the values it wrote can still be in force.
+    pub(crate) fn is_of_this_boot(&self, proc: &Path) -> bool {
+        self.boot_id == boot_id(proc)
+    }
+}
+
+fn boot_id(proc: &Path) -> String {
+    let text = std::fs::read_to_string(proc.join("sys/kernel/random/boot_id"));
+    text.map(|t| t.trim().to_owned()).unwrap_or_else(|_| "unknown".into())
+}
+
+/// State letter and start time. The command name before them may hold spaces and brackets, so count from its last one.
+fn state_and_start(proc: &Path, pid: u32) -> Option<(char, u64)> {
+    let stat = std::fs::read_to_string(proc.join(pid.to_string()).join("stat")).ok()?;
+    let mut fields = stat.get(stat.rfind(')')? + 1..)?.split_whitespace();
+    let state = fields.next()?.chars().next()?;
+    // State is field 3, so the start time, field 22, comes 18 after the one that follows it.
+    Some((state, fields.nth(18)?.parse().ok()?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn we_are_alive_and_a_namesake_is_not_us() {
+        let proc = Path::new("/proc");
+        let this = Owner::this(proc).unwrap();
+        assert!(this.is_alive(proc));
+        assert!(!Owner { start_ticks: this.start_ticks + 1, ..this.clone() }.is_alive(proc));
+        assert!(!Owner { boot_id: "another".into(), ..this }.is_alive(proc));
+    }
+
+    #[test]
+    fn a_command_name_full_of_brackets_is_skipped() {
+        let tree = tempfile::tempdir().unwrap();
+        std::fs::create_dir(tree.path().join("7")).unwrap();
+        let stat = "7 (a) (b c) S 1 7 7 0 -1 4194560 1 2 3 4 5 6 7 8 20 0 1 0 4321 99 100\n";
+        std::fs::write(tree.path().join("7/stat"), stat).unwrap();
+        assert_eq!(state_and_start(tree.path(), 7), Some(('S', 4321)));
+    }
+}

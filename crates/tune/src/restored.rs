@@ -1,0 +1,84 @@
+//! What a restore did, and what one would do: one line per knob, for people and for `--json`.
+
+use serde::Serialize;
+use std::fmt;
+use std::path::PathBuf;
+
+/// What became of one knob.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case", tag = "outcome", content = "detail")]
+#[non_exhaustive]
+pub enum RestoreOutcome {
+    /// The original value is back, and was read back.
+    Restored,
+    /// Somebody else has written this value since; it is left alone.
+    LeftForeign(String),
+    /// The knob no longer exists, and nothing of ours with it.
+    Gone,
+    /// The machine has been started again since: the value was lost with the old boot.
+    Rebooted,
+    /// It could not be put back; the journal is kept.
+    Failed(String),
+}
+
+/// One knob of a restored journal.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Restored {
+    /// The setting's key, `sysctl:kernel.sched_rt_runtime_us`.
+    pub knob: String,
+    /// The kernel's file.
+    pub path: PathBuf,
+    /// The value that belongs there.
+    pub original: String,
+    /// What became of it.
+    pub outcome: RestoreOutcome,
+}
+
+impl Restored {
+    /// Whether nothing of ours is left in this knob.
+    pub fn is_done(&self) -> bool {
+        !matches!(self.outcome, RestoreOutcome::Failed(_))
+    }
+}
+
+impl fmt::Display for Restored {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { knob, path, original, outcome } = self;
+        match outcome {
+            RestoreOutcome::Restored => write!(f, "{knob}: back to `{original}`"),
+            RestoreOutcome::LeftForeign(present) => write!(
+                f,
+                "{knob}: left at `{present}`, which somebody else wrote after us; it was `{original}` before (to put that \
+                 back: echo '{original}' > {})",
+                path.display()
+            ),
+            RestoreOutcome::Gone => write!(f, "{knob}: {} is gone, nothing to put back", path.display()),
+            RestoreOutcome::Rebooted => write!(f, "{knob}: the machine was restarted since, the change is gone"),
+            RestoreOutcome::Failed(why) => {
+                write!(f, "{knob}: `{original}` could not be put back into {}: {why}", path.display())
+            }
+        }
+    }
+}
+
+/// A setting of a dead process that is still in its journal.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Leftover {
+    /// The setting's key.
+    pub knob: String,
+    /// The kernel's file.
+    pub path: PathBuf,
+    /// The value that belongs there.
+    pub original: String,
+    /// The value there now, or why it cannot be read.
+    pub present: String,
+    /// The process that wrote it.
+    pub pid: u32,
+}
+
+impl fmt::Display for Leftover {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { knob, original, present, pid, .. } = self;
+        write!(f, "{knob}: `{present}` now, `{original}` before pid {pid} changed it")
+    }
+}

@@ -1,0 +1,78 @@
+//! Where the kernel's trees and our own state are found; parameters, so that tests use temporary trees.
+
+use std::path::{Path, PathBuf};
+
+/// The roots of the kernel's file trees.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Roots {
+    /// Normally `/proc`.
+    pub proc: PathBuf,
+    /// Normally `/sys`.
+    pub sys: PathBuf,
+    /// Normally `/sys/fs/cgroup`; mount points that /proc/self/mountinfo shows below that path are looked up here.
+    pub cgroup: PathBuf,
+    /// Normally `/sys/kernel/debug`.
+    pub debugfs: PathBuf,
+}
+
+impl Default for Roots {
+    fn default() -> Self {
+        Self {
+            proc: "/proc".into(),
+            sys: "/sys".into(),
+            cgroup: "/sys/fs/cgroup".into(),
+            debugfs: "/sys/kernel/debug".into(),
+        }
+    }
+}
+
+/// Effective user id of the caller, from `Uid:` of `status`, whose second number it is.
+pub(crate) fn effective_uid(proc: &Path) -> Option<u32> {
+    status_field(proc, "Uid:")?.split_whitespace().nth(1)?.parse().ok()
+}
+
+/// Whether the caller has capability number `capability`, from `CapEff:`.
+pub(crate) fn has_capability(proc: &Path, capability: u32) -> bool {
+    let mask = status_field(proc, "CapEff:").and_then(|hex| u64::from_str_radix(hex.trim(), 16).ok());
+    mask.is_some_and(|mask| mask >> capability & 1 == 1)
+}
+
+fn status_field(proc: &Path, name: &str) -> Option<String> {
+    let status = std::fs::read_to_string(proc.join("self/status")).ok()?;
+    status.lines().find_map(|line| line.strip_prefix(name)).map(str::to_owned)
+}
+
+/// Where journals are kept: `/run/schedlab` for root; else `$XDG_STATE_HOME/schedlab`, or `~/.local/state/schedlab`.
+/// /run is emptied by a reboot, and so is every value a journal could bring back.
+pub fn state_dir() -> PathBuf {
+    let variable = |name: &str| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
+    if effective_uid(Path::new("/proc")) == Some(0) {
+        return "/run/schedlab".into();
+    }
+    let state_home = variable("XDG_STATE_HOME").or_else(|| variable("HOME").map(|home| home.join(".local/state")));
+    state_home.map(|home| home.join("schedlab")).unwrap_or_else(|| std::env::temp_dir().join("schedlab-state"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn identity_comes_from_status() {
+        let tree = tempfile::tempdir().unwrap();
+        std::fs::create_dir(tree.path().join("self")).unwrap();
+        std::fs::write(
+            tree.path().join("self/status"),
+            "Name:\tx\nUid:\t1000\t1001\t1000\t1000\nCapEff:\t0000000000800000\n",
+        )
+        .unwrap();
+        assert_eq!(effective_uid(tree.path()), Some(1001));
+        assert!(has_capability(tree.path(), 23), "CAP_SYS_NICE");
+        assert!(!has_capability(tree.path(), 21), "CAP_SYS_ADMIN");
+    }
+
+    #[test]
+    fn the_state_directory_is_absolute() {
+        assert!(state_dir().is_absolute());
+    }
+}

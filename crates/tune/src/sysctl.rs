@@ -1,0 +1,116 @@
+//! Sysctls outside the guard: those of a network namespace of the trial's own, which end with it, and the cheap write
+//! of a switchback trial, whose original value the guard of the ordering process holds ([`HostGuard::cover`]).
+//!
+//! [`HostGuard::cover`]: crate::HostGuard::cover
+
+use crate::error::TuneError;
+use crate::reason;
+use crate::resolve::{Resolved, resolve};
+use crate::roots::Roots;
+use schedlab_run::{Applied, Setting};
+
+/// A setting that is not in force, and why.
+pub(crate) fn not_applied(setting: &Setting, effective: impl Into<String>, why: impl Into<String>) -> Applied {
+    Applied { setting: setting.clone(), effective: effective.into(), not_applied: Some(why.into()) }
+}
+
+/// What is in force, in the setting's own words: its key with the value the kernel shows, and the name under which
+/// this kernel has it when that differs.
+pub(crate) fn in_own_words(setting: &Setting, resolved: &Resolved, present: &str) -> String {
+    let words = match setting {
+        Setting::Autogroup(_) => format!("autogroup={}", if present == "0" { "off" } else { "on" }),
+        Setting::Feature { .. } => format!("feature:{present}"),
+        _ => format!("{}={present}", setting.key()),
+    };
+    match &resolved.found_as {
+        Some(name) => format!("{words} (on this kernel: {name})"),
+        None => words,
+    }
+}
+
+/// Compares a read-back with what was asked.
+pub(crate) fn judge(setting: &Setting, resolved: &Resolved, present: &str) -> Applied {
+    let effective = in_own_words(setting, resolved, present);
+    if present == resolved.value {
+        return Applied { setting: setting.clone(), effective, not_applied: None };
+    }
+    let why = format!(
+        "the kernel took `{}` and shows `{present}` (rounded, clamped, or bound to another knob); ask for that value",
+        resolved.value
+    );
+    not_applied(setting, effective, why)
+}
+
+/// Writes a `net.*` sysctl and reads it back. Call it inside the network namespace that the workload is to run in,
+/// before its sockets exist; no journal is kept because the namespace dies with the trial.
+pub fn net_sysctl(roots: &Roots, setting: &Setting) -> Applied {
+    let resolved = match resolve(roots, setting) {
+        Ok(resolved) => resolved,
+        Err(why) => {
+            let hint = "; many net.* knobs are the first network namespace's alone and do not exist in a trial's own";
+            return not_applied(setting, "", format!("{why}{hint}"));
+        }
+    };
+    let refused = |e| not_applied(setting, "", reason::refused(resolved.knob.path(), &e, Some(&resolved.value)));
+    if let Err(e) = resolved.knob.write(&resolved.value) {
+        return refused(e);
+    }
+    match resolved.knob.read() {
+        Ok(present) => judge(setting, &resolved, &present),
+        Err(e) => refused(e),
+    }
+}
+
+/// Writes a sysctl (or autogroup) without journal and read-back: a boundary of a switchback window.
+pub fn write_sysctl(roots: &Roots, setting: &Setting) -> Result<(), TuneError> {
+    let resolved = resolve(roots, setting).map_err(TuneError::Impossible)?;
+    let written = resolved.knob.write(&resolved.value);
+    written.map_err(|e| TuneError::Impossible(reason::refused(resolved.knob.path(), &e, Some(&resolved.value))))
+}
+
+/// The same setting with the value that is in force now: what a switchback arm that does not name it goes back to.
+pub fn present_value(roots: &Roots, setting: &Setting) -> Result<Setting, TuneError> {
+    let resolved = resolve(roots, setting).map_err(TuneError::Impossible)?;
+    let read = resolved.knob.read();
+    let present = read.map_err(|e| TuneError::Impossible(reason::refused(resolved.knob.path(), &e, None)))?;
+    Ok(match setting {
+        Setting::Sysctl { name, .. } => Setting::Sysctl { name: name.clone(), value: present },
+        Setting::Debugfs { path, .. } => Setting::Debugfs { path: path.clone(), value: present },
+        Setting::Feature { name, .. } => Setting::Feature { name: name.clone(), on: present == *name },
+        Setting::Autogroup(_) => Setting::Autogroup(present != "0"),
+        other => other.clone(),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn roots(tree: &tempfile::TempDir) -> Roots {
+        let net = tree.path().join("sys/net/ipv4");
+        std::fs::create_dir_all(&net).unwrap();
+        std::fs::write(net.join("tcp_autocorking"), "1\n").unwrap();
+        Roots { proc: tree.path().to_owned(), ..Roots::default() }
+    }
+
+    #[test]
+    fn a_net_sysctl_is_written_and_read_back() {
+        let tree = tempfile::tempdir().unwrap();
+        let roots = roots(&tree);
+        let setting: Setting = "sysctl:net.ipv4.tcp_autocorking=0".parse().unwrap();
+        let before = present_value(&roots, &setting).unwrap();
+        assert_eq!(before.to_string(), "sysctl:net.ipv4.tcp_autocorking=1");
+        let applied = net_sysctl(&roots, &setting);
+        assert_eq!((applied.effective.as_str(), applied.not_applied), ("sysctl:net.ipv4.tcp_autocorking=0", None));
+        write_sysctl(&roots, &before).unwrap();
+        assert_eq!(present_value(&roots, &setting).unwrap(), before);
+    }
+
+    #[test]
+    fn a_missing_net_sysctl_says_why_it_may_be_missing() {
+        let tree = tempfile::tempdir().unwrap();
+        let applied = net_sysctl(&roots(&tree), &"sysctl:net.ipv4.tcp_autocork=0".parse().unwrap());
+        let why = applied.not_applied.unwrap();
+        assert!(why.contains("net.ipv4.tcp_autocorking") && why.contains("namespace"), "{why}");
+    }
+}

@@ -1,0 +1,313 @@
+//! The guard on the real kernel and on temporary trees: set, read back, alternate, restore, foreign writes, reasons.
+
+use schedlab_run::{Applied, Arm, Setting};
+use schedlab_tune::{HostGuard, RestoreOutcome, Roots, TuneError};
+use std::fs;
+use std::path::PathBuf;
+
+fn settings(spec: &str) -> Vec<Setting> {
+    Arm::parse("arm", spec).unwrap().settings
+}
+
+#[expect(clippy::print_stderr, reason = "a skipped test says so")]
+fn skip(why: &str) {
+    eprintln!("schedlab-skip: {why}");
+}
+
+/// A tree of plain files in place of the kernel's; our own pid is alive in it.
+struct Tree {
+    root: tempfile::TempDir,
+    roots: Roots,
+}
+
+impl Tree {
+    fn new() -> Self {
+        let root = tempfile::tempdir().unwrap();
+        let at = |name: &str| root.path().join(name);
+        let roots = Roots { proc: at("proc"), sys: at("sys"), cgroup: at("cgroup"), debugfs: at("debug") };
+        let tree = Self { root, roots };
+        tree.write("proc/sys/kernel/random/boot_id", "boot");
+        let pid = std::process::id();
+        tree.write(&format!("proc/{pid}/stat"), &fs::read_to_string("/proc/self/stat").unwrap());
+        for (file, text) in [
+            ("kernel/sched_rt_runtime_us", "950000"),
+            ("kernel/sched_rt_period_us", "1000000"),
+            ("kernel/sched_autogroup_enabled", "1"),
+            ("vm/dirty_bytes", "0"),
+            ("vm/dirty_ratio", "20"),
+            ("net/ipv4/tcp_autocorking", "1"),
+        ] {
+            tree.write(&format!("proc/sys/{file}"), text);
+        }
+        tree.write("debug/sched/features", "WA_IDLE NO_HRTICK");
+        tree.write("debug/sched/base_slice_ns", "2800000");
+        tree.write("debug/sched/tunable_scaling", "1");
+        tree
+    }
+    fn path(&self, file: &str) -> PathBuf {
+        self.root.path().join(file)
+    }
+    fn write(&self, file: &str, text: &str) {
+        let path = self.path(file);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, format!("{text}\n")).unwrap();
+    }
+    fn value(&self, file: &str) -> String {
+        fs::read_to_string(self.path(file)).unwrap().trim().to_owned()
+    }
+    fn state(&self) -> PathBuf {
+        self.path("state")
+    }
+    fn guard(&self) -> HostGuard {
+        HostGuard::open(self.roots.clone(), &self.state()).unwrap()
+    }
+    fn journals(&self) -> usize {
+        let listing = fs::read_dir(self.state()).into_iter().flatten().flatten();
+        listing.filter(|i| i.file_name().to_string_lossy().starts_with("journal-")).count()
+    }
+}
+
+fn reason(applied: &[Applied]) -> &str {
+    applied[0].not_applied.as_deref().unwrap_or("in force")
+}
+
+const RT: &str = "proc/sys/kernel/sched_rt_runtime_us";
+
+#[test]
+fn arms_alternate_and_each_leaves_nothing_to_the_other() {
+    let tree = Tree::new();
+    let mut guard = tree.guard();
+    let arms = [
+        settings("sysctl:kernel.sched_rt_runtime_us=900000;autogroup=off"),
+        settings("debugfs:sched/base_slice_ns=3000000"),
+    ];
+    for _ in 0..3 {
+        assert!(guard.apply(&arms[0]).unwrap().iter().all(|a| a.not_applied.is_none()));
+        assert_eq!(
+            (tree.value(RT), tree.value("proc/sys/kernel/sched_autogroup_enabled")),
+            ("900000".into(), "0".into())
+        );
+        assert_eq!(tree.value("debug/sched/base_slice_ns"), "2800000");
+        let applied = guard.apply(&arms[1]).unwrap();
+        assert_eq!(applied[0].effective, "debugfs:sched/base_slice_ns=3000000");
+        assert_eq!((tree.value(RT), tree.value("debug/sched/base_slice_ns")), ("950000".into(), "3000000".into()));
+        assert_eq!(guard.foreign_changes(), Vec::<String>::new());
+    }
+    assert_eq!(tree.journals(), 1);
+    drop(guard);
+    assert_eq!((tree.value("debug/sched/base_slice_ns"), tree.journals()), ("2800000".into(), 0));
+}
+
+#[test]
+fn a_run_without_host_settings_keeps_no_state() {
+    let tree = Tree::new();
+    let mut guard = tree.guard();
+    assert_eq!(guard.apply(&settings("policy=batch;nice=1")).unwrap(), []);
+    // A value that is there already is in force without a write.
+    assert!(guard.apply(&settings("autogroup=on")).unwrap()[0].not_applied.is_none());
+    assert!(!tree.state().exists());
+}
+
+#[test]
+fn a_foreign_write_is_seen_and_respected() {
+    let tree = Tree::new();
+    let mut guard = tree.guard();
+    guard.apply(&settings("sysctl:kernel.sched_rt_runtime_us=900000")).unwrap();
+    tree.write(RT, "123456");
+    let seen = guard.foreign_changes();
+    assert!(seen[0].contains("123456") && seen[0].contains("900000"), "{seen:?}");
+    let restored = guard.restore().unwrap();
+    assert_eq!(restored[0].outcome, RestoreOutcome::LeftForeign("123456".into()));
+    assert_eq!(tree.value(RT), "123456");
+}
+
+#[test]
+fn covered_values_are_ours_whoever_of_our_children_writes_them() {
+    let tree = Tree::new();
+    let mut guard = tree.guard();
+    let both =
+        [settings("sysctl:kernel.sched_rt_runtime_us=900000"), settings("sysctl:kernel.sched_rt_runtime_us=950000")];
+    let applied = guard.cover(&both.concat()).unwrap();
+    assert!(applied.iter().all(|a| a.not_applied.is_none()));
+    assert_eq!(tree.value(RT), "950000", "covering ends where it began");
+    guard.apply(&[]).unwrap();
+    schedlab_tune::write_sysctl(&tree.roots, &both[0][0]).unwrap();
+    assert_eq!(guard.foreign_changes(), Vec::<String>::new());
+    assert_eq!(guard.restore().unwrap()[0].outcome, RestoreOutcome::Restored);
+    assert_eq!(tree.value(RT), "950000");
+}
+
+#[test]
+fn what_cannot_be_set_says_why_and_changes_nothing() {
+    let tree = Tree::new();
+    let mut guard = tree.guard();
+    let why = |guard: &mut HostGuard, spec: &str| reason(&guard.apply(&settings(spec)).unwrap()).to_owned();
+    assert!(why(&mut guard, "sysctl:kernel.sched_rt_runtme_us=1").contains("did you mean"));
+    assert!(why(&mut guard, "sysctl:net.ipv4.tcp_autocorking=0").contains("namespace"));
+    assert!(why(&mut guard, "kernel:debian:6.1").contains("schedlab vm run"));
+    assert!(why(&mut guard, "cpu_weight=200").contains("self/mountinfo"));
+    assert!(why(&mut guard, "feature:WA_IDEL").contains("WA_IDLE"));
+    assert_eq!(tree.value("proc/sys/net/ipv4/tcp_autocorking"), "1");
+    let twice = guard.apply(&settings("autogroup=off;sysctl:kernel.sched_autogroup_enabled=0")).unwrap_err();
+    assert!(matches!(twice, TuneError::SameKnob { .. }), "{twice}");
+    assert!(!tree.state().exists());
+}
+
+#[test]
+fn a_state_directory_that_cannot_be_made_leaves_the_host_alone() {
+    let tree = Tree::new();
+    tree.write("state", "a file in its place");
+    let error = tree.guard().apply(&settings("autogroup=off")).unwrap_err();
+    assert!(error.to_string().contains("journal"), "{error}");
+    assert_eq!(tree.value("proc/sys/kernel/sched_autogroup_enabled"), "1");
+}
+
+fn writable(path: &str) -> bool {
+    fs::OpenOptions::new().write(true).open(path).is_ok()
+}
+
+/// The bounds of deadline periods bound each other: the least may not pass the most. Neither the order asked for nor its
+/// reverse works without a second try.
+#[test]
+fn bound_values_are_set_and_restored_in_an_order_that_works() {
+    const LEAST: &str = "/proc/sys/kernel/sched_deadline_period_min_us";
+    const MOST: &str = "/proc/sys/kernel/sched_deadline_period_max_us";
+    if !writable(LEAST) {
+        return skip("bound_values_are_set_and_restored_in_an_order_that_works: needs root and Linux 5.8");
+    }
+    let read = |path: &str| fs::read_to_string(path).unwrap().trim().to_owned();
+    let before = (read(LEAST), read(MOST));
+    let state = tempfile::tempdir().unwrap();
+    let mut guard = HostGuard::open(Roots::default(), state.path()).unwrap();
+    let arm = "sysctl:kernel.sched_deadline_period_min_us=5000000;sysctl:kernel.sched_deadline_period_max_us=6000000";
+    let applied = guard.apply(&settings(arm)).unwrap();
+    assert!(applied.iter().all(|a| a.not_applied.is_none()), "{applied:?}");
+    assert_eq!((read(LEAST), read(MOST)), ("5000000".into(), "6000000".into()));
+    let restored = guard.restore().unwrap();
+    assert!(restored.iter().all(|r| r.outcome == RestoreOutcome::Restored), "{restored:?}");
+    assert_eq!((read(LEAST), read(MOST)), before);
+}
+
+/// Bytes and ratio are one value: writing the one clears the other, and 0 bytes is refused, so only the right one of the
+/// two brings both back.
+#[test]
+fn a_value_that_displaced_its_partner_brings_both_back() {
+    const BYTES: &str = "/proc/sys/vm/dirty_bytes";
+    const RATIO: &str = "/proc/sys/vm/dirty_ratio";
+    if !writable(BYTES) {
+        return skip("a_value_that_displaced_its_partner_brings_both_back: needs root");
+    }
+    let read = |path: &str| fs::read_to_string(path).unwrap().trim().to_owned();
+    let before = (read(BYTES), read(RATIO));
+    let state = tempfile::tempdir().unwrap();
+    let mut guard = HostGuard::open(Roots::default(), state.path()).unwrap();
+    for arm in ["sysctl:vm.dirty_bytes=1073741824", "", "sysctl:vm.dirty_bytes=1073741824"] {
+        let applied = guard.apply(&settings(arm)).unwrap();
+        assert!(applied.iter().all(|a| a.not_applied.is_none()), "{applied:?}");
+        assert_eq!(read(BYTES) == "1073741824", !arm.is_empty());
+        assert_eq!(guard.foreign_changes(), Vec::<String>::new());
+        if arm.is_empty() {
+            assert_eq!((read(BYTES), read(RATIO)), before);
+        }
+    }
+    let restored = guard.restore().unwrap();
+    assert!(restored.iter().all(|r| r.outcome == RestoreOutcome::Restored), "{restored:?}");
+    assert_eq!((read(BYTES), read(RATIO)), before);
+}
+
+#[test]
+fn a_value_the_kernel_refuses_is_not_applied() {
+    if !writable("/proc/sys/kernel/sched_rt_runtime_us") {
+        return skip("a_value_the_kernel_refuses_is_not_applied: needs root");
+    }
+    let state = tempfile::tempdir().unwrap();
+    let mut guard = HostGuard::open(Roots::default(), state.path()).unwrap();
+    let applied = guard.apply(&settings("sysctl:kernel.sched_deadline_period_min_us=banana")).unwrap();
+    assert!(reason(&applied).contains("refuses `banana`"), "{applied:?}");
+}
+
+/// The cpu controller of this machine, v1 or v2, for real: values in force, a process inside, the group gone after.
+#[test]
+fn a_cgroup_is_made_filled_and_removed() {
+    let name = "a_cgroup_is_made_filled_and_removed";
+    let state = tempfile::tempdir().unwrap();
+    let mut guard = HostGuard::open(Roots::default(), state.path()).unwrap();
+    let applied = guard.apply(&settings("cpu_weight=200;cpu_quota=50ms/100ms")).unwrap();
+    if let Some(why) = &applied[0].not_applied {
+        return skip(&format!("{name}: needs root and the cpu controller: {why}"));
+    }
+    assert!(applied[1].not_applied.is_none(), "{applied:?}");
+    let procs = guard.cgroup_procs();
+    let group = procs[0].parent().unwrap().to_owned();
+    let shows = |file: &str| fs::read_to_string(group.join(file)).ok().map(|t| t.trim().to_owned());
+    match shows("cpu.shares") {
+        Some(shares) => assert_eq!((shares, shows("cpu.cfs_quota_us").unwrap()), ("2048".into(), "50000".into())),
+        None => {
+            assert_eq!((shows("cpu.weight").unwrap(), shows("cpu.max").unwrap()), ("200".into(), "50000 100000".into()))
+        }
+    }
+    let mut tenant = std::process::Command::new("sleep").arg("60").spawn().unwrap();
+    fs::write(&procs[0], tenant.id().to_string()).unwrap();
+    assert!(guard.foreign_changes().is_empty());
+    // The other arm names one of the two: the other returns to its default.
+    guard.apply(&settings("cpu_weight=50")).unwrap();
+    assert!(matches!(shows("cpu.cfs_quota_us").or(shows("cpu.max")).as_deref(), Some("-1" | "max 100000")));
+    guard.apply(&[]).unwrap();
+    assert!(guard.cgroup_procs().is_empty());
+    guard.restore().unwrap();
+    assert!(!group.exists());
+    assert!(tenant.try_wait().unwrap().is_none());
+    tenant.kill().unwrap();
+    tenant.wait().unwrap();
+}
+
+/// debugfs of the real kernel, mounted in a mount namespace of this thread's own. Under lockdown even root is refused.
+#[test]
+fn debugfs_is_set_for_real_or_the_lockdown_is_named() {
+    std::thread::spawn(|| {
+        let root = tempfile::tempdir().unwrap();
+        let debugfs = root.path().join("debug");
+        fs::create_dir(&debugfs).unwrap();
+        let mounted = schedlab_sys::namespace::enter_new_mount()
+            .and_then(|()| schedlab_sys::namespace::mount("debugfs", &debugfs, "debugfs"));
+        if let Err(e) = mounted {
+            return skip(&format!("debugfs_is_set_for_real_or_the_lockdown_is_named: needs root: {e}"));
+        }
+        let roots = Roots { debugfs: debugfs.clone(), ..Roots::default() };
+        let mut guard = HostGuard::open(roots, &root.path().join("state")).unwrap();
+        let applied = guard.apply(&settings("debugfs:sched/migration_cost_ns=500001")).unwrap();
+        match &applied[0].not_applied {
+            None => {
+                assert_eq!(applied[0].effective, "debugfs:sched/migration_cost_ns=500001");
+                assert!(guard.restore().unwrap().iter().all(schedlab_tune::Restored::is_done));
+            }
+            Some(why) => {
+                assert!(why.contains("locked down") || why.contains("does not exist"), "{why}");
+                assert!(why.contains("schedlab vm run"), "{why}");
+            }
+        }
+    })
+    .join()
+    .unwrap();
+}
+
+/// `net.*` for real, in a network namespace of a forked child's own.
+#[test]
+fn a_net_sysctl_changes_in_its_own_namespace_only() {
+    let name = "/proc/sys/net/ipv4/tcp_autocorking";
+    let Ok(before) = fs::read_to_string(name) else { return skip("a_net_sysctl…: needs net.ipv4.tcp_autocorking") };
+    let asked: Setting =
+        format!("sysctl:net.ipv4.tcp_autocorking={}", 1 - before.trim().parse::<i32>().unwrap()).parse().unwrap();
+    let pid = schedlab_sys::process::fork_child(|| {
+        if schedlab_sys::namespace::enter_new_net().is_err() {
+            return 2;
+        }
+        i32::from(schedlab_tune::net_sysctl(&Roots::default(), &asked).not_applied.is_some())
+    });
+    let status = schedlab_sys::process::wait_for(pid.unwrap()).unwrap().status;
+    if status == schedlab_sys::process::ExitStatus::Exited(2) {
+        return skip("a_net_sysctl_changes_in_its_own_namespace_only: needs root or user namespaces");
+    }
+    assert!(status.success(), "{status:?}");
+    assert_eq!(fs::read_to_string(name).unwrap(), before);
+}
