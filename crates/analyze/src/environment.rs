@@ -1,7 +1,8 @@
 //! The machine in print, and what changed between two looks at it.
 
 use crate::findings::{Change, CheckRow, EnvironmentFindings};
-use schedlab_run::{Environment, Manifest};
+use schedlab_run::manifest::FLUCTUATING;
+use schedlab_run::{Check, Environment, Manifest};
 
 /// The environment of a run and its changes from start to end.
 pub(crate) fn environment(manifest: &Manifest) -> EnvironmentFindings {
@@ -49,13 +50,14 @@ pub(crate) fn changes(before: &Environment, after: &Environment) -> Vec<Change> 
     let pairs = facts(before).into_iter().zip(facts(after));
     let mut all: Vec<Change> = pairs.filter(|(a, b)| a.1 != b.1).map(|(a, b)| change(a.0, &a.1, &b.1)).collect();
     let value = |e: &Environment, id: &str| e.checks.iter().find(|c| c.id == id).map(|c| c.value.clone());
-    for check in &before.checks {
+    let steady = |check: &&Check| !FLUCTUATING.contains(&check.id.as_str());
+    for check in before.checks.iter().filter(steady) {
         let now = value(after, &check.id).unwrap_or_else(|| "not checked".into());
         if now != check.value {
             all.push(change(&check.id, &check.value, &now));
         }
     }
-    for check in after.checks.iter().filter(|c| value(before, &c.id).is_none()) {
+    for check in after.checks.iter().filter(steady).filter(|c| value(before, &c.id).is_none()) {
         all.push(change(&check.id, "not checked", &check.value));
     }
     all

@@ -28,6 +28,7 @@ pub mod foreign;
 pub use answers::{Permitted, SystemAnswers};
 pub use differences::{CheckDiff, diff};
 pub use foreign::foreign_state;
+pub use schedlab_run::manifest::FLUCTUATING;
 pub use schedlab_sys::roots::Roots;
 
 use machine::Machine;
@@ -41,9 +42,6 @@ pub struct Probes {
     /// Mean round trip of two tasks on two CPUs, ns.
     pub round_trip_apart_ns: Option<f64>,
 }
-
-/// Ids of checks whose value changes from one moment to the next; [`diff`] leaves them out.
-pub const FLUCTUATING: &[&str] = &["round_trip", "steal_rate", "background_load"];
 
 /// One check.
 type CheckFn = fn(&Machine<'_>) -> Check;

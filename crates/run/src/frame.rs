@@ -1,5 +1,6 @@
 //! One finished trial as a file: a header of length and CRC-32, then JSON. A torn file is recognised, named and skipped.
 
+use crate::histogram::BUCKETS;
 use crate::record::TrialRecord;
 
 /// First bytes of a trial file: `SLTRIAL` and the format version of the frame.
@@ -56,5 +57,11 @@ pub fn decode(bytes: &[u8]) -> Result<TrialRecord, FrameError> {
     if crc32fast::hash(payload) != crc {
         return Err(FrameError::Checksum);
     }
-    serde_json::from_slice(payload).map_err(|e| FrameError::Content(e.to_string()))
+    let record: TrialRecord = serde_json::from_slice(payload).map_err(|e| FrameError::Content(e.to_string()))?;
+    let histograms = record.outcome.iter().flat_map(|o| &o.histograms);
+    match histograms.flat_map(|h| &h.histogram.cells).find(|c| c.0 as usize >= BUCKETS) {
+        // The range of a cell is a shift by its number: one beyond the last has none.
+        Some((cell, _)) => Err(FrameError::Content(format!("a histogram has no cell {cell}"))),
+        None => Ok(record),
+    }
 }

@@ -55,7 +55,7 @@ impl Histogram {
 
     /// Number of values.
     pub fn count(&self) -> u64 {
-        self.cells.iter().map(|&(_, n)| n).sum()
+        self.cells.iter().fold(0, |sum, &(_, n)| sum.saturating_add(n))
     }
 
     /// Exact mean, ns; `None` when empty.
@@ -74,7 +74,7 @@ impl Histogram {
         let rank = q.clamp(0.0, 1.0) * count as f64;
         let mut below = 0u64;
         for &(cell, n) in &self.cells {
-            if (below + n) as f64 >= rank {
+            if below.saturating_add(n) as f64 >= rank {
                 let (low, high) = bucket_range(cell as usize);
                 // The last cell is open above; the exact maximum bounds it.
                 let high = if cell as usize == BUCKETS - 1 { self.max_ns.max(low) + 1 } else { high };
@@ -83,7 +83,7 @@ impl Histogram {
                 let inside = ((rank - below as f64) / n as f64).clamp(0.0, 1.0);
                 return Some((low as f64 + width * inside).clamp(self.min_ns as f64, self.max_ns as f64));
             }
-            below += n;
+            below = below.saturating_add(n);
         }
         Some(self.max_ns as f64)
     }
@@ -99,7 +99,8 @@ impl Histogram {
         }
         let mut all: std::collections::BTreeMap<u32, u64> = self.cells.iter().copied().collect();
         for &(cell, n) in &other.cells {
-            *all.entry(cell).or_default() += n;
+            let count: &mut u64 = all.entry(cell).or_default();
+            *count = count.saturating_add(n);
         }
         self.cells = all.into_iter().collect();
         self.sum_ns = self.sum_ns.saturating_add(other.sum_ns);

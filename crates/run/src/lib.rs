@@ -9,6 +9,7 @@ pub mod frame;
 pub mod histogram;
 pub mod manifest;
 pub mod nearest;
+mod number;
 pub mod order;
 pub mod outcome;
 pub mod plan;

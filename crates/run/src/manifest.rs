@@ -22,6 +22,9 @@ pub enum CheckState {
     Unavailable,
 }
 
+/// Checks whose value moves by itself: shown, never counted as a change of the machine.
+pub const FLUCTUATING: &[&str] = &["round_trip", "steal_rate", "background_load"];
+
 /// One line of `doctor`, of the manifest and of the diff between two runs.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Check {

@@ -48,6 +48,7 @@ pub struct Metric {
     /// Such as `msgs_per_s`, `time_s`, `latency_p99_ns`.
     pub name: String,
     /// The value in `unit`.
+    #[serde(with = "crate::number")]
     pub value: f64,
     /// Such as `1/s`, `s`, `ns`, `1/op`, `share`.
     pub unit: String,
@@ -129,6 +130,7 @@ pub struct SeriesPoint {
     /// Scope, as in [`Counter`].
     pub scope: String,
     /// Increase within the interval.
+    #[serde(with = "crate::number")]
     pub delta: f64,
 }
 
@@ -220,8 +222,10 @@ pub struct StampingReport {
     /// Stamped operations.
     pub stamped: u64,
     /// Cost of one stamped operation's clock reads, ns, measured in this process.
+    #[serde(with = "crate::number")]
     pub cost_ns: f64,
     /// Share of the run time spent on stamps.
+    #[serde(with = "crate::number")]
     pub cost_share: f64,
 }
 

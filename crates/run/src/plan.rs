@@ -227,15 +227,15 @@ impl Plan {
                 format_ns(window_ns)
             ));
         }
-        let alternates = |s: &Setting| {
-            s.is_per_task()
-                || matches!(s, Setting::Autogroup(_))
-                || matches!(s, Setting::Sysctl { .. }) && !s.is_net_sysctl()
-        };
+        // Autogroup acts on tasks forked or moved after the change, so running tasks would not follow it.
+        let autogroup =
+            |s: &Setting| matches!(s, Setting::Sysctl { name, .. } if name == "kernel.sched_autogroup_enabled");
+        let sysctl = |s: &Setting| matches!(s, Setting::Sysctl { .. }) && !s.is_net_sysctl() && !autogroup(s);
+        let alternates = |s: &Setting| s.is_per_task() || sysctl(s);
         let fixed = self.arms.iter().flat_map(|a| &a.settings).find(|s| !alternates(s));
         match fixed {
             Some(setting) => inconsistent(format!(
-                "`{setting}` cannot alternate on running tasks (cgroup, namespace and boot settings have a memory); use blocks"
+                "`{setting}` cannot alternate on running tasks (cgroup, autogroup, namespace and boot settings have a memory); use blocks"
             )),
             None => Ok(()),
         }
@@ -246,8 +246,8 @@ impl Plan {
         let mut text = String::new();
         let mut line = |key: &str, value: String| text.push_str(&format!("{key} = {value}\n"));
         line("title", quoted(&self.title));
-        line("sesoi", quoted(&format!("{}%", trimmed(self.sesoi * 100.0))));
-        line("alpha", trimmed(self.alpha));
+        line("sesoi", quoted(&share(self.sesoi)));
+        line("alpha", self.alpha.to_string());
         if let Some(seed) = self.seed {
             line("seed", seed.to_string());
         }
@@ -311,10 +311,11 @@ fn quoted(text: &str) -> String {
     toml::Value::from(text).to_string()
 }
 
-/// A number with as many digits as it needs, never in exponent form; 5 % is 5 and not 5.000000000000001.
-fn trimmed(x: f64) -> String {
-    let text = format!("{x:.12}");
-    text.trim_end_matches('0').trim_end_matches('.').to_owned()
+/// A share as percent where that reads back as the same number (5 % is 5 and not 5.000000000000001), else as it is.
+fn share(x: f64) -> String {
+    let percent = format!("{:.12}", x * 100.0);
+    let percent = format!("{}%", percent.trim_end_matches('0').trim_end_matches('.'));
+    if parse_share(&percent) == Ok(x) { percent } else { x.to_string() }
 }
 
 impl WrittenPlan {
@@ -393,7 +394,7 @@ fn switchback_window(design: Option<&str>) -> Result<Option<u64>, PlanError> {
 
 /// serde's message names the unknown key and the known ones; we add the line and the nearest.
 fn describe(text: &str, error: &toml::de::Error) -> PlanError {
-    let line = error.span().map_or(1, |span| text[..span.start.min(text.len())].matches('\n').count() + 1);
+    let line = error.span().map_or(1, |span| text.bytes().take(span.start).filter(|&b| b == b'\n').count() + 1);
     let place = format!("line {line}");
     let message = error.message();
     let mut ticked = message.split('`').skip(1).step_by(2);

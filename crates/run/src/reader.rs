@@ -4,7 +4,8 @@ use crate::error::RunError;
 use crate::frame;
 use crate::manifest::{FORMAT_VERSION, Manifest};
 use crate::record::TrialRecord;
-use crate::writer::{MANIFEST, TABLES, TRIALS};
+use crate::writer::{MANIFEST, TABLES, TRIALS, UNREADABLE};
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -19,7 +20,7 @@ pub struct Run {
     pub sealed: bool,
     /// What could not be read, in sentences.
     pub problems: Vec<String>,
-    /// Trial files that hold no trial.
+    /// Trial files that hold no trial; the first of `problems` say why, in the same order.
     pub unreadable: Vec<PathBuf>,
 }
 
@@ -31,14 +32,25 @@ impl RunReader {
     /// Reads the whole run.
     pub fn open(dir: &Path) -> Result<Run, RunError> {
         let manifest = read_manifest(dir)?;
-        let tables = dir.join(TABLES);
-        if tables.exists() {
-            let trials = crate::tables::read(&tables)?;
-            return Ok(Run { manifest, trials, sealed: true, problems: Vec::new(), unreadable: Vec::new() });
-        }
         let mut run = Run { manifest, trials: Vec::new(), sealed: false, problems: Vec::new(), unreadable: Vec::new() };
-        read_trial_files(&dir.join(TRIALS), &mut run)?;
-        run.trials.sort_by_key(|t| t.trial);
+        let tables = dir.join(TABLES);
+        if !tables.exists() {
+            let read = read_trial_files(&dir.join(TRIALS), &mut run);
+            // A run that is sealed while it is read loses its trial files the moment it has tables.
+            if !tables.exists() {
+                read?;
+                run.note_set_aside(dir);
+                return Ok(run);
+            }
+            (run.problems, run.unreadable) = (Vec::new(), Vec::new());
+        }
+        run.trials = crate::tables::read(&tables)?;
+        run.sealed = true;
+        if let Some(stray) = run.trials.iter().find(|t| !fits(&run.manifest, t)) {
+            let why = format!("trial {} is of an arm or workload that the manifest does not have", stray.trial);
+            return Err(RunError::Damaged { path: tables.join("trials.parquet"), why });
+        }
+        run.note_set_aside(dir);
         Ok(run)
     }
 }
@@ -78,7 +90,8 @@ pub fn parse_manifest(bytes: &[u8]) -> Result<Manifest, ManifestError> {
     let manifest: Manifest = serde_json::from_slice(bytes).map_err(content)?;
     // Indexes that later code follows without looking.
     let workloads = manifest.workloads.len();
-    if manifest.arms.is_empty() || manifest.workload_ids.len() != workloads || manifest.primary.len() != workloads {
+    let lengths = [manifest.workload_ids.len(), manifest.primary.len(), manifest.load.len()];
+    if manifest.arms.is_empty() || lengths != [workloads; 3] {
         return Err(ManifestError::Content("its lists of arms and workloads do not fit each other".into()));
     }
     Ok(manifest)
@@ -87,19 +100,25 @@ pub fn parse_manifest(bytes: &[u8]) -> Result<Manifest, ManifestError> {
 fn read_trial_files(dir: &Path, run: &mut Run) -> Result<(), RunError> {
     let entries = match fs::read_dir(dir) {
         Ok(entries) => entries,
-        Err(_) => return Ok(()),
+        Err(e) if e.kind() == std::io::ErrorKind::NotFound => return Ok(()),
+        Err(e) => return Err(RunError::io(dir)(e)),
     };
     let mut paths: Vec<PathBuf> =
         entries.flatten().map(|e| e.path()).filter(|p| p.extension().is_some_and(|x| x == "rec")).collect();
     paths.sort();
+    let mut numbers = BTreeSet::new();
     for path in paths {
         let bytes = fs::read(&path).map_err(RunError::io(&path))?;
         match frame::decode(&bytes) {
-            Ok(record) if fits(&run.manifest, &record) => run.trials.push(record),
-            Ok(_) => run.skip(path, "it belongs to another run".into()),
+            Ok(record) if !fits(&run.manifest, &record) => run.skip(path, "it belongs to another run".into()),
+            Ok(record) if !numbers.insert(record.trial) => {
+                run.skip(path, format!("another file holds trial {} as well", record.trial));
+            }
+            Ok(record) => run.trials.push(record),
             Err(error) => run.skip(path, error.to_string()),
         }
     }
+    run.trials.sort_by_key(|t| t.trial);
     Ok(())
 }
 
@@ -112,5 +131,16 @@ impl Run {
     fn skip(&mut self, path: PathBuf, why: String) {
         self.problems.push(format!("{} was left out: {why}", path.display()));
         self.unreadable.push(path);
+    }
+
+    fn note_set_aside(&mut self, dir: &Path) {
+        let aside = dir.join(UNREADABLE);
+        let files = fs::read_dir(&aside).map_or(0, Iterator::count);
+        if files > 0 {
+            self.problems.push(format!(
+                "trial files that could not be read when the run was resumed or sealed: {files}, kept in {}",
+                aside.display()
+            ));
+        }
     }
 }

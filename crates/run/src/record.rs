@@ -22,6 +22,7 @@ pub enum Mark {
     /// The hypervisor took CPU time: stolen share of the trial's CPU time.
     Steal {
         /// Share of the CPU time.
+        #[serde(with = "crate::number")]
         share: f64,
     },
     /// Frequency fell or a thermal event was counted.

@@ -2,7 +2,7 @@
 //! Paths, ranges and read-back belong to crate `tune`.
 
 use crate::nearest::nearest;
-use crate::units::{CpuList, UnitError, format_ns, parse_duration_ns};
+use crate::units::{CpuList, UnitError, format_ns_exact, parse_duration_ns};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::str::FromStr;
@@ -262,22 +262,22 @@ fn cpu_quota(value: &str) -> Result<Setting, SettingError> {
 impl fmt::Display for Setting {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Slice { ns } => write!(f, "slice={}", format_ns(*ns)),
+            Self::Slice { ns } => write!(f, "slice={}", format_ns_exact(*ns)),
             Self::Policy(policy) => write!(f, "policy={policy}"),
             Self::Nice(nice) => write!(f, "nice={nice}"),
             Self::Cpus(cpus) => write!(f, "cpus={cpus}"),
             Self::Autogroup(on) => write!(f, "autogroup={}", if *on { "on" } else { "off" }),
-            Self::TimerSlack { ns } => write!(f, "timer_slack={}", format_ns(*ns)),
+            Self::TimerSlack { ns } => write!(f, "timer_slack={}", format_ns_exact(*ns)),
             Self::Sysctl { name, value } => write!(f, "sysctl:{name}={value}"),
             Self::CpuWeight(weight) => write!(f, "cpu_weight={weight}"),
-            Self::CpuQuota { quota_ns: None, period_ns } => write!(f, "cpu_quota=max/{}", format_ns(*period_ns)),
+            Self::CpuQuota { quota_ns: None, period_ns } => write!(f, "cpu_quota=max/{}", format_ns_exact(*period_ns)),
             Self::CpuQuota { quota_ns: Some(quota), period_ns } => {
-                write!(f, "cpu_quota={}/{}", format_ns(*quota), format_ns(*period_ns))
+                write!(f, "cpu_quota={}/{}", format_ns_exact(*quota), format_ns_exact(*period_ns))
             }
             Self::Debugfs { path, value } => write!(f, "debugfs:{path}={value}"),
             Self::Feature { name, on } => write!(f, "feature:{}{name}", if *on { "" } else { "NO_" }),
             Self::Kernel(kernel) => write!(f, "kernel:{kernel}"),
-            Self::PlantSpin { ns } => write!(f, "plant=spin:{}", format_ns(*ns)),
+            Self::PlantSpin { ns } => write!(f, "plant=spin:{}", format_ns_exact(*ns)),
         }
     }
 }

@@ -81,6 +81,23 @@ pub fn format_ns(ns: u64) -> String {
     format!("{}{unit}", text.trim_end_matches('0').trim_end_matches('.'))
 }
 
+/// A duration that reads back as the same number of nanoseconds, in the largest unit that keeps it above one: `2.5ms`,
+/// `1.2345ms`. What a setting is stored and sent as; [`format_ns`] is for people.
+pub fn format_ns_exact(ns: u64) -> String {
+    let (unit, name) = match ns {
+        0..1_000 => return format!("{ns}ns"),
+        1_000..1_000_000 => (1_000, "us"),
+        1_000_000..1_000_000_000 => (1_000_000, "ms"),
+        // Above 2^53 ns the reader's floating-point number would lose the last digits of a fraction.
+        _ if ns >= 1 << 53 => return format!("{ns}ns"),
+        _ => (1_000_000_000, "s"),
+    };
+    let digits = (unit as f64).log10() as usize;
+    let fraction = format!("{:0digits$}", ns % unit);
+    let text = format!("{}.{fraction}", ns / unit);
+    format!("{}{name}", text.trim_end_matches('0').trim_end_matches('.'))
+}
+
 /// A set of CPU numbers, in ascending order; written as the kernel writes it (`0-3,8`).
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
@@ -176,6 +193,10 @@ mod tests {
     fn a_duration_prints_as_it_is_read() {
         for ns in [0, 999, 100_000, 2_500_000, 1_400_000, 10_000_000_000] {
             assert_eq!(parse_duration_ns(&format_ns(ns)), Ok(ns));
+            assert_eq!(format_ns_exact(ns), format_ns(ns), "round values print alike");
+        }
+        for ns in [1, 1_001, 2_800_001, 1_234_500, 93_925_673_974, 3_600_000_000_001] {
+            assert_eq!(parse_duration_ns(&format_ns_exact(ns)), Ok(ns));
         }
     }
 

@@ -46,8 +46,10 @@ impl FromStr for WorkloadSpec {
     fn from_str(text: &str) -> Result<Self, SpecError> {
         let (id, rest) = text.trim().split_once(':').unwrap_or((text.trim(), ""));
         let (name, version) = match id.split_once('/') {
-            Some((name, v)) => (name, Some(v.parse().map_err(|_| SpecError::BadVersion(text.to_owned()))?)),
-            None => (id, None),
+            Some((name, v)) => {
+                (name.trim(), Some(v.trim().parse().map_err(|_| SpecError::BadVersion(text.to_owned()))?))
+            }
+            None => (id.trim(), None),
         };
         if name.is_empty() {
             return Err(SpecError::NoName(text.to_owned()));

@@ -4,7 +4,7 @@
 use crate::error::RunError;
 use crate::frame;
 use crate::manifest::Manifest;
-use crate::reader::RunReader;
+use crate::reader::{Run, RunReader};
 use crate::record::TrialRecord;
 use std::fs::{self, File};
 use std::io::Write;
@@ -14,6 +14,8 @@ use std::path::{Path, PathBuf};
 pub(crate) const MANIFEST: &str = "manifest.json";
 pub(crate) const TRIALS: &str = "trials";
 pub(crate) const TABLES: &str = "tables";
+/// Trial files that hold no trial, kept for a person to look at.
+pub(crate) const UNREADABLE: &str = "unreadable";
 const LOG: &str = "log.txt";
 
 /// The one writer of a run directory.
@@ -37,17 +39,16 @@ impl RunWriter {
         Ok(writer)
     }
 
-    /// Continues an unsealed run. What a crash left half-written is removed; finished trials are kept.
+    /// Continues an unsealed run behind its last readable trial. Trial files that hold no trial are moved to `unreadable/`.
     pub fn resume(dir: &Path) -> Result<Self, RunError> {
         let run = RunReader::open(dir)?;
         if run.sealed {
             return Err(RunError::Complete { dir: dir.to_owned() });
         }
-        for torn in &run.unreadable {
-            fs::remove_file(torn).map_err(RunError::io(torn))?;
-        }
-        let next = run.trials.iter().map(|t| t.trial + 1).max().unwrap_or(0);
-        Ok(Self { dir: dir.to_owned(), next })
+        let next = run.trials.iter().map(|t| t.trial.saturating_add(1)).max().unwrap_or(0);
+        let mut writer = Self { dir: dir.to_owned(), next };
+        writer.set_aside(&run)?;
+        Ok(writer)
     }
 
     /// Number of the next trial.
@@ -59,7 +60,7 @@ impl RunWriter {
     pub fn append(&mut self, record: &TrialRecord) -> Result<(), RunError> {
         let trials = self.dir.join(TRIALS);
         write_durably(&trials, &format!("{:08}.rec", record.trial), &frame::encode(record))?;
-        self.next = record.trial + 1;
+        self.next = record.trial.saturating_add(1);
         Ok(())
     }
 
@@ -78,8 +79,12 @@ impl RunWriter {
 
     /// Turns the trial files into tables: written aside, made durable, renamed into place, then the trial files go. A
     /// crash at any point leaves a run that can be read.
-    pub fn seal(self) -> Result<(), RunError> {
+    pub fn seal(mut self) -> Result<(), RunError> {
         let run = RunReader::open(&self.dir)?;
+        if run.sealed {
+            return Err(RunError::Complete { dir: self.dir });
+        }
+        self.set_aside(&run)?;
         let part = self.dir.join("tables.part");
         if part.exists() {
             fs::remove_dir_all(&part).map_err(RunError::io(&part))?;
@@ -94,10 +99,29 @@ impl RunWriter {
         fs::remove_dir_all(&trials).map_err(RunError::io(&trials))?;
         sync_dir(&self.dir)
     }
+
+    /// Sealing removes the trial files, and a resumed run reuses their numbers: what could not be read must be out of the
+    /// way of both, for it may be all that is left of a trial.
+    fn set_aside(&mut self, run: &Run) -> Result<(), RunError> {
+        if run.unreadable.is_empty() {
+            return Ok(());
+        }
+        let aside = self.dir.join(UNREADABLE);
+        fs::create_dir_all(&aside).map_err(RunError::io(&aside))?;
+        for (file, problem) in run.unreadable.iter().zip(&run.problems) {
+            let name = file.file_name().unwrap_or_default().to_string_lossy().into_owned();
+            let mut names = std::iter::once(name.clone()).chain((2..).map(|n| format!("{name}.{n}")));
+            let free = names.find(|n| !aside.join(n).exists()).unwrap_or(name);
+            fs::rename(file, aside.join(free)).map_err(RunError::io(file))?;
+            self.log(problem)?;
+        }
+        sync_dir(&aside)?;
+        sync_dir(&self.dir.join(TRIALS))
+    }
 }
 
 /// Temporary name, fsync, rename, fsync of the directory: after a power cut the file is whole or absent.
-fn write_durably(dir: &Path, name: &str, bytes: &[u8]) -> Result<(), RunError> {
+pub(crate) fn write_durably(dir: &Path, name: &str, bytes: &[u8]) -> Result<(), RunError> {
     let part = dir.join(format!("{name}.part"));
     let path = dir.join(name);
     let mut file = File::create(&part).map_err(RunError::io(&part))?;

@@ -1,3 +1,36 @@
-//! The command line.
+//! The binary: clap, the terminal, exit codes, wiring. Everything worth a unit test lives in a library crate.
 #![forbid(unsafe_code)]
-fn main() {}
+#![allow(clippy::print_stdout, clippy::print_stderr)] // The one crate that talks to the terminal.
+
+mod cli;
+mod commands;
+mod exit;
+mod progress;
+mod session;
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    // Before clap: a trial process parses no command line and allocates as little as it can.
+    if std::env::args_os().nth(1).is_some_and(|a| a == schedlab_trial::TRIAL_ARGUMENT) {
+        return finish(schedlab_trial::child::main(std::io::stdin(), std::io::stdout()).map(|()| exit::DONE));
+    }
+    finish(commands::run())
+}
+
+fn finish(result: anyhow::Result<u8>) -> ExitCode {
+    match result {
+        Ok(code) => ExitCode::from(code),
+        // `schedlab report … | head`: the reader has seen enough.
+        Err(error) if is_broken_pipe(&error) => ExitCode::from(exit::DONE),
+        Err(error) => {
+            eprintln!("schedlab: {error:#}");
+            ExitCode::from(exit::ERROR)
+        }
+    }
+}
+
+fn is_broken_pipe(error: &anyhow::Error) -> bool {
+    let broken = |e: &std::io::Error| e.kind() == std::io::ErrorKind::BrokenPipe;
+    error.chain().any(|cause| cause.downcast_ref::<std::io::Error>().is_some_and(broken))
+}

@@ -5,6 +5,8 @@ use schedlab_run::{Mark, TrialOutcome};
 
 /// Stolen share of the trial's CPU time above which its block is repeated (design, section 6).
 pub const STEAL_LIMIT: f64 = 0.005;
+/// Unit of the times in /proc/stat (USER_HZ is 100 on every architecture we build for), ns.
+const TICK_NS: u64 = 10_000_000;
 
 /// The machine's state between trials; what changes here is nobody's setting.
 pub struct Watch {
@@ -40,10 +42,13 @@ impl Watch {
     }
 }
 
-/// The mark of a trial from which the hypervisor took more than [`STEAL_LIMIT`].
+/// The mark of a trial from which the hypervisor surely took more than [`STEAL_LIMIT`]. /proc/stat counts in ticks, so
+/// one tick of what is shown may be rounding: a single tick in a short trial is no evidence.
 pub fn steal_mark(outcome: &TrialOutcome) -> Option<Mark> {
     let share = schedlab_record::steal_share(&outcome.counters)?;
-    (share > STEAL_LIMIT).then_some(Mark::Steal { share })
+    let stolen = outcome.counters.iter().find(|c| c.name == "steal_ns" && c.scope == "host")?.count.value()?;
+    let sure = share * stolen.saturating_sub(TICK_NS) as f64 / stolen.max(1) as f64;
+    (sure > STEAL_LIMIT).then_some(Mark::Steal { share })
 }
 
 /// Whether the trial's block is to be repeated.

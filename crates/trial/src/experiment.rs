@@ -17,6 +17,8 @@ use std::time::Duration;
 
 /// Puts host-wide settings in force and takes them back.
 pub trait HostSettings {
+    /// Makes settings that trials will change by themselves (a switchback's) restorable, and tries each.
+    fn cover(&mut self, settings: &[Setting]) -> Result<Vec<Applied>>;
     /// Moves from the settings in force to these; what is no longer named returns to its original value.
     fn apply(&mut self, settings: &[Setting]) -> Result<Vec<Applied>>;
     /// Files the trial process writes its pid to.
@@ -132,6 +134,7 @@ impl Experiment<'_> {
     /// `trials` whatever happens; `manifest.ended` says why it ended.
     pub fn run(&mut self) -> Result<()> {
         let mut reason = "planned".to_owned();
+        self.cover_switchback()?;
         for workload in 0..self.manifest.workloads.len() as u32 {
             let stop = self.run_workload(workload)?;
             reason = stop.reason();
@@ -143,6 +146,21 @@ impl Experiment<'_> {
         self.host.apply(&[]).context("the host's settings could not be restored")?;
         self.manifest.ended = reason;
         self.store.manifest(&self.manifest)
+    }
+
+    /// The trial process alternates host-wide values itself; they are journalled here, before the first trial, so that
+    /// a SIGKILL in the middle of a B window is undone like any other.
+    fn cover_switchback(&mut self) -> Result<()> {
+        if self.manifest.switchback_window_ns.is_none() {
+            return Ok(());
+        }
+        let settings = self.manifest.arms.iter().flat_map(|a| &a.settings);
+        let host_wide: Vec<Setting> = settings.filter(|s| !s.is_per_task()).cloned().collect();
+        if host_wide.is_empty() {
+            return Ok(());
+        }
+        self.host.cover(&host_wide).context("a setting of the switchback cannot be journalled")?;
+        Ok(())
     }
 
     fn run_workload(&mut self, workload: u32) -> Result<Stop> {

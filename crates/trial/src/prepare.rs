@@ -45,6 +45,9 @@ pub fn load_group(text: &str) -> Result<LoadGroup> {
 
 /// The manifest of a run about to begin.
 pub fn manifest(plan: &Plan, command: Vec<String>, environment: Environment) -> Result<Manifest> {
+    for arm in &plan.arms {
+        schedlab_tune::check(&schedlab_tune::Roots::default(), &arm.settings).with_context(|| format!("arm `{}`", arm.name))?;
+    }
     let limits = schedlab_bench::Limits::raise_and_read(Path::new("/proc"))?;
     let design = design(plan)?;
     let trial_ns = trial_ns(plan);

@@ -123,7 +123,7 @@ impl Switchback {
                         plant.set_ns(*ns as f64);
                     }
                 }
-                Setting::Sysctl { .. } | Setting::Autogroup(_) => {
+                Setting::Sysctl { .. } => {
                     // Journalled by the process that ordered the trial; here only the value changes.
                     if let Err(why) = schedlab_tune::write_sysctl(&Roots::default(), setting) {
                         self.failures.push(Applied {

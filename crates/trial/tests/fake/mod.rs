@@ -104,7 +104,7 @@ impl Runner for FakeRunner<'_> {
                 source: "/proc/stat".into(),
                 count: Count::Exact(value),
             };
-            outcome.counters = vec![ticks("user_ns", 90_000_000), ticks("steal_ns", 10_000_000)];
+            outcome.counters = vec![ticks("user_ns", 90_000_000), ticks("steal_ns", 30_000_000)];
         }
         Ok(outcome)
     }
@@ -128,6 +128,9 @@ struct FakeHost<'a> {
 }
 
 impl HostSettings for FakeHost<'_> {
+    fn cover(&mut self, _settings: &[Setting]) -> Result<Vec<Applied>> {
+        Ok(Vec::new())
+    }
     fn apply(&mut self, settings: &[Setting]) -> Result<Vec<Applied>> {
         self.now = Some(settings.to_vec());
         let applied = |s: &Setting| Applied { setting: s.clone(), effective: String::new(), not_applied: None };

@@ -1,0 +1,169 @@
+//! Crashes, bit flips and foreign files: no finished trial is lost, nothing panics, and what is wrong is named.
+
+mod records;
+
+use records::{Draw, Lab, manifest};
+use schedlab_run::*;
+use std::fs;
+use std::path::PathBuf;
+
+fn trial_files(lab: &Lab) -> Vec<PathBuf> {
+    let mut files: Vec<PathBuf> = fs::read_dir(lab.dir.join("trials")).unwrap().flatten().map(|e| e.path()).collect();
+    files.sort();
+    files
+}
+
+#[test]
+fn a_torn_last_trial_is_named_and_the_others_stay() {
+    let lab = Lab::new(1, 5, false);
+    let last = trial_files(&lab).pop().unwrap();
+    let bytes = fs::read(&last).unwrap();
+    for keep in [0, 7, 19, 20, bytes.len() / 2, bytes.len() - 1] {
+        fs::write(&last, &bytes[..keep]).unwrap();
+        let run = RunReader::open(&lab.dir).unwrap();
+        assert_eq!(run.trials, lab.records[..4], "cut to {keep} bytes");
+        let name = last.file_name().unwrap().to_str().unwrap();
+        assert!(run.problems.len() == 1 && run.problems[0].contains(name), "{:?}", run.problems);
+    }
+}
+
+#[test]
+fn a_resumed_run_goes_on_behind_the_last_whole_trial() {
+    let lab = Lab::new(1, 5, false);
+    let last = trial_files(&lab).pop().unwrap();
+    fs::write(&last, b"SLTRIAL1").unwrap();
+    fs::write(lab.dir.join("trials/00000005.rec.part"), b"half").unwrap();
+    let mut writer = RunWriter::resume(&lab.dir).unwrap();
+    assert_eq!(writer.next_trial(), 4);
+    writer.append(&lab.records[4]).unwrap();
+    writer.seal().unwrap();
+    let run = RunReader::open(&lab.dir).unwrap();
+    assert_eq!((run.trials, run.sealed), (lab.records.clone(), true));
+    let error = RunWriter::resume(&lab.dir).unwrap_err().to_string();
+    assert!(error.contains("complete"), "{error}");
+}
+
+#[test]
+fn what_cannot_be_read_is_set_aside_and_never_deleted() {
+    let lab = Lab::new(1, 5, false);
+    let foreign = b"a trial of a later schedlab, for all this one knows";
+    fs::write(&trial_files(&lab)[2], foreign).unwrap();
+    RunWriter::resume(&lab.dir).unwrap().seal().unwrap();
+    let run = RunReader::open(&lab.dir).unwrap();
+    assert_eq!(run.trials.len(), 4);
+    let everywhere: Vec<PathBuf> = walk(&lab.dir);
+    assert!(everywhere.iter().any(|f| fs::read(f).unwrap() == foreign), "{everywhere:?}");
+    assert!(fs::read_to_string(lab.dir.join("log.txt")).unwrap().contains("00000002"));
+}
+
+fn walk(dir: &std::path::Path) -> Vec<PathBuf> {
+    let (dirs, files): (Vec<_>, Vec<_>) =
+        fs::read_dir(dir).unwrap().flatten().map(|e| e.path()).partition(|p| p.is_dir());
+    dirs.iter().flat_map(|d| walk(d)).chain(files).collect()
+}
+
+#[test]
+fn a_crash_between_the_rename_and_the_cleaning_is_a_sealed_run() {
+    let lab = Lab::new(2, 4, false);
+    let copy: Vec<(PathBuf, Vec<u8>)> =
+        trial_files(&lab).into_iter().map(|p| (p.clone(), fs::read(p).unwrap())).collect();
+    RunWriter::resume(&lab.dir).unwrap().seal().unwrap();
+    fs::create_dir_all(lab.dir.join("trials")).unwrap();
+    copy.iter().for_each(|(path, bytes)| fs::write(path, bytes).unwrap());
+    fs::create_dir(lab.dir.join("tables.part")).unwrap();
+    let run = RunReader::open(&lab.dir).unwrap();
+    assert_eq!((run.trials, run.sealed), (lab.records, true));
+}
+
+#[test]
+fn flipped_bits_and_cuts_never_panic_and_are_always_found() {
+    let lab = Lab::new(4, 6, true);
+    let mut draw = Draw(99);
+    for table in fs::read_dir(lab.dir.join("tables")).unwrap().flatten().map(|e| e.path()) {
+        let bytes = fs::read(&table).unwrap();
+        for round in 0..40 {
+            let mut damaged = bytes.clone();
+            if round % 4 == 0 {
+                damaged.truncate(draw.below(bytes.len() as u64) as usize);
+            } else {
+                // The last bytes are the footer, where lengths and offsets live: half of the flips go there.
+                let reach = if round % 2 == 0 { bytes.len() } else { bytes.len().min(64) };
+                damaged[bytes.len() - 1 - draw.below(reach as u64) as usize] ^= 1 << draw.below(8);
+            }
+            fs::write(&table, &damaged).unwrap();
+            let error = RunReader::open(&lab.dir).map(|_| ()).unwrap_err().to_string();
+            assert!(error.contains(".parquet") || error.contains("checksums"), "{error}");
+            assert!(!error.contains('\n'), "{error}");
+        }
+        fs::write(&table, &bytes).unwrap();
+    }
+    assert_eq!(RunReader::open(&lab.dir).unwrap().trials, lab.records);
+}
+
+#[test]
+fn a_trial_file_of_any_bytes_is_read_or_named() {
+    let lab = Lab::new(6, 3, false);
+    let bytes = fs::read(&trial_files(&lab)[1]).unwrap();
+    let mut draw = Draw(5);
+    for _ in 0..2_000 {
+        let mut damaged = bytes.clone();
+        for _ in 0..=draw.below(3) {
+            let at = draw.below(bytes.len() as u64) as usize;
+            damaged[at] ^= 1 << draw.below(8);
+        }
+        if damaged != bytes {
+            assert!(schedlab_run::frame::decode(&damaged).is_err());
+        }
+    }
+}
+
+#[test]
+fn a_manifest_of_any_bytes_is_read_or_refused() {
+    let text = serde_json::to_vec(&manifest()).unwrap();
+    let mut draw = Draw(8);
+    for round in 0..3_000 {
+        let mut damaged = text.clone();
+        damaged[draw.below(text.len() as u64) as usize] = draw.next() as u8;
+        damaged.truncate(if round % 3 == 0 { draw.below(text.len() as u64) as usize } else { text.len() });
+        // No panic is the assertion; whatever is accepted must keep the lists that later code indexes in step.
+        if let Ok(manifest) = schedlab_run::reader::parse_manifest(&damaged) {
+            assert_eq!(manifest.load.len(), manifest.workloads.len());
+        }
+    }
+}
+
+#[test]
+fn a_newer_format_says_what_to_use() {
+    let lab = Lab::new(1, 1, true);
+    let path = lab.dir.join("manifest.json");
+    // A newer manifest may have any other shape: only the version is looked at.
+    fs::write(&path, "{\"format_version\": 2, \"shape\": \"unheard of\"}").unwrap();
+    let error = RunReader::open(&lab.dir).unwrap_err().to_string();
+    assert!(
+        error.contains("format 2") && error.contains("reads up to 1") && error.contains("newer schedlab"),
+        "{error}"
+    );
+}
+
+#[test]
+fn a_directory_in_use_is_left_alone() {
+    let lab = Lab::new(1, 1, false);
+    let error = RunWriter::create(&lab.dir, &manifest()).unwrap_err().to_string();
+    assert!(error.contains("--resume"), "{error}");
+    let other = tempfile::tempdir().unwrap();
+    fs::write(other.path().join("thesis.tex"), "x").unwrap();
+    let error = RunWriter::create(other.path(), &manifest()).unwrap_err().to_string();
+    assert!(error.contains("not empty"), "{error}");
+    assert_eq!(fs::read_dir(other.path()).unwrap().count(), 1);
+    assert!(matches!(RunReader::open(other.path()), Err(RunError::NotARun { .. })));
+}
+
+#[test]
+fn a_row_of_an_arm_that_is_not_there_is_damage() {
+    let lab = Lab::new(1, 0, false);
+    let mut writer = RunWriter::resume(&lab.dir).unwrap();
+    let mut record = Draw(1).record(0);
+    record.arm = Some(9);
+    writer.append(&record).unwrap();
+    assert_eq!(RunReader::open(&lab.dir).unwrap().problems.len(), 1);
+}

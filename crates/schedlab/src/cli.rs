@@ -1,0 +1,271 @@
+//! The command line: parsing without side effects. Commands turn these into plans; the libraries never see clap.
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use std::path::PathBuf;
+
+/// Is B really better than A for the Linux scheduler and IPC: by how much, how sure, and why?
+#[derive(Debug, Parser)]
+#[command(name = "schedlab", version, propagate_version = true, max_term_width = 100, after_help = EXIT_CODES)]
+pub(crate) struct Cli {
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+const EXIT_CODES: &str = "Exit codes: 0 done · 1 error · 2 usage · 3 regression found and 4 inconclusive (both only with \
+`--fail-on worse`) · 5 run void (the machine changed under it)";
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// What this host can and cannot measure, why, and the mend
+    Doctor(Doctor),
+    /// Names of workloads, knobs and counters, with their forms
+    List(List),
+    /// One workload, once, with a native-looking summary
+    #[command(after_help = "Example: schedlab bench messaging:5x50,groups=2,transport=pipe --latency all")]
+    Bench(Bench),
+    /// An A/B comparison without a file
+    #[command(after_help = "Example: schedlab ab -w messaging:5x50 --a '' --b 'policy=batch' --budget 60s")]
+    Ab(Ab),
+    /// An experiment from a plan file: run directory and report
+    #[command(after_help = "Example: schedlab run experiments/quickstart.toml")]
+    Run(Run),
+    /// Statistics across two run directories (two kernels, two machines, two days)
+    Compare(Compare),
+    /// Old results of other tools, made into a run directory
+    #[command(after_help = "Example: schedlab import results.csv --lower-is-better --unit 'CPUs' --out out/study")]
+    Import(Import),
+    /// The report of a run: terminal, HTML, Markdown, JSON, SVG
+    Report(Report),
+    /// Settings of this host: show them, and undo what a killed run left behind
+    Tune(Tune),
+    /// Shell completions on standard output
+    Completions {
+        /// The shell to complete for
+        shell: clap_complete::Shell,
+    },
+    /// Man pages into a directory
+    Man {
+        /// Where to write schedlab.1 and a page per command
+        dir: PathBuf,
+    },
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Doctor {
+    /// Also measure the A/A noise floor of this machine (about 20 s)
+    #[arg(long)]
+    pub(crate) noise: bool,
+    /// The same as JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Listing {
+    /// Benchmarks and background loads
+    Workloads,
+    /// What an arm can differ in
+    Knobs,
+    /// What is counted beside a workload
+    Counters,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct List {
+    /// What to list; everything when left out
+    pub(crate) what: Option<Listing>,
+    /// The same as JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// How trials are run, common to `bench` and `ab`.
+#[derive(Debug, Args)]
+pub(crate) struct Measuring {
+    /// Time stamps: off (no clock in the loop), sampled (≤ 1 % cost), all
+    #[arg(long, value_name = "LEVEL", default_value = "sampled", value_parser = ["off", "sampled", "all"])]
+    pub(crate) latency: String,
+    /// Counters: basic (before and after) or full (also perf events and a sample each 100 ms)
+    #[arg(long, value_name = "LEVEL", default_value = "full", value_parser = ["basic", "full"])]
+    pub(crate) counters: String,
+    /// Background load beside the workload, such as burn:2x50%; may be given several times
+    #[arg(long, value_name = "WORKLOAD")]
+    pub(crate) load: Vec<String>,
+    /// Whether the load shares the workload's session, autogroup and cgroup
+    #[arg(long, value_name = "GROUP", default_value = "same", value_parser = ["same", "separate"])]
+    pub(crate) load_group: String,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Bench {
+    /// id[:args], such as messaging:5x50,groups=10 or pipe:copies=4,pin=apart
+    pub(crate) workload: String,
+    #[command(flatten)]
+    pub(crate) measuring: Measuring,
+    /// Settings to run under, a `;`-list such as 'slice=0.1ms;policy=batch'
+    #[arg(long, value_name = "SPEC", default_value = "")]
+    pub(crate) set: String,
+    /// Write the whole outcome as JSON to FILE, or to standard output with `-`
+    #[arg(long, value_name = "FILE|-")]
+    pub(crate) json: Option<String>,
+    /// Print what would be run, and run nothing
+    #[arg(long)]
+    pub(crate) dry_run: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Ab {
+    /// The workload; several give several rows
+    #[arg(short, long, required = true, value_name = "WORKLOAD")]
+    pub(crate) workload: Vec<String>,
+    /// Settings of the control: a `;`-list, '' for the default
+    #[arg(long, value_name = "SPEC", default_value = "")]
+    pub(crate) a: String,
+    /// Settings of the other side
+    #[arg(long, value_name = "SPEC")]
+    pub(crate) b: String,
+    /// Time for the whole comparison, set-up included (the default design, 60s)
+    #[arg(long, value_name = "TIME", group = "stopping")]
+    pub(crate) budget: Option<String>,
+    /// A fixed number of blocks instead (a block is ABBA or BAAB)
+    #[arg(long, value_name = "N", group = "stopping")]
+    pub(crate) trials: Option<u32>,
+    /// Go on until the evidence decides, valid whenever it stops (at most --max-blocks)
+    #[arg(long, group = "stopping")]
+    pub(crate) until_decided: bool,
+    /// Cap for --until-decided
+    #[arg(long, value_name = "N", default_value_t = 200)]
+    pub(crate) max_blocks: u32,
+    /// Smallest effect of interest: smaller ones count as equivalent
+    #[arg(long, value_name = "SHARE", default_value = "1%")]
+    pub(crate) sesoi: String,
+    /// switchback[=50ms]: alternate the settings inside each trial
+    #[arg(long, value_name = "DESIGN")]
+    pub(crate) design: Option<String>,
+    /// Length of one trial
+    #[arg(long, value_name = "TIME")]
+    pub(crate) trial: Option<String>,
+    /// Seed of all coins; a run prints its own
+    #[arg(long)]
+    pub(crate) seed: Option<u64>,
+    #[command(flatten)]
+    pub(crate) measuring: Measuring,
+    #[command(flatten)]
+    pub(crate) output: RunOutput,
+}
+
+/// Where an experiment's results go, common to `ab` and `run`.
+#[derive(Debug, Args)]
+pub(crate) struct RunOutput {
+    /// Run directory [default: out/<name>]
+    #[arg(long, value_name = "DIR")]
+    pub(crate) out: Option<PathBuf>,
+    /// Continue the interrupted run in the run directory
+    #[arg(long)]
+    pub(crate) resume: bool,
+    /// Print the plan, its order and its forecast, and run nothing
+    #[arg(long)]
+    pub(crate) dry_run: bool,
+    /// Exit with 3 if a primary metric is worse, 4 if one is inconclusive
+    #[arg(long, value_name = "VERDICT", value_parser = ["worse"])]
+    pub(crate) fail_on: Option<String>,
+    /// Findings as JSON on standard output instead of the text report
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Run {
+    /// The plan, a TOML file
+    pub(crate) plan: PathBuf,
+    #[command(flatten)]
+    pub(crate) output: RunOutput,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Compare {
+    /// Run directory of the control
+    pub(crate) run_a: PathBuf,
+    /// Run directory of the other side
+    pub(crate) run_b: PathBuf,
+    /// Findings as JSON on standard output
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// Markdown into a file
+    #[arg(long, value_name = "FILE")]
+    pub(crate) md: Option<PathBuf>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Import {
+    /// CSV (`before,after` pairs, or `arm,value` rows) or hackbench logs, one file per arm
+    #[arg(required = true)]
+    pub(crate) files: Vec<PathBuf>,
+    /// What the files are; found from their content when left out
+    #[arg(long, value_parser = ["csv", "hackbench"])]
+    pub(crate) kind: Option<String>,
+    /// Name of the measured quantity
+    #[arg(long, default_value = "value")]
+    pub(crate) metric: String,
+    /// Its unit
+    #[arg(long, default_value = "")]
+    pub(crate) unit: String,
+    /// Smaller values are better
+    #[arg(long, conflicts_with = "higher_is_better")]
+    pub(crate) lower_is_better: bool,
+    /// Larger values are better
+    #[arg(long)]
+    pub(crate) higher_is_better: bool,
+    /// Smallest effect of interest
+    #[arg(long, value_name = "SHARE", default_value = "1%")]
+    pub(crate) sesoi: String,
+    /// Run directory to write [default: out/<file name>]
+    #[arg(long, value_name = "DIR")]
+    pub(crate) out: Option<PathBuf>,
+    /// Findings as JSON on standard output instead of the text report
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// Say what would be imported, and write nothing
+    #[arg(long)]
+    pub(crate) dry_run: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Report {
+    /// The run directory, sealed or not
+    pub(crate) run: PathBuf,
+    /// One self-contained HTML file
+    #[arg(long, value_name = "FILE")]
+    pub(crate) html: Option<PathBuf>,
+    /// Markdown for a mailing list
+    #[arg(long, value_name = "FILE")]
+    pub(crate) md: Option<PathBuf>,
+    /// The pictures, one SVG file each
+    #[arg(long, value_name = "DIR")]
+    pub(crate) svg: Option<PathBuf>,
+    /// Findings as JSON on standard output
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Tune {
+    #[command(subcommand)]
+    pub(crate) action: TuneAction,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum TuneAction {
+    /// Every knob this kernel has, with its present value
+    Show {
+        /// The same as JSON
+        #[arg(long)]
+        json: bool,
+    },
+    /// Undo what a killed run left behind
+    Restore {
+        /// Say what would be restored, and restore nothing
+        #[arg(long)]
+        dry_run: bool,
+    },
+}

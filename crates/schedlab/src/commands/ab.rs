@@ -1,0 +1,51 @@
+//! `schedlab ab`: an A/B comparison without a file. It writes the plan a person would have written and runs that, so
+//! that there is one way to validate and one way to repeat.
+
+use crate::cli::Ab;
+use anyhow::{Context, Result};
+use schedlab_run::Plan;
+use std::fmt::Write;
+
+pub(super) fn run(args: &Ab) -> Result<u8> {
+    let plan = Plan::parse(&plan_toml(args)?).context("the comparison")?;
+    super::run::execute(&plan, &format!("ab-{}", args.workload.join("-")), &args.output)
+}
+
+fn plan_toml(args: &Ab) -> Result<String> {
+    let mut toml = String::new();
+    let mut line = |key: &str, value: String| writeln!(toml, "{key} = {value}");
+    line("title", quoted(&format!("A `{}` against B `{}`", args.a, args.b)))?;
+    line("sesoi", quoted(&args.sesoi))?;
+    line("latency", quoted(&args.measuring.latency))?;
+    line("counters", quoted(&args.measuring.counters))?;
+    line("load_group", quoted(&args.measuring.load_group))?;
+    match (args.trials, args.until_decided) {
+        (Some(trials), _) => line("trials", trials.to_string())?,
+        (None, true) => {
+            line("until_decided", "true".into())?;
+            line("max_blocks", args.max_blocks.to_string())?;
+        }
+        (None, false) => line("budget", quoted(args.budget.as_deref().unwrap_or("60s")))?,
+    }
+    for (key, value) in [("trial", &args.trial), ("design", &args.design)] {
+        if let Some(value) = value {
+            line(key, quoted(value))?;
+        }
+    }
+    if let Some(seed) = args.seed {
+        line("seed", seed.to_string())?;
+    }
+    for workload in &args.workload {
+        let load = args.measuring.load.iter().map(|l| quoted(l)).collect::<Vec<_>>().join(", ");
+        write!(toml, "[[workload]]\nrun = {}\nload = [{load}]\n", quoted(workload))?;
+    }
+    for (name, spec) in [("A", &args.a), ("B", &args.b)] {
+        write!(toml, "[[arm]]\nname = {}\nset = {}\n", quoted(name), quoted(spec))?;
+    }
+    Ok(toml)
+}
+
+/// A TOML basic string: JSON's escapes are a subset of TOML's.
+fn quoted(text: &str) -> String {
+    serde_json::Value::from(text).to_string()
+}

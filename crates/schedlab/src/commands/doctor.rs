@@ -1,0 +1,99 @@
+//! `schedlab doctor`: what this host can and cannot measure, why, and the mend.
+
+use super::bench::run_once;
+use crate::cli::Doctor;
+use crate::{exit, session};
+use anyhow::{Context, Result};
+use schedlab_host::Probes;
+use schedlab_run::{CounterLevel, LoadGroup, Manifest, Stamping, TrialOrder, TrialRecord};
+use schedlab_trial::{Experiment, ExecRunner, Store, Watch, prepare};
+use std::io::IsTerminal;
+
+pub(super) fn run(args: &Doctor) -> Result<u8> {
+    let environment = schedlab_host::environment(&schedlab_host::Roots::default(), probes());
+    let noise = if args.noise { Some(noise_floor(&environment)?) } else { None };
+    if args.json {
+        let value = serde_json::json!({ "environment": environment, "noise": noise });
+        println!("{}", serde_json::to_string_pretty(&value)?);
+        return Ok(exit::DONE);
+    }
+    let colour = std::io::stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none();
+    schedlab_report::checks_text(&environment, colour, &mut std::io::stdout())?;
+    for line in noise.into_iter().flatten() {
+        println!("{line}");
+    }
+    Ok(exit::DONE)
+}
+
+/// The round trip on one CPU and across two, a tenth of a second each. A machine with one CPU has no second figure.
+pub(super) fn probes() -> Probes {
+    Probes { round_trip_same_ns: round_trip("same"), round_trip_apart_ns: round_trip("apart") }
+}
+
+fn round_trip(pin: &str) -> Option<f64> {
+    let order = TrialOrder {
+        workload: format!("pipe:pin={pin},duration=100ms").parse().ok()?,
+        settings: Vec::new(),
+        stamping: Stamping::Off,
+        counters: CounterLevel::Basic,
+        load: Vec::new(),
+        load_group: LoadGroup::Same,
+        net_namespace: false,
+        cgroup_procs: Vec::new(),
+        switchback: None,
+        seed: 1,
+    };
+    let outcome = run_once(&order, &[]).ok()?;
+    outcome.metrics.iter().find(|m| m.name == "round_trips_per_s").map(|m| 1e9 / m.value)
+}
+
+/// Keeps nothing: the noise floor is measured, printed and forgotten.
+struct Forget;
+
+impl Store for Forget {
+    fn trial(&mut self, _record: &TrialRecord) -> Result<()> {
+        Ok(())
+    }
+    fn manifest(&mut self, _manifest: &Manifest) -> Result<()> {
+        Ok(())
+    }
+}
+
+/// Two equal arms, twelve blocks: the difference found between them is noise, and nothing smaller can be believed.
+fn noise_floor(environment: &schedlab_run::Environment) -> Result<Vec<String>> {
+    let plan = schedlab_run::Plan::parse(NOISE_PLAN).context("the built-in noise plan")?;
+    let manifest = prepare::manifest(&plan, Vec::new(), environment.clone())?;
+    let interrupt = schedlab_sys::interrupt::Interrupt::catch()?;
+    let mut experiment = Experiment {
+        manifest,
+        trials: Vec::new(),
+        runner: &mut ExecRunner::of_this_binary(),
+        host: &mut session::Host::default(),
+        watch: Some(Watch::start(schedlab_host::Roots::default(), schedlab_record::Roots::default())),
+        store: &mut Forget,
+        events: &mut |_| {},
+        interrupted: &|| interrupt.requested(),
+        clock: &schedlab_sys::clock::monotonic_ns,
+        wall_clock: &schedlab_sys::clock::realtime_ns,
+    };
+    experiment.run()?;
+    let findings = schedlab_analyze::compare(&experiment.manifest, &experiment.trials);
+    let certificates = findings.workloads.iter().flat_map(|w| w.certificates.iter().map(move |c| (w, c)));
+    Ok(certificates.map(|(w, c)| format!("noise floor, {}: {}", w.spec, c.sentence)).collect())
+}
+
+const NOISE_PLAN: &str = r#"
+title = "A/A noise floor"
+trials = 12
+trial = "0.15s"
+latency = "off"
+counters = "basic"
+[[workload]]
+run = "pipe:pin=same"
+[[workload]]
+run = "messaging:groups=2,transport=unix"
+[[arm]]
+name = "A"
+[[arm]]
+name = "A again"
+"#;

@@ -1,0 +1,49 @@
+//! `schedlab import FILE…`: somebody else's numbers into a run directory marked `order unknown`.
+
+use super::report::print;
+use crate::cli::Import;
+use crate::{exit, session};
+use anyhow::{Context, Result};
+use schedlab_import::{Kind, Options, Source};
+use schedlab_report::Input;
+use schedlab_run::{Direction, RunWriter};
+
+pub(super) fn run(args: &Import) -> Result<u8> {
+    let mut sources = Vec::new();
+    for file in &args.files {
+        let text = std::fs::read_to_string(file).with_context(|| format!("{} cannot be read as text", file.display()))?;
+        let name = file.file_stem().map(|s| s.to_string_lossy().into_owned()).unwrap_or_default();
+        sources.push(Source { name, text });
+    }
+    let kind = match args.kind.as_deref() {
+        Some("csv") => Some(Kind::Csv),
+        Some("hackbench") => Some(Kind::Hackbench),
+        _ => None,
+    };
+    let mut imported = schedlab_import::import(kind, &sources, &options(args)?)?;
+    imported.manifest.command = std::env::args().collect();
+    if args.dry_run {
+        println!("{} trials in {} arms", imported.trials.len(), imported.manifest.arms.len());
+        return Ok(exit::DONE);
+    }
+    let dir = args.out.clone().unwrap_or_else(|| session::default_out(&sources[0].name));
+    let mut writer = RunWriter::create(&dir, &imported.manifest)?;
+    for trial in &imported.trials {
+        writer.append(trial)?;
+    }
+    writer.seal()?;
+    eprintln!("imported {} trials into {}", imported.trials.len(), dir.display());
+    let findings = schedlab_analyze::compare(&imported.manifest, &imported.trials);
+    print(&Input { manifest: &imported.manifest, trials: &imported.trials, findings: &findings }, args.json)?;
+    Ok(exit::DONE)
+}
+
+fn options(args: &Import) -> Result<Options> {
+    let direction = match (args.lower_is_better, args.higher_is_better) {
+        (true, _) => Direction::LowerIsBetter,
+        (_, true) => Direction::HigherIsBetter,
+        _ => Direction::Neutral,
+    };
+    let sesoi = schedlab_run::units::parse_share(&args.sesoi).context("--sesoi")?;
+    Ok(Options { metric: args.metric.clone(), unit: args.unit.clone(), direction, sesoi })
+}

@@ -1,0 +1,38 @@
+//! One file per command: from parsed arguments to library calls and back to the terminal.
+
+mod ab;
+mod bench;
+mod compare;
+mod doctor;
+mod import;
+mod list;
+mod report;
+mod run;
+mod shell;
+mod tune;
+
+use crate::cli::{Cli, Command};
+use anyhow::Result;
+use clap::{CommandFactory, FromArgMatches};
+
+/// Parses the command line and runs the command; answers the exit code.
+pub(crate) fn run() -> Result<u8> {
+    let matches = bench::with_workload_options(Cli::command()).get_matches();
+    let cli = Cli::from_arg_matches(&matches).unwrap_or_else(|error| error.exit());
+    match cli.command {
+        Command::Doctor(args) => doctor::run(&args),
+        Command::List(args) => list::run(&args),
+        Command::Bench(args) => {
+            let written = matches.subcommand_matches("bench").map(bench::workload_options).unwrap_or_default();
+            bench::run(&args, written)
+        }
+        Command::Ab(args) => ab::run(&args),
+        Command::Run(args) => run::run(&args),
+        Command::Compare(args) => compare::run(&args),
+        Command::Import(args) => import::run(&args),
+        Command::Report(args) => report::run(&args),
+        Command::Tune(args) => tune::run(&args.action),
+        Command::Completions { shell } => shell::completions(shell),
+        Command::Man { dir } => shell::man(&dir),
+    }
+}

@@ -1,0 +1,93 @@
+//! `schedlab report RUN`, and the writing of reports that `run`, `ab`, `compare` and `import` share.
+
+use crate::cli::{Report, RunOutput};
+use crate::exit;
+use anyhow::{Context, Result};
+use schedlab_analyze::{FailOn, Findings};
+use schedlab_report::Input;
+use schedlab_run::{Manifest, RunReader, TrialRecord};
+use std::io::{BufWriter, IsTerminal, Write};
+use std::path::Path;
+
+pub(super) fn run(args: &Report) -> Result<u8> {
+    let run = open(&args.run)?;
+    let findings = schedlab_analyze::compare(&run.manifest, &run.trials);
+    let input = Input { manifest: &run.manifest, trials: &run.trials, findings: &findings };
+    if let Some(file) = &args.html {
+        write_file(file, |out| schedlab_report::html(&input, out))?;
+    }
+    if let Some(file) = &args.md {
+        write_file(file, |out| schedlab_report::markdown(&input, out))?;
+    }
+    if let Some(dir) = &args.svg {
+        std::fs::create_dir_all(dir).with_context(|| format!("{} cannot be made", dir.display()))?;
+        for (name, svg) in schedlab_report::pictures(&input) {
+            let file = dir.join(format!("{name}.svg"));
+            std::fs::write(&file, svg).with_context(|| format!("{} cannot be written", file.display()))?;
+        }
+    }
+    let only_files = args.html.is_some() || args.md.is_some() || args.svg.is_some();
+    if args.json || !only_files {
+        print(&input, args.json)?;
+    }
+    Ok(exit::DONE)
+}
+
+/// Opens a run, sealed or not, and says on standard error what a reader must know about it.
+pub(super) fn open(dir: &Path) -> Result<schedlab_run::Run> {
+    let run = RunReader::open(dir)?;
+    if !run.sealed {
+        eprintln!("schedlab: {} is not sealed: it was interrupted or is still running ({} trials so far)", dir.display(), run.trials.len());
+    }
+    for problem in &run.problems {
+        eprintln!("schedlab: {}: {problem}", dir.display());
+    }
+    Ok(run)
+}
+
+/// The report on standard output: text for a person, JSON for a program.
+pub(super) fn print(input: &Input<'_>, json: bool) -> Result<()> {
+    let stdout = std::io::stdout();
+    let colour = stdout.is_terminal() && std::env::var_os("NO_COLOR").is_none();
+    let mut out = BufWriter::new(stdout.lock());
+    if json {
+        schedlab_report::json(input, &mut out)?;
+    } else {
+        schedlab_report::text(input, terminal_width(), colour, &mut out)?;
+    }
+    out.flush()?;
+    Ok(())
+}
+
+/// What follows a finished experiment: the HTML file in the run directory, the report on standard output, the code.
+pub(super) fn conclude(dir: &Path, manifest: &Manifest, trials: &[TrialRecord], output: &RunOutput) -> Result<u8> {
+    let findings = schedlab_analyze::compare(manifest, trials);
+    let input = Input { manifest, trials, findings: &findings };
+    let html = dir.join("report.html");
+    write_file(&html, |out| schedlab_report::html(&input, out))?;
+    print(&input, output.json)?;
+    eprintln!("report: {}", html.display());
+    Ok(exit_code(&findings, output.fail_on.is_some()))
+}
+
+/// 5 for a void run whatever was asked; 3 and 4 only with `--fail-on worse`.
+pub(super) fn exit_code(findings: &Findings, fail_on_worse: bool) -> u8 {
+    let asked: &[FailOn] =
+        if fail_on_worse { &[FailOn::Void, FailOn::Worse, FailOn::Inconclusive] } else { &[FailOn::Void] };
+    schedlab_analyze::exit_status(findings, asked)
+}
+
+/// Writes to a temporary neighbour and renames: a reader never meets half a file.
+pub(super) fn write_file(file: &Path, write: impl FnOnce(&mut dyn Write) -> std::io::Result<()>) -> Result<()> {
+    let what = || format!("{} cannot be written", file.display());
+    let mut name = file.file_name().context("the output has no file name")?.to_owned();
+    name.push(".part");
+    let part = file.with_file_name(name);
+    let mut out = BufWriter::new(std::fs::File::create(&part).with_context(what)?);
+    write(&mut out).and_then(|()| out.flush()).with_context(what)?;
+    std::fs::rename(&part, file).with_context(what)
+}
+
+fn terminal_width() -> usize {
+    std::env::var("COLUMNS").ok().and_then(|c| c.parse().ok()).filter(|c| (60..=200).contains(c)).unwrap_or(100)
+}

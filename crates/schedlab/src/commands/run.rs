@@ -1,0 +1,59 @@
+//! `schedlab run PLAN.toml`: an experiment from a file.
+
+use super::report::conclude;
+use crate::cli::{Run, RunOutput};
+use crate::{exit, session};
+use anyhow::{Context, Result, bail};
+use schedlab_run::{Manifest, Plan, RunReader, RunWriter};
+use schedlab_trial::prepare;
+use std::path::{Path, PathBuf};
+
+pub(super) fn run(args: &Run) -> Result<u8> {
+    let text = std::fs::read_to_string(&args.plan).with_context(|| format!("{} cannot be read", args.plan.display()))?;
+    let plan = Plan::parse(&text).with_context(|| args.plan.display().to_string())?;
+    let name = args.plan.file_stem().map(|s| s.to_string_lossy().into_owned()).unwrap_or_else(|| "run".into());
+    execute(&plan, &name, &args.output)
+}
+
+/// From a plan to a sealed run directory and its report; `ab` ends here too.
+pub(super) fn execute(plan: &Plan, name: &str, output: &RunOutput) -> Result<u8> {
+    let dir = output.out.clone().unwrap_or_else(|| session::default_out(name));
+    if output.dry_run {
+        let manifest = prepare::manifest(plan, std::env::args().collect(), environment(false))?;
+        print!("{}", prepare::describe(&manifest, plan));
+        return Ok(exit::DONE);
+    }
+    let (manifest, writer, trials) = if output.resume { resume(&dir, plan)? } else { begin(&dir, plan)? };
+    let (manifest, trials) = session::run(manifest, writer, trials)?;
+    conclude(&dir, &manifest, &trials, output)
+}
+
+type Begun = (Manifest, RunWriter, Vec<schedlab_run::TrialRecord>);
+
+fn begin(dir: &PathBuf, plan: &Plan) -> Result<Begun> {
+    let manifest = prepare::manifest(plan, std::env::args().collect(), environment(true))?;
+    let writer = RunWriter::create(dir, &manifest)?;
+    Ok((manifest, writer, Vec::new()))
+}
+
+fn resume(dir: &Path, plan: &Plan) -> Result<Begun> {
+    let writer = RunWriter::resume(dir)?;
+    let run = RunReader::open(dir)?;
+    let mut manifest = run.manifest;
+    if manifest.plan_toml != plan.to_toml() {
+        bail!("{} was begun with another plan; give another --out, or the plan it was begun with (manifest.json)", dir.display());
+    }
+    let now = environment(false);
+    if now.boot_id != manifest.environment.boot_id {
+        manifest.warnings.push("resumed after a reboot: blocks before and after it belong to different boots".into());
+        manifest.environment.boot_id = now.boot_id;
+    }
+    manifest.ended = String::new();
+    Ok((manifest, writer, run.trials))
+}
+
+/// The machine as it is now; with the round-trip probes only where a run begins.
+fn environment(probe: bool) -> schedlab_run::Environment {
+    let probes = if probe { super::doctor::probes() } else { schedlab_host::Probes::default() };
+    schedlab_host::environment(&schedlab_host::Roots::default(), probes)
+}

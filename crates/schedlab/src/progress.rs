@@ -1,0 +1,88 @@
+//! The progress line on standard error: elapsed, trials, and the interval as it narrows. On a terminal it rewrites
+//! itself; in a log it is one line a block.
+
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use schedlab_run::units::format_ns;
+use schedlab_run::{Manifest, TrialRecord, TrialStatus};
+use schedlab_analyze::{Effect, Scale};
+use schedlab_trial::Event;
+use std::io::IsTerminal;
+use std::time::Duration;
+
+/// Listens to the trial loop.
+pub(crate) struct Progress {
+    bar: ProgressBar,
+    terminal: bool,
+    block: Option<(u32, u32)>,
+}
+
+impl Progress {
+    pub(crate) fn new(manifest: &Manifest) -> Self {
+        let terminal = std::io::stderr().is_terminal();
+        let target = if terminal { ProgressDrawTarget::stderr() } else { ProgressDrawTarget::hidden() };
+        let bar = ProgressBar::with_draw_target(None, target);
+        let style = ProgressStyle::with_template("{spinner} {elapsed_precise} {prefix} {wide_msg}");
+        bar.set_style(style.expect("the template is a constant"));
+        bar.enable_steady_tick(Duration::from_millis(250));
+        let progress = Self { bar, terminal, block: None };
+        progress.say(&format!("{}: seed {}", manifest.title, manifest.seed));
+        progress
+    }
+
+    fn say(&self, line: &str) {
+        if self.terminal { self.bar.println(line) } else { eprintln!("{line}") }
+    }
+
+    pub(crate) fn on(&mut self, event: &Event<'_>) {
+        match event {
+            Event::Workload { planned, .. } => {
+                self.block = None;
+                self.bar.set_prefix(planned.map(|n| format!("{n} blocks")).unwrap_or_default());
+            }
+            Event::Trial { record, trials, manifest } => self.trial(record, trials, manifest),
+            Event::Forecast { workload, block_ns, blocks, trials, manifest } => {
+                let name = &manifest.workloads[*workload as usize];
+                let detectable = schedlab_analyze::forecast(manifest, trials, *workload, *blocks as usize)
+                    .map(|forecast| format!("; by the pilot, {}", forecast.sentence))
+                    .unwrap_or_default();
+                self.say(&format!("{name}: {blocks} blocks of {}{detectable}", format_ns(block_ns / 1_000_000 * 1_000_000)));
+            }
+            Event::ArmDropped { arm, reason, .. } => self.say(&format!("arm {arm} is not applied and left out: {reason}")),
+            Event::Look { look, trials, manifest } => {
+                let state = interval_line(manifest, trials, look.workload);
+                self.say(&format!("look at {:.0} %: {} blocks {state}", look.fraction * 100.0, look.blocks));
+            }
+            Event::Ended { reason, .. } => self.say(&format!("ended: {reason}")),
+        }
+    }
+
+    fn trial(&mut self, record: &TrialRecord, trials: &[TrialRecord], manifest: &Manifest) {
+        if let TrialStatus::Failed(reason) = &record.status {
+            self.say(&format!("trial {} failed: {reason}", record.trial));
+        }
+        let block = (record.workload, record.block);
+        if record.warm_up || self.block == Some(block) {
+            self.bar.tick();
+            return;
+        }
+        self.block = Some(block);
+        let interval = interval_line(manifest, trials, record.workload);
+        let line = format!("{} block {} {interval}", manifest.workloads[record.workload as usize].name, record.block);
+        if self.terminal { self.bar.set_message(line) } else { eprintln!("{line}") }
+    }
+
+    pub(crate) fn finish(&self) {
+        self.bar.finish_and_clear();
+    }
+}
+
+/// The primary contrasts as they stand, `B 1.034 ± 0.8 %`; empty before there is an interval.
+fn interval_line(manifest: &Manifest, trials: &[TrialRecord], workload: u32) -> String {
+    let contrasts = schedlab_analyze::primary_contrasts(manifest, trials, workload);
+    let line = contrasts.iter().filter_map(|c| {
+        let Effect { scale, value, lo, hi, .. } = c.contrast.effect?;
+        let arm = manifest.arms.get(c.contrast.arm as usize)?;
+        (scale == Scale::Ratio).then(|| format!("{} {value:.3} ± {:.1} %", arm.name, 50.0 * (hi - lo) / value))
+    });
+    line.collect::<Vec<_>>().join(" · ")
+}

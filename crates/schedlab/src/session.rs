@@ -1,0 +1,111 @@
+//! Wires an experiment to this host: real clocks, the run directory, the tune guard, signals, the progress line.
+
+use crate::progress::Progress;
+use anyhow::{Context, Result};
+use schedlab_run::{Applied, Manifest, RunWriter, Setting, TrialRecord};
+use schedlab_trial::{Event, ExecRunner, Experiment, HostSettings, Store, Watch};
+use schedlab_tune::{HostGuard, Roots};
+use std::path::{Path, PathBuf};
+
+/// Undoes what a killed run left behind, before anything else is measured; says so when there was something.
+pub(crate) fn restore_leftovers() -> Result<()> {
+    let restored = schedlab_tune::restore_leftovers(&Roots::default(), &schedlab_tune::state_dir())
+        .context("settings left by a killed run could not be restored; `schedlab tune restore` shows each")?;
+    for one in &restored {
+        eprintln!("schedlab: restored after a killed run: {one}");
+    }
+    Ok(())
+}
+
+/// Runs a new or resumed experiment into its run directory and seals it. Returns the complete manifest and rows.
+pub(crate) fn run(
+    manifest: Manifest,
+    mut writer: RunWriter,
+    trials: Vec<TrialRecord>,
+) -> Result<(Manifest, Vec<TrialRecord>)> {
+    restore_leftovers()?;
+    let interrupt = schedlab_sys::interrupt::Interrupt::catch().context("signals cannot be caught")?;
+    let mut host = Host::default();
+    let mut runner = ExecRunner::of_this_binary();
+    let mut progress = Progress::new(&manifest);
+    let mut store = Directory(&mut writer);
+    let mut experiment = Experiment {
+        manifest,
+        trials,
+        runner: &mut runner,
+        host: &mut host,
+        watch: Some(Watch::start(schedlab_host::Roots::default(), schedlab_record::Roots::default())),
+        store: &mut store,
+        events: &mut |event: Event<'_>| progress.on(&event),
+        interrupted: &|| interrupt.requested(),
+        clock: &schedlab_sys::clock::monotonic_ns,
+        wall_clock: &schedlab_sys::clock::realtime_ns,
+    };
+    let result = experiment.run();
+    let (mut manifest, trials) = (experiment.manifest, experiment.trials);
+    drop(host);
+    progress.finish();
+    result.context("the run stopped; what was measured is kept and can be resumed with --resume")?;
+    manifest.environment_end = Some(schedlab_host::environment(&schedlab_host::Roots::default(), probes_of(&manifest)));
+    writer.update_manifest(&manifest)?;
+    if manifest.ended != "interrupted" {
+        writer.seal().context("the run could not be sealed; it stays readable as it is")?;
+    }
+    Ok((manifest, trials))
+}
+
+/// The end of a run reports the round trips measured at its start: the probe would be one more disturbance.
+fn probes_of(_manifest: &Manifest) -> schedlab_host::Probes {
+    schedlab_host::Probes::default()
+}
+
+/// `out/<name>`, the default place of a run.
+pub(crate) fn default_out(name: &str) -> PathBuf {
+    let plain = |c: char| if c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.') { c } else { '-' };
+    Path::new("out").join(name.chars().map(plain).collect::<String>().trim_matches('-').to_lowercase())
+}
+
+/// The run directory as the loop's store.
+struct Directory<'a>(&'a mut RunWriter);
+
+impl Store for Directory<'_> {
+    fn trial(&mut self, record: &TrialRecord) -> Result<()> {
+        self.0.append(record).context("a finished trial could not be stored")
+    }
+    fn manifest(&mut self, manifest: &Manifest) -> Result<()> {
+        self.0.update_manifest(manifest).context("the manifest could not be stored")
+    }
+}
+
+/// The tune guard, opened only when an arm has a host-wide setting: most runs need no right and no journal.
+#[derive(Default)]
+pub(crate) struct Host {
+    guard: Option<HostGuard>,
+}
+
+impl Host {
+    fn guard(&mut self) -> Result<&mut HostGuard> {
+        if self.guard.is_none() {
+            self.guard = Some(HostGuard::open(Roots::default(), &schedlab_tune::state_dir())?);
+        }
+        Ok(self.guard.as_mut().expect("opened above"))
+    }
+}
+
+impl HostSettings for Host {
+    fn cover(&mut self, settings: &[Setting]) -> Result<Vec<Applied>> {
+        Ok(self.guard()?.cover(settings)?)
+    }
+    fn apply(&mut self, settings: &[Setting]) -> Result<Vec<Applied>> {
+        if settings.is_empty() && self.guard.is_none() {
+            return Ok(Vec::new());
+        }
+        Ok(self.guard()?.apply(settings)?)
+    }
+    fn cgroup_procs(&self) -> Vec<PathBuf> {
+        self.guard.as_ref().map(HostGuard::cgroup_procs).unwrap_or_default()
+    }
+    fn foreign_changes(&self) -> Vec<String> {
+        self.guard.as_ref().map(HostGuard::foreign_changes).unwrap_or_default()
+    }
+}

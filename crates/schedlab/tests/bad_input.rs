@@ -1,0 +1,83 @@
+//! Bad input: one clear line each, what to do next, nothing half-written.
+
+mod program;
+
+use program::{Lab, schedlab};
+
+/// Runs, and checks that it fails with one line that contains all of `words`.
+fn refused(arguments: &[&str], words: &[&str]) {
+    let ran = schedlab(arguments);
+    assert!(ran.code == 1 || ran.code == 2, "{arguments:?} ended with {}: {}", ran.code, ran.stdout);
+    let complaint: Vec<&str> = ran.stderr.lines().filter(|l| l.starts_with("schedlab: ") || l.starts_with("error: ")).collect();
+    assert_eq!(complaint.len(), 1, "{arguments:?}: {}", ran.stderr);
+    for word in words {
+        assert!(complaint[0].contains(word), "{arguments:?}: `{word}` is not in: {}", complaint[0]);
+    }
+}
+
+#[test]
+fn names_that_do_not_exist_are_answered_with_the_nearest() {
+    refused(&["bench", "mesaging"], &["mesaging", "messaging"]);
+    refused(&["bench", "messaging:grups=2"], &["grups", "groups"]);
+    refused(&["bench", "pipe", "--set", "slcie=1ms"], &["slcie", "slice"]);
+    refused(&["ab", "-w", "pipe", "--b", "policy=bacth", "--dry-run"], &["bacth", "batch"]);
+    refused(&["bench", "pipe", "--set", "sysctl:kernel.sched_rt_runtme_us=1"], &["sched_rt_runtime_us"]);
+}
+
+#[test]
+fn values_out_of_range_are_refused_before_anything_starts() {
+    refused(&["bench", "messaging:loops=0"], &["loops"]);
+    refused(&["bench", "pipe:duration=5"], &["duration"]);
+    refused(&["bench", "pipe", "--set", "cpus=4095"], &["4095"]);
+    refused(&["bench", "messaging:groups=100000"], &["100000"]);
+    refused(&["bench", "pipe/9"], &["pipe/1"]);
+}
+
+#[test]
+fn a_budget_too_short_for_six_blocks_names_the_least_one() {
+    let lab = Lab::new("budget");
+    let out = lab.path("run");
+    refused(&["ab", "-w", "pipe", "--b", "nice=1", "--budget", "1s", "--out", &out], &["six blocks", "at least"]);
+    assert!(!std::path::Path::new(&out).exists(), "nothing half-written");
+}
+
+#[test]
+fn plans_are_checked_whole() {
+    let lab = Lab::new("plans");
+    let plan = |name: &str, text: &str| {
+        let file = lab.path(name);
+        std::fs::write(&file, text).unwrap();
+        file
+    };
+    let one_arm = plan("one.toml", "trials = 6\n[[workload]]\nrun = \"pipe\"\n[[arm]]\nname = \"a\"\n");
+    refused(&["run", &one_arm, "--dry-run"], &["one arm"]);
+    let typo = plan("typo.toml", "trails = 6\n[[workload]]\nrun = \"pipe\"\n");
+    refused(&["run", &typo, "--dry-run"], &["trails", "trials"]);
+    refused(&["run", &lab.path("absent.toml")], &["absent.toml"]);
+}
+
+#[test]
+fn a_newer_or_truncated_run_is_named() {
+    let lab = Lab::new("damaged");
+    let out = lab.path("run");
+    schedlab(&["ab", "-w", "pipe:pin=same", "--b", "", "--trials", "6", "--trial", "20ms", "--out", &out]).success();
+    let manifest = format!("{out}/manifest.json");
+    let text = std::fs::read_to_string(&manifest).unwrap();
+    std::fs::write(&manifest, text.replace("\"format_version\": 1", "\"format_version\": 99")).unwrap();
+    refused(&["report", &out], &["99"]);
+    std::fs::write(&manifest, text).unwrap();
+    let table = format!("{out}/tables/trials.parquet");
+    let bytes = std::fs::read(&table).unwrap();
+    std::fs::write(&table, &bytes[..bytes.len() / 2]).unwrap();
+    refused(&["report", &out], &["trials.parquet"]);
+    refused(&["report", &lab.path("nowhere")], &["nowhere"]);
+}
+
+#[test]
+fn a_log_that_is_not_what_it_was_said_to_be_is_refused() {
+    let lab = Lab::new("log");
+    let file = lab.path("notes.txt");
+    std::fs::write(&file, "dear diary\n").unwrap();
+    refused(&["import", &file, "--kind", "hackbench"], &["hackbench"]);
+    refused(&["import", &file, "--kind", "csv"], &["line 1"]);
+}
