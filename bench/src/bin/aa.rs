@@ -4,7 +4,7 @@
 #![forbid(unsafe_code)]
 #![allow(clippy::print_stdout, clippy::print_stderr)]
 
-use anyhow::Result;
+use anyhow::{Context, Result};
 use schedlab_analyze::Verdict;
 use schedlab_benches::series::{self, BLOCKS, COMPARISONS, SERIES};
 use schedlab_benches::table;
@@ -20,7 +20,7 @@ fn main() -> Result<()> {
         let (manifest, trials) = series::standard(index)?;
         let false_alarms = flagged(&manifest, &trials, [0, 1]);
         let found = flagged(&manifest, &trials, [0, 2]);
-        let rate = schedlab_stats::clopper_pearson(false_alarms.into(), COMPARISONS.into(), 0.95);
+        let rate = schedlab_stats::clopper_pearson(false_alarms.into(), COMPARISONS.into(), 0.95).context("a rate")?;
         let used = trials.iter().filter(|t| !t.warm_up && t.arm != Some(2)).count();
         rows.push(vec![
             (*name).into(),

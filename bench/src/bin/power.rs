@@ -75,14 +75,14 @@ fn fixed_t(window: &[f64]) -> bool {
 
 /// The product's rule: looks at fifths of the budget once six blocks are in, the repeated interval decides.
 fn budgeted(window: &[f64]) -> Option<usize> {
-    let mut sequence = GroupSequential::new(0.05);
+    let mut sequence = GroupSequential::new(0.05).ok()?;
     for k in 1..=LOOKS {
         let blocks = window.len() * k / LOOKS;
         if blocks < LEAST_BLOCKS {
             continue;
         }
-        let look = sequence.push_look(blocks as f64 / window.len() as f64);
-        let estimate = schedlab_stats::repeated_interval(&window[..blocks], &look, 0.95)?;
+        let look = sequence.push_look(blocks as f64 / window.len() as f64).ok()?;
+        let estimate = schedlab_stats::repeated_interval(&window[..blocks], &look)?;
         if estimate.interval.hi < 0.0 || estimate.interval.lo > 0.0 {
             return Some(blocks);
         }

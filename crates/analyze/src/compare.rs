@@ -155,7 +155,9 @@ fn problems(manifest: &Manifest, findings: &Findings, parts: &[Workload<'_>]) ->
             (!workload.contamination.sentence.is_empty()).then(|| say(workload.contamination.sentence.clone())),
         );
         problems.extend(workload.confounded.iter().map(|c| say(c.sentence.clone())));
-        problems.extend(workload.metrics.iter().filter_map(|m| Some(say(format!("{}: {}", m.name, m.note.as_ref()?)))));
+        // The note of a secondary metric stands beside the metric; only a primary without numbers is a problem of the run.
+        let primaries = workload.metrics.iter().filter(|m| m.role == Role::Primary);
+        problems.extend(primaries.filter_map(|m| Some(say(format!("{}: {}", m.name, m.note.as_ref()?)))));
         problems
             .extend(workload.certificates.iter().filter(|c| !c.includes_no_effect).map(|c| say(c.sentence.clone())));
         problems.extend(missing_primaries(manifest, part).into_iter().map(say));

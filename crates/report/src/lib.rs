@@ -1,2 +1,46 @@
-//! Findings to text, JSON, Markdown, SVG and one HTML file.
+//! Findings to terminal text, JSON, Markdown, SVG and one self-contained HTML file, into `&mut dyn Write`.
+//!
+//! Nothing is decided here: verdicts, sentences and numbers come from crate `analyze`, this crate lays them out. The bytes
+//! depend on the input alone (no clock, no hash order), so a report can be compared as a file.
 #![forbid(unsafe_code)]
+
+mod bench_text;
+mod chart;
+mod checks;
+mod escape;
+mod html;
+mod markdown;
+mod number;
+mod pictures;
+mod table;
+mod tables;
+mod text;
+mod words;
+
+pub use bench_text::bench_text;
+pub use checks::checks_text;
+pub use html::html;
+pub use markdown::markdown;
+pub use pictures::pictures;
+pub use text::text;
+
+use schedlab_analyze::Findings;
+use schedlab_run::{Manifest, TrialRecord};
+use std::io::{self, Write};
+
+/// What a report is made of. For two runs, manifest and trials are those of the first.
+#[derive(Clone, Copy)]
+pub struct Input<'a> {
+    /// What was asked, of which machine.
+    pub manifest: &'a Manifest,
+    /// Every row, in any order.
+    pub trials: &'a [TrialRecord],
+    /// What was found.
+    pub findings: &'a Findings,
+}
+
+/// The findings as one JSON document; [`schedlab_analyze::findings::SCHEMA`] is its version.
+pub fn json(input: &Input<'_>, out: &mut dyn Write) -> io::Result<()> {
+    serde_json::to_writer_pretty(&mut *out, input.findings)?;
+    out.write_all(b"\n")
+}

@@ -82,7 +82,8 @@ fn interval_line(manifest: &Manifest, trials: &[TrialRecord], workload: u32) -> 
     let line = contrasts.iter().filter_map(|c| {
         let Effect { scale, value, lo, hi, .. } = c.contrast.effect?;
         let arm = manifest.arms.get(c.contrast.arm as usize)?;
-        (scale == Scale::Ratio).then(|| format!("{} {value:.3} ± {:.1} %", arm.name, 50.0 * (hi - lo) / value))
+        // Wider than a factor of two says only that it is too early to say.
+        (scale == Scale::Ratio && hi - lo < value).then(|| format!("{} {value:.3} ± {:.1} %", arm.name, 50.0 * (hi - lo) / value))
     });
     line.collect::<Vec<_>>().join(" · ")
 }

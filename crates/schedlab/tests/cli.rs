@@ -24,14 +24,17 @@ fn long_options_say_the_same_as_the_spec() {
 }
 
 #[test]
-fn an_ab_of_equal_arms_finds_nothing_and_leaves_a_sealed_run() {
+fn an_ab_leaves_a_sealed_run_that_another_run_does_not_overwrite() {
     let lab = Lab::new("aa");
     let out = lab.path("run");
-    let arguments = ["ab", "-w", "pipe:pin=same", "--a", "", "--b", "", "--trials", "6", "--trial", "60ms", "--sesoi", "30%"];
-    let ran = schedlab(&[&arguments[..], &["--out", &out, "--fail-on", "worse"]].concat()).success();
-    assert!(ran.stdout.contains("equivalent"), "{}", ran.stdout);
-    let findings = json(&schedlab(&["report", &out, "--json"]).success().stdout);
-    assert_eq!(findings["workloads"][0]["metrics"][0]["contrasts"][0]["verdict"]["kind"], "equivalent");
+    let arguments = ["ab", "-w", "pipe:pin=same", "--a", "", "--b", "", "--trials", "6", "--trial", "60ms"];
+    let ran = schedlab(&[&arguments[..], &["--out", &out]].concat()).success();
+    assert!(ran.stdout.contains("6 blocks"), "{}", ran.stdout);
+    let reread = schedlab(&["report", &out, "--json"]).success();
+    assert!(!reread.stderr.contains("not sealed"), "{}", reread.stderr);
+    // What the verdict is depends on the machine; that it rests on six blocks of equal arms does not.
+    let contrast = json(&reread.stdout)["workloads"][0]["metrics"][0]["contrasts"][0].clone();
+    assert_eq!((contrast["units"].as_u64(), contrast["is_aa"].as_bool()), (Some(6), Some(true)));
     let again = schedlab(&[&arguments[..], &["--out", &out]].concat()).failure();
     assert_eq!(again.stderr.lines().filter(|l| l.starts_with("schedlab: ")).count(), 1, "{}", again.stderr);
 }

@@ -1,0 +1,162 @@
+//! One trial in print: first the lines its twin would print (hackbench, perf bench, context1), then what schedlab knows
+//! beyond them: rates, latency, legs, placement, switches, and what could not be counted, with the reason.
+
+use crate::escape::terminal;
+use crate::number::{count, ns, percent, quantity};
+use crate::table::{Align, Cell, Table, width, wrap};
+use crate::{tables, words};
+use schedlab_run::{Count, TrialOutcome};
+use std::io::{self, Write};
+
+const WIDTH: usize = 100;
+const QUANTILES: [(f64, &str); 4] = [(0.5, "p50"), (0.9, "p90"), (0.99, "p99"), (0.999, "p99.9")];
+
+/// The outcome of one trial, as a person at a terminal wants it.
+pub fn bench_text(outcome: &TrialOutcome, out: &mut dyn Write) -> io::Result<()> {
+    for line in &outcome.native_lines {
+        writeln!(out, "{}", terminal(line).trim_end())?;
+    }
+    if !outcome.native_lines.is_empty() {
+        writeln!(out)?;
+    }
+    let operations = format!("{} × {}", count(outcome.operations), outcome.operation);
+    writeln!(out, "{}: {operations}, verified", terminal(&outcome.workload))?;
+    let mut rows: Vec<(String, String)> = metrics(outcome);
+    rows.extend(facts(outcome));
+    let column = rows.iter().map(|(name, _)| width(name)).max().unwrap_or(0);
+    for (name, value) in &rows {
+        let space = " ".repeat(column - width(name));
+        for (i, line) in wrap(&terminal(value), WIDTH - 4 - column).iter().enumerate() {
+            let lead = if i == 0 { format!("{}{space}", terminal(name)) } else { " ".repeat(column) };
+            writeln!(out, "  {lead}  {line}")?;
+        }
+    }
+    histograms(outcome, out)?;
+    for line in remarks(outcome) {
+        for (i, part) in wrap(&terminal(&line), WIDTH - 4).iter().enumerate() {
+            writeln!(out, "{}{part}", if i == 0 { "  - " } else { "    " })?;
+        }
+    }
+    Ok(())
+}
+
+/// Metrics but those that a line below shows better.
+fn metrics(outcome: &TrialOutcome) -> Vec<(String, String)> {
+    let elsewhere = |name: &str| {
+        let of_histogram = outcome.histograms.iter().any(|h| name.starts_with(&format!("{}_p", h.name)));
+        of_histogram || name.starts_with("tier_share_") || name.ends_with("_per_op")
+    };
+    let shown = outcome.metrics.iter().filter(|m| !elsewhere(&m.name));
+    shown.map(|m| (m.name.clone(), quantity(m.value, &m.unit))).collect()
+}
+
+fn facts(outcome: &TrialOutcome) -> Vec<(String, String)> {
+    let mut rows = Vec::new();
+    let mut row = |name: &str, parts: Vec<String>| {
+        if !parts.is_empty() {
+            rows.push((name.to_owned(), parts.join(", ")));
+        }
+    };
+    let total: u64 = outcome.tiers.iter().map(|t| t.operations).sum();
+    let share = |n: u64| percent(n as f64 / total.max(1) as f64);
+    row(
+        "placement",
+        outcome.tiers.iter().map(|t| format!("{} {}", words::tier(t.tier), share(t.operations))).collect(),
+    );
+    row("per operation", per_operation(outcome));
+    let settings = outcome.applied.iter().map(|a| match &a.not_applied {
+        None => format!("{} (read back: {})", a.setting, a.effective),
+        Some(why) => format!("{} NOT APPLIED: {why}", a.setting),
+    });
+    row("settings", settings.collect());
+    let loads = outcome.loads.iter().map(|l| {
+        let achieved = percent(l.achieved_cpu_ns as f64 / l.asked_cpu_ns.max(1) as f64);
+        let dead = if l.alive { "" } else { ", DIED EARLY" };
+        format!("{} got {achieved} of the CPU time asked for{dead}", l.spec)
+    });
+    row("load", loads.collect());
+    if outcome.stamping.stamped > 0 {
+        let s = &outcome.stamping;
+        let every = if s.every == 1 { "every operation".to_owned() } else { format!("1 operation in {}", s.every) };
+        row(
+            "stamping",
+            vec![format!("{every}, {} stamped, costs {} of the run time", count(s.stamped), percent(s.cost_share))],
+        );
+    }
+    let phase = |p: &schedlab_run::Phase| format!("{} {}", p.name, ns(p.end_ns.saturating_sub(p.start_ns) as f64));
+    row("phases", outcome.phases.iter().map(phase).collect());
+    let group = |g: &schedlab_run::TaskGroup| format!("{} tasks in {} and {}", g.tasks, g.autogroup, g.cgroup);
+    row("task groups", outcome.groups.iter().map(group).collect());
+    rows
+}
+
+/// The workload's own counts per operation; the machine's are in the JSON.
+fn per_operation(outcome: &TrialOutcome) -> Vec<String> {
+    let mut shown: Vec<String> = Vec::new();
+    let mut names: Vec<&str> = Vec::new();
+    for counter in outcome.counters.iter().filter(|c| c.scope == "workload" || c.scope == "netns") {
+        let Some(value) = counter.count.value().filter(|_| outcome.operations > 0) else { continue };
+        if (counter.scope == "netns" && value == 0) || names.contains(&counter.name.as_str()) {
+            continue;
+        }
+        names.push(&counter.name);
+        let about = if matches!(counter.count, Count::Scaled { .. }) { "about " } else { "" };
+        let each = tables::counter_value(&counter.name, Some(value as f64 / outcome.operations as f64));
+        shown.push(format!("{} {about}{each}", counter.name));
+    }
+    shown
+}
+
+fn histograms(outcome: &TrialOutcome, out: &mut dyn Write) -> io::Result<()> {
+    let mut header = vec![("distribution", Align::Left), ("stamped", Align::Right), ("min", Align::Right)];
+    header.extend(QUANTILES.iter().map(|(_, name)| (*name, Align::Right)));
+    header.push(("max", Align::Right));
+    let mut table = Table::new(&header);
+    for named in &outcome.histograms {
+        let samples = named.histogram.count();
+        if samples == 0 {
+            continue;
+        }
+        let name = match named.tier {
+            Some(tier) => format!("  {}", words::tier(tier)),
+            None => named.name.clone(),
+        };
+        let mut row: Vec<Cell> =
+            vec![terminal(&name).into(), count(samples).into(), ns(named.histogram.min_ns as f64).into()];
+        for (q, _) in QUANTILES {
+            // Fewer than ten samples beyond a quantile say nothing of it.
+            let enough = samples as f64 * (1.0 - q) >= 10.0;
+            let value = named.histogram.quantile_ns(q).filter(|_| enough);
+            row.push(value.map_or_else(|| crate::number::NONE.to_owned(), ns).into());
+        }
+        row.push(ns(named.histogram.max_ns as f64).into());
+        table.push(row);
+    }
+    if table.rows.is_empty() {
+        return Ok(());
+    }
+    writeln!(out)?;
+    for line in table.lines(WIDTH + 20, false) {
+        writeln!(out, "  {line}")?;
+    }
+    Ok(())
+}
+
+/// Notes and counters that are missing, each reason once.
+fn remarks(outcome: &TrialOutcome) -> Vec<String> {
+    let mut reasons: Vec<(&str, Vec<&str>)> = Vec::new();
+    for counter in &outcome.counters {
+        let Count::NotCounted(why) = &counter.count else { continue };
+        match reasons.iter_mut().find(|(text, _)| text == why) {
+            Some((_, names)) if names.contains(&counter.name.as_str()) => {}
+            Some((_, names)) => names.push(&counter.name),
+            None => reasons.push((why, vec![&counter.name])),
+        }
+    }
+    let missing = reasons.into_iter().map(|(why, names)| {
+        let more = if names.len() > 6 { format!(" and {} more", names.len() - 6) } else { String::new() };
+        let names = names.into_iter().take(6).collect::<Vec<_>>().join(", ");
+        format!("not counted: {names}{more}: {why}")
+    });
+    outcome.notes.iter().cloned().chain(missing).collect()
+}

@@ -1,0 +1,212 @@
+//! The forest plot: a row for each contrast with its interval on a shared logarithmic ratio axis, the band of effects that
+//! do not matter behind it, and the single units below each interval as dots.
+
+use super::axis::{self, Scale};
+use super::svg::{Anchor, Mark, Svg, fit, text_width};
+use super::theme::arm_class;
+use super::{Draw, NARROW};
+
+/// One contrast.
+#[derive(Debug, Clone)]
+pub(crate) struct ForestRow {
+    pub(crate) arm: u32,
+    pub(crate) label: String,
+    /// `(ratio, lower end, upper end)`; `None` draws only the words.
+    pub(crate) interval: Option<(f64, f64, f64)>,
+    /// Ratios of the single units, and whether each is far from the others.
+    pub(crate) units: Vec<(f64, bool)>,
+    /// `-64.2 %` and `[-65.9, -62.4]`.
+    pub(crate) value: String,
+    pub(crate) bracket: String,
+    /// The verdict in words and its colour class.
+    pub(crate) verdict: String,
+    pub(crate) tone: &'static str,
+    /// An interval without the right to a verdict: dashed.
+    pub(crate) weak: bool,
+    /// What a pointer over the row shows.
+    pub(crate) title: String,
+}
+
+/// A line of the plot.
+#[derive(Debug, Clone)]
+pub(crate) enum Line {
+    /// A metric's name and which way is good.
+    Heading(String, String),
+    /// A contrast.
+    Row(ForestRow),
+}
+
+/// The plot.
+#[derive(Debug, Clone)]
+pub(crate) struct Forest {
+    pub(crate) lines: Vec<Line>,
+    /// Smallest effect of interest, a share: the band is 1 / (1 + s) … 1 + s.
+    pub(crate) sesoi: f64,
+    /// Low rows without unit dots, for many metrics.
+    pub(crate) dense: bool,
+}
+
+/// Where the columns of a row are, px.
+struct Columns {
+    label: f64,
+    plot: (f64, f64),
+    words: f64,
+    narrow: bool,
+    row: f64,
+}
+
+impl Forest {
+    fn rows(&self) -> impl Iterator<Item = &ForestRow> {
+        self.lines.iter().filter_map(|l| if let Line::Row(row) = l { Some(row) } else { None })
+    }
+
+    fn columns(&self, width: f64) -> Columns {
+        let narrow = width < NARROW;
+        if narrow {
+            let row = if self.dense { 34.0 } else { 58.0 };
+            return Columns { label: 14.0, plot: (6.0, width - 6.0), words: width, narrow, row };
+        }
+        let heads = self.lines.iter().map(|l| match l {
+            Line::Heading(name, aside) => text_width(name, 12.0) * 1.1 + text_width(aside, 11.0) - 8.0,
+            Line::Row(row) => text_width(&row.label, 12.0),
+        });
+        let label = heads.fold(60.0, f64::max).min(0.3 * width);
+        let words: f64 = if self.dense { 216.0 } else { 196.0 };
+        let row = if self.dense { 20.0 } else { 40.0 };
+        Columns { label: 14.0, plot: (label + 34.0, width - words - 22.0), words: width - words, narrow, row }
+    }
+
+    /// The axis holds every interval, but is not stretched by one that says nothing: at most a factor 30 either way.
+    fn scale(&self, plot: (f64, f64)) -> Scale {
+        let band = [1.0 / (1.0 + self.sesoi), 1.0 + self.sesoi, 1.0];
+        let ends = self.rows().filter_map(|r| r.interval).flat_map(|(v, lo, hi)| {
+            let cap = |end: f64| end.clamp(v / 8.0, v * 8.0);
+            [cap(lo), v, cap(hi)]
+        });
+        let ends: Vec<f64> = ends.chain(band).filter(|v| v.is_finite()).map(|v| v.clamp(1.0 / 30.0, 30.0)).collect();
+        // The band is always there, so there is always a value.
+        Scale::log(ends.into_iter(), plot.0, plot.1).unwrap_or(Scale::exactly(0.9, 1.1, plot.0, plot.1))
+    }
+}
+
+impl Draw for Forest {
+    fn draw(&self, width: f64) -> Svg {
+        let columns = self.columns(width);
+        let scale = self.scale(columns.plot);
+        let mut svg = Svg::new(width);
+        let heading = 28.0;
+        let height: f64 =
+            self.lines.iter().map(|l| if matches!(l, Line::Row(_)) { columns.row } else { heading }).sum();
+        let (band_lo, band_hi) = (scale.at(1.0 / (1.0 + self.sesoi)), scale.at(1.0 + self.sesoi));
+        svg.open("", None, "Effects inside this band are smaller than the smallest effect of interest.");
+        svg.rect("band", (band_lo, 0.0), (band_hi - band_lo, height + 4.0));
+        svg.close();
+        let ticks = axis::ratio_ticks(scale.lo, scale.hi, columns.plot.1 - columns.plot.0);
+        axis::bottom(&mut svg, &scale, &ticks, 0.0, height + 4.0);
+        svg.line("zero", (scale.at(1.0), 0.0), (scale.at(1.0), height + 4.0));
+        let mut y = 0.0;
+        for line in &self.lines {
+            if columns.narrow {
+                // Words stand in the plot here: lines and band must not run through them.
+                let words = if matches!(line, Line::Row(_)) {
+                    columns.row - if self.dense { 18.0 } else { 30.0 }
+                } else {
+                    heading
+                };
+                svg.rect("paper", (0.0, y), (width, words));
+            }
+            match line {
+                Line::Heading(name, aside) => {
+                    draw_heading(&mut svg, name, aside, y + heading - if self.dense { 6.0 } else { 9.0 }, width);
+                    y += heading;
+                }
+                Line::Row(row) => {
+                    self.draw_row(&mut svg, row, y, &columns, &scale);
+                    y += columns.row;
+                }
+            }
+        }
+        svg.height = height + 26.0;
+        svg
+    }
+}
+
+fn draw_heading(svg: &mut Svg, name: &str, aside: &str, y: f64, width: f64) {
+    let name = fit(name, 12.0, width * 0.7);
+    svg.text("head", (0.0, y), Anchor::Start, &name);
+    let after = text_width(&name, 12.0) * 1.1 + 10.0;
+    svg.text("small", (after, y), Anchor::Start, &fit(aside, 11.0, width - after));
+}
+
+impl Forest {
+    fn draw_row(&self, svg: &mut Svg, row: &ForestRow, y: f64, columns: &Columns, scale: &Scale) {
+        svg.open(&arm_class(row.arm), Some(row.arm), &row.title);
+        // An area to point at, as wide as the row.
+        svg.rect("hit", (0.0, y), (svg.width, columns.row));
+        let middle = match (columns.narrow, self.dense) {
+            (true, true) => y + 24.0,
+            (true, false) => y + 40.0,
+            (false, true) => y + 10.0,
+            (false, false) => y + 15.0,
+        };
+        let words = if columns.narrow { y + 12.0 } else { middle + 4.0 };
+        svg.mark(row.arm, (5.0, words - 4.0), 4.0, Mark::Solid);
+        let room = if columns.narrow { svg.width * 0.34 } else { columns.plot.0 - columns.label - 8.0 };
+        svg.text("", (columns.label, words), Anchor::Start, &fit(&row.label, 12.0, room));
+        if row.interval.is_none() && row.value.is_empty() && !columns.narrow {
+            // Nothing to draw: the reason gets the room of the plot.
+            let x = columns.plot.0;
+            svg.text(row.tone, (x, words), Anchor::Start, &fit(&row.verdict, 11.0, svg.width - x));
+            svg.close();
+            return;
+        }
+        draw_words(svg, row, words, columns, self.dense);
+        if let Some(interval) = row.interval {
+            draw_interval(svg, row, interval, middle, scale);
+        }
+        if !self.dense {
+            for (value, far) in row.units.iter().filter(|(v, _)| scale.holds(*v)) {
+                svg.circle(if *far { "far" } else { "dot" }, (scale.at(*value), middle + 11.0), 2.2);
+            }
+        }
+        svg.close();
+    }
+}
+
+fn draw_words(svg: &mut Svg, row: &ForestRow, y: f64, columns: &Columns, dense: bool) {
+    let both = format!("{} {}", row.value, row.bracket);
+    if columns.narrow {
+        svg.text("num", (svg.width, y), Anchor::End, &both);
+        if !dense {
+            svg.text(row.tone, (svg.width, y + 14.0), Anchor::End, &fit(&row.verdict, 11.0, svg.width - 20.0));
+        }
+        return;
+    }
+    let x = columns.words;
+    if dense {
+        svg.text("", (x, y), Anchor::Start, &row.value);
+        svg.text("small", (x + 60.0, y), Anchor::Start, &row.bracket);
+        svg.text(row.tone, (svg.width, y), Anchor::End, row.verdict.split([',', ':']).next().unwrap_or_default());
+        return;
+    }
+    svg.text("num", (x, y - 1.0), Anchor::Start, &row.value);
+    svg.text("soft", (x + text_width(&row.value, 12.0) * 1.12 + 8.0, y - 1.0), Anchor::Start, &row.bracket);
+    svg.text(row.tone, (x, y + 14.0), Anchor::Start, &fit(&row.verdict, 11.0, svg.width - x));
+}
+
+fn draw_interval(svg: &mut Svg, row: &ForestRow, (value, lo, hi): (f64, f64, f64), y: f64, scale: &Scale) {
+    let class = if row.weak { "ci weak" } else { "ci" };
+    svg.line(class, (scale.at(lo), y), (scale.at(hi), y));
+    // An end beyond the axis is an arrow.
+    if lo < scale.lo {
+        let x = scale.at(lo);
+        svg.polygon("f", &[(x - 4.0, y), (x + 4.0, y - 5.0), (x + 4.0, y + 5.0)]);
+    }
+    if hi > scale.hi {
+        let x = scale.at(hi);
+        svg.polygon("f", &[(x + 4.0, y), (x - 4.0, y - 5.0), (x - 4.0, y + 5.0)]);
+    }
+    if scale.holds(value) {
+        svg.mark(row.arm, (scale.at(value), y), 4.6, if row.weak { Mark::Hollow } else { Mark::Solid });
+    }
+}

@@ -1,0 +1,66 @@
+//! Colours, once: the page gets them as custom properties for light and dark, a picture of its own gets them written out,
+//! because viewers outside browsers know no custom properties.
+//!
+//! Arms: slate for the control, then hues that stay apart for the common colour blindnesses, on paper and in print.
+
+/// `(name, light, dark)`.
+pub(crate) const COLOURS: &[(&str, &str, &str)] = &[
+    ("paper", "#fffefb", "#14171a"),
+    ("panel", "#f7f5ef", "#1b1f24"),
+    ("ink", "#1d2126", "#e7e5df"),
+    ("soft", "#555d66", "#a9b1b9"),
+    ("faint", "#7d858d", "#7c858e"),
+    ("rule", "#d9d5ca", "#363c43"),
+    ("grid", "#ebe8df", "#272c32"),
+    ("band", "#efeadb", "#2a2b29"),
+    ("block", "#f6f4ed", "#1b1f24"),
+    ("a0", "#59636e", "#a7b1bb"),
+    ("a1", "#1b6fb0", "#62aee8"),
+    ("a2", "#cf5a17", "#f28d50"),
+    ("a3", "#17876a", "#4fc0a0"),
+    ("a4", "#914a9c", "#c78fd6"),
+    ("a5", "#a87a06", "#dcb54e"),
+    ("a6", "#bd3a5f", "#ef829f"),
+    ("a7", "#2492b5", "#6fcbe8"),
+    ("t0", "#d5e4ea", "#344a55"),
+    ("t1", "#a3c6d4", "#4a7082"),
+    ("t2", "#5b92ac", "#6fa5bd"),
+    ("t3", "#2f6685", "#a5cfe0"),
+    ("t4", "#9c4a33", "#e09a80"),
+    ("near-ink", "#1d2126", "#f1f3f4"),
+    ("far-ink", "#ffffff", "#14171a"),
+    ("good", "#18744a", "#5cc793"),
+    ("bad", "#b03a25", "#f0836d"),
+    ("same", "#2f649d", "#78b2ea"),
+    ("open", "#8a6508", "#d8b455"),
+    ("moved", "#6a4f9b", "#b9a1e6"),
+    ("none", "#6d757d", "#8d969f"),
+];
+
+/// Rules of all charts, colours as custom properties.
+pub(crate) const CHART_CSS: &str = include_str!("chart.css");
+
+/// `--name: colour;` for one of the two themes.
+pub(crate) fn properties(dark: bool) -> String {
+    COLOURS.iter().map(|(name, l, d)| format!("--{name}:{};", if dark { d } else { l })).collect()
+}
+
+/// The rules with the light colours written out.
+pub(crate) fn standalone_css() -> String {
+    COLOURS.iter().fold(CHART_CSS.to_owned(), |css, (name, light, _)| css.replace(&format!("var(--{name})"), light))
+}
+
+/// The colour class of an arm.
+pub(crate) fn arm_class(arm: u32) -> String {
+    format!("a{}", arm % 8)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_picture_of_its_own_needs_no_custom_property() {
+        assert!(!standalone_css().contains("var("), "{}", standalone_css());
+    }
+}

@@ -1,0 +1,73 @@
+//! `schedlab doctor` in print: warnings first, each check with its value, effect, evidence and mend.
+
+use crate::escape::terminal;
+use crate::table::{paint, width, wrap};
+use crate::words;
+use schedlab_run::{Check, CheckState, Environment};
+use std::io::{self, Write};
+
+/// Columns of a line; a terminal below that wraps by itself.
+const WIDTH: usize = 96;
+
+/// The machine and its checks, for a terminal.
+pub fn checks_text(environment: &Environment, colour: bool, out: &mut dyn Write) -> io::Result<()> {
+    let e = environment;
+    let facts = [
+        ("host", e.hostname.as_str()),
+        ("kernel", e.kernel_release.as_str()),
+        ("build", e.kernel_version.as_str()),
+        ("CPU", e.cpu_model.as_str()),
+        ("online", e.online_cpus.as_str()),
+    ];
+    for (name, value) in facts.iter().filter(|(_, v)| !v.is_empty()) {
+        writeln!(out, "{name:<8}{}", terminal(value))?;
+    }
+    let mut checks: Vec<&Check> = e.checks.iter().collect();
+    checks.sort_by_key(|c| words::check_rank(c.state));
+    let column = checks.iter().map(|c| width(&c.title)).max().unwrap_or(0).min(34);
+    let mut last = None;
+    for check in checks {
+        if last != Some(check.state) {
+            writeln!(out, "\n{}", paint(group(check.state), colour.then_some("1")))?;
+            last = Some(check.state);
+        }
+        of_check(check, column, colour, out)?;
+    }
+    Ok(())
+}
+
+fn group(state: CheckState) -> &'static str {
+    match state {
+        CheckState::Warning => "Warnings: these distort or widen results",
+        CheckState::Unavailable => "Unavailable: not measured here",
+        CheckState::Info => "Worth knowing",
+        CheckState::Good => "Good",
+    }
+}
+
+fn of_check(check: &Check, column: usize, colour: bool, out: &mut dyn Write) -> io::Result<()> {
+    let (sign, code) = match check.state {
+        CheckState::Good => ("✓", "32"),
+        CheckState::Info => ("·", "36"),
+        CheckState::Warning => ("!", "33"),
+        CheckState::Unavailable => ("–", "2"),
+    };
+    let title = terminal(&check.title);
+    let space = " ".repeat(column.saturating_sub(width(&title)));
+    writeln!(out, "{} {title}{space}  {}", paint(sign, colour.then_some(code)), terminal(&check.value))?;
+    // A good check needs no lecture: its value and where it was read are enough.
+    let good = check.state == CheckState::Good;
+    let parts = [
+        ("", if good { "" } else { check.effect.as_str() }),
+        ("mend: ", check.mend.as_str()),
+        ("read: ", check.evidence.as_str()),
+    ];
+    for (lead, text) in parts.iter().filter(|(_, text)| !text.is_empty()) {
+        let code = if *lead == "read: " { Some("2") } else { None };
+        for (i, line) in wrap(&terminal(text), WIDTH - 4 - lead.len()).iter().enumerate() {
+            let lead = if i == 0 { (*lead).to_owned() } else { " ".repeat(lead.len()) };
+            writeln!(out, "    {}", paint(&format!("{lead}{line}"), code.filter(|_| colour)))?;
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,258 @@
+//! Numbers as people read them: as many digits as the uncertainty carries, units scaled (ns → µs → ms). What is not a
+//! finite number prints as a dash, whatever came in.
+
+use schedlab_analyze::{Effect, Scale};
+
+/// Stands for a number that is not there.
+pub(crate) const NONE: &str = "–";
+
+/// Ratios beyond this (or below its reciprocal) read better as factors than as percentages.
+const FACTOR_FROM: f64 = 1.5;
+
+/// `x` with `digits` significant digits, never in exponent form between 10⁻⁴ and 10⁷.
+pub(crate) fn significant(x: f64, digits: usize) -> String {
+    if !x.is_finite() {
+        return NONE.into();
+    }
+    if x == 0.0 {
+        return "0".into();
+    }
+    let magnitude = x.abs().log10().floor();
+    if !(-4.0..7.0).contains(&magnitude) {
+        return format!("{:.*e}", digits.saturating_sub(1), x);
+    }
+    let decimals = (digits as f64 - 1.0 - magnitude).max(0.0) as usize;
+    let text = format!("{x:.decimals$}");
+    // Rounding may carry into a new digit: 9.996 with three digits is 10.0, not 10.00.
+    let carried = text.parse::<f64>().is_ok_and(|y| y.abs().log10().floor() > magnitude);
+    if carried && decimals > 0 { format!("{x:.*}", decimals - 1) } else { text }
+}
+
+/// A value with its unit, scaled: `1.234 µs`, `812.3 k/s`, `4.2 %`, `0.0123 /op`.
+pub(crate) fn quantity(x: f64, unit: &str) -> String {
+    let (scale, shown) = unit_for(x.abs(), unit);
+    let number = significant(x / scale, 4);
+    match shown.as_str() {
+        "" => number,
+        shown => format!("{number} {shown}"),
+    }
+}
+
+/// [`quantity`] of a value that may be missing.
+pub(crate) fn maybe_quantity(x: Option<f64>, unit: &str) -> String {
+    x.filter(|x| x.is_finite()).map_or_else(|| NONE.into(), |x| quantity(x, unit))
+}
+
+/// The divisor and the unit in which values as large as `size` are shown: one for a whole axis or column.
+pub(crate) fn unit_for(size: f64, unit: &str) -> (f64, String) {
+    let (base, per) = match unit.split_once('/') {
+        Some((base, per)) => (base, format!("/{per}")),
+        None => (unit, String::new()),
+    };
+    let pick = |steps: &[(f64, &'static str)]| {
+        let step = steps.iter().rev().find(|(from, _)| size >= *from).unwrap_or(&steps[0]);
+        (step.0, step.1)
+    };
+    let time = [(1.0, "ns"), (1e3, "µs"), (1e6, "ms"), (1e9, "s")];
+    match base {
+        "ns" => {
+            let (scale, name) = pick(&time);
+            (scale, format!("{name}{per}"))
+        }
+        "s" => {
+            let (scale, name) = if size == 0.0 || !size.is_finite() { (1e9, "s") } else { pick_seconds(size) };
+            (scale / 1e9, format!("{name}{per}"))
+        }
+        "1" if per == "/op" => (1.0, "/op".into()),
+        "1" | "B" | "bytes" if !per.is_empty() => {
+            let (scale, name) = pick(&[(1.0, ""), (1e3, "k"), (1e6, "M"), (1e9, "G")]);
+            let what = if base == "1" { "" } else { "B" };
+            (scale, format!("{name}{what}{per}"))
+        }
+        "share" => (0.01, "%".into()),
+        "1" => (1.0, String::new()),
+        _ => (1.0, unit.to_owned()),
+    }
+}
+
+/// A size in seconds as (ns of the unit, its name).
+fn pick_seconds(size: f64) -> (f64, &'static str) {
+    match size {
+        s if s >= 1.0 => (1e9, "s"),
+        s if s >= 1e-3 => (1e6, "ms"),
+        s if s >= 1e-6 => (1e3, "µs"),
+        _ => (1.0, "ns"),
+    }
+}
+
+/// Nanoseconds, three or four digits.
+pub(crate) fn ns(x: f64) -> String {
+    quantity(x, "ns")
+}
+
+/// A share of one as a percentage: `2.5 %`.
+pub(crate) fn percent(share: f64) -> String {
+    let x = share * 100.0;
+    if !x.is_finite() {
+        return NONE.into();
+    }
+    let text = match x.abs() {
+        a if a >= 1e6 => significant(x, 3),
+        a if a >= 99.95 || a == 0.0 => format!("{x:.0}"),
+        a if a >= 10.0 => format!("{x:.1}"),
+        _ => significant(x, 2),
+    };
+    format!("{text} %")
+}
+
+/// A share that somebody chose, without digits it never had: `5 %`, `0.5 %`.
+pub(crate) fn given(share: f64) -> String {
+    let text = percent(share);
+    text.replace(".0 %", " %")
+}
+
+/// A p-value: `0.032`, `< 0.0001`.
+pub(crate) fn p_value(p: Option<f64>) -> String {
+    match p {
+        Some(p) if !p.is_finite() => NONE.into(),
+        Some(p) if p < 1e-4 => "< 0.0001".into(),
+        Some(p) if p < 0.1 => significant(p, 2),
+        Some(p) => format!("{p:.2}"),
+        None => NONE.into(),
+    }
+}
+
+/// A large count with thin grouping: `12 345 678`.
+pub(crate) fn count(n: u64) -> String {
+    let digits = n.to_string();
+    let mut out = String::new();
+    for (i, c) in digits.chars().enumerate() {
+        if i > 0 && (digits.len() - i).is_multiple_of(3) && digits.len() > 4 {
+            out.push('\u{202f}');
+        }
+        out.push(c);
+    }
+    out
+}
+
+/// An effect in print: point and interval, on one scale with the same digits.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct EffectText {
+    /// `-64.2 %`, `0.358 ×`, `+12 ns`.
+    pub(crate) value: String,
+    /// `[-65.9, -62.4]`.
+    pub(crate) interval: String,
+}
+
+/// Percentages near one, factors far from it, signed quantities for differences.
+pub(crate) fn effect(e: &Effect, unit: &str) -> EffectText {
+    if ![e.value, e.lo, e.hi].iter().all(|x| x.is_finite()) {
+        return EffectText { value: NONE.into(), interval: String::new() };
+    }
+    match e.scale {
+        Scale::Difference => {
+            let (scale, shown) = unit_for([e.value, e.lo, e.hi].iter().fold(0.0, |m: f64, x| m.max(x.abs())), unit);
+            let [value, lo, hi] = [e.value, e.lo, e.hi].map(|x| x / scale);
+            let digits = decimals((hi - lo) / 2.0, value);
+            let value = format!("{} {shown}", signed(value, digits)).trim_end().to_owned();
+            EffectText { value, interval: format!("[{}, {}]", signed(lo, digits), signed(hi, digits)) }
+        }
+        Scale::Ratio if is_factor(e.value) => {
+            let digits = decimals((e.hi - e.lo) / 2.0, e.value);
+            let [value, lo, hi] = [e.value, e.lo, e.hi].map(|x| fixed(x, digits));
+            EffectText { value: format!("{value} ×"), interval: format!("[{lo}, {hi}]") }
+        }
+        Scale::Ratio => {
+            let [value, lo, hi] = [e.value, e.lo, e.hi].map(|x| (x - 1.0) * 100.0);
+            let digits = decimals((hi - lo) / 2.0, value);
+            let value = format!("{} %", signed(value, digits));
+            EffectText { value, interval: format!("[{}, {}]", signed(lo, digits), signed(hi, digits)) }
+        }
+    }
+}
+
+/// Whether a ratio is printed as a factor.
+pub(crate) fn is_factor(ratio: f64) -> bool {
+    ratio >= FACTOR_FROM || ratio <= 1.0 / FACTOR_FROM
+}
+
+/// Decimals that show two digits of the half-width; without one, three digits of the value.
+fn decimals(half_width: f64, value: f64) -> usize {
+    if half_width <= 0.0 && value.abs() < 1e-9 {
+        return 0;
+    }
+    let (size, digits) = if half_width > 0.0 { (half_width, 1.0) } else { (value.abs().max(1e-9), 2.0) };
+    (digits - size.log10().floor()).clamp(0.0, 4.0) as usize
+}
+
+/// So many decimals, unless the number is too large for any.
+fn fixed(x: f64, digits: usize) -> String {
+    if x.is_finite() && x.abs() < 1e7 { format!("{x:.digits$}") } else { significant(x, 3) }
+}
+
+fn signed(x: f64, digits: usize) -> String {
+    let text = fixed(x, digits);
+    let zero = text.chars().all(|c| matches!(c, '-' | '0' | '.'));
+    match zero {
+        true => text.trim_start_matches('-').to_owned(),
+        false if x > 0.0 && x.is_finite() => format!("+{text}"),
+        false => text,
+    }
+}
+
+/// The same text with real minus signs before digits and no break before `%`, for HTML and SVG.
+pub(crate) fn typographic(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    let mut before = ' ';
+    let mut rest = text.chars().peekable();
+    while let Some(c) = rest.next() {
+        let next = rest.peek().copied().unwrap_or(' ');
+        out.push(match c {
+            '-' if !before.is_alphanumeric() && next.is_ascii_digit() => '−',
+            // A number and its sign stay on one line.
+            ' ' if before.is_ascii_digit() && matches!(next, '%' | '×') => '\u{a0}',
+            c => c,
+        });
+        before = c;
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn quantities_pick_their_unit() {
+        let shown = |x, unit| quantity(x, unit);
+        assert_eq!(shown(2_716.0, "ns"), "2.716 µs");
+        assert_eq!(shown(0.123_45, "s"), "123.5 ms");
+        assert_eq!(shown(1_234_567.0, "1/s"), "1.235 M/s");
+        assert_eq!(shown(0.042, "share"), "4.200 %");
+        assert_eq!(shown(0.5, "1/op"), "0.5000 /op");
+        assert_eq!(shown(640.0, "ns/op"), "640.0 ns/op");
+        assert_eq!(shown(17.0, "points"), "17.00 points");
+        assert_eq!(maybe_quantity(Some(f64::NAN), "s"), NONE);
+        assert_eq!(significant(9.996, 3), "10.0");
+        assert_eq!(count(1_234_567), "1\u{202f}234\u{202f}567");
+    }
+
+    #[test]
+    fn effects_carry_the_digits_of_their_interval() {
+        let of = |value, lo, hi| effect(&Effect { scale: Scale::Ratio, value, lo, hi, level: 0.95 }, "s");
+        assert_eq!(of(1.012, 0.996, 1.028), EffectText { value: "+1.2 %".into(), interval: "[-0.4, +2.8]".into() });
+        assert_eq!(of(0.358, 0.341, 0.376), EffectText { value: "0.358 ×".into(), interval: "[0.341, 0.376]".into() });
+        let difference = Effect { scale: Scale::Difference, value: 1500.0, lo: -200.0, hi: 3200.0, level: 0.95 };
+        assert_eq!(effect(&difference, "ns").value, "+1.5 µs");
+        assert_eq!(of(f64::NAN, 1.0, 2.0).value, NONE);
+        assert_eq!(of(1.0, 0.99999, 1.00001).value, "0.0000 %");
+    }
+
+    #[test]
+    fn minus_signs_only_before_numbers() {
+        assert_eq!(
+            typographic("-1.5 % [-2, +1] two-sided slice-10 2-3"),
+            "−1.5\u{a0}% [−2, +1] two-sided slice-10 2-3"
+        );
+    }
+}

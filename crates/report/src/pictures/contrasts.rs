@@ -1,0 +1,129 @@
+//! The forest plots: primary metrics with their units, and all other metrics in low rows.
+
+use super::{Kind, Picture, Place};
+use crate::chart::{Forest, ForestRow, Line};
+use crate::number::{effect, given, p_value, percent};
+use crate::words;
+use schedlab_analyze::{Contrast, MetricFindings, Role, Scale, Verdict};
+use schedlab_run::Direction;
+
+pub(super) fn primary_forest(place: &Place<'_>) -> Option<Picture> {
+    let lines = lines(place, Role::Primary, true);
+    let sesoi = place.findings.rules.sesoi;
+    let caption = format!(
+        "Each row: an arm against its control, estimate and interval; small dots are the single {}. Shaded: effects below {}, \
+         the smallest of interest. Dashed: no verdict.",
+        unit_name(place),
+        given(sesoi)
+    );
+    forest(place, Kind::Forest, "effects", "Effect on the primary metric", &caption, lines, false)
+}
+
+pub(super) fn other_forest(place: &Place<'_>) -> Option<Picture> {
+    let lines = lines(place, Role::Secondary, false);
+    let caption = "Exploratory: judged after a correction for looking at all of them.";
+    forest(place, Kind::OtherMetrics, "other-metrics", "Effect on every other metric", caption, lines, true)
+}
+
+fn forest(
+    place: &Place<'_>,
+    kind: Kind,
+    name: &str,
+    title: &str,
+    caption: &str,
+    lines: Vec<Line>,
+    dense: bool,
+) -> Option<Picture> {
+    lines.iter().any(|l| matches!(l, Line::Row(_))).then(|| {
+        let chart = Forest { lines, sesoi: place.findings.rules.sesoi.clamp(0.0, 10.0), dense };
+        let mut picture = place.picture(kind, name, title.to_owned(), caption, Box::new(chart));
+        if kind == Kind::Forest {
+            let claims = place.findings.claims.iter().filter(|c| c.workload == place.workload.workload);
+            let said: Vec<&str> = claims.map(|c| c.sentence.as_str()).collect();
+            picture.description = format!("{}. {}", picture.title, said.join(". "));
+        }
+        picture
+    })
+}
+
+fn unit_name<'a>(place: &Place<'a>) -> &'a str {
+    let contrasts = place.workload.metrics.first().map(|m| m.contrasts.as_slice()).unwrap_or_default();
+    contrasts.first().map_or("blocks", |c| c.unit_name.as_str())
+}
+
+fn lines(place: &Place<'_>, role: Role, with_empty: bool) -> Vec<Line> {
+    let mut lines = Vec::new();
+    for metric in place.workload.metrics.iter().filter(|m| m.role == role) {
+        let contrasts: Vec<&Contrast> = metric.contrasts.iter().filter(|c| with_empty || drawable(c)).collect();
+        if contrasts.is_empty() {
+            continue;
+        }
+        lines.push(Line::Heading(metric.name.clone(), good_side(metric.direction).to_owned()));
+        lines.extend(contrasts.into_iter().map(|c| Line::Row(row(place, metric, c))));
+    }
+    lines
+}
+
+/// Which side of the axis is good.
+fn good_side(direction: Direction) -> &'static str {
+    match direction {
+        Direction::LowerIsBetter => "← lower is better",
+        Direction::HigherIsBetter => "higher is better →",
+        Direction::Neutral => "neither way is better",
+    }
+}
+
+fn drawable(contrast: &Contrast) -> bool {
+    contrast.effect.is_some_and(|e| e.scale == Scale::Ratio && e.value > 0.0 && e.lo > 0.0 && e.hi.is_finite())
+}
+
+fn row(place: &Place<'_>, metric: &MetricFindings, contrast: &Contrast) -> ForestRow {
+    let text = contrast.effect.map(|e| effect(&e, &metric.unit));
+    let (value, bracket) = text.map_or_else(Default::default, |t| (t.value, t.interval));
+    let interval = contrast.effect.filter(|_| drawable(contrast)).map(|e| (e.value, e.lo, e.hi));
+    let no_verdict = matches!(contrast.verdict, Verdict::NoVerdict { .. });
+    let name = place.arm_name(contrast.arm);
+    let verdict = verdict_words(contrast);
+    let title = title(metric, contrast, &name, &format!("{value} {bracket}"));
+    ForestRow {
+        arm: contrast.arm,
+        label: if contrast.is_aa { format!("{name} (A/A)") } else { name },
+        units: match interval {
+            Some(_) => contrast.unit_effects.iter().map(|u| (u.value, u.far_out)).collect(),
+            None => Vec::new(),
+        },
+        interval,
+        value,
+        bracket,
+        verdict,
+        tone: words::tone(&contrast.verdict),
+        weak: no_verdict,
+        title,
+    }
+}
+
+fn verdict_words(contrast: &Contrast) -> String {
+    let word = words::verdict(&contrast.verdict);
+    if let Some(reason) = words::reason(&contrast.verdict) {
+        return format!("{word}: {reason}");
+    }
+    let p = contrast.p_adjusted.or(contrast.p).map(|p| format!(", p {}", p_value(Some(p)))).unwrap_or_default();
+    format!("{word}{p}, {}", words::units(contrast))
+}
+
+fn title(metric: &MetricFindings, contrast: &Contrast, name: &str, numbers: &str) -> String {
+    let mut parts = vec![format!("{name}, {}: {}", metric.name, numbers.trim())];
+    if let Some(reason) = words::reason(&contrast.verdict) {
+        parts.push(format!("no verdict: {reason}"));
+    } else {
+        parts.push(words::verdict(&contrast.verdict).to_owned());
+    }
+    parts.push(format!("{}; {}", contrast.estimator, words::units(contrast)));
+    if contrast.p_adjusted.is_some() {
+        parts.push(format!("p {} ({})", p_value(contrast.p_adjusted), contrast.adjustment));
+    }
+    if let Some(share) = contrast.minimum_detectable {
+        parts.push(format!("detectable with 80 % power: {}", percent(share)));
+    }
+    parts.join("\n")
+}

@@ -1,0 +1,165 @@
+//! Plain-text tables and paragraphs within a width, for the terminal and for Markdown.
+
+/// How a column is set.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Align {
+    /// Flush left.
+    Left,
+    /// Flush right, for numbers.
+    Right,
+}
+
+/// Columns a text takes: one for each character that is not a combining mark.
+pub(crate) fn width(text: &str) -> usize {
+    text.chars().filter(|c| !matches!(*c, '\u{300}'..='\u{36f}' | '\u{200b}'..='\u{200f}')).count()
+}
+
+/// A cell with an optional colour class.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Cell {
+    pub(crate) text: String,
+    /// ANSI code, as in `32`.
+    pub(crate) colour: Option<&'static str>,
+}
+
+impl<T: Into<String>> From<T> for Cell {
+    fn from(text: T) -> Self {
+        Self { text: text.into(), colour: None }
+    }
+}
+
+/// Rows with one alignment per column.
+#[derive(Debug, Clone)]
+pub(crate) struct Table {
+    pub(crate) align: Vec<Align>,
+    pub(crate) header: Vec<String>,
+    pub(crate) rows: Vec<Vec<Cell>>,
+}
+
+impl Table {
+    pub(crate) fn new(header: &[(&str, Align)]) -> Self {
+        Self {
+            align: header.iter().map(|(_, a)| *a).collect(),
+            header: header.iter().map(|(h, _)| (*h).to_owned()).collect(),
+            rows: Vec::new(),
+        }
+    }
+
+    pub(crate) fn push(&mut self, row: Vec<Cell>) {
+        self.rows.push(row);
+    }
+
+    /// Width of each column; the last one gets what the others leave of `limit`, if it is too wide.
+    fn widths(&self, limit: usize) -> Vec<usize> {
+        let columns = self.align.len();
+        let mut widths: Vec<usize> = self.header.iter().map(|h| width(h)).collect();
+        for row in &self.rows {
+            for (w, cell) in widths.iter_mut().zip(row) {
+                *w = (*w).max(width(&cell.text));
+            }
+        }
+        let before: usize = widths.iter().take(columns.saturating_sub(1)).map(|w| w + 2).sum();
+        if let Some(last) = widths.last_mut() {
+            *last = (*last).min(limit.saturating_sub(before).max(12));
+        }
+        widths
+    }
+
+    /// Lines no wider than `limit`; a last column that is too wide is wrapped.
+    pub(crate) fn lines(&self, limit: usize, colour: bool) -> Vec<String> {
+        let widths = self.widths(limit);
+        let mut lines = Vec::new();
+        if self.header.iter().any(|h| !h.is_empty()) {
+            let header: Vec<Cell> = self.header.iter().map(|h| Cell { text: h.clone(), colour: Some("2") }).collect();
+            lines.extend(self.row_lines(&header, &widths, colour));
+        }
+        for row in &self.rows {
+            lines.extend(self.row_lines(row, &widths, colour));
+        }
+        lines
+    }
+
+    fn row_lines(&self, row: &[Cell], widths: &[usize], colour: bool) -> Vec<String> {
+        let empty = Cell::default();
+        let last = row.len().saturating_sub(1);
+        let wrapped = row.get(last).map(|c| wrap(&c.text, widths.get(last).copied().unwrap_or(12))).unwrap_or_default();
+        let mut lines = Vec::new();
+        for part in 0..wrapped.len().max(1) {
+            let mut line = String::new();
+            for (i, w) in widths.iter().enumerate() {
+                let cell = row.get(i).unwrap_or(&empty);
+                let text = match (i == last, part) {
+                    (true, _) => wrapped.get(part).map_or("", String::as_str),
+                    (false, 0) => cell.text.as_str(),
+                    (false, _) => "",
+                };
+                let space = " ".repeat(w.saturating_sub(width(text)));
+                let text = paint(text, cell.colour.filter(|_| colour));
+                match self.align.get(i) {
+                    Some(Align::Right) => line.push_str(&format!("{space}{text}")),
+                    _ => line.push_str(&format!("{text}{space}")),
+                }
+                line.push_str("  ");
+            }
+            lines.push(line.trim_end().to_owned());
+        }
+        lines
+    }
+}
+
+/// A text in an ANSI colour, or as it is.
+pub(crate) fn paint(text: &str, code: Option<&str>) -> String {
+    match code {
+        Some(code) if !text.is_empty() => format!("\u{1b}[{code}m{text}\u{1b}[0m"),
+        _ => text.to_owned(),
+    }
+}
+
+/// Breaks at blanks so that no line is wider than `limit`; a word longer than that is cut.
+pub(crate) fn wrap(text: &str, limit: usize) -> Vec<String> {
+    let limit = limit.max(8);
+    let mut lines: Vec<String> = Vec::new();
+    let mut line = String::new();
+    for word in text.split_whitespace() {
+        let mut word = word.to_owned();
+        if !line.is_empty() && width(&line) + 1 + width(&word) > limit {
+            lines.push(std::mem::take(&mut line));
+        }
+        while width(&word) > limit {
+            let end = word.char_indices().nth(limit).map_or(word.len(), |(i, _)| i);
+            // A spec is one long word: better after a comma than anywhere.
+            let cut = word[..end].rfind(',').map_or(end, |comma| comma + 1);
+            let rest = word.split_off(cut);
+            lines.push(std::mem::replace(&mut word, rest));
+        }
+        if !line.is_empty() {
+            line.push(' ');
+        }
+        line.push_str(&word);
+    }
+    if !line.is_empty() {
+        lines.push(line);
+    }
+    lines
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tables_stay_within_their_width() {
+        let mut table = Table::new(&[("name", Align::Left), ("n", Align::Right), ("why", Align::Left)]);
+        table.push(vec!["µs".into(), "12".into(), "a long reason that must be broken into several lines".into()]);
+        let lines = table.lines(30, false);
+        assert_eq!(lines[0], "name   n  why");
+        assert_eq!(lines[1], "µs    12  a long reason that");
+        assert!(lines.iter().all(|l| width(l) <= 30), "{lines:?}");
+    }
+
+    #[test]
+    fn words_too_long_are_cut() {
+        assert_eq!(wrap("abcdefghijkl mn", 8), ["abcdefgh", "ijkl mn"]);
+        assert!(wrap("  ", 10).is_empty());
+    }
+}

@@ -1,0 +1,189 @@
+//! Names for what the findings hold: arms, verdicts, roles, tiers.
+
+use schedlab_analyze::{Contrast, Findings, MetricFindings, Role, Verdict, WorkloadFindings};
+use schedlab_run::{CheckState, Direction, Tier};
+
+/// The name of an arm.
+pub(crate) fn arm_name(findings: &Findings, arm: u32) -> &str {
+    findings.arms.get(arm as usize).map_or("?", |a| a.name.as_str())
+}
+
+/// A verdict in one or two words.
+pub(crate) fn verdict(v: &Verdict) -> &'static str {
+    match v {
+        Verdict::Better => "better",
+        Verdict::Worse => "worse",
+        Verdict::Higher => "higher",
+        Verdict::Lower => "lower",
+        Verdict::Equivalent => "equivalent",
+        Verdict::Inconclusive => "inconclusive",
+        Verdict::NoVerdict { .. } => "no verdict",
+    }
+}
+
+/// The reason of a missing verdict.
+pub(crate) fn reason(v: &Verdict) -> Option<&str> {
+    match v {
+        Verdict::NoVerdict { reason } => Some(reason),
+        _ => None,
+    }
+}
+
+/// A class for colour: `good`, `bad`, `same`, `open`, `none`.
+pub(crate) fn tone(v: &Verdict) -> &'static str {
+    match v {
+        Verdict::Better => "good",
+        Verdict::Worse => "bad",
+        Verdict::Higher | Verdict::Lower => "moved",
+        Verdict::Equivalent => "same",
+        Verdict::Inconclusive => "open",
+        Verdict::NoVerdict { .. } => "none",
+    }
+}
+
+/// `primary` or `exploratory`.
+pub(crate) fn role(role: Role) -> &'static str {
+    match role {
+        Role::Primary => "primary",
+        Role::Secondary => "exploratory",
+    }
+}
+
+/// Which way is good, in words; empty for facts.
+pub(crate) fn direction(direction: Direction) -> &'static str {
+    match direction {
+        Direction::HigherIsBetter => "higher is better",
+        Direction::LowerIsBetter => "lower is better",
+        Direction::Neutral => "",
+    }
+}
+
+/// A tier as read: `same CPU`, `SMT`, `LLC`, `node`, `remote`.
+pub(crate) fn tier(tier: Tier) -> &'static str {
+    match tier {
+        Tier::SameCpu => "same CPU",
+        Tier::Smt => "SMT sibling",
+        Tier::Llc => "same LLC",
+        Tier::Node => "same node",
+        Tier::Remote => "remote node",
+    }
+}
+
+/// A check's state in one word.
+pub(crate) fn check_state(state: CheckState) -> &'static str {
+    match state {
+        CheckState::Good => "good",
+        CheckState::Info => "info",
+        CheckState::Warning => "warning",
+        CheckState::Unavailable => "unavailable",
+    }
+}
+
+/// Checks are read warnings first.
+pub(crate) fn check_rank(state: CheckState) -> u8 {
+    match state {
+        CheckState::Warning => 0,
+        CheckState::Unavailable => 1,
+        CheckState::Info => 2,
+        CheckState::Good => 3,
+    }
+}
+
+/// What rests on how many: `12 blocks`.
+pub(crate) fn units(contrast: &Contrast) -> String {
+    let name = match contrast.units {
+        1 => contrast.unit_name.trim_end_matches('s'),
+        _ => contrast.unit_name.as_str(),
+    };
+    format!("{} {name}", contrast.units)
+}
+
+/// What stands behind a verdict: A/A, or how much more would decide.
+pub(crate) fn aside(contrast: &Contrast) -> String {
+    let mut parts = Vec::new();
+    if contrast.is_aa {
+        parts.push("A/A".to_owned());
+    }
+    if let Some(more) = contrast.more_units {
+        parts.push(format!("about {more} more {}", contrast.unit_name));
+    }
+    parts.join(", ")
+}
+
+/// A workload's name alone when no other has it, else its whole spec.
+pub(crate) fn workload_label(findings: &Findings, workload: &WorkloadFindings) -> String {
+    let name = |w: &WorkloadFindings| w.spec.split([':', '/']).next().unwrap_or_default().to_owned();
+    let own = name(workload);
+    let alone = findings.workloads.iter().filter(|w| name(w) == own).count() == 1;
+    if alone { own } else { workload.spec.clone() }
+}
+
+/// Trials of a workload by state, in words.
+pub(crate) fn counts(workload: &WorkloadFindings) -> String {
+    let c = &workload.counts;
+    let others = [
+        (c.warm_up, "warm-up"),
+        (c.failed, "failed"),
+        (c.not_applied, "not applied"),
+        (c.contaminated, "contaminated and repeated"),
+        (c.incomplete, "in an incomplete block"),
+    ];
+    let mut text = format!("{} of {} trials used", c.used, c.total);
+    for (n, what) in others.into_iter().filter(|(n, _)| *n > 0) {
+        text.push_str(&format!(", {n} {what}"));
+    }
+    text
+}
+
+/// A metric's sub-line: unit, direction, role.
+pub(crate) fn metric_aside(metric: &MetricFindings) -> String {
+    let unit = match metric.unit.as_str() {
+        "1" => "",
+        unit => unit,
+    };
+    let parts = [role(metric.role), unit, direction(metric.direction)];
+    parts.iter().filter(|p| !p.is_empty()).copied().collect::<Vec<_>>().join(", ")
+}
+
+/// Seconds since 1970 as `2026-11-21 11:04 UTC` (proleptic Gregorian, from the day count alone).
+pub(crate) fn date(unix_s: u64) -> String {
+    let (days, seconds) = ((unix_s / 86_400) as i64, unix_s % 86_400);
+    // Days since 0000-03-01, so that a leap day is the last of its year; 400 years are 146 097 days.
+    let shifted = days + 719_468;
+    let (era, day_of_era) = (shifted.div_euclid(146_097), shifted.rem_euclid(146_097));
+    let year_of_era = (day_of_era - day_of_era / 1_460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
+    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
+    let month = (5 * day_of_year + 2) / 153;
+    let day = day_of_year - (153 * month + 2) / 5 + 1;
+    let month = if month < 10 { month + 3 } else { month - 9 };
+    let year = year_of_era + era * 400 + i64::from(month <= 2);
+    format!("{year:04}-{month:02}-{day:02} {:02}:{:02} UTC", seconds / 3600, seconds / 60 % 60)
+}
+
+/// A command line that a shell reads back as it was.
+pub(crate) fn shell(command: &[String]) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "_-./:=,+@%".contains(c);
+    let quoted = |word: &String| match !word.is_empty() && word.chars().all(plain) {
+        true => word.clone(),
+        false => format!("'{}'", word.replace('\'', r"'\''")),
+    };
+    command.iter().map(quoted).collect::<Vec<_>>().join(" ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn dates_are_the_calendars() {
+        assert_eq!(date(0), "1970-01-01 00:00 UTC");
+        assert_eq!(date(951_782_400), "2000-02-29 00:00 UTC");
+        assert_eq!(date(1_795_259_075), "2026-11-21 11:04 UTC");
+    }
+
+    #[test]
+    fn a_command_survives_the_shell() {
+        let command = ["schedlab", "ab", "--b", "slice=1ms;nice=2", "it's", ""].map(String::from);
+        assert_eq!(shell(&command), r"schedlab ab --b 'slice=1ms;nice=2' 'it'\''s' ''");
+    }
+}

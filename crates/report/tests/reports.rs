@@ -1,0 +1,333 @@
+//! Reports of a made-up run against files: `SCHEDLAB_BLESS=1 cargo test -p schedlab-report` writes them anew. And what
+//! must hold whatever comes in: well-formed pictures, nothing that is not a finite number, nothing that breaks out.
+
+mod made;
+mod xml;
+
+use schedlab_analyze::{Findings, Verdict, compare};
+use schedlab_report::{Input, bench_text, checks_text, html, json, markdown, pictures, text};
+use schedlab_run::{Manifest, TrialRecord, TrialStatus};
+use std::io::Write;
+use std::path::Path;
+
+type Writer<'a> = &'a dyn Fn(&mut dyn Write) -> std::io::Result<()>;
+
+fn written(write: Writer<'_>) -> String {
+    let mut bytes = Vec::new();
+    write(&mut bytes).expect("a Vec takes every byte");
+    String::from_utf8(bytes).expect("reports are UTF-8")
+}
+
+struct Made {
+    manifest: Manifest,
+    trials: Vec<TrialRecord>,
+    findings: Findings,
+}
+
+impl Made {
+    fn new(manifest: Manifest, trials: Vec<TrialRecord>) -> Self {
+        let findings = compare(&manifest, &trials);
+        Self { manifest, trials, findings }
+    }
+
+    fn input(&self) -> Input<'_> {
+        Input { manifest: &self.manifest, trials: &self.trials, findings: &self.findings }
+    }
+
+    /// Every output as text, by name.
+    fn outputs(&self) -> Vec<(String, String)> {
+        let input = self.input();
+        let mut all = vec![
+            ("report.txt".to_owned(), written(&|out| text(&input, 100, false, out))),
+            ("narrow.txt".to_owned(), written(&|out| text(&input, 60, true, out))),
+            ("report.md".to_owned(), written(&|out| markdown(&input, out))),
+            ("report.json".to_owned(), written(&|out| json(&input, out))),
+            ("report.html".to_owned(), written(&|out| html(&input, out))),
+            ("doctor.txt".to_owned(), written(&|out| checks_text(&self.manifest.environment, false, out))),
+        ];
+        if let Some(outcome) = self.trials.iter().find_map(|t| t.outcome.as_ref()) {
+            all.push(("bench.txt".to_owned(), written(&|out| bench_text(outcome, out))));
+        }
+        all.extend(pictures(&input).into_iter().map(|(name, svg)| (format!("{name}.svg"), svg)));
+        all
+    }
+
+    fn output(&self, name: &str) -> String {
+        self.outputs().into_iter().find(|(n, _)| n == name).unwrap_or_else(|| panic!("no {name}")).1
+    }
+}
+
+fn small() -> Made {
+    let mut manifest = made::manifest();
+    manifest.workloads.truncate(1);
+    manifest.workload_ids.truncate(1);
+    manifest.primary.truncate(1);
+    manifest.load.truncate(1);
+    let trials = made::trials().into_iter().filter(|t| t.workload == 0).collect();
+    Made::new(manifest, trials)
+}
+
+/// The same run with findings by hand.
+fn by_hand() -> Made {
+    let made = small();
+    let findings = made::findings::findings(&made.manifest, &made.trials);
+    Made { findings, ..made }
+}
+
+/// Numbers that are none must not reach a reader. Sentences of our own hold neither word.
+fn assert_finite(name: &str, text: &str) {
+    let word = |c: char| c.is_alphanumeric() || c == '_';
+    for token in text.split(|c| !word(c)) {
+        let near = || {
+            text.find(token)
+                .map(|i| text[..i].chars().rev().take(80).collect::<Vec<_>>().iter().rev().collect::<String>())
+        };
+        assert!(!matches!(token, "NaN" | "nan" | "inf" | "Infinity"), "{name} holds `{token}` after {:?}", near());
+    }
+}
+
+#[test]
+fn reports_are_as_they_were() {
+    let golden = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden");
+    let made = by_hand();
+    for name in
+        ["report.txt", "report.md", "report.json", "report.html", "doctor.txt", "bench.txt", "1-messaging-effects.svg"]
+    {
+        let now = made.output(name);
+        let file = golden.join(name);
+        if std::env::var_os("SCHEDLAB_BLESS").is_some() {
+            std::fs::write(&file, &now).expect("the golden file can be written");
+        }
+        let then = std::fs::read_to_string(&file).unwrap_or_default();
+        if now != then {
+            let at = now.lines().zip(then.lines()).position(|(a, b)| a != b).unwrap_or(0);
+            let line =
+                |text: &str| text.lines().nth(at).unwrap_or("(no such line)").chars().take(400).collect::<String>();
+            panic!(
+                "{name} differs at line {}:\n- {}\n+ {}\nSCHEDLAB_BLESS=1 writes it anew",
+                at + 1,
+                line(&then),
+                line(&now)
+            );
+        }
+    }
+}
+
+#[test]
+fn bytes_depend_on_the_input_alone() {
+    assert_eq!(small().outputs(), small().outputs());
+}
+
+#[test]
+fn the_first_line_is_the_claim_and_mails_are_narrow() {
+    let made = by_hand();
+    let claim = &made.findings.claims[0].sentence;
+    assert!(made.output("report.txt").starts_with(&format!("• {claim}")));
+    let mail = made.output("report.md");
+    let first = mail.split("\n\n").next().unwrap_or_default().replace('\n', " ");
+    assert_eq!(first, format!("**{claim}.**"));
+    for line in mail.lines().filter(|l| !l.starts_with("    ")) {
+        assert!(line.chars().count() <= 78, "{line}");
+    }
+    let page = made.output("report.html");
+    let headline = page.split("<h1>").nth(1).and_then(|rest| rest.split("</h1>").next()).unwrap();
+    assert!(headline.contains("2.8 times faster") && headline.contains("6 blocks"), "{headline}");
+}
+
+#[test]
+fn pictures_and_page_are_well_formed() {
+    let made = Made::new(made::manifest(), made::trials());
+    let all = pictures(&made.input());
+    assert!(all.len() >= 14, "{} pictures", all.len());
+    for (name, svg) in &all {
+        xml::check(svg).unwrap_or_else(|why| panic!("{name}: {why}"));
+        assert!(svg.contains("<title>") && svg.contains("<desc>") && svg.contains("role=\"img\""), "{name}");
+    }
+    let names: std::collections::BTreeSet<&String> = all.iter().map(|(n, _)| n).collect();
+    assert_eq!(names.len(), all.len(), "two pictures of one name overwrite each other");
+    let page = made.output("report.html");
+    let inline: Vec<&str> = page.split("<svg").skip(1).collect();
+    assert!(inline.len() > 2 * all.len());
+    for svg in inline {
+        let svg = svg.split("</svg>").next().unwrap();
+        xml::check(&format!("<svg{svg}</svg>")).unwrap();
+    }
+}
+
+#[test]
+fn the_page_reaches_for_nothing_outside() {
+    let page = small().output("report.html");
+    for outside in ["http://", "https://", "<link", "@import", "url(", "<img", "src="] {
+        assert!(!page.contains(outside), "the page holds {outside}");
+    }
+}
+
+#[test]
+fn names_and_reasons_cannot_break_out() {
+    const EVIL: &str = "</script><script>alert(1)</script><b a=\"x' onload='y\">&\u{1b}[2J|`x";
+    let mut manifest = made::manifest();
+    manifest.title = EVIL.into();
+    manifest.arms[2].name = EVIL.into();
+    manifest.plan_toml = EVIL.into();
+    manifest.command = vec![EVIL.into()];
+    manifest.warnings = vec![EVIL.into()];
+    manifest.environment.hostname = EVIL.into();
+    manifest.environment.checks[0].value = EVIL.into();
+    let mut trials = made::trials();
+    for trial in &mut trials {
+        if matches!(trial.status, TrialStatus::Failed(_)) {
+            trial.status = TrialStatus::Failed(EVIL.into());
+        }
+        if let Some(outcome) = &mut trial.outcome {
+            outcome.native_lines = vec![EVIL.into()];
+            outcome.notes = vec![EVIL.into()];
+            outcome.metrics[1].name = EVIL.into();
+        }
+    }
+    let made = Made::new(manifest, trials);
+    for (name, text) in made.outputs() {
+        if name == "report.html" {
+            assert_eq!(text.matches("<script>").count(), 1, "{name}");
+            assert!(!text.contains("<b a="), "{name}");
+        }
+        if name.ends_with(".svg") {
+            xml::check(&text).unwrap_or_else(|why| panic!("{name}: {why}"));
+        }
+        if name.ends_with(".txt") {
+            assert!(!text.contains("\u{1b}[2J"), "{name} lets an escape sequence through");
+        }
+    }
+}
+
+#[test]
+fn nothing_measured_is_still_a_report() {
+    let mut manifest = made::manifest();
+    let empty = Made::new(manifest.clone(), Vec::new());
+    assert!(!empty.outputs().is_empty());
+    assert!(empty.output("report.html").contains("<h1>"));
+
+    manifest.workloads.clear();
+    manifest.arms.clear();
+    let nothing = Made::new(manifest, Vec::new());
+    for (name, text) in nothing.outputs() {
+        assert_finite(&name, &text);
+    }
+    assert!(nothing.output("report.txt").contains("nothing to compare"));
+}
+
+#[test]
+fn an_arm_without_data_is_shown_as_such() {
+    let trials: Vec<TrialRecord> = made::trials().into_iter().filter(|t| t.arm != Some(2)).collect();
+    let made = Made::new(made::manifest(), trials);
+    let contrast = &made.findings.workloads[0].metrics[0].contrasts[1];
+    assert!(matches!(contrast.verdict, Verdict::NoVerdict { .. }), "{:?}", contrast.verdict);
+    let page = made.output("report.html");
+    assert!(page.contains("no trial measured"));
+    assert!(made.output("report.txt").contains("no verdict"));
+}
+
+/// Values no machine gives: every writer must stay finite and well-formed.
+#[test]
+fn no_number_is_too_odd() {
+    const ODD: [f64; 9] = [f64::NAN, f64::INFINITY, f64::NEG_INFINITY, 0.0, -1.0, 1e308, -1e308, 5e-324, 1.0];
+    for shift in 0..ODD.len() {
+        let mut made = by_hand();
+        let mut at = shift;
+        let mut odd = || {
+            at += 1;
+            ODD[at % ODD.len()]
+        };
+        bend(&mut made.findings, &mut odd);
+        made.manifest.sesoi = odd();
+        for trial in &mut made.trials {
+            for metric in trial.outcome.iter_mut().flat_map(|o| &mut o.metrics) {
+                metric.value = odd();
+            }
+        }
+        for (name, text) in made.outputs() {
+            assert_finite(&name, &text);
+            if name.ends_with(".svg") {
+                xml::check(&text).unwrap_or_else(|why| panic!("{name}: {why}"));
+            }
+        }
+    }
+}
+
+/// Puts odd numbers wherever the findings hold one.
+fn bend(findings: &mut Findings, odd: &mut impl FnMut() -> f64) {
+    let maybe = |x: &mut Option<f64>, odd: &mut dyn FnMut() -> f64| *x = Some(odd());
+    findings.rules.sesoi = odd();
+    for workload in &mut findings.workloads {
+        for metric in &mut workload.metrics {
+            for values in &mut metric.values {
+                maybe(&mut values.median, odd);
+                values.trials.iter_mut().for_each(|t| t.value = odd());
+            }
+            for contrast in &mut metric.contrasts {
+                maybe(&mut contrast.p, odd);
+                maybe(&mut contrast.p_adjusted, odd);
+                maybe(&mut contrast.minimum_detectable, odd);
+                if let Some(effect) = &mut contrast.effect {
+                    (effect.value, effect.lo, effect.hi) = (odd(), odd(), odd());
+                }
+                contrast.unit_effects.iter_mut().for_each(|u| u.value = odd());
+            }
+        }
+        for facts in &mut workload.arms {
+            facts.tiers.iter_mut().for_each(|t| t.share = odd());
+            facts.per_operation.iter_mut().for_each(|p| p.median = Some(odd()));
+            facts.loads.iter_mut().for_each(|l| l.achieved_share = odd());
+            facts.stamping_cost_share = Some(odd());
+            facts.distributions.iter_mut().flat_map(|d| &mut d.cdf).for_each(|p| *p = (odd(), odd()));
+        }
+        if let Some(v) = &mut workload.variance {
+            (v.trial_sd, v.block_share, v.trial_share, v.tier_explained) = (odd(), odd(), odd(), Some(odd()));
+        }
+        for split in &mut workload.tier_splits {
+            (split.total_ns, split.within_ns, split.between_shares_ns) = (odd(), odd(), odd());
+        }
+    }
+}
+
+#[test]
+fn a_shared_unit_is_short_whatever_the_width() {
+    let made = small();
+    let narrow = made.output("narrow.txt");
+    let plain: String = strip_ansi(&narrow);
+    let command = made.findings.command.join(" ");
+    for line in plain.lines().filter(|l| !l.contains(command.split(' ').next().unwrap())) {
+        // Tables of numbers may need more than 60 columns; sentences may not.
+        assert!(line.chars().count() <= 60 || line.starts_with("  ") && !line.starts_with("  - "), "{line}");
+    }
+}
+
+fn strip_ansi(text: &str) -> String {
+    let mut out = String::new();
+    let mut chars = text.chars();
+    while let Some(c) = chars.next() {
+        if c == '\u{1b}' {
+            chars.by_ref().find(|c| *c == 'm');
+        } else {
+            out.push(c);
+        }
+    }
+    out
+}
+
+#[test]
+fn two_runs_and_imported_rows_have_reports_too() {
+    let (a, mut b) = ((made::manifest(), made::trials()), (made::manifest(), made::trials()));
+    b.0.title = "The other kernel".into();
+    b.0.environment.kernel_release = "6.18.0".into();
+    b.1.iter_mut().for_each(|t| t.boot_id = "another boot".into());
+    let findings = schedlab_analyze::compare_runs(&a, &b);
+    let pair = Made { manifest: a.0, trials: a.1, findings };
+    let page = pair.output("report.html");
+    assert!(page.contains("not interleaved") && page.contains("6.18.0"));
+    assert!(pair.output("report.txt").contains("B: batch"));
+
+    let mut manifest = made::manifest();
+    manifest.order = schedlab_run::manifest::OrderKnown::Unknown;
+    let imported = Made::new(manifest, made::trials());
+    assert!(imported.output("report.html").contains("order unknown"));
+}
