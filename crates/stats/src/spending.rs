@@ -17,7 +17,7 @@ pub struct Look {
     pub fraction: f64,
     /// Stop when |z| reaches this; infinite when the look has nothing to spend.
     pub z_bound: f64,
-    /// The two-sided p of `z_bound`: stop when the fixed-sample p is at most this.
+    /// Stop when the fixed-sample p is at most this: the two-sided p of `z_bound`, less [`WITHHELD`].
     pub nominal_p: f64,
     /// Simultaneous coverage of the repeated intervals, 1 − α.
     pub level: f64,
@@ -42,6 +42,12 @@ pub enum SpendingError {
     #[error("a look at fraction 1 has already spent all of alpha; start a new sequence")]
     Spent,
 }
+
+/// Share of each look's nominal p that is not used. The bounds are those of normal means; carried over to t statistics
+/// of 6 and more observations (Jennison and Turnbull, ch. 3.8) they let through 5.0–5.4 % instead of 5 % in 40 000
+/// simulated budgets (`examples/simulate.rs`). Withholding 8 % brings every shape to 5 % or below and widens the last
+/// interval by 1.7 %.
+const WITHHELD: f64 = 0.08;
 
 /// The looks taken so far, and the sub-density of the test statistic over the paths that crossed no bound.
 #[derive(Clone, Debug)]
@@ -100,7 +106,7 @@ impl GroupSequential {
         self.fractions.push(fraction);
         self.over = fraction >= 1.0;
         let z_bound = bound / fraction.sqrt();
-        Ok(Look { fraction, z_bound, nominal_p: 2.0 * normal_sf(z_bound), level: 1.0 - self.alpha })
+        Ok(Look { fraction, z_bound, nominal_p: (1.0 - WITHHELD) * 2.0 * normal_sf(z_bound), level: 1.0 - self.alpha })
     }
 
     /// The smallest overall α at which the look last placed would have stopped with this fixed-sample p, the looks being where

@@ -206,7 +206,7 @@ impl Experiment<'_> {
         let open_ended = matches!(self.manifest.design, Design::OpenEnded { .. });
         if matches!(self.manifest.design, Design::Budgeted { .. }) {
             let look = LookRecord { workload, blocks, fraction };
-            pace.took_look();
+            pace.took_look(fraction);
             self.manifest.looks.retain(|l| !(l.workload == workload && l.blocks == blocks));
             self.manifest.looks.push(look);
             self.store.manifest(&self.manifest)?;

@@ -108,13 +108,13 @@ pub fn manifest(plan: &Plan, command: Vec<String>, environment: Environment) -> 
     Ok(manifest)
 }
 
-/// Trial length: the plan's, or the default, shortened when a budget would not hold a dozen blocks of it.
+/// Trial length: the plan's, or the default, shortened when a budget would not hold two dozen blocks of it.
 fn trial_ns(plan: &Plan) -> u64 {
     let wanted = plan.trial_ns.unwrap_or(DEFAULT_TRIAL_NS);
     match (&plan.stopping, plan.trial_ns) {
         (Stopping::Budget { budget_ns, .. }, None) if plan.switchback_window_ns.is_none() => {
             let per_workload = budget_ns / plan.workloads.len().max(1) as u64;
-            let trials = 12 * 2 * plan.arms.len() as u64;
+            let trials = 24 * 2 * plan.arms.len() as u64;
             (per_workload / trials).saturating_sub(OVERHEAD_NS).clamp(100_000_000, wanted)
         }
         _ => wanted,

@@ -50,15 +50,17 @@ pub struct Pace {
     design: Design,
     /// Trials in a full block.
     block_len: usize,
-    looks_taken: u32,
+    /// Which of the planned looks was the last one taken; looks that came too early for six blocks are skipped.
+    last_look: u32,
 }
 
 impl Pace {
     /// `None` when an earlier run has finished the workload already.
     pub fn new(manifest: &Manifest, workload: u32, trials: &[TrialRecord]) -> Option<Self> {
         let block_len = if manifest.switchback_window_ns.is_some() { 1 } else { 2 * manifest.arms.len() };
-        let looks_taken = manifest.looks.iter().filter(|l| l.workload == workload).count() as u32;
-        let pace = Self { workload, design: manifest.design.clone(), block_len, looks_taken };
+        let fractions = manifest.looks.iter().filter(|l| l.workload == workload).map(|l| l.fraction);
+        let last_look = planned_look(&manifest.design, fractions.fold(0.0, f64::max));
+        let pace = Self { workload, design: manifest.design.clone(), block_len, last_look };
         let later = trials.iter().any(|t| t.workload > workload);
         (!later).then_some(pace)
     }
@@ -165,17 +167,16 @@ impl Pace {
         match self.design {
             Design::Fixed { .. } => None,
             Design::OpenEnded { .. } => Some(self.fraction(trials)),
-            Design::Budgeted { looks, .. } => {
+            Design::Budgeted { .. } => {
                 let fraction = self.fraction(trials);
-                let next = f64::from(self.looks_taken + 1) / f64::from(looks.max(1));
-                (fraction < 1.0 && fraction >= next).then_some(fraction)
+                (fraction < 1.0 && planned_look(&self.design, fraction) > self.last_look).then_some(fraction)
             }
         }
     }
 
-    /// Counts a look as taken.
-    pub fn took_look(&mut self) {
-        self.looks_taken += 1;
+    /// Counts the look at a fraction as taken.
+    pub fn took_look(&mut self, fraction: f64) {
+        self.last_look = planned_look(&self.design, fraction);
     }
 
     /// Why no further block is run, if so.
@@ -200,5 +201,13 @@ impl Pace {
         let mut blocks: Vec<u32> = self.rows(trials).filter(|t| t.repeats_block.is_some()).map(|t| t.block).collect();
         blocks.dedup();
         blocks.len() as u32
+    }
+}
+
+/// The number of the last planned look at or before a fraction of the budget; the looks are evenly spread.
+fn planned_look(design: &Design, fraction: f64) -> u32 {
+    match design {
+        Design::Budgeted { looks, .. } => (fraction * f64::from(*looks)).floor() as u32,
+        _ => 0,
     }
 }
