@@ -155,9 +155,9 @@ pub const SERIES: [(&str, &str, &str, bool); 4] = [
 /// Comparisons a series is cut into.
 pub const COMPARISONS: u32 = 100;
 /// Blocks in each.
-pub const BLOCKS: u32 = 8;
+pub const BLOCKS: u32 = 12;
 /// Length of a trial.
-pub const TRIAL: &str = "60ms";
+pub const TRIAL: &str = "40ms";
 /// The planted slowdown.
 pub const PLANTED: f64 = 0.03;
 

@@ -9,7 +9,7 @@ use schedlab_benches::pairs::{Ratio, interleave};
 use schedlab_benches::{program, table};
 use std::time::Instant;
 
-const PAIRS: usize = 40;
+const PAIRS: usize = 100;
 
 /// Where both sides run.
 #[derive(Clone, Copy, PartialEq)]
@@ -62,7 +62,7 @@ fn hackbench_rows() -> Vec<Row> {
     for place in [Place::OneCpu, Place::Free] {
         for (transport, socket_flag) in [("pipe", "-p"), ("unix", "")] {
             for (mode, mode_flag) in [("process", "-P"), ("thread", "-T")] {
-                for (groups, loops) in [(1, 600), (4, 150)] {
+                for (groups, loops) in [(1, 300), (4, 75)] {
                     // The four-group rows repeat under free placement nothing the one-group rows do not show.
                     if place == Place::Free && groups == 4 {
                         continue;
@@ -94,10 +94,10 @@ fn pipe_rows() -> Vec<Row> {
         seconds: |text| number_after(text, "Total time:"),
     };
     vec![
-        row(Place::OneCpu, 100_000, "mode=process,pin=free", ""),
-        row(Place::OneCpu, 100_000, "mode=thread,pin=free", "-T"),
-        row(Place::Apart, 5_000, "mode=process,pin=apart", ""),
-        row(Place::Free, 20_000, "mode=process,pin=free", ""),
+        row(Place::OneCpu, 40_000, "mode=process,pin=free", ""),
+        row(Place::OneCpu, 40_000, "mode=thread,pin=free", "-T"),
+        row(Place::Apart, 3_000, "mode=process,pin=apart", ""),
+        row(Place::Free, 10_000, "mode=process,pin=free", ""),
     ]
 }
 

@@ -167,9 +167,9 @@ pub struct TaskRecord {
 /// The task groups a number of tasks belong to: who shares the run queue's group matters.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TaskGroup {
-    /// Content of /proc/<tid>/autogroup, or why it cannot be read.
+    /// Content of `/proc/<tid>/autogroup`, or why it cannot be read.
     pub autogroup: String,
-    /// The cpu controller's line of /proc/<tid>/cgroup.
+    /// The cpu controller's line of `/proc/<tid>/cgroup`.
     pub cgroup: String,
     /// Tasks of the workload in it.
     pub tasks: u32,

@@ -216,7 +216,7 @@ fn scoped(scope: &str, rest: &str) -> Result<Setting, SettingError> {
     Ok(match scope.trim() {
         "sysctl" => match assignment() {
             // sysctl(8) accepts both spellings; a path that climbs out of /proc/sys is refused.
-            Some((name, value)) if !name.is_empty() && !name.contains("..") => {
+            Some((name, value)) if !name.split(['.', '/']).any(str::is_empty) => {
                 Setting::Sysctl { name: name.replace('/', "."), value }
             }
             _ => return Err(bad("is not `NAME=VALUE`, for example `sysctl:kernel.sched_rt_runtime_us=950000`")),
@@ -382,6 +382,9 @@ mod tests {
             "cpu_quota=10us/100ms",
             "cpus=",
             "sysctl:x",
+            "sysctl:net..x=1",
+            "sysctl:net//x=1",
+            "sysctl:/kernel/x=1",
             "debugfs:/etc/passwd=1",
         ] {
             assert!(bad.parse::<Setting>().is_err(), "{bad}");

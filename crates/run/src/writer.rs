@@ -66,8 +66,7 @@ impl RunWriter {
 
     /// Replaces the manifest; durable when this returns.
     pub fn update_manifest(&mut self, manifest: &Manifest) -> Result<(), RunError> {
-        let text = serde_json::to_vec_pretty(manifest).expect("a manifest holds no map with keys that are not strings");
-        write_durably(&self.dir, MANIFEST, &text)
+        write_durably(&self.dir, MANIFEST, &manifest_bytes(manifest))
     }
 
     /// Adds a line to the log; for a person, never read back.
@@ -118,6 +117,11 @@ impl RunWriter {
         sync_dir(&aside)?;
         sync_dir(&self.dir.join(TRIALS))
     }
+}
+
+/// The content of `manifest.json`.
+pub fn manifest_bytes(manifest: &Manifest) -> Vec<u8> {
+    serde_json::to_vec_pretty(manifest).expect("a manifest holds no map with keys that are not strings")
 }
 
 /// Temporary name, fsync, rename, fsync of the directory: after a power cut the file is whole or absent.

@@ -63,6 +63,18 @@ fn walk(dir: &std::path::Path) -> Vec<PathBuf> {
 }
 
 #[test]
+fn a_crash_while_the_tables_are_written_is_an_unsealed_run() {
+    let lab = Lab::new(2, 4, false);
+    fs::create_dir(lab.dir.join("tables.part")).unwrap();
+    fs::write(lab.dir.join("tables.part/trials.parquet"), b"PAR1 and no more").unwrap();
+    let run = RunReader::open(&lab.dir).unwrap();
+    assert_eq!((&run.trials, run.sealed), (&lab.records, false));
+    RunWriter::resume(&lab.dir).unwrap().seal().unwrap();
+    let run = RunReader::open(&lab.dir).unwrap();
+    assert_eq!((run.trials, run.sealed), (lab.records, true));
+}
+
+#[test]
 fn a_crash_between_the_rename_and_the_cleaning_is_a_sealed_run() {
     let lab = Lab::new(2, 4, false);
     let copy: Vec<(PathBuf, Vec<u8>)> =

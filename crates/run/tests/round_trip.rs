@@ -20,6 +20,12 @@ fn a_trial_read_from_its_file_or_from_tables_is_the_trial_that_was_stored() {
 }
 
 #[test]
+fn a_long_run_is_several_row_groups_and_reads_alike() {
+    let lab = Lab::new(40, 230, true);
+    assert_eq!(RunReader::open(&lab.dir).unwrap().trials, lab.records);
+}
+
+#[test]
 fn a_run_of_no_trials_seals_too() {
     let lab = Lab::new(0, 0, true);
     assert_eq!(RunReader::open(&lab.dir).unwrap().trials, []);

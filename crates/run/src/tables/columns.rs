@@ -11,7 +11,7 @@ use parquet::file::reader::{FileReader, RowGroupReader, SerializedFileReader};
 use parquet::file::writer::{SerializedFileWriter, SerializedRowGroupWriter};
 use parquet::schema::parser::parse_message_type;
 use std::fs::File;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 /// Values of one column, a row each.
@@ -110,31 +110,21 @@ impl Table {
         &found.unwrap_or_else(|| unreachable!("{} has a column {name}", self.name)).1
     }
 
-    /// Writes `<dir>/<name>.parquet`, durable when this returns.
-    pub(super) fn write(&self, dir: &Path) -> Result<(), RunError> {
+    /// Opens `<dir>/<name>.parquet` for row groups of this table's shape.
+    pub(super) fn create(&self, dir: &Path) -> Result<TableFile, RunError> {
         let path = dir.join(format!("{}.parquet", self.name));
-        let damaged = |e: ParquetError| RunError::Damaged { path: path.clone(), why: e.to_string() };
         let file = File::create(&path).map_err(RunError::io(&path))?;
-        self.write_to(file.try_clone().map_err(RunError::io(&path))?).map_err(damaged)?;
-        file.sync_all().map_err(RunError::io(&path))
-    }
-
-    fn write_to(&self, file: File) -> Result<(), ParquetError> {
         let fields: String = self.columns.iter().map(|(name, values)| values.schema(name)).collect();
-        let schema = Arc::new(parse_message_type(&format!("message {} {{ {fields} }}", self.name))?);
+        let damaged = |e: ParquetError| RunError::Damaged { path: path.clone(), why: e.to_string() };
+        let schema = parse_message_type(&format!("message {} {{ {fields} }}", self.name)).map_err(damaged)?;
         let properties = WriterProperties::builder().set_compression(Compression::LZ4_RAW).build();
-        let mut writer = SerializedFileWriter::new(file, schema, Arc::new(properties))?;
-        let mut group = writer.next_row_group()?;
-        for (_, values) in &self.columns {
-            write_column(&mut group, values)?;
-        }
-        group.close()?;
-        writer.close()?;
-        Ok(())
+        let writer = SerializedFileWriter::new(file, Arc::new(schema), Arc::new(properties)).map_err(damaged)?;
+        Ok(TableFile { path, writer })
     }
 
-    /// Fills this (empty) table from `<dir>/<name>.parquet`.
-    pub(super) fn read(mut self, dir: &Path) -> Result<Self, RunError> {
+    /// Gives every row group of `<dir>/<name>.parquet` to `take`, as a table of this (empty) one's shape: memory follows
+    /// the group, not the file. `take` complains in words; the file's name is added here.
+    pub(super) fn read(self, dir: &Path, mut take: impl FnMut(&Self) -> Result<(), String>) -> Result<(), RunError> {
         let path = dir.join(format!("{}.parquet", self.name));
         let damaged = |why: String| RunError::Damaged {
             path: path.clone(),
@@ -142,17 +132,53 @@ impl Table {
         };
         let file = File::open(&path).map_err(RunError::io(&path))?;
         let reader = SerializedFileReader::new(file).map_err(|e| damaged(e.to_string()))?;
-        let rows = usize::try_from(reader.metadata().file_metadata().num_rows()).map_err(|e| damaged(e.to_string()))?;
-        for group in 0..reader.num_row_groups() {
-            let group = reader.get_row_group(group).map_err(|e| damaged(e.to_string()))?;
-            for (name, values) in &mut self.columns {
-                read_column(group.as_ref(), name, values).map_err(damaged)?;
-            }
+        for number in 0..reader.num_row_groups() {
+            let group = reader.get_row_group(number).map_err(|e| damaged(e.to_string()))?;
+            let mut table = self.clone();
+            table
+                .read_group(group.as_ref())
+                .and_then(|()| take(&table))
+                .map_err(|why| damaged(if number == 0 { why } else { format!("row group {number}: {why}") }))?;
+        }
+        Ok(())
+    }
+
+    fn read_group(&mut self, group: &dyn RowGroupReader) -> Result<(), String> {
+        let rows = usize::try_from(group.metadata().num_rows()).map_err(|e| e.to_string())?;
+        for (name, values) in &mut self.columns {
+            read_column(group, name, values)?;
         }
         match self.columns.iter().find(|(_, v)| v.len() != rows) {
-            Some((name, v)) => Err(damaged(format!("column {name} has {} of {rows} rows", v.len()))),
-            None => Ok(self),
+            Some((name, v)) => Err(format!("column {name} has {} of {rows} rows", v.len())),
+            None => Ok(()),
         }
+    }
+}
+
+/// A Parquet file under construction.
+pub(super) struct TableFile {
+    path: PathBuf,
+    writer: SerializedFileWriter<File>,
+}
+
+impl TableFile {
+    /// Adds the table's rows as a row group.
+    pub(super) fn append(&mut self, table: &Table) -> Result<(), RunError> {
+        let write = |writer: &mut SerializedFileWriter<File>| {
+            let mut group = writer.next_row_group()?;
+            for (_, values) in &table.columns {
+                write_column(&mut group, values)?;
+            }
+            group.close().map(|_| ())
+        };
+        write(&mut self.writer).map_err(|e| RunError::Damaged { path: self.path.clone(), why: e.to_string() })
+    }
+
+    /// Ends the file; durable when this returns.
+    pub(super) fn finish(self) -> Result<(), RunError> {
+        let Self { path, writer } = self;
+        let file = writer.into_inner().map_err(|e| RunError::Damaged { path: path.clone(), why: e.to_string() })?;
+        file.sync_all().map_err(RunError::io(&path))
     }
 }
 

@@ -13,54 +13,38 @@ use std::path::Path;
 /// Reads a directory of tables.
 pub(super) fn read(dir: &Path) -> Result<Vec<TrialRecord>, RunError> {
     let mut records = Records { dir, rows: Vec::new(), index: HashMap::new() };
-    let Tables {
-        trials,
-        marks,
-        metrics,
-        phases,
-        distributions,
-        cells,
-        tiers,
-        counters,
-        series,
-        tasks,
-        groups,
-        windows,
-        applied,
-        loads,
-        lines,
-    } = Tables::empty();
-    records.trials(&trials.read(dir)?)?;
-    records.marks(&marks.read(dir)?)?;
-    records.fill(&metrics.read(dir)?, |t, i, o| {
+    let tables = Tables::empty();
+    records.trials(tables.trials)?;
+    records.marks(tables.marks)?;
+    records.fill(tables.metrics, |t, i, o| {
         let (name, unit) = (t.text("name", i)?, t.text("unit", i)?);
         o.metrics.push(Metric { name, value: t.number("value", i)?, unit, direction: t.variant("direction", i)? });
         Ok(())
     })?;
-    records.fill(&phases.read(dir)?, |t, i, o| {
+    records.fill(tables.phases, |t, i, o| {
         o.phases.push(Phase { name: t.text("name", i)?, start_ns: t.u("start_ns", i)?, end_ns: t.u("end_ns", i)? });
         Ok(())
     })?;
-    records.fill(&distributions.read(dir)?, distribution)?;
-    records.fill(&cells.read(dir)?, cell)?;
-    records.fill(&tiers.read(dir)?, |t, i, o| {
+    records.fill(tables.distributions, distribution)?;
+    records.fill(tables.cells, cell)?;
+    records.fill(tables.tiers, |t, i, o| {
         o.tiers.push(TierCount { tier: t.variant("tier", i)?, operations: t.u("operations", i)? });
         Ok(())
     })?;
-    records.fill(&counters.read(dir)?, counter)?;
-    records.fill(&series.read(dir)?, |t, i, o| {
+    records.fill(tables.counters, counter)?;
+    records.fill(tables.series, |t, i, o| {
         let (name, scope) = (t.text("name", i)?, t.text("scope", i)?);
         o.series.push(SeriesPoint { t_ns: t.u("t_ns", i)?, name, scope, delta: t.number("delta", i)? });
         Ok(())
     })?;
-    records.fill(&tasks.read(dir)?, task)?;
-    records.fill(&groups.read(dir)?, |t, i, o| {
+    records.fill(tables.tasks, task)?;
+    records.fill(tables.groups, |t, i, o| {
         let (autogroup, cgroup) = (t.text("autogroup", i)?, t.text("cgroup", i)?);
         o.groups.push(TaskGroup { autogroup, cgroup, tasks: t.small("tasks", i)? });
         Ok(())
     })?;
-    records.fill(&windows.read(dir)?, window)?;
-    records.fill(&applied.read(dir)?, |t, i, o| {
+    records.fill(tables.windows, window)?;
+    records.fill(tables.applied, |t, i, o| {
         let setting = t.text("setting", i)?.parse().map_err(|e| format!("row {i}: {e}"))?;
         o.applied.push(Applied {
             setting,
@@ -69,7 +53,7 @@ pub(super) fn read(dir: &Path) -> Result<Vec<TrialRecord>, RunError> {
         });
         Ok(())
     })?;
-    records.fill(&loads.read(dir)?, |t, i, o| {
+    records.fill(tables.loads, |t, i, o| {
         let (asked_cpu_ns, achieved_cpu_ns) = (t.u("asked_cpu_ns", i)?, t.u("achieved_cpu_ns", i)?);
         o.loads.push(LoadReport {
             spec: t.text("spec", i)?,
@@ -79,7 +63,7 @@ pub(super) fn read(dir: &Path) -> Result<Vec<TrialRecord>, RunError> {
         });
         Ok(())
     })?;
-    records.fill(&lines.read(dir)?, |t, i, o| {
+    records.fill(tables.lines, |t, i, o| {
         let lines = if t.text("kind", i)? == "native" { &mut o.native_lines } else { &mut o.notes };
         lines.push(t.text("text", i)?);
         Ok(())
@@ -165,47 +149,44 @@ struct Records<'a> {
 }
 
 impl Records<'_> {
-    fn damaged(&self, table: &Table, why: String) -> RunError {
-        RunError::Damaged { path: self.dir.join(format!("{}.parquet", table.name)), why }
-    }
-
-    fn trials(&mut self, t: &Table) -> Result<(), RunError> {
-        for i in 0..t.rows() {
-            let record = trial(t, i).map_err(|why| self.damaged(t, why))?;
-            self.index.insert(record.trial, self.rows.len());
-            self.rows.push(record);
-        }
-        Ok(())
+    fn trials(&mut self, table: Table) -> Result<(), RunError> {
+        table.read(self.dir, |t| {
+            for i in 0..t.rows() {
+                let record = trial(t, i)?;
+                if self.index.insert(record.trial, self.rows.len()).is_some() {
+                    return Err(format!("row {i}: trial {} is there twice", record.trial));
+                }
+                self.rows.push(record);
+            }
+            Ok(())
+        })
     }
 
     fn record(&mut self, t: &Table, i: usize) -> Result<&mut TrialRecord, String> {
         let number = t.u("trial", i)?;
-        let index =
-            self.index.get(&number).copied().ok_or(format!("row {i} belongs to trial {number}, which is not there"))?;
+        let index = self.index.get(&number).copied();
+        let index = index.ok_or(format!("row {i} belongs to trial {number}, which is not there"))?;
         Ok(&mut self.rows[index])
     }
 
-    fn marks(&mut self, t: &Table) -> Result<(), RunError> {
-        for i in 0..t.rows() {
-            let mark = mark(t, i).map_err(|why| self.damaged(t, why))?;
-            match self.record(t, i) {
-                Ok(record) => record.marks.push(mark),
-                Err(why) => return Err(self.damaged(t, why)),
+    fn marks(&mut self, table: Table) -> Result<(), RunError> {
+        table.read(self.dir, |t| {
+            for i in 0..t.rows() {
+                let mark = mark(t, i)?;
+                self.record(t, i)?.marks.push(mark);
             }
-        }
-        Ok(())
+            Ok(())
+        })
     }
 
-    fn fill(&mut self, t: &Table, put: impl Fn(&Table, usize, &mut TrialOutcome) -> Row) -> Result<(), RunError> {
-        for i in 0..t.rows() {
-            let done = self.record(t, i).and_then(|record| {
-                let outcome =
-                    record.outcome.as_mut().ok_or(format!("row {i} belongs to a trial that measured nothing"))?;
-                put(t, i, outcome)
-            });
-            done.map_err(|why| self.damaged(t, why))?;
-        }
-        Ok(())
+    fn fill(&mut self, table: Table, put: impl Fn(&Table, usize, &mut TrialOutcome) -> Row) -> Result<(), RunError> {
+        table.read(self.dir, |t| {
+            for i in 0..t.rows() {
+                let outcome = self.record(t, i)?.outcome.as_mut();
+                put(t, i, outcome.ok_or(format!("row {i} belongs to a trial that measured nothing"))?)?;
+            }
+            Ok(())
+        })
     }
 }
 

@@ -143,3 +143,21 @@ impl Tables {
         ]
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn format_md_names_every_table_and_column() {
+        let text = include_str!("../../../../FORMAT.md");
+        for table in Tables::empty().all() {
+            let heading = format!("**{}**", table.name);
+            let section = text.split(&heading).nth(1).unwrap_or_else(|| panic!("FORMAT.md has no {heading}"));
+            let section = section.split("\n**").next().unwrap_or_default();
+            for (column, _) in &table.columns {
+                assert!(section.contains(&format!("`{column}`")), "FORMAT.md: {}.{column}", table.name);
+            }
+        }
+    }
+}

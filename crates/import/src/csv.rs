@@ -1,0 +1,117 @@
+//! CSV, by hand: numbers and names only, so a separator (`,`, `;` or tab, as the header has it), optional double quotes
+//! and `#` comments are all there is. Two layouts, told apart by the header:
+//! - `before,after` (any two names): a row is a pair, and the two numbers share a block;
+//! - `arm,value`: a row is one number of the named arm, and no row knows of another.
+
+use crate::error::shown;
+use crate::{ImportError, Options, Row, Source, Table};
+
+/// Enough for any study, and few enough that a column of numbers taken for names is noticed.
+const MOST_ARMS: usize = 64;
+
+/// The arms and numbers of a CSV.
+pub(crate) fn read(source: &Source, options: &Options) -> Result<Table, ImportError> {
+    let mut lines = content_lines(&source.text);
+    let (line, header) = lines.next().ok_or_else(|| ImportError::Empty(source.name.clone()))?;
+    let wrong = |line: usize, why: String| ImportError::Line { source_name: source.name.clone(), line, why };
+    let not_a_header = |why: &str| {
+        wrong(
+            line,
+            format!("`{}` {why}; the header is `before,after` for pairs or `arm,value` for rows", shown(header)),
+        )
+    };
+    let separator = separator(header).ok_or_else(|| not_a_header("is not a CSV header"))?;
+    let names = cells(header, separator);
+    let [first, second] = names.as_slice() else {
+        return Err(not_a_header(&format!("has {} columns, not two", names.len())));
+    };
+    if names.iter().any(|n| n.is_empty()) {
+        return Err(not_a_header("has a column without a name"));
+    }
+    if names.iter().all(|n| n.parse::<f64>().is_ok()) {
+        return Err(not_a_header("holds numbers where a header should be"));
+    }
+    let is_long = first.eq_ignore_ascii_case("arm");
+    if !is_long && first == second {
+        return Err(not_a_header("names both arms alike"));
+    }
+    let mut table = Table {
+        title: source.name.clone(),
+        workloads: vec![source.name.clone()],
+        metric: options.metric.clone(),
+        unit: options.unit.clone(),
+        direction: options.direction,
+        arms: if is_long { Vec::new() } else { names.clone() },
+        rows: Vec::new(),
+        warnings: Vec::new(),
+    };
+    for (line, text) in lines {
+        let row = cells(text, separator);
+        let [left, right] = row.as_slice() else {
+            return Err(wrong(line, format!("`{}` has {} columns where the header has two", shown(text), row.len())));
+        };
+        let number = |cell: &str| number(cell).ok_or_else(|| wrong(line, format!("`{}` is not a number", shown(cell))));
+        let block = table.next_block();
+        if is_long {
+            let arm = arm(&mut table.arms, left).map_err(|why| wrong(line, why))?;
+            table.rows.push(Row { workload: 0, arm, block, value: number(right)? });
+        } else {
+            table.rows.push(Row { workload: 0, arm: 0, block, value: number(left)? });
+            table.rows.push(Row { workload: 0, arm: 1, block, value: number(right)? });
+        }
+    }
+    match table.arms.as_slice() {
+        _ if table.rows.is_empty() => Err(wrong(line, "a header and no rows; there is nothing to compare".into())),
+        [arm] => Err(ImportError::OneArm { source_name: source.name.clone(), arm: arm.clone() }),
+        _ => Ok(table),
+    }
+}
+
+/// Lines that are neither blank nor comments, numbered from 1. A byte-order mark in front is dropped.
+pub(crate) fn content_lines(text: &str) -> impl Iterator<Item = (usize, &str)> {
+    let text = text.strip_prefix('\u{feff}').unwrap_or(text);
+    let numbered = text.lines().enumerate().map(|(i, line)| (i + 1, line));
+    numbered.filter(|(_, line)| !line.trim().is_empty() && !line.trim_start().starts_with('#'))
+}
+
+/// The separator of a header: the first of tab, `;` and `,` that is in it.
+pub(crate) fn separator(header: &str) -> Option<char> {
+    ['\t', ';', ','].into_iter().find(|&c| header.contains(c))
+}
+
+/// Cells without their quotes and surrounding blanks; a separator inside double quotes belongs to the cell.
+fn cells(line: &str, separator: char) -> Vec<String> {
+    let (mut cells, mut cell, mut quoted) = (Vec::new(), String::new(), false);
+    for c in line.chars() {
+        match c {
+            '"' => quoted = !quoted,
+            c if c == separator && !quoted => cells.push(std::mem::take(&mut cell).trim().to_owned()),
+            c => cell.push(c),
+        }
+    }
+    cells.push(cell.trim().to_owned());
+    cells
+}
+
+/// A finite number; `inf` and `nan`, which Rust would read, are not results.
+fn number(cell: &str) -> Option<f64> {
+    cell.parse::<f64>().ok().filter(|x| x.is_finite())
+}
+
+/// The index of a label, new ones at the end: the control is the arm of the first row.
+fn arm(arms: &mut Vec<String>, label: &str) -> Result<u32, String> {
+    if label.is_empty() {
+        return Err("the arm has no name".into());
+    }
+    let index = match arms.iter().position(|a| a == label) {
+        Some(index) => index,
+        None if arms.len() == MOST_ARMS => {
+            return Err(format!("`{}` is arm number {}; is the first column the arm?", shown(label), MOST_ARMS + 1));
+        }
+        None => {
+            arms.push(label.to_owned());
+            arms.len() - 1
+        }
+    };
+    Ok(index as u32)
+}

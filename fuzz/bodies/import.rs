@@ -1,0 +1,38 @@
+//! What must hold for any text given to the importers; shared by the fuzz target and the replay of its corpus. The text
+//! is tried as every kind, alone and as two logs.
+
+use schedlab_import::{Kind, Options, Source, import};
+use schedlab_run::Direction;
+use schedlab_run::frame::{decode, encode};
+
+pub(crate) fn check(bytes: &[u8]) {
+    let Ok(text) = std::str::from_utf8(bytes) else { return };
+    let one = Source { name: "fuzz".into(), text: text.to_owned() };
+    let two = [one.clone(), one.clone()];
+    for kind in [None, Some(Kind::Csv), Some(Kind::Hackbench)] {
+        for sources in [std::slice::from_ref(&one), &two] {
+            check_as(kind, sources);
+        }
+    }
+}
+
+fn check_as(kind: Option<Kind>, sources: &[Source]) {
+    let options =
+        Options { metric: "value".into(), unit: "s".into(), direction: Direction::LowerIsBetter, sesoi: 0.01 };
+    match import(kind, sources, &options) {
+        Ok(imported) => {
+            assert!(imported.manifest.arms.len() >= 2 && !imported.trials.is_empty());
+            let (arms, workloads) = (imported.manifest.arms.len(), imported.manifest.workloads.len());
+            for trial in &imported.trials {
+                assert!((trial.workload as usize) < workloads && trial.arm.is_some_and(|a| (a as usize) < arms));
+            }
+            // One is enough: they have one shape, and a long import would slow the fuzzer down.
+            let first = &imported.trials[0];
+            assert_eq!(decode(&encode(first)).as_ref(), Ok(first));
+            let written = schedlab_run::writer::manifest_bytes(&imported.manifest);
+            let read = schedlab_run::reader::parse_manifest(&written).expect("an imported manifest can be read");
+            assert_eq!(read, imported.manifest);
+        }
+        Err(error) => assert!(!error.to_string().contains('\n'), "{error}"),
+    }
+}
