@@ -11,11 +11,9 @@ use schedlab_stats::{
     GroupSequential, Look, Random, TMixture, Verdict, decide, minimum_detectable, repeated_interval, t_estimate,
 };
 
-/// Simulations a row; built with `SIMULATE_RUNS=1` in the environment, twenty times as many (two minutes).
-const RUNS: usize = match option_env!("SIMULATE_RUNS") {
-    Some(_) => 40_000,
-    None => 2000,
-};
+/// Simulations a row; `-- 40000` asks for more (a minute or two).
+static RUNS: std::sync::LazyLock<usize> =
+    std::sync::LazyLock::new(|| std::env::args().find_map(|a| a.parse().ok()).filter(|&runs| runs > 0).unwrap_or(2000));
 const LEVEL: f64 = 0.95;
 const CAP: usize = 200;
 
@@ -57,9 +55,9 @@ struct Tally {
 }
 
 fn print(json: bool, shape: &str, design: &str, effect: f64, budget: usize, tally: &Tally) {
-    let share = |count: usize| count as f64 / RUNS as f64;
+    let share = |count: usize| count as f64 / *RUNS as f64;
     let (covered, claimed, equal) = (share(tally.covered), share(tally.claimed), share(tally.equivalent));
-    let used = tally.used as f64 / (RUNS * budget) as f64;
+    let used = tally.used as f64 / (*RUNS * budget) as f64;
     if json {
         println!(
             r#"{{"shape":"{shape}","design":"{design}","effect":{effect:.5},"budget":{budget},"coverage":{covered},"claimed":{claimed},"equivalent":{equal},"used":{used:.4}}}"#
@@ -73,8 +71,8 @@ fn print(json: bool, shape: &str, design: &str, effect: f64, budget: usize, tall
 
 fn fixed(seed: u64, name: &str, draw: Draw, n: usize) -> Tally {
     let mut random = Random::new(seed);
-    let mut tally = Tally { used: RUNS * n, ..Tally::default() };
-    for _ in 0..RUNS {
+    let mut tally = Tally { used: *RUNS * n, ..Tally::default() };
+    for _ in 0..*RUNS {
         let estimate = t_estimate(&contrasts(&mut random, name, draw, n, 0.0), LEVEL).expect("enough blocks");
         tally.covered += usize::from(estimate.interval.contains(0.0));
         tally.claimed += usize::from(estimate.p_value < 1.0 - LEVEL);
@@ -91,7 +89,7 @@ fn looks(budget: usize) -> Vec<(usize, Look)> {
 fn budgeted(seed: u64, name: &str, draw: Draw, budget: usize, effect: f64) -> Tally {
     let (mut random, looks) = (Random::new(seed), looks(budget));
     let mut tally = Tally::default();
-    for _ in 0..RUNS {
+    for _ in 0..*RUNS {
         let xs = contrasts(&mut random, name, draw, budget, effect);
         for (n, look) in &looks {
             let estimate = repeated_interval(&xs[..*n], look).expect("enough blocks");
@@ -110,7 +108,7 @@ fn budgeted(seed: u64, name: &str, draw: Draw, budget: usize, effect: f64) -> Ta
 fn open(seed: u64, name: &str, draw: Draw, sesoi: f64, effect: f64) -> Tally {
     let (mut random, sequence) = (Random::new(seed), TMixture::new(1.0 - LEVEL, TMixture::DEFAULT_TUNING));
     let mut tally = Tally::default();
-    for _ in 0..RUNS {
+    for _ in 0..*RUNS {
         let xs = contrasts(&mut random, name, draw, CAP, effect);
         for n in 6..=CAP {
             let estimate = sequence.interval(&xs[..n]).expect("bounded from 6 on");
@@ -130,8 +128,8 @@ fn open(seed: u64, name: &str, draw: Draw, sesoi: f64, effect: f64) -> Tally {
 fn main() {
     let json = std::env::args().any(|a| a == "--json");
     if !json {
-        let error = 1.96 * (LEVEL * (1.0 - LEVEL) / RUNS as f64).sqrt();
-        println!("{RUNS} runs a row; sampling error of a coverage of 0.95: ±{error:.4} (95 %)");
+        let error = 1.96 * (LEVEL * (1.0 - LEVEL) / *RUNS as f64).sqrt();
+        println!("{} runs a row; sampling error of a coverage of 0.95: ±{error:.4} (95 %)", *RUNS);
         println!("shape       design  blocks   effect  covered  claimed   equal    used");
     }
     for (index, (name, draw)) in SHAPES.into_iter().enumerate() {
