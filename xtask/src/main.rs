@@ -1,3 +1,59 @@
-//! Automation.
+//! The project's automation, run as `cargo xtask`: every test (`test`), the long measurements (`bench`), the release
+//! files (`dist`). It knows the repository and the machine, nothing about schedulers, and links no crate of ours, so
+//! that it starts in seconds and runs while those crates do not compile.
 #![forbid(unsafe_code)]
-fn main() {}
+#![allow(clippy::print_stdout, clippy::print_stderr)] // A program for the terminal; it has no library users.
+
+mod bench;
+mod dist;
+mod machine;
+mod nearest;
+mod structure;
+mod test;
+mod workspace;
+
+use anyhow::{Result, bail};
+use std::process::ExitCode;
+use workspace::Workspace;
+
+const USAGE: &str = "\
+cargo xtask test [--install]        set up, then every check and test; seconds per stage
+                                    --install: also install the Debian packages and the Rust target they need
+                                    (implied by CI=true, where a skip this machine could have run is a failure)
+cargo xtask bench [NAME [-- ARGS]]  a long measurement of the documents; without a name: their list with minutes
+cargo xtask dist                    release files for this host and for aarch64 under target/dist/";
+
+const COMMANDS: [&str; 3] = ["test", "bench", "dist"];
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    match run(&arguments) {
+        Ok(true) => ExitCode::SUCCESS,
+        Ok(false) => ExitCode::FAILURE,
+        Err(error) => {
+            eprintln!("xtask: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// Whether all went well; an error is something that kept the command from doing its work at all.
+fn run(arguments: &[String]) -> Result<bool> {
+    let Some((command, rest)) = arguments.split_first() else {
+        println!("{USAGE}");
+        return Ok(true);
+    };
+    match command.as_str() {
+        "test" => test::run(&Workspace::find()?, &test::Options::parse(rest)?),
+        "bench" => bench::run(&Workspace::find()?, rest),
+        "dist" => dist::run(&Workspace::find()?),
+        "help" | "--help" | "-h" => {
+            println!("{USAGE}");
+            Ok(true)
+        }
+        other => match nearest::nearest(other, COMMANDS) {
+            Some(meant) => bail!("no command `{other}`; did you mean `cargo xtask {meant}`?"),
+            None => bail!("no command `{other}`\n{USAGE}"),
+        },
+    }
+}

@@ -1,0 +1,73 @@
+//! `cargo xtask bench`: the long measurements behind the tables of the documents. They live in the package
+//! `schedlab-benches` (bench/), one binary each; none of them runs in CI.
+
+use crate::nearest::nearest;
+use crate::workspace::{Workspace, run_to_success};
+use anyhow::{Result, bail};
+
+struct Measurement {
+    name: &'static str,
+    minutes: u32,
+    shows: &'static str,
+}
+
+#[rustfmt::skip]
+const MEASUREMENTS: [Measurement; 4] = [
+    Measurement { name: "fidelity", minutes: 12, shows: "our workloads against hackbench and perf bench, pinned pairs" },
+    Measurement { name: "aa", minutes: 30, shows: "false alarms on A against A, and a planted 3 % found, on recorded series" },
+    Measurement { name: "power", minutes: 4, shows: "seconds to a verdict on a planted 3 % (after aa, whose series it reads)" },
+    Measurement { name: "overhead", minutes: 6, shows: "cost of each stamping level and of the counters" },
+];
+
+/// Lists the measurements, or runs one in the foreground.
+pub(crate) fn run(workspace: &Workspace, arguments: &[String]) -> Result<bool> {
+    let Some((name, rest)) = arguments.split_first() else {
+        print!("{}", list());
+        return Ok(true);
+    };
+    let bench = find(name)?;
+    let passed_on = match rest.split_first() {
+        Some((dashes, rest)) if dashes == "--" => rest,
+        _ => rest,
+    };
+    // The measured binary is the released one: built first, so that a measurement never times an old build.
+    run_to_success(&mut workspace.cargo(&["build", "--release", "-p", "schedlab"]))?;
+    let mut cargo = workspace.cargo(&["run", "--release", "-p", "schedlab-benches", "--bin", bench.name, "--"]);
+    cargo.env("SCHEDLAB_BIN", workspace.release_binary(&workspace.host)).args(passed_on);
+    eprintln!("{}: about {} minutes on an idle machine", bench.name, bench.minutes);
+    run_to_success(&mut cargo)?;
+    Ok(true)
+}
+
+fn find(name: &str) -> Result<&'static Measurement> {
+    if let Some(found) = MEASUREMENTS.iter().find(|m| m.name == name) {
+        return Ok(found);
+    }
+    match nearest(name, MEASUREMENTS.iter().map(|m| m.name)) {
+        Some(meant) => bail!("no measurement `{name}`; did you mean `cargo xtask bench {meant}`?"),
+        None => bail!("no measurement `{name}`; there are:\n{}", list().trim_end()),
+    }
+}
+
+fn list() -> String {
+    let row = |m: &Measurement| format!("  {:<10} {:>3} min  {}\n", m.name, m.minutes, m.shows);
+    MEASUREMENTS.iter().map(row).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_found_and_typos_answered() {
+        assert_eq!(find("aa").unwrap().name, "aa");
+        assert!(find("powr").err().unwrap().to_string().contains("bench power"));
+        let unknown = find("quickstart").err().unwrap().to_string();
+        assert!(MEASUREMENTS.iter().all(|m| unknown.contains(m.name)), "{unknown}");
+    }
+
+    #[test]
+    fn together_they_stay_near_an_hour() {
+        assert!(MEASUREMENTS.iter().map(|m| m.minutes).sum::<u32>() <= 70);
+    }
+}

@@ -1,0 +1,88 @@
+//! What the tree must keep to, checked on the tree itself: one-way dependencies, one crate with unsafe code, no C,
+//! sizes. Each check is a test of its own in the summary.
+
+mod dependencies;
+mod direction;
+mod elf;
+mod sources;
+mod tracked_files;
+
+use crate::workspace::{AARCH64, Workspace};
+use anyhow::{Context, Result, bail};
+use serde_json::Value;
+pub(crate) use sources::Source;
+use std::path::Path;
+
+/// Upper bound of the released binary (issue 2, deliverable 1).
+const BINARY_BYTES: u64 = 8_000_000;
+
+/// A check's name and what it found: nothing when the tree keeps to it.
+pub(crate) struct Finding {
+    pub(crate) name: &'static str,
+    pub(crate) problems: Vec<String>,
+}
+
+/// Runs every check. What a check cannot read counts against it, so it cannot pass by not looking.
+pub(crate) fn check(workspace: &Workspace) -> Result<Vec<Finding>> {
+    // Only what we build for: chrono's crate for Haiku builds C++, on Haiku.
+    let built = ["--locked", "--filter-platform", workspace.host.as_str(), "--filter-platform", AARCH64];
+    let metadata = workspace.metadata(&built).context("is Cargo.lock up to date? `cargo metadata` mends it")?;
+    let rust = sources::read(workspace, &metadata)?;
+    let checks: [(&'static str, Result<Vec<String>>); 10] = [
+        ("dependencies run one way", direction::check(&metadata)),
+        ("no dependency builds C", dependencies::builds_c(&metadata)),
+        ("at most 150 locked crates", dependencies::too_many_locked(&workspace.root.join("Cargo.lock"))),
+        (
+            "each dependency has its reason in ARCHITECTURE.md",
+            dependencies::without_reason(&metadata, &workspace.root.join("ARCHITECTURE.md")),
+        ),
+        ("crate roots forbid unsafe code, except sys", sources::roots_without_forbid(&metadata)),
+        ("unsafe code only in sys", Ok(sources::unsafe_outside_sys(&rust))),
+        ("process::exit only in the binary", Ok(sources::exits_outside_the_binary(&rust))),
+        ("analyses and statistics touch no files and no clock", Ok(sources::impure(&rust))),
+        ("host never writes", Ok(sources::writes_in_host(&rust))),
+        ("no C source, no file above 1 MB", tracked_files::check(&workspace.root)),
+    ];
+    let findings = checks.into_iter().map(|(name, outcome)| {
+        let problems = outcome.unwrap_or_else(|error| vec![format!("could not be checked: {error:#}")]);
+        Finding { name, problems }
+    });
+    Ok(findings.collect())
+}
+
+/// Every Rust file of our packages.
+pub(crate) fn sources(workspace: &Workspace) -> Result<Vec<Source>> {
+    sources::read(workspace, &workspace.metadata(&["--no-deps"])?)
+}
+
+/// What keeps a built file from being static.
+pub(crate) fn not_static(binary: &Path) -> Result<Vec<String>> {
+    elf::not_static(&std::fs::read(binary).with_context(|| format!("{} was not built", binary.display()))?)
+}
+
+/// What is wrong with the released binary, which must have been built just before.
+pub(crate) fn released_binary(workspace: &Workspace) -> Result<Vec<String>> {
+    let path = workspace.release_binary(&workspace.host);
+    let mut problems = not_static(&path)?;
+    let bytes = std::fs::metadata(&path)?.len();
+    if bytes > BINARY_BYTES {
+        problems.push(format!("{}: {bytes} bytes, more than {BINARY_BYTES}", path.display()));
+    }
+    Ok(problems)
+}
+
+/// A field of cargo's metadata that is always there.
+fn field<'a>(value: &'a Value, name: &str) -> Result<&'a str> {
+    value[name].as_str().with_context(|| format!("cargo metadata without `{name}`"))
+}
+
+fn array<'a>(value: &'a Value, name: &str) -> Result<&'a Vec<Value>> {
+    value[name].as_array().with_context(|| format!("cargo metadata without `{name}`"))
+}
+
+/// The workspace's own packages; fails on metadata without any, which would pass every check.
+fn members(metadata: &Value) -> Result<Vec<&Value>> {
+    let ids = array(metadata, "workspace_members")?;
+    let members: Vec<&Value> = array(metadata, "packages")?.iter().filter(|p| ids.contains(&p["id"])).collect();
+    if members.is_empty() { bail!("cargo metadata names no workspace member") } else { Ok(members) }
+}

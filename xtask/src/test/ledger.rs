@@ -1,0 +1,111 @@
+//! What was run, how long it took, how it ended. Stages report while they run; the summary repeats what failed, since
+//! the failure has long scrolled away by then.
+
+use anyhow::Result;
+use std::time::{Duration, Instant};
+
+/// What a stage, or a part of one, came to.
+#[derive(Debug, Default)]
+pub(super) struct Outcome {
+    pub(super) passed: usize,
+    pub(super) failed: Vec<String>,
+    pub(super) skipped: Vec<String>,
+}
+
+impl Outcome {
+    pub(super) fn passed(count: usize) -> Self {
+        Self { passed: count, ..Self::default() }
+    }
+
+    pub(super) fn skipped(reason: impl Into<String>) -> Self {
+        Self { skipped: vec![reason.into()], ..Self::default() }
+    }
+
+    pub(super) fn add(&mut self, other: Outcome) {
+        self.passed += other.passed;
+        self.failed.extend(other.failed);
+        self.skipped.extend(other.skipped);
+    }
+}
+
+struct Stage {
+    name: &'static str,
+    took: Duration,
+    outcome: Outcome,
+}
+
+/// All stages so far.
+#[derive(Default)]
+pub(super) struct Ledger {
+    stages: Vec<Stage>,
+}
+
+impl Ledger {
+    /// Runs a stage; an error is one failure of it, and the next stage runs all the same.
+    pub(super) fn stage(&mut self, name: &'static str, run: impl FnOnce() -> Result<Outcome>) {
+        println!("== {name}");
+        let started = Instant::now();
+        let outcome =
+            run().unwrap_or_else(|error| Outcome { failed: vec![format!("{error:#}")], ..Outcome::default() });
+        for problem in &outcome.failed {
+            println!("  FAILED  {problem}");
+        }
+        for reason in &outcome.skipped {
+            println!("  skipped {reason}");
+        }
+        let took = started.elapsed();
+        println!("== {name}: {:.1} s\n", took.as_secs_f64());
+        self.stages.push(Stage { name, took, outcome });
+    }
+
+    /// Prints the summary; whether nothing failed.
+    pub(super) fn close(&self) -> bool {
+        println!("{}", self.summary());
+        self.stages.iter().all(|s| s.outcome.failed.is_empty())
+    }
+
+    fn summary(&self) -> String {
+        let mut text = String::from("stage                 seconds  passed  failed  skipped\n");
+        let mut row = |name: &str, took: Duration, passed: usize, failed: usize, skipped: usize| {
+            let seconds = took.as_secs_f64();
+            text.push_str(&format!("{name:<20} {seconds:>8.1} {passed:>7} {failed:>7} {skipped:>8}\n"));
+        };
+        for Stage { name, took, outcome } in &self.stages {
+            row(name, *took, outcome.passed, outcome.failed.len(), outcome.skipped.len());
+        }
+        let count = |of: fn(&Outcome) -> usize| self.stages.iter().map(|s| of(&s.outcome)).sum::<usize>();
+        let (passed, failed, skipped) = (count(|o| o.passed), count(|o| o.failed.len()), count(|o| o.skipped.len()));
+        row("total", self.stages.iter().map(|s| s.took).sum(), passed, failed, skipped);
+        for stage in &self.stages {
+            for problem in &stage.outcome.failed {
+                text.push_str(&format!("FAILED  {}: {problem}\n", stage.name));
+            }
+        }
+        text.push_str(&format!("{passed} passed, {failed} failed, {skipped} skipped"));
+        text
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_error_is_a_failure_and_the_next_stage_still_runs() {
+        let mut ledger = Ledger::default();
+        ledger.stage("first", || anyhow::bail!("no compiler"));
+        ledger.stage("second", || Ok(Outcome { passed: 3, failed: vec![], skipped: vec!["no PMU".into()] }));
+        let summary = ledger.summary();
+        assert_eq!(summary.lines().last(), Some("3 passed, 1 failed, 1 skipped"));
+        assert!(summary.contains("FAILED  first: no compiler\n"), "{summary}");
+        assert!(!ledger.close());
+    }
+
+    #[test]
+    fn skips_alone_are_no_failure() {
+        let mut ledger = Ledger::default();
+        ledger.stage("only", || Ok(Outcome::skipped("no qemu-aarch64")));
+        assert!(ledger.close());
+        assert_eq!(ledger.summary().lines().last(), Some("0 passed, 0 failed, 1 skipped"));
+    }
+}

@@ -1,0 +1,89 @@
+//! What tests need beside Rust: Debian packages of the programs they run, and the Rust target of boards. Installed
+//! only when asked; else one line says how, and the tests that need them are skipped.
+
+use super::ledger::Outcome;
+use crate::dist::has_rust_target;
+use crate::machine::{Machine, Presence};
+use crate::workspace::{AARCH64, run_to_success, stdout_of};
+use anyhow::{Context, Result};
+use std::process::Command;
+
+/// A Debian package, for what, and whether the machine already has what is wanted of it.
+struct Package {
+    name: &'static str,
+    purpose: &'static str,
+    present: fn(&Machine) -> bool,
+}
+
+/// The twins, hackbench and perf, are not among them: `cargo xtask bench` needs those, and says so itself.
+const PACKAGES: [Package; 2] = [
+    Package {
+        name: "qemu-user",
+        purpose: "running the aarch64 binary",
+        present: |machine| machine.program("qemu-aarch64").is_some(),
+    },
+    Package {
+        name: "python3-venv",
+        purpose: "reading our tables with pandas, Polars and DuckDB",
+        present: |machine| {
+            let modules = |python| stdout_of(Command::new(python).args(["-c", "import ensurepip, venv"])).is_ok();
+            machine.program("python3").is_some_and(modules)
+        },
+    },
+];
+
+/// Debian packages that the machine lacks.
+pub(super) fn debian(machine: &Machine, install: bool) -> Result<Outcome> {
+    let missing: Vec<&Package> = PACKAGES.iter().filter(|p| !(p.present)(machine)).collect();
+    if missing.is_empty() {
+        return Ok(Outcome::passed(1));
+    }
+    let names: Vec<&str> = missing.iter().map(|p| p.name).collect();
+    let line = format!("apt-get install --no-install-recommends {}", names.join(" "));
+    if !install {
+        let purposes: Vec<&str> = missing.iter().map(|p| p.purpose).collect();
+        return Ok(Outcome::skipped(format!("{}; to run it: {line}", purposes.join(", "))));
+    }
+    let root = machine.has("root") == Presence::Present;
+    let by_hand = || format!("to install by hand: {line}");
+    apt(root, &["update", "--quiet"]).with_context(by_hand)?;
+    let install = [&["install", "--yes", "--quiet", "--no-install-recommends"], &names[..]].concat();
+    apt(root, &install).with_context(by_hand)?;
+    Ok(Outcome::passed(1))
+}
+
+fn apt(root: bool, arguments: &[&str]) -> Result<()> {
+    let mut command = if root {
+        Command::new("apt-get")
+    } else {
+        let mut sudo = Command::new("sudo");
+        sudo.arg("apt-get");
+        sudo
+    };
+    run_to_success(command.args(arguments).env("DEBIAN_FRONTEND", "noninteractive"))
+}
+
+/// The standard library for boards; a few seconds to fetch.
+pub(super) fn rust_target(install: bool) -> Result<Outcome> {
+    if has_rust_target(AARCH64)? {
+        Ok(Outcome::passed(1))
+    } else if install {
+        run_to_success(Command::new("rustup").args(["target", "add", AARCH64]))?;
+        Ok(Outcome::passed(1))
+    } else {
+        Ok(Outcome::skipped(format!("the aarch64 build; to run it: rustup target add {AARCH64}")))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn without_install_the_one_apt_line_is_the_reason() {
+        let bare = Machine { proc: "/proc".into(), sys: "/sys".into(), path: Vec::new(), reads_parquet: false };
+        let outcome = debian(&bare, false).unwrap();
+        let [reason] = &outcome.skipped[..] else { panic!("{outcome:?}") };
+        assert!(reason.ends_with("apt-get install --no-install-recommends qemu-user python3-venv"), "{reason}");
+    }
+}

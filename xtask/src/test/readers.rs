@@ -1,0 +1,64 @@
+//! The foreign readers that a test holds our tables against: pandas, Polars and DuckDB, in a virtual environment under
+//! the target directory, which leaves the system's Python alone.
+
+use super::ledger::Outcome;
+use crate::workspace::{Workspace, run_to_success, stdout_of};
+use anyhow::{Context, Result};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// Pinned, so that a run of last month can be repeated; wheels exist for Debian 12's Python 3.11.
+const READERS: [&str; 4] = ["duckdb==2.0.0", "pandas==3.1.1", "polars==2.1.0", "pyarrow==26.0.1"];
+
+/// Makes the environment when asked to; without PyPI the one test that needs it is skipped, by its own word.
+pub(super) fn set_up(workspace: &Workspace, install: bool) -> Result<Outcome> {
+    if can_read(&python(workspace)) {
+        return Ok(Outcome::passed(1));
+    }
+    let dir = environment(workspace);
+    if !install {
+        let line = format!("python3 -m venv {0} && {0}/bin/pip install {1}", dir.display(), READERS.join(" "));
+        return Ok(Outcome::skipped(format!("foreign readers of the tables; to run them: {line}")));
+    }
+    run_to_success(Command::new("python3").args(["-m", "venv", "--clear"]).arg(&dir))?;
+    let mut pip = Command::new(dir.join("bin/pip"));
+    pip.args(["install", "--quiet", "--disable-pip-version-check", "--only-binary=:all:"]).args(READERS);
+    match run_to_success(&mut pip) {
+        Ok(()) => Ok(Outcome::passed(1)),
+        Err(error) => {
+            // Half an environment would look like one.
+            std::fs::remove_dir_all(&dir).with_context(|| format!("{} cannot be removed", dir.display()))?;
+            Ok(Outcome::skipped(format!("foreign readers of the tables: {error:#}")))
+        }
+    }
+}
+
+/// The interpreter for tests: `$SCHEDLAB_PYTHON`, our environment's, or the system's.
+pub(super) fn python(workspace: &Workspace) -> PathBuf {
+    if let Some(named) = std::env::var_os("SCHEDLAB_PYTHON") {
+        return named.into();
+    }
+    let ours = environment(workspace).join("bin/python");
+    if ours.exists() { ours } else { "python3".into() }
+}
+
+/// Whether an interpreter has all four modules.
+pub(crate) fn can_read(python: &Path) -> bool {
+    stdout_of(Command::new(python).args(["-c", "import pyarrow, pandas, polars, duckdb"])).is_ok()
+}
+
+fn environment(workspace: &Workspace) -> PathBuf {
+    workspace.target_dir.join("readers")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_interpreter_without_the_modules_cannot_read() {
+        assert!(!can_read(Path::new("/nonexistent/python3")));
+        assert!(!can_read(Path::new("/bin/false")));
+        assert!(can_read(Path::new("/bin/true")));
+    }
+}
