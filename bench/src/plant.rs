@@ -19,7 +19,7 @@ pub fn calibrate(workload: &str, rate_metric: &str, share: f64) -> Result<u64> {
         // A stronger spin is seen with less noise; the answer is interpolated on the line through zero.
         let strong = (spin_ns * 3.0).round() as u64;
         let mut logs = Vec::new();
-        for _ in 0..12 {
+        for _ in 0..80 {
             let (a, b, c, d) = (rate(0)?, rate(strong)?, rate(strong)?, rate(0)?);
             logs.push((a.ln() + d.ln() - b.ln() - c.ln()) / 2.0);
         }

@@ -144,36 +144,56 @@ pub fn value(trial: &TrialRecord, metric: &str) -> Option<f64> {
     trial.outcome.as_ref()?.metrics.iter().find(|m| m.name == metric).map(|m| m.value)
 }
 
-/// The four series that `aa` records and `power` reads again: workload, its rate, whether disturbed.
-pub const SERIES: [(&str, &str, &str, bool); 4] = [
-    ("pipe-same-quiet", "pipe:pin=same", "round_trips_per_s", false),
-    ("messaging-unix-quiet", "messaging:groups=1,transport=unix", "msgs_per_s", false),
-    ("pipe-same-burner", "pipe:pin=same", "round_trips_per_s", true),
-    ("messaging-unix-burner", "messaging:groups=1,transport=unix", "msgs_per_s", true),
+/// A series that `aa` records and `power` reads again.
+pub struct Series {
+    /// Directory name below `bench/series/`.
+    pub name: &'static str,
+    /// The workload.
+    pub workload: &'static str,
+    /// Its rate.
+    pub rate: &'static str,
+    /// Length of a trial: long against the workload's herd release, short against the machine's drift.
+    pub trial: &'static str,
+    /// Blocks in a comparison.
+    pub blocks: u32,
+    /// Whether a burner is switched on and off beside it.
+    pub disturbed: bool,
+}
+
+const fn pipe(name: &'static str, disturbed: bool) -> Series {
+    Series { name, workload: "pipe:pin=same", rate: "round_trips_per_s", trial: "15ms", blocks: 24, disturbed }
+}
+
+const fn messaging(name: &'static str, disturbed: bool) -> Series {
+    let workload = "messaging:groups=1,transport=unix";
+    Series { name, workload, rate: "msgs_per_s", trial: "40ms", blocks: 10, disturbed }
+}
+
+/// The four series.
+pub const SERIES: [Series; 4] = [
+    pipe("pipe-same-quiet", false),
+    messaging("messaging-unix-quiet", false),
+    pipe("pipe-same-burner", true),
+    messaging("messaging-unix-burner", true),
 ];
 
 /// Comparisons a series is cut into.
 pub const COMPARISONS: u32 = 100;
-/// Blocks in each.
-pub const BLOCKS: u32 = 12;
-/// Length of a trial.
-pub const TRIAL: &str = "40ms";
 /// The planted slowdown.
 pub const PLANTED: f64 = 0.03;
 
 /// Records (or reads) one of the four series: arms A, A again, and A with the planted slowdown.
-pub fn standard(index: usize) -> Result<(Manifest, Vec<TrialRecord>)> {
-    let (name, workload, rate, disturbed) = SERIES[index];
+pub fn standard(series: &Series) -> Result<(Manifest, Vec<TrialRecord>)> {
+    let Series { name, workload, rate, trial, blocks, disturbed } = series;
     let spin = planted_spin_ns(workload, rate)?;
     let plan = format!(
-        "title = \"{name}\"\ntrials = {}\ntrial = \"{TRIAL}\"\nlatency = \"off\"\ncounters = \"basic\"\nseed = {}\n\
+        "title = \"{name}\"\ntrials = {}\ntrial = \"{trial}\"\nlatency = \"off\"\ncounters = \"basic\"\nseed = 1000\n\
          [[workload]]\nrun = \"{workload}\"\n\
          [[arm]]\nname = \"A\"\nset = \"plant=spin:0ns\"\n[[arm]]\nname = \"A again\"\nset = \"plant=spin:0ns\"\n\
          [[arm]]\nname = \"planted\"\nset = \"plant=spin:{spin}ns\"\n",
-        COMPARISONS * BLOCKS,
-        1000 + index,
+        COMPARISONS * blocks,
     );
-    record(&Recording { name, plan_toml: &plan, disturbed })
+    record(&Recording { name, plan_toml: &plan, disturbed: *disturbed })
 }
 
 /// The calibrated spin of a workload, kept beside the series so that a resumed benchmark plants the same.
@@ -183,7 +203,7 @@ pub fn planted_spin_ns(workload: &str, rate: &str) -> Result<u64> {
     if let Ok(text) = std::fs::read_to_string(&file) {
         return text.trim().parse().with_context(|| format!("{file} holds no number; delete it"));
     }
-    let spin = crate::plant::calibrate(&format!("{workload},duration=150ms"), rate, PLANTED)?;
+    let spin = crate::plant::calibrate(&format!("{workload},duration=30ms"), rate, PLANTED)?;
     std::fs::write(&file, spin.to_string())?;
     Ok(spin)
 }

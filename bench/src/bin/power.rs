@@ -7,7 +7,7 @@
 
 use anyhow::{Context, Result};
 use schedlab_analyze::Verdict;
-use schedlab_benches::series::{self, Recording, SERIES};
+use schedlab_benches::series::{self, Recording, SERIES, Series};
 use schedlab_benches::table;
 use schedlab_run::{Manifest, TrialRecord};
 use schedlab_stats::GroupSequential;
@@ -20,12 +20,13 @@ const WANTED_POWER: f64 = 0.8;
 fn main() -> Result<()> {
     let started = Instant::now();
     let mut rows = Vec::new();
-    for (index, (name, workload, rate, _)) in SERIES.iter().enumerate().filter(|(_, s)| !s.3) {
-        let (_, trials) = series::standard(index)?;
+    for series in SERIES.iter().filter(|s| !s.disturbed) {
+        let Series { name, workload, rate, .. } = series;
+        let (_, trials) = series::standard(series)?;
         let planted = series::block_contrasts(&trials, rate, [0, 2]);
         let block_s = planted.iter().map(|b| b.1).sum::<f64>() / planted.len() as f64;
         let logs: Vec<f64> = planted.iter().map(|b| b.0).collect();
-        let oracle = least_n(&logs, |window| fixed_t(window).then_some(window.len())).context("no n reaches 80 % power")?;
+        let oracle = least_n(&logs, |window| fixed_t(window).then_some(window.len())).context("no number of blocks reaches 80 % power: the series is too noisy")?;
         let budgeted = least_n(&logs, budgeted).context("no budget reaches 80 % power")?;
         let switchback = switchback_seconds(name, workload, rate)?;
         let oracle_s = oracle.blocks as f64 * block_s;
