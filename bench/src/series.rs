@@ -117,6 +117,7 @@ pub fn cut(
         let mut t = t.clone();
         t.arm = Some(arm as u32);
         t.block -= blocks.start;
+        t.repeats_block = t.repeats_block.and_then(|b| b.checked_sub(blocks.start));
         Some(t)
     });
     let trials = relabelled.collect();

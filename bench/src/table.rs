@@ -21,5 +21,9 @@ pub fn met(ok: bool) -> String {
 pub fn closing(name: &str, took: Duration) {
     let kernel = std::fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
     let cpus = std::thread::available_parallelism().map_or(0, usize::from);
-    println!("\n`cargo xtask bench {name}` took {:.1} minutes; {cpus} CPUs, Linux {}.", took.as_secs_f64() / 60.0, kernel.trim());
+    println!(
+        "\n`cargo xtask bench {name}` took {:.1} minutes; {cpus} CPUs, Linux {}.",
+        took.as_secs_f64() / 60.0,
+        kernel.trim()
+    );
 }

@@ -35,7 +35,15 @@ fn main() -> Result<()> {
         ]);
     }
     let title = format!("A/A on recorded series, each cut into {COMPARISONS} comparisons");
-    let header = ["series, comparison", "A/A trials", "A/A flagged (95 % interval of the rate)", "≤ 9", "planted slowdown, as measured", "found", "≥ 80"];
+    let header = [
+        "series, comparison",
+        "A/A trials",
+        "A/A flagged (95 % interval of the rate)",
+        "≤ 9",
+        "planted slowdown, as measured",
+        "found",
+        "≥ 80",
+    ];
     table::print(&title, &header, &rows);
     table::closing("aa", started.elapsed());
     Ok(())

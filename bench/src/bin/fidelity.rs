@@ -113,7 +113,8 @@ fn measure(row: &Row, pairs: usize) -> Result<(Ratio, String)> {
     let cpus = (row.place == Place::OneCpu).then_some("0");
     let mut tiers = String::new();
     let ours = || -> Result<f64> {
-        let arguments: Vec<&str> = row.ours.iter().map(String::as_str).chain(["--latency", "off", "--counters", "basic"]).collect();
+        let arguments: Vec<&str> =
+            row.ours.iter().map(String::as_str).chain(["--latency", "off", "--counters", "basic"]).collect();
         let outcome = program::trial(cpus, &arguments)?;
         tiers = tier_shares(&outcome);
         program::metric(&outcome, row.metric)

@@ -36,7 +36,11 @@ fn main() -> Result<()> {
                 || rate(workload, metric, "off", "basic"),
                 || rate(workload, metric, level, counters),
             )?;
-            let name = format!("{}, latency {level}, counters {counters}", workload.split([':', ',']).take(1).collect::<String>() + if workload.contains("unix") { " unix" } else { "" });
+            let name = format!(
+                "{}, latency {level}, counters {counters}",
+                workload.split([':', ',']).take(1).collect::<String>()
+                    + if workload.contains("unix") { " unix" } else { "" }
+            );
             let bar: fn(&Ratio) -> bool = match level {
                 "all" => |_| true,
                 _ => |r| r.ratio <= 1.01,

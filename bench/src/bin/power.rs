@@ -1,7 +1,7 @@
 //! Seconds to a verdict on a planted slowdown of 3 %, set-up included. The oracle is a paired t test whose number of
 //! blocks was chosen knowing the answer: the smallest n whose power is 80 % on the recorded series. The budgeted
 //! design is replayed on the same blocks; the switchback is recorded anew. Beside them: how often A-then-B with Welch's
-//! test, the way everybody compares, flags A against A. Needs the series of `aa`; records 4 minutes itself.
+//! test, the way everybody compares, flags A against A. Needs the series of `aa`; records 2 minutes itself.
 #![forbid(unsafe_code)]
 #![allow(clippy::print_stdout, clippy::print_stderr)]
 
@@ -26,7 +26,8 @@ fn main() -> Result<()> {
         let planted = series::block_contrasts(&trials, rate, [0, 2]);
         let block_s = planted.iter().map(|b| b.1).sum::<f64>() / planted.len() as f64;
         let logs: Vec<f64> = planted.iter().map(|b| b.0).collect();
-        let oracle = least_n(&logs, |window| fixed_t(window).then_some(window.len())).context("no number of blocks reaches 80 % power: the series is too noisy")?;
+        let oracle = least_n(&logs, |window| fixed_t(window).then_some(window.len()))
+            .context("no number of blocks reaches 80 % power: the series is too noisy")?;
         let budgeted = least_n(&logs, budgeted).context("no budget reaches 80 % power")?;
         let switchback = switchback_seconds(name, workload, rate)?;
         let oracle_s = oracle.blocks as f64 * block_s;
@@ -43,8 +44,15 @@ fn main() -> Result<()> {
         ]);
     }
     let header = [
-        "series", "oracle, 80 % power", "budgeted, at most", "≤ 1.1 ×", "budgeted, mean", "≤ 0.9 ×", "switchback",
-        "≤ 1/10", "A then B, Welch: A/A flagged",
+        "series",
+        "oracle, 80 % power",
+        "budgeted, at most",
+        "≤ 1.1 ×",
+        "budgeted, mean",
+        "≤ 0.9 ×",
+        "switchback",
+        "≤ 1/10",
+        "A then B, Welch: A/A flagged",
     ];
     table::print("Seconds to a verdict on a planted 3 %", &header, &rows);
     table::closing("power", started.elapsed());
@@ -97,8 +105,8 @@ fn switchback_seconds(name: &str, workload: &str, rate: &str) -> Result<Option<f
     let spin = series::planted_spin_ns(workload, rate)?;
     let name = format!("{name}-switchback");
     let plan = format!(
-        "title = \"{name}\"\ntrials = 400\ntrial = \"120ms\"\nlatency = \"off\"\ncounters = \"basic\"\nseed = 77\n\
-         design = \"switchback=10ms\"\n[[workload]]\nrun = \"{workload}\"\n\
+        "title = \"{name}\"\ntrials = 600\ntrial = \"60ms\"\nlatency = \"off\"\ncounters = \"basic\"\nseed = 77\n\
+         design = \"switchback=5ms\"\n[[workload]]\nrun = \"{workload}\"\n\
          [[arm]]\nname = \"A\"\nset = \"plant=spin:0ns\"\n[[arm]]\nname = \"planted\"\nset = \"plant=spin:{spin}ns\"\n"
     );
     let (manifest, trials) = series::record(&Recording { name: &name, plan_toml: &plan, disturbed: false })?;

@@ -44,6 +44,8 @@ impl Rule {
             return Self::Imported;
         }
         match &manifest.design {
+            // Whoever stopped it had watched the interval: only an estimate that may be stopped at any time is left.
+            Design::Fixed { blocks } if manifest.ended == "interrupted" && units < *blocks as usize => Self::Sequence,
             Design::Fixed { .. } => Self::Fixed,
             Design::OpenEnded { .. } => Self::Sequence,
             Design::Budgeted { budget_ns, .. } => {

@@ -84,8 +84,11 @@ fn refusal(a: &Manifest, b: &Manifest) -> Option<String> {
     if a.switchback_window_ns.is_some() || b.switchback_window_ns.is_some() {
         return Some("a switchback trial holds both arms of its own run; compare runs made in blocks".into());
     }
-    if a.load != b.load {
-        return Some("the background loads differ".into());
+    if a.load != b.load || a.load_group != b.load_group {
+        return Some("the background loads, or the groups they run in, differ".into());
+    }
+    if a.counters != b.counters {
+        return Some(format!("counter levels differ ({:?}, {:?}), and counting costs time", a.counters, b.counters));
     }
     let base = |id: &str| id.split('/').next().unwrap_or_default().to_owned();
     for id in &a.workload_ids {

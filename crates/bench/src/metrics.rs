@@ -2,9 +2,7 @@
 
 use crate::dispatch::LoopOrder;
 use crate::herd::Timeline;
-use schedlab_run::{
-    Count, Counter, Direction, Metric, NamedHistogram, Phase, Stamping, StampingReport, TaskRecord, Tier, TierCount,
-};
+use schedlab_run::{Direction, Metric, NamedHistogram, Phase, Stamping, StampingReport, TaskRecord, Tier, TierCount};
 
 /// A metric.
 pub(crate) fn metric(name: &str, value: f64, unit: &str, direction: Direction) -> Metric {
@@ -76,31 +74,6 @@ fn quantiles(named: &NamedHistogram) -> Vec<Metric> {
         Some(metric(&format!("{}_{label}_ns", named.name), value, "ns", Direction::LowerIsBetter))
     };
     enough.filter_map(quantile).collect()
-}
-
-/// Totals over all tasks, each with its source.
-pub(crate) fn totals(tasks: &[TaskRecord]) -> Vec<Counter> {
-    let counter = |name: &str, source: &str, total: Option<u64>| Counter {
-        name: name.to_owned(),
-        scope: "workload".to_owned(),
-        source: source.to_owned(),
-        count: match total {
-            Some(total) => Count::Exact(total),
-            None if name == "migrations" => Count::NotCounted(
-                "not read with loops (it would lengthen Time:), or the kernel has no such file".into(),
-            ),
-            None => Count::NotCounted(format!("{source} of a task could not be read")),
-        },
-    };
-    vec![
-        counter("voluntary_switches", "rusage", sum(tasks, |t| t.voluntary_switches)),
-        counter("involuntary_switches", "rusage", sum(tasks, |t| t.involuntary_switches)),
-        counter("migrations", "/proc/self/sched", sum(tasks, |t| t.migrations)),
-        counter("cpu_ns", "rusage", sum(tasks, |t| t.cpu_ns)),
-        counter("run_ns", "schedstat", sum(tasks, |t| t.run_ns)),
-        counter("run_delay_ns", "schedstat", sum(tasks, |t| t.run_delay_ns)),
-        counter("timeslices", "schedstat", sum(tasks, |t| t.timeslices)),
-    ]
 }
 
 /// The sum of the tasks' tallies.

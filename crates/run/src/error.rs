@@ -29,6 +29,12 @@ pub enum RunError {
         /// Whether it holds a run.
         is_run: bool,
     },
+    /// Another process writes this run.
+    #[error("{} is being written by another schedlab: wait for it, or give another --out", .dir.display())]
+    Busy {
+        /// The directory.
+        dir: PathBuf,
+    },
     /// Nothing is left to do.
     #[error("{} is complete: there is nothing to resume", .dir.display())]
     Complete {

@@ -6,7 +6,7 @@ use crate::frame;
 use crate::manifest::Manifest;
 use crate::reader::{Run, RunReader};
 use crate::record::TrialRecord;
-use std::fs::{self, File};
+use std::fs::{self, File, TryLockError};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
@@ -23,6 +23,8 @@ const LOG: &str = "log.txt";
 pub struct RunWriter {
     dir: PathBuf,
     next: u64,
+    /// Held for its flock(2) on the directory: two writers would give one number to two trials.
+    _lock: File,
 }
 
 impl RunWriter {
@@ -34,7 +36,7 @@ impl RunWriter {
         }
         let trials = dir.join(TRIALS);
         fs::create_dir_all(&trials).map_err(RunError::io(&trials))?;
-        let mut writer = Self { dir: dir.to_owned(), next: 0 };
+        let mut writer = Self { dir: dir.to_owned(), next: 0, _lock: lock(dir)? };
         writer.update_manifest(manifest)?;
         Ok(writer)
     }
@@ -42,11 +44,12 @@ impl RunWriter {
     /// Continues an unsealed run behind its last readable trial. Trial files that hold no trial are moved to `unreadable/`.
     pub fn resume(dir: &Path) -> Result<Self, RunError> {
         let run = RunReader::open(dir)?;
+        let _lock = lock(dir)?;
         if run.sealed {
             return Err(RunError::Complete { dir: dir.to_owned() });
         }
         let next = run.trials.iter().map(|t| t.trial.saturating_add(1)).max().unwrap_or(0);
-        let mut writer = Self { dir: dir.to_owned(), next };
+        let mut writer = Self { dir: dir.to_owned(), next, _lock };
         writer.set_aside(&run)?;
         Ok(writer)
     }
@@ -122,6 +125,16 @@ impl RunWriter {
 /// The content of `manifest.json`.
 pub fn manifest_bytes(manifest: &Manifest) -> Vec<u8> {
     serde_json::to_vec_pretty(manifest).expect("a manifest holds no map with keys that are not strings")
+}
+
+/// Takes the run for this process; the kernel lets go of it when the process ends, however it ends.
+fn lock(dir: &Path) -> Result<File, RunError> {
+    let file = File::open(dir).map_err(RunError::io(dir))?;
+    match file.try_lock() {
+        Ok(()) => Ok(file),
+        Err(TryLockError::WouldBlock) => Err(RunError::Busy { dir: dir.to_owned() }),
+        Err(TryLockError::Error(source)) => Err(RunError::io(dir)(source)),
+    }
 }
 
 /// Temporary name, fsync, rename, fsync of the directory: after a power cut the file is whole or absent.

@@ -171,6 +171,15 @@ fn a_directory_in_use_is_left_alone() {
 }
 
 #[test]
+fn a_run_has_one_writer_at_a_time() {
+    let lab = Lab::new(1, 1, false);
+    let first = RunWriter::resume(&lab.dir).unwrap();
+    assert!(matches!(RunWriter::resume(&lab.dir), Err(RunError::Busy { .. })));
+    drop(first);
+    assert!(RunWriter::resume(&lab.dir).is_ok(), "the lock goes with its holder");
+}
+
+#[test]
 fn a_row_of_an_arm_that_is_not_there_is_damage() {
     let lab = Lab::new(1, 0, false);
     let mut writer = RunWriter::resume(&lab.dir).unwrap();

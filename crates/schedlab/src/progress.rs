@@ -2,12 +2,12 @@
 //! itself; in a log it is one line a block.
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use schedlab_analyze::{Effect, Scale};
+use schedlab_run::manifest::Design;
 use schedlab_run::units::format_ns;
 use schedlab_run::{Manifest, TrialRecord, TrialStatus};
-use schedlab_analyze::{Effect, Scale};
 use schedlab_trial::Event;
 use std::io::IsTerminal;
-use std::time::Duration;
 
 /// Listens to the trial loop.
 pub(crate) struct Progress {
@@ -23,14 +23,13 @@ impl Progress {
         let bar = ProgressBar::with_draw_target(None, target);
         let style = ProgressStyle::with_template("{spinner} {elapsed_precise} {prefix} {wide_msg}");
         bar.set_style(style.expect("the template is a constant"));
-        bar.enable_steady_tick(Duration::from_millis(250));
         let progress = Self { bar, terminal, block: None };
         progress.say(&format!("{}: seed {}", manifest.title, manifest.seed));
         progress
     }
 
     fn say(&self, line: &str) {
-        if self.terminal { self.bar.println(line) } else { eprintln!("{line}") }
+        if self.terminal { self.bar.println(line) } else { to_log(line) }
     }
 
     pub(crate) fn on(&mut self, event: &Event<'_>) {
@@ -45,9 +44,15 @@ impl Progress {
                 let detectable = schedlab_analyze::forecast(manifest, trials, *workload, *blocks as usize)
                     .map(|forecast| format!("; by the pilot, {}", forecast.sentence))
                     .unwrap_or_default();
-                self.say(&format!("{name}: {blocks} blocks of {}{detectable}", format_ns(block_ns / 1_000_000 * 1_000_000)));
+                self.say(&format!(
+                    "{}: {blocks} blocks of {}{detectable}",
+                    name.name,
+                    format_ns(block_ns / 1_000_000 * 1_000_000)
+                ));
             }
-            Event::ArmDropped { arm, reason, .. } => self.say(&format!("arm {arm} is not applied and left out: {reason}")),
+            Event::ArmDropped { arm, reason, .. } => {
+                self.say(&format!("arm {arm} is not applied and left out: {reason}"))
+            }
             Event::Look { look, trials, manifest } => {
                 let state = interval_line(manifest, trials, look.workload);
                 self.say(&format!("look at {:.0} %: {} blocks {state}", look.fraction * 100.0, look.blocks));
@@ -66,14 +71,22 @@ impl Progress {
             return;
         }
         self.block = Some(block);
-        let interval = interval_line(manifest, trials, record.workload);
+        // A budget shows its interval at the looks: between them it would cost time the trials should have.
+        let budgeted = matches!(manifest.design, Design::Budgeted { .. });
+        let interval = if budgeted { String::new() } else { interval_line(manifest, trials, record.workload) };
         let line = format!("{} block {} {interval}", manifest.workloads[record.workload as usize].name, record.block);
-        if self.terminal { self.bar.set_message(line) } else { eprintln!("{line}") }
+        if self.terminal { self.bar.set_message(line) } else { to_log(&line) }
     }
 
     pub(crate) fn finish(&self) {
         self.bar.finish_and_clear();
     }
+}
+
+/// A reader of the log who has left must not end the run: `schedlab ab … 2>&1 | head`.
+fn to_log(line: &str) {
+    use std::io::Write;
+    let _ = writeln!(std::io::stderr(), "{line}");
 }
 
 /// The primary contrasts as they stand, `B 1.034 ± 0.8 %`; empty before there is an interval.
@@ -83,7 +96,8 @@ fn interval_line(manifest: &Manifest, trials: &[TrialRecord], workload: u32) -> 
         let Effect { scale, value, lo, hi, .. } = c.contrast.effect?;
         let arm = manifest.arms.get(c.contrast.arm as usize)?;
         // Wider than a factor of two says only that it is too early to say.
-        (scale == Scale::Ratio && hi - lo < value).then(|| format!("{} {value:.3} ± {:.1} %", arm.name, 50.0 * (hi - lo) / value))
+        (scale == Scale::Ratio && hi - lo < value)
+            .then(|| format!("{} {value:.3} ± {:.1} %", arm.name, 50.0 * (hi - lo) / value))
     });
     line.collect::<Vec<_>>().join(" · ")
 }

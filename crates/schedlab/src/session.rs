@@ -1,7 +1,7 @@
 //! Wires an experiment to this host: real clocks, the run directory, the tune guard, signals, the progress line.
 
 use crate::progress::Progress;
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 use schedlab_run::{Applied, Manifest, RunWriter, Setting, TrialRecord};
 use schedlab_trial::{Event, ExecRunner, Experiment, HostSettings, Store, Watch};
 use schedlab_tune::{HostGuard, Roots};
@@ -40,13 +40,17 @@ pub(crate) fn run(
         interrupted: &|| interrupt.requested(),
         clock: &schedlab_sys::clock::monotonic_ns,
         wall_clock: &schedlab_sys::clock::realtime_ns,
+        not_covered: Vec::new(),
     };
     let result = experiment.run();
     let (mut manifest, trials) = (experiment.manifest, experiment.trials);
-    drop(host);
+    let restored = host.restore();
     progress.finish();
+    restored?;
     result.context("the run stopped; what was measured is kept and can be resumed with --resume")?;
-    manifest.environment_end = Some(schedlab_host::environment(&schedlab_host::Roots::default(), probes_of(&manifest)));
+    // Without round-trip probes: they would be one more disturbance, and the check is not compared.
+    let (roots, probes) = (schedlab_host::Roots::default(), schedlab_host::Probes::default());
+    manifest.environment_end = Some(schedlab_host::environment(&roots, probes));
     writer.update_manifest(&manifest)?;
     if manifest.ended != "interrupted" {
         writer.seal().context("the run could not be sealed; it stays readable as it is")?;
@@ -54,15 +58,17 @@ pub(crate) fn run(
     Ok((manifest, trials))
 }
 
-/// The end of a run reports the round trips measured at its start: the probe would be one more disturbance.
-fn probes_of(_manifest: &Manifest) -> schedlab_host::Probes {
-    schedlab_host::Probes::default()
-}
-
 /// `out/<name>`, the default place of a run.
 pub(crate) fn default_out(name: &str) -> PathBuf {
     let plain = |c: char| if c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.') { c } else { '-' };
     Path::new("out").join(name.chars().map(plain).collect::<String>().trim_matches('-').to_lowercase())
+}
+
+/// The directory itself, or `<dir>-2`, `<dir>-3`, … whichever holds nothing yet.
+pub(crate) fn unused(dir: PathBuf) -> PathBuf {
+    let free = |dir: &Path| std::fs::read_dir(dir).map_or(true, |mut entries| entries.next().is_none());
+    let numbered = |n: u32| PathBuf::from(format!("{}-{n}", dir.display()));
+    if free(&dir) { dir } else { (2..).map(numbered).find(|d| free(d)).expect("numbers do not run out") }
 }
 
 /// The run directory as the loop's store.
@@ -84,6 +90,17 @@ pub(crate) struct Host {
 }
 
 impl Host {
+    /// Puts everything back; what could not be put back is an error that names it.
+    pub(crate) fn restore(&mut self) -> Result<()> {
+        let Some(guard) = &mut self.guard else { return Ok(()) };
+        let failed: Vec<String> = guard.restore()?.iter().filter(|r| !r.is_done()).map(ToString::to_string).collect();
+        if failed.is_empty() {
+            Ok(())
+        } else {
+            bail!("not restored: {}; try `schedlab tune restore`", failed.join("; "))
+        }
+    }
+
     fn guard(&mut self) -> Result<&mut HostGuard> {
         if self.guard.is_none() {
             self.guard = Some(HostGuard::open(Roots::default(), &schedlab_tune::state_dir())?);

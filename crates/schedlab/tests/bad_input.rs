@@ -8,7 +8,8 @@ use program::{Lab, schedlab};
 fn refused(arguments: &[&str], words: &[&str]) {
     let ran = schedlab(arguments);
     assert!(ran.code == 1 || ran.code == 2, "{arguments:?} ended with {}: {}", ran.code, ran.stdout);
-    let complaint: Vec<&str> = ran.stderr.lines().filter(|l| l.starts_with("schedlab: ") || l.starts_with("error: ")).collect();
+    let complaint: Vec<&str> =
+        ran.stderr.lines().filter(|l| l.starts_with("schedlab: ") || l.starts_with("error: ")).collect();
     assert_eq!(complaint.len(), 1, "{arguments:?}: {}", ran.stderr);
     for word in words {
         assert!(complaint[0].contains(word), "{arguments:?}: `{word}` is not in: {}", complaint[0]);
@@ -80,4 +81,15 @@ fn a_log_that_is_not_what_it_was_said_to_be_is_refused() {
     std::fs::write(&file, "dear diary\n").unwrap();
     refused(&["import", &file, "--kind", "hackbench"], &["hackbench"]);
     refused(&["import", &file, "--kind", "csv"], &["line 1"]);
+}
+
+#[test]
+fn what_can_only_fail_is_refused_and_not_measured_to_the_end() {
+    let lab = Lab::new("hopeless");
+    let out = lab.path("run");
+    refused(&["bench", "pipe", "--load", "messaging"], &["messaging"]);
+    let plan = lab.path("primary.toml");
+    let text = "trials = 6\ntrial = \"20ms\"\n[[workload]]\nrun = \"pipe:pin=same\"\nprimary = [\"speed\"]\n[[arm]]\nname = \"a\"\n[[arm]]\nname = \"b\"\n";
+    std::fs::write(&plan, text).unwrap();
+    refused(&["run", &plan, "--out", &out], &["speed", "round_trips_per_s"]);
 }

@@ -17,7 +17,8 @@ fn a_bench_prints_a_summary_and_its_json_is_complete() {
 #[test]
 fn long_options_say_the_same_as_the_spec() {
     let by_spec = json(&schedlab(&["bench", "messaging:groups=2,loops=5", "--dry-run"]).success().stdout);
-    let by_option = json(&schedlab(&["bench", "messaging", "--groups", "2", "--loops", "5", "--dry-run"]).success().stdout);
+    let by_option =
+        json(&schedlab(&["bench", "messaging", "--groups", "2", "--loops", "5", "--dry-run"]).success().stdout);
     assert_eq!(by_spec, by_option);
     let twice = schedlab(&["bench", "messaging:groups=2", "--groups", "3", "--dry-run"]).failure();
     assert!(twice.stderr.contains("say it once"), "{}", twice.stderr);
@@ -43,7 +44,19 @@ fn an_ab_leaves_a_sealed_run_that_another_run_does_not_overwrite() {
 fn a_planted_slowdown_is_found_worse_and_fails_the_build() {
     let lab = Lab::new("planted");
     let out = lab.path("run");
-    let arguments = ["ab", "-w", "pipe:pin=same", "--a", "plant=spin:0ns", "--b", "plant=spin:3us", "--trials", "6", "--trial", "60ms"];
+    let arguments = [
+        "ab",
+        "-w",
+        "pipe:pin=same",
+        "--a",
+        "plant=spin:0ns",
+        "--b",
+        "plant=spin:3us",
+        "--trials",
+        "6",
+        "--trial",
+        "60ms",
+    ];
     let ran = schedlab(&[&arguments[..], &["--out", &out, "--fail-on", "worse"]].concat());
     assert_eq!(ran.code, 3, "{}{}", ran.stdout, ran.stderr);
     assert!(ran.stdout.contains("worse"), "{}", ran.stdout);
@@ -53,8 +66,21 @@ fn a_planted_slowdown_is_found_worse_and_fails_the_build() {
 fn a_switchback_finds_it_too() {
     let lab = Lab::new("switchback");
     let out = lab.path("run");
-    let arguments = ["ab", "-w", "pipe:pin=same", "--a", "plant=spin:0ns", "--b", "plant=spin:3us", "--trials", "6", "--trial", "200ms"];
-    let ran = schedlab(&[&arguments[..], &["--design", "switchback=10ms", "--out", &out, "--fail-on", "worse"]].concat());
+    let arguments = [
+        "ab",
+        "-w",
+        "pipe:pin=same",
+        "--a",
+        "plant=spin:0ns",
+        "--b",
+        "plant=spin:3us",
+        "--trials",
+        "6",
+        "--trial",
+        "200ms",
+    ];
+    let ran =
+        schedlab(&[&arguments[..], &["--design", "switchback=10ms", "--out", &out, "--fail-on", "worse"]].concat());
     assert_eq!(ran.code, 3, "{}{}", ran.stdout, ran.stderr);
 }
 
@@ -62,7 +88,8 @@ fn a_switchback_finds_it_too() {
 fn every_report_format_is_written_from_files_alone() {
     let lab = Lab::new("report");
     let out = lab.path("run");
-    schedlab(&["ab", "-w", "pipe:pin=same", "--b", "nice=1", "--trials", "6", "--trial", "30ms", "--out", &out]).success();
+    schedlab(&["ab", "-w", "pipe:pin=same", "--b", "nice=1", "--trials", "6", "--trial", "30ms", "--out", &out])
+        .success();
     let (html, md, svg) = (lab.path("r.html"), lab.path("r.md"), lab.path("svg"));
     schedlab(&["report", &out, "--html", &html, "--md", &md, "--svg", &svg]).success();
     let page = std::fs::read_to_string(&html).unwrap();
@@ -102,4 +129,15 @@ fn doctor_and_list_speak_json() {
     let list = json(&schedlab(&["list", "--json"]).success().stdout);
     assert!(list["workloads"].as_array().unwrap().iter().any(|w| w["id"] == "pipe2/1"));
     assert!(schedlab(&["completions", "bash"]).success().stdout.contains("schedlab"));
+}
+
+#[test]
+fn a_setting_on_the_control_of_a_switchback_is_undone_in_the_other_arm() {
+    let lab = Lab::new("switchback-a");
+    let out = lab.path("run");
+    let arguments =
+        ["ab", "-w", "pipe:pin=same", "--a", "plant=spin:3us;nice=5", "--b", "", "--trials", "6", "--trial", "200ms"];
+    let ran = schedlab(&[&arguments[..], &["--design", "switchback=10ms", "--out", &out, "--json"]].concat()).success();
+    let verdict = json(&ran.stdout)["workloads"][0]["metrics"][0]["contrasts"][0]["verdict"]["kind"].clone();
+    assert_eq!(verdict, "better", "B runs without A's spin");
 }

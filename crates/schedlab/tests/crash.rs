@@ -1,5 +1,7 @@
 //! SIGKILL at any moment: the host is restored by the next start, and no finished trial is lost.
 
+#![allow(clippy::print_stderr)] // A skip says why.
+
 mod program;
 
 use program::{Lab, json, schedlab};
@@ -82,7 +84,8 @@ fn a_killed_run_loses_no_finished_trial_and_resumes() {
 
 fn wait_for_trials(out: &str, wanted: usize) {
     for _ in 0..600 {
-        let rows = std::fs::read_dir(Path::new(out).join("trials")).map(|d| d.flatten().filter(|e| e.path().extension().is_some_and(|x| x == "rec")).count());
+        let rows = std::fs::read_dir(Path::new(out).join("trials"))
+            .map(|d| d.flatten().filter(|e| e.path().extension().is_some_and(|x| x == "rec")).count());
         if rows.unwrap_or(0) >= wanted {
             return;
         }

@@ -1,6 +1,6 @@
 //! What befell the machine during a trial: stolen time, heat, and knobs or CPUs that somebody else changed.
 
-use schedlab_record::Roots;
+use schedlab_record::{Roots, ThermalReading, thermal_evidence};
 use schedlab_run::{Mark, TrialOutcome};
 
 /// Stolen share of the trial's CPU time above which its block is repeated (design, section 6).
@@ -13,14 +13,14 @@ pub struct Watch {
     host_roots: schedlab_host::Roots,
     record_roots: Roots,
     foreign: Vec<(String, String)>,
-    thermal: Option<u64>,
+    thermal: ThermalReading,
 }
 
 impl Watch {
     /// Takes the state that every later look is compared with.
     pub fn start(host_roots: schedlab_host::Roots, record_roots: Roots) -> Self {
         let foreign = schedlab_host::foreign_state(&host_roots);
-        let thermal = schedlab_record::thermal_events(&record_roots);
+        let thermal = ThermalReading::read(&record_roots);
         Self { host_roots, record_roots, foreign, thermal }
     }
 
@@ -31,12 +31,8 @@ impl Watch {
         for ((name, before), (_, after)) in self.foreign.iter().zip(&now).filter(|(a, b)| a != b) {
             marks.push(Mark::Foreign { what: format!("{name} changed from `{before}` to `{after}`") });
         }
-        let thermal = schedlab_record::thermal_events(&self.record_roots);
-        if let (Some(before), Some(after)) = (self.thermal, thermal)
-            && after > before
-        {
-            marks.push(Mark::Thermal { evidence: format!("{} throttle events", after - before) });
-        }
+        let thermal = ThermalReading::read(&self.record_roots);
+        marks.extend(thermal_evidence(&self.thermal, &thermal).map(|evidence| Mark::Thermal { evidence }));
         self.thermal = thermal;
         marks
     }

@@ -9,7 +9,7 @@ use crate::contamination::{Watch, steal_mark, void};
 use crate::runner::Runner;
 use crate::schedule::{Coins, block_order, switchback_coins};
 use crate::stopping::{self, Pace, Stop};
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 use schedlab_run::manifest::{Design, LookRecord};
 use schedlab_run::{Applied, Manifest, Mark, Setting, SwitchbackOrder, TrialOrder, TrialRecord, TrialStatus};
 use std::collections::BTreeSet;
@@ -116,6 +116,8 @@ pub struct Experiment<'a> {
     pub clock: &'a dyn Fn() -> u64,
     /// CLOCK_REALTIME, ns.
     pub wall_clock: &'a dyn Fn() -> u64,
+    /// Host-wide settings of a switchback that did not take when they were tried; empty to begin with.
+    pub not_covered: Vec<Applied>,
 }
 
 /// The place of a trial in the design.
@@ -159,7 +161,8 @@ impl Experiment<'_> {
         if host_wide.is_empty() {
             return Ok(());
         }
-        self.host.cover(&host_wide).context("a setting of the switchback cannot be journalled")?;
+        let tried = self.host.cover(&host_wide).context("a setting of the switchback cannot be journalled")?;
+        self.not_covered = tried.into_iter().filter(|a| a.not_applied.is_some()).collect();
         Ok(())
     }
 
@@ -170,15 +173,21 @@ impl Experiment<'_> {
             None => return Ok(Stop::Planned),
         };
         (self.events)(Event::Workload { index: workload, planned: pace.planned_blocks() });
+        let started_at = (self.clock)();
         let mut dropped = self.arms_not_applied(workload);
         if !self.trials.iter().any(|t| t.workload == workload && t.warm_up)
             && let Some(stop) = self.run_block(workload, 0, None, true, &mut dropped)?
         {
             return Ok(stop);
         }
+        self.refuse_hopeless(workload)?;
         let (block_ns, blocks) = pace.forecast(&self.trials);
         (self.events)(Event::Forecast { workload, block_ns, blocks, trials: &self.trials, manifest: &self.manifest });
         loop {
+            if let Some(stop) = self.nothing_left(workload, &dropped) {
+                return Ok(stop);
+            }
+            pace.elapsed(started_at, (self.clock)());
             if let Some(stop) = self.look(workload, &mut pace, None)? {
                 return Ok(stop);
             }
@@ -194,6 +203,36 @@ impl Experiment<'_> {
                 return Ok(stop);
             }
         }
+    }
+
+    /// After the warm-up block: a plan whose every trial fails, or whose primary metric does not exist, ends here with
+    /// the reason and not after the whole budget.
+    fn refuse_hopeless(&self, workload: u32) -> Result<()> {
+        let name = &self.manifest.workloads[workload as usize];
+        let rows = || self.trials.iter().filter(|t| t.workload == workload);
+        let Some(outcome) = rows().find_map(|t| t.outcome.as_ref()) else {
+            let why = rows().find_map(|t| match &t.status {
+                TrialStatus::Failed(why) => Some(why.as_str()),
+                _ => None,
+            });
+            bail!("{name}: every trial of the warm-up failed: {}", why.unwrap_or("no reason given"));
+        };
+        let known: Vec<&str> = outcome.metrics.iter().map(|m| m.name.as_str()).collect();
+        // Quantiles come from the distributions and may lack samples in a short warm-up.
+        let missing = |p: &&String| !known.contains(&p.as_str()) && !p.ends_with("_ns");
+        if let Some(primary) = self.manifest.primary[workload as usize].iter().find(missing) {
+            bail!("{name} has no metric `{primary}`; it has {}", known.join(", "));
+        }
+        Ok(())
+    }
+
+    /// A control that is not in force, or a control alone, leaves nothing to compare.
+    fn nothing_left(&self, workload: u32, dropped: &BTreeSet<u32>) -> Option<Stop> {
+        let arms = self.manifest.arms.len() as u32;
+        let switchback_refused = self.manifest.switchback_window_ns.is_some()
+            && self.trials.iter().any(|t| t.workload == workload && matches!(t.status, TrialStatus::NotApplied(_)));
+        let left = (1..arms).filter(|arm| !dropped.contains(arm)).count();
+        (dropped.contains(&0) || left == 0 || switchback_refused).then_some(Stop::NothingToCompare)
     }
 
     /// Takes a look if one is due (or forced at a fraction), records it, and says whether it decides the workload.
@@ -285,6 +324,7 @@ impl Experiment<'_> {
             Err(reason) => (TrialStatus::Failed(reason), None),
             Ok(mut outcome) => {
                 applied.append(&mut outcome.applied);
+                applied.extend(self.not_covered.iter().cloned());
                 outcome.applied = applied;
                 (status_of(&outcome.applied), Some(outcome))
             }
@@ -359,5 +399,8 @@ pub fn trial_duration_ns(workload: &schedlab_run::WorkloadSpec) -> u64 {
 
 /// Generous: a trial that is merely slow is a result; one that hangs is not.
 fn timeout(order: &TrialOrder) -> Duration {
-    Duration::from_nanos(trial_duration_ns(&order.workload)) * 20 + Duration::from_secs(60)
+    // The workload has a time-out of its own, from its own estimate; this one is for a trial process that is stuck.
+    let by_loops = order.workload.args.contains_key("loops");
+    let least = Duration::from_secs(if by_loops { 24 * 3600 } else { 60 });
+    Duration::from_nanos(trial_duration_ns(&order.workload)) * 20 + least
 }

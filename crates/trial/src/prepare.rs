@@ -46,7 +46,8 @@ pub fn load_group(text: &str) -> Result<LoadGroup> {
 /// The manifest of a run about to begin.
 pub fn manifest(plan: &Plan, command: Vec<String>, environment: Environment) -> Result<Manifest> {
     for arm in &plan.arms {
-        schedlab_tune::check(&schedlab_tune::Roots::default(), &arm.settings).with_context(|| format!("arm `{}`", arm.name))?;
+        schedlab_tune::check(&schedlab_tune::Roots::default(), &arm.settings)
+            .with_context(|| format!("arm `{}`", arm.name))?;
     }
     let limits = schedlab_bench::Limits::raise_and_read(Path::new("/proc"))?;
     let design = design(plan)?;
@@ -66,9 +67,7 @@ pub fn manifest(plan: &Plan, command: Vec<String>, environment: Environment) -> 
             names if names.is_empty() => info.primary.iter().map(|p| p.to_string()).collect(),
             names => names.clone(),
         };
-        for l in &planned.load {
-            schedlab_bench::parse(l).with_context(|| format!("load beside {}", planned.run))?;
-        }
+        schedlab_bench::load::Load::check(&planned.load).with_context(|| format!("load beside {}", planned.run))?;
         workload_ids.push(format!("{}/{}", info.name, info.version));
         workloads.push(workload.spec());
         primary.push(names);

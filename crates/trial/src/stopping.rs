@@ -22,6 +22,8 @@ pub enum Stop {
     Budget,
     /// The user asked.
     Interrupted,
+    /// The control, or every other arm, is not in force here.
+    NothingToCompare,
     /// The machine changed under us.
     Void(String),
 }
@@ -34,6 +36,7 @@ impl Stop {
             Self::Decided => "decided".into(),
             Self::Budget => "budget".into(),
             Self::Interrupted => "interrupted".into(),
+            Self::NothingToCompare => "nothing left to compare: the control or every other arm is not applied".into(),
             Self::Void(what) => format!("void: {what}"),
         }
     }
@@ -52,6 +55,9 @@ pub struct Pace {
     block_len: usize,
     /// Which of the planned looks was the last one taken; looks that came too early for six blocks are skipped.
     last_look: u32,
+    /// Time since this process began the workload, and what an interrupted run had spent on it before, ns.
+    elapsed_ns: u64,
+    spent_before_ns: u64,
 }
 
 impl Pace {
@@ -60,7 +66,10 @@ impl Pace {
         let block_len = if manifest.switchback_window_ns.is_some() { 1 } else { 2 * manifest.arms.len() };
         let fractions = manifest.looks.iter().filter(|l| l.workload == workload).map(|l| l.fraction);
         let last_look = planned_look(&manifest.design, fractions.fold(0.0, f64::max));
-        let pace = Self { workload, design: manifest.design.clone(), block_len, last_look };
+        let pace =
+            Self { workload, design: manifest.design.clone(), block_len, last_look, elapsed_ns: 0, spent_before_ns: 0 };
+        let spent_before_ns = pace.trials_ns(trials);
+        let pace = Self { spent_before_ns, ..pace };
         let later = trials.iter().any(|t| t.workload > workload);
         (!later).then_some(pace)
     }
@@ -131,9 +140,18 @@ impl Pace {
         (0..begun).find(|&b| self.spoilt(trials, b) && !repeats.contains(&b))
     }
 
+    /// Takes the time: our own analysis and storage between trials count against a budget, too.
+    pub fn elapsed(&mut self, since_ns: u64, now_ns: u64) {
+        self.elapsed_ns = now_ns.saturating_sub(since_ns);
+    }
+
+    fn trials_ns(&self, trials: &[TrialRecord]) -> u64 {
+        trials.iter().filter(|t| t.workload == self.workload).map(|t| t.wall_ns).sum()
+    }
+
     /// Time spent on the workload, set-up and warm-up included, ns.
     fn spent_ns(&self, trials: &[TrialRecord]) -> u64 {
-        trials.iter().filter(|t| t.workload == self.workload).map(|t| t.wall_ns).sum()
+        self.trials_ns(trials).max(self.spent_before_ns + self.elapsed_ns)
     }
 
     /// What a block takes, from the trials so far, ns.

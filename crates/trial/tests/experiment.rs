@@ -54,6 +54,15 @@ fn an_arm_that_is_not_applied_is_a_row_and_then_left_out() {
 }
 
 #[test]
+fn a_control_left_alone_ends_the_workload() {
+    let mut lab = Lab::new(manifest(Design::Fixed { blocks: 6 }, &["", "slice=1ms"]));
+    lab.refuse = Some("slice");
+    let (manifest, trials) = lab.run();
+    assert!(manifest.ended.starts_with("nothing left to compare"), "{}", manifest.ended);
+    assert!(trials.iter().all(|t| t.warm_up), "no block is spent on a control alone");
+}
+
+#[test]
 fn a_budget_is_kept_and_its_looks_are_recorded() {
     let budget_ns = 10_000_000_000;
     let mut lab = Lab::new(manifest(Design::Budgeted { budget_ns, looks: 5 }, &["", "nice=5"]));

@@ -36,6 +36,8 @@ pub struct HostGuard {
     journal: Option<(Journal, StateLock)>,
     held: Vec<Held>,
     covered: Vec<Held>,
+    /// Knobs the present arm leaves alone, at rest: also there a foreign write changes what is measured.
+    idle: Vec<Held>,
     group: Option<(Hierarchy, PathBuf)>,
     group_in_use: bool,
 }
@@ -61,6 +63,7 @@ impl HostGuard {
             journal: None,
             held: Vec::new(),
             covered: Vec::new(),
+            idle: Vec::new(),
             group: None,
             group_in_use: false,
         })
@@ -113,7 +116,7 @@ impl HostGuard {
             let expected = held.may_show.last().map(String::as_str).unwrap_or_default();
             (!ours).then(|| format!("{}: `{present}` now, `{expected}` when we wrote it", held.name))
         };
-        self.held.iter().chain(&self.covered).filter_map(changed).collect()
+        self.held.iter().chain(&self.covered).chain(&self.idle).filter_map(changed).collect()
     }
 
     /// Puts everything back, reads it back, and removes the journal. Values that could not be put back are in the list
@@ -121,6 +124,7 @@ impl HostGuard {
     pub fn restore(&mut self) -> Result<Vec<Restored>, TuneError> {
         self.held.clear();
         self.covered.clear();
+        self.idle.clear();
         self.group = None;
         self.group_in_use = false;
         let Some((journal, _lock)) = self.journal.take() else { return Ok(Vec::new()) };
@@ -188,6 +192,12 @@ impl HostGuard {
                 return Err(TuneError::NotRestored { knob: one.knob, original: one.original, why });
             }
         }
+        let left = journal.ledger.entries().iter().filter(|e| files(&e.knob) && !stays(&e.knob));
+        let at_rest = left.map(|e| {
+            let shows = e.knob.read().unwrap_or_else(|e| format!("unreadable: {e}"));
+            Held { name: e.name.clone(), knob: e.knob.clone(), may_show: vec![shows] }
+        });
+        self.idle = at_rest.collect();
         Ok(())
     }
 
@@ -266,6 +276,8 @@ impl HostGuard {
 
     fn hold(&mut self, name: &str, knob: &Knob, shows: String) {
         self.held.retain(|h| h.knob != *knob);
+        // Bytes and ratio are one value in the kernel: setting one moves the other.
+        self.idle.retain(|h| h.knob != *knob && knob.partner().as_ref() != Some(&h.knob));
         self.held.push(Held { name: name.to_owned(), knob: knob.clone(), may_show: vec![shows] });
     }
 

@@ -81,6 +81,10 @@ pub(crate) struct Ledger {
 }
 
 impl Ledger {
+    pub(crate) fn entries(&self) -> &[Entry] {
+        &self.entries
+    }
+
     pub(crate) fn entry(&self, knob: &Knob) -> Option<&Entry> {
         self.entries.iter().find(|e| e.knob == *knob)
     }

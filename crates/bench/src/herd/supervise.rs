@@ -6,7 +6,7 @@
 use super::{Handle, Herd, Member};
 use crate::error::BenchError;
 use crate::observer::{Observer, Progress};
-use schedlab_sys::clock::monotonic_ns;
+use schedlab_sys::clock::{self, monotonic_ns};
 use schedlab_sys::futex;
 use schedlab_sys::process::{self, ExitStatus, Reaped};
 use schedlab_sys::signal::Interrupter;
@@ -170,16 +170,28 @@ impl Herd {
         if child.status.success() { Ok(true) } else { Err(self.first_cause(task, child.status)) }
     }
 
-    /// A killed task makes its partners fail with EPIPE, and they may be reaped first: the one killed is the cause.
+    /// A killed task makes its partners fail with EPIPE, and they may be reaped first: the one killed is the cause. Its
+    /// descriptors close before it can be reaped, so it gets a moment to get there.
     fn first_cause(&mut self, task: usize, status: ExitStatus) -> BenchError {
+        for _ in 0..10 {
+            if let Some(cause) = self.killed_task() {
+                return cause;
+            }
+            clock::sleep_until_ns(monotonic_ns() + 5_000_000);
+        }
+        self.failure(task, status)
+    }
+
+    /// The first task that a signal ended.
+    fn killed_task(&mut self) -> Option<BenchError> {
         for other in 0..self.members.len() {
             let Handle::Process { pid, reaped: reaped @ None } = &mut self.members[other].handle else { continue };
             *reaped = process::try_wait_for(*pid).ok().flatten();
             if let Some(Reaped { status: status @ ExitStatus::Signaled(_), .. }) = *reaped {
-                return self.failure(other, status);
+                return Some(self.failure(other, status));
             }
         }
-        self.failure(task, status)
+        None
     }
 
     fn wait_threads(&mut self, watch: &mut Watch<'_>, line: &mut Timeline) -> Result<(), BenchError> {
@@ -213,6 +225,10 @@ impl Herd {
     /// A deadline of the watch has come: stop flag, tick, or the end of patience.
     fn at_deadline(&self, watch: &mut Watch<'_>, line: &mut Timeline, unfinished: usize) -> Result<(), BenchError> {
         let now = monotonic_ns();
+        // A tick that falls on the end comes first: it closes the last window of a switchback.
+        if now >= watch.next_tick_ns {
+            watch.next_tick_ns = watch.observer.tick(now, &watch.progress);
+        }
         if now >= watch.stop_at_ns {
             watch.stop_at_ns = u64::MAX;
             line.steady_operations = Some(watch.progress.operations());
@@ -220,9 +236,6 @@ impl Herd {
             watch.observer.stopped(line.steady_end_ns);
             self.cells.stop_flag().set();
             watch.next_tick_ns = u64::MAX;
-        }
-        if now >= watch.next_tick_ns {
-            watch.next_tick_ns = watch.observer.tick(now, &watch.progress);
         }
         if now >= watch.give_up_ns {
             let after_s = (now - line.t0_ns) / 1_000_000_000;

@@ -22,11 +22,14 @@ pub(super) fn with_workload_options(command: Command) -> Command {
     })
 }
 
+/// Options that are only said in the spec: `--load` is the background load of every workload, `burn:load=50%` burn's own.
+const ONLY_IN_SPEC: &[&str] = &["load"];
+
 /// Option → (form, doc, workloads that have it).
 fn all_options() -> BTreeMap<&'static str, (&'static str, &'static str, Vec<&'static str>)> {
     let mut options = BTreeMap::new();
     for info in schedlab_bench::WORKLOADS {
-        for option in info.options {
+        for option in info.options.iter().filter(|o| !ONLY_IN_SPEC.contains(&o.name)) {
             let entry = options.entry(option.name).or_insert((option.form, option.doc, Vec::new()));
             entry.2.push(info.name);
         }
@@ -73,9 +76,7 @@ fn order(args: &Bench, written: Vec<(String, String)>) -> Result<TrialOrder> {
     let settings = Arm::parse("bench", &args.set)?.settings;
     schedlab_tune::check(&schedlab_tune::Roots::default(), &settings)?;
     let load = args.measuring.load.iter().map(|l| l.parse()).collect::<Result<Vec<WorkloadSpec>, _>>()?;
-    for load in &load {
-        schedlab_bench::parse(load)?;
-    }
+    schedlab_bench::load::Load::check(&load)?;
     Ok(TrialOrder {
         workload: workload.spec(),
         net_namespace: settings.iter().any(Setting::is_net_sysctl),
@@ -98,12 +99,16 @@ fn host_settings(spec: &str) -> Result<Vec<Setting>> {
 /// Runs one trial under host-wide settings and restores them.
 pub(super) fn run_once(order: &TrialOrder, on_host: &[Setting]) -> Result<TrialOutcome> {
     session::restore_leftovers()?;
+    if !on_host.is_empty() {
+        // Ctrl-C must not end this process before the host is as it was; a second one does.
+        schedlab_sys::interrupt::Interrupt::catch().context("signals cannot be caught")?;
+    }
     let mut host = session::Host::default();
     let mut applied = host.apply(on_host)?;
     let mut order = order.clone();
     order.cgroup_procs = host.cgroup_procs();
     let result = ExecRunner::of_this_binary().run(&order, Duration::from_secs(24 * 3600));
-    host.apply(&[])?;
+    host.restore()?;
     let mut outcome = result.map_err(anyhow::Error::msg)?;
     applied.append(&mut outcome.applied);
     outcome.applied = applied;

@@ -6,7 +6,7 @@ use crate::{exit, session};
 use anyhow::{Context, Result};
 use schedlab_host::Probes;
 use schedlab_run::{CounterLevel, LoadGroup, Manifest, Stamping, TrialOrder, TrialRecord};
-use schedlab_trial::{Experiment, ExecRunner, Store, Watch, prepare};
+use schedlab_trial::{ExecRunner, Experiment, Store, Watch, prepare};
 use std::io::IsTerminal;
 
 pub(super) fn run(args: &Doctor) -> Result<u8> {
@@ -75,6 +75,7 @@ fn noise_floor(environment: &schedlab_run::Environment) -> Result<Vec<String>> {
         interrupted: &|| interrupt.requested(),
         clock: &schedlab_sys::clock::monotonic_ns,
         wall_clock: &schedlab_sys::clock::realtime_ns,
+        not_covered: Vec::new(),
     };
     experiment.run()?;
     let findings = schedlab_analyze::compare(&experiment.manifest, &experiment.trials);

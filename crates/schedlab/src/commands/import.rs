@@ -11,7 +11,8 @@ use schedlab_run::{Direction, RunWriter};
 pub(super) fn run(args: &Import) -> Result<u8> {
     let mut sources = Vec::new();
     for file in &args.files {
-        let text = std::fs::read_to_string(file).with_context(|| format!("{} cannot be read as text", file.display()))?;
+        let text =
+            std::fs::read_to_string(file).with_context(|| format!("{} cannot be read as text", file.display()))?;
         let name = file.file_stem().map(|s| s.to_string_lossy().into_owned()).unwrap_or_default();
         sources.push(Source { name, text });
     }

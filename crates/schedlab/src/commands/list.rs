@@ -18,7 +18,10 @@ pub(super) fn run(args: &List) -> Result<u8> {
         }
         if wanted(Listing::Counters) {
             let rows = schedlab_record::COUNTERS.iter();
-            all.insert("counters".into(), rows.map(|(n, s, d)| json!({"name": n, "source": s, "meaning": d})).collect());
+            all.insert(
+                "counters".into(),
+                rows.map(|(n, s, d)| json!({"name": n, "source": s, "meaning": d})).collect(),
+            );
         }
         println!("{}", serde_json::to_string_pretty(&Value::Object(all))?);
         return Ok(exit::DONE);
@@ -43,7 +46,8 @@ pub(super) fn run(args: &List) -> Result<u8> {
 }
 
 fn workloads() -> Value {
-    let option = |o: &schedlab_bench::OptionDoc| json!({"name": o.name, "form": o.form, "default": o.default, "doc": o.doc});
+    let option =
+        |o: &schedlab_bench::OptionDoc| json!({"name": o.name, "form": o.form, "default": o.default, "doc": o.doc});
     let rows = schedlab_bench::WORKLOADS.iter().map(|w| {
         json!({
             "id": format!("{}/{}", w.name, w.version), "twin": w.twin, "summary": w.summary, "operation": w.operation,

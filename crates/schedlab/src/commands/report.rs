@@ -37,7 +37,11 @@ pub(super) fn run(args: &Report) -> Result<u8> {
 pub(super) fn open(dir: &Path) -> Result<schedlab_run::Run> {
     let run = RunReader::open(dir)?;
     if !run.sealed {
-        eprintln!("schedlab: {} is not sealed: it was interrupted or is still running ({} trials so far)", dir.display(), run.trials.len());
+        eprintln!(
+            "schedlab: {} is not sealed: it was interrupted or is still running ({} trials so far)",
+            dir.display(),
+            run.trials.len()
+        );
     }
     for problem in &run.problems {
         eprintln!("schedlab: {}: {problem}", dir.display());

@@ -6,10 +6,11 @@ use crate::{exit, session};
 use anyhow::{Context, Result, bail};
 use schedlab_run::{Manifest, Plan, RunReader, RunWriter};
 use schedlab_trial::prepare;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 pub(super) fn run(args: &Run) -> Result<u8> {
-    let text = std::fs::read_to_string(&args.plan).with_context(|| format!("{} cannot be read", args.plan.display()))?;
+    let text =
+        std::fs::read_to_string(&args.plan).with_context(|| format!("{} cannot be read", args.plan.display()))?;
     let plan = Plan::parse(&text).with_context(|| args.plan.display().to_string())?;
     let name = args.plan.file_stem().map(|s| s.to_string_lossy().into_owned()).unwrap_or_else(|| "run".into());
     execute(&plan, &name, &args.output)
@@ -23,6 +24,8 @@ pub(super) fn execute(plan: &Plan, name: &str, output: &RunOutput) -> Result<u8>
         print!("{}", prepare::describe(&manifest, plan));
         return Ok(exit::DONE);
     }
+    // Without --out a second run does not trip over the first: out/quickstart-2, and so on.
+    let dir = if output.out.is_none() && !output.resume { session::unused(dir) } else { dir };
     let (manifest, writer, trials) = if output.resume { resume(&dir, plan)? } else { begin(&dir, plan)? };
     let (manifest, trials) = session::run(manifest, writer, trials)?;
     conclude(&dir, &manifest, &trials, output)
@@ -30,7 +33,7 @@ pub(super) fn execute(plan: &Plan, name: &str, output: &RunOutput) -> Result<u8>
 
 type Begun = (Manifest, RunWriter, Vec<schedlab_run::TrialRecord>);
 
-fn begin(dir: &PathBuf, plan: &Plan) -> Result<Begun> {
+fn begin(dir: &Path, plan: &Plan) -> Result<Begun> {
     let manifest = prepare::manifest(plan, std::env::args().collect(), environment(true))?;
     let writer = RunWriter::create(dir, &manifest)?;
     Ok((manifest, writer, Vec::new()))
@@ -41,12 +44,18 @@ fn resume(dir: &Path, plan: &Plan) -> Result<Begun> {
     let run = RunReader::open(dir)?;
     let mut manifest = run.manifest;
     if manifest.plan_toml != plan.to_toml() {
-        bail!("{} was begun with another plan; give another --out, or the plan it was begun with (manifest.json)", dir.display());
+        bail!(
+            "{} was begun with another plan; give another --out, or the plan it was begun with (manifest.json)",
+            dir.display()
+        );
     }
     let now = environment(false);
     if now.boot_id != manifest.environment.boot_id {
-        manifest.warnings.push("resumed after a reboot: blocks before and after it belong to different boots".into());
-        manifest.environment.boot_id = now.boot_id;
+        bail!(
+            "{} was begun in another boot, or on another machine: a boot is a unit of its own, so begin a new run (--out) \
+             and set the two side by side with `schedlab compare`",
+            dir.display()
+        );
     }
     manifest.ended = String::new();
     Ok((manifest, writer, run.trials))

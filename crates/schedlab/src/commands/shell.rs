@@ -17,7 +17,8 @@ pub(super) fn completions(shell: clap_complete::Shell) -> Result<u8> {
 pub(super) fn man(dir: &Path) -> Result<u8> {
     std::fs::create_dir_all(dir).with_context(|| format!("{} cannot be made", dir.display()))?;
     let command = super::bench::with_workload_options(Cli::command()).name("schedlab");
-    clap_mangen::generate_to(command, dir).with_context(|| format!("man pages cannot be written to {}", dir.display()))?;
+    clap_mangen::generate_to(command, dir)
+        .with_context(|| format!("man pages cannot be written to {}", dir.display()))?;
     eprintln!("man pages are in {}", dir.display());
     Ok(exit::DONE)
 }

@@ -1,6 +1,6 @@
 //! Starting the binary under test in a directory of its own.
 
-#![allow(dead_code)] // Each test file uses its part.
+#![allow(dead_code, unreachable_pub, missing_docs)] // Each test file uses its part.
 
 use std::path::PathBuf;
 use std::process::Command;

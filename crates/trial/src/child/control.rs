@@ -17,15 +17,20 @@ pub(super) struct Control {
 }
 
 impl Control {
-    /// `accepted` is what applying the settings to this process showed.
-    pub(super) fn new(order: &TrialOrder, settings: Vec<Setting>, accepted: Vec<Applied>) -> Self {
+    /// Notes the state of this process before any setting is applied to it.
+    pub(super) fn new(order: &TrialOrder, settings: Vec<Setting>) -> Self {
         Self {
             settings,
-            applied: accepted,
+            applied: Vec::new(),
             counters: TrialCounters::new(order.counters, schedlab_record::Roots::default()),
             groups: BTreeMap::new(),
             switchback: order.switchback.clone().map(Switchback::new),
         }
+    }
+
+    /// Puts the settings in force on this process; the herd inherits them.
+    pub(super) fn apply_to_self(&mut self) {
+        self.applied = task::apply_to_self(&self.settings);
     }
 
     /// Adds counters, groups, windows and read-backs to what the workload measured.

@@ -11,7 +11,7 @@ use schedlab_bench::load::Load;
 use schedlab_bench::{RunOrder, Topology};
 use schedlab_run::{LoadGroup, LoadReport, Setting, TrialOrder, TrialOutcome};
 use schedlab_sys::{clock, process};
-use schedlab_tune::{Roots, task};
+use schedlab_tune::Roots;
 use std::io::{Read, Write};
 use std::path::Path;
 
@@ -76,7 +76,6 @@ fn run_beside_load(order: &TrialOrder, workload: &dyn schedlab_bench::Workload) 
         applied.extend(net.map(|s| schedlab_tune::net_sysctl(&Roots::default(), s)));
     }
     let per_task: Vec<Setting> = order.settings.iter().filter(|s| s.is_per_task()).cloned().collect();
-    let accepted = task::apply_to_self(&per_task);
     let plant = per_task.iter().find_map(|s| match s {
         Setting::PlantSpin { ns } => Some(*ns),
         _ => None,
@@ -92,7 +91,9 @@ fn run_beside_load(order: &TrialOrder, workload: &dyn schedlab_bench::Workload) 
         topology: Topology::read(Path::new("/sys"))?,
         count_operations: order.switchback.is_some() || order.counters == schedlab_run::CounterLevel::Full,
     };
-    let mut control = Control::new(order, per_task, accepted);
+    // The switchback notes what an arm that leaves a key alone goes back to: before anything is applied.
+    let mut control = Control::new(order, per_task);
+    control.apply_to_self();
     let outcome = workload.run(&run_order, &mut control);
     // A setting the kernel refused is the reason that matters when the herd could not run because of it.
     let mut outcome = outcome.map_err(|e| anyhow!("{e}"))?;

@@ -97,8 +97,13 @@ impl Switchback {
             Stage::Counting { from_operations } => {
                 window.operations = progress.operations() - from_operations;
                 window.end_ns = monotonic_ns() - self.t0_ns;
-                self.windows.extend(self.current.take());
-                self.window += 1;
+                // A controller that came late counted too little to stand beside full windows.
+                let least_ns = self.order.window_ns as f64 * (1.0 - self.order.discard_share) / 2.0;
+                let window = self.current.take().filter(|w| (w.end_ns - w.counted_from_ns) as f64 >= least_ns);
+                self.windows.extend(window);
+                // The window that now lies in: lateness must not squeeze those that follow.
+                let passed = (monotonic_ns() - self.t0_ns) / self.order.window_ns;
+                self.window = (self.window + 1).max(passed as usize);
                 self.begin_window()
             }
         }

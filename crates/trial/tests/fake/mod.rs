@@ -1,5 +1,7 @@
 //! A laboratory without a kernel: trials take 100 ms of a clock that only the fake runner moves.
 
+#![allow(unreachable_pub, missing_docs)]
+
 use anyhow::Result;
 use schedlab_run::manifest::{Design, OrderKnown};
 use schedlab_run::*;
@@ -62,6 +64,7 @@ impl Lab {
             interrupted: &|| stop_after.is_some_and(|n| count.get() >= n),
             clock: &|| clock.get(),
             wall_clock: &|| clock.get(),
+            not_covered: Vec::new(),
         };
         experiment.run().unwrap();
         let (manifest, trials) = (experiment.manifest, experiment.trials);
@@ -97,7 +100,7 @@ impl Runner for FakeRunner<'_> {
         let rate = 1e6 * if control { 1.0 } else { self.lab.effect } * (self.lab.noise * normal).exp();
         let mut outcome = outcome(rate);
         outcome.applied = order.settings.iter().map(|s| self.applied(s)).collect();
-        if self.lab.steal_every.is_some_and(|n| trial % n == 0) {
+        if self.lab.steal_every.is_some_and(|n| trial.is_multiple_of(n)) {
             let ticks = |name: &str, value| Counter {
                 name: name.into(),
                 scope: "host".into(),
