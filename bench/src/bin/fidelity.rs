@@ -9,7 +9,7 @@ use schedlab_benches::pairs::{Ratio, interleave};
 use schedlab_benches::{program, table};
 use std::time::Instant;
 
-const PAIRS: usize = 100;
+const PAIRS: usize = 40;
 
 /// Where both sides run.
 #[derive(Clone, Copy, PartialEq)]
@@ -62,7 +62,7 @@ fn hackbench_rows() -> Vec<Row> {
     for place in [Place::OneCpu, Place::Free] {
         for (transport, socket_flag) in [("pipe", "-p"), ("unix", "")] {
             for (mode, mode_flag) in [("process", "-P"), ("thread", "-T")] {
-                for (groups, loops) in [(1, 300), (4, 75)] {
+                for (groups, loops) in [(1, 1200), (4, 300)] {
                     // The four-group rows repeat under free placement nothing the one-group rows do not show.
                     if place == Place::Free && groups == 4 {
                         continue;
@@ -96,7 +96,7 @@ fn pipe_rows() -> Vec<Row> {
     vec![
         row(Place::OneCpu, 40_000, "mode=process,pin=free", ""),
         row(Place::OneCpu, 40_000, "mode=thread,pin=free", "-T"),
-        row(Place::Apart, 3_000, "mode=process,pin=apart", ""),
+        row(Place::Apart, 20_000, "mode=process,pin=apart", ""),
         row(Place::Free, 10_000, "mode=process,pin=free", ""),
     ]
 }
@@ -123,8 +123,8 @@ fn measure(row: &Row, pairs: usize) -> Result<(Ratio, String)> {
     Ok((Ratio::from_logs(&logs).context("no pairs")?, tiers))
 }
 
-/// The twin's own figure. `perf bench` cannot pin its two sides apart, so its child is moved from outside; the move
-/// takes microseconds of a run of a third of a second.
+/// The twin's own figure. `perf bench` cannot pin its two sides apart, so its child is moved from outside; until then
+/// they share a CPU, a few milliseconds of a run of more than a second.
 fn twin(row: &Row, cpus: Option<&str>) -> Result<f64> {
     let arguments: Vec<&str> = row.twin[1..].iter().map(String::as_str).collect();
     let text = if row.place == Place::Apart {
