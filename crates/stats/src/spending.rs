@@ -17,7 +17,7 @@ pub struct Look {
     pub fraction: f64,
     /// Stop when |z| reaches this; infinite when the look has nothing to spend.
     pub z_bound: f64,
-    /// Stop when the fixed-sample p is at most this: the two-sided p of `z_bound`, less [`WITHHELD`].
+    /// Stop when the fixed-sample p is at most this: the two-sided p of `z_bound`, less the part withheld for t statistics.
     pub nominal_p: f64,
     /// Simultaneous coverage of the repeated intervals, 1 − α.
     pub level: f64,

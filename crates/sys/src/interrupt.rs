@@ -51,6 +51,11 @@ mod tests {
         let interrupt = Interrupt::catch().unwrap();
         assert!(!interrupt.requested());
         crate::signal::kill(std::process::id(), libc::SIGHUP).unwrap();
+        // kill(2) may hand a process-wide signal to another thread, a little later.
+        let deadline = std::time::Instant::now() + std::time::Duration::from_secs(10);
+        while !interrupt.requested() && std::time::Instant::now() < deadline {
+            std::thread::yield_now();
+        }
         assert!(interrupt.requested());
     }
 }

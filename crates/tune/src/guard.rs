@@ -192,7 +192,10 @@ impl HostGuard {
                 return Err(TuneError::NotRestored { knob: one.knob, original: one.original, why });
             }
         }
-        let left = journal.ledger.entries().iter().filter(|e| files(&e.knob) && !stays(&e.knob));
+        // A covered knob may show several values at any time.
+        let covered = |knob: &Knob| self.covered.iter().any(|h| h.knob == *knob);
+        let left = journal.ledger.entries().iter();
+        let left = left.filter(|e| files(&e.knob) && !stays(&e.knob) && !covered(&e.knob));
         let at_rest = left.map(|e| {
             let shows = e.knob.read().unwrap_or_else(|e| format!("unreadable: {e}"));
             Held { name: e.name.clone(), knob: e.knob.clone(), may_show: vec![shows] }
