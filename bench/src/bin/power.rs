@@ -19,8 +19,9 @@ const WANTED_POWER: f64 = 0.8;
 
 fn main() -> Result<()> {
     let started = Instant::now();
+    let filter = std::env::args().nth(1).unwrap_or_default();
     let mut rows = Vec::new();
-    for series in SERIES.iter().filter(|s| !s.disturbed) {
+    for series in SERIES.iter().filter(|s| !s.disturbed && s.name.contains(&filter)) {
         let Series { name, workload, rate, .. } = series;
         let (_, trials) = series::standard(series)?;
         let planted = series::block_contrasts(&trials, rate, [0, 2]);
