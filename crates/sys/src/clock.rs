@@ -35,7 +35,7 @@ pub fn process_cpu_ns() -> u64 {
 
 /// A timespec of non-negative nanoseconds.
 pub(crate) fn timespec(ns: u64) -> libc::timespec {
-    libc::timespec { tv_sec: (ns / 1_000_000_000) as libc::time_t, tv_nsec: (ns % 1_000_000_000) as libc::c_long }
+    libc::timespec { tv_sec: (ns / 1_000_000_000) as _, tv_nsec: (ns % 1_000_000_000) as libc::c_long }
 }
 
 /// Sleeps until CLOCK_MONOTONIC reaches `deadline_ns`; goes back to sleep after a signal.
