@@ -10,7 +10,7 @@ use schedlab_analyze::Verdict;
 use schedlab_benches::series::{self, Recording, SERIES, Series};
 use schedlab_benches::table;
 use schedlab_run::{Manifest, TrialRecord};
-use schedlab_stats::GroupSequential;
+use schedlab_stats::{GroupSequential, Look};
 use std::time::Instant;
 
 const LOOKS: usize = 5;
@@ -27,9 +27,12 @@ fn main() -> Result<()> {
         let planted = series::block_contrasts(&trials, rate, [0, 2]);
         let block_s = planted.iter().map(|b| b.1).sum::<f64>() / planted.len() as f64;
         let logs: Vec<f64> = planted.iter().map(|b| b.0).collect();
-        let oracle = least_n(&logs, |window| fixed_t(window).then_some(window.len()))
+        let oracle = least_n(&logs, |_| |window: &[f64]| fixed_t(window).then_some(window.len()))
             .context("no number of blocks reaches 80 % power: the series is too noisy")?;
-        let budgeted = least_n(&logs, budgeted).context("no budget reaches 80 % power")?;
+        let budgeted = least_n(&logs, |n| {
+            let looks = planned_looks(n);
+            move |window: &[f64]| budgeted(window, &looks)
+        }).context("no budget reaches 80 % power")?;
         let switchback = switchback_seconds(name, workload, rate)?;
         let oracle_s = oracle.blocks as f64 * block_s;
         rows.push(vec![
@@ -66,10 +69,11 @@ struct Size {
     mean_blocks: f64,
 }
 
-/// Searches the smallest n for which `decide` finds the effect in 80 % of the windows of n consecutive blocks.
+/// Searches the smallest n for which the design for n blocks finds the effect in 80 % of the windows of n consecutive blocks.
 /// Windows start at every third block: they overlap, which widens no estimate of the mean rate.
-fn least_n(logs: &[f64], decide: impl Fn(&[f64]) -> Option<usize>) -> Option<Size> {
+fn least_n<D: Fn(&[f64]) -> Option<usize>>(logs: &[f64], design: impl Fn(usize) -> D) -> Option<Size> {
     (LEAST_BLOCKS..=logs.len() / 4).find_map(|n| {
+        let decide = design(n);
         let windows: Vec<&[f64]> = logs.windows(n).step_by(3).collect();
         let used: Vec<Option<usize>> = windows.iter().map(|w| decide(w)).collect();
         let found = used.iter().flatten().count();
@@ -83,21 +87,19 @@ fn fixed_t(window: &[f64]) -> bool {
     schedlab_stats::t_estimate(window, 0.95).is_some_and(|e| e.interval.hi < 0.0 || e.interval.lo > 0.0)
 }
 
-/// The product's rule: looks at fifths of the budget once six blocks are in, the repeated interval decides.
-fn budgeted(window: &[f64]) -> Option<usize> {
-    let mut sequence = GroupSequential::new(0.05).ok()?;
-    for k in 1..=LOOKS {
-        let blocks = window.len() * k / LOOKS;
-        if blocks < LEAST_BLOCKS {
-            continue;
-        }
-        let look = sequence.push_look(blocks as f64 / window.len() as f64).ok()?;
-        let estimate = schedlab_stats::repeated_interval(&window[..blocks], &look)?;
-        if estimate.interval.hi < 0.0 || estimate.interval.lo > 0.0 {
-            return Some(blocks);
-        }
-    }
-    None
+/// The product's rule: looks at fifths of the budget once six blocks are in.
+fn planned_looks(blocks: usize) -> Vec<(usize, Look)> {
+    let Ok(mut sequence) = GroupSequential::new(0.05) else { return Vec::new() };
+    let at = (1..=LOOKS).map(|k| blocks * k / LOOKS).filter(|&n| n >= LEAST_BLOCKS);
+    at.filter_map(|n| Some((n, sequence.push_look(n as f64 / blocks as f64).ok()?))).collect()
+}
+
+/// Blocks in hand at the look that decides, by the repeated interval.
+fn budgeted(window: &[f64], looks: &[(usize, Look)]) -> Option<usize> {
+    looks.iter().find_map(|(blocks, look)| {
+        let estimate = schedlab_stats::repeated_interval(&window[..*blocks], look)?;
+        (estimate.interval.hi < 0.0 || estimate.interval.lo > 0.0).then_some(*blocks)
+    })
 }
 
 /// Wall seconds of the smallest number of consecutive switchback trials that finds the planted effect in 80 % of the
@@ -107,7 +109,7 @@ fn switchback_seconds(name: &str, workload: &str, rate: &str) -> Result<Option<f
     let name = format!("{name}-switchback");
     let plan = format!(
         "title = \"{name}\"\ntrials = 600\ntrial = \"60ms\"\nlatency = \"off\"\ncounters = \"basic\"\nseed = 77\n\
-         design = \"switchback=5ms\"\n[[workload]]\nrun = \"{workload}\"\n\
+         design = \"switchback=2500us\"\n[[workload]]\nrun = \"{workload}\"\n\
          [[arm]]\nname = \"A\"\nset = \"plant=spin:0ns\"\n[[arm]]\nname = \"planted\"\nset = \"plant=spin:{spin}ns\"\n"
     );
     let (manifest, trials) = series::record(&Recording { name: &name, plan_toml: &plan, disturbed: false })?;
