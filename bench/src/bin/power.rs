@@ -32,7 +32,8 @@ fn main() -> Result<()> {
         let budgeted = least_n(&logs, |n| {
             let looks = planned_looks(n);
             move |window: &[f64]| budgeted(window, &looks)
-        }).context("no budget reaches 80 % power")?;
+        })
+        .context("no budget reaches 80 % power")?;
         let switchback = switchback_seconds(name, workload, rate)?;
         let oracle_s = oracle.blocks as f64 * block_s;
         rows.push(vec![
