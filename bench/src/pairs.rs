@@ -2,6 +2,7 @@
 
 use anyhow::Result;
 use schedlab_stats::Estimate;
+use schedlab_sys::rusage;
 
 /// The ratio of two interleaved measurements.
 #[derive(Debug, Clone, Copy)]
@@ -17,10 +18,14 @@ pub struct Ratio {
 }
 
 impl Ratio {
-    /// From an estimate of log-ratios.
+    fn new(estimate: Estimate) -> Self {
+        let Estimate { mean, interval, n, .. } = estimate;
+        Self { ratio: mean.exp(), lo: interval.lo.exp(), hi: interval.hi.exp(), pairs: n }
+    }
+
+    /// From log-ratios.
     pub fn from_logs(logs: &[f64]) -> Option<Self> {
-        let Estimate { mean, interval, n, .. } = schedlab_stats::t_estimate(logs, 0.95)?;
-        Some(Self { ratio: mean.exp(), lo: interval.lo.exp(), hi: interval.hi.exp(), pairs: n })
+        schedlab_stats::t_estimate(logs, 0.95).map(Self::new)
     }
 
     /// Whether the whole interval lies between two bounds.
@@ -29,30 +34,71 @@ impl Ratio {
     }
 }
 
-/// Runs `pairs` pairs, first one of each as warm-up, and answers the log-ratios ln(b / a).
+/// One side of a pair.
+#[derive(Debug, Clone, Copy)]
+pub struct Side {
+    /// What was measured.
+    pub value: f64,
+    /// Context switches of all processes it started and waited for, from RUSAGE_CHILDREN: the same count for every
+    /// program, free, and without a tool of the one side's own.
+    pub switches: u64,
+}
+
+/// One pair.
+#[derive(Debug, Clone, Copy)]
+pub struct Pair {
+    /// The first measurement, such as the twin's.
+    pub a: Side,
+    /// The second.
+    pub b: Side,
+}
+
+/// Runs `pairs` pairs, first one of each as warm-up.
 pub fn interleave(
     pairs: usize,
     seed: u64,
     mut a: impl FnMut() -> Result<f64>,
     mut b: impl FnMut() -> Result<f64>,
-) -> Result<Vec<f64>> {
+) -> Result<Vec<Pair>> {
     a()?;
     b()?;
     let mut coin = seed | 1;
-    let mut logs = Vec::with_capacity(pairs);
+    let mut done = Vec::with_capacity(pairs);
     for _ in 0..pairs {
         // xorshift64: a coin for the order within a pair, nothing more.
         coin ^= coin << 13;
         coin ^= coin >> 7;
         coin ^= coin << 17;
-        let (left, right) = if coin & 1 == 0 {
-            let left = a()?;
-            (left, b()?)
+        let (a, b) = if coin & 1 == 0 {
+            let a = side(&mut a)?;
+            (a, side(&mut b)?)
         } else {
-            let right = b()?;
-            (a()?, right)
+            let b = side(&mut b)?;
+            (side(&mut a)?, b)
         };
-        logs.push((right / left).ln());
+        done.push(Pair { a, b });
     }
-    Ok(logs)
+    Ok(done)
+}
+
+fn side(measure: &mut impl FnMut() -> Result<f64>) -> Result<Side> {
+    let switches = || {
+        let usage = rusage::of_children();
+        usage.voluntary_switches + usage.involuntary_switches
+    };
+    let before = switches();
+    let value = measure()?;
+    Ok(Side { value, switches: switches() - before })
+}
+
+/// ln(b / a) of each pair.
+pub fn logs(pairs: &[Pair]) -> Vec<f64> {
+    pairs.iter().map(|p| (p.b.value / p.a.value).ln()).collect()
+}
+
+/// The ratio that is left when both sides switch equally often: the log-ratio of the values with that of the switches
+/// held at zero. Where the order of wake-ups is a matter of chance, so is the number of switches, and most of the time.
+pub fn at_equal_switches(pairs: &[Pair]) -> Option<Ratio> {
+    let switches: Vec<f64> = pairs.iter().map(|p| (p.b.switches as f64 / p.a.switches as f64).ln()).collect();
+    schedlab_stats::covariate::mean_at_zero(&logs(pairs), &switches, 0.95).map(Ratio::new)
 }

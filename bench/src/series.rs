@@ -111,11 +111,16 @@ pub fn cut(
     manifest.arms = arms.iter().map(|&a| manifest.arms[a as usize].clone()).collect();
     manifest.design = schedlab_run::manifest::Design::Fixed { blocks: blocks.end - blocks.start };
     manifest.looks.clear();
+    // A switchback trial belongs to no arm: it holds both.
+    let switchback = manifest.switchback_window_ns.is_some();
     let chosen = trials.iter().filter(|t| !t.warm_up && blocks.contains(&t.block));
     let relabelled = chosen.filter_map(|t| {
-        let arm = arms.iter().position(|&a| t.arm == Some(a))?;
+        let arm = arms.iter().position(|&a| t.arm == Some(a)).map(|arm| arm as u32);
+        if arm.is_none() && !switchback {
+            return None;
+        }
         let mut t = t.clone();
-        t.arm = Some(arm as u32);
+        t.arm = arm;
         t.block -= blocks.start;
         t.repeats_block = t.repeats_block.and_then(|b| b.checked_sub(blocks.start));
         Some(t)
@@ -145,6 +150,18 @@ pub fn value(trial: &TrialRecord, metric: &str) -> Option<f64> {
     trial.outcome.as_ref()?.metrics.iter().find(|m| m.name == metric).map(|m| m.value)
 }
 
+/// How a series compares its arms.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Arrangement {
+    /// Mirrored blocks of three arms: A, A again, and A with the planted slowdown.
+    Blocks,
+    /// The arms alternate inside each trial, in windows of this length.
+    Switchback {
+        /// In the form of a plan.
+        window: &'static str,
+    },
+}
+
 /// A series that `aa` records and `power` reads again.
 pub struct Series {
     /// Directory name below `bench/series/`.
@@ -153,29 +170,63 @@ pub struct Series {
     pub workload: &'static str,
     /// Its rate.
     pub rate: &'static str,
+    /// Blocks, or alternation inside trials.
+    pub arrangement: Arrangement,
     /// Length of a trial: long against the workload's herd release, short against the machine's drift.
     pub trial: &'static str,
-    /// Blocks in a comparison.
-    pub blocks: u32,
+    /// Blocks (switchback: trials) in a comparison.
+    pub units: u32,
     /// Whether a burner is switched on and off beside it.
     pub disturbed: bool,
 }
 
-const fn pipe(name: &'static str, disturbed: bool) -> Series {
-    Series { name, workload: "pipe:pin=same", rate: "round_trips_per_s", trial: "15ms", blocks: 24, disturbed }
+impl Series {
+    /// `24 blocks of 15ms`.
+    pub fn size(&self) -> String {
+        match self.arrangement {
+            Arrangement::Blocks => format!("{} blocks of {}", self.units, self.trial),
+            Arrangement::Switchback { window } => {
+                format!("switchback, {} trials of {}, windows of {window}", self.units, self.trial)
+            }
+        }
+    }
 }
 
-const fn messaging(name: &'static str, disturbed: bool) -> Series {
-    let workload = "messaging:groups=1,transport=unix";
-    Series { name, workload, rate: "msgs_per_s", trial: "40ms", blocks: 10, disturbed }
+const PIPE: (&str, &str) = ("pipe:pin=same", "round_trips_per_s");
+/// One group on one CPU: under free placement two CPUs and forty tasks are a mixture of modes, and its noise is theirs.
+const MESSAGING: (&str, &str) = ("messaging:cpus=0,groups=1,transport=unix", "msgs_per_s");
+
+const fn blocks(
+    name: &'static str,
+    (workload, rate): (&'static str, &'static str),
+    trial: &'static str,
+    units: u32,
+    disturbed: bool,
+) -> Series {
+    Series { name, workload, rate, arrangement: Arrangement::Blocks, trial, units, disturbed }
 }
 
-/// The four series.
-pub const SERIES: [Series; 4] = [
-    pipe("pipe-same-quiet", false),
-    messaging("messaging-unix-quiet", false),
-    pipe("pipe-same-burner", true),
-    messaging("messaging-unix-burner", true),
+const fn switchback(
+    name: &'static str,
+    (workload, rate): (&'static str, &'static str),
+    trial: &'static str,
+    units: u32,
+    disturbed: bool,
+) -> Series {
+    let arrangement = Arrangement::Switchback { window: "1500us" };
+    Series { name, workload, rate, arrangement, trial, units, disturbed }
+}
+
+/// All series; a quiet one in blocks is followed by its switchback (which `power` relies on).
+pub const SERIES: [Series; 8] = [
+    blocks("pipe-same-quiet", PIPE, "15ms", 24, false),
+    switchback("pipe-same-quiet-switchback", PIPE, "60ms", 8, false),
+    blocks("messaging-unix-quiet", MESSAGING, "40ms", 6, false),
+    switchback("messaging-unix-quiet-switchback", MESSAGING, "100ms", 12, false),
+    blocks("pipe-same-burner", PIPE, "15ms", 24, true),
+    switchback("pipe-same-burner-switchback", PIPE, "60ms", 8, true),
+    blocks("messaging-unix-burner", MESSAGING, "40ms", 6, true),
+    switchback("messaging-unix-burner-switchback", MESSAGING, "100ms", 12, true),
 ];
 
 /// Comparisons a series is cut into.
@@ -183,17 +234,45 @@ pub const COMPARISONS: u32 = 100;
 /// The planted slowdown.
 pub const PLANTED: f64 = 0.03;
 
-/// Records (or reads) one of the four series: arms A, A again, and A with the planted slowdown.
-pub fn standard(series: &Series) -> Result<(Manifest, Vec<TrialRecord>)> {
-    let Series { name, workload, rate, trial, blocks, disturbed } = series;
-    let spin = planted_spin_ns(workload, rate)?;
-    let plan = format!(
-        "title = \"{name}\"\ntrials = {}\ntrial = \"{trial}\"\nlatency = \"off\"\ncounters = \"basic\"\nseed = 1000\n\
-         [[workload]]\nrun = \"{workload}\"\n\
-         [[arm]]\nname = \"A\"\nset = \"plant=spin:0ns\"\n[[arm]]\nname = \"A again\"\nset = \"plant=spin:0ns\"\n\
-         [[arm]]\nname = \"planted\"\nset = \"plant=spin:{spin}ns\"\n",
-        COMPARISONS * blocks,
+/// What a series holds.
+pub struct Recorded {
+    /// Of the run that holds A and A again.
+    pub equal: (Manifest, Vec<TrialRecord>),
+    /// Of the run that holds A and the planted slowdown; in blocks the same run.
+    pub planted: (Manifest, Vec<TrialRecord>),
+    /// The arms to compare in either.
+    pub arms: [[u32; 2]; 2],
+}
+
+/// Records (or reads) a series.
+pub fn standard(series: &Series) -> Result<Recorded> {
+    let spin = planted_spin_ns(series.workload, series.rate)?;
+    match series.arrangement {
+        Arrangement::Blocks => {
+            let run = record_arms(series, series.name, &[("A", 0), ("A again", 0), ("planted", spin)])?;
+            Ok(Recorded { equal: run.clone(), planted: run, arms: [[0, 1], [0, 2]] })
+        }
+        Arrangement::Switchback { .. } => {
+            let equal = record_arms(series, &format!("{}-aa", series.name), &[("A", 0), ("A again", 0)])?;
+            let planted = record_arms(series, &format!("{}-planted", series.name), &[("A", 0), ("planted", spin)])?;
+            Ok(Recorded { equal, planted, arms: [[0, 1], [0, 1]] })
+        }
+    }
+}
+
+fn record_arms(series: &Series, name: &str, arms: &[(&str, u64)]) -> Result<(Manifest, Vec<TrialRecord>)> {
+    let Series { workload, trial, units, disturbed, .. } = series;
+    let mut plan = format!(
+        "title = \"{name}\"\ntrials = {}\ntrial = \"{trial}\"\nlatency = \"off\"\ncounters = \"basic\"\nseed = 1000\n",
+        COMPARISONS * units,
     );
+    if let Arrangement::Switchback { window } = series.arrangement {
+        plan += &format!("design = \"switchback={window}\"\n");
+    }
+    plan += &format!("[[workload]]\nrun = \"{workload}\"\n");
+    for (arm, spin) in arms {
+        plan += &format!("[[arm]]\nname = \"{arm}\"\nset = \"plant=spin:{spin}ns\"\n");
+    }
     record(&Recording { name, plan_toml: &plan, disturbed: *disturbed })
 }
 

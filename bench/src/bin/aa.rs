@@ -1,12 +1,11 @@
 //! False alarms and power on recorded series: the same settings that stay silent on A against A must find a planted
-//! slowdown of 3 %. Each series is cut into 100 disjoint comparisons. The first run records for about 20 minutes and
+//! slowdown of 3 %. Each series is cut into 100 disjoint comparisons. The first run records for about 35 minutes and
 //! resumes where it was stopped; later runs judge what is recorded.
 #![forbid(unsafe_code)]
 #![allow(clippy::print_stdout, clippy::print_stderr)]
 
 use anyhow::{Context, Result};
-use schedlab_analyze::Verdict;
-use schedlab_benches::series::{self, COMPARISONS, SERIES};
+use schedlab_benches::series::{self, COMPARISONS, SERIES, Series};
 use schedlab_benches::table;
 use schedlab_run::{Manifest, TrialRecord};
 use std::time::Instant;
@@ -17,19 +16,17 @@ fn main() -> Result<()> {
     let mut rows = Vec::new();
     for series in SERIES.iter().filter(|s| s.name.contains(&filter)) {
         eprintln!("{}: recording or reading", series.name);
-        let (manifest, trials) = series::standard(series)?;
-        let false_alarms = flagged(&manifest, &trials, series.blocks, [0, 1]);
-        let found = flagged(&manifest, &trials, series.blocks, [0, 2]);
+        let recorded = series::standard(series)?;
+        let false_alarms = flagged(&recorded.equal, series, recorded.arms[0]).all();
         let rate = schedlab_stats::clopper_pearson(false_alarms.into(), COMPARISONS.into(), 0.95).context("a rate")?;
-        let planted: Vec<f64> = series::block_contrasts(&trials, series.rate, [0, 2]).iter().map(|b| b.0).collect();
-        let effect = schedlab_stats::t_estimate(&planted, 0.95).context("a planted effect")?;
-        let used = trials.iter().filter(|t| !t.warm_up && t.arm != Some(2)).count();
+        let found = flagged(&recorded.planted, series, recorded.arms[1]).slower;
+        let used = recorded.equal.1.iter().filter(|t| !t.warm_up && t.arm != Some(2)).count();
         rows.push(vec![
-            format!("{}, {} blocks of {}", series.name, series.blocks, series.trial),
+            format!("{}, {}", series.name, series.size()),
             used.to_string(),
             format!("{false_alarms} of {COMPARISONS} [{:.1} %, {:.1} %]", 100.0 * rate.lo, 100.0 * rate.hi),
             table::met(false_alarms <= 9),
-            format!("{:.2} % ± {:.2}", -100.0 * effect.mean, 100.0 * effect.interval.half_width()),
+            effect(&recorded.planted, recorded.arms[1]).unwrap_or_else(|| "–".into()),
             format!("{found} of {COMPARISONS}"),
             table::met(found >= 80),
         ]);
@@ -49,19 +46,45 @@ fn main() -> Result<()> {
     Ok(())
 }
 
-/// Comparisons whose primary metric got a direction.
-fn flagged(manifest: &Manifest, trials: &[TrialRecord], blocks: u32, arms: [u32; 2]) -> u32 {
-    let is_flagged = |comparison: &u32| {
-        let blocks = comparison * blocks..(comparison + 1) * blocks;
-        let (manifest, trials) = series::cut(manifest, trials, blocks, arms);
-        let findings = schedlab_analyze::compare(&manifest, &trials);
-        let primary = findings.workloads[0].metrics.first().and_then(|m| m.contrasts.first());
-        primary.is_some_and(|c| matches!(c.verdict, Verdict::Better | Verdict::Worse) || significant(c))
-    };
-    (0..COMPARISONS).filter(is_flagged).count() as u32
+/// The effect that the product sees in the whole recording, with its interval.
+fn effect((manifest, trials): &Run, arms: [u32; 2]) -> Option<String> {
+    let (manifest, trials) = series::cut(manifest, trials, 0..u32::MAX, arms);
+    let contrast = primary(&schedlab_analyze::compare(&manifest, &trials))?;
+    let effect = contrast.effect?;
+    let percent = |ratio: f64| 100.0 * (1.0 - ratio);
+    Some(format!("{:.2} % [{:.2}, {:.2}]", percent(effect.value), percent(effect.hi), percent(effect.lo)))
 }
 
-/// A difference below the smallest effect of interest is called equivalent; for the error rate it is a flag all the same.
-fn significant(contrast: &schedlab_analyze::Contrast) -> bool {
-    contrast.effect.is_some_and(|e| e.lo > 1.0 || e.hi < 1.0) && contrast.p_adjusted.is_some_and(|p| p < 0.05)
+/// Comparisons whose primary metric got a direction.
+struct Flagged {
+    slower: u32,
+    faster: u32,
+}
+
+impl Flagged {
+    fn all(&self) -> u32 {
+        self.slower + self.faster
+    }
+}
+
+type Run = (Manifest, Vec<TrialRecord>);
+
+fn flagged((manifest, trials): &Run, series: &Series, arms: [u32; 2]) -> Flagged {
+    let mut flagged = Flagged { slower: 0, faster: 0 };
+    for comparison in 0..COMPARISONS {
+        let blocks = comparison * series.units..(comparison + 1) * series.units;
+        let (manifest, trials) = series::cut(manifest, trials, blocks, arms);
+        let Some(contrast) = primary(&schedlab_analyze::compare(&manifest, &trials)) else { continue };
+        // A difference below the smallest effect of interest is called equivalent; for the error rate it is a flag all
+        // the same.
+        let Some(effect) = contrast.effect.filter(|_| contrast.p_adjusted.is_some_and(|p| p < 0.05)) else { continue };
+        flagged.slower += u32::from(effect.hi < 1.0);
+        flagged.faster += u32::from(effect.lo > 1.0);
+    }
+    flagged
+}
+
+/// The contrast of the primary metric, a rate.
+fn primary(findings: &schedlab_analyze::Findings) -> Option<schedlab_analyze::Contrast> {
+    findings.workloads.first()?.metrics.first()?.contrasts.first().cloned()
 }

@@ -5,7 +5,7 @@
 #![allow(clippy::print_stdout, clippy::print_stderr)]
 
 use anyhow::{Context, Result};
-use schedlab_benches::pairs::{Ratio, interleave};
+use schedlab_benches::pairs::{self, Pair, Ratio, interleave};
 use schedlab_benches::{program, table};
 use std::io::{Read, Write};
 use std::process::{Command, Stdio};
@@ -55,8 +55,8 @@ fn main() -> Result<()> {
 }
 
 /// `sign` turns a ratio of rates into one of times.
-fn push(rows: &mut Vec<Vec<String>>, name: &str, logs: &[f64], sign: f64, bar: impl Fn(&Ratio) -> bool) {
-    let logs: Vec<f64> = logs.iter().map(|l| l * sign).collect();
+fn push(rows: &mut Vec<Vec<String>>, name: &str, pairs: &[Pair], sign: f64, bar: impl Fn(&Ratio) -> bool) {
+    let logs: Vec<f64> = pairs::logs(pairs).iter().map(|l| l * sign).collect();
     let Some(ratio) = Ratio::from_logs(&logs) else { return };
     eprintln!("{name}: {:+.2} %", 100.0 * (ratio.ratio - 1.0));
     let percent = |r: f64| format!("{:+.2} %", 100.0 * (r - 1.0));

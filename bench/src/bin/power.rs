@@ -1,13 +1,13 @@
 //! Seconds to a verdict on a planted slowdown of 3 %, set-up included. The oracle is a paired t test whose number of
 //! blocks was chosen knowing the answer: the smallest n whose power is 80 % on the recorded series. The budgeted
-//! design is replayed on the same blocks; the switchback is recorded anew. Beside them: how often A-then-B with Welch's
-//! test, the way everybody compares, flags A against A. Needs the series of `aa`; records 2 minutes itself.
+//! design is replayed on the same blocks; the switchback is that of `aa`. Beside them: how often A-then-B with Welch's
+//! test, the way everybody compares, flags A against A. Reads the series of `aa` (and records what is missing).
 #![forbid(unsafe_code)]
 #![allow(clippy::print_stdout, clippy::print_stderr)]
 
 use anyhow::{Context, Result};
 use schedlab_analyze::Verdict;
-use schedlab_benches::series::{self, Recording, SERIES, Series};
+use schedlab_benches::series::{self, SERIES, Series};
 use schedlab_benches::table;
 use schedlab_run::{Manifest, TrialRecord};
 use schedlab_stats::{GroupSequential, Look};
@@ -21,9 +21,10 @@ fn main() -> Result<()> {
     let started = Instant::now();
     let filter = std::env::args().nth(1).unwrap_or_default();
     let mut rows = Vec::new();
-    for series in SERIES.iter().filter(|s| !s.disturbed && s.name.contains(&filter)) {
-        let Series { name, workload, rate, .. } = series;
-        let (_, trials) = series::standard(series)?;
+    for pair in SERIES.chunks_exact(2).filter(|pair| !pair[0].disturbed && pair[0].name.contains(&filter)) {
+        let [series, alternating] = pair else { continue };
+        let Series { name, rate, .. } = series;
+        let (_, trials) = series::standard(series)?.planted;
         let planted = series::block_contrasts(&trials, rate, [0, 2]);
         let block_s = planted.iter().map(|b| b.1).sum::<f64>() / planted.len() as f64;
         let logs: Vec<f64> = planted.iter().map(|b| b.0).collect();
@@ -34,14 +35,18 @@ fn main() -> Result<()> {
             move |window: &[f64]| budgeted(window, &looks)
         })
         .context("no budget reaches 80 % power")?;
-        let switchback = switchback_seconds(name, workload, rate)?;
+        let switchback = switchback_seconds(&series::standard(alternating)?.planted);
         let oracle_s = oracle.blocks as f64 * block_s;
         rows.push(vec![
             (*name).into(),
             format!("{:.1} s ({} blocks)", oracle_s, oracle.blocks),
-            format!("{:.2} × (at most {} blocks)", budgeted.blocks as f64 / oracle.blocks as f64, budgeted.blocks),
+            format!(
+                "{:.1} s, {:.2} ×",
+                budgeted.blocks as f64 * block_s,
+                budgeted.blocks as f64 / oracle.blocks as f64
+            ),
             table::met(budgeted.blocks as f64 <= 1.1 * oracle.blocks as f64),
-            format!("{:.2} ×", budgeted.mean_blocks / oracle.blocks as f64),
+            format!("{:.1} s, {:.2} ×", budgeted.mean_blocks * block_s, budgeted.mean_blocks / oracle.blocks as f64),
             table::met(budgeted.mean_blocks <= 0.9 * oracle.blocks as f64),
             switchback.map_or("never".into(), |s| format!("{s:.2} s (1/{:.0})", oracle_s / s)),
             table::met(switchback.is_some_and(|s| s <= oracle_s / 10.0)),
@@ -85,7 +90,7 @@ fn least_n<D: Fn(&[f64]) -> Option<usize>>(logs: &[f64], design: impl Fn(usize) 
 }
 
 fn fixed_t(window: &[f64]) -> bool {
-    schedlab_stats::t_estimate(window, 0.95).is_some_and(|e| e.interval.hi < 0.0 || e.interval.lo > 0.0)
+    schedlab_stats::t_estimate(window, 0.95).is_some_and(|e| e.interval.hi < 0.0)
 }
 
 /// The product's rule: looks at fifths of the budget once six blocks are in.
@@ -95,39 +100,34 @@ fn planned_looks(blocks: usize) -> Vec<(usize, Look)> {
     at.filter_map(|n| Some((n, sequence.push_look(n as f64 / blocks as f64).ok()?))).collect()
 }
 
-/// Blocks in hand at the look that decides, by the repeated interval.
+/// Blocks in hand at the look that finds the slowdown, by the repeated interval; a look that finds a speed-up stops the
+/// design too, and has found nothing.
 fn budgeted(window: &[f64], looks: &[(usize, Look)]) -> Option<usize> {
-    looks.iter().find_map(|(blocks, look)| {
-        let estimate = schedlab_stats::repeated_interval(&window[..*blocks], look)?;
-        (estimate.interval.hi < 0.0 || estimate.interval.lo > 0.0).then_some(*blocks)
-    })
+    let decided = looks.iter().find_map(|(blocks, look)| {
+        let interval = schedlab_stats::repeated_interval(&window[..*blocks], look)?.interval;
+        (interval.hi < 0.0 || interval.lo > 0.0).then_some((*blocks, interval.hi < 0.0))
+    });
+    decided.filter(|&(_, slower)| slower).map(|(blocks, _)| blocks)
 }
 
 /// Wall seconds of the smallest number of consecutive switchback trials that finds the planted effect in 80 % of the
 /// windows.
-fn switchback_seconds(name: &str, workload: &str, rate: &str) -> Result<Option<f64>> {
-    let spin = series::planted_spin_ns(workload, rate)?;
-    let name = format!("{name}-switchback");
-    let plan = format!(
-        "title = \"{name}\"\ntrials = 600\ntrial = \"60ms\"\nlatency = \"off\"\ncounters = \"basic\"\nseed = 77\n\
-         design = \"switchback=2500us\"\n[[workload]]\nrun = \"{workload}\"\n\
-         [[arm]]\nname = \"A\"\nset = \"plant=spin:0ns\"\n[[arm]]\nname = \"planted\"\nset = \"plant=spin:{spin}ns\"\n"
-    );
-    let (manifest, trials) = series::record(&Recording { name: &name, plan_toml: &plan, disturbed: false })?;
-    let trials: Vec<TrialRecord> = trials.into_iter().filter(|t| !t.warm_up && t.outcome.is_some()).collect();
+fn switchback_seconds((manifest, trials): &(Manifest, Vec<TrialRecord>)) -> Option<f64> {
+    let trials: Vec<&TrialRecord> = trials.iter().filter(|t| !t.warm_up && t.outcome.is_some()).collect();
     let trial_s = trials.iter().map(|t| t.wall_ns as f64 / 1e9).sum::<f64>() / trials.len() as f64;
     let n = (LEAST_BLOCKS..=trials.len() / 4).find(|&n| {
-        let windows: Vec<&[TrialRecord]> = trials.windows(n).step_by(n.div_ceil(2)).collect();
-        let found = windows.iter().filter(|w| switchback_finds(&manifest, w)).count();
+        let windows: Vec<&[&TrialRecord]> = trials.windows(n).step_by(n.div_ceil(2)).collect();
+        let found = windows.iter().filter(|w| switchback_finds(manifest, w)).count();
         found as f64 >= WANTED_POWER * windows.len() as f64
-    });
-    Ok(n.map(|n| n as f64 * trial_s))
+    })?;
+    Some(n as f64 * trial_s)
 }
 
-fn switchback_finds(manifest: &Manifest, trials: &[TrialRecord]) -> bool {
-    let findings = schedlab_analyze::compare(manifest, trials);
+fn switchback_finds(manifest: &Manifest, trials: &[&TrialRecord]) -> bool {
+    let trials: Vec<TrialRecord> = trials.iter().map(|&t| t.clone()).collect();
+    let findings = schedlab_analyze::compare(manifest, &trials);
     let primary = findings.workloads[0].metrics.first().and_then(|m| m.contrasts.first());
-    primary.is_some_and(|c| matches!(c.verdict, Verdict::Worse | Verdict::Better))
+    primary.is_some_and(|c| c.verdict == Verdict::Worse)
 }
 
 /// Share of A/A stretches that Welch's test flags when the first half in time is called A and the second B.

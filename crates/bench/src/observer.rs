@@ -63,21 +63,43 @@ pub struct Quiet;
 
 impl Observer for Quiet {}
 
+/// Whose counters are the operations.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Counted {
+    /// The role that completes an operation.
+    Role(&'static str),
+    /// Two roles that each do one half of it, such as sending and receiving a message. Between them messages queue:
+    /// counting one end alone would take a queue that fills or drains for a rate that changes.
+    Halves([&'static str; 2]),
+}
+
+impl From<&'static str> for Counted {
+    fn from(role: &'static str) -> Self {
+        Self::Role(role)
+    }
+}
+
 /// Operations done so far, summed over the tasks that complete them.
 #[derive(Debug)]
 pub struct Progress<'a> {
     cells: &'a TaskCells,
     roles: &'a [&'static str],
-    counted_role: &'static str,
+    counted: Counted,
 }
 
 impl<'a> Progress<'a> {
-    pub(crate) fn new(cells: &'a TaskCells, roles: &'a [&'static str], counted_role: &'static str) -> Self {
-        Self { cells, roles, counted_role }
+    pub(crate) fn new(cells: &'a TaskCells, roles: &'a [&'static str], counted: Counted) -> Self {
+        Self { cells, roles, counted }
     }
     /// Operations completed since release; one relaxed load for each counting task.
     pub fn operations(&self) -> u64 {
-        let counted = self.roles.iter().enumerate().filter(|(_, role)| **role == self.counted_role);
+        match self.counted {
+            Counted::Role(role) => self.total(role),
+            Counted::Halves([one, other]) => (self.total(one) + self.total(other)) / 2,
+        }
+    }
+    fn total(&self, wanted: &str) -> u64 {
+        let counted = self.roles.iter().enumerate().filter(|(_, role)| **role == wanted);
         counted.map(|(task, _)| self.cells.operations(task)).sum()
     }
 }

@@ -50,3 +50,8 @@ pub fn of_process() -> Rusage {
 pub fn of_thread() -> Rusage {
     read(libc::RUSAGE_THREAD)
 }
+
+/// RUSAGE_CHILDREN: all children that have been waited for, and theirs.
+pub fn of_children() -> Rusage {
+    read(libc::RUSAGE_CHILDREN)
+}

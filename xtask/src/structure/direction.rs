@@ -23,7 +23,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("schedlab-report", &["schedlab-run", "schedlab-stats", "schedlab-analyze"]),
     ("schedlab", &["schedlab-sys", "schedlab-run", "schedlab-stats", "schedlab-bench", "schedlab-record",
         "schedlab-host", "schedlab-tune", "schedlab-trial", "schedlab-analyze", "schedlab-report", "schedlab-import"]),
-    ("schedlab-benches", &["schedlab-run", "schedlab-stats", "schedlab-analyze"]),
+    ("schedlab-benches", &["schedlab-sys", "schedlab-run", "schedlab-stats", "schedlab-analyze"]),
     ("xtask", &[]),
 ];
 

@@ -12,10 +12,10 @@ use crate::error::BenchError;
 use crate::observer::HerdTask;
 use crate::task::{OwnCell, Step, TaskCells, TaskError, Work};
 use schedlab_sys::process::{self, Reaped};
-use schedlab_sys::{futex, signal, thread};
+use schedlab_sys::signal;
+use schedlab_sys::thread::{self, HerdThread};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, Ordering};
-use std::thread::JoinHandle;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Processes or threads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -36,7 +36,7 @@ impl Mode {
 #[derive(Debug)]
 enum Handle {
     Process { pid: u32, reaped: Option<Reaped> },
-    Thread { finished: Arc<AtomicU32>, join: Option<JoinHandle<()>> },
+    Thread { failed: Arc<AtomicBool>, thread: HerdThread },
 }
 
 #[derive(Debug)]
@@ -96,16 +96,14 @@ impl Herd {
         body: impl FnOnce(T) -> Result<Work, TaskError> + Send + 'static,
     ) -> Result<(), BenchError> {
         let (task, cells, gate) = (self.members.len(), self.cells.clone(), Arc::clone(&self.gate));
-        let finished = Arc::new(AtomicU32::new(0));
-        let flag = Arc::clone(&finished);
-        let spawned = thread::spawn_small(move || {
+        let failed = Arc::new(AtomicBool::new(false));
+        let flag = Arc::clone(&failed);
+        let spawned = HerdThread::spawn(move || {
             let code = run_task(&cells, task, &gate, false, prepare, body);
-            // 1: done, 2: failed; the control process sleeps on it as pthread_join does on the thread id.
-            flag.store(if code == 0 { 1 } else { 2 }, Ordering::Release);
-            futex::wake(&flag, 1);
+            flag.store(code != 0, Ordering::Release);
         });
-        let join = spawned.map_err(BenchError::io(format!("starting thread {role} {task} of group {group}")))?;
-        self.members.push(Member { role, group, handle: Handle::Thread { finished, join: Some(join) } });
+        let thread = spawned.map_err(BenchError::io(format!("starting thread {role} {task} of group {group}")))?;
+        self.members.push(Member { role, group, handle: Handle::Thread { failed, thread } });
         Ok(())
     }
 

@@ -5,11 +5,11 @@
 
 use super::{Handle, Herd, Member};
 use crate::error::BenchError;
-use crate::observer::{Observer, Progress};
+use crate::observer::{Counted, Observer, Progress};
 use schedlab_sys::clock::{self, monotonic_ns};
-use schedlab_sys::futex;
 use schedlab_sys::process::{self, ExitStatus, Reaped};
 use schedlab_sys::signal::Interrupter;
+use schedlab_sys::thread::Joined;
 use std::sync::atomic::Ordering;
 
 /// Instants of a run, CLOCK_MONOTONIC ns.
@@ -77,9 +77,7 @@ impl Herd {
                     reaped.map(|reaped| reaped.status)
                 }
                 Handle::Process { .. } => None,
-                Handle::Thread { finished, .. } => {
-                    (finished.load(Ordering::Acquire) == 2).then_some(ExitStatus::Exited(1))
-                }
+                Handle::Thread { failed, .. } => failed.load(Ordering::Acquire).then_some(ExitStatus::Exited(1)),
             };
             if let Some(status) = died {
                 return Err(self.failure(task, status));
@@ -103,13 +101,13 @@ impl Herd {
     }
 
     /// Releases the herd and waits for its end. `duration_ns`: set the stop flag after that long; else the tasks end
-    /// by themselves. `counted_role` is the role whose counters are the operations.
+    /// by themselves.
     pub(crate) fn run(
         &mut self,
         observer: &mut dyn Observer,
         duration_ns: Option<u64>,
         expected_ns: u64,
-        counted_role: &'static str,
+        counted: impl Into<Counted>,
     ) -> Result<Timeline, BenchError> {
         let mut interrupter = Interrupter::new().map_err(BenchError::io("creating the time-out timer"))?;
         observer.herd_ready(&self.tasks()).map_err(BenchError::Observer)?;
@@ -121,7 +119,7 @@ impl Herd {
         let released_ns = monotonic_ns();
 
         observer.released(t0_ns);
-        let progress = Progress::new(&cells, &roles, counted_role);
+        let progress = Progress::new(&cells, &roles, counted.into());
         let next_tick_ns = observer.tick(monotonic_ns(), &progress);
         let mut watch = Watch {
             observer,
@@ -196,30 +194,29 @@ impl Herd {
 
     fn wait_threads(&mut self, watch: &mut Watch<'_>, line: &mut Timeline) -> Result<(), BenchError> {
         for task in 0..self.members.len() {
-            let Handle::Thread { finished, .. } = &self.members[task].handle else { continue };
-            let finished = std::sync::Arc::clone(finished);
-            loop {
-                match finished.load(Ordering::Acquire) {
-                    0 => {}
-                    1 => break,
-                    _ => return Err(self.failure(task, ExitStatus::Exited(1))),
-                }
-                // Awake now and then: the thread waited for may hang because another one failed.
-                let look_again = monotonic_ns() + 1_000_000_000;
-                futex::wait(&finished, 0, watch.deadline().min(look_again));
+            while !self.join_thread(task, watch.deadline())? {
+                // The thread waited for may hang because another one failed.
+                self.fail_if_one_died()?;
                 if monotonic_ns() >= watch.deadline() {
                     self.at_deadline(watch, line, self.members.len() - task)?;
-                } else if monotonic_ns() >= look_again {
-                    self.fail_if_one_died()?;
                 }
-            }
-            if let Handle::Thread { join, .. } = &mut self.members[task].handle
-                && join.take().is_some_and(|join| join.join().is_err())
-            {
-                return Err(self.failure(task, ExitStatus::Exited(101)));
             }
         }
         Ok(())
+    }
+
+    /// Whether a task's thread has ended well (a process has nothing to join); awake at the deadline or in a second.
+    fn join_thread(&mut self, task: usize, deadline_ns: u64) -> Result<bool, BenchError> {
+        let Handle::Thread { failed, thread } = &mut self.members[task].handle else { return Ok(true) };
+        let look_again = monotonic_ns() + 1_000_000_000;
+        let joined = thread.join_until(deadline_ns.min(look_again)).map_err(BenchError::io("joining a thread"))?;
+        let failed = failed.load(Ordering::Acquire);
+        match joined {
+            Joined::NotYet => Ok(false),
+            Joined::Done if !failed => Ok(true),
+            Joined::Done => Err(self.failure(task, ExitStatus::Exited(1))),
+            Joined::Panicked => Err(self.failure(task, ExitStatus::Exited(101))),
+        }
     }
 
     /// A deadline of the watch has come: stop flag, tick, or the end of patience.

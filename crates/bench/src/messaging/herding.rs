@@ -91,10 +91,11 @@ impl Part {
 
     fn send(&self, outs: &[OwnedFd], mut message: Vec<u8>) -> Result<Work, TaskError> {
         let message = message.as_mut_slice();
+        let counter = self.cells.counter(self.task);
         let sent = if self.header {
-            self.loops.run(Send::<true> { outs, message: &mut *message })?
+            self.loops.run(Send::<true> { outs, message: &mut *message, counter })?
         } else {
-            self.loops.run(Send::<false> { outs, message: &mut *message })?
+            self.loops.run(Send::<false> { outs, message: &mut *message, counter })?
         };
         if self.loops.loops.is_none() {
             send_end(outs, message, &self.cells.group(self.group)[0])?;

@@ -42,6 +42,7 @@ fn get_word(message: &[u8], word: usize) -> u64 {
 pub(super) struct Send<'a, const HEADER: bool> {
     pub(super) outs: &'a [OwnedFd],
     pub(super) message: &'a mut [u8],
+    pub(super) counter: &'a AtomicU64,
 }
 
 impl<const HEADER: bool> TimedLoop for Send<'_, HEADER> {
@@ -62,6 +63,7 @@ impl<const HEADER: bool> TimedLoop for Send<'_, HEADER> {
             }
             fd::write_full(self.outs[next].as_fd(), self.message).map_err(TaskError::at(Step::Write))?;
             sent += 1;
+            self.counter.store(sent, Relaxed);
             next += 1;
             if next == self.outs.len() {
                 next = 0;

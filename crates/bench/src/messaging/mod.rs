@@ -13,7 +13,7 @@ use crate::dispatch::{Length, LoopOrder};
 use crate::error::BenchError;
 use crate::herd::Mode;
 use crate::limits::Limits;
-use crate::observer::{Observer, RunOrder};
+use crate::observer::{Counted, Observer, RunOrder};
 use crate::options::{canonical, cpus_text, set_duration};
 use crate::plant::PlantCell;
 use crate::recorder::Recorder;
@@ -121,7 +121,8 @@ impl Workload for Config {
             // 20 µs a message is ten times what a slow machine needs.
             Length::Loops(_) => (None, run.config.messages().unwrap_or(0).saturating_mul(20_000)),
         };
-        let line = herd.run(observer, duration_ns, expected_ns, "receiver")?;
+        let counted = Counted::Halves(["sender", "receiver"]);
+        let line = herd.run(observer, duration_ns, expected_ns, counted)?;
         outcome::build(&run, &herd, &line)
     }
 }
