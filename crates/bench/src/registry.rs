@@ -53,6 +53,11 @@ pub trait Workload {
     fn set_duration_ns(&mut self, ns: u64) -> Result<(), BenchError>;
     /// Whether its tasks and descriptors fit; called before anything starts.
     fn check(&self, limits: &Limits) -> Result<(), BenchError>;
+    /// Names of the cgroups with the cpu controller that it spreads its tasks over; the caller makes them and passes
+    /// them in [`RunOrder::cgroups`].
+    fn cgroups(&self) -> &'static [&'static str] {
+        &[]
+    }
     /// Runs it once, from a process with one thread; on any error the herd is gone before this returns.
     fn run(&self, order: &RunOrder, observer: &mut dyn Observer) -> Result<TrialOutcome, BenchError>;
 }

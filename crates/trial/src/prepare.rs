@@ -45,9 +45,9 @@ pub fn load_group(text: &str) -> Result<LoadGroup> {
 
 /// The manifest of a run about to begin.
 pub fn manifest(plan: &Plan, command: Vec<String>, environment: Environment) -> Result<Manifest> {
+    let roots = schedlab_tune::Roots::default();
     for arm in &plan.arms {
-        schedlab_tune::check(&schedlab_tune::Roots::default(), &arm.settings)
-            .with_context(|| format!("arm `{}`", arm.name))?;
+        schedlab_tune::check(&roots, &arm.settings).with_context(|| format!("arm `{}`", arm.name))?;
     }
     let limits = schedlab_bench::Limits::raise_and_read(Path::new("/proc"))?;
     let design = design(plan)?;
@@ -62,6 +62,12 @@ pub fn manifest(plan: &Plan, command: Vec<String>, environment: Environment) -> 
             workload.set_duration_ns(trial_ns).with_context(|| planned.run.to_string())?;
         }
         workload.check(&limits)?;
+        if !workload.cgroups().is_empty() {
+            for arm in &plan.arms {
+                schedlab_tune::check_groups(&roots, &arm.settings)
+                    .with_context(|| format!("arm `{}`, {}", arm.name, planned.run))?;
+            }
+        }
         let info = workload.info();
         let names: Vec<String> = match &planned.primary {
             names if names.is_empty() => info.primary.iter().map(|p| p.to_string()).collect(),

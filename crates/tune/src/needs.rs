@@ -1,5 +1,6 @@
 //! Before anything is touched: what rights settings need, for `--dry-run`, and what this machine can never do.
 
+use crate::cgroup::{self, Version};
 use crate::error::TuneError;
 use crate::roots::{Roots, effective_uid, has_capability};
 use crate::task::online_cpus;
@@ -61,19 +62,35 @@ fn need(roots: &Roots, setting: &Setting) -> Need {
             let met = if root { None } else { Some(false) };
             ("root, a mounted debugfs, and a kernel that is not locked down".into(), met)
         }
-        Setting::CpuWeight(_) | Setting::CpuQuota { .. } => {
-            let place = crate::cgroup::hierarchy(roots).map(|h| crate::cgroup::describe(&h));
-            let met = match (&place, root) {
-                (Err(_), _) => Some(false),
-                (Ok(_), true) => Some(true),
-                (Ok(_), false) => None,
-            };
-            let place = place.unwrap_or_else(|why| why);
-            (format!("root, or a delegated cgroup: {place}"), met)
-        }
+        Setting::CpuWeight(_) | Setting::CpuQuota { .. } => a_place_for_groups(roots),
         _ => ("the guest lane: `schedlab vm run`".into(), Some(false)),
     };
     Need { setting: setting.to_string(), what, met }
+}
+
+/// What a workload with cgroups of its own needs, which `workload` names.
+pub fn groups_need(roots: &Roots, workload: &str) -> Need {
+    let (what, met) = a_place_for_groups(roots);
+    Need { setting: workload.to_owned(), what, met }
+}
+
+fn a_place_for_groups(roots: &Roots) -> (String, Option<bool>) {
+    let (place, met) = match cgroup::usable_place(roots) {
+        Ok((hierarchy, _)) => (cgroup::describe(&hierarchy), Some(true)),
+        Err(why) => (why, Some(false)),
+    };
+    (format!("root, or a delegated cgroup: {place}"), met)
+}
+
+/// Refuses a workload that spreads its tasks over cgroups where there can be none, alone or beside these settings of an
+/// arm, before a run begins.
+pub fn check_groups(roots: &Roots, settings: &[Setting]) -> Result<(), TuneError> {
+    let (hierarchy, _) = cgroup::usable_place(roots).map_err(TuneError::Impossible)?;
+    let grouped = settings.iter().any(|s| matches!(s, Setting::CpuWeight(_) | Setting::CpuQuota { .. }));
+    if grouped && hierarchy.version == Version::V2 {
+        return Err(TuneError::Impossible(cgroup::V2_GROUPS_OF_BOTH.into()));
+    }
+    Ok(())
 }
 
 /// The soft limit of that name in /proc/self/limits; unlimited is `u64::MAX`.
