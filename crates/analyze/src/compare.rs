@@ -1,5 +1,6 @@
 //! One run directory to findings.
 
+use crate::certificate::certificates;
 use crate::claim;
 use crate::environment::environment;
 use crate::findings::*;
@@ -19,8 +20,8 @@ pub fn compare(manifest: &Manifest, trials: &[TrialRecord]) -> Findings {
     let mut workloads: Vec<WorkloadFindings> = parts.iter().map(Workload::findings).collect();
     correct(&mut workloads, manifest.sesoi, manifest.alpha);
     let arms = arm_infos(manifest);
-    for workload in &mut workloads {
-        workload.certificates = claim::certificates(workload, &arms);
+    for (workload, part) in workloads.iter_mut().zip(&parts) {
+        workload.certificates = certificates(part, workload, &arms);
     }
     let imported = manifest.order == OrderKnown::Unknown;
     let mut findings = Findings {

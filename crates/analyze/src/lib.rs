@@ -6,6 +6,7 @@
 #![forbid(unsafe_code)]
 
 mod arms;
+mod certificate;
 mod claim;
 mod compare;
 mod confounded;

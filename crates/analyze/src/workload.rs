@@ -78,6 +78,13 @@ impl<'t> Workload<'t> {
         contrast
     }
 
+    /// The contrast of units that are equal by design, under the run's own stopping rule.
+    pub(crate) fn equal_units(&self, key: &MetricKey, units: &Units) -> Contrast {
+        let mut contrast = empty_contrast(0, 0, true);
+        fill(&mut contrast, units, &self.rule, key, self.manifest);
+        contrast
+    }
+
     /// The estimate with repeated blocks beside their repeats, when there are any.
     fn unfiltered_view(&self, key: &MetricKey, arm: u32, order_known: bool) -> Option<View> {
         self.selection.rows.iter().find(|r| matches!(r.fate, Fate::Repeated(_)))?;

@@ -67,6 +67,56 @@ fn equal_arms_are_an_aa_certificate_and_equivalent() {
 }
 
 #[test]
+fn without_an_aa_arm_the_control_is_held_against_itself() {
+    let (manifest, trials) = planted(&[1.0, 1.5], 10).run();
+    let findings = compare(&manifest, &trials);
+    let [certificate] = &findings.workloads[0].certificates[..] else { panic!("one primary, one certificate") };
+    assert_eq!((certificate.equals, certificate.arm, certificate.units), (Equals::ControlTwice, 0, 10));
+    // By hand: the t interval on ln(second / first) over the blocks.
+    let rates = |block: u32| -> Vec<f64> {
+        let rows = trials.iter().filter(|t| t.block == block && t.arm == Some(0));
+        rows.map(|t| t.outcome.as_ref().unwrap().metrics[0].value).collect()
+    };
+    let logs: Vec<f64> = (0..10).map(rates).map(|v| (v[1] / v[0]).ln()).collect();
+    let by_hand = schedlab_stats::t_estimate(&logs, 0.95).unwrap();
+    let effect = certificate.effect.unwrap();
+    assert!((effect.lo.ln() - by_hand.interval.lo).abs() < 1e-9 && (effect.hi.ln() - by_hand.interval.hi).abs() < 1e-9);
+    // The noise is 1 % a trial and B's 50 % are none of it.
+    let floor = certificate.noise_floor.unwrap();
+    assert!((0.001..0.03).contains(&floor), "{floor}");
+    assert!(certificate.sentence.contains("safe side"), "{}", certificate.sentence);
+}
+
+#[test]
+fn drift_within_a_block_is_in_that_certificate_and_not_in_the_verdict() {
+    let mut lab = lab(&[("a", ""), ("b", "nice=1")], &["pipe"]);
+    for _ in 0..10 {
+        let mut position = 0.0;
+        lab.block(0, |_, noise| {
+            position += 1.0;
+            rate(1000.0 * (0.03 * position + 0.001 * noise).exp())
+        });
+    }
+    let (manifest, trials) = lab.run();
+    let findings = compare(&manifest, &trials);
+    assert_eq!(primary(&findings).verdict, Verdict::Equivalent, "the mirror cancels it");
+    let certificate = &findings.workloads[0].certificates[0];
+    assert!(!certificate.includes_no_effect && certificate.noise_floor.unwrap() > 0.08);
+    assert!(findings.problems.iter().any(|p| p.contains("drifts within a block")), "{:?}", findings.problems);
+}
+
+#[test]
+fn an_aa_arm_is_the_better_certificate_and_five_blocks_make_none() {
+    let (mut manifest, trials) = planted(&[1.0, 1.0, 1.2], 8).run();
+    manifest.arms[1].settings.clear();
+    let findings = compare(&manifest, &trials);
+    let [certificate] = &findings.workloads[0].certificates[..] else { panic!("one primary, one certificate") };
+    assert_eq!((certificate.equals, certificate.arm, certificate.units), (Equals::AaArm, 1, 8));
+    let (manifest, trials) = planted(&[1.0, 1.2], 5).run();
+    assert_eq!(compare(&manifest, &trials).workloads[0].certificates, []);
+}
+
+#[test]
 fn a_setting_that_did_not_take_never_gets_a_verdict_nor_fails_the_run() {
     let (manifest, mut trials) = planted(&[1.0, 1.5], 8).run();
     trials.retain(|t| t.arm == Some(0) || t.block == 0);

@@ -210,7 +210,7 @@ pub(crate) fn remarks(findings: &Findings, workload: &WorkloadFindings) -> Vec<S
         }
     }
     all.extend(workload.confounded.iter().map(|c| c.sentence.clone()));
-    all.extend(workload.certificates.iter().map(|c| c.sentence.clone()));
+    all.extend(workload.certificates.iter().map(|c| format!("Noise certificate: {}.", c.sentence)));
     all.extend(
         workload
             .modes

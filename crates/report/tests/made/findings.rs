@@ -172,6 +172,8 @@ fn workload(trials: &[TrialRecord]) -> WorkloadFindings {
             steal_explained: None,
         }),
         certificates: vec![NoiseCertificate {
+            equals: Equals::AaArm,
+            units: 6,
             arm: 1,
             metric: "msgs_per_s".into(),
             effect: aa,
