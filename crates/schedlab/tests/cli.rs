@@ -25,6 +25,15 @@ fn long_options_say_the_same_as_the_spec() {
 }
 
 #[test]
+fn a_dry_run_says_what_the_arms_need() {
+    let ran = schedlab(&["ab", "-w", "pipe", "--b", "policy=batch;autogroup=off", "--dry-run"]).success();
+    for needed in ["# arm `A`: the host as it is", "# arm `B`: policy=batch: needs nothing", "sched_autogroup_enabled"]
+    {
+        assert!(ran.stdout.contains(needed), "{needed}: {}", ran.stdout);
+    }
+}
+
+#[test]
 fn an_ab_leaves_a_sealed_run_that_another_run_does_not_overwrite() {
     let lab = Lab::new("aa");
     let out = lab.path("run");

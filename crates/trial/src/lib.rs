@@ -4,6 +4,7 @@
 
 pub mod child;
 pub mod contamination;
+mod describe;
 pub mod experiment;
 mod host;
 pub mod prepare;
@@ -12,6 +13,7 @@ pub mod schedule;
 pub mod stopping;
 
 pub use contamination::Watch;
+pub use describe::describe;
 pub use experiment::{Event, Experiment, Store};
 pub use host::HostSettings;
 pub use runner::{ExecRunner, Runner, TRIAL_ARGUMENT, run_in_cgroups};

@@ -7,13 +7,12 @@ use schedlab_run::manifest::{Design, FORMAT_VERSION, OrderKnown};
 use schedlab_run::plan::{Plan, Stopping};
 use schedlab_run::units::format_ns;
 use schedlab_run::{Arm, CounterLevel, Environment, LoadGroup, Manifest, Setting, Stamping};
-use std::fmt::Write;
 use std::path::Path;
 
 /// Length of a trial when the plan names none: long against set-up, short against drift.
 const DEFAULT_TRIAL_NS: u64 = 500_000_000;
 /// Set-up, teardown and storage of a trial, for forecasts before anything has run.
-const OVERHEAD_NS: u64 = 60_000_000;
+pub(crate) const OVERHEAD_NS: u64 = 60_000_000;
 
 /// `off`, `sampled` or `all`.
 pub fn stamping(text: &str) -> Result<Stamping> {
@@ -184,34 +183,4 @@ fn enough_windows(manifest: &Manifest) -> Result<()> {
         }
     }
     Ok(())
-}
-
-/// What `--dry-run` prints: the plan, the order of the first blocks, and how long it may take.
-pub fn describe(manifest: &Manifest, plan: &Plan) -> String {
-    let mut text = format!("{}\n", plan.to_toml());
-    let arms: Vec<u32> = (0..manifest.arms.len() as u32).collect();
-    for (index, workload) in manifest.workloads.iter().enumerate() {
-        let duration = crate::experiment::trial_duration_ns(workload);
-        let trials = if manifest.switchback_window_ns.is_some() { 1 } else { 2 * arms.len() as u64 };
-        let block_ns = trials * (duration + OVERHEAD_NS);
-        let _ = writeln!(text, "# {workload}: a block takes about {}", format_ns(block_ns / 1_000_000 * 1_000_000));
-        let length = match manifest.design {
-            Design::Fixed { blocks } => {
-                format!("{blocks} blocks, about {} s", u64::from(blocks + 1) * block_ns / 1_000_000_000)
-            }
-            Design::Budgeted { budget_ns, looks } => {
-                format!("at most {} blocks in {}, {looks} looks", budget_ns / block_ns.max(1), format_ns(budget_ns))
-            }
-            Design::OpenEnded { max_blocks } => format!("until decided, at most {max_blocks} blocks"),
-        };
-        let _ = writeln!(text, "#   {length}");
-        if manifest.switchback_window_ns.is_none() {
-            for block in 0..2 {
-                let order = crate::schedule::block_order(manifest.seed, index as u32, block, &arms);
-                let names: Vec<&str> = order.iter().map(|&a| manifest.arms[a as usize].name.as_str()).collect();
-                let _ = writeln!(text, "#   block {block}: {}", names.join(" · "));
-            }
-        }
-    }
-    text
 }
