@@ -3,10 +3,12 @@
 
 use crate::schedule::Coins;
 use anyhow::{Context, Result, bail};
+use schedlab_bench::{Limits, Topology, Workload};
 use schedlab_run::manifest::{Design, FORMAT_VERSION, OrderKnown};
-use schedlab_run::plan::{Plan, Stopping};
+use schedlab_run::plan::{Plan, PlannedWorkload, Stopping};
 use schedlab_run::units::format_ns;
 use schedlab_run::{Arm, CounterLevel, Environment, LoadGroup, Manifest, Setting, Stamping};
+use schedlab_tune::Roots;
 use std::path::Path;
 
 /// Length of a trial when the plan names none: long against set-up, short against drift.
@@ -44,40 +46,11 @@ pub fn load_group(text: &str) -> Result<LoadGroup> {
 
 /// The manifest of a run about to begin.
 pub fn manifest(plan: &Plan, command: Vec<String>, environment: Environment) -> Result<Manifest> {
-    let roots = schedlab_tune::Roots::default();
+    let machine = Machine::read()?;
     for arm in &plan.arms {
-        schedlab_tune::check(&roots, &arm.settings).with_context(|| format!("arm `{}`", arm.name))?;
+        schedlab_tune::check(&machine.roots, &arm.settings).with_context(|| format!("arm `{}`", arm.name))?;
     }
-    let limits = schedlab_bench::Limits::raise_and_read(Path::new("/proc"))?;
     let design = design(plan)?;
-    let trial_ns = trial_ns(plan);
-    let (mut workloads, mut workload_ids, mut primary, mut load) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
-    for planned in &plan.workloads {
-        let mut workload = schedlab_bench::parse(&planned.run)?;
-        // A workload that fixes its loops keeps them unless the plan insists on a length.
-        if plan.trial_ns.is_some()
-            || !planned.run.args.contains_key("loops") && !planned.run.args.contains_key("duration")
-        {
-            workload.set_duration_ns(trial_ns).with_context(|| planned.run.to_string())?;
-        }
-        workload.check(&limits)?;
-        if !workload.cgroups().is_empty() {
-            for arm in &plan.arms {
-                schedlab_tune::check_groups(&roots, &arm.settings)
-                    .with_context(|| format!("arm `{}`, {}", arm.name, planned.run))?;
-            }
-        }
-        let info = workload.info();
-        let names: Vec<String> = match &planned.primary {
-            names if names.is_empty() => info.primary.iter().map(|p| p.to_string()).collect(),
-            names => names.clone(),
-        };
-        schedlab_bench::load::Load::check(&planned.load).with_context(|| format!("load beside {}", planned.run))?;
-        workload_ids.push(format!("{}/{}", info.name, info.version));
-        workloads.push(workload.spec());
-        primary.push(names);
-        load.push(planned.load.clone());
-    }
     let mut manifest = Manifest {
         format_version: FORMAT_VERSION,
         schedlab_version: env!("CARGO_PKG_VERSION").to_owned(),
@@ -86,16 +59,16 @@ pub fn manifest(plan: &Plan, command: Vec<String>, environment: Environment) -> 
         created_unix_s: schedlab_sys::clock::realtime_ns() / 1_000_000_000,
         plan_toml: plan.to_toml(),
         arms: plan.arms.clone(),
-        workloads,
-        workload_ids,
-        primary,
+        workloads: Vec::new(),
+        workload_ids: Vec::new(),
+        primary: Vec::new(),
         sesoi: plan.sesoi,
         alpha: plan.alpha,
         design,
         switchback_window_ns: plan.switchback_window_ns,
         stamping: plan.stamping,
         counters: plan.counters,
-        load,
+        load: Vec::new(),
         load_group: plan.load_group,
         seed: plan.seed.unwrap_or_else(fresh_seed),
         order: OrderKnown::Randomized,
@@ -105,11 +78,62 @@ pub fn manifest(plan: &Plan, command: Vec<String>, environment: Environment) -> 
         ended: String::new(),
         warnings: Vec::new(),
     };
+    for planned in &plan.workloads {
+        add_workload(&mut manifest, plan, planned, &machine)?;
+    }
     if manifest.switchback_window_ns.is_some() {
         fill_sysctls(&mut manifest.arms)?;
         enough_windows(&manifest)?;
     }
     Ok(manifest)
+}
+
+/// What a plan is checked against.
+struct Machine {
+    roots: Roots,
+    limits: Limits,
+    topology: Topology,
+}
+
+impl Machine {
+    fn read() -> Result<Self> {
+        let limits = Limits::raise_and_read(Path::new("/proc"))?;
+        Ok(Self { roots: Roots::default(), limits, topology: Topology::read(Path::new("/sys"))? })
+    }
+
+    /// Everything about a workload that no number of trials would mend.
+    fn check(&self, workload: &dyn Workload, plan: &Plan) -> Result<()> {
+        workload.check(&self.limits)?;
+        workload.check_placement(&self.topology)?;
+        if !workload.cgroups().is_empty() {
+            for arm in &plan.arms {
+                schedlab_tune::check_groups(&self.roots, &arm.settings)
+                    .with_context(|| format!("arm `{}`, {}", arm.name, workload.spec()))?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// A workload as it will run: validated, every argument spelled out, its primary metrics named.
+fn add_workload(manifest: &mut Manifest, plan: &Plan, planned: &PlannedWorkload, machine: &Machine) -> Result<()> {
+    let mut workload = schedlab_bench::parse(&planned.run)?;
+    // A workload that fixes its loops keeps them unless the plan insists on a length.
+    let fixed = ["loops", "duration"].iter().any(|key| planned.run.args.contains_key(*key));
+    if plan.trial_ns.is_some() || !fixed {
+        workload.set_duration_ns(trial_ns(plan)).with_context(|| planned.run.to_string())?;
+    }
+    machine.check(workload.as_ref(), plan)?;
+    schedlab_bench::load::Load::check(&planned.load).with_context(|| format!("load beside {}", planned.run))?;
+    let info = workload.info();
+    manifest.workload_ids.push(format!("{}/{}", info.name, info.version));
+    manifest.workloads.push(workload.spec());
+    manifest.primary.push(match &planned.primary {
+        names if names.is_empty() => info.primary.iter().map(|p| p.to_string()).collect(),
+        names => names.clone(),
+    });
+    manifest.load.push(planned.load.clone());
+    Ok(())
 }
 
 /// Trial length: the plan's, or the default, shortened when a budget would not hold two dozen blocks of it.
@@ -161,7 +185,7 @@ fn fill_sysctls(arms: &mut [Arm]) -> Result<()> {
         let host_wide = from.settings.iter().filter(|s| !s.is_per_task());
         host_wide
             .filter(|s| !to.settings.iter().any(|t| t.key() == s.key()))
-            .map(|s| schedlab_tune::present_value(&schedlab_tune::Roots::default(), s).map_err(Into::into))
+            .map(|s| schedlab_tune::present_value(&Roots::default(), s).map_err(Into::into))
             .collect()
     };
     let (for_a, for_b) = (missing(b, a)?, missing(a, b)?);

@@ -23,6 +23,7 @@ use crate::plant::PlantCell;
 use crate::recorder::Recorder;
 use crate::registry::{Workload, WorkloadInfo};
 use crate::task::TaskCells;
+use crate::topology::Topology;
 use crate::{calibrate, stamp};
 use config::{Config, Tokens};
 use schedlab_run::{Stamping, TrialOutcome, WorkloadSpec};
@@ -133,6 +134,10 @@ impl Workload for Config {
             Mode::Thread => 6 * copies + 16,
         };
         limits.fit(self.tokens.info().name, &format!("{copies} copies × 2 tasks"), 2 * copies, files)
+    }
+
+    fn check_placement(&self, topology: &Topology) -> Result<(), BenchError> {
+        placement::places(self, topology).map(|_| ())
     }
 
     fn cgroups(&self) -> &'static [&'static str] {
