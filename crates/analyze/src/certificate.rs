@@ -4,9 +4,9 @@
 
 use crate::contrasts::control_twice;
 use crate::findings::*;
-use crate::verdict::LEAST_UNITS;
 use crate::words::percent;
 use crate::workload::Workload;
+use schedlab_run::LEAST_UNITS;
 use schedlab_run::manifest::OrderKnown;
 
 /// One certificate for each primary metric and A/A arm, or for each primary metric from the control's own trials.

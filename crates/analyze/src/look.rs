@@ -4,9 +4,8 @@
 use crate::compare::void_reason;
 use crate::findings::{Contrast, Role, Verdict};
 use crate::metric::MetricKey;
-use crate::verdict::LEAST_UNITS;
 use crate::workload::Workload;
-use schedlab_run::{Manifest, TrialRecord};
+use schedlab_run::{LEAST_UNITS, Manifest, TrialRecord};
 
 /// A primary contrast without second opinions.
 #[derive(Debug, Clone, PartialEq)]

@@ -7,8 +7,8 @@ use crate::facts::tier_shares;
 use crate::findings::*;
 use crate::metric::MetricKey;
 use crate::selection::Selection;
-use crate::verdict::{LEAST_UNITS, withheld};
-use schedlab_run::TrialOutcome;
+use crate::verdict::withheld;
+use schedlab_run::{LEAST_UNITS, TrialOutcome};
 use schedlab_stats::{Verdict as Word, decide, dispersion_ratio_blocked, modes};
 
 /// A change of the spread below a quarter is of no interest: it takes dozens of trials to see one at all.

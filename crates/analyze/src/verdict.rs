@@ -6,11 +6,8 @@
 use crate::contrasts::Units;
 use crate::findings::*;
 use crate::rule::Rule;
-use schedlab_run::Direction;
+use schedlab_run::{Direction, LEAST_UNITS};
 use schedlab_stats::{Estimate, decide, minimum_detectable, observations_to_decide, t_estimate};
-
-/// No verdict below this many units (design, section 6).
-pub const LEAST_UNITS: usize = 6;
 
 /// Power at which the minimum detectable effect is stated.
 const POWER: f64 = 0.8;

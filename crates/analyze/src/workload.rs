@@ -202,7 +202,7 @@ fn fill(contrast: &mut Contrast, units: &Units, rule: &Rule, key: &MetricKey, ma
     contrast.unit_name = units.kind.name().to_owned();
     contrast.unit_effects = unit_effects(units);
     let Some(named) = estimate(units, rule, manifest.alpha) else {
-        let (n, name, least) = (units.count(), units.kind.name(), crate::verdict::LEAST_UNITS);
+        let (n, name, least) = (units.count(), units.kind.name(), schedlab_run::LEAST_UNITS);
         contrast.verdict = match n {
             0 => withheld(format!("no complete {name} with both arms")),
             n if n < least => withheld(format!("only {n} {name}, a verdict needs {least}")),

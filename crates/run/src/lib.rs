@@ -26,7 +26,7 @@ pub use histogram::Histogram;
 pub use manifest::{Check, CheckState, Environment, Manifest};
 pub use order::{CounterLevel, LoadGroup, Stamping, SwitchbackOrder, TrialOrder};
 pub use outcome::*;
-pub use plan::{Plan, PlanError};
+pub use plan::{LEAST_UNITS, Plan, PlanError};
 pub use reader::{Run, RunReader};
 pub use record::{Mark, TrialRecord, TrialStatus};
 pub use setting::{Arm, Policy, Setting, SettingError};

@@ -50,10 +50,10 @@ fn a_placement_the_machine_lacks_is_refused_before_the_first_trial() {
 }
 
 #[test]
-fn a_budget_too_short_for_six_blocks_names_the_least_one() {
+fn a_budget_too_short_for_a_verdict_names_the_least_one() {
     let lab = Lab::new("budget");
     let out = lab.path("run");
-    refused(&["ab", "-w", "pipe", "--b", "nice=1", "--budget", "1s", "--out", &out], &["six blocks", "at least"]);
+    refused(&["ab", "-w", "pipe", "--b", "nice=1", "--budget", "1s", "--out", &out], &["6 blocks", "at least"]);
     assert!(!std::path::Path::new(&out).exists(), "nothing half-written");
 }
 

@@ -12,7 +12,9 @@ use crate::schedule::{Coins, block_order, switchback_coins};
 use crate::stopping::{self, Pace, Stop};
 use anyhow::{Context, Result, bail};
 use schedlab_run::manifest::{Design, LookRecord};
-use schedlab_run::{Applied, Manifest, Mark, Setting, SwitchbackOrder, TrialOrder, TrialRecord, TrialStatus};
+use schedlab_run::{
+    Applied, LEAST_UNITS, Manifest, Mark, Setting, SwitchbackOrder, TrialOrder, TrialRecord, TrialStatus,
+};
 use std::collections::BTreeSet;
 use std::time::Duration;
 
@@ -228,7 +230,7 @@ impl Experiment<'_> {
     fn look(&mut self, workload: u32, pace: &mut Pace, force: Option<f64>) -> Result<Option<Stop>> {
         let Some(fraction) = force.or_else(|| pace.look_due(&self.trials)) else { return Ok(None) };
         let blocks = pace.usable_blocks(&self.trials);
-        if blocks < stopping::LEAST_BLOCKS {
+        if (blocks as usize) < LEAST_UNITS {
             return Ok(None);
         }
         let open_ended = matches!(self.manifest.design, Design::OpenEnded { .. });

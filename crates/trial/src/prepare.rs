@@ -7,7 +7,7 @@ use schedlab_bench::{Limits, Topology, Workload};
 use schedlab_run::manifest::{Design, FORMAT_VERSION, OrderKnown};
 use schedlab_run::plan::{Plan, PlannedWorkload, Stopping};
 use schedlab_run::units::format_ns;
-use schedlab_run::{Arm, CounterLevel, Environment, LoadGroup, Manifest, Setting, Stamping};
+use schedlab_run::{Arm, CounterLevel, Environment, LEAST_UNITS, LoadGroup, Manifest, Setting, Stamping};
 use schedlab_tune::Roots;
 use std::path::Path;
 
@@ -155,12 +155,12 @@ fn design(plan: &Plan) -> Result<Design> {
         Stopping::UntilDecided { max_blocks } => Design::OpenEnded { max_blocks },
         Stopping::Budget { budget_ns, looks } => {
             let per_workload = budget_ns / plan.workloads.len().max(1) as u64;
-            let trials = if plan.switchback_window_ns.is_some() { 7 } else { 7 * 2 * plan.arms.len() as u64 };
-            // Seven: six blocks and the warm-up block before them.
-            let least = trials * (trial_ns(plan) + OVERHEAD_NS);
+            let block = if plan.switchback_window_ns.is_some() { 1 } else { 2 * plan.arms.len() as u64 };
+            // One more: the warm-up block before them.
+            let least = (LEAST_UNITS as u64 + 1) * block * (trial_ns(plan) + OVERHEAD_NS);
             if per_workload < least {
                 bail!(
-                    "a budget of {} is too short for six blocks of {} workload(s) and {} arms: give at least {}, or a shorter `trial`",
+                    "a budget of {} is too short for {LEAST_UNITS} blocks of {} workload(s) and {} arms: give at least {}, or a shorter `trial`",
                     format_ns(budget_ns),
                     plan.workloads.len(),
                     plan.arms.len(),
