@@ -79,10 +79,10 @@ pub(crate) fn sentence(
             format!("{prefix}{arm} against {control} on {on} is inconclusive: {}, {evidence}{more}", phrase.short)
         }
         (Verdict::Inconclusive, None) => format!("{prefix}{arm} against {control} on {on} is inconclusive: {evidence}"),
-        (Verdict::NoVerdict { reason }, None) => {
+        (Verdict::NoVerdict { reason, .. }, None) => {
             format!("{prefix}no verdict on {arm} against {control} on {on}: {reason}")
         }
-        (Verdict::NoVerdict { reason }, Some(phrase)) => {
+        (Verdict::NoVerdict { reason, .. }, Some(phrase)) => {
             format!("{prefix}no verdict on {arm} against {control} on {on}: {reason} (descriptive: {})", phrase.short)
         }
         (_, Some(phrase)) if several && !phrase.names_metric => {

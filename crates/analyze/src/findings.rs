@@ -102,9 +102,33 @@ pub enum Verdict {
     Inconclusive,
     /// Nothing may be said, and why.
     NoVerdict {
+        /// What kind of reason it is.
+        why: Withheld,
         /// A sentence part that fits after `no verdict: `.
         reason: String,
     },
+}
+
+/// Why a verdict is withheld.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Withheld {
+    /// The run is void.
+    Void,
+    /// A setting of the arm or of the control did not take: more trials bring nothing.
+    NotApplied,
+    /// The arms differ in something besides their settings.
+    Confounded,
+    /// Contaminated trials go with an arm.
+    MarksDiffer,
+    /// In a switchback the arm of the window before still acts.
+    CarryOver,
+    /// Fewer units than a verdict needs.
+    TooFewUnits,
+    /// A sequential design has not looked yet.
+    NoLook,
+    /// There are no numbers that could be compared.
+    NoNumbers,
 }
 
 /// Everything about one workload.

@@ -3,8 +3,9 @@
 
 use crate::confounded;
 use crate::facts::belongs;
-use crate::findings::{Contamination, MarkedBlock, TrialCounts, WarmUp};
+use crate::findings::{Contamination, MarkedBlock, TrialCounts, Verdict, WarmUp, Withheld};
 use crate::selection::{Fate, Row, mark_text};
+use crate::verdict::withheld;
 use crate::workload::Workload;
 use schedlab_stats::wilson;
 
@@ -13,17 +14,18 @@ const MARKS_LEVEL: f64 = 0.999;
 
 impl Workload<'_> {
     /// Why an arm is not judged whatever its numbers are.
-    pub(crate) fn barred(&self, arm: u32) -> Option<String> {
+    pub(crate) fn barred(&self, arm: u32) -> Option<Verdict> {
         let not_applied = |arm: u32| {
             let reason = self.selection.not_applied.get(&arm)?;
             let name = self.manifest.arms.get(arm as usize).map_or("", |a| &a.name);
-            Some(format!("`{name}` is not applied: {reason}"))
+            Some(withheld(Withheld::NotApplied, format!("`{name}` is not applied: {reason}")))
         };
-        let void = self.void.as_ref().map(|why| format!("the run is void: {why}"));
+        let void = self.void.as_ref().map(|why| withheld(Withheld::Void, format!("the run is void: {why}")));
+        let confounded = || confounded::within_run(&self.selection, 0, arm).map(|c| c.sentence);
         void.or_else(|| not_applied(arm))
             .or_else(|| not_applied(0))
-            .or_else(|| confounded::within_run(&self.selection, 0, arm).map(|c| c.sentence))
-            .or_else(|| self.marks_differ(arm))
+            .or_else(|| confounded().map(|why| withheld(Withheld::Confounded, why)))
+            .or_else(|| self.marks_differ(arm).map(|why| withheld(Withheld::MarksDiffer, why)))
     }
 
     /// Marked and all measured trials of an arm, warm-up aside.

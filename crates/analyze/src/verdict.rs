@@ -13,8 +13,8 @@ use schedlab_stats::{Estimate, decide, minimum_detectable, observations_to_decid
 const POWER: f64 = 0.8;
 
 /// A verdict that is withheld.
-pub(crate) fn withheld(reason: impl Into<String>) -> Verdict {
-    Verdict::NoVerdict { reason: reason.into() }
+pub(crate) fn withheld(why: Withheld, reason: impl Into<String>) -> Verdict {
+    Verdict::NoVerdict { why, reason: reason.into() }
 }
 
 /// The smallest effect of interest on the scale of the units; 0 when a share of nothing cannot be formed.
@@ -29,7 +29,7 @@ pub(crate) fn sesoi_on_scale(units: &Units, sesoi: f64) -> f64 {
 pub(crate) fn judge(units: &Units, estimate: &Estimate, direction: Direction, sesoi: f64) -> Verdict {
     if units.count() < LEAST_UNITS {
         let (n, name) = (units.count(), units.kind.name());
-        return withheld(format!("only {n} {name}, a verdict needs {LEAST_UNITS}"));
+        return withheld(Withheld::TooFewUnits, format!("only {n} {name}, a verdict needs {LEAST_UNITS}"));
     }
     if units.all_equal() {
         return Verdict::Equivalent;

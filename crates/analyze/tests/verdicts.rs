@@ -13,7 +13,7 @@ fn primary(findings: &Findings) -> &Contrast {
 
 fn reason(contrast: &Contrast) -> &str {
     match &contrast.verdict {
-        Verdict::NoVerdict { reason } => reason,
+        Verdict::NoVerdict { reason, .. } => reason,
         other => panic!("a verdict where none may be: {other:?}"),
     }
 }
@@ -128,6 +128,29 @@ fn a_setting_that_did_not_take_never_gets_a_verdict_nor_fails_the_run() {
     assert_eq!(findings.workloads[0].arms[1].not_applied.len(), 1);
     assert_eq!(exit_status(&findings, &[FailOn::Inconclusive]), 0);
     assert!(decided(&manifest, &trials, 0), "more trials of the control bring nothing");
+}
+
+#[test]
+fn what_a_withheld_verdict_is_does_not_hang_on_its_words() {
+    let kind = |findings: &Findings| match primary(findings).verdict {
+        Verdict::NoVerdict { why, .. } => why,
+        _ => panic!("{:?}", primary(findings).verdict),
+    };
+    // An arm of this name, or a metric without numbers whose reason says so, is not an arm that is not in force.
+    let (mut manifest, trials) = planted(&[1.0, 1.2], 5).run();
+    manifest.arms[1].name = "`x` is not applied".into();
+    assert_eq!(kind(&compare(&manifest, &trials)), Withheld::TooFewUnits);
+    assert!(!decided(&manifest, &trials, 0), "more trials may still bring a verdict");
+    let (manifest, mut trials) = planted(&[1.0, 1.2], 8).run();
+    trials[0].marks.push(Mark::Foreign { what: "kernel.x is not applied by us".into() });
+    assert_eq!(kind(&compare(&manifest, &trials)), Withheld::Void);
+    assert!(!decided(&manifest, &trials, 0));
+    let (manifest, mut trials) = planted(&[1.0, 1.2], 8).run();
+    for trial in trials.iter_mut().filter(|t| t.arm == Some(1)) {
+        trial.status = TrialStatus::NotApplied("refused".into());
+    }
+    assert_eq!(kind(&compare(&manifest, &trials)), Withheld::NotApplied);
+    assert!(decided(&manifest, &trials, 0));
 }
 
 #[test]

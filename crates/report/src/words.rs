@@ -24,7 +24,7 @@ pub(crate) fn verdict(v: &Verdict) -> &'static str {
 /// The reason of a missing verdict.
 pub(crate) fn reason(v: &Verdict) -> Option<&str> {
     match v {
-        Verdict::NoVerdict { reason } => Some(reason),
+        Verdict::NoVerdict { reason, .. } => Some(reason),
         _ => None,
     }
 }

@@ -71,7 +71,10 @@ fn metric(trials: &[TrialRecord], index: usize, role: Role, contrasts: Vec<Contr
 }
 
 fn not_applied() -> Verdict {
-    Verdict::NoVerdict { reason: "`slice 10ms` is not applied: the kernel accepts a slice and ignores it".into() }
+    Verdict::NoVerdict {
+        why: Withheld::NotApplied,
+        reason: "`slice 10ms` is not applied: the kernel accepts a slice and ignores it".into(),
+    }
 }
 
 fn facts(arm: u32) -> ArmFacts {
