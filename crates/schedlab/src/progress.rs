@@ -14,6 +14,8 @@ pub(crate) struct Progress {
     bar: ProgressBar,
     terminal: bool,
     block: Option<(u32, u32)>,
+    /// Names, in the manifest's order.
+    arms: Vec<String>,
 }
 
 impl Progress {
@@ -23,13 +25,20 @@ impl Progress {
         let bar = ProgressBar::with_draw_target(None, target);
         let style = ProgressStyle::with_template("{spinner} {elapsed_precise} {prefix} {wide_msg}");
         bar.set_style(style.expect("the template is a constant"));
-        let progress = Self { bar, terminal, block: None };
+        let arms = manifest.arms.iter().map(|arm| arm.name.clone()).collect();
+        let progress = Self { bar, terminal, block: None, arms };
         progress.say(&format!("{}: seed {}", manifest.title, manifest.seed));
         progress
     }
 
     fn say(&self, line: &str) {
         if self.terminal { self.bar.println(line) } else { to_log(line) }
+    }
+
+    /// Whose trial it is; a switchback trial holds all arms.
+    fn arm(&self, arm: Option<u32>) -> String {
+        let name = arm.and_then(|arm| self.arms.get(arm as usize));
+        name.map_or("both arms".into(), |name| format!("arm `{name}`"))
     }
 
     pub(crate) fn on(&mut self, event: &Event<'_>) {
@@ -51,7 +60,7 @@ impl Progress {
                 ));
             }
             Event::ArmDropped { arm, reason, .. } => {
-                self.say(&format!("arm {arm} is not applied and left out: {reason}"))
+                self.say(&format!("{} is not applied and left out: {reason}", self.arm(Some(*arm))))
             }
             Event::Look { look, trials, manifest } => {
                 let state = interval_line(manifest, trials, look.workload);
@@ -63,7 +72,7 @@ impl Progress {
 
     fn trial(&mut self, record: &TrialRecord, trials: &[TrialRecord], manifest: &Manifest) {
         if let TrialStatus::Failed(reason) = &record.status {
-            self.say(&format!("trial {} failed: {reason}", record.trial));
+            self.say(&format!("trial {} of {} failed: {reason}", record.trial, self.arm(record.arm)));
         }
         let block = (record.workload, record.block);
         if record.warm_up || self.block == Some(block) {

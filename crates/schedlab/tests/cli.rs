@@ -50,6 +50,15 @@ fn an_ab_leaves_a_sealed_run_that_another_run_does_not_overwrite() {
 }
 
 #[test]
+fn progress_calls_an_arm_by_its_name() {
+    let lab = Lab::new("names");
+    let out = lab.path("run");
+    let ab = ["ab", "-w", "pipe:pin=same", "--b", "kernel:debian:6.1", "--trials", "6", "--trial", "20ms"];
+    let ran = schedlab(&[&ab[..], &["--out", &out]].concat());
+    assert!(ran.stderr.contains("arm `B` is not applied and left out: "), "{}", ran.stderr);
+}
+
+#[test]
 fn a_planted_slowdown_is_found_worse_and_fails_the_build() {
     let lab = Lab::new("planted");
     let out = lab.path("run");
