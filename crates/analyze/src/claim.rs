@@ -3,6 +3,7 @@
 
 use crate::findings::*;
 use crate::words::{percent, phrase, times};
+use schedlab_run::{counted, noun};
 
 /// One claim per workload, arm and primary metric: A/A controls last, differences first.
 pub(crate) fn claims(findings: &Findings) -> Vec<Claim> {
@@ -73,7 +74,7 @@ pub(crate) fn sentence(
         (Verdict::Equivalent, None) => format!("{prefix}{arm} and {control} are the same on {on}: {evidence}"),
         (Verdict::Inconclusive, Some(phrase)) => {
             let more = match contrast.more_units {
-                Some(n) => format!("; about {n} more {} would decide", contrast.unit_name),
+                Some(n) => format!("; about {n} more {} would decide", noun(n, &contrast.unit_name)),
                 None => String::new(),
             };
             format!("{prefix}{arm} against {control} on {on} is inconclusive: {}, {evidence}{more}", phrase.short)
@@ -95,7 +96,7 @@ pub(crate) fn sentence(
 
 fn evidence(contrast: &Contrast) -> String {
     let level = contrast.effect.map_or(String::new(), |e| format!(", {:.0} % interval", e.level * 100.0));
-    format!("{} {}{level}", contrast.units, contrast.unit_name)
+    format!("{}{level}", counted(contrast.units, &contrast.unit_name))
 }
 
 /// "B is not faster, but three times steadier" is a finding.

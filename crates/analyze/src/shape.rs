@@ -8,7 +8,7 @@ use crate::findings::*;
 use crate::metric::MetricKey;
 use crate::selection::Selection;
 use crate::verdict::withheld;
-use schedlab_run::{LEAST_UNITS, TrialOutcome};
+use schedlab_run::{LEAST_UNITS, TrialOutcome, counted};
 use schedlab_stats::{Verdict as Word, decide, dispersion_ratio_blocked, modes};
 
 /// A change of the spread below a quarter is of no interest: it takes dozens of trials to see one at all.
@@ -74,7 +74,7 @@ pub(crate) fn dispersion(
         }
     }
     if contrast.units < LEAST_UNITS {
-        let reason = format!("only {} blocks, a verdict needs {LEAST_UNITS}", contrast.units);
+        let reason = format!("only {}, a verdict needs {LEAST_UNITS}", counted(contrast.units, "blocks"));
         contrast.verdict = withheld(Withheld::TooFewUnits, reason);
     }
     if let Some(barred) = barred {

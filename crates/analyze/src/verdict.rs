@@ -6,7 +6,7 @@
 use crate::contrasts::Units;
 use crate::findings::*;
 use crate::rule::Rule;
-use schedlab_run::{Direction, LEAST_UNITS};
+use schedlab_run::{Direction, LEAST_UNITS, counted};
 use schedlab_stats::{Estimate, decide, minimum_detectable, observations_to_decide, t_estimate};
 
 /// Power at which the minimum detectable effect is stated.
@@ -28,8 +28,8 @@ pub(crate) fn sesoi_on_scale(units: &Units, sesoi: f64) -> f64 {
 /// The word for an estimate, before the correction for many questions.
 pub(crate) fn judge(units: &Units, estimate: &Estimate, direction: Direction, sesoi: f64) -> Verdict {
     if units.count() < LEAST_UNITS {
-        let (n, name) = (units.count(), units.kind.name());
-        return withheld(Withheld::TooFewUnits, format!("only {n} {name}, a verdict needs {LEAST_UNITS}"));
+        let units = counted(units.count(), units.kind.name());
+        return withheld(Withheld::TooFewUnits, format!("only {units}, a verdict needs {LEAST_UNITS}"));
     }
     if units.all_equal() {
         return Verdict::Equivalent;

@@ -12,7 +12,7 @@ use crate::selection::{Fate, Selection};
 use crate::verdict::{detectable, judge, withheld};
 use crate::{shape, tiers, variance};
 use schedlab_run::manifest::OrderKnown;
-use schedlab_run::{Manifest, TrialRecord};
+use schedlab_run::{Manifest, TrialRecord, counted};
 use schedlab_stats::carry_over_test;
 
 /// A carry-over as sure as this bars a switchback verdict.
@@ -205,7 +205,9 @@ fn fill(contrast: &mut Contrast, units: &Units, rule: &Rule, key: &MetricKey, ma
         let (n, name, least) = (units.count(), units.kind.name(), schedlab_run::LEAST_UNITS);
         contrast.verdict = match n {
             0 => withheld(Withheld::TooFewUnits, format!("no complete {name} with both arms")),
-            n if n < least => withheld(Withheld::TooFewUnits, format!("only {n} {name}, a verdict needs {least}")),
+            n if n < least => {
+                withheld(Withheld::TooFewUnits, format!("only {}, a verdict needs {least}", counted(n, name)))
+            }
             _ => withheld(Withheld::NoLook, "no look has been taken yet"),
         };
         describe(contrast, units, manifest.alpha);

@@ -163,7 +163,9 @@ fn a_failed_trial_is_counted_and_its_block_left_out() {
     assert_eq!(primary(&findings).units, 7);
     assert_eq!(primary(&findings).verdict, Verdict::Better);
     assert_eq!(findings.workloads[0].arms[1].failed[0].count, 1);
-    assert!(findings.problems.iter().any(|p| p.contains("too many open files")), "{:?}", findings.problems);
+    let said = |words: &str| findings.problems.iter().any(|p| p.contains(words));
+    assert!(said("`b`: 1 trial failed: exit status 1: too many open files"), "{:?}", findings.problems);
+    assert!(said("1 trial not compared, in a block that was never completed"), "{:?}", findings.problems);
 }
 
 #[test]

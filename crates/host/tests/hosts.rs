@@ -273,7 +273,7 @@ fn a_debian_server_seen_by_a_user_in_a_container() {
         ("debug_options", Warning, "DEBUG_PREEMPT, LOCK_STAT"),
         ("context_tracking", Warning, "nohz_full=2-3"),
         ("audit", Warning, "auditd runs"),
-        ("seccomp", Warning, "1 filters"),
+        ("seccomp", Warning, "1 filter"),
         ("turbo", Good, "off"),
         ("steal_rate", Warning, "16.67 %"),
         ("cgroup", Info, "v1"),

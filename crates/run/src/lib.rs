@@ -4,6 +4,7 @@
 //! and no view; `FORMAT.md` describes what it writes.
 #![forbid(unsafe_code)]
 
+pub mod count;
 pub mod error;
 pub mod frame;
 pub mod histogram;
@@ -21,6 +22,7 @@ pub mod units;
 pub mod workload_spec;
 pub mod writer;
 
+pub use count::{counted, noun};
 pub use error::RunError;
 pub use histogram::Histogram;
 pub use manifest::{Check, CheckState, Environment, Manifest};

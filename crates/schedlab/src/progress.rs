@@ -5,7 +5,7 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use schedlab_analyze::{Effect, Scale};
 use schedlab_run::manifest::Design;
 use schedlab_run::units::format_ns;
-use schedlab_run::{Manifest, TrialRecord, TrialStatus};
+use schedlab_run::{Manifest, TrialRecord, TrialStatus, counted};
 use schedlab_trial::Event;
 use std::io::IsTerminal;
 
@@ -45,7 +45,7 @@ impl Progress {
         match event {
             Event::Workload { planned, .. } => {
                 self.block = None;
-                self.bar.set_prefix(planned.map(|n| format!("{n} blocks")).unwrap_or_default());
+                self.bar.set_prefix(planned.map(|n| counted(n, "blocks")).unwrap_or_default());
             }
             Event::Trial { record, trials, manifest } => self.trial(record, trials, manifest),
             Event::Forecast { workload, block_ns, blocks, trials, manifest } => {
@@ -54,8 +54,9 @@ impl Progress {
                     .map(|forecast| format!("; by the pilot, {}", forecast.sentence))
                     .unwrap_or_default();
                 self.say(&format!(
-                    "{}: {blocks} blocks of {}{detectable}",
+                    "{}: {} of {}{detectable}",
                     name.name,
+                    counted(*blocks, "blocks"),
                     format_ns(block_ns / 1_000_000 * 1_000_000)
                 ));
             }
@@ -64,7 +65,11 @@ impl Progress {
             }
             Event::Look { look, trials, manifest } => {
                 let state = interval_line(manifest, trials, look.workload);
-                self.say(&format!("look at {:.0} %: {} blocks {state}", look.fraction * 100.0, look.blocks));
+                self.say(&format!(
+                    "look at {:.0} %: {} {state}",
+                    look.fraction * 100.0,
+                    counted(look.blocks, "blocks")
+                ));
             }
             Event::Ended { reason, .. } => self.say(&format!("ended: {reason}")),
         }

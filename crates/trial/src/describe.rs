@@ -2,10 +2,10 @@
 //! may take. Nothing is run, tried or written.
 
 use crate::prepare::OVERHEAD_NS;
-use schedlab_run::Manifest;
 use schedlab_run::manifest::Design;
 use schedlab_run::plan::Plan;
 use schedlab_run::units::format_ns;
+use schedlab_run::{Manifest, counted};
 use schedlab_tune::Roots;
 use std::fmt::Write;
 
@@ -46,12 +46,14 @@ fn forecast(text: &mut String, manifest: &Manifest, index: usize) {
     let _ = writeln!(text, "# {workload}: a block takes about {}", format_ns(block_ns / 1_000_000 * 1_000_000));
     let length = match manifest.design {
         Design::Fixed { blocks } => {
-            format!("{blocks} blocks, about {} s", u64::from(blocks + 1) * block_ns / 1_000_000_000)
+            let seconds = u64::from(blocks + 1) * block_ns / 1_000_000_000;
+            format!("{}, about {seconds} s", counted(blocks, "blocks"))
         }
         Design::Budgeted { budget_ns, looks } => {
-            format!("at most {} blocks in {}, {looks} looks", budget_ns / block_ns.max(1), format_ns(budget_ns))
+            let blocks = counted(budget_ns / block_ns.max(1), "blocks");
+            format!("at most {blocks} in {}, {}", format_ns(budget_ns), counted(looks, "looks"))
         }
-        Design::OpenEnded { max_blocks } => format!("until decided, at most {max_blocks} blocks"),
+        Design::OpenEnded { max_blocks } => format!("until decided, at most {}", counted(max_blocks, "blocks")),
     };
     let _ = writeln!(text, "#   {length}");
     if manifest.switchback_window_ns.is_none() {

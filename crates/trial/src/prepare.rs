@@ -7,7 +7,7 @@ use schedlab_bench::{Limits, Topology, Workload};
 use schedlab_run::manifest::{Design, FORMAT_VERSION, OrderKnown};
 use schedlab_run::plan::{Plan, PlannedWorkload, Stopping};
 use schedlab_run::units::format_ns;
-use schedlab_run::{Arm, CounterLevel, Environment, LEAST_UNITS, LoadGroup, Manifest, Setting, Stamping};
+use schedlab_run::{Arm, CounterLevel, Environment, LEAST_UNITS, LoadGroup, Manifest, Setting, Stamping, counted};
 use schedlab_tune::Roots;
 use std::path::Path;
 
@@ -160,10 +160,10 @@ fn design(plan: &Plan) -> Result<Design> {
             let least = (LEAST_UNITS as u64 + 1) * block * (trial_ns(plan) + OVERHEAD_NS);
             if per_workload < least {
                 bail!(
-                    "a budget of {} is too short for {LEAST_UNITS} blocks of {} workload(s) and {} arms: give at least {}, or a shorter `trial`",
+                    "a budget of {} is too short for {LEAST_UNITS} blocks of {} and {}: give at least {}, or a shorter `trial`",
                     format_ns(budget_ns),
-                    plan.workloads.len(),
-                    plan.arms.len(),
+                    counted(plan.workloads.len(), "workloads"),
+                    counted(plan.arms.len(), "arms"),
                     format_ns((least * plan.workloads.len() as u64).next_multiple_of(1_000_000_000))
                 );
             }

@@ -26,7 +26,7 @@ use crate::task::TaskCells;
 use crate::topology::Topology;
 use crate::{calibrate, stamp};
 use config::{Config, Tokens};
-use schedlab_run::{Stamping, TrialOutcome, WorkloadSpec};
+use schedlab_run::{Stamping, TrialOutcome, WorkloadSpec, counted};
 use schedlab_sys::clock::monotonic_ns;
 use schedlab_sys::fd;
 use std::path::PathBuf;
@@ -133,7 +133,7 @@ impl Workload for Config {
             Mode::Process => 16,
             Mode::Thread => 6 * copies + 16,
         };
-        limits.fit(self.tokens.info().name, &format!("{copies} copies × 2 tasks"), 2 * copies, files)
+        limits.fit(self.tokens.info().name, &format!("{} × 2 tasks", counted(copies, "copies")), 2 * copies, files)
     }
 
     fn check_placement(&self, topology: &Topology) -> Result<(), BenchError> {
