@@ -3,6 +3,7 @@
 
 use crate::findings::*;
 use crate::words::{percent, phrase, times};
+use schedlab_run::{counted, noun};
 
 /// One claim per workload, arm and primary metric: A/A controls last, differences first.
 pub(crate) fn claims(findings: &Findings) -> Vec<Claim> {
@@ -73,16 +74,16 @@ pub(crate) fn sentence(
         (Verdict::Equivalent, None) => format!("{prefix}{arm} and {control} are the same on {on}: {evidence}"),
         (Verdict::Inconclusive, Some(phrase)) => {
             let more = match contrast.more_units {
-                Some(n) => format!("; about {n} more {} would decide", contrast.unit_name),
+                Some(n) => format!("; about {n} more {} would decide", noun(n, &contrast.unit_name)),
                 None => String::new(),
             };
             format!("{prefix}{arm} against {control} on {on} is inconclusive: {}, {evidence}{more}", phrase.short)
         }
         (Verdict::Inconclusive, None) => format!("{prefix}{arm} against {control} on {on} is inconclusive: {evidence}"),
-        (Verdict::NoVerdict { reason }, None) => {
+        (Verdict::NoVerdict { reason, .. }, None) => {
             format!("{prefix}no verdict on {arm} against {control} on {on}: {reason}")
         }
-        (Verdict::NoVerdict { reason }, Some(phrase)) => {
+        (Verdict::NoVerdict { reason, .. }, Some(phrase)) => {
             format!("{prefix}no verdict on {arm} against {control} on {on}: {reason} (descriptive: {})", phrase.short)
         }
         (_, Some(phrase)) if several && !phrase.names_metric => {
@@ -95,7 +96,7 @@ pub(crate) fn sentence(
 
 fn evidence(contrast: &Contrast) -> String {
     let level = contrast.effect.map_or(String::new(), |e| format!(", {:.0} % interval", e.level * 100.0));
-    format!("{} {}{level}", contrast.units, contrast.unit_name)
+    format!("{}{level}", counted(contrast.units, &contrast.unit_name))
 }
 
 /// "B is not faster, but three times steadier" is a finding.
@@ -115,43 +116,4 @@ fn steadier<'f>(findings: &'f Findings, workload: &'f WorkloadFindings) -> impl 
         let verdict = contrast.verdict.clone();
         Some(Claim { sentence, workload: workload.workload, arm: contrast.arm, metric, verdict })
     })
-}
-
-/// What the A/A arms say of the noise.
-pub(crate) fn certificates(workload: &WorkloadFindings, arms: &[ArmInfo]) -> Vec<NoiseCertificate> {
-    let primaries = workload.metrics.iter().filter(|m| m.role == Role::Primary);
-    let contrasts = primaries.flat_map(|m| m.contrasts.iter().filter(|c| c.is_aa).map(move |c| (m, c)));
-    contrasts
-        .map(|(metric, contrast)| {
-            let none = |e: &Effect| if e.scale == Scale::Ratio { 1.0 } else { 0.0 };
-            let includes = contrast.effect.is_some_and(|e| e.lo <= none(&e) && none(&e) <= e.hi);
-            let floor = contrast
-                .effect
-                .filter(|e| e.scale == Scale::Ratio)
-                .map(|e| e.lo.ln().abs().max(e.hi.ln().abs()).exp_m1());
-            let name = arms.get(contrast.arm as usize).map_or("?", |a| a.name.as_str());
-            let sentence = match (floor, includes) {
-                (Some(floor), true) => format!(
-                    "{name} has the control's settings and differs by no more than {} on {}: smaller effects are noise here",
-                    percent(floor, floor),
-                    metric.name
-                ),
-                (Some(floor), false) => format!(
-                    "{name} has the control's settings and yet its interval on {} excludes no effect (up to {}): one time in \
-                     twenty that is chance, else something besides the settings differs",
-                    metric.name,
-                    percent(floor, floor)
-                ),
-                (None, _) => format!("{name} has the control's settings; no ratio on {}", metric.name),
-            };
-            NoiseCertificate {
-                arm: contrast.arm,
-                metric: metric.name.clone(),
-                effect: contrast.effect,
-                includes_no_effect: includes,
-                noise_floor: floor.filter(|f| f.is_finite()),
-                sentence,
-            }
-        })
-        .collect()
 }

@@ -1,5 +1,6 @@
 //! One run directory to findings.
 
+use crate::certificate::certificates;
 use crate::claim;
 use crate::environment::environment;
 use crate::findings::*;
@@ -8,7 +9,7 @@ use crate::verdict::correct;
 use crate::workload::Workload;
 use schedlab_run::manifest::{Design, OrderKnown};
 use schedlab_run::units::format_ns;
-use schedlab_run::{Manifest, Mark, Stamping, TrialRecord};
+use schedlab_run::{Manifest, Mark, Stamping, TrialRecord, counted};
 
 /// Compares every arm with the control on every workload and metric. Pure: the same rows give the same findings. Rows
 /// that cannot be used become `problems`, never an error.
@@ -19,8 +20,8 @@ pub fn compare(manifest: &Manifest, trials: &[TrialRecord]) -> Findings {
     let mut workloads: Vec<WorkloadFindings> = parts.iter().map(Workload::findings).collect();
     correct(&mut workloads, manifest.sesoi, manifest.alpha);
     let arms = arm_infos(manifest);
-    for workload in &mut workloads {
-        workload.certificates = claim::certificates(workload, &arms);
+    for (workload, part) in workloads.iter_mut().zip(&parts) {
+        workload.certificates = certificates(part, workload, &arms);
     }
     let imported = manifest.order == OrderKnown::Unknown;
     let mut findings = Findings {
@@ -80,11 +81,13 @@ pub(crate) fn rules(manifest: &Manifest) -> Rules {
         .map_or(String::new(), |ns| format!(", switchback windows of {} inside each trial", format_ns(ns)));
     let design = match &manifest.design {
         _ if manifest.order == OrderKnown::Unknown => "imported, order unknown".to_owned(),
-        Design::Fixed { blocks } => format!("fixed: {blocks} blocks per workload{switchback}"),
+        Design::Fixed { blocks } => format!("fixed: {} per workload{switchback}", counted(*blocks, "blocks")),
         Design::Budgeted { budget_ns, looks } => {
-            format!("budgeted: {} per workload, {looks} looks{switchback}", format_ns(*budget_ns))
+            format!("budgeted: {} per workload, {}{switchback}", format_ns(*budget_ns), counted(*looks, "looks"))
         }
-        Design::OpenEnded { max_blocks } => format!("until decided, at most {max_blocks} blocks{switchback}"),
+        Design::OpenEnded { max_blocks } => {
+            format!("until decided, at most {}{switchback}", counted(*max_blocks, "blocks"))
+        }
     };
     let stamping = match manifest.stamping {
         Stamping::Off => "no operation is stamped",
@@ -141,15 +144,19 @@ fn problems(manifest: &Manifest, findings: &Findings, parts: &[Workload<'_>]) ->
         }
         for facts in &workload.arms {
             let name = findings.arms.get(facts.arm as usize).map_or("?", |a| a.name.as_str());
-            let failed = facts.failed.iter().map(|r| say(format!("`{name}`: {} trials failed: {}", r.count, r.text)));
+            let failed = facts
+                .failed
+                .iter()
+                .map(|r| say(format!("`{name}`: {} failed: {}", counted(r.count, "trials"), r.text)));
             let missing = facts.not_applied.iter().map(|r| say(format!("`{name}` is not applied: {}", r.text)));
             let died = facts.loads.iter().filter(|l| l.died > 0);
-            let died = died.map(|l| say(format!("`{name}`: load {} died early in {} trials", l.spec, l.died)));
+            let died =
+                died.map(|l| say(format!("`{name}`: load {} died early in {}", l.spec, counted(l.died, "trials"))));
             problems.extend(failed.chain(missing).chain(died));
         }
         if workload.counts.incomplete > 0 {
-            let n = workload.counts.incomplete;
-            problems.push(say(format!("{n} trials are in blocks that were never completed and are not compared")));
+            let trials = counted(workload.counts.incomplete, "trials");
+            problems.push(say(format!("{trials} not compared, in a block that was never completed")));
         }
         problems.extend(
             (!workload.contamination.sentence.is_empty()).then(|| say(workload.contamination.sentence.clone())),

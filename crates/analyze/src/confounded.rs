@@ -4,7 +4,7 @@
 
 use crate::findings::Confounded;
 use crate::selection::Selection;
-use schedlab_run::{Manifest, TrialRecord};
+use schedlab_run::{Manifest, TrialRecord, counted};
 use std::collections::{BTreeMap, BTreeSet};
 use std::hash::Hash;
 
@@ -74,15 +74,14 @@ fn too_few(level: &str, units_control: usize, units_arm: usize) -> Option<Confou
     if units_control.min(units_arm) >= LEAST_OF_LEVEL {
         return None;
     }
-    let (unit, remedy) = match level {
-        "day" => ("day", "alternate the arms within each day"),
-        _ => ("boot", "reboot between runs of each arm, in alternating order"),
+    let (units, remedy) = match level {
+        "day" => ("days", "alternate the arms within each day"),
+        _ => ("boots", "reboot between runs of each arm, in alternating order"),
     };
-    let plural = |n: usize| format!("{n} {unit}{}", if n == 1 { "" } else { "s" });
     let sentence = format!(
-        "confounded: the arms differ by {level} as well ({} against {}); a verdict needs {LEAST_OF_LEVEL} {unit}s a side: {remedy}",
-        plural(units_arm),
-        plural(units_control)
+        "confounded: the arms differ by {level} as well ({} against {}); a verdict needs {LEAST_OF_LEVEL} {units} a side: {remedy}",
+        counted(units_arm, units),
+        counted(units_control, units)
     );
     let units_needed = Some(LEAST_OF_LEVEL);
     Some(Confounded { level: level.to_owned(), units_control, units_arm, units_needed, sentence })

@@ -126,6 +126,30 @@ pub(crate) fn units(
     Ok(units)
 }
 
+/// The second used trial of an arm against its first in each block that has both: equal by design. Unlike a mirrored
+/// contrast it holds the drift between the two.
+pub(crate) fn control_twice(selection: &Selection<'_>, key: &MetricKey, control: u32) -> Result<Units, String> {
+    let blocks = values_by_block(selection, key, control)?;
+    let twice: Vec<(u32, f64, f64)> = blocks
+        .iter()
+        .filter_map(|(&block, values)| match values[..] {
+            [first, second] => Some((block, first, second)),
+            _ => None,
+        })
+        .collect();
+    let scale = if twice.iter().all(|t| t.1 > 0.0 && t.2 > 0.0) { Scale::Ratio } else { Scale::Difference };
+    let on_scale = |value: f64| if scale == Scale::Ratio { value.ln() } else { value };
+    let plain: Vec<f64> = twice.iter().flat_map(|t| [t.1, t.2]).collect();
+    Ok(Units {
+        kind: UnitKind::Blocks,
+        scale,
+        effects: twice.iter().map(|t| (u64::from(t.0), on_scale(t.2) - on_scale(t.1))).collect(),
+        control: twice.iter().map(|t| vec![on_scale(t.1)]).collect(),
+        arm: twice.iter().map(|t| vec![on_scale(t.2)]).collect(),
+        control_mean: mean(&plain).unwrap_or(0.0),
+    })
+}
+
 /// A trial's windows as the statistics want them: log of operations per second of counted time.
 pub(crate) fn windows_of(record: &TrialRecord) -> Vec<Window> {
     let mut previous = None;

@@ -62,3 +62,33 @@ pub(crate) fn changes(before: &Environment, after: &Environment) -> Vec<Change> 
     }
     all
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use schedlab_run::CheckState;
+
+    fn environment(hostname: &str, checks: &[(&str, &str)]) -> Environment {
+        let check = |&(id, value): &(&str, &str)| Check {
+            id: id.into(),
+            title: id.into(),
+            state: CheckState::Info,
+            value: value.into(),
+            effect: String::new(),
+            evidence: String::new(),
+            mend: String::new(),
+        };
+        Environment { hostname: hostname.into(), checks: checks.iter().map(check).collect(), ..Environment::default() }
+    }
+
+    #[test]
+    fn only_what_differs_and_does_not_fluctuate_is_a_change() {
+        let a = environment("a", &[("smt", "on"), ("thp", "always"), ("steal_rate", "0.1 %"), ("old", "1")]);
+        let b = environment("b", &[("smt", "off"), ("thp", "always"), ("steal_rate", "0.2 %"), ("new", "2")]);
+        let found = changes(&a, &b);
+        let found: Vec<(&str, &str, &str)> = found.iter().map(|c| (&*c.what, &*c.before, &*c.after)).collect();
+        let absent = "not checked";
+        assert_eq!(found, [("host", "a", "b"), ("smt", "on", "off"), ("old", "1", absent), ("new", absent, "2")]);
+        assert!(changes(&a, &a).is_empty());
+    }
+}

@@ -4,6 +4,7 @@
 use crate::contrasts::{UnitKind, Units, mean};
 use crate::findings::{Effect, Scale, UnitEffect, View};
 use crate::rule::{Named, Rule};
+use schedlab_run::noun;
 use schedlab_stats::{Interval, bootstrap_interval, hodges_lehmann, mad, median, welch};
 
 /// Beyond this many robust SDs from the median a unit is called far out (Iglewicz & Hoaglin 1993).
@@ -117,7 +118,7 @@ fn without_far_out(units: &Units, rule: &Rule, alpha: f64) -> Option<View> {
     }
     let named = rule.estimate(&kept, alpha, "")?;
     Some(View {
-        name: format!("without the {dropped} far-out {} (for comparison only)", units.kind.name()),
+        name: format!("without the {dropped} far-out {} (for comparison only)", noun(dropped, units.kind.name())),
         effect: effect(units.scale, named.estimate.mean, named.estimate.interval),
         p: finite(named.estimate.p_value),
         n: kept.len(),

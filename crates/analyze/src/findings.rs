@@ -102,9 +102,33 @@ pub enum Verdict {
     Inconclusive,
     /// Nothing may be said, and why.
     NoVerdict {
+        /// What kind of reason it is.
+        why: Withheld,
         /// A sentence part that fits after `no verdict: `.
         reason: String,
     },
+}
+
+/// Why a verdict is withheld.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Withheld {
+    /// The run is void.
+    Void,
+    /// A setting of the arm or of the control did not take: more trials bring nothing.
+    NotApplied,
+    /// The arms differ in something besides their settings.
+    Confounded,
+    /// Contaminated trials go with an arm.
+    MarksDiffer,
+    /// In a switchback the arm of the window before still acts.
+    CarryOver,
+    /// Fewer units than a verdict needs.
+    TooFewUnits,
+    /// A sequential design has not looked yet.
+    NoLook,
+    /// There are no numbers that could be compared.
+    NoNumbers,
 }
 
 /// Everything about one workload.
@@ -132,7 +156,8 @@ pub struct WorkloadFindings {
     pub tier_splits: Vec<TierSplit>,
     /// Where the variance of the first primary metric comes from; `None` when it cannot be split.
     pub variance: Option<VarianceSplit>,
-    /// The noise certificate from the A/A arm, when there is one.
+    /// The noise certificates: from the A/A arms, or without one from the control's own trials; none below six blocks
+    /// then, for switchback trials and for imported rows.
     pub certificates: Vec<NoiseCertificate>,
     /// Trials cut as warm-up.
     pub warm_up: WarmUp,
@@ -470,14 +495,29 @@ pub struct VarianceSplit {
     pub steal_explained: Option<f64>,
 }
 
-/// What the A/A control says of the noise.
+/// What a noise certificate compared.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Equals {
+    /// An arm with the control's settings, blocks of both: drift cancels as in every other contrast.
+    AaArm,
+    /// The control's first and second trial of each mirrored block, in a run without such an arm. One trial against one
+    /// (1.4 times as noisy as the two against two of a verdict), and drift within the block does not cancel.
+    ControlTwice,
+}
+
+/// What things that are equal by design say of the noise.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct NoiseCertificate {
-    /// The A/A arm.
+    /// What was compared.
+    pub equals: Equals,
+    /// The A/A arm, or the control.
     pub arm: u32,
     /// The metric.
     pub metric: String,
-    /// Effect between two equal arms.
+    /// Blocks it rests on.
+    pub units: usize,
+    /// Effect between the two.
     pub effect: Option<Effect>,
     /// Whether the interval includes no effect.
     pub includes_no_effect: bool,

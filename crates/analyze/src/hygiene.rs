@@ -3,9 +3,11 @@
 
 use crate::confounded;
 use crate::facts::belongs;
-use crate::findings::{Contamination, MarkedBlock, TrialCounts, WarmUp};
+use crate::findings::{Contamination, MarkedBlock, TrialCounts, Verdict, WarmUp, Withheld};
 use crate::selection::{Fate, Row, mark_text};
+use crate::verdict::withheld;
 use crate::workload::Workload;
+use schedlab_run::{counted, noun};
 use schedlab_stats::wilson;
 
 /// Intervals of the share of marked trials, so sure that only a gross difference keeps them apart.
@@ -13,17 +15,18 @@ const MARKS_LEVEL: f64 = 0.999;
 
 impl Workload<'_> {
     /// Why an arm is not judged whatever its numbers are.
-    pub(crate) fn barred(&self, arm: u32) -> Option<String> {
+    pub(crate) fn barred(&self, arm: u32) -> Option<Verdict> {
         let not_applied = |arm: u32| {
             let reason = self.selection.not_applied.get(&arm)?;
             let name = self.manifest.arms.get(arm as usize).map_or("", |a| &a.name);
-            Some(format!("`{name}` is not applied: {reason}"))
+            Some(withheld(Withheld::NotApplied, format!("`{name}` is not applied: {reason}")))
         };
-        let void = self.void.as_ref().map(|why| format!("the run is void: {why}"));
+        let void = self.void.as_ref().map(|why| withheld(Withheld::Void, format!("the run is void: {why}")));
+        let confounded = || confounded::within_run(&self.selection, 0, arm).map(|c| c.sentence);
         void.or_else(|| not_applied(arm))
             .or_else(|| not_applied(0))
-            .or_else(|| confounded::within_run(&self.selection, 0, arm).map(|c| c.sentence))
-            .or_else(|| self.marks_differ(arm))
+            .or_else(|| confounded().map(|why| withheld(Withheld::Confounded, why)))
+            .or_else(|| self.marks_differ(arm).map(|why| withheld(Withheld::MarksDiffer, why)))
     }
 
     /// Marked and all measured trials of an arm, warm-up aside.
@@ -42,9 +45,9 @@ impl Workload<'_> {
         apart.then(|| {
             let name = |i: u32| self.manifest.arms.get(i as usize).map_or("?", |a| a.name.as_str());
             format!(
-                "marks differ between arms: {} of {} trials of `{}`, {} of {} of `{}`",
+                "marks differ between arms: {} of {} of `{}`, {} of {} of `{}`",
                 other.0,
-                other.1,
+                counted(other.1, "trials"),
                 name(arm),
                 control.0,
                 control.1,
@@ -60,11 +63,12 @@ impl Workload<'_> {
             .selection
             .count(|f| *f == Fate::WarmUp)
             .saturating_sub(self.selection.rows.iter().filter(|r| r.record.warm_up && r.fate == Fate::WarmUp).count());
+        let shown = format!("{} shown, not compared", counted(flagged, "warm-up trials"));
         let sentence = match blocks_cut {
-            0 => format!("{flagged} warm-up trials shown, not compared; the pooled trials after them had settled."),
+            0 => format!("{shown}; the pooled trials after the warm-up had settled."),
             n => format!(
-                "{flagged} warm-up trials shown, not compared; the pooled trials, blind to the arm, settled only after {n} \
-                 more blocks, which are cut for all arms."
+                "{shown}; the pooled trials, blind to the arm, settled only after {n} more {}, cut for all arms.",
+                noun(n, "blocks")
             ),
         };
         WarmUp { flagged, blocks_cut, trials_cut, sentence }
@@ -80,10 +84,10 @@ impl Workload<'_> {
         let kept = blocks.iter().filter(|b| b.repeated_by.is_none()).count();
         let sentence = match (blocks.len(), kept) {
             (0, _) => String::new(),
-            (n, 0) => format!("{n} contaminated blocks were repeated; the repeats enter the verdict."),
+            (n, 0) => format!("{} repeated; in the verdict stands the repeat.", counted(n, "contaminated blocks")),
             (n, kept) => format!(
-                "{n} blocks were contaminated; {kept} of them stay in the verdict because they were not repeated (at most \
-                 20 % are)."
+                "{}; not repeated (at most 20 % are) and kept in the verdict: {kept}.",
+                counted(n, "contaminated blocks")
             ),
         };
         Contamination { blocks, per_arm: (0..arms).map(|arm| self.marked_trials(arm)).collect(), sentence }

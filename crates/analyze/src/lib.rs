@@ -6,6 +6,7 @@
 #![forbid(unsafe_code)]
 
 mod arms;
+mod certificate;
 mod claim;
 mod compare;
 mod confounded;
@@ -33,4 +34,4 @@ pub use findings::*;
 pub use look::{LookState, PrimaryContrast, decided, look, primary_contrasts};
 pub use power::{PowerForecast, forecast, power_forecast};
 pub use two_runs::compare_runs;
-pub use verdict::{FailOn, LEAST_UNITS, exit_status};
+pub use verdict::{FailOn, exit_status};

@@ -2,11 +2,10 @@
 //! interval now?
 
 use crate::compare::void_reason;
-use crate::findings::{Contrast, Role, Verdict};
+use crate::findings::{Contrast, Role, Verdict, Withheld};
 use crate::metric::MetricKey;
-use crate::verdict::LEAST_UNITS;
 use crate::workload::Workload;
-use schedlab_run::{Manifest, TrialRecord};
+use schedlab_run::{LEAST_UNITS, Manifest, TrialRecord};
 
 /// A primary contrast without second opinions.
 #[derive(Debug, Clone, PartialEq)]
@@ -82,7 +81,7 @@ fn answered(contrast: &Contrast) -> bool {
 }
 
 fn not_applied(contrast: &Contrast) -> bool {
-    matches!(&contrast.verdict, Verdict::NoVerdict { reason } if reason.contains("is not applied"))
+    matches!(contrast.verdict, Verdict::NoVerdict { why: Withheld::NotApplied, .. })
 }
 
 /// The p of each question another workload asks; 1 where it has no answer yet.

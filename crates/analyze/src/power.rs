@@ -3,7 +3,7 @@
 use crate::contrasts::mean;
 use crate::metric::metric_keys;
 use crate::rule::Rule;
-use schedlab_run::{Manifest, TrialRecord, TrialStatus};
+use schedlab_run::{Manifest, TrialRecord, TrialStatus, counted};
 use schedlab_stats::minimum_detectable;
 use std::collections::BTreeMap;
 
@@ -38,7 +38,8 @@ fn forecast_from_sd(sd: f64, blocks: usize, alpha: f64, width_factor: f64) -> Op
         sd,
         minimum_detectable: share,
         sentence: format!(
-            "{blocks} blocks find effects of {} or more four times in five",
+            "{} find effects of {} or more four times in five",
+            counted(blocks, "blocks"),
             crate::words::percent(share, share / 3.0)
         ),
     })

@@ -3,7 +3,7 @@
 //!
 //! The rules look at marks, positions and completeness, never at which arm was faster.
 
-use schedlab_run::{Manifest, Mark, TrialRecord, TrialStatus};
+use schedlab_run::{LEAST_UNITS, Manifest, Mark, TrialRecord, TrialStatus};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// What became of a row.
@@ -96,15 +96,14 @@ impl<'t> Selection<'t> {
         self.rows.iter().filter(move |r| r.fate == Fate::Used && r.record.arm == arm).map(|r| r.record)
     }
 
-    /// Cuts the first blocks when the pooled series of block means has not settled there: one cut for all arms. At least
-    /// six blocks always stay.
+    /// Cuts the first blocks when the pooled series of block means has not settled there: one cut for all arms. As many
+    /// blocks as a verdict needs always stay.
     pub(crate) fn cut_warm_up(&mut self, pooled: &BTreeMap<u32, f64>) {
-        const LEAST_LEFT: usize = 6;
-        if pooled.len() <= LEAST_LEFT {
+        if pooled.len() <= LEAST_UNITS {
             return;
         }
         let series: Vec<f64> = pooled.values().copied().collect();
-        let cut = schedlab_stats::warmup_cut(&series).min(series.len() - LEAST_LEFT);
+        let cut = schedlab_stats::warmup_cut(&series).min(series.len() - LEAST_UNITS);
         self.cut_blocks = pooled.keys().take(cut).copied().collect();
         for row in &mut self.rows {
             if row.fate == Fate::Used && self.cut_blocks.contains(&row.record.block) {

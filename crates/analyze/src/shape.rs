@@ -7,8 +7,8 @@ use crate::facts::tier_shares;
 use crate::findings::*;
 use crate::metric::MetricKey;
 use crate::selection::Selection;
-use crate::verdict::{LEAST_UNITS, withheld};
-use schedlab_run::TrialOutcome;
+use crate::verdict::withheld;
+use schedlab_run::{LEAST_UNITS, TrialOutcome, counted};
 use schedlab_stats::{Verdict as Word, decide, dispersion_ratio_blocked, modes};
 
 /// A change of the spread below a quarter is of no interest: it takes dozens of trials to see one at all.
@@ -24,7 +24,7 @@ pub(crate) fn dispersion(
     (control, arm): (u32, u32),
     is_aa: bool,
     alpha: f64,
-    barred: Option<&str>,
+    barred: Option<Verdict>,
 ) -> Contrast {
     let mut contrast = Contrast {
         arm,
@@ -35,7 +35,7 @@ pub(crate) fn dispersion(
         p: None,
         p_adjusted: None,
         adjustment: String::new(),
-        verdict: withheld("no two trials of an arm in a block"),
+        verdict: withheld(Withheld::NoNumbers, "no two trials of an arm in a block"),
         units: 0,
         unit_name: "blocks".into(),
         unit_effects: Vec::new(),
@@ -47,11 +47,11 @@ pub(crate) fn dispersion(
     let units = match units(selection, key, control, arm, true) {
         Ok(units) if units.scale == Scale::Ratio => units,
         Ok(_) => {
-            contrast.verdict = withheld("a spread in log units needs values above zero");
+            contrast.verdict = withheld(Withheld::NoNumbers, "a spread in log units needs values above zero");
             return contrast;
         }
         Err(why) => {
-            contrast.verdict = withheld(why);
+            contrast.verdict = withheld(Withheld::NoNumbers, why);
             return contrast;
         }
     };
@@ -70,14 +70,15 @@ pub(crate) fn dispersion(
             Word::Inconclusive => Verdict::Inconclusive,
         };
         if contrast.effect.is_none() {
-            contrast.verdict = withheld("the spread of an arm is zero");
+            contrast.verdict = withheld(Withheld::NoNumbers, "the spread of an arm is zero");
         }
     }
     if contrast.units < LEAST_UNITS {
-        contrast.verdict = withheld(format!("only {} blocks, a verdict needs {LEAST_UNITS}", contrast.units));
+        let reason = format!("only {}, a verdict needs {LEAST_UNITS}", counted(contrast.units, "blocks"));
+        contrast.verdict = withheld(Withheld::TooFewUnits, reason);
     }
-    if let Some(why) = barred {
-        contrast.verdict = withheld(why);
+    if let Some(barred) = barred {
+        contrast.verdict = barred;
     }
     contrast
 }

@@ -215,7 +215,7 @@ impl Pair<'_> {
         let (a, b) = match (rows(&self.a, key, i), rows(&self.b, key, j)) {
             (Ok(a), Ok(b)) => (a, b),
             (Err(why), _) | (_, Err(why)) => {
-                contrast.verdict = withheld(why);
+                contrast.verdict = withheld(Withheld::NoNumbers, why);
                 return contrast;
             }
         };
@@ -249,13 +249,13 @@ impl Pair<'_> {
         }
         let not_applied = |side: &Workload<'_>, arm: u32| side.selection.not_applied.get(&arm).cloned();
         if let Some(why) = confounded.map(|c| c.sentence) {
-            contrast.verdict = withheld(why);
+            contrast.verdict = withheld(Withheld::Confounded, why);
         }
         if let Some(why) = not_applied(&self.a, i).or_else(|| not_applied(&self.b, j)) {
-            contrast.verdict = withheld(format!("not applied: {why}"));
+            contrast.verdict = withheld(Withheld::NotApplied, format!("not applied: {why}"));
         }
         if let Some(why) = self.void {
-            contrast.verdict = withheld(format!("void: {why}"));
+            contrast.verdict = withheld(Withheld::Void, format!("void: {why}"));
         }
         contrast
     }

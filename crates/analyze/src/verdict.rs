@@ -6,18 +6,15 @@
 use crate::contrasts::Units;
 use crate::findings::*;
 use crate::rule::Rule;
-use schedlab_run::Direction;
+use schedlab_run::{Direction, LEAST_UNITS, counted};
 use schedlab_stats::{Estimate, decide, minimum_detectable, observations_to_decide, t_estimate};
-
-/// No verdict below this many units (design, section 6).
-pub const LEAST_UNITS: usize = 6;
 
 /// Power at which the minimum detectable effect is stated.
 const POWER: f64 = 0.8;
 
 /// A verdict that is withheld.
-pub(crate) fn withheld(reason: impl Into<String>) -> Verdict {
-    Verdict::NoVerdict { reason: reason.into() }
+pub(crate) fn withheld(why: Withheld, reason: impl Into<String>) -> Verdict {
+    Verdict::NoVerdict { why, reason: reason.into() }
 }
 
 /// The smallest effect of interest on the scale of the units; 0 when a share of nothing cannot be formed.
@@ -31,8 +28,8 @@ pub(crate) fn sesoi_on_scale(units: &Units, sesoi: f64) -> f64 {
 /// The word for an estimate, before the correction for many questions.
 pub(crate) fn judge(units: &Units, estimate: &Estimate, direction: Direction, sesoi: f64) -> Verdict {
     if units.count() < LEAST_UNITS {
-        let (n, name) = (units.count(), units.kind.name());
-        return withheld(format!("only {n} {name}, a verdict needs {LEAST_UNITS}"));
+        let units = counted(units.count(), units.kind.name());
+        return withheld(Withheld::TooFewUnits, format!("only {units}, a verdict needs {LEAST_UNITS}"));
     }
     if units.all_equal() {
         return Verdict::Equivalent;

@@ -12,7 +12,7 @@ use crate::selection::{Fate, Selection};
 use crate::verdict::{detectable, judge, withheld};
 use crate::{shape, tiers, variance};
 use schedlab_run::manifest::OrderKnown;
-use schedlab_run::{Manifest, TrialRecord};
+use schedlab_run::{Manifest, TrialRecord, counted};
 use schedlab_stats::carry_over_test;
 
 /// A carry-over as sure as this bars a switchback verdict.
@@ -70,11 +70,18 @@ impl<'t> Workload<'t> {
                     self.test_carry_over(&mut contrast);
                 }
             }
-            Err(why) => contrast.verdict = withheld(why.clone()),
+            Err(why) => contrast.verdict = withheld(Withheld::NoNumbers, why.clone()),
         }
-        if let Some(why) = self.barred(arm) {
-            contrast.verdict = withheld(why);
+        if let Some(barred) = self.barred(arm) {
+            contrast.verdict = barred;
         }
+        contrast
+    }
+
+    /// The contrast of units that are equal by design, under the run's own stopping rule.
+    pub(crate) fn equal_units(&self, key: &MetricKey, units: &Units) -> Contrast {
+        let mut contrast = empty_contrast(0, 0, true);
+        fill(&mut contrast, units, &self.rule, key, self.manifest);
         contrast
     }
 
@@ -98,9 +105,10 @@ impl<'t> Workload<'t> {
         contrast.notes.push(format!("Carry-over into the next window: {percent:+.2} % (p {p:.3})."));
         let matters = test.mean.abs() > 0.1 * self.manifest.sesoi.ln_1p();
         if p < CARRY_OVER_P && matters {
-            contrast.verdict = withheld(format!(
+            let reason = format!(
                 "the arm of the window before still acts ({percent:+.2} %, p {p:.4}): lengthen the windows or use blocks"
-            ));
+            );
+            contrast.verdict = withheld(Withheld::CarryOver, reason);
         }
     }
 
@@ -110,10 +118,9 @@ impl<'t> Workload<'t> {
         let outcome = self.selection.rows.iter().find_map(|r| r.record.outcome.as_ref());
         let arms = self.manifest.arms.len() as u32;
         let first = self.keys.first();
-        let barred = |arm| self.barred(arm);
         let dispersion = |key: &MetricKey, arm| {
-            let bar = barred(arm);
-            shape::dispersion(&self.selection, key, (0, arm), self.is_aa(arm), self.manifest.alpha, bar.as_deref())
+            let barred = self.barred(arm);
+            shape::dispersion(&self.selection, key, (0, arm), self.is_aa(arm), self.manifest.alpha, barred)
         };
         // Rows of unknown order and single pairs have no spread within a block; a switchback trial has no arm.
         let blocks = self.manifest.order == OrderKnown::Randomized && self.manifest.switchback_window_ns.is_none();
@@ -178,7 +185,7 @@ pub(crate) fn empty_contrast(arm: u32, control: u32, is_aa: bool) -> Contrast {
         p: None,
         p_adjusted: None,
         adjustment: String::new(),
-        verdict: withheld("no numbers"),
+        verdict: withheld(Withheld::NoNumbers, "no numbers"),
         units: 0,
         unit_name: "blocks".into(),
         unit_effects: Vec::new(),
@@ -195,11 +202,13 @@ fn fill(contrast: &mut Contrast, units: &Units, rule: &Rule, key: &MetricKey, ma
     contrast.unit_name = units.kind.name().to_owned();
     contrast.unit_effects = unit_effects(units);
     let Some(named) = estimate(units, rule, manifest.alpha) else {
-        let (n, name, least) = (units.count(), units.kind.name(), crate::verdict::LEAST_UNITS);
+        let (n, name, least) = (units.count(), units.kind.name(), schedlab_run::LEAST_UNITS);
         contrast.verdict = match n {
-            0 => withheld(format!("no complete {name} with both arms")),
-            n if n < least => withheld(format!("only {n} {name}, a verdict needs {least}")),
-            _ => withheld("no look has been taken yet"),
+            0 => withheld(Withheld::TooFewUnits, format!("no complete {name} with both arms")),
+            n if n < least => {
+                withheld(Withheld::TooFewUnits, format!("only {}, a verdict needs {least}", counted(n, name)))
+            }
+            _ => withheld(Withheld::NoLook, "no look has been taken yet"),
         };
         describe(contrast, units, manifest.alpha);
         return;

@@ -13,7 +13,7 @@ fn primary(findings: &Findings) -> &Contrast {
 
 fn reason(contrast: &Contrast) -> &str {
     match &contrast.verdict {
-        Verdict::NoVerdict { reason } => reason,
+        Verdict::NoVerdict { reason, .. } => reason,
         other => panic!("a verdict where none may be: {other:?}"),
     }
 }

@@ -40,7 +40,9 @@ fn quantiles_come_from_each_trial_and_thin_tails_are_refused() {
     assert!((p99.effect.unwrap().value - 1.3).abs() < 0.02);
     let p999 = find(&findings, "latency_p999_ns");
     assert!(p999.note.as_deref().unwrap().contains("too few tail samples: 2000 stamped operations in a trial, 10000"));
-    assert!(matches!(&p999.contrasts[0].verdict, Verdict::NoVerdict { reason } if reason.starts_with("too few tail")));
+    assert!(
+        matches!(&p999.contrasts[0].verdict, Verdict::NoVerdict { reason, .. } if reason.starts_with("too few tail"))
+    );
     let picture = &findings.workloads[0].arms[1].distributions[0];
     assert_eq!((picture.count, picture.name.as_str()), (32_000, "latency"));
     assert!(picture.cdf.len() <= 200 && picture.cdf.windows(2).all(|w| w[0].0 <= w[1].0 && w[0].1 < w[1].1));

@@ -32,7 +32,7 @@ fn only(findings: &Findings) -> &Contrast {
 
 fn reason(findings: &Findings) -> &str {
     match &only(findings).verdict {
-        Verdict::NoVerdict { reason } => reason,
+        Verdict::NoVerdict { reason, .. } => reason,
         other => panic!("a verdict where none may be: {other:?}"),
     }
 }

@@ -13,7 +13,7 @@ fn primary(findings: &Findings) -> &Contrast {
 
 fn reason(contrast: &Contrast) -> &str {
     match &contrast.verdict {
-        Verdict::NoVerdict { reason } => reason,
+        Verdict::NoVerdict { reason, .. } => reason,
         other => panic!("a verdict where none may be: {other:?}"),
     }
 }
@@ -67,6 +67,56 @@ fn equal_arms_are_an_aa_certificate_and_equivalent() {
 }
 
 #[test]
+fn without_an_aa_arm_the_control_is_held_against_itself() {
+    let (manifest, trials) = planted(&[1.0, 1.5], 10).run();
+    let findings = compare(&manifest, &trials);
+    let [certificate] = &findings.workloads[0].certificates[..] else { panic!("one primary, one certificate") };
+    assert_eq!((certificate.equals, certificate.arm, certificate.units), (Equals::ControlTwice, 0, 10));
+    // By hand: the t interval on ln(second / first) over the blocks.
+    let rates = |block: u32| -> Vec<f64> {
+        let rows = trials.iter().filter(|t| t.block == block && t.arm == Some(0));
+        rows.map(|t| t.outcome.as_ref().unwrap().metrics[0].value).collect()
+    };
+    let logs: Vec<f64> = (0..10).map(rates).map(|v| (v[1] / v[0]).ln()).collect();
+    let by_hand = schedlab_stats::t_estimate(&logs, 0.95).unwrap();
+    let effect = certificate.effect.unwrap();
+    assert!((effect.lo.ln() - by_hand.interval.lo).abs() < 1e-9 && (effect.hi.ln() - by_hand.interval.hi).abs() < 1e-9);
+    // The noise is 1 % a trial and B's 50 % are none of it.
+    let floor = certificate.noise_floor.unwrap();
+    assert!((0.001..0.03).contains(&floor), "{floor}");
+    assert!(certificate.sentence.contains("safe side"), "{}", certificate.sentence);
+}
+
+#[test]
+fn drift_within_a_block_is_in_that_certificate_and_not_in_the_verdict() {
+    let mut lab = lab(&[("a", ""), ("b", "nice=1")], &["pipe"]);
+    for _ in 0..10 {
+        let mut position = 0.0;
+        lab.block(0, |_, noise| {
+            position += 1.0;
+            rate(1000.0 * (0.03 * position + 0.001 * noise).exp())
+        });
+    }
+    let (manifest, trials) = lab.run();
+    let findings = compare(&manifest, &trials);
+    assert_eq!(primary(&findings).verdict, Verdict::Equivalent, "the mirror cancels it");
+    let certificate = &findings.workloads[0].certificates[0];
+    assert!(!certificate.includes_no_effect && certificate.noise_floor.unwrap() > 0.08);
+    assert!(findings.problems.iter().any(|p| p.contains("drifts within a block")), "{:?}", findings.problems);
+}
+
+#[test]
+fn an_aa_arm_is_the_better_certificate_and_five_blocks_make_none() {
+    let (mut manifest, trials) = planted(&[1.0, 1.0, 1.2], 8).run();
+    manifest.arms[1].settings.clear();
+    let findings = compare(&manifest, &trials);
+    let [certificate] = &findings.workloads[0].certificates[..] else { panic!("one primary, one certificate") };
+    assert_eq!((certificate.equals, certificate.arm, certificate.units), (Equals::AaArm, 1, 8));
+    let (manifest, trials) = planted(&[1.0, 1.2], 5).run();
+    assert_eq!(compare(&manifest, &trials).workloads[0].certificates, []);
+}
+
+#[test]
 fn a_setting_that_did_not_take_never_gets_a_verdict_nor_fails_the_run() {
     let (manifest, mut trials) = planted(&[1.0, 1.5], 8).run();
     trials.retain(|t| t.arm == Some(0) || t.block == 0);
@@ -81,6 +131,29 @@ fn a_setting_that_did_not_take_never_gets_a_verdict_nor_fails_the_run() {
 }
 
 #[test]
+fn what_a_withheld_verdict_is_does_not_hang_on_its_words() {
+    let kind = |findings: &Findings| match primary(findings).verdict {
+        Verdict::NoVerdict { why, .. } => why,
+        _ => panic!("{:?}", primary(findings).verdict),
+    };
+    // An arm of this name, or a metric without numbers whose reason says so, is not an arm that is not in force.
+    let (mut manifest, trials) = planted(&[1.0, 1.2], 5).run();
+    manifest.arms[1].name = "`x` is not applied".into();
+    assert_eq!(kind(&compare(&manifest, &trials)), Withheld::TooFewUnits);
+    assert!(!decided(&manifest, &trials, 0), "more trials may still bring a verdict");
+    let (manifest, mut trials) = planted(&[1.0, 1.2], 8).run();
+    trials[0].marks.push(Mark::Foreign { what: "kernel.x is not applied by us".into() });
+    assert_eq!(kind(&compare(&manifest, &trials)), Withheld::Void);
+    assert!(!decided(&manifest, &trials, 0));
+    let (manifest, mut trials) = planted(&[1.0, 1.2], 8).run();
+    for trial in trials.iter_mut().filter(|t| t.arm == Some(1)) {
+        trial.status = TrialStatus::NotApplied("refused".into());
+    }
+    assert_eq!(kind(&compare(&manifest, &trials)), Withheld::NotApplied);
+    assert!(decided(&manifest, &trials, 0));
+}
+
+#[test]
 fn a_failed_trial_is_counted_and_its_block_left_out() {
     let mut lab = planted(&[1.0, 1.1], 8);
     let row = lab.rows(0, 3).nth(1).unwrap();
@@ -90,7 +163,9 @@ fn a_failed_trial_is_counted_and_its_block_left_out() {
     assert_eq!(primary(&findings).units, 7);
     assert_eq!(primary(&findings).verdict, Verdict::Better);
     assert_eq!(findings.workloads[0].arms[1].failed[0].count, 1);
-    assert!(findings.problems.iter().any(|p| p.contains("too many open files")), "{:?}", findings.problems);
+    let said = |words: &str| findings.problems.iter().any(|p| p.contains(words));
+    assert!(said("`b`: 1 trial failed: exit status 1: too many open files"), "{:?}", findings.problems);
+    assert!(said("1 trial not compared, in a block that was never completed"), "{:?}", findings.problems);
 }
 
 #[test]

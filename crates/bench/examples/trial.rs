@@ -24,6 +24,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         seed: 1,
         plant_spin_ns: after("plant").map(|ns| ns.parse()).transpose()?,
         topology: Topology::read(Path::new("/sys"))?,
+        cgroups: Vec::new(),
         count_operations: false,
     };
     let load =

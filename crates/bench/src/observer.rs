@@ -5,6 +5,7 @@ use crate::plant::PlantCell;
 use crate::task::TaskCells;
 use crate::topology::Topology;
 use schedlab_run::Stamping;
+use std::path::PathBuf;
 
 /// How to run a workload once.
 #[derive(Debug, Clone)]
@@ -18,6 +19,8 @@ pub struct RunOrder {
     pub plant_spin_ns: Option<u64>,
     /// The machine.
     pub topology: Topology,
+    /// `cgroup.procs` of each cgroup that [`Workload::cgroups`](crate::Workload::cgroups) names, in its order.
+    pub cgroups: Vec<PathBuf>,
     /// Whether [`Progress`] must advance while the tasks run (switchback, series). The count is a store into the
     /// task's own cache line and measured free, so it is kept in any case; this asks for it explicitly.
     pub count_operations: bool,

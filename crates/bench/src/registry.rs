@@ -3,6 +3,7 @@
 use crate::error::BenchError;
 use crate::limits::Limits;
 use crate::observer::{Observer, RunOrder};
+use crate::topology::Topology;
 use crate::{burn, messaging, pipe};
 use schedlab_run::nearest::nearest;
 use schedlab_run::{TrialOutcome, WorkloadSpec};
@@ -53,6 +54,15 @@ pub trait Workload {
     fn set_duration_ns(&mut self, ns: u64) -> Result<(), BenchError>;
     /// Whether its tasks and descriptors fit; called before anything starts.
     fn check(&self, limits: &Limits) -> Result<(), BenchError>;
+    /// Whether the machine has the CPUs its placement asks for; called before anything starts.
+    fn check_placement(&self, _topology: &Topology) -> Result<(), BenchError> {
+        Ok(())
+    }
+    /// Names of the cgroups with the cpu controller that it spreads its tasks over; the caller makes them and passes
+    /// them in [`RunOrder::cgroups`].
+    fn cgroups(&self) -> &'static [&'static str] {
+        &[]
+    }
     /// Runs it once, from a process with one thread; on any error the herd is gone before this returns.
     fn run(&self, order: &RunOrder, observer: &mut dyn Observer) -> Result<TrialOutcome, BenchError>;
 }

@@ -7,7 +7,7 @@ use std::path::Path;
 
 fn order(stamping: Stamping) -> RunOrder {
     let topology = Topology::read(Path::new("/sys")).unwrap();
-    RunOrder { stamping, seed: 3, plant_spin_ns: None, topology, count_operations: true }
+    RunOrder { stamping, seed: 3, plant_spin_ns: None, topology, cgroups: Vec::new(), count_operations: true }
 }
 
 fn run_with(spec: &str, order: &RunOrder, observer: &mut dyn Observer) -> Result<TrialOutcome, BenchError> {
@@ -51,6 +51,23 @@ fn messaging_moves_every_message_on_every_transport_mode_and_level() {
             }
         }
     }
+}
+
+#[test]
+fn partners_join_the_cgroups_they_are_given() {
+    let dir = std::env::temp_dir().join(format!("schedlab-sides-{}", std::process::id()));
+    std::fs::create_dir_all(&dir).unwrap();
+    let cgroups = ["parent", "child"].map(|side| dir.join(side)).to_vec();
+    let spec = "pipe:cgroups=apart,loops=50,copies=2";
+    assert_eq!(schedlab_bench::parse(&spec.parse().unwrap()).unwrap().cgroups(), ["parent", "child"]);
+    let given = RunOrder { cgroups: cgroups.clone(), ..order(Stamping::Off) };
+    assert_eq!(run_with(spec, &given, &mut Quiet).unwrap().operations, 100);
+    for procs in &cgroups {
+        assert_eq!(std::fs::read_to_string(procs).unwrap(), "0", "a task writes 0 to move itself");
+    }
+    std::fs::remove_dir_all(&dir).unwrap();
+    let error = run_with(spec, &order(Stamping::Off), &mut Quiet).unwrap_err().to_string();
+    assert!(error.contains("two cgroups") && error.contains("schedlab bench"), "{error}");
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use crate::draft::check;
 use crate::machine::{Machine, numbered_dirs, text_at};
-use schedlab_run::Check;
+use schedlab_run::{Check, counted};
 use std::collections::BTreeSet;
 use std::path::Path;
 
@@ -33,11 +33,10 @@ pub(crate) fn topology(machine: &Machine<'_>) -> Check {
     let nodes = numbered_dirs(&machine.roots.sys.join("devices/system/node"), "node").len();
     let online = machine.sys("devices/system/cpu/online");
     let offline = machine.sys("devices/system/cpu/offline");
-    let count = |n: usize, what: &str| format!("{n} {what}{}", if n == 1 { "" } else { "s" });
     let mut parts = vec![format!("CPUs {}", online.text().unwrap_or("unknown"))];
-    parts.extend((packages > 0).then(|| count(packages, "socket")));
-    parts.extend((nodes > 0).then(|| count(nodes, "node")));
-    parts.extend((caches > 0).then(|| count(caches, "last-level cache")));
+    parts.extend((packages > 0).then(|| counted(packages, "sockets")));
+    parts.extend((nodes > 0).then(|| counted(nodes, "nodes")));
+    parts.extend((caches > 0).then(|| counted(caches, "last-level caches")));
     parts.extend(offline.text().filter(|list| !list.is_empty()).map(|list| format!("offline {list}")));
     check("topology", "topology")
         .info(parts.join(", "), "wake-ups within a cache, across caches and across nodes differ: results are per tier")

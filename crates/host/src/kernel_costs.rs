@@ -2,7 +2,7 @@
 
 use crate::draft::check;
 use crate::machine::{Machine, text_at};
-use schedlab_run::Check;
+use schedlab_run::{Check, counted};
 
 /// Options that change the cost of locks, switches or memory; each name is a `CONFIG_`.
 const DEBUG_OPTIONS: [&str; 16] = [
@@ -73,7 +73,7 @@ pub(crate) fn audit(machine: &Machine<'_>) -> Check {
             draft.good("off", "system calls are not audited").evidence("netlink AUDIT_GET: enabled=0")
         }
         Ok(state) => draft
-            .warning(format!("on, {} rules", state.rules), slow)
+            .warning(format!("on, {}", counted(state.rules, "rules")), slow)
             .mend("auditctl -e 0 while measuring, or boot with audit=0")
             .evidence(format!("netlink AUDIT_GET: enabled={}; AUDIT_LIST_RULES: {}", state.enabled, state.rules)),
         Err(why) => {
@@ -113,8 +113,9 @@ pub(crate) fn seccomp(machine: &Machine<'_>) -> Check {
         }
         Some(mode) => {
             let filters = field("Seccomp_filters").unwrap_or_else(|| "some".to_owned());
+            let value = filters.parse::<u32>().map_or_else(|_| format!("{filters} filters"), |n| counted(n, "filters"));
             draft
-                .warning(format!("{filters} filters"), "a filter runs at every system call, in both arms")
+                .warning(value, "a filter runs at every system call, in both arms")
                 .mend("run outside the container, or with its seccomp profile unconfined")
                 .evidence(format!("/proc/self/status: Seccomp: {mode}, Seccomp_filters: {filters}"))
         }

@@ -1,5 +1,5 @@
 //! What this machine is and what it can measure: `doctor`. Read-only checks, each with its effect on results, the
-//! evidence and the mend; the same list is in every manifest and is diffed between arms and between runs.
+//! evidence and the mend; the same list is in every manifest, and crate `analyze` says what differs.
 //!
 //! Checks are small functions over a `machine::Machine`: file trees below [`Roots`], answers of system calls
 //! ([`SystemAnswers`]) and measurements of the caller ([`Probes`]). None of them fails: what cannot be read is said.
@@ -22,11 +22,9 @@ mod rights;
 mod round_trip;
 mod virtualization;
 
-pub mod differences;
 pub mod foreign;
 
 pub use answers::{Permitted, SystemAnswers};
-pub use differences::{CheckDiff, diff};
 pub use foreign::foreign_state;
 pub use schedlab_run::manifest::FLUCTUATING;
 pub use schedlab_sys::roots::Roots;

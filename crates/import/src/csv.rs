@@ -5,6 +5,7 @@
 
 use crate::error::shown;
 use crate::{ImportError, Options, Row, Source, Table};
+use schedlab_run::counted;
 
 /// Enough for any study, and few enough that a column of numbers taken for names is noticed.
 const MOST_ARMS: usize = 64;
@@ -23,7 +24,7 @@ pub(crate) fn read(source: &Source, options: &Options) -> Result<Table, ImportEr
     let separator = separator(header).ok_or_else(|| not_a_header("is not a CSV header"))?;
     let names = cells(header, separator);
     let [first, second] = names.as_slice() else {
-        return Err(not_a_header(&format!("has {} columns, not two", names.len())));
+        return Err(not_a_header(&format!("has {}, not two", counted(names.len(), "columns"))));
     };
     if names.iter().any(|n| n.is_empty()) {
         return Err(not_a_header("has a column without a name"));
@@ -48,7 +49,10 @@ pub(crate) fn read(source: &Source, options: &Options) -> Result<Table, ImportEr
     for (line, text) in lines {
         let row = cells(text, separator);
         let [left, right] = row.as_slice() else {
-            return Err(wrong(line, format!("`{}` has {} columns where the header has two", shown(text), row.len())));
+            return Err(wrong(
+                line,
+                format!("`{}` has {} where the header has two", shown(text), counted(row.len(), "columns")),
+            ));
         };
         let number = |cell: &str| number(cell).ok_or_else(|| wrong(line, format!("`{}` is not a number", shown(cell))));
         let block = table.next_block();

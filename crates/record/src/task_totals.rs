@@ -2,7 +2,7 @@
 //! read by each task about itself at its end: switches from rusage, run time and run delay from schedstat, migrations
 //! from /proc/self/sched.
 
-use schedlab_run::{Count, Counter, Direction, Metric, TaskRecord};
+use schedlab_run::{Count, Counter, Direction, Metric, TaskRecord, counted};
 
 /// One field of the task records.
 struct Field {
@@ -31,7 +31,12 @@ pub fn totals(tasks: &[TaskRecord]) -> Vec<Counter> {
         let count = if known.len() == tasks.len() && !tasks.is_empty() {
             Count::Exact(known.iter().sum())
         } else {
-            Count::NotCounted(format!("{} of {} tasks: {}", tasks.len() - known.len(), tasks.len(), field.missing))
+            Count::NotCounted(format!(
+                "{} of {}: {}",
+                tasks.len() - known.len(),
+                counted(tasks.len(), "tasks"),
+                field.missing
+            ))
         };
         Counter { name: field.name.into(), scope: "workload".into(), source: field.source.into(), count }
     };

@@ -5,7 +5,7 @@ use crate::escape::terminal;
 use crate::number::{count, ns, percent, quantity};
 use crate::table::{Align, Cell, Table, width, wrap};
 use crate::{tables, words};
-use schedlab_run::{Count, TrialOutcome};
+use schedlab_run::{Count, TrialOutcome, counted};
 use std::io::{self, Write};
 
 const WIDTH: usize = 100;
@@ -85,7 +85,8 @@ fn facts(outcome: &TrialOutcome) -> Vec<(String, String)> {
     }
     let phase = |p: &schedlab_run::Phase| format!("{} {}", p.name, ns(p.end_ns.saturating_sub(p.start_ns) as f64));
     row("phases", outcome.phases.iter().map(phase).collect());
-    let group = |g: &schedlab_run::TaskGroup| format!("{} tasks in {} and {}", g.tasks, g.autogroup, g.cgroup);
+    let group =
+        |g: &schedlab_run::TaskGroup| format!("{} in {} and {}", counted(g.tasks, "tasks"), g.autogroup, g.cgroup);
     row("task groups", outcome.groups.iter().map(group).collect());
     rows
 }

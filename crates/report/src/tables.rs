@@ -4,6 +4,7 @@ use crate::number::{effect, maybe_quantity, p_value, percent, quantity};
 use crate::table::{Align, Cell, Table};
 use crate::words;
 use schedlab_analyze::{Contrast, Findings, MetricFindings, Role, Verdict, WorkloadFindings};
+use schedlab_run::counted;
 use std::collections::BTreeSet;
 
 /// ANSI code of a verdict.
@@ -37,7 +38,12 @@ pub(crate) fn metric_table(findings: &Findings, metric: &MetricFindings) -> Tabl
         let mut row: Vec<Cell> = vec![name.into(), median.into()];
         match contrast {
             Some(contrast) => row.extend(contrast_cells(contrast, &metric.unit)),
-            None => row.extend(["".into(), "".into(), "".into(), format!("control, {} trials", values.n).into()]),
+            None => row.extend([
+                "".into(),
+                "".into(),
+                "".into(),
+                format!("control, {}", counted(values.n, "trials")).into(),
+            ]),
         }
         table.push(row);
     }
@@ -210,7 +216,7 @@ pub(crate) fn remarks(findings: &Findings, workload: &WorkloadFindings) -> Vec<S
         }
     }
     all.extend(workload.confounded.iter().map(|c| c.sentence.clone()));
-    all.extend(workload.certificates.iter().map(|c| c.sentence.clone()));
+    all.extend(workload.certificates.iter().map(|c| format!("Noise certificate: {}.", c.sentence)));
     all.extend(
         workload
             .modes

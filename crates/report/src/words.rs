@@ -1,7 +1,7 @@
 //! Names for what the findings hold: arms, verdicts, roles, tiers.
 
 use schedlab_analyze::{Contrast, Findings, MetricFindings, Role, Verdict, WorkloadFindings};
-use schedlab_run::{CheckState, Direction, Tier};
+use schedlab_run::{CheckState, Direction, Tier, counted};
 
 /// The name of an arm.
 pub(crate) fn arm_name(findings: &Findings, arm: u32) -> &str {
@@ -24,7 +24,7 @@ pub(crate) fn verdict(v: &Verdict) -> &'static str {
 /// The reason of a missing verdict.
 pub(crate) fn reason(v: &Verdict) -> Option<&str> {
     match v {
-        Verdict::NoVerdict { reason } => Some(reason),
+        Verdict::NoVerdict { reason, .. } => Some(reason),
         _ => None,
     }
 }
@@ -128,7 +128,7 @@ pub(crate) fn counts(workload: &WorkloadFindings) -> String {
         (c.contaminated, "contaminated and repeated"),
         (c.incomplete, "in an incomplete block"),
     ];
-    let mut text = format!("{} of {} trials used", c.used, c.total);
+    let mut text = format!("{} of {} used", c.used, counted(c.total, "trials"));
     for (n, what) in others.into_iter().filter(|(n, _)| *n > 0) {
         text.push_str(&format!(", {n} {what}"));
     }

@@ -74,6 +74,30 @@ fn by_hand() -> Made {
     Made { findings, ..made }
 }
 
+/// The same run without its A/A arm: the control alone certifies the noise.
+fn without_aa_arm() -> Made {
+    let Made { mut manifest, trials, .. } = small();
+    for arm in manifest.arms.iter_mut().skip(1).filter(|arm| arm.settings.is_empty()) {
+        arm.settings = vec!["nice=1".parse().expect("a SPEC")];
+    }
+    Made::new(manifest, trials)
+}
+
+#[test]
+fn every_report_shows_the_noise_certificate() {
+    for (made, says) in
+        [(small(), "has the control's settings"), (without_aa_arm(), "the control's first and second trial of a block")]
+    {
+        assert_eq!(made.findings.workloads[0].certificates.len(), 1);
+        for name in ["report.txt", "narrow.txt", "report.md", "report.html", "report.json"] {
+            let text = made.output(name).replace("&#39;", "'");
+            let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
+            assert!(text.contains(says), "{name} lacks `{says}`");
+        }
+    }
+    assert!(without_aa_arm().output("report.json").contains("control_twice"));
+}
+
 /// Numbers that are none must not reach a reader. Sentences of our own hold neither word.
 fn assert_finite(name: &str, text: &str) {
     let word = |c: char| c.is_alphanumeric() || c == '_';

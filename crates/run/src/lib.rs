@@ -4,6 +4,7 @@
 //! and no view; `FORMAT.md` describes what it writes.
 #![forbid(unsafe_code)]
 
+pub mod count;
 pub mod error;
 pub mod frame;
 pub mod histogram;
@@ -21,12 +22,13 @@ pub mod units;
 pub mod workload_spec;
 pub mod writer;
 
+pub use count::{counted, noun};
 pub use error::RunError;
 pub use histogram::Histogram;
 pub use manifest::{Check, CheckState, Environment, Manifest};
 pub use order::{CounterLevel, LoadGroup, Stamping, SwitchbackOrder, TrialOrder};
 pub use outcome::*;
-pub use plan::{Plan, PlanError};
+pub use plan::{LEAST_UNITS, Plan, PlanError};
 pub use reader::{Run, RunReader};
 pub use record::{Mark, TrialRecord, TrialStatus};
 pub use setting::{Arm, Policy, Setting, SettingError};

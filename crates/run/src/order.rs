@@ -75,6 +75,8 @@ pub struct TrialOrder {
     pub net_namespace: bool,
     /// `cgroup.procs` (or v1 `tasks`) files to write our pid to before the herd is forked.
     pub cgroup_procs: Vec<PathBuf>,
+    /// `cgroup.procs` files of the cgroups that the workload spreads its tasks over, as it names them.
+    pub workload_cgroups: Vec<PathBuf>,
     /// Alternation inside the trial.
     pub switchback: Option<SwitchbackOrder>,
     /// Every random choice of the trial derives from this.

@@ -8,6 +8,9 @@ use crate::units::{UnitError, format_ns, parse_duration_ns, parse_share};
 use crate::workload_spec::{SpecError, WorkloadSpec};
 use serde::Deserialize;
 
+/// No verdict below this many independent units: blocks, switchback trials, pairs (design, section 6).
+pub const LEAST_UNITS: usize = 6;
+
 /// Default smallest effect of interest.
 const DEFAULT_SESOI: f64 = 0.01;
 /// Default length of a switchback window.
@@ -122,6 +125,10 @@ fn inconsistent<T>(text: impl Into<String>) -> Result<T, PlanError> {
     Err(PlanError::Inconsistent(text.into()))
 }
 
+fn too_few(key: &str, blocks: u32) -> Result<(), PlanError> {
+    inconsistent(format!("{key} = {blocks} is too few: no verdict is given below {LEAST_UNITS} blocks"))
+}
+
 /// The file as written, all keys optional that have a default.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -203,11 +210,9 @@ impl Plan {
             return inconsistent("alpha must lie between 0 and 0.5; 0.05 is the default");
         }
         match self.stopping {
-            Stopping::Trials { blocks } if blocks < 6 => {
-                inconsistent(format!("trials = {blocks} is too few: no verdict is given below six blocks"))
-            }
-            Stopping::UntilDecided { max_blocks } if max_blocks < 6 => {
-                inconsistent(format!("max_blocks = {max_blocks} is too few: no verdict is given below six blocks"))
+            Stopping::Trials { blocks } if (blocks as usize) < LEAST_UNITS => too_few("trials", blocks),
+            Stopping::UntilDecided { max_blocks } if (max_blocks as usize) < LEAST_UNITS => {
+                too_few("max_blocks", max_blocks)
             }
             Stopping::Budget { looks: 0, .. } => {
                 inconsistent("looks = 0: a budget needs at least one look, at its end")
@@ -434,7 +439,8 @@ mod tests {
     #[test]
     fn what_cannot_be_run_is_refused_in_one_sentence() {
         for (change, to, expected) in [
-            ("trials = 6", "trials = 5", "six blocks"),
+            ("trials = 6", "trials = 5", "below 6 blocks"),
+            ("trials = 6", "until_decided = true\nmax_blocks = 5", "below 6 blocks"),
             ("trials = 6", "trials = 6\nbudget = \"1min\"", "not several"),
             ("trials = 6", "trials = 6\nlooks = 3", "looks belong"),
             ("name = \"b\"", "name = \"a\"", "named `a`"),

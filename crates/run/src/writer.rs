@@ -35,7 +35,10 @@ impl RunWriter {
             return Err(RunError::Occupied { dir: dir.to_owned(), is_run: dir.join(MANIFEST).exists() });
         }
         let trials = dir.join(TRIALS);
+        let holders = holders_of_new_entries(dir);
         fs::create_dir_all(&trials).map_err(RunError::io(&trials))?;
+        // Whatever is synced inside a directory is lost with it when its own name was never written out.
+        holders.iter().try_for_each(|holder| sync_dir(holder))?;
         let mut writer = Self { dir: dir.to_owned(), next: 0, _lock: lock(dir)? };
         writer.update_manifest(manifest)?;
         Ok(writer)
@@ -137,6 +140,17 @@ fn lock(dir: &Path) -> Result<File, RunError> {
     }
 }
 
+/// The directories that get a new entry when `dir` and what it lacks above it are made, the innermost first. `dir` itself
+/// is synced with its manifest.
+fn holders_of_new_entries(dir: &Path) -> Vec<PathBuf> {
+    let here = |path: &Path| if path.as_os_str().is_empty() { PathBuf::from(".") } else { path.to_owned() };
+    let mut holders = Vec::new();
+    for new in dir.ancestors().take_while(|path| !here(path).is_dir()) {
+        holders.extend(new.parent().map(here));
+    }
+    holders
+}
+
 /// Temporary name, fsync, rename, fsync of the directory: after a power cut the file is whole or absent.
 pub(crate) fn write_durably(dir: &Path, name: &str, bytes: &[u8]) -> Result<(), RunError> {
     let part = dir.join(format!("{name}.part"));
@@ -149,4 +163,22 @@ pub(crate) fn write_durably(dir: &Path, name: &str, bytes: &[u8]) -> Result<(), 
 
 pub(crate) fn sync_dir(dir: &Path) -> Result<(), RunError> {
     File::open(dir).and_then(|d| d.sync_all()).map_err(RunError::io(dir))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_directory_that_gets_an_entry_is_synced() {
+        let tree = tempfile::tempdir().unwrap();
+        let at = |path: &str| tree.path().join(path);
+        assert_eq!(holders_of_new_entries(&at("out/lab/run")), [at("out/lab"), at("out"), tree.path().to_owned()]);
+        fs::create_dir_all(at("out/lab/run")).unwrap();
+        assert_eq!(holders_of_new_entries(&at("out/lab/run")), [] as [PathBuf; 0]);
+        assert_eq!(holders_of_new_entries(&at("out/lab/again")), [at("out/lab")]);
+        let relative = format!("schedlab-no-such-{}/run", std::process::id());
+        let (top, _) = relative.split_once('/').unwrap();
+        assert_eq!(holders_of_new_entries(Path::new(&relative)), [Path::new(top), Path::new(".")]);
+    }
 }

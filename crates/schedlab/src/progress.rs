@@ -5,7 +5,7 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use schedlab_analyze::{Effect, Scale};
 use schedlab_run::manifest::Design;
 use schedlab_run::units::format_ns;
-use schedlab_run::{Manifest, TrialRecord, TrialStatus};
+use schedlab_run::{Manifest, TrialRecord, TrialStatus, counted};
 use schedlab_trial::Event;
 use std::io::IsTerminal;
 
@@ -14,6 +14,8 @@ pub(crate) struct Progress {
     bar: ProgressBar,
     terminal: bool,
     block: Option<(u32, u32)>,
+    /// Names, in the manifest's order.
+    arms: Vec<String>,
 }
 
 impl Progress {
@@ -23,7 +25,8 @@ impl Progress {
         let bar = ProgressBar::with_draw_target(None, target);
         let style = ProgressStyle::with_template("{spinner} {elapsed_precise} {prefix} {wide_msg}");
         bar.set_style(style.expect("the template is a constant"));
-        let progress = Self { bar, terminal, block: None };
+        let arms = manifest.arms.iter().map(|arm| arm.name.clone()).collect();
+        let progress = Self { bar, terminal, block: None, arms };
         progress.say(&format!("{}: seed {}", manifest.title, manifest.seed));
         progress
     }
@@ -32,11 +35,17 @@ impl Progress {
         if self.terminal { self.bar.println(line) } else { to_log(line) }
     }
 
+    /// Whose trial it is; a switchback trial holds all arms.
+    fn arm(&self, arm: Option<u32>) -> String {
+        let name = arm.and_then(|arm| self.arms.get(arm as usize));
+        name.map_or("both arms".into(), |name| format!("arm `{name}`"))
+    }
+
     pub(crate) fn on(&mut self, event: &Event<'_>) {
         match event {
             Event::Workload { planned, .. } => {
                 self.block = None;
-                self.bar.set_prefix(planned.map(|n| format!("{n} blocks")).unwrap_or_default());
+                self.bar.set_prefix(planned.map(|n| counted(n, "blocks")).unwrap_or_default());
             }
             Event::Trial { record, trials, manifest } => self.trial(record, trials, manifest),
             Event::Forecast { workload, block_ns, blocks, trials, manifest } => {
@@ -45,17 +54,22 @@ impl Progress {
                     .map(|forecast| format!("; by the pilot, {}", forecast.sentence))
                     .unwrap_or_default();
                 self.say(&format!(
-                    "{}: {blocks} blocks of {}{detectable}",
+                    "{}: {} of {}{detectable}",
                     name.name,
+                    counted(*blocks, "blocks"),
                     format_ns(block_ns / 1_000_000 * 1_000_000)
                 ));
             }
             Event::ArmDropped { arm, reason, .. } => {
-                self.say(&format!("arm {arm} is not applied and left out: {reason}"))
+                self.say(&format!("{} is not applied and left out: {reason}", self.arm(Some(*arm))))
             }
             Event::Look { look, trials, manifest } => {
                 let state = interval_line(manifest, trials, look.workload);
-                self.say(&format!("look at {:.0} %: {} blocks {state}", look.fraction * 100.0, look.blocks));
+                self.say(&format!(
+                    "look at {:.0} %: {} {state}",
+                    look.fraction * 100.0,
+                    counted(look.blocks, "blocks")
+                ));
             }
             Event::Ended { reason, .. } => self.say(&format!("ended: {reason}")),
         }
@@ -63,7 +77,7 @@ impl Progress {
 
     fn trial(&mut self, record: &TrialRecord, trials: &[TrialRecord], manifest: &Manifest) {
         if let TrialStatus::Failed(reason) = &record.status {
-            self.say(&format!("trial {} failed: {reason}", record.trial));
+            self.say(&format!("trial {} of {} failed: {reason}", record.trial, self.arm(record.arm)));
         }
         let block = (record.workload, record.block);
         if record.warm_up || self.block == Some(block) {

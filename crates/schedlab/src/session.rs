@@ -122,6 +122,12 @@ impl HostSettings for Host {
     fn cgroup_procs(&self) -> Vec<PathBuf> {
         self.guard.as_ref().map(HostGuard::cgroup_procs).unwrap_or_default()
     }
+    fn make_trial_cgroups(&mut self, names: &[&str]) -> Result<Result<Vec<PathBuf>, String>> {
+        Ok(self.guard()?.make_trial_groups(names)?)
+    }
+    fn remove_trial_cgroups(&mut self) -> Result<()> {
+        Ok(self.guard()?.remove_trial_groups()?)
+    }
     fn foreign_changes(&self) -> Vec<String> {
         self.guard.as_ref().map(HostGuard::foreign_changes).unwrap_or_default()
     }

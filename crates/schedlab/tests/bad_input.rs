@@ -35,10 +35,25 @@ fn values_out_of_range_are_refused_before_anything_starts() {
 }
 
 #[test]
-fn a_budget_too_short_for_six_blocks_names_the_least_one() {
+fn a_placement_the_machine_lacks_is_refused_before_the_first_trial() {
+    let lab = Lab::new("placement");
+    let out = lab.path("run");
+    let cpu = std::fs::read_to_string("/proc/self/status").unwrap();
+    let cpu = cpu.lines().find_map(|l| l.strip_prefix("Cpus_allowed_list:")).unwrap();
+    let first = cpu.trim().split([',', '-']).next().unwrap();
+    let apart = format!("pipe:pin=apart,cpus={first}");
+    refused(&["ab", "-w", &apart, "--b", "nice=1", "--out", &out], &["pin=apart needs two CPUs", "pin=same"]);
+    // One CPU is of no tier but its own.
+    let tier = format!("pipe:pin=llc,cpus={first}");
+    refused(&["ab", "-w", &tier, "--b", "nice=1", "--dry-run"], &["pin=llc: no two CPUs"]);
+    assert!(!std::path::Path::new(&out).exists(), "nothing half-written");
+}
+
+#[test]
+fn a_budget_too_short_for_a_verdict_names_the_least_one() {
     let lab = Lab::new("budget");
     let out = lab.path("run");
-    refused(&["ab", "-w", "pipe", "--b", "nice=1", "--budget", "1s", "--out", &out], &["six blocks", "at least"]);
+    refused(&["ab", "-w", "pipe", "--b", "nice=1", "--budget", "1s", "--out", &out], &["6 blocks", "at least"]);
     assert!(!std::path::Path::new(&out).exists(), "nothing half-written");
 }
 

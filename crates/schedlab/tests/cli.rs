@@ -25,6 +25,15 @@ fn long_options_say_the_same_as_the_spec() {
 }
 
 #[test]
+fn a_dry_run_says_what_the_arms_need() {
+    let ran = schedlab(&["ab", "-w", "pipe", "--b", "policy=batch;autogroup=off", "--dry-run"]).success();
+    for needed in ["# arm `A`: the host as it is", "# arm `B`: policy=batch: needs nothing", "sched_autogroup_enabled"]
+    {
+        assert!(ran.stdout.contains(needed), "{needed}: {}", ran.stdout);
+    }
+}
+
+#[test]
 fn an_ab_leaves_a_sealed_run_that_another_run_does_not_overwrite() {
     let lab = Lab::new("aa");
     let out = lab.path("run");
@@ -38,6 +47,15 @@ fn an_ab_leaves_a_sealed_run_that_another_run_does_not_overwrite() {
     assert_eq!((contrast["units"].as_u64(), contrast["is_aa"].as_bool()), (Some(6), Some(true)));
     let again = schedlab(&[&arguments[..], &["--out", &out]].concat()).failure();
     assert_eq!(again.stderr.lines().filter(|l| l.starts_with("schedlab: ")).count(), 1, "{}", again.stderr);
+}
+
+#[test]
+fn progress_calls_an_arm_by_its_name() {
+    let lab = Lab::new("names");
+    let out = lab.path("run");
+    let ab = ["ab", "-w", "pipe:pin=same", "--b", "kernel:debian:6.1", "--trials", "6", "--trial", "20ms"];
+    let ran = schedlab(&[&ab[..], &["--out", &out]].concat());
+    assert!(ran.stderr.contains("arm `B` is not applied and left out: "), "{}", ran.stderr);
 }
 
 #[test]

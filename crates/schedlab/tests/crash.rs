@@ -7,10 +7,18 @@ mod program;
 use program::{Lab, json, schedlab};
 use std::path::Path;
 use std::process::{Command, Stdio};
+use std::sync::{Mutex, MutexGuard};
 use std::time::Duration;
 
 /// Harmless: the slice that cgroup bandwidth hands out, in µs.
 const SYSCTL: &str = "/proc/sys/kernel/sched_cfs_bandwidth_slice_us";
+
+/// One schedlab changes this host at a time: so do the tests of this file.
+static HOST: Mutex<()> = Mutex::new(());
+
+fn host_is_ours() -> MutexGuard<'static, ()> {
+    HOST.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+}
 
 fn value() -> String {
     std::fs::read_to_string(SYSCTL).unwrap_or_default().trim().to_owned()
@@ -32,6 +40,7 @@ fn killed_run(out: &str, after: Duration) {
 
 #[test]
 fn a_killed_sysctl_run_is_undone_by_the_next_start() {
+    let _host = host_is_ours();
     let original = value();
     if original.is_empty() || std::fs::write(SYSCTL, &original).is_err() {
         eprintln!("schedlab-skip: a_killed_sysctl_run_is_undone_by_the_next_start: needs root");
@@ -52,6 +61,53 @@ fn a_killed_sysctl_run_is_undone_by_the_next_start() {
         assert_eq!(value(), original, "after crash {i}");
     }
     assert!(changed > 0, "no kill hit a moment at which the sysctl was changed: the test showed nothing");
+}
+
+/// Cgroups of ours in every hierarchy, wherever a run may have put them.
+fn our_cgroups(of_pid: u32) -> Vec<std::path::PathBuf> {
+    let (mut found, mut open) = (Vec::new(), vec![Path::new("/sys/fs/cgroup").to_owned()]);
+    while let Some(directory) = open.pop() {
+        for path in std::fs::read_dir(&directory).into_iter().flatten().flatten().map(|item| item.path()) {
+            if path.is_dir() && !path.is_symlink() {
+                let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+                if name.starts_with(&format!("schedlab-{of_pid}")) {
+                    found.push(path.clone());
+                }
+                open.push(path);
+            }
+        }
+    }
+    found
+}
+
+#[test]
+fn a_killed_run_with_cgroups_leaves_none_after_the_next_start() {
+    let _host = host_is_ours();
+    let once = schedlab(&["bench", "pipe:cgroups=apart,pin=same,duration=20ms"]);
+    if once.code != 0 {
+        let why = once.stderr.trim();
+        eprintln!("schedlab-skip: a_killed_run_with_cgroups_leaves_none_after_the_next_start: needs root: {why}");
+        return;
+    }
+    let lab = Lab::new("crash-cgroups");
+    let mut left = 0;
+    for i in 0..6u64 {
+        let mut child = Command::new(env!("CARGO_BIN_EXE_schedlab"))
+            .args(["ab", "-w", "pipe:cgroups=apart,pin=same", "--b", "nice=1", "--trials", "50", "--trial", "100ms"])
+            .args(["--counters", "basic", "--out", &lab.path(&format!("run{i}"))])
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
+        wait_for_trials(&lab.path(&format!("run{i}")), 1);
+        std::thread::sleep(Duration::from_millis(i * 17));
+        child.kill().unwrap();
+        child.wait().unwrap();
+        left += our_cgroups(child.id()).len();
+        schedlab(&["tune", "restore"]).success();
+        assert_eq!(our_cgroups(child.id()), Vec::<std::path::PathBuf>::new(), "after crash {i}");
+    }
+    assert!(left > 0, "no kill hit a moment at which there were groups: the test showed nothing");
 }
 
 #[test]

@@ -6,26 +6,17 @@
 //! microseconds.
 
 use crate::contamination::{Watch, steal_mark, void};
-use crate::runner::Runner;
+use crate::host::HostSettings;
+use crate::runner::{Runner, run_in_cgroups};
 use crate::schedule::{Coins, block_order, switchback_coins};
 use crate::stopping::{self, Pace, Stop};
 use anyhow::{Context, Result, bail};
 use schedlab_run::manifest::{Design, LookRecord};
-use schedlab_run::{Applied, Manifest, Mark, Setting, SwitchbackOrder, TrialOrder, TrialRecord, TrialStatus};
+use schedlab_run::{
+    Applied, LEAST_UNITS, Manifest, Mark, Setting, SwitchbackOrder, TrialOrder, TrialRecord, TrialStatus,
+};
 use std::collections::BTreeSet;
 use std::time::Duration;
-
-/// Puts host-wide settings in force and takes them back.
-pub trait HostSettings {
-    /// Makes settings that trials will change by themselves (a switchback's) restorable, and tries each.
-    fn cover(&mut self, settings: &[Setting]) -> Result<Vec<Applied>>;
-    /// Moves from the settings in force to these; what is no longer named returns to its original value.
-    fn apply(&mut self, settings: &[Setting]) -> Result<Vec<Applied>>;
-    /// Files the trial process writes its pid to.
-    fn cgroup_procs(&self) -> Vec<std::path::PathBuf>;
-    /// Settings of ours that somebody else has overwritten.
-    fn foreign_changes(&self) -> Vec<String>;
-}
 
 /// Keeps the run: each call is durable when it returns.
 pub trait Store {
@@ -239,7 +230,7 @@ impl Experiment<'_> {
     fn look(&mut self, workload: u32, pace: &mut Pace, force: Option<f64>) -> Result<Option<Stop>> {
         let Some(fraction) = force.or_else(|| pace.look_due(&self.trials)) else { return Ok(None) };
         let blocks = pace.usable_blocks(&self.trials);
-        if blocks < stopping::LEAST_BLOCKS {
+        if (blocks as usize) < LEAST_UNITS {
             return Ok(None);
         }
         let open_ended = matches!(self.manifest.design, Design::OpenEnded { .. });
@@ -318,8 +309,9 @@ impl Experiment<'_> {
         let (in_trial, on_host): (Vec<_>, Vec<_>) =
             settings.into_iter().partition(|s| s.is_per_task() || s.is_net_sysctl());
         let mut applied = self.host.apply(&on_host).context("a setting could not be put in force or taken back")?;
-        let order = self.order(place, in_trial);
-        let result = self.runner.run(&order, timeout(&order));
+        let mut order = self.order(place, in_trial);
+        let timeout = timeout(&order);
+        let result = run_in_cgroups(self.host, self.runner, &mut order, timeout)?;
         let (status, outcome) = match result {
             Err(reason) => (TrialStatus::Failed(reason), None),
             Ok(mut outcome) => {
@@ -364,6 +356,7 @@ impl Experiment<'_> {
             // One arm with a net.* sysctl puts every arm into a namespace, or the namespace itself would be the effect.
             net_namespace: manifest.arms.iter().any(|a| a.settings.iter().any(Setting::is_net_sysctl)),
             cgroup_procs: self.host.cgroup_procs(),
+            workload_cgroups: Vec::new(),
             switchback: self.switchback(place),
             seed: coins.next(),
         }

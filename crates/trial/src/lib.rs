@@ -4,13 +4,17 @@
 
 pub mod child;
 pub mod contamination;
+mod describe;
 pub mod experiment;
+mod host;
 pub mod prepare;
 pub mod runner;
 pub mod schedule;
 pub mod stopping;
 
 pub use contamination::Watch;
-pub use experiment::{Event, Experiment, HostSettings, Store};
-pub use runner::{ExecRunner, Runner, TRIAL_ARGUMENT};
+pub use describe::describe;
+pub use experiment::{Event, Experiment, Store};
+pub use host::HostSettings;
+pub use runner::{ExecRunner, Runner, TRIAL_ARGUMENT, run_in_cgroups};
 pub use stopping::Stop;

@@ -3,17 +3,18 @@
 
 use crate::schedule::Coins;
 use anyhow::{Context, Result, bail};
+use schedlab_bench::{Limits, Topology, Workload};
 use schedlab_run::manifest::{Design, FORMAT_VERSION, OrderKnown};
-use schedlab_run::plan::{Plan, Stopping};
+use schedlab_run::plan::{Plan, PlannedWorkload, Stopping};
 use schedlab_run::units::format_ns;
-use schedlab_run::{Arm, CounterLevel, Environment, LoadGroup, Manifest, Setting, Stamping};
-use std::fmt::Write;
+use schedlab_run::{Arm, CounterLevel, Environment, LEAST_UNITS, LoadGroup, Manifest, Setting, Stamping, counted};
+use schedlab_tune::Roots;
 use std::path::Path;
 
 /// Length of a trial when the plan names none: long against set-up, short against drift.
 const DEFAULT_TRIAL_NS: u64 = 500_000_000;
 /// Set-up, teardown and storage of a trial, for forecasts before anything has run.
-const OVERHEAD_NS: u64 = 60_000_000;
+pub(crate) const OVERHEAD_NS: u64 = 60_000_000;
 
 /// `off`, `sampled` or `all`.
 pub fn stamping(text: &str) -> Result<Stamping> {
@@ -45,34 +46,11 @@ pub fn load_group(text: &str) -> Result<LoadGroup> {
 
 /// The manifest of a run about to begin.
 pub fn manifest(plan: &Plan, command: Vec<String>, environment: Environment) -> Result<Manifest> {
+    let machine = Machine::read()?;
     for arm in &plan.arms {
-        schedlab_tune::check(&schedlab_tune::Roots::default(), &arm.settings)
-            .with_context(|| format!("arm `{}`", arm.name))?;
+        schedlab_tune::check(&machine.roots, &arm.settings).with_context(|| format!("arm `{}`", arm.name))?;
     }
-    let limits = schedlab_bench::Limits::raise_and_read(Path::new("/proc"))?;
     let design = design(plan)?;
-    let trial_ns = trial_ns(plan);
-    let (mut workloads, mut workload_ids, mut primary, mut load) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
-    for planned in &plan.workloads {
-        let mut workload = schedlab_bench::parse(&planned.run)?;
-        // A workload that fixes its loops keeps them unless the plan insists on a length.
-        if plan.trial_ns.is_some()
-            || !planned.run.args.contains_key("loops") && !planned.run.args.contains_key("duration")
-        {
-            workload.set_duration_ns(trial_ns).with_context(|| planned.run.to_string())?;
-        }
-        workload.check(&limits)?;
-        let info = workload.info();
-        let names: Vec<String> = match &planned.primary {
-            names if names.is_empty() => info.primary.iter().map(|p| p.to_string()).collect(),
-            names => names.clone(),
-        };
-        schedlab_bench::load::Load::check(&planned.load).with_context(|| format!("load beside {}", planned.run))?;
-        workload_ids.push(format!("{}/{}", info.name, info.version));
-        workloads.push(workload.spec());
-        primary.push(names);
-        load.push(planned.load.clone());
-    }
     let mut manifest = Manifest {
         format_version: FORMAT_VERSION,
         schedlab_version: env!("CARGO_PKG_VERSION").to_owned(),
@@ -81,16 +59,16 @@ pub fn manifest(plan: &Plan, command: Vec<String>, environment: Environment) -> 
         created_unix_s: schedlab_sys::clock::realtime_ns() / 1_000_000_000,
         plan_toml: plan.to_toml(),
         arms: plan.arms.clone(),
-        workloads,
-        workload_ids,
-        primary,
+        workloads: Vec::new(),
+        workload_ids: Vec::new(),
+        primary: Vec::new(),
         sesoi: plan.sesoi,
         alpha: plan.alpha,
         design,
         switchback_window_ns: plan.switchback_window_ns,
         stamping: plan.stamping,
         counters: plan.counters,
-        load,
+        load: Vec::new(),
         load_group: plan.load_group,
         seed: plan.seed.unwrap_or_else(fresh_seed),
         order: OrderKnown::Randomized,
@@ -100,11 +78,62 @@ pub fn manifest(plan: &Plan, command: Vec<String>, environment: Environment) -> 
         ended: String::new(),
         warnings: Vec::new(),
     };
+    for planned in &plan.workloads {
+        add_workload(&mut manifest, plan, planned, &machine)?;
+    }
     if manifest.switchback_window_ns.is_some() {
         fill_sysctls(&mut manifest.arms)?;
         enough_windows(&manifest)?;
     }
     Ok(manifest)
+}
+
+/// What a plan is checked against.
+struct Machine {
+    roots: Roots,
+    limits: Limits,
+    topology: Topology,
+}
+
+impl Machine {
+    fn read() -> Result<Self> {
+        let limits = Limits::raise_and_read(Path::new("/proc"))?;
+        Ok(Self { roots: Roots::default(), limits, topology: Topology::read(Path::new("/sys"))? })
+    }
+
+    /// Everything about a workload that no number of trials would mend.
+    fn check(&self, workload: &dyn Workload, plan: &Plan) -> Result<()> {
+        workload.check(&self.limits)?;
+        workload.check_placement(&self.topology)?;
+        if !workload.cgroups().is_empty() {
+            for arm in &plan.arms {
+                schedlab_tune::check_groups(&self.roots, &arm.settings)
+                    .with_context(|| format!("arm `{}`, {}", arm.name, workload.spec()))?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// A workload as it will run: validated, every argument spelled out, its primary metrics named.
+fn add_workload(manifest: &mut Manifest, plan: &Plan, planned: &PlannedWorkload, machine: &Machine) -> Result<()> {
+    let mut workload = schedlab_bench::parse(&planned.run)?;
+    // A workload that fixes its loops keeps them unless the plan insists on a length.
+    let fixed = ["loops", "duration"].iter().any(|key| planned.run.args.contains_key(*key));
+    if plan.trial_ns.is_some() || !fixed {
+        workload.set_duration_ns(trial_ns(plan)).with_context(|| planned.run.to_string())?;
+    }
+    machine.check(workload.as_ref(), plan)?;
+    schedlab_bench::load::Load::check(&planned.load).with_context(|| format!("load beside {}", planned.run))?;
+    let info = workload.info();
+    manifest.workload_ids.push(format!("{}/{}", info.name, info.version));
+    manifest.workloads.push(workload.spec());
+    manifest.primary.push(match &planned.primary {
+        names if names.is_empty() => info.primary.iter().map(|p| p.to_string()).collect(),
+        names => names.clone(),
+    });
+    manifest.load.push(planned.load.clone());
+    Ok(())
 }
 
 /// Trial length: the plan's, or the default, shortened when a budget would not hold two dozen blocks of it.
@@ -126,15 +155,15 @@ fn design(plan: &Plan) -> Result<Design> {
         Stopping::UntilDecided { max_blocks } => Design::OpenEnded { max_blocks },
         Stopping::Budget { budget_ns, looks } => {
             let per_workload = budget_ns / plan.workloads.len().max(1) as u64;
-            let trials = if plan.switchback_window_ns.is_some() { 7 } else { 7 * 2 * plan.arms.len() as u64 };
-            // Seven: six blocks and the warm-up block before them.
-            let least = trials * (trial_ns(plan) + OVERHEAD_NS);
+            let block = if plan.switchback_window_ns.is_some() { 1 } else { 2 * plan.arms.len() as u64 };
+            // One more: the warm-up block before them.
+            let least = (LEAST_UNITS as u64 + 1) * block * (trial_ns(plan) + OVERHEAD_NS);
             if per_workload < least {
                 bail!(
-                    "a budget of {} is too short for six blocks of {} workload(s) and {} arms: give at least {}, or a shorter `trial`",
+                    "a budget of {} is too short for {LEAST_UNITS} blocks of {} and {}: give at least {}, or a shorter `trial`",
                     format_ns(budget_ns),
-                    plan.workloads.len(),
-                    plan.arms.len(),
+                    counted(plan.workloads.len(), "workloads"),
+                    counted(plan.arms.len(), "arms"),
                     format_ns((least * plan.workloads.len() as u64).next_multiple_of(1_000_000_000))
                 );
             }
@@ -156,7 +185,7 @@ fn fill_sysctls(arms: &mut [Arm]) -> Result<()> {
         let host_wide = from.settings.iter().filter(|s| !s.is_per_task());
         host_wide
             .filter(|s| !to.settings.iter().any(|t| t.key() == s.key()))
-            .map(|s| schedlab_tune::present_value(&schedlab_tune::Roots::default(), s).map_err(Into::into))
+            .map(|s| schedlab_tune::present_value(&Roots::default(), s).map_err(Into::into))
             .collect()
     };
     let (for_a, for_b) = (missing(b, a)?, missing(a, b)?);
@@ -178,34 +207,4 @@ fn enough_windows(manifest: &Manifest) -> Result<()> {
         }
     }
     Ok(())
-}
-
-/// What `--dry-run` prints: the plan, the order of the first blocks, and how long it may take.
-pub fn describe(manifest: &Manifest, plan: &Plan) -> String {
-    let mut text = format!("{}\n", plan.to_toml());
-    let arms: Vec<u32> = (0..manifest.arms.len() as u32).collect();
-    for (index, workload) in manifest.workloads.iter().enumerate() {
-        let duration = crate::experiment::trial_duration_ns(workload);
-        let trials = if manifest.switchback_window_ns.is_some() { 1 } else { 2 * arms.len() as u64 };
-        let block_ns = trials * (duration + OVERHEAD_NS);
-        let _ = writeln!(text, "# {workload}: a block takes about {}", format_ns(block_ns / 1_000_000 * 1_000_000));
-        let length = match manifest.design {
-            Design::Fixed { blocks } => {
-                format!("{blocks} blocks, about {} s", u64::from(blocks + 1) * block_ns / 1_000_000_000)
-            }
-            Design::Budgeted { budget_ns, looks } => {
-                format!("at most {} blocks in {}, {looks} looks", budget_ns / block_ns.max(1), format_ns(budget_ns))
-            }
-            Design::OpenEnded { max_blocks } => format!("until decided, at most {max_blocks} blocks"),
-        };
-        let _ = writeln!(text, "#   {length}");
-        if manifest.switchback_window_ns.is_none() {
-            for block in 0..2 {
-                let order = crate::schedule::block_order(manifest.seed, index as u32, block, &arms);
-                let names: Vec<&str> = order.iter().map(|&a| manifest.arms[a as usize].name.as_str()).collect();
-                let _ = writeln!(text, "#   block {block}: {}", names.join(" · "));
-            }
-        }
-    }
-    text
 }

@@ -1,6 +1,8 @@
 //! Where a trial runs. The loop sees only [`Runner`]: an exec of ourselves on this host, or a fake for tests.
 //! (A guest is one more implementation.)
 
+use crate::host::HostSettings;
+use anyhow::{Context, Result};
 use schedlab_run::{TrialOrder, TrialOutcome};
 use std::io::{Read, Write};
 use std::path::PathBuf;
@@ -14,6 +16,27 @@ pub const TRIAL_ARGUMENT: &str = "__trial";
 pub trait Runner {
     /// Blocks until the trial has ended; a failure is a row of the run, not an error of it.
     fn run(&mut self, order: &TrialOrder, timeout: Duration) -> Result<TrialOutcome, String>;
+}
+
+/// Runs a trial between the making and the removal of the cgroups its workload spreads its tasks over, if it does; fresh
+/// ones each time, like everything a trial meets. The outer error is the host's, the inner one the trial's.
+pub fn run_in_cgroups(
+    host: &mut dyn HostSettings,
+    runner: &mut dyn Runner,
+    order: &mut TrialOrder,
+    timeout: Duration,
+) -> Result<Result<TrialOutcome, String>> {
+    let names = schedlab_bench::parse(&order.workload).map(|w| w.cgroups()).unwrap_or_default();
+    if names.is_empty() {
+        return Ok(runner.run(order, timeout));
+    }
+    match host.make_trial_cgroups(names).context("the cgroups of the workload cannot be made restorable")? {
+        Ok(procs) => order.workload_cgroups = procs,
+        Err(why) => return Ok(Err(format!("{}: {why}", order.workload))),
+    }
+    let result = runner.run(order, timeout);
+    host.remove_trial_cgroups().context("the cgroups of the workload could not be removed")?;
+    Ok(result)
 }
 
 /// Execs ourselves for each trial: a fresh, small, single-threaded process, whatever the size of this one.

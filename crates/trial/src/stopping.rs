@@ -5,9 +5,6 @@ use crate::contamination::contaminated;
 use schedlab_run::manifest::Design;
 use schedlab_run::{Manifest, TrialRecord, TrialStatus};
 
-/// No verdict below this many blocks (design, section 6).
-pub const LEAST_BLOCKS: u32 = 6;
-
 /// Extra blocks that may repeat contaminated or failed ones, as a share of those planned.
 const EXTRA_SHARE: f64 = 0.2;
 
@@ -53,7 +50,7 @@ pub struct Pace {
     design: Design,
     /// Trials in a full block.
     block_len: usize,
-    /// Which of the planned looks was the last one taken; looks that came too early for six blocks are skipped.
+    /// Which of the planned looks was the last one taken; looks that came too early for a verdict are skipped.
     last_look: u32,
     /// Time since this process began the workload, and what an interrupted run had spent on it before, ns.
     elapsed_ns: u64,

@@ -1,10 +1,12 @@
-//! The trial loop against fakes: order, storage, repeats, dropped arms, budgets, interrupts, resuming.
+//! The trial loop against fakes: order, storage, repeats, dropped arms, budgets, interrupts, resuming; and what a dry run
+//! says of it.
 
 mod fake;
 
 use fake::{Lab, manifest};
 use schedlab_run::manifest::Design;
-use schedlab_run::{Mark, TrialStatus};
+use schedlab_run::{Mark, Plan, TrialStatus};
+use schedlab_tune::Roots;
 
 #[test]
 fn a_fixed_design_runs_mirrored_blocks_after_one_warm_up_block() {
@@ -139,4 +141,50 @@ fn a_switchback_trial_carries_both_arms_and_a_coin_per_pair() {
     let order = lab.last_order.unwrap().switchback.unwrap();
     assert_eq!(order.b_first.len(), 5, "100 ms hold five pairs of 10 ms windows");
     assert_eq!(order.b.len(), 1);
+}
+
+#[test]
+fn a_workload_with_cgroups_gets_fresh_ones_for_every_trial() {
+    let mut plan = manifest(Design::Fixed { blocks: 6 }, &["", "nice=5"]);
+    plan.workloads = vec!["pipe/1:duration=100ms,pin=same,cgroups=apart".parse().unwrap()];
+    let mut lab = Lab::new(plan);
+    let (manifest, _) = lab.run();
+    assert_eq!(manifest.ended, "planned");
+    let order = lab.last_order.unwrap();
+    assert_eq!(order.workload_cgroups, ["/parent/cgroup.procs", "/child/cgroup.procs"].map(std::path::PathBuf::from));
+}
+
+const PLAN: &str = "trials = 6\n[[workload]]\nrun = \"pipe:cgroups=apart\"\n[[arm]]\nname = \"a\"\n[[arm]]\nname = \"b\"\nset = \"policy=batch;nice=-5;sysctl:kernel.sched_rt_runtime_us=1\"\n";
+
+/// The /proc of somebody without rights, on a machine without cgroups.
+fn an_ordinary_user() -> (tempfile::TempDir, Roots) {
+    let tree = tempfile::tempdir().unwrap();
+    let own = tree.path().join("proc/self");
+    std::fs::create_dir_all(&own).unwrap();
+    std::fs::write(own.join("status"), "Uid:\t1000\t1000\t1000\t1000\nCapEff:\t0000000000000000\n").unwrap();
+    std::fs::write(own.join("limits"), "Max nice priority         0                    0\n").unwrap();
+    std::fs::create_dir_all(tree.path().join("proc/sys/kernel")).unwrap();
+    std::fs::write(tree.path().join("proc/sys/kernel/sched_rt_runtime_us"), "950000\n").unwrap();
+    let roots = Roots { proc: tree.path().join("proc"), cgroup: tree.path().join("cgroup"), ..Roots::default() };
+    (tree, roots)
+}
+
+#[test]
+fn every_right_an_arm_needs_is_named_and_whether_we_have_it() {
+    let (_tree, roots) = an_ordinary_user();
+    let plan = Plan::parse(PLAN).unwrap();
+    let mut manifest = manifest(Design::Fixed { blocks: 6 }, &[""]);
+    manifest.arms = plan.arms.clone();
+    manifest.workloads = plan.workloads.iter().map(|w| w.run.clone()).collect();
+    let text = schedlab_trial::describe(&manifest, &plan, &roots);
+    for line in [
+        "# arm `a`: the host as it is, needs nothing",
+        "# arm `b`: policy=batch: needs nothing",
+        "# arm `b`: nice=-5: needs CAP_SYS_NICE, or RLIMIT_NICE of at least 25 (MISSING)",
+        "# arm `b`: sysctl:kernel.sched_rt_runtime_us=1: needs root, to write ",
+        "# pipe:cgroups=apart: needs root, or a delegated cgroup: ",
+    ] {
+        assert!(text.lines().any(|l| l.starts_with(line)), "`{line}` is not in:\n{text}");
+    }
+    assert_eq!(Plan::parse(&text).unwrap(), plan, "what is printed is a plan that can be run");
 }

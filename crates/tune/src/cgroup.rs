@@ -1,10 +1,11 @@
 //! The cgroup of an arm: weight and bandwidth of the cpu controller, v1 or v2, whichever hierarchy holds it.
 //!
-//! The group is `schedlab-<pid>`. On v1 it is a child of our own group. On v2 a group with processes may not hand a
+//! The group is `schedlab-<pid>`; those of a trial's workload are `schedlab-<pid>-<name>`. On v1 it is a child of our own group. On v2 a group with processes may not hand a
 //! controller to its children ("no internal processes", cgroups(7)), so the group goes below the nearest ancestor of
 //! ours that already hands `cpu` down, else below one that may start to. A v2 weight becomes v1 `cpu.shares` at
 //! weight × 1024 / 100: 100, the v2 default, is 1024, the v1 default.
 
+use crate::knob::Knob;
 use crate::reason;
 use crate::roots::Roots;
 use crate::sysctl::not_applied;
@@ -162,7 +163,7 @@ pub(crate) fn set_group(hierarchy: &Hierarchy, group: &Path, settings: &[&Settin
     let mut failed: Vec<(&str, String)> = Vec::new();
     for (file, text) in &writes {
         let path = group.join(file);
-        let knob = crate::knob::Knob::file(&path);
+        let knob = Knob::file(&path);
         match knob.write(text).and_then(|()| knob.read()) {
             Ok(now) => {
                 shown.retain(|(p, _)| *p != path);
@@ -202,6 +203,21 @@ fn judge(version: Version, setting: &Setting, failed: &[(&str, String)], writes:
         Version::V2 => setting.to_string(),
     };
     Applied { setting: setting.clone(), effective: words, not_applied: None }
+}
+
+/// Why a v2 group with processes has no groups for a workload's tasks.
+pub(crate) const V2_GROUPS_OF_BOTH: &str = "on cgroup v2 a group that holds processes has no groups below it: an arm with \
+     cpu_weight or cpu_quota cannot be measured with a workload that spreads its tasks over cgroups; leave out one of them";
+
+/// The hierarchy and the place of a group of ours, if we may make one there. Nothing is changed.
+pub(crate) fn usable_place(roots: &Roots) -> Result<(Hierarchy, Place), String> {
+    let hierarchy = hierarchy(roots)?;
+    let place = hierarchy.place()?;
+    let controls = [Knob::file(place.parent.join("cgroup.procs"))].into_iter();
+    for knob in controls.chain(place.enable.clone().map(Knob::file)) {
+        knob.open_for_write().map_err(|e| reason::refused(knob.path(), &e, None))?;
+    }
+    Ok((hierarchy, place))
 }
 
 /// Where the group would go, for `tune show` and `--dry-run`.

@@ -3,10 +3,12 @@
 //! Nothing is opened before the first value has to change: a run without host-wide settings needs no right, no lock and
 //! no journal. A value that stays the same is not written; one that alternates is journalled the first time only.
 
-use crate::cgroup::{self, Hierarchy};
+mod groups;
+
+use crate::cgroup::Hierarchy;
 use crate::error::TuneError;
 use crate::journal::Journal;
-use crate::knob::{ABSENT, Knob, MADE};
+use crate::knob::Knob;
 use crate::owner::Owner;
 use crate::reason;
 use crate::resolve::{Resolved, resolve};
@@ -40,6 +42,8 @@ pub struct HostGuard {
     idle: Vec<Held>,
     group: Option<(Hierarchy, PathBuf)>,
     group_in_use: bool,
+    /// Groups of the running trial's workload.
+    trial_groups: Vec<Knob>,
 }
 
 /// A setting as far as it could be found here.
@@ -66,6 +70,7 @@ impl HostGuard {
             idle: Vec::new(),
             group: None,
             group_in_use: false,
+            trial_groups: Vec::new(),
         })
     }
 
@@ -102,12 +107,6 @@ impl HostGuard {
         Ok(applied)
     }
 
-    /// Files a trial process writes its pid to before it forks; empty when no cgroup setting is in force.
-    pub fn cgroup_procs(&self) -> Vec<PathBuf> {
-        let group = self.group.as_ref().filter(|_| self.group_in_use);
-        group.map(|(_, path)| path.join("cgroup.procs")).into_iter().collect()
-    }
-
     /// Knobs of ours that somebody else has written since: each voids the run.
     pub fn foreign_changes(&self) -> Vec<String> {
         let changed = |held: &Held| {
@@ -127,6 +126,7 @@ impl HostGuard {
         self.idle.clear();
         self.group = None;
         self.group_in_use = false;
+        self.trial_groups.clear();
         let Some((journal, _lock)) = self.journal.take() else { return Ok(Vec::new()) };
         let restored = put_back(&journal.ledger, |_| true);
         if restored.iter().all(Restored::is_done) {
@@ -187,11 +187,7 @@ impl HostGuard {
         self.held.clear();
         let Some((journal, _)) = &self.journal else { return Ok(()) };
         let files = |knob: &Knob| matches!(knob, Knob::File { .. } | Knob::Feature { .. });
-        for one in put_back(&journal.ledger, |e| files(&e.knob) && !stays(&e.knob)) {
-            if let RestoreOutcome::Failed(why) = one.outcome {
-                return Err(TuneError::NotRestored { knob: one.knob, original: one.original, why });
-            }
-        }
+        all_back(put_back(&journal.ledger, |e| files(&e.knob) && !stays(&e.knob)))?;
         // A covered knob may show several values at any time.
         let covered = |knob: &Knob| self.covered.iter().any(|h| h.knob == *knob);
         let left = journal.ledger.entries().iter();
@@ -283,56 +279,6 @@ impl HostGuard {
         self.idle.retain(|h| h.knob != *knob && knob.partner().as_ref() != Some(&h.knob));
         self.held.push(Held { name: name.to_owned(), knob: knob.clone(), may_show: vec![shows] });
     }
-
-    fn set_groups(&mut self, settings: &[&Setting]) -> Result<Vec<Applied>, TuneError> {
-        self.group_in_use = false;
-        if settings.is_empty() {
-            return Ok(Vec::new());
-        }
-        let (hierarchy, group) = match self.make_group()? {
-            Ok(group) => group,
-            Err(why) => return Ok(settings.iter().map(|s| not_applied(s, "", why.clone())).collect()),
-        };
-        let (applied, shown) = cgroup::set_group(&hierarchy, &group, settings);
-        for (path, text) in shown {
-            self.hold("cgroup", &Knob::file(path), text);
-        }
-        self.group_in_use = true;
-        Ok(applied)
-    }
-
-    /// The group of this guard, made when first needed; the inner error says why there can be none.
-    fn make_group(&mut self) -> Result<Result<(Hierarchy, PathBuf), String>, TuneError> {
-        if let Some(group) = &self.group {
-            return Ok(Ok(group.clone()));
-        }
-        let found = cgroup::hierarchy(&self.roots).and_then(|h| h.place().map(|place| (h, place)));
-        let (hierarchy, place) = match found {
-            Ok(found) => found,
-            Err(why) => return Ok(Err(why)),
-        };
-        let group = Knob::Group { path: place.parent.join(format!("schedlab-{}", std::process::id())) };
-        // Whoever may not move tasks in the parent may not make groups in it either: found out before a journal is kept.
-        let parent = Knob::file(place.parent.join("cgroup.procs"));
-        if let Err(e) = parent.open_for_write() {
-            return Ok(Err(reason::refused(parent.path(), &e, None)));
-        }
-        if let Some(control) = place.enable {
-            let control = Knob::CpuController { path: control };
-            if let Err(e) = control.open_for_write() {
-                return Ok(Err(reason::refused(control.path(), &e, None)));
-            }
-            if let Err(e) = self.write_journalled("cgroup.subtree_control", &control, "-cpu", "+cpu")? {
-                return Ok(Err(reason::refused(control.path(), &e, Some("+cpu"))));
-            }
-        }
-        let made = self.write_journalled("cgroup", &group, ABSENT, MADE)?;
-        if let Err(e) = made.and_then(|()| hierarchy.fill_cpuset(group.path())) {
-            return Ok(Err(reason::refused(group.path(), &e, None)));
-        }
-        self.group = Some((hierarchy, group.path().to_owned()));
-        Ok(Ok(self.group.clone().expect("just made")))
-    }
 }
 
 impl Drop for HostGuard {
@@ -340,6 +286,15 @@ impl Drop for HostGuard {
     fn drop(&mut self) {
         let _ = self.restore();
     }
+}
+
+fn all_back(restored: Vec<Restored>) -> Result<(), TuneError> {
+    for one in restored {
+        if let RestoreOutcome::Failed(why) = one.outcome {
+            return Err(TuneError::NotRestored { knob: one.knob, original: one.original, why });
+        }
+    }
+    Ok(())
 }
 
 fn refuse_same_knob(wanted: &[Wanted<'_>]) -> Result<(), TuneError> {

@@ -26,7 +26,7 @@ pub mod task;
 pub use catalogue::{KnobValue, show};
 pub use error::TuneError;
 pub use guard::HostGuard;
-pub use needs::{Need, check, needs};
+pub use needs::{Need, check, check_groups, groups_need, needs};
 pub use restore::{leftovers, restore_leftovers};
 pub use restored::{Leftover, RestoreOutcome, Restored};
 pub use roots::{Roots, state_dir};

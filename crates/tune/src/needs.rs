@@ -1,6 +1,9 @@
 //! Before anything is touched: what rights settings need, for `--dry-run`, and what this machine can never do.
 
+use crate::cgroup::{self, Version};
 use crate::error::TuneError;
+use crate::reason;
+use crate::resolve::resolve;
 use crate::roots::{Roots, effective_uid, has_capability};
 use crate::task::online_cpus;
 use schedlab_run::{Policy, Setting};
@@ -13,27 +16,29 @@ use std::path::Path;
 pub struct Need {
     /// The setting, as written.
     pub setting: String,
-    /// The right or the place, in words; `nothing` for most per-task settings.
-    pub what: String,
+    /// The right or the place, in words; `None` for most per-task settings.
+    pub what: Option<String>,
     /// Whether this process has it; `None` when only trying tells.
     pub met: Option<bool>,
 }
 
 impl fmt::Display for Need {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Some(what) = &self.what else { return write!(f, "{}: needs nothing", self.setting) };
         let met = match self.met {
             Some(true) => "have it",
             Some(false) => "MISSING",
             None => "only trying tells",
         };
-        write!(f, "{}: needs {} ({met})", self.setting, self.what)
+        write!(f, "{}: needs {what} ({met})", self.setting)
     }
 }
 
 const CAP_SYS_ADMIN: u32 = 21;
 const CAP_SYS_NICE: u32 = 23;
 
-/// What rights the settings need, one line each, with whether this process has them. Nothing is tried or written.
+/// What rights the settings need and which knobs they write, one line each, with whether this process may. Nothing is
+/// written.
 pub fn needs(roots: &Roots, settings: &[Setting]) -> Vec<Need> {
     settings.iter().map(|setting| need(roots, setting)).collect()
 }
@@ -51,29 +56,58 @@ fn need(roots: &Roots, setting: &Setting) -> Need {
             ("CAP_SYS_NICE, or RLIMIT_RTPRIO".into(), Some(may_raise || allowed))
         }
         Setting::Slice { .. } => ("Linux 6.12; no rights".into(), None),
-        setting if setting.is_per_task() => ("nothing".into(), Some(true)),
+        setting if setting.is_per_task() => {
+            return Need { setting: setting.to_string(), what: None, met: Some(true) };
+        }
         setting if setting.is_net_sysctl() => {
             let met = has_capability(&roots.proc, CAP_SYS_ADMIN).then_some(true);
             ("a network namespace: root, or user namespaces".into(), met)
         }
-        Setting::Sysctl { .. } | Setting::Autogroup(_) => ("root".into(), Some(root)),
-        Setting::Debugfs { .. } | Setting::Feature { .. } => {
-            let met = if root { None } else { Some(false) };
-            ("root, a mounted debugfs, and a kernel that is not locked down".into(), met)
+        Setting::Sysctl { .. } | Setting::Autogroup(_) | Setting::Debugfs { .. } | Setting::Feature { .. } => {
+            a_writable_knob(roots, setting, root)
         }
-        Setting::CpuWeight(_) | Setting::CpuQuota { .. } => {
-            let place = crate::cgroup::hierarchy(roots).map(|h| crate::cgroup::describe(&h));
-            let met = match (&place, root) {
-                (Err(_), _) => Some(false),
-                (Ok(_), true) => Some(true),
-                (Ok(_), false) => None,
-            };
-            let place = place.unwrap_or_else(|why| why);
-            (format!("root, or a delegated cgroup: {place}"), met)
-        }
+        Setting::CpuWeight(_) | Setting::CpuQuota { .. } => a_place_for_groups(roots),
         _ => ("the guest lane: `schedlab vm run`".into(), Some(false)),
     };
-    Need { setting: setting.to_string(), what, met }
+    Need { setting: setting.to_string(), what: Some(what), met }
+}
+
+/// The knob as this kernel has it; opening it for writing changes nothing and tells of a lockdown.
+fn a_writable_knob(roots: &Roots, setting: &Setting, root: bool) -> (String, Option<bool>) {
+    let resolved = match resolve(roots, setting) {
+        Ok(resolved) => resolved,
+        Err(why) => return (format!("root and a knob: {why}"), Some(false)),
+    };
+    let at = resolved.knob.path();
+    match resolved.knob.open_for_write() {
+        Err(e) if root => (format!("a knob that can be written: {}", reason::refused(at, &e, None)), Some(false)),
+        _ => (format!("root, to write {}", at.display()), Some(root)),
+    }
+}
+
+/// What a workload with cgroups of its own needs, which `workload` names.
+pub fn groups_need(roots: &Roots, workload: &str) -> Need {
+    let (what, met) = a_place_for_groups(roots);
+    Need { setting: workload.to_owned(), what: Some(what), met }
+}
+
+fn a_place_for_groups(roots: &Roots) -> (String, Option<bool>) {
+    let (place, met) = match cgroup::usable_place(roots) {
+        Ok((hierarchy, _)) => (cgroup::describe(&hierarchy), Some(true)),
+        Err(why) => (why, Some(false)),
+    };
+    (format!("root, or a delegated cgroup: {place}"), met)
+}
+
+/// Refuses a workload that spreads its tasks over cgroups where there can be none, alone or beside these settings of an
+/// arm, before a run begins.
+pub fn check_groups(roots: &Roots, settings: &[Setting]) -> Result<(), TuneError> {
+    let (hierarchy, _) = cgroup::usable_place(roots).map_err(TuneError::Impossible)?;
+    let grouped = settings.iter().any(|s| matches!(s, Setting::CpuWeight(_) | Setting::CpuQuota { .. }));
+    if grouped && hierarchy.version == Version::V2 {
+        return Err(TuneError::Impossible(cgroup::V2_GROUPS_OF_BOTH.into()));
+    }
+    Ok(())
 }
 
 /// The soft limit of that name in /proc/self/limits; unlimited is `u64::MAX`.
@@ -107,6 +141,8 @@ mod tests {
         std::fs::create_dir_all(&own).unwrap();
         std::fs::write(own.join("status"), status).unwrap();
         std::fs::write(own.join("limits"), "Max nice priority         25                   25\n").unwrap();
+        std::fs::create_dir_all(tree.path().join("proc/sys/kernel")).unwrap();
+        std::fs::write(tree.path().join("proc/sys/kernel/sched_rt_runtime_us"), "950000\n").unwrap();
         std::fs::create_dir_all(tree.path().join("sys/devices/system/cpu")).unwrap();
         std::fs::write(tree.path().join("sys/devices/system/cpu/online"), "0-3\n").unwrap();
         Roots { proc: tree.path().join("proc"), sys: tree.path().join("sys"), ..Roots::default() }
@@ -125,6 +161,10 @@ mod tests {
         assert_eq!(met(&roots, "nice=-5"), Some(true), "RLIMIT_NICE of 25 allows -5");
         assert_eq!(met(&roots, "nice=-6"), Some(false));
         assert_eq!(met(&roots, "sysctl:kernel.sched_rt_runtime_us=1"), Some(false));
+        let knob = needs(&roots, &["sysctl:kernel.sched_rt_runtime_us=1".parse().unwrap()]).remove(0).to_string();
+        assert!(knob.contains("root, to write") && knob.ends_with("sched_rt_runtime_us (MISSING)"), "{knob}");
+        let absent = needs(&roots, &["sysctl:kernel.sched_rt_runtme_us=1".parse().unwrap()]).remove(0).to_string();
+        assert!(absent.contains("did you mean"), "{absent}");
         assert_eq!(met(&roots, "debugfs:sched/base_slice_ns=1"), Some(false));
         assert_eq!(met(&roots, "sysctl:net.ipv4.tcp_autocorking=0"), None);
     }

@@ -226,6 +226,73 @@ fn a_value_the_kernel_refuses_is_not_applied() {
     assert!(reason(&applied).contains("refuses `banana`"), "{applied:?}");
 }
 
+/// A v2 tree of directories in which our own group is `a` and `cpu` is handed down from the top.
+fn v2_tree() -> Tree {
+    let tree = Tree::new();
+    tree.write("proc/self/mountinfo", "31 23 0:28 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw");
+    tree.write("proc/self/cgroup", "0::/a");
+    for (file, text) in [
+        ("cgroup.controllers", "cpu memory"),
+        ("cgroup.subtree_control", "cpu"),
+        ("cgroup.procs", ""),
+        ("a/cgroup.procs", "7"),
+        ("a/cgroup.subtree_control", ""),
+        ("a/cgroup.controllers", "cpu"),
+    ] {
+        tree.write(&format!("cgroup/{file}"), text);
+    }
+    tree
+}
+
+fn groups_of(tree: &Tree) -> usize {
+    let listing = fs::read_dir(tree.path("cgroup")).unwrap().flatten();
+    listing.filter(|i| i.file_name().to_string_lossy().starts_with("schedlab-")).count()
+}
+
+#[test]
+fn groups_of_a_trial_are_journalled_before_they_exist_and_go_with_it() {
+    let tree = v2_tree();
+    let mut guard = tree.guard();
+    for _ in 0..2 {
+        let procs = guard.make_trial_groups(&["parent", "child"]).unwrap().unwrap();
+        let pid = std::process::id();
+        assert_eq!(procs[1], tree.path(&format!("cgroup/schedlab-{pid}-child/cgroup.procs")));
+        assert_eq!((groups_of(&tree), tree.journals()), (2, 1));
+        guard.remove_trial_groups().unwrap();
+        assert_eq!(groups_of(&tree), 0);
+    }
+    guard.make_trial_groups(&["parent", "child"]).unwrap().unwrap();
+    drop(guard);
+    assert_eq!((groups_of(&tree), tree.journals()), (0, 0), "the guard takes them along");
+}
+
+#[test]
+fn groups_of_a_killed_trial_are_removed_at_the_next_start() {
+    let tree = v2_tree();
+    let mut guard = tree.guard();
+    let procs = guard.make_trial_groups(&["parent", "child"]).unwrap().unwrap();
+    let journal = fs::read_dir(tree.state()).unwrap().flatten().find(|i| i.file_name() != "lock").unwrap();
+    let as_it_was = fs::read(journal.path()).unwrap();
+    drop(guard);
+    // What a SIGKILL of trial and parent leaves: the groups, the journal, and nobody of that pid.
+    procs.iter().for_each(|procs| fs::create_dir(procs.parent().unwrap()).unwrap());
+    fs::write(journal.path(), as_it_was).unwrap();
+    fs::remove_file(tree.path(&format!("proc/{}/stat", std::process::id()))).unwrap();
+    let restored = schedlab_tune::restore_leftovers(&tree.roots, &tree.state()).unwrap();
+    assert_eq!((restored.len(), groups_of(&tree), tree.journals()), (2, 0, 0), "{restored:?}");
+}
+
+#[test]
+fn on_v2_an_arm_with_a_group_and_a_workload_with_groups_exclude_each_other() {
+    let tree = v2_tree();
+    let why = schedlab_tune::check_groups(&tree.roots, &settings("cpu_weight=200")).unwrap_err().to_string();
+    assert!(why.contains("cpu_weight") && why.contains("leave out one"), "{why}");
+    schedlab_tune::check_groups(&tree.roots, &settings("nice=1")).unwrap();
+    let bare = Tree::new();
+    let why = schedlab_tune::check_groups(&bare.roots, &[]).unwrap_err().to_string();
+    assert!(why.contains("self/mountinfo"), "{why}");
+}
+
 /// The cpu controller of this machine, v1 or v2, for real: values in force, a process inside, the group gone after.
 #[test]
 fn a_cgroup_is_made_filled_and_removed() {

@@ -21,7 +21,7 @@ use crate::registry::{Workload, WorkloadInfo};
 use crate::task::TaskCells;
 use crate::{calibrate, stamp};
 use config::Config;
-use schedlab_run::{Stamping, TrialOutcome, WorkloadSpec};
+use schedlab_run::{Stamping, TrialOutcome, WorkloadSpec, counted};
 use schedlab_sys::clock::monotonic_ns;
 
 /// Everything one run is made of, besides the herd.
@@ -98,7 +98,7 @@ impl Workload for Config {
     fn check(&self, limits: &Limits) -> Result<(), BenchError> {
         let tasks = self.tasks() as u64;
         let per_group = u64::from(self.senders) + u64::from(self.receivers);
-        let what = format!("{} groups × {per_group} tasks", self.groups);
+        let what = format!("{} × {}", counted(self.groups, "groups"), counted(per_group, "tasks"));
         // Process mode: the parent holds one group's write ends, the gate and a pair in the making.
         let files = match self.mode {
             Mode::Process => u64::from(self.receivers) + 8,

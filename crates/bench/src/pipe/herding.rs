@@ -1,7 +1,6 @@
 //! Building the herd of `pipe/1`: for each copy two pipes and two tasks, which close the ends they do not use.
 
 use super::Run;
-use super::cgroup_pair::CgroupPair;
 use super::config::Tokens;
 use super::loops::{Shared, Side, StrictChild, StrictParent, TwoTokens};
 use super::placement::Cpus;
@@ -77,8 +76,9 @@ impl Part {
     }
 }
 
-/// Starts all copies; `places` holds the CPUs of each copy's parent and child.
-pub(super) fn start(run: &Run<'_>, places: &[(Cpus, Cpus)], cgroups: Option<&CgroupPair>) -> Result<Herd, BenchError> {
+/// Starts all copies; `places` holds the CPUs of each copy's parent and child, `sides` the `cgroup.procs` of all
+/// parents and of all children.
+pub(super) fn start(run: &Run<'_>, places: &[(Cpus, Cpus)], sides: Option<&[PathBuf; 2]>) -> Result<Herd, BenchError> {
     let gate = Gate::new(fd::pipe_pair).map_err(BenchError::io("opening the gate's pipes"))?;
     let mut herd = Herd::new(run.cells.clone(), gate, 2 * places.len());
     for (copy, (parent_cpus, child_cpus)) in (0..).zip(places) {
@@ -91,7 +91,7 @@ pub(super) fn start(run: &Run<'_>, places: &[(Cpus, Cpus)], cgroups: Option<&Cgr
             tokens: run.config.tokens,
             is_parent,
             cpus: cpus.clone(),
-            cgroup_procs: cgroups.map(|pair| pair.procs(is_parent)),
+            cgroup_procs: sides.map(|[parents, children]| if is_parent { parents } else { children }.clone()),
             loops: run.loops(copy),
             topology: run.order.topology.clone(),
             recorder: run.recorder.clone(),

@@ -5,7 +5,6 @@
 //! t0 is before the wake byte that releases all copies; t1 is the end of the steady state: the stop flag, or with
 //! `loops` the last task's last operation. The twins begin before fork and pipe(): a difference of less than 1 ms.
 
-mod cgroup_pair;
 mod config;
 mod herding;
 mod loops;
@@ -24,11 +23,13 @@ use crate::plant::PlantCell;
 use crate::recorder::Recorder;
 use crate::registry::{Workload, WorkloadInfo};
 use crate::task::TaskCells;
+use crate::topology::Topology;
 use crate::{calibrate, stamp};
 use config::{Config, Tokens};
-use schedlab_run::{Stamping, TrialOutcome, WorkloadSpec};
+use schedlab_run::{Stamping, TrialOutcome, WorkloadSpec, counted};
 use schedlab_sys::clock::monotonic_ns;
 use schedlab_sys::fd;
+use std::path::PathBuf;
 
 /// Series of the strict loop; the index is what [`loops`] records under.
 const STRICT_SERIES: &[&str] = &[
@@ -90,6 +91,21 @@ impl<'a> Run<'a> {
     }
 }
 
+impl Config {
+    /// With `cgroups=apart` the `cgroup.procs` of the parents and of the children.
+    fn sides<'o>(&self, order: &'o RunOrder) -> Result<Option<&'o [PathBuf; 2]>, BenchError> {
+        if !self.cgroups_apart {
+            return Ok(None);
+        }
+        let missing = || BenchError::NotPossibleHere {
+            workload: self.tokens.info().name,
+            reason: "cgroups=apart needs two cgroups, which `schedlab bench`, `ab` and `run` make (and remove) for it"
+                .into(),
+        };
+        order.cgroups.first_chunk().map(Some).ok_or_else(missing)
+    }
+}
+
 impl Workload for Config {
     fn info(&self) -> &'static WorkloadInfo {
         self.tokens.info()
@@ -117,7 +133,15 @@ impl Workload for Config {
             Mode::Process => 16,
             Mode::Thread => 6 * copies + 16,
         };
-        limits.fit(self.tokens.info().name, &format!("{copies} copies × 2 tasks"), 2 * copies, files)
+        limits.fit(self.tokens.info().name, &format!("{} × 2 tasks", counted(copies, "copies")), 2 * copies, files)
+    }
+
+    fn check_placement(&self, topology: &Topology) -> Result<(), BenchError> {
+        placement::places(self, topology).map(|_| ())
+    }
+
+    fn cgroups(&self) -> &'static [&'static str] {
+        if self.cgroups_apart { &["parent", "child"] } else { &[] }
     }
 
     fn run(&self, order: &RunOrder, observer: &mut dyn Observer) -> Result<TrialOutcome, BenchError> {
@@ -126,10 +150,9 @@ impl Workload for Config {
         if let Some(cell) = &run.plant {
             observer.plant_cell(cell);
         }
+        let sides = self.sides(order)?;
         observer.before_fork().map_err(BenchError::Observer)?;
-        let cgroups =
-            if self.cgroups_apart { Some(cgroup_pair::CgroupPair::create(self.tokens.info().name)?) } else { None };
-        let mut herd = herding::start(&run, &places, cgroups.as_ref())?;
+        let mut herd = herding::start(&run, &places, sides)?;
         herd.gather()?;
         let (duration_ns, expected_ns) = match self.length {
             Length::DurationNs(ns) => (Some(ns), ns),

@@ -6,7 +6,7 @@ use crate::dispatch::Length;
 use crate::error::BenchError;
 use crate::herd::{Herd, Timeline};
 use crate::metrics::{self, metric};
-use schedlab_run::{Direction, Metric, TaskRecord, TrialOutcome};
+use schedlab_run::{Direction, Metric, TaskRecord, TrialOutcome, counted};
 use schedlab_sys::clock::monotonic_ns;
 
 /// UnixBench's baseline for context1 ("George", a SPARCstation 20-61), which it rates 10.0.
@@ -62,13 +62,13 @@ fn verify(run: &Run<'_>, tasks: &[TaskRecord]) -> Result<Vec<u64>, BenchError> {
         let (parent, child) = (pair[0].operations, pair[1].operations);
         if parent != child {
             let copy = pair[0].group;
-            let text = format!("copy {copy}: the parent counted {parent} operations, the child {child}");
+            let text = format!("copy {copy}: the parent counted {}, the child {child}", counted(parent, "operations"));
             return Err(BenchError::Verification(text));
         }
         if let Length::Loops(loops) = run.config.length
             && parent != loops
         {
-            return Err(BenchError::Verification(format!("{loops} operations were ordered and {parent} done")));
+            return Err(BenchError::Verification(format!("{} ordered, {parent} done", counted(loops, "operations"))));
         }
         copies.push(parent);
     }

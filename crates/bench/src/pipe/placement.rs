@@ -20,7 +20,10 @@ pub(super) fn places(config: &Config, topology: &Topology) -> Result<Vec<(Cpus, 
         Pin::Same => cpus.iter().map(|&cpu| (cpu, cpu)).collect(),
         Pin::Apart => match cpus.chunks_exact(2).map(|two| (two[0], two[1])).collect::<Vec<_>>() {
             pairs if pairs.is_empty() => {
-                return Err(impossible(format!("pin=apart needs two CPUs; we may use {} here", cpus.len())));
+                return Err(impossible(format!(
+                    "pin=apart needs two CPUs; we may use {} here: take pin=same, pin=free or more `cpus`",
+                    cpus.len()
+                )));
             }
             pairs => pairs,
         },
@@ -29,7 +32,9 @@ pub(super) fn places(config: &Config, topology: &Topology) -> Result<Vec<(Cpus, 
     if pairs.is_empty() {
         let tiers: Vec<&str> = topology.tiers().into_iter().map(Tier::name).collect();
         let (pin, tiers) = (config.pin.name(), tiers.join(", "));
-        return Err(impossible(format!("pin={pin}: no two usable CPUs are of that tier; this machine has {tiers}")));
+        return Err(impossible(format!(
+            "pin={pin}: no two CPUs that we may use are of that tier; this machine has {tiers}"
+        )));
     }
     let place = |copy: usize| {
         let (parent, child) = pairs[copy % pairs.len()];

@@ -71,7 +71,10 @@ fn metric(trials: &[TrialRecord], index: usize, role: Role, contrasts: Vec<Contr
 }
 
 fn not_applied() -> Verdict {
-    Verdict::NoVerdict { reason: "`slice 10ms` is not applied: the kernel accepts a slice and ignores it".into() }
+    Verdict::NoVerdict {
+        why: Withheld::NotApplied,
+        reason: "`slice 10ms` is not applied: the kernel accepts a slice and ignores it".into(),
+    }
 }
 
 fn facts(arm: u32) -> ArmFacts {
@@ -172,6 +175,8 @@ fn workload(trials: &[TrialRecord]) -> WorkloadFindings {
             steal_explained: None,
         }),
         certificates: vec![NoiseCertificate {
+            equals: Equals::AaArm,
+            units: 6,
             arm: 1,
             metric: "msgs_per_s".into(),
             effect: aa,

@@ -5,7 +5,7 @@ use crate::{exit, session};
 use anyhow::{Context, Result, bail};
 use clap::{Arg, ArgMatches, Command};
 use schedlab_run::{Arm, Setting, TrialOrder, TrialOutcome, WorkloadSpec};
-use schedlab_trial::{ExecRunner, HostSettings, Runner};
+use schedlab_trial::{ExecRunner, HostSettings, run_in_cgroups};
 use std::collections::BTreeMap;
 use std::time::Duration;
 
@@ -86,6 +86,7 @@ fn order(args: &Bench, written: Vec<(String, String)>) -> Result<TrialOrder> {
         load,
         load_group: schedlab_trial::prepare::load_group(&args.measuring.load_group)?,
         cgroup_procs: Vec::new(),
+        workload_cgroups: Vec::new(),
         switchback: None,
         seed: 1,
     })
@@ -99,7 +100,7 @@ fn host_settings(spec: &str) -> Result<Vec<Setting>> {
 /// Runs one trial under host-wide settings and restores them.
 pub(super) fn run_once(order: &TrialOrder, on_host: &[Setting]) -> Result<TrialOutcome> {
     session::restore_leftovers()?;
-    if !on_host.is_empty() {
+    if !on_host.is_empty() || !schedlab_bench::parse(&order.workload)?.cgroups().is_empty() {
         // Ctrl-C must not end this process before the host is as it was; a second one does.
         schedlab_sys::interrupt::Interrupt::catch().context("signals cannot be caught")?;
     }
@@ -107,7 +108,8 @@ pub(super) fn run_once(order: &TrialOrder, on_host: &[Setting]) -> Result<TrialO
     let mut applied = host.apply(on_host)?;
     let mut order = order.clone();
     order.cgroup_procs = host.cgroup_procs();
-    let result = ExecRunner::of_this_binary().run(&order, Duration::from_secs(24 * 3600));
+    let timeout = Duration::from_secs(24 * 3600);
+    let result = run_in_cgroups(&mut host, &mut ExecRunner::of_this_binary(), &mut order, timeout)?;
     host.restore()?;
     let mut outcome = result.map_err(anyhow::Error::msg)?;
     applied.append(&mut outcome.applied);

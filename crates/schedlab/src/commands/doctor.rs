@@ -40,6 +40,7 @@ fn round_trip(pin: &str) -> Option<f64> {
         load_group: LoadGroup::Same,
         net_namespace: false,
         cgroup_procs: Vec::new(),
+        workload_cgroups: Vec::new(),
         switchback: None,
         seed: 1,
     };

@@ -6,7 +6,7 @@ use crate::{exit, session};
 use anyhow::{Context, Result};
 use schedlab_import::{Kind, Options, Source};
 use schedlab_report::Input;
-use schedlab_run::{Direction, RunWriter};
+use schedlab_run::{Direction, RunWriter, counted};
 
 pub(super) fn run(args: &Import) -> Result<u8> {
     let mut sources = Vec::new();
@@ -23,8 +23,9 @@ pub(super) fn run(args: &Import) -> Result<u8> {
     };
     let mut imported = schedlab_import::import(kind, &sources, &options(args)?)?;
     imported.manifest.command = std::env::args().collect();
+    let trials = counted(imported.trials.len(), "trials");
     if args.dry_run {
-        println!("{} trials in {} arms", imported.trials.len(), imported.manifest.arms.len());
+        println!("{trials} in {}", counted(imported.manifest.arms.len(), "arms"));
         return Ok(exit::DONE);
     }
     let dir = args.out.clone().unwrap_or_else(|| session::default_out(&sources[0].name));
@@ -33,7 +34,7 @@ pub(super) fn run(args: &Import) -> Result<u8> {
         writer.append(trial)?;
     }
     writer.seal()?;
-    eprintln!("imported {} trials into {}", imported.trials.len(), dir.display());
+    eprintln!("imported {trials} into {}", dir.display());
     let findings = schedlab_analyze::compare(&imported.manifest, &imported.trials);
     print(&Input { manifest: &imported.manifest, trials: &imported.trials, findings: &findings }, args.json)?;
     Ok(exit::DONE)

@@ -38,9 +38,9 @@ pub(super) fn open(dir: &Path) -> Result<schedlab_run::Run> {
     let run = RunReader::open(dir)?;
     if !run.sealed {
         eprintln!(
-            "schedlab: {} is not sealed: it was interrupted or is still running ({} trials so far)",
+            "schedlab: {} is not sealed: it was interrupted or is still running ({} so far)",
             dir.display(),
-            run.trials.len()
+            schedlab_run::counted(run.trials.len(), "trials")
         );
     }
     for problem in &run.problems {

@@ -21,7 +21,7 @@ pub(super) fn execute(plan: &Plan, name: &str, output: &RunOutput) -> Result<u8>
     let dir = output.out.clone().unwrap_or_else(|| session::default_out(name));
     if output.dry_run {
         let manifest = prepare::manifest(plan, std::env::args().collect(), environment(false))?;
-        print!("{}", prepare::describe(&manifest, plan));
+        print!("{}", schedlab_trial::describe(&manifest, plan, &schedlab_tune::Roots::default()));
         return Ok(exit::DONE);
     }
     // Without --out a second run does not trip over the first: out/quickstart-2, and so on.

@@ -3,6 +3,7 @@
 use crate::cli::TuneAction;
 use crate::exit;
 use anyhow::Result;
+use schedlab_run::counted;
 use schedlab_tune::Roots;
 
 pub(super) fn run(action: &TuneAction) -> Result<u8> {
@@ -31,13 +32,13 @@ fn restore(dry_run: bool) -> Result<u8> {
         for one in &left {
             println!("{one}");
         }
-        println!("{} settings would be restored", left.len());
+        println!("{} would be restored", counted(left.len(), "settings"));
         return Ok(exit::DONE);
     }
     let restored = schedlab_tune::restore_leftovers(&roots, &state)?;
     for one in &restored {
         println!("{one}");
     }
-    println!("{} settings restored", restored.len());
+    println!("{} restored", counted(restored.len(), "settings"));
     Ok(if restored.iter().all(schedlab_tune::Restored::is_done) { exit::DONE } else { exit::ERROR })
 }

@@ -50,7 +50,7 @@ impl Lab {
         let mut runner = FakeRunner { lab: self, clock: &clock, count: &count, last: None, arms: Vec::new() };
         runner.arms = runner.lab.manifest.arms.iter().map(|a| a.settings.clone()).collect();
         let (manifest, trials) = (runner.lab.manifest.clone(), runner.lab.rows.clone());
-        let mut host = FakeHost { now: None, foreign_at: runner.lab.foreign_at, count: &count };
+        let mut host = FakeHost { now: None, foreign_at: runner.lab.foreign_at, count: &count, cgroups: 0 };
         let mut store = FakeStore(Vec::new());
         let stop_after = runner.lab.interrupt_after;
         let mut experiment = Experiment {
@@ -68,6 +68,7 @@ impl Lab {
         };
         experiment.run().unwrap();
         let (manifest, trials) = (experiment.manifest, experiment.trials);
+        assert_eq!(host.cgroups, 0, "no group outlives its trial");
         let last = runner.last.take();
         self.last_order = last;
         self.host_settings = host.now;
@@ -128,6 +129,8 @@ struct FakeHost<'a> {
     now: Option<Vec<Setting>>,
     foreign_at: Option<u64>,
     count: &'a Cell<u64>,
+    /// Of the running trial's workload.
+    cgroups: usize,
 }
 
 impl HostSettings for FakeHost<'_> {
@@ -141,6 +144,15 @@ impl HostSettings for FakeHost<'_> {
     }
     fn cgroup_procs(&self) -> Vec<PathBuf> {
         Vec::new()
+    }
+    fn make_trial_cgroups(&mut self, names: &[&str]) -> Result<Result<Vec<PathBuf>, String>> {
+        assert_eq!(self.cgroups, 0, "the groups of the trial before are gone");
+        self.cgroups = names.len();
+        Ok(Ok(names.iter().map(|name| PathBuf::from(format!("/{name}/cgroup.procs"))).collect()))
+    }
+    fn remove_trial_cgroups(&mut self) -> Result<()> {
+        self.cgroups = 0;
+        Ok(())
     }
     fn foreign_changes(&self) -> Vec<String> {
         let changed = self.foreign_at.is_some_and(|n| self.count.get() > n);

@@ -1,0 +1,115 @@
+//! Cgroups of ours: the one of an arm with a weight or quota, made once a run, and those that a workload spreads its
+//! tasks over, made afresh for each trial. Both are journalled, so neither outlives us.
+
+use super::{HostGuard, all_back};
+use crate::cgroup::{self, Hierarchy, Version};
+use crate::error::TuneError;
+use crate::knob::{ABSENT, Knob, MADE};
+use crate::reason;
+use crate::restore::put_back;
+use crate::sysctl::not_applied;
+use schedlab_run::{Applied, Setting};
+use std::path::PathBuf;
+
+impl HostGuard {
+    /// Files a trial process writes its pid to before it forks; empty when no cgroup setting is in force.
+    pub fn cgroup_procs(&self) -> Vec<PathBuf> {
+        let group = self.group.as_ref().filter(|_| self.group_in_use);
+        group.map(|(_, path)| path.join("cgroup.procs")).into_iter().collect()
+    }
+
+    /// Makes one empty cgroup with the cpu controller for each name, for the tasks of one trial, and answers their
+    /// `cgroup.procs` in that order; the inner error says why there can be none. They go with
+    /// [`Self::remove_trial_groups`], or like every other change of this guard.
+    pub fn make_trial_groups(&mut self, names: &[&str]) -> Result<Result<Vec<PathBuf>, String>, TuneError> {
+        if names.is_empty() {
+            return Ok(Ok(Vec::new()));
+        }
+        let (hierarchy, parent) = match self.trial_groups_parent()? {
+            Ok(parent) => parent,
+            Err(why) => return Ok(Err(why)),
+        };
+        let mut procs = Vec::with_capacity(names.len());
+        for name in names {
+            let group = Knob::Group { path: parent.join(format!("schedlab-{}-{name}", std::process::id())) };
+            self.trial_groups.push(group.clone());
+            let made = self.write_journalled("cgroup", &group, ABSENT, MADE)?;
+            if let Err(e) = made.and_then(|()| hierarchy.fill_cpuset(group.path())) {
+                self.remove_trial_groups()?;
+                return Ok(Err(reason::refused(group.path(), &e, None)));
+            }
+            procs.push(group.path().join("cgroup.procs"));
+        }
+        Ok(Ok(procs))
+    }
+
+    /// Removes what [`Self::make_trial_groups`] made; a task that still runs in one moves up.
+    pub fn remove_trial_groups(&mut self) -> Result<(), TuneError> {
+        let groups = std::mem::take(&mut self.trial_groups);
+        match &self.journal {
+            Some((journal, _)) => all_back(put_back(&journal.ledger, |e| groups.contains(&e.knob))),
+            None => Ok(()),
+        }
+    }
+
+    pub(super) fn set_groups(&mut self, settings: &[&Setting]) -> Result<Vec<Applied>, TuneError> {
+        self.group_in_use = false;
+        if settings.is_empty() {
+            return Ok(Vec::new());
+        }
+        let (hierarchy, group) = match self.make_group()? {
+            Ok(group) => group,
+            Err(why) => return Ok(settings.iter().map(|s| not_applied(s, "", why.clone())).collect()),
+        };
+        let (applied, shown) = cgroup::set_group(&hierarchy, &group, settings);
+        for (path, text) in shown {
+            self.hold("cgroup", &Knob::file(path), text);
+        }
+        self.group_in_use = true;
+        Ok(applied)
+    }
+
+    /// The group of this guard, made when first needed; the inner error says why there can be none.
+    fn make_group(&mut self) -> Result<Result<(Hierarchy, PathBuf), String>, TuneError> {
+        if let Some(group) = &self.group {
+            return Ok(Ok(group.clone()));
+        }
+        let (hierarchy, parent) = match self.groups_parent()? {
+            Ok(parent) => parent,
+            Err(why) => return Ok(Err(why)),
+        };
+        let group = Knob::Group { path: parent.join(format!("schedlab-{}", std::process::id())) };
+        let made = self.write_journalled("cgroup", &group, ABSENT, MADE)?;
+        if let Err(e) = made.and_then(|()| hierarchy.fill_cpuset(group.path())) {
+            return Ok(Err(reason::refused(group.path(), &e, None)));
+        }
+        Ok(Ok(self.group.insert((hierarchy, group.path().to_owned())).clone()))
+    }
+
+    /// Below the arm's group while it is in use, so that its weight and quota hold for the whole workload.
+    fn trial_groups_parent(&mut self) -> Result<Result<(Hierarchy, PathBuf), String>, TuneError> {
+        match &self.group {
+            Some((hierarchy, _)) if self.group_in_use && hierarchy.version == Version::V2 => {
+                Ok(Err(cgroup::V2_GROUPS_OF_BOTH.into()))
+            }
+            Some(group) if self.group_in_use => Ok(Ok(group.clone())),
+            _ => self.groups_parent(),
+        }
+    }
+
+    /// The group that ours go below, its cpu controller handed down; the inner error says why there is none.
+    fn groups_parent(&mut self) -> Result<Result<(Hierarchy, PathBuf), String>, TuneError> {
+        // Whoever may not move tasks in the parent may not make groups in it either: found out before a journal is kept.
+        let (hierarchy, place) = match cgroup::usable_place(&self.roots) {
+            Ok(found) => found,
+            Err(why) => return Ok(Err(why)),
+        };
+        if let Some(control) = place.enable {
+            let control = Knob::CpuController { path: control };
+            if let Err(e) = self.write_journalled("cgroup.subtree_control", &control, "-cpu", "+cpu")? {
+                return Ok(Err(reason::refused(control.path(), &e, Some("+cpu"))));
+            }
+        }
+        Ok(Ok((hierarchy, place.parent)))
+    }
+}
