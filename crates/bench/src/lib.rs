@@ -18,6 +18,7 @@ mod metrics;
 mod observer;
 mod options;
 mod pipe;
+mod placement;
 mod plant;
 mod recorder;
 mod registry;
