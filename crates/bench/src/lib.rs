@@ -25,6 +25,8 @@ mod registry;
 mod stamp;
 mod task;
 mod topology;
+mod transact;
+mod transport;
 
 pub use error::BenchError;
 pub use limits::Limits;

@@ -15,6 +15,7 @@ pub mod namespace;
 pub mod perf_event;
 pub mod pidfd;
 pub mod process;
+pub mod process_memory;
 pub mod rights;
 pub mod rlimit;
 pub mod roots;

@@ -65,6 +65,18 @@ pub fn call(arguments: &[u64; 6]) -> io::Result<u64> {
     if answer < 0 { Err(io::Error::last_os_error()) } else { Ok(answer as u64) }
 }
 
+/// The trapped call with the addresses and lengths of `request` and `reply` as its first four arguments; the listener
+/// reads the one and writes the other (crate::process_memory) before it answers.
+#[inline(always)]
+pub fn call_with_memory(request: &[u8], reply: &mut [u8]) -> io::Result<u64> {
+    let (from, into) = (request.as_ptr(), reply.as_mut_ptr());
+    // SAFETY: the kernel looks at no argument. The listener reads `request`, which is live, and writes at most
+    // `reply.len()` bytes into `reply`, live and exclusively borrowed, before the call returns, as a system call that
+    // takes these buffers would; the compiler must assume that a system call does.
+    let answer = unsafe { libc::syscall(TRAPPED, from, request.len(), into, reply.len(), 0usize, 0usize) };
+    if answer < 0 { Err(io::Error::last_os_error()) } else { Ok(answer as u64) }
+}
+
 /// Makes the kernel wake both sides on the CPU of the other one (`WF_CURRENT_CPU`). `EINVAL` or `ENOTTY` before 6.6.
 pub fn set_sync_wake_up(listener: BorrowedFd<'_>) -> io::Result<()> {
     // SAFETY: this ioctl takes its flags by value.

@@ -6,8 +6,8 @@ use crate::herd::Mode;
 use crate::options::Arguments;
 use crate::placement::Pin;
 use crate::registry::{OptionDoc, Workload, WorkloadInfo};
-use schedlab_run::units::CpuList;
 use schedlab_run::WorkloadSpec;
+use schedlab_run::units::CpuList;
 use schedlab_sys::affinity;
 
 /// How many tokens are under way.
