@@ -18,12 +18,15 @@ mod metrics;
 mod observer;
 mod options;
 mod pipe;
+mod placement;
 mod plant;
 mod recorder;
 mod registry;
 mod stamp;
 mod task;
 mod topology;
+mod transact;
+mod transport;
 
 pub use error::BenchError;
 pub use limits::Limits;

@@ -65,7 +65,7 @@ pub(crate) fn per_operation(
 }
 
 /// p50 to p99.9, each only with at least ten values expected beyond it.
-fn quantiles(named: &NamedHistogram) -> Vec<Metric> {
+pub(crate) fn quantiles(named: &NamedHistogram) -> Vec<Metric> {
     let count = named.histogram.count() as f64;
     let wanted = [("p50", 0.5), ("p90", 0.9), ("p99", 0.99), ("p999", 0.999)];
     let enough = wanted.into_iter().filter(|&(_, q)| count * (1.0 - q) >= 10.0);

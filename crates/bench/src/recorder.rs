@@ -100,6 +100,13 @@ impl Recorder {
         all
     }
 
+    /// One series over all tiers.
+    pub(crate) fn series(&self, series: usize) -> Histogram {
+        let mut whole = Histogram::default();
+        (0..self.tiers.len()).for_each(|slot| whole.merge(&self.histogram(series, slot)));
+        whole
+    }
+
     /// Each series whole and, when more than one tier was seen, by tier; empty ones left out.
     pub(crate) fn histograms(&self) -> Vec<NamedHistogram> {
         let mut found = Vec::new();

@@ -4,7 +4,7 @@ use crate::error::BenchError;
 use crate::limits::Limits;
 use crate::observer::{Observer, RunOrder};
 use crate::topology::Topology;
-use crate::{burn, messaging, pipe};
+use crate::{burn, messaging, pipe, transact};
 use schedlab_run::nearest::nearest;
 use schedlab_run::{TrialOutcome, WorkloadSpec};
 
@@ -63,12 +63,17 @@ pub trait Workload {
     fn cgroups(&self) -> &'static [&'static str] {
         &[]
     }
+    /// Whether the spec asks for a twin's own output: its native lines and nothing else on standard output.
+    fn prints_as_its_twin(&self) -> bool {
+        false
+    }
     /// Runs it once, from a process with one thread; on any error the herd is gone before this returns.
     fn run(&self, order: &RunOrder, observer: &mut dyn Observer) -> Result<TrialOutcome, BenchError>;
 }
 
 /// All workloads.
-pub static WORKLOADS: &[&WorkloadInfo] = &[&messaging::INFO, &pipe::INFO, &pipe::INFO_TWO_TOKENS, &burn::INFO];
+pub static WORKLOADS: &[&WorkloadInfo] =
+    &[&messaging::INFO, &pipe::INFO, &pipe::INFO_TWO_TOKENS, &burn::INFO, &transact::INFO];
 
 /// The workload a spec names, its version checked.
 pub fn find(spec: &WorkloadSpec) -> Result<&'static WorkloadInfo, BenchError> {

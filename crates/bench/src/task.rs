@@ -171,10 +171,31 @@ pub(crate) enum Step {
     ParentGone,
     Cgroup,
     Affinity,
+    /// A transaction as a whole failed.
+    Transact,
+    Filter,
+    SyncWakeUp,
+    Memory,
+    /// A thread of the task's own could not be started, or died.
+    Thread,
+    Policy,
 }
 
-const STEPS: [Step; 7] =
-    [Step::Ready, Step::Read, Step::Write, Step::Token, Step::ParentGone, Step::Cgroup, Step::Affinity];
+const STEPS: [Step; 13] = [
+    Step::Ready,
+    Step::Read,
+    Step::Write,
+    Step::Token,
+    Step::ParentGone,
+    Step::Cgroup,
+    Step::Affinity,
+    Step::Transact,
+    Step::Filter,
+    Step::SyncWakeUp,
+    Step::Memory,
+    Step::Thread,
+    Step::Policy,
+];
 
 /// Why a task failed, small enough for its cell.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -200,6 +221,14 @@ impl TaskError {
             Step::ParentGone => format!("lost its parent: {}", errno()),
             Step::Affinity => format!("could not be pinned: {}", errno()),
             Step::Cgroup => format!("could not join its cgroup: {}", errno()),
+            Step::Transact => format!("could not transact: {}", errno()),
+            Step::Filter => format!("could not set up seccomp user notification (Linux 5.0): {}", errno()),
+            Step::SyncWakeUp => {
+                format!("could not set SECCOMP_USER_NOTIF_FD_SYNC_WAKE_UP (Linux 6.6): {}", errno())
+            }
+            Step::Memory => format!("could not reach its client's memory: {}", errno()),
+            Step::Thread => format!("could not run its own thread: {}", errno()),
+            Step::Policy => format!("could not set or read its scheduling policy: {}", errno()),
         }
     }
 }

@@ -7,6 +7,7 @@ mod commands;
 mod exit;
 mod progress;
 mod session;
+mod twin_spelling;
 
 use std::process::ExitCode;
 

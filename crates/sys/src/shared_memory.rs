@@ -3,7 +3,7 @@
 
 use std::io;
 use std::ptr::NonNull;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 /// 64-bit words in a cache line (and in the pair of lines the prefetcher fetches: 16); cells of different tasks are
 /// kept this far apart.
@@ -77,10 +77,44 @@ impl Drop for SharedWords {
     }
 }
 
+/// Shared 32-bit words for futex(2), each on a line of its own. A mapping apart from [`SharedWords`], because one place
+/// must not be accessed as atomics of two sizes.
+#[derive(Debug)]
+pub struct SharedFutexes(SharedWords);
+
+impl SharedFutexes {
+    /// Maps and faults in `count` zeroed words.
+    pub fn new(count: usize) -> io::Result<Self> {
+        SharedWords::new(count * WORDS_PER_TASK_LINE).map(Self)
+    }
+
+    /// One word.
+    #[inline(always)]
+    pub fn word(&self, index: usize) -> &AtomicU32 {
+        let word: *const AtomicU64 = &self.0.words()[index * WORDS_PER_TASK_LINE];
+        // SAFETY: the address is in bounds (indexed above), 8-byte aligned and mapped as long as `self`. The inner words
+        // are private and nothing but this method hands them out, so every access to these four bytes is 32 bits wide.
+        unsafe { &*word.cast::<AtomicU32>() }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::process;
+
+    #[test]
+    fn futex_words_do_not_share_a_line_and_are_shared_with_children() {
+        let futexes = SharedFutexes::new(3).unwrap();
+        let child = process::fork_child(|| {
+            futexes.word(2).store(7, Ordering::Relaxed);
+            0
+        });
+        process::wait_for(child.unwrap()).unwrap();
+        assert_eq!([0, 1, 2].map(|i| futexes.word(i).load(Ordering::Relaxed)), [0, 0, 7]);
+        let distance = std::ptr::from_ref(futexes.word(1)).addr() - std::ptr::from_ref(futexes.word(0)).addr();
+        assert_eq!(distance, 128);
+    }
 
     #[test]
     fn a_child_writes_where_its_parent_reads() {

@@ -10,6 +10,7 @@ use std::ffi::c_void;
 use std::io;
 use std::mem::MaybeUninit;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::thread::{Builder, Scope, ScopedJoinHandle};
 
 /// Stack of a herd thread. 20 kB: enough for the loops, and up to 16 kB beside the thread's own page glibc keeps a
 /// stack as it is when its thread ends. A build without optimisation needs more.
@@ -159,6 +160,17 @@ impl Drop for SmallStack {
         // SAFETY: initialised in `new`, destroyed once.
         unsafe { libc::pthread_attr_destroy(&raw mut self.0) };
     }
+}
+
+/// Stack of a scoped thread: the standard library's own start-up and end need more than the loops.
+const SCOPED_STACK_BYTES: usize = 128 << 10;
+
+/// Starts a thread of std's with a small stack inside a scope, whose end joins it.
+pub fn spawn_small_scoped<'scope, T: Send + 'scope>(
+    scope: &'scope Scope<'scope, '_>,
+    body: impl FnOnce() -> T + Send + 'scope,
+) -> io::Result<ScopedJoinHandle<'scope, T>> {
+    Builder::new().stack_size(SCOPED_STACK_BYTES).spawn_scoped(scope, body)
 }
 
 #[cfg(test)]

@@ -4,9 +4,10 @@ use crate::dispatch::Length;
 use crate::error::BenchError;
 use crate::herd::Mode;
 use crate::options::Arguments;
+use crate::placement::Pin;
 use crate::registry::{OptionDoc, Workload, WorkloadInfo};
+use schedlab_run::WorkloadSpec;
 use schedlab_run::units::CpuList;
-use schedlab_run::{Tier, WorkloadSpec};
 use schedlab_sys::affinity;
 
 /// How many tokens are under way.
@@ -23,30 +24,6 @@ impl Tokens {
         match self {
             Self::One => &INFO,
             Self::Two => &INFO_TWO_TOKENS,
-        }
-    }
-}
-
-/// Where the two tasks of a copy may run.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Pin {
-    /// Where the scheduler likes.
-    Free,
-    /// Both on one CPU; copies go round the CPUs.
-    Same,
-    /// On two CPUs, whatever they share.
-    Apart,
-    /// On two CPUs of this tier.
-    Tier(Tier),
-}
-
-impl Pin {
-    pub(crate) fn name(self) -> &'static str {
-        match self {
-            Self::Free => "free",
-            Self::Same => "same",
-            Self::Apart => "apart",
-            Self::Tier(tier) => tier.name(),
         }
     }
 }
@@ -143,20 +120,11 @@ fn read(tokens: Tokens, spec: &WorkloadSpec) -> Result<Config, BenchError> {
         }
         _ => args.number_or("copies", 1, 1, 100_000)?,
     };
-    let pins = [
-        Pin::Free,
-        Pin::Same,
-        Pin::Apart,
-        Pin::Tier(Tier::Smt),
-        Pin::Tier(Tier::Llc),
-        Pin::Tier(Tier::Node),
-        Pin::Tier(Tier::Remote),
-    ];
     let (length, length_written) = args.length_or(Length::DurationNs(1_000_000_000))?;
     let config = Config {
         tokens,
         copies: copies as u32,
-        pin: args.choice("pin", Pin::Free, &pins.map(|pin| (pin.name(), pin)))?,
+        pin: args.choice("pin", Pin::Free, &Pin::WORDS)?,
         // A page: with two tokens under way a larger one could fill both pipes and block both writers.
         bytes: args.bytes_or(8, 4, 4096)? as usize,
         length,

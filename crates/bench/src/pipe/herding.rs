@@ -3,10 +3,10 @@
 use super::Run;
 use super::config::Tokens;
 use super::loops::{Shared, Side, StrictChild, StrictParent, TwoTokens};
-use super::placement::Cpus;
 use crate::dispatch::LoopOrder;
 use crate::error::BenchError;
 use crate::herd::{Gate, Herd, Mode};
+use crate::placement::Cpus;
 use crate::recorder::Recorder;
 use crate::task::{Step, TaskCells, TaskError, Work};
 use crate::topology::Topology;

@@ -9,7 +9,6 @@ mod config;
 mod herding;
 mod loops;
 mod outcome;
-mod placement;
 
 pub(crate) use config::{INFO, INFO_TWO_TOKENS};
 
@@ -24,7 +23,7 @@ use crate::recorder::Recorder;
 use crate::registry::{Workload, WorkloadInfo};
 use crate::task::TaskCells;
 use crate::topology::Topology;
-use crate::{calibrate, stamp};
+use crate::{calibrate, placement, stamp};
 use config::{Config, Tokens};
 use schedlab_run::{Stamping, TrialOutcome, WorkloadSpec, counted};
 use schedlab_sys::clock::monotonic_ns;
@@ -137,7 +136,8 @@ impl Workload for Config {
     }
 
     fn check_placement(&self, topology: &Topology) -> Result<(), BenchError> {
-        placement::places(self, topology).map(|_| ())
+        let (name, copies) = (self.tokens.info().name, self.copies as usize);
+        placement::places(name, self.pin, &self.cpus, copies, topology).map(|_| ())
     }
 
     fn cgroups(&self) -> &'static [&'static str] {
@@ -145,7 +145,8 @@ impl Workload for Config {
     }
 
     fn run(&self, order: &RunOrder, observer: &mut dyn Observer) -> Result<TrialOutcome, BenchError> {
-        let places = placement::places(self, &order.topology)?;
+        let (name, copies) = (self.tokens.info().name, self.copies as usize);
+        let places = placement::places(name, self.pin, &self.cpus, copies, &order.topology)?;
         let run = Run::new(self, order)?;
         if let Some(cell) = &run.plant {
             observer.plant_cell(cell);

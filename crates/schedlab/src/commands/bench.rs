@@ -25,6 +25,11 @@ pub(super) fn with_workload_options(command: Command) -> Command {
 /// Options that are only said in the spec: `--load` is the background load of every workload, `burn:load=50%` burn's own.
 const ONLY_IN_SPEC: &[&str] = &["load"];
 
+/// The options that are on or off.
+pub(super) fn switches() -> Vec<&'static str> {
+    all_options().into_iter().filter(|(_, (form, ..))| *form == "no|yes").map(|(name, _)| name).collect()
+}
+
 /// Option → (form, doc, workloads that have it).
 fn all_options() -> BTreeMap<&'static str, (&'static str, &'static str, Vec<&'static str>)> {
     let mut options = BTreeMap::new();
@@ -44,7 +49,7 @@ pub(super) fn workload_options(matches: &ArgMatches) -> Vec<(String, String)> {
 }
 
 pub(super) fn run(args: &Bench, written: Vec<(String, String)>) -> Result<u8> {
-    let order = order(args, written)?;
+    let (order, as_twin) = order(args, written)?;
     if args.dry_run {
         println!("{}", serde_json::to_string_pretty(&order)?);
         return Ok(exit::DONE);
@@ -55,9 +60,9 @@ pub(super) fn run(args: &Bench, written: Vec<(String, String)>) -> Result<u8> {
         Some(file) => {
             let text = serde_json::to_string_pretty(&outcome)?;
             std::fs::write(file, text + "\n").with_context(|| format!("{file} cannot be written"))?;
-            schedlab_report::bench_text(&outcome, &mut std::io::stdout())?;
+            print(&outcome, as_twin)?;
         }
-        None => schedlab_report::bench_text(&outcome, &mut std::io::stdout())?,
+        None => print(&outcome, as_twin)?,
     }
     if let Some(missing) = outcome.applied.iter().find(|a| a.not_applied.is_some()) {
         bail!("{}: {}", missing.setting, missing.not_applied.as_deref().unwrap_or_default());
@@ -65,7 +70,18 @@ pub(super) fn run(args: &Bench, written: Vec<(String, String)>) -> Result<u8> {
     Ok(exit::DONE)
 }
 
-fn order(args: &Bench, written: Vec<(String, String)>) -> Result<TrialOrder> {
+/// As its twin: its lines alone on standard output, so that what reads the twin reads ours; notes are talk.
+fn print(outcome: &TrialOutcome, as_twin: bool) -> Result<()> {
+    if !as_twin {
+        return Ok(schedlab_report::bench_text(outcome, &mut std::io::stdout())?);
+    }
+    outcome.native_lines.iter().for_each(|line| println!("{line}"));
+    outcome.notes.iter().for_each(|note| eprintln!("schedlab: {note}"));
+    Ok(())
+}
+
+/// The trial to run, and whether its output imitates the twin's.
+fn order(args: &Bench, written: Vec<(String, String)>) -> Result<(TrialOrder, bool)> {
     let mut spec: WorkloadSpec = args.workload.parse()?;
     for (key, value) in written {
         if spec.args.insert(key.clone(), value).is_some() {
@@ -77,7 +93,7 @@ fn order(args: &Bench, written: Vec<(String, String)>) -> Result<TrialOrder> {
     schedlab_tune::check(&schedlab_tune::Roots::default(), &settings)?;
     let load = args.measuring.load.iter().map(|l| l.parse()).collect::<Result<Vec<WorkloadSpec>, _>>()?;
     schedlab_bench::load::Load::check(&load)?;
-    Ok(TrialOrder {
+    let order = TrialOrder {
         workload: workload.spec(),
         net_namespace: settings.iter().any(Setting::is_net_sysctl),
         settings: settings.into_iter().filter(|s| s.is_per_task() || s.is_net_sysctl()).collect(),
@@ -89,7 +105,8 @@ fn order(args: &Bench, written: Vec<(String, String)>) -> Result<TrialOrder> {
         workload_cgroups: Vec::new(),
         switchback: None,
         seed: 1,
-    })
+    };
+    Ok((order, workload.prints_as_its_twin()))
 }
 
 fn host_settings(spec: &str) -> Result<Vec<Setting>> {

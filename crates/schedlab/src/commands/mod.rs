@@ -12,12 +12,14 @@ mod shell;
 mod tune;
 
 use crate::cli::{Cli, Command};
+use crate::twin_spelling;
 use anyhow::Result;
 use clap::{CommandFactory, FromArgMatches};
 
 /// Parses the command line and runs the command; answers the exit code.
 pub(crate) fn run() -> Result<u8> {
-    let matches = bench::with_workload_options(Cli::command()).get_matches();
+    let arguments = twin_spelling::normalise(std::env::args_os().collect(), &bench::switches());
+    let matches = bench::with_workload_options(Cli::command()).get_matches_from(arguments);
     let cli = Cli::from_arg_matches(&matches).unwrap_or_else(|error| error.exit());
     match cli.command {
         Command::Doctor(args) => doctor::run(&args),

@@ -1,0 +1,261 @@
+//! The options of `transact/1` and what they mean.
+
+use crate::dispatch::Length;
+use crate::error::BenchError;
+use crate::options::Arguments;
+use crate::placement::Pin;
+use crate::registry::{OptionDoc, Workload, WorkloadInfo};
+use crate::transport::Transport;
+use schedlab_run::WorkloadSpec;
+use schedlab_run::units::{self, CpuList};
+use schedlab_sys::affinity;
+
+/// What the FIFO transaction runs on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum FifoThread {
+    /// A new thread for each transaction, as the twins make it: cold stack and all.
+    Fresh,
+    /// One thread for the whole run.
+    Kept,
+}
+
+/// Whose output is imitated.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Compat {
+    None,
+    Hwbinder,
+    SchdDbg,
+}
+
+/// A validated configuration.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Config {
+    pub(super) length: Length,
+    pub(super) length_written: bool,
+    pub(super) pairs: u32,
+    pub(super) deadline_ns: u64,
+    pub(super) transport: Transport,
+    pub(super) fifo_thread: FifoThread,
+    pub(super) pin: Pin,
+    pub(super) cpus: CpuList,
+    pub(super) stop_on_miss: bool,
+    /// A tracefs instance (or a directory like one) to stop at the first miss.
+    pub(super) trace_instance: Option<String>,
+    pub(super) raw_data: bool,
+    pub(super) verbose: bool,
+    pub(super) compat: Compat,
+}
+
+pub(super) const FIFO_THREADS: [(&str, FifoThread); 2] = [("fresh", FifoThread::Fresh), ("kept", FifoThread::Kept)];
+pub(super) const COMPATS: [(&str, Compat); 3] =
+    [("none", Compat::None), ("hwbinder", Compat::Hwbinder), ("schd-dbg", Compat::SchdDbg)];
+const NO_YES: [(&str, bool); 2] = [("no", false), ("yes", true)];
+
+/// The word for a value of an option.
+pub(super) fn word<T: PartialEq>(words: &[(&'static str, T)], value: &T) -> &'static str {
+    words.iter().find(|(_, one)| one == value).map_or("", |(word, _)| word)
+}
+
+const fn option(name: &'static str, form: &'static str, default: &'static str, doc: &'static str) -> OptionDoc {
+    OptionDoc { name, form, default, doc }
+}
+
+/// `transact/1`.
+pub(crate) static INFO: WorkloadInfo = WorkloadInfo {
+    name: "transact",
+    version: 1,
+    twin: "libhwbinder_latency and schd-dbg (Android)",
+    summary: "pairs of client and server process; each iteration one transaction from a SCHED_FIFO 99 thread, one from a SCHED_OTHER thread",
+    operation: "transaction",
+    primary: &["other_p50_ns"],
+    options: &[
+        option(
+            "loops",
+            "N",
+            "100",
+            "iterations of each pair, two transactions each (-i of the twins; this or duration)",
+        ),
+        option("duration", "TIME", "-", "length of the steady state instead of loops"),
+        option("pairs", "N|ncpu", "1", "pairs of processes at the same time (-pair of the twins)"),
+        option(
+            "deadline",
+            "TIME",
+            "2.5ms",
+            "a transaction that takes longer is a miss, in both classes (-deadline_us)",
+        ),
+        option("transport", Transport::FORM, "unix", "what carries the transactions"),
+        option(
+            "fifo-thread",
+            "fresh|kept",
+            "fresh",
+            "a new FIFO thread for each transaction, as the twins, or one kept",
+        ),
+        option(
+            "pin",
+            "free|same|apart|smt|llc|node|remote",
+            "free",
+            "where client and server run: one CPU, two, or two of a tier",
+        ),
+        option(
+            "cpus",
+            "CPULIST|all",
+            "all",
+            "CPUs that the pinning chooses from, or with pin=free that all are confined to",
+        ),
+        option(
+            "stop-on-miss",
+            "no|yes",
+            "no",
+            "end the run at the first missed deadline of any pair and class (-trace)",
+        ),
+        option(
+            "trace-instance",
+            "NAME|none",
+            "none",
+            "tracefs instance to stop at the first miss (needs stop-on-miss=yes)",
+        ),
+        option("raw-data", "no|yes", "no", "print each transaction's nanoseconds (-raw_data; needs loops)"),
+        option(
+            "verbose",
+            "no|yes",
+            "no",
+            "a line for each transaction: who called, who served, where (-v; needs loops)",
+        ),
+        option("compat", "none|hwbinder|schd-dbg", "none", "print what that tool would print, and nothing else"),
+    ],
+    shorthand: "",
+    parse: |spec| Ok(Box::new(read(spec)?) as Box<dyn Workload>),
+};
+
+/// Transactions whose raw data are kept at most: 24 bytes each.
+const MAX_KEPT: u64 = 2_000_000;
+
+pub(super) fn read(spec: &WorkloadSpec) -> Result<Config, BenchError> {
+    let args = Arguments::new(&INFO, spec)?;
+    let cpus = args.cpus()?;
+    let pairs = match args.get("pairs") {
+        Some("ncpu") if !cpus.is_empty() => cpus.as_slice().len() as u64,
+        Some("ncpu") => affinity::allowed_cpus(0).map_err(BenchError::io("reading our own affinity"))?.len() as u64,
+        _ => args.number_or("pairs", 1, 1, 1_000)?,
+    };
+    let (length, length_written) = args.length_or(Length::Loops(100))?;
+    let config = Config {
+        length,
+        length_written,
+        pairs: pairs as u32,
+        deadline_ns: deadline(&args)?,
+        transport: args.choice("transport", Transport::Unix, &Transport::WORDS)?,
+        fifo_thread: args.choice("fifo-thread", FifoThread::Fresh, &FIFO_THREADS)?,
+        pin: args.choice("pin", Pin::Free, &Pin::WORDS)?,
+        cpus,
+        stop_on_miss: args.choice("stop-on-miss", false, &NO_YES)?,
+        trace_instance: args.get("trace-instance").filter(|name| *name != "none").map(str::to_owned),
+        raw_data: args.choice("raw-data", false, &NO_YES)?,
+        verbose: args.choice("verbose", false, &NO_YES)?,
+        compat: args.choice("compat", Compat::None, &COMPATS)?,
+    };
+    check_together(&args, &config)?;
+    Ok(config)
+}
+
+fn deadline(args: &Arguments<'_>) -> Result<u64, BenchError> {
+    let Some(text) = args.get("deadline") else { return Ok(2_500_000) };
+    let ns = units::parse_duration_ns(text).map_err(|e| args.bad("deadline", text, e.to_string()))?;
+    if (1..=1_000_000_000_000).contains(&ns) {
+        return Ok(ns);
+    }
+    Err(args.bad("deadline", text, "must be above 0 and at most 1000s: every transaction would miss a deadline of 0"))
+}
+
+fn check_together(args: &Arguments<'_>, config: &Config) -> Result<(), BenchError> {
+    if config.trace_instance.is_some() && !config.stop_on_miss {
+        return Err(args.conflict("trace-instance is stopped at the first miss: add stop-on-miss=yes"));
+    }
+    if !(config.raw_data || config.verbose) {
+        return Ok(());
+    }
+    let Length::Loops(loops) = config.length else {
+        return Err(args.conflict("raw-data and verbose keep every transaction: give loops, not a duration"));
+    };
+    let kept = loops.saturating_mul(2 * u64::from(config.pairs));
+    if kept > MAX_KEPT {
+        let reason = format!(
+            "raw-data and verbose keep every transaction: {kept} are more than {MAX_KEPT}; use fewer loops or pairs"
+        );
+        return Err(args.conflict(reason));
+    }
+    Ok(())
+}
+
+impl Config {
+    /// Iterations of each pair, when they are ordered.
+    pub(super) fn loops(&self) -> Option<u64> {
+        match self.length {
+            Length::Loops(loops) => Some(loops),
+            Length::DurationNs(_) => None,
+        }
+    }
+
+    /// Whether every transaction is kept.
+    pub(super) fn keeps_all(&self) -> bool {
+        self.raw_data || self.verbose
+    }
+
+    /// The arguments as the canonical spec spells them.
+    pub(super) fn arguments(&self) -> Vec<(&'static str, String)> {
+        let yes = |value: bool| word(&NO_YES, &value).to_owned();
+        vec![
+            ("pairs", self.pairs.to_string()),
+            ("deadline", units::format_ns_exact(self.deadline_ns)),
+            ("transport", self.transport.name().to_owned()),
+            ("fifo-thread", word(&FIFO_THREADS, &self.fifo_thread).to_owned()),
+            ("pin", self.pin.name().to_owned()),
+            ("cpus", crate::options::cpus_text(&self.cpus)),
+            ("stop-on-miss", yes(self.stop_on_miss)),
+            ("trace-instance", self.trace_instance.clone().unwrap_or_else(|| "none".to_owned())),
+            ("raw-data", yes(self.raw_data)),
+            ("verbose", yes(self.verbose)),
+            ("compat", word(&COMPATS, &self.compat).to_owned()),
+        ]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::registry;
+
+    #[test]
+    fn the_defaults_are_the_twins_and_every_argument_is_spelled_out() {
+        let spec = registry::parse(&"transact".parse().unwrap()).unwrap().spec();
+        assert_eq!(
+            spec.to_string(),
+            "transact/1:compat=none,cpus=all,deadline=2.5ms,fifo-thread=fresh,loops=100,pairs=1,pin=free,raw-data=no,\
+             stop-on-miss=no,trace-instance=none,transport=unix,verbose=no"
+        );
+        assert_eq!(registry::parse(&spec).unwrap().spec(), spec);
+        let fraction = registry::parse(&"transact:deadline=1234.567us".parse().unwrap()).unwrap().spec();
+        assert_eq!(fraction.args["deadline"], "1.234567ms");
+    }
+
+    #[test]
+    fn bad_input_is_one_clear_line() {
+        for (text, needle) in [
+            ("transact:deadline=0", "above 0"),
+            ("transact:deadline=2500", "is not a time"),
+            ("transact:pairs=0", "from 1 to"),
+            ("transact:pairs=1001", "from 1 to 1000"),
+            ("transact:loops=0", "from 1 to"),
+            ("transact:pair=3", "did you mean `pairs`"),
+            ("transact:transport=bindr", "must be one of"),
+            ("transact:fifo-thread=old", "fresh, kept"),
+            ("transact:compat=hwbindr", "did you mean `hwbinder`"),
+            ("transact:raw-data=yes,duration=1s", "give loops"),
+            ("transact:raw-data=yes,loops=100000000", "use fewer"),
+            ("transact:trace-instance=mine", "stop-on-miss=yes"),
+            ("transact:cpus=8000", "CPU 8000 is not among"),
+        ] {
+            let error = registry::parse(&text.parse().unwrap()).err().unwrap().to_string();
+            assert!(error.contains(needle) && !error.contains('\n'), "{text}: {error}");
+        }
+    }
+}

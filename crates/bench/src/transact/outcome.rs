@@ -1,0 +1,230 @@
+//! From finished pairs to the outcome: counts verified, metrics of both classes, the lines to print.
+
+use super::Run;
+use super::config::{Compat, FifoThread};
+use super::measured::{self, Measured};
+use super::report::{Account, Class, FifoUse};
+use super::{INFO, compat, summary};
+use crate::error::BenchError;
+use crate::herd::{Herd, Timeline};
+use crate::metrics::{self, metric};
+use schedlab_run::units::format_ns;
+use schedlab_run::{Direction, Metric, Stamping, StampingReport, TaskRecord, TrialOutcome};
+use schedlab_sys::clock::monotonic_ns;
+
+pub(super) fn build(run: &Run<'_>, herd: &Herd, line: &Timeline) -> Result<TrialOutcome, BenchError> {
+    let members = herd.records();
+    let measured = Measured::collect(run);
+    let operations = verify(run, &members)?;
+    let stamped = (0..members.len()).map(|task| run.cells.stamped(task)).sum();
+    let tiers = metrics::tier_counts((0..members.len()).map(|task| run.cells.tier_counts(task)));
+    let tasks = with_fifo_threads(run, members);
+    let histograms = measured::histograms(run);
+
+    let rate = metrics::rate_per_s(line, operations);
+    let mut all: Vec<Metric> = Class::ALL.iter().flat_map(|&class| class_metrics(&measured, class)).collect();
+    all.push(metric("transactions_per_s", rate, "1/s", Direction::HigherIsBetter));
+    all.extend(sync_metrics(&measured));
+    for class in histograms.iter().filter(|named| named.tier.is_none()) {
+        all.extend(metrics::quantiles(class));
+    }
+    all.extend(metrics::per_operation(&tasks, operations, &tiers, &histograms));
+    // The primary one first.
+    all.sort_by_key(|metric| metric.name != INFO.primary[0]);
+
+    let (native_lines, mut notes) = print(run, &measured);
+    notes.extend(self::notes(run, &measured));
+    Ok(TrialOutcome {
+        workload: format!("{}/{}", INFO.name, INFO.version),
+        operations,
+        operation: INFO.operation.to_owned(),
+        metrics: all,
+        phases: metrics::phases(run.setup_ns, line, monotonic_ns()),
+        histograms,
+        tiers,
+        counters: Vec::new(),
+        series: Vec::new(),
+        groups: Vec::new(),
+        windows: Vec::new(),
+        applied: Vec::new(),
+        stamping: stamping(run, stamped, &tasks),
+        loads: Vec::new(),
+        native_lines,
+        notes,
+        tasks,
+    })
+}
+
+/// Transactions of all pairs: client and server must have counted the same, and unless a miss ended the run, as many
+/// as were ordered.
+fn verify(run: &Run<'_>, members: &[TaskRecord]) -> Result<u64, BenchError> {
+    let mut sum = 0;
+    for (pair, two) in members.chunks_exact(2).enumerate() {
+        let (served, done) = (two[0].operations, two[1].operations);
+        let account = run.reports.account(pair);
+        if served != done + account.nice_probes {
+            let text = format!("pair {pair}: the client made {done} transactions, the server served {served}");
+            return Err(BenchError::Verification(text));
+        }
+        let classes = if run.fifo_refused.is_some() { 1 } else { 2 };
+        let ordered = run.config.loops().map(|loops| loops * classes);
+        if ordered.is_some_and(|ordered| done != ordered) && !run.config.stop_on_miss {
+            let text = format!("pair {pair}: {} transactions were ordered and {done} made", ordered.unwrap_or(0));
+            return Err(BenchError::Verification(text));
+        }
+        sum += done;
+    }
+    Ok(sum)
+}
+
+/// The role of a client's FIFO thread in the task table.
+const FIFO_ROLE: &str = "client_fifo";
+
+/// A row for the FIFO threads of each client, taken out of the client's own, which wait4 counted with all its threads.
+fn with_fifo_threads(run: &Run<'_>, members: Vec<TaskRecord>) -> Vec<TaskRecord> {
+    let mut tasks = Vec::with_capacity(members.len() * 3 / 2);
+    for mut task in members {
+        if task.role != "client" {
+            tasks.push(task);
+            continue;
+        }
+        let pair = task.group as usize;
+        let Account { fifo_use, tallies, .. } = run.reports.account(pair);
+        let FifoUse { tid, cpu_ns, voluntary_switches, involuntary_switches } = fifo_use;
+        let fifo_transactions = tallies[Class::Fifo as usize].transactions;
+        if run.fifo_refused.is_some() {
+            tasks.push(task);
+            continue;
+        }
+        let without = |all: Option<u64>, fifo: u64| all.map(|all| all.saturating_sub(fifo));
+        task.cpu_ns = without(task.cpu_ns, cpu_ns);
+        task.voluntary_switches = without(task.voluntary_switches, voluntary_switches);
+        task.involuntary_switches = without(task.involuntary_switches, involuntary_switches);
+        task.operations -= fifo_transactions;
+        let fifo = match run.config.fifo_thread {
+            FifoThread::Kept => run.cells.record(run.kept_cell(pair), FIFO_ROLE, task.group, None),
+            // Threads of one transaction each: their sums.
+            FifoThread::Fresh => TaskRecord {
+                tid,
+                role: FIFO_ROLE.to_owned(),
+                group: task.group,
+                operations: fifo_transactions,
+                cpu_ns: Some(cpu_ns),
+                run_ns: Some(cpu_ns),
+                voluntary_switches: Some(voluntary_switches),
+                involuntary_switches: Some(involuntary_switches),
+                ..TaskRecord::default()
+            },
+        };
+        tasks.extend([task, fifo]);
+    }
+    tasks
+}
+
+/// Mean, worst and missed share of a class that was timed.
+fn class_metrics(measured: &Measured, class: Class) -> Vec<Metric> {
+    let one = measured.all.class(class);
+    let (Some(mean), Some(met)) = (one.histogram.mean_ns(), one.met_share()) else { return Vec::new() };
+    let name = |what: &str| format!("{}_{what}", class.name());
+    vec![
+        metric(&name("mean_ns"), mean, "ns", Direction::LowerIsBetter),
+        metric(&name("worst_ns"), one.histogram.max_ns as f64, "ns", Direction::LowerIsBetter),
+        metric(&name("miss_share"), 1.0 - met, "share", Direction::LowerIsBetter),
+    ]
+}
+
+fn sync_metrics(measured: &Measured) -> Vec<Metric> {
+    let tally = |class: Class| measured.all.class(class).tally;
+    let named = [
+        ("sync_share", measured.all.both()),
+        ("other_sync_share", tally(Class::Other)),
+        ("fifo_sync_share", tally(Class::Fifo)),
+    ];
+    let seen = named.into_iter().filter(|(_, tally)| tally.transactions > 0);
+    let share = |(name, tally): (&str, super::report::Tally)| {
+        metric(name, compat::sync_share(tally.not_sync, tally.transactions), "share", Direction::Neutral)
+    };
+    seen.map(share).collect()
+}
+
+fn stamping(run: &Run<'_>, stamped: u64, tasks: &[TaskRecord]) -> StampingReport {
+    let off = run.order.stamping == Stamping::Off;
+    let busy_ns: u64 = tasks.iter().filter_map(|task| task.run_ns.or(task.cpu_ns)).sum();
+    StampingReport {
+        level: run.order.stamping,
+        every: u64::from(!off),
+        stamped,
+        cost_ns: run.stamp_cost_ns,
+        cost_share: stamped as f64 * run.stamp_cost_ns / busy_ns.max(1) as f64,
+    }
+}
+
+/// The lines to print and those that stand beside them: in a twin's place nothing may come between its own.
+fn print(run: &Run<'_>, measured: &Measured) -> (Vec<String>, Vec<String>) {
+    let config = run.config;
+    let verbose = if config.verbose { compat::verbose(measured) } else { Vec::new() };
+    match config.compat {
+        Compat::Hwbinder => (compat::hwbinder(config, measured), verbose),
+        Compat::SchdDbg => (compat::schd_dbg(config, measured), verbose),
+        Compat::None => {
+            let mut lines = verbose;
+            lines.extend(summary::lines(config, measured));
+            if config.raw_data {
+                lines.extend(raw_lines(measured));
+            }
+            (lines, Vec::new())
+        }
+    }
+}
+
+/// Each class's nanoseconds by pair, in the order of the iterations.
+fn raw_lines(measured: &Measured) -> Vec<String> {
+    let mut lines = Vec::new();
+    for (number, pair) in measured.pairs.iter().enumerate() {
+        for class in [Class::Fifo, Class::Other] {
+            let ns: Vec<String> = pair.kept[class as usize].iter().map(|kept| kept.ns.to_string()).collect();
+            lines.push(format!("{}_{number}_data: [{}]", class.name(), ns.join(", ")));
+        }
+    }
+    lines
+}
+
+fn notes(run: &Run<'_>, measured: &Measured) -> Vec<String> {
+    let config = run.config;
+    let mut notes = Vec::new();
+    let usable = if config.cpus.is_empty() { run.order.topology.allowed().len() } else { config.cpus.as_slice().len() };
+    if config.pairs as usize > usable {
+        notes.push(format!("overloaded: {} pairs on {usable} allowed CPUs", config.pairs));
+    }
+    if let Some(why) = &run.fifo_refused {
+        notes.push(format!("no FIFO class: {why}"));
+    }
+    match &measured.first_miss {
+        Some((pair, miss)) => {
+            let what = format!(
+                "stopped at the first missed deadline: pair {pair}, {}, iteration {}, {} at {} ns on CLOCK_MONOTONIC",
+                miss.class.name(),
+                miss.iteration,
+                format_ns(miss.took_ns),
+                miss.at_ns
+            );
+            notes.push(what);
+            notes.push(trace_note(run));
+        }
+        None if config.stop_on_miss && run.recorders.is_empty() => {
+            notes.push("stop-on-miss could see no miss: nothing was timed (--latency off)".to_owned());
+        }
+        None => {}
+    }
+    notes
+}
+
+fn trace_note(run: &Run<'_>) -> String {
+    let Some(trace) = &run.trace else {
+        return "no trace was stopped: name an instance with trace-instance=NAME".to_owned();
+    };
+    match trace.state() {
+        (path, true) => format!("the trace was stopped: {}", path.with_file_name("trace").display()),
+        (path, false) => format!("the trace could not be stopped: {} is not 0", path.display()),
+    }
+}

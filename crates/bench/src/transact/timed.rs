@@ -1,0 +1,52 @@
+//! The timed region of `transact/1`.
+//!
+//! t0 is taken in the calling thread right before the request is handed to the transport, t1 right after the whole
+//! reply is there. Between them lie the request's way, the server's wake-up, its reading of its own CPU and scheduling
+//! attributes (as the twins' servers do), the reply's way and the caller's wake-up. Making the FIFO thread is outside.
+
+use crate::plant::{NoPlant, Plant, PlantCell};
+use crate::task::TaskError;
+use crate::transport::Caller;
+use schedlab_sys::clock::monotonic_ns;
+
+/// One transaction, timed or not, chosen before the loop.
+pub(super) trait Timed: Sync {
+    /// Transacts; the nanoseconds it took, or 0 when it is not timed.
+    fn transact(&self, caller: &mut dyn Caller, request: &[u8], reply: &mut [u8]) -> Result<u64, TaskError>;
+}
+
+/// With a clock read on both sides, and a planted spin or none.
+struct Stamped<P>(P);
+
+impl<P: Plant + Sync> Timed for Stamped<P> {
+    #[inline]
+    fn transact(&self, caller: &mut dyn Caller, request: &[u8], reply: &mut [u8]) -> Result<u64, TaskError> {
+        let t0 = monotonic_ns();
+        self.0.spin();
+        caller.transact(request, reply)?;
+        let t1 = monotonic_ns();
+        Ok(t1 - t0)
+    }
+}
+
+/// Without any clock.
+struct Unstamped<P>(P);
+
+impl<P: Plant + Sync> Timed for Unstamped<P> {
+    #[inline]
+    fn transact(&self, caller: &mut dyn Caller, request: &[u8], reply: &mut [u8]) -> Result<u64, TaskError> {
+        self.0.spin();
+        caller.transact(request, reply)?;
+        Ok(0)
+    }
+}
+
+/// The instance that a run asks for.
+pub(super) fn choose(stamped: bool, plant: Option<&PlantCell>) -> Box<dyn Timed> {
+    match (stamped, plant) {
+        (true, None) => Box::new(Stamped(NoPlant)),
+        (true, Some(cell)) => Box::new(Stamped(cell.clone())),
+        (false, None) => Box::new(Unstamped(NoPlant)),
+        (false, Some(cell)) => Box::new(Unstamped(cell.clone())),
+    }
+}

@@ -1,0 +1,165 @@
+//! How a request reaches a server process and how its reply comes back: several transports behind one set of traits,
+//! used by `transact/1` and `throughput/1`.
+//!
+//! A [`Link`] is opened by the control process before the fork; each of the two processes takes its own end and closes
+//! the other's. A client process may transact from several threads, one at a time: each has a [`Caller`] of its own,
+//! made before the timed region, so that a transaction allocates nothing. The traits are used as objects: which
+//! transport it is was decided before the timed region, and an indirect call costs a nanosecond beside microseconds.
+
+mod futex;
+mod seccomp;
+mod stream;
+
+use crate::task::TaskError;
+use std::io;
+
+/// What carries the requests and replies.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Transport {
+    /// A unix stream socket pair.
+    Unix,
+    /// Two pipes.
+    Pipe,
+    /// Shared memory and one futex word.
+    Futex,
+    /// A trapped system call; with `sync`, SECCOMP_USER_NOTIF_FD_SYNC_WAKE_UP.
+    SeccompNotify {
+        /// Whether each side wakes the other on its own CPU.
+        sync: bool,
+    },
+}
+
+impl Transport {
+    /// All of them by the words of an option.
+    pub(crate) const WORDS: [(&'static str, Self); 5] = [
+        ("unix", Self::Unix),
+        ("pipe", Self::Pipe),
+        ("futex", Self::Futex),
+        ("seccomp-notify", Self::SeccompNotify { sync: false }),
+        ("seccomp-notify-sync", Self::SeccompNotify { sync: true }),
+    ];
+    /// The form of the option.
+    pub(crate) const FORM: &'static str = "unix|pipe|futex|seccomp-notify|seccomp-notify-sync";
+
+    pub(crate) fn name(self) -> &'static str {
+        Self::WORDS.iter().find(|(_, transport)| *transport == self).map_or("", |(word, _)| word)
+    }
+
+    /// Whether the kernel can let the server run with its caller's scheduling attributes over this transport.
+    pub(crate) fn inherits(self) -> bool {
+        false
+    }
+
+    /// Descriptors that the control process holds for a pair between its two forks.
+    pub(crate) const FILES_PER_LINK: u64 = 8;
+
+    /// Opens what the two processes of a pair share, before the fork.
+    pub(crate) fn open(self, sizes: Sizes) -> io::Result<Box<dyn Link>> {
+        Ok(match self {
+            Self::Unix => Box::new(stream::StreamLink::unix()?),
+            Self::Pipe => Box::new(stream::StreamLink::pipes()?),
+            Self::Futex => Box::new(futex::FutexLink::new(sizes)?),
+            Self::SeccompNotify { sync } => Box::new(seccomp::SeccompLink::new(sizes, sync)?),
+        })
+    }
+}
+
+/// Bytes of the longest request and reply.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Sizes {
+    pub(crate) request: usize,
+    pub(crate) reply: usize,
+}
+
+/// What both processes of a pair inherit; each takes its end once.
+pub(crate) trait Link {
+    /// In the client process, before the gate.
+    fn client(&mut self) -> Result<Box<dyn Client>, TaskError>;
+    /// In the server process, before the gate.
+    fn server(&mut self) -> Result<Box<dyn Server>, TaskError>;
+}
+
+/// The client process's end.
+pub(crate) trait Client: Sync {
+    /// What the calling thread transacts with; not in the timed region.
+    fn caller(&self) -> Result<Box<dyn Caller + '_>, TaskError>;
+}
+
+/// One thread of a client.
+pub(crate) trait Caller {
+    /// One synchronous transaction: sends all of `request`, returns when `reply` is full.
+    fn transact(&mut self, request: &[u8], reply: &mut [u8]) -> Result<(), TaskError>;
+}
+
+/// The server process's end; single-threaded.
+pub(crate) trait Server {
+    /// Blocks until the next request is there and fills `request` with it.
+    fn receive(&mut self, request: &mut [u8]) -> Result<(), TaskError>;
+    /// Answers the request received last.
+    fn reply(&mut self, reply: &[u8]) -> Result<(), TaskError>;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use schedlab_sys::process::{self, ExitStatus};
+
+    const SIZES: Sizes = Sizes { request: 16, reply: 8 };
+
+    /// The server adds the two halves of the request, until both are 0; 77: this kernel has not got what it takes.
+    fn serve(link: &mut dyn Link) -> i32 {
+        let Ok(mut server) = link.server() else { return 77 };
+        let mut request = [0; 16];
+        loop {
+            if server.receive(&mut request).is_err() {
+                return 1;
+            }
+            let (a, b) = request.split_at(8);
+            let half = |bytes: &[u8]| u64::from_ne_bytes(bytes.try_into().unwrap());
+            let sum = half(a) + half(b);
+            if server.reply(&sum.to_ne_bytes()).is_err() {
+                return 2;
+            }
+            if sum == 0 {
+                return 0;
+            }
+        }
+    }
+
+    fn ask(caller: &mut dyn Caller, a: u64, b: u64) -> Option<u64> {
+        let (mut request, mut reply) = ([0; 16], [0; 8]);
+        request[..8].copy_from_slice(&a.to_ne_bytes());
+        request[8..].copy_from_slice(&b.to_ne_bytes());
+        caller.transact(&request, &mut reply).ok().map(|()| u64::from_ne_bytes(reply))
+    }
+
+    /// From the main thread and from a second one, which is what a client process does.
+    fn transact(link: &mut dyn Link) -> i32 {
+        let Ok(client) = link.client() else { return 77 };
+        let mut caller = client.caller().unwrap();
+        let main = (1..=50).all(|i| ask(caller.as_mut(), i, 1000) == Some(i + 1000));
+        let thread = std::thread::scope(|scope| {
+            let body = || ask(client.caller().unwrap().as_mut(), 3, 4);
+            scope.spawn(body).join().ok().flatten()
+        });
+        let end = ask(caller.as_mut(), 0, 0);
+        i32::from(!(main && thread == Some(7) && end == Some(0)))
+    }
+
+    #[test]
+    fn every_transport_carries_requests_of_two_threads_and_their_replies() {
+        for (word, transport) in Transport::WORDS {
+            let mut link = transport.open(SIZES).unwrap();
+            let server = process::fork_child(|| serve(link.as_mut())).unwrap();
+            let client = process::fork_child(|| transact(link.as_mut())).unwrap();
+            drop(link);
+            let ended = [client, server].map(|pid| process::wait_for(pid).unwrap().status);
+            if ended.contains(&ExitStatus::Exited(77)) {
+                use std::io::Write;
+                let _ = writeln!(std::io::stderr(), "schedlab-skip: {word}: needs Linux 6.6 with seccomp filters");
+                continue;
+            }
+            assert_eq!(ended, [ExitStatus::Exited(0); 2], "{word}");
+        }
+    }
+}

@@ -1,0 +1,108 @@
+//! The spellings of the twins, made ours before the command line is parsed: `schedlab bench transact -i 5000 -pair 3
+//! -deadline_us 2500 -v -trace -raw_data` means what libhwbinder_latency and schd-dbg mean by it. Long options with
+//! one dash are nothing clap can know. Also, an option of the form `no|yes` may stand alone for yes.
+
+use std::ffi::OsString;
+
+/// What a twin's option becomes.
+enum Ours {
+    /// Alone: this argument.
+    Flag(&'static str),
+    /// With its value, a unit appended.
+    Valued { option: &'static str, unit: &'static str },
+}
+
+/// Options of libhwbinder_latency and schd-dbg.
+const TRANSACT: &[(&str, Ours)] = &[
+    ("-i", Ours::Valued { option: "--loops", unit: "" }),
+    ("-pair", Ours::Valued { option: "--pairs", unit: "" }),
+    ("-w", Ours::Valued { option: "--pairs", unit: "" }),
+    ("-deadline_us", Ours::Valued { option: "--deadline", unit: "us" }),
+    ("-v", Ours::Flag("--verbose=yes")),
+    ("-trace", Ours::Flag("--stop-on-miss=yes")),
+    ("-raw_data", Ours::Flag("--raw-data=yes")),
+];
+
+/// The twin's options of the workload that `bench` is asked for, by the name before its arguments.
+fn twin_of(workload: &str) -> &'static [(&'static str, Ours)] {
+    match workload.split([':', '/']).next() {
+        Some("transact") => TRANSACT,
+        _ => &[],
+    }
+}
+
+/// The whole command line, program name first, with twins' options replaced; other commands are left alone.
+/// `switches` are the long options of the form `no|yes`.
+pub(crate) fn normalise(arguments: Vec<OsString>, switches: &[&str]) -> Vec<OsString> {
+    if arguments.get(1).is_none_or(|command| command != "bench") {
+        return arguments;
+    }
+    let named = arguments[2..].iter().filter_map(|a| a.to_str()).find(|a| !twin_of(a).is_empty());
+    let twin = named.map(twin_of).unwrap_or_default();
+    let mut ours = Vec::with_capacity(arguments.len());
+    let mut rest = arguments.into_iter().peekable();
+    while let Some(argument) = rest.next() {
+        let Some(text) = argument.to_str() else {
+            ours.push(argument);
+            continue;
+        };
+        match twin.iter().find(|(theirs, _)| *theirs == text) {
+            Some((_, Ours::Flag(flag))) => ours.push((*flag).into()),
+            Some((_, Ours::Valued { option, unit })) => {
+                ours.push((*option).into());
+                // Without a value clap says what is missing.
+                if let Some(mut value) = rest.next() {
+                    value.push(unit);
+                    ours.push(value);
+                }
+            }
+            None if is_switch(text, switches) && rest.peek().is_none_or(|next| next != "yes" && next != "no") => {
+                ours.push(format!("{text}=yes").into());
+            }
+            None => ours.push(argument),
+        }
+    }
+    ours
+}
+
+fn is_switch(text: &str, switches: &[&str]) -> bool {
+    text.strip_prefix("--").is_some_and(|name| switches.contains(&name))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SWITCHES: [&str; 2] = ["stop-on-miss", "raw-data"];
+
+    #[track_caller]
+    fn check(theirs: &str, ours: &str) {
+        let words = |line: &str| line.split_whitespace().map(OsString::from).collect::<Vec<_>>();
+        assert_eq!(normalise(words(theirs), &SWITCHES), words(ours));
+    }
+
+    #[test]
+    fn the_twins_line_becomes_ours() {
+        check(
+            "schedlab bench transact -i 5000 -pair 3 -deadline_us 2500 -v -trace -raw_data",
+            "schedlab bench transact --loops 5000 --pairs 3 --deadline 2500us --verbose=yes --stop-on-miss=yes --raw-data=yes",
+        );
+        check("schedlab bench -i 5 transact/1:pin=same -w 2", "schedlab bench --loops 5 transact/1:pin=same --pairs 2");
+        check("schedlab bench transact -i", "schedlab bench transact --loops");
+    }
+
+    #[test]
+    fn a_switch_may_stand_alone() {
+        check("schedlab bench transact --stop-on-miss", "schedlab bench transact --stop-on-miss=yes");
+        check("schedlab bench --raw-data transact", "schedlab bench --raw-data=yes transact");
+        check("schedlab bench transact --raw-data no", "schedlab bench transact --raw-data no");
+        check("schedlab bench transact --raw-data=no", "schedlab bench transact --raw-data=no");
+    }
+
+    #[test]
+    fn other_commands_and_workloads_are_left_alone() {
+        for line in ["schedlab ab -w transact --b nice=1", "schedlab bench pipe -v", "schedlab", "schedlab bench"] {
+            check(line, line);
+        }
+    }
+}
