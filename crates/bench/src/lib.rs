@@ -28,6 +28,6 @@ mod topology;
 pub use error::BenchError;
 pub use limits::Limits;
 pub use observer::{HerdTask, Observer, Progress, Quiet, RunOrder};
-pub use plant::PlantCell;
+pub use plant::{PlantCell, Stall};
 pub use registry::{OptionDoc, WORKLOADS, Workload, WorkloadInfo, find, parse};
 pub use topology::{Topology, TopologyError};

@@ -1,7 +1,7 @@
 //! Settings of tasks: slice, policy, nice, affinity, timer slack. They are inherited over fork and end with the task,
 //! so they need no journal. Every one is read back, because the kernel clamps, ignores and refuses.
 //!
-//! `plant=spin` is the workload's own business: it is skipped and never listed.
+//! `plant=…` is the workload's own business: it is skipped and never listed.
 
 use crate::sysctl::not_applied;
 use schedlab_run::units::{CpuList, format_ns};
@@ -33,7 +33,11 @@ pub fn read_back(tid: u32, settings: &[Setting]) -> Vec<Applied> {
 }
 
 fn of_tasks(settings: &[Setting]) -> impl Iterator<Item = &Setting> {
-    settings.iter().filter(|s| s.is_per_task() && !matches!(s, Setting::PlantSpin { .. }))
+    settings.iter().filter(|s| s.is_per_task() && !is_plant(s))
+}
+
+fn is_plant(setting: &Setting) -> bool {
+    matches!(setting, Setting::PlantSpin { .. } | Setting::PlantStall { .. })
 }
 
 /// Sets one setting on one thread (0: the caller) without reading it back: cheap enough for each window of a
@@ -49,7 +53,7 @@ pub fn set_tid(tid: u32, setting: &Setting) -> io::Result<()> {
         Setting::Cpus(cpus) => affinity::set_affinity(tid, cpus.as_slice()),
         Setting::TimerSlack { ns } if tid == 0 => timer_slack::set_own_ns(*ns),
         Setting::TimerSlack { ns } => timer_slack::set_tid_ns(Path::new(PROC), tid, *ns),
-        Setting::PlantSpin { .. } => Ok(()),
+        plant if is_plant(plant) => Ok(()),
         _ => Err(io::ErrorKind::InvalidInput.into()),
     }
 }
