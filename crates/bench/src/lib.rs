@@ -23,6 +23,7 @@ mod recorder;
 mod registry;
 mod stamp;
 mod task;
+mod timer;
 mod topology;
 
 pub use error::BenchError;

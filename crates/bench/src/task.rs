@@ -171,10 +171,11 @@ pub(crate) enum Step {
     ParentGone,
     Cgroup,
     Affinity,
+    Policy,
 }
 
-const STEPS: [Step; 7] =
-    [Step::Ready, Step::Read, Step::Write, Step::Token, Step::ParentGone, Step::Cgroup, Step::Affinity];
+const STEPS: [Step; 8] =
+    [Step::Ready, Step::Read, Step::Write, Step::Token, Step::ParentGone, Step::Cgroup, Step::Affinity, Step::Policy];
 
 /// Why a task failed, small enough for its cell.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -199,6 +200,7 @@ impl TaskError {
             Step::Token => format!("got a wrong token back ({:#x})", self.detail),
             Step::ParentGone => format!("lost its parent: {}", errno()),
             Step::Affinity => format!("could not be pinned: {}", errno()),
+            Step::Policy => format!("could not get its policy: {}", errno()),
             Step::Cgroup => format!("could not join its cgroup: {}", errno()),
         }
     }

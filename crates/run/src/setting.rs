@@ -325,6 +325,19 @@ impl From<Setting> for String {
     }
 }
 
+impl Policy {
+    /// The policy number and the real-time priority (0 without one) as sched_setscheduler(2) takes them.
+    pub fn sched_numbers(self) -> (u32, u32) {
+        match self {
+            Self::Other => (0, 0),
+            Self::Fifo(priority) => (1, priority.into()),
+            Self::Rr(priority) => (2, priority.into()),
+            Self::Batch => (3, 0),
+            Self::Idle => (5, 0),
+        }
+    }
+}
+
 impl FromStr for Policy {
     type Err = String;
     fn from_str(text: &str) -> Result<Self, String> {

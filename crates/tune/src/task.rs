@@ -46,7 +46,7 @@ pub fn set_tid(tid: u32, setting: &Setting) -> io::Result<()> {
     match setting {
         Setting::Slice { ns } => sched_attr::set_slice(tid, *ns),
         Setting::Policy(policy) => {
-            let (number, priority) = numbers(*policy);
+            let (number, priority) = policy.sched_numbers();
             sched_attr::set_policy(tid, number, priority)
         }
         Setting::Nice(nice) => sched_attr::set_nice(tid, *nice),
@@ -71,16 +71,6 @@ pub fn default_of(setting: &Setting) -> Setting {
         Setting::TimerSlack { .. } => Setting::TimerSlack { ns: timer_slack::own_ns().unwrap_or(0) },
         Setting::PlantSpin { .. } => Setting::PlantSpin { ns: 0 },
         host_wide => host_wide.clone(),
-    }
-}
-
-fn numbers(policy: Policy) -> (u32, u32) {
-    match policy {
-        Policy::Other => (sched_attr::SCHED_OTHER, 0),
-        Policy::Batch => (sched_attr::SCHED_BATCH, 0),
-        Policy::Idle => (sched_attr::SCHED_IDLE, 0),
-        Policy::Fifo(priority) => (sched_attr::SCHED_FIFO, priority.into()),
-        Policy::Rr(priority) => (sched_attr::SCHED_RR, priority.into()),
     }
 }
 
