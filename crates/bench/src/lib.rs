@@ -25,6 +25,7 @@ mod stamp;
 mod task;
 mod timer;
 mod topology;
+mod wakeup;
 
 pub use error::BenchError;
 pub use limits::Limits;

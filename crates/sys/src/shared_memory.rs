@@ -3,7 +3,7 @@
 
 use std::io;
 use std::ptr::NonNull;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 /// 64-bit words in a cache line (and in the pair of lines the prefetcher fetches: 16); cells of different tasks are
 /// kept this far apart.
@@ -53,6 +53,16 @@ impl SharedWords {
         // SAFETY: the mapping has exactly `words` 8-byte words, is page-aligned, zeroed (a valid atomic), lives as long
         // as `self`, and nothing refers to it but shared references to atomics.
         unsafe { std::slice::from_raw_parts(self.base.as_ptr(), self.words) }
+    }
+
+    /// The word at `index` as a futex word. Whoever uses it so must not use it through [`Self::words`] meanwhile: an
+    /// access of another width beside it has no defined order.
+    #[inline(always)]
+    pub fn futex_word(&self, index: usize) -> &AtomicU32 {
+        let word: *const AtomicU64 = &raw const self.words()[index];
+        // SAFETY: the pointer is to a live, zeroed word of the mapping, aligned to 8 and so to 4; an AtomicU32 is valid
+        // for every bit pattern, and the borrow ends with `self`.
+        unsafe { &*word.cast::<AtomicU32>() }
     }
 
     /// Maps the pages of a stretch of words into the calling process: a forked child starts without page-table entries
