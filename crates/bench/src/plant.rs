@@ -62,6 +62,8 @@ impl PlantCell {
     }
 
     /// Sleeps to the end of the stall that is on, if one is.
+    #[cold]
+    #[inline(never)]
     fn sit_out(&self, stall: Stall) {
         let (epoch, now_ns) = (&self.shared.words()[EPOCH_NS], monotonic_ns());
         let epoch_ns = match epoch.compare_exchange(0, now_ns, Relaxed, Relaxed) {

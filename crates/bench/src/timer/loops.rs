@@ -57,7 +57,8 @@ impl TimedLoop for Timer<'_> {
 }
 
 impl Timer<'_> {
-    #[inline(always)]
+    /// A call, not inlined: against a wake-up it costs nothing, and there are a dozen loops.
+    #[inline(never)]
     fn record(&self, series: usize, ns: u64) {
         if let Some(recorder) = self.recorder {
             // Tiers are unknown to a timer: the waker is an interrupt.

@@ -73,7 +73,8 @@ impl<'a> Run<'a> {
 
     /// The CPUs of a thread; empty is free.
     fn cpus_of(&self, thread: u32) -> Vec<u32> {
-        let cpus = if self.config.cpus.is_empty() { self.order.topology.allowed() } else { self.config.cpus.as_slice() };
+        let cpus =
+            if self.config.cpus.is_empty() { self.order.topology.allowed() } else { self.config.cpus.as_slice() };
         match self.config.pin_each {
             true => cpus.iter().copied().cycle().nth(thread as usize).into_iter().collect(),
             false => self.config.cpus.as_slice().to_vec(),

@@ -1,12 +1,12 @@
 //! Building the herd of `wakeup/1`: each messenger and then its workers, numbered as their lines.
 
+use super::Run;
 use super::arrivals::Arrivals;
 use super::config::{Config, INFO, Pin};
 use super::job::{Compute, CpuLocks, Job, Pages, Pipe};
 use super::lines::Lines;
 use super::messenger::Messenger;
 use super::worker::{Closed, Open, Worker};
-use super::Run;
 use crate::dispatch::{Length, LoopOrder};
 use crate::error::BenchError;
 use crate::herd::{Gate, Herd, Mode};

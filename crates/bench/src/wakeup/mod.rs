@@ -97,7 +97,9 @@ impl<'a> Run<'a> {
         let wake_ns = calibrate::transfer_ns(&pair, 8).map_err(calibrating())?;
         let cube = (matrix_size(self.config.footprint_bytes) as f64).powi(3);
         let work_ns = self.config.work as f64 * cube * MULTIPLY_ADD_NS;
-        let request_ns = wake_ns + self.config.think_ns as f64 + work_ns;
+        // An open loop has the time between two arrivals for each, and sleeps the rest of it.
+        let arrival_ns = self.config.rate.map_or(0.0, |rate| 1e9 / rate as f64);
+        let request_ns = (wake_ns + self.config.think_ns as f64 + work_ns).max(arrival_ns);
         self.every = stamp::every_or_each(self.order.stamping, self.stamp_cost_ns, request_ns);
         Ok(())
     }

@@ -47,7 +47,8 @@ impl<J: Job> Worker<'_, J> {
         tier
     }
 
-    #[inline(always)]
+    /// A call, not inlined: against a wake-up it costs nothing, and there are dozens of loops.
+    #[inline(never)]
     fn record(&self, series: usize, tier: Tier, ns: u64) {
         if let Some(recorder) = self.recorder {
             recorder.record(series, tier, self.task, ns);
