@@ -23,6 +23,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         stamping,
         seed: 1,
         plant_spin_ns: after("plant").map(|ns| ns.parse()).transpose()?,
+        plant_stall: None,
         topology: Topology::read(Path::new("/sys"))?,
         cgroups: Vec::new(),
         count_operations: false,

@@ -18,7 +18,7 @@ use crate::registry::{OptionDoc, Workload, WorkloadInfo};
 use crate::task::{Step, StopFlag, TaskCells, TaskError, Work};
 use schedlab_run::units::{self, CpuList};
 use schedlab_run::{Direction, Stamping, StampingReport, Tier, TrialOutcome, WorkloadSpec};
-use schedlab_sys::clock::{monotonic_ns, sleep_until_ns, thread_cpu_ns};
+use schedlab_sys::clock::{monotonic_ns, thread_cpu_ns};
 use schedlab_sys::{affinity, fd};
 use std::hint::black_box;
 use std::sync::atomic::AtomicU64;
@@ -152,14 +152,8 @@ pub(crate) fn burn(config: &Config, stop: &StopFlag, counter: &AtomicU64, mut as
         counter.store(chunks, Relaxed);
         if sleep_ns > 0 {
             let wake_ns = monotonic_ns() + sleep_ns;
-            // In pieces, so that a long sleep does not outlive the stop flag by more than one of them.
-            while !stop.is_set() {
-                let piece = wake_ns.min(monotonic_ns() + 20_000_000);
-                sleep_until_ns(piece);
-                if piece == wake_ns {
-                    asleep(monotonic_ns().saturating_sub(wake_ns));
-                    break;
-                }
+            if stop.sleep_until_ns(wake_ns) {
+                asleep(monotonic_ns().saturating_sub(wake_ns));
             }
         }
     }

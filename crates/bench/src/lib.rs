@@ -24,13 +24,15 @@ mod recorder;
 mod registry;
 mod stamp;
 mod task;
+mod timer;
 mod topology;
 mod transact;
 mod transport;
+mod wakeup;
 
 pub use error::BenchError;
 pub use limits::Limits;
 pub use observer::{HerdTask, Observer, Progress, Quiet, RunOrder};
-pub use plant::PlantCell;
+pub use plant::{PlantCell, Stall};
 pub use registry::{OptionDoc, WORKLOADS, Workload, WorkloadInfo, find, parse};
 pub use topology::{Topology, TopologyError};

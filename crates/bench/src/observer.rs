@@ -1,10 +1,11 @@
 //! How a workload tells its caller where it is: counters open before the fork, settings are read back before the
 //! release, the series ticks while the herd runs. All calls come from the control process, none from a timed loop.
 
-use crate::plant::PlantCell;
+use crate::plant::{PlantCell, Stall};
 use crate::task::TaskCells;
 use crate::topology::Topology;
 use schedlab_run::Stamping;
+use std::io;
 use std::path::PathBuf;
 
 /// How to run a workload once.
@@ -17,6 +18,8 @@ pub struct RunOrder {
     /// A spin planted in every operation, ns: the known effect of a power experiment. `Some(0)` compiles the spin in
     /// (a switchback controller sets it through [`Observer::plant_cell`]), `None` leaves it out.
     pub plant_spin_ns: Option<u64>,
+    /// A stall planted into the tasks that serve operations.
+    pub plant_stall: Option<Stall>,
     /// The machine.
     pub topology: Topology,
     /// `cgroup.procs` of each cgroup that [`Workload::cgroups`](crate::Workload::cgroups) names, in its order.
@@ -24,6 +27,16 @@ pub struct RunOrder {
     /// Whether [`Progress`] must advance while the tasks run (switchback, series). The count is a store into the
     /// task's own cache line and measured free, so it is kept in any case; this asks for it explicitly.
     pub count_operations: bool,
+}
+
+impl RunOrder {
+    /// The shared cell of what this order plants; `None` plants nothing.
+    pub(crate) fn plant(&self) -> io::Result<Option<PlantCell>> {
+        match (self.plant_spin_ns, self.plant_stall) {
+            (None, None) => Ok(None),
+            (spin_ns, stall) => PlantCell::new(spin_ns.unwrap_or(0), stall).map(Some),
+        }
+    }
 }
 
 /// One task of the herd, alive and blocked before release.

@@ -76,6 +76,17 @@ impl<'a> Arguments<'a> {
         Err(self.bad("bytes", value, format!("must be from {low} to {high} bytes")))
     }
 
+    /// A time within a range, ns.
+    pub(crate) fn time_or(&self, key: &str, default: u64, low: u64, high: u64) -> Result<u64, BenchError> {
+        let Some(value) = self.get(key) else { return Ok(default) };
+        let ns = units::parse_duration_ns(value).map_err(|e| self.bad(key, value, e.to_string()))?;
+        if (low..=high).contains(&ns) {
+            return Ok(ns);
+        }
+        let (low, high) = (units::format_ns(low), units::format_ns(high));
+        Err(self.bad(key, value, format!("must be from {low} to {high}")))
+    }
+
     /// One of some words.
     pub(crate) fn choice<T: Copy>(&self, key: &str, default: T, words: &[(&'static str, T)]) -> Result<T, BenchError> {
         let Some(value) = self.get(key) else { return Ok(default) };

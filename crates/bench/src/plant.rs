@@ -1,42 +1,84 @@
-//! A planted slowdown: a calibrated spin in every operation, the known effect that power experiments must find. It is
+//! Planted effects, the known truths that experiments must find. A **spin** is a calibrated delay in every operation,
 //! counted in turns of a dependent multiplication, not by the clock, because a few nanoseconds are less than a clock
-//! read. The number of turns lies in a shared cell, so that a switchback controller can change it while tasks run.
+//! read; the number of turns lies in a shared cell, so that a switchback controller can change it while tasks run. A
+//! **stall** makes every serving task stand still in the same stretches of wall-clock time, as a collector or a frozen
+//! machine would: what a latency measurement with coordinated omission cannot see.
 
-use schedlab_sys::clock::monotonic_ns;
+use schedlab_sys::clock::{monotonic_ns, sleep_until_ns};
 use schedlab_sys::shared_memory::{SharedWords, WORDS_PER_TASK_LINE};
 use std::hint::black_box;
 use std::io;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
-/// The shared cell that holds the planted spin.
+/// Words of the shared cell: turns of the spin, and the instant from which the stalls count (0: no operation yet).
+const TURNS: usize = 0;
+const EPOCH_NS: usize = WORDS_PER_TASK_LINE;
+
+/// A stall of `ns` in the middle of every `period_ns` since the first operation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Stall {
+    /// Length of a stall, ns.
+    pub ns: u64,
+    /// From one stall to the next, ns; longer than the stall.
+    pub period_ns: u64,
+}
+
+impl Stall {
+    /// The end of the stall that holds an instant; `None` outside of stalls. Both in ns since the first operation.
+    pub(crate) fn end_ns(self, since_ns: u64) -> Option<u64> {
+        let begin_ns = (self.period_ns - self.ns) / 2;
+        let within_ns = since_ns % self.period_ns;
+        let stalled = (begin_ns..begin_ns + self.ns).contains(&within_ns);
+        stalled.then(|| since_ns - within_ns + begin_ns + self.ns)
+    }
+}
+
+/// The shared cell that holds the planted spin, and the stall beside it.
 #[derive(Debug, Clone)]
 pub struct PlantCell {
     shared: Arc<SharedWords>,
     turns_per_ns: f64,
+    stall: Option<Stall>,
 }
 
 impl PlantCell {
     /// Maps the cell and measures how fast a turn is here.
-    pub(crate) fn new(spin_ns: u64) -> io::Result<Self> {
-        let cell = Self { shared: Arc::new(SharedWords::new(WORDS_PER_TASK_LINE)?), turns_per_ns: turns_per_ns() };
+    pub(crate) fn new(spin_ns: u64, stall: Option<Stall>) -> io::Result<Self> {
+        let shared = Arc::new(SharedWords::new(2 * WORDS_PER_TASK_LINE)?);
+        let cell = Self { shared, turns_per_ns: turns_per_ns(), stall };
         cell.set_ns(spin_ns as f64);
         Ok(cell)
     }
 
     /// Sets the spin of every operation that begins from now on, ns (fractions count).
     pub fn set_ns(&self, spin_ns: f64) {
-        self.shared.words()[0].store((spin_ns.max(0.0) * self.turns_per_ns).round() as u64, Relaxed);
+        self.shared.words()[TURNS].store((spin_ns.max(0.0) * self.turns_per_ns).round() as u64, Relaxed);
     }
 
     /// The spin in force, ns.
     pub fn ns(&self) -> f64 {
-        self.shared.words()[0].load(Relaxed) as f64 / self.turns_per_ns
+        self.shared.words()[TURNS].load(Relaxed) as f64 / self.turns_per_ns
+    }
+
+    /// Sleeps to the end of the stall that is on, if one is.
+    #[cold]
+    #[inline(never)]
+    fn sit_out(&self, stall: Stall) {
+        let (epoch, now_ns) = (&self.shared.words()[EPOCH_NS], monotonic_ns());
+        let epoch_ns = match epoch.compare_exchange(0, now_ns, Relaxed, Relaxed) {
+            Ok(_) => now_ns,
+            Err(first) => first,
+        };
+        if let Some(end_ns) = stall.end_ns(now_ns.saturating_sub(epoch_ns)) {
+            sleep_until_ns(epoch_ns + end_ns);
+        }
     }
 }
 
 /// Compiled in or not: see [`crate::stamp`].
 pub(crate) trait Plant: Clone + Send + 'static {
+    /// Spins as long as the cell says, and sits out a stall.
     fn spin(&self);
 }
 
@@ -52,7 +94,10 @@ impl Plant for NoPlant {
 impl Plant for PlantCell {
     #[inline(always)]
     fn spin(&self) {
-        turn(self.shared.words()[0].load(Relaxed));
+        turn(self.shared.words()[TURNS].load(Relaxed));
+        if let Some(stall) = self.stall {
+            self.sit_out(stall);
+        }
     }
 }
 
@@ -83,7 +128,7 @@ mod tests {
 
     #[test]
     fn a_spin_takes_about_its_time_and_none_takes_nothing() {
-        let cell = PlantCell::new(20_000).unwrap();
+        let cell = PlantCell::new(20_000, None).unwrap();
         let spin = || {
             let t0 = monotonic_ns();
             cell.spin();
@@ -95,5 +140,34 @@ mod tests {
         cell.set_ns(0.0);
         assert!((0..50).map(|_| spin()).min().unwrap() < 2_000);
         assert_eq!(cell.ns(), 0.0);
+    }
+
+    /// One column per millisecond: `.` runs on, a digit is the millisecond (of ten) at which the stall ends.
+    #[test]
+    fn a_stall_lies_in_the_middle_of_every_period() {
+        let stall = Stall { ns: 2_000_000, period_ns: 6_000_000 };
+        let drawn: String = (0..12_u64)
+            .map(|ms| match stall.end_ns(ms * 1_000_000) {
+                None => '.',
+                Some(end_ns) => char::from_digit((end_ns / 1_000_000 % 10) as u32, 10).unwrap(),
+            })
+            .collect();
+        assert_eq!(drawn, "..44....00..");
+        assert_eq!(stall.end_ns(3_999_999), Some(4_000_000));
+    }
+
+    #[test]
+    fn a_task_sits_a_stall_out_to_its_end() {
+        let stall = Stall { ns: 8_000_000, period_ns: 10_000_000 };
+        let cell = PlantCell::new(0, Some(stall)).unwrap();
+        cell.spin();
+        let epoch_ns = monotonic_ns();
+        let mut longest_ns = 0;
+        while monotonic_ns() < epoch_ns + 30_000_000 {
+            let t0 = monotonic_ns();
+            cell.spin();
+            longest_ns = longest_ns.max(monotonic_ns() - t0);
+        }
+        assert!(longest_ns > 4_000_000, "three stalls of 8 ms, the longest wait was {longest_ns} ns");
     }
 }

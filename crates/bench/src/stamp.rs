@@ -78,6 +78,14 @@ pub(crate) fn every(level: Stamping, cost_ns: f64, operation_ns: f64, receivers:
     }
 }
 
+/// The same where an operation may be so long that stamping each costs less than that share: then it is each.
+pub(crate) fn every_or_each(level: Stamping, cost_ns: f64, operation_ns: f64) -> u64 {
+    match level {
+        Stamping::Sampled if cost_ns <= COST_SHARE * operation_ns => 1,
+        level => every(level, cost_ns, operation_ns, 1),
+    }
+}
+
 fn gcd(a: u64, b: u64) -> u64 {
     if b == 0 { a } else { gcd(b, a % b) }
 }
@@ -94,6 +102,13 @@ mod tests {
             assert_eq!(gcd(k, receivers), 1);
         }
         assert_eq!((every(Stamping::All, 80.0, 1.0, 20), every(Stamping::Off, 80.0, 1.0, 20)), (1, 0));
+    }
+
+    #[test]
+    fn long_operations_are_stamped_each() {
+        assert_eq!(every_or_each(Stamping::Sampled, 200.0, 100_000.0), 1);
+        assert_eq!(every_or_each(Stamping::Sampled, 200.0, 2_000.0), 10);
+        assert_eq!(every_or_each(Stamping::Off, 200.0, 100_000.0), 0);
     }
 
     #[test]

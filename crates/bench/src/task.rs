@@ -10,8 +10,8 @@ use std::fs::File;
 use std::io;
 use std::os::fd::AsFd;
 use std::sync::Arc;
-use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
+use std::sync::atomic::{AtomicU32, AtomicU64};
 
 /// Words of one task: three padded lines.
 const TASK_WORDS: usize = 3 * WORDS_PER_TASK_LINE;
@@ -52,6 +52,19 @@ impl StopFlag {
     pub(crate) fn set(&self) {
         self.0.words()[0].store(1, Release);
     }
+    /// Sleeps until `at_ns` (CLOCK_MONOTONIC), in pieces, so that a long sleep does not outlive the flag by more than
+    /// one of them. Whether it slept to the end.
+    pub(crate) fn sleep_until_ns(&self, at_ns: u64) -> bool {
+        const PIECE_NS: u64 = 20_000_000;
+        while !self.is_set() {
+            let piece_ns = at_ns.min(clock::monotonic_ns() + PIECE_NS);
+            clock::sleep_until_ns(piece_ns);
+            if piece_ns == at_ns {
+                return true;
+            }
+        }
+        false
+    }
 }
 
 /// All cells of a herd.
@@ -80,6 +93,13 @@ impl TaskCells {
         debug_assert!(group < self.groups);
         let start = WORDS_PER_TASK_LINE + group * GROUP_WORDS;
         &self.shared.words()[start..start + GROUP_WORDS]
+    }
+
+    /// The first word of a group's line, for those who use it as a futex word and only so.
+    #[inline(always)]
+    pub(crate) fn group_futex(&self, group: usize) -> &AtomicU32 {
+        debug_assert!(group < self.groups);
+        self.shared.futex_word(WORDS_PER_TASK_LINE + group * GROUP_WORDS)
     }
 
     #[inline(always)]

@@ -236,11 +236,13 @@ impl Plan {
         let autogroup =
             |s: &Setting| matches!(s, Setting::Sysctl { name, .. } if name == "kernel.sched_autogroup_enabled");
         let sysctl = |s: &Setting| matches!(s, Setting::Sysctl { .. }) && !s.is_net_sysctl() && !autogroup(s);
-        let alternates = |s: &Setting| s.is_per_task() || sysctl(s);
+        // A stall leaves a queue behind that outlives its window.
+        let stall = |s: &Setting| matches!(s, Setting::PlantStall { .. });
+        let alternates = |s: &Setting| s.is_per_task() && !stall(s) || sysctl(s);
         let fixed = self.arms.iter().flat_map(|a| &a.settings).find(|s| !alternates(s));
         match fixed {
             Some(setting) => inconsistent(format!(
-                "`{setting}` cannot alternate on running tasks (cgroup, autogroup, namespace and boot settings have a memory); use blocks"
+                "`{setting}` cannot alternate on running tasks (cgroup, autogroup, namespace and boot settings and planted stalls have a memory); use blocks"
             )),
             None => Ok(()),
         }
@@ -463,6 +465,7 @@ mod tests {
         };
         assert_eq!(Plan::parse(&with("slice=0.1ms")).unwrap().switchback_window_ns, Some(20_000_000));
         assert!(Plan::parse(&with("cpu_weight=200")).unwrap_err().to_string().contains("memory"));
+        assert!(Plan::parse(&with("plant=stall:1ms/1s")).unwrap_err().to_string().contains("memory"));
         assert!(
             Plan::parse(&(with("slice=1ms") + "[[arm]]\nname = \"c\"\n")).unwrap_err().to_string().contains("two arms")
         );

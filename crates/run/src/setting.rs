@@ -82,6 +82,14 @@ pub enum Setting {
         /// Added time per operation.
         ns: u64,
     },
+    /// `plant=stall:100ms/5s`: the tasks that serve operations stand still for 100 ms in the middle of every 5 s, a
+    /// known stall that an honest latency measurement must show.
+    PlantStall {
+        /// Length of a stall.
+        ns: u64,
+        /// From one stall to the next.
+        period_ns: u64,
+    },
 }
 
 /// A SPEC that is not a list of settings.
@@ -133,6 +141,7 @@ pub const SETTING_FORMS: &[(&str, &str)] = &[
     ("feature", "feature:NO_WA_IDLE"),
     ("kernel", "kernel:debian:6.1"),
     ("plant", "plant=spin:25ns"),
+    ("plant", "plant=stall:100ms/5s"),
 ];
 
 impl Setting {
@@ -157,6 +166,7 @@ impl Setting {
                 | Self::Cpus(_)
                 | Self::TimerSlack { .. }
                 | Self::PlantSpin { .. }
+                | Self::PlantStall { .. }
         )
     }
 
@@ -196,9 +206,10 @@ impl FromStr for Setting {
                 _ => return Err(bad("is not a cgroup v2 weight; they run from 1 to 10000, 100 is the default")),
             },
             "cpu_quota" => cpu_quota(value)?,
-            "plant" => match value.strip_prefix("spin:") {
-                Some(ns) => Self::PlantSpin { ns: parse_duration_ns(ns).map_err(unit)? },
-                None => return Err(bad("is not a plant; the only one is `spin:TIME`")),
+            "plant" => match value.split_once(':') {
+                Some(("spin", ns)) => Self::PlantSpin { ns: parse_duration_ns(ns).map_err(unit)? },
+                Some(("stall", stall)) => plant_stall(stall)?,
+                _ => return Err(bad("is not a plant; there are `spin:TIME` and `stall:TIME/PERIOD`")),
             },
             _ => return Err(unknown(key)),
         })
@@ -259,6 +270,22 @@ fn cpu_quota(value: &str) -> Result<Setting, SettingError> {
     Ok(Setting::CpuQuota { quota_ns, period_ns })
 }
 
+fn plant_stall(value: &str) -> Result<Setting, SettingError> {
+    let unit = |source| SettingError::Unit { key: "plant".into(), source };
+    let bad = |why: &str| SettingError::BadValue {
+        key: "plant".into(),
+        value: format!("stall:{value}"),
+        why: why.to_owned(),
+    };
+    let (stall, period) =
+        value.split_once('/').ok_or_else(|| bad("names no period; write `stall:100ms/5s`, 100 ms of every 5 s"))?;
+    let (ns, period_ns) = (parse_duration_ns(stall).map_err(unit)?, parse_duration_ns(period).map_err(unit)?);
+    if ns == 0 || ns >= period_ns {
+        return Err(bad("is not a stall: it must be longer than 0 and shorter than its period"));
+    }
+    Ok(Setting::PlantStall { ns, period_ns })
+}
+
 impl fmt::Display for Setting {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -278,6 +305,9 @@ impl fmt::Display for Setting {
             Self::Feature { name, on } => write!(f, "feature:{}{name}", if *on { "" } else { "NO_" }),
             Self::Kernel(kernel) => write!(f, "kernel:{kernel}"),
             Self::PlantSpin { ns } => write!(f, "plant=spin:{}", format_ns_exact(*ns)),
+            Self::PlantStall { ns, period_ns } => {
+                write!(f, "plant=stall:{}/{}", format_ns_exact(*ns), format_ns_exact(*period_ns))
+            }
         }
     }
 }
@@ -292,6 +322,19 @@ impl TryFrom<String> for Setting {
 impl From<Setting> for String {
     fn from(setting: Setting) -> Self {
         setting.to_string()
+    }
+}
+
+impl Policy {
+    /// The policy number and the real-time priority (0 without one) as sched_setscheduler(2) takes them.
+    pub fn sched_numbers(self) -> (u32, u32) {
+        match self {
+            Self::Other => (0, 0),
+            Self::Fifo(priority) => (1, priority.into()),
+            Self::Rr(priority) => (2, priority.into()),
+            Self::Batch => (3, 0),
+            Self::Idle => (5, 0),
+        }
     }
 }
 
@@ -386,6 +429,10 @@ mod tests {
             "sysctl:net//x=1",
             "sysctl:/kernel/x=1",
             "debugfs:/etc/passwd=1",
+            "plant=stall:100ms",
+            "plant=stall:0ms/1s",
+            "plant=stall:2s/1s",
+            "plant=pause:1s",
         ] {
             assert!(bad.parse::<Setting>().is_err(), "{bad}");
         }

@@ -55,6 +55,16 @@ impl SharedWords {
         unsafe { std::slice::from_raw_parts(self.base.as_ptr(), self.words) }
     }
 
+    /// The word at `index` as a futex word. Whoever uses it so must not use it through [`Self::words`] meanwhile: an
+    /// access of another width beside it has no defined order.
+    #[inline(always)]
+    pub fn futex_word(&self, index: usize) -> &AtomicU32 {
+        let word: *const AtomicU64 = &raw const self.words()[index];
+        // SAFETY: the pointer is to a live, zeroed word of the mapping, aligned to 8 and so to 4; an AtomicU32 is valid
+        // for every bit pattern, and the borrow ends with `self`.
+        unsafe { &*word.cast::<AtomicU32>() }
+    }
+
     /// Maps the pages of a stretch of words into the calling process: a forked child starts without page-table entries
     /// for shared memory and would otherwise fault in the timed region. One read in 64 KiB does it where the kernel
     /// faults around; the write half makes it sure for each page when `every_page`.

@@ -1,7 +1,7 @@
 //! Settings of tasks: slice, policy, nice, affinity, timer slack. They are inherited over fork and end with the task,
 //! so they need no journal. Every one is read back, because the kernel clamps, ignores and refuses.
 //!
-//! `plant=spin` is the workload's own business: it is skipped and never listed.
+//! `plant=…` is the workload's own business: it is skipped and never listed.
 
 use crate::sysctl::not_applied;
 use schedlab_run::units::{CpuList, format_ns};
@@ -33,7 +33,11 @@ pub fn read_back(tid: u32, settings: &[Setting]) -> Vec<Applied> {
 }
 
 fn of_tasks(settings: &[Setting]) -> impl Iterator<Item = &Setting> {
-    settings.iter().filter(|s| s.is_per_task() && !matches!(s, Setting::PlantSpin { .. }))
+    settings.iter().filter(|s| s.is_per_task() && !is_plant(s))
+}
+
+fn is_plant(setting: &Setting) -> bool {
+    matches!(setting, Setting::PlantSpin { .. } | Setting::PlantStall { .. })
 }
 
 /// Sets one setting on one thread (0: the caller) without reading it back: cheap enough for each window of a
@@ -42,14 +46,14 @@ pub fn set_tid(tid: u32, setting: &Setting) -> io::Result<()> {
     match setting {
         Setting::Slice { ns } => sched_attr::set_slice(tid, *ns),
         Setting::Policy(policy) => {
-            let (number, priority) = numbers(*policy);
+            let (number, priority) = policy.sched_numbers();
             sched_attr::set_policy(tid, number, priority)
         }
         Setting::Nice(nice) => sched_attr::set_nice(tid, *nice),
         Setting::Cpus(cpus) => affinity::set_affinity(tid, cpus.as_slice()),
         Setting::TimerSlack { ns } if tid == 0 => timer_slack::set_own_ns(*ns),
         Setting::TimerSlack { ns } => timer_slack::set_tid_ns(Path::new(PROC), tid, *ns),
-        Setting::PlantSpin { .. } => Ok(()),
+        plant if is_plant(plant) => Ok(()),
         _ => Err(io::ErrorKind::InvalidInput.into()),
     }
 }
@@ -67,16 +71,6 @@ pub fn default_of(setting: &Setting) -> Setting {
         Setting::TimerSlack { .. } => Setting::TimerSlack { ns: timer_slack::own_ns().unwrap_or(0) },
         Setting::PlantSpin { .. } => Setting::PlantSpin { ns: 0 },
         host_wide => host_wide.clone(),
-    }
-}
-
-fn numbers(policy: Policy) -> (u32, u32) {
-    match policy {
-        Policy::Other => (sched_attr::SCHED_OTHER, 0),
-        Policy::Batch => (sched_attr::SCHED_BATCH, 0),
-        Policy::Idle => (sched_attr::SCHED_IDLE, 0),
-        Policy::Fifo(priority) => (sched_attr::SCHED_FIFO, priority.into()),
-        Policy::Rr(priority) => (sched_attr::SCHED_RR, priority.into()),
     }
 }
 

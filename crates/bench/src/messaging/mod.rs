@@ -55,7 +55,7 @@ impl<'a> Run<'a> {
                 .map_err(BenchError::io("calibrating the stamping interval"))?;
             every = stamp::every(order.stamping, stamp_cost_ns, message_ns, config.receivers.into());
         }
-        let plant = order.plant_spin_ns.map(PlantCell::new).transpose().map_err(map())?;
+        let plant = order.plant().map_err(map())?;
         Ok(Self { config, order, setup_ns, cells, recorder, stamp_cost_ns, every, plant })
     }
 

@@ -8,7 +8,7 @@ mod switchback;
 use anyhow::{Context, Result, anyhow, bail};
 use control::Control;
 use schedlab_bench::load::Load;
-use schedlab_bench::{RunOrder, Topology};
+use schedlab_bench::{RunOrder, Stall, Topology};
 use schedlab_run::{LoadGroup, LoadReport, Setting, TrialOrder, TrialOutcome};
 use schedlab_sys::{clock, process};
 use schedlab_tune::Roots;
@@ -80,6 +80,10 @@ fn run_beside_load(order: &TrialOrder, workload: &dyn schedlab_bench::Workload) 
         Setting::PlantSpin { ns } => Some(*ns),
         _ => None,
     });
+    let plant_stall = per_task.iter().find_map(|s| match s {
+        Setting::PlantStall { ns, period_ns } => Some(Stall { ns: *ns, period_ns: *period_ns }),
+        _ => None,
+    });
     let switched_plant = order
         .switchback
         .as_ref()
@@ -88,6 +92,7 @@ fn run_beside_load(order: &TrialOrder, workload: &dyn schedlab_bench::Workload) 
         stamping: order.stamping,
         seed: order.seed,
         plant_spin_ns: plant.or(switched_plant.then_some(0)),
+        plant_stall,
         topology: Topology::read(Path::new("/sys"))?,
         cgroups: order.workload_cgroups.clone(),
         count_operations: order.switchback.is_some() || order.counters == schedlab_run::CounterLevel::Full,

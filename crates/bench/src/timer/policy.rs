@@ -1,0 +1,58 @@
+//! The threads' policy: tried on a child that ends at once, so that a right which is missing is one clear line before
+//! anything is set up, and a policy that cannot be left again (idle) is not tried on ourselves.
+
+use super::INFO;
+use crate::error::BenchError;
+use schedlab_run::Policy;
+use schedlab_sys::process::{self, ExitStatus};
+use schedlab_sys::sched_attr;
+use std::io;
+
+/// Puts the calling thread under the policy.
+pub(super) fn take(policy: Policy) -> io::Result<()> {
+    let (number, priority) = policy.sched_numbers();
+    sched_attr::set_policy(0, number, priority)
+}
+
+/// Whether a task of ours may have the policy.
+pub(super) fn check(policy: Policy) -> Result<(), BenchError> {
+    let doing = || BenchError::io(format!("trying policy={policy}"));
+    let child = process::fork_child(|| match take(policy) {
+        Ok(()) => 0,
+        Err(error) => error.raw_os_error().unwrap_or(1),
+    });
+    match process::wait_for(child.map_err(doing())?).map_err(doing())?.status {
+        ExitStatus::Exited(0) => Ok(()),
+        ExitStatus::Exited(errno) => Err(refused(policy, &io::Error::from_raw_os_error(errno))),
+        ExitStatus::Signaled(signal) => Err(doing()(io::Error::other(format!("killed by signal {signal}")))),
+    }
+}
+
+fn refused(policy: Policy, error: &io::Error) -> BenchError {
+    let mend = match policy {
+        Policy::Fifo(_) | Policy::Rr(_) => {
+            "a real-time policy needs CAP_SYS_NICE or RLIMIT_RTPRIO: run with sudo, or `ulimit -r 99` as root (root is \
+             refused too in a cgroup v1 group whose cpu.rt_runtime_us is 0)"
+        }
+        _ => "leaving policy idle needs CAP_SYS_NICE or a sufficient RLIMIT_NICE: run with sudo",
+    };
+    BenchError::NotPossibleHere { workload: INFO.name, reason: format!("policy={policy}: {error}; {mend}") }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_ordinary_policy_is_allowed_and_leaves_the_caller_alone() {
+        let before = sched_attr::get(0).unwrap();
+        check(Policy::Batch).unwrap();
+        assert_eq!(sched_attr::get(0).unwrap(), before);
+    }
+
+    #[test]
+    fn a_refusal_says_what_is_missing() {
+        let error = refused(Policy::Fifo(80), &io::Error::from_raw_os_error(1)).to_string();
+        assert!(error.contains("policy=fifo:80") && error.contains("ulimit -r") && !error.contains('\n'), "{error}");
+    }
+}

@@ -1,0 +1,255 @@
+//! What a worker does with a request: schbench's work (think, then multiply matrices under a lock of the CPU), or its
+//! pipe mode (write a page that the messenger reads and writes).
+
+use crate::task::{Step, StopFlag, TaskError};
+use schedlab_sys::cpu_number::current_cpu;
+use schedlab_sys::shared_memory::{SharedWords, WORDS_PER_TASK_LINE};
+use std::hint::{black_box, spin_loop};
+use std::io;
+use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
+use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
+use std::time::Duration;
+
+/// One kind of request, a type each so that the loops hold no branch on it.
+pub(super) trait Job {
+    /// Before the worker asks for its request number `number` (from 1).
+    fn ask(&mut self, number: u64);
+    /// Handles it.
+    fn serve(&mut self, number: u64) -> Result<(), TaskError>;
+    /// Whether serving takes time worth a second stamp.
+    const TIMED: bool;
+}
+
+/// Think time, then matrix multiplications.
+#[derive(Debug)]
+pub(super) struct Compute {
+    think: Duration,
+    operations: u64,
+    size: usize,
+    /// Three square matrices, one after the other; allocated and touched before the release.
+    matrices: Vec<u64>,
+    locks: Option<CpuLocks>,
+    stop: StopFlag,
+}
+
+/// Rows of the three matrices of 64-bit numbers that fill a footprint.
+pub(super) fn matrix_size(footprint_bytes: u64) -> usize {
+    (footprint_bytes / 3 / 8).isqrt().max(1) as usize
+}
+
+impl Compute {
+    pub(super) fn new(
+        think_ns: u64,
+        operations: u64,
+        footprint_bytes: u64,
+        locks: Option<CpuLocks>,
+        stop: StopFlag,
+    ) -> Self {
+        let size = if operations == 0 { 0 } else { matrix_size(footprint_bytes) };
+        let matrices = (0..3 * size * size).map(|i| i as u64 | 1).collect();
+        Self { think: Duration::from_nanos(think_ns), operations, size, matrices, locks, stop }
+    }
+}
+
+/// Naive multiplication, row by column: what counts is the footprint, not the speed.
+fn multiply(matrices: &mut [u64], size: usize) {
+    let (left, rest) = matrices.split_at_mut(size * size);
+    let (right, product) = rest.split_at_mut(size * size);
+    for (row, out) in left.chunks_exact(size).zip(product.chunks_exact_mut(size)) {
+        for (column, cell) in out.iter_mut().enumerate() {
+            let down = right[column..].iter().step_by(size);
+            *cell = row.iter().zip(down).fold(0, |sum: u64, (a, b)| sum.wrapping_add(a.wrapping_mul(*b)));
+        }
+    }
+    black_box(product);
+}
+
+impl Job for Compute {
+    const TIMED: bool = true;
+
+    #[inline(always)]
+    fn ask(&mut self, _number: u64) {}
+
+    #[inline(never)]
+    fn serve(&mut self, _number: u64) -> Result<(), TaskError> {
+        if !self.think.is_zero() {
+            // Relative, as schbench's usleep: no clock of ours is read for it.
+            std::thread::sleep(self.think);
+        }
+        let _held = self.locks.as_ref().and_then(|locks| locks.hold(&self.stop));
+        for _ in 0..self.operations {
+            multiply(&mut self.matrices, self.size);
+        }
+        Ok(())
+    }
+}
+
+/// One spin lock for each CPU, as schbench's: whoever is preempted while holding the lock of its CPU keeps the next
+/// worker there spinning.
+#[derive(Debug, Clone)]
+pub(super) struct CpuLocks {
+    shared: Arc<SharedWords>,
+    cpus: usize,
+}
+
+/// Released on drop.
+pub(super) struct Held<'a>(&'a AtomicU64);
+
+impl Drop for Held<'_> {
+    fn drop(&mut self) {
+        self.0.store(0, Release);
+    }
+}
+
+impl CpuLocks {
+    /// For CPUs 0 … `highest`.
+    pub(super) fn new(highest: u32) -> io::Result<Self> {
+        let cpus = highest as usize + 1;
+        Ok(Self { shared: Arc::new(SharedWords::new(cpus * WORDS_PER_TASK_LINE)?), cpus })
+    }
+
+    /// Maps the locks into the calling task.
+    pub(super) fn fault_in(&self) {
+        self.shared.fault_in(0..self.shared.words().len(), true);
+    }
+
+    /// The lock of the CPU the caller runs on; `None` when the run ended while it spun.
+    fn hold(&self, stop: &StopFlag) -> Option<Held<'_>> {
+        loop {
+            let cpu = current_cpu();
+            let lock = &self.shared.words()[cpu as usize % self.cpus * WORDS_PER_TASK_LINE];
+            while lock.compare_exchange(0, 1, Acquire, Relaxed).is_err() {
+                if stop.is_set() {
+                    return None;
+                }
+                spin_loop();
+            }
+            let held = Held(lock);
+            if current_cpu() == cpu {
+                return Some(held);
+            }
+            // Moved while it spun: the lock of another CPU protects nothing here.
+        }
+    }
+}
+
+/// Pages of the pipe mode, one for each worker.
+#[derive(Debug, Clone)]
+pub(super) struct Pages {
+    shared: Arc<SharedWords>,
+    words: usize,
+}
+
+/// What the worker writes differs from what the messenger answers with.
+const QUESTION: u64 = 1 << 63;
+
+impl Pages {
+    /// `bytes` is a multiple of eight.
+    pub(super) fn new(workers: usize, bytes: usize) -> io::Result<Self> {
+        let words = bytes / 8;
+        // Pages of different workers share no cache line.
+        let shared = SharedWords::new(workers * words.next_multiple_of(WORDS_PER_TASK_LINE))?;
+        Ok(Self { shared: Arc::new(shared), words })
+    }
+
+    fn page(&self, worker: usize) -> &[AtomicU64] {
+        let start = worker * self.words.next_multiple_of(WORDS_PER_TASK_LINE);
+        &self.shared.words()[start..start + self.words]
+    }
+
+    /// Maps a worker's page into the calling task.
+    pub(super) fn fault_in(&self, worker: usize) {
+        let start = worker * self.words.next_multiple_of(WORDS_PER_TASK_LINE);
+        self.shared.fault_in(start..start + self.words, true);
+    }
+
+    fn fill(&self, worker: usize, value: u64) {
+        self.page(worker).iter().for_each(|word| word.store(value, Relaxed));
+    }
+
+    /// The first and the last word must be what the partner wrote.
+    fn must_hold(&self, worker: usize, value: u64) -> Result<(), TaskError> {
+        let page = self.page(worker);
+        let ends = [&page[0], &page[page.len() - 1]].map(|word| word.load(Relaxed));
+        match ends.into_iter().find(|&found| found != value) {
+            None => Ok(()),
+            Some(found) => Err(TaskError { step: Step::Token, detail: found }),
+        }
+    }
+
+    /// The messenger's side: reads the question and writes the answer over the whole page.
+    #[inline(always)]
+    pub(super) fn answer(&self, worker: usize, number: u64) -> Result<(), TaskError> {
+        self.must_hold(worker, QUESTION | number)?;
+        self.fill(worker, number);
+        Ok(())
+    }
+}
+
+/// The pipe mode's worker side.
+#[derive(Debug)]
+pub(super) struct Pipe {
+    pub(super) pages: Pages,
+    pub(super) worker: usize,
+}
+
+impl Job for Pipe {
+    const TIMED: bool = false;
+
+    #[inline(always)]
+    fn ask(&mut self, number: u64) {
+        self.pages.fill(self.worker, QUESTION | number);
+    }
+
+    #[inline(always)]
+    fn serve(&mut self, number: u64) -> Result<(), TaskError> {
+        self.pages.must_hold(self.worker, number)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::task::TaskCells;
+
+    fn flag() -> StopFlag {
+        TaskCells::new(1, 1, false).unwrap().stop_flag()
+    }
+
+    #[test]
+    fn the_product_is_right_and_fills_the_footprint() {
+        assert_eq!((matrix_size(256 << 10), matrix_size(8)), (104, 1));
+        let mut compute = Compute::new(0, 1, 3 * 8 * 4, None, flag());
+        compute.matrices[..8].copy_from_slice(&[1, 2, 3, 4, 5, 6, 7, 8]);
+        compute.serve(1).unwrap();
+        assert_eq!(compute.matrices[8..], [19, 22, 43, 50]);
+    }
+
+    #[test]
+    fn a_held_lock_keeps_others_out_until_it_is_dropped_or_the_run_ends() {
+        let (locks, stop) = (CpuLocks::new(0).unwrap(), flag());
+        let held = locks.hold(&stop).unwrap();
+        std::thread::scope(|threads| {
+            let other = threads.spawn(|| locks.hold(&stop).is_some());
+            assert!(!other.is_finished());
+            drop(held);
+            assert!(other.join().unwrap());
+        });
+        let _held = locks.hold(&stop).unwrap();
+        stop.set();
+        assert!(locks.hold(&stop).is_none());
+    }
+
+    #[test]
+    fn a_page_that_was_not_answered_is_told() {
+        let pages = Pages::new(2, 24).unwrap();
+        let mut pipe = Pipe { pages: pages.clone(), worker: 1 };
+        pipe.ask(5);
+        assert!(pipe.serve(5).is_err(), "nobody answered");
+        assert!(pages.answer(1, 4).is_err(), "another question");
+        pages.answer(1, 5).unwrap();
+        pipe.serve(5).unwrap();
+        assert!(pages.page(0).iter().all(|word| word.load(Relaxed) == 0), "the other worker's page is its own");
+    }
+}

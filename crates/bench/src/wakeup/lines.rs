@@ -1,0 +1,320 @@
+//! The lines of shared memory through which messengers and workers talk: one for each task, its futex word first.
+//!
+//! Closed loop, as in schbench: a worker puts itself on its messenger's list without a lock, posts the messenger and
+//! waits; the messenger takes the whole list at once and posts each worker on it. Open loop: the messenger raises a
+//! worker's count of posted requests and posts it; the requests themselves are instants of a known schedule, so a queue
+//! of any length needs no memory.
+//!
+//! A waiter stores "blocked" before it looks for the last time, a poster makes its news visible before it looks at that
+//! word, both sequentially consistent: one of them sees the other, so no wake-up is lost.
+
+use crate::task::TaskCells;
+use schedlab_sys::clock::monotonic_ns;
+use schedlab_sys::cpu_number::current_cpu;
+use schedlab_sys::futex::Scope;
+use std::sync::atomic::Ordering::{Acquire, Relaxed, Release, SeqCst};
+use std::sync::atomic::{AtomicU32, AtomicU64};
+
+const RUNNING: u32 = 0;
+const BLOCKED: u32 = 1;
+
+/// Words of a worker's line; word 0 is the futex word of either.
+mod worker {
+    pub(super) const NEXT: usize = 1;
+    pub(super) const WAKE_NS: usize = 2;
+    pub(super) const WAKER_CPU: usize = 3;
+    pub(super) const POSTED: usize = 4;
+    pub(super) const END_NS: usize = 5;
+    pub(super) const UNSERVED: usize = 6;
+    pub(super) const QUEUED: usize = 7;
+}
+
+/// Words of a messenger's line.
+mod messenger {
+    pub(super) const HEAD: usize = 1;
+    pub(super) const LEFT: usize = 2;
+    pub(super) const EPOCH_NS: usize = 3;
+}
+
+/// In a list's head beside the worker's number: somebody on the list wants a stamp.
+const WANTS_STAMP: u64 = 1 << 32;
+const NUMBER: u64 = WANTS_STAMP - 1;
+
+/// All lines; a task's line has the task's number.
+#[derive(Debug, Clone)]
+pub(super) struct Lines {
+    cells: TaskCells,
+    scope: Scope,
+}
+
+impl Lines {
+    pub(super) fn new(cells: TaskCells, scope: Scope) -> Self {
+        Self { cells, scope }
+    }
+
+    #[inline(always)]
+    pub(super) fn of(&self, task: usize) -> Line<'_> {
+        Line { state: self.cells.group_futex(task), words: self.cells.group(task), scope: self.scope }
+    }
+
+    /// A messenger takes everybody off its list and wakes them, latest first; how many. One clock read for all of them,
+    /// before the first wake-up, so that a messenger preempted within the list shows in the latency of the rest.
+    /// `prepare` runs for each before it is woken, knows whether a stamp is wanted and may take a later one.
+    #[inline(always)]
+    pub(super) fn wake_all<E>(
+        &self,
+        own: Line<'_>,
+        mut prepare: impl FnMut(usize, bool) -> Result<Option<u64>, E>,
+    ) -> Result<u64, E> {
+        let head = own.words[messenger::HEAD].swap(0, SeqCst);
+        let wants_stamp = head & WANTS_STAMP != 0;
+        let batch_ns = if wants_stamp { monotonic_ns() } else { 0 };
+        let (mut number, mut woken) = (head & NUMBER, 0);
+        while number != 0 {
+            let task = (number - 1) as usize;
+            let line = self.of(task);
+            // Read before the post: the worker may put itself on the list again at once.
+            number = line.words[worker::NEXT].load(Relaxed);
+            let own_ns = prepare(task, wants_stamp)?;
+            line.words[worker::WAKE_NS].store(own_ns.unwrap_or(batch_ns), Relaxed);
+            line.words[worker::WAKER_CPU].store(current_cpu().into(), Relaxed);
+            line.post();
+            woken += 1;
+        }
+        Ok(woken)
+    }
+}
+
+/// One task's line.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Line<'a> {
+    state: &'a AtomicU32,
+    words: &'a [AtomicU64],
+    scope: Scope,
+}
+
+impl Line<'_> {
+    /// About to wait: posts from now on are not lost.
+    #[inline(always)]
+    pub(super) fn block(self) {
+        self.state.store(BLOCKED, SeqCst);
+    }
+
+    /// Waits for the post; returns at once if it came since [`Self::block`].
+    #[inline(always)]
+    pub(super) fn wait(self) {
+        while self.state.load(SeqCst) == BLOCKED {
+            self.scope.wait(self.state, BLOCKED, u64::MAX);
+        }
+    }
+
+    /// Wakes the line's task if it waits or is about to.
+    #[inline(always)]
+    pub(super) fn post(self) {
+        if self.state.swap(RUNNING, SeqCst) == BLOCKED {
+            self.scope.wake(self.state, 1);
+        }
+    }
+
+    /// The CPU its waker ran on at the last wake-up or post.
+    #[inline(always)]
+    pub(super) fn waker_cpu(self) -> u32 {
+        self.words[worker::WAKER_CPU].load(Relaxed) as u32
+    }
+
+    // Closed loop.
+
+    /// A worker (number `task`) joins its messenger's list.
+    #[inline(always)]
+    pub(super) fn join(self, messenger: Line<'_>, task: usize, wants_stamp: bool) {
+        let list = &messenger.words[messenger::HEAD];
+        let own = (task as u64 + 1) | if wants_stamp { WANTS_STAMP } else { 0 };
+        let mut head = list.load(Relaxed);
+        loop {
+            self.words[worker::NEXT].store(head & NUMBER, Relaxed);
+            match list.compare_exchange_weak(head, own | (head & WANTS_STAMP), SeqCst, Relaxed) {
+                Ok(_) => return,
+                Err(now) => head = now,
+            }
+        }
+    }
+
+    /// When the messenger began the list that woke this worker, CLOCK_MONOTONIC ns; only for stamped requests.
+    #[inline(always)]
+    pub(super) fn wake_ns(self) -> u64 {
+        self.words[worker::WAKE_NS].load(Relaxed)
+    }
+
+    /// Before the release: how many workers this messenger serves.
+    pub(super) fn set_workers(self, workers: u32) {
+        self.words[messenger::LEFT].store(workers.into(), Release);
+    }
+
+    /// A worker of this messenger is done.
+    pub(super) fn leave(self) {
+        self.words[messenger::LEFT].fetch_sub(1, SeqCst);
+        self.post();
+    }
+
+    /// Workers that are not done.
+    #[inline(always)]
+    pub(super) fn workers_left(self) -> u64 {
+        self.words[messenger::LEFT].load(SeqCst)
+    }
+
+    // Open loop.
+
+    /// The messenger starts its schedule.
+    pub(super) fn set_epoch_ns(self, ns: u64) {
+        self.words[messenger::EPOCH_NS].store(ns, Release);
+    }
+
+    /// The schedule's start; known once a request was posted.
+    pub(super) fn epoch_ns(self) -> u64 {
+        self.words[messenger::EPOCH_NS].load(Acquire)
+    }
+
+    /// The messenger posts one more request and wakes the worker if it waits.
+    #[inline(always)]
+    pub(super) fn post_one(self) {
+        self.words[worker::WAKER_CPU].store(current_cpu().into(), Relaxed);
+        self.words[worker::POSTED].fetch_add(1, SeqCst);
+        self.post();
+    }
+
+    /// The messenger ends: nothing is posted after `end_ns`.
+    pub(super) fn close(self, end_ns: u64) {
+        self.words[worker::END_NS].store(end_ns, SeqCst);
+        self.post();
+    }
+
+    /// Requests posted so far.
+    #[inline(always)]
+    pub(super) fn posted(self) -> u64 {
+        self.words[worker::POSTED].load(SeqCst)
+    }
+
+    /// When the messenger ended; 0 while it goes on.
+    #[inline(always)]
+    pub(super) fn end_ns(self) -> u64 {
+        self.words[worker::END_NS].load(SeqCst)
+    }
+
+    /// The worker waits until more than `handled` requests are posted or the messenger has ended; whether it slept.
+    #[inline(always)]
+    pub(super) fn wait_for_news(self, handled: u64) -> bool {
+        let mut slept = false;
+        while self.posted() <= handled && self.end_ns() == 0 {
+            self.block();
+            if self.posted() > handled || self.end_ns() != 0 {
+                self.state.store(RUNNING, SeqCst);
+                break;
+            }
+            self.wait();
+            slept = true;
+        }
+        slept
+    }
+
+    /// The worker leaves what it counted: requests not served, and those it found waiting.
+    pub(super) fn leave_counts(self, unserved: u64, queued: u64) {
+        self.words[worker::UNSERVED].store(unserved, Release);
+        self.words[worker::QUEUED].store(queued, Release);
+    }
+
+    /// `(unserved, queued)`.
+    pub(super) fn counts(self) -> (u64, u64) {
+        (self.words[worker::UNSERVED].load(Acquire), self.words[worker::QUEUED].load(Acquire))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn lines(scope: Scope) -> Lines {
+        Lines::new(TaskCells::new(4, 4, false).unwrap(), scope)
+    }
+
+    #[test]
+    fn a_list_is_taken_whole_latest_first_and_a_wanted_stamp_sticks() {
+        let lines = lines(Scope::PRIVATE);
+        let own = lines.of(0);
+        let none = |_, _| Ok::<_, ()>(None);
+        assert_eq!(lines.wake_all(own, none), Ok(0));
+        for (task, wants) in [(1, false), (2, true), (3, false)] {
+            lines.of(task).block();
+            lines.of(task).join(own, task, wants);
+        }
+        let mut order = Vec::new();
+        let woken = lines.wake_all(own, |task, _| {
+            order.push(task);
+            Ok::<_, ()>(None)
+        });
+        assert_eq!((woken, order), (Ok(3), vec![3, 2, 1]));
+        let stamps: Vec<u64> = (1..4).map(|task| lines.of(task).wake_ns()).collect();
+        assert!(stamps[0] > 0 && stamps.iter().all(|&ns| ns == stamps[0]), "one stamp for the list: {stamps:?}");
+        lines.of(1).join(own, 1, false);
+        assert_eq!(lines.wake_all(own, none), Ok(1));
+        assert_eq!(lines.of(1).wake_ns(), 0, "nobody wanted one");
+    }
+
+    #[test]
+    fn a_post_before_the_wait_is_not_lost_and_a_failure_stops_the_list() {
+        let lines = lines(Scope::SHARED);
+        lines.of(1).block();
+        lines.of(1).post();
+        lines.of(1).wait();
+        lines.of(1).join(lines.of(0), 1, false);
+        assert_eq!(lines.wake_all(lines.of(0), |_, _| Err("bad page")), Err("bad page"));
+    }
+
+    #[test]
+    fn ping_pong_through_both_scopes_loses_no_wake_up() {
+        for scope in [Scope::PRIVATE, Scope::SHARED] {
+            let lines = lines(scope);
+            lines.of(0).set_workers(2);
+            let worker = |task: usize| {
+                let lines = lines.clone();
+                move || {
+                    for _ in 0..3_000 {
+                        lines.of(task).block();
+                        lines.of(task).join(lines.of(0), task, false);
+                        lines.of(0).post();
+                        lines.of(task).wait();
+                    }
+                    lines.of(0).leave();
+                }
+            };
+            let mut woken = 0;
+            std::thread::scope(|threads| {
+                threads.spawn(worker(1));
+                threads.spawn(worker(2));
+                loop {
+                    lines.of(0).block();
+                    woken += lines.wake_all(lines.of(0), |_, _| Ok::<_, ()>(None)).unwrap();
+                    if lines.of(0).workers_left() == 0 {
+                        break;
+                    }
+                    lines.of(0).wait();
+                }
+            });
+            assert_eq!(woken, 6_000);
+        }
+    }
+
+    #[test]
+    fn posted_requests_are_news_and_so_is_the_end() {
+        let lines = lines(Scope::SHARED);
+        let line = lines.of(1);
+        line.post_one();
+        line.post_one();
+        assert!(!line.wait_for_news(1), "one more is there: no sleep");
+        std::thread::scope(|threads| {
+            let waiter = threads.spawn(|| line.wait_for_news(2));
+            line.close(77);
+            waiter.join().unwrap();
+        });
+        assert_eq!((line.posted(), line.end_ns()), (2, 77));
+    }
+}

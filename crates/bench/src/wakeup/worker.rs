@@ -1,0 +1,160 @@
+//! The workers' timed loops, compiled once for each job, stamping level, plant and end condition.
+//!
+//! Closed loop: t0 of a wake-up is when the messenger begins the list the worker is on, t1 when the worker runs again.
+//! Open loop: t0 is the instant the request was meant to arrive, t1 when the worker begins it, whether it slept until
+//! then or was busy with an earlier one.
+
+use super::arrivals::Arrivals;
+use super::job::Job;
+use super::lines::Line;
+use crate::dispatch::{TimedLoop, Until};
+use crate::plant::Plant;
+use crate::recorder::Recorder;
+use crate::stamp::Stamp;
+use crate::task::{TaskError, Work};
+use crate::topology::Topology;
+use schedlab_run::Tier;
+use schedlab_sys::clock::monotonic_ns;
+use schedlab_sys::cpu_number::current_cpu;
+use std::sync::atomic::AtomicU64;
+use std::sync::atomic::Ordering::Relaxed;
+
+/// Series of the recorder; the messenger of an open loop records the third.
+pub(super) const CLOSED_SERIES: &[&str] = &["latency", "request"];
+pub(super) const OPEN_SERIES: &[&str] = &["latency", "request", "arrival_late"];
+const LATENCY: usize = 0;
+const REQUEST: usize = 1;
+pub(super) const ARRIVAL_LATE: usize = 2;
+
+/// What a worker of either loop works with.
+pub(super) struct Worker<'a, J> {
+    pub(super) own: Line<'a>,
+    pub(super) messenger: Line<'a>,
+    /// Its number, which is that of its line.
+    pub(super) task: usize,
+    pub(super) job: J,
+    pub(super) topology: &'a Topology,
+    pub(super) recorder: Option<&'a Recorder>,
+    pub(super) counter: &'a AtomicU64,
+}
+
+impl<J: Job> Worker<'_, J> {
+    /// Counts the tier of the last wake-up and answers it.
+    #[inline(always)]
+    fn tier(&self, work: &mut Work) -> Tier {
+        let tier = self.topology.tier(self.own.waker_cpu(), current_cpu());
+        work.tiers[tier as usize] += 1;
+        tier
+    }
+
+    /// A call, not inlined: against a wake-up it costs nothing, and there are dozens of loops.
+    #[inline(never)]
+    fn record(&self, series: usize, tier: Tier, ns: u64) {
+        if let Some(recorder) = self.recorder {
+            recorder.record(series, tier, self.task, ns);
+        }
+    }
+}
+
+/// Asks, waits, is woken, serves itself.
+pub(super) struct Closed<'a, J>(pub(super) Worker<'a, J>);
+
+impl<J: Job> TimedLoop for Closed<'_, J> {
+    type Output = Result<Work, TaskError>;
+
+    fn run<S: Stamp, P: Plant, U: Until>(self, mut stamp: S, plant: P, until: U) -> Self::Output {
+        let (mut worker, mut work) = (self.0, Work::default());
+        while until.more(work.operations) {
+            let (due, number) = (stamp.due(), work.operations + 1);
+            worker.job.ask(number);
+            worker.own.block();
+            worker.own.join(worker.messenger, worker.task, due);
+            worker.messenger.post();
+            worker.own.wait();
+            plant.spin();
+            let begun_ns = if due { monotonic_ns() } else { 0 };
+            let tier = worker.tier(&mut work);
+            if due {
+                worker.record(LATENCY, tier, begun_ns.saturating_sub(worker.own.wake_ns()));
+                work.stamped += 1;
+            }
+            worker.job.serve(number)?;
+            if J::TIMED && due {
+                worker.record(REQUEST, tier, monotonic_ns().saturating_sub(begun_ns));
+            }
+            work.operations = number;
+            worker.counter.store(number, Relaxed);
+        }
+        worker.messenger.leave();
+        Ok(work)
+    }
+}
+
+/// Serves what arrives, in order, until the messenger ends.
+pub(super) struct Open<'a, J> {
+    pub(super) worker: Worker<'a, J>,
+    /// Its share of the schedule; the start is filled in when the messenger has set it.
+    pub(super) arrivals: Arrivals,
+}
+
+impl<J: Job> TimedLoop for Open<'_, J> {
+    type Output = Result<Work, TaskError>;
+
+    fn run<S: Stamp, P: Plant, U: Until>(self, mut stamp: S, plant: P, until: U) -> Self::Output {
+        let Self { mut worker, mut arrivals } = self;
+        let (mut work, mut queued) = (Work::default(), 0);
+        while until.more(work.operations) {
+            let slept = worker.own.wait_for_news(work.operations);
+            if worker.own.end_ns() != 0 {
+                break;
+            }
+            queued += u64::from(!slept);
+            plant.spin();
+            let due = stamp.due();
+            arrivals.epoch_ns = worker.messenger.epoch_ns();
+            let intended_ns = arrivals.intended_ns(work.operations);
+            let tier = worker.tier(&mut work);
+            if due {
+                worker.record(LATENCY, tier, monotonic_ns().saturating_sub(intended_ns));
+                work.stamped += 1;
+            }
+            worker.job.serve(work.operations + 1)?;
+            if due {
+                worker.record(REQUEST, tier, monotonic_ns().saturating_sub(intended_ns));
+            }
+            work.operations += 1;
+            worker.counter.store(work.operations, Relaxed);
+        }
+        worker.messenger.leave();
+        worker.wait_for_end(work.operations);
+        arrivals.epoch_ns = worker.messenger.epoch_ns();
+        let unserved = worker.count_unserved(&mut stamp, &arrivals, &mut work);
+        worker.own.leave_counts(unserved, queued);
+        Ok(work)
+    }
+}
+
+impl<J: Job> Worker<'_, J> {
+    /// A worker that has served all it was to serve waits until the messenger has seen that of everybody.
+    fn wait_for_end(&self, served: u64) {
+        while self.own.end_ns() == 0 {
+            self.own.wait_for_news(self.own.posted().max(served));
+        }
+    }
+
+    /// Requests that arrived and were not begun: left out, they would make an overloaded run look fast. They count with
+    /// the time they had waited at the end, which is a lower bound. How many there are.
+    fn count_unserved<S: Stamp>(&self, stamp: &mut S, arrivals: &Arrivals, work: &mut Work) -> u64 {
+        let (posted, end_ns) = (self.own.posted(), self.own.end_ns());
+        let tier = self.topology.tier(self.own.waker_cpu(), current_cpu());
+        for k in work.operations..posted {
+            if stamp.due() {
+                let waited_ns = end_ns.saturating_sub(arrivals.intended_ns(k));
+                self.record(LATENCY, tier, waited_ns);
+                self.record(REQUEST, tier, waited_ns);
+                work.stamped += 1;
+            }
+        }
+        posted.saturating_sub(work.operations)
+    }
+}
