@@ -22,6 +22,7 @@ mod plant;
 mod recorder;
 mod registry;
 mod stamp;
+mod stream;
 mod task;
 mod topology;
 

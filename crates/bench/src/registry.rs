@@ -3,7 +3,7 @@
 use crate::error::BenchError;
 use crate::limits::Limits;
 use crate::observer::{Observer, RunOrder};
-use crate::{burn, messaging, pipe};
+use crate::{burn, messaging, pipe, stream};
 use schedlab_run::nearest::nearest;
 use schedlab_run::{TrialOutcome, WorkloadSpec};
 
@@ -58,7 +58,8 @@ pub trait Workload {
 }
 
 /// All workloads.
-pub static WORKLOADS: &[&WorkloadInfo] = &[&messaging::INFO, &pipe::INFO, &pipe::INFO_TWO_TOKENS, &burn::INFO];
+pub static WORKLOADS: &[&WorkloadInfo] =
+    &[&messaging::INFO, &pipe::INFO, &pipe::INFO_TWO_TOKENS, &stream::INFO, &burn::INFO];
 
 /// The workload a spec names, its version checked.
 pub fn find(spec: &WorkloadSpec) -> Result<&'static WorkloadInfo, BenchError> {

@@ -13,6 +13,7 @@ mod outcome;
 mod placement;
 
 pub(crate) use config::{INFO, INFO_TWO_TOKENS};
+pub(crate) use outcome::across_copies;
 
 use crate::dispatch::{Length, LoopOrder};
 use crate::error::BenchError;
