@@ -23,6 +23,7 @@ mod plant;
 mod recorder;
 mod registry;
 mod stamp;
+mod stream;
 mod task;
 mod timer;
 mod topology;

@@ -4,7 +4,7 @@ use crate::error::BenchError;
 use crate::limits::Limits;
 use crate::observer::{Observer, RunOrder};
 use crate::topology::Topology;
-use crate::{burn, messaging, pipe, timer, transact, wakeup};
+use crate::{burn, messaging, pipe, stream, timer, transact, wakeup};
 use schedlab_run::nearest::nearest;
 use schedlab_run::{TrialOutcome, WorkloadSpec};
 
@@ -73,7 +73,16 @@ pub trait Workload {
 
 /// All workloads.
 pub static WORKLOADS: &[&WorkloadInfo] =
-    &[&messaging::INFO, &pipe::INFO, &pipe::INFO_TWO_TOKENS, &burn::INFO, &transact::INFO, &timer::INFO, &wakeup::INFO];
+    &[
+    &messaging::INFO,
+    &pipe::INFO,
+    &pipe::INFO_TWO_TOKENS,
+    &burn::INFO,
+    &transact::INFO,
+    &stream::INFO,
+    &wakeup::INFO,
+    &timer::INFO,
+];
 
 /// The workload a spec names, its version checked.
 pub fn find(spec: &WorkloadSpec) -> Result<&'static WorkloadInfo, BenchError> {

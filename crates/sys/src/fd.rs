@@ -1,9 +1,9 @@
 //! File descriptors of the workloads: connected pairs of each transport, whole reads and writes that resume short ones,
 //! and poll. Source: pipe(7), unix(7), tcp(7), poll(2).
 
-use crate::clock;
+use crate::{clock, tcp};
 use std::io;
-use std::net::{TcpListener, TcpStream};
+use std::net::Ipv4Addr;
 use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 
@@ -30,13 +30,8 @@ pub fn unix_pair() -> io::Result<Pair> {
 
 /// A TCP connection over 127.0.0.1: the accepted end reads, the connecting end writes.
 pub fn tcp_pair() -> io::Result<Pair> {
-    let listener = TcpListener::bind(("127.0.0.1", 0))?;
-    let write = TcpStream::connect(listener.local_addr()?)?;
-    let (read, from) = listener.accept()?;
-    if from != write.local_addr()? {
-        return Err(io::Error::new(io::ErrorKind::ConnectionRefused, "another process connected to our loopback port"));
-    }
-    Ok(Pair { read: read.into(), write: write.into() })
+    let connection = tcp::connect(&tcp::listen(Ipv4Addr::LOCALHOST)?)?;
+    Ok(Pair { read: connection.accepted.into(), write: connection.connecting.into() })
 }
 
 /// Reads until `buffer` is full; `UnexpectedEof` when the other end closes before that.

@@ -24,5 +24,6 @@ pub mod sched_attr;
 pub mod seccomp_notify;
 pub mod shared_memory;
 pub mod signal;
+pub mod tcp;
 pub mod thread;
 pub mod timer_slack;

@@ -11,6 +11,7 @@ mod loops;
 mod outcome;
 
 pub(crate) use config::{INFO, INFO_TWO_TOKENS};
+pub(crate) use outcome::across_copies;
 
 use crate::dispatch::{Length, LoopOrder};
 use crate::error::BenchError;

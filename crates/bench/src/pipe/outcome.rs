@@ -76,7 +76,7 @@ fn verify(run: &Run<'_>, tasks: &[TaskRecord]) -> Result<Vec<u64>, BenchError> {
 }
 
 /// Jain's fairness index (1: all alike, 1/n: one has all) and the range over the mean.
-fn across_copies(copies: &[u64]) -> Vec<Metric> {
+pub(crate) fn across_copies(copies: &[u64]) -> Vec<Metric> {
     let sum: f64 = copies.iter().map(|&n| n as f64).sum();
     let squares: f64 = copies.iter().map(|&n| (n as f64).powi(2)).sum();
     let (low, high) = (copies.iter().min().copied().unwrap_or(0), copies.iter().max().copied().unwrap_or(0));

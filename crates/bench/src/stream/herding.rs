@@ -1,0 +1,195 @@
+//! Building the herd of `stream/1`: for each stream a connection, its receiver, its sender. The control process keeps
+//! the senders' sockets, to ask the kernel at the end what it counted for each; every end of a stream is said by
+//! shutdown(2), because a close is not seen while another process holds the socket.
+
+use super::Run;
+use super::config::{Config, Push};
+use super::loops::{Receive, Send};
+use crate::dispatch::{Length, LoopOrder};
+use crate::error::BenchError;
+use crate::herd::{Gate, Herd};
+use crate::task::{Step, TaskCells, TaskError};
+use schedlab_sys::tcp::{self, Connection};
+use schedlab_sys::{affinity, fd};
+use std::net::{Shutdown, TcpListener, TcpStream};
+use std::os::fd::AsFd;
+use std::sync::atomic::AtomicU64;
+use std::sync::atomic::Ordering::{Acquire, Release};
+
+/// Words of a stream's own line.
+const SENDER_CPU: usize = 0;
+const RECEIVED_BYTES: usize = 1;
+
+/// netperf's fill has no meaning; ours neither.
+const FILL: u8 = b'-';
+
+/// The senders' sockets, in the order of the streams, and the socket buffers they were made with: netperf reads, prints
+/// and uses these, and not what a buffer has grown to by the time it is connected.
+#[derive(Debug)]
+pub(super) struct Sockets {
+    pub(super) senders: Vec<TcpStream>,
+    pub(super) send_buffer: u32,
+    pub(super) receive_buffer: u32,
+}
+
+/// Starts all streams; every task is at its gate or on its way there.
+pub(super) fn start(run: &Run<'_>, listener: &TcpListener) -> Result<(Herd, Sockets), BenchError> {
+    let gate = Gate::new(fd::pipe_pair).map_err(BenchError::io("opening the gate's pipes"))?;
+    let mut herd = Herd::new(run.cells.clone(), gate, run.config.tasks());
+    let buffers = || BenchError::io("reading the sizes of socket buffers");
+    // The listener is as new as netperf's socket, and its sizes are what an accepted one begins with.
+    let mut sockets = Sockets {
+        senders: Vec::new(),
+        send_buffer: tcp::send_buffer(listener.as_fd()).map_err(buffers())?,
+        receive_buffer: tcp::receive_buffer(listener.as_fd()).map_err(buffers())?,
+    };
+    for stream in 0..run.config.streams {
+        let connection = open(run.config, listener, stream)?;
+        if run.config.send_buffer.is_some() {
+            sockets.send_buffer = tcp::send_buffer(connection.connecting.as_fd()).map_err(buffers())?;
+        }
+        start_receiver(run, &mut herd, stream, connection.accepted, sockets.receive_buffer)?;
+        start_sender(run, &mut herd, stream, &connection.connecting, sockets.send_buffer)?;
+        sockets.senders.push(connection.connecting);
+    }
+    Ok((herd, sockets))
+}
+
+fn open(config: &Config, listener: &TcpListener, stream: u32) -> Result<Connection, BenchError> {
+    let connection = tcp::connect(listener).map_err(BenchError::io(format!("connecting stream {stream}")))?;
+    let socket = &connection.connecting;
+    match config.push {
+        Push::Nagle => Ok(()),
+        Push::NoDelay => socket.set_nodelay(true),
+        Push::Cork => tcp::set_cork(socket.as_fd(), true),
+    }
+    .map_err(BenchError::io("setting TCP_NODELAY or TCP_CORK"))?;
+    if let Some(asked) = config.send_buffer {
+        set_send_buffer(socket, asked)?;
+    }
+    Ok(connection)
+}
+
+/// The kernel doubles what it takes; less than that is a cut it does not report.
+fn set_send_buffer(socket: &TcpStream, asked: u32) -> Result<(), BenchError> {
+    let doing = || BenchError::io("setting SO_SNDBUF");
+    tcp::set_send_buffer(socket.as_fd(), asked).map_err(doing())?;
+    let got = tcp::send_buffer(socket.as_fd()).map_err(doing())? / 2;
+    if got >= asked {
+        return Ok(());
+    }
+    let reason = format!("sndbuf={asked}: the kernel gives {got} bytes; ask for that, or raise net.core.wmem_max");
+    Err(BenchError::NotPossibleHere { workload: super::INFO.name, reason })
+}
+
+/// What a task needs besides its socket.
+struct Part {
+    cells: TaskCells,
+    task: usize,
+    stream: usize,
+    loops: LoopOrder,
+}
+
+impl Part {
+    fn new(run: &Run<'_>, task: usize, stream: u32) -> Self {
+        Self { cells: run.cells.clone(), task, stream: stream as usize, loops: run.loops(stream) }
+    }
+
+    fn word(&self, word: usize) -> &AtomicU64 {
+        &self.cells.group(self.stream)[word]
+    }
+}
+
+fn confine(config: &Config) -> Result<(), TaskError> {
+    if config.cpus.is_empty() {
+        return Ok(());
+    }
+    affinity::set_affinity(0, config.cpus.as_slice()).map_err(TaskError::at(Step::Affinity))
+}
+
+fn start_receiver(
+    run: &Run<'_>,
+    herd: &mut Herd,
+    stream: u32,
+    socket: TcpStream,
+    buffer_bytes: u32,
+) -> Result<(), BenchError> {
+    let part = Part::new(run, herd.next_task(), stream);
+    let prepare = || {
+        confine(run.config)?;
+        // netserver receives into as much as the socket's buffer holds.
+        Ok(vec![FILL; buffer_bytes.max(1) as usize])
+    };
+    let body = |mut buffer: Vec<u8>| {
+        let receive = Receive {
+            socket: socket.as_fd(),
+            buffer: &mut buffer,
+            bytes: run.config.bytes as u64,
+            sender_cpu: part.word(SENDER_CPU),
+            counter: part.cells.counter(part.task),
+            topology: &run.order.topology,
+        };
+        let (received, work) = receive.run()?;
+        part.word(RECEIVED_BYTES).store(received, Release);
+        // The sender waits for this end, as netperf does for netserver's.
+        socket.shutdown(Shutdown::Write).map_err(TaskError::at(Step::Write))?;
+        Ok(work)
+    };
+    herd.fork("receiver", stream, prepare, body)
+}
+
+fn start_sender(
+    run: &Run<'_>,
+    herd: &mut Herd,
+    stream: u32,
+    socket: &TcpStream,
+    buffer_bytes: u32,
+) -> Result<(), BenchError> {
+    let part = Part::new(run, herd.next_task(), stream);
+    let (bytes, stride) = (run.config.bytes, run.config.bytes.next_multiple_of(8));
+    let prepare = || {
+        confine(run.config)?;
+        if let Some(recorder) = &run.recorder {
+            recorder.fault_in(part.stream);
+        }
+        // As many buffers as netperf sends from in turn: one more than the socket's buffer holds, at least two.
+        let buffers = (buffer_bytes as usize / bytes + 1).max(2);
+        Ok(vec![FILL; buffers * stride])
+    };
+    let body = |ring: Vec<u8>| {
+        let work = part.loops.run(Send {
+            socket: socket.as_fd(),
+            ring: &ring,
+            stride,
+            bytes,
+            sender_cpu: part.word(SENDER_CPU),
+            counter: part.cells.counter(part.task),
+            recorder: run.recorder.as_ref(),
+            stream: part.stream,
+        })?;
+        end(socket)?;
+        Ok(work)
+    };
+    herd.fork("sender", stream, prepare, body)
+}
+
+/// Says the end of the stream and waits for the receiver's, so that everything sent has been received.
+fn end(socket: &TcpStream) -> Result<(), TaskError> {
+    socket.shutdown(Shutdown::Write).map_err(TaskError::at(Step::Write))?;
+    let mut none = [0; 16];
+    while tcp::receive(socket.as_fd(), &mut none).map_err(TaskError::at(Step::Read))? > 0 {}
+    Ok(())
+}
+
+/// Bytes that a stream's receiver has counted.
+pub(super) fn received_bytes(run: &Run<'_>, stream: u32) -> u64 {
+    run.cells.group(stream as usize)[RECEIVED_BYTES].load(Acquire)
+}
+
+/// Sends of each stream; `None`: until the stop flag.
+pub(super) fn sends(config: &Config) -> Option<u64> {
+    match config.length {
+        Length::Loops(loops) => Some(loops),
+        Length::DurationNs(_) => None,
+    }
+}

@@ -1,0 +1,140 @@
+//! `stream/1`, twin of netperf's TCP_STREAM with small sends: each sender writes messages into its TCP connection as
+//! fast as the connection takes them, each receiver counts the bytes that arrive.
+//!
+//! t0 is before the wake byte that releases all streams, t1 the stop flag, or with `loops` the end of the last stream.
+//! netperf's clock runs from its connect to the receiver's end of the stream: its row is printed with that end, and
+//! connecting is before t0.
+
+mod config;
+mod herding;
+mod loops;
+mod outcome;
+
+pub(crate) use config::INFO;
+
+use crate::dispatch::{Length, LoopOrder};
+use crate::error::BenchError;
+use crate::limits::Limits;
+use crate::observer::{Observer, RunOrder};
+use crate::options::{canonical, cpus_text, set_duration};
+use crate::plant::PlantCell;
+use crate::recorder::Recorder;
+use crate::registry::{Workload, WorkloadInfo};
+use crate::task::TaskCells;
+use crate::{calibrate, stamp};
+use config::{Config, Push};
+use schedlab_run::{Stamping, TrialOutcome, WorkloadSpec};
+use schedlab_sys::clock::monotonic_ns;
+use schedlab_sys::{fd, tcp};
+use std::net::Ipv4Addr;
+
+/// The workload.
+#[derive(Debug)]
+pub(crate) struct Stream {
+    config: Config,
+}
+
+/// Everything one run is made of, besides the herd.
+struct Run<'a> {
+    config: &'a Config,
+    order: &'a RunOrder,
+    setup_ns: u64,
+    cells: TaskCells,
+    recorder: Option<Recorder>,
+    stamp_cost_ns: f64,
+    every: u64,
+    plant: Option<PlantCell>,
+}
+
+impl<'a> Run<'a> {
+    fn new(config: &'a Config, order: &'a RunOrder) -> Result<Self, BenchError> {
+        let setup_ns = monotonic_ns();
+        let map = || BenchError::io("mapping the shared cells");
+        let streams = config.streams as usize;
+        let cells = TaskCells::new(config.tasks(), streams, herding::sends(config).is_none()).map_err(map())?;
+        let stamps = order.stamping != Stamping::Off;
+        let recorder = stamps.then(|| Recorder::new(&["send"], &[], streams).map_err(map())).transpose()?;
+        let (mut stamp_cost_ns, mut every) = (0.0, 0);
+        if let Some(recorder) = &recorder {
+            stamp_cost_ns = 2.0 * calibrate::clock_read_ns() + recorder.cost_ns();
+            let calibrating = || BenchError::io("calibrating the stamping interval");
+            // A send that joins a segment already queued is cheaper than one through the whole stack; a write into a
+            // pipe is as cheap, so the interval errs towards fewer stamps.
+            let pair = fd::pipe_pair().map_err(calibrating())?;
+            let message_ns = calibrate::transfer_ns(&pair, config.bytes).map_err(calibrating())?;
+            every = stamp::every(order.stamping, stamp_cost_ns, message_ns, 1);
+        }
+        let plant = order.plant_spin_ns.map(PlantCell::new).transpose().map_err(map())?;
+        Ok(Self { config, order, setup_ns, cells, recorder, stamp_cost_ns, every, plant })
+    }
+
+    fn loops(&self, stream: u32) -> LoopOrder {
+        LoopOrder {
+            stamping: self.order.stamping,
+            every: self.every,
+            phase: self.order.seed.wrapping_add(u64::from(stream) * 7),
+            plant: self.plant.clone(),
+            loops: herding::sends(self.config),
+            stop: self.cells.stop_flag(),
+        }
+    }
+}
+
+impl Config {
+    pub(crate) fn tasks(&self) -> usize {
+        2 * self.streams as usize
+    }
+}
+
+impl Stream {
+    pub(crate) fn new(config: Config) -> Self {
+        Self { config }
+    }
+}
+
+impl Workload for Stream {
+    fn info(&self) -> &'static WorkloadInfo {
+        &INFO
+    }
+
+    fn spec(&self) -> WorkloadSpec {
+        let config = &self.config;
+        let yes = |push| if config.push == push { "yes" } else { "no" }.to_owned();
+        let args = [
+            ("streams", config.streams.to_string()),
+            ("bytes", config.bytes.to_string()),
+            ("sndbuf", config.send_buffer.map_or("auto".to_owned(), |bytes| bytes.to_string())),
+            ("nodelay", yes(Push::NoDelay)),
+            ("cork", yes(Push::Cork)),
+            ("cpus", cpus_text(&config.cpus)),
+        ];
+        canonical(&INFO, &args, Some(config.length))
+    }
+
+    fn set_duration_ns(&mut self, ns: u64) -> Result<(), BenchError> {
+        set_duration(&INFO, &mut self.config.length, self.config.length_written, ns)
+    }
+
+    fn check(&self, limits: &Limits) -> Result<(), BenchError> {
+        let streams = u64::from(self.config.streams);
+        limits.fit(INFO.name, &format!("{streams} streams × 2 tasks"), 2 * streams, streams + 16)
+    }
+
+    fn run(&self, order: &RunOrder, observer: &mut dyn Observer) -> Result<TrialOutcome, BenchError> {
+        let run = Run::new(&self.config, order)?;
+        if let Some(cell) = &run.plant {
+            observer.plant_cell(cell);
+        }
+        observer.before_fork().map_err(BenchError::Observer)?;
+        let listener = tcp::listen(Ipv4Addr::LOCALHOST).map_err(BenchError::io("listening on 127.0.0.1"))?;
+        let (mut herd, sockets) = herding::start(&run, &listener)?;
+        herd.gather()?;
+        let (duration_ns, expected_ns) = match self.config.length {
+            Length::DurationNs(ns) => (Some(ns), ns),
+            // 20 µs a message is ten times what a slow machine needs.
+            Length::Loops(loops) => (None, loops.saturating_mul(20_000).saturating_mul(self.config.streams.into())),
+        };
+        let line = herd.run(observer, duration_ns, expected_ns, "receiver")?;
+        outcome::build(&run, &herd, &line, &sockets)
+    }
+}

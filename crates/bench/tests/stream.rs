@@ -1,0 +1,104 @@
+//! `stream/1` end to end: every byte counted on both sides, segments and CPU told, and nothing left behind when a
+//! process dies.
+
+use schedlab_bench::{BenchError, HerdTask, Observer, Quiet, RunOrder, Topology};
+use schedlab_run::{Stamping, TrialOutcome};
+use std::path::Path;
+
+fn order(stamping: Stamping) -> RunOrder {
+    let topology = Topology::read(Path::new("/sys")).unwrap();
+    RunOrder { stamping, seed: 3, plant_spin_ns: None, topology, count_operations: true }
+}
+
+fn run_with(spec: &str, stamping: Stamping, observer: &mut dyn Observer) -> Result<TrialOutcome, BenchError> {
+    schedlab_bench::parse(&spec.parse().unwrap()).unwrap().run(&order(stamping), observer)
+}
+
+fn run(spec: &str, stamping: Stamping) -> TrialOutcome {
+    run_with(spec, stamping, &mut Quiet).unwrap_or_else(|error| panic!("{spec}: {error}"))
+}
+
+fn value(outcome: &TrialOutcome, name: &str) -> f64 {
+    let metric = outcome.metrics.iter().find(|metric| metric.name == name);
+    metric.unwrap_or_else(|| panic!("no {name}: {:?}", outcome.metrics)).value
+}
+
+#[test]
+fn every_message_of_every_stream_arrives_whatever_its_size_and_push_rule() {
+    for (spec, messages) in [
+        ("stream:loops=300", 300),
+        ("stream:3,bytes=1,loops=200,nodelay=yes", 600),
+        ("stream:2,bytes=1000,loops=500,cork=yes", 1000),
+        ("stream:2,bytes=100000,loops=40,sndbuf=32k", 80),
+    ] {
+        for stamping in [Stamping::Off, Stamping::Sampled, Stamping::All] {
+            let outcome = run(spec, stamping);
+            assert_eq!((outcome.operations, outcome.workload.as_str()), (messages, "stream/1"), "{spec}");
+            let sent = |role: &str| -> u64 {
+                outcome.tasks.iter().filter(|task| task.role == role).map(|task| task.operations).sum()
+            };
+            assert_eq!((sent("sender"), sent("receiver")), (messages, messages), "{spec}");
+            assert!(outcome.tiers.iter().map(|tier| tier.operations).sum::<u64>() > 0, "{spec}: no receive was seen");
+            let stamped = outcome.histograms.first().map_or(0, |named| named.histogram.count());
+            match stamping {
+                Stamping::Off => assert_eq!((stamped, outcome.stamping.stamped), (0, 0)),
+                Stamping::Sampled => assert_eq!(stamped, outcome.stamping.stamped),
+                Stamping::All => assert_eq!((stamped, outcome.stamping.stamped), (messages, messages)),
+            }
+            assert!(value(&outcome, "cpu_s_per_gb") > 0.0 && value(&outcome, "cpus_utilized") > 0.0);
+        }
+    }
+}
+
+#[test]
+fn segments_are_as_large_as_the_push_rule_lets_them_grow() {
+    let nodelay = value(&run("stream:bytes=100,loops=50,nodelay=yes", Stamping::Off), "mean_segment_bytes");
+    let cork = value(&run("stream:bytes=100,loops=5000,cork=yes", Stamping::Off), "mean_segment_bytes");
+    // Loopback's segments hold 64 kB; without a full congestion window each send would leave as it is.
+    assert!((100.0..cork).contains(&nodelay) && cork > 2_000.0, "nodelay {nodelay}, cork {cork}");
+}
+
+#[test]
+fn a_duration_prints_netperfs_row() {
+    let outcome = run("stream:2,duration=40ms,cpus=0", Stamping::Sampled);
+    assert!(outcome.operations > 100 && value(&outcome, "received_bytes_per_s") > 0.0);
+    let row: Vec<&str> = outcome.native_lines.last().unwrap().split_whitespace().collect();
+    assert_eq!((row.len(), row[2]), (5, "128"), "{row:?}");
+    assert!(row[4].parse::<f64>().unwrap() > 0.0);
+    assert!(value(&outcome, "fairness_jain") > 0.0);
+}
+
+#[test]
+fn a_send_buffer_over_the_kernels_limit_is_refused() {
+    let limit = std::fs::read_to_string("/proc/sys/net/core/wmem_max").ok().and_then(|t| t.trim().parse::<u64>().ok());
+    let Some(limit) = limit.filter(|&limit| limit < 256 << 20) else { return };
+    let error = run_with(&format!("stream:loops=1,sndbuf={}", 2 * limit), Stamping::Off, &mut Quiet).unwrap_err();
+    assert!(error.to_string().contains("net.core.wmem_max"), "{error}");
+}
+
+/// Kills one process of the herd after the release.
+struct Killer {
+    role: &'static str,
+    tasks: Vec<HerdTask>,
+}
+
+impl Observer for Killer {
+    fn herd_ready(&mut self, tasks: &[HerdTask]) -> Result<(), String> {
+        self.tasks = tasks.to_vec();
+        Ok(())
+    }
+    fn released(&mut self, _t0_ns: u64) {
+        let victim = self.tasks.iter().rev().find(|task| task.role == self.role).unwrap();
+        schedlab_sys::signal::kill(victim.tid, schedlab_sys::signal::SIGKILL).unwrap();
+    }
+}
+
+#[test]
+fn a_killed_sender_or_receiver_is_one_clear_error_and_no_orphan() {
+    for role in ["sender", "receiver"] {
+        let mut killer = Killer { role, tasks: Vec::new() };
+        let error = run_with("stream:3,duration=20s", Stamping::Off, &mut killer).unwrap_err().to_string();
+        assert!(error.contains(role) && error.contains("was killed by signal 9"), "{error}");
+        assert!(killer.tasks.iter().all(|task| !Path::new(&format!("/proc/{}", task.tid)).exists()), "{role}");
+    }
+}
