@@ -4,7 +4,8 @@
 //! - `arm,value`: a row is one number of the named arm, and no row knows of another.
 
 use crate::error::shown;
-use crate::{ImportError, Options, Row, Source, Table};
+use crate::table::{Measured, Row, Table, named};
+use crate::{ImportError, Options, Source};
 use schedlab_run::counted;
 
 /// Enough for any study, and few enough that a column of numbers taken for names is noticed.
@@ -36,32 +37,33 @@ pub(crate) fn read(source: &Source, options: &Options) -> Result<Table, ImportEr
     if !is_long && first == second {
         return Err(not_a_header("names both arms alike"));
     }
-    let mut table = Table {
-        title: source.name.clone(),
-        workloads: vec![source.name.clone()],
-        metric: options.metric.clone(),
-        unit: options.unit.clone(),
-        direction: options.direction,
-        arms: if is_long { Vec::new() } else { names.clone() },
-        rows: Vec::new(),
-        warnings: Vec::new(),
+    let metric = options.metric.as_deref().unwrap_or("value");
+    let mut table = Table::new(source.name.clone());
+    let workload = table.workload(named(&source.name), metric);
+    if !is_long {
+        table.arms.clone_from(&names);
+    }
+    let row = |arm: u32, block: u32, value: f64| {
+        let mut measured = Measured::default();
+        measured.metric(metric, value, options.unit.as_deref().unwrap_or_default(), options.direction);
+        Row { workload, arm, block, result: Ok(measured) }
     };
     for (line, text) in lines {
-        let row = cells(text, separator);
-        let [left, right] = row.as_slice() else {
+        let cells = cells(text, separator);
+        let [left, right] = cells.as_slice() else {
             return Err(wrong(
                 line,
-                format!("`{}` has {} where the header has two", shown(text), counted(row.len(), "columns")),
+                format!("`{}` has {} where the header has two", shown(text), counted(cells.len(), "columns")),
             ));
         };
         let number = |cell: &str| number(cell).ok_or_else(|| wrong(line, format!("`{}` is not a number", shown(cell))));
         let block = table.next_block();
         if is_long {
             let arm = arm(&mut table.arms, left).map_err(|why| wrong(line, why))?;
-            table.rows.push(Row { workload: 0, arm, block, value: number(right)? });
+            table.rows.push(row(arm, block, number(right)?));
         } else {
-            table.rows.push(Row { workload: 0, arm: 0, block, value: number(left)? });
-            table.rows.push(Row { workload: 0, arm: 1, block, value: number(right)? });
+            table.rows.push(row(0, block, number(left)?));
+            table.rows.push(row(1, block, number(right)?));
         }
     }
     match table.arms.as_slice() {

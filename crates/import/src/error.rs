@@ -1,18 +1,21 @@
 //! Why a file is not the result it was said to be, in one line that names the file, the line and the mend.
 
+use crate::{Kind, Source};
+
 /// An import that failed; nothing has been written.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ImportError {
     /// No file at all.
-    #[error("nothing to import; name a CSV file or one hackbench log per arm")]
+    #[error("nothing to import; name a CSV file, or one log per arm")]
     NoSource,
     /// A file without content.
-    #[error("{0} is empty; it should hold a CSV with a header or hackbench's output")]
+    #[error("{0} is empty; it should hold a CSV with a header, or another tool's output")]
     Empty(String),
-    /// Neither kind by its content.
+    /// No kind by its content.
     #[error(
-        "{source_name} line {line}: `{text}` starts neither a CSV nor a hackbench log; say which it is with --kind"
+        "{source_name} line {line}: `{text}` starts no result that is known here ({}); say which it is with --kind",
+        Kind::NAMES.join(", ")
     )]
     Unrecognised {
         /// The file.
@@ -22,14 +25,52 @@ pub enum ImportError {
         /// The line, shortened.
         text: String,
     },
+    /// Two tools wrote into one file.
+    #[error(
+        "{source_name} is {} and {} at once; say which to read: --kind {} or --kind {}",
+        one.article(), other.article(), one.name(), other.name()
+    )]
+    Ambiguous {
+        /// The file.
+        source_name: String,
+        /// One kind of its content.
+        one: Kind,
+        /// Another.
+        other: Kind,
+    },
+    /// Files of two kinds have nothing to compare.
+    #[error(
+        "{first} is {} and {second} is {}; import files of one kind, one per arm",
+        first_kind.article(), second_kind.article()
+    )]
+    Mixed {
+        /// A file.
+        first: String,
+        /// What it is.
+        first_kind: Kind,
+        /// Another file.
+        second: String,
+        /// What that is.
+        second_kind: Kind,
+    },
+    /// Told to be one kind, and by its content another.
+    #[error("{source_name} is not {}: by its content it is {} (--kind {})", asked.article(), found.article(), found.name())]
+    OtherKind {
+        /// The file.
+        source_name: String,
+        /// What it was said to be.
+        asked: Kind,
+        /// What it is.
+        found: Kind,
+    },
     /// More than one CSV.
     #[error(
         "{0} CSV files are {0} studies; import them one at a time, or put the arms into one file as `arm,value` rows"
     )]
     SeveralCsv(usize),
-    /// One hackbench log is one arm.
-    #[error("one hackbench log is one arm; name a second log to compare it with")]
-    OneLog,
+    /// One log is one arm.
+    #[error("{} is one arm; name a second one to compare it with", .0.article())]
+    OneLog(Kind),
     /// One label in a long CSV.
     #[error("{source_name} has one arm, `{arm}`; a comparison needs rows of at least two")]
     OneArm {
@@ -48,16 +89,54 @@ pub enum ImportError {
         /// What is wrong and what would be right.
         why: String,
     },
-    /// A hackbench log in which hackbench never finished.
-    #[error("{source_name} is not a hackbench log: none of its {lines} lines is `Time: SECONDS`; line 1 is `{text}`")]
-    NoTime {
+    /// A log in which its tool never reported a result.
+    #[error("{source_name} is not {}: none of its {lines} lines is {wanted}; line 1 is `{text}`", kind.article())]
+    NoResult {
         /// The file.
         source_name: String,
+        /// What it should have been.
+        kind: Kind,
+        /// The line that a result has.
+        wanted: &'static str,
         /// Lines in it.
         lines: usize,
         /// Its first line, shortened.
         text: String,
     },
+    /// A result file that holds nothing to compare.
+    #[error("{source_name}: {why}")]
+    Nothing {
+        /// The file.
+        source_name: String,
+        /// What is missing and the mend.
+        why: String,
+    },
+    /// `--metric` names none of the tool's.
+    #[error("there is no metric `{metric}` in these files; they have: {has}")]
+    NoMetric {
+        /// What was asked for.
+        metric: String,
+        /// What there is.
+        has: String,
+    },
+    /// `--unit` for a tool that states its own.
+    #[error("--unit is for the numbers of a CSV; {} names its own units", .0.article())]
+    UnitOfTool(Kind),
+}
+
+impl ImportError {
+    pub(crate) fn line(source: &Source, line: usize, why: impl Into<String>) -> Self {
+        Self::Line { source_name: source.name.clone(), line, why: why.into() }
+    }
+
+    pub(crate) fn no_result(source: &Source, kind: Kind, wanted: &'static str) -> Self {
+        let text = shown(source.text.lines().next().unwrap_or_default());
+        Self::NoResult { source_name: source.name.clone(), kind, wanted, lines: source.text.lines().count(), text }
+    }
+
+    pub(crate) fn nothing(source: &Source, why: impl Into<String>) -> Self {
+        Self::Nothing { source_name: source.name.clone(), why: why.into() }
+    }
 }
 
 /// A line as an error shows it: printable, and short enough for one line.

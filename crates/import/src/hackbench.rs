@@ -3,7 +3,8 @@
 //! workloads, never replicates of one. All other lines are somebody's notes and are passed over.
 
 use crate::error::shown;
-use crate::{ImportError, Row, Source, Table};
+use crate::table::{Measured, Table, tool};
+use crate::{ImportError, Kind, Source};
 use schedlab_run::Direction;
 
 /// Whether hackbench ended a run with this line.
@@ -11,39 +12,8 @@ pub(crate) fn is_time_line(line: &str) -> bool {
     line.trim_start().starts_with("Time:")
 }
 
-/// One arm per log.
-pub(crate) fn read(sources: &[Source]) -> Result<Table, ImportError> {
-    let mut table = Table {
-        title: sources.iter().map(|s| s.name.as_str()).collect::<Vec<_>>().join(" against "),
-        workloads: Vec::new(),
-        metric: "time_s".into(),
-        unit: "s".into(),
-        direction: Direction::LowerIsBetter,
-        arms: Vec::new(),
-        rows: Vec::new(),
-        warnings: Vec::new(),
-    };
-    for source in sources {
-        let arm = table.arms.len() as u32;
-        table.arms.push(distinct(&table.arms, &source.name));
-        read_log(source, arm, &mut table)?;
-    }
-    // After the logs: a file that is no log at all is the better thing to be told of.
-    if sources.len() < 2 {
-        return Err(ImportError::OneLog);
-    }
-    if table.workloads.len() > 1 {
-        for (workload, name) in table.workloads.iter().enumerate() {
-            let has = |arm: u32| table.rows.iter().any(|r| r.workload == workload as u32 && r.arm == arm);
-            for missing in (0..sources.len() as u32).filter(|&arm| !has(arm)) {
-                table.warnings.push(format!("{} has no run of {name}", sources[missing as usize].name));
-            }
-        }
-    }
-    Ok(table)
-}
-
-fn read_log(source: &Source, arm: u32, table: &mut Table) -> Result<(), ImportError> {
+/// All runs of a log.
+pub(crate) fn read(source: &Source, arm: u32, table: &mut Table) -> Result<(), ImportError> {
     let mut configuration = Configuration::default();
     let before = table.rows.len();
     for (index, line) in source.text.lines().enumerate() {
@@ -54,35 +24,27 @@ fn read_log(source: &Source, arm: u32, table: &mut Table) -> Result<(), ImportEr
         let seconds = line.trim_start().strip_prefix("Time:").unwrap_or_default().trim();
         let value = seconds.parse::<f64>().ok().filter(|s| s.is_finite() && *s >= 0.0).ok_or_else(|| {
             let why = format!("`{}` is not hackbench's `Time: SECONDS`", shown(line));
-            ImportError::Line { source_name: source.name.clone(), line: index + 1, why }
+            ImportError::line(source, index + 1, why)
         })?;
-        let name = std::mem::take(&mut configuration).name();
-        let workload = table.workloads.iter().position(|w| *w == name).unwrap_or_else(|| {
-            table.workloads.push(name);
-            table.workloads.len() - 1
-        }) as u32;
-        let block = table.next_block();
-        table.rows.push(Row { workload, arm, block, value });
+        let args = std::mem::take(&mut configuration).args;
+        let args: Vec<(&str, &str)> = args.iter().map(|(key, value)| (*key, value.as_str())).collect();
+        let workload = table.workload(tool("hackbench", &args), "time_s");
+        let mut measured = Measured::default();
+        measured.metric("time_s", value, "s", Direction::LowerIsBetter);
+        table.push(workload, arm, Ok(measured));
     }
     if table.rows.len() == before {
-        let text = shown(source.text.lines().next().unwrap_or_default());
-        return Err(ImportError::NoTime { source_name: source.name.clone(), lines: source.text.lines().count(), text });
+        return Err(ImportError::no_result(source, Kind::Hackbench, "`Time: SECONDS`"));
     }
     Ok(())
 }
 
-/// Two logs of one name, from two directories, are still two arms.
-fn distinct(taken: &[String], name: &str) -> String {
-    let numbered = (2..).map(|n| format!("{name} ({n})"));
-    std::iter::once(name.to_owned()).chain(numbered).find(|n| !taken.contains(n)).unwrap_or_default()
-}
-
-/// What the two banner lines say:
+/// What the two banner lines say, nothing when the log was cut down to its `Time:` lines:
 /// `Running in process mode with 10 groups using 40 file descriptors each (== 400 tasks)` and
 /// `Each sender will pass 100 messages of 100 bytes`. rt-tests hackbench.c, `print_usage_exit` aside its only output.
 #[derive(Debug, Default)]
 struct Configuration {
-    args: Vec<String>,
+    args: Vec<(&'static str, String)>,
 }
 
 impl Configuration {
@@ -93,18 +55,13 @@ impl Configuration {
             // A new run: what is left of an aborted one does not describe it.
             self.args.clear();
             if let (Some(mode), Some(groups), Some(fds)) = (words.get(2), number(5), number(8)) {
-                self.args.extend([format!("mode={}", plain(mode)), format!("groups={groups}"), format!("fds={fds}")]);
+                self.args.extend([("mode", plain(mode)), ("groups", groups.to_string()), ("fds", fds.to_string())]);
             }
         } else if line.trim_start().starts_with("Each sender will pass ")
             && let (Some(loops), Some(bytes)) = (number(4), number(7))
         {
-            self.args.extend([format!("loops={loops}"), format!("bytes={bytes}")]);
+            self.args.extend([("loops", loops.to_string()), ("bytes", bytes.to_string())]);
         }
-    }
-
-    /// `hackbench:groups=10,…`, or `hackbench` when the log was cut down to its `Time:` lines.
-    fn name(self) -> String {
-        if self.args.is_empty() { "hackbench".into() } else { format!("hackbench:{}", self.args.join(",")) }
     }
 }
 

@@ -1,136 +1,120 @@
-//! From arms and numbers to a manifest and trials, the same for every kind of file.
+//! From a table of arms and numbers to a manifest and trials, the same for every kind of file.
 
+use crate::table::{Measured, Table};
 use crate::{ImportError, Options};
 use schedlab_run::manifest::{Design, FORMAT_VERSION, OrderKnown};
 use schedlab_run::{
-    Arm, CounterLevel, Direction, Environment, LoadGroup, Manifest, Metric, Stamping, StampingReport, TrialOutcome,
-    TrialRecord, TrialStatus, WorkloadSpec,
+    Arm, CounterLevel, Direction, Environment, LoadGroup, Manifest, Stamping, StampingReport, TrialOutcome,
+    TrialRecord, TrialStatus,
 };
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// A run that nobody here measured.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Imported {
     /// Marked [`OrderKnown::Unknown`]; the command and the time of creation are the caller's to fill in.
     pub manifest: Manifest,
-    /// In the order of the file, each with one metric.
+    /// In the order of the files. Only what the files say is in them; the rest is empty.
     pub trials: Vec<TrialRecord>,
 }
 
-/// One number of one arm.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) struct Row {
-    pub(crate) workload: u32,
-    pub(crate) arm: u32,
-    /// Shared by the numbers of a pair, and by nothing else.
-    pub(crate) block: u32,
-    pub(crate) value: f64,
-}
-
-/// What a file holds, whatever its kind.
-#[derive(Debug)]
-pub(crate) struct Table {
-    pub(crate) title: String,
-    /// Names as they go into the manifest: `hackbench:groups=10`, or the file's.
-    pub(crate) workloads: Vec<String>,
-    pub(crate) metric: String,
-    pub(crate) unit: String,
-    pub(crate) direction: Direction,
-    pub(crate) arms: Vec<String>,
-    pub(crate) rows: Vec<Row>,
-    pub(crate) warnings: Vec<String>,
-}
-
-impl Table {
-    /// A block no row has yet: rows that share none are compared as independent samples.
-    pub(crate) fn next_block(&self) -> u32 {
-        self.rows.last().map_or(0, |r| r.block + 1)
-    }
-}
-
-pub(crate) fn build(table: Table, options: &Options) -> Result<Imported, ImportError> {
-    let workloads: Vec<WorkloadSpec> = table.workloads.iter().map(|name| spec(name)).collect();
-    let ids: Vec<String> = workloads.iter().map(|w| format!("imported/{}", w.name)).collect();
+pub(crate) fn build(mut table: Table, options: &Options) -> Result<Imported, ImportError> {
+    choose_primary(&mut table, options)?;
+    let ids: Vec<String> = table.workloads.iter().map(|w| format!("imported/{}", w.spec.name)).collect();
     let mut positions: BTreeMap<u32, u32> = BTreeMap::new();
-    let trials: Vec<TrialRecord> = table
-        .rows
-        .iter()
-        .enumerate()
-        .map(|(number, row)| {
-            let position = positions.entry(row.block).or_default();
-            let trial = trial(number as u64, row, *position, &ids[row.workload as usize], &table);
-            *position += 1;
-            trial
-        })
-        .collect();
-    let blocks = positions.len() as u32;
-    let mut manifest = manifest(table, workloads, ids, options);
-    manifest.design = Design::Fixed { blocks };
+    let rows = std::mem::take(&mut table.rows);
+    let trials = rows.into_iter().enumerate().map(|(number, row)| {
+        let position = positions.entry(row.block).or_default();
+        let trial = TrialRecord {
+            trial: number as u64,
+            workload: row.workload,
+            arm: Some(row.arm),
+            block: row.block,
+            position: *position,
+            repeats_block: None,
+            warm_up: false,
+            status: row.result.as_ref().map_or_else(|why| TrialStatus::Failed(why.clone()), |_| TrialStatus::Ok),
+            marks: Vec::new(),
+            started_unix_ns: 0,
+            wall_ns: 0,
+            boot_id: String::new(),
+            outcome: row.result.ok().map(|measured| outcome(measured, &ids[row.workload as usize])),
+        };
+        *position += 1;
+        trial
+    });
+    let trials: Vec<TrialRecord> = trials.collect();
+    let mut manifest = manifest(table, ids, options);
+    manifest.design = Design::Fixed { blocks: positions.len() as u32 };
     Ok(Imported { manifest, trials })
 }
 
-/// A file's name is no workload specification; what would be syntax in one is replaced.
-fn spec(name: &str) -> WorkloadSpec {
-    let plain = |name: &str| name.replace([':', '/', ','], "-");
-    let fallback = || WorkloadSpec {
-        name: if name.trim().is_empty() { "imported".into() } else { plain(name.trim()) },
-        version: None,
-        shorthand: None,
-        args: BTreeMap::new(),
+/// Puts the metric asked for in the place of the tool's own, and the direction asked for onto the primaries.
+fn choose_primary(table: &mut Table, options: &Options) -> Result<(), ImportError> {
+    let measured = |table: &Table, workload: usize| -> BTreeSet<String> {
+        let rows = table.rows.iter().filter(|r| r.workload as usize == workload);
+        rows.flat_map(|r| r.result.iter().flat_map(|m| &m.metrics)).map(|m| m.name.clone()).collect()
     };
-    match name.split_once(':') {
-        Some(("hackbench", _)) => name.parse().unwrap_or_else(|_| fallback()),
-        _ => fallback(),
+    if let Some(metric) = &options.metric {
+        let has: Vec<BTreeSet<String>> = (0..table.workloads.len()).map(|w| measured(table, w)).collect();
+        if !has.iter().any(|names| names.contains(metric)) {
+            let names: BTreeSet<String> = has.into_iter().flatten().collect();
+            let has = names.into_iter().collect::<Vec<_>>().join(", ");
+            return Err(ImportError::NoMetric { metric: metric.clone(), has });
+        }
+        for (workload, _) in table.workloads.iter_mut().zip(has).filter(|(_, names)| names.contains(metric)) {
+            workload.primary.clone_from(metric);
+        }
+    }
+    let workloads = &table.workloads;
+    for row in table.rows.iter_mut().filter(|_| options.direction != Direction::Neutral) {
+        let primary = &workloads[row.workload as usize].primary;
+        let metrics = row.result.iter_mut().flat_map(|m| &mut m.metrics);
+        metrics.filter(|m| m.name == *primary).for_each(|m| m.direction = options.direction);
+    }
+    warn_of_neutral_primaries(table);
+    Ok(())
+}
+
+fn warn_of_neutral_primaries(table: &mut Table) {
+    for index in 0..table.workloads.len() {
+        let primary = table.workloads[index].primary.clone();
+        let rows = table.rows.iter().filter(|r| r.workload as usize == index);
+        let mut stated = rows.flat_map(|r| r.result.iter().flat_map(|m| &m.metrics)).filter(|m| m.name == primary);
+        if stated.any(|m| m.direction == Direction::Neutral) {
+            table.warn(format!(
+                "nobody said which way is good for `{primary}`; it is compared and not judged (--lower-is-better, \
+                 --higher-is-better)"
+            ));
+        }
     }
 }
 
-fn trial(number: u64, row: &Row, position: u32, id: &str, table: &Table) -> TrialRecord {
-    let metric =
-        Metric { name: table.metric.clone(), value: row.value, unit: table.unit.clone(), direction: table.direction };
-    TrialRecord {
-        trial: number,
-        workload: row.workload,
-        arm: Some(row.arm),
-        block: row.block,
-        position,
-        repeats_block: None,
-        warm_up: false,
-        status: TrialStatus::Ok,
-        marks: Vec::new(),
-        started_unix_ns: 0,
-        wall_ns: 0,
-        boot_id: String::new(),
-        outcome: Some(TrialOutcome {
-            workload: id.to_owned(),
-            operations: 0,
-            operation: String::new(),
-            metrics: vec![metric],
-            phases: Vec::new(),
-            histograms: Vec::new(),
-            tiers: Vec::new(),
-            counters: Vec::new(),
-            series: Vec::new(),
-            tasks: Vec::new(),
-            groups: Vec::new(),
-            windows: Vec::new(),
-            applied: Vec::new(),
-            stamping: StampingReport { level: Stamping::Off, every: 0, stamped: 0, cost_ns: 0.0, cost_share: 0.0 },
-            loads: Vec::new(),
-            native_lines: Vec::new(),
-            notes: Vec::new(),
-        }),
+fn outcome(measured: Measured, id: &str) -> TrialOutcome {
+    TrialOutcome {
+        workload: id.to_owned(),
+        operations: measured.operations,
+        operation: measured.operation,
+        metrics: measured.metrics,
+        phases: Vec::new(),
+        histograms: measured.histograms,
+        tiers: Vec::new(),
+        counters: measured.counters,
+        series: measured.series,
+        tasks: measured.tasks,
+        groups: Vec::new(),
+        windows: Vec::new(),
+        applied: Vec::new(),
+        stamping: StampingReport { level: Stamping::Off, every: 0, stamped: 0, cost_ns: 0.0, cost_share: 0.0 },
+        loads: Vec::new(),
+        native_lines: Vec::new(),
+        notes: measured.notes,
     }
 }
 
-fn manifest(table: Table, workloads: Vec<WorkloadSpec>, workload_ids: Vec<String>, options: &Options) -> Manifest {
-    let count = workloads.len();
-    let mut warnings = table.warnings;
-    if table.direction == Direction::Neutral {
-        warnings.push(format!(
-            "nobody said which way is good for `{}`; it is compared and not judged (--lower-is-better, --higher-is-better)",
-            table.metric
-        ));
-    }
+fn manifest(table: Table, workload_ids: Vec<String>, options: &Options) -> Manifest {
+    let count = table.workloads.len();
+    let (workloads, primary) = table.workloads.into_iter().map(|w| (w.spec, vec![w.primary])).unzip();
     Manifest {
         format_version: FORMAT_VERSION,
         schedlab_version: env!("CARGO_PKG_VERSION").to_owned(),
@@ -141,7 +125,7 @@ fn manifest(table: Table, workloads: Vec<WorkloadSpec>, workload_ids: Vec<String
         arms: table.arms.into_iter().map(|name| Arm { name, settings: Vec::new() }).collect(),
         workloads,
         workload_ids,
-        primary: vec![vec![table.metric]; count],
+        primary,
         sesoi: options.sesoi,
         alpha: 0.05,
         design: Design::Fixed { blocks: 0 },
@@ -156,6 +140,6 @@ fn manifest(table: Table, workloads: Vec<WorkloadSpec>, workload_ids: Vec<String
         environment_end: None,
         looks: Vec::new(),
         ended: "imported".into(),
-        warnings,
+        warnings: table.warnings,
     }
 }

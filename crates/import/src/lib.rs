@@ -1,33 +1,36 @@
-//! Other tools' results as a run: CSV of paired or unpaired arms, and hackbench logs. The trials of an import carry one
-//! metric and nothing else, and the run is marked `order unknown`: drift cannot be told from an effect in it.
+//! Other tools' results as a run: CSV of paired or unpaired arms, and the logs of hackbench, perf stat, perf bench,
+//! UnixBench, Google Benchmark and Android's binder latency test. A trial of an import carries what the tool told and
+//! nothing else, and the run is marked `order unknown`: drift cannot be told from an effect in it. Only a CSV of pairs
+//! has pairs; the rows of logs share no block.
 //!
 //! Pure: text in, manifest and trials out. The caller names the command and writes the run directory. Each kind has a
-//! file of its own; what they share, one number of one arm, is in `imported.rs`.
+//! file or folder of its own; what they share, a result of one arm, is in `table.rs`.
 #![forbid(unsafe_code)]
 
 mod csv;
 mod error;
+mod google_benchmark;
 mod hackbench;
+mod hwbinder;
 mod imported;
+mod json;
+mod kind;
+mod number;
+mod perf_bench;
+mod perf_stat;
+mod table;
+mod unixbench;
 
 pub use error::ImportError;
 pub use imported::Imported;
-pub(crate) use imported::{Row, Table};
+pub use kind::Kind;
 use schedlab_run::Direction;
-
-/// What a text is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kind {
-    /// `before,after` pairs, or `arm,value` rows; with a header.
-    Csv,
-    /// What hackbench prints, any number of runs to a log, one log per arm; the first is the control.
-    Hackbench,
-}
+use table::{ReadLog, read_logs};
 
 /// One file of an import.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Source {
-    /// Names the arm (hackbench) or the study (CSV); the file's name without its extension.
+    /// Names the arm (logs) or the study (CSV); the file's name without its extension.
     pub name: String,
     /// The content.
     pub text: String,
@@ -36,11 +39,12 @@ pub struct Source {
 /// What a file does not say about its numbers.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Options {
-    /// Name of the measured quantity. A hackbench log names its own.
-    pub metric: String,
-    /// Its unit.
-    pub unit: String,
-    /// Which way is good; a neutral metric is compared and never judged better or worse.
+    /// Name of the quantity of a CSV (`value` when not given). A log names its own, and this chooses the primary one.
+    pub metric: Option<String>,
+    /// Unit of a CSV's numbers. A log names its own.
+    pub unit: Option<String>,
+    /// Which way is good, [`Direction::Neutral`] when not said: a neutral metric is compared and never judged better or
+    /// worse. It is said of a CSV's numbers, or of a log's primary metric.
     pub direction: Direction,
     /// Smallest effect of interest, a share.
     pub sesoi: f64,
@@ -48,25 +52,37 @@ pub struct Options {
 
 /// Reads the sources as `kind`, or as what their content shows them to be.
 pub fn import(kind: Option<Kind>, sources: &[Source], options: &Options) -> Result<Imported, ImportError> {
-    let first = sources.first().ok_or(ImportError::NoSource)?;
-    match kind.map_or_else(|| detect(first), Ok)? {
-        Kind::Csv => match sources {
-            [only] => imported::build(csv::read(only, options)?, options),
-            _ => Err(ImportError::SeveralCsv(sources.len())),
-        },
-        Kind::Hackbench => imported::build(hackbench::read(sources)?, options),
+    if sources.is_empty() {
+        return Err(ImportError::NoSource);
     }
+    let Some(asked) = kind else { return read(Kind::of_all(sources)?, sources, options) };
+    read(asked, sources, options).map_err(|error| {
+        // What a reader stumbles over in a file of another kind is not worth telling.
+        let other = sources.iter().find_map(|s| match Kind::recognised(&s.text).as_slice() {
+            [found, ..] if *found != asked && !Kind::recognised(&s.text).contains(&asked) => Some((s, *found)),
+            _ => None,
+        });
+        match other {
+            Some((source, found)) => ImportError::OtherKind { source_name: source.name.clone(), asked, found },
+            None => error,
+        }
+    })
 }
 
-/// By content: hackbench's `Time:` line is unmistakable; a CSV has a separator in its first line.
-fn detect(source: &Source) -> Result<Kind, ImportError> {
-    if source.text.lines().any(hackbench::is_time_line) {
-        return Ok(Kind::Hackbench);
+fn read(kind: Kind, sources: &[Source], options: &Options) -> Result<Imported, ImportError> {
+    let read_log: ReadLog = match (kind, sources) {
+        (Kind::Csv, [only]) => return imported::build(csv::read(only, options)?, options),
+        (Kind::Csv, _) => return Err(ImportError::SeveralCsv(sources.len())),
+        (Kind::Hackbench, _) => hackbench::read,
+        (Kind::PerfStat, _) => perf_stat::read,
+        (Kind::PerfBench, _) => perf_bench::read,
+        (Kind::UnixBench, _) => unixbench::read,
+        (Kind::GoogleBenchmark, _) => google_benchmark::read,
+        (Kind::Hwbinder, _) => hwbinder::read,
+    };
+    let table = read_logs(kind, sources, read_log)?;
+    if options.unit.is_some() {
+        return Err(ImportError::UnitOfTool(kind));
     }
-    let (line, text) =
-        csv::content_lines(&source.text).next().ok_or_else(|| ImportError::Empty(source.name.clone()))?;
-    match csv::separator(text) {
-        Some(_) => Ok(Kind::Csv),
-        None => Err(ImportError::Unrecognised { source_name: source.name.clone(), line, text: error::shown(text) }),
-    }
+    imported::build(table, options)
 }

@@ -1,15 +1,14 @@
 //! Good files become runs of unknown order; anything else is one line that names the file and the line.
 
-use schedlab_import::{Imported, Kind, Options, Source, import};
+mod lab;
+
+use lab::{no_options, source};
+use schedlab_import::{Imported, Kind, Options, import};
 use schedlab_run::Direction;
 use schedlab_run::manifest::OrderKnown;
 
 fn options() -> Options {
-    Options { metric: "cpus".into(), unit: "CPUs".into(), direction: Direction::LowerIsBetter, sesoi: 0.05 }
-}
-
-fn source(name: &str, text: &str) -> Source {
-    Source { name: name.into(), text: text.into() }
+    Options { metric: Some("cpus".into()), unit: Some("CPUs".into()), direction: Direction::LowerIsBetter, sesoi: 0.05 }
 }
 
 fn csv(text: &str) -> Result<Imported, String> {
@@ -87,7 +86,7 @@ const RUN: &str = "$ hackbench -g 10\nRunning in process mode with 10 groups usi
 fn hackbench_logs_are_one_arm_each() {
     let log = |times: &[&str]| times.iter().map(|t| format!("{RUN}Time: {t}\n")).collect::<String>();
     let logs = [source("6.1", &log(&["1.25", "1.5"])), source("6.18", &log(&["1.0"]))];
-    let run = import(None, &logs, &options()).unwrap();
+    let run = import(None, &logs, &no_options()).unwrap();
     assert_eq!((names(&run), rows(&run)), (vec!["6.1", "6.18"], vec![(0, 0, 1.25), (0, 1, 1.5), (1, 2, 1.0)]));
     assert_eq!(run.manifest.workloads[0].to_string(), "hackbench:bytes=100,fds=40,groups=10,loops=100,mode=process");
     assert_eq!(run.manifest.primary, [["time_s"]]);
@@ -97,7 +96,7 @@ fn hackbench_logs_are_one_arm_each() {
 fn runs_of_other_options_are_another_workload() {
     let other = RUN.replace("10 groups", "1 groups");
     let both = format!("{RUN}Time: 1\n{other}Time: 0.1\n");
-    let run = import(None, &[source("a", &both), source("a", &format!("{RUN}Time: 2\n"))], &options()).unwrap();
+    let run = import(None, &[source("a", &both), source("a", &format!("{RUN}Time: 2\n"))], &no_options()).unwrap();
     assert_eq!((run.manifest.workloads.len(), names(&run)), (2, vec!["a", "a (2)"]));
     assert_eq!(run.trials.iter().map(|t| t.workload).collect::<Vec<_>>(), [0, 1, 0]);
     assert!(run.manifest.warnings.iter().any(|w| w.contains("has no run of")), "{:?}", run.manifest.warnings);
@@ -106,20 +105,20 @@ fn runs_of_other_options_are_another_workload() {
 #[test]
 fn a_log_that_is_none_is_refused() {
     let as_log =
-        |text: &str| import(Some(Kind::Hackbench), &[source("notes", text)], &options()).unwrap_err().to_string();
+        |text: &str| import(Some(Kind::Hackbench), &[source("notes", text)], &no_options()).unwrap_err().to_string();
     assert!(as_log("dear diary\n").contains("notes is not a hackbench log: none of its 1 lines is `Time: SECONDS`"));
     assert!(as_log("x\nTime: soon\n").contains("notes line 2: `Time: soon` is not"));
-    assert!(as_log("Time: 1.0\n").contains("name a second log"));
-    let unknown = import(None, &[source("notes", "dear diary\n")], &options()).unwrap_err().to_string();
+    assert!(as_log("Time: 1.0\n").contains("a hackbench log is one arm; name a second one"));
+    let unknown = import(None, &[source("notes", "dear diary\n")], &no_options()).unwrap_err().to_string();
     assert!(unknown.contains("notes line 1: `dear diary`") && unknown.contains("--kind"), "{unknown}");
     let two = [source("a", "x,y\n1,2\n"), source("b", "x,y\n1,2\n")];
-    assert!(import(None, &two, &options()).unwrap_err().to_string().contains("one at a time"));
-    assert!(import(None, &[], &options()).unwrap_err().to_string().contains("nothing to import"));
+    assert!(import(None, &two, &no_options()).unwrap_err().to_string().contains("one at a time"));
+    assert!(import(None, &[], &no_options()).unwrap_err().to_string().contains("nothing to import"));
 }
 
 #[test]
 fn a_metric_without_direction_says_so() {
-    let neutral = Options { direction: Direction::Neutral, ..options() };
+    let neutral = Options { metric: Some("cpus".into()), ..no_options() };
     let run = import(None, &[source("s", "a,b\n1,2\n")], &neutral).unwrap();
     assert!(run.manifest.warnings[0].contains("--lower-is-better"));
 }

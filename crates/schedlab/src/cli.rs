@@ -32,7 +32,10 @@ pub(crate) enum Command {
     /// Statistics across two run directories (two kernels, two machines, two days)
     Compare(Compare),
     /// Old results of other tools, made into a run directory
-    #[command(after_help = "Example: schedlab import results.csv --lower-is-better --unit 'CPUs' --out out/study")]
+    #[command(
+        after_help = "Examples: schedlab import results.csv --lower-is-better --unit 'CPUs' --out out/study\n          \
+                            schedlab import old/perf-stat.txt new/perf-stat.txt --metric context-switches"
+    )]
     Import(Import),
     /// The report of a run: terminal, HTML, Markdown, JSON, SVG
     Report(Report),
@@ -198,18 +201,19 @@ pub(crate) struct Compare {
 
 #[derive(Debug, Args)]
 pub(crate) struct Import {
-    /// CSV (`before,after` pairs, or `arm,value` rows) or hackbench logs, one file per arm
+    /// A CSV (`before,after` pairs, or `arm,value` rows), or one log per arm, the control first; a log may hold any
+    /// number of runs (`cat`)
     #[arg(required = true)]
     pub(crate) files: Vec<PathBuf>,
     /// What the files are; found from their content when left out
-    #[arg(long, value_parser = ["csv", "hackbench"])]
+    #[arg(long, value_parser = schedlab_import::Kind::NAMES)]
     pub(crate) kind: Option<String>,
-    /// Name of the measured quantity
-    #[arg(long, default_value = "value")]
-    pub(crate) metric: String,
-    /// Its unit
-    #[arg(long, default_value = "")]
-    pub(crate) unit: String,
+    /// Name of a CSV's quantity; of a log, the metric that decides
+    #[arg(long)]
+    pub(crate) metric: Option<String>,
+    /// Unit of a CSV's numbers; a log names its own
+    #[arg(long)]
+    pub(crate) unit: Option<String>,
     /// Smaller values are better
     #[arg(long, conflicts_with = "higher_is_better")]
     pub(crate) lower_is_better: bool,

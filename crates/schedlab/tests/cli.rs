@@ -128,6 +128,31 @@ fn an_import_is_a_run_of_unknown_order() {
 }
 
 #[test]
+fn logs_of_other_tools_are_recognised_and_compared() {
+    let lab = Lab::new("import-logs");
+    let log = |file: &str| format!("{}/../import/tests/logs/{file}", env!("CARGO_MANIFEST_DIR"));
+    for (a, b, primary) in [
+        ("unixbench-old.log", "unixbench-new.log", "score"),
+        ("google-benchmark.json", "google-benchmark.json", "real_time_ns"),
+        ("perf-bench.txt", "perf-bench.txt", "ns_per_op"),
+        ("hwbinder.json", "hwbinder.json", "fifo_mean_ns"),
+        ("perf-stat-per-cpu.csv", "perf-stat-per-cpu.csv", "task-clock"),
+    ] {
+        let out = lab.path(a);
+        let findings = json(&schedlab(&["import", &log(a), &log(b), "--out", &out, "--json"]).success().stdout);
+        assert_eq!(findings["workloads"][0]["metrics"][0]["name"], primary, "{a}");
+        assert_eq!(
+            findings["workloads"][0]["metrics"][0]["contrasts"][0]["unit_name"], "trials",
+            "{a}: no pairs are guessed"
+        );
+    }
+    let (stat, out) = (log("perf-stat.txt"), lab.path("twofold"));
+    let refused = schedlab(&["import", &stat, &stat, "--out", &out]);
+    assert!(refused.stderr.contains("--kind hackbench or --kind perf-stat"), "{}", refused.stderr);
+    schedlab(&["import", &stat, &stat, "--kind", "perf-stat", "--metric", "context-switches", "--out", &out]).success();
+}
+
+#[test]
 fn two_runs_of_one_boot_are_confounded() {
     let lab = Lab::new("compare");
     let (a, b) = (lab.path("a"), lab.path("b"));

@@ -16,11 +16,7 @@ pub(super) fn run(args: &Import) -> Result<u8> {
         let name = file.file_stem().map(|s| s.to_string_lossy().into_owned()).unwrap_or_default();
         sources.push(Source { name, text });
     }
-    let kind = match args.kind.as_deref() {
-        Some("csv") => Some(Kind::Csv),
-        Some("hackbench") => Some(Kind::Hackbench),
-        _ => None,
-    };
+    let kind = args.kind.as_deref().and_then(Kind::from_name);
     let mut imported = schedlab_import::import(kind, &sources, &options(args)?)?;
     imported.manifest.command = std::env::args().collect();
     let trials = counted(imported.trials.len(), "trials");

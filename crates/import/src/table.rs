@@ -1,0 +1,143 @@
+//! What files hold, whatever their kind: numbers of arms, not yet a run. Importers fill a [`Table`], `imported.rs` makes
+//! a run of it.
+
+use crate::{ImportError, Kind, Source};
+use schedlab_run::{Counter, Direction, Metric, NamedHistogram, SeriesPoint, TaskRecord, WorkloadSpec};
+use std::collections::BTreeMap;
+
+/// What was run, and the metric that decides.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Workload {
+    pub(crate) spec: WorkloadSpec,
+    pub(crate) primary: String,
+}
+
+/// One result of one arm.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Row {
+    pub(crate) workload: u32,
+    pub(crate) arm: u32,
+    /// Shared by the numbers of a pair, and by nothing else.
+    pub(crate) block: u32,
+    /// What was measured, or why that run failed.
+    pub(crate) result: Result<Measured, String>,
+}
+
+/// The part of a trial's outcome that another tool can tell.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub(crate) struct Measured {
+    pub(crate) operations: u64,
+    pub(crate) operation: String,
+    pub(crate) metrics: Vec<Metric>,
+    pub(crate) counters: Vec<Counter>,
+    pub(crate) series: Vec<SeriesPoint>,
+    pub(crate) histograms: Vec<NamedHistogram>,
+    pub(crate) tasks: Vec<TaskRecord>,
+    pub(crate) notes: Vec<String>,
+}
+
+impl Measured {
+    /// Adds a metric; a second one of the name would be ambiguous and is left out.
+    pub(crate) fn metric(&mut self, name: &str, value: f64, unit: &str, direction: Direction) {
+        if self.metrics.iter().all(|m| m.name != name) {
+            self.metrics.push(Metric { name: name.into(), value, unit: unit.into(), direction });
+        }
+    }
+}
+
+/// The content of all files of an import.
+#[derive(Debug)]
+pub(crate) struct Table {
+    pub(crate) title: String,
+    pub(crate) workloads: Vec<Workload>,
+    pub(crate) arms: Vec<String>,
+    pub(crate) rows: Vec<Row>,
+    pub(crate) warnings: Vec<String>,
+}
+
+impl Table {
+    pub(crate) fn new(title: String) -> Self {
+        Self { title, workloads: Vec::new(), arms: Vec::new(), rows: Vec::new(), warnings: Vec::new() }
+    }
+
+    /// A block no row has yet: rows that share none are compared as independent samples.
+    pub(crate) fn next_block(&self) -> u32 {
+        self.rows.last().map_or(0, |r| r.block + 1)
+    }
+
+    /// The index of a workload, new ones at the end; its first result chooses the primary metric.
+    pub(crate) fn workload(&mut self, spec: WorkloadSpec, primary: &str) -> u32 {
+        let known = self.workloads.iter().position(|w| w.spec == spec);
+        known.unwrap_or_else(|| {
+            self.workloads.push(Workload { spec, primary: primary.into() });
+            self.workloads.len() - 1
+        }) as u32
+    }
+
+    /// Adds a result that no other is paired with.
+    pub(crate) fn push(&mut self, workload: u32, arm: u32, result: Result<Measured, String>) {
+        let block = self.next_block();
+        self.rows.push(Row { workload, arm, block, result });
+    }
+
+    /// Adds a warning once.
+    pub(crate) fn warn(&mut self, warning: String) {
+        if !self.warnings.contains(&warning) {
+            self.warnings.push(warning);
+        }
+    }
+}
+
+/// Reads one log of an arm into the table. At least one row, or an error.
+pub(crate) type ReadLog = fn(&Source, u32, &mut Table) -> Result<(), ImportError>;
+
+/// One arm per log; the first is the control.
+pub(crate) fn read_logs(kind: Kind, sources: &[Source], read: ReadLog) -> Result<Table, ImportError> {
+    let mut table = Table::new(sources.iter().map(|s| s.name.as_str()).collect::<Vec<_>>().join(" against "));
+    for source in sources {
+        let arm = table.arms.len() as u32;
+        table.arms.push(distinct(&table.arms, &source.name));
+        read(source, arm, &mut table)?;
+    }
+    // After the logs: a file that is no log at all is the better thing to be told of.
+    if sources.len() < 2 {
+        return Err(ImportError::OneLog(kind));
+    }
+    warn_of_missing_workloads(&mut table);
+    Ok(table)
+}
+
+/// Results of other options are never compared; a log without its counterpart is named, or it would vanish silently.
+fn warn_of_missing_workloads(table: &mut Table) {
+    if table.workloads.len() < 2 {
+        return;
+    }
+    for workload in 0..table.workloads.len() as u32 {
+        for arm in 0..table.arms.len() as u32 {
+            if !table.rows.iter().any(|r| r.workload == workload && r.arm == arm) {
+                let spec = &table.workloads[workload as usize].spec;
+                table.warn(format!("{} has no run of {spec}", table.arms[arm as usize]));
+            }
+        }
+    }
+}
+
+/// Two logs of one name, from two directories, are still two arms.
+fn distinct(taken: &[String], name: &str) -> String {
+    let numbered = (2..).map(|n| format!("{name} ({n})"));
+    std::iter::once(name.to_owned()).chain(numbered).find(|n| !taken.contains(n)).unwrap_or_default()
+}
+
+/// A workload that has only a name, such as a file's; what would be syntax in one is replaced.
+pub(crate) fn named(name: &str) -> WorkloadSpec {
+    let name = name.replace([':', '/', ','], "-");
+    let name = if name.trim().is_empty() { "imported" } else { name.trim() };
+    WorkloadSpec { name: name.into(), version: None, shorthand: None, args: BTreeMap::new() }
+}
+
+/// A tool and what it was told; arguments without a value are left out.
+pub(crate) fn tool(name: &str, args: &[(&str, &str)]) -> WorkloadSpec {
+    let value = |value: &str| value.replace(',', " ").trim().to_owned();
+    let args = args.iter().map(|(key, v)| ((*key).to_owned(), value(v))).filter(|(_, v)| !v.is_empty());
+    WorkloadSpec { name: name.into(), version: None, shorthand: None, args: args.collect() }
+}

@@ -1,0 +1,87 @@
+//! What the tests of the importers share: the files of `logs/`, drawn numbers, and short ways to read an import.
+#![allow(dead_code, reason = "each test binary uses a part")]
+
+use schedlab_import::{Imported, Kind, Options, Source, import};
+use schedlab_run::manifest::OrderKnown;
+use schedlab_run::{Count, Direction, TrialOutcome, TrialStatus};
+
+/// As without any option on the command line.
+pub(crate) fn no_options() -> Options {
+    Options { metric: None, unit: None, direction: Direction::Neutral, sesoi: 0.01 }
+}
+
+pub(crate) fn source(name: &str, text: &str) -> Source {
+    Source { name: name.into(), text: text.into() }
+}
+
+/// A file of `logs/`.
+pub(crate) fn log(file: &str) -> Source {
+    let path = format!("{}/tests/logs/{file}", env!("CARGO_MANIFEST_DIR"));
+    let text = std::fs::read_to_string(&path).unwrap_or_else(|e| panic!("{path}: {e}"));
+    source(file, &text)
+}
+
+/// Two logs as two arms, no matter whether they are one file.
+pub(crate) fn pair(kind: Kind, a: &str, b: &str) -> Imported {
+    import(Some(kind), &[log(a), log(b)], &no_options()).unwrap_or_else(|e| panic!("{a} and {b}: {e}"))
+}
+
+/// The error of a text read as a kind.
+pub(crate) fn refused(kind: Kind, text: &str) -> String {
+    import(Some(kind), &[source("it", text)], &no_options()).unwrap_err().to_string()
+}
+
+/// The workload specs as printed.
+pub(crate) fn specs(run: &Imported) -> Vec<String> {
+    run.manifest.workloads.iter().map(ToString::to_string).collect()
+}
+
+/// `(workload, arm, value)` of a metric, trials without it left out. An import never makes pairs of logs.
+pub(crate) fn values(run: &Imported, metric: &str) -> Vec<(u32, u32, f64)> {
+    assert_eq!(run.manifest.order, OrderKnown::Unknown);
+    let blocks: std::collections::BTreeSet<u32> = run.trials.iter().map(|t| t.block).collect();
+    assert_eq!(blocks.len(), run.trials.len(), "no two rows share a block");
+    let of = |o: &TrialOutcome| o.metrics.iter().find(|m| m.name == metric).map(|m| m.value);
+    run.trials.iter().filter_map(|t| Some((t.workload, t.arm?, of(t.outcome.as_ref()?)?))).collect()
+}
+
+/// Unit and direction of a metric in the first trial that has it.
+pub(crate) fn form(run: &Imported, metric: &str) -> (String, Direction) {
+    let metrics = run.trials.iter().filter_map(|t| t.outcome.as_ref()).flat_map(|o| &o.metrics);
+    let mut of_name = metrics.filter(|m| m.name == metric);
+    of_name.next().map(|m| (m.unit.clone(), m.direction)).unwrap_or_else(|| panic!("no metric {metric}"))
+}
+
+/// A counter of a trial.
+pub(crate) fn counter(run: &Imported, trial: usize, name: &str, scope: &str) -> Count {
+    let outcome = run.trials[trial].outcome.as_ref().unwrap();
+    let found = outcome.counters.iter().find(|c| c.name == name && c.scope == scope);
+    found.map(|c| c.count.clone()).unwrap_or_else(|| panic!("no {name} of {scope} in {:?}", outcome.counters))
+}
+
+/// Why a trial failed.
+pub(crate) fn failure(run: &Imported, trial: usize) -> String {
+    match &run.trials[trial].status {
+        TrialStatus::Failed(why) => why.clone(),
+        other => panic!("{other:?}"),
+    }
+}
+
+/// splitmix64: enough for drawing tests, and no dependency.
+pub(crate) struct Draw(pub(crate) u64);
+
+impl Draw {
+    pub(crate) fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        z ^ (z >> 31)
+    }
+    pub(crate) fn below(&mut self, n: u64) -> u64 {
+        self.next() % n
+    }
+    pub(crate) fn of<'t, T>(&mut self, all: &'t [T]) -> &'t T {
+        &all[self.below(all.len() as u64) as usize]
+    }
+}
