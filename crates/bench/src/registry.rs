@@ -3,7 +3,7 @@
 use crate::error::BenchError;
 use crate::limits::Limits;
 use crate::observer::{Observer, RunOrder};
-use crate::{burn, messaging, pipe};
+use crate::{burn, exec, messaging, pipe};
 use schedlab_run::nearest::nearest;
 use schedlab_run::{TrialOutcome, WorkloadSpec};
 
@@ -49,6 +49,14 @@ pub trait Workload {
     fn info(&self) -> &'static WorkloadInfo;
     /// The canonical spec: version pinned, every argument spelled out.
     fn spec(&self) -> WorkloadSpec;
+    /// Its primary metrics, where the configuration names others than [`WorkloadInfo::primary`].
+    fn primary(&self) -> Vec<String> {
+        self.info().primary.iter().map(|name| (*name).to_owned()).collect()
+    }
+    /// Whether operations are counted while it runs, as a switchback needs it.
+    fn counts_operations(&self) -> bool {
+        true
+    }
     /// Sets the length of the steady state, ns; an error when the spec fixes the loops.
     fn set_duration_ns(&mut self, ns: u64) -> Result<(), BenchError>;
     /// Whether its tasks and descriptors fit; called before anything starts.
@@ -58,7 +66,7 @@ pub trait Workload {
 }
 
 /// All workloads.
-pub static WORKLOADS: &[&WorkloadInfo] = &[&messaging::INFO, &pipe::INFO, &pipe::INFO_TWO_TOKENS, &burn::INFO];
+pub static WORKLOADS: &[&WorkloadInfo] = &[&messaging::INFO, &pipe::INFO, &pipe::INFO_TWO_TOKENS, &burn::INFO, &exec::INFO];
 
 /// The workload a spec names, its version checked.
 pub fn find(spec: &WorkloadSpec) -> Result<&'static WorkloadInfo, BenchError> {

@@ -18,6 +18,7 @@ pub mod record;
 pub mod setting;
 mod tables;
 pub mod units;
+pub mod words;
 pub mod workload_spec;
 pub mod writer;
 

@@ -49,22 +49,27 @@ pub fn manifest(plan: &Plan, command: Vec<String>, environment: Environment) -> 
         schedlab_tune::check(&schedlab_tune::Roots::default(), &arm.settings)
             .with_context(|| format!("arm `{}`", arm.name))?;
     }
-    let limits = schedlab_bench::Limits::raise_and_read(Path::new("/proc"))?;
+    let limits = schedlab_bench::Limits::of_a_trial(Path::new("/proc"))?;
     let design = design(plan)?;
     let trial_ns = trial_ns(plan);
     let (mut workloads, mut workload_ids, mut primary, mut load) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
     for planned in &plan.workloads {
         let mut workload = schedlab_bench::parse(&planned.run)?;
-        // A workload that fixes its loops keeps them unless the plan insists on a length.
-        if plan.trial_ns.is_some()
-            || !planned.run.args.contains_key("loops") && !planned.run.args.contains_key("duration")
-        {
+        // A workload that fixes its loops keeps them unless the plan insists on a length; a plan's length is for those of
+        // its workloads that have one.
+        let takes_length = workload.info().options.iter().any(|option| option.name == "duration");
+        let written = ["loops", "duration"].iter().any(|key| planned.run.args.contains_key(*key));
+        let insists = plan.trial_ns.is_some() && (takes_length || plan.workloads.len() == 1);
+        if insists || takes_length && !written {
             workload.set_duration_ns(trial_ns).with_context(|| planned.run.to_string())?;
         }
         workload.check(&limits)?;
+        if plan.switchback_window_ns.is_some() && !workload.counts_operations() {
+            bail!("{}: it counts nothing while it runs, so a switchback has nothing to compare; use blocks", planned.run);
+        }
         let info = workload.info();
         let names: Vec<String> = match &planned.primary {
-            names if names.is_empty() => info.primary.iter().map(|p| p.to_string()).collect(),
+            names if names.is_empty() => workload.primary(),
             names => names.clone(),
         };
         schedlab_bench::load::Load::check(&planned.load).with_context(|| format!("load beside {}", planned.run))?;
