@@ -66,7 +66,8 @@ pub trait Workload {
 }
 
 /// All workloads.
-pub static WORKLOADS: &[&WorkloadInfo] = &[&messaging::INFO, &pipe::INFO, &pipe::INFO_TWO_TOKENS, &burn::INFO, &exec::INFO];
+pub static WORKLOADS: &[&WorkloadInfo] =
+    &[&messaging::INFO, &pipe::INFO, &pipe::INFO_TWO_TOKENS, &burn::INFO, &exec::INFO];
 
 /// The workload a spec names, its version checked.
 pub fn find(spec: &WorkloadSpec) -> Result<&'static WorkloadInfo, BenchError> {

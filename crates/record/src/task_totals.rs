@@ -21,7 +21,8 @@ const FIELDS: [Field; 7] = [
     Field { name: "timeslices", source: "schedstat", of: |t| t.timeslices, missing: NO_SCHEDSTAT },
     Field { name: "migrations", source: "/proc/self/sched", of: |t| t.migrations, missing: NO_SCHED },
 ];
-const NO_SCHEDSTAT: &str = "/proc/<tid>/schedstat could not be read (CONFIG_SCHED_INFO), or holds only a part of a process tree";
+const NO_SCHEDSTAT: &str =
+    "/proc/<tid>/schedstat could not be read (CONFIG_SCHED_INFO), or holds only a part of a process tree";
 const NO_SCHED: &str = "/proc/<tid>/sched could not be read (CONFIG_SCHED_DEBUG), or was not";
 
 /// The totals as counters of scope `workload`. A sum with a task missing would be wrong, so it is not counted.

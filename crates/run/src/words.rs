@@ -69,7 +69,11 @@ pub fn join<'a>(words: impl IntoIterator<Item = &'a str>) -> String {
 fn quoted(word: &str) -> String {
     // What a shell would expand or group is quoted too, so that the line can be pasted into one.
     let plain = |c: char| c.is_ascii_alphanumeric() || "-_./=+:,@%^".contains(c);
-    if !word.is_empty() && word.chars().all(plain) { word.to_owned() } else { format!("'{}'", word.replace('\'', r"'\''")) }
+    if !word.is_empty() && word.chars().all(plain) {
+        word.to_owned()
+    } else {
+        format!("'{}'", word.replace('\'', r"'\''"))
+    }
 }
 
 #[cfg(test)]

@@ -168,10 +168,8 @@ fn quoted(value: &str, shorthand: bool) -> String {
     let mut pieces = value.split(',');
     let first = pieces.next().unwrap_or_default();
     let stays = |piece: &str| !piece.is_empty() && piece.trim() == piece && key_value(piece).is_none();
-    let plain = !value.contains(['\'', '"'])
-        && first.trim() == first
-        && (!shorthand || stays(first))
-        && pieces.all(stays);
+    let plain =
+        !value.contains(['\'', '"']) && first.trim() == first && (!shorthand || stays(first)) && pieces.all(stays);
     if plain {
         value.to_owned()
     } else if !value.contains('\'') {

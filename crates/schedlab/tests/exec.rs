@@ -60,7 +60,11 @@ fn settings_are_those_of_the_command() {
     let tail = ["--direction", "neutral", "--json", "-", "--", "sh", "-c", script];
     let outcome = json(&schedlab(&[&arguments[..], &tail].concat()).success().stdout);
     assert_eq!(metric(&outcome, "value"), Some(7.0));
-    assert!(outcome["applied"].as_array().unwrap().iter().all(|a| a["not_applied"].is_null()), "{}", outcome["applied"]);
+    assert!(
+        outcome["applied"].as_array().unwrap().iter().all(|a| a["not_applied"].is_null()),
+        "{}",
+        outcome["applied"]
+    );
 }
 
 #[test]
@@ -86,8 +90,16 @@ fn a_command_that_fails_outlives_its_time_or_hides_its_figure_is_an_error_and_le
     let daemon = format!("setsid sleep {sleep} & sh -c 'setsid sleep {sleep} &';");
     let cases: [(&[&str], String, &[&str]); 4] = [
         (&[], format!("{daemon} echo oops >&2; exit 3"), &["exited with code 3", "its output: oops"]),
-        (&["--timeout", "300ms"], format!("{daemon} echo busy; sleep {sleep}"), &["outlived its 300ms", "its output: busy"]),
-        (&["--metric", "tps = (.*)", "--direction", "higher"], format!("{daemon} echo done"), &["no match", "its output: done"]),
+        (
+            &["--timeout", "300ms"],
+            format!("{daemon} echo busy; sleep {sleep}"),
+            &["outlived its 300ms", "its output: busy"],
+        ),
+        (
+            &["--metric", "tps = (.*)", "--direction", "higher"],
+            format!("{daemon} echo done"),
+            &["no match", "its output: done"],
+        ),
         (&[], format!("{daemon} kill -SEGV $$"), &["killed by signal 11"]),
     ];
     for (options, script, expected) in cases {

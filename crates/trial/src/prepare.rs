@@ -65,7 +65,10 @@ pub fn manifest(plan: &Plan, command: Vec<String>, environment: Environment) -> 
         }
         workload.check(&limits)?;
         if plan.switchback_window_ns.is_some() && !workload.counts_operations() {
-            bail!("{}: it counts nothing while it runs, so a switchback has nothing to compare; use blocks", planned.run);
+            bail!(
+                "{}: it counts nothing while it runs, so a switchback has nothing to compare; use blocks",
+                planned.run
+            );
         }
         let info = workload.info();
         let names: Vec<String> = match &planned.primary {

@@ -40,9 +40,13 @@ pub(crate) fn read(spec: &WorkloadSpec) -> Result<Config, BenchError> {
     let command = match (args.shorthand(), args.get("command")) {
         (Some(text), None) => line(&args, "COMMAND", text)?,
         (None, Some(text)) => line(&args, "command", text)?,
-        (Some(text), Some(_)) => return Err(args.conflict(format!("`{text}` already is the command; leave out command="))),
+        (Some(text), Some(_)) => {
+            return Err(args.conflict(format!("`{text}` already is the command; leave out command=")));
+        }
         (None, None) => {
-            return Err(args.conflict("there is no command; write it after `--`, as `exec:COMMAND`, or as a plan's `command`"));
+            return Err(
+                args.conflict("there is no command; write it after `--`, as `exec:COMMAND`, or as a plan's `command`")
+            );
         }
     };
     let words = |key: &str| args.get(key).map_or(Ok(Vec::new()), |text| line(&args, key, text));
@@ -65,7 +69,7 @@ pub(crate) fn read(spec: &WorkloadSpec) -> Result<Config, BenchError> {
     };
     let settle_ns = duration(&args, "settle", 200_000_000, 0)?;
     let wanted = wanted(&args)?;
-    let spec = spelled_out(spec, &script, settle_ns);
+    let spec = spelled_out(spec, &script);
     Ok(Config { script, wanted, output, settle_ns, spec })
 }
 
@@ -92,10 +96,16 @@ fn duration(args: &Arguments<'_>, key: &str, default_ns: u64, least_ns: u64) -> 
 
 fn wanted(args: &Arguments<'_>) -> Result<Option<Wanted>, BenchError> {
     let place = match (args.get("metric"), args.get("pointer")) {
-        (Some(_), Some(_)) => return Err(args.conflict("give metric (a regular expression) or pointer (JSON), not both")),
+        (Some(_), Some(_)) => {
+            return Err(args.conflict("give metric (a regular expression) or pointer (JSON), not both"));
+        }
         (Some(text), None) => Place::Pattern {
             pattern: pattern(text).map_err(|why| args.bad("metric", text, why))?,
-            pick: args.choice("pick", Pick::Only, &[("only", Pick::Only), ("first", Pick::First), ("last", Pick::Last)])?,
+            pick: args.choice(
+                "pick",
+                Pick::Only,
+                &[("only", Pick::Only), ("first", Pick::First), ("last", Pick::Last)],
+            )?,
         },
         (None, Some(text)) if text.is_empty() || text.starts_with('/') => Place::Pointer(text.to_owned()),
         (None, Some(text)) => {
@@ -104,7 +114,9 @@ fn wanted(args: &Arguments<'_>) -> Result<Option<Wanted>, BenchError> {
         (None, None) => {
             let idle = ["name", "unit", "direction", "pick", "output"].into_iter().find(|key| args.get(key).is_some());
             return match idle {
-                Some(key) => Err(args.conflict(format!("{key} says something of a metric; give metric= or pointer= too"))),
+                Some(key) => {
+                    Err(args.conflict(format!("{key} says something of a metric; give metric= or pointer= too")))
+                }
                 None => Ok(None),
             };
         }
@@ -131,14 +143,13 @@ fn wanted(args: &Arguments<'_>) -> Result<Option<Wanted>, BenchError> {
 }
 
 /// The canonical spec: the command under its key, and the defaults that decide what is measured.
-fn spelled_out(written: &WorkloadSpec, script: &Script, settle_ns: u64) -> WorkloadSpec {
+fn spelled_out(written: &WorkloadSpec, script: &Script) -> WorkloadSpec {
     let mut spec = written.clone();
     (spec.version, spec.shorthand) = (Some(INFO.version), None);
     let mut set = |key: &str, value: String| spec.args.insert(key.to_owned(), value);
     set("command", words::join(script.command.iter().map(String::as_str)));
     set("warmup", script.warmup.to_string());
     set("timeout", units::format_ns_exact(script.timeout_ns));
-    set("settle", units::format_ns_exact(settle_ns));
     spec
 }
 

@@ -161,7 +161,8 @@ mod tests {
 
     #[test]
     fn a_pointer_leads_through_lists_and_past_warnings() {
-        let output = "fio: a warning {\n{\n \"jobs\": [{\"read\": {\"iops\": 12.5, \"bw\": \"1,024\", \"lat\": {}}}]\n}\nbye\n";
+        let output =
+            "fio: a warning {\n{\n \"jobs\": [{\"read\": {\"iops\": 12.5, \"bw\": \"1,024\", \"lat\": {}}}]\n}\nbye\n";
         assert_eq!(by_pointer("/jobs/0/read/iops", output), Ok(12.5));
         assert_eq!(by_pointer("/jobs/0/read/bw", output), Ok(1024.0));
         let error = by_pointer("/jobs/0/write/iops", output).unwrap_err();

@@ -103,7 +103,9 @@ impl Running {
             if let Some(end) = self.buffer.iter().position(|&b| b == b'\n') {
                 let line: Vec<u8> = self.buffer.drain(..=end).collect();
                 let message = serde_json::from_slice(&line);
-                return match message.map_err(|e| BenchError::Command(format!("the warden's words are not clear: {e}")))? {
+                return match message
+                    .map_err(|e| BenchError::Command(format!("the warden's words are not clear: {e}")))?
+                {
                     Message::Failed(why) => {
                         self.reap();
                         Err(BenchError::Command(why))

@@ -113,7 +113,11 @@ impl<'a> Steps<'a> {
         let (script, warden) = (self.script, thread::current_pid());
         let become_program = || -> io::Result<()> {
             process::die_with_parent(warden)?;
-            if script.new_session { process::new_session()? } else { process::new_group()? }
+            if script.new_session {
+                process::new_session()?
+            } else {
+                process::new_group()?
+            }
             if let Some(dir) = &script.dir {
                 std::env::set_current_dir(dir)?;
             }

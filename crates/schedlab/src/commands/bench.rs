@@ -26,7 +26,8 @@ fn with_options(mut subcommand: Command) -> Command {
 
 /// The workload options that are no option of the subcommand itself; those are said in the spec.
 fn offered(subcommand: &Command) -> Options {
-    let taken: Vec<&str> = subcommand.get_arguments().flat_map(|a| [a.get_id().as_str(), a.get_long().unwrap_or("")]).collect();
+    let taken: Vec<&str> =
+        subcommand.get_arguments().flat_map(|a| [a.get_id().as_str(), a.get_long().unwrap_or("")]).collect();
     all_options().into_iter().filter(|(name, _)| !taken.contains(name)).collect()
 }
 
