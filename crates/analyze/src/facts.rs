@@ -2,7 +2,7 @@
 
 use crate::findings::*;
 use crate::selection::{Fate, Selection};
-use schedlab_run::{Histogram, Manifest, Tier, TrialOutcome, TrialRecord, TrialStatus};
+use schedlab_run::{Histogram, LoadReport, Manifest, Tier, TrialOutcome, TrialRecord, TrialStatus};
 use schedlab_stats::median;
 use std::collections::BTreeMap;
 
@@ -144,17 +144,22 @@ pub(crate) fn tier_shares<'o>(outcomes: impl Iterator<Item = &'o TrialOutcome>) 
 }
 
 fn loads(used: &[&TrialOutcome]) -> Vec<LoadAchieved> {
-    let mut by_spec: BTreeMap<&str, (Vec<f64>, usize)> = BTreeMap::new();
+    let mut by_spec: BTreeMap<&str, Vec<&LoadReport>> = BTreeMap::new();
     for load in used.iter().flat_map(|o| &o.loads) {
-        let entry = by_spec.entry(&load.spec).or_default();
-        if load.asked_cpu_ns > 0 {
-            entry.0.push(load.achieved_cpu_ns as f64 / load.asked_cpu_ns as f64);
-        }
-        entry.1 += usize::from(!load.alive);
+        by_spec.entry(&load.spec).or_default().push(load);
     }
-    let rows = by_spec.into_iter().filter(|(_, (shares, _))| !shares.is_empty());
-    rows.map(|(spec, (shares, died))| LoadAchieved { spec: spec.to_owned(), achieved_share: median(&shares), died })
-        .collect()
+    let row = |(spec, loads): (&str, Vec<&LoadReport>)| {
+        let cpu_s: Vec<f64> = loads.iter().map(|l| l.achieved_cpu_ns as f64 / 1e9).collect();
+        let asked = loads.iter().filter(|l| l.asked_cpu_ns > 0);
+        let shares: Vec<f64> = asked.map(|l| l.achieved_cpu_ns as f64 / l.asked_cpu_ns as f64).collect();
+        LoadAchieved {
+            spec: spec.to_owned(),
+            cpu_s: median(&cpu_s),
+            achieved_share: (!shares.is_empty()).then(|| median(&shares)),
+            died: loads.iter().filter(|l| !l.alive).count(),
+        }
+    };
+    by_spec.into_iter().map(row).collect()
 }
 
 fn distributions(used: &[&TrialOutcome]) -> Vec<Distribution> {

@@ -386,13 +386,15 @@ pub struct TierShare {
     pub share: f64,
 }
 
-/// What a load got of what it asked for.
+/// What a load got, and of what it asked for.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct LoadAchieved {
     /// The load.
     pub spec: String,
-    /// Median of achieved / asked CPU time.
-    pub achieved_share: f64,
+    /// Median of the CPU time it used in a trial, s.
+    pub cpu_s: f64,
+    /// Median of achieved / asked CPU time; `None` for a command, which asks for no share.
+    pub achieved_share: Option<f64>,
     /// Trials in which it died early.
     pub died: usize,
 }

@@ -116,7 +116,8 @@ fn facts_count_switches_loads_stamps_and_changes_of_the_machine() {
     let per_op = |name: &str| facts.per_operation.iter().find(|p| p.name == name).unwrap();
     assert_eq!(per_op("voluntary_switches").median, Some(2.0));
     assert_eq!(per_op("migrations").not_counted.as_deref(), Some("perf_event_paranoid is 3"));
-    assert!((facts.loads[0].achieved_share - 0.9).abs() < 1e-12 && facts.loads[0].died == 0);
+    let load = &facts.loads[0];
+    assert!((load.achieved_share.unwrap() - 0.9).abs() < 1e-12 && load.cpu_s == 900e-9 && load.died == 0);
     assert_eq!((facts.stamping_cost_share, facts.stamped_every, facts.used), (Some(0.004), 64, 12));
     assert_eq!(findings.environment.changes[0].after, "another");
     assert!(findings.problems.iter().any(|p| p.starts_with("CPU changed during the run")));

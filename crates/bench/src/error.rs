@@ -116,6 +116,9 @@ pub enum BenchError {
     /// Fewer or more operations arrived than were sent.
     #[error("verification failed: {0}")]
     Verification(String),
+    /// A command failed, did not end, or did not print its metric.
+    #[error("{0}")]
+    Command(String),
     /// The observer wants the trial stopped.
     #[error("{0}")]
     Observer(String),

@@ -10,6 +10,7 @@ mod burn;
 mod calibrate;
 mod dispatch;
 mod error;
+mod exec;
 mod herd;
 mod limits;
 pub mod load;

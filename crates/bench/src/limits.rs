@@ -7,9 +7,9 @@ use std::path::Path;
 /// Limits of this process and machine; `u64::MAX` is unlimited.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
-    /// RLIMIT_NOFILE, after raising.
+    /// RLIMIT_NOFILE, once raised to its hard limit.
     pub open_files: u64,
-    /// RLIMIT_NPROC, after raising; unlimited for root, on whom the kernel does not enforce it.
+    /// RLIMIT_NPROC, once raised; unlimited for root, on whom the kernel does not enforce it.
     pub processes: u64,
     /// kernel.pid_max.
     pub pid_max: u64,
@@ -20,8 +20,16 @@ pub struct Limits {
 impl Limits {
     /// Raises NOFILE and NPROC to their hard limits and reads all limits; `proc_root` is `/proc`.
     pub fn raise_and_read(proc_root: &Path) -> Result<Self, BenchError> {
-        let files = rlimit::raise_to_hard(Resource::OpenFiles).map_err(BenchError::io("raising RLIMIT_NOFILE"))?;
-        let processes = rlimit::raise_to_hard(Resource::Processes).map_err(BenchError::io("raising RLIMIT_NPROC"))?;
+        rlimit::raise_to_hard(Resource::OpenFiles).map_err(BenchError::io("raising RLIMIT_NOFILE"))?;
+        rlimit::raise_to_hard(Resource::Processes).map_err(BenchError::io("raising RLIMIT_NPROC"))?;
+        Self::of_a_trial(proc_root)
+    }
+
+    /// What [`Self::raise_and_read`] will answer in the trial's own process; this one keeps its limits, which every
+    /// trial and every command in it would inherit.
+    pub fn of_a_trial(proc_root: &Path) -> Result<Self, BenchError> {
+        let files = rlimit::read(Resource::OpenFiles).map_err(BenchError::io("reading RLIMIT_NOFILE"))?;
+        let processes = rlimit::read(Resource::Processes).map_err(BenchError::io("reading RLIMIT_NPROC"))?;
         let sysctl = |name: &str| -> u64 {
             let text = std::fs::read_to_string(proc_root.join("sys/kernel").join(name)).unwrap_or_default();
             text.trim().parse().unwrap_or(u64::MAX)
@@ -32,8 +40,8 @@ impl Limits {
                 .any(|line| line.strip_prefix("Uid:").is_some_and(|ids| ids.split_whitespace().next() == Some("0")))
         });
         Ok(Self {
-            open_files: files.soft,
-            processes: if root { u64::MAX } else { processes.soft },
+            open_files: files.hard,
+            processes: if root { u64::MAX } else { processes.hard },
             pid_max: sysctl("pid_max"),
             threads_max: sysctl("threads-max"),
         })

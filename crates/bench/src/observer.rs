@@ -67,6 +67,10 @@ pub trait Observer {
     fn tick(&mut self, _now_ns: u64, _progress: &Progress<'_>) -> u64 {
         u64::MAX
     }
+    /// Asked after each tick: what has gone wrong beside the workload and ends the trial.
+    fn trouble(&mut self) -> Option<String> {
+        None
+    }
     /// The steady state ended at `t1_ns`: the stop flag is about to be set, or all tasks are done.
     fn stopped(&mut self, _t1_ns: u64) {}
     /// The shared cell of the planted spin, handed over before the fork when a spin is planted.

@@ -4,7 +4,7 @@ use crate::error::BenchError;
 use crate::limits::Limits;
 use crate::observer::{Observer, RunOrder};
 use crate::topology::Topology;
-use crate::{burn, messaging, pipe, stream, timer, transact, wakeup};
+use crate::{burn, exec, messaging, pipe, stream, timer, transact, wakeup};
 use schedlab_run::nearest::nearest;
 use schedlab_run::{TrialOutcome, WorkloadSpec};
 
@@ -50,6 +50,14 @@ pub trait Workload {
     fn info(&self) -> &'static WorkloadInfo;
     /// The canonical spec: version pinned, every argument spelled out.
     fn spec(&self) -> WorkloadSpec;
+    /// Its primary metrics, where the configuration names others than [`WorkloadInfo::primary`].
+    fn primary(&self) -> Vec<String> {
+        self.info().primary.iter().map(|name| (*name).to_owned()).collect()
+    }
+    /// Whether operations are counted while it runs, as a switchback needs it.
+    fn counts_operations(&self) -> bool {
+        true
+    }
     /// Sets the length of the steady state, ns; an error when the spec fixes the loops.
     fn set_duration_ns(&mut self, ns: u64) -> Result<(), BenchError>;
     /// Whether its tasks and descriptors fit; called before anything starts.
@@ -82,6 +90,7 @@ pub static WORKLOADS: &[&WorkloadInfo] =
     &stream::INFO,
     &wakeup::INFO,
     &timer::INFO,
+    &exec::INFO,
 ];
 
 /// The workload a spec names, its version checked.

@@ -70,9 +70,12 @@ fn facts(outcome: &TrialOutcome) -> Vec<(String, String)> {
     });
     row("settings", settings.collect());
     let loads = outcome.loads.iter().map(|l| {
-        let achieved = percent(l.achieved_cpu_ns as f64 / l.asked_cpu_ns.max(1) as f64);
         let dead = if l.alive { "" } else { ", DIED EARLY" };
-        format!("{} got {achieved} of the CPU time asked for{dead}", l.spec)
+        let used = format!("{} used {} of CPU time", l.spec, ns(l.achieved_cpu_ns as f64));
+        match l.asked_cpu_ns {
+            0 => format!("{used}{dead}"),
+            asked => format!("{used}, {} of what it asked for{dead}", percent(l.achieved_cpu_ns as f64 / asked as f64)),
+        }
     });
     row("load", loads.collect());
     if outcome.stamping.stamped > 0 {

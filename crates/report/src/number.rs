@@ -69,6 +69,10 @@ pub(crate) fn unit_for(size: f64, unit: &str) -> (f64, String) {
             let what = if base == "1" { "" } else { "B" };
             (scale, format!("{name}{what}{per}"))
         }
+        "B" | "bytes" => {
+            let (scale, name) = pick(&[(1.0, "B"), (1024.0, "KiB"), (1_048_576.0, "MiB"), (1_073_741_824.0, "GiB")]);
+            (scale, name.to_owned())
+        }
         "share" => (0.01, "%".into()),
         "1" => (1.0, String::new()),
         _ => (1.0, unit.to_owned()),

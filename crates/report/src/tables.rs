@@ -240,9 +240,12 @@ pub(crate) fn remarks(findings: &Findings, workload: &WorkloadFindings) -> Vec<S
     all
 }
 
-fn load(arm: &str, l: &schedlab_analyze::LoadAchieved) -> String {
+/// What a load got, in a sentence.
+pub(crate) fn load(arm: &str, l: &schedlab_analyze::LoadAchieved) -> String {
     let died = if l.died > 0 { format!("; trials in which it died early: {}", l.died) } else { String::new() };
-    format!("{arm}: the load {} got {} of the CPU time it asked for{died}.", l.spec, percent(l.achieved_share))
+    let share = l.achieved_share.map(|share| format!(", {} of what it asked for", percent(share))).unwrap_or_default();
+    let used = crate::number::quantity(l.cpu_s, "s");
+    format!("{arm}: the load {} used {used} of CPU time in a trial{share}{died}.", l.spec)
 }
 
 /// Change of placement + change within tiers, in a sentence.

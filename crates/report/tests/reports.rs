@@ -300,7 +300,7 @@ fn bend(findings: &mut Findings, odd: &mut impl FnMut() -> f64) {
         for facts in &mut workload.arms {
             facts.tiers.iter_mut().for_each(|t| t.share = odd());
             facts.per_operation.iter_mut().for_each(|p| p.median = Some(odd()));
-            facts.loads.iter_mut().for_each(|l| l.achieved_share = odd());
+            facts.loads.iter_mut().for_each(|l| l.achieved_share = Some(odd()));
             facts.stamping_cost_share = Some(odd());
             facts.distributions.iter_mut().flat_map(|d| &mut d.cdf).for_each(|p| *p = (odd(), odd()));
         }

@@ -19,6 +19,7 @@ pub mod record;
 pub mod setting;
 mod tables;
 pub mod units;
+pub mod words;
 pub mod workload_spec;
 pub mod writer;
 

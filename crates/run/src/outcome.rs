@@ -234,7 +234,7 @@ pub struct StampingReport {
 pub struct LoadReport {
     /// The load as ordered.
     pub spec: String,
-    /// CPU time asked for over the trial, ns.
+    /// CPU time asked for over the trial, ns; 0: it asked for no share (a command).
     pub asked_cpu_ns: u64,
     /// CPU time got, ns.
     pub achieved_cpu_ns: u64,

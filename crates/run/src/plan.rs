@@ -5,8 +5,10 @@ use crate::nearest::nearest;
 use crate::order::{CounterLevel, LoadGroup, Stamping};
 use crate::setting::{Arm, Setting, SettingError};
 use crate::units::{UnitError, format_ns, parse_duration_ns, parse_share};
+use crate::words;
 use crate::workload_spec::{SpecError, WorkloadSpec};
 use serde::Deserialize;
+use std::collections::BTreeMap;
 
 /// No verdict below this many independent units: blocks, switchback trials, pairs (design, section 6).
 pub const LEAST_UNITS: usize = 6;
@@ -157,10 +159,29 @@ struct WrittenPlan {
 #[serde(deny_unknown_fields)]
 struct WrittenWorkload {
     run: String,
+    /// The command of `exec`: a line, or its words.
+    command: Option<WrittenCommand>,
+    /// Options of the workload that would need quotes in `run`.
+    #[serde(default)]
+    options: BTreeMap<String, WrittenOption>,
     #[serde(default)]
     load: Vec<String>,
     #[serde(default)]
     primary: Vec<String>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(untagged)]
+enum WrittenCommand {
+    Line(String),
+    Words(Vec<String>),
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(untagged)]
+enum WrittenOption {
+    Text(String),
+    Number(i64),
 }
 
 #[derive(Debug, Deserialize)]
@@ -382,7 +403,19 @@ impl WrittenPlan {
 impl WrittenWorkload {
     fn planned(&self) -> Result<PlannedWorkload, PlanError> {
         let load = self.load.iter().map(|l| l.parse()).collect::<Result<_, SpecError>>()?;
-        Ok(PlannedWorkload { run: self.run.parse()?, load, primary: self.primary.clone() })
+        let mut run: WorkloadSpec = self.run.parse()?;
+        let command = self.command.as_ref().map(|command| match command {
+            WrittenCommand::Line(line) => line.clone(),
+            WrittenCommand::Words(words) => words::join(words.iter().map(String::as_str)),
+        });
+        let options = self.options.iter().map(|(key, value)| match value {
+            WrittenOption::Text(text) => (key.clone(), text.clone()),
+            WrittenOption::Number(number) => (key.clone(), number.to_string()),
+        });
+        for (key, value) in command.map(|command| ("command".to_owned(), command)).into_iter().chain(options) {
+            run.add(&key, value)?;
+        }
+        Ok(PlannedWorkload { run, load, primary: self.primary.clone() })
     }
 }
 
@@ -425,11 +458,30 @@ mod tests {
         for text in [
             SMALL,
             &SMALL.replace("trials = 6", "budget = \"90s\"\nsesoi = \"5%\"\nseed = 7\ntitle = \"a \\\"b\\\"\""),
+            &SMALL.replace(
+                "run = \"pipe:pin=same\"",
+                "run = \"exec:unit=1/s\"\ncommand = [\"sh\", \"-c\", \"echo 'a, b'\"]\noptions = { metric = 'tps = ([0-9.]+), \"', warmup = 1 }",
+            ),
             &SMALL.replace("trials = 6", "until_decided = true\ndesign = \"switchback\"\ntrial = \"1s\""),
         ] {
             let plan = Plan::parse(text).unwrap();
             assert_eq!(Plan::parse(&plan.to_toml()).unwrap(), plan);
         }
+    }
+
+    #[test]
+    fn a_command_is_a_line_or_its_words_and_options_need_no_quotes() {
+        let with = |keys: &str| {
+            let text = SMALL.replace("run = \"pipe:pin=same\"", &format!("run = \"exec\"\n{keys}"));
+            Plan::parse(&text).map(|plan| plan.workloads[0].run.clone())
+        };
+        let words = with("command = [\"sh\", \"-c\", \"a, b\"]").unwrap();
+        assert_eq!(words, with("command = \"sh -c 'a, b'\"").unwrap());
+        assert_eq!(words.args["command"], "sh -c 'a, b'");
+        let options = with("options = { metric = '([0-9]+), \"x\"', warmup = 2 }").unwrap();
+        assert_eq!((options.args["metric"].as_str(), options.args["warmup"].as_str()), ("([0-9]+), \"x\"", "2"));
+        let twice = with("command = \"a\"\noptions = { command = \"b\" }").unwrap_err().to_string();
+        assert!(twice.contains("given twice"), "{twice}");
     }
 
     #[test]

@@ -31,8 +31,11 @@ pub enum SpecError {
     /// `name/VERSION` with a version that is not a number.
     #[error("`{0}`: the version after `/` is not a number")]
     BadVersion(String),
-    /// The same key twice, or two arguments without a key.
-    #[error("`{spec}`: `{key}` is given twice")]
+    /// A quote that does not end.
+    #[error("`{0}`: a quote is not closed; a value that holds one kind of quote goes into the other")]
+    Unclosed(String),
+    /// The same key twice.
+    #[error("`{spec}`: `{key}` is given twice; say it once")]
     Twice {
         /// The whole text.
         spec: String,
@@ -55,31 +58,124 @@ impl FromStr for WorkloadSpec {
             return Err(SpecError::NoName(text.to_owned()));
         }
         let mut spec = Self { name: name.to_owned(), version, shorthand: None, args: BTreeMap::new() };
-        // A comma inside a CPU list (`cpus=0-3,8`) continues the value: a part that starts with a digit and has no
-        // `=` belongs to the key before it.
+        // A comma inside a CPU list (`cpus=0-3,8`) or a command line continues the value: a part that is not
+        // `key=value` belongs to what stands before it.
         let mut last_key: Option<String> = None;
-        for part in rest.split(',').map(str::trim).filter(|p| !p.is_empty()) {
-            let twice = |key: &str| SpecError::Twice { spec: text.to_owned(), key: key.to_owned() };
-            match (part.split_once('='), &last_key) {
+        for part in parts(rest).ok_or_else(|| SpecError::Unclosed(text.to_owned()))? {
+            match (key_value(part), &last_key) {
                 (Some((key, value)), _) => {
-                    if spec.args.insert(key.trim().to_owned(), value.trim().to_owned()).is_some() {
-                        return Err(twice(key));
+                    if spec.args.insert(key.to_owned(), unquoted(value)).is_some() {
+                        return Err(SpecError::Twice { spec: text.to_owned(), key: key.to_owned() });
                     }
-                    last_key = Some(key.trim().to_owned());
+                    last_key = Some(key.to_owned());
                 }
                 (None, Some(key)) => {
                     let value = spec.args.get_mut(key).expect("last_key was inserted");
                     value.push(',');
                     value.push_str(part);
                 }
-                (None, None) => {
-                    if spec.shorthand.replace(part.to_owned()).is_some() {
-                        return Err(twice(part));
+                (None, None) => match &mut spec.shorthand {
+                    Some(shorthand) => {
+                        shorthand.push(',');
+                        shorthand.push_str(part);
                     }
-                }
+                    None => spec.shorthand = Some(unquoted(part)),
+                },
             }
         }
         Ok(spec)
+    }
+}
+
+impl WorkloadSpec {
+    /// Adds an argument that was written elsewhere (a long option, a plan's key).
+    pub fn add(&mut self, key: &str, value: String) -> Result<(), SpecError> {
+        let spec = self.to_string();
+        match self.args.insert(key.to_owned(), value) {
+            None => Ok(()),
+            Some(_) => Err(SpecError::Twice { spec, key: key.to_owned() }),
+        }
+    }
+}
+
+/// The parts between commas, trimmed, the empty ones left out; a comma within quotes is none. `None`: a quote is open.
+fn parts(text: &str) -> Option<Vec<&str>> {
+    let (mut parts, mut from, mut at) = (Vec::new(), 0, 0);
+    while at < text.len() {
+        match text.as_bytes()[at] {
+            b',' => {
+                parts.push(&text[from..at]);
+                from = at + 1;
+            }
+            b'\'' | b'"' => at += closing_quote(&text[at..])?,
+            _ => {}
+        }
+        at += 1;
+    }
+    parts.push(&text[from..]);
+    Some(parts.into_iter().map(str::trim).filter(|part| !part.is_empty()).collect())
+}
+
+/// Where the quote that `text` begins with ends; in double quotes a backslash escapes the next byte.
+fn closing_quote(text: &str) -> Option<usize> {
+    let bytes = text.as_bytes();
+    let mut at = 1;
+    while at < bytes.len() {
+        match bytes[at] {
+            b'\\' if bytes[0] == b'"' => at += 1,
+            b if b == bytes[0] => return Some(at),
+            _ => {}
+        }
+        at += 1;
+    }
+    None
+}
+
+/// `key=value`, where the key is a word: the `=` in `make CC=gcc` separates nothing.
+fn key_value(part: &str) -> Option<(&str, &str)> {
+    let (key, value) = part.split_once('=')?;
+    let key = key.trim();
+    let word = key.starts_with(|c: char| c.is_ascii_alphabetic())
+        && key.chars().all(|c| c.is_ascii_alphanumeric() || c == '_' || c == '-');
+    word.then_some((key, value.trim()))
+}
+
+/// A value that is quoted as a whole, without its quotes; any other value as it is, quotes and all.
+fn unquoted(value: &str) -> String {
+    if !value.starts_with(['\'', '"']) || closing_quote(value) != Some(value.len() - 1) {
+        return value.to_owned();
+    }
+    let inner = &value[1..value.len() - 1];
+    if value.starts_with('\'') {
+        return inner.to_owned();
+    }
+    let mut text = String::with_capacity(inner.len());
+    let mut chars = inner.chars();
+    while let Some(c) = chars.next() {
+        match (c, chars.clone().next()) {
+            ('\\', Some(escaped @ ('"' | '\\'))) => {
+                text.push(escaped);
+                chars.next();
+            }
+            _ => text.push(c),
+        }
+    }
+    text
+}
+
+/// The value so that it reads back: in quotes only where it has to be.
+fn quoted(value: &str, shorthand: bool) -> String {
+    let mut pieces = value.split(',');
+    let first = pieces.next().unwrap_or_default();
+    let stays = |piece: &str| !piece.is_empty() && piece.trim() == piece && key_value(piece).is_none();
+    let plain =
+        !value.contains(['\'', '"']) && first.trim() == first && (!shorthand || stays(first)) && pieces.all(stays);
+    if plain {
+        value.to_owned()
+    } else if !value.contains('\'') {
+        format!("'{value}'")
+    } else {
+        format!("\"{}\"", value.replace('\\', r"\\").replace('"', "\\\""))
     }
 }
 
@@ -91,11 +187,11 @@ impl fmt::Display for WorkloadSpec {
         }
         let mut separator = ':';
         if let Some(shorthand) = &self.shorthand {
-            write!(f, "{separator}{shorthand}")?;
+            write!(f, "{separator}{}", quoted(shorthand, true))?;
             separator = ',';
         }
         for (key, value) in &self.args {
-            write!(f, "{separator}{key}={value}")?;
+            write!(f, "{separator}{key}={}", quoted(value, false))?;
             separator = ',';
         }
         Ok(())
@@ -119,17 +215,60 @@ impl From<WorkloadSpec> for String {
 mod tests {
     use super::*;
 
+    fn spec(text: &str) -> WorkloadSpec {
+        text.parse().unwrap_or_else(|e| panic!("{text}: {e}"))
+    }
+
     #[test]
     fn a_spec_prints_as_it_is_read() {
-        for text in ["messaging", "messaging/1:5x50,groups=10,transport=pipe", "pipe:copies=1,2,4,pin=same"] {
-            assert_eq!(text.parse::<WorkloadSpec>().unwrap().to_string(), text);
+        for text in [
+            "messaging",
+            "messaging/1:5x50,groups=10,transport=pipe",
+            "pipe:copies=1,2,4,pin=same",
+            "exec:fio --runtime=5 job.fio",
+            "exec:taskset -c 0,1 true,unit=s",
+            "exec:command='a,b=c',metric='tps = ([0-9.]+), '",
+        ] {
+            assert_eq!(spec(text).to_string(), text);
         }
     }
 
     #[test]
-    fn repeats_and_missing_names_are_refused() {
+    fn quotes_keep_commas_and_a_command_keeps_its_own_quotes() {
+        let read = spec(r#"exec:sh -c 'a=1, "b"',metric="\"tps\": ([0-9.]+),\d",unit=1/s"#);
+        assert_eq!(read.shorthand.as_deref(), Some(r#"sh -c 'a=1, "b"'"#));
+        assert_eq!(read.args["metric"], r#""tps": ([0-9.]+),\d"#);
+        assert_eq!(read.args["unit"], "1/s");
+        assert_eq!(spec("exec:'pgbench -c 1,x=2'").shorthand.as_deref(), Some("pgbench -c 1,x=2"));
+    }
+
+    #[test]
+    fn whatever_a_value_holds_it_reads_back() {
+        let pieces = ["a", "=", ",", "'", "\"", "\\", " ", "x=", "cpus=0-3", "$(", "µ", "/", ":"];
+        let mut state = 7u64;
+        let mut draw = |n: usize| {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            (state >> 33) as usize % n
+        };
+        for _ in 0..20_000 {
+            let mut value = || (0..draw(7)).map(|_| pieces[draw(pieces.len())]).collect::<String>();
+            let (shorthand, one, two) = (value(), value(), value());
+            let made = WorkloadSpec {
+                name: "exec".into(),
+                version: Some(1),
+                shorthand: (!shorthand.is_empty()).then_some(shorthand),
+                args: [("command".to_owned(), one), ("metric".to_owned(), two)].into(),
+            };
+            assert_eq!(spec(&made.to_string()), made, "{made}");
+        }
+    }
+
+    #[test]
+    fn repeats_missing_names_and_open_quotes_are_refused() {
         assert!(matches!("pipe:pin=a,pin=b".parse::<WorkloadSpec>(), Err(SpecError::Twice { .. })));
         assert!(matches!(":x".parse::<WorkloadSpec>(), Err(SpecError::NoName(_))));
         assert!(matches!("pipe/x".parse::<WorkloadSpec>(), Err(SpecError::BadVersion(_))));
+        let error = "exec:echo it's".parse::<WorkloadSpec>().unwrap_err().to_string();
+        assert!(error.contains("quote is not closed"), "{error}");
     }
 }

@@ -114,6 +114,9 @@ pub(crate) struct Bench {
     /// Print what would be run, and run nothing
     #[arg(long)]
     pub(crate) dry_run: bool,
+    /// The command of exec, word by word: bench exec --metric 'tps = ([0-9.]+)' --direction higher -- pgbench -T 5
+    #[arg(last = true, value_name = "COMMAND")]
+    pub(crate) command: Vec<String>,
 }
 
 #[derive(Debug, Args)]
@@ -155,6 +158,9 @@ pub(crate) struct Ab {
     pub(crate) measuring: Measuring,
     #[command(flatten)]
     pub(crate) output: RunOutput,
+    /// The command of -w exec, word by word
+    #[arg(last = true, value_name = "COMMAND")]
+    pub(crate) command: Vec<String>,
 }
 
 /// Where an experiment's results go, common to `ab` and `run`.

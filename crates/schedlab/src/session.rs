@@ -61,7 +61,8 @@ pub(crate) fn run(
 /// `out/<name>`, the default place of a run.
 pub(crate) fn default_out(name: &str) -> PathBuf {
     let plain = |c: char| if c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.') { c } else { '-' };
-    Path::new("out").join(name.chars().map(plain).collect::<String>().trim_matches('-').to_lowercase())
+    // A command line can be longer than a file name may be.
+    Path::new("out").join(name.chars().take(100).map(plain).collect::<String>().trim_matches('-').to_lowercase())
 }
 
 /// The directory itself, or `<dir>-2`, `<dir>-3`, … whichever holds nothing yet.

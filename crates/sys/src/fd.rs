@@ -80,15 +80,30 @@ fn interrupted_or(result: isize) -> io::Result<()> {
 /// Polls one descriptor for input until CLOCK_MONOTONIC `deadline_ns` (`u64::MAX`: no end); whether it became readable
 /// (or hung up). The level-triggered wait of hackbench's herd.
 pub fn poll_readable(fd: BorrowedFd<'_>, deadline_ns: u64) -> io::Result<bool> {
-    let mut entry = libc::pollfd { fd: fd.as_raw_fd(), events: libc::POLLIN, revents: 0 };
+    poll_first(&mut [entry(fd)], deadline_ns)
+}
+
+/// Polls several descriptors; which of them became readable or hung up, in their order (none: the deadline came).
+pub fn poll_any(fds: &[BorrowedFd<'_>], deadline_ns: u64) -> io::Result<Vec<bool>> {
+    let mut entries: Vec<libc::pollfd> = fds.iter().map(|&fd| entry(fd)).collect();
+    poll_first(&mut entries, deadline_ns)?;
+    Ok(entries.iter().map(|entry| entry.revents != 0).collect())
+}
+
+fn entry(fd: BorrowedFd<'_>) -> libc::pollfd {
+    libc::pollfd { fd: fd.as_raw_fd(), events: libc::POLLIN, revents: 0 }
+}
+
+/// Whether any entry became ready before the deadline.
+fn poll_first(entries: &mut [libc::pollfd], deadline_ns: u64) -> io::Result<bool> {
     loop {
         let timeout_ms = match deadline_ns {
             u64::MAX => -1,
             // Rounded up: an early return would spin.
             at => at.saturating_sub(clock::monotonic_ns()).div_ceil(1_000_000).min(i32::MAX as u64) as i32,
         };
-        // SAFETY: `entry` is one live, writable pollfd for the length of the call.
-        let ready = unsafe { libc::poll(&raw mut entry, 1, timeout_ms) };
+        // SAFETY: `entries` are live, exclusively borrowed pollfds for the length of the call.
+        let ready = unsafe { libc::poll(entries.as_mut_ptr(), entries.len() as libc::nfds_t, timeout_ms) };
         match ready {
             -1 => interrupted_or(-1)?,
             0 => return Ok(false),

@@ -6,6 +6,7 @@ pub mod audit;
 pub mod clock;
 pub mod cpu_number;
 pub mod durable;
+pub mod exec;
 pub mod fd;
 pub mod fd_passing;
 pub mod futex;

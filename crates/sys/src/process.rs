@@ -80,6 +80,20 @@ pub fn new_session() -> io::Result<()> {
     if unsafe { libc::setsid() } < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
 }
 
+/// Makes the caller the leader of a new process group of its session: a `kill 0` of its children ends there.
+pub fn new_group() -> io::Result<()> {
+    // SAFETY: takes two integers.
+    if unsafe { libc::setpgid(0, 0) } < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
+}
+
+/// Makes the caller the parent of every descendant whose own parent ends (`PR_SET_CHILD_SUBREAPER`): a process that
+/// daemonizes below it stays in its tree and can be found and reaped. Not inherited by children.
+pub fn become_subreaper() -> io::Result<()> {
+    // SAFETY: PR_SET_CHILD_SUBREAPER takes one integer.
+    let rc = unsafe { libc::prctl(libc::PR_SET_CHILD_SUBREAPER, 1 as libc::c_ulong) };
+    if rc == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+}
+
 /// Names the caller (15 bytes at most are kept), as `comm` in traces.
 pub fn set_name(name: &std::ffi::CStr) {
     // SAFETY: PR_SET_NAME reads up to 16 bytes of a NUL-terminated string that lives through the call.
@@ -118,6 +132,20 @@ pub fn try_wait_for(pid: u32) -> io::Result<Option<Reaped>> {
     wait4(pid as libc::pid_t, libc::WNOHANG)
 }
 
+/// A child that has ended and waits to be reaped, left as it is: /proc still shows what it did.
+pub fn peek_ended() -> io::Result<Option<u32>> {
+    // SAFETY: siginfo_t is a plain C struct for which all zeros is a valid value.
+    let mut info: libc::siginfo_t = unsafe { std::mem::zeroed() };
+    let options = libc::WEXITED | libc::WNOHANG | libc::WNOWAIT;
+    // SAFETY: `info` is a live, writable siginfo_t for the length of the call.
+    if unsafe { libc::waitid(libc::P_ALL, 0, &raw mut info, options) } != 0 {
+        return Err(io::Error::last_os_error());
+    }
+    // SAFETY: waitid has filled the SIGCHLD part of the union, or left the zeros that mean nobody.
+    let pid = unsafe { info.si_pid() };
+    Ok((pid > 0).then_some(pid as u32))
+}
+
 /// Waits for any child of the calling thread (`__WNOTHREAD`) until CLOCK_MONOTONIC `deadline_ns`; `None` at the
 /// deadline or on another signal. A blocking wait4 as in hackbench: the deadline is a timer that interrupts it.
 pub fn wait_any(interrupter: &mut Interrupter, deadline_ns: u64) -> io::Result<Option<Reaped>> {
@@ -142,6 +170,26 @@ mod tests {
         let pid = fork_child(|| 7).unwrap();
         let reaped = wait_for(pid).unwrap();
         assert_eq!((reaped.pid, reaped.status), (pid, ExitStatus::Exited(7)));
+    }
+
+    #[test]
+    fn a_child_of_a_dead_child_comes_to_the_subreaper_and_can_be_looked_at_before_it_is_reaped() {
+        // In a process of its own: the tests beside this one have children too.
+        let reaper = fork_child(|| {
+            become_subreaper().unwrap();
+            let child = fork_child(|| fork_child(|| 5).map_or(1, |_| 0)).unwrap();
+            assert!(wait_for(child).unwrap().status.success());
+            let orphan = loop {
+                if let Some(pid) = peek_ended().unwrap() {
+                    break pid;
+                }
+            };
+            assert_eq!(peek_ended().unwrap(), Some(orphan), "still there");
+            assert_eq!(wait_for(orphan).unwrap().status, ExitStatus::Exited(5));
+            assert!(peek_ended().is_err(), "no child is left");
+            0
+        });
+        assert_eq!(wait_for(reaper.unwrap()).unwrap().status, ExitStatus::Exited(0));
     }
 
     #[test]

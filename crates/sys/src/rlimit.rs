@@ -49,8 +49,14 @@ pub fn read(resource: Resource) -> io::Result<Rlimit> {
 
 /// Raises the soft limit to the hard one; answers what is in force afterwards.
 pub fn raise_to_hard(resource: Resource) -> io::Result<Rlimit> {
+    let hard = read(resource)?.hard;
+    set_soft(resource, hard)
+}
+
+/// Sets the soft limit, to at most the hard one; answers what is in force afterwards.
+pub fn set_soft(resource: Resource, soft: u64) -> io::Result<Rlimit> {
     let before = read(resource)?;
-    let wanted = libc::rlimit { rlim_cur: before.hard, rlim_max: before.hard };
+    let wanted = libc::rlimit { rlim_cur: soft.min(before.hard), rlim_max: before.hard };
     // SAFETY: `wanted` is a live rlimit that the call only reads.
     if unsafe { libc::setrlimit(resource.number(), &raw const wanted) } != 0 {
         return Err(io::Error::last_os_error());

@@ -393,7 +393,7 @@ pub fn trial_duration_ns(workload: &schedlab_run::WorkloadSpec) -> u64 {
 /// Generous: a trial that is merely slow is a result; one that hangs is not.
 fn timeout(order: &TrialOrder) -> Duration {
     // The workload has a time-out of its own, from its own estimate; this one is for a trial process that is stuck.
-    let by_loops = order.workload.args.contains_key("loops");
-    let least = Duration::from_secs(if by_loops { 24 * 3600 } else { 60 });
+    let own = ["loops", "timeout"].iter().any(|key| order.workload.args.contains_key(*key));
+    let least = Duration::from_secs(if own { 24 * 3600 } else { 60 });
     Duration::from_nanos(trial_duration_ns(&order.workload)) * 20 + least
 }

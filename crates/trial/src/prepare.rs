@@ -97,7 +97,7 @@ struct Machine {
 
 impl Machine {
     fn read() -> Result<Self> {
-        let limits = Limits::raise_and_read(Path::new("/proc"))?;
+        let limits = Limits::of_a_trial(Path::new("/proc"))?;
         Ok(Self { roots: Roots::default(), limits, topology: Topology::read(Path::new("/sys"))? })
     }
 
@@ -105,6 +105,10 @@ impl Machine {
     fn check(&self, workload: &dyn Workload, plan: &Plan) -> Result<()> {
         workload.check(&self.limits)?;
         workload.check_placement(&self.topology)?;
+        if plan.switchback_window_ns.is_some() && !workload.counts_operations() {
+            let spec = workload.spec();
+            bail!("{spec}: it counts nothing while it runs, so a switchback has nothing to compare; use blocks");
+        }
         if !workload.cgroups().is_empty() {
             for arm in &plan.arms {
                 schedlab_tune::check_groups(&self.roots, &arm.settings)
@@ -118,9 +122,12 @@ impl Machine {
 /// A workload as it will run: validated, every argument spelled out, its primary metrics named.
 fn add_workload(manifest: &mut Manifest, plan: &Plan, planned: &PlannedWorkload, machine: &Machine) -> Result<()> {
     let mut workload = schedlab_bench::parse(&planned.run)?;
-    // A workload that fixes its loops keeps them unless the plan insists on a length.
-    let fixed = ["loops", "duration"].iter().any(|key| planned.run.args.contains_key(*key));
-    if plan.trial_ns.is_some() || !fixed {
+    // A workload that fixes its loops keeps them unless the plan insists on a length; a plan's length is for those of
+    // its workloads that have one.
+    let takes_length = workload.info().options.iter().any(|option| option.name == "duration");
+    let written = ["loops", "duration"].iter().any(|key| planned.run.args.contains_key(*key));
+    let insists = plan.trial_ns.is_some() && (takes_length || plan.workloads.len() == 1);
+    if insists || takes_length && !written {
         workload.set_duration_ns(trial_ns(plan)).with_context(|| planned.run.to_string())?;
     }
     machine.check(workload.as_ref(), plan)?;
@@ -129,7 +136,7 @@ fn add_workload(manifest: &mut Manifest, plan: &Plan, planned: &PlannedWorkload,
     manifest.workload_ids.push(format!("{}/{}", info.name, info.version));
     manifest.workloads.push(workload.spec());
     manifest.primary.push(match &planned.primary {
-        names if names.is_empty() => info.primary.iter().map(|p| p.to_string()).collect(),
+        names if names.is_empty() => workload.primary(),
         names => names.clone(),
     });
     manifest.load.push(planned.load.clone());

@@ -118,6 +118,8 @@ fn wait(child: &mut Child, timeout: Duration) -> Result<ExitStatus, String> {
 
 fn describe_failure(status: ExitStatus, complaint: &str) -> String {
     let last = complaint.lines().rev().find(|l| !l.trim().is_empty()).unwrap_or("").trim();
+    // It is our own program: its name in front of its words is no news.
+    let last = last.strip_prefix("schedlab: ").unwrap_or(last);
     match (last.is_empty(), status.code()) {
         (false, _) => last.to_owned(),
         (true, Some(code)) => format!("the trial process ended with exit code {code} and said nothing"),

@@ -225,6 +225,9 @@ impl Herd {
         // A tick that falls on the end comes first: it closes the last window of a switchback.
         if now >= watch.next_tick_ns {
             watch.next_tick_ns = watch.observer.tick(now, &watch.progress);
+            if let Some(why) = watch.observer.trouble() {
+                return Err(BenchError::Observer(why));
+            }
         }
         if now >= watch.stop_at_ns {
             watch.stop_at_ns = u64::MAX;

@@ -97,12 +97,7 @@ fn remarks(page: &mut Page, findings: &Findings, workload: &WorkloadFindings) {
         let arm = words::arm_name(findings, facts.arm);
         items.extend(facts.failed.iter().map(|r| format!("{arm}: failed {} ×: {}", r.count, r.text)));
         items.extend(facts.notes.iter().map(|r| format!("{arm}: {} × {}", r.count, r.text)));
-        for load in &facts.loads {
-            let share = crate::number::percent(load.achieved_share);
-            let died =
-                if load.died > 0 { format!("; trials in which it died early: {}", load.died) } else { String::new() };
-            items.push(format!("{arm}: the load {} got {share} of the CPU time it asked for{died}", load.spec));
-        }
+        items.extend(facts.loads.iter().map(|l| tables::load(arm, l)));
     }
     items.retain(|i| !i.is_empty());
     page.list("class=\"notes\"", &items);

@@ -103,7 +103,12 @@ fn facts(arm: u32) -> ArmFacts {
             PerOperation { name: "cycles".into(), median: None, not_counted: Some("no hardware PMU".into()) },
         ],
         tiers: if arm == 3 { Vec::new() } else { vec![share(Tier::SameCpu, near), share(Tier::Llc, 1.0 - near)] },
-        loads: vec![LoadAchieved { spec: "burn:2".into(), achieved_share: 0.64, died: u8::from(arm == 2).into() }],
+        loads: vec![LoadAchieved {
+            spec: "burn:2".into(),
+            cpu_s: 0.512,
+            achieved_share: Some(0.64),
+            died: u8::from(arm == 2).into(),
+        }],
         stamping_cost_share: Some(0.0072),
         stamped_every: 7,
         distributions: vec![Distribution {

@@ -1,17 +1,18 @@
 //! `schedlab ab`: an A/B comparison without a file. It writes the plan a person would have written and runs that, so
 //! that there is one way to validate and one way to repeat.
 
+use super::bench::add_written;
 use crate::cli::Ab;
 use anyhow::{Context, Result};
-use schedlab_run::Plan;
+use schedlab_run::{Plan, WorkloadSpec};
 use std::fmt::Write;
 
-pub(super) fn run(args: &Ab) -> Result<u8> {
-    let plan = Plan::parse(&plan_toml(args)?).context("the comparison")?;
+pub(super) fn run(args: &Ab, written: &[(String, String)]) -> Result<u8> {
+    let plan = Plan::parse(&plan_toml(args, written)?).context("the comparison")?;
     super::run::execute(&plan, &format!("ab-{}", args.workload.join("-")), &args.output)
 }
 
-fn plan_toml(args: &Ab) -> Result<String> {
+fn plan_toml(args: &Ab, written: &[(String, String)]) -> Result<String> {
     let mut toml = String::new();
     let mut line = |key: &str, value: String| writeln!(toml, "{key} = {value}");
     line("title", quoted(&format!("A `{}` against B `{}`", args.a, args.b)))?;
@@ -36,8 +37,10 @@ fn plan_toml(args: &Ab) -> Result<String> {
         line("seed", seed.to_string())?;
     }
     for workload in &args.workload {
+        let mut spec: WorkloadSpec = workload.parse()?;
+        add_written(&mut spec, written, &args.command)?;
         let load = args.measuring.load.iter().map(|l| quoted(l)).collect::<Vec<_>>().join(", ");
-        write!(toml, "[[workload]]\nrun = {}\nload = [{load}]\n", quoted(workload))?;
+        write!(toml, "[[workload]]\nrun = {}\nload = [{load}]\n", quoted(&spec.to_string()))?;
     }
     for (name, spec) in [("A", &args.a), ("B", &args.b)] {
         write!(toml, "[[arm]]\nname = {}\nset = {}\n", quoted(name), quoted(spec))?;

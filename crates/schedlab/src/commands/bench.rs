@@ -1,26 +1,38 @@
 //! `schedlab bench WORKLOAD`: one trial, with a native-looking summary.
 
-use crate::cli::Bench;
+use crate::cli::{Bench, Cli};
 use crate::{exit, session};
 use anyhow::{Context, Result, bail};
-use clap::{Arg, ArgMatches, Command};
+use clap::{Arg, ArgMatches, Command, CommandFactory};
 use schedlab_run::{Arm, Setting, TrialOrder, TrialOutcome, WorkloadSpec};
 use schedlab_trial::{ExecRunner, HostSettings, run_in_cgroups};
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-/// Adds every workload's options as long options of `bench`: `--groups 10` says the same as `messaging:groups=10`.
+/// Adds every workload's options as long options of `bench` and `ab`: `--groups 10` says the same as
+/// `messaging:groups=10`.
 pub(super) fn with_workload_options(command: Command) -> Command {
-    command.mut_subcommand("bench", |mut bench| {
-        for (name, (form, doc, owners)) in all_options() {
-            let help = format!("{doc} [{}]", owners.join(", "));
-            bench = bench.arg(
-                Arg::new(name).long(name).value_name(form).help(help).help_heading("Workload options").num_args(1),
-            );
-        }
-        bench
-    })
+    ["bench", "ab"].into_iter().fold(command, |command, name| command.mut_subcommand(name, with_options))
 }
+
+fn with_options(mut subcommand: Command) -> Command {
+    for (name, (form, doc, owners)) in offered(&subcommand) {
+        let help = format!("{doc} [{}]", owners.join(", "));
+        let option = Arg::new(name).long(name).value_name(form).help(help);
+        subcommand = subcommand.arg(option.help_heading("Workload options").num_args(1));
+    }
+    subcommand
+}
+
+/// The workload options that are no option of the subcommand itself; those are said in the spec.
+fn offered(subcommand: &Command) -> Options {
+    let taken: Vec<&str> =
+        subcommand.get_arguments().flat_map(|a| [a.get_id().as_str(), a.get_long().unwrap_or("")]).collect();
+    all_options().into_iter().filter(|(name, _)| !taken.contains(name)).collect()
+}
+
+/// Option → (form, doc, workloads that have it).
+type Options = BTreeMap<&'static str, (&'static str, &'static str, Vec<&'static str>)>;
 
 /// Options that are only said in the spec: `--load` is the background load of every workload, `burn:load=50%` burn's own.
 const ONLY_IN_SPEC: &[&str] = &["load"];
@@ -30,8 +42,7 @@ pub(super) fn switches() -> Vec<&'static str> {
     all_options().into_iter().filter(|(_, (form, ..))| *form == "no|yes").map(|(name, _)| name).collect()
 }
 
-/// Option → (form, doc, workloads that have it).
-fn all_options() -> BTreeMap<&'static str, (&'static str, &'static str, Vec<&'static str>)> {
+fn all_options() -> Options {
     let mut options = BTreeMap::new();
     for info in schedlab_bench::WORKLOADS {
         for option in info.options.iter().filter(|o| !ONLY_IN_SPEC.contains(&o.name)) {
@@ -42,13 +53,30 @@ fn all_options() -> BTreeMap<&'static str, (&'static str, &'static str, Vec<&'st
     options
 }
 
-/// The workload options written as long options.
-pub(super) fn workload_options(matches: &ArgMatches) -> Vec<(String, String)> {
-    let written = |name: &&str| matches.get_one::<String>(name).map(|value| (name.to_string(), value.clone()));
-    all_options().keys().filter_map(written).collect()
+/// The workload options written as long options of the subcommand `name`.
+pub(super) fn workload_options(matches: &ArgMatches, name: &str) -> Vec<(String, String)> {
+    let (Some(matches), cli) = (matches.subcommand_matches(name), Cli::command()) else { return Vec::new() };
+    let names = cli.find_subcommand(name).map(offered).unwrap_or_default().into_keys();
+    names.filter_map(|name| Some((name.to_owned(), matches.get_one::<String>(name)?.clone()))).collect()
 }
 
-pub(super) fn run(args: &Bench, written: Vec<(String, String)>) -> Result<u8> {
+/// Adds to a workload what was said of it elsewhere on the command line.
+pub(super) fn add_written(spec: &mut WorkloadSpec, options: &[(String, String)], command: &[String]) -> Result<()> {
+    let info = schedlab_bench::find(spec)?;
+    let has = |key: &str| info.options.iter().any(|option| option.name == key);
+    if !command.is_empty() {
+        if !has("command") {
+            bail!("{} runs no command; what stands after `--` belongs to exec", info.name);
+        }
+        spec.add("command", schedlab_run::words::join(command.iter().map(String::as_str)))?;
+    }
+    for (key, value) in options {
+        spec.add(key, value.clone())?;
+    }
+    Ok(())
+}
+
+pub(super) fn run(args: &Bench, written: &[(String, String)]) -> Result<u8> {
     let (order, as_twin) = order(args, written)?;
     if args.dry_run {
         println!("{}", serde_json::to_string_pretty(&order)?);
@@ -81,13 +109,9 @@ fn print(outcome: &TrialOutcome, as_twin: bool) -> Result<()> {
 }
 
 /// The trial to run, and whether its output imitates the twin's.
-fn order(args: &Bench, written: Vec<(String, String)>) -> Result<(TrialOrder, bool)> {
+fn order(args: &Bench, written: &[(String, String)]) -> Result<(TrialOrder, bool)> {
     let mut spec: WorkloadSpec = args.workload.parse()?;
-    for (key, value) in written {
-        if spec.args.insert(key.clone(), value).is_some() {
-            bail!("`{key}` is given in `{}` and as --{key}: say it once", args.workload);
-        }
-    }
+    add_written(&mut spec, written, &args.command)?;
     let workload = schedlab_bench::parse(&spec)?;
     let settings = Arm::parse("bench", &args.set)?.settings;
     schedlab_tune::check(&schedlab_tune::Roots::default(), &settings)?;

@@ -25,10 +25,13 @@ pub(crate) fn run() -> Result<u8> {
         Command::Doctor(args) => doctor::run(&args),
         Command::List(args) => list::run(&args),
         Command::Bench(args) => {
-            let written = matches.subcommand_matches("bench").map(bench::workload_options).unwrap_or_default();
-            bench::run(&args, written)
+            let written = bench::workload_options(&matches, "bench");
+            bench::run(&args, &written)
         }
-        Command::Ab(args) => ab::run(&args),
+        Command::Ab(args) => {
+            let written = bench::workload_options(&matches, "ab");
+            ab::run(&args, &written)
+        }
         Command::Run(args) => run::run(&args),
         Command::Compare(args) => compare::run(&args),
         Command::Import(args) => import::run(&args),

@@ -1,30 +1,41 @@
 //! What the control process does while the herd runs: reads settings back, counts, samples, and alternates settings.
 
 use super::switchback::Switchback;
+use schedlab_bench::load::Load;
 use schedlab_bench::{HerdTask, Observer, PlantCell, Progress};
 use schedlab_record::TrialCounters;
 use schedlab_run::{Applied, Setting, TaskGroup, TrialOrder, TrialOutcome};
 use schedlab_tune::task;
 use std::collections::BTreeMap;
 
+/// How often the loads are looked at, ns.
+const LOAD_LOOK_NS: u64 = 100_000_000;
+
 /// The observer of one trial.
-pub(super) struct Control {
+pub(super) struct Control<'a> {
     settings: Vec<Setting>,
     applied: Vec<Applied>,
     counters: TrialCounters,
     groups: BTreeMap<(String, String), u32>,
     switchback: Option<Switchback>,
+    load: Option<&'a mut Load>,
+    /// When the loads are looked at next.
+    look_ns: u64,
+    trouble: Option<String>,
 }
 
-impl Control {
+impl<'a> Control<'a> {
     /// Notes the state of this process before any setting is applied to it.
-    pub(super) fn new(order: &TrialOrder, settings: Vec<Setting>) -> Self {
+    pub(super) fn new(order: &TrialOrder, settings: Vec<Setting>, load: Option<&'a mut Load>) -> Self {
         Self {
             settings,
             applied: Vec::new(),
             counters: TrialCounters::new(order.counters, schedlab_record::Roots::default()),
             groups: BTreeMap::new(),
             switchback: order.switchback.clone().map(Switchback::new),
+            load,
+            look_ns: 0,
+            trouble: None,
         }
     }
 
@@ -82,7 +93,7 @@ fn cpu_line(text: &str) -> String {
     text.lines().find(has_cpu).or_else(|| text.lines().find(|l| l.starts_with("0::"))).unwrap_or("").to_owned()
 }
 
-impl Observer for Control {
+impl Observer for Control<'_> {
     fn before_fork(&mut self) -> Result<(), String> {
         self.counters.before_fork();
         Ok(())
@@ -113,7 +124,17 @@ impl Observer for Control {
     fn tick(&mut self, now_ns: u64, progress: &Progress<'_>) -> u64 {
         // The alternation first: its instants decide what a window holds, a counter sample can be late.
         let switch_ns = self.switchback.as_mut().map_or(u64::MAX, |s| s.tick(progress));
-        switch_ns.min(self.counters.tick(now_ns))
+        let sample_ns = self.counters.tick(now_ns);
+        if let Some(load) = self.load.as_mut().filter(|_| now_ns >= self.look_ns) {
+            self.trouble = load.trouble();
+            self.look_ns = now_ns + LOAD_LOOK_NS;
+        }
+        let look_ns = if self.load.is_some() { self.look_ns } else { u64::MAX };
+        switch_ns.min(sample_ns).min(look_ns)
+    }
+
+    fn trouble(&mut self) -> Option<String> {
+        self.trouble.take()
     }
 
     fn stopped(&mut self, t1_ns: u64) {

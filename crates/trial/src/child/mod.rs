@@ -30,9 +30,13 @@ pub fn main(mut input: impl Read, mut output: impl Write) -> Result<()> {
 fn run(order: &TrialOrder) -> Result<TrialOutcome> {
     let workload = schedlab_bench::parse(&order.workload)?;
     workload.check(&schedlab_bench::Limits::raise_and_read(Path::new("/proc"))?)?;
-    let load = start_load(order)?;
+    let mut load = start_load(order)?;
     let started_ns = clock::monotonic_ns();
-    let result = run_beside_load(order, workload.as_ref());
+    let result = run_beside_load(order, workload.as_ref(), load.as_mut());
+    // A load that ended early is the reason also of what failed after it.
+    if let Some(why) = load.as_mut().and_then(Load::trouble) {
+        bail!("{why}");
+    }
     let loads = load.map(|l| l.stop(clock::monotonic_ns() - started_ns)).unwrap_or_default();
     let mut outcome = result?;
     if let Some(dead) = loads.iter().find(|l: &&LoadReport| !l.alive) {
@@ -66,7 +70,11 @@ fn join_cgroups(order: &TrialOrder) -> Result<()> {
     Ok(())
 }
 
-fn run_beside_load(order: &TrialOrder, workload: &dyn schedlab_bench::Workload) -> Result<TrialOutcome> {
+fn run_beside_load(
+    order: &TrialOrder,
+    workload: &dyn schedlab_bench::Workload,
+    load: Option<&mut Load>,
+) -> Result<TrialOutcome> {
     let mut applied = Vec::new();
     if order.net_namespace {
         schedlab_sys::namespace::enter_new_net().context(
@@ -98,7 +106,7 @@ fn run_beside_load(order: &TrialOrder, workload: &dyn schedlab_bench::Workload) 
         count_operations: order.switchback.is_some() || order.counters == schedlab_run::CounterLevel::Full,
     };
     // The switchback notes what an arm that leaves a key alone goes back to: before anything is applied.
-    let mut control = Control::new(order, per_task);
+    let mut control = Control::new(order, per_task, load);
     control.apply_to_self();
     let outcome = workload.run(&run_order, &mut control);
     // A setting the kernel refused is the reason that matters when the herd could not run because of it.

@@ -1,0 +1,227 @@
+//! The trial's side of a command: its warden started, asked, listened to, and replaced where it was killed.
+
+use super::script::{GO_ON, Message, STOP, Script};
+use super::{tree, warden};
+use crate::error::BenchError;
+use schedlab_sys::clock::{monotonic_ns, sleep_until_ns};
+use schedlab_sys::process::{self, ExitStatus};
+use schedlab_sys::{fd, pidfd, signal, thread};
+use std::collections::BTreeSet;
+use std::fs::File;
+use std::io::Read;
+use std::os::fd::{AsFd, OwnedFd};
+use std::path::Path;
+
+/// How long a warden that was told to stop gets: it kills at once and may still run `cleanup`.
+const STOP_PATIENCE_NS: u64 = 10_000_000_000;
+/// How long a warden that has said its last word gets to end.
+const REAP_PATIENCE_NS: u64 = 500_000_000;
+/// How long the killed get to disappear.
+const SWEEP_PATIENCE_NS: u64 = 2_000_000_000;
+
+/// A command below its warden; dropping it ends the whole tree.
+#[derive(Debug)]
+pub(crate) struct Running {
+    script: Script,
+    warden: u32,
+    pidfd: OwnedFd,
+    gate: OwnedFd,
+    control: OwnedFd,
+    messages: File,
+    buffer: Vec<u8>,
+    /// Our children that are not of this command.
+    others: BTreeSet<u32>,
+    ended: bool,
+}
+
+impl Running {
+    /// Forks the warden, which begins with the script.
+    pub(crate) fn start(script: &Script) -> Result<Self, BenchError> {
+        let doing = |what: &str| BenchError::io(format!("{what} for a command"));
+        process::become_subreaper().map_err(doing("becoming the subreaper"))?;
+        let others = children().into_iter().map(|child| child.pid).collect();
+        let pipe = || fd::pipe_pair().map_err(doing("opening a pipe"));
+        let (gate, control, messages) = (pipe()?, pipe()?, pipe()?);
+        let ends = warden::Ends {
+            gate: gate.read.as_fd(),
+            control: control.read.as_fd(),
+            messages: messages.write.as_fd(),
+            trial: thread::current_pid(),
+        };
+        let warden = process::fork_child(|| warden::run(script, ends)).map_err(doing("forking the warden"))?;
+        Ok(Self {
+            script: script.clone(),
+            warden,
+            pidfd: pidfd::open(warden).map_err(doing("watching the warden"))?,
+            gate: gate.write,
+            control: control.write,
+            messages: messages.read.into(),
+            buffer: Vec::new(),
+            others,
+            ended: false,
+        })
+    }
+
+    /// Process id of the warden.
+    pub(crate) fn warden(&self) -> u32 {
+        self.warden
+    }
+
+    /// Waits until the measured command blocks before its exec; its process id, `None` at the deadline.
+    pub(crate) fn ready(&mut self, deadline_ns: u64) -> Result<Option<u32>, BenchError> {
+        loop {
+            match self.next(deadline_ns)? {
+                Some(Message::Ready { pid }) => return Ok(Some(pid)),
+                Some(_) => {}
+                None => return Ok(None),
+            }
+        }
+    }
+
+    /// Waits for the command's own end; when it was, `None` at the deadline.
+    pub(crate) fn ended(&mut self, deadline_ns: u64) -> Result<Option<u64>, BenchError> {
+        match self.next(deadline_ns)? {
+            Some(Message::Ended { t1_ns }) => Ok(Some(t1_ns)),
+            _ => Ok(None),
+        }
+    }
+
+    /// Lets the measured command begin.
+    pub(crate) fn release(&self) -> Result<(), BenchError> {
+        fd::write_full(self.gate.as_fd(), b"*").map_err(BenchError::io("releasing the command"))
+    }
+
+    /// The command's end is noted: the warden may go on.
+    pub(super) fn go_on(&self) {
+        let _ = fd::write_full(self.control.as_fd(), &[GO_ON]);
+    }
+
+    /// The next message, `None` at the deadline (CLOCK_MONOTONIC ns). A failed step is an error, and so is a warden
+    /// that died; then nobody is left.
+    pub(super) fn next(&mut self, deadline_ns: u64) -> Result<Option<Message>, BenchError> {
+        loop {
+            if let Some(end) = self.buffer.iter().position(|&b| b == b'\n') {
+                let line: Vec<u8> = self.buffer.drain(..=end).collect();
+                let message = serde_json::from_slice(&line);
+                return match message
+                    .map_err(|e| BenchError::Command(format!("the warden's words are not clear: {e}")))?
+                {
+                    Message::Failed(why) => {
+                        self.reap();
+                        Err(BenchError::Command(why))
+                    }
+                    Message::Finished(report) => {
+                        self.reap();
+                        Ok(Some(Message::Finished(report)))
+                    }
+                    message => Ok(Some(message)),
+                };
+            }
+            let fds = [self.messages.as_fd(), self.pidfd.as_fd()];
+            let ready = fd::poll_any(&fds, deadline_ns).map_err(BenchError::io("listening to the warden"))?;
+            let mut chunk = vec![0; 1 << 16];
+            match ready.as_slice() {
+                [true, _] => match self.messages.read(&mut chunk).map_err(BenchError::io("listening to the warden"))? {
+                    0 => return Err(self.died()),
+                    got => self.buffer.extend_from_slice(&chunk[..got]),
+                },
+                [_, true] => return Err(self.died()),
+                _ => return Ok(None),
+            }
+        }
+    }
+
+    /// Ends the command and all it started, `cleanup` included, and waits for it.
+    pub(crate) fn stop(&mut self) {
+        if self.ended {
+            return;
+        }
+        let _ = fd::write_full(self.control.as_fd(), &[STOP]);
+        let patience = monotonic_ns() + STOP_PATIENCE_NS;
+        while !self.ended && monotonic_ns() < patience {
+            if self.next(patience).is_err() {
+                break;
+            }
+        }
+        self.reap();
+    }
+
+    /// The warden is done, or is made to be; nobody of its tree is left.
+    fn reap(&mut self) {
+        if self.ended {
+            return;
+        }
+        self.ended = true;
+        let patience_ns = monotonic_ns() + REAP_PATIENCE_NS;
+        let by_itself = fd::poll_readable(self.pidfd.as_fd(), patience_ns).unwrap_or(false);
+        if !by_itself {
+            let _ = signal::kill(self.warden, signal::SIGKILL);
+        }
+        // ECHILD when a wait for any child of the herd has taken it already.
+        let _ = process::wait_for(self.warden);
+        if !by_itself {
+            sweep(&self.others);
+        }
+    }
+
+    /// The warden was killed: what it guarded has come to us.
+    fn died(&mut self) -> BenchError {
+        let status = process::wait_for(self.warden).map(|reaped| reaped.status);
+        self.ended = true;
+        sweep(&self.others);
+        let what = match status {
+            Ok(ExitStatus::Signaled(signal)) => format!("was killed by signal {signal}"),
+            Ok(ExitStatus::Exited(code)) => format!("ended early with exit code {code}"),
+            Err(_) => "is gone".to_owned(),
+        };
+        let tidied = if self.script.cleanup.is_empty() { Ok(()) } else { self.clean_up_instead() };
+        let untidy = tidied.err().map(|error| format!("; {error}")).unwrap_or_default();
+        BenchError::Command(format!("the warden {} {what}; the command was taken down{untidy}", self.warden))
+    }
+
+    fn clean_up_instead(&self) -> Result<(), BenchError> {
+        let (setup, cleanup) = (Vec::new(), Vec::new());
+        let command = self.script.cleanup.clone();
+        let script = Script { command, setup, cleanup, warmup: 0, ..self.script.clone() };
+        let mut running = Self::start(&script)?;
+        running.release()?;
+        loop {
+            match running.next(u64::MAX)? {
+                Some(Message::Ended { .. }) => running.go_on(),
+                Some(Message::Finished(_)) | None => return Ok(()),
+                Some(_) => {}
+            }
+        }
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        self.stop();
+    }
+}
+
+fn children() -> Vec<tree::Process> {
+    let own = thread::current_pid();
+    tree::processes(Path::new("/proc")).into_iter().filter(|process| process.parent == own).collect()
+}
+
+/// Kills and reaps what has come to us from below a warden.
+fn sweep(others: &BTreeSet<u32>) {
+    let give_up = monotonic_ns() + SWEEP_PATIENCE_NS;
+    let own = thread::current_pid();
+    loop {
+        let all = tree::processes(Path::new("/proc"));
+        let left = tree::descendants(&all, own, others);
+        if left.is_empty() || monotonic_ns() > give_up {
+            return;
+        }
+        for process in left {
+            let _ = signal::kill(process.pid, signal::SIGKILL);
+            if process.parent == own {
+                let _ = process::try_wait_for(process.pid);
+            }
+        }
+        sleep_until_ns(monotonic_ns() + 1_000_000);
+    }
+}

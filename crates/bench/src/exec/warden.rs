@@ -1,0 +1,238 @@
+//! The warden: a small process between the trial and a command. It is a subreaper, so every process that the command
+//! starts stays below it, also one that daemonizes into a session of its own; it reads what they print, bounds their
+//! time, reaps them with what they used, and before it ends it kills whoever is left. When the trial process dies it
+//! does so at once. Nobody depends on its survival: the trial is a subreaper too and inherits the tree.
+
+use super::capture::tail;
+use super::script::{Message, Report, Script, Usage};
+use super::steps::{Child, Counted, End, Exit, Steps};
+use super::tree;
+use schedlab_run::{units, words};
+use schedlab_sys::clock::monotonic_ns;
+use schedlab_sys::process::{self, ExitStatus};
+use schedlab_sys::{fd, signal};
+use std::collections::BTreeSet;
+use std::io;
+use std::os::fd::BorrowedFd;
+use std::path::Path;
+
+/// How long the trial gets to take note of the command's end.
+const NOTE_NS: u64 = 1_000_000_000;
+
+/// The warden's ends of its connections.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Ends<'a> {
+    /// The measured command reads one byte before its exec.
+    pub(super) gate: BorrowedFd<'a>,
+    pub(super) control: BorrowedFd<'a>,
+    pub(super) messages: BorrowedFd<'a>,
+    /// Process id of the trial.
+    pub(super) trial: u32,
+}
+
+/// Why the script ends early.
+enum Halt {
+    Failed(String),
+    Stopped,
+}
+
+impl From<io::Error> for Halt {
+    fn from(error: io::Error) -> Self {
+        Self::Failed(format!("the warden failed: {error}"))
+    }
+}
+
+/// The warden's whole life; the exit code.
+pub(super) fn run(script: &Script, ends: Ends<'_>) -> i32 {
+    process::set_name(c"schedlab-warden");
+    let mut warden = match Steps::new(script, ends.trial, ends.control) {
+        Ok(steps) => Warden { script, ends, steps },
+        Err(error) => return tell(ends.messages, &Message::Failed(format!("the warden cannot begin: {error}"))),
+    };
+    let message = match warden.run_script() {
+        Ok(report) => Message::Finished(Box::new(report)),
+        Err(Halt::Stopped) => Message::Finished(Box::default()),
+        Err(Halt::Failed(why)) => Message::Failed(why),
+    };
+    tell(ends.messages, &message)
+}
+
+fn tell(messages: BorrowedFd<'_>, message: &Message) -> i32 {
+    let Ok(mut line) = serde_json::to_vec(message) else { return 1 };
+    line.push(b'\n');
+    i32::from(fd::write_full(messages, &line).is_err())
+}
+
+struct Warden<'a> {
+    script: &'a Script,
+    ends: Ends<'a>,
+    steps: Steps<'a>,
+}
+
+impl Warden<'_> {
+    /// All steps; whatever happens, `cleanup` has run and nobody is left when this returns.
+    fn run_script(&mut self) -> Result<Report, Halt> {
+        let result = self.run_steps();
+        if result.is_ok() {
+            return result;
+        }
+        self.steps.counted = Counted::Nobody;
+        let _ = self.cleanup();
+        let (_, stubborn) = self.steps.end_tree(&BTreeSet::new());
+        match result {
+            Err(Halt::Failed(why)) if stubborn > 0 => {
+                Err(Halt::Failed(format!("{why}; {stubborn} of its processes cannot be killed")))
+            }
+            other => other,
+        }
+    }
+
+    fn run_steps(&mut self) -> Result<Report, Halt> {
+        for _ in 0..self.script.warmup {
+            self.setup()?;
+            let mut started = self.steps.start(&self.script.command, None)?;
+            self.finish("the warm-up", &self.script.command, &mut started, &BTreeSet::new())?;
+            self.cleanup()?;
+            self.steps.end_tree(&BTreeSet::new());
+        }
+        self.setup()?;
+        let kept = self.steps.alive(&BTreeSet::new()).iter().map(|process| process.pid).collect();
+        self.measured(&kept)
+    }
+
+    /// What it leaves running is kept until `cleanup` is over.
+    fn setup(&mut self) -> Result<(), Halt> {
+        if self.script.setup.is_empty() {
+            return Ok(());
+        }
+        let mut started = self.steps.start(&self.script.setup, None)?;
+        self.finish("setup", &self.script.setup, &mut started, &BTreeSet::new())?;
+        self.forget(&started);
+        Ok(())
+    }
+
+    fn cleanup(&mut self) -> Result<(), Halt> {
+        if self.script.cleanup.is_empty() {
+            return Ok(());
+        }
+        let mut started = self.steps.start(&self.script.cleanup, None)?;
+        // A stop ends the command, not the tidying up after it.
+        let deadline_ns = monotonic_ns().saturating_add(self.script.timeout_ns);
+        match self.steps.wait(&started, deadline_ns, false)? {
+            End::Itself(exit) => self.succeeded("cleanup", &self.script.cleanup, &mut started, exit.reaped.status)?,
+            End::TimedOut | End::Stopped => {
+                let _ = signal::kill(started.pid, signal::SIGKILL);
+                let why = self.outlived("cleanup", &self.script.cleanup, &started, 1);
+                return Err(Halt::Failed(why));
+            }
+        }
+        self.forget(&started);
+        Ok(())
+    }
+
+    /// The run that counts. `kept`: what `setup` has left running.
+    fn measured(&mut self, kept: &BTreeSet<u32>) -> Result<Report, Halt> {
+        self.steps.counted = Counted::AllBut(kept.clone());
+        let mut started = self.steps.start(&self.script.command, Some(self.ends.gate))?;
+        let server_before_ns = self.server_cpu_ns(kept);
+        tell(self.ends.messages, &Message::Ready { pid: started.pid });
+        let Exit { at_ns, reaped, schedstat } = self.finish("", &self.script.command, &mut started, kept)?;
+        tell(self.ends.messages, &Message::Ended { t1_ns: at_ns });
+        // The trial's counters must not hold what comes now.
+        let patience_ns = monotonic_ns() + NOTE_NS;
+        while !(self.steps.noted || self.steps.stopped) && monotonic_ns() < patience_ns {
+            self.steps.listen(None, patience_ns)?;
+        }
+        let mut command = Usage::default();
+        command.add(&reaped.rusage);
+        let server_cpu_ns = self.server_cpu_ns(kept).zip(server_before_ns).map(|(now, then)| now.saturating_sub(then));
+        let left: BTreeSet<u32> = self.steps.alive(kept).iter().map(|process| process.pid).collect();
+        self.steps.counted = Counted::Only(left);
+        self.cleanup()?;
+        let (left_behind, _) = self.steps.end_tree(&BTreeSet::new());
+        let text = |stream: usize| self.steps.captures[stream].text();
+        Ok(Report {
+            command,
+            orphans: self.steps.orphans,
+            schedstat,
+            server_cpu_ns,
+            stdout: text(started.stdout),
+            stderr: text(started.stderr),
+            cut: [started.stdout, started.stderr].iter().any(|&stream| self.steps.captures[stream].is_cut()),
+            left_behind,
+        })
+    }
+
+    /// CPU time so far of what `setup` has left running, `None` when it has left nothing.
+    fn server_cpu_ns(&self, kept: &BTreeSet<u32>) -> Option<u64> {
+        if kept.is_empty() {
+            return None;
+        }
+        let proc_root = Path::new("/proc");
+        let all = tree::processes(proc_root);
+        let mut servers: Vec<_> = all.iter().filter(|process| kept.contains(&process.pid)).cloned().collect();
+        let below = kept.iter().flat_map(|&pid| tree::descendants(&all, pid, kept)).collect::<Vec<_>>();
+        servers.extend(below);
+        Some(tree::cpu_ns(proc_root, &servers))
+    }
+
+    /// Waits for a step that must succeed; when it does not, its processes are gone and the words say why.
+    fn finish(
+        &mut self,
+        role: &str,
+        words: &[String],
+        started: &mut Child,
+        kept: &BTreeSet<u32>,
+    ) -> Result<Exit, Halt> {
+        let deadline_ns = monotonic_ns().saturating_add(self.script.timeout_ns);
+        match self.steps.wait(started, deadline_ns, true)? {
+            End::Itself(exit) => self.succeeded(role, words, started, exit.reaped.status).map(|()| exit),
+            End::TimedOut => {
+                let (killed, _) = self.steps.end_tree(kept);
+                Err(Halt::Failed(self.outlived(role, words, started, killed.len())))
+            }
+            End::Stopped => {
+                self.steps.end_tree(kept);
+                Err(Halt::Stopped)
+            }
+        }
+    }
+
+    fn succeeded(&mut self, role: &str, words: &[String], started: &mut Child, status: ExitStatus) -> Result<(), Halt> {
+        let how = match status {
+            ExitStatus::Exited(0) => return Ok(()),
+            ExitStatus::Exited(127) => match Steps::trouble(started) {
+                Some(error) => return Err(Halt::Failed(format!("{} cannot be started: {error}", named(role, words)))),
+                None => "exited with code 127".to_owned(),
+            },
+            ExitStatus::Exited(code) => format!("exited with code {code}"),
+            ExitStatus::Signaled(signal) => format!("was killed by signal {signal}"),
+        };
+        Err(Halt::Failed(format!("{} {how}{}", named(role, words), self.said(started))))
+    }
+
+    fn outlived(&self, role: &str, words: &[String], started: &Child, killed: usize) -> String {
+        let limit = units::format_ns(self.script.timeout_ns);
+        let processes = if killed == 1 { "" } else { " with all its processes" };
+        let (named, said) = (named(role, words), self.said(started));
+        format!("{named} outlived its {limit} and was killed{processes} (timeout=… gives it more){said}")
+    }
+
+    fn said(&self, started: &Child) -> String {
+        let text = |stream: usize| self.steps.captures[stream].text();
+        tail(&text(started.stdout), &text(started.stderr))
+    }
+
+    fn forget(&mut self, started: &Child) {
+        for stream in [started.stdout, started.stderr] {
+            self.steps.captures[stream].forget();
+        }
+    }
+}
+
+/// `` `pgbench -T 5` `` or ``setup `make clean` ``, the command cut to a readable length.
+fn named(role: &str, words: &[String]) -> String {
+    let line = words::join(words.iter().map(String::as_str));
+    let short: String = if line.chars().count() > 80 { line.chars().take(79).chain(['…']).collect() } else { line };
+    format!("{role}{}`{short}`", if role.is_empty() { "" } else { " " })
+}
