@@ -102,3 +102,21 @@ pub fn at_equal_switches(pairs: &[Pair]) -> Option<Ratio> {
     let switches: Vec<f64> = pairs.iter().map(|p| (p.b.switches as f64 / p.a.switches as f64).ln()).collect();
     schedlab_stats::covariate::mean_at_zero(&logs(pairs), &switches, 0.95).map(Ratio::new)
 }
+
+/// `value = base + slope × switches` of one side over all runs.
+#[derive(Debug, Clone, Copy)]
+pub struct Line {
+    /// Value without a switch.
+    pub base: f64,
+    /// Added by each switch.
+    pub slope: f64,
+}
+
+/// The line through one side's runs; `None` where the switches do not vary.
+pub fn against_switches(sides: &[Side]) -> Option<Line> {
+    let values: Vec<f64> = sides.iter().map(|s| s.value).collect();
+    let switches: Vec<f64> = sides.iter().map(|s| s.switches as f64).collect();
+    let base = schedlab_stats::covariate::mean_at_zero(&values, &switches, 0.95)?.mean;
+    let slope = (values.iter().sum::<f64>() - base * values.len() as f64) / switches.iter().sum::<f64>();
+    Some(Line { base, slope })
+}
