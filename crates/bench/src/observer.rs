@@ -88,9 +88,15 @@ impl Observer for Quiet {}
 pub(crate) enum Counted {
     /// The role that completes an operation.
     Role(&'static str),
-    /// Two roles that each do one half of it, such as sending and receiving a message. Between them messages queue:
-    /// counting one end alone would take a queue that fills or drains for a rate that changes.
-    Halves([&'static str; 2]),
+    /// Two roles that each do a part of it, such as sending and receiving a message. Between them messages queue:
+    /// counting one end alone would take a queue that fills or drains for a rate that changes. Any shares of the two
+    /// ends give the same rate in the long run; shares like those of their cost give it soonest.
+    Parts {
+        /// Who begins an operation, and who completes it.
+        roles: [&'static str; 2],
+        /// The part that the first does, 0 to 1.
+        first_share: f64,
+    },
 }
 
 impl From<&'static str> for Counted {
@@ -115,7 +121,10 @@ impl<'a> Progress<'a> {
     pub fn operations(&self) -> u64 {
         match self.counted {
             Counted::Role(role) => self.total(role),
-            Counted::Halves([one, other]) => (self.total(one) + self.total(other)) / 2,
+            Counted::Parts { roles: [first, second], first_share } => {
+                let parts = self.total(first) as f64 * first_share + self.total(second) as f64 * (1.0 - first_share);
+                parts.round() as u64
+            }
         }
     }
     fn total(&self, wanted: &str) -> u64 {

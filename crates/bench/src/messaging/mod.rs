@@ -33,6 +33,8 @@ struct Run<'a> {
     recorder: Option<Recorder>,
     stamp_cost_ns: f64,
     every: u64,
+    /// The sender's part of a message, for counting those under way.
+    sending_share: f64,
     plant: Option<PlantCell>,
 }
 
@@ -55,8 +57,16 @@ impl<'a> Run<'a> {
                 .map_err(BenchError::io("calibrating the stamping interval"))?;
             every = stamp::every(order.stamping, stamp_cost_ns, message_ns, config.receivers.into());
         }
+        let sending_share = match config.length {
+            Length::Loops(_) => 0.5,
+            Length::DurationNs(_) => {
+                let weighing = || BenchError::io("weighing a send against a receive");
+                let pair = (config.transport.maker())().map_err(weighing())?;
+                calibrate::sending_share(&pair, config.bytes).map_err(weighing())?
+            }
+        };
         let plant = order.plant().map_err(map())?;
-        Ok(Self { config, order, setup_ns, cells, recorder, stamp_cost_ns, every, plant })
+        Ok(Self { config, order, setup_ns, cells, recorder, stamp_cost_ns, every, sending_share, plant })
     }
 
     /// The loop order of a task that does `loops` operations (`None`: until the stop flag).
@@ -121,7 +131,7 @@ impl Workload for Config {
             // 20 µs a message is ten times what a slow machine needs.
             Length::Loops(_) => (None, run.config.messages().unwrap_or(0).saturating_mul(20_000)),
         };
-        let counted = Counted::Halves(["sender", "receiver"]);
+        let counted = Counted::Parts { roles: ["sender", "receiver"], first_share: run.sending_share };
         let line = herd.run(observer, duration_ns, expected_ns, counted)?;
         outcome::build(&run, &herd, &line)
     }
