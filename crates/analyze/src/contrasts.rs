@@ -157,9 +157,8 @@ pub(crate) fn windows_of(record: &TrialRecord) -> Vec<Window> {
     windows
         .map(|w| {
             let seconds = w.end_ns.saturating_sub(w.counted_from_ns) as f64 / 1e9;
-            // No operation in a window has no logarithm: NaN is skipped and never bridged.
-            let log_rate =
-                if w.operations > 0 && seconds > 0.0 { (w.operations as f64 / seconds).ln() } else { f64::NAN };
+            // A window without an operation is a rate of nothing and counts; one without a length is unknown.
+            let log_rate = if seconds > 0.0 { (w.operations as f64 / seconds).ln() } else { f64::NAN };
             let window = Window { is_b: w.is_b, previous, log_rate };
             previous = Some(w.is_b);
             window

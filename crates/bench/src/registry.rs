@@ -80,8 +80,7 @@ pub trait Workload {
 }
 
 /// All workloads.
-pub static WORKLOADS: &[&WorkloadInfo] =
-    &[
+pub static WORKLOADS: &[&WorkloadInfo] = &[
     &messaging::INFO,
     &pipe::INFO,
     &pipe::INFO_TWO_TOKENS,

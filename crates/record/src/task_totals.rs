@@ -21,7 +21,8 @@ const FIELDS: [Field; 7] = [
     Field { name: "timeslices", source: "schedstat", of: |t| t.timeslices, missing: NO_SCHEDSTAT },
     Field { name: "migrations", source: "/proc/self/sched", of: |t| t.migrations, missing: NO_SCHED },
 ];
-const NO_SCHEDSTAT: &str = "/proc/<tid>/schedstat was not read (no CONFIG_SCHED_INFO, a thread of one operation, or a part of a process tree)";
+const NO_SCHEDSTAT: &str =
+    "/proc/<tid>/schedstat was not read (no CONFIG_SCHED_INFO, a thread of one operation, or a part of a process tree)";
 const NO_SCHED: &str = "/proc/<tid>/sched was not read (no CONFIG_SCHED_DEBUG, or a thread of one operation)";
 
 /// The totals as counters of scope `workload`. A sum with a task missing would be wrong, so it is not counted.

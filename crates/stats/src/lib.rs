@@ -45,7 +45,7 @@ pub use quantile::{enough_tail, mad, median, order_statistic_interval, quantile}
 pub use random::Random;
 pub use rate::{clopper_pearson, rule_of_three, wilson};
 pub use spending::{GroupSequential, Look, SpendingError, repeated_interval};
-pub use switchback::{Window, pair_contrasts, unit_contrast};
+pub use switchback::{Window, unit_contrast};
 pub use variance::{Components, Explained, components, share_explained};
 pub use verdict::{Direction, Verdict, decide, demote, direction};
 pub use warmup::warmup_cut;

@@ -8,33 +8,36 @@ pub struct Window {
     pub is_b: bool,
     /// Whether arm B was in force in the window before; `None` for the first window or after a gap.
     pub previous: Option<bool>,
-    /// Natural logarithm of the rate (or duration) in this window.
+    /// Natural logarithm of the rate in this window: −∞ when nothing was done, NaN when it is unknown.
     pub log_rate: f64,
 }
 
-/// Contrasts ln B − ln A of neighbouring windows with different arms. Each window is used at most once, the earliest partner first,
-/// so slow drift enters every contrast with the sign of a coin and cancels in the mean. Windows that are not finite are skipped
-/// and never bridged.
-pub fn pair_contrasts(windows: &[Window]) -> Vec<f64> {
-    let mut contrasts = Vec::with_capacity(windows.len() / 2);
+/// The rates of neighbouring windows with different arms, `(A, B)`. Each window is used at most once, the earliest partner first,
+/// so slow drift meets either arm by the toss of a coin. Windows without a rate (NaN) are skipped and never bridged.
+fn paired_rates(windows: &[Window]) -> Vec<(f64, f64)> {
+    let mut pairs = Vec::with_capacity(windows.len() / 2);
     let mut i = 0;
     while i + 1 < windows.len() {
         let (first, second) = (windows[i], windows[i + 1]);
-        if first.is_b == second.is_b || !(first.log_rate.is_finite() && second.log_rate.is_finite()) {
+        if first.is_b == second.is_b || first.log_rate.is_nan() || second.log_rate.is_nan() {
             i += 1;
             continue;
         }
-        let forward = second.log_rate - first.log_rate;
-        contrasts.push(if second.is_b { forward } else { -forward });
+        let (a, b) = if second.is_b { (first, second) } else { (second, first) };
+        pairs.push((a.log_rate.exp(), b.log_rate.exp()));
         i += 2;
     }
-    contrasts
+    pairs
 }
 
-/// The unit's contrast: the mean over its pairs, in log units. `None` without a pair.
+/// The unit's contrast in log units: ln of B's mean rate over its paired windows − ln of A's. The mean of the rates, not of their
+/// logarithms: it is the unconditional rate of each arm, and a window that a stall emptied counts for the time it took, not for
+/// the length of its logarithm. `None` without a pair, or when an arm did nothing at all.
 pub fn unit_contrast(windows: &[Window]) -> Option<f64> {
-    let contrasts = pair_contrasts(windows);
-    (!contrasts.is_empty()).then(|| contrasts.iter().sum::<f64>() / contrasts.len() as f64)
+    let pairs = paired_rates(windows);
+    let total = |arm: fn(&(f64, f64)) -> f64| pairs.iter().map(arm).sum::<f64>();
+    let (a, b) = (total(|p| p.0), total(|p| p.1));
+    (a > 0.0 && b > 0.0).then(|| (b / a).ln())
 }
 
 #[cfg(test)]
@@ -53,15 +56,25 @@ mod tests {
 
     #[test]
     fn mirrored_pairs_cancel_a_line() {
-        let unit = windows("ABBAABBA", |i, b| 0.1 * i as f64 + if b { 0.5 } else { 0.0 });
-        assert_eq!(pair_contrasts(&unit).len(), 4);
-        assert!((unit_contrast(&unit).unwrap() - 0.5).abs() < 1e-12);
+        let unit = windows("ABBAABBA", |i, b| (100.0 + i as f64 + if b { 5.0 } else { 0.0 }).ln());
+        assert_eq!(paired_rates(&unit).len(), 4);
+        let a: f64 = [0.0, 3.0, 4.0, 7.0].iter().map(|i| 100.0 + i).sum();
+        assert!((unit_contrast(&unit).unwrap() - ((a + 20.0) / a).ln()).abs() < 1e-12);
+    }
+
+    #[test]
+    fn a_stalled_window_counts_for_its_time_only() {
+        // One of ten windows of B did nothing: a tenth of B's rate, whatever the logarithm of nothing is.
+        let labels = "AB".repeat(10);
+        let unit = windows(&labels, |i, _| if i == 7 { f64::NEG_INFINITY } else { 0.0 });
+        assert!((unit_contrast(&unit).unwrap() - 0.9f64.ln()).abs() < 1e-12);
     }
 
     #[test]
     fn equal_neighbours_and_gaps_make_no_pair() {
-        assert!(pair_contrasts(&windows("AAAA", |_, _| 1.0)).is_empty());
-        assert_eq!(pair_contrasts(&windows("AABB", |_, _| 1.0)), [0.0]);
+        assert!(paired_rates(&windows("AAAA", |_, _| 1.0)).is_empty());
+        assert_eq!(paired_rates(&windows("AABB", |_, _| 0.0)), [(1.0, 1.0)]);
         assert_eq!(unit_contrast(&windows("AB", |i, _| if i == 0 { f64::NAN } else { 1.0 })), None);
+        assert_eq!(unit_contrast(&windows("AB", |i, _| if i == 0 { f64::NEG_INFINITY } else { 1.0 })), None);
     }
 }

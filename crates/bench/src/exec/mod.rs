@@ -120,7 +120,7 @@ impl Workload for Config {
 /// From the release to the warden's last word, with the observer's ticks in between.
 fn watch(running: &mut Running, observer: &mut dyn Observer, line: &mut Timeline) -> Result<Report, BenchError> {
     let cells = TaskCells::new(1, 1, false).map_err(BenchError::io("mapping a counter"))?;
-    let progress = Progress::new(&cells, &["command"], "command");
+    let progress = Progress::new(&cells, &["command"], "command".into());
     observer.released(line.t0_ns);
     let mut next_tick_ns = observer.tick(monotonic_ns(), &progress);
     loop {

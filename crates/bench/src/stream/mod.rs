@@ -64,7 +64,7 @@ impl<'a> Run<'a> {
             let message_ns = calibrate::transfer_ns(&pair, config.bytes).map_err(calibrating())?;
             every = stamp::every(order.stamping, stamp_cost_ns, message_ns, 1);
         }
-        let plant = order.plant_spin_ns.map(PlantCell::new).transpose().map_err(map())?;
+        let plant = order.plant().map_err(map())?;
         Ok(Self { config, order, setup_ns, cells, recorder, stamp_cost_ns, every, plant })
     }
 

@@ -72,7 +72,7 @@ impl<'a> Run<'a> {
         let recorders = (0..timed_pairs).map(recorder).collect::<Result<Vec<_>, _>>()?;
         let count_ns = recorders.first().map(Recorder::cost_ns);
         let stamp_cost_ns = count_ns.map_or(0.0, |count_ns| 2.0 * calibrate::clock_read_ns() + count_ns);
-        let plant = order.plant_spin_ns.map(PlantCell::new).transpose().map_err(map())?;
+        let plant = order.plant().map_err(map())?;
         let trace = config.trace_instance.as_deref().map(TraceStop::open).transpose()?;
         let fifo_refused = fifo_refused()?;
         Ok(Self { config, order, setup_ns, cells, reports, recorders, stamp_cost_ns, plant, fifo_refused, trace })
