@@ -25,7 +25,6 @@ fn main() -> Result<(), Box<dyn Error>> {
         plant_spin_ns: after("plant").map(|ns| ns.parse()).transpose()?,
         topology: Topology::read(Path::new("/sys"))?,
         cgroups: Vec::new(),
-        count_operations: false,
     };
     let load =
         after("load").map(|spec| Load::start(&[spec.parse()?], false).map_err(Box::<dyn Error>::from)).transpose()?;

@@ -102,7 +102,7 @@ impl Load {
         Ok(())
     }
 
-    /// Thread ids of the burners, for the task-group table and for own-task marks in traces.
+    /// Thread ids of the burners, for the task-group table: who shares the workload's group decides what it sees.
     pub fn tids(&self) -> Vec<u32> {
         self.burners.iter().map(|burner| burner.pid).collect()
     }

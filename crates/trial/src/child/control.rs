@@ -14,17 +14,19 @@ pub(super) struct Control {
     counters: TrialCounters,
     groups: BTreeMap<(String, String), u32>,
     switchback: Option<Switchback>,
+    load_tids: Vec<u32>,
 }
 
 impl Control {
     /// Notes the state of this process before any setting is applied to it.
-    pub(super) fn new(order: &TrialOrder, settings: Vec<Setting>) -> Self {
+    pub(super) fn new(order: &TrialOrder, settings: Vec<Setting>, load_tids: Vec<u32>) -> Self {
         Self {
             settings,
             applied: Vec::new(),
             counters: TrialCounters::new(order.counters, schedlab_record::Roots::default()),
             groups: BTreeMap::new(),
             switchback: order.switchback.clone().map(Switchback::new),
+            load_tids,
         }
     }
 
@@ -66,8 +68,8 @@ impl Control {
     }
 
     fn note_groups(&mut self, tasks: &[HerdTask]) {
-        for herd_task in tasks {
-            let read = |file: &str| std::fs::read_to_string(format!("/proc/{}/{file}", herd_task.tid));
+        for tid in tasks.iter().map(|task| task.tid).chain(self.load_tids.iter().copied()) {
+            let read = |file: &str| std::fs::read_to_string(format!("/proc/{tid}/{file}"));
             let autogroup =
                 read("autogroup").map(|t| t.trim().to_owned()).unwrap_or_else(|e| format!("unreadable: {e}"));
             let cgroup = read("cgroup").map(|t| cpu_line(&t)).unwrap_or_else(|e| format!("unreadable: {e}"));

@@ -32,7 +32,8 @@ fn run(order: &TrialOrder) -> Result<TrialOutcome> {
     workload.check(&schedlab_bench::Limits::raise_and_read(Path::new("/proc"))?)?;
     let load = start_load(order)?;
     let started_ns = clock::monotonic_ns();
-    let result = run_beside_load(order, workload.as_ref());
+    let load_tids = load.as_ref().map(Load::tids).unwrap_or_default();
+    let result = run_beside_load(order, workload.as_ref(), load_tids);
     let loads = load.map(|l| l.stop(clock::monotonic_ns() - started_ns)).unwrap_or_default();
     let mut outcome = result?;
     if let Some(dead) = loads.iter().find(|l: &&LoadReport| !l.alive) {
@@ -66,7 +67,11 @@ fn join_cgroups(order: &TrialOrder) -> Result<()> {
     Ok(())
 }
 
-fn run_beside_load(order: &TrialOrder, workload: &dyn schedlab_bench::Workload) -> Result<TrialOutcome> {
+fn run_beside_load(
+    order: &TrialOrder,
+    workload: &dyn schedlab_bench::Workload,
+    load_tids: Vec<u32>,
+) -> Result<TrialOutcome> {
     let mut applied = Vec::new();
     if order.net_namespace {
         schedlab_sys::namespace::enter_new_net().context(
@@ -90,10 +95,9 @@ fn run_beside_load(order: &TrialOrder, workload: &dyn schedlab_bench::Workload) 
         plant_spin_ns: plant.or(switched_plant.then_some(0)),
         topology: Topology::read(Path::new("/sys"))?,
         cgroups: order.workload_cgroups.clone(),
-        count_operations: order.switchback.is_some() || order.counters == schedlab_run::CounterLevel::Full,
     };
     // The switchback notes what an arm that leaves a key alone goes back to: before anything is applied.
-    let mut control = Control::new(order, per_task);
+    let mut control = Control::new(order, per_task, load_tids);
     control.apply_to_self();
     let outcome = workload.run(&run_order, &mut control);
     // A setting the kernel refused is the reason that matters when the herd could not run because of it.
