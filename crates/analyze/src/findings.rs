@@ -148,7 +148,7 @@ pub struct WorkloadFindings {
     pub metrics: Vec<MetricFindings>,
     /// Per arm what is not a metric: placement, switches, loads, stamping, failures. Same order as [`Findings::arms`].
     pub arms: Vec<ArmFacts>,
-    /// Steadiness of each arm against the control, on the first primary metric.
+    /// Steadiness of each arm against the control, on the first primary metric; none for switchback trials.
     pub dispersion: Vec<Contrast>,
     /// Modes of the first primary metric per arm; arms with too few trials are absent.
     pub modes: Vec<ModeFindings>,
@@ -351,7 +351,7 @@ pub struct ArmFacts {
     pub distributions: Vec<Distribution>,
     /// Distinct notes of the trials with counts, such as `overloaded`.
     pub notes: Vec<Reason>,
-    /// Task groups of the herd as first seen: `autogroup | cgroup`.
+    /// Task groups of the herd and of the load beside it as first seen: `autogroup | cgroup`.
     pub groups: Vec<String>,
     /// Native lines of the first used trial, such as hackbench's `Time:`.
     pub native_lines: Vec<String>,

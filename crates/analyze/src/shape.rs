@@ -1,15 +1,16 @@
 //! Shape of an arm's trials: is it steadier, and has it more than one mode? Both have verdicts of their own: "not
 //! faster, but three times steadier" is a finding.
 
-use crate::contrasts::units;
+use crate::contrasts::{UnitKind, Units, units};
 use crate::estimate::effect;
 use crate::facts::tier_shares;
 use crate::findings::*;
 use crate::metric::MetricKey;
 use crate::selection::Selection;
 use crate::verdict::withheld;
+use crate::workload::empty_contrast;
 use schedlab_run::{LEAST_UNITS, TrialOutcome, counted};
-use schedlab_stats::{Verdict as Word, decide, dispersion_ratio_blocked, modes};
+use schedlab_stats::{Verdict as Word, decide, dispersion_ratio, dispersion_ratio_blocked, modes};
 
 /// A change of the spread below a quarter is of no interest: it takes dozens of trials to see one at all.
 const DISPERSION_SESOI: f64 = 0.25;
@@ -17,50 +18,46 @@ const DISPERSION_SESOI: f64 = 0.25;
 /// Fewer trials cannot show two modes.
 const LEAST_FOR_MODES: usize = 12;
 
-/// The arm's spread over the control's on one metric: ratio of robust log-SDs within blocks, below 1 is steadier.
+/// The arm's spread over the control's on one metric: ratio of robust log-SDs, below 1 is steadier. Within blocks where
+/// there are blocks; over all trials of imported rows, whose order nobody knows.
 pub(crate) fn dispersion(
     selection: &Selection<'_>,
     key: &MetricKey,
     (control, arm): (u32, u32),
     is_aa: bool,
+    order_known: bool,
     alpha: f64,
-    barred: Option<Verdict>,
 ) -> Contrast {
-    let mut contrast = Contrast {
-        arm,
-        control,
-        is_aa,
-        effect: None,
-        estimator: "ratio of robust log-SDs within blocks".into(),
-        p: None,
-        p_adjusted: None,
-        adjustment: String::new(),
-        verdict: withheld(Withheld::NoNumbers, "no two trials of an arm in a block"),
-        units: 0,
-        unit_name: "blocks".into(),
-        unit_effects: Vec::new(),
-        more_units: None,
-        minimum_detectable: None,
-        views: Vec::new(),
-        notes: Vec::new(),
-    };
-    let units = match units(selection, key, control, arm, true) {
-        Ok(units) if units.scale == Scale::Ratio => units,
+    let mut contrast = empty_contrast(arm, control, is_aa);
+    match units(selection, key, control, arm, order_known) {
+        Ok(units) if units.scale == Scale::Ratio => spread(&mut contrast, &units, alpha),
         Ok(_) => {
             contrast.verdict = withheld(Withheld::NoNumbers, "a spread in log units needs values above zero");
-            return contrast;
         }
-        Err(why) => {
-            contrast.verdict = withheld(Withheld::NoNumbers, why);
-            return contrast;
-        }
+        Err(why) => contrast.verdict = withheld(Withheld::NoNumbers, why),
+    }
+    contrast
+}
+
+/// Puts the ratio of the spreads, its p and its verdict into a contrast.
+fn spread(contrast: &mut Contrast, units: &Units, alpha: f64) {
+    let level = 1.0 - alpha;
+    let (estimate, fewest, shown) = if units.kind == UnitKind::Blocks {
+        contrast.estimator = "ratio of robust log-SDs within blocks".into();
+        contrast.units = units.effects.len();
+        let repeated = |values: &[Vec<f64>]| !values.is_empty() && values.iter().all(|v| v.len() >= 2);
+        let both = repeated(&units.control) && repeated(&units.arm);
+        let estimate = both.then(|| dispersion_ratio_blocked(&units.control, &units.arm, level)).flatten();
+        (estimate, contrast.units, counted(contrast.units, "blocks"))
+    } else {
+        let (a, b) = (units.control.concat(), units.arm.concat());
+        contrast.estimator = "ratio of robust log-SDs over all trials, in which drift counts as spread".into();
+        (contrast.units, contrast.unit_name) = (a.len() + b.len(), "trials".into());
+        let fewest = a.len().min(b.len());
+        (dispersion_ratio(&a, &b, level), fewest, format!("{} in an arm", counted(fewest, "trials")))
     };
-    contrast.units = units.effects.len();
-    let repeated = |values: &[Vec<f64>]| !values.is_empty() && values.iter().all(|v| v.len() >= 2);
-    if repeated(&units.control)
-        && repeated(&units.arm)
-        && let Some(e) = dispersion_ratio_blocked(&units.control, &units.arm, 1.0 - alpha)
-    {
+    contrast.verdict = withheld(Withheld::NoNumbers, "no two trials of an arm in a block, or none that differ");
+    if let Some(e) = estimate {
         contrast.effect = effect(Scale::Ratio, e.mean, e.interval);
         contrast.p = e.p_value.is_finite().then_some(e.p_value);
         contrast.verdict = match decide(e.interval, DISPERSION_SESOI.ln_1p(), false) {
@@ -73,14 +70,10 @@ pub(crate) fn dispersion(
             contrast.verdict = withheld(Withheld::NoNumbers, "the spread of an arm is zero");
         }
     }
-    if contrast.units < LEAST_UNITS {
-        let reason = format!("only {}, a verdict needs {LEAST_UNITS}", counted(contrast.units, "blocks"));
+    if fewest < LEAST_UNITS {
+        let reason = format!("only {shown}, a verdict needs {LEAST_UNITS}");
         contrast.verdict = withheld(Withheld::TooFewUnits, reason);
     }
-    if let Some(barred) = barred {
-        contrast.verdict = barred;
-    }
-    contrast
 }
 
 /// The modes of an arm's used trials on one metric, with the placement of the trials in each.

@@ -118,12 +118,14 @@ impl<'t> Workload<'t> {
         let outcome = self.selection.rows.iter().find_map(|r| r.record.outcome.as_ref());
         let arms = self.manifest.arms.len() as u32;
         let first = self.keys.first();
+        let order_known = self.manifest.order == OrderKnown::Randomized;
         let dispersion = |key: &MetricKey, arm| {
-            let barred = self.barred(arm);
-            shape::dispersion(&self.selection, key, (0, arm), self.is_aa(arm), self.manifest.alpha, barred)
+            let (is_aa, alpha) = (self.is_aa(arm), self.manifest.alpha);
+            let found = shape::dispersion(&self.selection, key, (0, arm), is_aa, order_known, alpha);
+            Contrast { verdict: self.barred(arm).unwrap_or(found.verdict), ..found }
         };
-        // Rows of unknown order and single pairs have no spread within a block; a switchback trial has no arm.
-        let blocks = self.manifest.order == OrderKnown::Randomized && self.manifest.switchback_window_ns.is_none();
+        // A switchback trial holds both arms.
+        let has_arms = self.manifest.switchback_window_ns.is_none();
         WorkloadFindings {
             workload: self.selection.workload,
             spec: self.manifest.workloads.get(index).map(ToString::to_string).unwrap_or_default(),
@@ -133,7 +135,7 @@ impl<'t> Workload<'t> {
             metrics: self.keys.iter().map(|key| self.metric(key)).collect(),
             arms: arm_facts(self.manifest, &self.selection),
             dispersion: first
-                .filter(|_| blocks)
+                .filter(|_| has_arms)
                 .into_iter()
                 .flat_map(|k| self.others().map(move |a| (k, a)))
                 .map(|(key, arm)| dispersion(key, arm))

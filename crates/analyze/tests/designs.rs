@@ -114,6 +114,30 @@ fn the_netperf_study_keeps_its_outliers_and_shows_what_dropping_them_would_claim
         NETPERF.into_iter().enumerate().filter(|(i, _)| ![4, 21].contains(i)).map(|(_, row)| row).collect();
     let trimmed = netperf(&dropped, true);
     assert_eq!((primary(&trimmed).units, primary(&trimmed).verdict.clone()), (20, Verdict::Better));
+    let steadiness = &findings.workloads[0].dispersion[0];
+    assert_eq!((steadiness.units, steadiness.unit_name.as_str()), (44, "trials"));
+    assert_eq!(steadiness.verdict, Verdict::Inconclusive, "{steadiness:?}");
     let unpaired = netperf(&NETPERF, false);
     assert_eq!((primary(&unpaired).estimator.as_str(), primary(&unpaired).units), ("Welch's t on trials", 44));
+}
+
+#[test]
+fn imported_trials_without_blocks_have_a_spread_too() {
+    let mut lab = lab(&[("before", ""), ("after", "")], &["hackbench"]);
+    lab.manifest.order = OrderKnown::Unknown;
+    for i in 0..40u32 {
+        let arm = i % 2;
+        let spread = if arm == 0 { 0.06 } else { 0.01 };
+        let value = 10.0 * (spread * lab.random.normal()).exp();
+        let made = outcome(vec![metric("rate_per_s", value, "1/s", Direction::HigherIsBetter)]);
+        lab.push(0, Some(arm), i, 0, Some(made));
+    }
+    let (manifest, trials) = lab.run();
+    let findings = compare(&manifest, &trials);
+    let steadiness = &findings.workloads[0].dispersion[0];
+    assert_eq!((steadiness.units, steadiness.verdict.clone()), (40, Verdict::Better), "{steadiness:?}");
+    assert!((0.08..0.35).contains(&steadiness.effect.unwrap().value), "{steadiness:?}");
+    assert!(steadiness.estimator.contains("drift counts as spread"));
+    let claim = findings.claims.iter().find(|c| c.sentence.contains("times steadier")).unwrap();
+    assert!(claim.sentence.contains("40 trials"), "{}", claim.sentence);
 }

@@ -26,7 +26,6 @@ fn main() -> Result<(), Box<dyn Error>> {
         plant_stall: None,
         topology: Topology::read(Path::new("/sys"))?,
         cgroups: Vec::new(),
-        count_operations: false,
     };
     let load =
         after("load").map(|spec| Load::start(&[spec.parse()?], false).map_err(Box::<dyn Error>::from)).transpose()?;

@@ -24,9 +24,6 @@ pub struct RunOrder {
     pub topology: Topology,
     /// `cgroup.procs` of each cgroup that [`Workload::cgroups`](crate::Workload::cgroups) names, in its order.
     pub cgroups: Vec<PathBuf>,
-    /// Whether [`Progress`] must advance while the tasks run (switchback, series). The count is a store into the
-    /// task's own cache line and measured free, so it is kept in any case; this asks for it explicitly.
-    pub count_operations: bool,
 }
 
 impl RunOrder {
@@ -117,7 +114,8 @@ impl<'a> Progress<'a> {
     pub(crate) fn new(cells: &'a TaskCells, roles: &'a [&'static str], counted: Counted) -> Self {
         Self { cells, roles, counted }
     }
-    /// Operations completed since release; one relaxed load for each counting task.
+    /// Operations completed since release; one relaxed load for each counting task. The count itself is a store into the
+    /// task's own cache line, measured free and kept in every run.
     pub fn operations(&self) -> u64 {
         match self.counted {
             Counted::Role(role) => self.total(role),

@@ -14,7 +14,6 @@ fn order(stamping: Stamping) -> RunOrder {
         plant_stall: None,
         topology,
         cgroups: Vec::new(),
-        count_operations: true,
     }
 }
 

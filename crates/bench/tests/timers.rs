@@ -15,7 +15,6 @@ fn order(stamping: Stamping) -> RunOrder {
         plant_stall: None,
         cgroups: Vec::new(),
         topology,
-        count_operations: true,
     }
 }
 

@@ -19,7 +19,6 @@ fn order(stamping: Stamping) -> RunOrder {
         plant_stall: None,
         cgroups: Vec::new(),
         topology,
-        count_operations: true,
     }
 }
 

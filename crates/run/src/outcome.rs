@@ -171,7 +171,7 @@ pub struct TaskGroup {
     pub autogroup: String,
     /// The cpu controller's line of `/proc/<tid>/cgroup`.
     pub cgroup: String,
-    /// Tasks of the workload in it.
+    /// Tasks of the workload and of the load beside it.
     pub tasks: u32,
 }
 
@@ -265,7 +265,7 @@ pub struct TrialOutcome {
     pub series: Vec<SeriesPoint>,
     /// Per task.
     pub tasks: Vec<TaskRecord>,
-    /// Task groups of the herd.
+    /// Task groups of the herd and of the load beside it.
     pub groups: Vec<TaskGroup>,
     /// Switchback windows.
     pub windows: Vec<Window>,

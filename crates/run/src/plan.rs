@@ -1,6 +1,8 @@
 //! PLAN.toml: what a person asks for. Parsing checks everything that can be checked without a machine; unknown keys
 //! are errors that name the nearest key. Workload arguments are checked by crate `bench`, knobs by crate `tune`.
 
+mod canonical;
+
 use crate::nearest::nearest;
 use crate::order::{CounterLevel, LoadGroup, Stamping};
 use crate::setting::{Arm, Setting, SettingError};
@@ -268,82 +270,6 @@ impl Plan {
             None => Ok(()),
         }
     }
-
-    /// The plan as canonical TOML, complete; parsing it gives the same plan.
-    pub fn to_toml(&self) -> String {
-        let mut text = String::new();
-        let mut line = |key: &str, value: String| text.push_str(&format!("{key} = {value}\n"));
-        line("title", quoted(&self.title));
-        line("sesoi", quoted(&share(self.sesoi)));
-        line("alpha", self.alpha.to_string());
-        if let Some(seed) = self.seed {
-            line("seed", seed.to_string());
-        }
-        match self.stopping {
-            Stopping::Trials { blocks } => line("trials", blocks.to_string()),
-            Stopping::Budget { budget_ns, looks } => {
-                line("budget", quoted(&format!("{budget_ns}ns")));
-                line("looks", looks.to_string());
-            }
-            Stopping::UntilDecided { max_blocks } => {
-                line("until_decided", "true".into());
-                line("max_blocks", max_blocks.to_string());
-            }
-        }
-        if let Some(ns) = self.trial_ns {
-            line("trial", quoted(&format!("{ns}ns")));
-        }
-        if let Some(ns) = self.switchback_window_ns {
-            line("design", quoted(&format!("switchback={ns}ns")));
-        }
-        line(
-            "latency",
-            quoted(match self.stamping {
-                Stamping::Off => "off",
-                Stamping::Sampled => "sampled",
-                Stamping::All => "all",
-            }),
-        );
-        line(
-            "counters",
-            quoted(match self.counters {
-                CounterLevel::Basic => "basic",
-                CounterLevel::Full => "full",
-            }),
-        );
-        line(
-            "load_group",
-            quoted(match self.load_group {
-                LoadGroup::Same => "same",
-                LoadGroup::Separate => "separate",
-            }),
-        );
-        let list = |items: Vec<String>| format!("[{}]", items.iter().map(|i| quoted(i)).collect::<Vec<_>>().join(", "));
-        for workload in &self.workloads {
-            text.push_str(&format!("\n[[workload]]\nrun = {}\n", quoted(&workload.run.to_string())));
-            if !workload.load.is_empty() {
-                text.push_str(&format!("load = {}\n", list(workload.load.iter().map(ToString::to_string).collect())));
-            }
-            if !workload.primary.is_empty() {
-                text.push_str(&format!("primary = {}\n", list(workload.primary.clone())));
-            }
-        }
-        for arm in &self.arms {
-            text.push_str(&format!("\n[[arm]]\nname = {}\nset = {}\n", quoted(&arm.name), quoted(&arm.spec())));
-        }
-        text
-    }
-}
-
-fn quoted(text: &str) -> String {
-    toml::Value::from(text).to_string()
-}
-
-/// A share as percent where that reads back as the same number (5 % is 5 and not 5.000000000000001), else as it is.
-fn share(x: f64) -> String {
-    let percent = format!("{:.12}", x * 100.0);
-    let percent = format!("{}%", percent.trim_end_matches('0').trim_end_matches('.'));
-    if parse_share(&percent) == Ok(x) { percent } else { x.to_string() }
 }
 
 impl WrittenPlan {

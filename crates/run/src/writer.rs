@@ -22,7 +22,6 @@ const LOG: &str = "log.txt";
 #[derive(Debug)]
 pub struct RunWriter {
     dir: PathBuf,
-    next: u64,
     /// Held for its flock(2) on the directory: two writers would give one number to two trials.
     _lock: File,
 }
@@ -39,35 +38,27 @@ impl RunWriter {
         fs::create_dir_all(&trials).map_err(RunError::io(&trials))?;
         // Whatever is synced inside a directory is lost with it when its own name was never written out.
         holders.iter().try_for_each(|holder| sync_dir(holder))?;
-        let mut writer = Self { dir: dir.to_owned(), next: 0, _lock: lock(dir)? };
+        let mut writer = Self { dir: dir.to_owned(), _lock: lock(dir)? };
         writer.update_manifest(manifest)?;
         Ok(writer)
     }
 
-    /// Continues an unsealed run behind its last readable trial. Trial files that hold no trial are moved to `unreadable/`.
+    /// Continues an unsealed run. Trial files that hold no trial are moved to `unreadable/`.
     pub fn resume(dir: &Path) -> Result<Self, RunError> {
         let run = RunReader::open(dir)?;
         let _lock = lock(dir)?;
         if run.sealed {
             return Err(RunError::Complete { dir: dir.to_owned() });
         }
-        let next = run.trials.iter().map(|t| t.trial.saturating_add(1)).max().unwrap_or(0);
-        let mut writer = Self { dir: dir.to_owned(), next, _lock };
+        let mut writer = Self { dir: dir.to_owned(), _lock };
         writer.set_aside(&run)?;
         Ok(writer)
-    }
-
-    /// Number of the next trial.
-    pub fn next_trial(&self) -> u64 {
-        self.next
     }
 
     /// Stores a finished trial; durable when this returns.
     pub fn append(&mut self, record: &TrialRecord) -> Result<(), RunError> {
         let trials = self.dir.join(TRIALS);
-        write_durably(&trials, &format!("{:08}.rec", record.trial), &frame::encode(record))?;
-        self.next = record.trial.saturating_add(1);
-        Ok(())
+        write_durably(&trials, &format!("{:08}.rec", record.trial), &frame::encode(record))
     }
 
     /// Replaces the manifest; durable when this returns.

@@ -15,6 +15,14 @@ fn a_bench_prints_a_summary_and_its_json_is_complete() {
 }
 
 #[test]
+fn the_group_of_every_task_is_told_that_of_a_load_too() {
+    let bench = ["bench", "pipe:pin=same,duration=20ms", "--load", "burn:2x20%", "--json", "-"];
+    let outcome = json(&schedlab(&bench).success().stdout);
+    let tasks: Vec<u64> = outcome["groups"].as_array().unwrap().iter().map(|g| g["tasks"].as_u64().unwrap()).collect();
+    assert_eq!(tasks.iter().sum::<u64>(), 4, "two partners and two burners: {}", outcome["groups"]);
+}
+
+#[test]
 fn long_options_say_the_same_as_the_spec() {
     let by_spec = json(&schedlab(&["bench", "messaging:groups=2,loops=5", "--dry-run"]).success().stdout);
     let by_option =
@@ -69,7 +77,7 @@ fn a_planted_slowdown_is_found_worse_and_fails_the_build() {
         "--a",
         "plant=spin:0ns",
         "--b",
-        "plant=spin:3us",
+        "plant=spin:30us",
         "--trials",
         "6",
         "--trial",
@@ -91,7 +99,7 @@ fn a_switchback_finds_it_too() {
         "--a",
         "plant=spin:0ns",
         "--b",
-        "plant=spin:3us",
+        "plant=spin:30us",
         "--trials",
         "6",
         "--trial",

@@ -50,6 +50,21 @@ fn an_ab_runs_without_any_right_and_says_what_is_not_counted() {
 }
 
 #[test]
+fn cgroups_that_may_not_be_made_are_refused_before_the_first_trial() {
+    let lab = Lab::new("nobody-cgroups");
+    let out = lab.path("run");
+    let Some(ran) = as_nobody(&lab, &["ab", "-w", "pipe:cgroups=apart", "--b", "nice=1", "--out", &out]) else {
+        eprintln!("schedlab-skip: cgroups_that_may_not_be_made_are_refused_before_the_first_trial: needs root");
+        return;
+    };
+    let said = String::from_utf8_lossy(&ran.stderr).into_owned();
+    assert!(!ran.status.success() && said.lines().count() == 1, "{said}");
+    // Without any cpu controller there is another reason.
+    assert!(said.contains("Delegate=yes") || said.contains("cpu controller"), "{said}");
+    assert!(!Path::new(&out).exists(), "nothing half-written");
+}
+
+#[test]
 fn a_setting_that_needs_root_is_not_applied_and_the_run_goes_on() {
     let lab = Lab::new("nobody-sysctl");
     let out = lab.path("run");

@@ -8,7 +8,6 @@
 
 pub mod bootstrap;
 pub mod carryover;
-pub mod changepoint;
 pub mod confidence_sequence;
 pub mod covariate;
 pub mod decomposition;
@@ -29,9 +28,8 @@ pub mod variance;
 pub mod verdict;
 pub mod warmup;
 
-pub use bootstrap::{bca_interval, bootstrap_interval};
+pub use bootstrap::bootstrap_interval;
 pub use carryover::{carry_over_term, carry_over_test};
-pub use changepoint::{ChangePoint, e_divisive};
 pub use confidence_sequence::TMixture;
 pub use covariate::mean_at_zero;
 pub use decomposition::{Decomposition, decompose};
@@ -40,12 +38,12 @@ pub use mean::{Estimate, Interval, t_estimate, welch};
 pub use modes::{Modes, modes};
 pub use multiple::{benjamini_hochberg, holm};
 pub use nonparametric::{Shift, hodges_lehmann, hodges_lehmann_shift, mann_whitney, sign_test, wilcoxon_signed_rank};
-pub use power::{minimum_detectable, observations_needed, observations_to_decide, power};
-pub use quantile::{enough_tail, mad, median, order_statistic_interval, quantile};
+pub use power::{minimum_detectable, observations_to_decide, power};
+pub use quantile::{enough_tail, mad, median, quantile};
 pub use random::Random;
-pub use rate::{clopper_pearson, rule_of_three, wilson};
+pub use rate::{clopper_pearson, wilson};
 pub use spending::{GroupSequential, Look, SpendingError, repeated_interval};
 pub use switchback::{Window, unit_contrast};
 pub use variance::{Components, Explained, components, share_explained};
-pub use verdict::{Direction, Verdict, decide, demote, direction};
+pub use verdict::{Direction, Verdict, decide, direction};
 pub use warmup::warmup_cut;

@@ -1,6 +1,4 @@
 //! Quantiles inside one sample, and how far they can be trusted.
-use crate::mean::Interval;
-use statrs::distribution::{Binomial, DiscreteCDF};
 
 /// Quantile `q` (0 to 1) of a rising slice, linear between order statistics (type 7 of Hyndman & Fan 1996, R's default).
 /// NaN for an empty slice.
@@ -36,23 +34,6 @@ pub fn mad(xs: &[f64]) -> f64 {
     median(&deviations)
 }
 
-/// Distribution-free interval for quantile `q` from the order statistics of a rising slice of independent observations
-/// (Conover, *Practical Nonparametric Statistics*, 3.2): each side misses with probability at most (1 − level)/2, so the
-/// coverage is at least `level`. `None` when the slice is too short for that (six observations for a 95 % median).
-pub fn order_statistic_interval(sorted: &[f64], q: f64, level: f64) -> Option<Interval> {
-    let n = sorted.len() as u64;
-    if n == 0 || !(0.0..=1.0).contains(&q) || !(level > 0.0 && level < 1.0) {
-        return None;
-    }
-    let count_below = Binomial::new(q, n).ok()?;
-    let tail = (1.0 - level) / 2.0;
-    // With the r-th smallest as lower end, the interval misses when fewer than r observations lie below the quantile.
-    let r = (0..n).take_while(|&r| count_below.cdf(r) <= tail).count();
-    // With the s-th smallest as upper end it misses when at least s lie below: P(count >= s) = sf(s - 1).
-    let s = 1 + (0..n).take_while(|&k| count_below.sf(k) > tail).count();
-    (r >= 1 && s <= sorted.len()).then(|| Interval { lo: sorted[r - 1], hi: sorted[s - 1], level })
-}
-
 /// Whether `n` observations expect at least 10 beyond quantile `q` (on its thinner side), the least for reporting it at all.
 pub fn enough_tail(n: u64, q: f64) -> bool {
     // The tolerance keeps n = 10 000 at q = 0.999 in, where 1 − q rounds to just under 0.001.
@@ -72,19 +53,6 @@ mod tests {
         assert!(quantile(&[], 0.5).is_nan());
         assert_eq!(median(&[3.0, 1.0, 2.0, 10.0]), 2.5);
         assert_eq!(mad(&[1.0, 1.0, 2.0, 2.0, 4.0, 6.0, 9.0]), 1.0);
-    }
-
-    /// Conover's table of the sign test: at 95 %, n = 6 gives the extremes, n = 10 ranks 2 and 9, n = 20 ranks 6 and 15.
-    #[test]
-    fn median_interval_ranks() {
-        let ranks = |n: usize| {
-            let xs: Vec<f64> = (1..=n).map(|i| i as f64).collect();
-            order_statistic_interval(&xs, 0.5, 0.95).map(|i| (i.lo, i.hi))
-        };
-        assert_eq!(ranks(5), None);
-        assert_eq!(ranks(6), Some((1.0, 6.0)));
-        assert_eq!(ranks(10), Some((2.0, 9.0)));
-        assert_eq!(ranks(20), Some((6.0, 15.0)));
     }
 
     #[test]

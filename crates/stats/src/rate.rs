@@ -26,11 +26,6 @@ pub fn wilson(k: u64, n: u64, level: f64) -> Option<Interval> {
     Some(Interval { lo: (centre - half).max(0.0), hi: (centre + half).min(1.0), level })
 }
 
-/// Upper 95 % bound of the rate when none of `n` attempts had the event: 3/n, at most 1 (Hanley & Lippman-Hand 1983).
-pub fn rule_of_three(n: u64) -> f64 {
-    if n == 0 { 1.0 } else { (3.0 / n as f64).min(1.0) }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -48,11 +43,5 @@ mod tests {
         check(clopper_pearson(0, 10, 0.95), 0.0, 0.3085);
         check(clopper_pearson(10, 10, 0.95), 0.6915, 1.0);
         assert_eq!(clopper_pearson(1, 0, 0.95), None);
-    }
-
-    #[test]
-    fn three_over_n() {
-        assert_eq!(rule_of_three(100), 0.03);
-        assert_eq!(rule_of_three(2), 1.0);
     }
 }

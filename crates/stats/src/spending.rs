@@ -56,7 +56,6 @@ pub struct GroupSequential {
     spent_a_side: f64,
     last_fraction: f64,
     over: bool,
-    fractions: Vec<f64>,
     surviving: Density,
 }
 
@@ -66,32 +65,12 @@ impl GroupSequential {
         if !(alpha > 0.0 && alpha < 1.0) {
             return Err(SpendingError::Alpha(alpha));
         }
-        Ok(Self {
-            alpha,
-            spent_a_side: 0.0,
-            last_fraction: 0.0,
-            over: false,
-            fractions: Vec::new(),
-            surviving: Density::start(),
-        })
+        Ok(Self { alpha, spent_a_side: 0.0, last_fraction: 0.0, over: false, surviving: Density::start() })
     }
 
     /// Places the next look. A fraction of 1 (or above: the plan was overrun) spends all that is left. Looks
     /// closer than 0.001 of the plan outrun the integration grid; nobody needs them.
-    pub fn push_look(&mut self, information_fraction: f64) -> Result<Look, SpendingError> {
-        let spent = spending_a_side(self.alpha, information_fraction);
-        self.place(information_fraction, spent)
-    }
-
-    /// Places the last look at whatever fraction was reached and spends all that is left: for a plan that ended early for
-    /// reasons other than the data (time, contaminated observations), or ran over.
-    pub fn push_last_look(&mut self, information_fraction: f64) -> Result<Look, SpendingError> {
-        let look = self.place(information_fraction, self.alpha / 2.0)?;
-        self.over = true;
-        Ok(look)
-    }
-
-    fn place(&mut self, fraction: f64, spent_a_side: f64) -> Result<Look, SpendingError> {
+    pub fn push_look(&mut self, fraction: f64) -> Result<Look, SpendingError> {
         if self.over {
             return Err(SpendingError::Spent);
         }
@@ -99,36 +78,14 @@ impl GroupSequential {
         if !(step > 0.0 && fraction.is_finite()) {
             return Err(SpendingError::NotIncreasing { given: fraction, last: self.last_fraction });
         }
+        let spent_a_side = spending_a_side(self.alpha, fraction);
         let bound = self.surviving.bound(step, spent_a_side - self.spent_a_side, fraction);
         self.surviving = self.surviving.next(step, bound.min(TAIL * fraction.sqrt()));
         self.spent_a_side = spent_a_side;
         self.last_fraction = fraction;
-        self.fractions.push(fraction);
         self.over = fraction >= 1.0;
         let z_bound = bound / fraction.sqrt();
         Ok(Look { fraction, z_bound, nominal_p: (1.0 - WITHHELD) * 2.0 * normal_sf(z_bound), level: 1.0 - self.alpha })
-    }
-
-    /// The smallest overall α at which the look last placed would have stopped with this fixed-sample p, the looks being where
-    /// they were: a p-value that may be compared with α and fed to [`crate::holm`] whichever look stopped. NaN before any look.
-    /// Resolved to 1e-6; costs some 25 sequences of looks.
-    pub fn overall_p(&self, nominal_p: f64) -> f64 {
-        let Some((&last, earlier)) = self.fractions.split_last() else { return f64::NAN };
-        let stops = |alpha: f64| {
-            let replayed = Self::new(alpha).and_then(|mut sequence| {
-                for &fraction in earlier {
-                    sequence.push_look(fraction)?;
-                }
-                if self.over { sequence.push_last_look(last) } else { sequence.push_look(last) }
-            });
-            replayed.is_ok_and(|look| nominal_p <= look.nominal_p)
-        };
-        let (mut lo, mut hi) = (nominal_p.clamp(0.0, 1.0), 1.0);
-        while hi - lo > 1e-6 {
-            let mid = 0.5 * (lo + hi);
-            if stops(mid) { hi = mid } else { lo = mid }
-        }
-        hi
     }
 }
 
@@ -194,8 +151,8 @@ impl Density {
 
 /// The repeated confidence interval at a look: mean ± t·se with t at the look's nominal p and n − 1 degrees of freedom
 /// (Jennison & Turnbull 2000, ch. 3.8 and 9). All looks' intervals hold together with probability `look.level`, so the one at
-/// the stop may be quoted whatever made one stop. `p_value` is the fixed-sample p: compare it with `look.nominal_p`, or pass it
-/// through [`GroupSequential::overall_p`]. `None` as for [`t_estimate`].
+/// the stop may be quoted whatever made one stop. `p_value` is the fixed-sample p, to be compared with `look.nominal_p`. `None`
+/// as for [`t_estimate`].
 pub fn repeated_interval(xs: &[f64], look: &Look) -> Option<Estimate> {
     let mut estimate = t_estimate(xs, 1.0 - look.nominal_p)?;
     estimate.interval.level = look.level;
@@ -237,24 +194,12 @@ mod tests {
     }
 
     #[test]
-    fn an_early_end_spends_the_rest() {
+    fn looks_that_cannot_be_placed_are_refused() {
         let mut sequence = GroupSequential::new(0.05).unwrap();
         sequence.push_look(0.4).unwrap();
-        let last = sequence.push_last_look(0.7).unwrap();
-        assert!(last.z_bound < 2.0 && last.z_bound > 1.95, "{last:?}");
-        assert_eq!(sequence.push_look(0.9), Err(SpendingError::Spent));
-        let mut again = GroupSequential::new(0.05).unwrap();
-        again.push_look(0.4).unwrap();
-        assert!(matches!(again.push_look(0.4), Err(SpendingError::NotIncreasing { .. })));
+        assert!(matches!(sequence.push_look(0.4), Err(SpendingError::NotIncreasing { .. })));
+        sequence.push_look(1.2).unwrap();
+        assert_eq!(sequence.push_look(1.3), Err(SpendingError::Spent));
         assert!(GroupSequential::new(1.0).is_err());
-    }
-
-    #[test]
-    fn overall_p_inverts_the_bound() {
-        let mut sequence = GroupSequential::new(0.05).unwrap();
-        sequence.push_look(0.4).unwrap();
-        let look = sequence.push_look(0.8).unwrap();
-        assert!((sequence.overall_p(look.nominal_p) - 0.05).abs() < 1e-4);
-        assert!(sequence.overall_p(0.5) > 0.5);
     }
 }

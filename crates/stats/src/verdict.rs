@@ -58,16 +58,6 @@ pub fn direction(interval_log: Interval, higher_is_better: bool) -> Direction {
     }
 }
 
-/// The verdict that survives a correction for several questions: Better and Worse become Inconclusive unless `adjusted_p` (from
-/// [`crate::holm`]) is at most `alpha`; a NaN p demotes. Equivalent stays: Holm guards against claiming a difference.
-pub fn demote(verdict: Verdict, adjusted_p: f64, alpha: f64) -> Verdict {
-    match verdict {
-        Verdict::Better | Verdict::Worse if adjusted_p <= alpha => verdict,
-        Verdict::Better | Verdict::Worse => Verdict::Inconclusive,
-        Verdict::Equivalent | Verdict::Inconclusive => verdict,
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -95,13 +85,5 @@ mod tests {
         let narrow = Interval { lo: -1e-9, hi: 1e-9, level: 0.95 };
         assert_eq!(decide(narrow, 0.0, true), Verdict::Inconclusive);
         assert_eq!(decide(narrow, f64::NAN, true), Verdict::Inconclusive);
-    }
-
-    #[test]
-    fn demotion() {
-        assert_eq!(demote(Verdict::Better, 0.04, 0.05), Verdict::Better);
-        assert_eq!(demote(Verdict::Worse, 0.06, 0.05), Verdict::Inconclusive);
-        assert_eq!(demote(Verdict::Better, f64::NAN, 0.05), Verdict::Inconclusive);
-        assert_eq!(demote(Verdict::Equivalent, 1.0, 0.05), Verdict::Equivalent);
     }
 }

@@ -1,5 +1,5 @@
-//! Files that survive a crash: a record is on disk when the call returns, a replaced file is seen whole or not at all.
-//! Source: fsync(2), rename(2); a new or renamed name is durable only once its directory is synced too.
+//! Files that survive a crash: a record is on disk when the call returns.
+//! Source: fsync(2); a new name is durable only once its directory is synced too.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
@@ -25,25 +25,6 @@ pub fn append(file: &mut File, record: &[u8]) -> io::Result<()> {
     file.sync_data()
 }
 
-/// Replaces `path` by `contents` in one step: a reader, or a crash, sees the old file or the new one.
-pub fn replace(path: &Path, contents: &[u8]) -> io::Result<()> {
-    let name = path.file_name().ok_or(io::ErrorKind::InvalidInput)?;
-    // The process id keeps two writers of the same file from sharing a half-written one.
-    let mut temporary = name.to_owned();
-    temporary.push(format!(".{}.tmp", std::process::id()));
-    let temporary = path.with_file_name(temporary);
-    let write = || {
-        let mut file = File::create(&temporary)?;
-        file.write_all(contents)?;
-        file.sync_all()?;
-        std::fs::rename(&temporary, path)?;
-        sync_directory(parent(path))
-    };
-    write().inspect_err(|_| {
-        let _ = std::fs::remove_file(&temporary);
-    })
-}
-
 /// Removes `path` and makes its absence durable.
 pub fn remove(path: &Path) -> io::Result<()> {
     std::fs::remove_file(path)?;
@@ -62,7 +43,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn files_are_created_appended_replaced_and_removed() {
+    fn files_are_created_appended_and_removed() {
         let directory = std::env::temp_dir().join(format!("schedlab-durable-{}", std::process::id()));
         std::fs::create_dir_all(&directory).unwrap();
         let path = directory.join("file");
@@ -70,10 +51,8 @@ mod tests {
         assert_eq!(create(&path, b"").unwrap_err().kind(), io::ErrorKind::AlreadyExists);
         append(&mut file, b"two\n").unwrap();
         assert_eq!(std::fs::read(&path).unwrap(), b"one\ntwo\n");
-        replace(&path, b"three").unwrap();
-        assert_eq!(std::fs::read(&path).unwrap(), b"three");
         remove(&path).unwrap();
-        assert_eq!(std::fs::read_dir(&directory).unwrap().count(), 0, "no temporary file is left");
+        assert_eq!(std::fs::read_dir(&directory).unwrap().count(), 0);
         std::fs::remove_dir(&directory).unwrap();
     }
 }

@@ -76,6 +76,9 @@ fn hands(list: &Path) -> bool {
     std::fs::read_to_string(list).is_ok_and(|text| text.split_whitespace().any(|c| c == "cpu"))
 }
 
+/// How a user without root gets a cgroup v2 to make groups in.
+const DELEGATED: &str = "a delegated cgroup: `systemd-run --user --scope -p Delegate=yes`";
+
 /// Where a group of ours goes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Place {
@@ -215,7 +218,13 @@ pub(crate) fn usable_place(roots: &Roots) -> Result<(Hierarchy, Place), String> 
     let place = hierarchy.place()?;
     let controls = [Knob::file(place.parent.join("cgroup.procs"))].into_iter();
     for knob in controls.chain(place.enable.clone().map(Knob::file)) {
-        knob.open_for_write().map_err(|e| reason::refused(knob.path(), &e, None))?;
+        knob.open_for_write().map_err(|e| {
+            let why = reason::refused(knob.path(), &e, None);
+            match e.kind() {
+                io::ErrorKind::PermissionDenied => format!("{why}; or start in {DELEGATED}"),
+                _ => why,
+            }
+        })?;
     }
     Ok((hierarchy, place))
 }

@@ -77,8 +77,9 @@ impl<'a> Control<'a> {
     }
 
     fn note_groups(&mut self, tasks: &[HerdTask]) {
-        for herd_task in tasks {
-            let read = |file: &str| std::fs::read_to_string(format!("/proc/{}/{file}", herd_task.tid));
+        let load_tids = self.load.as_ref().map(|load| load.tids()).unwrap_or_default();
+        for tid in tasks.iter().map(|task| task.tid).chain(load_tids) {
+            let read = |file: &str| std::fs::read_to_string(format!("/proc/{tid}/{file}"));
             let autogroup =
                 read("autogroup").map(|t| t.trim().to_owned()).unwrap_or_else(|e| format!("unreadable: {e}"));
             let cgroup = read("cgroup").map(|t| cpu_line(&t)).unwrap_or_else(|e| format!("unreadable: {e}"));

@@ -103,7 +103,6 @@ fn run_beside_load(
         plant_stall,
         topology: Topology::read(Path::new("/sys"))?,
         cgroups: order.workload_cgroups.clone(),
-        count_operations: order.switchback.is_some() || order.counters == schedlab_run::CounterLevel::Full,
     };
     // The switchback notes what an arm that leaves a key alone goes back to: before anything is applied.
     let mut control = Control::new(order, per_task, load);

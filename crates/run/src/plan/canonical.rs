@@ -1,0 +1,86 @@
+//! A plan as text again: every key spelled out, so that what is stored says what was run.
+
+use super::{Plan, PlannedWorkload, Stopping};
+use crate::setting::Arm;
+use crate::units::parse_share;
+use serde::Serialize;
+
+impl Plan {
+    /// The plan as canonical TOML, complete; parsing it gives the same plan.
+    pub fn to_toml(&self) -> String {
+        let top = self.top_table().into_iter().map(|(key, value)| format!("{key} = {value}\n"));
+        top.chain(self.workloads.iter().map(workload_table)).chain(self.arms.iter().map(arm_table)).collect()
+    }
+
+    /// Keys outside the tables and their values as TOML, in print order.
+    fn top_table(&self) -> Vec<(&'static str, String)> {
+        let mut keys = vec![
+            ("title", written(&self.title)),
+            ("sesoi", written(share(self.sesoi))),
+            ("alpha", self.alpha.to_string()),
+        ];
+        keys.extend(self.seed.map(|seed| ("seed", seed.to_string())));
+        match self.stopping {
+            Stopping::Trials { blocks } => keys.push(("trials", blocks.to_string())),
+            Stopping::Budget { budget_ns, looks } => {
+                keys.extend([("budget", written(format!("{budget_ns}ns"))), ("looks", looks.to_string())]);
+            }
+            Stopping::UntilDecided { max_blocks } => {
+                keys.extend([("until_decided", written(true)), ("max_blocks", max_blocks.to_string())]);
+            }
+        }
+        keys.extend(self.trial_ns.map(|ns| ("trial", written(format!("{ns}ns")))));
+        keys.extend(self.switchback_window_ns.map(|ns| ("design", written(format!("switchback={ns}ns")))));
+        keys.extend([
+            ("latency", written(self.stamping)),
+            ("counters", written(self.counters)),
+            ("load_group", written(self.load_group)),
+        ]);
+        keys
+    }
+}
+
+fn workload_table(workload: &PlannedWorkload) -> String {
+    let mut text = format!("\n[[workload]]\nrun = {}\n", written(workload.run.to_string()));
+    let load: Vec<String> = workload.load.iter().map(ToString::to_string).collect();
+    for (key, list) in [("load", &load), ("primary", &workload.primary)] {
+        if !list.is_empty() {
+            text.push_str(&format!("{key} = {}\n", written(list)));
+        }
+    }
+    text
+}
+
+fn arm_table(arm: &Arm) -> String {
+    format!("\n[[arm]]\nname = {}\nset = {}\n", written(&arm.name), written(arm.spec()))
+}
+
+/// A value in TOML's form.
+fn written(value: impl Serialize) -> String {
+    toml::Value::try_from(value).expect("words, lists of words and truth values have a TOML form").to_string()
+}
+
+/// A share as percent where that reads back as the same number (5 % is 5 and not 5.000000000000001), else as it is.
+fn share(x: f64) -> String {
+    let percent = format!("{:.12}", x * 100.0);
+    let percent = format!("{}%", percent.trim_end_matches('0').trim_end_matches('.'));
+    if parse_share(&percent) == Ok(x) { percent } else { x.to_string() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_key_is_spelled_out_in_a_fixed_order() {
+        let text = "budget = \"90s\"\nsesoi = \"5%\"\nseed = 7\ntrial = \"1s\"\ndesign = \"switchback=20ms\"\nlatency = \"all\"\n\
+                    [[workload]]\nrun = \"pipe:pin=same\"\nload = [\"burn:2\"]\nprimary = [\"index\", \"spread\"]\n\
+                    [[arm]]\nname = \"a \\\"b\\\"\"\n[[arm]]\nname = \"b\"\nset = \"nice=1\"\n";
+        let expected = "title = \"Untitled\"\nsesoi = \"5%\"\nalpha = 0.05\nseed = 7\nbudget = \"90000000000ns\"\nlooks = 5\n\
+                        trial = \"1000000000ns\"\ndesign = \"switchback=20000000ns\"\nlatency = \"all\"\ncounters = \"full\"\n\
+                        load_group = \"same\"\n\n[[workload]]\nrun = \"pipe:pin=same\"\nload = [\"burn:2\"]\n\
+                        primary = [\"index\", \"spread\"]\n\n[[arm]]\nname = 'a \"b\"'\nset = \"\"\n\n\
+                        [[arm]]\nname = \"b\"\nset = \"nice=1\"\n";
+        assert_eq!(Plan::parse(text).unwrap().to_toml(), expected);
+    }
+}
