@@ -33,26 +33,36 @@ impl Ratio {
 pub fn interleave(
     pairs: usize,
     seed: u64,
-    mut a: impl FnMut() -> Result<f64>,
-    mut b: impl FnMut() -> Result<f64>,
+    a: impl FnMut() -> Result<f64>,
+    b: impl FnMut() -> Result<f64>,
 ) -> Result<Vec<f64>> {
+    let found = interleave_by(pairs, seed, a, b)?;
+    Ok(found.into_iter().map(|(left, right)| (right / left).ln()).collect())
+}
+
+/// The same for measurements of several figures: the pairs `(a, b)` themselves.
+pub fn interleave_by<T>(
+    pairs: usize,
+    seed: u64,
+    mut a: impl FnMut() -> Result<T>,
+    mut b: impl FnMut() -> Result<T>,
+) -> Result<Vec<(T, T)>> {
     a()?;
     b()?;
     let mut coin = seed | 1;
-    let mut logs = Vec::with_capacity(pairs);
+    let mut found = Vec::with_capacity(pairs);
     for _ in 0..pairs {
         // xorshift64: a coin for the order within a pair, nothing more.
         coin ^= coin << 13;
         coin ^= coin >> 7;
         coin ^= coin << 17;
-        let (left, right) = if coin & 1 == 0 {
+        found.push(if coin & 1 == 0 {
             let left = a()?;
             (left, b()?)
         } else {
             let right = b()?;
             (a()?, right)
-        };
-        logs.push((right / left).ln());
+        });
     }
-    Ok(logs)
+    Ok(found)
 }

@@ -1,12 +1,12 @@
 //! Fidelity: our workload against its twin, in interleaved pairs, both pinned to one CPU. The bar: the whole 95 %
 //! interval of ours / twin lies in 0.97–1.03. Free placement is information: there the scheduler decides, not the
-//! program. About 12 minutes.
+//! program. About 15 minutes.
 #![forbid(unsafe_code)]
 #![allow(clippy::print_stdout, clippy::print_stderr)]
 
 use anyhow::{Context, Result, bail};
 use schedlab_benches::pairs::{Ratio, interleave};
-use schedlab_benches::{program, table};
+use schedlab_benches::{cyclictest, program, table};
 use std::time::Instant;
 
 const PAIRS: usize = 40;
@@ -51,6 +51,7 @@ fn main() -> Result<()> {
             tiers,
         ]);
     }
+    rows.extend(cyclictest::rows(&filter, pairs)?);
     let header = ["row", "placement", "ours / twin (time)", "95 % interval", "pairs", "within 0.97–1.03", "our tiers"];
     table::print("Fidelity to the twins", &header, &rows);
     table::closing("fidelity", started.elapsed());
