@@ -3,6 +3,7 @@
 #![forbid(unsafe_code)]
 #![allow(clippy::print_stdout, clippy::print_stderr)] // Benchmarks are programs: their tables are their output.
 
+pub mod cyclictest;
 pub mod pairs;
 pub mod plant;
 pub mod program;

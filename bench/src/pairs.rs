@@ -60,25 +60,35 @@ pub fn interleave(
     mut a: impl FnMut() -> Result<f64>,
     mut b: impl FnMut() -> Result<f64>,
 ) -> Result<Vec<Pair>> {
+    let found = interleave_by(pairs, seed, || side(&mut a), || side(&mut b))?;
+    Ok(found.into_iter().map(|(a, b)| Pair { a, b }).collect())
+}
+
+/// The same for measurements of any kind: the pairs `(a, b)` themselves.
+pub fn interleave_by<T>(
+    pairs: usize,
+    seed: u64,
+    mut a: impl FnMut() -> Result<T>,
+    mut b: impl FnMut() -> Result<T>,
+) -> Result<Vec<(T, T)>> {
     a()?;
     b()?;
     let mut coin = seed | 1;
-    let mut done = Vec::with_capacity(pairs);
+    let mut found = Vec::with_capacity(pairs);
     for _ in 0..pairs {
         // xorshift64: a coin for the order within a pair, nothing more.
         coin ^= coin << 13;
         coin ^= coin >> 7;
         coin ^= coin << 17;
-        let (a, b) = if coin & 1 == 0 {
-            let a = side(&mut a)?;
-            (a, side(&mut b)?)
+        found.push(if coin & 1 == 0 {
+            let a = a()?;
+            (a, b()?)
         } else {
-            let b = side(&mut b)?;
-            (side(&mut a)?, b)
-        };
-        done.push(Pair { a, b });
+            let b = b()?;
+            (a()?, b)
+        });
     }
-    Ok(done)
+    Ok(found)
 }
 
 fn side(measure: &mut impl FnMut() -> Result<f64>) -> Result<Side> {

@@ -1,6 +1,6 @@
 //! Fidelity: our workload against its twin, in interleaved pairs, both pinned to one CPU. The bar: the whole 95 %
 //! interval of ours / twin lies in 0.97–1.03. Free placement is information: there the scheduler decides, not the
-//! program. About 10 minutes.
+//! program. About 15 minutes.
 //!
 //! Each row also gives the ratio at equal switches: who runs next in a herd is chance, so the number of switches of two
 //! equal programs differs from run to run by tens of percent and the time with it (2.5 µs each).
@@ -9,9 +9,12 @@
 
 use anyhow::{Context, Result, bail};
 use schedlab_benches::pairs::{self, Pair, Ratio, interleave};
-use schedlab_benches::{program, table};
+use schedlab_benches::{cyclictest, program, table};
 use schedlab_sys::affinity;
 use std::time::Instant;
+
+/// Seconds each, and two figures of one run.
+const CYCLICTEST_PAIRS: usize = 40;
 
 /// Where both sides run.
 #[derive(Clone, Copy, PartialEq)]
@@ -59,6 +62,8 @@ fn main() -> Result<()> {
         "our tiers",
     ];
     table::print("Fidelity to the twins", &header, &rows);
+    let rows = cyclictest::rows(&filter, pairs.unwrap_or(CYCLICTEST_PAIRS))?;
+    table::print("Fidelity of timer to cyclictest", &cyclictest::HEADER, &rows);
     table::closing("fidelity", started.elapsed());
     Ok(())
 }
