@@ -24,6 +24,7 @@ mod recorder;
 mod registry;
 mod stamp;
 mod task;
+mod throughput;
 mod topology;
 mod transact;
 mod transport;

@@ -3,7 +3,7 @@
 use crate::error::BenchError;
 use crate::limits::Limits;
 use crate::observer::{Observer, RunOrder};
-use crate::{burn, messaging, pipe, transact};
+use crate::{burn, messaging, pipe, throughput, transact};
 use schedlab_run::nearest::nearest;
 use schedlab_run::{TrialOutcome, WorkloadSpec};
 
@@ -63,7 +63,7 @@ pub trait Workload {
 
 /// All workloads.
 pub static WORKLOADS: &[&WorkloadInfo] =
-    &[&messaging::INFO, &pipe::INFO, &pipe::INFO_TWO_TOKENS, &burn::INFO, &transact::INFO];
+    &[&messaging::INFO, &pipe::INFO, &pipe::INFO_TWO_TOKENS, &burn::INFO, &transact::INFO, &throughput::INFO];
 
 /// The workload a spec names, its version checked.
 pub fn find(spec: &WorkloadSpec) -> Result<&'static WorkloadInfo, BenchError> {
