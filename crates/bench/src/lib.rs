@@ -26,6 +26,7 @@ mod registry;
 mod stamp;
 mod stream;
 mod task;
+mod throughput;
 mod timer;
 mod topology;
 mod transact;

@@ -4,7 +4,7 @@ use crate::error::BenchError;
 use crate::limits::Limits;
 use crate::observer::{Observer, RunOrder};
 use crate::topology::Topology;
-use crate::{burn, exec, messaging, pipe, stream, timer, transact, wakeup};
+use crate::{burn, exec, messaging, pipe, stream, throughput, timer, transact, wakeup};
 use schedlab_run::nearest::nearest;
 use schedlab_run::{TrialOutcome, WorkloadSpec};
 
@@ -86,6 +86,7 @@ pub static WORKLOADS: &[&WorkloadInfo] = &[
     &pipe::INFO_TWO_TOKENS,
     &burn::INFO,
     &transact::INFO,
+    &throughput::INFO,
     &stream::INFO,
     &wakeup::INFO,
     &timer::INFO,

@@ -3,6 +3,7 @@
 //! after the last operation only.
 
 use schedlab_run::{TaskRecord, Tier};
+use schedlab_sys::binder::protocol::returned;
 use schedlab_sys::rusage::{self, Rusage};
 use schedlab_sys::shared_memory::{SharedWords, WORDS_PER_TASK_LINE};
 use schedlab_sys::{clock, cpu_number, fd, thread};
@@ -199,9 +200,13 @@ pub(crate) enum Step {
     /// A thread of the task's own could not be started, or died.
     Thread,
     Policy,
+    BinderOpen,
+    ContextManager,
+    /// The binder driver answered with an error; the detail is its number.
+    BinderAnswer,
 }
 
-const STEPS: [Step; 13] = [
+const STEPS: [Step; 16] = [
     Step::Ready,
     Step::Read,
     Step::Write,
@@ -215,6 +220,9 @@ const STEPS: [Step; 13] = [
     Step::Memory,
     Step::Thread,
     Step::Policy,
+    Step::BinderOpen,
+    Step::ContextManager,
+    Step::BinderAnswer,
 ];
 
 /// Why a task failed, small enough for its cell.
@@ -248,8 +256,25 @@ impl TaskError {
             }
             Step::Memory => format!("could not reach its client's memory: {}", errno()),
             Step::Thread => format!("could not run its own thread: {}", errno()),
+            Step::BinderOpen => format!("could not open the binder device: {}", errno()),
+            Step::ContextManager => format!(
+                "could not become binder's context manager ({}): name a device that no servicemanager uses (binder-device=PATH)",
+                errno()
+            ),
+            Step::BinderAnswer => format!("got {} from the binder driver", binder_answer(self.detail)),
             Step::Policy => format!("could not set or read its scheduling policy: {}", errno()),
         }
+    }
+}
+
+/// The driver's own name of its answer.
+fn binder_answer(number: u64) -> &'static str {
+    match number as u32 {
+        returned::DEAD_REPLY => "BR_DEAD_REPLY (its partner is gone)",
+        returned::FAILED_REPLY => "BR_FAILED_REPLY (out of buffer space?)",
+        returned::FROZEN_REPLY => "BR_FROZEN_REPLY (its partner is frozen)",
+        0 => "no partner in time",
+        _ => "BR_ERROR",
     }
 }
 

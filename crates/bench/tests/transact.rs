@@ -236,3 +236,16 @@ fn a_killed_process_is_one_clear_error_within_two_seconds_and_no_orphan() {
         }
     }
 }
+
+#[test]
+fn without_a_binder_driver_the_error_names_the_guest_lane() {
+    let spec = "transact:loops=5,transport=binder";
+    match run_with(spec, &order(Stamping::Sampled), &mut Quiet) {
+        // Where there is one, this is the real thing.
+        Ok(outcome) => assert_eq!(outcome.operations, 5 * (1 + u64::from(fifo()))),
+        Err(error) => {
+            let text = error.to_string();
+            assert!(text.contains("schedlab vm run --kernel") && !text.contains('\n'), "{text}");
+        }
+    }
+}

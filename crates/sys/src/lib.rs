@@ -3,6 +3,7 @@
 
 pub mod affinity;
 pub mod audit;
+pub mod binder;
 pub mod clock;
 pub mod cpu_number;
 pub mod durable;

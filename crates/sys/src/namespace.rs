@@ -80,6 +80,11 @@ pub fn mount(source: &str, target: &Path, fstype: &str) -> io::Result<()> {
     mount_raw(source, target, fstype, libc::MS_NOSUID | libc::MS_NODEV | libc::MS_NOEXEC)
 }
 
+/// The same for a file system whose purpose is its device nodes.
+pub fn mount_with_devices(source: &str, target: &Path, fstype: &str) -> io::Result<()> {
+    mount_raw(source, target, fstype, libc::MS_NOSUID | libc::MS_NOEXEC)
+}
+
 fn mount_raw(source: &str, target: &Path, fstype: &str, flags: libc::c_ulong) -> io::Result<()> {
     let source = CString::new(source)?;
     let target = CString::new(target.as_os_str().as_bytes())?;

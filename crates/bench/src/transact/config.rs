@@ -35,6 +35,8 @@ pub(super) struct Config {
     pub(super) pairs: u32,
     pub(super) deadline_ns: u64,
     pub(super) transport: Transport,
+    /// A device other than the one found by itself.
+    pub(super) binder_device: Option<String>,
     pub(super) fifo_thread: FifoThread,
     pub(super) pin: Pin,
     pub(super) cpus: CpuList,
@@ -84,6 +86,12 @@ pub(crate) static INFO: WorkloadInfo = WorkloadInfo {
             "a transaction that takes longer is a miss, in both classes (-deadline_us)",
         ),
         option("transport", Transport::FORM, "unix", "what carries the transactions"),
+        option(
+            "binder-device",
+            "PATH|auto",
+            "auto",
+            "the binder device; auto: one of our own by binderfs, else /dev/binder",
+        ),
         option(
             "fifo-thread",
             "fresh|kept",
@@ -145,6 +153,7 @@ pub(super) fn read(spec: &WorkloadSpec) -> Result<Config, BenchError> {
         pairs: pairs as u32,
         deadline_ns: deadline(&args)?,
         transport: args.choice("transport", Transport::Unix, &Transport::WORDS)?,
+        binder_device: args.get("binder-device").filter(|path| *path != "auto").map(str::to_owned),
         fifo_thread: args.choice("fifo-thread", FifoThread::Fresh, &FIFO_THREADS)?,
         pin: args.choice("pin", Pin::Free, &Pin::WORDS)?,
         cpus,
@@ -208,6 +217,7 @@ impl Config {
             ("pairs", self.pairs.to_string()),
             ("deadline", units::format_ns_exact(self.deadline_ns)),
             ("transport", self.transport.name().to_owned()),
+            ("binder-device", self.binder_device.clone().unwrap_or_else(|| "auto".to_owned())),
             ("fifo-thread", word(&FIFO_THREADS, &self.fifo_thread).to_owned()),
             ("pin", self.pin.name().to_owned()),
             ("cpus", crate::options::cpus_text(&self.cpus)),
@@ -229,7 +239,7 @@ mod tests {
         let spec = registry::parse(&"transact".parse().unwrap()).unwrap().spec();
         assert_eq!(
             spec.to_string(),
-            "transact/1:compat=none,cpus=all,deadline=2.5ms,fifo-thread=fresh,loops=100,pairs=1,pin=free,raw-data=no,\
+            "transact/1:binder-device=auto,compat=none,cpus=all,deadline=2.5ms,fifo-thread=fresh,loops=100,pairs=1,pin=free,raw-data=no,\
              stop-on-miss=no,trace-instance=none,transport=unix,verbose=no"
         );
         assert_eq!(registry::parse(&spec).unwrap().spec(), spec);

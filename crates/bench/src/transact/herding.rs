@@ -3,25 +3,27 @@
 use super::Run;
 use super::client::ClientTask;
 use super::config::FifoThread;
-use super::{server, timed};
+use super::{INFO, server, timed};
 use crate::error::BenchError;
 use crate::herd::{Gate, Herd};
 use crate::placement::Cpus;
 use crate::task::{Step, TaskError};
-use crate::transport::Sizes;
+use crate::transport::{Sizes, Wiring};
 use schedlab_sys::{affinity, fd};
 
 const SIZES: Sizes = Sizes { request: super::message::REQUEST_BYTES, reply: super::message::REPLY_BYTES };
 
 /// Starts all pairs; `places` holds the CPUs of each pair's client and server.
 pub(super) fn start(run: &Run<'_>, places: &[(Cpus, Cpus)]) -> Result<Herd, BenchError> {
+    let config = run.config;
+    let device = config.binder_device.as_deref();
+    let wiring = Wiring::new(INFO.name, config.transport, SIZES, config.pairs, device)?;
     let gate = Gate::new(fd::pipe_pair).map_err(BenchError::io("opening the gate's pipes"))?;
-    let mut herd = Herd::new(run.cells.clone(), gate, 2 * places.len());
+    let mut herd = Herd::new(run.cells.clone(), gate, config.transport.managers() + 2 * places.len());
     let timed = timed::choose(!run.recorders.is_empty(), run.plant.as_ref());
+    wiring.start_manager(&mut herd)?;
     for (pair, (client_cpus, server_cpus)) in places.iter().enumerate() {
-        let transport = run.config.transport;
-        let opening = BenchError::io(format!("opening {} for pair {pair}", transport.name()));
-        let mut link = transport.open(SIZES).map_err(opening)?;
+        let mut link = wiring.link(pair as u32)?;
         let prepare = || {
             pin(server_cpus)?;
             link.server()

@@ -44,11 +44,16 @@ impl fmt::Display for Verdict {
     }
 }
 
+/// Mainline's binder; the patch for more is Android's.
+const NICE_ONLY: &str = "this kernel's binder hands on nice alone: it has no tracepoint binder_set_priority";
+
 /// What is known before the counts are looked at.
 pub(super) struct Circumstances {
     pub(super) transport: Transport,
     /// Why there was no FIFO class, if there was none.
     pub(super) fifo_refused: Option<String>,
+    /// Whether this kernel can hand real-time policies on over the transport.
+    pub(super) kernel_inherits_real_time: bool,
 }
 
 /// All three.
@@ -69,6 +74,9 @@ impl Inheritance {
         }
         let real_time = |differs: u64| match &circumstances.fifo_refused {
             Some(_) => Verdict::NotApplicable("there was no FIFO caller to inherit from".to_owned()),
+            None if differs > 0 && !circumstances.kernel_inherits_real_time => {
+                Verdict::NotApplicable(NICE_ONLY.to_owned())
+            }
             None => Verdict::of(differs, fifo.transactions),
         };
         let (probes, differs) = nice;
@@ -86,5 +94,54 @@ impl fmt::Display for Inheritance {
             return write!(f, "policy, priority and nice {}", self.policy);
         }
         write!(f, "policy {}, priority {}, nice {}", self.policy, self.priority, self.nice)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn judge(
+        transport: Transport,
+        fifo_refused: Option<&str>,
+        kernel_inherits_real_time: bool,
+        differs: (u64, u64),
+        nice: (u64, u64),
+    ) -> Inheritance {
+        let fifo_refused = fifo_refused.map(str::to_owned);
+        let circumstances = Circumstances { transport, fifo_refused, kernel_inherits_real_time };
+        let (policy_differs, priority_differs) = differs;
+        let fifo = Tally { transactions: 100, policy_differs, priority_differs, ..Tally::default() };
+        Inheritance::judge(&circumstances, fifo, nice)
+    }
+
+    fn words(found: &Inheritance) -> [&'static str; 3] {
+        [found.policy.word(), found.priority.word(), found.nice.word()]
+    }
+
+    #[test]
+    fn androids_kernel_passes_or_fails_and_mainline_cannot() {
+        let binder = Transport::Binder;
+        assert_eq!(words(&judge(binder, None, true, (0, 0), (10, 0))), ["PASS", "PASS", "PASS"]);
+        let failed = judge(binder, None, true, (3, 100), (10, 10));
+        assert_eq!(words(&failed), ["FAIL", "FAIL", "FAIL"]);
+        assert!(
+            failed.to_string().contains("priority FAIL (the server did not take it over in 100 of 100)"),
+            "{failed}"
+        );
+        let mainline = judge(binder, None, false, (100, 100), (10, 0));
+        assert_eq!(words(&mainline), ["N/A", "N/A", "PASS"]);
+        assert!(mainline.to_string().contains("hands on nice alone"), "{mainline}");
+        // What is seen counts more than what a symbol says.
+        assert_eq!(words(&judge(binder, None, false, (0, 0), (10, 0))), ["PASS", "PASS", "PASS"]);
+    }
+
+    #[test]
+    fn nothing_to_inherit_from_is_not_applicable() {
+        let refused = judge(Transport::Binder, Some("EPERM"), true, (0, 0), (10, 0));
+        assert_eq!(words(&refused), ["N/A", "N/A", "PASS"]);
+        assert_eq!(judge(Transport::Binder, None, true, (0, 0), (0, 0)).nice.word(), "N/A");
+        let futex = judge(Transport::Futex, None, true, (100, 100), (0, 0));
+        assert_eq!(futex.to_string(), "policy, priority and nice N/A (futex carries no scheduling attributes)");
     }
 }

@@ -4,6 +4,7 @@ use super::Run;
 use super::config::Config;
 use super::inheritance::{Circumstances, Inheritance};
 use super::report::{Account, Class, FirstMiss, Kept, Tally};
+use crate::transport::binder_inherits_real_time;
 use schedlab_run::{Histogram, NamedHistogram};
 
 /// One class of one pair, or of all.
@@ -74,7 +75,12 @@ impl Measured {
         let nice = accounts.iter().fold((0, 0), |(n, differs), a| (n + a.nice_probes, differs + a.nice_differs));
         let misses = accounts.iter().enumerate().filter_map(|(pair, a)| a.first_miss.map(|miss| (pair, miss)));
         let first_miss = misses.min_by_key(|(_, miss)| miss.at_ns);
-        let circumstances = Circumstances { transport: run.config.transport, fifo_refused: run.fifo_refused.clone() };
+        let transport = run.config.transport;
+        let circumstances = Circumstances {
+            transport,
+            fifo_refused: run.fifo_refused.clone(),
+            kernel_inherits_real_time: transport.inherits() && binder_inherits_real_time(),
+        };
         Self::new(pairs.collect(), nice, first_miss, circumstances)
     }
 

@@ -62,7 +62,7 @@ impl<'a> Run<'a> {
         let map = || BenchError::io("mapping the shared cells");
         let pairs = config.pairs as usize;
         // The last third: a kept FIFO thread of each client.
-        let cells = TaskCells::new(3 * pairs, 1, true).map_err(map())?;
+        let cells = TaskCells::new(config.transport.managers() + 3 * pairs, 1, true).map_err(map())?;
         let kept = config.loops().filter(|_| config.keeps_all()).unwrap_or(0);
         let reports = Reports::new(pairs, kept).map_err(map())?;
         // A deadline is missed or met by every transaction, so at every level but `off` each is timed, as in the twins.
@@ -82,7 +82,7 @@ impl<'a> Run<'a> {
 impl Run<'_> {
     /// The cell of a pair's kept FIFO thread.
     fn kept_cell(&self, pair: usize) -> usize {
-        2 * self.config.pairs as usize + pair
+        self.config.transport.managers() + 2 * self.config.pairs as usize + pair
     }
 }
 
@@ -124,7 +124,8 @@ impl Workload for Config {
     fn check(&self, limits: &Limits) -> Result<(), BenchError> {
         let pairs = u64::from(self.pairs);
         // A client may have one thread besides its own at a time.
-        limits.fit(INFO.name, &format!("{pairs} pairs × 3 tasks"), 3 * pairs, Transport::FILES_PER_LINK + 16)
+        let tasks = 3 * pairs + self.transport.managers() as u64;
+        limits.fit(INFO.name, &format!("{pairs} pairs × 3 tasks"), tasks, Transport::FILES_PER_LINK + 16)
     }
 
     fn prints_as_its_twin(&self) -> bool {

@@ -59,7 +59,8 @@ pub(super) fn build(run: &Run<'_>, herd: &Herd, line: &Timeline) -> Result<Trial
 /// as were ordered.
 fn verify(run: &Run<'_>, members: &[TaskRecord]) -> Result<u64, BenchError> {
     let mut sum = 0;
-    for (pair, two) in members.chunks_exact(2).enumerate() {
+    // A binder run's first process is its context manager.
+    for (pair, two) in members[run.config.transport.managers()..].chunks_exact(2).enumerate() {
         let (served, done) = (two[0].operations, two[1].operations);
         let account = run.reports.account(pair);
         if served != done + account.nice_probes {

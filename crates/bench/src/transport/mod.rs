@@ -6,16 +6,22 @@
 //! made before the timed region, so that a transaction allocates nothing. The traits are used as objects: which
 //! transport it is was decided before the timed region, and an indirect call costs a nanosecond beside microseconds.
 
+mod binder;
 mod futex;
 mod seccomp;
 mod stream;
 
-use crate::task::TaskError;
+use crate::error::BenchError;
+use crate::herd::Herd;
+use crate::task::{TaskError, Work};
 use std::io;
+use std::path::Path;
 
 /// What carries the requests and replies.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Transport {
+    /// The binder driver.
+    Binder,
     /// A unix stream socket pair.
     Unix,
     /// Two pipes.
@@ -31,7 +37,8 @@ pub(crate) enum Transport {
 
 impl Transport {
     /// All of them by the words of an option.
-    pub(crate) const WORDS: [(&'static str, Self); 5] = [
+    pub(crate) const WORDS: [(&'static str, Self); 6] = [
+        ("binder", Self::Binder),
         ("unix", Self::Unix),
         ("pipe", Self::Pipe),
         ("futex", Self::Futex),
@@ -39,29 +46,86 @@ impl Transport {
         ("seccomp-notify-sync", Self::SeccompNotify { sync: true }),
     ];
     /// The form of the option.
-    pub(crate) const FORM: &'static str = "unix|pipe|futex|seccomp-notify|seccomp-notify-sync";
+    pub(crate) const FORM: &'static str = "binder|unix|pipe|futex|seccomp-notify|seccomp-notify-sync";
 
     pub(crate) fn name(self) -> &'static str {
         Self::WORDS.iter().find(|(_, transport)| *transport == self).map_or("", |(word, _)| word)
     }
 
-    /// Whether the kernel can let the server run with its caller's scheduling attributes over this transport.
+    /// Whether a kernel can let the server run with its caller's scheduling attributes over this transport.
     pub(crate) fn inherits(self) -> bool {
-        false
+        self == Self::Binder
+    }
+
+    /// Processes of a run besides its pairs.
+    pub(crate) fn managers(self) -> usize {
+        usize::from(self == Self::Binder)
     }
 
     /// Descriptors that the control process holds for a pair between its two forks.
     pub(crate) const FILES_PER_LINK: u64 = 8;
+}
 
-    /// Opens what the two processes of a pair share, before the fork.
-    pub(crate) fn open(self, sizes: Sizes) -> io::Result<Box<dyn Link>> {
-        Ok(match self {
-            Self::Unix => Box::new(stream::StreamLink::unix()?),
-            Self::Pipe => Box::new(stream::StreamLink::pipes()?),
-            Self::Futex => Box::new(futex::FutexLink::new(sizes)?),
-            Self::SeccompNotify { sync } => Box::new(seccomp::SeccompLink::new(sizes, sync)?),
-        })
+/// Whether this kernel's binder hands real-time policies on.
+pub(crate) fn binder_inherits_real_time() -> bool {
+    binder::inherits_real_time(Path::new("/proc"))
+}
+
+/// What the pairs of one run have in common.
+pub(crate) struct Wiring {
+    transport: Transport,
+    sizes: Sizes,
+    pairs: u32,
+    /// How to open the driver, when it is binder.
+    open: Option<binder::Opener>,
+}
+
+impl Wiring {
+    /// Before the fork, in the control process; an error when this machine does not have the transport.
+    pub(crate) fn new(
+        workload: &'static str,
+        transport: Transport,
+        sizes: Sizes,
+        pairs: u32,
+        binder_device: Option<&str>,
+    ) -> Result<Self, BenchError> {
+        let is_binder = transport == Transport::Binder;
+        let open = is_binder.then(|| binder::choose(workload, binder_device, Path::new("/proc"))).transpose()?;
+        Ok(Self { transport, sizes, pairs, open })
     }
+
+    /// Opens what the two processes of a pair share.
+    pub(crate) fn link(&self, pair: u32) -> Result<Box<dyn Link>, BenchError> {
+        let opened = || -> io::Result<Box<dyn Link>> {
+            Ok(match (self.transport, &self.open) {
+                (Transport::Binder, Some(open)) => Box::new(binder::BinderLink::new(open, pair)),
+                (Transport::Binder, None) => return Err(io::ErrorKind::NotFound.into()),
+                (Transport::Unix, _) => Box::new(stream::StreamLink::unix()?),
+                (Transport::Pipe, _) => Box::new(stream::StreamLink::pipes()?),
+                (Transport::Futex, _) => Box::new(futex::FutexLink::new(self.sizes)?),
+                (Transport::SeccompNotify { sync }, _) => Box::new(seccomp::SeccompLink::new(self.sizes, sync)?),
+            })
+        };
+        opened().map_err(BenchError::io(format!("opening {} for pair {pair}", self.transport.name())))
+    }
+
+    /// Forks the process that brings the pairs together, where the transport needs one; before any pair.
+    pub(crate) fn start_manager(&self, herd: &mut Herd) -> Result<(), BenchError> {
+        let Some(open) = &self.open else { return Ok(()) };
+        let mut manager = binder::context_manager(open, self.pairs);
+        let prepare = || manager.prepare().map(|()| manager);
+        let body =
+            |mut manager: Box<dyn Manager>| manager.run().map(|operations| Work { operations, ..Work::default() });
+        herd.fork("manager", 0, prepare, body)
+    }
+}
+
+/// The process that brings pairs together.
+pub(crate) trait Manager {
+    /// Before the gate, until every pair has met.
+    fn prepare(&mut self) -> Result<(), TaskError>;
+    /// After it, until every pair is done; how many were.
+    fn run(&mut self) -> Result<u64, TaskError>;
 }
 
 /// Bytes of the longest request and reply.
@@ -148,8 +212,9 @@ mod tests {
 
     #[test]
     fn every_transport_carries_requests_of_two_threads_and_their_replies() {
-        for (word, transport) in Transport::WORDS {
-            let mut link = transport.open(SIZES).unwrap();
+        // Binder has tests of its own, with a driver of their own.
+        for (word, transport) in Transport::WORDS.into_iter().skip(1) {
+            let mut link = Wiring::new("test", transport, SIZES, 1, None).unwrap().link(0).unwrap();
             let server = process::fork_child(|| serve(link.as_mut())).unwrap();
             let client = process::fork_child(|| transact(link.as_mut())).unwrap();
             drop(link);

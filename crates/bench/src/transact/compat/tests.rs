@@ -38,7 +38,12 @@ fn pair(other: &[u64], fifo: &[u64], not_sync: [u64; 2]) -> PairMeasured {
 }
 
 fn measured(pairs: Vec<PairMeasured>) -> Measured {
-    Measured::new(pairs, (0, 0), None, Circumstances { transport: Transport::Unix, fifo_refused: None })
+    Measured::new(
+        pairs,
+        (0, 0),
+        None,
+        Circumstances { transport: Transport::Unix, fifo_refused: None, kernel_inherits_real_time: false },
+    )
 }
 
 fn config(text: &str) -> Config {

@@ -1,0 +1,62 @@
+//! Building the herd of `throughput/1`: for each pair the link, a server process and a client process.
+
+use super::loops::{Buffers, ClientTask, serve};
+use super::{INFO, Run};
+use crate::dispatch::Length;
+use crate::error::BenchError;
+use crate::herd::{Gate, Herd};
+use crate::placement::Cpus;
+use crate::task::{Step, TaskError};
+use crate::transport::Wiring;
+use schedlab_sys::{affinity, fd};
+
+/// Starts all pairs; `places` holds the CPUs of each pair's client and server.
+pub(super) fn start(run: &Run<'_>, places: &[(Cpus, Cpus)]) -> Result<Herd, BenchError> {
+    let config = run.config;
+    let (sizes, device) = (config.sizes(), config.binder_device.as_deref());
+    let wiring = Wiring::new(INFO.name, config.transport, sizes, config.pairs, device)?;
+    let gate = Gate::new(fd::pipe_pair).map_err(BenchError::io("opening the gate's pipes"))?;
+    let mut herd = Herd::new(run.cells.clone(), gate, config.transport.managers() + 2 * places.len());
+    wiring.start_manager(&mut herd)?;
+    for (pair, (client_cpus, server_cpus)) in places.iter().enumerate() {
+        let mut link = wiring.link(pair as u32)?;
+        let prepare = || {
+            pin(server_cpus)?;
+            Ok((link.server()?, vec![0; sizes.request]))
+        };
+        let body = |(mut server, buffer): (Box<dyn crate::transport::Server>, Vec<u8>)| {
+            serve(server.as_mut(), &run.pace, pair, buffer, config.payloads[0])
+        };
+        herd.fork("server", pair as u32, prepare, body)?;
+        let client = ClientTask {
+            pair,
+            payloads: &config.payloads,
+            loops: match config.length {
+                Length::Loops(loops) => Some(loops),
+                Length::DurationNs(_) => None,
+            },
+            payload_ns: config.payload_ns().unwrap_or(0),
+            order: run.loops(pair),
+            recorder: run.recorder.as_ref(),
+            pace: &run.pace,
+            counter: run.cells.counter(herd.next_task()),
+        };
+        let prepare = || {
+            pin(client_cpus)?;
+            if let Some(recorder) = client.recorder {
+                recorder.fault_in(0);
+            }
+            Ok((link.client()?, Buffers::new(sizes.request)))
+        };
+        let body = |(end, mut buffers): (Box<dyn crate::transport::Client>, Buffers)| {
+            let mut caller = end.caller()?;
+            client.run(caller.as_mut(), &mut buffers)
+        };
+        herd.fork("client", pair as u32, prepare, body)?;
+    }
+    Ok(herd)
+}
+
+fn pin(cpus: &Cpus) -> Result<(), TaskError> {
+    if cpus.is_empty() { Ok(()) } else { affinity::set_affinity(0, cpus).map_err(TaskError::at(Step::Affinity)) }
+}

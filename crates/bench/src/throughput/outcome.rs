@@ -1,0 +1,98 @@
+//! From finished pairs to the outcome: counts verified, a row for each payload, Google Benchmark's lines.
+
+use super::config::Format;
+use super::google_benchmark::{self, Context};
+use super::measured::{self, Row};
+use super::{INFO, Run};
+use crate::error::BenchError;
+use crate::herd::{Herd, Timeline};
+use crate::metrics::{self, metric};
+use schedlab_run::{Direction, Metric, TaskRecord, TrialOutcome};
+use schedlab_sys::clock::monotonic_ns;
+use std::path::Path;
+
+pub(super) fn build(run: &Run<'_>, herd: &Herd, line: &Timeline) -> Result<TrialOutcome, BenchError> {
+    let tasks = herd.records();
+    let operations = verify(run, &tasks)?;
+    let rows = measured::rows(run);
+    let stamped = (0..tasks.len()).map(|task| run.cells.stamped(task)).sum();
+    let histograms = run.recorder.as_ref().map(|recorder| recorder.histograms()).unwrap_or_default();
+    let mut all = row_metrics(&rows);
+    all.extend(metrics::per_operation(&tasks, operations, &[], &histograms));
+    Ok(TrialOutcome {
+        workload: format!("{}/{}", INFO.name, INFO.version),
+        operations,
+        operation: INFO.operation.to_owned(),
+        metrics: all,
+        phases: metrics::phases(run.setup_ns, line, monotonic_ns()),
+        histograms,
+        tiers: Vec::new(),
+        counters: Vec::new(),
+        series: Vec::new(),
+        groups: Vec::new(),
+        windows: Vec::new(),
+        applied: Vec::new(),
+        stamping: metrics::stamping_report(&run.loops(0), stamped, run.stamp_cost_ns, &tasks),
+        loads: Vec::new(),
+        native_lines: native_lines(run, &rows),
+        notes: notes(run),
+        tasks,
+    })
+}
+
+/// All echoes, measured and not: client and server of each pair must have counted the same.
+fn verify(run: &Run<'_>, tasks: &[TaskRecord]) -> Result<u64, BenchError> {
+    let mut sum = 0;
+    // A binder run's first process is its context manager.
+    for (pair, two) in tasks[run.config.transport.managers()..].chunks_exact(2).enumerate() {
+        let (served, done) = (two[0].operations, two[1].operations);
+        if served != done {
+            let text = format!("pair {pair}: the client counted {done} echoes, the server {served}");
+            return Err(BenchError::Verification(text));
+        }
+        sum += done;
+    }
+    Ok(sum)
+}
+
+/// Over all payloads the geometric mean, which a single payload is its own; then each of a sweep.
+fn row_metrics(rows: &[Row]) -> Vec<Metric> {
+    let mean = |of: fn(&Row) -> f64| {
+        let logs = rows.iter().map(|row| of(row).max(f64::MIN_POSITIVE).ln());
+        (logs.sum::<f64>() / rows.len().max(1) as f64).exp()
+    };
+    let mut all = vec![
+        metric("ns_per_op", mean(|row| row.real_ns_per_op), "ns/op", Direction::LowerIsBetter),
+        metric("client_cpu_ns_per_op", mean(|row| row.cpu_ns_per_op), "ns/op", Direction::LowerIsBetter),
+        metric("ops_per_s", mean(Row::operations_per_s), "1/s", Direction::HigherIsBetter),
+        metric("bytes_per_s", mean(|row| row.bytes_per_s), "B/s", Direction::HigherIsBetter),
+    ];
+    if rows.len() > 1 {
+        for row in rows {
+            let of_size = |name: &str| format!("{name}_{}", row.bytes);
+            all.push(metric(&of_size("ns_per_op"), row.real_ns_per_op, "ns/op", Direction::LowerIsBetter));
+            all.push(metric(&of_size("bytes_per_s"), row.bytes_per_s, "B/s", Direction::HigherIsBetter));
+        }
+    }
+    all
+}
+
+fn native_lines(run: &Run<'_>, rows: &[Row]) -> Vec<String> {
+    let context = || Context::read(Path::new("/proc"), Path::new("/sys"), run.order.topology.online().len());
+    match run.config.format {
+        Format::None => google_benchmark::console(rows),
+        Format::Console => {
+            let mut lines = google_benchmark::console_context(&context());
+            lines.extend(google_benchmark::console(rows));
+            lines
+        }
+        Format::Json => google_benchmark::json(&context(), rows),
+    }
+}
+
+fn notes(run: &Run<'_>) -> Vec<String> {
+    let config = run.config;
+    let usable = if config.cpus.is_empty() { run.order.topology.allowed().len() } else { config.cpus.as_slice().len() };
+    let overloaded = format!("overloaded: {} pairs on {usable} allowed CPUs", config.pairs);
+    if config.pairs as usize > usable { vec![overloaded] } else { Vec::new() }
+}
