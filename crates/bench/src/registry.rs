@@ -53,6 +53,11 @@ pub trait Workload {
     fn set_duration_ns(&mut self, ns: u64) -> Result<(), BenchError>;
     /// Whether its tasks and descriptors fit; called before anything starts.
     fn check(&self, limits: &Limits) -> Result<(), BenchError>;
+    /// Moves the calling process into a network namespace of the workload's own, where it needs one, and says whether it
+    /// did: before `net.*` settings are written, and before [`Self::run`].
+    fn enter_own_net(&mut self) -> Result<bool, BenchError> {
+        Ok(false)
+    }
     /// Runs it once, from a process with one thread; on any error the herd is gone before this returns.
     fn run(&self, order: &RunOrder, observer: &mut dyn Observer) -> Result<TrialOutcome, BenchError>;
 }

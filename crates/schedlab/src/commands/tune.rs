@@ -2,8 +2,10 @@
 
 use crate::cli::TuneAction;
 use crate::exit;
-use anyhow::Result;
+use anyhow::{Context, Result};
+use schedlab_sys::net_name;
 use schedlab_tune::Roots;
+use std::path::Path;
 
 pub(super) fn run(action: &TuneAction) -> Result<u8> {
     match action {
@@ -31,13 +33,22 @@ fn restore(dry_run: bool) -> Result<u8> {
         for one in &left {
             println!("{one}");
         }
-        println!("{} settings would be restored", left.len());
+        let names = net_name::orphans(Path::new(net_name::RUN_ROOT))?;
+        for name in &names {
+            println!("network namespace {name} of a killed run");
+        }
+        println!("{} settings would be restored, {} network namespaces removed", left.len(), names.len());
         return Ok(exit::DONE);
     }
     let restored = schedlab_tune::restore_leftovers(&roots, &state)?;
     for one in &restored {
         println!("{one}");
     }
-    println!("{} settings restored", restored.len());
+    let removed = net_name::remove_orphans(Path::new(net_name::RUN_ROOT))
+        .context("a network namespace left by a killed run could not be removed")?;
+    for name in &removed {
+        println!("network namespace {name} of a killed run removed");
+    }
+    println!("{} settings restored, {} network namespaces removed", restored.len(), removed.len());
     Ok(if restored.iter().all(schedlab_tune::Restored::is_done) { exit::DONE } else { exit::ERROR })
 }

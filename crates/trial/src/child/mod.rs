@@ -28,11 +28,11 @@ pub fn main(mut input: impl Read, mut output: impl Write) -> Result<()> {
 }
 
 fn run(order: &TrialOrder) -> Result<TrialOutcome> {
-    let workload = schedlab_bench::parse(&order.workload)?;
+    let mut workload = schedlab_bench::parse(&order.workload)?;
     workload.check(&schedlab_bench::Limits::raise_and_read(Path::new("/proc"))?)?;
     let load = start_load(order)?;
     let started_ns = clock::monotonic_ns();
-    let result = run_beside_load(order, workload.as_ref());
+    let result = run_beside_load(order, workload.as_mut());
     let loads = load.map(|l| l.stop(clock::monotonic_ns() - started_ns)).unwrap_or_default();
     let mut outcome = result?;
     if let Some(dead) = loads.iter().find(|l: &&LoadReport| !l.alive) {
@@ -66,15 +66,10 @@ fn join_cgroups(order: &TrialOrder) -> Result<()> {
     Ok(())
 }
 
-fn run_beside_load(order: &TrialOrder, workload: &dyn schedlab_bench::Workload) -> Result<TrialOutcome> {
-    let mut applied = Vec::new();
-    if order.net_namespace {
-        schedlab_sys::namespace::enter_new_net().context(
-            "a network namespace of the trial's own was refused (net.* sysctls need root or user namespaces)",
-        )?;
-        let net = order.settings.iter().filter(|s| s.is_net_sysctl());
-        applied.extend(net.map(|s| schedlab_tune::net_sysctl(&Roots::default(), s)));
-    }
+fn run_beside_load(order: &TrialOrder, workload: &mut dyn schedlab_bench::Workload) -> Result<TrialOutcome> {
+    let own_net = workload.enter_own_net()? || order.net_namespace && enter_new_net()?;
+    let net = order.settings.iter().filter(|s| s.is_net_sysctl());
+    let applied = net.map(|s| schedlab_tune::net_sysctl(&Roots::default(), s)).collect();
     let per_task: Vec<Setting> = order.settings.iter().filter(|s| s.is_per_task()).cloned().collect();
     let plant = per_task.iter().find_map(|s| match s {
         Setting::PlantSpin { ns } => Some(*ns),
@@ -92,11 +87,18 @@ fn run_beside_load(order: &TrialOrder, workload: &dyn schedlab_bench::Workload) 
         count_operations: order.switchback.is_some() || order.counters == schedlab_run::CounterLevel::Full,
     };
     // The switchback notes what an arm that leaves a key alone goes back to: before anything is applied.
-    let mut control = Control::new(order, per_task);
+    let mut control = Control::new(order, per_task, own_net);
     control.apply_to_self();
     let outcome = workload.run(&run_order, &mut control);
     // A setting the kernel refused is the reason that matters when the herd could not run because of it.
     let mut outcome = outcome.map_err(|e| anyhow!("{e}"))?;
     control.finish(&mut outcome, applied);
     Ok(outcome)
+}
+
+/// A namespace of the trial's own for a workload that does not bring one; answers `true`.
+fn enter_new_net() -> Result<bool> {
+    schedlab_sys::namespace::enter_new_net()
+        .context("a network namespace of the trial's own was refused (net.* sysctls need root or user namespaces)")?;
+    Ok(true)
 }
