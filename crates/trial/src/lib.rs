@@ -6,6 +6,7 @@ pub mod child;
 pub mod contamination;
 pub mod experiment;
 pub mod prepare;
+mod require;
 pub mod runner;
 pub mod schedule;
 pub mod stopping;

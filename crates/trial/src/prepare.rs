@@ -50,6 +50,7 @@ pub fn manifest(plan: &Plan, command: Vec<String>, environment: Environment) -> 
             .with_context(|| format!("arm `{}`", arm.name))?;
     }
     let limits = schedlab_bench::Limits::raise_and_read(Path::new("/proc"))?;
+    crate::require::check(plan, &schedlab_record::Roots::default())?;
     let design = design(plan)?;
     let trial_ns = trial_ns(plan);
     let (mut workloads, mut workload_ids, mut primary, mut load) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
