@@ -75,6 +75,11 @@ pub trait Workload {
     fn prints_as_its_twin(&self) -> bool {
         false
     }
+    /// Moves the calling process into a network namespace of the workload's own, where it needs one, and says whether it
+    /// did: before `net.*` settings are written, and before [`Self::run`].
+    fn enter_own_net(&mut self) -> Result<bool, BenchError> {
+        Ok(false)
+    }
     /// Runs it once, from a process with one thread; on any error the herd is gone before this returns.
     fn run(&self, order: &RunOrder, observer: &mut dyn Observer) -> Result<TrialOutcome, BenchError>;
 }

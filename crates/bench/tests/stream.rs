@@ -17,8 +17,25 @@ fn order(stamping: Stamping) -> RunOrder {
     }
 }
 
+/// On this test's own thread, which a veth pair's namespaces stay with.
 fn run_with(spec: &str, stamping: Stamping, observer: &mut dyn Observer) -> Result<TrialOutcome, BenchError> {
-    schedlab_bench::parse(&spec.parse().unwrap()).unwrap().run(&order(stamping), observer)
+    let mut workload = schedlab_bench::parse(&spec.parse().unwrap()).unwrap();
+    workload.enter_own_net()?;
+    workload.run(&order(stamping), observer)
+}
+
+/// Whether this thread could make a network namespace; a user namespace is refused beside the test's other threads.
+fn may_make_namespaces(test: &str) -> bool {
+    let made = std::thread::spawn(|| schedlab_sys::namespace::enter_new_net().is_ok()).join().unwrap();
+    if !made {
+        skip(&format!("{test}: needs root"));
+    }
+    made
+}
+
+#[expect(clippy::print_stderr, reason = "a skipped test says so")]
+fn skip(why: &str) {
+    eprintln!("schedlab-skip: {why}");
 }
 
 fn run(spec: &str, stamping: Stamping) -> TrialOutcome {
@@ -108,4 +125,61 @@ fn a_killed_sender_or_receiver_is_one_clear_error_and_no_orphan() {
         assert!(error.contains(role) && error.contains("was killed by signal 9"), "{error}");
         assert!(killer.tasks.iter().all(|task| !Path::new(&format!("/proc/{}", task.tid)).exists()), "{role}");
     }
+}
+
+#[test]
+fn a_veth_pair_carries_every_byte_at_no_more_than_its_rate() {
+    if !may_make_namespaces("a_veth_pair_carries_every_byte_at_no_more_than_its_rate") {
+        return;
+    }
+    let inode = || std::fs::read_link("/proc/thread-self/ns/net").unwrap();
+    let before = inode();
+    let outcome = run("stream:3,bytes=1000,loops=1500,link=veth,rate=200mbit", Stamping::Off);
+    assert_eq!(outcome.operations, 4500);
+    // 4.5 MB at 200 Mbit/s take 180 ms, less what the bucket held (131 kB, 5 ms); nothing says how much longer.
+    assert!(value(&outcome, "time_s") > 0.170, "{:?}", outcome.metrics);
+    // Ethernet's segments, not loopback's.
+    assert!((500.0..=1460.0).contains(&value(&outcome, "mean_segment_bytes")), "{:?}", outcome.metrics);
+    assert_ne!(inode(), before, "the control process stays in the senders' namespace, whose counters it reads");
+    let sent = std::fs::read_to_string("/proc/thread-self/net/dev").unwrap();
+    assert!(sent.contains("stream-tx:") && !sent.contains("stream-rx:"), "{sent}");
+}
+
+#[test]
+fn a_veth_pair_dies_with_a_killed_process() {
+    if !may_make_namespaces("a_veth_pair_dies_with_a_killed_process") {
+        return;
+    }
+    for role in ["sender", "receiver"] {
+        let mut killer = Killer { role, tasks: Vec::new() };
+        let begun = std::time::Instant::now();
+        let spec = "stream:2,duration=20s,link=veth,rate=50mbit";
+        let error = run_with(spec, Stamping::Off, &mut killer).unwrap_err().to_string();
+        assert!(error.contains(role) && error.contains("was killed by signal 9"), "{error}");
+        assert!(begun.elapsed().as_secs() < 2, "{:?}", begun.elapsed());
+        assert!(killer.tasks.iter().all(|task| !Path::new(&format!("/proc/{}", task.tid)).exists()), "{role}");
+    }
+}
+
+#[test]
+fn a_name_in_use_is_refused_and_a_free_one_is_taken_back() {
+    if !may_make_namespaces("a_name_in_use_is_refused_and_a_free_one_is_taken_back") {
+        return;
+    }
+    let name = format!("schedlab-test-{}", std::process::id());
+    let spec = format!("stream:loops=20,link=veth,netns={name}");
+    let mount_point = format!("/run/netns/{name}-tx");
+    let mut workload = schedlab_bench::parse(&spec.parse().unwrap()).unwrap();
+    match workload.enter_own_net() {
+        Err(error) if error.to_string().contains("needs root") => return skip("a_name_in_use…: needs root"),
+        entered => assert!(entered.unwrap()),
+    }
+    assert!(Path::new(&mount_point).exists());
+    let error = std::thread::scope(|scope| {
+        scope.spawn(|| run_with(&spec, Stamping::Off, &mut Quiet).unwrap_err().to_string()).join().unwrap()
+    });
+    assert!(error.contains(&format!("named {name}-rx exists")) && !error.contains('\n'), "{error}");
+    assert_eq!(workload.run(&order(Stamping::Off), &mut Quiet).unwrap().operations, 20);
+    drop(workload);
+    assert!(!Path::new(&mount_point).exists());
 }

@@ -1,5 +1,14 @@
 //! What can be counted, as `schedlab list counters` prints it.
 
+use crate::{Roots, tables};
+
+/// The name of every counter that a trial on this kernel may have a row of. Rows of 0 are left out of trials, so a name
+/// that is in none of them may be a count of 0 or a slip of the pen: this tells which.
+pub fn names(roots: &Roots) -> Vec<String> {
+    let whole = COUNTERS.iter().map(|(name, ..)| *name).filter(|name| !name.contains([' ', '.']));
+    whole.map(str::to_owned).chain(tables::names(roots)).collect()
+}
+
 /// `(name, source, meaning)`, in the order trials record them.
 pub const COUNTERS: &[(&str, &str, &str)] = &[
     ("voluntary_switches", "rusage", "switches because a task of the workload slept"),
@@ -24,6 +33,19 @@ pub const COUNTERS: &[(&str, &str, &str)] = &[
     ("softirq.NAME", "/proc/softirqs", "each soft interrupt, summed over CPUs"),
     ("psi.cpu.some_ns", "/proc/pressure/cpu", "time in which some task waited for a CPU"),
     ("psi.memory.*, psi.io.*", "/proc/pressure", "time in which some or all tasks waited for memory or I/O"),
-    ("TcpExt.NAME", "/proc/net/netstat", "extended TCP counters of the workload's network namespace"),
-    ("Tcp.NAME", "/proc/net/snmp", "TCP counters of the workload's network namespace"),
+    ("TcpExt.NAME", "/proc/net/netstat", "extended TCP counters of the workload's network namespace, also per second"),
+    ("Tcp.NAME", "/proc/net/snmp", "TCP counters of the workload's network namespace, also per second"),
 ];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_names_are_those_of_whole_counters_and_of_this_kernels_tables() {
+        let names = names(&Roots::default());
+        let has = |name: &str| names.iter().any(|one| one == name);
+        assert!(has("voluntary_switches") && has("page_faults") && has("softirq.TIMER") && has("steal_ns"));
+        assert!(!has("TcpExt.NAME") && !has("user_ns … steal_ns"), "patterns are no names");
+    }
+}

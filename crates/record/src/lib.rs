@@ -18,6 +18,7 @@ pub mod task_totals;
 pub mod thermal;
 pub mod trial_counters;
 
+mod net_ticks;
 mod tables;
 mod ticks;
 

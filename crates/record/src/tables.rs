@@ -2,7 +2,7 @@
 //! parse is one `NotCounted` row with the reason: never an error of the trial.
 
 use crate::proc_stat::{self, CpuTicks, KINDS, ProcStat};
-use crate::{Roots, cpu_nodes, interrupts, net_mib, pressure};
+use crate::{Roots, cpu_nodes, interrupts, net_mib, net_ticks, pressure};
 use schedlab_run::units::CpuList;
 use schedlab_run::{Count, Counter};
 use std::collections::HashMap;
@@ -35,15 +35,15 @@ fn parse_pressure(file: &'static str, text: &str) -> Named {
     Ok([("some_ns".to_owned(), pressure.some_ns)].into_iter().chain(full).collect())
 }
 
-/// `/proc/self/net` is the network namespace of the control process, which is the workload's.
+/// `/proc/thread-self/net` is the network namespace of the control process's one thread, which is the senders'.
 const TABLES: [Table; 7] = [
     Table { prefix: "interrupt.", scope: "host", source: "/proc/interrupts", parse: parse_interrupts },
     Table { prefix: "softirq.", scope: "host", source: "/proc/softirqs", parse: parse_interrupts },
     Table { prefix: "psi.cpu.", scope: "host", source: "/proc/pressure/cpu", parse: parse_pressure },
     Table { prefix: "psi.memory.", scope: "host", source: "/proc/pressure/memory", parse: parse_pressure },
     Table { prefix: "psi.io.", scope: "host", source: "/proc/pressure/io", parse: parse_pressure },
-    Table { prefix: "", scope: "netns", source: "/proc/self/net/netstat", parse: parse_net },
-    Table { prefix: "", scope: "netns", source: "/proc/self/net/snmp", parse: parse_net },
+    Table { prefix: "", scope: "netns", source: net_ticks::NETSTAT, parse: parse_net },
+    Table { prefix: "", scope: "netns", source: net_ticks::SNMP, parse: parse_net },
 ];
 
 /// One reading.
@@ -147,6 +147,16 @@ fn sum_of(stat: &ProcStat, cpus: &CpuList) -> CpuTicks {
         }
     }
     sum
+}
+
+/// Names of all counters in the tables of this kernel; a table that cannot be read has none.
+pub(crate) fn names(roots: &Roots) -> Vec<String> {
+    let of_table = |table: &Table| {
+        let counts = text_of(&roots.proc, table.source).and_then(|text| (table.parse)(table.source, &text));
+        let name = |(name, _): (String, u64)| format!("{}{name}", table.prefix);
+        counts.unwrap_or_default().into_iter().map(name).collect::<Vec<_>>()
+    };
+    TABLES.iter().flat_map(of_table).chain(KINDS.iter().map(|kind| format!("{kind}_ns"))).collect()
 }
 
 /// The NUMA nodes, for [`Tables::until`].

@@ -163,7 +163,7 @@ impl Ticks {
 }
 
 /// The whole file from its start, into a buffer that grows at most once per size of the file.
-fn read_again<'a>(file: &File, bytes: &'a mut Vec<u8>) -> Option<&'a str> {
+pub(crate) fn read_again<'a>(file: &File, bytes: &'a mut Vec<u8>) -> Option<&'a str> {
     let mut length = 0;
     loop {
         if length == bytes.len() {

@@ -3,21 +3,23 @@
 //! is a row that says why.
 
 use crate::Roots;
+use crate::net_ticks::NetTicks;
 use crate::perf_counters::PerfCounters;
 use crate::tables::{self, Tables};
 use crate::task_totals;
 use crate::ticks::Ticks;
 use schedlab_run::{Counter, CounterLevel, Metric, SeriesPoint, TaskRecord};
-use schedlab_sys::kernel_facts;
+use schedlab_sys::{clock, kernel_facts};
 
 /// What was counted.
 #[derive(Debug, Default)]
 pub struct Counted {
     /// Totals from release to stop; counts of 0 are left out.
     pub counters: Vec<Counter>,
-    /// The 100 ms series; empty at level `Basic`.
+    /// The series, every 100 ms and for TCP every second; empty at level `Basic`.
     pub series: Vec<SeriesPoint>,
-    /// Machine-wide counts per operation; the tasks' own come from the workload.
+    /// Machine-wide counts per operation (the tasks' own come from the workload), and rates of TCP counters where the
+    /// trial has a network namespace of its own.
     pub metrics: Vec<Metric>,
 }
 
@@ -30,13 +32,31 @@ pub struct TrialCounters {
     before: Option<Tables>,
     after: Option<Tables>,
     ticks: Option<Ticks>,
+    own_net: bool,
+    net_ticks: Option<NetTicks>,
 }
 
 impl TrialCounters {
     /// Opens nothing yet.
     pub fn new(level: CounterLevel, roots: Roots) -> Self {
         let tick_ns = 1_000_000_000 / kernel_facts::user_hz();
-        Self { level, roots, tick_ns, perf: None, before: None, after: None, ticks: None }
+        Self {
+            level,
+            roots,
+            tick_ns,
+            perf: None,
+            before: None,
+            after: None,
+            ticks: None,
+            own_net: false,
+            net_ticks: None,
+        }
+    }
+
+    /// Whether the caller's network namespace is the trial's own, so that what TCP does in it is the workload's doing.
+    pub fn in_own_net(mut self, own: bool) -> Self {
+        self.own_net = own;
+        self
     }
 
     /// Opens the perf events (level `Full`), not yet counting.
@@ -52,14 +72,16 @@ impl TrialCounters {
         if let Some(perf) = &mut self.perf {
             perf.enable();
             self.ticks = Some(Ticks::start(&self.roots, t0_ns, self.tick_ns, perf));
+            self.net_ticks = Some(NetTicks::start(&self.roots, t0_ns, clock::monotonic_ns()));
         }
     }
 
     /// Samples when due. Answers the instant of the next sample; `u64::MAX` at level `Basic`.
     pub fn tick(&mut self, now_ns: u64) -> u64 {
+        let net_ns = self.net_ticks.as_mut().map_or(u64::MAX, |ticks| ticks.tick(now_ns));
         match (&mut self.ticks, &mut self.perf) {
-            (Some(ticks), Some(perf)) => ticks.tick(now_ns, perf),
-            _ => u64::MAX,
+            (Some(ticks), Some(perf)) => ticks.tick(now_ns, perf).min(net_ns),
+            _ => net_ns,
         }
     }
 
@@ -70,6 +92,9 @@ impl TrialCounters {
             if let Some(ticks) = &mut self.ticks {
                 ticks.stop(t1_ns, perf);
             }
+        }
+        if let Some(ticks) = &mut self.net_ticks {
+            ticks.stop(t1_ns);
         }
         self.after = Some(Tables::read(&self.roots));
     }
@@ -83,8 +108,12 @@ impl TrialCounters {
         if let (Some(before), Some(after)) = (&self.before, &self.after) {
             counters.extend(before.until(after, &tables::nodes(&self.roots), self.tick_ns));
         }
-        let metrics = task_totals::per_operation(&counters, operations);
-        let series = self.ticks.as_ref().map(Ticks::series).unwrap_or_default();
+        let mut metrics = task_totals::per_operation(&counters, operations);
+        let mut series = self.ticks.as_ref().map(Ticks::series).unwrap_or_default();
+        if let Some(ticks) = &self.net_ticks {
+            series.extend(ticks.series());
+            metrics.extend(self.own_net.then(|| ticks.rates()).into_iter().flatten());
+        }
         Counted { counters, series, metrics }
     }
 }
@@ -92,7 +121,6 @@ impl TrialCounters {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use schedlab_sys::clock;
 
     fn trial(level: CounterLevel) -> Counted {
         let mut counters = TrialCounters::new(level, Roots::default());

@@ -105,6 +105,13 @@ impl Count {
             Self::NotCounted(_) => None,
         }
     }
+    /// Why there is no number.
+    pub fn why_not(&self) -> Option<&str> {
+        match self {
+            Self::NotCounted(why) => Some(why),
+            Self::Exact(_) | Self::Scaled { .. } => None,
+        }
+    }
 }
 
 /// A counter's total over the measured part of the trial.
@@ -213,7 +220,7 @@ pub struct Applied {
 }
 
 /// What stamping cost.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct StampingReport {
     /// The level.
     pub level: Stamping,
@@ -243,7 +250,7 @@ pub struct LoadReport {
 }
 
 /// Everything a trial measured.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct TrialOutcome {
     /// Versioned id, `messaging/1`.
     pub workload: String,

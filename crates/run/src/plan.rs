@@ -5,6 +5,7 @@ mod canonical;
 
 use crate::nearest::nearest;
 use crate::order::{CounterLevel, LoadGroup, Stamping};
+use crate::require::{Requirement, WrittenRequirement};
 use crate::setting::{Arm, Setting, SettingError};
 use crate::units::{UnitError, format_ns, parse_duration_ns, parse_share};
 use crate::words;
@@ -80,6 +81,8 @@ pub struct Plan {
     pub workloads: Vec<PlannedWorkload>,
     /// At least two with distinct names; the first is the control.
     pub arms: Vec<Arm>,
+    /// What must hold in every trial for the run to mean anything.
+    pub require: Vec<Requirement>,
 }
 
 /// A plan that cannot be run.
@@ -155,6 +158,8 @@ struct WrittenPlan {
     workload: Vec<WrittenWorkload>,
     #[serde(default)]
     arm: Vec<WrittenArm>,
+    #[serde(default)]
+    require: Vec<WrittenRequirement>,
 }
 
 #[derive(Debug, Deserialize)]
@@ -292,7 +297,7 @@ impl WrittenPlan {
             .arm
             .iter()
             .map(|a| Arm::parse(&a.name, &a.set).map_err(|source| PlanError::Setting { arm: a.name.clone(), source }));
-        Ok(Plan {
+        let mut plan = Plan {
             sesoi,
             alpha: self.alpha.unwrap_or(0.05),
             seed: self.seed,
@@ -304,8 +309,12 @@ impl WrittenPlan {
             load_group: self.load_group.unwrap_or_default(),
             workloads,
             arms: arms.collect::<Result<_, _>>()?,
+            require: Vec::new(),
             title: self.title.unwrap_or_else(|| "Untitled".into()),
-        })
+        };
+        let require = self.require.iter().map(|written| written.requirement(&plan).map_err(PlanError::Inconsistent));
+        plan.require = require.collect::<Result<_, _>>()?;
+        Ok(plan)
     }
 
     fn stopping(&self, budget_ns: Option<u64>) -> Result<Stopping, PlanError> {

@@ -1,4 +1,4 @@
-//! The forms kernel people write: sizes (`64k`), times (`2.5ms`), shares (`5%`) and CPU lists (`0-3,8`).
+//! The forms kernel people write: sizes (`64k`), times (`2.5ms`), rates (`1gbit`), shares (`5%`), CPU lists (`0-3,8`).
 
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -56,6 +56,27 @@ pub fn parse_bytes(text: &str) -> Result<u64, UnitError> {
     } as f64;
     let bytes = number * scale;
     if bytes.fract() == 0.0 && bytes < 1e15 { Ok(bytes as u64) } else { Err(bad()) }
+}
+
+/// Bits per second from `500kbit`, `100mbit`, `2.5gbit`, as tc writes them: multiples of 1000. A bare number is refused:
+/// tools disagree on whether it would be bits or bytes.
+pub fn parse_bit_rate(text: &str) -> Result<u64, UnitError> {
+    let bad = || unit_error(text, "rate", "`500kbit`, `100mbit` or `2.5gbit`");
+    let (number, unit) = number_and_unit(text).ok_or_else(bad)?;
+    let (_, scale) = BIT_RATES.iter().find(|(name, _)| unit.eq_ignore_ascii_case(name)).ok_or_else(bad)?;
+    let bits = number * *scale as f64;
+    // Beyond 2^53 a double holds no whole numbers.
+    if bits.fract() == 0.0 && bits < 9e15 { Ok(bits as u64) } else { Err(bad()) }
+}
+
+const BIT_RATES: [(&str, u64); 5] =
+    [("tbit", 1_000_000_000_000), ("gbit", 1_000_000_000), ("mbit", 1_000_000), ("kbit", 1_000), ("bit", 1)];
+
+/// A rate in the largest unit that keeps it whole, so that it reads back as the same number: `1gbit`, `2500mbit`.
+pub fn format_bit_rate(bits_per_s: u64) -> String {
+    let whole = |(_, scale): &&(&str, u64)| bits_per_s >= *scale && bits_per_s.is_multiple_of(*scale);
+    let (name, scale) = BIT_RATES.iter().find(whole).unwrap_or(&("bit", 1));
+    format!("{}{name}", bits_per_s / scale)
 }
 
 /// A share from `5%`, `0.5%` or `0.05`.
@@ -209,6 +230,18 @@ mod tests {
         assert!(parse_bytes("0.3").is_err());
         assert_eq!(parse_share("5%"), Ok(0.05));
         assert!(parse_share("5").is_err());
+    }
+
+    #[test]
+    fn bit_rates_are_tcs_and_print_as_they_are_read() {
+        assert_eq!(parse_bit_rate("2.5Gbit"), Ok(2_500_000_000));
+        assert!(
+            parse_bit_rate("1000").is_err() && parse_bit_rate("1gbps").is_err() && parse_bit_rate("0.1bit").is_err()
+        );
+        for rate in [0, 1, 1_500, 10_000_000, 2_500_000_000, 1_000_000_000_000] {
+            assert_eq!(parse_bit_rate(&format_bit_rate(rate)), Ok(rate));
+        }
+        assert_eq!(format_bit_rate(2_500_000_000), "2500mbit");
     }
 
     #[test]

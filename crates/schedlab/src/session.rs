@@ -3,8 +3,10 @@
 use crate::progress::Progress;
 use anyhow::{Context, Result, bail};
 use schedlab_run::{Applied, Manifest, RunWriter, Setting, TrialRecord};
+use schedlab_sys::net_name;
 use schedlab_trial::{Event, ExecRunner, Experiment, HostSettings, Store, Watch};
 use schedlab_tune::{HostGuard, Roots};
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 /// Undoes what a killed run left behind, before anything else is measured; says so when there was something.
@@ -14,7 +16,18 @@ pub(crate) fn restore_leftovers() -> Result<()> {
     for one in &restored {
         eprintln!("schedlab: restored after a killed run: {one}");
     }
+    for name in orphaned_namespaces()? {
+        eprintln!("schedlab: removed after a killed run: network namespace {name}");
+    }
     Ok(())
+}
+
+/// Removes the named network namespaces of killed runs. Those of another user's runs are that user's to remove.
+fn orphaned_namespaces() -> Result<Vec<String>> {
+    match net_name::remove_orphans(Path::new(net_name::RUN_ROOT)) {
+        Err(error) if error.kind() == ErrorKind::PermissionDenied => Ok(Vec::new()),
+        removed => removed.context("a network namespace left by a killed run could not be removed"),
+    }
 }
 
 /// Runs a new or resumed experiment into its run directory and seals it. Returns the complete manifest and rows.

@@ -1,10 +1,13 @@
-//! Namespaces of a process's own: a network namespace with its loopback up, a mount namespace, and mount(2).
-//! Source: unshare(2), user_namespaces(7), netdevice(7), mount(2).
+//! Namespaces of a process's own: network namespaces with their loopback up, a mount namespace, and mount(2).
+//! Source: unshare(2), setns(2), user_namespaces(7), mount(2).
 
+use crate::rtnetlink::Rtnetlink;
 use std::ffi::CString;
+use std::fs::File;
 use std::io;
-use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
 fn unshare(flags: libc::c_int) -> io::Result<()> {
@@ -14,18 +17,21 @@ fn unshare(flags: libc::c_int) -> io::Result<()> {
     if rc == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 
-/// Moves the caller into a new network namespace and brings its `lo` up. Without CAP_SYS_ADMIN it takes a new user
-/// namespace along, in which the caller keeps its user and group ids; there it has every capability over the network
-/// namespace and none over the host.
+/// Moves the caller into a new network namespace and brings its `lo` up. Without CAP_SYS_ADMIN or CAP_NET_ADMIN it takes
+/// a new user namespace along, in which the caller keeps its user and group ids; there it has every capability over the
+/// network namespace and none over the host.
 ///
 /// Call it from a process with one thread: a user namespace is refused (`EINVAL`) to a thread among others, and a
 /// network namespace is a thread's own. `EPERM` or `ENOSPC` where user namespaces are switched off.
 pub fn enter_new_net() -> io::Result<()> {
-    match unshare(libc::CLONE_NEWNET) {
-        Err(error) if error.raw_os_error() == Some(libc::EPERM) => enter_user_and_net()?,
-        other => other?,
+    let entered = unshare(libc::CLONE_NEWNET).and_then(|()| bring_loopback_up());
+    match entered {
+        Err(error) if error.raw_os_error() == Some(libc::EPERM) => {
+            enter_user_and_net()?;
+            bring_loopback_up()
+        }
+        other => other,
     }
-    bring_loopback_up()
 }
 
 fn enter_user_and_net() -> io::Result<()> {
@@ -41,52 +47,74 @@ fn enter_user_and_net() -> io::Result<()> {
     std::fs::write("/proc/self/gid_map", format!("{gid} {gid} 1"))
 }
 
-/// Sets `IFF_UP` on `lo` of the caller's network namespace; the kernel gives it 127.0.0.1 at that.
+/// `lo` is every namespace's first interface; the kernel gives it 127.0.0.1 when it goes up.
+const LOOPBACK: u32 = 1;
+
 fn bring_loopback_up() -> io::Result<()> {
-    // SAFETY: three numbers, no memory.
-    let raw = unsafe { libc::socket(libc::AF_INET, libc::SOCK_DGRAM | libc::SOCK_CLOEXEC, 0) };
-    if raw < 0 {
-        return Err(io::Error::last_os_error());
-    }
-    // SAFETY: the descriptor is new, ours, and owned nowhere else.
-    let socket = unsafe { OwnedFd::from_raw_fd(raw) };
-    // SAFETY: ifreq is a plain C struct of characters and a union of plain types; all zeros is a valid value.
-    let mut request: libc::ifreq = unsafe { std::mem::zeroed() };
-    for (to, from) in request.ifr_name.iter_mut().zip(b"lo") {
-        *to = *from as libc::c_char;
-    }
-    interface_ioctl(&socket, libc::SIOCGIFFLAGS as libc::Ioctl, &mut request)?;
-    // SAFETY: SIOCGIFFLAGS has just filled this member; being a number, it is valid for every bit pattern.
-    let flags = unsafe { request.ifr_ifru.ifru_flags };
-    request.ifr_ifru.ifru_flags = flags | libc::IFF_UP as libc::c_short;
-    interface_ioctl(&socket, libc::SIOCSIFFLAGS as libc::Ioctl, &mut request)
+    Rtnetlink::open()?.set_up(LOOPBACK).map_err(|refused| refused.source)
 }
 
-fn interface_ioctl(socket: &OwnedFd, number: libc::Ioctl, request: &mut libc::ifreq) -> io::Result<()> {
-    // SAFETY: both ioctls used here read and write one ifreq, which is live and exclusively borrowed.
-    let rc = unsafe { libc::ioctl(socket.as_raw_fd(), number, std::ptr::from_mut(request)) };
-    if rc == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+/// A network namespace, kept alive.
+#[derive(Debug)]
+pub struct NetNamespace(File);
+
+impl NetNamespace {
+    /// The one the calling thread is in.
+    pub fn current() -> io::Result<Self> {
+        File::open("/proc/thread-self/ns/net").map(Self)
+    }
+
+    /// Moves the calling thread into it. Needs CAP_SYS_ADMIN over it, which whoever made it has.
+    pub fn enter(&self) -> io::Result<()> {
+        // SAFETY: a live descriptor and a flag; no memory of ours is touched, no safe value depends on the namespace.
+        let rc = unsafe { libc::setns(self.0.as_raw_fd(), libc::CLONE_NEWNET) };
+        if rc == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+    }
+
+    /// The inode number by which the kernel tells namespaces apart.
+    pub fn inode(&self) -> io::Result<u64> {
+        self.0.metadata().map(|metadata| metadata.ino())
+    }
+}
+
+impl AsFd for NetNamespace {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.0.as_fd()
+    }
 }
 
 /// Moves the calling thread into a new mount namespace from which no mount travels back to the host. Needs
 /// CAP_SYS_ADMIN.
 pub fn enter_new_mount() -> io::Result<()> {
     unshare(libc::CLONE_NEWNS)?;
-    mount_raw("none", Path::new("/"), "none", libc::MS_REC | libc::MS_PRIVATE)
+    mount_raw(Path::new("none"), Path::new("/"), "none", libc::MS_REC | libc::MS_PRIVATE)
 }
 
 /// Mounts a file system of `fstype` (such as `debugfs`) at `target`, without set-user-id, devices or programs.
 pub fn mount(source: &str, target: &Path, fstype: &str) -> io::Result<()> {
-    mount_raw(source, target, fstype, libc::MS_NOSUID | libc::MS_NODEV | libc::MS_NOEXEC)
+    mount_raw(Path::new(source), target, fstype, libc::MS_NOSUID | libc::MS_NODEV | libc::MS_NOEXEC)
 }
 
 /// The same for a file system whose purpose is its device nodes.
 pub fn mount_with_devices(source: &str, target: &Path, fstype: &str) -> io::Result<()> {
-    mount_raw(source, target, fstype, libc::MS_NOSUID | libc::MS_NOEXEC)
+    mount_raw(Path::new(source), target, fstype, libc::MS_NOSUID | libc::MS_NOEXEC)
 }
 
-fn mount_raw(source: &str, target: &Path, fstype: &str, flags: libc::c_ulong) -> io::Result<()> {
-    let source = CString::new(source)?;
+/// Shows the file `source` at the existing file `target` too, which keeps what `source` is alive. Needs CAP_SYS_ADMIN.
+pub fn bind_mount(source: &Path, target: &Path) -> io::Result<()> {
+    mount_raw(source, target, "none", libc::MS_BIND)
+}
+
+/// Takes the mount at `target` away, at once for new look-ups and for good when its last user is gone.
+pub fn unmount(target: &Path) -> io::Result<()> {
+    let target = CString::new(target.as_os_str().as_bytes())?;
+    // SAFETY: one NUL-terminated string that lives through the call.
+    let rc = unsafe { libc::umount2(target.as_ptr(), libc::MNT_DETACH) };
+    if rc == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+}
+
+fn mount_raw(source: &Path, target: &Path, fstype: &str, flags: libc::c_ulong) -> io::Result<()> {
+    let source = CString::new(source.as_os_str().as_bytes())?;
     let target = CString::new(target.as_os_str().as_bytes())?;
     let fstype = CString::new(fstype)?;
     // SAFETY: three NUL-terminated strings that live through the call; no data pointer is passed.

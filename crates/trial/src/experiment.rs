@@ -7,6 +7,7 @@
 
 use crate::contamination::{Watch, steal_mark, void};
 use crate::host::HostSettings;
+use crate::require;
 use crate::runner::{Runner, run_in_cgroups};
 use crate::schedule::{Coins, block_order, switchback_coins};
 use crate::stopping::{self, Pace, Stop};
@@ -259,6 +260,7 @@ impl Experiment<'_> {
     ) -> Result<Option<Stop>> {
         let switchback = self.manifest.switchback_window_ns.is_some();
         let arms: Vec<u32> = (0..self.manifest.arms.len() as u32).collect();
+        let requirements = require::of_run(&self.manifest).context("the plan in the manifest cannot be read")?;
         // The order is drawn over all arms, also those dropped since: a resumed run must draw the same.
         let order: Vec<Option<u32>> = if switchback {
             vec![None]
@@ -281,6 +283,9 @@ impl Experiment<'_> {
             (self.events)(Event::Trial { record, trials: &self.trials, manifest: &self.manifest });
             if let Some(what) = void(&record.marks) {
                 return Ok(Some(Stop::Void(what.to_owned())));
+            }
+            if let Some(what) = require::unmet(&requirements, &self.manifest, record) {
+                return Ok(Some(Stop::Void(what)));
             }
             if let (TrialStatus::NotApplied(reason), Some(arm)) = (&record.status, arm) {
                 dropped.insert(arm);

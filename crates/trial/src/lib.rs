@@ -8,6 +8,7 @@ mod describe;
 pub mod experiment;
 mod host;
 pub mod prepare;
+mod require;
 pub mod runner;
 pub mod schedule;
 pub mod stopping;

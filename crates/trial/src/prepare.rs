@@ -50,6 +50,7 @@ pub fn manifest(plan: &Plan, command: Vec<String>, environment: Environment) -> 
     for arm in &plan.arms {
         schedlab_tune::check(&machine.roots, &arm.settings).with_context(|| format!("arm `{}`", arm.name))?;
     }
+    crate::require::check(plan, &schedlab_record::Roots::default())?;
     let design = design(plan)?;
     let mut manifest = Manifest {
         format_version: FORMAT_VERSION,

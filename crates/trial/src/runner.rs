@@ -4,8 +4,9 @@
 use crate::host::HostSettings;
 use anyhow::{Context, Result};
 use schedlab_run::{TrialOrder, TrialOutcome};
+use schedlab_sys::net_name;
 use std::io::{Read, Write};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
@@ -71,6 +72,9 @@ impl Runner for ExecRunner {
         let text = stdout.join().map_err(|_| "the trial's answer could not be read".to_owned())?;
         let complaint = stderr.join().unwrap_or_default();
         if !status.success() {
+            // One that was killed could not take back the names of its network namespaces; what fails here, the next
+            // start tries again.
+            let _ = net_name::remove_orphans(Path::new(net_name::RUN_ROOT));
             return Err(describe_failure(status, &String::from_utf8_lossy(&complaint)));
         }
         serde_json::from_slice(&text).map_err(|e| format!("the trial's answer is not one ({e})"))

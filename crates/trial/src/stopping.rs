@@ -21,7 +21,7 @@ pub enum Stop {
     Interrupted,
     /// The control, or every other arm, is not in force here.
     NothingToCompare,
-    /// The machine changed under us.
+    /// The machine changed under us, or a requirement of the plan was not met.
     Void(String),
 }
 

@@ -188,3 +188,37 @@ fn every_right_an_arm_needs_is_named_and_whether_we_have_it() {
     }
     assert_eq!(Plan::parse(&text).unwrap(), plan, "what is printed is a plan that can be run");
 }
+
+/// The fake's manifest with two requirements in its plan.
+fn corking() -> schedlab_run::Manifest {
+    let mut manifest = manifest(Design::Fixed { blocks: 6 }, &["nice=5", ""]);
+    let (a, b) = (manifest.arms[0].name.clone(), manifest.arms[1].name.clone());
+    manifest.plan_toml = format!(
+        "trials = 6\n[[workload]]\nrun = \"pipe\"\n[[arm]]\nname = \"{a}\"\nset = \"nice=5\"\n[[arm]]\nname = \"{b}\"\n\
+         [[require]]\narm = \"{b}\"\ncounter = \"TcpExt.TCPAutoCorking\"\nabove = 0\n\
+         [[require]]\narm = \"{a}\"\ncounter = \"TcpExt.TCPAutoCorking\"\nequals = 0\n"
+    );
+    manifest
+}
+
+#[test]
+fn a_plan_whose_requirements_are_met_runs_to_its_end() {
+    let mut lab = Lab::new(corking());
+    lab.corks = [9, 0];
+    assert_eq!(lab.run().0.ended, "planned");
+}
+
+#[test]
+fn a_requirement_that_is_not_met_voids_the_run_at_its_first_trial() {
+    for (corks, arm, expected) in [([0, 0], 1, "was 0, and the plan requires more than 0"), ([9, 9], 0, "exactly 0")] {
+        let mut lab = Lab::new(corking());
+        lab.corks = corks;
+        let (manifest, trials) = lab.run();
+        assert!(manifest.ended.starts_with("void: trial "), "{}", manifest.ended);
+        assert!(manifest.ended.contains(expected), "{}", manifest.ended);
+        assert_eq!(trials.last().unwrap().arm, Some(arm), "it ends with the arm that is not what it should be");
+        assert!(trials.len() <= 2 && trials.iter().all(|t| t.warm_up));
+        let findings = schedlab_analyze::compare(&manifest, &trials);
+        assert!(findings.void.as_deref().unwrap().contains(expected), "{:?}", findings.void);
+    }
+}

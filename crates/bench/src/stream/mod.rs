@@ -7,6 +7,7 @@
 
 mod config;
 mod herding;
+mod link;
 mod loops;
 mod outcome;
 
@@ -23,7 +24,8 @@ use crate::registry::{Workload, WorkloadInfo};
 use crate::task::TaskCells;
 use crate::{calibrate, stamp};
 use config::{Config, Push};
-use schedlab_run::{Stamping, TrialOutcome, WorkloadSpec};
+use link::VethLink;
+use schedlab_run::{Stamping, TrialOutcome, WorkloadSpec, units};
 use schedlab_sys::clock::monotonic_ns;
 use schedlab_sys::{fd, tcp};
 use std::net::Ipv4Addr;
@@ -32,6 +34,8 @@ use std::net::Ipv4Addr;
 #[derive(Debug)]
 pub(crate) struct Stream {
     config: Config,
+    /// Made ahead of the run by [`Workload::enter_own_net`].
+    link: Option<VethLink>,
 }
 
 /// Everything one run is made of, besides the herd.
@@ -84,11 +88,29 @@ impl Config {
     pub(crate) fn tasks(&self) -> usize {
         2 * self.streams as usize
     }
+
+    /// The steady state, where it has a length, and how long a run may take, ns.
+    fn expected(&self) -> (Option<u64>, u64) {
+        let streams = u64::from(self.streams);
+        let rate = self.veth.as_ref().and_then(|veth| veth.rate_bits_per_s);
+        let carried_ns = |bytes: u64| rate.map_or(0, |rate| (bytes as f64 * 8e9 / rate as f64) as u64);
+        // What a send buffer may hold when the senders stop; 4 MB is how far the kernel lets one grow.
+        let drain_ns = carried_ns(streams * u64::from(self.send_buffer.unwrap_or(4 << 20)));
+        match self.length {
+            Length::DurationNs(ns) => (Some(ns), ns + drain_ns),
+            // 20 µs a message is ten times what a slow machine needs.
+            Length::Loops(loops) => {
+                let messages = loops.saturating_mul(streams);
+                let sent_ns = carried_ns(messages.saturating_mul(self.bytes as u64));
+                (None, messages.saturating_mul(20_000).saturating_add(sent_ns))
+            }
+        }
+    }
 }
 
 impl Stream {
     pub(crate) fn new(config: Config) -> Self {
-        Self { config }
+        Self { config, link: None }
     }
 }
 
@@ -99,6 +121,7 @@ impl Workload for Stream {
 
     fn spec(&self) -> WorkloadSpec {
         let config = &self.config;
+        let veth = config.veth.as_ref();
         let yes = |push| if config.push == push { "yes" } else { "no" }.to_owned();
         let args = [
             ("streams", config.streams.to_string()),
@@ -106,6 +129,10 @@ impl Workload for Stream {
             ("sndbuf", config.send_buffer.map_or("auto".to_owned(), |bytes| bytes.to_string())),
             ("nodelay", yes(Push::NoDelay)),
             ("cork", yes(Push::Cork)),
+            ("link", if config.veth.is_some() { "veth" } else { "loopback" }.to_owned()),
+            ("rate", veth.and_then(|v| v.rate_bits_per_s).map_or("none".to_owned(), units::format_bit_rate)),
+            ("queue", veth.and_then(|v| v.queue_bytes).map_or("auto".to_owned(), |bytes| bytes.to_string())),
+            ("netns", veth.and_then(|v| v.name.clone()).unwrap_or_else(|| "none".to_owned())),
             ("cpus", cpus_text(&config.cpus)),
         ];
         canonical(&INFO, &args, Some(config.length))
@@ -120,20 +147,28 @@ impl Workload for Stream {
         limits.fit(INFO.name, &format!("{streams} streams × 2 tasks"), 2 * streams, streams + 16)
     }
 
+    fn enter_own_net(&mut self) -> Result<bool, BenchError> {
+        self.link = self.config.veth.as_ref().map(|veth| VethLink::make(veth, self.config.streams)).transpose()?;
+        Ok(self.link.is_some())
+    }
+
     fn run(&self, order: &RunOrder, observer: &mut dyn Observer) -> Result<TrialOutcome, BenchError> {
         let run = Run::new(&self.config, order)?;
         if let Some(cell) = &run.plant {
             observer.plant_cell(cell);
         }
         observer.before_fork().map_err(BenchError::Observer)?;
-        let listener = tcp::listen(Ipv4Addr::LOCALHOST).map_err(BenchError::io("listening on 127.0.0.1"))?;
+        let listener = match (&self.config.veth, &self.link) {
+            (None, _) => tcp::listen(Ipv4Addr::LOCALHOST).map_err(BenchError::io("listening on 127.0.0.1"))?,
+            (Some(_), Some(link)) => link.listen()?,
+            (Some(_), None) => {
+                let reason = "link=veth: the trial is not in a network namespace of its own".into();
+                return Err(BenchError::Conflict { workload: INFO.name, reason });
+            }
+        };
         let (mut herd, sockets) = herding::start(&run, &listener)?;
         herd.gather()?;
-        let (duration_ns, expected_ns) = match self.config.length {
-            Length::DurationNs(ns) => (Some(ns), ns),
-            // 20 µs a message is ten times what a slow machine needs.
-            Length::Loops(loops) => (None, loops.saturating_mul(20_000).saturating_mul(self.config.streams.into())),
-        };
+        let (duration_ns, expected_ns) = self.config.expected();
         let line = herd.run(observer, duration_ns, expected_ns, "receiver")?;
         outcome::build(&run, &herd, &line, &sockets)
     }

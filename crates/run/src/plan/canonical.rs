@@ -9,7 +9,9 @@ impl Plan {
     /// The plan as canonical TOML, complete; parsing it gives the same plan.
     pub fn to_toml(&self) -> String {
         let top = self.top_table().into_iter().map(|(key, value)| format!("{key} = {value}\n"));
-        top.chain(self.workloads.iter().map(workload_table)).chain(self.arms.iter().map(arm_table)).collect()
+        let tables = self.workloads.iter().map(workload_table).chain(self.arms.iter().map(arm_table));
+        let requirements = self.require.iter().map(|requirement| requirement.to_toml(|text| written(text)));
+        top.chain(tables).chain(requirements).collect()
     }
 
     /// Keys outside the tables and their values as TOML, in print order.

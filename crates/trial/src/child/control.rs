@@ -26,11 +26,11 @@ pub(super) struct Control<'a> {
 
 impl<'a> Control<'a> {
     /// Notes the state of this process before any setting is applied to it.
-    pub(super) fn new(order: &TrialOrder, settings: Vec<Setting>, load: Option<&'a mut Load>) -> Self {
+    pub(super) fn new(order: &TrialOrder, settings: Vec<Setting>, load: Option<&'a mut Load>, own_net: bool) -> Self {
         Self {
             settings,
             applied: Vec::new(),
-            counters: TrialCounters::new(order.counters, schedlab_record::Roots::default()),
+            counters: TrialCounters::new(order.counters, schedlab_record::Roots::default()).in_own_net(own_net),
             groups: BTreeMap::new(),
             switchback: order.switchback.clone().map(Switchback::new),
             load,

@@ -28,11 +28,11 @@ pub fn main(mut input: impl Read, mut output: impl Write) -> Result<()> {
 }
 
 fn run(order: &TrialOrder) -> Result<TrialOutcome> {
-    let workload = schedlab_bench::parse(&order.workload)?;
+    let mut workload = schedlab_bench::parse(&order.workload)?;
     workload.check(&schedlab_bench::Limits::raise_and_read(Path::new("/proc"))?)?;
     let mut load = start_load(order)?;
     let started_ns = clock::monotonic_ns();
-    let result = run_beside_load(order, workload.as_ref(), load.as_mut());
+    let result = run_beside_load(order, workload.as_mut(), load.as_mut());
     // A load that ended early is the reason also of what failed after it.
     if let Some(why) = load.as_mut().and_then(Load::trouble) {
         bail!("{why}");
@@ -72,17 +72,12 @@ fn join_cgroups(order: &TrialOrder) -> Result<()> {
 
 fn run_beside_load(
     order: &TrialOrder,
-    workload: &dyn schedlab_bench::Workload,
+    workload: &mut dyn schedlab_bench::Workload,
     load: Option<&mut Load>,
 ) -> Result<TrialOutcome> {
-    let mut applied = Vec::new();
-    if order.net_namespace {
-        schedlab_sys::namespace::enter_new_net().context(
-            "a network namespace of the trial's own was refused (net.* sysctls need root or user namespaces)",
-        )?;
-        let net = order.settings.iter().filter(|s| s.is_net_sysctl());
-        applied.extend(net.map(|s| schedlab_tune::net_sysctl(&Roots::default(), s)));
-    }
+    let own_net = workload.enter_own_net()? || order.net_namespace && enter_new_net()?;
+    let net = order.settings.iter().filter(|s| s.is_net_sysctl());
+    let applied = net.map(|s| schedlab_tune::net_sysctl(&Roots::default(), s)).collect();
     let per_task: Vec<Setting> = order.settings.iter().filter(|s| s.is_per_task()).cloned().collect();
     let plant = per_task.iter().find_map(|s| match s {
         Setting::PlantSpin { ns } => Some(*ns),
@@ -105,11 +100,18 @@ fn run_beside_load(
         cgroups: order.workload_cgroups.clone(),
     };
     // The switchback notes what an arm that leaves a key alone goes back to: before anything is applied.
-    let mut control = Control::new(order, per_task, load);
+    let mut control = Control::new(order, per_task, load, own_net);
     control.apply_to_self();
     let outcome = workload.run(&run_order, &mut control);
     // A setting the kernel refused is the reason that matters when the herd could not run because of it.
     let mut outcome = outcome.map_err(|e| anyhow!("{e}"))?;
     control.finish(&mut outcome, applied);
     Ok(outcome)
+}
+
+/// A namespace of the trial's own for a workload that does not bring one; answers `true`.
+fn enter_new_net() -> Result<bool> {
+    schedlab_sys::namespace::enter_new_net()
+        .context("a network namespace of the trial's own was refused (net.* sysctls need root or user namespaces)")?;
+    Ok(true)
 }

@@ -18,6 +18,8 @@ pub struct Lab {
     pub refuse: Option<&'static str>,
     pub interrupt_after: Option<u64>,
     pub foreign_at: Option<u64>,
+    /// Corks counted in a trial of every arm but the first, and in one of the first.
+    pub corks: [u64; 2],
     /// Rate of every arm but the first against the first.
     pub effect: f64,
     /// SD of a trial's log-rate.
@@ -37,6 +39,7 @@ impl Lab {
             refuse: None,
             interrupt_after: None,
             foreign_at: None,
+            corks: [0, 0],
             effect: 1.0,
             noise: 0.01,
             stored: Vec::new(),
@@ -110,6 +113,14 @@ impl Runner for FakeRunner<'_> {
             };
             outcome.counters = vec![ticks("user_ns", 90_000_000), ticks("steal_ns", 30_000_000)];
         }
+        // Rows of 0 are left out of trials.
+        let corks = Some(self.lab.corks[usize::from(control)]).filter(|&corks| corks > 0);
+        outcome.counters.extend(corks.map(|corks| Counter {
+            name: "TcpExt.TCPAutoCorking".into(),
+            scope: "netns".into(),
+            source: "/proc/thread-self/net/netstat".into(),
+            count: Count::Exact(corks),
+        }));
         Ok(outcome)
     }
 }

@@ -1,0 +1,162 @@
+//! The TCP counters of the workload's network namespace, once a second. Apart from the 100 ms series because the files
+//! hold some 150 counters each: formatting them ten times a second would be a load of its own.
+
+use crate::Roots;
+use crate::net_mib;
+use crate::ticks::read_again;
+use schedlab_run::{Direction, Metric, SeriesPoint};
+use std::collections::BTreeMap;
+use std::fs::File;
+
+/// The distance of samples, ns.
+const INTERVAL_NS: u64 = 1_000_000_000;
+
+/// The files, as printed and as found below the procfs root.
+pub(crate) const NETSTAT: &str = "/proc/thread-self/net/netstat";
+pub(crate) const SNMP: &str = "/proc/thread-self/net/snmp";
+
+/// Counters that trials are compared by, as rates.
+const RATES: [(&str, &str); 3] = [
+    ("Tcp.OutSegs", "tcp_segments_out_per_s"),
+    ("TcpExt.TCPAutoCorking", "tcp_autocorkings_per_s"),
+    ("Tcp.RetransSegs", "tcp_retransmits_per_s"),
+];
+
+/// One reading: its instant, ns after release, and every counter.
+#[derive(Debug)]
+struct Sample {
+    at_ns: u64,
+    counts: BTreeMap<String, u64>,
+}
+
+/// The series while it is recorded.
+#[derive(Debug)]
+pub(crate) struct NetTicks {
+    /// Open since the start: they stay with the namespace they were opened in.
+    files: Vec<(&'static str, File)>,
+    bytes: Vec<u8>,
+    samples: Vec<Sample>,
+    t0_ns: u64,
+    next_ns: u64,
+}
+
+impl NetTicks {
+    /// Opens the files of the caller's namespace and takes the sample that the first interval starts from.
+    pub(crate) fn start(roots: &Roots, t0_ns: u64, now_ns: u64) -> Self {
+        let open = |source: &'static str| {
+            Some((source, File::open(roots.proc.join(source.trim_start_matches("/proc/"))).ok()?))
+        };
+        let files = [NETSTAT, SNMP].into_iter().filter_map(open).collect();
+        let mut ticks =
+            Self { files, bytes: vec![0; 16 * 1024], samples: Vec::new(), t0_ns, next_ns: t0_ns + INTERVAL_NS };
+        ticks.sample(now_ns);
+        ticks
+    }
+
+    /// Takes a sample when one is due; answers when the next one is.
+    pub(crate) fn tick(&mut self, now_ns: u64) -> u64 {
+        if now_ns >= self.next_ns {
+            self.sample(now_ns);
+            let passed = now_ns.saturating_sub(self.t0_ns) / INTERVAL_NS;
+            self.next_ns = self.t0_ns + (passed + 1) * INTERVAL_NS;
+        }
+        self.next_ns
+    }
+
+    /// The last sample, at the end of the measured part.
+    pub(crate) fn stop(&mut self, t1_ns: u64) {
+        self.sample(t1_ns);
+    }
+
+    /// Increases per interval; a counter that did not increase is left out and means 0.
+    pub(crate) fn series(&self) -> Vec<SeriesPoint> {
+        let mut points = Vec::new();
+        for (from, to) in self.samples.iter().zip(self.samples.iter().skip(1)) {
+            for (name, &count) in &to.counts {
+                let delta = count.saturating_sub(from.counts.get(name).copied().unwrap_or(count));
+                if delta > 0 {
+                    points.push(SeriesPoint {
+                        t_ns: to.at_ns,
+                        name: name.clone(),
+                        scope: "netns".to_owned(),
+                        delta: delta as f64,
+                    });
+                }
+            }
+        }
+        points
+    }
+
+    /// The rates over the whole measured part, 0 where a counter exists and stood still.
+    pub(crate) fn rates(&self) -> Vec<Metric> {
+        let (Some(first), Some(last)) = (self.samples.first(), self.samples.last()) else { return Vec::new() };
+        let elapsed_s = last.at_ns.saturating_sub(first.at_ns).max(1) as f64 / 1e9;
+        let rate = |(counter, name): (&str, &str)| {
+            let (from, to) = (first.counts.get(counter)?, last.counts.get(counter)?);
+            Some(Metric {
+                name: name.to_owned(),
+                value: to.saturating_sub(*from) as f64 / elapsed_s,
+                unit: "1/s".to_owned(),
+                direction: Direction::Neutral,
+            })
+        };
+        RATES.into_iter().filter_map(rate).collect()
+    }
+
+    fn sample(&mut self, now_ns: u64) {
+        let mut counts = BTreeMap::new();
+        for (source, file) in &self.files {
+            // Half a sample would read as counters that went to 0.
+            let Some(text) = read_again(file, &mut self.bytes) else { return };
+            let Ok(parsed) = net_mib::parse(source, text) else { return };
+            counts.extend(parsed);
+        }
+        self.samples.push(Sample { at_ns: now_ns.saturating_sub(self.t0_ns), counts });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn counters_are_sampled_each_second_and_their_rates_are_over_the_whole() {
+        let tree = std::env::temp_dir().join(format!("schedlab-net-ticks-{}", std::process::id()));
+        std::fs::create_dir_all(tree.join("thread-self/net")).unwrap();
+        let write = |sent: u64, corked: u64| {
+            std::fs::write(tree.join("thread-self/net/snmp"), format!("Tcp: OutSegs InSegs\nTcp: {sent} 5\n")).unwrap();
+            let text = format!("TcpExt: TCPAutoCorking\nTcpExt: {corked}\n");
+            std::fs::write(tree.join("thread-self/net/netstat"), text).unwrap();
+        };
+        let roots = Roots { proc: tree.clone(), sys: tree.clone() };
+        write(100, 7);
+        let mut ticks = NetTicks::start(&roots, 1_000, 1_000);
+        write(150, 7);
+        assert_eq!(ticks.tick(500_000_000), 1_000 + INTERVAL_NS, "not due yet");
+        assert_eq!(ticks.tick(1_000 + INTERVAL_NS), 1_000 + 2 * INTERVAL_NS);
+        write(400, 9);
+        ticks.stop(1_000 + 2 * INTERVAL_NS);
+        std::fs::remove_dir_all(&tree).unwrap();
+        let series: Vec<_> = ticks.series().into_iter().map(|p| (p.t_ns, p.name, p.delta)).collect();
+        let point = |t_ns, name: &str, delta| (t_ns, name.to_owned(), delta);
+        let second = 2 * INTERVAL_NS;
+        assert_eq!(
+            series,
+            [
+                point(INTERVAL_NS, "Tcp.OutSegs", 50.0),
+                point(second, "Tcp.OutSegs", 250.0),
+                point(second, "TcpExt.TCPAutoCorking", 2.0)
+            ]
+        );
+        let rates: Vec<_> = ticks.rates().into_iter().map(|m| (m.name, m.value)).collect();
+        assert_eq!(rates, [("tcp_segments_out_per_s".to_owned(), 150.0), ("tcp_autocorkings_per_s".to_owned(), 1.0)]);
+    }
+
+    #[test]
+    fn a_system_without_the_files_has_no_series() {
+        let roots = Roots { proc: "/nonexistent".into(), sys: "/nonexistent".into() };
+        let mut ticks = NetTicks::start(&roots, 0, 0);
+        ticks.stop(5);
+        assert!(ticks.series().is_empty() && ticks.rates().is_empty());
+    }
+}

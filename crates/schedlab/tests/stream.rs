@@ -1,0 +1,122 @@
+//! SIGKILL of any process of a stream over a veth pair: an error within two seconds, no process and no namespace left.
+
+#![allow(clippy::print_stderr)] // A skip says why.
+
+mod program;
+
+use program::schedlab;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+/// A running `schedlab bench` whose namespaces have a name of this test's own.
+struct Streaming {
+    program: Child,
+    name: String,
+}
+
+/// The children of a process, from /proc.
+fn children(pid: u32) -> Vec<u32> {
+    let text = std::fs::read_to_string(format!("/proc/{pid}/task/{pid}/children")).unwrap_or_default();
+    text.split_whitespace().map(|child| child.parse().unwrap()).collect()
+}
+
+fn wait_until(what: &str, limit: Duration, met: impl Fn() -> bool) {
+    let begun = Instant::now();
+    while !met() {
+        assert!(begun.elapsed() < limit, "after {limit:?}: {what}");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
+impl Streaming {
+    fn start(label: &str) -> Self {
+        let name = format!("schedlab-{label}-{}", std::process::id());
+        let program = Command::new(env!("CARGO_BIN_EXE_schedlab"))
+            .args(["bench", &format!("stream:2,duration=60s,link=veth,rate=100mbit,netns={name}")])
+            .stdout(Stdio::null())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let streaming = Self { program, name };
+        wait_until("no herd", Duration::from_secs(20), || streaming.herd().len() == 4);
+        // Past the gate: killed before it, a task is missed while the herd gathers, which is another path.
+        std::thread::sleep(Duration::from_millis(300));
+        streaming
+    }
+    fn trial(&self) -> Option<u32> {
+        children(self.program.id()).first().copied()
+    }
+    fn herd(&self) -> Vec<u32> {
+        self.trial().map(children).unwrap_or_default()
+    }
+    fn is_named(&self) -> bool {
+        ["tx", "rx"].iter().any(|side| Path::new(&format!("/run/netns/{}-{side}", self.name)).exists())
+    }
+    /// Kills one process and answers what schedlab said, which must come within two seconds.
+    fn end_by_killing(mut self, victim: u32) -> (String, Vec<u32>, Self) {
+        let all: Vec<u32> = self.herd().into_iter().chain(self.trial()).collect();
+        assert!(self.is_named());
+        let begun = Instant::now();
+        schedlab_sys::signal::kill(victim, schedlab_sys::signal::SIGKILL).unwrap();
+        let mut said = String::new();
+        std::io::Read::read_to_string(&mut self.program.stderr.take().unwrap(), &mut said).unwrap();
+        self.program.wait().unwrap();
+        let took = begun.elapsed();
+        assert!(took < Duration::from_secs(2), "{took:?}: {said}");
+        (said, all, self)
+    }
+}
+
+fn is_gone(pid: u32) -> bool {
+    // A zombie of another parent's keeping runs no more.
+    let state = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    state.rsplit(") ").next().is_none_or(|rest| rest.is_empty() || rest.starts_with('Z'))
+}
+
+/// Naming a namespace needs rights over the host's mounts.
+fn may_name(test: &str) -> bool {
+    let thread = schedlab_sys::thread::current_tid();
+    let probe = schedlab(&["bench", &format!("stream:loops=1,link=veth,netns=schedlab-probe-{thread}")]);
+    if probe.code != 0 && probe.stderr.contains("needs root") {
+        eprintln!("schedlab-skip: {test}: needs root");
+        return false;
+    }
+    probe.success();
+    true
+}
+
+#[test]
+fn whichever_process_is_killed_nothing_stays() {
+    if !may_name("whichever_process_is_killed_nothing_stays") {
+        return;
+    }
+    for (label, cause) in [("receiver", "receiver"), ("sender", "sender"), ("trial", "the trial process died")] {
+        let streaming = Streaming::start(label);
+        let victim = match label {
+            "receiver" => streaming.herd()[0],
+            "sender" => streaming.herd()[1],
+            _ => streaming.trial().unwrap(),
+        };
+        let (said, all, streaming) = streaming.end_by_killing(victim);
+        assert!(said.contains(cause) && said.contains('9'), "{label}: {said}");
+        wait_until(label, Duration::from_secs(2), || all.iter().all(|&pid| is_gone(pid)) && !streaming.is_named());
+    }
+}
+
+#[test]
+fn names_left_by_a_killed_program_are_taken_back_by_tune_restore() {
+    if !may_name("names_left_by_a_killed_program_are_taken_back_by_tune_restore") {
+        return;
+    }
+    let streaming = Streaming::start("program");
+    let (victim, name) = (streaming.program.id(), streaming.name.clone());
+    let (_, all, streaming) = streaming.end_by_killing(victim);
+    wait_until("a task lives on", Duration::from_secs(2), || all.iter().all(|&pid| is_gone(pid)));
+    // Another test's start may have been faster than ours.
+    if streaming.is_named() {
+        schedlab(&["tune", "restore", "--dry-run"]).success();
+        schedlab(&["tune", "restore"]).success();
+    }
+    assert!(!streaming.is_named(), "{name}");
+}

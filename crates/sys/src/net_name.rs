@@ -1,0 +1,229 @@
+//! Names for network namespaces, as `ip netns` shows them: a file in `netns/` of the run root (`/run`), over which the
+//! namespace is mounted. A namespace without a name dies with its last process; a name keeps it alive, so each name of
+//! ours has an entry in `schedlab/netns/` that its owner holds locked. The kernel drops the lock when the owner and all
+//! of its children are dead, however they died: an entry that can be locked is an orphan. Source: ip-netns(8), flock(2).
+
+use crate::namespace::{NetNamespace, bind_mount, unmount};
+use std::fs::{File, OpenOptions, TryLockError};
+use std::io::{self, Read, Write};
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+
+/// The run root of this system; tests have their own.
+pub const RUN_ROOT: &str = "/run";
+
+/// A name in use; taken back on drop.
+#[derive(Debug)]
+pub struct NetName {
+    place: Place,
+    /// Open for the lock's sake.
+    _lock: File,
+}
+
+/// The two files of a name.
+#[derive(Debug, Clone)]
+struct Place {
+    name: String,
+    /// Ours: holds the namespace's inode number.
+    entry: PathBuf,
+    /// Everybody's: what `ip netns` lists.
+    mount_point: PathBuf,
+}
+
+impl Place {
+    fn new(run_root: &Path, name: &str) -> Self {
+        let (entry, mount_point) = (entries(run_root).join(name), run_root.join("netns").join(name));
+        Self { name: name.to_owned(), entry, mount_point }
+    }
+
+    /// Unmounts the namespace of this inode, and removes what is left of its name. Somebody else's namespace that has
+    /// taken the name since is left alone.
+    fn take_back(&self, inode: Option<u64>) -> io::Result<()> {
+        if self.mounted().is_some_and(|seen| Some(seen) == inode) {
+            unmount(&self.mount_point)?;
+        }
+        // Under the mount, or where a kill came before the mount: an empty file that names nothing.
+        let left = std::fs::metadata(&self.mount_point);
+        if self.mounted().is_none() && left.is_ok_and(|left| left.is_file() && left.len() == 0) {
+            std::fs::remove_file(&self.mount_point)?;
+        }
+        std::fs::remove_file(&self.entry)
+    }
+
+    /// The inode mounted at the name: a file of another file system than its directory.
+    fn mounted(&self) -> Option<u64> {
+        let (seen, around) = (self.mount_point.metadata().ok()?, self.mount_point.parent()?.metadata().ok()?);
+        (seen.dev() != around.dev()).then_some(seen.ino())
+    }
+
+    /// Puts the entry in place, locked and filled from its first moment: a new start that cleans up must not meet one
+    /// that only looks orphaned.
+    fn enter(&self, inode: u64) -> io::Result<File> {
+        let draft = self.entry.with_file_name(format!(".{}.{}", self.name, std::process::id()));
+        let mut lock = OpenOptions::new().write(true).create_new(true).open(&draft)?;
+        let entered = lock.try_lock().map_err(io::Error::from).and_then(|()| {
+            lock.write_all(inode.to_string().as_bytes())?;
+            std::fs::hard_link(&draft, &self.entry)
+        });
+        std::fs::remove_file(&draft)?;
+        entered.map(|()| lock)
+    }
+}
+
+fn entries(run_root: &Path) -> PathBuf {
+    run_root.join("schedlab/netns")
+}
+
+impl NetName {
+    /// Gives the caller's present network namespace a name. `AlreadyExists` when the name is taken, by whomever; `EPERM`
+    /// without CAP_SYS_ADMIN over the host's mounts.
+    pub fn give(run_root: &Path, name: &str) -> io::Result<Self> {
+        let place = Place::new(run_root, name);
+        std::fs::create_dir_all(entries(run_root))?;
+        std::fs::create_dir_all(run_root.join("netns"))?;
+        let lock = place.enter(NetNamespace::current()?.inode()?)?;
+        let made = OpenOptions::new().write(true).create_new(true).mode(0o400).open(&place.mount_point);
+        if let Err(taken) = made {
+            // The name is somebody else's; ours was only the entry.
+            std::fs::remove_file(&place.entry)?;
+            return Err(taken);
+        }
+        let named = Self { place, _lock: lock };
+        bind_mount(Path::new("/proc/thread-self/ns/net"), &named.place.mount_point)?;
+        Ok(named)
+    }
+}
+
+impl Drop for NetName {
+    fn drop(&mut self) {
+        let inode = std::fs::read_to_string(&self.place.entry).ok().and_then(|text| text.parse().ok());
+        // What could not be taken back stays listed, and is tried again by the next start.
+        let _ = self.place.take_back(inode);
+    }
+}
+
+/// Names whose owners are dead.
+pub fn orphans(run_root: &Path) -> io::Result<Vec<String>> {
+    Ok(locked_orphans(run_root)?.into_iter().map(|(place, _)| place.name).collect())
+}
+
+/// Takes back the names whose owners are dead, so that the kernel removes their namespaces; answers them.
+pub fn remove_orphans(run_root: &Path) -> io::Result<Vec<String>> {
+    let mut removed = Vec::new();
+    for (place, mut lock) in locked_orphans(run_root)? {
+        let mut text = String::new();
+        lock.read_to_string(&mut text)?;
+        place.take_back(text.parse().ok())?;
+        removed.push(place.name);
+    }
+    Ok(removed)
+}
+
+fn locked_orphans(run_root: &Path) -> io::Result<Vec<(Place, File)>> {
+    let listing = match std::fs::read_dir(entries(run_root)) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+        other => other?,
+    };
+    let mut found = Vec::new();
+    for item in listing {
+        let name = item?.file_name();
+        let Some(name) = name.to_str() else { continue };
+        let place = Place::new(run_root, name);
+        // Gone since: its owner was just taking it back.
+        let Ok(file) = File::open(&place.entry) else { continue };
+        match file.try_lock() {
+            // A draft whose writer was killed: nothing has the name yet.
+            Ok(()) if place.name.starts_with('.') => std::fs::remove_file(&place.entry)?,
+            Ok(()) => found.push((place, file)),
+            Err(TryLockError::WouldBlock) => {}
+            Err(TryLockError::Error(error)) => return Err(error),
+        }
+    }
+    found.sort_by(|(a, _), (b, _)| a.name.cmp(&b.name));
+    Ok(found)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::namespace::{enter_new_mount, enter_new_net, mount};
+    use crate::process::{ExitStatus, fork_child, wait_for};
+    use crate::signal;
+
+    /// In a forked child with a run root of its own, because a namespace cannot be left.
+    fn in_child(test: &str, body: fn(&Path)) -> Option<ExitStatus> {
+        let root = std::env::temp_dir().join(format!("schedlab-{test}-{}", std::process::id()));
+        std::fs::create_dir_all(&root).unwrap();
+        let pid = fork_child(|| {
+            let alone = enter_new_mount().and_then(|()| mount("tmpfs", &root, "tmpfs")).and_then(|()| enter_new_net());
+            if alone.is_err() {
+                return 2;
+            }
+            body(&root);
+            0
+        });
+        let status = wait_for(pid.unwrap()).unwrap().status;
+        std::fs::remove_dir(&root).unwrap();
+        (status != ExitStatus::Exited(2)).then_some(status)
+    }
+
+    fn passes(test: &str, body: fn(&Path)) {
+        match in_child(test, body) {
+            Some(status) => assert_eq!(status, ExitStatus::Exited(0)),
+            None => skip(&format!("{test}: needs root")),
+        }
+    }
+
+    #[expect(clippy::print_stderr, reason = "a skipped test says so")]
+    fn skip(why: &str) {
+        eprintln!("schedlab-skip: {why}");
+    }
+
+    fn names(root: &Path) -> Vec<String> {
+        let listing = std::fs::read_dir(root.join("netns")).unwrap();
+        listing.map(|item| item.unwrap().file_name().into_string().unwrap()).collect()
+    }
+
+    #[test]
+    fn a_name_is_given_once_and_goes_with_its_owner() {
+        passes("a_name_is_given_once_and_goes_with_its_owner", |root| {
+            let named = NetName::give(root, "lab").unwrap();
+            let inode = NetNamespace::current().unwrap().inode().unwrap();
+            assert_eq!(named.place.mounted(), Some(inode));
+            assert_eq!(NetName::give(root, "lab").unwrap_err().kind(), io::ErrorKind::AlreadyExists);
+            assert_eq!(orphans(root).unwrap(), Vec::<String>::new(), "its owner lives");
+            drop(named);
+            assert!(names(root).is_empty() && std::fs::read_dir(entries(root)).unwrap().next().is_none());
+        });
+    }
+
+    #[test]
+    fn a_foreign_name_is_refused_and_left_alone() {
+        passes("a_foreign_name_is_refused_and_left_alone", |root| {
+            std::fs::create_dir_all(root.join("netns")).unwrap();
+            std::fs::write(root.join("netns/theirs"), "").unwrap();
+            assert_eq!(NetName::give(root, "theirs").unwrap_err().kind(), io::ErrorKind::AlreadyExists);
+            assert_eq!(remove_orphans(root).unwrap(), Vec::<String>::new());
+            assert_eq!(names(root), ["theirs"]);
+        });
+    }
+
+    #[test]
+    fn the_name_of_a_killed_owner_is_taken_back_by_the_next_start() {
+        passes("the_name_of_a_killed_owner_is_taken_back_by_the_next_start", |root| {
+            let owner = fork_child(|| {
+                let _named = NetName::give(root, "lab").unwrap();
+                signal::kill(crate::thread::current_pid(), signal::SIGKILL).unwrap();
+                0
+            });
+            wait_for(owner.unwrap()).unwrap();
+            assert_eq!(names(root), ["lab"]);
+            assert_eq!(
+                (orphans(root).unwrap(), remove_orphans(root).unwrap()),
+                (vec!["lab".into()], vec!["lab".into()])
+            );
+            assert!(names(root).is_empty() && orphans(root).unwrap().is_empty());
+            drop(NetName::give(root, "lab").unwrap());
+        });
+    }
+}

@@ -1,0 +1,40 @@
+//! A plan's `[[require]]` tables at work: names checked before anything runs, every trial held against them. A trial that
+//! does not meet one voids the run at once, because its arms were not what the plan says they are.
+
+use anyhow::{Result, bail};
+use schedlab_record::{Roots, catalogue};
+use schedlab_run::nearest::nearest;
+use schedlab_run::require::Subject;
+use schedlab_run::{Manifest, Plan, Requirement, TrialRecord, TrialStatus};
+
+/// Refuses a counter that this kernel does not have: it would be 0 for ever, and meet `equals = 0`.
+pub(crate) fn check(plan: &Plan, roots: &Roots) -> Result<()> {
+    if plan.require.is_empty() {
+        return Ok(());
+    }
+    let names = catalogue::names(roots);
+    for requirement in &plan.require {
+        let Subject::Counter(name) = &requirement.subject else { continue };
+        if !names.contains(name) {
+            let meant = nearest(name, names.iter().map(String::as_str)).map(|n| format!(", did you mean `{n}`?"));
+            let meant = meant.unwrap_or_default();
+            bail!("[[require]]: there is no counter `{name}` here{meant}; `schedlab list counters` shows all");
+        }
+    }
+    Ok(())
+}
+
+/// The requirements of a run, from the plan it keeps; an import keeps none.
+pub(crate) fn of_run(manifest: &Manifest) -> Result<Vec<Requirement>> {
+    if manifest.plan_toml.is_empty() { Ok(Vec::new()) } else { Ok(Plan::parse(&manifest.plan_toml)?.require) }
+}
+
+/// What a measured trial does not meet. A trial that failed, or whose settings did not take, has its own reason.
+pub(crate) fn unmet(requirements: &[Requirement], manifest: &Manifest, record: &TrialRecord) -> Option<String> {
+    let outcome = record.outcome.as_ref().filter(|_| record.status == TrialStatus::Ok)?;
+    let workload = &manifest.workloads[record.workload as usize].name;
+    // A requirement of a switchback trial, which holds both arms, names none.
+    let arm = record.arm.map_or("A and B", |arm| &manifest.arms[arm as usize].name);
+    let what = requirements.iter().find_map(|requirement| requirement.unmet(workload, arm, outcome))?;
+    Some(format!("trial {}, {what}", record.trial))
+}
