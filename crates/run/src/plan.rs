@@ -281,6 +281,7 @@ impl Plan {
             quoted(match self.counters {
                 CounterLevel::Basic => "basic",
                 CounterLevel::Full => "full",
+                CounterLevel::TopDown => "topdown",
             }),
         );
         line(

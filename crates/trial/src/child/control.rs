@@ -39,6 +39,7 @@ impl Control {
         outcome.counters.extend(counted.counters);
         outcome.series.extend(counted.series);
         outcome.metrics.extend(counted.metrics);
+        outcome.notes.extend(counted.notes);
         outcome.applied.extend(net);
         outcome.applied.extend(self.applied);
         outcome.groups = self

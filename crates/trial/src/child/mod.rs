@@ -89,7 +89,7 @@ fn run_beside_load(order: &TrialOrder, workload: &dyn schedlab_bench::Workload) 
         seed: order.seed,
         plant_spin_ns: plant.or(switched_plant.then_some(0)),
         topology: Topology::read(Path::new("/sys"))?,
-        count_operations: order.switchback.is_some() || order.counters == schedlab_run::CounterLevel::Full,
+        count_operations: order.switchback.is_some() || order.counters != schedlab_run::CounterLevel::Basic,
     };
     // The switchback notes what an arm that leaves a key alone goes back to: before anything is applied.
     let mut control = Control::new(order, per_task);
