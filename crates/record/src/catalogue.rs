@@ -24,6 +24,13 @@ pub const COUNTERS: &[(&str, &str, &str)] = &[
     ("instructions", "perf", "instructions retired on all CPUs"),
     ("cache_misses", "perf", "last-level cache misses of all CPUs"),
     ("branch_misses", "perf", "mispredicted branches of all CPUs"),
+    ("topdown.GROUP.EVENT", "perf", "counts behind the top-down shares, whole machine; only with --counters topdown"),
+    (
+        "dram_read_bytes",
+        "perf PMU",
+        "bytes read from memory by socket and die (uncore_imc, hisi_sccl*_ddrc, amd_umc); topdown",
+    ),
+    ("dram_write_bytes", "perf PMU", "bytes written to it"),
     ("context_switches", "/proc/stat", "switches on the whole machine"),
     ("interrupts", "/proc/stat", "interrupts served"),
     ("softirqs", "/proc/stat", "soft interrupts served"),

@@ -3,11 +3,13 @@
 //! is a row that says why.
 
 use crate::Roots;
+use crate::bandwidth::Bandwidth;
 use crate::net_ticks::NetTicks;
 use crate::perf_counters::PerfCounters;
 use crate::tables::{self, Tables};
 use crate::task_totals;
 use crate::ticks::Ticks;
+use crate::topdown::TopDown;
 use schedlab_run::{Counter, CounterLevel, Metric, SeriesPoint, TaskRecord};
 use schedlab_sys::{clock, kernel_facts};
 
@@ -18,9 +20,11 @@ pub struct Counted {
     pub counters: Vec<Counter>,
     /// The series, every 100 ms and for TCP every second; empty at level `Basic`.
     pub series: Vec<SeriesPoint>,
-    /// Machine-wide counts per operation (the tasks' own come from the workload), and rates of TCP counters where the
-    /// trial has a network namespace of its own.
+    /// Machine-wide counts per operation (the tasks' own come from the workload), top-down shares, and rates of TCP counters
+    /// where the trial has a network namespace of its own.
     pub metrics: Vec<Metric>,
+    /// What a reader should know about them.
+    pub notes: Vec<String>,
 }
 
 /// The counters while they count.
@@ -29,6 +33,8 @@ pub struct TrialCounters {
     roots: Roots,
     tick_ns: u64,
     perf: Option<PerfCounters>,
+    topdown: Option<(TopDown, Bandwidth)>,
+    period_ns: (u64, u64),
     before: Option<Tables>,
     after: Option<Tables>,
     ticks: Option<Ticks>,
@@ -45,6 +51,8 @@ impl TrialCounters {
             roots,
             tick_ns,
             perf: None,
+            topdown: None,
+            period_ns: (0, 0),
             before: None,
             after: None,
             ticks: None,
@@ -59,16 +67,26 @@ impl TrialCounters {
         self
     }
 
-    /// Opens the perf events (level `Full`), not yet counting.
+    /// Opens the perf events (from level `Full`), not yet counting.
     pub fn before_fork(&mut self) {
-        if self.level == CounterLevel::Full {
-            self.perf = Some(PerfCounters::open(&self.roots));
+        match self.level {
+            CounterLevel::Basic => {}
+            CounterLevel::Full => self.perf = Some(PerfCounters::open(&self.roots)),
+            CounterLevel::TopDown => {
+                self.perf = Some(PerfCounters::open_beside_topdown(&self.roots));
+                self.topdown = Some((TopDown::open(&self.roots), Bandwidth::open(&self.roots)));
+            }
         }
     }
 
     /// The herd was released at `t0_ns` (CLOCK_MONOTONIC): starts the events and takes the first reading.
     pub fn released(&mut self, t0_ns: u64) {
         self.before = Some(Tables::read(&self.roots));
+        self.period_ns.0 = t0_ns;
+        if let Some((topdown, bandwidth)) = &mut self.topdown {
+            topdown.enable();
+            bandwidth.enable();
+        }
         if let Some(perf) = &mut self.perf {
             perf.enable();
             self.ticks = Some(Ticks::start(&self.roots, t0_ns, self.tick_ns, perf));
@@ -87,6 +105,11 @@ impl TrialCounters {
 
     /// The measured part ended at `t1_ns`: takes the second reading.
     pub fn stopped(&mut self, t1_ns: u64) {
+        self.period_ns.1 = t1_ns;
+        if let Some((topdown, bandwidth)) = &mut self.topdown {
+            topdown.disable();
+            bandwidth.disable();
+        }
         if let Some(perf) = &mut self.perf {
             perf.disable();
             if let Some(ticks) = &mut self.ticks {
@@ -109,18 +132,28 @@ impl TrialCounters {
             counters.extend(before.until(after, &tables::nodes(&self.roots), self.tick_ns));
         }
         let mut metrics = task_totals::per_operation(&counters, operations);
+        let mut notes = Vec::new();
+        if let Some((topdown, bandwidth)) = &mut self.topdown {
+            let found = topdown.found();
+            let (bytes, rates) = bandwidth.found(self.period_ns.1.saturating_sub(self.period_ns.0));
+            counters.extend(found.counters.into_iter().chain(bytes));
+            metrics.extend(found.metrics.into_iter().chain(rates));
+            notes = found.notes;
+        }
         let mut series = self.ticks.as_ref().map(Ticks::series).unwrap_or_default();
         if let Some(ticks) = &self.net_ticks {
             series.extend(ticks.series());
             metrics.extend(self.own_net.then(|| ticks.rates()).into_iter().flatten());
         }
-        Counted { counters, series, metrics }
+        Counted { counters, series, metrics, notes }
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use schedlab_run::Count;
+    use schedlab_sys::clock;
 
     fn trial(level: CounterLevel) -> Counted {
         let mut counters = TrialCounters::new(level, Roots::default());
@@ -136,6 +169,24 @@ mod tests {
         counters.stopped(clock::monotonic_ns());
         let task = TaskRecord { voluntary_switches: Some(30), ..TaskRecord::default() };
         counters.finish(&[task], 10)
+    }
+
+    #[test]
+    fn a_topdown_trial_says_what_this_machine_lacks_or_has_a_tree() {
+        let counted = trial(CounterLevel::TopDown);
+        let reason = |name: &str| {
+            counted.counters.iter().find(|c| c.name == name).map(|c| match &c.count {
+                Count::NotCounted(why) => why.clone(),
+                count => panic!("{name}: {count:?}"),
+            })
+        };
+        assert!(reason("cycles").unwrap().contains("--counters topdown"));
+        // A VM without a PMU has a reason in place of the tree; a machine with one has shares.
+        let tree = counted.metrics.iter().any(|m| m.name == "topdown.retiring");
+        assert!(tree || reason("topdown").is_some_and(|why| !why.is_empty()), "{:?}", counted.counters);
+        let moved = counted.counters.iter().any(|c| c.name == "dram_read_bytes");
+        assert!(moved, "bytes, or the reason why not");
+        assert!(!counted.series.is_empty(), "all that full has");
     }
 
     #[test]

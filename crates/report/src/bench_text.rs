@@ -32,6 +32,7 @@ pub fn bench_text(outcome: &TrialOutcome, out: &mut dyn Write) -> io::Result<()>
         }
     }
     histograms(outcome, out)?;
+    crate::topdown::write(outcome, out)?;
     for line in remarks(outcome) {
         for (i, part) in wrap(&terminal(&line), WIDTH - 4).iter().enumerate() {
             writeln!(out, "{}{part}", if i == 0 { "  - " } else { "    " })?;
@@ -44,7 +45,8 @@ pub fn bench_text(outcome: &TrialOutcome, out: &mut dyn Write) -> io::Result<()>
 fn metrics(outcome: &TrialOutcome) -> Vec<(String, String)> {
     let elsewhere = |name: &str| {
         let of_histogram = outcome.histograms.iter().any(|h| name.starts_with(&format!("{}_p", h.name)));
-        of_histogram || name.starts_with("tier_share_") || name.ends_with("_per_op")
+        let elsewhere = name.starts_with("tier_share_") || name.ends_with("_per_op") || crate::topdown::is_node(name);
+        of_histogram || elsewhere
     };
     let shown = outcome.metrics.iter().filter(|m| !elsewhere(&m.name));
     shown.map(|m| (m.name.clone(), quantity(m.value, &m.unit))).collect()

@@ -15,6 +15,7 @@ mod pictures;
 mod table;
 mod tables;
 mod text;
+mod topdown;
 mod words;
 
 pub use bench_text::bench_text;

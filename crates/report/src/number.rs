@@ -2,6 +2,7 @@
 //! finite number prints as a dash, whatever came in.
 
 use schedlab_analyze::{Effect, Scale};
+use schedlab_run::SHARE_OF_CYCLES;
 
 /// Stands for a number that is not there.
 pub(crate) const NONE: &str = "–";
@@ -73,7 +74,7 @@ pub(crate) fn unit_for(size: f64, unit: &str) -> (f64, String) {
             let (scale, name) = pick(&[(1.0, "B"), (1024.0, "KiB"), (1_048_576.0, "MiB"), (1_073_741_824.0, "GiB")]);
             (scale, name.to_owned())
         }
-        "share" => (0.01, "%".into()),
+        "share" | SHARE_OF_CYCLES => (0.01, "%".into()),
         "1" => (1.0, String::new()),
         _ => (1.0, unit.to_owned()),
     }

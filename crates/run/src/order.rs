@@ -27,6 +27,8 @@ pub enum CounterLevel {
     /// Also perf events where permitted, and a sample of everything each 100 ms.
     #[default]
     Full,
+    /// As full, with the PMU given to the groups of a top-down analysis, and memory bandwidth by socket and die.
+    TopDown,
 }
 
 /// Whether the background load shares the workload's session, autogroup and cgroup.

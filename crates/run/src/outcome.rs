@@ -42,6 +42,10 @@ pub enum Direction {
     Neutral,
 }
 
+/// Unit of a share of cycles, where `share` beside it is one of slots: both are shown as percentages, and add up only
+/// among themselves.
+pub const SHARE_OF_CYCLES: &str = "share of cycles";
+
 /// One number of one trial that can be compared between arms.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Metric {

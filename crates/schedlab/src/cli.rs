@@ -88,8 +88,9 @@ pub(crate) struct Measuring {
     /// Time stamps: off (no clock in the loop), sampled (≤ 1 % cost), all
     #[arg(long, value_name = "LEVEL", default_value = "sampled", value_parser = ["off", "sampled", "all"])]
     pub(crate) latency: String,
-    /// Counters: basic (before and after) or full (also perf events and a sample each 100 ms)
-    #[arg(long, value_name = "LEVEL", default_value = "full", value_parser = ["basic", "full"])]
+    /// Counters: basic (before and after), full (also perf events and a sample each 100 ms), or topdown (full, with the
+    /// PMU given to a top-down analysis, and memory bandwidth by socket and die)
+    #[arg(long, value_name = "LEVEL", default_value = "full", value_parser = ["basic", "full", "topdown"])]
     pub(crate) counters: String,
     /// Background load beside the workload, such as burn:2x50%; may be given several times
     #[arg(long, value_name = "WORKLOAD")]

@@ -161,6 +161,21 @@ fn logs_of_other_tools_are_recognised_and_compared() {
 }
 
 #[test]
+fn a_topdown_run_has_its_tree_or_the_reason_why_not() {
+    let ran = schedlab(&["bench", "pipe:pin=same,duration=120ms", "--counters", "topdown", "--json", "-"]).success();
+    let outcome = json(&ran.stdout);
+    let metrics = outcome["metrics"].as_array().unwrap();
+    let counters = outcome["counters"].as_array().unwrap();
+    let reason = counters.iter().find(|c| c["name"] == "topdown").map(|c| c["count"]["not_counted"].clone());
+    let tree = metrics.iter().any(|m| m["name"] == "topdown.retiring");
+    assert!(tree != reason.is_some(), "a tree or a reason: {reason:?}");
+    assert!(counters.iter().any(|c| c["name"] == "dram_read_bytes"), "bytes or a reason");
+    let listed = json(&schedlab(&["list", "counters", "--json"]).success().stdout);
+    assert!(listed["topdown"]["tables"].as_array().unwrap().iter().any(|t| t["id"] == "hisi-hip08"));
+    assert!(listed["topdown"]["here"].is_string() != listed["topdown"]["why_not"].is_string());
+}
+
+#[test]
 fn two_runs_of_one_boot_are_confounded() {
     let lab = Lab::new("compare");
     let (a, b) = (lab.path("a"), lab.path("b"));

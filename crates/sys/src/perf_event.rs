@@ -27,6 +27,20 @@ pub enum Event {
     CacheMisses,
     /// Mispredicted branches, hardware.
     BranchMisses,
+    /// An event of a PMU in its own encoding.
+    Raw(RawEvent),
+}
+
+/// An event as its PMU encodes it: the type and the bit fields come from /sys/bus/event_source/devices/PMU.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct RawEvent {
+    /// `type` of the PMU.
+    pub pmu_type: u32,
+    /// `perf_event_attr.config`, `config1` and `config2`.
+    pub config: [u64; 3],
+    /// The PMU is not a core's (memory controller, interconnect): it counts for a socket or die, and refuses to leave
+    /// out any kind of code.
+    pub is_uncore: bool,
 }
 
 impl Event {
@@ -36,8 +50,9 @@ impl Event {
     pub const HARDWARE: [Self; 4] = [Self::Cycles, Self::Instructions, Self::CacheMisses, Self::BranchMisses];
 
     /// The kernel's type and config.
-    fn type_and_config(self) -> (u32, u32) {
-        match self {
+    fn type_and_config(self) -> (u32, u64) {
+        let (type_, config) = match self {
+            Self::Raw(raw) => return (raw.pmu_type, raw.config[0]),
             Self::ContextSwitches => (bindings::PERF_TYPE_SOFTWARE, bindings::PERF_COUNT_SW_CONTEXT_SWITCHES),
             Self::CpuMigrations => (bindings::PERF_TYPE_SOFTWARE, bindings::PERF_COUNT_SW_CPU_MIGRATIONS),
             Self::PageFaults => (bindings::PERF_TYPE_SOFTWARE, bindings::PERF_COUNT_SW_PAGE_FAULTS),
@@ -46,7 +61,8 @@ impl Event {
             Self::Instructions => (bindings::PERF_TYPE_HARDWARE, bindings::PERF_COUNT_HW_INSTRUCTIONS),
             Self::CacheMisses => (bindings::PERF_TYPE_HARDWARE, bindings::PERF_COUNT_HW_CACHE_MISSES),
             Self::BranchMisses => (bindings::PERF_TYPE_HARDWARE, bindings::PERF_COUNT_HW_BRANCH_MISSES),
-        }
+        };
+        (type_, u64::from(config))
     }
 }
 
@@ -71,6 +87,9 @@ pub struct Reading {
     pub running_ns: u64,
 }
 
+/// The most events in a [`Group`]: nine is what one group of Intel's top-down metrics has.
+pub const MOST_EVENTS: usize = 12;
+
 /// Open events that count together; created disabled.
 #[derive(Debug)]
 pub struct Group {
@@ -80,8 +99,12 @@ pub struct Group {
 
 impl Group {
     /// Opens these events on the target, disabled. Errors are the kernel's: `EACCES`/`EPERM` when the right is missing,
-    /// `ENOENT`/`EOPNOTSUPP` when there is no such counter (no PMU), `ENODEV` for a CPU that is offline.
+    /// `ENOENT`/`EOPNOTSUPP` when there is no such counter (no PMU), `ENODEV` for a CPU that is offline, `EINVAL` for
+    /// more events than the PMU can count at once.
     pub fn open(events: &[Event], target: Target) -> io::Result<Self> {
+        if events.len() > MOST_EVENTS {
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, "more events than a group here can read at once"));
+        }
         let mut group = Self { members: Vec::with_capacity(events.len()), target };
         for &event in events {
             let leader = group.members.first().map_or(-1, File::as_raw_fd);
@@ -125,8 +148,8 @@ impl Group {
 
     fn read_at_once(&self, out: &mut Vec<Reading>) -> io::Result<()> {
         let Some(leader) = self.members.first() else { return Ok(()) };
-        // nr, time_enabled, time_running, then one value per member; no group here is larger than the array.
-        let words: [u64; 3 + 8] = read_words(leader)?;
+        // nr, time_enabled, time_running, then one value per member; `open` refuses a group larger than the array.
+        let words: [u64; 3 + MOST_EVENTS] = read_words(leader)?;
         for index in 0..self.members.len() {
             out.push(Reading { value: words[3 + index], enabled_ns: words[1], running_ns: words[2] });
         }
@@ -153,14 +176,23 @@ fn open_one(event: Event, target: Target, leader: i32) -> io::Result<OwnedFd> {
     let mut attr = bindings::perf_event_attr {
         type_,
         size: size_of::<bindings::perf_event_attr>() as u32,
-        config: u64::from(config),
+        config,
         ..Default::default()
+    };
+    let is_uncore = match event {
+        Event::Raw(raw) => {
+            // Both are unions of which the named member is the widest; writing one is safe.
+            attr.__bindgen_anon_3.config1 = raw.config[1];
+            attr.__bindgen_anon_4.config2 = raw.config[2];
+            raw.is_uncore
+        }
+        _ => false,
     };
     let times = bindings::PERF_FORMAT_TOTAL_TIME_ENABLED | bindings::PERF_FORMAT_TOTAL_TIME_RUNNING;
     attr.read_format = u64::from(times);
     // A member follows its leader; only the leader is switched.
     attr.set_disabled(u64::from(leader < 0));
-    attr.set_exclude_hv(1);
+    attr.set_exclude_hv(u64::from(!is_uncore));
     let (pid, cpu) = match target {
         Target::Cpu(cpu) => {
             attr.read_format |= u64::from(bindings::PERF_FORMAT_GROUP);
@@ -226,6 +258,33 @@ mod tests {
         group.read(&mut readings).unwrap();
         assert_eq!(readings.len(), 4);
         assert!(readings[0].enabled_ns >= 1_000_000, "{readings:?}");
+    }
+
+    #[test]
+    fn a_raw_event_of_a_software_pmu_counts() {
+        // The software PMU's own encoding of page faults: what a PMU of sysfs is opened by.
+        let config = u64::from(bindings::PERF_COUNT_SW_PAGE_FAULTS);
+        let raw = RawEvent { pmu_type: bindings::PERF_TYPE_SOFTWARE, config: [config, 0, 0], is_uncore: false };
+        let group = match Group::open(&[Event::Raw(raw)], Target::ThisProcessAndChildren) {
+            Ok(group) => group,
+            Err(error) => {
+                use std::io::Write;
+                let _ = writeln!(io::stderr(), "schedlab-skip: perf_event: needs CAP_PERFMON ({error})");
+                return;
+            }
+        };
+        group.enable().unwrap();
+        let touched: Vec<u8> = vec![1; 1 << 22];
+        group.disable().unwrap();
+        let mut readings = Vec::new();
+        group.read(&mut readings).unwrap();
+        assert!(touched.len() == 1 << 22 && readings[0].value >= 1, "{readings:?}");
+    }
+
+    #[test]
+    fn a_group_is_no_larger_than_what_is_read_at_once() {
+        let error = Group::open(&[Event::PageFaults; MOST_EVENTS + 1], Target::Cpu(0)).unwrap_err();
+        assert_eq!(error.kind(), io::ErrorKind::InvalidInput);
     }
 
     #[test]

@@ -26,12 +26,13 @@ pub fn stamping(text: &str) -> Result<Stamping> {
     })
 }
 
-/// `basic` or `full`.
+/// `basic`, `full` or `topdown`.
 pub fn counters(text: &str) -> Result<CounterLevel> {
     Ok(match text {
         "basic" => CounterLevel::Basic,
         "full" => CounterLevel::Full,
-        other => bail!("counters `{other}` is not basic or full"),
+        "topdown" => CounterLevel::TopDown,
+        other => bail!("counters `{other}` is not basic, full or topdown"),
     })
 }
 

@@ -22,6 +22,7 @@ pub(super) fn run(args: &List) -> Result<u8> {
                 "counters".into(),
                 rows.map(|(n, s, d)| json!({"name": n, "source": s, "meaning": d})).collect(),
             );
+            all.insert("topdown".into(), topdown());
         }
         println!("{}", serde_json::to_string_pretty(&Value::Object(all))?);
         return Ok(exit::DONE);
@@ -41,6 +42,7 @@ pub(super) fn run(args: &List) -> Result<u8> {
         for (name, source, meaning) in schedlab_record::COUNTERS {
             println!("  {name:<28} {source:<20} {meaning}");
         }
+        print_topdown();
     }
     Ok(exit::DONE)
 }
@@ -55,6 +57,31 @@ fn workloads() -> Value {
         })
     });
     rows.collect()
+}
+
+/// Tables of top-down formulas, and the one for this machine or why it has none.
+fn print_topdown() {
+    println!("\ntop-down tables (--counters topdown):");
+    for table in schedlab_record::topdown::TABLES {
+        println!("  {:<28} {}\n  {:<28} {}", table.id, table.cpus, "", table.source);
+    }
+    match schedlab_record::topdown::table_of(&schedlab_record::Roots::default()) {
+        Ok(table) => println!("  this machine: {}", table.id),
+        Err(why) => println!("  this machine: none, {why}"),
+    }
+}
+
+fn topdown() -> Value {
+    let row = |table: &schedlab_record::topdown::Table| {
+        let nodes: Vec<&str> = table.paths().collect();
+        json!({"id": table.id, "cpus": table.cpus, "source": table.source, "missing": table.missing, "nodes": nodes})
+    };
+    let here = schedlab_record::topdown::table_of(&schedlab_record::Roots::default());
+    json!({
+        "tables": schedlab_record::topdown::TABLES.into_iter().map(row).collect::<Value>(),
+        "here": here.as_ref().map(|t| t.id).ok(),
+        "why_not": here.err(),
+    })
 }
 
 fn print_workloads() {

@@ -50,6 +50,7 @@ impl<'a> Control<'a> {
         outcome.counters.extend(counted.counters);
         outcome.series.extend(counted.series);
         outcome.metrics.extend(counted.metrics);
+        outcome.notes.extend(counted.notes);
         outcome.applied.extend(net);
         outcome.applied.extend(self.applied);
         outcome.groups = self

@@ -1,0 +1,77 @@
+//! The top-down tree of a trial: each node with its share of the level above, indented below it. Shares of slots add up to
+//! their parent. A vendor's shares of cycles below a share of slots add up among themselves only, so there the percentage
+//! is of the siblings' sum.
+
+use crate::number::percent;
+use schedlab_run::{Metric, TrialOutcome};
+use std::io::{self, Write};
+
+const PREFIX: &str = "topdown.";
+
+/// Whether a metric is a node of the tree.
+pub(crate) fn is_node(metric: &str) -> bool {
+    metric.starts_with(PREFIX)
+}
+
+/// The tree, when there is one.
+pub(crate) fn write(outcome: &TrialOutcome, out: &mut dyn Write) -> io::Result<()> {
+    let nodes: Vec<&Metric> = outcome.metrics.iter().filter(|m| is_node(&m.name)).collect();
+    if nodes.is_empty() {
+        return Ok(());
+    }
+    let name = |node: &Metric| {
+        let depth = node.name.matches('.').count() - 1;
+        let last = node.name.rsplit('.').next().unwrap_or_default();
+        format!("{}{}", "  ".repeat(depth), crate::escape::terminal(last))
+    };
+    let width = nodes.iter().map(|n| name(n).chars().count()).max().unwrap_or(0).max("top-down".len());
+    writeln!(out, "\n  {:<width$}  {:>12}  {:>10}", "top-down", "of the above", "of all")?;
+    for node in &nodes {
+        let above = of_the_above(node, &nodes).map_or_else(|| crate::number::NONE.to_owned(), percent);
+        let whole = if node.unit == "share" { "slots" } else { "cycles" };
+        writeln!(out, "  {:<width$}  {above:>12}  {:>10} {whole}", name(node), percent(node.value))?;
+    }
+    Ok(())
+}
+
+/// Share of the parent; of the siblings' sum where parent and child are shares of different things.
+fn of_the_above(node: &Metric, nodes: &[&Metric]) -> Option<f64> {
+    let above = |m: &Metric| m.name.rsplit_once('.').map(|(parent, _)| parent.to_owned());
+    let parent = above(node)?;
+    let whole = match nodes.iter().find(|m| m.name == parent) {
+        None => 1.0,
+        Some(parent) if parent.unit == node.unit => parent.value,
+        Some(_) => {
+            let siblings = nodes.iter().filter(|m| above(m).as_deref() == Some(parent.as_str()) && m.unit == node.unit);
+            siblings.map(|m| m.value).sum()
+        }
+    };
+    Some(node.value / whole).filter(|share| share.is_finite())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use schedlab_run::{Direction, SHARE_OF_CYCLES};
+
+    fn node(name: &str, value: f64, unit: &str) -> Metric {
+        Metric { name: name.into(), value, unit: unit.into(), direction: Direction::Neutral }
+    }
+
+    #[test]
+    fn shares_of_one_thing_are_of_the_parent_and_others_of_their_siblings() {
+        let all = [
+            node("topdown.backend_bound", 0.5, "share"),
+            node("topdown.backend_bound.memory_bound", 0.4, "share"),
+            node("topdown.backend_bound.memory_bound.l1_bound", 0.1, SHARE_OF_CYCLES),
+            node("topdown.backend_bound.memory_bound.dram_bound", 0.3, SHARE_OF_CYCLES),
+            node("topdown.retiring", 0.5, "share"),
+            node("topdown.idle", 0.0, "share"),
+            node("topdown.idle.x", 0.0, "share"),
+        ];
+        let nodes: Vec<&Metric> = all.iter().collect();
+        let found: Vec<Option<f64>> = nodes.iter().map(|n| of_the_above(n, &nodes)).collect();
+        let expected = [Some(0.5), Some(0.8), Some(0.25), Some(0.75), Some(0.5), Some(0.0), None];
+        assert_eq!(found, expected, "0/0 is no share");
+    }
+}
