@@ -214,7 +214,7 @@ mod tests {
             (Some("BM_sendVec_unix/4"), first["name"].as_str())
         );
         assert_eq!((first["run_type"].as_str(), first["time_unit"].as_str()), (Some("iteration"), Some("ns")));
-        assert_eq!((first["real_time"].as_f64(), first["cpu_time"].as_f64()), (Some(5_012.625), Some(2_506.3125)));
+        assert_eq!((first["real_time"].as_f64(), first["cpu_time"].as_f64()), (Some(5_012.625), Some(2_506.312_5)));
         assert_eq!(first["iterations"], 1_000);
         assert_eq!(runs[1]["per_family_instance_index"], 1);
         let without_governor = console_context(&context);

@@ -86,7 +86,7 @@ impl<'a> Run<'a> {
             let one_way_ns = calibrate::transfer_ns(&pair, smallest).map_err(calibrating())?;
             every = stamp::every(order.stamping, stamp_cost_ns, 2.0 * one_way_ns, 1);
         }
-        let plant = order.plant_spin_ns.map(PlantCell::new).transpose().map_err(map())?;
+        let plant = order.plant().map_err(map())?;
         Ok(Self { config, order, setup_ns, cells, pace, recorder, stamp_cost_ns, every, plant })
     }
 
