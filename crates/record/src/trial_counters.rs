@@ -18,8 +18,8 @@ pub struct Counted {
     pub counters: Vec<Counter>,
     /// The series, every 100 ms and for TCP every second; empty at level `Basic`.
     pub series: Vec<SeriesPoint>,
-    /// Machine-wide counts per operation (the tasks' own come from the workload), and rates of TCP counters where the
-    /// trial has a network namespace of its own.
+    /// Machine-wide counts per operation (the tasks' own come from the workload); where the trial has a network
+    /// namespace of its own also rates of TCP counters and the CPUs that the machine kept busy.
     pub metrics: Vec<Metric>,
 }
 
@@ -33,6 +33,8 @@ pub struct TrialCounters {
     after: Option<Tables>,
     ticks: Option<Ticks>,
     own_net: bool,
+    t0_ns: u64,
+    t1_ns: u64,
     net_ticks: Option<NetTicks>,
 }
 
@@ -49,6 +51,8 @@ impl TrialCounters {
             after: None,
             ticks: None,
             own_net: false,
+            t0_ns: 0,
+            t1_ns: 0,
             net_ticks: None,
         }
     }
@@ -68,6 +72,7 @@ impl TrialCounters {
 
     /// The herd was released at `t0_ns` (CLOCK_MONOTONIC): starts the events and takes the first reading.
     pub fn released(&mut self, t0_ns: u64) {
+        self.t0_ns = t0_ns;
         self.before = Some(Tables::read(&self.roots));
         if let Some(perf) = &mut self.perf {
             perf.enable();
@@ -87,6 +92,7 @@ impl TrialCounters {
 
     /// The measured part ended at `t1_ns`: takes the second reading.
     pub fn stopped(&mut self, t1_ns: u64) {
+        self.t1_ns = t1_ns;
         if let Some(perf) = &mut self.perf {
             perf.disable();
             if let Some(ticks) = &mut self.ticks {
@@ -113,6 +119,9 @@ impl TrialCounters {
         if let Some(ticks) = &self.net_ticks {
             series.extend(ticks.series());
             metrics.extend(self.own_net.then(|| ticks.rates()).into_iter().flatten());
+        }
+        if self.own_net {
+            metrics.extend(task_totals::machine_cpus(&counters, self.t1_ns.saturating_sub(self.t0_ns)));
         }
         Counted { counters, series, metrics }
     }
