@@ -66,6 +66,28 @@ pub fn per_operation(counters: &[Counter], operations: u64) -> Vec<Metric> {
     wanted.into_iter().filter(|&name| name != "migrations" || !own_migrations).filter_map(metric).collect()
 }
 
+/// How many CPUs the whole machine kept busy, and how many of them with soft interrupts. Protocol work is done there, and
+/// charged to whichever task was interrupted, or to none on an idle CPU: the sum over tasks can miss what this sees.
+pub fn machine_cpus(counters: &[Counter], elapsed_ns: u64) -> Vec<Metric> {
+    let host = |name: &str| {
+        counters.iter().find(|c| c.name == name && c.scope == "host").and_then(|c| c.count.value()).unwrap_or(0)
+    };
+    // A kind that did not increase has no row; no row at all is a table that could not be read.
+    if elapsed_ns == 0 || !counters.iter().any(|c| c.source == "/proc/stat" && c.count.value().is_some()) {
+        return Vec::new();
+    }
+    let cpus = |name: &str, kinds: &[&str]| Metric {
+        name: name.to_owned(),
+        value: kinds.iter().map(|kind| host(kind)).sum::<u64>() as f64 / elapsed_ns as f64,
+        unit: "CPUs".to_owned(),
+        direction: Direction::Neutral,
+    };
+    vec![
+        cpus("machine_busy_cpus", &["user_ns", "nice_ns", "system_ns", "irq_ns", "softirq_ns"]),
+        cpus("machine_softirq_cpus", &["softirq_ns"]),
+    ]
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -97,5 +119,19 @@ mod tests {
         let known = [row("workload", Count::Exact(5)), row("host", Count::Exact(50))];
         assert!(per_operation(&known, 10).is_empty(), "the workload gives its own");
         assert!(per_operation(&[row("host", Count::Exact(50))], 0).is_empty());
+    }
+
+    #[test]
+    fn a_busy_machine_is_counted_in_cpus_and_an_unread_one_not_at_all() {
+        let row = |name: &str, ns| Counter {
+            name: name.into(),
+            scope: "host".into(),
+            source: "/proc/stat".into(),
+            count: Count::Exact(ns),
+        };
+        let counters = [row("user_ns", 500), row("softirq_ns", 250), row("idle_ns", 9_000)];
+        let values: Vec<f64> = machine_cpus(&counters, 1_000).into_iter().map(|m| m.value).collect();
+        assert_eq!(values, [0.75, 0.25]);
+        assert!(machine_cpus(&[], 1_000).is_empty() && machine_cpus(&counters, 0).is_empty());
     }
 }

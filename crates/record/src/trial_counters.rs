@@ -20,8 +20,8 @@ pub struct Counted {
     pub counters: Vec<Counter>,
     /// The series, every 100 ms and for TCP every second; empty at level `Basic`.
     pub series: Vec<SeriesPoint>,
-    /// Machine-wide counts per operation (the tasks' own come from the workload), top-down shares, and rates of TCP counters
-    /// where the trial has a network namespace of its own.
+    /// Machine-wide counts per operation (the tasks' own come from the workload), top-down shares, and where the trial has a
+    /// network namespace of its own rates of TCP counters and the CPUs that the machine kept busy.
     pub metrics: Vec<Metric>,
     /// What a reader should know about them.
     pub notes: Vec<String>,
@@ -144,6 +144,9 @@ impl TrialCounters {
         if let Some(ticks) = &self.net_ticks {
             series.extend(ticks.series());
             metrics.extend(self.own_net.then(|| ticks.rates()).into_iter().flatten());
+        }
+        if self.own_net {
+            metrics.extend(task_totals::machine_cpus(&counters, self.period_ns.1.saturating_sub(self.period_ns.0)));
         }
         Counted { counters, series, metrics, notes }
     }
