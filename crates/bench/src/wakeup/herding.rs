@@ -121,7 +121,7 @@ impl Part {
         Compute::new(think_ns, work, footprint_bytes, self.locks.clone(), self.cells.stop_flag())
     }
 
-    fn worker<J: Job>(&self, job: J) -> Worker<'_, J> {
+    fn worker<'a>(&'a self, job: &'a mut dyn Job) -> Worker<'a> {
         Worker {
             own: self.lines.of(self.task),
             messenger: self.lines.of(self.messenger_task()),
@@ -133,20 +133,20 @@ impl Part {
         }
     }
 
-    fn work(&self, job: Compute) -> Result<Work, TaskError> {
+    fn work(&self, mut job: Compute) -> Result<Work, TaskError> {
         match (&self.pages, self.config.rate) {
             (Some(pages), _) => {
                 let worker = self.first_page() + self.number();
-                self.loops.run(Closed(self.worker(Pipe { pages: pages.clone(), worker })))
+                self.loops.run(Closed(self.worker(&mut Pipe { pages: pages.clone(), worker })))
             }
-            (None, None) => self.loops.run(Closed(self.worker(job))),
+            (None, None) => self.loops.run(Closed(self.worker(&mut job))),
             (None, Some(_)) => {
                 let (messengers, workers) = (u64::from(self.config.messengers), u64::from(self.config.workers));
                 // Every W-th request of its messenger, whose requests are every M-th of the schedule.
                 let first = self.number() as u64 * messengers + self.messenger as u64;
                 let arrivals =
                     Arrivals { epoch_ns: 0, period_ns: self.period_ns(), first, stride: workers * messengers };
-                self.loops.run(Open { worker: self.worker(job), arrivals })
+                self.loops.run(Open { worker: self.worker(&mut job), arrivals })
             }
         }
     }

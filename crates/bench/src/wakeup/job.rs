@@ -11,14 +11,15 @@ use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use std::time::Duration;
 
-/// One kind of request, a type each so that the loops hold no branch on it.
+/// One kind of request. The loops call it through a pointer: against a wake-up the call costs nothing, and a copy of
+/// every loop for every job would.
 pub(super) trait Job {
     /// Before the worker asks for its request number `number` (from 1).
     fn ask(&mut self, number: u64);
     /// Handles it.
     fn serve(&mut self, number: u64) -> Result<(), TaskError>;
     /// Whether serving takes time worth a second stamp.
-    const TIMED: bool;
+    fn is_timed(&self) -> bool;
 }
 
 /// Think time, then matrix multiplications.
@@ -66,12 +67,12 @@ fn multiply(matrices: &mut [u64], size: usize) {
 }
 
 impl Job for Compute {
-    const TIMED: bool = true;
+    fn is_timed(&self) -> bool {
+        true
+    }
 
-    #[inline(always)]
     fn ask(&mut self, _number: u64) {}
 
-    #[inline(never)]
     fn serve(&mut self, _number: u64) -> Result<(), TaskError> {
         if !self.think.is_zero() {
             // Relative, as schbench's usleep: no clock of ours is read for it.
@@ -195,14 +196,14 @@ pub(super) struct Pipe {
 }
 
 impl Job for Pipe {
-    const TIMED: bool = false;
+    fn is_timed(&self) -> bool {
+        false
+    }
 
-    #[inline(always)]
     fn ask(&mut self, number: u64) {
         self.pages.fill(self.worker, QUESTION | number);
     }
 
-    #[inline(always)]
     fn serve(&mut self, number: u64) -> Result<(), TaskError> {
         self.pages.must_hold(self.worker, number)
     }

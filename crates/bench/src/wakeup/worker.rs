@@ -1,4 +1,4 @@
-//! The workers' timed loops, compiled once for each job, stamping level, plant and end condition.
+//! The workers' timed loops, compiled once for each stamping level, plant and end condition.
 //!
 //! Closed loop: t0 of a wake-up is when the messenger begins the list the worker is on, t1 when the worker runs again.
 //! Open loop: t0 is the instant the request was meant to arrive, t1 when the worker begins it, whether it slept until
@@ -27,18 +27,18 @@ const REQUEST: usize = 1;
 pub(super) const ARRIVAL_LATE: usize = 2;
 
 /// What a worker of either loop works with.
-pub(super) struct Worker<'a, J> {
+pub(super) struct Worker<'a> {
     pub(super) own: Line<'a>,
     pub(super) messenger: Line<'a>,
     /// Its number, which is that of its line.
     pub(super) task: usize,
-    pub(super) job: J,
+    pub(super) job: &'a mut dyn Job,
     pub(super) topology: &'a Topology,
     pub(super) recorder: Option<&'a Recorder>,
     pub(super) counter: &'a AtomicU64,
 }
 
-impl<J: Job> Worker<'_, J> {
+impl Worker<'_> {
     /// Counts the tier of the last wake-up and answers it.
     #[inline(always)]
     fn tier(&self, work: &mut Work) -> Tier {
@@ -57,13 +57,14 @@ impl<J: Job> Worker<'_, J> {
 }
 
 /// Asks, waits, is woken, serves itself.
-pub(super) struct Closed<'a, J>(pub(super) Worker<'a, J>);
+pub(super) struct Closed<'a>(pub(super) Worker<'a>);
 
-impl<J: Job> TimedLoop for Closed<'_, J> {
+impl TimedLoop for Closed<'_> {
     type Output = Result<Work, TaskError>;
 
     fn run<S: Stamp, P: Plant, U: Until>(self, mut stamp: S, plant: P, until: U) -> Self::Output {
-        let (mut worker, mut work) = (self.0, Work::default());
+        let (worker, mut work) = (self.0, Work::default());
+        let timed = worker.job.is_timed();
         while until.more(work.operations) {
             let (due, number) = (stamp.due(), work.operations + 1);
             worker.job.ask(number);
@@ -79,7 +80,7 @@ impl<J: Job> TimedLoop for Closed<'_, J> {
                 work.stamped += 1;
             }
             worker.job.serve(number)?;
-            if J::TIMED && due {
+            if due && timed {
                 worker.record(REQUEST, tier, monotonic_ns().saturating_sub(begun_ns));
             }
             work.operations = number;
@@ -91,17 +92,17 @@ impl<J: Job> TimedLoop for Closed<'_, J> {
 }
 
 /// Serves what arrives, in order, until the messenger ends.
-pub(super) struct Open<'a, J> {
-    pub(super) worker: Worker<'a, J>,
+pub(super) struct Open<'a> {
+    pub(super) worker: Worker<'a>,
     /// Its share of the schedule; the start is filled in when the messenger has set it.
     pub(super) arrivals: Arrivals,
 }
 
-impl<J: Job> TimedLoop for Open<'_, J> {
+impl TimedLoop for Open<'_> {
     type Output = Result<Work, TaskError>;
 
     fn run<S: Stamp, P: Plant, U: Until>(self, mut stamp: S, plant: P, until: U) -> Self::Output {
-        let Self { mut worker, mut arrivals } = self;
+        let Self { worker, mut arrivals } = self;
         let (mut work, mut queued) = (Work::default(), 0);
         while until.more(work.operations) {
             let slept = worker.own.wait_for_news(work.operations);
@@ -134,7 +135,7 @@ impl<J: Job> TimedLoop for Open<'_, J> {
     }
 }
 
-impl<J: Job> Worker<'_, J> {
+impl Worker<'_> {
     /// A worker that has served all it was to serve waits until the messenger has seen that of everybody.
     fn wait_for_end(&self, served: u64) {
         while self.own.end_ns() == 0 {
