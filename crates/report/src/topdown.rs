@@ -59,12 +59,49 @@ mod tests {
     }
 
     #[test]
+    fn the_tree_is_indented_and_every_share_says_of_what() {
+        let outcome = TrialOutcome {
+            metrics: vec![
+                node("msgs_per_s", 5.0, "1/s"),
+                node("topdown.frontend_bound", 0.186, "share"),
+                node("topdown.backend_bound", 0.5, "share"),
+                node("topdown.backend_bound.memory_bound", 0.4, "share"),
+                node("topdown.backend_bound.memory_bound.dram_bound", 0.3, SHARE_OF_CYCLES),
+            ],
+            ..empty()
+        };
+        let mut out = Vec::new();
+        write(&outcome, &mut out).unwrap();
+        let expected = "
+  top-down        of the above      of all
+  frontend_bound        18.6 %      18.6 % slots
+  backend_bound         50.0 %      50.0 % slots
+    memory_bound        80.0 %      40.0 % slots
+      dram_bound         100 %      30.0 % cycles
+";
+        assert_eq!(String::from_utf8(out).unwrap(), expected);
+        let mut none = Vec::new();
+        write(&empty(), &mut none).unwrap();
+        assert!(none.is_empty());
+    }
+
+    fn empty() -> TrialOutcome {
+        serde_json::from_value(serde_json::json!({
+            "workload": "pipe/1", "operations": 1, "operation": "round trip", "metrics": [], "phases": [],
+            "histograms": [], "tiers": [], "counters": [], "series": [], "tasks": [], "groups": [], "windows": [],
+            "applied": [], "loads": [], "native_lines": [], "notes": [],
+            "stamping": {"level": "off", "every": 0, "stamped": 0, "cost_ns": 0.0, "cost_share": 0.0},
+        }))
+        .unwrap()
+    }
+
+    #[test]
     fn shares_of_one_thing_are_of_the_parent_and_others_of_their_siblings() {
         let all = [
             node("topdown.backend_bound", 0.5, "share"),
             node("topdown.backend_bound.memory_bound", 0.4, "share"),
-            node("topdown.backend_bound.memory_bound.l1_bound", 0.1, SHARE_OF_CYCLES),
-            node("topdown.backend_bound.memory_bound.dram_bound", 0.3, SHARE_OF_CYCLES),
+            node("topdown.backend_bound.memory_bound.l1_bound", 0.125, SHARE_OF_CYCLES),
+            node("topdown.backend_bound.memory_bound.dram_bound", 0.375, SHARE_OF_CYCLES),
             node("topdown.retiring", 0.5, "share"),
             node("topdown.idle", 0.0, "share"),
             node("topdown.idle.x", 0.0, "share"),

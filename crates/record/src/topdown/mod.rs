@@ -105,6 +105,11 @@ impl TopDown {
         Self { state: choose(roots).and_then(|(table, pmu)| Opened::new(table, &pmu, roots, open)) }
     }
 
+    /// Whether there is a table for this machine and one of its groups at least counts.
+    pub fn is_counted(&self) -> bool {
+        self.state.iter().flat_map(|s| &s.groups).any(PerCpu::is_counted)
+    }
+
     /// Starts counting.
     pub fn enable(&mut self) {
         self.state.iter_mut().flat_map(|s| &mut s.groups).for_each(PerCpu::enable);

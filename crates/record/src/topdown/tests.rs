@@ -296,6 +296,7 @@ fn a_machine_of_files_is_counted_on_every_cpu() {
     machine.pmu("cpu", 4, &X86_FORMAT);
     machine.pmu("software", 1, &[]);
     let mut topdown = TopDown::open_with(&machine.roots(), &kernel(zen4_counts, 1.0));
+    assert!(topdown.is_counted() && !TopDown::open_with(&machine.roots(), &kernel(|_, _| None, 1.0)).is_counted());
     topdown.enable();
     topdown.disable();
     let found = topdown.found();

@@ -66,8 +66,8 @@ fn print_topdown() {
         println!("  {:<28} {}\n  {:<28} {}", table.id, table.cpus, "", table.source);
     }
     match schedlab_record::topdown::table_of(&schedlab_record::Roots::default()) {
-        Ok(table) => println!("  this machine: {}", table.id),
-        Err(why) => println!("  this machine: none, {why}"),
+        Ok(table) => println!("  here: {}", table.id),
+        Err(why) => println!("  none here: {why}"),
     }
 }
 
