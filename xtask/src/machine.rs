@@ -101,6 +101,7 @@ impl Machine {
             "tracefs" => self.sys.join("kernel/tracing/trace").exists(),
             "debugfs" => self.sys.join("kernel/debug/sched").exists(),
             "kvm" => Path::new("/dev/kvm").exists(),
+            "binder" => Path::new("/dev/binder").exists() || Path::new("/dev/binderfs/binder").exists(),
             "autogroup" => self.proc.join("sys/kernel/sched_autogroup_enabled").exists(),
             "schedstats" => self.proc.join("sys/kernel/sched_schedstats").exists(),
             "psi" => self.proc.join("pressure/cpu").exists(),

@@ -203,7 +203,7 @@ mod tests {
     fn a_real_device_speaks_the_protocol_where_there_is_one() {
         let Ok(device) = Device::open(Path::new(DEVICE)) else {
             use std::io::Write;
-            let _ = writeln!(io::stderr(), "schedlab-skip: binder: this kernel has no {DEVICE}");
+            let _ = writeln!(io::stderr(), "schedlab-skip: binder: needs binder ({DEVICE})");
             return;
         };
         assert_eq!(device.copy_payload(16, &mut [0]).unwrap_err().raw_os_error(), Some(libc::EFAULT));
