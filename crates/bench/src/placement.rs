@@ -61,7 +61,10 @@ pub(crate) fn places(
         Pin::Same => usable.iter().map(|&cpu| (cpu, cpu)).collect(),
         Pin::Apart => match usable.chunks_exact(2).map(|two| (two[0], two[1])).collect::<Vec<_>>() {
             pairs if pairs.is_empty() => {
-                return Err(impossible(format!("pin=apart needs two CPUs; we may use {} here", usable.len())));
+                return Err(impossible(format!(
+                    "pin=apart needs two CPUs; we may use {} here: take pin=same, pin=free or more `cpus`",
+                    usable.len()
+                )));
             }
             pairs => pairs,
         },
@@ -70,7 +73,9 @@ pub(crate) fn places(
     if pairs.is_empty() {
         let tiers: Vec<&str> = topology.tiers().into_iter().map(Tier::name).collect();
         let (pin, tiers) = (pin.name(), tiers.join(", "));
-        return Err(impossible(format!("pin={pin}: no two usable CPUs are of that tier; this machine has {tiers}")));
+        return Err(impossible(format!(
+            "pin={pin}: no two CPUs that we may use are of that tier; this machine has {tiers}"
+        )));
     }
     let place = |copy: usize| {
         let (first, second) = pairs[copy % pairs.len()];

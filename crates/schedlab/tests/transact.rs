@@ -87,7 +87,7 @@ fn is_running(pid: u32) -> bool {
 /// Starts a long run and waits until its whole family is there: the command, the trial, two pairs.
 fn start(transport: &str) -> (std::process::Child, Vec<u32>) {
     let spec = format!("transact:duration=60s,pairs=2,transport={transport}");
-    let child = Command::new(env!("CARGO_BIN_EXE_schedlab"))
+    let mut child = Command::new(env!("CARGO_BIN_EXE_schedlab"))
         .args(["bench", &spec, "--counters", "basic"])
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
@@ -102,7 +102,10 @@ fn start(transport: &str) -> (std::process::Child, Vec<u32>) {
         }
         std::thread::sleep(Duration::from_millis(10));
     }
-    panic!("the run did not start: {:?}", family(child.id()));
+    let found = family(child.id());
+    child.kill().unwrap();
+    child.wait().unwrap();
+    panic!("the run did not start: {found:?}");
 }
 
 #[test]
