@@ -81,3 +81,27 @@ fn a_setting_that_needs_root_is_not_applied_and_the_run_goes_on() {
     assert_eq!(contrast["verdict"]["kind"], "no_verdict", "{contrast}");
     assert!(!findings["workloads"][0]["arms"][1]["not_applied"].as_array().unwrap().is_empty());
 }
+
+#[test]
+fn without_the_right_the_fifo_class_of_transact_is_not_applicable_and_the_other_runs() {
+    let lab = Lab::new("nobody-fifo");
+    for thread in ["fresh", "kept"] {
+        let spec = format!("transact:loops=30,compat=hwbinder,fifo-thread={thread}");
+        let Some(ran) = as_nobody(&lab, &["bench", &spec]) else {
+            eprintln!("schedlab-skip: without_the_right_the_fifo_class_of_transact: needs root to become nobody");
+            return;
+        };
+        let said = String::from_utf8_lossy(&ran.stderr);
+        assert!(ran.status.success() && said.contains("no FIFO class: SCHED_FIFO 99 was refused"), "{said}");
+        let printed = json(&String::from_utf8_lossy(&ran.stdout));
+        assert_eq!((&printed["ALL"]["I"], &printed["inheritance"]), (&30.into(), &"N/A".into()));
+        assert!(printed["ALL"]["fifo_ms"]["avg"].is_null() && printed["ALL"]["other_ms"]["avg"].is_f64(), "{printed}");
+    }
+    // A filter needs no right either, and a payload is copied between processes of one user.
+    for transport in ["seccomp-notify", "futex"] {
+        let spec = format!("throughput:loops=5,bytes=64,transport={transport}");
+        let ran = as_nobody(&lab, &["bench", &spec]).unwrap();
+        let said = String::from_utf8_lossy(&ran.stderr);
+        assert!(ran.status.success() || said.contains("(Linux "), "{transport}: {said}");
+    }
+}

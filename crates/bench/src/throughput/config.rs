@@ -55,7 +55,7 @@ pub(crate) static INFO: WorkloadInfo = WorkloadInfo {
     twin: "libbinder_benchmark, libhwbinder_benchmark (Android, Google Benchmark)",
     summary: "a client sends a payload to a server process and gets it back, over a range of sizes",
     operation: "echo",
-    primary: &["ns_per_op"],
+    primary: &["real_time_ns"],
     options: &[
         option("bytes", "SIZE|sweep", "sweep", "payload; sweep: 4 B to 64 KiB by factors of two, one after the other"),
         option(

@@ -62,15 +62,15 @@ fn row_metrics(rows: &[Row]) -> Vec<Metric> {
         (logs.sum::<f64>() / rows.len().max(1) as f64).exp()
     };
     let mut all = vec![
-        metric("ns_per_op", mean(|row| row.real_ns_per_op), "ns/op", Direction::LowerIsBetter),
-        metric("client_cpu_ns_per_op", mean(|row| row.cpu_ns_per_op), "ns/op", Direction::LowerIsBetter),
+        metric("real_time_ns", mean(|row| row.real_ns_per_op), "ns", Direction::LowerIsBetter),
+        metric("client_cpu_time_ns", mean(|row| row.cpu_ns_per_op), "ns", Direction::LowerIsBetter),
         metric("ops_per_s", mean(Row::operations_per_s), "1/s", Direction::HigherIsBetter),
         metric("bytes_per_s", mean(|row| row.bytes_per_s), "B/s", Direction::HigherIsBetter),
     ];
     if rows.len() > 1 {
         for row in rows {
             let of_size = |name: &str| format!("{name}_{}", row.bytes);
-            all.push(metric(&of_size("ns_per_op"), row.real_ns_per_op, "ns/op", Direction::LowerIsBetter));
+            all.push(metric(&of_size("real_time_ns"), row.real_ns_per_op, "ns", Direction::LowerIsBetter));
             all.push(metric(&of_size("bytes_per_s"), row.bytes_per_s, "B/s", Direction::HigherIsBetter));
         }
     }

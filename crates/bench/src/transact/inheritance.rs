@@ -93,6 +93,9 @@ impl fmt::Display for Inheritance {
         if self.policy == self.priority && self.priority == self.nice {
             return write!(f, "policy, priority and nice {}", self.policy);
         }
+        if self.policy == self.priority {
+            return write!(f, "policy and priority {}, nice {}", self.policy, self.nice);
+        }
         write!(f, "policy {}, priority {}, nice {}", self.policy, self.priority, self.nice)
     }
 }

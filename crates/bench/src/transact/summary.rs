@@ -9,9 +9,9 @@ use schedlab_run::units::format_ns;
 
 /// The lines above the metrics.
 pub(super) fn lines(config: &Config, measured: &Measured) -> Vec<String> {
+    let pairs = if config.pairs == 1 { "1 pair".to_owned() } else { format!("{} pairs", config.pairs) };
     let mut lines = vec![format!(
-        "{} pairs × {} iterations over {}, deadline {}, FIFO thread {}",
-        config.pairs,
+        "{pairs} × {} iterations over {}, deadline {}, FIFO thread {}",
         measured.iterations(config),
         config.transport.name(),
         format_ns(config.deadline_ns),
