@@ -197,21 +197,18 @@ mod tests {
         caller.transact(&request, &mut reply).ok().map(|()| u64::from_ne_bytes(reply))
     }
 
-    /// From the main thread and from a second one, which is what a client process does.
+    /// From one thread: this harness has several, and a fork may copy a lock of std's that one of them holds while it
+    /// starts, on which a thread started in the child would wait for ever. Both threads of a client are tested end to end.
     fn transact(link: &mut dyn Link) -> i32 {
         let Ok(client) = link.client() else { return 77 };
         let mut caller = client.caller().unwrap();
-        let main = (1..=50).all(|i| ask(caller.as_mut(), i, 1000) == Some(i + 1000));
-        let thread = std::thread::scope(|scope| {
-            let body = || ask(client.caller().unwrap().as_mut(), 3, 4);
-            scope.spawn(body).join().ok().flatten()
-        });
+        let answered = (1..=50).all(|i| ask(caller.as_mut(), i, 1000) == Some(i + 1000));
         let end = ask(caller.as_mut(), 0, 0);
-        i32::from(!(main && thread == Some(7) && end == Some(0)))
+        i32::from(!(answered && end == Some(0)))
     }
 
     #[test]
-    fn every_transport_carries_requests_of_two_threads_and_their_replies() {
+    fn every_transport_carries_requests_and_their_replies() {
         // Binder has tests of its own, with a driver of their own.
         for (word, transport) in Transport::WORDS.into_iter().skip(1) {
             let mut link = Wiring::new("test", transport, SIZES, 1, None).unwrap().link(0).unwrap();
