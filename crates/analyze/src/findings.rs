@@ -29,8 +29,14 @@ pub struct Findings {
     pub ended: String,
     /// The arms; index 0 is the control. Every `arm` index below points here.
     pub arms: Vec<ArmInfo>,
+    /// The factors whose levels the arms combine; empty where they are no factorial.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub factors: Vec<FactorInfo>,
     /// Per workload, in the plan's order.
     pub workloads: Vec<WorkloadFindings>,
+    /// Scaling tables of options that were swept.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub scalings: Vec<Scaling>,
     /// Statistical ground rules of the run, for the methods paragraph.
     pub rules: Rules,
     /// Machine, its checks, and what changed.
@@ -84,6 +90,36 @@ pub struct ArmInfo {
     pub is_aa: bool,
 }
 
+/// One factor of a factorial.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct FactorInfo {
+    /// Name in the plan.
+    pub name: String,
+    /// Its low level as a SPEC; empty for the host's default.
+    pub low: String,
+    /// Its high level.
+    pub high: String,
+    /// Why it is not part of the design; `None` when it is.
+    pub not_applied: Option<String>,
+}
+
+/// What a factor does, averaged over the levels of all others.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct MainEffect {
+    /// The factor, an index into [`Findings::factors`].
+    pub factor: u32,
+    /// The metric.
+    pub metric: String,
+    /// Arms in which it is low.
+    pub low_arms: Vec<u32>,
+    /// Arms in which it is high.
+    pub high_arms: Vec<u32>,
+    /// Two-factor interactions that these arms cannot tell from it.
+    pub aliases: Vec<String>,
+    /// High against low, a unit for each block; its `control` and `arm` are the first arm of either side.
+    pub contrast: Contrast,
+}
+
 /// What may be said of an arm against the control.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
@@ -122,6 +158,9 @@ pub struct WorkloadFindings {
     pub load: Vec<String>,
     /// Per metric, primaries first.
     pub metrics: Vec<MetricFindings>,
+    /// Main effects on the primary metrics where the arms are a factorial.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub main_effects: Vec<MainEffect>,
     /// Per arm what is not a metric: placement, switches, loads, stamping, failures. Same order as [`Findings::arms`].
     pub arms: Vec<ArmFacts>,
     /// Steadiness of each arm against the control, on the first primary metric.
@@ -297,6 +336,73 @@ pub struct UnitEffect {
     pub value: f64,
     /// Whether it is far from the others (beyond 3.5 robust SDs): shown, never dropped.
     pub far_out: bool,
+}
+
+/// A swept option: the score at each of its values. Descriptive.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Scaling {
+    /// The option, `copies`.
+    pub option: String,
+    /// The workload without it.
+    pub spec: String,
+    /// The workloads of the values, as indices; empty for single trials.
+    pub workloads: Vec<u32>,
+    /// The metric that is the score.
+    pub metric: String,
+    /// Its unit.
+    pub unit: String,
+    /// Per arm, and within it per value in the sweep's order.
+    pub rows: Vec<ScalingRow>,
+}
+
+/// One value of a swept option in one arm.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct ScalingRow {
+    /// The value.
+    pub value: String,
+    /// The arm.
+    pub arm: u32,
+    /// Trials it rests on.
+    pub n: usize,
+    /// Median of the metric over the trials.
+    pub score: Option<f64>,
+    /// Smallest.
+    pub min: Option<f64>,
+    /// Largest.
+    pub max: Option<f64>,
+    /// Spread over runs: standard deviation ÷ mean of the trials; `None` for one.
+    pub spread: Option<f64>,
+    /// Score ÷ (first value's score × value ÷ first value): 1 is linear. Only for rates over numbers; `level` 0 is a
+    /// single trial, without an interval.
+    pub linearity: Option<Effect>,
+    /// Jain's fairness index over the copies, median over the trials: 1 is fair.
+    pub fairness: Option<f64>,
+    /// Each copy; empty for workloads without pairs.
+    pub copies: Vec<CopyRow>,
+}
+
+/// One copy of a pair.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct CopyRow {
+    /// Its number.
+    pub copy: u32,
+    /// Its operations, median over the trials.
+    pub operations: f64,
+    /// Share of its operations whose partners were on one CPU, mean over the trials; `None` when it was not looked at.
+    pub same_cpu_share: Option<f64>,
+    /// Where its partners were last seen, the most frequent first.
+    pub places: Vec<Place>,
+}
+
+/// CPUs of a pair.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Place {
+    /// Last CPU of the parent.
+    pub parent_cpu: u32,
+    /// Last CPU of the child.
+    pub child_cpu: u32,
+    /// In how many trials.
+    pub runs: usize,
 }
 
 /// What one arm did besides its metrics.

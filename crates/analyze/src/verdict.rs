@@ -86,21 +86,30 @@ pub(crate) fn correct(workloads: &mut [WorkloadFindings], sesoi: f64, alpha: f64
             .flat_map(|(_, contrasts)| contrasts.iter_mut())
             .filter(|c| c.is_aa == is_aa && c.p.is_some() && !matches!(c.verdict, Verdict::NoVerdict { .. }))
             .collect();
-        correct_family(&mut family, primary, sesoi, alpha);
+        let questions = match (primary, is_aa) {
+            (true, false) => "primary contrasts",
+            (true, true) => "primary A/A contrasts",
+            (false, false) => "other contrasts",
+            (false, true) => "other A/A contrasts",
+        };
+        correct_family(&mut family, primary, questions, sesoi, alpha);
     }
+    let effects = workloads.iter_mut().flat_map(|w| &mut w.main_effects).map(|effect| &mut effect.contrast);
+    let mut family: Vec<&mut Contrast> =
+        effects.filter(|c| c.p.is_some() && !matches!(c.verdict, Verdict::NoVerdict { .. })).collect();
+    correct_family(&mut family, true, "main effects", sesoi, alpha);
 }
 
-fn correct_family(family: &mut [&mut Contrast], primary: bool, sesoi: f64, alpha: f64) {
+fn correct_family(family: &mut [&mut Contrast], primary: bool, questions: &str, sesoi: f64, alpha: f64) {
     let p_values: Vec<f64> = family.iter().map(|c| c.p.unwrap_or(f64::NAN)).collect();
     let n = family.len();
     let adjusted =
         if primary { schedlab_stats::holm(&p_values) } else { schedlab_stats::benjamini_hochberg(&p_values) };
     for (contrast, p) in family.iter_mut().zip(adjusted) {
         contrast.p_adjusted = p.is_finite().then_some(p);
-        let what = if contrast.is_aa { "A/A contrasts" } else { "contrasts" };
         contrast.adjustment = match primary {
-            true => format!("Holm over {n} primary {what}"),
-            false => format!("Benjamini–Hochberg over {n} other {what}"),
+            true => format!("Holm over {n} {questions}"),
+            false => format!("Benjamini–Hochberg over {n} {questions}"),
         };
         let difference =
             matches!(contrast.verdict, Verdict::Better | Verdict::Worse | Verdict::Higher | Verdict::Lower);

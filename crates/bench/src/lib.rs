@@ -23,6 +23,7 @@ mod plant;
 mod recorder;
 mod registry;
 mod stamp;
+mod sweep;
 mod task;
 mod topology;
 
@@ -31,4 +32,5 @@ pub use limits::Limits;
 pub use observer::{HerdTask, Observer, Progress, Quiet, RunOrder};
 pub use plant::PlantCell;
 pub use registry::{OptionDoc, WORKLOADS, Workload, WorkloadInfo, find, parse};
+pub use sweep::{Sweep, sweep};
 pub use topology::{Topology, TopologyError};

@@ -157,5 +157,7 @@ fn manifest(table: Table, workloads: Vec<WorkloadSpec>, workload_ids: Vec<String
         looks: Vec::new(),
         ended: "imported".into(),
         warnings,
+        sweeps: Vec::new(),
+        factorial: None,
     }
 }

@@ -2,7 +2,7 @@
 
 use crate::escape::markdown as escape;
 use crate::table::{Align, Table, width, wrap};
-use crate::{Input, tables, words};
+use crate::{Input, designs, tables, words};
 use schedlab_analyze::{Findings, Role, WorkloadFindings};
 use schedlab_run::CheckState;
 use std::io::{self, Write};
@@ -14,6 +14,7 @@ const WIDTH: usize = 78;
 pub fn markdown(input: &Input<'_>, out: &mut dyn Write) -> io::Result<()> {
     let findings = input.findings;
     opening(findings, out)?;
+    scalings(findings, out)?;
     for workload in &findings.workloads {
         of_workload(findings, workload, out)?;
     }
@@ -67,11 +68,58 @@ fn opening(findings: &Findings, out: &mut dyn Write) -> io::Result<()> {
     writeln!(out)
 }
 
+fn scalings(findings: &Findings, out: &mut dyn Write) -> io::Result<()> {
+    for scaling in &findings.scalings {
+        writeln!(out, "## {}\n", escape(&designs::scaling_title(scaling)))?;
+        paragraph(&scaling.spec, out)?;
+        print(designs::scaling_table(Some(findings), scaling), out)?;
+        paragraph(&format!("{}.", designs::SCALING_KEY), out)?;
+        // Copies by line: a table of them would be wider than a mail.
+        let copies = designs::copies_table(Some(findings), scaling);
+        for row in &copies.rows {
+            let (first, rest) = row.split_at(row.len() - 1);
+            let head: Vec<&str> = first.iter().map(|c| c.text.as_str()).collect();
+            item(&format!("{} {}: {}", scaling.option, head.join(", "), rest[0].text), out)?;
+        }
+        if !copies.rows.is_empty() {
+            writeln!(out)?;
+            paragraph(&format!("({}.)", copies.header.last().map_or("", String::as_str)), out)?;
+        }
+    }
+    Ok(())
+}
+
+fn main_effects(findings: &Findings, workload: &WorkloadFindings, out: &mut dyn Write) -> io::Result<()> {
+    for metric in designs::metrics_with_effects(workload) {
+        paragraph(&format!("Main effects on `{metric}`:"), out)?;
+        let mut table = designs::main_effects_table(findings, workload, metric);
+        // The word stands in the table; what follows it would not fit a mail.
+        let mut asides = Vec::new();
+        for row in &mut table.rows {
+            let name = row[0].text.clone();
+            let said = &mut row.last_mut().expect("a row has cells").text;
+            let word = said.split([',', ':', '(', ';']).next().unwrap_or_default().trim().to_owned();
+            let aside = said[word.len()..].trim_start_matches([',', ':', ';', ' ']).to_owned();
+            if !aside.is_empty() {
+                asides.push(format!("{name}: {aside}"));
+            }
+            *said = word;
+        }
+        print(table, out)?;
+        asides.iter().try_for_each(|aside| item(aside, out))?;
+    }
+    for line in designs::factor_lines(findings).into_iter().filter(|_| !workload.main_effects.is_empty()) {
+        item(&line, out)?;
+    }
+    if workload.main_effects.is_empty() { Ok(()) } else { writeln!(out) }
+}
+
 fn of_workload(findings: &Findings, workload: &WorkloadFindings, out: &mut dyn Write) -> io::Result<()> {
     let load = if workload.load.is_empty() { String::new() } else { format!(" beside {}", workload.load.join(", ")) };
     writeln!(out, "## {}{}\n", escape(&words::workload_label(findings, workload)), escape(&load))?;
     paragraph(&workload.spec, out)?;
     paragraph(&format!("{}: {}.", workload.id, words::counts(workload)), out)?;
+    main_effects(findings, workload, out)?;
     for metric in workload.metrics.iter().filter(|m| m.role == Role::Primary) {
         paragraph(&format!("`{}` ({}), change against the control:", metric.name, words::metric_aside(metric)), out)?;
         let mut table = tables::metric_table(findings, metric);

@@ -3,8 +3,8 @@
 
 use crate::escape::terminal;
 use crate::table::{Table, paint, wrap};
-use crate::{Input, tables, words};
-use schedlab_analyze::{Findings, Role, WorkloadFindings};
+use crate::{Input, designs, tables, words};
+use schedlab_analyze::{Findings, Role, Scaling, WorkloadFindings};
 use schedlab_run::CheckState;
 use std::io::{self, Write};
 
@@ -55,6 +55,7 @@ impl Page<'_> {
 pub fn text(input: &Input<'_>, width: usize, colour: bool, out: &mut dyn Write) -> io::Result<()> {
     let mut page = Page { out, width: width.clamp(40, 240), colour };
     claims(&mut page, input.findings)?;
+    scalings(&mut page, input.findings)?;
     for workload in &input.findings.workloads {
         of_workload(&mut page, input.findings, workload)?;
     }
@@ -80,11 +81,49 @@ fn claims(page: &mut Page<'_>, findings: &Findings) -> io::Result<()> {
     Ok(())
 }
 
+fn scalings(page: &mut Page<'_>, findings: &Findings) -> io::Result<()> {
+    for scaling in &findings.scalings {
+        page.heading(&designs::scaling_title(scaling))?;
+        page.item("  ", &scaling.spec, Some("2"))?;
+        page.table(&designs::scaling_table(Some(findings), scaling))?;
+        page.line("")?;
+        page.table(&designs::copies_table(Some(findings), scaling))?;
+        page.item("  ", designs::SCALING_KEY, Some("2"))?;
+    }
+    Ok(())
+}
+
+/// A scaling table of single trials, as `bench` has it for a list.
+pub fn scaling_text(scaling: &Scaling, width: usize, out: &mut dyn Write) -> io::Result<()> {
+    let mut page = Page { out, width: width.clamp(40, 240), colour: false };
+    page.heading(&designs::scaling_title(scaling))?;
+    page.item("  ", &scaling.spec, None)?;
+    page.table(&designs::scaling_table(None, scaling))?;
+    page.line("")?;
+    page.table(&designs::copies_table(None, scaling))
+}
+
+fn main_effects(page: &mut Page<'_>, findings: &Findings, workload: &WorkloadFindings) -> io::Result<()> {
+    for metric in designs::metrics_with_effects(workload) {
+        page.line("")?;
+        page.line(&format!("  main effects on {}", terminal(metric)))?;
+        page.table(&designs::main_effects_table(findings, workload, metric))?;
+    }
+    if !workload.main_effects.is_empty() {
+        page.line("")?;
+        for line in designs::factor_lines(findings) {
+            page.item("  - ", &line, Some("2"))?;
+        }
+    }
+    Ok(())
+}
+
 fn of_workload(page: &mut Page<'_>, findings: &Findings, workload: &WorkloadFindings) -> io::Result<()> {
     let load = if workload.load.is_empty() { String::new() } else { format!(" beside {}", workload.load.join(", ")) };
     page.heading(&format!("{}{load}", words::workload_label(findings, workload)))?;
     page.item("  ", &workload.spec, Some("2"))?;
     page.item("  ", &format!("{}: {}.", workload.id, words::counts(workload)), Some("2"))?;
+    main_effects(page, findings, workload)?;
     for metric in workload.metrics.iter().filter(|m| m.role == Role::Primary) {
         page.line("")?;
         page.line(&format!("  {} ({})", terminal(&metric.name), words::metric_aside(metric)))?;

@@ -117,6 +117,40 @@ pub struct LookRecord {
     pub fraction: f64,
 }
 
+/// One option of a workload over several values: each value became a workload, and their blocks take turns, so that no
+/// value has a time of day to itself.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Sweep {
+    /// The option, `copies`.
+    pub option: String,
+    /// Its values as spelled out, ascending as given.
+    pub values: Vec<String>,
+    /// The workload of each value, as an index.
+    pub workloads: Vec<u32>,
+}
+
+/// A two-level factorial: the arms are combinations of the levels of its factors.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Factorial {
+    /// The factors, also those that cannot be set here.
+    pub factors: Vec<Factor>,
+    /// For each arm, for each factor: whether it is high. The control is low in all.
+    pub levels: Vec<Vec<bool>>,
+}
+
+/// What is toggled.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Factor {
+    /// Its name, `thp`.
+    pub name: String,
+    /// The settings of the low level as a SPEC; empty is the host's default.
+    pub low: String,
+    /// The settings of the high level.
+    pub high: String,
+    /// Why it is not part of the design; `None` when it is.
+    pub not_applied: Option<String>,
+}
+
 /// Everything about a run that is not a table.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Manifest {
@@ -170,4 +204,25 @@ pub struct Manifest {
     pub ended: String,
     /// Anything a reader must know.
     pub warnings: Vec<String>,
+    /// Options that were swept; empty for most runs.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub sweeps: Vec<Sweep>,
+    /// The factorial that the arms are made of.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub factorial: Option<Factorial>,
+}
+
+impl Manifest {
+    /// Workloads whose blocks take turns, as indices: those of a sweep together, any other one alone, in order.
+    pub fn groups(&self) -> Vec<Vec<u32>> {
+        let mut groups: Vec<Vec<u32>> = Vec::new();
+        for workload in 0..self.workloads.len() as u32 {
+            if groups.iter().any(|group| group.contains(&workload)) {
+                continue;
+            }
+            let sweep = self.sweeps.iter().find(|sweep| sweep.workloads.contains(&workload));
+            groups.push(sweep.map_or_else(|| vec![workload], |sweep| sweep.workloads.clone()));
+        }
+        groups
+    }
 }

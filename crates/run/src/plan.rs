@@ -42,6 +42,8 @@ pub enum Stopping {
 pub struct PlannedWorkload {
     /// What to run, not yet checked by its owner.
     pub run: WorkloadSpec,
+    /// An option and the values it is to take one after the other.
+    pub sweep: Option<(String, Vec<String>)>,
     /// Loads beside it.
     pub load: Vec<WorkloadSpec>,
     /// Primary metrics; empty is the workload's own.
@@ -152,6 +154,8 @@ struct WrittenPlan {
 #[serde(deny_unknown_fields)]
 struct WrittenWorkload {
     run: String,
+    /// `copies=1,2,4,ncpu`.
+    sweep: Option<String>,
     /// The command of `exec`: a line, or its words.
     command: Option<WrittenCommand>,
     /// Options of the workload that would need quotes in `run`.
@@ -314,6 +318,9 @@ impl Plan {
         let list = |items: Vec<String>| format!("[{}]", items.iter().map(|i| quoted(i)).collect::<Vec<_>>().join(", "));
         for workload in &self.workloads {
             text.push_str(&format!("\n[[workload]]\nrun = {}\n", quoted(&workload.run.to_string())));
+            if let Some((option, values)) = &workload.sweep {
+                text.push_str(&format!("sweep = {}\n", quoted(&format!("{option}={}", values.join(",")))));
+            }
             if !workload.load.is_empty() {
                 text.push_str(&format!("load = {}\n", list(workload.load.iter().map(ToString::to_string).collect())));
             }
@@ -408,8 +415,21 @@ impl WrittenWorkload {
         for (key, value) in command.map(|command| ("command".to_owned(), command)).into_iter().chain(options) {
             run.add(&key, value)?;
         }
-        Ok(PlannedWorkload { run, load, primary: self.primary.clone() })
+        let sweep = self.sweep.as_deref().map(parse_sweep).transpose()?;
+        Ok(PlannedWorkload { run, sweep, load, primary: self.primary.clone() })
     }
+}
+
+/// An option and its values from `copies=1,2,4,ncpu`.
+pub fn parse_sweep(text: &str) -> Result<(String, Vec<String>), PlanError> {
+    let (option, values) = text.split_once('=').unwrap_or((text, ""));
+    let values: Vec<String> = values.split(',').map(str::trim).filter(|v| !v.is_empty()).map(str::to_owned).collect();
+    if option.trim().is_empty() || values.len() < 2 {
+        return inconsistent(format!(
+            "sweep = `{text}` is not an option with values; write it like `copies=1,2,4,ncpu`"
+        ));
+    }
+    Ok((option.trim().to_owned(), values))
 }
 
 fn switchback_window(design: Option<&str>) -> Result<Option<u64>, PlanError> {
@@ -455,6 +475,7 @@ mod tests {
                 "run = \"pipe:pin=same\"",
                 "run = \"exec:unit=1/s\"\ncommand = [\"sh\", \"-c\", \"echo 'a, b'\"]\noptions = { metric = 'tps = ([0-9.]+), \"', warmup = 1 }",
             ),
+            &SMALL.replace("run = \"pipe:pin=same\"", "run = \"pipe:pin=same\"\nsweep = \"copies=1, 2,ncpu\""),
             &SMALL.replace("trials = 6", "until_decided = true\ndesign = \"switchback\"\ntrial = \"1s\""),
         ] {
             let plan = Plan::parse(text).unwrap();
@@ -494,6 +515,7 @@ mod tests {
             ("trials = 6", "trials = 6\ntrial = \"0\"", "zero"),
             ("trials = 6", "trials = 6\nsesoi = \"200%\"", "sesoi"),
             ("trials = 6", "trials = 6\ndesign = \"latin\"", "latin"),
+            ("load = [\"burn:2\"]", "sweep = \"copies\"", "copies=1,2,4,ncpu"),
         ] {
             let error = Plan::parse(&SMALL.replace(change, to)).unwrap_err().to_string();
             assert!(error.contains(expected) && !error.contains('\n'), "{error}");

@@ -131,16 +131,33 @@ struct Place {
     warm_up: bool,
 }
 
+/// A workload under way.
+struct Member {
+    workload: u32,
+    pace: Pace,
+    /// Arms that are not in force.
+    dropped: BTreeSet<u32>,
+    /// What this process has spent on it, ns.
+    spent_ns: u64,
+}
+
+/// What became of a workload's beginning.
+enum Begun {
+    /// An earlier run has finished it.
+    Already,
+    Running(Member),
+    Stopped(Stop),
+}
+
 impl Experiment<'_> {
     /// Runs to the end of the plan, to a decision, to the budget's end or to an interrupt. What was measured is in
     /// `trials` whatever happens; `manifest.ended` says why it ended.
     pub fn run(&mut self) -> Result<()> {
         let mut reason = "planned".to_owned();
         self.cover_switchback()?;
-        for workload in 0..self.manifest.workloads.len() as u32 {
-            let stop = self.run_workload(workload)?;
+        for group in self.manifest.groups() {
+            let stop = self.run_group(&group)?;
             reason = stop.reason();
-            (self.events)(Event::Ended { workload, reason: &reason });
             if matches!(stop, Stop::Interrupted | Stop::Void(_)) {
                 break;
             }
@@ -166,43 +183,89 @@ impl Experiment<'_> {
         Ok(())
     }
 
-    fn run_workload(&mut self, workload: u32) -> Result<Stop> {
-        let pace = Pace::new(&self.manifest, workload, &self.trials);
-        let mut pace = match pace {
-            Some(pace) => pace,
-            None => return Ok(Stop::Planned),
+    /// Runs workloads whose blocks take turns; the last reason to stop.
+    fn run_group(&mut self, group: &[u32]) -> Result<Stop> {
+        let mut open = Vec::new();
+        let mut reason = Stop::Planned;
+        for &workload in group {
+            match self.begin(workload)? {
+                Begun::Already => {}
+                Begun::Running(member) => open.push(member),
+                Begun::Stopped(stop) => {
+                    (self.events)(Event::Ended { workload, reason: &stop.reason() });
+                    return Ok(stop);
+                }
+            }
+        }
+        while let Some(next) = self.next_in_turn(&open) {
+            let member = &mut open[next];
+            let workload = member.workload;
+            let Some(stop) = self.step(member)? else { continue };
+            (self.events)(Event::Ended { workload, reason: &stop.reason() });
+            if matches!(stop, Stop::Interrupted | Stop::Void(_)) {
+                return Ok(stop);
+            }
+            open.remove(next);
+            reason = stop;
+        }
+        Ok(reason)
+    }
+
+    /// Who has the fewest blocks; a coin among equals. Read from the rows, so that a resumed run goes on as it would have.
+    fn next_in_turn(&self, open: &[Member]) -> Option<usize> {
+        let place = |member: &Member| {
+            let begun = member.pace.begun(&self.trials);
+            (begun, Coins::new(self.manifest.seed, &[u64::from(member.workload), u64::from(begun), 0x70]).next())
         };
+        (0..open.len()).min_by_key(|&member| place(&open[member]))
+    }
+
+    /// A workload's warm-up block and what it foretells.
+    fn begin(&mut self, workload: u32) -> Result<Begun> {
+        let Some(pace) = Pace::new(&self.manifest, workload, &self.trials) else { return Ok(Begun::Already) };
         (self.events)(Event::Workload { index: workload, planned: pace.planned_blocks() });
         let started_at = (self.clock)();
         let mut dropped = self.arms_not_applied(workload);
         if !self.trials.iter().any(|t| t.workload == workload && t.warm_up)
             && let Some(stop) = self.run_block(workload, 0, None, true, &mut dropped)?
         {
-            return Ok(stop);
+            return Ok(Begun::Stopped(stop));
         }
         self.refuse_hopeless(workload)?;
         let (block_ns, blocks) = pace.forecast(&self.trials);
         (self.events)(Event::Forecast { workload, block_ns, blocks, trials: &self.trials, manifest: &self.manifest });
-        loop {
-            if let Some(stop) = self.nothing_left(workload, &dropped) {
-                return Ok(stop);
-            }
-            pace.elapsed(started_at, (self.clock)());
-            if let Some(stop) = self.look(workload, &mut pace, None)? {
-                return Ok(stop);
-            }
-            if let Some(stop) = pace.stop_before_next_block(&self.trials) {
-                return Ok(self.look(workload, &mut pace, Some(1.0))?.unwrap_or(stop));
-            }
-            let (block, repeats) = pace.next_block(&self.trials);
-            if let Some(stop) = self.run_block(workload, block, repeats, false, &mut dropped)? {
-                if matches!(stop, Stop::Interrupted) {
-                    let fraction = pace.fraction(&self.trials);
-                    self.look(workload, &mut pace, Some(fraction))?;
-                }
-                return Ok(stop);
-            }
+        let spent_ns = (self.clock)() - started_at;
+        Ok(Begun::Running(Member { workload, pace, dropped, spent_ns }))
+    }
+
+    /// One block of a workload, or why it needs none.
+    fn step(&mut self, member: &mut Member) -> Result<Option<Stop>> {
+        let started_at = (self.clock)();
+        let stop = self.look_and_run_block(member)?;
+        member.spent_ns += (self.clock)() - started_at;
+        Ok(stop)
+    }
+
+    fn look_and_run_block(&mut self, member: &mut Member) -> Result<Option<Stop>> {
+        let Member { workload, pace, dropped, spent_ns } = member;
+        let workload = *workload;
+        if let Some(stop) = self.nothing_left(workload, dropped) {
+            return Ok(Some(stop));
         }
+        pace.elapsed(*spent_ns);
+        if let Some(stop) = self.look(workload, pace, None)? {
+            return Ok(Some(stop));
+        }
+        if let Some(stop) = pace.stop_before_next_block(&self.trials) {
+            return Ok(Some(self.look(workload, pace, Some(1.0))?.unwrap_or(stop)));
+        }
+        let (block, repeats) = pace.next_block(&self.trials);
+        let stop = self.run_block(workload, block, repeats, false, dropped)?;
+        if matches!(stop, Some(Stop::Interrupted)) {
+            let fraction = pace.fraction(&self.trials);
+            self.look(workload, pace, Some(fraction))?;
+        }
+        Ok(stop)
     }
 
     /// After the warm-up block: a plan whose every trial fails, or whose primary metric does not exist, ends here with

@@ -3,10 +3,10 @@
 
 use crate::schedule::Coins;
 use anyhow::{Context, Result, bail};
-use schedlab_run::manifest::{Design, FORMAT_VERSION, OrderKnown};
-use schedlab_run::plan::{Plan, Stopping};
+use schedlab_run::manifest::{Design, FORMAT_VERSION, OrderKnown, Sweep};
+use schedlab_run::plan::{Plan, PlannedWorkload, Stopping};
 use schedlab_run::units::format_ns;
-use schedlab_run::{Arm, CounterLevel, Environment, LoadGroup, Manifest, Setting, Stamping};
+use schedlab_run::{Arm, CounterLevel, Environment, LoadGroup, Manifest, Setting, Stamping, WorkloadSpec};
 use std::fmt::Write;
 use std::path::Path;
 
@@ -49,35 +49,33 @@ pub fn manifest(plan: &Plan, command: Vec<String>, environment: Environment) -> 
         schedlab_tune::check(&schedlab_tune::Roots::default(), &arm.settings)
             .with_context(|| format!("arm `{}`", arm.name))?;
     }
-    let limits = schedlab_bench::Limits::of_a_trial(Path::new("/proc"))?;
-    let design = design(plan)?;
-    let trial_ns = trial_ns(plan);
+    let expanded = expand(plan)?;
+    let design = design(plan, expanded.len())?;
+    let trial_ns = trial_ns(plan, expanded.len());
     let (mut workloads, mut workload_ids, mut primary, mut load) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
-    for planned in &plan.workloads {
-        let mut workload = schedlab_bench::parse(&planned.run)?;
-        // A workload that fixes its loops keeps them unless the plan insists on a length; a plan's length is for those of
-        // its workloads that have one.
-        let takes_length = workload.info().options.iter().any(|option| option.name == "duration");
-        let written = ["loops", "duration"].iter().any(|key| planned.run.args.contains_key(*key));
-        let insists = plan.trial_ns.is_some() && (takes_length || plan.workloads.len() == 1);
-        if insists || takes_length && !written {
-            workload.set_duration_ns(trial_ns).with_context(|| planned.run.to_string())?;
+    let mut sweeps: Vec<Sweep> = Vec::new();
+    for Expanded { planned, run, swept } in &expanded {
+        let workload = validated(plan, planned, run, trial_ns)?;
+        let (spec, info) = (workload.spec(), workload.info());
+        if let Some((sweep, option)) = swept {
+            sweeps.resize_with(sweeps.len().max(sweep + 1), || Sweep {
+                option: option.clone(),
+                values: Vec::new(),
+                workloads: Vec::new(),
+            });
+            // `2` and `ncpu` on two CPUs are one value.
+            if sweeps[*sweep].workloads.iter().any(|&earlier| workloads[earlier as usize] == spec) {
+                continue;
+            }
+            sweeps[*sweep].values.push(spec.args.get(option).cloned().unwrap_or_default());
+            sweeps[*sweep].workloads.push(workloads.len() as u32);
         }
-        workload.check(&limits)?;
-        if plan.switchback_window_ns.is_some() && !workload.counts_operations() {
-            bail!(
-                "{}: it counts nothing while it runs, so a switchback has nothing to compare; use blocks",
-                planned.run
-            );
-        }
-        let info = workload.info();
         let names: Vec<String> = match &planned.primary {
             names if names.is_empty() => workload.primary(),
             names => names.clone(),
         };
-        schedlab_bench::load::Load::check(&planned.load).with_context(|| format!("load beside {}", planned.run))?;
         workload_ids.push(format!("{}/{}", info.name, info.version));
-        workloads.push(workload.spec());
+        workloads.push(spec);
         primary.push(names);
         load.push(planned.load.clone());
     }
@@ -107,6 +105,8 @@ pub fn manifest(plan: &Plan, command: Vec<String>, environment: Environment) -> 
         looks: Vec::new(),
         ended: String::new(),
         warnings: Vec::new(),
+        sweeps,
+        factorial: None,
     };
     if manifest.switchback_window_ns.is_some() {
         fill_sysctls(&mut manifest.arms)?;
@@ -115,12 +115,61 @@ pub fn manifest(plan: &Plan, command: Vec<String>, environment: Environment) -> 
     Ok(manifest)
 }
 
+/// A workload of the manifest to be.
+struct Expanded<'p> {
+    planned: &'p PlannedWorkload,
+    run: WorkloadSpec,
+    /// The number of the sweep and its option, where it is a value of one.
+    swept: Option<(usize, String)>,
+}
+
+/// The plan's workloads, each sweep as one for each value.
+fn expand(plan: &Plan) -> Result<Vec<Expanded<'_>>> {
+    let mut expanded = Vec::new();
+    let mut sweeps = 0;
+    for planned in &plan.workloads {
+        match schedlab_bench::sweep(&planned.run, planned.sweep.as_ref())? {
+            None => expanded.push(Expanded { planned, run: planned.run.clone(), swept: None }),
+            Some(sweep) => {
+                let of_value = |run| Expanded { planned, run, swept: Some((sweeps, sweep.option.clone())) };
+                expanded.extend(sweep.specs.into_iter().map(of_value));
+                sweeps += 1;
+            }
+        }
+    }
+    Ok(expanded)
+}
+
+/// A workload with its length, checked against this machine and this plan.
+fn validated(
+    plan: &Plan,
+    planned: &PlannedWorkload,
+    run: &WorkloadSpec,
+    trial_ns: u64,
+) -> Result<Box<dyn schedlab_bench::Workload>> {
+    let mut workload = schedlab_bench::parse(run)?;
+    // A workload that fixes its loops keeps them unless the plan insists on a length; a plan's length is for those of
+    // its workloads that have one.
+    let takes_length = workload.info().options.iter().any(|option| option.name == "duration");
+    let written = ["loops", "duration"].iter().any(|key| run.args.contains_key(*key));
+    let insists = plan.trial_ns.is_some() && (takes_length || plan.workloads.len() == 1);
+    if insists || takes_length && !written {
+        workload.set_duration_ns(trial_ns).with_context(|| run.to_string())?;
+    }
+    workload.check(&schedlab_bench::Limits::of_a_trial(Path::new("/proc"))?)?;
+    if plan.switchback_window_ns.is_some() && !workload.counts_operations() {
+        bail!("{run}: it counts nothing while it runs, so a switchback has nothing to compare; use blocks");
+    }
+    schedlab_bench::load::Load::check(&planned.load).with_context(|| format!("load beside {run}"))?;
+    Ok(workload)
+}
+
 /// Trial length: the plan's, or the default, shortened when a budget would not hold two dozen blocks of it.
-fn trial_ns(plan: &Plan) -> u64 {
+fn trial_ns(plan: &Plan, workloads: usize) -> u64 {
     let wanted = plan.trial_ns.unwrap_or(DEFAULT_TRIAL_NS);
     match (&plan.stopping, plan.trial_ns) {
         (Stopping::Budget { budget_ns, .. }, None) if plan.switchback_window_ns.is_none() => {
-            let per_workload = budget_ns / plan.workloads.len().max(1) as u64;
+            let per_workload = budget_ns / workloads.max(1) as u64;
             let trials = 24 * 2 * plan.arms.len() as u64;
             (per_workload / trials).saturating_sub(OVERHEAD_NS).clamp(100_000_000, wanted)
         }
@@ -128,22 +177,22 @@ fn trial_ns(plan: &Plan) -> u64 {
     }
 }
 
-fn design(plan: &Plan) -> Result<Design> {
+fn design(plan: &Plan, workloads: usize) -> Result<Design> {
     Ok(match plan.stopping {
         Stopping::Trials { blocks } => Design::Fixed { blocks },
         Stopping::UntilDecided { max_blocks } => Design::OpenEnded { max_blocks },
         Stopping::Budget { budget_ns, looks } => {
-            let per_workload = budget_ns / plan.workloads.len().max(1) as u64;
+            let per_workload = budget_ns / workloads.max(1) as u64;
             let trials = if plan.switchback_window_ns.is_some() { 7 } else { 7 * 2 * plan.arms.len() as u64 };
             // Seven: six blocks and the warm-up block before them.
-            let least = trials * (trial_ns(plan) + OVERHEAD_NS);
+            let least = trials * (trial_ns(plan, workloads) + OVERHEAD_NS);
             if per_workload < least {
                 bail!(
                     "a budget of {} is too short for six blocks of {} workload(s) and {} arms: give at least {}, or a shorter `trial`",
                     format_ns(budget_ns),
-                    plan.workloads.len(),
+                    workloads,
                     plan.arms.len(),
-                    format_ns((least * plan.workloads.len() as u64).next_multiple_of(1_000_000_000))
+                    format_ns((least * workloads as u64).next_multiple_of(1_000_000_000))
                 );
             }
             Design::Budgeted { budget_ns: per_workload, looks }

@@ -70,7 +70,10 @@ impl Pace {
             Self { workload, design: manifest.design.clone(), block_len, last_look, elapsed_ns: 0, spent_before_ns: 0 };
         let spent_before_ns = pace.trials_ns(trials);
         let pace = Self { spent_before_ns, ..pace };
-        let later = trials.iter().any(|t| t.workload > workload);
+        // Workloads whose blocks take turns are finished together.
+        let groups = manifest.groups();
+        let last = groups.iter().find(|group| group.contains(&workload)).and_then(|group| group.iter().max().copied());
+        let later = trials.iter().any(|t| t.workload > last.unwrap_or(workload));
         (!later).then_some(pace)
     }
 
@@ -88,7 +91,7 @@ impl Pace {
     }
 
     /// Blocks begun, complete or not, repeats included.
-    fn begun(&self, trials: &[TrialRecord]) -> u32 {
+    pub fn begun(&self, trials: &[TrialRecord]) -> u32 {
         self.rows(trials).map(|t| t.block + 1).max().unwrap_or(0)
     }
 
@@ -140,9 +143,10 @@ impl Pace {
         (0..begun).find(|&b| self.spoilt(trials, b) && !repeats.contains(&b))
     }
 
-    /// Takes the time: our own analysis and storage between trials count against a budget, too.
-    pub fn elapsed(&mut self, since_ns: u64, now_ns: u64) {
-        self.elapsed_ns = now_ns.saturating_sub(since_ns);
+    /// Takes the time spent on the workload so far: our own analysis and storage between trials count against a budget,
+    /// too.
+    pub fn elapsed(&mut self, ns: u64) {
+        self.elapsed_ns = ns;
     }
 
     fn trials_ns(&self, trials: &[TrialRecord]) -> u64 {

@@ -112,6 +112,59 @@ fn an_interrupt_keeps_what_is_measured_and_a_resume_completes_the_same_design() 
     assert_eq!(order(&rows), order(&whole), "the coins do not depend on the interruption");
 }
 
+/// Three values of an option, two arms.
+fn swept(design: Design) -> schedlab_run::Manifest {
+    let mut plan = manifest(design, &["", "nice=5"]);
+    let spec = |copies: u32| format!("pipe/1:copies={copies},duration=100ms,pin=same").parse().unwrap();
+    plan.workloads = [1, 2, 4].map(spec).into();
+    plan.workload_ids = vec!["pipe/1".into(); 3];
+    plan.primary = vec![vec!["round_trips_per_s".into()]; 3];
+    plan.load = vec![Vec::new(); 3];
+    let values = ["1", "2", "4"].map(str::to_owned).into();
+    plan.sweeps = vec![schedlab_run::manifest::Sweep { option: "copies".into(), values, workloads: vec![0, 1, 2] }];
+    plan
+}
+
+#[test]
+fn the_blocks_of_a_sweep_take_turns_also_after_an_interrupt() {
+    let plan = swept(Design::Fixed { blocks: 6 });
+    let (ended, whole) = Lab::new(plan.clone()).run();
+    assert_eq!((ended.ended.as_str(), whole.len()), ("planned", 3 * 7 * 4));
+    let mut begun = [0i64; 3];
+    let mut firsts = std::collections::BTreeSet::new();
+    for row in whole.iter().filter(|t| !t.warm_up && t.position == 0) {
+        if begun.iter().all(|&n| n == begun[0]) {
+            firsts.insert(row.workload);
+        }
+        begun[row.workload as usize] += 1;
+        assert!(begun.iter().max().unwrap() - begun.iter().min().unwrap() <= 1, "{begun:?}");
+    }
+    assert_eq!((begun, firsts.len()), ([6, 6, 6], 3), "no value is always first");
+    let mut first = Lab::new(plan.clone());
+    first.interrupt_after = Some(31);
+    let (_, rows) = first.run();
+    let mut second = Lab::new(plan);
+    second.rows = rows;
+    let (_, rows) = second.run();
+    let order = |rows: &[schedlab_run::TrialRecord]| -> Vec<_> {
+        rows.iter().map(|t| (t.workload, t.arm, t.block, t.position)).collect()
+    };
+    assert_eq!(order(&rows), order(&whole));
+}
+
+#[test]
+fn each_value_of_a_sweep_has_its_own_budget() {
+    let budget_ns = 5_000_000_000;
+    let mut lab = Lab::new(swept(Design::Budgeted { budget_ns, looks: 5 }));
+    lab.noise = 0.5;
+    let (manifest, trials) = lab.run();
+    assert_eq!(manifest.ended, "budget");
+    for workload in 0..3 {
+        let spent: u64 = trials.iter().filter(|t| t.workload == workload).map(|t| t.wall_ns).sum();
+        assert!(spent <= budget_ns && spent > budget_ns / 2, "workload {workload}: {spent}");
+    }
+}
+
 #[test]
 fn a_foreign_write_voids_the_run_at_once() {
     let mut lab = Lab::new(manifest(Design::Fixed { blocks: 6 }, &["", "nice=5"]));

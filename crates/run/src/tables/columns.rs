@@ -215,12 +215,24 @@ fn write_column(group: &mut SerializedRowGroupWriter<'_, File>, values: &Values)
     column.close()
 }
 
+/// Columns that came after the first files of this format: in older ones every row lacks them.
+const LATER: &[&str] = &["same_cpu_share"];
+
 /// Appends a row group's column. The physical type is compared first: the crate panics on a wrong one.
 fn read_column(group: &dyn RowGroupReader, name: &str, values: &mut Values) -> Result<(), String> {
     let schema = group.metadata().schema_descr();
-    let index = (0..schema.num_columns())
-        .find(|&i| schema.column(i).name() == name)
-        .ok_or(format!("it has no column {name}"))?;
+    let Some(index) = (0..schema.num_columns()).find(|&i| schema.column(i).name() == name) else {
+        if !LATER.contains(&name) {
+            return Err(format!("it has no column {name}"));
+        }
+        let rows = usize::try_from(group.metadata().num_rows()).map_err(|e| e.to_string())?;
+        match values {
+            Values::U64(v) => v.resize(v.len() + rows, None),
+            Values::F64(v) => v.resize(v.len() + rows, None),
+            Values::Text(v) => v.resize(v.len() + rows, None),
+        }
+        return Ok(());
+    };
     let wanted = match values {
         Values::U64(_) => Int64Type::get_physical_type(),
         Values::F64(_) => DoubleType::get_physical_type(),

@@ -76,6 +76,7 @@ impl Draw {
             migrations: self.maybe(Self::u64),
             cpu_ns: self.maybe(Self::u64),
             last_cpu: self.maybe(Self::u32),
+            same_cpu_share: self.maybe(Self::f64),
         }
     }
 
@@ -211,6 +212,8 @@ pub(crate) fn manifest() -> Manifest {
         looks: Vec::new(),
         ended: "planned".into(),
         warnings: Vec::new(),
+        sweeps: Vec::new(),
+        factorial: None,
     }
 }
 

@@ -72,31 +72,71 @@ pub(super) fn add_written(spec: &mut WorkloadSpec, options: &[(String, String)],
 }
 
 pub(super) fn run(args: &Bench, written: &[(String, String)]) -> Result<u8> {
-    let order = order(args, written)?;
+    let mut spec: WorkloadSpec = args.workload.parse()?;
+    add_written(&mut spec, written, &args.command)?;
+    let sweep = args.sweep.as_deref().map(schedlab_run::plan::parse_sweep).transpose()?;
+    if let Some(sweep) = schedlab_bench::sweep(&spec, sweep.as_ref())? {
+        return run_sweep(args, &sweep);
+    }
+    let order = order(args, &spec)?;
     if args.dry_run {
         println!("{}", serde_json::to_string_pretty(&order)?);
         return Ok(exit::DONE);
     }
     let outcome = run_once(&order, &host_settings(&args.set)?)?;
-    match args.json.as_deref() {
-        Some("-") => println!("{}", serde_json::to_string_pretty(&outcome)?),
-        Some(file) => {
-            let text = serde_json::to_string_pretty(&outcome)?;
-            std::fs::write(file, text + "\n").with_context(|| format!("{file} cannot be written"))?;
-            schedlab_report::bench_text(&outcome, &mut std::io::stdout())?;
-        }
-        None => schedlab_report::bench_text(&outcome, &mut std::io::stdout())?,
+    if write_json(args, serde_json::to_string_pretty(&outcome))? {
+        schedlab_report::bench_text(&outcome, &mut std::io::stdout())?;
     }
+    all_applied(&outcome)
+}
+
+/// One trial for each value, and the table of them all.
+fn run_sweep(args: &Bench, sweep: &schedlab_bench::Sweep) -> Result<u8> {
+    let orders = sweep.specs.iter().map(|spec| order(args, spec)).collect::<Result<Vec<_>>>()?;
+    if args.dry_run {
+        println!("{}", serde_json::to_string_pretty(&orders)?);
+        return Ok(exit::DONE);
+    }
+    let mut trials = Vec::new();
+    for order in &orders {
+        let value = order.workload.args.get(&sweep.option).cloned().unwrap_or_default();
+        // `2` and `ncpu` on two CPUs are one value.
+        if trials.iter().any(|(earlier, _)| *earlier == value) {
+            continue;
+        }
+        eprintln!("{}={value}", sweep.option);
+        trials.push((value, run_once(order, &host_settings(&args.set)?)?));
+    }
+    let scaling = schedlab_analyze::scaling_of_trials(&sweep.option, &trials);
+    let outcomes: Vec<&TrialOutcome> = trials.iter().map(|(_, outcome)| outcome).collect();
+    let answer = serde_json::json!({ "scaling": scaling, "trials": outcomes });
+    if write_json(args, serde_json::to_string_pretty(&answer))?
+        && let Some(scaling) = scaling
+    {
+        schedlab_report::scaling_text(&scaling, 100, &mut std::io::stdout())?;
+    }
+    outcomes.into_iter().try_fold(exit::DONE, |_, outcome| all_applied(outcome))
+}
+
+/// The answer as JSON where that was asked for; whether standard output is left for the text.
+fn write_json(args: &Bench, answer: serde_json::Result<String>) -> Result<bool> {
+    match args.json.as_deref() {
+        Some("-") => println!("{}", answer?),
+        Some(file) => std::fs::write(file, answer? + "\n").with_context(|| format!("{file} cannot be written"))?,
+        None => {}
+    }
+    Ok(args.json.as_deref() != Some("-"))
+}
+
+fn all_applied(outcome: &TrialOutcome) -> Result<u8> {
     if let Some(missing) = outcome.applied.iter().find(|a| a.not_applied.is_some()) {
         bail!("{}: {}", missing.setting, missing.not_applied.as_deref().unwrap_or_default());
     }
     Ok(exit::DONE)
 }
 
-fn order(args: &Bench, written: &[(String, String)]) -> Result<TrialOrder> {
-    let mut spec: WorkloadSpec = args.workload.parse()?;
-    add_written(&mut spec, written, &args.command)?;
-    let workload = schedlab_bench::parse(&spec)?;
+fn order(args: &Bench, spec: &WorkloadSpec) -> Result<TrialOrder> {
+    let workload = schedlab_bench::parse(spec)?;
     let settings = Arm::parse("bench", &args.set)?.settings;
     schedlab_tune::check(&schedlab_tune::Roots::default(), &settings)?;
     let load = args.measuring.load.iter().map(|l| l.parse()).collect::<Result<Vec<WorkloadSpec>, _>>()?;

@@ -189,6 +189,8 @@ pub fn manifest(design: Design, specs: &[&str]) -> Manifest {
         looks: Vec::new(),
         ended: String::new(),
         warnings: Vec::new(),
+        sweeps: Vec::new(),
+        factorial: None,
     }
 }
 
