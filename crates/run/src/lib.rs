@@ -30,6 +30,6 @@ pub use outcome::*;
 pub use plan::{Plan, PlanError};
 pub use reader::{Run, RunReader};
 pub use record::{Mark, TrialRecord, TrialStatus};
-pub use setting::{Arm, Policy, Setting, SettingError};
+pub use setting::{Arm, IdleStates, Policy, Setting, SettingError, Thp};
 pub use workload_spec::{SpecError, WorkloadSpec};
 pub use writer::RunWriter;

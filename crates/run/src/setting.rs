@@ -23,6 +23,42 @@ pub enum Policy {
     Rr(u8),
 }
 
+/// Where transparent huge pages are used.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Thp {
+    /// In every large mapping.
+    Always,
+    /// Where a program asks for them.
+    Madvise,
+    /// Nowhere.
+    Never,
+}
+
+impl Thp {
+    /// The kernel's word.
+    pub fn name(self) -> &'static str {
+        ["always", "madvise", "never"][self as usize]
+    }
+}
+
+/// Idle states that CPUs may enter.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum IdleStates {
+    /// All of them.
+    All,
+    /// State 0 only: on most machines a CPU then polls and never sleeps.
+    Poll,
+}
+
+impl IdleStates {
+    /// `all` or `poll`.
+    pub fn name(self) -> &'static str {
+        ["all", "poll"][self as usize]
+    }
+}
+
 /// One knob and the value it is to take.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
@@ -74,6 +110,32 @@ pub enum Setting {
         name: String,
         /// Whether it is switched on.
         on: bool,
+    },
+    /// `sysfs:kernel/mm/ksm/run=0`: a file below the sysfs root.
+    Sysfs {
+        /// Path below the sysfs root.
+        path: String,
+        /// The text to write.
+        value: String,
+    },
+    /// `thp=never`: transparent huge pages, `kernel/mm/transparent_hugepage/enabled` in sysfs.
+    Thp(Thp),
+    /// `halt_poll=200us`: how long a CPU polls before it halts: `guest_halt_poll_ns` of the haltpoll module in a guest,
+    /// `halt_poll_ns` of the kvm module on a host.
+    HaltPoll {
+        /// Longest poll; 0 polls never.
+        ns: u64,
+    },
+    /// `cpuidle=poll`: which idle states the CPUs may enter.
+    Cpuidle(IdleStates),
+    /// `audit=off`: whether new tasks are audited, by the rule `never,task` (netlink, not while it is locked).
+    Audit(bool),
+    /// `option:pin=same`: an option of the workload, so that arms can differ in it.
+    WorkloadOption {
+        /// The option's key.
+        key: String,
+        /// Its value, checked by the workload.
+        value: String,
     },
     /// `kernel:debian:6.1`: the kernel to boot in the guest lane.
     Kernel(String),
@@ -131,6 +193,12 @@ pub const SETTING_FORMS: &[(&str, &str)] = &[
     ("cpu_quota", "cpu_quota=50ms/100ms"),
     ("debugfs", "debugfs:sched/base_slice_ns=3000000"),
     ("feature", "feature:NO_WA_IDLE"),
+    ("sysfs", "sysfs:kernel/mm/ksm/run=0"),
+    ("thp", "thp=never"),
+    ("halt_poll", "halt_poll=200us"),
+    ("cpuidle", "cpuidle=poll"),
+    ("audit", "audit=off"),
+    ("option", "option:pin=same"),
     ("kernel", "kernel:debian:6.1"),
     ("plant", "plant=spin:25ns"),
 ];
@@ -142,6 +210,8 @@ impl Setting {
             Self::Sysctl { name, .. } => format!("sysctl:{name}"),
             Self::Debugfs { path, .. } => format!("debugfs:{path}"),
             Self::Feature { name, .. } => format!("feature:{name}"),
+            Self::Sysfs { path, .. } => format!("sysfs:{path}"),
+            Self::WorkloadOption { key, .. } => format!("option:{key}"),
             Self::Kernel(_) => "kernel".into(),
             other => other.to_string().split('=').next().unwrap_or_default().to_owned(),
         }
@@ -158,6 +228,11 @@ impl Setting {
                 | Self::TimerSlack { .. }
                 | Self::PlantSpin { .. }
         )
+    }
+
+    /// Whether the setting is an option of the workload: no task and no host is changed.
+    pub fn is_workload_option(&self) -> bool {
+        matches!(self, Self::WorkloadOption { .. })
     }
 
     /// Whether the setting is a sysctl of a network namespace.
@@ -188,6 +263,20 @@ impl FromStr for Setting {
             "autogroup" => match value {
                 "on" | "1" => Self::Autogroup(true),
                 "off" | "0" => Self::Autogroup(false),
+                _ => return Err(bad("is neither `on` nor `off`")),
+            },
+            "thp" => match [Thp::Always, Thp::Madvise, Thp::Never].into_iter().find(|mode| mode.name() == value) {
+                Some(mode) => Self::Thp(mode),
+                None => return Err(bad("is not always, madvise or never")),
+            },
+            "halt_poll" => Self::HaltPoll { ns: parse_duration_ns(value).map_err(unit)? },
+            "cpuidle" => match [IdleStates::All, IdleStates::Poll].into_iter().find(|states| states.name() == value) {
+                Some(states) => Self::Cpuidle(states),
+                None => return Err(bad("is neither `all` nor `poll`")),
+            },
+            "audit" => match value {
+                "on" | "1" => Self::Audit(true),
+                "off" | "0" => Self::Audit(false),
                 _ => return Err(bad("is neither `on` nor `off`")),
             },
             "timer_slack" => Self::TimerSlack { ns: parse_duration_ns(value).map_err(unit)? },
@@ -230,6 +319,18 @@ fn scoped(scope: &str, rest: &str) -> Result<Setting, SettingError> {
                     "is not `PATH=VALUE` below the debugfs root, for example `debugfs:sched/base_slice_ns=3000000`",
                 ));
             }
+        },
+        "sysfs" => match assignment() {
+            Some((path, value)) if !path.is_empty() && !path.contains("..") && !path.starts_with('/') => {
+                Setting::Sysfs { path, value }
+            }
+            _ => return Err(bad("is not `PATH=VALUE` below the sysfs root, for example `sysfs:kernel/mm/ksm/run=0`")),
+        },
+        "option" => match assignment() {
+            Some((key, value)) if !key.is_empty() && !key.contains(char::is_whitespace) => {
+                Setting::WorkloadOption { key, value }
+            }
+            _ => return Err(bad("is not `KEY=VALUE`, for example `option:pin=same`")),
         },
         "feature" => {
             let (name, on) = rest.strip_prefix("NO_").map(|n| (n, false)).unwrap_or((rest, true));
@@ -276,6 +377,12 @@ impl fmt::Display for Setting {
             }
             Self::Debugfs { path, value } => write!(f, "debugfs:{path}={value}"),
             Self::Feature { name, on } => write!(f, "feature:{}{name}", if *on { "" } else { "NO_" }),
+            Self::Sysfs { path, value } => write!(f, "sysfs:{path}={value}"),
+            Self::Thp(mode) => write!(f, "thp={}", mode.name()),
+            Self::HaltPoll { ns } => write!(f, "halt_poll={}", format_ns_exact(*ns)),
+            Self::Cpuidle(states) => write!(f, "cpuidle={}", states.name()),
+            Self::Audit(on) => write!(f, "audit={}", if *on { "on" } else { "off" }),
+            Self::WorkloadOption { key, value } => write!(f, "option:{key}={value}"),
             Self::Kernel(kernel) => write!(f, "kernel:{kernel}"),
             Self::PlantSpin { ns } => write!(f, "plant=spin:{}", format_ns_exact(*ns)),
         }
@@ -386,6 +493,13 @@ mod tests {
             "sysctl:net//x=1",
             "sysctl:/kernel/x=1",
             "debugfs:/etc/passwd=1",
+            "sysfs:/etc/passwd=1",
+            "sysfs:../x=1",
+            "thp=often",
+            "cpuidle=deep",
+            "audit=maybe",
+            "halt_poll=5",
+            "option:pin",
         ] {
             assert!(bad.parse::<Setting>().is_err(), "{bad}");
         }

@@ -1,5 +1,6 @@
 //! `id[:args]`: how a workload is named on the command line, in a plan and in the manifest.
 
+use crate::setting::Setting;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::fmt;
@@ -88,6 +89,17 @@ impl FromStr for WorkloadSpec {
 }
 
 impl WorkloadSpec {
+    /// The workload as an arm has it: with the options that the arm sets.
+    pub fn with_options(&self, settings: &[Setting]) -> Self {
+        let mut spec = self.clone();
+        for setting in settings {
+            if let Setting::WorkloadOption { key, value } = setting {
+                spec.args.insert(key.clone(), value.clone());
+            }
+        }
+        spec
+    }
+
     /// Adds an argument that was written elsewhere (a long option, a plan's key).
     pub fn add(&mut self, key: &str, value: String) -> Result<(), SpecError> {
         let spec = self.to_string();

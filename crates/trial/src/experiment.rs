@@ -378,10 +378,17 @@ impl Experiment<'_> {
         let (started, wall) = ((self.clock)(), (self.wall_clock)());
         // A switchback trial begins and ends under A's settings; B's come and go inside it.
         let settings = self.manifest.arms[place.arm.unwrap_or(0) as usize].settings.clone();
+        let (options, settings): (Vec<_>, Vec<_>) = settings.into_iter().partition(Setting::is_workload_option);
         let (in_trial, on_host): (Vec<_>, Vec<_>) =
             settings.into_iter().partition(|s| s.is_per_task() || s.is_net_sysctl());
         let mut applied = self.host.apply(&on_host).context("a setting could not be put in force or taken back")?;
-        let order = self.order(place, in_trial);
+        let mut order = self.order(place, in_trial);
+        order.workload = order.workload.with_options(&options);
+        // In force by construction: the trial is ordered with them.
+        applied.extend(options.into_iter().map(|setting| {
+            let effective = setting.to_string();
+            Applied { setting, effective, not_applied: None }
+        }));
         let result = self.runner.run(&order, timeout(&order));
         let (status, outcome) = match result {
             Err(reason) => (TrialStatus::Failed(reason), None),

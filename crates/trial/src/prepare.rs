@@ -156,7 +156,13 @@ fn validated(
     if insists || takes_length && !written {
         workload.set_duration_ns(trial_ns).with_context(|| run.to_string())?;
     }
-    workload.check(&schedlab_bench::Limits::of_a_trial(Path::new("/proc"))?)?;
+    let limits = schedlab_bench::Limits::of_a_trial(Path::new("/proc"))?;
+    workload.check(&limits)?;
+    for arm in &plan.arms {
+        let as_the_arm_has_it = schedlab_bench::parse(&workload.spec().with_options(&arm.settings));
+        let checked = as_the_arm_has_it.and_then(|workload| workload.check(&limits));
+        checked.with_context(|| format!("arm `{}` on {run}", arm.name))?;
+    }
     if plan.switchback_window_ns.is_some() && !workload.counts_operations() {
         bail!("{run}: it counts nothing while it runs, so a switchback has nothing to compare; use blocks");
     }

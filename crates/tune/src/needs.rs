@@ -56,7 +56,16 @@ fn need(roots: &Roots, setting: &Setting) -> Need {
             let met = has_capability(&roots.proc, CAP_SYS_ADMIN).then_some(true);
             ("a network namespace: root, or user namespaces".into(), met)
         }
-        Setting::Sysctl { .. } | Setting::Autogroup(_) => ("root".into(), Some(root)),
+        Setting::Sysctl { .. }
+        | Setting::Autogroup(_)
+        | Setting::Sysfs { .. }
+        | Setting::Thp(_)
+        | Setting::HaltPoll { .. }
+        | Setting::Cpuidle(_) => ("root".into(), Some(root)),
+        Setting::Audit(_) => {
+            ("CAP_AUDIT_CONTROL, and an audit state that is not locked".into(), root.then_some(true).or(Some(false)))
+        }
+        setting if setting.is_workload_option() => ("nothing".into(), Some(true)),
         Setting::Debugfs { .. } | Setting::Feature { .. } => {
             let met = if root { None } else { Some(false) };
             ("root, a mounted debugfs, and a kernel that is not locked down".into(), met)

@@ -136,8 +136,8 @@ fn all_applied(outcome: &TrialOutcome) -> Result<u8> {
 }
 
 fn order(args: &Bench, spec: &WorkloadSpec) -> Result<TrialOrder> {
-    let workload = schedlab_bench::parse(spec)?;
     let settings = Arm::parse("bench", &args.set)?.settings;
+    let workload = schedlab_bench::parse(&spec.with_options(&settings))?;
     schedlab_tune::check(&schedlab_tune::Roots::default(), &settings)?;
     let load = args.measuring.load.iter().map(|l| l.parse()).collect::<Result<Vec<WorkloadSpec>, _>>()?;
     schedlab_bench::load::Load::check(&load)?;
@@ -157,7 +157,8 @@ fn order(args: &Bench, spec: &WorkloadSpec) -> Result<TrialOrder> {
 
 fn host_settings(spec: &str) -> Result<Vec<Setting>> {
     let settings = Arm::parse("bench", spec)?.settings;
-    Ok(settings.into_iter().filter(|s| !s.is_per_task() && !s.is_net_sysctl()).collect())
+    let of_host = |s: &Setting| !s.is_per_task() && !s.is_net_sysctl() && !s.is_workload_option();
+    Ok(settings.into_iter().filter(of_host).collect())
 }
 
 /// Runs one trial under host-wide settings and restores them.
