@@ -5,6 +5,7 @@
 #![forbid(unsafe_code)]
 
 pub mod error;
+pub mod factorial;
 pub mod frame;
 pub mod histogram;
 pub mod manifest;

@@ -1,6 +1,8 @@
 //! PLAN.toml: what a person asks for. Parsing checks everything that can be checked without a machine; unknown keys
 //! are errors that name the nearest key. Workload arguments are checked by crate `bench`, knobs by crate `tune`.
 
+use crate::factorial::{self, MOST_FACTORS, PlannedFactor};
+use crate::manifest::Factorial;
 use crate::nearest::nearest;
 use crate::order::{CounterLevel, LoadGroup, Stamping};
 use crate::setting::{Arm, Setting, SettingError};
@@ -12,6 +14,8 @@ use std::collections::BTreeMap;
 
 /// Default smallest effect of interest.
 const DEFAULT_SESOI: f64 = 0.01;
+/// Default of `max_arms`.
+const DEFAULT_MAX_ARMS: u32 = 16;
 /// Default length of a switchback window.
 const DEFAULT_WINDOW_NS: u64 = 50_000_000;
 
@@ -75,8 +79,14 @@ pub struct Plan {
     pub load_group: LoadGroup,
     /// At least one.
     pub workloads: Vec<PlannedWorkload>,
-    /// At least two with distinct names; the first is the control.
+    /// At least two with distinct names; the first is the control. Empty while a factorial is not settled.
     pub arms: Vec<Arm>,
+    /// The factors whose levels the arms combine.
+    pub factors: Vec<PlannedFactor>,
+    /// Most arms that a factorial may have.
+    pub max_arms: u32,
+    /// The design of the factors, once it is settled ([`Plan::settle`]).
+    pub factorial: Option<Factorial>,
 }
 
 /// A plan that cannot be run.
@@ -148,6 +158,9 @@ struct WrittenPlan {
     workload: Vec<WrittenWorkload>,
     #[serde(default)]
     arm: Vec<WrittenArm>,
+    #[serde(default)]
+    factor: Vec<WrittenFactor>,
+    max_arms: Option<u32>,
 }
 
 #[derive(Debug, Deserialize)]
@@ -189,7 +202,27 @@ struct WrittenArm {
     set: String,
 }
 
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct WrittenFactor {
+    name: String,
+    #[serde(default)]
+    low: String,
+    high: String,
+}
+
 impl Plan {
+    /// The plan with the arms of its factorial, if it has one; `refused` says of each factor why it cannot be set here.
+    pub fn settle(&self, refused: &[Option<String>]) -> Result<Self, PlanError> {
+        let mut settled = self.clone();
+        if !self.factors.is_empty() {
+            let (arms, factorial) =
+                factorial::arms(&self.factors, refused, self.max_arms as usize).map_err(PlanError::Inconsistent)?;
+            (settled.arms, settled.factorial) = (arms, Some(factorial));
+        }
+        Ok(settled)
+    }
+
     /// From the text of a PLAN.toml.
     pub fn parse(text: &str) -> Result<Self, PlanError> {
         let written: WrittenPlan = toml::from_str(text).map_err(|error| describe(text, &error))?;
@@ -202,6 +235,9 @@ impl Plan {
     fn check(&self) -> Result<(), PlanError> {
         if self.workloads.is_empty() {
             return inconsistent("the plan has no workload; add `[[workload]]` with `run = \"messaging:5x50\"`");
+        }
+        if !self.factors.is_empty() {
+            return self.check_factors();
         }
         match self.arms.as_slice() {
             [] => {
@@ -221,6 +257,50 @@ impl Plan {
                 return inconsistent(format!("two arms are named `{}`; give each a name of its own", arm.name));
             }
         }
+        self.check_rules()
+    }
+
+    fn check_factors(&self) -> Result<(), PlanError> {
+        if !self.arms.is_empty() {
+            return inconsistent("the factors make the arms; leave out `[[arm]]`, or write arms without `[[factor]]`");
+        }
+        if !(2..=MOST_FACTORS).contains(&self.factors.len()) {
+            let n = self.factors.len();
+            return inconsistent(format!(
+                "a factorial has 2 to {MOST_FACTORS} factors, not {n}; one factor is two arms"
+            ));
+        }
+        if self.switchback_window_ns.is_some() {
+            return inconsistent("a switchback alternates two arms; a factorial has more: use blocks");
+        }
+        if !matches!(self.stopping, Stopping::Trials { .. }) {
+            return inconsistent("a factorial has a fixed number of blocks; give `trials = 6` or more");
+        }
+        let mut keys: Vec<(String, &str)> = Vec::new();
+        for (i, factor) in self.factors.iter().enumerate() {
+            if self.factors[..i].iter().any(|f| f.name == factor.name) {
+                return inconsistent(format!("two factors are named `{}`; give each a name of its own", factor.name));
+            }
+            if factor.low.settings == factor.high.settings {
+                return inconsistent(format!("factor `{}`: its low and its high level are the same", factor.name));
+            }
+            let mut own: Vec<String> =
+                factor.low.settings.iter().chain(&factor.high.settings).map(Setting::key).collect();
+            own.sort();
+            own.dedup();
+            for key in own {
+                if let Some((_, other)) = keys.iter().find(|(k, _)| *k == key) {
+                    return inconsistent(format!("factors `{other}` and `{}` both set {key}", factor.name));
+                }
+                keys.push((key, &factor.name));
+            }
+        }
+        // Whether the fraction exists; which factors can be set only the machine knows.
+        self.settle(&[])?;
+        self.check_rules()
+    }
+
+    fn check_rules(&self) -> Result<(), PlanError> {
         if !(self.sesoi > 0.0 && self.sesoi < 1.0) {
             return inconsistent("sesoi must lie between 0 and 100 %");
         }
@@ -315,6 +395,9 @@ impl Plan {
                 LoadGroup::Separate => "separate",
             }),
         );
+        if !self.factors.is_empty() {
+            line("max_arms", self.max_arms.to_string());
+        }
         let list = |items: Vec<String>| format!("[{}]", items.iter().map(|i| quoted(i)).collect::<Vec<_>>().join(", "));
         for workload in &self.workloads {
             text.push_str(&format!("\n[[workload]]\nrun = {}\n", quoted(&workload.run.to_string())));
@@ -328,7 +411,12 @@ impl Plan {
                 text.push_str(&format!("primary = {}\n", list(workload.primary.clone())));
             }
         }
-        for arm in &self.arms {
+        for factor in &self.factors {
+            let (name, low, high) = (quoted(&factor.name), quoted(&factor.low.spec()), quoted(&factor.high.spec()));
+            text.push_str(&format!("\n[[factor]]\nname = {name}\nlow = {low}\nhigh = {high}\n"));
+        }
+        // Arms of a factorial follow from its factors and the machine.
+        for arm in self.arms.iter().filter(|_| self.factors.is_empty()) {
             text.push_str(&format!("\n[[arm]]\nname = {}\nset = {}\n", quoted(&arm.name), quoted(&arm.spec())));
         }
         text
@@ -378,6 +466,9 @@ impl WrittenPlan {
             load_group: self.load_group.unwrap_or_default(),
             workloads,
             arms: arms.collect::<Result<_, _>>()?,
+            factors: self.factor.iter().map(WrittenFactor::planned).collect::<Result<_, _>>()?,
+            max_arms: self.max_arms.unwrap_or(DEFAULT_MAX_ARMS),
+            factorial: None,
             title: self.title.unwrap_or_else(|| "Untitled".into()),
         })
     }
@@ -397,6 +488,16 @@ impl WrittenPlan {
             (None, None, false) => Ok(Stopping::Budget { budget_ns: 60_000_000_000, looks: 5 }),
             _ => inconsistent("give one of `trials`, `budget` and `until_decided`, not several"),
         }
+    }
+}
+
+impl WrittenFactor {
+    fn planned(&self) -> Result<PlannedFactor, PlanError> {
+        let level = |text: &str| {
+            let wrong = |source| PlanError::Setting { arm: self.name.clone(), source };
+            Arm::parse(&self.name, text).map_err(wrong)
+        };
+        Ok(PlannedFactor { name: self.name.clone(), low: level(&self.low)?, high: level(&self.high)? })
     }
 }
 
@@ -522,6 +623,36 @@ mod tests {
         }
         let one_arm = SMALL.split("[[arm]]\nname = \"b\"").next().unwrap();
         assert!(Plan::parse(one_arm).unwrap_err().to_string().contains("one arm"));
+    }
+
+    const FACTORIAL: &str = "trials = 6\nmax_arms = 4\n[[workload]]\nrun = \"pipe\"\n[[factor]]\nname = \"thp\"\nlow = \"thp=never\"\nhigh = \"thp=always\"\n[[factor]]\nname = \"pin\"\nhigh = \"option:pin=same\"\n[[factor]]\nname = \"group\"\nhigh = \"autogroup=off\"\n";
+
+    #[test]
+    fn a_factorial_makes_its_arms_when_the_machine_is_known() {
+        let plan = Plan::parse(FACTORIAL).unwrap();
+        assert!(plan.arms.is_empty());
+        assert_eq!(Plan::parse(&plan.to_toml()).unwrap(), plan);
+        let settled = plan.settle(&[None, None, Some("no autogroups".into())]).unwrap();
+        assert_eq!(settled.arms.iter().map(Arm::spec).collect::<Vec<_>>()[3], "thp=always;option:pin=same");
+        assert_eq!(settled.to_toml(), plan.to_toml(), "a resumed run knows its plan again");
+        assert_eq!(plan.settle(&[]).unwrap().arms.len(), 4, "half of the eight");
+    }
+
+    #[test]
+    fn a_factorial_that_cannot_be_is_refused_in_one_sentence() {
+        for (change, to, expected) in [
+            ("trials = 6", "budget = \"90s\"", "fixed number of blocks"),
+            ("max_arms = 4", "max_arms = 3", "too few"),
+            ("name = \"pin\"", "name = \"thp\"", "named `thp`"),
+            ("high = \"autogroup=off\"", "high = \"thp=madvise\"", "both set thp"),
+            ("high = \"autogroup=off\"", "high = \"\"", "are the same"),
+            ("high = \"autogroup=off\"", "high = \"autogroup=of\"", "autogroup"),
+            ("max_arms = 4", "max_arms = 4\ndesign = \"switchback\"", "use blocks"),
+            ("[[workload]]", "[[arm]]\nname = \"a\"\n[[workload]]", "leave out `[[arm]]`"),
+        ] {
+            let error = Plan::parse(&FACTORIAL.replace(change, to)).unwrap_err().to_string();
+            assert!(error.contains(expected) && !error.contains('\n'), "{error}");
+        }
     }
 
     #[test]

@@ -106,7 +106,7 @@ pub fn manifest(plan: &Plan, command: Vec<String>, environment: Environment) -> 
         ended: String::new(),
         warnings: Vec::new(),
         sweeps,
-        factorial: None,
+        factorial: plan.factorial.clone(),
     };
     if manifest.switchback_window_ns.is_some() {
         fill_sysctls(&mut manifest.arms)?;
@@ -246,6 +246,12 @@ fn enough_windows(manifest: &Manifest) -> Result<()> {
 /// What `--dry-run` prints: the plan, the order of the first blocks, and how long it may take.
 pub fn describe(manifest: &Manifest, plan: &Plan) -> String {
     let mut text = format!("{}\n", plan.to_toml());
+    if manifest.factorial.is_some() {
+        let _ = writeln!(text, "# the arms, if every factor can be set here:");
+        for arm in &manifest.arms {
+            let _ = writeln!(text, "#   {}: {}", arm.name, arm.spec());
+        }
+    }
     let arms: Vec<u32> = (0..manifest.arms.len() as u32).collect();
     for (index, workload) in manifest.workloads.iter().enumerate() {
         let duration = crate::experiment::trial_duration_ns(workload);

@@ -5,7 +5,7 @@ use crate::cli::{Run, RunOutput};
 use crate::{exit, session};
 use anyhow::{Context, Result, bail};
 use schedlab_run::{Manifest, Plan, RunReader, RunWriter};
-use schedlab_trial::prepare;
+use schedlab_trial::{HostSettings, prepare};
 use std::path::Path;
 
 pub(super) fn run(args: &Run) -> Result<u8> {
@@ -20,6 +20,7 @@ pub(super) fn run(args: &Run) -> Result<u8> {
 pub(super) fn execute(plan: &Plan, name: &str, output: &RunOutput) -> Result<u8> {
     let dir = output.out.clone().unwrap_or_else(|| session::default_out(name));
     if output.dry_run {
+        let plan = &plan.settle(&[])?;
         let manifest = prepare::manifest(plan, std::env::args().collect(), environment(false))?;
         print!("{}", prepare::describe(&manifest, plan));
         return Ok(exit::DONE);
@@ -34,9 +35,34 @@ pub(super) fn execute(plan: &Plan, name: &str, output: &RunOutput) -> Result<u8>
 type Begun = (Manifest, RunWriter, Vec<schedlab_run::TrialRecord>);
 
 fn begin(dir: &Path, plan: &Plan) -> Result<Begun> {
-    let manifest = prepare::manifest(plan, std::env::args().collect(), environment(true))?;
+    let plan = plan.settle(&refused(plan)?)?;
+    let manifest = prepare::manifest(&plan, std::env::args().collect(), environment(true))?;
     let writer = RunWriter::create(dir, &manifest)?;
     Ok((manifest, writer, Vec::new()))
+}
+
+/// For each factor of a factorial, why it cannot be set here: both levels are tried on the host and taken back. What is
+/// the tasks' own or the workload's is known only when a trial runs.
+fn refused(plan: &Plan) -> Result<Vec<Option<String>>> {
+    if plan.factors.is_empty() {
+        return Ok(Vec::new());
+    }
+    session::restore_leftovers()?;
+    let of_host = |s: &&schedlab_run::Setting| !s.is_per_task() && !s.is_net_sysctl() && !s.is_workload_option();
+    let mut refused = Vec::new();
+    for factor in &plan.factors {
+        let settings: Vec<_> =
+            factor.low.settings.iter().chain(&factor.high.settings).filter(of_host).cloned().collect();
+        let mut host = session::Host::default();
+        let tried = if settings.is_empty() { Vec::new() } else { host.cover(&settings)? };
+        host.restore()?;
+        let why = tried.into_iter().find_map(|a| a.not_applied.map(|why| format!("{}: {why}", a.setting)));
+        if let Some(why) = &why {
+            eprintln!("factor {} is left out, not applied: {why}", factor.name);
+        }
+        refused.push(why);
+    }
+    Ok(refused)
 }
 
 fn resume(dir: &Path, plan: &Plan) -> Result<Begun> {
