@@ -73,7 +73,7 @@ pub(crate) fn sentence(
         (Verdict::Equivalent, None) => format!("{prefix}{arm} and {control} are the same on {on}: {evidence}"),
         (Verdict::Inconclusive, Some(phrase)) => {
             let more = match contrast.more_units {
-                Some(n) => format!("; about {n} more {} would decide", contrast.unit_name),
+                Some(n) => format!("; about {n} more {} would decide", unit(contrast, n)),
                 None => String::new(),
             };
             format!("{prefix}{arm} against {control} on {on} is inconclusive: {}, {evidence}{more}", phrase.short)
@@ -95,7 +95,12 @@ pub(crate) fn sentence(
 
 fn evidence(contrast: &Contrast) -> String {
     let level = contrast.effect.map_or(String::new(), |e| format!(", {:.0} % interval", e.level * 100.0));
-    format!("{} {}{level}", contrast.units, contrast.unit_name)
+    format!("{} {}{level}", contrast.units, unit(contrast, contrast.units))
+}
+
+/// What so many of a contrast's units are called.
+fn unit(contrast: &Contrast, n: usize) -> &str {
+    if n == 1 { contrast.unit_name.trim_end_matches('s') } else { &contrast.unit_name }
 }
 
 /// "B is not faster, but three times steadier" is a finding.

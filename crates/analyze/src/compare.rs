@@ -5,6 +5,7 @@ use crate::environment::environment;
 use crate::findings::*;
 use crate::selection::Fate;
 use crate::verdict::correct;
+use crate::words::counted;
 use crate::workload::Workload;
 use schedlab_run::manifest::{Design, OrderKnown};
 use schedlab_run::units::format_ns;
@@ -141,15 +142,17 @@ fn problems(manifest: &Manifest, findings: &Findings, parts: &[Workload<'_>]) ->
         }
         for facts in &workload.arms {
             let name = findings.arms.get(facts.arm as usize).map_or("?", |a| a.name.as_str());
-            let failed = facts.failed.iter().map(|r| say(format!("`{name}`: {} trials failed: {}", r.count, r.text)));
+            let failed = facts.failed.iter().map(|r| say(format!("`{name}`: {} failed: {}", counted(r.count, "trials"), r.text)));
             let missing = facts.not_applied.iter().map(|r| say(format!("`{name}` is not applied: {}", r.text)));
             let died = facts.loads.iter().filter(|l| l.died > 0);
-            let died = died.map(|l| say(format!("`{name}`: load {} died early in {} trials", l.spec, l.died)));
+            let died = died.map(|l| say(format!("`{name}`: load {} died early in {}", l.spec, counted(l.died, "trials"))));
             problems.extend(failed.chain(missing).chain(died));
         }
         if workload.counts.incomplete > 0 {
-            let n = workload.counts.incomplete;
-            problems.push(say(format!("{n} trials are in blocks that were never completed and are not compared")));
+            problems.push(say(match workload.counts.incomplete {
+                1 => "1 trial is in a block that was never completed and is not compared".to_owned(),
+                n => format!("{n} trials are in blocks that were never completed and are not compared"),
+            }));
         }
         problems.extend(
             (!workload.contamination.sentence.is_empty()).then(|| say(workload.contamination.sentence.clone())),

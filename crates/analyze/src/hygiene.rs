@@ -5,6 +5,7 @@ use crate::confounded;
 use crate::facts::belongs;
 use crate::findings::{Contamination, MarkedBlock, TrialCounts, WarmUp};
 use crate::selection::{Fate, Row, mark_text};
+use crate::words::counted;
 use crate::workload::Workload;
 use schedlab_stats::wilson;
 
@@ -60,12 +61,12 @@ impl Workload<'_> {
             .selection
             .count(|f| *f == Fate::WarmUp)
             .saturating_sub(self.selection.rows.iter().filter(|r| r.record.warm_up && r.fate == Fate::WarmUp).count());
-        let sentence = match blocks_cut {
-            0 => format!("{flagged} warm-up trials shown, not compared; the pooled trials after them had settled."),
-            n => format!(
-                "{flagged} warm-up trials shown, not compared; the pooled trials, blind to the arm, settled only after {n} \
-                 more blocks, which are cut for all arms."
-            ),
+        let shown = format!("{} shown, not compared", counted(flagged, "warm-up trials"));
+        let cut = format!("{}, cut for all arms", counted(blocks_cut, "more blocks"));
+        let sentence = match (flagged, blocks_cut) {
+            (0, 0) => String::new(),
+            (_, 0) => format!("{shown}; the pooled trials after them had settled."),
+            _ => format!("{shown}; the pooled trials, blind to the arm, settled only after {cut}."),
         };
         WarmUp { flagged, blocks_cut, trials_cut, sentence }
     }
@@ -80,7 +81,15 @@ impl Workload<'_> {
         let kept = blocks.iter().filter(|b| b.repeated_by.is_none()).count();
         let sentence = match (blocks.len(), kept) {
             (0, _) => String::new(),
+            (1, 0) => "1 contaminated block was repeated; the repeat enters the verdict.".to_owned(),
             (n, 0) => format!("{n} contaminated blocks were repeated; the repeats enter the verdict."),
+            (1, _) => "1 block was contaminated and stays in the verdict: it was not repeated (at most 20 % are).".to_owned(),
+            (n, kept) if n == kept => {
+                format!("{n} blocks were contaminated and stay in the verdict: they were not repeated (at most 20 % are).")
+            }
+            (n, 1) => format!(
+                "{n} blocks were contaminated; 1 of them stays in the verdict because it was not repeated (at most 20 % are)."
+            ),
             (n, kept) => format!(
                 "{n} blocks were contaminated; {kept} of them stay in the verdict because they were not repeated (at most \
                  20 % are)."

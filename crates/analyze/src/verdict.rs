@@ -98,6 +98,7 @@ fn correct_family(family: &mut [&mut Contrast], primary: bool, sesoi: f64, alpha
     for (contrast, p) in family.iter_mut().zip(adjusted) {
         contrast.p_adjusted = p.is_finite().then_some(p);
         let what = if contrast.is_aa { "A/A contrasts" } else { "contrasts" };
+        let what = if n == 1 { what.trim_end_matches('s') } else { what };
         contrast.adjustment = match primary {
             true => format!("Holm over {n} primary {what}"),
             false => format!("Benjamini–Hochberg over {n} other {what}"),

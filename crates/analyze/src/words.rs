@@ -97,6 +97,11 @@ fn factor(x: f64, half_width: f64) -> String {
     format!("{x:.digits$}")
 }
 
+/// `1 trial`, `4 trials`: a count with the name of what is counted, given in the plural.
+pub(crate) fn counted(n: usize, plural: &str) -> String {
+    format!("{n} {}", if n == 1 { plural.trim_end_matches('s') } else { plural })
+}
+
 /// A number with three significant digits.
 pub(crate) fn number(x: f64) -> String {
     if x == 0.0 {

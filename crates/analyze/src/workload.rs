@@ -232,7 +232,7 @@ fn note_far_out(contrast: &mut Contrast) {
     if !far.is_empty() {
         contrast.notes.push(format!(
             "Far from the rest (beyond 3.5 robust SDs), kept in the verdict: {} {}.",
-            contrast.unit_name,
+            if far.len() == 1 { contrast.unit_name.trim_end_matches('s') } else { &contrast.unit_name },
             far.join(", ")
         ));
     }

@@ -21,5 +21,6 @@ pub mod rusage;
 pub mod sched_attr;
 pub mod shared_memory;
 pub mod signal;
+pub mod terminal;
 pub mod thread;
 pub mod timer_slack;

@@ -1,5 +1,6 @@
 //! `schedlab bench WORKLOAD`: one trial, with a native-looking summary.
 
+use super::report::terminal_width;
 use crate::cli::Bench;
 use crate::{exit, session};
 use anyhow::{Context, Result, bail};
@@ -55,9 +56,9 @@ pub(super) fn run(args: &Bench, written: Vec<(String, String)>) -> Result<u8> {
         Some(file) => {
             let text = serde_json::to_string_pretty(&outcome)?;
             std::fs::write(file, text + "\n").with_context(|| format!("{file} cannot be written"))?;
-            schedlab_report::bench_text(&outcome, &mut std::io::stdout())?;
+            schedlab_report::bench_text(&outcome, terminal_width(), &mut std::io::stdout())?;
         }
-        None => schedlab_report::bench_text(&outcome, &mut std::io::stdout())?,
+        None => schedlab_report::bench_text(&outcome, terminal_width(), &mut std::io::stdout())?,
     }
     if let Some(missing) = outcome.applied.iter().find(|a| a.not_applied.is_some()) {
         bail!("{}: {}", missing.setting, missing.not_applied.as_deref().unwrap_or_default());
