@@ -62,10 +62,9 @@ impl RatioCells {
         format!("--from:{from:.1}%;--to:{to:.1}%")
     }
 
-    /// A row: its numbers stand beside it in print, so that it is nothing to a screen reader.
+    /// A row, to the whole px. Its numbers stand beside it in print: without a title it is nothing to a screen reader.
     pub(crate) fn row(&self, tone: &str, (value, lo, hi): (f64, f64, f64)) -> String {
-        let mut svg = self.blank();
-        let (y, at) = (CELL.1 / 2.0, |v: f64| self.scale.at(v));
+        let (y, at) = (CELL.1 / 2.0, |v: f64| self.scale.at(v).round());
         let mut lines = vec![((at(lo), y), (at(hi), y))];
         if self.scale.holds(value) {
             lines.push(((at(value), y - 4.0), (at(value), y + 4.0)));
@@ -77,7 +76,9 @@ impl RatioCells {
         if hi > self.scale.hi {
             arrow(at(hi), -4.0);
         }
+        let mut svg = self.blank();
         svg.lines("", lines);
-        svg.cell(&format!("cell {tone}"))
+        // Open is what most are: it is the colour of a cell without a word.
+        svg.cell(&if tone == "open" { "cell".to_owned() } else { format!("cell {tone}") })
     }
 }

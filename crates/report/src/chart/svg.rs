@@ -225,8 +225,7 @@ impl Svg {
         )
     }
 
-    /// A picture in a cell of a table, its size left to the style sheet. Without a title it is nothing to a screen reader,
-    /// which has the numbers beside it.
+    /// A picture in a cell of a table, its size left to the style sheet.
     pub(crate) fn cell(&self, class: &str) -> String {
         format!("<svg class=\"{class}\">{}</svg>", self.body.trim_end())
     }

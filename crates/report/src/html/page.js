@@ -12,7 +12,7 @@
     const value = metric.values[i];
     return value === null ? 'no value' : (value + ' ' + metric.unit).trim().replace('-', '−');
   };
-  const place = (w, i) => 'trial ' + w.trial[i] + (w.block[i] < 0 ? ', warm-up' : ', block ' + w.block[i] + ', position ' + w.position[i]);
+  const place = (w, i) => 'trial ' + w.trial[i] + (w.block[i] < 0 ? '' : ', block ' + w.block[i] + ', position ' + w.position[i]);
 
   // Where a picture draws its trials: kind, workload, metric, left edge or 0, room of one, then the scale of the values.
   const plots = new WeakMap();
