@@ -66,6 +66,22 @@ impl<'a> Arguments<'a> {
         self.get(key).map_or(Ok(default), |value| self.number(key, value, low, high))
     }
 
+    /// A count, 1 by default; `ncpu` is one for each of `cpus`, or for each CPU we may use where none are given.
+    pub(crate) fn number_or_ncpu(&self, key: &str, high: u64, cpus: &CpuList) -> Result<u64, BenchError> {
+        match self.get(key) {
+            Some("ncpu") if !cpus.is_empty() => Ok(cpus.as_slice().len() as u64),
+            Some("ncpu") => {
+                Ok(affinity::allowed_cpus(0).map_err(BenchError::io("reading our own affinity"))?.len() as u64)
+            }
+            _ => self.number_or(key, 1, 1, high),
+        }
+    }
+
+    /// A text, unless it is not written or says `none` in the words of its option.
+    pub(crate) fn written(&self, key: &str, none: &str) -> Option<String> {
+        self.get(key).filter(|text| *text != none).map(str::to_owned)
+    }
+
     /// Bytes of a message.
     pub(crate) fn bytes_or(&self, default: u64, low: u64, high: u64) -> Result<u64, BenchError> {
         let Some(value) = self.get("bytes") else { return Ok(default) };

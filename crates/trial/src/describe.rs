@@ -5,7 +5,7 @@ use crate::prepare::OVERHEAD_NS;
 use schedlab_run::manifest::Design;
 use schedlab_run::plan::Plan;
 use schedlab_run::units::format_ns;
-use schedlab_run::{Manifest, counted};
+use schedlab_run::{Manifest, Setting, counted};
 use schedlab_tune::Roots;
 use std::fmt::Write;
 
@@ -31,9 +31,15 @@ fn needs(manifest: &Manifest, roots: &Roots) -> Vec<String> {
         let needs = schedlab_tune::needs(roots, &arm.settings);
         lines.extend(needs.iter().map(|need| format!("arm `{}`: {need}", arm.name)));
     }
-    let grouped = |w: &&schedlab_run::WorkloadSpec| schedlab_bench::parse(w).is_ok_and(|w| !w.cgroups().is_empty());
-    let of_workloads = manifest.workloads.iter().filter(grouped);
-    lines.extend(of_workloads.map(|w| schedlab_tune::groups_need(roots, &w.to_string()).to_string()));
+    for spec in &manifest.workloads {
+        let Ok(workload) = schedlab_bench::parse(spec) else { continue };
+        if !workload.cgroups().is_empty() {
+            lines.push(schedlab_tune::groups_need(roots, &spec.to_string()).to_string());
+        }
+        let policy: Vec<Setting> = workload.own_policy().map(Setting::Policy).into_iter().collect();
+        let needs = schedlab_tune::needs(roots, &policy);
+        lines.extend(needs.iter().map(|need| format!("{spec}, its own threads: {need}")));
+    }
     lines
 }
 
