@@ -285,7 +285,7 @@ pub fn planted_spin_ns(workload: &str, rate: &str) -> Result<u64> {
     if let Ok(text) = std::fs::read_to_string(&file) {
         return text.trim().parse().with_context(|| format!("{file} holds no number; delete it"));
     }
-    let spin = crate::plant::calibrate(&format!("{workload},duration=30ms"), rate, PLANTED)?;
+    let spin = crate::plant::calibrate(workload, rate, PLANTED)?;
     std::fs::write(&file, spin.to_string())?;
     Ok(spin)
 }
