@@ -107,8 +107,8 @@ fn hackbench_rows() -> Vec<Row> {
     for transport in ["pipe", "unix"] {
         for mode in ["process", "thread"] {
             // A message over a unix socket takes three times as long.
-            let (loops, four_groups_pairs) = if transport == "pipe" { (1200, 96) } else { (600, 64) };
-            rows.push(hackbench(Place::OneCpu, transport, mode, (1, loops), 160));
+            let (loops, four_groups_pairs) = if transport == "pipe" { (1200, 64) } else { (600, 48) };
+            rows.push(hackbench(Place::OneCpu, transport, mode, (1, loops), 100));
             rows.push(hackbench(Place::OneCpu, transport, mode, (4, 3 * loops / 4), four_groups_pairs));
             rows.push(hackbench(Place::Free, transport, mode, (1, loops), 12));
         }
