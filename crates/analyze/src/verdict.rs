@@ -6,7 +6,7 @@
 use crate::contrasts::Units;
 use crate::findings::*;
 use crate::rule::Rule;
-use schedlab_run::{Direction, LEAST_UNITS, counted};
+use schedlab_run::{Direction, LEAST_UNITS, counted, noun};
 use schedlab_stats::{Estimate, decide, minimum_detectable, observations_to_decide, t_estimate};
 
 /// Power at which the minimum detectable effect is stated.
@@ -96,8 +96,8 @@ fn correct_family(family: &mut [&mut Contrast], primary: bool, sesoi: f64, alpha
         contrast.p_adjusted = p.is_finite().then_some(p);
         let what = if contrast.is_aa { "A/A contrasts" } else { "contrasts" };
         contrast.adjustment = match primary {
-            true => format!("Holm over {n} primary {what}"),
-            false => format!("Benjamini–Hochberg over {n} other {what}"),
+            true => format!("Holm over {n} primary {}", noun(n, what)),
+            false => format!("Benjamini–Hochberg over {n} other {}", noun(n, what)),
         };
         let difference =
             matches!(contrast.verdict, Verdict::Better | Verdict::Worse | Verdict::Higher | Verdict::Lower);

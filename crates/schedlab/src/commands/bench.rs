@@ -1,5 +1,6 @@
 //! `schedlab bench WORKLOAD`: one trial, with a native-looking summary.
 
+use super::report::terminal_width;
 use crate::cli::{Bench, Cli};
 use crate::{exit, session};
 use anyhow::{Context, Result, bail};
@@ -101,7 +102,7 @@ pub(super) fn run(args: &Bench, written: &[(String, String)]) -> Result<u8> {
 /// As its twin: its lines alone on standard output, so that what reads the twin reads ours; notes are talk.
 fn print(outcome: &TrialOutcome, as_twin: bool) -> Result<()> {
     if !as_twin {
-        return Ok(schedlab_report::bench_text(outcome, &mut std::io::stdout())?);
+        return Ok(schedlab_report::bench_text(outcome, terminal_width(), &mut std::io::stdout())?);
     }
     outcome.native_lines.iter().for_each(|line| println!("{line}"));
     outcome.notes.iter().for_each(|note| eprintln!("schedlab: {note}"));
