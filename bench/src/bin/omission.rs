@@ -7,11 +7,14 @@
 use anyhow::{Context, Result, bail};
 use schedlab_benches::{program, table};
 use schedlab_run::{Histogram, TrialOutcome};
+use schedlab_sys::rights;
 use std::time::Instant;
 
 const STALL_MS: f64 = 100.0;
 const EVERY_MS: f64 = 5_000.0;
 const PLANT: &str = "plant=stall:100ms/5s";
+/// Above whatever else the machine does, where we may: another task's turn on the CPU is a stall too, and not planted.
+const POLICY: &str = "policy=fifo:50";
 /// Two stalls, each whole.
 const DURATION: &str = "duration=10s";
 const QUANTILES: [f64; 2] = [0.99, 0.999];
@@ -60,13 +63,15 @@ fn predicted_ms(quantile: f64) -> Option<f64> {
 
 fn main() -> Result<()> {
     let started = Instant::now();
-    let (mut rows, mut missed) = (Vec::new(), 0);
+    let (mut rows, mut missed, mut worst_ms) = (Vec::new(), 0, 0.0_f64);
+    let policy = if rights::try_fifo().is_ok() { POLICY } else { "policy=other" };
     for case in &CASES {
         let spec = format!("{},{DURATION}", case.spec);
-        let (plain, stalled) = (measure(&spec, "")?, measure(&spec, PLANT)?);
+        let (plain, stalled) = (measure(&spec, policy)?, measure(&spec, &format!("{policy};{PLANT}"))?);
         for &(series, name, kind) in case.series {
             let (plain, stalled) = (histogram(&plain, series)?, histogram(&stalled, series)?);
             for quantile in QUANTILES {
+                worst_ms = worst_ms.max(ms(&plain, quantile)?);
                 let (row, met) = row(name, kind, quantile, &plain, &stalled)?;
                 missed += usize::from(!met);
                 rows.push(row);
@@ -83,9 +88,12 @@ fn main() -> Result<()> {
         "values, with stalls",
         "as predicted",
     ];
-    table::print("A stall of 100 ms in 5 s", &header, &rows);
+    table::print(&format!("A stall of 100 ms in 5 s, {policy}"), &header, &rows);
     table::closing("omission", started.elapsed());
-    if missed > 0 { bail!("{missed} quantiles are not as theory says") } else { Ok(()) }
+    if missed > 0 {
+        bail!("{missed} quantiles are not as theory says (without a stall the worst is {worst_ms:.1} ms: far above 1 ms the machine has stalls of its own)");
+    }
+    Ok(())
 }
 
 fn measure(spec: &str, settings: &str) -> Result<TrialOutcome> {
@@ -99,8 +107,7 @@ fn histogram(outcome: &TrialOutcome, series: &str) -> Result<Histogram> {
 }
 
 fn row(name: &str, kind: Loop, quantile: f64, plain: &Histogram, stalled: &Histogram) -> Result<(Vec<String>, bool)> {
-    let ms = |histogram: &Histogram| histogram.quantile_ns(quantile).map(|ns| ns / 1e6).context("no values");
-    let (without, with) = (ms(plain)?, ms(stalled)?);
+    let (without, with) = (ms(plain, quantile)?, ms(stalled, quantile)?);
     let waits = predicted_ms(quantile).context("a quantile below the stalled share")?;
     let (predicted, met) = match kind {
         Loop::Open => (format!("{waits:.1}"), (with / waits - 1.0).abs() <= WITHIN),
