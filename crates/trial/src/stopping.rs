@@ -79,7 +79,10 @@ impl Pace {
             Self { workload, design: manifest.design.clone(), block_len, last_look, elapsed_ns: 0, spent_before_ns: 0 };
         let spent_before_ns = pace.trials_ns(trials);
         let pace = Self { spent_before_ns, ..pace };
-        let later = trials.iter().any(|t| t.workload > workload);
+        // Workloads whose blocks take turns are finished together.
+        let groups = manifest.groups();
+        let last = groups.iter().find(|group| group.contains(&workload)).and_then(|group| group.iter().max().copied());
+        let later = trials.iter().any(|t| t.workload > last.unwrap_or(workload));
         (!later).then_some(pace)
     }
 
@@ -120,6 +123,17 @@ impl Pace {
         self.blocks(trials).iter().filter(|b| !b.spoilt && b.missing == 0).count() as u32
     }
 
+    /// Blocks begun, complete or not, repeats included.
+    pub fn begun(&self, trials: &[TrialRecord]) -> u32 {
+        self.blocks(trials).len() as u32
+    }
+
+    /// The last block begun, if it lacks trials: an interrupt has cut it.
+    pub fn cut_block(&self, trials: &[TrialRecord]) -> Option<u32> {
+        let blocks = self.blocks(trials);
+        blocks.last().filter(|last| last.missing > 0).map(|_| blocks.len() as u32 - 1)
+    }
+
     /// The block to run next and which one it repeats. An interrupted block is finished first; a spoilt block is
     /// repeated while the allowance lasts.
     pub fn next_block(&self, trials: &[TrialRecord]) -> (u32, Option<u32>) {
@@ -141,9 +155,10 @@ impl Pace {
         (0..begun).find(|b| blocks[*b as usize].spoilt && !repeated.contains(b))
     }
 
-    /// Takes the time: our own analysis and storage between trials count against a budget, too.
-    pub fn elapsed(&mut self, since_ns: u64, now_ns: u64) {
-        self.elapsed_ns = now_ns.saturating_sub(since_ns);
+    /// Takes the time spent on the workload so far: our own analysis and storage between trials count against a budget,
+    /// too.
+    pub fn elapsed(&mut self, ns: u64) {
+        self.elapsed_ns = ns;
     }
 
     fn trials_ns(&self, trials: &[TrialRecord]) -> u64 {

@@ -49,7 +49,12 @@ impl Config {
 }
 
 const OPTIONS: &[OptionDoc] = &[
-    option("copies", "N|ncpu", "1", "independent pairs at the same time; ncpu: one for each CPU we may use"),
+    option(
+        "copies",
+        "N|ncpu|Nncpu",
+        "1",
+        "independent pairs at the same time; 4ncpu: four for each CPU we may use; a list (1,2,4ncpu) is a sweep",
+    ),
     Pin::OPTION,
     option("bytes", "SIZE", "8", "size of the token; from 8 bytes on it carries the CPU number"),
     option("duration", "TIME", "1s", "length of the steady state (this or loops)"),
@@ -99,7 +104,7 @@ fn read(tokens: Tokens, spec: &WorkloadSpec) -> Result<Config, BenchError> {
     let cpus = args.cpus()?;
     let copies = match args.get("copies") {
         Some(list) if list.contains(',') => {
-            return Err(args.bad("copies", list, "one number here; a list of copies belongs into a plan's sweep"));
+            return Err(args.bad("copies", list, "one number here; a list is for `bench`, `ab` and a plan"));
         }
         _ => args.number_or_ncpu("copies", 100_000, &cpus)?,
     };
@@ -145,6 +150,8 @@ mod tests {
         let first = affinity::allowed_cpus(0).unwrap()[0];
         let workload = registry::parse(&format!("pipe2:copies=ncpu,cpus={first}").parse().unwrap()).unwrap();
         assert_eq!((workload.info().name, workload.spec().args["copies"].as_str()), ("pipe2", "1"));
+        let workload = registry::parse(&format!("pipe:copies=4ncpu,cpus={first}").parse().unwrap()).unwrap();
+        assert_eq!(workload.spec().args["copies"], "4");
     }
 
     #[test]
@@ -152,6 +159,7 @@ mod tests {
         for (text, needle) in [
             ("pipe:pin=sme", "did you mean `same`"),
             ("pipe:copies=0", "from 1 to"),
+            ("pipe:copies=xncpu", "from 1 to"),
             ("pipe:copies=1,2,4", "one number here"),
             ("pipe:bytes=2", "from 4 to 4096"),
             ("pipe:loops=0", "from 1 to"),

@@ -60,7 +60,7 @@ pub(crate) static INFO: WorkloadInfo = WorkloadInfo {
             "time of all payloads together; 0.5 s for each when neither this nor loops is given",
         ),
         option("loops", "N", "-", "operations of each payload instead of a time"),
-        option("pairs", "N|ncpu", "1", "pairs of client and server at the same time"),
+        option("pairs", "N|ncpu|Nncpu", "1", "pairs of client and server at the same time"),
         option("transport", Transport::FORM, "unix", "what carries the payloads"),
         Transport::DEVICE_OPTION,
         Pin::OPTION,

@@ -73,7 +73,7 @@ pub(crate) static INFO: WorkloadInfo = WorkloadInfo {
             "iterations of each pair, two transactions each (-i of the twins; this or duration)",
         ),
         option("duration", "TIME", "-", "length of the steady state instead of loops"),
-        option("pairs", "N|ncpu", "1", "pairs of processes at the same time (-pair of the twins)"),
+        option("pairs", "N|ncpu|Nncpu", "1", "pairs of processes at the same time (-pair of the twins)"),
         option(
             "deadline",
             "TIME",
