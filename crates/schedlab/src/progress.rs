@@ -35,7 +35,14 @@ impl Progress {
         let label = |(own, workload): (usize, &WorkloadSpec)| {
             workload.label_among(all().filter(|(other, _)| *other != own).map(|(_, other)| other))
         };
-        let progress = Self { bar, terminal, block: None, next_interval: Instant::now(), arms, workloads: all().map(label).collect() };
+        let progress = Self {
+            bar,
+            terminal,
+            block: None,
+            next_interval: Instant::now(),
+            arms,
+            workloads: all().map(label).collect(),
+        };
         progress.say(&format!("{}: seed {}", manifest.title, manifest.seed));
         progress
     }

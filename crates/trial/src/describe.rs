@@ -5,7 +5,7 @@ use crate::prepare::OVERHEAD_NS;
 use schedlab_run::manifest::{Design, Factor};
 use schedlab_run::plan::Plan;
 use schedlab_run::units::format_ns;
-use schedlab_run::{Arm, Manifest, Setting, counted};
+use schedlab_run::{Arm, Manifest, Setting, WorkloadSpec, counted};
 use schedlab_tune::Roots;
 use std::fmt::Write;
 
