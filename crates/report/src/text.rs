@@ -120,8 +120,8 @@ fn of_workload(page: &mut Page<'_>, findings: &Findings, workload: &WorkloadFind
     page.heading(&format!("{}{load}", words::workload_label(findings, workload)))?;
     page.item("  ", &workload.spec, Some("2"))?;
     page.item("  ", &format!("{}: {}.", workload.id, words::counts(workload)), Some("2"))?;
-    let names = words::cut(words::arms(findings), NAME);
     designs::main_effects(page, findings, workload)?;
+    let names = words::cut(words::arms(findings), NAME);
     for metric in workload.metrics.iter().filter(|m| m.role == Role::Primary) {
         of_metric(page, metric, &names)?;
     }

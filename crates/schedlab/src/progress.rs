@@ -35,14 +35,8 @@ impl Progress {
         let label = |(own, workload): (usize, &WorkloadSpec)| {
             workload.label_among(all().filter(|(other, _)| *other != own).map(|(_, other)| other))
         };
-        let progress = Self {
-            bar,
-            terminal,
-            block: None,
-            next_interval: Instant::now(),
-            arms,
-            workloads: all().map(label).collect(),
-        };
+        let workloads = all().map(label).collect();
+        let progress = Self { bar, terminal, block: None, next_interval: Instant::now(), arms, workloads };
         progress.say(&format!("{}: seed {}", manifest.title, manifest.seed));
         progress
     }

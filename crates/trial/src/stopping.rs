@@ -123,15 +123,11 @@ impl Pace {
         self.blocks(trials).iter().filter(|b| !b.spoilt && b.missing == 0).count() as u32
     }
 
-    /// Blocks begun, complete or not, repeats included.
-    pub fn begun(&self, trials: &[TrialRecord]) -> u32 {
-        self.blocks(trials).len() as u32
-    }
-
-    /// The last block begun, if it lacks trials: an interrupt has cut it.
-    pub fn cut_block(&self, trials: &[TrialRecord]) -> Option<u32> {
+    /// Whether the last block begun is whole (an interrupt cuts one), and how many are begun: among workloads that take
+    /// turns the least comes next.
+    pub fn turn(&self, trials: &[TrialRecord]) -> (bool, usize) {
         let blocks = self.blocks(trials);
-        blocks.last().filter(|last| last.missing > 0).map(|_| blocks.len() as u32 - 1)
+        (blocks.last().is_none_or(|last| last.missing == 0), blocks.len())
     }
 
     /// The block to run next and which one it repeats. An interrupted block is finished first; a spoilt block is
