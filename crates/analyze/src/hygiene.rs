@@ -38,20 +38,29 @@ impl Workload<'_> {
 
     /// Steal that goes with an arm is an effect of that arm, and repeating its blocks would select on it.
     fn marks_differ(&self, arm: u32) -> Option<String> {
-        let (control, other) = (self.marked_trials(0), self.marked_trials(arm));
+        let name = |arm: u32| self.manifest.arms.get(arm as usize).map_or("?", |a| a.name.as_str());
+        self.marks_go_with((&[arm], name(arm)), (&[0], name(0)))
+    }
+
+    /// The same of two named groups of arms.
+    pub(crate) fn marks_go_with(&self, other: (&[u32], &str), control: (&[u32], &str)) -> Option<String> {
+        let marked = |arms: &[u32]| {
+            let each = arms.iter().map(|&arm| self.marked_trials(arm));
+            each.fold((0, 0), |sum, of_arm| (sum.0 + of_arm.0, sum.1 + of_arm.1))
+        };
         let interval = |(k, n): (usize, usize)| wilson(k as u64, n as u64, MARKS_LEVEL);
-        let (a, b) = (interval(control)?, interval(other)?);
+        let (of_other, of_control) = (marked(other.0), marked(control.0));
+        let (a, b) = (interval(of_control)?, interval(of_other)?);
         let apart = a.hi < b.lo || b.hi < a.lo;
         apart.then(|| {
-            let name = |i: u32| self.manifest.arms.get(i as usize).map_or("?", |a| a.name.as_str());
             format!(
                 "marks differ between arms: {} of {} of `{}`, {} of {} of `{}`",
-                other.0,
-                counted(other.1, "trials"),
-                name(arm),
-                control.0,
-                control.1,
-                name(0)
+                of_other.0,
+                counted(of_other.1, "trials"),
+                other.1,
+                of_control.0,
+                of_control.1,
+                control.1
             )
         })
     }

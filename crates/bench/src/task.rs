@@ -162,6 +162,8 @@ impl TaskCells {
             }
             None => (valid & 2 != 0).then(|| since(word::RUSAGE, field)),
         };
+        let tiers = self.tier_counts(task);
+        let seen: u64 = tiers.iter().sum();
         let schedstat = |field: usize| (valid & 1 != 0).then(|| since(word::SCHEDSTAT, field));
         TaskRecord {
             tid: self.tid(task),
@@ -176,6 +178,7 @@ impl TaskCells {
             run_delay_ns: schedstat(1),
             timeslices: schedstat(2),
             last_cpu: Some(load(word::LAST_CPU) as u32),
+            same_cpu_share: (seen > 0).then(|| tiers[Tier::SameCpu as usize] as f64 / seen as f64),
         }
     }
 }

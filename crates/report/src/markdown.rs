@@ -1,5 +1,7 @@
 //! The report for a mailing list: Markdown that reads as plain text, tables within 78 columns.
 
+mod designs;
+
 use crate::escape::markdown as escape;
 use crate::table::{Align, Table, width, wrap};
 use crate::{Input, tables, words};
@@ -14,6 +16,7 @@ const WIDTH: usize = 78;
 pub fn markdown(input: &Input<'_>, out: &mut dyn Write) -> io::Result<()> {
     let findings = input.findings;
     opening(findings, out)?;
+    designs::scalings(findings, out)?;
     for workload in &findings.workloads {
         of_workload(findings, workload, out)?;
     }
@@ -72,6 +75,7 @@ fn of_workload(findings: &Findings, workload: &WorkloadFindings, out: &mut dyn W
     writeln!(out, "## {}{}\n", escape(&words::workload_label(findings, workload)), escape(&load))?;
     paragraph(&workload.spec, out)?;
     paragraph(&format!("{}: {}.", workload.id, words::counts(workload)), out)?;
+    designs::main_effects(findings, workload, out)?;
     for metric in workload.metrics.iter().filter(|m| m.role == Role::Primary) {
         paragraph(&format!("`{}` ({}), change against the control:", metric.name, words::metric_aside(metric)), out)?;
         let mut table = tables::metric_table(findings, metric);

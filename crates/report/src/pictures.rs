@@ -2,12 +2,15 @@
 //! inlines them; `--svg` writes them as files.
 
 mod contrasts;
+mod designs;
 mod shapes;
 mod trials;
 
 use crate::Input;
 use crate::chart::{ArmKey, Draw};
 use schedlab_analyze::{Findings, WorkloadFindings};
+
+pub(crate) use designs::scaling;
 
 /// Width of a picture that is a file of its own, px.
 const FILE_WIDTH: f64 = 760.0;
@@ -47,7 +50,8 @@ impl Picture {
 
 /// Every chart as a file of its own: `(name, svg)`, names without `.svg`, in the order of the report.
 pub fn pictures(input: &Input<'_>) -> Vec<(String, String)> {
-    let all = (0..input.findings.workloads.len()).flat_map(|w| of_workload(input, w));
+    let scalings = (0..input.findings.scalings.len()).filter_map(|number| scaling(input.findings, number));
+    let all = scalings.chain((0..input.findings.workloads.len()).flat_map(|w| of_workload(input, w)));
     all.map(|p| (p.name, p.chart.draw(FILE_WIDTH).standalone(&p.title, &p.description))).collect()
 }
 
@@ -58,6 +62,7 @@ pub(crate) fn of_workload(input: &Input<'_>, index: usize) -> Vec<Picture> {
     let stem = format!("{}-{}", index + 1, slug(&crate::words::workload_label(findings, workload)));
     let place = Place { findings, workload, stem: &stem };
     let mut all = Vec::new();
+    all.extend(designs::main_effects(&place));
     all.extend(contrasts::primary_forest(&place));
     all.extend(trials::distributions(&place));
     all.extend(shapes::latencies(&place));

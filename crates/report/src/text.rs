@@ -1,6 +1,10 @@
 //! The report on a terminal: claims first, then for each workload the verdicts, the exploratory metrics, what the
 //! scheduler did, and remarks; the environment's warnings and the command last.
 
+mod designs;
+
+pub use designs::scaling_text;
+
 use crate::escape::terminal;
 use crate::table::{Table, paint, wrap};
 use crate::{Input, tables, words};
@@ -55,6 +59,7 @@ impl Page<'_> {
 pub fn text(input: &Input<'_>, width: usize, colour: bool, out: &mut dyn Write) -> io::Result<()> {
     let mut page = Page { out, width: width.clamp(40, 240), colour };
     claims(&mut page, input.findings)?;
+    designs::scalings(&mut page, input.findings)?;
     for workload in &input.findings.workloads {
         of_workload(&mut page, input.findings, workload)?;
     }
@@ -85,6 +90,7 @@ fn of_workload(page: &mut Page<'_>, findings: &Findings, workload: &WorkloadFind
     page.heading(&format!("{}{load}", words::workload_label(findings, workload)))?;
     page.item("  ", &workload.spec, Some("2"))?;
     page.item("  ", &format!("{}: {}.", workload.id, words::counts(workload)), Some("2"))?;
+    designs::main_effects(page, findings, workload)?;
     for metric in workload.metrics.iter().filter(|m| m.role == Role::Primary) {
         page.line("")?;
         page.line(&format!("  {} ({})", terminal(&metric.name), words::metric_aside(metric)))?;

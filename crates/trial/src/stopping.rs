@@ -67,7 +67,10 @@ impl Pace {
             Self { workload, design: manifest.design.clone(), block_len, last_look, elapsed_ns: 0, spent_before_ns: 0 };
         let spent_before_ns = pace.trials_ns(trials);
         let pace = Self { spent_before_ns, ..pace };
-        let later = trials.iter().any(|t| t.workload > workload);
+        // Workloads whose blocks take turns are finished together.
+        let groups = manifest.groups();
+        let last = groups.iter().find(|group| group.contains(&workload)).and_then(|group| group.iter().max().copied());
+        let later = trials.iter().any(|t| t.workload > last.unwrap_or(workload));
         (!later).then_some(pace)
     }
 
@@ -85,7 +88,7 @@ impl Pace {
     }
 
     /// Blocks begun, complete or not, repeats included.
-    fn begun(&self, trials: &[TrialRecord]) -> u32 {
+    pub fn begun(&self, trials: &[TrialRecord]) -> u32 {
         self.rows(trials).map(|t| t.block + 1).max().unwrap_or(0)
     }
 
@@ -114,15 +117,19 @@ impl Pace {
         (0..self.begun(trials)).filter(|&b| !self.spoilt(trials, b) && !self.partial(trials, b)).count() as u32
     }
 
+    /// The last block begun, if it lacks trials: an interrupt has cut it.
+    pub fn cut_block(&self, trials: &[TrialRecord]) -> Option<u32> {
+        self.begun(trials).checked_sub(1).filter(|&last| self.partial(trials, last))
+    }
+
     /// The block to run next and which one it repeats. An interrupted block is finished first; a spoilt block is
     /// repeated while the allowance lasts.
     pub fn next_block(&self, trials: &[TrialRecord]) -> (u32, Option<u32>) {
-        let begun = self.begun(trials);
-        if begun > 0 && self.partial(trials, begun - 1) {
-            let repeats = self.rows(trials).find(|t| t.block == begun - 1).and_then(|t| t.repeats_block);
-            return (begun - 1, repeats);
+        if let Some(cut) = self.cut_block(trials) {
+            let repeats = self.rows(trials).find(|t| t.block == cut).and_then(|t| t.repeats_block);
+            return (cut, repeats);
         }
-        (begun, self.block_to_repeat(trials))
+        (self.begun(trials), self.block_to_repeat(trials))
     }
 
     fn block_to_repeat(&self, trials: &[TrialRecord]) -> Option<u32> {
@@ -137,9 +144,10 @@ impl Pace {
         (0..begun).find(|&b| self.spoilt(trials, b) && !repeats.contains(&b))
     }
 
-    /// Takes the time: our own analysis and storage between trials count against a budget, too.
-    pub fn elapsed(&mut self, since_ns: u64, now_ns: u64) {
-        self.elapsed_ns = now_ns.saturating_sub(since_ns);
+    /// Takes the time spent on the workload so far: our own analysis and storage between trials count against a budget,
+    /// too.
+    pub fn elapsed(&mut self, ns: u64) {
+        self.elapsed_ns = ns;
     }
 
     fn trials_ns(&self, trials: &[TrialRecord]) -> u64 {
@@ -196,10 +204,10 @@ impl Pace {
 
     /// Why no further block is run, if so.
     pub fn stop_before_next_block(&self, trials: &[TrialRecord]) -> Option<Stop> {
-        let begun = self.begun(trials);
-        if begun > 0 && self.partial(trials, begun - 1) {
+        if self.cut_block(trials).is_some() {
             return None;
         }
+        let begun = self.begun(trials);
         match self.design {
             Design::Fixed { blocks } => {
                 let first_runs = begun - self.repeats(trials);

@@ -50,7 +50,12 @@ impl Config {
 }
 
 const OPTIONS: &[OptionDoc] = &[
-    option("copies", "N|ncpu", "1", "independent pairs at the same time; ncpu: one for each CPU we may use"),
+    option(
+        "copies",
+        "N|ncpu|Nncpu",
+        "1",
+        "independent pairs at the same time; 4ncpu: four for each CPU we may use; a list (1,2,4ncpu) is a sweep",
+    ),
     option(
         "pin",
         "free|same|apart|smt|llc|node|remote",
@@ -113,10 +118,18 @@ fn read(tokens: Tokens, spec: &WorkloadSpec) -> Result<Config, BenchError> {
     let args = Arguments::new(tokens.info(), spec)?;
     let cpus = args.cpus()?;
     let copies = match args.get("copies") {
-        Some("ncpu") if !cpus.is_empty() => cpus.as_slice().len() as u64,
-        Some("ncpu") => affinity::allowed_cpus(0).map_err(BenchError::io("reading our own affinity"))?.len() as u64,
+        // `ncpu`, `4ncpu`: so many for each CPU.
+        Some(text) if text.ends_with("ncpu") => {
+            let ncpu = match cpus.as_slice() {
+                [] => affinity::allowed_cpus(0).map_err(BenchError::io("reading our own affinity"))?.len(),
+                cpus => cpus.len(),
+            };
+            let times = text.trim_end_matches("ncpu");
+            let times = if times.is_empty() { 1 } else { args.number("copies", times, 1, 1000)? };
+            times * ncpu as u64
+        }
         Some(list) if list.contains(',') => {
-            return Err(args.bad("copies", list, "one number here; a list of copies belongs into a plan's sweep"));
+            return Err(args.bad("copies", list, "one number here; a list is for `bench`, `ab` and a plan"));
         }
         _ => args.number_or("copies", 1, 1, 100_000)?,
     };
@@ -162,6 +175,8 @@ mod tests {
         let first = affinity::allowed_cpus(0).unwrap()[0];
         let workload = registry::parse(&format!("pipe2:copies=ncpu,cpus={first}").parse().unwrap()).unwrap();
         assert_eq!((workload.info().name, workload.spec().args["copies"].as_str()), ("pipe2", "1"));
+        let workload = registry::parse(&format!("pipe:copies=4ncpu,cpus={first}").parse().unwrap()).unwrap();
+        assert_eq!(workload.spec().args["copies"], "4");
     }
 
     #[test]
@@ -169,6 +184,7 @@ mod tests {
         for (text, needle) in [
             ("pipe:pin=sme", "did you mean `same`"),
             ("pipe:copies=0", "from 1 to"),
+            ("pipe:copies=xncpu", "from 1 to"),
             ("pipe:copies=1,2,4", "one number here"),
             ("pipe:bytes=2", "from 4 to 4096"),
             ("pipe:loops=0", "from 1 to"),

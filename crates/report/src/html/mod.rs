@@ -2,6 +2,7 @@
 //! tables that hold their numbers.
 
 mod build;
+mod designs;
 mod environment;
 mod numbers;
 mod opening;
@@ -16,6 +17,7 @@ pub fn html(input: &Input<'_>, out: &mut dyn Write) -> io::Result<()> {
     let mut page = Page::default();
     opening::write(&mut page, input);
     page.open("main", "");
+    designs::scalings(&mut page, input);
     for index in 0..input.findings.workloads.len() {
         workload::write(&mut page, input, index);
     }

@@ -1,6 +1,7 @@
 //! One workload's section: pictures first, tables under them.
 
 use super::build::{Page, escape};
+use super::designs;
 use super::numbers;
 use crate::pictures::{Kind, Picture, of_workload};
 use crate::{Input, tables, words};
@@ -23,6 +24,7 @@ pub(super) fn write(page: &mut Page, input: &Input<'_>, index: usize) {
     figures(page, &pictures, &[Kind::Timeline]);
     figures(page, &pictures, &[Kind::Distribution, Kind::Latency, Kind::Placement, Kind::Variance]);
     figures(page, &pictures, &[Kind::Counters]);
+    designs::main_effects(page, findings, workload);
     page.element("h3", "", "Primary metrics");
     numbers::metrics(page, findings, workload, Role::Primary);
     remarks(page, findings, workload);

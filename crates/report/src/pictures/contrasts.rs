@@ -77,7 +77,7 @@ fn drawable(contrast: &Contrast) -> bool {
     contrast.effect.is_some_and(|e| e.scale == Scale::Ratio && e.value > 0.0 && e.lo > 0.0 && e.hi.is_finite())
 }
 
-fn row(place: &Place<'_>, metric: &MetricFindings, contrast: &Contrast) -> ForestRow {
+pub(super) fn row(place: &Place<'_>, metric: &MetricFindings, contrast: &Contrast) -> ForestRow {
     let text = contrast.effect.map(|e| effect(&e, &metric.unit));
     let (value, bracket) = text.map_or_else(Default::default, |t| (t.value, t.interval));
     let interval = contrast.effect.filter(|_| drawable(contrast)).map(|e| (e.value, e.lo, e.hi));

@@ -119,6 +119,8 @@ pub(crate) fn manifest() -> Manifest {
         looks: Vec::new(),
         ended: "planned".into(),
         warnings: vec!["autogroup is on: the session is a task group of its own".into()],
+        sweeps: Vec::new(),
+        factorial: None,
     }
 }
 
