@@ -73,9 +73,10 @@ impl Workload<'_> {
             .count(|f| *f == Fate::WarmUp)
             .saturating_sub(self.selection.rows.iter().filter(|r| r.record.warm_up && r.fate == Fate::WarmUp).count());
         let shown = format!("{} shown, not compared", counted(flagged, "warm-up trials"));
-        let sentence = match blocks_cut {
-            0 => format!("{shown}; the pooled trials after the warm-up had settled."),
-            n => format!(
+        let sentence = match (flagged, blocks_cut) {
+            (0, 0) => String::new(),
+            (_, 0) => format!("{shown}; the pooled trials after the warm-up had settled."),
+            (_, n) => format!(
                 "{shown}; the pooled trials, blind to the arm, settled only after {n} more {}, cut for all arms.",
                 noun(n, "blocks")
             ),
@@ -93,7 +94,7 @@ impl Workload<'_> {
         let kept = blocks.iter().filter(|b| b.repeated_by.is_none()).count();
         let sentence = match (blocks.len(), kept) {
             (0, _) => String::new(),
-            (n, 0) => format!("{} repeated; in the verdict stands the repeat.", counted(n, "contaminated blocks")),
+            (n, 0) => format!("{}, repeated; the verdict stands on the repeats.", counted(n, "contaminated blocks")),
             (n, kept) => format!(
                 "{}; not repeated (at most 20 % are) and kept in the verdict: {kept}.",
                 counted(n, "contaminated blocks")

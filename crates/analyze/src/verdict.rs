@@ -6,7 +6,7 @@
 use crate::contrasts::Units;
 use crate::findings::*;
 use crate::rule::Rule;
-use schedlab_run::{Direction, LEAST_UNITS, counted};
+use schedlab_run::{Direction, LEAST_UNITS, counted, noun};
 use schedlab_stats::{Estimate, decide, minimum_detectable, observations_to_decide, t_estimate};
 
 /// Power at which the minimum detectable effect is stated.
@@ -105,8 +105,8 @@ fn correct_family(family: &mut [&mut Contrast], primary: bool, questions: &str, 
     for (contrast, p) in family.iter_mut().zip(adjusted) {
         contrast.p_adjusted = p.is_finite().then_some(p);
         contrast.adjustment = match primary {
-            true => format!("Holm over {n} {questions}"),
-            false => format!("Benjamini–Hochberg over {n} {questions}"),
+            true => format!("Holm over {n} {}", noun(n, questions)),
+            false => format!("Benjamini–Hochberg over {n} {}", noun(n, questions)),
         };
         let difference =
             matches!(contrast.verdict, Verdict::Better | Verdict::Worse | Verdict::Higher | Verdict::Lower);

@@ -13,7 +13,7 @@ use crate::selection::{Fate, Selection};
 use crate::verdict::{detectable, judge, withheld};
 use crate::{shape, tiers, variance};
 use schedlab_run::manifest::OrderKnown;
-use schedlab_run::{Manifest, TrialRecord, counted};
+use schedlab_run::{Manifest, TrialRecord, counted, noun};
 use schedlab_stats::carry_over_test;
 
 /// A carry-over as sure as this bars a switchback verdict.
@@ -250,7 +250,7 @@ fn note_far_out(contrast: &mut Contrast) {
     if !far.is_empty() {
         contrast.notes.push(format!(
             "Far from the rest (beyond 3.5 robust SDs), kept in the verdict: {} {}.",
-            contrast.unit_name,
+            noun(far.len(), &contrast.unit_name),
             far.join(", ")
         ));
     }

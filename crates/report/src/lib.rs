@@ -13,6 +13,7 @@ mod html;
 mod markdown;
 mod number;
 mod pictures;
+mod remarks;
 mod table;
 mod tables;
 mod text;

@@ -1,5 +1,5 @@
 //! The progress line on standard error: elapsed, trials, and the interval as it narrows. On a terminal it rewrites
-//! itself; in a log it is one line a block.
+//! itself; in a log it is a line a block at most.
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use schedlab_analyze::{Effect, Scale};
@@ -8,12 +8,15 @@ use schedlab_run::units::format_ns;
 use schedlab_run::{Manifest, TrialRecord, TrialStatus, WorkloadSpec, counted};
 use schedlab_trial::Event;
 use std::io::IsTerminal;
+use std::time::Instant;
 
 /// Listens to the trial loop.
 pub(crate) struct Progress {
     bar: ProgressBar,
     terminal: bool,
     block: Option<(u32, u32)>,
+    /// When the next interval may be worked out.
+    next_interval: Instant,
     /// Names, in the manifest's order.
     arms: Vec<String>,
     /// Each workload as short as it can be told from the others.
@@ -32,7 +35,8 @@ impl Progress {
         let label = |(own, workload): (usize, &WorkloadSpec)| {
             workload.label_among(all().filter(|(other, _)| *other != own).map(|(_, other)| other))
         };
-        let progress = Self { bar, terminal, block: None, arms, workloads: all().map(label).collect() };
+        let workloads = all().map(label).collect();
+        let progress = Self { bar, terminal, block: None, next_interval: Instant::now(), arms, workloads };
         progress.say(&format!("{}: seed {}", manifest.title, manifest.seed));
         progress
     }
@@ -97,9 +101,15 @@ impl Progress {
             return;
         }
         self.block = Some(block);
-        // A budget shows its interval at the looks: between them it would cost time the trials should have.
+        // A budget shows its interval at the looks: between them it would cost time the trials should have. Elsewhere
+        // it takes a hundredth of the time at most, since what it costs grows with the run.
         let budgeted = matches!(manifest.design, Design::Budgeted { .. });
+        let began = Instant::now();
+        if !budgeted && began < self.next_interval {
+            return self.bar.tick();
+        }
         let interval = if budgeted { String::new() } else { interval_line(manifest, trials, record.workload) };
+        self.next_interval = began + 100 * began.elapsed();
         let line = format!("{} block {} {interval}", self.workloads[record.workload as usize], record.block);
         if self.terminal { self.bar.set_message(line) } else { to_log(&line) }
     }

@@ -39,6 +39,8 @@ fn a_dry_run_says_what_the_arms_need() {
     {
         assert!(ran.stdout.contains(needed), "{needed}: {}", ran.stdout);
     }
+    let ran = schedlab(&["ab", "-w", "messaging:fifo=yes", "--b", "nice=1", "--dry-run"]).success();
+    assert!(ran.stdout.contains("its own threads: policy=fifo:1: needs CAP_SYS_NICE"), "{}", ran.stdout);
 }
 
 #[test]

@@ -5,7 +5,7 @@ use crate::prepare::OVERHEAD_NS;
 use schedlab_run::manifest::{Design, Factor};
 use schedlab_run::plan::Plan;
 use schedlab_run::units::format_ns;
-use schedlab_run::{Arm, Manifest, WorkloadSpec, counted};
+use schedlab_run::{Arm, Manifest, Setting, WorkloadSpec, counted};
 use schedlab_tune::Roots;
 use std::fmt::Write;
 
@@ -43,9 +43,15 @@ fn needs(manifest: &Manifest, plan: &Plan, roots: &Roots) -> Vec<String> {
     for arm in manifest.arms.iter().filter(|_| plan.factors.is_empty()) {
         of(&format!("arm `{}`", arm.name), arm);
     }
-    let grouped = |w: &&WorkloadSpec| schedlab_bench::parse(w).is_ok_and(|w| !w.cgroups().is_empty());
-    let of_workloads = manifest.workloads.iter().filter(grouped);
-    lines.extend(of_workloads.map(|w| schedlab_tune::groups_need(roots, &w.to_string()).to_string()));
+    for spec in &manifest.workloads {
+        let Ok(workload) = schedlab_bench::parse(spec) else { continue };
+        if !workload.cgroups().is_empty() {
+            lines.push(schedlab_tune::groups_need(roots, &spec.to_string()).to_string());
+        }
+        let policy: Vec<Setting> = workload.own_policy().map(Setting::Policy).into_iter().collect();
+        let needs = schedlab_tune::needs(roots, &policy);
+        lines.extend(needs.iter().map(|need| format!("{spec}, its own threads: {need}")));
+    }
     lines
 }
 

@@ -5,10 +5,9 @@ use crate::error::BenchError;
 use crate::herd::Mode;
 use crate::options::Arguments;
 use crate::placement::Pin;
-use crate::registry::{OptionDoc, Workload, WorkloadInfo};
+use crate::registry::{OptionDoc, Workload, WorkloadInfo, option};
 use schedlab_run::WorkloadSpec;
 use schedlab_run::units::CpuList;
-use schedlab_sys::affinity;
 
 /// How many tokens are under way.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -56,12 +55,7 @@ const OPTIONS: &[OptionDoc] = &[
         "1",
         "independent pairs at the same time; 4ncpu: four for each CPU we may use; a list (1,2,4ncpu) is a sweep",
     ),
-    option(
-        "pin",
-        "free|same|apart|smt|llc|node|remote",
-        "free",
-        "where the partners run: one CPU, two, or two of a tier",
-    ),
+    Pin::OPTION,
     option("bytes", "SIZE", "8", "size of the token; from 8 bytes on it carries the CPU number"),
     option("duration", "TIME", "1s", "length of the steady state (this or loops)"),
     option("loops", "N", "-", "operations of each copy instead of a duration"),
@@ -72,17 +66,8 @@ const OPTIONS: &[OptionDoc] = &[
         "none",
         "apart: the partners in two child cgroups with the cpu controller (needs rights)",
     ),
-    option(
-        "cpus",
-        "CPULIST|all",
-        "all",
-        "CPUs that the pinning chooses from, or with pin=free that all are confined to",
-    ),
+    Pin::CPUS_OPTION,
 ];
-
-const fn option(name: &'static str, form: &'static str, default: &'static str, doc: &'static str) -> OptionDoc {
-    OptionDoc { name, form, default, doc }
-}
 
 /// `pipe/1`.
 pub(crate) static INFO: WorkloadInfo = WorkloadInfo {
@@ -118,20 +103,10 @@ fn read(tokens: Tokens, spec: &WorkloadSpec) -> Result<Config, BenchError> {
     let args = Arguments::new(tokens.info(), spec)?;
     let cpus = args.cpus()?;
     let copies = match args.get("copies") {
-        // `ncpu`, `4ncpu`: so many for each CPU.
-        Some(text) if text.ends_with("ncpu") => {
-            let ncpu = match cpus.as_slice() {
-                [] => affinity::allowed_cpus(0).map_err(BenchError::io("reading our own affinity"))?.len(),
-                cpus => cpus.len(),
-            };
-            let times = text.trim_end_matches("ncpu");
-            let times = if times.is_empty() { 1 } else { args.number("copies", times, 1, 1000)? };
-            times * ncpu as u64
-        }
         Some(list) if list.contains(',') => {
             return Err(args.bad("copies", list, "one number here; a list is for `bench`, `ab` and a plan"));
         }
-        _ => args.number_or("copies", 1, 1, 100_000)?,
+        _ => args.number_or_ncpu("copies", 100_000, &cpus)?,
     };
     let (length, length_written) = args.length_or(Length::DurationNs(1_000_000_000))?;
     let config = Config {
@@ -160,8 +135,8 @@ fn read(tokens: Tokens, spec: &WorkloadSpec) -> Result<Config, BenchError> {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use crate::registry;
+    use schedlab_sys::affinity;
 
     #[test]
     fn the_default_is_context1s_token_and_every_argument_is_spelled_out() {

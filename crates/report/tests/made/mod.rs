@@ -3,6 +3,7 @@
 
 #![allow(dead_code)]
 
+pub(crate) mod crowd;
 pub(crate) mod findings;
 
 use schedlab_run::manifest::{Design, FORMAT_VERSION, OrderKnown};

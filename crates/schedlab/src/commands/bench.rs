@@ -146,7 +146,7 @@ fn all_applied(outcome: &TrialOutcome) -> Result<u8> {
 /// As its twin: its lines alone on standard output, so that what reads the twin reads ours; notes are talk.
 fn print(outcome: &TrialOutcome, as_twin: bool) -> Result<()> {
     if !as_twin {
-        return Ok(schedlab_report::bench_text(outcome, &mut std::io::stdout())?);
+        return Ok(schedlab_report::bench_text(outcome, terminal_width(), &mut std::io::stdout())?);
     }
     outcome.native_lines.iter().for_each(|line| println!("{line}"));
     outcome.notes.iter().for_each(|note| eprintln!("schedlab: {note}"));

@@ -58,9 +58,8 @@ impl Experiment<'_> {
     /// resumed run goes on as it would have.
     fn next_in_turn(&self, open: &[Member]) -> Option<usize> {
         let place = |member: &Member| {
-            let whole = member.pace.cut_block(&self.trials).is_none();
-            let begun = member.pace.begun(&self.trials);
-            let coin = Coins::new(self.manifest.seed, &[u64::from(member.workload), u64::from(begun), 0x70]).next();
+            let (whole, begun) = member.pace.turn(&self.trials);
+            let coin = Coins::new(self.manifest.seed, &[u64::from(member.workload), begun as u64, 0x70]).next();
             (whole, begun, coin)
         };
         (0..open.len()).min_by_key(|&member| place(&open[member]))
