@@ -12,8 +12,7 @@ const CURVE_POINTS: usize = 200;
 /// Facts of all arms, in the arms' order. Switchback trials hold both arms: their facts are shown with the control.
 pub(crate) fn arm_facts(manifest: &Manifest, selection: &Selection<'_>) -> Vec<ArmFacts> {
     let netns = netns_counters([selection]);
-    let mut all: Vec<ArmFacts> =
-        (0..manifest.arms.len() as u32).map(|arm| facts_of(selection, arm, &netns)).collect();
+    let mut all: Vec<ArmFacts> = (0..manifest.arms.len() as u32).map(|arm| facts_of(selection, arm, &netns)).collect();
     drop_still(&mut all, &netns);
     all
 }

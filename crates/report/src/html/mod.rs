@@ -4,6 +4,7 @@
 mod build;
 mod data;
 mod environment;
+mod inside;
 mod numbers;
 mod opening;
 mod workload;
