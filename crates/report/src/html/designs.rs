@@ -1,7 +1,7 @@
 //! Scaling tables and main effects on the page.
 
 use super::build::{Page, escape};
-use super::numbers::set;
+use super::inside::set;
 use crate::{Input, designs, pictures, words};
 use schedlab_analyze::{Findings, WorkloadFindings};
 
