@@ -5,8 +5,8 @@
 #![allow(clippy::print_stdout, clippy::print_stderr)]
 
 use anyhow::{Context, Result};
-use schedlab_benches::series::{self, COMPARISONS, SERIES, Series};
 use schedlab_analyze::Scale;
+use schedlab_benches::series::{self, COMPARISONS, SERIES, Series};
 use schedlab_benches::table;
 use schedlab_run::{Manifest, TrialRecord};
 use std::time::Instant;
