@@ -1,6 +1,6 @@
 //! Endurance of `transact`: every transport, both classes, 1000 iterations, 50 times in a row. A clean end is exit code 0
 //! without a word, every transaction answered and timed in both classes, and no process left. Fails on any other. About
-//! two minutes.
+//! 2 minutes.
 #![forbid(unsafe_code)]
 #![allow(clippy::print_stdout, clippy::print_stderr)]
 
