@@ -46,7 +46,7 @@ fn not_here(transport: &str) -> Result<Option<String>> {
     let output = run(transport, 1, &Mark::new())?;
     let said = String::from_utf8_lossy(&output.stderr).trim().to_owned();
     // A device that is not there, and a system call that an older kernel does not have.
-    let absent = said.contains("schedlab vm run") || said.contains("(Linux ");
+    let absent = said.contains("guest lane") || said.contains("(Linux ");
     Ok((!output.status.success() && absent).then_some(said))
 }
 
