@@ -39,6 +39,7 @@ pub(crate) fn resolve(roots: &Roots, setting: &Setting) -> Result<Resolved, Stri
     let (knob, found_as, value) = match setting {
         Setting::Sysctl { name, value } => {
             let (path, found_as) = find(roots, &format!("sysctl:{name}"))?;
+            refuse_one_way(roots, &path)?;
             (Knob::File { path }, found_as, normalise(value))
         }
         Setting::Debugfs { path, value } => {
@@ -78,6 +79,34 @@ pub(crate) fn resolve(roots: &Roots, setting: &Setting) -> Result<Resolved, Stri
         other => return Err(format!("`{other}` is no host-wide file; this is a defect of schedlab")),
     };
     Ok(Resolved { knob, value, found_as })
+}
+
+/// Sysctls whose old value cannot be written back: writing is an act and no state, or the kernel only lets it go one way
+/// until the next boot (Documentation/admin-guide/sysctl). `kernel.unprivileged_bpf_disabled` is stuck at 1 only.
+const ONE_WAY: &[&str] = &[
+    "kernel/cap_last_cap",
+    "kernel/kexec_load_disabled",
+    "kernel/kexec_load_limit_panic",
+    "kernel/kexec_load_limit_reboot",
+    "kernel/modules_disabled",
+    "kernel/ns_last_pid",
+    "kernel/tainted",
+    "kernel/unprivileged_bpf_disabled",
+    "kernel/usermodehelper/bset",
+    "kernel/usermodehelper/inheritable",
+    "kernel/yama/ptrace_scope",
+    "fs/binfmt_misc/register",
+    "vm/compact_memory",
+    "vm/drop_caches",
+    "vm/stat_refresh",
+];
+
+fn refuse_one_way(roots: &Roots, path: &Path) -> Result<(), String> {
+    let name = path.strip_prefix(roots.proc.join("sys")).unwrap_or(path);
+    if ONE_WAY.iter().any(|one_way| name == Path::new(one_way)) {
+        return Err(format!("{} cannot be put back once it is written, so it is not set here", path.display()));
+    }
+    Ok(())
 }
 
 fn features_file(roots: &Roots) -> Result<(PathBuf, Option<String>), String> {
@@ -236,6 +265,19 @@ mod tests {
     fn dots_inside_a_name_are_found() {
         let found = look_up("sysctl:net.ipv4.conf.eth0.100.rp_filter=1").unwrap();
         assert!(found.knob.path().ends_with("conf/eth0.100/rp_filter"));
+    }
+
+    #[test]
+    fn what_cannot_be_put_back_is_not_set() {
+        let (root, roots) = tree();
+        for name in ["drop_caches", "swappiness"] {
+            let path = root.path().join("proc/sys/vm").join(name);
+            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+            std::fs::write(path, "0").unwrap();
+        }
+        let why = resolve(&roots, &"sysctl:vm.drop_caches=3".parse().unwrap()).unwrap_err();
+        assert!(why.contains("cannot be put back"), "{why}");
+        assert!(resolve(&roots, &"sysctl:vm.swappiness=3".parse().unwrap()).is_ok());
     }
 
     #[test]
