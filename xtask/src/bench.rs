@@ -37,7 +37,7 @@ pub(crate) fn run(workspace: &Workspace, arguments: &[String]) -> Result<bool> {
     run_to_success(&mut workspace.cargo(&["build", "--release", "-p", "schedlab"]))?;
     let mut cargo = workspace.cargo(&["run", "--release", "-p", "schedlab-benches", "--bin", bench.name, "--"]);
     cargo.env("SCHEDLAB_BIN", workspace.release_binary(&workspace.host)).args(passed_on);
-    eprintln!("{}: about {} minutes on an idle machine", bench.name, bench.minutes);
+    eprintln!("{}: about {} min on an idle machine", bench.name, bench.minutes);
     run_to_success(&mut cargo)?;
     Ok(true)
 }
@@ -67,6 +67,19 @@ mod tests {
         assert!(find("powr").err().unwrap().to_string().contains("bench power"));
         let unknown = find("quickstart").err().unwrap().to_string();
         assert!(MEASUREMENTS.iter().all(|m| unknown.contains(m.name)), "{unknown}");
+    }
+
+    /// The head of each program says what the list says.
+    #[test]
+    fn every_program_says_its_minutes_as_the_list_does() {
+        for Measurement { name, minutes, .. } in MEASUREMENTS {
+            let path = format!("{}/../bench/src/bin/{name}.rs", env!("CARGO_MANIFEST_DIR"));
+            let text = std::fs::read_to_string(&path).unwrap();
+            let head: Vec<&str> = text.lines().map_while(|line| line.strip_prefix("//!")).collect();
+            let head = head.concat();
+            let unit = if minutes == 1 { "minute" } else { "minutes" };
+            assert!(head.contains(&format!("About {minutes} {unit}")), "{path}: {head}");
+        }
     }
 
     #[test]

@@ -1,5 +1,5 @@
 //! False alarms and power on recorded series: the same settings that stay silent on A against A must find a planted
-//! slowdown of 3 %. Each series is cut into 100 disjoint comparisons. The first run records for about 44 minutes and
+//! slowdown of 3 %. Each series is cut into 100 disjoint comparisons. About 44 minutes: the first run records, and
 //! resumes where it was stopped; later runs judge what is recorded.
 #![forbid(unsafe_code)]
 #![allow(clippy::print_stdout, clippy::print_stderr)]

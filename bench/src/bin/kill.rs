@@ -1,7 +1,7 @@
 //! SIGKILL of each process of every workload in turn: does the whole of it end with an error, how long does that take, and
 //! is anybody or anything left? Each specimen twice: killed at the first instant at which all its processes are there,
 //! and in the middle of the run; and the program itself at 400 instants of its start. Fails unless all of it is clean
-//! within two seconds. About two minutes.
+//! within two seconds. About 2 minutes.
 #![forbid(unsafe_code)]
 #![allow(clippy::print_stdout, clippy::print_stderr)]
 

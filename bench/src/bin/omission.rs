@@ -1,6 +1,6 @@
 //! Coordinated omission, shown: a stall of 100 ms in every 5 s is planted into the tasks that serve. Values counted from the
 //! instant they were meant for move as theory says; those that begin when the server is ready do not. Fails unless
-//! both hold. About a minute and a half.
+//! both hold. About 2 minutes.
 #![forbid(unsafe_code)]
 #![allow(clippy::print_stdout, clippy::print_stderr)]
 

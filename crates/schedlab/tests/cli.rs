@@ -210,6 +210,8 @@ fn doctor_and_list_speak_json() {
     assert!(checks.iter().any(|c| c["id"] == "round_trip"), "the round trip on one CPU against two");
     let list = json(&schedlab(&["list", "--json"]).success().stdout);
     assert!(list["workloads"].as_array().unwrap().iter().any(|w| w["id"] == "pipe2/1"));
+    let keys: Vec<&str> = list["knobs"].as_array().unwrap().iter().map(|k| k["key"].as_str().unwrap()).collect();
+    assert!(keys.contains(&"slice") && !keys.contains(&"kernel"), "what cannot be used is not offered: {keys:?}");
     assert!(schedlab(&["completions", "bash"]).success().stdout.contains("schedlab"));
 }
 

@@ -33,7 +33,7 @@ pub(crate) enum Knob {
 pub(crate) const AUDIT_RULES: &str = "the kernel's list of audit rules";
 /// Why auditing that is off is not switched on.
 pub(crate) const AUDITING_STAYS_OFF: &str = "auditing that is on: once it has been, every task keeps a slower system call \
-     path until the next boot, so it is not switched on here; vary it in a guest: `schedlab vm run`";
+     path until the next boot, so it is not switched on here (it takes the guest lane, which this version does not have)";
 
 /// Value of a [`Knob::Group`] that exists.
 pub(crate) const MADE: &str = "made";
@@ -141,8 +141,13 @@ impl Knob {
 
     /// The file that changes along when this one is written, because both are one value in the kernel.
     pub(crate) fn partner(&self) -> Option<Self> {
-        const PAIRS: &[(&str, &str)] =
-            &[("dirty_bytes", "dirty_ratio"), ("dirty_background_bytes", "dirty_background_ratio")];
+        // The other becomes 0: mm/page-writeback.c `dirty_bytes_handler` and its like, mm/util.c
+        // `overcommit_kbytes_handler`.
+        const PAIRS: &[(&str, &str)] = &[
+            ("dirty_bytes", "dirty_ratio"),
+            ("dirty_background_bytes", "dirty_background_ratio"),
+            ("overcommit_kbytes", "overcommit_ratio"),
+        ];
         let Self::File { path } = self else { return None };
         let name = path.file_name()?.to_str()?;
         let other = PAIRS.iter().find_map(|&(a, b)| (a == name).then_some(b).or((b == name).then_some(a)))?;
@@ -232,6 +237,8 @@ mod tests {
         let partner = |name: &str| Knob::file(format!("/proc/sys/vm/{name}")).partner();
         assert_eq!(partner("dirty_bytes"), Some(Knob::file("/proc/sys/vm/dirty_ratio")));
         assert_eq!(partner("dirty_background_ratio"), Some(Knob::file("/proc/sys/vm/dirty_background_bytes")));
+        assert_eq!(partner("overcommit_kbytes"), Some(Knob::file("/proc/sys/vm/overcommit_ratio")));
+        assert_eq!(partner("overcommit_ratio"), Some(Knob::file("/proc/sys/vm/overcommit_kbytes")));
         assert_eq!(partner("swappiness"), None);
     }
 }

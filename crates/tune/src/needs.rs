@@ -76,7 +76,7 @@ fn need(roots: &Roots, setting: &Setting) -> Need {
         | Setting::Cpuidle(_) => a_writable_knob(roots, setting, root),
         Setting::Audit(on) => audit_rules(*on, audit::audit_state()),
         Setting::CpuWeight(_) | Setting::CpuQuota { .. } => a_place_for_groups(roots),
-        _ => ("the guest lane: `schedlab vm run`".into(), Some(false)),
+        _ => ("the guest lane, which this version does not have".into(), Some(false)),
     };
     Need { setting: setting.to_string(), what: Some(what), met }
 }

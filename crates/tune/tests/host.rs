@@ -172,7 +172,7 @@ fn what_cannot_be_set_says_why_and_changes_nothing() {
     let why = |guard: &mut HostGuard, spec: &str| reason(&guard.apply(&settings(spec)).unwrap()).to_owned();
     assert!(why(&mut guard, "sysctl:kernel.sched_rt_runtme_us=1").contains("did you mean"));
     assert!(why(&mut guard, "sysctl:net.ipv4.tcp_autocorking=0").contains("namespace"));
-    assert!(why(&mut guard, "kernel:debian:6.1").contains("schedlab vm run"));
+    assert!(why(&mut guard, "kernel:debian:6.1").contains("the guest lane, which this version does not have"));
     assert!(why(&mut guard, "cpu_weight=200").contains("self/mountinfo"));
     assert!(why(&mut guard, "feature:WA_IDEL").contains("WA_IDLE"));
     assert_eq!(tree.value("proc/sys/net/ipv4/tcp_autocorking"), "1");
@@ -378,7 +378,7 @@ fn debugfs_is_set_for_real_or_the_lockdown_is_named() {
             }
             Some(why) => {
                 assert!(why.contains("locked down") || why.contains("does not exist"), "{why}");
-                assert!(why.contains("schedlab vm run"), "{why}");
+                assert!(why.contains("the guest lane, which this version does not have"), "{why}");
             }
         }
     })

@@ -3,6 +3,7 @@
 use crate::cli::{List, Listing};
 use crate::exit;
 use anyhow::Result;
+use schedlab_run::Setting;
 use schedlab_run::setting::SETTING_FORMS;
 use serde_json::{Value, json};
 
@@ -14,10 +15,9 @@ pub(super) fn run(args: &List) -> Result<u8> {
             all.insert("workloads".into(), workloads());
         }
         if wanted(Listing::Knobs) {
-            let rows = SETTING_FORMS.iter();
             all.insert(
                 "knobs".into(),
-                rows.map(|(k, form, m)| json!({"key": k, "form": form, "meaning": m})).collect(),
+                knobs().map(|(k, form, m)| json!({"key": k, "form": form, "meaning": m})).collect(),
             );
         }
         if wanted(Listing::Counters) {
@@ -36,7 +36,7 @@ pub(super) fn run(args: &List) -> Result<u8> {
     }
     if wanted(Listing::Knobs) {
         println!("knobs (join them with `;` in --a, --b, --set or a plan's `set`):");
-        for (_, form, meaning) in SETTING_FORMS {
+        for (_, form, meaning) in knobs() {
             println!("  {form:<36} {meaning}");
         }
         println!("  `schedlab tune show` prints the ones this kernel has, with their values\n");
@@ -49,6 +49,11 @@ pub(super) fn run(args: &List) -> Result<u8> {
         print_topdown();
     }
     Ok(exit::DONE)
+}
+
+/// The forms of settings that can be in force: a kernel takes the guest lane, which this version does not have.
+fn knobs() -> impl Iterator<Item = &'static (&'static str, &'static str, &'static str)> {
+    SETTING_FORMS.iter().filter(|(_, form, _)| !matches!(form.parse(), Ok(Setting::Kernel(_))))
 }
 
 fn workloads() -> Value {
