@@ -115,6 +115,9 @@ pub struct LookRecord {
     pub blocks: u32,
     /// Information fraction, 0…1.
     pub fraction: f64,
+    /// Whether it gave every primary contrast of the workload its verdict, which ends the workload.
+    #[serde(default)]
+    pub decided: bool,
 }
 
 /// One option of a workload over several values: each value became a workload, and their blocks take turns, so that no

@@ -40,9 +40,15 @@ impl Stop {
     }
 }
 
-/// Whether every primary contrast of the workload has its verdict.
-pub fn decided(manifest: &Manifest, trials: &[TrialRecord], workload: u32) -> bool {
-    schedlab_analyze::decided(manifest, trials, workload)
+/// Why the last look ended a workload with a budget, if it did. An earlier process may have been stopped between that look
+/// and the next workload's first trial: to look again at what was decided, or beyond the budget, would be a look that
+/// nobody planned.
+pub fn ended_by_look(manifest: &Manifest, workload: u32) -> Option<Stop> {
+    let last = manifest.looks.iter().rfind(|look| look.workload == workload)?;
+    if last.decided {
+        return Some(Stop::Decided);
+    }
+    (last.fraction >= 1.0).then_some(Stop::Budget)
 }
 
 /// What is known of one block.

@@ -137,6 +137,34 @@ fn trials_that_could_not_be_read_again_are_run_again_wherever_they_were() {
 }
 
 #[test]
+fn a_workload_that_was_done_when_the_interrupt_came_stays_done() {
+    // Killed between the last look at the first workload and the second one's first trial.
+    for (effect, reason) in [(1.5, "decided"), (1.0, "budget")] {
+        let budget_ns = 10_000_000_000;
+        let mut plan = manifest(Design::Budgeted { budget_ns, looks: 5 }, &["", "nice=5"]);
+        plan.sesoi = 0.000_1;
+        let mut first = Lab::new(plan.clone());
+        first.effect = effect;
+        first.noise = 0.3;
+        let (ended, rows) = first.run();
+        assert_eq!(ended.ended, reason);
+        plan.workloads.push("pipe/1:duration=100ms,pin=apart".parse().unwrap());
+        plan.workload_ids.push("pipe/1".into());
+        plan.primary.push(plan.primary[0].clone());
+        plan.load.push(Vec::new());
+        plan.looks = ended.looks.clone();
+        let mut second = Lab::new(plan);
+        (second.effect, second.noise, second.rows) = (effect, 0.3, rows.clone());
+        let (resumed, all) = second.run();
+        let of_first = |t: &&TrialRecord| t.workload == 0;
+        assert_eq!(all.iter().filter(of_first).count(), rows.len(), "{reason}: not a trial more");
+        let looks: Vec<_> = resumed.looks.iter().filter(|look| look.workload == 0).collect();
+        assert_eq!(looks, ended.looks.iter().collect::<Vec<_>>(), "{reason}: nor a look");
+        assert!(all.iter().any(|t| t.workload == 1));
+    }
+}
+
+#[test]
 fn a_foreign_write_voids_the_run_at_once() {
     let mut lab = Lab::new(manifest(Design::Fixed { blocks: 6 }, &["", "nice=5"]));
     lab.foreign_at = Some(7);
