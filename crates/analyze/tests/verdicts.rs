@@ -289,6 +289,32 @@ fn a_budgeted_run_prints_the_repeated_interval_of_its_last_look() {
 }
 
 #[test]
+fn a_fixed_run_that_ended_early_is_judged_as_one_that_may_be_stopped_at_will() {
+    let (mut manifest, trials) = planted(&[1.0, 1.02], 8).run();
+    let mut judged = |blocks: u32, ended: &str| {
+        manifest.design = Design::Fixed { blocks };
+        manifest.ended = ended.into();
+        let findings = compare(&manifest, &trials);
+        (primary(&findings).estimator.clone(), primary(&findings).p)
+    };
+    let interrupted = judged(20, "interrupted");
+    assert!(interrupted.0.starts_with("t-mixture"), "{interrupted:?}");
+    assert_eq!(judged(20, ""), interrupted, "killed, or still running");
+    let whole = judged(8, "");
+    assert!(whole.0.starts_with("t interval") && whole.1 < interrupted.1, "all planned blocks are in: {whole:?}");
+}
+
+#[test]
+fn the_forecast_of_a_fixed_plan_is_that_of_its_end() {
+    let (mut manifest, trials) = planted(&[1.0, 1.0], 8).run();
+    (manifest.design, manifest.ended) = (Design::Fixed { blocks: 20 }, String::new());
+    let fixed = forecast(&manifest, &trials, 0, 20).unwrap();
+    manifest.design = Design::OpenEnded { max_blocks: 20 };
+    let open_ended = forecast(&manifest, &trials, 0, 20).unwrap();
+    assert!(open_ended.minimum_detectable > 1.5 * fixed.minimum_detectable);
+}
+
+#[test]
 fn an_open_ended_run_has_a_wider_interval_and_is_decided_by_it() {
     let mut lab = planted(&[1.0, 1.0], 12);
     lab.manifest.design = Design::OpenEnded { max_blocks: 100 };
