@@ -204,6 +204,26 @@ fn marks_that_go_with_an_arm_bar_the_verdict() {
 }
 
 #[test]
+fn failures_that_go_with_an_arm_bar_the_verdict() {
+    let mut lab = planted(&[1.0, 1.2], 20);
+    for block in 0..12 {
+        let row = lab.rows(0, block).find(|row| row.arm == Some(1)).unwrap();
+        (row.status, row.outcome) = (TrialStatus::Failed("timed out".into()), None);
+    }
+    let (manifest, trials) = lab.run();
+    let findings = compare(&manifest, &trials);
+    let contrast = primary(&findings);
+    assert_eq!(contrast.units, 8, "enough for a verdict of those that are left");
+    assert_eq!(reason(contrast), "failures differ between arms: 12 of 40 trials of `b`, 0 of 40 of `other`");
+    // As many in either arm select nothing.
+    let (manifest, mut trials) = planted(&[1.0, 1.2], 20).run();
+    for row in trials.iter_mut().filter(|t| t.block < 12 && t.position < 2) {
+        (row.status, row.outcome) = (TrialStatus::Failed("timed out".into()), None);
+    }
+    assert_eq!(primary(&compare(&manifest, &trials)).verdict, Verdict::Better);
+}
+
+#[test]
 fn a_foreign_write_voids_everything() {
     let (manifest, mut trials) = planted(&[1.0, 1.2], 8).run();
     trials[5].marks = vec![Mark::Foreign { what: "smt changed from `on` to `off`".into() }];
