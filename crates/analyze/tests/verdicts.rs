@@ -267,6 +267,30 @@ fn holm_covers_all_primaries_of_the_run_and_leaves_aa_out() {
 }
 
 #[test]
+fn the_blocks_that_would_decide_count_the_questions_asked_beside() {
+    // The same rows of one arm, alone and beside three others: its interval holds no effect either way.
+    let more = |factors: &[f64]| {
+        let mut lab = planted(factors, 6);
+        lab.manifest.sesoi = 0.000_1;
+        for row in &mut lab.trials {
+            let effect = match row.arm {
+                Some(0) => 0.0,
+                Some(1) => [0.06, -0.04, 0.05, -0.03, 0.06, -0.02][row.block as usize],
+                _ => [0.01, -0.01][row.block as usize % 2],
+            };
+            row.outcome.as_mut().unwrap().metrics[0].value = 1000.0 * f64::exp(effect);
+        }
+        let (manifest, trials) = lab.run();
+        let findings = compare(&manifest, &trials);
+        let contrast = primary(&findings).clone();
+        assert_eq!(contrast.verdict, Verdict::Inconclusive);
+        contrast.more_units.unwrap()
+    };
+    let (alone, beside) = (more(&[1.0, 1.0]), more(&[1.0, 1.0, 1.0, 1.0]));
+    assert!(beside > alone + alone / 3, "{beside} against {alone}: p must fall to a third");
+}
+
+#[test]
 fn secondaries_are_labelled_and_zeros_become_differences() {
     let mut lab = lab(&[("a", ""), ("b", "nice=1")], &["pipe"]);
     for _ in 0..8 {
