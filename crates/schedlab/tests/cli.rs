@@ -200,6 +200,9 @@ fn two_runs_of_one_boot_are_confounded() {
     }
     let findings = json(&schedlab(&["compare", &a, &b, "--json"]).success().stdout);
     assert_eq!(findings["workloads"][0]["metrics"][0]["contrasts"][0]["verdict"]["kind"], "no_verdict");
+    let pooled = json(&schedlab(&["compare", &a, &b, "--more-a", &b, "--json"]).success().stdout);
+    let total = |findings: &serde_json::Value| findings["workloads"][0]["counts"]["total"].as_u64().unwrap();
+    assert_eq!(2 * total(&pooled), 3 * total(&findings), "three runs, two of them on one side");
 }
 
 #[test]
