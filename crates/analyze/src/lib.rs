@@ -34,6 +34,7 @@ mod workload;
 
 pub use claim::workload_label;
 pub use compare::compare;
+pub use environment::changes;
 pub use findings::*;
 pub use look::{LookState, PrimaryContrast, decided, look, primary_contrasts};
 pub use pool::pool;

@@ -69,6 +69,12 @@ pub struct Environment {
     pub cgroup: String,
     /// /proc/self/autogroup.
     pub autogroup: String,
+    /// CPUs this process may run on, `0-3`; empty in version 1.
+    #[serde(default)]
+    pub allowed_cpus: String,
+    /// Length and CRC-32 of this program's file; empty in version 1.
+    #[serde(default)]
+    pub program_crc32: String,
     /// The checks, in doctor's order.
     pub checks: Vec<Check>,
 }
