@@ -37,7 +37,7 @@ fn difference(a: &Manifest, b: &Manifest) -> Option<String> {
         ("kernel", &env_a.kernel_release, &env_b.kernel_release),
         ("kernel", &env_a.kernel_version, &env_b.kernel_version),
         ("kernel command line", &env_a.cmdline, &env_b.cmdline),
-        ("schedlab", &a.schedlab_version, &b.schedlab_version),
+        ("program's CRC-32", &env_a.program_crc32, &env_b.program_crc32),
     ];
     let text = texts.iter().find(|(_, a, b)| a != b).map(|(what, a, b)| format!("its {what} is `{b}`, not `{a}`"));
     let settings = (a.stamping, a.counters, a.load_group) == (b.stamping, b.counters, b.load_group);
