@@ -29,8 +29,10 @@ pub(super) fn execute(plan: &Plan, name: &str, output: &RunOutput) -> Result<u8>
     // Without --out a second run does not trip over the first: out/quickstart-2, and so on.
     let dir = if output.out.is_none() && !output.resume { session::unused(dir) } else { dir };
     let (manifest, writer, trials) = if output.resume { resume(&dir, plan)? } else { begin(&dir, plan)? };
-    let (manifest, trials) = session::run(manifest, writer, trials)?;
-    conclude(&dir, &manifest, &trials, output)
+    let ended = session::run(manifest, writer, trials)?;
+    let concluded = conclude(&dir, &ended.manifest, &ended.trials, output);
+    ended.sealed?;
+    concluded
 }
 
 type Begun = (Manifest, RunWriter, Vec<schedlab_run::TrialRecord>);
