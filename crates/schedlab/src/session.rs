@@ -46,7 +46,7 @@ pub(crate) fn run(manifest: Manifest, mut writer: RunWriter, trials: Vec<TrialRe
     let interrupt = schedlab_sys::interrupt::Interrupt::catch().context("signals cannot be caught")?;
     let mut host = Host::default();
     let mut runner = ExecRunner::of_this_binary();
-    let mut progress = Progress::new(&manifest);
+    let mut progress = Progress::new(&manifest, &trials, writer.log());
     let mut store = Directory(&mut writer);
     let mut experiment = Experiment {
         manifest,
@@ -65,6 +65,9 @@ pub(crate) fn run(manifest: Manifest, mut writer: RunWriter, trials: Vec<TrialRe
     let (mut manifest, trials) = (experiment.manifest, experiment.trials);
     let restored = host.restore();
     progress.finish();
+    if let Err(error) = &result {
+        progress.note(&format!("the run stopped: {error:#}"));
+    }
     restored?;
     result.context("the run stopped; what was measured is kept and can be resumed with --resume")?;
     // Without round-trip probes: they would be one more disturbance, and the check is not compared.

@@ -23,6 +23,7 @@ fn a_column_of_version_2_is_null_in_a_file_of_version_1() {
     let missing = read(&[("trial", 'u'), ("tid", 'u')]).unwrap_err().to_string();
     assert!(missing.contains("no column tid"), "{missing}");
 }
+
 #[test]
 fn a_full_disk_is_called_a_full_disk() {
     let dir = tempfile::tempdir().unwrap();
