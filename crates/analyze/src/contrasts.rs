@@ -152,7 +152,7 @@ pub(crate) fn control_twice(selection: &Selection<'_>, key: &MetricKey, control:
 
 /// A trial's windows as the statistics want them: log of operations per second of counted time.
 pub(crate) fn windows_of(record: &TrialRecord) -> Vec<Window> {
-    let windows = record.outcome.as_ref().map_or(&[][..], |o| &o.windows);
+    let windows = record.outcome.as_ref().map_or(&[][..], |o| o.windows.as_slice());
     let window = |(i, w): (usize, &schedlab_run::Window)| {
         let seconds = w.end_ns.saturating_sub(w.counted_from_ns) as f64 / 1e9;
         // A window without an operation is a rate of nothing and counts; one without a length is unknown.

@@ -146,18 +146,6 @@ pub enum FailOn {
     Void,
 }
 
-impl std::str::FromStr for FailOn {
-    type Err = String;
-    fn from_str(text: &str) -> Result<Self, String> {
-        match text {
-            "worse" => Ok(Self::Worse),
-            "inconclusive" => Ok(Self::Inconclusive),
-            "void" => Ok(Self::Void),
-            _ => Err(format!("`{text}` is not something to fail on; write worse, inconclusive or void")),
-        }
-    }
-}
-
 /// The exit status for `--fail-on`: 5 void, 3 worse, 4 inconclusive, else 0; only what is asked for counts. An arm whose
 /// setting did not take is no failure of the run, and an A/A control is no question.
 pub fn exit_status(findings: &Findings, fail_on: &[FailOn]) -> u8 {
