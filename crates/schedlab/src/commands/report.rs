@@ -63,13 +63,14 @@ pub(super) fn print(input: &Input<'_>, json: bool) -> Result<()> {
     Ok(())
 }
 
-/// What follows a finished experiment: the HTML file in the run directory, the report on standard output, the code.
+/// What follows a finished experiment: the report on standard output, the HTML file in the run directory, the code. The
+/// text comes first: it needs no room on a disk.
 pub(super) fn conclude(dir: &Path, manifest: &Manifest, trials: &[TrialRecord], output: &RunOutput) -> Result<u8> {
     let findings = schedlab_analyze::compare(manifest, trials);
     let input = Input { manifest, trials, findings: &findings };
+    print(&input, output.json)?;
     let html = dir.join("report.html");
     write_file(&html, |out| schedlab_report::html(&input, out))?;
-    print(&input, output.json)?;
     eprintln!("report: {}", html.display());
     Ok(exit_code(&findings, output.fail_on.is_some()))
 }

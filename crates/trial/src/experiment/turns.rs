@@ -3,7 +3,7 @@
 
 use super::{Event, Experiment};
 use crate::schedule::Coins;
-use crate::stopping::{Pace, Stop};
+use crate::stopping::{self, Pace, Stop};
 use anyhow::Result;
 use std::collections::BTreeSet;
 
@@ -95,6 +95,11 @@ impl Experiment<'_> {
         let Member { workload, pace, dropped, spent_ns } = member;
         let workload = *workload;
         if let Some(stop) = self.nothing_left(workload, dropped) {
+            return Ok(Some(stop));
+        }
+        if let Some(stop) = stopping::ended_by_look(&self.manifest, workload)
+            && pace.cut_block(&self.trials).is_none()
+        {
             return Ok(Some(stop));
         }
         pace.elapsed(*spent_ns);
