@@ -89,7 +89,7 @@ impl Pace {
         let last = groups.iter().find(|group| group.contains(&workload)).and_then(|group| group.iter().max().copied());
         let later = trials.iter().any(|t| t.workload > last.unwrap_or(workload));
         // A file that a power cut tore can be of a workload that was done.
-        (!later || pace.cut_block(trials).is_some()).then_some(pace)
+        (!later || !pace.turn(trials).0).then_some(pace)
     }
 
     /// Planned blocks, where the design fixes them.

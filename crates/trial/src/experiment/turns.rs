@@ -98,7 +98,7 @@ impl Experiment<'_> {
             return Ok(Some(stop));
         }
         if let Some(stop) = stopping::ended_by_look(&self.manifest, workload)
-            && pace.cut_block(&self.trials).is_none()
+            && pace.turn(&self.trials).0
         {
             return Ok(Some(stop));
         }
