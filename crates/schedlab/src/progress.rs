@@ -1,6 +1,7 @@
 //! The progress line on standard error: elapsed, trials, and the interval as it narrows. On a terminal it rewrites
 //! itself; in a log it is a line a block at most.
 
+use crate::output::say;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use schedlab_analyze::{Effect, Scale};
 use schedlab_run::manifest::Design;
@@ -48,7 +49,7 @@ impl Progress {
     }
 
     fn say(&self, line: &str) {
-        if self.terminal { self.bar.println(line) } else { to_log(line) }
+        if self.terminal { self.bar.println(line) } else { say(line) }
     }
 
     /// Whose trial it is; a switchback trial holds all arms.
@@ -117,18 +118,12 @@ impl Progress {
         let interval = if budgeted { String::new() } else { interval_line(manifest, trials, record.workload) };
         self.next_interval = began + 100 * began.elapsed();
         let line = format!("{} block {} {interval}", self.workloads[record.workload as usize], record.block);
-        if self.terminal { self.bar.set_message(line) } else { to_log(&line) }
+        if self.terminal { self.bar.set_message(line) } else { say(&line) }
     }
 
     pub(crate) fn finish(&self) {
         self.bar.finish_and_clear();
     }
-}
-
-/// A reader of the log who has left must not end the run: `schedlab ab … 2>&1 | head`.
-fn to_log(line: &str) {
-    use std::io::Write;
-    let _ = writeln!(std::io::stderr(), "{line}");
 }
 
 /// The primary contrasts as they stand, `B 1.034 ± 0.8 %`; empty before there is an interval.

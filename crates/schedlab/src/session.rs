@@ -1,5 +1,6 @@
 //! Wires an experiment to this host: real clocks, the run directory, the tune guard, signals, the progress line.
 
+use crate::output::say;
 use crate::progress::Progress;
 use anyhow::{Context, Result, bail};
 use schedlab_run::{Applied, Manifest, RunWriter, Setting, TrialRecord};
@@ -14,10 +15,10 @@ pub(crate) fn restore_leftovers() -> Result<()> {
     let restored = schedlab_tune::restore_leftovers(&Roots::default(), &schedlab_tune::state_dir())
         .context("settings left by a killed run could not be restored; `schedlab tune restore` shows each")?;
     for one in &restored {
-        eprintln!("schedlab: restored after a killed run: {one}");
+        say(format_args!("schedlab: restored after a killed run: {one}"));
     }
     for name in orphaned_namespaces()? {
-        eprintln!("schedlab: removed after a killed run: network namespace {name}");
+        say(format_args!("schedlab: removed after a killed run: network namespace {name}"));
     }
     Ok(())
 }

@@ -2,6 +2,7 @@
 
 use super::report::terminal_width;
 use crate::cli::{Bench, Cli};
+use crate::output::{print_line, say, to_stdout};
 use crate::{exit, session};
 use anyhow::{Context, Result, bail};
 use clap::{Arg, ArgMatches, Command, CommandFactory};
@@ -88,7 +89,7 @@ pub(super) fn run(args: &Bench, written: &[(String, String)]) -> Result<u8> {
     }
     let (order, as_twin) = order(args, &spec)?;
     if args.dry_run {
-        println!("{}", serde_json::to_string_pretty(&order)?);
+        print_line(serde_json::to_string_pretty(&order)?)?;
         return Ok(exit::DONE);
     }
     let outcome = run_once(&order, &host_settings(&args.set)?)?;
@@ -106,12 +107,12 @@ fn run_sweep(args: &Bench, sweep: &Sweep) -> Result<u8> {
     }
     let orders = sweep.specs.iter().map(|spec| Ok(order(args, spec)?.0)).collect::<Result<Vec<_>>>()?;
     if args.dry_run {
-        println!("{}", serde_json::to_string_pretty(&orders)?);
+        print_line(serde_json::to_string_pretty(&orders)?)?;
         return Ok(exit::DONE);
     }
     let mut trials = Vec::new();
     for (value, order) in sweep.values().into_iter().zip(&orders) {
-        eprintln!("{}={value}", sweep.option);
+        say(format_args!("{}={value}", sweep.option));
         let outcome = run_once(order, &host_settings(&args.set)?)?;
         all_applied(&outcome)?;
         trials.push((value, outcome));
@@ -121,7 +122,7 @@ fn run_sweep(args: &Bench, sweep: &Sweep) -> Result<u8> {
     let outcomes: Vec<&TrialOutcome> = trials.iter().map(|(_, outcome)| outcome).collect();
     let answer = serde_json::json!({ "scaling": scaling, "trials": outcomes });
     if write_json(args, serde_json::to_string_pretty(&answer))? {
-        schedlab_report::scaling_text(&scaling, terminal_width(), &mut std::io::stdout())?;
+        to_stdout(|out| schedlab_report::scaling_text(&scaling, terminal_width(), out))?;
     }
     Ok(exit::DONE)
 }
@@ -129,7 +130,7 @@ fn run_sweep(args: &Bench, sweep: &Sweep) -> Result<u8> {
 /// The answer as JSON where that was asked for; whether standard output is left for the text.
 fn write_json(args: &Bench, answer: serde_json::Result<String>) -> Result<bool> {
     match args.json.as_deref() {
-        Some("-") => println!("{}", answer?),
+        Some("-") => print_line(answer?)?,
         Some(file) => std::fs::write(file, answer? + "\n").with_context(|| format!("{file} cannot be written"))?,
         None => {}
     }
@@ -146,10 +147,10 @@ fn all_applied(outcome: &TrialOutcome) -> Result<u8> {
 /// As its twin: its lines alone on standard output, so that what reads the twin reads ours; notes are talk.
 fn print(outcome: &TrialOutcome, as_twin: bool) -> Result<()> {
     if !as_twin {
-        return Ok(schedlab_report::bench_text(outcome, terminal_width(), &mut std::io::stdout())?);
+        return to_stdout(|out| schedlab_report::bench_text(outcome, terminal_width(), out));
     }
-    outcome.native_lines.iter().for_each(|line| println!("{line}"));
-    outcome.notes.iter().for_each(|note| eprintln!("schedlab: {note}"));
+    to_stdout(|out| outcome.native_lines.iter().try_for_each(|line| writeln!(out, "{line}")))?;
+    outcome.notes.iter().for_each(|note| say(format_args!("schedlab: {note}")));
     Ok(())
 }
 
