@@ -40,6 +40,7 @@ type Begun = (Manifest, RunWriter, Vec<schedlab_run::TrialRecord>);
 fn begin(dir: &Path, plan: &Plan) -> Result<Begun> {
     let plan = settled(plan)?;
     let manifest = prepare::manifest(&plan, std::env::args().collect(), environment(true))?;
+    session::host_is_free_for(&manifest)?;
     let writer = RunWriter::create(dir, &manifest)?;
     Ok((manifest, writer, Vec::new()))
 }
