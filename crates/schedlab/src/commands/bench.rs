@@ -8,9 +8,11 @@ use anyhow::{Context, Result, bail};
 use clap::{Arg, ArgMatches, Command, CommandFactory};
 use schedlab_bench::Sweep;
 use schedlab_run::plan::parse_sweep;
-use schedlab_run::{Arm, Setting, TrialOrder, TrialOutcome, WorkloadSpec};
+use schedlab_run::{Applied, Arm, Setting, TrialOrder, TrialOutcome, WorkloadSpec};
 use schedlab_trial::{ExecRunner, HostSettings, run_in_cgroups};
 use std::collections::BTreeMap;
+use std::fs::OpenOptions;
+use std::path::Path;
 use std::time::Duration;
 
 /// Adds every workload's options as long options of `bench` and `ab`: `--groups 10` says the same as
@@ -83,6 +85,7 @@ pub(super) fn add_written(spec: &mut WorkloadSpec, options: &[(String, String)],
 pub(super) fn run(args: &Bench, written: &[(String, String)]) -> Result<u8> {
     let mut spec: WorkloadSpec = args.workload.parse()?;
     add_written(&mut spec, written, &args.command)?;
+    must_be_writable(args.json.as_deref())?;
     let sweep = args.sweep.as_deref().map(parse_sweep).transpose()?;
     if let Some(sweep) = schedlab_bench::sweep(&spec, sweep.as_ref())? {
         return run_sweep(args, &sweep);
@@ -96,7 +99,22 @@ pub(super) fn run(args: &Bench, written: &[(String, String)]) -> Result<u8> {
     if write_json(args, serde_json::to_string_pretty(&outcome))? {
         print(&outcome, as_twin)?;
     }
-    all_applied(&outcome)
+    all_applied(&outcome.applied)?;
+    Ok(exit::DONE)
+}
+
+/// Before anything is measured for it.
+fn must_be_writable(file: Option<&str>) -> Result<()> {
+    let Some(file) = file.filter(|file| *file != "-") else { return Ok(()) };
+    let path = Path::new(file);
+    // Opening a pipe and closing it again would end its reader.
+    if path.exists() && !path.is_file() {
+        return Ok(());
+    }
+    let is_new = !path.exists();
+    OpenOptions::new().append(true).create(true).open(path).with_context(|| format!("{file} cannot be written"))?;
+    // An end before the outcome leaves none behind.
+    if is_new { std::fs::remove_file(path).with_context(|| format!("{file} cannot be written")) } else { Ok(()) }
 }
 
 /// One trial for each value, and the table of them all.
@@ -114,7 +132,7 @@ fn run_sweep(args: &Bench, sweep: &Sweep) -> Result<u8> {
     for (value, order) in sweep.values().into_iter().zip(&orders) {
         say(format_args!("{}={value}", sweep.option));
         let outcome = run_once(order, &host_settings(&args.set)?)?;
-        all_applied(&outcome)?;
+        all_applied(&outcome.applied)?;
         trials.push((value, outcome));
     }
     let scaling = schedlab_analyze::scaling_of_trials(&sweep.option, sweep.parallel, &trials)
@@ -137,11 +155,11 @@ fn write_json(args: &Bench, answer: serde_json::Result<String>) -> Result<bool> 
     Ok(args.json.as_deref() != Some("-"))
 }
 
-fn all_applied(outcome: &TrialOutcome) -> Result<u8> {
-    if let Some(missing) = outcome.applied.iter().find(|a| a.not_applied.is_some()) {
+fn all_applied(applied: &[Applied]) -> Result<()> {
+    if let Some(missing) = applied.iter().find(|a| a.not_applied.is_some()) {
         bail!("{}: {}", missing.setting, missing.not_applied.as_deref().unwrap_or_default());
     }
-    Ok(exit::DONE)
+    Ok(())
 }
 
 /// As its twin: its lines alone on standard output, so that what reads the twin reads ours; notes are talk.
@@ -182,7 +200,7 @@ fn host_settings(spec: &str) -> Result<Vec<Setting>> {
     Ok(settings.into_iter().filter(Setting::is_host_wide).collect())
 }
 
-/// Runs one trial under host-wide settings and restores them.
+/// Runs one trial under host-wide settings and restores them; none where one of them is not in force.
 pub(super) fn run_once(order: &TrialOrder, on_host: &[Setting]) -> Result<TrialOutcome> {
     session::restore_leftovers()?;
     if !on_host.is_empty() || !schedlab_bench::parse(&order.workload)?.cgroups().is_empty() {
@@ -191,6 +209,10 @@ pub(super) fn run_once(order: &TrialOrder, on_host: &[Setting]) -> Result<TrialO
     }
     let mut host = session::Host::default();
     let mut applied = host.apply(on_host)?;
+    if let Err(missing) = all_applied(&applied) {
+        host.restore()?;
+        return Err(missing);
+    }
     let mut order = order.clone();
     order.cgroup_procs = host.cgroup_procs();
     let timeout = Duration::from_secs(24 * 3600);
