@@ -49,6 +49,7 @@ impl Progress {
     }
 
     fn say(&self, line: &str) {
+        let line = plain(line);
         if self.terminal { self.bar.println(line) } else { say(line) }
     }
 
@@ -126,6 +127,11 @@ impl Progress {
     }
 }
 
+/// Titles, names and reasons come from files and commands: what would steer a terminal is a blank.
+fn plain(line: &str) -> String {
+    line.replace(char::is_control, " ")
+}
+
 /// The primary contrasts as they stand, `B 1.034 ± 0.8 %`; empty before there is an interval.
 fn interval_line(manifest: &Manifest, trials: &[TrialRecord], workload: u32) -> String {
     if manifest.factorial.is_some() {
@@ -141,4 +147,14 @@ fn interval_line(manifest: &Manifest, trials: &[TrialRecord], workload: u32) -> 
             .then(|| format!("{} {value:.3} ± {:.1} %", arm.name, 50.0 * (hi - lo) / value))
     });
     line.collect::<Vec<_>>().join(" · ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_title_does_not_steer_the_terminal() {
+        assert_eq!(plain("a\x1b[2Jb\nc µs"), "a [2Jb c µs");
+    }
 }
