@@ -50,6 +50,14 @@ fn a_bench_whose_outcome_has_no_place_or_no_meaning_is_not_run() {
 }
 
 #[test]
+fn a_cap_without_what_it_caps_is_refused() {
+    let ab = ["ab", "-w", "pipe", "--b", "nice=1", "--dry-run"];
+    refused(&[&ab[..], &["--max-blocks", "9"]].concat(), &["required arguments"]);
+    schedlab(&[&ab[..], &["--max-blocks", "9", "--until-decided"]].concat()).success();
+    schedlab(&ab).success();
+}
+
+#[test]
 fn a_placement_the_machine_lacks_is_refused_before_the_first_trial() {
     let lab = Lab::new("placement");
     let out = lab.path("run");
