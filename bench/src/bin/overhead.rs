@@ -22,29 +22,36 @@ fn main() -> Result<()> {
     }
     let started = Instant::now();
     let pairs = std::env::args().nth(1).map_or(Ok(PAIRS), |n| n.parse()).context("the number of pairs")?;
+    let filter = std::env::args().nth(2).unwrap_or_default();
     let mut rows = Vec::new();
-    let off = || rate("pipe:pin=free,mode=process", "round_trips_per_s", "off", "basic");
-    let logs = interleave(pairs, 1, bare_ping_pong, || off().map(|r| 1e9 / r))?;
-    push(&mut rows, "pipe, off against a bare loop", &logs, 1.0, |r| r.lo <= 1.0 && r.hi < 1.02);
+    let bare = "pipe, off against a bare loop";
+    if bare.contains(&filter) {
+        let off = || rate("pipe:pin=free,mode=process", "round_trips_per_s", "off", "basic");
+        let logs = interleave(pairs, 1, bare_ping_pong, || off().map(|r| 1e9 / r))?;
+        push(&mut rows, bare, &logs, 1.0, |r| r.lo <= 1.0 && r.hi < 1.02);
+    }
     for (workload, metric) in [
         ("pipe:pin=free,mode=process", "round_trips_per_s"),
         ("messaging:groups=1,transport=pipe", "msgs_per_s"),
         ("messaging:groups=1,transport=unix", "msgs_per_s"),
     ] {
         for (level, counters) in [("sampled", "basic"), ("all", "basic"), ("off", "full")] {
-            // Runs over unix sockets differ three times as much from each other.
-            let pairs = if workload.contains("unix") { 2 * pairs } else { pairs };
+            let name = format!(
+                "{}, latency {level}, counters {counters}",
+                workload.split([':', ',']).take(1).collect::<String>()
+                    + if workload.contains("unix") { " unix" } else { "" }
+            );
+            if !name.contains(&filter) {
+                continue;
+            }
+            // Herds over pipes differ most from run to run.
+            let pairs = if workload.contains("transport=pipe") { 2 * pairs } else { pairs };
             let logs = interleave(
                 pairs,
                 2,
                 || rate(workload, metric, "off", "basic"),
                 || rate(workload, metric, level, counters),
             )?;
-            let name = format!(
-                "{}, latency {level}, counters {counters}",
-                workload.split([':', ',']).take(1).collect::<String>()
-                    + if workload.contains("unix") { " unix" } else { "" }
-            );
             let bar: fn(&Ratio) -> bool = match level {
                 "all" => |_| true,
                 _ => |r| r.ratio <= 1.01,

@@ -25,8 +25,8 @@ fn main_effect(part: &Workload<'_>, key: &MetricKey, factorial: &Factorial, fact
         Err(barred) => contrast.verdict = barred,
     }
     let name = &factorial.factors[factor].name;
-    if let Some(why) = part.marks_go_with((&high, &format!("{name} high")), (&low, &format!("{name} low"))) {
-        contrast.verdict = withheld(Withheld::MarksDiffer, why);
+    if let Some(barred) = part.uneven((&high, &format!("{name} high")), (&low, &format!("{name} low"))) {
+        contrast.verdict = barred;
     }
     if let Some(why) = &part.void {
         contrast.verdict = withheld(Withheld::Void, format!("the run is void: {why}"));

@@ -34,7 +34,10 @@ impl<'t> Workload<'t> {
         let mut selection = Selection::new(manifest, trials, workload);
         let keys = metric_keys(manifest, workload, selection.rows.iter().filter_map(|r| r.record.outcome.as_ref()));
         let rule = Rule::of(manifest, trials, workload, selection.used_blocks().len());
+        // From boot to boot the level changes for good: a series over boots has steps that are no warm-up.
+        let one_boot = selection.rows.windows(2).all(|pair| pair[0].record.boot_id == pair[1].record.boot_id);
         if manifest.order == OrderKnown::Randomized
+            && one_boot
             && let Some(first) = keys.first()
         {
             let pooled = pooled_by_block(&selection, first);

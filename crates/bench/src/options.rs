@@ -66,18 +66,23 @@ impl<'a> Arguments<'a> {
         self.get(key).map_or(Ok(default), |value| self.number(key, value, low, high))
     }
 
-    /// A count, 1 by default; `ncpu` is one for each of `cpus`, or for each CPU we may use where none are given, `4ncpu`
-    /// four.
+    /// A count, 1 by default; `ncpu` is one and `4ncpu` four for each of `cpus`, or for each CPU we may use where none are
+    /// given.
     pub(crate) fn number_or_ncpu(&self, key: &str, high: u64, cpus: &CpuList) -> Result<u64, BenchError> {
-        let Some(times) = self.get(key).and_then(|text| text.strip_suffix("ncpu")) else {
+        let Some((value, times)) = self.get(key).and_then(|value| Some((value, value.strip_suffix("ncpu")?))) else {
             return self.number_or(key, 1, 1, high);
         };
         let ncpu = match cpus.as_slice() {
-            [] => affinity::allowed_cpus(0).map_err(BenchError::io("reading our own affinity"))?.len(),
-            cpus => cpus.len(),
+            [] => affinity::allowed_cpus(0).map_err(BenchError::io("reading our own affinity"))?.len() as u64,
+            cpus => cpus.len() as u64,
         };
-        let times = if times.is_empty() { 1 } else { self.number(key, times, 1, 1000)? };
-        Ok(times * ncpu as u64)
+        let times = if times.is_empty() { 1 } else { self.number(key, times, 1, high)? };
+        let total = times * ncpu;
+        if total <= high {
+            Ok(total)
+        } else {
+            Err(self.bad(key, value, format!("is {total} here, and at most {high}")))
+        }
     }
 
     /// A text, unless it is not written or says `none` in the words of its option.

@@ -3,7 +3,8 @@
 
 use crate::number::{NONE, count, effect, maybe_quantity, p_value, percent};
 use crate::table::{Align, Cell, Table};
-use crate::{tables, words};
+use crate::tables::{self, Names};
+use crate::words;
 use schedlab_analyze::{CopyRow, Findings, MainEffect, MetricFindings, Scaling, ScalingRow, WorkloadFindings};
 use schedlab_run::counted;
 use schedlab_run::manifest::Factor;
@@ -25,11 +26,10 @@ pub(crate) fn scaling_title(scaling: &Scaling) -> String {
     format!("Scaling: {} over {}", scaling.metric, scaling.option)
 }
 
-/// Score, linearity, spread over runs and fairness: a row for each value and arm. Without findings there is one arm.
-pub(crate) fn scaling_table(findings: Option<&Findings>, scaling: &Scaling) -> Table {
-    let arms = findings.filter(|findings| findings.arms.len() > 1);
+/// Score, linearity, spread over runs and fairness: a row for each value and arm. Of one arm there is no column.
+pub(crate) fn scaling_table(scaling: &Scaling, arms: &Names) -> Table {
     let mut header = vec![(scaling.option.as_str(), Align::Left)];
-    header.extend(arms.map(|_| ("arm", Align::Left)));
+    header.extend(arms.get(1).map(|_| ("arm", Align::Left)));
     header.extend([
         ("score", Align::Right),
         ("linearity", Align::Left),
@@ -40,7 +40,7 @@ pub(crate) fn scaling_table(findings: Option<&Findings>, scaling: &Scaling) -> T
     let mut table = Table::new(&header);
     for row in &scaling.rows {
         let mut cells: Vec<Cell> = vec![row.value.as_str().into()];
-        cells.extend(arms.map(|findings| Cell::from(words::arm_name(findings, row.arm))));
+        cells.extend(arm_of(row, arms).map(Cell::from));
         cells.extend([
             maybe_quantity(row.score, &scaling.unit).into(),
             linearity(row).into(),
@@ -53,6 +53,11 @@ pub(crate) fn scaling_table(findings: Option<&Findings>, scaling: &Scaling) -> T
     table
 }
 
+/// The arm's name, where there are several.
+fn arm_of<'n>(row: &ScalingRow, arms: &'n Names) -> Option<&'n str> {
+    arms.get(1).map(|_| tables::name_of(arms, row.arm))
+}
+
 /// `0.98 [0.95, 1.01]`; a single trial has no interval.
 fn linearity(row: &ScalingRow) -> String {
     match row.linearity {
@@ -63,10 +68,9 @@ fn linearity(row: &ScalingRow) -> String {
 }
 
 /// Of each row with copies what it is (`copies 4, free`), and its copies one by one.
-pub(crate) fn copies(findings: Option<&Findings>, scaling: &Scaling) -> Vec<(String, String)> {
-    let several = findings.filter(|findings| findings.arms.len() > 1);
+pub(crate) fn copies(scaling: &Scaling, arms: &Names) -> Vec<(String, String)> {
     let of_row = |row: &ScalingRow| {
-        let arm = several.map(|findings| format!(", {}", words::arm_name(findings, row.arm))).unwrap_or_default();
+        let arm = arm_of(row, arms).map(|name| format!(", {name}")).unwrap_or_default();
         let mut said: Vec<String> = row.copies.iter().take(COPIES_SHOWN).map(copy).collect();
         if row.copies.len() > COPIES_SHOWN {
             said.push(format!("and {} more", row.copies.len() - COPIES_SHOWN));
@@ -146,18 +150,15 @@ fn notes(findings: &Findings, of_factor: &MainEffect) -> Vec<String> {
         notes.push(format!("these arms do not tell it from {}", of_factor.aliases.join(", ")));
     }
     notes.extend(contrast.notes.iter().cloned());
-    notes.into_iter().map(|note| format!("{}: {note}", name(findings, of_factor))).collect()
+    notes.into_iter().map(|note| words::full_stop(&format!("{}: {note}", name(findings, of_factor)))).collect()
 }
 
 /// The levels of each factor, in a sentence each.
 pub(crate) fn factors(findings: &Findings) -> Vec<String> {
-    let level = |spec: &str| if spec.is_empty() { "the host as it is".to_owned() } else { spec.to_owned() };
     let line = |factor: &Factor| {
-        let levels = format!("factor {}: low {}, high {}", factor.name, level(&factor.low), level(&factor.high));
-        match &factor.not_applied {
-            Some(why) => format!("{levels}; left out: {why}"),
-            None => levels,
-        }
+        let (low, high) = (words::spec(findings, &factor.low), words::spec(findings, &factor.high));
+        let left_out = factor.not_applied.as_ref().map(|why| format!("; left out: {why}")).unwrap_or_default();
+        words::full_stop(&format!("Factor {}: low {low}, high {high}{left_out}", factor.name))
     };
     findings.factors.iter().map(line).collect()
 }

@@ -46,7 +46,8 @@ fn list(items: &[String], out: &mut dyn Write) -> io::Result<()> {
 }
 
 fn opening(findings: &Findings, out: &mut dyn Write) -> io::Result<()> {
-    let mut claims = findings.claims.iter();
+    let (head, more) = remarks::claims(findings);
+    let mut claims = head.into_iter();
     match claims.next() {
         Some(first) => paragraph(&format!("**{}.**", first.sentence), out)?,
         None => paragraph("**No claim: there is nothing to compare.**", out)?,
@@ -55,6 +56,9 @@ fn opening(findings: &Findings, out: &mut dyn Write) -> io::Result<()> {
         paragraph(&format!("**Void:** {why}"), out)?;
     }
     list(&claims.map(|c| words::full_stop(&c.sentence)).collect::<Vec<_>>(), out)?;
+    if !more.is_empty() {
+        paragraph(&format!("{}; see the tables.", remarks::more_claims(more.len())), out)?;
+    }
     if let schedlab_analyze::Source::TwoRuns { a, b, refused } = &findings.source {
         paragraph(&format!("Two runs that were not interleaved: A is {a}, B is {b}."), out)?;
         if let Some(why) = refused {

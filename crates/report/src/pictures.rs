@@ -58,6 +58,8 @@ impl Picture {
 
 /// Every chart as a file of its own: `(name, svg)`, names without `.svg`, in the order of the report.
 pub fn pictures(input: &Input<'_>) -> Vec<(String, String)> {
+    let scalings = (0..input.findings.scalings.len()).filter_map(|number| scaling(input.findings, number));
+    let scalings = scalings.map(|p| (p.name, p.chart.draw(FILE_WIDTH).standalone(&p.title, &p.description)));
     let of_workload = |(index, workload): (usize, &WorkloadFindings)| {
         let rows = rows_of(input, index)?;
         let file = |p: Picture| {
@@ -66,9 +68,8 @@ pub fn pictures(input: &Input<'_>) -> Vec<(String, String)> {
         };
         Some(of_workload(input, index, &rows).into_iter().map(file).collect::<Vec<_>>())
     };
-    let file = |p: Picture| (p.name, p.chart.draw(FILE_WIDTH).standalone(&p.title, &p.description));
-    let scalings = (0..input.findings.scalings.len()).filter_map(|number| scaling(input.findings, number)).map(file);
-    scalings.chain(input.findings.workloads.iter().enumerate().filter_map(of_workload).flatten()).collect()
+    let workloads = input.findings.workloads.iter().enumerate().filter_map(of_workload).flatten();
+    scalings.chain(workloads).collect()
 }
 
 /// The trials of one workload; `None` when there is no such workload.

@@ -1,9 +1,12 @@
 //! What is said of a workload in sentences, shared by terminal, Markdown and page.
 
 use crate::number::{given, percent, quantity};
-use crate::words;
-use schedlab_analyze::{Findings, Role, TierSplit, VarianceSplit, WorkloadFindings};
-use schedlab_run::{CheckState, counted};
+use crate::{tables, words};
+use schedlab_analyze::{Claim, Findings, Role, TierSplit, VarianceSplit, Verdict, WorkloadFindings};
+use schedlab_run::{CheckState, counted, noun};
+
+/// So many claims that decide nothing may stand at the head of a report.
+const SHORT: usize = 8;
 
 /// Remarks on a workload that no table holds. What [`problems`] says is not said again.
 pub(crate) fn of_workload(findings: &Findings, workload: &WorkloadFindings) -> Vec<String> {
@@ -25,6 +28,7 @@ pub(crate) fn of_workload(findings: &Findings, workload: &WorkloadFindings) -> V
             .filter(|m| m.k > 1)
             .map(|m| format!("{}: {}", words::arm_name(findings, m.arm), words::full_stop(&m.sentence))),
     );
+    all.extend(placed(workload));
     all.extend(workload.tier_splits.iter().map(|s| tier_split(findings, s)));
     all.extend(tier_split_notes(&workload.tier_splits));
     all.extend(workload.variance.iter().map(variance));
@@ -36,6 +40,31 @@ pub(crate) fn of_workload(findings: &Findings, workload: &WorkloadFindings) -> V
     all.extend(loads(findings, workload));
     all.retain(|s| !s.is_empty());
     all
+}
+
+/// Placement where there is only one: no table and no picture shows more.
+pub(crate) fn placed(workload: &WorkloadFindings) -> Option<String> {
+    match tables::tiers(workload).as_slice() {
+        [tier] => Some(format!("Placement: {} in every operation of every arm.", words::tier(*tier))),
+        _ => None,
+    }
+}
+
+/// The claims that stand at the head of a report, and the rest, which the tables hold, too. Every one that tells a difference
+/// or an equivalence is at the head, and of the others as many as leave it short.
+pub(crate) fn claims(findings: &Findings) -> (Vec<&Claim>, Vec<&Claim>) {
+    let is_aa = |c: &Claim| findings.arms.get(c.arm as usize).is_some_and(|a| a.is_aa);
+    let open = |c: &Claim| matches!(c.verdict, Verdict::Inconclusive | Verdict::NoVerdict { .. }) || is_aa(c);
+    let (mut head, mut rest) = (Vec::new(), Vec::new());
+    for (i, claim) in findings.claims.iter().enumerate() {
+        if i < SHORT || !open(claim) { head.push(claim) } else { rest.push(claim) }
+    }
+    (head, rest)
+}
+
+/// What stands for the claims that are not at the head.
+pub(crate) fn more_claims(n: usize) -> String {
+    format!("{n} more {}: inconclusive, without a verdict, or of the A/A control", noun(n, "comparisons"))
 }
 
 /// What must be known before a number is read.

@@ -4,6 +4,7 @@ use crate::number::{effect, maybe_quantity, p_value, percent, quantity};
 use crate::table::{Align, Cell, Table};
 use crate::words;
 use schedlab_analyze::{Contrast, MetricFindings, Role, Verdict, WorkloadFindings};
+use schedlab_run::Tier;
 use std::collections::BTreeSet;
 
 /// Arms by index with the names a table has room for.
@@ -21,7 +22,7 @@ pub(crate) fn colour(v: &Verdict) -> Option<&'static str> {
     }
 }
 
-fn name_of(names: &Names, arm: u32) -> &str {
+pub(crate) fn name_of(names: &Names, arm: u32) -> &str {
     names.iter().find(|(i, _)| *i == arm).map_or("?", |(_, name)| name)
 }
 
@@ -191,16 +192,19 @@ pub(crate) fn not_counted(workload: &WorkloadFindings) -> Vec<String> {
     reasons.into_iter().map(|(why, names)| format!("{}: {why}", names.join(", "))).collect()
 }
 
-/// Shares of the tiers per arm; empty where none is known.
+/// Tiers with operations in any arm, nearest first.
+pub(crate) fn tiers(workload: &WorkloadFindings) -> Vec<Tier> {
+    let has = |t: &Tier| workload.arms.iter().flat_map(|a| &a.tiers).any(|s| s.tier == *t && s.share > 0.0);
+    Tier::ALL.into_iter().filter(has).collect()
+}
+
+/// Shares of the tiers per arm; empty where none is known, and where there is one alone.
 pub(crate) fn tiers_table(workload: &WorkloadFindings, arms: &Names) -> Table {
-    let tiers: Vec<_> = schedlab_run::Tier::ALL
-        .into_iter()
-        .filter(|t| workload.arms.iter().any(|a| a.tiers.iter().any(|s| s.tier == *t)))
-        .collect();
+    let tiers = tiers(workload);
     let mut header = vec![("placement", Align::Left)];
     header.extend(tiers.iter().map(|t| (words::tier(*t), Align::Right)));
     let mut table = Table::new(&header);
-    for (arm, name) in arms {
+    for (arm, name) in arms.iter().filter(|_| tiers.len() > 1) {
         let Some(facts) = workload.arms.iter().find(|a| a.arm == *arm && !a.tiers.is_empty()) else { continue };
         let mut row: Vec<Cell> = vec![name.as_str().into()];
         row.extend(tiers.iter().map(|t| {

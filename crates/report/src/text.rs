@@ -88,8 +88,12 @@ fn claims(page: &mut Page<'_>, findings: &Findings) -> io::Result<()> {
     if findings.claims.is_empty() {
         page.item("", "No claim: there is nothing to compare.", None)?;
     }
-    for claim in &findings.claims {
+    let (head, more) = remarks::claims(findings);
+    for claim in head {
         page.item("• ", &claim.sentence, tables::colour(&claim.verdict))?;
+    }
+    if !more.is_empty() {
+        page.item("  ", &format!("{}; see the tables.", remarks::more_claims(more.len())), None)?;
     }
     if let schedlab_analyze::Source::TwoRuns { a, b, refused } = &findings.source {
         page.item("  ", &format!("Two runs that were not interleaved: A is {a}, B is {b}."), None)?;
@@ -120,8 +124,8 @@ fn of_workload(page: &mut Page<'_>, findings: &Findings, workload: &WorkloadFind
     page.heading(&format!("{}{load}", words::workload_label(findings, workload)))?;
     page.item("  ", &workload.spec, Some("2"))?;
     page.item("  ", &format!("{}: {}.", workload.id, words::counts(workload)), Some("2"))?;
-    let names = words::cut(words::arms(findings), NAME);
     designs::main_effects(page, findings, workload)?;
+    let names = words::cut(words::arms(findings), NAME);
     for metric in workload.metrics.iter().filter(|m| m.role == Role::Primary) {
         of_metric(page, metric, &names)?;
     }

@@ -37,4 +37,4 @@ pub use record::{Mark, TrialRecord, TrialStatus};
 pub use require::Requirement;
 pub use setting::{Arm, IdleStates, Policy, Setting, SettingError, Thp};
 pub use workload_spec::{SpecError, WorkloadSpec};
-pub use writer::RunWriter;
+pub use writer::{RunLog, RunWriter};

@@ -25,16 +25,17 @@ pub enum CheckState {
 /// Checks whose value moves by itself: shown, never counted as a change of the machine.
 pub const FLUCTUATING: &[&str] = &["round_trip", "steal_rate", "background_load"];
 
-/// One line of `doctor`, of the manifest and of the diff between two runs.
+/// One line of `doctor`, of the manifest and of the diff between the start and the end of a run or between two runs. It is
+/// said of the host: the arms of a run take turns on it, and what an arm sets is read back in each trial instead.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Check {
-    /// Stable id, such as `preempt_model`; runs are diffed by it.
+    /// Stable id, such as `preempt_model`; what is compared is found by it.
     pub id: String,
     /// What it is called in print.
     pub title: String,
     /// How it came out.
     pub state: CheckState,
-    /// The value compared between arms and runs, such as `voluntary`.
+    /// The value that is compared, such as `voluntary`.
     pub value: String,
     /// What it does to results.
     pub effect: String,
@@ -69,6 +70,12 @@ pub struct Environment {
     pub cgroup: String,
     /// /proc/self/autogroup.
     pub autogroup: String,
+    /// CPUs this process may run on, `0-3`; empty in version 1.
+    #[serde(default)]
+    pub allowed_cpus: String,
+    /// Length and CRC-32 of this program's file; empty in version 1.
+    #[serde(default)]
+    pub program_crc32: String,
     /// The checks, in doctor's order.
     pub checks: Vec<Check>,
 }
@@ -115,6 +122,9 @@ pub struct LookRecord {
     pub blocks: u32,
     /// Information fraction, 0…1.
     pub fraction: f64,
+    /// Whether it gave every primary contrast of the workload its verdict, which ends the workload.
+    #[serde(default)]
+    pub decided: bool,
 }
 
 /// One option of a workload over several values: each value became a workload, and their blocks take turns, so that no

@@ -204,6 +204,12 @@ pub(crate) struct Compare {
     pub(crate) run_a: PathBuf,
     /// Run directory of the other side
     pub(crate) run_b: PathBuf,
+    /// More runs of the control's side, one for each boot: a verdict between kernels needs five a side
+    #[arg(long, value_name = "RUN", num_args = 1..)]
+    pub(crate) more_a: Vec<PathBuf>,
+    /// More runs of the other side
+    #[arg(long, value_name = "RUN", num_args = 1..)]
+    pub(crate) more_b: Vec<PathBuf>,
     /// Findings as JSON on standard output
     #[arg(long)]
     pub(crate) json: bool,

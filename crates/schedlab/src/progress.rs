@@ -1,12 +1,12 @@
 //! The progress line on standard error: elapsed, trials, and the interval as it narrows. On a terminal it rewrites
-//! itself; in a log it is a line a block at most.
+//! itself; in a log it is a line a block at most. What happened once is a line of the run's own log as well.
 
 use crate::output::say;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use schedlab_analyze::{Effect, Scale};
 use schedlab_run::manifest::Design;
 use schedlab_run::units::format_ns;
-use schedlab_run::{Manifest, TrialRecord, TrialStatus, WorkloadSpec, counted};
+use schedlab_run::{Manifest, Mark, RunLog, TrialRecord, TrialStatus, WorkloadSpec, counted};
 use schedlab_trial::Event;
 use std::io::IsTerminal;
 use std::time::Instant;
@@ -22,10 +22,12 @@ pub(crate) struct Progress {
     arms: Vec<String>,
     /// Each workload as short as it can be told from the others.
     workloads: Vec<String>,
+    log: RunLog,
 }
 
 impl Progress {
-    pub(crate) fn new(manifest: &Manifest) -> Self {
+    /// Of a run that begins or, when it has `trials` already, goes on.
+    pub(crate) fn new(manifest: &Manifest, trials: &[TrialRecord], log: RunLog) -> Self {
         let terminal = std::io::stderr().is_terminal();
         let target = if terminal { ProgressDrawTarget::stderr() } else { ProgressDrawTarget::hidden() };
         let bar = ProgressBar::with_draw_target(None, target);
@@ -36,21 +38,25 @@ impl Progress {
         let label = |(own, workload): (usize, &WorkloadSpec)| {
             workload.label_among(all().filter(|(other, _)| *other != own).map(|(_, other)| other))
         };
-        let progress = Self {
-            bar,
-            terminal,
-            block: None,
-            next_interval: Instant::now(),
-            arms,
-            workloads: all().map(label).collect(),
-        };
+        let workloads = all().map(label).collect();
+        let progress = Self { bar, terminal, block: None, next_interval: Instant::now(), arms, workloads, log };
         progress.say(&format!("{}: seed {}", manifest.title, manifest.seed));
+        if !trials.is_empty() {
+            progress.say(&format!("resumed after {}", counted(trials.len(), "trials")));
+        }
         progress
     }
 
     fn say(&self, line: &str) {
-        let line = plain(line);
+        let line = &plain(line);
         if self.terminal { self.bar.println(line) } else { say(line) }
+        self.note(line);
+    }
+
+    /// To the run's log alone. The log is an account for a person; where it cannot be written, as on a full disk, neither
+    /// can the next trial be stored, and that error is the one to tell.
+    pub(crate) fn note(&self, line: &str) {
+        let _ = self.log.line(line);
     }
 
     /// Whose trial it is; a switchback trial holds all arms.
@@ -103,6 +109,10 @@ impl Progress {
         if let TrialStatus::Failed(reason) = &record.status {
             self.say(&format!("trial {} of {} failed: {reason}", record.trial, self.arm(record.arm)));
         }
+        for mark in &record.marks {
+            // On a shared machine they are many: the report counts them.
+            self.note(&format!("trial {} of {}: {}", record.trial, self.arm(record.arm), mark_text(mark)));
+        }
         let block = (record.workload, record.block);
         if record.warm_up || self.block == Some(block) {
             self.bar.tick();
@@ -130,6 +140,14 @@ impl Progress {
 /// Titles, names and reasons come from files and commands: what would steer a terminal is a blank.
 fn plain(line: &str) -> String {
     line.replace(char::is_control, " ")
+}
+
+fn mark_text(mark: &Mark) -> String {
+    match mark {
+        Mark::Steal { share } => format!("steal {:.1} %", share * 100.0),
+        Mark::Thermal { evidence } => format!("thermal: {evidence}"),
+        Mark::Foreign { what } => format!("changed under us: {what}"),
+    }
 }
 
 /// The primary contrasts as they stand, `B 1.034 ± 0.8 %`; empty before there is an interval.

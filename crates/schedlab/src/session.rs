@@ -13,7 +13,7 @@ use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering::Relaxed;
 
 /// Undoes what a killed run left behind, before anything else is measured; says so when there was something. What could
-/// not be undone is an error: it would be measured. So it is beside a living run, which is only said, once.
+/// not be undone is an error: it would be measured. That another run changes this host meanwhile is only said, once.
 pub(crate) fn restore_leftovers() -> Result<()> {
     static BESIDE_ANOTHER: AtomicBool = AtomicBool::new(false);
     if BESIDE_ANOTHER.load(Relaxed) {
@@ -72,17 +72,23 @@ fn orphaned_namespaces() -> Result<Vec<String>> {
     }
 }
 
-/// Runs a new or resumed experiment into its run directory and seals it. Returns the complete manifest and rows.
-pub(crate) fn run(
-    manifest: Manifest,
-    mut writer: RunWriter,
-    trials: Vec<TrialRecord>,
-) -> Result<(Manifest, Vec<TrialRecord>)> {
+/// A run that has come to its end.
+pub(crate) struct Ended {
+    /// Complete.
+    pub(crate) manifest: Manifest,
+    /// All rows.
+    pub(crate) trials: Vec<TrialRecord>,
+    /// Whether the run directory could be sealed: what was measured is to be reported even where the disk is full.
+    pub(crate) sealed: Result<()>,
+}
+
+/// Runs a new or resumed experiment into its run directory and seals it.
+pub(crate) fn run(manifest: Manifest, mut writer: RunWriter, trials: Vec<TrialRecord>) -> Result<Ended> {
     restore_leftovers()?;
     let interrupt = schedlab_sys::interrupt::Interrupt::catch().context("signals cannot be caught")?;
     let mut host = Host::default();
     let mut runner = ExecRunner::of_this_binary();
-    let mut progress = Progress::new(&manifest);
+    let mut progress = Progress::new(&manifest, &trials, writer.log());
     let mut store = Directory(&mut writer);
     let mut experiment = Experiment {
         manifest,
@@ -101,16 +107,18 @@ pub(crate) fn run(
     let (mut manifest, trials) = (experiment.manifest, experiment.trials);
     let restored = host.restore();
     progress.finish();
+    if let Err(error) = &result {
+        progress.note(&format!("the run stopped: {error:#}"));
+    }
     restored?;
     result.context("the run stopped; what was measured is kept and can be resumed with --resume")?;
     // Without round-trip probes: they would be one more disturbance, and the check is not compared.
     let (roots, probes) = (schedlab_host::Roots::default(), schedlab_host::Probes::default());
     manifest.environment_end = Some(schedlab_host::environment(&roots, probes));
-    writer.update_manifest(&manifest)?;
-    if manifest.ended != "interrupted" {
-        writer.seal().context("the run could not be sealed; it stays readable as it is")?;
-    }
-    Ok((manifest, trials))
+    let stored = writer.update_manifest(&manifest);
+    let sealed = if manifest.ended == "interrupted" { stored } else { stored.and_then(|()| writer.seal()) };
+    let sealed = sealed.context("the run could not be sealed; it stays readable as it is");
+    Ok(Ended { manifest, trials, sealed })
 }
 
 /// `out/<name>`, the default place of a run.

@@ -81,6 +81,19 @@ fn a_budget_too_short_for_a_verdict_names_the_least_one() {
 }
 
 #[test]
+fn numbers_beyond_any_clock_are_refused_or_forecast_as_what_they_are() {
+    refused(&["ab", "-w", "pipe", "--b", "", "--trial", "2500000h", "--dry-run"], &["too long", "86400s"]);
+    let forecast = |workload: &str, blocks: &str| {
+        let said = schedlab(&["ab", "-w", workload, "--b", "", "--trials", blocks, "--dry-run"]).success().stdout;
+        let line = said.lines().find(|line| line.contains("blocks, about ")).expect("a forecast").to_owned();
+        let seconds = line.split("about ").nth(1).and_then(|rest| rest.split(' ').next()).expect("seconds").to_owned();
+        seconds.parse::<u64>().expect("a number")
+    };
+    assert!(forecast("pipe", "4294967295") > 9_000_000_000, "three centuries, not none");
+    assert!(forecast("pipe:duration=500000h", "6") > 1_800_000_000);
+}
+
+#[test]
 fn plans_are_checked_whole() {
     let lab = Lab::new("plans");
     let plan = |name: &str, text: &str| {

@@ -80,6 +80,11 @@ fn progress_calls_an_arm_by_its_name() {
     let ab = ["ab", "-w", "pipe:pin=same", "--b", "kernel:debian:6.1", "--trials", "6", "--trial", "20ms"];
     let ran = schedlab(&[&ab[..], &["--out", &out]].concat());
     assert!(ran.stderr.contains("arm `B` is not applied and left out: "), "{}", ran.stderr);
+    let log = std::fs::read_to_string(format!("{out}/log.txt")).unwrap();
+    for words in [": seed ", "arm `B` is not applied and left out: ", "ended: nothing left to compare"] {
+        let line = log.lines().find(|line| line.contains(words)).unwrap_or_else(|| panic!("no `{words}` in:\n{log}"));
+        assert!(line.starts_with("20") && line.as_bytes()[19] == b'Z', "the time before it: {line}");
+    }
 }
 
 #[test]
@@ -200,6 +205,9 @@ fn two_runs_of_one_boot_are_confounded() {
     }
     let findings = json(&schedlab(&["compare", &a, &b, "--json"]).success().stdout);
     assert_eq!(findings["workloads"][0]["metrics"][0]["contrasts"][0]["verdict"]["kind"], "no_verdict");
+    let pooled = json(&schedlab(&["compare", &a, &b, "--more-a", &b, "--json"]).success().stdout);
+    let total = |findings: &serde_json::Value| findings["workloads"][0]["counts"]["total"].as_u64().unwrap();
+    assert_eq!(2 * total(&pooled), 3 * total(&findings), "three runs, two of them on one side");
 }
 
 #[test]

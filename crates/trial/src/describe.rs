@@ -19,8 +19,8 @@ pub fn describe(manifest: &Manifest, plan: &Plan, roots: &Roots) -> String {
         forecast(&mut text, manifest, index);
     }
     if let (Design::Fixed { blocks }, 2..) = (&manifest.design, manifest.workloads.len()) {
-        let all_ns: u64 = manifest.workloads.iter().map(|w| u64::from(blocks + 1) * block_ns(manifest, w)).sum();
-        let _ = writeln!(text, "# in all about {} s", all_ns / 1_000_000_000);
+        let of_all = manifest.workloads.iter().map(|w| all_blocks_ns(*blocks, block_ns(manifest, w)));
+        let _ = writeln!(text, "# in all about {} s", of_all.fold(0, u64::saturating_add) / 1_000_000_000);
     }
     text
 }
@@ -69,7 +69,12 @@ fn arms_of_factors(manifest: &Manifest) -> Vec<String> {
 /// What a block of a workload takes, by the plan, ns.
 fn block_ns(manifest: &Manifest, workload: &WorkloadSpec) -> u64 {
     let trials = if manifest.switchback_window_ns.is_some() { 1 } else { 2 * manifest.arms.len() as u64 };
-    trials * (crate::experiment::trial_duration_ns(workload) + OVERHEAD_NS)
+    trials.saturating_mul(crate::experiment::trial_duration_ns(workload).saturating_add(OVERHEAD_NS))
+}
+
+/// What so many blocks and the warm-up block take, ns; numbers of the user's can be beyond any clock.
+fn all_blocks_ns(blocks: u32, block_ns: u64) -> u64 {
+    (u64::from(blocks) + 1).saturating_mul(block_ns)
 }
 
 fn forecast(text: &mut String, manifest: &Manifest, index: usize) {
@@ -79,7 +84,7 @@ fn forecast(text: &mut String, manifest: &Manifest, index: usize) {
     let _ = writeln!(text, "# {workload}: a block takes about {}", format_ns(block_ns / 1_000_000 * 1_000_000));
     let length = match manifest.design {
         Design::Fixed { blocks } => {
-            let seconds = u64::from(blocks + 1) * block_ns / 1_000_000_000;
+            let seconds = all_blocks_ns(blocks, block_ns) / 1_000_000_000;
             format!("{}, about {seconds} s", counted(blocks, "blocks"))
         }
         Design::Budgeted { budget_ns, looks } => {

@@ -12,7 +12,7 @@ use crate::host::HostSettings;
 use crate::require;
 use crate::runner::{Runner, run_in_cgroups};
 use crate::schedule::{Coins, block_order, switchback_coins};
-use crate::stopping::{self, Pace, Stop};
+use crate::stopping::{Pace, Stop};
 use anyhow::{Context, Result, bail};
 use schedlab_run::manifest::{Design, LookRecord};
 use schedlab_run::{
@@ -197,19 +197,23 @@ impl Experiment<'_> {
         if (blocks as usize) < LEAST_UNITS {
             return Ok(None);
         }
-        let open_ended = matches!(self.manifest.design, Design::OpenEnded { .. });
-        if matches!(self.manifest.design, Design::Budgeted { .. }) {
-            let look = LookRecord { workload, blocks, fraction };
-            pace.took_look(fraction);
-            self.manifest.looks.retain(|l| !(l.workload == workload && l.blocks == blocks));
-            self.manifest.looks.push(look);
-            self.store.manifest(&self.manifest)?;
-            let look = self.manifest.looks.last().expect("just pushed");
-            (self.events)(Event::Look { look, trials: &self.trials, manifest: &self.manifest });
-        } else if !open_ended {
-            return Ok(None);
+        match self.manifest.design {
+            Design::Fixed { .. } => return Ok(None),
+            Design::OpenEnded { .. } => {
+                let decided = schedlab_analyze::decided(&self.manifest, &self.trials, workload);
+                return Ok(decided.then_some(Stop::Decided));
+            }
+            Design::Budgeted { .. } => {}
         }
-        let decided = stopping::decided(&self.manifest, &self.trials, workload);
+        pace.took_look(fraction);
+        self.manifest.looks.retain(|l| !(l.workload == workload && l.blocks == blocks));
+        self.manifest.looks.push(LookRecord { workload, blocks, fraction, decided: false });
+        // The verdict counts the look, and is stored with it: a resumed run must know that it ended here.
+        let decided = schedlab_analyze::decided(&self.manifest, &self.trials, workload);
+        self.manifest.looks.last_mut().expect("just pushed").decided = decided;
+        self.store.manifest(&self.manifest)?;
+        let look = self.manifest.looks.last().expect("just pushed");
+        (self.events)(Event::Look { look, trials: &self.trials, manifest: &self.manifest });
         Ok(decided.then_some(Stop::Decided))
     }
 

@@ -109,14 +109,15 @@ fn design(plan: &Plan, workloads: usize) -> Result<Design> {
             let per_workload = budget_ns / workloads.max(1) as u64;
             let block = if plan.switchback_window_ns.is_some() { 1 } else { 2 * plan.arms.len() as u64 };
             // One more: the warm-up block before them.
-            let least = (LEAST_UNITS as u64 + 1) * block * (trial_ns(plan, workloads) + OVERHEAD_NS);
+            let trial_ns = trial_ns(plan, workloads).saturating_add(OVERHEAD_NS);
+            let least = ((LEAST_UNITS as u64 + 1) * block).saturating_mul(trial_ns);
             if per_workload < least {
                 bail!(
                     "a budget of {} is too short for {LEAST_UNITS} blocks of {} and {}: give at least {}, or a shorter `trial`",
                     format_ns(budget_ns),
                     counted(workloads, "workloads"),
                     counted(plan.arms.len(), "arms"),
-                    format_ns((least * workloads as u64).next_multiple_of(1_000_000_000))
+                    format_ns(least.saturating_mul(workloads as u64).div_ceil(1_000_000_000).saturating_mul(1_000_000_000))
                 );
             }
             Design::Budgeted { budget_ns: per_workload, looks }

@@ -101,7 +101,7 @@ fn drain(mut pipe: impl Read + Send + 'static) -> std::thread::JoinHandle<Vec<u8
     })
 }
 
-/// Waits with a bound. The poll interval is long compared with its cost and runs in this process, not in the trial.
+/// Waits with a bound, asleep until the process has ended or its time is over.
 fn wait(child: &mut Child, timeout: Duration) -> Result<ExitStatus, String> {
     let deadline = Instant::now() + timeout;
     let exited = schedlab_sys::pidfd::wait_exit(child.id(), deadline.saturating_duration_since(Instant::now()));

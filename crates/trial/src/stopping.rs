@@ -40,9 +40,15 @@ impl Stop {
     }
 }
 
-/// Whether every primary contrast of the workload has its verdict.
-pub fn decided(manifest: &Manifest, trials: &[TrialRecord], workload: u32) -> bool {
-    schedlab_analyze::decided(manifest, trials, workload)
+/// Why the last look ended a workload with a budget, if it did. An earlier process may have been stopped between that look
+/// and the next workload's first trial: to look again at what was decided, or beyond the budget, would be a look that
+/// nobody planned.
+pub fn ended_by_look(manifest: &Manifest, workload: u32) -> Option<Stop> {
+    let last = manifest.looks.iter().rfind(|look| look.workload == workload)?;
+    if last.decided {
+        return Some(Stop::Decided);
+    }
+    (last.fraction >= 1.0).then_some(Stop::Budget)
 }
 
 /// What is known of one block.
@@ -75,15 +81,15 @@ impl Pace {
         let block_len = if manifest.switchback_window_ns.is_some() { 1 } else { 2 * manifest.arms.len() };
         let fractions = manifest.looks.iter().filter(|l| l.workload == workload).map(|l| l.fraction);
         let last_look = planned_look(&manifest.design, fractions.fold(0.0, f64::max));
-        let pace =
-            Self { workload, design: manifest.design.clone(), block_len, last_look, elapsed_ns: 0, spent_before_ns: 0 };
-        let spent_before_ns = pace.trials_ns(trials);
-        let pace = Self { spent_before_ns, ..pace };
+        let design = manifest.design.clone();
+        let spent_before_ns = trials_ns(workload, trials);
+        let pace = Self { workload, design, block_len, last_look, elapsed_ns: 0, spent_before_ns };
         // Workloads whose blocks take turns are finished together.
         let groups = manifest.groups();
         let last = groups.iter().find(|group| group.contains(&workload)).and_then(|group| group.iter().max().copied());
         let later = trials.iter().any(|t| t.workload > last.unwrap_or(workload));
-        (!later).then_some(pace)
+        // A file that a power cut tore can be of a workload that was done.
+        (!later || !pace.turn(trials).0).then_some(pace)
     }
 
     /// Planned blocks, where the design fixes them.
@@ -123,25 +129,21 @@ impl Pace {
         self.blocks(trials).iter().filter(|b| !b.spoilt && b.missing == 0).count() as u32
     }
 
-    /// Blocks begun, complete or not, repeats included.
-    pub fn begun(&self, trials: &[TrialRecord]) -> u32 {
-        self.blocks(trials).len() as u32
-    }
-
-    /// The last block begun, if it lacks trials: an interrupt has cut it.
-    pub fn cut_block(&self, trials: &[TrialRecord]) -> Option<u32> {
+    /// Whether every block begun is whole (an interrupt cuts the last one, an unreadable file any), and how many are begun:
+    /// among workloads that take turns the least comes next.
+    pub fn turn(&self, trials: &[TrialRecord]) -> (bool, usize) {
         let blocks = self.blocks(trials);
-        blocks.last().filter(|last| last.missing > 0).map(|_| blocks.len() as u32 - 1)
+        (first_cut(&blocks).is_none(), blocks.len())
     }
 
-    /// The block to run next and which one it repeats. An interrupted block is finished first; a spoilt block is
-    /// repeated while the allowance lasts.
+    /// The block to run next and which one it repeats. A cut block is finished first: chance chose the arm of what it
+    /// lacks, so a trial that comes late adds noise to its block and favours nobody. A spoilt block is repeated while the
+    /// allowance lasts.
     pub fn next_block(&self, trials: &[TrialRecord]) -> (u32, Option<u32>) {
         let blocks = self.blocks(trials);
-        let begun = blocks.len() as u32;
-        match blocks.last() {
-            Some(last) if last.missing > 0 => (begun - 1, last.repeats),
-            _ => (begun, self.block_to_repeat(&blocks)),
+        match first_cut(&blocks) {
+            Some(at) => (at as u32, blocks[at].repeats),
+            None => (blocks.len() as u32, self.block_to_repeat(&blocks)),
         }
     }
 
@@ -161,13 +163,9 @@ impl Pace {
         self.elapsed_ns = ns;
     }
 
-    fn trials_ns(&self, trials: &[TrialRecord]) -> u64 {
-        trials.iter().filter(|t| t.workload == self.workload).map(|t| t.wall_ns).sum()
-    }
-
     /// Time spent on the workload, set-up and warm-up included, ns.
     fn spent_ns(&self, trials: &[TrialRecord]) -> u64 {
-        self.trials_ns(trials).max(self.spent_before_ns + self.elapsed_ns)
+        trials_ns(self.workload, trials).max(self.spent_before_ns + self.elapsed_ns)
     }
 
     /// What a block takes, from the trials so far, ns.
@@ -216,7 +214,7 @@ impl Pace {
     /// Why no further block is run, if so.
     pub fn stop_before_next_block(&self, trials: &[TrialRecord]) -> Option<Stop> {
         let begun = self.blocks(trials);
-        if begun.last().is_some_and(|last| last.missing > 0) {
+        if first_cut(&begun).is_some() {
             return None;
         }
         match self.design {
@@ -230,6 +228,16 @@ impl Pace {
             }
         }
     }
+}
+
+/// The first block that lacks trials.
+fn first_cut(blocks: &[BlockState]) -> Option<usize> {
+    blocks.iter().position(|block| block.missing > 0)
+}
+
+/// Time that a workload's trials took, ns.
+fn trials_ns(workload: u32, trials: &[TrialRecord]) -> u64 {
+    trials.iter().filter(|t| t.workload == workload).map(|t| t.wall_ns).sum()
 }
 
 /// The number of the last planned look at or before a fraction of the budget; the looks are evenly spread.

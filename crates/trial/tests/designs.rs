@@ -53,7 +53,7 @@ fn the_blocks_of_a_sweep_take_turns_also_after_an_interrupt() {
 #[test]
 fn each_value_of_a_sweep_has_its_own_budget() {
     let budget_ns = 5_000_000_000;
-    let mut lab = Lab::new(swept(Design::Budgeted { budget_ns, looks: 5 }));
+    let mut lab = Lab::new(swept(Design::Budgeted { budget_ns, looks: 1 }));
     lab.noise = 0.5;
     let (manifest, trials) = lab.run();
     assert_eq!(manifest.ended, "budget");

@@ -39,6 +39,8 @@ pub enum Withheld {
     Confounded,
     /// Contaminated trials go with an arm.
     MarksDiffer,
+    /// Failed trials, or switchback windows that began too late, go with an arm.
+    LossesDiffer,
     /// In a switchback the arm of the window before still acts.
     CarryOver,
     /// Fewer units than a verdict needs.

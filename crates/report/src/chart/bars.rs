@@ -4,7 +4,7 @@ use super::mark::Mark;
 use super::measure::{fit, text_width};
 use super::svg::{Anchor, Svg};
 use super::theme::arm_class;
-use super::{ArmKey, Draw};
+use super::{ArmKey, BESIDE, Draw, MANY};
 
 /// A part of a stack.
 #[derive(Debug, Clone)]
@@ -47,9 +47,9 @@ impl Draw for Stacks {
             x += wide;
         }
         let label = self.stacks.iter().map(|s| text_width(&s.name, 12.0)).fold(40.0, f64::max) + 22.0;
-        // Names that would leave the bars too little room stand above them.
-        let above = label > 0.36 * width;
-        let left = if above { 0.0 } else { label };
+        // Names that would leave the bars too little room stand above them, unless there are many.
+        let above = label > BESIDE * width + 22.0 && self.stacks.len() <= MANY;
+        let left = if above { 0.0 } else { label.min(BESIDE * width + 22.0) };
         y += 14.0;
         for stack in &self.stacks {
             let words = if above { y + 12.0 } else { y + 15.0 };
@@ -58,7 +58,12 @@ impl Draw for Stacks {
                 svg.mark(arm, (5.0, words - 4.0), 4.0, Mark::Solid);
             }
             let indent = if stack.arm.is_some() { 14.0 } else { 0.0 };
-            svg.text("", (indent, words), Anchor::Start, &fit(&stack.name, 12.0, width - indent));
+            svg.text(
+                "",
+                (indent, words),
+                Anchor::Start,
+                &fit(&stack.name, 12.0, if above { width - indent } else { left - indent - 6.0 }),
+            );
             if above {
                 y += 18.0;
             }

@@ -113,7 +113,8 @@ impl Draw for Forest {
                 } else {
                     heading
                 };
-                svg.rect("paper", (0.0, y), (width, words));
+                // A px more above: round ends of lines reach beyond them.
+                svg.rect("paper", (0.0, y - 1.0), (width, words + 1.0));
             }
             match line {
                 Line::Heading(name, aside) => {

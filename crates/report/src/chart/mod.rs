@@ -67,5 +67,12 @@ pub(crate) trait Draw {
     fn draw(&self, width: f64) -> Svg;
 }
 
+/// Names beside rows take at most this share of the width; longer ones stand above where rows are few, and are cut where
+/// they are more than [`MANY`].
+const BESIDE: f64 = 0.32;
+
+/// See [`BESIDE`].
+const MANY: usize = 4;
+
 /// Below this width labels stand above their rows instead of beside them.
 pub(crate) const NARROW: f64 = 480.0;

@@ -6,7 +6,7 @@ use super::axis::{self, Scale};
 use super::crowd::simplify;
 use super::mark::Mark;
 use super::svg::{Anchor, Svg};
-use super::theme::arm_class;
+use super::theme::{arm_class, is_second_of_its_hue};
 use super::{ArmKey, Draw, legend};
 
 /// One arm's distribution.
@@ -84,7 +84,8 @@ fn draw_curve(svg: &mut Svg, curve: &Curve, across: &Scale, scale: &Scale) {
         at.push((across.at(known), scale.at(curve.max)));
     }
     svg.open(&arm_class(curve.arm), Some(curve.arm));
-    svg.polyline("s", &simplify(&at, TOLERANCE));
+    let class = if is_second_of_its_hue(curve.arm) { "s dashed" } else { "s" };
+    svg.polyline(class, &simplify(&at, TOLERANCE));
     let last = at.last().copied();
     let shares = SHARES.iter().step_by(2).map(|(q, _)| nines(*q)).filter(|n| *n < known - 0.2);
     svg.marks(curve.arm, shares.filter_map(|n| on(&at, across.at(n))).chain(last), 3.0, Mark::Solid);

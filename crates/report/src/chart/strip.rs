@@ -8,7 +8,7 @@ use super::mark::Mark;
 use super::measure::{fit, text_width};
 use super::svg::{Anchor, Svg};
 use super::theme::arm_class;
-use super::{Draw, Plot};
+use super::{BESIDE, Draw, MANY, Plot};
 use schedlab_stats::quantile;
 
 /// A trial.
@@ -47,8 +47,9 @@ impl Draw for Strip {
         let mut svg = Svg::new(width);
         let label = self.rows.iter().map(|r| text_width(&r.name, 12.0)).fold(50.0, f64::max);
         let aside = self.rows.iter().map(|r| text_width(&r.aside, 11.0)).fold(30.0, f64::max) + 10.0;
-        // Names that would be cut beside their row stand above it.
-        let above = label > 0.3 * width;
+        // Names that would be cut beside their row stand above it, unless that makes a long picture much longer.
+        let above = label > BESIDE * width && self.rows.len() <= MANY;
+        let label = if above { label } else { label.min(BESIDE * width) };
         let (left, right) = if above { (8.0, width - 8.0) } else { (label + 24.0, width - aside) };
         let row_height = if above { ROW + 16.0 } else { ROW };
         let height = row_height * self.rows.len() as f64;
@@ -66,7 +67,8 @@ impl Draw for Strip {
             svg.open(&arm_class(row.arm), Some(row.arm));
             let words = if above { y + 15.0 } else { middle + 4.0 };
             svg.mark(row.arm, (5.0, words - 4.0), 4.0, Mark::Solid);
-            svg.text("", (14.0, words), Anchor::Start, &fit(&row.name, 12.0, width - aside - 18.0));
+            let room = if above { width - aside - 18.0 } else { label };
+            svg.text("", (14.0, words), Anchor::Start, &fit(&row.name, 12.0, room));
             svg.text("small", (width, words), Anchor::End, &row.aside);
             match &scale {
                 Some(scale) if !row.dots.is_empty() => draw_row(&mut svg, row, middle, scale, values.len() > CROWDED),

@@ -50,9 +50,17 @@ pub(crate) fn standalone_css() -> String {
     COLOURS.iter().fold(CHART_CSS.to_owned(), |css, (name, light, _)| css.replace(&format!("var(--{name})"), light))
 }
 
-/// The colour class of an arm.
+/// Arms before hues are used again, with other shapes and dashed lines.
+const HUES: u32 = 8;
+
+/// The colour class of an arm: slate is the control's alone.
 pub(crate) fn arm_class(arm: u32) -> String {
-    format!("a{}", arm % 8)
+    format!("a{}", if arm < HUES { arm } else { 1 + (arm - 1) % (HUES - 1) })
+}
+
+/// Whether an arm's hue is another's, too.
+pub(crate) fn is_second_of_its_hue(arm: u32) -> bool {
+    arm >= HUES
 }
 
 #[cfg(test)]
@@ -92,6 +100,15 @@ mod tests {
                 assert!(found >= *least, "{text} on {ground}, dark {dark}: {found:.2}");
             }
         }
+    }
+
+    /// Colour, shape and dash together are one arm's.
+    #[test]
+    fn no_two_of_many_arms_look_alike() {
+        let looks: std::collections::BTreeSet<_> =
+            (0..15).map(|arm| (arm_class(arm), arm % 5, is_second_of_its_hue(arm))).collect();
+        assert_eq!(looks.len(), 15);
+        assert!((1..15).all(|arm| arm_class(arm) != "a0"));
     }
 
     #[test]

@@ -34,6 +34,21 @@ pub(super) struct Page {
 /// A cell of a table: its text and class.
 pub(super) type Cell = (String, &'static str);
 
+/// A cell of words.
+pub(super) fn plain(text: impl Into<String>) -> Cell {
+    (text.into(), "")
+}
+
+/// The name of a metric or counter, which may break after each underscore.
+pub(super) fn name(text: &str) -> Cell {
+    (escape(text).replace('_', "_<wbr>"), "drawn")
+}
+
+/// A cell with a number.
+pub(super) fn figure(text: impl Into<String>) -> Cell {
+    (text.into(), "n")
+}
+
 impl Page {
     pub(super) fn into_text(self) -> String {
         self.text
@@ -85,7 +100,7 @@ impl Page {
         let name = escape(name);
         self.raw(&format!(
             "<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"{name}\">\n<table{}>",
-            numeric(header)
+            classes(header)
         ));
         self.raw("<thead><tr>");
         for (name, _) in header {
@@ -149,11 +164,12 @@ impl Page {
     }
 }
 
-/// Classes that set columns of numbers: `n2` for the second, `nn` for all but the first.
-fn numeric(header: &[(&str, &str)]) -> String {
+/// Classes that set columns of numbers: `n2` for the second, `nn` for all but the first; `words` for a wide table without
+/// any, whose cells stand below each other on a phone.
+fn classes(header: &[(&str, &str)]) -> String {
     let numbers: Vec<usize> = (0..header.len()).filter(|i| header[*i].1 == "n").map(|i| i + 1).collect();
     if numbers.is_empty() {
-        return String::new();
+        return if header.len() > 3 { " class=words".into() } else { String::new() };
     }
     let all = header.len() > 1 && numbers.len() == header.len() - 1 && numbers[0] == 2;
     let names: Vec<String> = if all { vec!["nn".into()] } else { numbers.iter().map(|n| format!("n{n}")).collect() };

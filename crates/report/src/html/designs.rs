@@ -1,8 +1,8 @@
 //! Scaling tables and main effects on the page.
 
-use super::build::{Cell, Page, escape};
-use crate::table::{Align, Table};
-use crate::{Input, designs, pictures};
+use super::build::{Page, escape};
+use super::inside::set;
+use crate::{Input, designs, pictures, words};
 use schedlab_analyze::{Findings, WorkloadFindings};
 
 /// The scaling tables, a section of their own.
@@ -11,23 +11,25 @@ pub(super) fn scalings(page: &mut Page, input: &Input<'_>) {
     if findings.scalings.is_empty() {
         return;
     }
+    let arms = words::arms(findings);
     page.open("section", "class=\"workload\" id=\"scaling\"");
     page.element("h2", "", "Scaling");
     for (number, scaling) in findings.scalings.iter().enumerate() {
-        page.element("h3", "", &designs::scaling_title(scaling));
+        let title = designs::scaling_title(scaling);
+        page.element("h3", "", &title);
         // A spec is one long word: it may break after each comma.
         page.raw(&format!("<p class=\"spec\">{}</p>\n", escape(&scaling.spec).replace(',', ",<wbr>")));
         if let Some(picture) = pictures::scaling(findings, number) {
             page.figure(&picture);
         }
-        table(page, &designs::scaling_title(scaling), &designs::scaling_table(Some(findings), scaling));
-        let copies = designs::copies(Some(findings), scaling);
+        set(page, &title, &designs::scaling_table(scaling, &arms));
+        let copies = designs::copies(scaling, &arms);
         if !copies.is_empty() {
             page.list("class=\"notes\"", &copies.iter().map(|(of, said)| format!("{of}: {said}")).collect::<Vec<_>>());
-            page.element("p", "class=\"notes\"", designs::COPIES_KEY);
+            page.element("p", "class=\"caption\"", designs::COPIES_KEY);
         }
     }
-    page.element("p", "class=\"notes\"", designs::SCALING_KEY);
+    page.element("p", "class=\"caption\"", designs::SCALING_KEY);
     page.close("section");
 }
 
@@ -35,20 +37,10 @@ pub(super) fn scalings(page: &mut Page, input: &Input<'_>) {
 pub(super) fn main_effects(page: &mut Page, findings: &Findings, workload: &WorkloadFindings) {
     for on_metric in designs::main_effects(findings, workload) {
         page.element("h3", "", &on_metric.title);
-        table(page, &on_metric.title, &on_metric.table);
+        set(page, &on_metric.title, &on_metric.table);
         page.list("class=\"notes\"", &on_metric.notes);
     }
     if !workload.main_effects.is_empty() {
         page.list("class=\"notes\"", &designs::factors(findings));
     }
-}
-
-/// A table of the terminal as one of the page.
-fn table(page: &mut Page, name: &str, table: &Table) {
-    let class = |column: usize| if table.align.get(column) == Some(&Align::Right) { "n" } else { "" };
-    let header: Vec<(&str, &str)> = table.header.iter().enumerate().map(|(i, h)| (h.as_str(), class(i))).collect();
-    let row = |cells: &Vec<crate::table::Cell>| -> Vec<Cell> {
-        cells.iter().enumerate().map(|(i, cell)| (cell.text.clone(), class(i))).collect()
-    };
-    page.table(name, &header, &table.rows.iter().map(row).collect::<Vec<_>>());
 }

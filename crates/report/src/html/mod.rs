@@ -5,6 +5,7 @@ mod build;
 mod data;
 mod designs;
 mod environment;
+mod inside;
 mod numbers;
 mod opening;
 mod workload;

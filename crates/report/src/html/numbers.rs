@@ -1,19 +1,11 @@
-//! Tables of numbers below the pictures.
+//! Tables of what the metrics showed: primary, exploratory, second opinions.
 
-use super::build::{Cell, Page, escape};
-use crate::chart::{RatioCells, theme::arm_class};
-use crate::number::{count, effect, given, maybe_quantity, ns, p_value, percent};
-use crate::{remarks, tables, words};
-use schedlab_analyze::{Contrast, Findings, MetricFindings, Role, Scale, TierSplit, Verdict, WorkloadFindings};
+use super::build::{Cell, Page, escape, figure, name, plain};
+use crate::chart::RatioCells;
+use crate::number::{effect, given, maybe_quantity, p_value};
+use crate::words;
+use schedlab_analyze::{Contrast, Findings, MetricFindings, Role, Scale, Verdict, WorkloadFindings};
 use std::collections::BTreeSet;
-
-fn plain(text: impl Into<String>) -> Cell {
-    (text.into(), "")
-}
-
-fn figure(text: impl Into<String>) -> Cell {
-    (text.into(), "n")
-}
 
 const METRIC_HEADER: [(&str, &str); 10] = [
     ("arm", ""),
@@ -51,7 +43,6 @@ pub(super) fn primary(page: &mut Page, findings: &Findings, workload: &WorkloadF
     let caption = "Interval: of the change. Units: what the interval is taken over. Detects: the smallest effect that this many \
                    units of this noise show with 80 % power.";
     page.element("p", "class=\"caption\"", caption);
-    page.list("class=\"notes\"", &rests_on(workload, Role::Primary));
 }
 
 /// All exploratory metrics, a row for each: the control's median, and each arm's change, its interval printed and drawn.
@@ -73,7 +64,7 @@ pub(super) fn exploratory(page: &mut Page, findings: &Findings, workload: &Workl
                 let contrast = metric.contrasts.iter().find(|c| c.arm == *arm && c.control == control);
                 contrast.map_or_else(|| plain(""), |c| change(metric, c, &cells))
             };
-            let first = [plain(&metric.name), figure(maybe_quantity(median, &metric.unit))];
+            let first = [name(&metric.name), figure(maybe_quantity(median, &metric.unit))];
             first.into_iter().chain(arms.iter().map(cell)).collect()
         };
         let measured = |m: &&&MetricFindings| m.contrasts.iter().any(|c| c.control == control && c.effect.is_some());
@@ -132,7 +123,7 @@ fn drawable(contrast: &Contrast) -> Option<(f64, f64, f64)> {
 }
 
 /// Estimators and corrections, each once with how often it was used.
-fn rests_on(workload: &WorkloadFindings, role: Role) -> Vec<String> {
+pub(super) fn rests_on(workload: &WorkloadFindings, role: Role) -> Vec<String> {
     let contrasts = workload.metrics.iter().filter(|m| m.role == role).flat_map(|m| &m.contrasts);
     let mut all: Vec<(String, usize)> = Vec::new();
     for c in contrasts.filter(|c| c.effect.is_some()) {
@@ -201,142 +192,4 @@ pub(super) fn views(page: &mut Page, findings: &Findings, workload: &WorkloadFin
             &rows,
         );
     }
-}
-
-/// Width of the longest bar beside a counter, px.
-const GAUGE: f64 = 60.0;
-
-/// All counters per operation, each with a bar on the scale of its row: picture and table in one. Then those that could
-/// not be counted.
-pub(super) fn per_operation(page: &mut Page, findings: &Findings, workload: &WorkloadFindings) {
-    let arms = words::fact_arms(findings, workload);
-    let rows = tables::per_operation(workload, &arms);
-    if !rows.is_empty() {
-        let what = if workload.operation.is_empty() { "operation" } else { &workload.operation };
-        page.element("h3", "", &format!("What the scheduler did, per {what}"));
-        let mut header = vec![("median of a trial", "")];
-        header.extend(arms.iter().map(|(_, name)| (name.as_str(), "n")));
-        let row = |(name, values): &(&str, Vec<Option<f64>>)| {
-            let largest = values.iter().flatten().filter(|v| v.is_finite()).fold(0.0f64, |m, v| m.max(*v));
-            let cell = |(value, (arm, _)): (&Option<f64>, &(u32, String))| {
-                let text = escape(&tables::counter_value(name, *value));
-                let share = value.filter(|v| v.is_finite() && largest > 0.0).map(|v| v.max(0.0) / largest);
-                let bar = |s: f64| format!("<i class={} style=width:{:.0}px></i>", arm_class(*arm), s * GAUGE);
-                (text + &share.map(bar).unwrap_or_default(), "drawn")
-            };
-            [plain(*name)].into_iter().chain(values.iter().zip(&arms).map(cell)).collect()
-        };
-        page.table("Counters per operation", &header, &rows.iter().map(row).collect::<Vec<_>>());
-    }
-    let missing: Vec<String> =
-        tables::not_counted(workload).into_iter().map(|m| format!("Not counted: {m}.")).collect();
-    page.list("class=\"notes\"", &missing);
-}
-
-/// Shares of the tiers.
-pub(super) fn placement(page: &mut Page, findings: &Findings, workload: &WorkloadFindings) {
-    let table = tables::tiers_table(workload, &words::fact_arms(findings, workload));
-    if !table.rows.is_empty() {
-        page.element("h3", "", "Placement");
-        set(page, "Placement", &table);
-    }
-}
-
-/// A table of terminal and Markdown, numbers from the second column on.
-fn set(page: &mut Page, name: &str, table: &crate::table::Table) {
-    if !table.rows.is_empty() {
-        let header: Vec<(&str, &str)> =
-            table.header.iter().enumerate().map(|(i, h)| (h.as_str(), if i == 0 { "" } else { "n" })).collect();
-        let rows: Vec<Vec<Cell>> = table
-            .rows
-            .iter()
-            .map(|row| row.iter().enumerate().map(|(i, c)| (c.text.clone(), if i == 0 { "" } else { "n" })).collect())
-            .collect();
-        page.table(name, &header, &rows);
-    }
-}
-
-/// Change of placement and change within tiers: the control's shares and means, then each arm's.
-pub(super) fn tier_splits(page: &mut Page, findings: &Findings, splits: &[TierSplit]) {
-    let Some(first) = splits.first() else { return };
-    page.element("h3", "", &format!("Why the mean {} moved", first.histogram));
-    let mean = |m: Option<f64>| figure(m.map_or_else(|| crate::number::NONE.to_owned(), ns));
-    let mut rows: Vec<Vec<Cell>> = Vec::new();
-    for split in splits {
-        rows.push(vec![(remarks::tier_split(findings, split), "group")]);
-        rows.extend(split.tiers.iter().map(|t| {
-            let shares = [percent(t.control_share), percent(t.arm_share)].map(figure);
-            let means = [mean(t.control_mean_ns), mean(t.arm_mean_ns)];
-            [plain(words::tier(t.tier))].into_iter().chain(shares).chain(means).collect()
-        }));
-    }
-    let header =
-        [("tier", ""), ("share, control", "n"), ("share, arm", "n"), ("mean, control", "n"), ("mean, arm", "n")];
-    page.table("Shares and means by tier", &header, &rows);
-    page.list("class=\"notes\"", &remarks::tier_split_notes(splits));
-}
-
-/// How steady each arm is, and how many modes its trials have.
-pub(super) fn steadiness(page: &mut Page, findings: &Findings, workload: &WorkloadFindings) {
-    let mut rows: Vec<Vec<Cell>> = Vec::new();
-    for c in &workload.dispersion {
-        let text = c.effect.map(|e| effect(&e, ""));
-        let (value, interval) = text.map_or_else(Default::default, |t| (t.value, t.interval));
-        let said = match words::reason(&c.verdict) {
-            Some(reason) => format!("no verdict: {reason}"),
-            None => words::verdict(&c.verdict).to_owned(),
-        };
-        let p = figure(p_value(c.p_adjusted.or(c.p)));
-        let verdict = (said, words::tone(&c.verdict));
-        rows.push(vec![plain(words::arm_name(findings, c.arm)), figure(value), figure(interval), p, verdict]);
-    }
-    if !rows.is_empty() {
-        page.element("h3", "", "Steadiness from trial to trial");
-        let spread = ("spread against the control", "n");
-        page.table(
-            "Steadiness",
-            &[("arm", ""), spread, ("interval", "n"), ("p\u{a0}adj.", "n"), ("verdict", "")],
-            &rows,
-        );
-    }
-    let mut modes: Vec<(String, Vec<&str>)> = Vec::new();
-    for m in &workload.modes {
-        let (said, arm) = (modes_of(m), words::arm_name(findings, m.arm));
-        match modes.iter_mut().find(|(text, _)| *text == said) {
-            Some((_, arms)) => arms.push(arm),
-            None => modes.push((said, vec![arm])),
-        }
-    }
-    let modes = modes.into_iter().map(|(said, arms)| words::full_stop(&format!("{}: {said}", arms.join(", "))));
-    page.list("class=\"notes\"", &modes.collect::<Vec<_>>());
-}
-
-/// Modes of an arm, and where the trials of each ran.
-fn modes_of(m: &schedlab_analyze::ModeFindings) -> String {
-    let tiers = |mode: &schedlab_analyze::Mode| {
-        let shares = mode.tiers.iter().filter(|t| t.share > 0.005);
-        shares.map(|t| format!("{} {}", words::tier(t.tier), percent(t.share))).collect::<Vec<_>>().join(", ")
-    };
-    let places: Vec<String> = m.modes.iter().filter(|_| m.k > 1).map(tiers).filter(|t| !t.is_empty()).collect();
-    let placed = if places.is_empty() { String::new() } else { format!(" (placement: {})", places.join(" | ")) };
-    format!("{}{placed}", m.sentence)
-}
-
-/// Counts of stamped operations and the cost of stamping, per arm.
-pub(super) fn stamping(findings: &Findings, workload: &WorkloadFindings) -> Vec<String> {
-    let of_arm = |facts: &schedlab_analyze::ArmFacts| {
-        let share = facts.stamping_cost_share?;
-        let stamped: u64 = facts.distributions.iter().find(|d| d.name == "latency").map_or(0, |d| d.count);
-        let arm = words::arm_name(findings, facts.arm);
-        let every = match facts.stamped_every {
-            0 | 1 => "every operation".to_owned(),
-            n => format!("one operation in {n}"),
-        };
-        Some(format!(
-            "{arm}: {every} stamped, {} in all; stamps cost {} of the run time",
-            count(stamped),
-            percent(share)
-        ))
-    };
-    workload.arms.iter().filter_map(of_arm).collect()
 }

@@ -3,13 +3,10 @@
 use super::build::{Page, escape};
 use crate::{Input, remarks, words};
 use schedlab_analyze::{Claim, Findings, Source};
-use schedlab_run::{CheckState, noun};
+use schedlab_run::CheckState;
 
 /// Remarks above the fold; the others are a click away.
 const SHOWN: usize = 4;
-
-/// Claims besides the first above the fold: the pictures below show every one.
-const CLAIMS: usize = 7;
 
 /// The first claim, which is also the page's title.
 pub(super) fn headline(findings: &Findings) -> String {
@@ -33,13 +30,13 @@ pub(super) fn write(page: &mut Page, input: &Input<'_>) {
     page.open("header", "");
     page.element("p", "class=\"kicker\"", &findings.title);
     write_headline(page, findings);
-    let others = findings.claims.get(usize::from(findings.void.is_none())..).unwrap_or_default();
-    let (first, more) = others.split_at(others.len().min(CLAIMS));
-    claims(page, first);
+    let (head, more) = remarks::claims(findings);
+    // The first is the headline, unless that says that nothing is judged.
+    claims(page, head.get(usize::from(findings.void.is_none())..).unwrap_or_default());
     if !more.is_empty() {
         page.open("details", "class=\"more\"");
-        page.element("summary", "", &format!("{} more {}", more.len(), noun(more.len(), "comparisons")));
-        claims(page, more);
+        page.element("summary", "", &remarks::more_claims(more.len()));
+        claims(page, &more);
         page.close("details");
     }
     page.element("p", "class=\"byline\"", &byline(input));
@@ -49,7 +46,7 @@ pub(super) fn write(page: &mut Page, input: &Input<'_>) {
     contents(page, findings);
 }
 
-fn claims(page: &mut Page, claims: &[Claim]) {
+fn claims(page: &mut Page, claims: &[&Claim]) {
     if claims.is_empty() {
         return;
     }

@@ -1,8 +1,7 @@
 //! One workload's section: pictures first, tables under them.
 
 use super::build::{Page, escape};
-use super::designs;
-use super::numbers;
+use super::{designs, inside, numbers};
 use crate::pictures::{Kind, Picture, Rows, of_workload};
 use crate::{Input, remarks, words};
 use schedlab_analyze::{Findings, Role, WorkloadFindings};
@@ -26,7 +25,7 @@ pub(super) fn write(page: &mut Page, input: &Input<'_>, index: usize, rows: &Row
     figures(page, &pictures, &[Kind::Forest]);
     figures(page, &pictures, &[Kind::Timeline]);
     figures(page, &pictures, &[Kind::Distribution, Kind::Latency, Kind::Placement, Kind::Variance]);
-    numbers::per_operation(page, findings, workload);
+    inside::per_operation(page, findings, workload);
     designs::main_effects(page, findings, workload);
     page.element("h3", "", "Primary metrics");
     numbers::primary(page, findings, workload);
@@ -105,7 +104,7 @@ fn contrast_notes(findings: &Findings, workload: &WorkloadFindings, role: Role) 
 
 /// Sentences about this workload that no table holds.
 fn remarks(page: &mut Page, findings: &Findings, workload: &WorkloadFindings) {
-    let mut items: Vec<String> = Vec::new();
+    let mut items = numbers::rests_on(workload, Role::Primary);
     items.extend(contrast_notes(findings, workload, Role::Primary));
     items.push(workload.warm_up.sentence.clone());
     items.push(workload.contamination.sentence.clone());
@@ -114,6 +113,7 @@ fn remarks(page: &mut Page, findings: &Findings, workload: &WorkloadFindings) {
         items.extend(facts.failed.iter().map(|r| format!("{arm}: {} failed: {}", counted(r.count, "trials"), r.text)));
         items.extend(facts.notes.iter().map(|r| format!("{arm}: {}: {}", counted(r.count, "trials"), r.text)));
     }
+    items.extend(remarks::placed(workload));
     items.extend(remarks::loads(findings, workload));
     items.retain(|i| !i.is_empty());
     page.list("class=\"notes\"", &items);
@@ -148,14 +148,14 @@ fn details(page: &mut Page, findings: &Findings, workload: &WorkloadFindings) {
         "",
         "What is behind the numbers: placement, steadiness, second opinions, settings in force",
     );
-    numbers::placement(page, findings, workload);
-    numbers::tier_splits(page, findings, &workload.tier_splits);
-    numbers::steadiness(page, findings, workload);
+    inside::placement(page, findings, workload);
+    inside::tier_splits(page, findings, &workload.tier_splits);
+    inside::steadiness(page, findings, workload);
     if let Some(v) = &workload.variance {
         page.element("p", "class=\"notes\"", &remarks::variance(v));
     }
     numbers::views(page, findings, workload);
-    let stamping = numbers::stamping(findings, workload);
+    let stamping = inside::stamping(findings, workload);
     if !stamping.is_empty() {
         page.element("h3", "", "Stamping");
         page.list("class=\"notes\"", &stamping);

@@ -1,18 +1,19 @@
 //! Scaling tables and main effects in a mail.
 
-use super::{list, paragraph, print};
-use crate::designs;
+use super::{NAME, list, paragraph, print};
 use crate::escape::markdown as escape;
+use crate::{designs, words};
 use schedlab_analyze::{Findings, WorkloadFindings};
 use std::io::{self, Write};
 
 pub(super) fn scalings(findings: &Findings, out: &mut dyn Write) -> io::Result<()> {
+    let arms = words::cut(words::arms(findings), NAME);
     for scaling in &findings.scalings {
         writeln!(out, "## {}\n", escape(&designs::scaling_title(scaling)))?;
         paragraph(&scaling.spec, out)?;
-        print(designs::scaling_table(Some(findings), scaling), out)?;
+        print(designs::scaling_table(scaling, &arms), out)?;
         paragraph(designs::SCALING_KEY, out)?;
-        let copies = designs::copies(Some(findings), scaling);
+        let copies = designs::copies(scaling, &arms);
         if !copies.is_empty() {
             list(&copies.iter().map(|(of, said)| format!("{of}: {said}")).collect::<Vec<_>>(), out)?;
             paragraph(designs::COPIES_KEY, out)?;
@@ -27,6 +28,5 @@ pub(super) fn main_effects(findings: &Findings, workload: &WorkloadFindings, out
         print(on_metric.table, out)?;
         list(&on_metric.notes, out)?;
     }
-    let factors = if workload.main_effects.is_empty() { Vec::new() } else { designs::factors(findings) };
-    list(&factors, out)
+    if workload.main_effects.is_empty() { Ok(()) } else { list(&designs::factors(findings), out) }
 }

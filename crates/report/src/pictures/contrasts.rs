@@ -25,7 +25,7 @@ pub(super) fn other_forest(place: &Place<'_>) -> Option<Picture> {
     forest(place, Kind::OtherMetrics, "other-metrics", "Effect on every other metric", caption, lines, true)
 }
 
-fn forest(
+pub(super) fn forest(
     place: &Place<'_>,
     kind: Kind,
     name: &str,
@@ -65,7 +65,7 @@ fn lines(place: &Place<'_>, role: Role, with_empty: bool) -> Vec<Line> {
 }
 
 /// Which side of the axis is good.
-fn good_side(direction: Direction) -> &'static str {
+pub(super) fn good_side(direction: Direction) -> &'static str {
     match direction {
         Direction::LowerIsBetter => "← lower is better",
         Direction::HigherIsBetter => "higher is better →",

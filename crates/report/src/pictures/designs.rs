@@ -1,6 +1,6 @@
 //! Forest plots of a run's design: the main effects of a factorial, and how linearly a swept option scales.
 
-use super::contrasts::row;
+use super::contrasts::{forest, good_side, row};
 use super::{Kind, Picture, Place, slug};
 use crate::chart::{Forest, ForestRow, Line};
 use crate::number::{given, maybe_quantity, percent};
@@ -14,12 +14,11 @@ pub(super) fn main_effects(place: &Place<'_>) -> Option<Picture> {
         let effects: Vec<&MainEffect> =
             place.workload.main_effects.iter().filter(|e| e.metric == metric.name).collect();
         if !effects.is_empty() {
-            lines.push(Line::Heading(metric.name.clone(), "high against low".to_owned()));
+            lines.push(Line::Heading(metric.name.clone(), good_side(metric.direction).to_owned()));
         }
         for of_factor in effects {
-            let factor = place.findings.factors.get(of_factor.factor as usize)?;
-            let row = row(place, metric, &of_factor.contrast);
-            lines.push(Line::Row(ForestRow { label: factor.name.clone(), ..row }));
+            let label = place.findings.factors.get(of_factor.factor as usize)?.name.clone();
+            lines.push(Line::Row(ForestRow { label, ..row(place, metric, &of_factor.contrast) }));
         }
     }
     let caption = format!(
@@ -27,10 +26,7 @@ pub(super) fn main_effects(place: &Place<'_>) -> Option<Picture> {
          Shaded: effects below {}, the smallest of interest. Dashed: no verdict.",
         given(place.findings.rules.sesoi)
     );
-    (!lines.is_empty()).then(|| {
-        let chart = Forest { lines, sesoi: place.findings.rules.sesoi.clamp(0.0, 10.0), dense: false };
-        place.picture(Kind::Forest, "main-effects", "Main effects".to_owned(), &caption, Box::new(chart))
-    })
+    forest(place, Kind::Forest, "main-effects", "Main effects", &caption, lines, false)
 }
 
 /// Linearity of a swept option: a heading for each arm, a row for each value.

@@ -57,10 +57,7 @@ fn latency(place: &Place<'_>, name: &str) -> Picture {
 }
 
 pub(super) fn placement(place: &Place<'_>) -> Option<Picture> {
-    let seen: Vec<Tier> = Tier::ALL
-        .into_iter()
-        .filter(|t| place.workload.arms.iter().any(|a| a.tiers.iter().any(|s| s.tier == *t && s.share > 0.0)))
-        .collect();
+    let seen = tables::tiers(place.workload);
     let stack = |key: crate::chart::ArmKey| {
         let facts = place.workload.arms.iter().find(|f| f.arm == key.arm).filter(|f| !f.tiers.is_empty())?;
         let segment = |(kind, tier): (usize, &Tier)| {
@@ -72,7 +69,8 @@ pub(super) fn placement(place: &Place<'_>) -> Option<Picture> {
     };
     let stacks: Vec<Stack> = place.fact_keys().into_iter().filter_map(stack).collect();
     let kinds = seen.iter().map(|t| (TIER_CLASSES[*t as usize], words::tier(*t).to_owned())).collect();
-    (!stacks.is_empty() && !seen.is_empty()).then(|| {
+    // One tier alone is a sentence, see [`remarks::placed`].
+    (!stacks.is_empty() && seen.len() > 1).then(|| {
         let tier = |s: &Segment| format!("{} {}", seen.get(s.kind).map_or("?", |t| words::tier(*t)), percent(s.share));
         let said = |s: &Stack| format!("{}: {}", s.name, s.segments.iter().map(tier).collect::<Vec<_>>().join(", "));
         let said = stacks.iter().map(said).collect::<Vec<_>>().join("; ");

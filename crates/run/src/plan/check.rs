@@ -5,6 +5,9 @@ use crate::factorial::{MOST_FACTORS, PlannedFactor};
 use crate::setting::Setting;
 use crate::units::format_ns;
 
+/// A day: blocks of longer trials would outlast any machine's quiet, and any number of them any calendar.
+const LONGEST_TRIAL_NS: u64 = 86_400_000_000_000;
+
 impl Plan {
     /// What no machine could run.
     pub(super) fn check(&self) -> Result<(), PlanError> {
@@ -65,6 +68,13 @@ impl Plan {
         }
         if !(self.alpha > 0.0 && self.alpha <= 0.5) {
             return inconsistent("alpha must lie between 0 and 0.5; 0.05 is the default");
+        }
+        if let Some(ns) = self.trial_ns.filter(|&ns| ns > LONGEST_TRIAL_NS) {
+            return inconsistent(format!(
+                "a trial of {} is too long: a trial lasts at most {}, and blocks of short ones tell more",
+                format_ns(ns),
+                format_ns(LONGEST_TRIAL_NS)
+            ));
         }
         match self.stopping {
             Stopping::Trials { blocks } if (blocks as usize) < LEAST_UNITS => too_few("trials", blocks),

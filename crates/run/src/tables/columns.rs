@@ -123,10 +123,10 @@ impl Table {
         let path = dir.join(format!("{}.parquet", self.name));
         let file = File::create(&path).map_err(RunError::io(&path))?;
         let fields: String = self.columns.iter().map(|(name, values)| values.schema(name)).collect();
-        let damaged = |e: ParquetError| RunError::Damaged { path: path.clone(), why: e.to_string() };
-        let schema = parse_message_type(&format!("message {} {{ {fields} }}", self.name)).map_err(damaged)?;
+        let schema = parse_message_type(&format!("message {} {{ {fields} }}", self.name)).map_err(unwritten(&path))?;
         let properties = WriterProperties::builder().set_compression(Compression::LZ4_RAW).build();
-        let writer = SerializedFileWriter::new(file, Arc::new(schema), Arc::new(properties)).map_err(damaged)?;
+        let writer =
+            SerializedFileWriter::new(file, Arc::new(schema), Arc::new(properties)).map_err(unwritten(&path))?;
         Ok(TableFile { path, writer })
     }
 
@@ -179,14 +179,26 @@ impl TableFile {
             }
             group.close().map(|_| ())
         };
-        write(&mut self.writer).map_err(|e| RunError::Damaged { path: self.path.clone(), why: e.to_string() })
+        write(&mut self.writer).map_err(unwritten(&self.path))
     }
 
     /// Ends the file; durable when this returns.
     pub(super) fn finish(self) -> Result<(), RunError> {
         let Self { path, writer } = self;
-        let file = writer.into_inner().map_err(|e| RunError::Damaged { path: path.clone(), why: e.to_string() })?;
+        let file = writer.into_inner().map_err(unwritten(&path))?;
         file.sync_all().map_err(RunError::io(&path))
+    }
+}
+
+/// Why a table cannot be written. A full disk is the kernel's answer, not damage to what is there.
+fn unwritten(path: &Path) -> impl FnOnce(ParquetError) -> RunError + use<> {
+    let path = path.to_owned();
+    move |error| match error {
+        ParquetError::External(cause) => match cause.downcast::<std::io::Error>() {
+            Ok(source) => RunError::Io { path, source: *source },
+            Err(cause) => RunError::Damaged { path, why: cause.to_string() },
+        },
+        error => RunError::Damaged { path, why: error.to_string() },
     }
 }
 
@@ -271,28 +283,4 @@ fn cells<T: DataType>(group: &dyn RowGroupReader, index: usize) -> Result<Vec<Op
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_column_of_version_2_is_null_in_a_file_of_version_1() {
-        let dir = tempfile::tempdir().unwrap();
-        let mut old = Table::new("tasks", &[("trial", 'u')]);
-        old.push([Cell::U(Some(7))]);
-        let mut file = old.create(dir.path()).unwrap();
-        file.append(&old).unwrap();
-        file.finish().unwrap();
-        let read = |columns: &[(&'static str, char)]| {
-            let mut cells = Vec::new();
-            let table = Table::new("tasks", columns);
-            let found = table.read(dir.path(), |t| {
-                cells.extend_from_slice(t.f64s("same_cpu_share"));
-                Ok(())
-            });
-            found.map(|()| cells)
-        };
-        assert_eq!(read(&[("trial", 'u'), ("same_cpu_share", 'f')]).unwrap(), [None]);
-        let missing = read(&[("trial", 'u'), ("tid", 'u')]).unwrap_err().to_string();
-        assert!(missing.contains("no column tid"), "{missing}");
-    }
-}
+mod tests;

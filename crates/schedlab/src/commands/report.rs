@@ -59,15 +59,14 @@ pub(super) fn print(input: &Input<'_>, json: bool) -> Result<()> {
     })
 }
 
-/// What follows a finished experiment: the HTML file in the run directory, the report on standard output, the code.
+/// What follows a finished experiment: the report on standard output, the HTML file in the run directory, the code. The
+/// text comes first: it needs no room on a disk.
 pub(super) fn conclude(dir: &Path, manifest: &Manifest, trials: &[TrialRecord], output: &RunOutput) -> Result<u8> {
     let findings = schedlab_analyze::compare(manifest, trials);
     let input = Input { manifest, trials, findings: &findings };
-    let html = dir.join("report.html");
-    let page = write_file(&html, |out| schedlab_report::html(&input, out));
-    // First what a full disk does not keep from anybody.
     print(&input, output.json)?;
-    page?;
+    let html = dir.join("report.html");
+    write_file(&html, |out| schedlab_report::html(&input, out))?;
     say(format_args!("report: {}", html.display()));
     Ok(exit_code(&findings, output.fail_on.is_some()))
 }

@@ -3,7 +3,7 @@
 
 use super::{Event, Experiment};
 use crate::schedule::Coins;
-use crate::stopping::{Pace, Stop};
+use crate::stopping::{self, Pace, Stop};
 use anyhow::Result;
 use std::collections::BTreeSet;
 
@@ -58,9 +58,8 @@ impl Experiment<'_> {
     /// resumed run goes on as it would have.
     fn next_in_turn(&self, open: &[Member]) -> Option<usize> {
         let place = |member: &Member| {
-            let whole = member.pace.cut_block(&self.trials).is_none();
-            let begun = member.pace.begun(&self.trials);
-            let coin = Coins::new(self.manifest.seed, &[u64::from(member.workload), u64::from(begun), 0x70]).next();
+            let (whole, begun) = member.pace.turn(&self.trials);
+            let coin = Coins::new(self.manifest.seed, &[u64::from(member.workload), begun as u64, 0x70]).next();
             (whole, begun, coin)
         };
         (0..open.len()).min_by_key(|&member| place(&open[member]))
@@ -96,6 +95,11 @@ impl Experiment<'_> {
         let Member { workload, pace, dropped, spent_ns } = member;
         let workload = *workload;
         if let Some(stop) = self.nothing_left(workload, dropped) {
+            return Ok(Some(stop));
+        }
+        if let Some(stop) = stopping::ended_by_look(&self.manifest, workload)
+            && pace.turn(&self.trials).0
+        {
             return Ok(Some(stop));
         }
         pace.elapsed(*spent_ns);
