@@ -147,7 +147,7 @@ pub(crate) struct Ab {
     #[arg(long, group = "stopping")]
     pub(crate) until_decided: bool,
     /// Cap for --until-decided
-    #[arg(long, value_name = "N", default_value_t = 200)]
+    #[arg(long, value_name = "N", default_value_t = 200, requires = "until_decided")]
     pub(crate) max_blocks: u32,
     /// Smallest effect of interest: smaller ones count as equivalent
     #[arg(long, value_name = "SHARE", default_value = "1%")]

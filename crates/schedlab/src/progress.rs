@@ -1,6 +1,7 @@
 //! The progress line on standard error: elapsed, trials, and the interval as it narrows. On a terminal it rewrites
 //! itself; in a log it is a line a block at most. What happened once is a line of the run's own log as well.
 
+use crate::output::say;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use schedlab_analyze::{Effect, Scale};
 use schedlab_run::manifest::Design;
@@ -47,7 +48,8 @@ impl Progress {
     }
 
     fn say(&self, line: &str) {
-        if self.terminal { self.bar.println(line) } else { to_stderr(line) }
+        let line = &plain(line);
+        if self.terminal { self.bar.println(line) } else { say(line) }
         self.note(line);
     }
 
@@ -127,12 +129,17 @@ impl Progress {
         let interval = if budgeted { String::new() } else { interval_line(manifest, trials, record.workload) };
         self.next_interval = began + 100 * began.elapsed();
         let line = format!("{} block {} {interval}", self.workloads[record.workload as usize], record.block);
-        if self.terminal { self.bar.set_message(line) } else { to_stderr(&line) }
+        if self.terminal { self.bar.set_message(line) } else { say(&line) }
     }
 
     pub(crate) fn finish(&self) {
         self.bar.finish_and_clear();
     }
+}
+
+/// Titles, names and reasons come from files and commands: what would steer a terminal is a blank.
+fn plain(line: &str) -> String {
+    line.replace(char::is_control, " ")
 }
 
 fn mark_text(mark: &Mark) -> String {
@@ -141,12 +148,6 @@ fn mark_text(mark: &Mark) -> String {
         Mark::Thermal { evidence } => format!("thermal: {evidence}"),
         Mark::Foreign { what } => format!("changed under us: {what}"),
     }
-}
-
-/// A reader of standard error who has left must not end the run: `schedlab ab … 2>&1 | head`.
-fn to_stderr(line: &str) {
-    use std::io::Write;
-    let _ = writeln!(std::io::stderr(), "{line}");
 }
 
 /// The primary contrasts as they stand, `B 1.034 ± 0.8 %`; empty before there is an interval.
@@ -164,4 +165,14 @@ fn interval_line(manifest: &Manifest, trials: &[TrialRecord], workload: u32) -> 
             .then(|| format!("{} {value:.3} ± {:.1} %", arm.name, 50.0 * (hi - lo) / value))
     });
     line.collect::<Vec<_>>().join(" · ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_title_does_not_steer_the_terminal() {
+        assert_eq!(plain("a\x1b[2Jb\nc µs"), "a [2Jb c µs");
+    }
 }

@@ -35,6 +35,29 @@ fn values_out_of_range_are_refused_before_anything_starts() {
 }
 
 #[test]
+fn a_bench_whose_outcome_has_no_place_or_no_meaning_is_not_run() {
+    refused(&["bench", "pipe:duration=30s", "--json", "/nowhere/outcome.json"], &["/nowhere/outcome.json"]);
+    for absent in ["sysctl:kernel.nosuch=1", "kernel:debian:6.1"] {
+        let ran = schedlab(&["bench", "pipe:duration=30s", "--set", absent]).failure();
+        assert_eq!(ran.stdout, "", "{absent}: no trial without it");
+    }
+    let lab = Lab::new("outcome");
+    let file = lab.path("outcome.json");
+    refused(&["bench", "pipe:pin=same,duration=5ms", "--set", "sysctl:kernel.nosuch=1", "--json", &file], &["nosuch"]);
+    assert!(!std::path::Path::new(&file).exists(), "nothing half-written");
+    schedlab(&["bench", "pipe:pin=same,duration=5ms", "--json", &file]).success();
+    assert!(std::fs::read_to_string(&file).unwrap().starts_with('{'));
+}
+
+#[test]
+fn a_cap_without_what_it_caps_is_refused() {
+    let ab = ["ab", "-w", "pipe", "--b", "nice=1", "--dry-run"];
+    refused(&[&ab[..], &["--max-blocks", "9"]].concat(), &["required arguments"]);
+    schedlab(&[&ab[..], &["--max-blocks", "9", "--until-decided"]].concat()).success();
+    schedlab(&ab).success();
+}
+
+#[test]
 fn a_placement_the_machine_lacks_is_refused_before_the_first_trial() {
     let lab = Lab::new("placement");
     let out = lab.path("run");

@@ -223,6 +223,38 @@ fn doctor_and_list_speak_json() {
     assert!(schedlab(&["completions", "bash"]).success().stdout.contains("schedlab"));
 }
 
+/// The exit code and standard error when nobody reads standard output, or when it is a full disk.
+fn unread(arguments: &[&str], stdout: impl Into<std::process::Stdio>) -> (Option<i32>, String) {
+    let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_schedlab"));
+    let child = command.args(arguments).stdout(stdout).stderr(std::process::Stdio::piped()).spawn().unwrap();
+    let output = child.wait_with_output().unwrap();
+    (output.status.code(), String::from_utf8_lossy(&output.stderr).into_owned())
+}
+
+#[test]
+fn a_reader_who_has_seen_enough_is_no_error_and_a_full_disk_is_one_line() {
+    for arguments in [
+        &["list"][..],
+        &["list", "--json"],
+        &["tune", "show"],
+        &["tune", "show", "--json"],
+        &["bench", "pipe", "--dry-run"],
+        &["bench", "pipe:pin=same,duration=5ms", "--json", "-"],
+        &["bench", "pipe:pin=same,duration=5ms"],
+        &["doctor"],
+        &["completions", "bash"],
+    ] {
+        let (reader, writer) = std::io::pipe().unwrap();
+        drop(reader);
+        let (code, said) = unread(arguments, writer);
+        assert_eq!((code, said.contains("panicked")), (Some(0), false), "{arguments:?}: {said}");
+        let full = std::fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
+        let (code, said) = unread(arguments, full);
+        assert_eq!(code, Some(1), "{arguments:?}: {said}");
+        assert!(said.lines().last().unwrap().starts_with("schedlab: standard output cannot be written"), "{said}");
+    }
+}
+
 #[test]
 fn a_setting_on_the_control_of_a_switchback_is_undone_in_the_other_arm() {
     let lab = Lab::new("switchback-a");

@@ -14,8 +14,8 @@ use std::fs::File;
 use std::io;
 use std::os::fd::AsFd;
 use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
-use std::sync::atomic::{AtomicU32, AtomicU64};
 
 /// Words of one task: three padded lines.
 const TASK_WORDS: usize = 3 * WORDS_PER_TASK_LINE;
@@ -97,13 +97,6 @@ impl TaskCells {
         debug_assert!(group < self.groups);
         let start = WORDS_PER_TASK_LINE + group * GROUP_WORDS;
         &self.shared.words()[start..start + GROUP_WORDS]
-    }
-
-    /// The first word of a group's line, for those who use it as a futex word and only so.
-    #[inline(always)]
-    pub(crate) fn group_futex(&self, group: usize) -> &AtomicU32 {
-        debug_assert!(group < self.groups);
-        self.shared.futex_word(WORDS_PER_TASK_LINE + group * GROUP_WORDS)
     }
 
     #[inline(always)]

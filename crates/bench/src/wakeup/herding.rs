@@ -67,9 +67,10 @@ impl Part {
         self.messenger * self.config.workers as usize
     }
 
-    /// Before the gate: own CPUs, histograms and pages mapped.
+    /// Before the gate: own CPUs, lines, histograms and pages mapped.
     fn prepare(&self) -> Result<(), TaskError> {
         confine(&self.cpus)?;
+        self.lines.fault_in();
         if let Some(recorder) = &self.recorder {
             recorder.fault_in(self.task);
         }

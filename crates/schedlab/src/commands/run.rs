@@ -2,6 +2,7 @@
 
 use super::report::conclude;
 use crate::cli::{Run, RunOutput};
+use crate::output::{say, to_stdout};
 use crate::{exit, session};
 use anyhow::{Context, Result, bail};
 use schedlab_run::{Manifest, Plan, RunReader, RunWriter};
@@ -23,7 +24,8 @@ pub(super) fn execute(plan: &Plan, name: &str, output: &RunOutput) -> Result<u8>
     if output.dry_run {
         let plan = &plan.settle(&factors::lacking(plan, &Roots::default()))?;
         let manifest = prepare::manifest(plan, std::env::args().collect(), environment(false))?;
-        print!("{}", schedlab_trial::describe(&manifest, plan, &Roots::default()));
+        let description = schedlab_trial::describe(&manifest, plan, &Roots::default());
+        to_stdout(|out| write!(out, "{description}"))?;
         return Ok(exit::DONE);
     }
     // Without --out a second run does not trip over the first: out/quickstart-2, and so on.
@@ -40,6 +42,7 @@ type Begun = (Manifest, RunWriter, Vec<schedlab_run::TrialRecord>);
 fn begin(dir: &Path, plan: &Plan) -> Result<Begun> {
     let plan = settled(plan)?;
     let manifest = prepare::manifest(&plan, std::env::args().collect(), environment(true))?;
+    session::host_is_free_for(&manifest)?;
     let writer = RunWriter::create(dir, &manifest)?;
     Ok((manifest, writer, Vec::new()))
 }
@@ -59,7 +62,7 @@ fn settled(plan: &Plan) -> Result<Plan> {
     let settled = plan.settle(&refused?)?;
     for factor in settled.factorial.iter().flat_map(|factorial| &factorial.factors) {
         if let Some(why) = &factor.not_applied {
-            eprintln!("schedlab: factor `{}` is left out: {why}", factor.name);
+            say(format_args!("schedlab: factor `{}` is left out: {why}", factor.name));
         }
     }
     Ok(settled)
