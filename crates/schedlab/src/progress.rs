@@ -49,7 +49,11 @@ impl Progress {
 
     fn say(&self, line: &str) {
         let line = &plain(line);
-        if self.terminal { self.bar.println(line) } else { say(line) }
+        if self.terminal {
+            self.bar.println(line)
+        } else {
+            say(line)
+        }
         self.note(line);
     }
 

@@ -216,7 +216,12 @@ mod tests {
     }
 
     fn left(outcome: RestoreOutcome) -> Restored {
-        Restored { knob: "sysctl:vm.swappiness".into(), path: "/state/journal-1-1".into(), original: "60".into(), outcome }
+        Restored {
+            knob: "sysctl:vm.swappiness".into(),
+            path: "/state/journal-1-1".into(),
+            original: "60".into(),
+            outcome,
+        }
     }
 
     #[test]

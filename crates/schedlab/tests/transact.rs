@@ -52,7 +52,10 @@ fn bad_input_is_one_line() {
         (&["bench", "transact", "-deadline_us", "0"], "above 0"),
         (&["bench", "transact", "--pairs", "1000000"], "from 1 to 1000"),
         (&["bench", "throughput", "--bytes", "0"], "from 1 to 262144"),
-        (&["bench", "transact", "--transport", "binder", "--binder-device", "/nowhere"], "guest lane, which this version does not have"),
+        (
+            &["bench", "transact", "--transport", "binder", "--binder-device", "/nowhere"],
+            "guest lane, which this version does not have",
+        ),
         (&["bench", "transact", "-i"], "--loops"),
     ] {
         let ran = schedlab(arguments).failure();

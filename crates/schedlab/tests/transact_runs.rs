@@ -192,6 +192,9 @@ fn without_a_binder_driver_the_error_names_the_guest_lane() {
     match try_run(spec, &[]) {
         // Where there is one, this is the real thing.
         Ok(outcome) => assert_eq!(outcome.operations, 5 * (1 + u64::from(fifo()))),
-        Err(said) => assert!(said.contains("guest lane, which this version does not have") && said.trim().lines().count() == 1, "{said}"),
+        Err(said) => assert!(
+            said.contains("guest lane, which this version does not have") && said.trim().lines().count() == 1,
+            "{said}"
+        ),
     }
 }

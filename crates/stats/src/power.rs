@@ -66,12 +66,7 @@ pub fn minimum_detectable(sd: f64, n: usize, alpha: f64, power: f64) -> f64 {
 /// first. The two levels differ where a difference is corrected for other questions and equivalence is not. Optimistic by
 /// nature, as it takes the estimate for the truth (about an even chance of being decided by then). `Some(0)` when already
 /// decided; `None` when no number within 10 million helps (the mean sits on the edge) or the estimate has no spread.
-pub fn observations_to_decide(
-    estimate: &Estimate,
-    sesoi_log: f64,
-    alpha: f64,
-    alpha_difference: f64,
-) -> Option<usize> {
+pub fn observations_to_decide(estimate: &Estimate, sesoi_log: f64, alpha: f64, alpha_difference: f64) -> Option<usize> {
     let distance = estimate.mean.abs();
     let margin = distance.max(sesoi_log - distance);
     let sd = estimate.se * (estimate.n as f64).sqrt();

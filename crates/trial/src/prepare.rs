@@ -117,7 +117,9 @@ fn design(plan: &Plan, workloads: usize) -> Result<Design> {
                     format_ns(budget_ns),
                     counted(workloads, "workloads"),
                     counted(plan.arms.len(), "arms"),
-                    format_ns(least.saturating_mul(workloads as u64).div_ceil(1_000_000_000).saturating_mul(1_000_000_000))
+                    format_ns(
+                        least.saturating_mul(workloads as u64).div_ceil(1_000_000_000).saturating_mul(1_000_000_000)
+                    )
                 );
             }
             Design::Budgeted { budget_ns: per_workload, looks }

@@ -138,9 +138,11 @@ impl HostGuard {
 
     fn look_up<'a>(&self, setting: &'a Setting) -> Wanted<'a> {
         let found = match setting {
-            Setting::Kernel(_) => Err("a kernel is booted in a guest and not set on this host: it takes the guest lane, \
+            Setting::Kernel(_) => {
+                Err("a kernel is booted in a guest and not set on this host: it takes the guest lane, \
                  which this version does not have"
-                .into()),
+                    .into())
+            }
             _ if setting.is_net_sysctl() => Err("net.* sysctls belong to the trial's own network namespace and are \
                  never written on the host; this is a defect of schedlab"
                 .into()),

@@ -64,7 +64,11 @@ impl Herd {
             self.fail_if_one_died()?;
             if now > give_up {
                 let unfinished = self.members.len() - ready;
-                return Err(BenchError::Hung { unfinished, tasks: self.members.len(), after_s: patience_ns / 1_000_000_000 });
+                return Err(BenchError::Hung {
+                    unfinished,
+                    tasks: self.members.len(),
+                    after_s: patience_ns / 1_000_000_000,
+                });
             }
         }
         Ok(())

@@ -102,7 +102,11 @@ fn topdown() -> Value {
 
 fn write_workloads(out: &mut dyn Write) -> io::Result<()> {
     for w in schedlab_bench::WORKLOADS {
-        writeln!(out, "{}/{}  {}\n  twin: {}; one operation is a {}", w.name, w.version, w.summary, w.twin, w.operation)?;
+        writeln!(
+            out,
+            "{}/{}  {}\n  twin: {}; one operation is a {}",
+            w.name, w.version, w.summary, w.twin, w.operation
+        )?;
         if !w.shorthand.is_empty() {
             writeln!(out, "  shorthand: {}:{}", w.name, w.shorthand)?;
         }

@@ -69,7 +69,10 @@ mod tests {
     #[test]
     fn a_missing_device_names_the_guest_lane_in_one_line() {
         let error = choose("transact", Some("/nowhere/binder"), Path::new("/proc")).err().unwrap().to_string();
-        assert!(error.contains("modprobe binder_linux") && error.contains("guest lane, which this version does not have"), "{error}");
+        assert!(
+            error.contains("modprobe binder_linux") && error.contains("guest lane, which this version does not have"),
+            "{error}"
+        );
         assert!(!error.contains('\n'));
     }
 
