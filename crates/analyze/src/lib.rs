@@ -23,6 +23,7 @@ mod rule;
 mod selection;
 mod shape;
 mod tiers;
+pub mod trace;
 mod two_runs;
 mod variance;
 mod verdict;

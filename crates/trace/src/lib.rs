@@ -29,7 +29,10 @@ mod prev_state;
 mod problem;
 mod reader;
 mod tally;
+mod text;
+mod trace_dat;
 mod tracing_data;
+mod window;
 
 pub use bytes::{ByteSource, Forward};
 pub use cells::Cells;
@@ -44,3 +47,4 @@ pub use prev_state::{PrevStates, StateBits, StateClass, StateId};
 pub use problem::{Problem, ProblemKind, Problems};
 pub use reader::Reader;
 pub use tally::{CpuTally, Longest, Tally, TaskTally, tally};
+pub use window::{TimeWindow, TimeWindowError};

@@ -8,6 +8,9 @@ use crate::names::Names;
 use crate::perf_data::{self, PerfData};
 use crate::prev_state::PrevStates;
 use crate::problem::Problems;
+use crate::text::{self, Text};
+use crate::trace_dat::TraceDat;
+use crate::tracing_data;
 use crate::{ByteSource, TraceError};
 
 /// A trace that is being read. Memory stays bounded whatever the file holds: see [`crate::order`] for how much.
@@ -15,6 +18,8 @@ pub struct Reader(Format);
 
 enum Format {
     PerfData(Box<PerfData>),
+    Text(Box<Text>),
+    TraceDat(Box<TraceDat>),
 }
 
 impl Reader {
@@ -22,7 +27,7 @@ impl Reader {
     /// are decoded.
     pub fn open(file: &str, source: Box<dyn ByteSource>, wanted: Kinds) -> Result<Self, TraceError> {
         let input = Input::new(file, source);
-        let mut head = [0; 512];
+        let mut head = [0; 4096];
         let read = input.read(0, &mut head)?;
         let head = &head[..read];
         if head.is_empty() {
@@ -34,6 +39,12 @@ impl Reader {
             let reader = PerfData::open(file, input.source, wanted)?;
             return Ok(Self(Format::PerfData(Box::new(reader))));
         }
+        if head.starts_with(&tracing_data::MAGIC) {
+            return Ok(Self(Format::TraceDat(Box::new(TraceDat::open(file, input.source, wanted)?))));
+        }
+        if text::recognise(head) {
+            return Ok(Self(Format::Text(Box::new(Text::open(file, input.source, wanted)))));
+        }
         Err(TraceError::NotATrace { file: file.to_owned(), begins: crate::error::begins(head) })
     }
 
@@ -41,6 +52,8 @@ impl Reader {
     pub fn next_batch(&mut self, out: &mut Vec<Event>) -> Result<bool, TraceError> {
         match &mut self.0 {
             Format::PerfData(reader) => reader.next_batch(out),
+            Format::Text(reader) => reader.next_batch(out),
+            Format::TraceDat(reader) => reader.next_batch(out),
         }
     }
 
@@ -48,6 +61,8 @@ impl Reader {
     pub fn info(&self) -> TraceInfo {
         match &self.0 {
             Format::PerfData(reader) => reader.info(),
+            Format::Text(reader) => reader.info(),
+            Format::TraceDat(reader) => reader.info(),
         }
     }
 
@@ -55,6 +70,8 @@ impl Reader {
     pub fn names(&self) -> &Names {
         match &self.0 {
             Format::PerfData(reader) => reader.names(),
+            Format::Text(reader) => reader.names(),
+            Format::TraceDat(reader) => reader.names(),
         }
     }
 
@@ -62,6 +79,8 @@ impl Reader {
     pub fn states(&self) -> &PrevStates {
         match &self.0 {
             Format::PerfData(reader) => reader.states(),
+            Format::Text(reader) => reader.states(),
+            Format::TraceDat(reader) => reader.states(),
         }
     }
 
@@ -69,6 +88,8 @@ impl Reader {
     pub fn problems(&self) -> &Problems {
         match &self.0 {
             Format::PerfData(reader) => reader.problems(),
+            Format::Text(reader) => reader.problems(),
+            Format::TraceDat(reader) => reader.problems(),
         }
     }
 }

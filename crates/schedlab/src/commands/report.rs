@@ -92,6 +92,6 @@ pub(super) fn write_file(file: &Path, write: impl FnOnce(&mut dyn Write) -> std:
     std::fs::rename(&part, file).with_context(what)
 }
 
-fn terminal_width() -> usize {
+pub(super) fn terminal_width() -> usize {
     std::env::var("COLUMNS").ok().and_then(|c| c.parse().ok()).filter(|c| (60..=200).contains(c)).unwrap_or(100)
 }
