@@ -1,0 +1,148 @@
+//! A distribution of nanoseconds while it is being counted: the buckets of `schedlab_run`'s histogram, with room only for
+//! the powers of two that occur. Thousands of threads have four of these each, most of them with few values: those are
+//! kept as they are.
+
+use schedlab_run::histogram::{Histogram, bucket_of};
+use std::collections::BTreeMap;
+
+/// Values that are kept as they are.
+const FEW: usize = 48;
+
+/// Buckets of a page: those of one power of two.
+const PAGE: usize = 256;
+
+/// A histogram that is being filled: exact count, sum, minimum and maximum, mergeable without loss.
+#[derive(Debug, Clone, Default)]
+pub struct Cells {
+    count: u64,
+    sum_ns: u64,
+    min_ns: u64,
+    max_ns: u64,
+    kept: Kept,
+}
+
+#[derive(Debug, Clone)]
+enum Kept {
+    Few(Vec<u64>),
+    Pages {
+        pages: Vec<Option<Box<[u32; PAGE]>>>,
+        /// Cells that counted to 2^32, and how often.
+        full: BTreeMap<u32, u64>,
+    },
+}
+
+impl Default for Kept {
+    fn default() -> Self {
+        Self::Few(Vec::new())
+    }
+}
+
+impl Cells {
+    /// Counts one value.
+    #[inline]
+    pub fn add(&mut self, ns: u64) {
+        self.min_ns = if self.count == 0 { ns } else { self.min_ns.min(ns) };
+        self.max_ns = self.max_ns.max(ns);
+        self.count += 1;
+        self.sum_ns = self.sum_ns.saturating_add(ns);
+        if let Kept::Pages { pages, full } = &mut self.kept {
+            let cell = bucket_of(ns);
+            if let Some(Some(page)) = pages.get_mut(cell / PAGE) {
+                let (count, carry) = page[cell % PAGE].overflowing_add(1);
+                page[cell % PAGE] = count;
+                if !carry {
+                    return;
+                }
+                *full.entry(cell as u32).or_default() += 1;
+                return;
+            }
+        }
+        self.add_rarely(ns);
+    }
+
+    #[cold]
+    fn add_rarely(&mut self, ns: u64) {
+        match &mut self.kept {
+            Kept::Few(values) if values.len() < FEW => values.push(ns),
+            Kept::Few(values) => {
+                let values = std::mem::take(values);
+                self.kept = Kept::Pages { pages: Vec::new(), full: BTreeMap::new() };
+                values.into_iter().chain([ns]).for_each(|ns| self.count_cell(bucket_of(ns)));
+            }
+            Kept::Pages { .. } => self.count_cell(bucket_of(ns)),
+        }
+    }
+
+    fn count_cell(&mut self, cell: usize) {
+        if let Kept::Pages { pages, .. } = &mut self.kept {
+            if pages.len() <= cell / PAGE {
+                pages.resize(cell / PAGE + 1, None);
+            }
+            pages[cell / PAGE].get_or_insert_with(|| Box::new([0; PAGE]))[cell % PAGE] += 1;
+        }
+    }
+
+    /// Number of values.
+    pub fn count(&self) -> u64 {
+        self.count
+    }
+
+    /// Sum of all values, ns.
+    pub fn sum_ns(&self) -> u64 {
+        self.sum_ns
+    }
+
+    /// The largest value; 0 when empty.
+    pub fn max_ns(&self) -> u64 {
+        self.max_ns
+    }
+
+    /// The finished distribution.
+    pub fn histogram(&self) -> Histogram {
+        let mut cells: BTreeMap<u32, u64> = BTreeMap::new();
+        match &self.kept {
+            Kept::Few(values) => values.iter().for_each(|ns| *cells.entry(bucket_of(*ns) as u32).or_default() += 1),
+            Kept::Pages { pages, full } => {
+                for (page, counts) in pages.iter().enumerate().filter_map(|(n, p)| p.as_ref().map(|p| (n, p))) {
+                    let counted = counts.iter().enumerate().filter(|(_, n)| **n > 0);
+                    cells.extend(counted.map(|(cell, n)| ((page * PAGE + cell) as u32, u64::from(*n))));
+                }
+                for (cell, times) in full {
+                    *cells.entry(*cell).or_default() += times << 32;
+                }
+            }
+        }
+        Histogram { cells: cells.into_iter().collect(), sum_ns: self.sum_ns, min_ns: self.min_ns, max_ns: self.max_ns }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(values: impl Iterator<Item = u64>) -> Histogram {
+        let mut cells = Cells::default();
+        values.for_each(|ns| cells.add(ns));
+        cells.histogram()
+    }
+
+    #[test]
+    fn few_and_many_values_make_the_same_histogram() {
+        let values: Vec<u64> = (0..1000u64).map(|i| i * i * 977).collect();
+        let whole = of(values.iter().copied());
+        let mut merged = Histogram::default();
+        for part in values.chunks(FEW) {
+            merged.merge(&of(part.iter().copied()));
+        }
+        assert_eq!(merged, whole);
+        assert_eq!((whole.count(), whole.min_ns, whole.max_ns), (1000, 0, 999 * 999 * 977));
+    }
+
+    #[test]
+    fn nothing_is_an_empty_histogram_and_zero_is_a_value() {
+        assert_eq!(of([].into_iter()), Histogram::default());
+        let zero = of([0].into_iter());
+        assert_eq!((zero.count(), zero.quantile_ns(0.5)), (1, Some(0.0)));
+        assert_eq!(of([u64::MAX].into_iter()).max_ns, u64::MAX);
+    }
+}

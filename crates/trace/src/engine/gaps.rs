@@ -1,0 +1,90 @@
+//! Where events are missing: which intervals a gap may have falsified.
+//!
+//! A wait is false where the thread ran and slept again unseen. It can have done so only on a CPU whose events are
+//! missing, and it is taken to stay among the CPUs where it was seen. So a gap taints the intervals of the threads of
+//! its CPU, and a machine that loses all events of one CPU can still be told about on the others.
+
+use crate::event::Cpu;
+
+#[derive(Debug, Clone, Copy, Default)]
+struct Lane {
+    open: bool,
+    /// End of the last gap.
+    end: u64,
+}
+
+/// The gaps of all CPUs so far.
+#[derive(Debug, Default)]
+pub(super) struct Gaps {
+    /// By CPU; those of an unknown CPU apart.
+    lanes: Vec<Lane>,
+    anywhere: Lane,
+    /// End of the latest gap of any CPU; `u64::MAX` while one is open. Most intervals begin after it: one comparison.
+    latest: u64,
+}
+
+impl Gaps {
+    pub(super) fn begin(&mut self, cpu: Cpu) {
+        self.lane(cpu).open = true;
+        self.latest = u64::MAX;
+    }
+
+    pub(super) fn end(&mut self, cpu: Cpu, ts: u64) {
+        let lane = self.lane(cpu);
+        (lane.open, lane.end) = (false, ts);
+        let all = || self.lanes.iter().chain([&self.anywhere]);
+        let latest = if all().any(|l| l.open) { u64::MAX } else { all().map(|l| l.end).max().unwrap_or(0) };
+        self.latest = latest;
+    }
+
+    fn lane(&mut self, cpu: Cpu) -> &mut Lane {
+        if cpu == Cpu::ANY {
+            return &mut self.anywhere;
+        }
+        let at = usize::from(cpu.0);
+        if at >= self.lanes.len() {
+            self.lanes.resize(at + 1, Lane::default());
+        }
+        &mut self.lanes[at]
+    }
+
+    /// Whether events are missing between `since` and now on one of the CPUs `seen_on` (bits of their numbers modulo 64).
+    #[inline]
+    pub(super) fn taint(&self, since: u64, seen_on: u64) -> bool {
+        since < self.latest && self.taint_of(since, seen_on)
+    }
+
+    #[cold]
+    fn taint_of(&self, since: u64, seen_on: u64) -> bool {
+        let hit = |lane: &Lane| lane.open || lane.end > since;
+        let on = |cpu: usize| seen_on & 1 << (cpu % 64) != 0;
+        hit(&self.anywhere) || self.lanes.iter().enumerate().any(|(cpu, lane)| on(cpu) && hit(lane))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_gap_taints_what_overlaps_it_on_its_cpu() {
+        let mut gaps = Gaps::default();
+        assert!(!gaps.taint(0, u64::MAX));
+        gaps.begin(Cpu(1));
+        assert!(gaps.taint(10, 0b10) && !gaps.taint(10, 0b01));
+        gaps.end(Cpu(1), 20);
+        assert!(gaps.taint(19, 0b11));
+        assert!(!gaps.taint(20, 0b10), "what begins with the event that ends it is known");
+        assert!(!gaps.taint(5, 0b101));
+    }
+
+    #[test]
+    fn a_gap_nobody_knows_the_cpu_of_taints_all() {
+        let mut gaps = Gaps::default();
+        gaps.begin(Cpu::ANY);
+        gaps.end(Cpu::ANY, 50);
+        gaps.begin(Cpu(3));
+        gaps.end(Cpu(3), 40);
+        assert!(gaps.taint(49, 0) && !gaps.taint(50, u64::MAX));
+    }
+}

@@ -1,0 +1,139 @@
+//! What the state machine tells: what each thread did, one finished interval at a time.
+
+use crate::event::{Context, Cpu, Tid};
+use crate::names::Name;
+use crate::prev_state::{StateClass, StateId};
+
+/// A task's number in the order in which they were met. A thread id that is used again is another task.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct TaskId(pub u32);
+
+impl TaskId {
+    /// As an index.
+    pub fn index(self) -> usize {
+        self.0 as usize
+    }
+}
+
+/// A thread from its start to its end.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Task {
+    /// Its id.
+    pub tid: Tid,
+    /// Its name; the last one where it was renamed.
+    pub comm: Name,
+    /// Its first name, where that was another.
+    pub first_comm: Option<Name>,
+    /// When it was forked, ns; `None` where it was there before the trace.
+    pub start: Option<u64>,
+    /// Who forked it.
+    pub parent: Option<Tid>,
+    /// When it was switched out for the last time, ns.
+    pub end: Option<u64>,
+}
+
+/// How a wait for a CPU began.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Began {
+    /// Switched out while runnable (`R`, `R+`).
+    Preempted,
+    /// By a `sched_waking` that was seen after the thread had gone to sleep.
+    Waking,
+    /// By a `sched_waking` that was traced before the thread's own switch-out; the wait begins at the switch-out.
+    Repaired,
+    /// By a `sched_wakeup` without its waking: the time of the placement is not in it.
+    WakeupOnly,
+    /// By `sched_wakeup_new`: its first wait.
+    New,
+}
+
+/// A wait for a CPU that is known from end to end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Wait {
+    /// How it began.
+    pub began: Began,
+    /// When it began, ns.
+    pub start: u64,
+    /// When a queue had the thread, ns; between `start` and here it was being placed. `None` where that was not traced.
+    pub queued: Option<u64>,
+    /// When it was switched in, ns.
+    pub end: u64,
+    /// Where it was switched in.
+    pub cpu: Cpu,
+    /// Who woke it; itself where it was preempted.
+    pub waker: Tid,
+    /// Where the waker was.
+    pub context: Context,
+}
+
+impl Wait {
+    /// Its length, ns.
+    pub fn ns(&self) -> u64 {
+        self.end.saturating_sub(self.start)
+    }
+}
+
+/// A time on a CPU.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Run {
+    /// Switched in, ns.
+    pub start: u64,
+    /// Switched out, ns.
+    pub end: u64,
+    /// Where.
+    pub cpu: Cpu,
+    /// Why it left; `None` where the trace ends first.
+    pub left: Option<(StateId, StateClass)>,
+}
+
+/// Why an interval is counted and not measured.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Censored {
+    /// Events were missing in it, on a CPU where the thread may have run unseen.
+    Gap,
+    /// What came next cannot follow it: an event of it is missing, though nothing was reported lost.
+    Contradiction,
+    /// The trace ends in it.
+    Unfinished,
+}
+
+/// Who is told.
+pub trait Observer {
+    /// A thread ran. An interval that the end of the trace cuts off has no `left`.
+    fn ran(&mut self, _task: TaskId, _run: &Run) {}
+    /// A thread waited for a CPU and got it.
+    fn waited(&mut self, _task: TaskId, _wait: &Wait) {}
+    /// A wait that is not known to the end or to be one.
+    fn wait_censored(&mut self, _task: TaskId, _began: Began, _why: Censored) {}
+    /// A run of which start or end is not known.
+    fn run_censored(&mut self, _task: TaskId, _why: Censored) {}
+    /// A thread slept from its switch-out to its waking.
+    fn slept(&mut self, _task: TaskId, _state: StateClass, _start: u64, _end: u64) {}
+    /// A thread left a CPU, whether or not its run is known.
+    fn left(&mut self, _task: TaskId, _cpu: Cpu, _class: StateClass) {}
+    /// A thread was switched in on another CPU than before.
+    fn moved(&mut self, _task: TaskId, _from: Cpu, _to: Cpu) {}
+    /// A CPU was idle.
+    fn idled(&mut self, _cpu: Cpu, _start: u64, _end: u64) {}
+}
+
+/// What happened to wakings, over all tasks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Counts {
+    /// Events taken.
+    pub events: u64,
+    /// `sched_switch` events.
+    pub switches: u64,
+    /// Wakings traced before the switch-out that they ended: repaired.
+    pub repaired: u64,
+    /// Wakings of a thread that had not slept yet, and then did not: cancelled sleeps.
+    pub cancelled: u64,
+    /// Switched in after a sleep without a waking.
+    pub unseen_wakings: u64,
+    /// Woken twice without having run.
+    pub double_wakings: u64,
+    /// Events of a time before the one just taken.
+    pub backwards: u64,
+    /// Gaps in the events of some CPU.
+    pub gaps: u64,
+}

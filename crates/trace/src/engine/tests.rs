@@ -1,0 +1,370 @@
+//! The rules of the state machine, each as a small drawing with the answer beside it.
+
+use crate::drawing::tell;
+
+#[test]
+fn a_wakeup_is_split_at_the_queue() {
+    let told = tell(
+        "
+        0 10 A S > .
+        1 20 waking A by B
+        1 22 wakeup A on 0
+        0 29 . R > A
+        0 40 A S > .
+    ",
+    );
+    assert_eq!(
+        told.lines,
+        ["A slept 10-20 Interruptible", "A waited 20-29 Waking queued 22", "A ran 29-40 on 0 to Interruptible",]
+    );
+}
+
+#[test]
+fn preemption_in_the_kernel_and_on_the_way_to_user_mode_are_one_kind() {
+    let told = tell(
+        "
+        0 10 A R > B
+        0 15 B S > A
+        0 20 A R+ > B
+        0 26 B S > A
+    ",
+    );
+    assert_eq!(told.waits(), ["A waited 10-15 Preempted", "A waited 20-26 Preempted"]);
+}
+
+#[test]
+fn a_waking_while_preempted_cancels_a_sleep_and_the_wait_goes_on() {
+    let told = tell(
+        "
+        0 10 A R+ > B
+        1 12 waking A by C
+        1 13 wakeup A on 0
+        0 18 B S > A
+    ",
+    );
+    assert_eq!(told.waits(), ["A waited 10-18 Preempted"]);
+    assert_eq!(told.counts.cancelled, 1);
+}
+
+#[test]
+fn a_waking_before_the_switch_out_is_kept_and_repaired() {
+    let told = tell(
+        "
+        0 10 . R > A
+        1 14 waking A by B
+        0 15 A S > .
+        0 19 . R > A
+        0 30 A S > .
+    ",
+    );
+    assert_eq!(told.waits(), ["A waited 15-19 Repaired"]);
+    assert_eq!((told.counts.repaired, told.counts.cancelled), (1, 0));
+}
+
+#[test]
+fn a_repaired_wait_keeps_the_time_of_its_queue() {
+    let told = tell(
+        "
+        0 10 . R > A
+        1 14 waking A by B
+        0 15 A S > .
+        1 17 wakeup A on 0
+        0 19 . R > A
+    ",
+    );
+    assert_eq!(told.waits(), ["A waited 15-19 Repaired queued 17"]);
+}
+
+#[test]
+fn a_pending_waking_before_another_one_was_a_cancelled_sleep() {
+    let told = tell(
+        "
+        0 10 . R > A
+        1 14 waking A by B
+        0 15 A S > .
+        1 40 waking A by B
+        0 44 . R > A
+    ",
+    );
+    assert_eq!(told.waits(), ["A waited 40-44 Waking"]);
+    assert_eq!((told.counts.repaired, told.counts.cancelled), (0, 1));
+}
+
+#[test]
+fn a_wakeup_while_still_running_settles_that_it_did_not_sleep() {
+    let told = tell(
+        "
+        0 10 . R > A
+        1 14 waking A by B
+        1 14 wakeup A on 0
+        0 25 A S > .
+        0 30 . R > A
+    ",
+    );
+    assert_eq!(told.waits(), Vec::<&str>::new());
+    assert_eq!((told.counts.cancelled, told.counts.unseen_wakings), (1, 1));
+}
+
+#[test]
+fn a_pending_waking_before_a_preemption_was_a_cancelled_sleep() {
+    let told = tell(
+        "
+        0 10 . R > A
+        1 14 waking A by B
+        0 15 A R > B
+        0 19 B S > A
+    ",
+    );
+    assert_eq!(told.waits(), ["A waited 15-19 Preempted"]);
+    assert_eq!(told.counts.cancelled, 1);
+}
+
+#[test]
+fn a_lost_switch_in_makes_no_long_wait() {
+    let told = tell(
+        "
+        0 10 A S > .
+        1 20 waking A by B
+        0 900 A S > .
+        1 950 waking A by B
+        0 953 . R > A
+    ",
+    );
+    assert_eq!(told.waits(), ["A censored Waking Contradiction", "A waited 950-953 Waking"]);
+}
+
+#[test]
+fn a_second_waking_proves_that_the_first_wait_had_ended() {
+    let told = tell(
+        "
+        0 10 A S > .
+        1 20 waking A by B
+        1 90 waking A by B
+        0 93 . R > A
+    ",
+    );
+    assert_eq!(told.waits(), ["A censored Waking Contradiction", "A waited 90-93 Waking"]);
+    assert_eq!(told.counts.double_wakings, 1);
+}
+
+#[test]
+fn a_gap_censors_the_waits_of_its_cpu_and_no_others() {
+    let told = tell(
+        "
+        0 10 A S > .
+        1 10 B S > .
+        2 20 waking A by C
+        2 20 waking B by C
+        0 30 lost 3
+        0 31 . R > A
+        1 31 . R > B
+    ",
+    );
+    assert_eq!(told.waits(), ["A censored Waking Gap", "B waited 20-31 Waking"]);
+    assert_eq!(told.counts.gaps, 1);
+}
+
+#[test]
+fn a_gap_counts_from_the_last_event_before_it() {
+    // A ran unseen on CPU 1 between 40 and 60: its wait ends before anyone knows that CPU 1 lost events.
+    let told = tell(
+        "
+        1 5 A S > .
+        2 10 waking A by C
+        0 50 . R > A
+        1 60 lost 9
+        1 70 . R > B
+    ",
+    );
+    assert_eq!(told.waits(), ["A censored Waking Gap"]);
+}
+
+#[test]
+fn a_break_of_the_chain_is_a_gap_though_nothing_was_lost() {
+    let told = tell(
+        "
+        0 10 . R > A
+        0 20 B S > .
+        1 25 waking B by C
+        0 28 . R > B
+        1 30 waking A by C
+        0 35 B R > A
+    ",
+    );
+    assert_eq!(told.waits(), ["B waited 25-28 Waking", "A waited 30-35 Waking", "B censored Preempted Unfinished"]);
+    assert_eq!(told.of(&["run-censored"]), ["A run-censored Contradiction"]);
+}
+
+#[test]
+fn an_id_that_is_used_again_is_another_task() {
+    let told = tell(
+        "
+        0 10 . R > A
+        0 20 A X > .
+        1 30 fork C D=10
+        1 31 new D=10 on 0
+        0 35 . R > D=10
+        0 40 D=10 S > .
+    ",
+    );
+    assert_eq!(
+        told.of(&["waited", "ran"]),
+        ["A#0 ran 10-20 on 0 to Dead", "D#1 waited 31-35 New queued 31", "D#1 ran 35-40 on 0 to Interruptible",]
+    );
+    let (old, new) = (&told.tasks[0], &told.tasks[1]);
+    assert_eq!((old.end, new.start, new.parent.map(|p| p.0)), (Some(20_000), Some(30_000), Some(12)));
+}
+
+#[test]
+fn an_id_that_is_used_again_is_seen_without_its_fork() {
+    let told = tell(
+        "
+        0 10 . R > A
+        0 20 A Z > .
+        0 35 . R > D=10
+        0 40 D=10 S > .
+    ",
+    );
+    assert_eq!(told.of(&["ran"]), ["A#0 ran 10-20 on 0 to Dead", "D#1 ran 35-40 on 0 to Interruptible"]);
+    assert_eq!(told.waits(), Vec::<&str>::new());
+}
+
+#[test]
+fn a_fork_told_twice_is_one_task() {
+    let told = tell(
+        "
+        1 30 fork C D
+        1 30 fork C D
+        1 31 new D on 0
+        0 35 . R > D
+    ",
+    );
+    assert_eq!(told.waits(), ["D waited 31-35 New queued 31"]);
+    assert_eq!(told.tasks.len(), 1);
+}
+
+#[test]
+fn a_renamed_thread_is_the_same_task() {
+    let told = tell(
+        "
+        0 10 A S > .
+        1 15 rename A sh
+        1 20 waking A=10 by B
+        0 29 . R > sh=10
+    ",
+    );
+    assert_eq!(told.tasks.len(), 1);
+    assert_eq!(told.waits(), ["A waited 20-29 Waking"]);
+}
+
+#[test]
+fn exec_in_a_thread_takes_over_the_leaders_id() {
+    let told = tell(
+        "
+        0 10 . R > B
+        0 12 exec A B
+        0 20 A S > .
+        1 25 waking A by C
+        0 29 . R > A
+    ",
+    );
+    assert_eq!(
+        told.of(&["ran", "waited"]),
+        ["A ran 10-20 on 0 to Interruptible", "A waited 25-29 Waking", "A ran 29-29 on 0 to the end",]
+    );
+    assert_eq!(told.counts.gaps, 0);
+}
+
+#[test]
+fn a_migration_while_waiting_is_part_of_the_wait() {
+    let told = tell(
+        "
+        0 10 A S > .
+        2 20 waking A by B
+        2 21 wakeup A on 0
+        1 25 migrate A 0 1
+        1 29 . R > A
+    ",
+    );
+    assert_eq!(told.of(&["waited", "moved"]), ["A waited 20-29 Waking queued 21", "A moved 0 to 1"]);
+}
+
+#[test]
+fn each_cpu_has_its_own_idle_thread() {
+    let told = tell(
+        "
+        0 10 A S > .
+        1 11 B S > .
+        0 12 . R > A
+        1 13 . R > B
+    ",
+    );
+    assert_eq!(told.waits(), Vec::<&str>::new());
+    assert_eq!((told.counts.gaps, told.tasks.len()), (0, 2));
+}
+
+#[test]
+fn a_clock_that_goes_back_censors_what_overlaps_it() {
+    let told = tell(
+        "
+        0 5000 A S > .
+        1 5010 waking A by B
+        0 20 . R > A
+        0 5030 A S > .
+        1 5040 waking A by B
+        0 5044 . R > A
+    ",
+    );
+    assert_eq!(told.of(&["run-censored", "waited", "censored"]), ["A run-censored Gap", "A waited 5040-5044 Waking"]);
+}
+
+#[test]
+fn a_trace_that_ends_leaves_waits_unfinished() {
+    let told = tell(
+        "
+        0 10 A S > .
+        0 10 . R > B
+        1 20 waking A by C
+        0 30 B R > D
+        0 40 D S > .
+    ",
+    );
+    assert_eq!(told.waits(), ["A censored Waking Unfinished", "B censored Preempted Unfinished"]);
+}
+
+#[test]
+fn first_seen_at_a_waking_is_a_wait_unless_it_was_running() {
+    let told = tell(
+        "
+        1 20 waking A by C
+        0 25 . R > A
+        1 26 waking B by C
+        2 28 B S > .
+        2 30 . R > B
+    ",
+    );
+    assert_eq!(told.waits(), ["A waited 20-25 Waking", "B waited 28-30 Repaired"]);
+}
+
+#[test]
+fn without_wakings_a_wakeup_begins_the_wait() {
+    let told = tell(
+        "
+        0 10 A S > .
+        1 22 wakeup A on 0
+        0 29 . R > A
+    ",
+    );
+    assert_eq!(told.waits(), ["A waited 22-29 WakeupOnly queued 22"]);
+}
+
+#[test]
+fn a_sleep_that_ends_without_a_waking_is_counted_and_no_wait() {
+    let told = tell(
+        "
+        0 10 A S > .
+        0 29 . R > A
+    ",
+    );
+    assert_eq!((told.waits().len(), told.counts.unseen_wakings), (0, 1));
+}

@@ -1,0 +1,120 @@
+//! The state of each thread, by id: two levels of arrays, so that finding one is two loads and never a hash.
+
+use super::observer::TaskId;
+use crate::event::{Context, Cpu, Tid};
+use crate::prev_state::StateClass;
+
+/// What a thread is doing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Phase {
+    /// Not seen yet, or lost sight of.
+    Unknown,
+    /// On a CPU since `since`; `waking` may be pending.
+    Running,
+    /// Runnable, switched out at `since`.
+    Preempted,
+    /// Asleep since `since`; `waking` may be pending.
+    Sleeping,
+    /// Woken at `waking`.
+    Woken,
+    /// Switched out for good.
+    Dead,
+}
+
+/// How the present wait began, as far as the phase does not say.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum How {
+    Waking,
+    Repaired,
+    WakeupOnly,
+    New,
+}
+
+/// A thread's state: one cache line.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Slot {
+    /// When the phase began.
+    pub(super) since: u64,
+    /// The waking: pending while running or asleep, the start of the wait while woken.
+    pub(super) waking: u64,
+    /// When a queue had it; `NEVER` until then.
+    pub(super) queued: u64,
+    /// The CPUs on which it was seen, by number modulo 64: where it may have run unseen.
+    pub(super) seen_on: u64,
+    pub(super) task: TaskId,
+    pub(super) waker: Tid,
+    pub(super) cpu: Cpu,
+    pub(super) phase: Phase,
+    pub(super) how: How,
+    pub(super) class: StateClass,
+    pub(super) context: Context,
+    /// A waking came while it was on the CPU.
+    pub(super) pending: bool,
+    /// First seen by this waking: it may have been running.
+    pub(super) unsure: bool,
+    /// Forked, and nothing else was seen of it.
+    pub(super) fresh: bool,
+}
+
+pub(super) const NEVER: u64 = u64::MAX;
+
+/// No task has this number: the id was not met yet.
+pub(super) const NO_TASK: TaskId = TaskId(u32::MAX);
+
+const NEW: Slot = Slot {
+    since: 0,
+    waking: 0,
+    queued: NEVER,
+    seen_on: 0,
+    task: NO_TASK,
+    waker: Tid::IDLE,
+    cpu: Cpu::ANY,
+    phase: Phase::Unknown,
+    how: How::Waking,
+    class: StateClass::Unknown,
+    context: Context::NONE,
+    pending: false,
+    unsure: false,
+    fresh: false,
+};
+
+impl Slot {
+    /// The state of a task that begins.
+    pub(super) fn of(task: TaskId) -> Self {
+        Self { task, ..NEW }
+    }
+
+    #[inline]
+    pub(super) fn see(&mut self, cpu: Cpu) {
+        if cpu != Cpu::ANY {
+            self.seen_on |= 1 << (cpu.0 % 64);
+        }
+    }
+}
+
+/// Threads of a page: neighbours in time have neighbouring ids.
+const PAGE: usize = 256;
+
+/// All threads.
+#[derive(Debug, Default)]
+pub(super) struct Tids {
+    pages: Vec<Option<Box<[Slot; PAGE]>>>,
+}
+
+impl Tids {
+    #[inline]
+    pub(super) fn get(&mut self, tid: Tid) -> &mut Slot {
+        let (page, at) = (tid.0 as usize / PAGE, tid.0 as usize % PAGE);
+        if page >= self.pages.len() {
+            self.pages.resize(page + 1, None);
+        }
+        &mut self.pages[page].get_or_insert_with(|| Box::new([NEW; PAGE]))[at]
+    }
+
+    /// Every thread that was met.
+    pub(super) fn all(&mut self) -> impl Iterator<Item = &mut Slot> {
+        self.pages.iter_mut().flatten().flat_map(|page| page.iter_mut()).filter(|slot| slot.task != NO_TASK)
+    }
+}
+
+const _: () = assert!(size_of::<Slot>() <= 64, "a thread's state is one cache line");

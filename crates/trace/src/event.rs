@@ -1,0 +1,364 @@
+//! The one event model: what every reader yields and every analysis consumes. An event is 32 bytes, owns nothing and
+//! names strings by number, so a batch is a plain array that fits the second-level cache and is copied by the cache line.
+//! Field names are the kernel's.
+
+use crate::names::Name;
+use crate::prev_state::StateId;
+
+/// A CPU by the kernel's number. The largest kernel configuration has 8192.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Cpu(pub u16);
+
+impl Cpu {
+    /// Not known, or all of them.
+    pub const ANY: Self = Self(u16::MAX);
+
+    /// A number from a file; `None` where no machine has such a CPU. −1 is how the kernel writes "any".
+    pub fn from_raw(raw: i64) -> Option<Self> {
+        match raw {
+            -1 => Some(Self::ANY),
+            0..=0xfffe => Some(Self(raw as u16)),
+            _ => None,
+        }
+    }
+}
+
+/// A thread id in the root pid namespace. 0 is the idle thread, of which each CPU has its own.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Tid(pub u32);
+
+impl Tid {
+    /// The idle thread of some CPU.
+    pub const IDLE: Self = Self(0);
+    /// The kernel's `PID_MAX_LIMIT`: no thread has a larger id.
+    pub const MAX: Self = Self(4 * 1024 * 1024);
+
+    /// A number from a file; `None` where it can be no thread's.
+    #[inline]
+    pub fn from_raw(raw: i64) -> Option<Self> {
+        (0..=i64::from(Self::MAX.0)).contains(&raw).then_some(Self(raw as u32))
+    }
+}
+
+/// A kernel priority: −1 deadline, 0–99 real time (0 the highest), 100–139 fair (120 is nice 0).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Prio(u8);
+
+impl Prio {
+    /// The source does not say.
+    pub const UNKNOWN: Self = Self(u8::MAX);
+
+    /// From the kernel's number; what no kernel uses is unknown.
+    #[inline]
+    pub fn from_raw(raw: i64) -> Self {
+        if (-1..=140).contains(&raw) { Self((raw + 1) as u8) } else { Self::UNKNOWN }
+    }
+
+    /// The kernel's number.
+    pub fn get(self) -> Option<i16> {
+        (self != Self::UNKNOWN).then(|| i16::from(self.0) - 1)
+    }
+
+    /// Deadline or real time.
+    pub fn is_realtime(self) -> bool {
+        self.get().is_some_and(|p| p < 100)
+    }
+}
+
+/// Where code ran when it traced: the kernel's `common_flags`, of which the interrupt bits matter here.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Context(u8);
+
+impl Context {
+    const HARDIRQ: u8 = 0x08;
+    const SOFTIRQ: u8 = 0x10;
+    const NMI: u8 = 0x40;
+
+    /// In the thread's own code, or not known.
+    pub const NONE: Self = Self(0);
+
+    /// From `common_flags`.
+    #[inline]
+    pub fn from_common_flags(flags: u8) -> Self {
+        Self(flags & (Self::HARDIRQ | Self::SOFTIRQ | Self::NMI))
+    }
+
+    /// In a hard interrupt, a soft one or an NMI: the thread that was interrupted did nothing.
+    pub fn is_interrupt(self) -> bool {
+        self.0 != 0
+    }
+
+    /// In a hard interrupt or an NMI.
+    pub fn is_hard(self) -> bool {
+        self.0 & (Self::HARDIRQ | Self::NMI) != 0
+    }
+}
+
+/// 64 bits in two halves, so that an event needs no padding.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Wide([u32; 2]);
+
+impl From<u64> for Wide {
+    #[inline]
+    fn from(value: u64) -> Self {
+        Self([value as u32, (value >> 32) as u32])
+    }
+}
+
+impl Wide {
+    /// The whole.
+    #[inline]
+    pub fn get(self) -> u64 {
+        u64::from(self.0[0]) | u64::from(self.0[1]) << 32
+    }
+}
+
+/// A thread became runnable, or is about to: the payload of three events.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Wake {
+    /// Who is woken.
+    pub tid: Tid,
+    /// Its name.
+    pub comm: Name,
+    /// The thread in whose context it was traced; innocent where `context` is an interrupt.
+    pub waker: Tid,
+    /// Of a waking: the CPU it last ran on. Of a wakeup: the CPU whose queue it is on.
+    pub target_cpu: Cpu,
+    /// Its priority.
+    pub prio: Prio,
+    /// Where the waker was.
+    pub context: Context,
+}
+
+/// Why a stretch of a CPU's events is missing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Missing {
+    /// The recorder said so.
+    Lost,
+    /// The thread switched out is not the one that was switched in before.
+    Chain,
+    /// The CPU's clock went back.
+    Clock,
+}
+
+/// What happened.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum What {
+    /// `sched_switch`.
+    Switch {
+        /// Who leaves the CPU.
+        prev: Tid,
+        /// Who gets it.
+        next: Tid,
+        /// Name of `prev`.
+        prev_comm: Name,
+        /// Name of `next`.
+        next_comm: Name,
+        /// Priority of `prev`.
+        prev_prio: Prio,
+        /// Priority of `next`.
+        next_prio: Prio,
+        /// Why `prev` leaves, in the source's own letters.
+        prev_state: StateId,
+    },
+    /// `sched_waking`: in the waker's context, before a CPU is chosen.
+    Waking(Wake),
+    /// `sched_wakeup`: on a queue now.
+    Wakeup(Wake),
+    /// `sched_wakeup_new`: a new thread, on a queue now.
+    WakeupNew(Wake),
+    /// `sched_migrate_task`.
+    Migrate {
+        /// Who moves.
+        tid: Tid,
+        /// Its name.
+        comm: Name,
+        /// Its priority.
+        prio: Prio,
+        /// From this CPU.
+        orig_cpu: Cpu,
+        /// To this one.
+        dest_cpu: Cpu,
+    },
+    /// `sched_stat_runtime`: CPU time since the last such event of the thread, ns.
+    StatRuntime {
+        /// Who ran.
+        tid: Tid,
+        /// Its name.
+        comm: Name,
+        /// For how long, ns.
+        runtime: Wide,
+    },
+    /// `sched_pi_setprio`: priority inheritance.
+    PiSetprio {
+        /// Whose priority.
+        tid: Tid,
+        /// Its name.
+        comm: Name,
+        /// Before.
+        oldprio: Prio,
+        /// After.
+        newprio: Prio,
+    },
+    /// `sched_process_fork`, `task_newtask` or perf's FORK record.
+    Fork {
+        /// Who forks.
+        parent: Tid,
+        /// Who begins.
+        child: Tid,
+        /// The child's first name.
+        comm: Name,
+    },
+    /// `sched_process_exit` or perf's EXIT record: the thread will switch out once more.
+    Exit {
+        /// Who ends.
+        tid: Tid,
+        /// Its name.
+        comm: Name,
+    },
+    /// `sched_process_exec`.
+    Exec {
+        /// The thread that goes on.
+        tid: Tid,
+        /// Its id before, another one where a thread of a group called exec.
+        old_tid: Tid,
+    },
+    /// `task_rename` or perf's COMM record. At time 0: a name that a thread had when the recording began.
+    Comm {
+        /// Whose name.
+        tid: Tid,
+        /// The name from now on.
+        comm: Name,
+    },
+    /// `irq_handler_entry`.
+    IrqEntry {
+        /// Number of the line.
+        irq: u32,
+        /// Name of the handler.
+        name: Name,
+    },
+    /// `irq_handler_exit`.
+    IrqExit {
+        /// Number of the line.
+        irq: u32,
+    },
+    /// `softirq_raise`.
+    SoftirqRaise {
+        /// Number of the vector.
+        vec: u32,
+    },
+    /// `softirq_entry`.
+    SoftirqEntry {
+        /// Number of the vector.
+        vec: u32,
+    },
+    /// `softirq_exit`.
+    SoftirqExit {
+        /// Number of the vector.
+        vec: u32,
+    },
+    /// `workqueue_queue_work`.
+    WorkQueued {
+        /// Address of the work item.
+        work: Wide,
+        /// Its function.
+        function: Name,
+        /// The workqueue.
+        workqueue: Name,
+        /// Whose pool it goes to; [`Cpu::ANY`] for an unbound queue.
+        cpu: Cpu,
+    },
+    /// `workqueue_activate_work`: within the queue's limit of active items.
+    WorkActivated {
+        /// Address of the work item.
+        work: Wide,
+        /// Its function, where the source says.
+        function: Name,
+    },
+    /// `workqueue_execute_start`, traced by the kworker.
+    WorkStarted {
+        /// Address of the work item.
+        work: Wide,
+        /// Its function.
+        function: Name,
+        /// The kworker.
+        worker: Tid,
+    },
+    /// `workqueue_execute_end`.
+    WorkEnded {
+        /// Address of the work item, which may be free by now.
+        work: Wide,
+        /// Its function, where the source says.
+        function: Name,
+        /// The kworker.
+        worker: Tid,
+    },
+    /// `cpu_idle`.
+    CpuIdle {
+        /// The state entered; `u32::MAX` is the exit.
+        state: u32,
+        /// Which CPU.
+        cpu: Cpu,
+    },
+    /// From here on events of this CPU are missing. A reader that looks ahead puts it where the gap begins.
+    GapBegin,
+    /// The events of this CPU are complete again.
+    GapEnd {
+        /// Why some were missing.
+        missing: Missing,
+        /// How many were lost; 0 where nobody counted.
+        lost: u32,
+    },
+}
+
+/// One event of a trace.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Event {
+    /// When, ns of the trace's clock.
+    pub ts: u64,
+    /// On which CPU it was traced.
+    pub cpu: Cpu,
+    /// What happened.
+    pub what: What,
+}
+
+const _: () = assert!(size_of::<Event>() == 32, "an event is half a cache line");
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_that_no_kernel_writes_are_not_taken() {
+        assert_eq!(Cpu::from_raw(-1), Some(Cpu::ANY));
+        assert_eq!(Cpu::from_raw(8191), Some(Cpu(8191)));
+        assert_eq!((Cpu::from_raw(65_535), Cpu::from_raw(1 << 32), Cpu::from_raw(-2)), (None, None, None));
+        assert_eq!((Tid::from_raw(-1), Tid::from_raw(4 * 1024 * 1024 + 1)), (None, None));
+        assert_eq!(Tid::from_raw(4 * 1024 * 1024), Some(Tid::MAX));
+    }
+
+    #[test]
+    fn priorities_keep_their_numbers() {
+        for raw in -1..=139 {
+            assert_eq!(Prio::from_raw(raw).get(), Some(raw as i16));
+        }
+        assert_eq!(Prio::from_raw(4096), Prio::UNKNOWN);
+        assert!(Prio::from_raw(-1).is_realtime() && Prio::from_raw(99).is_realtime());
+        assert!(!Prio::from_raw(100).is_realtime() && !Prio::UNKNOWN.is_realtime());
+    }
+
+    #[test]
+    fn wide_numbers_come_back_whole() {
+        for value in [0, 1, u64::from(u32::MAX) + 7, u64::MAX] {
+            assert_eq!(Wide::from(value).get(), value);
+        }
+    }
+
+    #[test]
+    fn only_interrupt_bits_make_an_interrupt() {
+        assert!(!Context::from_common_flags(0x01 | 0x04 | 0x20 | 0x80).is_interrupt());
+        assert!(Context::from_common_flags(0x10).is_interrupt() && !Context::from_common_flags(0x10).is_hard());
+        assert!(Context::from_common_flags(0x08).is_hard() && Context::from_common_flags(0x40).is_hard());
+    }
+}

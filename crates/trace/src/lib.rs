@@ -1,0 +1,50 @@
+//! Scheduler traces of any tool as one stream of events, and the state machine of tasks over it.
+//!
+//! A [`Reader`] finds out what a file is and yields [`Event`]s in the order of time, in batches and in bounded memory. An
+//! [`Engine`](engine::Engine) follows every thread and every CPU through them and tells an [`Observer`](engine::Observer)
+//! what each thread did: ran, slept, waited for a CPU and why. [`tally()`] counts that per task, which is what most
+//! analyses start from.
+//!
+//! Parsing knows no I/O policy: bytes come by position through [`ByteSource`]; nothing here opens a file. What is wrong
+//! with a trace is an error only where nothing can be read; else it is a [`Problem`] beside the events, and waits that a
+//! loss may have falsified are censored, never guessed.
+#![forbid(unsafe_code)]
+
+mod bytes;
+mod cells;
+#[cfg(test)]
+mod drawing;
+pub mod engine;
+mod error;
+mod event;
+mod expression;
+mod fields;
+mod format;
+mod info;
+mod kind;
+mod names;
+mod order;
+mod perf_data;
+mod prev_state;
+mod problem;
+mod reader;
+mod tally;
+mod text;
+mod trace_dat;
+mod tracing_data;
+mod window;
+
+pub use bytes::{ByteSource, Forward};
+pub use cells::Cells;
+pub use error::TraceError;
+pub use event::{Context, Cpu, Event, Missing, Prio, Tid, Wake, What, Wide};
+pub use format::{Field, Format};
+pub use info::TraceInfo;
+pub use kind::{Kind, Kinds};
+pub use names::{Name, Names};
+pub use order::BATCH;
+pub use prev_state::{PrevStates, StateBits, StateClass, StateId};
+pub use problem::{Problem, ProblemKind, Problems};
+pub use reader::Reader;
+pub use tally::{CpuTally, Longest, Tally, TaskTally, tally};
+pub use window::{TimeWindow, TimeWindowError};

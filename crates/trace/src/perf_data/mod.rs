@@ -1,0 +1,269 @@
+//! perf.data, of `perf record` and `perf sched record`: a file, or what `-o -` writes into a pipe; plain or compressed
+//! (`-z`). Layout: tools/perf/Documentation/perf.data-file-format.txt and include/uapi/linux/perf_event.h of the kernel.
+
+mod attr;
+mod header;
+mod inflate;
+mod records;
+#[cfg(test)]
+mod tests;
+#[cfg(test)]
+pub(crate) mod written;
+
+use crate::bytes::{Cursor, Input, Window};
+use crate::event::Event;
+use crate::info::TraceInfo;
+use crate::kind::Kinds;
+use crate::names::Names;
+use crate::prev_state::PrevStates;
+use crate::problem::{ProblemKind, Problems};
+use crate::tracing_data::TracingData;
+use crate::{ByteSource, TraceError};
+use attr::Attr;
+pub(crate) use header::MAGIC;
+use header::{About, Header};
+use records::{HeaderPiece, Records, Step};
+
+/// Longest formats of a pipe that are read.
+const LONGEST_TRACING: u64 = 64 << 20;
+
+/// A perf.data file or stream that is being read.
+pub(crate) struct PerfData {
+    input: Input,
+    window: Window,
+    records: Records,
+    is_pipe: bool,
+    attrs: Vec<Attr>,
+    tracing: Option<TracingData>,
+    about: About,
+    done: bool,
+}
+
+impl PerfData {
+    /// Reads the header; records follow in batches.
+    pub(crate) fn open(file: &str, source: Box<dyn ByteSource>, wanted: Kinds) -> Result<Self, TraceError> {
+        let input = Input::new(file, source);
+        let header = Header::read(&input)?;
+        let (at, end) = header.data;
+        // perf writes the size when it ends; a recording that was killed has none, and no formats behind it.
+        let end = if end == at { input.source.size().unwrap_or(u64::MAX) } else { end };
+        let mut records = Records::new(header.big_endian, wanted);
+        for why in header.skipped {
+            records.problems.add(ProblemKind::SkippedPart, || why);
+        }
+        let mut reader = Self {
+            window: Window::new(at, end),
+            input,
+            records,
+            is_pipe: header.is_pipe,
+            attrs: header.attrs,
+            tracing: header.tracing,
+            about: header.about,
+            done: false,
+        };
+        if !reader.is_pipe {
+            reader.describe()?;
+        }
+        Ok(reader)
+    }
+
+    /// Joins events and formats, and refuses what no analysis can use.
+    fn describe(&mut self) -> Result<(), TraceError> {
+        let empty = TracingData::default();
+        let tracing = self.tracing.as_ref().unwrap_or(&empty);
+        self.records.describe(&self.attrs, tracing);
+        if self.tracing.is_none() && self.attrs.iter().any(|a| a.kind == attr::TRACEPOINT) {
+            let what = "the formats of the events are missing: perf was killed before it wrote them";
+            let mend = "record again and end perf with Ctrl-C";
+            return Err(self.input.unsupported(self.window.offset(), what, mend));
+        }
+        if self.records.kinds() == Kinds::default() {
+            let names: Vec<&str> = self.records.counts().map(|c| c.0).filter(|n| !n.is_empty()).take(5).collect();
+            let has = if names.is_empty() { "none of its events is a tracepoint".into() } else { names.join(", ") };
+            return Err(TraceError::NoSchedEvents { file: self.input.file.clone(), has });
+        }
+        match self.records.unfit() {
+            Some((what, mend)) => Err(self.input.unsupported(self.window.offset(), what, mend)),
+            None => Ok(()),
+        }
+    }
+
+    /// The next events in the order of time, into `out`, which is emptied; false at the end.
+    pub(crate) fn next_batch(&mut self, out: &mut Vec<Event>) -> Result<bool, TraceError> {
+        out.clear();
+        loop {
+            self.records.order.take(out);
+            if !out.is_empty() {
+                return Ok(true);
+            }
+            if self.done {
+                return Ok(false);
+            }
+            self.advance()?;
+        }
+    }
+
+    /// Reads records until a round ends, or up to the end of what is buffered.
+    fn advance(&mut self) -> Result<(), TraceError> {
+        loop {
+            let offset = self.window.offset();
+            let (read, step) = self.records.read(self.window.bytes(), offset);
+            match step {
+                Step::More => {
+                    self.window.consume(read);
+                    self.records.order.relieve(&mut self.records.problems);
+                    if self.records.order.is_ready() {
+                        return Ok(());
+                    }
+                    if !self.window.fill(&self.input)? {
+                        self.finish()?;
+                        return Ok(());
+                    }
+                }
+                Step::Round => {
+                    self.window.consume(read);
+                    return Ok(());
+                }
+                Step::Skip(bytes) => {
+                    self.window.consume(read);
+                    self.window.skip(bytes);
+                }
+                Step::Header(piece) => self.header_piece(piece, read, offset)?,
+                Step::Stop => {
+                    self.records.finish();
+                    self.done = true;
+                    return Ok(());
+                }
+            }
+        }
+    }
+
+    fn finish(&mut self) -> Result<(), TraceError> {
+        let (left, at) = (self.window.bytes().len(), self.window.offset());
+        if left > 0 {
+            self.records.problems.add(ProblemKind::Truncated, || {
+                format!("byte {at}: the records end inside one, of which {left} bytes are there")
+            });
+        }
+        if self.is_pipe {
+            // What a stream never told is missed now.
+            self.describe_pipe()?;
+        }
+        self.records.finish();
+        self.done = true;
+        Ok(())
+    }
+
+    fn describe_pipe(&mut self) -> Result<(), TraceError> {
+        if self.attrs.is_empty() {
+            return Err(self.input.malformed(16, "a stream without an event", "records of perf's pipe mode"));
+        }
+        if self.tracing.is_none() || self.records.kinds() == Kinds::default() { self.describe() } else { Ok(()) }
+    }
+
+    /// A record of a stream that says what a file has in its header; it ends `read` bytes into the window.
+    fn header_piece(&mut self, piece: HeaderPiece, read: usize, offset: u64) -> Result<(), TraceError> {
+        let big_endian = self.records.big_endian();
+        let body = |window: &Window, from: usize| window.bytes()[from..read].to_vec();
+        let part = |bytes: Vec<u8>| {
+            let (base, size) = (offset + (read - bytes.len()) as u64, bytes.len() as u64);
+            (Input::part(&self.input.file, base, bytes), size)
+        };
+        match piece {
+            HeaderPiece::Attr { size } => {
+                let (input, size) = part(body(&self.window, read - size + 8));
+                self.window.consume(read);
+                let mut cursor = Cursor::new(&input, 0, size, big_endian);
+                let mut attr = Attr::read(&mut cursor, size)?;
+                while cursor.left() >= 8 {
+                    attr.ids.push(cursor.u64("the id of an event")?);
+                }
+                if self.attrs.len() < usize::from(u16::MAX - 1) {
+                    self.attrs.push(attr);
+                }
+            }
+            HeaderPiece::Feature { number, size } => {
+                let (input, size) = part(body(&self.window, read - size + 16));
+                self.window.consume(read);
+                let mut cursor = Cursor::new(&input, 0, size, big_endian);
+                let mut header = Header { about: std::mem::take(&mut self.about), ..Header::default() };
+                let number = usize::try_from(number).unwrap_or(usize::MAX);
+                // A feature is a word about the recording; a bad one costs nothing else.
+                if let Err(error) = header.read_feature(number, &mut cursor) {
+                    self.records.problems.add(ProblemKind::SkippedPart, || format!("feature {number}: {error}"));
+                }
+                self.about = header.about;
+                return Ok(());
+            }
+            HeaderPiece::Tracing { bytes } => {
+                self.window.consume(read);
+                self.tracing = Some(self.stream_tracing(bytes)?);
+            }
+        }
+        if let Some(tracing) = &self.tracing {
+            self.records.describe(&self.attrs, tracing);
+        }
+        Ok(())
+    }
+
+    /// The formats of a stream, which follow their record.
+    fn stream_tracing(&mut self, bytes: u64) -> Result<TracingData, TraceError> {
+        let at = self.window.offset();
+        if bytes > LONGEST_TRACING {
+            let expected = format!("at most {LONGEST_TRACING}");
+            return Err(self.input.malformed(at, format!("{bytes} bytes of event formats"), expected));
+        }
+        let mut text = Vec::new();
+        while (text.len() as u64) < bytes {
+            let take = self.window.bytes().len().min(bytes as usize - text.len());
+            text.extend_from_slice(&self.window.bytes()[..take]);
+            self.window.consume(take);
+            if take == 0 && !self.window.fill(&self.input)? {
+                let found = format!("the stream ends after {} bytes", text.len());
+                return Err(self.input.malformed(at, found, format!("{bytes} bytes of event formats")));
+            }
+        }
+        let input = Input::part(&self.input.file, at, text);
+        header::read_tracing(&mut Cursor::new(&input, 0, bytes, self.records.big_endian()))
+    }
+
+    pub(crate) fn info(&self) -> TraceInfo {
+        let clock = match self.records.clockid {
+            None => "perf (local_clock of each CPU)",
+            Some(0) => "CLOCK_REALTIME",
+            Some(1) => "CLOCK_MONOTONIC",
+            Some(4) => "CLOCK_MONOTONIC_RAW",
+            Some(7) => "CLOCK_BOOTTIME",
+            Some(11) => "CLOCK_TAI",
+            Some(_) => "an unknown clock",
+        };
+        TraceInfo {
+            format: if self.is_pipe { "perf.data (pipe)" } else { "perf.data" },
+            clock: clock.to_owned(),
+            hostname: self.about.hostname.clone(),
+            release: self.about.release.clone(),
+            arch: self.about.arch.clone(),
+            recorder: if self.about.perf_version.is_empty() {
+                "perf".to_owned()
+            } else {
+                format!("perf {}", self.about.perf_version)
+            },
+            command: self.about.cmdline.clone(),
+            cpus: self.about.cpus,
+            kinds: self.records.kinds(),
+            events: self.records.counts().map(|(name, count)| (name.to_owned(), count)).collect(),
+        }
+    }
+
+    pub(crate) fn names(&self) -> &Names {
+        &self.records.dictionary.names
+    }
+
+    pub(crate) fn states(&self) -> &PrevStates {
+        &self.records.dictionary.states
+    }
+
+    pub(crate) fn problems(&self) -> &Problems {
+        &self.records.problems
+    }
+}

@@ -1,0 +1,219 @@
+//! Whole files, written by [`Writer`] and read back: what comes out, and what happens to spoilt ones.
+
+use super::written::{KINDS, Writer};
+use crate::drawing::{Drawing, Told, tell, tell_events};
+use crate::{Event, Forward, Kinds, ProblemKind, Reader, TraceError};
+
+const LITTLE: Writer = Writer { big_endian: false };
+const BIG: Writer = Writer { big_endian: true };
+
+/// Something of everything, on two CPUs.
+const DRAWING: &str = "
+    0 10 . R > A
+    1 12 . R > B
+    0 14 fork A D
+    0 15 new D on 1
+    1 16 waking C by B irq
+    1 17 wakeup C on 0
+    0 20 A R+ > C
+    1 22 B S > D
+    0 25 migrate A 0 1
+    1 30 D X > A
+    0 31 rename C shell
+    0 33 C D > .
+    0 34 lost 4
+    0 40 . R > B
+";
+
+fn records(writer: Writer, drawing: &Drawing) -> Vec<u8> {
+    drawing.lines.iter().flat_map(|line| writer.line(drawing, line)).collect()
+}
+
+fn read_all(mut reader: Reader) -> Result<(Vec<Event>, Reader), TraceError> {
+    let (mut all, mut batch) = (Vec::new(), Vec::new());
+    while reader.next_batch(&mut batch)? {
+        all.extend_from_slice(&batch);
+    }
+    Ok((all, reader))
+}
+
+fn read(file: Vec<u8>) -> Result<(Vec<Event>, Reader), TraceError> {
+    read_all(Reader::open("t", Box::new(file), Kinds::ALL)?)
+}
+
+fn told(file: Vec<u8>) -> Told {
+    let (events, reader) = read(file).expect("a good file");
+    tell_events(&events, reader.names(), reader.states())
+}
+
+fn error(file: Vec<u8>) -> String {
+    read(file).err().expect("a bad file").to_string()
+}
+
+/// Any bytes: read, refused, or read with problems; never a panic.
+fn survive(file: Vec<u8>) {
+    if let Ok((events, reader)) = read(file) {
+        tell_events(&events, reader.names(), reader.states());
+    }
+}
+
+#[test]
+fn a_file_tells_what_was_drawn_in_either_byte_order() {
+    let (drawing, drawn) = (Drawing::new(DRAWING), tell(DRAWING));
+    for writer in [LITTLE, BIG] {
+        let read = told(writer.file(&records(writer, &drawing)));
+        assert_eq!((read.lines, read.counts), (drawn.lines.clone(), drawn.counts));
+    }
+}
+
+#[test]
+fn a_stream_through_a_pipe_tells_the_same() {
+    let (drawing, drawn) = (Drawing::new(DRAWING), tell(DRAWING));
+    for writer in [LITTLE, BIG] {
+        let stream = writer.stream(&records(writer, &drawing));
+        let pipe = Forward::new(std::io::Cursor::new(stream.clone()));
+        let (events, reader) = read_all(Reader::open("pipe", Box::new(pipe), Kinds::ALL).unwrap()).unwrap();
+        assert_eq!(tell_events(&events, reader.names(), reader.states()).lines, drawn.lines);
+        assert_eq!(told(stream).lines, drawn.lines, "the same stream in a file");
+    }
+}
+
+#[test]
+fn rounds_put_cpus_that_were_written_one_after_the_other_in_order() {
+    let (drawing, drawn) = (Drawing::new(DRAWING), tell(DRAWING));
+    let round = LITTLE.record(68, &[]);
+    let mut file = Vec::new();
+    for lines in drawing.lines.chunks(5) {
+        // As perf does it: all of CPU 1, then all of CPU 0.
+        for cpu in [1, 0] {
+            let of_cpu = lines.iter().filter(|l| match l {
+                crate::drawing::Line::Event(event) => event.cpu.0 == cpu,
+                crate::drawing::Line::Lost { cpu: c, .. } => c.0 == cpu,
+            });
+            file.extend(of_cpu.flat_map(|line| LITTLE.line(&drawing, line)));
+        }
+        file.extend(&round);
+    }
+    assert_eq!(told(LITTLE.file(&file)).lines, drawn.lines);
+}
+
+/// A zstd stream of raw blocks that is never ended, cut into compressed records as perf cuts it.
+fn compressed(records: &[u8], piece: usize, kind: u32) -> Vec<u8> {
+    let mut frame = vec![0x28, 0xb5, 0x2f, 0xfd, 0x00, 0x00];
+    for block in records.chunks(100) {
+        frame.extend(&((block.len() as u32) << 3).to_le_bytes()[..3]);
+        frame.extend(block);
+    }
+    let mut out = Vec::new();
+    for piece in frame.chunks(piece) {
+        let mut body = if kind == 83 { (piece.len() as u64).to_le_bytes().to_vec() } else { Vec::new() };
+        body.extend(piece);
+        if kind == 83 {
+            body.resize(body.len().next_multiple_of(8), 0);
+        }
+        out.extend(LITTLE.record(kind, &body));
+        out.extend(LITTLE.record(68, &[]));
+    }
+    out
+}
+
+#[test]
+fn compressed_records_tell_the_same() {
+    let (drawing, drawn) = (Drawing::new(DRAWING), tell(DRAWING));
+    let plain = records(LITTLE, &drawing);
+    for (piece, kind) in [(64, 81), (333, 81), (4000, 81), (50, 83)] {
+        let file = LITTLE.file(&compressed(&plain, piece, kind));
+        assert_eq!(told(file).lines, drawn.lines, "pieces of {piece}");
+    }
+}
+
+#[test]
+fn a_compressed_record_in_a_compressed_one_is_not_followed() {
+    let inner = compressed(&records(LITTLE, &Drawing::new(DRAWING)), 64, 81);
+    let (events, reader) = read(LITTLE.file(&compressed(&inner, 64, 81))).unwrap();
+    assert!(events.is_empty());
+    assert!(reader.problems().count(ProblemKind::BadRecord) > 1);
+}
+
+#[test]
+fn only_what_is_wanted_is_decoded_and_all_is_counted() {
+    let drawing = Drawing::new(DRAWING);
+    let file = LITTLE.file(&records(LITTLE, &drawing));
+    let reader = Reader::open("t", Box::new(file), Kinds::of(&[crate::Kind::SchedSwitch])).unwrap();
+    let (events, reader) = read_all(reader).unwrap();
+    let switches = events.iter().filter(|e| matches!(e.what, crate::What::Switch { .. })).count();
+    assert_eq!((switches, reader.info().kinds), (7, Kinds::of(&[crate::Kind::SchedSwitch])));
+    let counted: u64 = reader.info().events.iter().map(|e| e.1).sum();
+    assert_eq!((counted, reader.info().events[0].0.as_str()), (12, "sched:sched_switch"));
+    assert_eq!(reader.info().events.len(), KINDS.len());
+}
+
+#[test]
+fn what_is_no_trace_is_named() {
+    assert_eq!(error(Vec::new()), "t is empty; expected a trace");
+    assert_eq!(
+        error(b"PNG picture".to_vec()),
+        "t is not a trace that is known here: it begins with 50 4e 47 20 70 69 63 74 75 72 65 (PNG picture); \
+         expected perf.data (PERFILE2), trace.dat (17 08 44 tracing) or ftrace text"
+    );
+    assert_eq!(error(b"PERFILE2".to_vec()), "t: byte 8: 0 bytes are left; expected the size of the header of 8 bytes");
+    let mut other = LITTLE.file(&[]);
+    other[8] = 99;
+    assert_eq!(error(other), "t: byte 8: a header of 99 bytes; expected 104 bytes (a file) or 16 (a pipe)");
+}
+
+#[test]
+fn a_file_without_its_formats_is_told_from_one_without_events() {
+    let drawing = Drawing::new(DRAWING);
+    let file = LITTLE.file(&records(LITTLE, &drawing));
+    let cut = error(file[..2000].to_vec());
+    assert!(cut.contains("the file is truncated, or still being written"), "{cut}");
+    let mut killed = file.clone();
+    killed[48..56].fill(0);
+    let killed = error(killed);
+    assert!(killed.contains("perf was killed before it wrote them"), "{killed}");
+    let reader = Reader::open("t", Box::new(file), Kinds::of(&[crate::Kind::CpuIdle]));
+    let none = reader.err().expect("nothing wanted is in it").to_string();
+    assert!(none.starts_with("t has no scheduler events (sched:sched_switch, "), "{none}");
+}
+
+#[test]
+fn a_stream_that_ends_in_a_record_says_so() {
+    let drawing = Drawing::new(DRAWING);
+    let stream = LITTLE.stream(&records(LITTLE, &drawing));
+    let (events, reader) = read(stream[..stream.len() - 5].to_vec()).unwrap();
+    assert!(!events.is_empty());
+    assert_eq!(reader.problems().count(ProblemKind::Truncated), 1);
+}
+
+/// A file, a stream and a compressed file. Most of each is format text, of which not every byte is tried.
+fn samples() -> [Vec<u8>; 3] {
+    let drawing = Drawing::new(DRAWING);
+    let records = records(LITTLE, &drawing);
+    [LITTLE.file(&records), LITTLE.stream(&records), LITTLE.file(&compressed(&records, 200, 81))]
+}
+
+/// Bytes worth a try: all but most of the text of formats.
+fn places(file: &[u8]) -> impl Iterator<Item = usize> {
+    let text = file.windows(6).position(|w| w == b"field:").unwrap_or(file.len());
+    let text_end = file.windows(4).rposition(|w| w == b": \"\"").unwrap_or(0);
+    (0..=file.len()).filter(move |at| !(text..text_end).contains(at) || at % 61 == 0)
+}
+
+#[test]
+fn every_cut_is_survived() {
+    for file in samples() {
+        places(&file).for_each(|end| survive(file[..end].to_vec()));
+    }
+}
+
+#[test]
+fn every_spoilt_byte_is_survived() {
+    for file in samples() {
+        for at in places(&file).filter(|at| *at < file.len()) {
+            let mut spoilt = file.clone();
+            spoilt[at] = if at % 2 == 0 { 0xff } else { file[at] ^ 0x80 };
+            survive(spoilt);
+        }
+    }
+}

@@ -1,0 +1,308 @@
+//! Writes minimal perf.data files for tests: the few parts that a reader needs, each of which a test can spoil.
+
+use crate::drawing::{Drawing, Line};
+use crate::event::{Cpu, Event, What};
+use crate::kind::Kind;
+
+/// The formats of the events as a 6.18 kernel has them; only `sched_migrate_task` has a located string.
+pub(crate) fn format(kind: Kind, number: u16) -> String {
+    let fields: &[(&str, u32, u32)] = match kind {
+        Kind::SchedSwitch => &[
+            ("char prev_comm[16]", 8, 16),
+            ("pid_t prev_pid", 24, 4),
+            ("int prev_prio", 28, 4),
+            ("long prev_state", 32, 8),
+            ("char next_comm[16]", 40, 16),
+            ("pid_t next_pid", 56, 4),
+            ("int next_prio", 60, 4),
+        ],
+        Kind::SchedMigrateTask => &[
+            ("__data_loc char[] comm", 8, 4),
+            ("pid_t pid", 12, 4),
+            ("int prio", 16, 4),
+            ("int orig_cpu", 20, 4),
+            ("int dest_cpu", 24, 4),
+        ],
+        Kind::SchedProcessFork => &[
+            ("char parent_comm[16]", 8, 16),
+            ("pid_t parent_pid", 24, 4),
+            ("char child_comm[16]", 28, 16),
+            ("pid_t child_pid", 44, 4),
+        ],
+        _ => &[("char comm[16]", 8, 16), ("pid_t pid", 24, 4), ("int prio", 28, 4), ("int target_cpu", 32, 4)],
+    };
+    let mut text = format!("name: {}\nID: {number}\nformat:\n", kind.name());
+    let common = [
+        ("unsigned short common_type", 0, 2),
+        ("unsigned char common_flags", 2, 1),
+        ("unsigned char common_preempt_count", 3, 1),
+        ("int common_pid", 4, 4),
+    ];
+    for (field, offset, size) in common.iter().chain(fields) {
+        text += &format!("\tfield:{field};\toffset:{offset};\tsize:{size};\tsigned:{};\n", u8::from(*size == 4));
+    }
+    text + "\nprint fmt: \"x\", __print_flags(REC->prev_state & 0xff, \"|\", { 0x01, \"S\" }, { 0x02, \"D\" }, \
+            { 0x10, \"X\" }, { 0x20, \"Z\" }) : \"R\", REC->prev_state & 0x100 ? \"+\" : \"\"\n"
+}
+
+/// The kinds that are written, with numbers of tracepoints from 300.
+pub(crate) const KINDS: [Kind; 6] = [
+    Kind::SchedSwitch,
+    Kind::SchedWaking,
+    Kind::SchedWakeup,
+    Kind::SchedWakeupNew,
+    Kind::SchedMigrateTask,
+    Kind::SchedProcessFork,
+];
+
+pub(crate) fn number(kind: Kind) -> u16 {
+    300 + KINDS.iter().position(|k| *k == kind).expect("a kind that is written") as u16
+}
+
+/// Numbers of one byte order.
+#[derive(Clone, Copy)]
+pub(crate) struct Writer {
+    pub(crate) big_endian: bool,
+}
+
+impl Writer {
+    pub(crate) fn u16(self, n: u16) -> [u8; 2] {
+        if self.big_endian { n.to_be_bytes() } else { n.to_le_bytes() }
+    }
+
+    pub(crate) fn u32(self, n: u32) -> [u8; 4] {
+        if self.big_endian { n.to_be_bytes() } else { n.to_le_bytes() }
+    }
+
+    pub(crate) fn u64(self, n: u64) -> [u8; 8] {
+        if self.big_endian { n.to_be_bytes() } else { n.to_le_bytes() }
+    }
+
+    /// A record with its header.
+    pub(crate) fn record(self, kind: u32, body: &[u8]) -> Vec<u8> {
+        let mut record = Vec::new();
+        record.extend(self.u32(kind));
+        record.extend(self.u16(0));
+        record.extend(self.u16(8 + body.len() as u16));
+        record.extend(body);
+        record
+    }
+
+    /// What the tracepoint of an event wrote; `None` for what is not one of [`KINDS`].
+    pub(crate) fn raw(self, drawing: &Drawing, what: What) -> Option<(Kind, Vec<u8>)> {
+        let comm = |name| {
+            let mut comm = [0; 16];
+            let text = drawing.names.text(name).as_bytes();
+            comm[..text.len()].copy_from_slice(text);
+            comm
+        };
+        let state = |letters: &str| match letters {
+            "R" => 0,
+            "S" => 1,
+            "D" => 2,
+            "X" => 0x10,
+            "Z" => 0x20,
+            _ => 0x100,
+        };
+        let prio = |prio: crate::Prio| self.u32(i32::from(prio.get().expect("a priority")) as u32);
+        let on = |cpu: Cpu| self.u32(if cpu == Cpu::ANY { u32::MAX } else { u32::from(cpu.0) });
+        let (mut common_pid, mut flags, mut body) = (0, 0, Vec::new());
+        let kind = match what {
+            What::Switch { prev, next, prev_comm, next_comm, prev_prio, next_prio, prev_state } => {
+                body.extend(comm(prev_comm));
+                body.extend(self.u32(prev.0));
+                body.extend(prio(prev_prio));
+                body.extend(self.u64(state(drawing.states.letters(prev_state))));
+                body.extend(comm(next_comm));
+                body.extend(self.u32(next.0));
+                body.extend(prio(next_prio));
+                Kind::SchedSwitch
+            }
+            What::Waking(wake) | What::Wakeup(wake) | What::WakeupNew(wake) => {
+                (common_pid, flags) = (wake.waker.0, if wake.context.is_hard() { 8 } else { 0 });
+                body.extend(comm(wake.comm));
+                body.extend(self.u32(wake.tid.0));
+                body.extend(prio(wake.prio));
+                body.extend(on(wake.target_cpu));
+                match what {
+                    What::Waking(_) => Kind::SchedWaking,
+                    What::Wakeup(_) => Kind::SchedWakeup,
+                    _ => Kind::SchedWakeupNew,
+                }
+            }
+            What::Migrate { tid, comm, prio: p, orig_cpu, dest_cpu } => {
+                let text = drawing.names.text(comm).as_bytes();
+                body.extend(self.u32(28 | (text.len() as u32 + 1) << 16));
+                body.extend(self.u32(tid.0));
+                body.extend(prio(p));
+                body.extend(on(orig_cpu));
+                body.extend(on(dest_cpu));
+                body.extend(text);
+                body.push(0);
+                Kind::SchedMigrateTask
+            }
+            What::Fork { parent, child, comm: name } => {
+                body.extend([0; 16]);
+                body.extend(self.u32(parent.0));
+                body.extend(comm(name));
+                body.extend(self.u32(child.0));
+                Kind::SchedProcessFork
+            }
+            _ => return None,
+        };
+        let mut raw = self.u16(number(kind)).to_vec();
+        raw.extend([flags, 0]);
+        raw.extend(self.u32(common_pid));
+        raw.extend(body);
+        Some((kind, raw))
+    }
+
+    /// A sample: IDENTIFIER, TID, TIME, CPU, RAW.
+    pub(crate) fn sample(self, drawing: &Drawing, event: &Event) -> Option<Vec<u8>> {
+        let (kind, mut raw) = self.raw(drawing, event.what)?;
+        let mut body = Vec::new();
+        body.extend(self.u64(id(kind, event.cpu)));
+        body.extend(self.u64(0));
+        body.extend(self.u64(event.ts));
+        body.extend(self.u32(u32::from(event.cpu.0)));
+        body.extend(self.u32(0));
+        while !(raw.len() + 4).is_multiple_of(8) {
+            raw.push(0);
+        }
+        body.extend(self.u32(raw.len() as u32));
+        body.extend(raw);
+        Some(self.record(9, &body))
+    }
+
+    /// What other records end with: TID, TIME, CPU, IDENTIFIER.
+    fn trailer(self, cpu: Cpu, ts: u64) -> Vec<u8> {
+        let mut trailer = self.u64(0).to_vec();
+        trailer.extend(self.u64(ts));
+        trailer.extend(self.u32(u32::from(cpu.0)));
+        trailer.extend(self.u32(0));
+        trailer.extend(self.u64(id(Kind::SchedSwitch, cpu)));
+        trailer
+    }
+
+    /// The records of a line of a drawing.
+    pub(crate) fn line(self, drawing: &Drawing, line: &Line) -> Vec<u8> {
+        match line {
+            Line::Lost { cpu, ts, lost } => {
+                let mut body = self.u64(0).to_vec();
+                body.extend(self.u64(*lost));
+                body.extend(self.trailer(*cpu, *ts));
+                self.record(2, &body)
+            }
+            Line::Event(event) => match event.what {
+                What::Comm { tid, comm } => {
+                    let mut body = self.u32(tid.0).to_vec();
+                    body.extend(self.u32(tid.0));
+                    let mut comm = drawing.names.text(comm).as_bytes().to_vec();
+                    comm.resize(comm.len() / 8 * 8 + 8, 0);
+                    body.extend(comm);
+                    body.extend(self.trailer(event.cpu, event.ts));
+                    self.record(3, &body)
+                }
+                What::Exit { tid, .. } => {
+                    let mut body = Vec::new();
+                    [tid.0, 0, tid.0, 0].iter().for_each(|n| body.extend(self.u32(*n)));
+                    body.extend(self.u64(event.ts));
+                    body.extend(self.trailer(event.cpu, event.ts));
+                    self.record(4, &body)
+                }
+                _ => self.sample(drawing, event).expect("an event that perf records"),
+            },
+        }
+    }
+
+    /// Tracing data with the formats of [`KINDS`].
+    pub(crate) fn tracing(self) -> Vec<u8> {
+        let mut data = b"\x17\x08\x44tracing0.6\0".to_vec();
+        data.extend([u8::from(self.big_endian), 8]);
+        data.extend(self.u32(4096));
+        for name in ["header_page", "header_event"] {
+            data.extend(name.as_bytes());
+            data.push(0);
+            data.extend(self.u64(3));
+            data.extend(b"x y");
+        }
+        data.extend(self.u32(0));
+        data.extend(self.u32(1));
+        data.extend(b"sched\0");
+        data.extend(self.u32(KINDS.len() as u32));
+        for kind in KINDS {
+            let format = format(kind, number(kind));
+            data.extend(self.u64(format.len() as u64));
+            data.extend(format.as_bytes());
+        }
+        data
+    }
+
+    /// `perf_event_attr` of a kind, 112 bytes.
+    pub(crate) fn attr(self, kind: Kind) -> Vec<u8> {
+        const SAMPLE_TYPE: u64 = 1 << 16 | 1 << 1 | 1 << 2 | 1 << 7 | 1 << 10;
+        let flags: u64 = 1 << 18;
+        let mut attr = self.u32(2).to_vec();
+        attr.extend(self.u32(112));
+        attr.extend(self.u64(u64::from(number(kind))));
+        attr.extend(self.u64(1));
+        attr.extend(self.u64(SAMPLE_TYPE));
+        attr.extend(self.u64(0));
+        attr.extend(self.u64(if self.big_endian { flags.reverse_bits() } else { flags }));
+        attr.resize(112, 0);
+        attr
+    }
+
+    fn ids(self, kind: Kind) -> Vec<u8> {
+        (0..CPUS).flat_map(|cpu| self.u64(id(kind, Cpu(cpu)))).collect()
+    }
+
+    /// A whole file around records.
+    pub(crate) fn file(self, records: &[u8]) -> Vec<u8> {
+        const HEADER: u64 = 104;
+        let ids_at = |n: usize| HEADER + n as u64 * u64::from(CPUS) * 8;
+        let attrs_at = ids_at(KINDS.len());
+        let data_at = attrs_at + KINDS.len() as u64 * 128;
+        let tracing = self.tracing();
+        let mut file = if self.big_endian { b"2ELIFREP".to_vec() } else { b"PERFILE2".to_vec() };
+        let header =
+            [HEADER, 128, attrs_at, KINDS.len() as u64 * 128, data_at, records.len() as u64, 0, 0, 1 << 1, 0, 0, 0];
+        header.iter().for_each(|word| file.extend(self.u64(*word)));
+        KINDS.iter().for_each(|kind| file.extend(self.ids(*kind)));
+        for (n, kind) in KINDS.iter().enumerate() {
+            file.extend(self.attr(*kind));
+            file.extend(self.u64(ids_at(n)));
+            file.extend(self.u64(u64::from(CPUS) * 8));
+        }
+        file.extend(records);
+        let section = data_at + records.len() as u64;
+        file.extend(self.u64(section + 16));
+        file.extend(self.u64(tracing.len() as u64));
+        file.extend(tracing);
+        file
+    }
+
+    /// A whole stream around records, as `perf record -o -` writes it.
+    pub(crate) fn stream(self, records: &[u8]) -> Vec<u8> {
+        let mut stream = if self.big_endian { b"2ELIFREP".to_vec() } else { b"PERFILE2".to_vec() };
+        stream.extend(self.u64(16));
+        for kind in KINDS {
+            let mut body = self.attr(kind);
+            body.extend(self.ids(kind));
+            stream.extend(self.record(64, &body));
+        }
+        let mut tracing = self.tracing();
+        tracing.resize(tracing.len().next_multiple_of(8), 0);
+        stream.extend(self.record(66, &[self.u32(tracing.len() as u32), [0; 4]].concat()));
+        stream.extend(tracing);
+        stream.extend(records);
+        stream
+    }
+}
+
+/// CPUs that have ids.
+const CPUS: u16 = 4;
+
+fn id(kind: Kind, cpu: Cpu) -> u64 {
+    1000 + u64::from(number(kind) - 300) * u64::from(CPUS) + u64::from(cpu.0)
+}

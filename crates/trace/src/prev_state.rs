@@ -1,0 +1,240 @@
+//! Why a thread left its CPU, in the source's own letters. The bits of `prev_state` changed with 4.8 and 4.14, so they
+//! are taken from the print format of the trace's `sched_switch`, never from a fixed table; only text traces that print
+//! a bare number leave us to guess, and are told apart as guesses.
+
+use crate::expression;
+
+/// A state's number in its trace's [`PrevStates`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct StateId(u8);
+
+impl StateId {
+    /// The source does not say.
+    pub const UNKNOWN: Self = Self(0);
+}
+
+/// What a state means to an analysis.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum StateClass {
+    /// The source does not say.
+    Unknown,
+    /// `R`: `schedule()` while runnable: preempted on the way to user mode, or a yield.
+    Runnable,
+    /// `R+`: preempted inside the kernel, in whatever state it was.
+    Preempted,
+    /// `S`.
+    Interruptible,
+    /// `D`.
+    Uninterruptible,
+    /// `I`: a kernel thread that waits without counting as load.
+    Idle,
+    /// `T`, `t`, `P`: stopped, traced, parked.
+    Stopped,
+    /// `Z`, `X`: will not run again.
+    Dead,
+    /// A letter of no meaning here.
+    Other,
+}
+
+impl StateClass {
+    /// The thread still wants the CPU: the kernel counts an involuntary switch.
+    pub fn is_runnable(self) -> bool {
+        matches!(self, Self::Runnable | Self::Preempted)
+    }
+
+    fn of(letters: &str) -> Self {
+        let has = |wanted: &str| letters.split(['|', '+']).any(|letter| wanted.split(' ').any(|w| w == letter));
+        match letters {
+            "?" => Self::Unknown,
+            _ if letters.ends_with('+') => Self::Preempted,
+            "R" => Self::Runnable,
+            _ if has("X x Z") => Self::Dead,
+            // 4.8 … 4.13 print TASK_IDLE as D|N: uninterruptible, no load.
+            _ if letters == "I" || has("D") && has("N n") => Self::Idle,
+            _ if has("D") => Self::Uninterruptible,
+            _ if has("S") => Self::Interruptible,
+            _ if has("T t P") => Self::Stopped,
+            _ => Self::Other,
+        }
+    }
+}
+
+/// The bits of `prev_state` in one kernel.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct StateBits {
+    flags: Vec<(u64, String)>,
+    preempted: Option<u64>,
+}
+
+impl StateBits {
+    /// From the print format of `sched_switch`; `None` where it shows no flags.
+    pub fn parse(print_fmt: &str) -> Option<Self> {
+        let of = print_fmt.find("__print_flags(REC->prev_state")?;
+        let mut rest = &print_fmt[of..];
+        let mut flags = Vec::new();
+        // The list ends where a parenthesis comes before the next brace.
+        while let Some(open) = rest.find('{') {
+            let close = open + rest[open..].find('}')?;
+            let (number, letter) = rest[open + 1..close].split_once(',')?;
+            let letter = letter.trim().trim_matches('"');
+            flags.push((expression::evaluate(number)?, letter.to_owned()));
+            rest = &rest[close + 1..];
+            if flags.len() > 64 || rest.trim_start().starts_with(')') {
+                break;
+            }
+        }
+        Some(Self { flags, preempted: preempted_bit(print_fmt) }).filter(|bits| !bits.flags.is_empty())
+    }
+
+    /// What a number may mean where no format tells: the letters that 0, 1, 2, 4 and 8 had at all times, and a `+` for
+    /// the bit that stood for it in 4.14 and newer, in 4.8 … 4.13, or before.
+    pub fn guess() -> Self {
+        let flags = [(1, "S"), (2, "D"), (4, "T"), (8, "t"), (0x10, "Z"), (0x20, "Z"), (0x40, "X"), (0x80, "I")];
+        let flags = flags.into_iter().map(|(bit, letter)| (bit, letter.to_owned())).collect();
+        Self { flags, preempted: Some(0x100 | 0x800 | 0x1000) }
+    }
+
+    fn letters(&self, raw: u64) -> String {
+        let set: Vec<&str> = self.flags.iter().filter(|(bit, _)| raw & bit != 0).map(|(_, l)| l.as_str()).collect();
+        let plus = if self.preempted.is_some_and(|bit| raw & bit != 0) { "+" } else { "" };
+        if set.is_empty() { format!("R{plus}") } else { format!("{}{plus}", set.join("|")) }
+    }
+}
+
+/// The bit that prints as `+`.
+fn preempted_bit(print_fmt: &str) -> Option<u64> {
+    let before = &print_fmt[..print_fmt.find("? \"+\"")?];
+    const OF: &str = "REC->prev_state &";
+    let from = before.rfind(OF)? + OF.len();
+    expression::evaluate(&before[from..])
+}
+
+/// Raw values below this are looked up in an array. Kernels use up to 0x1fff.
+const DIRECT: usize = 8192;
+
+/// The states of a trace.
+#[derive(Debug)]
+pub struct PrevStates {
+    bits: StateBits,
+    states: Vec<(String, StateClass)>,
+    direct: Box<[StateId; DIRECT]>,
+}
+
+impl Default for PrevStates {
+    fn default() -> Self {
+        let direct = Box::new([StateId::UNKNOWN; DIRECT]);
+        Self { bits: StateBits::guess(), states: vec![("?".into(), StateClass::Unknown)], direct }
+    }
+}
+
+impl PrevStates {
+    /// For a kernel whose bits are known.
+    pub fn new(bits: StateBits) -> Self {
+        Self { bits, ..Self::default() }
+    }
+
+    /// The state's letters, as in `S`, `R+` or `D|K`; `?` when unknown.
+    pub fn letters(&self, id: StateId) -> &str {
+        self.states.get(usize::from(id.0)).map_or("?", |s| &s.0)
+    }
+
+    /// What it means.
+    #[inline]
+    pub fn class(&self, id: StateId) -> StateClass {
+        self.states.get(usize::from(id.0)).map_or(StateClass::Unknown, |s| s.1)
+    }
+
+    /// The classes by number of the state, for a loop that looks them up in an array of its own.
+    pub fn classes(&self) -> Vec<StateClass> {
+        self.states.iter().map(|s| s.1).collect()
+    }
+
+    /// The state of a raw `prev_state`.
+    #[inline]
+    pub(crate) fn of_raw(&mut self, raw: u64) -> StateId {
+        match self.direct.get(raw as usize & (DIRECT - 1)) {
+            Some(id) if *id != StateId::UNKNOWN => *id,
+            _ => self.of_new_raw(raw & (DIRECT as u64 - 1)),
+        }
+    }
+
+    #[cold]
+    fn of_new_raw(&mut self, raw: u64) -> StateId {
+        let letters = self.bits.letters(raw);
+        let id = self.of_letters(&letters);
+        self.direct[raw as usize] = id;
+        id
+    }
+
+    /// The state of letters as text traces print them. Beyond 255 states a new one is unknown.
+    pub fn of_letters(&mut self, letters: &str) -> StateId {
+        if let Some(at) = self.states.iter().position(|s| s.0 == letters) {
+            return StateId(at as u8);
+        }
+        let Ok(id) = u8::try_from(self.states.len()) else { return StateId::UNKNOWN };
+        self.states.push((letters.chars().take(32).collect(), StateClass::of(letters)));
+        StateId(id)
+    }
+}
+
+impl StateId {
+    /// The number, as an index into [`PrevStates::classes`].
+    #[inline]
+    pub fn index(self) -> usize {
+        usize::from(self.0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// As 6.18 prints it, shortened by the repetition of the mask.
+    const NEW: &str = r#""prev_state=%s%s", (REC->prev_state & ((((0x00000000 | 0x00000001 | 0x00000040) + 1) << 1) - 1)) ? __print_flags(REC->prev_state & ((((0x00000000 | 0x00000001 | 0x00000040) + 1) << 1) - 1), "|", { 0x00000001, "S" }, { 0x00000002, "D" }, { 0x00000010, "X" }, { 0x00000080, "I" }) : "R", REC->prev_state & (((0x00000000 | 0x00000001 | 0x00000002 | 0x00000004 | 0x00000008 | 0x00000010 | 0x00000020 | 0x00000040) + 1) << 1) ? "+" : "", REC->next_comm"#;
+
+    /// As a 4.4 kernel for Arm Juno prints it.
+    const OLD: &str = r#""x", REC->prev_pid, REC->prev_state & (2048-1) ? __print_flags(REC->prev_state & (2048-1), "|", { 1, "S"} , { 2, "D" }, { 4, "T" }, { 16, "Z" }, { 32, "X" }, { 128, "K" }, { 1024, "N" }) : "R", REC->prev_state & 2048 ? "+" : "", REC->next_comm"#;
+
+    fn check(print_fmt: &str, raw: u64, letters: &str, class: StateClass) {
+        let mut states = PrevStates::new(StateBits::parse(print_fmt).expect("has flags"));
+        let id = states.of_raw(raw);
+        assert_eq!((states.letters(id), states.class(id)), (letters, class), "{raw:#x}");
+        assert_eq!(states.of_raw(raw), id);
+    }
+
+    #[test]
+    fn letters_are_those_of_the_kernel_that_traced() {
+        check(NEW, 0, "R", StateClass::Runnable);
+        check(NEW, 0x100, "R+", StateClass::Preempted);
+        check(NEW, 1, "S", StateClass::Interruptible);
+        check(NEW, 0x80, "I", StateClass::Idle);
+        check(NEW, 0x10, "X", StateClass::Dead);
+        check(OLD, 0x800, "R+", StateClass::Preempted);
+        check(OLD, 0x10, "Z", StateClass::Dead);
+        check(OLD, 0x82, "D|K", StateClass::Uninterruptible);
+        check(OLD, 0x402, "D|N", StateClass::Idle);
+    }
+
+    #[test]
+    fn a_format_without_flags_is_not_guessed_at() {
+        assert_eq!(StateBits::parse("\"prev_state=%ld\", REC->prev_state"), None);
+        assert_eq!(StateBits::parse("__print_flags(REC->prev_state, \"|\", { x, \"S\" })"), None);
+        assert_eq!(StateBits::parse("__print_flags(REC->prev_state, \"|\", { 1, \"S\""), None);
+        let bits = StateBits::parse("__print_flags(REC->prev_state, \"|\", { 1, \"S\" }) : \"R\"").unwrap();
+        assert_eq!((bits.letters(1), bits.letters(0), bits.letters(0x100)), ("S".into(), "R".into(), "R".into()));
+    }
+
+    #[test]
+    fn text_keeps_its_letters() {
+        let mut states = PrevStates::default();
+        for (letters, class) in [("R+", StateClass::Preempted), ("t", StateClass::Stopped), ("K", StateClass::Other)] {
+            let id = states.of_letters(letters);
+            assert_eq!((states.letters(id), states.class(id)), (letters, class));
+        }
+        for n in 0..300 {
+            states.of_letters(&format!("q{n}"));
+        }
+        assert_eq!(states.of_letters("one too many"), StateId::UNKNOWN);
+        assert_eq!(states.letters(StateId::UNKNOWN), "?");
+    }
+}
