@@ -69,7 +69,7 @@ impl Names {
     }
 
     /// The number of a text. Control characters become `?`: a comm is bytes that any program may choose, and it is
-    /// printed to terminals. Beyond [`MOST`] names a new one is unknown.
+    /// printed to terminals. Beyond `MOST` names a new one is unknown.
     pub fn intern(&mut self, text: &str) -> Name {
         if let Some(name) = self.by_text.get(text) {
             return *name;

@@ -13,7 +13,7 @@ use crate::trace_dat::TraceDat;
 use crate::tracing_data;
 use crate::{ByteSource, TraceError};
 
-/// A trace that is being read. Memory stays bounded whatever the file holds: see [`crate::order`] for how much.
+/// A trace that is being read. Memory stays bounded whatever the file holds: see `order.rs` for how much.
 pub struct Reader(Format);
 
 enum Format {
