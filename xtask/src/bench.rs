@@ -12,11 +12,12 @@ struct Measurement {
 }
 
 #[rustfmt::skip]
-const MEASUREMENTS: [Measurement; 4] = [
+const MEASUREMENTS: [Measurement; 5] = [
     Measurement { name: "fidelity", minutes: 15, shows: "our workloads against hackbench, perf bench and cyclictest, pinned pairs" },
     Measurement { name: "aa", minutes: 35, shows: "false alarms on A against A, and a planted 3 % found, on recorded series" },
     Measurement { name: "power", minutes: 1, shows: "seconds to a verdict on a planted 3 % (after aa, whose series it reads)" },
     Measurement { name: "overhead", minutes: 6, shows: "cost of each stamping level and of the counters" },
+    Measurement { name: "trace", minutes: 4, shows: "reading a trace against perf sched latency: speed, memory, agreement" },
 ];
 
 /// Lists the measurements, or runs one in the foreground.

@@ -121,6 +121,7 @@ pub(crate) struct Told {
     pub(crate) lines: Vec<String>,
     pub(crate) counts: Counts,
     pub(crate) tasks: Vec<crate::engine::Task>,
+    pub(crate) retired: u64,
 }
 
 impl Told {
@@ -144,7 +145,12 @@ pub(crate) fn tell(text: &str) -> Told {
 
 /// Runs the engine over events.
 pub(crate) fn tell_events(events: &[Event], names: &Names, states: &PrevStates) -> Told {
-    let (mut engine, mut log) = (Engine::default(), Log::default());
+    tell_by(Engine::default(), events, names, states)
+}
+
+/// Runs this engine over events.
+pub(crate) fn tell_by(mut engine: Engine, events: &[Event], names: &Names, states: &PrevStates) -> Told {
+    let mut log = Log::default();
     let classes = states.classes();
     for event in events {
         engine.take(event, &classes, &mut log);
@@ -156,16 +162,19 @@ pub(crate) fn tell_events(events: &[Event], names: &Names, states: &PrevStates) 
         let twice = engine.tasks().iter().filter(|t| t.tid == task.tid).count() > 1;
         if twice { format!("{}#{id}", names.text(first)) } else { names.text(first).to_owned() }
     };
-    let lines = log.0.iter().map(|(task, line)| format!("{} {line}", name(task.index()))).collect();
-    Told { lines, counts: engine.counts(), tasks: engine.tasks().to_vec() }
+    let lines = log.lines.iter().map(|(task, line)| format!("{} {line}", name(task.index()))).collect();
+    Told { lines, counts: engine.counts(), tasks: engine.tasks().to_vec(), retired: log.retired }
 }
 
 #[derive(Default)]
-struct Log(Vec<(TaskId, String)>);
+struct Log {
+    lines: Vec<(TaskId, String)>,
+    retired: u64,
+}
 
 impl Log {
     fn add(&mut self, task: TaskId, line: String) {
-        self.0.push((task, line));
+        self.lines.push((task, line));
     }
 }
 
@@ -190,6 +199,10 @@ impl Observer for Log {
 
     fn slept(&mut self, task: TaskId, state: StateClass, start: u64, end: u64) {
         self.add(task, format!("slept {}-{} {state:?}", start / 1000, end / 1000));
+    }
+
+    fn retired(&mut self, _task: TaskId, _known: &crate::engine::Task) {
+        self.retired += 1;
     }
 
     fn moved(&mut self, task: TaskId, from: Cpu, to: Cpu) {

@@ -355,3 +355,99 @@ fn named(raw: &[u8], pid: Number, comm: Text, names: &mut Names) -> Result<(Tid,
 fn array<const N: usize>(bytes: &[u8], at: usize) -> Option<[u8; N]> {
     bytes.get(at..at + N)?.try_into().ok()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const COMMON: &str = "\tfield:unsigned short common_type;\toffset:0;\tsize:2;\tsigned:0;\n\
+        \tfield:unsigned char common_flags;\toffset:2;\tsize:1;\tsigned:0;\n\
+        \tfield:int common_pid;\toffset:4;\tsize:4;\tsigned:1;\n";
+
+    fn plan(kind: Kind, fields: &str, big_endian: bool) -> Result<Plan, String> {
+        let text = format!("name: {}\nID: 7\nformat:\n{COMMON}{fields}", kind.name());
+        Plan::new(kind, &Format::parse("sched", &text).expect("a format"), big_endian)
+    }
+
+    /// As a 32-bit kernel has it: a long of four bytes.
+    const SWITCH_32: &str = "\tfield:char prev_comm[16];\toffset:8;\tsize:16;\tsigned:0;\n\
+        \tfield:pid_t prev_pid;\toffset:24;\tsize:4;\tsigned:1;\n\
+        \tfield:int prev_prio;\toffset:28;\tsize:4;\tsigned:1;\n\
+        \tfield:long prev_state;\toffset:32;\tsize:4;\tsigned:1;\n\
+        \tfield:char next_comm[16];\toffset:36;\tsize:16;\tsigned:0;\n\
+        \tfield:pid_t next_pid;\toffset:52;\tsize:4;\tsigned:1;\n\
+        \tfield:int next_prio;\toffset:56;\tsize:4;\tsigned:1;\n";
+
+    fn switch_32(big_endian: bool, next_pid: u32) -> Vec<u8> {
+        let number = |n: u32| if big_endian { n.to_be_bytes() } else { n.to_le_bytes() };
+        let mut raw = vec![0; 8];
+        raw.extend(b"prev\0garbage\0\0\0\0");
+        [77, 120, 2].iter().for_each(|n| raw.extend(number(*n)));
+        raw.extend(b"fifteen letters\0");
+        [next_pid, u32::MAX].iter().for_each(|n| raw.extend(number(*n)));
+        raw
+    }
+
+    #[test]
+    fn a_kernel_of_32_bits_is_read_in_either_byte_order() {
+        for big_endian in [false, true] {
+            let plan = plan(Kind::SchedSwitch, SWITCH_32, big_endian).unwrap();
+            let mut dictionary = Dictionary::default();
+            let what = plan.decode(&switch_32(big_endian, 78), &mut dictionary).unwrap();
+            let What::Switch { prev, next, prev_comm, next_comm, prev_prio, next_prio, prev_state } = what else {
+                panic!("a switch")
+            };
+            assert_eq!((prev.0, next.0, prev_prio.get(), next_prio.get()), (77, 78, Some(120), Some(-1)));
+            let name = |name| dictionary.names.text(name);
+            assert_eq!((name(prev_comm), name(next_comm)), ("prev", "fifteen letters"));
+            assert_eq!(dictionary.states.letters(prev_state), "D");
+        }
+    }
+
+    #[test]
+    fn records_that_lie_are_refused() {
+        let plan = plan(Kind::SchedSwitch, SWITCH_32, false).unwrap();
+        let (mut dictionary, raw) = (Dictionary::default(), switch_32(false, 78));
+        for end in 0..raw.len() {
+            assert_eq!(plan.decode(&raw[..end], &mut dictionary), Err(Refused::Short), "{end} bytes");
+        }
+        assert_eq!(plan.decode(&switch_32(false, 1 << 30), &mut dictionary), Err(Refused::Number));
+    }
+
+    #[test]
+    fn strings_may_lie_elsewhere_in_the_record() {
+        for (ctype, from) in [("__data_loc", 12), ("__rel_loc", 0)] {
+            let field = format!("\tfield:{ctype} char[] name;\toffset:8;\tsize:4;\tsigned:0;\n");
+            let text = format!("name: irq_handler_entry\nID: 9\nformat:\n{COMMON}{field}\tfield:int irq;\toffset:4;\tsize:4;\tsigned:1;\n");
+            let plan = Plan::new(Kind::IrqHandlerEntry, &Format::parse("irq", &text).unwrap(), false).unwrap();
+            let mut raw = vec![0, 0, 0, 0, 27, 0, 0, 0];
+            raw.extend((from | 5u32 << 16).to_le_bytes());
+            raw.extend(b"eth0\0");
+            let mut dictionary = Dictionary::default();
+            let What::IrqEntry { irq, name } = plan.decode(&raw, &mut dictionary).unwrap() else { panic!() };
+            assert_eq!((irq, dictionary.names.text(name)), (27, "eth0"));
+            raw.truncate(15);
+            assert_eq!(plan.decode(&raw, &mut dictionary), Err(Refused::Short));
+        }
+    }
+
+    #[test]
+    fn a_format_without_a_field_says_which() {
+        let lacking = SWITCH_32.replace("next_pid", "next_tid");
+        assert_eq!(plan(Kind::SchedSwitch, &lacking, false).unwrap_err(), "sched_switch has no number `next_pid`");
+        let odd = SWITCH_32.replace("offset:24;\tsize:4", "offset:24;\tsize:3");
+        assert_eq!(plan(Kind::SchedSwitch, &odd, false).unwrap_err(), "sched_switch has no number `prev_pid`");
+    }
+
+    #[test]
+    fn a_wakeup_that_woke_nobody_is_none() {
+        let fields = "\tfield:char comm[16];\toffset:8;\tsize:16;\tsigned:0;\n\
+            \tfield:pid_t pid;\toffset:24;\tsize:4;\tsigned:1;\n\tfield:int prio;\toffset:28;\tsize:4;\tsigned:1;\n\
+            \tfield:int success;\toffset:32;\tsize:4;\tsigned:1;\n\tfield:int target_cpu;\toffset:36;\tsize:4;\tsigned:1;\n";
+        let plan = plan(Kind::SchedWakeup, fields, false).unwrap();
+        let mut raw = vec![0; 40];
+        assert_eq!(plan.decode(&raw, &mut Dictionary::default()), Err(Refused::NoWakeup));
+        raw[32] = 1;
+        assert!(plan.decode(&raw, &mut Dictionary::default()).is_ok());
+    }
+}

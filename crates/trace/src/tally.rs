@@ -2,9 +2,11 @@
 
 use crate::cells::Cells;
 use crate::engine::{Began, Censored, Counts, Engine, Observer, Run, Task, TaskId, Wait};
-use crate::event::{Cpu, Event};
+use crate::event::Cpu;
+use crate::names::Name;
 use crate::prev_state::StateClass;
-use crate::{BATCH, Reader, TimeWindow, TraceError};
+use crate::{Reader, TimeWindow, TraceError, for_each_batch};
+use std::collections::BTreeMap;
 
 /// The longest wait of a kind.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -63,6 +65,40 @@ impl TaskTally {
     }
 }
 
+impl Longest {
+    fn merge(&mut self, other: &Self) {
+        if other.end.saturating_sub(other.start) > self.end.saturating_sub(self.start) || self.end == 0 {
+            *self = *other;
+        }
+    }
+}
+
+impl TaskTally {
+    /// Adds what another task did.
+    fn merge(&mut self, other: &Self) {
+        self.runs += other.runs;
+        self.run_ns += other.run_ns;
+        self.longest_run_ns = self.longest_run_ns.max(other.longest_run_ns);
+        self.voluntary += other.voluntary;
+        self.involuntary += other.involuntary;
+        self.migrations += other.migrations;
+        self.repaired += other.repaired;
+        self.censored_runs += other.censored_runs;
+        self.wakeup.merge(&other.wakeup);
+        self.placement.merge(&other.placement);
+        self.queueing.merge(&other.queueing);
+        self.preempt.merge(&other.preempt);
+        self.longest_wakeup.merge(&other.longest_wakeup);
+        self.longest_preempt.merge(&other.longest_preempt);
+        for (sum, more) in self.censored_wakeup.iter_mut().zip(other.censored_wakeup) {
+            *sum += more;
+        }
+        for (sum, more) in self.censored_preempt.iter_mut().zip(other.censored_preempt) {
+            *sum += more;
+        }
+    }
+}
+
 /// What one CPU did.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct CpuTally {
@@ -79,6 +115,8 @@ pub struct CpuTally {
 pub struct Tally {
     /// Each task with what it did, in the order in which they were met.
     pub tasks: Vec<(Task, TaskTally)>,
+    /// Where there were too many to remember each: the ended ones by name, with their number.
+    pub retired: Vec<(Name, u64, TaskTally)>,
     /// Each CPU, by number.
     pub cpus: Vec<CpuTally>,
     /// What happened to wakings.
@@ -94,26 +132,26 @@ struct Counter<'a> {
     /// Of the event that the engine takes.
     now: u64,
     tasks: Vec<TaskTally>,
+    retired: BTreeMap<Name, (u64, TaskTally)>,
     cpus: Vec<CpuTally>,
 }
 
 /// Reads a trace to its end and counts what its tasks did.
 pub fn tally(reader: &mut Reader, window: &TimeWindow) -> Result<Tally, TraceError> {
     let mut engine = Engine::default();
-    let mut counter = Counter { window, now: 0, tasks: Vec::new(), cpus: Vec::new() };
-    let mut batch: Vec<Event> = Vec::with_capacity(BATCH);
-    while reader.next_batch(&mut batch)? {
-        let classes = reader.states().classes();
-        for event in &batch {
+    let mut counter = Counter { window, now: 0, tasks: Vec::new(), retired: BTreeMap::new(), cpus: Vec::new() };
+    for_each_batch(reader, |batch, classes| {
+        for event in batch {
             counter.now = event.ts;
-            engine.take(event, &classes, &mut counter);
+            engine.take(event, classes, &mut counter);
         }
-    }
+    })?;
     engine.finish(&mut counter);
     let (counts, span) = (engine.counts(), engine.span());
     counter.tasks.resize(engine.tasks().len(), TaskTally::default());
     let tasks = engine.tasks().iter().cloned().zip(counter.tasks).collect();
-    Ok(Tally { tasks, cpus: counter.cpus, counts, span })
+    let retired = counter.retired.into_iter().map(|(comm, (number, done))| (comm, number, done)).collect();
+    Ok(Tally { tasks, retired, cpus: counter.cpus, counts, span })
 }
 
 impl Counter<'_> {
@@ -210,6 +248,13 @@ impl Observer for Counter<'_> {
             return;
         }
         self.task(task).migrations += 1;
+    }
+
+    fn retired(&mut self, task: TaskId, known: &Task) {
+        let done = std::mem::take(self.task(task));
+        let (number, sum) = self.retired.entry(known.comm).or_default();
+        *number += 1;
+        sum.merge(&done);
     }
 
     fn idled(&mut self, cpu: Cpu, start: u64, end: u64) {

@@ -21,6 +21,12 @@ impl TaskFilter {
         let by_name = |name| self.comms.iter().any(|pattern| matches(pattern, names.text(name)));
         self.tids.contains(&task.tid.0) || by_name(task.comm) || task.first_comm.is_some_and(by_name)
     }
+
+    /// Whether tasks of which only the name is known are meant.
+    pub fn has_name(&self, comm: &str) -> bool {
+        let all = self.comms.is_empty() && self.tids.is_empty();
+        all || self.comms.iter().any(|pattern| matches(pattern, comm))
+    }
 }
 
 /// Whether a text is what a pattern with `*` describes.

@@ -140,9 +140,16 @@ pub fn latency(reader: &mut Reader, options: &LatencyOptions) -> Result<Latency,
         tally.tasks.iter().enumerate().filter(|(_, (task, done))| !done.is_empty() && options.tasks.has(task, names));
     for (number, (task, done)) in tasks {
         let comm = comm(task, names);
-        total.add(task, &comm, done);
+        total.add((1, Some(task.tid.0)), &comm, done);
         let key = (comm.clone(), if options.each_task { number as u32 } else { 0 });
-        rows.entry(key).or_default().add(task, &comm, done);
+        rows.entry(key).or_default().add((1, Some(task.tid.0)), &comm, done);
+    }
+    let retired = tally.retired.iter().filter(|(comm, ..)| options.tasks.has_name(names.text(*comm)));
+    for (comm, number, done) in retired {
+        let comm = names.text(*comm).to_owned();
+        total.add((*number, None), &comm, done);
+        let key = (comm.clone(), if options.each_task { u32::MAX } else { 0 });
+        rows.entry(key).or_default().add((*number, None), &comm, done);
     }
     let mut rows: Vec<LatencyRow> = rows.into_iter().map(|((comm, _), sum)| sum.row(comm)).collect();
     sort(&mut rows, options.sort);
@@ -194,16 +201,17 @@ struct WaitSum {
     histogram: Histogram,
     longest: Longest,
     /// Whose the longest was.
-    who: Option<(u32, String)>,
+    who: Option<(Option<u32>, String)>,
     censored: [u64; 3],
 }
 
 impl Sum {
-    fn add(&mut self, task: &Task, comm: &str, done: &TaskTally) {
-        let who = (task.tid.0, comm);
+    /// Adds tasks; a thread id is that of one task.
+    fn add(&mut self, (tasks, tid): (u64, Option<u32>), comm: &str, done: &TaskTally) {
+        let who = (tid, comm);
         let row = &mut self.row;
-        row.tid = (row.tasks == 0).then_some(task.tid.0);
-        row.tasks += 1;
+        row.tid = tid.filter(|_| row.tasks == 0);
+        row.tasks += tasks;
         row.run_ns += done.run_ns;
         row.censored_runs += done.censored_runs;
         row.voluntary += done.voluntary;
@@ -229,7 +237,7 @@ impl Sum {
 }
 
 impl WaitSum {
-    fn add(&mut self, cells: &Cells, longest: Longest, (tid, comm): (u32, &str), censored: [u64; 3]) {
+    fn add(&mut self, cells: &Cells, longest: Longest, (tid, comm): (Option<u32>, &str), censored: [u64; 3]) {
         let length = |l: &Longest| l.end.saturating_sub(l.start);
         if cells.count() > 0 && (self.who.is_none() || length(&longest) > length(&self.longest)) {
             (self.longest, self.who) = (longest, Some((tid, comm.to_owned())));
@@ -256,7 +264,7 @@ impl WaitSum {
             max_start_s: at(self.longest.start),
             max_end_s: at(self.longest.end),
             max_cpu: known.then_some(self.longest.cpu),
-            max_tid: tid,
+            max_tid: tid.flatten(),
             max_comm: comm,
             censored: self.censored,
             histogram,

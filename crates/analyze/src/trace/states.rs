@@ -3,8 +3,9 @@
 use super::facts::{TraceFacts, seconds};
 use super::filter::TaskFilter;
 use schedlab_trace::engine::{Began, Engine, Observer, Run, Task, TaskId, Wait};
-use schedlab_trace::{Kinds, Reader, StateClass, TraceError};
+use schedlab_trace::{Kinds, Name, Reader, StateClass, TraceError, for_each_batch};
 use serde::Serialize;
+use std::collections::BTreeMap;
 
 /// Version of the JSON document.
 pub const SCHEMA: &str = "schedlab/trace-states/1";
@@ -19,8 +20,10 @@ pub fn wanted() -> Kinds {
 pub struct StatesRow {
     /// Its last name.
     pub comm: String,
-    /// Its id.
-    pub tid: u32,
+    /// Its id; absent where the row is the sum of tasks that ended, since there were too many to remember each.
+    pub tid: Option<u32>,
+    /// Tasks in the row.
+    pub tasks: u64,
     /// From its start or the start of the trace to its end or that of the trace.
     pub seen_ns: u64,
     /// On a CPU.
@@ -57,19 +60,15 @@ pub struct States {
 /// Reads a trace to its end.
 pub fn states(reader: &mut Reader, tasks: &TaskFilter, top: Option<usize>) -> Result<States, TraceError> {
     let (mut engine, mut times) = (Engine::default(), Times::default());
-    let mut batch = Vec::new();
-    while reader.next_batch(&mut batch)? {
-        let classes = reader.states().classes();
-        for event in &batch {
-            engine.take(event, &classes, &mut times);
-        }
-    }
+    for_each_batch(reader, |batch, classes| batch.iter().for_each(|event| engine.take(event, classes, &mut times)))?;
     engine.finish(&mut times);
     let span = engine.span();
-    times.0.resize(engine.tasks().len(), StatesRow::default());
+    times.tasks.resize(engine.tasks().len(), StatesRow::default());
     let names = reader.names();
-    let wanted = engine.tasks().iter().zip(times.0).filter(|(task, row)| tasks.has(task, names) && row.known() > 0);
+    let wanted = engine.tasks().iter().zip(times.tasks).filter(|(task, row)| tasks.has(task, names) && row.known() > 0);
     let mut rows: Vec<StatesRow> = wanted.map(|(task, row)| row.of(task, names.text(task.comm), span)).collect();
+    let retired = times.retired.into_iter().filter(|(comm, _)| tasks.has_name(names.text(*comm)));
+    rows.extend(retired.map(|(comm, row)| row.of_retired(names.text(comm))));
     rows.sort_by(|a, b| (b.running_ns, a.tid).cmp(&(a.running_ns, b.tid)));
     let more_rows = rows.len().saturating_sub(top.unwrap_or(usize::MAX)) as u64;
     rows.truncate(rows.len() - more_rows as usize);
@@ -86,7 +85,22 @@ impl StatesRow {
         let (first, last) = span.unwrap_or((0, 0));
         let seen = task.end.unwrap_or(last).saturating_sub(task.start.unwrap_or(first));
         self.unknown_ns = seen.saturating_sub(self.known());
-        Self { comm: comm.to_owned(), tid: task.tid.0, seen_ns: seen, ..self }
+        Self { comm: comm.to_owned(), tid: Some(task.tid.0), tasks: 1, seen_ns: seen, ..self }
+    }
+
+    /// Of these nobody remembers how long each was there.
+    fn of_retired(self, comm: &str) -> Self {
+        Self { comm: comm.to_owned(), tid: None, seen_ns: self.known(), ..self }
+    }
+
+    fn add(&mut self, other: &Self) {
+        self.running_ns += other.running_ns;
+        self.wakeup_wait_ns += other.wakeup_wait_ns;
+        self.preempt_wait_ns += other.preempt_wait_ns;
+        self.interruptible_ns += other.interruptible_ns;
+        self.uninterruptible_ns += other.uninterruptible_ns;
+        self.idle_ns += other.idle_ns;
+        self.other_ns += other.other_ns;
     }
 
     /// A share of the time that it was seen.
@@ -95,20 +109,30 @@ impl StatesRow {
     }
 }
 
-/// By [`TaskId`].
 #[derive(Default)]
-struct Times(Vec<StatesRow>);
+struct Times {
+    /// By [`TaskId`].
+    tasks: Vec<StatesRow>,
+    retired: BTreeMap<Name, StatesRow>,
+}
 
 impl Times {
     fn of(&mut self, task: TaskId) -> &mut StatesRow {
-        if task.index() >= self.0.len() {
-            self.0.resize(task.index() + 1, StatesRow::default());
+        if task.index() >= self.tasks.len() {
+            self.tasks.resize(task.index() + 1, StatesRow::default());
         }
-        &mut self.0[task.index()]
+        &mut self.tasks[task.index()]
     }
 }
 
 impl Observer for Times {
+    fn retired(&mut self, task: TaskId, known: &Task) {
+        let row = std::mem::take(self.of(task));
+        let sum = self.retired.entry(known.comm).or_default();
+        sum.tasks += 1;
+        sum.add(&row);
+    }
+
     fn ran(&mut self, task: TaskId, run: &Run) {
         self.of(task).running_ns += run.end.saturating_sub(run.start);
     }

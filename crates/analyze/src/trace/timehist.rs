@@ -2,7 +2,7 @@
 
 use super::facts::{TraceFacts, seconds};
 use super::filter::TaskFilter;
-use schedlab_trace::engine::{Began, Engine, Observer, Run, TaskId, Wait};
+use schedlab_trace::engine::{Began, Engine, Observer, Run, Task, TaskId, Wait};
 use schedlab_trace::{Kinds, Reader, StateClass, TimeWindow, TraceError};
 use serde::Serialize;
 
@@ -72,8 +72,8 @@ struct Before {
 #[derive(Default)]
 struct History {
     before: Vec<Before>,
-    /// Finished and not handed out.
-    runs: Vec<(TaskId, Run, Before)>,
+    /// Finished and not handed out, with the task where its number is another's by now.
+    runs: Vec<(TaskId, Option<Task>, Run, Before)>,
 }
 
 impl History {
@@ -91,8 +91,8 @@ impl History {
         (tasks, window): (&TaskFilter, &TimeWindow),
         each: Sink<'_>,
     ) -> bool {
-        for (task, run, before) in self.runs.drain(..) {
-            let task = &engine.tasks()[task.index()];
+        for (id, retired, run, before) in self.runs.drain(..) {
+            let task = retired.as_ref().unwrap_or(&engine.tasks()[id.index()]);
             if !window.has(run.end, run.cpu) || !tasks.has(task, reader.names()) {
                 continue;
             }
@@ -118,7 +118,13 @@ impl History {
 impl Observer for History {
     fn ran(&mut self, task: TaskId, run: &Run) {
         let before = std::mem::take(self.of(task));
-        self.runs.push((task, *run, before));
+        self.runs.push((task, None, *run, before));
+    }
+
+    fn retired(&mut self, task: TaskId, known: &Task) {
+        *self.of(task) = Before::default();
+        let of_task = self.runs.iter_mut().filter(|(id, retired, ..)| *id == task && retired.is_none());
+        of_task.for_each(|(_, retired, ..)| *retired = Some(known.clone()));
     }
 
     fn run_censored(&mut self, task: TaskId, _why: schedlab_trace::engine::Censored) {

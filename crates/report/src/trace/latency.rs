@@ -46,11 +46,12 @@ pub fn trace_latency_text(found: &Latency, width: usize, colour: bool, out: &mut
 
 fn claim(total: &LatencyRow) -> String {
     let worst = |waits: &Waits| {
-        let (comm, tid) = (waits.max_comm.as_deref().unwrap_or("?"), waits.max_tid.unwrap_or(0));
+        let comm = waits.max_comm.as_deref().unwrap_or("?");
+        let who = waits.max_tid.map_or(comm.to_owned(), |tid| format!("{comm} {tid}"));
         let cpu = waits.max_cpu.map_or(String::new(), |cpu| format!(" on CPU {cpu}"));
         let time = |s: Option<f64>| s.map_or(NONE.into(), |s| format!("{s:.6}"));
         let (start, end) = (time(waits.max_start_s), time(waits.max_end_s));
-        format!("{} ({comm} {tid}, {start} to {end} s{cpu})", maybe_quantity(waits.max_ns.map(|ns| ns as f64), "ns"))
+        format!("{} ({who}, {start} to {end} s{cpu})", maybe_quantity(waits.max_ns.map(|ns| ns as f64), "ns"))
     };
     match (total.wakeup.count, total.preempt.count) {
         (0, 0) => "No wait of a task is known from begin to end.".into(),
@@ -64,12 +65,8 @@ fn claim(total: &LatencyRow) -> String {
     }
 }
 
-/// Whose row it is: `name:tid` of one task, `name:(n)` of several, as perf writes them.
 fn task(row: &LatencyRow) -> String {
-    match row.tid {
-        Some(tid) => format!("{}:{tid}", row.comm),
-        None => format!("{}:({})", row.comm, row.tasks),
-    }
+    super::task(&row.comm, row.tid, row.tasks)
 }
 
 fn wakeups(found: &Latency) -> Table {

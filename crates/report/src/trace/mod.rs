@@ -93,3 +93,11 @@ impl<'w> Page<'w> {
         Ok(())
     }
 }
+
+/// Whose a row is: `name:tid` of one task, `name:(n)` of several, as perf writes them.
+fn task(comm: &str, tid: Option<u32>, tasks: u64) -> String {
+    match tid {
+        Some(tid) => format!("{comm}:{tid}"),
+        None => format!("{comm}:({tasks})"),
+    }
+}

@@ -2,6 +2,7 @@
 //! means, what a gap makes unknown, when a thread id is another thread.
 
 mod gaps;
+mod lives;
 mod observer;
 #[cfg(test)]
 mod tests;
@@ -11,15 +12,17 @@ use crate::event::{Cpu, Event, Missing, Tid, Wake, What};
 use crate::names::Name;
 use crate::prev_state::{StateClass, StateId};
 use gaps::Gaps;
+use lives::{MOST_TASKS, Tasks, task_of};
 pub use observer::{Began, Censored, Counts, Observer, Run, Task, TaskId, Wait};
 use tids::{How, NEVER, NO_TASK, Phase, Slot, Tids};
 
 /// Follows every thread and CPU of a trace.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Engine {
+    most_tasks: usize,
     cpus: Vec<CpuState>,
     tids: Tids,
-    tasks: Vec<Task>,
+    tasks: Tasks,
     gaps: Gaps,
     counts: Counts,
     now: u64,
@@ -35,10 +38,30 @@ struct CpuState {
     idle_since: Option<u64>,
 }
 
+impl Default for Engine {
+    fn default() -> Self {
+        Self::remembering(MOST_TASKS)
+    }
+}
+
 impl Engine {
+    /// One that retires ended tasks as soon as it has met this many.
+    pub fn remembering(most_tasks: usize) -> Self {
+        Self {
+            most_tasks,
+            cpus: Vec::new(),
+            tids: Tids::default(),
+            tasks: Tasks::default(),
+            gaps: Gaps::default(),
+            counts: Counts::default(),
+            now: 0,
+            first: None,
+        }
+    }
+
     /// Everything that was met, by [`TaskId`].
     pub fn tasks(&self) -> &[Task] {
-        &self.tasks
+        &self.tasks.all
     }
 
     /// Who is on a CPU now.
@@ -96,7 +119,7 @@ impl Engine {
             What::Fork { parent, child, comm } => self.fork(ts, parent, child, comm, observer),
             What::Exit { tid, .. } => {
                 let task = self.tids.get(tid).task;
-                if let Some(task) = self.tasks.get_mut(task.index()) {
+                if let Some(task) = self.tasks.all.get_mut(task.index()) {
                     task.end = Some(ts);
                 }
             }
@@ -195,7 +218,12 @@ impl Engine {
             self.counts.cancelled += 1;
         }
         if slot.phase == Phase::Dead {
-            self.tasks[slot.task.index()].end = Some(ts);
+            self.tasks.all[slot.task.index()].end = Some(ts);
+            if self.tasks.all.len() >= self.most_tasks {
+                observer.retired(slot.task, &self.tasks.all[slot.task.index()]);
+                self.tasks.free.push(slot.task);
+                *slot = Slot::of(NO_TASK);
+            }
         }
     }
 
@@ -306,90 +334,6 @@ impl Engine {
         }
     }
 
-    fn wakeup_new<O: Observer>(&mut self, ts: u64, wake: &Wake, observer: &mut O) {
-        let known = *self.tids.get(wake.tid);
-        if known.task != NO_TASK && !known.fresh && known.phase != Phase::Unknown {
-            // Its fork was not traced: the id belongs to another thread now.
-            self.begin_task(wake.tid, wake.comm, None, None, observer);
-        }
-        let slot = task_of(&mut self.tids, &mut self.tasks, wake.tid, wake.comm);
-        slot.woken(ts, ts, How::New, wake);
-    }
-
-    fn fork<O: Observer>(&mut self, ts: u64, parent: Tid, child: Tid, comm: Name, observer: &mut O) {
-        if child == Tid::IDLE {
-            return;
-        }
-        let slot = *self.tids.get(child);
-        // perf and the kernel's events may all tell of the same fork, or only name the thread before.
-        if slot.task != NO_TASK && (slot.fresh || slot.phase == Phase::Unknown && slot.seen_on == 0) {
-            let task = &mut self.tasks[slot.task.index()];
-            task.start = task.start.or((ts > 0).then_some(ts));
-            if comm != Name::UNKNOWN {
-                task.comm = comm;
-            }
-            return;
-        }
-        let of_parent = self.tids.get(parent).task;
-        let inherited = self.tasks.get(of_parent.index()).map_or(Name::UNKNOWN, |t| t.comm);
-        let comm = if comm == Name::UNKNOWN { inherited } else { comm };
-        self.begin_task(child, comm, (ts > 0).then_some(ts), Some(parent), observer);
-        self.tids.get(child).fresh = true;
-    }
-
-    /// A thread id stands for another thread from now on.
-    fn begin_task<O: Observer>(
-        &mut self,
-        tid: Tid,
-        comm: Name,
-        start: Option<u64>,
-        parent: Option<Tid>,
-        observer: &mut O,
-    ) {
-        let old = *self.tids.get(tid);
-        match old.phase {
-            Phase::Woken => observer.wait_censored(old.task, old.began(), Censored::Contradiction),
-            Phase::Preempted => observer.wait_censored(old.task, Began::Preempted, Censored::Contradiction),
-            Phase::Running => observer.run_censored(old.task, Censored::Contradiction),
-            Phase::Sleeping | Phase::Unknown | Phase::Dead => {}
-        }
-        *self.tids.get(tid) = Slot::of(add_task(&mut self.tasks, tid, comm));
-        if let Some(task) = self.tasks.last_mut() {
-            (task.start, task.parent) = (start, parent);
-        }
-    }
-
-    /// A thread of a group calls exec and takes over the id of the group's leader, which ends.
-    fn exec<O: Observer>(&mut self, event: &Event, tid: Tid, old_tid: Tid, observer: &mut O) {
-        let slot = *self.tids.get(old_tid);
-        if slot.task == NO_TASK || tid == Tid::IDLE {
-            return;
-        }
-        let (comm, start) = (self.tasks[slot.task.index()].comm, self.tasks[slot.task.index()].start);
-        self.begin_task(tid, comm, start, None, observer);
-        let task = self.tids.get(tid).task;
-        *self.tids.get(tid) = Slot { task, ..slot };
-        *self.tids.get(old_tid) = Slot { phase: Phase::Dead, ..Slot::of(slot.task) };
-        self.tasks[slot.task.index()].end = Some(event.ts);
-        if let Some(state) = self.cpus.get_mut(usize::from(event.cpu.0)).filter(|c| c.current == Some(old_tid)) {
-            state.current = Some(tid);
-        }
-    }
-
-    fn rename(&mut self, ts: u64, tid: Tid, comm: Name) {
-        if tid == Tid::IDLE {
-            return;
-        }
-        let slot = task_of(&mut self.tids, &mut self.tasks, tid, Name::UNKNOWN);
-        let task = &mut self.tasks[slot.task.index()];
-        if task.comm != comm {
-            if ts > 0 && task.comm != Name::UNKNOWN {
-                task.first_comm.get_or_insert(task.comm);
-            }
-            task.comm = comm;
-        }
-    }
-
     fn gap_end<O: Observer>(&mut self, ts: u64, cpu: Cpu, missing: Missing, observer: &mut O) {
         self.gaps.end(cpu, ts);
         let Some(state) = self.cpus.get_mut(usize::from(cpu.0)) else { return };
@@ -426,27 +370,4 @@ impl Slot {
         (self.phase, self.how, self.pending) = (Phase::Woken, How::Repaired, false);
         (self.waking, self.queued) = (self.since, NEVER);
     }
-}
-
-/// The state of a thread, whose task begins where the id was not met before or the one that had it is dead.
-#[inline]
-fn task_of<'a>(tids: &'a mut Tids, tasks: &mut Vec<Task>, tid: Tid, comm: Name) -> &'a mut Slot {
-    let slot = tids.get(tid);
-    if slot.task == NO_TASK || slot.phase == Phase::Dead {
-        *slot = Slot::of(add_task(tasks, tid, comm));
-        return slot;
-    }
-    // Not every change of a name is traced; the last one seen is the name.
-    let known = &mut tasks[slot.task.index()].comm;
-    if *known != comm && comm != Name::UNKNOWN {
-        *known = comm;
-    }
-    slot
-}
-
-#[cold]
-fn add_task(tasks: &mut Vec<Task>, tid: Tid, comm: Name) -> TaskId {
-    let id = TaskId(u32::try_from(tasks.len()).unwrap_or(u32::MAX - 1));
-    tasks.push(Task { tid, comm, first_comm: None, start: None, parent: None, end: None });
-    id
 }

@@ -4,7 +4,8 @@ use crate::event::{Context, Cpu, Tid};
 use crate::names::Name;
 use crate::prev_state::{StateClass, StateId};
 
-/// A task's number in the order in which they were met. A thread id that is used again is another task.
+/// A task's number, in the order in which they were met. A thread id that is used again is another task. Where there are
+/// very many, the numbers of those that have ended are used again ([`Observer::retired`]).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct TaskId(pub u32);
 
@@ -113,6 +114,8 @@ pub trait Observer {
     fn left(&mut self, _task: TaskId, _cpu: Cpu, _class: StateClass) {}
     /// A thread was switched in on another CPU than before.
     fn moved(&mut self, _task: TaskId, _from: Cpu, _to: Cpu) {}
+    /// The task has ended, and its number will be another task's: there are too many to remember each.
+    fn retired(&mut self, _task: TaskId, _known: &Task) {}
     /// A CPU was idle.
     fn idled(&mut self, _cpu: Cpu, _start: u64, _end: u64) {}
 }

@@ -1,6 +1,7 @@
 //! The rules of the state machine, each as a small drawing with the answer beside it.
 
-use crate::drawing::tell;
+use super::Engine;
+use crate::drawing::{Drawing, tell, tell_by};
 
 #[test]
 fn a_wakeup_is_split_at_the_queue() {
@@ -367,4 +368,16 @@ fn a_sleep_that_ends_without_a_waking_is_counted_and_no_wait() {
     ",
     );
     assert_eq!((told.waits().len(), told.counts.unseen_wakings), (0, 1));
+}
+
+#[test]
+fn of_very_many_tasks_the_ended_ones_are_let_go() {
+    let lives = (0..20).map(|n| {
+        let (start, tid) = (100 * n, 50 + n);
+        format!("0 {} new T={tid} on 0\n0 {} . R > T={tid}\n0 {} T={tid} X > .\n", start + 1, start + 5, start + 9)
+    });
+    let drawing = Drawing::new(&lives.collect::<String>());
+    let told = tell_by(Engine::remembering(8), &drawing.ordered(), &drawing.names, &drawing.states);
+    assert_eq!((told.tasks.len(), told.retired), (8, 13));
+    assert_eq!(told.of(&["waited"]).len(), 20);
 }

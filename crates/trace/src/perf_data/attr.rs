@@ -170,6 +170,13 @@ pub(crate) struct Trailer {
     pub(crate) cpu: Option<usize>,
 }
 
+/// A number at an offset; 0 where there are not so many bytes.
+#[inline]
+pub(crate) fn u16_at(bytes: &[u8], at: usize, big_endian: bool) -> u16 {
+    let array = bytes.get(at..at + 2).and_then(|b| b.try_into().ok()).unwrap_or([0; 2]);
+    if big_endian { u16::from_be_bytes(array) } else { u16::from_le_bytes(array) }
+}
+
 #[inline]
 pub(crate) fn u32_at(bytes: &[u8], at: usize, big_endian: bool) -> Option<u32> {
     let array = bytes.get(at..at.checked_add(4)?)?.try_into().ok()?;

@@ -5,31 +5,34 @@ mod attr;
 mod header;
 mod inflate;
 mod records;
+mod sources;
 #[cfg(test)]
 mod tests;
 #[cfg(test)]
 pub(crate) mod written;
 
-use crate::bytes::{Cursor, Input, Window};
+use crate::bytes::{Cursor, Input};
 use crate::event::Event;
 use crate::info::TraceInfo;
 use crate::kind::Kinds;
 use crate::names::Names;
 use crate::prev_state::PrevStates;
 use crate::problem::{ProblemKind, Problems};
+use crate::read_ahead::Window;
 use crate::tracing_data::TracingData;
 use crate::{ByteSource, TraceError};
 use attr::Attr;
 pub(crate) use header::MAGIC;
 use header::{About, Header};
 use records::{HeaderPiece, Records, Step};
+use std::sync::Arc;
 
 /// Longest formats of a pipe that are read.
 const LONGEST_TRACING: u64 = 64 << 20;
 
 /// A perf.data file or stream that is being read.
 pub(crate) struct PerfData {
-    input: Input,
+    input: Arc<Input>,
     window: Window,
     records: Records,
     is_pipe: bool,
@@ -42,7 +45,7 @@ pub(crate) struct PerfData {
 impl PerfData {
     /// Reads the header; records follow in batches.
     pub(crate) fn open(file: &str, source: Box<dyn ByteSource>, wanted: Kinds) -> Result<Self, TraceError> {
-        let input = Input::new(file, source);
+        let input = Arc::new(Input::new(file, source));
         let header = Header::read(&input)?;
         let (at, end) = header.data;
         // perf writes the size when it ends; a recording that was killed has none, and no formats behind it.
@@ -52,7 +55,7 @@ impl PerfData {
             records.problems.add(ProblemKind::SkippedPart, || why);
         }
         let mut reader = Self {
-            window: Window::new(at, end),
+            window: Window::new(&input, at, end),
             input,
             records,
             is_pipe: header.is_pipe,
@@ -77,12 +80,12 @@ impl PerfData {
             let mend = "record again and end perf with Ctrl-C";
             return Err(self.input.unsupported(self.window.offset(), what, mend));
         }
-        if self.records.kinds() == Kinds::default() {
-            let names: Vec<&str> = self.records.counts().map(|c| c.0).filter(|n| !n.is_empty()).take(5).collect();
+        if self.records.sources.kinds() == Kinds::default() {
+            let names: Vec<&str> = self.records.sources.counts().map(|c| c.0).filter(|n| !n.is_empty()).take(5).collect();
             let has = if names.is_empty() { "none of its events is a tracepoint".into() } else { names.join(", ") };
             return Err(TraceError::NoSchedEvents { file: self.input.file.clone(), has });
         }
-        match self.records.unfit() {
+        match self.records.sources.unfit() {
             Some((what, mend)) => Err(self.input.unsupported(self.window.offset(), what, mend)),
             None => Ok(()),
         }
@@ -115,7 +118,7 @@ impl PerfData {
                     if self.records.order.is_ready() {
                         return Ok(());
                     }
-                    if !self.window.fill(&self.input)? {
+                    if !self.window.fill()? {
                         self.finish()?;
                         return Ok(());
                     }
@@ -158,7 +161,7 @@ impl PerfData {
         if self.attrs.is_empty() {
             return Err(self.input.malformed(16, "a stream without an event", "records of perf's pipe mode"));
         }
-        if self.tracing.is_none() || self.records.kinds() == Kinds::default() { self.describe() } else { Ok(()) }
+        if self.tracing.is_none() || self.records.sources.kinds() == Kinds::default() { self.describe() } else { Ok(()) }
     }
 
     /// A record of a stream that says what a file has in its header; it ends `read` bytes into the window.
@@ -218,7 +221,7 @@ impl PerfData {
             let take = self.window.bytes().len().min(bytes as usize - text.len());
             text.extend_from_slice(&self.window.bytes()[..take]);
             self.window.consume(take);
-            if take == 0 && !self.window.fill(&self.input)? {
+            if take == 0 && !self.window.fill()? {
                 let found = format!("the stream ends after {} bytes", text.len());
                 return Err(self.input.malformed(at, found, format!("{bytes} bytes of event formats")));
             }
@@ -250,8 +253,8 @@ impl PerfData {
             },
             command: self.about.cmdline.clone(),
             cpus: self.about.cpus,
-            kinds: self.records.kinds(),
-            events: self.records.counts().map(|(name, count)| (name.to_owned(), count)).collect(),
+            kinds: self.records.sources.kinds(),
+            events: self.records.sources.counts().map(|(name, count)| (name.to_owned(), count)).collect(),
         }
     }
 

@@ -1,12 +1,13 @@
 //! The records of a perf.data file: samples into events, everything else into names, gaps and ends of rounds.
 
-use super::attr::{Attr, Layout, TRACEPOINT, Trailer, u32_at, u64_at};
+use super::attr::{Attr, Trailer, u16_at, u32_at, u64_at};
 use super::inflate::Inflate;
+use super::sources::Sources;
 use crate::event::{Cpu, Event, Tid, What};
-use crate::fields::{Dictionary, Plan, Refused};
+use crate::fields::{Dictionary, Refused};
 use crate::kind::{Kind, Kinds};
 use crate::order::Order;
-use crate::prev_state::{PrevStates, StateBits};
+use crate::plans::tell_refused;
 use crate::problem::{ProblemKind, Problems};
 use crate::tracing_data::TracingData;
 
@@ -54,24 +55,11 @@ pub(super) enum HeaderPiece {
     Feature { number: u64, size: usize },
 }
 
-/// An event of the file.
-struct Source {
-    layout: Layout,
-    config: u64,
-    plan: Option<(Kind, Plan)>,
-    name: String,
-    samples: u64,
-}
-
 /// The state of reading records.
 pub(super) struct Records {
     big_endian: bool,
     wanted: Kinds,
-    sources: Vec<Source>,
-    /// Number of the source by the event's id.
-    ids: Ids,
-    /// Where the id lies in each sample.
-    id_at: Option<usize>,
+    pub(super) sources: Sources,
     trailer: Trailer,
     pub(super) dictionary: Dictionary,
     pub(super) order: Order,
@@ -83,53 +71,12 @@ pub(super) struct Records {
     pub(super) clockid: Option<i32>,
 }
 
-/// Ids are given by a counter of the kernel, so those of a recording lie close together.
-#[derive(Default)]
-struct Ids {
-    first: u64,
-    sources: Vec<u16>,
-    sparse: std::collections::HashMap<u64, u16>,
-}
-
-const NO_SOURCE: u16 = u16::MAX;
-
-/// Widest range of ids that is kept as an array.
-const DENSE: u64 = 1 << 20;
-
-impl Ids {
-    fn new(pairs: &[(u64, u16)]) -> Self {
-        let first = pairs.iter().map(|p| p.0).min().unwrap_or(0);
-        let last = pairs.iter().map(|p| p.0).max().unwrap_or(0);
-        let mut ids = Self { first, ..Self::default() };
-        if last - first < DENSE {
-            ids.sources = vec![NO_SOURCE; (last - first + 1) as usize];
-            for (id, source) in pairs {
-                ids.sources[(id - first) as usize] = *source;
-            }
-        } else {
-            ids.sparse = pairs.iter().copied().collect();
-        }
-        ids
-    }
-
-    #[inline]
-    fn get(&self, id: u64) -> Option<usize> {
-        let source = match self.sources.get(id.wrapping_sub(self.first) as usize) {
-            Some(source) => *source,
-            None => *self.sparse.get(&id)?,
-        };
-        (source != NO_SOURCE).then_some(usize::from(source))
-    }
-}
-
 impl Records {
     pub(super) fn new(big_endian: bool, wanted: Kinds) -> Self {
         Self {
             big_endian,
             wanted,
-            sources: Vec::new(),
-            ids: Ids::default(),
-            id_at: None,
+            sources: Sources::default(),
             trailer: Trailer::default(),
             dictionary: Dictionary::default(),
             order: Order::default(),
@@ -146,73 +93,10 @@ impl Records {
 
     /// Takes the events and their formats; said again when a pipe tells of more.
     pub(super) fn describe(&mut self, attrs: &[Attr], tracing: &TracingData) {
-        self.sources.clear();
-        let mut pairs = Vec::new();
-        for attr in attrs {
-            let format = tracing.formats.iter().find(|f| u64::from(f.id) == attr.config && attr.kind == TRACEPOINT);
-            let (layout, config) = (attr.layout(), attr.config);
-            let mut source = Source { layout, config, plan: None, name: String::new(), samples: 0 };
-            if let Some(format) = format {
-                source.name = format!("{}:{}", format.system, format.name);
-                let kind = Kind::of(&format.system, &format.name).filter(|kind| self.wanted.has(*kind));
-                source.plan = kind.and_then(|kind| self.plan(kind, format, tracing.big_endian));
-            }
-            pairs.extend(attr.ids.iter().map(|id| (*id, self.sources.len() as u16)));
-            self.sources.push(source);
-        }
-        self.ids = Ids::new(&pairs);
+        self.sources = Sources::new(attrs, tracing, self.wanted, &mut self.dictionary, &mut self.problems);
         let first = attrs.first();
-        self.id_at = first.and_then(|a| a.layout().id);
         self.trailer = first.map(Attr::trailer).unwrap_or_default();
         self.clockid = first.and_then(|a| a.clockid);
-    }
-
-    fn plan(&mut self, kind: Kind, format: &crate::format::Format, big_endian: bool) -> Option<(Kind, Plan)> {
-        if kind == Kind::SchedSwitch {
-            match StateBits::parse(&format.print_fmt) {
-                Some(bits) => self.dictionary.states = PrevStates::new(bits),
-                None => self.problems.add(ProblemKind::GuessedStates, || {
-                    "the format of sched_switch does not say what prev_state means; its letters are guessed".into()
-                }),
-            }
-        }
-        match Plan::new(kind, format, big_endian) {
-            Ok(plan) => Some((kind, plan)),
-            Err(why) => {
-                self.problems.add(ProblemKind::OtherLayout, || format!("{why}; its events are skipped"));
-                None
-            }
-        }
-    }
-
-    /// What keeps the file from being analysed at all, for events that are described.
-    pub(super) fn unfit(&self) -> Option<(String, String)> {
-        let planned: Vec<&Source> = self.sources.iter().filter(|s| s.plan.is_some()).collect();
-        let lacking = |what: &str| {
-            let what = format!("the scheduler events were recorded without {what}");
-            Some((what, "record with `perf sched record`, or with -R, -T and -a".to_owned()))
-        };
-        if planned.iter().any(|s| s.layout.time.is_none()) {
-            return lacking("time stamps");
-        }
-        if planned.iter().any(|s| s.layout.cpu.is_none()) {
-            return lacking("the CPU");
-        }
-        if planned.iter().any(|s| !s.layout.has_raw) {
-            return lacking("their data");
-        }
-        None
-    }
-
-    /// Events of the file and their samples so far.
-    pub(super) fn counts(&self) -> impl Iterator<Item = (&str, u64)> {
-        self.sources.iter().map(|s| (s.name.as_str(), s.samples))
-    }
-
-    /// The kinds that are in the file and wanted.
-    pub(super) fn kinds(&self) -> Kinds {
-        let kinds: Vec<Kind> = self.sources.iter().filter_map(|s| s.plan.as_ref().map(|p| p.0)).collect();
-        Kinds::of(&kinds)
     }
 
     /// Reads the whole records of `bytes`, which lie at `offset` in the file; how far, and why no further.
@@ -246,11 +130,7 @@ impl Records {
     #[inline]
     fn sample(&mut self, record: &[u8], offset: u64) {
         let big_endian = self.big_endian;
-        let source = match self.id_at {
-            Some(at) => u64_at(record, at, big_endian).and_then(|id| self.ids.get(id)),
-            None => self.source_by_type(record),
-        };
-        let Some(source) = source.and_then(|s| self.sources.get_mut(s)) else {
+        let Some(source) = self.sources.of(record, big_endian) else {
             self.problems.add(ProblemKind::UnknownEvent, || format!("byte {offset}: a sample of no event of the file"));
             return;
         };
@@ -263,35 +143,14 @@ impl Records {
             layout.raw(record, big_endian),
         );
         let (Some(ts), Some(cpu), Some(raw)) = parts else {
-            return self.bad_sample(Refused::Short, offset);
+            return tell_refused(Refused::Short, offset, &mut self.problems);
         };
-        let Some(cpu) = Cpu::from_raw(i64::from(cpu)) else { return self.bad_sample(Refused::Number, offset) };
+        let Some(cpu) = Cpu::from_raw(i64::from(cpu)) else {
+            return tell_refused(Refused::Number, offset, &mut self.problems);
+        };
         match plan.decode(raw, &mut self.dictionary) {
             Ok(what) => self.order.push(Event { ts, cpu, what }, &mut self.problems),
-            Err(refused) => self.bad_sample(refused, offset),
-        }
-    }
-
-    /// Where samples carry no id: the tracepoint's own number, the first field of what it wrote.
-    fn source_by_type(&self, record: &[u8]) -> Option<usize> {
-        let first = self.sources.first()?;
-        if self.sources.len() == 1 {
-            return Some(0);
-        }
-        let number = u64::from(u16_at(first.layout.raw(record, self.big_endian)?, 0, self.big_endian));
-        self.sources.iter().position(|s| s.config == number && s.layout == first.layout)
-    }
-
-    #[cold]
-    fn bad_sample(&mut self, refused: Refused, offset: u64) {
-        match refused {
-            Refused::Short => self.problems.add(ProblemKind::BadRecord, || {
-                format!("byte {offset}: a sample that is shorter than its format says; skipped")
-            }),
-            Refused::Number => self.problems.add(ProblemKind::ImpossibleNumber, || {
-                format!("byte {offset}: a CPU or thread number that no machine has; skipped")
-            }),
-            Refused::NoWakeup => {}
+            Err(refused) => tell_refused(refused, offset, &mut self.problems),
         }
     }
 
@@ -305,7 +164,7 @@ impl Records {
                 self.order.lost(cpu, ts, lost, &mut self.problems);
             }
             // Samples of that event are missing until it is let go on.
-            record::THROTTLE if self.ids.get(word(16)?).is_some_and(|s| self.sources[s].plan.is_some()) => {
+            record::THROTTLE if self.sources.is_planned(word(16)?) => {
                 let (ts, cpu) = self.when(record);
                 self.order.lost(cpu, ts, 1, &mut self.problems);
             }
@@ -442,10 +301,4 @@ impl Records {
         }
         self.order.finish();
     }
-}
-
-#[inline]
-fn u16_at(bytes: &[u8], at: usize, big_endian: bool) -> u16 {
-    let array = bytes.get(at..at + 2).and_then(|b| b.try_into().ok()).unwrap_or([0; 2]);
-    if big_endian { u16::from_be_bytes(array) } else { u16::from_le_bytes(array) }
 }

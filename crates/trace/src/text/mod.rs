@@ -6,7 +6,7 @@ mod payload;
 #[cfg(test)]
 mod tests;
 
-use crate::bytes::{Input, Window};
+use crate::bytes::Input;
 use crate::event::Event;
 use crate::fields::Dictionary;
 use crate::info::TraceInfo;
@@ -15,15 +15,17 @@ use crate::names::Names;
 use crate::order::Order;
 use crate::prev_state::PrevStates;
 use crate::problem::{ProblemKind, Problems};
+use crate::read_ahead::Window;
 use crate::{ByteSource, TraceError};
 use line::{Line, Said};
+use std::sync::Arc;
 
 /// How long an event may be held back, so that a gap that is found later is marked where it began.
 const HELD_NS: u64 = 1_000_000_000;
 
 /// A text trace that is being read.
 pub(crate) struct Text {
-    input: Input,
+    input: Arc<Input>,
     window: Window,
     wanted: Kinds,
     dictionary: Dictionary,
@@ -52,9 +54,10 @@ pub(crate) fn recognise(head: &[u8]) -> bool {
 impl Text {
     pub(crate) fn open(file: &str, source: Box<dyn ByteSource>, wanted: Kinds) -> Self {
         let end = source.size().unwrap_or(u64::MAX);
+        let input = Arc::new(Input::new(file, source));
         Self {
-            input: Input::new(file, source),
-            window: Window::new(0, end),
+            window: Window::new(&input, 0, end),
+            input,
             wanted,
             dictionary: Dictionary::default(),
             order: Order::default(),
@@ -84,7 +87,7 @@ impl Text {
 
     /// Reads the lines of one buffer.
     fn advance(&mut self) -> Result<(), TraceError> {
-        let more = self.window.fill(&self.input)?;
+        let more = self.window.fill()?;
         let bytes = self.window.bytes();
         let whole = match bytes.iter().rposition(|b| *b == b'\n') {
             Some(at) => at + 1,
@@ -93,6 +96,11 @@ impl Text {
         };
         let text = bytes[..whole].to_vec();
         self.window.consume(whole);
+        let last = text.rsplit(|b| *b == b'\n').next().unwrap_or_default();
+        if !more && !last.is_empty() && Said::parse(&String::from_utf8_lossy(last)) == Said::Nothing {
+            let bytes = last.len();
+            self.problems.add(ProblemKind::Truncated, || format!("the trace ends inside a line, of which {bytes} bytes are there"));
+        }
         for line in text.split(|b| *b == b'\n') {
             self.lines += 1;
             match std::str::from_utf8(line) {

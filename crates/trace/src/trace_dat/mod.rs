@@ -3,22 +3,24 @@
 
 mod header;
 pub(crate) mod page;
+mod records;
 mod stream;
 #[cfg(test)]
 mod tests;
 
 use crate::bytes::Input;
 use crate::event::{Cpu, Event, Tid, What};
-use crate::fields::{Dictionary, Plan, Refused};
+use crate::fields::Dictionary;
 use crate::info::TraceInfo;
-use crate::kind::{Kind, Kinds};
+use crate::kind::Kinds;
 use crate::names::Names;
 use crate::order::Order;
-use crate::prev_state::{PrevStates, StateBits};
+use crate::prev_state::PrevStates;
 use crate::problem::{ProblemKind, Problems};
 use crate::{ByteSource, TraceError};
 use header::{Buffer, Header};
 use page::PageFormat;
+use records::{Plans, Sink, Times};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use stream::Pages;
@@ -50,18 +52,6 @@ struct Stream {
     pages: Pages,
     /// Of the last record.
     ts: u64,
-}
-
-/// What becomes of a record, by the number of its event.
-struct Plans {
-    big_endian: bool,
-    by_id: Vec<Option<Entry>>,
-}
-
-struct Entry {
-    name: String,
-    plan: Option<(Kind, Plan)>,
-    records: u64,
 }
 
 impl TraceDat {
@@ -154,7 +144,7 @@ impl TraceDat {
         let Some(Reverse((_, number))) = self.open.pop() else {
             self.order.finish();
             self.done = true;
-            return Ok(());
+            return self.has_events();
         };
         let stream = &mut self.streams[number];
         // A chunk that cannot be inflated ends its CPU, not the trace.
@@ -188,6 +178,16 @@ impl TraceDat {
         Ok(())
     }
 
+    /// Formats of all events are always there; whether any was recorded is known at the end.
+    fn has_events(&self) -> Result<(), TraceError> {
+        if self.plans.have_events() {
+            return Ok(());
+        }
+        let names: Vec<String> = self.plans.counts().into_iter().map(|c| c.0).take(5).collect();
+        let has = if names.is_empty() { "no record at all".into() } else { names.join(", ") };
+        Err(TraceError::NoSchedEvents { file: self.input.file.clone(), has })
+    }
+
     pub(crate) fn info(&self) -> TraceInfo {
         let header = &self.header;
         let mut uname = header.uname.split_whitespace();
@@ -216,145 +216,5 @@ impl TraceDat {
 
     pub(crate) fn problems(&self) -> &Problems {
         &self.problems
-    }
-}
-
-/// From the times of a buffer to nanoseconds.
-#[derive(Clone, Copy)]
-struct Times {
-    offset: i64,
-    tsc2nsec: Option<(u32, u32, u64)>,
-}
-
-impl Times {
-    fn ns(self, ts: u64) -> u64 {
-        let ts = match self.tsc2nsec {
-            Some((mult, shift, offset)) => {
-                let ns = (u128::from(ts.saturating_sub(offset)) * u128::from(mult)) >> shift;
-                u64::try_from(ns).unwrap_or(u64::MAX)
-            }
-            None => ts,
-        };
-        ts.saturating_add_signed(self.offset)
-    }
-}
-
-/// Where the records of a page go.
-struct Sink<'a> {
-    plans: &'a mut Plans,
-    dictionary: &'a mut Dictionary,
-    order: &'a mut Order,
-    problems: &'a mut Problems,
-    owner: &'a mut Option<usize>,
-    /// Number, buffer and CPU.
-    stream: (usize, usize, Cpu),
-    times: Times,
-}
-
-impl Sink<'_> {
-    /// Takes a page's records; the time of its last one, ns.
-    fn page(&mut self, format: &PageFormat, page: &[u8], offset: u64) -> u64 {
-        let Some(opened) = format.open(page) else {
-            self.problems.add(ProblemKind::Truncated, || format!("byte {offset}: a page that is not whole; skipped"));
-            return 0;
-        };
-        if let Some(missed) = opened.missed {
-            self.lost(opened.ts, missed);
-        }
-        let (mut last, mut records) = (opened.ts, opened.records());
-        for (ts, raw) in records.by_ref() {
-            last = ts;
-            self.record(self.times.ns(ts), raw, offset);
-        }
-        if records.broken {
-            self.problems.add(ProblemKind::BadRecord, || {
-                format!("byte {offset}: a page with a record that cannot be; the rest of the page was skipped")
-            });
-            self.lost(last, 0);
-        }
-        self.times.ns(last)
-    }
-
-    /// What other buffers lose falsifies nothing about tasks.
-    fn lost(&mut self, ts: u64, lost: u64) {
-        let (number, buffer, cpu) = self.stream;
-        if self.owner.is_none_or(|owner| owner == buffer) {
-            self.order.lost_in(number, cpu, self.times.ns(ts), lost, self.problems);
-        }
-    }
-
-    fn record(&mut self, ts: u64, raw: &[u8], offset: u64) {
-        let (number, buffer, cpu) = self.stream;
-        let Some(entry) = self.plans.entry(raw) else {
-            self.problems
-                .add(ProblemKind::UnknownEvent, || format!("byte {offset}: a record of an event without a format"));
-            return;
-        };
-        entry.records += 1;
-        let Some((kind, plan)) = &entry.plan else { return };
-        if kind.is_of_tasks() && *self.owner.get_or_insert(buffer) != buffer {
-            self.problems.add(ProblemKind::Recording, || {
-                "several buffers hold scheduler events; those of the first are read".into()
-            });
-            return;
-        }
-        match plan.decode(raw, self.dictionary) {
-            Ok(what) => self.order.push_in(number, Event { ts, cpu, what }, self.problems),
-            Err(Refused::NoWakeup) => {}
-            Err(Refused::Short) => self.problems.add(ProblemKind::BadRecord, || {
-                format!("byte {offset}: a record that is shorter than its format says; skipped")
-            }),
-            Err(Refused::Number) => self.problems.add(ProblemKind::ImpossibleNumber, || {
-                format!("byte {offset}: a CPU or thread number that no machine has; skipped")
-            }),
-        }
-    }
-}
-
-impl Plans {
-    fn new(header: &Header, wanted: Kinds, dictionary: &mut Dictionary, problems: &mut Problems) -> Self {
-        let mut plans = Self { big_endian: header.tracing.big_endian, by_id: Vec::new() };
-        for format in &header.tracing.formats {
-            let kind = Kind::of(&format.system, &format.name).filter(|kind| wanted.has(*kind));
-            if kind == Some(Kind::SchedSwitch) {
-                match StateBits::parse(&format.print_fmt) {
-                    Some(bits) => dictionary.states = PrevStates::new(bits),
-                    None => problems.add(ProblemKind::GuessedStates, || {
-                        "the format of sched_switch does not say what prev_state means; its letters are guessed".into()
-                    }),
-                }
-            }
-            let plan = kind.and_then(|kind| match Plan::new(kind, format, plans.big_endian) {
-                Ok(plan) => Some((kind, plan)),
-                Err(why) => {
-                    problems.add(ProblemKind::OtherLayout, || format!("{why}; its events are skipped"));
-                    None
-                }
-            });
-            let id = usize::from(format.id);
-            if id >= plans.by_id.len() {
-                plans.by_id.resize_with(id + 1, || None);
-            }
-            plans.by_id[id] = Some(Entry { name: format!("{}:{}", format.system, format.name), plan, records: 0 });
-        }
-        plans
-    }
-
-    #[inline]
-    fn entry(&mut self, raw: &[u8]) -> Option<&mut Entry> {
-        let id: [u8; 2] = raw.get(..2)?.try_into().ok()?;
-        let id = if self.big_endian { u16::from_be_bytes(id) } else { u16::from_le_bytes(id) };
-        self.by_id.get_mut(usize::from(id))?.as_mut()
-    }
-
-    /// The kinds that are wanted and have a format; whether they occur is seen only by reading.
-    fn kinds(&self) -> Kinds {
-        let kinds: Vec<Kind> = self.by_id.iter().flatten().filter_map(|e| e.plan.as_ref().map(|p| p.0)).collect();
-        Kinds::of(&kinds)
-    }
-
-    fn counts(&self) -> Vec<(String, u64)> {
-        let counted = self.by_id.iter().flatten().filter(|entry| entry.records > 0);
-        counted.map(|entry| (entry.name.clone(), entry.records)).collect()
     }
 }
