@@ -59,6 +59,18 @@ impl Prio {
         (self != Self::UNKNOWN).then(|| i16::from(self.0) - 1)
     }
 
+    /// As a byte: one more than the kernel's number, 255 unknown.
+    #[inline]
+    pub(crate) fn byte(self) -> u8 {
+        self.0
+    }
+
+    /// From a byte of [`Prio::byte`]; what is none is unknown.
+    #[inline]
+    pub(crate) fn from_byte(byte: u8) -> Self {
+        if byte <= 141 { Self(byte) } else { Self::UNKNOWN }
+    }
+
     /// Deadline or real time.
     pub fn is_realtime(self) -> bool {
         self.get().is_some_and(|p| p < 100)
@@ -81,6 +93,12 @@ impl Context {
     #[inline]
     pub fn from_common_flags(flags: u8) -> Self {
         Self(flags & (Self::HARDIRQ | Self::SOFTIRQ | Self::NMI))
+    }
+
+    /// The kernel's bits of it.
+    #[inline]
+    pub(crate) fn bits(self) -> u8 {
+        self.0
     }
 
     /// In a hard interrupt, a soft one or an NMI: the thread that was interrupted did nothing.

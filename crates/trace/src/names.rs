@@ -11,6 +11,12 @@ pub struct Name(u32);
 impl Name {
     /// The source does not say.
     pub const UNKNOWN: Self = Self(0);
+
+    /// The number, for a table by name.
+    #[inline]
+    pub(crate) fn index(self) -> usize {
+        self.0 as usize
+    }
 }
 
 /// Different names kept: far more than any machine has comms, and a bound on what a forged file can make us hold.

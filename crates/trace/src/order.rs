@@ -149,7 +149,13 @@ impl Order {
     /// Everything up to `ts` may be handed out.
     pub(crate) fn release(&mut self, ts: u64) {
         self.limit = self.limit.max(ts);
+        self.latest_before = self.latest_before.max(ts);
         self.gather();
+    }
+
+    /// Time of the latest event so far.
+    pub(crate) fn latest(&self) -> u64 {
+        self.latest
     }
 
     /// No more events will come.

@@ -8,6 +8,7 @@ use crate::names::Names;
 use crate::perf_data::{self, PerfData};
 use crate::prev_state::PrevStates;
 use crate::problem::Problems;
+use crate::recording::{self, RecordingReader};
 use crate::{ByteSource, TraceError};
 
 /// A trace that is being read. Memory stays bounded whatever the file holds: see [`crate::order`] for how much.
@@ -15,6 +16,7 @@ pub struct Reader(Format);
 
 enum Format {
     PerfData(Box<PerfData>),
+    Recording(Box<RecordingReader>),
 }
 
 impl Reader {
@@ -34,6 +36,10 @@ impl Reader {
             let reader = PerfData::open(file, input.source, wanted)?;
             return Ok(Self(Format::PerfData(Box::new(reader))));
         }
+        if head.starts_with(&recording::MAGIC) {
+            let reader = RecordingReader::open(file, input.source, wanted)?;
+            return Ok(Self(Format::Recording(Box::new(reader))));
+        }
         Err(TraceError::NotATrace { file: file.to_owned(), begins: crate::error::begins(head) })
     }
 
@@ -41,6 +47,7 @@ impl Reader {
     pub fn next_batch(&mut self, out: &mut Vec<Event>) -> Result<bool, TraceError> {
         match &mut self.0 {
             Format::PerfData(reader) => reader.next_batch(out),
+            Format::Recording(reader) => reader.next_batch(out),
         }
     }
 
@@ -48,6 +55,7 @@ impl Reader {
     pub fn info(&self) -> TraceInfo {
         match &self.0 {
             Format::PerfData(reader) => reader.info(),
+            Format::Recording(reader) => reader.info(),
         }
     }
 
@@ -55,6 +63,7 @@ impl Reader {
     pub fn names(&self) -> &Names {
         match &self.0 {
             Format::PerfData(reader) => reader.names(),
+            Format::Recording(reader) => reader.names(),
         }
     }
 
@@ -62,6 +71,7 @@ impl Reader {
     pub fn states(&self) -> &PrevStates {
         match &self.0 {
             Format::PerfData(reader) => reader.states(),
+            Format::Recording(reader) => reader.states(),
         }
     }
 
@@ -69,6 +79,15 @@ impl Reader {
     pub fn problems(&self) -> &Problems {
         match &self.0 {
             Format::PerfData(reader) => reader.problems(),
+            Format::Recording(reader) => reader.problems(),
+        }
+    }
+
+    /// What only a recording of schedlab has: its threads at start and end, its formats, its sums.
+    pub fn recording(&self) -> Option<&RecordingReader> {
+        match &self.0 {
+            Format::Recording(reader) => Some(reader),
+            _ => None,
         }
     }
 }

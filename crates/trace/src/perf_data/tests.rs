@@ -154,7 +154,7 @@ fn what_is_no_trace_is_named() {
     assert_eq!(
         error(b"PNG picture".to_vec()),
         "t is not a trace that is known here: it begins with 50 4e 47 20 70 69 63 74 75 72 65 (PNG picture); \
-         expected perf.data (PERFILE2), trace.dat (17 08 44 tracing) or ftrace text"
+         expected a recording of schedlab (SLTRACE), perf.data (PERFILE2), trace.dat (17 08 44 tracing) or ftrace text"
     );
     assert_eq!(error(b"PERFILE2".to_vec()), "t: byte 8: 0 bytes are left; expected the size of the header of 8 bytes");
     let mut other = LITTLE.file(&[]);

@@ -1,0 +1,371 @@
+//! Reads a recording: its head at once, its events in batches and in the order of time.
+
+use super::about::About;
+use super::block::Op;
+use super::chunk::{Found, HEAD_BYTES, MAGIC, Parts, Tag, VERSION};
+use super::columns::{Columns, Entry};
+use super::threads::{self, Moment, ThreadState};
+use super::varint::take;
+use super::writer::{FormatText, Totals};
+use crate::bytes::Input;
+use crate::event::{Cpu, Event, Tid, What};
+use crate::fields::Dictionary;
+use crate::info::TraceInfo;
+use crate::kind::{Kind, Kinds};
+use crate::names::Names;
+use crate::order::Order;
+use crate::prev_state::PrevStates;
+use crate::problem::{ProblemKind, Problems};
+use crate::{ByteSource, TraceError};
+
+/// The threads of the machine at one moment of a recording.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Snapshot {
+    /// At its start or its end.
+    pub moment: Moment,
+    /// When, ns of the trace's clock.
+    pub at_ns: u64,
+    /// All threads.
+    pub threads: Vec<ThreadState>,
+}
+
+/// Threads of snapshots that are kept: of a machine with that many, those met first.
+const MOST_THREADS: usize = 1 << 21;
+
+/// A recording that is being read.
+pub struct RecordingReader {
+    input: Input,
+    parts: Parts,
+    wanted: Kinds,
+    dictionary: Dictionary,
+    order: Order,
+    problems: Problems,
+    about: About,
+    formats: Vec<FormatText>,
+    snapshots: Vec<Snapshot>,
+    snapshot_threads: usize,
+    totals: Option<Totals>,
+    counts: [u64; Op::ALL.len()],
+    /// Names of the threads that were there at the start, before any event; handed out first.
+    known: Vec<Event>,
+    blocks: u64,
+    done: bool,
+}
+
+impl RecordingReader {
+    /// Reads what stands in front of the events.
+    pub fn open(file: &str, source: Box<dyn ByteSource>, wanted: Kinds) -> Result<Self, TraceError> {
+        let input = Input::new(file, source);
+        let mut head = [0; HEAD_BYTES as usize];
+        let there = input.read(0, &mut head)?;
+        if there < head.len() || !head.starts_with(&MAGIC) {
+            let found = format!("{there} bytes that begin with {}", crate::error::begins(&head[..there]));
+            return Err(input.malformed(0, found, "the head of a recording, SLTRACE and a version, 16 bytes"));
+        }
+        let version = u16::from_le_bytes([head[8], head[9]]);
+        if version > VERSION {
+            let what = format!("a recording of format version {version}");
+            return Err(input.unsupported(8, what, "use a newer schedlab"));
+        }
+        let mut reader = Self {
+            input,
+            parts: Parts::new(HEAD_BYTES),
+            wanted,
+            dictionary: Dictionary::default(),
+            order: Order::default(),
+            problems: Problems::default(),
+            about: About::default(),
+            formats: Vec::new(),
+            snapshots: Vec::new(),
+            snapshot_threads: 0,
+            totals: None,
+            counts: [0; Op::ALL.len()],
+            known: Vec::new(),
+            blocks: 0,
+            done: false,
+        };
+        reader.begin()?;
+        Ok(reader)
+    }
+
+    /// Up to the first block, so that the recording can say what it is before an event is read. A recording whose own
+    /// description is damaged is refused: nothing tells its clock.
+    fn begin(&mut self) -> Result<(), TraceError> {
+        let at = self.parts.at;
+        match self.parts.next(&self.input)? {
+            Found::Part(Tag::About) => self.about = About::decode(self.parts.content()),
+            other => {
+                let found = what_is_there(&other);
+                return Err(self.input.malformed(at, found, "the recording's description (ABOU)"));
+            }
+        }
+        while self.blocks == 0 && !self.done {
+            self.advance()?;
+        }
+        let lost = self.about.get("trouble").to_owned();
+        if !lost.is_empty() {
+            self.problems.add(ProblemKind::Recording, || lost);
+        }
+        Ok(())
+    }
+
+    /// The next events in the order of time, into `out`, which is emptied; false at the end.
+    pub fn next_batch(&mut self, out: &mut Vec<Event>) -> Result<bool, TraceError> {
+        out.clear();
+        if !self.known.is_empty() {
+            let more = self.known.len().min(crate::BATCH);
+            out.extend(self.known.drain(..more));
+            return Ok(true);
+        }
+        loop {
+            self.order.take(out);
+            if !out.is_empty() {
+                return Ok(true);
+            }
+            if self.done {
+                return Ok(false);
+            }
+            self.advance()?;
+        }
+    }
+
+    /// Reads one part.
+    fn advance(&mut self) -> Result<(), TraceError> {
+        let at = self.parts.at;
+        match self.parts.next(&self.input)? {
+            Found::Part(tag) => {
+                if let Err(why) = self.part(tag) {
+                    self.damaged(at, tag, &why);
+                }
+            }
+            Found::Damaged(tag, why) => self.damaged(at, tag, &why),
+            Found::Nothing => {
+                if self.totals.is_none() {
+                    self.problems.add(ProblemKind::Truncated, || {
+                        format!("byte {at}: the recording has no end: it was killed, or its file cut")
+                    });
+                }
+                self.finish();
+            }
+            Found::Cut(bytes) => {
+                self.problems.add(ProblemKind::Truncated, || {
+                    format!("byte {at}: the file ends inside a part, of which {bytes} bytes are there")
+                });
+                self.finish();
+            }
+            Found::Unframed(found, expected) => {
+                self.problems.add(ProblemKind::SkippedPart, || {
+                    format!("byte {at}: {found}; expected {expected}; nothing behind it can be found")
+                });
+                self.finish();
+            }
+        }
+        self.order.relieve(&mut self.problems);
+        Ok(())
+    }
+
+    fn finish(&mut self) {
+        self.order.finish();
+        self.done = true;
+    }
+
+    /// What a damaged part held is missing: events of some CPU, if it held events.
+    fn damaged(&mut self, at: u64, tag: Tag, why: &str) {
+        self.problems.add(ProblemKind::SkippedPart, || format!("byte {at}: a part ({tag:?}) is damaged: {why}"));
+        if tag == Tag::Events {
+            self.blocks += 1;
+            self.order.lost(Cpu::ANY, self.order.latest(), 0, &mut self.problems);
+        }
+    }
+
+    fn part(&mut self, tag: Tag) -> Result<(), String> {
+        match tag {
+            Tag::Events => self.events(),
+            Tag::Complete => {
+                let mut content = self.parts.content();
+                let before = take(&mut content).ok_or("it holds no time")?;
+                self.order.release(before.saturating_sub(1));
+                Ok(())
+            }
+            Tag::Threads => self.threads(),
+            Tag::Formats => {
+                self.formats = formats(self.parts.content()).ok_or("it is no list of texts")?;
+                Ok(())
+            }
+            Tag::End => {
+                self.totals = Some(Totals::decode(self.parts.content()).ok_or("it holds no totals")?);
+                self.compare_totals();
+                Ok(())
+            }
+            Tag::About => Err("a second description".to_owned()),
+            // Of a later version, which thought that we can do without it.
+            Tag::Other(_) => Ok(()),
+        }
+    }
+
+    fn events(&mut self) -> Result<(), String> {
+        self.blocks += 1;
+        let mut columns = Columns::new(self.parts.content(), &mut self.dictionary)?;
+        let all = self.wanted == Kinds::ALL;
+        while let Some(entry) = columns.next()? {
+            match entry {
+                Entry::Event(op, event) => {
+                    self.counts[op as usize] += 1;
+                    if all || op.kinds().iter().any(|kind| self.wanted.has(*kind)) {
+                        self.order.push(event, &mut self.problems);
+                    }
+                }
+                Entry::Lost { ts, events } => {
+                    self.counts[Op::Lost as usize] += events;
+                    self.order.lost(columns.cpu, ts, events, &mut self.problems);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn threads(&mut self) -> Result<(), String> {
+        let (moment, at_ns, mut threads) = threads::decode(self.parts.content())?;
+        threads.truncate(MOST_THREADS - self.snapshot_threads);
+        self.snapshot_threads += threads.len();
+        if moment == Moment::Start && self.blocks == 0 {
+            let names = &mut self.dictionary.names;
+            let named = threads.iter().filter(|t| t.tid != 0 && t.tid <= Tid::MAX.0).map(|thread| {
+                let what = What::Comm { tid: Tid(thread.tid), comm: names.intern(&thread.comm) };
+                Event { ts: 0, cpu: Cpu::ANY, what }
+            });
+            self.known.extend(named);
+        }
+        match self.snapshots.iter_mut().find(|s| s.moment == moment) {
+            Some(snapshot) => snapshot.threads.append(&mut threads),
+            None => self.snapshots.push(Snapshot { moment, at_ns, threads }),
+        }
+        Ok(())
+    }
+
+    /// Where the kernel's own counters know of a loss that no page told.
+    fn compare_totals(&mut self) {
+        for cpu in self.totals.iter().flat_map(|totals| &totals.cpus).filter(|cpu| cpu.kernel_lost > cpu.lost) {
+            let unseen = cpu.kernel_lost - cpu.lost;
+            self.problems.add_many(ProblemKind::Lost, unseen, || {
+                format!("CPU {} lost {unseen} events more than its pages told, at unknown times", cpu.cpu)
+            });
+        }
+    }
+
+    /// What the recording says about itself; counts of events are those read so far.
+    pub fn info(&self) -> TraceInfo {
+        let about = |key: &str| self.about.get(key).to_owned();
+        let kinds = about("events").split(',').filter_map(Kind::of_name).fold(Kinds::default(), Kinds::with);
+        let wanted = kinds.iter().filter(|kind| self.wanted.has(*kind)).fold(Kinds::default(), Kinds::with);
+        TraceInfo {
+            format: "schedlab recording",
+            clock: about("clock"),
+            hostname: about("hostname"),
+            release: about("release"),
+            arch: about("arch"),
+            recorder: about("recorder"),
+            command: about("command"),
+            cpus: self.about.number("cpus").and_then(|cpus| cpus.try_into().ok()),
+            kinds: wanted,
+            events: Op::ALL
+                .into_iter()
+                .zip(self.counts)
+                .filter(|(_, count)| *count > 0)
+                .map(|(op, count)| (op.name().to_owned(), count))
+                .collect(),
+        }
+    }
+
+    /// All it says about itself.
+    pub fn about(&self) -> &About {
+        &self.about
+    }
+
+    /// The formats of its events, as the kernel that traced them described them.
+    pub fn formats(&self) -> &[FormatText] {
+        &self.formats
+    }
+
+    /// The threads at its start, and at its end once that was read.
+    pub fn snapshots(&self) -> &[Snapshot] {
+        &self.snapshots
+    }
+
+    /// Its sums, once the end was read; `None` of a recording that was killed.
+    pub fn totals(&self) -> Option<&Totals> {
+        self.totals.as_ref()
+    }
+
+    /// The texts of the names in its events.
+    pub fn names(&self) -> &Names {
+        &self.dictionary.names
+    }
+
+    /// The letters of the states in its events.
+    pub fn states(&self) -> &PrevStates {
+        &self.dictionary.states
+    }
+
+    /// What was wrong so far.
+    pub fn problems(&self) -> &Problems {
+        &self.problems
+    }
+}
+
+impl Op {
+    /// The kernel's events that it may be.
+    fn kinds(self) -> &'static [Kind] {
+        match self {
+            Self::Switch => &[Kind::SchedSwitch],
+            Self::Waking => &[Kind::SchedWaking],
+            Self::Wakeup => &[Kind::SchedWakeup],
+            Self::WakeupNew => &[Kind::SchedWakeupNew],
+            Self::Migrate => &[Kind::SchedMigrateTask],
+            Self::StatRuntime => &[Kind::SchedStatRuntime],
+            Self::PiSetprio => &[Kind::SchedPiSetprio],
+            Self::Fork => &[Kind::SchedProcessFork, Kind::TaskNewtask],
+            Self::Exit => &[Kind::SchedProcessExit],
+            Self::Exec => &[Kind::SchedProcessExec],
+            Self::Comm => &[Kind::TaskRename],
+            Self::IrqEntry => &[Kind::IrqHandlerEntry],
+            Self::IrqExit => &[Kind::IrqHandlerExit],
+            Self::SoftirqRaise => &[Kind::SoftirqRaise],
+            Self::SoftirqEntry => &[Kind::SoftirqEntry],
+            Self::SoftirqExit => &[Kind::SoftirqExit],
+            Self::WorkQueued => &[Kind::WorkqueueQueueWork],
+            Self::WorkActivated => &[Kind::WorkqueueActivateWork],
+            Self::WorkStarted => &[Kind::WorkqueueExecuteStart],
+            Self::WorkEnded => &[Kind::WorkqueueExecuteEnd],
+            Self::CpuIdle => &[Kind::CpuIdle],
+            Self::Lost | Self::Back => &[],
+        }
+    }
+
+    fn name(self) -> &'static str {
+        self.kinds().first().map_or("lost", |kind| kind.name())
+    }
+}
+
+/// Header page first, then pairs of system and text.
+fn formats(mut content: &[u8]) -> Option<Vec<FormatText>> {
+    let mut texts = Vec::new();
+    while !content.is_empty() {
+        let bytes = usize::try_from(take(&mut content)?).ok()?;
+        let (text, rest) = content.split_at_checked(bytes)?;
+        texts.push(String::from_utf8_lossy(text).into_owned());
+        content = rest;
+    }
+    let pairs = texts.get(1..)?.chunks_exact(2);
+    Some(pairs.map(|pair| FormatText { system: pair[0].clone(), text: pair[1].clone() }).collect())
+}
+
+fn what_is_there(found: &Found) -> String {
+    match found {
+        Found::Part(tag) => format!("a part {tag:?}"),
+        Found::Damaged(tag, why) => format!("a part {tag:?} of which {why}"),
+        Found::Nothing => "nothing".to_owned(),
+        Found::Cut(bytes) => format!("the file ends after {bytes} bytes of a part"),
+        Found::Unframed(found, _) => found.clone(),
+    }
+}
