@@ -4,6 +4,11 @@
 //! are finite: what cannot be said is `None` with a reason next to it. Ratios are arm / control, as factors (1.10 is
 //! 10 % more), intervals are two-sided at `level`.
 
+mod designs;
+
+pub use designs::*;
+
+use schedlab_run::manifest::Factor;
 use schedlab_run::{CheckState, Direction, Tier};
 use serde::Serialize;
 
@@ -29,8 +34,14 @@ pub struct Findings {
     pub ended: String,
     /// The arms; index 0 is the control. Every `arm` index below points here.
     pub arms: Vec<ArmInfo>,
+    /// The factors whose levels the arms combine; empty where they are no factorial.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub factors: Vec<Factor>,
     /// Per workload, in the plan's order.
     pub workloads: Vec<WorkloadFindings>,
+    /// Scaling tables of options that were swept.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub scalings: Vec<Scaling>,
     /// Statistical ground rules of the run, for the methods paragraph.
     pub rules: Rules,
     /// Machine, its checks, and what changed.
@@ -146,6 +157,9 @@ pub struct WorkloadFindings {
     pub load: Vec<String>,
     /// Per metric, primaries first.
     pub metrics: Vec<MetricFindings>,
+    /// Main effects on the primary metrics where the arms are a factorial.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub main_effects: Vec<MainEffect>,
     /// Per arm what is not a metric: placement, switches, loads, stamping, failures. Same order as [`Findings::arms`].
     pub arms: Vec<ArmFacts>,
     /// Steadiness of each arm against the control, on the first primary metric; none for switchback trials.

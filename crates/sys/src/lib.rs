@@ -30,5 +30,6 @@ pub mod seccomp_notify;
 pub mod shared_memory;
 pub mod signal;
 pub mod tcp;
+pub mod terminal;
 pub mod thread;
 pub mod timer_slack;
