@@ -98,7 +98,12 @@ impl Machine {
                 self.proc.join("sys").join(sysctl.replace('.', "/")).exists()
             }
             "pandas" | "polars" | "duckdb" => self.reads_parquet,
-            "tracefs" => self.sys.join("kernel/tracing/trace").exists(),
+            // Mounted, or something that we may mount for ourselves.
+            "tracefs" => {
+                let kinds = std::fs::read_to_string(self.proc.join("filesystems")).unwrap_or_default();
+                let known = kinds.lines().any(|line| line.split_whitespace().last() == Some("tracefs"));
+                self.sys.join("kernel/tracing/trace").exists() || known && self.has("cap_sys_admin") == Presence::Present
+            }
             "debugfs" => self.sys.join("kernel/debug/sched").exists(),
             "kvm" => Path::new("/dev/kvm").exists(),
             "binder" => Path::new("/dev/binder").exists() || Path::new("/dev/binderfs/binder").exists(),

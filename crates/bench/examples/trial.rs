@@ -26,6 +26,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         plant_stall: None,
         topology: Topology::read(Path::new("/sys"))?,
         cgroups: Vec::new(),
+        trace_instance: None,
     };
     let load =
         after("load").map(|spec| Load::start(&[spec.parse()?], false).map_err(Box::<dyn Error>::from)).transpose()?;

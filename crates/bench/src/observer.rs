@@ -24,6 +24,8 @@ pub struct RunOrder {
     pub topology: Topology,
     /// `cgroup.procs` of each cgroup that [`Workload::cgroups`](crate::Workload::cgroups) names, in its order.
     pub cgroups: Vec<PathBuf>,
+    /// The tracefs directory of a trace that runs beside: a workload that stops traces stops this one.
+    pub trace_instance: Option<PathBuf>,
 }
 
 impl RunOrder {

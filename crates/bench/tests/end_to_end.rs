@@ -7,7 +7,7 @@ use std::path::Path;
 
 fn order(stamping: Stamping) -> RunOrder {
     let topology = Topology::read(Path::new("/sys")).unwrap();
-    RunOrder { stamping, seed: 3, plant_spin_ns: None, plant_stall: None, topology, cgroups: Vec::new() }
+    RunOrder { stamping, seed: 3, plant_spin_ns: None, plant_stall: None, topology, cgroups: Vec::new(), trace_instance: None }
 }
 
 fn run_with(spec: &str, order: &RunOrder, observer: &mut dyn Observer) -> Result<TrialOutcome, BenchError> {

@@ -7,7 +7,7 @@ use std::path::Path;
 
 fn order(stamping: Stamping) -> RunOrder {
     let topology = Topology::read(Path::new("/sys")).unwrap();
-    RunOrder { stamping, seed: 3, plant_spin_ns: None, plant_stall: None, cgroups: Vec::new(), topology }
+    RunOrder { stamping, seed: 3, plant_spin_ns: None, plant_stall: None, cgroups: Vec::new(), trace_instance: None, topology }
 }
 
 /// On this test's own thread, which a veth pair's namespaces stay with.

@@ -3,6 +3,7 @@
 
 mod written;
 
+use crate::tracing::TraceSetting;
 use crate::units::{CpuList, UnitError};
 use serde::{Deserialize, Serialize};
 
@@ -157,6 +158,8 @@ pub enum Setting {
     },
     /// `kernel:debian:6.1`: the kernel to boot in the guest lane.
     Kernel(String),
+    /// `trace=on:full`: whether the scheduler is traced while a trial runs.
+    Trace(TraceSetting),
     /// `plant=spin:25ns`: a spin planted into each operation, to test what the statistics can find.
     PlantSpin {
         /// Added time per operation.
@@ -225,6 +228,7 @@ pub const SETTING_FORMS: &[(&str, &str, &str)] = &[
     ("cpuidle", "cpuidle=poll", "idle states of all CPUs: all, or poll (the first only)"),
     ("audit", "audit=off", "auditing of new tasks, by a rule; on, off"),
     ("option", "option:pin=same", "an option of the workload, so that arms can differ in it"),
+    ("trace", "trace=on:full", "a trace of the scheduler beside the trial: off, unread[:EVENTS], on[:EVENTS]"),
     ("kernel", "kernel:debian:6.1", "the kernel of a guest"),
     ("plant", "plant=spin:25ns", "a known delay in each operation, to test what is found"),
     ("plant", "plant=stall:100ms/5s", "a known stall in every period"),
@@ -265,7 +269,12 @@ impl Setting {
 
     /// Whether the setting is the host's: set before a trial and taken back after it, not by the trial itself.
     pub fn is_host_wide(&self) -> bool {
-        !self.is_per_task() && !self.is_net_sysctl() && !self.is_workload_option()
+        !self.is_per_task() && !self.is_net_sysctl() && !self.is_workload_option() && !self.is_trace()
+    }
+
+    /// Whether the setting is a trace beside the trial: whoever runs the trial starts and ends it.
+    pub fn is_trace(&self) -> bool {
+        matches!(self, Self::Trace(_))
     }
 
     /// Whether the setting is a sysctl of a network namespace.

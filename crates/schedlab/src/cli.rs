@@ -29,6 +29,13 @@ pub(crate) enum Command {
     /// An experiment from a plan file: run directory and report
     #[command(after_help = "Example: schedlab run experiments/quickstart.toml")]
     Run(Run),
+    /// A trace of the scheduler beside a workload, a command, or for a time
+    #[command(
+        after_help = "Examples: schedlab record -o out/trace -- pipe:pin=same\n          \
+                            schedlab record -d 5s --events full+workqueue\n          \
+                            schedlab record --self-test"
+    )]
+    Record(Record),
     /// Statistics across two run directories (two kernels, two machines, two days)
     Compare(Compare),
     /// Old results of other tools, made into a run directory
@@ -100,12 +107,22 @@ pub(crate) struct Measuring {
     pub(crate) load_group: String,
 }
 
+impl Default for Measuring {
+    /// As the options say.
+    fn default() -> Self {
+        let word = |word: &str| word.to_owned();
+        Self { latency: word("sampled"), counters: word("full"), load: Vec::new(), load_group: word("same") }
+    }
+}
+
 #[derive(Debug, Args)]
 pub(crate) struct Bench {
     /// id[:args], such as messaging:5x50,groups=10 or pipe:copies=4,pin=apart
     pub(crate) workload: String,
     #[command(flatten)]
     pub(crate) measuring: Measuring,
+    #[command(flatten)]
+    pub(crate) tracing: Tracing,
     /// Run once for each value of an option and show how it scales, such as copies=1,2,4,ncpu
     #[arg(long, value_name = "OPTION=LIST")]
     pub(crate) sweep: Option<String>,
@@ -120,6 +137,57 @@ pub(crate) struct Bench {
     pub(crate) dry_run: bool,
     /// The command of exec, word by word: bench exec --metric 'tps = ([0-9.]+)' --direction higher -- pgbench -T 5
     #[arg(last = true, value_name = "COMMAND")]
+    pub(crate) command: Vec<String>,
+}
+
+/// What is traced beside a trial.
+#[derive(Debug, Args)]
+pub(crate) struct Tracing {
+    /// Record the scheduler beside the trial into DIR: trace.slt, and outcome.json with the trial's own times
+    #[arg(long, value_name = "DIR")]
+    pub(crate) trace: Option<PathBuf>,
+    /// What --trace records: min (switch, waking) or full, and with `+` irq, softirq, workqueue, pi, idle
+    #[arg(long, value_name = "EVENTS", default_value = "full", requires = "trace")]
+    pub(crate) events: String,
+    /// Keep only the last TIME of the trace: up to a missed deadline with transact --stop-on-miss
+    #[arg(long, value_name = "TIME", requires = "trace")]
+    pub(crate) keep: Option<String>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Record {
+    /// Directory for the recording [default: out/record]
+    #[arg(short, long, value_name = "DIR")]
+    pub(crate) out: Option<PathBuf>,
+    /// For how long, where no command is given
+    #[arg(short, long, value_name = "TIME")]
+    pub(crate) duration: Option<String>,
+    /// What is recorded: min (switch, waking) or full, and with `+` irq, softirq, workqueue, pi, idle
+    #[arg(long, value_name = "EVENTS", default_value = "full")]
+    pub(crate) events: String,
+    /// Keep only the last TIME (a flight recorder)
+    #[arg(long, value_name = "TIME")]
+    pub(crate) keep: Option<String>,
+    /// Size of the kernel's buffer for each CPU [default: 8M]
+    #[arg(long, value_name = "SIZE")]
+    pub(crate) buffer: Option<String>,
+    /// Measure what recording costs here: same-CPU ping-pong alone, with the events unread, and recorded
+    #[arg(long)]
+    pub(crate) self_test: bool,
+    /// Blocks of the self-test
+    #[arg(long, value_name = "N", default_value_t = 15, requires = "self_test")]
+    pub(crate) trials: u32,
+    /// Length of one of its trials
+    #[arg(long, value_name = "TIME", default_value = "500ms", requires = "self_test")]
+    pub(crate) trial: String,
+    /// The answer as JSON on standard output
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// Say what would be recorded, and record nothing
+    #[arg(long)]
+    pub(crate) dry_run: bool,
+    /// A workload (pipe:pin=same), or a command word by word
+    #[arg(last = true, value_name = "WORKLOAD | COMMAND")]
     pub(crate) command: Vec<String>,
 }
 
@@ -188,6 +256,9 @@ pub(crate) struct RunOutput {
     /// Findings as JSON on standard output instead of the text report
     #[arg(long)]
     pub(crate) json: bool,
+    /// Record the scheduler beside every trial of every arm, into traces/ of the run directory [default EVENTS: min]
+    #[arg(long, value_name = "EVENTS", num_args = 0..=1, require_equals = true, default_missing_value = "min")]
+    pub(crate) trace: Option<String>,
 }
 
 #[derive(Debug, Args)]

@@ -2,6 +2,7 @@
 
 use crate::progress::Progress;
 use anyhow::{Context, Result, bail};
+use schedlab_record::tracer;
 use schedlab_run::{Applied, Manifest, RunWriter, Setting, TrialRecord};
 use schedlab_sys::net_name;
 use schedlab_trial::{Event, ExecRunner, Experiment, HostSettings, Store, Watch};
@@ -19,7 +20,18 @@ pub(crate) fn restore_leftovers() -> Result<()> {
     for name in orphaned_namespaces()? {
         eprintln!("schedlab: removed after a killed run: network namespace {name}");
     }
+    for name in orphaned_traces()? {
+        eprintln!("schedlab: removed after a killed run: tracefs instance {name}");
+    }
     Ok(())
+}
+
+/// Removes the tracefs instances of killed recordings. Those of another user's are that user's to remove.
+fn orphaned_traces() -> Result<Vec<String>> {
+    match tracer::remove_orphans(Path::new(net_name::RUN_ROOT), Path::new("/proc")) {
+        Err(error) if error.kind() == ErrorKind::PermissionDenied => Ok(Vec::new()),
+        removed => removed.context("a tracefs instance left by a killed recording could not be removed"),
+    }
 }
 
 /// Removes the named network namespaces of killed runs. Those of another user's runs are that user's to remove.
@@ -30,8 +42,12 @@ fn orphaned_namespaces() -> Result<Vec<String>> {
     }
 }
 
+/// Below a run directory: the traces of trials, each with its trial's number.
+pub(crate) const TRACES: &str = "traces";
+
 /// Runs a new or resumed experiment into its run directory and seals it. Returns the complete manifest and rows.
 pub(crate) fn run(
+    dir: &Path,
     manifest: Manifest,
     mut writer: RunWriter,
     trials: Vec<TrialRecord>,
@@ -49,6 +65,7 @@ pub(crate) fn run(
         host: &mut host,
         watch: Some(Watch::start(schedlab_host::Roots::default(), schedlab_record::Roots::default())),
         store: &mut store,
+        traces: dir.join(TRACES),
         events: &mut |event: Event<'_>| progress.on(&event),
         interrupted: &|| interrupt.requested(),
         clock: &schedlab_sys::clock::monotonic_ns,

@@ -16,9 +16,11 @@ use crate::stopping::{self, Pace, Stop};
 use anyhow::{Context, Result, bail};
 use schedlab_run::manifest::{Design, LookRecord};
 use schedlab_run::{
+    TraceOrder,
     Applied, LEAST_UNITS, Manifest, Mark, Setting, SwitchbackOrder, TrialOrder, TrialRecord, TrialStatus,
 };
 use std::collections::BTreeSet;
+use std::path::PathBuf;
 use std::time::Duration;
 
 /// Keeps the run: each call is durable when it returns.
@@ -102,6 +104,8 @@ pub struct Experiment<'a> {
     pub watch: Option<Watch>,
     /// Where rows are kept.
     pub store: &'a mut dyn Store,
+    /// The directory for the traces of arms with `trace=on`.
+    pub traces: PathBuf,
     /// Who is told.
     pub events: &'a mut dyn FnMut(Event<'_>),
     /// Whether the user wants to stop; asked between trials.
@@ -150,7 +154,7 @@ impl Experiment<'_> {
             return Ok(());
         }
         let settings = self.manifest.arms.iter().flat_map(|a| &a.settings);
-        let host_wide: Vec<Setting> = settings.filter(|s| !s.is_per_task()).cloned().collect();
+        let host_wide: Vec<Setting> = settings.filter(|s| !s.is_per_task() && !s.is_trace()).cloned().collect();
         if host_wide.is_empty() {
             return Ok(());
         }
@@ -275,11 +279,13 @@ impl Experiment<'_> {
         // A switchback trial begins and ends under A's settings; B's come and go inside it.
         let settings = self.manifest.arms[place.arm.unwrap_or(0) as usize].settings.clone();
         let (options, settings): (Vec<_>, Vec<_>) = settings.into_iter().partition(Setting::is_workload_option);
+        let (traces, settings): (Vec<_>, Vec<_>) = settings.into_iter().partition(Setting::is_trace);
         let (in_trial, on_host): (Vec<_>, Vec<_>) =
             settings.into_iter().partition(|s| s.is_per_task() || s.is_net_sysctl());
         let mut applied = self.host.apply(&on_host).context("a setting could not be put in force or taken back")?;
         let mut order = self.order(place, in_trial);
         order.workload = order.workload.with_options(&options);
+        order.trace = traces.iter().find_map(|setting| self.trace(setting));
         // In force by construction: the trial is ordered with them.
         applied.extend(options.into_iter().map(|setting| {
             let effective = setting.to_string();
@@ -301,7 +307,7 @@ impl Experiment<'_> {
         marks.extend(outcome.as_ref().and_then(steal_mark));
         marks.extend(self.watch.as_mut().map(Watch::marks).unwrap_or_default());
         Ok(TrialRecord {
-            trial: self.trials.last().map_or(0, |t| t.trial + 1),
+            trial: self.next_trial(),
             workload: place.workload,
             arm: place.arm,
             block: place.block,
@@ -315,6 +321,16 @@ impl Experiment<'_> {
             boot_id: self.manifest.environment.boot_id.clone(),
             outcome,
         })
+    }
+
+    fn next_trial(&self) -> u64 {
+        self.trials.last().map_or(0, |t| t.trial + 1)
+    }
+
+    /// The order that a trace setting comes to: its file has the trial's number, like everything else of the trial.
+    fn trace(&self, setting: &Setting) -> Option<TraceOrder> {
+        let Setting::Trace(trace) = setting else { return None };
+        trace.order(|| self.traces.join(format!("{:08}.slt", self.next_trial())))
     }
 
     fn order(&self, place: Place, settings: Vec<Setting>) -> TrialOrder {
@@ -332,9 +348,16 @@ impl Experiment<'_> {
             net_namespace: manifest.arms.iter().any(|a| a.settings.iter().any(Setting::is_net_sysctl)),
             cgroup_procs: self.host.cgroup_procs(),
             workload_cgroups: Vec::new(),
+            trace: None,
+            trace_instance: None,
             switchback: self.switchback(place),
             seed: coins.next(),
         }
+    }
+
+    /// What an arm changes while the tasks run.
+    fn alternating(&self, arm: usize) -> Vec<Setting> {
+        self.manifest.arms[arm].settings.iter().filter(|s| !s.is_trace()).cloned().collect()
     }
 
     fn switchback(&self, place: Place) -> Option<SwitchbackOrder> {
@@ -345,8 +368,8 @@ impl Experiment<'_> {
         Some(SwitchbackOrder {
             window_ns,
             discard_share: 0.2,
-            a: self.manifest.arms[0].settings.clone(),
-            b: self.manifest.arms[1].settings.clone(),
+            a: self.alternating(0),
+            b: self.alternating(1),
             b_first: switchback_coins(self.manifest.seed, place.workload, label, pairs),
         })
     }

@@ -13,6 +13,7 @@ mod require;
 pub mod runner;
 pub mod schedule;
 pub mod stopping;
+mod traced;
 mod workloads;
 
 pub use contamination::Watch;

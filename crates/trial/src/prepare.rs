@@ -134,7 +134,7 @@ fn fresh_seed() -> u64 {
 fn fill_sysctls(arms: &mut [Arm]) -> Result<()> {
     let [a, b] = arms else { return Ok(()) };
     let missing = |from: &Arm, to: &Arm| -> Result<Vec<Setting>> {
-        let host_wide = from.settings.iter().filter(|s| !s.is_per_task());
+        let host_wide = from.settings.iter().filter(|s| !s.is_per_task() && !s.is_trace());
         host_wide
             .filter(|s| !to.settings.iter().any(|t| t.key() == s.key()))
             .map(|s| schedlab_tune::present_value(&Roots::default(), s).map_err(Into::into))

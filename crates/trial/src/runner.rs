@@ -2,6 +2,7 @@
 //! (A guest is one more implementation.)
 
 use crate::host::HostSettings;
+use crate::traced::beside_trace;
 use anyhow::{Context, Result};
 use schedlab_run::{TrialOrder, TrialOutcome};
 use schedlab_sys::net_name;
@@ -59,6 +60,12 @@ impl ExecRunner {
 
 impl Runner for ExecRunner {
     fn run(&mut self, order: &TrialOrder, timeout: Duration) -> Result<TrialOutcome, String> {
+        beside_trace(order, |order| self.exec(order, timeout))
+    }
+}
+
+impl ExecRunner {
+    fn exec(&self, order: &TrialOrder, timeout: Duration) -> Result<TrialOutcome, String> {
         let message = serde_json::to_vec(order).map_err(|e| format!("the trial order cannot be written: {e}"))?;
         let mut child = spawn(&self.program).map_err(|e| format!("the trial process cannot be started: {e}"))?;
         let mut stdin = child.stdin.take().expect("stdin is piped");

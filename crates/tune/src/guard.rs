@@ -80,7 +80,7 @@ impl HostGuard {
     pub fn apply(&mut self, settings: &[Setting]) -> Result<Vec<Applied>, TuneError> {
         let (groups, files): (Vec<&Setting>, Vec<&Setting>) = settings
             .iter()
-            .filter(|s| !s.is_per_task() && !s.is_workload_option())
+            .filter(|s| !s.is_per_task() && !s.is_workload_option() && !s.is_trace())
             .partition(|s| matches!(s, Setting::CpuWeight(_) | Setting::CpuQuota { .. }));
         let wanted: Vec<Wanted<'_>> = files.into_iter().map(|setting| self.look_up(setting)).collect();
         refuse_same_knob(&wanted)?;
@@ -96,7 +96,7 @@ impl HostGuard {
     /// of ours may switch between their values ([`write_sysctl`](crate::write_sysctl)) and the journal covers it.
     pub fn cover(&mut self, settings: &[Setting]) -> Result<Vec<Applied>, TuneError> {
         let mut applied = Vec::new();
-        for setting in settings.iter().filter(|s| !s.is_per_task() && !s.is_workload_option()) {
+        for setting in settings.iter().filter(|s| !s.is_per_task() && !s.is_workload_option() && !s.is_trace()) {
             let wanted = self.look_up(setting);
             applied.extend(self.set_files(std::slice::from_ref(&wanted))?);
             for held in std::mem::take(&mut self.held) {

@@ -74,6 +74,9 @@ fn need(roots: &Roots, setting: &Setting) -> Need {
         | Setting::Thp(_)
         | Setting::HaltPoll { .. }
         | Setting::Cpuidle(_) => a_writable_knob(roots, setting, root),
+        Setting::Trace(_) => {
+            ("root and tracefs".into(), Some(has_capability(&roots.proc, CAP_SYS_ADMIN)))
+        }
         Setting::Audit(on) => audit_rules(*on, audit::audit_state()),
         Setting::CpuWeight(_) | Setting::CpuQuota { .. } => a_place_for_groups(roots),
         _ => ("the guest lane: `schedlab vm run`".into(), Some(false)),

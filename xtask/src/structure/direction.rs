@@ -13,7 +13,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("schedlab-run", &[]),
     ("schedlab-stats", &[]),
     ("schedlab-bench", &["schedlab-sys", "schedlab-run"]),
-    ("schedlab-record", &["schedlab-sys", "schedlab-run"]),
+    ("schedlab-record", &["schedlab-sys", "schedlab-run", "schedlab-trace"]),
     ("schedlab-host", &["schedlab-sys", "schedlab-run"]),
     ("schedlab-tune", &["schedlab-sys", "schedlab-run"]),
     ("schedlab-import", &["schedlab-run"]),

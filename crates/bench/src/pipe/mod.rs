@@ -141,6 +141,10 @@ impl Workload for Config {
         placement::places(name, self.pin, &self.cpus, copies, topology).map(|_| ())
     }
 
+    fn confined_to(&self, topology: &Topology) -> Vec<u32> {
+        placement::confined_to(placement::places(self.tokens.info().name, self.pin, &self.cpus, self.copies as usize, topology))
+    }
+
     fn cgroups(&self) -> &'static [&'static str] {
         if self.cgroups_apart { &["parent", "child"] } else { &[] }
     }

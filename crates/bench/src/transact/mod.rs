@@ -39,6 +39,7 @@ use report::{Class, Reports};
 use schedlab_run::{Policy, Stamping, TrialOutcome, WorkloadSpec};
 use schedlab_sys::clock::monotonic_ns;
 use schedlab_sys::{process, sched_attr};
+use std::path::Path;
 use trace_stop::TraceStop;
 
 /// Everything one run is made of, besides the herd.
@@ -73,7 +74,9 @@ impl<'a> Run<'a> {
         let count_ns = recorders.first().map(Recorder::cost_ns);
         let stamp_cost_ns = count_ns.map_or(0.0, |count_ns| 2.0 * calibrate::clock_read_ns() + count_ns);
         let plant = order.plant().map_err(map())?;
-        let trace = config.trace_instance.as_deref().map(TraceStop::open).transpose()?;
+        // A trace of ours beside the trial is stopped too, unless another one is named.
+        let beside = order.trace_instance.as_deref().filter(|_| config.stop_on_miss).and_then(Path::to_str);
+        let trace = config.trace_instance.as_deref().or(beside).map(TraceStop::open).transpose()?;
         let fifo_refused = fifo_refused()?;
         Ok(Self { config, order, setup_ns, cells, reports, recorders, stamp_cost_ns, plant, fifo_refused, trace })
     }
@@ -130,6 +133,10 @@ impl Workload for Config {
 
     fn own_policy(&self) -> Option<Policy> {
         Some(Policy::Fifo(calling_thread::FIFO_PRIORITY))
+    }
+
+    fn confined_to(&self, topology: &Topology) -> Vec<u32> {
+        placement::confined_to(placement::places(INFO.name, self.pin, &self.cpus, self.pairs as usize, topology))
     }
 
     fn prints_as_its_twin(&self) -> bool {

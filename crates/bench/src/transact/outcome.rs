@@ -216,6 +216,7 @@ fn trace_note(run: &Run<'_>) -> String {
         return "no trace was stopped: name an instance with trace-instance=NAME".to_owned();
     };
     match trace.state() {
+        (_, true) if run.config.trace_instance.is_none() => "the trace was stopped: its recording ends there".to_owned(),
         (path, true) => format!("the trace was stopped: {}", path.with_file_name("trace").display()),
         (path, false) => format!("the trace could not be stopped: {} is not 0", path.display()),
     }

@@ -42,6 +42,7 @@ impl FromStr for Setting {
                 _ => return Err(bad("is not a cgroup v2 weight; they run from 1 to 10000, 100 is the default")),
             },
             "cpu_quota" => cpu_quota(value)?,
+            "trace" => Self::Trace(value.parse().map_err(|why: String| bad(&why))?),
             "plant" => match value.split_once(':') {
                 Some(("spin", ns)) => Self::PlantSpin { ns: parse_duration_ns(ns).map_err(unit)? },
                 Some(("stall", stall)) => plant_stall(stall)?,
@@ -168,6 +169,7 @@ impl fmt::Display for Setting {
             Self::Cpuidle(states) => write!(f, "cpuidle={}", states.name()),
             Self::Audit(on) => write!(f, "audit={}", if *on { "on" } else { "off" }),
             Self::WorkloadOption { key, value } => write!(f, "option:{key}={value}"),
+            Self::Trace(trace) => write!(f, "trace={trace}"),
             Self::Kernel(kernel) => write!(f, "kernel:{kernel}"),
             Self::PlantSpin { ns } => write!(f, "plant=spin:{}", format_ns_exact(*ns)),
             Self::PlantStall { ns, period_ns } => {

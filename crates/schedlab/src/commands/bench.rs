@@ -1,13 +1,14 @@
 //! `schedlab bench WORKLOAD`: one trial, with a native-looking summary.
 
+use super::record;
 use super::report::terminal_width;
-use crate::cli::{Bench, Cli};
+use crate::cli::{Bench, Cli, Measuring};
 use crate::{exit, session};
 use anyhow::{Context, Result, bail};
 use clap::{Arg, ArgMatches, Command, CommandFactory};
 use schedlab_bench::Sweep;
 use schedlab_run::plan::parse_sweep;
-use schedlab_run::{Arm, Setting, TrialOrder, TrialOutcome, WorkloadSpec};
+use schedlab_run::{Arm, Setting, TraceOrder, TrialOrder, TrialOutcome, WorkloadSpec};
 use schedlab_trial::{ExecRunner, HostSettings, run_in_cgroups};
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -86,12 +87,16 @@ pub(super) fn run(args: &Bench, written: &[(String, String)]) -> Result<u8> {
     if let Some(sweep) = schedlab_bench::sweep(&spec, sweep.as_ref())? {
         return run_sweep(args, &sweep);
     }
-    let (order, as_twin) = order(args, &spec)?;
+    let (mut order, as_twin) = order(&spec, &args.set, &args.measuring)?;
+    order.trace = trace_of(args)?.or(order.trace);
     if args.dry_run {
         println!("{}", serde_json::to_string_pretty(&order)?);
         return Ok(exit::DONE);
     }
     let outcome = run_once(&order, &host_settings(&args.set)?)?;
+    if let Some(dir) = args.tracing.trace.as_ref().filter(|_| outcome.applied.iter().all(|a| a.not_applied.is_none())) {
+        record::write_outcome(dir, &outcome)?;
+    }
     if write_json(args, serde_json::to_string_pretty(&outcome))? {
         print(&outcome, as_twin)?;
     }
@@ -101,10 +106,13 @@ pub(super) fn run(args: &Bench, written: &[(String, String)]) -> Result<u8> {
 /// One trial for each value, and the table of them all.
 fn run_sweep(args: &Bench, sweep: &Sweep) -> Result<u8> {
     let set = Arm::parse("bench", &args.set)?.settings;
+    if args.tracing.trace.is_some() {
+        bail!("--trace records one trial, and a sweep is several: leave out one of them");
+    }
     if let Some(conflict) = sweep.conflict_with(&set) {
         bail!("{conflict}");
     }
-    let orders = sweep.specs.iter().map(|spec| Ok(order(args, spec)?.0)).collect::<Result<Vec<_>>>()?;
+    let orders = sweep.specs.iter().map(|spec| Ok(order(spec, &args.set, &args.measuring)?.0)).collect::<Result<Vec<_>>>()?;
     if args.dry_run {
         println!("{}", serde_json::to_string_pretty(&orders)?);
         return Ok(exit::DONE);
@@ -136,7 +144,7 @@ fn write_json(args: &Bench, answer: serde_json::Result<String>) -> Result<bool> 
     Ok(args.json.as_deref() != Some("-"))
 }
 
-fn all_applied(outcome: &TrialOutcome) -> Result<u8> {
+pub(super) fn all_applied(outcome: &TrialOutcome) -> Result<u8> {
     if let Some(missing) = outcome.applied.iter().find(|a| a.not_applied.is_some()) {
         bail!("{}: {}", missing.setting, missing.not_applied.as_deref().unwrap_or_default());
     }
@@ -154,26 +162,44 @@ fn print(outcome: &TrialOutcome, as_twin: bool) -> Result<()> {
 }
 
 /// The trial to run, and whether its output imitates the twin's.
-fn order(args: &Bench, spec: &WorkloadSpec) -> Result<(TrialOrder, bool)> {
-    let settings = Arm::parse("bench", &args.set)?.settings;
+pub(super) fn order(spec: &WorkloadSpec, set: &str, measuring: &Measuring) -> Result<(TrialOrder, bool)> {
+    let settings = Arm::parse("bench", set)?.settings;
     let workload = schedlab_bench::parse(&spec.with_options(&settings))?;
     schedlab_tune::check(&schedlab_tune::Roots::default(), &settings)?;
-    let load = args.measuring.load.iter().map(|l| l.parse()).collect::<Result<Vec<WorkloadSpec>, _>>()?;
+    let load = measuring.load.iter().map(|l| l.parse()).collect::<Result<Vec<WorkloadSpec>, _>>()?;
     schedlab_bench::load::Load::check(&load)?;
     let order = TrialOrder {
         workload: workload.spec(),
         net_namespace: settings.iter().any(Setting::is_net_sysctl),
-        settings: settings.into_iter().filter(|s| s.is_per_task() || s.is_net_sysctl()).collect(),
-        stamping: schedlab_trial::prepare::stamping(&args.measuring.latency)?,
-        counters: schedlab_trial::prepare::counters(&args.measuring.counters)?,
+        settings: settings.iter().filter(|s| s.is_per_task() || s.is_net_sysctl()).cloned().collect(),
+        stamping: schedlab_trial::prepare::stamping(&measuring.latency)?,
+        counters: schedlab_trial::prepare::counters(&measuring.counters)?,
         load,
-        load_group: schedlab_trial::prepare::load_group(&args.measuring.load_group)?,
+        load_group: schedlab_trial::prepare::load_group(&measuring.load_group)?,
         cgroup_procs: Vec::new(),
         workload_cgroups: Vec::new(),
+        trace: unread_trace(&settings)?,
+        trace_instance: None,
         switchback: None,
         seed: 1,
     };
     Ok((order, workload.prints_as_its_twin()))
+}
+
+/// `trace=…` of the settings. A recording has its directory from `--trace`.
+fn unread_trace(settings: &[Setting]) -> Result<Option<TraceOrder>> {
+    let Some(Setting::Trace(trace)) = settings.iter().find(|s| s.is_trace()) else { return Ok(None) };
+    let order = trace.order(std::path::PathBuf::new);
+    if order.as_ref().is_some_and(|order| order.out.is_some()) {
+        bail!("trace={trace} of a single trial needs a directory for its file: --trace DIR --events EVENTS");
+    }
+    Ok(order)
+}
+
+fn trace_of(args: &Bench) -> Result<Option<TraceOrder>> {
+    let tracing = &args.tracing;
+    let Some(dir) = &tracing.trace else { return Ok(None) };
+    record::trace_order(&tracing.events, tracing.keep.as_deref(), None, dir).map(Some)
 }
 
 fn host_settings(spec: &str) -> Result<Vec<Setting>> {
@@ -184,7 +210,7 @@ fn host_settings(spec: &str) -> Result<Vec<Setting>> {
 /// Runs one trial under host-wide settings and restores them.
 pub(super) fn run_once(order: &TrialOrder, on_host: &[Setting]) -> Result<TrialOutcome> {
     session::restore_leftovers()?;
-    if !on_host.is_empty() || !schedlab_bench::parse(&order.workload)?.cgroups().is_empty() {
+    if !on_host.is_empty() || order.trace.is_some() || !schedlab_bench::parse(&order.workload)?.cgroups().is_empty() {
         // Ctrl-C must not end this process before the host is as it was; a second one does.
         schedlab_sys::interrupt::Interrupt::catch().context("signals cannot be caught")?;
     }

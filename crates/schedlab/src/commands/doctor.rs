@@ -42,6 +42,8 @@ fn round_trip(pin: &str) -> Option<f64> {
         net_namespace: false,
         cgroup_procs: Vec::new(),
         workload_cgroups: Vec::new(),
+        trace: None,
+        trace_instance: None,
         switchback: None,
         seed: 1,
     };
@@ -73,6 +75,7 @@ fn noise_floor(environment: &schedlab_run::Environment) -> Result<Vec<String>> {
         host: &mut session::Host::default(),
         watch: Some(Watch::start(schedlab_host::Roots::default(), schedlab_record::Roots::default())),
         store: &mut Forget,
+        traces: std::env::temp_dir(),
         events: &mut |_| {},
         interrupted: &|| interrupt.requested(),
         clock: &schedlab_sys::clock::monotonic_ns,

@@ -6,6 +6,7 @@ mod compare;
 mod doctor;
 mod import;
 mod list;
+mod record;
 mod report;
 mod run;
 mod shell;
@@ -33,6 +34,7 @@ pub(crate) fn run() -> Result<u8> {
             ab::run(&args, &written)
         }
         Command::Run(args) => run::run(&args),
+        Command::Record(args) => record::run(&args),
         Command::Compare(args) => compare::run(&args),
         Command::Import(args) => import::run(&args),
         Command::Report(args) => report::run(&args),

@@ -4,7 +4,7 @@ use super::report::conclude;
 use crate::cli::{Run, RunOutput};
 use crate::{exit, session};
 use anyhow::{Context, Result, bail};
-use schedlab_run::{Manifest, Plan, RunReader, RunWriter};
+use schedlab_run::{Manifest, Plan, RunReader, RunWriter, Setting, TraceSetting};
 use schedlab_trial::{factors, prepare};
 use schedlab_tune::Roots;
 use std::path::Path;
@@ -19,6 +19,7 @@ pub(super) fn run(args: &Run) -> Result<u8> {
 
 /// From a plan to a sealed run directory and its report; `ab` ends here too.
 pub(super) fn execute(plan: &Plan, name: &str, output: &RunOutput) -> Result<u8> {
+    let plan = &traced(plan, output.trace.as_deref())?;
     let dir = output.out.clone().unwrap_or_else(|| session::default_out(name));
     if output.dry_run {
         let plan = &plan.settle(&factors::lacking(plan, &Roots::default()))?;
@@ -29,8 +30,22 @@ pub(super) fn execute(plan: &Plan, name: &str, output: &RunOutput) -> Result<u8>
     // Without --out a second run does not trip over the first: out/quickstart-2, and so on.
     let dir = if output.out.is_none() && !output.resume { session::unused(dir) } else { dir };
     let (manifest, writer, trials) = if output.resume { resume(&dir, plan)? } else { begin(&dir, plan)? };
-    let (manifest, trials) = session::run(manifest, writer, trials)?;
+    let (manifest, trials) = session::run(&dir, manifest, writer, trials)?;
     conclude(&dir, &manifest, &trials, output)
+}
+
+/// With `--trace` every arm is traced: what tracing costs is then in all of them.
+fn traced(plan: &Plan, events: Option<&str>) -> Result<Plan> {
+    let mut plan = plan.clone();
+    let Some(events) = events else { return Ok(plan) };
+    if plan.arms.is_empty() {
+        bail!("--trace cannot be added to a factorial; make the trace a factor: low = \"\", high = \"trace=on\"");
+    }
+    let events = events.parse().map_err(anyhow::Error::msg).context("--trace")?;
+    for arm in plan.arms.iter_mut().filter(|arm| !arm.settings.iter().any(Setting::is_trace)) {
+        arm.settings.push(Setting::Trace(TraceSetting::On(events)));
+    }
+    Ok(plan)
 }
 
 type Begun = (Manifest, RunWriter, Vec<schedlab_run::TrialRecord>);

@@ -188,6 +188,11 @@ impl BlockWriter {
         self.events
     }
 
+    /// Time of the last event, ns.
+    pub fn last_ns(&self) -> u64 {
+        self.last_ns
+    }
+
     /// Adds an event at `ts` ns, after the CPU's earlier ones. The caller asks for room first.
     #[inline]
     pub fn push(&mut self, ts: u64, what: What) {

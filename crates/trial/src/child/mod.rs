@@ -103,6 +103,7 @@ fn run_beside_load(
         plant_stall,
         topology: Topology::read(Path::new("/sys"))?,
         cgroups: order.workload_cgroups.clone(),
+        trace_instance: order.trace_instance.clone(),
     };
     // The switchback notes what an arm that leaves a key alone goes back to: before anything is applied.
     let mut control = Control::new(order, per_task, load, own_net);

@@ -65,6 +65,7 @@ impl Lab {
             host: &mut host,
             watch: None,
             store: &mut store,
+            traces: "traces".into(),
             events: &mut |_| {},
             interrupted: &|| stop_after.is_some_and(|n| count.get() >= n),
             clock: &|| clock.get(),

@@ -1,0 +1,123 @@
+//! A tracefs instance of our own: a ring buffer and switches that nobody else uses, beside which the system's own tracing
+//! goes on undisturbed. Its entry in `schedlab/trace/` of the run root tells whether its owner lives. Source:
+//! Documentation/trace/ftrace.rst, "Instances".
+
+use super::error::TracerError;
+use schedlab_sys::owned_entry::{self, OwnedEntry};
+use schedlab_sys::tracefs::Tracefs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU32, Ordering};
+
+/// A process may trace several times at once.
+static NEXT: AtomicU32 = AtomicU32::new(0);
+
+/// An instance; removed on drop.
+#[derive(Debug)]
+pub struct Instance {
+    directory: PathBuf,
+    entry: OwnedEntry,
+    tracefs: Tracefs,
+}
+
+fn entries(run_root: &Path) -> PathBuf {
+    run_root.join("schedlab/trace")
+}
+
+impl Instance {
+    /// Makes an instance, switched off and without an event. The entry comes first, so that a kill at any moment leaves
+    /// nothing that the next start does not find.
+    pub fn create(run_root: &Path, proc: &Path) -> Result<Self, TracerError> {
+        let tracefs = Tracefs::find_or_mount(proc).map_err(|source| TracerError::NoTracefs { source })?;
+        let name = format!("schedlab-{}-{}", std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed));
+        let directory = tracefs.root().join("instances").join(&name);
+        if let Err(source) = std::fs::read_dir(tracefs.root().join("instances")) {
+            return Err(TracerError::NoTracefs { source });
+        }
+        let entry = OwnedEntry::create(&entries(run_root), &name, "")
+            .map_err(|source| TracerError::NoEntry { path: entries(run_root).join(&name), source })?;
+        if let Err(source) = std::fs::create_dir(&directory) {
+            let _ = std::fs::remove_file(entry.path());
+            return Err(TracerError::File { path: directory, source, mend: "; too many instances, or no memory?" });
+        }
+        let instance = Self { directory, entry, tracefs };
+        instance.write("tracing_on", "0")?;
+        Ok(instance)
+    }
+
+    /// Its directory, which other processes of the same user can use too.
+    pub fn directory(&self) -> &Path {
+        &self.directory
+    }
+
+    /// Writes one of its files.
+    pub fn write(&self, file: &str, value: &str) -> Result<(), TracerError> {
+        let path = self.directory.join(file);
+        std::fs::write(&path, value).map_err(TracerError::file(path, ""))
+    }
+
+    /// Reads one of its files.
+    pub fn read(&self, file: &str) -> Result<String, TracerError> {
+        let path = self.directory.join(file);
+        std::fs::read_to_string(&path).map_err(TracerError::file(path, ""))
+    }
+
+    /// Reads a file of the whole tracefs, such as `events/header_page`.
+    pub fn read_global(&self, file: &str) -> Result<String, TracerError> {
+        let path = self.tracefs.root().join(file);
+        std::fs::read_to_string(&path).map_err(TracerError::file(path, ""))
+    }
+
+    /// Whether an event exists.
+    pub fn has_event(&self, system: &str, name: &str) -> bool {
+        self.directory.join("events").join(system).join(name).join("enable").exists()
+    }
+
+    /// CPUs that have a buffer, ascending.
+    pub fn cpus(&self) -> Result<Vec<u32>, TracerError> {
+        let path = self.directory.join("per_cpu");
+        let listing = std::fs::read_dir(&path).map_err(TracerError::file(path, ""))?;
+        let number = |name: String| name.strip_prefix("cpu")?.parse::<u32>().ok();
+        let mut cpus: Vec<u32> = listing.flatten().filter_map(|e| number(e.file_name().into_string().ok()?)).collect();
+        cpus.sort_unstable();
+        Ok(cpus)
+    }
+}
+
+impl Drop for Instance {
+    fn drop(&mut self) {
+        // What could not be removed stays listed, and is tried again by the next start.
+        let _ = take_back(&self.directory, self.entry.path());
+    }
+}
+
+/// Switches an instance off and removes it, then its entry.
+fn take_back(directory: &Path, entry: &Path) -> io::Result<()> {
+    if directory.exists() {
+        // Removing an instance with live events waits for every CPU, so they are switched off first.
+        let _ = std::fs::write(directory.join("tracing_on"), "0");
+        let _ = std::fs::write(directory.join("events/enable"), "0");
+        std::fs::remove_dir(directory)?;
+    }
+    std::fs::remove_file(entry)
+}
+
+/// Instances whose owners are dead.
+pub fn orphans(run_root: &Path) -> io::Result<Vec<String>> {
+    Ok(owned_entry::orphans(&entries(run_root))?.into_iter().map(|orphan| orphan.name).collect())
+}
+
+/// Removes the instances whose owners are dead; answers their names.
+pub fn remove_orphans(run_root: &Path, proc: &Path) -> io::Result<Vec<String>> {
+    let orphans = owned_entry::orphans(&entries(run_root))?;
+    if orphans.is_empty() {
+        return Ok(Vec::new());
+    }
+    let tracefs = Tracefs::find_or_mount(proc)?;
+    let mut removed = Vec::new();
+    for orphan in orphans {
+        take_back(&tracefs.root().join("instances").join(&orphan.name), &orphan.path)?;
+        removed.push(orphan.name);
+    }
+    Ok(removed)
+}
