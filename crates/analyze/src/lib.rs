@@ -26,6 +26,7 @@ mod scaling;
 mod selection;
 mod shape;
 mod tiers;
+pub mod trace;
 mod two_runs;
 mod variance;
 mod verdict;

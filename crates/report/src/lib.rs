@@ -18,6 +18,7 @@ mod table;
 mod tables;
 mod text;
 mod topdown;
+mod trace;
 mod words;
 
 pub use bench_text::bench_text;
@@ -26,6 +27,9 @@ pub use html::html;
 pub use markdown::markdown;
 pub use pictures::pictures;
 pub use text::{scaling_text, text};
+pub use trace::{
+    perf_latency_text, timehist_header, timehist_line, trace_check_text, trace_latency_text, trace_states_text,
+};
 
 use schedlab_analyze::Findings;
 use schedlab_run::{Manifest, TrialRecord};

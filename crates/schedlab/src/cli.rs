@@ -46,6 +46,8 @@ pub(crate) enum Command {
     Import(Import),
     /// The report of a run: terminal, HTML, Markdown, JSON, SVG
     Report(Report),
+    /// Scheduler traces of any tool: who waited for a CPU, how long, and where the time went
+    Trace(crate::commands::trace::Trace),
     /// Settings of this host: show them, and undo what a killed run left behind
     Tune(Tune),
     /// Shell completions on standard output

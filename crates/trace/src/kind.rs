@@ -66,6 +66,11 @@ impl Kind {
         Self::ALL.into_iter().find(|(_, _, n)| *n == name).map(|(kind, ..)| kind)
     }
 
+    /// Of the systems `sched` and `task`: what the state machine follows.
+    pub fn is_of_tasks(self) -> bool {
+        matches!(Self::ALL[self as usize].1, "sched" | "task")
+    }
+
     /// The kernel's name.
     pub fn name(self) -> &'static str {
         Self::ALL[self as usize].2

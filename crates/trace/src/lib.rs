@@ -31,7 +31,10 @@ mod problem;
 mod reader;
 pub mod recording;
 mod tally;
+mod text;
+mod trace_dat;
 mod tracing_data;
+mod window;
 
 pub use bytes::{ByteSource, Forward};
 pub use cells::Cells;
@@ -47,3 +50,4 @@ pub use prev_state::{PrevStates, StateBits, StateClass, StateId};
 pub use problem::{Problem, ProblemKind, Problems};
 pub use reader::Reader;
 pub use tally::{CpuTally, Longest, Tally, TaskTally, tally};
+pub use window::{TimeWindow, TimeWindowError};

@@ -47,8 +47,8 @@ struct Lane {
     last: u64,
     /// Who was switched in last; `None` after a gap and at the start.
     current: Option<Tid>,
-    /// In a gap: why, and how many events were lost. The next event in order ends it.
-    losing: Option<(Missing, u32)>,
+    /// In a gap: on which CPU, why, and how many events were lost. The next event in order ends it.
+    losing: Option<(Cpu, Missing, u32)>,
     seen: bool,
 }
 
@@ -56,7 +56,12 @@ impl Order {
     /// Adds an event of a CPU, after the CPU's earlier ones.
     #[inline]
     pub(crate) fn push(&mut self, event: Event, problems: &mut Problems) {
-        let index = lane_index(event.cpu);
+        self.push_in(lane_index(event.cpu), event, problems);
+    }
+
+    /// Adds an event of a stream that is in order by itself, where a CPU has several of them.
+    #[inline]
+    pub(crate) fn push_in(&mut self, index: usize, event: Event, problems: &mut Problems) {
         if index >= self.cpus.len() {
             self.cpus.resize_with(index + 1, Lane::default);
         }
@@ -66,7 +71,7 @@ impl Order {
         }
         if lane.losing.is_some() {
             self.pending += 1;
-            lane.end_of_gap(event.cpu, event.ts);
+            lane.end_of_gap(event.ts);
         }
         if let What::Switch { prev, next, .. } = event.what {
             if lane.current.is_some_and(|current| current != prev) {
@@ -89,11 +94,15 @@ impl Order {
     /// Events of a CPU were lost between its last event and its next one. The recorder noticed at `ts`, which may be a
     /// little after the time of that next event.
     pub(crate) fn lost(&mut self, cpu: Cpu, ts: u64, lost: u64, problems: &mut Problems) {
+        self.lost_in(lane_index(cpu), cpu, ts, lost, problems);
+    }
+
+    /// The same of a stream that is in order by itself.
+    pub(crate) fn lost_in(&mut self, index: usize, cpu: Cpu, ts: u64, lost: u64, problems: &mut Problems) {
         problems.add_many(ProblemKind::Lost, lost.max(1), || match cpu {
             Cpu::ANY => format!("events were lost up to {ts} ns, on an unknown CPU"),
             Cpu(n) => format!("CPU {n} lost events up to {ts} ns"),
         });
-        let index = lane_index(cpu);
         if index >= self.cpus.len() {
             self.cpus.resize_with(index + 1, Lane::default);
         }
@@ -105,7 +114,7 @@ impl Order {
             (lane.last, lane.seen) = (lane.last.max(self.latest_before).min(ts), true);
             lane.gap(cpu, ts, Missing::Lost, lost);
             self.pending += 2;
-        } else if let Some((missing, before)) = &mut lane.losing {
+        } else if let Some((_, missing, before)) = &mut lane.losing {
             (*missing, *before) = (Missing::Lost, before.saturating_add(lost));
         } else {
             lane.begin_gap(cpu, Missing::Lost, lost);
@@ -160,8 +169,8 @@ impl Order {
 
     /// No more events will come.
     pub(crate) fn finish(&mut self) {
-        for (index, lane) in self.cpus.iter_mut().enumerate().filter(|(_, lane)| lane.losing.is_some()) {
-            lane.end_of_gap(Cpu((index as u16).wrapping_sub(1)), self.latest.max(lane.last));
+        for lane in self.cpus.iter_mut().filter(|lane| lane.losing.is_some()) {
+            lane.end_of_gap(self.latest.max(lane.last));
             self.pending += 1;
         }
         self.limit = u64::MAX;
@@ -236,11 +245,11 @@ impl Lane {
 
     fn begin_gap(&mut self, cpu: Cpu, missing: Missing, lost: u32) {
         self.events.push(Event { ts: self.last, cpu, what: What::GapBegin });
-        (self.losing, self.current) = (Some((missing, lost)), None);
+        (self.losing, self.current) = (Some((cpu, missing, lost)), None);
     }
 
-    fn end_of_gap(&mut self, cpu: Cpu, ts: u64) {
-        if let Some((missing, lost)) = self.losing.take() {
+    fn end_of_gap(&mut self, ts: u64) {
+        if let Some((cpu, missing, lost)) = self.losing.take() {
             self.events.push(Event { ts, cpu, what: What::GapEnd { missing, lost } });
         }
     }

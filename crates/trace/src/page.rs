@@ -1,6 +1,5 @@
-//! A page of the kernel's ring buffer, as `trace_pipe_raw` gives it: a time, how much is in it, whether events were lost
-//! before it, and records whose times are distances to the one before. Layout: include/linux/ring_buffer.h and
-//! kernel/trace/ring_buffer.c; where the fields of the header lie is told by the kernel's `events/header_page`.
+//! Pages of a live ring buffer, as `trace_pipe_raw` gives them, into events. What a page is made of is in
+//! [`crate::trace_dat::page`]; here are the layouts of one kernel's events, and what its records become.
 //!
 //! The decoder is a pure function of bytes: what a page says about itself is checked, never believed.
 
@@ -10,24 +9,7 @@ use crate::format::{Field, Format};
 use crate::kind::Kind;
 use crate::names::Names;
 use crate::prev_state::{PrevStates, StateBits};
-
-/// Type of a record: a filler, or an event that was taken back.
-const PADDING: u32 = 29;
-/// Type of a record: more bits of the time that passed.
-const TIME_EXTEND: u32 = 30;
-/// Type of a record: the time itself.
-const TIME_STAMP: u32 = 31;
-
-/// Bits of a record's first word that are the time passed; an extension begins above them.
-const DELTA_BITS: u32 = 27;
-
-/// The top bits of a time, which [`TIME_STAMP`] has no room for.
-const STAMP_TOP: u64 = 0xf8 << 56;
-
-/// In the commit field: events were lost before this page.
-const MISSED: u64 = 1 << 31;
-/// In the commit field: how many, behind the records.
-const MISSED_STORED: u64 = 1 << 30;
+use crate::trace_dat::page::PageFormat;
 
 /// What a page was.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -65,41 +47,17 @@ pub struct PageError {
     pub what: &'static str,
 }
 
-/// Where the fields of a page's header lie.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Layout {
-    timestamp_at: usize,
-    commit_at: usize,
-    commit_bytes: usize,
-    data_at: usize,
-    data_bytes: usize,
-}
-
 /// Longest page: the kernel's sub-buffers have at most 128 pages.
 const LONGEST_PAGE: usize = 8 << 20;
-
-impl Layout {
-    fn parse(header_page: &str) -> Option<Self> {
-        let fields: Vec<Field> = header_page.lines().filter_map(|line| Field::parse(line.trim())).collect();
-        let field = |name: &str| fields.iter().find(|f| f.name == name);
-        let (timestamp, commit, data) = (field("timestamp")?, field("commit")?, field("data")?);
-        let layout = Self {
-            timestamp_at: timestamp.offset as usize,
-            commit_at: commit.offset as usize,
-            commit_bytes: commit.size as usize,
-            data_at: data.offset as usize,
-            data_bytes: data.size as usize,
-        };
-        let sane = timestamp.size == 8 && matches!(commit.size, 4 | 8);
-        (sane && layout.data_at + layout.data_bytes <= LONGEST_PAGE).then_some(layout)
-    }
-}
 
 /// Decodes the pages of one kernel.
 #[derive(Debug)]
 pub struct PageDecoder {
-    layout: Layout,
+    format: PageFormat,
     big_endian: bool,
+    /// Where the records of a page begin, and how many bytes there is room for.
+    data_at: usize,
+    data_bytes: usize,
     /// By `common_type`.
     plans: Vec<Option<Plan>>,
     dictionary: Dictionary,
@@ -113,8 +71,18 @@ impl PageDecoder {
     /// system; what is missing is an error in words. Events that the model does not know are an error too: nobody
     /// should record what nothing reads.
     pub fn new(header_page: &str, formats: &[(&str, &str)], big_endian: bool) -> Result<Self, String> {
-        let layout = Layout::parse(header_page).ok_or("events/header_page names no timestamp, commit and data")?;
-        let mut decoder = Self { layout, big_endian, plans: Vec::new(), dictionary: Dictionary::default() };
+        let mut fields = header_page.lines().filter_map(|line| Field::parse(line.trim()));
+        let data = fields.find(|f| f.name == "data").filter(|f| ((f.offset + f.size) as usize) < LONGEST_PAGE);
+        let data = data.ok_or("events/header_page names no data")?;
+        let mut decoder = Self {
+            // The size of a long goes without saying: the header page tells that of its commit field.
+            format: PageFormat::new(header_page, 8, big_endian),
+            big_endian,
+            data_at: data.offset as usize,
+            data_bytes: data.size as usize,
+            plans: Vec::new(),
+            dictionary: Dictionary::default(),
+        };
         for (system, text) in formats {
             let format = Format::parse(system, text).ok_or_else(|| format!("a format of {system} is none"))?;
             let kind = Kind::of(system, &format.name)
@@ -135,14 +103,14 @@ impl PageDecoder {
 
     /// Bytes of a whole page, header included.
     pub fn page_bytes(&self) -> usize {
-        self.layout.data_at + self.layout.data_bytes
+        self.data_at + self.data_bytes
     }
 
     /// Whether a page is filled as far as events of ordinary size do: the next one would not have fitted. A reader that
     /// meets one that is not has caught up with the writer.
     pub fn is_full(&self, page: &Page) -> bool {
         const LARGEST_USUAL_EVENT: usize = 256;
-        page.bytes + LARGEST_USUAL_EVENT > self.layout.data_bytes
+        page.bytes + LARGEST_USUAL_EVENT > self.data_bytes
     }
 
     /// The texts of the names in its events.
@@ -158,21 +126,22 @@ impl PageDecoder {
     /// Events that a page can hold at most.
     pub fn most_events(&self) -> usize {
         // Four bytes of a record, eight of the fields that every event has.
-        self.layout.data_bytes / 12 + 1
+        self.data_bytes / 12 + 1
     }
 
     /// Decodes a page: what is in it with its time, in order. A loss comes first, at the time of the page.
     pub fn decode(&mut self, page: &[u8], mut each: impl FnMut(u64, Item)) -> Result<Page, PageError> {
-        let (mut found, data) = self.header(page)?;
+        let what = "its header is cut, or more is committed than the page has";
+        let opened = self.format.open(page).filter(|opened| opened.bytes() <= self.data_bytes);
+        let opened = opened.ok_or(PageError { at: 0, what })?;
+        let mut found = Page { ts: opened.ts, lost: opened.missed, bytes: opened.bytes(), ..Page::default() };
         if let Some(events) = found.lost {
             each(found.ts, Item::Lost(events));
         }
-        let (mut at, mut ts) = (0, found.ts);
-        while at < data.len() {
-            let record = self.record(data, at, &mut ts);
-            let record = record.map_err(|what| PageError { at: self.layout.data_at + at, what })?;
-            at = record.end;
-            let Some(raw) = record.raw else { continue };
+        let mut records = opened.records();
+        let mut at = 0;
+        while let Some((ts, raw)) = records.next() {
+            at = found.bytes - records.left();
             match self.event(raw) {
                 Ok(what) => {
                     found.events += 1;
@@ -182,68 +151,8 @@ impl PageDecoder {
                 Err(Some(_)) => found.refused += 1,
             }
         }
-        Ok(found)
-    }
-
-    fn header<'a>(&self, page: &'a [u8]) -> Result<(Page, &'a [u8]), PageError> {
-        let layout = &self.layout;
-        let short = |at| PageError { at, what: "the page ends in its header" };
-        let ts = self.number(page, layout.timestamp_at, 8).ok_or(short(layout.timestamp_at))?;
-        let commit = self.number(page, layout.commit_at, layout.commit_bytes).ok_or(short(layout.commit_at))?;
-        let bytes = (commit & (MISSED_STORED - 1)) as usize;
-        let data = page.get(layout.data_at..).unwrap_or(&[]);
-        let Some(records) = data.get(..bytes).filter(|_| bytes <= layout.data_bytes) else {
-            return Err(PageError { at: layout.commit_at, what: "more bytes are committed than the page has" });
-        };
-        let lost = (commit & MISSED != 0).then(|| {
-            let stored = commit & MISSED_STORED != 0;
-            let count = stored.then(|| self.number(data, bytes, layout.commit_bytes)).flatten();
-            count.unwrap_or(0)
-        });
-        Ok((Page { ts, lost, bytes, ..Page::default() }, records))
-    }
-
-    /// One record; `ts` moves on by what it says.
-    #[inline]
-    fn record<'a>(&self, data: &'a [u8], at: usize, ts: &mut u64) -> Result<Record<'a>, &'static str> {
-        let first = self.word(data, at).ok_or("the records end inside one")?;
-        let (kind, delta) = if self.big_endian {
-            (first >> DELTA_BITS, first & ((1 << DELTA_BITS) - 1))
-        } else {
-            (first & 0x1f, first >> 5)
-        };
-        let second = || self.word(data, at + 4).ok_or("the records end inside one");
-        let ends = |end: usize| if end <= data.len() { Ok(end) } else { Err("a record reaches beyond the records") };
-        match kind {
-            TIME_STAMP => {
-                *ts = absolute(u64::from(second()?) << DELTA_BITS | u64::from(delta), *ts);
-                Ok(Record { raw: None, end: at + 8 })
-            }
-            TIME_EXTEND => {
-                *ts = ts.wrapping_add(u64::from(second()?) << DELTA_BITS | u64::from(delta));
-                Ok(Record { raw: None, end: at + 8 })
-            }
-            // Nothing behind it on this page.
-            PADDING if delta == 0 => Ok(Record { raw: None, end: data.len() }),
-            PADDING => {
-                *ts = ts.wrapping_add(u64::from(delta));
-                Ok(Record { raw: None, end: ends(at + 4 + second()? as usize)? })
-            }
-            0 => {
-                *ts = ts.wrapping_add(u64::from(delta));
-                let bytes = second()? as usize;
-                if bytes < 4 {
-                    return Err("a record of a length that does not hold its own length");
-                }
-                let end = ends(at.saturating_add(4).saturating_add(bytes.next_multiple_of(4)))?;
-                Ok(Record { raw: Some(&data[at + 8..end]), end })
-            }
-            words => {
-                *ts = ts.wrapping_add(u64::from(delta));
-                let end = ends(at + 4 + words as usize * 4)?;
-                Ok(Record { raw: Some(&data[at + 4..end]), end })
-            }
-        }
+        let what = "behind this record is one that cannot be";
+        if records.broken { Err(PageError { at: self.data_at + at, what }) } else { Ok(found) }
     }
 
     /// The event of a record; `None` where nobody asked for it.
@@ -254,33 +163,6 @@ impl PageDecoder {
         let plan = self.plans.get(usize::from(id)).and_then(Option::as_ref).ok_or(None)?;
         plan.decode(raw, &mut self.dictionary).map_err(Some)
     }
-
-    #[inline]
-    fn word(&self, bytes: &[u8], at: usize) -> Option<u32> {
-        let bytes = bytes.get(at..at + 4)?.try_into().ok()?;
-        Some(if self.big_endian { u32::from_be_bytes(bytes) } else { u32::from_le_bytes(bytes) })
-    }
-
-    /// A number of 4 or 8 bytes.
-    fn number(&self, bytes: &[u8], at: usize, size: usize) -> Option<u64> {
-        if size == 4 {
-            return self.word(bytes, at).map(u64::from);
-        }
-        let bytes = bytes.get(at..at + 8)?.try_into().ok()?;
-        Some(if self.big_endian { u64::from_be_bytes(bytes) } else { u64::from_le_bytes(bytes) })
-    }
-}
-
-struct Record<'a> {
-    /// What the event is made of; `None` of a record that only moves the time.
-    raw: Option<&'a [u8]>,
-    end: usize,
-}
-
-/// An absolute time has 59 bits: the top ones are those of the time before, plus one where the rest went round.
-fn absolute(stamp: u64, before: u64) -> u64 {
-    let whole = stamp | before & STAMP_TOP;
-    if whole < before && before - whole > 1 << 58 { whole.wrapping_add(1 << 59) } else { whole }
 }
 
 #[cfg(test)]

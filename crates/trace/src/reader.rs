@@ -9,6 +9,9 @@ use crate::perf_data::{self, PerfData};
 use crate::prev_state::PrevStates;
 use crate::problem::Problems;
 use crate::recording::{self, RecordingReader};
+use crate::text::{self, Text};
+use crate::trace_dat::TraceDat;
+use crate::tracing_data;
 use crate::{ByteSource, TraceError};
 
 /// A trace that is being read. Memory stays bounded whatever the file holds: see [`crate::order`] for how much.
@@ -17,6 +20,8 @@ pub struct Reader(Format);
 enum Format {
     PerfData(Box<PerfData>),
     Recording(Box<RecordingReader>),
+    Text(Box<Text>),
+    TraceDat(Box<TraceDat>),
 }
 
 impl Reader {
@@ -24,7 +29,7 @@ impl Reader {
     /// are decoded.
     pub fn open(file: &str, source: Box<dyn ByteSource>, wanted: Kinds) -> Result<Self, TraceError> {
         let input = Input::new(file, source);
-        let mut head = [0; 512];
+        let mut head = [0; 4096];
         let read = input.read(0, &mut head)?;
         let head = &head[..read];
         if head.is_empty() {
@@ -40,6 +45,12 @@ impl Reader {
             let reader = RecordingReader::open(file, input.source, wanted)?;
             return Ok(Self(Format::Recording(Box::new(reader))));
         }
+        if head.starts_with(&tracing_data::MAGIC) {
+            return Ok(Self(Format::TraceDat(Box::new(TraceDat::open(file, input.source, wanted)?))));
+        }
+        if text::recognise(head) {
+            return Ok(Self(Format::Text(Box::new(Text::open(file, input.source, wanted)))));
+        }
         Err(TraceError::NotATrace { file: file.to_owned(), begins: crate::error::begins(head) })
     }
 
@@ -48,6 +59,8 @@ impl Reader {
         match &mut self.0 {
             Format::PerfData(reader) => reader.next_batch(out),
             Format::Recording(reader) => reader.next_batch(out),
+            Format::Text(reader) => reader.next_batch(out),
+            Format::TraceDat(reader) => reader.next_batch(out),
         }
     }
 
@@ -56,6 +69,8 @@ impl Reader {
         match &self.0 {
             Format::PerfData(reader) => reader.info(),
             Format::Recording(reader) => reader.info(),
+            Format::Text(reader) => reader.info(),
+            Format::TraceDat(reader) => reader.info(),
         }
     }
 
@@ -64,6 +79,8 @@ impl Reader {
         match &self.0 {
             Format::PerfData(reader) => reader.names(),
             Format::Recording(reader) => reader.names(),
+            Format::Text(reader) => reader.names(),
+            Format::TraceDat(reader) => reader.names(),
         }
     }
 
@@ -72,6 +89,8 @@ impl Reader {
         match &self.0 {
             Format::PerfData(reader) => reader.states(),
             Format::Recording(reader) => reader.states(),
+            Format::Text(reader) => reader.states(),
+            Format::TraceDat(reader) => reader.states(),
         }
     }
 
@@ -80,6 +99,8 @@ impl Reader {
         match &self.0 {
             Format::PerfData(reader) => reader.problems(),
             Format::Recording(reader) => reader.problems(),
+            Format::Text(reader) => reader.problems(),
+            Format::TraceDat(reader) => reader.problems(),
         }
     }
 

@@ -4,7 +4,7 @@ use crate::cells::Cells;
 use crate::engine::{Began, Censored, Counts, Engine, Observer, Run, Task, TaskId, Wait};
 use crate::event::{Cpu, Event};
 use crate::prev_state::StateClass;
-use crate::{BATCH, Reader, TraceError};
+use crate::{BATCH, Reader, TimeWindow, TraceError};
 
 /// The longest wait of a kind.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -88,19 +88,24 @@ pub struct Tally {
 }
 
 /// Counts while the engine goes.
-#[derive(Debug, Default)]
-struct Counter {
+#[derive(Debug)]
+struct Counter<'a> {
+    window: &'a TimeWindow,
+    /// Of the event that the engine takes.
+    now: u64,
     tasks: Vec<TaskTally>,
     cpus: Vec<CpuTally>,
 }
 
 /// Reads a trace to its end and counts what its tasks did.
-pub fn tally(reader: &mut Reader) -> Result<Tally, TraceError> {
-    let (mut engine, mut counter) = (Engine::default(), Counter::default());
+pub fn tally(reader: &mut Reader, window: &TimeWindow) -> Result<Tally, TraceError> {
+    let mut engine = Engine::default();
+    let mut counter = Counter { window, now: 0, tasks: Vec::new(), cpus: Vec::new() };
     let mut batch: Vec<Event> = Vec::with_capacity(BATCH);
     while reader.next_batch(&mut batch)? {
         let classes = reader.states().classes();
         for event in &batch {
+            counter.now = event.ts;
             engine.take(event, &classes, &mut counter);
         }
     }
@@ -111,7 +116,7 @@ pub fn tally(reader: &mut Reader) -> Result<Tally, TraceError> {
     Ok(Tally { tasks, cpus: counter.cpus, counts, span })
 }
 
-impl Counter {
+impl Counter<'_> {
     #[inline]
     fn task(&mut self, task: TaskId) -> &mut TaskTally {
         if task.index() >= self.tasks.len() {
@@ -130,9 +135,12 @@ impl Counter {
     }
 }
 
-impl Observer for Counter {
+impl Observer for Counter<'_> {
     #[inline]
     fn ran(&mut self, task: TaskId, run: &Run) {
+        if !self.window.has(run.end, run.cpu) {
+            return;
+        }
         let ns = run.end.saturating_sub(run.start);
         let tally = self.task(task);
         tally.runs += 1;
@@ -143,6 +151,9 @@ impl Observer for Counter {
 
     #[inline]
     fn waited(&mut self, task: TaskId, wait: &Wait) {
+        if !self.window.has(wait.end, wait.cpu) {
+            return;
+        }
         let ns = wait.ns();
         let longest = Longest { start: wait.start, end: wait.end, cpu: wait.cpu.0 };
         let tally = self.task(task);
@@ -167,6 +178,10 @@ impl Observer for Counter {
     }
 
     fn wait_censored(&mut self, task: TaskId, began: Began, why: Censored) {
+        // Where it would have ended is not known.
+        if self.window.cpus.is_none() && !self.window.has(self.now, Cpu::ANY) {
+            return;
+        }
         let tally = self.task(task);
         let kind = if began == Began::Preempted { &mut tally.censored_preempt } else { &mut tally.censored_wakeup };
         kind[why as usize] += 1;
@@ -178,6 +193,9 @@ impl Observer for Counter {
 
     #[inline]
     fn left(&mut self, task: TaskId, cpu: Cpu, class: StateClass) {
+        if !self.window.has(self.now, cpu) {
+            return;
+        }
         let tally = self.task(task);
         if class.is_runnable() {
             tally.involuntary += 1;
@@ -187,11 +205,17 @@ impl Observer for Counter {
         self.cpu(cpu).switches += 1;
     }
 
-    fn moved(&mut self, task: TaskId, _from: Cpu, _to: Cpu) {
+    fn moved(&mut self, task: TaskId, _from: Cpu, to: Cpu) {
+        if !self.window.has(self.now, to) {
+            return;
+        }
         self.task(task).migrations += 1;
     }
 
     fn idled(&mut self, cpu: Cpu, start: u64, end: u64) {
+        if !self.window.has(end, cpu) {
+            return;
+        }
         self.cpu(cpu).idle_ns += end.saturating_sub(start);
     }
 }

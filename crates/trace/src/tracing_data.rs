@@ -66,18 +66,34 @@ impl TracingData {
         Ok(())
     }
 
-    /// The formats of ftrace's own events and of each system's. `wanted` says which to keep.
+    /// The formats of ftrace's own events and of each system's. `wanted` says of which more is kept than name and number.
     pub(crate) fn formats(
         &mut self,
         cursor: &mut Cursor<'_>,
         wanted: impl Fn(&str, &str) -> bool,
     ) -> Result<(), TraceError> {
+        self.ftrace_formats(cursor, &wanted)?;
+        self.event_formats(cursor, &wanted)
+    }
+
+    pub(crate) fn ftrace_formats(
+        &mut self,
+        cursor: &mut Cursor<'_>,
+        wanted: &impl Fn(&str, &str) -> bool,
+    ) -> Result<(), TraceError> {
         let own = self.count(cursor, "the number of ftrace's formats")?;
-        self.system(cursor, "ftrace", own, &wanted)?;
+        self.system(cursor, "ftrace", own, wanted)
+    }
+
+    pub(crate) fn event_formats(
+        &mut self,
+        cursor: &mut Cursor<'_>,
+        wanted: &impl Fn(&str, &str) -> bool,
+    ) -> Result<(), TraceError> {
         for _ in 0..self.count(cursor, "the number of event systems")? {
             let system = cursor.string(256, "the name of an event system")?;
             let count = self.count(cursor, "the number of a system's formats")?;
-            self.system(cursor, &system, count, &wanted)?;
+            self.system(cursor, &system, count, wanted)?;
         }
         Ok(())
     }
@@ -98,9 +114,10 @@ impl TracingData {
                 let found = format!("`{}`", first.escape_debug());
                 return Err(cursor.input.malformed(at, found, "an event format: name, ID and fields"));
             };
-            if wanted(system, &format.name) {
-                self.formats.push(format);
-            }
+            // Of the others only the name is of use.
+            let whole = wanted(system, &format.name);
+            let (fields, print_fmt) = if whole { (format.fields, format.print_fmt) } else { Default::default() };
+            self.formats.push(Format { fields, print_fmt, ..format });
         }
         Ok(())
     }

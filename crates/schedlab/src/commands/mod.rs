@@ -10,6 +10,7 @@ mod record;
 mod report;
 mod run;
 mod shell;
+pub(crate) mod trace;
 mod tune;
 
 use crate::cli::{Cli, Command};
@@ -38,6 +39,7 @@ pub(crate) fn run() -> Result<u8> {
         Command::Compare(args) => compare::run(&args),
         Command::Import(args) => import::run(&args),
         Command::Report(args) => report::run(&args),
+        Command::Trace(args) => trace::run(&args),
         Command::Tune(args) => tune::run(&args.action),
         Command::Completions { shell } => shell::completions(shell),
         Command::Man { dir } => shell::man(&dir),

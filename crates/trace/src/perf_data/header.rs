@@ -3,6 +3,7 @@
 use super::attr::Attr;
 use crate::TraceError;
 use crate::bytes::{Cursor, Input};
+use crate::kind::Kind;
 use crate::tracing_data::TracingData;
 
 /// "PERFILE2", as a number of the machine that wrote it.
@@ -176,7 +177,7 @@ pub(crate) fn read_tracing(cursor: &mut Cursor<'_>) -> Result<TracingData, Trace
     let big_endian = cursor.big_endian;
     let mut tracing = TracingData::begin(cursor)?;
     tracing.headers(cursor)?;
-    tracing.formats(cursor, |_, _| true)?;
+    tracing.formats(cursor, |system, name| Kind::of(system, name).is_some())?;
     cursor.big_endian = big_endian;
     Ok(tracing)
 }

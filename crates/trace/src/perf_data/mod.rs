@@ -8,7 +8,7 @@ mod records;
 #[cfg(test)]
 mod tests;
 #[cfg(test)]
-mod written;
+pub(crate) mod written;
 
 use crate::bytes::{Cursor, Input, Window};
 use crate::event::Event;

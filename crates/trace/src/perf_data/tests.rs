@@ -197,7 +197,7 @@ fn samples() -> [Vec<u8>; 3] {
 fn places(file: &[u8]) -> impl Iterator<Item = usize> {
     let text = file.windows(6).position(|w| w == b"field:").unwrap_or(file.len());
     let text_end = file.windows(4).rposition(|w| w == b": \"\"").unwrap_or(0);
-    (0..=file.len()).filter(move |at| !(text..text_end).contains(at) || at % 29 == 0)
+    (0..=file.len()).filter(move |at| !(text..text_end).contains(at) || at % 61 == 0)
 }
 
 #[test]
@@ -211,11 +211,9 @@ fn every_cut_is_survived() {
 fn every_spoilt_byte_is_survived() {
     for file in samples() {
         for at in places(&file).filter(|at| *at < file.len()) {
-            for value in [0xff, file[at] ^ 0x01, file[at] ^ 0x80] {
-                let mut spoilt = file.clone();
-                spoilt[at] = value;
-                survive(spoilt);
-            }
+            let mut spoilt = file.clone();
+            spoilt[at] = if at % 2 == 0 { 0xff } else { file[at] ^ 0x80 };
+            survive(spoilt);
         }
     }
 }

@@ -55,7 +55,7 @@ pub(crate) const KINDS: [Kind; 6] = [
     Kind::SchedProcessFork,
 ];
 
-fn number(kind: Kind) -> u16 {
+pub(crate) fn number(kind: Kind) -> u16 {
     300 + KINDS.iter().position(|k| *k == kind).expect("a kind that is written") as u16
 }
 

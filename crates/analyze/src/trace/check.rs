@@ -1,0 +1,179 @@
+//! Can this trace be believed? CPU by CPU: how much of it is there, where events are missing, and which analyses its
+//! events are enough for.
+
+use super::facts::{TraceFacts, seconds};
+use schedlab_trace::engine::Counts;
+use schedlab_trace::{Cpu, Event, Kind, Kinds, Missing, Reader, TraceError, What};
+use serde::Serialize;
+
+/// Version of the JSON document.
+pub const SCHEMA: &str = "schedlab/trace-check/1";
+
+/// The kinds of events that are looked at.
+pub fn wanted() -> Kinds {
+    Kinds::ALL
+}
+
+/// Gaps that are listed with their times; the others are counted.
+const MOST_LISTED: usize = 100;
+
+/// The events of one CPU.
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+pub struct CpuCheck {
+    /// Its number; absent for what belongs to no known CPU.
+    pub cpu: Option<u16>,
+    /// Events traced on it.
+    pub events: u64,
+    /// `sched_switch` events.
+    pub switches: u64,
+    /// Time of its first event, s.
+    pub first_s: f64,
+    /// Time of its last event, s.
+    pub last_s: f64,
+    /// Stretches with missing events.
+    pub gaps: u64,
+    /// Their length together, s.
+    pub gaps_s: f64,
+    /// Events the recorder says it lost.
+    pub lost: u64,
+    /// Switches away from a thread that was not on the CPU, without a reported loss.
+    pub chain_breaks: u64,
+    /// Times its clock went back.
+    pub clock_backs: u64,
+}
+
+/// A stretch of a CPU with missing events.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Gap {
+    /// The CPU; absent where it is not known.
+    pub cpu: Option<u16>,
+    /// From, s.
+    pub start_s: f64,
+    /// To, s.
+    pub end_s: f64,
+    /// `lost`, `chain` or `clock`.
+    pub why: &'static str,
+    /// Events lost; 0 where nobody counted.
+    pub lost: u64,
+}
+
+/// What was found.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Check {
+    /// [`SCHEMA`].
+    pub schema: &'static str,
+    /// The trace.
+    pub trace: TraceFacts,
+    /// CPUs with events.
+    pub cpus: Vec<CpuCheck>,
+    /// The longest gaps, the longest first.
+    pub gaps: Vec<Gap>,
+    /// What the recorded events are not enough for, with the event to record.
+    pub lacking: Vec<String>,
+}
+
+/// Reads a trace to its end.
+pub fn check(reader: &mut Reader) -> Result<Check, TraceError> {
+    let mut seen = Seen::default();
+    let mut batch = Vec::new();
+    while reader.next_batch(&mut batch)? {
+        batch.iter().for_each(|event| seen.take(event));
+    }
+    let lacking = lacking(reader.info().kinds);
+    let cpus: Vec<CpuCheck> = seen.cpus.into_iter().flatten().map(|open| open.check).collect();
+    let gaps = cpus.iter().map(|c| c.gaps).sum();
+    let counts = Counts { events: seen.events, gaps, ..Counts::default() };
+    let trace = TraceFacts::new(reader, &counts, seen.span);
+    Ok(Check { schema: SCHEMA, trace, cpus, gaps: seen.gaps, lacking })
+}
+
+fn lacking(kinds: Kinds) -> Vec<String> {
+    let needs = [
+        (Kind::SchedSwitch, "nothing can be told about tasks"),
+        (Kind::SchedWaking, "waits begin at sched_wakeup, without the placement"),
+        (Kind::SchedWakeup, "placement and queueing cannot be told apart"),
+        (Kind::SchedWakeupNew, "the first wait of new threads is not seen"),
+        (Kind::SchedMigrateTask, "moves between queues while waiting are not seen"),
+        (Kind::SchedProcessFork, "a thread id that is used again is seen late"),
+        (Kind::SchedProcessExit, "the end of threads is seen by their last switch only"),
+        (Kind::TaskRename, "names are those of the events, without their changes"),
+        (Kind::IrqHandlerEntry, "time in interrupts is part of what they interrupt"),
+        (Kind::WorkqueueExecuteStart, "kworkers cannot be named by their work"),
+    ];
+    let lacks = needs.into_iter().filter(|(kind, _)| !kinds.has(*kind));
+    lacks.map(|(kind, then)| format!("{} was not recorded: {then}", kind.name())).collect()
+}
+
+#[derive(Default)]
+struct OpenCpu {
+    check: CpuCheck,
+    gap_since: Option<u64>,
+}
+
+#[derive(Default)]
+struct Seen {
+    /// By number; the unknown one last.
+    cpus: Vec<Option<OpenCpu>>,
+    gaps: Vec<Gap>,
+    events: u64,
+    span: Option<(u64, u64)>,
+}
+
+impl Seen {
+    fn take(&mut self, event: &Event) {
+        let Event { ts, cpu, what } = *event;
+        let at = usize::from(cpu.0);
+        if at >= self.cpus.len() {
+            self.cpus.resize_with(at + 1, || None);
+        }
+        let number = (cpu != Cpu::ANY).then_some(cpu.0);
+        let of_cpu = self.cpus[at].get_or_insert_with(|| OpenCpu {
+            check: CpuCheck { cpu: number, first_s: seconds(ts), ..CpuCheck::default() },
+            gap_since: None,
+        });
+        match what {
+            What::GapBegin => of_cpu.gap_since = Some(ts),
+            What::GapEnd { missing, lost } => {
+                let since = of_cpu.gap_since.take().unwrap_or(ts);
+                let gap = of_cpu.check.close_gap((since, ts), missing, u64::from(lost));
+                self.list(gap);
+            }
+            _ => {
+                self.events += 1;
+                of_cpu.check.events += 1;
+                of_cpu.check.switches += u64::from(matches!(what, What::Switch { .. }));
+                of_cpu.check.last_s = seconds(ts);
+                // Names from before the trace have no time.
+                if ts > 0 {
+                    let (first, last) = self.span.unwrap_or((ts, ts));
+                    self.span = Some((first.min(ts), last.max(ts)));
+                }
+            }
+        }
+    }
+
+    fn list(&mut self, gap: Gap) {
+        let length = |g: &Gap| g.end_s - g.start_s;
+        let at = self.gaps.partition_point(|g| length(g) >= length(&gap));
+        if at < MOST_LISTED {
+            self.gaps.insert(at, gap);
+            self.gaps.truncate(MOST_LISTED);
+        }
+    }
+}
+
+impl CpuCheck {
+    fn close_gap(&mut self, (start, end): (u64, u64), missing: Missing, lost: u64) -> Gap {
+        self.gaps += 1;
+        self.gaps_s += seconds(end.saturating_sub(start));
+        self.lost += lost;
+        let why = match missing {
+            Missing::Lost => "lost",
+            Missing::Chain => "chain",
+            Missing::Clock => "clock",
+        };
+        self.chain_breaks += u64::from(missing == Missing::Chain);
+        self.clock_backs += u64::from(missing == Missing::Clock);
+        Gap { cpu: self.cpu, start_s: seconds(start), end_s: seconds(end), why, lost }
+    }
+}

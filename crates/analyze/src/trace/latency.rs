@@ -1,0 +1,265 @@
+//! How long tasks waited for a CPU: after a wakeup and after a preemption, never mixed, with exact maxima and where they
+//! are in the trace.
+
+use super::facts::{Definition, TraceFacts, definitions, seconds};
+use super::filter::TaskFilter;
+use schedlab_run::histogram::Histogram;
+use schedlab_trace::engine::Task;
+use schedlab_trace::{Cells, Kinds, Longest, Names, Reader, TaskTally, TimeWindow, TraceError, tally};
+use serde::Serialize;
+use std::collections::BTreeMap;
+
+/// Version of the JSON document.
+pub const SCHEMA: &str = "schedlab/trace-latency/1";
+
+/// What rows are ordered by, the largest first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum LatencySort {
+    /// The longest wait after a wakeup.
+    #[default]
+    Max,
+    /// The 99th percentile of waits after wakeups.
+    P99,
+    /// The mean wait after a wakeup.
+    Mean,
+    /// The longest wait after a preemption.
+    Preempt,
+    /// Time on a CPU.
+    Run,
+    /// Waits after wakeups, by number.
+    Count,
+}
+
+/// What is asked for.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct LatencyOptions {
+    /// Which tasks.
+    pub tasks: TaskFilter,
+    /// When and where.
+    pub window: TimeWindow,
+    /// A row for each task instead of one for each name.
+    pub each_task: bool,
+    /// The order of the rows.
+    pub sort: LatencySort,
+    /// Most rows; all when `None`.
+    pub top: Option<usize>,
+}
+
+/// The kinds of events that the analysis needs.
+pub fn wanted() -> Kinds {
+    Kinds::TASKS
+}
+
+/// Waits of one kind.
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+pub struct Waits {
+    /// Their number.
+    pub count: u64,
+    /// Exact mean, ns; absent without a wait, like all that follow.
+    pub mean_ns: Option<f64>,
+    /// Median, ns.
+    pub p50_ns: Option<f64>,
+    /// 90th percentile, ns.
+    pub p90_ns: Option<f64>,
+    /// 99th percentile, ns.
+    pub p99_ns: Option<f64>,
+    /// 99.9th percentile, ns.
+    pub p999_ns: Option<f64>,
+    /// Exact maximum, ns.
+    pub max_ns: Option<u64>,
+    /// When the longest began, s of the trace's clock.
+    pub max_start_s: Option<f64>,
+    /// When it ended, s.
+    pub max_end_s: Option<f64>,
+    /// On which CPU it ended.
+    pub max_cpu: Option<u16>,
+    /// Whose it was.
+    pub max_tid: Option<u32>,
+    /// The name of that task.
+    pub max_comm: Option<String>,
+    /// Censored: overlapping missing events, contradicted, cut off by the end.
+    pub censored: [u64; 3],
+    /// The distribution, to be merged and compared later.
+    pub histogram: Histogram,
+}
+
+/// A task, or all tasks of one name.
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+pub struct LatencyRow {
+    /// The name; the last one of tasks that were renamed.
+    pub comm: String,
+    /// The thread's id, where the row is one task.
+    pub tid: Option<u32>,
+    /// Tasks in the row.
+    pub tasks: u64,
+    /// Time on a CPU, ns.
+    pub run_ns: u64,
+    /// Times on a CPU whose begin or end is missing; not in `run_ns`.
+    pub censored_runs: u64,
+    /// Switched out asleep.
+    pub voluntary: u64,
+    /// Switched out runnable.
+    pub involuntary: u64,
+    /// Switched in on another CPU than before.
+    pub migrations: u64,
+    /// Wakeup latency.
+    pub wakeup: Waits,
+    /// Its first part, where `sched_wakeup` was traced.
+    pub placement: Waits,
+    /// Its second part, where `sched_wakeup` was traced.
+    pub queueing: Waits,
+    /// Preempt wait.
+    pub preempt: Waits,
+    /// Waits of `wakeup` whose waking came before the switch-out.
+    pub repaired: u64,
+}
+
+/// What was found.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Latency {
+    /// [`SCHEMA`].
+    pub schema: &'static str,
+    /// The trace.
+    pub trace: TraceFacts,
+    /// What the columns mean.
+    pub definitions: &'static [Definition],
+    /// Rows in order, at most as many as asked for.
+    pub rows: Vec<LatencyRow>,
+    /// Rows that are not shown.
+    pub more_rows: u64,
+    /// All tasks that were asked for, also those not shown.
+    pub total: LatencyRow,
+}
+
+/// Reads a trace to its end.
+pub fn latency(reader: &mut Reader, options: &LatencyOptions) -> Result<Latency, TraceError> {
+    let tally = tally(reader, &options.window)?;
+    let names = reader.names();
+    let (mut total, mut rows) = (Sum::default(), BTreeMap::<(String, u32), Sum>::new());
+    let tasks =
+        tally.tasks.iter().enumerate().filter(|(_, (task, done))| !done.is_empty() && options.tasks.has(task, names));
+    for (number, (task, done)) in tasks {
+        let comm = comm(task, names);
+        total.add(task, &comm, done);
+        let key = (comm.clone(), if options.each_task { number as u32 } else { 0 });
+        rows.entry(key).or_default().add(task, &comm, done);
+    }
+    let mut rows: Vec<LatencyRow> = rows.into_iter().map(|((comm, _), sum)| sum.row(comm)).collect();
+    sort(&mut rows, options.sort);
+    let more_rows = rows.len().saturating_sub(options.top.unwrap_or(usize::MAX)) as u64;
+    rows.truncate(rows.len() - more_rows as usize);
+    Ok(Latency {
+        schema: SCHEMA,
+        trace: TraceFacts::new(reader, &tally.counts, tally.span),
+        definitions: definitions(),
+        rows,
+        more_rows,
+        total: total.row("all".into()),
+    })
+}
+
+/// A name to print for a task that may have none.
+fn comm(task: &Task, names: &Names) -> String {
+    match names.text(task.comm) {
+        "" => format!(":{}", task.tid.0),
+        name => name.to_owned(),
+    }
+}
+
+fn sort(rows: &mut [LatencyRow], by: LatencySort) {
+    let key = |row: &LatencyRow| match by {
+        LatencySort::Max => row.wakeup.max_ns.unwrap_or(0) as f64,
+        LatencySort::P99 => row.wakeup.p99_ns.unwrap_or(0.0),
+        LatencySort::Mean => row.wakeup.mean_ns.unwrap_or(0.0),
+        LatencySort::Preempt => row.preempt.max_ns.unwrap_or(0) as f64,
+        LatencySort::Run => row.run_ns as f64,
+        LatencySort::Count => row.wakeup.count as f64,
+    };
+    // Rows come in the order of their names, which decides among equals.
+    rows.sort_by(|a, b| key(b).total_cmp(&key(a)));
+}
+
+/// Tasks added up.
+#[derive(Default)]
+struct Sum {
+    row: LatencyRow,
+    wakeup: WaitSum,
+    placement: WaitSum,
+    queueing: WaitSum,
+    preempt: WaitSum,
+}
+
+#[derive(Default)]
+struct WaitSum {
+    histogram: Histogram,
+    longest: Longest,
+    /// Whose the longest was.
+    who: Option<(u32, String)>,
+    censored: [u64; 3],
+}
+
+impl Sum {
+    fn add(&mut self, task: &Task, comm: &str, done: &TaskTally) {
+        let who = (task.tid.0, comm);
+        let row = &mut self.row;
+        row.tid = (row.tasks == 0).then_some(task.tid.0);
+        row.tasks += 1;
+        row.run_ns += done.run_ns;
+        row.censored_runs += done.censored_runs;
+        row.voluntary += done.voluntary;
+        row.involuntary += done.involuntary;
+        row.migrations += done.migrations;
+        row.repaired += done.repaired;
+        self.wakeup.add(&done.wakeup, done.longest_wakeup, who, done.censored_wakeup);
+        self.preempt.add(&done.preempt, done.longest_preempt, who, done.censored_preempt);
+        self.placement.add(&done.placement, Longest::default(), who, [0; 3]);
+        self.queueing.add(&done.queueing, Longest::default(), who, [0; 3]);
+    }
+
+    fn row(self, comm: String) -> LatencyRow {
+        LatencyRow {
+            comm,
+            wakeup: self.wakeup.waits(),
+            placement: self.placement.waits(),
+            queueing: self.queueing.waits(),
+            preempt: self.preempt.waits(),
+            ..self.row
+        }
+    }
+}
+
+impl WaitSum {
+    fn add(&mut self, cells: &Cells, longest: Longest, (tid, comm): (u32, &str), censored: [u64; 3]) {
+        let length = |l: &Longest| l.end.saturating_sub(l.start);
+        if cells.count() > 0 && (self.who.is_none() || length(&longest) > length(&self.longest)) {
+            (self.longest, self.who) = (longest, Some((tid, comm.to_owned())));
+        }
+        self.histogram.merge(&cells.histogram());
+        self.censored.iter_mut().zip(censored).for_each(|(sum, more)| *sum += more);
+    }
+
+    fn waits(self) -> Waits {
+        let histogram = self.histogram;
+        let count = histogram.count();
+        // The parts of a wait have no place of their own.
+        let known = self.longest.end > 0;
+        let at = |ns: u64| known.then_some(seconds(ns));
+        let (tid, comm) = self.who.filter(|_| known).unzip();
+        Waits {
+            count,
+            mean_ns: histogram.mean_ns(),
+            p50_ns: histogram.quantile_ns(0.5),
+            p90_ns: histogram.quantile_ns(0.9),
+            p99_ns: histogram.quantile_ns(0.99),
+            p999_ns: histogram.quantile_ns(0.999),
+            max_ns: (count > 0).then_some(histogram.max_ns),
+            max_start_s: at(self.longest.start),
+            max_end_s: at(self.longest.end),
+            max_cpu: known.then_some(self.longest.cpu),
+            max_tid: tid,
+            max_comm: comm,
+            censored: self.censored,
+            histogram,
+        }
+    }
+}

@@ -1,0 +1,218 @@
+//! `perf sched latency`, by its own rules, to be compared with it number by number.
+//!
+//! The rules are those of perf 6.4 and newer (earlier ones drop most wakings): a thread's last *atom* is asleep, waiting,
+//! or done; a preemption and a wakeup wait the same; a waking that finds the atom not asleep is dropped; a thread first
+//! seen at its switch-in has waited 0 ns; nothing is censored. [`super::latency`](super::latency()) has rules that are right.
+
+use schedlab_trace::{Event, Kind, Kinds, Reader, Tid, TraceError, What};
+use std::collections::BTreeMap;
+
+/// The kinds of events that perf's analysis needs: its run times are those of `sched_stat_runtime`.
+pub fn wanted() -> Kinds {
+    Kinds::TASKS.with(Kind::SchedStatRuntime)
+}
+
+/// A row of perf's table.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct PerfRow {
+    /// The thread's last name.
+    pub comm: String,
+    /// Its id; of threads merged by name, that of the first.
+    pub tid: u32,
+    /// Threads in the row.
+    pub merged: u64,
+    /// By `sched_stat_runtime`, ns.
+    pub runtime_ns: u64,
+    /// Delays.
+    pub count: u64,
+    /// Their sum, ns.
+    pub total_ns: u64,
+    /// The longest, ns.
+    pub max_ns: u64,
+    /// When it began, ns.
+    pub max_start_ns: u64,
+    /// When it ended, ns.
+    pub max_end_ns: u64,
+}
+
+/// What `perf sched latency` finds.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct PerfLatency {
+    /// Rows in perf's default order, idle threads and rows without a delay left out.
+    pub rows: Vec<PerfRow>,
+    /// Wakeups that found their thread asleep.
+    pub timestamps: u64,
+    /// Those of them before the thread's switch-out.
+    pub unordered: u64,
+    /// Events the recorder lost.
+    pub lost: u64,
+    /// Switches away from a thread that was not current.
+    pub switch_bugs: u64,
+}
+
+/// Reads a trace to its end; `each_task` is perf's `-p`.
+pub fn perf_latency(reader: &mut Reader, each_task: bool) -> Result<PerfLatency, TraceError> {
+    let mut machine = Machine { waking: reader.info().kinds.has(Kind::SchedWaking), ..Machine::default() };
+    let mut batch = Vec::new();
+    while reader.next_batch(&mut batch)? {
+        for event in &batch {
+            machine.take(event, reader);
+        }
+    }
+    Ok(machine.finish(each_task))
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+enum AtomState {
+    #[default]
+    Sleeping,
+    Waiting,
+    Done,
+}
+
+/// A thread's last atom and the sum of those before.
+#[derive(Debug, Clone, Default)]
+struct Atoms {
+    known: bool,
+    state: AtomState,
+    out_ns: u64,
+    wake_ns: u64,
+    row: PerfRow,
+}
+
+/// A thread of perf's machine: its name is that of COMM and FORK records, never of a tracepoint.
+#[derive(Debug, Clone, Default)]
+struct Thread {
+    comm: Option<String>,
+    atoms: Atoms,
+}
+
+#[derive(Debug, Default)]
+struct Machine {
+    /// Whether wakings are traced, so that wakeups are ignored.
+    waking: bool,
+    threads: BTreeMap<Tid, Thread>,
+    /// Atoms of threads whose id has been used again.
+    gone: Vec<(Tid, Thread)>,
+    current: BTreeMap<u16, Tid>,
+    found: PerfLatency,
+}
+
+impl Machine {
+    fn take(&mut self, event: &Event, reader: &Reader) {
+        let ts = event.ts;
+        match event.what {
+            What::Switch { prev, next, prev_state, .. } => {
+                let runnable = reader.states().class(prev_state).is_runnable();
+                if self.current.insert(event.cpu.0, next).is_some_and(|current| current != prev) {
+                    self.found.switch_bugs += 1;
+                }
+                self.atoms(prev).sched_out(ts, runnable);
+                let atoms = self.atoms(next);
+                if !atoms.known {
+                    atoms.sched_out(ts, true);
+                }
+                atoms.sched_in(ts);
+            }
+            What::Waking(wake) | What::WakeupNew(wake) => self.wakeup(wake.tid, ts),
+            What::Wakeup(wake) if !self.waking => self.wakeup(wake.tid, ts),
+            What::StatRuntime { tid, runtime, .. } => {
+                let atoms = self.atoms(tid);
+                if !atoms.known {
+                    atoms.sched_out(ts, true);
+                }
+                atoms.row.runtime_ns += runtime.get();
+            }
+            What::Comm { tid, comm } => {
+                self.threads.entry(tid).or_default().comm = Some(reader.names().text(comm).to_owned());
+            }
+            What::Fork { parent, child, .. } => {
+                let comm = self.threads.get(&parent).and_then(|p| p.comm.clone());
+                let new = Thread { comm, ..Thread::default() };
+                if let Some(old) = self.threads.insert(child, new).filter(|old| old.atoms.known) {
+                    self.gone.push((child, old));
+                }
+            }
+            What::GapEnd { lost, .. } => self.found.lost += u64::from(lost),
+            _ => {}
+        }
+    }
+
+    fn atoms(&mut self, tid: Tid) -> &mut Atoms {
+        &mut self.threads.entry(tid).or_default().atoms
+    }
+
+    fn wakeup(&mut self, tid: Tid, ts: u64) {
+        let atoms = &mut self.threads.entry(tid).or_default().atoms;
+        if !atoms.known {
+            atoms.sched_out(ts, false);
+        }
+        if atoms.state != AtomState::Sleeping {
+            return;
+        }
+        self.found.timestamps += 1;
+        if atoms.out_ns > ts {
+            self.found.unordered += 1;
+            return;
+        }
+        (atoms.state, atoms.wake_ns) = (AtomState::Waiting, ts);
+    }
+
+    fn finish(mut self, each_task: bool) -> PerfLatency {
+        let threads = self.gone.into_iter().chain(self.threads).filter(|(_, thread)| thread.atoms.known);
+        let rows = threads.map(|(tid, thread)| PerfRow {
+            comm: if tid == Tid::IDLE { "swapper".into() } else { thread.comm.unwrap_or(format!(":{}", tid.0)) },
+            tid: tid.0,
+            merged: 1,
+            ..thread.atoms.row
+        });
+        let mut merged: BTreeMap<(String, usize), PerfRow> = BTreeMap::new();
+        for (number, row) in rows.enumerate() {
+            let key = (row.comm.clone(), if each_task { number } else { 0 });
+            merged.entry(key).and_modify(|sum| sum.merge(&row)).or_insert(row);
+        }
+        let mut rows: Vec<PerfRow> = merged.into_values().filter(|r| r.count > 0 && r.comm != "swapper").collect();
+        let key = |row: &PerfRow| (row.total_ns / row.count, row.max_ns, row.count, row.runtime_ns);
+        rows.sort_by_key(|row| std::cmp::Reverse(key(row)));
+        self.found.rows = rows;
+        self.found
+    }
+}
+
+impl Atoms {
+    /// A new atom.
+    fn sched_out(&mut self, ts: u64, runnable: bool) {
+        self.known = true;
+        (self.state, self.out_ns) = (AtomState::Sleeping, ts);
+        if runnable {
+            (self.state, self.wake_ns) = (AtomState::Waiting, ts);
+        }
+    }
+
+    fn sched_in(&mut self, ts: u64) {
+        if self.state != AtomState::Waiting {
+            return;
+        }
+        self.state = AtomState::Done;
+        // Later than the switch-in: perf ignores the atom.
+        let Some(delay) = ts.checked_sub(self.wake_ns) else { return };
+        let row = &mut self.row;
+        row.total_ns += delay;
+        row.count += 1;
+        if delay > row.max_ns {
+            (row.max_ns, row.max_start_ns, row.max_end_ns) = (delay, self.wake_ns, ts);
+        }
+    }
+}
+
+impl PerfRow {
+    fn merge(&mut self, other: &Self) {
+        self.merged += other.merged;
+        self.runtime_ns += other.runtime_ns;
+        self.count += other.count;
+        self.total_ns += other.total_ns;
+        if other.max_ns > self.max_ns {
+            (self.max_ns, self.max_start_ns, self.max_end_ns) = (other.max_ns, other.max_start_ns, other.max_end_ns);
+        }
+    }
+}

@@ -1,0 +1,171 @@
+//! The latency table on a terminal: the worst wait first, then waits after wakeups, waits after preemptions, remarks.
+
+use super::Page;
+use crate::number::{NONE, count, maybe_quantity};
+use crate::table::{Align, Cell, Table};
+use schedlab_analyze::trace::latency::{Latency, LatencyRow, Waits};
+use std::io::{self, Write};
+
+/// The findings for a terminal `width` columns wide, with ANSI colours or without.
+pub fn trace_latency_text(found: &Latency, width: usize, colour: bool, out: &mut dyn Write) -> io::Result<()> {
+    let mut page = Page::new(out, width, colour);
+    page.heading(&claim(&found.total))?;
+    page.origin(&found.trace)?;
+    if found.total.wakeup.count > 0 {
+        page.blank()?;
+        page.heading("After a wakeup: sched_waking to switched in")?;
+        page.table(&wakeups(found))?;
+    }
+    if found.total.preempt.count > 0 {
+        page.blank()?;
+        page.heading("After a preemption: switched out runnable to switched in")?;
+        page.table(&preemptions(found))?;
+    }
+    page.blank()?;
+    if found.more_rows > 0 {
+        page.paragraph("  - ", &format!("{} more rows; --top 0 shows all", count(found.more_rows)))?;
+    }
+    if found.total.wakeup.count > 0 && found.total.queueing.count == 0 {
+        page.paragraph("  - ", "sched_wakeup is not in the trace: placement and queueing cannot be told apart")?;
+    }
+    for (what, waits) in [("wakeup", &found.total.wakeup), ("preemption", &found.total.preempt)] {
+        let [gap, contradiction, unfinished] = waits.censored;
+        if gap + contradiction + unfinished > 0 {
+            let text = format!(
+                "waits after a {what} that are counted and in no column: {} over missing events, {} that what follows \
+                 contradicts, {} cut off by the end",
+                count(gap),
+                count(contradiction),
+                count(unfinished)
+            );
+            page.paragraph("  - ", &text)?;
+        }
+    }
+    page.remarks(&found.trace)
+}
+
+fn claim(total: &LatencyRow) -> String {
+    let worst = |waits: &Waits| {
+        let (comm, tid) = (waits.max_comm.as_deref().unwrap_or("?"), waits.max_tid.unwrap_or(0));
+        let cpu = waits.max_cpu.map_or(String::new(), |cpu| format!(" on CPU {cpu}"));
+        let time = |s: Option<f64>| s.map_or(NONE.into(), |s| format!("{s:.6}"));
+        let (start, end) = (time(waits.max_start_s), time(waits.max_end_s));
+        format!("{} ({comm} {tid}, {start} to {end} s{cpu})", maybe_quantity(waits.max_ns.map(|ns| ns as f64), "ns"))
+    };
+    match (total.wakeup.count, total.preempt.count) {
+        (0, 0) => "No wait of a task is known from begin to end.".into(),
+        (_, 0) => format!("Longest wait after a wakeup: {}.", worst(&total.wakeup)),
+        (0, _) => format!("Longest wait after a preemption: {}.", worst(&total.preempt)),
+        _ => format!(
+            "Longest wait after a wakeup: {}; after a preemption: {}.",
+            worst(&total.wakeup),
+            worst(&total.preempt)
+        ),
+    }
+}
+
+/// Whose row it is: `name:tid` of one task, `name:(n)` of several, as perf writes them.
+fn task(row: &LatencyRow) -> String {
+    match row.tid {
+        Some(tid) => format!("{}:{tid}", row.comm),
+        None => format!("{}:({})", row.comm, row.tasks),
+    }
+}
+
+fn wakeups(found: &Latency) -> Table {
+    let split = found.total.queueing.count > 0;
+    let mut header = vec![("task", Align::Left), ("run", Align::Right), ("wakeups", Align::Right)];
+    header.extend(["mean", "p50", "p99", "p99.9", "max"].map(|name| (name, Align::Right)));
+    if split {
+        header.extend(["place p99", "queue p99"].map(|name| (name, Align::Right)));
+    }
+    header.extend(["max at s", "censored"].map(|name| (name, Align::Right)));
+    let mut table = Table::new(&header);
+    for row in found.rows.iter().chain([&found.total]).filter(|r| r.wakeup.count + r.run_ns > 0) {
+        let mut cells: Vec<Cell> = vec![task(row).into(), maybe_quantity(Some(row.run_ns as f64), "ns").into()];
+        cells.push(count(row.wakeup.count).into());
+        cells.extend(figures(&row.wakeup));
+        if split {
+            cells.push(maybe_quantity(row.placement.p99_ns, "ns").into());
+            cells.push(maybe_quantity(row.queueing.p99_ns, "ns").into());
+        }
+        cells.extend(where_and_censored(&row.wakeup));
+        table.push(cells);
+    }
+    table
+}
+
+fn preemptions(found: &Latency) -> Table {
+    let mut header = vec![("task", Align::Left), ("switches", Align::Right), ("preempted", Align::Right)];
+    header.extend(["mean", "p50", "p99", "p99.9", "max", "max at s", "censored"].map(|name| (name, Align::Right)));
+    let mut table = Table::new(&header);
+    for row in found.rows.iter().chain([&found.total]).filter(|r| r.preempt.count > 0) {
+        let mut cells: Vec<Cell> = vec![task(row).into(), count(row.voluntary + row.involuntary).into()];
+        cells.push(count(row.preempt.count).into());
+        cells.extend(figures(&row.preempt));
+        cells.extend(where_and_censored(&row.preempt));
+        table.push(cells);
+    }
+    table
+}
+
+fn figures(waits: &Waits) -> [Cell; 5] {
+    let max = waits.max_ns.map(|ns| ns as f64);
+    [waits.mean_ns, waits.p50_ns, waits.p99_ns, waits.p999_ns, max].map(|ns| maybe_quantity(ns, "ns").into())
+}
+
+fn where_and_censored(waits: &Waits) -> [Cell; 2] {
+    let at = waits.max_start_s.map_or(NONE.to_owned(), |s| format!("{s:.6}"));
+    let censored = waits.censored.iter().sum::<u64>();
+    [at.into(), if censored == 0 { "".into() } else { count(censored).into() }]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use schedlab_analyze::trace::{TraceFacts, definitions};
+
+    #[test]
+    fn the_worst_wait_is_the_first_line() {
+        let wakeup = Waits {
+            count: 2,
+            mean_ns: Some(3000.0),
+            max_ns: Some(5000),
+            max_start_s: Some(1.000001),
+            max_end_s: Some(1.000006),
+            max_cpu: Some(3),
+            max_tid: Some(77),
+            max_comm: Some("sh".into()),
+            censored: [1, 0, 2],
+            ..Waits::default()
+        };
+        let row =
+            LatencyRow { comm: "sh".into(), tid: Some(77), tasks: 1, run_ns: 9000, wakeup, ..LatencyRow::default() };
+        let found = Latency {
+            schema: schedlab_analyze::trace::latency::SCHEMA,
+            trace: TraceFacts {
+                format: "perf.data".into(),
+                problems: vec!["byte 7: odd".into()],
+                ..TraceFacts::default()
+            },
+            definitions: definitions(),
+            rows: vec![row.clone()],
+            more_rows: 4,
+            total: LatencyRow { comm: "all".into(), ..row },
+        };
+        let mut out = Vec::new();
+        trace_latency_text(&found, 240, false, &mut out).unwrap();
+        let text = String::from_utf8(out).unwrap();
+        let first = "Longest wait after a wakeup: 5.000 µs (sh 77, 1.000001 to 1.000006 s on CPU 3).";
+        assert_eq!(text.lines().next(), Some(first));
+        for part in [
+            "sh:77",
+            "4 more rows",
+            "1 over missing events, 0 that what follows contradicts, 2 cut off",
+            "! byte 7: odd",
+        ] {
+            assert!(text.contains(part), "{part}: {text}");
+        }
+        assert!(!text.contains("After a preemption"));
+    }
+}

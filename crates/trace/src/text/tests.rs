@@ -1,0 +1,168 @@
+//! Text traces in each tool's words.
+
+use crate::drawing::{Told, tell_events};
+use crate::{Event, Kinds, ProblemKind, Reader, TraceError, What};
+
+fn read(text: &str) -> Result<(Vec<Event>, Reader), TraceError> {
+    let mut reader = Reader::open("t", Box::new(text.as_bytes().to_vec()), Kinds::ALL)?;
+    let (mut all, mut batch) = (Vec::new(), Vec::new());
+    while reader.next_batch(&mut batch)? {
+        all.extend_from_slice(&batch);
+    }
+    Ok((all, reader))
+}
+
+fn told(text: &str) -> Told {
+    let (events, reader) = read(text).expect("a trace");
+    tell_events(&events, reader.names(), reader.states())
+}
+
+/// A of CPU 0 sleeps, is woken by B's interrupt, and waits 5 µs.
+const TRACEFS: &str = "\
+# tracer: nop
+#
+# entries-in-buffer/entries-written: 4/4   #P:2
+#
+#           TASK-PID     CPU#  |||||  TIMESTAMP  FUNCTION
+               A-10      [000] d..2.     1.000010: sched_switch: prev_comm=A prev_pid=10 prev_prio=120 prev_state=S ==> next_comm=swapper/0 next_pid=0 next_prio=120
+               B-11      [001] d.h2.     1.000020: sched_waking: comm=A pid=10 prio=120 target_cpu=000
+          <idle>-0       [000] d.h2.     1.000022: sched_wakeup: comm=A pid=10 prio=120 target_cpu=000
+          <idle>-0       [000] d..2.     1.000025: sched_switch: prev_comm=swapper/0 prev_pid=0 prev_prio=120 prev_state=R ==> next_comm=A next_pid=10 next_prio=120
+";
+
+const ANSWER: [&str; 1] = ["A waited 1000020-1000025 Waking queued 1000022"];
+
+#[test]
+fn tracefs_text_is_read() {
+    assert_eq!(told(TRACEFS).waits(), ANSWER);
+    let (events, _) = read(TRACEFS).unwrap();
+    let What::Waking(wake) = events[1].what else { panic!("a waking") };
+    assert_eq!((wake.waker.0, wake.context.is_hard(), wake.prio.get()), (11, true, Some(120)));
+}
+
+#[test]
+fn trace_cmd_report_is_read_in_its_plugins_words() {
+    let text = "\
+cpus=2
+               A-10    [000]     1.000010: sched_switch:         A:10 [120] S ==> swapper/0:0 [120]
+               B-11    [001]     1.000020: sched_waking:         comm=A pid=10 prio=120 target_cpu=000
+          <idle>-0     [000]     1.000022: sched_wakeup:         A:10 [120] CPU:000
+          <idle>-0     [000]     1.000025: sched_switch:         swapper/0:0 [120] R ==> A:10 [120]
+";
+    assert_eq!(told(text).waits(), ANSWER);
+}
+
+#[test]
+fn perf_script_is_read() {
+    let text = TRACEFS.lines().filter(|l| !l.starts_with('#')).map(|line| {
+        let (head, tail) = line.split_once(": ").unwrap();
+        let mut words = head.split_whitespace();
+        let (comm, tid) = words.next().unwrap().rsplit_once('-').unwrap();
+        format!("{comm} {tid} {} {}: sched:{tail}\n", words.next().unwrap(), words.next_back().unwrap())
+    });
+    assert_eq!(told(&text.collect::<String>()).waits(), ANSWER);
+}
+
+#[test]
+fn systrace_html_is_read() {
+    let lines: String = TRACEFS.lines().map(|l| format!("{l}\\n\\\n")).collect();
+    let html = format!(
+        "<!DOCTYPE html>\n<script>{}</script>\n<script class=\"trace-data\">\n{lines}</script>\n",
+        "x".repeat(600_000)
+    );
+    assert_eq!(told(&html).waits(), ANSWER);
+}
+
+#[test]
+fn a_loss_between_the_lines_censors() {
+    let text = TRACEFS.replace(
+        "          <idle>-0       [000] d..2.",
+        "CPU:0 [LOST 17 EVENTS]\n          <idle>-0       [000] d..2.",
+    );
+    assert_eq!(told(&text).waits(), ["A censored Waking Gap"]);
+    assert_eq!(read(&text).unwrap().1.problems().count(ProblemKind::Lost), 17);
+}
+
+#[test]
+fn states_as_numbers_are_guessed_and_that_is_said() {
+    let text = TRACEFS.replace("prev_state=R", "prev_state=4096");
+    let (events, reader) = read(&text).unwrap();
+    let What::Switch { prev_state, .. } = events[3].what else { panic!("a switch") };
+    assert_eq!(reader.states().letters(prev_state), "R+");
+    assert_eq!(reader.problems().count(ProblemKind::GuessedStates), 1);
+}
+
+#[test]
+fn every_kind_of_event_is_read() {
+    let lines = [
+        "sched_wakeup_new: comm=my task pid=12 prio=99 target_cpu=001",
+        "sched_migrate_task: comm=a b pid=12 prio=120 orig_cpu=0 dest_cpu=1",
+        "sched_stat_runtime: comm=a pid=12 runtime=12345 [ns] vruntime=1 [ns]",
+        "sched_pi_setprio: comm=a pid=12 oldprio=120 newprio=98",
+        "sched_process_fork: comm=sh pid=10 child_comm=sh child_pid=12",
+        "sched_process_exit: comm=a pid=12 prio=120 group_dead=true",
+        "sched_process_exec: filename=/bin/true pid=12 old_pid=13",
+        "task_newtask: pid=14 comm=new one clone_flags=1200000 oom_score_adj=0",
+        "task_rename: pid=12 oldcomm=a newcomm=b c oom_score_adj=0",
+        "irq_handler_entry: irq=27 name=virtio0-input.0",
+        "irq_handler_exit: irq=27 ret=handled",
+        "softirq_raise: vec=3 [action=NET_RX]",
+        "softirq_entry: vec=3 [action=NET_RX]",
+        "softirq_exit: vec=3 [action=NET_RX]",
+        "workqueue_queue_work: work struct=000000007b1d40ab function=vmstat_update workqueue=mm_percpu_wq req_cpu=1 cpu=1",
+        "workqueue_activate_work: work struct 000000007b1d40ab function=vmstat_update ",
+        "workqueue_execute_start: work struct 000000007b1d40ab: function vmstat_update",
+        "workqueue_execute_end: work struct 000000007b1d40ab: function vmstat_update",
+        "cpu_idle: state=4294967295 cpu_id=1",
+    ];
+    let text: String =
+        lines.iter().enumerate().map(|(n, l)| format!("kworker/1:1-31 [001] .... 1.{n:06}: {l}\n")).collect();
+    let (events, reader) = read(&text).unwrap();
+    assert_eq!(reader.problems().all().map(|p| p.first).collect::<Vec<_>>(), Vec::<String>::new());
+    let name = |name| reader.names().text(name);
+    assert_eq!(events.len(), lines.len());
+    let What::WakeupNew(wake) = events[0].what else { panic!() };
+    assert_eq!((name(wake.comm), wake.prio.get(), wake.target_cpu.0), ("my task", Some(99), 1));
+    let What::StatRuntime { runtime, .. } = events[2].what else { panic!() };
+    assert_eq!(runtime.get(), 12345);
+    let What::Comm { comm, tid } = events[8].what else { panic!() };
+    assert_eq!((name(comm), tid.0), ("b c", 12));
+    let What::WorkQueued { work, function, workqueue, cpu } = events[14].what else { panic!() };
+    let queued = (work.get(), name(function), name(workqueue), cpu.0);
+    assert_eq!(queued, (0x7b1d40ab, "vmstat_update", "mm_percpu_wq", 1));
+    let What::WorkStarted { worker, function, .. } = events[16].what else { panic!() };
+    assert_eq!((worker.0, name(function)), (31, "vmstat_update"));
+    assert_eq!(events[18].what, What::CpuIdle { state: u32::MAX, cpu: crate::Cpu(1) });
+}
+
+#[test]
+fn lines_that_lie_are_skipped_and_told() {
+    let text = format!(
+        "{TRACEFS}a-1 [000] 2.0: sched_switch: prev_comm=x\na-1 [000] 2.1: sched_waking: comm=x pid=99999999\n"
+    );
+    let (events, reader) = read(&text).unwrap();
+    assert_eq!((events.len(), reader.problems().count(ProblemKind::BadRecord)), (4, 2));
+    assert!(
+        reader.problems().all().any(|p| p.first.starts_with("line 10: `prev_comm=x` does not read as sched_switch"))
+    );
+}
+
+#[test]
+fn text_without_scheduler_events_is_refused() {
+    let error = |text: &str| read(text).err().expect("refused").to_string();
+    assert!(error("# tracer: nop\n#\n").starts_with("t has no scheduler events (none of its lines is an event)"));
+    assert!(error("a-1 [000] 1.0: bprint: x\n").starts_with("t has no scheduler events (bprint)"));
+    assert!(error("Once upon a time\n").starts_with("t is not a trace"));
+}
+
+#[test]
+fn every_cut_and_every_spoilt_byte_is_survived() {
+    for at in 0..TRACEFS.len() {
+        let _ = read(&TRACEFS[..at]);
+        for value in [b' ', b'9', b':', 0xff] {
+            let mut bytes = TRACEFS.as_bytes().to_vec();
+            bytes[at] = value;
+            let _ = read(&String::from_utf8_lossy(&bytes));
+        }
+    }
+}

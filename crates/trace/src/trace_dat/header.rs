@@ -1,0 +1,341 @@
+//! The header of trace.dat: version 6, in which the parts follow each other, and version 7, in which options point to
+//! sections that may be compressed.
+
+use crate::TraceError;
+use crate::bytes::{Cursor, Input};
+use crate::kind::Kind;
+use crate::tracing_data::TracingData;
+use ruzstd::decoding::FrameDecoder;
+
+/// The longest uncompressed section or chunk; formats of a kernel take 2 MB, kallsyms 10.
+pub(super) const LONGEST_SECTION: u64 = 64 << 20;
+
+/// CPUs and buffers of a file.
+const MOST_CPUS: u32 = 65_535;
+const MOST_BUFFERS: usize = 1024;
+
+/// Options sections that are followed; trace-cmd writes a few.
+const MOST_OPTION_SECTIONS: u32 = 1000;
+
+/// How the pages of version 7 are compressed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(super) enum Compression {
+    #[default]
+    None,
+    Zstd,
+}
+
+/// The pages of one CPU in one buffer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct CpuData {
+    pub(super) cpu: u32,
+    pub(super) offset: u64,
+    pub(super) size: u64,
+}
+
+/// A ring buffer: the top instance, or one of those that `trace-cmd record -B` makes.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Buffer {
+    pub(super) name: String,
+    pub(super) page_size: u32,
+    pub(super) cpus: Vec<CpuData>,
+    pub(super) compressed: bool,
+}
+
+/// Everything but the pages.
+#[derive(Debug, Default)]
+pub(super) struct Header {
+    pub(super) tracing: TracingData,
+    pub(super) buffers: Vec<Buffer>,
+    /// Thread ids and names when the recording ended.
+    pub(super) cmdlines: Vec<(u32, String)>,
+    pub(super) clock: String,
+    pub(super) uname: String,
+    pub(super) recorder: String,
+    /// Added to each time.
+    pub(super) ts_offset: i64,
+    /// Multiplier, shift and offset of cycles.
+    pub(super) tsc2nsec: Option<(u32, u32, u64)>,
+    /// Events that the ring overwrote, over all CPUs.
+    pub(super) overrun: u64,
+    compression: Compression,
+    cpus: u32,
+    first_options: u64,
+}
+
+impl Header {
+    pub(super) fn read(input: &Input) -> Result<Self, TraceError> {
+        let size = input.source.size().unwrap_or(u64::MAX);
+        if input.source.size().is_none() {
+            return Err(input.unsupported(
+                0,
+                "trace.dat comes through a pipe",
+                "its parts lie all over the file: give the file itself",
+            ));
+        }
+        let mut cursor = Cursor::new(input, 0, size, false);
+        let mut header = Self { tracing: TracingData::begin(&mut cursor)?, ..Self::default() };
+        match header.tracing.version.as_str() {
+            "6" => header.read_6(&mut cursor)?,
+            "7" => header.read_7(&mut cursor)?,
+            version => {
+                let found = format!("trace.dat of version `{}`", version.escape_debug());
+                return Err(input.malformed(10, found, "version 6 or 7"));
+            }
+        }
+        Ok(header)
+    }
+
+    fn read_6(&mut self, cursor: &mut Cursor<'_>) -> Result<(), TraceError> {
+        self.tracing.headers(cursor)?;
+        self.tracing.formats(cursor, known)?;
+        let symbols = u64::from(cursor.u32("the size of kallsyms")?);
+        cursor.skip(symbols, "kallsyms")?;
+        let formats = u64::from(cursor.u32("the size of the printk formats")?);
+        cursor.skip(formats, "the printk formats")?;
+        let bytes = cursor.u64("the size of the saved command lines")?;
+        self.cmdlines = cmdlines(cursor.take(bytes, "the saved command lines")?);
+        self.cpus = cpu_count(cursor)?;
+        let mut buffers = Vec::new();
+        loop {
+            let at = cursor.at;
+            let kind = cursor.take(10, "`options`, `flyrecord` or `latency`")?.to_vec();
+            match kind.as_slice() {
+                b"options  \0" => buffers = self.options_6(cursor)?,
+                b"flyrecord\0" => break,
+                b"latency  \0" => {
+                    let mend = "give the text itself: trace-cmd report FILE > trace.txt";
+                    return Err(cursor.input.unsupported(at, "a latency trace, which is text inside trace.dat", mend));
+                }
+                other => {
+                    let found = crate::error::begins(other);
+                    return Err(cursor.input.malformed(at, found, "`options`, `flyrecord` or `latency`"));
+                }
+            }
+        }
+        self.buffer_6(cursor, String::new())?;
+        for (offset, name) in buffers {
+            let mut cursor = Cursor::new(cursor.input, offset, cursor.end, cursor.big_endian);
+            if cursor.take(10, "`flyrecord`")? != b"flyrecord\0" {
+                return Err(cursor.input.malformed(offset, "another word", "`flyrecord`, the start of a buffer"));
+            }
+            self.buffer_6(&mut cursor, name)?;
+        }
+        Ok(())
+    }
+
+    /// Options up to the first of number 0; answers where other buffers are.
+    fn options_6(&mut self, cursor: &mut Cursor<'_>) -> Result<Vec<(u64, String)>, TraceError> {
+        let mut buffers = Vec::new();
+        loop {
+            let id = cursor.u16("the number of an option")?;
+            if id == option::DONE {
+                return Ok(buffers);
+            }
+            let bytes = u64::from(cursor.u32("the size of an option")?);
+            let at = cursor.at;
+            let data = cursor.take(bytes, "an option")?.to_vec();
+            let part = Input::part(&cursor.input.file, at, data);
+            let mut data = Cursor::new(&part, 0, bytes, cursor.big_endian);
+            if id == option::BUFFER && buffers.len() < MOST_BUFFERS {
+                buffers.push((data.u64("the place of a buffer")?, data.string(4096, "the name of a buffer")?));
+            } else {
+                self.option(id, &mut data)?;
+            }
+        }
+    }
+
+    fn buffer_6(&mut self, cursor: &mut Cursor<'_>, name: String) -> Result<(), TraceError> {
+        let mut buffer = Buffer { name, page_size: self.tracing.page_size, ..Buffer::default() };
+        for cpu in 0..self.cpus {
+            let (offset, size) = (cursor.u64("the place of a CPU's data")?, cursor.u64("the size of a CPU's data")?);
+            buffer.cpus.push(CpuData { cpu, offset, size });
+        }
+        self.buffers.push(buffer);
+        Ok(())
+    }
+
+    fn read_7(&mut self, cursor: &mut Cursor<'_>) -> Result<(), TraceError> {
+        let at = cursor.at;
+        let name = cursor.string(64, "the name of the compression")?;
+        cursor.string(64, "the version of the compression")?;
+        self.compression = match name.as_str() {
+            "none" => Compression::None,
+            "zstd" => Compression::Zstd,
+            other => {
+                let what = format!("compressed with {}", other.escape_debug());
+                let mend = "rewrite it: trace-cmd convert -i FILE -o OUT --compression zstd";
+                return Err(cursor.input.unsupported(at, what, mend));
+            }
+        };
+        self.first_options = cursor.u64("the place of the options")?;
+        let (mut next, mut sections) = (self.first_options, 0);
+        while next != 0 && sections < MOST_OPTION_SECTIONS {
+            next = self.options_7(cursor, next)?;
+            sections += 1;
+        }
+        Ok(())
+    }
+
+    /// A section of options; answers where the next one is.
+    fn options_7(&mut self, cursor: &Cursor<'_>, at: u64) -> Result<u64, TraceError> {
+        let (section, size) = self.section(cursor, at, 0)?;
+        let mut options = Cursor::new(&section, 0, size, cursor.big_endian);
+        loop {
+            let id = options.u16("the number of an option")?;
+            let bytes = u64::from(options.u32("the size of an option")?);
+            let base = options.at;
+            let data = options.take(bytes, "an option")?.to_vec();
+            let part = Input::part(&section.file, section.base + base, data);
+            let mut data = Cursor::new(&part, 0, bytes, cursor.big_endian);
+            match id {
+                option::DONE => return if bytes >= 8 { data.u64("the place of more options") } else { Ok(0) },
+                option::BUFFER => self.buffer_7(cursor, &mut data)?,
+                option::HEADER_INFO | option::FTRACE_EVENTS | option::EVENT_FORMATS | option::CMDLINES => {
+                    let place = data.u64("the place of a section")?;
+                    self.section_7(cursor, id, place)?;
+                }
+                _ => self.option(id, &mut data)?,
+            }
+        }
+    }
+
+    fn section_7(&mut self, cursor: &Cursor<'_>, id: u16, place: u64) -> Result<(), TraceError> {
+        let (part, size) = self.section(cursor, place, id)?;
+        let mut section = Cursor::new(&part, 0, size, cursor.big_endian);
+        match id {
+            option::HEADER_INFO => self.tracing.headers(&mut section),
+            option::FTRACE_EVENTS => self.tracing.ftrace_formats(&mut section, &known),
+            option::EVENT_FORMATS => self.tracing.event_formats(&mut section, &known),
+            _ => {
+                let bytes = section.u64("the size of the saved command lines")?;
+                self.cmdlines = cmdlines(section.take(bytes, "the saved command lines")?);
+                Ok(())
+            }
+        }
+    }
+
+    fn buffer_7(&mut self, file: &Cursor<'_>, data: &mut Cursor<'_>) -> Result<(), TraceError> {
+        let place = data.u64("the place of a buffer")?;
+        let mut buffer = Buffer { name: data.string(4096, "the name of a buffer")?, ..Buffer::default() };
+        let clock = data.string(256, "the clock of a buffer")?;
+        if self.clock.is_empty() {
+            self.clock = clock;
+        }
+        buffer.page_size = data.u32("the page size of a buffer")?;
+        for _ in 0..cpu_count(data)? {
+            let cpu = data.u32("the number of a CPU")?;
+            let (offset, size) = (data.u64("the place of a CPU's data")?, data.u64("the size of a CPU's data")?);
+            buffer.cpus.push(CpuData { cpu, offset, size });
+        }
+        let mut section = Cursor::new(file.input, place, file.end, file.big_endian);
+        section.u16("the number of a section")?;
+        buffer.compressed = section.u16("the flags of a section")? & 1 != 0;
+        if self.buffers.len() < MOST_BUFFERS {
+            self.buffers.push(buffer);
+        }
+        Ok(())
+    }
+
+    /// A section in memory, inflated where it is compressed. Its number must be `id`.
+    fn section(&self, cursor: &Cursor<'_>, at: u64, id: u16) -> Result<(Input, u64), TraceError> {
+        let input = cursor.input;
+        let mut cursor = Cursor::new(input, at, cursor.end, cursor.big_endian);
+        let found = cursor.u16("the number of a section")?;
+        if found != id {
+            return Err(input.malformed(at, format!("section {found}"), format!("section {id}")));
+        }
+        let compressed = cursor.u16("the flags of a section")? & 1 != 0;
+        cursor.skip(4, "the name of a section")?;
+        let size = cursor.u64("the size of a section")?;
+        let data = if compressed {
+            let (bytes, inflated) = (cursor.u32("a compressed size")?, cursor.u32("an inflated size")?);
+            let from = cursor.at;
+            let data = cursor.take(u64::from(bytes), "a compressed section")?;
+            inflate(data, u64::from(inflated)).map_err(|why| input.malformed(from, why, "a zstd section"))?
+        } else {
+            cursor.take(size, "a section")?.to_vec()
+        };
+        let size = data.len() as u64;
+        Ok((Input::part(&input.file, at, data), size))
+    }
+
+    /// The options that both versions have.
+    fn option(&mut self, id: u16, data: &mut Cursor<'_>) -> Result<(), TraceError> {
+        let bytes = data.left();
+        match id {
+            option::CPUSTAT => {
+                let text = text(data.take(bytes, "statistics of a CPU")?);
+                let overrun = text.lines().find_map(|line| line.strip_prefix("overrun:"));
+                self.overrun += overrun.and_then(|n| n.trim().parse::<u64>().ok()).unwrap_or(0);
+            }
+            option::TRACECLOCK => {
+                let clocks = text(data.take(bytes, "the clocks")?);
+                let chosen = clocks.split_once('[').and_then(|(_, rest)| rest.split_once(']'));
+                self.clock = chosen.map_or(String::new(), |(clock, _)| clock.to_owned());
+            }
+            option::UNAME => self.uname = text(data.take(bytes, "uname")?),
+            option::VERSION => self.recorder = text(data.take(bytes, "the version of trace-cmd")?),
+            option::OFFSET => self.ts_offset = text(data.take(bytes, "the time offset")?).trim().parse().unwrap_or(0),
+            option::TSC2NSEC => {
+                let (mult, shift) = (data.u32("a multiplier")?, data.u32("a shift")?);
+                self.tsc2nsec =
+                    Some((mult, shift, data.u64("an offset")?)).filter(|(mult, shift, _)| *mult > 0 && *shift < 64);
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+}
+
+/// Numbers of options.
+mod option {
+    pub(super) const DONE: u16 = 0;
+    pub(super) const CPUSTAT: u16 = 2;
+    pub(super) const BUFFER: u16 = 3;
+    pub(super) const TRACECLOCK: u16 = 4;
+    pub(super) const UNAME: u16 = 5;
+    pub(super) const OFFSET: u16 = 7;
+    pub(super) const VERSION: u16 = 9;
+    pub(super) const TSC2NSEC: u16 = 14;
+    pub(super) const HEADER_INFO: u16 = 16;
+    pub(super) const FTRACE_EVENTS: u16 = 17;
+    pub(super) const EVENT_FORMATS: u16 = 18;
+    pub(super) const CMDLINES: u16 = 21;
+}
+
+fn known(system: &str, name: &str) -> bool {
+    Kind::of(system, name).is_some()
+}
+
+fn cpu_count(cursor: &mut Cursor<'_>) -> Result<u32, TraceError> {
+    let at = cursor.at;
+    let cpus = cursor.u32("the number of CPUs")?;
+    if cpus > MOST_CPUS {
+        return Err(cursor.input.malformed(at, format!("{cpus} CPUs"), format!("at most {MOST_CPUS}")));
+    }
+    Ok(cpus)
+}
+
+/// Lines of `PID NAME`.
+fn cmdlines(bytes: &[u8]) -> Vec<(u32, String)> {
+    let parse = |line: &str| {
+        let (pid, comm) = line.trim().split_once(' ')?;
+        Some((pid.parse().ok()?, comm.trim().to_owned()))
+    };
+    text(bytes).lines().filter_map(parse).collect()
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).trim_end_matches('\0').to_owned()
+}
+
+/// A whole zstd frame that holds `size` bytes.
+pub(super) fn inflate(data: &[u8], size: u64) -> Result<Vec<u8>, String> {
+    if size > LONGEST_SECTION {
+        return Err(format!("{size} bytes to inflate"));
+    }
+    let mut out = vec![0; size as usize];
+    let written = FrameDecoder::new().decode_all(data, &mut out).map_err(|error| format!("not inflatable: {error}"))?;
+    if written == out.len() { Ok(out) } else { Err(format!("{written} bytes inflated instead of {size}")) }
+}

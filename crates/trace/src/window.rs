@@ -1,0 +1,83 @@
+//! Which part of a trace counts.
+
+use crate::event::Cpu;
+
+/// A stretch of a trace on some CPUs: intervals that end in it count.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct TimeWindow {
+    /// From here on, ns of the trace's clock.
+    pub from_ns: u64,
+    /// Up to here; the end of the trace when `None`.
+    pub to_ns: Option<u64>,
+    /// On these CPUs; on all when `None`.
+    pub cpus: Option<Vec<Cpu>>,
+}
+
+/// A time window that is none.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TimeWindowError(String);
+
+impl std::fmt::Display for TimeWindowError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(
+            f,
+            "`{}` is no time window; write FROM,TO in seconds of the trace's clock, as in 14359.5,14360 or 14359.5,",
+            self.0
+        )
+    }
+}
+
+impl std::error::Error for TimeWindowError {}
+
+impl TimeWindow {
+    /// Sets the times from `FROM,TO` in seconds, either of which may be missing.
+    pub fn set_times(&mut self, text: &str) -> Result<(), TimeWindowError> {
+        let bad = || TimeWindowError(text.to_owned());
+        let (from, to) = text.split_once(',').unwrap_or((text, ""));
+        if !from.is_empty() {
+            self.from_ns = nanoseconds(from).ok_or_else(bad)?;
+        }
+        if !to.is_empty() {
+            self.to_ns = Some(nanoseconds(to).ok_or_else(bad)?);
+        }
+        if self.to_ns.is_some_and(|to| to < self.from_ns) { Err(bad()) } else { Ok(()) }
+    }
+
+    /// Whether what ends at `end_ns` on `cpu` is in it.
+    #[inline]
+    pub fn has(&self, end_ns: u64, cpu: Cpu) -> bool {
+        let in_time = end_ns >= self.from_ns && self.to_ns.is_none_or(|to| end_ns <= to);
+        in_time && self.cpus.as_ref().is_none_or(|cpus| cpus.contains(&cpu))
+    }
+}
+
+/// Seconds with up to nine decimals, exactly.
+fn nanoseconds(text: &str) -> Option<u64> {
+    let (whole, part) = text.trim().split_once('.').unwrap_or((text.trim(), ""));
+    let digits = |text: &str| text.bytes().all(|b| b.is_ascii_digit());
+    if whole.is_empty() || !digits(whole) || !digits(part) || part.len() > 9 {
+        return None;
+    }
+    let part: u64 = format!("{part:0<9}").parse().ok()?;
+    whole.parse::<u64>().ok()?.checked_mul(1_000_000_000)?.checked_add(part)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_are_taken_to_the_nanosecond() {
+        let mut window = TimeWindow::default();
+        window.set_times("14359.361110789,14360").unwrap();
+        assert_eq!((window.from_ns, window.to_ns), (14_359_361_110_789, Some(14_360_000_000_000)));
+        assert!(window.has(14_360_000_000_000, Cpu(0)) && !window.has(14_359_361_110_788, Cpu(0)));
+        let mut open = TimeWindow { cpus: Some(vec![Cpu(1)]), ..TimeWindow::default() };
+        open.set_times("5,").unwrap();
+        assert!(open.has(u64::MAX, Cpu(1)) && !open.has(u64::MAX, Cpu(0)));
+        for bad in ["x", "2,1", "1.0000000001", "-1", "99999999999999999999", "1.5.5"] {
+            let error = TimeWindow::default().set_times(bad).unwrap_err().to_string();
+            assert!(error.starts_with(&format!("`{bad}` is no time window")), "{error}");
+        }
+    }
+}
