@@ -52,10 +52,9 @@ fn field<'a>(text: &'a str, key: &str) -> Option<&'a str> {
 
 /// Path of the group that holds the cpu controller, else of the unified hierarchy.
 fn cpu_group(text: &str) -> &str {
-    let path = |line: &'_ str| line.splitn(3, ':').nth(2).map(str::len);
     let has_cpu = |line: &&str| line.split(':').nth(1).is_some_and(|c| c.split(',').any(|c| c == "cpu"));
     let line = text.lines().find(has_cpu).or_else(|| text.lines().find(|l| l.starts_with("0::")));
-    line.and_then(|line| path(line).map(|bytes| &line[line.len() - bytes..])).unwrap_or_default()
+    line.and_then(|line| line.splitn(3, ':').nth(2)).unwrap_or_default()
 }
 
 /// Of /proc/PID/stat, proc(5).

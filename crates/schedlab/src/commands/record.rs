@@ -29,7 +29,7 @@ pub(super) fn run(args: &Record) -> Result<u8> {
         if args.duration.is_some() {
             bail!("a workload has a length of its own: say {word}{}duration=…", if word.contains(':') { "," } else { ":" });
         }
-        return beside_workload(&spec, trace, &dir);
+        return beside_workload(&spec, trace, &dir, args.dry_run);
     }
     let length_ns = args.duration.as_deref().map(parse_duration_ns).transpose().context("--duration")?;
     if args.command.is_empty() && length_ns.is_none() {
@@ -60,9 +60,13 @@ pub(super) fn trace_order(events: &str, keep: Option<&str>, buffer: Option<&str>
     })
 }
 
-fn beside_workload(spec: &WorkloadSpec, trace: TraceOrder, dir: &Path) -> Result<u8> {
+fn beside_workload(spec: &WorkloadSpec, trace: TraceOrder, dir: &Path, dry_run: bool) -> Result<u8> {
     let (order, _) = bench::order(spec, "", &Measuring::default())?;
     let order = TrialOrder { trace: Some(trace), ..order };
+    if dry_run {
+        println!("{}", serde_json::to_string_pretty(&order)?);
+        return Ok(exit::DONE);
+    }
     let outcome = bench::run_once(&order, &[])?;
     bench::all_applied(&outcome)?;
     write_outcome(dir, &outcome)?;
@@ -113,6 +117,9 @@ fn wait_for_time(ns: u64, interrupt: Interrupt) {
     }
 }
 
+/// Time that a command has for its own end when we are told to stop.
+const PATIENCE: Duration = Duration::from_secs(5);
+
 /// Ctrl-C reaches the command too, so that it ends by itself and its end is recorded.
 fn run_command(command: &[String], interrupt: Interrupt) -> Result<Option<String>> {
     let mut child = std::process::Command::new(&command[0])
@@ -121,6 +128,9 @@ fn run_command(command: &[String], interrupt: Interrupt) -> Result<Option<String
         .with_context(|| format!("{} cannot be started", command[0]))?;
     while !pidfd::wait_exit(child.id(), Duration::from_nanos(LOOK_NS))? {
         if interrupt.requested() {
+            if !pidfd::wait_exit(child.id(), PATIENCE)? {
+                child.kill().context("the command cannot be ended")?;
+            }
             break;
         }
     }
