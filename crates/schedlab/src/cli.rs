@@ -1,5 +1,7 @@
 //! The command line: parsing without side effects. Commands turn these into plans; the libraries never see clap.
 
+pub(crate) mod vm;
+
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use std::path::PathBuf;
 
@@ -41,6 +43,8 @@ pub(crate) enum Command {
     Report(Report),
     /// Settings of this host: show them, and undo what a killed run left behind
     Tune(Tune),
+    /// Kernels in QEMU: fetch one, boot it, run in it what would run here
+    Vm(vm::Vm),
     /// Shell completions on standard output
     Completions {
         /// The shell to complete for

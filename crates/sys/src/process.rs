@@ -6,6 +6,8 @@ use crate::rusage::{self, Rusage};
 use crate::signal::Interrupter;
 pub use crate::signal::kill;
 use std::io;
+use std::os::unix::process::CommandExt;
+use std::process::Command;
 
 /// How a child ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -72,6 +74,15 @@ pub fn die_with_parent(parent_pid: u32) -> io::Result<()> {
         return Err(io::Error::from_raw_os_error(libc::ESRCH));
     }
     Ok(())
+}
+
+/// Makes a command's process die (SIGKILL) when the calling thread ends, however it ends: what it starts is never left
+/// behind. Call `spawn` from the same thread.
+pub fn bind_to_this_thread(command: &mut Command) {
+    let parent = std::process::id();
+    let before_exec = move || die_with_parent(parent);
+    // SAFETY: between fork and exec the closure makes two system calls and allocates nothing.
+    unsafe { command.pre_exec(before_exec) };
 }
 
 /// Makes the caller the leader of a new session (with autogroup on: a task group of its own).
@@ -190,6 +201,18 @@ mod tests {
             0
         });
         assert_eq!(wait_for(reaper.unwrap()).unwrap().status, ExitStatus::Exited(0));
+    }
+
+    #[test]
+    fn a_bound_command_dies_with_the_thread_that_started_it() {
+        let starter = std::thread::spawn(|| {
+            let mut command = Command::new("sleep");
+            bind_to_this_thread(command.arg("60"));
+            command.spawn().unwrap()
+        });
+        let mut child = starter.join().unwrap();
+        let status = child.wait().unwrap();
+        assert_eq!(std::os::unix::process::ExitStatusExt::signal(&status), Some(libc::SIGKILL));
     }
 
     #[test]

@@ -10,6 +10,7 @@ mod report;
 mod run;
 mod shell;
 mod tune;
+mod vm;
 
 use crate::cli::{Cli, Command};
 use crate::twin_spelling;
@@ -37,6 +38,7 @@ pub(crate) fn run() -> Result<u8> {
         Command::Import(args) => import::run(&args),
         Command::Report(args) => report::run(&args),
         Command::Tune(args) => tune::run(&args.action),
+        Command::Vm(args) => vm::run(&args.action),
         Command::Completions { shell } => shell::completions(shell),
         Command::Man { dir } => shell::man(&dir),
     }
