@@ -24,13 +24,15 @@ pub(crate) struct Machine {
 }
 
 /// Programs that tests may name as a need; a name outside this list is `Unknown`, not an absent program.
-const PROGRAMS: [&str; 13] = [
+const PROGRAMS: [&str; 15] = [
     "chrt",
+    "cpio",
     "git",
     "hackbench",
     "perf",
     "python3",
     "qemu-aarch64",
+    "qemu-system-x86_64",
     "runuser",
     "script",
     "setpriv",
@@ -101,6 +103,7 @@ impl Machine {
             "tracefs" => self.sys.join("kernel/tracing/trace").exists(),
             "debugfs" => self.sys.join("kernel/debug/sched").exists(),
             "kvm" => Path::new("/dev/kvm").exists(),
+            "guest" if words.get(1) == Some(&"kernel") => has_guest_kernel(),
             "binder" => Path::new("/dev/binder").exists() || Path::new("/dev/binderfs/binder").exists(),
             "autogroup" => self.proc.join("sys/kernel/sched_autogroup_enabled").exists(),
             "schedstats" => self.proc.join("sys/kernel/sched_schedstats").exists(),
@@ -182,6 +185,21 @@ impl Machine {
         version(&std::fs::read_to_string(self.proc.join("sys/kernel/osrelease")).ok()?)
     }
 }
+
+/// Whether `schedlab vm fetch` has put the kernel of our guest tests into its cache (crates/vm/src/kernel/cache.rs).
+pub(crate) fn has_guest_kernel() -> bool {
+    let from = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
+    let below = |name: &str, path: &str| from(name).map(|root| root.join(path));
+    let cache = from("SCHEDLAB_CACHE")
+        .or_else(|| below("XDG_CACHE_HOME", "schedlab"))
+        .or_else(|| below("HOME", ".cache/schedlab"));
+    let entries = cache.and_then(|root| std::fs::read_dir(root.join("kernels")).ok());
+    let wanted = format!("{}_", GUEST_KERNEL.replace(':', "-"));
+    entries.is_some_and(|found| found.flatten().any(|e| e.file_name().to_string_lossy().starts_with(&wanted)))
+}
+
+/// The kernel that our tests boot.
+pub(crate) const GUEST_KERNEL: &str = "debian:6.1";
 
 /// What a test may conclude from all its needs: absent if one is, unknown if one is.
 fn weakest(found: &[Presence]) -> Presence {

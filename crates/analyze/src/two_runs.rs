@@ -14,7 +14,7 @@ use crate::metric::MetricKey;
 use crate::rule::Rule;
 use crate::verdict::{correct, detectable, judge, withheld};
 use crate::workload::{Workload, empty_contrast};
-use schedlab_run::{Manifest, TrialRecord};
+use schedlab_run::{Manifest, TrialRecord, lane};
 
 /// Compares each arm of run B with the arm of the same name in run A; arms without a partner are named in `problems`,
 /// and when no name is shared the two controls are compared. Arms of the findings alternate: A's, B's, A's, B's.
@@ -80,6 +80,12 @@ fn two_run_rules(manifest: &Manifest) -> Rules {
 fn refusal(a: &Manifest, b: &Manifest) -> Option<String> {
     if a.stamping != b.stamping {
         return Some(format!("stamping levels differ ({:?}, {:?}), and stamps cost time", a.stamping, b.stamping));
+    }
+    if let Some(why) = lane::differ(&a.environment, &b.environment) {
+        return Some(why);
+    }
+    if let Some(why) = lane::worthless(&a.environment).or_else(|| lane::worthless(&b.environment)) {
+        return Some(why);
     }
     if a.switchback_window_ns.is_some() || b.switchback_window_ns.is_some() {
         return Some("a switchback trial holds both arms of its own run; compare runs made in blocks".into());

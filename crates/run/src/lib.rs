@@ -8,6 +8,7 @@ pub mod count;
 pub mod error;
 pub mod frame;
 pub mod histogram;
+pub mod lane;
 pub mod manifest;
 pub mod nearest;
 mod number;

@@ -120,8 +120,7 @@ fn append_raw(bytes: &mut Vec<u8>, inode: u32, name: &str, mode: u32, device: (u
     let links = if matches!(entry, Entry::Directory { .. }) { 2 } else { 1 };
     let named = name.len() as u32 + 1;
     let (uid, gid, time, check) = (0, 0, 0, 0);
-    let fields =
-        [inode, mode, uid, gid, links, time, content.len() as u32, 0, 0, device.0, device.1, named, check];
+    let fields = [inode, mode, uid, gid, links, time, content.len() as u32, 0, 0, device.0, device.1, named, check];
     bytes.extend_from_slice(b"070701");
     for field in fields {
         bytes.extend_from_slice(format!("{field:08x}").as_bytes());

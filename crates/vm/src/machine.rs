@@ -74,8 +74,7 @@ impl Topology {
             (Some(cores), Some(sockets)) => (cores, sockets),
         };
         let nodes = given.nodes.unwrap_or(1);
-        let mut topology =
-            Self { sockets, cores, threads: given.threads.unwrap_or(1), nodes, distances: Vec::new() };
+        let mut topology = Self { sockets, cores, threads: given.threads.unwrap_or(1), nodes, distances: Vec::new() };
         if cpus.is_some_and(|cpus| cpus != topology.cpus()) {
             let message = format!("the topology `{text}` has {}, not {}", topology.cpus(), cpus.unwrap_or(0));
             return Err(refused(message));
@@ -151,9 +150,8 @@ impl Given {
         let rows: Vec<Vec<u8>> =
             text.split('/').map(|row| row.split(':').map(number).collect()).collect::<Result<_, _>>()?;
         let square = rows.len() == nodes && rows.iter().all(|row| row.len() == nodes);
-        let local = |(i, row): (usize, &Vec<u8>)| {
-            row.iter().enumerate().all(|(j, &d)| (d == LOCAL_DISTANCE) == (i == j))
-        };
+        let local =
+            |(i, row): (usize, &Vec<u8>)| row.iter().enumerate().all(|(j, &d)| (d == LOCAL_DISTANCE) == (i == j));
         if square && rows.iter().enumerate().all(local) { Ok(rows) } else { Err(wrong(text)) }
     }
 }

@@ -243,6 +243,8 @@ mod tests {
     #[test]
     fn arm_has_its_own_machine_and_port() {
         let line = line(Architecture::Aarch64, TCG, Topology::flat(1));
-        assert!(line.contains("-machine virt -accel tcg,thread=multi") && line.contains("-device pci-serial,chardev=port"));
+        assert!(
+            line.contains("-machine virt -accel tcg,thread=multi") && line.contains("-device pci-serial,chardev=port")
+        );
     }
 }

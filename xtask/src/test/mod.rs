@@ -51,6 +51,8 @@ pub(crate) fn run(workspace: &Workspace, options: &Options) -> Result<bool> {
     machine.reads_parquet = readers::can_read(&readers::python(workspace));
     ledger.stage("fmt", || check_format(workspace));
     ledger.stage("release build", || release_build(workspace));
+    ledger
+        .stage("guest kernel", || packages::guest_kernel(&workspace.release_binary(&workspace.host), options.install));
     ledger.stage("structure", || check_structure(workspace));
     ledger.stage("clippy", || {
         passes(workspace, &["clippy", "--workspace", "--all-targets", "--locked", "--", "-D", "warnings"])

@@ -12,18 +12,24 @@ pub(crate) struct Vm {
 #[derive(Debug, Subcommand)]
 pub(crate) enum VmAction {
     /// A kernel of Debian into the cache, through apt's own download; the host's package lists stay as they are
-    #[command(after_help = "Examples: schedlab vm fetch debian:6.1\n          schedlab vm fetch debian:6.12-rt --module zram")]
+    #[command(
+        after_help = "Examples: schedlab vm fetch debian:6.1\n          schedlab vm fetch debian:6.12-rt --module zram"
+    )]
     Fetch(Fetch),
     /// Kernels in the cache
     List,
     /// Boots a kernel and shows what a guest of it can measure; or a shell in it
-    #[command(after_help = "Examples: schedlab vm boot debian:6.1 --topology sockets=2,cores=2,nodes=2,distance=31\n          \
-                            schedlab vm boot arch/x86/boot/bzImage --shell")]
+    #[command(
+        after_help = "Examples: schedlab vm boot debian:6.1 --topology sockets=2,cores=2,nodes=2,distance=31\n          \
+                            schedlab vm boot arch/x86/boot/bzImage --shell"
+    )]
     Boot(Boot),
     /// `bench`, `ab`, `run` or `doctor` in a guest, its results where they would be on the host
-    #[command(after_help = "Examples: schedlab vm run --kernel debian:6.1 -- bench transact --transport binder\n          \
+    #[command(
+        after_help = "Examples: schedlab vm run --kernel debian:6.1 -- bench transact --transport binder\n          \
                             schedlab vm run --kernel debian:6.12 --cpus 2 -- run experiments/quickstart.toml\n          \
-                            schedlab vm run --kernel debian:6.1 --lane virtual --seed 1 -- bench messaging:5x10")]
+                            schedlab vm run --kernel debian:6.1 --lane virtual --seed 1 -- bench messaging:5x10"
+    )]
     Run(VmRun),
 }
 

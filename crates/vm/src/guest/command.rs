@@ -4,8 +4,8 @@
 use super::port::Port;
 use crate::frame::Frame;
 use crate::job::Job;
-use schedlab_sys::process::{self, ExitStatus};
 use schedlab_sys::exec::{self, Stream, redirect};
+use schedlab_sys::process::{self, ExitStatus};
 use schedlab_sys::{fd, pidfd, terminal};
 use std::ffi::CString;
 use std::fs::{File, OpenOptions};
@@ -89,7 +89,9 @@ pub(super) fn shell(directory: &str) -> Result<i32, String> {
         let ready = std::env::set_current_dir(directory)
             .and_then(|()| process::new_session())
             .and_then(|()| terminal::take_control(line.as_fd()))
-            .and_then(|()| [Stream::In, Stream::Out, Stream::Err].into_iter().try_for_each(|to| redirect(line.as_fd(), to)));
+            .and_then(|()| {
+                [Stream::In, Stream::Out, Stream::Err].into_iter().try_for_each(|to| redirect(line.as_fd(), to))
+            });
         ready.err().unwrap_or_else(|| exec::replace(&words))
     };
     let pid = process::fork_child(|| start().raw_os_error().unwrap_or(1)).map_err(|e| e.to_string())?;

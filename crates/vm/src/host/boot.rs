@@ -3,14 +3,15 @@
 
 use super::initramfs::{self, Added};
 use super::process::Qemu;
-use super::tail::{Console, Growing};
+use super::tail::{Growing, LastWords};
+use super::unpack;
 use crate::error::VmError;
 use crate::frame::{Decoder, Frame, is_wanted};
 use crate::job::Job;
 use crate::kernel::Kernel;
 use crate::kernel::image::Architecture;
 use crate::kernel::modules::{Module, load_order};
-use crate::lane::Lane;
+use crate::lane::{self, Accelerator, Lane, Provenance};
 use crate::machine::Machine;
 use crate::qemu::{self, Guest};
 use std::path::{Path, PathBuf};
@@ -117,9 +118,10 @@ pub fn boot(boot: &Boot, events: &mut dyn Events) -> Result<Ended, VmError> {
     std::fs::write(&initramfs, bytes).map_err(VmError::file("writing", &initramfs))?;
     let command_line = command_line(architecture, boot.lane, &boot.qemu_version, &boot.command_line)?;
     let (port, console) = (at("port"), at("console"));
+    let unpacked = unpacked(&boot.kernel, at("vmlinux"))?;
     let guest = Guest {
         architecture,
-        kernel: &boot.kernel.path,
+        kernel: unpacked.as_deref().unwrap_or(&boot.kernel.path),
         initramfs: &initramfs,
         command_line: &command_line,
         machine: &boot.machine,
@@ -135,13 +137,21 @@ pub fn boot(boot: &Boot, events: &mut dyn Events) -> Result<Ended, VmError> {
         up: None,
         port: Growing::new(&port),
         console_file: Growing::new(&console),
-        console: Console::default(),
+        console: LastWords::default(),
         decoder: Decoder::default(),
         collect: &job.collect,
         result: Ended::default(),
         events,
     };
     session.follow(boot, job.shell)
+}
+
+/// A bzImage as the vmlinux in it, if that can be had. (A fetched kernel is kept unpacked.)
+fn unpacked(kernel: &Kernel, into: PathBuf) -> Result<Option<PathBuf>, VmError> {
+    let unpacked = unpack::of_file(&kernel.path).map_err(VmError::file("reading the kernel", &kernel.path))?;
+    let Some(vmlinux) = unpacked else { return Ok(None) };
+    std::fs::write(&into, vmlinux).map_err(VmError::file("writing", &into))?;
+    Ok(Some(into))
 }
 
 /// The whole initramfs; modules that were asked for and are not there are refused here, not in the guest.
@@ -177,12 +187,21 @@ pub fn command_line(
     if matches!(lane, Lane::Virtual(_)) {
         words.push("nokaslr".into());
     }
-    words.extend(lane.provenance(qemu_version));
+    let translated = !matches!(lane, Lane::Real { accelerator: Accelerator::Kvm, .. });
+    if translated && architecture == Architecture::X86_64 {
+        // All CPUs read one counter, but the kernel's test of that takes longer than it allows; without it a clock read
+        // would be a read of the HPET, tens of microseconds in a translated guest.
+        words.push("tsc=reliable".into());
+    }
+    words.extend(Provenance { lane, qemu: qemu_version.to_owned() }.words());
+    words.extend(lane::padding(lane));
     words.extend(added.split_whitespace().map(str::to_owned));
     let line = words.join(" ");
     if line.len() > LONGEST_COMMAND_LINE {
         let (length, most) = (line.len(), LONGEST_COMMAND_LINE);
-        return Err(VmError::Refused(format!("the kernel's command line has {length} bytes, more than {most}: shorten --cmdline")));
+        return Err(VmError::Refused(format!(
+            "the kernel's command line has {length} bytes, more than {most}: shorten --cmdline"
+        )));
     }
     Ok(line)
 }
@@ -193,7 +212,7 @@ struct Session<'a> {
     up: Option<Instant>,
     port: Growing,
     console_file: Growing,
-    console: Console,
+    console: LastWords,
     decoder: Decoder,
     collect: &'a [String],
     result: Ended,
@@ -247,8 +266,12 @@ impl Session<'_> {
                 Frame::Stdout(bytes) => self.events.stdout(&bytes),
                 Frame::Stderr(bytes) => self.events.stderr(&bytes),
                 Frame::Note(text) => self.events.note(&text),
-                Frame::File { path, content } if is_wanted(&path, self.collect) => self.result.files.push((path, content)),
-                Frame::File { path, .. } => return Err(VmError::Guest(format!("it sent {path}, which nobody asked for"))),
+                Frame::File { path, content } if is_wanted(&path, self.collect) => {
+                    self.result.files.push((path, content))
+                }
+                Frame::File { path, .. } => {
+                    return Err(VmError::Guest(format!("it sent {path}, which nobody asked for")));
+                }
                 Frame::Failed(why) => return Err(VmError::Guest(why)),
                 Frame::Ended(code) => {
                     self.result.exit_code = code;
@@ -332,20 +355,22 @@ pub fn deliver(files: &[(String, Vec<u8>)], place: &Path) -> Result<(), VmError>
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::lane::{Accelerator, Virtual};
+    use crate::lane::Virtual;
 
     #[test]
     fn the_command_line_ends_with_the_users_words() {
         let real = Lane::Real { accelerator: Accelerator::Tcg, oversubscribed: false };
         let line = command_line(Architecture::X86_64, real, "7.2.22", " preempt=full  quiet=no ").unwrap();
-        let expected = "console=ttyS0 quiet panic=-1 rdinit=/init schedlab.lane=real schedlab.qemu=7.2.22 \
-                        schedlab.accelerator=tcg preempt=full quiet=no";
+        let expected = "console=ttyS0 quiet panic=-1 rdinit=/init tsc=reliable schedlab.lane=real \
+                        schedlab.accelerator=tcg schedlab.qemu=7.2.22 preempt=full quiet=no";
         assert_eq!(line, expected);
         let virtual_ = Lane::Virtual(Virtual { shift: 7, seed: 0, quantum_us: None });
         let line = command_line(Architecture::Aarch64, virtual_, "7.2.22", "").unwrap();
         assert!(line.starts_with("console=ttyAMA0 ") && line.contains(" nokaslr "), "{line}");
         let long = "x".repeat(2000);
-        assert!(command_line(Architecture::X86_64, real, "7.2.22", &long).unwrap_err().to_string().contains("--cmdline"));
+        assert!(
+            command_line(Architecture::X86_64, real, "7.2.22", &long).unwrap_err().to_string().contains("--cmdline")
+        );
     }
 
     #[test]

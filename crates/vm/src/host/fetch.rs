@@ -2,6 +2,7 @@
 //! them, and keeps the kernel, its configuration and the wanted modules with what they need.
 
 use super::program::{command, output, output_bytes};
+use super::unpack;
 use crate::error::VmError;
 use crate::kernel::apt::Apt;
 use crate::kernel::cache::{Cache, Entry, Package, Writer};
@@ -14,17 +15,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// Modules that workloads of ours need, and the ports of a guest; a kernel may have some of them built in or not at all.
-pub const MODULES: &[&str] = &[
-    "binder_linux",
-    "veth",
-    "sch_tbf",
-    "sch_netem",
-    "sch_htb",
-    "sch_fq",
-    "tcp_bbr",
-    "virtio_pci",
-    "virtio_console",
-];
+pub const MODULES: &[&str] =
+    &["binder_linux", "veth", "sch_tbf", "sch_netem", "sch_htb", "sch_fq", "tcp_bbr", "virtio_pci", "virtio_console"];
 
 /// Fetches `wanted` with [`MODULES`] and the `extra` ones, of which each must be there. `say` gets a line at each step.
 pub fn fetch(
@@ -35,12 +27,11 @@ pub fn fetch(
     say: &mut dyn FnMut(&str),
 ) -> Result<(Entry, PathBuf), VmError> {
     let _lock = cache.lock()?;
-    let architecture = debian::architecture(of);
-    let apt = Apt::new(&cache.apt_root(), architecture)?;
+    let apt = Apt::new(&cache.apt_root(), debian::architecture(of))?;
     let (meta, version) = find(&apt, wanted, of, say)?;
     let records = parts(&apt, &meta, &version)?;
     let part = cache.begin()?;
-    let entry = assemble(&apt, wanted, architecture, &records, extra, &part, say);
+    let entry = assemble(&apt, wanted, &records, extra, &part, say);
     let finished = entry.and_then(|entry| cache.finish(&part, &entry).map(|path| (entry, path)));
     if finished.is_err() {
         // What is left is removed by the next fetch if not here.
@@ -94,7 +85,6 @@ fn parts(apt: &Apt, meta: &str, version: &str) -> Result<Vec<Record>, VmError> {
 fn assemble(
     apt: &Apt,
     wanted: &Debian,
-    architecture: &str,
     records: &[Record],
     extra: &[String],
     part: &Path,
@@ -117,12 +107,15 @@ fn assemble(
         .ok_or_else(|| VmError::Refused(format!("Debian's package of {wanted} holds no vmlinuz")))?;
     let image = Image::of_bytes(&kernel).map_err(|why| VmError::Refused(format!("{wanted}: its vmlinuz is {why}")))?;
     let config = read_named(&files, "config")?;
-    let mut writer = Writer::new(part, &wanted.to_string(), architecture, &kernel, config.as_deref())?;
-    for (module, bytes) in wanted_modules(&files, &image.release, extra)? {
+    let release = image.release.clone();
+    let kernel = unpack::vmlinux(&kernel).unwrap_or(kernel);
+    let mut writer = Writer::new(part, &wanted.to_string(), image, &kernel, config.as_deref())?;
+    for (module, bytes) in wanted_modules(&files, &release, extra)? {
         writer.module(module, &bytes)?;
     }
     fs::remove_dir_all(&unpacked).map_err(VmError::file("removing", &unpacked))?;
-    let package = |r: &Record| Package { name: r.package.clone(), version: r.version.clone(), sha256: r.sha256.clone() };
+    let package =
+        |r: &Record| Package { name: r.package.clone(), version: r.version.clone(), sha256: r.sha256.clone() };
     Ok(writer.entry(records.iter().map(package).collect()))
 }
 
@@ -150,14 +143,16 @@ fn read_named(files: &[PathBuf], name: &str) -> Result<Option<Vec<u8>>, VmError>
         let file = path.file_name().and_then(OsStr::to_str).unwrap_or_default();
         file == name || file.strip_prefix(name).is_some_and(|rest| rest.starts_with('-'))
     };
-    let place = |path: &&PathBuf| path.components().any(|part| part.as_os_str() == "boot" || part.as_os_str() == "modules");
+    let place =
+        |path: &&PathBuf| path.components().any(|part| part.as_os_str() == "boot" || part.as_os_str() == "modules");
     let found = files.iter().filter(place).find(is_named);
     found.map(|path| fs::read(path).map_err(VmError::file("reading", path))).transpose()
 }
 
 /// The wanted modules and all that they need, unpacked.
 fn wanted_modules(files: &[PathBuf], release: &str, extra: &[String]) -> Result<Vec<(Module, Vec<u8>)>, VmError> {
-    let by_name: BTreeMap<String, &PathBuf> = files.iter().filter_map(|path| Some((module_name(path)?, path))).collect();
+    let by_name: BTreeMap<String, &PathBuf> =
+        files.iter().filter_map(|path| Some((module_name(path)?, path))).collect();
     let absent = extra.iter().find(|name| !by_name.contains_key(&canonical(name)));
     if let Some(name) = absent {
         return Err(VmError::Refused(format!("this kernel has no module `{name}` (it may be built in)")));
@@ -169,7 +164,9 @@ fn wanted_modules(files: &[PathBuf], release: &str, extra: &[String]) -> Result<
         if found.contains_key(&name) {
             continue;
         }
-        let path = by_name.get(&name).ok_or_else(|| VmError::Refused(format!("the module `{name}` is needed, and is not there")))?;
+        let path = by_name
+            .get(&name)
+            .ok_or_else(|| VmError::Refused(format!("the module `{name}` is needed, and is not there")))?;
         let bytes = unpacked(path)?;
         let module = Module::of_bytes(&bytes).map_err(|why| VmError::Refused(format!("{}: {why}", path.display())))?;
         if module.release() != release {

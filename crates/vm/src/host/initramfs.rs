@@ -98,7 +98,9 @@ pub fn add(archive: &mut Archive, added: &Added) -> Result<(), VmError> {
 }
 
 fn text(name: &OsStr) -> Result<&str, VmError> {
-    name.to_str().ok_or_else(|| VmError::Refused(format!("`{}` cannot be added: its name is not UTF-8", Path::new(name).display())))
+    name.to_str().ok_or_else(|| {
+        VmError::Refused(format!("`{}` cannot be added: its name is not UTF-8", Path::new(name).display()))
+    })
 }
 
 #[cfg(test)]

@@ -7,3 +7,4 @@ pub mod kvm;
 pub mod process;
 pub mod program;
 pub mod tail;
+pub mod unpack;

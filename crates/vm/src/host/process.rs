@@ -25,7 +25,8 @@ pub fn mend(architecture: Architecture) -> &'static str {
 /// `7.2.22`, from `qemu-system-x86_64 --version`.
 pub fn version(architecture: Architecture) -> Result<String, VmError> {
     let name = qemu::program(architecture);
-    let said = program::output("asking QEMU for its version", program::command(name).arg("--version"), mend(architecture))?;
+    let said =
+        program::output("asking QEMU for its version", program::command(name).arg("--version"), mend(architecture))?;
     let word = said.split_once("version ").and_then(|(_, rest)| rest.split_whitespace().next());
     Ok(word.unwrap_or("unknown").trim_end_matches(',').to_owned())
 }
@@ -50,8 +51,7 @@ impl Qemu {
             command.stdout(Stdio::null()).process_group(0);
         }
         let spawned = command.spawn();
-        let mut child =
-            spawned.map_err(|e| program::not_started("starting QEMU", &command, &e, mend(architecture)))?;
+        let mut child = spawned.map_err(|e| program::not_started("starting QEMU", &command, &e, mend(architecture)))?;
         let complaints = Arc::new(Mutex::new(Vec::new()));
         if let Some(pipe) = child.stderr.take() {
             let kept = Arc::clone(&complaints);

@@ -38,11 +38,11 @@ const KEPT_BYTES: usize = 64 * 1024;
 
 /// The console's last part.
 #[derive(Debug, Default)]
-pub struct Console {
+pub struct LastWords {
     kept: Vec<u8>,
 }
 
-impl Console {
+impl LastWords {
     /// Adds what the console said.
     pub fn push(&mut self, bytes: &[u8]) {
         self.kept.extend_from_slice(bytes);
@@ -116,7 +116,7 @@ mod tests {
 
     #[test]
     fn the_last_words_are_plain_and_a_panic_is_named() {
-        let mut console = Console::default();
+        let mut console = LastWords::default();
         assert!(console.is_empty());
         assert_eq!(console.last_lines(3), "(the console is empty)");
         console.push(b"\x1bc\x1b[?7l\x1b[2J\x1b[0mSeaBIOS\r\n\r\n[    1.0] one\r\n");

@@ -66,7 +66,10 @@ impl Apt {
 
     fn command(&self, name: &str) -> Command {
         let mut command = program::command(name);
-        command.args(options(&self.root, self.architecture)).env("LC_ALL", "C").env("DEBIAN_FRONTEND", "noninteractive");
+        command
+            .args(options(&self.root, self.architecture))
+            .env("LC_ALL", "C")
+            .env("DEBIAN_FRONTEND", "noninteractive");
         command
     }
 }
@@ -101,7 +104,8 @@ fn options(root: &Path, architecture: &str) -> Vec<OsString> {
         "Acquire::Retries=2",
     ]
     .map(OsString::from);
-    let own = [format!("APT::Architecture={architecture}"), format!("APT::Architectures={architecture}")].map(OsString::from);
+    let own =
+        [format!("APT::Architecture={architecture}"), format!("APT::Architectures={architecture}")].map(OsString::from);
     places.into_iter().chain(settings).chain(own).flat_map(|setting| ["-o".into(), setting]).collect()
 }
 

@@ -2,6 +2,7 @@
 //! renamed when it is whole; every file is compared with its length and CRC-32 before it is used.
 
 use super::Kernel;
+use super::debian;
 use super::image::Image;
 use super::modules::Module;
 use crate::error::VmError;
@@ -50,6 +51,7 @@ pub struct Entry {
     pub fetched_unix_s: u64,
     /// Where from.
     pub packages: Vec<Package>,
+    image: Image,
     kernel: Stored,
     config: Option<Stored>,
     modules: Vec<(Module, Stored)>,
@@ -185,14 +187,21 @@ pub(crate) struct Writer<'a> {
 
 impl<'a> Writer<'a> {
     /// Stores the kernel and its configuration in the directory `part`.
-    pub(crate) fn new(part: &'a Path, name: &str, architecture: &str, kernel: &[u8], config: Option<&[u8]>) -> Result<Self, VmError> {
+    pub(crate) fn new(
+        part: &'a Path,
+        name: &str,
+        image: Image,
+        kernel: &[u8],
+        config: Option<&[u8]>,
+    ) -> Result<Self, VmError> {
         let entry = Entry {
             format: FORMAT,
             name: name.to_owned(),
-            architecture: architecture.to_owned(),
+            architecture: debian::architecture(image.architecture).to_owned(),
             fetched_unix_s: schedlab_sys::clock::realtime_ns() / 1_000_000_000,
             packages: Vec::new(),
-            kernel: store(part, "vmlinuz", kernel)?,
+            image,
+            kernel: store(part, "kernel", kernel)?,
             config: config.map(|text| store(part, "config", text)).transpose()?,
             modules: Vec::new(),
         };
@@ -221,9 +230,9 @@ fn store(directory: &Path, name: &str, bytes: &[u8]) -> Result<Stored, VmError> 
 fn open(entry: &Entry, directory: &Path) -> Result<Kernel, VmError> {
     let checked = |stored: &Stored| -> Result<Vec<u8>, VmError> {
         let path = directory.join(&stored.file);
-        let whole = fs::read(&path).ok().filter(|bytes| {
-            bytes.len() as u64 == stored.bytes && crc32fast::hash(bytes) == stored.crc32
-        });
+        let whole = fs::read(&path)
+            .ok()
+            .filter(|bytes| bytes.len() as u64 == stored.bytes && crc32fast::hash(bytes) == stored.crc32);
         whole.ok_or_else(|| {
             let (path, name) = (path.display(), &entry.name);
             VmError::Refused(format!("{path} of the cache is damaged; fetch it again: schedlab vm fetch {name}"))
@@ -233,12 +242,11 @@ fn open(entry: &Entry, directory: &Path) -> Result<Kernel, VmError> {
     for (_, stored) in &entry.modules {
         checked(stored)?;
     }
-    let image = Image::of_bytes(&checked(&entry.kernel)?)
-        .map_err(|why| VmError::Refused(format!("{}: {why}", entry.name)))?;
+    checked(&entry.kernel)?;
     let kernel = Kernel {
         name: entry.name.clone(),
         path: directory.join(&entry.kernel.file),
-        image,
+        image: entry.image.clone(),
         config: config.map(|bytes| String::from_utf8_lossy(&bytes).into_owned()),
         modules: entry.modules.iter().map(|(m, s)| (m.clone(), directory.join(&s.file))).collect(),
     };

@@ -1,10 +1,12 @@
 //! What a kernel file is, told by its first bytes: bzImage and vmlinuz of x86-64, vmlinux (ELF), Image of arm64.
 //! Source: Documentation/arch/x86/boot.rst, Documentation/arch/arm64/booting.rst, elf(5).
 
+use serde::{Deserialize, Serialize};
 use std::fmt;
 
 /// An architecture that guests can have.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Architecture {
     /// x86-64.
     X86_64,
@@ -22,7 +24,7 @@ impl fmt::Display for Architecture {
 }
 
 /// A kernel file.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Image {
     /// Which machines it is for.
     pub architecture: Architecture,
@@ -138,10 +140,16 @@ fn has_pvh_note(bytes: &[u8]) -> Option<bool> {
 /// The release in `Linux version 6.1.0 (…`, which every uncompressed kernel holds.
 fn banner(bytes: &[u8]) -> String {
     const START: &[u8] = b"Linux version ";
-    let found = bytes.windows(START.len()).enumerate().filter(|(_, window)| *window == START);
+    // By its first letter: such a file has tens of megabytes.
+    let from_letters = bytes.split_inclusive(|&byte| byte == START[0]).scan(0, |end, part| {
+        *end += part.len();
+        bytes.get(*end..)
+    });
     // The first may be a format string.
-    let releases = found.map(|(at, _)| first_word(&bytes[at + START.len()..bytes.len().min(at + 256)]));
-    releases.into_iter().find(|word| word.starts_with(|c: char| c.is_ascii_digit())).unwrap_or_default()
+    let mut releases = from_letters
+        .filter_map(|rest| rest.strip_prefix(&START[1..]))
+        .map(|rest| first_word(&rest[..rest.len().min(256)]));
+    releases.find(|word| word.starts_with(|c: char| c.is_ascii_digit())).unwrap_or_default()
 }
 
 fn first_word(text: &[u8]) -> String {

@@ -6,6 +6,7 @@ pub mod config;
 pub mod debian;
 pub mod image;
 pub mod modules;
+pub mod payload;
 pub mod reference;
 
 use crate::error::VmError;

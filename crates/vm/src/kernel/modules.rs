@@ -222,7 +222,10 @@ mod tests {
                      vermagic=6.1.0-50-amd64 SMP preempt \0";
         let found = Module::of_bytes(&elf(".modinfo", info)).unwrap();
         assert_eq!((found.name.as_str(), found.release()), ("veth", "6.1.0-50-amd64"));
-        assert_eq!((found.depends, found.aliases), (vec!["virtio".into(), "virtio_ring".into()], vec!["rtnl-link-veth".into()]));
+        assert_eq!(
+            (found.depends, found.aliases),
+            (vec!["virtio".into(), "virtio_ring".into()], vec!["rtnl-link-veth".into()])
+        );
         assert_eq!(Module::of_bytes(&elf(".text", info)), Err(NotAModule::Modinfo));
         assert_eq!(Module::of_bytes(b"#!/bin/sh"), Err(NotAModule::Elf));
         let whole = elf(".modinfo", info);

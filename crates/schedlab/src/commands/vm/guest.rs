@@ -4,8 +4,8 @@ use super::inside::Inside;
 use crate::cli::vm::{GuestOptions, LaneName};
 use crate::exit;
 use anyhow::{Context, Result, bail};
-use schedlab_run::units::{format_ns, parse_bytes, parse_duration_ns};
 use schedlab_run::counted;
+use schedlab_run::units::{format_ns, parse_bytes, parse_duration_ns};
 use schedlab_sys::interrupt::Interrupt;
 use schedlab_vm::host::initramfs::Added;
 use schedlab_vm::host::{kvm, process};
@@ -58,7 +58,7 @@ fn boot(kernel: &str, options: &GuestOptions, inside: &Inside, shell: bool) -> R
         hostname: hostname(virtual_),
         modules,
         collect: inside.collect.clone(),
-        perturbation: if let Lane::Virtual(parameters) = lane { parameters.perturbation() } else { Default::default() },
+        perturbation: schedlab_vm::lane::perturbation(lane),
         shell,
         ..Job::default()
     };
@@ -142,7 +142,8 @@ fn binary(options: &GuestOptions, architecture: Architecture) -> Result<std::pat
 
 fn busybox() -> Result<Added> {
     let found = ["/bin/busybox", "/usr/bin/busybox"].into_iter().find(|path| Path::new(path).exists());
-    let found = found.context("there is no busybox for the guest's shell: apt-get install busybox-static, or --add FILE:/bin/sh")?;
+    let found = found
+        .context("there is no busybox for the guest's shell: apt-get install busybox-static, or --add FILE:/bin/sh")?;
     Ok(Added { from: found.into(), to: "/bin/busybox".into() })
 }
 

@@ -1,22 +1,15 @@
 //! Entries that are whole are found, and nothing else is.
 
 use super::*;
+use crate::kernel::image::Architecture;
 
-/// Enough of a bzImage to be one.
-fn kernel() -> Vec<u8> {
-    let mut bytes = vec![0; 0x400];
-    bytes[0x1fe..0x200].copy_from_slice(b"\x55\xaa");
-    bytes[0x202..0x208].copy_from_slice(b"HdrS\x0f\x02");
-    bytes[0x20e..0x210].copy_from_slice(&[0, 1]);
-    bytes[0x236] = 1;
-    bytes[0x300..0x30a].copy_from_slice(b"6.1.0-test");
-    bytes
-}
+const KERNEL: &[u8] = b"the kernel itself";
 
 fn add(cache: &Cache, version: &str, fetched: u64, modules: &[&str]) -> PathBuf {
     let _lock = cache.lock().unwrap();
     let part = cache.begin().unwrap();
-    let mut writer = Writer::new(&part, "debian:6.1", "amd64", &kernel(), None).unwrap();
+    let image = Image { architecture: Architecture::X86_64, release: "6.1.0-test".into() };
+    let mut writer = Writer::new(&part, "debian:6.1", image, KERNEL, None).unwrap();
     for name in modules {
         writer.module(Module { name: (*name).into(), ..Module::default() }, name.as_bytes()).unwrap();
     }
@@ -64,7 +57,7 @@ fn half_and_damaged_entries_are_never_used() {
     assert_eq!(cache.entries().len(), 1);
     drop(cache.lock().unwrap());
     assert!(!part.exists());
-    for (file, damage) in [("veth.ko", &b"vetx"[..]), ("vmlinuz", b"")] {
+    for (file, damage) in [("veth.ko", &b"vetx"[..]), ("kernel", b"")] {
         let whole = fs::read(entry.join(file)).unwrap();
         fs::write(entry.join(file), damage).unwrap();
         let error = cache.find("debian:6.1", "amd64").unwrap_err().to_string();

@@ -1,0 +1,240 @@
+//! Guests as a user starts them: real kernels of Debian in a real QEMU. Each test says what it needs; a guest takes a
+//! few seconds.
+
+#![allow(clippy::print_stderr)] // A skip says why.
+
+mod program;
+
+use program::{Lab, Ran, json, schedlab};
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+const KERNEL: &str = "debian:6.1";
+
+/// Whether guests can be booted here.
+fn can_boot(test: &str) -> bool {
+    let has_qemu = Command::new("qemu-system-x86_64").arg("--version").stdout(Stdio::null()).status().is_ok();
+    let has_kernel = schedlab(&["vm", "list"]).success().stdout.lines().any(|line| line.starts_with(KERNEL));
+    match (has_qemu, has_kernel) {
+        (true, true) => true,
+        (false, _) => {
+            eprintln!("schedlab-skip: {test}: needs qemu-system-x86_64 (apt-get install qemu-system-x86)");
+            false
+        }
+        (_, false) => {
+            eprintln!("schedlab-skip: {test}: needs a guest kernel (schedlab vm fetch {KERNEL})");
+            false
+        }
+    }
+}
+
+/// `schedlab vm run --kernel K OPTIONS -- WORDS`, from within a directory.
+fn in_guest(lab: &Lab, options: &str, words: &str) -> Ran {
+    let arguments = format!("vm run --kernel {KERNEL} {options} -- {words}");
+    from(lab, &arguments.split_whitespace().collect::<Vec<_>>())
+}
+
+fn from(lab: &Lab, arguments: &[&str]) -> Ran {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_schedlab"));
+    let output = command.args(arguments).current_dir(lab.path("")).output().expect("the binary starts");
+    Ran {
+        code: output.status.code().unwrap_or(-1),
+        stdout: String::from_utf8_lossy(&output.stdout).into_owned(),
+        stderr: String::from_utf8_lossy(&output.stderr).into_owned(),
+    }
+}
+
+fn read(lab: &Lab, name: &str) -> Vec<u8> {
+    std::fs::read(lab.path(name)).unwrap_or_else(|e| panic!("{name}: {e}"))
+}
+
+#[test]
+fn transactions_pass_over_the_real_binder_driver_and_take_their_callers_nice() {
+    if !can_boot("transactions_pass_over_the_real_binder_driver_and_take_their_callers_nice") {
+        return;
+    }
+    let lab = Lab::new("vm-transact");
+    let ran = in_guest(&lab, "", "bench transact:transport=binder,pairs=2,loops=100 --json transact.json").success();
+    assert!(ran.stdout.contains("over binder") && ran.stdout.contains("nice PASS"), "{}", ran.stdout);
+    assert!(ran.stdout.contains("policy and priority N/A"), "mainline's binder hands on nice alone: {}", ran.stdout);
+    let outcome = json(&String::from_utf8(read(&lab, "transact.json")).unwrap());
+    assert_eq!((&outcome["workload"], &outcome["operations"]), (&"transact/1".into(), &400.into()));
+}
+
+#[test]
+fn throughput_passes_over_the_real_binder_driver() {
+    if !can_boot("throughput_passes_over_the_real_binder_driver") {
+        return;
+    }
+    let lab = Lab::new("vm-throughput");
+    let ran = in_guest(&lab, "", "bench throughput:transport=binder,loops=20 --benchmark_format=json").success();
+    let printed = json(&ran.stdout);
+    let names: Vec<&str> =
+        printed["benchmarks"].as_array().unwrap().iter().filter_map(|b| b["name"].as_str()).collect();
+    assert_eq!((names.len(), names[0]), (15, "BM_sendVec_binderize/4"));
+}
+
+#[test]
+fn a_comparison_in_a_guest_is_a_run_directory_of_the_host() {
+    if !can_boot("a_comparison_in_a_guest_is_a_run_directory_of_the_host") {
+        return;
+    }
+    let lab = Lab::new("vm-ab");
+    let line = "ab -w pipe:pin=same --b policy=batch --trials 6 --trial 50ms --counters basic";
+    let topology = "--cpus 2 --topology sockets=2,nodes=2,distance=31";
+    let ran = in_guest(&lab, topology, line).success();
+    assert!(ran.stdout.contains("round_trips_per_s"), "{}", ran.stdout);
+    let manifest = json(&String::from_utf8(read(&lab, "out/ab-pipe-pin-same/manifest.json")).unwrap());
+    assert!(Path::new(&lab.path("out/ab-pipe-pin-same/tables/checksums.txt")).exists(), "sealed");
+    let environment = &manifest["environment"];
+    assert!(environment["kernel_release"].as_str().unwrap().starts_with("6.1."), "{environment}");
+    let check = |id: &str| {
+        let checks = environment["checks"].as_array().unwrap();
+        checks.iter().find(|c| c["id"] == id).map(|c| c["value"].as_str().unwrap().to_owned()).unwrap_or_default()
+    };
+    assert!(check("guest_lane").starts_with("real, "), "{}", check("guest_lane"));
+    assert!(check("sched_domains").ends_with("sd_llc_size 1"), "a cache for each socket: {}", check("sched_domains"));
+    assert!(check("topology").contains("2 sockets, 2 nodes"), "{}", check("topology"));
+    // Read by the host like any other run.
+    assert!(from(&lab, &["report", "out/ab-pipe-pin-same"]).success().stdout.contains("pipe/1"));
+}
+
+#[test]
+fn modules_are_loaded_when_the_kernel_asks_for_them() {
+    if !can_boot("modules_are_loaded_when_the_kernel_asks_for_them") {
+        return;
+    }
+    let lab = Lab::new("vm-modules");
+    // A veth pair and a token bucket, neither of which is loaded at the start.
+    let line = "bench stream:1,duration=200ms,link=veth,rate=100mbit --counters basic";
+    let ran = in_guest(&lab, "", line).success();
+    assert!(ran.stdout.contains("stream/1"), "{}", ran.stdout);
+}
+
+#[test]
+fn the_virtual_lane_repeats_to_the_bit_and_another_seed_does_not() {
+    if !can_boot("the_virtual_lane_repeats_to_the_bit_and_another_seed_does_not") {
+        return;
+    }
+    let lab = Lab::new("vm-virtual");
+    // The same words each time: the length of a name moves instructions, too.
+    let run = |seed: u32| {
+        let line = "bench messaging:2x2,groups=1,loops=20 --json outcome.json";
+        in_guest(&lab, &format!("--lane virtual --cpus 1 --seed {seed}"), line).success();
+        read(&lab, "outcome.json")
+    };
+    let (first, again, other) = (run(1), run(1), run(2));
+    assert!(first == again, "{}\n{}", String::from_utf8_lossy(&first), String::from_utf8_lossy(&again));
+    assert_ne!(first, other);
+}
+
+#[test]
+fn what_goes_wrong_is_said_with_its_step_and_leaves_no_qemu() {
+    if !can_boot("what_goes_wrong_is_said_with_its_step_and_leaves_no_qemu") {
+        return;
+    }
+    let lab = Lab::new("vm-wrong");
+    let list = "list workloads";
+    for (options, words, needle) in [
+        ("--module no_such_module", list, "vm fetch debian:6.1 --module no_such_module"),
+        ("--boot-timeout 300ms", list, "did not start within 300ms"),
+        ("--cmdline rdinit=/nowhere", list, "panicked while it started"),
+        ("--cmdline init=/x --memory 64m", list, "--memory"),
+        ("--timeout 300ms", "bench pipe:duration=20s", "did not end its command within 300ms"),
+        ("", "bench pipe:pin=smt", "no pair of CPUs"),
+    ] {
+        let ran = in_guest(&lab, options, words).failure();
+        assert!(ran.stderr.contains(needle), "{options} {words}: {}", ran.stderr);
+    }
+    assert!(qemus_of(std::process::id()).is_empty());
+}
+
+#[test]
+fn a_killed_command_leaves_no_qemu() {
+    if !can_boot("a_killed_command_leaves_no_qemu") {
+        return;
+    }
+    let mut child = Command::new(env!("CARGO_BIN_EXE_schedlab"))
+        .args(["vm", "run", "--kernel", KERNEL, "--", "bench", "pipe:duration=60s"])
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    let deadline = Instant::now() + Duration::from_secs(60);
+    let guests = loop {
+        let guests = qemus_of(child.id());
+        // The probe of KVM is one too, for two seconds at most.
+        if !guests.is_empty() && guests.iter().all(|(_, line)| line.contains("rdinit=/init")) {
+            break guests;
+        }
+        assert!(Instant::now() < deadline && child.try_wait().unwrap().is_none(), "no guest came up");
+        std::thread::sleep(Duration::from_millis(20));
+    };
+    child.kill().unwrap();
+    child.wait().unwrap();
+    let gone = |pid: u32| !Path::new(&format!("/proc/{pid}/cmdline")).exists() || command_line(pid).is_empty();
+    while !guests.iter().all(|&(pid, _)| gone(pid)) {
+        assert!(Instant::now() < deadline, "{guests:?} outlived their starter");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
+fn command_line(pid: u32) -> String {
+    let bytes = std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+    String::from_utf8_lossy(&bytes).replace('\0', " ")
+}
+
+/// Process ids and command lines of the QEMUs below a process.
+fn qemus_of(pid: u32) -> Vec<(u32, String)> {
+    let Ok(tasks) = std::fs::read_dir(format!("/proc/{pid}/task")) else { return Vec::new() };
+    let mut found = Vec::new();
+    for task in tasks.flatten() {
+        let children = std::fs::read_to_string(task.path().join("children")).unwrap_or_default();
+        for child in children.split_whitespace().filter_map(|child| child.parse().ok()) {
+            let line = command_line(child);
+            if line.contains("qemu-system") {
+                found.push((child, line));
+            }
+            found.extend(qemus_of(child));
+        }
+    }
+    found
+}
+
+#[test]
+fn bad_input_is_one_line_before_anything_boots() {
+    let lab = Lab::new("vm-input");
+    let file = lab.path("no-kernel");
+    std::fs::write(&file, "#!/bin/sh\n").unwrap();
+    let cpus = (std::thread::available_parallelism().unwrap().get() + 1).to_string();
+    let listed: &[&str] = &["--", "list"];
+    for (arguments, needle) in [
+        (&["vm", "boot", &file][..], "not a kernel image"),
+        (&["vm", "boot", "/nowhere/bzImage"], "/nowhere/bzImage"),
+        (&["vm", "boot", "debian:1.0"], "schedlab vm fetch debian:1.0"),
+        (&["vm", "boot", "debain:6.1"], "debian:VERSION"),
+        (&["vm", "fetch", "/boot/vmlinuz"], "no fetching"),
+        (&["vm", "run", "--kernel", &file, "--", "tune", "restore"], "run it there"),
+        (&["vm", "run", "--kernel", &file, "--", "run", "p.toml", "--resume"], "boot is a unit"),
+    ] {
+        let ran = from(&lab, arguments).failure();
+        let complaint: Vec<&str> = ran.stderr.lines().filter(|l| l.starts_with("schedlab: ")).collect();
+        assert!(complaint.len() == 1 && complaint[0].contains(needle), "{arguments:?}: {}", ran.stderr);
+    }
+    if !can_boot("bad_input_is_one_line_before_anything_boots") {
+        return;
+    }
+    for (options, needle) in [
+        (&["--cpus", &cpus][..], "--oversubscribe"),
+        (&["--topology", "core=2"], "unknown key `core`"),
+        (&["--memory", "1m"], "at least 64m"),
+        (&["--seed", "1"], "--lane virtual"),
+        (&["--add", "relative"], "HOST_PATH:GUEST_PATH"),
+        (&["--add", "/nowhere/file"], "/nowhere/file"),
+    ] {
+        let ran = from(&lab, &[&["vm", "run", "--kernel", KERNEL], options, listed].concat()).failure();
+        let complaint = ran.stderr.lines().last().unwrap_or_default();
+        assert!(complaint.starts_with("schedlab: ") && complaint.contains(needle), "{options:?}: {}", ran.stderr);
+    }
+}
