@@ -49,7 +49,7 @@ fn domains_of_cpu0(machine: &Machine<'_>) -> Vec<Domain> {
 fn sizes_of_cpu0(schedstat: &str) -> Vec<u32> {
     let lines = schedstat.lines().skip_while(|line| !line.starts_with("cpu0 ")).skip(1);
     let of_domains = lines.take_while(|line| line.starts_with("domain"));
-    let is_mask = |word: &&str| word.len() >= 8 && word.chars().all(|c| c == ',' || c.is_ascii_hexdigit());
+    let is_mask = |word: &&str| word.chars().all(|c| c == ',' || c.is_ascii_hexdigit());
     let masks = of_domains.filter_map(|line| line.split_whitespace().skip(1).take(2).find(is_mask));
     masks.map(|mask| mask.chars().filter_map(|c| c.to_digit(16)).map(u32::count_ones).sum()).collect()
 }
@@ -60,7 +60,7 @@ mod tests {
 
     #[test]
     fn sizes_are_read_from_old_and_new_lines() {
-        let old = "version 15\ntimestamp 4294895264\ncpu0 0 0 0 0 0 0 1 2 3\ndomain0 00000003 0 0 0\ndomain1 ff,0000ffff 0 0\n\
+        let old = "version 15\ntimestamp 4294895264\ncpu0 0 0 0 0 0 0 1 2 3\ndomain0 3 0 0 0\ndomain1 ff,0000ffff 0 0\n\
                    cpu1 0 0 0\ndomain0 0000000f 1\n";
         assert_eq!(sizes_of_cpu0(old), [2, 24]);
         assert_eq!(sizes_of_cpu0("version 17\ncpu0 0 0\ndomain0 MC 00000003 0 0\n"), [2]);

@@ -142,7 +142,7 @@ fn what_goes_wrong_is_said_with_its_step_and_leaves_no_qemu() {
         ("--cmdline rdinit=/nowhere", list, "panicked while it started"),
         ("--cmdline init=/x --memory 64m", list, "--memory"),
         ("--timeout 300ms", "bench pipe:duration=20s", "did not end its command within 300ms"),
-        ("", "bench pipe:pin=smt", "no pair of CPUs"),
+        ("", "bench pipe:pin=smt", "no two CPUs"),
     ] {
         let ran = in_guest(&lab, options, words).failure();
         assert!(ran.stderr.contains(needle), "{options} {words}: {}", ran.stderr);

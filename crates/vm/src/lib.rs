@@ -6,6 +6,7 @@
 #![forbid(unsafe_code)]
 
 pub mod cpio;
+pub mod elf;
 pub mod error;
 pub mod frame;
 pub mod guest;

@@ -104,6 +104,10 @@ fn set_up(job: &Job) -> Result<(), Failure> {
     write("/proc/sys/kernel/hostname", &job.hostname)?;
     // A kernel without the switch shows its symbols to root.
     let _ = write("/proc/sys/kernel/kptr_restrict", "0");
+    // Since Linux 6.4 the scheduler shows its domains only when it is told to be verbose.
+    if !Path::new("/sys/kernel/debug/sched/domains/cpu0").exists() {
+        let _ = fs::write("/sys/kernel/debug/sched/verbose", "Y");
+    }
     const LOOPBACK: u32 = 1;
     // A kernel without a network has workloads without one.
     let _ = Rtnetlink::open().map(|mut net| net.set_up(LOOPBACK));

@@ -5,6 +5,7 @@ use super::initramfs::{self, Added};
 use super::process::Qemu;
 use super::tail::{Growing, LastWords};
 use super::unpack;
+use crate::elf;
 use crate::error::VmError;
 use crate::frame::{Decoder, Frame, is_wanted};
 use crate::job::Job;
@@ -167,7 +168,7 @@ fn initramfs_bytes(boot: &Boot, job: &Job) -> Result<Vec<u8>, VmError> {
         Ok((module.clone(), bytes))
     };
     let modules = boot.kernel.modules.iter().map(read).collect::<Result<Vec<_>, VmError>>()?;
-    let mut archive = initramfs::archive(program, job, &modules)?;
+    let mut archive = initramfs::archive(elf::loaded_part(&program).to_vec(), job, &modules)?;
     for added in &boot.add {
         initramfs::add(&mut archive, added)?;
     }
@@ -292,6 +293,9 @@ impl Session<'_> {
         if let Some(reason) = self.console.panic() {
             return VmError::Panic { when, hint: panic_hint(&reason), reason, tail };
         }
+        if self.up.is_none() && self.console.is_empty() && status.success() {
+            return VmError::Guest(NEVER_SPOKE.into());
+        }
         let complaints = self.qemu.complaints();
         let said = if complaints.is_empty() { tail } else { complaints };
         VmError::QemuDied { when, status: status.to_string(), said }
@@ -315,6 +319,9 @@ impl Session<'_> {
         Err(VmError::TimeOut { goal, limit, said })
     }
 }
+
+const NEVER_SPOKE: &str = "it restarted before it said a word: too little memory for its kernel (--memory), a kernel that \
+                           does not run on this machine, or one without a serial console (CONFIG_SERIAL_8250_CONSOLE)";
 
 /// What usually brings a panic about.
 fn panic_hint(reason: &str) -> &'static str {
