@@ -12,11 +12,14 @@ struct Measurement {
 }
 
 #[rustfmt::skip]
-const MEASUREMENTS: [Measurement; 4] = [
-    Measurement { name: "fidelity", minutes: 15, shows: "our workloads against hackbench, perf bench and cyclictest, pinned pairs" },
-    Measurement { name: "aa", minutes: 35, shows: "false alarms on A against A, and a planted 3 % found, on recorded series" },
+const MEASUREMENTS: [Measurement; 7] = [
+    Measurement { name: "fidelity", minutes: 25, shows: "our workloads against their twins, pinned pairs" },
+    Measurement { name: "aa", minutes: 44, shows: "false alarms on A against A, and a planted 3 % found, on recorded series" },
     Measurement { name: "power", minutes: 1, shows: "seconds to a verdict on a planted 3 % (after aa, whose series it reads)" },
-    Measurement { name: "overhead", minutes: 6, shows: "cost of each stamping level and of the counters" },
+    Measurement { name: "overhead", minutes: 8, shows: "cost of each stamping level and of the counters" },
+    Measurement { name: "endurance", minutes: 2, shows: "every transport of transact, 1000 iterations, 50 clean ends in a row" },
+    Measurement { name: "kill", minutes: 2, shows: "SIGKILL of each process of every workload: an error, nothing left, seconds" },
+    Measurement { name: "omission", minutes: 2, shows: "a planted stall in open and closed loops, predicted and measured" },
 ];
 
 /// Lists the measurements, or runs one in the foreground.
@@ -67,7 +70,7 @@ mod tests {
     }
 
     #[test]
-    fn together_they_stay_near_an_hour() {
-        assert!(MEASUREMENTS.iter().map(|m| m.minutes).sum::<u32>() <= 70);
+    fn together_they_stay_below_an_hour_and_a_half() {
+        assert!(MEASUREMENTS.iter().map(|m| m.minutes).sum::<u32>() <= 90);
     }
 }

@@ -2,16 +2,39 @@
 
 use crate::findings::*;
 use crate::selection::{Fate, Selection};
-use schedlab_run::{Histogram, LoadReport, Manifest, Tier, TrialOutcome, TrialRecord, TrialStatus};
+use schedlab_run::{Count, Counter, Histogram, LoadReport, Manifest, Tier, TrialOutcome, TrialRecord, TrialStatus};
 use schedlab_stats::median;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Points of a distribution's curve: more than a picture can show.
 const CURVE_POINTS: usize = 200;
 
 /// Facts of all arms, in the arms' order. Switchback trials hold both arms: their facts are shown with the control.
 pub(crate) fn arm_facts(manifest: &Manifest, selection: &Selection<'_>) -> Vec<ArmFacts> {
-    (0..manifest.arms.len() as u32).map(|arm| facts_of(selection, arm)).collect()
+    let netns = netns_counters([selection]);
+    let mut all: Vec<ArmFacts> = (0..manifest.arms.len() as u32).map(|arm| facts_of(selection, arm, &netns)).collect();
+    drop_still(&mut all, &netns);
+    all
+}
+
+/// Counters of the network namespace that increased in any used trial. A trial has rows of those that did in it.
+pub(crate) fn netns_counters<'s>(selections: impl IntoIterator<Item = &'s Selection<'s>>) -> BTreeSet<&'s str> {
+    let used = selections.into_iter().flat_map(|s| &s.rows).filter(|r| r.fate == Fate::Used);
+    let counters = used.filter_map(|r| r.record.outcome.as_ref()).flat_map(|o| &o.counters);
+    counters.filter(|c| is_netns(c) && c.count.value().is_some()).map(|c| c.name.as_str()).collect()
+}
+
+/// Drops the counters of the namespace that stand still in most trials of every arm: what moved them was not the workload.
+pub(crate) fn drop_still(arms: &mut [ArmFacts], netns: &BTreeSet<&str>) {
+    let rows = arms.iter().flat_map(|a| &a.per_operation).filter(|p| p.median.is_some_and(|m| m > 0.0));
+    let moved: BTreeSet<String> = rows.map(|p| p.name.clone()).collect();
+    for arm in arms {
+        arm.per_operation.retain(|p| !netns.contains(p.name.as_str()) || moved.contains(&p.name));
+    }
+}
+
+fn is_netns(counter: &Counter) -> bool {
+    counter.scope == "netns"
 }
 
 /// Whether a row is told of with this arm.
@@ -19,8 +42,8 @@ pub(crate) fn belongs(record: &TrialRecord, arm: u32) -> bool {
     record.arm.unwrap_or(0) == arm
 }
 
-/// The facts of one arm.
-pub(crate) fn facts_of(selection: &Selection<'_>, arm: u32) -> ArmFacts {
+/// The facts of one arm; `netns` as of [`netns_counters`].
+pub(crate) fn facts_of(selection: &Selection<'_>, arm: u32, netns: &BTreeSet<&str>) -> ArmFacts {
     let rows = || selection.rows.iter().filter(|r| belongs(r.record, arm));
     let used: Vec<&TrialOutcome> =
         rows().filter(|r| r.fate == Fate::Used).filter_map(|r| r.record.outcome.as_ref()).collect();
@@ -40,7 +63,7 @@ pub(crate) fn facts_of(selection: &Selection<'_>, arm: u32) -> ArmFacts {
         failed: status(|s| if let TrialStatus::Failed(reason) = s { Some(reason) } else { None }),
         not_applied: not_applied(selection, arm),
         effective: distinct(effective),
-        per_operation: per_operation(&used),
+        per_operation: per_operation(&used, netns),
         tiers: tier_shares(used.iter().copied()),
         loads: loads(&used),
         stamping_cost_share: (!stamping.is_empty()).then(|| median(&stamping)),
@@ -84,7 +107,7 @@ fn distinct(texts: impl Iterator<Item = String>) -> Vec<String> {
 }
 
 /// Counters of the workload per operation, and what its tasks' own rows add where no counter has the name.
-fn per_operation(used: &[&TrialOutcome]) -> Vec<PerOperation> {
+fn per_operation(used: &[&TrialOutcome], netns: &BTreeSet<&str>) -> Vec<PerOperation> {
     let mut values: BTreeMap<String, (Vec<f64>, Option<String>)> = BTreeMap::new();
     for outcome in used.iter().filter(|o| o.operations > 0) {
         let operations = outcome.operations as f64;
@@ -95,13 +118,16 @@ fn per_operation(used: &[&TrialOutcome]) -> Vec<PerOperation> {
                 Err(why) => entry.1 = Some(why),
             }
         };
-        let own = |c: &&schedlab_run::Counter| c.scope == "workload" || c.scope == "netns";
+        let own = |c: &&Counter| c.scope == "workload" || is_netns(c);
         for counter in outcome.counters.iter().filter(own) {
             let count = match &counter.count {
-                schedlab_run::Count::NotCounted(why) => Err(why.clone()),
+                Count::NotCounted(why) => Err(why.clone()),
                 other => other.value().ok_or_else(String::new),
             };
             add(counter.name.clone(), count);
+        }
+        for name in netns.iter().filter(|name| stood_still(outcome, name)) {
+            add((*name).to_owned(), Ok(0));
         }
         for (name, sum) in task_sums(outcome) {
             if !outcome.counters.iter().any(|c| c.name == name && c.scope == "workload") {
@@ -115,6 +141,13 @@ fn per_operation(used: &[&TrialOutcome]) -> Vec<PerOperation> {
         not_counted: if per_trial.is_empty() { why } else { None },
     };
     values.into_iter().map(row).collect()
+}
+
+/// Whether the namespace's counters were read, as the host's were in the same reading, and this one has no row.
+fn stood_still(outcome: &TrialOutcome, name: &str) -> bool {
+    let unread = |c: &Counter| is_netns(c) && c.count.value().is_none();
+    let has = |test: &dyn Fn(&Counter) -> bool| outcome.counters.iter().any(test);
+    has(&|c| c.scope == "host") && !has(&unread) && !has(&|c| is_netns(c) && c.name == name)
 }
 
 fn task_sums(outcome: &TrialOutcome) -> Vec<(&'static str, u64)> {

@@ -38,20 +38,29 @@ impl Workload<'_> {
 
     /// Steal that goes with an arm is an effect of that arm, and repeating its blocks would select on it.
     fn marks_differ(&self, arm: u32) -> Option<String> {
-        let (control, other) = (self.marked_trials(0), self.marked_trials(arm));
+        let name = |arm: u32| self.manifest.arms.get(arm as usize).map_or("?", |a| a.name.as_str());
+        self.marks_go_with((&[arm], name(arm)), (&[0], name(0)))
+    }
+
+    /// The same of two named groups of arms.
+    pub(crate) fn marks_go_with(&self, other: (&[u32], &str), control: (&[u32], &str)) -> Option<String> {
+        let marked = |arms: &[u32]| {
+            let each = arms.iter().map(|&arm| self.marked_trials(arm));
+            each.fold((0, 0), |sum, of_arm| (sum.0 + of_arm.0, sum.1 + of_arm.1))
+        };
         let interval = |(k, n): (usize, usize)| wilson(k as u64, n as u64, MARKS_LEVEL);
-        let (a, b) = (interval(control)?, interval(other)?);
+        let (of_other, of_control) = (marked(other.0), marked(control.0));
+        let (a, b) = (interval(of_control)?, interval(of_other)?);
         let apart = a.hi < b.lo || b.hi < a.lo;
         apart.then(|| {
-            let name = |i: u32| self.manifest.arms.get(i as usize).map_or("?", |a| a.name.as_str());
             format!(
                 "marks differ between arms: {} of {} of `{}`, {} of {} of `{}`",
-                other.0,
-                counted(other.1, "trials"),
-                name(arm),
-                control.0,
-                control.1,
-                name(0)
+                of_other.0,
+                counted(of_other.1, "trials"),
+                other.1,
+                of_control.0,
+                of_control.1,
+                control.1
             )
         })
     }
@@ -64,9 +73,10 @@ impl Workload<'_> {
             .count(|f| *f == Fate::WarmUp)
             .saturating_sub(self.selection.rows.iter().filter(|r| r.record.warm_up && r.fate == Fate::WarmUp).count());
         let shown = format!("{} shown, not compared", counted(flagged, "warm-up trials"));
-        let sentence = match blocks_cut {
-            0 => format!("{shown}; the pooled trials after the warm-up had settled."),
-            n => format!(
+        let sentence = match (flagged, blocks_cut) {
+            (0, 0) => String::new(),
+            (_, 0) => format!("{shown}; the pooled trials after the warm-up had settled."),
+            (_, n) => format!(
                 "{shown}; the pooled trials, blind to the arm, settled only after {n} more {}, cut for all arms.",
                 noun(n, "blocks")
             ),
@@ -84,7 +94,7 @@ impl Workload<'_> {
         let kept = blocks.iter().filter(|b| b.repeated_by.is_none()).count();
         let sentence = match (blocks.len(), kept) {
             (0, _) => String::new(),
-            (n, 0) => format!("{} repeated; in the verdict stands the repeat.", counted(n, "contaminated blocks")),
+            (n, 0) => format!("{}, repeated; the verdict stands on the repeats.", counted(n, "contaminated blocks")),
             (n, kept) => format!(
                 "{}; not repeated (at most 20 % are) and kept in the verdict: {kept}.",
                 counted(n, "contaminated blocks")

@@ -67,8 +67,9 @@ pub fn forecast(manifest: &Manifest, trials: &[TrialRecord], workload: u32, bloc
     if freedom == 0 {
         return None;
     }
-    // A block's log-ratio is the difference of two means of `per_arm` trials.
-    let sd = (2.0 * squares / freedom as f64 / per_arm as f64).sqrt();
+    // A block's log-ratio is the difference of two means: of `per_arm` trials, in a factorial of those of half its arms.
+    let arms_a_side = manifest.factorial.as_ref().map_or(1, |factorial| (factorial.levels.len() / 2).max(1));
+    let sd = (2.0 * squares / freedom as f64 / (per_arm * arms_a_side) as f64).sqrt();
     let rule = Rule::of(manifest, trials, workload, 0);
     forecast_from_sd(sd, blocks, manifest.alpha, rule.width_factor())
 }

@@ -8,7 +8,7 @@ use crate::confounded::{between_runs, unit_means};
 use crate::contrasts::{UnitKind, Units};
 use crate::environment::{changes, environment};
 use crate::estimate::{effect, estimate, finite};
-use crate::facts::facts_of;
+use crate::facts::{drop_still, facts_of, netns_counters};
 use crate::findings::*;
 use crate::metric::MetricKey;
 use crate::rule::Rule;
@@ -57,7 +57,9 @@ pub fn compare_runs(a: &(Manifest, Vec<TrialRecord>), b: &(Manifest, Vec<TrialRe
         void,
         ended: other.ended.clone(),
         arms,
+        factors: Vec::new(),
         workloads,
+        scalings: Vec::new(),
         rules: two_run_rules(manifest),
         environment,
         problems,
@@ -164,6 +166,7 @@ impl Pair<'_> {
             self.b.keys.iter().any(|k| (&k.name, &k.unit, k.direction) == (&key.name, &key.unit, key.direction))
         };
         found.metrics = self.a.keys.iter().filter(shared).map(|key| self.metric(key)).collect();
+        found.main_effects = Vec::new();
         found.arms = self.facts();
         found.confounded = self.arms.iter().find_map(|&(i, j)| self.confounded(i, j));
         found.operation = if found.operation.is_empty() { other.operation } else { found.operation };
@@ -190,10 +193,14 @@ impl Pair<'_> {
 
     fn facts(&self) -> Vec<ArmFacts> {
         let numbered = |facts: ArmFacts, arm: usize| ArmFacts { arm: arm as u32, ..facts };
+        let (a, b) = (&self.a.selection, &self.b.selection);
+        let netns = netns_counters([a, b]);
         let both = self.arms.iter().enumerate().flat_map(|(n, &(i, j))| {
-            [numbered(facts_of(&self.a.selection, i), 2 * n), numbered(facts_of(&self.b.selection, j), 2 * n + 1)]
+            [numbered(facts_of(a, i, &netns), 2 * n), numbered(facts_of(b, j, &netns), 2 * n + 1)]
         });
-        both.collect()
+        let mut all: Vec<ArmFacts> = both.collect();
+        drop_still(&mut all, &netns);
+        all
     }
 
     fn confounded(&self, i: u32, j: u32) -> Option<Confounded> {

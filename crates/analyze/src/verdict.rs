@@ -6,7 +6,7 @@
 use crate::contrasts::Units;
 use crate::findings::*;
 use crate::rule::Rule;
-use schedlab_run::{Direction, LEAST_UNITS, counted};
+use schedlab_run::{Direction, LEAST_UNITS, counted, noun};
 use schedlab_stats::{Estimate, decide, minimum_detectable, observations_to_decide, t_estimate};
 
 /// Power at which the minimum detectable effect is stated.
@@ -83,21 +83,30 @@ pub(crate) fn correct(workloads: &mut [WorkloadFindings], sesoi: f64, alpha: f64
             .flat_map(|(_, contrasts)| contrasts.iter_mut())
             .filter(|c| c.is_aa == is_aa && c.p.is_some() && !matches!(c.verdict, Verdict::NoVerdict { .. }))
             .collect();
-        correct_family(&mut family, primary, sesoi, alpha);
+        let questions = match (primary, is_aa) {
+            (true, false) => "primary contrasts",
+            (true, true) => "primary A/A contrasts",
+            (false, false) => "other contrasts",
+            (false, true) => "other A/A contrasts",
+        };
+        correct_family(&mut family, primary, questions, sesoi, alpha);
     }
+    let effects = workloads.iter_mut().flat_map(|w| &mut w.main_effects).map(|effect| &mut effect.contrast);
+    let mut family: Vec<&mut Contrast> =
+        effects.filter(|c| c.p.is_some() && !matches!(c.verdict, Verdict::NoVerdict { .. })).collect();
+    correct_family(&mut family, true, "main effects", sesoi, alpha);
 }
 
-fn correct_family(family: &mut [&mut Contrast], primary: bool, sesoi: f64, alpha: f64) {
+fn correct_family(family: &mut [&mut Contrast], primary: bool, questions: &str, sesoi: f64, alpha: f64) {
     let p_values: Vec<f64> = family.iter().map(|c| c.p.unwrap_or(f64::NAN)).collect();
     let n = family.len();
     let adjusted =
         if primary { schedlab_stats::holm(&p_values) } else { schedlab_stats::benjamini_hochberg(&p_values) };
     for (contrast, p) in family.iter_mut().zip(adjusted) {
         contrast.p_adjusted = p.is_finite().then_some(p);
-        let what = if contrast.is_aa { "A/A contrasts" } else { "contrasts" };
         contrast.adjustment = match primary {
-            true => format!("Holm over {n} primary {what}"),
-            false => format!("Benjamini–Hochberg over {n} other {what}"),
+            true => format!("Holm over {n} {}", noun(n, questions)),
+            false => format!("Benjamini–Hochberg over {n} {}", noun(n, questions)),
         };
         let difference =
             matches!(contrast.verdict, Verdict::Better | Verdict::Worse | Verdict::Higher | Verdict::Lower);
@@ -143,19 +152,24 @@ pub fn exit_status(findings: &Findings, fail_on: &[FailOn]) -> u8 {
     if asked(FailOn::Void) && findings.void.is_some() {
         return 5;
     }
-    let primaries = || {
-        findings.workloads.iter().flat_map(|w| {
-            let applied = |arm: u32| w.arms.iter().all(|a| a.arm != arm || a.not_applied.is_empty());
-            let contrasts = w.metrics.iter().filter(|m| m.role == Role::Primary).flat_map(|m| &m.contrasts);
-            contrasts.filter(move |c| !c.is_aa && applied(c.arm) && applied(c.control)).map(|c| &c.verdict)
-        })
-    };
-    if asked(FailOn::Worse) && primaries().any(|v| *v == Verdict::Worse) {
+    let questions: Vec<&Verdict> = findings.workloads.iter().flat_map(|w| questions(findings, w)).collect();
+    if asked(FailOn::Worse) && questions.iter().any(|v| **v == Verdict::Worse) {
         return 3;
     }
-    let open = |v: &Verdict| matches!(v, Verdict::Inconclusive | Verdict::NoVerdict { .. });
-    if asked(FailOn::Inconclusive) && (findings.workloads.is_empty() || primaries().any(open)) {
+    let open = |v: &&Verdict| matches!(v, Verdict::Inconclusive | Verdict::NoVerdict { .. });
+    if asked(FailOn::Inconclusive) && (findings.workloads.is_empty() || questions.iter().any(open)) {
         return 4;
     }
     0
+}
+
+/// What a run asks of a workload: its primary contrasts, or the main effects that a factorial is run for.
+fn questions<'f>(findings: &Findings, workload: &'f WorkloadFindings) -> Vec<&'f Verdict> {
+    if !findings.factors.is_empty() {
+        let measured = |effect: &&MainEffect| !effect.low_arms.is_empty() && !effect.high_arms.is_empty();
+        return workload.main_effects.iter().filter(measured).map(|effect| &effect.contrast.verdict).collect();
+    }
+    let applied = |arm: u32| workload.arms.iter().all(|a| a.arm != arm || a.not_applied.is_empty());
+    let contrasts = workload.metrics.iter().filter(|m| m.role == Role::Primary).flat_map(|m| &m.contrasts);
+    contrasts.filter(|c| !c.is_aa && applied(c.arm) && applied(c.control)).map(|c| &c.verdict).collect()
 }

@@ -4,6 +4,7 @@ use crate::arms::arm_values;
 use crate::confounded;
 use crate::contrasts::{self, UnitKind, Units, pooled_by_block, values_by_block};
 use crate::estimate::{effect, estimate, finite, unit_effects, views};
+use crate::factorial;
 use crate::facts::arm_facts;
 use crate::findings::*;
 use crate::metric::{MetricKey, metric_keys};
@@ -12,7 +13,7 @@ use crate::selection::{Fate, Selection};
 use crate::verdict::{detectable, judge, withheld};
 use crate::{shape, tiers, variance};
 use schedlab_run::manifest::OrderKnown;
-use schedlab_run::{Manifest, TrialRecord, counted};
+use schedlab_run::{Manifest, TrialRecord, counted, noun};
 use schedlab_stats::carry_over_test;
 
 /// A carry-over as sure as this bars a switchback verdict.
@@ -133,6 +134,12 @@ impl<'t> Workload<'t> {
             operation: outcome.map(|o| o.operation.clone()).unwrap_or_default(),
             load: self.manifest.load.get(index).into_iter().flatten().map(ToString::to_string).collect(),
             metrics: self.keys.iter().map(|key| self.metric(key)).collect(),
+            main_effects: self
+                .keys
+                .iter()
+                .filter(|key| key.role == Role::Primary)
+                .flat_map(|key| factorial::main_effects(self, key))
+                .collect(),
             arms: arm_facts(self.manifest, &self.selection),
             dispersion: first
                 .filter(|_| has_arms)
@@ -199,7 +206,7 @@ pub(crate) fn empty_contrast(arm: u32, control: u32, is_aa: bool) -> Contrast {
 }
 
 /// Puts estimate, p and verdict into a contrast.
-fn fill(contrast: &mut Contrast, units: &Units, rule: &Rule, key: &MetricKey, manifest: &Manifest) {
+pub(crate) fn fill(contrast: &mut Contrast, units: &Units, rule: &Rule, key: &MetricKey, manifest: &Manifest) {
     contrast.units = units.count();
     contrast.unit_name = units.kind.name().to_owned();
     contrast.unit_effects = unit_effects(units);
@@ -243,7 +250,7 @@ fn note_far_out(contrast: &mut Contrast) {
     if !far.is_empty() {
         contrast.notes.push(format!(
             "Far from the rest (beyond 3.5 robust SDs), kept in the verdict: {} {}.",
-            contrast.unit_name,
+            noun(far.len(), &contrast.unit_name),
             far.join(", ")
         ));
     }

@@ -123,6 +123,32 @@ fn facts_count_switches_loads_stamps_and_changes_of_the_machine() {
     assert!(findings.problems.iter().any(|p| p.starts_with("CPU changed during the run")));
 }
 
+/// Tables of the namespace hold what increased: without a row a counter stood still, which is a count, too.
+#[test]
+fn a_counter_without_a_row_stood_still_and_one_that_mostly_did_is_no_fact() {
+    let mut lab = planted(&[1.0, 1.0], 6);
+    let counter = |name: &str, scope: &str, n| Counter {
+        name: name.into(),
+        scope: scope.into(),
+        source: "/proc/net/netstat".into(),
+        count: Count::Exact(n),
+    };
+    for (i, row) in lab.trials.iter_mut().enumerate() {
+        let made = row.outcome.as_mut().unwrap();
+        made.counters = vec![counter("context_switches", "host", 77)];
+        made.counters.extend((row.arm == Some(1)).then(|| counter("TcpExt.TCPAutoCorking", "netns", 3000)));
+        made.counters.extend((i == 9).then(|| counter("Tcp.ActiveOpens", "netns", 1)));
+    }
+    let (manifest, trials) = lab.run();
+    let findings = compare(&manifest, &trials);
+    let corked = |arm: usize| {
+        let rows = &findings.workloads[0].arms[arm].per_operation;
+        assert!(!rows.iter().any(|p| p.name == "Tcp.ActiveOpens"), "{rows:?}");
+        rows.iter().find(|p| p.name == "TcpExt.TCPAutoCorking").and_then(|p| p.median)
+    };
+    assert_eq!((corked(0), corked(1)), (Some(0.0), Some(3.0)));
+}
+
 #[test]
 fn a_forecast_comes_before_the_run() {
     let (manifest, mut trials) = planted(&[1.0, 1.1], 1).run();

@@ -27,9 +27,9 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     schedlab_report::markdown(&input, &mut File::create(out.join("report.md"))?)?;
     schedlab_report::json(&input, &mut BufWriter::new(File::create(out.join("report.json"))?))?;
     schedlab_report::text(&input, 100, true, &mut File::create(out.join("report.txt"))?)?;
-    schedlab_report::checks_text(&manifest.environment, true, &mut File::create(out.join("doctor.txt"))?)?;
+    schedlab_report::checks_text(&manifest.environment, 80, true, &mut File::create(out.join("doctor.txt"))?)?;
     if let Some(outcome) = trials.iter().find_map(|t| t.outcome.as_ref()) {
-        schedlab_report::bench_text(outcome, &mut File::create(out.join("bench.txt"))?)?;
+        schedlab_report::bench_text(outcome, 80, &mut File::create(out.join("bench.txt"))?)?;
     }
     for (name, svg) in schedlab_report::pictures(&input) {
         write(out.join("svg").join(format!("{name}.svg")), svg)?;

@@ -8,11 +8,16 @@ use crate::{tables, words};
 use schedlab_run::{Count, TrialOutcome, counted};
 use std::io::{self, Write};
 
-const WIDTH: usize = 100;
+/// Sentences wider than this are hard to read, however wide the terminal is.
+const WIDEST: usize = 100;
+
 const QUANTILES: [(f64, &str); 4] = [(0.5, "p50"), (0.9, "p90"), (0.99, "p99"), (0.999, "p99.9")];
 
-/// The outcome of one trial, as a person at a terminal wants it.
-pub fn bench_text(outcome: &TrialOutcome, out: &mut dyn Write) -> io::Result<()> {
+/// The outcome of one trial, as a person at a terminal `columns` wide wants it. The twin's own lines are as long as they
+/// are: they are there to be compared.
+pub fn bench_text(outcome: &TrialOutcome, columns: usize, out: &mut dyn Write) -> io::Result<()> {
+    let columns = columns.max(40);
+    let text = columns.min(WIDEST);
     for line in &outcome.native_lines {
         writeln!(out, "{}", terminal(line).trim_end())?;
     }
@@ -26,15 +31,15 @@ pub fn bench_text(outcome: &TrialOutcome, out: &mut dyn Write) -> io::Result<()>
     let column = rows.iter().map(|(name, _)| width(name)).max().unwrap_or(0);
     for (name, value) in &rows {
         let space = " ".repeat(column - width(name));
-        for (i, line) in wrap(&terminal(value), WIDTH - 4 - column).iter().enumerate() {
+        for (i, line) in wrap(&terminal(value), text.saturating_sub(4 + column)).iter().enumerate() {
             let lead = if i == 0 { format!("{}{space}", terminal(name)) } else { " ".repeat(column) };
             writeln!(out, "  {lead}  {line}")?;
         }
     }
-    histograms(outcome, out)?;
+    histograms(outcome, columns, out)?;
     crate::topdown::write(outcome, out)?;
     for line in remarks(outcome) {
-        for (i, part) in wrap(&terminal(&line), WIDTH - 4).iter().enumerate() {
+        for (i, part) in wrap(&terminal(&line), text - 4).iter().enumerate() {
             writeln!(out, "{}{part}", if i == 0 { "  - " } else { "    " })?;
         }
     }
@@ -113,14 +118,32 @@ fn per_operation(outcome: &TrialOutcome) -> Vec<String> {
     shown
 }
 
-fn histograms(outcome: &TrialOutcome, out: &mut dyn Write) -> io::Result<()> {
+fn histograms(outcome: &TrialOutcome, columns: usize, out: &mut dyn Write) -> io::Result<()> {
+    let table = histogram_table(outcome, &QUANTILES);
+    let fits = |table: &Table| table.lines(usize::MAX / 2, false).iter().all(|l| width(l) + 2 <= columns);
+    // On a narrow terminal the ends of the distribution matter more than its ninth tenth.
+    let table = if fits(&table) { table } else { histogram_table(outcome, &[QUANTILES[0], QUANTILES[2]]) };
+    if table.rows.is_empty() {
+        return Ok(());
+    }
+    writeln!(out)?;
+    for line in table.lines(usize::MAX / 2, false) {
+        writeln!(out, "  {line}")?;
+    }
+    Ok(())
+}
+
+/// A row for each distribution, and below it its tiers where there are several.
+fn histogram_table(outcome: &TrialOutcome, quantiles: &[(f64, &'static str)]) -> Table {
     let mut header = vec![("distribution", Align::Left), ("stamped", Align::Right), ("min", Align::Right)];
-    header.extend(QUANTILES.iter().map(|(_, name)| (*name, Align::Right)));
+    header.extend(quantiles.iter().map(|(_, name)| (*name, Align::Right)));
     header.push(("max", Align::Right));
     let mut table = Table::new(&header);
     for named in &outcome.histograms {
         let samples = named.histogram.count();
-        if samples == 0 {
+        // One tier alone is the distribution again.
+        let tiers = outcome.histograms.iter().filter(|h| h.name == named.name && h.tier.is_some());
+        if samples == 0 || (named.tier.is_some() && tiers.count() < 2) {
             continue;
         }
         let name = match named.tier {
@@ -129,23 +152,16 @@ fn histograms(outcome: &TrialOutcome, out: &mut dyn Write) -> io::Result<()> {
         };
         let mut row: Vec<Cell> =
             vec![terminal(&name).into(), count(samples).into(), ns(named.histogram.min_ns as f64).into()];
-        for (q, _) in QUANTILES {
+        for (q, _) in quantiles {
             // Fewer than ten samples beyond a quantile say nothing of it.
             let enough = samples as f64 * (1.0 - q) >= 10.0;
-            let value = named.histogram.quantile_ns(q).filter(|_| enough);
+            let value = named.histogram.quantile_ns(*q).filter(|_| enough);
             row.push(value.map_or_else(|| crate::number::NONE.to_owned(), ns).into());
         }
         row.push(ns(named.histogram.max_ns as f64).into());
         table.push(row);
     }
-    if table.rows.is_empty() {
-        return Ok(());
-    }
-    writeln!(out)?;
-    for line in table.lines(WIDTH + 20, false) {
-        writeln!(out, "  {line}")?;
-    }
-    Ok(())
+    table
 }
 
 /// Notes and counters that are missing, each reason once.

@@ -1,16 +1,17 @@
 //! `schedlab doctor` in print: warnings first, each check with its value, effect, evidence and mend.
 
 use crate::escape::terminal;
-use crate::table::{paint, width, wrap};
+use crate::table::{self, paint, wrap};
 use crate::words;
 use schedlab_run::{Check, CheckState, Environment};
 use std::io::{self, Write};
 
-/// Columns of a line; a terminal below that wraps by itself.
-const WIDTH: usize = 96;
+/// Sentences wider than this are hard to read, however wide the terminal is.
+const WIDEST: usize = 100;
 
-/// The machine and its checks, for a terminal.
-pub fn checks_text(environment: &Environment, colour: bool, out: &mut dyn Write) -> io::Result<()> {
+/// The machine and its checks, for a terminal `width` columns wide.
+pub fn checks_text(environment: &Environment, width: usize, colour: bool, out: &mut dyn Write) -> io::Result<()> {
+    let columns = width.clamp(40, WIDEST);
     let e = environment;
     let facts = [
         ("host", e.hostname.as_str()),
@@ -20,18 +21,27 @@ pub fn checks_text(environment: &Environment, colour: bool, out: &mut dyn Write)
         ("online", e.online_cpus.as_str()),
     ];
     for (name, value) in facts.iter().filter(|(_, v)| !v.is_empty()) {
-        writeln!(out, "{name:<8}{}", terminal(value))?;
+        hang(&format!("{name:<8}"), &terminal(value), columns, out)?;
     }
     let mut checks: Vec<&Check> = e.checks.iter().collect();
     checks.sort_by_key(|c| words::check_rank(c.state));
-    let column = checks.iter().map(|c| width(&c.title)).max().unwrap_or(0).min(34);
+    let column = checks.iter().map(|c| table::width(&c.title)).max().unwrap_or(0).min(34);
     let mut last = None;
     for check in checks {
         if last != Some(check.state) {
             writeln!(out, "\n{}", paint(group(check.state), colour.then_some("1")))?;
             last = Some(check.state);
         }
-        of_check(check, column, colour, out)?;
+        of_check(check, column, columns, colour, out)?;
+    }
+    Ok(())
+}
+
+/// A text behind a lead, its further lines below its first; a lead takes one column a character.
+fn hang(lead: &str, text: &str, columns: usize, out: &mut dyn Write) -> io::Result<()> {
+    let indent = table::width(lead);
+    for (i, line) in wrap(text, columns.saturating_sub(indent)).iter().enumerate() {
+        writeln!(out, "{}{line}", if i == 0 { lead.to_owned() } else { " ".repeat(indent) })?;
     }
     Ok(())
 }
@@ -45,7 +55,7 @@ fn group(state: CheckState) -> &'static str {
     }
 }
 
-fn of_check(check: &Check, column: usize, colour: bool, out: &mut dyn Write) -> io::Result<()> {
+fn of_check(check: &Check, column: usize, columns: usize, colour: bool, out: &mut dyn Write) -> io::Result<()> {
     let (sign, code) = match check.state {
         CheckState::Good => ("✓", "32"),
         CheckState::Info => ("·", "36"),
@@ -53,18 +63,23 @@ fn of_check(check: &Check, column: usize, colour: bool, out: &mut dyn Write) -> 
         CheckState::Unavailable => ("–", "2"),
     };
     let title = terminal(&check.title);
-    let space = " ".repeat(column.saturating_sub(width(&title)));
-    writeln!(out, "{} {title}{space}  {}", paint(sign, colour.then_some(code)), terminal(&check.value))?;
+    let space = " ".repeat(column.saturating_sub(table::width(&title)));
+    // A value on the title's line where there is room for one; else below it, as the other parts are.
+    let beside = column + 4 + table::width(&check.value) <= columns;
+    let value = terminal(&check.value);
+    let first = if beside { format!("{title}{space}  {value}") } else { title };
+    writeln!(out, "{} {}", paint(sign, colour.then_some(code)), first.trim_end())?;
     // A good check needs no lecture: its value and where it was read are enough.
     let good = check.state == CheckState::Good;
     let parts = [
+        ("", if beside { "" } else { check.value.as_str() }),
         ("", if good { "" } else { check.effect.as_str() }),
         ("mend: ", check.mend.as_str()),
         ("read: ", check.evidence.as_str()),
     ];
     for (lead, text) in parts.iter().filter(|(_, text)| !text.is_empty()) {
         let code = if *lead == "read: " { Some("2") } else { None };
-        for (i, line) in wrap(&terminal(text), WIDTH - 4 - lead.len()).iter().enumerate() {
+        for (i, line) in wrap(&terminal(text), columns - 4 - lead.len()).iter().enumerate() {
             let lead = if i == 0 { (*lead).to_owned() } else { " ".repeat(lead.len()) };
             writeln!(out, "    {}", paint(&format!("{lead}{line}"), code.filter(|_| colour)))?;
         }

@@ -1,19 +1,27 @@
 //! The report for a mailing list: Markdown that reads as plain text, tables within 78 columns.
 
+mod designs;
+
 use crate::escape::markdown as escape;
 use crate::table::{Align, Table, width, wrap};
-use crate::{Input, tables, words};
-use schedlab_analyze::{Findings, Role, WorkloadFindings};
-use schedlab_run::CheckState;
+use crate::{Input, remarks, tables, words};
+use schedlab_analyze::{Findings, MetricFindings, Role, WorkloadFindings};
 use std::io::{self, Write};
 
 /// Columns of a mail.
 const WIDTH: usize = 78;
 
+/// Longest name of an arm in a table, characters.
+const NAME: usize = 18;
+
+/// A name cut shorter than this tells nothing.
+const SHORTEST: usize = 8;
+
 /// The findings as Markdown.
 pub fn markdown(input: &Input<'_>, out: &mut dyn Write) -> io::Result<()> {
     let findings = input.findings;
     opening(findings, out)?;
+    designs::scalings(findings, out)?;
     for workload in &findings.workloads {
         of_workload(findings, workload, out)?;
     }
@@ -27,11 +35,14 @@ fn paragraph(text: &str, out: &mut dyn Write) -> io::Result<()> {
     writeln!(out)
 }
 
-fn item(text: &str, out: &mut dyn Write) -> io::Result<()> {
-    for (i, line) in wrap(&escape(text), WIDTH - 2).iter().enumerate() {
-        writeln!(out, "{}{line}", if i == 0 { "- " } else { "  " })?;
+/// A list with a blank line below it, or nothing.
+fn list(items: &[String], out: &mut dyn Write) -> io::Result<()> {
+    for text in items {
+        for (i, line) in wrap(&escape(text), WIDTH - 2).iter().enumerate() {
+            writeln!(out, "{}{line}", if i == 0 { "- " } else { "  " })?;
+        }
     }
-    Ok(())
+    if items.is_empty() { Ok(()) } else { writeln!(out) }
 }
 
 fn opening(findings: &Findings, out: &mut dyn Write) -> io::Result<()> {
@@ -43,28 +54,27 @@ fn opening(findings: &Findings, out: &mut dyn Write) -> io::Result<()> {
     if let Some(why) = &findings.void {
         paragraph(&format!("**Void:** {why}"), out)?;
     }
-    for claim in claims {
-        item(&claim.sentence, out)?;
-    }
-    if findings.claims.len() > 1 {
-        writeln!(out)?;
-    }
+    list(&claims.map(|c| words::full_stop(&c.sentence)).collect::<Vec<_>>(), out)?;
     if let schedlab_analyze::Source::TwoRuns { a, b, refused } = &findings.source {
         paragraph(&format!("Two runs that were not interleaved: A is {a}, B is {b}."), out)?;
         if let Some(why) = refused {
             paragraph(&format!("Not compared: {why}"), out)?;
         }
     }
-    for (i, arm) in findings.arms.iter().enumerate() {
-        let spec = if arm.spec.is_empty() { "the host's default".to_owned() } else { format!("`{}`", arm.spec) };
-        let what = match (i, arm.is_aa) {
-            (0, _) => " (control)",
-            (_, true) => " (A/A control)",
-            _ => "",
-        };
-        item(&format!("{}{what}: {spec}", arm.name), out)?;
+    let problems = remarks::problems(findings);
+    if !problems.is_empty() {
+        paragraph("Before you read on:", out)?;
     }
-    writeln!(out)
+    list(&problems, out)?;
+    let arm = |(arm, name): (u32, String)| {
+        let spec = findings.arms.get(arm as usize).map_or("", |a| a.spec.as_str());
+        let spec = if spec.is_empty() { words::spec(findings, "").to_owned() } else { format!("`{spec}`") };
+        format!("{name}{}: {spec}", words::arm_role(findings, arm))
+    };
+    if !findings.arms.is_empty() {
+        paragraph("Arms:", out)?;
+    }
+    list(&words::arms(findings).into_iter().map(arm).collect::<Vec<_>>(), out)
 }
 
 fn of_workload(findings: &Findings, workload: &WorkloadFindings, out: &mut dyn Write) -> io::Result<()> {
@@ -72,77 +82,69 @@ fn of_workload(findings: &Findings, workload: &WorkloadFindings, out: &mut dyn W
     writeln!(out, "## {}{}\n", escape(&words::workload_label(findings, workload)), escape(&load))?;
     paragraph(&workload.spec, out)?;
     paragraph(&format!("{}: {}.", workload.id, words::counts(workload)), out)?;
+    designs::main_effects(findings, workload, out)?;
     for metric in workload.metrics.iter().filter(|m| m.role == Role::Primary) {
-        paragraph(&format!("`{}` ({}), change against the control:", metric.name, words::metric_aside(metric)), out)?;
-        let mut table = tables::metric_table(findings, metric);
-        shorten_verdicts(&mut table);
-        print(table, out)?;
-        for contrast in &metric.contrasts {
-            if let Some(reason) = words::reason(&contrast.verdict) {
-                item(&format!("{}: no verdict: {reason}", words::arm_name(findings, contrast.arm)), out)?;
-            }
-        }
-        if metric.contrasts.iter().any(|c| words::reason(&c.verdict).is_some()) {
-            writeln!(out)?;
-        }
+        of_metric(findings, metric, out)?;
     }
-    let arms: Vec<u32> = (0..findings.arms.len() as u32).collect();
+    let names = words::cut(words::arms(findings), NAME);
     // Bars between columns take a character more than blanks.
-    let limit = |columns: usize| WIDTH - 2 - columns;
-    let group = limit(arms.len() + 2);
-    let others = tables::others_tables(findings, workload, group);
+    let limit = |arms: usize| WIDTH - 2 - (arms + 2);
+    let others = tables::others_tables(workload, &names, limit(names.len()));
     if !others.is_empty() {
-        paragraph(&format!("Exploratory metrics ({}):", tables::OTHERS_KEY), out)?;
+        paragraph(tables::OTHERS, out)?;
     }
-    for table in others {
+    others.into_iter().try_for_each(|table| print(table, out))?;
+    tables::others_untold(workload).iter().try_for_each(|text| paragraph(text, out))?;
+    let arms = words::cut(words::fact_arms(findings, workload), NAME);
+    for table in tables::in_groups(&arms, limit(arms.len()), |group| tables::per_operation_table(workload, group)) {
         print(table, out)?;
     }
-    for table in tables::in_groups(&arms, group, |group| tables::per_operation_table(findings, workload, group)) {
-        print(table, out)?;
-    }
-    let tiers = tables::tiers_table(findings, workload);
+    let tiers = tables::tiers_table(workload, &arms);
     if !tiers.rows.is_empty() {
         print(tiers, out)?;
     }
-    let remarks = tables::remarks(findings, workload);
-    for remark in &remarks {
-        item(remark, out)?;
-    }
-    for missing in tables::not_counted(workload) {
-        item(&format!("not counted: {missing}"), out)?;
-    }
-    writeln!(out)
+    let not_counted = tables::not_counted(workload).into_iter().map(|m| format!("Not counted: {m}."));
+    list(&remarks::of_workload(findings, workload).into_iter().chain(not_counted).collect::<Vec<_>>(), out)
 }
 
-/// Interval beside the change and the verdict as a word, so that the row fits a mail; reasons stand below the table.
-fn shorten_verdicts(table: &mut Table) {
-    for row in &mut table.rows {
-        if row.len() == 6 {
-            let interval = std::mem::take(&mut row[3].text);
-            row[2].text = format!("{} {interval}", row[2].text).trim().to_owned();
-            row.remove(3);
-            let word = row[4].text.split([',', ':', '(']).next().unwrap_or_default().trim().to_owned();
-            row[4].text = word;
+fn of_metric(findings: &Findings, metric: &MetricFindings, out: &mut dyn Write) -> io::Result<()> {
+    paragraph(&format!("`{}` ({}):", metric.name, words::metric_aside(metric)), out)?;
+    // Names are cut to the room the numbers leave, in the middle: the end of one is what tells it from another.
+    let table = |limit| tables::metric_table(metric, &words::cut(words::arms(findings), limit));
+    print((SHORTEST..=NAME).rev().map(table).find(fits).unwrap_or_else(|| table(SHORTEST)), out)?;
+    let reason = |c: &schedlab_analyze::Contrast| {
+        let reason = words::full_stop(words::reason(&c.verdict)?);
+        Some(format!("{}: no verdict: {reason}", words::arm_name(findings, c.arm)))
+    };
+    list(&metric.contrasts.iter().filter_map(reason).collect::<Vec<_>>(), out)
+}
+
+/// Columns of a pipe table.
+fn widths(table: &Table) -> Vec<usize> {
+    let mut widths: Vec<usize> = table.header.iter().map(|h| width(&escape(h)).max(3)).collect();
+    for row in &table.rows {
+        for (w, cell) in widths.iter_mut().zip(row) {
+            *w = (*w).max(width(&escape(&cell.text)));
         }
     }
-    let interval = table.header.remove(3);
-    table.header[2] = format!("change [{}]", interval.trim_end_matches(" interval"));
-    table.align.remove(3);
+    widths
+}
+
+/// How wide columns are with their bars.
+fn total(widths: &[usize]) -> usize {
+    widths.iter().sum::<usize>() + 3 * widths.len() + 1
+}
+
+fn fits(table: &Table) -> bool {
+    total(&widths(table)) <= WIDTH
 }
 
 /// A pipe table no wider than a mail: the first column gives way.
 fn print(mut table: Table, out: &mut dyn Write) -> io::Result<()> {
+    let mut widths = widths(&table);
     table.header.iter_mut().for_each(|h| *h = escape(h));
     table.rows.iter_mut().flatten().for_each(|c| c.text = escape(&c.text));
-    let columns = table.align.len();
-    let mut widths: Vec<usize> = table.header.iter().map(|h| width(h).max(3)).collect();
-    for row in &table.rows {
-        for (w, cell) in widths.iter_mut().zip(row) {
-            *w = (*w).max(width(&cell.text));
-        }
-    }
-    let total: usize = widths.iter().sum::<usize>() + 3 * columns + 1;
-    let first = widths[0].saturating_sub(total.saturating_sub(WIDTH)).max(8);
+    let first = widths[0].saturating_sub(total(&widths).saturating_sub(WIDTH)).max(SHORTEST);
     widths[0] = first;
     let line = |cells: Vec<&str>| {
         let mut text = String::from("|");
@@ -179,36 +181,15 @@ fn closing(input: &Input<'_>, out: &mut dyn Write) -> io::Result<()> {
     let findings = input.findings;
     let environment = &findings.environment;
     writeln!(out, "## Machine, rules, command\n")?;
-    for (name, value) in
-        environment.facts.iter().filter(|(n, _)| matches!(n.as_str(), "host" | "kernel" | "CPU" | "online CPUs"))
-    {
-        item(&format!("{name}: {value}"), out)?;
-    }
-    for problem in findings.problems.iter().chain(&environment.warnings) {
-        item(problem, out)?;
-    }
-    for check in environment.checks.iter().filter(|c| c.state == CheckState::Warning) {
-        item(&format!("warning: {}: {}: {}", check.title, check.value, check.effect), out)?;
-    }
-    for change in &environment.changes {
-        item(&format!("{} changed: {} → {}", change.what, change.before, change.after), out)?;
-    }
-    let rules = &findings.rules;
-    let sesoi = crate::number::given(rules.sesoi);
-    item(
-        &format!(
-            "{}; smallest effect of interest {sesoi}; stamping: {}; seed {}",
-            rules.design, rules.stamping, rules.seed
-        ),
-        out,
-    )?;
-    for method in &rules.methods {
-        item(method, out)?;
-    }
-    if !findings.ended.is_empty() {
-        item(&format!("the run ended: {}", findings.ended), out)?;
-    }
+    let told = |name: &str| matches!(name, "host" | "kernel" | "CPU" | "online CPUs");
+    let facts = environment.facts.iter().filter(|(name, value)| told(name) && !value.is_empty());
+    let mut items: Vec<String> = facts.map(|(name, value)| format!("{name}: {value}")).collect();
+    items.extend(remarks::warnings(findings).into_iter().map(|w| format!("Warning: {w}")));
+    items.extend(environment.changes.iter().map(|c| format!("{} changed: {} → {}.", c.what, c.before, c.after)));
+    items.extend(remarks::rules(findings));
+    items.extend(findings.rules.methods.iter().cloned());
+    list(&items, out)?;
     // Indented code: a fence could be closed from inside, and the line is there to be copied whole.
-    writeln!(out, "\nschedlab {}:\n", input.manifest.schedlab_version)?;
+    writeln!(out, "schedlab {}:\n", input.manifest.schedlab_version)?;
     writeln!(out, "    {}", words::shell(&findings.command).replace('\n', " "))
 }

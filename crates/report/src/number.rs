@@ -103,6 +103,7 @@ pub(crate) fn percent(share: f64) -> String {
     }
     let text = match x.abs() {
         a if a >= 1e6 => significant(x, 3),
+        a if a > 0.0 && a < 1e-3 => return if x > 0.0 { "< 0.001 %".into() } else { "> -0.001 %".into() },
         a if a >= 99.95 || a == 0.0 => format!("{x:.0}"),
         a if a >= 10.0 => format!("{x:.1}"),
         _ => significant(x, 2),
@@ -158,12 +159,16 @@ pub(crate) fn effect(e: &Effect, unit: &str) -> EffectText {
         Scale::Difference => {
             let (scale, shown) = unit_for([e.value, e.lo, e.hi].iter().fold(0.0, |m: f64, x| m.max(x.abs())), unit);
             let [value, lo, hi] = [e.value, e.lo, e.hi].map(|x| x / scale);
+            // So small that no fixed digits would show it: 12 migrations in a million operations are not none.
+            let tiny = value.abs().max(lo.abs()).max(hi.abs()) < 5e-4 && hi > lo;
             let digits = decimals((hi - lo) / 2.0, value);
-            let value = format!("{} {shown}", signed(value, digits)).trim_end().to_owned();
-            EffectText { value, interval: format!("[{}, {}]", signed(lo, digits), signed(hi, digits)) }
+            let print = |x: f64| if tiny && x != 0.0 { format!("{x:+.1e}") } else { signed(x, digits) };
+            let value = format!("{} {shown}", print(value)).trim_end().to_owned();
+            EffectText { value, interval: format!("[{}, {}]", print(lo), print(hi)) }
         }
         Scale::Ratio if is_factor(e.value) => {
-            let digits = decimals((e.hi - e.lo) / 2.0, e.value);
+            // A factor's lower arm is the shorter one: its digits keep `[0.5, 29.0]` from reading `[0, 29]`.
+            let digits = decimals(((e.hi - e.lo) / 2.0).min(e.value - e.lo), e.value);
             let [value, lo, hi] = [e.value, e.lo, e.hi].map(|x| fixed(x, digits));
             EffectText { value: format!("{value} ×"), interval: format!("[{lo}, {hi}]") }
         }
@@ -205,17 +210,23 @@ fn signed(x: f64, digits: usize) -> String {
     }
 }
 
-/// The same text with real minus signs before digits and no break before `%`, for HTML and SVG.
+/// The same text with real minus signs before digits and no break before `%` or in an interval, for HTML and SVG.
 pub(crate) fn typographic(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut before = ' ';
+    let mut in_interval = false;
     let mut rest = text.chars().peekable();
     while let Some(c) = rest.next() {
         let next = rest.peek().copied().unwrap_or(' ');
+        in_interval = match c {
+            '[' => next.is_ascii_digit() || matches!(next, '-' | '+'),
+            ']' => false,
+            _ => in_interval,
+        };
         out.push(match c {
             '-' if !before.is_alphanumeric() && next.is_ascii_digit() => '−',
             // A number and its sign stay on one line.
-            ' ' if before.is_ascii_digit() && matches!(next, '%' | '×') => '\u{a0}',
+            ' ' if in_interval || (before.is_ascii_digit() && matches!(next, '%' | '×')) => '\u{a0}',
             c => c,
         });
         before = c;
@@ -235,6 +246,10 @@ mod tests {
         assert_eq!(shown(1_234_567.0, "1/s"), "1.235 M/s");
         assert_eq!(shown(0.042, "share"), "4.200 %");
         assert_eq!(shown(0.5, "1/op"), "0.5000 /op");
+        assert_eq!(
+            (percent(4.7e-11), percent(0.0), percent(0.0052)),
+            ("< 0.001 %".into(), "0 %".into(), "0.52 %".into())
+        );
         assert_eq!(shown(640.0, "ns/op"), "640.0 ns/op");
         assert_eq!(shown(17.0, "points"), "17.00 points");
         assert_eq!(maybe_quantity(Some(f64::NAN), "s"), NONE);
@@ -247,8 +262,12 @@ mod tests {
         let of = |value, lo, hi| effect(&Effect { scale: Scale::Ratio, value, lo, hi, level: 0.95 }, "s");
         assert_eq!(of(1.012, 0.996, 1.028), EffectText { value: "+1.2 %".into(), interval: "[-0.4, +2.8]".into() });
         assert_eq!(of(0.358, 0.341, 0.376), EffectText { value: "0.358 ×".into(), interval: "[0.341, 0.376]".into() });
+        assert_eq!(of(4.0, 0.47, 29.0), EffectText { value: "4.0 ×".into(), interval: "[0.5, 29.0]".into() });
         let difference = Effect { scale: Scale::Difference, value: 1500.0, lo: -200.0, hi: 3200.0, level: 0.95 };
         assert_eq!(effect(&difference, "ns").value, "+1.5 µs");
+        let rare = Effect { scale: Scale::Difference, value: 8.3e-6, lo: -1.2e-5, hi: 2.9e-5, level: 0.95 };
+        let rare = effect(&rare, "1/op");
+        assert_eq!((rare.value.as_str(), rare.interval.as_str()), ("+8.3e-6 /op", "[-1.2e-5, +2.9e-5]"));
         assert_eq!(of(f64::NAN, 1.0, 2.0).value, NONE);
         assert_eq!(of(1.0, 0.99999, 1.00001).value, "0.0000 %");
     }
@@ -257,7 +276,7 @@ mod tests {
     fn minus_signs_only_before_numbers() {
         assert_eq!(
             typographic("-1.5 % [-2, +1] two-sided slice-10 2-3"),
-            "−1.5\u{a0}% [−2, +1] two-sided slice-10 2-3"
+            "−1.5\u{a0}% [−2,\u{a0}+1] two-sided slice-10 2-3"
         );
     }
 }

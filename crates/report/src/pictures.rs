@@ -2,12 +2,18 @@
 //! inlines them; `--svg` writes them as files.
 
 mod contrasts;
+mod designs;
+mod rows;
 mod shapes;
 mod trials;
+
+pub(crate) use rows::{Column, Rows};
 
 use crate::Input;
 use crate::chart::{ArmKey, Draw};
 use schedlab_analyze::{Findings, WorkloadFindings};
+
+pub(crate) use designs::scaling;
 
 /// Width of a picture that is a file of its own, px.
 const FILE_WIDTH: f64 = 760.0;
@@ -43,25 +49,43 @@ impl Picture {
     pub(crate) fn is_half(&self) -> bool {
         matches!(self.kind, Kind::Distribution | Kind::Latency | Kind::Placement | Kind::Variance)
     }
+
+    /// The same with what it shows in words, for those who do not see it.
+    fn described(self, description: String) -> Self {
+        Self { description, ..self }
+    }
 }
 
 /// Every chart as a file of its own: `(name, svg)`, names without `.svg`, in the order of the report.
 pub fn pictures(input: &Input<'_>) -> Vec<(String, String)> {
-    let all = (0..input.findings.workloads.len()).flat_map(|w| of_workload(input, w));
-    all.map(|p| (p.name, p.chart.draw(FILE_WIDTH).standalone(&p.title, &p.description))).collect()
+    let scalings = (0..input.findings.scalings.len()).filter_map(|number| scaling(input.findings, number));
+    let scalings = scalings.map(|p| (p.name, p.chart.draw(FILE_WIDTH).standalone(&p.title, &p.description)));
+    let of_workload = |(index, workload): (usize, &WorkloadFindings)| {
+        let rows = rows_of(input, index)?;
+        let file = |p: Picture| {
+            let description = format!("Workload {}. {}", workload.spec, p.description);
+            (p.name, p.chart.draw(FILE_WIDTH).standalone(&p.title, &description))
+        };
+        Some(of_workload(input, index, &rows).into_iter().map(file).collect::<Vec<_>>())
+    };
+    let workloads = input.findings.workloads.iter().enumerate().filter_map(of_workload).flatten();
+    scalings.chain(workloads).collect()
+}
+
+/// The trials of one workload; `None` when there is no such workload.
+pub(crate) fn rows_of(input: &Input<'_>, index: usize) -> Option<Rows> {
+    Place::of(input, index).map(|place| Rows::of(&place, input))
 }
 
 /// The charts of one workload, in the order of the report. A chart without content is absent.
-pub(crate) fn of_workload(input: &Input<'_>, index: usize) -> Vec<Picture> {
-    let findings = input.findings;
-    let Some(workload) = findings.workloads.get(index) else { return Vec::new() };
-    let stem = format!("{}-{}", index + 1, slug(&crate::words::workload_label(findings, workload)));
-    let place = Place { findings, workload, stem: &stem };
+pub(crate) fn of_workload(input: &Input<'_>, index: usize, rows: &Rows) -> Vec<Picture> {
+    let Some(place) = Place::of(input, index) else { return Vec::new() };
     let mut all = Vec::new();
+    all.extend(designs::main_effects(&place));
     all.extend(contrasts::primary_forest(&place));
-    all.extend(trials::distributions(&place));
+    all.extend(trials::distributions(&place, rows));
     all.extend(shapes::latencies(&place));
-    all.extend(trials::timelines(&place, input));
+    all.extend(trials::timelines(&place, input, rows));
     all.extend(shapes::placement(&place));
     all.extend(shapes::variance(&place));
     all.extend(shapes::counters(&place));
@@ -73,13 +97,21 @@ pub(crate) fn of_workload(input: &Input<'_>, index: usize) -> Vec<Picture> {
 pub(crate) struct Place<'a> {
     findings: &'a Findings,
     workload: &'a WorkloadFindings,
-
-    stem: &'a str,
+    /// Its index on the page.
+    index: usize,
+    stem: String,
 }
 
-impl Place<'_> {
+impl<'a> Place<'a> {
+    fn of(input: &Input<'a>, index: usize) -> Option<Self> {
+        let findings = input.findings;
+        let workload = findings.workloads.get(index)?;
+        let stem = format!("{}-{}", index + 1, slug(&crate::words::workload_label(findings, workload)));
+        Some(Self { findings, workload, index, stem })
+    }
+
     fn picture(&self, kind: Kind, name: &str, title: String, caption: &str, chart: Box<dyn Draw>) -> Picture {
-        let description = format!("{title}, workload {}. {caption}", self.workload.spec);
+        let description = caption.to_owned();
         Picture {
             name: format!("{}-{}", self.stem, slug(name)),
             kind,
@@ -92,6 +124,12 @@ impl Place<'_> {
 
     fn arm_name(&self, arm: u32) -> String {
         crate::words::arm_name(self.findings, arm).to_owned()
+    }
+
+    /// The arms that what happened inside trials is known of, see [`crate::words::fact_arms`].
+    fn fact_keys(&self) -> Vec<ArmKey> {
+        let named = crate::words::fact_arms(self.findings, self.workload).into_iter();
+        named.map(|(arm, name)| ArmKey { arm, name }).collect()
     }
 
     fn arm_keys(&self) -> Vec<ArmKey> {

@@ -115,13 +115,30 @@ pub(crate) fn paint(text: &str, code: Option<&str>) -> String {
     }
 }
 
+/// What one line must hold: words, a number with its sign (`95 %`, `2 ×`), an interval (`[-3, 16]`).
+fn unbroken(text: &str) -> Vec<String> {
+    const LONGEST: usize = 24;
+    let mut all: Vec<String> = Vec::new();
+    for word in text.split_whitespace() {
+        let after_number = |last: &str| last.ends_with(|c: char| c.is_ascii_digit()) && word.starts_with(['%', '×']);
+        let in_interval = |last: &str| last.rfind('[') > last.rfind(']') && width(last) + width(word) < LONGEST;
+        match all.last_mut().filter(|last| after_number(last) || in_interval(last)) {
+            Some(last) => {
+                last.push(' ');
+                last.push_str(word);
+            }
+            None => all.push(word.to_owned()),
+        }
+    }
+    all
+}
+
 /// Breaks at blanks so that no line is wider than `limit`; a word longer than that is cut.
 pub(crate) fn wrap(text: &str, limit: usize) -> Vec<String> {
     let limit = limit.max(8);
     let mut lines: Vec<String> = Vec::new();
     let mut line = String::new();
-    for word in text.split_whitespace() {
-        let mut word = word.to_owned();
+    for mut word in unbroken(text) {
         if !line.is_empty() && width(&line) + 1 + width(&word) > limit {
             lines.push(std::mem::take(&mut line));
         }
@@ -155,6 +172,12 @@ mod tests {
         assert_eq!(lines[0], "name   n  why");
         assert_eq!(lines[1], "µs    12  a long reason that");
         assert!(lines.iter().all(|l| width(l) <= 30), "{lines:?}");
+    }
+
+    #[test]
+    fn numbers_keep_their_sign_and_intervals_their_ends() {
+        assert_eq!(wrap("6 blocks, 95 % interval", 13), ["6 blocks,", "95 % interval"]);
+        assert_eq!(wrap("13 % slower [-22, 38], 6", 20), ["13 % slower", "[-22, 38], 6"]);
     }
 
     #[test]

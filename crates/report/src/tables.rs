@@ -1,11 +1,13 @@
-//! The tables that terminal and Markdown share: findings to rows, no wider than they need to be.
+//! The tables that terminal, Markdown and page share: findings to rows, no wider than they need to be.
 
 use crate::number::{effect, maybe_quantity, p_value, percent, quantity};
 use crate::table::{Align, Cell, Table};
 use crate::words;
-use schedlab_analyze::{Contrast, Findings, MetricFindings, Role, Verdict, WorkloadFindings};
-use schedlab_run::counted;
+use schedlab_analyze::{Contrast, MetricFindings, Role, Verdict, WorkloadFindings};
 use std::collections::BTreeSet;
+
+/// Arms by index with the names a table has room for.
+pub(crate) type Names = [(u32, String)];
 
 /// ANSI code of a verdict.
 pub(crate) fn colour(v: &Verdict) -> Option<&'static str> {
@@ -19,82 +21,80 @@ pub(crate) fn colour(v: &Verdict) -> Option<&'static str> {
     }
 }
 
-/// One metric, a row for each arm: median, change, interval, adjusted p, verdict.
-pub(crate) fn metric_table(findings: &Findings, metric: &MetricFindings) -> Table {
+pub(crate) fn name_of(names: &Names, arm: u32) -> &str {
+    names.iter().find(|(i, _)| *i == arm).map_or("?", |(_, name)| name)
+}
+
+/// One metric, a row for each arm: median, change with interval, adjusted p, verdict in a word.
+pub(crate) fn metric_table(metric: &MetricFindings, names: &Names) -> Table {
     let level = metric.contrasts.iter().find_map(|c| c.effect).map_or(0.95, |e| e.level);
-    let interval = format!("{:.0} % interval", level * 100.0);
+    let change = format!("change [{:.0} %]", level * 100.0);
     let mut table = Table::new(&[
         ("arm", Align::Left),
         ("median", Align::Right),
-        ("change", Align::Right),
-        (&interval, Align::Left),
+        (&change, Align::Right),
         ("p adj.", Align::Right),
         ("verdict", Align::Left),
     ]);
     for values in &metric.values {
         let contrast = metric.contrasts.iter().find(|c| c.arm == values.arm);
-        let name = words::arm_name(findings, values.arm);
         let median = maybe_quantity(values.median, &metric.unit);
-        let mut row: Vec<Cell> = vec![name.into(), median.into()];
+        let mut row: Vec<Cell> = vec![name_of(names, values.arm).into(), median.into()];
         match contrast {
             Some(contrast) => row.extend(contrast_cells(contrast, &metric.unit)),
-            None => row.extend([
-                "".into(),
-                "".into(),
-                "".into(),
-                format!("control, {}", counted(values.n, "trials")).into(),
-            ]),
+            None => row.extend(["".into(), "".into(), "control".into()]),
         }
         table.push(row);
     }
     table
 }
 
-fn contrast_cells(contrast: &Contrast, unit: &str) -> [Cell; 4] {
-    let text = contrast.effect.map(|e| effect(&e, unit));
-    let (value, interval) = text.map_or_else(Default::default, |t| (t.value, t.interval));
-    let p = contrast.p_adjusted.or(contrast.p);
-    let mut said = words::verdict(&contrast.verdict).to_owned();
-    let aside = words::aside(contrast);
-    if contrast.units > 0 {
-        said.push_str(&format!(", {}", words::units(contrast)));
-    }
-    if !aside.is_empty() {
-        said.push_str(&format!(" ({aside})"));
-    }
-    if let Some(reason) = words::reason(&contrast.verdict) {
-        said.push_str(&format!(": {reason}"));
-    }
-    let verdict = Cell { text: said, colour: colour(&contrast.verdict) };
-    [value.into(), interval.into(), if contrast.effect.is_some() { p_value(p) } else { String::new() }.into(), verdict]
+fn contrast_cells(contrast: &Contrast, unit: &str) -> [Cell; 3] {
+    let change = contrast.effect.map(|e| effect(&e, unit)).map(|t| format!("{} {}", t.value, t.interval));
+    let p = contrast.effect.map(|_| p_value(contrast.p_adjusted.or(contrast.p)));
+    let verdict = Cell { text: words::verdict(&contrast.verdict).to_owned(), colour: colour(&contrast.verdict) };
+    [change.unwrap_or_default().trim().into(), p.unwrap_or_default().into(), verdict]
 }
 
-/// What the sign after a change in [`others_table`] means.
-pub(crate) const OTHERS_KEY: &str = "* differs after the correction, = equivalent, nothing: open";
+fn exploratory(workload: &WorkloadFindings) -> impl Iterator<Item = &MetricFindings> {
+    workload.metrics.iter().filter(|m| m.role == Role::Secondary)
+}
 
-/// The exploratory metrics as tables within `limit` columns: a table for each control (two runs have several).
-pub(crate) fn others_tables(findings: &Findings, workload: &WorkloadFindings, limit: usize) -> Vec<Table> {
-    let secondary = || workload.metrics.iter().filter(|m| m.role == Role::Secondary);
-    let contrasts = || secondary().flat_map(|m| &m.contrasts).filter(|c| c.effect.is_some());
+/// Whether an exploratory metric belongs in the table of a short report: it differs somewhere, or is described without a
+/// right to a verdict, as between two runs.
+fn is_told(metric: &MetricFindings) -> bool {
+    metric.contrasts.iter().any(|c| match c.verdict {
+        Verdict::Better | Verdict::Worse | Verdict::Higher | Verdict::Lower => true,
+        Verdict::NoVerdict { .. } => c.effect.is_some(),
+        Verdict::Equivalent | Verdict::Inconclusive => false,
+    })
+}
+
+/// What stands above [`others_tables`].
+pub(crate) const OTHERS: &str = "Exploratory metrics, change against the control (* differs after the correction for looking \
+                                 at all of them, = equivalent, no sign: open, or described only):";
+
+/// The exploratory metrics that differ, as tables within `limit` columns: one for each control (two runs have several).
+pub(crate) fn others_tables(workload: &WorkloadFindings, names: &Names, limit: usize) -> Vec<Table> {
+    let contrasts = || exploratory(workload).flat_map(|m| &m.contrasts).filter(|c| c.effect.is_some());
     let controls: BTreeSet<u32> = contrasts().map(|c| c.control).collect();
     let tables = controls.into_iter().flat_map(|control| {
         let arms: BTreeSet<u32> = contrasts().filter(|c| c.control == control).map(|c| c.arm).collect();
-        let arms: Vec<u32> = arms.into_iter().collect();
-        in_groups(&arms, limit, |group| others_table(findings, workload, control, group))
+        let arms: Vec<(u32, String)> = arms.into_iter().map(|arm| (arm, name_of(names, arm).to_owned())).collect();
+        in_groups(&arms, limit, |group| others_table(workload, (control, name_of(names, control)), group))
     });
     tables.collect()
 }
 
-/// Every exploratory metric over some of the arms: the control's median and each arm's change.
-fn others_table(findings: &Findings, workload: &WorkloadFindings, control: u32, arms: &[u32]) -> Table {
-    let names: Vec<&str> = arms.iter().map(|a| words::arm_name(findings, *a)).collect();
-    let mut header = vec![("metric", Align::Left), (words::arm_name(findings, control), Align::Right)];
-    header.extend(names.iter().map(|n| (*n, Align::Right)));
+/// Exploratory metrics over some of the arms: the control's median and each arm's change.
+fn others_table(workload: &WorkloadFindings, (control, control_name): (u32, &str), arms: &Names) -> Table {
+    let mut header = vec![("metric", Align::Left), (control_name, Align::Right)];
+    header.extend(arms.iter().map(|(_, name)| (name.as_str(), Align::Right)));
     let mut table = Table::new(&header);
-    for metric in workload.metrics.iter().filter(|m| m.role == Role::Secondary) {
+    for metric in exploratory(workload).filter(|m| is_told(m)) {
         let median = metric.values.iter().find(|v| v.arm == control).and_then(|v| v.median);
         let mut row: Vec<Cell> = vec![metric.name.as_str().into(), maybe_quantity(median, &metric.unit).into()];
-        for arm in arms {
+        for (arm, _) in arms {
             let contrast = metric.contrasts.iter().find(|c| c.arm == *arm);
             row.push(contrast.map_or_else(Cell::default, |c| change_cell(c, &metric.unit)));
         }
@@ -115,28 +115,55 @@ fn change_cell(contrast: &Contrast, unit: &str) -> Cell {
     Cell { text: format!("{}{sign}", effect(&e, unit).value), colour: colour(&contrast.verdict) }
 }
 
-/// Counters per operation: a row for each counter, a column for each arm.
-pub(crate) fn per_operation_table(findings: &Findings, workload: &WorkloadFindings, arms: &[u32]) -> Table {
+/// The exploratory metrics that are not in the table, by name: equivalent everywhere, or open.
+pub(crate) fn others_untold(workload: &WorkloadFindings) -> Vec<String> {
+    let measured = |m: &&MetricFindings| m.contrasts.iter().any(|c| c.effect.is_some());
+    let untold = exploratory(workload).filter(measured).filter(|m| !is_told(m));
+    let same = |m: &&MetricFindings| {
+        m.contrasts.iter().filter(|c| c.effect.is_some()).all(|c| c.verdict == Verdict::Equivalent)
+    };
+    let (same, open): (Vec<&MetricFindings>, Vec<&MetricFindings>) = untold.partition(same);
+    let said = |what: &str, metrics: &[&MetricFindings]| {
+        let names: Vec<&str> = metrics.iter().map(|m| m.name.as_str()).collect();
+        (!names.is_empty())
+            .then(|| format!("{what} ({}): {}.", names.len(), words::joined_quantiles(&names).join(", ")))
+    };
+    [said("Equivalent in every arm", &same), said("Open, neither different nor equivalent", &open)]
+        .into_iter()
+        .flatten()
+        .collect()
+}
+
+/// Medians of the trials per arm, `None` where nothing was counted: each counter per operation, each latency quantile.
+pub(crate) fn per_operation<'w>(workload: &'w WorkloadFindings, arms: &Names) -> Vec<(&'w str, Vec<Option<f64>>)> {
     let mut names: Vec<&str> = Vec::new();
     for counter in workload.arms.iter().flat_map(|a| &a.per_operation) {
         if !names.contains(&counter.name.as_str()) {
             names.push(&counter.name);
         }
     }
+    let counted = |name: &str, arm: u32| {
+        let facts = workload.arms.iter().find(|f| f.arm == arm)?;
+        facts.per_operation.iter().find(|p| p.name == name)?.median
+    };
+    let counters = names.into_iter().map(|n| (n, arms.iter().map(|(arm, _)| counted(n, *arm)).collect()));
+    let latency = |metric: &'w MetricFindings| {
+        let median = |arm: u32| metric.values.iter().find(|v| v.arm == arm)?.median;
+        (metric.name.as_str(), arms.iter().map(|(arm, _)| median(*arm)).collect())
+    };
+    let latencies = exploratory(workload).filter(|m| m.name.starts_with("latency_p")).map(latency);
+    let all = counters.chain(latencies);
+    all.filter(|(_, values): &(&str, Vec<Option<f64>>)| values.iter().any(Option::is_some)).collect()
+}
+
+/// [`per_operation`] as a table: a row for each, a column for each arm.
+pub(crate) fn per_operation_table(workload: &WorkloadFindings, arms: &Names) -> Table {
     let mut header = vec![("per operation", Align::Left)];
-    header.extend(arms.iter().map(|a| (words::arm_name(findings, *a), Align::Right)));
+    header.extend(arms.iter().map(|(_, name)| (name.as_str(), Align::Right)));
     let mut table = Table::new(&header);
-    for name in names {
-        let value = |arm: &u32| {
-            let facts = workload.arms.iter().find(|f| f.arm == *arm)?;
-            facts.per_operation.iter().find(|p| p.name == name)?.median
-        };
-        let values: Vec<Option<f64>> = arms.iter().map(value).collect();
-        if values.iter().any(Option::is_some) {
-            let mut row: Vec<Cell> = vec![name.into()];
-            row.extend(values.into_iter().map(|v| Cell::from(counter_value(name, v))));
-            table.push(row);
-        }
+    for (name, values) in per_operation(workload, arms) {
+        let cells = values.into_iter().map(|v| Cell::from(counter_value(name, v)));
+        table.push([Cell::from(name)].into_iter().chain(cells).collect());
     }
     table
 }
@@ -165,7 +192,7 @@ pub(crate) fn not_counted(workload: &WorkloadFindings) -> Vec<String> {
 }
 
 /// Shares of the tiers per arm; empty where none is known.
-pub(crate) fn tiers_table(findings: &Findings, workload: &WorkloadFindings) -> Table {
+pub(crate) fn tiers_table(workload: &WorkloadFindings, arms: &Names) -> Table {
     let tiers: Vec<_> = schedlab_run::Tier::ALL
         .into_iter()
         .filter(|t| workload.arms.iter().any(|a| a.tiers.iter().any(|s| s.tier == *t)))
@@ -173,8 +200,9 @@ pub(crate) fn tiers_table(findings: &Findings, workload: &WorkloadFindings) -> T
     let mut header = vec![("placement", Align::Left)];
     header.extend(tiers.iter().map(|t| (words::tier(*t), Align::Right)));
     let mut table = Table::new(&header);
-    for facts in workload.arms.iter().filter(|a| !a.tiers.is_empty()) {
-        let mut row: Vec<Cell> = vec![words::arm_name(findings, facts.arm).into()];
+    for (arm, name) in arms {
+        let Some(facts) = workload.arms.iter().find(|a| a.arm == *arm && !a.tiers.is_empty()) else { continue };
+        let mut row: Vec<Cell> = vec![name.as_str().into()];
         row.extend(tiers.iter().map(|t| {
             let share = facts.tiers.iter().find(|s| s.tier == *t).map_or(0.0, |s| s.share);
             Cell::from(percent(share))
@@ -185,8 +213,8 @@ pub(crate) fn tiers_table(findings: &Findings, workload: &WorkloadFindings) -> T
 }
 
 /// Arms in groups so that `build` of each fits the width; a group has at least one arm.
-pub(crate) fn in_groups(arms: &[u32], limit: usize, build: impl Fn(&[u32]) -> Table) -> Vec<Table> {
-    let fits = |group: &[u32]| {
+pub(crate) fn in_groups(arms: &Names, limit: usize, build: impl Fn(&Names) -> Table) -> Vec<Table> {
+    let fits = |group: &Names| {
         let lines = build(group).lines(usize::MAX / 2, false);
         lines.iter().all(|l| crate::table::width(l) <= limit)
     };
@@ -199,80 +227,4 @@ pub(crate) fn in_groups(arms: &[u32], limit: usize, build: impl Fn(&[u32]) -> Ta
     }
     tables.retain(|t| !t.rows.is_empty());
     tables
-}
-
-/// Remarks on a workload that are not numbers, complete sentences.
-pub(crate) fn remarks(findings: &Findings, workload: &WorkloadFindings) -> Vec<String> {
-    let mut all: Vec<String> = Vec::new();
-    let several = workload.metrics.iter().filter(|m| m.role == Role::Primary).count() > 1;
-    for metric in workload.metrics.iter().filter(|m| m.role == Role::Primary) {
-        if let Some(note) = &metric.note {
-            all.push(format!("{}: {note}.", metric.name));
-        }
-        for contrast in &metric.contrasts {
-            let arm = words::arm_name(findings, contrast.arm);
-            let on = if several { format!("{arm}, {}", metric.name) } else { arm.to_owned() };
-            all.extend(contrast.notes.iter().map(|n| format!("{on}: {n}")));
-        }
-    }
-    all.extend(workload.confounded.iter().map(|c| c.sentence.clone()));
-    all.extend(workload.certificates.iter().map(|c| format!("Noise certificate: {}.", c.sentence)));
-    all.extend(
-        workload
-            .modes
-            .iter()
-            .filter(|m| m.k > 1)
-            .map(|m| format!("{}: {}", words::arm_name(findings, m.arm), m.sentence)),
-    );
-    all.extend(workload.tier_splits.iter().map(|s| tier_split(findings, s)));
-    all.extend(workload.variance.iter().map(variance));
-    all.push(workload.warm_up.sentence.clone());
-    all.push(workload.contamination.sentence.clone());
-    for facts in &workload.arms {
-        let arm = words::arm_name(findings, facts.arm);
-        for (what, reasons) in [("failed", &facts.failed), ("not applied", &facts.not_applied), ("note", &facts.notes)]
-        {
-            all.extend(reasons.iter().map(|r| format!("{arm}: {what}, {} ×: {}", r.count, r.text)));
-        }
-        all.extend(facts.loads.iter().map(|l| load(arm, l)));
-    }
-    all.retain(|s| !s.is_empty());
-    all
-}
-
-/// What a load got, in a sentence.
-pub(crate) fn load(arm: &str, l: &schedlab_analyze::LoadAchieved) -> String {
-    let died = if l.died > 0 { format!("; trials in which it died early: {}", l.died) } else { String::new() };
-    let share = l.achieved_share.map(|share| format!(", {} of what it asked for", percent(share))).unwrap_or_default();
-    let used = crate::number::quantity(l.cpu_s, "s");
-    format!("{arm}: the load {} used {used} of CPU time in a trial{share}{died}.", l.spec)
-}
-
-/// Change of placement + change within tiers, in a sentence.
-pub(crate) fn tier_split(findings: &Findings, s: &schedlab_analyze::TierSplit) -> String {
-    let ns = |x: f64| {
-        let text = crate::number::ns(x);
-        if x > 0.0 { format!("+{text}") } else { text }
-    };
-    let (arm, total) = (words::arm_name(findings, s.arm), ns(s.total_ns));
-    let (between, within) = (ns(s.between_shares_ns), ns(s.within_ns));
-    format!("{arm}: mean {} {total} = {between} by placement and {within} within tiers. {}", s.histogram, s.note)
-}
-
-/// Where the variance comes from, in a sentence.
-pub(crate) fn variance(v: &schedlab_analyze::VarianceSplit) -> String {
-    let mut text = format!(
-        "Noise of {}: a trial varies by {}; {} of its variance is between blocks, {} between trials of a block",
-        v.metric,
-        percent(v.trial_sd),
-        percent(v.block_share),
-        percent(v.trial_share)
-    );
-    for (share, what) in [(v.tier_explained, "placement"), (v.steal_explained, "steal")] {
-        if let Some(share) = share {
-            text.push_str(&format!("; {what} goes with {} of it", percent(share)));
-        }
-    }
-    text.push('.');
-    text
 }

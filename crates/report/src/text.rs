@@ -1,12 +1,18 @@
-//! The report on a terminal: claims first, then for each workload the verdicts, the exploratory metrics, what the
-//! scheduler did, and remarks; the environment's warnings and the command last.
+//! The report on a terminal: claims and what weakens them first, then for each workload the verdicts, the exploratory
+//! metrics that differ, what the scheduler did, and remarks; the environment's warnings and the command last.
+
+mod designs;
+
+pub use designs::scaling_text;
 
 use crate::escape::terminal;
-use crate::table::{Table, paint, wrap};
-use crate::{Input, tables, words};
-use schedlab_analyze::{Findings, Role, WorkloadFindings};
-use schedlab_run::CheckState;
+use crate::table::{Align, Table, paint, wrap};
+use crate::{Input, remarks, tables, words};
+use schedlab_analyze::{Findings, MetricFindings, Role, WorkloadFindings};
 use std::io::{self, Write};
+
+/// Longest name of an arm in a table, characters.
+const NAME: usize = 20;
 
 /// A page of a given width.
 struct Page<'w> {
@@ -40,6 +46,10 @@ impl Page<'_> {
         Ok(())
     }
 
+    fn items(&mut self, items: &[String]) -> io::Result<()> {
+        items.iter().try_for_each(|text| self.item("  - ", text, None))
+    }
+
     fn table(&mut self, table: &Table) -> io::Result<()> {
         let mut table = table.clone();
         table.rows.iter_mut().flatten().for_each(|c| c.text = terminal(&c.text));
@@ -49,12 +59,22 @@ impl Page<'_> {
         }
         Ok(())
     }
+
+    /// Tables below each other, a blank line before each.
+    fn tables(&mut self, tables: &[Table]) -> io::Result<()> {
+        for table in tables.iter().filter(|t| !t.rows.is_empty()) {
+            self.line("")?;
+            self.table(table)?;
+        }
+        Ok(())
+    }
 }
 
 /// The findings for a terminal `width` columns wide, with ANSI colours or without.
 pub fn text(input: &Input<'_>, width: usize, colour: bool, out: &mut dyn Write) -> io::Result<()> {
     let mut page = Page { out, width: width.clamp(40, 240), colour };
     claims(&mut page, input.findings)?;
+    designs::scalings(&mut page, input.findings)?;
     for workload in &input.findings.workloads {
         of_workload(&mut page, input.findings, workload)?;
     }
@@ -77,7 +97,22 @@ fn claims(page: &mut Page<'_>, findings: &Findings) -> io::Result<()> {
             page.item("  ", &format!("Not compared: {why}"), Some("33"))?;
         }
     }
-    Ok(())
+    let problems = remarks::problems(findings);
+    if !problems.is_empty() {
+        page.heading("Before you read on")?;
+        problems.iter().try_for_each(|text| page.item("  - ", text, Some("33")))?;
+    }
+    if findings.arms.is_empty() {
+        return Ok(());
+    }
+    page.heading("Arms")?;
+    let mut table = Table::new(&[("", Align::Left), ("", Align::Left)]);
+    for (arm, name) in words::cut(words::arms(findings), page.width / 2) {
+        let spec = findings.arms.get(arm as usize).map_or("", |a| a.spec.as_str());
+        let what = format!("{}{}", words::spec(findings, spec), words::arm_role(findings, arm));
+        table.push(vec![name.into(), what.into()]);
+    }
+    page.table(&table)
 }
 
 fn of_workload(page: &mut Page<'_>, findings: &Findings, workload: &WorkloadFindings) -> io::Result<()> {
@@ -85,78 +120,57 @@ fn of_workload(page: &mut Page<'_>, findings: &Findings, workload: &WorkloadFind
     page.heading(&format!("{}{load}", words::workload_label(findings, workload)))?;
     page.item("  ", &workload.spec, Some("2"))?;
     page.item("  ", &format!("{}: {}.", workload.id, words::counts(workload)), Some("2"))?;
+    designs::main_effects(page, findings, workload)?;
+    let names = words::cut(words::arms(findings), NAME);
     for metric in workload.metrics.iter().filter(|m| m.role == Role::Primary) {
-        page.line("")?;
-        page.line(&format!("  {} ({})", terminal(&metric.name), words::metric_aside(metric)))?;
-        page.table(&tables::metric_table(findings, metric))?;
+        of_metric(page, metric, &names)?;
     }
-    let arms: Vec<u32> = (0..findings.arms.len() as u32).collect();
     let limit = page.width.saturating_sub(2);
-    let others = tables::others_tables(findings, workload, limit);
+    let others = tables::others_tables(workload, &names, limit);
     if !others.is_empty() {
         page.line("")?;
-        page.item(
-            "  ",
-            &format!("exploratory metrics, change against the control ({})", tables::OTHERS_KEY),
-            Some("2"),
-        )?;
+        page.item("  ", tables::OTHERS, Some("2"))?;
     }
-    for table in &others {
-        page.table(table)?;
-    }
-    for table in tables::in_groups(&arms, limit, |group| tables::per_operation_table(findings, workload, group)) {
+    page.tables(&others)?;
+    let untold = tables::others_untold(workload);
+    if !untold.is_empty() {
         page.line("")?;
-        page.table(&table)?;
     }
-    let tiers = tables::tiers_table(findings, workload);
-    if !tiers.rows.is_empty() {
-        page.line("")?;
-        page.table(&tiers)?;
-    }
-    let remarks = tables::remarks(findings, workload);
+    untold.iter().try_for_each(|text| page.item("  ", text, None))?;
+    let arms = words::cut(words::fact_arms(findings, workload), NAME);
+    page.tables(&tables::in_groups(&arms, limit, |group| tables::per_operation_table(workload, group)))?;
+    page.tables(&[tables::tiers_table(workload, &arms)])?;
+    let not_counted = tables::not_counted(workload).into_iter().map(|m| format!("Not counted: {m}."));
+    let remarks: Vec<String> = remarks::of_workload(findings, workload).into_iter().chain(not_counted).collect();
     if !remarks.is_empty() {
         page.line("")?;
     }
-    for remark in &remarks {
-        page.item("  - ", remark, None)?;
-    }
-    for missing in tables::not_counted(workload) {
-        page.item("  - ", &format!("not counted: {missing}"), None)?;
+    page.items(&remarks)
+}
+
+fn of_metric(page: &mut Page<'_>, metric: &MetricFindings, names: &tables::Names) -> io::Result<()> {
+    page.line("")?;
+    page.item("  ", &format!("{} ({})", metric.name, words::metric_aside(metric)), None)?;
+    page.table(&tables::metric_table(metric, names))?;
+    for contrast in &metric.contrasts {
+        if let Some(reason) = words::reason(&contrast.verdict) {
+            let arm = names.iter().find(|(arm, _)| *arm == contrast.arm).map_or("?", |(_, name)| name);
+            page.item("  ", &format!("{arm}: no verdict: {}", words::full_stop(reason)), None)?;
+        }
     }
     Ok(())
 }
 
 fn closing(page: &mut Page<'_>, findings: &Findings) -> io::Result<()> {
-    let environment = &findings.environment;
-    let warnings: Vec<_> = environment.checks.iter().filter(|c| c.state == CheckState::Warning).collect();
-    if !(warnings.is_empty() && environment.warnings.is_empty() && findings.problems.is_empty()) {
-        page.heading("Mind")?;
-    }
-    for problem in findings.problems.iter().chain(&environment.warnings) {
-        page.item("  - ", problem, Some("33"))?;
-    }
-    for check in warnings {
-        let mend = if check.mend.is_empty() { String::new() } else { format!(" {}", check.mend) };
-        page.item(
-            "  - ",
-            &format!("{}: {}: {}.{mend}", check.title, check.value, check.effect.trim_end_matches('.')),
-            None,
-        )?;
-    }
-    for change in &environment.changes {
-        page.item("  - ", &format!("{} changed: {} → {}", change.what, change.before, change.after), None)?;
+    let mut machine = remarks::warnings(findings);
+    let change = |c: &schedlab_analyze::Change| format!("{} changed: {} → {}.", c.what, c.before, c.after);
+    machine.extend(findings.environment.changes.iter().map(change));
+    if !machine.is_empty() {
+        page.heading("Machine")?;
+        page.items(&machine)?;
     }
     page.heading("Run")?;
-    let rules = &findings.rules;
-    let sesoi = crate::number::given(rules.sesoi);
-    page.item(
-        "  ",
-        &format!("{}; effects below {sesoi} do not matter; stamping: {}.", rules.design, rules.stamping),
-        None,
-    )?;
-    if !findings.ended.is_empty() {
-        page.item("  ", &format!("It ended: {}.", findings.ended), None)?;
-    }
+    page.items(&remarks::rules(findings))?;
     // The command is not wrapped: it is there to be copied.
     page.line(&format!("  {}", terminal(&words::shell(&findings.command))))
 }

@@ -1,11 +1,22 @@
 //! Names for what the findings hold: arms, verdicts, roles, tiers.
 
+pub(crate) use schedlab_analyze::workload_label;
 use schedlab_analyze::{Contrast, Findings, MetricFindings, Role, Verdict, WorkloadFindings};
-use schedlab_run::{CheckState, Direction, Tier, counted};
+use schedlab_run::{CheckState, Direction, Tier, counted, noun};
 
 /// The name of an arm.
 pub(crate) fn arm_name(findings: &Findings, arm: u32) -> &str {
     findings.arms.get(arm as usize).map_or("?", |a| a.name.as_str())
+}
+
+/// The arms for which counters, placement and latencies are known, with their names: all of them, or one that stands for
+/// both where a trial holds both.
+pub(crate) fn fact_arms(findings: &Findings, workload: &WorkloadFindings) -> Vec<(u32, String)> {
+    let mut contrasts = workload.metrics.iter().flat_map(|m| &m.contrasts);
+    if contrasts.any(|c| c.unit_name.starts_with("switchback")) {
+        return vec![(0, "both arms".to_owned())];
+    }
+    arms(findings)
 }
 
 /// A verdict in one or two words.
@@ -27,6 +38,97 @@ pub(crate) fn reason(v: &Verdict) -> Option<&str> {
         Verdict::NoVerdict { reason, .. } => Some(reason),
         _ => None,
     }
+}
+
+/// A sentence that ends as one.
+pub(crate) fn full_stop(text: &str) -> String {
+    if text.ends_with(['.', '!', '?']) || text.is_empty() { text.to_owned() } else { format!("{text}.") }
+}
+
+/// An arm's settings in words.
+pub(crate) fn spec<'a>(findings: &Findings, spec: &'a str) -> &'a str {
+    match (spec, &findings.source) {
+        ("", schedlab_analyze::Source::Imported) => "as imported",
+        ("", _) => "the host's default",
+        (spec, _) => spec,
+    }
+}
+
+/// What an arm is besides its settings: ` (control)`, ` (A/A control)`, or nothing.
+pub(crate) fn arm_role(findings: &Findings, arm: u32) -> &'static str {
+    let mut contrasts = findings.workloads.iter().flat_map(|w| &w.metrics).flat_map(|m| &m.contrasts);
+    match findings.arms.get(arm as usize).map(|a| a.is_aa) {
+        _ if arm == 0 || contrasts.any(|c| c.control == arm) => " (control)",
+        Some(true) => " (A/A control)",
+        _ => "",
+    }
+}
+
+/// Names no longer than `limit` characters, cut in the middle, and still apart from each other.
+pub(crate) fn cut(names: Vec<(u32, String)>, limit: usize) -> Vec<(u32, String)> {
+    let mut all: Vec<(u32, String)> = Vec::new();
+    for (arm, name) in names {
+        let mut short = middle_cut(&name, limit);
+        if all.iter().any(|(_, other)| *other == short) {
+            short = format!("{}#{arm}", middle_cut(&name, limit.saturating_sub(3)));
+        }
+        all.push((arm, short));
+    }
+    all
+}
+
+/// The beginning and the end of a name: what tells arms apart is as often the one as the other.
+fn middle_cut(name: &str, limit: usize) -> String {
+    let letters: Vec<char> = name.chars().collect();
+    if letters.len() <= limit {
+        return name.to_owned();
+    }
+    let (head, tail) = (limit.div_ceil(2), limit / 2 - 1);
+    letters[..head].iter().chain(&['…']).chain(&letters[letters.len() - tail..]).collect()
+}
+
+/// All arms by index with their names.
+pub(crate) fn arms(findings: &Findings) -> Vec<(u32, String)> {
+    findings.arms.iter().enumerate().map(|(i, arm)| (i as u32, arm.name.clone())).collect()
+}
+
+/// Workloads by their labels where a sentence has their whole specs.
+pub(crate) fn with_labels(findings: &Findings, text: &str) -> String {
+    findings.workloads.iter().fold(text.to_owned(), |text, w| text.replace(&w.spec, &workload_label(findings, w)))
+}
+
+/// Quantiles of one distribution as one name: `latency_p50/p90/p99_ns`.
+pub(crate) fn joined_quantiles(names: &[&str]) -> Vec<String> {
+    let mut all: Vec<(String, String, String)> = Vec::new();
+    for name in names {
+        let number = |tail: &str| tail.chars().take_while(char::is_ascii_digit).count();
+        let split = name.match_indices("_p").find(|(i, _)| number(&name[i + 2..]) > 0);
+        let (head, quantile, tail) = match split {
+            Some((i, _)) => {
+                let (quantile, tail) = name[i + 1..].split_at(1 + number(&name[i + 2..]));
+                (&name[..=i], quantile, tail)
+            }
+            None => (*name, "", ""),
+        };
+        match all.last_mut().filter(|last| !quantile.is_empty() && last.0 == head && last.2 == tail) {
+            Some(last) => last.1.push_str(&format!("/{quantile}")),
+            None => all.push((head.to_owned(), quantile.to_owned(), tail.to_owned())),
+        }
+    }
+    all.into_iter().map(|(head, quantiles, tail)| head + &quantiles + &tail).collect()
+}
+
+/// How a run ended, as a sentence; `None` where there is nothing to say.
+pub(crate) fn ended(ended: &str) -> Option<String> {
+    Some(match ended {
+        "imported" => return None,
+        "" => "The run is not finished.".to_owned(),
+        "planned" => "The run ended as planned.".to_owned(),
+        "decided" => "The run ended when the evidence decided.".to_owned(),
+        "budget" => "The run ended when its budget was spent.".to_owned(),
+        "interrupted" => "The run was interrupted.".to_owned(),
+        other => full_stop(&format!("The run ended: {other}")),
+    })
 }
 
 /// A class for colour: `good`, `bad`, `same`, `open`, `none`.
@@ -89,13 +191,20 @@ pub(crate) fn check_rank(state: CheckState) -> u8 {
     }
 }
 
-/// What rests on how many: `12 blocks`.
+/// What rests on how many: `12 blocks`, `1 switchback trial`.
 pub(crate) fn units(contrast: &Contrast) -> String {
-    let name = match contrast.units {
-        1 => contrast.unit_name.trim_end_matches('s'),
-        _ => contrast.unit_name.as_str(),
-    };
-    format!("{} {name}", contrast.units)
+    counted(contrast.units, &contrast.unit_name)
+}
+
+/// What the contrasts of a metric rest on: `6 blocks`, `5 to 6 blocks`; empty when on nothing.
+pub(crate) fn units_of(metric: &MetricFindings) -> String {
+    let contrasts = || metric.contrasts.iter().filter(|c| c.units > 0);
+    let (least, most) = (contrasts().map(|c| c.units).min(), contrasts().map(|c| c.units).max());
+    match (least, most, contrasts().next()) {
+        (Some(least), Some(most), Some(c)) if least == most => counted(most, &c.unit_name),
+        (Some(least), Some(most), Some(c)) => format!("{least} to {most} {}", c.unit_name),
+        _ => String::new(),
+    }
 }
 
 /// What stands behind a verdict: A/A, or how much more would decide.
@@ -105,17 +214,9 @@ pub(crate) fn aside(contrast: &Contrast) -> String {
         parts.push("A/A".to_owned());
     }
     if let Some(more) = contrast.more_units {
-        parts.push(format!("about {more} more {}", contrast.unit_name));
+        parts.push(format!("about {more} more {}", noun(more, &contrast.unit_name)));
     }
     parts.join(", ")
-}
-
-/// A workload's name alone when no other has it, else its whole spec.
-pub(crate) fn workload_label(findings: &Findings, workload: &WorkloadFindings) -> String {
-    let name = |w: &WorkloadFindings| w.spec.split([':', '/']).next().unwrap_or_default().to_owned();
-    let own = name(workload);
-    let alone = findings.workloads.iter().filter(|w| name(w) == own).count() == 1;
-    if alone { own } else { workload.spec.clone() }
 }
 
 /// Trials of a workload by state, in words.
@@ -135,13 +236,14 @@ pub(crate) fn counts(workload: &WorkloadFindings) -> String {
     text
 }
 
-/// A metric's sub-line: unit, direction, role.
+/// A metric's sub-line: role, unit, direction, what its contrasts rest on.
 pub(crate) fn metric_aside(metric: &MetricFindings) -> String {
     let unit = match metric.unit.as_str() {
         "1" => "",
         unit => unit,
     };
-    let parts = [role(metric.role), unit, direction(metric.direction)];
+    let units = if metric.role == Role::Primary { units_of(metric) } else { String::new() };
+    let parts = [role(metric.role), unit, direction(metric.direction), &units];
     parts.iter().filter(|p| !p.is_empty()).copied().collect::<Vec<_>>().join(", ")
 }
 
@@ -168,6 +270,21 @@ mod tests {
     #[test]
     fn dates_are_the_calendars() {
         assert_eq!(date(1_795_259_075), "2026-11-21 11:04 UTC");
+    }
+
+    #[test]
+    fn long_names_keep_both_ends_and_stay_apart() {
+        let names =
+            ["default", "a rather long name for one", "a rather long name for one", "a rather long name for two"];
+        let names = names.iter().enumerate().map(|(i, n)| (i as u32, (*n).to_owned())).collect();
+        let short: Vec<String> = cut(names, 16).into_iter().map(|(_, n)| n).collect();
+        assert_eq!(short, ["default", "a rather…for one", "a rathe…r one#2", "a rather…for two"].map(String::from));
+    }
+
+    #[test]
+    fn quantiles_of_one_distribution_are_one_name() {
+        let names = ["cpu_ns_per_op", "latency_p50_ns", "latency_p99_ns", "latency_p999_ns", "leg_p50_ns", "index"];
+        assert_eq!(joined_quantiles(&names), ["cpu_ns_per_op", "latency_p50/p99/p999_ns", "leg_p50_ns", "index"]);
     }
 
     #[test]

@@ -38,15 +38,15 @@ impl Made {
     fn outputs(&self) -> Vec<(String, String)> {
         let input = self.input();
         let mut all = vec![
-            ("report.txt".to_owned(), written(&|out| text(&input, 100, false, out))),
+            ("report.txt".to_owned(), written(&|out| text(&input, 80, false, out))),
             ("narrow.txt".to_owned(), written(&|out| text(&input, 60, true, out))),
             ("report.md".to_owned(), written(&|out| markdown(&input, out))),
             ("report.json".to_owned(), written(&|out| json(&input, out))),
             ("report.html".to_owned(), written(&|out| html(&input, out))),
-            ("doctor.txt".to_owned(), written(&|out| checks_text(&self.manifest.environment, false, out))),
+            ("doctor.txt".to_owned(), written(&|out| checks_text(&self.manifest.environment, 80, false, out))),
         ];
         if let Some(outcome) = self.trials.iter().find_map(|t| t.outcome.as_ref()) {
-            all.push(("bench.txt".to_owned(), written(&|out| bench_text(outcome, out))));
+            all.push(("bench.txt".to_owned(), written(&|out| bench_text(outcome, 80, out))));
         }
         all.extend(pictures(&input).into_iter().map(|(name, svg)| (format!("{name}.svg"), svg)));
         all
@@ -90,7 +90,7 @@ fn every_report_shows_the_noise_certificate() {
     {
         assert_eq!(made.findings.workloads[0].certificates.len(), 1);
         for name in ["report.txt", "narrow.txt", "report.md", "report.html", "report.json"] {
-            let text = made.output(name).replace("&#39;", "'");
+            let text = strip_ansi(&made.output(name)).replace("&#39;", "'");
             let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
             assert!(text.contains(says), "{name} lacks `{says}`");
         }
@@ -158,6 +158,65 @@ fn the_first_line_is_the_claim_and_mails_are_narrow() {
     assert!(headline.contains("2.8 times faster") && headline.contains("6 blocks"), "{headline}");
 }
 
+/// The pictures are not pushed down by a list of dozens, and no claim is lost.
+#[test]
+fn many_claims_are_folded_away() {
+    let (manifest, trials) = made::crowd::run(2, 7, 4, false);
+    let made = Made::new(manifest, trials);
+    let claims = made.findings.claims.len();
+    assert!(claims >= 12, "{claims}");
+    let page = made.output("report.html");
+    let list = page.split("</h1>").nth(1).and_then(|rest| rest.split("class=\"byline\"").next()).unwrap();
+    let (open, folded) = list.split_once("<details class=\"more\">").expect("some are folded away");
+    assert_eq!(open.matches("<li>").count(), 7);
+    assert_eq!(folded.matches("<li>").count(), claims - 8);
+    assert!(folded.contains(&format!("<summary>{} more comparisons</summary>", claims - 8)), "{folded}");
+}
+
+/// Whatever an arm is called, tables of a mail stay narrow and its rows can be told apart.
+#[test]
+fn long_names_do_not_widen_a_mail() {
+    let mut manifest = made::manifest();
+    manifest.arms[1].name = "the control's settings once more, for the noise".into();
+    manifest.arms[2].name = "a policy for work that waits, as long as a name may be".into();
+    manifest.arms[3].name = "a policy for work that waits, but not as long a name".into();
+    let made = Made::new(manifest, made::trials());
+    let mail = made.output("report.md");
+    for line in mail.lines().filter(|l| !l.starts_with("    ")) {
+        assert!(line.chars().count() <= 78, "{line}");
+    }
+    for table in mail.split("\n\n").filter(|part| part.starts_with('|')) {
+        let names: Vec<&str> = table.lines().map(|row| row.split('|').nth(1).unwrap_or_default()).collect();
+        let told_apart: std::collections::BTreeSet<&str> = names.iter().copied().collect();
+        assert_eq!(told_apart.len(), names.len(), "{table}");
+    }
+    assert!(mail.contains("| a polic…ay be |") && mail.contains("| a polic… name |"), "{mail}");
+    for line in made.output("report.txt").lines().filter(|l| !l.contains("schedlab run")) {
+        assert!(line.chars().count() <= 80, "{line}");
+    }
+}
+
+/// A terminal narrower or wider than most: the report is as wide, and no wider than its tables must be.
+#[test]
+fn text_takes_the_width_it_is_given() {
+    let made = small();
+    let widest = |width: usize| {
+        let text = written(&|out| text(&made.input(), width, false, out));
+        let sentences =
+            text.lines().filter(|l| l.starts_with("• ") || l.starts_with("  - ")).map(|l| l.chars().count());
+        sentences.max().unwrap()
+    };
+    assert!((50..=60).contains(&widest(60)) && (100..=120).contains(&widest(120)), "{} {}", widest(60), widest(120));
+    let outcome = made.trials.iter().find_map(|t| t.outcome.as_ref()).unwrap();
+    for width in [80, 120] {
+        let shown = written(&|out| bench_text(outcome, width, out));
+        let own = shown.lines().skip_while(|l| !l.starts_with("messaging/1"));
+        own.for_each(|l| assert!(l.chars().count() <= width, "{l}"));
+        let checks = written(&|out| checks_text(&made.manifest.environment, width, false, out));
+        checks.lines().for_each(|l| assert!(l.chars().count() <= width, "{l}"));
+    }
+}
+
 #[test]
 fn pictures_and_page_are_well_formed() {
     let made = Made::new(made::manifest(), made::trials());
@@ -171,7 +230,9 @@ fn pictures_and_page_are_well_formed() {
     assert_eq!(names.len(), all.len(), "two pictures of one name overwrite each other");
     let page = made.output("report.html");
     let inline: Vec<&str> = page.split("<svg").skip(1).collect();
-    assert!(inline.len() > 2 * all.len());
+    // Effects, trials by arm and in order, latency, placement, noise of two workloads; a drawn interval a contrast.
+    assert!(page.matches("<figure").count() >= 12);
+    assert!(page.matches("<svg class=\"cell").count() >= 12);
     for svg in inline {
         let svg = svg.split("</svg>").next().unwrap();
         xml::check(&format!("<svg{svg}</svg>")).unwrap();
@@ -336,6 +397,46 @@ fn strip_ansi(text: &str) -> String {
         }
     }
     out
+}
+
+/// The same run as a sweep over two values and as a factorial of two factors, one of which cannot be set.
+fn designed() -> Made {
+    let mut manifest = made::manifest();
+    let values = ["1", "2"].map(str::to_owned).into();
+    manifest.sweeps =
+        vec![schedlab_run::manifest::Sweep { option: "copies".into(), parallel: true, values, workloads: vec![0, 1] }];
+    let factor = |name: &str, not_applied: Option<&str>| schedlab_run::manifest::Factor {
+        name: name.into(),
+        low: String::new(),
+        high: format!("sysctl:kernel.{name}=1"),
+        not_applied: not_applied.map(str::to_owned),
+    };
+    let factors = vec![factor("thp", None), factor("audit", Some("no audit on this kernel; use a guest"))];
+    let levels = (0..manifest.arms.len()).map(|arm| vec![arm % 2 == 1, false]).collect();
+    manifest.factorial = Some(schedlab_run::manifest::Factorial { factors, levels });
+    Made::new(manifest, made::trials())
+}
+
+#[test]
+fn sweeps_and_factorials_are_in_every_report() {
+    let made = designed();
+    assert_eq!((made.findings.scalings.len(), made.findings.factors.len()), (1, 2));
+    for name in ["report.txt", "report.md", "report.html"] {
+        let text = made.output(name);
+        for expected in ["Scaling: ", "linearity", "ain effects on", "thp", "no audit on this kernel"] {
+            assert!(text.contains(expected), "{name} lacks `{expected}`");
+        }
+        assert_finite(name, &text);
+    }
+    for (name, svg) in pictures(&made.input()) {
+        xml::check(&svg).unwrap_or_else(|why| panic!("{name}: {why}"));
+    }
+    assert!(made.output("1-messaging-main-effects.svg").contains("thp"));
+    let json = made.output("report.json");
+    assert!(json.contains("\"scalings\"") && json.contains("\"main_effects\"") && json.contains("\"aliases\""));
+    for line in made.output("report.md").lines().filter(|l| !l.starts_with("    ")) {
+        assert!(line.chars().count() <= 78, "{line}");
+    }
 }
 
 #[test]

@@ -6,7 +6,7 @@ use crate::workload_spec::WorkloadSpec;
 use serde::{Deserialize, Serialize};
 
 /// Version of the run directory's format; `FORMAT.md` lists what changed.
-pub const FORMAT_VERSION: u32 = 1;
+pub const FORMAT_VERSION: u32 = 2;
 
 /// How an environment check came out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -117,6 +117,42 @@ pub struct LookRecord {
     pub fraction: f64,
 }
 
+/// One option of a workload over several values: each value became a workload, and their blocks take turns, so that no
+/// value has a time of day to itself.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Sweep {
+    /// The option, `copies`.
+    pub option: String,
+    /// Whether it says how much runs at the same time: of such an option it is asked how linearly it scales.
+    pub parallel: bool,
+    /// Its values as spelled out, in the order they were given.
+    pub values: Vec<String>,
+    /// The workload of each value, as an index.
+    pub workloads: Vec<u32>,
+}
+
+/// A two-level factorial: the arms are combinations of the levels of its factors.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Factorial {
+    /// The factors, also those that cannot be set here.
+    pub factors: Vec<Factor>,
+    /// For each arm, for each factor: whether it is high. The control is low in all.
+    pub levels: Vec<Vec<bool>>,
+}
+
+/// What is toggled.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Factor {
+    /// Its name, `thp`.
+    pub name: String,
+    /// The settings of the low level as a SPEC; empty is the host's default.
+    pub low: String,
+    /// The settings of the high level.
+    pub high: String,
+    /// Why it is not part of the design; `None` when it is.
+    pub not_applied: Option<String>,
+}
+
 /// Everything about a run that is not a table.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Manifest {
@@ -170,4 +206,25 @@ pub struct Manifest {
     pub ended: String,
     /// Anything a reader must know.
     pub warnings: Vec<String>,
+    /// Options that were swept; empty for most runs.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub sweeps: Vec<Sweep>,
+    /// The factorial that the arms are made of.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub factorial: Option<Factorial>,
+}
+
+impl Manifest {
+    /// Workloads whose blocks take turns, as indices: those of a sweep together, any other one alone, in order.
+    pub fn groups(&self) -> Vec<Vec<u32>> {
+        let mut groups: Vec<Vec<u32>> = Vec::new();
+        for workload in 0..self.workloads.len() as u32 {
+            if groups.iter().any(|group| group.contains(&workload)) {
+                continue;
+            }
+            let sweep = self.sweeps.iter().find(|sweep| sweep.workloads.contains(&workload));
+            groups.push(sweep.map_or_else(|| vec![workload], |sweep| sweep.workloads.clone()));
+        }
+        groups
+    }
 }

@@ -110,6 +110,9 @@ pub(crate) struct Bench {
     pub(crate) workload: String,
     #[command(flatten)]
     pub(crate) measuring: Measuring,
+    /// Run once for each value of an option and show how it scales, such as copies=1,2,4,ncpu
+    #[arg(long, value_name = "OPTION=LIST")]
+    pub(crate) sweep: Option<String>,
     /// Settings to run under, a `;`-list such as 'slice=0.1ms;policy=batch'
     #[arg(long, value_name = "SPEC", default_value = "")]
     pub(crate) set: String,
@@ -129,6 +132,9 @@ pub(crate) struct Ab {
     /// The workload; several give several rows
     #[arg(short, long, required = true, value_name = "WORKLOAD")]
     pub(crate) workload: Vec<String>,
+    /// Compare at each value of an option and show how it scales, such as copies=1,2,4,ncpu
+    #[arg(long, value_name = "OPTION=LIST")]
+    pub(crate) sweep: Option<String>,
     /// Settings of the control: a `;`-list, '' for the default
     #[arg(long, value_name = "SPEC", default_value = "")]
     pub(crate) a: String,

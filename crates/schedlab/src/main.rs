@@ -13,8 +13,11 @@ use std::process::ExitCode;
 
 fn main() -> ExitCode {
     // Before clap: a trial process parses no command line and allocates as little as it can.
-    if std::env::args_os().nth(1).is_some_and(|a| a == schedlab_trial::TRIAL_ARGUMENT) {
-        return finish(schedlab_trial::child::main(std::io::stdin(), std::io::stdout()).map(|()| exit::DONE));
+    let mut arguments = std::env::args_os().skip(1);
+    if arguments.next().is_some_and(|a| a == schedlab_trial::TRIAL_ARGUMENT) {
+        let ordered_by = arguments.next();
+        let ran = schedlab_trial::child::main(ordered_by, std::io::stdin(), std::io::stdout());
+        return finish(ran.map(|()| exit::DONE));
     }
     // In a guest of ours the same file is the first process, and the kernel's helper.
     if let Some(role) = schedlab_vm::guest::Role::of(std::process::id(), std::env::args_os().next().as_deref()) {

@@ -1,21 +1,26 @@
 //! The progress line on standard error: elapsed, trials, and the interval as it narrows. On a terminal it rewrites
-//! itself; in a log it is one line a block.
+//! itself; in a log it is a line a block at most.
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use schedlab_analyze::{Effect, Scale};
 use schedlab_run::manifest::Design;
 use schedlab_run::units::format_ns;
-use schedlab_run::{Manifest, TrialRecord, TrialStatus, counted};
+use schedlab_run::{Manifest, TrialRecord, TrialStatus, WorkloadSpec, counted};
 use schedlab_trial::Event;
 use std::io::IsTerminal;
+use std::time::Instant;
 
 /// Listens to the trial loop.
 pub(crate) struct Progress {
     bar: ProgressBar,
     terminal: bool,
     block: Option<(u32, u32)>,
+    /// When the next interval may be worked out.
+    next_interval: Instant,
     /// Names, in the manifest's order.
     arms: Vec<String>,
+    /// Each workload as short as it can be told from the others.
+    workloads: Vec<String>,
 }
 
 impl Progress {
@@ -26,7 +31,12 @@ impl Progress {
         let style = ProgressStyle::with_template("{spinner} {elapsed_precise} {prefix} {wide_msg}");
         bar.set_style(style.expect("the template is a constant"));
         let arms = manifest.arms.iter().map(|arm| arm.name.clone()).collect();
-        let progress = Self { bar, terminal, block: None, arms };
+        let all = || manifest.workloads.iter().enumerate();
+        let label = |(own, workload): (usize, &WorkloadSpec)| {
+            workload.label_among(all().filter(|(other, _)| *other != own).map(|(_, other)| other))
+        };
+        let workloads = all().map(label).collect();
+        let progress = Self { bar, terminal, block: None, next_interval: Instant::now(), arms, workloads };
         progress.say(&format!("{}: seed {}", manifest.title, manifest.seed));
         progress
     }
@@ -49,13 +59,12 @@ impl Progress {
             }
             Event::Trial { record, trials, manifest } => self.trial(record, trials, manifest),
             Event::Forecast { workload, block_ns, blocks, trials, manifest } => {
-                let name = &manifest.workloads[*workload as usize];
                 let detectable = schedlab_analyze::forecast(manifest, trials, *workload, *blocks as usize)
                     .map(|forecast| format!("; by the pilot, {}", forecast.sentence))
                     .unwrap_or_default();
                 self.say(&format!(
                     "{}: {} of {}{detectable}",
-                    name.name,
+                    self.workloads[*workload as usize],
                     counted(*blocks, "blocks"),
                     format_ns(block_ns / 1_000_000 * 1_000_000)
                 ));
@@ -71,7 +80,14 @@ impl Progress {
                     counted(look.blocks, "blocks")
                 ));
             }
-            Event::Ended { reason, .. } => self.say(&format!("ended: {reason}")),
+            Event::Ended { workload, reason } => {
+                let which = if self.workloads.len() > 1 {
+                    format!("{} ", self.workloads[*workload as usize])
+                } else {
+                    String::new()
+                };
+                self.say(&format!("{which}ended: {reason}"));
+            }
         }
     }
 
@@ -85,10 +101,16 @@ impl Progress {
             return;
         }
         self.block = Some(block);
-        // A budget shows its interval at the looks: between them it would cost time the trials should have.
+        // A budget shows its interval at the looks: between them it would cost time the trials should have. Elsewhere
+        // it takes a hundredth of the time at most, since what it costs grows with the run.
         let budgeted = matches!(manifest.design, Design::Budgeted { .. });
+        let began = Instant::now();
+        if !budgeted && began < self.next_interval {
+            return self.bar.tick();
+        }
         let interval = if budgeted { String::new() } else { interval_line(manifest, trials, record.workload) };
-        let line = format!("{} block {} {interval}", manifest.workloads[record.workload as usize].name, record.block);
+        self.next_interval = began + 100 * began.elapsed();
+        let line = format!("{} block {} {interval}", self.workloads[record.workload as usize], record.block);
         if self.terminal { self.bar.set_message(line) } else { to_log(&line) }
     }
 
@@ -105,6 +127,10 @@ fn to_log(line: &str) {
 
 /// The primary contrasts as they stand, `B 1.034 ± 0.8 %`; empty before there is an interval.
 fn interval_line(manifest: &Manifest, trials: &[TrialRecord], workload: u32) -> String {
+    if manifest.factorial.is_some() {
+        // No arm of it is a question of its own, and they are many.
+        return String::new();
+    }
     let contrasts = schedlab_analyze::primary_contrasts(manifest, trials, workload);
     let line = contrasts.iter().filter_map(|c| {
         let Effect { scale, value, lo, hi, .. } = c.contrast.effect?;

@@ -79,7 +79,7 @@ fn a_newer_or_truncated_run_is_named() {
     schedlab(&["ab", "-w", "pipe:pin=same", "--b", "", "--trials", "6", "--trial", "20ms", "--out", &out]).success();
     let manifest = format!("{out}/manifest.json");
     let text = std::fs::read_to_string(&manifest).unwrap();
-    std::fs::write(&manifest, text.replace("\"format_version\": 1", "\"format_version\": 99")).unwrap();
+    std::fs::write(&manifest, text.replace("\"format_version\": ", "\"format_version\": 99")).unwrap();
     refused(&["report", &out], &["99"]);
     std::fs::write(&manifest, text).unwrap();
     let table = format!("{out}/tables/trials.parquet");

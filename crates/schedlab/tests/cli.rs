@@ -39,6 +39,22 @@ fn a_dry_run_says_what_the_arms_need() {
     {
         assert!(ran.stdout.contains(needed), "{needed}: {}", ran.stdout);
     }
+    let ran = schedlab(&["ab", "-w", "messaging:fifo=yes", "--b", "nice=1", "--dry-run"]).success();
+    assert!(ran.stdout.contains("its own threads: policy=fifo:1: needs CAP_SYS_NICE"), "{}", ran.stdout);
+}
+
+#[test]
+fn a_list_of_copies_is_a_sweep_with_a_scaling_table() {
+    let lab = Lab::new("sweep");
+    let answer = json(&schedlab(&["bench", "pipe:duration=30ms", "--copies", "1,2,2", "--json", "-"]).success().stdout);
+    let rows = answer["scaling"]["rows"].as_array().unwrap();
+    assert_eq!((rows.len(), rows[1]["copies"].as_array().unwrap().len()), (2, 2), "one value is run once");
+    let out = lab.path("run");
+    let arguments = ["ab", "-w", "pipe:pin=same", "--sweep", "bytes=8,64", "--b", "", "--trials", "6"];
+    let ran = schedlab(&[&arguments[..], &["--trial", "20ms", "--out", &out]].concat()).success();
+    assert!(ran.stdout.contains("Scaling: round_trips_per_s over bytes"), "{}", ran.stdout);
+    let refused = schedlab(&["bench", "pipe:copies=2", "--sweep", "copies=1,4"]).failure();
+    assert!(refused.stderr.contains("say it once"), "{}", refused.stderr);
 }
 
 #[test]

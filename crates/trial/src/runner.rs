@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
-/// The hidden first argument that makes the binary a trial process.
+/// The hidden first argument that makes the binary a trial process; the second is the process id of who ordered it.
 pub const TRIAL_ARGUMENT: &str = "__trial";
 
 /// Runs one trial and answers what it measured, or one sentence on why it failed.
@@ -85,7 +85,7 @@ impl Runner for ExecRunner {
 fn spawn(program: &PathBuf) -> std::io::Result<Child> {
     use std::os::unix::process::CommandExt;
     Command::new(program)
-        .arg(TRIAL_ARGUMENT)
+        .args([TRIAL_ARGUMENT, &std::process::id().to_string()])
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())

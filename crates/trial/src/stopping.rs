@@ -4,6 +4,7 @@
 use crate::contamination::contaminated;
 use schedlab_run::manifest::Design;
 use schedlab_run::{Manifest, TrialRecord, TrialStatus};
+use std::collections::BTreeSet;
 
 /// Extra blocks that may repeat contaminated or failed ones, as a share of those planned.
 const EXTRA_SHARE: f64 = 0.2;
@@ -44,6 +45,17 @@ pub fn decided(manifest: &Manifest, trials: &[TrialRecord], workload: u32) -> bo
     schedlab_analyze::decided(manifest, trials, workload)
 }
 
+/// What is known of one block.
+#[derive(Debug, Clone, Default)]
+struct BlockState {
+    /// Trials that would have run and are not there (an interrupted block).
+    missing: usize,
+    /// Whether it holds a contaminated or a failed trial.
+    spoilt: bool,
+    /// The block it repeats.
+    repeats: Option<u32>,
+}
+
 /// The progress of one workload against its design.
 pub struct Pace {
     workload: u32,
@@ -67,7 +79,10 @@ impl Pace {
             Self { workload, design: manifest.design.clone(), block_len, last_look, elapsed_ns: 0, spent_before_ns: 0 };
         let spent_before_ns = pace.trials_ns(trials);
         let pace = Self { spent_before_ns, ..pace };
-        let later = trials.iter().any(|t| t.workload > workload);
+        // Workloads whose blocks take turns are finished together.
+        let groups = manifest.groups();
+        let last = groups.iter().find(|group| group.contains(&workload)).and_then(|group| group.iter().max().copied());
+        let later = trials.iter().any(|t| t.workload > last.unwrap_or(workload));
         (!later).then_some(pace)
     }
 
@@ -79,67 +94,67 @@ impl Pace {
         }
     }
 
-    fn rows<'t>(&self, trials: &'t [TrialRecord]) -> impl Iterator<Item = &'t TrialRecord> + use<'t> {
-        let workload = self.workload;
-        trials.iter().filter(move |t| t.workload == workload && !t.warm_up)
-    }
-
-    /// Blocks begun, complete or not, repeats included.
-    fn begun(&self, trials: &[TrialRecord]) -> u32 {
-        self.rows(trials).map(|t| t.block + 1).max().unwrap_or(0)
-    }
-
-    /// A block is spoilt when it holds a contaminated or a failed trial.
-    fn spoilt(&self, trials: &[TrialRecord], block: u32) -> bool {
-        self.rows(trials)
-            .filter(|t| t.block == block)
-            .any(|t| contaminated(&t.marks) || matches!(t.status, TrialStatus::Failed(_)))
-    }
-
-    /// Whether a block lacks trials that would have run (an interrupted block).
-    fn partial(&self, trials: &[TrialRecord], block: u32) -> bool {
+    /// What is known of each block begun, complete or not, repeats included. One pass over the rows: it is asked after
+    /// every block of runs with tens of thousands of trials.
+    fn blocks(&self, trials: &[TrialRecord]) -> Vec<BlockState> {
+        let of_workload = || trials.iter().filter(|t| t.workload == self.workload);
         // Arms not in force are left out after their first row; a block is complete without them.
-        let dropped: std::collections::BTreeSet<u32> = trials
-            .iter()
-            .filter(|t| t.workload == self.workload && matches!(t.status, TrialStatus::NotApplied(_)))
-            .filter_map(|t| t.arm)
-            .collect();
-        let have =
-            self.rows(trials).filter(|t| t.block == block && !t.arm.is_some_and(|arm| dropped.contains(&arm))).count();
-        have < self.block_len.saturating_sub(2 * dropped.len())
+        let not_applied = of_workload().filter(|t| matches!(t.status, TrialStatus::NotApplied(_)));
+        let dropped: BTreeSet<u32> = not_applied.filter_map(|t| t.arm).collect();
+        let wanted = self.block_len.saturating_sub(2 * dropped.len());
+        let mut blocks: Vec<BlockState> = Vec::new();
+        for t in of_workload().filter(|t| !t.warm_up) {
+            let at = t.block as usize;
+            if blocks.len() <= at {
+                blocks.resize(at + 1, BlockState { missing: wanted, ..BlockState::default() });
+            }
+            let block = &mut blocks[at];
+            block.spoilt |= contaminated(&t.marks) || matches!(t.status, TrialStatus::Failed(_));
+            block.repeats = block.repeats.or(t.repeats_block);
+            if !t.arm.is_some_and(|arm| dropped.contains(&arm)) {
+                block.missing = block.missing.saturating_sub(1);
+            }
+        }
+        blocks
     }
 
     /// Complete blocks without a spoilt trial.
     pub fn usable_blocks(&self, trials: &[TrialRecord]) -> u32 {
-        (0..self.begun(trials)).filter(|&b| !self.spoilt(trials, b) && !self.partial(trials, b)).count() as u32
+        self.blocks(trials).iter().filter(|b| !b.spoilt && b.missing == 0).count() as u32
+    }
+
+    /// Whether the last block begun is whole (an interrupt cuts one), and how many are begun: among workloads that take
+    /// turns the least comes next.
+    pub fn turn(&self, trials: &[TrialRecord]) -> (bool, usize) {
+        let blocks = self.blocks(trials);
+        (blocks.last().is_none_or(|last| last.missing == 0), blocks.len())
     }
 
     /// The block to run next and which one it repeats. An interrupted block is finished first; a spoilt block is
     /// repeated while the allowance lasts.
     pub fn next_block(&self, trials: &[TrialRecord]) -> (u32, Option<u32>) {
-        let begun = self.begun(trials);
-        if begun > 0 && self.partial(trials, begun - 1) {
-            let repeats = self.rows(trials).find(|t| t.block == begun - 1).and_then(|t| t.repeats_block);
-            return (begun - 1, repeats);
+        let blocks = self.blocks(trials);
+        let begun = blocks.len() as u32;
+        match blocks.last() {
+            Some(last) if last.missing > 0 => (begun - 1, last.repeats),
+            _ => (begun, self.block_to_repeat(&blocks)),
         }
-        (begun, self.block_to_repeat(trials))
     }
 
-    fn block_to_repeat(&self, trials: &[TrialRecord]) -> Option<u32> {
-        let begun = self.begun(trials);
-        let repeats: Vec<u32> = self.rows(trials).filter_map(|t| t.repeats_block).collect();
-        let mut distinct = repeats.clone();
-        distinct.dedup();
+    fn block_to_repeat(&self, blocks: &[BlockState]) -> Option<u32> {
+        let begun = blocks.len() as u32;
+        let repeated: BTreeSet<u32> = blocks.iter().filter_map(|b| b.repeats).collect();
         let allowance = (f64::from(self.planned_blocks().unwrap_or(begun)) * EXTRA_SHARE).ceil() as usize;
-        if distinct.len() >= allowance {
+        if repeated.len() >= allowance {
             return None;
         }
-        (0..begun).find(|&b| self.spoilt(trials, b) && !repeats.contains(&b))
+        (0..begun).find(|b| blocks[*b as usize].spoilt && !repeated.contains(b))
     }
 
-    /// Takes the time: our own analysis and storage between trials count against a budget, too.
-    pub fn elapsed(&mut self, since_ns: u64, now_ns: u64) {
-        self.elapsed_ns = now_ns.saturating_sub(since_ns);
+    /// Takes the time spent on the workload so far: our own analysis and storage between trials count against a budget,
+    /// too.
+    pub fn elapsed(&mut self, ns: u64) {
+        self.elapsed_ns = ns;
     }
 
     fn trials_ns(&self, trials: &[TrialRecord]) -> u64 {
@@ -196,26 +211,20 @@ impl Pace {
 
     /// Why no further block is run, if so.
     pub fn stop_before_next_block(&self, trials: &[TrialRecord]) -> Option<Stop> {
-        let begun = self.begun(trials);
-        if begun > 0 && self.partial(trials, begun - 1) {
+        let begun = self.blocks(trials);
+        if begun.last().is_some_and(|last| last.missing > 0) {
             return None;
         }
         match self.design {
             Design::Fixed { blocks } => {
-                let first_runs = begun - self.repeats(trials);
-                (first_runs >= blocks && self.block_to_repeat(trials).is_none()).then_some(Stop::Planned)
+                let first_runs = begun.iter().filter(|b| b.repeats.is_none()).count();
+                (first_runs >= blocks as usize && self.block_to_repeat(&begun).is_none()).then_some(Stop::Planned)
             }
-            Design::OpenEnded { max_blocks } => (begun >= max_blocks).then_some(Stop::Planned),
+            Design::OpenEnded { max_blocks } => (begun.len() >= max_blocks as usize).then_some(Stop::Planned),
             Design::Budgeted { budget_ns, .. } => {
                 (self.spent_ns(trials) + self.block_ns(trials) > budget_ns).then_some(Stop::Budget)
             }
         }
-    }
-
-    fn repeats(&self, trials: &[TrialRecord]) -> u32 {
-        let mut blocks: Vec<u32> = self.rows(trials).filter(|t| t.repeats_block.is_some()).map(|t| t.block).collect();
-        blocks.dedup();
-        blocks.len() as u32
     }
 }
 

@@ -80,7 +80,7 @@ impl HostGuard {
     pub fn apply(&mut self, settings: &[Setting]) -> Result<Vec<Applied>, TuneError> {
         let (groups, files): (Vec<&Setting>, Vec<&Setting>) = settings
             .iter()
-            .filter(|s| !s.is_per_task())
+            .filter(|s| !s.is_per_task() && !s.is_workload_option())
             .partition(|s| matches!(s, Setting::CpuWeight(_) | Setting::CpuQuota { .. }));
         let wanted: Vec<Wanted<'_>> = files.into_iter().map(|setting| self.look_up(setting)).collect();
         refuse_same_knob(&wanted)?;
@@ -96,7 +96,7 @@ impl HostGuard {
     /// of ours may switch between their values ([`write_sysctl`](crate::write_sysctl)) and the journal covers it.
     pub fn cover(&mut self, settings: &[Setting]) -> Result<Vec<Applied>, TuneError> {
         let mut applied = Vec::new();
-        for setting in settings.iter().filter(|s| !s.is_per_task()) {
+        for setting in settings.iter().filter(|s| !s.is_per_task() && !s.is_workload_option()) {
             let wanted = self.look_up(setting);
             applied.extend(self.set_files(std::slice::from_ref(&wanted))?);
             for held in std::mem::take(&mut self.held) {
@@ -186,7 +186,7 @@ impl HostGuard {
         };
         self.held.clear();
         let Some((journal, _)) = &self.journal else { return Ok(()) };
-        let files = |knob: &Knob| matches!(knob, Knob::File { .. } | Knob::Feature { .. });
+        let files = Knob::is_setting;
         all_back(put_back(&journal.ledger, |e| files(&e.knob) && !stays(&e.knob)))?;
         // A covered knob may show several values at any time.
         let covered = |knob: &Knob| self.covered.iter().any(|h| h.knob == *knob);

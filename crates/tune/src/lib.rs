@@ -21,6 +21,7 @@ mod restore;
 mod restored;
 mod roots;
 mod sysctl;
+mod sysfs;
 pub mod task;
 
 pub use catalogue::{KnobValue, show};

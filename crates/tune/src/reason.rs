@@ -17,6 +17,10 @@ pub(crate) fn refused(path: &Path, error: &io::Error, value: Option<&str>) -> St
         (Some(EPERM), _) => {
             format!("{at} is barred here (lockdown or a container); run on the host as root, or {GUEST_LANE}")
         }
+        (Some(EPROTONOSUPPORT), _) => format!("{at} is not there: this kernel runs without auditing; {GUEST_LANE}"),
+        (Some(ECONNREFUSED), _) => {
+            format!("{at} is hidden from this container; run on the host as root, or {GUEST_LANE}")
+        }
         (_, io::ErrorKind::PermissionDenied) => format!("{at} needs root: run with sudo, or {GUEST_LANE}"),
         (_, io::ErrorKind::ReadOnlyFilesystem) => {
             format!("{at} is mounted read-only (a container?); run on the host as root, or {GUEST_LANE}")
@@ -35,6 +39,10 @@ pub(crate) fn refused(path: &Path, error: &io::Error, value: Option<&str>) -> St
 
 /// EPERM, which Rust folds into `PermissionDenied` together with EACCES: the first is a lock, the second missing rights.
 const EPERM: i32 = 1;
+/// A netlink family that nobody in the kernel serves.
+const EPROTONOSUPPORT: i32 = 93;
+/// One that is served outside of our namespaces only.
+const ECONNREFUSED: i32 = 111;
 
 #[cfg(test)]
 mod tests {

@@ -1,7 +1,7 @@
 //! From a setting to the kernel's file: dotted sysctl names, debugfs paths, and one name for one idea across versions
 //! (`sched_min_granularity_ns` of ≤ 5.12 is `sched/min_granularity_ns` to 6.5 and `sched/base_slice_ns` since 6.6).
 
-use crate::knob::{Knob, normalise};
+use crate::knob::{Knob, chosen, normalise};
 use crate::reason::{self, GUEST_LANE};
 use crate::roots::Roots;
 use schedlab_run::Setting;
@@ -55,6 +55,25 @@ pub(crate) fn resolve(roots: &Roots, setting: &Setting) -> Result<Resolved, Stri
             let (path, _) = features_file(roots)?;
             let value = format!("{}{name}", if *on { "" } else { "NO_" });
             (feature_knob(path, name)?, None, value)
+        }
+        Setting::Sysfs { path, value } => {
+            let path = crate::sysfs::file(roots, path)?;
+            let text = std::fs::read_to_string(&path).map_err(|e| reason::refused(&path, &e, None))?;
+            let knob = if chosen(&text).is_some() { Knob::Choice { path } } else { Knob::File { path } };
+            (knob, None, normalise(value))
+        }
+        Setting::Thp(mode) => (crate::sysfs::thp(roots)?, None, mode.name().to_owned()),
+        Setting::HaltPoll { ns } => {
+            let (knob, found_as) = crate::sysfs::halt_poll(roots)?;
+            (knob, Some(found_as), ns.to_string())
+        }
+        Setting::Cpuidle(states) => {
+            let (knob, value) = crate::sysfs::cpuidle(roots, *states)?;
+            (knob, None, value)
+        }
+        Setting::Audit(on) => {
+            let value = if *on { "on" } else { "off" };
+            (Knob::Audit { path: crate::knob::AUDIT_RULES.into() }, None, value.to_owned())
         }
         other => return Err(format!("`{other}` is no host-wide file; this is a defect of schedlab")),
     };

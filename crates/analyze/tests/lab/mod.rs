@@ -46,6 +46,8 @@ pub fn lab(arms: &[(&str, &str)], workloads: &[&str]) -> Lab {
         looks: Vec::new(),
         ended: "planned".into(),
         warnings: Vec::new(),
+        sweeps: Vec::new(),
+        factorial: None,
     };
     Lab { manifest, trials: Vec::new(), random: Random::new(7), blocks: vec![0; workloads.len()] }
 }

@@ -1,7 +1,8 @@
 //! Axes: a scale from values to px, ticks at numbers people say (1, 2, 5), labels with one unit for the whole axis.
 
-use super::svg::{Anchor, Svg, text_width};
-use crate::number::{significant, unit_for};
+use super::measure::text_width;
+use super::svg::{Anchor, Svg};
+use crate::number::{is_factor, significant, unit_for};
 
 /// Values to px, linear or logarithmic. Values beyond its ends land on them.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -55,6 +56,12 @@ impl Scale {
         self.from + share * (self.to - self.from)
     }
 
+    /// Ends in values (divided by `by`) and px, and whether it is logarithmic, for the page's script.
+    pub(crate) fn numbers(&self, by: f64) -> String {
+        let value = |x: f64| significant(x / by, 9);
+        format!("{} {} {:.1} {:.1} {}", value(self.lo), value(self.hi), self.from, self.to, u8::from(self.log))
+    }
+
     /// Whether a value is on the scale.
     pub(crate) fn holds(&self, value: f64) -> bool {
         (self.lo..=self.hi).contains(&value)
@@ -73,9 +80,9 @@ fn extremes(values: impl Iterator<Item = f64>) -> Option<(f64, f64)> {
         .fold(None, |found, v| found.map_or(Some((v, v)), |(lo, hi): (f64, f64)| Some((lo.min(v), hi.max(v)))))
 }
 
-/// Multiples of 1, 2 or 5 times a power of ten within `lo ..= hi`, about `wanted` of them.
+/// Multiples of 1, 2 or 5 times a power of ten within `lo ..= hi`: about `wanted`, and at most half as many more.
 pub(crate) fn linear_ticks(lo: f64, hi: f64, wanted: usize) -> Vec<f64> {
-    let raw = (hi - lo) / wanted.max(1) as f64;
+    let raw = (hi - lo) / (1.5 * wanted.max(1) as f64);
     if !(raw.is_finite() && raw > 0.0) {
         return Vec::new();
     }
@@ -106,17 +113,13 @@ pub(crate) fn log_ticks(lo: f64, hi: f64, wanted: usize) -> Vec<f64> {
     ticks.filter(|t| (lo..=hi).contains(t)).take(50).collect()
 }
 
-/// Ticks and labels of a ratio axis: percentages when all is near one, else factors.
+/// Ticks and labels of a ratio axis, each as the number would be printed: a percentage near one, else a factor.
 pub(crate) fn ratio_ticks(lo: f64, hi: f64, room: f64) -> Vec<(f64, String)> {
-    let wanted = (room / 62.0).clamp(2.0, 9.0) as usize;
+    let wanted = (room / 80.0).clamp(2.0, 8.0) as usize;
     if hi / lo < 1.9 {
         let percents = linear_ticks((lo - 1.0) * 100.0, (hi - 1.0) * 100.0, wanted);
         let label = |p: f64| {
-            if p.abs() < 1e-9 {
-                "0 %".to_owned()
-            } else {
-                format!("{}{} %", if p > 0.0 { "+" } else { "" }, significant(p, 2).trim_end_matches(".0"))
-            }
+            if p.abs() < 1e-9 { "0 %".to_owned() } else { format!("{}{} %", if p > 0.0 { "+" } else { "" }, short(p)) }
         };
         return percents.into_iter().map(|p| (1.0 + p / 100.0, label(p))).collect();
     }
@@ -134,16 +137,25 @@ pub(crate) fn ratio_ticks(lo: f64, hi: f64, room: f64) -> Vec<(f64, String)> {
         }
     }
     kept.sort_by(f64::total_cmp);
-    kept.into_iter().filter(|t| (lo..=hi).contains(t)).map(|t| (t, format!("{} ×", short(t)))).collect()
+    let factors = kept.iter().all(|t| *t == 1.0 || is_factor(*t));
+    let label = |t: f64| match t {
+        1.0 if !factors => "0 %".to_owned(),
+        t if t == 1.0 || is_factor(t) => format!("{} ×", short(t)),
+        t => format!("{:+.0} %", (t - 1.0) * 100.0),
+    };
+    kept.into_iter().filter(|t| (lo..=hi).contains(t)).map(|t| (t, label(t))).collect()
 }
 
 /// A tick's number without zeros that say nothing.
 pub(crate) fn short(x: f64) -> String {
-    let text = significant(x, 3);
-    if text.contains('.') && !text.contains('e') {
-        text.trim_end_matches('0').trim_end_matches('.').to_owned()
-    } else {
-        text
+    bare(&significant(x, 3))
+}
+
+/// A printed number without zeros that say nothing.
+fn bare(text: &str) -> String {
+    match text.contains('.') && !text.contains('e') {
+        true => text.trim_end_matches('0').trim_end_matches('.').to_owned(),
+        false => text.to_owned(),
     }
 }
 
@@ -156,14 +168,7 @@ pub(crate) fn labels(ticks: &[f64], unit: &str) -> (Vec<String>, String) {
     let largest = size / scale;
     let digits =
         if step.is_finite() && step > 0.0 { (largest / step).log10().floor().clamp(0.0, 8.0) as usize + 1 } else { 3 };
-    let label = |t: &f64| {
-        let text = significant(t / scale, digits.max(2));
-        if text.contains('.') && !text.contains('e') {
-            text.trim_end_matches('0').trim_end_matches('.').to_owned()
-        } else {
-            text
-        }
-    };
+    let label = |t: &f64| bare(&significant(t / scale, digits.max(2)));
     (ticks.iter().map(label).collect(), shown)
 }
 
@@ -176,29 +181,37 @@ pub(crate) fn own_labels(ticks: &[f64], unit: &str) -> Vec<String> {
     ticks.iter().map(label).collect()
 }
 
+/// Ticks with their labels, the unit behind the last one.
+pub(crate) fn with_unit(ticks: Vec<f64>, unit: &str) -> Vec<(f64, String)> {
+    let (mut labels, unit) = labels(&ticks, unit);
+    if let Some(last) = labels.last_mut() {
+        *last = format!("{last} {unit}").trim_end().to_owned();
+    }
+    ticks.into_iter().zip(labels).collect()
+}
+
 /// A horizontal axis at `y` below a plot that begins at `top`: grid lines and labels.
 pub(crate) fn bottom(svg: &mut Svg, scale: &Scale, ticks: &[(f64, String)], top: f64, y: f64) {
+    svg.lines("grid", ticks.iter().map(|(value, _)| scale.at(*value)).map(|x| ((x, top), (x, y))));
     let mut end = f64::NEG_INFINITY;
+    let mut labels = Vec::new();
     for (value, label) in ticks {
-        let x = scale.at(*value);
-        svg.line("grid", (x, top), (x, y));
         let half = text_width(label, 11.0) / 2.0;
         // A label at an edge stays inside the picture; one that would touch its neighbour is left out.
-        let middle = x.clamp(half, (svg.width - half).max(half));
+        let middle = scale.at(*value).clamp(half, (svg.width - half).max(half));
         if middle - half > end + 6.0 {
-            svg.text("tick", (middle, y + 15.0), Anchor::Middle, label);
+            labels.push(((middle, y + 15.0), label.as_str()));
             end = middle + half;
         }
     }
+    svg.labels("tick", Anchor::Middle, labels);
 }
 
 /// A vertical axis: grid lines from `left` to `right`, labels left of them.
 pub(crate) fn side(svg: &mut Svg, scale: &Scale, ticks: &[(f64, String)], left: f64, right: f64) {
-    for (value, label) in ticks {
-        let y = scale.at(*value);
-        svg.line("grid", (left, y), (right, y));
-        svg.text("tick", (left - 6.0, y + 4.0), Anchor::End, label);
-    }
+    svg.lines("grid", ticks.iter().map(|(value, _)| scale.at(*value)).map(|y| ((left, y), (right, y))));
+    let labels = ticks.iter().map(|(value, label)| ((left - 6.0, scale.at(*value) + 4.0), label.as_str()));
+    svg.labels("tick", Anchor::End, labels);
 }
 
 #[cfg(test)]
@@ -220,7 +233,9 @@ mod tests {
         assert!(near.iter().any(|(t, l)| *t == 1.0 && l == "0 %"), "{near:?}");
         assert!(near.iter().any(|(_, l)| l == "+2 %"), "{near:?}");
         let far = ratio_ticks(0.3, 1.2, 400.0);
-        assert!(far.iter().any(|(t, l)| *t == 1.0 && l == "1 ×") && far.iter().any(|(_, l)| l == "0.5 ×"), "{far:?}");
+        let labels = |ticks: &[(f64, String)]| ticks.iter().map(|(_, l)| l.clone()).collect::<Vec<_>>().join(" | ");
+        assert_eq!(labels(&far), "0.3 × | 0.4 × | 0.5 × | 0.6 × | -20 % | 0 % | +20 %");
+        assert_eq!(labels(&ratio_ticks(0.04, 30.0, 400.0)), "0.1 × | 1 × | 10 ×");
     }
 
     #[test]

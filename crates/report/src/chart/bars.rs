@@ -1,8 +1,10 @@
 //! Bars: stacked shares (placement, variance), and small multiples of one value per arm (counters per operation).
 
-use super::svg::{Anchor, Mark, Svg, fit, text_width};
+use super::mark::Mark;
+use super::measure::{fit, text_width};
+use super::svg::{Anchor, Svg};
 use super::theme::arm_class;
-use super::{ArmKey, Draw, NARROW};
+use super::{ArmKey, Draw};
 
 /// A part of a stack.
 #[derive(Debug, Clone)]
@@ -11,7 +13,6 @@ pub(crate) struct Segment {
     pub(crate) kind: usize,
     /// Share of the whole, 0…1.
     pub(crate) share: f64,
-    pub(crate) title: String,
 }
 
 /// One stacked bar.
@@ -45,23 +46,19 @@ impl Draw for Stacks {
             svg.text("small", (x + 16.0, y), Anchor::Start, name);
             x += wide;
         }
-        let above = width < NARROW;
-        let label = self.stacks.iter().map(|s| text_width(&s.name, 12.0)).fold(40.0, f64::max).min(width * 0.28) + 22.0;
+        let label = self.stacks.iter().map(|s| text_width(&s.name, 12.0)).fold(40.0, f64::max) + 22.0;
+        // Names that would leave the bars too little room stand above them.
+        let above = label > 0.36 * width;
         let left = if above { 0.0 } else { label };
         y += 14.0;
         for stack in &self.stacks {
             let words = if above { y + 12.0 } else { y + 15.0 };
-            svg.open(&stack.arm.map_or_else(String::new, arm_class), stack.arm, "");
+            svg.open(&stack.arm.map_or_else(String::new, arm_class), stack.arm);
             if let Some(arm) = stack.arm {
                 svg.mark(arm, (5.0, words - 4.0), 4.0, Mark::Solid);
             }
             let indent = if stack.arm.is_some() { 14.0 } else { 0.0 };
-            svg.text(
-                "",
-                (indent, words),
-                Anchor::Start,
-                &fit(&stack.name, 12.0, if above { width } else { label - 20.0 }),
-            );
+            svg.text("", (indent, words), Anchor::Start, &fit(&stack.name, 12.0, width - indent));
             if above {
                 y += 18.0;
             }
@@ -80,15 +77,19 @@ impl Stacks {
         for segment in stack.segments.iter().filter(|s| s.share.is_finite() && s.share > 0.0) {
             let w = (segment.share.min(1.0) * wide).min(left + wide - x);
             let class = self.kinds.get(segment.kind).map_or("bar", |k| k.0);
-            svg.open("", None, &segment.title);
             svg.rect(class, (x, y), (w, 21.0));
             let text = crate::number::percent(segment.share);
-            if w > text_width(&text, 11.0) + 10.0 {
+            let room = text_width(&text, 11.0) + 10.0;
+            if w > room {
                 let on = if matches!(class, "t0" | "t1") { "on-light" } else { "on-dark" };
                 svg.text(on, (x + 5.0, y + 14.5), Anchor::Start, &text);
+            } else if stack.segments.len() == 1 && x + w + room < left + wide {
+                svg.text("small", (x + w + 5.0, y + 14.5), Anchor::Start, &text);
             }
-            svg.close();
             x += w;
+        }
+        if x == left {
+            svg.text("small", (left, y + 14.5), Anchor::Start, "0 %");
         }
     }
 }
@@ -110,12 +111,15 @@ pub(crate) struct Bars {
 
 const BAR: f64 = 17.0;
 
+/// Width of a small chart, px.
+const PART: f64 = 300.0;
+
 impl Draw for Bars {
     fn draw(&self, width: f64) -> Svg {
         let mut svg = Svg::new(width);
-        let columns = ((width / 300.0).round().max(1.0) as usize).min(self.groups.len().max(1));
+        let columns = ((width / PART).round().max(1.0) as usize).min(self.groups.len().max(1));
         let cell = (width + 24.0) / columns as f64;
-        let high = 22.0 + BAR * self.arms.len() as f64 + 16.0;
+        let high = 38.0 + BAR * self.arms.len() as f64;
         for (i, group) in self.groups.iter().enumerate() {
             let (x, y) = ((i % columns) as f64 * cell, (i / columns) as f64 * high);
             self.draw_group(&mut svg, group, (x, y), cell - 24.0);
@@ -126,18 +130,21 @@ impl Draw for Bars {
 }
 
 impl Bars {
+    fn name(&self, arm: u32) -> &str {
+        self.arms.iter().find(|a| a.arm == arm).map_or("?", |a| a.name.as_str())
+    }
+
     fn draw_group(&self, svg: &mut Svg, group: &BarGroup, (x, y): (f64, f64), wide: f64) {
         svg.text("head", (x, y + 12.0), Anchor::Start, &fit(&group.name, 12.5, wide));
         let largest = group.bars.iter().filter_map(|b| b.1).filter(|v| v.is_finite()).fold(0.0, f64::max);
-        let label = self.arms.iter().map(|a| text_width(&a.name, 11.0)).fold(20.0, f64::max).min(wide * 0.34) + 20.0;
+        let label = self.arms.iter().map(|a| text_width(&a.name, 11.0)).fold(20.0, f64::max).min(wide * 0.36) + 20.0;
         let value = group.bars.iter().map(|b| text_width(&b.2, 11.0)).fold(20.0, f64::max) + 10.0;
         let room = (wide - label - value).max(20.0);
         for (row, (arm, number, printed)) in group.bars.iter().enumerate() {
             let top = y + 20.0 + row as f64 * BAR;
-            let name = self.arms.iter().find(|a| a.arm == *arm).map_or("?", |a| a.name.as_str());
-            svg.open(&arm_class(*arm), Some(*arm), &format!("{name}: {} {printed}", group.name));
+            svg.open(&arm_class(*arm), Some(*arm));
             svg.mark(*arm, (x + 5.0, top + 8.0), 3.6, Mark::Solid);
-            svg.text("small", (x + 14.0, top + 12.0), Anchor::Start, &fit(name, 11.0, label - 16.0));
+            svg.text("small", (x + 14.0, top + 12.0), Anchor::Start, &fit(self.name(*arm), 11.0, label - 18.0));
             let share = number.filter(|v| v.is_finite() && largest > 0.0).map_or(0.0, |v| v.max(0.0) / largest);
             svg.rect(
                 "bar",

@@ -2,7 +2,10 @@
 //! do not matter behind it, and the single units below each interval as dots.
 
 use super::axis::{self, Scale};
-use super::svg::{Anchor, Mark, Svg, fit, text_width};
+use super::crowd::{CROWDED, thin};
+use super::mark::Mark;
+use super::measure::{bold_width, fit, text_width};
+use super::svg::{Anchor, Svg};
 use super::theme::arm_class;
 use super::{Draw, NARROW};
 
@@ -23,8 +26,6 @@ pub(crate) struct ForestRow {
     pub(crate) tone: &'static str,
     /// An interval without the right to a verdict: dashed.
     pub(crate) weak: bool,
-    /// What a pointer over the row shows.
-    pub(crate) title: String,
 }
 
 /// A line of the plot.
@@ -67,11 +68,12 @@ impl Forest {
             return Columns { label: 14.0, plot: (6.0, width - 6.0), words: width, narrow, row };
         }
         let heads = self.lines.iter().map(|l| match l {
-            Line::Heading(name, aside) => text_width(name, 12.0) * 1.1 + text_width(aside, 11.0) - 8.0,
+            Line::Heading(name, aside) => bold_width(name, 12.0) + text_width(aside, 11.0) - 12.0,
             Line::Row(row) => text_width(&row.label, 12.0),
         });
         let label = heads.fold(60.0, f64::max).min(0.3 * width);
-        let words: f64 = if self.dense { 216.0 } else { 196.0 };
+        let verdicts = self.rows().filter(|r| r.interval.is_some()).map(|r| text_width(&r.verdict, 11.0));
+        let words = if self.dense { 216.0 } else { verdicts.fold(150.0, f64::max).min(0.3 * width) + 4.0 };
         let row = if self.dense { 20.0 } else { 40.0 };
         Columns { label: 14.0, plot: (label + 34.0, width - words - 22.0), words: width - words, narrow, row }
     }
@@ -98,9 +100,7 @@ impl Draw for Forest {
         let height: f64 =
             self.lines.iter().map(|l| if matches!(l, Line::Row(_)) { columns.row } else { heading }).sum();
         let (band_lo, band_hi) = (scale.at(1.0 / (1.0 + self.sesoi)), scale.at(1.0 + self.sesoi));
-        svg.open("", None, "Effects inside this band are smaller than the smallest effect of interest.");
         svg.rect("band", (band_lo, 0.0), (band_hi - band_lo, height + 4.0));
-        svg.close();
         let ticks = axis::ratio_ticks(scale.lo, scale.hi, columns.plot.1 - columns.plot.0);
         axis::bottom(&mut svg, &scale, &ticks, 0.0, height + 4.0);
         svg.line("zero", (scale.at(1.0), 0.0), (scale.at(1.0), height + 4.0));
@@ -133,16 +133,13 @@ impl Draw for Forest {
 
 fn draw_heading(svg: &mut Svg, name: &str, aside: &str, y: f64, width: f64) {
     let name = fit(name, 12.0, width * 0.7);
-    svg.text("head", (0.0, y), Anchor::Start, &name);
-    let after = text_width(&name, 12.0) * 1.1 + 10.0;
-    svg.text("small", (after, y), Anchor::Start, &fit(aside, 11.0, width - after));
+    let aside = fit(aside, 11.0, width - bold_width(&name, 12.0) - 10.0);
+    svg.line_of_text((0.0, y), Anchor::Start, 8.0, &[("head", &name), ("small", &aside)]);
 }
 
 impl Forest {
     fn draw_row(&self, svg: &mut Svg, row: &ForestRow, y: f64, columns: &Columns, scale: &Scale) {
-        svg.open(&arm_class(row.arm), Some(row.arm), &row.title);
-        // An area to point at, as wide as the row.
-        svg.rect("hit", (0.0, y), (svg.width, columns.row));
+        svg.open(&arm_class(row.arm), Some(row.arm));
         let middle = match (columns.narrow, self.dense) {
             (true, true) => y + 24.0,
             (true, false) => y + 40.0,
@@ -154,9 +151,11 @@ impl Forest {
         let room = if columns.narrow { svg.width * 0.34 } else { columns.plot.0 - columns.label - 8.0 };
         svg.text("", (columns.label, words), Anchor::Start, &fit(&row.label, 12.0, room));
         if row.interval.is_none() && row.value.is_empty() && !columns.narrow {
-            // Nothing to draw: the reason gets the room of the plot.
+            // Nothing to draw: the reason gets the room of the plot, on paper of its own.
             let x = columns.plot.0;
-            svg.text(row.tone, (x, words), Anchor::Start, &fit(&row.verdict, 11.0, svg.width - x));
+            let reason = fit(&row.verdict, 11.0, svg.width - x);
+            svg.rect("paper", (x - 4.0, words - 12.0), (text_width(&reason, 11.0) + 8.0, 17.0));
+            svg.text(row.tone, (x, words), Anchor::Start, &reason);
             svg.close();
             return;
         }
@@ -165,18 +164,20 @@ impl Forest {
             draw_interval(svg, row, interval, middle, scale);
         }
         if !self.dense {
-            for (value, far) in row.units.iter().filter(|(v, _)| scale.holds(*v)) {
-                svg.circle(if *far { "far" } else { "dot" }, (scale.at(*value), middle + 11.0), 2.2);
-            }
+            let units = |far| row.units.iter().filter(move |u| u.1 == far && scale.holds(u.0));
+            let at = |u: &(f64, bool)| (scale.at(u.0), middle + 11.0);
+            svg.dots("dot", 2.2, thin(units(false).map(at), if row.units.len() > CROWDED { 1.0 } else { 0.1 }));
+            units(true).for_each(|u| svg.circle("far", at(u), 2.2));
         }
         svg.close();
     }
 }
 
 fn draw_words(svg: &mut Svg, row: &ForestRow, y: f64, columns: &Columns, dense: bool) {
-    let both = format!("{} {}", row.value, row.bracket);
+    let bracket = if dense { "small" } else { "soft" };
+    let numbers = [("num", row.value.as_str()), (bracket, row.bracket.as_str())];
     if columns.narrow {
-        svg.text("num", (svg.width, y), Anchor::End, &both);
+        svg.line_of_text((svg.width, y), Anchor::End, 6.0, &numbers);
         if !dense {
             svg.text(row.tone, (svg.width, y + 14.0), Anchor::End, &fit(&row.verdict, 11.0, svg.width - 20.0));
         }
@@ -184,13 +185,11 @@ fn draw_words(svg: &mut Svg, row: &ForestRow, y: f64, columns: &Columns, dense: 
     }
     let x = columns.words;
     if dense {
-        svg.text("", (x, y), Anchor::Start, &row.value);
-        svg.text("small", (x + 60.0, y), Anchor::Start, &row.bracket);
+        svg.line_of_text((x, y), Anchor::Start, 6.0, &numbers);
         svg.text(row.tone, (svg.width, y), Anchor::End, row.verdict.split([',', ':']).next().unwrap_or_default());
         return;
     }
-    svg.text("num", (x, y - 1.0), Anchor::Start, &row.value);
-    svg.text("soft", (x + text_width(&row.value, 12.0) * 1.12 + 8.0, y - 1.0), Anchor::Start, &row.bracket);
+    svg.line_of_text((x, y - 1.0), Anchor::Start, 6.0, &numbers);
     svg.text(row.tone, (x, y + 14.0), Anchor::Start, &fit(&row.verdict, 11.0, svg.width - x));
 }
 

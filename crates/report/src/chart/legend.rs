@@ -1,7 +1,9 @@
 //! The legend line of charts whose marks carry no name: a sign and a name for each arm, wrapped to the width.
 
 use super::ArmKey;
-use super::svg::{Anchor, Mark, Svg, fit, text_width};
+use super::mark::Mark;
+use super::measure::{fit, text_width};
+use super::svg::{Anchor, Svg};
 use super::theme::arm_class;
 
 /// Draws the legend from the top and returns the height it took.
@@ -13,7 +15,7 @@ pub(crate) fn draw(svg: &mut Svg, arms: &[ArmKey], left: f64) -> f64 {
         if x + wide > svg.width + 12.0 && x > left + 6.0 {
             (x, y) = (left + 6.0, y + 18.0);
         }
-        svg.open(&arm_class(key.arm), Some(key.arm), "");
+        svg.open(&arm_class(key.arm), Some(key.arm));
         svg.mark(key.arm, (x, y), 4.2, Mark::Solid);
         svg.text("", (x + 10.0, y + 4.0), Anchor::Start, &name);
         svg.close();

@@ -5,8 +5,13 @@
 
 mod axis;
 mod bars;
+mod cells;
+mod crowd;
 mod forest;
 mod legend;
+mod mark;
+mod measure;
+mod path;
 mod quantiles;
 mod strip;
 mod svg;
@@ -14,10 +19,13 @@ pub(crate) mod theme;
 mod timeline;
 
 pub(crate) use bars::{BarGroup, Bars, Segment, Stack, Stacks};
+pub(crate) use cells::RatioCells;
+pub(crate) use crowd::CROWDED;
 pub(crate) use forest::{Forest, ForestRow, Line};
+pub(crate) use mark::Mark;
 pub(crate) use quantiles::{Curve, Quantiles};
 pub(crate) use strip::{Dot, Strip, StripRow};
-pub(crate) use svg::{Mark, Svg};
+pub(crate) use svg::Svg;
 pub(crate) use timeline::{Point, PointState, Timeline};
 
 /// An arm as charts see it.
@@ -27,6 +35,30 @@ pub(crate) struct ArmKey {
     pub(crate) arm: u32,
     /// Its name.
     pub(crate) name: String,
+}
+
+/// Which trials of the page a picture draws, and in which unit the page has them: what its script needs to say what is at
+/// the pointer. The picture adds where they are.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Plot {
+    /// Index of the workload.
+    pub(crate) workload: usize,
+    /// Index of the metric among the primary ones.
+    pub(crate) column: usize,
+    /// What a value of the metric is divided by to be one of the page.
+    pub(crate) scale: f64,
+}
+
+impl Plot {
+    /// Trials side by side: the left edge of the first, and the room of each.
+    fn over_order(&self, left: f64, step: f64, scale: &axis::Scale) -> String {
+        format!("order {} {} {left:.2} {step:.4} {}", self.workload, self.column, scale.numbers(self.scale))
+    }
+
+    /// Rows of arms: the height of one.
+    fn over_rows(&self, height: f64, scale: &axis::Scale) -> String {
+        format!("rows {} {} 0 {height} {}", self.workload, self.column, scale.numbers(self.scale))
+    }
 }
 
 /// Something that can be drawn at a width in px.

@@ -1,10 +1,13 @@
 //! Latency distributions as quantile curves: the share of operations on an axis that gives each further nine the same
-//! room, the value on a logarithmic one. The ends are the exact minimum and maximum.
+//! room, the value on a logarithmic one. The ends are the exact minimum and maximum; signs of the arms stand on the
+//! curves at the median and at each second nine, so that a curve is told without colour.
 
 use super::axis::{self, Scale};
+use super::crowd::simplify;
+use super::mark::Mark;
 use super::svg::{Anchor, Svg};
 use super::theme::arm_class;
-use super::{ArmKey, Draw, NARROW, legend};
+use super::{ArmKey, Draw, legend};
 
 /// One arm's distribution.
 #[derive(Debug, Clone)]
@@ -15,7 +18,6 @@ pub(crate) struct Curve {
     /// Samples: what lies beyond `1 - 1/count` cannot be known.
     pub(crate) count: u64,
     pub(crate) max: f64,
-    pub(crate) title: String,
 }
 
 /// The chart.
@@ -25,6 +27,13 @@ pub(crate) struct Quantiles {
     pub(crate) arms: Vec<ArmKey>,
     pub(crate) curves: Vec<Curve>,
 }
+
+/// Shares on the axis above the minimum.
+const SHARES: [(f64, &str); 6] =
+    [(0.5, "50"), (0.9, "90"), (0.99, "99"), (0.999, "99.9"), (0.9999, "99.99"), (0.99999, "99.999")];
+
+/// A curve is drawn with the fewest points that are nowhere so far off, px.
+const TOLERANCE: f64 = 0.7;
 
 /// How many nines a share has; 0 at the minimum, 1 at 90 %.
 fn nines(share: f64) -> f64 {
@@ -36,25 +45,20 @@ impl Draw for Quantiles {
         let mut svg = Svg::new(width);
         let above = legend::draw(&mut svg, &self.arms, 0.0);
         let (left, right, top) = (58.0, width - 8.0, above + 6.0);
-        let bottom = top + if width < NARROW { 210.0 } else { 240.0 };
+        let bottom = top + 220.0;
         let deepest = self.curves.iter().map(|c| (c.count.max(10) as f64).log10()).fold(1.0, f64::max).min(8.0);
         let across = Scale::exactly(0.0, deepest, left, right);
-        let shares = [
-            (0.0, "min"),
-            (0.5, "50 %"),
-            (0.9, "90"),
-            (0.99, "99"),
-            (0.999, "99.9"),
-            (0.9999, "99.99"),
-            (0.99999, "99.999"),
-        ];
-        let ticks: Vec<_> = shares
+        let ticks: Vec<_> = SHARES
             .iter()
-            .filter(|(q, _)| nines(*q) <= deepest - 0.35)
+            .filter(|(q, _)| across.at(deepest) - across.at(nines(*q)) > 46.0)
             .map(|(q, l)| (nines(*q), (*l).to_owned()))
             .chain([(deepest, "max".to_owned())])
             .collect();
         axis::bottom(&mut svg, &across, &ticks, top, bottom);
+        // The median is close to it on this axis: the minimum's label gives way to the left.
+        if across.at(nines(0.5)) - left > 14.0 {
+            svg.text("tick", (left + 2.0, bottom + 15.0), Anchor::End, "min");
+        }
         let values = self.curves.iter().flat_map(|c| c.points.iter().map(|p| p.0).chain([c.max]));
         if let Some(scale) = Scale::log(values, bottom - 4.0, top + 4.0) {
             let ticks = scale.ticks(6);
@@ -66,7 +70,7 @@ impl Draw for Quantiles {
             }
         }
         svg.line("axis", (left, bottom), (right, bottom));
-        svg.text("tick", (left, bottom + 30.0), Anchor::Start, "share of operations at or below");
+        svg.text("tick", (left, bottom + 30.0), Anchor::Start, "share of operations at or below, %");
         svg.height = bottom + 36.0;
         svg
     }
@@ -79,10 +83,18 @@ fn draw_curve(svg: &mut Svg, curve: &Curve, across: &Scale, scale: &Scale) {
     if curve.max > 0.0 {
         at.push((across.at(known), scale.at(curve.max)));
     }
-    svg.open(&arm_class(curve.arm), Some(curve.arm), &curve.title);
-    svg.polyline("s", &at);
-    if let Some((x, y)) = at.last() {
-        svg.circle("f", (*x, *y), 2.8);
-    }
+    svg.open(&arm_class(curve.arm), Some(curve.arm));
+    svg.polyline("s", &simplify(&at, TOLERANCE));
+    let last = at.last().copied();
+    let shares = SHARES.iter().step_by(2).map(|(q, _)| nines(*q)).filter(|n| *n < known - 0.2);
+    svg.marks(curve.arm, shares.filter_map(|n| on(&at, across.at(n))).chain(last), 3.0, Mark::Solid);
     svg.close();
+}
+
+/// The point of a rising line at `x`.
+fn on(line: &[(f64, f64)], x: f64) -> Option<(f64, f64)> {
+    let after = line.iter().position(|p| p.0 >= x).filter(|i| *i > 0)?;
+    let ((x1, y1), (x2, y2)) = (line[after - 1], line[after]);
+    let share = if x2 > x1 { (x - x1) / (x2 - x1) } else { 1.0 };
+    Some((x, y1 + share * (y2 - y1)))
 }

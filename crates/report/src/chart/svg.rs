@@ -1,6 +1,9 @@
 //! An SVG under construction: shapes with classes, colours left to the style sheet. Coordinates that are not finite draw
-//! nothing; everything else is written with at most two decimals, so that the bytes are the same everywhere.
+//! nothing; everything else is written with at most one decimal, so that the bytes are the same everywhere and few. Shapes
+//! of one kind are one path: a picture of thousands of trials stays small.
 
+use super::mark::{Mark, SMALLEST_SHAPE, is_circle, outline};
+use super::path::PathData;
 use crate::escape::xml;
 use crate::number::typographic;
 use std::fmt::Write;
@@ -10,18 +13,9 @@ use std::fmt::Write;
 pub(crate) struct Svg {
     pub(crate) width: f64,
     pub(crate) height: f64,
+    /// Where trials are drawn, for the page's script: an attribute `data-plot` of an inlined picture.
+    pub(crate) plot: String,
     body: String,
-}
-
-/// The sign of an arm or state at a point.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Mark {
-    /// Filled with the arm's colour.
-    Solid,
-    /// Outline only.
-    Hollow,
-    /// Outline with a ring around it.
-    Ringed,
 }
 
 /// Where a text is anchored.
@@ -32,67 +26,94 @@ pub(crate) enum Anchor {
     End,
 }
 
-/// A coordinate: two decimals, no trailing zeros, never `-0`.
+impl Anchor {
+    fn attribute(self) -> &'static str {
+        match self {
+            Self::Start => "",
+            Self::Middle => " text-anchor=\"middle\"",
+            Self::End => " text-anchor=\"end\"",
+        }
+    }
+}
+
+/// A coordinate: one decimal, no trailing zero, never `-0`.
 pub(crate) fn px(x: f64) -> String {
     let x = if x.is_finite() { x.clamp(-1e5, 1e5) } else { 0.0 };
-    let text = format!("{x:.2}");
-    let text = text.trim_end_matches('0').trim_end_matches('.');
+    let text = format!("{x:.1}");
+    let text = text.strip_suffix(".0").unwrap_or(&text);
     if text == "-0" { "0".into() } else { text.into() }
 }
 
-/// About how wide a text is at a font size, px: enough to lay out labels.
-pub(crate) fn text_width(text: &str, size: f64) -> f64 {
-    let narrow = |c: char| {
-        matches!(c, 'i' | 'l' | 'j' | '.' | ',' | ':' | ';' | '|' | '\'' | '[' | ']' | ' ' | 't' | 'f' | 'r' | '1')
-    };
-    let em = |c: char| match c {
-        c if narrow(c) => 0.34,
-        '%' | '—' => 0.9,
-        'm' | 'w' => 0.78,
-        c if c.is_uppercase() => 0.72,
-        _ => 0.56,
-    };
-    text.chars().map(em).sum::<f64>() * size
-}
-
-/// A text cut so that it fits `room` px.
-pub(crate) fn fit(text: &str, size: f64, room: f64) -> String {
-    if text_width(text, size) <= room {
-        return text.to_owned();
-    }
-    let mut cut = String::new();
-    for c in text.chars() {
-        if text_width(&cut, size) + size > room {
-            break;
-        }
-        cut.push(c);
-    }
-    format!("{}…", cut.trim_end())
+fn is_finite((x, y): (f64, f64)) -> bool {
+    x.is_finite() && y.is_finite()
 }
 
 impl Svg {
     pub(crate) fn new(width: f64) -> Self {
-        Self { width, height: 0.0, body: String::new() }
+        Self { width, height: 0.0, plot: String::new(), body: String::new() }
     }
 
-    /// Opens a group; `title` is what a pointer over it shows.
-    pub(crate) fn open(&mut self, class: &str, arm: Option<u32>, title: &str) {
+    /// Opens a group: what belongs to an arm can be lit up.
+    pub(crate) fn open(&mut self, class: &str, arm: Option<u32>) {
         let arm = arm.map(|a| format!(" data-arm=\"{a}\"")).unwrap_or_default();
-        let _ = write!(self.body, "<g class=\"{class}\"{arm}>");
-        if !title.is_empty() {
-            let _ = write!(self.body, "<title>{}</title>", xml(&typographic(title)));
-        }
+        let class = if class.is_empty() { String::new() } else { format!(" class=\"{class}\"") };
+        let _ = write!(self.body, "<g{class}{arm}>");
+    }
+
+    /// Opens a group with its own origin and, across, its own unit: what repeats at equal steps is counted in steps.
+    pub(crate) fn open_steps(&mut self, class: &str, arm: u32, (x, y): (f64, f64), step: f64) {
+        let (x, y) = (px(x), px(y));
+        let _ = write!(
+            self.body,
+            "<g class=\"{class}\" data-arm=\"{arm}\" transform=\"translate({x} {y})scale({step:.4} 1)\">"
+        );
     }
 
     pub(crate) fn close(&mut self) {
         self.body.push_str("</g>\n");
     }
 
-    pub(crate) fn line(&mut self, class: &str, (x1, y1): (f64, f64), (x2, y2): (f64, f64)) {
-        if [x1, y1, x2, y2].iter().all(|v| v.is_finite()) {
-            let (x1, y1, x2, y2) = (px(x1), px(y1), px(x2), px(y2));
-            let _ = write!(self.body, "<line class=\"{class}\" x1=\"{x1}\" y1=\"{y1}\" x2=\"{x2}\" y2=\"{y2}\"/>");
+    pub(crate) fn line(&mut self, class: &str, from: (f64, f64), to: (f64, f64)) {
+        self.lines(class, [(from, to)]);
+    }
+
+    /// Lines as one path; one with an end that is not finite is left out.
+    pub(crate) fn lines(&mut self, class: &str, lines: impl IntoIterator<Item = ((f64, f64), (f64, f64))>) {
+        let mut path = PathData::default();
+        for (from, to) in lines.into_iter().filter(|(from, to)| is_finite(*from) && is_finite(*to)) {
+            path.move_to(from);
+            path.line_to(to);
         }
+        self.path(class, "", &path.into_text());
+    }
+
+    /// A path, unless it is empty; `attributes` begin with a blank.
+    fn path(&mut self, class: &str, attributes: &str, d: &str) {
+        if !d.is_empty() {
+            let class = if class.is_empty() { String::new() } else { format!(" class=\"{class}\"") };
+            let _ = write!(self.body, "<path{class}{attributes} d=\"{d}\"/>");
+        }
+    }
+
+    /// Rectangles as one path: corner and size of each.
+    pub(crate) fn rects(&mut self, class: &str, rects: impl IntoIterator<Item = ((f64, f64), (f64, f64))>) {
+        let mut path = PathData::default();
+        for ((x, y), (w, h)) in rects.into_iter().filter(|(at, size)| is_finite(*at) && is_finite(*size)) {
+            path.move_to((x, y));
+            [(x + w, y), (x + w, y + h), (x, y + h)].into_iter().for_each(|corner| path.line_to(corner));
+            path.close();
+        }
+        self.path(class, "", &path.into_text());
+    }
+
+    /// Dots of a radius as one path.
+    pub(crate) fn dots(&mut self, class: &str, radius: f64, at: impl IntoIterator<Item = (f64, f64)>) {
+        let mut path = PathData::default();
+        for at in at.into_iter().filter(|at| is_finite(*at)) {
+            path.move_to(at);
+            path.line_by((0, 0));
+        }
+        self.path(class, &format!(" stroke-width=\"{}\"", px(2.0 * radius)), &path.into_text());
     }
 
     pub(crate) fn rect(&mut self, class: &str, (x, y): (f64, f64), (w, h): (f64, f64)) {
@@ -110,14 +131,12 @@ impl Svg {
 
     /// A line through points; those that are not finite are left out.
     pub(crate) fn polyline(&mut self, class: &str, points: &[(f64, f64)]) {
-        let at: Vec<String> = points
-            .iter()
-            .filter(|(x, y)| x.is_finite() && y.is_finite())
-            .map(|(x, y)| format!("{},{}", px(*x), px(*y)))
-            .collect();
-        if at.len() > 1 {
-            let _ = write!(self.body, "<polyline class=\"{class}\" points=\"{}\"/>", at.join(" "));
-        }
+        let mut at = points.iter().copied().filter(|at| is_finite(*at));
+        let Some(first) = at.next() else { return };
+        let mut path = PathData::default();
+        path.move_to(first);
+        at.for_each(|at| path.line_to(at));
+        self.path(class, "", &path.into_text());
     }
 
     pub(crate) fn polygon(&mut self, class: &str, points: &[(f64, f64)]) {
@@ -129,36 +148,72 @@ impl Svg {
         if text.is_empty() || !x.is_finite() || !y.is_finite() {
             return;
         }
-        let anchor = match anchor {
-            Anchor::Start => "",
-            Anchor::Middle => " text-anchor=\"middle\"",
-            Anchor::End => " text-anchor=\"end\"",
-        };
+        let class = if class.is_empty() { String::new() } else { format!(" class=\"{class}\"") };
         let text = xml(&typographic(text));
-        let _ = write!(self.body, "<text class=\"{class}\" x=\"{}\" y=\"{}\"{anchor}>{text}</text>", px(x), px(y));
+        let anchor = anchor.attribute();
+        let _ = write!(self.body, "<text{class} x=\"{}\" y=\"{}\"{anchor}>{text}</text>", px(x), px(y));
+    }
+
+    /// A line of text in parts, each with its class, a gap of `gap` px between them whatever the font's widths are.
+    pub(crate) fn line_of_text(&mut self, (x, y): (f64, f64), anchor: Anchor, gap: f64, parts: &[(&str, &str)]) {
+        let mut spans = String::new();
+        for (class, part) in parts.iter().filter(|(_, part)| !part.is_empty()) {
+            let dx = if spans.is_empty() { String::new() } else { format!(" dx=\"{}\"", px(gap)) };
+            let _ = write!(spans, "<tspan class=\"{class}\"{dx}>{}</tspan>", xml(&typographic(part)));
+        }
+        if !spans.is_empty() && x.is_finite() && y.is_finite() {
+            let _ = write!(self.body, "<text x=\"{}\" y=\"{}\"{}>{spans}</text>", px(x), px(y), anchor.attribute());
+        }
+    }
+
+    /// Texts of one class and anchor.
+    pub(crate) fn labels<'t>(
+        &mut self,
+        class: &str,
+        anchor: Anchor,
+        labels: impl IntoIterator<Item = ((f64, f64), &'t str)>,
+    ) {
+        let _ = write!(self.body, "<g class=\"{class}\"{}>", anchor.attribute());
+        labels.into_iter().for_each(|(at, text)| self.text("", at, Anchor::Start, text));
+        self.body.push_str("</g>");
     }
 
     /// The sign of an arm: shape by index, so that it reads without colour too.
-    pub(crate) fn mark(&mut self, arm: u32, (x, y): (f64, f64), r: f64, mark: Mark) {
-        if !x.is_finite() || !y.is_finite() {
-            return;
+    pub(crate) fn mark(&mut self, arm: u32, at: (f64, f64), r: f64, mark: Mark) {
+        self.marks(arm, [at], r, mark);
+    }
+
+    /// Signs of an arm as one path: closed shapes, so that where two overlap their outlines still show.
+    pub(crate) fn marks(&mut self, arm: u32, at: impl IntoIterator<Item = (f64, f64)>, r: f64, mark: Mark) {
+        let at: Vec<(f64, f64)> = at.into_iter().filter(|at| is_finite(*at)).collect();
+        match mark {
+            Mark::Solid if r < SMALLEST_SHAPE => return self.dots("d", r, at),
+            // Many circles are a third as long as dots on larger dots.
+            Mark::Solid if is_circle(arm) && at.len() > 2 => {
+                self.dots("hole", r + 0.7, at.iter().copied());
+                return self.dots("d", r, at);
+            }
+            Mark::Hollow if is_circle(arm) && at.len() > 2 => {
+                self.dots("d", r + 0.7, at.iter().copied());
+                return self.dots("hole", r - 0.7, at);
+            }
+            _ => {}
         }
-        let class = if mark == Mark::Solid { "f" } else { "h" };
-        match arm % 5 {
-            0 => self.circle(class, (x, y), r),
-            1 => self.rect(class, (x - 0.88 * r, y - 0.88 * r), (1.76 * r, 1.76 * r)),
-            2 => self.polygon(class, &[(x, y - 1.25 * r), (x + 1.25 * r, y), (x, y + 1.25 * r), (x - 1.25 * r, y)]),
-            3 => self.polygon(class, &[(x, y - 1.2 * r), (x + 1.15 * r, y + 0.85 * r), (x - 1.15 * r, y + 0.85 * r)]),
-            _ => self.polygon(class, &[(x, y + 1.2 * r), (x + 1.15 * r, y - 0.85 * r), (x - 1.15 * r, y - 0.85 * r)]),
-        }
+        let shapes = |arm: u32, r: f64| {
+            let mut path = PathData::default();
+            at.iter().for_each(|at| outline(&mut path, arm, *at, r));
+            path.into_text()
+        };
+        self.path(if mark == Mark::Solid { "f" } else { "h" }, "", &shapes(arm, r));
         if mark == Mark::Ringed {
-            self.circle("ring", (x, y), r + 3.0);
+            self.path("ring", "", &shapes(0, r + 3.0));
         }
     }
 
     /// The element, to be inlined in a page that has the style sheet.
     pub(crate) fn inline(&self, title: &str, description: &str) -> String {
-        self.element("", title, description, "")
+        let plot = if self.plot.is_empty() { String::new() } else { format!(" data-plot=\"{}\"", self.plot) };
+        self.element(&plot, title, description, "")
     }
 
     /// A small sign beside a text that says the same: nothing for a screen reader.
@@ -170,6 +225,11 @@ impl Svg {
         )
     }
 
+    /// A picture in a cell of a table, its size left to the style sheet.
+    pub(crate) fn cell(&self, class: &str) -> String {
+        format!("<svg class=\"{class}\">{}</svg>", self.body.trim_end())
+    }
+
     /// A file of its own, on paper, with its style inside.
     pub(crate) fn standalone(&self, title: &str, description: &str) -> String {
         let style = format!(
@@ -179,7 +239,7 @@ impl Svg {
         self.element(" xmlns=\"http://www.w3.org/2000/svg\"", title, description, &style)
     }
 
-    fn element(&self, namespace: &str, title: &str, description: &str, style: &str) -> String {
+    fn element(&self, attributes: &str, title: &str, description: &str, style: &str) -> String {
         // A file of its own has a margin; in a page the figure has it.
         let margin = if style.is_empty() { 0.0 } else { 12.0 };
         let (w, h) = (px(self.width + 2.0 * margin), px(self.height + 2.0 * margin));
@@ -187,7 +247,7 @@ impl Svg {
         let size = if style.is_empty() { String::new() } else { format!(" width=\"{w}\" height=\"{h}\"") };
         let (title, description) = (xml(&typographic(title)), xml(&typographic(description)));
         format!(
-            "<svg{namespace} class=\"chart\" role=\"img\" viewBox=\"{origin} {origin} {w} {h}\"{size}>\n<title>{title}</title>\
+            "<svg{attributes} class=\"chart\" role=\"img\" viewBox=\"{origin} {origin} {w} {h}\"{size}>\n<title>{title}</title>\
              <desc>{description}</desc>\n{style}{}</svg>\n",
             self.body
         )
@@ -202,7 +262,8 @@ mod tests {
     fn coordinates_are_short_and_finite() {
         assert_eq!(px(1.0), "1");
         assert_eq!(px(-0.001), "0");
-        assert_eq!(px(12.345), "12.35");
+        assert_eq!(px(12.345), "12.3");
+        assert_eq!(px(-0.04), "0");
         assert_eq!(px(f64::NAN), "0");
         assert_eq!(px(f64::INFINITY), "0");
     }
@@ -212,16 +273,15 @@ mod tests {
         let mut svg = Svg::new(100.0);
         svg.circle("f", (f64::NAN, 1.0), 2.0);
         svg.line("grid", (0.0, 0.0), (f64::INFINITY, 0.0));
+        svg.marks(3, [(f64::NAN, 1.0)], 2.0, Mark::Solid);
         svg.polyline("s", &[(0.0, 0.0), (f64::NAN, 1.0), (2.0, 2.0)]);
-        assert_eq!(svg.body, "<polyline class=\"s\" points=\"0,0 2,2\"/>");
+        assert_eq!(svg.body, "<path class=\"s\" d=\"m0 0l2 2\"/>");
     }
 
     #[test]
-    fn labels_are_escaped_and_cut() {
+    fn labels_are_escaped() {
         let mut svg = Svg::new(100.0);
         svg.text("", (1.0, 2.0), Anchor::End, "<a & -5>");
         assert!(svg.body.contains("&lt;a &amp; −5&gt;"));
-        assert!(fit("a very long label indeed", 12.0, 60.0).ends_with('…'));
-        assert_eq!(fit("short", 12.0, 60.0), "short");
     }
 }

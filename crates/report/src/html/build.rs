@@ -1,12 +1,13 @@
 //! A page under construction: elements are opened and closed by name, every text is escaped on its way in.
 
 use crate::number::typographic;
-use crate::pictures::Picture;
+use crate::pictures::{Kind, Picture};
 
-/// Widths at which a chart is drawn: beside its twin, alone, and on a phone, px.
-const HALF: f64 = 500.0;
-const WHOLE: f64 = 1040.0;
-const PHONE: f64 = 350.0;
+/// Widths at which a chart is drawn: beside its twin (on a phone alone), alone, and alone on a phone, px. The style sheet
+/// shows each at 0.85 to 1.25 of that.
+const HALF: f64 = 420.0;
+const WHOLE: f64 = 900.0;
+const PHONE: f64 = 360.0;
 
 /// Text made safe and typographic.
 pub(super) fn escape(text: &str) -> String {
@@ -78,49 +79,62 @@ impl Page {
         self.close("ul");
     }
 
-    /// A table that scrolls sideways on its own when the page is narrower.
-    pub(super) fn table(&mut self, header: &[(&str, &str)], rows: &[Vec<Cell>]) {
-        self.open("div", "class=\"scroll\" tabindex=\"0\"");
-        self.open("table", "");
+    /// A table that scrolls sideways on its own when the page is narrower. End tags of cells and rows may be left out in
+    /// HTML, and are: a table is a third smaller.
+    pub(super) fn table(&mut self, name: &str, header: &[(&str, &str)], rows: &[Vec<Cell>]) {
+        let name = escape(name);
+        self.raw(&format!(
+            "<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"{name}\">\n<table{}>",
+            numeric(header)
+        ));
         self.raw("<thead><tr>");
-        for (name, class) in header {
-            self.raw(&format!("<th scope=\"col\" class=\"{class}\">{}</th>", escape(name)));
+        for (name, _) in header {
+            self.raw(&format!("<th>{}", escape(name)));
         }
-        self.raw("</tr></thead>\n<tbody>\n");
+        self.raw("\n<tbody>\n");
         for row in rows {
             self.raw("<tr>");
             // A lone cell is a heading over the rows below it.
             if let [(text, class)] = row.as_slice() {
-                self.raw(&format!(
-                    "<th colspan=\"{}\" scope=\"rowgroup\" class=\"{class}\">{}</th>",
-                    header.len(),
-                    escape(text)
-                ));
-            } else {
-                for (text, class) in row {
-                    self.raw(&format!("<td class=\"{class}\">{}</td>", sentence(text)));
+                let columns = header.len();
+                self.raw(&format!("<th colspan={columns} scope=rowgroup class={class}>{}", escape(text)));
+            }
+            for (text, class) in row.iter().filter(|_| row.len() > 1) {
+                match *class {
+                    "" | "n" => self.raw(&format!("<td>{}", sentence(text))),
+                    "drawn" => self.raw(&format!("<td>{text}")),
+                    class => self.raw(&format!("<td class={class}>{}", sentence(text))),
                 }
             }
-            self.raw("</tr>\n");
+            self.raw("\n");
         }
-        self.raw("</tbody>\n");
-        self.close("table");
-        self.close("div");
+        self.raw("</table>\n</div>\n");
     }
 
-    /// A picture with its title and caption, drawn for a wide page and for a narrow one.
+    /// A picture with its title and caption. On a phone one as wide as the page is drawn a second time, or scrolls.
     pub(super) fn figure(&mut self, picture: &Picture) {
-        let class = if picture.is_half() { "half" } else { "whole" };
-        self.open("figure", &format!("class=\"{class}\""));
+        self.open("figure", if picture.is_half() { "class=\"half\"" } else { "class=\"whole\"" });
         self.element("h3", "", &picture.title);
-        let wide = if picture.is_half() { HALF } else { WHOLE };
-        for (class, width) in [("wide", wide), ("phone", PHONE)] {
-            self.open("div", &format!("class=\"{class}\""));
-            let svg = picture.chart.draw(width).inline(&picture.title, &picture.description);
-            self.raw(&svg);
-            self.close("div");
+        let drawn = |width: f64| picture.chart.draw(width).inline(&picture.title, &picture.description);
+        match picture.kind {
+            _ if picture.is_half() => self.raw(&drawn(HALF)),
+            // Ten thousand trials are not set out twice, and as many as a page is wide are not read on a phone's width.
+            Kind::Timeline => {
+                self.open("div", "class=\"scroll\" tabindex=\"0\" role=\"group\" aria-label=\"Trials in order\"");
+                self.raw(&drawn(WHOLE));
+                self.close("div");
+            }
+            _ => {
+                for (class, width) in [("class=\"wide\"", WHOLE), ("class=\"phone\"", PHONE)] {
+                    self.open("div", class);
+                    self.raw(&drawn(width));
+                    self.close("div");
+                }
+            }
         }
-        self.element("figcaption", "", &picture.caption);
+        if !picture.caption.is_empty() {
+            self.element("figcaption", "", &picture.caption);
+        }
         self.close("figure");
     }
 
@@ -128,9 +142,20 @@ impl Page {
     pub(super) fn sign(&mut self, arm: u32) {
         let mut svg = crate::chart::Svg::new(14.0);
         svg.height = 14.0;
-        svg.open(&crate::chart::theme::arm_class(arm), None, "");
+        svg.open(&crate::chart::theme::arm_class(arm), None);
         svg.mark(arm, (7.0, 7.0), 4.6, crate::chart::Mark::Solid);
         svg.close();
         self.raw(&svg.sign());
     }
+}
+
+/// Classes that set columns of numbers: `n2` for the second, `nn` for all but the first.
+fn numeric(header: &[(&str, &str)]) -> String {
+    let numbers: Vec<usize> = (0..header.len()).filter(|i| header[*i].1 == "n").map(|i| i + 1).collect();
+    if numbers.is_empty() {
+        return String::new();
+    }
+    let all = header.len() > 1 && numbers.len() == header.len() - 1 && numbers[0] == 2;
+    let names: Vec<String> = if all { vec!["nn".into()] } else { numbers.iter().map(|n| format!("n{n}")).collect() };
+    format!(" class=\"{}\"", names.join(" "))
 }

@@ -21,7 +21,8 @@ fn not_applied(page: &mut Page, findings: &Findings) {
             for reason in &facts.not_applied {
                 let arm = words::arm_name(findings, facts.arm).to_owned();
                 let count = (reason.count.to_string(), "n");
-                rows.push(vec![(arm, ""), (workload.spec.clone(), ""), count, (reason.text.clone(), "")]);
+                let workload = words::workload_label(findings, workload);
+                rows.push(vec![(arm, ""), (workload, ""), count, (reason.text.clone(), "")]);
             }
         }
     }
@@ -31,7 +32,8 @@ fn not_applied(page: &mut Page, findings: &Findings) {
     page.open("section", "id=\"not-applied\"");
     page.element("h2", "", "Settings that did not take");
     page.element("p", "class=\"under\"", "Asked for, read back, not in force: such an arm never gets a verdict.");
-    page.table(&[("arm", ""), ("workload", ""), ("trials", "n"), ("why", "")], &rows);
+    let header = [("arm", ""), ("workload", ""), ("trials", "n"), ("why", "")];
+    page.table("Settings that did not take", &header, &rows);
     page.close("section");
 }
 
@@ -39,6 +41,11 @@ fn machine(page: &mut Page, findings: &Findings) {
     let environment = &findings.environment;
     page.open("section", "id=\"machine\"");
     page.element("h2", "", "Machine");
+    if environment.facts.iter().all(|(_, v)| v.is_empty()) && environment.checks.is_empty() {
+        page.element("p", "class=\"notes\"", "Nothing is known of the machine the rows were measured on.");
+        page.close("section");
+        return;
+    }
     page.open("dl", "");
     for (name, value) in environment.facts.iter().filter(|(_, v)| !v.is_empty()) {
         page.element("dt", "", name);
@@ -62,14 +69,19 @@ fn machine(page: &mut Page, findings: &Findings) {
     let two_runs = matches!(findings.source, schedlab_analyze::Source::TwoRuns { .. });
     page.element("h3", "", if two_runs { "What differs between the two runs" } else { "What changed while it ran" });
     if environment.changes.is_empty() {
-        page.element("p", "class=\"notes\"", "Nothing that is checked.");
+        let nothing = if two_runs { "Nothing that is checked differs." } else { "Nothing that is checked changed." };
+        page.element("p", "class=\"notes\"", nothing);
     } else {
         let rows: Vec<Vec<Cell>> = environment
             .changes
             .iter()
             .map(|c| vec![(c.what.clone(), ""), (c.before.clone(), ""), (c.after.clone(), "")])
             .collect();
-        page.table(&[("what", ""), ("before, or run A", ""), ("after, or run B", "")], &rows);
+        let header = match two_runs {
+            true => [("what", ""), ("run A", ""), ("run B", "")],
+            false => [("what", ""), ("before", ""), ("after", "")],
+        };
+        page.table("Changes", &header, &rows);
     }
     page.close("section");
 }
@@ -96,9 +108,15 @@ fn check_table(page: &mut Page, checks: &[&CheckRow]) {
             ]
         })
         .collect();
-    let header =
-        [("", ""), ("check", ""), ("value", ""), ("what it does to results", ""), ("what to do", ""), ("read at", "")];
-    page.table(&header, &rows);
+    let header = [
+        ("state", ""),
+        ("check", ""),
+        ("value", ""),
+        ("what it does to results", ""),
+        ("what to do", ""),
+        ("read at", ""),
+    ];
+    page.table("Checks", &header, &rows);
 }
 
 fn methods(page: &mut Page, findings: &Findings) {

@@ -2,12 +2,15 @@
 //! tables that hold their numbers.
 
 mod build;
+mod data;
+mod designs;
 mod environment;
 mod numbers;
 mod opening;
 mod workload;
 
-use crate::{Input, chart::theme};
+use crate::pictures::Rows;
+use crate::{Input, chart::theme, pictures};
 use build::Page;
 use std::io::{self, Write};
 
@@ -16,8 +19,12 @@ pub fn html(input: &Input<'_>, out: &mut dyn Write) -> io::Result<()> {
     let mut page = Page::default();
     opening::write(&mut page, input);
     page.open("main", "");
+    designs::scalings(&mut page, input);
+    let mut all: Vec<Rows> = Vec::new();
     for index in 0..input.findings.workloads.len() {
-        workload::write(&mut page, input, index);
+        let Some(rows) = pictures::rows_of(input, index) else { continue };
+        workload::write(&mut page, input, index, &rows);
+        all.push(rows);
     }
     environment::write(&mut page, input);
     page.close("main");
@@ -27,13 +34,21 @@ pub fn html(input: &Input<'_>, out: &mut dyn Write) -> io::Result<()> {
         "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
          <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
          <meta name=\"color-scheme\" content=\"light dark\">\n<title>{title}</title>\n\
-         <style>\n:root{{{}}}\n@media (prefers-color-scheme: dark){{:root{{{}}}}}\n{}{}</style>\n</head>\n<body>\n{}\
-         <div id=\"tip\" hidden></div>\n<script>\n{}</script>\n</body>\n</html>\n",
+         <style>\n:root{{{}}}\n@media screen and (prefers-color-scheme: dark){{:root{{{}}}}}\n{}{}</style>\n</head>\n<body>\n{}\
+         <div id=\"tip\" hidden></div>\n<script id=\"data\" type=\"application/json\">{}</script>\n<script>\n{}</script>\n</body>\n\
+         </html>\n",
         theme::properties(false),
         theme::properties(true),
-        include_str!("page.css"),
         theme::CHART_CSS,
+        include_str!("page.css"),
         page.into_text(),
-        include_str!("page.js"),
+        data::of(input.findings, &all),
+        script(),
     )
+}
+
+/// The script as the page holds it: without the comments and the indentation of its source.
+fn script() -> String {
+    let lines = include_str!("page.js").lines().map(str::trim_start).filter(|l| !l.starts_with("//"));
+    lines.flat_map(|l| [l, "\n"]).collect()
 }

@@ -1,12 +1,15 @@
 //! The head of the page: the claim with its uncertainty, the other claims, what voids or weakens them, and the arms.
 
 use super::build::{Page, escape};
-use crate::{Input, words};
-use schedlab_analyze::{Findings, Source};
-use schedlab_run::CheckState;
+use crate::{Input, remarks, words};
+use schedlab_analyze::{Claim, Findings, Source};
+use schedlab_run::{CheckState, noun};
 
 /// Remarks above the fold; the others are a click away.
 const SHOWN: usize = 4;
+
+/// Claims besides the first above the fold: the pictures below show every one.
+const CLAIMS: usize = 7;
 
 /// The first claim, which is also the page's title.
 pub(super) fn headline(findings: &Findings) -> String {
@@ -30,17 +33,14 @@ pub(super) fn write(page: &mut Page, input: &Input<'_>) {
     page.open("header", "");
     page.element("p", "class=\"kicker\"", &findings.title);
     write_headline(page, findings);
-    let others: Vec<_> = findings.claims.iter().skip(usize::from(findings.void.is_none())).collect();
-    if !others.is_empty() {
-        page.open("ul", "class=\"claims\"");
-        for claim in others {
-            let tone = words::tone(&claim.verdict);
-            page.raw("<li>");
-            page.raw(&format!("<b class=\"word {tone}\">{}</b> ", words::verdict(&claim.verdict)));
-            page.say(&claim.sentence);
-            page.raw("</li>\n");
-        }
-        page.close("ul");
+    let others = findings.claims.get(usize::from(findings.void.is_none())..).unwrap_or_default();
+    let (first, more) = others.split_at(others.len().min(CLAIMS));
+    claims(page, first);
+    if !more.is_empty() {
+        page.open("details", "class=\"more\"");
+        page.element("summary", "", &format!("{} more {}", more.len(), noun(more.len(), "comparisons")));
+        claims(page, more);
+        page.close("details");
     }
     page.element("p", "class=\"byline\"", &byline(input));
     page.close("header");
@@ -49,16 +49,30 @@ pub(super) fn write(page: &mut Page, input: &Input<'_>) {
     contents(page, findings);
 }
 
-/// The claim; its bracket does not break over lines.
+fn claims(page: &mut Page, claims: &[Claim]) {
+    if claims.is_empty() {
+        return;
+    }
+    page.open("ul", "class=\"claims\"");
+    for claim in claims {
+        let tone = words::tone(&claim.verdict);
+        page.raw("<li>");
+        page.raw(&format!("<b class=\"word {tone}\">{}</b> ", words::verdict(&claim.verdict)));
+        page.say(&claim.sentence);
+        page.raw("</li>\n");
+    }
+    page.close("ul");
+}
+
+/// The claim, and in a lighter hand what it rests on.
 fn write_headline(page: &mut Page, findings: &Findings) {
     let text = escape(&headline(findings));
     let (claim, evidence) = text
         .split_once(": ")
         .filter(|(head, _)| findings.void.is_none() && *head != "A/A control")
         .unwrap_or((&text, ""));
-    let claim = claim.replace('[', "<span class=\"nowrap\">[").replace(']', "]</span>");
     page.raw("<h1>");
-    page.raw(&claim);
+    page.raw(claim);
     if !evidence.is_empty() {
         page.raw(&format!("<span class=\"evidence\">: {evidence}</span>"));
     }
@@ -82,7 +96,9 @@ fn byline(input: &Input<'_>) -> String {
     }
     match findings.ended.as_str() {
         "" => parts.push("the run is not finished".to_owned()),
-        "planned" => {}
+        "planned" | "imported" => {}
+        "budget" => parts.push("ended when the budget was spent".to_owned()),
+        "decided" => parts.push("ended when the evidence decided".to_owned()),
         ended => parts.push(format!("ended: {ended}")),
     }
     parts.push(format!("schedlab {}", manifest.schedlab_version));
@@ -100,8 +116,7 @@ fn callouts(page: &mut Page, findings: &Findings) {
             lines.extend(refused.iter().map(|why| format!("They are not compared: {why}")));
         }
     }
-    lines.extend(findings.problems.iter().cloned());
-    lines.extend(findings.environment.warnings.iter().cloned());
+    lines.extend(remarks::problems(findings));
     let warnings = findings.environment.checks.iter().filter(|c| c.state == CheckState::Warning).count();
     if lines.is_empty() && warnings == 0 {
         return;
@@ -111,7 +126,7 @@ fn callouts(page: &mut Page, findings: &Findings) {
     page.list("", first);
     if !more.is_empty() {
         page.open("details", "");
-        page.element("summary", "", &format!("{} more remarks", more.len()));
+        page.element("summary", "", &format!("{} more", more.len()));
         page.list("", more);
         page.close("details");
     }
@@ -135,15 +150,9 @@ fn arms(page: &mut Page, findings: &Findings) {
         page.open("button", &format!("type=\"button\" class=\"arm\" data-pick=\"{index}\" aria-pressed=\"false\""));
         page.sign(index);
         page.element("b", "", &arm.name);
-        let spec = if arm.spec.is_empty() { "the host's default" } else { &arm.spec };
-        let control =
-            findings.workloads.iter().flat_map(|w| &w.metrics).flat_map(|m| &m.contrasts).any(|c| c.control == index);
-        let what = match (control || index == 0, arm.is_aa) {
-            (true, _) => "control · ",
-            (false, true) => "A/A control · ",
-            _ => "",
-        };
-        page.element("span", "", &format!("{what}{spec}"));
+        let role = words::arm_role(findings, index).trim().trim_matches(['(', ')']);
+        let what = [role, words::spec(findings, &arm.spec)];
+        page.element("span", "", &what.into_iter().filter(|w| !w.is_empty()).collect::<Vec<_>>().join(" · "));
         let refused = not_applied(findings, index);
         if !refused.is_empty() {
             page.element("em", "class=\"bad\"", &format!("not applied: {refused}"));

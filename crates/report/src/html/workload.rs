@@ -1,20 +1,24 @@
 //! One workload's section: pictures first, tables under them.
 
 use super::build::{Page, escape};
+use super::designs;
 use super::numbers;
-use crate::pictures::{Kind, Picture, of_workload};
-use crate::{Input, tables, words};
+use crate::pictures::{Kind, Picture, Rows, of_workload};
+use crate::{Input, remarks, words};
 use schedlab_analyze::{Findings, Role, WorkloadFindings};
+use schedlab_run::counted;
 
-pub(super) fn write(page: &mut Page, input: &Input<'_>, index: usize) {
+pub(super) fn write(page: &mut Page, input: &Input<'_>, index: usize, rows: &Rows) {
     let findings = input.findings;
     let Some(workload) = findings.workloads.get(index) else { return };
-    let pictures = of_workload(input, index);
+    let pictures = of_workload(input, index, rows);
     page.open("section", &format!("class=\"workload\" id=\"w{}\"", index + 1));
     page.element("h2", "", &words::workload_label(findings, workload));
     page.element("p", "class=\"under\"", &under(workload));
     // A spec is one long word: it may break after each comma.
-    page.raw(&format!("<p class=\"spec\">{}</p>\n", escape(&workload.spec).replace(',', ",<wbr>")));
+    if workload.spec != words::workload_label(findings, workload) {
+        page.raw(&format!("<p class=\"spec\">{}</p>\n", escape(&workload.spec).replace(',', ",<wbr>")));
+    }
     if let Some(c) = &workload.confounded {
         page.element("p", "class=\"callout\"", &c.sentence);
     }
@@ -22,20 +26,33 @@ pub(super) fn write(page: &mut Page, input: &Input<'_>, index: usize) {
     figures(page, &pictures, &[Kind::Forest]);
     figures(page, &pictures, &[Kind::Timeline]);
     figures(page, &pictures, &[Kind::Distribution, Kind::Latency, Kind::Placement, Kind::Variance]);
-    figures(page, &pictures, &[Kind::Counters]);
+    numbers::per_operation(page, findings, workload);
+    designs::main_effects(page, findings, workload);
     page.element("h3", "", "Primary metrics");
-    numbers::metrics(page, findings, workload, Role::Primary);
+    numbers::primary(page, findings, workload);
     remarks(page, findings, workload);
     if workload.metrics.iter().any(|m| m.role == Role::Secondary) {
         page.open("details", "");
         page.element("summary", "", "All other metrics, exploratory");
-        figures(page, &pictures, &[Kind::OtherMetrics]);
-        numbers::metrics(page, findings, workload, Role::Secondary);
-        page.list("class=\"notes\"", &contrast_notes(findings, workload, Role::Secondary));
+        numbers::exploratory(page, findings, workload);
+        // What is no difference after the correction is open there: it needs no sentence for each.
+        let mut notes = contrast_notes(findings, workload, Role::Secondary);
+        notes.retain(|n| !n.contains("A difference alone"));
+        page.list("class=\"notes\"", &notes);
         page.close("details");
     }
     details(page, findings, workload);
+    every_trial(page, index, rows);
     page.close("section");
+}
+
+/// Filled by the script when it is opened: without one it would be empty, so it is hidden.
+fn every_trial(page: &mut Page, index: usize, rows: &Rows) {
+    if !rows.rows.is_empty() {
+        page.open("details", &format!("data-trials=\"{index}\" hidden"));
+        page.element("summary", "", "Every trial as a table");
+        page.close("details");
+    }
 }
 
 fn under(workload: &WorkloadFindings) -> String {
@@ -72,6 +89,9 @@ fn figures(page: &mut Page, pictures: &[Picture], kinds: &[Kind]) {
     page.close("div");
 }
 
+/// So many disturbed blocks are listed one by one.
+const MARKED_BLOCKS: usize = 60;
+
 /// Anything odd about single contrasts.
 fn contrast_notes(findings: &Findings, workload: &WorkloadFindings, role: Role) -> Vec<String> {
     let contrasts =
@@ -89,30 +109,50 @@ fn remarks(page: &mut Page, findings: &Findings, workload: &WorkloadFindings) {
     items.extend(contrast_notes(findings, workload, Role::Primary));
     items.push(workload.warm_up.sentence.clone());
     items.push(workload.contamination.sentence.clone());
-    items.extend(workload.contamination.blocks.iter().map(|b| match b.repeated_by {
-        Some(by) => format!("Block {}: {}, repeated as block {by}.", b.block, b.what),
-        None => format!("Block {}: {}, not repeated: it stays in the verdict.", b.block, b.what),
-    }));
     for facts in &workload.arms {
         let arm = words::arm_name(findings, facts.arm);
-        items.extend(facts.failed.iter().map(|r| format!("{arm}: failed {} ×: {}", r.count, r.text)));
-        items.extend(facts.notes.iter().map(|r| format!("{arm}: {} × {}", r.count, r.text)));
-        items.extend(facts.loads.iter().map(|l| tables::load(arm, l)));
+        items.extend(facts.failed.iter().map(|r| format!("{arm}: {} failed: {}", counted(r.count, "trials"), r.text)));
+        items.extend(facts.notes.iter().map(|r| format!("{arm}: {}: {}", counted(r.count, "trials"), r.text)));
     }
+    items.extend(remarks::loads(findings, workload));
     items.retain(|i| !i.is_empty());
     page.list("class=\"notes\"", &items);
+    marked_blocks(page, workload);
+}
+
+/// Disturbed blocks, folded away: on a busy host they are many.
+fn marked_blocks(page: &mut Page, workload: &WorkloadFindings) {
+    let blocks = &workload.contamination.blocks;
+    if blocks.is_empty() {
+        return;
+    }
+    let said = blocks.iter().take(MARKED_BLOCKS).map(|b| match b.repeated_by {
+        Some(by) => format!("Block {}: {}, repeated as block {by}.", b.block, b.what),
+        None => format!("Block {}: {}, not repeated: it stays in the verdict.", b.block, b.what),
+    });
+    let mut items: Vec<String> = said.collect();
+    if blocks.len() > MARKED_BLOCKS {
+        items.push(format!("{} more: the table of all trials below has each.", blocks.len() - MARKED_BLOCKS));
+    }
+    page.open("details", "");
+    page.element("summary", "", &format!("Blocks in which the machine was disturbed: {}", blocks.len()));
+    page.list("class=\"notes\"", &items);
+    page.close("details");
 }
 
 /// What explains the numbers, folded away.
 fn details(page: &mut Page, findings: &Findings, workload: &WorkloadFindings) {
     page.open("details", "");
-    page.element("summary", "", "What is behind the numbers: counters, placement, steadiness, second opinions");
-    page.element("h3", "", "Counters per operation");
-    numbers::per_operation(page, findings, workload);
+    page.element(
+        "summary",
+        "",
+        "What is behind the numbers: placement, steadiness, second opinions, settings in force",
+    );
+    numbers::placement(page, findings, workload);
     numbers::tier_splits(page, findings, &workload.tier_splits);
     numbers::steadiness(page, findings, workload);
     if let Some(v) = &workload.variance {
-        page.element("p", "class=\"notes\"", &tables::variance(v));
+        page.element("p", "class=\"notes\"", &remarks::variance(v));
     }
     numbers::views(page, findings, workload);
     let stamping = numbers::stamping(findings, workload);
@@ -131,12 +171,13 @@ fn in_force(page: &mut Page, findings: &Findings, workload: &WorkloadFindings) {
         let arm = words::arm_name(findings, facts.arm).to_owned();
         let refused = facts.not_applied.iter().map(|r| format!("NOT APPLIED {} ×: {}", r.count, r.text));
         let settings: Vec<String> = facts.effective.iter().cloned().chain(refused).collect();
-        let settings = if settings.is_empty() { "the host's default".to_owned() } else { settings.join("; ") };
+        let settings = if settings.is_empty() { words::spec(findings, "").to_owned() } else { settings.join("; ") };
         rows.push(vec![(arm, ""), (settings, ""), (facts.groups.join("; "), "aside")]);
     }
     if !rows.is_empty() {
         page.element("h3", "", "Settings in force, by read-back");
-        page.table(&[("arm", ""), ("settings", ""), ("task groups of the herd", "")], &rows);
+        let header = [("arm", ""), ("settings", ""), ("task groups of the herd", "")];
+        page.table("Settings in force", &header, &rows);
     }
     let native = workload.arms.iter().find(|f| !f.native_lines.is_empty());
     if let Some(facts) = native {

@@ -2,7 +2,7 @@
 
 use super::{Kind, Picture, Place};
 use crate::chart::{Forest, ForestRow, Line};
-use crate::number::{effect, given, p_value, percent};
+use crate::number::{effect, given, p_value};
 use crate::words;
 use schedlab_analyze::{Contrast, MetricFindings, Role, Scale, Verdict};
 use schedlab_run::Direction;
@@ -25,7 +25,7 @@ pub(super) fn other_forest(place: &Place<'_>) -> Option<Picture> {
     forest(place, Kind::OtherMetrics, "other-metrics", "Effect on every other metric", caption, lines, true)
 }
 
-fn forest(
+pub(super) fn forest(
     place: &Place<'_>,
     kind: Kind,
     name: &str,
@@ -35,14 +35,14 @@ fn forest(
     dense: bool,
 ) -> Option<Picture> {
     lines.iter().any(|l| matches!(l, Line::Row(_))).then(|| {
+        let row = |line: &Line| match line {
+            Line::Heading(..) => None,
+            Line::Row(row) => Some(format!("{} {} {}, {}", row.label, row.value, row.bracket, row.verdict)),
+        };
+        let said: Vec<String> = lines.iter().filter_map(row).collect();
         let chart = Forest { lines, sesoi: place.findings.rules.sesoi.clamp(0.0, 10.0), dense };
-        let mut picture = place.picture(kind, name, title.to_owned(), caption, Box::new(chart));
-        if kind == Kind::Forest {
-            let claims = place.findings.claims.iter().filter(|c| c.workload == place.workload.workload);
-            let said: Vec<&str> = claims.map(|c| c.sentence.as_str()).collect();
-            picture.description = format!("{}. {}", picture.title, said.join(". "));
-        }
-        picture
+        let picture = place.picture(kind, name, title.to_owned(), caption, Box::new(chart));
+        if dense { picture } else { picture.described(said.join("; ")) }
     })
 }
 
@@ -65,7 +65,7 @@ fn lines(place: &Place<'_>, role: Role, with_empty: bool) -> Vec<Line> {
 }
 
 /// Which side of the axis is good.
-fn good_side(direction: Direction) -> &'static str {
+pub(super) fn good_side(direction: Direction) -> &'static str {
     match direction {
         Direction::LowerIsBetter => "← lower is better",
         Direction::HigherIsBetter => "higher is better →",
@@ -77,14 +77,13 @@ fn drawable(contrast: &Contrast) -> bool {
     contrast.effect.is_some_and(|e| e.scale == Scale::Ratio && e.value > 0.0 && e.lo > 0.0 && e.hi.is_finite())
 }
 
-fn row(place: &Place<'_>, metric: &MetricFindings, contrast: &Contrast) -> ForestRow {
+pub(super) fn row(place: &Place<'_>, metric: &MetricFindings, contrast: &Contrast) -> ForestRow {
     let text = contrast.effect.map(|e| effect(&e, &metric.unit));
     let (value, bracket) = text.map_or_else(Default::default, |t| (t.value, t.interval));
     let interval = contrast.effect.filter(|_| drawable(contrast)).map(|e| (e.value, e.lo, e.hi));
     let no_verdict = matches!(contrast.verdict, Verdict::NoVerdict { .. });
     let name = place.arm_name(contrast.arm);
     let verdict = verdict_words(contrast);
-    let title = title(metric, contrast, &name, &format!("{value} {bracket}"));
     ForestRow {
         arm: contrast.arm,
         label: if contrast.is_aa { format!("{name} (A/A)") } else { name },
@@ -98,32 +97,14 @@ fn row(place: &Place<'_>, metric: &MetricFindings, contrast: &Contrast) -> Fores
         verdict,
         tone: words::tone(&contrast.verdict),
         weak: no_verdict,
-        title,
     }
 }
 
 fn verdict_words(contrast: &Contrast) -> String {
     let word = words::verdict(&contrast.verdict);
     if let Some(reason) = words::reason(&contrast.verdict) {
-        return format!("{word}: {reason}");
+        return format!("{word}: {}", reason.replace('`', ""));
     }
     let p = contrast.p_adjusted.or(contrast.p).map(|p| format!(", p {}", p_value(Some(p)))).unwrap_or_default();
     format!("{word}{p}, {}", words::units(contrast))
-}
-
-fn title(metric: &MetricFindings, contrast: &Contrast, name: &str, numbers: &str) -> String {
-    let mut parts = vec![format!("{name}, {}: {}", metric.name, numbers.trim())];
-    if let Some(reason) = words::reason(&contrast.verdict) {
-        parts.push(format!("no verdict: {reason}"));
-    } else {
-        parts.push(words::verdict(&contrast.verdict).to_owned());
-    }
-    parts.push(format!("{}; {}", contrast.estimator, words::units(contrast)));
-    if contrast.p_adjusted.is_some() {
-        parts.push(format!("p {} ({})", p_value(contrast.p_adjusted), contrast.adjustment));
-    }
-    if let Some(share) = contrast.minimum_detectable {
-        parts.push(format!("detectable with 80 % power: {}", percent(share)));
-    }
-    parts.join("\n")
 }

@@ -3,7 +3,7 @@
 use super::{Kind, Picture, Place};
 use crate::chart::{BarGroup, Bars, Curve, Quantiles, Segment, Stack, Stacks};
 use crate::number::{count, ns, percent};
-use crate::{tables, words};
+use crate::{remarks, tables, words};
 use schedlab_run::Tier;
 
 /// Counters worth a picture, in the order shown; the table has all.
@@ -23,27 +23,37 @@ pub(super) fn latencies(place: &Place<'_>) -> Vec<Picture> {
 }
 
 fn latency(place: &Place<'_>, name: &str) -> Picture {
-    let mut curves = Vec::new();
-    for facts in &place.workload.arms {
-        let Some(d) = facts.distributions.iter().find(|d| d.name == name) else { continue };
-        let (arm, max) = (place.arm_name(facts.arm), ns(d.max_ns as f64));
-        curves.push(Curve {
-            arm: facts.arm,
-            points: d.cdf.clone(),
-            count: d.count,
-            max: d.max_ns as f64,
-            title: format!("{arm}: {} stamped operations, from {} to {max}", count(d.count), ns(d.min_ns as f64)),
-        });
+    let (mut curves, mut arms, mut said) = (Vec::new(), Vec::new(), Vec::new());
+    for key in place.fact_keys() {
+        let facts = place.workload.arms.iter().find(|f| f.arm == key.arm);
+        let Some(d) = facts.and_then(|f| f.distributions.iter().find(|d| d.name == name)) else { continue };
+        let (least, most) = (ns(d.min_ns as f64), ns(d.max_ns as f64));
+        let at = |q: f64| d.cdf.iter().find(|p| p.1 >= q).map_or_else(|| most.clone(), |p| ns(p.0));
+        said.push(format!(
+            "{}: {} operations, min {least}, p50 {}, p99 {}, max {most}",
+            key.name,
+            count(d.count),
+            at(0.5),
+            at(0.99)
+        ));
+        curves.push(Curve { arm: key.arm, points: d.cdf.clone(), count: d.count, max: d.max_ns as f64 });
+        arms.push(key);
     }
     let title = match name {
         "latency" => "Latency of operations".to_owned(),
         _ => format!("Distribution: {name}"),
     };
-    let caption =
-        "All used trials of an arm together: for looking, never for counting n. The dot is the exact maximum.";
-    let arms = place.arm_keys().into_iter().filter(|k| curves.iter().any(|c| c.arm == k.arm)).collect();
+    // Said once: the legs of an operation are read as the whole is.
+    let caption = if name != "latency" {
+        ""
+    } else {
+        "Stamped operations of all used trials of an arm: for looking, never for counting n. A curve ends at its exact \
+                   maximum."
+    };
     let chart = Quantiles { unit: "ns".into(), arms, curves };
-    place.picture(Kind::Latency, &format!("quantiles-{name}"), title, caption, Box::new(chart))
+    place
+        .picture(Kind::Latency, &format!("quantiles-{name}"), title, caption, Box::new(chart))
+        .described(said.join("; "))
 }
 
 pub(super) fn placement(place: &Place<'_>) -> Option<Picture> {
@@ -51,30 +61,24 @@ pub(super) fn placement(place: &Place<'_>) -> Option<Picture> {
         .into_iter()
         .filter(|t| place.workload.arms.iter().any(|a| a.tiers.iter().any(|s| s.tier == *t && s.share > 0.0)))
         .collect();
-    let stacks = place.workload.arms.iter().filter(|a| !a.tiers.is_empty()).map(|facts| Stack {
-        arm: Some(facts.arm),
-        name: place.arm_name(facts.arm),
-        segments: seen
-            .iter()
-            .enumerate()
-            .filter_map(|(kind, tier)| {
-                let share = facts.tiers.iter().find(|s| s.tier == *tier)?.share;
-                let title = format!(
-                    "{}: {} of operations on {}",
-                    place.arm_name(facts.arm),
-                    percent(share),
-                    words::tier(*tier)
-                );
-                Some(Segment { kind, share, title })
-            })
-            .collect(),
-    });
-    let stacks: Vec<Stack> = stacks.collect();
+    let stack = |key: crate::chart::ArmKey| {
+        let facts = place.workload.arms.iter().find(|f| f.arm == key.arm).filter(|f| !f.tiers.is_empty())?;
+        let segment = |(kind, tier): (usize, &Tier)| {
+            let share = facts.tiers.iter().find(|s| s.tier == *tier)?.share;
+            Some(Segment { kind, share })
+        };
+        let segments = seen.iter().enumerate().filter_map(segment).collect();
+        Some(Stack { arm: Some(key.arm), name: key.name, segments })
+    };
+    let stacks: Vec<Stack> = place.fact_keys().into_iter().filter_map(stack).collect();
     let kinds = seen.iter().map(|t| (TIER_CLASSES[*t as usize], words::tier(*t).to_owned())).collect();
     (!stacks.is_empty() && !seen.is_empty()).then(|| {
+        let tier = |s: &Segment| format!("{} {}", seen.get(s.kind).map_or("?", |t| words::tier(*t)), percent(s.share));
+        let said = |s: &Stack| format!("{}: {}", s.name, s.segments.iter().map(tier).collect::<Vec<_>>().join(", "));
+        let said = stacks.iter().map(said).collect::<Vec<_>>().join("; ");
         let caption = "Share of operations by where waker and wakee ran.";
         let chart = Box::new(Stacks { kinds, stacks });
-        place.picture(Kind::Placement, "placement", "Placement".into(), caption, chart)
+        place.picture(Kind::Placement, "placement", "Placement".into(), caption, chart).described(said)
     })
 }
 
@@ -83,7 +87,7 @@ pub(super) fn counters(place: &Place<'_>) -> Option<Picture> {
         let facts = place.workload.arms.iter().find(|f| f.arm == arm)?;
         facts.per_operation.iter().find(|p| p.name == name)?.median.filter(|v| v.is_finite())
     };
-    let arms = place.arm_keys();
+    let arms = place.fact_keys();
     let groups = PICTURED.iter().map(|name| BarGroup {
         name: (*name).to_owned(),
         bars: arms
@@ -105,33 +109,22 @@ pub(super) fn counters(place: &Place<'_>) -> Option<Picture> {
 
 pub(super) fn variance(place: &Place<'_>) -> Option<Picture> {
     let v = place.workload.variance.as_ref()?;
-    let parts = [("between blocks", v.block_share), ("between trials of a block", v.trial_share)];
-    let bar = |name: &str, parts: &[(usize, f64, &str)]| Stack {
-        arm: None,
-        name: name.to_owned(),
-        segments: parts
-            .iter()
-            .map(|(kind, share, what)| Segment {
-                kind: *kind,
-                share: *share,
-                title: format!("{}: {what}", percent(*share)),
-            })
-            .collect(),
-    };
-    let mut kinds: Vec<(&'static str, String)> = vec![("t1", parts[0].0.to_owned()), ("t3", parts[1].0.to_owned())];
-    let mut stacks = vec![bar("where it is", &[(0, v.block_share, parts[0].0), (1, v.trial_share, parts[1].0)])];
-    let explained = [("t2", "goes with placement", v.tier_explained), ("t4", "goes with steal", v.steal_explained)];
-    let mut segments = Vec::new();
-    for (class, what, share) in explained {
+    let mut kinds = vec![("t1", "between blocks".to_owned()), ("t3", "between trials of a block".into())];
+    let split = vec![Segment { kind: 0, share: v.block_share }, Segment { kind: 1, share: v.trial_share }];
+    let mut stacks = vec![Stack { arm: None, name: "variance".into(), segments: split }];
+    // Two things may explain the same part, so each has a bar of its own.
+    for (what, share) in [("placement", v.tier_explained), ("steal", v.steal_explained)] {
         if let Some(share) = share {
-            segments.push((kinds.len(), share, what));
-            kinds.push((class, what.to_owned()));
+            stacks.push(Stack {
+                arm: None,
+                name: format!("of it with {what}"),
+                segments: vec![Segment { kind: 2, share }],
+            });
         }
     }
-    if !segments.is_empty() {
-        stacks.push(bar("what goes with it", &segments));
-    }
+    kinds.extend((stacks.len() > 1).then(|| ("t2", "goes with placement or steal".to_owned())));
     let title = format!("Where the noise is: {}", v.metric);
     let caption = format!("A single trial varies by {}. Shares of its variance.", percent(v.trial_sd));
-    Some(place.picture(Kind::Variance, "variance", title, &caption, Box::new(Stacks { kinds, stacks })))
+    let picture = place.picture(Kind::Variance, "variance", title, &caption, Box::new(Stacks { kinds, stacks }));
+    Some(picture.described(remarks::variance(v)))
 }

@@ -3,6 +3,7 @@
 
 #![allow(dead_code)]
 
+pub(crate) mod crowd;
 pub(crate) mod findings;
 
 use schedlab_run::manifest::{Design, FORMAT_VERSION, OrderKnown};
@@ -119,6 +120,8 @@ pub(crate) fn manifest() -> Manifest {
         looks: Vec::new(),
         ended: "planned".into(),
         warnings: vec!["autogroup is on: the session is a task group of its own".into()],
+        sweeps: Vec::new(),
+        factorial: None,
     }
 }
 

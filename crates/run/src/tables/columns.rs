@@ -34,6 +34,14 @@ impl Values {
         }
     }
 
+    fn add_nulls(&mut self, rows: usize) {
+        match self {
+            Self::U64(v) => v.resize(v.len() + rows, None),
+            Self::F64(v) => v.resize(v.len() + rows, None),
+            Self::Text(v) => v.resize(v.len() + rows, None),
+        }
+    }
+
     fn schema(&self, name: &str) -> String {
         match self {
             Self::U64(_) => format!("optional int64 {name} (INTEGER(64,false));"),
@@ -215,12 +223,19 @@ fn write_column(group: &mut SerializedRowGroupWriter<'_, File>, values: &Values)
     column.close()
 }
 
+/// Columns that version 1 of the format has not: every row of such a file lacks them.
+const SINCE_VERSION_2: &[&str] = &["same_cpu_share"];
+
 /// Appends a row group's column. The physical type is compared first: the crate panics on a wrong one.
 fn read_column(group: &dyn RowGroupReader, name: &str, values: &mut Values) -> Result<(), String> {
     let schema = group.metadata().schema_descr();
-    let index = (0..schema.num_columns())
-        .find(|&i| schema.column(i).name() == name)
-        .ok_or(format!("it has no column {name}"))?;
+    let Some(index) = (0..schema.num_columns()).find(|&i| schema.column(i).name() == name) else {
+        if !SINCE_VERSION_2.contains(&name) {
+            return Err(format!("it has no column {name}"));
+        }
+        values.add_nulls(usize::try_from(group.metadata().num_rows()).map_err(|e| e.to_string())?);
+        return Ok(());
+    };
     let wanted = match values {
         Values::U64(_) => Int64Type::get_physical_type(),
         Values::F64(_) => DoubleType::get_physical_type(),
@@ -253,4 +268,31 @@ fn cells<T: DataType>(group: &dyn RowGroupReader, index: usize) -> Result<Vec<Op
         .into_iter()
         .map(|level| if level == 1 { plain.next().map(Some).ok_or("a value is missing".into()) } else { Ok(None) })
         .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_column_of_version_2_is_null_in_a_file_of_version_1() {
+        let dir = tempfile::tempdir().unwrap();
+        let mut old = Table::new("tasks", &[("trial", 'u')]);
+        old.push([Cell::U(Some(7))]);
+        let mut file = old.create(dir.path()).unwrap();
+        file.append(&old).unwrap();
+        file.finish().unwrap();
+        let read = |columns: &[(&'static str, char)]| {
+            let mut cells = Vec::new();
+            let table = Table::new("tasks", columns);
+            let found = table.read(dir.path(), |t| {
+                cells.extend_from_slice(t.f64s("same_cpu_share"));
+                Ok(())
+            });
+            found.map(|()| cells)
+        };
+        assert_eq!(read(&[("trial", 'u'), ("same_cpu_share", 'f')]).unwrap(), [None]);
+        let missing = read(&[("trial", 'u'), ("tid", 'u')]).unwrap_err().to_string();
+        assert!(missing.contains("no column tid"), "{missing}");
+    }
 }

@@ -1,6 +1,7 @@
 //! `schedlab doctor`: what this host can and cannot measure, why, and the mend.
 
 use super::bench::run_once;
+use super::report::terminal_width;
 use crate::cli::Doctor;
 use crate::{exit, session};
 use anyhow::{Context, Result};
@@ -18,7 +19,7 @@ pub(super) fn run(args: &Doctor) -> Result<u8> {
         return Ok(exit::DONE);
     }
     let colour = std::io::stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none();
-    schedlab_report::checks_text(&environment, colour, &mut std::io::stdout())?;
+    schedlab_report::checks_text(&environment, terminal_width(), colour, &mut std::io::stdout())?;
     for line in noise.into_iter().flatten() {
         println!("{line}");
     }

@@ -14,7 +14,11 @@ pub(super) fn run(args: &List) -> Result<u8> {
             all.insert("workloads".into(), workloads());
         }
         if wanted(Listing::Knobs) {
-            all.insert("knobs".into(), SETTING_FORMS.iter().map(|(k, form)| json!({"key": k, "form": form})).collect());
+            let rows = SETTING_FORMS.iter();
+            all.insert(
+                "knobs".into(),
+                rows.map(|(k, form, m)| json!({"key": k, "form": form, "meaning": m})).collect(),
+            );
         }
         if wanted(Listing::Counters) {
             let rows = schedlab_record::COUNTERS.iter();
@@ -32,8 +36,8 @@ pub(super) fn run(args: &List) -> Result<u8> {
     }
     if wanted(Listing::Knobs) {
         println!("knobs (join them with `;` in --a, --b, --set or a plan's `set`):");
-        for (_, form) in SETTING_FORMS {
-            println!("  {form}");
+        for (_, form, meaning) in SETTING_FORMS {
+            println!("  {form:<36} {meaning}");
         }
         println!("  `schedlab tune show` prints the ones this kernel has, with their values\n");
     }

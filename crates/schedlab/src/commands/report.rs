@@ -92,6 +92,8 @@ pub(super) fn write_file(file: &Path, write: impl FnOnce(&mut dyn Write) -> std:
     std::fs::rename(&part, file).with_context(what)
 }
 
-fn terminal_width() -> usize {
-    std::env::var("COLUMNS").ok().and_then(|c| c.parse().ok()).filter(|c| (60..=200).contains(c)).unwrap_or(100)
+/// Columns for text on standard output: what `COLUMNS` says, else what the terminal says, else those of a mail.
+pub(super) fn terminal_width() -> usize {
+    let asked = std::env::var("COLUMNS").ok().and_then(|c| c.parse().ok()).filter(|columns| *columns > 0);
+    asked.or_else(|| schedlab_sys::terminal::columns(std::io::stdout()).map(usize::from)).unwrap_or(80)
 }

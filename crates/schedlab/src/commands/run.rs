@@ -5,7 +5,8 @@ use crate::cli::{Run, RunOutput};
 use crate::{exit, session};
 use anyhow::{Context, Result, bail};
 use schedlab_run::{Manifest, Plan, RunReader, RunWriter};
-use schedlab_trial::prepare;
+use schedlab_trial::{factors, prepare};
+use schedlab_tune::Roots;
 use std::path::Path;
 
 pub(super) fn run(args: &Run) -> Result<u8> {
@@ -20,8 +21,9 @@ pub(super) fn run(args: &Run) -> Result<u8> {
 pub(super) fn execute(plan: &Plan, name: &str, output: &RunOutput) -> Result<u8> {
     let dir = output.out.clone().unwrap_or_else(|| session::default_out(name));
     if output.dry_run {
+        let plan = &plan.settle(&factors::lacking(plan, &Roots::default()))?;
         let manifest = prepare::manifest(plan, std::env::args().collect(), environment(false))?;
-        print!("{}", schedlab_trial::describe(&manifest, plan, &schedlab_tune::Roots::default()));
+        print!("{}", schedlab_trial::describe(&manifest, plan, &Roots::default()));
         return Ok(exit::DONE);
     }
     // Without --out a second run does not trip over the first: out/quickstart-2, and so on.
@@ -34,9 +36,31 @@ pub(super) fn execute(plan: &Plan, name: &str, output: &RunOutput) -> Result<u8>
 type Begun = (Manifest, RunWriter, Vec<schedlab_run::TrialRecord>);
 
 fn begin(dir: &Path, plan: &Plan) -> Result<Begun> {
-    let manifest = prepare::manifest(plan, std::env::args().collect(), environment(true))?;
+    let plan = settled(plan)?;
+    let manifest = prepare::manifest(&plan, std::env::args().collect(), environment(true))?;
     let writer = RunWriter::create(dir, &manifest)?;
     Ok((manifest, writer, Vec::new()))
+}
+
+/// The plan with the arms of its factorial: its factors are tried on the host first, and those that cannot be set here
+/// are left out.
+fn settled(plan: &Plan) -> Result<Plan> {
+    if plan.factors.is_empty() {
+        return Ok(plan.clone());
+    }
+    session::restore_leftovers()?;
+    // Ctrl-C must not end this process between a value of ours and its original.
+    schedlab_sys::interrupt::Interrupt::catch().context("signals cannot be caught")?;
+    let mut host = session::Host::default();
+    let refused = factors::refused(plan, &Roots::default(), &mut host);
+    host.restore()?;
+    let settled = plan.settle(&refused?)?;
+    for factor in settled.factorial.iter().flat_map(|factorial| &factorial.factors) {
+        if let Some(why) = &factor.not_applied {
+            eprintln!("schedlab: factor `{}` is left out: {why}", factor.name);
+        }
+    }
+    Ok(settled)
 }
 
 fn resume(dir: &Path, plan: &Plan) -> Result<Begun> {
