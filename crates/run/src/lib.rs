@@ -8,6 +8,7 @@ pub mod count;
 pub mod error;
 pub mod factorial;
 pub mod frame;
+pub mod guest_task;
 pub mod histogram;
 pub mod lane;
 pub mod manifest;
@@ -28,6 +29,7 @@ pub mod writer;
 
 pub use count::{counted, noun};
 pub use error::RunError;
+pub use guest_task::{GuestAnswer, GuestResult, GuestTask};
 pub use histogram::Histogram;
 pub use manifest::{Check, CheckState, Environment, Manifest};
 pub use order::{CounterLevel, LoadGroup, Stamping, SwitchbackOrder, TrialOrder};

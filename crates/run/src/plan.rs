@@ -3,8 +3,10 @@
 
 mod canonical;
 mod check;
+mod guest;
 mod written;
 
+pub use guest::{GuestLane, GuestPlan};
 pub use written::parse_sweep;
 
 use crate::factorial::{self, PlannedFactor};
@@ -82,6 +84,8 @@ pub struct Plan {
     pub arms: Vec<Arm>,
     /// What must hold in every trial for the run to mean anything.
     pub require: Vec<Requirement>,
+    /// The guests that the trials run in; `None`: they run on this machine.
+    pub guest: Option<GuestPlan>,
     /// The factors whose levels the arms combine.
     pub factors: Vec<PlannedFactor>,
     /// Most arms that a factorial may have.

@@ -157,6 +157,10 @@ pub enum Setting {
     },
     /// `kernel:debian:6.1`: the kernel to boot in the guest lane.
     Kernel(String),
+    /// `boot:preempt=full`: a word of the guest's kernel command line.
+    BootArgument(String),
+    /// `topology:sockets=2,nodes=2`: how the guest's CPUs are arranged.
+    Topology(String),
     /// `plant=spin:25ns`: a spin planted into each operation, to test what the statistics can find.
     PlantSpin {
         /// Added time per operation.
@@ -226,6 +230,8 @@ pub const SETTING_FORMS: &[(&str, &str, &str)] = &[
     ("audit", "audit=off", "auditing of new tasks, by a rule; on, off"),
     ("option", "option:pin=same", "an option of the workload, so that arms can differ in it"),
     ("kernel", "kernel:debian:6.1", "the kernel of a guest"),
+    ("boot", "boot:preempt=full", "a word of a guest's kernel command line"),
+    ("topology", "topology:sockets=2,nodes=2", "how a guest's CPUs are arranged"),
     ("plant", "plant=spin:25ns", "a known delay in each operation, to test what is found"),
     ("plant", "plant=stall:100ms/5s", "a known stall in every period"),
 ];
@@ -240,6 +246,8 @@ impl Setting {
             Self::Sysfs { path, .. } => format!("sysfs:{path}"),
             Self::WorkloadOption { key, .. } => format!("option:{key}"),
             Self::Kernel(_) => "kernel".into(),
+            Self::BootArgument(word) => format!("boot:{}", word.split('=').next().unwrap_or_default()),
+            Self::Topology(_) => "topology".into(),
             other => other.to_string().split('=').next().unwrap_or_default().to_owned(),
         }
     }
@@ -261,6 +269,11 @@ impl Setting {
     /// Whether the setting is an option of the workload: no task and no host is changed.
     pub fn is_workload_option(&self) -> bool {
         matches!(self, Self::WorkloadOption { .. })
+    }
+
+    /// Whether the setting makes another guest: it is booted with it, not set in it.
+    pub fn is_of_guest(&self) -> bool {
+        matches!(self, Self::Kernel(_) | Self::BootArgument(_) | Self::Topology(_))
     }
 
     /// Whether the setting is the host's: set before a trial and taken back after it, not by the trial itself.

@@ -19,6 +19,10 @@ fn main() -> ExitCode {
         let ran = schedlab_trial::child::main(ordered_by, std::io::stdin(), std::io::stdout());
         return finish(ran.map(|()| exit::DONE));
     }
+    if std::env::args().nth(1).as_deref() == Some(commands::vm::task::ARGUMENT) {
+        let arguments: Vec<String> = std::env::args().skip(2).collect();
+        return finish(commands::vm::task::run(&arguments).map(|()| exit::DONE));
+    }
     // In a guest of ours the same file is the first process, and the kernel's helper.
     if let Some(role) = schedlab_vm::guest::Role::of(std::process::id(), std::env::args_os().next().as_deref()) {
         return ExitCode::from(role.run());

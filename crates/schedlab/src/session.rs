@@ -1,10 +1,12 @@
 //! Wires an experiment to this host: real clocks, the run directory, the tune guard, signals, the progress line.
 
+use crate::commands::vm::trials::Guests;
 use crate::progress::Progress;
 use anyhow::{Context, Result, bail};
 use schedlab_run::{Applied, Manifest, RunWriter, Setting, TrialRecord};
 use schedlab_sys::net_name;
-use schedlab_trial::{Event, ExecRunner, Experiment, HostSettings, Store, Watch};
+use schedlab_trial::guest::GuestTrial;
+use schedlab_trial::{Event, ExecRunner, Experiment, HostSettings, Runner, Store, Watch};
 use schedlab_tune::{HostGuard, Roots};
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
@@ -35,18 +37,50 @@ pub(crate) fn run(
     manifest: Manifest,
     mut writer: RunWriter,
     trials: Vec<TrialRecord>,
+    guests: Option<&Guests>,
 ) -> Result<(Manifest, Vec<TrialRecord>)> {
     restore_leftovers()?;
+    let (mut manifest, trials) = match guests {
+        None => {
+            let mut host = Host::default();
+            let ran = conduct(manifest, &mut writer, trials, &mut ExecRunner::of_this_binary(), &mut host);
+            host.restore()?;
+            ran?
+        }
+        Some(guests) => {
+            let mut boot = |trial: &GuestTrial| guests.boot(trial);
+            let (mut runner, mut settings) = schedlab_trial::guest::guests(&mut boot, &manifest.arms, &trials);
+            conduct(manifest, &mut writer, trials, &mut runner, &mut settings)?
+        }
+    };
+    if guests.is_none() {
+        // Without round-trip probes: they would be one more disturbance, and the check is not compared.
+        let (roots, probes) = (schedlab_host::Roots::default(), schedlab_host::Probes::default());
+        manifest.environment_end = Some(schedlab_host::environment(&roots, probes));
+    }
+    writer.update_manifest(&manifest)?;
+    if manifest.ended != "interrupted" {
+        writer.seal().context("the run could not be sealed; it stays readable as it is")?;
+    }
+    Ok((manifest, trials))
+}
+
+/// The loop, with the terminal and the signals of this process.
+fn conduct(
+    manifest: Manifest,
+    writer: &mut RunWriter,
+    trials: Vec<TrialRecord>,
+    runner: &mut dyn Runner,
+    host: &mut dyn HostSettings,
+) -> Result<(Manifest, Vec<TrialRecord>)> {
     let interrupt = schedlab_sys::interrupt::Interrupt::catch().context("signals cannot be caught")?;
-    let mut host = Host::default();
-    let mut runner = ExecRunner::of_this_binary();
     let mut progress = Progress::new(&manifest);
-    let mut store = Directory(&mut writer);
+    let mut store = Directory(writer);
     let mut experiment = Experiment {
         manifest,
         trials,
-        runner: &mut runner,
-        host: &mut host,
+        runner,
+        host,
         watch: Some(Watch::start(schedlab_host::Roots::default(), schedlab_record::Roots::default())),
         store: &mut store,
         events: &mut |event: Event<'_>| progress.on(&event),
@@ -56,18 +90,9 @@ pub(crate) fn run(
         not_covered: Vec::new(),
     };
     let result = experiment.run();
-    let (mut manifest, trials) = (experiment.manifest, experiment.trials);
-    let restored = host.restore();
+    let (manifest, trials) = (experiment.manifest, experiment.trials);
     progress.finish();
-    restored?;
     result.context("the run stopped; what was measured is kept and can be resumed with --resume")?;
-    // Without round-trip probes: they would be one more disturbance, and the check is not compared.
-    let (roots, probes) = (schedlab_host::Roots::default(), schedlab_host::Probes::default());
-    manifest.environment_end = Some(schedlab_host::environment(&roots, probes));
-    writer.update_manifest(&manifest)?;
-    if manifest.ended != "interrupted" {
-        writer.seal().context("the run could not be sealed; it stays readable as it is")?;
-    }
     Ok((manifest, trials))
 }
 

@@ -238,3 +238,42 @@ fn bad_input_is_one_line_before_anything_boots() {
         assert!(complaint.starts_with("schedlab: ") && complaint.contains(needle), "{options:?}: {}", ran.stderr);
     }
 }
+
+#[test]
+fn each_trial_of_a_plan_with_guests_has_a_boot_of_its_own() {
+    if !can_boot("each_trial_of_a_plan_with_guests_has_a_boot_of_its_own") {
+        return;
+    }
+    let lab = Lab::new("vm-plan");
+    let plan = "title = \"boots\"\ntrials = 6\ntrial = \"20ms\"\nlatency = \"off\"\ncounters = \"basic\"\n\
+                [guest]\nkernel = \"debian:6.1\"\ncpus = 1\n[[workload]]\nrun = \"pipe:pin=same\"\n\
+                [[arm]]\nname = \"a\"\n[[arm]]\nname = \"b\"\nset = \"boot:quiet;feature:NO_WA_IDLE\"\n";
+    std::fs::write(lab.path("plan.toml"), plan).unwrap();
+    let mut child = Command::new(env!("CARGO_BIN_EXE_schedlab"))
+        .args(["run", "plan.toml"])
+        .current_dir(lab.path(""))
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    // Four trials are a block; the rest of the run would only take time.
+    let trials = || std::fs::read_dir(lab.path("out/plan/trials")).map_or(0, Iterator::count);
+    let deadline = Instant::now() + Duration::from_secs(180);
+    while trials() < 4 && Instant::now() < deadline && child.try_wait().unwrap().is_none() {
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    schedlab_sys::process::kill(child.id(), 2).unwrap();
+    child.wait().unwrap();
+    let run = schedlab_run::RunReader::open(Path::new(&lab.path("out/plan"))).unwrap();
+    assert!(run.trials.len() >= 4, "{:?}", run.problems);
+    assert!(run.manifest.environment.kernel_release.starts_with("6.1."), "the control's guest is the environment");
+    let note = run.manifest.warnings.iter().find(|w| w.contains("arm `b` ran in guests with Linux 6.1."));
+    assert!(note.is_some_and(|note| note.contains("sd_llc_size")), "{:?}", run.manifest.warnings);
+    let boots: std::collections::BTreeSet<&str> = run.trials.iter().map(|t| t.boot_id.as_str()).collect();
+    assert_eq!(boots.len(), run.trials.len(), "every trial has another boot");
+    let outcomes = run.trials.iter().filter(|t| t.arm == Some(1)).filter_map(|t| t.outcome.as_ref());
+    for outcome in outcomes {
+        let in_force = |spec: &str| outcome.applied.iter().any(|a| a.setting.to_string() == spec && a.not_applied.is_none());
+        assert!(in_force("boot:quiet") && in_force("feature:NO_WA_IDLE"), "{:?}", outcome.applied);
+    }
+}

@@ -286,6 +286,7 @@ impl Experiment<'_> {
             Applied { setting, effective, not_applied: None }
         }));
         let timeout = timeout(&order);
+        self.runner.begin(place.workload, place.arm);
         let result = run_in_cgroups(self.host, self.runner, &mut order, timeout)?;
         let (status, outcome) = match result {
             Err(reason) => (TrialStatus::Failed(reason), None),
@@ -312,7 +313,7 @@ impl Experiment<'_> {
             marks,
             started_unix_ns: wall,
             wall_ns: (self.clock)() - started,
-            boot_id: self.manifest.environment.boot_id.clone(),
+            boot_id: self.runner.boot_id().unwrap_or_else(|| self.manifest.environment.boot_id.clone()),
             outcome,
         })
     }

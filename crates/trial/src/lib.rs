@@ -7,6 +7,7 @@ pub mod contamination;
 mod describe;
 pub mod experiment;
 pub mod factors;
+pub mod guest;
 mod host;
 pub mod prepare;
 mod require;

@@ -1,5 +1,5 @@
 //! Where a trial runs. The loop sees only [`Runner`]: an exec of ourselves on this host, or a fake for tests.
-//! (A guest is one more implementation.)
+//! ([`crate::guest`] is one more implementation.)
 
 use crate::host::HostSettings;
 use anyhow::{Context, Result};
@@ -15,8 +15,16 @@ pub const TRIAL_ARGUMENT: &str = "__trial";
 
 /// Runs one trial and answers what it measured, or one sentence on why it failed.
 pub trait Runner {
+    /// A trial of that workload and arm comes next (`None`: of all arms).
+    fn begin(&mut self, _workload: u32, _arm: Option<u32>) {}
+
     /// Blocks until the trial has ended; a failure is a row of the run, not an error of it.
     fn run(&mut self, order: &TrialOrder, timeout: Duration) -> Result<TrialOutcome, String>;
+
+    /// The boot that the last trial ran in, where that is not this machine's.
+    fn boot_id(&self) -> Option<String> {
+        None
+    }
 }
 
 /// Runs a trial between the making and the removal of the cgroups its workload spreads its tasks over, if it does; fresh

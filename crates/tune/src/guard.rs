@@ -137,8 +137,8 @@ impl HostGuard {
 
     fn look_up<'a>(&self, setting: &'a Setting) -> Wanted<'a> {
         let found = match setting {
-            Setting::Kernel(kernel) => {
-                Err(format!("a kernel is booted in a guest, not set on this host: `schedlab vm run --kernel {kernel}`"))
+            _ if setting.is_of_guest() => {
+                Err("it is booted, not set: a plan with a [guest] table does that, or `schedlab vm run`".into())
             }
             _ if setting.is_net_sysctl() => Err("net.* sysctls belong to the trial's own network namespace and are \
                  never written on the host; this is a defect of schedlab"

@@ -74,7 +74,7 @@ impl Plan {
             Stopping::Budget { looks: 0, .. } => {
                 inconsistent("looks = 0: a budget needs at least one look, at its end")
             }
-            _ => self.check_switchback(),
+            _ => self.check_guest().and_then(|()| self.check_switchback()),
         }
     }
 

@@ -1,5 +1,6 @@
 //! A plan as a person writes it: optional keys, defaults, and errors that name line and nearest key.
 
+use super::guest::WrittenGuest;
 use super::{Plan, PlanError, PlannedWorkload, Stopping, inconsistent};
 use crate::factorial::PlannedFactor;
 use crate::nearest::nearest;
@@ -46,6 +47,7 @@ struct WrittenPlan {
     #[serde(default)]
     factor: Vec<WrittenFactor>,
     max_arms: Option<u32>,
+    guest: Option<WrittenGuest>,
 }
 
 #[derive(Debug, Deserialize)]
@@ -137,6 +139,7 @@ impl WrittenPlan {
             workloads,
             arms: arms.collect::<Result<_, _>>()?,
             require: Vec::new(),
+            guest: self.guest.as_ref().map(WrittenGuest::planned).transpose()?,
             factors: self.factor.iter().map(WrittenFactor::planned).collect::<Result<_, _>>()?,
             max_arms: self.max_arms.unwrap_or(DEFAULT_MAX_ARMS),
             factorial: None,

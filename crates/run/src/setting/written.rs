@@ -104,6 +104,10 @@ fn scoped(scope: &str, rest: &str) -> Result<Setting, SettingError> {
             Setting::Feature { name: name.to_owned(), on }
         }
         "kernel" if !rest.is_empty() => Setting::Kernel(rest.to_owned()),
+        "boot" if !rest.is_empty() && !rest.contains(char::is_whitespace) => Setting::BootArgument(rest.to_owned()),
+        "boot" => return Err(bad("is not one word of a kernel's command line, for example `boot:preempt=full`")),
+        "topology" if rest.contains('=') => Setting::Topology(rest.to_owned()),
+        "topology" => return Err(bad("is no topology, for example `topology:sockets=2,cores=2,nodes=2`")),
         other => return Err(unknown(other)),
     })
 }
@@ -169,6 +173,8 @@ impl fmt::Display for Setting {
             Self::Audit(on) => write!(f, "audit={}", if *on { "on" } else { "off" }),
             Self::WorkloadOption { key, value } => write!(f, "option:{key}={value}"),
             Self::Kernel(kernel) => write!(f, "kernel:{kernel}"),
+            Self::BootArgument(word) => write!(f, "boot:{word}"),
+            Self::Topology(topology) => write!(f, "topology:{topology}"),
             Self::PlantSpin { ns } => write!(f, "plant=spin:{}", format_ns_exact(*ns)),
             Self::PlantStall { ns, period_ns } => {
                 write!(f, "plant=stall:{}/{}", format_ns_exact(*ns), format_ns_exact(*period_ns))

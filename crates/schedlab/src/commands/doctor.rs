@@ -11,7 +11,7 @@ use schedlab_trial::{ExecRunner, Experiment, Store, Watch, prepare};
 use std::io::IsTerminal;
 
 pub(super) fn run(args: &Doctor) -> Result<u8> {
-    let environment = schedlab_host::environment(&schedlab_host::Roots::default(), probes());
+    let environment = environment(true);
     let noise = if args.noise { Some(noise_floor(&environment)?) } else { None };
     if args.json {
         let value = serde_json::json!({ "environment": environment, "noise": noise });
@@ -27,7 +27,7 @@ pub(super) fn run(args: &Doctor) -> Result<u8> {
 }
 
 /// The round trip on one CPU and across two, a tenth of a second each. A machine with one CPU has no second figure.
-pub(super) fn probes() -> Probes {
+fn probes() -> Probes {
     Probes { round_trip_same_ns: round_trip("same"), round_trip_apart_ns: round_trip("apart") }
 }
 
@@ -47,6 +47,12 @@ fn round_trip(pin: &str) -> Option<f64> {
     };
     let outcome = run_once(&order, &[]).ok()?;
     outcome.metrics.iter().find(|m| m.name == "round_trips_per_s").map(|m| 1e9 / m.value)
+}
+
+/// The machine as it is now; with the round-trip probes only where a run begins.
+pub(super) fn environment(probe: bool) -> schedlab_run::Environment {
+    let probes = if probe { probes() } else { Probes::default() };
+    schedlab_host::environment(&schedlab_host::Roots::default(), probes)
 }
 
 /// Keeps nothing: the noise floor is measured, printed and forgotten.

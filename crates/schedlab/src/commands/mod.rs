@@ -10,7 +10,7 @@ mod report;
 mod run;
 mod shell;
 mod tune;
-mod vm;
+pub(crate) mod vm;
 
 use crate::cli::{Cli, Command};
 use crate::twin_spelling;

@@ -1,6 +1,8 @@
 //! `schedlab run PLAN.toml`: an experiment from a file.
 
+use super::doctor::environment;
 use super::report::conclude;
+use super::vm::trials::Guests;
 use crate::cli::{Run, RunOutput};
 use crate::{exit, session};
 use anyhow::{Context, Result, bail};
@@ -20,6 +22,10 @@ pub(super) fn run(args: &Run) -> Result<u8> {
 /// From a plan to a sealed run directory and its report; `ab` ends here too.
 pub(super) fn execute(plan: &Plan, name: &str, output: &RunOutput) -> Result<u8> {
     let dir = output.out.clone().unwrap_or_else(|| session::default_out(name));
+    if output.dry_run && plan.guest.is_some() {
+        print!("{}# each trial in a guest of its own; what a guest can measure is asked of it when the run begins\n", plan.to_toml());
+        return Ok(exit::DONE);
+    }
     if output.dry_run {
         let plan = &plan.settle(&factors::lacking(plan, &Roots::default()))?;
         let manifest = prepare::manifest(plan, std::env::args().collect(), environment(false))?;
@@ -29,7 +35,8 @@ pub(super) fn execute(plan: &Plan, name: &str, output: &RunOutput) -> Result<u8>
     // Without --out a second run does not trip over the first: out/quickstart-2, and so on.
     let dir = if output.out.is_none() && !output.resume { session::unused(dir) } else { dir };
     let (manifest, writer, trials) = if output.resume { resume(&dir, plan)? } else { begin(&dir, plan)? };
-    let (manifest, trials) = session::run(manifest, writer, trials)?;
+    let guests = plan.guest.as_ref().map(|_| Guests::of(plan)).transpose()?;
+    let (manifest, trials) = session::run(manifest, writer, trials, guests.as_ref())?;
     conclude(&dir, &manifest, &trials, output)
 }
 
@@ -37,7 +44,11 @@ type Begun = (Manifest, RunWriter, Vec<schedlab_run::TrialRecord>);
 
 fn begin(dir: &Path, plan: &Plan) -> Result<Begun> {
     let plan = settled(plan)?;
-    let manifest = prepare::manifest(&plan, std::env::args().collect(), environment(true))?;
+    let command: Vec<String> = std::env::args().collect();
+    let manifest = match plan.guest {
+        Some(_) => Guests::of(&plan)?.manifest(&plan, &command)?,
+        None => prepare::manifest(&plan, command, environment(true))?,
+    };
     let writer = RunWriter::create(dir, &manifest)?;
     Ok((manifest, writer, Vec::new()))
 }
@@ -74,7 +85,8 @@ fn resume(dir: &Path, plan: &Plan) -> Result<Begun> {
         );
     }
     let now = environment(false);
-    if now.boot_id != manifest.environment.boot_id {
+    // A trial in a guest is a boot of its own in any case.
+    if plan.guest.is_none() && now.boot_id != manifest.environment.boot_id {
         bail!(
             "{} was begun in another boot, or on another machine: a boot is a unit of its own, so begin a new run (--out) \
              and set the two side by side with `schedlab compare`",
@@ -83,10 +95,4 @@ fn resume(dir: &Path, plan: &Plan) -> Result<Begun> {
     }
     manifest.ended = String::new();
     Ok((manifest, writer, run.trials))
-}
-
-/// The machine as it is now; with the round-trip probes only where a run begins.
-fn environment(probe: bool) -> schedlab_run::Environment {
-    let probes = if probe { super::doctor::probes() } else { schedlab_host::Probes::default() };
-    schedlab_host::environment(&schedlab_host::Roots::default(), probes)
 }

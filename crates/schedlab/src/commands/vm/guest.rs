@@ -25,7 +25,7 @@ pub(super) type Answer = (u8, Vec<(String, Vec<u8>)>);
 
 /// Boots a guest, shows what it does, and returns when it has ended.
 pub(super) fn run(kernel: &str, options: &GuestOptions, inside: &Inside, shell: bool) -> Result<Answer> {
-    let boot = boot(kernel, options, inside, shell)?;
+    let boot = boot(kernel, options, inside, shell, &Sight::take(options.no_kvm)?)?;
     if options.dry_run {
         println!("{}", schedlab_vm::host::boot::dry_run(&boot)?);
         return Ok((exit::DONE, Vec::new()));
@@ -36,12 +36,35 @@ pub(super) fn run(kernel: &str, options: &GuestOptions, inside: &Inside, shell: 
     Ok((u8::try_from(ended.exit_code).unwrap_or(exit::ERROR), ended.files))
 }
 
-fn boot(kernel: &str, options: &GuestOptions, inside: &Inside, shell: bool) -> Result<Boot> {
+/// What can be known of QEMU on this host before a guest is described.
+pub(super) struct Sight {
+    version: String,
+    kvm: bool,
+}
+
+impl Sight {
+    /// Asks QEMU for its version, and KVM whether it works.
+    pub(super) fn take(no_kvm: bool) -> Result<Self> {
+        let architecture = own_architecture();
+        let version = process::version(architecture)?;
+        Ok(Self { version, kvm: !no_kvm && kvm::works(architecture) })
+    }
+}
+
+/// A guest, from what the user says of it.
+pub(super) fn boot(
+    kernel: &str,
+    options: &GuestOptions,
+    inside: &Inside,
+    shell: bool,
+    sight: &Sight,
+) -> Result<Boot> {
     let kernel = find(kernel)?;
     let machine = machine(options)?;
     let architecture = kernel.image.architecture;
-    let qemu_version = process::version(architecture)?;
-    let lane = lane(options, &machine, &qemu_version, architecture)?;
+    let foreign = architecture != own_architecture();
+    let qemu_version = if foreign { process::version(architecture)? } else { sight.version.clone() };
+    let lane = lane(options, &machine, &qemu_version, sight.kvm && !foreign)?;
     let virtual_ = matches!(lane, Lane::Virtual(_));
     let default_boot = if virtual_ { 600 } else { 120 };
     let boot_limit = options.boot_timeout.as_deref().map(duration).transpose()?;
@@ -103,7 +126,7 @@ fn host_cpus() -> u32 {
     std::thread::available_parallelism().map_or(1, |n| u32::try_from(n.get()).unwrap_or(u32::MAX))
 }
 
-fn lane(options: &GuestOptions, machine: &Machine, qemu_version: &str, architecture: Architecture) -> Result<Lane> {
+fn lane(options: &GuestOptions, machine: &Machine, qemu_version: &str, kvm: bool) -> Result<Lane> {
     let cpus = machine.topology.cpus();
     if options.lane == LaneName::Virtual {
         let quantum_us = options.quantum.as_deref().map(parse_duration_ns).transpose()?.map(|ns| ns.div_ceil(1000));
@@ -123,7 +146,6 @@ fn lane(options: &GuestOptions, machine: &Machine, qemu_version: &str, architect
             host_cpus()
         );
     }
-    let kvm = !options.no_kvm && kvm::works(architecture);
     Ok(Lane::Real { accelerator: if kvm { Accelerator::Kvm } else { Accelerator::Tcg }, oversubscribed })
 }
 
@@ -176,6 +198,24 @@ fn write_all(mut to: impl Write, bytes: &[u8]) {
 impl Screen {
     fn say(&self, line: &str) {
         write_all(std::io::stderr(), format!("schedlab: {line}\n").as_bytes());
+    }
+}
+
+/// Listens to a guest of which only the answer matters. Ctrl-C lets it end, as it lets a trial end.
+pub(super) struct Quiet;
+
+impl Events for Quiet {
+    fn stage(&mut self, _stage: Stage) {}
+    fn stdout(&mut self, _bytes: &[u8]) {}
+    fn stderr(&mut self, bytes: &[u8]) {
+        write_all(std::io::stderr(), bytes);
+    }
+    fn note(&mut self, text: &str) {
+        write_all(std::io::stderr(), format!("schedlab: {text}\n").as_bytes());
+    }
+    fn console(&mut self, _bytes: &[u8]) {}
+    fn interrupted(&self) -> bool {
+        false
     }
 }
 

@@ -26,7 +26,7 @@ pub(super) struct Inside {
 }
 
 /// The device that no alias leads to: nothing in the kernel asks for it.
-const BINDER: &str = "binder_linux";
+pub(super) const BINDER: &str = "binder_linux";
 
 impl Inside {
     /// Nothing but a directory.

@@ -2,6 +2,8 @@
 
 mod guest;
 mod inside;
+pub(crate) mod task;
+pub(crate) mod trials;
 
 use crate::cli::vm::{Boot, Fetch, VmAction, VmRun};
 use crate::exit;
