@@ -91,6 +91,14 @@ impl Forest {
     }
 }
 
+impl Forest {
+    /// Whether an interval ends beyond the axis, where an arrow stands.
+    pub(crate) fn reaches_beyond(&self) -> bool {
+        let scale = self.scale((0.0, 1.0));
+        self.rows().filter_map(|r| r.interval).any(|(_, lo, hi)| lo < scale.lo || hi > scale.hi)
+    }
+}
+
 impl Draw for Forest {
     fn draw(&self, width: f64) -> Svg {
         let columns = self.columns(width);
@@ -208,5 +216,35 @@ fn draw_interval(svg: &mut Svg, row: &ForestRow, (value, lo, hi): (f64, f64, f64
     }
     if scale.holds(value) {
         svg.mark(row.arm, (scale.at(value), y), 4.6, if row.weak { Mark::Hollow } else { Mark::Solid });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_interval_beyond_the_axis_is_known_to_be() {
+        let row = |interval| {
+            let text = String::new;
+            let (label, value, bracket, verdict) = (text(), text(), text(), text());
+            Line::Row(ForestRow {
+                arm: 1,
+                label,
+                interval: Some(interval),
+                units: Vec::new(),
+                value,
+                bracket,
+                verdict,
+                tone: "open",
+                weak: false,
+            })
+        };
+        let beyond = |intervals: &[(f64, f64, f64)]| {
+            let lines = intervals.iter().map(|i| row(*i)).collect();
+            Forest { lines, sesoi: 0.05, dense: false }.reaches_beyond()
+        };
+        assert!(!beyond(&[(1.0, 0.9, 1.1), (2.0, 1.5, 2.7)]));
+        assert!(beyond(&[(1.0, 0.9, 1.1), (0.003, 0.0003, 0.03)]));
     }
 }

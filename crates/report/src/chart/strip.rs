@@ -56,7 +56,7 @@ impl Draw for Strip {
         let values: Vec<f64> = self.rows.iter().flat_map(|r| r.dots.iter().map(|d| d.value)).collect();
         let scale = Scale::fitting(&values, 8.0, left, right);
         if let Some(scale) = &scale {
-            let ticks = scale.ticks(((right - left) / 70.0).clamp(2.0, 8.0) as usize);
+            let ticks = scale.ticks(((right - left) / 55.0).clamp(2.0, 8.0) as usize);
             axis::bottom(&mut svg, scale, &axis::with_unit(ticks, &self.unit), 0.0, height);
             svg.plot = self.plot.over_rows(row_height, scale);
         }
