@@ -5,7 +5,7 @@
 //! missed periods too.
 
 use crate::pairs::{Ratio, interleave_by};
-use crate::{program, table};
+use crate::program;
 use anyhow::{Context, Result, bail};
 use schedlab_run::TrialOutcome;
 
@@ -19,11 +19,7 @@ struct Lateness {
     median_ns: f64,
 }
 
-/// Names of the columns.
-pub const HEADER: [&str; 7] =
-    ["row", "placement", "ours / twin", "95 % interval", "pairs", "within 0.97–1.03", "the twin's figure"];
-
-/// Table rows as the other twins' (name, placement, ratio, interval, pairs, bar, tiers), of names that hold `filter`.
+/// Table rows below [`crate::pairs::HEADER`], of names that hold `filter`.
 pub fn rows(filter: &str, pairs: usize) -> Result<Vec<Vec<String>>> {
     let mut rows = Vec::new();
     for (policy, ours, twin) in [("SCHED_OTHER", "policy=other", ""), ("SCHED_FIFO", "policy=fifo:80", "-p 80")] {
@@ -38,16 +34,8 @@ pub fn rows(filter: &str, pairs: usize) -> Result<Vec<Vec<String>>> {
         for (figure, of) in [("mean", mean as fn(&Lateness) -> f64), ("median", median)] {
             let logs: Vec<f64> = found.iter().map(|(twin, ours)| (of(ours) / of(twin)).ln()).collect();
             let ratio = Ratio::from_logs(&logs).context("no pairs")?;
-            eprintln!("{name}, {figure}: {:.4} [{:.4}, {:.4}]", ratio.ratio, ratio.lo, ratio.hi);
-            rows.push(vec![
-                format!("{name}, {figure} lateness"),
-                "one CPU".into(),
-                format!("{:.3}", ratio.ratio),
-                format!("{:.3}–{:.3}", ratio.lo, ratio.hi),
-                ratio.pairs.to_string(),
-                table::met(ratio.within(0.97, 1.03)),
-                format!("twin {:.1} µs", typical(&found, of) / 1e3),
-            ]);
+            let typical = format!("{:.1} µs", typical(&found, of) / 1e3);
+            rows.push(ratio.row(&format!("{name}, {figure} lateness"), "one CPU", typical));
         }
     }
     Ok(rows)

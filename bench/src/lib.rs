@@ -3,9 +3,13 @@
 #![forbid(unsafe_code)]
 #![allow(clippy::print_stdout, clippy::print_stderr)] // Benchmarks are programs: their tables are their output.
 
+pub mod bulk;
 pub mod cyclictest;
+pub mod kill;
 pub mod pairs;
 pub mod plant;
+pub mod processes;
 pub mod program;
 pub mod series;
+pub mod share;
 pub mod table;

@@ -1,5 +1,6 @@
 //! Interleaved pairs of two measurements, their order by a coin, and the interval of their ratio.
 
+use crate::table;
 use anyhow::Result;
 use schedlab_stats::Estimate;
 use schedlab_sys::rusage;
@@ -32,7 +33,25 @@ impl Ratio {
     pub fn within(&self, lo: f64, hi: f64) -> bool {
         self.lo >= lo && self.hi <= hi
     }
+
+    /// A row of a table with [`HEADER`]; `figure` says what the ratio is a ratio to.
+    pub fn row(&self, name: &str, place: &str, figure: String) -> Vec<String> {
+        eprintln!("{name} ({place}): {:.4} [{:.4}, {:.4}], {figure}", self.ratio, self.lo, self.hi);
+        vec![
+            name.to_owned(),
+            place.to_owned(),
+            format!("{:.3}", self.ratio),
+            format!("{:.3}–{:.3}", self.lo, self.hi),
+            self.pairs.to_string(),
+            table::met(self.within(0.97, 1.03)),
+            figure,
+        ]
+    }
 }
+
+/// Names of the columns of [`Ratio::row`].
+pub const HEADER: [&str; 7] =
+    ["row", "placement", "ours / twin", "95 % interval", "pairs", "within 0.97–1.03", "the twin's figure"];
 
 /// One side of a pair.
 #[derive(Debug, Clone, Copy)]

@@ -49,12 +49,25 @@ pub fn exists(program: &str) -> bool {
     std::env::split_paths(&paths).any(|dir| dir.join(program).exists())
 }
 
-/// One trial of ours; the outcome as JSON.
-pub fn trial(cpus: Option<&str>, arguments: &[&str]) -> Result<serde_json::Value> {
+/// A sentence on a twin that is not here, with the command that installs it. What Debian does not have in its main part
+/// needs an apt source that is the user's to add.
+pub fn missing(program: &str, package: &str) -> Option<String> {
+    let sentence = || format!("{program} is not installed, so this row is left out: apt install {package}");
+    (!exists(program)).then(sentence)
+}
+
+/// `schedlab bench` with these arguments.
+pub fn bench(cpus: Option<&str>, arguments: &[&str]) -> Result<Command> {
     let program = schedlab()?;
     let program = program.to_str().context("the binary's path is not text")?;
-    let all: Vec<&str> = ["bench"].iter().chain(arguments).chain(&["--json", "-"]).copied().collect();
-    let output = output(on_cpus(cpus, program, &all))?;
+    let all: Vec<&str> = ["bench"].iter().chain(arguments).copied().collect();
+    Ok(on_cpus(cpus, program, &all))
+}
+
+/// One trial of ours; the outcome as JSON.
+pub fn trial(cpus: Option<&str>, arguments: &[&str]) -> Result<serde_json::Value> {
+    let arguments: Vec<&str> = arguments.iter().chain(&["--json", "-"]).copied().collect();
+    let output = output(bench(cpus, &arguments)?)?;
     serde_json::from_slice(&output.stdout).context("the trial's JSON")
 }
 

@@ -1,6 +1,6 @@
 //! Fidelity: our workload against its twin, in interleaved pairs, both pinned to one CPU. The bar: the whole 95 %
 //! interval of ours / twin lies in 0.97–1.03. Free placement is information: there the scheduler decides, not the
-//! program. About 15 minutes.
+//! program. About 25 minutes.
 //!
 //! Each row also gives the ratio at equal switches: who runs next in a herd is chance, so the number of switches of two
 //! equal programs differs from run to run by tens of percent and the time with it (2.5 µs each).
@@ -9,7 +9,7 @@
 
 use anyhow::{Context, Result, bail};
 use schedlab_benches::pairs::{self, Pair, Ratio, interleave};
-use schedlab_benches::{cyclictest, program, table};
+use schedlab_benches::{bulk, cyclictest, program, share, table};
 use schedlab_sys::affinity;
 use std::time::Instant;
 
@@ -40,13 +40,13 @@ struct Row {
 fn main() -> Result<()> {
     let started = Instant::now();
     let filter = std::env::args().nth(1).unwrap_or_default();
-    let pairs: Option<usize> = std::env::args().nth(2).map(|n| n.parse()).transpose().context("the number of pairs")?;
+    let fixed: Option<usize> = std::env::args().nth(2).map(|n| n.parse()).transpose().context("the number of pairs")?;
     let mut rows = Vec::new();
     for row in hackbench_rows().into_iter().chain(pipe_rows()).filter(|r| r.name.contains(&filter)) {
         if !program::exists(&row.twin[0]) {
             bail!("{} is not installed: apt install rt-tests linux-perf", row.twin[0]);
         }
-        let (pairs, tiers) = measure(&row, pairs.unwrap_or(row.pairs))?;
+        let (pairs, tiers) = measure(&row, fixed.unwrap_or(row.pairs))?;
         rows.push(line(&row, &pairs, tiers)?);
     }
     let header = [
@@ -62,8 +62,15 @@ fn main() -> Result<()> {
         "our tiers",
     ];
     table::print("Fidelity to the twins", &header, &rows);
-    let rows = cyclictest::rows(&filter, pairs.unwrap_or(CYCLICTEST_PAIRS))?;
-    table::print("Fidelity of timer to cyclictest", &cyclictest::HEADER, &rows);
+    let rows = cyclictest::rows(&filter, fixed.unwrap_or(CYCLICTEST_PAIRS))?;
+    table::print("Fidelity of timer to cyclictest", &pairs::HEADER, &rows);
+    for (title, (rows, left_out)) in [
+        ("Fidelity of burn: share of the CPU", share::rows(&filter, fixed)?),
+        ("Fidelity of stream: bytes a CPU second", bulk::rows(&filter, fixed)?),
+    ] {
+        table::print(title, &pairs::HEADER, &rows);
+        left_out.iter().for_each(|line| println!("\n{line}"));
+    }
     table::closing("fidelity", started.elapsed());
     Ok(())
 }
@@ -106,10 +113,10 @@ fn hackbench_rows() -> Vec<Row> {
     let mut rows = Vec::new();
     for transport in ["pipe", "unix"] {
         for mode in ["process", "thread"] {
-            // A message over a unix socket takes three times as long and varies half as much.
-            let (loops, pairs) = if transport == "pipe" { (1200, 64) } else { (600, 36) };
-            rows.push(hackbench(Place::OneCpu, transport, mode, (1, loops), pairs));
-            rows.push(hackbench(Place::OneCpu, transport, mode, (4, 3 * loops / 4), pairs * 3 / 4));
+            // A message over a unix socket takes three times as long.
+            let (loops, four_groups_pairs) = if transport == "pipe" { (1200, 64) } else { (600, 48) };
+            rows.push(hackbench(Place::OneCpu, transport, mode, (1, loops), 100));
+            rows.push(hackbench(Place::OneCpu, transport, mode, (4, 3 * loops / 4), four_groups_pairs));
             rows.push(hackbench(Place::Free, transport, mode, (1, loops), 12));
         }
     }

@@ -1,7 +1,8 @@
 //! Seconds to a verdict on a planted slowdown of 3 %, set-up included. The oracle is a paired t test whose number of
 //! blocks was chosen knowing the answer: the smallest n whose power is 80 % on the recorded series. The budgeted
 //! design is replayed on the same blocks; the switchback is that of `aa`. Beside them: how often A-then-B with Welch's
-//! test, the way everybody compares, flags A against A. Reads the series of `aa` (and records what is missing).
+//! test, the way everybody compares, flags A against A. Reads the series of `aa` (and records what is missing). About 1
+//! minute once they are there.
 #![forbid(unsafe_code)]
 #![allow(clippy::print_stdout, clippy::print_stderr)]
 
@@ -9,12 +10,11 @@ use anyhow::{Context, Result};
 use schedlab_analyze::Verdict;
 use schedlab_benches::series::{self, SERIES, Series};
 use schedlab_benches::table;
-use schedlab_run::{Manifest, TrialRecord};
+use schedlab_run::{LEAST_UNITS, Manifest, TrialRecord};
 use schedlab_stats::{GroupSequential, Look};
 use std::time::Instant;
 
 const LOOKS: usize = 5;
-const LEAST_BLOCKS: usize = 6;
 const WANTED_POWER: f64 = 0.8;
 
 fn main() -> Result<()> {
@@ -78,7 +78,7 @@ struct Size {
 /// Searches the smallest n for which the design for n blocks finds the effect in 80 % of the windows of n consecutive blocks.
 /// Windows start at every third block: they overlap, which widens no estimate of the mean rate.
 fn least_n<D: Fn(&[f64]) -> Option<usize>>(logs: &[f64], design: impl Fn(usize) -> D) -> Option<Size> {
-    (LEAST_BLOCKS..=logs.len() / 4).find_map(|n| {
+    (LEAST_UNITS..=logs.len() / 4).find_map(|n| {
         let decide = design(n);
         let windows: Vec<&[f64]> = logs.windows(n).step_by(3).collect();
         let used: Vec<Option<usize>> = windows.iter().map(|w| decide(w)).collect();
@@ -96,7 +96,7 @@ fn fixed_t(window: &[f64]) -> bool {
 /// The product's rule: looks at fifths of the budget once six blocks are in.
 fn planned_looks(blocks: usize) -> Vec<(usize, Look)> {
     let Ok(mut sequence) = GroupSequential::new(0.05) else { return Vec::new() };
-    let at = (1..=LOOKS).map(|k| blocks * k / LOOKS).filter(|&n| n >= LEAST_BLOCKS);
+    let at = (1..=LOOKS).map(|k| blocks * k / LOOKS).filter(|&n| n >= LEAST_UNITS);
     at.filter_map(|n| Some((n, sequence.push_look(n as f64 / blocks as f64).ok()?))).collect()
 }
 
@@ -115,7 +115,7 @@ fn budgeted(window: &[f64], looks: &[(usize, Look)]) -> Option<usize> {
 fn switchback_seconds((manifest, trials): &(Manifest, Vec<TrialRecord>)) -> Option<f64> {
     let trials: Vec<&TrialRecord> = trials.iter().filter(|t| !t.warm_up && t.outcome.is_some()).collect();
     let trial_s = trials.iter().map(|t| t.wall_ns as f64 / 1e9).sum::<f64>() / trials.len() as f64;
-    let n = (LEAST_BLOCKS..=trials.len() / 4).find(|&n| {
+    let n = (LEAST_UNITS..=trials.len() / 4).find(|&n| {
         let windows: Vec<&[&TrialRecord]> = trials.windows(n).step_by(n.div_ceil(2)).collect();
         let found = windows.iter().filter(|w| switchback_finds(manifest, w)).count();
         found as f64 >= WANTED_POWER * windows.len() as f64

@@ -3,12 +3,17 @@
 
 use crate::findings::*;
 use crate::words::{percent, phrase, times};
-use schedlab_run::{counted, noun};
+use schedlab_run::{WorkloadSpec, counted, noun};
 
 /// One claim per workload, arm and primary metric: A/A controls last, differences first.
 pub(crate) fn claims(findings: &Findings) -> Vec<Claim> {
     let mut claims: Vec<(u8, Claim)> = Vec::new();
     for workload in &findings.workloads {
+        if !findings.factors.is_empty() {
+            // A single arm of a factorial is no question of its own.
+            claims.extend(main_effects(findings, workload));
+            continue;
+        }
         for metric in workload.metrics.iter().filter(|m| m.role == Role::Primary) {
             for contrast in &metric.contrasts {
                 let claim = Claim {
@@ -37,12 +42,31 @@ fn rank(contrast: &Contrast) -> u8 {
     }
 }
 
-/// The workload as short as the plan allows: its name alone when no other has it.
-pub(crate) fn workload_label(findings: &Findings, workload: &WorkloadFindings) -> String {
-    let name = |w: &WorkloadFindings| w.spec.split([':', '/']).next().unwrap_or_default().to_owned();
-    let own = name(workload);
-    let alone = findings.workloads.iter().filter(|w| name(w) == own).count() == 1;
-    if alone { own } else { workload.spec.clone() }
+/// What each factor does on average over the others.
+fn main_effects<'f>(findings: &'f Findings, workload: &'f WorkloadFindings) -> impl Iterator<Item = (u8, Claim)> + 'f {
+    workload.main_effects.iter().filter_map(move |effect| {
+        let metric = workload.metrics.iter().find(|m| m.name == effect.metric)?;
+        let factor = findings.factors.get(effect.factor as usize)?;
+        let level = |spec: &str| if spec.is_empty() { "the default".to_owned() } else { spec.to_owned() };
+        let (high, low) = (level(&factor.high), level(&factor.low));
+        let contrast = &effect.contrast;
+        let over = format!(", main effect over {} arms", effect.low_arms.len() + effect.high_arms.len());
+        let sentence = sentence_of((&high, &low), findings, workload, metric, contrast) + &over;
+        let (arm, verdict) = (contrast.arm, contrast.verdict.clone());
+        Some((
+            rank(contrast),
+            Claim { sentence, workload: workload.workload, arm, metric: effect.metric.clone(), verdict },
+        ))
+    })
+}
+
+/// The workload as short as the plan allows: its name, and the options in which it differs from others of that name.
+pub fn workload_label(findings: &Findings, workload: &WorkloadFindings) -> String {
+    let parsed = |w: &WorkloadFindings| w.spec.parse::<WorkloadSpec>().ok();
+    let Some(own) = parsed(workload) else { return workload.spec.clone() };
+    let others = findings.workloads.iter().filter(|w| w.workload != workload.workload);
+    let others: Vec<WorkloadSpec> = others.filter_map(parsed).collect();
+    own.label_among(others.iter())
 }
 
 fn arm_name(findings: &Findings, arm: u32) -> &str {
@@ -56,7 +80,23 @@ pub(crate) fn sentence(
     metric: &MetricFindings,
     contrast: &Contrast,
 ) -> String {
-    let (arm, control) = (arm_name(findings, contrast.arm), arm_name(findings, contrast.control));
+    sentence_of(
+        (arm_name(findings, contrast.arm), arm_name(findings, contrast.control)),
+        findings,
+        workload,
+        metric,
+        contrast,
+    )
+}
+
+/// The sentence of one contrast between two named sides.
+fn sentence_of(
+    (arm, control): (&str, &str),
+    findings: &Findings,
+    workload: &WorkloadFindings,
+    metric: &MetricFindings,
+    contrast: &Contrast,
+) -> String {
     let label = workload_label(findings, workload);
     let evidence = evidence(contrast);
     let prefix = if contrast.is_aa { "A/A control: " } else { "" };

@@ -76,7 +76,11 @@ fn too_few(level: &str, units_control: usize, units_arm: usize) -> Option<Confou
     }
     let (units, remedy) = match level {
         "day" => ("days", "alternate the arms within each day"),
-        _ => ("boots", "reboot between runs of each arm, in alternating order"),
+        _ => (
+            "boots",
+            "reboot between runs, the arms in alternating order, and give `schedlab compare` all runs of each \
+             (--more-a, --more-b)",
+        ),
     };
     let sentence = format!(
         "confounded: the arms differ by {level} as well ({} against {}); a verdict needs {LEAST_OF_LEVEL} {units} a side: {remedy}",

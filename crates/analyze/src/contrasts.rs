@@ -152,18 +152,25 @@ pub(crate) fn control_twice(selection: &Selection<'_>, key: &MetricKey, control:
 
 /// A trial's windows as the statistics want them: log of operations per second of counted time.
 pub(crate) fn windows_of(record: &TrialRecord) -> Vec<Window> {
-    let mut previous = None;
-    let windows = record.outcome.iter().flat_map(|o| &o.windows);
-    windows
-        .map(|w| {
-            let seconds = w.end_ns.saturating_sub(w.counted_from_ns) as f64 / 1e9;
-            // A window without an operation is a rate of nothing and counts; one without a length is unknown.
-            let log_rate = if seconds > 0.0 { (w.operations as f64 / seconds).ln() } else { f64::NAN };
-            let window = Window { is_b: w.is_b, previous, log_rate };
-            previous = Some(w.is_b);
-            window
-        })
-        .collect()
+    let windows = record.outcome.as_ref().map_or(&[][..], |o| o.windows.as_slice());
+    let window = |(i, w): (usize, &schedlab_run::Window)| {
+        let seconds = w.end_ns.saturating_sub(w.counted_from_ns) as f64 / 1e9;
+        // A window without an operation is a rate of nothing and counts; one without a length is unknown.
+        let log_rate = if seconds > 0.0 { (w.operations as f64 / seconds).ln() } else { f64::NAN };
+        let previous = follows_at_once(windows, i).then(|| windows[i - 1].is_b);
+        Window { is_b: w.is_b, previous, log_rate }
+    };
+    windows.iter().enumerate().map(window).collect()
+}
+
+/// Whether no window is missing before this one: a window that began too late is not stored, and between the two stored
+/// beside it another arm may have been in force. A pair has one window of each arm, so two of one pair are neighbours, and
+/// the second of a pair and the first of the next; which of its pair a lone window was is not known.
+fn follows_at_once(windows: &[schedlab_run::Window], i: usize) -> bool {
+    let pair = |i: usize| windows.get(i).map(|w| w.pair);
+    let (Some(before), Some(now)) = (i.checked_sub(1).and_then(pair), pair(i)) else { return false };
+    let both_whole = i.checked_sub(2).and_then(pair) == Some(before) && pair(i + 1) == Some(now);
+    before == now || (before + 1 == now && both_whole)
 }
 
 /// One contrast per trial, only for the rate: a time has the opposite sign, a latency is not known by window.

@@ -24,7 +24,7 @@ pub(crate) fn environment(manifest: &Manifest) -> EnvironmentFindings {
     }
 }
 
-fn facts(e: &Environment) -> [(&'static str, String); 11] {
+fn facts(e: &Environment) -> [(&'static str, String); 13] {
     [
         ("host", e.hostname.clone()),
         ("kernel", e.kernel_release.clone()),
@@ -37,11 +37,13 @@ fn facts(e: &Environment) -> [(&'static str, String); 11] {
         ("boot id", e.boot_id.clone()),
         ("cgroup", e.cgroup.clone()),
         ("autogroup", e.autogroup.clone()),
+        ("allowed CPUs", e.allowed_cpus.clone()),
+        ("program CRC-32", e.program_crc32.clone()),
     ]
 }
 
-/// What differs: facts by name, checks by id; a check on one side only counts.
-pub(crate) fn changes(before: &Environment, after: &Environment) -> Vec<Change> {
+/// What differs: facts by name, checks by id; a check on one side only counts, one that moves by itself never does.
+pub fn changes(before: &Environment, after: &Environment) -> Vec<Change> {
     let change = |what: &str, before: &str, after: &str| Change {
         what: what.to_owned(),
         before: before.to_owned(),

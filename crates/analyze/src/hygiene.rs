@@ -13,6 +13,10 @@ use schedlab_stats::wilson;
 /// Intervals of the share of marked trials, so sure that only a gross difference keeps them apart.
 const MARKS_LEVEL: f64 = 0.999;
 
+/// The same for failed trials. What befalls the machine is chance until it is gross; a failure is what the trial itself
+/// did, and the trials left are those that did not. Of two equal rates these are apart about once in two hundred.
+const FAILURES_LEVEL: f64 = 0.95;
+
 impl Workload<'_> {
     /// Why an arm is not judged whatever its numbers are.
     pub(crate) fn barred(&self, arm: u32) -> Option<Verdict> {
@@ -26,7 +30,7 @@ impl Workload<'_> {
         void.or_else(|| not_applied(arm))
             .or_else(|| not_applied(0))
             .or_else(|| confounded().map(|why| withheld(Withheld::Confounded, why)))
-            .or_else(|| self.marks_differ(arm).map(|why| withheld(Withheld::MarksDiffer, why)))
+            .or_else(|| self.uneven((&[arm], self.arm_name(arm)), (&[0], self.arm_name(0))))
     }
 
     /// Marked and all measured trials of an arm, warm-up aside.
@@ -36,24 +40,47 @@ impl Workload<'_> {
         (rows().filter(marked).count(), rows().count())
     }
 
-    /// Steal that goes with an arm is an effect of that arm, and repeating its blocks would select on it.
-    fn marks_differ(&self, arm: u32) -> Option<String> {
-        let (control, other) = (self.marked_trials(0), self.marked_trials(arm));
-        let interval = |(k, n): (usize, usize)| wilson(k as u64, n as u64, MARKS_LEVEL);
-        let (a, b) = (interval(control)?, interval(other)?);
-        let apart = a.hi < b.lo || b.hi < a.lo;
-        apart.then(|| {
-            let name = |i: u32| self.manifest.arms.get(i as usize).map_or("?", |a| a.name.as_str());
-            format!(
-                "marks differ between arms: {} of {} of `{}`, {} of {} of `{}`",
-                other.0,
-                counted(other.1, "trials"),
-                name(arm),
-                control.0,
-                control.1,
-                name(0)
-            )
-        })
+    /// Failed and all measured trials of an arm, warm-up aside; a switchback's hold both arms.
+    fn failed_trials(&self, arm: u32) -> (usize, usize) {
+        let rows = || self.selection.rows.iter().filter(|r| !r.record.warm_up && r.record.arm == Some(arm));
+        let failed = rows().filter(|r| r.fate == Fate::Failed).count();
+        (failed, rows().filter(|r| r.fate != Fate::NotApplied).count())
+    }
+
+    /// Windows of an arm that began too late to be stored, and all that should be there, in the trials used. A trial's last
+    /// pair is left out: its time may have run out.
+    fn lost_windows(&self, arm: u32) -> (usize, usize) {
+        let outcomes = self.selection.used(None).filter_map(|r| r.outcome.as_ref());
+        let of_trial = |o: &schedlab_run::TrialOutcome| {
+            let last = o.windows.last().map_or(0, |w| w.pair) as usize;
+            let stored = o.windows.iter().filter(|w| u32::from(w.is_b) == arm && (w.pair as usize) < last).count();
+            (last.saturating_sub(stored), last)
+        };
+        sum(outcomes.map(of_trial))
+    }
+
+    /// Why nothing is said of two named groups of arms, when what was marked or lost goes with one of them. Steal that goes
+    /// with an arm is an effect of that arm, and repeating its blocks would select on it; so is a failure, and the trials
+    /// that did not fail are a selection.
+    pub(crate) fn uneven(&self, other: (&[u32], &str), control: (&[u32], &str)) -> Option<Verdict> {
+        let of = |count: fn(&Self, u32) -> (usize, usize), arms: &[u32]| sum(arms.iter().map(|&arm| count(self, arm)));
+        let differ = |what: &str, unit: &str, level: f64, count: fn(&Self, u32) -> (usize, usize)| {
+            let (a, b) = (of(count, control.0), of(count, other.0));
+            apart(a, b, level).then(|| {
+                let all = if unit.is_empty() { b.1.to_string() } else { counted(b.1, unit) };
+                let (name, control) = (other.1, control.1);
+                format!("{what} differ between arms: {} of {all} of `{name}`, {} of {} of `{control}`", b.0, a.0, a.1)
+            })
+        };
+        let marks = || differ("marks", "trials", MARKS_LEVEL, Self::marked_trials);
+        let failures = || differ("failures", "trials", FAILURES_LEVEL, Self::failed_trials);
+        let windows = || differ("windows lost", "", MARKS_LEVEL, Self::lost_windows);
+        let lost = || failures().or_else(windows).map(|why| withheld(Withheld::LossesDiffer, why));
+        marks().map(|why| withheld(Withheld::MarksDiffer, why)).or_else(lost)
+    }
+
+    fn arm_name(&self, arm: u32) -> &str {
+        self.manifest.arms.get(arm as usize).map_or("?", |a| a.name.as_str())
     }
 
     pub(crate) fn warm_up(&self) -> WarmUp {
@@ -106,4 +133,15 @@ impl Workload<'_> {
             incomplete: count(|f| *f == Fate::Incomplete),
         }
     }
+}
+
+fn sum(counts: impl Iterator<Item = (usize, usize)>) -> (usize, usize) {
+    counts.fold((0, 0), |sum, one| (sum.0 + one.0, sum.1 + one.1))
+}
+
+/// Whether the intervals of two shares, `(k, n)` each, do not meet.
+fn apart(a: (usize, usize), b: (usize, usize), level: f64) -> bool {
+    let interval = |(k, n): (usize, usize)| wilson(k as u64, n as u64, level);
+    let (Some(a), Some(b)) = (interval(a), interval(b)) else { return false };
+    a.hi < b.lo || b.hi < a.lo
 }

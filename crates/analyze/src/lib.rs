@@ -1,5 +1,5 @@
 //! Run directory to findings: arms, effects, verdicts. Pure: rows in, [`Findings`] out; no file, no clock, no privilege.
-//! The same code serves reports, `compare` and, through [`look`](look()), the stopping rule inside the trial loop.
+//! The same code serves reports, `compare` and, through [`decided`], the stopping rule inside the trial loop.
 //!
 //! Read in this order: `findings` (what is said), `selection` (which rows count), `contrasts` (rows to one number a
 //! unit), `rule` (which interval the stopping rule allows), `verdict` (interval to word), `claim` (word to sentence).
@@ -13,13 +13,16 @@ mod confounded;
 mod contrasts;
 mod environment;
 mod estimate;
+mod factorial;
 mod facts;
 pub mod findings;
 mod hygiene;
 mod look;
 mod metric;
+mod pool;
 mod power;
 mod rule;
+mod scaling;
 mod selection;
 mod shape;
 mod tiers;
@@ -29,9 +32,13 @@ mod verdict;
 mod words;
 mod workload;
 
+pub use claim::workload_label;
 pub use compare::compare;
+pub use environment::changes;
 pub use findings::*;
-pub use look::{LookState, PrimaryContrast, decided, look, primary_contrasts};
-pub use power::{PowerForecast, forecast, power_forecast};
+pub use look::{PrimaryContrast, decided, primary_contrasts};
+pub use pool::pool;
+pub use power::{PowerForecast, forecast};
+pub use scaling::scaling_of_trials;
 pub use two_runs::compare_runs;
 pub use verdict::{FailOn, exit_status};

@@ -1,5 +1,5 @@
-//! The cheap part of the analysis, used inside the trial loop: is every primary contrast decided, and how wide is its
-//! interval now?
+//! The cheap part of the analysis, used inside the trial loop: the primary contrasts as they stand, and whether each is
+//! decided.
 
 use crate::compare::void_reason;
 use crate::findings::{Contrast, Role, Verdict, Withheld};
@@ -16,19 +16,6 @@ pub struct PrimaryContrast {
     pub contrast: Contrast,
 }
 
-/// What a look shows.
-#[derive(Debug, Clone, PartialEq)]
-pub struct LookState {
-    /// The primary contrasts, verdicts corrected.
-    pub contrasts: Vec<PrimaryContrast>,
-    /// Usable units in hand.
-    pub units: usize,
-    /// Half the widest interval among the open contrasts, as a share (0.02 is ±2 %); `None` before there is one.
-    pub widest: Option<f64>,
-    /// Whether every question of this workload has its answer.
-    pub decided: bool,
-}
-
 /// The primary contrasts of one workload, every arm against the control.
 pub fn primary_contrasts(manifest: &Manifest, trials: &[TrialRecord], workload: u32) -> Vec<PrimaryContrast> {
     let part = Workload::new(manifest, trials, workload, void_reason(manifest, trials));
@@ -38,9 +25,10 @@ pub fn primary_contrasts(manifest: &Manifest, trials: &[TrialRecord], workload: 
     primaries.flat_map(|key| part.others().map(move |arm| (key, arm))).map(|(key, arm)| one(key, arm)).collect()
 }
 
-/// The state at a look. Holm is applied over all primary questions of the plan; those of workloads that have not run yet
-/// count as unanswered, so a difference that stops a workload survives whatever the others bring.
-pub fn look(manifest: &Manifest, trials: &[TrialRecord], workload: u32) -> LookState {
+/// Whether every primary contrast of the workload has its verdict: the trial loop's question. Holm is applied over all
+/// primary questions of the plan; those of workloads that have not run yet count as unanswered, so a difference that stops
+/// a workload survives whatever the others bring.
+pub fn decided(manifest: &Manifest, trials: &[TrialRecord], workload: u32) -> bool {
     let mut contrasts = primary_contrasts(manifest, trials, workload);
     let others = (0..manifest.workloads.len() as u32).filter(|&w| w != workload);
     let elsewhere: Vec<f64> = others.flat_map(|w| questions(manifest, trials, w)).collect();
@@ -51,7 +39,6 @@ pub fn look(manifest: &Manifest, trials: &[TrialRecord], workload: u32) -> LookS
     p_values.extend(if only_aa { Vec::new() } else { elsewhere });
     let adjusted = schedlab_stats::holm(&p_values);
     for (open, p) in contrasts.iter_mut().filter(|c| asked(c)).zip(adjusted.into_iter().take(own)) {
-        open.contrast.p_adjusted = Some(p);
         let difference =
             !matches!(open.contrast.verdict, Verdict::Equivalent | Verdict::Inconclusive | Verdict::NoVerdict { .. });
         if difference && p > manifest.alpha {
@@ -60,20 +47,10 @@ pub fn look(manifest: &Manifest, trials: &[TrialRecord], workload: u32) -> LookS
     }
     let units = contrasts.iter().map(|c| c.contrast.units).max().unwrap_or(0);
     let counted = |c: &&PrimaryContrast| only_aa || !c.contrast.is_aa;
-    let half = |c: &PrimaryContrast| c.contrast.effect.map(|e| ((e.hi / e.lo).ln() / 2.0).exp_m1());
-    let widest = contrasts.iter().filter(counted).filter_map(half).filter(|h| h.is_finite()).reduce(f64::max);
-    let decided = {
-        let mut asked = contrasts.iter().filter(counted).filter(|c| !not_applied(&c.contrast)).peekable();
-        // Nothing but arms that are not in force: more trials bring nothing.
-        let none_left = asked.peek().is_none() && !contrasts.is_empty();
-        none_left || (units >= LEAST_UNITS && asked.peek().is_some() && asked.all(|c| answered(&c.contrast)))
-    };
-    LookState { contrasts, units, widest, decided }
-}
-
-/// Whether every primary contrast of the workload has its verdict: the trial loop's question.
-pub fn decided(manifest: &Manifest, trials: &[TrialRecord], workload: u32) -> bool {
-    look(manifest, trials, workload).decided
+    let mut asked = contrasts.iter().filter(counted).filter(|c| !not_applied(&c.contrast)).peekable();
+    // Nothing but arms that are not in force: more trials bring nothing.
+    let none_left = asked.peek().is_none() && !contrasts.is_empty();
+    none_left || (units >= LEAST_UNITS && asked.peek().is_some() && asked.all(|c| answered(&c.contrast)))
 }
 
 fn answered(contrast: &Contrast) -> bool {

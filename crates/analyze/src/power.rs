@@ -23,14 +23,6 @@ pub struct PowerForecast {
     pub sentence: String,
 }
 
-/// The forecast from pilot values: log-ratios of blocks, at least two. `width_factor` is 1 for a fixed plan, 1.03 for a
-/// budgeted, 1.6 for an open-ended one. `None` when the pilot says nothing of the spread.
-pub fn power_forecast(pilot: &[f64], blocks: usize, alpha: f64, width_factor: f64) -> Option<PowerForecast> {
-    let center = mean(pilot)?;
-    let variance = pilot.iter().map(|x| (x - center).powi(2)).sum::<f64>() / pilot.len().checked_sub(1)? as f64;
-    forecast_from_sd(variance.sqrt(), blocks, alpha, width_factor)
-}
-
 fn forecast_from_sd(sd: f64, blocks: usize, alpha: f64, width_factor: f64) -> Option<PowerForecast> {
     let share = (minimum_detectable(sd, blocks, alpha, POWER) * width_factor).exp_m1();
     (sd > 0.0 && share.is_finite()).then(|| PowerForecast {
@@ -67,8 +59,8 @@ pub fn forecast(manifest: &Manifest, trials: &[TrialRecord], workload: u32, bloc
     if freedom == 0 {
         return None;
     }
-    // A block's log-ratio is the difference of two means of `per_arm` trials.
-    let sd = (2.0 * squares / freedom as f64 / per_arm as f64).sqrt();
-    let rule = Rule::of(manifest, trials, workload, 0);
-    forecast_from_sd(sd, blocks, manifest.alpha, rule.width_factor())
+    // A block's log-ratio is the difference of two means: of `per_arm` trials, in a factorial of those of half its arms.
+    let arms_a_side = manifest.factorial.as_ref().map_or(1, |factorial| (factorial.levels.len() / 2).max(1));
+    let sd = (2.0 * squares / freedom as f64 / (per_arm * arms_a_side) as f64).sqrt();
+    forecast_from_sd(sd, blocks, manifest.alpha, Rule::planned_width_factor(&manifest.design))
 }

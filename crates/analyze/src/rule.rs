@@ -5,6 +5,11 @@ use schedlab_run::manifest::{Design, OrderKnown};
 use schedlab_run::{Manifest, TrialRecord};
 use schedlab_stats::{Estimate, GroupSequential, Look, TMixture, repeated_interval, t_estimate};
 
+/// Width of a t-mixture interval against a t interval, at the numbers of units that runs have.
+pub(crate) const SEQUENCE_WIDTH: f64 = 1.6;
+/// Width of the last look's repeated interval against a t interval.
+const REPEATED_WIDTH: f64 = 1.03;
+
 /// The stopping rule in force for one workload.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Rule {
@@ -44,8 +49,14 @@ impl Rule {
             return Self::Imported;
         }
         match &manifest.design {
-            // Whoever stopped it had watched the interval: only an estimate that may be stopped at any time is left.
-            Design::Fixed { blocks } if manifest.ended == "interrupted" && units < *blocks as usize => Self::Sequence,
+            // Whoever interrupts or kills a run may have watched its interval, and who reads one that is still running
+            // (or was killed: its end is then unknown as well) may stop at what it shows. Short of the planned number only
+            // an estimate that may be stopped at any time is left; with all planned blocks in, the stop was the plan's.
+            Design::Fixed { blocks }
+                if matches!(manifest.ended.as_str(), "" | "interrupted") && units < *blocks as usize =>
+            {
+                Self::Sequence
+            }
             Design::Fixed { .. } => Self::Fixed,
             Design::OpenEnded { .. } => Self::Sequence,
             Design::Budgeted { budget_ns, .. } => {
@@ -99,9 +110,18 @@ impl Rule {
     /// How much wider than a fixed plan's interval this rule's is; for forecasts.
     pub(crate) fn width_factor(&self) -> f64 {
         match self {
-            Self::Sequence => 1.6,
-            Self::Repeated(_) | Self::BeforeFirstLook => 1.03,
+            Self::Sequence => SEQUENCE_WIDTH,
+            Self::Repeated(_) | Self::BeforeFirstLook => REPEATED_WIDTH,
             Self::Fixed | Self::Imported => 1.0,
+        }
+    }
+
+    /// The same of a run that will end as planned: a forecast is made before it has.
+    pub(crate) fn planned_width_factor(design: &Design) -> f64 {
+        match design {
+            Design::OpenEnded { .. } => SEQUENCE_WIDTH,
+            Design::Budgeted { .. } => REPEATED_WIDTH,
+            Design::Fixed { .. } => 1.0,
         }
     }
 }

@@ -57,7 +57,9 @@ pub fn compare_runs(a: &(Manifest, Vec<TrialRecord>), b: &(Manifest, Vec<TrialRe
         void,
         ended: other.ended.clone(),
         arms,
+        factors: Vec::new(),
         workloads,
+        scalings: Vec::new(),
         rules: two_run_rules(manifest),
         environment,
         problems,
@@ -158,6 +160,7 @@ impl Pair<'_> {
             self.b.keys.iter().any(|k| (&k.name, &k.unit, k.direction) == (&key.name, &key.unit, key.direction))
         };
         found.metrics = self.a.keys.iter().filter(shared).map(|key| self.metric(key)).collect();
+        found.main_effects = Vec::new();
         found.arms = self.facts();
         found.confounded = self.arms.iter().find_map(|&(i, j)| self.confounded(i, j));
         found.operation = if found.operation.is_empty() { other.operation } else { found.operation };

@@ -5,7 +5,7 @@
 
 use crate::contrasts::Units;
 use crate::findings::*;
-use crate::rule::Rule;
+use crate::rule::{Rule, SEQUENCE_WIDTH};
 use schedlab_run::{Direction, LEAST_UNITS, counted, noun};
 use schedlab_stats::{Estimate, decide, minimum_detectable, observations_to_decide, t_estimate};
 
@@ -57,14 +57,14 @@ pub(crate) fn detectable(units: &Units, estimate: &Estimate, rule: &Rule, alpha:
     share.is_finite().then_some(share)
 }
 
-/// How many more units an inconclusive contrast would take at this error rate.
-pub(crate) fn more_units(contrast: &Contrast, sesoi: f64, alpha: f64) -> Option<usize> {
+/// How many more units an inconclusive contrast would take; a difference is judged at an error rate of its own.
+fn more_units(contrast: &Contrast, sesoi: f64, alpha: f64, alpha_difference: f64) -> Option<usize> {
     let effect = contrast.effect.filter(|e| e.scale == Scale::Ratio)?;
     let logs: Vec<f64> = contrast.unit_effects.iter().map(|u| u.value.ln()).collect();
     let estimate = t_estimate(&logs, effect.level)?;
-    let plain = observations_to_decide(&estimate, sesoi.ln_1p(), alpha)?;
+    let plain = observations_to_decide(&estimate, sesoi.ln_1p(), alpha, alpha_difference)?;
     // Only the confidence sequence is much wider than a t interval; its n grows with the square.
-    let factor = if contrast.estimator.starts_with("t-mixture") { 1.6f64.powi(2) } else { 1.0 };
+    let factor = if contrast.estimator.starts_with("t-mixture") { SEQUENCE_WIDTH.powi(2) } else { 1.0 };
     let total = ((logs.len() + plain) as f64 * factor).ceil() as usize;
     Some(total.saturating_sub(logs.len()).max(1))
 }
@@ -83,21 +83,31 @@ pub(crate) fn correct(workloads: &mut [WorkloadFindings], sesoi: f64, alpha: f64
             .flat_map(|(_, contrasts)| contrasts.iter_mut())
             .filter(|c| c.is_aa == is_aa && c.p.is_some() && !matches!(c.verdict, Verdict::NoVerdict { .. }))
             .collect();
-        correct_family(&mut family, primary, sesoi, alpha);
+        let questions = match (primary, is_aa) {
+            (true, false) => "primary contrasts",
+            (true, true) => "primary A/A contrasts",
+            (false, false) => "other contrasts",
+            (false, true) => "other A/A contrasts",
+        };
+        correct_family(&mut family, primary, questions, sesoi, alpha);
     }
+    let effects = workloads.iter_mut().flat_map(|w| &mut w.main_effects).map(|effect| &mut effect.contrast);
+    let mut family: Vec<&mut Contrast> =
+        effects.filter(|c| c.p.is_some() && !matches!(c.verdict, Verdict::NoVerdict { .. })).collect();
+    correct_family(&mut family, true, "main effects", sesoi, alpha);
 }
 
-fn correct_family(family: &mut [&mut Contrast], primary: bool, sesoi: f64, alpha: f64) {
+fn correct_family(family: &mut [&mut Contrast], primary: bool, questions: &str, sesoi: f64, alpha: f64) {
     let p_values: Vec<f64> = family.iter().map(|c| c.p.unwrap_or(f64::NAN)).collect();
     let n = family.len();
     let adjusted =
         if primary { schedlab_stats::holm(&p_values) } else { schedlab_stats::benjamini_hochberg(&p_values) };
+    let found = adjusted.iter().filter(|&&p| p <= alpha).count();
     for (contrast, p) in family.iter_mut().zip(adjusted) {
         contrast.p_adjusted = p.is_finite().then_some(p);
-        let what = if contrast.is_aa { "A/A contrasts" } else { "contrasts" };
         contrast.adjustment = match primary {
-            true => format!("Holm over {n} primary {}", noun(n, what)),
-            false => format!("Benjamini–Hochberg over {n} other {}", noun(n, what)),
+            true => format!("Holm over {n} {}", noun(n, questions)),
+            false => format!("Benjamini–Hochberg over {n} {}", noun(n, questions)),
         };
         let difference =
             matches!(contrast.verdict, Verdict::Better | Verdict::Worse | Verdict::Higher | Verdict::Lower);
@@ -107,9 +117,21 @@ fn correct_family(family: &mut [&mut Contrast], primary: bool, sesoi: f64, alpha
             contrast.notes.push(format!("A difference alone, but not after {} (p {p:.3}).", contrast.adjustment));
         }
         if contrast.verdict == Verdict::Inconclusive {
-            let rate = if primary { alpha / n.max(1) as f64 } else { alpha };
-            contrast.more_units = more_units(contrast, sesoi, if difference { rate } else { alpha });
+            let others = found - usize::from(survives);
+            contrast.more_units = more_units(contrast, sesoi, alpha, rate_of_next(primary, n, others, alpha));
         }
+    }
+}
+
+/// The p that one more of `n` questions must reach when `found` others are differences already and the rest stay open: what
+/// is forecast must count the correction that will be made. Holm steps down, so what has been found weighs no more and
+/// the smallest of the rest is multiplied by their number; Benjamini–Hochberg steps up, and each difference found helps.
+/// Equivalence is not corrected: its error is to overlook a difference, and a claim of "no more than this" is made for
+/// each question by its own interval.
+fn rate_of_next(holm: bool, n: usize, found: usize, alpha: f64) -> f64 {
+    match holm {
+        true => alpha / n.saturating_sub(found).max(1) as f64,
+        false => alpha * (found + 1) as f64 / n.max(1) as f64,
     }
 }
 
@@ -124,18 +146,6 @@ pub enum FailOn {
     Void,
 }
 
-impl std::str::FromStr for FailOn {
-    type Err = String;
-    fn from_str(text: &str) -> Result<Self, String> {
-        match text {
-            "worse" => Ok(Self::Worse),
-            "inconclusive" => Ok(Self::Inconclusive),
-            "void" => Ok(Self::Void),
-            _ => Err(format!("`{text}` is not something to fail on; write worse, inconclusive or void")),
-        }
-    }
-}
-
 /// The exit status for `--fail-on`: 5 void, 3 worse, 4 inconclusive, else 0; only what is asked for counts. An arm whose
 /// setting did not take is no failure of the run, and an A/A control is no question.
 pub fn exit_status(findings: &Findings, fail_on: &[FailOn]) -> u8 {
@@ -143,19 +153,49 @@ pub fn exit_status(findings: &Findings, fail_on: &[FailOn]) -> u8 {
     if asked(FailOn::Void) && findings.void.is_some() {
         return 5;
     }
-    let primaries = || {
-        findings.workloads.iter().flat_map(|w| {
-            let applied = |arm: u32| w.arms.iter().all(|a| a.arm != arm || a.not_applied.is_empty());
-            let contrasts = w.metrics.iter().filter(|m| m.role == Role::Primary).flat_map(|m| &m.contrasts);
-            contrasts.filter(move |c| !c.is_aa && applied(c.arm) && applied(c.control)).map(|c| &c.verdict)
-        })
-    };
-    if asked(FailOn::Worse) && primaries().any(|v| *v == Verdict::Worse) {
+    let questions: Vec<&Verdict> = findings.workloads.iter().flat_map(|w| questions(findings, w)).collect();
+    if asked(FailOn::Worse) && questions.iter().any(|v| **v == Verdict::Worse) {
         return 3;
     }
-    let open = |v: &Verdict| matches!(v, Verdict::Inconclusive | Verdict::NoVerdict { .. });
-    if asked(FailOn::Inconclusive) && (findings.workloads.is_empty() || primaries().any(open)) {
+    let open = |v: &&Verdict| matches!(v, Verdict::Inconclusive | Verdict::NoVerdict { .. });
+    if asked(FailOn::Inconclusive) && (findings.workloads.is_empty() || questions.iter().any(open)) {
         return 4;
     }
     0
+}
+
+/// What a run asks of a workload: its primary contrasts, or the main effects that a factorial is run for.
+fn questions<'f>(findings: &Findings, workload: &'f WorkloadFindings) -> Vec<&'f Verdict> {
+    if !findings.factors.is_empty() {
+        let measured = |effect: &&MainEffect| !effect.low_arms.is_empty() && !effect.high_arms.is_empty();
+        return workload.main_effects.iter().filter(measured).map(|effect| &effect.contrast.verdict).collect();
+    }
+    let applied = |arm: u32| workload.arms.iter().all(|a| a.arm != arm || a.not_applied.is_empty());
+    let contrasts = workload.metrics.iter().filter(|m| m.role == Role::Primary).flat_map(|m| &m.contrasts);
+    contrasts.filter(|c| !c.is_aa && applied(c.arm) && applied(c.control)).map(|c| &c.verdict).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_rate_forecast_is_the_one_at_which_the_correction_lets_a_difference_pass() {
+        let (n, alpha) = (6, 0.05);
+        for found in 0..5 {
+            // `found` sure differences, one question at the rate, the rest open.
+            let adjusted = |correct: fn(&[f64]) -> Vec<f64>, p: f64| {
+                let mut p_values = vec![1e-9; found];
+                p_values.push(p);
+                p_values.resize(n, 0.9);
+                correct(&p_values)[found]
+            };
+            let holm = rate_of_next(true, n, found, alpha);
+            assert!(adjusted(schedlab_stats::holm, 0.999 * holm) <= alpha, "{found}");
+            assert!(adjusted(schedlab_stats::holm, 1.001 * holm) > alpha, "{found}");
+            let step_up = rate_of_next(false, n, found, alpha);
+            assert!(adjusted(schedlab_stats::benjamini_hochberg, 0.999 * step_up) <= alpha, "{found}");
+            assert!(adjusted(schedlab_stats::benjamini_hochberg, 1.001 * step_up) > alpha, "{found}");
+        }
+    }
 }

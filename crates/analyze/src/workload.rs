@@ -4,6 +4,7 @@ use crate::arms::arm_values;
 use crate::confounded;
 use crate::contrasts::{self, UnitKind, Units, pooled_by_block, values_by_block};
 use crate::estimate::{effect, estimate, finite, unit_effects, views};
+use crate::factorial;
 use crate::facts::arm_facts;
 use crate::findings::*;
 use crate::metric::{MetricKey, metric_keys};
@@ -33,7 +34,10 @@ impl<'t> Workload<'t> {
         let mut selection = Selection::new(manifest, trials, workload);
         let keys = metric_keys(manifest, workload, selection.rows.iter().filter_map(|r| r.record.outcome.as_ref()));
         let rule = Rule::of(manifest, trials, workload, selection.used_blocks().len());
+        // From boot to boot the level changes for good: a series over boots has steps that are no warm-up.
+        let one_boot = selection.rows.windows(2).all(|pair| pair[0].record.boot_id == pair[1].record.boot_id);
         if manifest.order == OrderKnown::Randomized
+            && one_boot
             && let Some(first) = keys.first()
         {
             let pooled = pooled_by_block(&selection, first);
@@ -133,6 +137,12 @@ impl<'t> Workload<'t> {
             operation: outcome.map(|o| o.operation.clone()).unwrap_or_default(),
             load: self.manifest.load.get(index).into_iter().flatten().map(ToString::to_string).collect(),
             metrics: self.keys.iter().map(|key| self.metric(key)).collect(),
+            main_effects: self
+                .keys
+                .iter()
+                .filter(|key| key.role == Role::Primary)
+                .flat_map(|key| factorial::main_effects(self, key))
+                .collect(),
             arms: arm_facts(self.manifest, &self.selection),
             dispersion: first
                 .filter(|_| has_arms)
@@ -199,7 +209,7 @@ pub(crate) fn empty_contrast(arm: u32, control: u32, is_aa: bool) -> Contrast {
 }
 
 /// Puts estimate, p and verdict into a contrast.
-fn fill(contrast: &mut Contrast, units: &Units, rule: &Rule, key: &MetricKey, manifest: &Manifest) {
+pub(crate) fn fill(contrast: &mut Contrast, units: &Units, rule: &Rule, key: &MetricKey, manifest: &Manifest) {
     contrast.units = units.count();
     contrast.unit_name = units.kind.name().to_owned();
     contrast.unit_effects = unit_effects(units);

@@ -20,6 +20,11 @@ fn reason(contrast: &Contrast) -> &str {
 
 /// Trials of 20 pairs of 50 ms windows in which B does `factor` times the operations.
 fn switchback(factor: f64, carry: f64) -> Findings {
+    switchback_without(factor, carry, |_, _, _| false)
+}
+
+/// The same without the windows that are `lost(pair, half, is_b)`.
+fn switchback_without(factor: f64, carry: f64, lost: fn(u32, usize, bool) -> bool) -> Findings {
     let mut lab = lab(&[("a", ""), ("b", "policy=batch")], &["pipe"]);
     lab.manifest.switchback_window_ns = Some(50_000_000);
     for block in 0..8 {
@@ -34,7 +39,9 @@ fn switchback(factor: f64, carry: f64) -> Findings {
                 let left = if after_b { carry } else { 1.0 };
                 let operations = (40_000.0 * own * left * noise) as u64;
                 let (counted_from_ns, end_ns) = (start_ns + 10_000_000, start_ns + 50_000_000);
-                made.windows.push(Window { pair, is_b, start_ns, counted_from_ns, end_ns, operations });
+                if !lost(pair, half, is_b) {
+                    made.windows.push(Window { pair, is_b, start_ns, counted_from_ns, end_ns, operations });
+                }
                 after_b = is_b;
             }
         }
@@ -55,6 +62,26 @@ fn switchback_trials_are_the_unit_and_carry_over_is_tested() {
     assert!(contrast.notes.iter().any(|n| n.starts_with("Carry-over")));
     assert!(findings.workloads[0].metrics[0].values.iter().all(|v| v.n == 8));
     assert!(reason(primary(&switchback(1.2, 1.1))).contains("window before still acts"));
+}
+
+#[test]
+fn windows_are_not_compared_across_one_that_was_lost() {
+    // One window of each pair, of alternating arms: there are neighbours in the table and none in time.
+    let findings = switchback_without(1.2, 1.1, |pair, _, is_b| is_b != (pair % 2 == 1));
+    assert_eq!(primary(&findings).units, 0);
+    assert!(primary(&findings).notes.is_empty(), "nor is a carry-over taken from them: {:?}", primary(&findings).notes);
+    // A few lost by chance cost their pairs and no more.
+    let findings = switchback_without(1.2, 1.0, |pair, half, _| pair % 7 == 3 && half == 0);
+    assert_eq!((primary(&findings).units, primary(&findings).verdict.clone()), (8, Verdict::Better));
+}
+
+#[test]
+fn windows_that_are_lost_with_one_arm_bar_the_verdict() {
+    // B makes the controller late, so that the window after B's is too short to count: A's, where B came first.
+    let findings = switchback_without(1.2, 1.0, |_, half, is_b| half == 1 && !is_b);
+    let reason = reason(primary(&findings));
+    assert!(reason.starts_with("windows lost differ between arms: 0 of 152 of `b`, "), "{reason}");
+    assert!(matches!(primary(&findings).verdict, Verdict::NoVerdict { why: Withheld::LossesDiffer, .. }));
 }
 
 /// The published study of design's issue 2: CPU use of five netperf streams before and after a kernel patch.

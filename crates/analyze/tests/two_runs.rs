@@ -43,7 +43,7 @@ fn two_boots_are_described_with_the_number_a_verdict_needs() {
     assert_eq!(
         reason(&findings),
         "confounded: the arms differ by kernel as well (1 boot against 1 boot); a verdict needs 5 boots a side: reboot \
-         between runs of each arm, in alternating order"
+         between runs, the arms in alternating order, and give `schedlab compare` all runs of each (--more-a, --more-b)"
     );
     let effect = only(&findings).effect.unwrap();
     assert!((effect.value / 1.5 - 1.0).abs() < 0.06, "the ratio is still there: {effect:?}");
@@ -62,6 +62,38 @@ fn five_boots_a_side_on_one_day_carry_a_verdict_whose_unit_is_the_boot() {
     assert!(findings.workloads[0].confounded.is_none());
     let next_day = compare_runs(&run(5, "6.1", 1.0, 0), &run(5, "6.18", 1.2, 24));
     assert!(reason(&next_day).contains("differ by day as well (1 day against 1 day)"));
+}
+
+#[test]
+fn runs_of_one_boot_each_pool_into_a_side() {
+    let side = |kernel: &str, factor: f64, start_hour: u64| {
+        let one = |boot: u64| {
+            let (mut manifest, mut trials) = run(1, kernel, factor * (1.0 + 0.002 * boot as f64), start_hour + boot);
+            manifest.environment.boot_id = format!("{kernel}-{boot}");
+            trials.iter_mut().for_each(|t| t.boot_id = manifest.environment.boot_id.clone());
+            (manifest, trials)
+        };
+        let mut side = one(0);
+        (1..5).for_each(|boot| pool(&mut side, one(boot)).unwrap());
+        side
+    };
+    let (a, mut b) = (side("6.1", 1.0, 0), side("6.18", 1.2, 1));
+    let trials: std::collections::BTreeSet<u64> = b.1.iter().map(|t| t.trial).collect();
+    let blocks: std::collections::BTreeSet<u32> = b.1.iter().map(|t| t.block).collect();
+    assert_eq!((trials.len(), blocks.len()), (b.1.len(), 20), "no two became one");
+    let findings = compare_runs(&a, &b);
+    assert_eq!((only(&findings).units, only(&findings).unit_name.as_str()), (10, "boots"));
+    assert_eq!(only(&findings).verdict, Verdict::Better);
+    let before = b.clone();
+    assert_eq!(pool(&mut b, run(1, "6.19", 1.0, 3)).unwrap_err(), "its kernel is `6.19`, not `6.18`");
+    let mut other = run(1, "6.18", 1.0, 3);
+    other.0.workloads = vec!["burn".parse().unwrap()];
+    assert_eq!(pool(&mut b, other).unwrap_err(), "its workloads are others");
+    assert_eq!(b, before);
+    let mut void = run(1, "6.18", 1.0, 3);
+    void.0.ended = "void: smt changed".into();
+    pool(&mut b, void).unwrap();
+    assert_eq!(compare_runs(&a, &b).void.as_deref(), Some("run B: smt changed"));
 }
 
 #[test]

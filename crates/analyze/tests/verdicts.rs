@@ -204,6 +204,26 @@ fn marks_that_go_with_an_arm_bar_the_verdict() {
 }
 
 #[test]
+fn failures_that_go_with_an_arm_bar_the_verdict() {
+    let mut lab = planted(&[1.0, 1.2], 20);
+    for block in 0..12 {
+        let row = lab.rows(0, block).find(|row| row.arm == Some(1)).unwrap();
+        (row.status, row.outcome) = (TrialStatus::Failed("timed out".into()), None);
+    }
+    let (manifest, trials) = lab.run();
+    let findings = compare(&manifest, &trials);
+    let contrast = primary(&findings);
+    assert_eq!(contrast.units, 8, "enough for a verdict of those that are left");
+    assert_eq!(reason(contrast), "failures differ between arms: 12 of 40 trials of `b`, 0 of 40 of `other`");
+    // As many in either arm select nothing.
+    let (manifest, mut trials) = planted(&[1.0, 1.2], 20).run();
+    for row in trials.iter_mut().filter(|t| t.block < 12 && t.position < 2) {
+        (row.status, row.outcome) = (TrialStatus::Failed("timed out".into()), None);
+    }
+    assert_eq!(primary(&compare(&manifest, &trials)).verdict, Verdict::Better);
+}
+
+#[test]
 fn a_foreign_write_voids_everything() {
     let (manifest, mut trials) = planted(&[1.0, 1.2], 8).run();
     trials[5].marks = vec![Mark::Foreign { what: "smt changed from `on` to `off`".into() }];
@@ -244,6 +264,30 @@ fn holm_covers_all_primaries_of_the_run_and_leaves_aa_out() {
         assert_eq!(contrast.verdict, Verdict::Inconclusive);
         assert!(contrast.more_units.is_none_or(|n| n > 0));
     }
+}
+
+#[test]
+fn the_blocks_that_would_decide_count_the_questions_asked_beside() {
+    // The same rows of one arm, alone and beside three others: its interval holds no effect either way.
+    let more = |factors: &[f64]| {
+        let mut lab = planted(factors, 6);
+        lab.manifest.sesoi = 0.000_1;
+        for row in &mut lab.trials {
+            let effect = match row.arm {
+                Some(0) => 0.0,
+                Some(1) => [0.06, -0.04, 0.05, -0.03, 0.06, -0.02][row.block as usize],
+                _ => [0.01, -0.01][row.block as usize % 2],
+            };
+            row.outcome.as_mut().unwrap().metrics[0].value = 1000.0 * f64::exp(effect);
+        }
+        let (manifest, trials) = lab.run();
+        let findings = compare(&manifest, &trials);
+        let contrast = primary(&findings).clone();
+        assert_eq!(contrast.verdict, Verdict::Inconclusive);
+        contrast.more_units.unwrap()
+    };
+    let (alone, beside) = (more(&[1.0, 1.0]), more(&[1.0, 1.0, 1.0, 1.0]));
+    assert!(beside > alone + alone / 3, "{beside} against {alone}: p must fall to a third");
 }
 
 #[test]
@@ -289,14 +333,41 @@ fn a_budgeted_run_prints_the_repeated_interval_of_its_last_look() {
 }
 
 #[test]
+fn a_fixed_run_that_ended_early_is_judged_as_one_that_may_be_stopped_at_will() {
+    let (mut manifest, trials) = planted(&[1.0, 1.02], 8).run();
+    let mut judged = |blocks: u32, ended: &str| {
+        manifest.design = Design::Fixed { blocks };
+        manifest.ended = ended.into();
+        let findings = compare(&manifest, &trials);
+        (primary(&findings).estimator.clone(), primary(&findings).p)
+    };
+    let interrupted = judged(20, "interrupted");
+    assert!(interrupted.0.starts_with("t-mixture"), "{interrupted:?}");
+    assert_eq!(judged(20, ""), interrupted, "killed, or still running");
+    let whole = judged(8, "");
+    assert!(whole.0.starts_with("t interval") && whole.1 < interrupted.1, "all planned blocks are in: {whole:?}");
+}
+
+#[test]
+fn the_forecast_of_a_fixed_plan_is_that_of_its_end() {
+    let (mut manifest, trials) = planted(&[1.0, 1.0], 8).run();
+    (manifest.design, manifest.ended) = (Design::Fixed { blocks: 20 }, String::new());
+    let fixed = forecast(&manifest, &trials, 0, 20).unwrap();
+    manifest.design = Design::OpenEnded { max_blocks: 20 };
+    let open_ended = forecast(&manifest, &trials, 0, 20).unwrap();
+    assert!(open_ended.minimum_detectable > 1.5 * fixed.minimum_detectable);
+}
+
+#[test]
 fn an_open_ended_run_has_a_wider_interval_and_is_decided_by_it() {
     let mut lab = planted(&[1.0, 1.0], 12);
     lab.manifest.design = Design::OpenEnded { max_blocks: 100 };
     let (manifest, trials) = lab.run();
-    let state = look(&manifest, &trials, 0);
-    assert!(state.decided && state.widest.unwrap() < 0.05, "{state:?}");
-    assert_eq!(state.contrasts[0].contrast.verdict, Verdict::Equivalent);
-    assert!(primary(&compare(&manifest, &trials)).estimator.starts_with("t-mixture"));
+    assert!(decided(&manifest, &trials, 0));
+    let findings = compare(&manifest, &trials);
+    let (contrast, effect) = (primary(&findings), primary(&findings).effect.unwrap());
+    assert!(contrast.verdict == Verdict::Equivalent && effect.hi - effect.lo < 0.1, "{contrast:?}");
+    assert!(contrast.estimator.starts_with("t-mixture"));
     assert!(!decided(&manifest, &trials[..4 * 5], 0), "never below six blocks");
 }
 

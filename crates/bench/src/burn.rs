@@ -13,13 +13,14 @@ use crate::limits::Limits;
 use crate::metrics::{self, metric};
 use crate::observer::{Observer, RunOrder};
 use crate::options::{Arguments, canonical, cpus_text, set_duration};
+use crate::placement::confine;
 use crate::recorder::Recorder;
-use crate::registry::{OptionDoc, Workload, WorkloadInfo};
-use crate::task::{Step, StopFlag, TaskCells, TaskError, Work};
+use crate::registry::{Workload, WorkloadInfo, option};
+use crate::task::{StopFlag, TaskCells, Work};
 use schedlab_run::units::{self, CpuList};
 use schedlab_run::{Direction, Stamping, StampingReport, Tier, TrialOutcome, WorkloadSpec};
 use schedlab_sys::clock::{monotonic_ns, thread_cpu_ns};
-use schedlab_sys::{affinity, fd};
+use schedlab_sys::fd;
 use std::hint::black_box;
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::Relaxed;
@@ -43,10 +44,6 @@ pub(crate) struct Config {
     pub(crate) clock: BurnClock,
     pub(crate) length: Length,
     pub(crate) cpus: CpuList,
-}
-
-const fn option(name: &'static str, form: &'static str, default: &'static str, doc: &'static str) -> OptionDoc {
-    OptionDoc { name, form, default, doc }
 }
 
 /// `burn/1`.
@@ -173,10 +170,7 @@ pub(crate) fn start(
             if let Some(recorder) = recorder {
                 recorder.fault_in(thread as usize);
             }
-            if config.cpus.is_empty() {
-                return Ok(());
-            }
-            affinity::set_affinity(0, config.cpus.as_slice()).map_err(TaskError::at(Step::Affinity))
+            confine(config.cpus.as_slice())
         };
         let body = |()| {
             let record = |ns| {
@@ -265,18 +259,10 @@ fn outcome(
     ];
     all.extend(metrics::per_operation(&tasks, operations, &[], &histograms));
     TrialOutcome {
-        workload: format!("{}/{}", INFO.name, INFO.version),
         operations,
-        operation: INFO.operation.to_owned(),
         metrics: all,
         phases: metrics::phases(setup_ns, line, monotonic_ns()),
         histograms,
-        tiers: Vec::new(),
-        counters: Vec::new(),
-        series: Vec::new(),
-        groups: Vec::new(),
-        windows: Vec::new(),
-        applied: Vec::new(),
         stamping: StampingReport {
             level: order.stamping,
             every: u64::from(recorder.is_some()),
@@ -284,14 +270,13 @@ fn outcome(
             cost_ns: 0.0,
             cost_share: 0.0,
         },
-        loads: Vec::new(),
         native_lines: vec![format!(
             "{} burners: {:.1}% of a CPU each asked, {:.1}% achieved",
             config.threads,
             config.load * 100.0,
             share * 100.0
         )],
-        notes: Vec::new(),
         tasks,
+        ..INFO.outcome()
     }
 }

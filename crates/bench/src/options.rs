@@ -66,6 +66,30 @@ impl<'a> Arguments<'a> {
         self.get(key).map_or(Ok(default), |value| self.number(key, value, low, high))
     }
 
+    /// A count, 1 by default; `ncpu` is one and `4ncpu` four for each of `cpus`, or for each CPU we may use where none are
+    /// given.
+    pub(crate) fn number_or_ncpu(&self, key: &str, high: u64, cpus: &CpuList) -> Result<u64, BenchError> {
+        let Some((value, times)) = self.get(key).and_then(|value| Some((value, value.strip_suffix("ncpu")?))) else {
+            return self.number_or(key, 1, 1, high);
+        };
+        let ncpu = match cpus.as_slice() {
+            [] => affinity::allowed_cpus(0).map_err(BenchError::io("reading our own affinity"))?.len() as u64,
+            cpus => cpus.len() as u64,
+        };
+        let times = if times.is_empty() { 1 } else { self.number(key, times, 1, high)? };
+        let total = times * ncpu;
+        if total <= high {
+            Ok(total)
+        } else {
+            Err(self.bad(key, value, format!("is {total} here, and at most {high}")))
+        }
+    }
+
+    /// A text, unless it is not written or says `none` in the words of its option.
+    pub(crate) fn written(&self, key: &str, none: &str) -> Option<String> {
+        self.get(key).filter(|text| *text != none).map(str::to_owned)
+    }
+
     /// Bytes of a message.
     pub(crate) fn bytes_or(&self, default: u64, low: u64, high: u64) -> Result<u64, BenchError> {
         let Some(value) = self.get("bytes") else { return Ok(default) };

@@ -1,9 +1,12 @@
 //! On which CPUs the two partners of each copy or pair are pinned.
 
 use crate::error::BenchError;
+use crate::registry::{OptionDoc, option};
+use crate::task::{Step, TaskError};
 use crate::topology::Topology;
 use schedlab_run::Tier;
 use schedlab_run::units::CpuList;
+use schedlab_sys::affinity;
 
 /// Where the two tasks of a copy may run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -19,6 +22,20 @@ pub(crate) enum Pin {
 }
 
 impl Pin {
+    /// The option of workloads whose tasks come in pairs.
+    pub(crate) const OPTION: OptionDoc = option(
+        "pin",
+        "free|same|apart|smt|llc|node|remote",
+        "free",
+        "where the partners run: one CPU, two, or two of a tier",
+    );
+    /// The option beside it.
+    pub(crate) const CPUS_OPTION: OptionDoc = option(
+        "cpus",
+        "CPULIST|all",
+        "all",
+        "CPUs that the pinning chooses from, or with pin=free that all are confined to",
+    );
     /// All of them by the words of an option.
     pub(crate) const WORDS: [(&'static str, Self); 7] = [
         ("free", Self::Free),
@@ -42,6 +59,17 @@ impl Pin {
 
 /// CPUs of a task; empty is free.
 pub(crate) type Cpus = Vec<u32>;
+
+/// Confines the calling task to its CPUs, before the gate; none leaves it free.
+pub(crate) fn confine(cpus: &[u32]) -> Result<(), TaskError> {
+    if cpus.is_empty() { Ok(()) } else { affinity::set_affinity(0, cpus).map_err(TaskError::at(Step::Affinity)) }
+}
+
+/// What a result is marked with when `pairs` of processes had to share CPUs.
+pub(crate) fn overloaded(pairs: u32, cpus: &CpuList, topology: &Topology) -> Option<String> {
+    let usable = if cpus.is_empty() { topology.allowed().len() } else { cpus.as_slice().len() };
+    (pairs as usize > usable).then(|| format!("overloaded: {pairs} pairs on {usable} allowed CPUs"))
+}
 
 /// The CPUs of both partners of each of `copies` copies; `cpus` is what the pinning chooses from (empty: all allowed).
 pub(crate) fn places(

@@ -6,7 +6,7 @@ use crate::observer::{Observer, RunOrder};
 use crate::topology::Topology;
 use crate::{burn, exec, messaging, pipe, stream, throughput, timer, transact, wakeup};
 use schedlab_run::nearest::nearest;
-use schedlab_run::{TrialOutcome, WorkloadSpec};
+use schedlab_run::{Policy, TrialOutcome, WorkloadSpec};
 
 /// One option of a workload, as `schedlab list workloads` and the docs show it.
 #[derive(Debug)]
@@ -19,6 +19,16 @@ pub struct OptionDoc {
     pub default: &'static str,
     /// What it does, in a sentence.
     pub doc: &'static str,
+}
+
+/// A row of [`WorkloadInfo::options`] on one line.
+pub(crate) const fn option(
+    name: &'static str,
+    form: &'static str,
+    default: &'static str,
+    doc: &'static str,
+) -> OptionDoc {
+    OptionDoc { name, form, default, doc }
 }
 
 /// What a workload is.
@@ -42,6 +52,17 @@ pub struct WorkloadInfo {
     pub shorthand: &'static str,
     /// From a spec whose name and version fit to a validated workload.
     pub parse: fn(&WorkloadSpec) -> Result<Box<dyn Workload>, BenchError>,
+}
+
+impl WorkloadInfo {
+    /// A trial's outcome that says whose it is, and nothing else yet.
+    pub(crate) fn outcome(&self) -> TrialOutcome {
+        TrialOutcome {
+            workload: format!("{}/{}", self.name, self.version),
+            operation: self.operation.to_owned(),
+            ..TrialOutcome::default()
+        }
+    }
 }
 
 /// A validated workload, ready to run once or many times.
@@ -70,6 +91,10 @@ pub trait Workload {
     /// them in [`RunOrder::cgroups`].
     fn cgroups(&self) -> &'static [&'static str] {
         &[]
+    }
+    /// The policy that the spec asks for its own threads, over what an arm sets; a plan says what right that needs.
+    fn own_policy(&self) -> Option<Policy> {
+        None
     }
     /// Whether the spec asks for a twin's own output: its native lines and nothing else on standard output.
     fn prints_as_its_twin(&self) -> bool {

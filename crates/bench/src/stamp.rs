@@ -62,10 +62,12 @@ impl Stamp for Sampled {
     }
 }
 
-/// Share of an operation's time that its stamps may cost on average at `sampled`.
-const COST_SHARE: f64 = 0.01;
+/// Share of an operation's time that its stamps may cost on average at `sampled`, by their cost in a tight loop. A stamp
+/// that is one among many operations finds its lines cold and costs up to twice as much: with 1 % here, messaging became
+/// 1.7 to 2.1 % slower (`cargo xtask bench overhead`).
+const COST_SHARE: f64 = 0.003;
 
-/// How many operations to one stamp: `cost_ns / k ≤ 1 %` of `operation_ns`, and k coprime to `receivers`, so that a
+/// How many operations to one stamp: `cost_ns / k ≤ 0.3 %` of `operation_ns`, and k coprime to `receivers`, so that a
 /// round over the receivers does not stamp the same ones for ever.
 pub(crate) fn every(level: Stamping, cost_ns: f64, operation_ns: f64, receivers: u64) -> u64 {
     match level {
@@ -95,10 +97,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_interval_keeps_the_cost_below_a_hundredth_and_visits_every_receiver() {
+    fn the_interval_keeps_the_cost_below_its_share_and_visits_every_receiver() {
         for (cost, operation, receivers) in [(80.0, 750.0, 20), (80.0, 2700.0, 50), (5.0, 1e6, 7), (200.0, 300.0, 1)] {
             let k = every(Stamping::Sampled, cost, operation, receivers);
-            assert!(cost / k as f64 <= 0.01 * operation && k >= 2);
+            assert!(cost / k as f64 <= COST_SHARE * operation && k >= 2);
             assert_eq!(gcd(k, receivers), 1);
         }
         assert_eq!((every(Stamping::All, 80.0, 1.0, 20), every(Stamping::Off, 80.0, 1.0, 20)), (1, 0));
@@ -107,7 +109,7 @@ mod tests {
     #[test]
     fn long_operations_are_stamped_each() {
         assert_eq!(every_or_each(Stamping::Sampled, 200.0, 100_000.0), 1);
-        assert_eq!(every_or_each(Stamping::Sampled, 200.0, 2_000.0), 10);
+        assert_eq!(every_or_each(Stamping::Sampled, 200.0, 2_000.0), 34);
         assert_eq!(every_or_each(Stamping::Off, 200.0, 100_000.0), 0);
     }
 

@@ -2,6 +2,9 @@
 
 use crate::machine::Machine;
 use schedlab_run::Environment;
+use std::fs::File;
+use std::io::Read;
+use std::path::Path;
 
 /// The fields of the environment that are names rather than checks.
 pub(crate) fn identity(machine: &Machine<'_>) -> Environment {
@@ -19,7 +22,30 @@ pub(crate) fn identity(machine: &Machine<'_>) -> Environment {
         boot_id: proc("sys/kernel/random/boot_id"),
         cgroup: proc("self/cgroup"),
         autogroup: proc("self/autogroup"),
+        allowed_cpus: allowed_cpus(&proc("self/status")),
+        program_crc32: fingerprint(&machine.roots.proc.join("self/exe")).unwrap_or_default(),
         checks: Vec::new(),
+    }
+}
+
+/// `Cpus_allowed_list` of /proc/PID/status.
+fn allowed_cpus(status: &str) -> String {
+    let list = status.lines().find_map(|line| line.strip_prefix("Cpus_allowed_list:"));
+    list.unwrap_or_default().trim().to_owned()
+}
+
+/// Length and CRC-32 of a file, enough to tell two builds apart; `None` when it cannot be read.
+fn fingerprint(file: &Path) -> Option<String> {
+    let (mut file, mut piece) = (File::open(file).ok()?, vec![0u8; 1 << 16]);
+    let (mut crc, mut bytes) = (crc32fast::Hasher::new(), 0);
+    loop {
+        match file.read(&mut piece).ok()? {
+            0 => return Some(format!("{bytes}:{:08x}", crc.finalize())),
+            read => {
+                crc.update(&piece[..read]);
+                bytes += read;
+            }
+        }
     }
 }
 
@@ -42,6 +68,17 @@ fn cpu_model(cpuinfo: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_program_and_its_cpus_are_told_apart() {
+        assert_eq!(allowed_cpus("Name:\tx\nCpus_allowed:\t3\nCpus_allowed_list:\t0-1\n"), "0-1");
+        let file = std::env::temp_dir().join(format!("schedlab-fingerprint-{}", std::process::id()));
+        std::fs::write(&file, "123456789").unwrap();
+        let read = fingerprint(&file);
+        std::fs::remove_file(&file).unwrap();
+        assert_eq!(read.as_deref(), Some("9:cbf43926"), "the check value of CRC-32");
+        assert_eq!(fingerprint(&file), None);
+    }
 
     #[test]
     fn x86_and_arm_name_their_cpus() {

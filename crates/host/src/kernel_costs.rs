@@ -72,9 +72,12 @@ pub(crate) fn audit(machine: &Machine<'_>) -> Check {
         Ok(state) if state.enabled == 0 => {
             draft.good("off", "system calls are not audited").evidence("netlink AUDIT_GET: enabled=0")
         }
+        Ok(state) if state.task_never => draft
+            .good("on, but not for new tasks", "system calls of tasks forked since are not audited")
+            .evidence("netlink AUDIT_LIST_RULES: never,task"),
         Ok(state) => draft
             .warning(format!("on, {}", counted(state.rules, "rules")), slow)
-            .mend("auditctl -e 0 while measuring, or boot with audit=0")
+            .mend("set `audit=off` in the arms, or boot with audit=0")
             .evidence(format!("netlink AUDIT_GET: enabled={}; AUDIT_LIST_RULES: {}", state.enabled, state.rules)),
         Err(why) => {
             let off = machine.boot_argument("audit").is_some_and(|value| value == "0" || value == "off");

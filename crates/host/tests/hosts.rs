@@ -60,7 +60,7 @@ fn answers(release: &str, version: &str) -> SystemAnswers {
         pmu: Ok(()),
         bpf: Ok(()),
         fifo: Ok(()),
-        audit: Ok(AuditState { enabled: 0, rules: 0 }),
+        audit: Ok(AuditState { enabled: 0, rules: 0, task_never: false }),
     }
 }
 

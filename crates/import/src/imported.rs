@@ -141,5 +141,7 @@ fn manifest(table: Table, workload_ids: Vec<String>, options: &Options) -> Manif
         looks: Vec::new(),
         ended: "imported".into(),
         warnings: table.warnings,
+        sweeps: Vec::new(),
+        factorial: None,
     }
 }

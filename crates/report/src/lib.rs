@@ -7,6 +7,7 @@
 mod bench_text;
 mod chart;
 mod checks;
+mod designs;
 mod escape;
 mod html;
 mod markdown;
@@ -24,7 +25,7 @@ pub use checks::checks_text;
 pub use html::html;
 pub use markdown::markdown;
 pub use pictures::pictures;
-pub use text::text;
+pub use text::{scaling_text, text};
 
 use schedlab_analyze::Findings;
 use schedlab_run::{Manifest, TrialRecord};

@@ -1,5 +1,7 @@
 //! The report for a mailing list: Markdown that reads as plain text, tables within 78 columns.
 
+mod designs;
+
 use crate::escape::markdown as escape;
 use crate::table::{Align, Table, width, wrap};
 use crate::{Input, remarks, tables, words};
@@ -19,6 +21,7 @@ const SHORTEST: usize = 8;
 pub fn markdown(input: &Input<'_>, out: &mut dyn Write) -> io::Result<()> {
     let findings = input.findings;
     opening(findings, out)?;
+    designs::scalings(findings, out)?;
     for workload in &findings.workloads {
         of_workload(findings, workload, out)?;
     }
@@ -83,6 +86,7 @@ fn of_workload(findings: &Findings, workload: &WorkloadFindings, out: &mut dyn W
     writeln!(out, "## {}{}\n", escape(&words::workload_label(findings, workload)), escape(&load))?;
     paragraph(&workload.spec, out)?;
     paragraph(&format!("{}: {}.", workload.id, words::counts(workload)), out)?;
+    designs::main_effects(findings, workload, out)?;
     for metric in workload.metrics.iter().filter(|m| m.role == Role::Primary) {
         of_metric(findings, metric, out)?;
     }

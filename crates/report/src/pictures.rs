@@ -2,6 +2,7 @@
 //! inlines them; `--svg` writes them as files.
 
 mod contrasts;
+mod designs;
 mod rows;
 mod shapes;
 mod trials;
@@ -11,6 +12,8 @@ pub(crate) use rows::{Column, Rows};
 use crate::Input;
 use crate::chart::{ArmKey, Draw};
 use schedlab_analyze::{Findings, WorkloadFindings};
+
+pub(crate) use designs::scaling;
 
 /// Width of a picture that is a file of its own, px.
 const FILE_WIDTH: f64 = 760.0;
@@ -55,6 +58,8 @@ impl Picture {
 
 /// Every chart as a file of its own: `(name, svg)`, names without `.svg`, in the order of the report.
 pub fn pictures(input: &Input<'_>) -> Vec<(String, String)> {
+    let scalings = (0..input.findings.scalings.len()).filter_map(|number| scaling(input.findings, number));
+    let scalings = scalings.map(|p| (p.name, p.chart.draw(FILE_WIDTH).standalone(&p.title, &p.description)));
     let of_workload = |(index, workload): (usize, &WorkloadFindings)| {
         let rows = rows_of(input, index)?;
         let file = |p: Picture| {
@@ -63,7 +68,8 @@ pub fn pictures(input: &Input<'_>) -> Vec<(String, String)> {
         };
         Some(of_workload(input, index, &rows).into_iter().map(file).collect::<Vec<_>>())
     };
-    input.findings.workloads.iter().enumerate().filter_map(of_workload).flatten().collect()
+    let workloads = input.findings.workloads.iter().enumerate().filter_map(of_workload).flatten();
+    scalings.chain(workloads).collect()
 }
 
 /// The trials of one workload; `None` when there is no such workload.
@@ -75,6 +81,7 @@ pub(crate) fn rows_of(input: &Input<'_>, index: usize) -> Option<Rows> {
 pub(crate) fn of_workload(input: &Input<'_>, index: usize, rows: &Rows) -> Vec<Picture> {
     let Some(place) = Place::of(input, index) else { return Vec::new() };
     let mut all = Vec::new();
+    all.extend(designs::main_effects(&place));
     all.extend(contrasts::primary_forest(&place));
     all.extend(trials::distributions(&place, rows));
     all.extend(shapes::latencies(&place));

@@ -119,7 +119,8 @@ pub(crate) fn paint(text: &str, code: Option<&str>) -> String {
 fn unbroken(text: &str) -> Vec<String> {
     const LONGEST: usize = 24;
     let mut all: Vec<String> = Vec::new();
-    for word in text.split_whitespace() {
+    // Not at no-break spaces: they stand inside numbers.
+    for word in text.split([' ', '\t', '\n']).filter(|word| !word.is_empty()) {
         let after_number = |last: &str| last.ends_with(|c: char| c.is_ascii_digit()) && word.starts_with(['%', '×']);
         let in_interval = |last: &str| last.rfind('[') > last.rfind(']') && width(last) + width(word) < LONGEST;
         match all.last_mut().filter(|last| after_number(last) || in_interval(last)) {
@@ -178,6 +179,7 @@ mod tests {
     fn numbers_keep_their_sign_and_intervals_their_ends() {
         assert_eq!(wrap("6 blocks, 95 % interval", 13), ["6 blocks,", "95 % interval"]);
         assert_eq!(wrap("13 % slower [-22, 38], 6", 20), ["13 % slower", "[-22, 38], 6"]);
+        assert_eq!(wrap("each of 14\u{202f}039 round trips", 13), ["each of", "14\u{202f}039 round", "trips"]);
     }
 
     #[test]

@@ -22,7 +22,7 @@ pub(crate) fn colour(v: &Verdict) -> Option<&'static str> {
     }
 }
 
-fn name_of(names: &Names, arm: u32) -> &str {
+pub(crate) fn name_of(names: &Names, arm: u32) -> &str {
     names.iter().find(|(i, _)| *i == arm).map_or("?", |(_, name)| name)
 }
 

@@ -1,6 +1,10 @@
 //! The report on a terminal: claims and what weakens them first, then for each workload the verdicts, the exploratory
 //! metrics that differ, what the scheduler did, and remarks; the environment's warnings and the command last.
 
+mod designs;
+
+pub use designs::scaling_text;
+
 use crate::escape::terminal;
 use crate::table::{Align, Table, paint, wrap};
 use crate::{Input, remarks, tables, words};
@@ -70,6 +74,7 @@ impl Page<'_> {
 pub fn text(input: &Input<'_>, width: usize, colour: bool, out: &mut dyn Write) -> io::Result<()> {
     let mut page = Page { out, width: width.clamp(40, 240), colour };
     claims(&mut page, input.findings)?;
+    designs::scalings(&mut page, input.findings)?;
     for workload in &input.findings.workloads {
         of_workload(&mut page, input.findings, workload)?;
     }
@@ -119,6 +124,7 @@ fn of_workload(page: &mut Page<'_>, findings: &Findings, workload: &WorkloadFind
     page.heading(&format!("{}{load}", words::workload_label(findings, workload)))?;
     page.item("  ", &workload.spec, Some("2"))?;
     page.item("  ", &format!("{}: {}.", workload.id, words::counts(workload)), Some("2"))?;
+    designs::main_effects(page, findings, workload)?;
     let names = words::cut(words::arms(findings), NAME);
     for metric in workload.metrics.iter().filter(|m| m.role == Role::Primary) {
         of_metric(page, metric, &names)?;

@@ -1,5 +1,6 @@
 //! Names for what the findings hold: arms, verdicts, roles, tiers.
 
+pub(crate) use schedlab_analyze::workload_label;
 use schedlab_analyze::{Contrast, Findings, MetricFindings, Role, Verdict, WorkloadFindings};
 use schedlab_run::{CheckState, Direction, Tier, counted, noun};
 
@@ -216,14 +217,6 @@ pub(crate) fn aside(contrast: &Contrast) -> String {
         parts.push(format!("about {more} more {}", noun(more, &contrast.unit_name)));
     }
     parts.join(", ")
-}
-
-/// A workload's name alone when no other has it, else its whole spec.
-pub(crate) fn workload_label(findings: &Findings, workload: &WorkloadFindings) -> String {
-    let name = |w: &WorkloadFindings| w.spec.split([':', '/']).next().unwrap_or_default().to_owned();
-    let own = name(workload);
-    let alone = findings.workloads.iter().filter(|w| name(w) == own).count() == 1;
-    if alone { own } else { workload.spec.clone() }
 }
 
 /// Trials of a workload by state, in words.

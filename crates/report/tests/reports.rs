@@ -420,6 +420,46 @@ fn strip_ansi(text: &str) -> String {
     out
 }
 
+/// The same run as a sweep over two values and as a factorial of two factors, one of which cannot be set.
+fn designed() -> Made {
+    let mut manifest = made::manifest();
+    let values = ["1", "2"].map(str::to_owned).into();
+    manifest.sweeps =
+        vec![schedlab_run::manifest::Sweep { option: "copies".into(), parallel: true, values, workloads: vec![0, 1] }];
+    let factor = |name: &str, not_applied: Option<&str>| schedlab_run::manifest::Factor {
+        name: name.into(),
+        low: String::new(),
+        high: format!("sysctl:kernel.{name}=1"),
+        not_applied: not_applied.map(str::to_owned),
+    };
+    let factors = vec![factor("thp", None), factor("audit", Some("no audit on this kernel; use a guest"))];
+    let levels = (0..manifest.arms.len()).map(|arm| vec![arm % 2 == 1, false]).collect();
+    manifest.factorial = Some(schedlab_run::manifest::Factorial { factors, levels });
+    Made::new(manifest, made::trials())
+}
+
+#[test]
+fn sweeps_and_factorials_are_in_every_report() {
+    let made = designed();
+    assert_eq!((made.findings.scalings.len(), made.findings.factors.len()), (1, 2));
+    for name in ["report.txt", "report.md", "report.html"] {
+        let text = made.output(name);
+        for expected in ["Scaling: ", "linearity", "ain effects on", "thp", "no audit on this kernel"] {
+            assert!(text.contains(expected), "{name} lacks `{expected}`");
+        }
+        assert_finite(name, &text);
+    }
+    for (name, svg) in pictures(&made.input()) {
+        xml::check(&svg).unwrap_or_else(|why| panic!("{name}: {why}"));
+    }
+    assert!(made.output("1-messaging-main-effects.svg").contains("thp"));
+    let json = made.output("report.json");
+    assert!(json.contains("\"scalings\"") && json.contains("\"main_effects\"") && json.contains("\"aliases\""));
+    for line in made.output("report.md").lines().filter(|l| !l.starts_with("    ")) {
+        assert!(line.chars().count() <= 78, "{line}");
+    }
+}
+
 #[test]
 fn two_runs_and_imported_rows_have_reports_too() {
     let (a, mut b) = ((made::manifest(), made::trials()), (made::manifest(), made::trials()));

@@ -6,6 +6,7 @@
 
 pub mod count;
 pub mod error;
+pub mod factorial;
 pub mod frame;
 pub mod histogram;
 pub mod manifest;
@@ -34,6 +35,6 @@ pub use plan::{LEAST_UNITS, Plan, PlanError};
 pub use reader::{Run, RunReader};
 pub use record::{Mark, TrialRecord, TrialStatus};
 pub use require::Requirement;
-pub use setting::{Arm, Policy, Setting, SettingError};
+pub use setting::{Arm, IdleStates, Policy, Setting, SettingError, Thp};
 pub use workload_spec::{SpecError, WorkloadSpec};
-pub use writer::RunWriter;
+pub use writer::{RunLog, RunWriter};

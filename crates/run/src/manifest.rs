@@ -6,7 +6,7 @@ use crate::workload_spec::WorkloadSpec;
 use serde::{Deserialize, Serialize};
 
 /// Version of the run directory's format; `FORMAT.md` lists what changed.
-pub const FORMAT_VERSION: u32 = 1;
+pub const FORMAT_VERSION: u32 = 2;
 
 /// How an environment check came out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -25,16 +25,17 @@ pub enum CheckState {
 /// Checks whose value moves by itself: shown, never counted as a change of the machine.
 pub const FLUCTUATING: &[&str] = &["round_trip", "steal_rate", "background_load"];
 
-/// One line of `doctor`, of the manifest and of the diff between two runs.
+/// One line of `doctor`, of the manifest and of the diff between the start and the end of a run or between two runs. It is
+/// said of the host: the arms of a run take turns on it, and what an arm sets is read back in each trial instead.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Check {
-    /// Stable id, such as `preempt_model`; runs are diffed by it.
+    /// Stable id, such as `preempt_model`; what is compared is found by it.
     pub id: String,
     /// What it is called in print.
     pub title: String,
     /// How it came out.
     pub state: CheckState,
-    /// The value compared between arms and runs, such as `voluntary`.
+    /// The value that is compared, such as `voluntary`.
     pub value: String,
     /// What it does to results.
     pub effect: String,
@@ -69,6 +70,12 @@ pub struct Environment {
     pub cgroup: String,
     /// /proc/self/autogroup.
     pub autogroup: String,
+    /// CPUs this process may run on, `0-3`; empty in version 1.
+    #[serde(default)]
+    pub allowed_cpus: String,
+    /// Length and CRC-32 of this program's file; empty in version 1.
+    #[serde(default)]
+    pub program_crc32: String,
     /// The checks, in doctor's order.
     pub checks: Vec<Check>,
 }
@@ -115,6 +122,45 @@ pub struct LookRecord {
     pub blocks: u32,
     /// Information fraction, 0…1.
     pub fraction: f64,
+    /// Whether it gave every primary contrast of the workload its verdict, which ends the workload.
+    #[serde(default)]
+    pub decided: bool,
+}
+
+/// One option of a workload over several values: each value became a workload, and their blocks take turns, so that no
+/// value has a time of day to itself.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Sweep {
+    /// The option, `copies`.
+    pub option: String,
+    /// Whether it says how much runs at the same time: of such an option it is asked how linearly it scales.
+    pub parallel: bool,
+    /// Its values as spelled out, in the order they were given.
+    pub values: Vec<String>,
+    /// The workload of each value, as an index.
+    pub workloads: Vec<u32>,
+}
+
+/// A two-level factorial: the arms are combinations of the levels of its factors.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Factorial {
+    /// The factors, also those that cannot be set here.
+    pub factors: Vec<Factor>,
+    /// For each arm, for each factor: whether it is high. The control is low in all.
+    pub levels: Vec<Vec<bool>>,
+}
+
+/// What is toggled.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Factor {
+    /// Its name, `thp`.
+    pub name: String,
+    /// The settings of the low level as a SPEC; empty is the host's default.
+    pub low: String,
+    /// The settings of the high level.
+    pub high: String,
+    /// Why it is not part of the design; `None` when it is.
+    pub not_applied: Option<String>,
 }
 
 /// Everything about a run that is not a table.
@@ -170,4 +216,25 @@ pub struct Manifest {
     pub ended: String,
     /// Anything a reader must know.
     pub warnings: Vec<String>,
+    /// Options that were swept; empty for most runs.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub sweeps: Vec<Sweep>,
+    /// The factorial that the arms are made of.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub factorial: Option<Factorial>,
+}
+
+impl Manifest {
+    /// Workloads whose blocks take turns, as indices: those of a sweep together, any other one alone, in order.
+    pub fn groups(&self) -> Vec<Vec<u32>> {
+        let mut groups: Vec<Vec<u32>> = Vec::new();
+        for workload in 0..self.workloads.len() as u32 {
+            if groups.iter().any(|group| group.contains(&workload)) {
+                continue;
+            }
+            let sweep = self.sweeps.iter().find(|sweep| sweep.workloads.contains(&workload));
+            groups.push(sweep.map_or_else(|| vec![workload], |sweep| sweep.workloads.clone()));
+        }
+        groups
+    }
 }

@@ -173,6 +173,9 @@ pub struct TaskRecord {
     pub cpu_ns: Option<u64>,
     /// CPU it was last seen on.
     pub last_cpu: Option<u32>,
+    /// Share of the operations it saw whose partner ran on the same CPU; `None` for a task that does not look.
+    #[serde(default)]
+    pub same_cpu_share: Option<f64>,
 }
 
 /// The task groups a number of tasks belong to: who shares the run queue's group matters.

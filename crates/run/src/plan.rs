@@ -2,24 +2,21 @@
 //! are errors that name the nearest key. Workload arguments are checked by crate `bench`, knobs by crate `tune`.
 
 mod canonical;
+mod check;
+mod written;
 
-use crate::nearest::nearest;
+pub use written::parse_sweep;
+
+use crate::factorial::{self, PlannedFactor};
+use crate::manifest::Factorial;
 use crate::order::{CounterLevel, LoadGroup, Stamping};
-use crate::require::{Requirement, WrittenRequirement};
-use crate::setting::{Arm, Setting, SettingError};
-use crate::units::{UnitError, format_ns, parse_duration_ns, parse_share};
-use crate::words;
+use crate::require::Requirement;
+use crate::setting::{Arm, SettingError};
+use crate::units::UnitError;
 use crate::workload_spec::{SpecError, WorkloadSpec};
-use serde::Deserialize;
-use std::collections::BTreeMap;
 
 /// No verdict below this many independent units: blocks, switchback trials, pairs (design, section 6).
 pub const LEAST_UNITS: usize = 6;
-
-/// Default smallest effect of interest.
-const DEFAULT_SESOI: f64 = 0.01;
-/// Default length of a switchback window.
-const DEFAULT_WINDOW_NS: u64 = 50_000_000;
 
 /// When a run stops.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -48,6 +45,8 @@ pub enum Stopping {
 pub struct PlannedWorkload {
     /// What to run, not yet checked by its owner.
     pub run: WorkloadSpec,
+    /// An option and the values it is to take one after the other.
+    pub sweep: Option<(String, Vec<String>)>,
     /// Loads beside it.
     pub load: Vec<WorkloadSpec>,
     /// Primary metrics; empty is the workload's own.
@@ -79,10 +78,16 @@ pub struct Plan {
     pub load_group: LoadGroup,
     /// At least one.
     pub workloads: Vec<PlannedWorkload>,
-    /// At least two with distinct names; the first is the control.
+    /// At least two with distinct names; the first is the control. Empty while a factorial is not settled.
     pub arms: Vec<Arm>,
     /// What must hold in every trial for the run to mean anything.
     pub require: Vec<Requirement>,
+    /// The factors whose levels the arms combine.
+    pub factors: Vec<PlannedFactor>,
+    /// Most arms that a factorial may have.
+    pub max_arms: u32,
+    /// The design of the factors, once it is settled ([`Plan::settle`]).
+    pub factorial: Option<Factorial>,
 }
 
 /// A plan that cannot be run.
@@ -115,11 +120,11 @@ pub enum PlanError {
     /// A workload that does not have the form of one.
     #[error("{0}")]
     Workload(#[from] SpecError),
-    /// An arm's settings.
-    #[error("arm `{arm}`: {source}")]
+    /// The settings of an arm or of a factor's level.
+    #[error("{of}: {source}")]
     Setting {
-        /// The arm.
-        arm: String,
+        /// Whose they are: ``arm `b` ``.
+        of: String,
         /// What is wrong.
         source: SettingError,
     },
@@ -132,329 +137,25 @@ fn inconsistent<T>(text: impl Into<String>) -> Result<T, PlanError> {
     Err(PlanError::Inconsistent(text.into()))
 }
 
-fn too_few(key: &str, blocks: u32) -> Result<(), PlanError> {
-    inconsistent(format!("{key} = {blocks} is too few: no verdict is given below {LEAST_UNITS} blocks"))
-}
-
-/// The file as written, all keys optional that have a default.
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct WrittenPlan {
-    title: Option<String>,
-    sesoi: Option<String>,
-    alpha: Option<f64>,
-    seed: Option<u64>,
-    trials: Option<u32>,
-    budget: Option<String>,
-    looks: Option<u32>,
-    until_decided: Option<bool>,
-    max_blocks: Option<u32>,
-    trial: Option<String>,
-    design: Option<String>,
-    latency: Option<Stamping>,
-    counters: Option<CounterLevel>,
-    load_group: Option<LoadGroup>,
-    #[serde(default)]
-    workload: Vec<WrittenWorkload>,
-    #[serde(default)]
-    arm: Vec<WrittenArm>,
-    #[serde(default)]
-    require: Vec<WrittenRequirement>,
-}
-
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct WrittenWorkload {
-    run: String,
-    /// The command of `exec`: a line, or its words.
-    command: Option<WrittenCommand>,
-    /// Options of the workload that would need quotes in `run`.
-    #[serde(default)]
-    options: BTreeMap<String, WrittenOption>,
-    #[serde(default)]
-    load: Vec<String>,
-    #[serde(default)]
-    primary: Vec<String>,
-}
-
-#[derive(Debug, Deserialize)]
-#[serde(untagged)]
-enum WrittenCommand {
-    Line(String),
-    Words(Vec<String>),
-}
-
-#[derive(Debug, Deserialize)]
-#[serde(untagged)]
-enum WrittenOption {
-    Text(String),
-    Number(i64),
-}
-
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct WrittenArm {
-    name: String,
-    #[serde(default)]
-    set: String,
-}
-
 impl Plan {
     /// From the text of a PLAN.toml.
     pub fn parse(text: &str) -> Result<Self, PlanError> {
-        let written: WrittenPlan = toml::from_str(text).map_err(|error| describe(text, &error))?;
-        let plan = written.into_plan()?;
+        let plan = written::read(text)?;
         plan.check()?;
         Ok(plan)
     }
 
-    /// What no machine could run.
-    fn check(&self) -> Result<(), PlanError> {
-        if self.workloads.is_empty() {
-            return inconsistent("the plan has no workload; add `[[workload]]` with `run = \"messaging:5x50\"`");
+    /// The plan with the arms of its factorial, if it has one; `refused` says of each factor why it cannot be set here.
+    pub fn settle(&self, refused: &[Option<String>]) -> Result<Self, PlanError> {
+        let mut settled = self.clone();
+        if !self.factors.is_empty() {
+            let (arms, factorial) =
+                factorial::arms(&self.factors, refused, self.max_arms as usize).map_err(PlanError::Inconsistent)?;
+            (settled.arms, settled.factorial) = (arms, Some(factorial));
         }
-        match self.arms.as_slice() {
-            [] => {
-                return inconsistent(
-                    "the plan has no arms; add at least two `[[arm]]` tables, the first is the control",
-                );
-            }
-            [_] => {
-                return inconsistent(
-                    "the plan has one arm; add a second `[[arm]]` to compare it with, if only the same again",
-                );
-            }
-            _ => {}
-        }
-        for (i, arm) in self.arms.iter().enumerate() {
-            if self.arms[..i].iter().any(|a| a.name == arm.name) {
-                return inconsistent(format!("two arms are named `{}`; give each a name of its own", arm.name));
-            }
-        }
-        if !(self.sesoi > 0.0 && self.sesoi < 1.0) {
-            return inconsistent("sesoi must lie between 0 and 100 %");
-        }
-        if !(self.alpha > 0.0 && self.alpha <= 0.5) {
-            return inconsistent("alpha must lie between 0 and 0.5; 0.05 is the default");
-        }
-        match self.stopping {
-            Stopping::Trials { blocks } if (blocks as usize) < LEAST_UNITS => too_few("trials", blocks),
-            Stopping::UntilDecided { max_blocks } if (max_blocks as usize) < LEAST_UNITS => {
-                too_few("max_blocks", max_blocks)
-            }
-            Stopping::Budget { looks: 0, .. } => {
-                inconsistent("looks = 0: a budget needs at least one look, at its end")
-            }
-            _ => self.check_switchback(),
-        }
+        Ok(settled)
     }
-
-    fn check_switchback(&self) -> Result<(), PlanError> {
-        let Some(window_ns) = self.switchback_window_ns else { return Ok(()) };
-        if self.arms.len() != 2 {
-            return inconsistent(format!("a switchback alternates two arms; this plan has {}", self.arms.len()));
-        }
-        if window_ns < 1_000_000 {
-            return inconsistent(format!(
-                "a switchback window of {} is too short; use at least 1ms",
-                format_ns(window_ns)
-            ));
-        }
-        // Autogroup acts on tasks forked or moved after the change, so running tasks would not follow it.
-        let autogroup =
-            |s: &Setting| matches!(s, Setting::Sysctl { name, .. } if name == "kernel.sched_autogroup_enabled");
-        let sysctl = |s: &Setting| matches!(s, Setting::Sysctl { .. }) && !s.is_net_sysctl() && !autogroup(s);
-        // A stall leaves a queue behind that outlives its window.
-        let stall = |s: &Setting| matches!(s, Setting::PlantStall { .. });
-        let alternates = |s: &Setting| s.is_per_task() && !stall(s) || sysctl(s);
-        let fixed = self.arms.iter().flat_map(|a| &a.settings).find(|s| !alternates(s));
-        match fixed {
-            Some(setting) => inconsistent(format!(
-                "`{setting}` cannot alternate on running tasks (cgroup, autogroup, namespace and boot settings and planted stalls have a memory); use blocks"
-            )),
-            None => Ok(()),
-        }
-    }
-}
-
-impl WrittenPlan {
-    fn into_plan(self) -> Result<Plan, PlanError> {
-        let duration = |key: &'static str, text: &Option<String>| match text {
-            None => Ok(None),
-            Some(text) => match parse_duration_ns(text) {
-                Ok(0) => inconsistent(format!("{key} is zero; it must last some time")),
-                Ok(ns) => Ok(Some(ns)),
-                Err(source) => Err(PlanError::Unit { key, source }),
-            },
-        };
-        let sesoi = match &self.sesoi {
-            None => DEFAULT_SESOI,
-            Some(text) => parse_share(text).map_err(|source| PlanError::Unit { key: "sesoi", source })?,
-        };
-        let stopping = self.stopping(duration("budget", &self.budget)?)?;
-        let workloads = self.workload.iter().map(WrittenWorkload::planned).collect::<Result<_, _>>()?;
-        let arms = self
-            .arm
-            .iter()
-            .map(|a| Arm::parse(&a.name, &a.set).map_err(|source| PlanError::Setting { arm: a.name.clone(), source }));
-        let mut plan = Plan {
-            sesoi,
-            alpha: self.alpha.unwrap_or(0.05),
-            seed: self.seed,
-            stopping,
-            trial_ns: duration("trial", &self.trial)?,
-            switchback_window_ns: switchback_window(self.design.as_deref())?,
-            stamping: self.latency.unwrap_or_default(),
-            counters: self.counters.unwrap_or_default(),
-            load_group: self.load_group.unwrap_or_default(),
-            workloads,
-            arms: arms.collect::<Result<_, _>>()?,
-            require: Vec::new(),
-            title: self.title.unwrap_or_else(|| "Untitled".into()),
-        };
-        let require = self.require.iter().map(|written| written.requirement(&plan).map_err(PlanError::Inconsistent));
-        plan.require = require.collect::<Result<_, _>>()?;
-        Ok(plan)
-    }
-
-    fn stopping(&self, budget_ns: Option<u64>) -> Result<Stopping, PlanError> {
-        let until_decided = self.until_decided.unwrap_or(false);
-        if self.max_blocks.is_some() && !until_decided {
-            return inconsistent("max_blocks caps `until_decided = true`; this plan does not say that");
-        }
-        if self.looks.is_some() && budget_ns.is_none() {
-            return inconsistent("looks belong to a `budget`; this plan has none");
-        }
-        match (self.trials, budget_ns, until_decided) {
-            (Some(blocks), None, false) => Ok(Stopping::Trials { blocks }),
-            (None, None, true) => Ok(Stopping::UntilDecided { max_blocks: self.max_blocks.unwrap_or(200) }),
-            (None, Some(budget_ns), false) => Ok(Stopping::Budget { budget_ns, looks: self.looks.unwrap_or(5) }),
-            (None, None, false) => Ok(Stopping::Budget { budget_ns: 60_000_000_000, looks: 5 }),
-            _ => inconsistent("give one of `trials`, `budget` and `until_decided`, not several"),
-        }
-    }
-}
-
-impl WrittenWorkload {
-    fn planned(&self) -> Result<PlannedWorkload, PlanError> {
-        let load = self.load.iter().map(|l| l.parse()).collect::<Result<_, SpecError>>()?;
-        let mut run: WorkloadSpec = self.run.parse()?;
-        let command = self.command.as_ref().map(|command| match command {
-            WrittenCommand::Line(line) => line.clone(),
-            WrittenCommand::Words(words) => words::join(words.iter().map(String::as_str)),
-        });
-        let options = self.options.iter().map(|(key, value)| match value {
-            WrittenOption::Text(text) => (key.clone(), text.clone()),
-            WrittenOption::Number(number) => (key.clone(), number.to_string()),
-        });
-        for (key, value) in command.map(|command| ("command".to_owned(), command)).into_iter().chain(options) {
-            run.add(&key, value)?;
-        }
-        Ok(PlannedWorkload { run, load, primary: self.primary.clone() })
-    }
-}
-
-fn switchback_window(design: Option<&str>) -> Result<Option<u64>, PlanError> {
-    match design {
-        None | Some("blocks") => Ok(None),
-        Some("switchback") => Ok(Some(DEFAULT_WINDOW_NS)),
-        Some(text) => match text.strip_prefix("switchback=") {
-            Some(window) => {
-                parse_duration_ns(window).map(Some).map_err(|source| PlanError::Unit { key: "design", source })
-            }
-            None => inconsistent(format!("design `{text}` is neither `blocks` nor `switchback=50ms`")),
-        },
-    }
-}
-
-/// serde's message names the unknown key and the known ones; we add the line and the nearest.
-fn describe(text: &str, error: &toml::de::Error) -> PlanError {
-    let line = error.span().map_or(1, |span| text.bytes().take(span.start).filter(|&b| b == b'\n').count() + 1);
-    let place = format!("line {line}");
-    let message = error.message();
-    let mut ticked = message.split('`').skip(1).step_by(2);
-    if message.starts_with("unknown field") {
-        let key = ticked.next().unwrap_or_default().to_owned();
-        let known: Vec<String> = ticked.map(str::to_owned).collect();
-        let nearest = nearest(&key, known.iter().map(String::as_str)).map(str::to_owned);
-        return PlanError::UnknownKey { place, key, nearest, known };
-    }
-    PlanError::Toml(format!("{place}: {}", message.lines().next().unwrap_or(message)))
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    const SMALL: &str = "trials = 6\n[[workload]]\nrun = \"pipe:pin=same\"\nload = [\"burn:2\"]\n[[arm]]\nname = \"a\"\n[[arm]]\nname = \"b\"\nset = \"slice=0.1ms;policy=batch\"\n";
-
-    #[test]
-    fn a_plan_and_its_canonical_text_are_the_same_plan() {
-        for text in [
-            SMALL,
-            &SMALL.replace("trials = 6", "budget = \"90s\"\nsesoi = \"5%\"\nseed = 7\ntitle = \"a \\\"b\\\"\""),
-            &SMALL.replace(
-                "run = \"pipe:pin=same\"",
-                "run = \"exec:unit=1/s\"\ncommand = [\"sh\", \"-c\", \"echo 'a, b'\"]\noptions = { metric = 'tps = ([0-9.]+), \"', warmup = 1 }",
-            ),
-            &SMALL.replace("trials = 6", "until_decided = true\ndesign = \"switchback\"\ntrial = \"1s\""),
-        ] {
-            let plan = Plan::parse(text).unwrap();
-            assert_eq!(Plan::parse(&plan.to_toml()).unwrap(), plan);
-        }
-    }
-
-    #[test]
-    fn a_command_is_a_line_or_its_words_and_options_need_no_quotes() {
-        let with = |keys: &str| {
-            let text = SMALL.replace("run = \"pipe:pin=same\"", &format!("run = \"exec\"\n{keys}"));
-            Plan::parse(&text).map(|plan| plan.workloads[0].run.clone())
-        };
-        let words = with("command = [\"sh\", \"-c\", \"a, b\"]").unwrap();
-        assert_eq!(words, with("command = \"sh -c 'a, b'\"").unwrap());
-        assert_eq!(words.args["command"], "sh -c 'a, b'");
-        let options = with("options = { metric = '([0-9]+), \"x\"', warmup = 2 }").unwrap();
-        assert_eq!((options.args["metric"].as_str(), options.args["warmup"].as_str()), ("([0-9]+), \"x\"", "2"));
-        let twice = with("command = \"a\"\noptions = { command = \"b\" }").unwrap_err().to_string();
-        assert!(twice.contains("given twice"), "{twice}");
-    }
-
-    #[test]
-    fn a_mistyped_key_is_named_with_its_line_and_the_nearest() {
-        let error = Plan::parse("title = \"x\"\ntrails = 6\n").unwrap_err().to_string();
-        assert!(error.starts_with("line 2: unknown key `trails` (did you mean `trials`?)"), "{error}");
-    }
-
-    #[test]
-    fn what_cannot_be_run_is_refused_in_one_sentence() {
-        for (change, to, expected) in [
-            ("trials = 6", "trials = 5", "below 6 blocks"),
-            ("trials = 6", "until_decided = true\nmax_blocks = 5", "below 6 blocks"),
-            ("trials = 6", "trials = 6\nbudget = \"1min\"", "not several"),
-            ("trials = 6", "trials = 6\nlooks = 3", "looks belong"),
-            ("name = \"b\"", "name = \"a\"", "named `a`"),
-            ("slice=0.1ms", "slice=5", "slice"),
-            ("trials = 6", "trials = 6\ntrial = \"0\"", "zero"),
-            ("trials = 6", "trials = 6\nsesoi = \"200%\"", "sesoi"),
-            ("trials = 6", "trials = 6\ndesign = \"latin\"", "latin"),
-        ] {
-            let error = Plan::parse(&SMALL.replace(change, to)).unwrap_err().to_string();
-            assert!(error.contains(expected) && !error.contains('\n'), "{error}");
-        }
-        let one_arm = SMALL.split("[[arm]]\nname = \"b\"").next().unwrap();
-        assert!(Plan::parse(one_arm).unwrap_err().to_string().contains("one arm"));
-    }
-
-    #[test]
-    fn a_switchback_refuses_settings_with_memory_and_more_than_two_arms() {
-        let with = |set: &str| {
-            SMALL.replace("trials = 6", "trials = 6\ndesign = \"switchback=20ms\"").replace("slice=0.1ms", set)
-        };
-        assert_eq!(Plan::parse(&with("slice=0.1ms")).unwrap().switchback_window_ns, Some(20_000_000));
-        assert!(Plan::parse(&with("cpu_weight=200")).unwrap_err().to_string().contains("memory"));
-        assert!(Plan::parse(&with("plant=stall:1ms/1s")).unwrap_err().to_string().contains("memory"));
-        assert!(
-            Plan::parse(&(with("slice=1ms") + "[[arm]]\nname = \"c\"\n")).unwrap_err().to_string().contains("two arms")
-        );
-    }
-}
+mod tests;

@@ -2,7 +2,7 @@
 
 use crate::error::RunError;
 use crate::frame;
-use crate::manifest::{FORMAT_VERSION, Manifest};
+use crate::manifest::{FORMAT_VERSION, Factorial, Manifest, Sweep};
 use crate::record::TrialRecord;
 use crate::writer::{MANIFEST, TABLES, TRIALS, UNREADABLE};
 use std::collections::BTreeSet;
@@ -94,7 +94,22 @@ pub fn parse_manifest(bytes: &[u8]) -> Result<Manifest, ManifestError> {
     if manifest.arms.is_empty() || lengths != [workloads; 3] {
         return Err(ManifestError::Content("its lists of arms and workloads do not fit each other".into()));
     }
+    if !design_fits(&manifest) {
+        return Err(ManifestError::Content("its sweeps or its factorial do not fit its workloads and arms".into()));
+    }
     Ok(manifest)
+}
+
+fn design_fits(manifest: &Manifest) -> bool {
+    let sweep = |sweep: &Sweep| {
+        sweep.values.len() == sweep.workloads.len()
+            && sweep.workloads.iter().all(|&workload| (workload as usize) < manifest.workloads.len())
+    };
+    let factorial = |factorial: &Factorial| {
+        factorial.levels.len() == manifest.arms.len()
+            && factorial.levels.iter().all(|levels| levels.len() == factorial.factors.len())
+    };
+    manifest.sweeps.iter().all(sweep) && manifest.factorial.as_ref().is_none_or(factorial)
 }
 
 fn read_trial_files(dir: &Path, run: &mut Run) -> Result<(), RunError> {

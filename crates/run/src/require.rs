@@ -56,6 +56,9 @@ pub(crate) struct WrittenRequirement {
 impl WrittenRequirement {
     /// The requirement, fit for the plan's arms and workloads, or one sentence on what is wrong with it.
     pub(crate) fn requirement(&self, plan: &Plan) -> Result<Requirement, String> {
+        if self.arm.is_some() && !plan.factors.is_empty() {
+            return Err("[[require]]: the arms of a factorial follow from its factors; leave out `arm`".into());
+        }
         known("arm", self.arm.as_deref(), plan.arms.iter().map(|arm| arm.name.as_str()))?;
         known("workload", self.workload.as_deref(), plan.workloads.iter().map(|workload| workload.run.name.as_str()))?;
         if self.arm.is_some() && plan.switchback_window_ns.is_some() {

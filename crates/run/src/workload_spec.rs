@@ -1,5 +1,6 @@
 //! `id[:args]`: how a workload is named on the command line, in a plan and in the manifest.
 
+use crate::setting::Setting;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::fmt;
@@ -88,6 +89,32 @@ impl FromStr for WorkloadSpec {
 }
 
 impl WorkloadSpec {
+    /// The workload as an arm has it: with the options that the arm sets.
+    pub fn with_options(&self, settings: &[Setting]) -> Self {
+        let mut spec = self.clone();
+        for setting in settings {
+            if let Setting::WorkloadOption { key, value } = setting {
+                spec.args.insert(key.clone(), value.clone());
+            }
+        }
+        spec
+    }
+
+    /// As short as it can be told from the others: its name, and the options in which it differs from those of that name.
+    pub fn label_among<'o>(&self, others: impl Iterator<Item = &'o Self>) -> String {
+        let namesakes: Vec<&Self> = others.filter(|other| other.name == self.name).collect();
+        if namesakes.is_empty() {
+            return self.name.clone();
+        }
+        let differs =
+            |(key, value): &(&String, &String)| namesakes.iter().any(|other| other.args.get(*key) != Some(*value));
+        let args: BTreeMap<String, String> =
+            self.args.iter().filter(differs).map(|(key, value)| (key.clone(), value.clone())).collect();
+        // Without a difference it is the same beside another load, or differs in its shorthand.
+        let whole = args.is_empty() || self.shorthand.is_some();
+        if whole { self.to_string() } else { Self { version: None, args, ..self.clone() }.to_string() }
+    }
+
     /// Adds an argument that was written elsewhere (a long option, a plan's key).
     pub fn add(&mut self, key: &str, value: String) -> Result<(), SpecError> {
         let spec = self.to_string();
@@ -261,6 +288,23 @@ mod tests {
             };
             assert_eq!(spec(&made.to_string()), made, "{made}");
         }
+    }
+
+    #[test]
+    fn a_label_tells_a_workload_from_its_namesakes() {
+        let specs = ["pipe/1:copies=1,pin=same", "pipe/1:copies=2,pin=same", "messaging/1:groups=2"].map(spec);
+        let label =
+            |own: usize| specs[own].label_among((0..3).filter(|&other| other != own).map(|other| &specs[other]));
+        assert_eq!([label(0), label(1), label(2)], ["pipe:copies=1", "pipe:copies=2", "messaging"]);
+        assert_eq!(specs[0].label_among([specs[0].clone()].iter()), "pipe/1:copies=1,pin=same", "beside another load");
+    }
+
+    #[test]
+    fn an_arm_may_set_an_option() {
+        let setting = |text: &str| text.parse::<Setting>().unwrap();
+        let base = spec("pipe:copies=2,pin=free");
+        let settings = [setting("option:pin=same"), setting("nice=1"), setting("option:bytes=64")];
+        assert_eq!(base.with_options(&settings), spec("pipe:bytes=64,copies=2,pin=same"));
     }
 
     #[test]

@@ -6,9 +6,11 @@ use crate::frame;
 use crate::manifest::Manifest;
 use crate::reader::{Run, RunReader};
 use crate::record::TrialRecord;
+use crate::units::utc;
 use std::fs::{self, File, TryLockError};
 use std::io::Write;
 use std::path::{Path, PathBuf};
+use std::time::{SystemTime, UNIX_EPOCH};
 
 /// File names inside a run directory.
 pub(crate) const MANIFEST: &str = "manifest.json";
@@ -66,11 +68,9 @@ impl RunWriter {
         write_durably(&self.dir, MANIFEST, &manifest_bytes(manifest))
     }
 
-    /// Adds a line to the log; for a person, never read back.
-    pub fn log(&mut self, line: &str) -> Result<(), RunError> {
-        let path = self.dir.join(LOG);
-        let mut file = File::options().create(true).append(true).open(&path).map_err(RunError::io(&path))?;
-        writeln!(file, "{line}").map_err(RunError::io(&path))
+    /// The run's log, for whoever tells of the run while this writes it.
+    pub fn log(&self) -> RunLog {
+        RunLog { path: self.dir.join(LOG) }
     }
 
     /// Turns the trial files into tables: written aside, made durable, renamed into place, then the trial files go. A
@@ -109,10 +109,28 @@ impl RunWriter {
             let mut names = std::iter::once(name.clone()).chain((2..).map(|n| format!("{name}.{n}")));
             let free = names.find(|n| !aside.join(n).exists()).unwrap_or(name);
             fs::rename(file, aside.join(free)).map_err(RunError::io(file))?;
-            self.log(problem)?;
+            self.log().line(problem)?;
         }
         sync_dir(&aside)?;
         sync_dir(&self.dir.join(TRIALS))
+    }
+}
+
+/// `log.txt` of a run directory: for a person, never read back.
+#[derive(Debug, Clone)]
+pub struct RunLog {
+    path: PathBuf,
+}
+
+impl RunLog {
+    /// Adds a line, with the time (UTC) before it.
+    pub fn line(&self, line: &str) -> Result<(), RunError> {
+        let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
+        let [year, month, day, hour, minute, second] = utc(now);
+        let line = format!("{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}Z {line}\n");
+        let file = File::options().create(true).append(true).open(&self.path);
+        // One write, so that a line is whole or absent.
+        file.and_then(|mut file| file.write_all(line.as_bytes())).map_err(RunError::io(&self.path))
     }
 }
 

@@ -148,12 +148,26 @@ fn a_newer_format_says_what_to_use() {
     let lab = Lab::new(1, 1, true);
     let path = lab.dir.join("manifest.json");
     // A newer manifest may have any other shape: only the version is looked at.
-    fs::write(&path, "{\"format_version\": 2, \"shape\": \"unheard of\"}").unwrap();
+    fs::write(&path, "{\"format_version\": 3, \"shape\": \"unheard of\"}").unwrap();
     let error = RunReader::open(&lab.dir).unwrap_err().to_string();
     assert!(
-        error.contains("format 2") && error.contains("reads up to 1") && error.contains("newer schedlab"),
+        error.contains("format 3") && error.contains("reads up to 2") && error.contains("newer schedlab"),
         "{error}"
     );
+}
+
+#[test]
+fn a_design_beyond_its_workloads_or_arms_is_refused() {
+    let refused = |damage: fn(&mut schedlab_run::Manifest)| {
+        let mut damaged = manifest();
+        damage(&mut damaged);
+        schedlab_run::reader::parse_manifest(&serde_json::to_vec(&damaged).unwrap()).is_err()
+    };
+    assert!(!refused(|_| {}));
+    assert!(refused(|m| m.sweeps[0].workloads[0] = 1));
+    assert!(refused(|m| m.sweeps[0].values.clear()));
+    assert!(refused(|m| m.factorial.as_mut().unwrap().levels.truncate(1)));
+    assert!(refused(|m| m.factorial.as_mut().unwrap().levels[1].clear()));
 }
 
 #[test]

@@ -106,6 +106,9 @@ pub(crate) struct Bench {
     pub(crate) workload: String,
     #[command(flatten)]
     pub(crate) measuring: Measuring,
+    /// Run once for each value of an option and show how it scales, such as copies=1,2,4,ncpu
+    #[arg(long, value_name = "OPTION=LIST")]
+    pub(crate) sweep: Option<String>,
     /// Settings to run under, a `;`-list such as 'slice=0.1ms;policy=batch'
     #[arg(long, value_name = "SPEC", default_value = "")]
     pub(crate) set: String,
@@ -125,6 +128,9 @@ pub(crate) struct Ab {
     /// The workload; several give several rows
     #[arg(short, long, required = true, value_name = "WORKLOAD")]
     pub(crate) workload: Vec<String>,
+    /// Compare at each value of an option and show how it scales, such as copies=1,2,4,ncpu
+    #[arg(long, value_name = "OPTION=LIST")]
+    pub(crate) sweep: Option<String>,
     /// Settings of the control: a `;`-list, '' for the default
     #[arg(long, value_name = "SPEC", default_value = "")]
     pub(crate) a: String,
@@ -141,7 +147,7 @@ pub(crate) struct Ab {
     #[arg(long, group = "stopping")]
     pub(crate) until_decided: bool,
     /// Cap for --until-decided
-    #[arg(long, value_name = "N", default_value_t = 200)]
+    #[arg(long, value_name = "N", default_value_t = 200, requires = "until_decided")]
     pub(crate) max_blocks: u32,
     /// Smallest effect of interest: smaller ones count as equivalent
     #[arg(long, value_name = "SHARE", default_value = "1%")]
@@ -198,6 +204,12 @@ pub(crate) struct Compare {
     pub(crate) run_a: PathBuf,
     /// Run directory of the other side
     pub(crate) run_b: PathBuf,
+    /// More runs of the control's side, one for each boot: a verdict between kernels needs five a side
+    #[arg(long, value_name = "RUN", num_args = 1..)]
+    pub(crate) more_a: Vec<PathBuf>,
+    /// More runs of the other side
+    #[arg(long, value_name = "RUN", num_args = 1..)]
+    pub(crate) more_b: Vec<PathBuf>,
     /// Findings as JSON on standard output
     #[arg(long)]
     pub(crate) json: bool,

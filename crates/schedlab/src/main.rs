@@ -1,10 +1,10 @@
 //! The binary: clap, the terminal, exit codes, wiring. Everything worth a unit test lives in a library crate.
 #![forbid(unsafe_code)]
-#![allow(clippy::print_stdout, clippy::print_stderr)] // The one crate that talks to the terminal.
 
 mod cli;
 mod commands;
 mod exit;
+mod output;
 mod progress;
 mod session;
 mod twin_spelling;
@@ -13,8 +13,11 @@ use std::process::ExitCode;
 
 fn main() -> ExitCode {
     // Before clap: a trial process parses no command line and allocates as little as it can.
-    if std::env::args_os().nth(1).is_some_and(|a| a == schedlab_trial::TRIAL_ARGUMENT) {
-        return finish(schedlab_trial::child::main(std::io::stdin(), std::io::stdout()).map(|()| exit::DONE));
+    let mut arguments = std::env::args_os().skip(1);
+    if arguments.next().is_some_and(|a| a == schedlab_trial::TRIAL_ARGUMENT) {
+        let ordered_by = arguments.next();
+        let ran = schedlab_trial::child::main(ordered_by, std::io::stdin(), std::io::stdout());
+        return finish(ran.map(|()| exit::DONE));
     }
     finish(commands::run())
 }
@@ -22,10 +25,10 @@ fn main() -> ExitCode {
 fn finish(result: anyhow::Result<u8>) -> ExitCode {
     match result {
         Ok(code) => ExitCode::from(code),
-        // `schedlab report … | head`: the reader has seen enough.
+        // Who ordered this trial is gone; results of commands go through `output`.
         Err(error) if is_broken_pipe(&error) => ExitCode::from(exit::DONE),
         Err(error) => {
-            eprintln!("schedlab: {error:#}");
+            output::say(format_args!("schedlab: {error:#}"));
             ExitCode::from(exit::ERROR)
         }
     }

@@ -1,38 +1,66 @@
 //! The progress line on standard error: elapsed, trials, and the interval as it narrows. On a terminal it rewrites
-//! itself; in a log it is one line a block.
+//! itself; in a log it is a line a block at most. What happened once is a line of the run's own log as well.
 
+use crate::output::say;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use schedlab_analyze::{Effect, Scale};
 use schedlab_run::manifest::Design;
 use schedlab_run::units::format_ns;
-use schedlab_run::{Manifest, TrialRecord, TrialStatus, counted};
+use schedlab_run::{Manifest, Mark, RunLog, TrialRecord, TrialStatus, WorkloadSpec, counted};
 use schedlab_trial::Event;
 use std::io::IsTerminal;
+use std::time::Instant;
 
 /// Listens to the trial loop.
 pub(crate) struct Progress {
     bar: ProgressBar,
     terminal: bool,
     block: Option<(u32, u32)>,
+    /// When the next interval may be worked out.
+    next_interval: Instant,
     /// Names, in the manifest's order.
     arms: Vec<String>,
+    /// Each workload as short as it can be told from the others.
+    workloads: Vec<String>,
+    log: RunLog,
 }
 
 impl Progress {
-    pub(crate) fn new(manifest: &Manifest) -> Self {
+    /// Of a run that begins or, when it has `trials` already, goes on.
+    pub(crate) fn new(manifest: &Manifest, trials: &[TrialRecord], log: RunLog) -> Self {
         let terminal = std::io::stderr().is_terminal();
         let target = if terminal { ProgressDrawTarget::stderr() } else { ProgressDrawTarget::hidden() };
         let bar = ProgressBar::with_draw_target(None, target);
         let style = ProgressStyle::with_template("{spinner} {elapsed_precise} {prefix} {wide_msg}");
         bar.set_style(style.expect("the template is a constant"));
         let arms = manifest.arms.iter().map(|arm| arm.name.clone()).collect();
-        let progress = Self { bar, terminal, block: None, arms };
+        let all = || manifest.workloads.iter().enumerate();
+        let label = |(own, workload): (usize, &WorkloadSpec)| {
+            workload.label_among(all().filter(|(other, _)| *other != own).map(|(_, other)| other))
+        };
+        let workloads = all().map(label).collect();
+        let progress = Self { bar, terminal, block: None, next_interval: Instant::now(), arms, workloads, log };
         progress.say(&format!("{}: seed {}", manifest.title, manifest.seed));
+        if !trials.is_empty() {
+            progress.say(&format!("resumed after {}", counted(trials.len(), "trials")));
+        }
         progress
     }
 
     fn say(&self, line: &str) {
-        if self.terminal { self.bar.println(line) } else { to_log(line) }
+        let line = &plain(line);
+        if self.terminal {
+            self.bar.println(line)
+        } else {
+            say(line)
+        }
+        self.note(line);
+    }
+
+    /// To the run's log alone. The log is an account for a person; where it cannot be written, as on a full disk, neither
+    /// can the next trial be stored, and that error is the one to tell.
+    pub(crate) fn note(&self, line: &str) {
+        let _ = self.log.line(line);
     }
 
     /// Whose trial it is; a switchback trial holds all arms.
@@ -49,13 +77,12 @@ impl Progress {
             }
             Event::Trial { record, trials, manifest } => self.trial(record, trials, manifest),
             Event::Forecast { workload, block_ns, blocks, trials, manifest } => {
-                let name = &manifest.workloads[*workload as usize];
                 let detectable = schedlab_analyze::forecast(manifest, trials, *workload, *blocks as usize)
                     .map(|forecast| format!("; by the pilot, {}", forecast.sentence))
                     .unwrap_or_default();
                 self.say(&format!(
                     "{}: {} of {}{detectable}",
-                    name.name,
+                    self.workloads[*workload as usize],
                     counted(*blocks, "blocks"),
                     format_ns(block_ns / 1_000_000 * 1_000_000)
                 ));
@@ -71,7 +98,14 @@ impl Progress {
                     counted(look.blocks, "blocks")
                 ));
             }
-            Event::Ended { reason, .. } => self.say(&format!("ended: {reason}")),
+            Event::Ended { workload, reason } => {
+                let which = if self.workloads.len() > 1 {
+                    format!("{} ", self.workloads[*workload as usize])
+                } else {
+                    String::new()
+                };
+                self.say(&format!("{which}ended: {reason}"));
+            }
         }
     }
 
@@ -79,17 +113,27 @@ impl Progress {
         if let TrialStatus::Failed(reason) = &record.status {
             self.say(&format!("trial {} of {} failed: {reason}", record.trial, self.arm(record.arm)));
         }
+        for mark in &record.marks {
+            // On a shared machine they are many: the report counts them.
+            self.note(&format!("trial {} of {}: {}", record.trial, self.arm(record.arm), mark_text(mark)));
+        }
         let block = (record.workload, record.block);
         if record.warm_up || self.block == Some(block) {
             self.bar.tick();
             return;
         }
         self.block = Some(block);
-        // A budget shows its interval at the looks: between them it would cost time the trials should have.
+        // A budget shows its interval at the looks: between them it would cost time the trials should have. Elsewhere
+        // it takes a hundredth of the time at most, since what it costs grows with the run.
         let budgeted = matches!(manifest.design, Design::Budgeted { .. });
+        let began = Instant::now();
+        if !budgeted && began < self.next_interval {
+            return self.bar.tick();
+        }
         let interval = if budgeted { String::new() } else { interval_line(manifest, trials, record.workload) };
-        let line = format!("{} block {} {interval}", manifest.workloads[record.workload as usize].name, record.block);
-        if self.terminal { self.bar.set_message(line) } else { to_log(&line) }
+        self.next_interval = began + 100 * began.elapsed();
+        let line = format!("{} block {} {interval}", self.workloads[record.workload as usize], record.block);
+        if self.terminal { self.bar.set_message(line) } else { say(&line) }
     }
 
     pub(crate) fn finish(&self) {
@@ -97,14 +141,25 @@ impl Progress {
     }
 }
 
-/// A reader of the log who has left must not end the run: `schedlab ab … 2>&1 | head`.
-fn to_log(line: &str) {
-    use std::io::Write;
-    let _ = writeln!(std::io::stderr(), "{line}");
+/// Titles, names and reasons come from files and commands: what would steer a terminal is a blank.
+fn plain(line: &str) -> String {
+    line.replace(char::is_control, " ")
+}
+
+fn mark_text(mark: &Mark) -> String {
+    match mark {
+        Mark::Steal { share } => format!("steal {:.1} %", share * 100.0),
+        Mark::Thermal { evidence } => format!("thermal: {evidence}"),
+        Mark::Foreign { what } => format!("changed under us: {what}"),
+    }
 }
 
 /// The primary contrasts as they stand, `B 1.034 ± 0.8 %`; empty before there is an interval.
 fn interval_line(manifest: &Manifest, trials: &[TrialRecord], workload: u32) -> String {
+    if manifest.factorial.is_some() {
+        // No arm of it is a question of its own, and they are many.
+        return String::new();
+    }
     let contrasts = schedlab_analyze::primary_contrasts(manifest, trials, workload);
     let line = contrasts.iter().filter_map(|c| {
         let Effect { scale, value, lo, hi, .. } = c.contrast.effect?;
@@ -114,4 +169,14 @@ fn interval_line(manifest: &Manifest, trials: &[TrialRecord], workload: u32) -> 
             .then(|| format!("{} {value:.3} ± {:.1} %", arm.name, 50.0 * (hi - lo) / value))
     });
     line.collect::<Vec<_>>().join(" · ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_title_does_not_steer_the_terminal() {
+        assert_eq!(plain("a\x1b[2Jb\nc µs"), "a [2Jb c µs");
+    }
 }

@@ -1,23 +1,65 @@
 //! Wires an experiment to this host: real clocks, the run directory, the tune guard, signals, the progress line.
 
+use crate::output::say;
 use crate::progress::Progress;
 use anyhow::{Context, Result, bail};
 use schedlab_run::{Applied, Manifest, RunWriter, Setting, TrialRecord};
 use schedlab_sys::net_name;
 use schedlab_trial::{Event, ExecRunner, Experiment, HostSettings, Store, Watch};
-use schedlab_tune::{HostGuard, Roots};
+use schedlab_tune::{HostGuard, Restored, Roots, TuneError};
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::AtomicBool;
+use std::sync::atomic::Ordering::Relaxed;
 
-/// Undoes what a killed run left behind, before anything else is measured; says so when there was something.
+/// Undoes what a killed run left behind, before anything else is measured; says so when there was something. What could
+/// not be undone is an error: it would be measured. That another run changes this host meanwhile is only said, once.
 pub(crate) fn restore_leftovers() -> Result<()> {
-    let restored = schedlab_tune::restore_leftovers(&Roots::default(), &schedlab_tune::state_dir())
-        .context("settings left by a killed run could not be restored; `schedlab tune restore` shows each")?;
-    for one in &restored {
-        eprintln!("schedlab: restored after a killed run: {one}");
+    static BESIDE_ANOTHER: AtomicBool = AtomicBool::new(false);
+    if BESIDE_ANOTHER.load(Relaxed) {
+        return Ok(());
+    }
+    match of_killed_runs() {
+        Err(TuneError::Busy { pid }) => {
+            BESIDE_ANOTHER.store(true, Relaxed);
+            say(format_args!(
+                "schedlab: another schedlab (pid {pid}) is changing settings of this host: what is measured now is measured \
+                 beside it, under its settings"
+            ));
+        }
+        restored => report_restored(&restored.context("settings left by a killed run cannot be restored")?)?,
     }
     for name in orphaned_namespaces()? {
-        eprintln!("schedlab: removed after a killed run: network namespace {name}");
+        say(format_args!("schedlab: removed after a killed run: network namespace {name}"));
+    }
+    Ok(())
+}
+
+fn of_killed_runs() -> Result<Vec<Restored>, TuneError> {
+    schedlab_tune::restore_leftovers(&Roots::default(), &schedlab_tune::state_dir())
+}
+
+fn report_restored(restored: &[Restored]) -> Result<()> {
+    let (done, failed): (Vec<_>, Vec<_>) = restored.iter().partition(|one| one.is_done());
+    for one in done {
+        say(format_args!("schedlab: left by a killed run: {one}"));
+    }
+    if failed.is_empty() {
+        return Ok(());
+    }
+    let failed: Vec<String> = failed.iter().map(ToString::to_string).collect();
+    bail!(
+        "a killed run's settings are not all restored: {}; `schedlab tune restore` tries again (to keep the host as it is, \
+         delete the journals in {})",
+        failed.join("; "),
+        schedlab_tune::state_dir().display()
+    )
+}
+
+/// Refuses a run that changes this host while another does, before it has a directory.
+pub(crate) fn host_is_free_for(manifest: &Manifest) -> Result<()> {
+    if manifest.arms.iter().any(|arm| arm.settings.iter().any(Setting::is_host_wide)) {
+        report_restored(&of_killed_runs()?)?;
     }
     Ok(())
 }
@@ -30,17 +72,23 @@ fn orphaned_namespaces() -> Result<Vec<String>> {
     }
 }
 
-/// Runs a new or resumed experiment into its run directory and seals it. Returns the complete manifest and rows.
-pub(crate) fn run(
-    manifest: Manifest,
-    mut writer: RunWriter,
-    trials: Vec<TrialRecord>,
-) -> Result<(Manifest, Vec<TrialRecord>)> {
+/// A run that has come to its end.
+pub(crate) struct Ended {
+    /// Complete.
+    pub(crate) manifest: Manifest,
+    /// All rows.
+    pub(crate) trials: Vec<TrialRecord>,
+    /// Whether the run directory could be sealed: what was measured is to be reported even where the disk is full.
+    pub(crate) sealed: Result<()>,
+}
+
+/// Runs a new or resumed experiment into its run directory and seals it.
+pub(crate) fn run(manifest: Manifest, mut writer: RunWriter, trials: Vec<TrialRecord>) -> Result<Ended> {
     restore_leftovers()?;
     let interrupt = schedlab_sys::interrupt::Interrupt::catch().context("signals cannot be caught")?;
     let mut host = Host::default();
     let mut runner = ExecRunner::of_this_binary();
-    let mut progress = Progress::new(&manifest);
+    let mut progress = Progress::new(&manifest, &trials, writer.log());
     let mut store = Directory(&mut writer);
     let mut experiment = Experiment {
         manifest,
@@ -59,23 +107,28 @@ pub(crate) fn run(
     let (mut manifest, trials) = (experiment.manifest, experiment.trials);
     let restored = host.restore();
     progress.finish();
+    if let Err(error) = &result {
+        progress.note(&format!("the run stopped: {error:#}"));
+    }
     restored?;
     result.context("the run stopped; what was measured is kept and can be resumed with --resume")?;
     // Without round-trip probes: they would be one more disturbance, and the check is not compared.
     let (roots, probes) = (schedlab_host::Roots::default(), schedlab_host::Probes::default());
     manifest.environment_end = Some(schedlab_host::environment(&roots, probes));
-    writer.update_manifest(&manifest)?;
-    if manifest.ended != "interrupted" {
-        writer.seal().context("the run could not be sealed; it stays readable as it is")?;
-    }
-    Ok((manifest, trials))
+    let stored = writer.update_manifest(&manifest);
+    let sealed = if manifest.ended == "interrupted" { stored } else { stored.and_then(|()| writer.seal()) };
+    let sealed = sealed.context("the run could not be sealed; it stays readable as it is");
+    Ok(Ended { manifest, trials, sealed })
 }
 
 /// `out/<name>`, the default place of a run.
 pub(crate) fn default_out(name: &str) -> PathBuf {
     let plain = |c: char| if c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.') { c } else { '-' };
     // A command line can be longer than a file name may be.
-    Path::new("out").join(name.chars().take(100).map(plain).collect::<String>().trim_matches('-').to_lowercase())
+    let name = name.chars().take(100).map(plain).collect::<String>();
+    // `日本`, `..`: nothing to tell it by, and not the directory of all runs.
+    let name = name.trim_matches(['-', '.']).to_lowercase();
+    Path::new("out").join(if name.is_empty() { "run" } else { &name })
 }
 
 /// The directory itself, or `<dir>-2`, `<dir>-3`, … whichever holds nothing yet.
@@ -144,5 +197,41 @@ impl HostSettings for Host {
     }
     fn foreign_changes(&self) -> Vec<String> {
         self.guard.as_ref().map(HostGuard::foreign_changes).unwrap_or_default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use schedlab_tune::RestoreOutcome;
+
+    #[test]
+    fn every_name_of_a_run_is_a_directory_of_its_own_below_out() {
+        let dir = |name: &str| default_out(name).display().to_string();
+        assert_eq!(dir("ab-pipe:pin=same"), "out/ab-pipe-pin-same");
+        assert_eq!(dir("Quick start"), "out/quick-start");
+        for nameless in ["", "日 本", "..", "--"] {
+            assert_eq!(dir(nameless), "out/run");
+        }
+    }
+
+    fn left(outcome: RestoreOutcome) -> Restored {
+        Restored {
+            knob: "sysctl:vm.swappiness".into(),
+            path: "/state/journal-1-1".into(),
+            original: "60".into(),
+            outcome,
+        }
+    }
+
+    #[test]
+    fn what_a_killed_run_left_in_force_stops_the_next_one() {
+        let fine = [left(RestoreOutcome::Restored), left(RestoreOutcome::LeftForeign("10".into()))];
+        report_restored(&fine).unwrap();
+        for bad in [RestoreOutcome::Failed("EIO".into()), RestoreOutcome::Unreadable("1 line of it".into())] {
+            let all: Vec<Restored> = fine.iter().cloned().chain([left(bad)]).collect();
+            let why = report_restored(&all).unwrap_err().to_string();
+            assert!(why.contains("tune restore") && !why.contains("swappiness: back"), "{why}");
+        }
     }
 }

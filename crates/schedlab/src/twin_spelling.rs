@@ -32,11 +32,13 @@ fn twin_of(workload: &str) -> &'static [(&'static str, Ours)] {
 }
 
 /// The whole command line, program name first, with twins' options replaced; other commands are left alone.
-/// `switches` are the long options of the form `no|yes`.
-pub(crate) fn normalise(arguments: Vec<OsString>, switches: &[&str]) -> Vec<OsString> {
+/// `switches` are the long options of the form `no|yes`. What stands after `--` is another program's line.
+pub(crate) fn normalise(mut arguments: Vec<OsString>, switches: &[&str]) -> Vec<OsString> {
     if arguments.get(1).is_none_or(|command| command != "bench") {
         return arguments;
     }
+    let end = arguments.iter().position(|argument| argument == "--").unwrap_or(arguments.len());
+    let of_another = arguments.split_off(end);
     let named = arguments[2..].iter().filter_map(|a| a.to_str()).find(|a| !twin_of(a).is_empty());
     let twin = named.map(twin_of).unwrap_or_default();
     let mut ours = Vec::with_capacity(arguments.len());
@@ -62,6 +64,7 @@ pub(crate) fn normalise(arguments: Vec<OsString>, switches: &[&str]) -> Vec<OsSt
             None => ours.push(argument),
         }
     }
+    ours.extend(of_another);
     ours
 }
 
@@ -97,6 +100,15 @@ mod tests {
         check("schedlab bench --raw-data transact", "schedlab bench --raw-data=yes transact");
         check("schedlab bench transact --raw-data no", "schedlab bench transact --raw-data no");
         check("schedlab bench transact --raw-data=no", "schedlab bench transact --raw-data=no");
+    }
+
+    #[test]
+    fn the_line_of_another_program_is_its_own() {
+        check("schedlab bench exec -- x --raw-data transact -v", "schedlab bench exec -- x --raw-data transact -v");
+        check(
+            "schedlab bench transact -v --raw-data -- x --raw-data -i 5",
+            "schedlab bench transact --verbose=yes --raw-data=yes -- x --raw-data -i 5",
+        );
     }
 
     #[test]

@@ -35,6 +35,29 @@ fn values_out_of_range_are_refused_before_anything_starts() {
 }
 
 #[test]
+fn a_bench_whose_outcome_has_no_place_or_no_meaning_is_not_run() {
+    refused(&["bench", "pipe:duration=30s", "--json", "/nowhere/outcome.json"], &["/nowhere/outcome.json"]);
+    for absent in ["sysctl:kernel.nosuch=1", "kernel:debian:6.1"] {
+        let ran = schedlab(&["bench", "pipe:duration=30s", "--set", absent]).failure();
+        assert_eq!(ran.stdout, "", "{absent}: no trial without it");
+    }
+    let lab = Lab::new("outcome");
+    let file = lab.path("outcome.json");
+    refused(&["bench", "pipe:pin=same,duration=5ms", "--set", "sysctl:kernel.nosuch=1", "--json", &file], &["nosuch"]);
+    assert!(!std::path::Path::new(&file).exists(), "nothing half-written");
+    schedlab(&["bench", "pipe:pin=same,duration=5ms", "--json", &file]).success();
+    assert!(std::fs::read_to_string(&file).unwrap().starts_with('{'));
+}
+
+#[test]
+fn a_cap_without_what_it_caps_is_refused() {
+    let ab = ["ab", "-w", "pipe", "--b", "nice=1", "--dry-run"];
+    refused(&[&ab[..], &["--max-blocks", "9"]].concat(), &["required arguments"]);
+    schedlab(&[&ab[..], &["--max-blocks", "9", "--until-decided"]].concat()).success();
+    schedlab(&ab).success();
+}
+
+#[test]
 fn a_placement_the_machine_lacks_is_refused_before_the_first_trial() {
     let lab = Lab::new("placement");
     let out = lab.path("run");
@@ -55,6 +78,19 @@ fn a_budget_too_short_for_a_verdict_names_the_least_one() {
     let out = lab.path("run");
     refused(&["ab", "-w", "pipe", "--b", "nice=1", "--budget", "1s", "--out", &out], &["6 blocks", "at least"]);
     assert!(!std::path::Path::new(&out).exists(), "nothing half-written");
+}
+
+#[test]
+fn numbers_beyond_any_clock_are_refused_or_forecast_as_what_they_are() {
+    refused(&["ab", "-w", "pipe", "--b", "", "--trial", "2500000h", "--dry-run"], &["too long", "86400s"]);
+    let forecast = |workload: &str, blocks: &str| {
+        let said = schedlab(&["ab", "-w", workload, "--b", "", "--trials", blocks, "--dry-run"]).success().stdout;
+        let line = said.lines().find(|line| line.contains("blocks, about ")).expect("a forecast").to_owned();
+        let seconds = line.split("about ").nth(1).and_then(|rest| rest.split(' ').next()).expect("seconds").to_owned();
+        seconds.parse::<u64>().expect("a number")
+    };
+    assert!(forecast("pipe", "4294967295") > 9_000_000_000, "three centuries, not none");
+    assert!(forecast("pipe:duration=24h", "6") > 2_000_000, "seven blocks of four days");
 }
 
 #[test]
@@ -79,7 +115,7 @@ fn a_newer_or_truncated_run_is_named() {
     schedlab(&["ab", "-w", "pipe:pin=same", "--b", "", "--trials", "6", "--trial", "20ms", "--out", &out]).success();
     let manifest = format!("{out}/manifest.json");
     let text = std::fs::read_to_string(&manifest).unwrap();
-    std::fs::write(&manifest, text.replace("\"format_version\": 1", "\"format_version\": 99")).unwrap();
+    std::fs::write(&manifest, text.replace("\"format_version\": ", "\"format_version\": 99")).unwrap();
     refused(&["report", &out], &["99"]);
     std::fs::write(&manifest, text).unwrap();
     let table = format!("{out}/tables/trials.parquet");

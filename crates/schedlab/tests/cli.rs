@@ -39,6 +39,22 @@ fn a_dry_run_says_what_the_arms_need() {
     {
         assert!(ran.stdout.contains(needed), "{needed}: {}", ran.stdout);
     }
+    let ran = schedlab(&["ab", "-w", "messaging:fifo=yes", "--b", "nice=1", "--dry-run"]).success();
+    assert!(ran.stdout.contains("its own threads: policy=fifo:1: needs CAP_SYS_NICE"), "{}", ran.stdout);
+}
+
+#[test]
+fn a_list_of_copies_is_a_sweep_with_a_scaling_table() {
+    let lab = Lab::new("sweep");
+    let answer = json(&schedlab(&["bench", "pipe:duration=30ms", "--copies", "1,2,2", "--json", "-"]).success().stdout);
+    let rows = answer["scaling"]["rows"].as_array().unwrap();
+    assert_eq!((rows.len(), rows[1]["copies"].as_array().unwrap().len()), (2, 2), "one value is run once");
+    let out = lab.path("run");
+    let arguments = ["ab", "-w", "pipe:pin=same", "--sweep", "bytes=8,64", "--b", "", "--trials", "6"];
+    let ran = schedlab(&[&arguments[..], &["--trial", "20ms", "--out", &out]].concat()).success();
+    assert!(ran.stdout.contains("Scaling: round_trips_per_s over bytes"), "{}", ran.stdout);
+    let refused = schedlab(&["bench", "pipe:copies=2", "--sweep", "copies=1,4"]).failure();
+    assert!(refused.stderr.contains("say it once"), "{}", refused.stderr);
 }
 
 #[test]
@@ -64,6 +80,11 @@ fn progress_calls_an_arm_by_its_name() {
     let ab = ["ab", "-w", "pipe:pin=same", "--b", "kernel:debian:6.1", "--trials", "6", "--trial", "20ms"];
     let ran = schedlab(&[&ab[..], &["--out", &out]].concat());
     assert!(ran.stderr.contains("arm `B` is not applied and left out: "), "{}", ran.stderr);
+    let log = std::fs::read_to_string(format!("{out}/log.txt")).unwrap();
+    for words in [": seed ", "arm `B` is not applied and left out: ", "ended: nothing left to compare"] {
+        let line = log.lines().find(|line| line.contains(words)).unwrap_or_else(|| panic!("no `{words}` in:\n{log}"));
+        assert!(line.starts_with("20") && line.as_bytes()[19] == b'Z', "the time before it: {line}");
+    }
 }
 
 #[test]
@@ -184,6 +205,9 @@ fn two_runs_of_one_boot_are_confounded() {
     }
     let findings = json(&schedlab(&["compare", &a, &b, "--json"]).success().stdout);
     assert_eq!(findings["workloads"][0]["metrics"][0]["contrasts"][0]["verdict"]["kind"], "no_verdict");
+    let pooled = json(&schedlab(&["compare", &a, &b, "--more-a", &b, "--json"]).success().stdout);
+    let total = |findings: &serde_json::Value| findings["workloads"][0]["counts"]["total"].as_u64().unwrap();
+    assert_eq!(2 * total(&pooled), 3 * total(&findings), "three runs, two of them on one side");
 }
 
 #[test]
@@ -194,7 +218,41 @@ fn doctor_and_list_speak_json() {
     assert!(checks.iter().any(|c| c["id"] == "round_trip"), "the round trip on one CPU against two");
     let list = json(&schedlab(&["list", "--json"]).success().stdout);
     assert!(list["workloads"].as_array().unwrap().iter().any(|w| w["id"] == "pipe2/1"));
+    let keys: Vec<&str> = list["knobs"].as_array().unwrap().iter().map(|k| k["key"].as_str().unwrap()).collect();
+    assert!(keys.contains(&"slice") && !keys.contains(&"kernel"), "what cannot be used is not offered: {keys:?}");
     assert!(schedlab(&["completions", "bash"]).success().stdout.contains("schedlab"));
+}
+
+/// The exit code and standard error when nobody reads standard output, or when it is a full disk.
+fn unread(arguments: &[&str], stdout: impl Into<std::process::Stdio>) -> (Option<i32>, String) {
+    let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_schedlab"));
+    let child = command.args(arguments).stdout(stdout).stderr(std::process::Stdio::piped()).spawn().unwrap();
+    let output = child.wait_with_output().unwrap();
+    (output.status.code(), String::from_utf8_lossy(&output.stderr).into_owned())
+}
+
+#[test]
+fn a_reader_who_has_seen_enough_is_no_error_and_a_full_disk_is_one_line() {
+    for arguments in [
+        &["list"][..],
+        &["list", "--json"],
+        &["tune", "show"],
+        &["tune", "show", "--json"],
+        &["bench", "pipe", "--dry-run"],
+        &["bench", "pipe:pin=same,duration=5ms", "--json", "-"],
+        &["bench", "pipe:pin=same,duration=5ms"],
+        &["doctor"],
+        &["completions", "bash"],
+    ] {
+        let (reader, writer) = std::io::pipe().unwrap();
+        drop(reader);
+        let (code, said) = unread(arguments, writer);
+        assert_eq!((code, said.contains("panicked")), (Some(0), false), "{arguments:?}: {said}");
+        let full = std::fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
+        let (code, said) = unread(arguments, full);
+        assert_eq!(code, Some(1), "{arguments:?}: {said}");
+        assert!(said.lines().last().unwrap().starts_with("schedlab: standard output cannot be written"), "{said}");
+    }
 }
 
 #[test]

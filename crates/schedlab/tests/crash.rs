@@ -133,7 +133,26 @@ fn a_killed_run_loses_no_finished_trial_and_resumes() {
     assert!(unsealed.stderr.contains("not sealed"), "{}", unsealed.stderr);
     let before = count_values(&json(&unsealed.stdout));
     assert!(before >= 1, "finished trials can be read");
+    // What is not the same experiment is refused before a file is touched.
+    let (manifest, torn) = (Path::new(&out).join("manifest.json"), Path::new(&out).join("trials/99999999.rec"));
+    let begun = std::fs::read_to_string(&manifest).unwrap();
+    std::fs::write(&torn, "torn").unwrap();
+    for (field, what) in [("allowed_cpus", "allowed CPUs"), ("program_crc32", "program CRC-32")] {
+        let mut other = json(&begun);
+        other["environment"][field] = "another".into();
+        std::fs::write(&manifest, other.to_string()).unwrap();
+        let refused = schedlab(&["run", &plan, "--out", &out, "--resume"]).failure().stderr;
+        assert!(refused.contains(&format!("{what} was `another` and is ")), "{refused}");
+    }
+    let mut other = json(&begun);
+    let checks = other["environment"]["checks"].as_array_mut().unwrap();
+    checks.iter_mut().find(|check| check["id"] == "clocksource").unwrap()["value"] = "sundial".into();
+    std::fs::write(&manifest, other.to_string()).unwrap();
+    let refused = schedlab(&["run", &plan, "--out", &out, "--resume"]).failure().stderr;
+    assert!(refused.contains("clocksource was `sundial` and is ") && torn.exists(), "{refused}");
+    std::fs::write(&manifest, begun).unwrap();
     let resumed = schedlab(&["run", &plan, "--out", &out, "--resume", "--json"]).success();
+    assert!(!torn.exists(), "it was set aside");
     assert_eq!(count_values(&json(&resumed.stdout)), 12, "six blocks of two in each arm, warm-up aside");
     assert!(schedlab(&["run", &plan, "--out", &out, "--resume"]).failure().stderr.contains("complete"));
 }

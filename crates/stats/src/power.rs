@@ -61,19 +61,21 @@ pub fn minimum_detectable(sd: f64, n: usize, alpha: f64, power: f64) -> f64 {
     0.5 * (lo + hi) * sd / (n as f64).sqrt()
 }
 
-/// How many *more* observations bring a verdict, if the mean and the standard deviation stay as estimated: the t interval at
-/// 1 − `alpha` must shrink until it excludes zero or fits inside ±`sesoi_log`, whichever comes first. Optimistic by nature, as
-/// it takes the estimate for the truth (about an even chance of being decided by then). `Some(0)` when already decided; `None`
-/// when no number within 10 million helps (the mean sits on the edge) or the estimate has no spread.
-pub fn observations_to_decide(estimate: &Estimate, sesoi_log: f64, alpha: f64) -> Option<usize> {
+/// How many *more* observations bring a verdict, if the mean and the standard deviation stay as estimated: the t interval must
+/// shrink until, at 1 − `alpha_difference`, it excludes zero or, at 1 − `alpha`, it fits inside ±`sesoi_log`, whichever comes
+/// first. The two levels differ where a difference is corrected for other questions and equivalence is not. Optimistic by
+/// nature, as it takes the estimate for the truth (about an even chance of being decided by then). `Some(0)` when already
+/// decided; `None` when no number within 10 million helps (the mean sits on the edge) or the estimate has no spread.
+pub fn observations_to_decide(estimate: &Estimate, sesoi_log: f64, alpha: f64, alpha_difference: f64) -> Option<usize> {
     let distance = estimate.mean.abs();
     let margin = distance.max(sesoi_log - distance);
     let sd = estimate.se * (estimate.n as f64).sqrt();
     if !(sd.is_finite() && margin > 0.0 && estimate.n >= 2) {
         return None;
     }
-    let narrow = |n: usize| t_critical(alpha, n as f64 - 1.0) * sd / (n as f64).sqrt() < margin;
-    fewest(estimate.n, narrow).map(|n| n - estimate.n)
+    let half = |n: usize, alpha: f64| t_critical(alpha, n as f64 - 1.0) * sd / (n as f64).sqrt();
+    let decided = |n: usize| half(n, alpha_difference) < distance || half(n, alpha) < sesoi_log - distance;
+    fewest(estimate.n, decided).map(|n| n - estimate.n)
 }
 
 /// The smallest n ≥ `from` for which a condition that stays true once true holds, by doubling and bisection.
@@ -125,11 +127,18 @@ mod tests {
     fn more_observations() {
         let xs = [0.02, -0.01, 0.03, 0.00, 0.01, -0.02, 0.04, 0.01];
         let estimate = t_estimate(&xs, 0.95).unwrap();
-        let more = observations_to_decide(&estimate, 0.001, 0.05).unwrap();
+        let more = observations_to_decide(&estimate, 0.001, 0.05, 0.05).unwrap();
         let sd = estimate.se * 8f64.sqrt();
-        let half = |n: usize| t_critical(0.05, n as f64 - 1.0) * sd / (n as f64).sqrt();
-        assert!(more > 0 && half(8 + more) < estimate.mean && half(7 + more) >= estimate.mean);
-        assert_eq!(observations_to_decide(&estimate, 1.0, 0.05), Some(0));
-        assert_eq!(observations_to_decide(&t_estimate(&[1.0, -1.0], 0.95).unwrap(), 0.0, 0.05), None);
+        let half = |n: usize, alpha: f64| t_critical(alpha, n as f64 - 1.0) * sd / (n as f64).sqrt();
+        assert!(more > 0 && half(8 + more, 0.05) < estimate.mean && half(7 + more, 0.05) >= estimate.mean);
+        // Of six questions a difference takes more, and equivalence does not.
+        let of_six = observations_to_decide(&estimate, 0.001, 0.05, 0.05 / 6.0).unwrap();
+        assert!(of_six > more && half(8 + of_six, 0.05 / 6.0) < estimate.mean, "{of_six} against {more}");
+        assert!(half(7 + of_six, 0.05 / 6.0) >= estimate.mean);
+        let wide = 3.0 * estimate.mean;
+        let alike = |alpha| observations_to_decide(&estimate, wide, 0.05, alpha).unwrap();
+        assert_eq!(alike(0.05), alike(0.05 / 6.0));
+        assert_eq!(observations_to_decide(&estimate, 1.0, 0.05, 0.05), Some(0));
+        assert_eq!(observations_to_decide(&t_estimate(&[1.0, -1.0], 0.95).unwrap(), 0.0, 0.05, 0.05), None);
     }
 }

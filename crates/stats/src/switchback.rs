@@ -13,13 +13,15 @@ pub struct Window {
 }
 
 /// The rates of neighbouring windows with different arms, `(A, B)`. Each window is used at most once, the earliest partner first,
-/// so slow drift meets either arm by the toss of a coin. Windows without a rate (NaN) are skipped and never bridged.
+/// so slow drift meets either arm by the toss of a coin. Windows without a rate (NaN) are skipped; neither they nor gaps are bridged:
+/// two windows with a lost one between them are no neighbours, and which windows are lost may depend on the arm.
 fn paired_rates(windows: &[Window]) -> Vec<(f64, f64)> {
     let mut pairs = Vec::with_capacity(windows.len() / 2);
     let mut i = 0;
     while i + 1 < windows.len() {
         let (first, second) = (windows[i], windows[i + 1]);
-        if first.is_b == second.is_b || first.log_rate.is_nan() || second.log_rate.is_nan() {
+        let apart = second.previous.is_none();
+        if apart || first.is_b == second.is_b || first.log_rate.is_nan() || second.log_rate.is_nan() {
             i += 1;
             continue;
         }
@@ -74,6 +76,9 @@ mod tests {
     fn equal_neighbours_and_gaps_make_no_pair() {
         assert!(paired_rates(&windows("AAAA", |_, _| 1.0)).is_empty());
         assert_eq!(paired_rates(&windows("AABB", |_, _| 0.0)), [(1.0, 1.0)]);
+        let mut gap = windows("ABBA", |_, _| 0.0);
+        gap[1].previous = None;
+        assert_eq!(paired_rates(&gap), [(1.0, 1.0)], "the last two");
         assert_eq!(unit_contrast(&windows("AB", |i, _| if i == 0 { f64::NAN } else { 1.0 })), None);
         assert_eq!(unit_contrast(&windows("AB", |i, _| if i == 0 { f64::NEG_INFINITY } else { 1.0 })), None);
     }

@@ -8,8 +8,17 @@ use std::os::fd::{AsRawFd, FromRawFd};
 const NLMSG_ERROR: u16 = 2;
 const NLMSG_DONE: u16 = 3;
 const AUDIT_GET: u16 = 1000;
+const AUDIT_ADD_RULE: u16 = 1011;
+const AUDIT_DEL_RULE: u16 = 1012;
 const AUDIT_LIST_RULES: u16 = 1013;
+const AUDIT_FILTER_TASK: u32 = 1;
+const AUDIT_NEVER: u32 = 0;
+/// Three words, then mask, fields, values and flags of 64 words each, and a length.
+const RULE_BYTES: usize = 12 + 4 * 64 * 4 + 4;
 const HEADER_BYTES: usize = 16;
+
+/// [`AuditState::enabled`] when nothing can be changed until the next boot.
+pub const LOCKED: u32 = 2;
 
 /// What auditing does now.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -18,6 +27,8 @@ pub struct AuditState {
     pub enabled: u32,
     /// Rules of all lists.
     pub rules: usize,
+    /// Whether one of them is `never,task`: new tasks are not audited.
+    pub task_never: bool,
 }
 
 /// Asks the kernel; changes nothing. `EPERM` without CAP_AUDIT_CONTROL, `ECONNREFUSED` in a user or pid namespace,
@@ -25,7 +36,7 @@ pub struct AuditState {
 pub fn audit_state() -> io::Result<AuditState> {
     let mut socket = open_socket()?;
     let mut enabled = 0;
-    request(&mut socket, AUDIT_GET, |kind, body| {
+    request(&mut socket, AUDIT_GET, &[], |kind, body| {
         // struct audit_status begins with mask and enabled.
         if kind == AUDIT_GET && body.len() >= 8 {
             enabled = u32::from_ne_bytes([body[4], body[5], body[6], body[7]]);
@@ -33,12 +44,37 @@ pub fn audit_state() -> io::Result<AuditState> {
         }
         false
     })?;
-    let mut rules = 0;
-    request(&mut socket, AUDIT_LIST_RULES, |kind, _| {
+    let (mut rules, mut task_never) = (0, false);
+    request(&mut socket, AUDIT_LIST_RULES, &[], |kind, body| {
         rules += usize::from(kind == AUDIT_LIST_RULES);
+        task_never |= kind == AUDIT_LIST_RULES && is_task_never(body);
         kind == NLMSG_DONE
     })?;
-    Ok(AuditState { enabled, rules })
+    Ok(AuditState { enabled, rules, task_never })
+}
+
+/// Adds or removes the rule `never,task` without a condition: tasks forked while it is there have no audit context, and
+/// their system calls take the fast path. `EPERM` without CAP_AUDIT_CONTROL or when the state is locked. That the rule
+/// is already there, or already gone, is no error.
+///
+/// The other switch, AUDIT_SET, is not offered: once auditing has been on, every later task keeps an audit context
+/// until the next boot (`audit_ever_enabled`, kernel/auditsc.c), and a host could not be left as found.
+pub fn set_task_never(there: bool) -> io::Result<()> {
+    // struct audit_rule_data: the list, the action, no field; masks and fields of zeros.
+    let mut rule = vec![0u8; RULE_BYTES];
+    rule[..4].copy_from_slice(&AUDIT_FILTER_TASK.to_ne_bytes());
+    rule[4..8].copy_from_slice(&AUDIT_NEVER.to_ne_bytes());
+    let kind = if there { AUDIT_ADD_RULE } else { AUDIT_DEL_RULE };
+    match request(&mut open_socket()?, kind, &rule, |_, _| false) {
+        Err(error) if matches!(error.raw_os_error(), Some(libc::EEXIST | libc::ENOENT)) => Ok(()),
+        other => other,
+    }
+}
+
+/// Whether a listed rule is `never,task` without a condition.
+fn is_task_never(rule: &[u8]) -> bool {
+    let word = |at: usize| rule.get(at..at + 4).and_then(|bytes| bytes.try_into().ok()).map(u32::from_ne_bytes);
+    (word(0), word(4), word(8)) == (Some(AUDIT_FILTER_TASK), Some(AUDIT_NEVER), Some(0))
 }
 
 fn open_socket() -> io::Result<File> {
@@ -58,14 +94,18 @@ fn open_socket() -> io::Result<File> {
     if rc == 0 { Ok(socket) } else { Err(io::Error::last_os_error()) }
 }
 
-/// Sends one request without a body and hands every message that answers it to `each`, which says when it has all.
-fn request(socket: &mut File, kind: u16, mut each: impl FnMut(u16, &[u8]) -> bool) -> io::Result<()> {
-    let mut header = [0u8; HEADER_BYTES];
-    header[..4].copy_from_slice(&(HEADER_BYTES as u32).to_ne_bytes());
-    header[4..6].copy_from_slice(&kind.to_ne_bytes());
-    header[6..8].copy_from_slice(&(libc::NLM_F_REQUEST as u16).to_ne_bytes());
-    header[8..12].copy_from_slice(&u32::from(kind).to_ne_bytes());
-    socket.write_all(&header)?;
+/// Sends one request and hands every message that answers it to `each`, which says when it has all. A request with a
+/// body changes something and ends with its acknowledgement.
+fn request(socket: &mut File, kind: u16, body: &[u8], mut each: impl FnMut(u16, &[u8]) -> bool) -> io::Result<()> {
+    let ack = if body.is_empty() { 0 } else { libc::NLM_F_ACK };
+    let mut message_bytes = vec![0u8; HEADER_BYTES];
+    let length = (HEADER_BYTES + body.len()) as u32;
+    message_bytes[..4].copy_from_slice(&length.to_ne_bytes());
+    message_bytes[4..6].copy_from_slice(&kind.to_ne_bytes());
+    message_bytes[6..8].copy_from_slice(&((libc::NLM_F_REQUEST | ack) as u16).to_ne_bytes());
+    message_bytes[8..12].copy_from_slice(&u32::from(kind).to_ne_bytes());
+    message_bytes.extend_from_slice(body);
+    socket.write_all(&message_bytes)?;
     let mut buffer = [0u8; 16 * 1024];
     loop {
         let got = socket.read(&mut buffer)?;
@@ -76,6 +116,9 @@ fn request(socket: &mut File, kind: u16, mut each: impl FnMut(u16, &[u8]) -> boo
                 let errno = i32::from_ne_bytes([body[0], body[1], body[2], body[3]]);
                 if errno != 0 {
                     return Err(io::Error::from_raw_os_error(-errno));
+                }
+                if ack != 0 {
+                    return Ok(());
                 }
             } else if each(kind, body) {
                 return Ok(());
@@ -106,6 +149,16 @@ mod tests {
                 let _ = writeln!(io::stderr(), "schedlab-skip: audit: needs CAP_AUDIT_CONTROL ({error})");
             }
         }
+    }
+
+    #[test]
+    fn the_rule_that_spares_tasks_is_known_by_its_first_words() {
+        let mut rule = vec![0u8; RULE_BYTES];
+        rule[..4].copy_from_slice(&AUDIT_FILTER_TASK.to_ne_bytes());
+        assert!(is_task_never(&rule));
+        rule[8] = 1;
+        assert!(!is_task_never(&rule), "it has a condition");
+        assert!(!is_task_never(&rule[..7]));
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! Clocks as the kernel gives them: CLOCK_MONOTONIC for every interval we report, the CPU-time clocks for burners, and
 //! an absolute sleep that does not drift. No TSC: a silent clock mix-up looks exactly like a result.
-//! Source: clock_gettime(2), clock_nanosleep(2).
+//! Source: clock_gettime(2), clock_getcpuclockid(3), clock_nanosleep(2).
 
 use std::io;
 
@@ -31,6 +31,25 @@ pub fn thread_cpu_ns() -> u64 {
 /// CPU time of the calling process, all threads, ns; a system call.
 pub fn process_cpu_ns() -> u64 {
     read_clock(libc::CLOCK_PROCESS_CPUTIME_ID)
+}
+
+/// CPU time that the process `pid` has used so far, all its threads, ns; exact to this instant also while it runs.
+/// `ESRCH` when there is none.
+pub fn cpu_ns_of(pid: u32) -> io::Result<u64> {
+    let pid = libc::pid_t::try_from(pid).map_err(|_| io::ErrorKind::InvalidInput)?;
+    let mut clock: libc::clockid_t = 0;
+    // SAFETY: `clock` is a live, writable clockid_t for the length of the call.
+    let error = unsafe { libc::clock_getcpuclockid(pid, &raw mut clock) };
+    if error != 0 {
+        return Err(io::Error::from_raw_os_error(error));
+    }
+    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: `time` is a live, writable timespec for the length of the call, which keeps no pointer to it.
+    if unsafe { libc::clock_gettime(clock, &raw mut time) } != 0 {
+        // The process may have ended since its clock was named; the kernel says EINVAL then.
+        return Err(io::Error::from_raw_os_error(libc::ESRCH));
+    }
+    Ok(time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64)
 }
 
 /// A timespec of non-negative nanoseconds.
@@ -80,5 +99,24 @@ mod tests {
         sleep_until_ns(monotonic_ns() + 20_000_000);
         let slept = thread_cpu_ns() - start;
         assert!(slept < 10_000_000, "{slept} ns of CPU time in a sleep");
+    }
+
+    #[test]
+    fn another_processs_clock_runs_while_it_spins_and_is_gone_with_it() {
+        let parent = std::process::id();
+        let child = crate::process::fork_child(|| {
+            let _ = crate::process::die_with_parent(parent);
+            loop {
+                std::hint::spin_loop();
+            }
+        });
+        let child = child.unwrap();
+        let deadline = monotonic_ns() + 20_000_000_000;
+        while cpu_ns_of(child).unwrap() < 5_000_000 {
+            assert!(monotonic_ns() < deadline, "a spinning process uses CPU time");
+        }
+        crate::process::kill(child, crate::signal::SIGKILL).unwrap();
+        crate::process::wait_for(child).unwrap();
+        assert_eq!(cpu_ns_of(child).unwrap_err().raw_os_error(), Some(libc::ESRCH));
     }
 }

@@ -79,15 +79,15 @@ mod tests {
 
     #[test]
     fn a_process_wakes_another_through_a_shared_word() {
-        let words = crate::shared_memory::SharedWords::new(32).unwrap();
+        let words = crate::shared_memory::SharedFutexes::new(2).unwrap();
         let child = crate::process::fork_child(|| {
-            words.futex_word(16).store(1, Ordering::Release);
-            wake(words.futex_word(16), 1);
+            words.word(1).store(1, Ordering::Release);
+            wake(words.word(1), 1);
             0
         })
         .unwrap();
-        while words.futex_word(16).load(Ordering::Acquire) == 0 {
-            wait(words.futex_word(16), 0, u64::MAX);
+        while words.word(1).load(Ordering::Acquire) == 0 {
+            wait(words.word(1), 0, u64::MAX);
         }
         assert!(crate::process::wait_for(child).unwrap().status.success());
     }

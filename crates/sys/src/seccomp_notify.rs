@@ -115,8 +115,11 @@ pub fn respond(listener: BorrowedFd<'_>, id: u64, value: u64) -> io::Result<()> 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::thread::HerdThread;
     use crate::{fd_passing, process};
     use std::os::fd::AsFd;
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicBool, Ordering};
 
     /// The filter stays for good, so it lives in a child; 77 says that this kernel has no user notification.
     fn caller(socket: &std::os::fd::OwnedFd) -> i32 {
@@ -126,9 +129,17 @@ mod tests {
         }
         drop(listener);
         let sum = call(&[1, 2, 3, 4, 5, 6]);
-        // Threads started after the filter inherit it.
-        let from_thread = std::thread::spawn(|| call(&[10, 0, 0, 0, 0, 0]).ok()).join();
-        i32::from(sum.ok() != Some(21) || !matches!(from_thread, Ok(Some(10))))
+        // Threads started after the filter inherit it. Not a thread of std's: this harness has several, and a fork may
+        // copy a lock of std's that one of them holds while it starts, on which the new one would wait for ever.
+        let answered = Arc::new(AtomicBool::new(false));
+        let flag = Arc::clone(&answered);
+        let Ok(mut thread) = HerdThread::spawn(move || {
+            flag.store(call(&[10, 0, 0, 0, 0, 0]).ok() == Some(10), Ordering::Release);
+        }) else {
+            return 2;
+        };
+        let joined = thread.join_until(u64::MAX).is_ok();
+        i32::from(sum.ok() != Some(21) || !joined || !answered.load(Ordering::Acquire))
     }
 
     #[test]

@@ -55,16 +55,6 @@ impl SharedWords {
         unsafe { std::slice::from_raw_parts(self.base.as_ptr(), self.words) }
     }
 
-    /// The word at `index` as a futex word. Whoever uses it so must not use it through [`Self::words`] meanwhile: an
-    /// access of another width beside it has no defined order.
-    #[inline(always)]
-    pub fn futex_word(&self, index: usize) -> &AtomicU32 {
-        let word: *const AtomicU64 = &raw const self.words()[index];
-        // SAFETY: the pointer is to a live, zeroed word of the mapping, aligned to 8 and so to 4; an AtomicU32 is valid
-        // for every bit pattern, and the borrow ends with `self`.
-        unsafe { &*word.cast::<AtomicU32>() }
-    }
-
     /// Maps the pages of a stretch of words into the calling process: a forked child starts without page-table entries
     /// for shared memory and would otherwise fault in the timed region. One read in 64 KiB does it where the kernel
     /// faults around; the write half makes it sure for each page when `every_page`.
@@ -103,8 +93,25 @@ impl SharedFutexes {
     pub fn word(&self, index: usize) -> &AtomicU32 {
         let word: *const AtomicU64 = &self.0.words()[index * WORDS_PER_TASK_LINE];
         // SAFETY: the address is in bounds (indexed above), 8-byte aligned and mapped as long as `self`. The inner words
-        // are private and nothing but this method hands them out, so every access to these four bytes is 32 bits wide.
+        // are private, this method alone hands out the first of a line, and `beside` only those after it: every access to
+        // these four bytes is 32 bits wide.
         unsafe { &*word.cast::<AtomicU32>() }
+    }
+
+    /// The rest of a word's line: what its waiter reads when it is woken costs no second line.
+    #[inline(always)]
+    pub fn beside(&self, index: usize) -> &[AtomicU64] {
+        let start = index * WORDS_PER_TASK_LINE;
+        &self.0.words()[start + 1..start + WORDS_PER_TASK_LINE]
+    }
+
+    /// Maps all lines into the calling process, for reading where the kernel faults around ([`SharedWords::fault_in`]).
+    pub fn fault_in(&self) {
+        // Only the words beside: the others are 32 bits wide.
+        let lines = self.0.words / WORDS_PER_TASK_LINE;
+        for index in (0..lines).step_by(FAULT_AROUND_WORDS / WORDS_PER_TASK_LINE).chain(lines.checked_sub(1)) {
+            self.beside(index)[0].load(Ordering::Relaxed);
+        }
     }
 }
 
@@ -124,6 +131,19 @@ mod tests {
         assert_eq!([0, 1, 2].map(|i| futexes.word(i).load(Ordering::Relaxed)), [0, 0, 7]);
         let distance = std::ptr::from_ref(futexes.word(1)).addr() - std::ptr::from_ref(futexes.word(0)).addr();
         assert_eq!(distance, 128);
+    }
+
+    #[test]
+    fn a_futex_word_and_what_is_beside_it_never_overlap() {
+        let futexes = SharedFutexes::new(2).unwrap();
+        futexes.fault_in();
+        for index in 0..2 {
+            futexes.beside(index).iter().for_each(|word| word.store(u64::MAX, Ordering::Relaxed));
+            assert_eq!(futexes.word(index).load(Ordering::Relaxed), 0);
+            let beside = std::ptr::from_ref(&futexes.beside(index)[0]).addr();
+            assert_eq!(beside - std::ptr::from_ref(futexes.word(index)).addr(), 8, "the same line");
+        }
+        assert_eq!(futexes.beside(1).len(), WORDS_PER_TASK_LINE - 1);
     }
 
     #[test]

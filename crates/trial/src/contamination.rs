@@ -17,14 +17,14 @@ pub struct Watch {
 }
 
 impl Watch {
-    /// Takes the state that every later look is compared with.
+    /// Takes the state that later looks are compared with.
     pub fn start(host_roots: schedlab_host::Roots, record_roots: Roots) -> Self {
         let foreign = schedlab_host::foreign_state(&host_roots);
         let thermal = ThermalReading::read(&record_roots);
         Self { host_roots, record_roots, foreign, thermal }
     }
 
-    /// What has changed since the last look.
+    /// What differs from the state at the start, and the heat since the last look.
     pub fn marks(&mut self) -> Vec<Mark> {
         let mut marks = Vec::new();
         let now = schedlab_host::foreign_state(&self.host_roots);

@@ -5,12 +5,14 @@
 //! settings in force, [`Store`] keeps the rows, events go to a closure. With fakes for all four it is tested in
 //! microseconds.
 
+mod turns;
+
 use crate::contamination::{Watch, steal_mark, void};
 use crate::host::HostSettings;
 use crate::require;
 use crate::runner::{Runner, run_in_cgroups};
 use crate::schedule::{Coins, block_order, switchback_coins};
-use crate::stopping::{self, Pace, Stop};
+use crate::stopping::{Pace, Stop};
 use anyhow::{Context, Result, bail};
 use schedlab_run::manifest::{Design, LookRecord};
 use schedlab_run::{
@@ -129,10 +131,9 @@ impl Experiment<'_> {
     pub fn run(&mut self) -> Result<()> {
         let mut reason = "planned".to_owned();
         self.cover_switchback()?;
-        for workload in 0..self.manifest.workloads.len() as u32 {
-            let stop = self.run_workload(workload)?;
+        for group in self.manifest.groups() {
+            let stop = self.run_group(&group)?;
             reason = stop.reason();
-            (self.events)(Event::Ended { workload, reason: &reason });
             if matches!(stop, Stop::Interrupted | Stop::Void(_)) {
                 break;
             }
@@ -158,45 +159,6 @@ impl Experiment<'_> {
         Ok(())
     }
 
-    fn run_workload(&mut self, workload: u32) -> Result<Stop> {
-        let pace = Pace::new(&self.manifest, workload, &self.trials);
-        let mut pace = match pace {
-            Some(pace) => pace,
-            None => return Ok(Stop::Planned),
-        };
-        (self.events)(Event::Workload { index: workload, planned: pace.planned_blocks() });
-        let started_at = (self.clock)();
-        let mut dropped = self.arms_not_applied(workload);
-        if !self.trials.iter().any(|t| t.workload == workload && t.warm_up)
-            && let Some(stop) = self.run_block(workload, 0, None, true, &mut dropped)?
-        {
-            return Ok(stop);
-        }
-        self.refuse_hopeless(workload)?;
-        let (block_ns, blocks) = pace.forecast(&self.trials);
-        (self.events)(Event::Forecast { workload, block_ns, blocks, trials: &self.trials, manifest: &self.manifest });
-        loop {
-            if let Some(stop) = self.nothing_left(workload, &dropped) {
-                return Ok(stop);
-            }
-            pace.elapsed(started_at, (self.clock)());
-            if let Some(stop) = self.look(workload, &mut pace, None)? {
-                return Ok(stop);
-            }
-            if let Some(stop) = pace.stop_before_next_block(&self.trials) {
-                return Ok(self.look(workload, &mut pace, Some(1.0))?.unwrap_or(stop));
-            }
-            let (block, repeats) = pace.next_block(&self.trials);
-            if let Some(stop) = self.run_block(workload, block, repeats, false, &mut dropped)? {
-                if matches!(stop, Stop::Interrupted) {
-                    let fraction = pace.fraction(&self.trials);
-                    self.look(workload, &mut pace, Some(fraction))?;
-                }
-                return Ok(stop);
-            }
-        }
-    }
-
     /// After the warm-up block: a plan whose every trial fails, or whose primary metric does not exist, ends here with
     /// the reason and not after the whole budget.
     fn refuse_hopeless(&self, workload: u32) -> Result<()> {
@@ -218,13 +180,14 @@ impl Experiment<'_> {
         Ok(())
     }
 
-    /// A control that is not in force, or a control alone, leaves nothing to compare.
+    /// A control that is not in force, or a control alone, leaves nothing to compare; a factorial needs no control.
     fn nothing_left(&self, workload: u32, dropped: &BTreeSet<u32>) -> Option<Stop> {
         let arms = self.manifest.arms.len() as u32;
         let switchback_refused = self.manifest.switchback_window_ns.is_some()
             && self.trials.iter().any(|t| t.workload == workload && matches!(t.status, TrialStatus::NotApplied(_)));
-        let left = (1..arms).filter(|arm| !dropped.contains(arm)).count();
-        (dropped.contains(&0) || left == 0 || switchback_refused).then_some(Stop::NothingToCompare)
+        let left = (0..arms).filter(|arm| !dropped.contains(arm)).count();
+        let control_lost = dropped.contains(&0) && self.manifest.factorial.is_none();
+        (control_lost || left < 2 || switchback_refused).then_some(Stop::NothingToCompare)
     }
 
     /// Takes a look if one is due (or forced at a fraction), records it, and says whether it decides the workload.
@@ -234,19 +197,23 @@ impl Experiment<'_> {
         if (blocks as usize) < LEAST_UNITS {
             return Ok(None);
         }
-        let open_ended = matches!(self.manifest.design, Design::OpenEnded { .. });
-        if matches!(self.manifest.design, Design::Budgeted { .. }) {
-            let look = LookRecord { workload, blocks, fraction };
-            pace.took_look(fraction);
-            self.manifest.looks.retain(|l| !(l.workload == workload && l.blocks == blocks));
-            self.manifest.looks.push(look);
-            self.store.manifest(&self.manifest)?;
-            let look = self.manifest.looks.last().expect("just pushed");
-            (self.events)(Event::Look { look, trials: &self.trials, manifest: &self.manifest });
-        } else if !open_ended {
-            return Ok(None);
+        match self.manifest.design {
+            Design::Fixed { .. } => return Ok(None),
+            Design::OpenEnded { .. } => {
+                let decided = schedlab_analyze::decided(&self.manifest, &self.trials, workload);
+                return Ok(decided.then_some(Stop::Decided));
+            }
+            Design::Budgeted { .. } => {}
         }
-        let decided = stopping::decided(&self.manifest, &self.trials, workload);
+        pace.took_look(fraction);
+        self.manifest.looks.retain(|l| !(l.workload == workload && l.blocks == blocks));
+        self.manifest.looks.push(LookRecord { workload, blocks, fraction, decided: false });
+        // The verdict counts the look, and is stored with it: a resumed run must know that it ended here.
+        let decided = schedlab_analyze::decided(&self.manifest, &self.trials, workload);
+        self.manifest.looks.last_mut().expect("just pushed").decided = decided;
+        self.store.manifest(&self.manifest)?;
+        let look = self.manifest.looks.last().expect("just pushed");
+        (self.events)(Event::Look { look, trials: &self.trials, manifest: &self.manifest });
         Ok(decided.then_some(Stop::Decided))
     }
 
@@ -311,10 +278,17 @@ impl Experiment<'_> {
         let (started, wall) = ((self.clock)(), (self.wall_clock)());
         // A switchback trial begins and ends under A's settings; B's come and go inside it.
         let settings = self.manifest.arms[place.arm.unwrap_or(0) as usize].settings.clone();
+        let (options, settings): (Vec<_>, Vec<_>) = settings.into_iter().partition(Setting::is_workload_option);
         let (in_trial, on_host): (Vec<_>, Vec<_>) =
             settings.into_iter().partition(|s| s.is_per_task() || s.is_net_sysctl());
         let mut applied = self.host.apply(&on_host).context("a setting could not be put in force or taken back")?;
         let mut order = self.order(place, in_trial);
+        order.workload = order.workload.with_options(&options);
+        // In force by construction: the trial is ordered with them.
+        applied.extend(options.into_iter().map(|setting| {
+            let effective = setting.to_string();
+            Applied { setting, effective, not_applied: None }
+        }));
         let timeout = timeout(&order);
         let result = run_in_cgroups(self.host, self.runner, &mut order, timeout)?;
         let (status, outcome) = match result {

@@ -6,12 +6,14 @@ pub mod child;
 pub mod contamination;
 mod describe;
 pub mod experiment;
+pub mod factors;
 mod host;
 pub mod prepare;
 mod require;
 pub mod runner;
 pub mod schedule;
 pub mod stopping;
+mod workloads;
 
 pub use contamination::Watch;
 pub use describe::describe;

@@ -2,14 +2,13 @@
 //! what cannot work here refused before anything starts.
 
 use crate::schedule::Coins;
+use crate::workloads::Expansion;
 use anyhow::{Context, Result, bail};
-use schedlab_bench::{Limits, Topology, Workload};
 use schedlab_run::manifest::{Design, FORMAT_VERSION, OrderKnown};
-use schedlab_run::plan::{Plan, PlannedWorkload, Stopping};
+use schedlab_run::plan::{Plan, Stopping};
 use schedlab_run::units::format_ns;
 use schedlab_run::{Arm, CounterLevel, Environment, LEAST_UNITS, LoadGroup, Manifest, Setting, Stamping, counted};
 use schedlab_tune::Roots;
-use std::path::Path;
 
 /// Length of a trial when the plan names none: long against set-up, short against drift.
 const DEFAULT_TRIAL_NS: u64 = 500_000_000;
@@ -47,12 +46,11 @@ pub fn load_group(text: &str) -> Result<LoadGroup> {
 
 /// The manifest of a run about to begin.
 pub fn manifest(plan: &Plan, command: Vec<String>, environment: Environment) -> Result<Manifest> {
-    let machine = Machine::read()?;
     for arm in &plan.arms {
-        schedlab_tune::check(&machine.roots, &arm.settings).with_context(|| format!("arm `{}`", arm.name))?;
+        schedlab_tune::check(&Roots::default(), &arm.settings).with_context(|| format!("arm `{}`", arm.name))?;
     }
     crate::require::check(plan, &schedlab_record::Roots::default())?;
-    let design = design(plan)?;
+    let workloads = Expansion::of(plan)?;
     let mut manifest = Manifest {
         format_version: FORMAT_VERSION,
         schedlab_version: env!("CARGO_PKG_VERSION").to_owned(),
@@ -66,7 +64,7 @@ pub fn manifest(plan: &Plan, command: Vec<String>, environment: Environment) -> 
         primary: Vec::new(),
         sesoi: plan.sesoi,
         alpha: plan.alpha,
-        design,
+        design: design(plan, workloads.len())?,
         switchback_window_ns: plan.switchback_window_ns,
         stamping: plan.stamping,
         counters: plan.counters,
@@ -79,10 +77,10 @@ pub fn manifest(plan: &Plan, command: Vec<String>, environment: Environment) -> 
         looks: Vec::new(),
         ended: String::new(),
         warnings: Vec::new(),
+        sweeps: Vec::new(),
+        factorial: plan.factorial.clone(),
     };
-    for planned in &plan.workloads {
-        add_workload(&mut manifest, plan, planned, &machine)?;
-    }
+    workloads.fill(&mut manifest, plan, trial_ns(plan, workloads.len()))?;
     if manifest.switchback_window_ns.is_some() {
         fill_sysctls(&mut manifest.arms)?;
         enough_windows(&manifest)?;
@@ -90,67 +88,12 @@ pub fn manifest(plan: &Plan, command: Vec<String>, environment: Environment) -> 
     Ok(manifest)
 }
 
-/// What a plan is checked against.
-struct Machine {
-    roots: Roots,
-    limits: Limits,
-    topology: Topology,
-}
-
-impl Machine {
-    fn read() -> Result<Self> {
-        let limits = Limits::of_a_trial(Path::new("/proc"))?;
-        Ok(Self { roots: Roots::default(), limits, topology: Topology::read(Path::new("/sys"))? })
-    }
-
-    /// Everything about a workload that no number of trials would mend.
-    fn check(&self, workload: &dyn Workload, plan: &Plan) -> Result<()> {
-        workload.check(&self.limits)?;
-        workload.check_placement(&self.topology)?;
-        if plan.switchback_window_ns.is_some() && !workload.counts_operations() {
-            let spec = workload.spec();
-            bail!("{spec}: it counts nothing while it runs, so a switchback has nothing to compare; use blocks");
-        }
-        if !workload.cgroups().is_empty() {
-            for arm in &plan.arms {
-                schedlab_tune::check_groups(&self.roots, &arm.settings)
-                    .with_context(|| format!("arm `{}`, {}", arm.name, workload.spec()))?;
-            }
-        }
-        Ok(())
-    }
-}
-
-/// A workload as it will run: validated, every argument spelled out, its primary metrics named.
-fn add_workload(manifest: &mut Manifest, plan: &Plan, planned: &PlannedWorkload, machine: &Machine) -> Result<()> {
-    let mut workload = schedlab_bench::parse(&planned.run)?;
-    // A workload that fixes its loops keeps them unless the plan insists on a length; a plan's length is for those of
-    // its workloads that have one.
-    let takes_length = workload.info().options.iter().any(|option| option.name == "duration");
-    let written = ["loops", "duration"].iter().any(|key| planned.run.args.contains_key(*key));
-    let insists = plan.trial_ns.is_some() && (takes_length || plan.workloads.len() == 1);
-    if insists || takes_length && !written {
-        workload.set_duration_ns(trial_ns(plan)).with_context(|| planned.run.to_string())?;
-    }
-    machine.check(workload.as_ref(), plan)?;
-    schedlab_bench::load::Load::check(&planned.load).with_context(|| format!("load beside {}", planned.run))?;
-    let info = workload.info();
-    manifest.workload_ids.push(format!("{}/{}", info.name, info.version));
-    manifest.workloads.push(workload.spec());
-    manifest.primary.push(match &planned.primary {
-        names if names.is_empty() => workload.primary(),
-        names => names.clone(),
-    });
-    manifest.load.push(planned.load.clone());
-    Ok(())
-}
-
 /// Trial length: the plan's, or the default, shortened when a budget would not hold two dozen blocks of it.
-fn trial_ns(plan: &Plan) -> u64 {
+fn trial_ns(plan: &Plan, workloads: usize) -> u64 {
     let wanted = plan.trial_ns.unwrap_or(DEFAULT_TRIAL_NS);
     match (&plan.stopping, plan.trial_ns) {
         (Stopping::Budget { budget_ns, .. }, None) if plan.switchback_window_ns.is_none() => {
-            let per_workload = budget_ns / plan.workloads.len().max(1) as u64;
+            let per_workload = budget_ns / workloads.max(1) as u64;
             let trials = 24 * 2 * plan.arms.len() as u64;
             (per_workload / trials).saturating_sub(OVERHEAD_NS).clamp(100_000_000, wanted)
         }
@@ -158,22 +101,25 @@ fn trial_ns(plan: &Plan) -> u64 {
     }
 }
 
-fn design(plan: &Plan) -> Result<Design> {
+fn design(plan: &Plan, workloads: usize) -> Result<Design> {
     Ok(match plan.stopping {
         Stopping::Trials { blocks } => Design::Fixed { blocks },
         Stopping::UntilDecided { max_blocks } => Design::OpenEnded { max_blocks },
         Stopping::Budget { budget_ns, looks } => {
-            let per_workload = budget_ns / plan.workloads.len().max(1) as u64;
+            let per_workload = budget_ns / workloads.max(1) as u64;
             let block = if plan.switchback_window_ns.is_some() { 1 } else { 2 * plan.arms.len() as u64 };
             // One more: the warm-up block before them.
-            let least = (LEAST_UNITS as u64 + 1) * block * (trial_ns(plan) + OVERHEAD_NS);
+            let trial_ns = trial_ns(plan, workloads).saturating_add(OVERHEAD_NS);
+            let least = ((LEAST_UNITS as u64 + 1) * block).saturating_mul(trial_ns);
             if per_workload < least {
                 bail!(
                     "a budget of {} is too short for {LEAST_UNITS} blocks of {} and {}: give at least {}, or a shorter `trial`",
                     format_ns(budget_ns),
-                    counted(plan.workloads.len(), "workloads"),
+                    counted(workloads, "workloads"),
                     counted(plan.arms.len(), "arms"),
-                    format_ns((least * plan.workloads.len() as u64).next_multiple_of(1_000_000_000))
+                    format_ns(
+                        least.saturating_mul(workloads as u64).div_ceil(1_000_000_000).saturating_mul(1_000_000_000)
+                    )
                 );
             }
             Design::Budgeted { budget_ns: per_workload, looks }

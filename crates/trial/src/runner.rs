@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
-/// The hidden first argument that makes the binary a trial process.
+/// The hidden first argument that makes the binary a trial process; the second is the process id of who ordered it.
 pub const TRIAL_ARGUMENT: &str = "__trial";
 
 /// Runs one trial and answers what it measured, or one sentence on why it failed.
@@ -85,7 +85,7 @@ impl Runner for ExecRunner {
 fn spawn(program: &PathBuf) -> std::io::Result<Child> {
     use std::os::unix::process::CommandExt;
     Command::new(program)
-        .arg(TRIAL_ARGUMENT)
+        .args([TRIAL_ARGUMENT, &std::process::id().to_string()])
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
@@ -101,7 +101,7 @@ fn drain(mut pipe: impl Read + Send + 'static) -> std::thread::JoinHandle<Vec<u8
     })
 }
 
-/// Waits with a bound. The poll interval is long compared with its cost and runs in this process, not in the trial.
+/// Waits with a bound, asleep until the process has ended or its time is over.
 fn wait(child: &mut Child, timeout: Duration) -> Result<ExitStatus, String> {
     let deadline = Instant::now() + timeout;
     let exited = schedlab_sys::pidfd::wait_exit(child.id(), deadline.saturating_duration_since(Instant::now()));

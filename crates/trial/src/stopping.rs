@@ -4,6 +4,7 @@
 use crate::contamination::contaminated;
 use schedlab_run::manifest::Design;
 use schedlab_run::{Manifest, TrialRecord, TrialStatus};
+use std::collections::BTreeSet;
 
 /// Extra blocks that may repeat contaminated or failed ones, as a share of those planned.
 const EXTRA_SHARE: f64 = 0.2;
@@ -39,9 +40,26 @@ impl Stop {
     }
 }
 
-/// Whether every primary contrast of the workload has its verdict.
-pub fn decided(manifest: &Manifest, trials: &[TrialRecord], workload: u32) -> bool {
-    schedlab_analyze::decided(manifest, trials, workload)
+/// Why the last look ended a workload with a budget, if it did. An earlier process may have been stopped between that look
+/// and the next workload's first trial: to look again at what was decided, or beyond the budget, would be a look that
+/// nobody planned.
+pub fn ended_by_look(manifest: &Manifest, workload: u32) -> Option<Stop> {
+    let last = manifest.looks.iter().rfind(|look| look.workload == workload)?;
+    if last.decided {
+        return Some(Stop::Decided);
+    }
+    (last.fraction >= 1.0).then_some(Stop::Budget)
+}
+
+/// What is known of one block.
+#[derive(Debug, Clone, Default)]
+struct BlockState {
+    /// Trials that would have run and are not there (an interrupted block).
+    missing: usize,
+    /// Whether it holds a contaminated or a failed trial.
+    spoilt: bool,
+    /// The block it repeats.
+    repeats: Option<u32>,
 }
 
 /// The progress of one workload against its design.
@@ -63,12 +81,15 @@ impl Pace {
         let block_len = if manifest.switchback_window_ns.is_some() { 1 } else { 2 * manifest.arms.len() };
         let fractions = manifest.looks.iter().filter(|l| l.workload == workload).map(|l| l.fraction);
         let last_look = planned_look(&manifest.design, fractions.fold(0.0, f64::max));
-        let pace =
-            Self { workload, design: manifest.design.clone(), block_len, last_look, elapsed_ns: 0, spent_before_ns: 0 };
-        let spent_before_ns = pace.trials_ns(trials);
-        let pace = Self { spent_before_ns, ..pace };
-        let later = trials.iter().any(|t| t.workload > workload);
-        (!later).then_some(pace)
+        let design = manifest.design.clone();
+        let spent_before_ns = trials_ns(workload, trials);
+        let pace = Self { workload, design, block_len, last_look, elapsed_ns: 0, spent_before_ns };
+        // Workloads whose blocks take turns are finished together.
+        let groups = manifest.groups();
+        let last = groups.iter().find(|group| group.contains(&workload)).and_then(|group| group.iter().max().copied());
+        let later = trials.iter().any(|t| t.workload > last.unwrap_or(workload));
+        // A file that a power cut tore can be of a workload that was done.
+        (!later || !pace.turn(trials).0).then_some(pace)
     }
 
     /// Planned blocks, where the design fixes them.
@@ -79,76 +100,72 @@ impl Pace {
         }
     }
 
-    fn rows<'t>(&self, trials: &'t [TrialRecord]) -> impl Iterator<Item = &'t TrialRecord> + use<'t> {
-        let workload = self.workload;
-        trials.iter().filter(move |t| t.workload == workload && !t.warm_up)
-    }
-
-    /// Blocks begun, complete or not, repeats included.
-    fn begun(&self, trials: &[TrialRecord]) -> u32 {
-        self.rows(trials).map(|t| t.block + 1).max().unwrap_or(0)
-    }
-
-    /// A block is spoilt when it holds a contaminated or a failed trial.
-    fn spoilt(&self, trials: &[TrialRecord], block: u32) -> bool {
-        self.rows(trials)
-            .filter(|t| t.block == block)
-            .any(|t| contaminated(&t.marks) || matches!(t.status, TrialStatus::Failed(_)))
-    }
-
-    /// Whether a block lacks trials that would have run (an interrupted block).
-    fn partial(&self, trials: &[TrialRecord], block: u32) -> bool {
+    /// What is known of each block begun, complete or not, repeats included. One pass over the rows: it is asked after
+    /// every block of runs with tens of thousands of trials.
+    fn blocks(&self, trials: &[TrialRecord]) -> Vec<BlockState> {
+        let of_workload = || trials.iter().filter(|t| t.workload == self.workload);
         // Arms not in force are left out after their first row; a block is complete without them.
-        let dropped: std::collections::BTreeSet<u32> = trials
-            .iter()
-            .filter(|t| t.workload == self.workload && matches!(t.status, TrialStatus::NotApplied(_)))
-            .filter_map(|t| t.arm)
-            .collect();
-        let have =
-            self.rows(trials).filter(|t| t.block == block && !t.arm.is_some_and(|arm| dropped.contains(&arm))).count();
-        have < self.block_len.saturating_sub(2 * dropped.len())
+        let not_applied = of_workload().filter(|t| matches!(t.status, TrialStatus::NotApplied(_)));
+        let dropped: BTreeSet<u32> = not_applied.filter_map(|t| t.arm).collect();
+        let wanted = self.block_len.saturating_sub(2 * dropped.len());
+        let mut blocks: Vec<BlockState> = Vec::new();
+        for t in of_workload().filter(|t| !t.warm_up) {
+            let at = t.block as usize;
+            if blocks.len() <= at {
+                blocks.resize(at + 1, BlockState { missing: wanted, ..BlockState::default() });
+            }
+            let block = &mut blocks[at];
+            block.spoilt |= contaminated(&t.marks) || matches!(t.status, TrialStatus::Failed(_));
+            block.repeats = block.repeats.or(t.repeats_block);
+            if !t.arm.is_some_and(|arm| dropped.contains(&arm)) {
+                block.missing = block.missing.saturating_sub(1);
+            }
+        }
+        blocks
     }
 
     /// Complete blocks without a spoilt trial.
     pub fn usable_blocks(&self, trials: &[TrialRecord]) -> u32 {
-        (0..self.begun(trials)).filter(|&b| !self.spoilt(trials, b) && !self.partial(trials, b)).count() as u32
+        self.blocks(trials).iter().filter(|b| !b.spoilt && b.missing == 0).count() as u32
     }
 
-    /// The block to run next and which one it repeats. An interrupted block is finished first; a spoilt block is
-    /// repeated while the allowance lasts.
+    /// Whether every block begun is whole (an interrupt cuts the last one, an unreadable file any), and how many are begun:
+    /// among workloads that take turns the least comes next.
+    pub fn turn(&self, trials: &[TrialRecord]) -> (bool, usize) {
+        let blocks = self.blocks(trials);
+        (first_cut(&blocks).is_none(), blocks.len())
+    }
+
+    /// The block to run next and which one it repeats. A cut block is finished first: chance chose the arm of what it
+    /// lacks, so a trial that comes late adds noise to its block and favours nobody. A spoilt block is repeated while the
+    /// allowance lasts.
     pub fn next_block(&self, trials: &[TrialRecord]) -> (u32, Option<u32>) {
-        let begun = self.begun(trials);
-        if begun > 0 && self.partial(trials, begun - 1) {
-            let repeats = self.rows(trials).find(|t| t.block == begun - 1).and_then(|t| t.repeats_block);
-            return (begun - 1, repeats);
+        let blocks = self.blocks(trials);
+        match first_cut(&blocks) {
+            Some(at) => (at as u32, blocks[at].repeats),
+            None => (blocks.len() as u32, self.block_to_repeat(&blocks)),
         }
-        (begun, self.block_to_repeat(trials))
     }
 
-    fn block_to_repeat(&self, trials: &[TrialRecord]) -> Option<u32> {
-        let begun = self.begun(trials);
-        let repeats: Vec<u32> = self.rows(trials).filter_map(|t| t.repeats_block).collect();
-        let mut distinct = repeats.clone();
-        distinct.dedup();
+    fn block_to_repeat(&self, blocks: &[BlockState]) -> Option<u32> {
+        let begun = blocks.len() as u32;
+        let repeated: BTreeSet<u32> = blocks.iter().filter_map(|b| b.repeats).collect();
         let allowance = (f64::from(self.planned_blocks().unwrap_or(begun)) * EXTRA_SHARE).ceil() as usize;
-        if distinct.len() >= allowance {
+        if repeated.len() >= allowance {
             return None;
         }
-        (0..begun).find(|&b| self.spoilt(trials, b) && !repeats.contains(&b))
+        (0..begun).find(|b| blocks[*b as usize].spoilt && !repeated.contains(b))
     }
 
-    /// Takes the time: our own analysis and storage between trials count against a budget, too.
-    pub fn elapsed(&mut self, since_ns: u64, now_ns: u64) {
-        self.elapsed_ns = now_ns.saturating_sub(since_ns);
-    }
-
-    fn trials_ns(&self, trials: &[TrialRecord]) -> u64 {
-        trials.iter().filter(|t| t.workload == self.workload).map(|t| t.wall_ns).sum()
+    /// Takes the time spent on the workload so far: our own analysis and storage between trials count against a budget,
+    /// too.
+    pub fn elapsed(&mut self, ns: u64) {
+        self.elapsed_ns = ns;
     }
 
     /// Time spent on the workload, set-up and warm-up included, ns.
     fn spent_ns(&self, trials: &[TrialRecord]) -> u64 {
-        self.trials_ns(trials).max(self.spent_before_ns + self.elapsed_ns)
+        trials_ns(self.workload, trials).max(self.spent_before_ns + self.elapsed_ns)
     }
 
     /// What a block takes, from the trials so far, ns.
@@ -196,27 +213,31 @@ impl Pace {
 
     /// Why no further block is run, if so.
     pub fn stop_before_next_block(&self, trials: &[TrialRecord]) -> Option<Stop> {
-        let begun = self.begun(trials);
-        if begun > 0 && self.partial(trials, begun - 1) {
+        let begun = self.blocks(trials);
+        if first_cut(&begun).is_some() {
             return None;
         }
         match self.design {
             Design::Fixed { blocks } => {
-                let first_runs = begun - self.repeats(trials);
-                (first_runs >= blocks && self.block_to_repeat(trials).is_none()).then_some(Stop::Planned)
+                let first_runs = begun.iter().filter(|b| b.repeats.is_none()).count();
+                (first_runs >= blocks as usize && self.block_to_repeat(&begun).is_none()).then_some(Stop::Planned)
             }
-            Design::OpenEnded { max_blocks } => (begun >= max_blocks).then_some(Stop::Planned),
+            Design::OpenEnded { max_blocks } => (begun.len() >= max_blocks as usize).then_some(Stop::Planned),
             Design::Budgeted { budget_ns, .. } => {
                 (self.spent_ns(trials) + self.block_ns(trials) > budget_ns).then_some(Stop::Budget)
             }
         }
     }
+}
 
-    fn repeats(&self, trials: &[TrialRecord]) -> u32 {
-        let mut blocks: Vec<u32> = self.rows(trials).filter(|t| t.repeats_block.is_some()).map(|t| t.block).collect();
-        blocks.dedup();
-        blocks.len() as u32
-    }
+/// The first block that lacks trials.
+fn first_cut(blocks: &[BlockState]) -> Option<usize> {
+    blocks.iter().position(|block| block.missing > 0)
+}
+
+/// Time that a workload's trials took, ns.
+fn trials_ns(workload: u32, trials: &[TrialRecord]) -> u64 {
+    trials.iter().filter(|t| t.workload == workload).map(|t| t.wall_ns).sum()
 }
 
 /// The number of the last planned look at or before a fraction of the budget; the looks are evenly spread.

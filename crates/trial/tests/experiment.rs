@@ -5,7 +5,7 @@ mod fake;
 
 use fake::{Lab, manifest};
 use schedlab_run::manifest::Design;
-use schedlab_run::{Mark, Plan, TrialStatus};
+use schedlab_run::{Mark, Plan, TrialRecord, TrialStatus};
 use schedlab_tune::Roots;
 
 #[test]
@@ -112,6 +112,56 @@ fn an_interrupt_keeps_what_is_measured_and_a_resume_completes_the_same_design() 
         rows.iter().map(|t| (t.trial, t.arm, t.block, t.position, t.warm_up)).collect()
     };
     assert_eq!(order(&rows), order(&whole), "the coins do not depend on the interruption");
+}
+
+#[test]
+fn trials_that_could_not_be_read_again_are_run_again_wherever_they_were() {
+    let mut plan = manifest(Design::Fixed { blocks: 6 }, &["", "nice=5"]);
+    plan.workloads.push("pipe/1:duration=100ms,pin=apart".parse().unwrap());
+    plan.workload_ids.push("pipe/1".into());
+    plan.primary.push(plan.primary[0].clone());
+    plan.load.push(Vec::new());
+    let (_, whole) = Lab::new(plan.clone()).run();
+    // One of a middle block, a whole block, and one of a workload that was done; the run ended in the second one.
+    let torn = |t: &TrialRecord| t.workload == 0 && !t.warm_up && (t.block == 2 && t.position == 1 || t.block == 4);
+    let mut second = Lab::new(plan);
+    second.rows = whole[..whole.len() - 6].iter().filter(|t| !torn(t)).cloned().collect();
+    let (resumed, rows) = second.run();
+    assert_eq!(resumed.ended, "planned");
+    let places = |rows: &[TrialRecord]| -> std::collections::BTreeSet<_> {
+        rows.iter().map(|t| (t.workload, t.block, t.position, t.warm_up, t.arm)).collect()
+    };
+    assert_eq!((places(&rows), rows.len()), (places(&whole), whole.len()), "each trial of the design, once");
+    let findings = schedlab_analyze::compare(&resumed, &rows);
+    assert!(findings.workloads.iter().all(|w| w.metrics[0].contrasts[0].units == 6));
+}
+
+#[test]
+fn a_workload_that_was_done_when_the_interrupt_came_stays_done() {
+    // Killed between the last look at the first workload and the second one's first trial.
+    for (effect, reason) in [(1.5, "decided"), (1.0, "budget")] {
+        let budget_ns = 10_000_000_000;
+        let mut plan = manifest(Design::Budgeted { budget_ns, looks: 5 }, &["", "nice=5"]);
+        plan.sesoi = 0.000_1;
+        let mut first = Lab::new(plan.clone());
+        first.effect = effect;
+        first.noise = 0.3;
+        let (ended, rows) = first.run();
+        assert_eq!(ended.ended, reason);
+        plan.workloads.push("pipe/1:duration=100ms,pin=apart".parse().unwrap());
+        plan.workload_ids.push("pipe/1".into());
+        plan.primary.push(plan.primary[0].clone());
+        plan.load.push(Vec::new());
+        plan.looks = ended.looks.clone();
+        let mut second = Lab::new(plan);
+        (second.effect, second.noise, second.rows) = (effect, 0.3, rows.clone());
+        let (resumed, all) = second.run();
+        let of_first = |t: &&TrialRecord| t.workload == 0;
+        assert_eq!(all.iter().filter(of_first).count(), rows.len(), "{reason}: not a trial more");
+        let looks: Vec<_> = resumed.looks.iter().filter(|look| look.workload == 0).collect();
+        assert_eq!(looks, ended.looks.iter().collect::<Vec<_>>(), "{reason}: nor a look");
+        assert!(all.iter().any(|t| t.workload == 1));
+    }
 }
 
 #[test]

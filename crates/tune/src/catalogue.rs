@@ -6,7 +6,9 @@
 use crate::cgroup;
 use crate::knob::normalise;
 use crate::reason;
+use crate::resolve::resolve;
 use crate::roots::Roots;
+use crate::sysctl::in_own_words;
 use crate::task;
 use schedlab_run::Setting;
 use serde::Serialize;
@@ -84,7 +86,30 @@ pub fn show(roots: &Roots) -> Vec<KnobValue> {
     knobs.extend(sysctls(roots));
     knobs.extend(debugfs(roots));
     knobs.extend(of_cgroup(roots));
+    knobs.extend(of_machine(roots));
     knobs
+}
+
+/// Influences beside the scheduler that a context switch feels.
+fn of_machine(roots: &Roots) -> Vec<KnobValue> {
+    const MACHINE: &[(&str, &str)] = &[
+        ("thp=never", "transparent huge pages: always, madvise, never"),
+        ("halt_poll=0ns", "how long a CPU polls before it halts: a guest's own, or what kvm does for its guests"),
+        ("cpuidle=all", "idle states CPUs may enter: all, or poll (state 0 only)"),
+        ("audit=off", "system calls are audited; the slow path of each, also without a rule"),
+    ];
+    let of_machine = |&(example, meaning): &(&str, &str)| {
+        let setting: Setting = example.parse().expect("a constant of this file");
+        let shown = resolve(roots, &setting).and_then(|found| {
+            let refused = |e| reason::refused(found.knob.path(), &e, None);
+            let present = found.knob.read().map_err(refused)?;
+            let words = in_own_words(&setting, &found, &present);
+            Ok((found.knob.path().to_owned(), words.split_once('=').map(|(_, v)| v.to_owned()).unwrap_or_default()))
+        });
+        let path = shown.as_ref().map(|(path, _)| path.display().to_string()).unwrap_or_default();
+        knob(setting.key(), path, shown.map(|(_, value)| value), "", meaning)
+    };
+    MACHINE.iter().map(of_machine).collect()
 }
 
 fn knob(name: String, path: impl fmt::Display, value: Result<String, String>, unit: &str, meaning: &str) -> KnobValue {

@@ -1,9 +1,9 @@
 //! The cgroup of an arm: weight and bandwidth of the cpu controller, v1 or v2, whichever hierarchy holds it.
 //!
-//! The group is `schedlab-<pid>`; those of a trial's workload are `schedlab-<pid>-<name>`. On v1 it is a child of our own group. On v2 a group with processes may not hand a
-//! controller to its children ("no internal processes", cgroups(7)), so the group goes below the nearest ancestor of
-//! ours that already hands `cpu` down, else below one that may start to. A v2 weight becomes v1 `cpu.shares` at
-//! weight × 1024 / 100: 100, the v2 default, is 1024, the v1 default.
+//! The group is `schedlab-<pid>`; those of a trial's workload are `schedlab-<pid>-<name>`. On v1 it is a child of our own
+//! group. On v2 a group with processes may not hand a controller to its children ("no internal processes", cgroups(7)),
+//! so the group goes below the nearest ancestor of ours that already hands `cpu` down, else below one that may start to.
+//! A v2 weight becomes v1 `cpu.shares` at weight × 1024 / 100: 100, the v2 default, is 1024, the v1 default.
 
 use crate::knob::Knob;
 use crate::reason;

@@ -16,12 +16,29 @@ pub enum TuneError {
         pid: String,
     },
     /// The state directory or the journal cannot be used; nothing is written to the host without it.
-    #[error("{path}: {source}; no setting is changed without a journal: make this place writable, or run as root")]
+    #[error("{path} cannot be used, and no setting is changed without a journal: make it writable, or run as root")]
     State {
         /// The file or directory.
         path: PathBuf,
         /// What the system said.
         source: io::Error,
+    },
+    /// Others can put a journal there.
+    #[error(
+        "{path} belongs to another user, or others may write to it, so its journals cannot be trusted: make it yours alone \
+         (chown, chmod go-w), or set XDG_STATE_HOME"
+    )]
+    NotOurs {
+        /// The state directory.
+        path: PathBuf,
+    },
+    /// A killed run's journal cannot be read in full.
+    #[error("{path}: {why}")]
+    Unreadable {
+        /// The journal.
+        path: PathBuf,
+        /// What is wrong with it, and the mend.
+        why: String,
     },
     /// A value could not be put back.
     #[error(

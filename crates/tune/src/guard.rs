@@ -12,9 +12,10 @@ use crate::knob::Knob;
 use crate::owner::Owner;
 use crate::reason;
 use crate::resolve::{Resolved, resolve};
-use crate::restore::{StateLock, put_back, restore_locked};
+use crate::restore::{put_back, restore_locked};
 use crate::restored::{RestoreOutcome, Restored};
 use crate::roots::Roots;
+use crate::state::StateLock;
 use crate::sysctl::{judge, not_applied};
 use schedlab_run::{Applied, Setting};
 use std::io;
@@ -80,7 +81,7 @@ impl HostGuard {
     pub fn apply(&mut self, settings: &[Setting]) -> Result<Vec<Applied>, TuneError> {
         let (groups, files): (Vec<&Setting>, Vec<&Setting>) = settings
             .iter()
-            .filter(|s| !s.is_per_task())
+            .filter(|s| !s.is_per_task() && !s.is_workload_option())
             .partition(|s| matches!(s, Setting::CpuWeight(_) | Setting::CpuQuota { .. }));
         let wanted: Vec<Wanted<'_>> = files.into_iter().map(|setting| self.look_up(setting)).collect();
         refuse_same_knob(&wanted)?;
@@ -96,7 +97,7 @@ impl HostGuard {
     /// of ours may switch between their values ([`write_sysctl`](crate::write_sysctl)) and the journal covers it.
     pub fn cover(&mut self, settings: &[Setting]) -> Result<Vec<Applied>, TuneError> {
         let mut applied = Vec::new();
-        for setting in settings.iter().filter(|s| !s.is_per_task()) {
+        for setting in settings.iter().filter(|s| !s.is_per_task() && !s.is_workload_option()) {
             let wanted = self.look_up(setting);
             applied.extend(self.set_files(std::slice::from_ref(&wanted))?);
             for held in std::mem::take(&mut self.held) {
@@ -137,8 +138,10 @@ impl HostGuard {
 
     fn look_up<'a>(&self, setting: &'a Setting) -> Wanted<'a> {
         let found = match setting {
-            Setting::Kernel(kernel) => {
-                Err(format!("a kernel is booted in a guest, not set on this host: `schedlab vm run --kernel {kernel}`"))
+            Setting::Kernel(_) => {
+                Err("a kernel is booted in a guest and not set on this host: it takes the guest lane, \
+                 which this version does not have"
+                    .into())
             }
             _ if setting.is_net_sysctl() => Err("net.* sysctls belong to the trial's own network namespace and are \
                  never written on the host; this is a defect of schedlab"
@@ -152,7 +155,7 @@ impl HostGuard {
         if self.journal.is_none() {
             let lock = StateLock::take(&self.state_dir)?;
             // Originals must be read from a host that is as its owner left it.
-            restore_locked(&self.roots, &self.state_dir, &lock)?;
+            all_back(restore_locked(&self.roots, &self.state_dir, &lock)?)?;
             let state = |source| TuneError::State { path: self.roots.proc.join("self/stat"), source };
             let owner = Owner::this(&self.roots.proc).map_err(state)?;
             self.journal = Some((Journal::create(&self.state_dir, owner)?, lock));
@@ -186,7 +189,7 @@ impl HostGuard {
         };
         self.held.clear();
         let Some((journal, _)) = &self.journal else { return Ok(()) };
-        let files = |knob: &Knob| matches!(knob, Knob::File { .. } | Knob::Feature { .. });
+        let files = Knob::is_setting;
         all_back(put_back(&journal.ledger, |e| files(&e.knob) && !stays(&e.knob)))?;
         // A covered knob may show several values at any time.
         let covered = |knob: &Knob| self.covered.iter().any(|h| h.knob == *knob);
@@ -290,8 +293,12 @@ impl Drop for HostGuard {
 
 fn all_back(restored: Vec<Restored>) -> Result<(), TuneError> {
     for one in restored {
-        if let RestoreOutcome::Failed(why) = one.outcome {
-            return Err(TuneError::NotRestored { knob: one.knob, original: one.original, why });
+        match one.outcome {
+            RestoreOutcome::Failed(why) => {
+                return Err(TuneError::NotRestored { knob: one.knob, original: one.original, why });
+            }
+            RestoreOutcome::Unreadable(why) => return Err(TuneError::Unreadable { path: one.path, why }),
+            _ => {}
         }
     }
     Ok(())

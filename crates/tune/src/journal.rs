@@ -2,12 +2,13 @@
 //!
 //! One append-only file per process, `journal-<pid>-<start ticks>`: lines of `CRC-32 SPACE JSON`. An *intent* is synced
 //! before its knob is written; a *done* follows with the value the kernel then showed and need not be synced, since it
-//! only sharpens the test for foreign writes. A line that is torn or damaged is skipped: the last, torn one was never
-//! acted on. Folding the records gives the [`Ledger`]: for each knob the original value and the values that are ours.
+//! only sharpens the test for foreign writes. A torn last line is skipped: it was never acted on. A damaged one is
+//! skipped too, and said: the knob it named is not known. Folding the records gives the [`Ledger`]: for each knob the original value and the values that are ours.
 
 use crate::error::TuneError;
 use crate::knob::Knob;
 use crate::owner::Owner;
+use schedlab_run::counted;
 use schedlab_sys::durable;
 use serde::{Deserialize, Serialize};
 use std::fs::File;
@@ -46,7 +47,8 @@ pub(crate) enum Record {
     },
 }
 
-const FORMAT: u32 = 1;
+/// Version of this format.
+pub(crate) const FORMAT: u32 = 1;
 
 fn encode(record: &Record) -> Vec<u8> {
     let json = serde_json::to_string(record).expect("strings and numbers always serialize");
@@ -138,15 +140,39 @@ pub(crate) struct Parsed {
     pub(crate) owner: Option<Owner>,
     pub(crate) ledger: Ledger,
     /// Damaged lines, a torn last one not counted.
-    pub(crate) damaged: usize,
+    damaged: usize,
+    format: u32,
+}
+
+impl Parsed {
+    /// Whether its lines mean what they mean here.
+    pub(crate) fn is_understood(&self) -> bool {
+        self.format <= FORMAT
+    }
+
+    /// Why it may name knobs that cannot be seen from here.
+    pub(crate) fn trouble(&self) -> Option<String> {
+        let Self { damaged, format, .. } = self;
+        if !self.is_understood() {
+            return Some(format!(
+                "a newer schedlab wrote it (format {format}, this one reads {FORMAT}); run `schedlab tune restore` of that one"
+            ));
+        }
+        let lines = counted(*damaged, "lines");
+        (*damaged > 0).then(|| {
+            format!(
+                "{lines} of it cannot be read, so a knob may not be what it was; look at those your runs change                  (`schedlab tune show`), then delete the file"
+            )
+        })
+    }
 }
 
 pub(crate) fn parse(bytes: &[u8]) -> Parsed {
-    let mut parsed = Parsed { owner: None, ledger: Ledger::default(), damaged: 0 };
+    let mut parsed = Parsed { owner: None, ledger: Ledger::default(), damaged: 0, format: FORMAT };
     for line in bytes.split_inclusive(|&b| b == b'\n') {
         let Some(line) = line.strip_suffix(b"\n") else { continue };
         match decode(line) {
-            Some(Record::Header { owner, .. }) => parsed.owner = Some(owner),
+            Some(Record::Header { format, owner }) => (parsed.format, parsed.owner) = (format, Some(owner)),
             Some(record) => parsed.ledger.fold(&record),
             None => parsed.damaged += 1,
         }
@@ -170,6 +196,11 @@ pub(crate) struct Journal {
 impl Journal {
     /// Creates this process's journal; its name and header are on disk when it returns.
     pub(crate) fn create(state_dir: &Path, owner: Owner) -> Result<Self, TuneError> {
+        Self::create_as(FORMAT, state_dir, owner)
+    }
+
+    /// One of another format, as a newer schedlab may leave it.
+    pub(crate) fn create_as(format: u32, state_dir: &Path, owner: Owner) -> Result<Self, TuneError> {
         // A second guard of one process, after the first has restored, gets a name of its own.
         let mut path = state_dir.join(format!("journal-{}-{}", owner.pid, owner.start_ticks));
         let mut number = 1;
@@ -177,7 +208,7 @@ impl Journal {
             number += 1;
             path = state_dir.join(format!("journal-{}-{}-{number}", owner.pid, owner.start_ticks));
         }
-        let header = encode(&Record::Header { format: FORMAT, owner });
+        let header = encode(&Record::Header { format, owner });
         let file = durable::create(&path, &header).map_err(|source| TuneError::State { path: path.clone(), source })?;
         Ok(Self { path, file, ledger: Ledger::default() })
     }
@@ -203,6 +234,11 @@ impl Journal {
     /// Removes the file: everything is back.
     pub(crate) fn close(self) -> Result<(), TuneError> {
         durable::remove(&self.path).map_err(|e| self.failed(e))
+    }
+
+    #[cfg(test)]
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
     }
 
     fn failed(&self, source: std::io::Error) -> TuneError {

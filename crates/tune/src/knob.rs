@@ -3,6 +3,7 @@
 //! A kernel control file is written with one write(2) and never created; values are compared with white space
 //! normalised, because many sysctls answer with tabs.
 
+use schedlab_sys::audit;
 use serde::{Deserialize, Serialize};
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
@@ -18,9 +19,21 @@ pub(crate) enum Knob {
     Feature { path: PathBuf, word: String },
     /// The cpu controller in a cgroup v2 `cgroup.subtree_control`; values are `+cpu` and `-cpu`.
     CpuController { path: PathBuf },
+    /// A control file that lists its choices with the present one in brackets: `always [madvise] never`.
+    Choice { path: PathBuf },
+    /// Files that are set together; the value is theirs, one word each.
+    Files { paths: Vec<PathBuf> },
+    /// Whether new tasks are audited; values are `on` and `off`. The path is [`AUDIT_RULES`], for messages.
+    Audit { path: PathBuf },
     /// A cgroup directory of ours; values are `made` and `absent`.
     Group { path: PathBuf },
 }
+
+/// What messages call the place of [`Knob::Audit`].
+pub(crate) const AUDIT_RULES: &str = "the kernel's list of audit rules";
+/// Why auditing that is off is not switched on.
+pub(crate) const AUDITING_STAYS_OFF: &str = "auditing that is on: once it has been, every task keeps a slower system call \
+     path until the next boot, so it is not switched on here (it takes the guest lane, which this version does not have)";
 
 /// Value of a [`Knob::Group`] that exists.
 pub(crate) const MADE: &str = "made";
@@ -39,10 +52,19 @@ impl Knob {
 
     pub(crate) fn path(&self) -> &Path {
         match self {
-            Self::File { path } | Self::Feature { path, .. } | Self::CpuController { path } | Self::Group { path } => {
-                path
-            }
+            Self::File { path }
+            | Self::Feature { path, .. }
+            | Self::CpuController { path }
+            | Self::Choice { path }
+            | Self::Audit { path }
+            | Self::Group { path } => path,
+            Self::Files { paths } => paths.first().map_or(Path::new(""), PathBuf::as_path),
         }
+    }
+
+    /// Whether an arm's settings live here (and not a cgroup of ours).
+    pub(crate) fn is_setting(&self) -> bool {
+        !matches!(self, Self::CpuController { .. } | Self::Group { .. })
     }
 
     /// The present value, normalised.
@@ -59,6 +81,18 @@ impl Knob {
                 let text = std::fs::read_to_string(path)?;
                 Ok(if text.split_whitespace().any(|w| w == "cpu") { "+cpu" } else { "-cpu" }.into())
             }
+            Self::Choice { path } => {
+                let text = std::fs::read_to_string(path)?;
+                Ok(chosen(&text).map_or_else(|| normalise(&text), str::to_owned))
+            }
+            Self::Files { paths } => {
+                let texts: io::Result<Vec<String>> = paths.iter().map(std::fs::read_to_string).collect();
+                Ok(normalise(&texts?.join(" ")))
+            }
+            Self::Audit { .. } => {
+                let state = audit::audit_state()?;
+                Ok(if state.enabled == 0 || state.task_never { "off" } else { "on" }.into())
+            }
             Self::Group { path } => Ok(if path.is_dir() { MADE } else { ABSENT }.into()),
         }
     }
@@ -66,7 +100,12 @@ impl Knob {
     /// Opens the control file for writing without changing anything: tells whether we may, before a journal is kept.
     pub(crate) fn open_for_write(&self) -> io::Result<Option<File>> {
         match self {
-            Self::Group { .. } => Ok(None),
+            Self::Group { .. } | Self::Audit { .. } => Ok(None),
+            Self::Files { paths } => {
+                let opened: io::Result<Vec<File>> =
+                    paths.iter().map(|path| OpenOptions::new().write(true).open(path)).collect();
+                Ok(opened?.pop())
+            }
             _ => OpenOptions::new().write(true).open(self.path()).map(Some),
         }
     }
@@ -79,12 +118,22 @@ impl Knob {
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
                 other => other,
             },
+            Self::Audit { .. } if audit::audit_state()?.enabled > 0 => audit::set_task_never(value == "off"),
+            Self::Audit { .. } => Err(io::Error::other(format!("it needs {AUDITING_STAYS_OFF}"))),
+            Self::Files { paths } => {
+                let words: Vec<&str> = value.split_whitespace().collect();
+                if words.len() != paths.len() {
+                    return Err(io::ErrorKind::InvalidInput.into());
+                }
+                // Only what differs: an idle state may refuse to be written, and need not be.
+                let differs =
+                    |path: &Path, word: &str| std::fs::read_to_string(path).map_or(true, |t| normalise(&t) != word);
+                let mut changed = paths.iter().zip(words).filter(|(path, word)| differs(path, word));
+                changed.try_for_each(|(path, word)| write_control(path, word))
+            }
             _ => {
-                let path = self.path();
-                // Truncation is for plain files in tests; a control file ignores it.
-                let mut file = OpenOptions::new().write(true).truncate(true).open(path)?;
-                file.write_all(format!("{value}\n").as_bytes())?;
-                renormalise(path);
+                write_control(self.path(), value)?;
+                renormalise(self.path());
                 Ok(())
             }
         }
@@ -92,13 +141,30 @@ impl Knob {
 
     /// The file that changes along when this one is written, because both are one value in the kernel.
     pub(crate) fn partner(&self) -> Option<Self> {
-        const PAIRS: &[(&str, &str)] =
-            &[("dirty_bytes", "dirty_ratio"), ("dirty_background_bytes", "dirty_background_ratio")];
+        // The other becomes 0: mm/page-writeback.c `dirty_bytes_handler` and its like, mm/util.c
+        // `overcommit_kbytes_handler`.
+        const PAIRS: &[(&str, &str)] = &[
+            ("dirty_bytes", "dirty_ratio"),
+            ("dirty_background_bytes", "dirty_background_ratio"),
+            ("overcommit_kbytes", "overcommit_ratio"),
+        ];
         let Self::File { path } = self else { return None };
         let name = path.file_name()?.to_str()?;
         let other = PAIRS.iter().find_map(|&(a, b)| (a == name).then_some(b).or((b == name).then_some(a)))?;
         Some(Self::file(path.with_file_name(other)))
     }
+}
+
+/// One write(2) to a control file that is there.
+fn write_control(path: &Path, value: &str) -> io::Result<()> {
+    // Truncation is for plain files in tests; a control file ignores it.
+    let mut file = OpenOptions::new().write(true).truncate(true).open(path)?;
+    file.write_all(format!("{value}\n").as_bytes())
+}
+
+/// The word in brackets.
+pub(crate) fn chosen(text: &str) -> Option<&str> {
+    text.split_whitespace().find_map(|word| word.strip_prefix('[')?.strip_suffix(']'))
 }
 
 /// A write to these debugfs files changes the effective value only; the normalised one, from which every CPU hot-plug
@@ -142,10 +208,37 @@ mod tests {
     }
 
     #[test]
+    fn a_choice_is_the_word_in_brackets() {
+        let tree = tempfile::tempdir().unwrap();
+        let knob = Knob::Choice { path: tree.path().join("enabled") };
+        std::fs::write(knob.path(), "always [madvise] never\n").unwrap();
+        assert_eq!(knob.read().unwrap(), "madvise");
+        // A plain file keeps what was written; the kernel puts the brackets back.
+        knob.write("never").unwrap();
+        assert_eq!(knob.read().unwrap(), "never");
+    }
+
+    #[test]
+    fn files_that_belong_together_are_one_value() {
+        let tree = tempfile::tempdir().unwrap();
+        let paths: Vec<PathBuf> = (0..3).map(|i| tree.path().join(i.to_string())).collect();
+        paths.iter().for_each(|path| std::fs::write(path, "0\n").unwrap());
+        let knob = Knob::Files { paths: paths.clone() };
+        assert_eq!(knob.read().unwrap(), "0 0 0");
+        knob.write("0 1 1").unwrap();
+        assert_eq!(knob.read().unwrap(), "0 1 1");
+        assert_eq!(knob.write("1").unwrap_err().kind(), io::ErrorKind::InvalidInput);
+        std::fs::remove_file(&paths[1]).unwrap();
+        assert!(knob.read().is_err() && knob.open_for_write().is_err());
+    }
+
+    #[test]
     fn bytes_and_ratio_are_partners_both_ways() {
         let partner = |name: &str| Knob::file(format!("/proc/sys/vm/{name}")).partner();
         assert_eq!(partner("dirty_bytes"), Some(Knob::file("/proc/sys/vm/dirty_ratio")));
         assert_eq!(partner("dirty_background_ratio"), Some(Knob::file("/proc/sys/vm/dirty_background_bytes")));
+        assert_eq!(partner("overcommit_kbytes"), Some(Knob::file("/proc/sys/vm/overcommit_ratio")));
+        assert_eq!(partner("overcommit_ratio"), Some(Knob::file("/proc/sys/vm/overcommit_kbytes")));
         assert_eq!(partner("swappiness"), None);
     }
 }

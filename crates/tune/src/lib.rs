@@ -20,14 +20,16 @@ mod resolve;
 mod restore;
 mod restored;
 mod roots;
+mod state;
 mod sysctl;
+mod sysfs;
 pub mod task;
 
 pub use catalogue::{KnobValue, show};
 pub use error::TuneError;
 pub use guard::HostGuard;
 pub use needs::{Need, check, check_groups, groups_need, needs};
-pub use restore::{leftovers, restore_leftovers};
+pub use restore::{leftovers, restore_leftovers, unreadable_journals};
 pub use restored::{Leftover, RestoreOutcome, Restored};
 pub use roots::{Roots, state_dir};
 pub use sysctl::{net_sysctl, present_value, write_sysctl};

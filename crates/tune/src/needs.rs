@@ -2,13 +2,16 @@
 
 use crate::cgroup::{self, Version};
 use crate::error::TuneError;
+use crate::knob::{self, Knob};
 use crate::reason;
 use crate::resolve::resolve;
 use crate::roots::{Roots, effective_uid, has_capability};
 use crate::task::online_cpus;
-use schedlab_run::{Policy, Setting};
+use schedlab_run::{Policy, Setting, counted};
+use schedlab_sys::audit::{self, AuditState};
 use serde::Serialize;
 use std::fmt;
+use std::io;
 use std::path::Path;
 
 /// What one setting needs.
@@ -56,18 +59,24 @@ fn need(roots: &Roots, setting: &Setting) -> Need {
             ("CAP_SYS_NICE, or RLIMIT_RTPRIO".into(), Some(may_raise || allowed))
         }
         Setting::Slice { .. } => ("Linux 6.12; no rights".into(), None),
-        setting if setting.is_per_task() => {
+        setting if setting.is_per_task() || setting.is_workload_option() => {
             return Need { setting: setting.to_string(), what: None, met: Some(true) };
         }
         setting if setting.is_net_sysctl() => {
             let met = has_capability(&roots.proc, CAP_SYS_ADMIN).then_some(true);
             ("a network namespace: root, or user namespaces".into(), met)
         }
-        Setting::Sysctl { .. } | Setting::Autogroup(_) | Setting::Debugfs { .. } | Setting::Feature { .. } => {
-            a_writable_knob(roots, setting, root)
-        }
+        Setting::Sysctl { .. }
+        | Setting::Autogroup(_)
+        | Setting::Debugfs { .. }
+        | Setting::Feature { .. }
+        | Setting::Sysfs { .. }
+        | Setting::Thp(_)
+        | Setting::HaltPoll { .. }
+        | Setting::Cpuidle(_) => a_writable_knob(roots, setting, root),
+        Setting::Audit(on) => audit_rules(*on, audit::audit_state()),
         Setting::CpuWeight(_) | Setting::CpuQuota { .. } => a_place_for_groups(roots),
-        _ => ("the guest lane: `schedlab vm run`".into(), Some(false)),
+        _ => ("the guest lane, which this version does not have".into(), Some(false)),
     };
     Need { setting: setting.to_string(), what: Some(what), met }
 }
@@ -79,10 +88,31 @@ fn a_writable_knob(roots: &Roots, setting: &Setting, root: bool) -> (String, Opt
         Err(why) => return (format!("root and a knob: {why}"), Some(false)),
     };
     let at = resolved.knob.path();
+    let others = match &resolved.knob {
+        Knob::Files { paths } => format!(" and {} like it", counted(paths.len().saturating_sub(1), "files")),
+        _ => String::new(),
+    };
     match resolved.knob.open_for_write() {
         Err(e) if root => (format!("a knob that can be written: {}", reason::refused(at, &e, None)), Some(false)),
-        _ => (format!("root, to write {}", at.display()), Some(root)),
+        _ => (format!("root, to write {}{others}", at.display()), Some(root)),
     }
+}
+
+/// Auditing is switched by a rule and not by a file; who may ask for its state (CAP_AUDIT_CONTROL) may change it, unless
+/// it is locked.
+fn audit_rules(on: bool, state: io::Result<AuditState>) -> (String, Option<bool>) {
+    let (what, met) = match state {
+        Err(e) => {
+            let why = reason::refused(Path::new(knob::AUDIT_RULES), &e, None);
+            (format!("CAP_AUDIT_CONTROL and audit rules: {why}"), false)
+        }
+        Ok(state) if state.enabled == audit::LOCKED => {
+            ("audit rules that can be changed: they are locked until the next boot".into(), false)
+        }
+        Ok(state) if state.enabled == 0 && on => (knob::AUDITING_STAYS_OFF.into(), false),
+        Ok(_) => ("CAP_AUDIT_CONTROL, to change the audit rules".into(), true),
+    };
+    (what, Some(met))
 }
 
 /// What a workload with cgroups of its own needs, which `workload` names.
@@ -167,6 +197,35 @@ mod tests {
         assert!(absent.contains("did you mean"), "{absent}");
         assert_eq!(met(&roots, "debugfs:sched/base_slice_ns=1"), Some(false));
         assert_eq!(met(&roots, "sysctl:net.ipv4.tcp_autocorking=0"), None);
+        assert_eq!(met(&roots, "option:pin=same"), Some(true), "no host is changed");
+        assert_eq!(met(&roots, "thp=never"), Some(false), "nor has this one huge pages");
+    }
+
+    #[test]
+    fn audit_rules_are_needed_only_where_they_can_be_changed() {
+        let state = |enabled| Ok(AuditState { enabled, rules: 1, task_never: false });
+        assert_eq!(audit_rules(false, state(1)).1, Some(true));
+        assert_eq!(audit_rules(false, state(0)).1, Some(true), "it is off");
+        let (why, met) = audit_rules(true, state(0));
+        assert!(met == Some(false) && why.contains("next boot"), "{why}");
+        assert!(audit_rules(true, state(2)).0.contains("locked"));
+        for (errno, expected) in [(1, "root"), (93, "without auditing"), (111, "container")] {
+            let (why, met) = audit_rules(false, Err(io::Error::from_raw_os_error(errno)));
+            assert!(met == Some(false) && why.contains(expected), "{why}");
+        }
+    }
+
+    #[test]
+    fn idle_states_are_files_of_one_kind() {
+        let tree = tempfile::tempdir().unwrap();
+        let roots = roots(&tree, "Uid:\t0\t0\t0\t0\nCapEff:\tffffffffffffffff\n");
+        for state in ["cpu0/cpuidle/state0", "cpu0/cpuidle/state1", "cpu1/cpuidle/state1"] {
+            let state = roots.sys.join("devices/system/cpu").join(state);
+            std::fs::create_dir_all(&state).unwrap();
+            std::fs::write(state.join("disable"), "0\n").unwrap();
+        }
+        let need = needs(&roots, &["cpuidle=poll".parse().unwrap()]).remove(0).to_string();
+        assert!(need.ends_with("cpu0/cpuidle/state0/disable and 2 files like it (have it)"), "{need}");
     }
 
     #[test]

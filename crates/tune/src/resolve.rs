@@ -1,7 +1,7 @@
 //! From a setting to the kernel's file: dotted sysctl names, debugfs paths, and one name for one idea across versions
 //! (`sched_min_granularity_ns` of ≤ 5.12 is `sched/min_granularity_ns` to 6.5 and `sched/base_slice_ns` since 6.6).
 
-use crate::knob::{Knob, normalise};
+use crate::knob::{Knob, chosen, normalise};
 use crate::reason::{self, GUEST_LANE};
 use crate::roots::Roots;
 use schedlab_run::Setting;
@@ -39,6 +39,7 @@ pub(crate) fn resolve(roots: &Roots, setting: &Setting) -> Result<Resolved, Stri
     let (knob, found_as, value) = match setting {
         Setting::Sysctl { name, value } => {
             let (path, found_as) = find(roots, &format!("sysctl:{name}"))?;
+            refuse_one_way(roots, &path)?;
             (Knob::File { path }, found_as, normalise(value))
         }
         Setting::Debugfs { path, value } => {
@@ -56,9 +57,56 @@ pub(crate) fn resolve(roots: &Roots, setting: &Setting) -> Result<Resolved, Stri
             let value = format!("{}{name}", if *on { "" } else { "NO_" });
             (feature_knob(path, name)?, None, value)
         }
+        Setting::Sysfs { path, value } => {
+            let path = crate::sysfs::file(roots, path)?;
+            let text = std::fs::read_to_string(&path).map_err(|e| reason::refused(&path, &e, None))?;
+            let knob = if chosen(&text).is_some() { Knob::Choice { path } } else { Knob::File { path } };
+            (knob, None, normalise(value))
+        }
+        Setting::Thp(mode) => (crate::sysfs::thp(roots)?, None, mode.name().to_owned()),
+        Setting::HaltPoll { ns } => {
+            let (knob, found_as) = crate::sysfs::halt_poll(roots)?;
+            (knob, Some(found_as), ns.to_string())
+        }
+        Setting::Cpuidle(states) => {
+            let (knob, value) = crate::sysfs::cpuidle(roots, *states)?;
+            (knob, None, value)
+        }
+        Setting::Audit(on) => {
+            let value = if *on { "on" } else { "off" };
+            (Knob::Audit { path: crate::knob::AUDIT_RULES.into() }, None, value.to_owned())
+        }
         other => return Err(format!("`{other}` is no host-wide file; this is a defect of schedlab")),
     };
     Ok(Resolved { knob, value, found_as })
+}
+
+/// Sysctls whose old value cannot be written back: writing is an act and no state, or the kernel only lets it go one way
+/// until the next boot (Documentation/admin-guide/sysctl). `kernel.unprivileged_bpf_disabled` is stuck at 1 only.
+const ONE_WAY: &[&str] = &[
+    "kernel/cap_last_cap",
+    "kernel/kexec_load_disabled",
+    "kernel/kexec_load_limit_panic",
+    "kernel/kexec_load_limit_reboot",
+    "kernel/modules_disabled",
+    "kernel/ns_last_pid",
+    "kernel/tainted",
+    "kernel/unprivileged_bpf_disabled",
+    "kernel/usermodehelper/bset",
+    "kernel/usermodehelper/inheritable",
+    "kernel/yama/ptrace_scope",
+    "fs/binfmt_misc/register",
+    "vm/compact_memory",
+    "vm/drop_caches",
+    "vm/stat_refresh",
+];
+
+fn refuse_one_way(roots: &Roots, path: &Path) -> Result<(), String> {
+    let name = path.strip_prefix(roots.proc.join("sys")).unwrap_or(path);
+    if ONE_WAY.iter().any(|one_way| name == Path::new(one_way)) {
+        return Err(format!("{} cannot be put back once it is written, so it is not set here", path.display()));
+    }
+    Ok(())
 }
 
 fn features_file(roots: &Roots) -> Result<(PathBuf, Option<String>), String> {
@@ -94,9 +142,7 @@ fn find(roots: &Roots, place: &str) -> Result<(PathBuf, Option<String>), String>
         Missing::Refused(why) => why,
         Missing::Absent(why) => match place.rsplit(['.', '/']).next() {
             Some(name) if REMOVED.contains(&name) => {
-                format!(
-                    "`{place}` is not in this kernel (EEVDF, Linux 6.6, removed it); {GUEST_LANE} with an older one"
-                )
+                format!("`{place}` is not in this kernel (EEVDF, Linux 6.6, removed it); {GUEST_LANE}")
             }
             _ => why,
         },
@@ -222,10 +268,23 @@ mod tests {
     }
 
     #[test]
+    fn what_cannot_be_put_back_is_not_set() {
+        let (root, roots) = tree();
+        for name in ["drop_caches", "swappiness"] {
+            let path = root.path().join("proc/sys/vm").join(name);
+            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+            std::fs::write(path, "0").unwrap();
+        }
+        let why = resolve(&roots, &"sysctl:vm.drop_caches=3".parse().unwrap()).unwrap_err();
+        assert!(why.contains("cannot be put back"), "{why}");
+        assert!(resolve(&roots, &"sysctl:vm.swappiness=3".parse().unwrap()).is_ok());
+    }
+
+    #[test]
     fn a_mistyped_name_gets_a_suggestion_and_the_guest_lane() {
         let why = look_up("sysctl:kernel.sched_rt_runtme_us=1").unwrap_err();
         assert!(why.contains("did you mean `kernel.sched_rt_runtime_us`"), "{why}");
-        assert!(why.contains("schedlab vm run"), "{why}");
+        assert!(why.contains("the guest lane, which this version does not have"), "{why}");
         let why = look_up("sysctl:kernle.sched_rt_runtime_us=1").unwrap_err();
         assert!(why.contains("did you mean `kernel.sched_rt_runtime_us`"), "{why}");
         assert!(look_up("debugfs:sched/base_slice=1").unwrap_err().contains("`base_slice_ns`"));

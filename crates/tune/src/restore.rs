@@ -5,17 +5,21 @@
 //! kernel made of our last value is unknown, so it is taken for ours.)
 
 use crate::error::TuneError;
-use crate::journal::{Entry, Ledger, Parsed, is_journal, parse};
+use crate::journal::{Entry, Ledger, Parsed};
 use crate::owner::Owner;
 use crate::restored::{Leftover, RestoreOutcome, Restored};
 use crate::roots::Roots;
+use crate::state::{StateLock, journals};
 use schedlab_sys::durable;
-use std::fs::{File, OpenOptions, TryLockError};
-use std::io::{self, Write};
-use std::path::{Path, PathBuf};
+use std::io;
+use std::path::Path;
+use std::time::{Duration, Instant};
 
 /// Passes over values that bound each other (`sched_rt_runtime_us` ≤ `sched_rt_period_us`; bytes and ratio).
 const PASSES: usize = 3;
+/// How long a killed process may take to be gone: it ends the fsync it is in first, with its lock held.
+const PATIENCE: Duration = Duration::from_secs(2);
+const LOOK_AGAIN: Duration = Duration::from_millis(20);
 
 enum Step {
     Unchanged,
@@ -73,55 +77,6 @@ pub(crate) fn put_back(ledger: &Ledger, chosen: impl Fn(&Entry) -> bool) -> Vec<
     restored
 }
 
-/// The lock on a state directory: held while values of ours are in force. Released by the kernel when we die.
-#[derive(Debug)]
-pub(crate) struct StateLock {
-    /// Open for the lock's sake.
-    _file: File,
-}
-
-impl StateLock {
-    /// Takes the lock, creating the directory; [`TuneError::Busy`] names the holder.
-    pub(crate) fn take(state_dir: &Path) -> Result<Self, TuneError> {
-        let path = state_dir.join("lock");
-        let failed = |source| TuneError::State { path: path.clone(), source };
-        std::fs::create_dir_all(state_dir).map_err(failed)?;
-        let mut file =
-            OpenOptions::new().read(true).write(true).create(true).truncate(false).open(&path).map_err(failed)?;
-        match file.try_lock() {
-            Ok(()) => {}
-            Err(TryLockError::WouldBlock) => {
-                let holder = std::fs::read_to_string(&path).unwrap_or_default();
-                return Err(TuneError::Busy { pid: holder.trim().to_owned() });
-            }
-            Err(TryLockError::Error(source)) => return Err(failed(source)),
-        }
-        file.set_len(0).map_err(failed)?;
-        file.write_all(std::process::id().to_string().as_bytes()).map_err(failed)?;
-        Ok(Self { _file: file })
-    }
-}
-
-fn journals(state_dir: &Path) -> Result<Vec<(PathBuf, Parsed)>, TuneError> {
-    let failed = |path: &Path, source| TuneError::State { path: path.to_owned(), source };
-    let listing = match std::fs::read_dir(state_dir) {
-        Ok(listing) => listing,
-        Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
-        Err(e) => return Err(failed(state_dir, e)),
-    };
-    let mut found = Vec::new();
-    for item in listing {
-        let path = item.map_err(|e| failed(state_dir, e))?.path();
-        if is_journal(&path) {
-            let bytes = std::fs::read(&path).map_err(|e| failed(&path, e))?;
-            found.push((path, parse(&bytes)));
-        }
-    }
-    // The latest first, as within one journal.
-    found.sort_by_key(|(_, parsed)| std::cmp::Reverse(parsed.owner.as_ref().map(|o| (o.start_ticks, o.pid))));
-    Ok(found)
-}
-
 /// What [`restore_leftovers`] would put back, without touching anything; it needs no lock.
 pub fn leftovers(state_dir: &Path) -> Result<Vec<Leftover>, TuneError> {
     leftovers_of(&Roots::default(), state_dir)
@@ -150,18 +105,51 @@ fn leftovers_of(roots: &Roots, state_dir: &Path) -> Result<Vec<Leftover>, TuneEr
     Ok(all)
 }
 
+/// Journals of dead processes that are kept because they cannot be read in full; [`restore_leftovers`] puts back what
+/// can be read of them.
+pub fn unreadable_journals(roots: &Roots, state_dir: &Path) -> Result<Vec<Restored>, TuneError> {
+    let of_the_dead = |parsed: &Parsed| parsed.owner.as_ref().is_none_or(|owner| !owner.is_alive(&roots.proc));
+    let journals = journals(state_dir)?.into_iter().filter(|(_, parsed)| of_the_dead(parsed));
+    Ok(journals.filter_map(|(path, parsed)| unreadable(roots, &path, &parsed)).collect())
+}
+
 /// Puts back what dead processes left changed, and removes their journals; called at every start and by `schedlab tune
 /// restore`. A journal with a value that could not be put back is kept for the next try. While another schedlab is
-/// changing this host nothing is done: it has restored all leftovers before its first change.
+/// changing this host nothing is done, and after two seconds, in which one that was killed is gone, the answer is
+/// [`TuneError::Busy`]: it has restored all leftovers before its first change.
 pub fn restore_leftovers(roots: &Roots, state_dir: &Path) -> Result<Vec<Restored>, TuneError> {
-    if journals(state_dir)?.is_empty() {
-        return Ok(Vec::new());
+    restore_within(PATIENCE, roots, state_dir)
+}
+
+fn restore_within(patience: Duration, roots: &Roots, state_dir: &Path) -> Result<Vec<Restored>, TuneError> {
+    let (began, mut restored) = (Instant::now(), Vec::new());
+    loop {
+        if journals(state_dir)?.is_empty() {
+            return Ok(restored);
+        }
+        let busy = match StateLock::take(state_dir) {
+            Ok(lock) => {
+                // Asked before the others are restored: who dies meanwhile was not.
+                let living = living_owner(roots, state_dir)?;
+                restored.append(&mut restore_locked(roots, state_dir, &lock)?);
+                match living {
+                    Some(owner) => TuneError::Busy { pid: owner.pid.to_string() },
+                    None => return Ok(restored),
+                }
+            }
+            Err(busy @ TuneError::Busy { .. }) => busy,
+            Err(other) => return Err(other),
+        };
+        if began.elapsed() >= patience {
+            return Err(busy);
+        }
+        std::thread::sleep(LOOK_AGAIN);
     }
-    match StateLock::take(state_dir) {
-        Ok(lock) => restore_locked(roots, state_dir, &lock),
-        Err(TuneError::Busy { .. }) => Ok(Vec::new()),
-        Err(other) => Err(other),
-    }
+}
+
+fn living_owner(roots: &Roots, state_dir: &Path) -> Result<Option<Owner>, TuneError> {
+    let mut owners = journals(state_dir)?.into_iter().filter_map(|(_, parsed)| parsed.owner);
+    Ok(owners.find(|owner| owner.is_alive(&roots.proc)))
 }
 
 pub(crate) fn restore_locked(roots: &Roots, state_dir: &Path, _lock: &StateLock) -> Result<Vec<Restored>, TuneError> {
@@ -170,13 +158,26 @@ pub(crate) fn restore_locked(roots: &Roots, state_dir: &Path, _lock: &StateLock)
         if parsed.owner.as_ref().is_some_and(|owner| owner.is_alive(&roots.proc)) {
             continue;
         }
-        let mut of_this = restore_journal(roots, parsed.owner.as_ref(), &parsed.ledger);
+        let unreadable = unreadable(roots, &path, &parsed);
+        let mut of_this = Vec::new();
+        if parsed.is_understood() {
+            of_this = restore_journal(roots, parsed.owner.as_ref(), &parsed.ledger);
+        }
+        of_this.extend(unreadable);
         if of_this.iter().all(Restored::is_done) {
             durable::remove(&path).map_err(|source| TuneError::State { path, source })?;
         }
         restored.append(&mut of_this);
     }
     Ok(restored)
+}
+
+/// What the journal cannot tell. After a reboot nothing of it can be in force.
+fn unreadable(roots: &Roots, path: &Path, parsed: &Parsed) -> Option<Restored> {
+    let this_boot = parsed.owner.as_ref().is_none_or(|owner| owner.is_of_this_boot(&roots.proc));
+    let why = parsed.trouble().filter(|_| this_boot)?;
+    let outcome = RestoreOutcome::Unreadable(why);
+    Some(Restored { knob: "journal".into(), path: path.to_owned(), original: String::new(), outcome })
 }
 
 fn restore_journal(roots: &Roots, owner: Option<&Owner>, ledger: &Ledger) -> Vec<Restored> {
@@ -199,6 +200,7 @@ mod tests {
     use super::*;
     use crate::journal::Journal;
     use crate::knob::Knob;
+    use std::path::PathBuf;
 
     struct Tree {
         root: tempfile::TempDir,
@@ -309,17 +311,75 @@ mod tests {
         let alive = Owner::this(Path::new("/proc")).unwrap();
         let mut journal = Journal::create(&tree.state, alive).unwrap();
         tree.change(&mut journal, &knob, "2");
-        assert_eq!(restore_leftovers(&Roots::default(), &tree.state).unwrap(), []);
-        assert_eq!(knob.read().unwrap(), "2");
+        let busy = restore_within(Duration::ZERO, &Roots::default(), &tree.state).unwrap_err();
+        assert!(matches!(&busy, TuneError::Busy { pid } if *pid == std::process::id().to_string()), "{busy}");
+        assert_eq!((knob.read().unwrap(), tree.journals_left()), ("2".into(), 1));
     }
 
     #[test]
-    fn the_lock_is_one_persons_and_names_them() {
+    fn a_killed_process_that_still_holds_the_lock_is_waited_for() {
         let tree = tree();
+        let knob = tree.knob("a", "1");
+        let mut journal = Journal::create(&tree.state, dead("this-boot")).unwrap();
+        tree.change(&mut journal, &knob, "2");
         let lock = StateLock::take(&tree.state).unwrap();
-        let error = StateLock::take(&tree.state).unwrap_err().to_string();
-        assert!(error.contains(&std::process::id().to_string()), "{error}");
-        drop(lock);
-        StateLock::take(&tree.state).unwrap();
+        let busy = restore_within(Duration::ZERO, &tree.roots, &tree.state).unwrap_err();
+        assert!(matches!(busy, TuneError::Busy { .. }), "{busy}");
+        std::thread::scope(|threads| {
+            let waiter = threads.spawn(|| restore_within(Duration::from_secs(60), &tree.roots, &tree.state));
+            drop(lock);
+            assert_eq!(waiter.join().unwrap().unwrap()[0].outcome, RestoreOutcome::Restored);
+        });
+        assert_eq!((knob.read().unwrap(), tree.journals_left()), ("1".into(), 0));
+    }
+
+    /// One character of the journal's line number `line` changed.
+    fn damage(journal: &Journal, line: usize) {
+        let text = std::fs::read_to_string(journal.path()).unwrap();
+        let lines = text.split_inclusive('\n').enumerate();
+        let damaged: String = lines.map(|(i, l)| if i == line { l.replacen('{', "[", 1) } else { l.into() }).collect();
+        assert_ne!(damaged, text);
+        std::fs::write(journal.path(), damaged).unwrap();
+    }
+
+    #[test]
+    fn a_journal_with_a_damaged_line_is_restored_as_far_as_it_goes_and_kept() {
+        let tree = tree();
+        let (a, b) = (tree.knob("a", "1"), tree.knob("b", "10"));
+        let mut journal = Journal::create(&tree.state, dead("this-boot")).unwrap();
+        tree.change(&mut journal, &a, "2");
+        tree.change(&mut journal, &b, "20");
+        damage(&journal, 1);
+        let outcomes = tree.restore();
+        assert!(
+            matches!(outcomes[..], [RestoreOutcome::Restored, RestoreOutcome::Unreadable(_)]),
+            "the intent of `a` is lost: {outcomes:?}"
+        );
+        assert_eq!((b.read().unwrap(), tree.journals_left()), ("10".into(), 1));
+        assert!(matches!(tree.restore()[..], [RestoreOutcome::Unreadable(_)]), "said until the file is gone");
+    }
+
+    #[test]
+    fn a_journal_of_a_newer_schedlab_is_left_to_it() {
+        let tree = tree();
+        let knob = tree.knob("a", "1");
+        let mut journal = Journal::create_as(crate::journal::FORMAT + 1, &tree.state, dead("this-boot")).unwrap();
+        tree.change(&mut journal, &knob, "2");
+        let outcomes = tree.restore();
+        let [RestoreOutcome::Unreadable(why)] = &outcomes[..] else { panic!("{outcomes:?}") };
+        assert!(why.contains("newer schedlab"), "{why}");
+        assert_eq!((knob.read().unwrap(), tree.journals_left()), ("2".into(), 1));
+        let line = unreadable_journals(&tree.roots, &tree.state).unwrap()[0].to_string();
+        assert!(line.contains("journal-4242-1"), "{line}");
+    }
+
+    #[test]
+    fn after_a_reboot_a_damaged_journal_has_nothing_to_say() {
+        let tree = tree();
+        let knob = tree.knob("a", "1");
+        let mut journal = Journal::create(&tree.state, dead("an-earlier-boot")).unwrap();
+        tree.change(&mut journal, &knob, "2");
+        damage(&journal, 2);
+        assert_eq!((tree.restore(), tree.journals_left()), (vec![RestoreOutcome::Rebooted], 0));
     }
 }

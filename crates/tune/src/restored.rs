@@ -19,6 +19,8 @@ pub enum RestoreOutcome {
     Rebooted,
     /// It could not be put back; the journal is kept.
     Failed(String),
+    /// Not a knob but a journal that cannot be read in full, and why; it is kept.
+    Unreadable(String),
 }
 
 /// One knob of a restored journal.
@@ -37,7 +39,7 @@ pub struct Restored {
 impl Restored {
     /// Whether nothing of ours is left in this knob.
     pub fn is_done(&self) -> bool {
-        !matches!(self.outcome, RestoreOutcome::Failed(_))
+        !matches!(self.outcome, RestoreOutcome::Failed(_) | RestoreOutcome::Unreadable(_))
     }
 }
 
@@ -54,6 +56,7 @@ impl fmt::Display for Restored {
             ),
             RestoreOutcome::Gone => write!(f, "{knob}: {} is gone, nothing to put back", path.display()),
             RestoreOutcome::Rebooted => write!(f, "{knob}: the machine was restarted since, the change is gone"),
+            RestoreOutcome::Unreadable(why) => write!(f, "{}: {why}", path.display()),
             RestoreOutcome::Failed(why) => {
                 write!(f, "{knob}: `{original}` could not be put back into {}: {why}", path.display())
             }

@@ -43,14 +43,19 @@ fn status_field(proc: &Path, name: &str) -> Option<String> {
 }
 
 /// Where journals are kept: `/run/schedlab` for root; else `$XDG_STATE_HOME/schedlab`, or `~/.local/state/schedlab`.
-/// /run is emptied by a reboot, and so is every value a journal could bring back.
+/// /run is emptied by a reboot, and so is every value a journal could bring back. Without a home it is a directory of
+/// the user's own in /tmp. Wherever it is, it is used only if nobody else can write to it.
 pub fn state_dir() -> PathBuf {
     let variable = |name: &str| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
-    if effective_uid(Path::new("/proc")) == Some(0) {
+    let uid = effective_uid(Path::new("/proc"));
+    if uid == Some(0) {
         return "/run/schedlab".into();
     }
     let state_home = variable("XDG_STATE_HOME").or_else(|| variable("HOME").map(|home| home.join(".local/state")));
-    state_home.map(|home| home.join("schedlab")).unwrap_or_else(|| std::env::temp_dir().join("schedlab-state"))
+    state_home.map(|home| home.join("schedlab")).unwrap_or_else(|| {
+        let user = uid.map_or("unknown".into(), |uid| uid.to_string());
+        std::env::temp_dir().join(format!("schedlab-state-{user}"))
+    })
 }
 
 #[cfg(test)]

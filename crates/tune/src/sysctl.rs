@@ -7,6 +7,7 @@ use crate::error::TuneError;
 use crate::reason;
 use crate::resolve::{Resolved, resolve};
 use crate::roots::Roots;
+use schedlab_run::units::format_ns_exact;
 use schedlab_run::{Applied, Setting};
 
 /// A setting that is not in force, and why.
@@ -20,6 +21,12 @@ pub(crate) fn in_own_words(setting: &Setting, resolved: &Resolved, present: &str
     let words = match setting {
         Setting::Autogroup(_) => format!("autogroup={}", if present == "0" { "off" } else { "on" }),
         Setting::Feature { .. } => format!("feature:{present}"),
+        Setting::HaltPoll { .. } => match present.parse() {
+            Ok(ns) => format!("halt_poll={}", format_ns_exact(ns)),
+            Err(_) => format!("halt_poll={present}"),
+        },
+        // Otherwise its value is a word for each state of each CPU.
+        Setting::Cpuidle(states) if present == resolved.value => format!("cpuidle={}", states.name()),
         _ => format!("{}={present}", setting.key()),
     };
     match &resolved.found_as {

@@ -51,6 +51,14 @@ fn kill(mut child: Child) {
     child.wait().unwrap();
 }
 
+/// Restores while the killed process is perhaps not gone yet, as `kill -9 PID; schedlab tune restore` does.
+fn kill_and_restore_at_once(mut child: Child, state: &Path) -> Vec<schedlab_tune::Restored> {
+    child.kill().unwrap();
+    let restored = restore_leftovers(&Roots::default(), state).unwrap();
+    child.wait().unwrap();
+    restored
+}
+
 fn group_directories() -> Vec<PathBuf> {
     let mut found = Vec::new();
     let mut open = vec![PathBuf::from("/sys/fs/cgroup")];
@@ -87,9 +95,15 @@ fn a_hundred_sigkills_at_random_instants_are_a_hundred_full_restores() {
         let child =
             if round % 2 == 0 { started(state.path(), a, b) } else { victim(state.path(), a, b).spawn().unwrap() };
         std::thread::sleep(delay);
-        kill(child);
-        caught_in_the_act += usize::from((value(SLICE), value(RR)) != before);
-        let restored = restore_leftovers(&Roots::default(), state.path()).unwrap();
+        let restored = if round % 10 < 5 {
+            kill(child);
+            caught_in_the_act += usize::from((value(SLICE), value(RR)) != before);
+            restore_leftovers(&Roots::default(), state.path()).unwrap()
+        } else {
+            let restored = kill_and_restore_at_once(child, state.path());
+            caught_in_the_act += usize::from(!restored.is_empty());
+            restored
+        };
         assert_eq!((value(SLICE), value(RR)), before, "round {round}, delay {delay:?}: {restored:?}");
         assert!(restored.iter().all(schedlab_tune::Restored::is_done), "round {round}: {restored:?}");
         assert_eq!(restore_leftovers(&Roots::default(), state.path()).unwrap(), [], "nothing is left to do");
@@ -109,7 +123,8 @@ fn a_second_schedlab_is_told_who_holds_the_host_and_restores_nothing() {
         "sysctl:kernel.sched_cfs_bandwidth_slice_us=7001",
         "sysctl:kernel.sched_cfs_bandwidth_slice_us=9002",
     );
-    assert_eq!(restore_leftovers(&Roots::default(), state.path()).unwrap(), []);
+    let busy = restore_leftovers(&Roots::default(), state.path()).unwrap_err();
+    assert!(matches!(&busy, TuneError::Busy { pid } if *pid == child.id().to_string()), "{busy}");
     assert_eq!(leftovers(state.path()).unwrap(), []);
     let mut guard = schedlab_tune::HostGuard::open(Roots::default(), state.path()).unwrap();
     let error = guard.apply(&["sysctl:kernel.sched_rr_timeslice_ms=200".parse().unwrap()]).unwrap_err();

@@ -74,6 +74,34 @@ fn reason(applied: &[Applied]) -> &str {
 const RT: &str = "proc/sys/kernel/sched_rt_runtime_us";
 
 #[test]
+fn influences_beside_the_scheduler_are_set_and_restored_like_any_knob() {
+    let tree = Tree::new();
+    let thp = "sys/kernel/mm/transparent_hugepage/enabled";
+    tree.write(thp, "always [madvise] never");
+    tree.write("sys/module/kvm/parameters/halt_poll_ns", "200000");
+    let idle = |cpu: u32, state: u32| format!("sys/devices/system/cpu/cpu{cpu}/cpuidle/state{state}/disable");
+    // The owner has disabled the deepest state of CPU 1.
+    for (cpu, state, disabled) in [(0, 0, "0"), (0, 1, "0"), (0, 2, "0"), (1, 0, "0"), (1, 1, "0"), (1, 2, "1")] {
+        tree.write(&idle(cpu, state), disabled);
+    }
+    let mut guard = tree.guard();
+    let applied = guard.apply(&settings("thp=never;halt_poll=0ns;cpuidle=poll")).unwrap();
+    assert!(applied.iter().all(|a| a.not_applied.is_none()), "{applied:?}");
+    assert_eq!(applied[2].effective, "cpuidle=poll");
+    assert!(applied[1].effective.starts_with("halt_poll=0ns (on this kernel: sysfs:module/kvm"), "{applied:?}");
+    assert_eq!((tree.value(thp).as_str(), tree.value(&idle(0, 2)).as_str()), ("never", "1"));
+    guard.apply(&settings("cpuidle=all")).unwrap();
+    assert_eq!((tree.value(thp).as_str(), tree.value(&idle(1, 2)).as_str()), ("madvise", "0"), "back, and all enabled");
+    tree.write(&idle(0, 1), "1");
+    assert!(guard.foreign_changes()[0].starts_with("cpuidle: `0 1 0 0 0 0` now"), "{:?}", guard.foreign_changes());
+    tree.write(&idle(0, 1), "0");
+    guard.restore().unwrap();
+    assert_eq!((tree.value(&idle(1, 2)).as_str(), tree.value(&idle(0, 2)).as_str()), ("1", "0"), "as its owner had it");
+    let missing = guard.apply(&settings("sysfs:kernel/mm/no_such=1")).unwrap();
+    assert!(reason(&missing).contains("does not exist"), "{missing:?}");
+}
+
+#[test]
 fn arms_alternate_and_each_leaves_nothing_to_the_other() {
     let tree = Tree::new();
     let mut guard = tree.guard();
@@ -144,7 +172,7 @@ fn what_cannot_be_set_says_why_and_changes_nothing() {
     let why = |guard: &mut HostGuard, spec: &str| reason(&guard.apply(&settings(spec)).unwrap()).to_owned();
     assert!(why(&mut guard, "sysctl:kernel.sched_rt_runtme_us=1").contains("did you mean"));
     assert!(why(&mut guard, "sysctl:net.ipv4.tcp_autocorking=0").contains("namespace"));
-    assert!(why(&mut guard, "kernel:debian:6.1").contains("schedlab vm run"));
+    assert!(why(&mut guard, "kernel:debian:6.1").contains("the guest lane, which this version does not have"));
     assert!(why(&mut guard, "cpu_weight=200").contains("self/mountinfo"));
     assert!(why(&mut guard, "feature:WA_IDEL").contains("WA_IDLE"));
     assert_eq!(tree.value("proc/sys/net/ipv4/tcp_autocorking"), "1");
@@ -350,7 +378,7 @@ fn debugfs_is_set_for_real_or_the_lockdown_is_named() {
             }
             Some(why) => {
                 assert!(why.contains("locked down") || why.contains("does not exist"), "{why}");
-                assert!(why.contains("schedlab vm run"), "{why}");
+                assert!(why.contains("the guest lane, which this version does not have"), "{why}");
             }
         }
     })

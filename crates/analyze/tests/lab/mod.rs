@@ -46,6 +46,8 @@ pub fn lab(arms: &[(&str, &str)], workloads: &[&str]) -> Lab {
         looks: Vec::new(),
         ended: "planned".into(),
         warnings: Vec::new(),
+        sweeps: Vec::new(),
+        factorial: None,
     };
     Lab { manifest, trials: Vec::new(), random: Random::new(7), blocks: vec![0; workloads.len()] }
 }
@@ -128,8 +130,10 @@ impl Lab {
     /// Budgeted over all trials so far: looks at these block counts.
     pub fn budgeted(&mut self, looks: &[(u32, f64)]) {
         self.manifest.design = Design::Budgeted { budget_ns: 60_000_000_000, looks: 5 };
-        self.manifest.looks =
-            looks.iter().map(|&(blocks, fraction)| LookRecord { workload: 0, blocks, fraction }).collect();
+        self.manifest.looks = looks
+            .iter()
+            .map(|&(blocks, fraction)| LookRecord { workload: 0, blocks, fraction, decided: false })
+            .collect();
     }
 
     pub fn run(self) -> (Manifest, Vec<TrialRecord>) {

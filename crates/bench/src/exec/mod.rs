@@ -22,15 +22,11 @@ use crate::error::BenchError;
 use crate::herd::Timeline;
 use crate::limits::Limits;
 use crate::observer::{HerdTask, Observer, Progress, RunOrder};
-use crate::registry::{OptionDoc, Workload, WorkloadInfo};
+use crate::registry::{Workload, WorkloadInfo, option};
 use crate::task::TaskCells;
 use schedlab_run::{TrialOutcome, WorkloadSpec};
 use schedlab_sys::clock::monotonic_ns;
 use script::{Message, Report};
-
-const fn option(name: &'static str, form: &'static str, default: &'static str, doc: &'static str) -> OptionDoc {
-    OptionDoc { name, form, default, doc }
-}
 
 /// `exec/1`.
 pub(crate) static INFO: WorkloadInfo = WorkloadInfo {

@@ -27,23 +27,14 @@ pub(super) fn build(run: &Run<'_>, report: &Report, line: &Timeline, pid: u32) -
     all.extend(own.into_iter().filter(|metric| metric.name != "cpu_ns_per_op"));
     let native_lines = native_lines(run.config, &all, primary.as_deref());
     Ok(TrialOutcome {
-        workload: format!("{}/{}", INFO.name, INFO.version),
         operations: 1,
-        operation: INFO.operation.to_owned(),
         metrics: all,
         phases: metrics::phases(run.setup_ns, line, monotonic_ns()),
-        histograms: Vec::new(),
-        tiers: Vec::new(),
-        counters: Vec::new(),
-        series: Vec::new(),
         tasks,
-        groups: Vec::new(),
-        windows: Vec::new(),
-        applied: Vec::new(),
         stamping: StampingReport { level: run.order.stamping, every: 0, stamped: 0, cost_ns: 0.0, cost_share: 0.0 },
-        loads: Vec::new(),
         native_lines,
         notes: notes(report, uncovered),
+        ..INFO.outcome()
     })
 }
 

@@ -52,7 +52,8 @@ impl Watch<'_> {
 impl Herd {
     /// Waits until every task has said that it is ready; a task that dies before is an error.
     pub(crate) fn gather(&mut self) -> Result<(), BenchError> {
-        let give_up = monotonic_ns() + 30_000_000_000 + self.members.len() as u64 * 10_000_000;
+        let patience_ns = 30_000_000_000 + self.members.len() as u64 * 10_000_000;
+        let give_up = monotonic_ns() + patience_ns;
         let mut ready = 0;
         while ready < self.members.len() {
             let now = monotonic_ns();
@@ -63,7 +64,11 @@ impl Herd {
             self.fail_if_one_died()?;
             if now > give_up {
                 let unfinished = self.members.len() - ready;
-                return Err(BenchError::Hung { unfinished, tasks: self.members.len(), after_s: 0 });
+                return Err(BenchError::Hung {
+                    unfinished,
+                    tasks: self.members.len(),
+                    after_s: patience_ns / 1_000_000_000,
+                });
             }
         }
         Ok(())

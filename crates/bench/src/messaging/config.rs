@@ -4,7 +4,7 @@ use crate::dispatch::Length;
 use crate::error::BenchError;
 use crate::herd::Mode;
 use crate::options::Arguments;
-use crate::registry::{OptionDoc, Workload, WorkloadInfo};
+use crate::registry::{Workload, WorkloadInfo, option};
 use schedlab_run::WorkloadSpec;
 use schedlab_run::units::CpuList;
 use schedlab_sys::fd::{self, Pair};
@@ -71,10 +71,6 @@ impl Config {
     pub(crate) fn has_header(&self) -> bool {
         self.bytes >= HEADER_BYTES
     }
-}
-
-const fn option(name: &'static str, form: &'static str, default: &'static str, doc: &'static str) -> OptionDoc {
-    OptionDoc { name, form, default, doc }
 }
 
 /// `messaging/1`.

@@ -21,7 +21,7 @@ use crate::registry::{Workload, WorkloadInfo};
 use crate::task::TaskCells;
 use crate::{calibrate, stamp};
 use config::Config;
-use schedlab_run::{Stamping, TrialOutcome, WorkloadSpec, counted};
+use schedlab_run::{Policy, Stamping, TrialOutcome, WorkloadSpec, counted};
 use schedlab_sys::clock::monotonic_ns;
 
 /// Everything one run is made of, besides the herd.
@@ -103,6 +103,10 @@ impl Workload for Config {
 
     fn set_duration_ns(&mut self, ns: u64) -> Result<(), BenchError> {
         set_duration(&INFO, &mut self.length, self.length_written, ns)
+    }
+
+    fn own_policy(&self) -> Option<Policy> {
+        self.fifo.then_some(Policy::Fifo(1))
     }
 
     fn check(&self, limits: &Limits) -> Result<(), BenchError> {

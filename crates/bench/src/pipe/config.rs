@@ -5,10 +5,9 @@ use crate::error::BenchError;
 use crate::herd::Mode;
 use crate::options::Arguments;
 use crate::placement::Pin;
-use crate::registry::{OptionDoc, Workload, WorkloadInfo};
+use crate::registry::{OptionDoc, Workload, WorkloadInfo, option};
 use schedlab_run::WorkloadSpec;
 use schedlab_run::units::CpuList;
-use schedlab_sys::affinity;
 
 /// How many tokens are under way.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -50,13 +49,13 @@ impl Config {
 }
 
 const OPTIONS: &[OptionDoc] = &[
-    option("copies", "N|ncpu", "1", "independent pairs at the same time; ncpu: one for each CPU we may use"),
     option(
-        "pin",
-        "free|same|apart|smt|llc|node|remote",
-        "free",
-        "where the partners run: one CPU, two, or two of a tier",
+        "copies",
+        "N|ncpu|Nncpu",
+        "1",
+        "independent pairs at the same time; 4ncpu: four for each CPU we may use; a list (1,2,4ncpu) is a sweep",
     ),
+    Pin::OPTION,
     option("bytes", "SIZE", "8", "size of the token; from 8 bytes on it carries the CPU number"),
     option("duration", "TIME", "1s", "length of the steady state (this or loops)"),
     option("loops", "N", "-", "operations of each copy instead of a duration"),
@@ -67,17 +66,8 @@ const OPTIONS: &[OptionDoc] = &[
         "none",
         "apart: the partners in two child cgroups with the cpu controller (needs rights)",
     ),
-    option(
-        "cpus",
-        "CPULIST|all",
-        "all",
-        "CPUs that the pinning chooses from, or with pin=free that all are confined to",
-    ),
+    Pin::CPUS_OPTION,
 ];
-
-const fn option(name: &'static str, form: &'static str, default: &'static str, doc: &'static str) -> OptionDoc {
-    OptionDoc { name, form, default, doc }
-}
 
 /// `pipe/1`.
 pub(crate) static INFO: WorkloadInfo = WorkloadInfo {
@@ -113,12 +103,10 @@ fn read(tokens: Tokens, spec: &WorkloadSpec) -> Result<Config, BenchError> {
     let args = Arguments::new(tokens.info(), spec)?;
     let cpus = args.cpus()?;
     let copies = match args.get("copies") {
-        Some("ncpu") if !cpus.is_empty() => cpus.as_slice().len() as u64,
-        Some("ncpu") => affinity::allowed_cpus(0).map_err(BenchError::io("reading our own affinity"))?.len() as u64,
         Some(list) if list.contains(',') => {
-            return Err(args.bad("copies", list, "one number here; a list of copies belongs into a plan's sweep"));
+            return Err(args.bad("copies", list, "one number here; a list is for `bench`, `ab` and a plan"));
         }
-        _ => args.number_or("copies", 1, 1, 100_000)?,
+        _ => args.number_or_ncpu("copies", 100_000, &cpus)?,
     };
     let (length, length_written) = args.length_or(Length::DurationNs(1_000_000_000))?;
     let config = Config {
@@ -147,8 +135,8 @@ fn read(tokens: Tokens, spec: &WorkloadSpec) -> Result<Config, BenchError> {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use crate::registry;
+    use schedlab_sys::affinity;
 
     #[test]
     fn the_default_is_context1s_token_and_every_argument_is_spelled_out() {
@@ -162,6 +150,8 @@ mod tests {
         let first = affinity::allowed_cpus(0).unwrap()[0];
         let workload = registry::parse(&format!("pipe2:copies=ncpu,cpus={first}").parse().unwrap()).unwrap();
         assert_eq!((workload.info().name, workload.spec().args["copies"].as_str()), ("pipe2", "1"));
+        let workload = registry::parse(&format!("pipe:copies=4ncpu,cpus={first}").parse().unwrap()).unwrap();
+        assert_eq!(workload.spec().args["copies"], "4");
     }
 
     #[test]
@@ -169,6 +159,7 @@ mod tests {
         for (text, needle) in [
             ("pipe:pin=sme", "did you mean `same`"),
             ("pipe:copies=0", "from 1 to"),
+            ("pipe:copies=xncpu", "from 1 to"),
             ("pipe:copies=1,2,4", "one number here"),
             ("pipe:bytes=2", "from 4 to 4096"),
             ("pipe:loops=0", "from 1 to"),

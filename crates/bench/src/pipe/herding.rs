@@ -6,11 +6,11 @@ use super::loops::{Shared, Side, StrictChild, StrictParent, TwoTokens};
 use crate::dispatch::LoopOrder;
 use crate::error::BenchError;
 use crate::herd::{Gate, Herd, Mode};
-use crate::placement::Cpus;
+use crate::placement::{Cpus, confine};
 use crate::recorder::Recorder;
 use crate::task::{Step, TaskCells, TaskError, Work};
 use crate::topology::Topology;
-use schedlab_sys::{affinity, fd};
+use schedlab_sys::fd;
 use std::os::fd::OwnedFd;
 use std::path::PathBuf;
 
@@ -37,9 +37,7 @@ impl Part {
         if let Some(procs) = &self.cgroup_procs {
             std::fs::write(procs, "0").map_err(TaskError::at(Step::Cgroup))?;
         }
-        if !self.cpus.is_empty() {
-            affinity::set_affinity(0, &self.cpus).map_err(TaskError::at(Step::Affinity))?;
-        }
+        confine(&self.cpus)?;
         if let Some(recorder) = &self.recorder {
             recorder.fault_in(self.copy);
         }

@@ -3,7 +3,7 @@
 use crate::dispatch::Length;
 use crate::error::BenchError;
 use crate::options::Arguments;
-use crate::registry::{OptionDoc, WorkloadInfo};
+use crate::registry::{WorkloadInfo, option};
 use schedlab_run::WorkloadSpec;
 use schedlab_run::units::{self, CpuList};
 
@@ -43,10 +43,6 @@ pub(crate) enum Push {
     NoDelay,
     /// TCP_CORK.
     Cork,
-}
-
-const fn option(name: &'static str, form: &'static str, default: &'static str, doc: &'static str) -> OptionDoc {
-    OptionDoc { name, form, default, doc }
 }
 
 /// `stream/1`.

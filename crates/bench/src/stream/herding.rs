@@ -8,9 +8,10 @@ use super::loops::{Receive, Send};
 use crate::dispatch::{Length, LoopOrder};
 use crate::error::BenchError;
 use crate::herd::{Gate, Herd};
+use crate::placement::confine;
 use crate::task::{Step, TaskCells, TaskError};
+use schedlab_sys::fd;
 use schedlab_sys::tcp::{self, Connection};
-use schedlab_sys::{affinity, fd};
 use std::net::{Shutdown, TcpListener, TcpStream};
 use std::os::fd::AsFd;
 use std::sync::atomic::AtomicU64;
@@ -100,13 +101,6 @@ impl Part {
     }
 }
 
-fn confine(config: &Config) -> Result<(), TaskError> {
-    if config.cpus.is_empty() {
-        return Ok(());
-    }
-    affinity::set_affinity(0, config.cpus.as_slice()).map_err(TaskError::at(Step::Affinity))
-}
-
 fn start_receiver(
     run: &Run<'_>,
     herd: &mut Herd,
@@ -116,7 +110,7 @@ fn start_receiver(
 ) -> Result<(), BenchError> {
     let part = Part::new(run, herd.next_task(), stream);
     let prepare = || {
-        confine(run.config)?;
+        confine(run.config.cpus.as_slice())?;
         // netserver receives into as much as the socket's buffer holds.
         Ok(vec![FILL; buffer_bytes.max(1) as usize])
     };
@@ -148,7 +142,7 @@ fn start_sender(
     let part = Part::new(run, herd.next_task(), stream);
     let (bytes, stride) = (run.config.bytes, run.config.bytes.next_multiple_of(8));
     let prepare = || {
-        confine(run.config)?;
+        confine(run.config.cpus.as_slice())?;
         if let Some(recorder) = &run.recorder {
             recorder.fault_in(part.stream);
         }

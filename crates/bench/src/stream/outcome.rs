@@ -39,23 +39,15 @@ pub(super) fn build(
     all.extend(metrics::per_operation(&tasks, operations, &tiers, &histograms));
 
     Ok(TrialOutcome {
-        workload: format!("{}/{}", super::INFO.name, super::INFO.version),
         operations,
-        operation: super::INFO.operation.to_owned(),
         metrics: all,
         phases: metrics::phases(run.setup_ns, line, monotonic_ns()),
         histograms,
         tiers,
-        counters: Vec::new(),
-        series: Vec::new(),
-        groups: Vec::new(),
-        windows: Vec::new(),
-        applied: Vec::new(),
         stamping: metrics::stamping_report(&run.loops(0), stamped, run.stamp_cost_ns, &tasks),
-        loads: Vec::new(),
         native_lines: native_lines(run, line, sockets, bytes),
-        notes: Vec::new(),
         tasks,
+        ..super::INFO.outcome()
     })
 }
 

@@ -4,11 +4,10 @@ use crate::dispatch::Length;
 use crate::error::BenchError;
 use crate::options::{Arguments, cpus_text};
 use crate::placement::Pin;
-use crate::registry::{OptionDoc, Workload, WorkloadInfo};
+use crate::registry::{Workload, WorkloadInfo, option};
 use crate::transport::{Sizes, Transport};
 use schedlab_run::WorkloadSpec;
 use schedlab_run::units::CpuList;
-use schedlab_sys::affinity;
 
 /// The twins' payloads: 4 B to 64 KiB by factors of two.
 pub(super) const SWEEP: [usize; 15] = [4, 8, 16, 32, 64, 128, 256, 512, 1024, 2048, 4096, 8192, 16_384, 32_768, 65_536];
@@ -41,10 +40,6 @@ pub(super) struct Config {
     pub(super) format: Format,
 }
 
-const fn option(name: &'static str, form: &'static str, default: &'static str, doc: &'static str) -> OptionDoc {
-    OptionDoc { name, form, default, doc }
-}
-
 /// Google Benchmark's least time of a benchmark.
 const PAYLOAD_NS: u64 = 500_000_000;
 
@@ -65,26 +60,11 @@ pub(crate) static INFO: WorkloadInfo = WorkloadInfo {
             "time of all payloads together; 0.5 s for each when neither this nor loops is given",
         ),
         option("loops", "N", "-", "operations of each payload instead of a time"),
-        option("pairs", "N|ncpu", "1", "pairs of client and server at the same time"),
+        option("pairs", "N|ncpu|Nncpu", "1", "pairs of client and server at the same time"),
         option("transport", Transport::FORM, "unix", "what carries the payloads"),
-        option(
-            "binder-device",
-            "PATH|auto",
-            "auto",
-            "the binder device; auto: one of our own by binderfs, else /dev/binder",
-        ),
-        option(
-            "pin",
-            "free|same|apart|smt|llc|node|remote",
-            "free",
-            "where client and server run: one CPU, two, or two of a tier",
-        ),
-        option(
-            "cpus",
-            "CPULIST|all",
-            "all",
-            "CPUs that the pinning chooses from, or with pin=free that all are confined to",
-        ),
+        Transport::DEVICE_OPTION,
+        Pin::OPTION,
+        Pin::CPUS_OPTION,
         option(
             "benchmark_format",
             "none|console|json",
@@ -104,11 +84,7 @@ fn read(spec: &WorkloadSpec) -> Result<Config, BenchError> {
         // Binder maps 1 MiB for what a process has received and not freed.
         Some(_) => vec![args.bytes_or(0, 1, 256 << 10)? as usize],
     };
-    let pairs = match args.get("pairs") {
-        Some("ncpu") if !cpus.is_empty() => cpus.as_slice().len() as u64,
-        Some("ncpu") => affinity::allowed_cpus(0).map_err(BenchError::io("reading our own affinity"))?.len() as u64,
-        _ => args.number_or("pairs", 1, 1, 1_000)?,
-    };
+    let pairs = args.number_or_ncpu("pairs", 1_000, &cpus)?;
     let (length, length_written) = args.length_or(Length::DurationNs(PAYLOAD_NS * payloads.len() as u64))?;
     Ok(Config {
         payloads,
@@ -116,7 +92,7 @@ fn read(spec: &WorkloadSpec) -> Result<Config, BenchError> {
         length_written,
         pairs: pairs as u32,
         transport: args.choice("transport", Transport::Unix, &Transport::WORDS)?,
-        binder_device: args.get("binder-device").filter(|path| *path != "auto").map(str::to_owned),
+        binder_device: args.written("binder-device", "auto"),
         pin: args.choice("pin", Pin::Free, &Pin::WORDS)?,
         cpus,
         format: args.choice("benchmark_format", Format::None, &FORMATS)?,

@@ -5,10 +5,9 @@ use super::{INFO, Run};
 use crate::dispatch::Length;
 use crate::error::BenchError;
 use crate::herd::{Gate, Herd};
-use crate::placement::Cpus;
-use crate::task::{Step, TaskError};
+use crate::placement::{Cpus, confine};
 use crate::transport::Wiring;
-use schedlab_sys::{affinity, fd};
+use schedlab_sys::fd;
 
 /// Starts all pairs; `places` holds the CPUs of each pair's client and server.
 pub(super) fn start(run: &Run<'_>, places: &[(Cpus, Cpus)]) -> Result<Herd, BenchError> {
@@ -21,7 +20,7 @@ pub(super) fn start(run: &Run<'_>, places: &[(Cpus, Cpus)]) -> Result<Herd, Benc
     for (pair, (client_cpus, server_cpus)) in places.iter().enumerate() {
         let mut link = wiring.link(pair as u32)?;
         let prepare = || {
-            pin(server_cpus)?;
+            confine(server_cpus)?;
             Ok((link.server()?, vec![0; sizes.request]))
         };
         let body = |(mut server, buffer): (Box<dyn crate::transport::Server>, Vec<u8>)| {
@@ -42,7 +41,7 @@ pub(super) fn start(run: &Run<'_>, places: &[(Cpus, Cpus)]) -> Result<Herd, Benc
             counter: run.cells.counter(herd.next_task()),
         };
         let prepare = || {
-            pin(client_cpus)?;
+            confine(client_cpus)?;
             if let Some(recorder) = client.recorder {
                 recorder.fault_in(0);
             }
@@ -55,8 +54,4 @@ pub(super) fn start(run: &Run<'_>, places: &[(Cpus, Cpus)]) -> Result<Herd, Benc
         herd.fork("client", pair as u32, prepare, body)?;
     }
     Ok(herd)
-}
-
-fn pin(cpus: &Cpus) -> Result<(), TaskError> {
-    if cpus.is_empty() { Ok(()) } else { affinity::set_affinity(0, cpus).map_err(TaskError::at(Step::Affinity)) }
 }

@@ -7,6 +7,7 @@ use super::{INFO, Run};
 use crate::error::BenchError;
 use crate::herd::{Herd, Timeline};
 use crate::metrics::{self, metric};
+use crate::placement;
 use schedlab_run::{Direction, Metric, TaskRecord, TrialOutcome};
 use schedlab_sys::clock::monotonic_ns;
 use std::path::Path;
@@ -19,24 +20,17 @@ pub(super) fn build(run: &Run<'_>, herd: &Herd, line: &Timeline) -> Result<Trial
     let histograms = run.recorder.as_ref().map(|recorder| recorder.histograms()).unwrap_or_default();
     let mut all = row_metrics(&rows);
     all.extend(metrics::per_operation(&tasks, operations, &[], &histograms));
+    let overloaded = placement::overloaded(run.config.pairs, &run.config.cpus, &run.order.topology);
     Ok(TrialOutcome {
-        workload: format!("{}/{}", INFO.name, INFO.version),
         operations,
-        operation: INFO.operation.to_owned(),
         metrics: all,
         phases: metrics::phases(run.setup_ns, line, monotonic_ns()),
         histograms,
-        tiers: Vec::new(),
-        counters: Vec::new(),
-        series: Vec::new(),
-        groups: Vec::new(),
-        windows: Vec::new(),
-        applied: Vec::new(),
         stamping: metrics::stamping_report(&run.loops(0), stamped, run.stamp_cost_ns, &tasks),
-        loads: Vec::new(),
         native_lines: native_lines(run, &rows),
-        notes: notes(run),
+        notes: overloaded.into_iter().collect(),
         tasks,
+        ..INFO.outcome()
     })
 }
 
@@ -88,11 +82,4 @@ fn native_lines(run: &Run<'_>, rows: &[Row]) -> Vec<String> {
         }
         Format::Json => google_benchmark::json(&context(), rows),
     }
-}
-
-fn notes(run: &Run<'_>) -> Vec<String> {
-    let config = run.config;
-    let usable = if config.cpus.is_empty() { run.order.topology.allowed().len() } else { config.cpus.as_slice().len() };
-    let overloaded = format!("overloaded: {} pairs on {usable} allowed CPUs", config.pairs);
-    if config.pairs as usize > usable { vec![overloaded] } else { Vec::new() }
 }

@@ -5,7 +5,7 @@ use crate::dispatch::Length;
 use crate::error::BenchError;
 use crate::herd::Mode;
 use crate::options::Arguments;
-use crate::registry::{OptionDoc, WorkloadInfo};
+use crate::registry::{WorkloadInfo, option};
 use schedlab_run::units::{self, CpuList};
 use schedlab_run::{Policy, WorkloadSpec};
 use schedlab_sys::affinity;
@@ -37,10 +37,6 @@ impl Config {
     pub(super) fn longest_ns(&self) -> u64 {
         self.interval_of(self.threads - 1)
     }
-}
-
-const fn option(name: &'static str, form: &'static str, default: &'static str, doc: &'static str) -> OptionDoc {
-    OptionDoc { name, form, default, doc }
 }
 
 /// `timer/1`.

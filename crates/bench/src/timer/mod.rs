@@ -21,6 +21,7 @@ use crate::herd::{Gate, Herd, Mode};
 use crate::limits::Limits;
 use crate::observer::{Observer, RunOrder};
 use crate::options::{canonical, cpus_text, set_duration};
+use crate::placement::confine;
 use crate::plant::PlantCell;
 use crate::recorder::Recorder;
 use crate::registry::{Workload, WorkloadInfo};
@@ -31,7 +32,7 @@ use loops::{SERIES, Timer};
 use schedlab_run::units::format_ns_exact;
 use schedlab_run::{Policy, Stamping, TrialOutcome, WorkloadSpec};
 use schedlab_sys::clock::monotonic_ns;
-use schedlab_sys::{affinity, fd};
+use schedlab_sys::fd;
 use std::path::Path;
 
 /// Everything one run is made of, besides the herd.
@@ -98,9 +99,7 @@ struct Part {
 impl Part {
     /// Before the gate: own CPU and policy, histograms mapped.
     fn prepare(&self) -> Result<(), TaskError> {
-        if !self.cpus.is_empty() {
-            affinity::set_affinity(0, &self.cpus).map_err(TaskError::at(Step::Affinity))?;
-        }
+        confine(&self.cpus)?;
         if let Some(recorder) = &self.recorder {
             recorder.fault_in(self.thread as usize);
         }
@@ -169,6 +168,10 @@ impl Workload for Config {
 
     fn set_duration_ns(&mut self, ns: u64) -> Result<(), BenchError> {
         set_duration(&INFO, &mut self.length, self.length_written, ns)
+    }
+
+    fn own_policy(&self) -> Option<Policy> {
+        self.policy
     }
 
     fn check(&self, limits: &Limits) -> Result<(), BenchError> {

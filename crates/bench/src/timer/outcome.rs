@@ -30,23 +30,15 @@ pub(super) fn build(
     let stamped = if run.recorder.is_some() { wakes } else { 0 };
 
     Ok(TrialOutcome {
-        workload: format!("{}/{}", INFO.name, INFO.version),
         operations: wakes,
-        operation: INFO.operation.to_owned(),
         metrics: all,
         phases: metrics::phases(run.setup_ns, line, monotonic_ns()),
         histograms,
-        tiers: Vec::new(),
-        counters: Vec::new(),
-        series: Vec::new(),
-        groups: Vec::new(),
-        windows: Vec::new(),
-        applied: Vec::new(),
         stamping: metrics::stamping_report(&run.loops(), stamped, run.stamp_cost_ns, &tasks),
-        loads: Vec::new(),
         native_lines: native_lines(run, &tasks, &tallies, dma_latency),
         notes: notes(run, dma_latency),
         tasks,
+        ..INFO.outcome()
     })
 }
 

@@ -12,7 +12,7 @@ use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread::{Scope, ScopedJoinHandle};
 
 /// sched_get_priority_max(SCHED_FIFO) on every Linux.
-pub(super) const FIFO_PRIORITY: u32 = 99;
+pub(super) const FIFO_PRIORITY: u8 = 99;
 
 /// One transaction as its caller saw it.
 #[derive(Debug, Clone, Copy)]
@@ -71,7 +71,7 @@ impl CallingThread<'_> {
 }
 
 fn become_fifo() -> Result<(), TaskError> {
-    sched_attr::set_policy(0, sched_attr::SCHED_FIFO, FIFO_PRIORITY).map_err(TaskError::at(Step::Policy))
+    sched_attr::set_policy(0, sched_attr::SCHED_FIFO, FIFO_PRIORITY.into()).map_err(TaskError::at(Step::Policy))
 }
 
 /// What the calling thread has used in its life.

@@ -159,5 +159,5 @@ impl Count<'_> {
 }
 
 fn is_top_fifo(attributes: Attributes) -> bool {
-    u32::from(attributes.policy) == SCHED_FIFO && u32::from(attributes.priority) == super::calling_thread::FIFO_PRIORITY
+    u32::from(attributes.policy) == SCHED_FIFO && attributes.priority == super::calling_thread::FIFO_PRIORITY
 }

@@ -4,11 +4,10 @@ use crate::dispatch::Length;
 use crate::error::BenchError;
 use crate::options::Arguments;
 use crate::placement::Pin;
-use crate::registry::{OptionDoc, Workload, WorkloadInfo};
+use crate::registry::{Workload, WorkloadInfo, option};
 use crate::transport::Transport;
 use schedlab_run::WorkloadSpec;
 use schedlab_run::units::{self, CpuList};
-use schedlab_sys::affinity;
 
 /// What the FIFO transaction runs on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -58,10 +57,6 @@ pub(super) fn word<T: PartialEq>(words: &[(&'static str, T)], value: &T) -> &'st
     words.iter().find(|(_, one)| one == value).map_or("", |(word, _)| word)
 }
 
-const fn option(name: &'static str, form: &'static str, default: &'static str, doc: &'static str) -> OptionDoc {
-    OptionDoc { name, form, default, doc }
-}
-
 /// `transact/1`.
 pub(crate) static INFO: WorkloadInfo = WorkloadInfo {
     name: "transact",
@@ -78,7 +73,7 @@ pub(crate) static INFO: WorkloadInfo = WorkloadInfo {
             "iterations of each pair, two transactions each (-i of the twins; this or duration)",
         ),
         option("duration", "TIME", "-", "length of the steady state instead of loops"),
-        option("pairs", "N|ncpu", "1", "pairs of processes at the same time (-pair of the twins)"),
+        option("pairs", "N|ncpu|Nncpu", "1", "pairs of processes at the same time (-pair of the twins)"),
         option(
             "deadline",
             "TIME",
@@ -86,30 +81,15 @@ pub(crate) static INFO: WorkloadInfo = WorkloadInfo {
             "a transaction that takes longer is a miss, in both classes (-deadline_us)",
         ),
         option("transport", Transport::FORM, "unix", "what carries the transactions"),
-        option(
-            "binder-device",
-            "PATH|auto",
-            "auto",
-            "the binder device; auto: one of our own by binderfs, else /dev/binder",
-        ),
+        Transport::DEVICE_OPTION,
         option(
             "fifo-thread",
             "fresh|kept",
             "fresh",
             "a new FIFO thread for each transaction, as the twins, or one kept",
         ),
-        option(
-            "pin",
-            "free|same|apart|smt|llc|node|remote",
-            "free",
-            "where client and server run: one CPU, two, or two of a tier",
-        ),
-        option(
-            "cpus",
-            "CPULIST|all",
-            "all",
-            "CPUs that the pinning chooses from, or with pin=free that all are confined to",
-        ),
+        Pin::OPTION,
+        Pin::CPUS_OPTION,
         option(
             "stop-on-miss",
             "no|yes",
@@ -141,11 +121,7 @@ const MAX_KEPT: u64 = 2_000_000;
 pub(super) fn read(spec: &WorkloadSpec) -> Result<Config, BenchError> {
     let args = Arguments::new(&INFO, spec)?;
     let cpus = args.cpus()?;
-    let pairs = match args.get("pairs") {
-        Some("ncpu") if !cpus.is_empty() => cpus.as_slice().len() as u64,
-        Some("ncpu") => affinity::allowed_cpus(0).map_err(BenchError::io("reading our own affinity"))?.len() as u64,
-        _ => args.number_or("pairs", 1, 1, 1_000)?,
-    };
+    let pairs = args.number_or_ncpu("pairs", 1_000, &cpus)?;
     let (length, length_written) = args.length_or(Length::Loops(100))?;
     let config = Config {
         length,
@@ -153,12 +129,12 @@ pub(super) fn read(spec: &WorkloadSpec) -> Result<Config, BenchError> {
         pairs: pairs as u32,
         deadline_ns: deadline(&args)?,
         transport: args.choice("transport", Transport::Unix, &Transport::WORDS)?,
-        binder_device: args.get("binder-device").filter(|path| *path != "auto").map(str::to_owned),
+        binder_device: args.written("binder-device", "auto"),
         fifo_thread: args.choice("fifo-thread", FifoThread::Fresh, &FIFO_THREADS)?,
         pin: args.choice("pin", Pin::Free, &Pin::WORDS)?,
         cpus,
         stop_on_miss: args.choice("stop-on-miss", false, &NO_YES)?,
-        trace_instance: args.get("trace-instance").filter(|name| *name != "none").map(str::to_owned),
+        trace_instance: args.written("trace-instance", "none"),
         raw_data: args.choice("raw-data", false, &NO_YES)?,
         verbose: args.choice("verbose", false, &NO_YES)?,
         compat: args.choice("compat", Compat::None, &COMPATS)?,

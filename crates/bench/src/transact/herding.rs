@@ -6,10 +6,9 @@ use super::config::FifoThread;
 use super::{INFO, server, timed};
 use crate::error::BenchError;
 use crate::herd::{Gate, Herd};
-use crate::placement::Cpus;
-use crate::task::{Step, TaskError};
+use crate::placement::{Cpus, confine};
 use crate::transport::{Sizes, Wiring};
-use schedlab_sys::{affinity, fd};
+use schedlab_sys::fd;
 
 const SIZES: Sizes = Sizes { request: super::message::REQUEST_BYTES, reply: super::message::REPLY_BYTES };
 
@@ -25,7 +24,7 @@ pub(super) fn start(run: &Run<'_>, places: &[(Cpus, Cpus)]) -> Result<Herd, Benc
     for (pair, (client_cpus, server_cpus)) in places.iter().enumerate() {
         let mut link = wiring.link(pair as u32)?;
         let prepare = || {
-            pin(server_cpus)?;
+            confine(server_cpus)?;
             link.server()
         };
         herd.fork("server", pair as u32, prepare, |mut server| server::serve(server.as_mut()))?;
@@ -46,7 +45,7 @@ pub(super) fn start(run: &Run<'_>, places: &[(Cpus, Cpus)]) -> Result<Herd, Benc
             reports: &run.reports,
         };
         let prepare = || {
-            pin(client_cpus)?;
+            confine(client_cpus)?;
             run.reports.fault_in(pair);
             if let Some(recorder) = client.recorder {
                 recorder.fault_in(0);
@@ -60,8 +59,4 @@ pub(super) fn start(run: &Run<'_>, places: &[(Cpus, Cpus)]) -> Result<Herd, Benc
 
 fn fifo(run: &Run<'_>) -> Option<FifoThread> {
     run.fifo_refused.is_none().then_some(run.config.fifo_thread)
-}
-
-fn pin(cpus: &Cpus) -> Result<(), TaskError> {
-    if cpus.is_empty() { Ok(()) } else { affinity::set_affinity(0, cpus).map_err(TaskError::at(Step::Affinity)) }
 }

@@ -36,7 +36,7 @@ use crate::transport::Transport;
 use crate::{calibrate, placement};
 use config::{Compat, Config};
 use report::{Class, Reports};
-use schedlab_run::{Stamping, TrialOutcome, WorkloadSpec};
+use schedlab_run::{Policy, Stamping, TrialOutcome, WorkloadSpec};
 use schedlab_sys::clock::monotonic_ns;
 use schedlab_sys::{process, sched_attr};
 use trace_stop::TraceStop;
@@ -91,7 +91,7 @@ impl Run<'_> {
 fn fifo_refused() -> Result<Option<String>, BenchError> {
     let trying = || BenchError::io("trying SCHED_FIFO in a child");
     let child = process::fork_child(|| {
-        let tried = sched_attr::set_policy(0, sched_attr::SCHED_FIFO, calling_thread::FIFO_PRIORITY);
+        let tried = sched_attr::set_policy(0, sched_attr::SCHED_FIFO, calling_thread::FIFO_PRIORITY.into());
         tried.map_or_else(|error| error.raw_os_error().unwrap_or(255), |()| 0)
     });
     match process::wait_for(child.map_err(trying())?).map_err(trying())?.status {
@@ -126,6 +126,10 @@ impl Workload for Config {
         // A client may have one thread besides its own at a time.
         let tasks = 3 * pairs + self.transport.managers() as u64;
         limits.fit(INFO.name, &format!("{pairs} pairs × 3 tasks"), tasks, Transport::FILES_PER_LINK + 16)
+    }
+
+    fn own_policy(&self) -> Option<Policy> {
+        Some(Policy::Fifo(calling_thread::FIFO_PRIORITY))
     }
 
     fn prints_as_its_twin(&self) -> bool {

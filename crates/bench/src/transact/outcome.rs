@@ -8,6 +8,7 @@ use super::{INFO, compat, summary};
 use crate::error::BenchError;
 use crate::herd::{Herd, Timeline};
 use crate::metrics::{self, metric};
+use crate::placement;
 use schedlab_run::units::format_ns;
 use schedlab_run::{Direction, Metric, Stamping, StampingReport, TaskRecord, TrialOutcome};
 use schedlab_sys::clock::monotonic_ns;
@@ -35,23 +36,16 @@ pub(super) fn build(run: &Run<'_>, herd: &Herd, line: &Timeline) -> Result<Trial
     let (native_lines, mut notes) = print(run, &measured);
     notes.extend(self::notes(run, &measured));
     Ok(TrialOutcome {
-        workload: format!("{}/{}", INFO.name, INFO.version),
         operations,
-        operation: INFO.operation.to_owned(),
         metrics: all,
         phases: metrics::phases(run.setup_ns, line, monotonic_ns()),
         histograms,
         tiers,
-        counters: Vec::new(),
-        series: Vec::new(),
-        groups: Vec::new(),
-        windows: Vec::new(),
-        applied: Vec::new(),
         stamping: stamping(run, stamped, &tasks),
-        loads: Vec::new(),
         native_lines,
         notes,
         tasks,
+        ..INFO.outcome()
     })
 }
 
@@ -192,11 +186,8 @@ fn raw_lines(measured: &Measured) -> Vec<String> {
 
 fn notes(run: &Run<'_>, measured: &Measured) -> Vec<String> {
     let config = run.config;
-    let mut notes = Vec::new();
-    let usable = if config.cpus.is_empty() { run.order.topology.allowed().len() } else { config.cpus.as_slice().len() };
-    if config.pairs as usize > usable {
-        notes.push(format!("overloaded: {} pairs on {usable} allowed CPUs", config.pairs));
-    }
+    let overloaded = placement::overloaded(config.pairs, &config.cpus, &run.order.topology);
+    let mut notes: Vec<String> = overloaded.into_iter().collect();
     if let Some(why) = &run.fifo_refused {
         notes.push(format!("no FIFO class: {why}"));
     }

@@ -13,6 +13,7 @@ mod stream;
 
 use crate::error::BenchError;
 use crate::herd::Herd;
+use crate::registry::{OptionDoc, option};
 use crate::task::{TaskError, Work};
 use std::io;
 use std::path::Path;
@@ -47,6 +48,13 @@ impl Transport {
     ];
     /// The form of the option.
     pub(crate) const FORM: &'static str = "binder|unix|pipe|futex|seccomp-notify|seccomp-notify-sync";
+    /// The option beside it.
+    pub(crate) const DEVICE_OPTION: OptionDoc = option(
+        "binder-device",
+        "PATH|auto",
+        "auto",
+        "the binder device; auto: one of our own by binderfs, else /dev/binder",
+    );
 
     pub(crate) fn name(self) -> &'static str {
         Self::WORDS.iter().find(|(_, transport)| *transport == self).map_or("", |(word, _)| word)

@@ -4,7 +4,7 @@ use crate::dispatch::Length;
 use crate::error::BenchError;
 use crate::herd::Mode;
 use crate::options::Arguments;
-use crate::registry::{OptionDoc, WorkloadInfo};
+use crate::registry::{WorkloadInfo, option};
 use schedlab_run::WorkloadSpec;
 use schedlab_run::units::{self, CpuList};
 use schedlab_sys::affinity;
@@ -49,10 +49,6 @@ impl Config {
     pub(super) fn all_workers(&self) -> u64 {
         u64::from(self.messengers) * u64::from(self.workers)
     }
-}
-
-const fn option(name: &'static str, form: &'static str, default: &'static str, doc: &'static str) -> OptionDoc {
-    OptionDoc { name, form, default, doc }
 }
 
 /// `wakeup/1`.

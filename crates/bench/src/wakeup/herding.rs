@@ -10,10 +10,11 @@ use super::worker::{Closed, Open, Worker};
 use crate::dispatch::{Length, LoopOrder};
 use crate::error::BenchError;
 use crate::herd::{Gate, Herd, Mode};
+use crate::placement::confine;
 use crate::recorder::Recorder;
-use crate::task::{Step, TaskCells, TaskError, Work};
+use crate::task::{TaskCells, TaskError, Work};
 use crate::topology::Topology;
-use schedlab_sys::{affinity, fd};
+use schedlab_sys::fd;
 
 /// CPUs of a task; empty is free.
 type Cpus = Vec<u32>;
@@ -66,11 +67,10 @@ impl Part {
         self.messenger * self.config.workers as usize
     }
 
-    /// Before the gate: own CPUs, histograms and pages mapped.
+    /// Before the gate: own CPUs, lines, histograms and pages mapped.
     fn prepare(&self) -> Result<(), TaskError> {
-        if !self.cpus.is_empty() {
-            affinity::set_affinity(0, &self.cpus).map_err(TaskError::at(Step::Affinity))?;
-        }
+        confine(&self.cpus)?;
+        self.lines.fault_in();
         if let Some(recorder) = &self.recorder {
             recorder.fault_in(self.task);
         }

@@ -8,32 +8,34 @@
 //! A waiter stores "blocked" before it looks for the last time, a poster makes its news visible before it looks at that
 //! word, both sequentially consistent: one of them sees the other, so no wake-up is lost.
 
-use crate::task::TaskCells;
 use schedlab_sys::clock::monotonic_ns;
 use schedlab_sys::cpu_number::current_cpu;
 use schedlab_sys::futex::Scope;
+use schedlab_sys::shared_memory::SharedFutexes;
+use std::io;
+use std::sync::Arc;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release, SeqCst};
 use std::sync::atomic::{AtomicU32, AtomicU64};
 
 const RUNNING: u32 = 0;
 const BLOCKED: u32 = 1;
 
-/// Words of a worker's line; word 0 is the futex word of either.
+/// Words of a worker's line after its futex word.
 mod worker {
-    pub(super) const NEXT: usize = 1;
-    pub(super) const WAKE_NS: usize = 2;
-    pub(super) const WAKER_CPU: usize = 3;
-    pub(super) const POSTED: usize = 4;
-    pub(super) const END_NS: usize = 5;
-    pub(super) const UNSERVED: usize = 6;
-    pub(super) const QUEUED: usize = 7;
+    pub(super) const NEXT: usize = 0;
+    pub(super) const WAKE_NS: usize = 1;
+    pub(super) const WAKER_CPU: usize = 2;
+    pub(super) const POSTED: usize = 3;
+    pub(super) const END_NS: usize = 4;
+    pub(super) const UNSERVED: usize = 5;
+    pub(super) const QUEUED: usize = 6;
 }
 
-/// Words of a messenger's line.
+/// Words of a messenger's line after its futex word.
 mod messenger {
-    pub(super) const HEAD: usize = 1;
-    pub(super) const LEFT: usize = 2;
-    pub(super) const EPOCH_NS: usize = 3;
+    pub(super) const HEAD: usize = 0;
+    pub(super) const LEFT: usize = 1;
+    pub(super) const EPOCH_NS: usize = 2;
 }
 
 /// In a list's head beside the worker's number: somebody on the list wants a stamp.
@@ -43,18 +45,23 @@ const NUMBER: u64 = WANTS_STAMP - 1;
 /// All lines; a task's line has the task's number.
 #[derive(Debug, Clone)]
 pub(super) struct Lines {
-    cells: TaskCells,
+    shared: Arc<SharedFutexes>,
     scope: Scope,
 }
 
 impl Lines {
-    pub(super) fn new(cells: TaskCells, scope: Scope) -> Self {
-        Self { cells, scope }
+    pub(super) fn new(tasks: usize, scope: Scope) -> io::Result<Self> {
+        Ok(Self { shared: Arc::new(SharedFutexes::new(tasks)?), scope })
+    }
+
+    /// Maps the lines into the calling task.
+    pub(super) fn fault_in(&self) {
+        self.shared.fault_in();
     }
 
     #[inline(always)]
     pub(super) fn of(&self, task: usize) -> Line<'_> {
-        Line { state: self.cells.group_futex(task), words: self.cells.group(task), scope: self.scope }
+        Line { state: self.shared.word(task), words: self.shared.beside(task), scope: self.scope }
     }
 
     /// A messenger takes everybody off its list and wakes them, latest first; how many. One clock read for all of them,
@@ -233,7 +240,7 @@ mod tests {
     use super::*;
 
     fn lines(scope: Scope) -> Lines {
-        Lines::new(TaskCells::new(4, 4, false).unwrap(), scope)
+        Lines::new(4, scope).unwrap()
     }
 
     #[test]

@@ -60,8 +60,7 @@ impl<'a> Run<'a> {
     fn new(config: &'a Config, order: &'a RunOrder) -> Result<Self, BenchError> {
         let setup_ns = monotonic_ns();
         let map = || BenchError::io("mapping the shared cells");
-        // A line for each task, of the same number.
-        let cells = TaskCells::new(config.tasks(), config.tasks(), true).map_err(map())?;
+        let cells = TaskCells::new(config.tasks(), 0, true).map_err(map())?;
         let scope = if config.mode == Mode::Thread { Scope::PRIVATE } else { Scope::SHARED };
         let highest = order.topology.online().last().copied().unwrap_or(0);
         let locks = config.lock.then(|| CpuLocks::new(highest).map_err(map())).transpose()?;
@@ -73,7 +72,8 @@ impl<'a> Run<'a> {
             config,
             order,
             setup_ns,
-            lines: Lines::new(cells.clone(), scope),
+            // A line for each task, of the same number.
+            lines: Lines::new(config.tasks(), scope).map_err(map())?,
             cells,
             locks,
             pages: pages.transpose()?,

@@ -35,23 +35,16 @@ pub(super) fn build(run: &Run<'_>, herd: &Herd, line: &Timeline) -> Result<Trial
     let native_lines = native_lines(line, rate, &histograms);
 
     Ok(TrialOutcome {
-        workload: format!("{}/{}", INFO.name, INFO.version),
         operations: served,
-        operation: INFO.operation.to_owned(),
         metrics: all,
         phases: metrics::phases(run.setup_ns, line, monotonic_ns()),
         histograms: without_tiers_of_the_generator(histograms),
         tiers,
-        counters: Vec::new(),
-        series: Vec::new(),
-        groups: Vec::new(),
-        windows: Vec::new(),
-        applied: Vec::new(),
         stamping: metrics::stamping_report(&run.loops(0), stamped, run.stamp_cost_ns, &tasks),
-        loads: Vec::new(),
         native_lines,
         notes: notes(served, left),
         tasks,
+        ..INFO.outcome()
     })
 }
 

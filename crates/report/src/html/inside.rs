@@ -3,6 +3,7 @@
 use super::build::{Cell, Page, escape, figure, name, plain};
 use crate::chart::theme::arm_class;
 use crate::number::{count, effect, ns, p_value, percent};
+use crate::table::{Align, Table};
 use crate::{remarks, tables, words};
 use schedlab_analyze::{Findings, TierSplit, WorkloadFindings};
 
@@ -47,17 +48,15 @@ pub(super) fn placement(page: &mut Page, findings: &Findings, workload: &Workloa
     }
 }
 
-/// A table of terminal and Markdown, numbers from the second column on.
-fn set(page: &mut Page, name: &str, table: &crate::table::Table) {
+/// A table of terminal and Markdown; what stands flush right there are numbers.
+pub(super) fn set(page: &mut Page, name: &str, table: &Table) {
     if !table.rows.is_empty() {
-        let header: Vec<(&str, &str)> =
-            table.header.iter().enumerate().map(|(i, h)| (h.as_str(), if i == 0 { "" } else { "n" })).collect();
-        let rows: Vec<Vec<Cell>> = table
-            .rows
-            .iter()
-            .map(|row| row.iter().enumerate().map(|(i, c)| (c.text.clone(), if i == 0 { "" } else { "n" })).collect())
-            .collect();
-        page.table(name, &header, &rows);
+        let classes: Vec<&str> = table.align.iter().map(|a| if *a == Align::Right { "n" } else { "" }).collect();
+        let header: Vec<(&str, &str)> = table.header.iter().map(String::as_str).zip(classes.iter().copied()).collect();
+        let row = |row: &Vec<crate::table::Cell>| -> Vec<Cell> {
+            row.iter().zip(&classes).map(|(cell, class)| (cell.text.clone(), *class)).collect()
+        };
+        page.table(name, &header, &table.rows.iter().map(row).collect::<Vec<_>>());
     }
 }
 

@@ -3,6 +3,7 @@
 
 mod build;
 mod data;
+mod designs;
 mod environment;
 mod inside;
 mod numbers;
@@ -19,6 +20,7 @@ pub fn html(input: &Input<'_>, out: &mut dyn Write) -> io::Result<()> {
     let mut page = Page::default();
     opening::write(&mut page, input);
     page.open("main", "");
+    designs::scalings(&mut page, input);
     let mut all: Vec<Rows> = Vec::new();
     for index in 0..input.findings.workloads.len() {
         let Some(rows) = pictures::rows_of(input, index) else { continue };

@@ -1,7 +1,7 @@
 //! One workload's section: pictures first, tables under them.
 
 use super::build::{Page, escape};
-use super::{inside, numbers};
+use super::{designs, inside, numbers};
 use crate::pictures::{Kind, Picture, Rows, of_workload};
 use crate::{Input, remarks, words};
 use schedlab_analyze::{Findings, Role, WorkloadFindings};
@@ -26,6 +26,7 @@ pub(super) fn write(page: &mut Page, input: &Input<'_>, index: usize, rows: &Row
     figures(page, &pictures, &[Kind::Timeline]);
     figures(page, &pictures, &[Kind::Distribution, Kind::Latency, Kind::Placement, Kind::Variance]);
     inside::per_operation(page, findings, workload);
+    designs::main_effects(page, findings, workload);
     page.element("h3", "", "Primary metrics");
     numbers::primary(page, findings, workload);
     remarks(page, findings, workload);

@@ -25,7 +25,7 @@ pub(super) fn other_forest(place: &Place<'_>) -> Option<Picture> {
     forest(place, Kind::OtherMetrics, "other-metrics", "Effect on every other metric", caption, lines, true)
 }
 
-fn forest(
+pub(super) fn forest(
     place: &Place<'_>,
     kind: Kind,
     name: &str,
@@ -66,7 +66,7 @@ fn lines(place: &Place<'_>, role: Role, with_empty: bool) -> Vec<Line> {
 }
 
 /// Which side of the axis is good.
-fn good_side(direction: Direction) -> &'static str {
+pub(super) fn good_side(direction: Direction) -> &'static str {
     match direction {
         Direction::LowerIsBetter => "← lower is better",
         Direction::HigherIsBetter => "higher is better →",
@@ -78,7 +78,7 @@ fn drawable(contrast: &Contrast) -> bool {
     contrast.effect.is_some_and(|e| e.scale == Scale::Ratio && e.value > 0.0 && e.lo > 0.0 && e.hi.is_finite())
 }
 
-fn row(place: &Place<'_>, metric: &MetricFindings, contrast: &Contrast) -> ForestRow {
+pub(super) fn row(place: &Place<'_>, metric: &MetricFindings, contrast: &Contrast) -> ForestRow {
     let text = contrast.effect.map(|e| effect(&e, &metric.unit));
     let (value, bracket) = text.map_or_else(Default::default, |t| (t.value, t.interval));
     let interval = contrast.effect.filter(|_| drawable(contrast)).map(|e| (e.value, e.lo, e.hi));

@@ -150,6 +150,7 @@ fn workload(trials: &[TrialRecord]) -> WorkloadFindings {
         operation: "message".into(),
         load: vec!["burn:2".into()],
         metrics: vec![metric(trials, 0, Role::Primary, primary), metric(trials, 2, Role::Secondary, cpu)],
+        main_effects: Vec::new(),
         arms: (0..ARMS).map(facts).collect(),
         dispersion: vec![contrast(2, effect(0.4, 0.2, 0.8), 0.01, Verdict::Better)],
         modes: vec![ModeFindings {
@@ -253,7 +254,9 @@ pub(crate) fn findings(manifest: &Manifest, trials: &[TrialRecord]) -> Findings 
             .enumerate()
             .map(|(i, a)| ArmInfo { name: a.name.clone(), spec: a.spec(), is_aa: i == 1 })
             .collect(),
+        factors: Vec::new(),
         workloads: vec![workload(trials)],
+        scalings: Vec::new(),
         rules: Rules {
             sesoi: 0.05,
             alpha: 0.05,

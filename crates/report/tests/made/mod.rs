@@ -52,6 +52,8 @@ pub(crate) fn environment() -> Environment {
         boot_id: "f3b1c2d4-0000-4000-8000-000000000001".into(),
         cgroup: "0::/user.slice".into(),
         autogroup: "/autogroup-77 nice 0".into(),
+        allowed_cpus: String::new(),
+        program_crc32: String::new(),
         checks: vec![
             check("preempt_model", "Preemption model", Info, "voluntary", "decides how soon a wakeup preempts", ""),
             check(
@@ -120,6 +122,8 @@ pub(crate) fn manifest() -> Manifest {
         looks: Vec::new(),
         ended: "planned".into(),
         warnings: vec!["autogroup is on: the session is a task group of its own".into()],
+        sweeps: Vec::new(),
+        factorial: None,
     }
 }
 

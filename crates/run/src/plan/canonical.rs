@@ -1,6 +1,7 @@
 //! A plan as text again: every key spelled out, so that what is stored says what was run.
 
 use super::{Plan, PlannedWorkload, Stopping};
+use crate::factorial::PlannedFactor;
 use crate::setting::Arm;
 use crate::units::parse_share;
 use serde::Serialize;
@@ -9,7 +10,9 @@ impl Plan {
     /// The plan as canonical TOML, complete; parsing it gives the same plan.
     pub fn to_toml(&self) -> String {
         let top = self.top_table().into_iter().map(|(key, value)| format!("{key} = {value}\n"));
-        let tables = self.workloads.iter().map(workload_table).chain(self.arms.iter().map(arm_table));
+        // Arms of a factorial follow from its factors and the machine.
+        let arms = self.arms.iter().filter(|_| self.factors.is_empty()).map(arm_table);
+        let tables = self.workloads.iter().map(workload_table).chain(self.factors.iter().map(factor_table)).chain(arms);
         let requirements = self.require.iter().map(|requirement| requirement.to_toml(|text| written(text)));
         top.chain(tables).chain(requirements).collect()
     }
@@ -38,12 +41,18 @@ impl Plan {
             ("counters", written(self.counters)),
             ("load_group", written(self.load_group)),
         ]);
+        if !self.factors.is_empty() {
+            keys.push(("max_arms", self.max_arms.to_string()));
+        }
         keys
     }
 }
 
 fn workload_table(workload: &PlannedWorkload) -> String {
     let mut text = format!("\n[[workload]]\nrun = {}\n", written(workload.run.to_string()));
+    if let Some((option, values)) = &workload.sweep {
+        text.push_str(&format!("sweep = {}\n", written(format!("{option}={}", values.join(",")))));
+    }
     let load: Vec<String> = workload.load.iter().map(ToString::to_string).collect();
     for (key, list) in [("load", &load), ("primary", &workload.primary)] {
         if !list.is_empty() {
@@ -51,6 +60,11 @@ fn workload_table(workload: &PlannedWorkload) -> String {
         }
     }
     text
+}
+
+fn factor_table(factor: &PlannedFactor) -> String {
+    let (name, low, high) = (written(&factor.name), written(factor.low.spec()), written(factor.high.spec()));
+    format!("\n[[factor]]\nname = {name}\nlow = {low}\nhigh = {high}\n")
 }
 
 fn arm_table(arm: &Arm) -> String {

@@ -34,6 +34,14 @@ impl Values {
         }
     }
 
+    fn add_nulls(&mut self, rows: usize) {
+        match self {
+            Self::U64(v) => v.resize(v.len() + rows, None),
+            Self::F64(v) => v.resize(v.len() + rows, None),
+            Self::Text(v) => v.resize(v.len() + rows, None),
+        }
+    }
+
     fn schema(&self, name: &str) -> String {
         match self {
             Self::U64(_) => format!("optional int64 {name} (INTEGER(64,false));"),
@@ -115,10 +123,10 @@ impl Table {
         let path = dir.join(format!("{}.parquet", self.name));
         let file = File::create(&path).map_err(RunError::io(&path))?;
         let fields: String = self.columns.iter().map(|(name, values)| values.schema(name)).collect();
-        let damaged = |e: ParquetError| RunError::Damaged { path: path.clone(), why: e.to_string() };
-        let schema = parse_message_type(&format!("message {} {{ {fields} }}", self.name)).map_err(damaged)?;
+        let schema = parse_message_type(&format!("message {} {{ {fields} }}", self.name)).map_err(unwritten(&path))?;
         let properties = WriterProperties::builder().set_compression(Compression::LZ4_RAW).build();
-        let writer = SerializedFileWriter::new(file, Arc::new(schema), Arc::new(properties)).map_err(damaged)?;
+        let writer =
+            SerializedFileWriter::new(file, Arc::new(schema), Arc::new(properties)).map_err(unwritten(&path))?;
         Ok(TableFile { path, writer })
     }
 
@@ -171,14 +179,26 @@ impl TableFile {
             }
             group.close().map(|_| ())
         };
-        write(&mut self.writer).map_err(|e| RunError::Damaged { path: self.path.clone(), why: e.to_string() })
+        write(&mut self.writer).map_err(unwritten(&self.path))
     }
 
     /// Ends the file; durable when this returns.
     pub(super) fn finish(self) -> Result<(), RunError> {
         let Self { path, writer } = self;
-        let file = writer.into_inner().map_err(|e| RunError::Damaged { path: path.clone(), why: e.to_string() })?;
+        let file = writer.into_inner().map_err(unwritten(&path))?;
         file.sync_all().map_err(RunError::io(&path))
+    }
+}
+
+/// Why a table cannot be written. A full disk is the kernel's answer, not damage to what is there.
+fn unwritten(path: &Path) -> impl FnOnce(ParquetError) -> RunError + use<> {
+    let path = path.to_owned();
+    move |error| match error {
+        ParquetError::External(cause) => match cause.downcast::<std::io::Error>() {
+            Ok(source) => RunError::Io { path, source: *source },
+            Err(cause) => RunError::Damaged { path, why: cause.to_string() },
+        },
+        error => RunError::Damaged { path, why: error.to_string() },
     }
 }
 
@@ -215,12 +235,19 @@ fn write_column(group: &mut SerializedRowGroupWriter<'_, File>, values: &Values)
     column.close()
 }
 
+/// Columns that version 1 of the format has not: every row of such a file lacks them.
+const SINCE_VERSION_2: &[&str] = &["same_cpu_share"];
+
 /// Appends a row group's column. The physical type is compared first: the crate panics on a wrong one.
 fn read_column(group: &dyn RowGroupReader, name: &str, values: &mut Values) -> Result<(), String> {
     let schema = group.metadata().schema_descr();
-    let index = (0..schema.num_columns())
-        .find(|&i| schema.column(i).name() == name)
-        .ok_or(format!("it has no column {name}"))?;
+    let Some(index) = (0..schema.num_columns()).find(|&i| schema.column(i).name() == name) else {
+        if !SINCE_VERSION_2.contains(&name) {
+            return Err(format!("it has no column {name}"));
+        }
+        values.add_nulls(usize::try_from(group.metadata().num_rows()).map_err(|e| e.to_string())?);
+        return Ok(());
+    };
     let wanted = match values {
         Values::U64(_) => Int64Type::get_physical_type(),
         Values::F64(_) => DoubleType::get_physical_type(),
@@ -254,3 +281,6 @@ fn cells<T: DataType>(group: &dyn RowGroupReader, index: usize) -> Result<Vec<Op
         .map(|level| if level == 1 { plain.next().map(Some).ok_or("a value is missing".into()) } else { Ok(None) })
         .collect()
 }
+
+#[cfg(test)]
+mod tests;

@@ -125,6 +125,7 @@ fn task(t: &Table, i: usize, o: &mut TrialOutcome) -> Row {
         migrations: t.maybe_u("migrations", i),
         cpu_ns: t.maybe_u("cpu_ns", i),
         last_cpu: t.maybe_u("last_cpu", i).and_then(|c| c.try_into().ok()),
+        same_cpu_share: t.maybe_number("same_cpu_share", i),
     });
     Ok(())
 }
@@ -269,6 +270,9 @@ impl Table {
     }
     fn number(&self, name: &str, i: usize) -> Result<f64, String> {
         self.f64s(name).get(i).copied().flatten().ok_or_else(|| format!("row {i} has no {name}"))
+    }
+    fn maybe_number(&self, name: &str, i: usize) -> Option<f64> {
+        self.f64s(name).get(i).copied().flatten()
     }
     fn maybe_text(&self, name: &str, i: usize) -> Option<String> {
         self.texts(name).get(i).cloned().flatten()

@@ -67,6 +67,7 @@ const TASKS: Columns = &[
     ("migrations", 'u'),
     ("cpu_ns", 'u'),
     ("last_cpu", 'u'),
+    ("same_cpu_share", 'f'),
 ];
 const GROUPS: Columns = &[("trial", 'u'), ("autogroup", 't'), ("cgroup", 't'), ("tasks", 'u')];
 const WINDOWS: Columns = &[

@@ -162,6 +162,7 @@ fn push_counts(tables: &mut Tables, trial: u64, o: &TrialOutcome) {
             U(t.migrations),
             U(t.cpu_ns),
             U(t.last_cpu.map(Into::into)),
+            F(t.same_cpu_share),
         ]);
     }
 }

@@ -1,7 +1,7 @@
 //! Drawn trial records: every field takes ordinary and extreme values, from a seed, so a failure repeats.
 #![allow(dead_code, reason = "each test binary uses a part")]
 
-use schedlab_run::manifest::{Design, FORMAT_VERSION, OrderKnown};
+use schedlab_run::manifest::{Design, FORMAT_VERSION, Factor, Factorial, OrderKnown, Sweep};
 use schedlab_run::*;
 use std::path::PathBuf;
 
@@ -76,6 +76,7 @@ impl Draw {
             migrations: self.maybe(Self::u64),
             cpu_ns: self.maybe(Self::u64),
             last_cpu: self.maybe(Self::u32),
+            same_cpu_share: self.maybe(Self::f64),
         }
     }
 
@@ -211,6 +212,16 @@ pub(crate) fn manifest() -> Manifest {
         looks: Vec::new(),
         ended: "planned".into(),
         warnings: Vec::new(),
+        sweeps: vec![Sweep { option: "pin".into(), parallel: false, values: vec!["same".into()], workloads: vec![0] }],
+        factorial: Some(Factorial {
+            factors: vec![Factor {
+                name: "slice".into(),
+                low: String::new(),
+                high: "slice=2.800001ms".into(),
+                not_applied: None,
+            }],
+            levels: vec![vec![false], vec![true]],
+        }),
     }
 }
 

@@ -40,7 +40,8 @@ fn plan_toml(args: &Ab, written: &[(String, String)]) -> Result<String> {
         let mut spec: WorkloadSpec = workload.parse()?;
         add_written(&mut spec, written, &args.command)?;
         let load = args.measuring.load.iter().map(|l| quoted(l)).collect::<Vec<_>>().join(", ");
-        write!(toml, "[[workload]]\nrun = {}\nload = [{load}]\n", quoted(&spec.to_string()))?;
+        let sweep = args.sweep.iter().map(|s| format!("sweep = {}\n", quoted(s))).collect::<String>();
+        write!(toml, "[[workload]]\nrun = {}\n{sweep}load = [{load}]\n", quoted(&spec.to_string()))?;
     }
     for (name, spec) in [("A", &args.a), ("B", &args.b)] {
         write!(toml, "[[arm]]\nname = {}\nset = {}\n", quoted(name), quoted(spec))?;

@@ -1,14 +1,15 @@
-//! `schedlab compare RUN_A RUN_B`: two run directories side by side.
+//! `schedlab compare RUN_A RUN_B`: run directories side by side, one or, for a verdict over boots, several a side.
 
 use super::report::{open, print, write_file};
 use crate::cli::Compare;
 use crate::exit;
-use anyhow::Result;
+use anyhow::{Result, anyhow};
 use schedlab_report::Input;
+use schedlab_run::{Manifest, TrialRecord};
+use std::path::{Path, PathBuf};
 
 pub(super) fn run(args: &Compare) -> Result<u8> {
-    let (a, b) = (open(&args.run_a)?, open(&args.run_b)?);
-    let (a, b) = ((a.manifest, a.trials), (b.manifest, b.trials));
+    let (a, b) = (side(&args.run_a, &args.more_a)?, side(&args.run_b, &args.more_b)?);
     let findings = schedlab_analyze::compare_runs(&a, &b);
     let input = Input { manifest: &a.0, trials: &a.1, findings: &findings };
     if let Some(file) = &args.md {
@@ -16,4 +17,17 @@ pub(super) fn run(args: &Compare) -> Result<u8> {
     }
     print(&input, args.json)?;
     Ok(exit::DONE)
+}
+
+/// The runs of one side as one.
+fn side(first: &Path, more: &[PathBuf]) -> Result<(Manifest, Vec<TrialRecord>)> {
+    let run = open(first)?;
+    let mut side = (run.manifest, run.trials);
+    for dir in more {
+        let run = open(dir)?;
+        schedlab_analyze::pool(&mut side, (run.manifest, run.trials)).map_err(|what| {
+            anyhow!("{} is not on one side with {}: {what}; compare the two", dir.display(), first.display())
+        })?;
+    }
+    Ok(side)
 }

@@ -3,6 +3,7 @@
 use super::bench::run_once;
 use super::report::terminal_width;
 use crate::cli::Doctor;
+use crate::output::{print_line, to_stdout};
 use crate::{exit, session};
 use anyhow::{Context, Result};
 use schedlab_host::Probes;
@@ -15,14 +16,14 @@ pub(super) fn run(args: &Doctor) -> Result<u8> {
     let noise = if args.noise { Some(noise_floor(&environment)?) } else { None };
     if args.json {
         let value = serde_json::json!({ "environment": environment, "noise": noise });
-        println!("{}", serde_json::to_string_pretty(&value)?);
+        print_line(serde_json::to_string_pretty(&value)?)?;
         return Ok(exit::DONE);
     }
     let colour = std::io::stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none();
-    schedlab_report::checks_text(&environment, terminal_width(), colour, &mut std::io::stdout())?;
-    for line in noise.into_iter().flatten() {
-        println!("{line}");
-    }
+    to_stdout(|out| {
+        schedlab_report::checks_text(&environment, terminal_width(), colour, out)?;
+        noise.iter().flatten().try_for_each(|line| writeln!(out, "{line}"))
+    })?;
     Ok(exit::DONE)
 }
 

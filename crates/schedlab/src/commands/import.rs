@@ -2,6 +2,7 @@
 
 use super::report::print;
 use crate::cli::Import;
+use crate::output::{print_line, say};
 use crate::{exit, session};
 use anyhow::{Context, Result};
 use schedlab_import::{Kind, Options, Source};
@@ -21,16 +22,16 @@ pub(super) fn run(args: &Import) -> Result<u8> {
     imported.manifest.command = std::env::args().collect();
     let trials = counted(imported.trials.len(), "trials");
     if args.dry_run {
-        println!("{trials} in {}", counted(imported.manifest.arms.len(), "arms"));
+        print_line(format_args!("{trials} in {}", counted(imported.manifest.arms.len(), "arms")))?;
         return Ok(exit::DONE);
     }
-    let dir = args.out.clone().unwrap_or_else(|| session::default_out(&sources[0].name));
+    let dir = args.out.clone().unwrap_or_else(|| session::unused(session::default_out(&sources[0].name)));
     let mut writer = RunWriter::create(&dir, &imported.manifest)?;
     for trial in &imported.trials {
         writer.append(trial)?;
     }
     writer.seal()?;
-    eprintln!("imported {trials} into {}", dir.display());
+    say(format_args!("imported {trials} into {}", dir.display()));
     let findings = schedlab_analyze::compare(&imported.manifest, &imported.trials);
     print(&Input { manifest: &imported.manifest, trials: &imported.trials, findings: &findings }, args.json)?;
     Ok(exit::DONE)

@@ -2,9 +2,12 @@
 
 use crate::cli::{List, Listing};
 use crate::exit;
+use crate::output::{print_line, to_stdout};
 use anyhow::Result;
+use schedlab_run::Setting;
 use schedlab_run::setting::SETTING_FORMS;
 use serde_json::{Value, json};
+use std::io::{self, Write};
 
 pub(super) fn run(args: &List) -> Result<u8> {
     let wanted = |listing| args.what.is_none() || args.what == Some(listing);
@@ -14,7 +17,10 @@ pub(super) fn run(args: &List) -> Result<u8> {
             all.insert("workloads".into(), workloads());
         }
         if wanted(Listing::Knobs) {
-            all.insert("knobs".into(), SETTING_FORMS.iter().map(|(k, form)| json!({"key": k, "form": form})).collect());
+            all.insert(
+                "knobs".into(),
+                knobs().map(|(k, form, m)| json!({"key": k, "form": form, "meaning": m})).collect(),
+            );
         }
         if wanted(Listing::Counters) {
             let rows = schedlab_record::COUNTERS.iter();
@@ -24,27 +30,37 @@ pub(super) fn run(args: &List) -> Result<u8> {
             );
             all.insert("topdown".into(), topdown());
         }
-        println!("{}", serde_json::to_string_pretty(&Value::Object(all))?);
+        print_line(serde_json::to_string_pretty(&Value::Object(all))?)?;
         return Ok(exit::DONE);
     }
+    to_stdout(|out| text(&wanted, out))?;
+    Ok(exit::DONE)
+}
+
+fn text(wanted: &impl Fn(Listing) -> bool, out: &mut dyn Write) -> io::Result<()> {
     if wanted(Listing::Workloads) {
-        print_workloads();
+        write_workloads(out)?;
     }
     if wanted(Listing::Knobs) {
-        println!("knobs (join them with `;` in --a, --b, --set or a plan's `set`):");
-        for (_, form) in SETTING_FORMS {
-            println!("  {form}");
+        writeln!(out, "knobs (join them with `;` in --a, --b, --set or a plan's `set`):")?;
+        for (_, form, meaning) in knobs() {
+            writeln!(out, "  {form:<36} {meaning}")?;
         }
-        println!("  `schedlab tune show` prints the ones this kernel has, with their values\n");
+        writeln!(out, "  `schedlab tune show` prints the ones this kernel has, with their values\n")?;
     }
     if wanted(Listing::Counters) {
-        println!("counters:");
+        writeln!(out, "counters:")?;
         for (name, source, meaning) in schedlab_record::COUNTERS {
-            println!("  {name:<28} {source:<20} {meaning}");
+            writeln!(out, "  {name:<28} {source:<20} {meaning}")?;
         }
-        print_topdown();
+        write_topdown(out)?;
     }
-    Ok(exit::DONE)
+    Ok(())
+}
+
+/// The forms of settings that can be in force: a kernel takes the guest lane, which this version does not have.
+fn knobs() -> impl Iterator<Item = &'static (&'static str, &'static str, &'static str)> {
+    SETTING_FORMS.iter().filter(|(_, form, _)| !matches!(form.parse(), Ok(Setting::Kernel(_))))
 }
 
 fn workloads() -> Value {
@@ -60,14 +76,14 @@ fn workloads() -> Value {
 }
 
 /// Tables of top-down formulas, and the one for this machine or why it has none.
-fn print_topdown() {
-    println!("\ntop-down tables (--counters topdown):");
+fn write_topdown(out: &mut dyn Write) -> io::Result<()> {
+    writeln!(out, "\ntop-down tables (--counters topdown):")?;
     for table in schedlab_record::topdown::TABLES {
-        println!("  {:<28} {}\n  {:<28} {}", table.id, table.cpus, "", table.source);
+        writeln!(out, "  {:<28} {}\n  {:<28} {}", table.id, table.cpus, "", table.source)?;
     }
     match schedlab_record::topdown::table_of(&schedlab_record::Roots::default()) {
-        Ok(table) => println!("  here: {}", table.id),
-        Err(why) => println!("  none here: {why}"),
+        Ok(table) => writeln!(out, "  here: {}", table.id),
+        Err(why) => writeln!(out, "  none here: {why}"),
     }
 }
 
@@ -84,15 +100,20 @@ fn topdown() -> Value {
     })
 }
 
-fn print_workloads() {
+fn write_workloads(out: &mut dyn Write) -> io::Result<()> {
     for w in schedlab_bench::WORKLOADS {
-        println!("{}/{}  {}\n  twin: {}; one operation is a {}", w.name, w.version, w.summary, w.twin, w.operation);
+        writeln!(
+            out,
+            "{}/{}  {}\n  twin: {}; one operation is a {}",
+            w.name, w.version, w.summary, w.twin, w.operation
+        )?;
         if !w.shorthand.is_empty() {
-            println!("  shorthand: {}:{}", w.name, w.shorthand);
+            writeln!(out, "  shorthand: {}:{}", w.name, w.shorthand)?;
         }
         for o in w.options {
-            println!("  {:<12} {:<24} {} [{}]", o.name, o.form, o.doc, o.default);
+            writeln!(out, "  {:<12} {:<24} {} [{}]", o.name, o.form, o.doc, o.default)?;
         }
-        println!();
+        writeln!(out)?;
     }
+    Ok(())
 }

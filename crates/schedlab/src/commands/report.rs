@@ -2,6 +2,7 @@
 
 use crate::cli::{Report, RunOutput};
 use crate::exit;
+use crate::output::{say, to_stdout};
 use anyhow::{Context, Result};
 use schedlab_analyze::{FailOn, Findings};
 use schedlab_report::Input;
@@ -37,40 +38,36 @@ pub(super) fn run(args: &Report) -> Result<u8> {
 pub(super) fn open(dir: &Path) -> Result<schedlab_run::Run> {
     let run = RunReader::open(dir)?;
     if !run.sealed {
-        eprintln!(
+        say(format_args!(
             "schedlab: {} is not sealed: it was interrupted or is still running ({} so far)",
             dir.display(),
             schedlab_run::counted(run.trials.len(), "trials")
-        );
+        ));
     }
     for problem in &run.problems {
-        eprintln!("schedlab: {}: {problem}", dir.display());
+        say(format_args!("schedlab: {}: {problem}", dir.display()));
     }
     Ok(run)
 }
 
 /// The report on standard output: text for a person, JSON for a program.
 pub(super) fn print(input: &Input<'_>, json: bool) -> Result<()> {
-    let stdout = std::io::stdout();
-    let colour = stdout.is_terminal() && std::env::var_os("NO_COLOR").is_none();
-    let mut out = BufWriter::new(stdout.lock());
-    if json {
-        schedlab_report::json(input, &mut out)?;
-    } else {
-        schedlab_report::text(input, terminal_width(), colour, &mut out)?;
-    }
-    out.flush()?;
-    Ok(())
+    let colour = std::io::stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none();
+    to_stdout(|out| match json {
+        true => schedlab_report::json(input, out),
+        false => schedlab_report::text(input, terminal_width(), colour, out),
+    })
 }
 
-/// What follows a finished experiment: the HTML file in the run directory, the report on standard output, the code.
+/// What follows a finished experiment: the report on standard output, the HTML file in the run directory, the code. The
+/// text comes first: it needs no room on a disk.
 pub(super) fn conclude(dir: &Path, manifest: &Manifest, trials: &[TrialRecord], output: &RunOutput) -> Result<u8> {
     let findings = schedlab_analyze::compare(manifest, trials);
     let input = Input { manifest, trials, findings: &findings };
+    print(&input, output.json)?;
     let html = dir.join("report.html");
     write_file(&html, |out| schedlab_report::html(&input, out))?;
-    print(&input, output.json)?;
-    eprintln!("report: {}", html.display());
+    say(format_args!("report: {}", html.display()));
     Ok(exit_code(&findings, output.fail_on.is_some()))
 }
 

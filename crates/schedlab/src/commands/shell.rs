@@ -2,6 +2,7 @@
 
 use crate::cli::Cli;
 use crate::exit;
+use crate::output::{say, to_stdout};
 use anyhow::{Context, Result};
 use clap::CommandFactory;
 use std::path::Path;
@@ -9,7 +10,9 @@ use std::path::Path;
 /// Completions for one shell on standard output.
 pub(super) fn completions(shell: clap_complete::Shell) -> Result<u8> {
     let mut command = super::bench::with_workload_options(Cli::command());
-    clap_complete::generate(shell, &mut command, "schedlab", &mut std::io::stdout());
+    let mut script = Vec::new();
+    clap_complete::generate(shell, &mut command, "schedlab", &mut script);
+    to_stdout(|out| out.write_all(&script))?;
     Ok(exit::DONE)
 }
 
@@ -19,6 +22,6 @@ pub(super) fn man(dir: &Path) -> Result<u8> {
     let command = super::bench::with_workload_options(Cli::command()).name("schedlab");
     clap_mangen::generate_to(command, dir)
         .with_context(|| format!("man pages cannot be written to {}", dir.display()))?;
-    eprintln!("man pages are in {}", dir.display());
+    say(format_args!("man pages are in {}", dir.display()));
     Ok(exit::DONE)
 }

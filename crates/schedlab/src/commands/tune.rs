@@ -2,10 +2,11 @@
 
 use crate::cli::TuneAction;
 use crate::exit;
+use crate::output::{print_line, to_stdout};
 use anyhow::{Context, Result};
 use schedlab_run::counted;
 use schedlab_sys::net_name;
-use schedlab_tune::Roots;
+use schedlab_tune::{RestoreOutcome, Roots};
 use std::path::Path;
 
 pub(super) fn run(action: &TuneAction) -> Result<u8> {
@@ -18,11 +19,9 @@ pub(super) fn run(action: &TuneAction) -> Result<u8> {
 fn show(json: bool) -> Result<u8> {
     let knobs = schedlab_tune::show(&Roots::default());
     if json {
-        println!("{}", serde_json::to_string_pretty(&knobs)?);
-        return Ok(exit::DONE);
-    }
-    for knob in knobs {
-        println!("{knob}");
+        print_line(serde_json::to_string_pretty(&knobs)?)?;
+    } else {
+        to_stdout(|out| knobs.iter().try_for_each(|knob| writeln!(out, "{knob}")))?;
     }
     Ok(exit::DONE)
 }
@@ -30,28 +29,44 @@ fn show(json: bool) -> Result<u8> {
 fn restore(dry_run: bool) -> Result<u8> {
     let (roots, state) = (Roots::default(), schedlab_tune::state_dir());
     if dry_run {
-        let left = schedlab_tune::leftovers(&state)?;
-        for one in &left {
-            println!("{one}");
-        }
-        let names = net_name::orphans(Path::new(net_name::RUN_ROOT))?;
-        for name in &names {
-            println!("network namespace {name} of a killed run");
-        }
-        let (settings, namespaces) = (counted(left.len(), "settings"), counted(names.len(), "network namespaces"));
-        println!("{settings} would be restored, {namespaces} removed");
-        return Ok(exit::DONE);
+        return preview(&roots, &state);
     }
     let restored = schedlab_tune::restore_leftovers(&roots, &state)?;
-    for one in &restored {
-        println!("{one}");
-    }
+    // All of it is done before any of it is said.
     let removed = net_name::remove_orphans(Path::new(net_name::RUN_ROOT))
-        .context("a network namespace left by a killed run could not be removed")?;
-    for name in &removed {
-        println!("network namespace {name} of a killed run removed");
-    }
-    let (settings, namespaces) = (counted(restored.len(), "settings"), counted(removed.len(), "network namespaces"));
-    println!("{settings} restored, {namespaces} removed");
-    Ok(if restored.iter().all(schedlab_tune::Restored::is_done) { exit::DONE } else { exit::ERROR })
+        .context("a network namespace left by a killed run could not be removed");
+    to_stdout(|out| restored.iter().try_for_each(|one| writeln!(out, "{one}")))?;
+    let removed = removed?;
+    let back = restored.iter().filter(|one| one.outcome == RestoreOutcome::Restored).count();
+    let failed = restored.iter().filter(|one| !one.is_done()).count();
+    to_stdout(|out| {
+        for name in &removed {
+            writeln!(out, "network namespace {name} of a killed run removed")?;
+        }
+        let (settings, namespaces) = (counted(back, "settings"), counted(removed.len(), "network namespaces"));
+        let not = if failed > 0 { format!(", {failed} NOT restored") } else { String::new() };
+        writeln!(out, "{settings} restored, {namespaces} removed{not}")
+    })?;
+    Ok(if failed == 0 { exit::DONE } else { exit::ERROR })
+}
+
+/// What a restore would do; 1 when there is something it could not.
+fn preview(roots: &Roots, state: &Path) -> Result<u8> {
+    let left = schedlab_tune::leftovers(state)?;
+    let unreadable = schedlab_tune::unreadable_journals(roots, state)?;
+    let names = net_name::orphans(Path::new(net_name::RUN_ROOT))?;
+    to_stdout(|out| {
+        for one in &left {
+            writeln!(out, "{one}")?;
+        }
+        for one in &unreadable {
+            writeln!(out, "{one}")?;
+        }
+        for name in &names {
+            writeln!(out, "network namespace {name} of a killed run")?;
+        }
+        let (settings, namespaces) = (counted(left.len(), "settings"), counted(names.len(), "network namespaces"));
+        writeln!(out, "{settings} would be restored, {namespaces} removed")
+    })?;
+    Ok(if unreadable.is_empty() { exit::DONE } else { exit::ERROR })
 }

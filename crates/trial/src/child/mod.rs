@@ -12,16 +12,21 @@ use schedlab_bench::{RunOrder, Stall, Topology};
 use schedlab_run::{LoadGroup, LoadReport, Setting, TrialOrder, TrialOutcome};
 use schedlab_sys::{clock, process};
 use schedlab_tune::Roots;
+use std::ffi::OsString;
 use std::io::{Read, Write};
 use std::path::Path;
 
-/// Reads the order, runs the trial, writes the answer. An error is one sentence for the trial's row.
-pub fn main(mut input: impl Read, mut output: impl Write) -> Result<()> {
+/// Reads the order, runs the trial, writes the answer. An error is one sentence for the trial's row. `ordered_by` is the
+/// process id of whoever ordered it, and its end is this trial's: asked for first of all, and by that id, because one
+/// that was killed before this line has been replaced by init, which would make a good parent for an hour.
+pub fn main(ordered_by: Option<OsString>, mut input: impl Read, mut output: impl Write) -> Result<()> {
+    let parent =
+        ordered_by.and_then(|id| id.to_str()?.parse().ok()).context("a trial process is started by schedlab")?;
+    process::die_with_parent(parent).context("the trial cannot be tied to the process that ordered it")?;
     let mut text = Vec::new();
     input.read_to_end(&mut text).context("the trial order cannot be read")?;
     let order: TrialOrder = serde_json::from_slice(&text).context("the trial order is not one")?;
     drop(text);
-    process::die_with_parent(std::os::unix::process::parent_id()).context("PR_SET_PDEATHSIG was refused")?;
     let outcome = run(&order)?;
     serde_json::to_writer(&mut output, &outcome).context("the answer cannot be written")?;
     output.flush().context("the answer cannot be written")

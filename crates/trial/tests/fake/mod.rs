@@ -1,6 +1,8 @@
 //! A laboratory without a kernel: trials take 100 ms of a clock that only the fake runner moves.
 
 #![allow(unreachable_pub, missing_docs)]
+// Each test file uses a part of it.
+#![allow(dead_code)]
 
 use anyhow::Result;
 use schedlab_run::manifest::{Design, OrderKnown};
@@ -212,6 +214,8 @@ pub fn manifest(design: Design, specs: &[&str]) -> Manifest {
         looks: Vec::new(),
         ended: String::new(),
         warnings: Vec::new(),
+        sweeps: Vec::new(),
+        factorial: None,
     }
 }
 

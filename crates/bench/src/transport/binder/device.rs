@@ -26,8 +26,8 @@ pub(in crate::transport) fn choose(
     if let Err(error) = Device::open(&device) {
         let (device, hint) = (device.display(), hint(&error));
         let reason = format!(
-            "transport=binder: {device}: {error}{hint}; or run it in a guest whose kernel has binder: schedlab vm run \
-             --kernel debian:6.12 -- bench {workload}:transport=binder"
+            "transport=binder: {device}: {error}{hint}; a guest whose kernel has binder takes the guest lane, which this \
+             version does not have"
         );
         return Err(BenchError::NotPossibleHere { workload, reason });
     }
@@ -69,7 +69,10 @@ mod tests {
     #[test]
     fn a_missing_device_names_the_guest_lane_in_one_line() {
         let error = choose("transact", Some("/nowhere/binder"), Path::new("/proc")).err().unwrap().to_string();
-        assert!(error.contains("modprobe binder_linux") && error.contains("schedlab vm run"), "{error}");
+        assert!(
+            error.contains("modprobe binder_linux") && error.contains("guest lane, which this version does not have"),
+            "{error}"
+        );
         assert!(!error.contains('\n'));
     }
 

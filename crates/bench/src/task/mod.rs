@@ -2,8 +2,11 @@
 //! The first cache line is the task's own hot line (its operation counter), the rest is written before the release and
 //! after the last operation only.
 
+mod error;
+
+use error::STEPS;
+pub(crate) use error::{Step, TaskError};
 use schedlab_run::{TaskRecord, Tier};
-use schedlab_sys::binder::protocol::returned;
 use schedlab_sys::rusage::{self, Rusage};
 use schedlab_sys::shared_memory::{SharedWords, WORDS_PER_TASK_LINE};
 use schedlab_sys::{clock, cpu_number, fd, thread};
@@ -11,8 +14,8 @@ use std::fs::File;
 use std::io;
 use std::os::fd::AsFd;
 use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
-use std::sync::atomic::{AtomicU32, AtomicU64};
 
 /// Words of one task: three padded lines.
 const TASK_WORDS: usize = 3 * WORDS_PER_TASK_LINE;
@@ -96,13 +99,6 @@ impl TaskCells {
         &self.shared.words()[start..start + GROUP_WORDS]
     }
 
-    /// The first word of a group's line, for those who use it as a futex word and only so.
-    #[inline(always)]
-    pub(crate) fn group_futex(&self, group: usize) -> &AtomicU32 {
-        debug_assert!(group < self.groups);
-        self.shared.futex_word(WORDS_PER_TASK_LINE + group * GROUP_WORDS)
-    }
-
     #[inline(always)]
     fn cell(&self, task: usize) -> &[AtomicU64] {
         debug_assert!(task < self.tasks);
@@ -162,6 +158,8 @@ impl TaskCells {
             }
             None => (valid & 2 != 0).then(|| since(word::RUSAGE, field)),
         };
+        let tiers = self.tier_counts(task);
+        let seen: u64 = tiers.iter().sum();
         let schedstat = |field: usize| (valid & 1 != 0).then(|| since(word::SCHEDSTAT, field));
         TaskRecord {
             tid: self.tid(task),
@@ -176,105 +174,8 @@ impl TaskCells {
             run_delay_ns: schedstat(1),
             timeslices: schedstat(2),
             last_cpu: Some(load(word::LAST_CPU) as u32),
+            same_cpu_share: (seen > 0).then(|| tiers[Tier::SameCpu as usize] as f64 / seen as f64),
         }
-    }
-}
-
-/// Where a task failed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Step {
-    Ready,
-    Read,
-    Write,
-    /// The token that came back is not the one that went out; the detail is what came back.
-    Token,
-    /// The detail is an errno.
-    ParentGone,
-    Cgroup,
-    Affinity,
-    /// A transaction as a whole failed.
-    Transact,
-    Filter,
-    SyncWakeUp,
-    Memory,
-    /// A thread of the task's own could not be started, or died.
-    Thread,
-    Policy,
-    BinderOpen,
-    ContextManager,
-    /// The binder driver answered with an error; the detail is its number.
-    BinderAnswer,
-}
-
-const STEPS: [Step; 16] = [
-    Step::Ready,
-    Step::Read,
-    Step::Write,
-    Step::Token,
-    Step::ParentGone,
-    Step::Cgroup,
-    Step::Affinity,
-    Step::Transact,
-    Step::Filter,
-    Step::SyncWakeUp,
-    Step::Memory,
-    Step::Thread,
-    Step::Policy,
-    Step::BinderOpen,
-    Step::ContextManager,
-    Step::BinderAnswer,
-];
-
-/// Why a task failed, small enough for its cell.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct TaskError {
-    pub(crate) step: Step,
-    pub(crate) detail: u64,
-}
-
-impl TaskError {
-    /// For `map_err`: the step and the errno (the other end's close counts as EPIPE).
-    pub(crate) fn at(step: Step) -> impl FnOnce(io::Error) -> Self {
-        const EPIPE: i32 = 32;
-        move |error| Self { step, detail: error.raw_os_error().unwrap_or(EPIPE) as u64 }
-    }
-
-    pub(crate) fn describe(self) -> String {
-        let errno = || io::Error::from_raw_os_error(self.detail as i32);
-        match self.step {
-            Step::Ready => format!("could not get ready: {}", errno()),
-            Step::Read => format!("could not read: {}", errno()),
-            Step::Write => format!("could not write: {}", errno()),
-            Step::Token => format!("got a wrong token back ({:#x})", self.detail),
-            Step::ParentGone => format!("lost its parent: {}", errno()),
-            Step::Affinity => format!("could not be pinned: {}", errno()),
-            Step::Cgroup => format!("could not join its cgroup: {}", errno()),
-            Step::Transact => format!("could not transact: {}", errno()),
-            Step::Filter => format!("could not set up seccomp user notification (Linux 5.0): {}", errno()),
-            Step::SyncWakeUp => {
-                format!("could not set SECCOMP_USER_NOTIF_FD_SYNC_WAKE_UP (Linux 6.6): {}", errno())
-            }
-            Step::Memory => format!("could not reach its client's memory: {}", errno()),
-            Step::Thread => format!("could not run its own thread: {}", errno()),
-            Step::BinderOpen => format!("could not open the binder device: {}", errno()),
-            Step::ContextManager => format!(
-                "could not become binder's context manager ({}): name a device that no servicemanager uses (binder-device=PATH)",
-                errno()
-            ),
-            Step::BinderAnswer => format!("got {} from the binder driver", binder_answer(self.detail)),
-            Step::Policy => format!("could not set or read its scheduling policy: {}", errno()),
-        }
-    }
-}
-
-/// The driver's own name of its answer.
-fn binder_answer(number: u64) -> &'static str {
-    match number as u32 {
-        returned::DEAD_REPLY => "BR_DEAD_REPLY (its partner is gone)",
-        returned::FAILED_REPLY => "BR_FAILED_REPLY (out of buffer space?)",
-        returned::FROZEN_REPLY => "BR_FROZEN_REPLY (its partner is frozen)",
-        0 => "no partner in time",
-        _ => "BR_ERROR",
     }
 }
 

@@ -1,0 +1,162 @@
+//! Coordinated omission, shown: a stall of 100 ms in every 5 s is planted into the tasks that serve. Values counted from the
+//! instant they were meant for move as theory says; those that begin when the server is ready do not. Fails unless
+//! both hold. About 2 minutes.
+#![forbid(unsafe_code)]
+#![allow(clippy::print_stdout, clippy::print_stderr)]
+
+use anyhow::{Context, Result, bail};
+use schedlab_benches::{program, table};
+use schedlab_run::{Histogram, TrialOutcome};
+use schedlab_sys::rights;
+use std::time::Instant;
+
+const STALL_MS: f64 = 100.0;
+const EVERY_MS: f64 = 5_000.0;
+const PLANT: &str = "plant=stall:100ms/5s";
+/// Above whatever else the machine does, where we may: another task's turn on the CPU is a stall too, and not planted.
+const POLICY: &str = "policy=fifo:50";
+/// Two stalls, each whole.
+const DURATION: &str = "duration=10s";
+const QUANTILES: [f64; 2] = [0.99, 0.999];
+/// A measured quantile also holds the ordinary latency and the time in which what has queued is served: some 0.1 ms.
+const WITHIN: f64 = 0.05;
+
+/// How values come to be.
+#[derive(Clone, Copy, PartialEq)]
+enum Loop {
+    /// At their instants, whatever the server does.
+    Open,
+    /// One after the other: none begins while the server stands still.
+    Closed,
+}
+
+/// A workload and the histograms of it that are looked at.
+struct Case {
+    spec: &'static str,
+    series: &'static [(&'static str, &'static str, Loop)],
+}
+
+const CASES: [Case; 3] = [
+    Case {
+        spec: "timer:interval=1ms",
+        series: &[
+            ("latency", "timer, each period", Loop::Open),
+            ("wake_latency", "timer, each wake-up (what cyclictest keeps)", Loop::Closed),
+        ],
+    },
+    Case {
+        spec: "wakeup:1x1,rate=1000,think=0,work=0",
+        series: &[("latency", "wakeup, a request each ms", Loop::Open)],
+    },
+    Case {
+        spec: "wakeup:1x1,think=1ms,work=0",
+        series: &[("latency", "wakeup, the next request 1 ms after the last", Loop::Closed)],
+    },
+];
+
+/// Latency at a quantile, ms, by theory: of evenly spaced arrivals the share stall / period finds nobody to serve it and
+/// waits for the end of the stall, evenly between none of it and all of it. `None`: below the stalled share, as without.
+fn predicted_ms(quantile: f64) -> Option<f64> {
+    let (beyond, stalled) = (1.0 - quantile, STALL_MS / EVERY_MS);
+    (beyond < stalled).then(|| STALL_MS * (1.0 - beyond / stalled))
+}
+
+fn main() -> Result<()> {
+    let started = Instant::now();
+    let (mut rows, mut missed, mut worst_ms) = (Vec::new(), 0, 0.0_f64);
+    let policy = if rights::try_fifo().is_ok() { POLICY } else { "policy=other" };
+    for case in &CASES {
+        let spec = format!("{},{DURATION}", case.spec);
+        let (plain, stalled) = (measure(&spec, policy)?, measure(&spec, &format!("{policy};{PLANT}"))?);
+        for &(series, name, kind) in case.series {
+            let (plain, stalled) = (histogram(&plain, series)?, histogram(&stalled, series)?);
+            for quantile in QUANTILES {
+                worst_ms = worst_ms.max(ms(&plain, quantile)?);
+                let (row, met) = row(name, kind, quantile, &plain, &stalled)?;
+                missed += usize::from(!met);
+                rows.push(row);
+            }
+        }
+    }
+    let header = [
+        "values",
+        "loop",
+        "quantile",
+        "without a stall, ms",
+        "predicted, ms",
+        "with stalls, ms",
+        "values, with stalls",
+        "as predicted",
+    ];
+    table::print(&format!("A stall of 100 ms in 5 s, {policy}"), &header, &rows);
+    table::closing("omission", started.elapsed());
+    if missed > 0 {
+        bail!(
+            "{missed} quantiles are not as theory says (without a stall the worst is {worst_ms:.1} ms: far above 1 ms the machine has stalls of its own)"
+        );
+    }
+    Ok(())
+}
+
+fn measure(spec: &str, settings: &str) -> Result<TrialOutcome> {
+    let outcome = program::trial(None, &[spec, "--latency", "all", "--counters", "basic", "--set", settings])?;
+    serde_json::from_value(outcome).context("the trial's JSON is not an outcome")
+}
+
+fn histogram(outcome: &TrialOutcome, series: &str) -> Result<Histogram> {
+    let whole = outcome.histograms.iter().find(|named| named.name == series && named.tier.is_none());
+    whole.map(|named| named.histogram.clone()).with_context(|| format!("the trial has no {series}"))
+}
+
+fn ms(histogram: &Histogram, quantile: f64) -> Result<f64> {
+    histogram.quantile_ns(quantile).map(|ns| ns / 1e6).context("no values")
+}
+
+fn row(name: &str, kind: Loop, quantile: f64, plain: &Histogram, stalled: &Histogram) -> Result<(Vec<String>, bool)> {
+    let (without, with) = (ms(plain, quantile)?, ms(stalled, quantile)?);
+    let waits = predicted_ms(quantile).context("a quantile below the stalled share")?;
+    let (predicted, met) = match kind {
+        Loop::Open => (format!("{waits:.1}"), (with / waits - 1.0).abs() <= WITHIN),
+        // Two values of some ten thousand wait: no quantile here may come near what the open loop shows.
+        Loop::Closed => ("as without".to_owned(), with < without + WITHIN * STALL_MS),
+    };
+    eprintln!(
+        "{name}, p{}: {without:.3} ms without, {with:.3} ms with stalls, {predicted} predicted",
+        100.0 * quantile
+    );
+    let loop_name = if kind == Loop::Open { "open" } else { "closed" };
+    let row = vec![
+        name.to_owned(),
+        loop_name.to_owned(),
+        format!("p{}", 100.0 * quantile),
+        format!("{without:.3}"),
+        predicted,
+        format!("{with:.3}"),
+        stalled.count().to_string(),
+        table::met(met),
+    ];
+    Ok((row, met))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Arrivals once a millisecond over two periods, each served at its instant or at the end of the stall it falls into.
+    #[test]
+    fn theory_is_what_counting_says() {
+        let begin = (EVERY_MS - STALL_MS) / 2.0;
+        let wait = |at: u32| {
+            let within = f64::from(at) % EVERY_MS;
+            if (begin..begin + STALL_MS).contains(&within) { begin + STALL_MS - within } else { 0.0 }
+        };
+        let mut waits: Vec<f64> = (0..2 * EVERY_MS as u32).map(wait).collect();
+        waits.sort_by(f64::total_cmp);
+        for quantile in [0.981, 0.985, 0.99, 0.995, 0.999] {
+            let counted = waits[(waits.len() as f64 * quantile) as usize];
+            let predicted = predicted_ms(quantile).unwrap();
+            assert!((counted - predicted).abs() <= 1.5, "{quantile}: {counted} counted, {predicted} predicted");
+        }
+        assert_eq!((predicted_ms(0.98), predicted_ms(0.5)), (None, None));
+    }
+}

@@ -1,0 +1,152 @@
+//! Main effects of a two-level factorial: for each factor one contrast per block, the mean over the arms in which it is
+//! high against the mean over those in which it is low. Every arm works for every factor, so a factor's effect is known
+//! as well as if all trials had been spent on it alone; what it cannot be told from in a fraction is named.
+
+use crate::contrasts::{UnitKind, Units, mean, values_by_block};
+use crate::findings::*;
+use crate::metric::MetricKey;
+use crate::verdict::withheld;
+use crate::workload::{Workload, empty_contrast, fill};
+use schedlab_run::manifest::Factorial;
+use std::collections::BTreeMap;
+
+/// The main effects on one metric, a row for each factor.
+pub(crate) fn main_effects(part: &Workload<'_>, key: &MetricKey) -> Vec<MainEffect> {
+    let Some(factorial) = &part.manifest.factorial else { return Vec::new() };
+    (0..factorial.factors.len()).map(|factor| main_effect(part, key, factorial, factor)).collect()
+}
+
+fn main_effect(part: &Workload<'_>, key: &MetricKey, factorial: &Factorial, factor: usize) -> MainEffect {
+    let arms = Arms::present(part, factorial);
+    let (low, high) = arms.split(factor);
+    let mut contrast = empty_contrast(high.first().copied().unwrap_or(0), low.first().copied().unwrap_or(0), false);
+    match contrast_units(part, key, factorial, &arms, factor) {
+        Ok(units) => fill(&mut contrast, &units, &part.rule, key, part.manifest),
+        Err(barred) => contrast.verdict = barred,
+    }
+    let name = &factorial.factors[factor].name;
+    if let Some(barred) = part.uneven((&high, &format!("{name} high")), (&low, &format!("{name} low"))) {
+        contrast.verdict = barred;
+    }
+    if let Some(why) = &part.void {
+        contrast.verdict = withheld(Withheld::Void, format!("the run is void: {why}"));
+    }
+    let aliases = arms.aliases(factorial, factor);
+    MainEffect { factor: factor as u32, metric: key.name.clone(), low_arms: low, high_arms: high, aliases, contrast }
+}
+
+/// The arms that were measured, with their levels.
+struct Arms<'f> {
+    arms: Vec<(u32, &'f Vec<bool>)>,
+}
+
+impl<'f> Arms<'f> {
+    fn present(part: &Workload<'_>, factorial: &'f Factorial) -> Self {
+        let measured = |arm: &u32| {
+            !part.selection.not_applied.contains_key(arm) && part.selection.used(Some(*arm)).next().is_some()
+        };
+        let arms = factorial.levels.iter().enumerate().map(|(arm, levels)| (arm as u32, levels));
+        Self { arms: arms.filter(|(arm, _)| measured(arm)).collect() }
+    }
+
+    /// Arms with the factor low, and with it high.
+    fn split(&self, factor: usize) -> (Vec<u32>, Vec<u32>) {
+        let (high, low): (Vec<_>, Vec<_>) = self.arms.iter().partition(|(_, levels)| is_high(levels, factor));
+        let numbers = |arms: Vec<&(u32, &Vec<bool>)>| arms.into_iter().map(|(arm, _)| *arm).collect();
+        (numbers(low), numbers(high))
+    }
+
+    /// A factor whose levels do not meet both levels of `factor` equally often: its effect would be mixed in.
+    fn unbalanced(&self, factors: usize, factor: usize) -> Option<usize> {
+        let count = |level: bool, other: Option<usize>| {
+            let has = |levels: &Vec<bool>| other.is_none_or(|other| is_high(levels, other));
+            self.arms.iter().filter(|(_, levels)| is_high(levels, factor) == level && has(levels)).count()
+        };
+        let (low, high) = (count(false, None), count(true, None));
+        (0..factors)
+            .filter(|&other| other != factor)
+            .find(|&other| count(true, Some(other)) * low != count(false, Some(other)) * high)
+    }
+
+    /// Two-factor interactions that look the same as the factor in these arms: `autogroup × thp`.
+    fn aliases(&self, factorial: &Factorial, factor: usize) -> Vec<String> {
+        let n = factorial.factors.len();
+        let varies = |f: usize| {
+            let first = self.arms.first().map(|(_, levels)| is_high(levels, f));
+            self.arms.iter().any(|(_, levels)| Some(is_high(levels, f)) != first)
+        };
+        let same = |a: usize, b: usize| {
+            let differs = |levels: &Vec<bool>| is_high(levels, a) ^ is_high(levels, b) ^ is_high(levels, factor);
+            let first = self.arms.first().map(|(_, levels)| differs(levels));
+            self.arms.iter().all(|(_, levels)| Some(differs(levels)) == first)
+        };
+        let others: Vec<usize> = (0..n).filter(|&f| f != factor && varies(f)).collect();
+        let pairs = others.iter().enumerate().flat_map(|(i, &a)| others[i + 1..].iter().map(move |&b| (a, b)));
+        let name = |f: usize| factorial.factors[f].name.as_str();
+        pairs
+            .filter(|&(a, b)| varies(factor) && same(a, b))
+            .map(|(a, b)| format!("{} × {}", name(a), name(b)))
+            .collect()
+    }
+}
+
+fn is_high(levels: &[bool], factor: usize) -> bool {
+    levels.get(factor).copied().unwrap_or(false)
+}
+
+/// One contrast per block in which every measured arm is complete.
+fn contrast_units(
+    part: &Workload<'_>,
+    key: &MetricKey,
+    factorial: &Factorial,
+    arms: &Arms<'_>,
+    factor: usize,
+) -> Result<Units, Verdict> {
+    if let Some(why) = &factorial.factors[factor].not_applied {
+        return Err(withheld(Withheld::NotApplied, format!("not applied: {why}")));
+    }
+    let (low, high) = arms.split(factor);
+    if low.is_empty() || high.is_empty() {
+        return Err(match part.selection.not_applied.values().next() {
+            Some(why) => withheld(Withheld::NotApplied, format!("not applied: {why}")),
+            None => withheld(Withheld::NoNumbers, "one of its levels was not measured"),
+        });
+    }
+    if let Some(other) = arms.unbalanced(factorial.factors.len(), factor) {
+        let other = &factorial.factors[other].name;
+        let why = format!("arms are missing: its levels no longer meet those of {other} equally often");
+        return Err(withheld(Withheld::Confounded, why));
+    }
+    let values = |arms: &[u32]| -> Result<Vec<BTreeMap<u32, Vec<f64>>>, Verdict> {
+        let of_arm = |&arm: &u32| values_by_block(&part.selection, key, arm);
+        arms.iter().map(of_arm).collect::<Result<_, _>>().map_err(|why| withheld(Withheld::NoNumbers, why))
+    };
+    let (low, high) = (values(&low)?, values(&high)?);
+    let positive = low.iter().chain(&high).flat_map(|arm| arm.values().flatten()).all(|&v| v > 0.0);
+    let scale = if positive { Scale::Ratio } else { Scale::Difference };
+    let on_scale = |values: &[f64]| -> Vec<f64> {
+        values.iter().map(|&v| if scale == Scale::Ratio { v.ln() } else { v }).collect()
+    };
+    let plain: Vec<f64> = low.iter().flat_map(|arm| arm.values().flatten().copied()).collect();
+    let mut units = Units {
+        kind: UnitKind::Blocks,
+        scale,
+        effects: Vec::new(),
+        control: Vec::new(),
+        arm: Vec::new(),
+        control_mean: mean(&plain).unwrap_or(0.0),
+    };
+    // An arm's mean first: an arm with a trial more must not weigh more.
+    let side = |arms: &[BTreeMap<u32, Vec<f64>>], block: u32| -> Option<Vec<f64>> {
+        arms.iter().map(|arm| mean(&on_scale(arm.get(&block)?))).collect()
+    };
+    for &block in low[0].keys() {
+        let (Some(low), Some(high)) = (side(&low, block), side(&high, block)) else { continue };
+        if let (Some(mean_low), Some(mean_high)) = (mean(&low), mean(&high)) {
+            units.effects.push((u64::from(block), mean_high - mean_low));
+            units.control.push(low);
+            units.arm.push(high);
+        }
+    }
+    Ok(units)
+}

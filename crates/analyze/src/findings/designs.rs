@@ -1,0 +1,88 @@
+//! What a run's design adds: the main effects of a factorial, and how a swept option scales.
+
+use super::{Contrast, Effect};
+use serde::Serialize;
+
+/// What a factor does, averaged over the levels of all others.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct MainEffect {
+    /// The factor, an index into [`Findings::factors`](super::Findings::factors).
+    pub factor: u32,
+    /// The metric.
+    pub metric: String,
+    /// Arms in which it is low.
+    pub low_arms: Vec<u32>,
+    /// Arms in which it is high.
+    pub high_arms: Vec<u32>,
+    /// Two-factor interactions that these arms cannot tell from it.
+    pub aliases: Vec<String>,
+    /// High against low, a unit for each block; its `control` and `arm` are the first arm of either side.
+    pub contrast: Contrast,
+}
+
+/// A swept option: the score at each of its values. Descriptive.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Scaling {
+    /// The option, `copies`.
+    pub option: String,
+    /// The workload without it.
+    pub spec: String,
+    /// The workloads of the values, as indices; empty for single trials.
+    pub workloads: Vec<u32>,
+    /// The metric that is the score.
+    pub metric: String,
+    /// Its unit.
+    pub unit: String,
+    /// Per arm, and within it per value in the sweep's order.
+    pub rows: Vec<ScalingRow>,
+}
+
+/// One value of a swept option in one arm.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct ScalingRow {
+    /// The value.
+    pub value: String,
+    /// The arm.
+    pub arm: u32,
+    /// Trials it rests on.
+    pub n: usize,
+    /// Median of the metric over the trials.
+    pub score: Option<f64>,
+    /// Smallest.
+    pub min: Option<f64>,
+    /// Largest.
+    pub max: Option<f64>,
+    /// Spread over runs: standard deviation ÷ mean of the trials; `None` for one.
+    pub spread: Option<f64>,
+    /// Score ÷ (first value's score × value ÷ first value): 1 is linear. Only for rates over numbers; `level` 0 is a
+    /// single trial, without an interval.
+    pub linearity: Option<Effect>,
+    /// Jain's fairness index over the copies, median over the trials: 1 is fair.
+    pub fairness: Option<f64>,
+    /// Each copy; empty for workloads without pairs.
+    pub copies: Vec<CopyRow>,
+}
+
+/// One copy of a pair.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct CopyRow {
+    /// Its number.
+    pub copy: u32,
+    /// Its operations, median over the trials.
+    pub operations: f64,
+    /// Share of its operations whose partners were on one CPU, mean over the trials; `None` when it was not looked at.
+    pub same_cpu_share: Option<f64>,
+    /// Where its partners were last seen, the most frequent first.
+    pub places: Vec<LastCpus>,
+}
+
+/// Where a pair was last seen.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct LastCpus {
+    /// Last CPU of the parent.
+    pub parent_cpu: u32,
+    /// Last CPU of the child.
+    pub child_cpu: u32,
+    /// In how many trials.
+    pub runs: usize,
+}

@@ -1,0 +1,236 @@
+//! A plan as a person writes it: optional keys, defaults, and errors that name line and nearest key.
+
+use super::{Plan, PlanError, PlannedWorkload, Stopping, inconsistent};
+use crate::factorial::PlannedFactor;
+use crate::nearest::nearest;
+use crate::order::{CounterLevel, LoadGroup, Stamping};
+use crate::require::WrittenRequirement;
+use crate::setting::Arm;
+use crate::units::{parse_duration_ns, parse_share};
+use crate::words;
+use crate::workload_spec::{SpecError, WorkloadSpec};
+use serde::Deserialize;
+use std::collections::BTreeMap;
+
+/// Default smallest effect of interest.
+const DEFAULT_SESOI: f64 = 0.01;
+/// Default of `max_arms`.
+const DEFAULT_MAX_ARMS: u32 = 16;
+/// Default length of a switchback window.
+const DEFAULT_WINDOW_NS: u64 = 50_000_000;
+
+/// The file as written, all keys optional that have a default.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct WrittenPlan {
+    title: Option<String>,
+    sesoi: Option<String>,
+    alpha: Option<f64>,
+    seed: Option<u64>,
+    trials: Option<u32>,
+    budget: Option<String>,
+    looks: Option<u32>,
+    until_decided: Option<bool>,
+    max_blocks: Option<u32>,
+    trial: Option<String>,
+    design: Option<String>,
+    latency: Option<Stamping>,
+    counters: Option<CounterLevel>,
+    load_group: Option<LoadGroup>,
+    #[serde(default)]
+    workload: Vec<WrittenWorkload>,
+    #[serde(default)]
+    arm: Vec<WrittenArm>,
+    #[serde(default)]
+    require: Vec<WrittenRequirement>,
+    #[serde(default)]
+    factor: Vec<WrittenFactor>,
+    max_arms: Option<u32>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct WrittenWorkload {
+    run: String,
+    /// `copies=1,2,4,ncpu`.
+    sweep: Option<String>,
+    /// The command of `exec`: a line, or its words.
+    command: Option<WrittenCommand>,
+    /// Options of the workload that would need quotes in `run`.
+    #[serde(default)]
+    options: BTreeMap<String, WrittenOption>,
+    #[serde(default)]
+    load: Vec<String>,
+    #[serde(default)]
+    primary: Vec<String>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(untagged)]
+enum WrittenCommand {
+    Line(String),
+    Words(Vec<String>),
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(untagged)]
+enum WrittenOption {
+    Text(String),
+    Number(i64),
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct WrittenArm {
+    name: String,
+    #[serde(default)]
+    set: String,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct WrittenFactor {
+    name: String,
+    #[serde(default)]
+    low: String,
+    high: String,
+}
+
+/// The plan in a file's text, each key checked by itself.
+pub(super) fn read(text: &str) -> Result<Plan, PlanError> {
+    let written: WrittenPlan = toml::from_str(text).map_err(|error| describe(text, &error))?;
+    written.into_plan()
+}
+
+impl WrittenPlan {
+    fn into_plan(self) -> Result<Plan, PlanError> {
+        let duration = |key: &'static str, text: &Option<String>| match text {
+            None => Ok(None),
+            Some(text) => match parse_duration_ns(text) {
+                Ok(0) => inconsistent(format!("{key} is zero; it must last some time")),
+                Ok(ns) => Ok(Some(ns)),
+                Err(source) => Err(PlanError::Unit { key, source }),
+            },
+        };
+        let sesoi = match &self.sesoi {
+            None => DEFAULT_SESOI,
+            Some(text) => parse_share(text).map_err(|source| PlanError::Unit { key: "sesoi", source })?,
+        };
+        if self.max_arms.is_some() && self.factor.is_empty() {
+            return inconsistent("max_arms caps the arms of a factorial; this plan has no `[[factor]]`");
+        }
+        let stopping = self.stopping(duration("budget", &self.budget)?)?;
+        let workloads = self.workload.iter().map(WrittenWorkload::planned).collect::<Result<_, _>>()?;
+        let arms = self.arm.iter().map(|a| {
+            Arm::parse(&a.name, &a.set).map_err(|source| PlanError::Setting { of: format!("arm `{}`", a.name), source })
+        });
+        let mut plan = Plan {
+            sesoi,
+            alpha: self.alpha.unwrap_or(0.05),
+            seed: self.seed,
+            stopping,
+            trial_ns: duration("trial", &self.trial)?,
+            switchback_window_ns: switchback_window(self.design.as_deref())?,
+            stamping: self.latency.unwrap_or_default(),
+            counters: self.counters.unwrap_or_default(),
+            load_group: self.load_group.unwrap_or_default(),
+            workloads,
+            arms: arms.collect::<Result<_, _>>()?,
+            require: Vec::new(),
+            factors: self.factor.iter().map(WrittenFactor::planned).collect::<Result<_, _>>()?,
+            max_arms: self.max_arms.unwrap_or(DEFAULT_MAX_ARMS),
+            factorial: None,
+            title: self.title.unwrap_or_else(|| "Untitled".into()),
+        };
+        let require = self.require.iter().map(|written| written.requirement(&plan).map_err(PlanError::Inconsistent));
+        plan.require = require.collect::<Result<_, _>>()?;
+        Ok(plan)
+    }
+
+    fn stopping(&self, budget_ns: Option<u64>) -> Result<Stopping, PlanError> {
+        let until_decided = self.until_decided.unwrap_or(false);
+        if self.max_blocks.is_some() && !until_decided {
+            return inconsistent("max_blocks caps `until_decided = true`; this plan does not say that");
+        }
+        if self.looks.is_some() && budget_ns.is_none() {
+            return inconsistent("looks belong to a `budget`; this plan has none");
+        }
+        match (self.trials, budget_ns, until_decided) {
+            (Some(blocks), None, false) => Ok(Stopping::Trials { blocks }),
+            (None, None, true) => Ok(Stopping::UntilDecided { max_blocks: self.max_blocks.unwrap_or(200) }),
+            (None, Some(budget_ns), false) => Ok(Stopping::Budget { budget_ns, looks: self.looks.unwrap_or(5) }),
+            (None, None, false) => Ok(Stopping::Budget { budget_ns: 60_000_000_000, looks: 5 }),
+            _ => inconsistent("give one of `trials`, `budget` and `until_decided`, not several"),
+        }
+    }
+}
+
+impl WrittenFactor {
+    fn planned(&self) -> Result<PlannedFactor, PlanError> {
+        let level = |text: &str| {
+            Arm::parse(&self.name, text)
+                .map_err(|source| PlanError::Setting { of: format!("factor `{}`", self.name), source })
+        };
+        Ok(PlannedFactor { name: self.name.clone(), low: level(&self.low)?, high: level(&self.high)? })
+    }
+}
+
+impl WrittenWorkload {
+    fn planned(&self) -> Result<PlannedWorkload, PlanError> {
+        let load = self.load.iter().map(|l| l.parse()).collect::<Result<_, SpecError>>()?;
+        let mut run: WorkloadSpec = self.run.parse()?;
+        let command = self.command.as_ref().map(|command| match command {
+            WrittenCommand::Line(line) => line.clone(),
+            WrittenCommand::Words(words) => words::join(words.iter().map(String::as_str)),
+        });
+        let options = self.options.iter().map(|(key, value)| match value {
+            WrittenOption::Text(text) => (key.clone(), text.clone()),
+            WrittenOption::Number(number) => (key.clone(), number.to_string()),
+        });
+        for (key, value) in command.map(|command| ("command".to_owned(), command)).into_iter().chain(options) {
+            run.add(&key, value)?;
+        }
+        let sweep = self.sweep.as_deref().map(parse_sweep).transpose()?;
+        Ok(PlannedWorkload { run, sweep, load, primary: self.primary.clone() })
+    }
+}
+
+/// An option and its values from `copies=1,2,4,ncpu`.
+pub fn parse_sweep(text: &str) -> Result<(String, Vec<String>), PlanError> {
+    let (option, values) = text.split_once('=').unwrap_or((text, ""));
+    let values: Vec<String> = values.split(',').map(str::trim).filter(|v| !v.is_empty()).map(str::to_owned).collect();
+    if option.trim().is_empty() || values.len() < 2 {
+        return inconsistent(format!(
+            "sweep `{text}` is not an option with two values or more; write it like `copies=1,2,4,ncpu`"
+        ));
+    }
+    Ok((option.trim().to_owned(), values))
+}
+
+fn switchback_window(design: Option<&str>) -> Result<Option<u64>, PlanError> {
+    match design {
+        None | Some("blocks") => Ok(None),
+        Some("switchback") => Ok(Some(DEFAULT_WINDOW_NS)),
+        Some(text) => match text.strip_prefix("switchback=") {
+            Some(window) => {
+                parse_duration_ns(window).map(Some).map_err(|source| PlanError::Unit { key: "design", source })
+            }
+            None => inconsistent(format!("design `{text}` is neither `blocks` nor `switchback=50ms`")),
+        },
+    }
+}
+
+/// serde's message names the unknown key and the known ones; we add the line and the nearest.
+fn describe(text: &str, error: &toml::de::Error) -> PlanError {
+    let line = error.span().map_or(1, |span| text.bytes().take(span.start).filter(|&b| b == b'\n').count() + 1);
+    let place = format!("line {line}");
+    let message = error.message();
+    let mut ticked = message.split('`').skip(1).step_by(2);
+    if message.starts_with("unknown field") {
+        let key = ticked.next().unwrap_or_default().to_owned();
+        let known: Vec<String> = ticked.map(str::to_owned).collect();
+        let nearest = nearest(&key, known.iter().map(String::as_str)).map(str::to_owned);
+        return PlanError::UnknownKey { place, key, nearest, known };
+    }
+    PlanError::Toml(format!("{place}: {}", message.lines().next().unwrap_or(message)))
+}

@@ -1,0 +1,53 @@
+//! What the binary says: results on standard output, talk on standard error. A reader who has seen enough (`schedlab list |
+//! head`) is no error and changes no exit code, and one who has left standard error ends no run.
+
+use anyhow::{Context, Result};
+use std::fmt::Display;
+use std::io::{self, BufWriter, ErrorKind, Write};
+
+/// Writes results to standard output, which is one of a kind: every command's results go through here.
+pub(crate) fn to_stdout(write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<()> {
+    to(io::stdout().lock(), write).context("standard output cannot be written")
+}
+
+fn to(destination: impl Write, write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> io::Result<()> {
+    let mut out = BufWriter::new(destination);
+    match write(&mut out).and_then(|()| out.flush()) {
+        Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(()),
+        other => other,
+    }
+}
+
+/// One line of results.
+pub(crate) fn print_line(line: impl Display) -> Result<()> {
+    to_stdout(|out| writeln!(out, "{line}"))
+}
+
+/// One line of talk.
+pub(crate) fn say(line: impl Display) {
+    let _ = writeln!(io::stderr(), "{line}");
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Fails every write with this kind.
+    struct Closed(ErrorKind);
+
+    impl Write for Closed {
+        fn write(&mut self, _: &[u8]) -> io::Result<usize> {
+            Err(self.0.into())
+        }
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn a_reader_who_left_is_no_error_and_a_full_disk_is() {
+        let written = |kind| to(Closed(kind), |out| writeln!(out, "line")).map_err(|e| e.kind());
+        assert_eq!(written(ErrorKind::BrokenPipe), Ok(()));
+        assert_eq!(written(ErrorKind::StorageFull), Err(ErrorKind::StorageFull));
+    }
+}

@@ -1,0 +1,120 @@
+//! Whose block comes next: a workload's blocks one after the other, those of a sweep's values in turn, so that no value
+//! has a time of day to itself.
+
+use super::{Event, Experiment};
+use crate::schedule::Coins;
+use crate::stopping::{self, Pace, Stop};
+use anyhow::Result;
+use std::collections::BTreeSet;
+
+/// A workload under way.
+struct Member {
+    workload: u32,
+    pace: Pace,
+    /// Arms that are not in force.
+    dropped: BTreeSet<u32>,
+    /// What this process has spent on it, ns.
+    spent_ns: u64,
+}
+
+/// What became of a workload's beginning.
+enum Begun {
+    /// An earlier run has finished it.
+    Already,
+    Running(Member),
+    Stopped(Stop),
+}
+
+impl Experiment<'_> {
+    /// Runs workloads whose blocks take turns; the last reason to stop.
+    pub(super) fn run_group(&mut self, group: &[u32]) -> Result<Stop> {
+        let mut open = Vec::new();
+        let mut reason = Stop::Planned;
+        for &workload in group {
+            match self.begin(workload)? {
+                Begun::Already => {}
+                Begun::Running(member) => open.push(member),
+                Begun::Stopped(stop) => {
+                    (self.events)(Event::Ended { workload, reason: &stop.reason() });
+                    return Ok(stop);
+                }
+            }
+        }
+        while let Some(next) = self.next_in_turn(&open) {
+            let member = &mut open[next];
+            let workload = member.workload;
+            let Some(stop) = self.step(member)? else { continue };
+            (self.events)(Event::Ended { workload, reason: &stop.reason() });
+            if matches!(stop, Stop::Interrupted | Stop::Void(_)) {
+                return Ok(stop);
+            }
+            open.remove(next);
+            reason = stop;
+        }
+        Ok(reason)
+    }
+
+    /// Whose block an interrupt has cut, then who has the fewest blocks; a coin among equals. Read from the rows, so that a
+    /// resumed run goes on as it would have.
+    fn next_in_turn(&self, open: &[Member]) -> Option<usize> {
+        let place = |member: &Member| {
+            let (whole, begun) = member.pace.turn(&self.trials);
+            let coin = Coins::new(self.manifest.seed, &[u64::from(member.workload), begun as u64, 0x70]).next();
+            (whole, begun, coin)
+        };
+        (0..open.len()).min_by_key(|&member| place(&open[member]))
+    }
+
+    /// A workload's warm-up block and what it foretells.
+    fn begin(&mut self, workload: u32) -> Result<Begun> {
+        let Some(pace) = Pace::new(&self.manifest, workload, &self.trials) else { return Ok(Begun::Already) };
+        (self.events)(Event::Workload { index: workload, planned: pace.planned_blocks() });
+        let started_at = (self.clock)();
+        let mut dropped = self.arms_not_applied(workload);
+        if !self.trials.iter().any(|t| t.workload == workload && t.warm_up)
+            && let Some(stop) = self.run_block(workload, 0, None, true, &mut dropped)?
+        {
+            return Ok(Begun::Stopped(stop));
+        }
+        self.refuse_hopeless(workload)?;
+        let (block_ns, blocks) = pace.forecast(&self.trials);
+        (self.events)(Event::Forecast { workload, block_ns, blocks, trials: &self.trials, manifest: &self.manifest });
+        let spent_ns = (self.clock)() - started_at;
+        Ok(Begun::Running(Member { workload, pace, dropped, spent_ns }))
+    }
+
+    /// One block of a workload, or why it needs none.
+    fn step(&mut self, member: &mut Member) -> Result<Option<Stop>> {
+        let started_at = (self.clock)();
+        let stop = self.look_and_run_block(member)?;
+        member.spent_ns += (self.clock)() - started_at;
+        Ok(stop)
+    }
+
+    fn look_and_run_block(&mut self, member: &mut Member) -> Result<Option<Stop>> {
+        let Member { workload, pace, dropped, spent_ns } = member;
+        let workload = *workload;
+        if let Some(stop) = self.nothing_left(workload, dropped) {
+            return Ok(Some(stop));
+        }
+        if let Some(stop) = stopping::ended_by_look(&self.manifest, workload)
+            && pace.turn(&self.trials).0
+        {
+            return Ok(Some(stop));
+        }
+        pace.elapsed(*spent_ns);
+        if let Some(stop) = self.look(workload, pace, None)? {
+            return Ok(Some(stop));
+        }
+        if let Some(stop) = pace.stop_before_next_block(&self.trials) {
+            return Ok(Some(self.look(workload, pace, Some(1.0))?.unwrap_or(stop)));
+        }
+        let (block, repeats) = pace.next_block(&self.trials);
+        let stop = self.run_block(workload, block, repeats, false, dropped)?;
+        if matches!(stop, Some(Stop::Interrupted)) {
+            let fraction = pace.fraction(&self.trials);
+            self.look(workload, pace, Some(fraction))?;
+        }
+        Ok(stop)
+    }
+}

@@ -1,0 +1,130 @@
+//! The workloads of a run: each of the plan's as it will run, and one for each value of an option that is swept.
+
+use anyhow::{Context, Result, bail};
+use schedlab_bench::{Limits, Topology, Workload};
+use schedlab_run::manifest::{Manifest, Sweep};
+use schedlab_run::plan::{Plan, PlannedWorkload};
+use schedlab_run::{Arm, Setting, WorkloadSpec};
+use schedlab_tune::Roots;
+use std::path::Path;
+
+/// What a plan is checked against.
+struct Machine {
+    roots: Roots,
+    limits: Limits,
+    topology: Topology,
+}
+
+impl Machine {
+    fn read() -> Result<Self> {
+        let limits = Limits::of_a_trial(Path::new("/proc"))?;
+        Ok(Self { roots: Roots::default(), limits, topology: Topology::read(Path::new("/sys"))? })
+    }
+
+    /// Everything about a workload, as an arm has it, that no number of trials would mend.
+    fn check(&self, workload: &dyn Workload, arm: &Arm, plan: &Plan) -> Result<()> {
+        workload.check(&self.limits)?;
+        workload.check_placement(&self.topology)?;
+        if plan.switchback_window_ns.is_some() && !workload.counts_operations() {
+            let spec = workload.spec();
+            bail!("{spec}: it counts nothing while it runs, so a switchback has nothing to compare; use blocks");
+        }
+        if !workload.cgroups().is_empty() {
+            schedlab_tune::check_groups(&self.roots, &arm.settings)
+                .with_context(|| format!("arm `{}`, {}", arm.name, workload.spec()))?;
+        }
+        Ok(())
+    }
+}
+
+/// A workload of the run to be, not yet spelled out.
+struct Expanded<'p> {
+    planned: &'p PlannedWorkload,
+    run: WorkloadSpec,
+    /// The number of the sweep that it is a value of.
+    swept: Option<usize>,
+}
+
+/// The plan's workloads, each sweep as one for each value.
+pub(crate) struct Expansion<'p> {
+    workloads: Vec<Expanded<'p>>,
+    sweeps: Vec<schedlab_bench::Sweep>,
+}
+
+impl<'p> Expansion<'p> {
+    pub(crate) fn of(plan: &'p Plan) -> Result<Self> {
+        let (mut workloads, mut sweeps) = (Vec::new(), Vec::new());
+        for planned in &plan.workloads {
+            let Some(sweep) = schedlab_bench::sweep(&planned.run, planned.sweep.as_ref())? else {
+                workloads.push(Expanded { planned, run: planned.run.clone(), swept: None });
+                continue;
+            };
+            for arm in &plan.arms {
+                if let Some(conflict) = sweep.conflict_with(&arm.settings) {
+                    bail!("arm `{}`: {conflict}", arm.name);
+                }
+            }
+            let of_value = |run: &WorkloadSpec| Expanded { planned, run: run.clone(), swept: Some(sweeps.len()) };
+            workloads.extend(sweep.specs.iter().map(of_value));
+            sweeps.push(sweep);
+        }
+        Ok(Self { workloads, sweeps })
+    }
+
+    /// Workloads of the run.
+    pub(crate) fn len(&self) -> usize {
+        self.workloads.len()
+    }
+
+    /// Writes them into the manifest: validated, every argument spelled out, primary metrics named. `trial_ns` is the
+    /// length of those that have one and do not name it.
+    pub(crate) fn fill(&self, manifest: &mut Manifest, plan: &Plan, trial_ns: u64) -> Result<()> {
+        let machine = Machine::read()?;
+        let sweep = |sweep: &schedlab_bench::Sweep| Sweep {
+            option: sweep.option.clone(),
+            parallel: sweep.parallel,
+            values: sweep.values(),
+            workloads: Vec::new(),
+        };
+        manifest.sweeps = self.sweeps.iter().map(sweep).collect();
+        for Expanded { planned, run, swept } in &self.workloads {
+            let workload = validated(plan, run, trial_ns, &machine)?;
+            schedlab_bench::load::Load::check(&planned.load).with_context(|| format!("load beside {run}"))?;
+            if let Some(number) = swept {
+                manifest.sweeps[*number].workloads.push(manifest.workloads.len() as u32);
+            }
+            let info = workload.info();
+            manifest.workload_ids.push(format!("{}/{}", info.name, info.version));
+            manifest.workloads.push(workload.spec());
+            manifest.primary.push(match &planned.primary {
+                names if names.is_empty() => workload.primary(),
+                names => names.clone(),
+            });
+            manifest.load.push(planned.load.clone());
+        }
+        Ok(())
+    }
+}
+
+/// A workload with its length, checked against this machine as every arm has it.
+fn validated(plan: &Plan, run: &WorkloadSpec, trial_ns: u64, machine: &Machine) -> Result<Box<dyn Workload>> {
+    let mut workload = schedlab_bench::parse(run)?;
+    // A workload that fixes its loops keeps them unless the plan insists on a length; a plan's length is for those of
+    // its workloads that have one.
+    let takes_length = workload.info().options.iter().any(|option| option.name == "duration");
+    let written = ["loops", "duration"].iter().any(|key| run.args.contains_key(*key));
+    let insists = plan.trial_ns.is_some() && (takes_length || plan.workloads.len() == 1);
+    if insists || takes_length && !written {
+        workload.set_duration_ns(trial_ns).with_context(|| run.to_string())?;
+    }
+    for arm in &plan.arms {
+        if arm.settings.iter().any(Setting::is_workload_option) {
+            let of_arm = || format!("arm `{}` on {run}", arm.name);
+            let own = schedlab_bench::parse(&workload.spec().with_options(&arm.settings)).with_context(of_arm)?;
+            machine.check(own.as_ref(), arm, plan).with_context(of_arm)?;
+        } else {
+            machine.check(workload.as_ref(), arm, plan)?;
+        }
+    }
+    Ok(workload)
+}
