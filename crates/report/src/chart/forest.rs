@@ -45,6 +45,8 @@ pub(crate) struct Forest {
     pub(crate) sesoi: f64,
     /// Low rows without unit dots, for many metrics.
     pub(crate) dense: bool,
+    /// Ratios that are read as numbers, as a linearity is, and not as changes.
+    pub(crate) plain: bool,
 }
 
 /// Where the columns of a row are, px.
@@ -109,7 +111,10 @@ impl Draw for Forest {
             self.lines.iter().map(|l| if matches!(l, Line::Row(_)) { columns.row } else { heading }).sum();
         let (band_lo, band_hi) = (scale.at(1.0 / (1.0 + self.sesoi)), scale.at(1.0 + self.sesoi));
         svg.rect("band", (band_lo, 0.0), (band_hi - band_lo, height + 4.0));
-        let ticks = axis::ratio_ticks(scale.lo, scale.hi, columns.plot.1 - columns.plot.0);
+        let mut ticks = axis::ratio_ticks(scale.lo, scale.hi, columns.plot.1 - columns.plot.0);
+        if self.plain {
+            ticks.iter_mut().for_each(|(ratio, label)| *label = axis::short(*ratio));
+        }
         axis::bottom(&mut svg, &scale, &ticks, 0.0, height + 4.0);
         svg.line("zero", (scale.at(1.0), 0.0), (scale.at(1.0), height + 4.0));
         let mut y = 0.0;
@@ -242,7 +247,7 @@ mod tests {
         };
         let beyond = |intervals: &[(f64, f64, f64)]| {
             let lines = intervals.iter().map(|i| row(*i)).collect();
-            Forest { lines, sesoi: 0.05, dense: false }.reaches_beyond()
+            Forest { lines, sesoi: 0.05, dense: false, plain: false }.reaches_beyond()
         };
         assert!(!beyond(&[(1.0, 0.9, 1.1), (2.0, 1.5, 2.7)]));
         assert!(beyond(&[(1.0, 0.9, 1.1), (0.003, 0.0003, 0.03)]));
