@@ -91,7 +91,9 @@ fn main() -> Result<()> {
     table::print(&format!("A stall of 100 ms in 5 s, {policy}"), &header, &rows);
     table::closing("omission", started.elapsed());
     if missed > 0 {
-        bail!("{missed} quantiles are not as theory says (without a stall the worst is {worst_ms:.1} ms: far above 1 ms the machine has stalls of its own)");
+        bail!(
+            "{missed} quantiles are not as theory says (without a stall the worst is {worst_ms:.1} ms: far above 1 ms the machine has stalls of its own)"
+        );
     }
     Ok(())
 }
@@ -104,6 +106,10 @@ fn measure(spec: &str, settings: &str) -> Result<TrialOutcome> {
 fn histogram(outcome: &TrialOutcome, series: &str) -> Result<Histogram> {
     let whole = outcome.histograms.iter().find(|named| named.name == series && named.tier.is_none());
     whole.map(|named| named.histogram.clone()).with_context(|| format!("the trial has no {series}"))
+}
+
+fn ms(histogram: &Histogram, quantile: f64) -> Result<f64> {
+    histogram.quantile_ns(quantile).map(|ns| ns / 1e6).context("no values")
 }
 
 fn row(name: &str, kind: Loop, quantile: f64, plain: &Histogram, stalled: &Histogram) -> Result<(Vec<String>, bool)> {
