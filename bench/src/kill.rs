@@ -136,6 +136,10 @@ pub fn kill(program: &Path, specimen: &Specimen, victim: usize, after: Duration)
         nth => format!("{} of {}", nth + 1, herd.len()),
     };
     let namespaces = processes::own_namespaces(&herd);
+    // Else there would be nothing whose end could be seen. (The receivers' one is kept by sockets alone.)
+    if specimen.line().contains("link=veth") && namespaces.is_empty() {
+        bail!("{}: its network namespace cannot be seen in /proc", specimen.line());
+    }
     let begun = Instant::now();
     signal::kill(chosen.pid, signal::SIGKILL).with_context(|| format!("{}: killing {name}", specimen.line()))?;
     let (status, left, took) = running.watch_the_end(&herd, &namespaces, begun)?;

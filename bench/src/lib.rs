@@ -5,11 +5,14 @@
 
 pub mod bulk;
 pub mod cyclictest;
+pub mod ftrace_pages;
 pub mod kill;
 pub mod pairs;
+pub mod perf_file;
 pub mod plant;
 pub mod processes;
 pub mod program;
+pub mod sentinel;
 pub mod series;
 pub mod share;
 pub mod table;

@@ -2,7 +2,8 @@
 //! forked it and keeps it when it leaves its parent, its process group or its session. And the network namespaces they
 //! are in, told by the inodes below /proc.
 
-use schedlab_sys::clock::monotonic_ns;
+use schedlab_sys::clock::{cpu_ns_of, monotonic_ns, sleep_until_ns};
+use schedlab_sys::signal;
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
@@ -152,14 +153,21 @@ pub fn kept_network(namespaces: &BTreeSet<String>) -> Vec<String> {
     kept
 }
 
-/// The process that has used most CPU time in the last `over_ns`, of `root` and all below it.
-pub fn busiest(root: u32, over_ns: u64) -> Option<u32> {
-    let family = family(root);
-    let used = |pid: &u32| schedlab_sys::clock::cpu_ns_of(*pid).ok();
-    let before: Vec<Option<u64>> = family.iter().map(used).collect();
-    schedlab_sys::clock::sleep_until_ns(monotonic_ns() + over_ns);
-    let gained = family.iter().zip(before).filter_map(|(pid, before)| Some((used(pid)? - before?, *pid)));
-    gained.max().map(|(_, pid)| pid)
+/// The process below `root` that uses most CPU time in the next `over_ns`, and how much, ns; `None` when there is none.
+pub fn busiest_below(root: u32, over_ns: u64) -> Option<(u32, u64)> {
+    let below = &family(root)[1..];
+    let used = |pid: &u32| cpu_ns_of(*pid).ok();
+    let before: Vec<Option<u64>> = below.iter().map(used).collect();
+    sleep_until_ns(monotonic_ns() + over_ns);
+    let gained = below.iter().zip(before).filter_map(|(pid, before)| Some((*pid, used(pid)? - before?)));
+    gained.max_by_key(|&(_, ns)| ns)
+}
+
+/// SIGKILLs a child of ours that has not been waited for, and all below it.
+pub fn kill_family(root: u32) {
+    for pid in family(root) {
+        let _ = signal::kill(pid, signal::SIGKILL);
+    }
 }
 
 fn family(root: u32) -> Vec<u32> {
@@ -179,7 +187,7 @@ pub fn wait_for_listener(port: u16, limit_ns: u64) -> bool {
         if ["/proc/net/tcp", "/proc/net/tcp6"].iter().any(|table| listens(Path::new(table), port)) {
             return true;
         }
-        schedlab_sys::clock::sleep_until_ns(monotonic_ns() + 5_000_000);
+        sleep_until_ns(monotonic_ns() + 5_000_000);
     }
     false
 }
@@ -220,7 +228,7 @@ mod tests {
         shell.wait().unwrap();
         assert!(!both[0].is_alive() && both[1].is_alive(), "an orphan is found too");
         assert_eq!(mark.alive().len(), 1);
-        schedlab_sys::signal::kill(both[1].pid, schedlab_sys::signal::SIGKILL).unwrap();
+        signal::kill(both[1].pid, signal::SIGKILL).unwrap();
         while both[1].is_alive() {
             assert!(monotonic_ns() < give_up);
         }
@@ -240,7 +248,12 @@ mod tests {
         let port = listener.local_addr().unwrap().port();
         assert!(wait_for_listener(port, 1_000_000_000));
         drop(listener);
-        assert!(!listens(Path::new("/proc/net/tcp"), port));
+        // A child that another test forks in these moments has a copy of the listener until its exec.
+        let give_up = monotonic_ns() + 10_000_000_000;
+        while listens(Path::new("/proc/net/tcp"), port) {
+            assert!(monotonic_ns() < give_up, "port {port} is still listed");
+            sleep_until_ns(monotonic_ns() + 5_000_000);
+        }
     }
 
     #[test]

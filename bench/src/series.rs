@@ -217,7 +217,7 @@ const fn switchback(
     Series { name, workload, rate, arrangement, trial, units, disturbed }
 }
 
-/// All series; a quiet one in blocks is followed by its switchback (which `power` relies on). Units were chosen from an
+/// All series; `power` finds the switchback of a quiet one in blocks by its name. Units were chosen from an
 /// earlier recording: the pipe needed 33 blocks for 80 % power, messaging 44, for which its blocks would take an hour; six
 /// are the fewest that give a verdict. Beside the burner messaging has its switchback alone for the same reason.
 pub const SERIES: [Series; 7] = [

@@ -9,20 +9,23 @@ use crate::pairs::{Ratio, interleave_by};
 use crate::{processes, program};
 use anyhow::{Context, Result, bail};
 use schedlab_sys::clock::{cpu_ns_of, monotonic_ns, sleep_until_ns};
+use schedlab_sys::signal;
 use std::process::{Child, Command, Stdio};
 
 /// Both sides want half of a CPU in pieces of 10 ms: 60 rounds of 20 ms in a window.
 const WINDOW_NS: u64 = 1_200_000_000;
-/// From the start to the search: fio takes some 0.2 s to begin.
-const SETTLE_NS: u64 = 450_000_000;
-/// How long the processes are watched for the one that burns: four rounds.
+/// From the start to the search: by then a trial process has calibrated and forked.
+const SETTLE_NS: u64 = 300_000_000;
+/// How long the processes are watched for the one that burns, twice: four rounds each time.
 const SEARCH_NS: u64 = 80_000_000;
+/// When there should be one: fio takes 0.2 s to begin, and several times that beside a burner.
+const PATIENCE_NS: u64 = 10_000_000_000;
 
 /// One twin.
 struct Twin {
     name: &'static str,
     package: &'static str,
-    /// Runs for 2 s, longer than settling, search and window.
+    /// Burns for longer than it will be let.
     line: &'static str,
     ours: &'static str,
 }
@@ -31,20 +34,20 @@ const TWINS: [Twin; 2] = [
     Twin {
         name: "fio cpuio, burn by wall clock",
         package: "fio",
-        line: "fio --name=burn --ioengine=cpuio --cpuload=50 --cpuchunks=10000 --time_based --runtime=2",
-        ours: "burn:1x50%,chunk=10ms,clock=wall,duration=2s",
+        line: "fio --name=burn --ioengine=cpuio --cpuload=50 --cpuchunks=10000 --time_based --runtime=60",
+        ours: "burn:1x50%,chunk=10ms,clock=wall,duration=60s",
     },
     Twin {
         name: "stress-ng --cpu-load, burn by CPU clock",
         package: "stress-ng",
         // The method without a library call; the default goes through all of them, some of them longer than a slice.
-        line: "stress-ng --quiet --cpu 1 --cpu-load 50 --cpu-load-slice 10 --cpu-method loop --timeout 2",
-        ours: "burn:1x50%,chunk=10ms,clock=cpu,duration=2s",
+        line: "stress-ng --quiet --cpu 1 --cpu-load 50 --cpu-load-slice 10 --cpu-method loop --timeout 60",
+        ours: "burn:1x50%,chunk=10ms,clock=cpu,duration=60s",
     },
 ];
 
 /// Pairs of a row without and with a burner beside it, whose turns on the CPU are chance.
-pub const PAIRS: [usize; 2] = [8, 24];
+pub const PAIRS: [usize; 2] = [8, 20];
 
 /// Table rows below [`crate::pairs::HEADER`], of names that hold `filter`; and a sentence for each twin that is missing.
 pub fn rows(filter: &str, pairs: Option<usize>) -> Result<(Vec<Vec<String>>, Vec<String>)> {
@@ -64,7 +67,7 @@ pub fn rows(filter: &str, pairs: Option<usize>) -> Result<(Vec<Vec<String>>, Vec
 }
 
 fn row(twin: &Twin, name: &str, beside: bool, pairs: usize) -> Result<Vec<String>> {
-    let _burner = beside.then(Burner::start).transpose()?;
+    let _burner = beside.then(burner_beside).transpose()?;
     let ours = || share(program::bench(Some("0"), &[twin.ours, "--latency", "off", "--counters", "basic"])?);
     let theirs = || {
         let words: Vec<&str> = twin.line.split_whitespace().collect();
@@ -78,43 +81,78 @@ fn row(twin: &Twin, name: &str, beside: bool, pairs: usize) -> Result<Vec<String
 }
 
 /// The share of a CPU that the burner of this command gets.
-fn share(mut command: Command) -> Result<f64> {
+fn share(command: Command) -> Result<f64> {
+    let mut command = in_own_session(&command);
     let shown = format!("{command:?}");
     command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
-    let mut child = command.spawn().with_context(|| format!("{shown} cannot be started"))?;
-    let share = share_below(child.id());
-    // Both sides end by themselves.
-    let status = child.wait()?;
-    if !status.success() {
-        bail!("{shown}: {status}");
+    let mut program = Ended(command.spawn().with_context(|| format!("{shown} cannot be started"))?);
+    let share = share_below(program.0.id());
+    program.end()?;
+    share.with_context(|| format!("{shown}: looking at its burner"))
+}
+
+/// fio's jobs begin a session each, and with autogroup on a session has a share of the CPU of its own, whoever else is
+/// there. So both sides begin one, and the burner beside, too.
+fn in_own_session(command: &Command) -> Command {
+    let mut own = Command::new("setsid");
+    own.arg(command.get_program()).args(command.get_args());
+    own
+}
+
+/// A program that is asked to end; its burner ends with it.
+struct Ended(Child);
+
+impl Ended {
+    /// SIGTERM, which fio and stress-ng pass on; ours end with their parents.
+    fn end(&mut self) -> Result<()> {
+        signal::kill(self.0.id(), signal::SIGTERM)?;
+        let give_up = monotonic_ns() + PATIENCE_NS;
+        while self.0.try_wait()?.is_none() {
+            if monotonic_ns() > give_up {
+                bail!("it does not end");
+            }
+            sleep_until_ns(monotonic_ns() + 5_000_000);
+        }
+        Ok(())
     }
-    share.with_context(|| format!("{shown} has no process that burns"))
+}
+
+impl Drop for Ended {
+    fn drop(&mut self) {
+        // One that has been waited for has given its id away.
+        if matches!(self.0.try_wait(), Ok(None)) {
+            processes::kill_family(self.0.id());
+            let _ = self.0.wait();
+        }
+    }
 }
 
 fn share_below(program: u32) -> Result<f64> {
-    sleep_until_ns(monotonic_ns() + SETTLE_NS);
-    let burner = processes::busiest(program, SEARCH_NS).context("it is gone")?;
+    let burner = burner_below(program)?;
     let (begin_ns, begin_cpu_ns) = (monotonic_ns(), cpu_ns_of(burner)?);
     sleep_until_ns(begin_ns + WINDOW_NS);
     let (end_ns, end_cpu_ns) = (monotonic_ns(), cpu_ns_of(burner)?);
     Ok((end_cpu_ns - begin_cpu_ns) as f64 / (end_ns - begin_ns) as f64)
 }
 
-/// Wants all of the CPU that the two sides want half of, for as long as it lives.
-struct Burner(Child);
-
-impl Burner {
-    fn start() -> Result<Self> {
-        let mut command = program::bench(Some("0"), &["burn:1,duration=1h", "--counters", "basic"])?;
-        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
-        Ok(Self(command.spawn().context("the burner beside cannot be started")?))
+/// The process that twice in a row uses most CPU time, a tenth of a CPU at least.
+fn burner_below(program: u32) -> Result<u32> {
+    let begin_ns = monotonic_ns();
+    sleep_until_ns(begin_ns + SETTLE_NS);
+    let mut last = None;
+    while monotonic_ns() < begin_ns + PATIENCE_NS {
+        let found = processes::busiest_below(program, SEARCH_NS).filter(|&(_, used_ns)| used_ns > SEARCH_NS / 10);
+        match found {
+            Some((pid, _)) if last == Some(pid) => return Ok(pid),
+            other => last = other.map(|(pid, _)| pid),
+        }
     }
+    bail!("nobody burns")
 }
 
-impl Drop for Burner {
-    fn drop(&mut self) {
-        // Its trial and its task end with it.
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
+/// Wants all of the CPU that the two sides want half of, for as long as it lives.
+fn burner_beside() -> Result<Ended> {
+    let mut command = in_own_session(&program::bench(Some("0"), &["burn:1,duration=1h", "--counters", "basic"])?);
+    command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+    Ok(Ended(command.spawn().context("the burner beside cannot be started")?))
 }

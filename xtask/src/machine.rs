@@ -19,23 +19,28 @@ pub(crate) struct Machine {
     pub(crate) proc: PathBuf,
     pub(crate) sys: PathBuf,
     pub(crate) path: Vec<PathBuf>,
-    /// Whether the interpreter that tests are given has pandas, Polars and DuckDB.
-    pub(crate) reads_parquet: bool,
+    /// Whether the interpreter that tests are given has pandas, Polars, DuckDB and Perfetto's schema.
+    pub(crate) has_readers: bool,
 }
 
 /// Programs that tests may name as a need; a name outside this list is `Unknown`, not an absent program.
-const PROGRAMS: [&str; 13] = [
+const PROGRAMS: [&str; 18] = [
+    "cc",
     "chrt",
+    "cpio",
     "git",
     "hackbench",
+    "objcopy",
     "perf",
     "python3",
     "qemu-aarch64",
+    "qemu-system-x86_64",
     "runuser",
     "script",
     "setpriv",
     "sh",
     "stress-ng",
+    "strip",
     "taskset",
     "unshare",
 ];
@@ -58,7 +63,7 @@ impl Machine {
             proc: "/proc".into(),
             sys: "/sys".into(),
             path: std::env::split_paths(&path).collect(),
-            reads_parquet: false,
+            has_readers: false,
         }
     }
 
@@ -97,11 +102,23 @@ impl Machine {
             sysctl if sysctl.starts_with("net.") || sysctl.starts_with("kernel.") => {
                 self.proc.join("sys").join(sysctl.replace('.', "/")).exists()
             }
-            "pandas" | "polars" | "duckdb" => self.reads_parquet,
-            "tracefs" => self.sys.join("kernel/tracing/trace").exists(),
+            "pandas" | "polars" | "duckdb" | "perfetto" => self.has_readers,
+            // Mounted, or something that we may mount for ourselves.
+            "tracefs" => {
+                let kinds = std::fs::read_to_string(self.proc.join("filesystems")).unwrap_or_default();
+                let known = kinds.lines().any(|line| line.split_whitespace().last() == Some("tracefs"));
+                self.sys.join("kernel/tracing/trace").exists()
+                    || known && self.has("cap_sys_admin") == Presence::Present
+            }
             "debugfs" => self.sys.join("kernel/debug/sched").exists(),
             "kvm" => Path::new("/dev/kvm").exists(),
+            "guest" if words.get(1) == Some(&"kernel") => has_guest_kernel(),
             "binder" => Path::new("/dev/binder").exists() || Path::new("/dev/binderfs/binder").exists(),
+            "kprobes" => self.sys.join("bus/event_source/devices/kprobe").exists(),
+            "qemu" => match words.get(1).and_then(|v| v.parse::<u32>().ok()) {
+                Some(wanted) => qemu_major().is_some_and(|major| major >= wanted),
+                None => return Presence::Unknown,
+            },
             "autogroup" => self.proc.join("sys/kernel/sched_autogroup_enabled").exists(),
             "schedstats" => self.proc.join("sys/kernel/sched_schedstats").exists(),
             "psi" => self.proc.join("pressure/cpu").exists(),
@@ -183,6 +200,21 @@ impl Machine {
     }
 }
 
+/// Whether `schedlab vm fetch` has put the kernel of our guest tests into its cache (crates/vm/src/kernel/cache.rs).
+pub(crate) fn has_guest_kernel() -> bool {
+    let from = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
+    let below = |name: &str, path: &str| from(name).map(|root| root.join(path));
+    let cache = from("SCHEDLAB_CACHE")
+        .or_else(|| below("XDG_CACHE_HOME", "schedlab"))
+        .or_else(|| below("HOME", ".cache/schedlab"));
+    let entries = cache.and_then(|root| std::fs::read_dir(root.join("kernels")).ok());
+    let wanted = format!("{}_", GUEST_KERNEL.replace(':', "-"));
+    entries.is_some_and(|found| found.flatten().any(|e| e.file_name().to_string_lossy().starts_with(&wanted)))
+}
+
+/// The kernel that our tests boot.
+pub(crate) const GUEST_KERNEL: &str = "debian:6.1";
+
 /// What a test may conclude from all its needs: absent if one is, unknown if one is.
 fn weakest(found: &[Presence]) -> Presence {
     let has = |presence| found.contains(&presence);
@@ -197,6 +229,12 @@ fn weakest(found: &[Presence]) -> Presence {
 fn version(text: &str) -> Option<(u32, u32)> {
     let mut numbers = text.split(|c: char| !c.is_ascii_digit()).map(str::parse);
     Some((numbers.next()?.ok()?, numbers.next()?.ok()?))
+}
+
+/// Of the QEMU that boots guests: `QEMU emulator version 10.0.2 (…)`.
+pub(crate) fn qemu_major() -> Option<u32> {
+    let told = Command::new("qemu-system-x86_64").arg("--version").stdin(Stdio::null()).output().ok()?;
+    version(String::from_utf8_lossy(&told.stdout).split_once("version ")?.1).map(|(major, _)| major)
 }
 
 fn runs(command: &[&str]) -> bool {
@@ -233,7 +271,7 @@ mod tests {
             proc: root.join("proc"),
             sys: root.join("sys"),
             path: vec![root.join("bin")],
-            reads_parquet: false,
+            has_readers: false,
         };
         Described { root, machine }
     }

@@ -1,25 +1,31 @@
-//! Coordinated omission, shown: a stall of 100 ms in every 5 s is planted into the tasks that serve. Values counted from the
+//! Coordinated omission, shown: a stall of 100 ms in every second is planted into the tasks that serve. Values counted from the
 //! instant they were meant for move as theory says; those that begin when the server is ready do not. Fails unless
-//! both hold. About 2 minutes.
+//! both hold. Where the machine itself stood still meanwhile, as guests do, the trial is repeated. About 1 minute.
 #![forbid(unsafe_code)]
 #![allow(clippy::print_stdout, clippy::print_stderr)]
 
 use anyhow::{Context, Result, bail};
+use schedlab_benches::sentinel::Sentinels;
 use schedlab_benches::{program, table};
 use schedlab_run::{Histogram, TrialOutcome};
 use schedlab_sys::rights;
 use std::time::Instant;
 
 const STALL_MS: f64 = 100.0;
-const EVERY_MS: f64 = 5_000.0;
-const PLANT: &str = "plant=stall:100ms/5s";
+const EVERY_MS: f64 = 1_000.0;
+const PLANT: &str = "plant=stall:100ms/1s";
 /// Above whatever else the machine does, where we may: another task's turn on the CPU is a stall too, and not planted.
 const POLICY: &str = "policy=fifo:50";
-/// Two stalls, each whole.
-const DURATION: &str = "duration=10s";
-const QUANTILES: [f64; 2] = [0.99, 0.999];
+/// Two stalls, each whole; short, because a host that takes a CPU away for 100 ms now and then must be missed.
+const DURATION: &str = "duration=2s";
+const QUANTILES: [f64; 2] = [0.95, 0.99];
 /// A measured quantile also holds the ordinary latency and the time in which what has queued is served: some 0.1 ms.
 const WITHIN: f64 = 0.05;
+
+/// A stall of the machine's own that would be seen among the planted ones, ms.
+const OWN_STALL_MS: f64 = 5.0;
+/// Trials of one kind before we say that the machine is too restless.
+const ATTEMPTS: usize = 10;
 
 /// How values come to be.
 #[derive(Clone, Copy, PartialEq)]
@@ -63,15 +69,15 @@ fn predicted_ms(quantile: f64) -> Option<f64> {
 
 fn main() -> Result<()> {
     let started = Instant::now();
-    let (mut rows, mut missed, mut worst_ms) = (Vec::new(), 0, 0.0_f64);
+    let (mut rows, mut missed, mut repeats) = (Vec::new(), 0, Vec::new());
     let policy = if rights::try_fifo().is_ok() { POLICY } else { "policy=other" };
     for case in &CASES {
         let spec = format!("{},{DURATION}", case.spec);
-        let (plain, stalled) = (measure(&spec, policy)?, measure(&spec, &format!("{policy};{PLANT}"))?);
+        let plain = measure(&spec, policy, &mut repeats)?;
+        let stalled = measure(&spec, &format!("{policy};{PLANT}"), &mut repeats)?;
         for &(series, name, kind) in case.series {
             let (plain, stalled) = (histogram(&plain, series)?, histogram(&stalled, series)?);
             for quantile in QUANTILES {
-                worst_ms = worst_ms.max(ms(&plain, quantile)?);
                 let (row, met) = row(name, kind, quantile, &plain, &stalled)?;
                 missed += usize::from(!met);
                 rows.push(row);
@@ -88,19 +94,32 @@ fn main() -> Result<()> {
         "values, with stalls",
         "as predicted",
     ];
-    table::print(&format!("A stall of 100 ms in 5 s, {policy}"), &header, &rows);
+    table::print(&format!("A stall of 100 ms in each second, {policy}"), &header, &rows);
+    if !repeats.is_empty() {
+        let repeats: Vec<String> = repeats.iter().map(|ms| format!("{ms:.0} ms")).collect();
+        println!("\nTrials repeated because the machine itself stood still: {}.", repeats.join(", "));
+    }
     table::closing("omission", started.elapsed());
     if missed > 0 {
-        bail!(
-            "{missed} quantiles are not as theory says (without a stall the worst is {worst_ms:.1} ms: far above 1 ms the machine has stalls of its own)"
-        );
+        bail!("{missed} quantiles are not as theory says");
     }
     Ok(())
 }
 
-fn measure(spec: &str, settings: &str) -> Result<TrialOutcome> {
-    let outcome = program::trial(None, &[spec, "--latency", "all", "--counters", "basic", "--set", settings])?;
-    serde_json::from_value(outcome).context("the trial's JSON is not an outcome")
+/// One trial in which the machine did not stand still by itself; how long it did in the others goes to `repeats`, ms.
+fn measure(spec: &str, settings: &str, repeats: &mut Vec<f64>) -> Result<TrialOutcome> {
+    for _ in 0..ATTEMPTS {
+        let sentinels = Sentinels::start()?;
+        let outcome = program::trial(None, &[spec, "--latency", "all", "--counters", "basic", "--set", settings]);
+        let stall_ms = sentinels.end()? as f64 / 1e6;
+        let outcome = outcome?;
+        if stall_ms < OWN_STALL_MS {
+            return serde_json::from_value(outcome).context("the trial's JSON is not an outcome");
+        }
+        eprintln!("{spec} under {settings}: the machine stood still for {stall_ms:.0} ms, so it is repeated");
+        repeats.push(stall_ms);
+    }
+    bail!("the machine stands still by itself: {ATTEMPTS} trials in a row, in each {OWN_STALL_MS} ms or more")
 }
 
 fn histogram(outcome: &TrialOutcome, series: &str) -> Result<Histogram> {
@@ -117,7 +136,7 @@ fn row(name: &str, kind: Loop, quantile: f64, plain: &Histogram, stalled: &Histo
     let waits = predicted_ms(quantile).context("a quantile below the stalled share")?;
     let (predicted, met) = match kind {
         Loop::Open => (format!("{waits:.1}"), (with / waits - 1.0).abs() <= WITHIN),
-        // Two values of some ten thousand wait: no quantile here may come near what the open loop shows.
+        // Two values of some two thousand wait: no quantile here may come near what the open loop shows.
         Loop::Closed => ("as without".to_owned(), with < without + WITHIN * STALL_MS),
     };
     eprintln!(
@@ -152,11 +171,11 @@ mod tests {
         };
         let mut waits: Vec<f64> = (0..2 * EVERY_MS as u32).map(wait).collect();
         waits.sort_by(f64::total_cmp);
-        for quantile in [0.981, 0.985, 0.99, 0.995, 0.999] {
+        for quantile in [0.905, 0.92, 0.95, 0.99, 0.995] {
             let counted = waits[(waits.len() as f64 * quantile) as usize];
             let predicted = predicted_ms(quantile).unwrap();
             assert!((counted - predicted).abs() <= 1.5, "{quantile}: {counted} counted, {predicted} predicted");
         }
-        assert_eq!((predicted_ms(0.98), predicted_ms(0.5)), (None, None));
+        assert_eq!((predicted_ms(0.89), predicted_ms(0.5)), (None, None));
     }
 }

@@ -8,7 +8,7 @@
 
 use anyhow::{Context, Result};
 use schedlab_analyze::Verdict;
-use schedlab_benches::series::{self, SERIES, Series};
+use schedlab_benches::series::{self, Arrangement, SERIES, Series};
 use schedlab_benches::table;
 use schedlab_run::{LEAST_UNITS, Manifest, TrialRecord};
 use schedlab_stats::{GroupSequential, Look};
@@ -21,9 +21,11 @@ fn main() -> Result<()> {
     let started = Instant::now();
     let filter = std::env::args().nth(1).unwrap_or_default();
     let mut rows = Vec::new();
-    for pair in SERIES.chunks_exact(2).filter(|pair| !pair[0].disturbed && pair[0].name.contains(&filter)) {
-        let [series, alternating] = pair else { continue };
+    let quiet_blocks = |s: &&Series| s.arrangement == Arrangement::Blocks && !s.disturbed && s.name.contains(&filter);
+    for series in SERIES.iter().filter(quiet_blocks) {
         let Series { name, rate, .. } = series;
+        let alternating = SERIES.iter().find(|s| s.name == format!("{name}-switchback"));
+        let alternating = alternating.with_context(|| format!("{name} has no switchback"))?;
         let (_, trials) = series::standard(series)?.planted;
         let planted = series::block_contrasts(&trials, rate, [0, 2]);
         let block_s = planted.iter().map(|b| b.1).sum::<f64>() / planted.len() as f64;

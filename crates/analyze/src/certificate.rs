@@ -63,7 +63,7 @@ fn certificate(
 fn aa_arm(name: &str, metric: &str, floor: Option<f64>, includes: bool) -> String {
     match (floor.map(|f| percent(f, f)), includes) {
         (Some(floor), true) => format!(
-            "{name} has the control's settings and differs by no more than {floor} on {metric}: smaller effects are noise here"
+            "{name} has the control's settings and differs on average by no more than {floor} on {metric}: smaller effects are noise here"
         ),
         (Some(floor), false) => format!(
             "{name} has the control's settings and yet its interval on {metric} excludes no effect (up to {floor}): one \
@@ -78,7 +78,7 @@ fn aa_arm(name: &str, metric: &str, floor: Option<f64>, includes: bool) -> Strin
 fn control_alone(metric: &str, floor: Option<f64>, includes: bool) -> String {
     match (floor.map(|f| percent(f, f)), includes) {
         (Some(floor), true) => format!(
-            "the control's first and second trial of a block differ by no more than {floor} on {metric}: smaller effects \
+            "the control's first and second trial of a block differ on average by no more than {floor} on {metric}: smaller effects \
              may be noise here (drift within a block is part of this figure and not of the verdict, so it errs on the \
              safe side)"
         ),

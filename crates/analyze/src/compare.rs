@@ -9,12 +9,13 @@ use crate::verdict::correct;
 use crate::workload::Workload;
 use schedlab_run::manifest::{Design, OrderKnown};
 use schedlab_run::units::format_ns;
-use schedlab_run::{Manifest, Mark, Stamping, TrialRecord, counted};
+use schedlab_run::{Manifest, Mark, Stamping, TrialRecord, counted, lane};
 
 /// Compares every arm with the control on every workload and metric. Pure: the same rows give the same findings. Rows
 /// that cannot be used become `problems`, never an error.
 pub fn compare(manifest: &Manifest, trials: &[TrialRecord]) -> Findings {
-    let void = void_reason(manifest, trials).or_else(|| machine_unknown(manifest));
+    let worthless = || lane::worthless(&manifest.environment);
+    let void = void_reason(manifest, trials).or_else(|| machine_unknown(manifest)).or_else(worthless);
     let parts: Vec<Workload<'_>> =
         (0..manifest.workloads.len() as u32).map(|w| Workload::new(manifest, trials, w, void.clone())).collect();
     let mut workloads: Vec<WorkloadFindings> = parts.iter().map(Workload::findings).collect();
@@ -133,6 +134,7 @@ fn problems(manifest: &Manifest, findings: &Findings, parts: &[Workload<'_>]) ->
     if let Some(why) = &findings.void {
         problems.push(format!("The run is void and nothing in it is judged: {why}."));
     }
+    problems.extend(lane::caveat(&manifest.environment));
     if manifest.ended.is_empty() {
         problems.push("The run was not finished; these are the trials it has.".to_owned());
     }

@@ -128,7 +128,7 @@ fn without_far_out(units: &Units, rule: &Rule, alpha: f64) -> Option<View> {
 /// Mean of the middle 60 %.
 fn trimmed_mean(values: &[f64]) -> f64 {
     let mut sorted = values.to_vec();
-    sorted.sort_by(f64::total_cmp);
+    sorted.sort_unstable_by(f64::total_cmp);
     let cut = sorted.len() / 5;
     mean(&sorted[cut..sorted.len() - cut]).unwrap_or(f64::NAN)
 }

@@ -4,6 +4,7 @@
 
 use crate::contrasts::{UnitKind, Units, mean, values_by_block};
 use crate::findings::*;
+use crate::hygiene::uneven;
 use crate::metric::MetricKey;
 use crate::verdict::withheld;
 use crate::workload::{Workload, empty_contrast, fill};
@@ -25,7 +26,7 @@ fn main_effect(part: &Workload<'_>, key: &MetricKey, factorial: &Factorial, fact
         Err(barred) => contrast.verdict = barred,
     }
     let name = &factorial.factors[factor].name;
-    if let Some(barred) = part.uneven((&high, &format!("{name} high")), (&low, &format!("{name} low"))) {
+    if let Some(barred) = uneven(&part.side(&high, &format!("{name} high")), &part.side(&low, &format!("{name} low"))) {
         contrast.verdict = barred;
     }
     if let Some(why) = &part.void {

@@ -30,7 +30,12 @@ impl Workload<'_> {
         void.or_else(|| not_applied(arm))
             .or_else(|| not_applied(0))
             .or_else(|| confounded().map(|why| withheld(Withheld::Confounded, why)))
-            .or_else(|| self.uneven((&[arm], self.arm_name(arm)), (&[0], self.arm_name(0))))
+            .or_else(|| uneven(&self.side(&[arm], self.arm_name(arm)), &self.side(&[0], self.arm_name(0))))
+    }
+
+    /// Arms of this run as one side of a comparison.
+    pub(crate) fn side<'s>(&'s self, arms: &'s [u32], name: &'s str) -> Side<'s> {
+        Side { part: self, arms, name }
     }
 
     /// Marked and all measured trials of an arm, warm-up aside.
@@ -59,27 +64,8 @@ impl Workload<'_> {
         sum(outcomes.map(of_trial))
     }
 
-    /// Why nothing is said of two named groups of arms, when what was marked or lost goes with one of them. Steal that goes
-    /// with an arm is an effect of that arm, and repeating its blocks would select on it; so is a failure, and the trials
-    /// that did not fail are a selection.
-    pub(crate) fn uneven(&self, other: (&[u32], &str), control: (&[u32], &str)) -> Option<Verdict> {
-        let of = |count: fn(&Self, u32) -> (usize, usize), arms: &[u32]| sum(arms.iter().map(|&arm| count(self, arm)));
-        let differ = |what: &str, unit: &str, level: f64, count: fn(&Self, u32) -> (usize, usize)| {
-            let (a, b) = (of(count, control.0), of(count, other.0));
-            apart(a, b, level).then(|| {
-                let all = if unit.is_empty() { b.1.to_string() } else { counted(b.1, unit) };
-                let (name, control) = (other.1, control.1);
-                format!("{what} differ between arms: {} of {all} of `{name}`, {} of {} of `{control}`", b.0, a.0, a.1)
-            })
-        };
-        let marks = || differ("marks", "trials", MARKS_LEVEL, Self::marked_trials);
-        let failures = || differ("failures", "trials", FAILURES_LEVEL, Self::failed_trials);
-        let windows = || differ("windows lost", "", MARKS_LEVEL, Self::lost_windows);
-        let lost = || failures().or_else(windows).map(|why| withheld(Withheld::LossesDiffer, why));
-        marks().map(|why| withheld(Withheld::MarksDiffer, why)).or_else(lost)
-    }
-
-    fn arm_name(&self, arm: u32) -> &str {
+    /// As the plan calls it.
+    pub(crate) fn arm_name(&self, arm: u32) -> &str {
         self.manifest.arms.get(arm as usize).map_or("?", |a| a.name.as_str())
     }
 
@@ -133,6 +119,38 @@ impl Workload<'_> {
             incomplete: count(|f| *f == Fate::Incomplete),
         }
     }
+}
+
+/// One of two groups of arms that are compared; in a comparison of two runs each is of its own.
+pub(crate) struct Side<'s> {
+    part: &'s Workload<'s>,
+    arms: &'s [u32],
+    name: &'s str,
+}
+
+impl Side<'_> {
+    fn sum(&self, count: fn(&Workload<'_>, u32) -> (usize, usize)) -> (usize, usize) {
+        sum(self.arms.iter().map(|&arm| count(self.part, arm)))
+    }
+}
+
+/// Why nothing is said of two sides, when what was marked or lost goes with one of them. Steal that goes with an arm is an
+/// effect of that arm, and repeating its blocks would select on it; so is a failure, and the trials that did not fail are
+/// a selection.
+pub(crate) fn uneven(other: &Side<'_>, control: &Side<'_>) -> Option<Verdict> {
+    let differ = |what: &str, unit: &str, level: f64, count: fn(&Workload<'_>, u32) -> (usize, usize)| {
+        let (a, b) = (control.sum(count), other.sum(count));
+        apart(a, b, level).then(|| {
+            let all = if unit.is_empty() { b.1.to_string() } else { counted(b.1, unit) };
+            let (name, control) = (other.name, control.name);
+            format!("{what} differ between arms: {} of {all} of `{name}`, {} of {} of `{control}`", b.0, a.0, a.1)
+        })
+    };
+    let marks = || differ("marks", "trials", MARKS_LEVEL, |part, arm| part.marked_trials(arm));
+    let failures = || differ("failures", "trials", FAILURES_LEVEL, |part, arm| part.failed_trials(arm));
+    let windows = || differ("windows lost", "", MARKS_LEVEL, |part, arm| part.lost_windows(arm));
+    let lost = || failures().or_else(windows).map(|why| withheld(Withheld::LossesDiffer, why));
+    marks().map(|why| withheld(Withheld::MarksDiffer, why)).or_else(lost)
 }
 
 fn sum(counts: impl Iterator<Item = (usize, usize)>) -> (usize, usize) {

@@ -134,7 +134,7 @@ impl PlacedLook {
         grid.extend([alpha, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.96, 0.999]);
         let mut overall: Vec<(f64, f64)> =
             grid.into_iter().filter_map(|a| Some((last_look(fractions, a)?.nominal_p, a))).collect();
-        overall.sort_by(|a, b| a.0.total_cmp(&b.0).then(a.1.total_cmp(&b.1)));
+        overall.sort_unstable_by(|a, b| a.0.total_cmp(&b.0).then(a.1.total_cmp(&b.1)));
         Some(Self { look, number: fractions.len(), overall })
     }
 

@@ -10,11 +10,12 @@ use crate::environment::{changes, environment};
 use crate::estimate::{effect, estimate, finite};
 use crate::facts::{drop_still, facts_of, netns_counters};
 use crate::findings::*;
+use crate::hygiene::uneven;
 use crate::metric::MetricKey;
 use crate::rule::Rule;
 use crate::verdict::{correct, detectable, judge, withheld};
 use crate::workload::{Workload, empty_contrast};
-use schedlab_run::{Manifest, TrialRecord};
+use schedlab_run::{Manifest, TrialRecord, lane};
 
 /// Compares each arm of run B with the arm of the same name in run A; arms without a partner are named in `problems`,
 /// and when no name is shared the two controls are compared. Arms of the findings alternate: A's, B's, A's, B's.
@@ -44,6 +45,8 @@ pub fn compare_runs(a: &(Manifest, Vec<TrialRecord>), b: &(Manifest, Vec<TrialRe
     let mut environment = environment(manifest);
     environment.changes = changes(&manifest.environment, &other.environment);
     environment.warnings.extend(other.warnings.iter().map(|w| format!("run B: {w}")));
+    let one_lane = lane::differ(&manifest.environment, &other.environment).is_none();
+    problems.extend(lane::caveat(&manifest.environment).filter(|_| one_lane));
     problems.extend(refused.iter().map(|why| format!("The runs are not compared: {why}.")));
     problems.extend(void.iter().map(|why| format!("Nothing is judged: {why}.")));
     let confounded = workloads.iter().find_map(|w| w.confounded.as_ref());
@@ -80,8 +83,14 @@ fn two_run_rules(manifest: &Manifest) -> Rules {
 
 /// Why two runs cannot be set side by side at all.
 fn refusal(a: &Manifest, b: &Manifest) -> Option<String> {
+    if let Some(why) = lane::differ(&a.environment, &b.environment) {
+        return Some(why);
+    }
     if a.stamping != b.stamping {
         return Some(format!("stamping levels differ ({:?}, {:?}), and stamps cost time", a.stamping, b.stamping));
+    }
+    if let Some(why) = lane::worthless(&a.environment).or_else(|| lane::worthless(&b.environment)) {
+        return Some(why);
     }
     if a.switchback_window_ns.is_some() || b.switchback_window_ns.is_some() {
         return Some("a switchback trial holds both arms of its own run; compare runs made in blocks".into());
@@ -203,6 +212,12 @@ impl Pair<'_> {
         between_runs((self.a.manifest, &rows_a), (self.b.manifest, &rows_b))
     }
 
+    fn uneven(&self, i: u32, j: u32) -> Option<Verdict> {
+        let name = |side: &str, part: &Workload<'_>, arm: u32| format!("{side}: {}", part.arm_name(arm));
+        let (name_a, name_b) = (name("A", &self.a, i), name("B", &self.b, j));
+        uneven(&self.b.side(&[j], &name_b), &self.a.side(&[i], &name_a))
+    }
+
     fn metric(&self, key: &MetricKey) -> MetricFindings {
         let mut values = Vec::new();
         let mut contrasts = Vec::new();
@@ -255,6 +270,9 @@ impl Pair<'_> {
             }
         }
         let not_applied = |side: &Workload<'_>, arm: u32| side.selection.not_applied.get(&arm).cloned();
+        if let Some(uneven) = self.uneven(i, j) {
+            contrast.verdict = uneven;
+        }
         if let Some(why) = confounded.map(|c| c.sentence) {
             contrast.verdict = withheld(Withheld::Confounded, why);
         }

@@ -57,7 +57,8 @@ fn size(effect: &Effect, down: &str, up: &str) -> String {
 
 /// `2.8 times WORD [2.6, 3.0]`.
 pub(crate) fn times(effect: &Effect, word: &str) -> String {
-    let half = (effect.hi - effect.lo) / 2.0;
+    // Of a wide interval the lower end is still told from 1, and from 0.
+    let half = ((effect.hi - effect.lo) / 2.0).min(effect.lo / 2.0);
     let shown = |x: f64| factor(x, half);
     format!("{} times {word} [{}, {}]", shown(effect.value), shown(effect.lo), shown(effect.hi))
 }
@@ -113,4 +114,17 @@ pub(crate) fn number(x: f64) -> String {
 fn signed(x: f64) -> String {
     let text = number(x);
     if x > 0.0 { format!("+{text}") } else { text }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_lower_end_of_a_wide_interval_is_told_from_1_and_from_0() {
+        let of = |value, lo, hi| times(&Effect { scale: Scale::Ratio, value, lo, hi, level: 0.95 }, "higher");
+        assert_eq!(of(4.653, 1.398, 15.486), "4.7 times higher [1.4, 15.5]");
+        assert_eq!(of(1.63, 0.012, 21.0), "1.63 times higher [0.01, 21.00]");
+        assert_eq!(of(9.0, 6.0, 13.0), "9 times higher [6, 13]");
+    }
 }

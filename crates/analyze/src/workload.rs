@@ -220,6 +220,11 @@ pub(crate) fn fill(contrast: &mut Contrast, units: &Units, rule: &Rule, key: &Me
             n if n < least => {
                 withheld(Withheld::TooFewUnits, format!("only {}, a verdict needs {least}", counted(n, name)))
             }
+            _ if matches!(rule, Rule::Imported) => {
+                let of = |side: &[Vec<f64>]| side.iter().map(Vec::len).sum::<usize>();
+                let fewer = counted(of(&units.control).min(of(&units.arm)), name);
+                withheld(Withheld::TooFewUnits, format!("one arm has only {fewer}: nothing is known of its spread"))
+            }
             _ => withheld(Withheld::NoLook, "no look has been taken yet"),
         };
         describe(contrast, units, manifest.alpha);

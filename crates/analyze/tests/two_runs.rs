@@ -4,7 +4,7 @@ mod lab;
 
 use lab::{Lab, lab, planted, rate};
 use schedlab_analyze::*;
-use schedlab_run::{Manifest, Stamping, TrialRecord};
+use schedlab_run::{Manifest, Mark, Stamping, TrialRecord};
 
 type Run = (Manifest, Vec<TrialRecord>);
 
@@ -105,6 +105,17 @@ fn two_machines_are_always_descriptive_and_one_boot_is_not_interleaved() {
     assert_eq!(findings.workloads[0].confounded.as_ref().unwrap().units_needed, None);
     let same_boot = compare_runs(&run(1, "6.1", 1.0, 0), &run(1, "6.1", 1.3, 1));
     assert!(reason(&same_boot).contains("schedlab ab"));
+}
+
+#[test]
+fn marks_that_go_with_one_run_bar_the_verdict() {
+    let mut stolen = run(6, "6.18", 1.2, 2);
+    for trial in &mut stolen.1 {
+        trial.marks = vec![Mark::Steal { share: 0.02 }];
+    }
+    let findings = compare_runs(&run(5, "6.1", 1.0, 0), &stolen);
+    let why = reason(&findings);
+    assert!(why.contains("marks differ between arms") && why.contains("of `A: default`"), "{why}");
 }
 
 #[test]

@@ -26,6 +26,9 @@ fn main() -> Result<(), Box<dyn Error>> {
         plant_stall: None,
         topology: Topology::read(Path::new("/sys"))?,
         cgroups: Vec::new(),
+        trace_instance: None,
+        dither: None,
+        keep_slowest: false,
     };
     let load =
         after("load").map(|spec| Load::start(&[spec.parse()?], false).map_err(Box::<dyn Error>::from)).transpose()?;

@@ -3,8 +3,9 @@
 //! `wall` burns until a wall-clock instant (fio: a preempted burner believes it burned).
 //!
 //! t0 is before the release of all burners, t1 the stop flag. Each burner loops: burn a slice, sleep so that slice ÷
-//! (slice + sleep) is the load. A burner that has slept too long does not shorten its next sleep. What is reported
-//! is what was achieved: CPU time over wall time × threads, and the overshoot of each sleep.
+//! (slice + sleep) is the load. By `cpu` what a sleep lasted too long, the wait for the CPU after it included, is taken off
+//! the next one, as stress-ng does; by `wall`, as fio, it is not. What is reported is what was achieved: CPU time over
+//! wall time × threads, and the overshoot of each sleep.
 
 use crate::dispatch::Length;
 use crate::error::BenchError;
@@ -142,15 +143,17 @@ fn burn_chunk(config: &Config, stop: &StopFlag) {
 pub(crate) fn burn(config: &Config, stop: &StopFlag, counter: &AtomicU64, mut asleep: impl FnMut(u64)) -> u64 {
     // fio: sleep = burn × (100 − load) / load.
     let sleep_ns = (config.chunk_ns as f64 * (1.0 - config.load) / config.load) as u64;
-    let mut chunks = 0;
+    let (mut chunks, mut owed_ns) = (0, 0);
     while !stop.is_set() {
         burn_chunk(config, stop);
         chunks += 1;
         counter.store(chunks, Relaxed);
         if sleep_ns > 0 {
-            let wake_ns = monotonic_ns() + sleep_ns;
+            let wake_ns = monotonic_ns() + sleep_ns.saturating_sub(owed_ns);
             if stop.sleep_until_ns(wake_ns) {
-                asleep(monotonic_ns().saturating_sub(wake_ns));
+                let overshoot_ns = monotonic_ns().saturating_sub(wake_ns);
+                asleep(overshoot_ns);
+                owed_ns = if config.clock == BurnClock::Cpu { overshoot_ns } else { 0 };
             }
         }
     }
@@ -218,6 +221,7 @@ impl Workload for Config {
     }
 
     fn run(&self, order: &RunOrder, observer: &mut dyn Observer) -> Result<TrialOutcome, BenchError> {
+        order.plants_nothing(INFO.name)?;
         let setup_ns = monotonic_ns();
         let map = || BenchError::io("mapping the shared cells");
         let cells = TaskCells::new(self.threads as usize, 1, true).map_err(map())?;
@@ -226,7 +230,7 @@ impl Workload for Config {
         let recorder = stamps.then(|| Recorder::new(&["overshoot"], &[], 1).map_err(map())).transpose()?;
         observer.before_fork().map_err(BenchError::Observer)?;
         let gate = Gate::new(fd::pipe_pair).map_err(BenchError::io("opening the gate's pipes"))?;
-        let mut herd = Herd::new(cells.clone(), gate, self.threads as usize);
+        let mut herd = Herd::new(cells.clone(), gate, self.threads as usize, order.dither);
         start(&mut herd, self, &cells, recorder.as_ref())?;
         herd.gather()?;
         let Length::DurationNs(ns) = self.length else {

@@ -81,12 +81,12 @@ pub enum BenchError {
         reason: String,
     },
     /// A system call failed in the control process.
-    #[error("{doing}: {source}{}", hint(.source))]
+    #[error("{doing}: {cause}{}", hint(.cause))]
     Io {
         /// What was being done.
         doing: String,
         /// The kernel's answer.
-        source: io::Error,
+        cause: io::Error,
     },
     /// A task of the herd failed or died; the whole herd was taken down.
     #[error("{role} {tid} of group {group} {what}; the herd was taken down, nothing of this trial counts")]
@@ -127,7 +127,7 @@ pub enum BenchError {
 impl BenchError {
     pub(crate) fn io(doing: impl Into<String>) -> impl FnOnce(io::Error) -> Self {
         let doing = doing.into();
-        move |source| Self::Io { doing, source }
+        move |cause| Self::Io { doing, cause }
     }
 }
 

@@ -23,6 +23,7 @@ mod placement;
 mod plant;
 mod recorder;
 mod registry;
+mod slowest;
 mod stamp;
 mod stream;
 mod sweep;

@@ -1,10 +1,12 @@
 //! How a workload tells its caller where it is: counters open before the fork, settings are read back before the
 //! release, the series ticks while the herd runs. All calls come from the control process, none from a timed loop.
 
+use crate::error::BenchError;
 use crate::plant::{PlantCell, Stall};
 use crate::task::TaskCells;
 use crate::topology::Topology;
 use schedlab_run::Stamping;
+use schedlab_run::lane::Dither;
 use std::io;
 use std::path::PathBuf;
 
@@ -24,9 +26,24 @@ pub struct RunOrder {
     pub topology: Topology,
     /// `cgroup.procs` of each cgroup that [`Workload::cgroups`](crate::Workload::cgroups) names, in its order.
     pub cgroups: Vec<PathBuf>,
+    /// The tracefs directory of a trace that runs beside: a workload that stops traces stops this one.
+    pub trace_instance: Option<PathBuf>,
+    /// What each task of the herd does before it is ready, in a guest of the virtual lane.
+    pub dither: Option<Dither>,
+    /// Keep the slowest operations with their times: a trace tells what happened in them.
+    pub keep_slowest: bool,
 }
 
 impl RunOrder {
+    /// Refuses a planted spin or stall for a workload that has no operation of ours to plant it in.
+    pub(crate) fn plants_nothing(&self, workload: &'static str) -> Result<(), BenchError> {
+        if self.plant_spin_ns.is_none() && self.plant_stall.is_none() {
+            return Ok(());
+        }
+        let reason = format!("neither a spin nor a stall can be planted into {workload}: leave out plant=");
+        Err(BenchError::Conflict { workload, reason })
+    }
+
     /// The shared cell of what this order plants; `None` plants nothing.
     pub(crate) fn plant(&self) -> io::Result<Option<PlantCell>> {
         match (self.plant_spin_ns, self.plant_stall) {
@@ -57,6 +74,9 @@ pub trait Observer {
     fn herd_ready(&mut self, _tasks: &[HerdTask]) -> Result<(), String> {
         Ok(())
     }
+    /// All is ready and nothing runs yet: what counts over the measured part starts here. Once released, a herd may keep
+    /// this thread from its CPU for as long as a short one lives.
+    fn releasing(&mut self) {}
     /// The herd was released at `t0_ns` (CLOCK_MONOTONIC).
     fn released(&mut self, _t0_ns: u64) {}
     /// Called right after [`Self::released`] and then at each instant it answered (CLOCK_MONOTONIC ns; `u64::MAX`:

@@ -21,17 +21,25 @@ impl<'a> Arguments<'a> {
     pub(crate) fn new(info: &'static WorkloadInfo, spec: &'a WorkloadSpec) -> Result<Self, BenchError> {
         let known = || info.options.iter().map(|option| option.name);
         for key in spec.args.keys() {
-            if !known().any(|name| name == key) {
+            let spelled = key.replace('_', "-");
+            if spelled != *key && spec.args.contains_key(&spelled) {
+                let reason = format!("`{key}` and `{spelled}` are one option: leave out one of them");
+                return Err(BenchError::Conflict { workload: info.name, reason });
+            }
+            if !known().any(|name| name == spelled) {
                 return Err(BenchError::UnknownOption {
                     workload: info.name,
                     key: key.clone(),
-                    nearest: nearest(key, known()),
+                    nearest: nearest(&spelled, known()),
                     known: known().collect(),
                 });
             }
         }
         let arguments = Self { info, spec };
         match &spec.shorthand {
+            Some(text) if known().any(|name| name == text.replace('_', "-")) => {
+                Err(arguments.conflict(format!("option `{text}` has no value: write `{text}=…`")))
+            }
             Some(text) if info.shorthand.is_empty() => Err(arguments.conflict(format!(
                 "`{text}` is not `key=value`; its options are {}",
                 known().collect::<Vec<_>>().join(", ")
@@ -44,8 +52,10 @@ impl<'a> Arguments<'a> {
         self.spec.shorthand.as_deref()
     }
 
+    /// The value of an option, which may be written with `_` for `-`, as twins write theirs.
     pub(crate) fn get(&self, key: &str) -> Option<&'a str> {
-        self.spec.args.get(key).map(String::as_str)
+        let args = &self.spec.args;
+        args.get(key).or_else(|| args.get(&key.replace('-', "_"))).map(String::as_str)
     }
 
     pub(crate) fn bad(&self, key: &str, value: &str, reason: impl Into<String>) -> BenchError {

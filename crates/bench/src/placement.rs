@@ -47,6 +47,10 @@ impl Pin {
         ("remote", Self::Tier(Tier::Remote)),
     ];
 
+    /// Those that need no tier.
+    pub(crate) const PLAIN_WORDS: [(&'static str, Self); 3] =
+        [("free", Self::Free), ("same", Self::Same), ("apart", Self::Apart)];
+
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Free => "free",
@@ -112,6 +116,18 @@ pub(crate) fn places(
     Ok((0..copies).map(place).collect())
 }
 
+/// All CPUs of such places, ascending; none where one of the tasks is free, or where there are no such places.
+pub(crate) fn confined_to(places: Result<Vec<(Cpus, Cpus)>, BenchError>) -> Vec<u32> {
+    let places = places.unwrap_or_default();
+    if places.iter().any(|(first, second)| first.is_empty() || second.is_empty()) {
+        return Vec::new();
+    }
+    let mut cpus: Vec<u32> = places.into_iter().flat_map(|(first, second)| [first, second]).flatten().collect();
+    cpus.sort_unstable();
+    cpus.dedup();
+    cpus
+}
+
 /// Pairs of a tier that share no CPU, lowest first, so that copies do not meet before every CPU is used.
 fn disjoint_pairs(cpus: &[u32], topology: &Topology, tier: Tier) -> Vec<(u32, u32)> {
     let mut used = Vec::new();
@@ -144,6 +160,8 @@ mod tests {
         assert_eq!(pairs(Pin::Tier(Tier::Llc)), [(0, 2), (1, 3), (0, 2)]);
         let error = places(Pin::Tier(Tier::Remote)).unwrap_err().to_string();
         assert!(error.contains("same_cpu, smt, llc"), "{error}");
+        assert_eq!(confined_to(places(Pin::Apart)), [0, 1, 2, 3]);
+        assert!(confined_to(places(Pin::Free)).is_empty() && confined_to(places(Pin::Tier(Tier::Remote))).is_empty());
         assert!(Pin::WORDS.iter().all(|(word, pin)| *word == pin.name()));
     }
 }

@@ -2,8 +2,10 @@
 //! receivers with 67 kB each would be 27 MB to fault in on every trial. A pool of a few shards, chosen by group, costs
 //! a relaxed atomic add on stamped operations only (one in k), and different groups rarely meet in one cell.
 
+use crate::observer::RunOrder;
+use crate::slowest::Slowest;
 use schedlab_run::histogram::{BUCKETS, bucket_of};
-use schedlab_run::{Histogram, NamedHistogram, Tier};
+use schedlab_run::{Histogram, NamedHistogram, SlowOperation, Tier};
 use schedlab_sys::clock::monotonic_ns;
 use schedlab_sys::shared_memory::{SharedWords, WORDS_PER_TASK_LINE};
 use std::io;
@@ -25,22 +27,41 @@ const MAX_SHARDS: usize = 4;
 pub(crate) struct Recorder {
     shared: Arc<SharedWords>,
     names: &'static [&'static str],
-    /// `None` alone when tiers are unknown.
+    /// `None` for values without a tier: alone when tiers are unknown, last where [`Self::with_untiered`] asked for it.
     tiers: Arc<[Option<Tier>]>,
     slot_of_tier: [u8; Tier::ALL.len()],
     shards: usize,
+    slowest: Slowest,
 }
 
 impl Recorder {
     /// One histogram for each name, tier and shard; an empty `tiers` means that tiers are unknown.
     pub(crate) fn new(names: &'static [&'static str], tiers: &[Tier], groups: usize) -> io::Result<Self> {
         let shards = groups.clamp(1, MAX_SHARDS);
-        let slots: Vec<Option<Tier>> =
-            if tiers.is_empty() { vec![None] } else { tiers.iter().copied().map(Some).collect() };
+        let slots = if tiers.is_empty() { vec![None] } else { tiers.iter().copied().map(Some).collect() };
+        Self::with_slots(names, slots, shards)
+    }
+
+    /// The same, with room for values that belong to no tier: they are in the whole distribution alone.
+    pub(crate) fn with_untiered(names: &'static [&'static str], tiers: &[Tier], groups: usize) -> io::Result<Self> {
+        let slots = tiers.iter().copied().map(Some).chain([None]).collect();
+        Self::with_slots(names, slots, groups.clamp(1, MAX_SHARDS))
+    }
+
+    fn with_slots(names: &'static [&'static str], slots: Vec<Option<Tier>>, shards: usize) -> io::Result<Self> {
         let slot = |tier| slots.iter().position(|&t| t == Some(tier)).unwrap_or(0) as u8;
         let slot_of_tier = Tier::ALL.map(slot);
         let words = names.len() * slots.len() * shards * HISTOGRAM_WORDS;
-        Ok(Self { shared: Arc::new(SharedWords::new(words)?), names, tiers: slots.into(), slot_of_tier, shards })
+        let (shared, slowest) = (Arc::new(SharedWords::new(words)?), Slowest::new()?);
+        Ok(Self { shared, names, tiers: slots.into(), slot_of_tier, shards, slowest })
+    }
+
+    /// Keeps the slowest operations where the order asks for them.
+    pub(crate) fn beside(self, order: &RunOrder) -> Self {
+        if order.keep_slowest {
+            self.slowest.keep();
+        }
+        self
     }
 
     fn start(&self, series: usize, slot: usize, shard: usize) -> usize {
@@ -52,12 +73,40 @@ impl Recorder {
         let shard = group % self.shards;
         let start = self.start(0, 0, shard);
         self.shared.fault_in(start..start + self.names.len() * self.tiers.len() * HISTOGRAM_WORDS, false);
+        self.slowest.fault_in();
     }
 
     /// Counts one value of a series.
     #[inline]
     pub(crate) fn record(&self, series: usize, tier: Tier, group: usize, ns: u64) {
-        let slot = self.slot_of_tier[tier as usize] as usize;
+        self.count(series, self.slot_of_tier[tier as usize] as usize, group, ns);
+    }
+
+    /// Counts a whole operation, which ended at `end_ns`, and keeps it where it is among the slowest of a traced trial.
+    #[inline]
+    pub(crate) fn record_operation(&self, series: usize, tier: Tier, group: usize, ns: u64, end_ns: u64) {
+        self.record(series, tier, group, ns);
+        self.keep_slow(series, group, ns, end_ns, 0);
+    }
+
+    /// Keeps a whole operation of thread `tid`, 0 the calling one, where it is among the slowest of a traced trial.
+    #[inline]
+    pub(crate) fn keep_slow(&self, series: usize, group: usize, ns: u64, end_ns: u64, tid: u32) {
+        self.slowest.offer((series, group), ns, end_ns, tid);
+    }
+
+    /// The slowest operations that were kept, the slowest first.
+    pub(crate) fn slowest(&self) -> Vec<SlowOperation> {
+        self.slowest.operations(self.names)
+    }
+
+    /// Counts one value that belongs to no tier, of a recorder made [`Self::with_untiered`].
+    pub(crate) fn record_untiered(&self, series: usize, group: usize, ns: u64) {
+        self.count(series, self.tiers.len() - 1, group, ns);
+    }
+
+    #[inline(always)]
+    fn count(&self, series: usize, slot: usize, group: usize, ns: u64) {
         let start = self.start(series, slot, group % self.shards);
         let words = &self.shared.words()[start..start + HISTOGRAM_WORDS];
         words[HEAD + bucket_of(ns)].fetch_add(1, Relaxed);
@@ -132,6 +181,20 @@ impl Recorder {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_value_without_a_tier_is_in_the_whole_alone() {
+        let recorder = Recorder::with_untiered(&["latency"], &[Tier::SameCpu], 2).unwrap();
+        recorder.record(0, Tier::SameCpu, 0, 10);
+        recorder.record_untiered(0, 1, 7_000);
+        let found = recorder.histograms();
+        assert_eq!(found.len(), 2, "{found:?}");
+        assert_eq!((found[0].tier, found[0].histogram.count(), found[0].histogram.max_ns), (None, 2, 7_000));
+        assert_eq!(
+            (found[1].tier, found[1].histogram.count(), found[1].histogram.max_ns),
+            (Some(Tier::SameCpu), 1, 10)
+        );
+    }
 
     #[test]
     fn values_of_all_groups_meet_in_one_distribution_and_stay_apart_by_tier() {

@@ -87,6 +87,10 @@ pub trait Workload {
     fn check_placement(&self, _topology: &Topology) -> Result<(), BenchError> {
         Ok(())
     }
+    /// The CPUs that its tasks are pinned to; none where they may run anywhere, or where that is not known beforehand.
+    fn confined_to(&self, _topology: &Topology) -> Vec<u32> {
+        Vec::new()
+    }
     /// Names of the cgroups with the cpu controller that it spreads its tasks over; the caller makes them and passes
     /// them in [`RunOrder::cgroups`].
     fn cgroups(&self) -> &'static [&'static str] {

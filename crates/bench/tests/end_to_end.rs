@@ -7,7 +7,17 @@ use std::path::Path;
 
 fn order(stamping: Stamping) -> RunOrder {
     let topology = Topology::read(Path::new("/sys")).unwrap();
-    RunOrder { stamping, seed: 3, plant_spin_ns: None, plant_stall: None, topology, cgroups: Vec::new() }
+    RunOrder {
+        stamping,
+        seed: 3,
+        plant_spin_ns: None,
+        plant_stall: None,
+        topology,
+        cgroups: Vec::new(),
+        trace_instance: None,
+        dither: None,
+        keep_slowest: false,
+    }
 }
 
 fn run_with(spec: &str, order: &RunOrder, observer: &mut dyn Observer) -> Result<TrialOutcome, BenchError> {
@@ -215,6 +225,9 @@ impl Observer for Watcher {
         self.calls.push("herd_ready");
         Ok(())
     }
+    fn releasing(&mut self) {
+        self.calls.push("releasing");
+    }
     fn released(&mut self, _t0_ns: u64) {
         self.calls.push("released");
     }
@@ -236,7 +249,7 @@ fn the_observer_sees_phases_in_order_and_progress_growing() {
         let mut watcher = Watcher::default();
         let order = RunOrder { plant_spin_ns: Some(500), ..order(Stamping::Off) };
         run_with(spec, &order, &mut watcher).unwrap();
-        assert_eq!(watcher.calls, ["before_fork", "herd_ready", "released", "stopped"]);
+        assert_eq!(watcher.calls, ["before_fork", "herd_ready", "releasing", "released", "stopped"]);
         assert!(
             watcher.seen.len() >= 4 && watcher.seen.is_sorted() && watcher.seen.last() > Some(&100),
             "{spec}: {:?}",
@@ -256,4 +269,52 @@ fn pinning_apart_needs_two_cpus_and_a_missing_tier_is_named() {
         let error = run_with("pipe:pin=remote", &order, &mut Quiet).unwrap_err().to_string();
         assert!(error.contains("this machine has same_cpu"), "{error}");
     }
+}
+
+#[test]
+fn the_slowest_operations_are_kept_where_they_are_asked_for() {
+    let specs = [
+        "pipe:loops=300,mode=thread",
+        "pipe2:loops=300",
+        "messaging:2x3,groups=2,loops=50",
+        "transact:loops=100,pairs=2",
+        "throughput:loops=300,bytes=64,transport=pipe",
+        "wakeup:1x2,loops=50,think=0ns,work=1",
+        "timer:threads=2,interval=200us,loops=100",
+        "stream:1,bytes=1k,duration=20ms",
+    ];
+    for spec in specs {
+        let asked = RunOrder { keep_slowest: true, ..order(Stamping::All) };
+        let outcome = run_with(spec, &asked, &mut Quiet).unwrap_or_else(|error| panic!("{spec}: {error}"));
+        let (slowest, begin_ns) = (&outcome.slowest, outcome.phases[0].start_ns);
+        assert!((1..=32 * 2).contains(&slowest.len()), "{spec}: {}", slowest.len());
+        assert!(slowest.is_sorted_by_key(|o| std::cmp::Reverse(o.ns())), "{spec}");
+        let series = |o: &schedlab_run::SlowOperation| {
+            outcome.histograms.iter().find(|h| h.name == o.name && h.tier.is_none()).unwrap().histogram.max_ns
+        };
+        assert_eq!(slowest[0].ns(), series(&slowest[0]), "{spec}: the longest of its distribution");
+        for operation in slowest {
+            assert!(operation.start_ns > begin_ns && operation.tid > 0, "{spec}: {operation:?}");
+        }
+        assert!(run(spec, Stamping::All).slowest.is_empty(), "{spec}");
+    }
+    let asked = RunOrder { keep_slowest: true, ..order(Stamping::Off) };
+    assert!(run_with("pipe:loops=300", &asked, &mut Quiet).unwrap().slowest.is_empty());
+}
+
+#[test]
+fn a_twins_latencies_are_not_printed_where_none_is_measured() {
+    let error = run_with("transact:loops=3,compat=hwbinder", &order(Stamping::Off), &mut Quiet).unwrap_err();
+    assert!(error.to_string().contains("with --latency off none is measured"), "{error}");
+}
+
+#[test]
+fn options_are_taken_in_the_spelling_of_twins_too() {
+    let spec = |text: &str| schedlab_bench::parse(&text.parse().unwrap()).map(|workload| workload.spec().to_string());
+    assert_eq!(spec("transact:raw_data=yes,loops=3").unwrap(), spec("transact:raw-data=yes,loops=3").unwrap());
+    assert!(spec("throughput:benchmark_format=json").unwrap().contains("benchmark-format=json"));
+    let both = spec("timer:dma_latency=2us,dma-latency=3us").unwrap_err().to_string();
+    assert!(both.contains("`dma_latency` and `dma-latency` are one option"), "{both}");
+    let unknown = spec("timer:dma_latncy=2us").unwrap_err().to_string();
+    assert!(unknown.contains("did you mean `dma-latency`"), "{unknown}");
 }

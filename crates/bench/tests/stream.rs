@@ -7,7 +7,17 @@ use std::path::Path;
 
 fn order(stamping: Stamping) -> RunOrder {
     let topology = Topology::read(Path::new("/sys")).unwrap();
-    RunOrder { stamping, seed: 3, plant_spin_ns: None, plant_stall: None, cgroups: Vec::new(), topology }
+    RunOrder {
+        stamping,
+        seed: 3,
+        plant_spin_ns: None,
+        plant_stall: None,
+        cgroups: Vec::new(),
+        trace_instance: None,
+        dither: None,
+        keep_slowest: false,
+        topology,
+    }
 }
 
 /// On this test's own thread, which a veth pair's namespaces stay with.
@@ -149,7 +159,7 @@ fn a_veth_pair_dies_with_a_killed_process() {
         let spec = "stream:2,duration=20s,link=veth,rate=50mbit";
         let error = run_with(spec, Stamping::Off, &mut killer).unwrap_err().to_string();
         assert!(error.contains(role) && error.contains("was killed by signal 9"), "{error}");
-        assert!(begun.elapsed().as_secs() < 2, "{:?}", begun.elapsed());
+        assert!(begun.elapsed().as_secs() < 10, "it does not wait for the twenty: {:?}", begun.elapsed());
         assert!(killer.tasks.iter().all(|task| !Path::new(&format!("/proc/{}", task.tid)).exists()), "{role}");
     }
 }

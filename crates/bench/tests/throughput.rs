@@ -8,7 +8,17 @@ use std::path::Path;
 
 fn run(spec: &str, stamping: Stamping) -> Result<TrialOutcome, BenchError> {
     let topology = Topology::read(Path::new("/sys")).unwrap();
-    let order = RunOrder { stamping, seed: 3, plant_spin_ns: None, plant_stall: None, topology, cgroups: Vec::new() };
+    let order = RunOrder {
+        stamping,
+        seed: 3,
+        plant_spin_ns: None,
+        plant_stall: None,
+        topology,
+        cgroups: Vec::new(),
+        trace_instance: None,
+        dither: None,
+        keep_slowest: false,
+    };
     schedlab_bench::parse(&spec.parse().unwrap()).unwrap().run(&order, &mut Quiet)
 }
 

@@ -8,7 +8,17 @@ use std::time::{Duration, Instant};
 
 fn order(stamping: Stamping) -> RunOrder {
     let topology = Topology::read(Path::new("/sys")).unwrap();
-    RunOrder { stamping, seed: 3, plant_spin_ns: None, plant_stall: None, cgroups: Vec::new(), topology }
+    RunOrder {
+        stamping,
+        seed: 3,
+        plant_spin_ns: None,
+        plant_stall: None,
+        cgroups: Vec::new(),
+        trace_instance: None,
+        dither: None,
+        keep_slowest: false,
+        topology,
+    }
 }
 
 fn run_with(spec: &str, order: &RunOrder, observer: &mut dyn Observer) -> Result<TrialOutcome, BenchError> {

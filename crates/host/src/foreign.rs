@@ -26,7 +26,7 @@ pub(crate) fn governors(roots: &Roots) -> String {
     let policies = numbered_dirs(&roots.sys.join("devices/system/cpu/cpufreq"), "policy");
     let mut names: Vec<String> =
         policies.iter().filter_map(|(_, dir)| text_at(&dir.join("scaling_governor"))).collect();
-    names.sort();
+    names.sort_unstable();
     names.dedup();
     names.join(", ")
 }

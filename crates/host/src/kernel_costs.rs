@@ -139,7 +139,7 @@ pub(crate) fn mitigations(machine: &Machine<'_>) -> Check {
         .filter_map(|entry| Some((entry.file_name().into_string().ok()?, text_at(&entry.path())?)))
         .filter(|(_, state)| state != "Not affected")
         .collect();
-    states.sort();
+    states.sort_unstable();
     let evidence = states.iter().map(|(name, state)| format!("{name}: {state}")).collect::<Vec<_>>().join("; ");
     let value = states.iter().map(|(name, state)| format!("{name} {}", headline(state))).collect::<Vec<_>>().join(", ");
     let evidence = format!("/sys/devices/system/cpu/vulnerabilities: {evidence}");

@@ -7,9 +7,11 @@
 
 mod answers;
 mod cpu;
+mod domains;
 mod draft;
 mod frequency;
 mod groups;
+mod guest;
 mod identity;
 mod idle;
 mod inflate;
@@ -64,6 +66,7 @@ const CHECKS: &[CheckFn] = &[
     idle::halt_polling,
     cpu::smt,
     cpu::topology,
+    domains::sched_domains,
     cpu::isolated,
     memory::page_size,
     memory::transparent_hugepages,
@@ -95,6 +98,7 @@ pub fn environment_of(roots: &Roots, answers: &SystemAnswers, probes: Probes) ->
     let machine = Machine::new(roots, answers);
     let mut environment = identity::identity(&machine);
     environment.checks = CHECKS.iter().map(|check| check(&machine)).collect();
+    environment.checks.extend(guest::lane(&machine));
     environment.checks.push(round_trip::round_trip(probes));
     environment
 }

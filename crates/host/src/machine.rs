@@ -72,7 +72,7 @@ pub(crate) fn numbered_dirs(parent: &Path, prefix: &str) -> Vec<(u32, PathBuf)> 
         .flatten()
         .filter_map(|entry| Some((entry.file_name().to_str()?.strip_prefix(prefix)?.parse().ok()?, entry.path())))
         .collect();
-    dirs.sort();
+    dirs.sort_unstable();
     dirs
 }
 

@@ -57,19 +57,17 @@ pub(crate) fn lockdown(machine: &Machine<'_>) -> Check {
 /// Tracing.
 pub(crate) fn tracefs(machine: &Machine<'_>) -> Check {
     let draft = check("tracefs", "right to trace (tracefs)");
-    let places = ["kernel/tracing/tracing_on", "kernel/debug/tracing/tracing_on"];
-    // Opening for writing asks for the right and changes nothing.
-    let open = |name: &&str| std::fs::File::options().write(true).open(machine.roots.sys.join(name)).is_ok();
-    if let Some(place) = places.iter().find(|name| open(name)) {
-        return draft
-            .good("yes", "scheduler traces can be recorded")
-            .evidence(format!("/sys/{place}: opened for writing"));
+    let places = ["kernel/tracing/instances", "kernel/debug/tracing/instances"];
+    // A recording has an instance of its own; who may not list them may not make one.
+    let listed = |name: &&str| std::fs::read_dir(machine.roots.sys.join(name)).is_ok();
+    if let Some(place) = places.iter().find(|name| listed(name)) {
+        return draft.good("yes", "the scheduler can be recorded").evidence(format!("/sys/{place}: can be listed"));
     }
-    let fact = machine.sys(places[0]);
-    let effect = "no scheduler traces: a slow operation cannot be explained by who was on the CPU";
+    let fact = machine.sys("kernel/tracing/trace_clock");
+    let effect = "nothing is recorded: a slow operation cannot be explained by who was on the CPU";
     let missing = fact.evidence().ends_with("not there");
     let (value, mend) = match missing {
-        true => ("not mounted", "as root: mount -t tracefs tracefs /sys/kernel/tracing"),
+        true => ("not mounted", "run as root: a recording mounts tracefs for itself"),
         false => ("no", "run as root"),
     };
     draft.unavailable(value, effect).mend(mend).evidence(fact.evidence())

@@ -3,6 +3,7 @@
 use crate::draft::check;
 use crate::machine::Machine;
 use schedlab_run::Check;
+use schedlab_run::lane::{Lane, Provenance};
 
 /// Share of CPU time stolen since boot from which trials will be marked.
 const STEAL_IS_MUCH: f64 = 0.005;
@@ -34,7 +35,11 @@ pub(crate) fn hypervisor(machine: &Machine<'_>) -> Check {
         vendor.evidence(),
         clocks.evidence()
     );
+    let made_by = machine.proc("cmdline").text().and_then(Provenance::of_command_line);
     match name {
+        Some(name) if made_by.is_some_and(|made_by| matches!(made_by.lane, Lane::Virtual(_))) => draft
+            .info(name, "a guest of the virtual lane, from whose time no neighbour can take any")
+            .evidence(evidence),
         Some(name) => draft
             .warning(name, "a neighbour can take the CPU, and waking a halted vCPU is a trip through the hypervisor")
             .mend("pin vCPUs on the host; here: pair the arms in time, which schedlab does")

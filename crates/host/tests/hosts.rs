@@ -91,7 +91,7 @@ fn laptop() -> Tree {
             ("/sys/kernel/sched_ext/root/ops", "lavd"),
             ("/sys/kernel/security/lockdown", "none [integrity] confidentiality"),
             ("/sys/kernel/mm/transparent_hugepage/enabled", "[always] madvise never"),
-            ("/sys/kernel/tracing/tracing_on", "1"),
+            ("/sys/kernel/tracing/instances/theirs/tracing_on", "1"),
             ("/sys/bus/event_source/devices/cpu/type", "4"),
         ],
     );

@@ -98,6 +98,7 @@ fn outcome(measured: Measured, id: &str) -> TrialOutcome {
         metrics: measured.metrics,
         phases: Vec::new(),
         histograms: measured.histograms,
+        slowest: Vec::new(),
         tiers: Vec::new(),
         counters: measured.counters,
         series: measured.series,

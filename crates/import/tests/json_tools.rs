@@ -102,12 +102,29 @@ fn schd_dbg_is_summed_over_its_pairs_and_is_another_workload() {
 }
 
 #[test]
+fn a_class_that_could_not_be_scheduled_is_left_out() {
+    let none = r#"{"avg":null,"wst":null,"bst":null,"miss":null,"meetR":null}"#;
+    let other = r#"{"avg":0.02,"wst":0.04,"bst":0.01,"miss":2,"meetR":0.5}"#;
+    let cfg = r#""cfg":{"pair":1,"iterations":4,"deadline_us":2500}"#;
+    let document = |fifo: &str, other: &str| {
+        let part = format!(r#"{{"S":4,"I":4,"fifo_ms":{fifo},"other_ms":{other}}}"#);
+        format!(r#"{{{cfg},"P0":{part},"ALL":{part},"inheritance":"N/A"}}"#)
+    };
+    let text = document(none, other);
+    let run = import(None, &[source("a", &text), source("b", &text)], &no_options()).unwrap();
+    assert_eq!(run.manifest.primary, [["other_mean_ns"]]);
+    assert!((values(&run, "other_miss_share")[0].2 - 0.5).abs() < 1e-9, "2 of 4, all of them of this class");
+    assert!(run.trials[0].outcome.as_ref().unwrap().notes[0].contains("the fifo class"));
+    assert!(refused(Kind::Hwbinder, &document(none, none)).contains("neither class has a latency"));
+}
+
+#[test]
 fn a_hwbinder_run_that_stopped_at_a_miss_is_named() {
     let cut = "{\n\"cfg\":{\"pair\":1,\"iterations\":100,\"deadline_us\":2500},\n";
     let error = import(None, &[source("it", cut), source("b", cut)], &no_options()).unwrap_err().to_string();
     assert!(error.contains("it line 1") && error.contains("-trace"), "{error}");
     let empty = "{\"cfg\":{\"deadline_us\":1}}";
     assert!(refused(Kind::Hwbinder, empty).contains("neither `ALL` nor pairs"));
-    let odd = "{\"cfg\":{\"deadline_us\":1},\"P0\":{\"I\":2,\"fifo_ms\":{\"avg\":1}}}";
+    let odd = "{\"cfg\":{\"deadline_us\":1},\"P0\":{\"I\":2,\"fifo_ms\":{\"avg\":1},\"other_ms\":{}}}";
     assert!(refused(Kind::Hwbinder, odd).contains("`fifo_ms` has no number `wst`"));
 }

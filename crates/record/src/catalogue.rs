@@ -24,6 +24,7 @@ pub const COUNTERS: &[(&str, &str, &str)] = &[
     ("instructions", "perf", "instructions retired on all CPUs"),
     ("cache_misses", "perf", "last-level cache misses of all CPUs"),
     ("branch_misses", "perf", "mispredicted branches of all CPUs"),
+    ("calls.FUNCTION", "perf kprobe", "calls of a function of the kernel; only where a plan's [[require]] names it"),
     ("topdown.GROUP.EVENT", "perf", "counts behind the top-down shares, whole machine; only with --counters topdown"),
     (
         "dram_read_bytes",

@@ -15,7 +15,7 @@ pub fn read(sys: &Path) -> Vec<(u32, CpuList)> {
             Some((number, list.parse().ok()?))
         })
         .collect();
-    nodes.sort();
+    nodes.sort_unstable();
     nodes
 }
 

@@ -32,7 +32,7 @@ pub(crate) struct Alias {
 pub(crate) fn names(roots: &Roots) -> Vec<String> {
     let Ok(entries) = std::fs::read_dir(roots.sys.join(DEVICES)) else { return Vec::new() };
     let mut names: Vec<String> = entries.flatten().filter_map(|e| e.file_name().into_string().ok()).collect();
-    names.sort();
+    names.sort_unstable();
     names
 }
 
@@ -42,6 +42,11 @@ impl Pmu {
         let pmu_type = text(&dir.join("type"))?;
         let pmu_type = pmu_type.parse().map_err(|_| format!("{name}/type holds `{pmu_type}`, not a number"))?;
         Ok(Self { name: name.to_owned(), dir, pmu_type })
+    }
+
+    /// Its number for `perf_event_attr.type`.
+    pub(crate) fn type_number(&self) -> u32 {
+        self.pmu_type
     }
 
     /// CPUs to open it on: `cpumask` of an uncore PMU (one per socket or die), `cpus` of one kind of core.

@@ -1,12 +1,13 @@
-//! Counters of a trial: perf events, the tables of /proc before and after, and a series every 100 ms. It reads and
-//! writes down; it interprets nothing, but for the vendors' formulas of a top-down analysis, which come with their events
-//! and are pure functions of counts. Everything is chosen to disturb the measured tasks little: events are counted
-//! per CPU and not per task (see [`perf_counters`]), and a tick reads two files.
+//! Counters of a trial: perf events, the tables of /proc before and after, and a series every 100 ms; and the scheduler
+//! tracer ([`tracer`]). It reads and writes down; it interprets nothing, but for the vendors' formulas of a top-down
+//! analysis, which come with their events and are pure functions of counts. Everything is chosen to disturb the measured
+//! tasks little: events are counted per CPU and not per task (see [`perf_counters`]), and a tick reads two files.
 //!
 //! Parsers are pure functions over `&str` whose errors name the file, the line and the item.
 #![forbid(unsafe_code)]
 
 pub mod bandwidth;
+pub mod calls;
 pub mod catalogue;
 pub mod cpu_identity;
 pub mod cpu_nodes;
@@ -16,10 +17,12 @@ pub mod parse_error;
 pub mod perf_counters;
 pub mod pressure;
 pub mod proc_stat;
+pub mod profile;
 pub mod steal;
 pub mod task_totals;
 pub mod thermal;
 pub mod topdown;
+pub mod tracer;
 pub mod trial_counters;
 
 mod event_source;

@@ -67,7 +67,7 @@ fn cpu_dirs(cpus: &Path) -> Vec<(u32, std::path::PathBuf)> {
         .flatten()
         .filter_map(|entry| Some((entry.file_name().to_str()?.strip_prefix("cpu")?.parse().ok()?, entry.path())))
         .collect();
-    dirs.sort();
+    dirs.sort_unstable();
     dirs
 }
 

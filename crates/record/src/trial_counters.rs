@@ -4,6 +4,7 @@
 
 use crate::Roots;
 use crate::bandwidth::Bandwidth;
+use crate::calls::Calls;
 use crate::net_ticks::NetTicks;
 use crate::perf_counters::PerfCounters;
 use crate::tables::{self, Tables};
@@ -33,6 +34,8 @@ pub struct TrialCounters {
     roots: Roots,
     tick_ns: u64,
     perf: Option<PerfCounters>,
+    called: Vec<String>,
+    calls: Calls,
     topdown: Option<(TopDown, Bandwidth)>,
     period_ns: (u64, u64),
     before: Option<Tables>,
@@ -51,6 +54,8 @@ impl TrialCounters {
             roots,
             tick_ns,
             perf: None,
+            called: Vec::new(),
+            calls: Calls::default(),
             topdown: None,
             period_ns: (0, 0),
             before: None,
@@ -67,8 +72,15 @@ impl TrialCounters {
         self
     }
 
+    /// Functions of the kernel whose calls are counted besides.
+    pub fn with_calls(mut self, functions: &[String]) -> Self {
+        self.called = functions.to_vec();
+        self
+    }
+
     /// Opens the perf events (from level `Full`), not yet counting.
     pub fn before_fork(&mut self) {
+        self.calls = Calls::open(&self.roots, &self.called);
         match self.level {
             CounterLevel::Basic => {}
             CounterLevel::Full => self.perf = Some(PerfCounters::open(&self.roots)),
@@ -82,16 +94,23 @@ impl TrialCounters {
         }
     }
 
-    /// The herd was released at `t0_ns` (CLOCK_MONOTONIC): starts the events and takes the first reading.
-    pub fn released(&mut self, t0_ns: u64) {
+    /// The herd is about to be released: takes the first reading and starts the events.
+    pub fn releasing(&mut self) {
         self.before = Some(Tables::read(&self.roots));
-        self.period_ns.0 = t0_ns;
+        self.calls.enable();
         if let Some((topdown, bandwidth)) = &mut self.topdown {
             topdown.enable();
             bandwidth.enable();
         }
         if let Some(perf) = &mut self.perf {
             perf.enable();
+        }
+    }
+
+    /// The herd was released at `t0_ns` (CLOCK_MONOTONIC): starts the series.
+    pub fn released(&mut self, t0_ns: u64) {
+        self.period_ns.0 = t0_ns;
+        if let Some(perf) = &mut self.perf {
             self.ticks = Some(Ticks::start(&self.roots, t0_ns, self.tick_ns, perf));
             self.net_ticks = Some(NetTicks::start(&self.roots, t0_ns, clock::monotonic_ns()));
         }
@@ -109,6 +128,7 @@ impl TrialCounters {
     /// The measured part ended at `t1_ns`: takes the second reading.
     pub fn stopped(&mut self, t1_ns: u64) {
         self.period_ns.1 = t1_ns;
+        self.calls.disable();
         if let Some((topdown, bandwidth)) = &mut self.topdown {
             topdown.disable();
             bandwidth.disable();
@@ -131,6 +151,7 @@ impl TrialCounters {
         if let Some(perf) = &mut self.perf {
             counters.extend(perf.counters());
         }
+        counters.extend(self.calls.counters());
         if let (Some(before), Some(after)) = (&self.before, &self.after) {
             counters.extend(before.until(after, &tables::nodes(&self.roots), self.tick_ns));
         }
@@ -165,6 +186,7 @@ mod tests {
         let mut counters = TrialCounters::new(level, Roots::default());
         counters.before_fork();
         let t0 = clock::monotonic_ns();
+        counters.releasing();
         counters.released(t0);
         let mut wanted = counters.tick(t0);
         for _ in 0..3 {
@@ -229,6 +251,7 @@ mod tests {
         let roots = Roots { proc: "/nonexistent/proc".into(), sys: "/nonexistent/sys".into() };
         let mut counters = TrialCounters::new(CounterLevel::Full, roots);
         counters.before_fork();
+        counters.releasing();
         counters.released(0);
         counters.stopped(1);
         let counted = counters.finish(&[], 0);

@@ -5,7 +5,8 @@ use crate::escape::terminal;
 use crate::number::{count, ns, percent, quantity};
 use crate::table::{Align, Cell, Table, width, wrap};
 use crate::{tables, words};
-use schedlab_run::{Count, TrialOutcome, counted};
+use schedlab_run::require::CALLS;
+use schedlab_run::{Count, Counter, TrialOutcome, counted};
 use std::io::{self, Write};
 
 /// Sentences wider than this are hard to read, however wide the terminal is.
@@ -105,7 +106,7 @@ fn facts(outcome: &TrialOutcome) -> Vec<(String, String)> {
 fn per_operation(outcome: &TrialOutcome) -> Vec<String> {
     let mut shown: Vec<String> = Vec::new();
     let mut names: Vec<&str> = Vec::new();
-    for counter in outcome.counters.iter().filter(|c| c.scope == "workload" || c.scope == "netns") {
+    for counter in outcome.counters.iter().filter(|c| is_shown(c)) {
         let Some(value) = counter.count.value().filter(|_| outcome.operations > 0) else { continue };
         if (counter.scope == "netns" && value == 0) || names.contains(&counter.name.as_str()) {
             continue;
@@ -116,6 +117,11 @@ fn per_operation(outcome: &TrialOutcome) -> Vec<String> {
         shown.push(format!("{} {about}{each}", counter.name));
     }
     shown
+}
+
+/// The workload's own, and what was asked for by name.
+fn is_shown(counter: &Counter) -> bool {
+    matches!(counter.scope.as_str(), "workload" | "netns") || counter.name.starts_with(CALLS)
 }
 
 fn histograms(outcome: &TrialOutcome, columns: usize, out: &mut dyn Write) -> io::Result<()> {

@@ -13,6 +13,7 @@ mod html;
 mod markdown;
 mod number;
 mod pictures;
+mod profile;
 mod remarks;
 mod table;
 mod tables;
@@ -26,12 +27,17 @@ pub use checks::checks_text;
 pub use html::html;
 pub use markdown::markdown;
 pub use pictures::pictures;
+pub use profile::{annotation_text, folded_text, profile_text};
 pub use text::{scaling_text, text};
 pub use trace::{
-    perf_latency_text, timehist_header, timehist_line, trace_check_text, trace_latency_text, trace_states_text,
+    map_line, perf_latency_text, pooled_kworkers_svg, pooled_kworkers_text, timehist_header, timehist_line,
+    trace_affine_text, trace_blame_text, trace_chains_text, trace_check_text, trace_copies_svg, trace_copies_text,
+    trace_inversions_text, trace_kworkers_text, trace_latency_text, trace_overview_text, trace_queues_text,
+    trace_slow_text, trace_states_text,
 };
 
 use schedlab_analyze::Findings;
+use schedlab_run::json::pretty;
 use schedlab_run::{Manifest, TrialRecord};
 use std::io::{self, Write};
 
@@ -48,6 +54,5 @@ pub struct Input<'a> {
 
 /// The findings as one JSON document; [`schedlab_analyze::findings::SCHEMA`] is its version.
 pub fn json(input: &Input<'_>, out: &mut dyn Write) -> io::Result<()> {
-    serde_json::to_writer_pretty(&mut *out, input.findings)?;
-    out.write_all(b"\n")
+    writeln!(out, "{}", pretty(input.findings)?)
 }

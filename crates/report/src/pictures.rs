@@ -3,6 +3,7 @@
 
 mod contrasts;
 mod designs;
+mod grid;
 mod rows;
 mod shapes;
 mod trials;
@@ -82,6 +83,7 @@ pub(crate) fn of_workload(input: &Input<'_>, index: usize, rows: &Rows) -> Vec<P
     let Some(place) = Place::of(input, index) else { return Vec::new() };
     let mut all = Vec::new();
     all.extend(designs::main_effects(&place));
+    all.extend(grid::curves(&place));
     all.extend(contrasts::primary_forest(&place));
     all.extend(trials::distributions(&place, rows));
     all.extend(shapes::latencies(&place));

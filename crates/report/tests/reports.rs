@@ -221,6 +221,23 @@ fn text_takes_the_width_it_is_given() {
     }
 }
 
+/// One tier in every arm is no picture and no table, but it is said.
+#[test]
+fn a_placement_without_a_choice_is_a_sentence() {
+    let mut made = small();
+    let placed = |made: &Made| pictures(&made.input()).iter().any(|(name, _)| name.ends_with("placement"));
+    assert!(placed(&made));
+    for facts in &mut made.findings.workloads[0].arms {
+        facts.tiers.truncate(1);
+        facts.tiers.iter_mut().for_each(|t| t.share = 1.0);
+    }
+    assert!(!placed(&made));
+    for name in ["report.txt", "report.md", "report.html"] {
+        let text = made.output(name).split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(text.contains("Placement: same CPU in every operation of every arm."), "{name}");
+    }
+}
+
 #[test]
 fn pictures_and_page_are_well_formed() {
     let made = Made::new(made::manifest(), made::trials());

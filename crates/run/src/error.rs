@@ -8,18 +8,20 @@ use std::path::{Path, PathBuf};
 #[non_exhaustive]
 pub enum RunError {
     /// The kernel refused.
-    #[error("{}: {source}", .path.display())]
+    #[error("{}: {cause}", .path.display())]
     Io {
         /// The file.
         path: PathBuf,
         /// The kernel's answer.
-        source: io::Error,
+        cause: io::Error,
     },
     /// There is no manifest.
-    #[error("{} is not a run directory: it has no manifest.json", .dir.display())]
+    #[error("{} {}", .dir.display(), if *.is_there { "is not a run directory: it has no manifest.json" } else { "is not there" })]
     NotARun {
         /// The directory.
         dir: PathBuf,
+        /// Whether there is anything of that name.
+        is_there: bool,
     },
     /// The directory is in use.
     #[error("{} {}", .dir.display(), if *.is_run { "holds a run already: give another --out, or --resume to continue it if it was interrupted" } else { "is not empty: give another --out" })]
@@ -28,6 +30,12 @@ pub enum RunError {
         dir: PathBuf,
         /// Whether it holds a run.
         is_run: bool,
+    },
+    /// A directory that would be written is somebody's already.
+    #[error("{} is there already and not empty: name another directory", .path.display())]
+    Exists {
+        /// The directory.
+        path: PathBuf,
     },
     /// Another process writes this run.
     #[error("{} is being written by another schedlab: wait for it, or give another --out", .dir.display())]
@@ -64,6 +72,6 @@ pub enum RunError {
 impl RunError {
     pub(crate) fn io(path: &Path) -> impl FnOnce(io::Error) -> Self + use<> {
         let path = path.to_owned();
-        move |source| Self::Io { path, source }
+        move |cause| Self::Io { path, cause }
     }
 }

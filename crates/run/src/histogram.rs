@@ -97,12 +97,15 @@ impl Histogram {
             *self = other.clone();
             return;
         }
-        let mut all: std::collections::BTreeMap<u32, u64> = self.cells.iter().copied().collect();
+        // In place: an analysis adds hundreds of small distributions to a large one.
+        let mut at = 0;
         for &(cell, n) in &other.cells {
-            let count: &mut u64 = all.entry(cell).or_default();
-            *count = count.saturating_add(n);
+            at += self.cells[at..].partition_point(|(before, _)| *before < cell);
+            match self.cells.get_mut(at) {
+                Some((same, count)) if *same == cell => *count = count.saturating_add(n),
+                _ => self.cells.insert(at, (cell, n)),
+            }
         }
-        self.cells = all.into_iter().collect();
         self.sum_ns = self.sum_ns.saturating_add(other.sum_ns);
         self.min_ns = self.min_ns.min(other.min_ns);
         self.max_ns = self.max_ns.max(other.max_ns);

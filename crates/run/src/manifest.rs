@@ -6,7 +6,7 @@ use crate::workload_spec::WorkloadSpec;
 use serde::{Deserialize, Serialize};
 
 /// Version of the run directory's format; `FORMAT.md` lists what changed.
-pub const FORMAT_VERSION: u32 = 2;
+pub const FORMAT_VERSION: u32 = 3;
 
 /// How an environment check came out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]

@@ -1,6 +1,7 @@
 //! What one trial is told: the message from the trial loop to the exec of ourselves that runs the workload.
 
 use crate::setting::Setting;
+use crate::tracing::TraceOrder;
 use crate::workload_spec::WorkloadSpec;
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
@@ -69,6 +70,9 @@ pub struct TrialOrder {
     pub stamping: Stamping,
     /// Which counters to read.
     pub counters: CounterLevel,
+    /// Functions of the kernel whose calls are counted.
+    #[serde(default)]
+    pub calls: Vec<String>,
     /// Background loads (`burn:2x50%`), started before and ended after the workload.
     pub load: Vec<WorkloadSpec>,
     /// Whether the load shares the workload's groups.
@@ -79,6 +83,12 @@ pub struct TrialOrder {
     pub cgroup_procs: Vec<PathBuf>,
     /// `cgroup.procs` files of the cgroups that the workload spreads its tasks over, as it names them.
     pub workload_cgroups: Vec<PathBuf>,
+    /// Whether and how it is traced.
+    #[serde(default)]
+    pub trace: Option<TraceOrder>,
+    /// The tracefs directory of that trace, while the trial runs.
+    #[serde(default)]
+    pub trace_instance: Option<PathBuf>,
     /// Alternation inside the trial.
     pub switchback: Option<SwitchbackOrder>,
     /// Every random choice of the trial derives from this.

@@ -256,6 +256,28 @@ pub struct LoadReport {
     pub alive: bool,
 }
 
+/// One of the slowest stamped operations of a trial that was traced: where to look in the trace.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SlowOperation {
+    /// The distribution that it is counted in: `latency`.
+    pub name: String,
+    /// When it began, CLOCK_MONOTONIC ns.
+    pub start_ns: u64,
+    /// When it ended.
+    pub end_ns: u64,
+    /// The thread that saw its end.
+    pub tid: u32,
+    /// Its group or copy.
+    pub group: u32,
+}
+
+impl SlowOperation {
+    /// How long it took, ns.
+    pub fn ns(&self) -> u64 {
+        self.end_ns.saturating_sub(self.start_ns)
+    }
+}
+
 /// Everything a trial measured.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct TrialOutcome {
@@ -271,6 +293,9 @@ pub struct TrialOutcome {
     pub phases: Vec<Phase>,
     /// Distributions.
     pub histograms: Vec<NamedHistogram>,
+    /// The slowest stamped operations, the slowest first, where the trial was traced.
+    #[serde(default)]
+    pub slowest: Vec<SlowOperation>,
     /// Placement.
     pub tiers: Vec<TierCount>,
     /// Totals.

@@ -3,8 +3,11 @@
 
 mod canonical;
 mod check;
+mod grid;
+mod guest;
 mod written;
 
+pub use guest::{GuestLane, GuestPlan};
 pub use written::parse_sweep;
 
 use crate::factorial::{self, PlannedFactor};
@@ -82,6 +85,8 @@ pub struct Plan {
     pub arms: Vec<Arm>,
     /// What must hold in every trial for the run to mean anything.
     pub require: Vec<Requirement>,
+    /// The guests that the trials run in; `None`: they run on this machine.
+    pub guest: Option<GuestPlan>,
     /// The factors whose levels the arms combine.
     pub factors: Vec<PlannedFactor>,
     /// Most arms that a factorial may have.
@@ -110,23 +115,23 @@ pub enum PlanError {
         known: Vec<String>,
     },
     /// A size, time or share that is not one.
-    #[error("{key}: {source}")]
+    #[error("{key}: {cause}")]
     Unit {
         /// The key.
         key: &'static str,
         /// What is wrong.
-        source: UnitError,
+        cause: UnitError,
     },
     /// A workload that does not have the form of one.
-    #[error("{0}")]
+    #[error(transparent)]
     Workload(#[from] SpecError),
     /// The settings of an arm or of a factor's level.
-    #[error("{of}: {source}")]
+    #[error("{of}: {cause}")]
     Setting {
         /// Whose they are: ``arm `b` ``.
         of: String,
         /// What is wrong.
-        source: SettingError,
+        cause: SettingError,
     },
     /// Keys that fit singly but not together.
     #[error("{0}")]

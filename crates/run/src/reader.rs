@@ -58,7 +58,9 @@ impl RunReader {
 fn read_manifest(dir: &Path) -> Result<Manifest, RunError> {
     let path = dir.join(MANIFEST);
     let bytes = match fs::read(&path) {
-        Err(e) if e.kind() == std::io::ErrorKind::NotFound => return Err(RunError::NotARun { dir: dir.to_owned() }),
+        Err(e) if e.kind() == std::io::ErrorKind::NotFound => {
+            return Err(RunError::NotARun { dir: dir.to_owned(), is_there: dir.exists() });
+        }
         other => other.map_err(RunError::io(&path))?,
     };
     parse_manifest(&bytes).map_err(|error| match error {
@@ -94,6 +96,12 @@ pub fn parse_manifest(bytes: &[u8]) -> Result<Manifest, ManifestError> {
     if manifest.arms.is_empty() || lengths != [workloads; 3] {
         return Err(ManifestError::Content("its lists of arms and workloads do not fit each other".into()));
     }
+    // What no plan may ask for, and statistics are not made for.
+    let (sesoi, alpha) = (manifest.sesoi, manifest.alpha);
+    if !((0.0..1.0).contains(&sesoi) && alpha > 0.0 && alpha <= 0.5) {
+        let why = format!("sesoi {sesoi} does not lie between 0 and 1, or alpha {alpha} not between 0 and 0.5");
+        return Err(ManifestError::Content(why));
+    }
     if !design_fits(&manifest) {
         return Err(ManifestError::Content("its sweeps or its factorial do not fit its workloads and arms".into()));
     }
@@ -120,7 +128,7 @@ fn read_trial_files(dir: &Path, run: &mut Run) -> Result<(), RunError> {
     };
     let mut paths: Vec<PathBuf> =
         entries.flatten().map(|e| e.path()).filter(|p| p.extension().is_some_and(|x| x == "rec")).collect();
-    paths.sort();
+    paths.sort_unstable();
     let mut numbers = BTreeSet::new();
     for path in paths {
         let bytes = fs::read(&path).map_err(RunError::io(&path))?;

@@ -20,6 +20,10 @@ pub struct Requirement {
     pub bound: Bound,
 }
 
+/// Counters of this name and a function's count the function's calls, in the trials that a requirement holds them
+/// against and in no other: a probe is not free.
+pub const CALLS: &str = "calls.";
+
 /// The number that a requirement is about.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Subject {
@@ -89,6 +93,16 @@ fn known<'p>(what: &str, name: Option<&str>, all: impl Iterator<Item = &'p str> 
 }
 
 impl Requirement {
+    /// The function of the kernel whose calls are to be counted in trials of this workload and arm (any of them: `None`).
+    pub fn called(&self, of: Option<(&str, &str)>) -> Option<&str> {
+        let about = |name: &Option<String>, this: &str| name.as_ref().is_none_or(|name| name == this);
+        let is_meant = of.is_none_or(|(workload, arm)| about(&self.workload, workload) && about(&self.arm, arm));
+        match &self.subject {
+            Subject::Counter(name) if is_meant => name.strip_prefix(CALLS),
+            _ => None,
+        }
+    }
+
     /// What is not met by a trial of this arm and workload, as a part of a sentence; `None` when it is met or not about
     /// them.
     pub fn unmet(&self, workload: &str, arm: &str, outcome: &TrialOutcome) -> Option<String> {

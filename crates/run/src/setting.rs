@@ -3,6 +3,7 @@
 
 mod written;
 
+use crate::tracing::TraceSetting;
 use crate::units::{CpuList, UnitError};
 use serde::{Deserialize, Serialize};
 
@@ -155,8 +156,14 @@ pub enum Setting {
         /// Its value, checked by the workload.
         value: String,
     },
-    /// `kernel:debian:6.1`: the kernel to boot in the guest lane.
+    /// `kernel:debian:6.1`: the kernel to boot in a guest.
     Kernel(String),
+    /// `boot:preempt=full`: a word of the guest's kernel command line.
+    BootArgument(String),
+    /// `topology:sockets=2,nodes=2`: how the guest's CPUs are arranged.
+    Topology(String),
+    /// `trace=on:full`: whether the scheduler is traced while a trial runs.
+    Trace(TraceSetting),
     /// `plant=spin:25ns`: a spin planted into each operation, to test what the statistics can find.
     PlantSpin {
         /// Added time per operation.
@@ -194,16 +201,19 @@ pub enum SettingError {
         why: String,
     },
     /// A size, time or CPU list that is not one.
-    #[error("{key}: {source}")]
+    #[error("{key}: {cause}")]
     Unit {
         /// The key.
         key: String,
         /// What is wrong.
-        source: UnitError,
+        cause: UnitError,
     },
     /// One key twice in a list.
     #[error("`{0}` is set twice in one arm")]
     Twice(String),
+    /// A setting in the value of another one.
+    #[error("`{0}` holds several settings: join them by `;`, as in `slice=0.1ms;policy=batch`")]
+    Joined(String),
 }
 
 /// Keys as written in a SPEC, an example each, and what it does; `list knobs` prints them.
@@ -225,7 +235,10 @@ pub const SETTING_FORMS: &[(&str, &str, &str)] = &[
     ("cpuidle", "cpuidle=poll", "idle states of all CPUs: all, or poll (the first only)"),
     ("audit", "audit=off", "auditing of new tasks, by a rule; on, off"),
     ("option", "option:pin=same", "an option of the workload, so that arms can differ in it"),
+    ("trace", "trace=on:full", "a trace of the scheduler beside the trial: off, unread[:EVENTS], on[:EVENTS]"),
     ("kernel", "kernel:debian:6.1", "the kernel of a guest"),
+    ("boot", "boot:preempt=full", "a word of a guest's kernel command line"),
+    ("topology", "topology:sockets=2,nodes=2", "how a guest's CPUs are arranged"),
     ("plant", "plant=spin:25ns", "a known delay in each operation, to test what is found"),
     ("plant", "plant=stall:100ms/5s", "a known stall in every period"),
 ];
@@ -240,6 +253,8 @@ impl Setting {
             Self::Sysfs { path, .. } => format!("sysfs:{path}"),
             Self::WorkloadOption { key, .. } => format!("option:{key}"),
             Self::Kernel(_) => "kernel".into(),
+            Self::BootArgument(word) => format!("boot:{}", word.split('=').next().unwrap_or_default()),
+            Self::Topology(_) => "topology".into(),
             other => other.to_string().split('=').next().unwrap_or_default().to_owned(),
         }
     }
@@ -263,9 +278,19 @@ impl Setting {
         matches!(self, Self::WorkloadOption { .. })
     }
 
+    /// Whether the setting makes another guest: it is booted with it, not set in it.
+    pub fn is_of_guest(&self) -> bool {
+        matches!(self, Self::Kernel(_) | Self::BootArgument(_) | Self::Topology(_))
+    }
+
     /// Whether the setting is the host's: set before a trial and taken back after it, not by the trial itself.
     pub fn is_host_wide(&self) -> bool {
-        !self.is_per_task() && !self.is_net_sysctl() && !self.is_workload_option()
+        !self.is_per_task() && !self.is_net_sysctl() && !self.is_workload_option() && !self.is_trace()
+    }
+
+    /// Whether the setting is a trace beside the trial: whoever runs the trial starts and ends it.
+    pub fn is_trace(&self) -> bool {
+        matches!(self, Self::Trace(_))
     }
 
     /// Whether the setting is a sysctl of a network namespace.
@@ -288,6 +313,10 @@ impl Arm {
     pub fn parse(name: &str, spec: &str) -> Result<Self, SettingError> {
         let mut settings: Vec<Setting> = Vec::new();
         for part in spec.split(';').map(str::trim).filter(|p| !p.is_empty()) {
+            // `sysctl:` would take the rest for its value, and the kernel's refusal tells nobody why.
+            if part.split([',', ' ']).skip(1).any(|rest| rest.parse::<Setting>().is_ok()) {
+                return Err(SettingError::Joined(part.to_owned()));
+            }
             let setting: Setting = part.parse()?;
             if settings.iter().any(|s| s.key() == setting.key()) {
                 return Err(SettingError::Twice(setting.key()));

@@ -102,6 +102,11 @@ pub fn format_ns(ns: u64) -> String {
     format!("{}{unit}", text.trim_end_matches('0').trim_end_matches('.'))
 }
 
+/// The same for reading only, with `µs` as everywhere in print: `100µs` would be no value of an option.
+pub fn show_ns(ns: u64) -> String {
+    format_ns(ns).replace("us", "µs")
+}
+
 /// A duration that reads back as the same number of nanoseconds, in the largest unit that keeps it above one: `2.5ms`,
 /// `1.2345ms`. What a setting is stored and sent as; [`format_ns`] is for people.
 pub fn format_ns_exact(ns: u64) -> String {

@@ -94,6 +94,7 @@ impl WorkloadSpec {
         let mut spec = self.clone();
         for setting in settings {
             if let Setting::WorkloadOption { key, value } = setting {
+                spec.args.remove(&key.replace('-', "_"));
                 spec.args.insert(key.clone(), value.clone());
             }
         }

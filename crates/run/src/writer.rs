@@ -136,7 +136,7 @@ impl RunLog {
 
 /// The content of `manifest.json`.
 pub fn manifest_bytes(manifest: &Manifest) -> Vec<u8> {
-    serde_json::to_vec_pretty(manifest).expect("a manifest holds no map with keys that are not strings")
+    crate::json::pretty(manifest).expect("a manifest holds no map with keys that are not strings").into_bytes()
 }
 
 /// Takes the run for this process; the kernel lets go of it when the process ends, however it ends.

@@ -148,12 +148,28 @@ fn a_newer_format_says_what_to_use() {
     let lab = Lab::new(1, 1, true);
     let path = lab.dir.join("manifest.json");
     // A newer manifest may have any other shape: only the version is looked at.
-    fs::write(&path, "{\"format_version\": 3, \"shape\": \"unheard of\"}").unwrap();
+    fs::write(&path, "{\"format_version\": 4, \"shape\": \"unheard of\"}").unwrap();
     let error = RunReader::open(&lab.dir).unwrap_err().to_string();
     assert!(
-        error.contains("format 3") && error.contains("reads up to 2") && error.contains("newer schedlab"),
+        error.contains("format 4") && error.contains("reads up to 3") && error.contains("newer schedlab"),
         "{error}"
     );
+}
+
+#[test]
+fn a_run_of_version_2_has_no_slow_operations_and_is_read() {
+    let lab = Lab::new(5, 6, true);
+    let (table, sums) = (lab.dir.join("tables/slow_operations.parquet"), lab.dir.join("tables/checksums.txt"));
+    fs::remove_file(&table).unwrap();
+    let missing = RunReader::open(&lab.dir).unwrap_err().to_string();
+    assert!(missing.contains("slow_operations.parquet"), "one that is listed must be there: {missing}");
+    let listed = fs::read_to_string(&sums).unwrap();
+    let older: String =
+        listed.lines().filter(|l| !l.ends_with("slow_operations.parquet")).map(|l| format!("{l}\n")).collect();
+    fs::write(&sums, older).unwrap();
+    let mut expected = lab.records.clone();
+    expected.iter_mut().filter_map(|r| r.outcome.as_mut()).for_each(|o| o.slowest.clear());
+    assert_eq!(RunReader::open(&lab.dir).unwrap().trials, expected);
 }
 
 #[test]
@@ -168,6 +184,23 @@ fn a_design_beyond_its_workloads_or_arms_is_refused() {
     assert!(refused(|m| m.sweeps[0].values.clear()));
     assert!(refused(|m| m.factorial.as_mut().unwrap().levels.truncate(1)));
     assert!(refused(|m| m.factorial.as_mut().unwrap().levels[1].clear()));
+}
+
+#[test]
+fn rules_that_no_plan_may_have_and_a_table_that_is_missing_are_damage() {
+    for rule in ["alpha", "sesoi"] {
+        let lab = Lab::new(5, 6, true);
+        let path = lab.dir.join("manifest.json");
+        let mut manifest: serde_json::Value = serde_json::from_slice(&fs::read(&path).unwrap()).unwrap();
+        manifest[rule] = 7.into();
+        fs::write(&path, manifest.to_string()).unwrap();
+        let error = RunReader::open(&lab.dir).unwrap_err().to_string();
+        assert!(error.contains(&format!("{rule} 7")), "{error}");
+    }
+    let lab = Lab::new(5, 6, true);
+    fs::remove_file(lab.dir.join("tables/metrics.parquet")).unwrap();
+    let error = RunReader::open(&lab.dir).unwrap_err().to_string();
+    assert!(error.contains("metrics.parquet") && error.contains("it is missing; restore it"), "{error}");
 }
 
 #[test]

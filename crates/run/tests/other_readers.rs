@@ -40,6 +40,7 @@ fn pandas_polars_and_duckdb_read_the_tables() {
             ("phases", sum(|o| o.phases.len())),
             ("distributions", sum(|o| o.histograms.len())),
             ("histogram_cells", sum(|o| o.histograms.iter().map(|h| h.histogram.cells.len()).sum())),
+            ("slow_operations", sum(|o| o.slowest.len())),
             ("tiers", sum(|o| o.tiers.len())),
             ("counters", sum(|o| o.counters.len())),
             ("series", sum(|o| o.series.len())),

@@ -1,6 +1,9 @@
 //! The command line: parsing without side effects. Commands turn these into plans; the libraries never see clap.
 
+pub(crate) mod vm;
+
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use schedlab_run::TraceSource;
 use std::path::PathBuf;
 
 /// Is B really better than A for the Linux scheduler and IPC: by how much, how sure, and why?
@@ -13,6 +16,9 @@ pub(crate) struct Cli {
 
 const EXIT_CODES: &str = "Exit codes: 0 done · 1 error · 2 usage · 3 regression found and 4 inconclusive (both only with \
 `--fail-on worse`) · 5 run void (the machine changed under it)";
+
+const PROFILE_EXAMPLES: &str = "Examples: schedlab profile bench pipe:pin=same\n          schedlab profile -d 10s --folded \
+machine.folded\n          schedlab profile --annotate pipe_write -- ./my-program --its-option";
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
@@ -29,6 +35,11 @@ pub(crate) enum Command {
     /// An experiment from a plan file: run directory and report
     #[command(after_help = "Example: schedlab run experiments/quickstart.toml")]
     Run(Run),
+    /// A trace of the scheduler beside a workload, a command, or for a time
+    #[command(after_help = "Examples: schedlab record -o out/trace -- pipe:pin=same\n          \
+                            schedlab record -d 5s --events full+workqueue\n          \
+                            schedlab record --self-test")]
+    Record(Record),
     /// Statistics across two run directories (two kernels, two machines, two days)
     Compare(Compare),
     /// Old results of other tools, made into a run directory
@@ -41,8 +52,13 @@ pub(crate) enum Command {
     Report(Report),
     /// Scheduler traces of any tool: who waited for a CPU, how long, and where the time went
     Trace(crate::commands::trace::Trace),
+    /// Where CPU time goes, by function and call chain; per operation for a workload
+    #[command(after_help = PROFILE_EXAMPLES)]
+    Profile(Profile),
     /// Settings of this host: show them, and undo what a killed run left behind
     Tune(Tune),
+    /// Kernels in QEMU: fetch one, boot it, run in it what would run here
+    Vm(vm::Vm),
     /// Shell completions on standard output
     Completions {
         /// The shell to complete for
@@ -73,6 +89,8 @@ pub(crate) enum Listing {
     Knobs,
     /// What is counted beside a workload
     Counters,
+    /// What the numbers of `schedlab trace` mean
+    Analyses,
 }
 
 #[derive(Debug, Args)]
@@ -102,18 +120,31 @@ pub(crate) struct Measuring {
     pub(crate) load_group: String,
 }
 
+impl Default for Measuring {
+    /// As the options say.
+    fn default() -> Self {
+        let word = |word: &str| word.to_owned();
+        Self { latency: word("sampled"), counters: word("full"), load: Vec::new(), load_group: word("same") }
+    }
+}
+
 #[derive(Debug, Args)]
 pub(crate) struct Bench {
     /// id[:args], such as messaging:5x50,groups=10 or pipe:copies=4,pin=apart
     pub(crate) workload: String,
     #[command(flatten)]
     pub(crate) measuring: Measuring,
+    #[command(flatten)]
+    pub(crate) tracing: Tracing,
     /// Run once for each value of an option and show how it scales, such as copies=1,2,4,ncpu
     #[arg(long, value_name = "OPTION=LIST")]
     pub(crate) sweep: Option<String>,
     /// Settings to run under, a `;`-list such as 'slice=0.1ms;policy=batch'
     #[arg(long, value_name = "SPEC", default_value = "")]
     pub(crate) set: String,
+    /// Count the calls of these functions of the kernel, by probes, such as try_to_wake_up,schedule
+    #[arg(long, value_name = "FUNCTIONS", value_delimiter = ',')]
+    pub(crate) calls: Vec<String>,
     /// Write the whole outcome as JSON to FILE, or to standard output with `-`
     #[arg(long, value_name = "FILE|-")]
     pub(crate) json: Option<String>,
@@ -122,6 +153,65 @@ pub(crate) struct Bench {
     pub(crate) dry_run: bool,
     /// The command of exec, word by word: bench exec --metric 'tps = ([0-9.]+)' --direction higher -- pgbench -T 5
     #[arg(last = true, value_name = "COMMAND")]
+    pub(crate) command: Vec<String>,
+}
+
+/// What is traced beside a trial.
+#[derive(Debug, Args)]
+pub(crate) struct Tracing {
+    /// Record the scheduler beside the trial into DIR: trace.slt, and outcome.json with the trial's own times
+    #[arg(long, value_name = "DIR")]
+    pub(crate) trace: Option<PathBuf>,
+    /// What --trace records: min (switch, waking) or full, and with `+` irq, softirq, workqueue, pi, idle,
+    /// syscalls, cgroup
+    #[arg(long, value_name = "EVENTS", default_value = "full", requires = "trace")]
+    pub(crate) events: String,
+    /// Keep only the last TIME of the trace: up to a missed deadline with transact --stop-on-miss
+    #[arg(long, value_name = "TIME", requires = "trace")]
+    pub(crate) keep: Option<String>,
+    /// Where events are read from: an instance of tracefs, ring buffers of perf, or what can be used here
+    #[arg(long, value_name = "auto|tracefs|perf", default_value = "auto", requires = "trace")]
+    pub(crate) source: TraceSource,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Record {
+    /// Directory for the recording [default: out/record]
+    #[arg(short, long, value_name = "DIR")]
+    pub(crate) out: Option<PathBuf>,
+    /// For how long, where no command is given
+    #[arg(short, long, value_name = "TIME")]
+    pub(crate) duration: Option<String>,
+    /// What is recorded: min (switch, waking) or full, and with `+` irq, softirq, workqueue, pi, idle,
+    /// syscalls, cgroup
+    #[arg(long, value_name = "EVENTS", default_value = "full")]
+    pub(crate) events: String,
+    /// Keep only the last TIME (a flight recorder)
+    #[arg(long, value_name = "TIME")]
+    pub(crate) keep: Option<String>,
+    /// Where events are read from: an instance of tracefs, ring buffers of perf, or what can be used here
+    #[arg(long, value_name = "auto|tracefs|perf", default_value = "auto", conflicts_with = "self_test")]
+    pub(crate) source: TraceSource,
+    /// Size of the kernel's buffer for each CPU [default: 8M]
+    #[arg(long, value_name = "SIZE")]
+    pub(crate) buffer: Option<String>,
+    /// Measure what recording costs here: same-CPU ping-pong alone, with the events unread, and recorded
+    #[arg(long)]
+    pub(crate) self_test: bool,
+    /// Blocks of the self-test
+    #[arg(long, value_name = "N", default_value_t = 15, requires = "self_test")]
+    pub(crate) trials: u32,
+    /// Length of one of its trials
+    #[arg(long, value_name = "TIME", default_value = "500ms", requires = "self_test")]
+    pub(crate) trial: String,
+    /// The answer as JSON on standard output
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// Say what would be recorded, and record nothing
+    #[arg(long)]
+    pub(crate) dry_run: bool,
+    /// A workload (pipe:pin=same), or a command word by word
+    #[arg(last = true, value_name = "WORKLOAD | COMMAND")]
     pub(crate) command: Vec<String>,
 }
 
@@ -136,7 +226,7 @@ pub(crate) struct Ab {
     /// Settings of the control: a `;`-list, '' for the default
     #[arg(long, value_name = "SPEC", default_value = "")]
     pub(crate) a: String,
-    /// Settings of the other side
+    /// Settings of the other side: a `;`-list
     #[arg(long, value_name = "SPEC")]
     pub(crate) b: String,
     /// Time for the whole comparison, set-up included (the default design, 60s)
@@ -176,7 +266,7 @@ pub(crate) struct Ab {
 #[derive(Debug, Args)]
 pub(crate) struct RunOutput {
     /// Run directory [default: out/<name>]
-    #[arg(long, value_name = "DIR")]
+    #[arg(short, long, value_name = "DIR")]
     pub(crate) out: Option<PathBuf>,
     /// Continue the interrupted run in the run directory
     #[arg(long)]
@@ -190,6 +280,9 @@ pub(crate) struct RunOutput {
     /// Findings as JSON on standard output instead of the text report
     #[arg(long)]
     pub(crate) json: bool,
+    /// Record the scheduler beside every trial of every arm, into traces/ of the run directory [default EVENTS: min]
+    #[arg(long, value_name = "EVENTS", num_args = 0..=1, require_equals = true, default_missing_value = "min")]
+    pub(crate) trace: Option<String>,
 }
 
 #[derive(Debug, Args)]
@@ -245,7 +338,7 @@ pub(crate) struct Import {
     #[arg(long, value_name = "SHARE", default_value = "1%")]
     pub(crate) sesoi: String,
     /// Run directory to write [default: out/<file name>]
-    #[arg(long, value_name = "DIR")]
+    #[arg(short, long, value_name = "DIR")]
     pub(crate) out: Option<PathBuf>,
     /// Findings as JSON on standard output instead of the text report
     #[arg(long)]
@@ -271,6 +364,47 @@ pub(crate) struct Report {
     /// Findings as JSON on standard output
     #[arg(long)]
     pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Profile {
+    /// How long to sample the whole machine [default: 5s]; a command and a workload are sampled to their end
+    #[arg(short, long, value_name = "TIME")]
+    pub(crate) duration: Option<String>,
+    /// Samples a second of CPU time
+    #[arg(short = 'F', long, value_name = "HZ", default_value_t = schedlab_record::profile::DEFAULT_HZ)]
+    #[arg(value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    pub(crate) frequency: u32,
+    /// The whole machine while the command runs, not the command and its children alone
+    #[arg(short, long)]
+    pub(crate) all_cpus: bool,
+    /// What the functions are ordered by
+    #[arg(long, value_name = "ORDER", default_value = "self", value_parser = ["self", "total"])]
+    pub(crate) sort: String,
+    /// Most functions to show; 0 shows all
+    #[arg(long, value_name = "N", default_value_t = 20)]
+    pub(crate) top: usize,
+    /// Most call chains to show; 0 shows all
+    #[arg(long, value_name = "N", default_value_t = 5)]
+    pub(crate) chains: usize,
+    /// Also the instructions of this function with their shares
+    #[arg(long, value_name = "FUNCTION")]
+    pub(crate) annotate: Option<String>,
+    /// Write folded stacks, of which flame graphs are made, to FILE, or to standard output with `-`
+    #[arg(long, value_name = "FILE|-")]
+    pub(crate) folded: Option<String>,
+    /// Write the samples as a Perfetto trace, for ui.perfetto.dev: by thread and time, and as flame graphs
+    #[arg(long, value_name = "FILE")]
+    pub(crate) perfetto: Option<String>,
+    /// The findings as JSON on standard output
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// Print what would be sampled, and sample nothing
+    #[arg(long)]
+    pub(crate) dry_run: bool,
+    /// A command with its arguments, or `bench WORKLOAD …`; without one the whole machine is sampled
+    #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "COMMAND")]
+    pub(crate) command: Vec<String>,
 }
 
 #[derive(Debug, Args)]

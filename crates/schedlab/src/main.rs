@@ -9,17 +9,50 @@ mod progress;
 mod session;
 mod twin_spelling;
 
-use std::process::ExitCode;
+use std::process::{Command, ExitCode, Stdio};
 
 fn main() -> ExitCode {
+    if cfg!(panic = "abort") {
+        schedlab_sys::backtrace::capture_none();
+        tell_panics();
+    }
     // Before clap: a trial process parses no command line and allocates as little as it can.
     let mut arguments = std::env::args_os().skip(1);
-    if arguments.next().is_some_and(|a| a == schedlab_trial::TRIAL_ARGUMENT) {
+    let first = arguments.next();
+    if first.as_ref().is_some_and(|a| a == schedlab_trial::TRIAL_ARGUMENT) {
         let ordered_by = arguments.next();
         let ran = schedlab_trial::child::main(ordered_by, std::io::stdin(), std::io::stdout());
         return finish(ran.map(|()| exit::DONE));
     }
+    if first.is_some_and(|a| a == commands::vm::task::ARGUMENT) {
+        return finish(commands::vm::task::run(arguments).map(|()| exit::DONE));
+    }
+    // In a guest of ours the same file is the first process, and the kernel's helper.
+    if let Some(role) = schedlab_vm::guest::Role::of(std::process::id(), std::env::args_os().next().as_deref()) {
+        return ExitCode::from(role.run());
+    }
+    restore_after_a_panic();
     finish(commands::run())
+}
+
+/// The standard library's own hook would unwind for a backtrace, which a release has no tables for.
+fn tell_panics() {
+    std::panic::set_hook(Box::new(|panic| output::say(format_args!("schedlab: {panic}"))));
+}
+
+/// A release ends at a panic without unwinding, so no guard puts the host back: a process of its own does, by the
+/// journal, as after SIGKILL. It waits for the end of this one.
+fn restore_after_a_panic() {
+    let owner = std::process::id();
+    let says_it = std::panic::take_hook();
+    std::panic::set_hook(Box::new(move |panic| {
+        // What was forked from here has the hook too, and settings of nobody's.
+        if cfg!(panic = "abort") && std::process::id() == owner {
+            let restore = ["tune", "restore"];
+            let _ = Command::new("/proc/self/exe").args(restore).stdin(Stdio::null()).stdout(Stdio::null()).spawn();
+        }
+        says_it(panic);
+    }));
 }
 
 fn finish(result: anyhow::Result<u8>) -> ExitCode {

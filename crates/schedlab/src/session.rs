@@ -1,11 +1,14 @@
 //! Wires an experiment to this host: real clocks, the run directory, the tune guard, signals, the progress line.
 
+use crate::commands::vm::trials::Guests;
 use crate::output::say;
 use crate::progress::Progress;
 use anyhow::{Context, Result, bail};
+use schedlab_record::tracer;
 use schedlab_run::{Applied, Manifest, RunWriter, Setting, TrialRecord};
 use schedlab_sys::net_name;
-use schedlab_trial::{Event, ExecRunner, Experiment, HostSettings, Store, Watch};
+use schedlab_trial::guest::GuestTrial;
+use schedlab_trial::{Event, ExecRunner, Experiment, HostSettings, Runner, Store, Watch};
 use schedlab_tune::{HostGuard, Restored, Roots, TuneError};
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
@@ -13,24 +16,37 @@ use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering::Relaxed;
 
 /// Undoes what a killed run left behind, before anything else is measured; says so when there was something. What could
-/// not be undone is an error: it would be measured. That another run changes this host meanwhile is only said, once.
+/// not be undone is an error: it would be measured. That another run changes this host meanwhile, or that its journals are
+/// another user's to read, is only said, once.
 pub(crate) fn restore_leftovers() -> Result<()> {
-    static BESIDE_ANOTHER: AtomicBool = AtomicBool::new(false);
-    if BESIDE_ANOTHER.load(Relaxed) {
+    static SAID: AtomicBool = AtomicBool::new(false);
+    if SAID.load(Relaxed) {
         return Ok(());
     }
     match of_killed_runs() {
         Err(TuneError::Busy { pid }) => {
-            BESIDE_ANOTHER.store(true, Relaxed);
+            SAID.store(true, Relaxed);
             say(format_args!(
                 "schedlab: another schedlab (pid {pid}) is changing settings of this host: what is measured now is measured \
                  beside it, under its settings"
+            ));
+        }
+        // As with sudo -E. A run that changes settings of this host is refused when it takes the journal.
+        Err(TuneError::State { path, source }) if source.kind() == ErrorKind::PermissionDenied => {
+            SAID.store(true, Relaxed);
+            say(format_args!(
+                "schedlab: {} may not be read, so whether a killed run left settings behind is not known (HOME is another \
+                 user's; XDG_STATE_HOME names a directory of yours)",
+                path.display()
             ));
         }
         restored => report_restored(&restored.context("settings left by a killed run cannot be restored")?)?,
     }
     for name in orphaned_namespaces()? {
         say(format_args!("schedlab: removed after a killed run: network namespace {name}"));
+    }
+    for name in orphaned_traces()? {
+        say(format_args!("schedlab: removed after a killed run: tracefs instance {name}"));
     }
     Ok(())
 }
@@ -64,6 +80,14 @@ pub(crate) fn host_is_free_for(manifest: &Manifest) -> Result<()> {
     Ok(())
 }
 
+/// Removes the tracefs instances of killed recordings. Those of another user's are that user's to remove.
+pub(crate) fn orphaned_traces() -> Result<Vec<String>> {
+    match tracer::remove_orphans(Path::new(net_name::RUN_ROOT), Path::new("/proc")) {
+        Err(error) if error.kind() == ErrorKind::PermissionDenied => Ok(Vec::new()),
+        removed => removed.context("a tracefs instance left by a killed recording could not be removed"),
+    }
+}
+
 /// Removes the named network namespaces of killed runs. Those of another user's runs are that user's to remove.
 fn orphaned_namespaces() -> Result<Vec<String>> {
     match net_name::remove_orphans(Path::new(net_name::RUN_ROOT)) {
@@ -71,6 +95,9 @@ fn orphaned_namespaces() -> Result<Vec<String>> {
         removed => removed.context("a network namespace left by a killed run could not be removed"),
     }
 }
+
+/// Below a run directory: the traces of trials, each with its trial's number.
+pub(crate) const TRACES: &str = "traces";
 
 /// A run that has come to its end.
 pub(crate) struct Ended {
@@ -82,21 +109,83 @@ pub(crate) struct Ended {
     pub(crate) sealed: Result<()>,
 }
 
-/// Runs a new or resumed experiment into its run directory and seals it.
-pub(crate) fn run(manifest: Manifest, mut writer: RunWriter, trials: Vec<TrialRecord>) -> Result<Ended> {
+/// Runs a new or resumed experiment into its run directory and seals it; in `guests`, or on this host.
+pub(crate) fn run(
+    dir: &Path,
+    manifest: Manifest,
+    mut writer: RunWriter,
+    trials: Vec<TrialRecord>,
+    guests: Option<&Guests>,
+) -> Result<Ended> {
     restore_leftovers()?;
-    let interrupt = schedlab_sys::interrupt::Interrupt::catch().context("signals cannot be caught")?;
+    let (mut manifest, trials) = match guests {
+        None => on_this_host(dir, manifest, trials, &mut writer)?,
+        Some(guests) => in_guests(dir, manifest, trials, &mut writer, guests)?,
+    };
+    if guests.is_none() {
+        // Without round-trip probes: they would be one more disturbance, and the check is not compared.
+        let (roots, probes) = (schedlab_host::Roots::default(), schedlab_host::Probes::default());
+        manifest.environment_end = Some(schedlab_host::environment(&roots, probes));
+    }
+    let stored = writer.update_manifest(&manifest);
+    let sealed = if manifest.ended == "interrupted" { stored } else { stored.and_then(|()| writer.seal()) };
+    let sealed = sealed.context("the run could not be sealed; it stays readable as it is");
+    Ok(Ended { manifest, trials, sealed })
+}
+
+type Conducted = (Manifest, Vec<TrialRecord>);
+
+fn on_this_host(dir: &Path, manifest: Manifest, trials: Vec<TrialRecord>, writer: &mut RunWriter) -> Result<Conducted> {
     let mut host = Host::default();
+    let watch = Watch::start(schedlab_host::Roots::default(), schedlab_record::Roots::default());
     let mut runner = ExecRunner::of_this_binary();
+    let place = Place { dir, runner: &mut runner, host: &mut host, watch: Some(watch) };
+    let conducted = conduct(manifest, trials, writer, place);
+    host.restore()?;
+    conducted
+}
+
+/// What goes on in the host is no mark of a trial in the virtual lane, which it cannot reach.
+fn in_guests(
+    dir: &Path,
+    manifest: Manifest,
+    trials: Vec<TrialRecord>,
+    writer: &mut RunWriter,
+    guests: &Guests,
+) -> Result<Conducted> {
+    let watch = || Watch::start(schedlab_host::Roots::default(), schedlab_record::Roots::default());
+    let watch = (!guests.are_virtual()).then(watch);
+    let mut boot = |trial: &GuestTrial| guests.boot(trial);
+    let (mut runner, mut settings) = schedlab_trial::guest::guests(&mut boot, &manifest.arms, &trials);
+    conduct(manifest, trials, writer, Place { dir, runner: &mut runner, host: &mut settings, watch })
+}
+
+/// Where trials run, who puts settings in force there, and who watches it; and the run directory.
+struct Place<'a> {
+    dir: &'a Path,
+    runner: &'a mut dyn Runner,
+    host: &'a mut dyn HostSettings,
+    watch: Option<Watch>,
+}
+
+/// The loop, with the terminal and the signals of this process.
+fn conduct(
+    manifest: Manifest,
+    trials: Vec<TrialRecord>,
+    writer: &mut RunWriter,
+    place: Place<'_>,
+) -> Result<Conducted> {
+    let interrupt = schedlab_sys::interrupt::Interrupt::catch().context("signals cannot be caught")?;
     let mut progress = Progress::new(&manifest, &trials, writer.log());
-    let mut store = Directory(&mut writer);
+    let mut store = Directory(writer);
     let mut experiment = Experiment {
         manifest,
         trials,
-        runner: &mut runner,
-        host: &mut host,
-        watch: Some(Watch::start(schedlab_host::Roots::default(), schedlab_record::Roots::default())),
+        runner: place.runner,
+        host: place.host,
+        watch: place.watch,
         store: &mut store,
+        traces: place.dir.join(TRACES),
         events: &mut |event: Event<'_>| progress.on(&event),
         interrupted: &|| interrupt.requested(),
         clock: &schedlab_sys::clock::monotonic_ns,
@@ -104,21 +193,13 @@ pub(crate) fn run(manifest: Manifest, mut writer: RunWriter, trials: Vec<TrialRe
         not_covered: Vec::new(),
     };
     let result = experiment.run();
-    let (mut manifest, trials) = (experiment.manifest, experiment.trials);
-    let restored = host.restore();
+    let (manifest, trials) = (experiment.manifest, experiment.trials);
     progress.finish();
     if let Err(error) = &result {
         progress.note(&format!("the run stopped: {error:#}"));
     }
-    restored?;
     result.context("the run stopped; what was measured is kept and can be resumed with --resume")?;
-    // Without round-trip probes: they would be one more disturbance, and the check is not compared.
-    let (roots, probes) = (schedlab_host::Roots::default(), schedlab_host::Probes::default());
-    manifest.environment_end = Some(schedlab_host::environment(&roots, probes));
-    let stored = writer.update_manifest(&manifest);
-    let sealed = if manifest.ended == "interrupted" { stored } else { stored.and_then(|()| writer.seal()) };
-    let sealed = sealed.context("the run could not be sealed; it stays readable as it is");
-    Ok(Ended { manifest, trials, sealed })
+    Ok((manifest, trials))
 }
 
 /// `out/<name>`, the default place of a run.

@@ -31,16 +31,19 @@ fn twin_of(workload: &str) -> &'static [(&'static str, Ours)] {
     }
 }
 
-/// The whole command line, program name first, with twins' options replaced; other commands are left alone.
-/// `switches` are the long options of the form `no|yes`. What stands after `--` is another program's line.
+/// The whole command line, program name first: twins' options of `bench` replaced, and switches of `bench` and `ab` given
+/// their value; other commands are left alone. `switches` are the long options of the form `no|yes`. What stands after
+/// `--` is another program's line.
 pub(crate) fn normalise(mut arguments: Vec<OsString>, switches: &[&str]) -> Vec<OsString> {
-    if arguments.get(1).is_none_or(|command| command != "bench") {
+    let command = arguments.get(1).and_then(|command| command.to_str()).unwrap_or_default();
+    if !["bench", "ab"].contains(&command) {
         return arguments;
     }
+    let of_bench = command == "bench";
     let end = arguments.iter().position(|argument| argument == "--").unwrap_or(arguments.len());
     let of_another = arguments.split_off(end);
     let named = arguments[2..].iter().filter_map(|a| a.to_str()).find(|a| !twin_of(a).is_empty());
-    let twin = named.map(twin_of).unwrap_or_default();
+    let twin = named.filter(|_| of_bench).map(twin_of).unwrap_or_default();
     let mut ours = Vec::with_capacity(arguments.len());
     let mut rest = arguments.into_iter().peekable();
     while let Some(argument) = rest.next() {
@@ -54,7 +57,10 @@ pub(crate) fn normalise(mut arguments: Vec<OsString>, switches: &[&str]) -> Vec<
                 ours.push((*option).into());
                 // Without a value clap says what is missing.
                 if let Some(mut value) = rest.next() {
-                    value.push(unit);
+                    // A value that is no number stands in the message as it was typed.
+                    if value.to_str().is_some_and(|text| text.parse::<f64>().is_ok()) {
+                        value.push(unit);
+                    }
                     ours.push(value);
                 }
             }
@@ -92,6 +98,7 @@ mod tests {
         );
         check("schedlab bench -i 5 transact/1:pin=same -w 2", "schedlab bench --loops 5 transact/1:pin=same --pairs 2");
         check("schedlab bench transact -i", "schedlab bench transact --loops");
+        check("schedlab bench transact -deadline_us abc", "schedlab bench transact --deadline abc");
     }
 
     #[test]
@@ -100,6 +107,7 @@ mod tests {
         check("schedlab bench --raw-data transact", "schedlab bench --raw-data=yes transact");
         check("schedlab bench transact --raw-data no", "schedlab bench transact --raw-data no");
         check("schedlab bench transact --raw-data=no", "schedlab bench transact --raw-data=no");
+        check("schedlab ab -w transact --raw-data --b nice=1", "schedlab ab -w transact --raw-data=yes --b nice=1");
     }
 
     #[test]

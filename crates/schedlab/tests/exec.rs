@@ -132,7 +132,7 @@ fn killed(number: u32, victim: impl Fn(u32, u32) -> u32) -> String {
     let warden = warden.expect("a warden above the shell");
     let victim = victim(schedlab.id(), warden);
     assert!(Command::new("kill").args(["-KILL", &victim.to_string()]).status().unwrap().success());
-    wait_until("nobody is left", Duration::from_secs(2), || with_argument(&sleep).is_empty());
+    wait_until("nobody is left", Duration::from_secs(10), || with_argument(&sleep).is_empty());
     wait_until("cleanup has run", Duration::from_secs(4), || std::fs::exists(lab.path("log")).unwrap());
     String::from_utf8(schedlab.wait_with_output().unwrap().stderr).unwrap()
 }

@@ -53,7 +53,7 @@ impl Streaming {
     fn is_named(&self) -> bool {
         ["tx", "rx"].iter().any(|side| Path::new(&format!("/run/netns/{}-{side}", self.name)).exists())
     }
-    /// Kills one process and answers what schedlab said, which must come within two seconds.
+    /// Kills one process and answers what schedlab said, which must come long before the minute is over.
     fn end_by_killing(mut self, victim: u32) -> (String, Vec<u32>, Self) {
         let all: Vec<u32> = self.herd().into_iter().chain(self.trial()).collect();
         assert!(self.is_named());
@@ -63,7 +63,7 @@ impl Streaming {
         std::io::Read::read_to_string(&mut self.program.stderr.take().unwrap(), &mut said).unwrap();
         self.program.wait().unwrap();
         let took = begun.elapsed();
-        assert!(took < Duration::from_secs(2), "{took:?}: {said}");
+        assert!(took < Duration::from_secs(10), "{took:?}: {said}");
         (said, all, self)
     }
 }
@@ -100,7 +100,7 @@ fn whichever_process_is_killed_nothing_stays() {
         };
         let (said, all, streaming) = streaming.end_by_killing(victim);
         assert!(said.contains(cause) && said.contains('9'), "{label}: {said}");
-        wait_until(label, Duration::from_secs(2), || all.iter().all(|&pid| is_gone(pid)) && !streaming.is_named());
+        wait_until(label, Duration::from_secs(10), || all.iter().all(|&pid| is_gone(pid)) && !streaming.is_named());
     }
 }
 
@@ -112,7 +112,7 @@ fn names_left_by_a_killed_program_are_taken_back_by_tune_restore() {
     let streaming = Streaming::start("program");
     let (victim, name) = (streaming.program.id(), streaming.name.clone());
     let (_, all, streaming) = streaming.end_by_killing(victim);
-    wait_until("a task lives on", Duration::from_secs(2), || all.iter().all(|&pid| is_gone(pid)));
+    wait_until("a task lives on", Duration::from_secs(10), || all.iter().all(|&pid| is_gone(pid)));
     // Another test's start may have been faster than ours.
     if streaming.is_named() {
         schedlab(&["tune", "restore", "--dry-run"]).success();

@@ -4,30 +4,20 @@
 
 mod program;
 
-use program::{Lab, json, schedlab};
+use program::{Lab, as_nobody, json, schedlab};
 use std::path::Path;
-use std::process::Command;
 
 #[test]
 fn a_policy_without_rights_is_one_clear_line() {
     let lab = Lab::new("timer-nobody");
-    let binary = lab.path("schedlab");
-    std::fs::copy(env!("CARGO_BIN_EXE_schedlab"), &binary).unwrap();
-    let open = <std::fs::Permissions as std::os::unix::fs::PermissionsExt>::from_mode(0o777);
-    std::fs::set_permissions(lab.path(""), open).unwrap();
-    let as_nobody = |spec: &str| {
-        let dropped = ["--reuid", "65534", "--regid", "65534", "--clear-groups", &binary, "bench", spec];
-        Command::new("setpriv").args(dropped).env("HOME", lab.path("")).output().ok()
-    };
-    let ran = as_nobody("timer:loops=5,policy=fifo:80");
-    let Some(ran) = ran.filter(|ran| !String::from_utf8_lossy(&ran.stderr).contains("setpriv:")) else {
+    let Some(ran) = as_nobody(&lab, &["bench", "timer:loops=5,policy=fifo:80"]) else {
         eprintln!("schedlab-skip: a_policy_without_rights_is_one_clear_line: needs root");
         return;
     };
     let complaint = String::from_utf8_lossy(&ran.stderr).into_owned();
     assert_eq!((ran.status.code(), complaint.lines().count()), (Some(1), 1), "{complaint}");
     assert!(complaint.contains("policy=fifo:80") && complaint.contains("CAP_SYS_NICE"), "{complaint}");
-    let ran = as_nobody("timer:loops=5").unwrap();
+    let ran = as_nobody(&lab, &["bench", "timer:loops=5"]).unwrap();
     assert!(ran.status.success(), "{}", String::from_utf8_lossy(&ran.stderr));
     if Path::new("/dev/cpu_dma_latency").exists() {
         let text = String::from_utf8_lossy(&ran.stdout).into_owned();

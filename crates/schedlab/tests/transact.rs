@@ -54,7 +54,7 @@ fn bad_input_is_one_line() {
         (&["bench", "throughput", "--bytes", "0"], "from 1 to 262144"),
         (
             &["bench", "transact", "--transport", "binder", "--binder-device", "/nowhere"],
-            "guest lane, which this version does not have",
+            "schedlab vm run --kernel debian:6.1",
         ),
         (&["bench", "transact", "-i"], "--loops"),
     ] {

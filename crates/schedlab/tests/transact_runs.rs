@@ -187,14 +187,11 @@ fn a_planted_spin_is_inside_the_timed_region() {
 }
 
 #[test]
-fn without_a_binder_driver_the_error_names_the_guest_lane() {
+fn without_a_binder_driver_the_error_names_a_guest_that_has_it() {
     let spec = "transact:loops=5,transport=binder";
     match try_run(spec, &[]) {
         // Where there is one, this is the real thing.
         Ok(outcome) => assert_eq!(outcome.operations, 5 * (1 + u64::from(fifo()))),
-        Err(said) => assert!(
-            said.contains("guest lane, which this version does not have") && said.trim().lines().count() == 1,
-            "{said}"
-        ),
+        Err(said) => assert!(said.contains("schedlab vm run") && said.trim().lines().count() == 1, "{said}"),
     }
 }

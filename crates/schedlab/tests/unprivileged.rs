@@ -4,26 +4,8 @@
 
 mod program;
 
-use program::{Lab, json};
-use std::os::unix::fs::PermissionsExt;
+use program::{Lab, as_nobody, json};
 use std::path::Path;
-use std::process::Command;
-
-const NOBODY: &str = "65534";
-
-/// Runs the binary as nobody; `None` when this process may not become somebody else.
-fn as_nobody(lab: &Lab, arguments: &[&str]) -> Option<std::process::Output> {
-    let binary = lab.path("schedlab");
-    if !Path::new(&binary).exists() {
-        std::fs::copy(env!("CARGO_BIN_EXE_schedlab"), &binary).unwrap();
-        std::fs::set_permissions(lab.path(""), std::fs::Permissions::from_mode(0o777)).unwrap();
-    }
-    let dropped = ["--reuid", NOBODY, "--regid", NOBODY, "--clear-groups", &binary];
-    let mut command = Command::new("setpriv");
-    let output = command.args(dropped).args(arguments).env("HOME", lab.path("")).output().ok()?;
-    let refused = String::from_utf8_lossy(&output.stderr).contains("setpriv:");
-    (!refused).then_some(output)
-}
 
 #[test]
 fn an_ab_runs_without_any_right_and_says_what_is_not_counted() {
@@ -47,6 +29,33 @@ fn an_ab_runs_without_any_right_and_says_what_is_not_counted() {
     }
     let refused = counters.iter().find(|c| c["source"] == "perf").expect("perf counters are named also when refused");
     assert!(refused["count"]["not_counted"].is_string(), "{refused}");
+}
+
+#[test]
+fn a_recording_that_may_not_be_made_leaves_no_directory() {
+    let lab = Lab::new("nobody-record");
+    let out = lab.path("new/place");
+    let workload = "pipe:pin=same,loops=10";
+    for arguments in [
+        &["record", "-o", &out, "-d", "1ms"][..],
+        &["record", "-o", &out, "--", "true"],
+        &["record", "-o", &out, "--", workload],
+        &["bench", workload, "--trace", &out],
+    ] {
+        let Some(ran) = as_nobody(&lab, arguments) else {
+            eprintln!("schedlab-skip: a_recording_that_may_not_be_made_leaves_no_directory: needs root");
+            return;
+        };
+        let said = String::from_utf8_lossy(&ran.stderr).into_owned();
+        if ran.status.success() {
+            // Anybody may trace here (kernel.perf_event_paranoid of -1): then it is made.
+            assert!(Path::new(&out).join("trace.slt").exists(), "{arguments:?}");
+            std::fs::remove_dir_all(lab.path("new")).unwrap();
+            continue;
+        }
+        assert!(said.contains("tracefs") || said.contains("/run/schedlab"), "{arguments:?}: {said}");
+        assert!(!Path::new(&lab.path("new")).exists(), "{arguments:?}");
+    }
 }
 
 #[test]
@@ -103,5 +112,35 @@ fn without_the_right_the_fifo_class_of_transact_is_not_applicable_and_the_other_
         let ran = as_nobody(&lab, &["bench", &spec]).unwrap();
         let said = String::from_utf8_lossy(&ran.stderr);
         assert!(ran.status.success() || said.contains("(Linux "), "{transport}: {said}");
+    }
+}
+
+#[test]
+fn a_profile_is_of_ones_own_processes_and_says_what_more_needs() {
+    let lab = Lab::new("nobody-profile");
+    let test = "a_profile_is_of_ones_own_processes_and_says_what_more_needs";
+    let paranoid = std::fs::read_to_string("/proc/sys/kernel/perf_event_paranoid").unwrap_or_default();
+    let burn = "BEGIN { for (i = 0; i < 3000000; i++) x += i % 7 }";
+    let Some(ran) = as_nobody(&lab, &["profile", "-F", "1999", "--json", "--", "awk", burn]) else {
+        eprintln!("schedlab-skip: {test}: needs root to become nobody");
+        return;
+    };
+    let said = String::from_utf8_lossy(&ran.stderr).into_owned();
+    if !matches!(paranoid.trim(), "-1" | "0" | "1" | "2") || said.contains("perf events are refused") {
+        assert!(!ran.status.success() && said.contains("kernel.perf_event_paranoid is"), "{said}");
+        eprintln!("schedlab-skip: {test}: needs kernel.perf_event_paranoid of 2 or less");
+        return;
+    }
+    assert!(ran.status.success(), "{said}");
+    let found = json(&String::from_utf8_lossy(&ran.stdout));
+    assert!(found["samples"].as_u64() > Some(20), "{found}");
+    if paranoid.trim() == "2" {
+        assert!(found["notes"].to_string().contains("user code only: the kernel's side needs root"), "{found}");
+        let in_kernel = |f: &&serde_json::Value| f["image"] == "[kernel]";
+        assert_eq!(found["functions"].as_array().unwrap().iter().find(in_kernel), None);
+        let whole = as_nobody(&lab, &["profile", "-d", "10ms"]).unwrap();
+        let said = String::from_utf8_lossy(&whole.stderr).into_owned();
+        assert!(!whole.status.success() && said.lines().count() == 1, "{said}");
+        assert!(said.contains("the whole machine can be sampled by root") && said.contains("it is 2"), "{said}");
     }
 }

@@ -34,7 +34,7 @@ pub use confidence_sequence::TMixture;
 pub use covariate::mean_at_zero;
 pub use decomposition::{Decomposition, decompose};
 pub use dispersion::{dispersion_ratio, dispersion_ratio_blocked};
-pub use mean::{Estimate, Interval, t_estimate, welch};
+pub use mean::{Estimate, Interval, ratio_of_means, t_estimate, welch};
 pub use modes::{Modes, modes};
 pub use multiple::{benjamini_hochberg, holm};
 pub use nonparametric::{Shift, hodges_lehmann, hodges_lehmann_shift, mann_whitney, sign_test, wilcoxon_signed_rank};

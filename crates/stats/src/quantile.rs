@@ -18,7 +18,7 @@ pub fn quantile(sorted: &[f64], q: f64) -> f64 {
 /// A rising copy, NaN last.
 pub(crate) fn sorted(xs: &[f64]) -> Vec<f64> {
     let mut copy = xs.to_vec();
-    copy.sort_by(f64::total_cmp);
+    copy.sort_unstable_by(f64::total_cmp);
     copy
 }
 

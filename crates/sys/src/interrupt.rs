@@ -1,19 +1,36 @@
-//! A termination request as a flag: SIGINT, SIGTERM and SIGHUP are remembered, not acted on, so that the trial in
-//! progress ends, its row is stored and the host is restored. A second SIGINT has the default effect and kills.
+//! A termination request as a flag: SIGINT, SIGTERM and SIGHUP are remembered, not acted on, so that what is in progress
+//! ends, what was measured is stored and the host is restored. The last one that is caught gives that signal its default
+//! effect back: one more kills.
 
 use std::io;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicI32, AtomicU32, Ordering};
 
-static REQUESTED: AtomicBool = AtomicBool::new(false);
+/// Requests so far.
+static REQUESTS: AtomicU32 = AtomicU32::new(0);
+/// Requests that are caught.
+static CAUGHT: AtomicU32 = AtomicU32::new(1);
+/// The first signal that came; 0 while none has.
+static FIRST: AtomicI32 = AtomicI32::new(0);
 
 /// Proof that the signals are caught.
 #[derive(Debug, Clone, Copy)]
 pub struct Interrupt(());
 
 impl Interrupt {
-    /// Catches the three signals for the rest of the process. Children that exec get the default actions back, as
-    /// execve(2) resets handlers.
+    /// Catches the first of the three signals for the rest of the process. Children that exec get the default actions
+    /// back, as execve(2) resets handlers.
     pub fn catch() -> io::Result<Self> {
+        Self::catch_first(1)
+    }
+
+    /// Catches a second one too: for whoever has something to take back that must not wait for the next start, and ends
+    /// at once when it is told twice.
+    pub fn catch_twice() -> io::Result<Self> {
+        Self::catch_first(2)
+    }
+
+    fn catch_first(requests: u32) -> io::Result<Self> {
+        CAUGHT.fetch_max(requests, Ordering::Relaxed);
         for signal in [libc::SIGINT, libc::SIGTERM, libc::SIGHUP] {
             install(signal)?;
         }
@@ -22,12 +39,27 @@ impl Interrupt {
 
     /// Whether one of the signals has come.
     pub fn requested(self) -> bool {
-        REQUESTED.load(Ordering::Relaxed)
+        self.signal().is_some()
+    }
+
+    /// The first signal that came.
+    pub fn signal(self) -> Option<i32> {
+        Some(FIRST.load(Ordering::Relaxed)).filter(|signal| *signal != 0)
+    }
+
+    /// Whether a second one has come.
+    pub fn insisted(self) -> bool {
+        REQUESTS.load(Ordering::Relaxed) > 1
     }
 }
 
-extern "C" fn remember(_signal: libc::c_int) {
-    REQUESTED.store(true, Ordering::Relaxed);
+extern "C" fn remember(signal: libc::c_int) {
+    _ = FIRST.compare_exchange(0, signal, Ordering::Relaxed, Ordering::Relaxed);
+    if REQUESTS.fetch_add(1, Ordering::Relaxed) + 1 >= CAUGHT.load(Ordering::Relaxed) {
+        // The next one is not held up by whatever made the user press it again.
+        // SAFETY: sets a default action and runs no code of ours; signal(2) is async-signal-safe.
+        unsafe { libc::signal(signal, libc::SIG_DFL) };
+    }
 }
 
 fn install(signal: libc::c_int) -> io::Result<()> {
@@ -35,9 +67,8 @@ fn install(signal: libc::c_int) -> io::Result<()> {
     let mut action: libc::sigaction = unsafe { std::mem::zeroed() };
     let handler: extern "C" fn(libc::c_int) = remember;
     action.sa_sigaction = handler as libc::sighandler_t;
-    // SA_RESETHAND: the second one is not held up by whatever made the user press it again.
-    action.sa_flags = libc::SA_RESTART | libc::SA_RESETHAND;
-    // SAFETY: `action` is initialised, and its handler only stores to an atomic, which is async-signal-safe.
+    action.sa_flags = libc::SA_RESTART;
+    // SAFETY: `action` is initialised, and its handler uses atomics and signal(2) alone, all async-signal-safe.
     let result = unsafe { libc::sigaction(signal, &action, std::ptr::null_mut()) };
     if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
@@ -56,6 +87,6 @@ mod tests {
         while !interrupt.requested() && std::time::Instant::now() < deadline {
             std::thread::yield_now();
         }
-        assert!(interrupt.requested());
+        assert_eq!((interrupt.signal(), interrupt.insisted()), (Some(libc::SIGHUP), false));
     }
 }

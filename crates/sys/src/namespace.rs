@@ -51,7 +51,7 @@ fn enter_user_and_net() -> io::Result<()> {
 const LOOPBACK: u32 = 1;
 
 fn bring_loopback_up() -> io::Result<()> {
-    Rtnetlink::open()?.set_up(LOOPBACK).map_err(|refused| refused.source)
+    Rtnetlink::open()?.set_up(LOOPBACK).map_err(|refused| refused.cause)
 }
 
 /// A network namespace, kept alive.

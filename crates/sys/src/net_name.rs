@@ -1,11 +1,11 @@
 //! Names for network namespaces, as `ip netns` shows them: a file in `netns/` of the run root (`/run`), over which the
 //! namespace is mounted. A namespace without a name dies with its last process; a name keeps it alive, so each name of
-//! ours has an entry in `schedlab/netns/` that its owner holds locked. The kernel drops the lock when the owner and all
-//! of its children are dead, however they died: an entry that can be locked is an orphan. Source: ip-netns(8), flock(2).
+//! ours has an entry in `schedlab/netns/` that tells whether its owner lives ([`crate::owned_entry`]). Source: ip-netns(8).
 
 use crate::namespace::{NetNamespace, bind_mount, unmount};
-use std::fs::{File, OpenOptions, TryLockError};
-use std::io::{self, Read, Write};
+use crate::owned_entry::{self, Orphan, OwnedEntry};
+use std::fs::OpenOptions;
+use std::io;
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
@@ -16,14 +16,13 @@ pub const RUN_ROOT: &str = "/run";
 #[derive(Debug)]
 pub struct NetName {
     place: Place,
-    /// Open for the lock's sake.
-    _lock: File,
+    /// Kept for the lock's sake.
+    _entry: OwnedEntry,
 }
 
 /// The two files of a name.
 #[derive(Debug, Clone)]
 struct Place {
-    name: String,
     /// Ours: holds the namespace's inode number.
     entry: PathBuf,
     /// Everybody's: what `ip netns` lists.
@@ -33,7 +32,7 @@ struct Place {
 impl Place {
     fn new(run_root: &Path, name: &str) -> Self {
         let (entry, mount_point) = (entries(run_root).join(name), run_root.join("netns").join(name));
-        Self { name: name.to_owned(), entry, mount_point }
+        Self { entry, mount_point }
     }
 
     /// Unmounts the namespace of this inode, and removes what is left of its name. Somebody else's namespace that has
@@ -55,19 +54,6 @@ impl Place {
         let (seen, around) = (self.mount_point.metadata().ok()?, self.mount_point.parent()?.metadata().ok()?);
         (seen.dev() != around.dev()).then_some(seen.ino())
     }
-
-    /// Puts the entry in place, locked and filled from its first moment: a new start that cleans up must not meet one
-    /// that only looks orphaned.
-    fn enter(&self, inode: u64) -> io::Result<File> {
-        let draft = self.entry.with_file_name(format!(".{}.{}", self.name, std::process::id()));
-        let mut lock = OpenOptions::new().write(true).create_new(true).open(&draft)?;
-        let entered = lock.try_lock().map_err(io::Error::from).and_then(|()| {
-            lock.write_all(inode.to_string().as_bytes())?;
-            std::fs::hard_link(&draft, &self.entry)
-        });
-        std::fs::remove_file(&draft)?;
-        entered.map(|()| lock)
-    }
 }
 
 fn entries(run_root: &Path) -> PathBuf {
@@ -79,16 +65,16 @@ impl NetName {
     /// without CAP_SYS_ADMIN over the host's mounts.
     pub fn give(run_root: &Path, name: &str) -> io::Result<Self> {
         let place = Place::new(run_root, name);
-        std::fs::create_dir_all(entries(run_root))?;
         std::fs::create_dir_all(run_root.join("netns"))?;
-        let lock = place.enter(NetNamespace::current()?.inode()?)?;
+        let inode = NetNamespace::current()?.inode()?.to_string();
+        let entry = OwnedEntry::create(&entries(run_root), name, &inode)?;
         let made = OpenOptions::new().write(true).create_new(true).mode(0o400).open(&place.mount_point);
         if let Err(taken) = made {
             // The name is somebody else's; ours was only the entry.
             std::fs::remove_file(&place.entry)?;
             return Err(taken);
         }
-        let named = Self { place, _lock: lock };
+        let named = Self { place, _entry: entry };
         bind_mount(Path::new("/proc/thread-self/ns/net"), &named.place.mount_point)?;
         Ok(named)
     }
@@ -104,43 +90,16 @@ impl Drop for NetName {
 
 /// Names whose owners are dead.
 pub fn orphans(run_root: &Path) -> io::Result<Vec<String>> {
-    Ok(locked_orphans(run_root)?.into_iter().map(|(place, _)| place.name).collect())
+    Ok(owned_entry::orphans(&entries(run_root))?.into_iter().map(|orphan| orphan.name).collect())
 }
 
 /// Takes back the names whose owners are dead, so that the kernel removes their namespaces; answers them.
 pub fn remove_orphans(run_root: &Path) -> io::Result<Vec<String>> {
-    let mut removed = Vec::new();
-    for (place, mut lock) in locked_orphans(run_root)? {
-        let mut text = String::new();
-        lock.read_to_string(&mut text)?;
-        place.take_back(text.parse().ok())?;
-        removed.push(place.name);
-    }
-    Ok(removed)
-}
-
-fn locked_orphans(run_root: &Path) -> io::Result<Vec<(Place, File)>> {
-    let listing = match std::fs::read_dir(entries(run_root)) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
-        other => other?,
+    let take_back = |orphan: Orphan| -> io::Result<String> {
+        Place::new(run_root, &orphan.name).take_back(orphan.content.parse().ok())?;
+        Ok(orphan.name)
     };
-    let mut found = Vec::new();
-    for item in listing {
-        let name = item?.file_name();
-        let Some(name) = name.to_str() else { continue };
-        let place = Place::new(run_root, name);
-        // Gone since: its owner was just taking it back.
-        let Ok(file) = File::open(&place.entry) else { continue };
-        match file.try_lock() {
-            // A draft whose writer was killed: nothing has the name yet.
-            Ok(()) if place.name.starts_with('.') => std::fs::remove_file(&place.entry)?,
-            Ok(()) => found.push((place, file)),
-            Err(TryLockError::WouldBlock) => {}
-            Err(TryLockError::Error(error)) => return Err(error),
-        }
-    }
-    found.sort_by(|(a, _), (b, _)| a.name.cmp(&b.name));
-    Ok(found)
+    owned_entry::orphans(&entries(run_root))?.into_iter().map(take_back).collect()
 }
 
 #[cfg(test)]

@@ -6,18 +6,18 @@ use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 
 /// A request the kernel refused.
 #[derive(Debug, thiserror::Error)]
-#[error("{source}{}", .detail.as_ref().map(|text| format!(" ({text})")).unwrap_or_default())]
+#[error("{cause}{}", .detail.as_ref().map(|text| format!(" ({text})")).unwrap_or_default())]
 pub struct Refused {
     /// The error number: `EEXIST` for a name or address that is there, `EPERM` without CAP_NET_ADMIN over the
     /// namespace, `EOPNOTSUPP` or `ENOENT` for a kind this kernel does not have.
-    pub source: io::Error,
+    pub cause: io::Error,
     /// The kernel's own words, where it gave any.
     pub detail: Option<String>,
 }
 
 impl From<io::Error> for Refused {
-    fn from(source: io::Error) -> Self {
-        Self { source, detail: None }
+    fn from(cause: io::Error) -> Self {
+        Self { cause, detail: None }
     }
 }
 
@@ -104,7 +104,7 @@ fn verdict(mut answer: &[u8], sequence: u32) -> Option<Result<(), Refused>> {
             let code = word(message, 16)?.cast_signed();
             let detail = (flags & NLM_F_ACK_TLVS != 0).then(|| words(message.get(36..)?)).flatten();
             let source = io::Error::from_raw_os_error(-code);
-            return Some(if code == 0 { Ok(()) } else { Err(Refused { source, detail }) });
+            return Some(if code == 0 { Ok(()) } else { Err(Refused { cause: source, detail }) });
         }
         answer = answer.get(length.next_multiple_of(4)..)?;
     }
@@ -216,7 +216,7 @@ mod tests {
     fn an_answer_is_found_by_its_number_and_carries_the_kernels_words() {
         let both = [answer(3, 17, "of another request"), answer(4, 2, "no such kind")].concat();
         let refused = verdict(&both, 4).unwrap().unwrap_err();
-        assert_eq!(refused.source.raw_os_error(), Some(2));
+        assert_eq!(refused.cause.raw_os_error(), Some(2));
         assert!(refused.to_string().ends_with("(no such kind)"), "{refused}");
         assert!(verdict(&answer(5, 0, ""), 5).unwrap().is_ok());
         assert!(verdict(&both, 6).is_none());

@@ -4,9 +4,10 @@
 
 use perf_event_open_sys as raw;
 use raw::bindings;
+use std::ffi::CStr;
 use std::fs::File;
 use std::io::{self, Read};
-use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 
 /// What is counted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -113,6 +114,16 @@ impl Group {
         Ok(group)
     }
 
+    /// Counts the calls of a function of the kernel on a CPU, by a kernel probe at its first instruction, disabled.
+    /// `pmu_type` is that of the PMU `kprobe`. `ENOENT` where the kernel has no such symbol, `EINVAL` where it must not
+    /// be probed, `EACCES` without CAP_PERFMON. Source: kernel/events/core.c, `perf_kprobe`.
+    pub fn open_calls(pmu_type: u32, function: &CStr, cpu: u32) -> io::Result<Self> {
+        // `kprobe_func` and `probe_offset`, which share their places with config1 and config2.
+        let config = [0, function.as_ptr() as u64, 0];
+        let event = Event::Raw(RawEvent { pmu_type, config, is_uncore: false });
+        Self::open(&[event], Target::Cpu(cpu))
+    }
+
     /// Starts counting, on tasks that exist already too.
     pub fn enable(&self) -> io::Result<()> {
         self.control(raw::ioctls::ENABLE)
@@ -125,10 +136,7 @@ impl Group {
 
     fn control(&self, request: unsafe fn(libc::c_int, libc::c_uint) -> libc::c_int) -> io::Result<()> {
         let Some(leader) = self.members.first() else { return Ok(()) };
-        // SAFETY: ENABLE and DISABLE take a perf descriptor, which `leader` owns for the length of the call, and an
-        // integer flag; they touch no memory of ours.
-        let rc = unsafe { request(leader.as_raw_fd(), bindings::PERF_IOC_FLAG_GROUP) };
-        if rc == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+        control(leader.as_fd(), request, bindings::PERF_IOC_FLAG_GROUP)
     }
 
     /// Appends one reading per event, in the order of `open`. On a CPU the group is read by one call; the kernels
@@ -155,6 +163,18 @@ impl Group {
         }
         Ok(())
     }
+}
+
+/// ENABLE or DISABLE of an event, or of its group.
+pub(crate) fn control(
+    event: BorrowedFd<'_>,
+    request: unsafe fn(libc::c_int, libc::c_uint) -> libc::c_int,
+    flags: u32,
+) -> io::Result<()> {
+    // SAFETY: ENABLE and DISABLE take a perf descriptor, which `event` keeps open for the length of the call, and an
+    // integer flag; they touch no memory of ours.
+    let rc = unsafe { request(event.as_raw_fd(), flags) };
+    if rc == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 
 /// One read(2) of a perf descriptor into native words; what the kernel does not fill stays 0.
@@ -203,10 +223,17 @@ fn open_one(event: Event, target: Target, leader: i32) -> io::Result<OwnedFd> {
             (0, -1)
         }
     };
+    open(&mut attr, pid, cpu, leader)
+}
+
+/// perf_event_open(2) of an attribute whose `size` is its own.
+pub(crate) fn open(attr: &mut bindings::perf_event_attr, pid: i32, cpu: i32, leader: i32) -> io::Result<OwnedFd> {
     let flags = libc::c_ulong::from(bindings::PERF_FLAG_FD_CLOEXEC);
-    // SAFETY: `attr` is a live, fully initialised perf_event_attr whose `size` is its own; it asks for counting only,
-    // so the kernel will write to no memory of ours later. The call may write `attr.size`, hence the exclusive borrow.
-    let fd = unsafe { raw::perf_event_open(&raw mut attr, pid, cpu, leader, flags) };
+    // SAFETY: `attr` is a live, fully initialised perf_event_attr of `size` bytes, which the call may write (its `size`,
+    // when the kernel's is another), hence the exclusive borrow. It names no other memory that is written: what an event
+    // samples goes to a ring that is mapped by a call of its own; a probe's function name is copied from the address,
+    // which `open_calls` borrows for the call, and a bad one is EFAULT.
+    let fd = unsafe { raw::perf_event_open(&raw mut *attr, pid, cpu, leader, flags) };
     if fd < 0 {
         return Err(io::Error::last_os_error());
     }

@@ -6,6 +6,8 @@ use crate::rusage::{self, Rusage};
 use crate::signal::Interrupter;
 pub use crate::signal::kill;
 use std::io;
+use std::os::unix::process::CommandExt;
+use std::process::Command;
 
 /// How a child ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -37,8 +39,9 @@ pub struct Reaped {
     pub rusage: Rusage,
 }
 
-/// Forks; the child runs `body` and leaves by `_exit` with its answer (101 after a panic): no destructor and no atexit
-/// handler of the parent runs twice, no buffered output is written twice. Returns the child's pid.
+/// Forks; the child runs `body` and leaves by `_exit` with its answer (after a panic 101, or SIGABRT where a build
+/// aborts on panics): no destructor and no atexit handler of the parent runs twice, no buffered output is written
+/// twice. Returns the child's pid.
 ///
 /// Call it from a process with one thread, or let `body` use only what holds without the other threads.
 pub fn fork_child(body: impl FnOnce() -> i32) -> io::Result<u32> {
@@ -72,6 +75,15 @@ pub fn die_with_parent(parent_pid: u32) -> io::Result<()> {
         return Err(io::Error::from_raw_os_error(libc::ESRCH));
     }
     Ok(())
+}
+
+/// Makes a command's process die (SIGKILL) when the calling thread ends, however it ends: what it starts is never left
+/// behind. Call `spawn` from the same thread.
+pub fn bind_to_this_thread(command: &mut Command) {
+    let parent = std::process::id();
+    let before_exec = move || die_with_parent(parent);
+    // SAFETY: between fork and exec the closure makes two system calls and allocates nothing.
+    unsafe { command.pre_exec(before_exec) };
 }
 
 /// Makes the caller the leader of a new session (with autogroup on: a task group of its own).
@@ -190,6 +202,18 @@ mod tests {
             0
         });
         assert_eq!(wait_for(reaper.unwrap()).unwrap().status, ExitStatus::Exited(0));
+    }
+
+    #[test]
+    fn a_bound_command_dies_with_the_thread_that_started_it() {
+        let starter = std::thread::spawn(|| {
+            let mut command = Command::new("sleep");
+            bind_to_this_thread(command.arg("60"));
+            command.spawn().unwrap()
+        });
+        let mut child = starter.join().unwrap();
+        let status = child.wait().unwrap();
+        assert_eq!(std::os::unix::process::ExitStatusExt::signal(&status), Some(libc::SIGKILL));
     }
 
     #[test]

@@ -1,24 +1,32 @@
-//! What this process may do, found out by doing it in the smallest harmless way: a real-time policy on a thread that
-//! ends at once, a one-cell BPF map that is closed at once. Source: sched_setscheduler(2), bpf(2).
+//! What this process may do, found out by doing it in the smallest harmless way: a policy on a child that ends at once, a one-cell BPF map that is closed at once. Source: sched_setscheduler(2), bpf(2).
 
+use crate::process::{self, ExitStatus};
+use crate::sched_attr;
 use std::fs::File;
 use std::io;
 use std::os::fd::FromRawFd;
 
-/// Whether a thread of ours may run under SCHED_FIFO: a new thread takes priority 1 and ends. `EPERM` without
-/// CAP_SYS_NICE and RLIMIT_RTPRIO, or in a cgroup v1 group whose `cpu.rt_runtime_us` is 0.
-pub fn try_fifo() -> io::Result<()> {
-    let probe = std::thread::Builder::new().name("fifo-probe".into()).spawn(|| {
-        // The kernel's struct sched_param is this one int; the C libraries disagree on what theirs holds besides.
-        let priority: libc::c_int = 1;
-        // SAFETY: 0 names the calling thread; `priority` is live for the call, which only reads it. The raw system call
-        // is used because musl's wrapper answers ENOSYS on purpose.
-        let rc = unsafe {
-            libc::syscall(libc::SYS_sched_setscheduler, 0 as libc::pid_t, libc::SCHED_FIFO, &raw const priority)
-        };
-        if rc == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+/// Whether a task of ours may take a policy (`priority` as in [`sched_attr::set_policy`]): a child takes it and ends, so that
+/// one which cannot be left again (idle) is not tried on ourselves. `EPERM` without CAP_SYS_NICE and RLIMIT_RTPRIO, or
+/// in a cgroup v1 group whose `cpu.rt_runtime_us` is 0.
+pub fn try_policy(policy: u32, priority: u32) -> io::Result<()> {
+    // One raw system call: it holds in a child without the other threads.
+    let child = process::fork_child(|| match sched_attr::set_policy(0, policy, priority) {
+        Ok(()) => 0,
+        Err(error) => error.raw_os_error().unwrap_or(255),
     })?;
-    probe.join().unwrap_or_else(|_| Err(io::Error::other("the probing thread died")))
+    match process::wait_for(child)?.status {
+        ExitStatus::Exited(0) => Ok(()),
+        ExitStatus::Exited(errno) => Err(io::Error::from_raw_os_error(errno)),
+        ExitStatus::Signaled(signal) => {
+            Err(io::Error::other(format!("the trying child was killed by signal {signal}")))
+        }
+    }
+}
+
+/// Whether a task of ours may run under SCHED_FIFO at all: at priority 1.
+pub fn try_fifo() -> io::Result<()> {
+    try_policy(sched_attr::SCHED_FIFO, 1)
 }
 
 /// The head of `union bpf_attr` for BPF_MAP_CREATE, include/uapi/linux/bpf.h.

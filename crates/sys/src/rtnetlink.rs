@@ -166,7 +166,7 @@ mod tests {
         let mut buffer = [0; 6];
         crate::fd::read_full(connection.accepted.as_fd(), &mut buffer)?;
         let devices = std::fs::read_to_string("/proc/thread-self/net/dev")?;
-        Ok(&buffer == b"across" && devices.contains("here:") && again.source.raw_os_error() == Some(libc::EEXIST))
+        Ok(&buffer == b"across" && devices.contains("here:") && again.cause.raw_os_error() == Some(libc::EEXIST))
     }
 
     #[test]
@@ -174,7 +174,7 @@ mod tests {
         let pid = fork_child(|| match bytes_cross_a_pair() {
             Ok(true) => 0,
             Ok(false) => 1,
-            Err(refused) if refused.source.raw_os_error() == Some(libc::EPERM) => 2,
+            Err(refused) if refused.cause.raw_os_error() == Some(libc::EPERM) => 2,
             Err(_) => 3,
         });
         match wait_for(pid.unwrap()).unwrap().status {

@@ -42,7 +42,7 @@ pub struct HerdThread {
 pub enum Joined {
     /// Its body returned.
     Done,
-    /// Its body panicked.
+    /// Its body panicked; where a build aborts on panics, nobody is left to be told.
     Panicked,
     /// It still runs at the deadline.
     NotYet,

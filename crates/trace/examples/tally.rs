@@ -18,7 +18,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         }
         println!("{events} events");
     } else {
-        let tally = tally(&mut reader, &TimeWindow::default())?;
+        let tally = tally(&mut reader, &TimeWindow::default(), None, &|_| None)?;
         let wakeups: u64 = tally.tasks.iter().map(|t| t.1.wakeup.count()).sum();
         let preempts: u64 = tally.tasks.iter().map(|t| t.1.preempt.count()).sum();
         println!("{} tasks, {wakeups} wakeups, {preempts} preemptions, {:?}", tally.tasks.len(), tally.counts);

@@ -142,6 +142,11 @@ impl Input {
         Ok(done)
     }
 
+    /// Number of bytes; `None` of what can be read once.
+    pub(crate) fn size(&self) -> Option<u64> {
+        self.source.size()
+    }
+
     pub(crate) fn malformed(&self, offset: u64, found: impl Into<String>, expected: impl Into<String>) -> TraceError {
         let (file, offset) = (self.file.clone(), self.base.saturating_add(offset));
         TraceError::Malformed { file, offset, found: found.into(), expected: expected.into() }
@@ -259,61 +264,6 @@ impl<'a> Cursor<'a> {
     }
 }
 
-/// A section of a file through one buffer that is filled again and again: the way to a trace's records.
-pub(crate) struct Window {
-    buffer: Vec<u8>,
-    /// What of the buffer is read and not yet consumed.
-    begin: usize,
-    filled: usize,
-    /// Offset in the file of `buffer[begin]`.
-    offset: u64,
-    /// Where the section ends; a pipe has no known end.
-    end: u64,
-}
-
-/// Bytes read at once: they stay in the second-level cache until they are decoded.
-const CHUNK: usize = 256 << 10;
-
-impl Window {
-    pub(crate) fn new(offset: u64, end: u64) -> Self {
-        Self { buffer: vec![0; CHUNK], begin: 0, filled: 0, offset, end }
-    }
-
-    /// Where the unconsumed bytes begin in the file.
-    pub(crate) fn offset(&self) -> u64 {
-        self.offset
-    }
-
-    pub(crate) fn bytes(&self) -> &[u8] {
-        &self.buffer[self.begin..self.filled]
-    }
-
-    pub(crate) fn consume(&mut self, bytes: usize) {
-        self.begin += bytes;
-        self.offset += bytes as u64;
-    }
-
-    /// Skips bytes, which need not be in the buffer.
-    pub(crate) fn skip(&mut self, bytes: u64) {
-        let buffered = (self.filled - self.begin) as u64;
-        self.begin += buffered.min(bytes) as usize;
-        self.offset = self.offset.saturating_add(bytes);
-    }
-
-    /// Reads on; whether there was anything.
-    pub(crate) fn fill(&mut self, input: &Input) -> Result<bool, TraceError> {
-        self.buffer.copy_within(self.begin..self.filled, 0);
-        self.filled -= self.begin;
-        self.begin = 0;
-        let at = self.offset + self.filled as u64;
-        let room = (self.buffer.len() - self.filled) as u64;
-        let want = room.min(self.end.saturating_sub(at)) as usize;
-        let read = input.read(at, &mut self.buffer[self.filled..self.filled + want])?;
-        self.filled += read;
-        Ok(read > 0)
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -341,22 +291,5 @@ mod tests {
         assert_eq!(error, "f: byte 4: 1 bytes are left; expected a table of 1099511627776 bytes");
         assert_eq!(cursor.u32("x").unwrap_err().to_string(), "f: byte 4: 1 bytes are left; expected x of 4 bytes");
         assert!(cursor.string(10, "name").is_err());
-    }
-
-    #[test]
-    fn a_window_slides_over_its_section() {
-        let bytes: Vec<u8> = (0..CHUNK as u32 * 2 + 10).map(|i| (i / 3) as u8).collect();
-        let input = Input::part("f", 0, bytes.clone());
-        let mut window = Window::new(4, bytes.len() as u64 - 1);
-        let mut seen = Vec::new();
-        while window.fill(&input).unwrap() {
-            let whole = window.bytes().len() / 7 * 7;
-            seen.extend_from_slice(&window.bytes()[..whole]);
-            window.consume(whole);
-        }
-        seen.extend_from_slice(window.bytes());
-        assert_eq!(seen, bytes[4..bytes.len() - 1]);
-        window.skip(1000);
-        assert!(!window.fill(&input).unwrap());
     }
 }

@@ -64,22 +64,61 @@ impl Cells {
     fn add_rarely(&mut self, ns: u64) {
         match &mut self.kept {
             Kept::Few(values) if values.len() < FEW => values.push(ns),
-            Kept::Few(values) => {
-                let values = std::mem::take(values);
-                self.kept = Kept::Pages { pages: Vec::new(), full: BTreeMap::new() };
-                values.into_iter().chain([ns]).for_each(|ns| self.count_cell(bucket_of(ns)));
+            _ => {
+                self.become_pages();
+                self.count_cell(bucket_of(ns), 1);
             }
-            Kept::Pages { .. } => self.count_cell(bucket_of(ns)),
         }
     }
 
-    fn count_cell(&mut self, cell: usize) {
-        if let Kept::Pages { pages, .. } = &mut self.kept {
+    fn become_pages(&mut self) {
+        if let Kept::Few(values) = &mut self.kept {
+            let values = std::mem::take(values);
+            self.kept = Kept::Pages { pages: Vec::new(), full: BTreeMap::new() };
+            values.into_iter().for_each(|ns| self.count_cell(bucket_of(ns), 1));
+        }
+    }
+
+    fn count_cell(&mut self, cell: usize, times: u32) {
+        if let Kept::Pages { pages, full } = &mut self.kept {
             if pages.len() <= cell / PAGE {
                 pages.resize(cell / PAGE + 1, None);
             }
-            pages[cell / PAGE].get_or_insert_with(|| Box::new([0; PAGE]))[cell % PAGE] += 1;
+            let count = &mut pages[cell / PAGE].get_or_insert_with(|| Box::new([0; PAGE]))[cell % PAGE];
+            let (sum, carry) = count.overflowing_add(times);
+            *count = sum;
+            if carry {
+                *full.entry(cell as u32).or_default() += 1;
+            }
         }
+    }
+
+    /// Adds another distribution; exact.
+    pub fn merge(&mut self, other: &Self) {
+        let before = (self.count, self.sum_ns, self.min_ns, self.max_ns);
+        match &other.kept {
+            Kept::Few(values) => values.iter().for_each(|ns| self.add(*ns)),
+            Kept::Pages { pages, full } => {
+                self.become_pages();
+                for (page, counts) in pages.iter().enumerate().filter_map(|(n, p)| p.as_ref().map(|p| (n, p))) {
+                    let counted = counts.iter().enumerate().filter(|(_, n)| **n > 0);
+                    counted.for_each(|(cell, n)| self.count_cell(page * PAGE + cell, *n));
+                }
+                if let Kept::Pages { full: sum, .. } = &mut self.kept {
+                    full.iter().for_each(|(cell, times)| *sum.entry(*cell).or_default() += times);
+                }
+            }
+        }
+        let (count, sum_ns, min_ns, max_ns) = before;
+        self.min_ns = if count == 0 {
+            other.min_ns
+        } else if other.count == 0 {
+            min_ns
+        } else {
+            min_ns.min(other.min_ns)
+        };
+        self.max_ns = max_ns.max(other.max_ns);
+        (self.count, self.sum_ns) = (count + other.count, sum_ns.saturating_add(other.sum_ns));
     }
 
     /// Number of values.
@@ -99,20 +138,27 @@ impl Cells {
 
     /// The finished distribution.
     pub fn histogram(&self) -> Histogram {
-        let mut cells: BTreeMap<u32, u64> = BTreeMap::new();
+        let mut cells: Vec<(u32, u64)> = Vec::new();
         match &self.kept {
-            Kept::Few(values) => values.iter().for_each(|ns| *cells.entry(bucket_of(*ns) as u32).or_default() += 1),
+            Kept::Few(values) => {
+                cells.extend(values.iter().map(|ns| (bucket_of(*ns) as u32, 1)));
+                cells.sort_unstable();
+                cells.dedup_by(|next, sum| {
+                    sum.1 += u64::from(next.0 == sum.0);
+                    next.0 == sum.0
+                });
+            }
             Kept::Pages { pages, full } => {
                 for (page, counts) in pages.iter().enumerate().filter_map(|(n, p)| p.as_ref().map(|p| (n, p))) {
-                    let counted = counts.iter().enumerate().filter(|(_, n)| **n > 0);
-                    cells.extend(counted.map(|(cell, n)| ((page * PAGE + cell) as u32, u64::from(*n))));
-                }
-                for (cell, times) in full {
-                    *cells.entry(*cell).or_default() += times << 32;
+                    let sums = counts.iter().enumerate().map(|(at, n)| {
+                        let cell = (page * PAGE + at) as u32;
+                        (cell, u64::from(*n) + full.get(&cell).map_or(0, |times| times << 32))
+                    });
+                    cells.extend(sums.filter(|(_, sum)| *sum > 0));
                 }
             }
         }
-        Histogram { cells: cells.into_iter().collect(), sum_ns: self.sum_ns, min_ns: self.min_ns, max_ns: self.max_ns }
+        Histogram { cells, sum_ns: self.sum_ns, min_ns: self.min_ns, max_ns: self.max_ns }
     }
 }
 
@@ -136,6 +182,19 @@ mod tests {
         }
         assert_eq!(merged, whole);
         assert_eq!((whole.count(), whole.min_ns, whole.max_ns), (1000, 0, 999 * 999 * 977));
+    }
+
+    #[test]
+    fn a_merge_is_the_distribution_of_both() {
+        let values: Vec<u64> = (0..400u64).map(|i| i * i * 31).collect();
+        for cut in [0, 10, 200, 390, 400] {
+            let (mut a, mut b) = (Cells::default(), Cells::default());
+            values[..cut].iter().for_each(|ns| a.add(*ns));
+            values[cut..].iter().for_each(|ns| b.add(*ns));
+            a.merge(&b);
+            assert_eq!(a.histogram(), of(values.iter().copied()), "{cut}");
+            assert_eq!(a.count(), 400);
+        }
     }
 
     #[test]

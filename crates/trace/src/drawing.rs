@@ -3,7 +3,7 @@
 //!
 //! ```text
 //! 0 10 A S > B          A leaves CPU 0 asleep, B gets it
-//! 1 12 waking A by C    sched_waking; `irq` behind it: by an interrupt in C
+//! 1 12 waking A by C    sched_waking; `irq` behind it: by an interrupt in C; `on 0`: A was there
 //! 0 13 wakeup A on 0    sched_wakeup
 //! 0 14 new A on 0       sched_wakeup_new
 //! 0 15 migrate A 0 1
@@ -14,7 +14,7 @@
 //! 0 20 lost 3
 //! ```
 
-use crate::engine::{Began, Censored, Counts, Engine, Observer, Run, TaskId, Wait};
+use crate::engine::{Censored, CensoredWait, Counts, Engine, Observer, Run, TaskId, Wait};
 use crate::event::{Context, Cpu, Event, Prio, Tid, Wake, What};
 use crate::names::{Name, Names};
 use crate::order::Order;
@@ -61,7 +61,8 @@ impl Drawing {
             }
             ["waking", who, "by", waker, ref rest @ ..] => {
                 let context = if rest == ["irq"] { Context::from_common_flags(8) } else { Context::NONE };
-                What::Waking(Wake { waker: self.thread(waker).0, context, ..self.wake(who, Cpu::ANY) })
+                let was_on = if let ["on", was_on] = *rest { cpu(was_on) } else { Cpu::ANY };
+                What::Waking(Wake { waker: self.thread(waker).0, context, ..self.wake(who, was_on) })
             }
             ["wakeup", who, "on", on] => What::Wakeup(self.wake(who, cpu(on))),
             ["new", who, "on", on] => What::WakeupNew(self.wake(who, cpu(on))),
@@ -116,11 +117,23 @@ impl Drawing {
     }
 }
 
+/// A file of a fuzz target's corpus is what is written here; with `SCHEDLAB_BLESS` it becomes that.
+pub(crate) fn is_in_corpus(target: &str, name: &str, bytes: &[u8]) {
+    let dir = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/corpus").join(target);
+    if std::env::var_os("SCHEDLAB_BLESS").is_some() {
+        std::fs::create_dir_all(&dir).expect("a directory");
+        std::fs::write(dir.join(name), bytes).expect("written");
+    }
+    let there = std::fs::read(dir.join(name)).unwrap_or_default();
+    assert!(there == bytes, "{target}/{name} differs from what is written here: SCHEDLAB_BLESS=1 cargo test");
+}
+
 /// What the engine told, a line each, times in µs; tasks as `A`, or `A#3` by number where a name is used twice.
 pub(crate) struct Told {
     pub(crate) lines: Vec<String>,
     pub(crate) counts: Counts,
     pub(crate) tasks: Vec<crate::engine::Task>,
+    pub(crate) retired: u64,
 }
 
 impl Told {
@@ -144,7 +157,12 @@ pub(crate) fn tell(text: &str) -> Told {
 
 /// Runs the engine over events.
 pub(crate) fn tell_events(events: &[Event], names: &Names, states: &PrevStates) -> Told {
-    let (mut engine, mut log) = (Engine::default(), Log::default());
+    tell_by(Engine::default(), events, names, states)
+}
+
+/// Runs this engine over events.
+pub(crate) fn tell_by(mut engine: Engine, events: &[Event], names: &Names, states: &PrevStates) -> Told {
+    let mut log = Log::default();
     let classes = states.classes();
     for event in events {
         engine.take(event, &classes, &mut log);
@@ -156,16 +174,19 @@ pub(crate) fn tell_events(events: &[Event], names: &Names, states: &PrevStates) 
         let twice = engine.tasks().iter().filter(|t| t.tid == task.tid).count() > 1;
         if twice { format!("{}#{id}", names.text(first)) } else { names.text(first).to_owned() }
     };
-    let lines = log.0.iter().map(|(task, line)| format!("{} {line}", name(task.index()))).collect();
-    Told { lines, counts: engine.counts(), tasks: engine.tasks().to_vec() }
+    let lines = log.lines.iter().map(|(task, line)| format!("{} {line}", name(task.index()))).collect();
+    Told { lines, counts: engine.counts(), tasks: engine.tasks().to_vec(), retired: log.retired }
 }
 
 #[derive(Default)]
-struct Log(Vec<(TaskId, String)>);
+struct Log {
+    lines: Vec<(TaskId, String)>,
+    retired: u64,
+}
 
 impl Log {
     fn add(&mut self, task: TaskId, line: String) {
-        self.0.push((task, line));
+        self.lines.push((task, line));
     }
 }
 
@@ -180,8 +201,8 @@ impl Observer for Log {
         self.add(task, format!("waited {}-{} {:?}{queued}", wait.start / 1000, wait.end / 1000, wait.began));
     }
 
-    fn wait_censored(&mut self, task: TaskId, began: Began, why: Censored) {
-        self.add(task, format!("censored {began:?} {why:?}"));
+    fn wait_censored(&mut self, task: TaskId, wait: &CensoredWait) {
+        self.add(task, format!("censored {:?} {:?}", wait.began, wait.why));
     }
 
     fn run_censored(&mut self, task: TaskId, why: Censored) {
@@ -190,6 +211,10 @@ impl Observer for Log {
 
     fn slept(&mut self, task: TaskId, state: StateClass, start: u64, end: u64) {
         self.add(task, format!("slept {}-{} {state:?}", start / 1000, end / 1000));
+    }
+
+    fn retired(&mut self, _task: TaskId, _known: &crate::engine::Task) {
+        self.retired += 1;
     }
 
     fn moved(&mut self, task: TaskId, from: Cpu, to: Cpu) {

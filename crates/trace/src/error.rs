@@ -19,7 +19,7 @@ pub enum TraceError {
     },
     /// Its first bytes are those of no trace that is known here.
     #[error(
-        "{file} is not a trace that is known here: it begins with {begins}; expected perf.data (PERFILE2), trace.dat (17 08 44 tracing) or ftrace text"
+        "{file} is not a trace that is known here: it begins with {begins}; expected a recording of schedlab (SLTRACE), perf.data (PERFILE2), trace.dat (17 08 44 tracing), ftrace text or a Perfetto trace"
     )]
     NotATrace {
         /// The file.

@@ -4,6 +4,7 @@
 
 use crate::names::Name;
 use crate::prev_state::StateId;
+use crate::syscall::Syscall;
 
 /// A CPU by the kernel's number. The largest kernel configuration has 8192.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -59,6 +60,18 @@ impl Prio {
         (self != Self::UNKNOWN).then(|| i16::from(self.0) - 1)
     }
 
+    /// As a byte: one more than the kernel's number, 255 unknown.
+    #[inline]
+    pub(crate) fn byte(self) -> u8 {
+        self.0
+    }
+
+    /// From a byte of [`Prio::byte`]; what is none is unknown.
+    #[inline]
+    pub(crate) fn from_byte(byte: u8) -> Self {
+        if byte <= 141 { Self(byte) } else { Self::UNKNOWN }
+    }
+
     /// Deadline or real time.
     pub fn is_realtime(self) -> bool {
         self.get().is_some_and(|p| p < 100)
@@ -81,6 +94,12 @@ impl Context {
     #[inline]
     pub fn from_common_flags(flags: u8) -> Self {
         Self(flags & (Self::HARDIRQ | Self::SOFTIRQ | Self::NMI))
+    }
+
+    /// The kernel's bits of it.
+    #[inline]
+    pub(crate) fn bits(self) -> u8 {
+        self.0
     }
 
     /// In a hard interrupt, a soft one or an NMI: the thread that was interrupted did nothing.
@@ -113,6 +132,12 @@ impl Wide {
     }
 }
 
+/// The second argument of a system call as an event has room for it; `u32::MAX` where it is larger, as an address is.
+#[inline]
+pub(crate) fn second_argument(raw: u64) -> u32 {
+    u32::try_from(raw).unwrap_or(u32::MAX)
+}
+
 /// A thread became runnable, or is about to: the payload of three events.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Wake {
@@ -139,6 +164,14 @@ pub enum Missing {
     Chain,
     /// The CPU's clock went back.
     Clock,
+}
+
+impl Wake {
+    /// The thread that wakes; `None` where an interrupt does.
+    #[inline]
+    pub fn by_thread(&self) -> Option<Tid> {
+        (!self.context.is_interrupt() && self.waker != Tid::IDLE).then_some(self.waker)
+    }
 }
 
 /// What happened.
@@ -301,6 +334,37 @@ pub enum What {
         /// Which CPU.
         cpu: Cpu,
     },
+    /// `sys_enter`. Of the six arguments there is room for the first, and for the second where it is small.
+    SysEnter {
+        /// Who calls.
+        tid: Tid,
+        /// What.
+        number: Syscall,
+        /// The first argument.
+        arg0: Wide,
+        /// The second; `u32::MAX` where it is not less, or not known.
+        arg1: u32,
+    },
+    /// `sys_exit`.
+    SysExit {
+        /// Who called.
+        tid: Tid,
+        /// What.
+        number: Syscall,
+        /// What it returned: an `i64`, an error's number negative.
+        ret: Wide,
+    },
+    /// `cgroup_attach_task`: told of a process by its first thread, and of a thread that was moved alone.
+    CgroupAttach {
+        /// Who is moved.
+        tid: Tid,
+        /// Its name.
+        comm: Name,
+        /// The hierarchy's number, as in /proc/PID/cgroup.
+        dst_root: u32,
+        /// The group from now on.
+        dst_path: Name,
+    },
     /// From here on events of this CPU are missing. A reader that looks ahead puts it where the gap begins.
     GapBegin,
     /// The events of this CPU are complete again.
@@ -321,6 +385,15 @@ pub struct Event {
     pub cpu: Cpu,
     /// What happened.
     pub what: What,
+}
+
+impl Event {
+    /// What a reader tells of the time before the trace, such as the names that threads had: it has no time and no CPU. An
+    /// event of the trace may be at time 0, where its clock begins with it.
+    #[inline]
+    pub fn is_from_before(&self) -> bool {
+        self.ts == 0 && self.cpu == Cpu::ANY
+    }
 }
 
 const _: () = assert!(size_of::<Event>() == 32, "an event is half a cache line");

@@ -1,11 +1,17 @@
 //! From a binary record to an event. Where each field lies is looked up in the format once per event of a file, so that
 //! decoding a record is a few loads at known offsets.
 
-use crate::event::{Context, Cpu, Prio, Tid, Wake, What};
-use crate::format::{Field, Format};
+mod raw;
+#[cfg(test)]
+mod tests;
+
+use crate::event::{Context, Cpu, Prio, Tid, Wake, What, second_argument};
+use crate::format::Format;
 use crate::kind::Kind;
 use crate::names::{Name, Names};
+use crate::native;
 use crate::prev_state::PrevStates;
+use raw::{Number, Text};
 
 /// Why a record yields no event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -25,147 +31,96 @@ pub(crate) struct Dictionary {
     pub(crate) states: PrevStates,
 }
 
-/// A number in a record.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Number {
-    at: usize,
-    size: u8,
-    signed: bool,
-    swap: bool,
-}
-
-impl Number {
-    fn of(field: &Field, big_endian: bool) -> Option<Self> {
-        let swap = big_endian != cfg!(target_endian = "big");
-        let size = u8::try_from(field.size).ok().filter(|size| matches!(size, 1 | 2 | 4 | 8))?;
-        Some(Self { at: field.offset as usize, size, signed: field.signed, swap })
-    }
-
-    #[inline]
-    fn get(self, raw: &[u8]) -> Option<i64> {
-        Some(match self.size {
-            4 => {
-                let value = u32::from_ne_bytes(array(raw, self.at)?);
-                let value = if self.swap { value.swap_bytes() } else { value };
-                if self.signed { i64::from(value as i32) } else { i64::from(value) }
-            }
-            8 => {
-                let value = u64::from_ne_bytes(array(raw, self.at)?);
-                (if self.swap { value.swap_bytes() } else { value }) as i64
-            }
-            2 => {
-                let value = u16::from_ne_bytes(array(raw, self.at)?);
-                let value = if self.swap { value.swap_bytes() } else { value };
-                if self.signed { i64::from(value as i16) } else { i64::from(value) }
-            }
-            _ => {
-                let [value] = array::<1>(raw, self.at)?;
-                if self.signed { i64::from(value as i8) } else { i64::from(value) }
-            }
-        })
-    }
-
-    #[inline]
-    fn tid(self, raw: &[u8]) -> Result<Tid, Refused> {
-        Tid::from_raw(self.get(raw).ok_or(Refused::Short)?).ok_or(Refused::Number)
-    }
-
-    #[inline]
-    fn prio(self, raw: &[u8]) -> Result<Prio, Refused> {
-        Ok(Prio::from_raw(self.get(raw).ok_or(Refused::Short)?))
-    }
-
-    #[inline]
-    fn cpu(self, raw: &[u8]) -> Result<Cpu, Refused> {
-        Cpu::from_raw(self.get(raw).ok_or(Refused::Short)?).ok_or(Refused::Number)
-    }
-
-    fn u32(self, raw: &[u8]) -> Result<u32, Refused> {
-        Ok(self.get(raw).ok_or(Refused::Short)? as u32)
-    }
-}
-
-/// A string in a record.
-#[derive(Debug, Clone, Copy)]
-pub(crate) enum Text {
-    Comm {
-        at: usize,
-    },
-    Array {
-        at: usize,
-        len: usize,
-    },
-    /// Length and offset in a number; `from` is what the offset counts from.
-    Located {
-        number: Number,
-        from: usize,
-    },
-    Absent,
-}
-
-impl Text {
-    fn of(field: Option<&Field>, big_endian: bool) -> Self {
-        let Some(field) = field else { return Self::Absent };
-        let at = field.offset as usize;
-        match Number::of(field, big_endian) {
-            Some(number) if field.is_data_loc() && number.size == 4 => Self::Located { number, from: 0 },
-            Some(number) if field.is_rel_loc() && number.size == 4 => Self::Located { number, from: at + 4 },
-            _ if field.ctype != "char" => Self::Absent,
-            _ if field.size == 16 => Self::Comm { at },
-            _ => Self::Array { at, len: field.size as usize },
-        }
-    }
-
-    /// A comm, through the cache of its thread.
-    #[inline]
-    fn comm(self, raw: &[u8], tid: Tid, names: &mut Names) -> Result<Name, Refused> {
-        if let Self::Comm { at } = self {
-            let comm = raw.get(at..at + 16).and_then(|b| <&[u8; 16]>::try_from(b).ok()).ok_or(Refused::Short)?;
-            return Ok(names.comm(tid, comm));
-        }
-        let bytes = self.bytes(raw)?;
-        let mut comm = [0; 16];
-        let len = bytes.len().min(comm.len());
-        comm[..len].copy_from_slice(&bytes[..len]);
-        Ok(names.comm(tid, &comm))
-    }
-
-    fn name(self, raw: &[u8], names: &mut Names) -> Result<Name, Refused> {
-        Ok(names.intern_bytes(self.bytes(raw)?))
-    }
-
-    /// The bytes, up to the first zero.
-    fn bytes(self, raw: &[u8]) -> Result<&[u8], Refused> {
-        let (at, len) = match self {
-            Self::Absent => return Ok(&[]),
-            Self::Comm { at } => (at, 16),
-            Self::Array { at, len } => (at, len),
-            Self::Located { number, from } => {
-                let located = number.u32(raw)?;
-                (from + (located & 0xffff) as usize, (located >> 16) as usize)
-            }
-        };
-        let bytes = raw.get(at..at + len).ok_or(Refused::Short)?;
-        Ok(&bytes[..bytes.iter().position(|b| *b == 0).unwrap_or(len)])
-    }
-}
-
 /// How to decode the records of one event.
 #[derive(Debug, Clone)]
 pub(crate) enum Plan {
-    Switch { pids: [Number; 2], prios: [Number; 2], comms: [Text; 2], state: Number },
-    Wake { kind: Kind, flags: Number, waker: Number, wakee: Who, target_cpu: Number, success: Option<Number> },
-    Migrate { who: Who, orig_cpu: Number, dest_cpu: Number },
-    StatRuntime { who: Who, runtime: Number },
-    PiSetprio { pid: Number, comm: Text, oldprio: Number, newprio: Number },
-    Fork { parent: Number, child: Number, comm: Text },
-    Exit { pid: Number, comm: Text },
-    Exec { pid: Number, old_pid: Number },
-    Rename { pid: Number, comm: Text },
-    Irq { irq: Number, name: Option<Text> },
-    Softirq { kind: Kind, vec: Number },
-    Work { kind: Kind, work: Number, function: Option<Number>, queue: Text, cpu: Option<Number>, worker: Number },
-    CpuIdle { state: Number, cpu: Number },
+    /// Both as [`native`] has them.
+    NativeSwitch,
+    NativeWake {
+        kind: Kind,
+    },
+    Switch {
+        pids: [Number; 2],
+        prios: [Number; 2],
+        comms: [Text; 2],
+        state: Number,
+    },
+    Wake {
+        kind: Kind,
+        flags: Number,
+        waker: Number,
+        wakee: Who,
+        target_cpu: Number,
+        success: Option<Number>,
+    },
+    Migrate {
+        who: Who,
+        orig_cpu: Number,
+        dest_cpu: Number,
+    },
+    StatRuntime {
+        who: Who,
+        runtime: Number,
+    },
+    PiSetprio {
+        pid: Number,
+        comm: Text,
+        oldprio: Number,
+        newprio: Number,
+    },
+    Fork {
+        parent: Number,
+        child: Number,
+        comm: Text,
+    },
+    Exit {
+        pid: Number,
+        comm: Text,
+    },
+    Exec {
+        pid: Number,
+        old_pid: Number,
+    },
+    Rename {
+        pid: Number,
+        comm: Text,
+    },
+    Irq {
+        irq: Number,
+        name: Option<Text>,
+    },
+    Softirq {
+        kind: Kind,
+        vec: Number,
+    },
+    Work {
+        kind: Kind,
+        work: Number,
+        function: Option<Number>,
+        queue: Text,
+        cpu: Option<Number>,
+        worker: Number,
+    },
+    CpuIdle {
+        state: Number,
+        cpu: Number,
+    },
+    SysEnter {
+        pid: Number,
+        id: Number,
+        args: [Number; 2],
+    },
+    SysExit {
+        pid: Number,
+        id: Number,
+        ret: Number,
+    },
+    CgroupAttach {
+        pid: Number,
+        comm: Text,
+        root: Number,
+        path: Text,
+    },
 }
 
 /// Thread, name and priority, which most events carry.
@@ -179,6 +134,14 @@ pub(crate) struct Who {
 impl Plan {
     /// How the records of `kind` are laid out; what is missing is an error in words.
     pub(crate) fn new(kind: Kind, format: &Format, big_endian: bool) -> Result<Self, String> {
+        if native::is_native(kind, format, big_endian) {
+            return Ok(if kind == Kind::SchedSwitch { Self::NativeSwitch } else { Self::NativeWake { kind } });
+        }
+        Self::by_table(kind, format, big_endian)
+    }
+
+    /// The same with every field looked up, wherever it lies.
+    pub(crate) fn by_table(kind: Kind, format: &Format, big_endian: bool) -> Result<Self, String> {
         let of = |name: &str| format.field(name).and_then(|f| Number::of(f, big_endian));
         let number = |name: &str| of(name).ok_or_else(|| format!("{} has no number `{name}`", format.name));
         let text = |name: &str| Text::of(format.field(name), big_endian);
@@ -234,12 +197,30 @@ impl Plan {
                 worker: number("common_pid")?,
             },
             Kind::CpuIdle => Self::CpuIdle { state: number("state")?, cpu: number("cpu_id")? },
+            Kind::SysEnter => {
+                let args = Number::first_two(format.field("args"), big_endian);
+                let args = args.ok_or_else(|| format!("{} has no six numbers `args`", format.name))?;
+                Self::SysEnter { pid: number("common_pid")?, id: number("id")?, args }
+            }
+            Kind::SysExit => Self::SysExit { pid: number("common_pid")?, id: number("id")?, ret: number("ret")? },
+            Kind::CgroupAttachTask => {
+                let (path, comm) = (text("dst_path"), text("comm"));
+                Self::CgroupAttach { pid: number("pid")?, comm, root: number("dst_root")?, path }
+            }
         })
     }
 
     /// The event of a record; `raw` begins with `common_type`.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn decode(&self, raw: &[u8], dictionary: &mut Dictionary) -> Result<What, Refused> {
+        match self {
+            Self::NativeSwitch => native::switch(raw, dictionary),
+            Self::NativeWake { kind } => native::wake(raw, dictionary).map(|wake| woken(*kind, wake)),
+            _ => self.decode_by_table(raw, dictionary),
+        }
+    }
+
+    fn decode_by_table(&self, raw: &[u8], dictionary: &mut Dictionary) -> Result<What, Refused> {
         let names = &mut dictionary.names;
         match self {
             Self::Switch { pids, prios, comms, state } => {
@@ -267,11 +248,7 @@ impl Plan {
                     prio: wakee.prio(raw)?,
                     context: Context::from_common_flags(flags.u32(raw)? as u8),
                 };
-                Ok(match kind {
-                    Kind::SchedWaking => What::Waking(wake),
-                    Kind::SchedWakeupNew => What::WakeupNew(wake),
-                    _ => What::Wakeup(wake),
-                })
+                Ok(woken(*kind, wake))
             }
             _ => self.decode_rare(raw, dictionary),
         }
@@ -312,9 +289,24 @@ impl Plan {
             Self::Softirq { kind: Kind::SoftirqEntry, vec } => What::SoftirqEntry { vec: vec.u32(raw)? },
             Self::Softirq { vec, .. } => What::SoftirqExit { vec: vec.u32(raw)? },
             Self::CpuIdle { state, cpu } => What::CpuIdle { state: state.u32(raw)?, cpu: cpu.cpu(raw)? },
+            Self::SysEnter { pid, id, args: [arg0, arg1] } => What::SysEnter {
+                tid: pid.tid(raw)?,
+                number: id.syscall(raw)?,
+                arg0: arg0.u64(raw)?.into(),
+                arg1: second_argument(arg1.u64(raw)?),
+            },
+            Self::SysExit { pid, id, ret } => {
+                What::SysExit { tid: pid.tid(raw)?, number: id.syscall(raw)?, ret: ret.u64(raw)?.into() }
+            }
+            Self::CgroupAttach { pid, comm, root, path } => {
+                let (tid, comm) = named(raw, *pid, *comm, names)?;
+                What::CgroupAttach { tid, comm, dst_root: root.u32(raw)?, dst_path: path.name(raw, names)? }
+            }
             Self::Work { .. } => return self.decode_work(raw, names),
-            // Both are decoded by `decode`.
-            Self::Switch { .. } | Self::Wake { .. } => return Err(Refused::Short),
+            // These are decoded above.
+            Self::Switch { .. } | Self::Wake { .. } | Self::NativeSwitch | Self::NativeWake { .. } => {
+                return Err(Refused::Short);
+            }
         })
     }
 
@@ -346,12 +338,16 @@ impl Who {
     }
 }
 
+#[inline]
+fn woken(kind: Kind, wake: Wake) -> What {
+    match kind {
+        Kind::SchedWaking => What::Waking(wake),
+        Kind::SchedWakeupNew => What::WakeupNew(wake),
+        _ => What::Wakeup(wake),
+    }
+}
+
 fn named(raw: &[u8], pid: Number, comm: Text, names: &mut Names) -> Result<(Tid, Name), Refused> {
     let tid = pid.tid(raw)?;
     Ok((tid, comm.comm(raw, tid, names)?))
-}
-
-#[inline]
-fn array<const N: usize>(bytes: &[u8], at: usize) -> Option<[u8; N]> {
-    bytes.get(at..at + N)?.try_into().ok()
 }

@@ -23,6 +23,8 @@ pub struct TraceInfo {
     pub cpus: Option<u32>,
     /// Kinds of events that are in it and were asked for.
     pub kinds: Kinds,
+    /// Switches do not say who left the CPU: it is taken to be who was put there, so a break in the chain cannot be seen.
+    pub infers_prev: bool,
     /// Every event in it by name, with the number read so far, also of those that are skipped.
     pub events: Vec<(String, u64)>,
 }

@@ -27,11 +27,14 @@ pub enum Kind {
     WorkqueueExecuteStart,
     WorkqueueExecuteEnd,
     CpuIdle,
+    SysEnter,
+    SysExit,
+    CgroupAttachTask,
 }
 
 impl Kind {
     /// Every event with its system and name.
-    pub const ALL: [(Self, &'static str, &'static str); 22] = [
+    pub const ALL: [(Self, &'static str, &'static str); 25] = [
         (Self::SchedSwitch, "sched", "sched_switch"),
         (Self::SchedWaking, "sched", "sched_waking"),
         (Self::SchedWakeup, "sched", "sched_wakeup"),
@@ -54,6 +57,9 @@ impl Kind {
         (Self::WorkqueueExecuteStart, "workqueue", "workqueue_execute_start"),
         (Self::WorkqueueExecuteEnd, "workqueue", "workqueue_execute_end"),
         (Self::CpuIdle, "power", "cpu_idle"),
+        (Self::SysEnter, "raw_syscalls", "sys_enter"),
+        (Self::SysExit, "raw_syscalls", "sys_exit"),
+        (Self::CgroupAttachTask, "cgroup", "cgroup_attach_task"),
     ];
 
     /// The event of a system and a name.

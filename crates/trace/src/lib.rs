@@ -12,6 +12,7 @@
 
 mod bytes;
 mod cells;
+mod convert;
 #[cfg(test)]
 mod drawing;
 pub mod engine;
@@ -20,14 +21,26 @@ mod event;
 mod expression;
 mod fields;
 mod format;
+#[cfg(test)]
+mod golden;
 mod info;
 mod kind;
 mod names;
+mod native;
 mod order;
+mod page;
 mod perf_data;
+mod perfetto;
+mod pieces;
+mod pipeline;
+mod plans;
 mod prev_state;
 mod problem;
 mod reader;
+pub mod recording;
+mod section;
+mod syscall;
+mod tables;
 mod tally;
 mod text;
 mod trace_dat;
@@ -36,6 +49,7 @@ mod window;
 
 pub use bytes::{ByteSource, Forward};
 pub use cells::Cells;
+pub use convert::{ConvertError, Converted, Target, convert};
 pub use error::TraceError;
 pub use event::{Context, Cpu, Event, Missing, Prio, Tid, Wake, What, Wide};
 pub use format::{Field, Format};
@@ -43,8 +57,14 @@ pub use info::TraceInfo;
 pub use kind::{Kind, Kinds};
 pub use names::{Name, Names};
 pub use order::BATCH;
+pub use page::{Item, Page, PageDecoder, PageError, RingRead};
+pub use perf_data::SeenCgroups;
+pub use perfetto::profile::write_profile;
+pub use pipeline::{for_each_batch, for_each_batch_twice, for_each_named_batch};
 pub use prev_state::{PrevStates, StateBits, StateClass, StateId};
 pub use problem::{Problem, ProblemKind, Problems};
 pub use reader::Reader;
-pub use tally::{CpuTally, Longest, Tally, TaskTally, tally};
+pub use syscall::Syscall;
+pub use tables::{convert_to_tables, trace_tables};
+pub use tally::{CpuTally, Ended, Longest, Tally, TaskTally, WantedWaits, tally};
 pub use window::{TimeWindow, TimeWindowError};

@@ -11,6 +11,12 @@ pub struct Name(u32);
 impl Name {
     /// The source does not say.
     pub const UNKNOWN: Self = Self(0);
+
+    /// As an index: names are numbered from 0 in the order in which they were met.
+    #[inline]
+    pub fn index(self) -> usize {
+        self.0 as usize
+    }
 }
 
 /// Different names kept: far more than any machine has comms, and a bound on what a forged file can make us hold.
@@ -56,6 +62,11 @@ impl Names {
     /// The text of a name.
     pub fn text(&self, name: Name) -> &str {
         self.texts.get(name.0 as usize).map_or("", |text| text)
+    }
+
+    /// The texts of the names from the given number on, in order.
+    pub fn texts_from(&self, first: usize) -> impl Iterator<Item = &str> {
+        self.texts.iter().skip(first).map(|text| &**text)
     }
 
     /// Number of different names, the unknown one included.

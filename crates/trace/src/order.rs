@@ -2,6 +2,10 @@
 //! CPU nearly sorted; here they are merged. Because a CPU's events are seen in a row before anything is merged, this is
 //! also where a gap is found out, and marked where it *begins*, which nobody could do who reads in the order of time.
 
+#[cfg(test)]
+mod tests;
+
+use crate::TraceError;
 use crate::event::{Cpu, Event, Missing, Tid, What};
 use crate::problem::{ProblemKind, Problems};
 use std::cmp::Reverse;
@@ -24,8 +28,10 @@ const SWAPPED_NS: u64 = 1_000_000;
 #[derive(Debug, Default)]
 pub(crate) struct Order {
     cpus: Vec<Lane>,
-    /// CPUs with events that may be handed out, by the time of the first.
-    heads: BinaryHeap<Reverse<(u64, u32)>>,
+    /// CPUs with events that may be handed out, by the time of the first, and by its place where times are equal.
+    heads: BinaryHeap<Reverse<(u64, u64, u32)>>,
+    /// Places of a sorted file that were given; `None` where CPUs come one after the other.
+    places: Option<u64>,
     /// Events up to here may be handed out.
     limit: u64,
     /// The latest event so far, and at the end of the round before.
@@ -35,12 +41,40 @@ pub(crate) struct Order {
     handed_out: u64,
     pending: usize,
     handing_out: bool,
+    finished: bool,
+}
+
+/// A reader whose events are put into order.
+pub(crate) trait Merging {
+    fn order(&mut self) -> &mut Order;
+
+    /// Reads on: until more events may be handed out, or a piece of the file.
+    fn advance(&mut self) -> Result<(), TraceError>;
+
+    /// The next events in the order of time, into `out`, which is emptied; false at the end.
+    fn next_batch(&mut self, out: &mut Vec<Event>) -> Result<bool, TraceError> {
+        out.clear();
+        loop {
+            self.order().take(out);
+            if !out.is_empty() {
+                return Ok(true);
+            }
+            if self.order().is_finished() {
+                return Ok(false);
+            }
+            self.advance()?;
+        }
+    }
 }
 
 /// The events of one CPU that are not handed out yet.
 #[derive(Debug, Default)]
 struct Lane {
     events: Vec<Event>,
+    /// The place of each in a sorted file; empty for other sources, where the CPU decides between equal times.
+    places: Vec<u64>,
+    /// Of the latest event; 0 of other sources.
+    place: u64,
     /// The first that is not handed out.
     at: usize,
     /// Time of the last event, also when it was handed out.
@@ -53,21 +87,39 @@ struct Lane {
 }
 
 impl Order {
+    /// For a file that is in order over all CPUs: it decides between equal times, which are many where a time is in whole
+    /// microseconds.
+    pub(crate) fn of_a_sorted_file() -> Self {
+        Self { places: Some(0), ..Self::default() }
+    }
+
     /// Adds an event of a CPU, after the CPU's earlier ones.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn push(&mut self, event: Event, problems: &mut Problems) {
         self.push_in(lane_index(event.cpu), event, problems);
     }
 
+    /// The same for what comes seldom: it is in the program once.
+    #[inline(never)]
+    pub(crate) fn push_rare(&mut self, event: Event, problems: &mut Problems) {
+        self.push_in(lane_index(event.cpu), event, problems);
+    }
+
     /// Adds an event of a stream that is in order by itself, where a CPU has several of them.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn push_in(&mut self, index: usize, event: Event, problems: &mut Problems) {
         if index >= self.cpus.len() {
-            self.cpus.resize_with(index + 1, Lane::default);
+            self.meet(index);
         }
         let lane = &mut self.cpus[index];
+        if let Some(places) = &mut self.places {
+            *places += 1;
+            lane.place = *places;
+        }
         if event.ts < lane.last {
-            return self.push_late(index, event, problems);
+            // No call takes the event itself: where one does, it is put together in memory first.
+            lane.events.push(event);
+            return self.settle_late(index, problems);
         }
         if lane.losing.is_some() {
             self.pending += 1;
@@ -76,7 +128,7 @@ impl Order {
         if let What::Switch { prev, next, .. } = event.what {
             if lane.current.is_some_and(|current| current != prev) {
                 self.pending += 2;
-                lane.chain_break(event, prev, problems);
+                lane.chain_break(event.cpu, event.ts, prev, problems);
             }
             lane.current = Some(next);
         }
@@ -86,9 +138,15 @@ impl Order {
         }
         lane.last = event.ts;
         lane.seen = true;
-        lane.events.push(event);
+        lane.put(event);
         self.pending += 1;
         self.latest = self.latest.max(event.ts);
+    }
+
+    #[cold]
+    fn meet(&mut self, index: usize) {
+        let place = u64::from(self.places.is_some());
+        self.cpus.resize_with(index + 1, || Lane { place, ..Lane::default() });
     }
 
     /// Events of a CPU were lost between its last event and its next one. The recorder noticed at `ts`, which may be a
@@ -101,10 +159,10 @@ impl Order {
     pub(crate) fn lost_in(&mut self, index: usize, cpu: Cpu, ts: u64, lost: u64, problems: &mut Problems) {
         problems.add_many(ProblemKind::Lost, lost.max(1), || match cpu {
             Cpu::ANY => format!("events were lost up to {ts} ns, on an unknown CPU"),
-            Cpu(n) => format!("CPU {n} lost events up to {ts} ns"),
+            Cpu(n) => format!("CPU {n} lost events, noticed at {ts} ns"),
         });
         if index >= self.cpus.len() {
-            self.cpus.resize_with(index + 1, Lane::default);
+            self.meet(index);
         }
         let lane = &mut self.cpus[index];
         let lost = u32::try_from(lost).unwrap_or(u32::MAX);
@@ -122,15 +180,35 @@ impl Order {
         }
     }
 
-    #[cold]
-    fn push_late(&mut self, index: usize, event: Event, problems: &mut Problems) {
+    /// What a CPU traced between the trace's first event, at `ts`, and its own was overwritten.
+    pub(crate) fn begins_late(&mut self, cpu: Cpu, ts: u64) {
+        let index = lane_index(cpu);
+        if index >= self.cpus.len() {
+            self.meet(index);
+        }
         let lane = &mut self.cpus[index];
+        if !lane.seen && lane.losing.is_none() {
+            lane.last = ts.max(self.handed_out);
+            lane.begin_gap(cpu, Missing::Lost, 0);
+            self.pending += 1;
+        }
+    }
+
+    /// Finds the place of a lane's newest event, which is older than the one before.
+    #[cold]
+    fn settle_late(&mut self, index: usize, problems: &mut Problems) {
+        let lane = &mut self.cpus[index];
+        let Some(event) = lane.events.pop() else { return };
         self.pending += 1;
         let waiting = &lane.events[lane.at..];
         let later = waiting.iter().rev().take(NEIGHBOURS + 1).take_while(|e| e.ts > event.ts).count();
         let swapped = lane.last - event.ts < SWAPPED_NS && later <= NEIGHBOURS && event.ts >= self.handed_out;
         if swapped && !matches!(event.what, What::Switch { .. }) {
-            lane.events.insert(lane.events.len() - later, event);
+            let at = lane.events.len() - later;
+            lane.events.insert(at, event);
+            if lane.place > 0 {
+                lane.places.insert(at, lane.place);
+            }
             return;
         }
         let (cpu, back) = (event.cpu, lane.last - event.ts);
@@ -146,7 +224,7 @@ impl Order {
         if let What::Switch { next, .. } = event.what {
             lane.current = Some(next);
         }
-        lane.events.push(Event { ts, ..event });
+        lane.put(Event { ts, ..event });
     }
 
     /// A recorder's end of a round: what is older than the end of the round before may be handed out.
@@ -158,7 +236,13 @@ impl Order {
     /// Everything up to `ts` may be handed out.
     pub(crate) fn release(&mut self, ts: u64) {
         self.limit = self.limit.max(ts);
+        self.latest_before = self.latest_before.max(ts);
         self.gather();
+    }
+
+    /// Time of the latest event so far.
+    pub(crate) fn latest(&self) -> u64 {
+        self.latest
     }
 
     /// No more events will come.
@@ -168,7 +252,13 @@ impl Order {
             self.pending += 1;
         }
         self.limit = u64::MAX;
+        self.finished = true;
         self.gather();
+    }
+
+    /// Whether no more events will come.
+    pub(crate) fn is_finished(&self) -> bool {
+        self.finished
     }
 
     /// Events that may be handed out are waiting.
@@ -196,7 +286,7 @@ impl Order {
         self.heads.clear();
         for (index, lane) in self.cpus.iter().enumerate() {
             if let Some(first) = lane.events.get(lane.at).filter(|e| e.ts <= self.limit) {
-                self.heads.push(Reverse((first.ts, index as u32)));
+                self.heads.push(Reverse((first.ts, lane.place_of(lane.at, index as u32), index as u32)));
             }
         }
         self.handing_out = !self.heads.is_empty();
@@ -205,18 +295,21 @@ impl Order {
     /// Hands out up to [`BATCH`] events in order; nothing when all that may go is gone.
     pub(crate) fn take(&mut self, out: &mut Vec<Event>) {
         while out.len() < BATCH {
-            let Some(Reverse((_, index))) = self.heads.pop() else { break };
-            let next = self.heads.peek().map_or((u64::MAX, u32::MAX), |r| r.0);
+            let Some(Reverse((.., index))) = self.heads.pop() else { break };
+            let next = self.heads.peek().map_or((u64::MAX, u64::MAX), |r| (r.0.0, r.0.1));
             let lane = &mut self.cpus[index as usize];
             let waiting = &lane.events[lane.at..];
             let most = waiting.len().min(BATCH - out.len());
             // As far as this CPU is ahead of the others: often many events.
-            let run = waiting[..most].iter().position(|e| e.ts > self.limit || (e.ts, index) > next).unwrap_or(most);
+            let is_later = |at: usize, e: &Event| {
+                e.ts > next.0 || e.ts == next.0 && lane.place_of(lane.at + at, index) > next.1 || e.ts > self.limit
+            };
+            let run = waiting[..most].iter().enumerate().position(|(at, e)| is_later(at, e)).unwrap_or(most);
             out.extend_from_slice(&waiting[..run]);
             lane.at += run;
             self.pending -= run;
             if let Some(first) = lane.events.get(lane.at).filter(|e| e.ts <= self.limit) {
-                self.heads.push(Reverse((first.ts, index)));
+                self.heads.push(Reverse((first.ts, lane.place_of(lane.at, index), index)));
             } else {
                 lane.compact();
             }
@@ -229,22 +322,38 @@ impl Order {
 }
 
 impl Lane {
-    fn chain_break(&mut self, event: Event, prev: Tid, problems: &mut Problems) {
-        let (cpu, current) = (event.cpu.0, self.current.map_or(0, |c| c.0));
+    #[inline(always)]
+    fn put(&mut self, event: Event) {
+        self.events.push(event);
+        if self.place > 0 {
+            self.places.push(self.place);
+        }
+    }
+
+    /// What decides between an event and others of its time.
+    #[inline(always)]
+    fn place_of(&self, at: usize, index: u32) -> u64 {
+        self.places.get(at).copied().unwrap_or(u64::from(index))
+    }
+
+    #[cold]
+    fn chain_break(&mut self, cpu: Cpu, ts: u64, prev: Tid, problems: &mut Problems) {
+        let current = self.current.map_or(0, |c| c.0);
         problems.add(ProblemKind::ChainBreak, || {
-            format!("CPU {cpu} at {} ns: {} leaves the CPU, where {current} had been put", event.ts, prev.0)
+            format!("CPU {} at {ts} ns: {} leaves the CPU, where {current} had been put", cpu.0, prev.0)
         });
-        self.gap(event.cpu, event.ts, Missing::Chain, 0);
+        self.gap(cpu, ts, Missing::Chain, 0);
     }
 
     fn begin_gap(&mut self, cpu: Cpu, missing: Missing, lost: u32) {
-        self.events.push(Event { ts: self.last, cpu, what: What::GapBegin });
+        self.put(Event { ts: self.last, cpu, what: What::GapBegin });
         (self.losing, self.current) = (Some((cpu, missing, lost)), None);
     }
 
+    #[cold]
     fn end_of_gap(&mut self, ts: u64) {
         if let Some((cpu, missing, lost)) = self.losing.take() {
-            self.events.push(Event { ts, cpu, what: What::GapEnd { missing, lost } });
+            self.put(Event { ts, cpu, what: What::GapEnd { missing, lost } });
         }
     }
 
@@ -252,8 +361,8 @@ impl Lane {
     fn gap(&mut self, cpu: Cpu, ts: u64, missing: Missing, lost: u32) {
         // Before the first event of a CPU there is nothing that the gap could hide from us.
         let from = if self.seen { self.last } else { ts };
-        self.events.push(Event { ts: from, cpu, what: What::GapBegin });
-        self.events.push(Event { ts, cpu, what: What::GapEnd { missing, lost } });
+        self.put(Event { ts: from, cpu, what: What::GapBegin });
+        self.put(Event { ts, cpu, what: What::GapEnd { missing, lost } });
         self.last = ts;
         self.seen = true;
         self.current = None;
@@ -263,6 +372,7 @@ impl Lane {
     fn compact(&mut self) {
         if self.at * 2 >= self.events.len() {
             self.events.drain(..self.at);
+            self.places.drain(..self.at.min(self.places.len()));
             self.at = 0;
         }
     }
@@ -272,119 +382,4 @@ impl Lane {
 #[inline]
 fn lane_index(cpu: Cpu) -> usize {
     usize::from(cpu.0.wrapping_add(1))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::event::Prio;
-    use crate::names::Name;
-    use crate::prev_state::StateId;
-
-    fn idle(cpu: u16, ts: u64) -> Event {
-        Event { ts, cpu: Cpu(cpu), what: What::CpuIdle { state: 1, cpu: Cpu(cpu) } }
-    }
-
-    fn switch(cpu: u16, ts: u64, prev: u32, next: u32) -> Event {
-        let what = What::Switch {
-            prev: Tid(prev),
-            next: Tid(next),
-            prev_comm: Name::UNKNOWN,
-            next_comm: Name::UNKNOWN,
-            prev_prio: Prio::UNKNOWN,
-            next_prio: Prio::UNKNOWN,
-            prev_state: StateId::UNKNOWN,
-        };
-        Event { ts, cpu: Cpu(cpu), what }
-    }
-
-    fn take_all(order: &mut Order) -> Vec<(u64, u16)> {
-        events(order).iter().map(|e| (e.ts, e.cpu.0)).collect()
-    }
-
-    fn events(order: &mut Order) -> Vec<Event> {
-        let mut all = Vec::new();
-        while order.is_ready() {
-            let mut batch = Vec::new();
-            order.take(&mut batch);
-            all.extend(batch);
-        }
-        all
-    }
-
-    #[test]
-    fn a_round_lets_go_what_the_round_before_had_seen() {
-        let (mut order, mut problems) = (Order::default(), Problems::default());
-        for event in [idle(0, 10), idle(0, 30), idle(1, 5), idle(1, 31)] {
-            order.push(event, &mut problems);
-        }
-        order.end_of_round();
-        assert!(!order.is_ready());
-        // CPU 1 had more to say about the time before 31.
-        for event in [idle(0, 40), idle(1, 35)] {
-            order.push(event, &mut problems);
-        }
-        order.end_of_round();
-        assert_eq!(take_all(&mut order), [(5, 1), (10, 0), (30, 0), (31, 1)]);
-        order.finish();
-        assert_eq!(take_all(&mut order), [(35, 1), (40, 0)]);
-        assert_eq!((order.pending, problems.all().count()), (0, 0));
-    }
-
-    #[test]
-    fn neighbours_that_changed_places_are_put_right() {
-        let (mut order, mut problems) = (Order::default(), Problems::default());
-        for event in [idle(0, 10), idle(0, 30), idle(0, 20)] {
-            order.push(event, &mut problems);
-        }
-        order.finish();
-        assert_eq!(take_all(&mut order), [(10, 0), (20, 0), (30, 0)]);
-        assert_eq!(problems.all().count(), 0);
-    }
-
-    #[test]
-    fn a_clock_that_goes_back_is_a_gap_and_time_goes_on() {
-        let (mut order, mut problems) = (Order::default(), Problems::default());
-        for event in [idle(0, 5_000_000), idle(0, 1_000), idle(0, 5_000_001)] {
-            order.push(event, &mut problems);
-        }
-        order.finish();
-        let found = events(&mut order);
-        assert!(found.is_sorted_by_key(|e| e.ts), "{found:?}");
-        assert_eq!(found[1].what, What::GapBegin);
-        assert_eq!(found[3].what, What::GapEnd { missing: Missing::Clock, lost: 0 });
-        assert_eq!(problems.count(ProblemKind::ClockBack), 1);
-    }
-
-    #[test]
-    fn a_gap_begins_at_the_last_event_before_it() {
-        let (mut order, mut problems) = (Order::default(), Problems::default());
-        for event in [switch(0, 10, 0, 7), idle(1, 15), switch(0, 20, 8, 0)] {
-            order.push(event, &mut problems);
-        }
-        order.lost(Cpu(1), 30, 5, &mut problems);
-        order.push(idle(1, 29), &mut problems);
-        order.finish();
-        let found: Vec<_> = events(&mut order).iter().map(|e| (e.ts, e.cpu.0, e.what)).collect();
-        assert_eq!(found[1], (10, 0, What::GapBegin));
-        assert_eq!(found[3], (15, 1, What::GapBegin));
-        assert_eq!(found[4], (20, 0, What::GapEnd { missing: Missing::Chain, lost: 0 }));
-        assert_eq!(found[6], (29, 1, What::GapEnd { missing: Missing::Lost, lost: 5 }));
-        assert_eq!((problems.count(ProblemKind::ChainBreak), problems.count(ProblemKind::Lost)), (1, 5));
-    }
-
-    #[test]
-    fn batches_are_bounded_and_nothing_is_left_over() {
-        let (mut order, mut problems) = (Order::default(), Problems::default());
-        for ts in 0..10_000 {
-            order.push(idle((ts % 3) as u16, ts), &mut problems);
-        }
-        order.finish();
-        let mut batch = Vec::new();
-        order.take(&mut batch);
-        assert_eq!(batch.len(), BATCH);
-        let rest = events(&mut order);
-        assert_eq!(batch.len() + rest.len(), 10_000);
-        assert!(batch.iter().chain(&rest).map(|e| e.ts).eq(0..10_000));
-    }
 }

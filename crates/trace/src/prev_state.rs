@@ -42,6 +42,17 @@ impl StateClass {
         matches!(self, Self::Runnable | Self::Preempted)
     }
 
+    /// The kernel's letter of a sleep, `?` for what is none.
+    pub fn sleep_letter(self) -> &'static str {
+        match self {
+            Self::Interruptible => "S",
+            Self::Uninterruptible => "D",
+            Self::Idle => "I",
+            Self::Stopped => "T",
+            _ => "?",
+        }
+    }
+
     fn of(letters: &str) -> Self {
         let has = |wanted: &str| letters.split(['|', '+']).any(|letter| wanted.split(' ').any(|w| w == letter));
         match letters {
@@ -58,6 +69,11 @@ impl StateClass {
         }
     }
 }
+
+const SINCE_4_14: [(u64, &str); 8] =
+    [(1, "S"), (2, "D"), (4, "T"), (8, "t"), (0x10, "X"), (0x20, "Z"), (0x40, "P"), (0x80, "I")];
+
+const PREEMPTED_SINCE_4_14: u64 = 0x100;
 
 /// The bits of `prev_state` in one kernel.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -76,8 +92,10 @@ impl StateBits {
         while let Some(open) = rest.find('{') {
             let close = open + rest[open..].find('}')?;
             let (number, letter) = rest[open + 1..close].split_once(',')?;
-            let letter = letter.trim().trim_matches('"');
-            flags.push((expression::evaluate(number)?, letter.to_owned()));
+            let bit = expression::evaluate(number)?;
+            let letter: String = letter.trim().trim_matches('"').chars().filter(|c| !c.is_control()).collect();
+            // As the kernel prints a bit that has no name.
+            flags.push((bit, if letter.is_empty() { format!("{bit:#x}") } else { letter }));
             rest = &rest[close + 1..];
             if flags.len() > 64 || rest.trim_start().starts_with(')') {
                 break;
@@ -92,6 +110,28 @@ impl StateBits {
         let flags = [(1, "S"), (2, "D"), (4, "T"), (8, "t"), (0x10, "Z"), (0x20, "Z"), (0x40, "X"), (0x80, "I")];
         let flags = flags.into_iter().map(|(bit, letter)| (bit, letter.to_owned())).collect();
         Self { flags, preempted: Some(0x100 | 0x800 | 0x1000) }
+    }
+
+    /// The bits of 4.14 and newer, for traces that carry the numbers of the kernel without its formats.
+    pub fn since_4_14() -> Self {
+        let flags = SINCE_4_14.map(|(bit, letter)| (bit, letter.to_owned())).into();
+        Self { flags, preempted: Some(PREEMPTED_SINCE_4_14) }
+    }
+
+    /// The number that 4.14 and newer have for a state in letters; `None` for one that they do not have.
+    pub(crate) fn number_since_4_14(letters: &str) -> Option<u64> {
+        let (letters, plus) = letters.strip_suffix('+').map_or((letters, 0), |rest| (rest, PREEMPTED_SINCE_4_14));
+        if letters == "R" {
+            return Some(plus);
+        }
+        // 4.8 … 4.13 had no letter of its own for this one.
+        if matches!(letters, "D|N" | "D|n") {
+            return Some(0x80 | plus);
+        }
+        // Older ones told a dead thread from one that was about to be, and that a signal may end an uninterruptible sleep.
+        let letters = if letters == "x" { "X" } else { letters.strip_suffix("|K").unwrap_or(letters) };
+        let bit = |letter: &str| SINCE_4_14.into_iter().find(|(_, l)| *l == letter).map(|(bit, _)| bit);
+        letters.split('|').map(bit).try_fold(plus, |sum, bit| Some(sum | bit?))
     }
 
     fn letters(&self, raw: u64) -> String {
@@ -216,12 +256,32 @@ mod tests {
     }
 
     #[test]
+    fn a_bit_without_a_letter_is_printed_as_the_kernel_does() {
+        let odd = OLD.replace("\"X\"", "").replace("\"K\"", "\"\u{1b}[2J\"");
+        check(&odd, 0x20, "0x20", StateClass::Other);
+        check(&odd, 0x80, "[2J", StateClass::Other);
+    }
+
+    #[test]
     fn a_format_without_flags_is_not_guessed_at() {
         assert_eq!(StateBits::parse("\"prev_state=%ld\", REC->prev_state"), None);
         assert_eq!(StateBits::parse("__print_flags(REC->prev_state, \"|\", { x, \"S\" })"), None);
         assert_eq!(StateBits::parse("__print_flags(REC->prev_state, \"|\", { 1, \"S\""), None);
         let bits = StateBits::parse("__print_flags(REC->prev_state, \"|\", { 1, \"S\" }) : \"R\"").unwrap();
         assert_eq!((bits.letters(1), bits.letters(0), bits.letters(0x100)), ("S".into(), "R".into(), "R".into()));
+    }
+
+    #[test]
+    fn numbers_of_4_14_come_back_as_letters() {
+        let mut states = PrevStates::new(StateBits::since_4_14());
+        for letters in ["R", "R+", "S", "D", "T", "t", "X", "Z", "P", "I", "S+"] {
+            let id = states.of_raw(StateBits::number_since_4_14(letters).unwrap());
+            assert_eq!(states.letters(id), letters);
+        }
+        assert_eq!(StateBits::number_since_4_14("D|N"), Some(0x80));
+        let older = ["x", "D|K"].map(StateBits::number_since_4_14);
+        assert_eq!(older, ["X", "D"].map(StateBits::number_since_4_14));
+        assert_eq!((StateBits::number_since_4_14("?"), StateBits::number_since_4_14("K")), (None, None));
     }
 
     #[test]

@@ -2,12 +2,17 @@
 
 use crate::bytes::Input;
 use crate::event::Event;
+use crate::fields::Dictionary;
 use crate::info::TraceInfo;
 use crate::kind::Kinds;
 use crate::names::Names;
-use crate::perf_data::{self, PerfData};
+use crate::order::Merging;
+use crate::perf_data::{self, PerfData, SeenCgroups};
+use crate::perfetto::{self, Perfetto};
+use crate::pieces::Helper;
 use crate::prev_state::PrevStates;
 use crate::problem::Problems;
+use crate::recording::{self, RecordingReader, Snapshot};
 use crate::text::{self, Text};
 use crate::trace_dat::TraceDat;
 use crate::tracing_data;
@@ -18,8 +23,10 @@ pub struct Reader(Format);
 
 enum Format {
     PerfData(Box<PerfData>),
+    Perfetto(Box<Perfetto>),
     Text(Box<Text>),
     TraceDat(Box<TraceDat>),
+    Recording(Box<RecordingReader>),
 }
 
 impl Reader {
@@ -42,8 +49,20 @@ impl Reader {
         if head.starts_with(&tracing_data::MAGIC) {
             return Ok(Self(Format::TraceDat(Box::new(TraceDat::open(file, input.source, wanted)?))));
         }
+        if head.starts_with(&recording::MAGIC) {
+            let reader = RecordingReader::open(file, input.source, wanted)?;
+            return Ok(Self(Format::Recording(Box::new(reader))));
+        }
         if text::recognise(head) {
             return Ok(Self(Format::Text(Box::new(Text::open(file, input.source, wanted)))));
+        }
+        // Last, since its first byte is a line feed.
+        if perfetto::recognise(head) {
+            return Ok(Self(Format::Perfetto(Box::new(Perfetto::open(file, input.source, wanted)))));
+        }
+        if let Some((what, unpack)) = compressed(head) {
+            let mend = format!("{unpack} it first");
+            return Err(TraceError::Unsupported { file: file.to_owned(), offset: 0, what: what.to_owned(), mend });
         }
         Err(TraceError::NotATrace { file: file.to_owned(), begins: crate::error::begins(head) })
     }
@@ -52,8 +71,20 @@ impl Reader {
     pub fn next_batch(&mut self, out: &mut Vec<Event>) -> Result<bool, TraceError> {
         match &mut self.0 {
             Format::PerfData(reader) => reader.next_batch(out),
+            Format::Perfetto(reader) => reader.next_batch(out),
             Format::Text(reader) => reader.next_batch(out),
             Format::TraceDat(reader) => reader.next_batch(out),
+            Format::Recording(reader) => reader.next_batch(out),
+        }
+    }
+
+    /// Reads ahead in other threads, where bytes are all that it takes to be faster.
+    pub(crate) fn helper(&self) -> Option<Helper> {
+        match &self.0 {
+            Format::PerfData(reader) => reader.helper(),
+            Format::Perfetto(reader) => reader.helper(),
+            Format::Text(reader) => reader.helper(),
+            Format::TraceDat(_) | Format::Recording(_) => None,
         }
     }
 
@@ -61,26 +92,54 @@ impl Reader {
     pub fn info(&self) -> TraceInfo {
         match &self.0 {
             Format::PerfData(reader) => reader.info(),
+            Format::Perfetto(reader) => reader.info(),
             Format::Text(reader) => reader.info(),
             Format::TraceDat(reader) => reader.info(),
+            Format::Recording(reader) => reader.info(),
         }
     }
 
     /// The texts of the names in its events.
     pub fn names(&self) -> &Names {
-        match &self.0 {
-            Format::PerfData(reader) => reader.names(),
-            Format::Text(reader) => reader.names(),
-            Format::TraceDat(reader) => reader.names(),
-        }
+        &self.dictionary().names
     }
 
     /// The letters of the states in its events.
     pub fn states(&self) -> &PrevStates {
+        &self.dictionary().states
+    }
+
+    fn dictionary(&self) -> &Dictionary {
         match &self.0 {
-            Format::PerfData(reader) => reader.states(),
-            Format::Text(reader) => reader.states(),
-            Format::TraceDat(reader) => reader.states(),
+            Format::PerfData(reader) => reader.dictionary(),
+            Format::Perfetto(reader) => reader.dictionary(),
+            Format::Text(reader) => reader.dictionary(),
+            Format::TraceDat(reader) => reader.dictionary(),
+            Format::Recording(reader) => reader.dictionary(),
+        }
+    }
+
+    /// The threads of the machine at the start of our own recordings, and at the end once that was read; other formats
+    /// say nothing of them.
+    pub fn snapshots(&self) -> &[Snapshot] {
+        match &self.0 {
+            Format::Recording(reader) => reader.snapshots(),
+            Format::PerfData(_) | Format::Perfetto(_) | Format::Text(_) | Format::TraceDat(_) => &[],
+        }
+    }
+
+    /// Remembers which cgroups threads are seen in while events are read, where samples say it.
+    pub fn watch_cgroups(&mut self) {
+        if let Format::PerfData(reader) = &mut self.0 {
+            reader.watch_cgroups();
+        }
+    }
+
+    /// Which cgroups threads were seen in so far, where that is watched: of files of `perf record --all-cgroups`.
+    pub fn seen_cgroups(&self) -> Option<&SeenCgroups> {
+        match &self.0 {
+            Format::PerfData(reader) => reader.cgroups(),
+            _ => None,
         }
     }
 
@@ -88,8 +147,29 @@ impl Reader {
     pub fn problems(&self) -> &Problems {
         match &self.0 {
             Format::PerfData(reader) => reader.problems(),
+            Format::Perfetto(reader) => reader.problems(),
             Format::Text(reader) => reader.problems(),
             Format::TraceDat(reader) => reader.problems(),
+            Format::Recording(reader) => reader.problems(),
         }
     }
+
+    /// What only a recording of schedlab has: its threads at start and end, its formats, its sums.
+    pub fn recording(&self) -> Option<&RecordingReader> {
+        match &self.0 {
+            Format::Recording(reader) => Some(reader),
+            _ => None,
+        }
+    }
+}
+
+/// A file that was compressed as a whole: with what, and what undoes it.
+fn compressed(head: &[u8]) -> Option<(&'static str, &'static str)> {
+    let known: [(&[u8], _, _); 4] = [
+        (b"\x1f\x8b", "a file compressed with gzip", "gunzip"),
+        (b"\x28\xb5\x2f\xfd", "a file compressed with zstd", "unzstd"),
+        (b"\xfd7zXZ\0", "a file compressed with xz", "unxz"),
+        (b"BZh", "a file compressed with bzip2", "bunzip2"),
+    ];
+    known.into_iter().find(|(magic, ..)| head.starts_with(magic)).map(|(_, what, unpack)| (what, unpack))
 }

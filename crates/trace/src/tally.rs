@@ -1,10 +1,12 @@
 //! What every task of a trace did, counted: the input of most analyses, small whatever the length of the trace.
 
 use crate::cells::Cells;
-use crate::engine::{Began, Censored, Counts, Engine, Observer, Run, Task, TaskId, Wait};
-use crate::event::{Cpu, Event};
+use crate::engine::{Began, Censored, CensoredWait, Counts, Engine, Observer, Run, Task, TaskId, Wait};
+use crate::event::{Cpu, Prio, Tid};
+use crate::names::Name;
 use crate::prev_state::StateClass;
-use crate::{BATCH, Reader, TimeWindow, TraceError};
+use crate::{Reader, TimeWindow, TraceError, for_each_batch};
+use std::collections::BTreeMap;
 
 /// The longest wait of a kind.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -16,6 +18,9 @@ pub struct Longest {
     /// Where it ended.
     pub cpu: u16,
 }
+
+/// Which waits are counted: by the state in which the thread had left its CPU, and by its priority.
+pub type WantedWaits<'a> = Option<&'a dyn Fn(StateClass, Prio) -> bool>;
 
 /// What one task did.
 #[derive(Debug, Clone, Default)]
@@ -57,9 +62,47 @@ pub struct TaskTally {
 impl TaskTally {
     /// Nothing was seen of it but its name.
     pub fn is_empty(&self) -> bool {
-        let censored = self.censored_wakeup.iter().chain(&self.censored_preempt).sum::<u64>() + self.censored_runs;
-        let waits = self.wakeup.count() + self.preempt.count();
-        self.runs + self.voluntary + self.involuntary + waits + censored == 0
+        self.runs + self.voluntary + self.involuntary + self.censored_runs == 0 && !self.has_waits()
+    }
+
+    /// It waited, also where that is censored.
+    pub fn has_waits(&self) -> bool {
+        let censored = self.censored_wakeup.iter().chain(&self.censored_preempt).sum::<u64>();
+        self.wakeup.count() + self.preempt.count() + censored > 0
+    }
+}
+
+impl Longest {
+    fn merge(&mut self, other: &Self) {
+        if other.end.saturating_sub(other.start) > self.end.saturating_sub(self.start) || self.end == 0 {
+            *self = *other;
+        }
+    }
+}
+
+impl TaskTally {
+    /// Adds what another task did.
+    fn merge(&mut self, other: &Self) {
+        self.runs += other.runs;
+        self.run_ns += other.run_ns;
+        self.longest_run_ns = self.longest_run_ns.max(other.longest_run_ns);
+        self.voluntary += other.voluntary;
+        self.involuntary += other.involuntary;
+        self.migrations += other.migrations;
+        self.repaired += other.repaired;
+        self.censored_runs += other.censored_runs;
+        self.wakeup.merge(&other.wakeup);
+        self.placement.merge(&other.placement);
+        self.queueing.merge(&other.queueing);
+        self.preempt.merge(&other.preempt);
+        self.longest_wakeup.merge(&other.longest_wakeup);
+        self.longest_preempt.merge(&other.longest_preempt);
+        for (sum, more) in self.censored_wakeup.iter_mut().zip(other.censored_wakeup) {
+            *sum += more;
+        }
+        for (sum, more) in self.censored_preempt.iter_mut().zip(other.censored_preempt) {
+            *sum += more;
+        }
     }
 }
 
@@ -74,11 +117,24 @@ pub struct CpuTally {
     pub idle_ns: u64,
 }
 
+/// What is remembered of tasks that have ended, where there are too many to remember each.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Ended {
+    /// Their name.
+    pub comm: Name,
+    /// Their first name, where that was another.
+    pub first_comm: Option<Name>,
+    /// Their id, where that matters.
+    pub tid: Option<Tid>,
+}
+
 /// Everything counted in a trace.
 #[derive(Debug, Default)]
 pub struct Tally {
     /// Each task with what it did, in the order in which they were met.
     pub tasks: Vec<(Task, TaskTally)>,
+    /// Where there were too many to remember each: the ended ones, with their number.
+    pub retired: Vec<(Ended, u64, TaskTally)>,
     /// Each CPU, by number.
     pub cpus: Vec<CpuTally>,
     /// What happened to wakings.
@@ -88,57 +144,83 @@ pub struct Tally {
 }
 
 /// Counts while the engine goes.
-#[derive(Debug)]
 struct Counter<'a> {
     window: &'a TimeWindow,
+    wanted: WantedWaits<'a>,
+    ended: &'a dyn Fn(&Task) -> Option<Ended>,
+    /// All of the trace is in the window.
+    whole: bool,
     /// Of the event that the engine takes.
     now: u64,
     tasks: Vec<TaskTally>,
+    retired: BTreeMap<Ended, (u64, TaskTally)>,
     cpus: Vec<CpuTally>,
 }
 
-/// Reads a trace to its end and counts what its tasks did.
-pub fn tally(reader: &mut Reader, window: &TimeWindow) -> Result<Tally, TraceError> {
+/// Reads a trace to its end and counts what its tasks did; of waits only those that are wanted, all for `None`. Where there
+/// are too many tasks, `ended` says as what one that ends is remembered; not at all for `None`.
+pub fn tally(
+    reader: &mut Reader,
+    window: &TimeWindow,
+    wanted: WantedWaits<'_>,
+    ended: &dyn Fn(&Task) -> Option<Ended>,
+) -> Result<Tally, TraceError> {
     let mut engine = Engine::default();
-    let mut counter = Counter { window, now: 0, tasks: Vec::new(), cpus: Vec::new() };
-    let mut batch: Vec<Event> = Vec::with_capacity(BATCH);
-    while reader.next_batch(&mut batch)? {
-        let classes = reader.states().classes();
-        for event in &batch {
+    let (tasks, cpus) = (Vec::new(), Vec::new());
+    let whole = *window == TimeWindow::default();
+    let mut counter = Counter { window, wanted, ended, whole, now: 0, tasks, retired: BTreeMap::new(), cpus };
+    for_each_batch(reader, |batch, classes| {
+        for event in batch {
             counter.now = event.ts;
-            engine.take(event, &classes, &mut counter);
+            engine.take(event, classes, &mut counter);
         }
-    }
+    })?;
     engine.finish(&mut counter);
     let (counts, span) = (engine.counts(), engine.span());
     counter.tasks.resize(engine.tasks().len(), TaskTally::default());
     let tasks = engine.tasks().iter().cloned().zip(counter.tasks).collect();
-    Ok(Tally { tasks, cpus: counter.cpus, counts, span })
+    let retired = counter.retired.into_iter().map(|(ended, (number, done))| (ended, number, done)).collect();
+    Ok(Tally { tasks, retired, cpus: counter.cpus, counts, span })
 }
 
 impl Counter<'_> {
     #[inline]
     fn task(&mut self, task: TaskId) -> &mut TaskTally {
         if task.index() >= self.tasks.len() {
-            self.tasks.resize(task.index() + 1, TaskTally::default());
+            self.meet_task(task);
         }
         &mut self.tasks[task.index()]
     }
 
     #[inline]
     fn cpu(&mut self, cpu: Cpu) -> &mut CpuTally {
-        let at = usize::from(cpu.0);
-        if at >= self.cpus.len() {
-            self.cpus.resize(at + 1, CpuTally::default());
+        if usize::from(cpu.0) >= self.cpus.len() {
+            self.meet_cpu(cpu);
         }
-        &mut self.cpus[at]
+        &mut self.cpus[usize::from(cpu.0)]
+    }
+
+    #[cold]
+    fn meet_task(&mut self, task: TaskId) {
+        self.tasks.resize(task.index() + 1, TaskTally::default());
+    }
+
+    #[cold]
+    fn meet_cpu(&mut self, cpu: Cpu) {
+        self.cpus.resize(usize::from(cpu.0) + 1, CpuTally::default());
+    }
+
+    /// Whether what ends then and there counts.
+    #[inline]
+    fn counts(&self, end: u64, cpu: Cpu) -> bool {
+        self.whole || self.window.has(end, cpu)
     }
 }
 
 impl Observer for Counter<'_> {
-    #[inline]
+    #[inline(always)]
     fn ran(&mut self, task: TaskId, run: &Run) {
-        if !self.window.has(run.end, run.cpu) {
+        if !self.counts(run.end, run.cpu) {
             return;
         }
         let ns = run.end.saturating_sub(run.start);
@@ -149,9 +231,9 @@ impl Observer for Counter<'_> {
         self.cpu(run.cpu).busy_ns += ns;
     }
 
-    #[inline]
+    #[inline(always)]
     fn waited(&mut self, task: TaskId, wait: &Wait) {
-        if !self.window.has(wait.end, wait.cpu) {
+        if !self.counts(wait.end, wait.cpu) || self.wanted.is_some_and(|wanted| !wanted(wait.left, wait.prio)) {
             return;
         }
         let ns = wait.ns();
@@ -177,23 +259,26 @@ impl Observer for Counter<'_> {
         tally.repaired += u64::from(wait.began == Began::Repaired);
     }
 
-    fn wait_censored(&mut self, task: TaskId, began: Began, why: Censored) {
+    fn wait_censored(&mut self, task: TaskId, wait: &CensoredWait) {
         // Where it would have ended is not known.
-        if self.window.cpus.is_none() && !self.window.has(self.now, Cpu::ANY) {
+        if !self.window.has_time(self.now) || self.wanted.is_some_and(|wanted| !wanted(wait.left, wait.prio)) {
             return;
         }
         let tally = self.task(task);
-        let kind = if began == Began::Preempted { &mut tally.censored_preempt } else { &mut tally.censored_wakeup };
-        kind[why as usize] += 1;
+        let preempted = wait.began == Began::Preempted;
+        let kind = if preempted { &mut tally.censored_preempt } else { &mut tally.censored_wakeup };
+        kind[wait.why as usize] += 1;
     }
 
     fn run_censored(&mut self, task: TaskId, _why: Censored) {
-        self.task(task).censored_runs += 1;
+        if self.window.has_time(self.now) {
+            self.task(task).censored_runs += 1;
+        }
     }
 
-    #[inline]
+    #[inline(always)]
     fn left(&mut self, task: TaskId, cpu: Cpu, class: StateClass) {
-        if !self.window.has(self.now, cpu) {
+        if !self.counts(self.now, cpu) {
             return;
         }
         let tally = self.task(task);
@@ -206,14 +291,23 @@ impl Observer for Counter<'_> {
     }
 
     fn moved(&mut self, task: TaskId, _from: Cpu, to: Cpu) {
-        if !self.window.has(self.now, to) {
+        if !self.counts(self.now, to) {
             return;
         }
         self.task(task).migrations += 1;
     }
 
+    fn retired(&mut self, task: TaskId, known: &Task) {
+        let done = std::mem::take(self.task(task));
+        if let Some(ended) = (self.ended)(known) {
+            let (number, sum) = self.retired.entry(ended).or_default();
+            *number += 1;
+            sum.merge(&done);
+        }
+    }
+
     fn idled(&mut self, cpu: Cpu, start: u64, end: u64) {
-        if !self.window.has(end, cpu) {
+        if !self.counts(end, cpu) {
             return;
         }
         self.cpu(cpu).idle_ns += end.saturating_sub(start);

@@ -16,9 +16,10 @@ use crate::stopping::{Pace, Stop};
 use anyhow::{Context, Result, bail};
 use schedlab_run::manifest::{Design, LookRecord};
 use schedlab_run::{
-    Applied, LEAST_UNITS, Manifest, Mark, Setting, SwitchbackOrder, TrialOrder, TrialRecord, TrialStatus,
+    Applied, LEAST_UNITS, Manifest, Mark, Setting, SwitchbackOrder, TraceOrder, TrialOrder, TrialRecord, TrialStatus,
 };
 use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 /// Keeps the run: each call is durable when it returns.
@@ -102,6 +103,8 @@ pub struct Experiment<'a> {
     pub watch: Option<Watch>,
     /// Where rows are kept.
     pub store: &'a mut dyn Store,
+    /// The directory for the traces of arms with `trace=on`.
+    pub traces: PathBuf,
     /// Who is told.
     pub events: &'a mut dyn FnMut(Event<'_>),
     /// Whether the user wants to stop; asked between trials.
@@ -150,7 +153,7 @@ impl Experiment<'_> {
             return Ok(());
         }
         let settings = self.manifest.arms.iter().flat_map(|a| &a.settings);
-        let host_wide: Vec<Setting> = settings.filter(|s| !s.is_per_task()).cloned().collect();
+        let host_wide: Vec<Setting> = settings.filter(|s| !s.is_per_task() && !s.is_trace()).cloned().collect();
         if host_wide.is_empty() {
             return Ok(());
         }
@@ -279,17 +282,20 @@ impl Experiment<'_> {
         // A switchback trial begins and ends under A's settings; B's come and go inside it.
         let settings = self.manifest.arms[place.arm.unwrap_or(0) as usize].settings.clone();
         let (options, settings): (Vec<_>, Vec<_>) = settings.into_iter().partition(Setting::is_workload_option);
+        let (traces, settings): (Vec<_>, Vec<_>) = settings.into_iter().partition(Setting::is_trace);
         let (in_trial, on_host): (Vec<_>, Vec<_>) =
             settings.into_iter().partition(|s| s.is_per_task() || s.is_net_sysctl());
         let mut applied = self.host.apply(&on_host).context("a setting could not be put in force or taken back")?;
         let mut order = self.order(place, in_trial);
         order.workload = order.workload.with_options(&options);
+        order.trace = traces.iter().find_map(|setting| self.trace(setting));
         // In force by construction: the trial is ordered with them.
         applied.extend(options.into_iter().map(|setting| {
             let effective = setting.to_string();
             Applied { setting, effective, not_applied: None }
         }));
         let timeout = timeout(&order);
+        self.runner.begin(place.workload, place.arm);
         let result = run_in_cgroups(self.host, self.runner, &mut order, timeout)?;
         let (status, outcome) = match result {
             Err(reason) => (TrialStatus::Failed(reason), None),
@@ -305,7 +311,7 @@ impl Experiment<'_> {
         marks.extend(outcome.as_ref().and_then(steal_mark));
         marks.extend(self.watch.as_mut().map(Watch::marks).unwrap_or_default());
         Ok(TrialRecord {
-            trial: self.trials.last().map_or(0, |t| t.trial + 1),
+            trial: self.next_trial(),
             workload: place.workload,
             arm: place.arm,
             block: place.block,
@@ -316,9 +322,19 @@ impl Experiment<'_> {
             marks,
             started_unix_ns: wall,
             wall_ns: (self.clock)() - started,
-            boot_id: self.manifest.environment.boot_id.clone(),
+            boot_id: self.runner.boot_id().unwrap_or_else(|| self.manifest.environment.boot_id.clone()),
             outcome,
         })
+    }
+
+    fn next_trial(&self) -> u64 {
+        self.trials.last().map_or(0, |t| t.trial + 1)
+    }
+
+    /// The order that a trace setting comes to: its file has the trial's number, like everything else of the trial.
+    fn trace(&self, setting: &Setting) -> Option<TraceOrder> {
+        let Setting::Trace(trace) = setting else { return None };
+        trace.order(|| trace_file(&self.traces, self.next_trial()))
     }
 
     fn order(&self, place: Place, settings: Vec<Setting>) -> TrialOrder {
@@ -330,15 +346,23 @@ impl Experiment<'_> {
             settings,
             stamping: manifest.stamping,
             counters: manifest.counters,
+            calls: require::called(manifest, place.workload, place.arm),
             load: manifest.load.get(place.workload as usize).cloned().unwrap_or_default(),
             load_group: manifest.load_group,
             // One arm with a net.* sysctl puts every arm into a namespace, or the namespace itself would be the effect.
             net_namespace: manifest.arms.iter().any(|a| a.settings.iter().any(Setting::is_net_sysctl)),
             cgroup_procs: self.host.cgroup_procs(),
             workload_cgroups: Vec::new(),
+            trace: None,
+            trace_instance: None,
             switchback: self.switchback(place),
             seed: coins.next(),
         }
+    }
+
+    /// What an arm changes while the tasks run.
+    fn alternating(&self, arm: usize) -> Vec<Setting> {
+        self.manifest.arms[arm].settings.iter().filter(|s| !s.is_trace()).cloned().collect()
     }
 
     fn switchback(&self, place: Place) -> Option<SwitchbackOrder> {
@@ -349,8 +373,8 @@ impl Experiment<'_> {
         Some(SwitchbackOrder {
             window_ns,
             discard_share: 0.2,
-            a: self.manifest.arms[0].settings.clone(),
-            b: self.manifest.arms[1].settings.clone(),
+            a: self.alternating(0),
+            b: self.alternating(1),
             b_first: switchback_coins(self.manifest.seed, place.workload, label, pairs),
         })
     }
@@ -375,4 +399,9 @@ fn timeout(order: &TrialOrder) -> Duration {
     let own = ["loops", "timeout"].iter().any(|key| order.workload.args.contains_key(*key));
     let least = Duration::from_secs(if own { 24 * 3600 } else { 60 });
     Duration::from_nanos(trial_duration_ns(&order.workload)) * 20 + least
+}
+
+/// Where the trace of a trial is, in the directory of a run's traces.
+pub fn trace_file(traces: &Path, trial: u64) -> PathBuf {
+    traces.join(format!("{trial:08}.slt"))
 }

@@ -129,7 +129,7 @@ fn design(plan: &Plan, workloads: usize) -> Result<Design> {
 
 /// From the clock: a run that names no seed draws its own and records it. Kept below 2^53 so that JSON readers that
 /// hold numbers as doubles (jq, JavaScript, pandas) repeat the same run.
-fn fresh_seed() -> u64 {
+pub fn fresh_seed() -> u64 {
     Coins::new(schedlab_sys::clock::realtime_ns(), &[u64::from(std::process::id())]).next() >> 11
 }
 
@@ -137,7 +137,7 @@ fn fresh_seed() -> u64 {
 fn fill_sysctls(arms: &mut [Arm]) -> Result<()> {
     let [a, b] = arms else { return Ok(()) };
     let missing = |from: &Arm, to: &Arm| -> Result<Vec<Setting>> {
-        let host_wide = from.settings.iter().filter(|s| !s.is_per_task());
+        let host_wide = from.settings.iter().filter(|s| !s.is_per_task() && !s.is_trace());
         host_wide
             .filter(|s| !to.settings.iter().any(|t| t.key() == s.key()))
             .map(|s| schedlab_tune::present_value(&Roots::default(), s).map_err(Into::into))

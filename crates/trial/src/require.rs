@@ -12,10 +12,14 @@ pub(crate) fn check(plan: &Plan, roots: &Roots) -> Result<()> {
     if plan.require.is_empty() {
         return Ok(());
     }
+    let called: Vec<&str> = plan.require.iter().filter_map(|requirement| requirement.called(None)).collect();
+    if let Some(why) = schedlab_record::calls::absent(roots, &called) {
+        bail!("[[require]]: {why}");
+    }
     let names = catalogue::names(roots);
     for requirement in &plan.require {
         let Subject::Counter(name) = &requirement.subject else { continue };
-        if !names.contains(name) {
+        if requirement.called(None).is_none() && !names.contains(name) {
             let meant = nearest(name, names.iter().map(String::as_str)).map(|n| format!(", did you mean `{n}`?"));
             let meant = meant.unwrap_or_default();
             bail!("[[require]]: there is no counter `{name}` here{meant}; `schedlab list counters` shows all");
@@ -27,6 +31,15 @@ pub(crate) fn check(plan: &Plan, roots: &Roots) -> Result<()> {
 /// The requirements of a run, from the plan it keeps; an import keeps none.
 pub(crate) fn of_run(manifest: &Manifest) -> Result<Vec<Requirement>> {
     if manifest.plan_toml.is_empty() { Ok(Vec::new()) } else { Ok(Plan::parse(&manifest.plan_toml)?.require) }
+}
+
+/// Functions whose calls the requirements want counted in a trial of this workload and arm.
+pub(crate) fn called(manifest: &Manifest, workload: u32, arm: Option<u32>) -> Vec<String> {
+    // What cannot be read was told when the block began.
+    let requirements = of_run(manifest).unwrap_or_default();
+    let arm = arm.map_or("A and B", |arm| &manifest.arms[arm as usize].name);
+    let of = Some((manifest.workloads[workload as usize].name.as_str(), arm));
+    requirements.iter().filter_map(|requirement| requirement.called(of)).map(str::to_owned).collect()
 }
 
 /// What a measured trial does not meet. A trial that failed, or whose settings did not take, has its own reason.

@@ -1,9 +1,11 @@
 //! Where a trial runs. The loop sees only [`Runner`]: an exec of ourselves on this host, or a fake for tests.
-//! (A guest is one more implementation.)
+//! ([`crate::guest`] is one more implementation.)
 
 use crate::host::HostSettings;
+use crate::traced::beside_trace;
 use anyhow::{Context, Result};
 use schedlab_run::{TrialOrder, TrialOutcome};
+use schedlab_sys::interrupt::Interrupt;
 use schedlab_sys::net_name;
 use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
@@ -13,10 +15,21 @@ use std::time::{Duration, Instant};
 /// The hidden first argument that makes the binary a trial process; the second is the process id of who ordered it.
 pub const TRIAL_ARGUMENT: &str = "__trial";
 
+/// How often a trial that can be ended is looked at: seldom, since it is measured.
+const LOOK: Duration = Duration::from_millis(100);
+
 /// Runs one trial and answers what it measured, or one sentence on why it failed.
 pub trait Runner {
+    /// A trial of that workload and arm comes next (`None`: of all arms).
+    fn begin(&mut self, _workload: u32, _arm: Option<u32>) {}
+
     /// Blocks until the trial has ended; a failure is a row of the run, not an error of it.
     fn run(&mut self, order: &TrialOrder, timeout: Duration) -> Result<TrialOutcome, String>;
+
+    /// The boot that the last trial ran in, where that is not this machine's.
+    fn boot_id(&self) -> Option<String> {
+        None
+    }
 }
 
 /// Runs a trial between the making and the removal of the cgroups its workload spreads its tasks over, if it does; fresh
@@ -43,22 +56,41 @@ pub fn run_in_cgroups(
 /// Execs ourselves for each trial: a fresh, small, single-threaded process, whatever the size of this one.
 pub struct ExecRunner {
     program: PathBuf,
+    /// Ends a trial before its time.
+    interrupt: Option<Interrupt>,
 }
 
 impl ExecRunner {
     /// Runs `program` (the schedlab binary) as the trial process.
     pub fn new(program: impl Into<PathBuf>) -> Self {
-        Self { program: program.into() }
+        Self { program: program.into(), interrupt: None }
     }
 
     /// Runs the binary this process was started from.
     pub fn of_this_binary() -> Self {
         Self::new("/proc/self/exe")
     }
+
+    /// Ends the trial that is running when `interrupt` is requested, instead of letting it finish: it has no outcome.
+    #[must_use]
+    pub fn ended_by(self, interrupt: Interrupt) -> Self {
+        Self { interrupt: Some(interrupt), ..self }
+    }
+
+    fn is_ended(&self) -> bool {
+        self.interrupt.is_some_and(Interrupt::requested)
+    }
 }
 
 impl Runner for ExecRunner {
     fn run(&mut self, order: &TrialOrder, timeout: Duration) -> Result<TrialOutcome, String> {
+        let is_ended = || self.is_ended();
+        beside_trace(order, &is_ended, |order| self.exec(order, timeout))
+    }
+}
+
+impl ExecRunner {
+    fn exec(&self, order: &TrialOrder, timeout: Duration) -> Result<TrialOutcome, String> {
         let message = serde_json::to_vec(order).map_err(|e| format!("the trial order cannot be written: {e}"))?;
         let mut child = spawn(&self.program).map_err(|e| format!("the trial process cannot be started: {e}"))?;
         let mut stdin = child.stdin.take().expect("stdin is piped");
@@ -67,7 +99,7 @@ impl Runner for ExecRunner {
         drop(stdin);
         let stdout = drain(child.stdout.take().expect("stdout is piped"));
         let stderr = drain(child.stderr.take().expect("stderr is piped"));
-        let status = wait(&mut child, timeout)?;
+        let status = self.wait(&mut child, timeout)?;
         // The reader threads end with the pipe: the herd is dead with its parent (PR_SET_PDEATHSIG).
         let text = stdout.join().map_err(|_| "the trial's answer could not be read".to_owned())?;
         let complaint = stderr.join().unwrap_or_default();
@@ -75,9 +107,36 @@ impl Runner for ExecRunner {
             // One that was killed could not take back the names of its network namespaces; what fails here, the next
             // start tries again.
             let _ = net_name::remove_orphans(Path::new(net_name::RUN_ROOT));
+            if self.is_ended() {
+                return Err(format!("interrupted: {} was ended before its time and has no outcome", order.workload));
+            }
             return Err(describe_failure(status, &String::from_utf8_lossy(&complaint)));
         }
         serde_json::from_slice(&text).map_err(|e| format!("the trial's answer is not one ({e})"))
+    }
+}
+
+impl ExecRunner {
+    /// Waits with a bound, asleep until the process has ended, its time is over, or it is to end; its herd ends with it.
+    fn wait(&self, child: &mut Child, timeout: Duration) -> Result<ExitStatus, String> {
+        let deadline = Instant::now() + timeout;
+        let why = loop {
+            let left = deadline.saturating_duration_since(Instant::now());
+            let next = if self.interrupt.is_some() { left.min(LOOK) } else { left };
+            match schedlab_sys::pidfd::wait_exit(child.id(), next) {
+                Ok(has_ended) if has_ended || self.is_ended() => {
+                    // Of one that has ended already nothing is left to kill.
+                    let _ = child.kill();
+                    return child.wait().map_err(|e| format!("the trial process cannot be waited for: {e}"));
+                }
+                Ok(_) if left > next => {}
+                Ok(_) => break format!("the trial did not end within {} s and was killed", timeout.as_secs()),
+                Err(e) => break format!("the trial process cannot be watched: {e}"),
+            }
+        };
+        let _ = child.kill();
+        let _ = child.wait();
+        Err(why)
     }
 }
 
@@ -99,25 +158,6 @@ fn drain(mut pipe: impl Read + Send + 'static) -> std::thread::JoinHandle<Vec<u8
         let _ = pipe.read_to_end(&mut bytes);
         bytes
     })
-}
-
-/// Waits with a bound, asleep until the process has ended or its time is over.
-fn wait(child: &mut Child, timeout: Duration) -> Result<ExitStatus, String> {
-    let deadline = Instant::now() + timeout;
-    let exited = schedlab_sys::pidfd::wait_exit(child.id(), deadline.saturating_duration_since(Instant::now()));
-    match exited {
-        Ok(true) => child.wait().map_err(|e| format!("the trial process cannot be waited for: {e}")),
-        Ok(false) => {
-            let _ = child.kill();
-            let _ = child.wait();
-            Err(format!("the trial did not end within {} s and was killed", timeout.as_secs()))
-        }
-        Err(e) => {
-            let _ = child.kill();
-            let _ = child.wait();
-            Err(format!("the trial process cannot be watched: {e}"))
-        }
-    }
 }
 
 fn describe_failure(status: ExitStatus, complaint: &str) -> String {

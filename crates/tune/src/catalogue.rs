@@ -226,7 +226,7 @@ fn read(path: &Path) -> Result<String, String> {
 fn files_below(root: &Path, directory: &Path) -> Vec<String> {
     let mut paths: Vec<PathBuf> =
         std::fs::read_dir(directory).into_iter().flatten().flatten().map(|item| item.path()).collect();
-    paths.sort();
+    paths.sort_unstable();
     let nested = |path: &PathBuf| -> Vec<String> {
         let relative = path.strip_prefix(root).unwrap_or(path);
         match path.is_dir() {

@@ -9,6 +9,7 @@ use crate::cgroup::Hierarchy;
 use crate::error::TuneError;
 use crate::journal::Journal;
 use crate::knob::Knob;
+use crate::nr_latency;
 use crate::owner::Owner;
 use crate::reason;
 use crate::resolve::{Resolved, resolve};
@@ -81,7 +82,7 @@ impl HostGuard {
     pub fn apply(&mut self, settings: &[Setting]) -> Result<Vec<Applied>, TuneError> {
         let (groups, files): (Vec<&Setting>, Vec<&Setting>) = settings
             .iter()
-            .filter(|s| !s.is_per_task() && !s.is_workload_option())
+            .filter(|s| !s.is_per_task() && !s.is_workload_option() && !s.is_trace())
             .partition(|s| matches!(s, Setting::CpuWeight(_) | Setting::CpuQuota { .. }));
         let wanted: Vec<Wanted<'_>> = files.into_iter().map(|setting| self.look_up(setting)).collect();
         refuse_same_knob(&wanted)?;
@@ -97,7 +98,7 @@ impl HostGuard {
     /// of ours may switch between their values ([`write_sysctl`](crate::write_sysctl)) and the journal covers it.
     pub fn cover(&mut self, settings: &[Setting]) -> Result<Vec<Applied>, TuneError> {
         let mut applied = Vec::new();
-        for setting in settings.iter().filter(|s| !s.is_per_task() && !s.is_workload_option()) {
+        for setting in settings.iter().filter(|s| !s.is_per_task() && !s.is_workload_option() && !s.is_trace()) {
             let wanted = self.look_up(setting);
             applied.extend(self.set_files(std::slice::from_ref(&wanted))?);
             for held in std::mem::take(&mut self.held) {
@@ -138,10 +139,8 @@ impl HostGuard {
 
     fn look_up<'a>(&self, setting: &'a Setting) -> Wanted<'a> {
         let found = match setting {
-            Setting::Kernel(_) => {
-                Err("a kernel is booted in a guest and not set on this host: it takes the guest lane, \
-                 which this version does not have"
-                    .into())
+            _ if setting.is_of_guest() => {
+                Err("it is booted, not set: a plan with a [guest] table does that, or `schedlab vm run`".into())
             }
             _ if setting.is_net_sysctl() => Err("net.* sysctls belong to the trial's own network namespace and are \
                  never written on the host; this is a defect of schedlab"
@@ -215,6 +214,14 @@ impl HostGuard {
         for one in again {
             let (Outcome::Final(outcome) | Outcome::Retry(outcome)) = self.set_file(one)?;
             applied.push(outcome);
+        }
+        // Of all the values that are in force now, whichever was written last.
+        for one in wanted {
+            let nr_latency = one.found.as_ref().ok().and_then(|found| nr_latency::beside(found.knob.path()));
+            let said = applied.iter_mut().find(|a| a.setting == *one.setting && a.not_applied.is_none());
+            if let (Some(number), Some(said)) = (nr_latency, said) {
+                said.effective += &format!(", nr_latency {number}");
+            }
         }
         Ok(applied)
     }

@@ -33,7 +33,7 @@ pub(crate) enum Knob {
 pub(crate) const AUDIT_RULES: &str = "the kernel's list of audit rules";
 /// Why auditing that is off is not switched on.
 pub(crate) const AUDITING_STAYS_OFF: &str = "auditing that is on: once it has been, every task keeps a slower system call \
-     path until the next boot, so it is not switched on here (it takes the guest lane, which this version does not have)";
+     path until the next boot, so it is not switched on here, but in a guest (`schedlab vm run`)";
 
 /// Value of a [`Knob::Group`] that exists.
 pub(crate) const MADE: &str = "made";

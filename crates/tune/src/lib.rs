@@ -14,6 +14,7 @@ mod guard;
 mod journal;
 mod knob;
 mod needs;
+mod nr_latency;
 mod owner;
 mod reason;
 mod resolve;

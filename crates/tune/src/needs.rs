@@ -74,9 +74,10 @@ fn need(roots: &Roots, setting: &Setting) -> Need {
         | Setting::Thp(_)
         | Setting::HaltPoll { .. }
         | Setting::Cpuidle(_) => a_writable_knob(roots, setting, root),
+        Setting::Trace(_) => ("root and tracefs".into(), Some(has_capability(&roots.proc, CAP_SYS_ADMIN))),
         Setting::Audit(on) => audit_rules(*on, audit::audit_state()),
         Setting::CpuWeight(_) | Setting::CpuQuota { .. } => a_place_for_groups(roots),
-        _ => ("the guest lane, which this version does not have".into(), Some(false)),
+        _ => ("a guest: it is booted, not set (a plan with a [guest] table)".into(), Some(false)),
     };
     Need { setting: setting.to_string(), what: Some(what), met }
 }

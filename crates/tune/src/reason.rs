@@ -5,7 +5,7 @@ use std::path::Path;
 
 /// Where a knob could be varied that does not exist here or is locked: every sentence of that kind ends with it.
 pub(crate) const GUEST_LANE: &str =
-    "only a guest with a kernel of its own could vary it (the guest lane, which this version does not have)";
+    "only a guest with a kernel of its own could vary it (`schedlab vm run`, docs/vm.md)";
 
 /// A control file that could not be opened, read or written; `value` is what was to be written, if it came to that.
 pub(crate) fn refused(path: &Path, error: &io::Error, value: Option<&str>) -> String {
@@ -55,7 +55,7 @@ mod tests {
         assert!(say("/sys/kernel/debug/sched/base_slice_ns", 1).contains("slice=2ms"));
         assert!(say("/sys/kernel/debug/sched/base_slice_ns", 13).contains("sudo"));
         assert!(say("/proc/sys/kernel/x", 1).contains("on the host as root"));
-        assert!(say("/proc/sys/kernel/x", 2).contains("the guest lane, which this version does not have"));
+        assert!(say("/proc/sys/kernel/x", 2).contains("schedlab vm run"));
         assert!(say("/proc/sys/kernel/x", 22).contains("`9`"));
         assert!(say("/proc/sys/kernel/x", 30).contains("read-only"));
     }

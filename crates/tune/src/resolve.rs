@@ -281,10 +281,10 @@ mod tests {
     }
 
     #[test]
-    fn a_mistyped_name_gets_a_suggestion_and_the_guest_lane() {
+    fn a_mistyped_name_gets_a_suggestion_and_the_way_to_a_guest() {
         let why = look_up("sysctl:kernel.sched_rt_runtme_us=1").unwrap_err();
         assert!(why.contains("did you mean `kernel.sched_rt_runtime_us`"), "{why}");
-        assert!(why.contains("the guest lane, which this version does not have"), "{why}");
+        assert!(why.contains("schedlab vm run"), "{why}");
         let why = look_up("sysctl:kernle.sched_rt_runtime_us=1").unwrap_err();
         assert!(why.contains("did you mean `kernel.sched_rt_runtime_us`"), "{why}");
         assert!(look_up("debugfs:sched/base_slice=1").unwrap_err().contains("`base_slice_ns`"));

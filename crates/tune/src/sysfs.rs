@@ -54,7 +54,7 @@ pub(crate) fn cpuidle(roots: &Roots, states: IdleStates) -> Result<(Knob, String
             }
         }
     }
-    found.sort();
+    found.sort_unstable();
     if !found.iter().any(|(_, depth, _)| *depth > 0) {
         return Err(format!(
             "the kernel shows no idle state that could be disabled (no cpuidle driver: a guest that halts by itself, or \

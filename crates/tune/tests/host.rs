@@ -166,13 +166,31 @@ fn covered_values_are_ours_whoever_of_our_children_writes_them() {
 }
 
 #[test]
+fn granularity_of_cfs_says_what_it_makes_of_the_latency() {
+    let tree = Tree::new();
+    fs::remove_file(tree.path("debug/sched/base_slice_ns")).unwrap();
+    for (file, value) in [("latency_ns", "18000000"), ("min_granularity_ns", "2250000")] {
+        tree.write(&format!("debug/sched/{file}"), value);
+    }
+    let mut guard = tree.guard();
+    let both = "debugfs:sched/min_granularity_ns=3000000;debugfs:sched/latency_ns=24000000";
+    let said: Vec<String> = guard.apply(&settings(both)).unwrap().into_iter().map(|a| a.effective).collect();
+    assert_eq!(
+        said,
+        ["debugfs:sched/min_granularity_ns=3000000, nr_latency 8", "debugfs:sched/latency_ns=24000000, nr_latency 8"]
+    );
+    assert!(guard.restore().unwrap().iter().all(schedlab_tune::Restored::is_done));
+    assert_eq!(tree.value("debug/sched/min_granularity_ns"), "2250000");
+}
+
+#[test]
 fn what_cannot_be_set_says_why_and_changes_nothing() {
     let tree = Tree::new();
     let mut guard = tree.guard();
     let why = |guard: &mut HostGuard, spec: &str| reason(&guard.apply(&settings(spec)).unwrap()).to_owned();
     assert!(why(&mut guard, "sysctl:kernel.sched_rt_runtme_us=1").contains("did you mean"));
     assert!(why(&mut guard, "sysctl:net.ipv4.tcp_autocorking=0").contains("namespace"));
-    assert!(why(&mut guard, "kernel:debian:6.1").contains("the guest lane, which this version does not have"));
+    assert!(why(&mut guard, "kernel:debian:6.1").contains("schedlab vm run"));
     assert!(why(&mut guard, "cpu_weight=200").contains("self/mountinfo"));
     assert!(why(&mut guard, "feature:WA_IDEL").contains("WA_IDLE"));
     assert_eq!(tree.value("proc/sys/net/ipv4/tcp_autocorking"), "1");
@@ -378,7 +396,7 @@ fn debugfs_is_set_for_real_or_the_lockdown_is_named() {
             }
             Some(why) => {
                 assert!(why.contains("locked down") || why.contains("does not exist"), "{why}");
-                assert!(why.contains("the guest lane, which this version does not have"), "{why}");
+                assert!(why.contains("schedlab vm run"), "{why}");
             }
         }
     })

@@ -10,13 +10,15 @@ use std::collections::{BTreeMap, BTreeSet};
 #[rustfmt::skip]
 const ALLOWED: &[(&str, &[&str])] = &[
     ("schedlab-sys", &[]),
+    ("schedlab-plugin", &[]),
     ("schedlab-run", &[]),
     ("schedlab-stats", &[]),
     ("schedlab-bench", &["schedlab-sys", "schedlab-run"]),
-    ("schedlab-record", &["schedlab-sys", "schedlab-run"]),
+    ("schedlab-record", &["schedlab-sys", "schedlab-run", "schedlab-trace"]),
     ("schedlab-host", &["schedlab-sys", "schedlab-run"]),
     ("schedlab-tune", &["schedlab-sys", "schedlab-run"]),
     ("schedlab-import", &["schedlab-run"]),
+    ("schedlab-vm", &["schedlab-sys", "schedlab-run"]),
     ("schedlab-trace", &["schedlab-run"]),
     ("schedlab-analyze", &["schedlab-trace", "schedlab-run", "schedlab-stats"]),
     ("schedlab-trial", &["schedlab-sys", "schedlab-run", "schedlab-bench", "schedlab-record", "schedlab-host",
@@ -24,8 +26,8 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("schedlab-report", &["schedlab-run", "schedlab-stats", "schedlab-analyze"]),
     ("schedlab", &["schedlab-sys", "schedlab-run", "schedlab-stats", "schedlab-bench", "schedlab-record",
         "schedlab-host", "schedlab-tune", "schedlab-trial", "schedlab-trace", "schedlab-analyze", "schedlab-report",
-        "schedlab-import"]),
-    ("schedlab-benches", &["schedlab-sys", "schedlab-run", "schedlab-stats", "schedlab-analyze"]),
+        "schedlab-import", "schedlab-vm"]),
+    ("schedlab-benches", &["schedlab-sys", "schedlab-run", "schedlab-stats", "schedlab-trace", "schedlab-analyze"]),
     ("xtask", &[]),
 ];
 

@@ -1,6 +1,7 @@
 //! `cargo xtask test`: set-up and every check, one stage after the other, all of them even if one fails. The last line
 //! is `N passed, N failed, N skipped`.
 
+mod backports;
 mod cargo_output;
 mod guest_arch;
 mod ledger;
@@ -9,7 +10,7 @@ mod privileged;
 mod readers;
 mod workspace_tests;
 
-use crate::machine::Machine;
+use crate::machine::{Machine, Presence};
 use crate::workspace::{AARCH64, Workspace, run_to_success};
 use crate::{dist, structure};
 use anyhow::{Context, Result, bail};
@@ -46,11 +47,15 @@ pub(crate) fn run(workspace: &Workspace, options: &Options) -> Result<bool> {
     let mut machine = Machine::this();
     let mut ledger = Ledger::default();
     ledger.stage("packages", || packages::debian(&machine, options.install));
+    let root = machine.has("root") == Presence::Present;
+    ledger.stage("newer qemu", || backports::qemu(&workspace.target_dir, root, options.install));
     ledger.stage("rust target", || packages::rust_target(options.install));
     ledger.stage("table readers", || readers::set_up(workspace, options.install));
-    machine.reads_parquet = readers::can_read(&readers::python(workspace));
+    machine.has_readers = readers::can_read(&readers::python(workspace));
     ledger.stage("fmt", || check_format(workspace));
     ledger.stage("release build", || release_build(workspace));
+    ledger
+        .stage("guest kernel", || packages::guest_kernel(&workspace.release_binary(&workspace.host), options.install));
     ledger.stage("structure", || check_structure(workspace));
     ledger.stage("clippy", || {
         passes(workspace, &["clippy", "--workspace", "--all-targets", "--locked", "--", "-D", "warnings"])

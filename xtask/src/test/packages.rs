@@ -3,9 +3,10 @@
 
 use super::ledger::Outcome;
 use crate::dist::has_rust_target;
-use crate::machine::{Machine, Presence};
+use crate::machine::{GUEST_KERNEL, Machine, Presence, has_guest_kernel};
 use crate::workspace::{AARCH64, run_to_success, stdout_of};
 use anyhow::{Context, Result};
+use std::path::Path;
 use std::process::Command;
 
 /// A Debian package, for what, and whether the machine already has what is wanted of it.
@@ -16,12 +17,18 @@ struct Package {
 }
 
 /// The twins, hackbench and perf, are not among them: `cargo xtask bench` needs those, and says so itself.
-const PACKAGES: [Package; 2] = [
+const PACKAGES: [Package; 4] = [
     Package {
         name: "qemu-user",
         purpose: "running the aarch64 binary",
         present: |machine| machine.program("qemu-aarch64").is_some(),
     },
+    Package {
+        name: "qemu-system-x86",
+        purpose: "booting guests",
+        present: |machine| !cfg!(target_arch = "x86_64") || machine.program("qemu-system-x86_64").is_some(),
+    },
+    Package { name: "cpio", purpose: "reading our initramfs", present: |machine| machine.program("cpio").is_some() },
     Package {
         name: "python3-venv",
         purpose: "reading our tables with pandas, Polars and DuckDB",
@@ -52,7 +59,7 @@ pub(super) fn debian(machine: &Machine, install: bool) -> Result<Outcome> {
     Ok(Outcome::passed(1))
 }
 
-fn apt(root: bool, arguments: &[&str]) -> Result<()> {
+pub(super) fn apt(root: bool, arguments: &[&str]) -> Result<()> {
     let mut command = if root {
         Command::new("apt-get")
     } else {
@@ -61,6 +68,18 @@ fn apt(root: bool, arguments: &[&str]) -> Result<()> {
         sudo
     };
     run_to_success(command.args(arguments).env("DEBIAN_FRONTEND", "noninteractive"))
+}
+
+/// The kernel of the guest tests, into the user's cache by the binary itself: a download of some 70 MB.
+pub(super) fn guest_kernel(binary: &Path, install: bool) -> Result<Outcome> {
+    if !cfg!(target_arch = "x86_64") || has_guest_kernel() {
+        return Ok(Outcome::passed(1));
+    }
+    if !install {
+        return Ok(Outcome::skipped(format!("guests; to run them: schedlab vm fetch {GUEST_KERNEL}")));
+    }
+    run_to_success(Command::new(binary).args(["vm", "fetch", GUEST_KERNEL]))?;
+    Ok(Outcome::passed(1))
 }
 
 /// The standard library for boards; a few seconds to fetch.
@@ -81,9 +100,12 @@ mod tests {
 
     #[test]
     fn without_install_the_one_apt_line_is_the_reason() {
-        let bare = Machine { proc: "/proc".into(), sys: "/sys".into(), path: Vec::new(), reads_parquet: false };
+        let bare = Machine { proc: "/proc".into(), sys: "/sys".into(), path: Vec::new(), has_readers: false };
         let outcome = debian(&bare, false).unwrap();
         let [reason] = &outcome.skipped[..] else { panic!("{outcome:?}") };
-        assert!(reason.ends_with("apt-get install --no-install-recommends qemu-user python3-venv"), "{reason}");
+        assert!(
+            reason.ends_with("apt-get install --no-install-recommends qemu-user qemu-system-x86 cpio python3-venv"),
+            "{reason}"
+        );
     }
 }

@@ -1,5 +1,5 @@
-//! The foreign readers that a test holds our tables against: pandas, Polars and DuckDB, in a virtual environment under
-//! the target directory, which leaves the system's Python alone.
+//! The foreign readers that tests hold our files against: pandas, Polars and DuckDB for tables, Perfetto's own schema for
+//! its traces, in a virtual environment under the target directory, which leaves the system's Python alone.
 
 use super::ledger::Outcome;
 use crate::workspace::{Workspace, run_to_success, stdout_of};
@@ -8,9 +8,9 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// Pinned, so that a run of last month can be repeated; wheels exist for Debian 12's Python 3.11.
-const READERS: [&str; 4] = ["duckdb==2.0.0", "pandas==3.1.1", "polars==2.1.0", "pyarrow==26.0.1"];
+const READERS: [&str; 5] = ["duckdb==2.0.0", "pandas==3.1.1", "perfetto==0.59.1", "polars==2.1.0", "pyarrow==26.0.1"];
 
-/// Makes the environment when asked to; without PyPI the one test that needs it is skipped, by its own word.
+/// Makes the environment when asked to; without PyPI the tests that need it are skipped, by their own word.
 pub(super) fn set_up(workspace: &Workspace, install: bool) -> Result<Outcome> {
     if can_read(&python(workspace)) {
         return Ok(Outcome::passed(1));
@@ -18,7 +18,7 @@ pub(super) fn set_up(workspace: &Workspace, install: bool) -> Result<Outcome> {
     let dir = environment(workspace);
     if !install {
         let line = format!("python3 -m venv {0} && {0}/bin/pip install {1}", dir.display(), READERS.join(" "));
-        return Ok(Outcome::skipped(format!("foreign readers of the tables; to run them: {line}")));
+        return Ok(Outcome::skipped(format!("foreign readers of our files; to run them: {line}")));
     }
     run_to_success(Command::new("python3").args(["-m", "venv", "--clear"]).arg(&dir))?;
     let mut pip = Command::new(dir.join("bin/pip"));
@@ -28,7 +28,7 @@ pub(super) fn set_up(workspace: &Workspace, install: bool) -> Result<Outcome> {
         Err(error) => {
             // Half an environment would look like one.
             std::fs::remove_dir_all(&dir).with_context(|| format!("{} cannot be removed", dir.display()))?;
-            Ok(Outcome::skipped(format!("foreign readers of the tables: {error:#}")))
+            Ok(Outcome::skipped(format!("foreign readers of our files: {error:#}")))
         }
     }
 }
@@ -42,9 +42,9 @@ pub(super) fn python(workspace: &Workspace) -> PathBuf {
     if ours.exists() { ours } else { "python3".into() }
 }
 
-/// Whether an interpreter has all four modules.
+/// Whether an interpreter has all five modules.
 pub(crate) fn can_read(python: &Path) -> bool {
-    stdout_of(Command::new(python).args(["-c", "import pyarrow, pandas, polars, duckdb"])).is_ok()
+    stdout_of(Command::new(python).args(["-c", "import pyarrow, pandas, polars, duckdb, perfetto"])).is_ok()
 }
 
 fn environment(workspace: &Workspace) -> PathBuf {

@@ -142,7 +142,7 @@ mod tests {
     }
 
     const BARE: fn() -> Machine =
-        || Machine { proc: "/nonexistent".into(), sys: "/nonexistent".into(), path: vec![], reads_parquet: false };
+        || Machine { proc: "/nonexistent".into(), sys: "/nonexistent".into(), path: vec![], has_readers: false };
 
     #[test]
     fn a_skip_is_excused_by_the_machine_alone() {

@@ -1,9 +1,10 @@
 //! Can this trace be believed? CPU by CPU: how much of it is there, where events are missing, and which analyses its
 //! events are enough for.
 
-use super::facts::{TraceFacts, seconds};
-use schedlab_trace::engine::Counts;
-use schedlab_trace::{Cpu, Event, Kind, Kinds, Missing, Reader, TraceError, What};
+use super::facts::TraceFacts;
+use super::map::Nobody;
+use schedlab_trace::engine::{Counts, Engine};
+use schedlab_trace::{Cpu, Event, Kind, Kinds, Missing, ProblemKind, Reader, TraceError, What, for_each_batch};
 use serde::Serialize;
 
 /// Version of the JSON document.
@@ -26,16 +27,18 @@ pub struct CpuCheck {
     pub events: u64,
     /// `sched_switch` events.
     pub switches: u64,
-    /// Time of its first event, s.
-    pub first_s: f64,
-    /// Time of its last event, s.
-    pub last_s: f64,
+    /// Time of its first event, ns.
+    pub first_at_ns: u64,
+    /// Time of its last event, ns.
+    pub last_at_ns: u64,
     /// Stretches with missing events.
     pub gaps: u64,
-    /// Their length together, s.
-    pub gaps_s: f64,
-    /// Events the recorder says it lost.
+    /// Their length together, ns.
+    pub gaps_ns: u64,
+    /// Events the recorder says it lost, where it counted them.
     pub lost: u64,
+    /// Losses that it reported without a count.
+    pub uncounted_losses: u64,
     /// Switches away from a thread that was not on the CPU, without a reported loss.
     pub chain_breaks: u64,
     /// Times its clock went back.
@@ -47,10 +50,10 @@ pub struct CpuCheck {
 pub struct Gap {
     /// The CPU; absent where it is not known.
     pub cpu: Option<u16>,
-    /// From, s.
-    pub start_s: f64,
-    /// To, s.
-    pub end_s: f64,
+    /// From, ns.
+    pub start_ns: u64,
+    /// To, ns.
+    pub end_ns: u64,
     /// `lost`, `chain` or `clock`.
     pub why: &'static str,
     /// Events lost; 0 where nobody counted.
@@ -66,26 +69,49 @@ pub struct Check {
     pub trace: TraceFacts,
     /// CPUs with events.
     pub cpus: Vec<CpuCheck>,
+    /// What the recorder reported lost: events where it counted them, else losses; also those of an unknown time, which
+    /// are in no gap.
+    pub reported_lost: u64,
+    /// Parts of the file and records that could not be read.
+    pub unread: u64,
     /// The longest gaps, the longest first.
     pub gaps: Vec<Gap>,
+    /// Switches do not say who left the CPU, so that breaks in their chain cannot be seen.
+    pub infers_prev: bool,
     /// What the recorded events are not enough for, with the event to record.
     pub lacking: Vec<String>,
 }
 
 /// Reads a trace to its end.
 pub fn check(reader: &mut Reader) -> Result<Check, TraceError> {
-    let mut seen = Seen::default();
-    let mut batch = Vec::new();
-    while reader.next_batch(&mut batch)? {
-        batch.iter().for_each(|event| seen.take(event));
-    }
+    let (mut seen, mut engine) = (Seen::default(), Engine::default());
+    for_each_batch(reader, |batch, classes| {
+        for event in batch {
+            seen.take(event);
+            engine.tell(event, classes, &mut Nobody);
+        }
+    })?;
+    engine.finish_telling(&mut Nobody);
     let lacking = lacking(reader.info().kinds);
     let cpus: Vec<CpuCheck> = seen.cpus.into_iter().flatten().map(|open| open.check).collect();
     let gaps = cpus.iter().map(|c| c.gaps).sum();
-    let counts = Counts { events: seen.events, gaps, ..Counts::default() };
+    let counts = Counts { events: seen.events, gaps, ..engine.counts() };
     let trace = TraceFacts::new(reader, &counts, seen.span);
-    Ok(Check { schema: SCHEMA, trace, cpus, gaps: seen.gaps, lacking })
+    let problems = reader.problems();
+    let reported_lost = problems.count(ProblemKind::Lost);
+    let unread = UNREAD.map(|kind| problems.count(kind)).iter().sum();
+    let infers_prev = reader.info().infers_prev;
+    Ok(Check { schema: SCHEMA, trace, cpus, reported_lost, unread, gaps: seen.gaps, infers_prev, lacking })
 }
+
+/// Problems by which events may be missing though nobody reported them lost.
+const UNREAD: [ProblemKind; 5] = [
+    ProblemKind::Truncated,
+    ProblemKind::BadRecord,
+    ProblemKind::OtherLayout,
+    ProblemKind::ImpossibleNumber,
+    ProblemKind::SkippedPart,
+];
 
 fn lacking(kinds: Kinds) -> Vec<String> {
     let needs = [
@@ -128,7 +154,7 @@ impl Seen {
         }
         let number = (cpu != Cpu::ANY).then_some(cpu.0);
         let of_cpu = self.cpus[at].get_or_insert_with(|| OpenCpu {
-            check: CpuCheck { cpu: number, first_s: seconds(ts), ..CpuCheck::default() },
+            check: CpuCheck { cpu: number, first_at_ns: ts, ..CpuCheck::default() },
             gap_since: None,
         });
         match what {
@@ -142,9 +168,9 @@ impl Seen {
                 self.events += 1;
                 of_cpu.check.events += 1;
                 of_cpu.check.switches += u64::from(matches!(what, What::Switch { .. }));
-                of_cpu.check.last_s = seconds(ts);
+                of_cpu.check.last_at_ns = ts;
                 // Names from before the trace have no time.
-                if ts > 0 {
+                if !event.is_from_before() {
                     let (first, last) = self.span.unwrap_or((ts, ts));
                     self.span = Some((first.min(ts), last.max(ts)));
                 }
@@ -153,7 +179,7 @@ impl Seen {
     }
 
     fn list(&mut self, gap: Gap) {
-        let length = |g: &Gap| g.end_s - g.start_s;
+        let length = |g: &Gap| g.end_ns.saturating_sub(g.start_ns);
         let at = self.gaps.partition_point(|g| length(g) >= length(&gap));
         if at < MOST_LISTED {
             self.gaps.insert(at, gap);
@@ -165,8 +191,9 @@ impl Seen {
 impl CpuCheck {
     fn close_gap(&mut self, (start, end): (u64, u64), missing: Missing, lost: u64) -> Gap {
         self.gaps += 1;
-        self.gaps_s += seconds(end.saturating_sub(start));
+        self.gaps_ns += end.saturating_sub(start);
         self.lost += lost;
+        self.uncounted_losses += u64::from(missing == Missing::Lost && lost == 0);
         let why = match missing {
             Missing::Lost => "lost",
             Missing::Chain => "chain",
@@ -174,6 +201,6 @@ impl CpuCheck {
         };
         self.chain_breaks += u64::from(missing == Missing::Chain);
         self.clock_backs += u64::from(missing == Missing::Clock);
-        Gap { cpu: self.cpu, start_s: seconds(start), end_s: seconds(end), why, lost }
+        Gap { cpu: self.cpu, start_ns: start, end_ns: end, why, lost }
     }
 }

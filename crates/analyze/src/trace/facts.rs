@@ -1,6 +1,8 @@
 //! What every analysis of a trace says beside its findings: where the trace is from, what was wrong with it, and what
 //! the metrics mean.
 
+use super::scope::Scope;
+use super::{affine, blame, chains, copies, inversions, kworkers, overview, queues, slow};
 use schedlab_trace::engine::Counts;
 use schedlab_trace::{Reader, TraceInfo};
 use serde::Serialize;
@@ -20,11 +22,11 @@ pub struct TraceFacts {
     pub arch: String,
     /// What recorded it.
     pub recorder: String,
-    /// Time of the first event, s of the trace's clock.
-    pub start_s: f64,
-    /// From the first to the last event, s.
-    pub length_s: f64,
-    /// Events that were analysed.
+    /// Time of the first event, ns of the trace's clock.
+    pub start_ns: u64,
+    /// From the first to the last event that was analysed, ns: of the kinds that the analysis reads.
+    pub length_ns: u64,
+    /// Events that were analysed, of those kinds; all that the file holds are in `events_by_name`.
     pub events: u64,
     /// Every event of the file by name, with its number.
     pub events_by_name: Vec<(String, u64)>,
@@ -36,6 +38,8 @@ pub struct TraceFacts {
     pub unseen_wakings: u64,
     /// Stretches of some CPU in which events are missing.
     pub gaps: u64,
+    /// Filters that nothing in the trace meets, a sentence each.
+    pub unmatched: Vec<String>,
     /// What was wrong, a sentence each, the gravest first.
     pub problems: Vec<String>,
 }
@@ -52,22 +56,49 @@ impl TraceFacts {
             release,
             arch,
             recorder,
-            start_s: seconds(start),
-            length_s: seconds(end.saturating_sub(start)),
+            start_ns: start,
+            length_ns: end.saturating_sub(start),
             events: counts.events,
             events_by_name: events.into_iter().filter(|(name, _)| !name.is_empty()).collect(),
             repaired_wakings: counts.repaired,
             cancelled_sleeps: counts.cancelled,
             unseen_wakings: counts.unseen_wakings,
             gaps: counts.gaps,
+            unmatched: Vec::new(),
             problems: reader.problems().all().map(|p| p.to_string()).collect(),
         }
     }
 }
 
-/// A time of a trace in seconds, as all tools show it.
-pub(super) fn seconds(ns: u64) -> f64 {
-    ns as f64 / 1e9
+impl TraceFacts {
+    /// Every event of the file, whatever its kind; at least those that were analysed.
+    pub fn events_in_file(&self) -> u64 {
+        self.events_by_name.iter().map(|(_, count)| count).sum::<u64>().max(self.events)
+    }
+
+    /// Tells which filters nothing in the trace meets, after it was read.
+    pub fn tell_unmatched(&mut self, scope: &Scope, reader: &Reader) {
+        self.unmatched = scope.unmatched(reader, (self.start_ns, self.start_ns.saturating_add(self.length_ns)));
+    }
+}
+
+/// A time of a trace, ns of its clock, shown in seconds as all tools do: `{:.6}` is rounded to the microsecond like ftrace's
+/// own text. In integers throughout: a clock that counts from 1970 has more digits than a float carries.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Seconds(pub u64);
+
+impl std::fmt::Display for Seconds {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let decimals = f.precision().unwrap_or(9).min(9);
+        let unit = 10_u64.pow(9 - decimals as u32);
+        let per_second = 1_000_000_000 / unit;
+        let units = self.0 / unit + u64::from(self.0 % unit >= unit.div_ceil(2) && unit > 1);
+        let text = match decimals {
+            0 => units.to_string(),
+            _ => format!("{}.{:0decimals$}", units / per_second, units % per_second),
+        };
+        f.pad_integral(true, "", &text)
+    }
 }
 
 /// What a metric of a trace is, in a sentence that changes only together with its version.
@@ -79,12 +110,25 @@ pub struct Definition {
     pub means: &'static str,
 }
 
-/// All metrics of traces.
+/// Every metric of every analysis.
+pub fn all_definitions() -> impl Iterator<Item = &'static Definition> {
+    let waits = definitions().iter().chain(blame::DEFINITIONS).chain(chains::DEFINITIONS);
+    waits
+        .chain(inversions::DEFINITIONS)
+        .chain(kworkers::DEFINITIONS)
+        .chain(overview::DEFINITIONS)
+        .chain(copies::DEFINITIONS)
+        .chain(affine::DEFINITIONS)
+        .chain(queues::DEFINITIONS)
+        .chain(slow::DEFINITIONS)
+}
+
+/// The metrics of single waits and runs.
 pub fn definitions() -> &'static [Definition] {
     &[
         Definition {
             id: "wakeup/1",
-            means: "sched_waking (sched_wakeup_new for a new thread; sched_wakeup where the waking is not in the trace) \
+            means: "sched_waking (sched_wakeup_new for a new thread; sched_wakeup where no waking is recorded) \
                     to the sched_switch that puts the thread on a CPU; a waking traced before the thread's own \
                     switch-out counts from that switch-out",
         },
@@ -106,4 +150,23 @@ pub fn definitions() -> &'static [Definition] {
                     that the end of the trace cuts off: counted, and in no distribution",
         },
     ]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Seconds;
+
+    #[test]
+    fn times_are_shown_to_the_last_digit_and_rounded_as_ftrace_does() {
+        let at = Seconds(1_790_000_000_123_456_789);
+        assert_eq!((at.to_string(), format!("{at:.6}")), ("1790000000.123456789".into(), "1790000000.123457".into()));
+        assert_eq!(
+            format!("{:.6}|{:.6}|{:.0}", Seconds(1_499), Seconds(1_500), Seconds(1_500_000_000)),
+            "0.000001|0.000002|2"
+        );
+        assert_eq!(
+            format!("{:>14.6}|{:.6}", Seconds(999_999_999_500), Seconds(u64::MAX)),
+            "   1000.000000|18446744073.709552"
+        );
+    }
 }

@@ -1,7 +1,8 @@
 //! Which tasks an analysis is about.
 
-use schedlab_trace::Names;
 use schedlab_trace::engine::Task;
+use schedlab_trace::{Ended, Names, Tid};
+use std::collections::HashSet;
 
 /// Tasks by name and id; none of either lets all through.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -10,21 +11,66 @@ pub struct TaskFilter {
     pub comms: Vec<String>,
     /// Thread ids.
     pub tids: Vec<u32>,
+    /// Of these only such as are among them: the members of cgroups, of [`super::cgroup_members`]. All when `None`.
+    pub within: Option<HashSet<u32>>,
 }
 
 impl TaskFilter {
     /// Whether a task is meant, by its last or its first name, or by its id.
     pub fn has(&self, task: &Task, names: &Names) -> bool {
-        if self.comms.is_empty() && self.tids.is_empty() {
+        if !self.may_be(task.tid) {
+            return false;
+        }
+        if self.is_open() {
             return true;
         }
         let by_name = |name| self.comms.iter().any(|pattern| matches(pattern, names.text(name)));
         self.tids.contains(&task.tid.0) || by_name(task.comm) || task.first_comm.is_some_and(by_name)
     }
+
+    /// Whether a thread of this id and name is meant.
+    pub fn has_thread(&self, tid: Tid, comm: &str) -> bool {
+        self.may_be(tid) && (self.is_open() || self.names(comm) || self.tids.contains(&tid.0))
+    }
+
+    /// Neither names nor ids are asked for.
+    pub(super) fn is_open(&self) -> bool {
+        self.comms.is_empty() && self.tids.is_empty()
+    }
+
+    /// Whether a thread is in the cgroups that are asked for.
+    #[inline]
+    pub(super) fn may_be(&self, tid: Tid) -> bool {
+        self.within.as_ref().is_none_or(|members| members.contains(&tid.0))
+    }
+
+    /// Whether a name is described by one of the patterns.
+    pub(super) fn names(&self, text: &str) -> bool {
+        self.comms.iter().any(|pattern| matches(pattern, text))
+    }
+
+    /// As what a task that has ended is remembered, where there are too many to remember each: by name, and who is asked for
+    /// by its id also by that. Not at all if it cannot be meant.
+    pub(super) fn ended(&self, task: &Task) -> Option<Ended> {
+        let tid = Some(task.tid).filter(|tid| self.tids.contains(&tid.0));
+        let meant = tid.is_some() || self.tids.is_empty() || !self.comms.is_empty();
+        (meant && self.may_be(task.tid)).then_some(Ended { comm: task.comm, first_comm: task.first_comm, tid })
+    }
+
+    /// Whether tasks that are remembered so are meant.
+    pub(super) fn has_ended(&self, ended: &Ended, names: &Names) -> bool {
+        let by_name = |name| self.names(names.text(name));
+        self.is_open() || ended.tid.is_some() || by_name(ended.comm) || ended.first_comm.is_some_and(by_name)
+    }
+}
+
+/// The row of tasks that ended where each task has one: behind those that are remembered, whose numbers are theirs.
+pub(super) fn ended_row(ended: &Ended) -> u32 {
+    ended.tid.map_or(u32::MAX, |tid| u32::MAX - 1 - tid.0)
 }
 
 /// Whether a text is what a pattern with `*` describes.
-fn matches(pattern: &str, text: &str) -> bool {
+pub(super) fn matches(pattern: &str, text: &str) -> bool {
     let Some((head, rest)) = pattern.split_once('*') else { return pattern == text };
     let Some(mut text) = text.strip_prefix(head) else { return false };
     let mut parts: Vec<&str> = rest.split('*').collect();

@@ -1,12 +1,16 @@
 //! How long tasks waited for a CPU: after a wakeup and after a preemption, never mixed, with exact maxima and where they
 //! are in the trace.
 
-use super::facts::{Definition, TraceFacts, definitions, seconds};
-use super::filter::TaskFilter;
+use super::facts::{Definition, TraceFacts, definitions};
+use super::filter::ended_row;
+use super::lacking::{NO_SWITCH, lacking};
+use super::scope::{Scope, without_prio};
+use super::words;
 use schedlab_run::histogram::Histogram;
 use schedlab_trace::engine::Task;
-use schedlab_trace::{Cells, Kinds, Longest, Names, Reader, TaskTally, TimeWindow, TraceError, tally};
+use schedlab_trace::{Cells, Kind, Kinds, Longest, Names, Reader, TaskTally, TraceError, WantedWaits, tally};
 use serde::Serialize;
+use std::cell::Cell;
 use std::collections::BTreeMap;
 
 /// Version of the JSON document.
@@ -33,10 +37,9 @@ pub enum LatencySort {
 /// What is asked for.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct LatencyOptions {
-    /// Which tasks.
-    pub tasks: TaskFilter,
-    /// When and where.
-    pub window: TimeWindow,
+    /// Which waits. Times on a CPU and switches are those of the tasks whatever their state or priority; a task without a
+    /// wait of these states and priorities has no row.
+    pub scope: Scope,
     /// A row for each task instead of one for each name.
     pub each_task: bool,
     /// The order of the rows.
@@ -67,10 +70,10 @@ pub struct Waits {
     pub p999_ns: Option<f64>,
     /// Exact maximum, ns.
     pub max_ns: Option<u64>,
-    /// When the longest began, s of the trace's clock.
-    pub max_start_s: Option<f64>,
-    /// When it ended, s.
-    pub max_end_s: Option<f64>,
+    /// When the longest began, ns of the trace's clock.
+    pub max_start_ns: Option<u64>,
+    /// When it ended, ns.
+    pub max_end_ns: Option<u64>,
     /// On which CPU it ended.
     pub max_cpu: Option<u16>,
     /// Whose it was.
@@ -123,6 +126,10 @@ pub struct Latency {
     pub trace: TraceFacts,
     /// What the columns mean.
     pub definitions: &'static [Definition],
+    /// What the recorded events are not enough for.
+    pub lacking: Vec<String>,
+    /// The event at which waits after wakeups begin: the earliest that was recorded.
+    pub wakeup_begins: &'static str,
     /// Rows in order, at most as many as asked for.
     pub rows: Vec<LatencyRow>,
     /// Rows that are not shown.
@@ -133,25 +140,56 @@ pub struct Latency {
 
 /// Reads a trace to its end.
 pub fn latency(reader: &mut Reader, options: &LatencyOptions) -> Result<Latency, TraceError> {
-    let tally = tally(reader, &options.window)?;
+    let scope = &options.scope;
+    let unsaid = Cell::new(0);
+    let wanted = |left, prio| {
+        unsaid.set(unsaid.get() + u64::from(scope.has_state(left) && scope.lacks_prio(prio)));
+        scope.has_state(left) && scope.has_prio(prio)
+    };
+    let wanted: WantedWaits<'_> = if scope.is_partial() { Some(&wanted) } else { None };
+    let tally = tally(reader, &scope.window, wanted, &|task| scope.tasks.ended(task))?;
     let names = reader.names();
+    let has_row = |done: &TaskTally| if scope.is_partial() { done.has_waits() } else { !done.is_empty() };
     let (mut total, mut rows) = (Sum::default(), BTreeMap::<(String, u32), Sum>::new());
     let tasks =
-        tally.tasks.iter().enumerate().filter(|(_, (task, done))| !done.is_empty() && options.tasks.has(task, names));
+        tally.tasks.iter().enumerate().filter(|(_, (task, done))| has_row(done) && scope.tasks.has(task, names));
     for (number, (task, done)) in tasks {
         let comm = comm(task, names);
-        total.add(task, &comm, done);
+        total.add((1, Some(task.tid.0)), &comm, done);
         let key = (comm.clone(), if options.each_task { number as u32 } else { 0 });
-        rows.entry(key).or_default().add(task, &comm, done);
+        rows.entry(key).or_default().add((1, Some(task.tid.0)), &comm, done);
+    }
+    let retired = tally.retired.iter();
+    let retired = retired.filter(|(ended, _, done)| has_row(done) && scope.tasks.has_ended(ended, names));
+    for (ended, number, done) in retired {
+        let (comm, tasks) = (words::ended(names, ended), (*number, ended.tid.map(|tid| tid.0)));
+        total.add(tasks, &comm, done);
+        let key = (comm.clone(), if options.each_task { ended_row(ended) } else { 0 });
+        rows.entry(key).or_default().add(tasks, &comm, done);
     }
     let mut rows: Vec<LatencyRow> = rows.into_iter().map(|((comm, _), sum)| sum.row(comm)).collect();
     sort(&mut rows, options.sort);
     let more_rows = rows.len().saturating_sub(options.top.unwrap_or(usize::MAX)) as u64;
     rows.truncate(rows.len() - more_rows as usize);
+    let mut told = lacking(
+        reader.info().kinds,
+        &[
+            (Kind::SchedSwitch, NO_SWITCH),
+            (Kind::SchedWaking, "waits after wakeups begin at sched_wakeup, when a queue has the thread"),
+            (Kind::SchedWakeup, "placement and queueing cannot be told apart"),
+        ],
+    );
+    told.extend(without_prio(unsaid.get()));
     Ok(Latency {
         schema: SCHEMA,
         trace: TraceFacts::new(reader, &tally.counts, tally.span),
         definitions: definitions(),
+        lacking: told,
+        wakeup_begins: [Kind::SchedWaking, Kind::SchedWakeup]
+            .into_iter()
+            .find(|kind| reader.info().kinds.has(*kind))
+            .unwrap_or(Kind::SchedWakeupNew)
+            .name(),
         rows,
         more_rows,
         total: total.row("all".into()),
@@ -194,16 +232,17 @@ struct WaitSum {
     histogram: Histogram,
     longest: Longest,
     /// Whose the longest was.
-    who: Option<(u32, String)>,
+    who: Option<(Option<u32>, String)>,
     censored: [u64; 3],
 }
 
 impl Sum {
-    fn add(&mut self, task: &Task, comm: &str, done: &TaskTally) {
-        let who = (task.tid.0, comm);
+    /// Adds tasks; a thread id is that of one task.
+    fn add(&mut self, (tasks, tid): (u64, Option<u32>), comm: &str, done: &TaskTally) {
+        let who = (tid, comm);
         let row = &mut self.row;
-        row.tid = (row.tasks == 0).then_some(task.tid.0);
-        row.tasks += 1;
+        row.tid = tid.filter(|_| row.tasks == 0);
+        row.tasks += tasks;
         row.run_ns += done.run_ns;
         row.censored_runs += done.censored_runs;
         row.voluntary += done.voluntary;
@@ -229,7 +268,7 @@ impl Sum {
 }
 
 impl WaitSum {
-    fn add(&mut self, cells: &Cells, longest: Longest, (tid, comm): (u32, &str), censored: [u64; 3]) {
+    fn add(&mut self, cells: &Cells, longest: Longest, (tid, comm): (Option<u32>, &str), censored: [u64; 3]) {
         let length = |l: &Longest| l.end.saturating_sub(l.start);
         if cells.count() > 0 && (self.who.is_none() || length(&longest) > length(&self.longest)) {
             (self.longest, self.who) = (longest, Some((tid, comm.to_owned())));
@@ -243,7 +282,7 @@ impl WaitSum {
         let count = histogram.count();
         // The parts of a wait have no place of their own.
         let known = self.longest.end > 0;
-        let at = |ns: u64| known.then_some(seconds(ns));
+        let at = |ns: u64| known.then_some(ns);
         let (tid, comm) = self.who.filter(|_| known).unzip();
         Waits {
             count,
@@ -253,10 +292,10 @@ impl WaitSum {
             p99_ns: histogram.quantile_ns(0.99),
             p999_ns: histogram.quantile_ns(0.999),
             max_ns: (count > 0).then_some(histogram.max_ns),
-            max_start_s: at(self.longest.start),
-            max_end_s: at(self.longest.end),
+            max_start_ns: at(self.longest.start),
+            max_end_ns: at(self.longest.end),
             max_cpu: known.then_some(self.longest.cpu),
-            max_tid: tid,
+            max_tid: tid.flatten(),
             max_comm: comm,
             censored: self.censored,
             histogram,

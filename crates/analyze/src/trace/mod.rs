@@ -1,19 +1,56 @@
 //! Traces to findings: what the tasks of a machine waited for. Each analysis reads a trace once, in bounded memory, and
 //! answers findings **and** what was wrong with the trace; a wait that a loss may have falsified is counted apart.
 
+pub mod affine;
+mod affinity;
+pub mod blame;
+mod calls;
+pub mod cgroups;
+pub mod chains;
 pub mod check;
+pub mod copies;
+pub mod explain;
 mod facts;
 mod filter;
+mod follow;
+pub mod inversions;
+pub mod kworkers;
+mod lacking;
+mod lanes;
 pub mod latency;
+pub mod map;
+pub mod overview;
 pub mod perf_latency;
+mod places;
+mod processes;
+pub mod queues;
+mod quick;
+mod recent;
+mod scope;
+mod slices;
+pub mod slow;
 pub mod states;
 pub mod timehist;
+mod words;
 
+pub use affine::{Affine, AffineOptions, affine};
+pub use blame::{Blame, BlameOptions, blame};
+pub use cgroups::{CgroupError, cgroup_members};
+pub use chains::{Chains, ChainsOptions, chains};
 pub use check::{Check, check};
-pub use facts::{Definition, TraceFacts, definitions};
+pub use copies::{Copies, CopiesOfArms, CopiesOrder, copies};
+pub use explain::{ExplainOptions, Explained, explain};
+pub use facts::{Definition, Seconds, TraceFacts, all_definitions, definitions};
 pub use filter::TaskFilter;
+pub use inversions::{Inversions, InversionsOptions, inversions};
+pub use kworkers::{Kworkers, KworkersOptions, PooledKworkers, kworkers};
 pub use latency::{Latency, LatencyOptions, LatencySort, latency};
+pub use map::{MapRow, map};
+pub use overview::{Overview, OverviewOptions, overview};
 pub use perf_latency::{PerfLatency, perf_latency};
+pub use queues::{Queues, QueuesOptions, queues};
 pub use schedlab_trace::{ByteSource, Forward, Reader, TimeWindow, TraceError};
+pub use scope::{Scope, ScopeError};
+pub use slow::{Slow, slow};
 pub use states::{States, states};
 pub use timehist::{TimehistRow, timehist};

@@ -4,7 +4,7 @@
 //! or done; a preemption and a wakeup wait the same; a waking that finds the atom not asleep is dropped; a thread first
 //! seen at its switch-in has waited 0 ns; nothing is censored. [`super::latency`](super::latency()) has rules that are right.
 
-use schedlab_trace::{Event, Kind, Kinds, Reader, Tid, TraceError, What};
+use schedlab_trace::{Cpu, Event, Kind, Kinds, Reader, Tid, TraceError, What};
 use std::collections::BTreeMap;
 
 /// The kinds of events that perf's analysis needs: its run times are those of `sched_stat_runtime`.
@@ -81,8 +81,9 @@ struct Atoms {
 }
 
 /// A thread of perf's machine: its name is that of COMM and FORK records, never of a tracepoint.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone)]
 struct Thread {
+    tid: Tid,
     comm: Option<String>,
     atoms: Atoms,
 }
@@ -91,10 +92,11 @@ struct Thread {
 struct Machine {
     /// Whether wakings are traced, so that wakeups are ignored.
     waking: bool,
-    threads: BTreeMap<Tid, Thread>,
-    /// Atoms of threads whose id has been used again.
-    gone: Vec<(Tid, Thread)>,
-    current: BTreeMap<u16, Tid>,
+    threads: Vec<Thread>,
+    /// The last thread of each id: its number in `threads` and one, or 0.
+    by_tid: Vec<u32>,
+    /// By CPU.
+    current: Vec<Option<Tid>>,
     found: PerfLatency,
 }
 
@@ -104,9 +106,7 @@ impl Machine {
         match event.what {
             What::Switch { prev, next, prev_state, .. } => {
                 let runnable = reader.states().class(prev_state).is_runnable();
-                if self.current.insert(event.cpu.0, next).is_some_and(|current| current != prev) {
-                    self.found.switch_bugs += 1;
-                }
+                self.switch(event.cpu, prev, next);
                 self.atoms(prev).sched_out(ts, runnable);
                 let atoms = self.atoms(next);
                 if !atoms.known {
@@ -114,7 +114,11 @@ impl Machine {
                 }
                 atoms.sched_in(ts);
             }
-            What::Waking(wake) | What::WakeupNew(wake) => self.wakeup(wake.tid, ts),
+            What::Waking(wake) | What::WakeupNew(wake) => {
+                // A text trace does not say before which events are in it.
+                self.waking |= matches!(event.what, What::Waking(_));
+                self.wakeup(wake.tid, ts);
+            }
             What::Wakeup(wake) if !self.waking => self.wakeup(wake.tid, ts),
             What::StatRuntime { tid, runtime, .. } => {
                 let atoms = self.atoms(tid);
@@ -124,45 +128,75 @@ impl Machine {
                 atoms.row.runtime_ns += runtime.get();
             }
             What::Comm { tid, comm } => {
-                self.threads.entry(tid).or_default().comm = Some(reader.names().text(comm).to_owned());
+                self.thread(tid).comm = Some(reader.names().text(comm).to_owned());
             }
             What::Fork { parent, child, .. } => {
-                let comm = self.threads.get(&parent).and_then(|p| p.comm.clone());
-                let new = Thread { comm, ..Thread::default() };
-                if let Some(old) = self.threads.insert(child, new).filter(|old| old.atoms.known) {
-                    self.gone.push((child, old));
-                }
+                let comm = self.thread(parent).comm.clone();
+                self.begin(child).comm = comm;
             }
             What::GapEnd { lost, .. } => self.found.lost += u64::from(lost),
             _ => {}
         }
     }
 
+    /// A switch away from a thread that is not current is what perf calls a bug.
+    fn switch(&mut self, cpu: Cpu, prev: Tid, next: Tid) {
+        let at = usize::from(cpu.0);
+        if at >= self.current.len() {
+            self.current.resize(at + 1, None);
+        }
+        if self.current[at].replace(next).is_some_and(|current| current != prev) {
+            self.found.switch_bugs += 1;
+        }
+    }
+
+    fn thread(&mut self, tid: Tid) -> &mut Thread {
+        match self.by_tid.get(tid.0 as usize).copied() {
+            Some(number @ 1..) => &mut self.threads[number as usize - 1],
+            _ => self.begin(tid),
+        }
+    }
+
+    /// Another thread has the id from now on; the rows of the one before stay.
+    fn begin(&mut self, tid: Tid) -> &mut Thread {
+        let at = tid.0 as usize;
+        if at >= self.by_tid.len() {
+            self.by_tid.resize(at + 1, 0);
+        }
+        self.threads.push(Thread { tid, comm: None, atoms: Atoms::default() });
+        self.by_tid[at] = self.threads.len() as u32;
+        let last = self.threads.len() - 1;
+        &mut self.threads[last]
+    }
+
     fn atoms(&mut self, tid: Tid) -> &mut Atoms {
-        &mut self.threads.entry(tid).or_default().atoms
+        &mut self.thread(tid).atoms
     }
 
     fn wakeup(&mut self, tid: Tid, ts: u64) {
-        let atoms = &mut self.threads.entry(tid).or_default().atoms;
+        let atoms = self.atoms(tid);
         if !atoms.known {
             atoms.sched_out(ts, false);
         }
         if atoms.state != AtomState::Sleeping {
             return;
         }
-        self.found.timestamps += 1;
-        if atoms.out_ns > ts {
-            self.found.unordered += 1;
-            return;
+        let unordered = atoms.out_ns > ts;
+        if !unordered {
+            (atoms.state, atoms.wake_ns) = (AtomState::Waiting, ts);
         }
-        (atoms.state, atoms.wake_ns) = (AtomState::Waiting, ts);
+        self.found.timestamps += 1;
+        self.found.unordered += u64::from(unordered);
     }
 
     fn finish(mut self, each_task: bool) -> PerfLatency {
-        let threads = self.gone.into_iter().chain(self.threads).filter(|(_, thread)| thread.atoms.known);
-        let rows = threads.map(|(tid, thread)| PerfRow {
-            comm: if tid == Tid::IDLE { "swapper".into() } else { thread.comm.unwrap_or(format!(":{}", tid.0)) },
-            tid: tid.0,
+        let rows = self.threads.into_iter().filter(|thread| thread.atoms.known).map(|thread| PerfRow {
+            comm: match thread.comm {
+                _ if thread.tid == Tid::IDLE => "swapper".into(),
+                Some(comm) => comm,
+                None => format!(":{}", thread.tid.0),
+            },
+            tid: thread.tid.0,
             merged: 1,
             ..thread.atoms.row
         });

@@ -1,10 +1,11 @@
 //! Where the time of each task went: on a CPU, waiting for one, asleep and in which way, and how much of it is not known.
 
-use super::facts::{TraceFacts, seconds};
-use super::filter::TaskFilter;
+use super::facts::TraceFacts;
+use super::scope::Scope;
 use schedlab_trace::engine::{Began, Engine, Observer, Run, Task, TaskId, Wait};
-use schedlab_trace::{Kinds, Reader, StateClass, TraceError};
+use schedlab_trace::{Ended, Kinds, Names, Prio, Reader, StateClass, TraceError, for_each_batch};
 use serde::Serialize;
+use std::collections::BTreeMap;
 
 /// Version of the JSON document.
 pub const SCHEMA: &str = "schedlab/trace-states/1";
@@ -19,8 +20,10 @@ pub fn wanted() -> Kinds {
 pub struct StatesRow {
     /// Its last name.
     pub comm: String,
-    /// Its id.
-    pub tid: u32,
+    /// Its id; absent where the row is the sum of tasks that ended, since there were too many to remember each.
+    pub tid: Option<u32>,
+    /// Tasks in the row.
+    pub tasks: u64,
     /// From its start or the start of the trace to its end or that of the trace.
     pub seen_ns: u64,
     /// On a CPU.
@@ -54,23 +57,24 @@ pub struct States {
     pub more_rows: u64,
 }
 
-/// Reads a trace to its end.
-pub fn states(reader: &mut Reader, tasks: &TaskFilter, top: Option<usize>) -> Result<States, TraceError> {
-    let (mut engine, mut times) = (Engine::default(), Times::default());
-    let mut batch = Vec::new();
-    while reader.next_batch(&mut batch)? {
-        let classes = reader.states().classes();
-        for event in &batch {
-            engine.take(event, &classes, &mut times);
-        }
-    }
-    engine.finish(&mut times);
+/// Reads a trace to its end. Of the scope a state selects the tasks that spent time in it, those with most of it first; a
+/// priority those that ran or got a CPU at it; the window of time is not looked at.
+pub fn states(reader: &mut Reader, scope: &Scope, top: Option<usize>) -> Result<States, TraceError> {
+    let (mut engine, mut times) = (Engine::default(), Times { scope, tasks: Vec::new(), retired: BTreeMap::new() });
+    for_each_batch(reader, |batch, classes| batch.iter().for_each(|event| engine.tell(event, classes, &mut times)))?;
+    engine.finish_telling(&mut times);
     let span = engine.span();
-    times.0.resize(engine.tasks().len(), StatesRow::default());
+    times.tasks.resize(engine.tasks().len(), TaskTimes::default());
     let names = reader.names();
-    let wanted = engine.tasks().iter().zip(times.0).filter(|(task, row)| tasks.has(task, names) && row.known() > 0);
-    let mut rows: Vec<StatesRow> = wanted.map(|(task, row)| row.of(task, names.text(task.comm), span)).collect();
-    rows.sort_by(|a, b| (b.running_ns, a.tid).cmp(&(a.running_ns, b.tid)));
+    let met = |times: &TaskTimes| times.is_meant(scope);
+    let wanted = engine.tasks().iter().zip(times.tasks);
+    let wanted = wanted.filter(|(task, times)| scope.tasks.has(task, names) && met(times));
+    let mut rows: Vec<StatesRow> =
+        wanted.map(|(task, times)| times.row.of(task, names.text(task.comm), span)).collect();
+    let retired = times.retired.into_iter().filter(|(ended, _)| scope.tasks.has_ended(ended, names));
+    rows.extend(retired.map(|(ended, row)| row.of_retired(names, &ended)));
+    let most = |row: &StatesRow| if scope.states.is_empty() { row.running_ns } else { row.within(&scope.states) };
+    rows.sort_unstable_by(|a, b| (most(b), a.tid).cmp(&(most(a), b.tid)));
     let more_rows = rows.len().saturating_sub(top.unwrap_or(usize::MAX)) as u64;
     rows.truncate(rows.len() - more_rows as usize);
     Ok(States { schema: SCHEMA, trace: TraceFacts::new(reader, &engine.counts(), span), rows, more_rows })
@@ -82,38 +86,107 @@ impl StatesRow {
         self.running_ns + waits + self.interruptible_ns + self.uninterruptible_ns + self.idle_ns + self.other_ns
     }
 
+    /// The time in these states, in all for none: `R` is waiting for a CPU, after a wakeup too.
+    fn within(&self, states: &[StateClass]) -> u64 {
+        let of = |state: &StateClass| match state {
+            StateClass::Runnable => self.wakeup_wait_ns + self.preempt_wait_ns,
+            // `R` stands for both.
+            StateClass::Preempted if states.contains(&StateClass::Runnable) => 0,
+            StateClass::Preempted => self.preempt_wait_ns,
+            StateClass::Interruptible => self.interruptible_ns,
+            StateClass::Uninterruptible => self.uninterruptible_ns,
+            StateClass::Idle => self.idle_ns,
+            _ => self.other_ns,
+        };
+        if states.is_empty() { self.known() } else { states.iter().map(of).sum() }
+    }
+
     fn of(mut self, task: &Task, comm: &str, span: Option<(u64, u64)>) -> Self {
         let (first, last) = span.unwrap_or((0, 0));
         let seen = task.end.unwrap_or(last).saturating_sub(task.start.unwrap_or(first));
         self.unknown_ns = seen.saturating_sub(self.known());
-        Self { comm: comm.to_owned(), tid: task.tid.0, seen_ns: seen, ..self }
+        Self { comm: comm.to_owned(), tid: Some(task.tid.0), tasks: 1, seen_ns: seen, ..self }
+    }
+
+    /// Of these nobody remembers how long each was there.
+    fn of_retired(self, names: &Names, ended: &Ended) -> Self {
+        let comm = names.text(ended.comm).to_owned();
+        Self { comm, tid: ended.tid.map(|tid| tid.0), seen_ns: self.known(), ..self }
+    }
+
+    fn add(&mut self, other: &Self) {
+        self.running_ns += other.running_ns;
+        self.wakeup_wait_ns += other.wakeup_wait_ns;
+        self.preempt_wait_ns += other.preempt_wait_ns;
+        self.interruptible_ns += other.interruptible_ns;
+        self.uninterruptible_ns += other.uninterruptible_ns;
+        self.idle_ns += other.idle_ns;
+        self.other_ns += other.other_ns;
     }
 
     /// A share of the time that it was seen.
     pub fn share(&self, ns: u64) -> f64 {
-        if self.seen_ns == 0 { 0.0 } else { seconds(ns) / seconds(self.seen_ns) }
+        if self.seen_ns == 0 { 0.0 } else { ns as f64 / self.seen_ns as f64 }
     }
 }
 
-/// By [`TaskId`].
-#[derive(Default)]
-struct Times(Vec<StatesRow>);
+/// What is added up of one task.
+#[derive(Debug, Clone, Default)]
+struct TaskTimes {
+    row: StatesRow,
+    /// It was seen at a priority that is asked for.
+    met_prio: bool,
+}
 
-impl Times {
+impl TaskTimes {
+    fn is_meant(&self, scope: &Scope) -> bool {
+        (scope.prios.is_empty() || self.met_prio) && self.row.within(&scope.states) > 0
+    }
+}
+
+struct Times<'a> {
+    scope: &'a Scope,
+    /// By [`TaskId`].
+    tasks: Vec<TaskTimes>,
+    retired: BTreeMap<Ended, StatesRow>,
+}
+
+impl Times<'_> {
     fn of(&mut self, task: TaskId) -> &mut StatesRow {
-        if task.index() >= self.0.len() {
-            self.0.resize(task.index() + 1, StatesRow::default());
+        &mut self.times(task).row
+    }
+
+    fn times(&mut self, task: TaskId) -> &mut TaskTimes {
+        if task.index() >= self.tasks.len() {
+            self.tasks.resize(task.index() + 1, TaskTimes::default());
         }
-        &mut self.0[task.index()]
+        &mut self.tasks[task.index()]
+    }
+
+    fn meet(&mut self, task: TaskId, prio: Prio) {
+        if self.scope.has_prio(prio) {
+            self.times(task).met_prio = true;
+        }
     }
 }
 
-impl Observer for Times {
+impl Observer for Times<'_> {
+    fn retired(&mut self, task: TaskId, known: &Task) {
+        let times = std::mem::take(self.times(task));
+        if let Some(ended) = self.scope.tasks.ended(known).filter(|_| times.is_meant(self.scope)) {
+            let sum = self.retired.entry(ended).or_default();
+            sum.tasks += 1;
+            sum.add(&times.row);
+        }
+    }
+
     fn ran(&mut self, task: TaskId, run: &Run) {
+        self.meet(task, run.prio);
         self.of(task).running_ns += run.end.saturating_sub(run.start);
     }
 
     fn waited(&mut self, task: TaskId, wait: &Wait) {
+        self.meet(task, wait.prio);
         let row = self.of(task);
         let sum = if wait.began == Began::Preempted { &mut row.preempt_wait_ns } else { &mut row.wakeup_wait_ns };
         *sum += wait.ns();

@@ -1,21 +1,22 @@
 //! Every time on a CPU as a line: when it ended, how long the task had slept, waited and run, and why it left.
 
-use super::facts::{TraceFacts, seconds};
-use super::filter::TaskFilter;
-use schedlab_trace::engine::{Began, Engine, Observer, Run, TaskId, Wait};
-use schedlab_trace::{Kinds, Reader, StateClass, TimeWindow, TraceError};
+use super::calls::{self, Calls};
+use super::facts::TraceFacts;
+use super::scope::Scope;
+use schedlab_trace::engine::{Began, CensoredWait, Engine, Observer, Run, Task, TaskId, Wait};
+use schedlab_trace::{Cpu, Kinds, Name, Reader, StateClass, Syscall, TraceError, What};
 use serde::Serialize;
 
 /// The kinds of events that the analysis needs.
 pub fn wanted() -> Kinds {
-    Kinds::TASKS
+    calls::KINDS.into_iter().fold(Kinds::TASKS, Kinds::with)
 }
 
 /// One time on a CPU. Times are absent where their begin is not in the trace or events are missing in them.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct TimehistRow {
-    /// When the task left the CPU, s of the trace's clock.
-    pub at_s: f64,
+    /// When the task left the CPU, ns of the trace's clock.
+    pub at_ns: u64,
     /// Which CPU.
     pub cpu: u16,
     /// The task's name.
@@ -24,6 +25,9 @@ pub struct TimehistRow {
     pub tid: u32,
     /// Asleep before, ns.
     pub slept_ns: Option<u64>,
+    /// The system call in which it slept: its name on the trace's architecture, or `syscall` and its number; absent where
+    /// system calls were not recorded, and of a sleep outside of one (a page fault, a thread of the kernel).
+    pub slept_in: Option<String>,
     /// From the waking to this time on a CPU, ns.
     pub wakeup_wait_ns: Option<u64>,
     /// From the preemption to this time on a CPU, ns.
@@ -37,26 +41,33 @@ pub struct TimehistRow {
 /// Who takes a row; false is enough.
 pub type Sink<'a> = &'a mut dyn FnMut(&TimehistRow) -> bool;
 
-/// Reads a trace to its end, or until `each` has seen enough.
-pub fn timehist(
-    reader: &mut Reader,
-    tasks: &TaskFilter,
-    window: &TimeWindow,
-    each: Sink<'_>,
-) -> Result<TraceFacts, TraceError> {
-    let (mut engine, mut history) = (Engine::default(), History::default());
+/// Reads a trace to its end, or until `each` has seen enough. Of the scope a state is that in which the task left at the
+/// end of the row, and a priority the one that it had then.
+pub fn timehist(reader: &mut Reader, scope: &Scope, each: Sink<'_>) -> Result<TraceFacts, TraceError> {
+    let (mut engine, mut history, mut in_calls) = (Engine::default(), History::default(), Calls::default());
     let mut batch = Vec::new();
     let mut going = true;
     while going && reader.next_batch(&mut batch)? {
         let classes = reader.states().classes();
         for event in &batch {
-            engine.take(event, &classes, &mut history);
+            // Who leaves the CPU is named by the switch; its name may be another when the row is written.
+            let mut left = StateClass::Unknown;
+            (history.name, history.call) = match event.what {
+                What::Switch { prev, prev_comm, prev_state, .. } => {
+                    left = classes.get(prev_state.index()).copied().unwrap_or(left);
+                    (Some(prev_comm).filter(|comm| *comm != Name::UNKNOWN), in_calls.of(prev, &engine))
+                }
+                _ => (None, None),
+            };
+            in_calls.take(event, left);
+            engine.tell(event, &classes, &mut history);
         }
-        going = history.hand_out(&engine, reader, (tasks, window), each);
+        history.name = None;
+        going = history.hand_out(&engine, reader, scope, each);
     }
     if going {
-        engine.finish(&mut history);
-        history.hand_out(&engine, reader, (tasks, window), each);
+        engine.finish_telling(&mut history);
+        history.hand_out(&engine, reader, scope, each);
     }
     Ok(TraceFacts::new(reader, &engine.counts(), engine.span()))
 }
@@ -64,16 +75,32 @@ pub fn timehist(
 /// What came before the present time on a CPU.
 #[derive(Debug, Clone, Copy, Default)]
 struct Before {
+    /// The call in which it left its CPU.
+    left_in: Option<Syscall>,
     slept: Option<u64>,
     wakeup: Option<u64>,
     preempt: Option<u64>,
 }
 
+/// A run that is finished and not handed out.
+struct Ran {
+    id: TaskId,
+    /// Where its number is another's by now.
+    retired: Option<Task>,
+    /// Its name then, where the event says it.
+    name: Option<Name>,
+    run: Run,
+    before: Before,
+}
+
 #[derive(Default)]
 struct History {
     before: Vec<Before>,
-    /// Finished and not handed out.
-    runs: Vec<(TaskId, Run, Before)>,
+    runs: Vec<Ran>,
+    /// Whom the present event takes from a CPU.
+    name: Option<Name>,
+    /// The system call that this thread is in.
+    call: Option<Syscall>,
 }
 
 impl History {
@@ -84,24 +111,22 @@ impl History {
         &mut self.before[task.index()]
     }
 
-    fn hand_out(
-        &mut self,
-        engine: &Engine,
-        reader: &Reader,
-        (tasks, window): (&TaskFilter, &TimeWindow),
-        each: Sink<'_>,
-    ) -> bool {
-        for (task, run, before) in self.runs.drain(..) {
-            let task = &engine.tasks()[task.index()];
-            if !window.has(run.end, run.cpu) || !tasks.has(task, reader.names()) {
+    fn hand_out(&mut self, engine: &Engine, reader: &Reader, scope: &Scope, each: Sink<'_>) -> bool {
+        let arch = reader.info().arch;
+        for Ran { id, retired, name, run, before } in self.runs.drain(..) {
+            let task = retired.as_ref().unwrap_or(&engine.tasks()[id.index()]);
+            let class = run.left.map_or(StateClass::Unknown, |(_, class)| class);
+            let meant = scope.window.has(run.end, run.cpu) && scope.has_state(class) && scope.has_prio(run.prio);
+            if !meant || !scope.tasks.has(task, reader.names()) {
                 continue;
             }
             let row = TimehistRow {
-                at_s: seconds(run.end),
+                at_ns: run.end,
                 cpu: run.cpu.0,
-                comm: reader.names().text(task.comm).to_owned(),
+                comm: reader.names().text(name.unwrap_or(task.comm)).to_owned(),
                 tid: task.tid.0,
                 slept_ns: before.slept,
+                slept_in: before.slept.and(before.left_in).map(|call| calls::name(call, &arch)),
                 wakeup_wait_ns: before.wakeup,
                 preempt_wait_ns: before.preempt,
                 run_ns: run.end.saturating_sub(run.start),
@@ -118,7 +143,17 @@ impl History {
 impl Observer for History {
     fn ran(&mut self, task: TaskId, run: &Run) {
         let before = std::mem::take(self.of(task));
-        self.runs.push((task, *run, before));
+        self.runs.push(Ran { id: task, retired: None, name: self.name, run: *run, before });
+    }
+
+    fn left(&mut self, task: TaskId, _cpu: Cpu, _class: StateClass) {
+        self.of(task).left_in = self.call;
+    }
+
+    fn retired(&mut self, task: TaskId, known: &Task) {
+        *self.of(task) = Before::default();
+        let of_task = self.runs.iter_mut().filter(|ran| ran.id == task && ran.retired.is_none());
+        of_task.for_each(|ran| ran.retired = Some(known.clone()));
     }
 
     fn run_censored(&mut self, task: TaskId, _why: schedlab_trace::engine::Censored) {
@@ -132,6 +167,11 @@ impl Observer for History {
         } else {
             before.wakeup = Some(wait.ns());
         }
+    }
+
+    fn wait_censored(&mut self, task: TaskId, _wait: &CensoredWait) {
+        // It may have run meanwhile, unseen: then its sleep was before that time on a CPU, not before the next.
+        *self.of(task) = Before::default();
     }
 
     fn slept(&mut self, task: TaskId, _state: StateClass, start: u64, end: u64) {

@@ -68,6 +68,7 @@ pub fn outcome(metrics: Vec<Metric>) -> TrialOutcome {
         metrics,
         phases: Vec::new(),
         histograms: Vec::new(),
+        slowest: Vec::new(),
         tiers: Vec::new(),
         counters: Vec::new(),
         series: Vec::new(),

@@ -26,6 +26,7 @@ use crate::registry::{Workload, WorkloadInfo, option};
 use crate::task::TaskCells;
 use schedlab_run::{TrialOutcome, WorkloadSpec};
 use schedlab_sys::clock::monotonic_ns;
+use schedlab_sys::mark;
 use script::{Message, Report};
 
 /// `exec/1`.
@@ -92,10 +93,7 @@ impl Workload for Config {
     }
 
     fn run(&self, order: &RunOrder, observer: &mut dyn Observer) -> Result<TrialOutcome, BenchError> {
-        if order.plant_spin_ns.is_some() {
-            let reason = "a spin cannot be planted into a command".to_owned();
-            return Err(BenchError::Conflict { workload: INFO.name, reason });
-        }
+        order.plants_nothing(INFO.name)?;
         let run = Run { config: self, order, setup_ns: monotonic_ns() };
         observer.before_fork().map_err(BenchError::Observer)?;
         let mut running = Running::start(&self.script)?;
@@ -104,6 +102,8 @@ impl Workload for Config {
         };
         let task = HerdTask { tid: pid, role: "command", group: 0 };
         observer.herd_ready(&[task]).map_err(BenchError::Observer)?;
+        observer.releasing();
+        mark::begin();
         let mut line = Timeline { t0_ns: monotonic_ns(), ..Timeline::default() };
         running.release()?;
         line.released_ns = monotonic_ns();
@@ -122,6 +122,7 @@ fn watch(running: &mut Running, observer: &mut dyn Observer, line: &mut Timeline
     loop {
         match running.next(next_tick_ns)? {
             Some(Message::Ended { t1_ns }) => {
+                mark::end();
                 line.steady_end_ns = t1_ns;
                 observer.stopped(t1_ns);
                 running.go_on();

@@ -113,7 +113,7 @@ fn notes(report: &Report, uncovered: bool) -> Vec<String> {
     }
     if !report.left_behind.is_empty() {
         let mut names = report.left_behind.clone();
-        names.sort();
+        names.sort_unstable();
         names.dedup();
         let shown = names.iter().take(5).cloned().collect::<Vec<_>>().join(", ");
         notes.push(format!("processes were left behind and killed: {shown}"));

@@ -2,15 +2,18 @@
 //! consumes (poll is level-triggered, so it wakes them all), run their loop and end. The control process supervises:
 //! every failure takes the whole herd down before the error is returned, and no child outlives its parent.
 
+mod burn;
 mod gate;
 mod supervise;
 
+use burn::burn;
 pub(crate) use gate::Gate;
 pub(crate) use supervise::Timeline;
 
 use crate::error::BenchError;
 use crate::observer::HerdTask;
 use crate::task::{OwnCell, Step, TaskCells, TaskError, Work};
+use schedlab_run::lane::Dither;
 use schedlab_sys::process::{self, Reaped};
 use schedlab_sys::signal;
 use schedlab_sys::thread::{self, HerdThread};
@@ -51,12 +54,13 @@ struct Member {
 pub(crate) struct Herd {
     cells: TaskCells,
     gate: Arc<Gate>,
+    dither: Option<Dither>,
     members: Vec<Member>,
 }
 
 impl Herd {
-    pub(crate) fn new(cells: TaskCells, gate: Gate, capacity: usize) -> Self {
-        Self { cells, gate: Arc::new(gate), members: Vec::with_capacity(capacity) }
+    pub(crate) fn new(cells: TaskCells, gate: Gate, capacity: usize, dither: Option<Dither>) -> Self {
+        Self { cells, gate: Arc::new(gate), dither, members: Vec::with_capacity(capacity) }
     }
 
     /// The number the next task will get.
@@ -74,13 +78,14 @@ impl Herd {
         body: impl FnOnce(T) -> Result<Work, TaskError>,
     ) -> Result<(), BenchError> {
         let (task, cells, gate) = (self.members.len(), &self.cells, &self.gate);
+        let burnt_ns = self.burnt_ns(task);
         let parent = thread::current_pid();
         let forked = process::fork_child(|| {
             let lives = || {
                 process::die_with_parent(parent).map_err(TaskError::at(Step::ParentGone))?;
                 prepare()
             };
-            run_task(cells, task, gate, true, lives, body)
+            run_task(cells, task, gate, burnt_ns, true, lives, body)
         });
         let pid = forked.map_err(BenchError::io(format!("forking {role} {task} of group {group}")))?;
         self.members.push(Member { role, group, handle: Handle::Process { pid, reaped: None } });
@@ -98,13 +103,19 @@ impl Herd {
         let (task, cells, gate) = (self.members.len(), self.cells.clone(), Arc::clone(&self.gate));
         let failed = Arc::new(AtomicBool::new(false));
         let flag = Arc::clone(&failed);
+        let burnt_ns = self.burnt_ns(task);
         let spawned = HerdThread::spawn(move || {
-            let code = run_task(&cells, task, &gate, false, prepare, body);
+            let code = run_task(&cells, task, &gate, burnt_ns, false, prepare, body);
             flag.store(code != 0, Ordering::Release);
         });
         let thread = spawned.map_err(BenchError::io(format!("starting thread {role} {task} of group {group}")))?;
         self.members.push(Member { role, group, handle: Handle::Thread { failed, thread } });
         Ok(())
+    }
+
+    /// CPU time that a task burns before it is ready.
+    fn burnt_ns(&self, task: usize) -> u64 {
+        self.dither.map_or(0, |dither| dither.ns_of(task))
     }
 
     /// The tasks as the observer sees them.
@@ -153,12 +164,21 @@ fn run_task<T>(
     cells: &TaskCells,
     task: usize,
     gate: &Gate,
+    burnt_ns: u64,
     whole_process: bool,
     prepare: impl FnOnce() -> Result<T, TaskError>,
     body: impl FnOnce(T) -> Result<Work, TaskError>,
 ) -> i32 {
     let own = OwnCell::prepare(cells, task);
-    let outcome = prepare().and_then(|state| gate.ready_and_wait().map(|()| state)).and_then(body);
+    let ready = prepare().and_then(|state| {
+        if burnt_ns > 0 {
+            // After `prepare`, where the task has gone to its own CPU; not part of what the task is said to have used.
+            burn(burnt_ns);
+            own.take_baselines();
+        }
+        gate.ready_and_wait().map(|()| state)
+    });
+    let outcome = ready.and_then(body);
     match own.finish(outcome, whole_process) {
         Ok(()) => 0,
         Err(_) => 1,

@@ -7,6 +7,7 @@ use super::{Handle, Herd, Member};
 use crate::error::BenchError;
 use crate::observer::{Counted, Observer, Progress};
 use schedlab_sys::clock::{self, monotonic_ns};
+use schedlab_sys::mark;
 use schedlab_sys::process::{self, ExitStatus, Reaped};
 use schedlab_sys::signal::Interrupter;
 use schedlab_sys::thread::Joined;
@@ -52,7 +53,10 @@ impl Watch<'_> {
 impl Herd {
     /// Waits until every task has said that it is ready; a task that dies before is an error.
     pub(crate) fn gather(&mut self) -> Result<(), BenchError> {
-        let patience_ns = 30_000_000_000 + self.members.len() as u64 * 10_000_000;
+        let mut patience_ns = 30_000_000_000 + self.members.len() as u64 * 10_000_000;
+        if let Some(dither) = self.dither {
+            patience_ns += (0..self.members.len()).map(|task| dither.ns_of(task)).sum::<u64>();
+        }
         let give_up = monotonic_ns() + patience_ns;
         let mut ready = 0;
         while ready < self.members.len() {
@@ -119,6 +123,8 @@ impl Herd {
         let (cells, gate) = (self.cells.clone(), std::sync::Arc::clone(&self.gate));
         let roles: Vec<&'static str> = self.members.iter().map(|member| member.role).collect();
 
+        observer.releasing();
+        mark::begin();
         let t0_ns = monotonic_ns();
         gate.release().map_err(BenchError::io("releasing the herd"))?;
         let released_ns = monotonic_ns();
@@ -158,7 +164,7 @@ impl Herd {
             match process::wait_any(interrupter, watch.deadline()) {
                 Ok(Some(child)) => left -= usize::from(self.note_reaped(child)?),
                 Ok(None) => self.at_deadline(watch, line, left)?,
-                Err(source) => return Err(BenchError::Io { doing: "waiting for the herd".into(), source }),
+                Err(cause) => return Err(BenchError::Io { doing: "waiting for the herd".into(), cause }),
             }
         }
         interrupter.arm(u64::MAX);
@@ -236,6 +242,7 @@ impl Herd {
         }
         if now >= watch.stop_at_ns {
             watch.stop_at_ns = u64::MAX;
+            mark::end();
             line.steady_operations = Some(watch.progress.operations());
             line.steady_end_ns = monotonic_ns();
             watch.observer.stopped(line.steady_end_ns);

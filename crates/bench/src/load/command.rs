@@ -1,5 +1,6 @@
 //! A command as a load: below a warden of its own, running beside the workload and ended with its whole tree.
 
+use super::not_of_a_load;
 use crate::error::BenchError;
 use crate::exec::{self, Config, Running, tree};
 use schedlab_run::{LoadReport, WorkloadSpec, units};
@@ -17,8 +18,7 @@ const SETUP_NS: u64 = 600_000_000_000;
 pub(super) fn read(spec: &WorkloadSpec) -> Result<Config, BenchError> {
     let mut config = exec::read(spec)?;
     if let Some(key) = NOT_OF_A_LOAD.iter().find(|key| spec.args.contains_key(**key)) {
-        let reason = format!("{key} says nothing of a background load: it runs until its trial ends");
-        return Err(BenchError::Conflict { workload: exec::INFO.name, reason });
+        return Err(not_of_a_load(exec::INFO.name, key));
     }
     for key in ["warmup", "timeout"] {
         config.spec.args.remove(key);

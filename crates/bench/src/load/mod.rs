@@ -107,6 +107,9 @@ impl Load {
 fn read(spec: &WorkloadSpec) -> Result<Config, BenchError> {
     let info = crate::find(spec)?;
     if info.name == burn::INFO.name {
+        if spec.args.contains_key("duration") {
+            return Err(not_of_a_load(info.name, "duration"));
+        }
         burn::read(spec).map(Config::Burn)
     } else if info.name == exec::INFO.name {
         command::read(spec).map(|config| Config::Command(Box::new(config)))
@@ -114,4 +117,10 @@ fn read(spec: &WorkloadSpec) -> Result<Config, BenchError> {
         let reason = "cannot be a background load; write for example --load burn:2x50% or --load 'exec:fio job.fio'";
         Err(BenchError::Conflict { workload: info.name, reason: reason.into() })
     }
+}
+
+/// An option that says nothing of a load.
+fn not_of_a_load(workload: &'static str, option: &str) -> BenchError {
+    let reason = format!("{option} says nothing of a background load: it runs until its trial ends");
+    BenchError::Conflict { workload, reason }
 }

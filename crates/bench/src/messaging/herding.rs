@@ -135,7 +135,7 @@ fn loops(config: &Config) -> (Option<u64>, Option<u64>) {
 pub(super) fn start(run: &Run<'_>) -> Result<Herd, BenchError> {
     let config = run.config;
     let gate = Gate::new(config.transport.maker()).map_err(BenchError::io("opening the gate's channels"))?;
-    let mut herd = Herd::new(run.cells.clone(), gate, config.tasks());
+    let mut herd = Herd::new(run.cells.clone(), gate, config.tasks(), run.order.dither);
     for group in 0..config.groups {
         // Loops mode never ends by a marker: the count stays above 0.
         run.cells.group(group as usize)[0].store(config.senders.into(), Release);

@@ -114,8 +114,9 @@ impl<const HEADER: bool> TimedLoop for Receive<'_, HEADER> {
                         && kind == STAMPED
                         && let Some(recorder) = self.recorder
                     {
-                        let latency_ns = monotonic_ns().saturating_sub(get_word(self.message, 1));
-                        recorder.record(0, tier, self.group, latency_ns);
+                        let end_ns = monotonic_ns();
+                        let latency_ns = end_ns.saturating_sub(get_word(self.message, 1));
+                        recorder.record_operation(0, tier, self.group, latency_ns, end_ns);
                         work.stamped += 1;
                     }
                 }

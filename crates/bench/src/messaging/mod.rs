@@ -47,7 +47,7 @@ impl<'a> Run<'a> {
         let stamps = order.stamping != Stamping::Off && config.has_header();
         let tiers = order.topology.tiers();
         let recorder = stamps.then(|| Recorder::new(&["latency"], &tiers, config.groups as usize).map_err(map()));
-        let recorder = recorder.transpose()?;
+        let recorder = recorder.transpose()?.map(|recorder| recorder.beside(order));
         let (mut stamp_cost_ns, mut every) = (0.0, 0);
         if let Some(recorder) = &recorder {
             // A stamped message costs a clock read on each side and the count.

@@ -6,6 +6,7 @@ use crate::dispatch::Length;
 use crate::error::BenchError;
 use crate::herd::{Herd, Mode, Timeline};
 use crate::metrics;
+use crate::recorder::Recorder;
 use schedlab_run::{Direction, Stamping, TaskRecord, TrialOutcome};
 use schedlab_sys::clock::monotonic_ns;
 
@@ -29,6 +30,7 @@ pub(super) fn build(run: &Run<'_>, herd: &Herd, line: &Timeline) -> Result<Trial
         metrics: all,
         phases: metrics::phases(run.setup_ns, line, monotonic_ns()),
         histograms,
+        slowest: run.recorder.as_ref().map(Recorder::slowest).unwrap_or_default(),
         tiers,
         stamping: metrics::stamping_report(&run.loops(None, 0), stamped, run.stamp_cost_ns, &tasks),
         native_lines: native_lines(run, line),

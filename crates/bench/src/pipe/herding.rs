@@ -78,7 +78,7 @@ impl Part {
 /// parents and of all children.
 pub(super) fn start(run: &Run<'_>, places: &[(Cpus, Cpus)], sides: Option<&[PathBuf; 2]>) -> Result<Herd, BenchError> {
     let gate = Gate::new(fd::pipe_pair).map_err(BenchError::io("opening the gate's pipes"))?;
-    let mut herd = Herd::new(run.cells.clone(), gate, 2 * places.len());
+    let mut herd = Herd::new(run.cells.clone(), gate, 2 * places.len(), run.order.dither);
     for (copy, (parent_cpus, child_cpus)) in (0..).zip(places) {
         let part = |task: usize, is_parent: bool, cpus: &Cpus| Part {
             cells: run.cells.clone(),

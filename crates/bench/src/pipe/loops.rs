@@ -87,6 +87,13 @@ impl Shared<'_> {
             recorder.record(series, tier, self.copy, ns);
         }
     }
+    /// A whole round trip.
+    #[inline(always)]
+    fn record_operation(&self, tier: Tier, begun_ns: u64, end_ns: u64) {
+        if let Some(recorder) = self.recorder {
+            recorder.record_operation(0, tier, self.copy, end_ns.saturating_sub(begun_ns), end_ns);
+        }
+    }
     #[inline(always)]
     fn tier<const WIDE: bool>(&self, other: u32) -> Tier {
         if WIDE { self.topology.tier(cpu_number::current_cpu(), other) } else { Tier::SameCpu }
@@ -126,7 +133,7 @@ impl<const WIDE: bool> TimedLoop for StrictParent<'_, WIDE> {
             if due {
                 let child_read = self.shared.line[CHILD_READ].load(Acquire);
                 let child_write = self.shared.line[CHILD_WRITE].load(Acquire);
-                self.shared.record(0, tier, read_ns.saturating_sub(write_ns));
+                self.shared.record_operation(tier, write_ns, read_ns);
                 self.shared.record(1, tier, child_read.saturating_sub(write_ns));
                 self.shared.record(2, tier, child_write.saturating_sub(child_read));
                 self.shared.record(3, tier, read_ns.saturating_sub(child_write));
@@ -200,7 +207,7 @@ impl<const WIDE: bool> TimedLoop for TwoTokens<'_, WIDE> {
                 work.tiers[tier as usize] += 1;
             }
             if due {
-                self.shared.record(0, tier, read_ns.saturating_sub(write_ns));
+                self.shared.record_operation(tier, write_ns, read_ns);
                 work.stamped += 1;
             }
             work.operations += 1;

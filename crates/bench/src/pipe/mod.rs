@@ -67,6 +67,7 @@ impl<'a> Run<'a> {
         let tiers = if config.is_wide() { order.topology.tiers() } else { Vec::new() };
         let stamps = order.stamping != Stamping::Off;
         let recorder = stamps.then(|| Recorder::new(series, &tiers, copies).map_err(map())).transpose()?;
+        let recorder = recorder.map(|recorder| recorder.beside(order));
         let (mut stamp_cost_ns, mut every) = (0.0, 0);
         if let Some(recorder) = &recorder {
             stamp_cost_ns = clock_reads * calibrate::clock_read_ns() + series.len() as f64 * recorder.cost_ns();
@@ -139,6 +140,16 @@ impl Workload for Config {
     fn check_placement(&self, topology: &Topology) -> Result<(), BenchError> {
         let (name, copies) = (self.tokens.info().name, self.copies as usize);
         placement::places(name, self.pin, &self.cpus, copies, topology).map(|_| ())
+    }
+
+    fn confined_to(&self, topology: &Topology) -> Vec<u32> {
+        placement::confined_to(placement::places(
+            self.tokens.info().name,
+            self.pin,
+            &self.cpus,
+            self.copies as usize,
+            topology,
+        ))
     }
 
     fn cgroups(&self) -> &'static [&'static str] {

@@ -36,7 +36,7 @@ pub(super) struct Sockets {
 /// Starts all streams; every task is at its gate or on its way there.
 pub(super) fn start(run: &Run<'_>, listener: &TcpListener) -> Result<(Herd, Sockets), BenchError> {
     let gate = Gate::new(fd::pipe_pair).map_err(BenchError::io("opening the gate's pipes"))?;
-    let mut herd = Herd::new(run.cells.clone(), gate, run.config.tasks());
+    let mut herd = Herd::new(run.cells.clone(), gate, run.config.tasks(), run.order.dither);
     let buffers = || BenchError::io("reading the sizes of socket buffers");
     // The listener is as new as netperf's socket, and its sizes are what an accepted one begins with.
     let mut sockets = Sockets {

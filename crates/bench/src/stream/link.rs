@@ -77,7 +77,7 @@ fn new_namespace(veth: &Veth, side: &str, names: &mut Vec<NetName>) -> Result<(N
             "a network namespace of its own was refused ({e}); link=veth needs root (CAP_SYS_ADMIN and CAP_NET_ADMIN) \
              or user namespaces (sysctl user.max_user_namespaces)"
         )),
-        _ => BenchError::Io { doing: "link=veth: making a network namespace".into(), source: e },
+        _ => BenchError::Io { doing: "link=veth: making a network namespace".into(), cause: e },
     })?;
     if let Some(name) = &veth.name {
         names.push(named(&format!("{name}-{side}"))?);
@@ -95,7 +95,7 @@ fn named(name: &str) -> Result<NetName, BenchError> {
         io::ErrorKind::PermissionDenied => {
             not_possible(format!("netns=: the name {name} was refused ({e}); it needs root, an unnamed pair may not"))
         }
-        _ => BenchError::Io { doing: format!("naming the network namespace {name}"), source: e },
+        _ => BenchError::Io { doing: format!("naming the network namespace {name}"), cause: e },
     })
 }
 

@@ -49,7 +49,8 @@ impl TimedLoop for Send<'_> {
             tcp::send_all(self.socket, message).map_err(TaskError::at(Step::Write))?;
             if due && let Some(recorder) = self.recorder {
                 // One series without tiers: which one is named does not matter.
-                recorder.record(0, Tier::SameCpu, self.stream, monotonic_ns() - before_ns);
+                let end_ns = monotonic_ns();
+                recorder.record_operation(0, Tier::SameCpu, self.stream, end_ns - before_ns, end_ns);
                 work.stamped += 1;
             }
             work.operations += 1;

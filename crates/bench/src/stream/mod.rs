@@ -58,6 +58,7 @@ impl<'a> Run<'a> {
         let cells = TaskCells::new(config.tasks(), streams, herding::sends(config).is_none()).map_err(map())?;
         let stamps = order.stamping != Stamping::Off;
         let recorder = stamps.then(|| Recorder::new(&["send"], &[], streams).map_err(map())).transpose()?;
+        let recorder = recorder.map(|recorder| recorder.beside(order));
         let (mut stamp_cost_ns, mut every) = (0.0, 0);
         if let Some(recorder) = &recorder {
             stamp_cost_ns = 2.0 * calibrate::clock_read_ns() + recorder.cost_ns();

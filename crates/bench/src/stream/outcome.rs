@@ -7,6 +7,7 @@ use crate::error::BenchError;
 use crate::herd::{Herd, Timeline};
 use crate::metrics::{self, metric};
 use crate::pipe::across_copies;
+use crate::recorder::Recorder;
 use schedlab_run::{Direction, Metric, TaskRecord, TrialOutcome};
 use schedlab_sys::clock::monotonic_ns;
 use schedlab_sys::tcp;
@@ -43,6 +44,7 @@ pub(super) fn build(
         metrics: all,
         phases: metrics::phases(run.setup_ns, line, monotonic_ns()),
         histograms,
+        slowest: run.recorder.as_ref().map(Recorder::slowest).unwrap_or_default(),
         tiers,
         stamping: metrics::stamping_report(&run.loops(0), stamped, run.stamp_cost_ns, &tasks),
         native_lines: native_lines(run, line, sockets, bytes),

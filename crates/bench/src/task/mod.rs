@@ -9,7 +9,7 @@ pub(crate) use error::{Step, TaskError};
 use schedlab_run::{TaskRecord, Tier};
 use schedlab_sys::rusage::{self, Rusage};
 use schedlab_sys::shared_memory::{SharedWords, WORDS_PER_TASK_LINE};
-use schedlab_sys::{clock, cpu_number, fd, thread};
+use schedlab_sys::{clock, cpu_number, fd, mark, thread};
 use std::fs::File;
 use std::io;
 use std::os::fd::AsFd;
@@ -196,13 +196,18 @@ impl<'a> OwnCell<'a> {
         // Some 10 µs to read, which hackbench's `Time:` would hold: left out where `Time:` is reported.
         let sched = cells.reads_migrations.then(|| File::open("/proc/thread-self/sched").ok()).flatten();
         let own = Self { cells, task, schedstat, sched };
-        own.take_migrations(word::MIGRATIONS);
         let cell = cells.cell(task);
         cell[word::OPERATIONS].store(0, Relaxed);
-        own.take_schedstat(word::SCHEDSTAT);
-        own.take_rusage(word::RUSAGE);
+        own.take_baselines();
         cell[word::TID].store(thread::current_tid().into(), Release);
         own
+    }
+
+    /// What the task has used so far, which is taken off at its end.
+    pub(crate) fn take_baselines(&self) {
+        self.take_migrations(word::MIGRATIONS);
+        self.take_schedstat(word::SCHEDSTAT);
+        self.take_rusage(word::RUSAGE);
     }
 
     fn take_rusage(&self, at: usize) {
@@ -242,6 +247,7 @@ impl<'a> OwnCell<'a> {
 
     /// After the last operation: the task's sums and its end readings. `whole_process`: wait4 will give the rusage.
     pub(crate) fn finish(&self, outcome: Result<Work, TaskError>, whole_process: bool) -> Result<(), TaskError> {
+        mark::done();
         let cell = self.cells.cell(self.task);
         cell[word::FINISHED_NS].store(clock::monotonic_ns(), Relaxed);
         cell[word::LAST_CPU].store(cpu_number::current_cpu().into(), Relaxed);

@@ -66,7 +66,7 @@ pub(crate) static INFO: WorkloadInfo = WorkloadInfo {
         Pin::OPTION,
         Pin::CPUS_OPTION,
         option(
-            "benchmark_format",
+            "benchmark-format",
             "none|console|json",
             "none",
             "print what Google Benchmark would print, and nothing else",
@@ -95,7 +95,7 @@ fn read(spec: &WorkloadSpec) -> Result<Config, BenchError> {
         binder_device: args.written("binder-device", "auto"),
         pin: args.choice("pin", Pin::Free, &Pin::WORDS)?,
         cpus,
-        format: args.choice("benchmark_format", Format::None, &FORMATS)?,
+        format: args.choice("benchmark-format", Format::None, &FORMATS)?,
     })
 }
 
@@ -130,7 +130,7 @@ impl Config {
             ("binder-device", self.binder_device.clone().unwrap_or_else(|| "auto".to_owned())),
             ("pin", self.pin.name().to_owned()),
             ("cpus", cpus_text(&self.cpus)),
-            ("benchmark_format", format.to_owned()),
+            ("benchmark-format", format.to_owned()),
         ]
     }
 }
@@ -146,7 +146,7 @@ mod tests {
         let spec = registry::parse(&"throughput".parse().unwrap()).unwrap().spec();
         assert_eq!(
             spec.to_string(),
-            "throughput/1:benchmark_format=none,binder-device=auto,bytes=sweep,cpus=all,duration=7.5s,pairs=1,\
+            "throughput/1:benchmark-format=none,binder-device=auto,bytes=sweep,cpus=all,duration=7.5s,pairs=1,\
              pin=free,transport=unix"
         );
         assert_eq!(registry::parse(&spec).unwrap().spec(), spec);

@@ -15,7 +15,7 @@ pub(super) fn start(run: &Run<'_>, places: &[(Cpus, Cpus)]) -> Result<Herd, Benc
     let (sizes, device) = (config.sizes(), config.binder_device.as_deref());
     let wiring = Wiring::new(INFO.name, config.transport, sizes, config.pairs, device)?;
     let gate = Gate::new(fd::pipe_pair).map_err(BenchError::io("opening the gate's pipes"))?;
-    let mut herd = Herd::new(run.cells.clone(), gate, config.transport.managers() + 2 * places.len());
+    let mut herd = Herd::new(run.cells.clone(), gate, config.transport.managers() + 2 * places.len(), run.order.dither);
     wiring.start_manager(&mut herd)?;
     for (pair, (client_cpus, server_cpus)) in places.iter().enumerate() {
         let mut link = wiring.link(pair as u32)?;

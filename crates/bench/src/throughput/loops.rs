@@ -41,9 +41,9 @@ impl TimedLoop for Echoes<'_> {
             plant.spin();
             self.caller.transact(self.payload, self.echo)?;
             if due {
-                let ns = monotonic_ns() - t0;
+                let end_ns = monotonic_ns();
                 if let Some(recorder) = self.recorder {
-                    recorder.record(self.series, Tier::SameCpu, 0, ns);
+                    recorder.record_operation(self.series, Tier::SameCpu, 0, end_ns - t0, end_ns);
                 }
                 stamped += 1;
             }

@@ -77,6 +77,7 @@ impl<'a> Run<'a> {
         // The payload is the user's: no room for a CPU number, so tiers are unknown.
         let stamps = order.stamping != Stamping::Off;
         let recorder = stamps.then(|| Recorder::new(series, &[], 1).map_err(map())).transpose()?;
+        let recorder = recorder.map(|recorder| recorder.beside(order));
         let (mut stamp_cost_ns, mut every) = (0.0, 0);
         if let Some(recorder) = &recorder {
             stamp_cost_ns = 2.0 * calibrate::clock_read_ns() + recorder.cost_ns();

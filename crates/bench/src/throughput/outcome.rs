@@ -8,6 +8,7 @@ use crate::error::BenchError;
 use crate::herd::{Herd, Timeline};
 use crate::metrics::{self, metric};
 use crate::placement;
+use crate::recorder::Recorder;
 use schedlab_run::{Direction, Metric, TaskRecord, TrialOutcome};
 use schedlab_sys::clock::monotonic_ns;
 use std::path::Path;
@@ -26,6 +27,7 @@ pub(super) fn build(run: &Run<'_>, herd: &Herd, line: &Timeline) -> Result<Trial
         metrics: all,
         phases: metrics::phases(run.setup_ns, line, monotonic_ns()),
         histograms,
+        slowest: run.recorder.as_ref().map(Recorder::slowest).unwrap_or_default(),
         stamping: metrics::stamping_report(&run.loops(0), stamped, run.stamp_cost_ns, &tasks),
         native_lines: native_lines(run, &rows),
         notes: overloaded.into_iter().collect(),

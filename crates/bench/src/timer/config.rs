@@ -55,7 +55,7 @@ pub(crate) static INFO: WorkloadInfo = WorkloadInfo {
         option("pin", "free|each", "free", "each: thread n on the n-th CPU of cpus, round and round"),
         option("cpus", "CPULIST|all", "all", "CPUs that pin chooses from, or that all threads are confined to"),
         option(
-            "dma_latency",
+            "dma-latency",
             "auto|TIME|none",
             "auto",
             "bound on idle-state exits in /dev/cpu_dma_latency; auto: 0us where we may",
@@ -109,12 +109,12 @@ fn policy(args: &Arguments<'_>) -> Result<Option<Policy>, BenchError> {
 }
 
 fn dma_latency(args: &Arguments<'_>) -> Result<Wish, BenchError> {
-    match args.get("dma_latency") {
+    match args.get("dma-latency") {
         None | Some("auto") => Ok(Wish::Auto),
         Some("none") => Ok(Wish::Leave),
         // A bare 0 is what cyclictest's users write; any other number needs its unit.
         Some(_) => {
-            let ns = args.time_or("dma_latency", 0, 0, 1_000_000_000)?;
+            let ns = args.time_or("dma-latency", 0, 0, 1_000_000_000)?;
             Ok(Wish::Micros((ns / 1_000) as u32))
         }
     }
@@ -130,13 +130,13 @@ mod tests {
         let spec = registry::parse(&"timer".parse().unwrap()).unwrap().spec();
         assert_eq!(
             spec.to_string(),
-            "timer/1:cpus=all,distance=500us,dma_latency=auto,duration=1s,interval=1ms,mode=thread,pin=free,\
+            "timer/1:cpus=all,distance=500us,dma-latency=auto,duration=1s,interval=1ms,mode=thread,pin=free,\
              policy=inherit,threads=1"
         );
         let written = "timer:threads=3,interval=250us,distance=0ns,policy=fifo:80,dma_latency=2us,pin=each,loops=9";
         let spec = registry::parse(&written.parse().unwrap()).unwrap().spec();
         assert_eq!(registry::parse(&spec).unwrap().spec(), spec);
-        assert_eq!((spec.args["policy"].as_str(), spec.args["dma_latency"].as_str()), ("fifo:80", "2us"));
+        assert_eq!((spec.args["policy"].as_str(), spec.args["dma-latency"].as_str()), ("fifo:80", "2us"));
     }
 
     #[test]

@@ -41,8 +41,9 @@ impl TimedLoop for Timer<'_> {
             sleep_until_ns(periods.next_ns());
             plant.spin();
             if S::ANY {
-                let woke = periods.woke(monotonic_ns(), |late_ns| self.record(LATENCY, late_ns));
-                self.record(WAKE_LATENCY, woke.late_ns);
+                let now_ns = monotonic_ns();
+                let woke = periods.woke(now_ns, |late_ns| self.record(LATENCY, late_ns));
+                self.record_wake(woke.late_ns, now_ns);
                 tally.add(woke.late_ns, woke.missed);
             } else {
                 periods.pass();
@@ -63,6 +64,16 @@ impl Timer<'_> {
         if let Some(recorder) = self.recorder {
             // Tiers are unknown to a timer: the waker is an interrupt.
             recorder.record(series, Tier::SameCpu, self.thread, ns);
+        }
+    }
+}
+
+impl Timer<'_> {
+    /// The wake-up itself, late once however many periods it slept through.
+    #[inline(never)]
+    fn record_wake(&self, ns: u64, now_ns: u64) {
+        if let Some(recorder) = self.recorder {
+            recorder.record_operation(WAKE_LATENCY, Tier::SameCpu, self.thread, ns, now_ns);
         }
     }
 }

@@ -54,6 +54,7 @@ impl<'a> Run<'a> {
         let cells = TaskCells::new(threads, threads, true).map_err(map())?;
         let stamps = order.stamping != Stamping::Off;
         let recorder = stamps.then(|| Recorder::new(SERIES, &[], threads).map_err(map())).transpose()?;
+        let recorder = recorder.map(|recorder| recorder.beside(order));
         let stamp_cost_ns =
             recorder.as_ref().map_or(0.0, |r| calibrate::clock_read_ns() + SERIES.len() as f64 * r.cost_ns());
         let plant = order.plant().map_err(map())?;
@@ -119,7 +120,7 @@ impl Part {
 
 fn start(run: &Run<'_>) -> Result<Herd, BenchError> {
     let gate = Gate::new(fd::pipe_pair).map_err(BenchError::io("opening the gate's pipes"))?;
-    let mut herd = Herd::new(run.cells.clone(), gate, run.config.threads as usize);
+    let mut herd = Herd::new(run.cells.clone(), gate, run.config.threads as usize, run.order.dither);
     for thread in 0..run.config.threads {
         let part = Part {
             cells: run.cells.clone(),
@@ -160,7 +161,7 @@ impl Workload for Config {
             ("policy", self.policy.map_or("inherit".to_owned(), |policy| policy.to_string())),
             ("pin", if self.pin_each { "each" } else { "free" }.to_owned()),
             ("cpus", cpus_text(&self.cpus)),
-            ("dma_latency", dma_latency),
+            ("dma-latency", dma_latency),
             ("mode", self.mode.name().to_owned()),
         ];
         canonical(&INFO, &args, Some(self.length))

@@ -7,6 +7,7 @@ use crate::dispatch::Length;
 use crate::error::BenchError;
 use crate::herd::{Herd, Timeline};
 use crate::metrics::{self, metric};
+use crate::recorder::Recorder;
 use schedlab_run::{Direction, Metric, NamedHistogram, TaskRecord, TrialOutcome};
 use schedlab_sys::clock::monotonic_ns;
 
@@ -34,6 +35,7 @@ pub(super) fn build(
         metrics: all,
         phases: metrics::phases(run.setup_ns, line, monotonic_ns()),
         histograms,
+        slowest: run.recorder.as_ref().map(Recorder::slowest).unwrap_or_default(),
         stamping: metrics::stamping_report(&run.loops(), stamped, run.stamp_cost_ns, &tasks),
         native_lines: native_lines(run, &tasks, &tallies, dma_latency),
         notes: notes(run, dma_latency),

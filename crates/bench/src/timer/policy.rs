@@ -1,11 +1,9 @@
-//! The threads' policy: tried on a child that ends at once, so that a right which is missing is one clear line before
-//! anything is set up, and a policy that cannot be left again (idle) is not tried on ourselves.
+//! The threads' policy: tried first, so that a right which is missing is one clear line before anything is set up.
 
 use super::INFO;
 use crate::error::BenchError;
 use schedlab_run::Policy;
-use schedlab_sys::process::{self, ExitStatus};
-use schedlab_sys::sched_attr;
+use schedlab_sys::{rights, sched_attr};
 use std::io;
 
 /// Puts the calling thread under the policy.
@@ -16,16 +14,8 @@ pub(super) fn take(policy: Policy) -> io::Result<()> {
 
 /// Whether a task of ours may have the policy.
 pub(super) fn check(policy: Policy) -> Result<(), BenchError> {
-    let doing = || BenchError::io(format!("trying policy={policy}"));
-    let child = process::fork_child(|| match take(policy) {
-        Ok(()) => 0,
-        Err(error) => error.raw_os_error().unwrap_or(1),
-    });
-    match process::wait_for(child.map_err(doing())?).map_err(doing())?.status {
-        ExitStatus::Exited(0) => Ok(()),
-        ExitStatus::Exited(errno) => Err(refused(policy, &io::Error::from_raw_os_error(errno))),
-        ExitStatus::Signaled(signal) => Err(doing()(io::Error::other(format!("killed by signal {signal}")))),
-    }
+    let (number, priority) = policy.sched_numbers();
+    rights::try_policy(number, priority).map_err(|error| refused(policy, &error))
 }
 
 fn refused(policy: Policy, error: &io::Error) -> BenchError {

@@ -4,7 +4,7 @@
 use super::config::FifoThread;
 use super::message::{Attributes, REPLY_BYTES, Reply, Request};
 use super::report::FifoUse;
-use super::timed::Timed;
+use super::timed::{Timed, Took};
 use crate::task::{OwnCell, Step, TaskCells, TaskError, Work};
 use crate::transport::{Caller, Client};
 use schedlab_sys::{cpu_number, rusage, sched_attr, thread};
@@ -19,6 +19,8 @@ pub(super) const FIFO_PRIORITY: u8 = 99;
 pub(super) struct Sample {
     /// 0 when not timed.
     pub(super) ns: u64,
+    /// CLOCK_MONOTONIC; 0 when not timed.
+    pub(super) end_ns: u64,
     pub(super) caller_tid: u32,
     /// The CPU right before the call; the caller may have been moved before it got to transact, as in the twins.
     pub(super) caller_cpu: u32,
@@ -56,12 +58,12 @@ impl CallingThread<'_> {
         let caller_cpu = cpu_number::current_cpu();
         let request = Request { number, cpu: caller_cpu, caller: self.attributes };
         let (request, mut reply) = (request.to_bytes(), [0; REPLY_BYTES]);
-        let ns = self.timed.transact(self.caller.as_mut(), &request, &mut reply)?;
+        let Took { ns, end_ns } = self.timed.transact(self.caller.as_mut(), &request, &mut reply)?;
         let reply = Reply::from_bytes(reply);
         if !reply.answers(number) {
             return Err(TaskError { step: Step::Token, detail: reply.number });
         }
-        Ok(Sample { ns, caller_tid: self.tid, caller_cpu, caller: self.attributes, reply })
+        Ok(Sample { ns, end_ns, caller_tid: self.tid, caller_cpu, caller: self.attributes, reply })
     }
 
     /// Tells the server that there will be no more.

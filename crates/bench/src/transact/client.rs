@@ -104,6 +104,7 @@ impl Count<'_> {
         task.cells.counter(task.task).store(self.work.operations, Relaxed);
         if let Some(recorder) = task.recorder {
             recorder.record(class as usize, tier, 0, sample.ns);
+            recorder.keep_slow(class as usize, task.pair, sample.ns, sample.end_ns, sample.caller_tid);
             self.work.stamped += 1;
             if sample.ns > task.deadline_ns {
                 tally.misses += 1;

@@ -18,7 +18,7 @@ pub(super) fn start(run: &Run<'_>, places: &[(Cpus, Cpus)]) -> Result<Herd, Benc
     let device = config.binder_device.as_deref();
     let wiring = Wiring::new(INFO.name, config.transport, SIZES, config.pairs, device)?;
     let gate = Gate::new(fd::pipe_pair).map_err(BenchError::io("opening the gate's pipes"))?;
-    let mut herd = Herd::new(run.cells.clone(), gate, config.transport.managers() + 2 * places.len());
+    let mut herd = Herd::new(run.cells.clone(), gate, config.transport.managers() + 2 * places.len(), run.order.dither);
     let timed = timed::choose(!run.recorders.is_empty(), run.plant.as_ref());
     wiring.start_manager(&mut herd)?;
     for (pair, (client_cpus, server_cpus)) in places.iter().enumerate() {

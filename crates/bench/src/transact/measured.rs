@@ -4,8 +4,9 @@ use super::Run;
 use super::config::Config;
 use super::inheritance::{Circumstances, Inheritance};
 use super::report::{Account, Class, FirstMiss, Kept, Tally};
+use crate::recorder::Recorder;
 use crate::transport::binder_inherits_real_time;
-use schedlab_run::{Histogram, NamedHistogram};
+use schedlab_run::{Histogram, NamedHistogram, SlowOperation};
 
 /// One class of one pair, or of all.
 #[derive(Debug, Clone, Default)]
@@ -103,6 +104,13 @@ impl Measured {
         let done = self.pairs.iter().map(|pair| pair.class(Class::Other).tally.transactions);
         config.loops().unwrap_or_else(|| done.max().unwrap_or(0))
     }
+}
+
+/// The slowest transactions of all pairs, the slowest first.
+pub(super) fn slowest(run: &Run<'_>) -> Vec<SlowOperation> {
+    let mut all: Vec<SlowOperation> = run.recorders.iter().flat_map(Recorder::slowest).collect();
+    all.sort_unstable_by_key(|operation| (std::cmp::Reverse(operation.ns()), operation.start_ns));
+    all
 }
 
 /// The histograms of all pairs: each class whole and by tier.

@@ -33,12 +33,13 @@ use crate::recorder::Recorder;
 use crate::registry::{Workload, WorkloadInfo};
 use crate::task::TaskCells;
 use crate::transport::Transport;
-use crate::{calibrate, placement};
+use crate::{Topology, calibrate, placement};
 use config::{Compat, Config};
 use report::{Class, Reports};
 use schedlab_run::{Policy, Stamping, TrialOutcome, WorkloadSpec};
 use schedlab_sys::clock::monotonic_ns;
-use schedlab_sys::{process, sched_attr};
+use schedlab_sys::{rights, sched_attr};
+use std::path::Path;
 use trace_stop::TraceStop;
 
 /// Everything one run is made of, besides the herd.
@@ -68,13 +69,15 @@ impl<'a> Run<'a> {
         // A deadline is missed or met by every transaction, so at every level but `off` each is timed, as in the twins.
         let timed_pairs = if order.stamping == Stamping::Off { 0 } else { pairs };
         let tiers = order.topology.tiers();
-        let recorder = |_| Recorder::new(Class::NAMES, &tiers, 1).map_err(map());
+        let recorder = |_| Recorder::new(Class::NAMES, &tiers, 1).map(|recorder| recorder.beside(order)).map_err(map());
         let recorders = (0..timed_pairs).map(recorder).collect::<Result<Vec<_>, _>>()?;
         let count_ns = recorders.first().map(Recorder::cost_ns);
         let stamp_cost_ns = count_ns.map_or(0.0, |count_ns| 2.0 * calibrate::clock_read_ns() + count_ns);
         let plant = order.plant().map_err(map())?;
-        let trace = config.trace_instance.as_deref().map(TraceStop::open).transpose()?;
-        let fifo_refused = fifo_refused()?;
+        // A trace of ours beside the trial is stopped too, unless another one is named.
+        let beside = order.trace_instance.as_deref().filter(|_| config.stop_on_miss).and_then(Path::to_str);
+        let trace = config.trace_instance.as_deref().or(beside).map(TraceStop::open).transpose()?;
+        let fifo_refused = fifo_refused();
         Ok(Self { config, order, setup_ns, cells, reports, recorders, stamp_cost_ns, plant, fifo_refused, trace })
     }
 }
@@ -86,22 +89,10 @@ impl Run<'_> {
     }
 }
 
-/// Why a thread of ours may not run under SCHED_FIFO 99; `None` when it may. Tried in a child, so that this process
-/// never has a second thread.
-fn fifo_refused() -> Result<Option<String>, BenchError> {
-    let trying = || BenchError::io("trying SCHED_FIFO in a child");
-    let child = process::fork_child(|| {
-        let tried = sched_attr::set_policy(0, sched_attr::SCHED_FIFO, calling_thread::FIFO_PRIORITY.into());
-        tried.map_or_else(|error| error.raw_os_error().unwrap_or(255), |()| 0)
-    });
-    match process::wait_for(child.map_err(trying())?).map_err(trying())?.status {
-        process::ExitStatus::Exited(0) => Ok(None),
-        process::ExitStatus::Exited(errno) => {
-            let error = std::io::Error::from_raw_os_error(errno);
-            Ok(Some(format!("SCHED_FIFO 99 was refused ({error}); it needs CAP_SYS_NICE or `ulimit -r 99`")))
-        }
-        process::ExitStatus::Signaled(signal) => Ok(Some(format!("SCHED_FIFO 99 was answered by signal {signal}"))),
-    }
+/// Why a thread of ours may not run under SCHED_FIFO 99; `None` when it may.
+fn fifo_refused() -> Option<String> {
+    let tried = rights::try_policy(sched_attr::SCHED_FIFO, calling_thread::FIFO_PRIORITY.into());
+    tried.err().map(|error| format!("SCHED_FIFO 99 was refused ({error}); it needs CAP_SYS_NICE or `ulimit -r 99`"))
 }
 
 impl Workload for Config {
@@ -132,12 +123,20 @@ impl Workload for Config {
         Some(Policy::Fifo(calling_thread::FIFO_PRIORITY))
     }
 
+    fn confined_to(&self, topology: &Topology) -> Vec<u32> {
+        placement::confined_to(placement::places(INFO.name, self.pin, &self.cpus, self.pairs as usize, topology))
+    }
+
     fn prints_as_its_twin(&self) -> bool {
         self.compat != Compat::None
     }
 
     fn run(&self, order: &RunOrder, observer: &mut dyn Observer) -> Result<TrialOutcome, BenchError> {
         let places = placement::places(INFO.name, self.pin, &self.cpus, self.pairs as usize, &order.topology)?;
+        if self.compat != Compat::None && order.stamping == Stamping::Off {
+            let reason = "compat= prints latencies as its twin does, and with --latency off none is measured: leave out one of them";
+            return Err(BenchError::Conflict { workload: INFO.name, reason: reason.into() });
+        }
         let run = Run::new(self, order)?;
         if let Some(cell) = &run.plant {
             observer.plant_cell(cell);

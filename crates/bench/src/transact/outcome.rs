@@ -9,7 +9,7 @@ use crate::error::BenchError;
 use crate::herd::{Herd, Timeline};
 use crate::metrics::{self, metric};
 use crate::placement;
-use schedlab_run::units::format_ns;
+use schedlab_run::units::show_ns;
 use schedlab_run::{Direction, Metric, Stamping, StampingReport, TaskRecord, TrialOutcome};
 use schedlab_sys::clock::monotonic_ns;
 
@@ -40,6 +40,7 @@ pub(super) fn build(run: &Run<'_>, herd: &Herd, line: &Timeline) -> Result<Trial
         metrics: all,
         phases: metrics::phases(run.setup_ns, line, monotonic_ns()),
         histograms,
+        slowest: measured::slowest(run),
         tiers,
         stamping: stamping(run, stamped, &tasks),
         native_lines,
@@ -197,7 +198,7 @@ fn notes(run: &Run<'_>, measured: &Measured) -> Vec<String> {
                 "stopped at the first missed deadline: pair {pair}, {}, iteration {}, {} at {} ns on CLOCK_MONOTONIC",
                 miss.class.name(),
                 miss.iteration,
-                format_ns(miss.took_ns),
+                show_ns(miss.took_ns),
                 miss.at_ns
             );
             notes.push(what);
@@ -213,9 +214,18 @@ fn notes(run: &Run<'_>, measured: &Measured) -> Vec<String> {
 
 fn trace_note(run: &Run<'_>) -> String {
     let Some(trace) = &run.trace else {
-        return "no trace was stopped: name an instance with trace-instance=NAME".to_owned();
+        // Recorded and nothing to stop it by: there is no instance.
+        if run.order.keep_slowest {
+            return "the trace was not stopped: it is read from perf's ring buffers, which a miss cannot stop (--source tracefs \
+                    needs an instance); what is kept ends with the run"
+                .to_owned();
+        }
+        return "no trace was stopped: record one (--trace DIR --keep 1s), or name an instance with trace-instance=NAME".to_owned();
     };
     match trace.state() {
+        (_, true) if run.config.trace_instance.is_none() => {
+            "the trace was stopped: its recording ends there".to_owned()
+        }
         (path, true) => format!("the trace was stopped: {}", path.with_file_name("trace").display()),
         (path, false) => format!("the trace could not be stopped: {} is not 0", path.display()),
     }

@@ -5,7 +5,7 @@ use super::compat::{five_digits, sync_share, sync_word};
 use super::config::{Config, FIFO_THREADS, word};
 use super::measured::{ClassMeasured, Measured, PairMeasured};
 use super::report::{Class, Tally};
-use schedlab_run::units::format_ns;
+use schedlab_run::units::show_ns;
 
 /// The lines above the metrics.
 pub(super) fn lines(config: &Config, measured: &Measured) -> Vec<String> {
@@ -14,7 +14,7 @@ pub(super) fn lines(config: &Config, measured: &Measured) -> Vec<String> {
         "{pairs} × {} iterations over {}, deadline {}, FIFO thread {}",
         measured.iterations(config),
         config.transport.name(),
-        format_ns(config.deadline_ns),
+        show_ns(config.deadline_ns),
         word(&FIFO_THREADS, &config.fifo_thread)
     )];
     let pairs = measured.pairs.iter().enumerate().map(|(number, pair)| (format!("P{number}"), pair));
@@ -43,16 +43,16 @@ fn class_line(name: &str, class: Class, pair: &PairMeasured, measured: &Measured
         _ if histogram.count() == 0 => return format!("{name:<4} {what:<5} not timed"),
         _ => {}
     }
-    let ns = |value: Option<f64>| value.map_or_else(|| "-".to_owned(), |ns| format_ns(ns.round() as u64));
+    let ns = |value: Option<f64>| value.map_or_else(|| "-".to_owned(), |ns| show_ns(ns.round() as u64));
     let quantile = |q: f64| ns(histogram.quantile_ns(q));
     format!(
         "{name:<4} {what:<5} avg {}, best {}, p50 {}, p90 {}, p99 {}, worst {}; missed {}",
         ns(histogram.mean_ns()),
-        format_ns(histogram.min_ns),
+        show_ns(histogram.min_ns),
         quantile(0.5),
         quantile(0.9),
         quantile(0.99),
-        format_ns(histogram.max_ns),
+        show_ns(histogram.max_ns),
         missed(one)
     )
 }

@@ -12,7 +12,14 @@ use schedlab_sys::clock::monotonic_ns;
 /// One transaction, timed or not, chosen before the loop.
 pub(super) trait Timed: Sync {
     /// Transacts; the nanoseconds it took, or 0 when it is not timed.
-    fn transact(&self, caller: &mut dyn Caller, request: &[u8], reply: &mut [u8]) -> Result<u64, TaskError>;
+    fn transact(&self, caller: &mut dyn Caller, request: &[u8], reply: &mut [u8]) -> Result<Took, TaskError>;
+}
+
+/// How long a transaction took and when it ended; zeros when not timed.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Took {
+    pub(super) ns: u64,
+    pub(super) end_ns: u64,
 }
 
 /// With a clock read on both sides, and a planted spin or none.
@@ -20,12 +27,12 @@ struct Stamped<P>(P);
 
 impl<P: Plant + Sync> Timed for Stamped<P> {
     #[inline]
-    fn transact(&self, caller: &mut dyn Caller, request: &[u8], reply: &mut [u8]) -> Result<u64, TaskError> {
+    fn transact(&self, caller: &mut dyn Caller, request: &[u8], reply: &mut [u8]) -> Result<Took, TaskError> {
         let t0 = monotonic_ns();
         self.0.spin();
         caller.transact(request, reply)?;
         let t1 = monotonic_ns();
-        Ok(t1 - t0)
+        Ok(Took { ns: t1 - t0, end_ns: t1 })
     }
 }
 
@@ -34,10 +41,10 @@ struct Unstamped<P>(P);
 
 impl<P: Plant + Sync> Timed for Unstamped<P> {
     #[inline]
-    fn transact(&self, caller: &mut dyn Caller, request: &[u8], reply: &mut [u8]) -> Result<u64, TaskError> {
+    fn transact(&self, caller: &mut dyn Caller, request: &[u8], reply: &mut [u8]) -> Result<Took, TaskError> {
         self.0.spin();
         caller.transact(request, reply)?;
-        Ok(0)
+        Ok(Took::default())
     }
 }
 

@@ -4,21 +4,11 @@ use crate::dispatch::Length;
 use crate::error::BenchError;
 use crate::herd::Mode;
 use crate::options::Arguments;
+use crate::placement::Pin;
 use crate::registry::{WorkloadInfo, option};
 use schedlab_run::WorkloadSpec;
 use schedlab_run::units::{self, CpuList};
 use schedlab_sys::affinity;
-
-/// Where messengers and workers may run.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Pin {
-    /// Where the scheduler likes.
-    Free,
-    /// A messenger and its workers on one CPU; messengers go round the CPUs.
-    Same,
-    /// Each messenger on a CPU of its own, the workers on the others.
-    Apart,
-}
 
 /// A validated configuration.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -35,6 +25,8 @@ pub(crate) struct Config {
     pub(super) pipe_bytes: Option<usize>,
     /// Requests per second of the open loop, over all messengers; `None` is the closed loop.
     pub(super) rate: Option<u64>,
+    /// Each messenger with its workers: on one CPU, messengers going round the CPUs; or each messenger on a CPU of its own and
+    /// the workers on the others. Tiers are for pairs.
     pub(super) pin: Pin,
     pub(super) cpus: CpuList,
     pub(super) mode: Mode,
@@ -94,7 +86,7 @@ pub(super) fn read(spec: &WorkloadSpec) -> Result<Config, BenchError> {
         lock: args.choice("lock", busy, &[("yes", true), ("no", false)])?,
         pipe_bytes,
         rate: rate(&args)?,
-        pin: args.choice("pin", Pin::Free, &[("free", Pin::Free), ("same", Pin::Same), ("apart", Pin::Apart)])?,
+        pin: args.choice("pin", Pin::Free, &Pin::PLAIN_WORDS)?,
         cpus,
         mode: args.choice("mode", Mode::Thread, &[("process", Mode::Process), ("thread", Mode::Thread)])?,
         length,

@@ -2,7 +2,7 @@
 
 use super::Run;
 use super::arrivals::Arrivals;
-use super::config::{Config, INFO, Pin};
+use super::config::{Config, INFO};
 use super::job::{Compute, CpuLocks, Job, Pages, Pipe};
 use super::lines::Lines;
 use super::messenger::Messenger;
@@ -10,14 +10,11 @@ use super::worker::{Closed, Open, Worker};
 use crate::dispatch::{Length, LoopOrder};
 use crate::error::BenchError;
 use crate::herd::{Gate, Herd, Mode};
-use crate::placement::confine;
+use crate::placement::{Cpus, Pin, confine};
 use crate::recorder::Recorder;
 use crate::task::{TaskCells, TaskError, Work};
 use crate::topology::Topology;
 use schedlab_sys::fd;
-
-/// CPUs of a task; empty is free.
-type Cpus = Vec<u32>;
 
 /// `(messenger, its workers)` for each messenger.
 pub(super) fn places(config: &Config, topology: &Topology) -> Result<Vec<(Cpus, Cpus)>, BenchError> {
@@ -26,7 +23,7 @@ pub(super) fn places(config: &Config, topology: &Topology) -> Result<Vec<(Cpus, 
     let place = |messenger: usize| match config.pin {
         Pin::Free => (config.cpus.as_slice().to_vec(), config.cpus.as_slice().to_vec()),
         Pin::Same => (vec![cpus[messenger % cpus.len()]], vec![cpus[messenger % cpus.len()]]),
-        Pin::Apart => (vec![cpus[messenger]], cpus[messengers..].to_vec()),
+        Pin::Apart | Pin::Tier(_) => (vec![cpus[messenger]], cpus[messengers..].to_vec()),
     };
     if config.pin == Pin::Apart && cpus.len() <= messengers {
         let (needed, have) = (messengers + 1, cpus.len());
@@ -155,7 +152,7 @@ impl Part {
 /// Starts all tasks; `places` holds the CPUs of each messenger and of its workers.
 pub(super) fn start(run: &Run<'_>, places: &[(Cpus, Cpus)]) -> Result<Herd, BenchError> {
     let gate = Gate::new(fd::pipe_pair).map_err(BenchError::io("opening the gate's pipes"))?;
-    let mut herd = Herd::new(run.cells.clone(), gate, run.config.tasks());
+    let mut herd = Herd::new(run.cells.clone(), gate, run.config.tasks(), run.order.dither);
     for (messenger, (messenger_cpus, worker_cpus)) in places.iter().enumerate() {
         let part = |task: usize, cpus: &Cpus| Part {
             config: run.config.clone(),

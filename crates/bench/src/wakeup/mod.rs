@@ -28,7 +28,7 @@ use crate::recorder::Recorder;
 use crate::registry::{Workload, WorkloadInfo};
 use crate::task::TaskCells;
 use crate::{calibrate, stamp};
-use config::{Config, Pin};
+use config::Config;
 use job::{CpuLocks, Pages, matrix_size};
 use lines::Lines;
 use schedlab_run::units::format_ns_exact;
@@ -67,7 +67,8 @@ impl<'a> Run<'a> {
         let pages = config.pipe_bytes.map(|bytes| Pages::new(config.all_workers() as usize, bytes).map_err(map()));
         let series = if config.rate.is_some() { OPEN_SERIES } else { CLOSED_SERIES };
         let stamps = order.stamping != Stamping::Off;
-        let recorder = stamps.then(|| Recorder::new(series, &order.topology.tiers(), config.tasks()).map_err(map()));
+        let recorder =
+            stamps.then(|| Recorder::with_untiered(series, &order.topology.tiers(), config.tasks()).map_err(map()));
         let mut run = Self {
             config,
             order,
@@ -77,7 +78,7 @@ impl<'a> Run<'a> {
             cells,
             locks,
             pages: pages.transpose()?,
-            recorder: recorder.transpose()?,
+            recorder: recorder.transpose()?.map(|recorder| recorder.beside(order)),
             stamp_cost_ns: 0.0,
             every: 0,
             plant: order.plant().map_err(map())?,
@@ -139,11 +140,6 @@ impl Workload for Config {
     }
 
     fn spec(&self) -> WorkloadSpec {
-        let pin = match self.pin {
-            Pin::Free => "free",
-            Pin::Same => "same",
-            Pin::Apart => "apart",
-        };
         let args = [
             ("messengers", self.messengers.to_string()),
             ("workers", self.workers.to_string()),
@@ -153,7 +149,7 @@ impl Workload for Config {
             ("lock", if self.lock { "yes" } else { "no" }.to_owned()),
             ("pipe", self.pipe_bytes.map_or("off".to_owned(), |bytes| bytes.to_string())),
             ("rate", self.rate.map_or("closed".to_owned(), |rate| rate.to_string())),
-            ("pin", pin.to_owned()),
+            ("pin", self.pin.name().to_owned()),
             ("cpus", cpus_text(&self.cpus)),
             ("mode", self.mode.name().to_owned()),
         ];

@@ -6,6 +6,7 @@ use crate::dispatch::Length;
 use crate::error::BenchError;
 use crate::herd::{Herd, Timeline};
 use crate::metrics::{self, metric};
+use crate::recorder::Recorder;
 use schedlab_run::{Direction, Histogram, Metric, NamedHistogram, TaskRecord, TrialOutcome};
 use schedlab_sys::clock::monotonic_ns;
 
@@ -39,6 +40,7 @@ pub(super) fn build(run: &Run<'_>, herd: &Herd, line: &Timeline) -> Result<Trial
         metrics: all,
         phases: metrics::phases(run.setup_ns, line, monotonic_ns()),
         histograms: without_tiers_of_the_generator(histograms),
+        slowest: run.recorder.as_ref().map(Recorder::slowest).unwrap_or_default(),
         tiers,
         stamping: metrics::stamping_report(&run.loops(0), stamped, run.stamp_cost_ns, &tasks),
         native_lines,

@@ -54,6 +54,14 @@ impl Worker<'_> {
             recorder.record(series, tier, self.task, ns);
         }
     }
+
+    /// The wake-up, from when it was meant until the worker runs.
+    #[inline(never)]
+    fn record_wake(&self, tier: Tier, meant_ns: u64, begun_ns: u64) {
+        if let Some(recorder) = self.recorder {
+            recorder.record_operation(LATENCY, tier, self.task, begun_ns.saturating_sub(meant_ns), begun_ns);
+        }
+    }
 }
 
 /// Asks, waits, is woken, serves itself.
@@ -76,7 +84,7 @@ impl TimedLoop for Closed<'_> {
             let begun_ns = if due { monotonic_ns() } else { 0 };
             let tier = worker.tier(&mut work);
             if due {
-                worker.record(LATENCY, tier, begun_ns.saturating_sub(worker.own.wake_ns()));
+                worker.record_wake(tier, worker.own.wake_ns(), begun_ns);
                 work.stamped += 1;
             }
             worker.job.serve(number)?;
@@ -116,7 +124,7 @@ impl TimedLoop for Open<'_> {
             let intended_ns = arrivals.intended_ns(work.operations);
             let tier = worker.tier(&mut work);
             if due {
-                worker.record(LATENCY, tier, monotonic_ns().saturating_sub(intended_ns));
+                worker.record_wake(tier, intended_ns, monotonic_ns());
                 work.stamped += 1;
             }
             worker.job.serve(work.operations + 1)?;
@@ -144,15 +152,16 @@ impl Worker<'_> {
     }
 
     /// Requests that arrived and were not begun: left out, they would make an overloaded run look fast. They count with
-    /// the time they had waited at the end, which is a lower bound. How many there are.
+    /// the time they had waited at the end, which is a lower bound, and belong to no tier. How many there are.
     fn count_unserved<S: Stamp>(&self, stamp: &mut S, arrivals: &Arrivals, work: &mut Work) -> u64 {
         let (posted, end_ns) = (self.own.posted(), self.own.end_ns());
-        let tier = self.topology.tier(self.own.waker_cpu(), current_cpu());
         for k in work.operations..posted {
             if stamp.due() {
                 let waited_ns = end_ns.saturating_sub(arrivals.intended_ns(k));
-                self.record(LATENCY, tier, waited_ns);
-                self.record(REQUEST, tier, waited_ns);
+                if let Some(recorder) = self.recorder {
+                    recorder.record_untiered(LATENCY, self.task, waited_ns);
+                    recorder.record_untiered(REQUEST, self.task, waited_ns);
+                }
                 work.stamped += 1;
             }
         }

@@ -136,7 +136,7 @@ pub(crate) fn ratio_ticks(lo: f64, hi: f64, room: f64) -> Vec<(f64, String)> {
             kept.push(tick);
         }
     }
-    kept.sort_by(f64::total_cmp);
+    kept.sort_unstable_by(f64::total_cmp);
     let factors = kept.iter().all(|t| *t == 1.0 || is_factor(*t));
     let label = |t: f64| match t {
         1.0 if !factors => "0 %".to_owned(),

@@ -45,6 +45,8 @@ pub(crate) struct Forest {
     pub(crate) sesoi: f64,
     /// Low rows without unit dots, for many metrics.
     pub(crate) dense: bool,
+    /// Ratios that are read as numbers, as a linearity is, and not as changes.
+    pub(crate) plain: bool,
 }
 
 /// Where the columns of a row are, px.
@@ -91,6 +93,14 @@ impl Forest {
     }
 }
 
+impl Forest {
+    /// Whether an interval ends beyond the axis, where an arrow stands.
+    pub(crate) fn reaches_beyond(&self) -> bool {
+        let scale = self.scale((0.0, 1.0));
+        self.rows().filter_map(|r| r.interval).any(|(_, lo, hi)| lo < scale.lo || hi > scale.hi)
+    }
+}
+
 impl Draw for Forest {
     fn draw(&self, width: f64) -> Svg {
         let columns = self.columns(width);
@@ -101,7 +111,10 @@ impl Draw for Forest {
             self.lines.iter().map(|l| if matches!(l, Line::Row(_)) { columns.row } else { heading }).sum();
         let (band_lo, band_hi) = (scale.at(1.0 / (1.0 + self.sesoi)), scale.at(1.0 + self.sesoi));
         svg.rect("band", (band_lo, 0.0), (band_hi - band_lo, height + 4.0));
-        let ticks = axis::ratio_ticks(scale.lo, scale.hi, columns.plot.1 - columns.plot.0);
+        let mut ticks = axis::ratio_ticks(scale.lo, scale.hi, columns.plot.1 - columns.plot.0);
+        if self.plain {
+            ticks.iter_mut().for_each(|(ratio, label)| *label = axis::short(*ratio));
+        }
         axis::bottom(&mut svg, &scale, &ticks, 0.0, height + 4.0);
         svg.line("zero", (scale.at(1.0), 0.0), (scale.at(1.0), height + 4.0));
         let mut y = 0.0;
@@ -208,5 +221,35 @@ fn draw_interval(svg: &mut Svg, row: &ForestRow, (value, lo, hi): (f64, f64, f64
     }
     if scale.holds(value) {
         svg.mark(row.arm, (scale.at(value), y), 4.6, if row.weak { Mark::Hollow } else { Mark::Solid });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_interval_beyond_the_axis_is_known_to_be() {
+        let row = |interval| {
+            let text = String::new;
+            let (label, value, bracket, verdict) = (text(), text(), text(), text());
+            Line::Row(ForestRow {
+                arm: 1,
+                label,
+                interval: Some(interval),
+                units: Vec::new(),
+                value,
+                bracket,
+                verdict,
+                tone: "open",
+                weak: false,
+            })
+        };
+        let beyond = |intervals: &[(f64, f64, f64)]| {
+            let lines = intervals.iter().map(|i| row(*i)).collect();
+            Forest { lines, sesoi: 0.05, dense: false, plain: false }.reaches_beyond()
+        };
+        assert!(!beyond(&[(1.0, 0.9, 1.1), (2.0, 1.5, 2.7)]));
+        assert!(beyond(&[(1.0, 0.9, 1.1), (0.003, 0.0003, 0.03)]));
     }
 }

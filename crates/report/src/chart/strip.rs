@@ -56,7 +56,7 @@ impl Draw for Strip {
         let values: Vec<f64> = self.rows.iter().flat_map(|r| r.dots.iter().map(|d| d.value)).collect();
         let scale = Scale::fitting(&values, 8.0, left, right);
         if let Some(scale) = &scale {
-            let ticks = scale.ticks(((right - left) / 70.0).clamp(2.0, 8.0) as usize);
+            let ticks = scale.ticks(((right - left) / 55.0).clamp(2.0, 8.0) as usize);
             axis::bottom(&mut svg, scale, &axis::with_unit(ticks, &self.unit), 0.0, height);
             svg.plot = self.plot.over_rows(row_height, scale);
         }
@@ -93,7 +93,7 @@ fn draw_row(svg: &mut Svg, row: &StripRow, y: f64, scale: &Scale, crowded: bool)
         svg.dots("d", radius, thin(at(true), 2.0));
     }
     let mut used: Vec<f64> = row.dots.iter().filter(|d| d.used && d.value.is_finite()).map(|d| d.value).collect();
-    used.sort_by(f64::total_cmp);
+    used.sort_unstable_by(f64::total_cmp);
     if used.len() > 1 {
         let [q1, q2, q3] = [0.25, 0.5, 0.75].map(|q| scale.at(quantile(&used, q)));
         svg.rect("box", (q1, y - 13.0), ((q3 - q1).max(1.0), 26.0));

@@ -44,8 +44,10 @@ pub(crate) fn scaling(findings: &Findings, number: usize) -> Option<Picture> {
     let title = format!("Linearity over {}", scaling.option);
     let caption = format!(
         "Each row: {} at a value against the first value's times the {}; the words are the score and its spread over runs. \
-         Descriptive.",
-        scaling.metric, scaling.option
+         Shaded: within {} of linear. Descriptive.",
+        scaling.metric,
+        scaling.option,
+        given(findings.rules.sesoi)
     );
     (!lines.is_empty()).then(|| Picture {
         name: format!("scaling-{}-{}", number + 1, slug(&scaling.option)),
@@ -53,7 +55,7 @@ pub(crate) fn scaling(findings: &Findings, number: usize) -> Option<Picture> {
         description: format!("{title}, workload {}. {caption}", scaling.spec),
         title,
         caption,
-        chart: Box::new(Forest { lines, sesoi: findings.rules.sesoi.clamp(0.0, 10.0), dense: true }),
+        chart: Box::new(Forest { lines, sesoi: findings.rules.sesoi.clamp(0.0, 10.0), dense: true, plain: true }),
     })
 }
 

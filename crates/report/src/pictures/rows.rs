@@ -100,7 +100,7 @@ fn column(
         }
     }
     let mut sizes: Vec<f64> = column.iter().filter_map(|(v, _)| *v).filter(|v| v.is_finite()).map(f64::abs).collect();
-    sizes.sort_by(f64::total_cmp);
+    sizes.sort_unstable_by(f64::total_cmp);
     let (scale, unit) = unit_for(sizes.get(sizes.len() / 2).copied().unwrap_or(0.0), &metric.unit);
     Column { name: metric.name.clone(), scale, unit, values: column }
 }

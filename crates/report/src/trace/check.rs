@@ -3,7 +3,9 @@
 use super::Page;
 use crate::number::{count, percent, quantity};
 use crate::table::{Align, Table};
-use schedlab_analyze::trace::Check;
+use schedlab_analyze::trace::check::CpuCheck;
+use schedlab_analyze::trace::{Check, Seconds};
+use schedlab_run::noun;
 use std::io::{self, Write};
 
 /// Gaps that are shown; the JSON has more.
@@ -35,18 +37,44 @@ pub fn trace_check_text(found: &Check, width: usize, colour: bool, out: &mut dyn
 }
 
 fn claim(found: &Check) -> String {
-    let sum = |of: fn(&schedlab_analyze::trace::check::CpuCheck) -> u64| found.cpus.iter().map(of).sum::<u64>();
-    let (lost, breaks, backs) = (sum(|c| c.lost), sum(|c| c.chain_breaks), sum(|c| c.clock_backs));
-    if lost + breaks + backs == 0 {
-        return "No event is missing as far as can be told: none is reported lost, and each switch follows the one before."
-            .into();
+    let sum = |of: fn(&CpuCheck) -> u64| found.cpus.iter().map(of).sum::<u64>();
+    let many = |n: u64, what: &str| format!("{} {}", count(n), noun(n, what));
+    // Of a recorder's sum the part that lies in no gap is in it, too.
+    let (in_gaps, uncounted) = (sum(|c| c.lost), sum(|c| c.uncounted_losses));
+    let lost = if in_gaps > 0 { in_gaps.max(found.reported_lost) } else { 0 };
+    let (breaks, backs) = (sum(|c| c.chain_breaks), sum(|c| c.clock_backs));
+    let mut parts = Vec::new();
+    if lost > 0 || (uncounted == 0 && found.reported_lost == 0) {
+        parts.push(format!("{} reported lost", count(lost)));
     }
-    format!(
-        "Events are missing: {} reported lost, {} breaks of the chain of switches, {} clocks that went back.",
-        count(lost),
-        count(breaks),
-        count(backs)
-    )
+    if uncounted > 0 {
+        parts.push(format!("{} reported without a count", many(uncounted, "losses")));
+    }
+    if lost + uncounted == 0 && found.reported_lost > 0 {
+        parts.push(format!("{} reported lost at unknown times", count(found.reported_lost)));
+    }
+    if lost + uncounted + found.reported_lost + breaks + backs > 0 {
+        parts.push(format!("{} of the chain of switches", many(breaks, "breaks")));
+        parts.push(format!("{} that went back", many(backs, "clocks")));
+        return format!("Events are missing: {}.", parts.join(", "));
+    }
+    if found.unread > 0 {
+        return format!(
+            "Events may be missing: {} of the file could not be read. None is reported lost, and {}.",
+            many(found.unread, "parts"),
+            chain(found)
+        );
+    }
+    format!("No event is missing as far as can be told: none is reported lost, and {}.", chain(found))
+}
+
+/// What the chain of switches tells where it has no break.
+fn chain(found: &Check) -> &'static str {
+    if found.infers_prev {
+        "whether each switch follows the one before cannot be seen, since they do not say who left the CPU"
+    } else {
+        "each switch follows the one before"
+    }
 }
 
 fn cpus(found: &Check) -> Table {
@@ -57,14 +85,14 @@ fn cpus(found: &Check) -> Table {
     );
     let mut table = Table::new(&header);
     for cpu in &found.cpus {
-        let time = |s: f64| format!("{s:.6}");
-        let share = cpu.gaps_s / found.trace.length_s.max(1e-9);
+        let time = |ns: u64| format!("{:.6}", Seconds(ns));
+        let share = cpu.gaps_ns as f64 / found.trace.length_ns.max(1) as f64;
         table.push(vec![
             cpu.cpu.map_or("?".to_owned(), |n| n.to_string()).into(),
             count(cpu.events).into(),
             count(cpu.switches).into(),
-            time(cpu.first_s).into(),
-            time(cpu.last_s).into(),
+            time(cpu.first_at_ns).into(),
+            time(cpu.last_at_ns).into(),
             count(cpu.gaps).into(),
             percent(share).into(),
             count(cpu.lost).into(),
@@ -87,8 +115,8 @@ fn gaps(found: &Check) -> Table {
         };
         table.push(vec![
             gap.cpu.map_or("?".to_owned(), |n| n.to_string()).into(),
-            format!("{:.6}", gap.start_s).into(),
-            quantity(gap.end_s - gap.start_s, "s").into(),
+            format!("{:.6}", Seconds(gap.start_ns)).into(),
+            quantity(gap.end_ns.saturating_sub(gap.start_ns) as f64, "ns").into(),
             why.into(),
         ]);
     }

@@ -3,6 +3,7 @@
 use super::Page;
 use crate::number::{NONE, count, maybe_quantity};
 use crate::table::{Align, Cell, Table};
+use schedlab_analyze::trace::Seconds;
 use schedlab_analyze::trace::latency::{Latency, LatencyRow, Waits};
 use std::io::{self, Write};
 
@@ -13,7 +14,7 @@ pub fn trace_latency_text(found: &Latency, width: usize, colour: bool, out: &mut
     page.origin(&found.trace)?;
     if found.total.wakeup.count > 0 {
         page.blank()?;
-        page.heading("After a wakeup: sched_waking to switched in")?;
+        page.heading(&format!("After a wakeup: {} to switched in", found.wakeup_begins))?;
         page.table(&wakeups(found))?;
     }
     if found.total.preempt.count > 0 {
@@ -25,9 +26,7 @@ pub fn trace_latency_text(found: &Latency, width: usize, colour: bool, out: &mut
     if found.more_rows > 0 {
         page.paragraph("  - ", &format!("{} more rows; --top 0 shows all", count(found.more_rows)))?;
     }
-    if found.total.wakeup.count > 0 && found.total.queueing.count == 0 {
-        page.paragraph("  - ", "sched_wakeup is not in the trace: placement and queueing cannot be told apart")?;
-    }
+    page.basis(&found.lacking, &[])?;
     for (what, waits) in [("wakeup", &found.total.wakeup), ("preemption", &found.total.preempt)] {
         let [gap, contradiction, unfinished] = waits.censored;
         if gap + contradiction + unfinished > 0 {
@@ -46,11 +45,11 @@ pub fn trace_latency_text(found: &Latency, width: usize, colour: bool, out: &mut
 
 fn claim(total: &LatencyRow) -> String {
     let worst = |waits: &Waits| {
-        let (comm, tid) = (waits.max_comm.as_deref().unwrap_or("?"), waits.max_tid.unwrap_or(0));
+        let comm = waits.max_comm.as_deref().unwrap_or("?");
+        let who = waits.max_tid.map_or(comm.to_owned(), |tid| format!("{comm} {tid}"));
         let cpu = waits.max_cpu.map_or(String::new(), |cpu| format!(" on CPU {cpu}"));
-        let time = |s: Option<f64>| s.map_or(NONE.into(), |s| format!("{s:.6}"));
-        let (start, end) = (time(waits.max_start_s), time(waits.max_end_s));
-        format!("{} ({comm} {tid}, {start} to {end} s{cpu})", maybe_quantity(waits.max_ns.map(|ns| ns as f64), "ns"))
+        let (start, end) = (at(waits.max_start_ns), at(waits.max_end_ns));
+        format!("{} ({who}, {start} to {end} s{cpu})", maybe_quantity(waits.max_ns.map(|ns| ns as f64), "ns"))
     };
     match (total.wakeup.count, total.preempt.count) {
         (0, 0) => "No wait of a task is known from begin to end.".into(),
@@ -64,16 +63,13 @@ fn claim(total: &LatencyRow) -> String {
     }
 }
 
-/// Whose row it is: `name:tid` of one task, `name:(n)` of several, as perf writes them.
 fn task(row: &LatencyRow) -> String {
-    match row.tid {
-        Some(tid) => format!("{}:{tid}", row.comm),
-        None => format!("{}:({})", row.comm, row.tasks),
-    }
+    super::task(&row.comm, row.tid, row.tasks)
 }
 
 fn wakeups(found: &Latency) -> Table {
-    let split = found.total.queueing.count > 0;
+    // Without sched_wakeup the wait of a new thread is the only one with a queueing of its own.
+    let split = found.total.placement.count > 0;
     let mut header = vec![("task", Align::Left), ("run", Align::Right), ("wakeups", Align::Right)];
     header.extend(["mean", "p50", "p99", "p99.9", "max"].map(|name| (name, Align::Right)));
     if split {
@@ -114,10 +110,13 @@ fn figures(waits: &Waits) -> [Cell; 5] {
     [waits.mean_ns, waits.p50_ns, waits.p99_ns, waits.p999_ns, max].map(|ns| maybe_quantity(ns, "ns").into())
 }
 
+fn at(ns: Option<u64>) -> String {
+    ns.map_or(NONE.to_owned(), |ns| format!("{:.6}", Seconds(ns)))
+}
+
 fn where_and_censored(waits: &Waits) -> [Cell; 2] {
-    let at = waits.max_start_s.map_or(NONE.to_owned(), |s| format!("{s:.6}"));
     let censored = waits.censored.iter().sum::<u64>();
-    [at.into(), if censored == 0 { "".into() } else { count(censored).into() }]
+    [at(waits.max_start_ns).into(), if censored == 0 { "".into() } else { count(censored).into() }]
 }
 
 #[cfg(test)]
@@ -131,8 +130,8 @@ mod tests {
             count: 2,
             mean_ns: Some(3000.0),
             max_ns: Some(5000),
-            max_start_s: Some(1.000001),
-            max_end_s: Some(1.000006),
+            max_start_ns: Some(1_000_001_000),
+            max_end_ns: Some(1_000_006_000),
             max_cpu: Some(3),
             max_tid: Some(77),
             max_comm: Some("sh".into()),
@@ -149,6 +148,8 @@ mod tests {
                 ..TraceFacts::default()
             },
             definitions: definitions(),
+            lacking: vec!["sched_waking was not recorded: it begins late".into()],
+            wakeup_begins: "sched_wakeup",
             rows: vec![row.clone()],
             more_rows: 4,
             total: LatencyRow { comm: "all".into(), ..row },
@@ -160,6 +161,8 @@ mod tests {
         assert_eq!(text.lines().next(), Some(first));
         for part in [
             "sh:77",
+            "After a wakeup: sched_wakeup to switched in",
+            "- sched_waking was not recorded: it begins late",
             "4 more rows",
             "1 over missing events, 0 that what follows contradicts, 2 cut off",
             "! byte 7: odd",

@@ -16,7 +16,7 @@ pub fn trace_states_text(found: &States, width: usize, colour: bool, out: &mut d
     header.extend(columns.map(|name| (name, Align::Right)));
     let mut table = Table::new(&header);
     for row in &found.rows {
-        let mut cells: Vec<Cell> = vec![format!("{}:{}", row.comm, row.tid).into()];
+        let mut cells: Vec<Cell> = vec![super::task(&row.comm, row.tid, row.tasks).into()];
         cells.push(quantity(row.seen_ns as f64, "ns").into());
         let parts = [
             row.running_ns,

@@ -188,7 +188,9 @@ fn workload(trials: &[TrialRecord]) -> WorkloadFindings {
             effect: aa,
             includes_no_effect: true,
             noise_floor: Some(0.026),
-            sentence: "other again has the control's settings and differs by no more than 2.6 % on msgs_per_s".into(),
+            sentence:
+                "other again has the control's settings and differs on average by no more than 2.6 % on msgs_per_s"
+                    .into(),
         }],
         warm_up: WarmUp {
             flagged: 4,

@@ -175,6 +175,7 @@ fn outcome(coin: &mut Coin, workload: usize, arm: usize) -> TrialOutcome {
             Phase { name: "steady".into(), start_ns: 12_000_000, end_ns: 380_000_000 },
         ],
         histograms: vec![NamedHistogram { name: "latency".into(), tier: None, histogram }],
+        slowest: Vec::new(),
         tiers: vec![
             TierCount { tier: Tier::SameCpu, operations: (near * 1e5) as u64 },
             TierCount { tier: Tier::Smt, operations: ((1.0 - near) * 0.3e5) as u64 },

@@ -14,7 +14,8 @@ impl Plan {
         let arms = self.arms.iter().filter(|_| self.factors.is_empty()).map(arm_table);
         let tables = self.workloads.iter().map(workload_table).chain(self.factors.iter().map(factor_table)).chain(arms);
         let requirements = self.require.iter().map(|requirement| requirement.to_toml(|text| written(text)));
-        top.chain(tables).chain(requirements).collect()
+        let guest = self.guest.iter().map(|guest| guest.to_toml(|text| written(text)));
+        top.chain(guest).chain(tables).chain(requirements).collect()
     }
 
     /// Keys outside the tables and their values as TOML, in print order.

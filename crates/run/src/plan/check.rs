@@ -84,7 +84,7 @@ impl Plan {
             Stopping::Budget { looks: 0, .. } => {
                 inconsistent("looks = 0: a budget needs at least one look, at its end")
             }
-            _ => self.check_switchback(),
+            _ => self.check_guest().and_then(|()| self.check_switchback()),
         }
     }
 
@@ -106,7 +106,9 @@ impl Plan {
         // A stall leaves a queue behind that outlives its window.
         let stall = |s: &Setting| matches!(s, Setting::PlantStall { .. });
         let alternates = |s: &Setting| s.is_per_task() && !stall(s) || sysctl(s);
-        let fixed = self.arms.iter().flat_map(|a| &a.settings).find(|s| !alternates(s));
+        // A trace runs from before the first window to after the last.
+        let throughout = |s: &Setting| s.is_trace() && self.arms.iter().all(|a| a.settings.contains(s));
+        let fixed = self.arms.iter().flat_map(|a| &a.settings).find(|s| !alternates(s) && !throughout(s));
         match fixed {
             Some(setting) => inconsistent(format!(
                 "`{setting}` cannot alternate on running tasks: only a task's own settings and sysctls without a memory can; use blocks"

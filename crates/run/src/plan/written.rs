@@ -1,5 +1,7 @@
 //! A plan as a person writes it: optional keys, defaults, and errors that name line and nearest key.
 
+use super::grid::{self, WrittenAxis};
+use super::guest::WrittenGuest;
 use super::{Plan, PlanError, PlannedWorkload, Stopping, inconsistent};
 use crate::factorial::PlannedFactor;
 use crate::nearest::nearest;
@@ -46,6 +48,9 @@ struct WrittenPlan {
     #[serde(default)]
     factor: Vec<WrittenFactor>,
     max_arms: Option<u32>,
+    guest: Option<WrittenGuest>,
+    #[serde(default)]
+    grid: Vec<WrittenAxis>,
 }
 
 #[derive(Debug, Deserialize)]
@@ -109,12 +114,12 @@ impl WrittenPlan {
             Some(text) => match parse_duration_ns(text) {
                 Ok(0) => inconsistent(format!("{key} is zero; it must last some time")),
                 Ok(ns) => Ok(Some(ns)),
-                Err(source) => Err(PlanError::Unit { key, source }),
+                Err(cause) => Err(PlanError::Unit { key, cause }),
             },
         };
         let sesoi = match &self.sesoi {
             None => DEFAULT_SESOI,
-            Some(text) => parse_share(text).map_err(|source| PlanError::Unit { key: "sesoi", source })?,
+            Some(text) => parse_share(text).map_err(|cause| PlanError::Unit { key: "sesoi", cause })?,
         };
         if self.max_arms.is_some() && self.factor.is_empty() {
             return inconsistent("max_arms caps the arms of a factorial; this plan has no `[[factor]]`");
@@ -122,8 +127,10 @@ impl WrittenPlan {
         let stopping = self.stopping(duration("budget", &self.budget)?)?;
         let workloads = self.workload.iter().map(WrittenWorkload::planned).collect::<Result<_, _>>()?;
         let arms = self.arm.iter().map(|a| {
-            Arm::parse(&a.name, &a.set).map_err(|source| PlanError::Setting { of: format!("arm `{}`", a.name), source })
+            Arm::parse(&a.name, &a.set).map_err(|cause| PlanError::Setting { of: format!("arm `{}`", a.name), cause })
         });
+        let mut arms = arms.collect::<Result<Vec<_>, _>>()?;
+        arms.extend(grid::arms(&self.grid)?);
         let mut plan = Plan {
             sesoi,
             alpha: self.alpha.unwrap_or(0.05),
@@ -135,8 +142,9 @@ impl WrittenPlan {
             counters: self.counters.unwrap_or_default(),
             load_group: self.load_group.unwrap_or_default(),
             workloads,
-            arms: arms.collect::<Result<_, _>>()?,
+            arms,
             require: Vec::new(),
+            guest: self.guest.as_ref().map(WrittenGuest::planned).transpose()?,
             factors: self.factor.iter().map(WrittenFactor::planned).collect::<Result<_, _>>()?,
             max_arms: self.max_arms.unwrap_or(DEFAULT_MAX_ARMS),
             factorial: None,
@@ -169,7 +177,7 @@ impl WrittenFactor {
     fn planned(&self) -> Result<PlannedFactor, PlanError> {
         let level = |text: &str| {
             Arm::parse(&self.name, text)
-                .map_err(|source| PlanError::Setting { of: format!("factor `{}`", self.name), source })
+                .map_err(|cause| PlanError::Setting { of: format!("factor `{}`", self.name), cause })
         };
         Ok(PlannedFactor { name: self.name.clone(), low: level(&self.low)?, high: level(&self.high)? })
     }
@@ -213,7 +221,7 @@ fn switchback_window(design: Option<&str>) -> Result<Option<u64>, PlanError> {
         Some("switchback") => Ok(Some(DEFAULT_WINDOW_NS)),
         Some(text) => match text.strip_prefix("switchback=") {
             Some(window) => {
-                parse_duration_ns(window).map(Some).map_err(|source| PlanError::Unit { key: "design", source })
+                parse_duration_ns(window).map(Some).map_err(|cause| PlanError::Unit { key: "design", cause })
             }
             None => inconsistent(format!("design `{text}` is neither `blocks` nor `switchback=50ms`")),
         },

@@ -14,8 +14,11 @@ impl FromStr for Setting {
             return scoped(scope, rest);
         }
         let (key, value) = text.split_once('=').map(|(k, v)| (k.trim(), v.trim())).unwrap_or((text, ""));
+        // As options of workloads, they may be written with `-` for `_`.
+        let key = key.replace('-', "_");
+        let key = key.as_str();
         let bad = |why: &str| SettingError::BadValue { key: key.into(), value: value.into(), why: why.into() };
-        let unit = |source| SettingError::Unit { key: key.into(), source };
+        let unit = |cause| SettingError::Unit { key: key.into(), cause };
         Ok(match key {
             "slice" if value == "default" => Self::Slice { ns: 0 },
             "slice" => Self::Slice { ns: parse_duration_ns(value).map_err(unit)? },
@@ -42,6 +45,7 @@ impl FromStr for Setting {
                 _ => return Err(bad("is not a cgroup v2 weight; they run from 1 to 10000, 100 is the default")),
             },
             "cpu_quota" => cpu_quota(value)?,
+            "trace" => Self::Trace(value.parse().map_err(|why: String| bad(&why))?),
             "plant" => match value.split_once(':') {
                 Some(("spin", ns)) => Self::PlantSpin { ns: parse_duration_ns(ns).map_err(unit)? },
                 Some(("stall", stall)) => plant_stall(stall)?,
@@ -92,7 +96,8 @@ fn scoped(scope: &str, rest: &str) -> Result<Setting, SettingError> {
         },
         "option" => match assignment() {
             Some((key, value)) if !key.is_empty() && !key.contains(char::is_whitespace) => {
-                Setting::WorkloadOption { key, value }
+                // As the workload's own table has it, so that an arm's value takes the place of the workload's.
+                Setting::WorkloadOption { key: key.replace('_', "-"), value }
             }
             _ => return Err(bad("is not `KEY=VALUE`, for example `option:pin=same`")),
         },
@@ -104,6 +109,10 @@ fn scoped(scope: &str, rest: &str) -> Result<Setting, SettingError> {
             Setting::Feature { name: name.to_owned(), on }
         }
         "kernel" if !rest.is_empty() => Setting::Kernel(rest.to_owned()),
+        "boot" if !rest.is_empty() && !rest.contains(char::is_whitespace) => Setting::BootArgument(rest.to_owned()),
+        "boot" => return Err(bad("is not one word of a kernel's command line, for example `boot:preempt=full`")),
+        "topology" if rest.contains('=') => Setting::Topology(rest.to_owned()),
+        "topology" => return Err(bad("is no topology, for example `topology:sockets=2,cores=2,nodes=2`")),
         other => return Err(unknown(other)),
     })
 }
@@ -114,7 +123,7 @@ fn is_below_root(path: &str) -> bool {
 }
 
 fn cpu_quota(value: &str) -> Result<Setting, SettingError> {
-    let unit = |source| SettingError::Unit { key: "cpu_quota".into(), source };
+    let unit = |cause| SettingError::Unit { key: "cpu_quota".into(), cause };
     let (quota, period) = value.split_once('/').unwrap_or((value, "100ms"));
     let period_ns = parse_duration_ns(period).map_err(unit)?;
     let quota_ns = if quota == "max" { None } else { Some(parse_duration_ns(quota).map_err(unit)?) };
@@ -130,7 +139,7 @@ fn cpu_quota(value: &str) -> Result<Setting, SettingError> {
 }
 
 fn plant_stall(value: &str) -> Result<Setting, SettingError> {
-    let unit = |source| SettingError::Unit { key: "plant".into(), source };
+    let unit = |cause| SettingError::Unit { key: "plant".into(), cause };
     let bad = |why: &str| SettingError::BadValue {
         key: "plant".into(),
         value: format!("stall:{value}"),
@@ -168,7 +177,10 @@ impl fmt::Display for Setting {
             Self::Cpuidle(states) => write!(f, "cpuidle={}", states.name()),
             Self::Audit(on) => write!(f, "audit={}", if *on { "on" } else { "off" }),
             Self::WorkloadOption { key, value } => write!(f, "option:{key}={value}"),
+            Self::Trace(trace) => write!(f, "trace={trace}"),
             Self::Kernel(kernel) => write!(f, "kernel:{kernel}"),
+            Self::BootArgument(word) => write!(f, "boot:{word}"),
+            Self::Topology(topology) => write!(f, "topology:{topology}"),
             Self::PlantSpin { ns } => write!(f, "plant=spin:{}", format_ns_exact(*ns)),
             Self::PlantStall { ns, period_ns } => {
                 write!(f, "plant=stall:{}/{}", format_ns_exact(*ns), format_ns_exact(*period_ns))
@@ -268,5 +280,9 @@ mod tests {
             assert!(bad.parse::<Setting>().is_err(), "{bad}");
         }
         assert_eq!(Arm::parse("a", "nice=1;nice=2"), Err(SettingError::Twice("nice".into())));
+        for joined in ["sysctl:kernel.timer_migration=0,policy=batch", "slice=1ms nice=1"] {
+            assert_eq!(Arm::parse("a", joined), Err(SettingError::Joined(joined.into())));
+        }
+        assert!(Arm::parse("a", "sysctl:net.ipv4.tcp_rmem=4096 87380 6291456").is_ok());
     }
 }

@@ -22,8 +22,9 @@ pub(super) fn write(dir: &Path, names: &[String]) -> Result<(), RunError> {
     write_durably(dir, FILE, lines.as_bytes())
 }
 
-/// Compares every file with the list. A directory without a list is accepted unchecked.
-pub(super) fn verify(dir: &Path, names: &[String]) -> Result<(), RunError> {
+/// Compares every file with the list. A directory without a list is accepted unchecked; a `newer` table that is neither
+/// listed nor there belongs to an older version.
+pub(super) fn verify(dir: &Path, names: &[String], newer: &str) -> Result<(), RunError> {
     let path = dir.join(FILE);
     let lines = match std::fs::read_to_string(&path) {
         Err(e) if e.kind() == ErrorKind::NotFound => return Ok(()),
@@ -31,9 +32,16 @@ pub(super) fn verify(dir: &Path, names: &[String]) -> Result<(), RunError> {
     };
     for name in names {
         let wanted = lines.lines().find_map(|line| line.strip_suffix(name.as_str())?.strip_suffix(' '));
+        if name == newer && wanted.is_none() && !dir.join(name).exists() {
+            continue;
+        }
         let why = || format!("it does not list {name}; restore it from a copy of the run");
         let wanted = wanted.ok_or_else(|| RunError::Damaged { path: path.clone(), why: why() })?;
         let table = dir.join(name);
+        if !table.exists() {
+            let why = "it is missing; restore it from a copy of the run".to_owned();
+            return Err(RunError::Damaged { path: table, why });
+        }
         let (crc, bytes) = of(&table)?;
         if format!("{crc:08x} {bytes}") != wanted {
             let why = "its content is not what was sealed; restore it from a copy of the run".to_owned();

@@ -19,6 +19,8 @@ use std::sync::Arc;
 pub(super) enum Values {
     /// Unsigned 64-bit numbers.
     U64(Vec<Option<u64>>),
+    /// Signed 64-bit numbers.
+    I64(Vec<Option<i64>>),
     /// Floating point.
     F64(Vec<Option<f64>>),
     /// UTF-8 text.
@@ -29,6 +31,7 @@ impl Values {
     fn len(&self) -> usize {
         match self {
             Self::U64(v) => v.len(),
+            Self::I64(v) => v.len(),
             Self::F64(v) => v.len(),
             Self::Text(v) => v.len(),
         }
@@ -37,13 +40,24 @@ impl Values {
     fn add_nulls(&mut self, rows: usize) {
         match self {
             Self::U64(v) => v.resize(v.len() + rows, None),
+            Self::I64(v) => v.resize(v.len() + rows, None),
             Self::F64(v) => v.resize(v.len() + rows, None),
             Self::Text(v) => v.resize(v.len() + rows, None),
         }
     }
 
+    fn clear(&mut self) {
+        match self {
+            Self::U64(v) => v.clear(),
+            Self::I64(v) => v.clear(),
+            Self::F64(v) => v.clear(),
+            Self::Text(v) => v.clear(),
+        }
+    }
+
     fn schema(&self, name: &str) -> String {
         match self {
+            Self::I64(_) => format!("optional int64 {name};"),
             Self::U64(_) => format!("optional int64 {name} (INTEGER(64,false));"),
             Self::F64(_) => format!("optional double {name};"),
             Self::Text(_) => format!("optional binary {name} (STRING);"),
@@ -53,7 +67,7 @@ impl Values {
 
 /// Columns in order, all of one length.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Table {
+pub struct Table {
     /// File name without extension.
     pub(super) name: &'static str,
     /// `(name, values)`.
@@ -61,10 +75,11 @@ pub(super) struct Table {
 }
 
 impl Table {
-    /// An empty table with these columns: `u` unsigned, `f` floating point, `t` text.
-    pub(super) fn new(name: &'static str, columns: &[(&'static str, char)]) -> Self {
+    /// An empty table with these columns: `u` unsigned, `i` signed, `f` floating point, `t` text.
+    pub fn new(name: &'static str, columns: &[(&'static str, char)]) -> Self {
         let empty = |kind| match kind {
             'u' => Values::U64(Vec::new()),
+            'i' => Values::I64(Vec::new()),
             'f' => Values::F64(Vec::new()),
             _ => Values::Text(Vec::new()),
         };
@@ -72,11 +87,12 @@ impl Table {
     }
 
     /// Adds a row; cells in the order of the columns.
-    pub(super) fn push<const N: usize>(&mut self, cells: [Cell<'_>; N]) {
+    pub fn push<const N: usize>(&mut self, cells: [Cell<'_>; N]) {
         assert_eq!(N, self.columns.len(), "a row of {} has a cell for each column", self.name);
         for ((column, values), cell) in self.columns.iter_mut().zip(cells) {
             match (values, cell) {
                 (Values::U64(v), Cell::U(x)) => v.push(x),
+                (Values::I64(v), Cell::I(x)) => v.push(x),
                 (Values::F64(v), Cell::F(x)) => v.push(x),
                 (Values::Text(v), Cell::T(x)) => v.push(x.map(str::to_owned)),
                 _ => unreachable!("the cells of {}.{column} are of the column's type", self.name),
@@ -85,8 +101,13 @@ impl Table {
     }
 
     /// Number of rows.
-    pub(super) fn rows(&self) -> usize {
+    pub fn rows(&self) -> usize {
         self.columns.first().map_or(0, |(_, v)| v.len())
+    }
+
+    /// Takes the rows away; their room stays.
+    pub(super) fn clear(&mut self) {
+        self.columns.iter_mut().for_each(|(_, values)| values.clear());
     }
 
     /// A column's cells by name.
@@ -195,7 +216,7 @@ fn unwritten(path: &Path) -> impl FnOnce(ParquetError) -> RunError + use<> {
     let path = path.to_owned();
     move |error| match error {
         ParquetError::External(cause) => match cause.downcast::<std::io::Error>() {
-            Ok(source) => RunError::Io { path, source: *source },
+            Ok(source) => RunError::Io { path, cause: *source },
             Err(cause) => RunError::Damaged { path, why: cause.to_string() },
         },
         error => RunError::Damaged { path, why: error.to_string() },
@@ -203,9 +224,12 @@ fn unwritten(path: &Path) -> impl FnOnce(ParquetError) -> RunError + use<> {
 }
 
 /// One cell of a row.
-pub(super) enum Cell<'a> {
+#[derive(Debug, Clone, Copy)]
+pub enum Cell<'a> {
     /// Unsigned.
     U(Option<u64>),
+    /// Signed.
+    I(Option<i64>),
     /// Floating point.
     F(Option<f64>),
     /// Text.
@@ -221,6 +245,10 @@ fn write_column(group: &mut SerializedRowGroupWriter<'_, File>, values: &Values)
     match values {
         Values::U64(v) => {
             let plain: Vec<i64> = v.iter().flatten().map(|&x| x as i64).collect();
+            column.typed::<Int64Type>().write_batch(&plain, Some(&levels(v)), None)?;
+        }
+        Values::I64(v) => {
+            let plain: Vec<i64> = v.iter().flatten().copied().collect();
             column.typed::<Int64Type>().write_batch(&plain, Some(&levels(v)), None)?;
         }
         Values::F64(v) => {
@@ -249,7 +277,7 @@ fn read_column(group: &dyn RowGroupReader, name: &str, values: &mut Values) -> R
         return Ok(());
     };
     let wanted = match values {
-        Values::U64(_) => Int64Type::get_physical_type(),
+        Values::U64(_) | Values::I64(_) => Int64Type::get_physical_type(),
         Values::F64(_) => DoubleType::get_physical_type(),
         Values::Text(_) => ByteArrayType::get_physical_type(),
     };
@@ -258,6 +286,7 @@ fn read_column(group: &dyn RowGroupReader, name: &str, values: &mut Values) -> R
     }
     match values {
         Values::U64(v) => v.extend(cells::<Int64Type>(group, index)?.into_iter().map(|x| x.map(|x| x as u64))),
+        Values::I64(v) => v.extend(cells::<Int64Type>(group, index)?),
         Values::F64(v) => v.extend(cells::<DoubleType>(group, index)?),
         Values::Text(v) => {
             for cell in cells::<ByteArrayType>(group, index)? {

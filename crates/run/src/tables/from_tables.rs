@@ -1,7 +1,7 @@
 //! From tables back to trial records. A row that leads to no trial, or a word that is no variant, is damage.
 
 use super::columns::Table;
-use super::schema::Tables;
+use super::schema::{SLOW_OPERATIONS, Tables};
 use crate::error::RunError;
 use crate::histogram::{BUCKETS, Histogram};
 use crate::outcome::*;
@@ -25,6 +25,15 @@ pub(super) fn read(dir: &Path) -> Result<Vec<TrialRecord>, RunError> {
         o.phases.push(Phase { name: t.text("name", i)?, start_ns: t.u("start_ns", i)?, end_ns: t.u("end_ns", i)? });
         Ok(())
     })?;
+    // Runs of versions before 3 have none, and nothing that it could be missed by.
+    if dir.join(format!("{SLOW_OPERATIONS}.parquet")).exists() {
+        records.fill(tables.slow_operations, |t, i, o| {
+            let (tid, group) = (t.small("tid", i)?, t.small("group", i)?);
+            let (start_ns, end_ns) = (t.u("start_ns", i)?, t.u("end_ns", i)?);
+            o.slowest.push(SlowOperation { name: t.text("name", i)?, start_ns, end_ns, tid, group });
+            Ok(())
+        })?;
+    }
     records.fill(tables.distributions, distribution)?;
     records.fill(tables.cells, cell)?;
     records.fill(tables.tiers, |t, i, o| {
@@ -243,6 +252,7 @@ fn outcome(t: &Table, i: usize, workload: String) -> Result<TrialOutcome, String
         metrics: Vec::new(),
         phases: Vec::new(),
         histograms: Vec::new(),
+        slowest: Vec::new(),
         tiers: Vec::new(),
         counters: Vec::new(),
         series: Vec::new(),

@@ -3,9 +3,13 @@
 
 mod checksums;
 mod columns;
+mod directory;
 mod from_tables;
 mod schema;
 mod to_tables;
+
+pub use columns::{Cell, Table};
+pub use directory::TableDir;
 
 use crate::error::RunError;
 use crate::record::TrialRecord;
@@ -32,7 +36,8 @@ pub(crate) fn write(dir: &Path, trials: &[TrialRecord]) -> Result<(), RunError> 
 
 /// Reads all tables of a directory.
 pub(crate) fn read(dir: &Path) -> Result<Vec<TrialRecord>, RunError> {
-    checksums::verify(dir, &schema::Tables::empty().all().iter().map(file_name).collect::<Vec<_>>())?;
+    let names = schema::Tables::empty().all().iter().map(file_name).collect::<Vec<_>>();
+    checksums::verify(dir, &names, &format!("{}.parquet", schema::SLOW_OPERATIONS))?;
     from_tables::read(dir)
 }
 

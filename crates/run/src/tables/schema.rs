@@ -41,6 +41,10 @@ const DISTRIBUTIONS: Columns = &[
 ];
 const CELLS: Columns =
     &[("trial", 'u'), ("histogram", 'u'), ("cell", 'u'), ("low_ns", 'u'), ("high_ns", 'u'), ("count", 'u')];
+/// Since version 3.
+pub(super) const SLOW_OPERATIONS: &str = "slow_operations";
+const SLOW_OPERATION_COLUMNS: Columns =
+    &[("trial", 'u'), ("name", 't'), ("start_ns", 'u'), ("end_ns", 'u'), ("tid", 'u'), ("group", 'u')];
 const TIERS: Columns = &[("trial", 'u'), ("tier", 't'), ("operations", 'u')];
 const COUNTERS: Columns = &[
     ("trial", 'u'),
@@ -92,6 +96,7 @@ pub(super) struct Tables {
     pub(super) phases: Table,
     pub(super) distributions: Table,
     pub(super) cells: Table,
+    pub(super) slow_operations: Table,
     pub(super) tiers: Table,
     pub(super) counters: Table,
     pub(super) series: Table,
@@ -112,6 +117,7 @@ impl Tables {
             phases: Table::new("phases", PHASES),
             distributions: Table::new("distributions", DISTRIBUTIONS),
             cells: Table::new("histogram_cells", CELLS),
+            slow_operations: Table::new(SLOW_OPERATIONS, SLOW_OPERATION_COLUMNS),
             tiers: Table::new("tiers", TIERS),
             counters: Table::new("counters", COUNTERS),
             series: Table::new("series", SERIES),
@@ -124,7 +130,7 @@ impl Tables {
         }
     }
 
-    pub(super) fn all(self) -> [Table; 15] {
+    pub(super) fn all(self) -> [Table; 16] {
         [
             self.trials,
             self.marks,
@@ -132,6 +138,7 @@ impl Tables {
             self.phases,
             self.distributions,
             self.cells,
+            self.slow_operations,
             self.tiers,
             self.counters,
             self.series,

@@ -8,7 +8,7 @@ use crate::outcome::{Count, TrialOutcome};
 use crate::record::{Mark, TrialRecord, TrialStatus};
 
 /// All tables of a run.
-pub(super) fn tables(trials: &[TrialRecord]) -> [Table; 15] {
+pub(super) fn tables(trials: &[TrialRecord]) -> [Table; 16] {
     let mut tables = Tables::empty();
     for record in trials {
         push_trial(&mut tables, record);
@@ -84,6 +84,10 @@ fn push_outcome(tables: &mut Tables, trial: u64, o: &TrialOutcome) {
     }
     for p in &o.phases {
         tables.phases.push([u(trial), T(Some(&p.name)), u(p.start_ns), u(p.end_ns)]);
+    }
+    for s in &o.slowest {
+        let (start, end, tid, group) = (u(s.start_ns), u(s.end_ns), u(s.tid), u(s.group));
+        tables.slow_operations.push([u(trial), T(Some(&s.name)), start, end, tid, group]);
     }
     for t in &o.tiers {
         tables.tiers.push([u(trial), T(Some(t.tier.name())), u(t.operations)]);

@@ -121,6 +121,13 @@ impl Draw {
                 tier: d.maybe(|d| d.of(&Tier::ALL)),
                 histogram: d.histogram(),
             }),
+            slowest: self.list(|d| SlowOperation {
+                name: d.text(),
+                start_ns: d.u64(),
+                end_ns: d.u64(),
+                tid: d.u32(),
+                group: d.u32(),
+            }),
             tiers: self.list(|d| TierCount { tier: d.of(&Tier::ALL), operations: d.u64() }),
             counters: self.list(|d| Counter { name: d.text(), scope: d.text(), source: d.text(), count: d.count() }),
             series: self.list(|d| SeriesPoint { t_ns: d.u64(), name: d.text(), scope: d.text(), delta: d.f64() }),

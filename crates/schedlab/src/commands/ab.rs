@@ -9,7 +9,12 @@ use std::fmt::Write;
 
 pub(super) fn run(args: &Ab, written: &[(String, String)]) -> Result<u8> {
     let plan = Plan::parse(&plan_toml(args, written)?).context("the comparison")?;
-    super::run::execute(&plan, &format!("ab-{}", args.workload.join("-")), &args.output)
+    super::run::execute(&plan, &name(args), &args.output)
+}
+
+/// What its run is called.
+pub(super) fn name(args: &Ab) -> String {
+    format!("ab-{}", args.workload.join("-"))
 }
 
 fn plan_toml(args: &Ab, written: &[(String, String)]) -> Result<String> {

@@ -1,14 +1,18 @@
 //! `schedlab bench WORKLOAD`: one trial, with a native-looking summary.
 
+use super::claim::{Claim, must_be_free};
+use super::record;
 use super::report::terminal_width;
-use crate::cli::{Bench, Cli};
+use crate::cli::{Bench, Cli, Measuring};
 use crate::output::{print_line, say, to_stdout};
 use crate::{exit, session};
 use anyhow::{Context, Result, bail};
 use clap::{Arg, ArgMatches, Command, CommandFactory};
 use schedlab_bench::Sweep;
+use schedlab_run::lane::Provenance;
 use schedlab_run::plan::parse_sweep;
-use schedlab_run::{Applied, Arm, Setting, TrialOrder, TrialOutcome, WorkloadSpec};
+use schedlab_run::{Applied, Arm, Setting, TraceOrder, TrialOrder, TrialOutcome, WorkloadSpec};
+use schedlab_sys::interrupt::Interrupt;
 use schedlab_trial::{ExecRunner, HostSettings, run_in_cgroups};
 use std::collections::BTreeMap;
 use std::fs::OpenOptions;
@@ -22,9 +26,18 @@ pub(super) fn with_workload_options(command: Command) -> Command {
 }
 
 fn with_options(mut subcommand: Command) -> Command {
-    for (name, (form, doc, owners)) in offered(&subcommand) {
-        let help = format!("{doc} [{}]", owners.join(", "));
+    for (name, meanings) in offered(&subcommand) {
+        let one_form = meanings.iter().all(|meaning| meaning.form == meanings[0].form);
+        let said = |meaning: &Meaning| {
+            let form = if one_form { String::new() } else { format!("{}: ", meaning.form) };
+            format!("{form}{} [{}]", meaning.doc, meaning.owners.join(", "))
+        };
+        let help = meanings.iter().map(said).collect::<Vec<_>>().join("; ");
+        let form = if one_form { meanings[0].form } else { "VALUE" };
         let option = Arg::new(name).long(name).value_name(form).help(help);
+        // Twins write theirs with `_`. The command line is made once, and clap wants names that stay.
+        let twins = || -> &'static str { name.replace('-', "_").leak() };
+        let option = if name.contains('-') { option.alias(twins()) } else { option };
         subcommand = subcommand.arg(option.help_heading("Workload options").num_args(1));
     }
     subcommand
@@ -37,23 +50,34 @@ fn offered(subcommand: &Command) -> Options {
     all_options().into_iter().filter(|(name, _)| !taken.contains(name)).collect()
 }
 
-/// Option → (form, doc, workloads that have it).
-type Options = BTreeMap<&'static str, (&'static str, &'static str, Vec<&'static str>)>;
+/// What an option is to the workloads that share its form and its sentence.
+struct Meaning {
+    form: &'static str,
+    doc: &'static str,
+    owners: Vec<&'static str>,
+}
+
+/// By name; one name may mean different things to different workloads.
+type Options = BTreeMap<&'static str, Vec<Meaning>>;
 
 /// Options that are only said in the spec: `--load` is the background load of every workload, `burn:load=50%` burn's own.
 const ONLY_IN_SPEC: &[&str] = &["load"];
 
 /// The options that are on or off.
 pub(super) fn switches() -> Vec<&'static str> {
-    all_options().into_iter().filter(|(_, (form, ..))| *form == "no|yes").map(|(name, _)| name).collect()
+    let is_switch = |meanings: &[Meaning]| meanings.iter().all(|meaning| meaning.form == "no|yes");
+    all_options().into_iter().filter(|(_, meanings)| is_switch(meanings)).map(|(name, _)| name).collect()
 }
 
 fn all_options() -> Options {
-    let mut options = BTreeMap::new();
+    let mut options = Options::new();
     for info in schedlab_bench::WORKLOADS {
         for option in info.options.iter().filter(|o| !ONLY_IN_SPEC.contains(&o.name)) {
-            let entry = options.entry(option.name).or_insert((option.form, option.doc, Vec::new()));
-            entry.2.push(info.name);
+            let meanings = options.entry(option.name).or_default();
+            match meanings.iter_mut().find(|known| (known.form, known.doc) == (option.form, option.doc)) {
+                Some(known) => known.owners.push(info.name),
+                None => meanings.push(Meaning { form: option.form, doc: option.doc, owners: vec![info.name] }),
+            }
         }
     }
     options
@@ -90,13 +114,19 @@ pub(super) fn run(args: &Bench, written: &[(String, String)]) -> Result<u8> {
     if let Some(sweep) = schedlab_bench::sweep(&spec, sweep.as_ref())? {
         return run_sweep(args, &sweep);
     }
-    let (order, as_twin) = order(args, &spec)?;
+    let (mut order, as_twin) = order(&spec, &args.set, &args.measuring)?;
+    order.calls = called(args)?;
+    order.trace = trace_of(args)?.or(order.trace);
     if args.dry_run {
-        print_line(serde_json::to_string_pretty(&order)?)?;
+        print_line(schedlab_run::json::pretty(&order)?)?;
         return Ok(exit::DONE);
     }
-    let outcome = run_once(&order, &host_settings(&args.set)?)?;
-    if write_json(args, serde_json::to_string_pretty(&outcome))? {
+    let claim = args.tracing.trace.as_deref().map(|dir| Claim::of(dir, "--trace")).transpose()?;
+    let mut outcome = run_claimed(&order, &host_settings(&args.set)?, claim)?;
+    // A guest of ours: its lane is on its command line.
+    let booted_with = std::fs::read_to_string("/proc/cmdline").unwrap_or_default();
+    outcome.notes.extend(Provenance::of_command_line(&booted_with).and_then(|made_by| made_by.caveat()));
+    if write_json(args, schedlab_run::json::pretty(&outcome))? {
         print(&outcome, as_twin)?;
     }
     all_applied(&outcome.applied)?;
@@ -120,12 +150,16 @@ fn must_be_writable(file: Option<&str>) -> Result<()> {
 /// One trial for each value, and the table of them all.
 fn run_sweep(args: &Bench, sweep: &Sweep) -> Result<u8> {
     let set = Arm::parse("bench", &args.set)?.settings;
+    if args.tracing.trace.is_some() {
+        bail!("--trace records one trial, and a sweep is several: leave out one of them");
+    }
     if let Some(conflict) = sweep.conflict_with(&set) {
         bail!("{conflict}");
     }
-    let orders = sweep.specs.iter().map(|spec| Ok(order(args, spec)?.0)).collect::<Result<Vec<_>>>()?;
+    let orders =
+        sweep.specs.iter().map(|spec| Ok(order(spec, &args.set, &args.measuring)?.0)).collect::<Result<Vec<_>>>()?;
     if args.dry_run {
-        print_line(serde_json::to_string_pretty(&orders)?)?;
+        print_line(schedlab_run::json::pretty(&orders)?)?;
         return Ok(exit::DONE);
     }
     let mut trials = Vec::new();
@@ -139,7 +173,7 @@ fn run_sweep(args: &Bench, sweep: &Sweep) -> Result<u8> {
         .context("the workload has no metric, so there is nothing to scale")?;
     let outcomes: Vec<&TrialOutcome> = trials.iter().map(|(_, outcome)| outcome).collect();
     let answer = serde_json::json!({ "scaling": scaling, "trials": outcomes });
-    if write_json(args, serde_json::to_string_pretty(&answer))? {
+    if write_json(args, schedlab_run::json::pretty(&answer))? {
         to_stdout(|out| schedlab_report::scaling_text(&scaling, terminal_width(), out))?;
     }
     Ok(exit::DONE)
@@ -155,7 +189,7 @@ fn write_json(args: &Bench, answer: serde_json::Result<String>) -> Result<bool> 
     Ok(args.json.as_deref() != Some("-"))
 }
 
-fn all_applied(applied: &[Applied]) -> Result<()> {
+pub(super) fn all_applied(applied: &[Applied]) -> Result<()> {
     if let Some(missing) = applied.iter().find(|a| a.not_applied.is_some()) {
         bail!("{}: {}", missing.setting, missing.not_applied.as_deref().unwrap_or_default());
     }
@@ -172,40 +206,82 @@ fn print(outcome: &TrialOutcome, as_twin: bool) -> Result<()> {
     Ok(())
 }
 
+/// The functions of `--calls`; one without a symbol is refused, since nothing would be counted.
+fn called(args: &Bench) -> Result<Vec<String>> {
+    let functions: Vec<&str> = args.calls.iter().map(String::as_str).collect();
+    match schedlab_record::calls::absent(&schedlab_record::Roots::default(), &functions) {
+        Some(why) => bail!("--calls: {why}"),
+        None => Ok(args.calls.clone()),
+    }
+}
+
 /// The trial to run, and whether its output imitates the twin's.
-fn order(args: &Bench, spec: &WorkloadSpec) -> Result<(TrialOrder, bool)> {
-    let settings = Arm::parse("bench", &args.set)?.settings;
+pub(super) fn order(spec: &WorkloadSpec, set: &str, measuring: &Measuring) -> Result<(TrialOrder, bool)> {
+    let settings = Arm::parse("bench", set)?.settings;
     let workload = schedlab_bench::parse(&spec.with_options(&settings))?;
     schedlab_tune::check(&schedlab_tune::Roots::default(), &settings)?;
-    let load = args.measuring.load.iter().map(|l| l.parse()).collect::<Result<Vec<WorkloadSpec>, _>>()?;
+    let load = measuring.load.iter().map(|l| l.parse()).collect::<Result<Vec<WorkloadSpec>, _>>()?;
     schedlab_bench::load::Load::check(&load)?;
     let order = TrialOrder {
         workload: workload.spec(),
         net_namespace: settings.iter().any(Setting::is_net_sysctl),
-        settings: settings.into_iter().filter(|s| s.is_per_task() || s.is_net_sysctl()).collect(),
-        stamping: schedlab_trial::prepare::stamping(&args.measuring.latency)?,
-        counters: schedlab_trial::prepare::counters(&args.measuring.counters)?,
+        settings: settings.iter().filter(|s| s.is_per_task() || s.is_net_sysctl()).cloned().collect(),
+        stamping: schedlab_trial::prepare::stamping(&measuring.latency)?,
+        counters: schedlab_trial::prepare::counters(&measuring.counters)?,
+        calls: Vec::new(),
         load,
-        load_group: schedlab_trial::prepare::load_group(&args.measuring.load_group)?,
+        load_group: schedlab_trial::prepare::load_group(&measuring.load_group)?,
         cgroup_procs: Vec::new(),
         workload_cgroups: Vec::new(),
+        trace: unread_trace(&settings)?,
+        trace_instance: None,
         switchback: None,
         seed: 1,
     };
     Ok((order, workload.prints_as_its_twin()))
 }
 
-fn host_settings(spec: &str) -> Result<Vec<Setting>> {
+/// `trace=…` of the settings. A recording has its directory from `--trace`.
+fn unread_trace(settings: &[Setting]) -> Result<Option<TraceOrder>> {
+    let Some(Setting::Trace(trace)) = settings.iter().find(|s| s.is_trace()) else { return Ok(None) };
+    let order = trace.order(std::path::PathBuf::new);
+    if order.as_ref().is_some_and(|order| order.out.is_some()) {
+        bail!("trace={trace} of a single trial needs a directory for its file: --trace DIR --events EVENTS");
+    }
+    Ok(order)
+}
+
+fn trace_of(args: &Bench) -> Result<Option<TraceOrder>> {
+    let tracing = &args.tracing;
+    let Some(dir) = &tracing.trace else { return Ok(None) };
+    must_be_free(dir, "--trace")?;
+    record::trace_order(&tracing.events, tracing.keep.as_deref(), tracing.source, dir).map(Some)
+}
+
+pub(super) fn host_settings(spec: &str) -> Result<Vec<Setting>> {
     let settings = Arm::parse("bench", spec)?.settings;
     Ok(settings.into_iter().filter(Setting::is_host_wide).collect())
+}
+
+/// Runs one trial whose recording, if there is one, goes to where `claim` says; its answer is written beside it.
+pub(super) fn run_claimed(order: &TrialOrder, on_host: &[Setting], claim: Option<Claim>) -> Result<TrialOutcome> {
+    let ran = run_once(order, on_host);
+    let Some(mut claim) = claim else { return ran };
+    claim.keep_if_recorded();
+    let outcome = ran?;
+    if outcome.applied.iter().all(|a| a.not_applied.is_none()) {
+        record::write_outcome(claim.file(), &outcome)?;
+    }
+    Ok(outcome)
 }
 
 /// Runs one trial under host-wide settings and restores them; none where one of them is not in force.
 pub(super) fn run_once(order: &TrialOrder, on_host: &[Setting]) -> Result<TrialOutcome> {
     session::restore_leftovers()?;
-    if !on_host.is_empty() || !schedlab_bench::parse(&order.workload)?.cgroups().is_empty() {
-        // Ctrl-C must not end this process before the host is as it was; a second one does.
-        schedlab_sys::interrupt::Interrupt::catch().context("signals cannot be caught")?;
+    let mut runner = ExecRunner::of_this_binary();
+    if !on_host.is_empty() || order.trace.is_some() || !schedlab_bench::parse(&order.workload)?.cgroups().is_empty() {
+        // Ctrl-C ends the trial, and this process when the host is as it was; also a second one, only a third does not wait.
+        runner = runner.ended_by(Interrupt::catch_twice().context("signals cannot be caught")?);
     }
     let mut host = session::Host::default();
     let mut applied = host.apply(on_host)?;
@@ -216,7 +292,7 @@ pub(super) fn run_once(order: &TrialOrder, on_host: &[Setting]) -> Result<TrialO
     let mut order = order.clone();
     order.cgroup_procs = host.cgroup_procs();
     let timeout = Duration::from_secs(24 * 3600);
-    let result = run_in_cgroups(&mut host, &mut ExecRunner::of_this_binary(), &mut order, timeout)?;
+    let result = run_in_cgroups(&mut host, &mut runner, &mut order, timeout)?;
     host.restore()?;
     let mut outcome = result.map_err(anyhow::Error::msg)?;
     applied.append(&mut outcome.applied);

@@ -12,11 +12,11 @@ use schedlab_trial::{ExecRunner, Experiment, Store, Watch, prepare};
 use std::io::IsTerminal;
 
 pub(super) fn run(args: &Doctor) -> Result<u8> {
-    let environment = schedlab_host::environment(&schedlab_host::Roots::default(), probes());
+    let environment = environment(true);
     let noise = if args.noise { Some(noise_floor(&environment)?) } else { None };
     if args.json {
         let value = serde_json::json!({ "environment": environment, "noise": noise });
-        print_line(serde_json::to_string_pretty(&value)?)?;
+        print_line(schedlab_run::json::pretty(&value)?)?;
         return Ok(exit::DONE);
     }
     let colour = std::io::stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none();
@@ -28,7 +28,7 @@ pub(super) fn run(args: &Doctor) -> Result<u8> {
 }
 
 /// The round trip on one CPU and across two, a tenth of a second each. A machine with one CPU has no second figure.
-pub(super) fn probes() -> Probes {
+fn probes() -> Probes {
     Probes { round_trip_same_ns: round_trip("same"), round_trip_apart_ns: round_trip("apart") }
 }
 
@@ -38,16 +38,25 @@ fn round_trip(pin: &str) -> Option<f64> {
         settings: Vec::new(),
         stamping: Stamping::Off,
         counters: CounterLevel::Basic,
+        calls: Vec::new(),
         load: Vec::new(),
         load_group: LoadGroup::Same,
         net_namespace: false,
         cgroup_procs: Vec::new(),
         workload_cgroups: Vec::new(),
+        trace: None,
+        trace_instance: None,
         switchback: None,
         seed: 1,
     };
     let outcome = run_once(&order, &[]).ok()?;
     outcome.metrics.iter().find(|m| m.name == "round_trips_per_s").map(|m| 1e9 / m.value)
+}
+
+/// The machine as it is now; with the round-trip probes only where a run begins.
+pub(super) fn environment(probe: bool) -> schedlab_run::Environment {
+    let probes = if probe { probes() } else { Probes::default() };
+    schedlab_host::environment(&schedlab_host::Roots::default(), probes)
 }
 
 /// Keeps nothing: the noise floor is measured, printed and forgotten.
@@ -74,6 +83,7 @@ fn noise_floor(environment: &schedlab_run::Environment) -> Result<Vec<String>> {
         host: &mut session::Host::default(),
         watch: Some(Watch::start(schedlab_host::Roots::default(), schedlab_record::Roots::default())),
         store: &mut Forget,
+        traces: std::env::temp_dir(),
         events: &mut |_| {},
         interrupted: &|| interrupt.requested(),
         clock: &schedlab_sys::clock::monotonic_ns,

@@ -12,8 +12,9 @@ use schedlab_run::{Direction, RunWriter, counted};
 pub(super) fn run(args: &Import) -> Result<u8> {
     let mut sources = Vec::new();
     for file in &args.files {
-        let text =
-            std::fs::read_to_string(file).with_context(|| format!("{} cannot be read as text", file.display()))?;
+        let bytes = std::fs::read(file).with_context(|| format!("{} cannot be read", file.display()))?;
+        // A host name in an old encoding spoils no number.
+        let text = String::from_utf8_lossy(&bytes).into_owned();
         let name = file.file_stem().map(|s| s.to_string_lossy().into_owned()).unwrap_or_default();
         sources.push(Source { name, text });
     }

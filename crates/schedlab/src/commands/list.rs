@@ -4,7 +4,6 @@ use crate::cli::{List, Listing};
 use crate::exit;
 use crate::output::{print_line, to_stdout};
 use anyhow::Result;
-use schedlab_run::Setting;
 use schedlab_run::setting::SETTING_FORMS;
 use serde_json::{Value, json};
 use std::io::{self, Write};
@@ -19,7 +18,7 @@ pub(super) fn run(args: &List) -> Result<u8> {
         if wanted(Listing::Knobs) {
             all.insert(
                 "knobs".into(),
-                knobs().map(|(k, form, m)| json!({"key": k, "form": form, "meaning": m})).collect(),
+                SETTING_FORMS.iter().map(|(k, form, m)| json!({"key": k, "form": form, "meaning": m})).collect(),
             );
         }
         if wanted(Listing::Counters) {
@@ -30,7 +29,13 @@ pub(super) fn run(args: &List) -> Result<u8> {
             );
             all.insert("topdown".into(), topdown());
         }
-        print_line(serde_json::to_string_pretty(&Value::Object(all))?)?;
+        if wanted(Listing::Analyses) {
+            all.insert(
+                "analyses".into(),
+                serde_json::to_value(schedlab_analyze::trace::all_definitions().collect::<Vec<_>>())?,
+            );
+        }
+        print_line(schedlab_run::json::pretty(&Value::Object(all))?)?;
         return Ok(exit::DONE);
     }
     to_stdout(|out| text(&wanted, out))?;
@@ -43,7 +48,7 @@ fn text(wanted: &impl Fn(Listing) -> bool, out: &mut dyn Write) -> io::Result<()
     }
     if wanted(Listing::Knobs) {
         writeln!(out, "knobs (join them with `;` in --a, --b, --set or a plan's `set`):")?;
-        for (_, form, meaning) in knobs() {
+        for (_, form, meaning) in SETTING_FORMS {
             writeln!(out, "  {form:<36} {meaning}")?;
         }
         writeln!(out, "  `schedlab tune show` prints the ones this kernel has, with their values\n")?;
@@ -55,12 +60,13 @@ fn text(wanted: &impl Fn(Listing) -> bool, out: &mut dyn Write) -> io::Result<()
         }
         write_topdown(out)?;
     }
+    if wanted(Listing::Analyses) {
+        writeln!(out, "\nmetrics of traces (schedlab trace):")?;
+        for definition in schedlab_analyze::trace::all_definitions() {
+            writeln!(out, "  {:<18} {}", definition.id, definition.means)?;
+        }
+    }
     Ok(())
-}
-
-/// The forms of settings that can be in force: a kernel takes the guest lane, which this version does not have.
-fn knobs() -> impl Iterator<Item = &'static (&'static str, &'static str, &'static str)> {
-    SETTING_FORMS.iter().filter(|(_, form, _)| !matches!(form.parse(), Ok(Setting::Kernel(_))))
 }
 
 fn workloads() -> Value {
@@ -102,16 +108,13 @@ fn topdown() -> Value {
 
 fn write_workloads(out: &mut dyn Write) -> io::Result<()> {
     for w in schedlab_bench::WORKLOADS {
-        writeln!(
-            out,
-            "{}/{}  {}\n  twin: {}; one operation is a {}",
-            w.name, w.version, w.summary, w.twin, w.operation
-        )?;
+        writeln!(out, "{}/{}  {}\n  twin: {}; one operation: {}", w.name, w.version, w.summary, w.twin, w.operation)?;
         if !w.shorthand.is_empty() {
             writeln!(out, "  shorthand: {}:{}", w.name, w.shorthand)?;
         }
         for o in w.options {
-            writeln!(out, "  {:<12} {:<24} {} [{}]", o.name, o.form, o.doc, o.default)?;
+            // A long form pushes its sentence to the right, never into it.
+            writeln!(out, "  {:<18} {:<24} {} [{}]", o.name, o.form, o.doc, o.default)?;
         }
         writeln!(out)?;
     }

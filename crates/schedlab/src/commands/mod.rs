@@ -2,15 +2,20 @@
 
 mod ab;
 mod bench;
+mod claim;
 mod compare;
 mod doctor;
 mod import;
 mod list;
+mod profile;
+mod record;
 mod report;
 mod run;
 mod shell;
 pub(crate) mod trace;
 mod tune;
+pub(crate) mod vm;
+mod waiting;
 
 use crate::cli::{Cli, Command};
 use crate::twin_spelling;
@@ -34,11 +39,14 @@ pub(crate) fn run() -> Result<u8> {
             ab::run(&args, &written)
         }
         Command::Run(args) => run::run(&args),
+        Command::Record(args) => record::run(&args),
         Command::Compare(args) => compare::run(&args),
         Command::Import(args) => import::run(&args),
         Command::Report(args) => report::run(&args),
+        Command::Profile(args) => profile::run(&args),
         Command::Trace(args) => trace::run(&args),
         Command::Tune(args) => tune::run(&args.action),
+        Command::Vm(args) => vm::run(&args.action),
         Command::Completions { shell } => shell::completions(shell),
         Command::Man { dir } => shell::man(&dir),
     }

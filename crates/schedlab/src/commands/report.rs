@@ -3,12 +3,12 @@
 use crate::cli::{Report, RunOutput};
 use crate::exit;
 use crate::output::{say, to_stdout};
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 use schedlab_analyze::{FailOn, Findings};
 use schedlab_report::Input;
 use schedlab_run::{Manifest, RunReader, TrialRecord};
 use std::io::{BufWriter, IsTerminal, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 pub(super) fn run(args: &Report) -> Result<u8> {
     let run = open(&args.run)?;
@@ -78,15 +78,34 @@ pub(super) fn exit_code(findings: &Findings, fail_on_worse: bool) -> u8 {
     schedlab_analyze::exit_status(findings, asked)
 }
 
-/// Writes to a temporary neighbour and renames: a reader never meets half a file.
+/// Writes to a temporary neighbour and renames: a reader never meets half a file, and none is left. A device or a pipe is
+/// written as it is.
 pub(super) fn write_file(file: &Path, write: impl FnOnce(&mut dyn Write) -> std::io::Result<()>) -> Result<()> {
     let what = || format!("{} cannot be written", file.display());
-    let mut name = file.file_name().context("the output has no file name")?.to_owned();
+    // What a link names is replaced, not the link.
+    let place = std::fs::canonicalize(file).unwrap_or_else(|_| file.to_owned());
+    let kind = std::fs::metadata(&place).map(|there| there.file_type());
+    if kind.as_ref().is_ok_and(std::fs::FileType::is_dir) {
+        bail!("{} is a directory; name a file in it", file.display());
+    }
+    let in_place = kind.is_ok_and(|kind| !kind.is_file());
+    let part = if in_place { place.clone() } else { part_of(&place).context("the output has no file name")? };
+    let mut out = BufWriter::with_capacity(1 << 18, std::fs::File::create(&part).with_context(what)?);
+    let mut written = write(&mut out).and_then(|()| out.flush());
+    if !in_place {
+        written = written.and_then(|()| std::fs::rename(&part, &place));
+        if written.is_err() {
+            let _ = std::fs::remove_file(&part);
+        }
+    }
+    written.with_context(what)
+}
+
+/// The neighbour to which a file is written until it is complete.
+pub(super) fn part_of(file: &Path) -> Option<PathBuf> {
+    let mut name = file.file_name()?.to_owned();
     name.push(".part");
-    let part = file.with_file_name(name);
-    let mut out = BufWriter::new(std::fs::File::create(&part).with_context(what)?);
-    write(&mut out).and_then(|()| out.flush()).with_context(what)?;
-    std::fs::rename(&part, file).with_context(what)
+    Some(file.with_file_name(name))
 }
 
 /// Columns for text on standard output: what `COLUMNS` says, else what the terminal says, else those of a mail.

@@ -1,11 +1,13 @@
 //! `schedlab run PLAN.toml`: an experiment from a file.
 
+use super::doctor::environment;
 use super::report::conclude;
+use super::vm::trials::Guests;
 use crate::cli::{Run, RunOutput};
 use crate::output::{say, to_stdout};
 use crate::{exit, session};
 use anyhow::{Context, Result, bail};
-use schedlab_run::{Manifest, Plan, RunReader, RunWriter};
+use schedlab_run::{Manifest, Plan, RunReader, RunWriter, Setting, TraceSetting};
 use schedlab_trial::{factors, prepare};
 use schedlab_tune::Roots;
 use std::path::Path;
@@ -20,29 +22,69 @@ pub(super) fn run(args: &Run) -> Result<u8> {
 
 /// From a plan to a sealed run directory and its report; `ab` ends here too.
 pub(super) fn execute(plan: &Plan, name: &str, output: &RunOutput) -> Result<u8> {
+    let plan = &traced(plan, output.trace.as_deref())?;
     let dir = output.out.clone().unwrap_or_else(|| session::default_out(name));
     if output.dry_run {
-        let plan = &plan.settle(&factors::lacking(plan, &Roots::default()))?;
-        let manifest = prepare::manifest(plan, std::env::args().collect(), environment(false))?;
-        let description = schedlab_trial::describe(&manifest, plan, &Roots::default());
-        to_stdout(|out| write!(out, "{description}"))?;
-        return Ok(exit::DONE);
+        return describe(plan);
     }
     // Without --out a second run does not trip over the first: out/quickstart-2, and so on.
     let dir = if output.out.is_none() && !output.resume { session::unused(dir) } else { dir };
-    let (manifest, writer, trials) = if output.resume { resume(&dir, plan)? } else { begin(&dir, plan)? };
-    let ended = session::run(manifest, writer, trials)?;
+    let guests = plan.guest.as_ref().map(|guest| Guests::new(guest, plan)).transpose()?;
+    let (manifest, writer, trials) =
+        if output.resume { resume(&dir, plan, guests.as_ref())? } else { begin(&dir, plan, guests.as_ref())? };
+    let ended = session::run(&dir, manifest, writer, trials, guests.as_ref())?;
     let concluded = conclude(&dir, &ended.manifest, &ended.trials, output);
     ended.sealed?;
     concluded
 }
 
+/// `--dry-run`. What a guest can measure is asked of it only when the run begins.
+fn describe(plan: &Plan) -> Result<u8> {
+    let description = if plan.guest.is_some() {
+        format!("{}# each trial in a guest of its own, booted for it\n", plan.to_toml())
+    } else {
+        let plan = &plan.settle(&factors::lacking(plan, &Roots::default()))?;
+        let manifest = prepare::manifest(plan, std::env::args().collect(), environment(false))?;
+        schedlab_trial::describe(&manifest, plan, &Roots::default())
+    };
+    to_stdout(|out| write!(out, "{description}"))?;
+    Ok(exit::DONE)
+}
+
+/// With `--trace` every arm is traced: what tracing costs is then in all of them.
+fn traced(plan: &Plan, events: Option<&str>) -> Result<Plan> {
+    let mut plan = plan.clone();
+    let Some(events) = events else { return Ok(plan) };
+    if plan.guest.is_some() {
+        bail!("--trace records this host, and the plan's trials run in guests: leave it out");
+    }
+    if plan.arms.is_empty() {
+        bail!("--trace cannot be added to a factorial; make the trace a factor: low = \"\", high = \"trace=on\"");
+    }
+    let events = events.parse().map_err(anyhow::Error::msg).context("--trace")?;
+    for arm in plan.arms.iter_mut().filter(|arm| !arm.settings.iter().any(Setting::is_trace)) {
+        arm.settings.push(Setting::Trace(TraceSetting::On(events)));
+    }
+    Ok(plan)
+}
+
 type Begun = (Manifest, RunWriter, Vec<schedlab_run::TrialRecord>);
 
-fn begin(dir: &Path, plan: &Plan) -> Result<Begun> {
+fn begin(dir: &Path, plan: &Plan, guests: Option<&Guests>) -> Result<Begun> {
     let plan = settled(plan)?;
-    let manifest = prepare::manifest(&plan, std::env::args().collect(), environment(true))?;
-    session::host_is_free_for(&manifest)?;
+    let command: Vec<String> = std::env::args().collect();
+    let manifest = match guests {
+        Some(guests) => {
+            let (mut manifest, described) = guests.manifest(&plan, &command)?;
+            manifest.warnings.extend(described);
+            manifest
+        }
+        None => {
+            let manifest = prepare::manifest(&plan, command, environment(true))?;
+            session::host_is_free_for(&manifest)?;
+            manifest
+        }
+    };
     let writer = RunWriter::create(dir, &manifest)?;
     Ok((manifest, writer, Vec::new()))
 }
@@ -68,14 +110,14 @@ fn settled(plan: &Plan) -> Result<Plan> {
     Ok(settled)
 }
 
-fn resume(dir: &Path, plan: &Plan) -> Result<Begun> {
+fn resume(dir: &Path, plan: &Plan, guests: Option<&Guests>) -> Result<Begun> {
     // Before anything is moved: the writer sets aside what it cannot read.
     let begun = RunReader::open(dir)?;
     let mut warnings = Vec::new();
     if !begun.sealed {
         // What a killed run left in force is no change of the machine.
         session::restore_leftovers()?;
-        warnings = same_experiment(dir, &begun.manifest, plan)?;
+        warnings = same_experiment(dir, &begun.manifest, plan, guests)?;
     }
     let writer = RunWriter::resume(dir)?;
     let run = RunReader::open(dir)?;
@@ -87,22 +129,36 @@ fn resume(dir: &Path, plan: &Plan) -> Result<Begun> {
 
 /// Refuses to go on with another plan, on another machine, or with another program: blocks before and after would be two
 /// experiments under one verdict. Answers what else has changed.
-fn same_experiment(dir: &Path, manifest: &Manifest, plan: &Plan) -> Result<Vec<String>> {
+fn same_experiment(dir: &Path, manifest: &Manifest, plan: &Plan, guests: Option<&Guests>) -> Result<Vec<String>> {
     if manifest.plan_toml != plan.to_toml() {
         bail!(
             "{} was begun with another plan; give another --out, or the plan it was begun with (manifest.json)",
             dir.display()
         );
     }
-    let now = environment(false);
-    if now.boot_id != manifest.environment.boot_id {
+    let now = match guests {
+        Some(guests) => {
+            let (now, described) = guests.manifest(plan, &[])?;
+            if let Some(other) = described.iter().find(|sentence| !manifest.warnings.contains(sentence)) {
+                bail!(
+                    "{} was begun with other guests; now {other}; put back the kernel of then, or begin a new run (--out)",
+                    dir.display()
+                );
+            }
+            now.environment
+        }
+        None => environment(false),
+    };
+    // A trial in a guest is a boot of its own in any case.
+    if guests.is_none() && now.boot_id != manifest.environment.boot_id {
         bail!(
             "{} was begun in another boot, or on another machine: a boot is a unit of its own, so begin a new run (--out) \
              and set the two side by side with `schedlab compare`",
             dir.display()
         );
     }
-    let changes = schedlab_analyze::changes(&manifest.environment, &now);
+    let mut changes = schedlab_analyze::changes(&manifest.environment, &now);
+    changes.retain(|change| guests.is_none() || change.what != "boot id");
     // Every session has groups of its own; the workload and its load share them, as before.
     let (of_session, changed): (Vec<_>, Vec<_>) =
         changes.into_iter().partition(|change| ["cgroup", "autogroup"].contains(&change.what.as_str()));
@@ -121,10 +177,4 @@ fn same_experiment(dir: &Path, manifest: &Manifest, plan: &Plan) -> Result<Vec<S
         format!("resumed with another {}: `{}`, at first `{}`", change.what, change.after, change.before)
     };
     Ok(of_session.into_iter().map(warning).collect())
-}
-
-/// The machine as it is now; with the round-trip probes only where a run begins.
-fn environment(probe: bool) -> schedlab_run::Environment {
-    let probes = if probe { super::doctor::probes() } else { schedlab_host::Probes::default() };
-    schedlab_host::environment(&schedlab_host::Roots::default(), probes)
 }

@@ -1,17 +1,27 @@
 //! `schedlab trace ANALYSIS FILE`: its command line and its wiring. FILE may be `-` or a pipe where the format allows.
 
+mod affine;
+mod convert;
+mod filters;
+mod pairs;
+mod slow;
+mod traces;
+mod waits;
+
 use super::report::terminal_width;
 use crate::exit;
 use crate::output::{say, to_stdout};
 use anyhow::{Context, Result, bail};
 use clap::{Args, Subcommand, ValueEnum};
+use filters::Filters;
 use schedlab_analyze::trace::{
-    ByteSource, Forward, LatencyOptions, LatencySort, Reader, TaskFilter, TimeWindow, check, latency, perf_latency,
-    states, timehist,
+    ByteSource, Forward, LatencyOptions, LatencySort, OverviewOptions, QueuesOptions, Reader, Scope, TraceError,
+    TraceFacts, check, latency, map, overview, perf_latency, queues, states, timehist,
 };
-use schedlab_run::units::CpuList;
+use schedlab_run::json::pretty;
 use std::fs::File;
-use std::io::{IsTerminal, Write};
+use std::io::{IsTerminal, Seek, Write};
+use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 
 /// Rows that a table shows when nobody says how many.
@@ -30,8 +40,44 @@ enum Analysis {
     Latency(Latency),
     /// Every time on a CPU as a line: slept, waited, ran
     Timehist(Timehist),
+    /// Who had each CPU over time: a line for each CPU, or with --switches a line for each change
+    Map(Map),
+    /// How long each CPU's run queue was: time at each length, over time, and while another CPU was idle
+    Queues(Queues),
+    /// Behind whom tasks waited: what had their CPU meanwhile, in all and for the longest waits
+    #[command(after_help = "Example: schedlab trace blame perf.data --comm 'nginx*' --state S --top 5")]
+    Blame(waits::WaitsOfTasks),
+    /// Who woke whom, and how delays add up from the origin of a chain of wakeups to its end
+    Chains(waits::Waits),
+    /// Priority inversions: real-time threads held up while lower priorities run, through those they depend on
+    Inversions(waits::WaitsOfTasks),
+    /// How late work items run, by work function: queued, activated, executed, and what held up their kworker
+    #[command(
+        after_help = "Example: perf record -e 'workqueue:*' -e 'sched:*' -aR -- sleep 5 && schedlab trace kworkers perf.data"
+    )]
+    Kworkers(waits::Works),
+    /// Wake-affine: who turns from one wakee to another, how often in a cycle, and an estimate of the kernel's wake_wide()
+    #[command(after_help = "Example: schedlab trace affine perf.data --llc-size 8")]
+    Affine(affine::Wakers),
+    /// Copies of a workload of pairs (pipe:copies=4): where the partners were, how long they waited, beside their scores
+    #[command(
+        after_help = "Example: schedlab record -o out/copies -- pipe:copies=4 && schedlab trace copies out/copies --svg copies.svg"
+    )]
+    Copies(pairs::Pairs),
+    /// Blame, chains, inversions, kworkers and map after one reading of the trace
+    Explain(waits::WaitsOfTasks),
+    /// What happened in the slowest operations of a workload that was traced: behind whom, woken by whom, step by step
+    #[command(
+        after_help = "Example: schedlab record -o out/trace -- pipe:copies=2 && schedlab trace slow out/trace --top 3"
+    )]
+    Slow(slow::SlowOf),
     /// Where the time of each task went: running, waiting, asleep
     States(States),
+    /// Write the trace for other tools: Perfetto's protobuf, lines of ftrace, or Parquet tables
+    #[command(
+        after_help = "Example: schedlab trace convert perf.data -o out.perfetto-trace, then open it in ui.perfetto.dev"
+    )]
+    Convert(convert::Convert),
     /// Can the trace be believed: lost events, breaks in the chain of switches, clocks, missing kinds of events
     Check(Check),
 }
@@ -39,33 +85,12 @@ enum Analysis {
 /// The trace, common to all analyses.
 #[derive(Debug, Args)]
 struct Source {
-    /// perf.data (also compressed, also of `perf record -o -`), or `-` for standard input
+    /// perf.data (also compressed, also of `perf record -o -`), trace.dat, a Perfetto trace or ftrace's text, a recording of
+    /// schedlab or its directory, or `-` for standard input
     file: PathBuf,
     /// The findings as JSON on standard output
     #[arg(long)]
     json: bool,
-}
-
-/// Which tasks.
-#[derive(Debug, Args)]
-struct Tasks {
-    /// Only tasks of this name, `*` for any characters; may be given several times
-    #[arg(long, value_name = "NAME")]
-    comm: Vec<String>,
-    /// Only these threads
-    #[arg(long, value_name = "TID,…", value_delimiter = ',')]
-    tid: Vec<u32>,
-}
-
-/// When and where.
-#[derive(Debug, Args)]
-struct When {
-    /// Only what ends in this time, seconds of the trace's clock; either end may be left out
-    #[arg(long, value_name = "FROM,TO")]
-    time: Option<String>,
-    /// Only what ends on these CPUs
-    #[arg(long, value_name = "LIST")]
-    cpu: Option<CpuList>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -95,9 +120,7 @@ struct Latency {
     #[command(flatten)]
     source: Source,
     #[command(flatten)]
-    tasks: Tasks,
-    #[command(flatten)]
-    when: When,
+    filters: Filters,
     /// A row for each task instead of one for all tasks of a name
     #[arg(long, short = 'p')]
     each_task: bool,
@@ -108,7 +131,7 @@ struct Latency {
     #[arg(long, value_name = "N", default_value_t = ROWS)]
     top: usize,
     /// The numbers and the page of another tool
-    #[arg(long, value_enum, value_name = "TOOL", conflicts_with_all = ["json", "comm", "tid", "time", "cpu", "sort"])]
+    #[arg(long, value_enum, value_name = "TOOL", conflicts_with_all = ["json", "comm", "tid", "cgroup", "time", "cpu", "state", "prio", "sort", "top"])]
     compat: Option<Compat>,
 }
 
@@ -117,9 +140,29 @@ struct Timehist {
     #[command(flatten)]
     source: Source,
     #[command(flatten)]
-    tasks: Tasks,
+    filters: Filters,
+}
+
+#[derive(Debug, Args)]
+struct Map {
     #[command(flatten)]
-    when: When,
+    source: Source,
+    #[command(flatten)]
+    filters: Filters,
+    /// A line for each change of who is on a CPU, all CPUs beside each other, as `perf sched map` draws it
+    #[arg(long, conflicts_with = "top")]
+    switches: bool,
+    /// Most names with a sign of their own; 0 gives signs to as many as there are letters
+    #[arg(long, value_name = "N", default_value_t = ROWS)]
+    top: usize,
+}
+
+#[derive(Debug, Args)]
+struct Queues {
+    #[command(flatten)]
+    source: Source,
+    #[command(flatten)]
+    filters: Filters,
 }
 
 #[derive(Debug, Args)]
@@ -127,7 +170,7 @@ struct States {
     #[command(flatten)]
     source: Source,
     #[command(flatten)]
-    tasks: Tasks,
+    filters: Filters,
     /// Most rows to show; 0 shows all
     #[arg(long, value_name = "N", default_value_t = ROWS)]
     top: usize,
@@ -143,21 +186,28 @@ pub(super) fn run(args: &Trace) -> Result<u8> {
     match &args.analysis {
         Analysis::Latency(args) => run_latency(args)?,
         Analysis::Timehist(args) => run_timehist(args)?,
+        Analysis::Map(args) => run_map(args)?,
+        Analysis::Queues(args) => run_queues(args)?,
+        Analysis::Blame(args) => waits::run_blame(args)?,
+        Analysis::Affine(args) => affine::run(args)?,
+        Analysis::Copies(args) => pairs::run_copies(args)?,
+        Analysis::Chains(args) => waits::run_chains(args)?,
+        Analysis::Inversions(args) => waits::run_inversions(args)?,
+        Analysis::Kworkers(args) => waits::run_kworkers(args)?,
+        Analysis::Explain(args) => waits::run_explain(args)?,
         Analysis::States(args) => {
-            let mut reader = args.source.open(states::wanted())?;
-            let found = states(&mut reader, &args.tasks.filter(), most(args.top))?;
-            args.source.print(&found, |found, out| {
-                let (width, colour) = terminal();
-                schedlab_report::trace_states_text(found, width, colour, out)
-            })?;
+            args.filters.refuse_times("the time of a task is added up over the whole trace")?;
+            let (mut reader, scope) = args.source.open_for(&args.filters, states::wanted())?;
+            let mut found = states(&mut reader, &scope, most(args.top))?;
+            found.trace.tell_unmatched(&scope, &reader);
+            args.source.print(&found, schedlab_report::trace_states_text)?;
         }
+        Analysis::Slow(args) => slow::run(args)?,
+        Analysis::Convert(args) => convert::run(args)?,
         Analysis::Check(args) => {
             let mut reader = args.source.open(check::wanted())?;
             let found = check(&mut reader)?;
-            args.source.print(&found, |found, out| {
-                let (width, colour) = terminal();
-                schedlab_report::trace_check_text(found, width, colour, out)
-            })?;
+            args.source.print(&found, schedlab_report::trace_check_text)?;
         }
     }
     Ok(exit::DONE)
@@ -169,9 +219,9 @@ fn run_latency(args: &Latency) -> Result<()> {
         let found = perf_latency(&mut reader, args.each_task)?;
         return to_stdout(|out| schedlab_report::perf_latency_text(&found, out));
     }
+    let (mut reader, scope) = args.source.open_for(&args.filters, latency::wanted())?;
     let options = LatencyOptions {
-        tasks: args.tasks.filter(),
-        window: args.when.window()?,
+        scope,
         each_task: args.each_task,
         sort: match args.sort {
             Sort::Max => LatencySort::Max,
@@ -183,100 +233,167 @@ fn run_latency(args: &Latency) -> Result<()> {
         },
         top: most(args.top),
     };
-    let mut reader = args.source.open(latency::wanted())?;
-    let found = latency(&mut reader, &options)?;
-    args.source.print(&found, |found, out| {
-        let (width, colour) = terminal();
-        schedlab_report::trace_latency_text(found, width, colour, out)
-    })
+    let mut found = latency(&mut reader, &options)?;
+    found.trace.tell_unmatched(&options.scope, &reader);
+    args.source.print(&found, schedlab_report::trace_latency_text)
 }
 
 fn run_timehist(args: &Timehist) -> Result<()> {
-    let mut reader = args.source.open(timehist::wanted())?;
-    let (filter, window) = (args.tasks.filter(), args.when.window()?);
-    // `None`: the reader of our output has seen enough.
-    let mut facts = None;
-    to_stdout(|out| {
-        if !args.source.json {
-            schedlab_report::timehist_header(out)?;
-        }
-        let mut failed = None;
-        let read = timehist(&mut reader, &filter, &window, &mut |row| {
-            let written = if args.source.json {
-                serde_json::to_writer(&mut *out, row).map_err(std::io::Error::from).and_then(|()| out.write_all(b"\n"))
-            } else {
-                schedlab_report::timehist_line(row, out)
-            };
-            failed = written.err();
-            failed.is_none()
-        });
-        if let Some(error) = failed {
-            return Err(error);
-        }
-        facts = Some(read);
-        Ok(())
-    })?;
-    let Some(facts) = facts.transpose()? else { return Ok(()) };
-    for problem in facts.problems {
-        say(format_args!("{}: {problem}", args.source.file.display()));
+    let (mut reader, scope) = args.source.open_for(&args.filters, timehist::wanted())?;
+    args.source.print_lines(schedlab_report::timehist_header, schedlab_report::timehist_line, |each| {
+        let mut facts = timehist(&mut reader, &scope, each)?;
+        facts.tell_unmatched(&scope, &reader);
+        Ok(facts)
+    })
+}
+
+fn run_map(args: &Map) -> Result<()> {
+    args.filters.refuse_states("a map shows who has each CPU, and states are of those who have none")?;
+    let (mut reader, scope) = args.source.open_for(&args.filters, map::wanted())?;
+    if !args.switches {
+        let options = OverviewOptions { scope, slices: slices(), top: most(args.top) };
+        let mut found = overview(&mut reader, &options)?;
+        found.trace.tell_unmatched(&options.scope, &reader);
+        return args.source.print(&found, schedlab_report::trace_overview_text);
     }
-    Ok(())
+    args.source.print_lines(
+        |_| Ok(()),
+        schedlab_report::map_line,
+        |each| {
+            let mut facts = map(&mut reader, &scope, each)?;
+            facts.tell_unmatched(&scope, &reader);
+            Ok(facts)
+        },
+    )
+}
+
+fn run_queues(args: &Queues) -> Result<()> {
+    args.filters.refuse_tasks("the length of a queue counts all threads that run or wait there")?;
+    let (mut reader, scope) = args.source.open_for(&args.filters, queues::wanted())?;
+    let options = QueuesOptions { scope, slices: slices() };
+    let mut found = queues(&mut reader, &options)?;
+    found.trace.tell_unmatched(&options.scope, &reader);
+    args.source.print(&found, schedlab_report::trace_queues_text)
+}
+
+fn open(path: &Path, wanted: schedlab_trace::Kinds) -> Result<Reader> {
+    let path = trace_in(path);
+    let name = if path == Path::new("-") { "standard input".into() } else { path.display().to_string() };
+    Ok(Reader::open(&name, bytes(&path)?, wanted)?)
+}
+
+/// The trace in a directory that `record -o` or `bench --trace` wrote; of anything else itself.
+fn trace_in(path: &Path) -> PathBuf {
+    let inside = path.join(super::record::TRACE_FILE);
+    if inside.is_file() { inside } else { path.to_owned() }
 }
 
 impl Source {
     fn open(&self, wanted: schedlab_trace::Kinds) -> Result<Reader> {
-        let name = if self.file == Path::new("-") { "standard input".into() } else { self.file.display().to_string() };
-        Ok(Reader::open(&name, bytes(&self.file)?, wanted)?)
+        open(&self.file, wanted)
+    }
+
+    /// The trace, and what of it is asked for.
+    fn open_for(&self, filters: &Filters, wanted: schedlab_trace::Kinds) -> Result<(Reader, Scope)> {
+        let scope = filters.scope(&self.file)?;
+        Ok((self.open(wanted)?, scope))
+    }
+
+    /// Prints the rows of an analysis as they come, as lines of text or of JSON, and what was wrong behind them.
+    fn print_lines<T: serde::Serialize>(
+        &self,
+        header: impl FnOnce(&mut dyn Write) -> std::io::Result<()>,
+        line: impl Fn(&T, &mut dyn Write) -> std::io::Result<()>,
+        read: impl FnOnce(&mut dyn FnMut(&T) -> bool) -> Result<TraceFacts, TraceError>,
+    ) -> Result<()> {
+        // `None`: the reader of our output has seen enough.
+        let mut facts = None;
+        to_stdout(|out| {
+            if !self.json {
+                header(out)?;
+            }
+            let mut failed = None;
+            let read = read(&mut |row| {
+                let written = if self.json {
+                    serde_json::to_string(row).map_err(std::io::Error::from).and_then(|line| writeln!(out, "{line}"))
+                } else {
+                    line(row, out)
+                };
+                failed = written.err();
+                failed.is_none()
+            });
+            if let Some(error) = failed {
+                return Err(error);
+            }
+            facts = Some(read);
+            Ok(())
+        })?;
+        let Some(facts) = facts.transpose()? else { return Ok(()) };
+        for problem in facts.unmatched.iter().chain(&facts.problems) {
+            say(format_args!("{}: {problem}", self.file.display()));
+        }
+        Ok(())
     }
 
     fn print<T: serde::Serialize>(
         &self,
         found: &T,
-        text: impl FnOnce(&T, &mut dyn Write) -> std::io::Result<()>,
+        text: impl FnOnce(&T, usize, bool, &mut dyn Write) -> std::io::Result<()>,
     ) -> Result<()> {
-        to_stdout(|out| {
-            if self.json {
-                serde_json::to_writer_pretty(&mut *out, found)?;
-                out.write_all(b"\n")
-            } else {
-                text(found, out)
-            }
-        })
+        print(self.json, found, text)
     }
+}
+
+/// Findings as JSON, or as text for this terminal.
+fn print<T: serde::Serialize>(
+    json: bool,
+    found: &T,
+    text: impl FnOnce(&T, usize, bool, &mut dyn Write) -> std::io::Result<()>,
+) -> Result<()> {
+    to_stdout(|out| {
+        if json {
+            writeln!(out, "{}", pretty(found)?)
+        } else {
+            let (width, colour) = terminal();
+            text(found, width, colour, out)
+        }
+    })
 }
 
 /// A file by position, or a pipe from its beginning to its end.
 fn bytes(path: &Path) -> Result<Box<dyn ByteSource>> {
     if path == Path::new("-") {
-        return Ok(Box::new(Forward::new(std::io::stdin())));
+        return standard_input();
     }
     let file = File::open(path).with_context(|| format!("{} cannot be opened", path.display()))?;
     let kind = file.metadata().with_context(|| format!("{} cannot be looked at", path.display()))?.file_type();
     if kind.is_dir() {
-        bail!(
-            "{} is a directory, as `perf record --threads` writes; record without --threads, or name a file in it",
-            path.display()
-        );
+        bail!("{} is a directory, {}", path.display(), of_directory(path));
     }
     Ok(if kind.is_file() { Box::new(file) } else { Box::new(Forward::new(file)) })
 }
 
-impl Tasks {
-    fn filter(&self) -> TaskFilter {
-        TaskFilter { comms: self.comm.clone(), tids: self.tid.clone() }
+/// Also standard input is read by position where it is a file from which nothing was taken yet.
+fn standard_input() -> Result<Box<dyn ByteSource>> {
+    let owned = std::io::stdin().as_fd().try_clone_to_owned().context("standard input cannot be read")?;
+    let mut file = File::from(owned);
+    let whole = file.metadata().is_ok_and(|m| m.is_file()) && file.stream_position().is_ok_and(|at| at == 0);
+    Ok(if whole { Box::new(file) } else { Box::new(Forward::new(file)) })
+}
+
+/// What a directory is that is no trace, and what to name instead.
+fn of_directory(path: &Path) -> &'static str {
+    if path.join("manifest.json").exists() {
+        "that of a run: name one of its traces, traces/*.slt, or ask `trace slow`, `copies` or `kworkers`, which take a run"
+    } else {
+        "and no trace.slt of `schedlab record` is in it; what `perf record --threads` writes is not read: record without \
+         --threads, or name a file"
     }
 }
 
-impl When {
-    fn window(&self) -> Result<TimeWindow> {
-        let cpu = |n: &u32| u16::try_from(*n).ok().map(schedlab_trace::Cpu);
-        let cpus = self.cpu.as_ref().map(|list| list.as_slice().iter().filter_map(cpu).collect());
-        let mut window = TimeWindow { cpus, ..TimeWindow::default() };
-        if let Some(time) = &self.time {
-            window.set_times(time).context("--time")?;
-        }
-        Ok(window)
-    }
+/// Columns of a map beside the CPU's number and its busy share.
+fn slices() -> usize {
+    terminal_width().clamp(60, 240) - 20
 }
 
 /// Rows to show, all for 0.

@@ -4,6 +4,7 @@ use crate::cli::TuneAction;
 use crate::exit;
 use crate::output::{print_line, to_stdout};
 use anyhow::{Context, Result};
+use schedlab_record::tracer;
 use schedlab_run::counted;
 use schedlab_sys::net_name;
 use schedlab_tune::{RestoreOutcome, Roots};
@@ -19,7 +20,7 @@ pub(super) fn run(action: &TuneAction) -> Result<u8> {
 fn show(json: bool) -> Result<u8> {
     let knobs = schedlab_tune::show(&Roots::default());
     if json {
-        print_line(serde_json::to_string_pretty(&knobs)?)?;
+        print_line(schedlab_run::json::pretty(&knobs)?)?;
     } else {
         to_stdout(|out| knobs.iter().try_for_each(|knob| writeln!(out, "{knob}")))?;
     }
@@ -36,12 +37,15 @@ fn restore(dry_run: bool) -> Result<u8> {
     let removed = net_name::remove_orphans(Path::new(net_name::RUN_ROOT))
         .context("a network namespace left by a killed run could not be removed");
     to_stdout(|out| restored.iter().try_for_each(|one| writeln!(out, "{one}")))?;
-    let removed = removed?;
+    let (removed, traces) = (removed?, crate::session::orphaned_traces()?);
     let back = restored.iter().filter(|one| one.outcome == RestoreOutcome::Restored).count();
     let failed = restored.iter().filter(|one| !one.is_done()).count();
     to_stdout(|out| {
         for name in &removed {
             writeln!(out, "network namespace {name} of a killed run removed")?;
+        }
+        for name in &traces {
+            writeln!(out, "tracefs instance {name} of a killed run removed")?;
         }
         let (settings, namespaces) = (counted(back, "settings"), counted(removed.len(), "network namespaces"));
         let not = if failed > 0 { format!(", {failed} NOT restored") } else { String::new() };
@@ -55,6 +59,7 @@ fn preview(roots: &Roots, state: &Path) -> Result<u8> {
     let left = schedlab_tune::leftovers(state)?;
     let unreadable = schedlab_tune::unreadable_journals(roots, state)?;
     let names = net_name::orphans(Path::new(net_name::RUN_ROOT))?;
+    let traces = tracer::orphans(Path::new(net_name::RUN_ROOT))?;
     to_stdout(|out| {
         for one in &left {
             writeln!(out, "{one}")?;
@@ -64,6 +69,9 @@ fn preview(roots: &Roots, state: &Path) -> Result<u8> {
         }
         for name in &names {
             writeln!(out, "network namespace {name} of a killed run")?;
+        }
+        for name in &traces {
+            writeln!(out, "tracefs instance {name} of a killed run")?;
         }
         let (settings, namespaces) = (counted(left.len(), "settings"), counted(names.len(), "network namespaces"));
         writeln!(out, "{settings} would be restored, {namespaces} removed")

@@ -2,8 +2,12 @@
 
 #![allow(dead_code, unreachable_pub, missing_docs)] // Each test file uses its part.
 
-use std::path::PathBuf;
-use std::process::Command;
+pub mod guests;
+pub mod recordings;
+
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
 
 pub struct Ran {
     pub code: i32,
@@ -31,6 +35,24 @@ pub fn schedlab(arguments: &[&str]) -> Ran {
     }
 }
 
+/// Runs a copy of the binary as nobody, who may write into `lab`; `None` when this process may not become somebody else.
+pub fn as_nobody(lab: &Lab, arguments: &[&str]) -> Option<Output> {
+    const NOBODY: &str = "65534";
+    let binary = lab.path("schedlab");
+    if !Path::new(&binary).exists() {
+        // Copied by a process of its own: a descriptor open for writing here would live on for a moment in what
+        // other tests start meanwhile, and the kernel refuses to run such a file (ETXTBSY).
+        let copied = Command::new("cp").args([env!("CARGO_BIN_EXE_schedlab"), &binary]).status();
+        assert!(copied.expect("cp starts").success());
+        std::fs::set_permissions(lab.path(""), std::fs::Permissions::from_mode(0o777)).expect("a directory of ours");
+    }
+    let dropped = ["--reuid", NOBODY, "--regid", NOBODY, "--clear-groups", &binary];
+    let mut command = Command::new("setpriv");
+    let output = command.args(dropped).args(arguments).env("HOME", lab.path("")).output().ok()?;
+    let refused = String::from_utf8_lossy(&output.stderr).contains("setpriv:");
+    (!refused).then_some(output)
+}
+
 pub fn json(text: &str) -> serde_json::Value {
     serde_json::from_str(text).unwrap_or_else(|e| panic!("not JSON: {e}: {text}"))
 }
@@ -54,4 +76,11 @@ impl Drop for Lab {
     fn drop(&mut self) {
         let _ = std::fs::remove_dir_all(&self.0);
     }
+}
+
+/// The interpreter with Perfetto's own schema; `SCHEDLAB_PYTHON` names one in a virtual environment.
+pub fn python_with_perfetto() -> Option<String> {
+    let python = std::env::var("SCHEDLAB_PYTHON").unwrap_or_else(|_| "python3".into());
+    let probe = Command::new(&python).args(["-c", "import perfetto.protos.perfetto.trace.perfetto_trace_pb2"]).output();
+    probe.is_ok_and(|o| o.status.success()).then_some(python)
 }

@@ -1,8 +1,10 @@
 //! Where events are missing: which intervals a gap may have falsified.
 //!
-//! A wait is false where the thread ran and slept again unseen. It can have done so only on a CPU whose events are
-//! missing, and it is taken to stay among the CPUs where it was seen. So a gap taints the intervals of the threads of
-//! its CPU, and a machine that loses all events of one CPU can still be told about on the others.
+//! A wait or a sleep is false where the thread ran and slept again unseen. It can have done so only on a CPU whose events
+//! are missing, and it is taken to stay among the CPUs where it was seen, or where an event says that it was. So a gap
+//! taints those intervals of the threads of its CPU, and a machine that loses all events of one CPU can still be told about
+//! on the others. A run is on one CPU, and whatever takes the thread from it is an event of that CPU: only gaps there can
+//! falsify it.
 
 use crate::event::Cpu;
 
@@ -60,6 +62,12 @@ impl Gaps {
         let on = |cpu: usize| seen_on & 1 << (cpu % 64) != 0;
         hit(&self.anywhere) || self.lanes.iter().enumerate().any(|(cpu, lane)| on(cpu) && hit(lane))
     }
+}
+
+/// A CPU as a set, by its number modulo 64; one that is not known may be any.
+#[inline]
+pub(super) fn bit(cpu: Cpu) -> u64 {
+    if cpu == Cpu::ANY { u64::MAX } else { 1 << (cpu.0 % 64) }
 }
 
 #[cfg(test)]

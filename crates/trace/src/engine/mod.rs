@@ -2,28 +2,37 @@
 //! means, what a gap makes unknown, when a thread id is another thread.
 
 mod gaps;
+mod lives;
 mod observer;
 #[cfg(test)]
 mod tests;
 mod tids;
 
-use crate::event::{Cpu, Event, Missing, Tid, Wake, What};
+use crate::event::{Cpu, Event, Missing, Prio, Tid, Wake, What};
 use crate::names::Name;
 use crate::prev_state::{StateClass, StateId};
-use gaps::Gaps;
-pub use observer::{Began, Censored, Counts, Observer, Run, Task, TaskId, Wait};
+use gaps::{Gaps, bit};
+use lives::{MOST_TASKS, Tasks, task_of};
+pub use observer::{Began, Censored, CensoredWait, Counts, Observer, Run, Task, TaskId, Wait};
 use tids::{How, NEVER, NO_TASK, Phase, Slot, Tids};
 
+/// A waking is traced on the CPU of the waker, which may be any: where that lost events, a pending waking may have been
+/// cancelled and another one ended the sleep.
+const ANY_CPU: u64 = u64::MAX;
+
 /// Follows every thread and CPU of a trace.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Engine {
+    most_tasks: usize,
     cpus: Vec<CpuState>,
     tids: Tids,
-    tasks: Vec<Task>,
+    tasks: Tasks,
     gaps: Gaps,
     counts: Counts,
     now: u64,
     first: Option<u64>,
+    /// `sched_waking` is in the trace.
+    wakings_recorded: bool,
 }
 
 /// A CPU: who is on it.
@@ -35,10 +44,37 @@ struct CpuState {
     idle_since: Option<u64>,
 }
 
+impl Default for Engine {
+    fn default() -> Self {
+        Self::remembering(MOST_TASKS)
+    }
+}
+
 impl Engine {
+    /// One that retires ended tasks as soon as it has met this many.
+    pub fn remembering(most_tasks: usize) -> Self {
+        Self {
+            most_tasks,
+            cpus: Vec::new(),
+            tids: Tids::default(),
+            tasks: Tasks::default(),
+            gaps: Gaps::default(),
+            counts: Counts::default(),
+            now: 0,
+            first: None,
+            wakings_recorded: false,
+        }
+    }
+
     /// Everything that was met, by [`TaskId`].
     pub fn tasks(&self) -> &[Task] {
-        &self.tasks
+        &self.tasks.all
+    }
+
+    /// The task that a thread id is now; `None` where it was not met, or its task has ended and is forgotten.
+    #[inline]
+    pub fn task(&self, tid: Tid) -> Option<TaskId> {
+        self.tids.task(tid)
     }
 
     /// Who is on a CPU now.
@@ -49,6 +85,11 @@ impl Engine {
     /// What happened to wakings so far.
     pub fn counts(&self) -> Counts {
         self.counts
+    }
+
+    /// Whether events are missing between `since` and now on one of the CPUs `seen_on` (bits of their numbers modulo 64).
+    pub fn missed(&self, since: u64, seen_on: u64) -> bool {
+        self.gaps.taint(since, seen_on)
     }
 
     /// Times of the first and of the latest event, ns; `None` before the first.
@@ -66,20 +107,19 @@ impl Engine {
             self.counts.backwards += 1;
         }
         let (ts, cpu) = (event.ts, event.cpu);
-        // What was made up for the threads of before the trace has no time.
-        if self.first.is_none() && ts > 0 {
+        if self.first.is_none() && !event.is_from_before() {
             self.first = Some(ts);
         }
         match event.what {
-            What::Switch { prev, next, prev_comm, next_comm, prev_state, .. } => {
+            What::Switch { prev, next, prev_comm, next_comm, prev_state, prev_prio, next_prio } => {
                 let class = classes.get(prev_state.index()).copied().unwrap_or(StateClass::Unknown);
                 self.counts.switches += 1;
                 self.change_current(ts, cpu, next, observer);
                 if prev != Tid::IDLE {
-                    self.leave(ts, cpu, (prev, prev_comm), (prev_state, class), observer);
+                    self.leave(ts, cpu, (prev, prev_comm, prev_prio), (prev_state, class), observer);
                 }
                 if next != Tid::IDLE {
-                    self.enter(ts, cpu, (next, next_comm), observer);
+                    self.enter(ts, cpu, (next, next_comm, next_prio), observer);
                 }
             }
             What::Waking(wake) if wake.tid != Tid::IDLE => self.waking(ts, &wake, observer),
@@ -91,22 +131,32 @@ impl Engine {
     fn take_rare<O: Observer>(&mut self, event: &Event, observer: &mut O) {
         let ts = event.ts;
         match event.what {
-            What::WakeupNew(wake) => self.wakeup_new(ts, &wake, observer),
-            What::Migrate { tid, dest_cpu, .. } if tid != Tid::IDLE => self.tids.get(tid).see(dest_cpu),
+            What::WakeupNew(wake) if wake.tid != Tid::IDLE => self.wakeup_new(ts, &wake, observer),
+            What::Migrate { tid, orig_cpu, dest_cpu, .. } if tid != Tid::IDLE => {
+                // It was on the queue that it leaves, seen there or not.
+                let slot = self.tids.get(tid);
+                slot.see(orig_cpu);
+                slot.see(dest_cpu);
+            }
             What::Fork { parent, child, comm } => self.fork(ts, parent, child, comm, observer),
             What::Exit { tid, .. } => {
                 let task = self.tids.get(tid).task;
-                if let Some(task) = self.tasks.get_mut(task.index()) {
+                if let Some(task) = self.tasks.all.get_mut(task.index()) {
                     task.end = Some(ts);
                 }
             }
             What::Exec { tid, old_tid } if tid != old_tid => self.exec(event, tid, old_tid, observer),
             What::Comm { tid, comm } => self.rename(ts, tid, comm),
+            // Marks of gaps are no events of the trace.
             What::GapBegin => {
+                self.counts.events -= 1;
                 self.counts.gaps += 1;
                 self.gaps.begin(event.cpu);
             }
-            What::GapEnd { missing, .. } => self.gap_end(ts, event.cpu, missing, observer),
+            What::GapEnd { missing, .. } => {
+                self.counts.events -= 1;
+                self.gap_end(ts, event.cpu, missing, observer);
+            }
             _ => {}
         }
     }
@@ -115,19 +165,24 @@ impl Engine {
     pub fn finish<O: Observer>(&mut self, observer: &mut O) {
         let end = self.now;
         for slot in self.tids.all() {
+            self.tasks.goes_on(slot, end);
             match slot.phase {
                 Phase::Running => {
                     self.counts.cancelled += u64::from(slot.pending);
-                    if self.gaps.taint(slot.since, slot.seen_on) {
+                    if self.gaps.taint(slot.since, bit(slot.cpu)) {
                         observer.run_censored(slot.task, Censored::Gap);
                     } else {
-                        observer.ran(slot.task, &Run { start: slot.since, end, cpu: slot.cpu, left: None });
+                        observer.ran(
+                            slot.task,
+                            &Run { start: slot.since, end, cpu: slot.cpu, prio: slot.prio, left: None },
+                        );
                     }
                 }
-                Phase::Preempted => observer.wait_censored(slot.task, Began::Preempted, Censored::Unfinished),
-                Phase::Woken => observer.wait_censored(slot.task, slot.began(), Censored::Unfinished),
+                Phase::Preempted | Phase::Woken => {
+                    observer.wait_censored(slot.task, &slot.censored(Censored::Unfinished))
+                }
                 Phase::Sleeping if slot.pending => {
-                    observer.wait_censored(slot.task, Began::Repaired, Censored::Unfinished);
+                    observer.wait_censored(slot.task, &slot.censored(Censored::Unfinished));
                 }
                 Phase::Sleeping | Phase::Unknown | Phase::Dead => {}
             }
@@ -140,12 +195,17 @@ impl Engine {
         }
     }
 
+    #[cold]
+    fn meet(&mut self, cpu: usize) {
+        self.cpus.resize(cpu + 1, CpuState::default());
+    }
+
     /// The CPU gets `next`; whoever was thought to be on it and is not the one that leaves was lost sight of.
     #[inline]
     fn change_current<O: Observer>(&mut self, ts: u64, cpu: Cpu, next: Tid, observer: &mut O) {
         let at = usize::from(cpu.0);
         if at >= self.cpus.len() {
-            self.cpus.resize(at + 1, CpuState::default());
+            self.meet(at);
         }
         let state = &mut self.cpus[at];
         state.current = Some(next);
@@ -160,24 +220,25 @@ impl Engine {
         &mut self,
         ts: u64,
         cpu: Cpu,
-        (tid, comm): (Tid, Name),
+        (tid, comm, prio): (Tid, Name, Prio),
         (state, class): (StateId, StateClass),
         observer: &mut O,
     ) {
         let slot = task_of(&mut self.tids, &mut self.tasks, tid, comm);
+        slot.told(prio);
         match slot.phase {
-            Phase::Running if slot.cpu == cpu && slot.since <= ts && !self.gaps.taint(slot.since, slot.seen_on) => {
-                observer.ran(slot.task, &Run { start: slot.since, end: ts, cpu, left: Some((state, class)) });
+            Phase::Running if slot.cpu == cpu && slot.since <= ts && !self.gaps.taint(slot.since, bit(cpu)) => {
+                let left = Some((state, class));
+                observer.ran(slot.task, &Run { start: slot.since, end: ts, cpu, prio: slot.prio, left });
             }
             Phase::Running => observer.run_censored(slot.task, Censored::Gap),
             // First met by a waking, and it was on the CPU all the time: that waking is pending.
             Phase::Woken if slot.unsure && slot.how == How::Waking => slot.pending = true,
             Phase::Woken if slot.unsure => {}
-            Phase::Woken => {
-                observer.wait_censored(slot.task, slot.began(), Censored::Contradiction);
+            Phase::Woken | Phase::Preempted => {
+                observer.wait_censored(slot.task, &slot.censored(Censored::Contradiction));
                 slot.pending = false;
             }
-            Phase::Preempted => observer.wait_censored(slot.task, Began::Preempted, Censored::Contradiction),
             Phase::Sleeping | Phase::Unknown | Phase::Dead => slot.pending = false,
         }
         observer.left(slot.task, cpu, class);
@@ -195,21 +256,31 @@ impl Engine {
             self.counts.cancelled += 1;
         }
         if slot.phase == Phase::Dead {
-            self.tasks[slot.task.index()].end = Some(ts);
+            self.tasks.all[slot.task.index()].end = Some(ts);
+            if self.tasks.all.len() >= self.most_tasks {
+                observer.retired(slot.task, &self.tasks.all[slot.task.index()]);
+                self.tasks.free.push(slot.task);
+                *slot = Slot::of(NO_TASK);
+            }
         }
     }
 
     #[inline]
-    fn enter<O: Observer>(&mut self, ts: u64, cpu: Cpu, (tid, comm): (Tid, Name), observer: &mut O) {
+    fn enter<O: Observer>(&mut self, ts: u64, cpu: Cpu, (tid, comm, prio): (Tid, Name, Prio), observer: &mut O) {
         let slot = task_of(&mut self.tids, &mut self.tasks, tid, comm);
         let task = slot.task;
+        slot.told(prio);
+        let mut doubted = false;
         if slot.phase == Phase::Sleeping && slot.pending {
-            self.counts.repaired += 1;
+            doubted = self.gaps.taint(slot.waking, ANY_CPU);
+            self.counts.repaired += u64::from(!doubted);
             slot.wait_from_repaired();
+        } else if slot.phase == Phase::Preempted && slot.pending {
+            // Woken out of a sleep that nobody saw, where one may have been missed on whichever CPU.
+            doubted = self.gaps.taint(slot.since, ANY_CPU);
         }
         let began = match slot.phase {
-            Phase::Woken => Some(slot.began()),
-            Phase::Preempted => Some(Began::Preempted),
+            Phase::Woken | Phase::Preempted => Some(slot.began()),
             Phase::Sleeping => {
                 self.counts.unseen_wakings += 1;
                 None
@@ -226,10 +297,14 @@ impl Engine {
             let (waker, context) = if preempted { (tid, crate::Context::NONE) } else { (slot.waker, slot.context) };
             let queued = if preempted { None } else { Some(slot.queued).filter(|q| *q != NEVER) };
             slot.see(cpu);
-            if ts < start || self.gaps.taint(start, slot.seen_on) {
-                observer.wait_censored(task, began, Censored::Gap);
+            // Where wakings are recorded, one that is not seen was lost, or is before the trace.
+            let late = began == Began::WakeupOnly && self.wakings_recorded;
+            self.counts.unseen_wakings += u64::from(late);
+            if ts < start || doubted || late || self.gaps.taint(start, slot.seen_on) {
+                observer.wait_censored(task, &slot.censored(Censored::Gap));
             } else {
-                observer.waited(task, &Wait { began, start, queued, end: ts, cpu, waker, context });
+                let (left, prio) = (slot.left(), slot.prio);
+                observer.waited(task, &Wait { began, left, prio, start, queued, end: ts, cpu, waker, context });
             }
         }
         if slot.cpu != cpu && slot.cpu != Cpu::ANY {
@@ -242,7 +317,9 @@ impl Engine {
 
     #[inline]
     fn waking<O: Observer>(&mut self, ts: u64, wake: &Wake, observer: &mut O) {
+        self.wakings_recorded = true;
         let slot = task_of(&mut self.tids, &mut self.tasks, wake.tid, wake.comm);
+        slot.told(wake.prio);
         match slot.phase {
             Phase::Running => {
                 self.counts.cancelled += u64::from(slot.pending);
@@ -250,12 +327,16 @@ impl Engine {
                 return;
             }
             // Preempted on its way to sleep: the waking keeps it from that, and it goes on waiting as it did.
+            // Or it has run and slept since, unseen.
             Phase::Preempted => {
                 self.counts.cancelled += 1;
+                slot.pending = true;
                 return;
             }
             Phase::Sleeping => {
                 self.counts.cancelled += u64::from(slot.pending);
+                // Where it ran last, seen or not.
+                slot.see(wake.target_cpu);
                 if slot.since <= ts && !self.gaps.taint(slot.since, slot.seen_on) {
                     observer.slept(slot.task, slot.class, slot.since, ts);
                 }
@@ -264,7 +345,7 @@ impl Engine {
             // A thread is woken out of a sleep only: it must have run and slept unseen.
             Phase::Woken => {
                 self.counts.double_wakings += 1;
-                observer.wait_censored(slot.task, slot.began(), Censored::Contradiction);
+                observer.wait_censored(slot.task, &slot.censored(Censored::Contradiction));
             }
             Phase::Unknown | Phase::Dead => slot.unsure = true,
         }
@@ -274,7 +355,14 @@ impl Engine {
     #[inline]
     fn wakeup<O: Observer>(&mut self, ts: u64, wake: &Wake, observer: &mut O) {
         let slot = task_of(&mut self.tids, &mut self.tasks, wake.tid, wake.comm);
+        slot.told(wake.prio);
         match slot.phase {
+            // On a queue already: it must have run and slept unseen.
+            Phase::Woken if slot.queued != NEVER && !slot.unsure => {
+                self.counts.double_wakings += 1;
+                observer.wait_censored(slot.task, &slot.censored(Censored::Contradiction));
+                slot.woken(ts, ts, How::WakeupOnly, wake);
+            }
             Phase::Woken => {
                 if slot.queued == NEVER {
                     slot.queued = ts;
@@ -286,14 +374,16 @@ impl Engine {
                 self.counts.cancelled += u64::from(slot.pending);
                 slot.pending = false;
             }
-            Phase::Sleeping if slot.pending => {
+            Phase::Sleeping if slot.pending && !self.gaps.taint(slot.waking, ANY_CPU) => {
                 self.counts.repaired += 1;
                 slot.wait_from_repaired();
                 slot.queued = ts;
                 slot.see(wake.target_cpu);
             }
             Phase::Sleeping => {
-                if slot.since <= ts && !self.gaps.taint(slot.since, slot.seen_on) {
+                // Where wakings are recorded, the one that ended the sleep came before, nobody knows when.
+                let known = !slot.pending && !self.wakings_recorded && slot.since <= ts;
+                if known && !self.gaps.taint(slot.since, slot.seen_on) {
                     observer.slept(slot.task, slot.class, slot.since, ts);
                 }
                 slot.woken(ts, ts, How::WakeupOnly, wake);
@@ -302,91 +392,7 @@ impl Engine {
                 slot.unsure = true;
                 slot.woken(ts, ts, How::WakeupOnly, wake);
             }
-            Phase::Preempted => {}
-        }
-    }
-
-    fn wakeup_new<O: Observer>(&mut self, ts: u64, wake: &Wake, observer: &mut O) {
-        let known = *self.tids.get(wake.tid);
-        if known.task != NO_TASK && !known.fresh && known.phase != Phase::Unknown {
-            // Its fork was not traced: the id belongs to another thread now.
-            self.begin_task(wake.tid, wake.comm, None, None, observer);
-        }
-        let slot = task_of(&mut self.tids, &mut self.tasks, wake.tid, wake.comm);
-        slot.woken(ts, ts, How::New, wake);
-    }
-
-    fn fork<O: Observer>(&mut self, ts: u64, parent: Tid, child: Tid, comm: Name, observer: &mut O) {
-        if child == Tid::IDLE {
-            return;
-        }
-        let slot = *self.tids.get(child);
-        // perf and the kernel's events may all tell of the same fork, or only name the thread before.
-        if slot.task != NO_TASK && (slot.fresh || slot.phase == Phase::Unknown && slot.seen_on == 0) {
-            let task = &mut self.tasks[slot.task.index()];
-            task.start = task.start.or((ts > 0).then_some(ts));
-            if comm != Name::UNKNOWN {
-                task.comm = comm;
-            }
-            return;
-        }
-        let of_parent = self.tids.get(parent).task;
-        let inherited = self.tasks.get(of_parent.index()).map_or(Name::UNKNOWN, |t| t.comm);
-        let comm = if comm == Name::UNKNOWN { inherited } else { comm };
-        self.begin_task(child, comm, (ts > 0).then_some(ts), Some(parent), observer);
-        self.tids.get(child).fresh = true;
-    }
-
-    /// A thread id stands for another thread from now on.
-    fn begin_task<O: Observer>(
-        &mut self,
-        tid: Tid,
-        comm: Name,
-        start: Option<u64>,
-        parent: Option<Tid>,
-        observer: &mut O,
-    ) {
-        let old = *self.tids.get(tid);
-        match old.phase {
-            Phase::Woken => observer.wait_censored(old.task, old.began(), Censored::Contradiction),
-            Phase::Preempted => observer.wait_censored(old.task, Began::Preempted, Censored::Contradiction),
-            Phase::Running => observer.run_censored(old.task, Censored::Contradiction),
-            Phase::Sleeping | Phase::Unknown | Phase::Dead => {}
-        }
-        *self.tids.get(tid) = Slot::of(add_task(&mut self.tasks, tid, comm));
-        if let Some(task) = self.tasks.last_mut() {
-            (task.start, task.parent) = (start, parent);
-        }
-    }
-
-    /// A thread of a group calls exec and takes over the id of the group's leader, which ends.
-    fn exec<O: Observer>(&mut self, event: &Event, tid: Tid, old_tid: Tid, observer: &mut O) {
-        let slot = *self.tids.get(old_tid);
-        if slot.task == NO_TASK || tid == Tid::IDLE {
-            return;
-        }
-        let (comm, start) = (self.tasks[slot.task.index()].comm, self.tasks[slot.task.index()].start);
-        self.begin_task(tid, comm, start, None, observer);
-        let task = self.tids.get(tid).task;
-        *self.tids.get(tid) = Slot { task, ..slot };
-        *self.tids.get(old_tid) = Slot { phase: Phase::Dead, ..Slot::of(slot.task) };
-        self.tasks[slot.task.index()].end = Some(event.ts);
-        if let Some(state) = self.cpus.get_mut(usize::from(event.cpu.0)).filter(|c| c.current == Some(old_tid)) {
-            state.current = Some(tid);
-        }
-    }
-
-    fn rename(&mut self, ts: u64, tid: Tid, comm: Name) {
-        if tid == Tid::IDLE {
-            return;
-        }
-        let slot = task_of(&mut self.tids, &mut self.tasks, tid, Name::UNKNOWN);
-        let task = &mut self.tasks[slot.task.index()];
-        if task.comm != comm {
-            if ts > 0 && task.comm != Name::UNKNOWN {
-                task.first_comm.get_or_insert(task.comm);
-            }
-            task.comm = comm;
+            Phase::Preempted => slot.pending = true,
         }
     }
 
@@ -399,18 +405,43 @@ impl Engine {
         if slot.phase == Phase::Running && slot.cpu == cpu {
             let why = if missing == Missing::Chain { Censored::Contradiction } else { Censored::Gap };
             observer.run_censored(slot.task, why);
-            (slot.phase, slot.pending) = (Phase::Unknown, false);
+            (slot.phase, slot.pending, slot.class) = (Phase::Unknown, false, StateClass::Unknown);
         }
     }
 }
 
 impl Slot {
+    /// Nothing is known of it but what it is called.
+    fn is_name_only(&self) -> bool {
+        self.phase == Phase::Unknown && self.seen_on == 0
+    }
+
+    /// How its wait began; asleep with a waking pending it waits since it left its CPU.
     fn began(&self) -> Began {
-        match self.how {
-            How::Waking => Began::Waking,
-            How::Repaired => Began::Repaired,
-            How::WakeupOnly => Began::WakeupOnly,
-            How::New => Began::New,
+        match (self.phase, self.how) {
+            (Phase::Preempted, _) => Began::Preempted,
+            (Phase::Sleeping, _) | (_, How::Repaired) => Began::Repaired,
+            (_, How::Waking) => Began::Waking,
+            (_, How::WakeupOnly) => Began::WakeupOnly,
+            (_, How::New) => Began::New,
+        }
+    }
+
+    /// The state in which it left its CPU before the wait; a new thread had none.
+    fn left(&self) -> StateClass {
+        if self.began() == Began::New { StateClass::Unknown } else { self.class }
+    }
+
+    /// Its wait, of which the end is not known.
+    fn censored(&self, why: Censored) -> CensoredWait {
+        CensoredWait { began: self.began(), left: self.left(), prio: self.prio, why }
+    }
+
+    /// An event tells its priority, or nothing of it.
+    #[inline]
+    fn told(&mut self, prio: Prio) {
+        if prio != Prio::UNKNOWN {
+            self.prio = prio;
         }
     }
 
@@ -426,27 +457,4 @@ impl Slot {
         (self.phase, self.how, self.pending) = (Phase::Woken, How::Repaired, false);
         (self.waking, self.queued) = (self.since, NEVER);
     }
-}
-
-/// The state of a thread, whose task begins where the id was not met before or the one that had it is dead.
-#[inline]
-fn task_of<'a>(tids: &'a mut Tids, tasks: &mut Vec<Task>, tid: Tid, comm: Name) -> &'a mut Slot {
-    let slot = tids.get(tid);
-    if slot.task == NO_TASK || slot.phase == Phase::Dead {
-        *slot = Slot::of(add_task(tasks, tid, comm));
-        return slot;
-    }
-    // Not every change of a name is traced; the last one seen is the name.
-    let known = &mut tasks[slot.task.index()].comm;
-    if *known != comm && comm != Name::UNKNOWN {
-        *known = comm;
-    }
-    slot
-}
-
-#[cold]
-fn add_task(tasks: &mut Vec<Task>, tid: Tid, comm: Name) -> TaskId {
-    let id = TaskId(u32::try_from(tasks.len()).unwrap_or(u32::MAX - 1));
-    tasks.push(Task { tid, comm, first_comm: None, start: None, parent: None, end: None });
-    id
 }

@@ -1,10 +1,12 @@
 //! What the state machine tells: what each thread did, one finished interval at a time.
 
-use crate::event::{Context, Cpu, Tid};
+use super::Engine;
+use crate::event::{Context, Cpu, Event, Prio, Tid};
 use crate::names::Name;
 use crate::prev_state::{StateClass, StateId};
 
-/// A task's number in the order in which they were met. A thread id that is used again is another task.
+/// A task's number, in the order in which they were met. A thread id that is used again is another task. Where there are
+/// very many, the numbers of those that have ended are used again ([`Observer::retired`]).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct TaskId(pub u32);
 
@@ -52,6 +54,10 @@ pub enum Began {
 pub struct Wait {
     /// How it began.
     pub began: Began,
+    /// The state in which the thread had left its CPU; unknown of a new one.
+    pub left: StateClass,
+    /// Its priority when it was switched in; as it was told before where the switch does not say.
+    pub prio: Prio,
     /// When it began, ns.
     pub start: u64,
     /// When a queue had the thread, ns; between `start` and here it was being placed. `None` where that was not traced.
@@ -82,6 +88,8 @@ pub struct Run {
     pub end: u64,
     /// Where.
     pub cpu: Cpu,
+    /// Its priority at the end.
+    pub prio: Prio,
     /// Why it left; `None` where the trace ends first.
     pub left: Option<(StateId, StateClass)>,
 }
@@ -97,6 +105,19 @@ pub enum Censored {
     Unfinished,
 }
 
+/// A wait that is not known to the end or to be one: counted and not measured.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct CensoredWait {
+    /// How it began.
+    pub began: Began,
+    /// The state in which the thread had left its CPU; unknown of a new one.
+    pub left: StateClass,
+    /// Its priority, as the latest switch or waking of it said.
+    pub prio: Prio,
+    /// Why it is not measured.
+    pub why: Censored,
+}
+
 /// Who is told.
 pub trait Observer {
     /// A thread ran. An interval that the end of the trace cuts off has no `left`.
@@ -104,7 +125,7 @@ pub trait Observer {
     /// A thread waited for a CPU and got it.
     fn waited(&mut self, _task: TaskId, _wait: &Wait) {}
     /// A wait that is not known to the end or to be one.
-    fn wait_censored(&mut self, _task: TaskId, _began: Began, _why: Censored) {}
+    fn wait_censored(&mut self, _task: TaskId, _wait: &CensoredWait) {}
     /// A run of which start or end is not known.
     fn run_censored(&mut self, _task: TaskId, _why: Censored) {}
     /// A thread slept from its switch-out to its waking.
@@ -113,8 +134,53 @@ pub trait Observer {
     fn left(&mut self, _task: TaskId, _cpu: Cpu, _class: StateClass) {}
     /// A thread was switched in on another CPU than before.
     fn moved(&mut self, _task: TaskId, _from: Cpu, _to: Cpu) {}
+    /// The task has ended, and its number will be another task's: there are too many to remember each.
+    fn retired(&mut self, _task: TaskId, _known: &Task) {}
     /// A CPU was idle.
     fn idled(&mut self, _cpu: Cpu, _start: u64, _end: u64) {}
+}
+
+/// Behind a table of calls: analyses that are not about speed share one state machine, of which each copy has its size.
+impl Observer for &mut dyn Observer {
+    fn ran(&mut self, task: TaskId, run: &Run) {
+        (**self).ran(task, run);
+    }
+    fn waited(&mut self, task: TaskId, wait: &Wait) {
+        (**self).waited(task, wait);
+    }
+    fn wait_censored(&mut self, task: TaskId, wait: &CensoredWait) {
+        (**self).wait_censored(task, wait);
+    }
+    fn run_censored(&mut self, task: TaskId, why: Censored) {
+        (**self).run_censored(task, why);
+    }
+    fn slept(&mut self, task: TaskId, state: StateClass, start: u64, end: u64) {
+        (**self).slept(task, state, start, end);
+    }
+    fn left(&mut self, task: TaskId, cpu: Cpu, class: StateClass) {
+        (**self).left(task, cpu, class);
+    }
+    fn moved(&mut self, task: TaskId, from: Cpu, to: Cpu) {
+        (**self).moved(task, from, to);
+    }
+    fn retired(&mut self, task: TaskId, known: &Task) {
+        (**self).retired(task, known);
+    }
+    fn idled(&mut self, cpu: Cpu, start: u64, end: u64) {
+        (**self).idled(cpu, start, end);
+    }
+}
+
+impl Engine {
+    /// [`Engine::take`] for whoever need not be fast: all of them share one copy of the state machine.
+    pub fn tell(&mut self, event: &Event, classes: &[StateClass], mut observer: &mut dyn Observer) {
+        self.take(event, classes, &mut observer);
+    }
+
+    /// [`Engine::finish`] behind [`Engine::tell`].
+    pub fn finish_telling(&mut self, mut observer: &mut dyn Observer) {
+        self.finish(&mut observer);
+    }
 }
 
 /// What happened to wakings, over all tasks.

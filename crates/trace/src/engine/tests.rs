@@ -1,6 +1,9 @@
 //! The rules of the state machine, each as a small drawing with the answer beside it.
 
-use crate::drawing::tell;
+mod losses;
+
+use super::Engine;
+use crate::drawing::{Drawing, tell, tell_by};
 
 #[test]
 fn a_wakeup_is_split_at_the_queue() {
@@ -120,82 +123,6 @@ fn a_pending_waking_before_a_preemption_was_a_cancelled_sleep() {
 }
 
 #[test]
-fn a_lost_switch_in_makes_no_long_wait() {
-    let told = tell(
-        "
-        0 10 A S > .
-        1 20 waking A by B
-        0 900 A S > .
-        1 950 waking A by B
-        0 953 . R > A
-    ",
-    );
-    assert_eq!(told.waits(), ["A censored Waking Contradiction", "A waited 950-953 Waking"]);
-}
-
-#[test]
-fn a_second_waking_proves_that_the_first_wait_had_ended() {
-    let told = tell(
-        "
-        0 10 A S > .
-        1 20 waking A by B
-        1 90 waking A by B
-        0 93 . R > A
-    ",
-    );
-    assert_eq!(told.waits(), ["A censored Waking Contradiction", "A waited 90-93 Waking"]);
-    assert_eq!(told.counts.double_wakings, 1);
-}
-
-#[test]
-fn a_gap_censors_the_waits_of_its_cpu_and_no_others() {
-    let told = tell(
-        "
-        0 10 A S > .
-        1 10 B S > .
-        2 20 waking A by C
-        2 20 waking B by C
-        0 30 lost 3
-        0 31 . R > A
-        1 31 . R > B
-    ",
-    );
-    assert_eq!(told.waits(), ["A censored Waking Gap", "B waited 20-31 Waking"]);
-    assert_eq!(told.counts.gaps, 1);
-}
-
-#[test]
-fn a_gap_counts_from_the_last_event_before_it() {
-    // A ran unseen on CPU 1 between 40 and 60: its wait ends before anyone knows that CPU 1 lost events.
-    let told = tell(
-        "
-        1 5 A S > .
-        2 10 waking A by C
-        0 50 . R > A
-        1 60 lost 9
-        1 70 . R > B
-    ",
-    );
-    assert_eq!(told.waits(), ["A censored Waking Gap"]);
-}
-
-#[test]
-fn a_break_of_the_chain_is_a_gap_though_nothing_was_lost() {
-    let told = tell(
-        "
-        0 10 . R > A
-        0 20 B S > .
-        1 25 waking B by C
-        0 28 . R > B
-        1 30 waking A by C
-        0 35 B R > A
-    ",
-    );
-    assert_eq!(told.waits(), ["B waited 25-28 Waking", "A waited 30-35 Waking", "B censored Preempted Unfinished"]);
-    assert_eq!(told.of(&["run-censored"]), ["A run-censored Contradiction"]);
-}
-
-#[test]
 fn an_id_that_is_used_again_is_another_task() {
     let told = tell(
         "
@@ -227,6 +154,14 @@ fn an_id_that_is_used_again_is_seen_without_its_fork() {
     );
     assert_eq!(told.of(&["ran"]), ["A#0 ran 10-20 on 0 to Dead", "D#1 ran 35-40 on 0 to Interruptible"]);
     assert_eq!(told.waits(), Vec::<&str>::new());
+}
+
+#[test]
+fn a_thread_that_exits_runs_on_until_it_leaves_or_the_trace_ends() {
+    let of_end = |text: &str| tell(text).tasks[0].end;
+    assert_eq!(of_end("0 10 . R > A\n0 20 exit A\n0 25 A X > ."), Some(25_000));
+    assert_eq!(of_end("0 10 . R > A\n0 20 exit A\n1 30 . R > B"), Some(30_000));
+    assert_eq!(of_end("0 10 . R > A\n0 20 exit A\n0 25 A D > .\n1 30 . R > B"), Some(30_000));
 }
 
 #[test]
@@ -367,4 +302,30 @@ fn a_sleep_that_ends_without_a_waking_is_counted_and_no_wait() {
     ",
     );
     assert_eq!((told.waits().len(), told.counts.unseen_wakings), (0, 1));
+}
+
+#[test]
+fn a_wakeup_alone_begins_a_wait_only_where_wakings_are_not_recorded() {
+    const ALONE: &str = "
+        0 1 . R > A
+        0 12 A S > .
+        0 95 wakeup A on 0
+        0 99 . R > A
+    ";
+    assert_eq!(tell(ALONE).waits(), ["A waited 95-99 WakeupOnly queued 95"]);
+    // Another thread's waking shows that A's was lost, or was before the trace.
+    let told = tell(&format!("1 5 waking B by W\n{ALONE}"));
+    assert_eq!((told.waits()[0], told.counts.unseen_wakings), ("A censored WakeupOnly Gap", 1));
+}
+
+#[test]
+fn of_very_many_tasks_the_ended_ones_are_let_go() {
+    let lives = (0..20).map(|n| {
+        let (start, tid) = (100 * n, 50 + n);
+        format!("0 {} new T={tid} on 0\n0 {} . R > T={tid}\n0 {} T={tid} X > .\n", start + 1, start + 5, start + 9)
+    });
+    let drawing = Drawing::new(&lives.collect::<String>());
+    let told = tell_by(Engine::remembering(8), &drawing.ordered(), &drawing.names, &drawing.states);
+    assert_eq!((told.tasks.len(), told.retired), (8, 13));
+    assert_eq!(told.of(&["waited"]).len(), 20);
 }

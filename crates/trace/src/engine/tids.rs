@@ -1,7 +1,7 @@
 //! The state of each thread, by id: two levels of arrays, so that finding one is two loads and never a hash.
 
 use super::observer::TaskId;
-use crate::event::{Context, Cpu, Tid};
+use crate::event::{Context, Cpu, Prio, Tid};
 use crate::prev_state::StateClass;
 
 /// What a thread is doing.
@@ -47,6 +47,8 @@ pub(super) struct Slot {
     pub(super) phase: Phase,
     pub(super) how: How,
     pub(super) class: StateClass,
+    /// As its latest switch or waking says.
+    pub(super) prio: Prio,
     pub(super) context: Context,
     /// A waking came while it was on the CPU.
     pub(super) pending: bool,
@@ -72,6 +74,7 @@ const NEW: Slot = Slot {
     phase: Phase::Unknown,
     how: How::Waking,
     class: StateClass::Unknown,
+    prio: Prio::UNKNOWN,
     context: Context::NONE,
     pending: false,
     unsure: false,
@@ -101,14 +104,31 @@ pub(super) struct Tids {
     pages: Vec<Option<Box<[Slot; PAGE]>>>,
 }
 
+#[cold]
+fn new_page() -> Box<[Slot; PAGE]> {
+    Box::new([NEW; PAGE])
+}
+
 impl Tids {
-    #[inline]
+    #[inline(always)]
     pub(super) fn get(&mut self, tid: Tid) -> &mut Slot {
         let (page, at) = (tid.0 as usize / PAGE, tid.0 as usize % PAGE);
         if page >= self.pages.len() {
-            self.pages.resize(page + 1, None);
+            self.make_room(page);
         }
-        &mut self.pages[page].get_or_insert_with(|| Box::new([NEW; PAGE]))[at]
+        &mut self.pages[page].get_or_insert_with(new_page)[at]
+    }
+
+    #[cold]
+    fn make_room(&mut self, page: usize) {
+        self.pages.resize(page + 1, None);
+    }
+
+    /// The task of an id, where it was met.
+    #[inline]
+    pub(super) fn task(&self, tid: Tid) -> Option<TaskId> {
+        let page = self.pages.get(tid.0 as usize / PAGE)?.as_ref()?;
+        Some(page[tid.0 as usize % PAGE].task).filter(|task| *task != NO_TASK)
     }
 
     /// Every thread that was met.

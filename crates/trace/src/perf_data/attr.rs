@@ -20,6 +20,11 @@ mod part {
     pub(super) const READ: u64 = 1 << 4;
     pub(super) const CALLCHAIN: u64 = 1 << 5;
     pub(super) const RAW: u64 = 1 << 10;
+    /// These are the last ones, in this order; `AUX` alone is of varying size.
+    pub(super) const CGROUP: u64 = 1 << 21;
+    pub(super) const DATA_PAGE_SIZE: u64 = 1 << 22;
+    pub(super) const CODE_PAGE_SIZE: u64 = 1 << 23;
+    pub(super) const AUX: u64 = 1 << 20;
 }
 
 /// What is used of an event's attributes.
@@ -92,6 +97,8 @@ impl Attr {
         layout.has_read = has(part::READ);
         layout.has_callchain = has(part::CALLCHAIN);
         layout.has_raw = has(part::RAW);
+        let behind = [part::DATA_PAGE_SIZE, part::CODE_PAGE_SIZE].iter().filter(|part| has(**part)).count();
+        layout.cgroup = (has(part::CGROUP) && !has(part::AUX)).then_some(8 * (1 + behind));
         layout
     }
 
@@ -123,6 +130,8 @@ pub(crate) struct Layout {
     pub(crate) time: Option<usize>,
     pub(crate) cpu: Option<usize>,
     pub(crate) has_raw: bool,
+    /// The number of the cgroup, in bytes before the end of the record.
+    pub(crate) cgroup: Option<usize>,
     /// Where the parts of varying size begin.
     rest: usize,
     has_read: bool,
@@ -132,13 +141,14 @@ pub(crate) struct Layout {
 
 impl Layout {
     /// The raw data of a sample: what the tracepoint wrote.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn raw<'a>(&self, record: &'a [u8], big_endian: bool) -> Option<&'a [u8]> {
         let at = if self.has_read || self.has_callchain { self.behind_varying(record, big_endian)? } else { self.rest };
         let size = u32_at(record, at, big_endian)? as usize;
         record.get(at + 4..at + 4 + size)
     }
 
+    #[inline(never)]
     fn behind_varying(&self, record: &[u8], big_endian: bool) -> Option<usize> {
         const TIMES: [u64; 2] = [1, 2];
         const ID: u64 = 4;
@@ -170,13 +180,20 @@ pub(crate) struct Trailer {
     pub(crate) cpu: Option<usize>,
 }
 
-#[inline]
+/// A number at an offset; 0 where there are not so many bytes.
+#[inline(always)]
+pub(crate) fn u16_at(bytes: &[u8], at: usize, big_endian: bool) -> u16 {
+    let array = bytes.get(at..at + 2).and_then(|b| b.try_into().ok()).unwrap_or([0; 2]);
+    if big_endian { u16::from_be_bytes(array) } else { u16::from_le_bytes(array) }
+}
+
+#[inline(always)]
 pub(crate) fn u32_at(bytes: &[u8], at: usize, big_endian: bool) -> Option<u32> {
     let array = bytes.get(at..at.checked_add(4)?)?.try_into().ok()?;
     Some(if big_endian { u32::from_be_bytes(array) } else { u32::from_le_bytes(array) })
 }
 
-#[inline]
+#[inline(always)]
 pub(crate) fn u64_at(bytes: &[u8], at: usize, big_endian: bool) -> Option<u64> {
     let array = bytes.get(at..at.checked_add(8)?)?.try_into().ok()?;
     Some(if big_endian { u64::from_be_bytes(array) } else { u64::from_le_bytes(array) })
@@ -199,6 +216,13 @@ mod tests {
         assert_eq!((layout.id, layout.time, layout.cpu, layout.rest), (Some(8), Some(32), Some(40), 56));
         let by_id = attr(part::TIME | part::ID | part::CPU | part::STREAM_ID, 0).layout();
         assert_eq!((by_id.time, by_id.id, by_id.cpu, by_id.rest), (Some(8), Some(16), Some(32), 40));
+    }
+
+    #[test]
+    fn the_cgroup_is_counted_from_the_end() {
+        let cgroup = |more: u64| attr(part::TIME | part::RAW | part::CGROUP | more, 0).layout().cgroup;
+        assert_eq!((cgroup(0), cgroup(part::DATA_PAGE_SIZE), cgroup(part::AUX)), (Some(8), Some(16), None));
+        assert_eq!(attr(part::RAW, 0).layout().cgroup, None);
     }
 
     #[test]

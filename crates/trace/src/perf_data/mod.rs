@@ -2,47 +2,51 @@
 //! (`-z`). Layout: tools/perf/Documentation/perf.data-file-format.txt and include/uapi/linux/perf_event.h of the kernel.
 
 mod attr;
+mod cgroups;
 mod header;
 mod inflate;
 mod records;
+mod sources;
 #[cfg(test)]
 mod tests;
 #[cfg(test)]
 pub(crate) mod written;
 
-use crate::bytes::{Cursor, Input, Window};
-use crate::event::Event;
+use crate::bytes::{Cursor, Input};
+use crate::fields::Dictionary;
 use crate::info::TraceInfo;
 use crate::kind::Kinds;
-use crate::names::Names;
-use crate::prev_state::PrevStates;
+use crate::order::{Merging, Order};
+use crate::pieces::Helper;
 use crate::problem::{ProblemKind, Problems};
+use crate::section::Window;
 use crate::tracing_data::TracingData;
 use crate::{ByteSource, TraceError};
 use attr::Attr;
+pub use cgroups::SeenCgroups;
 pub(crate) use header::MAGIC;
 use header::{About, Header};
 use records::{HeaderPiece, Records, Step};
+use std::sync::Arc;
 
 /// Longest formats of a pipe that are read.
 const LONGEST_TRACING: u64 = 64 << 20;
 
 /// A perf.data file or stream that is being read.
 pub(crate) struct PerfData {
-    input: Input,
+    input: Arc<Input>,
     window: Window,
     records: Records,
     is_pipe: bool,
     attrs: Vec<Attr>,
     tracing: Option<TracingData>,
     about: About,
-    done: bool,
 }
 
 impl PerfData {
     /// Reads the header; records follow in batches.
     pub(crate) fn open(file: &str, source: Box<dyn ByteSource>, wanted: Kinds) -> Result<Self, TraceError> {
-        let input = Input::new(file, source);
+        let input = Arc::new(Input::new(file, source));
         let header = Header::read(&input)?;
         let (at, end) = header.data;
         // perf writes the size when it ends; a recording that was killed has none, and no formats behind it.
@@ -52,14 +56,13 @@ impl PerfData {
             records.problems.add(ProblemKind::SkippedPart, || why);
         }
         let mut reader = Self {
-            window: Window::new(at, end),
+            window: Window::new(&input, at, end),
             input,
             records,
             is_pipe: header.is_pipe,
             attrs: header.attrs,
             tracing: header.tracing,
             about: header.about,
-            done: false,
         };
         if !reader.is_pipe {
             reader.describe()?;
@@ -77,64 +80,15 @@ impl PerfData {
             let mend = "record again and end perf with Ctrl-C";
             return Err(self.input.unsupported(self.window.offset(), what, mend));
         }
-        if self.records.kinds() == Kinds::default() {
-            let names: Vec<&str> = self.records.counts().map(|c| c.0).filter(|n| !n.is_empty()).take(5).collect();
+        if self.records.sources.kinds() == Kinds::default() {
+            let names: Vec<&str> =
+                self.records.sources.counts().map(|c| c.0).filter(|n| !n.is_empty()).take(5).collect();
             let has = if names.is_empty() { "none of its events is a tracepoint".into() } else { names.join(", ") };
             return Err(TraceError::NoSchedEvents { file: self.input.file.clone(), has });
         }
-        match self.records.unfit() {
+        match self.records.sources.unfit() {
             Some((what, mend)) => Err(self.input.unsupported(self.window.offset(), what, mend)),
             None => Ok(()),
-        }
-    }
-
-    /// The next events in the order of time, into `out`, which is emptied; false at the end.
-    pub(crate) fn next_batch(&mut self, out: &mut Vec<Event>) -> Result<bool, TraceError> {
-        out.clear();
-        loop {
-            self.records.order.take(out);
-            if !out.is_empty() {
-                return Ok(true);
-            }
-            if self.done {
-                return Ok(false);
-            }
-            self.advance()?;
-        }
-    }
-
-    /// Reads records until a round ends, or up to the end of what is buffered.
-    fn advance(&mut self) -> Result<(), TraceError> {
-        loop {
-            let offset = self.window.offset();
-            let (read, step) = self.records.read(self.window.bytes(), offset);
-            match step {
-                Step::More => {
-                    self.window.consume(read);
-                    self.records.order.relieve(&mut self.records.problems);
-                    if self.records.order.is_ready() {
-                        return Ok(());
-                    }
-                    if !self.window.fill(&self.input)? {
-                        self.finish()?;
-                        return Ok(());
-                    }
-                }
-                Step::Round => {
-                    self.window.consume(read);
-                    return Ok(());
-                }
-                Step::Skip(bytes) => {
-                    self.window.consume(read);
-                    self.window.skip(bytes);
-                }
-                Step::Header(piece) => self.header_piece(piece, read, offset)?,
-                Step::Stop => {
-                    self.records.finish();
-                    self.done = true;
-                    return Ok(());
-                }
-            }
         }
     }
 
@@ -150,7 +104,6 @@ impl PerfData {
             self.describe_pipe()?;
         }
         self.records.finish();
-        self.done = true;
         Ok(())
     }
 
@@ -158,7 +111,11 @@ impl PerfData {
         if self.attrs.is_empty() {
             return Err(self.input.malformed(16, "a stream without an event", "records of perf's pipe mode"));
         }
-        if self.tracing.is_none() || self.records.kinds() == Kinds::default() { self.describe() } else { Ok(()) }
+        if self.tracing.is_none() || self.records.sources.kinds() == Kinds::default() {
+            self.describe()
+        } else {
+            Ok(())
+        }
     }
 
     /// A record of a stream that says what a file has in its header; it ends `read` bytes into the window.
@@ -218,13 +175,17 @@ impl PerfData {
             let take = self.window.bytes().len().min(bytes as usize - text.len());
             text.extend_from_slice(&self.window.bytes()[..take]);
             self.window.consume(take);
-            if take == 0 && !self.window.fill(&self.input)? {
+            if take == 0 && !self.window.fill()? {
                 let found = format!("the stream ends after {} bytes", text.len());
                 return Err(self.input.malformed(at, found, format!("{bytes} bytes of event formats")));
             }
         }
         let input = Input::part(&self.input.file, at, text);
         header::read_tracing(&mut Cursor::new(&input, 0, bytes, self.records.big_endian()))
+    }
+
+    pub(crate) fn helper(&self) -> Option<Helper> {
+        self.window.helper()
     }
 
     pub(crate) fn info(&self) -> TraceInfo {
@@ -250,20 +211,67 @@ impl PerfData {
             },
             command: self.about.cmdline.clone(),
             cpus: self.about.cpus,
-            kinds: self.records.kinds(),
-            events: self.records.counts().map(|(name, count)| (name.to_owned(), count)).collect(),
+            infers_prev: false,
+            kinds: self.records.sources.kinds(),
+            events: self.records.sources.counts().map(|(name, count)| (name.to_owned(), count)).collect(),
         }
     }
 
-    pub(crate) fn names(&self) -> &Names {
-        &self.records.dictionary.names
+    pub(crate) fn dictionary(&self) -> &Dictionary {
+        &self.records.dictionary
     }
 
-    pub(crate) fn states(&self) -> &PrevStates {
-        &self.records.dictionary.states
+    /// Remembers from now on which cgroups threads are seen in.
+    pub(crate) fn watch_cgroups(&mut self) {
+        self.records.cgroups.get_or_insert_default();
+    }
+
+    /// Those that were seen, where the recorder asked for them.
+    pub(crate) fn cgroups(&self) -> Option<&SeenCgroups> {
+        self.records.cgroups.as_deref().filter(|_| self.records.sources.have_cgroups())
     }
 
     pub(crate) fn problems(&self) -> &Problems {
         &self.records.problems
+    }
+}
+
+impl Merging for PerfData {
+    fn order(&mut self) -> &mut Order {
+        &mut self.records.order
+    }
+
+    /// Reads records until a round ends, or up to the end of what is buffered.
+    fn advance(&mut self) -> Result<(), TraceError> {
+        loop {
+            let offset = self.window.offset();
+            let (read, step) = self.records.read(self.window.bytes(), offset);
+            match step {
+                Step::More => {
+                    self.window.consume(read);
+                    self.records.order.relieve(&mut self.records.problems);
+                    if self.records.order.is_ready() {
+                        return Ok(());
+                    }
+                    if !self.window.fill()? {
+                        self.finish()?;
+                        return Ok(());
+                    }
+                }
+                Step::Round => {
+                    self.window.consume(read);
+                    return Ok(());
+                }
+                Step::Skip(bytes) => {
+                    self.window.consume(read);
+                    self.window.skip(bytes);
+                }
+                Step::Header(piece) => self.header_piece(piece, read, offset)?,
+                Step::Stop => {
+                    self.records.finish();
+                    return Ok(());
+                }
+            }
+        }
     }
 }

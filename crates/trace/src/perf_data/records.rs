@@ -1,12 +1,15 @@
 //! The records of a perf.data file: samples into events, everything else into names, gaps and ends of rounds.
 
-use super::attr::{Attr, Layout, TRACEPOINT, Trailer, u32_at, u64_at};
+use super::attr::{Attr, Trailer, u16_at, u32_at, u64_at};
+use super::cgroups::SeenCgroups;
 use super::inflate::Inflate;
+use super::sources::Sources;
 use crate::event::{Cpu, Event, Tid, What};
 use crate::fields::{Dictionary, Plan, Refused};
 use crate::kind::{Kind, Kinds};
+use crate::native;
 use crate::order::Order;
-use crate::prev_state::{PrevStates, StateBits};
+use crate::plans::tell_refused;
 use crate::problem::{ProblemKind, Problems};
 use crate::tracing_data::TracingData;
 
@@ -19,6 +22,7 @@ mod record {
     pub(super) const FORK: u32 = 7;
     pub(super) const SAMPLE: u32 = 9;
     pub(super) const LOST_SAMPLES: u32 = 13;
+    pub(super) const CGROUP: u32 = 19;
     pub(super) const HEADER_ATTR: u32 = 64;
     pub(super) const HEADER_TRACING_DATA: u32 = 66;
     pub(super) const FINISHED_ROUND: u32 = 68;
@@ -54,24 +58,13 @@ pub(super) enum HeaderPiece {
     Feature { number: u64, size: usize },
 }
 
-/// An event of the file.
-struct Source {
-    layout: Layout,
-    config: u64,
-    plan: Option<(Kind, Plan)>,
-    name: String,
-    samples: u64,
-}
-
 /// The state of reading records.
 pub(super) struct Records {
     big_endian: bool,
     wanted: Kinds,
-    sources: Vec<Source>,
-    /// Number of the source by the event's id.
-    ids: Ids,
-    /// Where the id lies in each sample.
-    id_at: Option<usize>,
+    pub(super) sources: Sources,
+    /// The kinds of which the file holds samples.
+    traced: Kinds,
     trailer: Trailer,
     pub(super) dictionary: Dictionary,
     pub(super) order: Order,
@@ -81,45 +74,8 @@ pub(super) struct Records {
     inflating: bool,
     /// Clock asked for by the first event.
     pub(super) clockid: Option<i32>,
-}
-
-/// Ids are given by a counter of the kernel, so those of a recording lie close together.
-#[derive(Default)]
-struct Ids {
-    first: u64,
-    sources: Vec<u16>,
-    sparse: std::collections::HashMap<u64, u16>,
-}
-
-const NO_SOURCE: u16 = u16::MAX;
-
-/// Widest range of ids that is kept as an array.
-const DENSE: u64 = 1 << 20;
-
-impl Ids {
-    fn new(pairs: &[(u64, u16)]) -> Self {
-        let first = pairs.iter().map(|p| p.0).min().unwrap_or(0);
-        let last = pairs.iter().map(|p| p.0).max().unwrap_or(0);
-        let mut ids = Self { first, ..Self::default() };
-        if last - first < DENSE {
-            ids.sources = vec![NO_SOURCE; (last - first + 1) as usize];
-            for (id, source) in pairs {
-                ids.sources[(id - first) as usize] = *source;
-            }
-        } else {
-            ids.sparse = pairs.iter().copied().collect();
-        }
-        ids
-    }
-
-    #[inline]
-    fn get(&self, id: u64) -> Option<usize> {
-        let source = match self.sources.get(id.wrapping_sub(self.first) as usize) {
-            Some(source) => *source,
-            None => *self.sparse.get(&id)?,
-        };
-        (source != NO_SOURCE).then_some(usize::from(source))
-    }
+    /// Where they are asked for.
+    pub(super) cgroups: Option<Box<SeenCgroups>>,
 }
 
 impl Records {
@@ -127,9 +83,8 @@ impl Records {
         Self {
             big_endian,
             wanted,
-            sources: Vec::new(),
-            ids: Ids::default(),
-            id_at: None,
+            sources: Sources::default(),
+            traced: Kinds::of(&[]),
             trailer: Trailer::default(),
             dictionary: Dictionary::default(),
             order: Order::default(),
@@ -137,6 +92,7 @@ impl Records {
             inflate: None,
             inflating: false,
             clockid: None,
+            cgroups: None,
         }
     }
 
@@ -146,81 +102,24 @@ impl Records {
 
     /// Takes the events and their formats; said again when a pipe tells of more.
     pub(super) fn describe(&mut self, attrs: &[Attr], tracing: &TracingData) {
-        self.sources.clear();
-        let mut pairs = Vec::new();
-        for attr in attrs {
-            let format = tracing.formats.iter().find(|f| u64::from(f.id) == attr.config && attr.kind == TRACEPOINT);
-            let (layout, config) = (attr.layout(), attr.config);
-            let mut source = Source { layout, config, plan: None, name: String::new(), samples: 0 };
-            if let Some(format) = format {
-                source.name = format!("{}:{}", format.system, format.name);
-                let kind = Kind::of(&format.system, &format.name).filter(|kind| self.wanted.has(*kind));
-                source.plan = kind.and_then(|kind| self.plan(kind, format, tracing.big_endian));
-            }
-            pairs.extend(attr.ids.iter().map(|id| (*id, self.sources.len() as u16)));
-            self.sources.push(source);
-        }
-        self.ids = Ids::new(&pairs);
+        self.sources = Sources::new(attrs, tracing, self.wanted, &mut self.dictionary, &mut self.problems);
+        self.traced = self.sources.kinds();
         let first = attrs.first();
-        self.id_at = first.and_then(|a| a.layout().id);
         self.trailer = first.map(Attr::trailer).unwrap_or_default();
         self.clockid = first.and_then(|a| a.clockid);
     }
 
-    fn plan(&mut self, kind: Kind, format: &crate::format::Format, big_endian: bool) -> Option<(Kind, Plan)> {
-        if kind == Kind::SchedSwitch {
-            match StateBits::parse(&format.print_fmt) {
-                Some(bits) => self.dictionary.states = PrevStates::new(bits),
-                None => self.problems.add(ProblemKind::GuessedStates, || {
-                    "the format of sched_switch does not say what prev_state means; its letters are guessed".into()
-                }),
-            }
-        }
-        match Plan::new(kind, format, big_endian) {
-            Ok(plan) => Some((kind, plan)),
-            Err(why) => {
-                self.problems.add(ProblemKind::OtherLayout, || format!("{why}; its events are skipped"));
-                None
-            }
-        }
-    }
-
-    /// What keeps the file from being analysed at all, for events that are described.
-    pub(super) fn unfit(&self) -> Option<(String, String)> {
-        let planned: Vec<&Source> = self.sources.iter().filter(|s| s.plan.is_some()).collect();
-        let lacking = |what: &str| {
-            let what = format!("the scheduler events were recorded without {what}");
-            Some((what, "record with `perf sched record`, or with -R, -T and -a".to_owned()))
-        };
-        if planned.iter().any(|s| s.layout.time.is_none()) {
-            return lacking("time stamps");
-        }
-        if planned.iter().any(|s| s.layout.cpu.is_none()) {
-            return lacking("the CPU");
-        }
-        if planned.iter().any(|s| !s.layout.has_raw) {
-            return lacking("their data");
-        }
-        None
-    }
-
-    /// Events of the file and their samples so far.
-    pub(super) fn counts(&self) -> impl Iterator<Item = (&str, u64)> {
-        self.sources.iter().map(|s| (s.name.as_str(), s.samples))
-    }
-
-    /// The kinds that are in the file and wanted.
-    pub(super) fn kinds(&self) -> Kinds {
-        let kinds: Vec<Kind> = self.sources.iter().filter_map(|s| s.plan.as_ref().map(|p| p.0)).collect();
-        Kinds::of(&kinds)
-    }
-
     /// Reads the whole records of `bytes`, which lie at `offset` in the file; how far, and why no further.
     pub(super) fn read(&mut self, bytes: &[u8], offset: u64) -> (usize, Step) {
+        // Compiled for each order of bytes: to ask for it at every number is a tenth of what decoding takes.
+        if self.big_endian { self.read_as::<true>(bytes, offset) } else { self.read_as::<false>(bytes, offset) }
+    }
+
+    fn read_as<const BIG: bool>(&mut self, bytes: &[u8], offset: u64) -> (usize, Step) {
         let mut at = 0;
         while let Some(head) = bytes.get(at..at + 8) {
-            let kind = u32_at(head, 0, self.big_endian).unwrap_or(0);
-            let size = usize::from(u16_at(head, 6, self.big_endian));
+            let kind = u32_at(head, 0, BIG).unwrap_or(0);
+            let size = usize::from(u16_at(head, 6, BIG));
             if size < 8 {
                 let at = offset + at as u64;
                 self.problems.add(ProblemKind::BadRecord, || {
@@ -230,7 +129,7 @@ impl Records {
             }
             let Some(record) = bytes.get(at..at + size) else { break };
             if kind == record::SAMPLE {
-                self.sample(record, offset + at as u64);
+                self.sample::<BIG>(record, offset + at as u64);
                 at += size;
                 continue;
             }
@@ -243,56 +142,48 @@ impl Records {
         (at, Step::More)
     }
 
-    #[inline]
-    fn sample(&mut self, record: &[u8], offset: u64) {
-        let big_endian = self.big_endian;
-        let source = match self.id_at {
-            Some(at) => u64_at(record, at, big_endian).and_then(|id| self.ids.get(id)),
-            None => self.source_by_type(record),
-        };
-        let Some(source) = source.and_then(|s| self.sources.get_mut(s)) else {
-            self.problems.add(ProblemKind::UnknownEvent, || format!("byte {offset}: a sample of no event of the file"));
-            return;
-        };
+    #[inline(always)]
+    fn sample<const BIG: bool>(&mut self, record: &[u8], offset: u64) {
+        let Some(source) = self.sources.of(record, BIG) else { return self.unknown(offset) };
         source.samples += 1;
+        if let Some(cgroups) = &mut self.cgroups {
+            cgroups.sample(&source.layout, record, BIG);
+        }
         let Some((_, plan)) = &source.plan else { return };
         let layout = &source.layout;
         let parts = (
-            layout.time.and_then(|at| u64_at(record, at, big_endian)),
-            layout.cpu.and_then(|at| u32_at(record, at, big_endian)),
-            layout.raw(record, big_endian),
+            layout.time.and_then(|at| u64_at(record, at, BIG)),
+            layout.cpu.and_then(|at| u32_at(record, at, BIG)),
+            layout.raw(record, BIG),
         );
         let (Some(ts), Some(cpu), Some(raw)) = parts else {
-            return self.bad_sample(Refused::Short, offset);
+            return tell_refused(Refused::Short, offset, &mut self.problems);
         };
-        let Some(cpu) = Cpu::from_raw(i64::from(cpu)) else { return self.bad_sample(Refused::Number, offset) };
-        match plan.decode(raw, &mut self.dictionary) {
-            Ok(what) => self.order.push(Event { ts, cpu, what }, &mut self.problems),
-            Err(refused) => self.bad_sample(refused, offset),
+        let Some(cpu) = Cpu::from_raw(i64::from(cpu)) else {
+            return tell_refused(Refused::Number, offset, &mut self.problems);
+        };
+        // Frequent kinds are put into their lane by code of their own. Behind one common end an event is put together in
+        // memory by narrow stores, and the wide loads that copy it from there wait for them.
+        let (order, problems) = (&mut self.order, &mut self.problems);
+        match plan {
+            Plan::NativeSwitch => match native::switch(raw, &mut self.dictionary) {
+                Ok(what) => order.push(Event { ts, cpu, what }, problems),
+                Err(refused) => tell_refused(refused, offset, problems),
+            },
+            Plan::NativeWake { kind: Kind::SchedWaking } => match native::wake(raw, &mut self.dictionary) {
+                Ok(wake) => order.push(Event { ts, cpu, what: What::Waking(wake) }, problems),
+                Err(refused) => tell_refused(refused, offset, problems),
+            },
+            _ => match plan.decode(raw, &mut self.dictionary) {
+                Ok(what) => order.push_rare(Event { ts, cpu, what }, problems),
+                Err(refused) => tell_refused(refused, offset, problems),
+            },
         }
-    }
-
-    /// Where samples carry no id: the tracepoint's own number, the first field of what it wrote.
-    fn source_by_type(&self, record: &[u8]) -> Option<usize> {
-        let first = self.sources.first()?;
-        if self.sources.len() == 1 {
-            return Some(0);
-        }
-        let number = u64::from(u16_at(first.layout.raw(record, self.big_endian)?, 0, self.big_endian));
-        self.sources.iter().position(|s| s.config == number && s.layout == first.layout)
     }
 
     #[cold]
-    fn bad_sample(&mut self, refused: Refused, offset: u64) {
-        match refused {
-            Refused::Short => self.problems.add(ProblemKind::BadRecord, || {
-                format!("byte {offset}: a sample that is shorter than its format says; skipped")
-            }),
-            Refused::Number => self.problems.add(ProblemKind::ImpossibleNumber, || {
-                format!("byte {offset}: a CPU or thread number that no machine has; skipped")
-            }),
-            Refused::NoWakeup => {}
-        }
+    fn unknown(&mut self, offset: u64) {
+        self.problems.add(ProblemKind::UnknownEvent, || format!("byte {offset}: a sample of no event of the file"));
     }
 
     fn other(&mut self, kind: u32, record: &[u8], offset: u64) -> Option<Step> {
@@ -305,7 +196,7 @@ impl Records {
                 self.order.lost(cpu, ts, lost, &mut self.problems);
             }
             // Samples of that event are missing until it is let go on.
-            record::THROTTLE if self.ids.get(word(16)?).is_some_and(|s| self.sources[s].plan.is_some()) => {
+            record::THROTTLE if self.sources.is_planned(word(16)?) => {
                 let (ts, cpu) = self.when(record);
                 self.order.lost(cpu, ts, 1, &mut self.problems);
             }
@@ -315,6 +206,7 @@ impl Records {
                     "perf counts samples as lost without saying when; waits that a loss would make false are not known".into()
                 });
             }
+            record::CGROUP => self.cgroups.iter_mut().for_each(|cgroups| cgroups.name(record, big_endian)),
             record::FINISHED_ROUND => return self.end_of_round(),
             record::AUXTRACE => return word(8).map(Step::Skip),
             record::HEADER_ATTR => return Some(Step::Header(HeaderPiece::Attr { size: record.len() })),
@@ -377,7 +269,8 @@ impl Records {
             What::Fork { .. } => Kind::SchedProcessFork,
             _ => Kind::SchedProcessExit,
         };
-        if self.wanted.has(kind) {
+        // Where the tracepoint was recorded, too, this says the same again.
+        if self.wanted.has(kind) && (ts == 0 || !self.traced.has(kind)) {
             // What perf made up for the threads it found has no time, and belongs to no CPU.
             let cpu = if ts == 0 { Cpu::ANY } else { cpu };
             self.order.push(Event { ts, cpu, what }, &mut self.problems);
@@ -442,10 +335,4 @@ impl Records {
         }
         self.order.finish();
     }
-}
-
-#[inline]
-fn u16_at(bytes: &[u8], at: usize, big_endian: bool) -> u16 {
-    let array = bytes.get(at..at + 2).and_then(|b| b.try_into().ok()).unwrap_or([0; 2]);
-    if big_endian { u16::from_be_bytes(array) } else { u16::from_le_bytes(array) }
 }

@@ -1,11 +1,8 @@
 //! Whole files, written by [`Writer`] and read back: what comes out, and what happens to spoilt ones.
 
-use super::written::{KINDS, Writer};
-use crate::drawing::{Drawing, Told, tell, tell_events};
+use super::written::{BIG, KINDS, LITTLE, Writer};
+use crate::drawing::{Drawing, Told, is_in_corpus, tell, tell_events};
 use crate::{Event, Forward, Kinds, ProblemKind, Reader, TraceError};
-
-const LITTLE: Writer = Writer { big_endian: false };
-const BIG: Writer = Writer { big_endian: true };
 
 /// Something of everything, on two CPUs.
 const DRAWING: &str = "
@@ -149,12 +146,37 @@ fn only_what_is_wanted_is_decoded_and_all_is_counted() {
 }
 
 #[test]
+fn a_fork_that_a_record_and_a_tracepoint_tell_is_one_event() {
+    let drawing = Drawing::new("0 10 . R > A\n0 14 fork A D\n0 20 A S > .");
+    let mut bytes = records(LITTLE, &drawing);
+    let fork = |tid: u32, ts: u64| {
+        let mut body: Vec<u8> = [tid, 10, tid, 10].iter().flat_map(|n| LITTLE.u32(*n)).collect();
+        body.extend(LITTLE.u64(ts));
+        // Of the thread that forks: its id, when, and where.
+        body.extend([0, 0].iter().flat_map(|n| LITTLE.u32(*n)).chain(LITTLE.u64(ts)));
+        body.extend([0, 0].iter().flat_map(|n| LITTLE.u32(*n)));
+        LITTLE.record(7, &body)
+    };
+    // What perf makes up for threads of before the recording stays.
+    bytes.extend([fork(13, 14_500), fork(40, 0)].concat());
+    let (events, _) = read(LITTLE.file(&bytes)).unwrap();
+    let forks = events.iter().filter_map(|e| match e.what {
+        crate::What::Fork { child, .. } => Some((child.0, e.ts)),
+        _ => None,
+    });
+    let mut forks: Vec<_> = forks.collect();
+    forks.sort_unstable();
+    assert_eq!(forks, [(13, 14_000), (40, 0)]);
+}
+
+#[test]
 fn what_is_no_trace_is_named() {
     assert_eq!(error(Vec::new()), "t is empty; expected a trace");
     assert_eq!(
         error(b"PNG picture".to_vec()),
         "t is not a trace that is known here: it begins with 50 4e 47 20 70 69 63 74 75 72 65 (PNG picture); \
-         expected perf.data (PERFILE2), trace.dat (17 08 44 tracing) or ftrace text"
+         expected a recording of schedlab (SLTRACE), perf.data (PERFILE2), trace.dat (17 08 44 tracing), ftrace text or a \
+         Perfetto trace"
     );
     assert_eq!(error(b"PERFILE2".to_vec()), "t: byte 8: 0 bytes are left; expected the size of the header of 8 bytes");
     let mut other = LITTLE.file(&[]);
@@ -191,6 +213,15 @@ fn samples() -> [Vec<u8>; 3] {
     let drawing = Drawing::new(DRAWING);
     let records = records(LITTLE, &drawing);
     [LITTLE.file(&records), LITTLE.stream(&records), LITTLE.file(&compressed(&records, 200, 81))]
+}
+
+#[test]
+fn the_corpus_begins_with_these_files() {
+    let [file, stream, compressed] = samples();
+    let big_endian = BIG.file(&records(BIG, &Drawing::new(DRAWING)));
+    for (name, bytes) in [("file", file), ("stream", stream), ("compressed", compressed), ("big_endian", big_endian)] {
+        is_in_corpus("perf_data", name, &bytes);
+    }
 }
 
 /// Bytes worth a try: all but most of the text of formats.

@@ -27,6 +27,10 @@ pub(super) enum Said<'a> {
     },
     /// `# entries-in-buffer/entries-written: 140/250`: how many are gone.
     Overwritten(u64),
+    /// `##### CPU 1 buffer started ####`: what it traced before is gone, while other CPUs' events of that time are there.
+    Started(Cpu),
+    /// An event of a CPU or a thread whose number no machine has.
+    Impossible(&'a str),
     Nothing,
 }
 
@@ -34,12 +38,13 @@ impl<'a> Said<'a> {
     pub(super) fn parse(line: &'a str) -> Self {
         let line = line.trim_end().trim_end_matches("\\n\\").trim_end();
         if let Some(comment) = line.strip_prefix('#') {
-            return overwritten(comment).map_or(Self::Nothing, Self::Overwritten);
+            let overwritten = || overwritten(comment).map_or(Self::Nothing, Self::Overwritten);
+            return started(comment).map_or_else(overwritten, Self::Started);
         }
         if let Some(loss) = line.trim_start().strip_prefix("CPU:").and_then(lost) {
             return loss;
         }
-        event(line).map_or(Self::Nothing, Self::Event)
+        event(line).unwrap_or(Self::Nothing)
     }
 }
 
@@ -47,6 +52,11 @@ fn overwritten(comment: &str) -> Option<u64> {
     let numbers = comment.trim_start().strip_prefix("entries-in-buffer/entries-written:")?;
     let (there, written) = numbers.split_whitespace().next()?.split_once('/')?;
     written.parse::<u64>().ok()?.checked_sub(there.parse().ok()?).filter(|gone| *gone > 0)
+}
+
+fn started(comment: &str) -> Option<Cpu> {
+    let number = comment.strip_prefix("#### CPU ")?.split_once(" buffer started")?.0;
+    Cpu::from_raw(number.parse().ok()?)
 }
 
 /// `1 [LOST 123 EVENTS]`, `1 [123 EVENTS DROPPED]`, `1 [EVENTS DROPPED]`.
@@ -61,7 +71,7 @@ fn lost(text: &str) -> Option<Said<'_>> {
     Some(Said::Lost { cpu, lost })
 }
 
-fn event(line: &str) -> Option<Line<'_>> {
+fn event(line: &str) -> Option<Said<'_>> {
     let mut from = 0;
     // A comm may hold brackets, too: the CPU is the first number in brackets that a time follows.
     while let Some(open) = line[from..].find('[').map(|at| from + at) {
@@ -72,16 +82,17 @@ fn event(line: &str) -> Option<Line<'_>> {
             continue;
         }
         let found = behind_cpu(&line[close + 1..]).zip(thread(&line[..open]));
-        if let Some(((context, ts, event, payload), tid)) = found {
-            let cpu = Cpu::from_raw(number.parse().ok()?)?;
-            return Some(Line { tid, cpu, context, ts, event, payload });
+        if let Some(((context, ts, event, payload), thread)) = found {
+            let Some(cpu) = number.parse().ok().and_then(Cpu::from_raw) else { return Some(Said::Impossible(number)) };
+            let Some(tid) = thread.parse().ok().and_then(Tid::from_raw) else { return Some(Said::Impossible(thread)) };
+            return Some(Said::Event(Line { tid, cpu, context, ts, event, payload }));
         }
     }
     None
 }
 
 /// The id in `comm-123`, `comm-123 (  100)` or, of perf script, `comm 123`.
-fn thread(text: &str) -> Option<Tid> {
+fn thread(text: &str) -> Option<&str> {
     let text = text.trim_end();
     let text = match text.strip_suffix(')').and_then(|t| t.rsplit_once('(')) {
         Some((before, tgid)) if tgid.trim().bytes().all(|b| b.is_ascii_digit() || b == b'-') => before.trim_end(),
@@ -90,8 +101,7 @@ fn thread(text: &str) -> Option<Tid> {
     let digits = text.len() - text.bytes().rev().take_while(u8::is_ascii_digit).count();
     let before = text[..digits].chars().next_back()?;
     // perf script prints pid/tid where it is told to.
-    matches!(before, '-' | ' ' | '/').then_some(())?;
-    Tid::from_raw(text[digits..].parse().ok()?)
+    (matches!(before, '-' | ' ' | '/') && digits < text.len()).then_some(&text[digits..])
 }
 
 /// Flags if there are any, time, event, payload.
@@ -219,9 +229,22 @@ mod tests {
         assert_eq!(Said::parse("CPU:1 [LOST 123 EVENTS]"), lost(1, 123));
         assert_eq!(Said::parse("CPU:2 [7 EVENTS DROPPED]"), lost(2, 7));
         assert_eq!(Said::parse("CPU:0 [EVENTS DROPPED]"), lost(0, 0));
+        assert_eq!(Said::parse("##### CPU 12 buffer started ####"), Said::Started(Cpu(12)));
         let overwritten = "# entries-in-buffer/entries-written: 140/250   #P:4";
         assert_eq!(Said::parse(overwritten), Said::Overwritten(110));
         assert_eq!(Said::parse("# entries-in-buffer/entries-written: 140/140   #P:4"), Said::Nothing);
+    }
+
+    #[test]
+    fn numbers_that_no_machine_has_are_told() {
+        for (line, number) in [
+            ("a-1 [65535] 1.0: e: x", "65535"),
+            ("a-1 [4294967295] d..2. 1.0: e: x", "4294967295"),
+            ("a-1 [99999999999999999999] 1.0: e: x", "99999999999999999999"),
+            ("a-4294967296 [000] 1.0: e: x", "4294967296"),
+        ] {
+            assert_eq!(Said::parse(line), Said::Impossible(number), "{line}");
+        }
     }
 
     #[test]
@@ -231,7 +254,6 @@ mod tests {
             "cpus=6",
             "version = 6",
             "a-1 [000] x",
-            "a-1 [70000] 1.0: e: x",
             "[1] 1.0: e: x",
             "CPU:1 x",
             "a-1 [1] 1.0:",

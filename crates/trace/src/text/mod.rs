@@ -3,27 +3,31 @@
 
 mod line;
 mod payload;
+mod print;
 #[cfg(test)]
 mod tests;
+pub(crate) mod writer;
 
-use crate::bytes::{Input, Window};
+use crate::bytes::Input;
 use crate::event::Event;
 use crate::fields::Dictionary;
 use crate::info::TraceInfo;
 use crate::kind::{Kind, Kinds};
-use crate::names::Names;
-use crate::order::Order;
-use crate::prev_state::PrevStates;
+use crate::order::{Merging, Order};
+use crate::pieces::Helper;
 use crate::problem::{ProblemKind, Problems};
+use crate::section::Window;
 use crate::{ByteSource, TraceError};
 use line::{Line, Said};
+pub(crate) use print::payload_of;
+use std::sync::Arc;
 
 /// How long an event may be held back, so that a gap that is found later is marked where it began.
 const HELD_NS: u64 = 1_000_000_000;
 
 /// A text trace that is being read.
 pub(crate) struct Text {
-    input: Input,
+    input: Arc<Input>,
     window: Window,
     wanted: Kinds,
     dictionary: Dictionary,
@@ -32,10 +36,10 @@ pub(crate) struct Text {
     /// Events by name, with their number; bounded, since any word may stand there.
     events: Vec<(String, u64)>,
     kinds: Kinds,
-    /// Of the last event.
+    /// Of the first event, and of the latest.
+    first: Option<u64>,
     now: u64,
     lines: u64,
-    done: bool,
 }
 
 /// Different events that are counted by name.
@@ -52,76 +56,36 @@ pub(crate) fn recognise(head: &[u8]) -> bool {
 impl Text {
     pub(crate) fn open(file: &str, source: Box<dyn ByteSource>, wanted: Kinds) -> Self {
         let end = source.size().unwrap_or(u64::MAX);
+        let input = Arc::new(Input::new(file, source));
         Self {
-            input: Input::new(file, source),
-            window: Window::new(0, end),
+            window: Window::new(&input, 0, end),
+            input,
             wanted,
             dictionary: Dictionary::default(),
-            order: Order::default(),
+            order: Order::of_a_sorted_file(),
             problems: Problems::default(),
             events: Vec::new(),
             kinds: Kinds::default(),
+            first: None,
             now: 0,
             lines: 0,
-            done: false,
         }
-    }
-
-    /// The next events in the order of time, into `out`, which is emptied; false at the end.
-    pub(crate) fn next_batch(&mut self, out: &mut Vec<Event>) -> Result<bool, TraceError> {
-        out.clear();
-        loop {
-            self.order.take(out);
-            if !out.is_empty() {
-                return Ok(true);
-            }
-            if self.done {
-                return Ok(false);
-            }
-            self.advance()?;
-        }
-    }
-
-    /// Reads the lines of one buffer.
-    fn advance(&mut self) -> Result<(), TraceError> {
-        let more = self.window.fill(&self.input)?;
-        let bytes = self.window.bytes();
-        let whole = match bytes.iter().rposition(|b| *b == b'\n') {
-            Some(at) => at + 1,
-            // The last line may have no end; one that fills the buffer is no event.
-            None => bytes.len(),
-        };
-        let text = bytes[..whole].to_vec();
-        self.window.consume(whole);
-        for line in text.split(|b| *b == b'\n') {
-            self.lines += 1;
-            match std::str::from_utf8(line) {
-                Ok(line) => self.line(line),
-                Err(_) => self.line(&String::from_utf8_lossy(line)),
-            }
-        }
-        self.lines -= 1;
-        self.order.release(self.now.saturating_sub(HELD_NS));
-        self.order.relieve(&mut self.problems);
-        if !more {
-            self.order.finish();
-            self.done = true;
-            if self.kinds == Kinds::default() {
-                let has: Vec<&str> = self.events.iter().map(|e| e.0.as_str()).take(5).collect();
-                let has = if has.is_empty() { "none of its lines is an event".into() } else { has.join(", ") };
-                return Err(TraceError::NoSchedEvents { file: self.input.file.clone(), has });
-            }
-        }
-        Ok(())
     }
 
     fn line(&mut self, line: &str) {
         match Said::parse(line) {
             Said::Event(line) => self.event(&line),
             Said::Lost { cpu, lost } => self.order.lost(cpu, self.now, lost, &mut self.problems),
+            Said::Started(cpu) => self.order.begins_late(cpu, self.first.unwrap_or(self.now)),
             Said::Overwritten(gone) => self.problems.add_many(ProblemKind::Recording, gone, || {
-                "the ring was full: older events were overwritten before the trace begins".into()
+                "the ring was full: older events were overwritten, before the trace begins or before a CPU's first event".into()
             }),
+            Said::Impossible(number) => {
+                let (line, number) = (self.lines, shown(number));
+                self.problems.add(ProblemKind::ImpossibleNumber, || {
+                    format!("line {line}: no machine has a CPU or a thread {number}; skipped")
+                });
+            }
             Said::Nothing => {}
         }
     }
@@ -149,8 +113,13 @@ impl Text {
             });
         }
         self.kinds = self.kinds.with(kind);
+        self.first.get_or_insert(line.ts);
         self.now = self.now.max(line.ts);
         self.order.push(Event { ts: line.ts, cpu: line.cpu, what }, &mut self.problems);
+    }
+
+    pub(crate) fn helper(&self) -> Option<Helper> {
+        self.window.helper()
     }
 
     pub(crate) fn info(&self) -> TraceInfo {
@@ -163,16 +132,57 @@ impl Text {
         }
     }
 
-    pub(crate) fn names(&self) -> &Names {
-        &self.dictionary.names
-    }
-
-    pub(crate) fn states(&self) -> &PrevStates {
-        &self.dictionary.states
+    pub(crate) fn dictionary(&self) -> &Dictionary {
+        &self.dictionary
     }
 
     pub(crate) fn problems(&self) -> &Problems {
         &self.problems
+    }
+}
+
+impl Merging for Text {
+    fn order(&mut self) -> &mut Order {
+        &mut self.order
+    }
+
+    /// Reads the lines of one buffer.
+    fn advance(&mut self) -> Result<(), TraceError> {
+        let more = self.window.fill()?;
+        let bytes = self.window.bytes();
+        let whole = match bytes.iter().rposition(|b| *b == b'\n') {
+            Some(at) => at + 1,
+            // The last line may have no end; one that fills the buffer is no event.
+            None => bytes.len(),
+        };
+        let text = bytes[..whole].to_vec();
+        self.window.consume(whole);
+        let last = text.rsplit(|b| *b == b'\n').next().unwrap_or_default();
+        if !more && !last.is_empty() && Said::parse(&String::from_utf8_lossy(last)) == Said::Nothing {
+            let bytes = last.len();
+            self.problems.add(ProblemKind::Truncated, || {
+                format!("the trace ends inside a line, of which {bytes} bytes are there")
+            });
+        }
+        for line in text.split(|b| *b == b'\n') {
+            self.lines += 1;
+            match std::str::from_utf8(line) {
+                Ok(line) => self.line(line),
+                Err(_) => self.line(&String::from_utf8_lossy(line)),
+            }
+        }
+        self.lines -= 1;
+        self.order.release(self.now.saturating_sub(HELD_NS));
+        self.order.relieve(&mut self.problems);
+        if !more {
+            self.order.finish();
+            if self.kinds == Kinds::default() {
+                let has: Vec<&str> = self.events.iter().map(|e| e.0.as_str()).take(5).collect();
+                let has = if has.is_empty() { "none of its lines is an event".into() } else { has.join(", ") };
+                return Err(TraceError::NoSchedEvents { file: self.input.file.clone(), has });
+            }
+        }
+        Ok(())
     }
 }
 

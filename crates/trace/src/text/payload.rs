@@ -1,11 +1,12 @@
 //! What an event prints behind its name, as the kernel's print formats and trace-cmd's plugins write it.
 
 use super::line::Line;
-use crate::event::{Context, Cpu, Prio, Tid, Wake, What};
+use crate::event::{Context, Cpu, Prio, Tid, Wake, What, second_argument};
 use crate::fields::Dictionary;
 use crate::kind::Kind;
 use crate::names::{Name, Names};
 use crate::prev_state::StateId;
+use crate::syscall::Syscall;
 
 /// The event of a line; `None` where it does not read as one of its kind.
 pub(super) fn parse(kind: Kind, line: &Line<'_>, dictionary: &mut Dictionary) -> Option<What> {
@@ -65,7 +66,28 @@ pub(super) fn parse(kind: Kind, line: &Line<'_>, dictionary: &mut Dictionary) ->
         | Kind::WorkqueueExecuteStart
         | Kind::WorkqueueExecuteEnd => return work(kind, line, names),
         Kind::CpuIdle => What::CpuIdle { state: number(payload, "state=")? as u32, cpu: cpu(payload, "cpu_id=")? },
+        Kind::SysEnter => return sys_enter(payload, line.tid),
+        Kind::SysExit => {
+            let (id, ret) = payload.strip_prefix("NR ")?.split_once(" = ")?;
+            let ret = ret.trim().parse::<i64>().ok()? as u64;
+            What::SysExit { tid: line.tid, number: Syscall::from_raw(id.trim().parse().ok()?), ret: ret.into() }
+        }
+        Kind::CgroupAttachTask => What::CgroupAttach {
+            tid: tid(payload, "pid=")?,
+            comm: comm(payload, "comm=", "\n", names),
+            dst_root: number(payload, "dst_root=")? as u32,
+            dst_path: names.intern(between(payload, "dst_path=", " pid=")?),
+        },
     })
+}
+
+/// `NR 202 (7f00, 80, 1, 0, 0, 0)`: the arguments in hexadecimal.
+fn sys_enter(payload: &str, tid: Tid) -> Option<What> {
+    let (id, args) = payload.strip_prefix("NR ")?.split_once(" (")?;
+    let mut args = args.trim_end().trim_end_matches(')').split(", ").map(|arg| u64::from_str_radix(arg, 16).ok());
+    let arg0 = args.next().flatten()?.into();
+    let arg1 = args.next().flatten().map_or(u32::MAX, second_argument);
+    Some(What::SysEnter { tid, number: Syscall::from_raw(id.trim().parse().ok()?), arg0, arg1 })
 }
 
 fn switch(payload: &str, dictionary: &mut Dictionary) -> Option<What> {
@@ -141,8 +163,10 @@ fn work(kind: Kind, line: &Line<'_>, names: &mut Names) -> Option<What> {
     let (address, rest) = rest.split_once([' ', ':']).unwrap_or((rest, ""));
     let address = u64::from_str_radix(address.trim_start_matches("0x"), 16).ok()?.into();
     let named = rest.split_once("function").map(|(_, name)| name.trim_start_matches(['=', ' ']));
-    let function =
-        named.and_then(|name| name.split_whitespace().next()).map_or(Name::UNKNOWN, |name| names.intern(name));
+    let function = named
+        .and_then(|name| name.split_whitespace().next())
+        .filter(|name| *name != "<...>")
+        .map_or(Name::UNKNOWN, |name| names.intern(name));
     Some(match kind {
         Kind::WorkqueueQueueWork => What::WorkQueued {
             work: address,

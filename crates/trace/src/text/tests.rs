@@ -1,7 +1,7 @@
 //! Text traces in each tool's words.
 
 use crate::drawing::{Told, tell_events};
-use crate::{Event, Kinds, ProblemKind, Reader, TraceError, What};
+use crate::{Event, Kinds, ProblemKind, Reader, Syscall, Target, TraceError, What, convert};
 
 fn read(text: &str) -> Result<(Vec<Event>, Reader), TraceError> {
     let mut reader = Reader::open("t", Box::new(text.as_bytes().to_vec()), Kinds::ALL)?;
@@ -114,6 +114,10 @@ fn every_kind_of_event_is_read() {
         "workqueue_execute_start: work struct 000000007b1d40ab: function vmstat_update",
         "workqueue_execute_end: work struct 000000007b1d40ab: function vmstat_update",
         "cpu_idle: state=4294967295 cpu_id=1",
+        "sys_enter: NR 202 (7ffd00001234, 80, 1, 0, 0, 0)",
+        "sys_enter: NR 0 (3, 7ffd00001234, 1000, 0, 0, 0)",
+        "sys_exit: NR 202 = -110",
+        "cgroup_attach_task: dst_root=2 dst_id=4711 dst_level=1 dst_path=/serve/my web pid=12 comm=a b",
     ];
     let text: String =
         lines.iter().enumerate().map(|(n, l)| format!("kworker/1:1-31 [001] .... 1.{n:06}: {l}\n")).collect();
@@ -133,6 +137,14 @@ fn every_kind_of_event_is_read() {
     let What::WorkStarted { worker, function, .. } = events[16].what else { panic!() };
     assert_eq!((worker.0, name(function)), (31, "vmstat_update"));
     assert_eq!(events[18].what, What::CpuIdle { state: u32::MAX, cpu: crate::Cpu(1) });
+    let (tid, futex) = (crate::Tid(31), Syscall(202));
+    let enter = |number, arg0: u64, arg1| What::SysEnter { tid, number, arg0: arg0.into(), arg1 };
+    // An address has no room as a second argument.
+    let calls = [enter(futex, 0x7ffd_0000_1234, 0x80), enter(Syscall(0), 3, u32::MAX)];
+    assert_eq!([events[19].what, events[20].what], calls);
+    assert_eq!(events[21].what, What::SysExit { tid, number: futex, ret: (-110_i64 as u64).into() });
+    let What::CgroupAttach { tid, comm, dst_root, dst_path } = events[22].what else { panic!() };
+    assert_eq!((tid.0, name(comm), dst_root, name(dst_path)), (12, "a b", 2, "/serve/my web"));
 }
 
 #[test]
@@ -165,4 +177,36 @@ fn every_cut_and_every_spoilt_byte_is_survived() {
             let _ = read(&String::from_utf8_lossy(&bytes));
         }
     }
+}
+
+#[test]
+fn who_traced_is_written_as_far_as_switches_say_it() {
+    let switch = |prev: &str, tid: u32| {
+        format!(
+            "sched_switch: prev_comm={prev} prev_pid={tid} prev_prio=120 prev_state=S ==> next_comm=C next_pid=12 next_prio=120"
+        )
+    };
+    let line = |cpu: u32, us: u32, event: &str| format!("x-1 [{cpu:03}] ..... 1.{us:06}: {event}\n");
+    let lost = "CPU:1 [LOST 3 EVENTS]\n";
+    let trace = [
+        line(0, 10, "softirq_raise: vec=1"),
+        line(1, 11, "softirq_raise: vec=1"),
+        line(1, 12, &switch("B", 11)),
+        line(1, 13, "softirq_raise: vec=1"),
+        lost.into(),
+        line(1, 14, "softirq_raise: vec=1"),
+        line(1, 15, &switch("swapper/1", 0)),
+        line(1, 16, "softirq_raise: vec=1"),
+        lost.into(),
+        line(1, 17, "softirq_raise: vec=1"),
+    ];
+    let mut reader = Reader::open("t", Box::new(trace.concat().into_bytes()), Kinds::ALL).unwrap();
+    let mut out = Vec::new();
+    assert_eq!(convert(&mut reader, Target::Text, &[], &mut out).unwrap().written, 8);
+    let written = String::from_utf8(out).unwrap();
+    let tasks = written.lines().filter_map(|line| line.split_once(" [00")).map(|(task, _)| task.trim());
+    // CPU 0 never switches, and who is on CPU 1 behind the second loss nobody says: neither is claimed to be idle.
+    let expected = ["<...>-0", "B-11", "B-11", "C-12", "<idle>-0", "<idle>-0", "C-12", "<...>-0"];
+    assert_eq!(tasks.collect::<Vec<_>>(), expected);
+    assert_eq!(read(&written).unwrap().0, read(&trace.concat()).unwrap().0, "our reader takes such lines");
 }

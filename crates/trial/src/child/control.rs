@@ -6,7 +6,7 @@ use schedlab_bench::{HerdTask, Observer, PlantCell, Progress};
 use schedlab_record::TrialCounters;
 use schedlab_run::{Applied, Setting, TaskGroup, TrialOrder, TrialOutcome};
 use schedlab_tune::task;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// How often the loads are looked at, ns.
 const LOAD_LOOK_NS: u64 = 100_000_000;
@@ -17,6 +17,8 @@ pub(super) struct Control<'a> {
     applied: Vec<Applied>,
     counters: TrialCounters,
     groups: BTreeMap<(String, String), u32>,
+    /// Tasks that are in `groups`.
+    noted: BTreeSet<u32>,
     switchback: Option<Switchback>,
     load: Option<&'a mut Load>,
     /// When the loads are looked at next.
@@ -30,8 +32,11 @@ impl<'a> Control<'a> {
         Self {
             settings,
             applied: Vec::new(),
-            counters: TrialCounters::new(order.counters, schedlab_record::Roots::default()).in_own_net(own_net),
+            counters: TrialCounters::new(order.counters, schedlab_record::Roots::default())
+                .in_own_net(own_net)
+                .with_calls(&order.calls),
             groups: BTreeMap::new(),
+            noted: BTreeSet::new(),
             switchback: order.switchback.clone().map(Switchback::new),
             load,
             look_ns: 0,
@@ -77,9 +82,15 @@ impl<'a> Control<'a> {
         }
     }
 
-    fn note_groups(&mut self, tasks: &[HerdTask]) {
-        let load_tids = self.load.as_ref().map(|load| load.tids()).unwrap_or_default();
-        for tid in tasks.iter().map(|task| task.tid).chain(load_tids) {
+    fn load_tids(&self) -> Vec<u32> {
+        self.load.as_ref().map(|load| load.tids()).unwrap_or_default()
+    }
+
+    fn note_groups(&mut self, tids: impl Iterator<Item = u32>) {
+        for tid in tids {
+            if !self.noted.insert(tid) {
+                continue;
+            }
             let read = |file: &str| std::fs::read_to_string(format!("/proc/{tid}/{file}"));
             let autogroup =
                 read("autogroup").map(|t| t.trim().to_owned()).unwrap_or_else(|e| format!("unreadable: {e}"));
@@ -103,7 +114,8 @@ impl Observer for Control<'_> {
 
     fn herd_ready(&mut self, tasks: &[HerdTask]) -> Result<(), String> {
         self.read_back(tasks);
-        self.note_groups(tasks);
+        self.note_groups(tasks.iter().map(|task| task.tid));
+        self.note_groups(self.load_tids().into_iter());
         if let Some(switchback) = &mut self.switchback {
             switchback.herd_ready(tasks);
         }
@@ -114,6 +126,10 @@ impl Observer for Control<'_> {
         if let Some(switchback) = &mut self.switchback {
             switchback.plant_cell(cell.clone());
         }
+    }
+
+    fn releasing(&mut self) {
+        self.counters.releasing();
     }
 
     fn released(&mut self, t0_ns: u64) {
@@ -141,6 +157,8 @@ impl Observer for Control<'_> {
 
     fn stopped(&mut self, t1_ns: u64) {
         self.counters.stopped(t1_ns);
+        // A command forks, and begins sessions, when it likes: fio's jobs are some 0.2 s late.
+        self.note_groups(self.load_tids().into_iter());
         if let Some(switchback) = &mut self.switchback {
             switchback.stopped();
         }

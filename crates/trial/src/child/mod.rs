@@ -9,10 +9,11 @@ use anyhow::{Context, Result, anyhow, bail};
 use control::Control;
 use schedlab_bench::load::Load;
 use schedlab_bench::{RunOrder, Stall, Topology};
+use schedlab_run::lane::{Dither, Lane, Provenance};
 use schedlab_run::{LoadGroup, LoadReport, Setting, TrialOrder, TrialOutcome};
 use schedlab_sys::{clock, process};
 use schedlab_tune::Roots;
-use std::ffi::OsString;
+use std::ffi::{CString, OsString};
 use std::io::{Read, Write};
 use std::path::Path;
 
@@ -34,6 +35,9 @@ pub fn main(ordered_by: Option<OsString>, mut input: impl Read, mut output: impl
 
 fn run(order: &TrialOrder) -> Result<TrialOutcome> {
     let mut workload = schedlab_bench::parse(&order.workload)?;
+    // What is started from here has it, too: in traces and in ps the tasks of `pipe/1` are called `pipe`, not `exe` as the file
+    // that was executed (/proc/self/exe).
+    process::set_name(&CString::new(workload.info().name)?);
     workload.check(&schedlab_bench::Limits::raise_and_read(Path::new("/proc"))?)?;
     let mut load = start_load(order)?;
     let started_ns = clock::monotonic_ns();
@@ -103,6 +107,9 @@ fn run_beside_load(
         plant_stall,
         topology: Topology::read(Path::new("/sys"))?,
         cgroups: order.workload_cgroups.clone(),
+        trace_instance: order.trace_instance.clone(),
+        dither: dither_of(&std::fs::read_to_string("/proc/cmdline").unwrap_or_default()),
+        keep_slowest: order.trace.as_ref().is_some_and(|trace| trace.out.is_some()),
     };
     // The switchback notes what an arm that leaves a key alone goes back to: before anything is applied.
     let mut control = Control::new(order, per_task, load, own_net);
@@ -114,9 +121,38 @@ fn run_beside_load(
     Ok(outcome)
 }
 
+/// What a guest of the virtual lane has its tasks do before they start: like the lane, a fact of the machine.
+fn dither_of(command_line: &str) -> Option<Dither> {
+    match Provenance::of_command_line(command_line)?.lane {
+        Lane::Virtual(parameters) => parameters.dither(),
+        Lane::Real { .. } => None,
+    }
+}
+
 /// A namespace of the trial's own for a workload that does not bring one; answers `true`.
 fn enter_new_net() -> Result<bool> {
     schedlab_sys::namespace::enter_new_net()
         .context("a network namespace of the trial's own was refused (net.* sysctls need root or user namespaces)")?;
     Ok(true)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tasks_are_dithered_in_guests_of_the_virtual_lane_alone() {
+        let line = "quiet schedlab.lane=virtual schedlab.shift=3 schedlab.seed=7 schedlab.dither_us=12000 schedlab.qemu=10.0.2";
+        let dither = dither_of(line).unwrap();
+        assert!((0..100).all(|task| dither.ns_of(task) < 12_000_000));
+        for other in [
+            "",
+            "quiet ro",
+            "schedlab.lane=real schedlab.accelerator=tcg schedlab.dither_us=12000",
+            &line.replace("seed=7", "seed=0"),
+            &line.replace("schedlab.dither_us=12000", ""),
+        ] {
+            assert_eq!(dither_of(other), None, "{other}");
+        }
+    }
 }

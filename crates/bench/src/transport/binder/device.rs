@@ -26,8 +26,8 @@ pub(in crate::transport) fn choose(
     if let Err(error) = Device::open(&device) {
         let (device, hint) = (device.display(), hint(&error));
         let reason = format!(
-            "transport=binder: {device}: {error}{hint}; a guest whose kernel has binder takes the guest lane, which this \
-             version does not have"
+            "transport=binder: {device}: {error}{hint}; a guest has it: schedlab vm run --kernel debian:6.1 -- bench {workload} \
+             --transport binder"
         );
         return Err(BenchError::NotPossibleHere { workload, reason });
     }
@@ -67,10 +67,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_missing_device_names_the_guest_lane_in_one_line() {
+    fn a_missing_device_names_a_guest_that_has_it_in_one_line() {
         let error = choose("transact", Some("/nowhere/binder"), Path::new("/proc")).err().unwrap().to_string();
         assert!(
-            error.contains("modprobe binder_linux") && error.contains("guest lane, which this version does not have"),
+            error.contains("modprobe binder_linux") && error.contains("schedlab vm run --kernel debian:6.1"),
             "{error}"
         );
         assert!(!error.contains('\n'));

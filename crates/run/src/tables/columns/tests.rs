@@ -32,7 +32,7 @@ fn a_full_disk_is_called_a_full_disk() {
     table.push([Cell::U(Some(1))]);
     let written = table.create(dir.path()).and_then(|mut file| file.append(&table).and_then(|()| file.finish()));
     match written {
-        Err(RunError::Io { source, .. }) => assert_eq!(source.kind(), std::io::ErrorKind::StorageFull),
+        Err(RunError::Io { cause, .. }) => assert_eq!(cause.kind(), std::io::ErrorKind::StorageFull),
         other => panic!("{other:?}"),
     }
 }

@@ -1,0 +1,41 @@
+//! Folded stacks, the form that flame graphs are drawn from: `comm;outermost;…;innermost samples`.
+
+use super::tally::{functions, tally};
+use schedlab_run::profile::{Function, Profile};
+use std::collections::BTreeMap;
+
+/// Each stack once, in the order of its text, with its samples. Idle CPUs are left out.
+pub fn folded(profile: &Profile, during_ns: Option<(u64, u64)>) -> BTreeMap<String, u64> {
+    let mut lines = BTreeMap::new();
+    for (chain, tally) in profile.chains.iter().zip(tally(profile, during_ns).by_chain) {
+        if tally.samples == 0 {
+            continue;
+        }
+        let mut line = plain(profile.comms.get(chain.comm as usize).map_or("?", String::as_str));
+        for function in functions(profile, chain).rev() {
+            line.push(';');
+            line += &plain(&label(profile, &profile.functions[function]));
+        }
+        *lines.entry(line).or_insert(0) += tally.samples;
+    }
+    lines
+}
+
+/// A function's name, or its image's in brackets.
+pub fn label(profile: &Profile, function: &Function) -> String {
+    if !function.name.is_empty() {
+        return function.name.clone();
+    }
+    let image = profile.images.get(function.image as usize).map_or("?", |image| image.name.as_str());
+    if image.starts_with('[') { image.to_owned() } else { format!("[{}]", base(image)) }
+}
+
+/// The last part of a path.
+pub(super) fn base(path: &str) -> &str {
+    path.rsplit('/').next().unwrap_or(path)
+}
+
+/// Without what separates frames and lines.
+fn plain(name: &str) -> String {
+    name.replace(';', ":").replace(['\n', '\r'], " ")
+}

@@ -1,0 +1,350 @@
+//! The view of wake-affine: which wakers turn from one wakee to another, how often in a cycle of theirs, and for which
+//! wakings the kernel's rule against pulling partners together (`wake_wide()`) held, as far as a trace can tell.
+
+mod flips;
+
+use super::affinity::{self, Affinity};
+use super::facts::{Definition, TraceFacts};
+use super::follow::{Analysis, Now, Taken, follow};
+use super::lacking::lacking;
+use super::scope::Scope;
+use flips::{Flips, is_known_rule, is_wide};
+use schedlab_trace::engine::{Engine, Task, TaskId};
+use schedlab_trace::{Cpu, Kind, Kinds, Name, Reader, Tid, TraceError, Wake, What};
+use serde::Serialize;
+use std::collections::{BTreeMap, HashSet};
+
+/// Version of the JSON document.
+pub const SCHEMA: &str = "schedlab/trace-affine/1";
+
+/// Different wakees of a waker that are told apart.
+pub const MOST_WAKEES: usize = 256;
+
+/// The same of all wakers together.
+const MOST_IN_ALL: usize = 1 << 20;
+
+/// What the numbers mean.
+pub const DEFINITIONS: &[Definition] = &[
+    Definition {
+        id: "flip/1",
+        means: "a sched_waking by a thread that wakes another one than the last time, of the wakings that choose a CPU for \
+                their wakee: not of itself, of a thread that is on its CPU still, of a real-time thread, nor of one that \
+                may use one CPU only. A waking from an interrupt is charged to the thread that was interrupted, as the \
+                kernel does",
+    },
+    Definition {
+        id: "flip-cycle/1",
+        means: "flips of a thread by its switches out to sleep: 0 for one that wakes a single partner, N for one that wakes N others each time",
+    },
+    Definition {
+        id: "wide/1",
+        means: "an estimate of wake_wide() by the rule of Linux 4.3 and newer: wakee_flips of waker and wakee, counted from \
+                the trace and halved by a waking more than a second after the last halving, are at least the CPUs of a \
+                last-level cache, and one of them that many times the other. A forked thread begins with its parent's; of \
+                one that was there before the trace, flips are not known until it has halved them four times",
+    },
+];
+
+/// The kinds of events that the analysis needs.
+pub fn wanted() -> Kinds {
+    affinity::KINDS.into_iter().fold(Kinds::TASKS, Kinds::with)
+}
+
+/// What is asked for.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct AffineOptions {
+    /// Whose wakings, when and on which CPU of the waker, at which of its priorities. States are not looked at.
+    pub scope: Scope,
+    /// A row for each task instead of one for each name.
+    pub each_task: bool,
+    /// Most rows; all when `None`.
+    pub top: Option<usize>,
+    /// CPUs that share a last-level cache, `sd_llc_size`; all CPUs of the trace when `None`.
+    pub llc_size: Option<u32>,
+}
+
+/// A waker, or all wakers of one name.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+pub struct AffineRow {
+    /// The name.
+    pub comm: String,
+    /// The thread's id, where the row is one task.
+    pub tid: Option<u32>,
+    /// The CPU, where the row is its idle thread.
+    pub idle_of: Option<u16>,
+    /// Tasks in the row.
+    pub tasks: u64,
+    /// Wakings that chose a CPU.
+    pub wakings: u64,
+    /// Of them, of another wakee than the last time.
+    pub flips: u64,
+    /// Switched out to sleep; 0 for idle threads.
+    pub sleeps: u64,
+    /// Different wakees of a task, of the one with most of them; no more than [`MOST_WAKEES`] are told apart.
+    pub wakees: u64,
+    /// The highest `wakee_flips` that a task reached, as far as the trace shows.
+    pub most_flips: u32,
+    /// Wakings for which the estimate says wide.
+    pub wide: u64,
+    /// Wakings of which it says nothing, since the flips of waker or wakee before the trace matter.
+    pub unsettled: u64,
+}
+
+/// Wakings that choose no CPU by the fair class, and so are no flips.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+pub struct Aside {
+    /// The thread woke itself before it slept.
+    pub itself: u64,
+    /// The wakee was on its CPU still, or had never left it.
+    pub on_cpu: u64,
+    /// The wakee is of another class than the fair one.
+    pub other_class: u64,
+    /// The wakee may use one CPU only.
+    pub pinned: u64,
+    /// The waker, or its CPU, is not known yet: the trace begins while it runs.
+    pub by_strangers: u64,
+}
+
+/// What was found.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Affine {
+    /// [`SCHEMA`].
+    pub schema: &'static str,
+    /// The trace.
+    pub trace: TraceFacts,
+    /// What the numbers mean.
+    pub definitions: &'static [Definition],
+    /// What was not recorded.
+    pub lacking: Vec<String>,
+    /// CPUs that share a last-level cache: the factor of the rule. Without it nothing is estimated.
+    pub llc_size: Option<u32>,
+    /// Nobody said so: it is the number of CPUs.
+    pub llc_size_assumed: bool,
+    /// The kernel of the trace decides by this rule; otherwise nothing is estimated.
+    pub rule_known: bool,
+    /// The trace says which CPUs threads may use.
+    pub affinity_known: bool,
+    /// All that were asked for.
+    pub total: AffineRow,
+    /// Wakings that are no flips.
+    pub aside: Aside,
+    /// Wakers, those with most wakings first.
+    pub rows: Vec<AffineRow>,
+    /// Rows that are not shown.
+    pub more_rows: u64,
+}
+
+/// Reads a trace to its end.
+pub fn affine(reader: &mut Reader, options: &AffineOptions) -> Result<Affine, TraceError> {
+    let mut wakers = Wakers {
+        scope: &options.scope,
+        affinity: Affinity::new(reader),
+        llc_size: options.llc_size.or(reader.info().cpus).filter(|size| *size > 0),
+        rule_known: is_known_rule(&reader.info().release),
+        tasks: Vec::new(),
+        idle: Vec::new(),
+        told_apart: 0,
+        retired: BTreeMap::new(),
+        aside: Aside::default(),
+    };
+    let engine = follow(reader, &options.scope.tasks, &mut [&mut wakers])?;
+    Ok(wakers.findings(&engine, reader, options))
+}
+
+/// What is known of a thread that wakes others, or is woken.
+#[derive(Debug, Clone, Default)]
+struct Waker {
+    flips: Flips,
+    row: AffineRow,
+    wakees: HashSet<u32>,
+}
+
+impl Waker {
+    fn finished(&self, comm: &str, tid: Option<u32>) -> AffineRow {
+        AffineRow { comm: comm.to_owned(), tid, tasks: 1, wakees: self.wakees.len() as u64, ..self.row.clone() }
+    }
+}
+
+impl AffineRow {
+    fn add(&mut self, other: &Self) {
+        self.tasks += other.tasks;
+        self.wakings += other.wakings;
+        self.flips += other.flips;
+        self.sleeps += other.sleeps;
+        self.wakees = self.wakees.max(other.wakees);
+        self.most_flips = self.most_flips.max(other.most_flips);
+        self.wide += other.wide;
+        self.unsettled += other.unsettled;
+    }
+
+    /// Flips by switches out to sleep; `None` for idle threads and who never slept.
+    pub fn flips_per_cycle(&self) -> Option<f64> {
+        (self.sleeps > 0).then(|| self.flips as f64 / self.sleeps as f64)
+    }
+
+    /// Share of the wakings that are known to be wide or not; `None` where none is.
+    pub fn wide_share(&self) -> Option<f64> {
+        let settled = self.wakings - self.unsettled;
+        (settled > 0).then(|| self.wide as f64 / settled as f64)
+    }
+}
+
+struct Wakers<'a> {
+    scope: &'a Scope,
+    affinity: Affinity,
+    llc_size: Option<u32>,
+    rule_known: bool,
+    /// By [`TaskId`].
+    tasks: Vec<Waker>,
+    /// The idle threads, by CPU: what interrupts wake while they run is charged to them.
+    idle: Vec<Waker>,
+    /// Wakees in the sets of all wakers.
+    told_apart: usize,
+    retired: BTreeMap<Name, AffineRow>,
+    aside: Aside,
+}
+
+fn grown(all: &mut Vec<Waker>, index: usize) -> &mut Waker {
+    if index >= all.len() {
+        all.resize_with(index + 1, Waker::default);
+    }
+    &mut all[index]
+}
+
+impl Wakers<'_> {
+    fn waking(&mut self, taken: &Taken<'_>, wake: &Wake) {
+        let Some(wakee) = taken.woken else { return };
+        let waker = if wake.waker == Tid::IDLE { None } else { taken.engine.task(wake.waker) };
+        let (cpu, meant) = (taken.event.cpu, self.is_meant(taken, waker));
+        if let Some(aside) = self.aside(taken, wake, wakee) {
+            *aside += u64::from(meant);
+            return;
+        }
+        if waker.is_none() && (wake.waker != Tid::IDLE || cpu == Cpu::ANY) {
+            self.aside.by_strangers += u64::from(meant);
+            return;
+        }
+        let wakee_flips = grown(&mut self.tasks, wakee.index()).flips;
+        let of_waker = match waker {
+            Some(waker) => grown(&mut self.tasks, waker.index()),
+            None => grown(&mut self.idle, usize::from(cpu.0)),
+        };
+        let flip = of_waker.flips.record(wakee, taken.event.ts);
+        if !meant {
+            return;
+        }
+        let (row, flips) = (&mut of_waker.row, of_waker.flips);
+        row.wakings += 1;
+        row.flips += u64::from(flip);
+        row.most_flips = row.most_flips.max(flips.count);
+        if flip && of_waker.wakees.len() < MOST_WAKEES && self.told_apart < MOST_IN_ALL {
+            self.told_apart += usize::from(of_waker.wakees.insert(wakee.0));
+        }
+        let settled = self.rule_known && flips.is_settled() && wakee_flips.is_settled();
+        match self.llc_size.filter(|_| settled) {
+            None => row.unsettled += 1,
+            Some(llc_size) => row.wide += u64::from(is_wide(flips, wakee_flips, llc_size)),
+        }
+    }
+
+    /// Whether a waking is asked for: by its waker, its time and its CPU.
+    fn is_meant(&self, taken: &Taken<'_>, waker: Option<TaskId>) -> bool {
+        let all = self.scope.tasks.is_open() && self.scope.tasks.within.is_none();
+        let by_waker = match waker.map(|waker| taken.known.get(waker)) {
+            Some(known) => (all || known.chosen) && self.scope.has_prio(known.prio),
+            None => all && self.scope.prios.is_empty(),
+        };
+        by_waker && self.scope.window.has(taken.event.ts, taken.event.cpu)
+    }
+
+    /// Where a waking that chooses no CPU is counted.
+    fn aside(&mut self, taken: &Taken<'_>, wake: &Wake, wakee: TaskId) -> Option<&mut u64> {
+        if wake.tid == wake.waker {
+            Some(&mut self.aside.itself)
+        } else if wake.prio.get().is_some_and(|prio| !(100..=139).contains(&prio)) {
+            Some(&mut self.aside.other_class)
+        } else if !taken.known.get(wakee).asleep() {
+            Some(&mut self.aside.on_cpu)
+        } else if self.affinity.is_one(self.affinity.of(wake.tid)) {
+            Some(&mut self.aside.pinned)
+        } else {
+            None
+        }
+    }
+
+    fn findings(self, engine: &Engine, reader: &Reader, options: &AffineOptions) -> Affine {
+        let names = reader.names();
+        let mut rows: Vec<AffineRow> = Vec::new();
+        for (task, waker) in engine.tasks().iter().zip(&self.tasks) {
+            rows.push(waker.finished(names.text(task.comm), Some(task.tid.0)));
+        }
+        let idle = self.idle.iter().enumerate();
+        rows.extend(idle.map(|(cpu, waker)| AffineRow {
+            idle_of: Some(cpu as u16),
+            ..waker.finished(&format!("(idle of CPU {cpu})"), Some(0))
+        }));
+        rows.extend(self.retired.into_iter().map(|(comm, row)| AffineRow { comm: names.text(comm).to_owned(), ..row }));
+        rows.retain(|row| row.wakings > 0);
+        if !options.each_task {
+            let mut by_name: BTreeMap<String, AffineRow> = BTreeMap::new();
+            for row in rows {
+                let sum = by_name.entry(row.comm.clone()).or_default();
+                sum.idle_of = row.idle_of;
+                sum.add(&row);
+            }
+            rows = by_name.into_iter().map(|(comm, row)| AffineRow { comm, ..row }).collect();
+        }
+        let mut total = AffineRow::default();
+        rows.iter().for_each(|row| total.add(row));
+        rows.sort_unstable_by(|a, b| (b.wakings, &a.comm, a.tid).cmp(&(a.wakings, &b.comm, b.tid)));
+        let more_rows = rows.len().saturating_sub(options.top.unwrap_or(usize::MAX)) as u64;
+        rows.truncate(rows.len() - more_rows as usize);
+        let needs = [
+            (Kind::SchedSwitch, "it is not known which wakees slept, nor how often wakers did"),
+            (Kind::SchedWaking, "it is not known who woke whom"),
+        ];
+        Affine {
+            schema: SCHEMA,
+            trace: TraceFacts::new(reader, &engine.counts(), engine.span()),
+            definitions: DEFINITIONS,
+            lacking: lacking(reader.info().kinds, &needs),
+            llc_size: self.llc_size,
+            llc_size_assumed: options.llc_size.is_none(),
+            rule_known: self.rule_known,
+            affinity_known: self.affinity.is_known(),
+            total,
+            aside: self.aside,
+            rows,
+            more_rows,
+        }
+    }
+}
+
+impl Analysis for Wakers<'_> {
+    fn take(&mut self, taken: &Taken<'_>) {
+        match taken.event.what {
+            What::Waking(wake) => self.waking(taken, &wake),
+            What::Switch { .. } => {
+                let Some(out) = taken.out.filter(|_| !taken.class.is_runnable()) else { return };
+                if self.scope.window.has(taken.event.ts, taken.event.cpu) {
+                    grown(&mut self.tasks, out.index()).row.sleeps += 1;
+                }
+            }
+            What::Fork { parent, child, .. } => {
+                self.affinity.take(taken.event);
+                let Some(child) = taken.engine.task(child) else { return };
+                let parent = taken.engine.task(parent).map(|parent| grown(&mut self.tasks, parent.index()).flips);
+                grown(&mut self.tasks, child.index()).flips = Flips::inherit(parent.unwrap_or_default());
+            }
+            _ => _ = self.affinity.take(taken.event),
+        }
+    }
+
+    fn retired(&mut self, _now: &Now<'_>, task: TaskId, as_known: &Task) {
+        let waker = std::mem::take(grown(&mut self.tasks, task.index()));
+        self.told_apart -= waker.wakees.len();
+        if waker.row.wakings > 0 {
+            self.retired.entry(as_known.comm).or_default().add(&waker.finished("", None));
+        }
+    }
+}

@@ -1,0 +1,304 @@
+//! Which CPUs each thread may use, where the trace says. Our own recordings do for their start and their end. In between a
+//! thread may have been given others: where system calls and moves between cgroups were recorded, it is known when; where
+//! not, start and end may differ, and then nobody knows. A child has what its parent has, an unknown set included.
+
+use super::processes::Processes;
+use schedlab_trace::recording::{Moment, Snapshot, ThreadState};
+use schedlab_trace::{Cpu, Event, Kind, Kinds, Reader, Syscall, Tid, What};
+use std::collections::{BTreeMap, HashMap};
+
+/// Different sets of CPUs that are kept apart; of a thread with another one nothing is known.
+const MOST_SETS: usize = 64;
+
+/// Sets of CPUs, by number. Number 0 is all of them.
+pub(super) type SetId = u16;
+
+/// May use any CPU.
+pub(super) const ALL: SetId = 0;
+
+/// Nobody knows: it may be able to use any.
+pub(super) const UNKNOWN: SetId = SetId::MAX;
+
+/// The kinds of events that tell when a set changes.
+pub(super) const KINDS: [Kind; 2] = [Kind::SysEnter, Kind::CgroupAttachTask];
+
+/// The sets of CPUs of all threads.
+#[derive(Debug, Default)]
+pub(super) struct Affinity {
+    /// By number; the first is empty and stands for all.
+    sets: Vec<Vec<u32>>,
+    known: bool,
+    /// By thread id; who is not there has an unknown set.
+    now: HashMap<u32, SetId>,
+    ahead: Ahead,
+}
+
+/// What is to come, as far as the recording could be read ahead.
+#[derive(Debug, Default)]
+struct Ahead {
+    /// The set of each thread at the end.
+    end: HashMap<u32, SetId>,
+    /// Those that are the same threads as at the start, for ids may be used again.
+    since_start: HashMap<u32, SetId>,
+    /// When each thread's set is changed for the last time, and when each process is moved.
+    last_change: HashMap<u32, u64>,
+    last_move: HashMap<u32, u64>,
+    /// When each thread was forked, the last one of its id.
+    born: HashMap<u32, u64>,
+    processes: Processes,
+    /// Forks were recorded, so that an id that is used again is told.
+    forks: bool,
+    /// sched_setaffinity(2), where its number on the trace's architecture is known.
+    setaffinity: Option<Syscall>,
+}
+
+impl Affinity {
+    /// Of a trace that is about to be read. Goes over a recording once, which costs little where no system calls were recorded.
+    pub(super) fn new(reader: &Reader) -> Self {
+        let kinds = reader.info().kinds;
+        let forks = kinds.has(Kind::SchedProcessFork) || kinds.has(Kind::TaskNewtask);
+        let setaffinity = Syscall::named("sched_setaffinity", &reader.info().arch);
+        let mut ahead = Ahead { setaffinity, forks, ..Ahead::default() };
+        let mut note = |event: &Event| ahead.note(event);
+        let seen = reader.recording().and_then(|recording| recording.ahead(Kinds::of(&KINDS), &mut note));
+        let seen = seen.as_deref().unwrap_or(reader.snapshots());
+        let at = |moment| seen.iter().find(|s| s.moment == moment).map(|snapshot| snapshot.threads.as_slice());
+        Self::between(at(Moment::Start), at(Moment::End).unwrap_or_default(), ahead)
+    }
+
+    /// From the threads at the start, those at the end (none where that is not known) and the changes to come.
+    fn between(start: Option<&[ThreadState]>, end: &[ThreadState], ahead: Ahead) -> Self {
+        let known = start.is_some();
+        let start = start.unwrap_or_default();
+        let mut affinity = Self { sets: vec![Vec::new()], known, ahead, ..Self::default() };
+        // Whoever may use most may use all, as far as this machine goes.
+        let of_all = start.iter().chain(end).filter_map(|thread| cpus(&thread.cpus_allowed));
+        let widest = of_all.map(|cpus| cpus.len()).max().unwrap_or(0);
+        let mut numbers = BTreeMap::new();
+        let mut number = |thread: &ThreadState| set_of(thread, widest, &mut affinity.sets, &mut numbers);
+        let before: HashMap<u32, (u64, SetId)> =
+            start.iter().map(|thread| (thread.tid, (thread.start_boot_ns, number(thread)))).collect();
+        let ahead = &mut affinity.ahead;
+        for thread in end {
+            let set = number(thread);
+            ahead.end.insert(thread.tid, set);
+            if before.get(&thread.tid).is_some_and(|(born, _)| *born == thread.start_boot_ns) {
+                ahead.since_start.insert(thread.tid, set);
+            }
+        }
+        ahead.processes.learn(start);
+        ahead.processes.learn(end);
+        for (tid, (_, set)) in before {
+            let end = ahead.since_start.get(&tid).copied();
+            // Two moments that differ, with nothing traced between them: from when on is not known. Nor is from when on the
+            // id is another thread's.
+            let unseen = end.is_some_and(|end| end != set) && ahead.last_change_of(tid).is_none();
+            let unseen = unseen || end.is_none() && ahead.end.contains_key(&tid) && !ahead.forks;
+            affinity.now.insert(tid, if unseen { UNKNOWN } else { set });
+        }
+        affinity
+    }
+
+    /// Whether the trace says.
+    pub(super) fn is_known(&self) -> bool {
+        self.known
+    }
+
+    /// The sets but for the first, with their numbers.
+    pub(super) fn sets(&self) -> impl Iterator<Item = (SetId, &[u32])> {
+        self.sets.iter().enumerate().skip(1).map(|(number, cpus)| (number as SetId, cpus.as_slice()))
+    }
+
+    /// The set of a thread.
+    #[inline]
+    pub(super) fn of(&self, tid: Tid) -> SetId {
+        if self.known { self.now.get(&tid.0).copied().unwrap_or(UNKNOWN) } else { UNKNOWN }
+    }
+
+    /// Whether a set is one CPU.
+    pub(super) fn is_one(&self, set: SetId) -> bool {
+        self.sets.get(usize::from(set)).is_some_and(|cpus| cpus.len() == 1)
+    }
+
+    /// Takes an event that may change sets; whose set is another one from now on, but for a new thread's.
+    pub(super) fn take(&mut self, event: &Event) -> Vec<Tid> {
+        if !self.known {
+            return Vec::new();
+        }
+        match event.what {
+            What::Fork { parent, child, .. } => self.fork(parent, child),
+            What::Exec { tid, old_tid } if tid != old_tid => self.fork(old_tid, tid),
+            What::CgroupAttach { tid, .. } => {
+                // A cpuset may hold the group, and be changed without a trace: nothing is known up to the end.
+                let moved = self.ahead.processes.moved(tid);
+                moved.iter().for_each(|tid| _ = self.now.insert(tid.0, UNKNOWN));
+                return moved;
+            }
+            _ => {
+                let Some(tid) = self.ahead.target(event) else { return Vec::new() };
+                self.now.insert(tid.0, self.ahead.settled(tid, event.ts).unwrap_or(UNKNOWN));
+                return vec![tid];
+            }
+        }
+        Vec::new()
+    }
+
+    /// A child may use what its parent may.
+    fn fork(&mut self, parent: Tid, child: Tid) {
+        let inherited = self.of(parent);
+        // Where it has another set at the end and no change of its own is traced, nobody knows from when on.
+        let end = self.ahead.end.get(&child.0).copied();
+        let unseen = end.is_some_and(|end| end != inherited) && self.ahead.last_change_of(child.0).is_none();
+        self.now.insert(child.0, if unseen { UNKNOWN } else { inherited });
+        self.ahead.processes.fork(parent, child);
+    }
+}
+
+impl Ahead {
+    /// Notes an event that is to come.
+    fn note(&mut self, event: &Event) {
+        let latest = |times: &mut HashMap<u32, u64>, tid: Tid| {
+            let time = times.entry(tid.0).or_default();
+            *time = event.ts.max(*time);
+        };
+        match event.what {
+            What::Fork { child, .. } => latest(&mut self.born, child),
+            What::CgroupAttach { tid, .. } => latest(&mut self.last_move, tid),
+            _ => {
+                if let Some(tid) = self.target(event) {
+                    latest(&mut self.last_change, tid);
+                }
+            }
+        }
+    }
+
+    /// Whose set a system call is about to change: the caller's where it names nobody. In a pid namespace of its own a caller
+    /// names another thread than the one of that number here; then start and end differ without a change.
+    fn target(&self, event: &Event) -> Option<Tid> {
+        let What::SysEnter { tid, number, arg0, .. } = event.what else { return None };
+        if self.setaffinity != Some(number) {
+            return None;
+        }
+        match arg0.get() as i32 {
+            0 => Some(tid),
+            named => Tid::from_raw(named.into()),
+        }
+    }
+
+    /// When a thread's set changes for the last time, as far as that is traced.
+    fn last_change_of(&self, tid: u32) -> Option<u64> {
+        let process = self.last_move.get(&self.processes.of(Tid(tid)));
+        let own = [self.last_change.get(&tid), self.last_move.get(&tid), process];
+        own.into_iter().flatten().copied().max()
+    }
+
+    /// The set that a thread has from its change at `ts` on, up to the end: known of the last change, and where the thread at
+    /// the end is this one.
+    fn settled(&self, tid: Tid, ts: u64) -> Option<SetId> {
+        let end = *self.end.get(&tid.0)?;
+        let same = self.since_start.contains_key(&tid.0) || self.born.get(&tid.0).is_some_and(|born| *born <= ts);
+        (same && self.last_change_of(tid.0).is_none_or(|last| last <= ts)).then_some(end)
+    }
+}
+
+/// Threads that may use other CPUs at the end of a recording than at its start, after both were read.
+pub(super) fn changed(snapshots: &[Snapshot]) -> u64 {
+    let at = |moment| snapshots.iter().filter(move |s| s.moment == moment).flat_map(|snapshot| &snapshot.threads);
+    let start: HashMap<(u32, u64), &str> =
+        at(Moment::Start).map(|thread| ((thread.tid, thread.start_boot_ns), thread.cpus_allowed.as_str())).collect();
+    let before = |thread: &ThreadState| start.get(&(thread.tid, thread.start_boot_ns)).copied();
+    at(Moment::End).filter(|thread| before(thread).is_some_and(|cpus| cpus != thread.cpus_allowed)).count() as u64
+}
+
+/// The number of a thread's set.
+fn set_of(
+    thread: &ThreadState,
+    widest: usize,
+    sets: &mut Vec<Vec<u32>>,
+    numbers: &mut BTreeMap<Vec<u32>, SetId>,
+) -> SetId {
+    match cpus(&thread.cpus_allowed) {
+        None => UNKNOWN,
+        Some(cpus) if cpus.len() == widest => ALL,
+        Some(cpus) => match numbers.get(&cpus) {
+            Some(number) => *number,
+            None if sets.len() >= MOST_SETS => UNKNOWN,
+            None => {
+                sets.push(cpus.clone());
+                *numbers.entry(cpus).or_insert(sets.len() as SetId - 1)
+            }
+        },
+    }
+}
+
+/// The CPUs of a list as the kernel writes it, `0-3,8`; `None` of what is none.
+fn cpus(list: &str) -> Option<Vec<u32>> {
+    let mut cpus = Vec::new();
+    for part in list.trim().split(',') {
+        let (from, to) = part.split_once('-').unwrap_or((part, part));
+        let (from, to): (u32, u32) = (from.parse().ok()?, to.parse().ok()?);
+        if from > to || to >= u32::from(Cpu::ANY.0) {
+            return None;
+        }
+        cpus.extend(from..=to);
+    }
+    Some(cpus)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn threads(of: &[(u32, &str)]) -> Vec<ThreadState> {
+        let thread = |(tid, cpus): &(u32, &str)| ThreadState {
+            tid: *tid,
+            pid: *tid,
+            cpus_allowed: (*cpus).to_owned(),
+            ..ThreadState::default()
+        };
+        of.iter().map(thread).collect()
+    }
+
+    fn sets(affinity: &Affinity, tids: &[u32]) -> Vec<SetId> {
+        tids.iter().map(|tid| affinity.of(Tid(*tid))).collect()
+    }
+
+    #[test]
+    fn threads_have_sets_and_children_inherit_them() {
+        let start = threads(&[(1, "0-3"), (2, "1"), (3, "0,2-3"), (4, "1"), (5, "")]);
+        let mut affinity = Affinity::between(Some(&start), &[], Ahead::default());
+        assert_eq!(sets(&affinity, &[1, 2, 3, 4, 5, 99]), [0, 1, 2, 1, UNKNOWN, UNKNOWN]);
+        assert_eq!(affinity.sets().map(|(_, cpus)| cpus.to_vec()).collect::<Vec<_>>(), [vec![1], vec![0, 2, 3]]);
+        assert!(affinity.is_known() && affinity.is_one(1) && !affinity.is_one(2));
+        assert!(!affinity.is_one(ALL) && !affinity.is_one(UNKNOWN));
+        affinity.fork(Tid(3), Tid(9));
+        affinity.fork(Tid(1), Tid(4));
+        affinity.fork(Tid(5), Tid(6));
+        assert_eq!(sets(&affinity, &[9, 4, 6]), [2, 0, UNKNOWN]);
+        assert!(!Affinity::between(None, &[], Ahead::default()).is_known());
+    }
+
+    #[test]
+    fn a_start_and_an_end_that_differ_leave_the_time_between_unknown() {
+        let start = threads(&[(1, "0-3"), (2, "1"), (3, "2"), (4, "3")]);
+        // 4 is another thread at the end; 9 and 8 are children, of which one was given other CPUs.
+        let mut end = threads(&[(1, "0-3"), (2, "0,2-3"), (3, "2"), (4, "2"), (8, "2"), (9, "1")]);
+        end[3].start_boot_ns = 5;
+        let of = |forks| Affinity::between(Some(&start), &end, Ahead { forks, ..Ahead::default() });
+        let mut affinity = of(true);
+        assert_eq!(sets(&affinity, &[1, 2, 3, 4]), [ALL, UNKNOWN, 2, 3]);
+        let snapshot = |moment, threads: &[ThreadState]| Snapshot { moment, at_ns: 0, threads: threads.to_vec() };
+        assert_eq!(changed(&[snapshot(Moment::Start, &start), snapshot(Moment::End, &end)]), 1);
+        assert_eq!(affinity.sets().count(), 4, "those at the end have numbers, too");
+        affinity.fork(Tid(3), Tid(8));
+        affinity.fork(Tid(3), Tid(9));
+        assert_eq!(sets(&affinity, &[8, 9]), [2, UNKNOWN]);
+        assert_eq!(sets(&of(false), &[3, 4]), [2, UNKNOWN], "when the id became another's is not told without forks");
+    }
+
+    #[test]
+    fn lists_of_cpus_are_the_kernels() {
+        assert_eq!(cpus("0-2,8"), Some(vec![0, 1, 2, 8]));
+        assert_eq!([cpus(""), cpus("3-1"), cpus("0-99999999"), cpus("x")], [None, None, None, None]);
+    }
+}

@@ -1,0 +1,463 @@
+//! Holds each wait, when it ends, against what its CPU did meanwhile.
+
+use crate::trace::affinity::{ALL, Affinity, SetId, UNKNOWN};
+use crate::trace::follow::{Analysis, Now, Taken};
+use crate::trace::lanes::{Does, IdleTimes, Lanes};
+use crate::trace::places::Place;
+use crate::trace::scope::Scope;
+use schedlab_trace::engine::{CensoredWait, Task, TaskId, Wait};
+use schedlab_trace::{Context, Cpu, Ended, Event, Name, Prio, StateClass, Tid, Wake, What};
+use std::collections::{BTreeMap, HashMap};
+
+/// Parts of a wait that is listed.
+const PARTS_LISTED: usize = 6;
+
+/// What a piece of a wait is put down to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(super) enum Cause {
+    /// Between the waking and the queue.
+    Placing,
+    /// The CPU's doing.
+    Cpu(Does<Name>),
+}
+
+/// A cause's number.
+type CauseId = u32;
+
+/// All causes met, each with a number.
+#[derive(Debug, Default)]
+pub(super) struct Causes {
+    pub(super) all: Vec<Cause>,
+    by_name: Vec<CauseId>,
+    others: HashMap<Cause, CauseId>,
+}
+
+impl Causes {
+    #[inline]
+    fn task(&mut self, comm: Name) -> CauseId {
+        match self.by_name.get(comm.index()) {
+            Some(id) if *id > 0 => id - 1,
+            _ => self.new_task(comm),
+        }
+    }
+
+    #[cold]
+    fn new_task(&mut self, comm: Name) -> CauseId {
+        let id = self.all.len() as CauseId;
+        self.all.push(Cause::Cpu(Does::Task(comm)));
+        if comm.index() >= self.by_name.len() {
+            self.by_name.resize(comm.index() + 1, 0);
+        }
+        self.by_name[comm.index()] = id + 1;
+        id
+    }
+
+    fn other(&mut self, cause: Cause) -> CauseId {
+        let next = self.all.len() as CauseId;
+        let id = *self.others.entry(cause).or_insert(next);
+        if id == next {
+            self.all.push(cause);
+        }
+        id
+    }
+}
+
+/// How much of somebody's waits is put down to one cause.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) struct Share {
+    pub(super) ns: u64,
+    /// Waits with a part of it.
+    pub(super) waits: u64,
+    /// The longest part of one wait.
+    pub(super) longest_ns: u64,
+}
+
+impl Share {
+    pub(super) fn add(&mut self, other: &Self) {
+        self.ns += other.ns;
+        self.waits += other.waits;
+        self.longest_ns = self.longest_ns.max(other.longest_ns);
+    }
+}
+
+/// The waits of one task, or of tasks that ended.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Victim {
+    pub(super) tasks: u64,
+    pub(super) waits: u64,
+    pub(super) ns: u64,
+    /// By cause, ascending.
+    pub(super) shares: Vec<(CauseId, Share)>,
+    /// Another CPU was idle while its own was not.
+    pub(super) idle_elsewhere_ns: u64,
+    /// Waits in which the CPUs that it may use were not known, in a trace that says them.
+    pub(super) unknown_set_waits: u64,
+    pub(super) censored: [u64; 3],
+}
+
+impl Victim {
+    #[inline]
+    fn share(&mut self, cause: CauseId) -> &mut Share {
+        let at = match self.shares.binary_search_by_key(&cause, |(id, _)| *id) {
+            Ok(at) => at,
+            Err(at) => {
+                self.shares.insert(at, (cause, Share::default()));
+                at
+            }
+        };
+        &mut self.shares[at].1
+    }
+
+    pub(super) fn add(&mut self, other: &Self) {
+        self.tasks += other.tasks;
+        self.waits += other.waits;
+        self.ns += other.ns;
+        self.idle_elsewhere_ns += other.idle_elsewhere_ns;
+        self.unknown_set_waits += other.unknown_set_waits;
+        self.censored.iter_mut().zip(other.censored).for_each(|(sum, more)| *sum += more);
+        other.shares.iter().for_each(|(cause, share)| self.share(*cause).add(share));
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.waits + self.censored.iter().sum::<u64>() == 0
+    }
+}
+
+/// A part of a listed wait.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Part {
+    pub(super) cause: Cause,
+    pub(super) ns: u64,
+    /// Threads of that name.
+    pub(super) threads: u32,
+    /// The one with most of it.
+    pub(super) most: (Option<Tid>, u64),
+}
+
+/// By cause, the largest first, from pieces by thread.
+fn parts(mut pieces: Vec<(Cause, Option<Tid>, u64)>) -> Vec<Part> {
+    pieces.sort_unstable_by_key(|(cause, tid, _)| (*cause, *tid));
+    pieces.dedup_by(|next, sum| {
+        let same = (next.0, next.1) == (sum.0, sum.1);
+        sum.2 += if same { next.2 } else { 0 };
+        same
+    });
+    let mut parts: Vec<Part> = Vec::new();
+    for (cause, tid, ns) in pieces.into_iter().filter(|piece| piece.2 > 0) {
+        let threads = u32::from(tid.is_some());
+        match parts.last_mut().filter(|part| part.cause == cause) {
+            Some(part) => {
+                (part.ns, part.threads) = (part.ns + ns, part.threads + threads);
+                if ns > part.most.1 {
+                    part.most = (tid, ns);
+                }
+            }
+            None => parts.push(Part { cause, ns, threads, most: (tid, ns) }),
+        }
+    }
+    parts.sort_unstable_by_key(|part| (std::cmp::Reverse(part.ns), part.cause));
+    parts.truncate(PARTS_LISTED);
+    parts
+}
+
+/// One of the longest waits.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct LongWait {
+    pub(super) wait: Wait,
+    pub(super) tid: Tid,
+    pub(super) comm: Name,
+    pub(super) prio: Prio,
+    pub(super) waker_comm: Name,
+    pub(super) moves: u32,
+    pub(super) idle_elsewhere_ns: u64,
+    /// The largest first.
+    pub(super) parts: Vec<Part>,
+}
+
+/// What is known of a task while it goes.
+#[derive(Debug, Clone)]
+struct Waiter {
+    place: Place,
+    /// Somebody woke it since it was last on a CPU, or while it was.
+    woken: bool,
+    waker_comm: Name,
+    /// The CPUs it may use, as far as that is known.
+    may: SetId,
+}
+
+impl Default for Waiter {
+    fn default() -> Self {
+        Self { place: Place::default(), woken: false, waker_comm: Name::UNKNOWN, may: UNKNOWN }
+    }
+}
+
+/// Counts while the engine goes.
+#[derive(Debug)]
+pub(in crate::trace) struct Counter<'a> {
+    scope: &'a Scope,
+    longest_listed: usize,
+    waiters: Vec<Waiter>,
+    lanes: Lanes<(TaskId, Name)>,
+    /// When some CPU was idle: any, and any of each set of CPUs.
+    idle: Vec<IdleTimes>,
+    pub(super) affinity: Affinity,
+    pub(super) causes: Causes,
+    pub(super) victims: Vec<Victim>,
+    pub(super) retired: BTreeMap<Ended, Victim>,
+    /// Waits of which the trace does not say the priority, where some priorities are asked for.
+    pub(super) without_prio: u64,
+    /// The longest first.
+    pub(super) longest: Vec<LongWait>,
+    /// Of the wait at hand, by cause: kept for its room.
+    parts: Vec<(CauseId, u64)>,
+}
+
+impl<'a> Counter<'a> {
+    pub(super) fn new(scope: &'a Scope, longest_listed: usize, affinity: Affinity) -> Self {
+        let idle = (0..=affinity.sets().count()).map(|_| IdleTimes::default()).collect();
+        Self {
+            scope,
+            longest_listed,
+            waiters: Vec::new(),
+            lanes: Lanes::default(),
+            idle,
+            affinity,
+            causes: Causes::default(),
+            victims: Vec::new(),
+            retired: BTreeMap::new(),
+            without_prio: 0,
+            longest: Vec::new(),
+            parts: Vec::new(),
+        }
+    }
+
+    #[inline]
+    fn waiter(&mut self, task: TaskId) -> &mut Waiter {
+        if task.index() >= self.waiters.len() {
+            self.waiters.resize_with(task.index() + 1, Waiter::default);
+        }
+        &mut self.waiters[task.index()]
+    }
+
+    #[inline]
+    fn victim(&mut self, task: TaskId) -> &mut Victim {
+        if task.index() >= self.victims.len() {
+            self.victims.resize_with(task.index() + 1, Victim::default);
+        }
+        &mut self.victims[task.index()]
+    }
+
+    /// The pieces of a wait by cause, into `parts`; how long another CPU was idle.
+    #[inline]
+    fn divide(&mut self, task: TaskId, wait: &Wait) -> u64 {
+        let Self { lanes, waiters, parts, causes, idle, affinity, .. } = self;
+        parts.clear();
+        let mut add = |cause: CauseId, ns: u64| match parts.iter_mut().find(|(id, _)| *id == cause) {
+            _ if ns == 0 => {}
+            Some((_, sum)) => *sum += ns,
+            None => parts.push((cause, ns)),
+        };
+        let from = wait.queued.unwrap_or(wait.start).clamp(wait.start, wait.end);
+        if from > wait.start {
+            add(causes.other(Cause::Placing), from - wait.start);
+        }
+        let Waiter { place, may, .. } = &waiters[task.index()];
+        let idle = (!affinity.is_one(*may)).then(|| &idle[usize::from(if *may == UNKNOWN { ALL } else { *may })]);
+        let (mut elsewhere, mut placing) = (0, 0);
+        place.within(from, wait.end, wait.cpu, |cpu, start, end| {
+            let Some(cpu) = cpu else {
+                placing += end.saturating_sub(start);
+                return;
+            };
+            // While its own CPU was idle that one counts as idle, too, and it is no other.
+            let mut own_idle = 0;
+            lanes.walk(cpu, start, end, |start, end, does| {
+                let cause = match does {
+                    Does::Task((_, comm)) => causes.task(comm),
+                    Does::Idle => {
+                        own_idle += end - start;
+                        causes.other(Cause::Cpu(Does::Idle))
+                    }
+                    Does::Unknown => causes.other(Cause::Cpu(Does::Unknown)),
+                    Does::Irq(irq, name) => causes.other(Cause::Cpu(Does::Irq(irq, name))),
+                    Does::Softirq(vec) => causes.other(Cause::Cpu(Does::Softirq(vec))),
+                };
+                add(cause, end - start);
+            });
+            let some = idle.and_then(|idle| idle.at(end).zip(idle.at(start)));
+            elsewhere += some.map_or(0, |(to, from)| to.saturating_sub(from).saturating_sub(own_idle));
+        });
+        if placing > 0 {
+            add(causes.other(Cause::Placing), placing);
+        }
+        elsewhere
+    }
+
+    /// A wait that may be among the longest: again, by task.
+    #[cold]
+    fn list(&mut self, now: &Now<'_>, task: TaskId, wait: &Wait, idle_elsewhere_ns: u64) {
+        let What::Switch { next, next_comm, next_prio, .. } = now.event.what else { return };
+        let (mut pieces, mut moves) = (Vec::new(), 0);
+        let from = wait.queued.unwrap_or(wait.start).clamp(wait.start, wait.end);
+        pieces.push((Cause::Placing, None, from - wait.start));
+        let Self { lanes, waiters, .. } = self;
+        let waiter = &waiters[task.index()];
+        waiter.place.within(from, wait.end, wait.cpu, |cpu, start, end| {
+            let Some(cpu) = cpu else { return pieces.push((Cause::Placing, None, end.saturating_sub(start))) };
+            moves += 1;
+            lanes.walk(cpu, start, end, |start, end, does| {
+                let (does, tid) = match does {
+                    Does::Task((task, comm)) => (Does::Task(comm), Some(now.known.get(task).tid)),
+                    Does::Idle => (Does::Idle, None),
+                    Does::Unknown => (Does::Unknown, None),
+                    Does::Irq(irq, name) => (Does::Irq(irq, name), None),
+                    Does::Softirq(vec) => (Does::Softirq(vec), None),
+                };
+                pieces.push((Cause::Cpu(does), tid, end - start));
+            });
+        });
+        let long = LongWait {
+            wait: *wait,
+            tid: next,
+            comm: next_comm,
+            prio: next_prio,
+            waker_comm: waiter.waker_comm,
+            moves: u32::saturating_sub(moves, 1) + waiter.place.forgotten(),
+            idle_elsewhere_ns,
+            parts: parts(pieces),
+        };
+        let at = self.longest.partition_point(|l| l.wait.ns() >= wait.ns());
+        self.longest.insert(at, long);
+        self.longest.truncate(self.longest_listed);
+    }
+
+    /// Whether waits of threads that left their CPU so, and of this priority, are asked for.
+    #[inline]
+    fn is_meant(&mut self, left: StateClass, prio: Prio) -> bool {
+        let by_state = self.scope.has_state(left);
+        self.without_prio += u64::from(by_state && self.scope.lacks_prio(prio));
+        by_state && self.scope.has_prio(prio)
+    }
+
+    /// A CPU became idle, or not idle or not known to be.
+    #[inline]
+    fn set_idle(&mut self, ts: u64, cpu: Cpu, idle: bool) {
+        self.idle[usize::from(ALL)].set(ts, cpu, idle);
+        for (set, cpus) in self.affinity.sets().filter(|(_, cpus)| cpus.len() > 1) {
+            if cpus.contains(&u32::from(cpu.0)) {
+                self.idle[usize::from(set)].set(ts, cpu, idle);
+            }
+        }
+    }
+
+    #[inline]
+    fn woken(&mut self, taken: &Taken<'_>, wake: &Wake) {
+        let Taken { event, engine, .. } = *taken;
+        let Some(task) = taken.woken else { return };
+        let waker = if wake.context == Context::NONE { engine.task(wake.waker) } else { None };
+        let waker_comm = waker.map_or(Name::UNKNOWN, |waker| engine.tasks()[waker.index()].comm);
+        let known = taken.known.get(task);
+        let may = self.affinity.of(wake.tid);
+        let waiter = self.waiter(task);
+        waiter.may = may;
+        match event.what {
+            What::Waking(_) => waiter.place.waking(event, wake.target_cpu, known),
+            _ if !known.on_cpu => waiter.place.queued(event, wake.target_cpu),
+            _ => return,
+        }
+        // A wakeup tells of its waker only where the waking is not in the trace.
+        if !matches!(event.what, What::Wakeup(_)) || !std::mem::replace(&mut waiter.woken, true) {
+            (waiter.waker_comm, waiter.woken) = (waker_comm, true);
+        }
+    }
+}
+
+impl Analysis for Counter<'_> {
+    #[inline]
+    fn take(&mut self, taken: &Taken<'_>) {
+        let Taken { event, class, engine, into, .. } = *taken;
+        let Event { ts, cpu, .. } = *event;
+        match event.what {
+            What::Switch { prev, next, next_comm, .. } => {
+                if let Some(task) = taken.out {
+                    let may = self.affinity.of(prev);
+                    let waiter = self.waiter(task);
+                    waiter.may = may;
+                    waiter.place.left(ts, cpu, class.is_runnable());
+                }
+                if let Some(task) = into {
+                    let waiter = self.waiter(task);
+                    waiter.place.entered();
+                    waiter.woken = false;
+                }
+                self.lanes.switch(ts, cpu, into.map(|task| (task, next_comm)));
+                self.set_idle(ts, cpu, next == Tid::IDLE);
+            }
+            What::Waking(wake) | What::Wakeup(wake) | What::WakeupNew(wake) => self.woken(taken, &wake),
+            What::Migrate { tid, .. } => {
+                if let Some(task) = engine.task(tid).filter(|task| !taken.known.get(*task).on_cpu) {
+                    let switched = self.lanes.switched(cpu);
+                    self.waiter(task).place.moved(event, switched);
+                }
+            }
+            What::GapBegin => {
+                self.lanes.take_rare(event);
+                match cpu {
+                    Cpu::ANY => self.idle.iter_mut().for_each(|idle| idle.lose_all(ts)),
+                    cpu => self.set_idle(ts, cpu, false),
+                }
+            }
+            What::Fork { .. } | What::Exec { .. } | What::SysEnter { .. } | What::CgroupAttach { .. } => {
+                // Of a wait that has begun it is not known any more.
+                for task in self.affinity.take(event).into_iter().filter_map(|tid| engine.task(tid)) {
+                    self.waiter(task).may = UNKNOWN;
+                }
+            }
+            _ => {
+                self.lanes.take_rare(event);
+                // One that serves an interrupt is not idle.
+                self.set_idle(ts, cpu, self.lanes.now(cpu) == Does::Idle);
+            }
+        }
+    }
+
+    #[inline]
+    fn waited(&mut self, now: &Now<'_>, task: TaskId, wait: &Wait) {
+        let known = now.known.get(task);
+        if !self.scope.window.has(wait.end, wait.cpu) || !self.is_meant(wait.left, wait.prio) {
+            return;
+        }
+        let unknown_set = self.waiter(task).may == UNKNOWN && self.affinity.is_known();
+        let idle_elsewhere_ns = self.divide(task, wait);
+        let parts = std::mem::take(&mut self.parts);
+        let victim = self.victim(task);
+        victim.waits += 1;
+        victim.ns += wait.ns();
+        victim.idle_elsewhere_ns += idle_elsewhere_ns;
+        victim.unknown_set_waits += u64::from(unknown_set);
+        for (cause, ns) in &parts {
+            victim.share(*cause).add(&Share { ns: *ns, waits: 1, longest_ns: *ns });
+        }
+        self.parts = parts;
+        let shortest = self.longest.last().filter(|_| self.longest.len() >= self.longest_listed);
+        if known.chosen && shortest.is_none_or(|least| wait.ns() > least.wait.ns()) {
+            self.list(now, task, wait, idle_elsewhere_ns);
+        }
+    }
+
+    fn wait_censored(&mut self, now: &Now<'_>, task: TaskId, wait: &CensoredWait) {
+        // Where it would have ended is not known.
+        if self.scope.window.has_time(now.event.ts) && self.is_meant(wait.left, wait.prio) {
+            self.victim(task).censored[wait.why as usize] += 1;
+        }
+    }
+
+    fn retired(&mut self, now: &Now<'_>, task: TaskId, as_known: &Task) {
+        let done = std::mem::take(self.victim(task));
+        *self.waiter(task) = Waiter::default();
+        let ended = self.scope.tasks.ended(as_known).filter(|_| now.known.get(task).chosen && !done.is_empty());
+        if let Some(ended) = ended {
+            self.retired.entry(ended).or_default().add(&Victim { tasks: 1, ..done });
+        }
+    }
+}

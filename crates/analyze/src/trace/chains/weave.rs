@@ -1,0 +1,472 @@
+//! Follows wakeups from task to task: each carries the waiting of those before it.
+
+use super::paths::{NodeId, Paths, Waker};
+use crate::trace::follow::{Analysis, Now, Taken};
+use crate::trace::lanes::{Does, Lanes};
+use crate::trace::recent::Recent;
+use crate::trace::scope::Scope;
+use schedlab_trace::engine::{Began, CensoredWait, Engine, Task, TaskId, Wait};
+use schedlab_trace::{Cpu, Event, Name, StateClass, Tid, Wake, What};
+
+/// Wakeups that are remembered so that the longest chains can be told: 8 MB.
+const MOST_STEPS: usize = 1 << 16;
+
+/// Wakeups of a chain, at most: one that is longer begins anew.
+pub(super) const MOST_LINKS: u8 = 16;
+
+/// One wakeup of a chain.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Step {
+    /// The wakeup by which the waker runs.
+    parent: Option<u64>,
+    /// Who woke.
+    pub(super) waker: Waker,
+    pub(super) waker_tid: Tid,
+    /// When it woke.
+    pub(super) waking: u64,
+    /// How long the waker had been preempted since its own wakeup, ns.
+    pub(super) waker_preempted_ns: u64,
+    task: TaskId,
+    /// Its wait is in the sum of a path.
+    counted: bool,
+    /// Of the preemptions of the woken one: in the sum of a path, ns.
+    preempted_ns: u64,
+    /// Wakings by it of threads that had not slept, and may or may not do so yet.
+    unsettled: u32,
+    /// One of these went on with the chain.
+    went_on: bool,
+    /// It sleeps, and has woken nobody but these.
+    slept: bool,
+    /// Who was woken.
+    pub(super) tid: Tid,
+    pub(super) comm: Name,
+    pub(super) wait: Wait,
+}
+
+/// What a task carries on while it runs.
+#[derive(Debug, Clone, Copy)]
+struct Chain {
+    serial: u64,
+    node: NodeId,
+    links: u8,
+    /// Waiting so far, ns.
+    delay_ns: u64,
+    /// The first waking.
+    begun: u64,
+    /// When the last one was switched in.
+    end: u64,
+    end_cpu: Cpu,
+    /// The first step.
+    first: u64,
+    chosen: bool,
+    /// It has woken others: the chain goes on there.
+    woke: bool,
+}
+
+/// Who woke a task that is not on a CPU yet.
+#[derive(Debug, Clone, Copy)]
+struct Origin {
+    waker: Waker,
+    waker_tid: Tid,
+    cpu: Cpu,
+    ts: u64,
+    waker_preempted_ns: u64,
+    chain: Option<Chain>,
+    chosen: bool,
+    /// The woken one had not slept: nothing comes of it where it does not.
+    unsettled: bool,
+}
+
+/// What is known of a task while it goes.
+#[derive(Debug, Clone, Copy, Default)]
+struct Carrier {
+    chain: Option<Chain>,
+    preempted_ns: u64,
+    from: Option<Origin>,
+}
+
+/// One of the longest chains.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct LongChain {
+    first: u64,
+    pub(super) delay_ns: u64,
+    pub(super) begun: u64,
+    pub(super) end: u64,
+    /// From the origin on; the first may be missing where it is too long ago.
+    pub(super) steps: Vec<Step>,
+    pub(super) whole: bool,
+}
+
+/// Weaves while the engine goes.
+#[derive(Debug)]
+pub(in crate::trace) struct Weaver<'a> {
+    scope: &'a Scope,
+    longest_listed: usize,
+    carriers: Vec<Carrier>,
+    lanes: Lanes<()>,
+    steps: Recent<Step>,
+    pub(super) paths: Paths,
+    pub(super) longest: Vec<LongChain>,
+    /// Wakeups that are in the tables.
+    pub(super) wakeups: u64,
+    /// Chains cut since they were too long.
+    pub(super) cut: u64,
+    pub(super) censored: [u64; 3],
+}
+
+impl<'a> Weaver<'a> {
+    pub(super) fn new(scope: &'a Scope, longest_listed: usize) -> Self {
+        Self {
+            scope,
+            longest_listed,
+            carriers: Vec::new(),
+            lanes: Lanes::of_now(),
+            steps: Recent::new(MOST_STEPS),
+            paths: Paths::default(),
+            longest: Vec::new(),
+            wakeups: 0,
+            cut: 0,
+            censored: [0; 3],
+        }
+    }
+
+    #[inline]
+    fn carrier(&mut self, task: TaskId) -> &mut Carrier {
+        if task.index() >= self.carriers.len() {
+            self.carriers.resize(task.index() + 1, Carrier::default());
+        }
+        &mut self.carriers[task.index()]
+    }
+
+    /// Who wakes: the interrupt where there is one, since the thread it interrupted does nothing.
+    fn waker(&mut self, event: &Event, wake: &Wake, engine: &Engine) -> (Waker, Option<TaskId>) {
+        if wake.context.is_interrupt() {
+            let hard = wake.context.is_hard();
+            return (
+                match self.lanes.now(event.cpu) {
+                    Does::Irq(irq, name) if hard => Waker::Irq(irq, name),
+                    Does::Softirq(vec) if !hard => Waker::Softirq(vec),
+                    _ if hard => Waker::Hard,
+                    _ => Waker::Soft,
+                },
+                None,
+            );
+        }
+        match engine.task(wake.waker) {
+            _ if wake.waker == Tid::IDLE => (Waker::Idle, None),
+            Some(task) => (Waker::Task(engine.tasks()[task.index()].comm), Some(task)),
+            None => (Waker::Task(Name::UNKNOWN), None),
+        }
+    }
+
+    /// Remembers who woke a task, with what the waker carries.
+    #[inline]
+    fn woken(&mut self, taken: &Taken<'_>, wake: &Wake) {
+        let Taken { event, engine, .. } = *taken;
+        let Some(task) = taken.woken else { return };
+        // A wakeup tells of its waker only where the waking is not in the trace; one of a thread on its CPU wakes nobody.
+        let known = taken.known.get(task);
+        if matches!(event.what, What::Wakeup(_)) {
+            if known.on_cpu {
+                return self.came_to_nothing(task);
+            }
+            if self.carrier(task).from.is_some() {
+                return;
+            }
+        }
+        self.came_to_nothing(task);
+        let (waker, by) = self.waker(event, wake, engine);
+        let mut origin = Origin {
+            waker,
+            waker_tid: wake.waker,
+            cpu: event.cpu,
+            ts: event.ts,
+            waker_preempted_ns: 0,
+            chain: None,
+            chosen: false,
+            unsettled: !known.asleep(),
+        };
+        if let Some(by) = by {
+            origin.chosen = taken.known.get(by).chosen;
+            let carrier = self.carrier(by);
+            (origin.chain, origin.waker_preempted_ns) = (carrier.chain, carrier.preempted_ns);
+            if let Some(chain) = &mut carrier.chain {
+                chain.woke |= !origin.unsettled;
+            }
+            let unsettled = origin.chain.filter(|_| origin.unsettled);
+            if let Some(step) = unsettled.and_then(|chain| self.steps.get_mut(chain.serial)) {
+                step.unsettled += 1;
+            }
+        }
+        self.carrier(task).from = Some(origin);
+    }
+
+    /// A task got the CPU after a wakeup: a step more of the chain.
+    #[inline]
+    fn step(&mut self, now: &Now<'_>, task: TaskId, wait: &Wait, origin: Origin) {
+        let What::Switch { next, next_comm, .. } = now.event.what else { return };
+        let known = now.known.get(task);
+        let meant =
+            (origin.chosen || known.chosen) && self.scope.has_prio(wait.prio) && self.scope.has_state(wait.left);
+        let before = origin.chain.filter(|before| before.links < MOST_LINKS);
+        if let (None, Some(chain)) = (before, origin.chain) {
+            self.cut_off(&chain);
+        }
+        self.settle(&origin, true);
+        let serial = self.steps.next();
+        let step = Step {
+            parent: before.map(|b| b.serial),
+            waker: origin.waker,
+            waker_tid: origin.waker_tid,
+            waking: origin.ts,
+            waker_preempted_ns: before.map_or(0, |_| origin.waker_preempted_ns),
+            task,
+            counted: false,
+            preempted_ns: 0,
+            unsettled: 0,
+            went_on: false,
+            slept: false,
+            tid: next,
+            comm: next_comm,
+            wait: *wait,
+        };
+        let chain = self.go_on(&step, before, (serial, meant));
+        self.steps.push(step);
+        if meant && self.scope.window.has(wait.end, wait.cpu) {
+            self.wakeups += 1;
+            let pair = self.paths.pair(origin.waker, next_comm);
+            pair.waits.add(wait.ns());
+            pair.other_cpu += u64::from(origin.cpu != wait.cpu);
+            pair.chain_longest_ns = pair.chain_longest_ns.max(chain.delay_ns);
+        }
+        let returned = before.is_some_and(|before| self.was_in(&before, task, next));
+        if returned {
+            // A round trip ends here; what the task does next begins another.
+            self.end(&chain);
+        }
+        *self.carrier(task) = Carrier { chain: (!returned).then_some(chain), ..Carrier::default() };
+    }
+
+    /// What a task carries after this step.
+    fn go_on(&mut self, step: &Step, before: Option<Chain>, (serial, meant): (u64, bool)) -> Chain {
+        let ns = step.wait.ns();
+        let of_before = before.map_or_else(|| self.paths.root(step.waker), |before| before.node);
+        Chain {
+            serial,
+            node: self.paths.child(of_before, step.comm),
+            links: before.map_or(0, |b| b.links) + 1,
+            delay_ns: before.map_or(0, |b| b.delay_ns) + step.waker_preempted_ns + ns,
+            begun: before.map_or(step.waking.min(step.wait.start), |b| b.begun),
+            end: step.wait.end,
+            end_cpu: step.wait.cpu,
+            first: before.map_or(serial, |b| b.first),
+            chosen: meant || before.is_some_and(|b| b.chosen),
+            woke: false,
+        }
+    }
+
+    fn remembered(&self, serial: u64) -> Option<Step> {
+        self.steps.get(serial).copied()
+    }
+
+    /// Whether a task is in a chain, as one of the woken or as the origin.
+    fn was_in(&self, chain: &Chain, task: TaskId, tid: Tid) -> bool {
+        let mut at = self.remembered(chain.serial);
+        while let Some(step) = at {
+            if step.task == task {
+                return true;
+            }
+            match step.parent {
+                Some(parent) => at = self.remembered(parent),
+                None => return matches!(step.waker, Waker::Task(_)) && step.waker_tid == tid,
+            }
+        }
+        false
+    }
+
+    /// A chain that goes nowhere further.
+    fn end(&mut self, chain: &Chain) {
+        if !chain.chosen || !self.scope.window.has(chain.end, chain.end_cpu) {
+            return;
+        }
+        let new_ns = self.not_counted(chain.serial);
+        let node = &mut self.paths.nodes[chain.node as usize];
+        node.chains += 1;
+        node.new_ns += new_ns;
+        node.delay_ns += chain.delay_ns;
+        node.longest_ns = node.longest_ns.max(chain.delay_ns);
+        node.elapsed_ns += chain.end.saturating_sub(chain.begun);
+        let least = self.longest.last().filter(|_| self.longest.len() >= self.longest_listed);
+        if least.is_none_or(|least| chain.delay_ns > least.delay_ns) {
+            self.list(chain);
+        }
+    }
+
+    /// A chain that is as long as it may be ends, however many go on from it.
+    #[cold]
+    fn cut_off(&mut self, chain: &Chain) {
+        self.cut += 1;
+        let step = self.steps.get_mut(chain.serial);
+        if step.is_none_or(|step| !std::mem::replace(&mut step.went_on, true)) {
+            self.end(chain);
+        }
+    }
+
+    /// The waits of a chain that no other branch of it has counted yet.
+    fn not_counted(&mut self, last: u64) -> u64 {
+        let (mut sum, mut at) = (0, Some(last));
+        while let Some(step) = at.and_then(|serial| self.steps.get_mut(serial)) {
+            if std::mem::replace(&mut step.counted, true) {
+                break;
+            }
+            sum += step.wait.ns();
+            let preempted_ns = step.waker_preempted_ns;
+            at = step.parent;
+            // Of several that it woke, each has what came before: the longest has all of it.
+            if let Some(waker) = at.and_then(|serial| self.steps.get_mut(serial)) {
+                sum += preempted_ns.saturating_sub(waker.preempted_ns);
+                waker.preempted_ns = waker.preempted_ns.max(preempted_ns);
+            }
+        }
+        sum
+    }
+
+    /// One chain for each origin, the one that waited longest.
+    #[cold]
+    fn list(&mut self, chain: &Chain) {
+        if let Some(at) = self.longest.iter().position(|l| l.first == chain.first) {
+            if self.longest[at].delay_ns >= chain.delay_ns || self.lengthen(at, chain) {
+                return;
+            }
+            self.longest.remove(at);
+        }
+        let mut steps = Vec::new();
+        let mut serial = Some(chain.serial);
+        while let Some(step) = serial.and_then(|serial| self.remembered(serial)) {
+            serial = step.parent;
+            steps.push(step);
+        }
+        steps.reverse();
+        let (delay_ns, begun, end) = (chain.delay_ns, chain.begun, chain.end);
+        let at = self.longest.partition_point(|l| l.delay_ns >= delay_ns);
+        let long = LongChain { first: chain.first, delay_ns, begun, end, steps, whole: serial.is_none() };
+        self.longest.insert(at, long);
+        self.longest.truncate(self.longest_listed);
+    }
+
+    /// Of a chain that forks at its last task, as of who wakes again and again, only the last step is another. False where
+    /// it forks elsewhere, or its beginning is no longer remembered.
+    fn lengthen(&mut self, at: usize, chain: &Chain) -> bool {
+        let Some(step) = self.remembered(chain.serial).filter(|_| chain.first >= self.steps.first()) else {
+            return false;
+        };
+        let long = &mut self.longest[at];
+        match long.steps.last_mut() {
+            Some(last) if last.parent == step.parent && step.parent.is_some() => *last = step,
+            _ => return false,
+        }
+        (long.delay_ns, long.begun, long.end, long.whole) = (chain.delay_ns, chain.begun, chain.end, true);
+        let to = self.longest[..at].partition_point(|l| l.delay_ns >= chain.delay_ns);
+        self.longest[to..=at].rotate_right(1);
+        true
+    }
+
+    /// The task leaves its CPU; where it does not sleep, who woke it before only kept it from that.
+    #[inline]
+    fn leaves(&mut self, task: TaskId, class: StateClass) {
+        if class.is_runnable() || class == StateClass::Dead {
+            self.came_to_nothing(task);
+        }
+        if !class.is_runnable() {
+            self.sleeps(task);
+        }
+    }
+
+    /// The task sleeps: what it carried ends here, unless others carry it on.
+    #[inline]
+    fn sleeps(&mut self, task: TaskId) {
+        let carrier = self.carrier(task);
+        carrier.preempted_ns = 0;
+        let Some(chain) = carrier.chain.take().filter(|chain| !chain.woke) else { return };
+        match self.steps.get_mut(chain.serial) {
+            Some(step) if step.went_on => {}
+            Some(step) if step.unsettled > 0 => step.slept = true,
+            _ => self.end(&chain),
+        }
+    }
+
+    /// Whoever woke the task last, if anybody did, only kept it from sleeping.
+    #[inline]
+    fn came_to_nothing(&mut self, task: TaskId) {
+        if self.carrier(task).from.is_some() {
+            self.forget_waker(task);
+        }
+    }
+
+    #[cold]
+    fn forget_waker(&mut self, task: TaskId) {
+        if let Some(origin) = self.carrier(task).from.take() {
+            self.settle(&origin, false);
+        }
+    }
+
+    /// It shows whether a waking of a thread that had not slept was a wakeup, or kept it from sleeping.
+    #[inline]
+    fn settle(&mut self, origin: &Origin, went_on: bool) {
+        let Some(chain) = origin.chain.filter(|_| origin.unsettled) else { return };
+        let Some(step) = self.steps.get_mut(chain.serial) else { return };
+        step.unsettled = step.unsettled.saturating_sub(1);
+        step.went_on |= went_on;
+        if step.slept && !step.went_on && step.unsettled == 0 {
+            self.end(&chain);
+        }
+    }
+}
+
+impl Analysis for Weaver<'_> {
+    #[inline]
+    fn take(&mut self, taken: &Taken<'_>) {
+        let event = taken.event;
+        match event.what {
+            What::Switch { next, .. } => {
+                if let Some(task) = taken.out {
+                    self.leaves(task, taken.class);
+                }
+                self.lanes.switch(event.ts, event.cpu, (next != Tid::IDLE).then_some(()));
+            }
+            What::Waking(wake) | What::Wakeup(wake) | What::WakeupNew(wake) => self.woken(taken, &wake),
+            _ => self.lanes.take_rare(event),
+        }
+    }
+
+    #[inline]
+    fn waited(&mut self, now: &Now<'_>, task: TaskId, wait: &Wait) {
+        if wait.began == Began::Preempted {
+            self.carrier(task).preempted_ns += wait.ns();
+            // A waking of a preempted thread is no wakeup.
+            self.came_to_nothing(task);
+        } else if let Some(origin) = self.carrier(task).from.take() {
+            self.step(now, task, wait, origin);
+        }
+    }
+
+    fn wait_censored(&mut self, now: &Now<'_>, task: TaskId, wait: &CensoredWait) {
+        let origin = self.carrier(task).from;
+        if wait.began == Began::Preempted {
+            self.came_to_nothing(task);
+        }
+        *self.carrier(task) = Carrier::default();
+        let (known, scope) = (now.known.get(task), self.scope);
+        let meant = known.chosen || origin.is_some_and(|origin| origin.chosen);
+        let counts = meant && scope.has_prio(wait.prio) && scope.has_state(wait.left);
+        if counts && wait.began != Began::Preempted && scope.window.has_time(now.event.ts) {
+            self.censored[wait.why as usize] += 1;
+        }
+    }
+
+    fn retired(&mut self, _now: &Now<'_>, task: TaskId, _as_known: &Task) {
+        // Its last switch-out is being taken, and `take` will not find it.
+        self.sleeps(task);
+        *self.carrier(task) = Carrier::default();
+    }
+}

@@ -1,0 +1,299 @@
+//! Reading a trace once for an analysis that wants more than the engine's intervals: the events too, and what is known of
+//! each task beside its states.
+
+use super::filter::TaskFilter;
+use super::scope::Chosen;
+use schedlab_trace::engine::{CensoredWait, Engine, Observer, Run, Task, TaskId, Wait};
+use schedlab_trace::{
+    Cpu, Event, Name, Prio, Reader, StateClass, Tid, TraceError, Wake, What, for_each_batch, for_each_batch_twice,
+    for_each_named_batch,
+};
+
+/// The event that the engine takes; what it tells follows from it.
+pub(super) struct Now<'a> {
+    pub(super) event: &'a Event,
+    /// What was known of the tasks before the event.
+    pub(super) known: &'a KnownTasks,
+    /// The thread that wakes another, before the event; `None` where it is an interrupt, or was not met.
+    pub(super) waker: Option<TaskId>,
+}
+
+/// An event that the engine has taken.
+pub(super) struct Taken<'a> {
+    pub(super) event: &'a Event,
+    /// Of the state in a switch.
+    pub(super) class: StateClass,
+    pub(super) engine: &'a Engine,
+    /// What is known of the tasks with the event.
+    pub(super) known: &'a KnownTasks,
+    /// Who left a CPU, who got one and who is being woken: `None` for idle threads.
+    pub(super) out: Option<TaskId>,
+    pub(super) into: Option<TaskId>,
+    pub(super) woken: Option<TaskId>,
+}
+
+/// What is told of each event: first what the engine finds by it, then that it has taken it.
+pub(super) trait Analysis: Send {
+    fn take(&mut self, taken: &Taken<'_>);
+    fn ran(&mut self, _now: &Now<'_>, _task: TaskId, _run: &Run) {}
+    fn waited(&mut self, _now: &Now<'_>, _task: TaskId, _wait: &Wait) {}
+    fn wait_censored(&mut self, _now: &Now<'_>, _task: TaskId, _wait: &CensoredWait) {}
+    fn slept(&mut self, _now: &Now<'_>, _task: TaskId, _state: StateClass, _span: (u64, u64)) {}
+    fn retired(&mut self, _now: &Now<'_>, _task: TaskId, _as_known: &Task) {}
+}
+
+/// Reads a trace to its end. One state machine is compiled for all analyses: a call through a table costs less than the
+/// seconds and the bytes of one for each.
+pub(super) fn follow(
+    reader: &mut Reader,
+    filter: &TaskFilter,
+    analyses: &mut [&mut dyn Analysis],
+) -> Result<Engine, TraceError> {
+    let (mut follower, mut chosen) = (Follower::new(analyses), Chosen::new(filter));
+    if filter.comms.is_empty() {
+        for_each_batch(reader, |batch, classes| follower.take(batch, classes, &chosen))?;
+    } else {
+        for_each_named_batch(reader, |batch, classes, names| {
+            chosen.learn(filter, names);
+            follower.take(batch, classes, &chosen);
+        })?;
+    }
+    Ok(follower.finish())
+}
+
+/// The same with some of the analyses in a thread of their own, both with a state machine: where there are CPUs for it,
+/// that is faster than to follow once.
+pub(super) fn follow_apart(
+    reader: &mut Reader,
+    filter: &TaskFilter,
+    here: &mut [&mut dyn Analysis],
+    there: &mut [&mut dyn Analysis],
+) -> Result<Engine, TraceError> {
+    if !filter.comms.is_empty() {
+        // Which threads are meant is found out batch by batch, on one thread.
+        let mut all: Vec<&mut dyn Analysis> = Vec::new();
+        here.iter_mut().for_each(|analysis| all.push(&mut **analysis));
+        there.iter_mut().for_each(|analysis| all.push(&mut **analysis));
+        return follow(reader, filter, &mut all);
+    }
+    let chosen = Chosen::new(filter);
+    let (mut follower, mut other) = (Follower::new(here), Follower::new(there));
+    let here = |batch: &[Event], classes: &[StateClass]| follower.take(batch, classes, &chosen);
+    for_each_batch_twice(reader, here, |batch, classes| other.take(batch, classes, &chosen))?;
+    other.finish();
+    Ok(follower.finish())
+}
+
+/// A state machine with the analyses that it tells.
+struct Follower<'s, 'a> {
+    engine: Engine,
+    told: Told<'s, 'a>,
+}
+
+impl<'s, 'a> Follower<'s, 'a> {
+    fn new(all: &'s mut [&'a mut dyn Analysis]) -> Self {
+        let event = Event { ts: 0, cpu: Cpu::ANY, what: What::GapBegin };
+        let told = Told { all, known: KnownTasks::default(), event, waker: None };
+        Self { engine: Engine::default(), told }
+    }
+
+    fn take(&mut self, batch: &[Event], classes: &[StateClass], chosen: &Chosen) {
+        let Self { engine, told } = self;
+        for event in batch {
+            told.event = *event;
+            told.waker = match event.what {
+                What::Waking(wake) | What::Wakeup(wake) => wake.by_thread().and_then(|waker| engine.task(waker)),
+                _ => None,
+            };
+            if matches!(event.what, What::GapEnd { .. })
+                && let Some(tid) = engine.current(event.cpu).filter(|tid| *tid != Tid::IDLE)
+                && let Some(task) = engine.task(tid)
+            {
+                told.known.lose(task);
+            }
+            engine.tell(event, classes, told);
+            told.taken(event, classes, engine, chosen);
+        }
+    }
+
+    fn finish(mut self) -> Engine {
+        self.engine.finish_telling(&mut self.told);
+        self.engine
+    }
+}
+
+/// Analyses as one that the engine tells. What none of them asks for is not passed on.
+struct Told<'s, 'a> {
+    all: &'s mut [&'a mut dyn Analysis],
+    known: KnownTasks,
+    event: Event,
+    waker: Option<TaskId>,
+}
+
+impl Told<'_, '_> {
+    fn each(&mut self, mut tell: impl FnMut(&mut dyn Analysis, &Now<'_>)) {
+        let now = Now { event: &self.event, known: &self.known, waker: self.waker };
+        self.all.iter_mut().for_each(|analysis| tell(&mut **analysis, &now));
+    }
+
+    fn taken(&mut self, event: &Event, classes: &[StateClass], engine: &Engine, chosen: &Chosen) {
+        let (mut class, mut out, mut into, mut woken) = (StateClass::Unknown, None, None, None);
+        match event.what {
+            What::Switch { prev_state, .. } => {
+                class = classes.get(prev_state.index()).copied().unwrap_or(StateClass::Unknown);
+                (out, into) = self.known.switch(event, class, engine, chosen);
+            }
+            What::Waking(wake) | What::Wakeup(wake) | What::WakeupNew(wake) => {
+                woken = self.known.woken(&wake, engine, chosen);
+            }
+            What::Exec { tid, old_tid } => self.known.exec(tid, engine.task(tid), engine.task(old_tid)),
+            _ => {}
+        }
+        let taken = Taken { event, class, engine, known: &self.known, out, into, woken };
+        self.all.iter_mut().for_each(|analysis| analysis.take(&taken));
+    }
+}
+
+impl Observer for Told<'_, '_> {
+    fn ran(&mut self, task: TaskId, run: &Run) {
+        self.each(|analysis, now| analysis.ran(now, task, run));
+    }
+
+    fn waited(&mut self, task: TaskId, wait: &Wait) {
+        self.each(|analysis, now| analysis.waited(now, task, wait));
+    }
+
+    fn wait_censored(&mut self, task: TaskId, wait: &CensoredWait) {
+        self.each(|analysis, now| analysis.wait_censored(now, task, wait));
+    }
+
+    fn slept(&mut self, task: TaskId, state: StateClass, start: u64, end: u64) {
+        self.each(|analysis, now| analysis.slept(now, task, state, (start, end)));
+    }
+
+    fn retired(&mut self, task: TaskId, as_known: &Task) {
+        self.each(|analysis, now| analysis.retired(now, task, as_known));
+        self.known.forget(task);
+    }
+}
+
+/// What the events say of a task beside its states.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Known {
+    pub(super) tid: Tid,
+    /// At its last switch.
+    pub(super) comm: Name,
+    /// At its last switch or waking.
+    pub(super) prio: Prio,
+    /// How it last left a CPU.
+    pub(super) left: StateClass,
+    pub(super) on_cpu: bool,
+    /// It is asked for, by its present name or one before.
+    pub(super) chosen: bool,
+}
+
+const STRANGER: Known = Known {
+    tid: Tid::IDLE,
+    comm: Name::UNKNOWN,
+    prio: Prio::UNKNOWN,
+    left: StateClass::Unknown,
+    on_cpu: false,
+    chosen: false,
+};
+
+/// All tasks, by number.
+#[derive(Debug, Default)]
+pub(super) struct KnownTasks(Vec<Known>);
+
+impl KnownTasks {
+    #[inline]
+    pub(super) fn get(&self, task: TaskId) -> &Known {
+        self.0.get(task.index()).unwrap_or(&STRANGER)
+    }
+
+    #[inline]
+    fn of(&mut self, task: TaskId) -> &mut Known {
+        if task.index() >= self.0.len() {
+            self.0.resize(task.index() + 1, STRANGER);
+        }
+        &mut self.0[task.index()]
+    }
+
+    /// The number will be another task's.
+    fn forget(&mut self, task: TaskId) {
+        *self.of(task) = STRANGER;
+    }
+
+    /// Nobody knows any more where the task is.
+    fn lose(&mut self, task: TaskId) {
+        let known = self.of(task);
+        (known.on_cpu, known.left) = (false, StateClass::Unknown);
+    }
+
+    /// A thread goes on with another id.
+    fn exec(&mut self, tid: Tid, new: Option<TaskId>, old: Option<TaskId>) {
+        let Some((new, old)) = new.zip(old).filter(|(new, old)| new != old) else { return };
+        *self.of(new) = Known { tid, ..*self.get(old) };
+        self.lose(old);
+    }
+
+    /// Who is being woken, after the engine took it.
+    #[inline]
+    fn woken(&mut self, wake: &Wake, engine: &Engine, chosen: &Chosen) -> Option<TaskId> {
+        let task = if wake.tid == Tid::IDLE { None } else { engine.task(wake.tid) }?;
+        let known = self.of(task);
+        known.tid = wake.tid;
+        known.name(wake.comm, wake.prio, chosen);
+        Some(task)
+    }
+
+    /// Who left and who came, after the engine took a switch: their numbers, `None` for idle threads.
+    #[inline]
+    fn switch(
+        &mut self,
+        event: &Event,
+        class: StateClass,
+        engine: &Engine,
+        chosen: &Chosen,
+    ) -> (Option<TaskId>, Option<TaskId>) {
+        let What::Switch { prev, next, prev_comm, next_comm, prev_prio, next_prio, .. } = event.what else {
+            return (None, None);
+        };
+        let of = |tid: Tid| if tid == Tid::IDLE { None } else { engine.task(tid) };
+        let (out, into) = (of(prev), of(next));
+        if let Some(task) = out {
+            let known = self.of(task);
+            (known.tid, known.left, known.on_cpu) = (prev, class, false);
+            known.name(prev_comm, prev_prio, chosen);
+        }
+        if let Some(task) = into {
+            let known = self.of(task);
+            (known.tid, known.on_cpu) = (next, true);
+            known.name(next_comm, next_prio, chosen);
+        }
+        (out, into)
+    }
+}
+
+impl Known {
+    #[inline]
+    fn name(&mut self, comm: Name, prio: Prio, chosen: &Chosen) {
+        if comm != Name::UNKNOWN {
+            self.comm = comm;
+        }
+        if prio != Prio::UNKNOWN {
+            self.prio = prio;
+        }
+        self.chosen = self.chosen || chosen.has(self.tid, comm);
+    }
+
+    /// It has been preempted, and stands in a queue.
+    pub(super) fn waits(&self) -> bool {
+        !self.on_cpu && self.left.is_runnable()
+    }
+
+    /// It is asleep, as far as is known.
+    pub(super) fn asleep(&self) -> bool {
+        !self.on_cpu && !self.left.is_runnable()
+    }
+}

@@ -1,0 +1,385 @@
+//! Holds the waits and sleeps of threads of high priority against who ran meanwhile.
+
+use crate::trace::follow::{Analysis, Known, KnownTasks, Now, Taken};
+use crate::trace::lanes::{Does, Lanes};
+use crate::trace::recent::Recent;
+use crate::trace::scope::Scope;
+use schedlab_trace::engine::{Began, CensoredWait, Task, TaskId, Wait};
+use schedlab_trace::{Cpu, Ended, Name, Prio, StateClass, Tid, What};
+use std::collections::BTreeMap;
+
+/// Waits and sleeps that are remembered of each task.
+const MOST_PAST: usize = 64;
+
+/// Threads that are followed from one to the next of whom it waits.
+const MOST_LINKS: usize = 8;
+
+/// Threads that are told of one inversion.
+const PARTS_LISTED: usize = 4;
+
+/// What a task did when it did not run.
+#[derive(Debug, Clone, Copy)]
+enum Past {
+    /// Waited for this CPU.
+    Waited { start: u64, end: u64, cpu: Cpu },
+    /// Slept until it was woken; by a thread, or by nobody that can be followed.
+    Slept { end: u64, by: Option<TaskId> },
+}
+
+/// A thread of lower priority that ran instead, and for how long.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Lower {
+    pub(super) who: Who,
+    pub(super) ns: u64,
+    pub(super) cpu: Cpu,
+}
+
+/// A thread as it was then.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Who {
+    pub(super) tid: Tid,
+    pub(super) comm: Name,
+    pub(super) prio: Prio,
+}
+
+/// A thread that the one of high priority depended on.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Link {
+    pub(super) who: Who,
+    /// How long it was kept from running by threads of lower priority than the first one.
+    pub(super) ns: u64,
+    /// The longest first.
+    pub(super) behind: Vec<Lower>,
+    /// Its priority was raised meanwhile.
+    pub(super) boosted: bool,
+}
+
+/// One time that a thread of high priority was held up.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Episode {
+    pub(super) who: Who,
+    /// From here it slept; `None` where only its own wait is held against the CPU.
+    pub(super) slept_from: Option<u64>,
+    pub(super) wait: Wait,
+    /// While it waited itself, ns.
+    pub(super) own_ns: u64,
+    pub(super) own: Vec<Lower>,
+    /// Through those it waited for, the nearest first.
+    pub(super) links: Vec<Link>,
+    /// It depends on something further back than is remembered.
+    pub(super) cut: bool,
+}
+
+impl Episode {
+    pub(super) fn links_ns(&self) -> u64 {
+        self.links.iter().map(|link| link.ns).sum()
+    }
+
+    pub(super) fn ns(&self) -> u64 {
+        self.own_ns + self.links_ns()
+    }
+}
+
+/// Numbers of one kind of inversion.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) struct Sum {
+    pub(super) times: u64,
+    pub(super) ns: u64,
+    pub(super) longest_ns: u64,
+}
+
+impl Sum {
+    fn count(&mut self, ns: u64) {
+        if ns > 0 {
+            self.add(&Self { times: 1, ns, longest_ns: ns });
+        }
+    }
+
+    pub(super) fn add(&mut self, other: &Self) {
+        self.times += other.times;
+        self.ns += other.ns;
+        self.longest_ns = self.longest_ns.max(other.longest_ns);
+    }
+}
+
+/// How one task, or those that ended, were held up.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Held {
+    pub(super) tasks: u64,
+    /// The highest it had.
+    pub(super) prio: Option<Prio>,
+    pub(super) waits: u64,
+    pub(super) waited_ns: u64,
+    pub(super) own: Sum,
+    pub(super) chain: Sum,
+    /// By the name of who ran instead.
+    pub(super) by: BTreeMap<Name, (Sum, Sum)>,
+    pub(super) censored: [u64; 3],
+}
+
+impl Held {
+    pub(super) fn add(&mut self, other: &Self) {
+        self.tasks += other.tasks;
+        self.prio = higher(self.prio, other.prio);
+        self.waits += other.waits;
+        self.waited_ns += other.waited_ns;
+        self.own.add(&other.own);
+        self.chain.add(&other.chain);
+        for (name, (own, chain)) in &other.by {
+            let sum = self.by.entry(*name).or_default();
+            sum.0.add(own);
+            sum.1.add(chain);
+        }
+        self.censored.iter_mut().zip(other.censored).for_each(|(sum, more)| *sum += more);
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.waits + self.censored.iter().sum::<u64>() == 0
+    }
+}
+
+fn higher(a: Option<Prio>, b: Option<Prio>) -> Option<Prio> {
+    match (a, b) {
+        (Some(a), Some(b)) => Some(if b.get() < a.get() { b } else { a }),
+        (a, b) => a.or(b),
+    }
+}
+
+/// What is known of a task while it goes.
+#[derive(Debug, Clone)]
+struct State {
+    past: Recent<Past>,
+    /// When its priority was last raised.
+    boosted: Option<u64>,
+    /// How it was held up before its waking.
+    blocked: Option<(u64, Vec<Link>, bool)>,
+}
+
+impl Default for State {
+    fn default() -> Self {
+        Self { past: Recent::new(MOST_PAST), boosted: None, blocked: None }
+    }
+}
+
+fn who(known: &KnownTasks, task: TaskId, prio: Prio) -> Who {
+    let Known { tid, comm, .. } = *known.get(task);
+    Who { tid, comm, prio }
+}
+
+/// Seeks while the engine goes.
+#[derive(Debug)]
+pub(in crate::trace) struct Seeker<'a> {
+    scope: &'a Scope,
+    longest_listed: usize,
+    states: Vec<State>,
+    lanes: Lanes<(TaskId, Prio)>,
+    pub(super) held: Vec<Held>,
+    pub(super) retired: BTreeMap<Ended, Held>,
+    pub(super) longest: Vec<Episode>,
+    /// `sched_pi_setprio` that raised a priority.
+    pub(super) boosts: u64,
+}
+
+impl<'a> Seeker<'a> {
+    pub(super) fn new(scope: &'a Scope, longest_listed: usize) -> Self {
+        Self {
+            scope,
+            longest_listed,
+            states: Vec::new(),
+            lanes: Lanes::default(),
+            held: Vec::new(),
+            retired: BTreeMap::new(),
+            longest: Vec::new(),
+            boosts: 0,
+        }
+    }
+
+    #[inline]
+    fn state(&mut self, task: TaskId) -> &mut State {
+        if task.index() >= self.states.len() {
+            self.states.resize_with(task.index() + 1, State::default);
+        }
+        &mut self.states[task.index()]
+    }
+
+    fn held(&mut self, task: TaskId) -> &mut Held {
+        if task.index() >= self.held.len() {
+            self.held.resize_with(task.index() + 1, Held::default);
+        }
+        &mut self.held[task.index()]
+    }
+
+    #[inline]
+    fn remember(&mut self, task: TaskId, past: Past) {
+        self.state(task).past.push(past);
+    }
+
+    /// Whether waits at this priority are sought: real time where nothing else is asked for.
+    fn is_high(&self, prio: Prio) -> bool {
+        if self.scope.prios.is_empty() { prio.is_realtime() } else { self.scope.has_prio(prio) }
+    }
+
+    /// Who ran on a CPU at a lower priority than this one.
+    fn lower(
+        &self,
+        known: &KnownTasks,
+        cpu: Cpu,
+        (from, to): (u64, u64),
+        (high, but): (Prio, TaskId),
+    ) -> (u64, Vec<Lower>) {
+        let mut parts: Vec<(TaskId, Prio, u64)> = Vec::new();
+        self.lanes.walk(cpu, from, to, |start, end, does| {
+            let Does::Task((task, prio)) = does else { return };
+            if task == but || prio == Prio::UNKNOWN || prio <= high {
+                return;
+            }
+            match parts.iter_mut().find(|part| part.0 == task) {
+                Some(part) => part.2 += end - start,
+                None => parts.push((task, prio, end - start)),
+            }
+        });
+        let ns = parts.iter().map(|part| part.2).sum();
+        parts.sort_unstable_by_key(|part| (std::cmp::Reverse(part.2), part.0));
+        let lower = parts.into_iter().map(|(task, prio, ns)| Lower { who: who(known, task, prio), ns, cpu });
+        (ns, lower.collect())
+    }
+
+    /// How those were held up that a thread slept for: its waker, whoever woke that one before, and so on, as far as they
+    /// fall into its sleep.
+    fn follow_back(&mut self, now: &Now<'_>, high: Prio, (from, to): (u64, u64)) -> (Vec<Link>, bool) {
+        let (mut links, mut at, mut until) = (Vec::new(), now.waker, to);
+        let mut cut = false;
+        while let Some(task) = at.take() {
+            if links.len() >= MOST_LINKS {
+                return (links, true);
+            }
+            let past = std::mem::replace(&mut self.state(task).past, Recent::new(MOST_PAST));
+            let mut link = Link { who: who(now.known, task, Prio::UNKNOWN), ns: 0, behind: Vec::new(), boosted: false };
+            link.who.prio = now.known.get(task).prio;
+            link.boosted = self.state(task).boosted.is_some_and(|ts| (from..=until).contains(&ts));
+            // Nothing of it is forgotten.
+            let mut reached = past.first() == 0;
+            for past in (past.first()..past.next()).rev().filter_map(|serial| past.get(serial)) {
+                match *past {
+                    Past::Waited { end, .. } | Past::Slept { end, .. } if end <= from => {
+                        reached = true;
+                        break;
+                    }
+                    Past::Waited { start, end, cpu } => {
+                        let within = (start.max(from), end.min(until));
+                        let (ns, mut behind) = self.lower(now.known, cpu, within, (high, task));
+                        link.ns += ns;
+                        link.behind.append(&mut behind);
+                    }
+                    Past::Slept { end, by, .. } if end <= until => {
+                        (at, until, reached) = (by, end, true);
+                        break;
+                    }
+                    // It slept later than it mattered.
+                    Past::Slept { .. } => {}
+                }
+            }
+            self.state(task).past = past;
+            cut |= !reached;
+            link.behind.sort_by_key(|lower| std::cmp::Reverse(lower.ns));
+            links.push(link);
+        }
+        (links, cut)
+    }
+
+    /// A thread of high priority got its CPU.
+    #[cold]
+    fn settle(&mut self, now: &Now<'_>, task: TaskId, wait: &Wait, prio: Prio) {
+        let blocked = self.state(task).blocked.take().filter(|_| wait.began != Began::Preempted);
+        if !self.scope.window.has(wait.end, wait.cpu) || !self.scope.has_state(wait.left) {
+            return;
+        }
+        let (own_ns, own) = self.lower(now.known, wait.cpu, (wait.start, wait.end), (prio, task));
+        let (slept_from, links, cut) = match blocked {
+            Some((from, links, cut)) => (Some(from), links, cut),
+            None => (None, Vec::new(), false),
+        };
+        let mut episode = Episode { who: who(now.known, task, prio), slept_from, wait: *wait, own_ns, own, links, cut };
+        if let What::Switch { next, next_comm, .. } = now.event.what {
+            (episode.who.tid, episode.who.comm) = (next, next_comm);
+        }
+        let held = self.held(task);
+        held.prio = higher(held.prio, Some(prio));
+        held.waits += 1;
+        held.waited_ns += wait.ns();
+        held.own.count(episode.own_ns);
+        held.chain.count(episode.links_ns());
+        for lower in &episode.own {
+            held.by.entry(lower.who.comm).or_default().0.count(lower.ns);
+        }
+        for lower in episode.links.iter().flat_map(|link| &link.behind) {
+            held.by.entry(lower.who.comm).or_default().1.count(lower.ns);
+        }
+        let least = self.longest.last().filter(|_| self.longest.len() >= self.longest_listed);
+        let enough = episode.ns() > 0 && least.is_none_or(|least| episode.ns() > least.ns());
+        if enough && now.known.get(task).chosen {
+            episode.own.truncate(PARTS_LISTED);
+            episode.links.retain(|link| link.ns > 0);
+            episode.links.iter_mut().for_each(|link| link.behind.truncate(PARTS_LISTED));
+            let at = self.longest.partition_point(|l| l.ns() >= episode.ns());
+            self.longest.insert(at, episode);
+            self.longest.truncate(self.longest_listed);
+        }
+    }
+}
+
+impl Analysis for Seeker<'_> {
+    #[inline]
+    fn take(&mut self, taken: &Taken<'_>) {
+        let Taken { event, engine, into, .. } = *taken;
+        match event.what {
+            What::Switch { next_prio, .. } => {
+                self.lanes.switch(event.ts, event.cpu, into.map(|task| (task, next_prio)));
+            }
+            What::Waking(_) | What::Wakeup(_) | What::WakeupNew(_) => {}
+            What::PiSetprio { tid, oldprio, newprio, .. } if newprio < oldprio => {
+                self.boosts += 1;
+                if let Some(task) = engine.task(tid) {
+                    self.state(task).boosted = Some(event.ts);
+                }
+            }
+            _ => self.lanes.take_rare(event),
+        }
+    }
+
+    #[inline]
+    fn waited(&mut self, now: &Now<'_>, task: TaskId, wait: &Wait) {
+        let What::Switch { next_prio, .. } = now.event.what else { return };
+        if self.is_high(next_prio) {
+            self.settle(now, task, wait, next_prio);
+        }
+        self.remember(task, Past::Waited { start: wait.start, end: wait.end, cpu: wait.cpu });
+    }
+
+    fn slept(&mut self, now: &Now<'_>, task: TaskId, _state: StateClass, (start, end): (u64, u64)) {
+        let (by, prio) = (now.waker, now.known.get(task).prio);
+        if self.is_high(prio) {
+            let (links, cut) = self.follow_back(now, prio, (start, end));
+            self.state(task).blocked = Some((start, links, cut));
+        }
+        self.remember(task, Past::Slept { end, by });
+    }
+
+    fn wait_censored(&mut self, now: &Now<'_>, task: TaskId, wait: &CensoredWait) {
+        self.state(task).blocked = None;
+        // Where it would have ended is not known.
+        let meant = self.scope.window.has_time(now.event.ts) && self.scope.has_state(wait.left);
+        if meant && self.is_high(wait.prio) {
+            self.held(task).censored[wait.why as usize] += 1;
+        }
+    }
+
+    fn retired(&mut self, now: &Now<'_>, task: TaskId, as_known: &Task) {
+        *self.state(task) = State::default();
+        let done = std::mem::take(self.held(task));
+        let ended = self.scope.tasks.ended(as_known).filter(|_| now.known.get(task).chosen && !done.is_empty());
+        if let Some(ended) = ended {
+            self.retired.entry(ended).or_default().add(&Held { tasks: 1, ..done });
+        }
+    }
+}

@@ -1,0 +1,46 @@
+//! What the recorded events are not enough for.
+
+use schedlab_trace::{Kind, Kinds};
+
+/// What nothing can replace.
+pub(super) const NO_SWITCH: &str = "it is not known when threads got a CPU, so no wait has an end";
+
+/// A sentence for each kind of event that is needed and not in the trace.
+pub(super) fn lacking(kinds: Kinds, needs: &[(Kind, &str)]) -> Vec<String> {
+    let lacks = needs.iter().filter(|(kind, _)| !kinds.has(*kind));
+    let mut sentences: Vec<String> =
+        lacks.map(|(kind, then)| format!("{} was not recorded: {then}", kind.name())).collect();
+    if !kinds.has(Kind::SchedWaking) && !kinds.has(Kind::SchedWakeup) {
+        // Instead of what is said of either.
+        sentences.retain(|s| !s.starts_with("sched_wak"));
+        let text = "neither sched_waking nor sched_wakeup was recorded: only waits after preemptions and of new \
+                    threads are known";
+        let after_switch = sentences.iter().take_while(|s| s.starts_with("sched_switch")).count();
+        sentences.insert(after_switch, text.into());
+    }
+    sentences
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_missing_is_told_with_its_consequence() {
+        let needs = [(Kind::SchedWaking, "waits begin late"), (Kind::SoftirqEntry, "softirqs are not seen")];
+        let of = |kinds: &[Kind]| lacking(Kinds::of(kinds), &needs);
+        assert_eq!(of(&[Kind::SchedWaking, Kind::SoftirqEntry]), Vec::<String>::new());
+        assert_eq!(
+            of(&[Kind::SchedWakeup]),
+            [
+                "sched_waking was not recorded: waits begin late",
+                "softirq_entry was not recorded: softirqs are not seen"
+            ]
+        );
+        let none = of(&[Kind::SoftirqEntry]);
+        assert_eq!(none.len(), 1);
+        assert!(none[0].starts_with("neither sched_waking nor sched_wakeup"), "{none:?}");
+        let switches = lacking(Kinds::of(&[Kind::SoftirqEntry]), &[(Kind::SchedSwitch, NO_SWITCH), needs[0]]);
+        assert!(switches[0].starts_with("sched_switch was not recorded") && switches.len() == 2, "{switches:?}");
+    }
+}

@@ -1,0 +1,284 @@
+//! Who had each CPU lately: the history that a wait is held against when it ends. What is remembered is bounded; what
+//! lies further back is told as not known, never guessed.
+
+use super::recent::Recent;
+use schedlab_trace::{Cpu, Event, Name, What};
+
+/// Changes that are remembered, over all CPUs: 64 MiB.
+const MOST_MARKS: usize = 1 << 22;
+
+/// Of one CPU, at most and at least: powers of two.
+const MOST_OF_A_CPU: usize = 1 << 16;
+const LEAST_OF_A_CPU: usize = 1 << 12;
+
+/// What a CPU does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(super) enum Does<T> {
+    /// Nobody knows.
+    Unknown,
+    /// Nothing.
+    Idle,
+    /// A thread has it.
+    Task(T),
+    /// A hard interrupt, by its line and its handler.
+    Irq(u32, Name),
+    /// A soft interrupt, by its vector.
+    Softirq(u32),
+}
+
+/// The recent history of one CPU: changes, the latest last.
+#[derive(Debug)]
+struct Lane<T> {
+    marks: Recent<(u64, Does<T>)>,
+    /// Who has it when no interrupt does, and since when.
+    thread: Does<T>,
+    switched: u64,
+    hard: Option<(u32, Name)>,
+    soft: Option<u32>,
+}
+
+impl<T> Lane<T> {
+    fn new(most: usize) -> Self {
+        Self { marks: Recent::new(most), thread: Does::Unknown, switched: 0, hard: None, soft: None }
+    }
+}
+
+/// The recent histories of all CPUs.
+#[derive(Debug)]
+pub(super) struct Lanes<T> {
+    lanes: Vec<Lane<T>>,
+    /// Changes of a CPU that are remembered, where the CPUs are few.
+    most: usize,
+}
+
+impl<T> Default for Lanes<T> {
+    fn default() -> Self {
+        Self { lanes: Vec::new(), most: MOST_OF_A_CPU }
+    }
+}
+
+impl<T> Lanes<T> {
+    /// For what the CPUs do now alone.
+    pub(super) fn of_now() -> Self {
+        Self { lanes: Vec::new(), most: 1 }
+    }
+}
+
+impl<T: Copy + PartialEq> Lanes<T> {
+    /// A thread, or the idle one for `None`, gets a CPU.
+    #[inline]
+    pub(super) fn switch(&mut self, ts: u64, cpu: Cpu, to: Option<T>) {
+        let lane = self.lane(cpu);
+        (lane.thread, lane.switched) = (to.map_or(Does::Idle, Does::Task), ts);
+        // An interrupt that does not end before a switch has lost its end.
+        (lane.hard, lane.soft) = (None, None);
+        lane.mark(ts);
+    }
+
+    /// Interrupts and gaps; other events change nothing.
+    pub(super) fn take_rare(&mut self, event: &Event) {
+        if event.what == What::GapBegin && event.cpu == Cpu::ANY {
+            return self.lanes.iter_mut().for_each(|lane| lane.lose(event.ts));
+        }
+        if event.cpu == Cpu::ANY {
+            return;
+        }
+        match event.what {
+            What::IrqEntry { irq, name } => self.lane(event.cpu).hard = Some((irq, name)),
+            What::IrqExit { .. } => self.lane(event.cpu).hard = None,
+            What::SoftirqEntry { vec } => self.lane(event.cpu).soft = Some(vec),
+            What::SoftirqExit { .. } => self.lane(event.cpu).soft = None,
+            What::GapBegin => return self.lane(event.cpu).lose(event.ts),
+            _ => return,
+        }
+        self.lane(event.cpu).mark(event.ts);
+    }
+
+    /// What a CPU does now.
+    pub(super) fn now(&self, cpu: Cpu) -> Does<T> {
+        self.lanes.get(usize::from(cpu.0)).map_or(Does::Unknown, Lane::does)
+    }
+
+    /// When a CPU was switched last, ns; 0 where that is not known.
+    pub(super) fn switched(&self, cpu: Cpu) -> u64 {
+        self.lanes.get(usize::from(cpu.0)).map_or(0, |lane| lane.switched)
+    }
+
+    /// Hands out what a CPU did between two times, the latest first, without holes.
+    #[inline]
+    pub(super) fn walk(&self, cpu: Cpu, from: u64, to: u64, mut each: impl FnMut(u64, u64, Does<T>)) {
+        let mut end = to;
+        if let Some(Lane { marks, .. }) = self.lanes.get(usize::from(cpu.0)) {
+            let mut serial = marks.next();
+            while end > from && serial > 0 {
+                serial -= 1;
+                let Some(&(ts, does)) = marks.get(serial) else { break };
+                if ts < end {
+                    let start = from.max(ts);
+                    each(start, end, does);
+                    end = start;
+                }
+            }
+        }
+        if end > from {
+            each(from, end, Does::Unknown);
+        }
+    }
+
+    #[inline]
+    fn lane(&mut self, cpu: Cpu) -> &mut Lane<T> {
+        let at = usize::from(cpu.0);
+        if at >= self.lanes.len() {
+            self.meet(at);
+        }
+        &mut self.lanes[at]
+    }
+
+    /// The more CPUs there are, the less is remembered of each.
+    #[cold]
+    fn meet(&mut self, cpu: usize) {
+        let share = (MOST_MARKS / (cpu + 1)).clamp(LEAST_OF_A_CPU, MOST_OF_A_CPU);
+        let most = self.most.min(1 << share.ilog2());
+        self.lanes.iter_mut().for_each(|lane| lane.marks.keep(most));
+        self.lanes.resize_with(cpu + 1, || Lane::new(most));
+    }
+}
+
+impl<T: Copy + PartialEq> Lane<T> {
+    fn does(&self) -> Does<T> {
+        match (self.hard, self.soft) {
+            (Some((irq, name)), _) => Does::Irq(irq, name),
+            (None, Some(vec)) => Does::Softirq(vec),
+            (None, None) => self.thread,
+        }
+    }
+
+    fn lose(&mut self, ts: u64) {
+        (self.thread, self.hard, self.soft) = (Does::Unknown, None, None);
+        self.mark(ts);
+    }
+
+    #[inline]
+    fn mark(&mut self, ts: u64) {
+        // A gap is marked where it begins, which may be before events that were taken since.
+        let ts = ts.max(self.marks.last().map_or(0, |(last, _)| *last));
+        self.marks.push((ts, self.does()));
+    }
+}
+
+/// For how long some CPU has been idle: the time that a thread could have run elsewhere.
+#[derive(Debug)]
+pub(super) struct IdleTimes {
+    idle: Vec<bool>,
+    number: u32,
+    /// Changes between some and none: when, and the time of some until then.
+    marks: Recent<(u64, u64, bool)>,
+}
+
+impl Default for IdleTimes {
+    fn default() -> Self {
+        Self { idle: Vec::new(), number: 0, marks: Recent::new(MOST_OF_A_CPU) }
+    }
+}
+
+impl IdleTimes {
+    /// A CPU became idle, or not idle or not known to be.
+    #[inline]
+    pub(super) fn set(&mut self, ts: u64, cpu: Cpu, idle: bool) {
+        let at = usize::from(cpu.0);
+        if cpu == Cpu::ANY {
+            return;
+        }
+        if at >= self.idle.len() {
+            self.idle.resize(at + 1, false);
+        }
+        if std::mem::replace(&mut self.idle[at], idle) == idle {
+            return;
+        }
+        let some = self.number > 0;
+        self.number = if idle { self.number + 1 } else { self.number - 1 };
+        if some != (self.number > 0) {
+            let until = self.at(ts).unwrap_or(0);
+            self.marks.push((ts, until, self.number > 0));
+        }
+    }
+
+    /// All events are lost from here.
+    pub(super) fn lose_all(&mut self, ts: u64) {
+        (0..self.idle.len()).for_each(|cpu| self.set(ts, Cpu(cpu as u16), false));
+    }
+
+    /// How long some CPU had been idle up to a time; `None` where that is further back than is remembered.
+    #[inline]
+    pub(super) fn at(&self, ts: u64) -> Option<u64> {
+        match self.marks.newest_where(|(since, ..)| *since <= ts) {
+            Some((since, until, some)) => Some(if *some { until + (ts - since) } else { *until }),
+            // Before the first change no CPU was known to be idle.
+            None => (self.marks.first() == 0).then_some(0),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn did(lanes: &Lanes<u8>, from: u64, to: u64) -> Vec<(u64, u64, Does<u8>)> {
+        let mut did = Vec::new();
+        lanes.walk(Cpu(0), from, to, |start, end, does| did.push((start, end, does)));
+        did
+    }
+
+    #[test]
+    fn interrupts_are_cut_out_of_what_they_interrupt() {
+        let mut lanes = Lanes::default();
+        let rare = |ts, what| Event { ts, cpu: Cpu(0), what };
+        lanes.switch(10, Cpu(0), Some(1));
+        lanes.take_rare(&rare(12, What::SoftirqEntry { vec: 3 }));
+        lanes.take_rare(&rare(13, What::IrqEntry { irq: 7, name: Name::UNKNOWN }));
+        lanes.take_rare(&rare(14, What::IrqExit { irq: 7 }));
+        lanes.take_rare(&rare(16, What::SoftirqExit { vec: 3 }));
+        lanes.switch(20, Cpu(0), None);
+        let irq = Does::Irq(7, Name::UNKNOWN);
+        let parts = [
+            (20, 22, Does::Idle),
+            (16, 20, Does::Task(1)),
+            (14, 16, Does::Softirq(3)),
+            (13, 14, irq),
+            (12, 13, Does::Softirq(3)),
+            (10, 12, Does::Task(1)),
+            (5, 10, Does::Unknown),
+        ];
+        assert_eq!(did(&lanes, 5, 22), parts);
+        assert_eq!(did(&lanes, 17, 18), [(17, 18, Does::Task(1))]);
+        assert_eq!(did(&lanes, 20, 20), []);
+        lanes.take_rare(&rare(25, What::GapBegin));
+        assert_eq!(did(&lanes, 24, 30), [(25, 30, Does::Unknown), (24, 25, Does::Idle)]);
+        assert_eq!(lanes.now(Cpu(9)), Does::Unknown);
+    }
+
+    #[test]
+    fn what_is_forgotten_is_unknown() {
+        let mut lanes = Lanes::default();
+        for ts in 0..2 * MOST_OF_A_CPU as u64 {
+            lanes.switch(ts, Cpu(0), Some((ts % 2) as u8));
+        }
+        let from = MOST_OF_A_CPU as u64 - 5;
+        let (last_start, last_end, last) = *did(&lanes, from, from + 100).last().unwrap();
+        assert_eq!((last_start, last_end, last), (from, MOST_OF_A_CPU as u64, Does::Unknown));
+    }
+
+    #[test]
+    fn some_cpu_is_idle_while_any_is() {
+        let mut idle = IdleTimes::default();
+        for (ts, cpu, is) in
+            [(10, 0, true), (20, 1, true), (30, 0, false), (40, 1, false), (60, 0, true), (65, 0, true)]
+        {
+            idle.set(ts, Cpu(cpu), is);
+        }
+        let at = [5, 10, 25, 40, 50, 60, 75].map(|ts| idle.at(ts).unwrap());
+        assert_eq!(at, [0, 0, 15, 30, 30, 30, 45]);
+        idle.lose_all(80);
+        assert_eq!(idle.at(100), Some(50));
+    }
+}

@@ -1,0 +1,320 @@
+//! Who had each CPU over the time of a trace, in slices that fit a line: whoever had most of a slice.
+
+use super::facts::{Definition, TraceFacts};
+use super::follow::{Analysis, Taken, follow};
+use super::scope::Scope;
+use super::slices::Slicing;
+use schedlab_trace::engine::{Counts, Engine};
+use schedlab_trace::{Cpu, Event, Name, Names, Reader, Tid, TraceError, What};
+use serde::Serialize;
+use std::collections::BTreeMap;
+
+/// Version of the JSON document.
+pub const SCHEMA: &str = "schedlab/trace-map/1";
+
+/// What the numbers mean.
+pub const DEFINITIONS: &[Definition] = &[Definition {
+    id: "map/1",
+    means: "a CPU's time between switches, interrupts included, in slices of equal length: the name that had most of \
+            each slice, all its threads together, or idle, or not known (before the first switch and over missing events)",
+}];
+
+/// Slices of the whole time where nobody says how many.
+pub const SLICES: usize = 60;
+
+/// Signs for names, in the order of their time.
+const SIGNS: &str = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
+
+/// An idle CPU.
+pub const IDLE: char = '.';
+/// Not known.
+pub const UNKNOWN: char = '?';
+/// A thread that was not asked for.
+pub const OTHER: char = '-';
+/// A name without a sign of its own.
+pub const MANY: char = '*';
+
+/// What is asked for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct OverviewOptions {
+    /// Which tasks have signs, when, at which priorities and on which CPUs; states are of who waits, and select nothing here.
+    pub scope: Scope,
+    /// Slices at most; there are at least four fifths as many of a trace that is not very short.
+    pub slices: usize,
+    /// Names that have signs, at most.
+    pub top: Option<usize>,
+}
+
+impl Default for OverviewOptions {
+    fn default() -> Self {
+        Self { scope: Scope::default(), slices: SLICES, top: None }
+    }
+}
+
+/// A name with its sign.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct SignRow {
+    /// The sign.
+    pub sign: char,
+    /// The name.
+    pub comm: String,
+    /// Time on all CPUs, ns.
+    pub ns: u64,
+}
+
+/// One CPU.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct CpuMap {
+    /// Its number.
+    pub cpu: u16,
+    /// A sign for each slice: [`IDLE`], [`UNKNOWN`], [`OTHER`], [`MANY`] or a name's.
+    pub signs: String,
+    /// The busy part of each slice, of what is known of it.
+    pub busy: Vec<f64>,
+    /// Time of threads, ns.
+    pub busy_ns: u64,
+    /// Time of the idle thread, ns.
+    pub idle_ns: u64,
+    /// The rest, ns.
+    pub unknown_ns: u64,
+}
+
+/// What was found.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Overview {
+    /// [`SCHEMA`].
+    pub schema: &'static str,
+    /// The trace.
+    pub trace: TraceFacts,
+    /// What the numbers mean.
+    pub definitions: &'static [Definition],
+    /// Where the first slice begins, ns of the trace's clock.
+    pub start_ns: u64,
+    /// Length of a slice, ns.
+    pub slice_ns: u64,
+    /// CPUs, by number.
+    pub cpus: Vec<CpuMap>,
+    /// Names with signs, the one with most time first.
+    pub signs: Vec<SignRow>,
+    /// Names without a sign of their own.
+    pub more_names: u64,
+}
+
+/// Reads a trace to its end.
+pub fn overview(reader: &mut Reader, options: &OverviewOptions) -> Result<Overview, TraceError> {
+    let mut painter = Painter::new(options);
+    let engine = follow(reader, &options.scope.tasks, &mut [&mut painter])?;
+    Ok(findings(painter, &engine, reader, options))
+}
+
+/// What was painted, after the trace was read.
+pub(super) fn findings(
+    mut painter: Painter<'_>,
+    engine: &Engine,
+    reader: &Reader,
+    options: &OverviewOptions,
+) -> Overview {
+    let end = options.scope.window.to_ns.map_or(painter.last, |to| to.min(painter.last));
+    for cpu in 0..painter.cpus.len() {
+        painter.paint(cpu, end);
+    }
+    // Without wakings in what is read nothing can be said of them.
+    let Counts { events, gaps, .. } = engine.counts();
+    let trace = TraceFacts::new(reader, &Counts { events, gaps, ..Counts::default() }, engine.span());
+    painter.group(end);
+    painter.overview(trace, reader.names(), (end, options.top.unwrap_or(usize::MAX).min(SIGNS.len())))
+}
+
+/// Who has a CPU.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Who {
+    Unknown,
+    Idle,
+    Other,
+    Task(Name),
+}
+
+/// Time by who had it.
+#[derive(Debug, Clone, Default)]
+struct Slice(Vec<(Who, u64)>);
+
+impl Slice {
+    fn add(&mut self, who: Who, ns: u64) {
+        match self.0.iter_mut().find(|(known, _)| *known == who) {
+            Some((_, sum)) => *sum += ns,
+            None => self.0.push((who, ns)),
+        }
+    }
+}
+
+#[derive(Debug)]
+struct Row {
+    since: u64,
+    who: Who,
+    slices: Vec<Slice>,
+    seen: bool,
+}
+
+#[derive(Debug)]
+pub(super) struct Painter<'a> {
+    options: &'a OverviewOptions,
+    /// From the first switch, or where the time that is asked for begins: the same whatever else is read beside switches.
+    slicing: Slicing,
+    /// Of the last switch.
+    last: u64,
+    cpus: Vec<Row>,
+}
+
+impl<'a> Painter<'a> {
+    pub(super) fn new(options: &'a OverviewOptions) -> Self {
+        Self { options, slicing: Slicing::new(options.slices), last: 0, cpus: Vec::new() }
+    }
+
+    fn row(&mut self, cpu: Cpu) -> usize {
+        let at = usize::from(cpu.0);
+        let since = self.slicing.start.unwrap_or(0);
+        if at >= self.cpus.len() {
+            self.cpus.resize_with(at + 1, || Row { since, who: Who::Unknown, slices: Vec::new(), seen: false });
+        }
+        at
+    }
+
+    /// Whoever has a CPU had it until now.
+    fn paint(&mut self, cpu: usize, now: u64) {
+        let Some(start) = self.slicing.start else { return };
+        let window = &self.options.scope.window;
+        let end = window.to_ns.map_or(now, |to| now.min(to));
+        let join = self.slicing.fit(end);
+        self.join(join);
+        let row = &mut self.cpus[cpu];
+        let from = row.since.max(start);
+        row.since = row.since.max(now);
+        self.slicing.divide(from, end, |at, ns| {
+            if at >= row.slices.len() {
+                row.slices.resize_with(at + 1, Slice::default);
+            }
+            row.slices[at].add(row.who, ns);
+        });
+    }
+
+    /// Slices become fewer, as many as were asked for or a few less.
+    fn group(&mut self, end: u64) {
+        let join = self.slicing.fit_line(end);
+        self.join(join);
+    }
+
+    /// So many slices become one.
+    fn join(&mut self, number: usize) {
+        if number > 1 {
+            self.cpus.iter_mut().for_each(|row| row.join(number));
+        }
+    }
+
+    fn change(&mut self, event: &Event, who: Who) {
+        let at = self.row(event.cpu);
+        self.paint(at, event.ts);
+        (self.cpus[at].who, self.cpus[at].seen) = (who, true);
+    }
+
+    fn overview(self, trace: TraceFacts, names: &Names, (end, most): (u64, usize)) -> Overview {
+        let mut times: BTreeMap<Name, u64> = BTreeMap::new();
+        let wanted = |cpu: usize| {
+            let cpus = self.options.scope.window.cpus.as_ref();
+            cpus.is_none_or(|cpus| cpus.contains(&Cpu(cpu as u16)))
+        };
+        let rows: Vec<(usize, &Row)> =
+            self.cpus.iter().enumerate().filter(|(cpu, row)| row.seen && wanted(*cpu)).collect();
+        for (who, ns) in rows.iter().flat_map(|(_, row)| row.slices.iter().flat_map(|slice| &slice.0)) {
+            if let Who::Task(comm) = who {
+                *times.entry(*comm).or_default() += ns;
+            }
+        }
+        let mut times: Vec<(Name, u64)> = times.into_iter().collect();
+        times.sort_unstable_by_key(|(comm, ns)| (std::cmp::Reverse(*ns), *comm));
+        let signs: Vec<(Name, char, u64)> =
+            times.iter().zip(SIGNS.chars()).take(most).map(|((comm, ns), sign)| (*comm, sign, *ns)).collect();
+        let number = self.slicing.number(end);
+        let sign_row = |(comm, sign, ns): &(Name, char, u64)| {
+            let comm = match names.text(*comm) {
+                "" => "(no name)".to_owned(),
+                name => name.to_owned(),
+            };
+            SignRow { sign: *sign, comm, ns: *ns }
+        };
+        Overview {
+            schema: SCHEMA,
+            trace,
+            definitions: DEFINITIONS,
+            start_ns: self.slicing.start.unwrap_or(0),
+            slice_ns: self.slicing.slice_ns,
+            cpus: rows.iter().map(|(cpu, row)| row.map(*cpu as u16, &signs, number)).collect(),
+            signs: signs.iter().map(sign_row).collect(),
+            more_names: times.len().saturating_sub(signs.len()) as u64,
+        }
+    }
+}
+
+impl Row {
+    fn join(&mut self, number: usize) {
+        let slices = std::mem::take(&mut self.slices);
+        for (at, slice) in slices.into_iter().enumerate() {
+            match at % number {
+                0 => self.slices.push(slice),
+                _ => slice.0.into_iter().for_each(|(who, ns)| self.slices[at / number].add(who, ns)),
+            }
+        }
+    }
+
+    fn map(&self, cpu: u16, signs: &[(Name, char, u64)], number: usize) -> CpuMap {
+        let mut map = CpuMap { cpu, signs: String::new(), busy: Vec::new(), busy_ns: 0, idle_ns: 0, unknown_ns: 0 };
+        let empty = Slice::default();
+        for at in 0..number {
+            let slice = self.slices.get(at).unwrap_or(&empty);
+            let most =
+                slice.0.iter().max_by_key(|(who, ns)| (*ns, std::cmp::Reverse(*who))).map_or(Who::Unknown, |m| m.0);
+            map.signs.push(match most {
+                Who::Unknown => UNKNOWN,
+                Who::Idle => IDLE,
+                Who::Other => OTHER,
+                Who::Task(comm) => signs.iter().find(|(name, ..)| *name == comm).map_or(MANY, |(_, sign, _)| *sign),
+            });
+            let of = |wanted: fn(&Who) -> bool| slice.0.iter().filter(|(who, _)| wanted(who)).map(|s| s.1).sum::<u64>();
+            let (idle, unknown) = (of(|who| *who == Who::Idle), of(|who| *who == Who::Unknown));
+            let busy = of(|who| matches!(who, Who::Task(_) | Who::Other));
+            map.busy.push(if busy + idle == 0 { 0.0 } else { busy as f64 / (busy + idle) as f64 });
+            map.busy_ns += busy;
+            map.idle_ns += idle;
+            map.unknown_ns += unknown;
+        }
+        map
+    }
+}
+
+impl Analysis for Painter<'_> {
+    #[inline]
+    fn take(&mut self, taken: &Taken<'_>) {
+        let event = taken.event;
+        match event.what {
+            What::Switch { next, next_comm, next_prio, .. } => {
+                self.slicing.start.get_or_insert(event.ts.max(self.options.scope.window.from_ns));
+                self.last = self.last.max(event.ts);
+                let is_chosen = taken.into.is_some_and(|task| taken.known.get(task).chosen);
+                let is_chosen = is_chosen && self.options.scope.has_prio(next_prio);
+                let who = match next {
+                    Tid::IDLE => Who::Idle,
+                    _ if is_chosen => Who::Task(next_comm),
+                    _ => Who::Other,
+                };
+                self.change(event, who);
+            }
+            What::GapBegin if event.cpu == Cpu::ANY => {
+                for cpu in 0..self.cpus.len() {
+                    self.paint(cpu, event.ts);
+                    self.cpus[cpu].who = Who::Unknown;
+                }
+            }
+            What::GapBegin => self.change(event, Who::Unknown),
+            _ => {}
+        }
+    }
+}

@@ -1,0 +1,319 @@
+//! Follows the queue of each CPU: who waits in it and since when, and how long it had which length.
+
+use super::lane::Lane;
+use crate::trace::affinity::Affinity;
+use crate::trace::follow::{Analysis, Now, Taken};
+use crate::trace::slices::Slicing;
+use schedlab_trace::engine::{Censored, CensoredWait, Engine, Task, TaskId, Wait};
+use schedlab_trace::{Cpu, Event, Missing, Tid, TimeWindow, Wake, What};
+
+/// A thread as far as queues go.
+#[derive(Debug, Clone, Copy, Default)]
+struct Waiter {
+    /// Where it was switched in last.
+    on: Option<Cpu>,
+    /// In whose queue it counts, and which one of that CPU's.
+    queue: Option<(Cpu, u32)>,
+    /// When it came to count, in this wait.
+    since: u64,
+    /// That CPU's known time when it came into its queue.
+    known_ns: u64,
+    /// It counted in the queues before, in this wait, ns.
+    counted_ns: u64,
+    /// It may use no other CPU.
+    bound: bool,
+}
+
+/// Counts while the engine goes.
+#[derive(Debug)]
+pub(super) struct Counter<'a> {
+    window: &'a TimeWindow,
+    pub(super) affinity: Affinity,
+    pub(super) slicing: Slicing,
+    pub(super) lanes: Vec<Lane>,
+    waiters: Vec<Waiter>,
+    /// Events are missing, nobody knows of which CPU.
+    gap: bool,
+    /// A `sched_wakeup` was seen: threads count from there.
+    pub(super) wakeups: bool,
+    since: u64,
+    /// CPUs on which somebody waits that could run elsewhere, and CPUs that have nobody.
+    crowded: u32,
+    idle: u32,
+    /// Time with any of the former, and of it with one of the latter, ns.
+    pub(super) crowded_ns: u64,
+    pub(super) not_conserved_ns: u64,
+    /// Counted, of waits that then were censored, ns.
+    pub(super) censored_ns: u64,
+    /// Not counted, of waits that are known, ns.
+    pub(super) missed_ns: u64,
+}
+
+impl<'a> Counter<'a> {
+    pub(super) fn new(window: &'a TimeWindow, slices: usize, affinity: Affinity) -> Self {
+        Self {
+            window,
+            affinity,
+            slicing: Slicing::new(slices),
+            lanes: Vec::new(),
+            waiters: Vec::new(),
+            gap: false,
+            wakeups: false,
+            since: 0,
+            crowded: 0,
+            idle: 0,
+            crowded_ns: 0,
+            not_conserved_ns: 0,
+            censored_ns: 0,
+            missed_ns: 0,
+        }
+    }
+
+    /// The end of what is asked for.
+    pub(super) fn end(&mut self, last: u64) -> u64 {
+        let end = self.window.to_ns.map_or(last, |to| to.min(last));
+        for at in 0..self.lanes.len() {
+            self.change(end, Cpu(at as u16), |_| ());
+        }
+        let join = self.slicing.fit_line(end);
+        self.join(join);
+        end
+    }
+
+    /// Counted, of waits that go on, ns.
+    pub(super) fn unfinished_ns(&self) -> u64 {
+        let before = self.waiters.iter().filter(|waiter| waiter.queue.is_some()).map(|waiter| waiter.counted_ns);
+        before.chain(self.lanes.iter().map(Lane::counted_ns)).fold(0, u64::saturating_add)
+    }
+
+    fn join(&mut self, number: usize) {
+        if number > 1 {
+            self.lanes.iter_mut().for_each(|lane| lane.join(number));
+        }
+    }
+
+    /// The part of a time that is asked for; `None` where there is none.
+    fn asked(&self, from: u64, to: u64) -> Option<(u64, u64)> {
+        let (from, to) = (from.max(self.window.from_ns), self.window.to_ns.map_or(to, |end| to.min(end)));
+        (from < to).then_some((from, to))
+    }
+
+    /// A CPU's queue was as it is until now, and changes.
+    fn change(&mut self, ts: u64, cpu: Cpu, how: impl FnOnce(&mut Lane)) {
+        let at = self.pass(ts, cpu);
+        let lane = &mut self.lanes[at];
+        let (was_crowded, was_idle) = (lane.is_crowded(), lane.is_idle());
+        how(lane);
+        self.crowded = self.crowded + u32::from(lane.is_crowded()) - u32::from(was_crowded);
+        self.idle = self.idle + u32::from(lane.is_idle()) - u32::from(was_idle);
+    }
+
+    fn pass(&mut self, ts: u64, cpu: Cpu) -> usize {
+        let at = usize::from(cpu.0);
+        if at >= self.lanes.len() {
+            self.meet(at);
+        }
+        if let Some((from, to)) = self.asked(self.since, ts).filter(|_| self.crowded > 0) {
+            self.crowded_ns += to - from;
+            self.not_conserved_ns += if self.idle > 0 { to - from } else { 0 };
+        }
+        self.since = self.since.max(ts);
+        let asked = self.asked(self.lanes[at].since, ts).filter(|_| self.lanes[at].known);
+        if let Some((from, to)) = asked {
+            let join = self.slicing.fit(to);
+            self.join(join);
+            self.lanes[at].pass((from, to), &self.slicing);
+        }
+        // A gap is marked where it begins, which may be before events that were taken since.
+        self.lanes[at].since = self.lanes[at].since.max(ts);
+        at
+    }
+
+    #[cold]
+    fn meet(&mut self, at: usize) {
+        let known = self.lanes.len();
+        self.lanes.resize_with(at + 1, Lane::default);
+        for (cpu, lane) in self.lanes.iter_mut().enumerate().skip(known) {
+            lane.asked = self.window.cpus.as_ref().is_none_or(|cpus| cpus.contains(&Cpu(cpu as u16)));
+        }
+    }
+
+    fn waiter(&mut self, task: TaskId) -> &mut Waiter {
+        if task.index() >= self.waiters.len() {
+            self.waiters.resize(task.index() + 1, Waiter::default());
+        }
+        &mut self.waiters[task.index()]
+    }
+
+    /// A thread counts in a queue from now on.
+    fn enter(&mut self, ts: u64, task: TaskId, cpu: Cpu, tid: Tid) {
+        if cpu == Cpu::ANY {
+            return;
+        }
+        let bound = self.affinity.is_one(self.affinity.of(tid));
+        let (mut epoch, mut known_ns) = (0, 0);
+        self.change(ts, cpu, |lane| {
+            (epoch, known_ns) = (lane.epoch, lane.known_ns);
+            lane.waiting += 1;
+            lane.movable += u64::from(!bound);
+            lane.came_ns = lane.came_ns.wrapping_add(known_ns);
+        });
+        let waiter = self.waiter(task);
+        if waiter.queue.is_none() && waiter.counted_ns == 0 {
+            waiter.since = ts;
+        }
+        (waiter.queue, waiter.known_ns, waiter.bound) = (Some((cpu, epoch)), known_ns, bound);
+    }
+
+    /// It does no more; whether it did.
+    fn quit(&mut self, ts: u64, task: TaskId) -> bool {
+        let Some((cpu, epoch)) = self.waiter(task).queue.take() else { return false };
+        let waiter = *self.waiter(task);
+        let mut counted_ns = 0;
+        self.change(ts, cpu, |lane| {
+            if lane.epoch == epoch {
+                counted_ns = lane.known_ns - waiter.known_ns;
+                lane.waiting -= 1;
+                lane.movable -= u64::from(!waiter.bound);
+                lane.came_ns = lane.came_ns.wrapping_sub(waiter.known_ns);
+            }
+        });
+        let sum = &mut self.waiter(task).counted_ns;
+        *sum = sum.saturating_add(counted_ns);
+        true
+    }
+
+    /// It counted, and nobody knows whether it waited.
+    fn quit_censored(&mut self, ts: u64, task: TaskId) {
+        self.quit(ts, task);
+        let counted_ns = std::mem::take(&mut self.waiter(task).counted_ns);
+        self.censored_ns = self.censored_ns.saturating_add(counted_ns);
+    }
+
+    fn move_to(&mut self, ts: u64, task: TaskId, cpu: Cpu, tid: Tid) {
+        let from = self.waiter(task).queue;
+        if from.is_some_and(|(from, _)| from != cpu) && cpu != Cpu::ANY && self.quit(ts, task) {
+            self.enter(ts, task, cpu, tid);
+        }
+    }
+
+    /// Who waits for a CPU is not known any more.
+    fn lose(&mut self, ts: u64, cpu: Cpu) {
+        let mut counted_ns = 0;
+        self.change(ts, cpu, |lane| {
+            counted_ns = lane.counted_ns();
+            (lane.waiting, lane.movable, lane.came_ns) = (0, 0, 0);
+            lane.epoch = lane.epoch.wrapping_add(1);
+        });
+        self.censored_ns = self.censored_ns.saturating_add(counted_ns);
+    }
+
+    fn switch(&mut self, taken: &Taken<'_>, prev: Tid, next: Tid) {
+        let Event { ts, cpu, .. } = *taken.event;
+        self.slicing.start.get_or_insert(ts.max(self.window.from_ns));
+        if let Some(task) = taken.into {
+            self.quit_censored(ts, task);
+            self.waiter(task).on = Some(cpu);
+        }
+        let gap = self.gap;
+        self.change(ts, cpu, |lane| {
+            (lane.seen, lane.known, lane.running) = (true, !gap && !lane.gap, next != Tid::IDLE);
+        });
+        // A CPU that goes idle has no queue: who is thought to be in it left unseen.
+        if next == Tid::IDLE && self.wakeups && taken.engine.counts().gaps > 0 {
+            self.lose(ts, cpu);
+        }
+        if let Some(task) = taken.out {
+            self.quit_censored(ts, task);
+            if taken.class.is_runnable() {
+                self.enter(ts, task, cpu, prev);
+            }
+        }
+    }
+
+    /// From the waking to the queue a thread is placed, where that can be told.
+    fn woken(&mut self, taken: &Taken<'_>, wake: &Wake) {
+        let (Event { ts, what, .. }, Some(task)) = (*taken.event, taken.woken) else { return };
+        self.wakeups |= matches!(what, What::Wakeup(_));
+        let waiter = *self.waiter(task);
+        let on_cpu = waiter.on.is_some_and(|cpu| taken.engine.current(cpu) == Some(wake.tid));
+        let placing = self.wakeups && matches!(what, What::Waking(_));
+        if on_cpu || placing {
+            return;
+        }
+        match waiter.queue {
+            Some((cpu, epoch)) if self.lanes[usize::from(cpu.0)].epoch == epoch => {
+                self.move_to(ts, task, wake.target_cpu, wake.tid);
+            }
+            _ => self.enter(ts, task, wake.target_cpu, wake.tid),
+        }
+    }
+
+    /// Events are missing from here, or are no more: then the next switch tells who has the CPU. Who waits behind a break
+    /// in the chain of switches still does, most likely: it takes no more than one missing switch.
+    fn gap(&mut self, ts: u64, cpu: Cpu, ended: Option<Missing>) {
+        let (all, begins) = (cpu == Cpu::ANY, ended.is_none());
+        self.gap = if all { begins } else { self.gap };
+        let cpus = if all { 0..self.lanes.len() } else { usize::from(cpu.0)..usize::from(cpu.0) + 1 };
+        for cpu in cpus.map(|cpu| Cpu(cpu as u16)) {
+            self.change(ts, cpu, |lane| {
+                (lane.known, lane.running) = (false, false);
+                lane.gap = if all { lane.gap } else { begins };
+            });
+            if ended.is_some_and(|missing| missing != Missing::Chain) {
+                self.lose(ts, cpu);
+            }
+        }
+    }
+
+    /// A thread keeps its CPU under another's id.
+    fn exec(&mut self, engine: &Engine, tid: Tid, cpu: Cpu) {
+        if let Some(task) = engine.task(tid).filter(|_| engine.current(cpu) == Some(tid)) {
+            self.waiter(task).on = Some(cpu);
+        }
+    }
+}
+
+impl Analysis for Counter<'_> {
+    fn take(&mut self, taken: &Taken<'_>) {
+        let Event { ts, cpu, what } = *taken.event;
+        match what {
+            What::Switch { prev, next, .. } => self.switch(taken, prev, next),
+            What::Waking(wake) | What::Wakeup(wake) | What::WakeupNew(wake) => self.woken(taken, &wake),
+            What::Migrate { tid, dest_cpu, .. } => {
+                if let Some(task) = taken.engine.task(tid) {
+                    self.move_to(ts, task, dest_cpu, tid);
+                }
+            }
+            What::GapBegin => self.gap(ts, cpu, None),
+            What::GapEnd { missing, .. } => self.gap(ts, cpu, Some(missing)),
+            What::Exec { tid, .. } => {
+                self.affinity.take(taken.event);
+                self.exec(taken.engine, tid, cpu);
+            }
+            _ => _ = self.affinity.take(taken.event),
+        }
+    }
+
+    fn waited(&mut self, now: &Now<'_>, task: TaskId, wait: &Wait) {
+        self.quit(now.event.ts, task);
+        let Waiter { since, counted_ns, .. } = *self.waiter(task);
+        let queued = wait.queued.unwrap_or(wait.start);
+        let from = if counted_ns > 0 { since.min(queued).max(wait.start) } else { queued };
+        let waited_ns = self.asked(from, wait.end).map_or(0, |(from, to)| to - from);
+        self.missed_ns = self.missed_ns.saturating_add(waited_ns.saturating_sub(counted_ns));
+        self.waiter(task).counted_ns = 0;
+    }
+
+    fn wait_censored(&mut self, now: &Now<'_>, task: TaskId, wait: &CensoredWait) {
+        // Who waits at the end of the trace waits.
+        if wait.why != Censored::Unfinished {
+            self.quit_censored(now.event.ts, task);
+        }
+    }
+
+    fn retired(&mut self, now: &Now<'_>, task: TaskId, _as_known: &Task) {
+        self.quit_censored(now.event.ts, task);
+        *self.waiter(task) = Waiter::default();
+    }
+}

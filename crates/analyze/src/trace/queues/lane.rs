@@ -1,0 +1,87 @@
+//! A CPU's queue, and for how long it had which length.
+
+use crate::trace::slices::Slicing;
+
+/// Lengths that are kept apart; longer ones count as this one in the distribution.
+const MOST_LENGTH: usize = 1 << 12;
+
+/// A CPU with its queue.
+#[derive(Debug, Default)]
+pub(super) struct Lane {
+    /// Its number was seen with a switch.
+    pub(super) seen: bool,
+    /// It is asked for.
+    pub(super) asked: bool,
+    /// From its first switch to missing events.
+    pub(super) known: bool,
+    /// Events are missing, and it has not ended: a switch in it may be at another time than it says.
+    pub(super) gap: bool,
+    pub(super) running: bool,
+    pub(super) waiting: u64,
+    /// Of those that wait: they may use another CPU.
+    pub(super) movable: u64,
+    /// Of those that wait: `known_ns` when they came, added up (modulo 2⁶⁴, as is all that is made of it).
+    pub(super) came_ns: u64,
+    /// Raised whenever nobody knows any more who waits: who came before counts no more.
+    pub(super) epoch: u32,
+    pub(super) since: u64,
+    /// Time at each length, ns.
+    pub(super) at_ns: Vec<u64>,
+    pub(super) known_ns: u64,
+    pub(super) running_ns: u64,
+    pub(super) waiting_ns: u64,
+    /// The longest and when it was first so long.
+    pub(super) longest: Option<(u64, u64)>,
+    /// Of each slice: what is known, and the lengths in it, ns.
+    pub(super) slices: Vec<(u64, u64)>,
+}
+
+impl Lane {
+    fn length(&self) -> u64 {
+        u64::from(self.running) + self.waiting
+    }
+
+    pub(super) fn is_idle(&self) -> bool {
+        self.known && self.length() == 0
+    }
+
+    /// Somebody waits that could run elsewhere.
+    pub(super) fn is_crowded(&self) -> bool {
+        self.known && self.asked && self.movable > 0 && self.length() > 1
+    }
+
+    /// How long those that wait now have counted, ns.
+    pub(super) fn counted_ns(&self) -> u64 {
+        self.waiting.wrapping_mul(self.known_ns).wrapping_sub(self.came_ns)
+    }
+
+    /// It had its length between two times.
+    pub(super) fn pass(&mut self, (from, to): (u64, u64), slicing: &Slicing) {
+        let (ns, length) = (to - from, self.length());
+        let at = (length as usize).min(MOST_LENGTH);
+        if at >= self.at_ns.len() {
+            self.at_ns.resize(at + 1, 0);
+        }
+        self.at_ns[at] += ns;
+        self.known_ns += ns;
+        self.running_ns += if self.running { ns } else { 0 };
+        self.waiting_ns = self.waiting_ns.saturating_add(self.waiting.saturating_mul(ns));
+        if self.longest.is_none_or(|(longest, _)| length > longest) {
+            self.longest = Some((length, from));
+        }
+        slicing.divide(from, to, |at, ns| {
+            if at >= self.slices.len() {
+                self.slices.resize(at + 1, (0, 0));
+            }
+            let (known, lengths) = &mut self.slices[at];
+            (*known, *lengths) = (*known + ns, lengths.saturating_add(length.saturating_mul(ns)));
+        });
+    }
+
+    pub(super) fn join(&mut self, number: usize) {
+        let sum = |slices: &[(u64, u64)]| {
+            slices.iter().fold((0, 0), |sum, slice| (sum.0 + slice.0, slice.1.saturating_add(sum.1)))
+        };
+        self.slices = self.slices.chunks(number).map(sum).collect();
+    }
+}

@@ -1,0 +1,217 @@
+//! Keeps what threads did while the slow operations ran: every interval that overlaps one of them, waits divided.
+
+use crate::trace::follow::{Analysis, KnownTasks, Now, Taken};
+use crate::trace::lanes::{Does, Lanes};
+use crate::trace::places::Place;
+use schedlab_trace::engine::{Began, Run, Task, TaskId, Wait};
+use schedlab_trace::{Context, Cpu, Event, Name, StateClass, Tid, What};
+use std::collections::VecDeque;
+
+/// Intervals that are kept for an operation, the latest: a megabyte or two.
+const MOST_PIECES: usize = 1 << 14;
+
+/// A part of a wait: what the CPU did, which thread it was, for how long, ns.
+pub(super) type Behind = (Option<Does<Name>>, Option<Tid>, u64);
+
+/// What a thread did for a while.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) enum Did {
+    /// Had a CPU.
+    Ran(Cpu),
+    /// Waited for one.
+    Waited(Waited),
+    /// Slept.
+    Slept(StateClass),
+}
+
+/// A wait for a CPU.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Waited {
+    pub(super) cpu: Cpu,
+    /// Where it ran before, where that was another one.
+    pub(super) from: Option<Cpu>,
+    pub(super) began: Began,
+    pub(super) waker: Tid,
+    pub(super) context: Context,
+    /// Moves from queue to queue meanwhile.
+    pub(super) moves: u32,
+    /// `None` is the placing.
+    pub(super) behind: Vec<Behind>,
+}
+
+/// An interval of a thread; it may begin before the operation and end after it, but for the parts of a wait.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Piece {
+    pub(super) tid: Tid,
+    pub(super) comm: Name,
+    pub(super) start: u64,
+    pub(super) end: u64,
+    pub(super) did: Did,
+}
+
+/// Where a thread is queued, and where it ran last.
+#[derive(Debug, Clone, Default)]
+struct Queue {
+    place: Place,
+    last: Option<Cpu>,
+}
+
+/// Follows while the engine goes.
+#[derive(Debug)]
+pub(super) struct Gatherer {
+    /// The operations: from, to, ns.
+    windows: Vec<(u64, u64)>,
+    /// All of them together.
+    span: (u64, u64),
+    queues: Vec<Queue>,
+    lanes: Lanes<(TaskId, Name)>,
+    /// By window, in the order of their ends.
+    pub(super) pieces: Vec<VecDeque<Piece>>,
+}
+
+impl Gatherer {
+    pub(super) fn new(windows: Vec<(u64, u64)>) -> Self {
+        let from = windows.iter().map(|(from, _)| *from).min().unwrap_or(0);
+        let to = windows.iter().map(|(_, to)| *to).max().unwrap_or(0);
+        Self {
+            pieces: windows.iter().map(|_| VecDeque::new()).collect(),
+            windows,
+            span: (from, to),
+            queues: Vec::new(),
+            lanes: Lanes::default(),
+        }
+    }
+
+    fn queue(&mut self, task: TaskId) -> &mut Queue {
+        if task.index() >= self.queues.len() {
+            self.queues.resize_with(task.index() + 1, Queue::default);
+        }
+        &mut self.queues[task.index()]
+    }
+
+    /// Keeps an interval for each operation that it overlaps.
+    #[inline]
+    fn add(
+        &mut self,
+        now: &Now<'_>,
+        task: TaskId,
+        (start, end): (u64, u64),
+        did: &dyn Fn(&mut Self, (u64, u64)) -> Did,
+    ) {
+        if end <= self.span.0 || start >= self.span.1 {
+            return;
+        }
+        for number in 0..self.windows.len() {
+            let (from, to) = self.windows[number];
+            if end <= from || start >= to {
+                continue;
+            }
+            let did = did(self, (start.max(from), end.min(to)));
+            let known = now.known.get(task);
+            let piece = Piece { tid: known.tid, comm: known.comm, start, end, did };
+            let pieces = &mut self.pieces[number];
+            if pieces.len() >= MOST_PIECES {
+                pieces.pop_front();
+            }
+            pieces.push_back(piece);
+        }
+    }
+
+    /// A wait, divided by what the CPU did between two times in it.
+    fn divide(&mut self, known: &KnownTasks, task: TaskId, wait: &Wait, (from, to): (u64, u64)) -> Waited {
+        let mut behind: Vec<Behind> = Vec::new();
+        let mut add = |does: Option<Does<Name>>, tid: Option<Tid>, ns: u64| match behind
+            .iter_mut()
+            .find(|(known, of, _)| *known == does && *of == tid)
+        {
+            _ if ns == 0 => {}
+            Some((.., sum)) => *sum += ns,
+            None => behind.push((does, tid, ns)),
+        };
+        let queued = wait.queued.unwrap_or(wait.start).clamp(wait.start, wait.end).clamp(from, to);
+        add(None, None, queued - from);
+        self.queue(task);
+        let Self { lanes, queues, .. } = self;
+        let queue = &queues[task.index()];
+        let mut places = 0u32;
+        queue.place.within(queued, to, wait.cpu, |cpu, start, end| {
+            // What lies behind the operation's end is none of its.
+            let (start, end) = (start.min(to), end.min(to));
+            let Some(cpu) = cpu else { return add(None, None, end.saturating_sub(start)) };
+            places += 1;
+            lanes.walk(cpu, start, end, |start, end, does| {
+                let (does, tid) = match does {
+                    Does::Task((task, comm)) => (Does::Task(comm), Some(known.get(task).tid)),
+                    Does::Idle => (Does::Idle, None),
+                    Does::Unknown => (Does::Unknown, None),
+                    Does::Irq(irq, name) => (Does::Irq(irq, name), None),
+                    Does::Softirq(vec) => (Does::Softirq(vec), None),
+                };
+                add(Some(does), tid, end - start);
+            });
+        });
+        behind.sort_by_key(|(.., ns)| std::cmp::Reverse(*ns));
+        Waited {
+            cpu: wait.cpu,
+            from: queue.last.filter(|last| *last != wait.cpu),
+            began: wait.began,
+            waker: wait.waker,
+            context: wait.context,
+            moves: places.saturating_sub(1),
+            behind,
+        }
+    }
+}
+
+impl Analysis for Gatherer {
+    fn take(&mut self, taken: &Taken<'_>) {
+        let Event { ts, cpu, .. } = *taken.event;
+        match taken.event.what {
+            What::Switch { next_comm, .. } => {
+                if let Some(task) = taken.out {
+                    let queue = self.queue(task);
+                    queue.place.left(ts, cpu, taken.class.is_runnable());
+                    queue.last = Some(cpu);
+                }
+                if let Some(task) = taken.into {
+                    self.queue(task).place.entered();
+                }
+                self.lanes.switch(ts, cpu, taken.into.map(|task| (task, next_comm)));
+            }
+            What::Waking(wake) | What::Wakeup(wake) | What::WakeupNew(wake) => {
+                let Some(task) = taken.woken else { return };
+                let known = taken.known.get(task);
+                let place = &mut self.queue(task).place;
+                match taken.event.what {
+                    What::Waking(_) => place.waking(taken.event, wake.target_cpu, known),
+                    _ if !known.on_cpu => place.queued(taken.event, wake.target_cpu),
+                    _ => {}
+                }
+            }
+            What::Migrate { tid, .. } => {
+                if let Some(task) = taken.engine.task(tid).filter(|task| !taken.known.get(*task).on_cpu) {
+                    let switched = self.lanes.switched(cpu);
+                    self.queue(task).place.moved(taken.event, switched);
+                }
+            }
+            _ => self.lanes.take_rare(taken.event),
+        }
+    }
+
+    fn ran(&mut self, now: &Now<'_>, task: TaskId, run: &Run) {
+        self.add(now, task, (run.start, run.end), &|_, _| Did::Ran(run.cpu));
+    }
+
+    fn waited(&mut self, now: &Now<'_>, task: TaskId, wait: &Wait) {
+        let waited = |all: &mut Self, part| Did::Waited(all.divide(now.known, task, wait, part));
+        self.add(now, task, (wait.start, wait.end), &waited);
+    }
+
+    fn slept(&mut self, now: &Now<'_>, task: TaskId, state: StateClass, span: (u64, u64)) {
+        self.add(now, task, span, &|_, _| Did::Slept(state));
+    }
+
+    fn retired(&mut self, _now: &Now<'_>, task: TaskId, _as_known: &Task) {
+        *self.queue(task) = Queue::default();
+    }
+}

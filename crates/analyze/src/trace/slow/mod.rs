@@ -1,0 +1,298 @@
+//! What happened in the slowest operations of a workload: its stamps and the trace are of one clock, so each operation is
+//! a window of the trace, and what its time went into is told from its end back to its begin.
+
+mod gather;
+mod path;
+
+use super::facts::{Definition, TraceFacts};
+use super::filter::TaskFilter;
+use super::follow::follow;
+use super::lacking::lacking;
+use super::lanes::Does;
+use super::words;
+use gather::{Behind, Did, Gatherer, Piece, Waited};
+use path::{Step, Threads};
+use schedlab_run::SlowOperation;
+use schedlab_trace::engine::{Began, Engine};
+use schedlab_trace::{Cpu, Kind, Kinds, Name, Names, Reader, Tid, TraceError};
+use serde::Serialize;
+use std::collections::BTreeSet;
+
+/// Version of the JSON document.
+pub const SCHEMA: &str = "schedlab/trace-slow/1";
+
+/// What the numbers mean.
+pub const DEFINITIONS: &[Definition] = &[Definition {
+    id: "slow/1",
+    means: "a stamped operation from its first stamp to its last, walked back from its end: the thread that saw the end \
+            ran, waited for a CPU (divided by what that CPU did, as blame/1), or slept. Where it slept until a thread \
+            woke it, that thread is followed from the waking back instead; a sleep until an interrupt, or until \
+            a thread of which nothing is known, stays one. The \
+            parts add up to the operation; not known is what overlaps missing events or the ends of the trace",
+}];
+
+/// The kinds of events that the analysis needs.
+pub fn wanted() -> Kinds {
+    super::blame::wanted()
+}
+
+/// What a part of an operation's time went into.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+pub struct SlowPart {
+    /// `ran`, `waited`, `slept` or `unknown`.
+    pub did: &'static str,
+    /// Who ran; behind whom it was waited, or what is no thread in parentheses; who slept.
+    pub whom: String,
+    /// The id of that thread, where it is one.
+    pub tid: Option<u32>,
+    /// The CPU that was waited for.
+    pub cpu: Option<u16>,
+    /// Time, ns.
+    pub ns: u64,
+}
+
+/// A step of an operation.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+pub struct SlowStep {
+    /// Whose.
+    pub comm: String,
+    /// Its id.
+    pub tid: u32,
+    /// `ran`, `waited`, `slept` or `unknown`.
+    pub did: &'static str,
+    /// From the operation's begin, ns.
+    pub offset_ns: u64,
+    /// How long, ns.
+    pub ns: u64,
+    /// Where it ran, or where it ran after it had waited.
+    pub cpu: Option<u16>,
+    /// Of a wait: where it had run before, where that was another CPU.
+    pub from_cpu: Option<u16>,
+    /// Of a wait: moves from queue to queue meanwhile.
+    pub moves: u32,
+    /// Of a sleep: `S`, `D`, `I`, `T`.
+    pub state: Option<&'static str>,
+    /// Of a wait: who woke it, `(interrupt)` for what is no thread; absent after a preemption. Of a sleep: the thread that
+    /// ended it, where it is not known what that did; absent where an interrupt ended it.
+    pub waker: Option<String>,
+    /// Of a wait: what the CPU did, the longest first.
+    pub behind: Vec<SlowPart>,
+}
+
+/// A thread of an operation's path, over all of the operation.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+pub struct SlowTask {
+    /// Its name.
+    pub comm: String,
+    /// Its id.
+    pub tid: u32,
+    /// On a CPU, ns.
+    pub running_ns: u64,
+    /// Waiting for one, ns.
+    pub waiting_ns: u64,
+    /// Asleep, ns.
+    pub sleeping_ns: u64,
+    /// The rest, ns.
+    pub unknown_ns: u64,
+    /// Switched in on another CPU than before.
+    pub migrations: u64,
+}
+
+/// One operation.
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+pub struct SlowRow {
+    /// The distribution that it is counted in.
+    pub name: String,
+    /// How long it took, ns.
+    pub ns: u64,
+    /// When it began, ns of the trace's clock.
+    pub start_ns: u64,
+    /// When it ended, ns.
+    pub end_ns: u64,
+    /// The thread that saw its end.
+    pub comm: String,
+    /// Its id.
+    pub tid: u32,
+    /// Its group or copy.
+    pub group: u32,
+    /// What the time went into, the most first.
+    pub parts: Vec<SlowPart>,
+    /// The same in the order of time.
+    pub steps: Vec<SlowStep>,
+    /// There are steps before these, too many to be kept.
+    pub cut: bool,
+    /// The threads in it.
+    pub tasks: Vec<SlowTask>,
+}
+
+/// What was found.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Slow {
+    /// [`SCHEMA`].
+    pub schema: &'static str,
+    /// The trace.
+    pub trace: TraceFacts,
+    /// What the numbers mean.
+    pub definitions: &'static [Definition],
+    /// What the recorded events are not enough for.
+    pub lacking: Vec<String>,
+    /// The operations, the slowest first.
+    pub operations: Vec<SlowRow>,
+    /// Operations that are not shown.
+    pub more_operations: u64,
+    /// Operations that lie outside the trace: another clock, or a flight recorder that kept less.
+    pub outside: u64,
+}
+
+/// Reads a trace to its end and explains these operations, the slowest first; all for `None`.
+pub fn slow(reader: &mut Reader, operations: &[SlowOperation], top: Option<usize>) -> Result<Slow, TraceError> {
+    let mut wanted: Vec<&SlowOperation> = operations.iter().collect();
+    wanted.sort_by_key(|operation| (std::cmp::Reverse(operation.ns()), operation.start_ns));
+    wanted.truncate(top.unwrap_or(usize::MAX));
+    let mut gatherer = Gatherer::new(wanted.iter().map(|o| (o.start_ns, o.end_ns)).collect());
+    let engine = follow(reader, &TaskFilter::default(), &mut [&mut gatherer])?;
+    let (names, span) = (reader.names(), engine.span().unwrap_or((0, 0)));
+    let is_outside = |o: &SlowOperation| o.end_ns <= span.0 || o.start_ns >= span.1;
+    let row = |(operation, pieces): (&&SlowOperation, _)| row(operation, pieces, &engine, names);
+    Ok(Slow {
+        schema: SCHEMA,
+        trace: TraceFacts::new(reader, &engine.counts(), engine.span()),
+        definitions: DEFINITIONS,
+        lacking: lacking(
+            reader.info().kinds,
+            &[
+                (Kind::SchedWaking, "nobody is known to have woken anybody: sleeps are not followed"),
+                (
+                    Kind::SchedMigrateTask,
+                    "a thread that was moved while it waited is taken to have waited where it ran",
+                ),
+                (Kind::IrqHandlerEntry, "time in hard interrupts is part of the thread that they interrupt"),
+                (Kind::SoftirqEntry, "time in soft interrupts is part of the thread that they interrupt"),
+            ],
+        ),
+        operations: wanted.iter().zip(&gatherer.pieces).map(row).collect(),
+        more_operations: operations.len().saturating_sub(wanted.len()) as u64,
+        outside: wanted.iter().filter(|operation| is_outside(operation)).count() as u64,
+    })
+}
+
+fn row<'p>(
+    operation: &SlowOperation,
+    pieces: impl IntoIterator<Item = &'p Piece>,
+    engine: &Engine,
+    names: &Names,
+) -> SlowRow {
+    let threads = Threads::new(pieces);
+    let window = (operation.start_ns, operation.end_ns);
+    let (steps, cut) = threads.path(Tid(operation.tid), window);
+    let of = Named { threads: &threads, engine, names };
+    let rows: Vec<SlowStep> = steps.iter().map(|step| of.step(step, window.0)).collect();
+    let met: BTreeSet<Tid> = steps.iter().map(|step| step.tid).collect();
+    SlowRow {
+        name: operation.name.clone(),
+        ns: operation.ns(),
+        start_ns: window.0,
+        end_ns: window.1,
+        comm: of.thread(Tid(operation.tid)),
+        tid: operation.tid,
+        group: operation.group,
+        parts: parts(&rows),
+        steps: rows,
+        cut,
+        tasks: met.into_iter().map(|tid| of.task(tid, window)).collect(),
+    }
+}
+
+/// The parts of all steps, added up.
+fn parts(steps: &[SlowStep]) -> Vec<SlowPart> {
+    let mut all: Vec<SlowPart> = Vec::new();
+    let mut add = |part: SlowPart| match all
+        .iter_mut()
+        .find(|p| (p.did, &p.whom, p.tid, p.cpu) == (part.did, &part.whom, part.tid, part.cpu))
+    {
+        Some(known) => known.ns += part.ns,
+        None => all.push(part),
+    };
+    for step in steps {
+        match step.did {
+            "waited" => step.behind.iter().cloned().for_each(&mut add),
+            did => add(SlowPart { did, whom: step.comm.clone(), tid: Some(step.tid), cpu: None, ns: step.ns }),
+        }
+    }
+    all.sort_by_key(|part| std::cmp::Reverse(part.ns));
+    all
+}
+
+/// Names for threads.
+struct Named<'a, 'p> {
+    threads: &'a Threads<'p>,
+    engine: &'a Engine,
+    names: &'a Names,
+}
+
+impl Named<'_, '_> {
+    fn thread(&self, tid: Tid) -> String {
+        let in_window = self.threads.of(tid).last().map(|piece| piece.comm);
+        let known = || self.engine.task(tid).map(|task| self.engine.tasks()[task.index()].comm);
+        words::thread(self.names, in_window.or_else(known).unwrap_or(Name::UNKNOWN), tid)
+    }
+
+    fn step(&self, step: &Step<'_>, begin: u64) -> SlowStep {
+        let known = |cpu: Cpu| (cpu != Cpu::ANY).then_some(cpu.0);
+        let mut row = SlowStep {
+            comm: self.thread(step.tid),
+            tid: step.tid.0,
+            did: "unknown",
+            offset_ns: step.start - begin,
+            ns: step.end - step.start,
+            ..SlowStep::default()
+        };
+        match step.piece.map(|piece| &piece.did) {
+            None => {}
+            Some(Did::Ran(cpu)) => (row.did, row.cpu) = ("ran", known(*cpu)),
+            Some(Did::Slept(state)) => {
+                (row.did, row.state) = ("slept", Some(state.sleep_letter()));
+                row.waker = step.woken_by.map(|tid| format!("{}:{}", self.thread(tid), tid.0));
+            }
+            Some(Did::Waited(wait)) => {
+                (row.did, row.cpu, row.from_cpu, row.moves) =
+                    ("waited", known(wait.cpu), wait.from.and_then(known), wait.moves);
+                row.waker = self.waker(wait);
+                row.behind = wait.behind.iter().map(|behind| self.behind(behind, row.cpu)).collect();
+            }
+        }
+        row
+    }
+
+    fn waker(&self, wait: &Waited) -> Option<String> {
+        match wait.began {
+            Began::Preempted => None,
+            _ if wait.context.is_interrupt() => Some("(interrupt)".into()),
+            _ => Some(format!("{}:{}", self.thread(wait.waker), wait.waker.0)),
+        }
+    }
+
+    fn behind(&self, (does, tid, ns): &Behind, cpu: Option<u16>) -> SlowPart {
+        let whom = does.map_or_else(|| "(placing)".into(), |does: Does<Name>| words::does(self.names, does));
+        // Being placed is on no queue.
+        SlowPart { did: "waited", whom, tid: tid.map(|tid| tid.0), cpu: cpu.filter(|_| does.is_some()), ns: *ns }
+    }
+
+    fn task(&self, tid: Tid, (from, to): (u64, u64)) -> SlowTask {
+        let mut task = SlowTask { comm: self.thread(tid), tid: tid.0, ..SlowTask::default() };
+        for piece in self.threads.of(tid) {
+            let ns = piece.end.min(to).saturating_sub(piece.start.max(from));
+            match &piece.did {
+                Did::Ran(_) => task.running_ns += ns,
+                Did::Slept(_) => task.sleeping_ns += ns,
+                Did::Waited(wait) => {
+                    task.waiting_ns += ns;
+                    task.migrations += u64::from(wait.from.is_some() && piece.end <= to);
+                }
+            }
+        }
+        let known = task.running_ns + task.waiting_ns + task.sleeping_ns;
+        task.unknown_ns = (to - from).saturating_sub(known);
+        task
+    }
+}

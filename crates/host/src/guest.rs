@@ -1,0 +1,26 @@
+//! Whether this is a guest that schedlab booted, and in which lane: the host wrote it on the kernel's command line.
+
+use crate::draft::check;
+use crate::machine::Machine;
+use schedlab_run::Check;
+use schedlab_run::lane::{Lane, Provenance};
+
+/// The lane of a guest of ours; elsewhere there is no such line.
+pub(crate) fn lane(machine: &Machine<'_>) -> Option<Check> {
+    let made_by = Provenance::of_command_line(machine.proc("cmdline").text()?)?;
+    let (draft, value) = (check("guest_lane", "lane of this guest"), made_by.to_string());
+    let draft = match made_by.lane {
+        Lane::Real { oversubscribed: true, .. } => draft
+            .warning(value, "more CPUs than the host has: they wait for each other, and nothing can be compared")
+            .mend("fewer --cpus, or --lane virtual"),
+        Lane::Real { .. } => {
+            draft.info(value, "wall clock; translated code is ten times slower: compare guests with guests")
+        }
+        Lane::Virtual(_) => draft.info(
+            value,
+            "time is counted in instructions, one CPU after the other: switches and orders are exact and repeat; \
+             caches, memory and CPUs that run at once are not in it, and no time is a latency",
+        ),
+    };
+    Some(draft.evidence("/proc/cmdline: schedlab.*"))
+}

@@ -1,0 +1,309 @@
+//! From addresses to names: the kernel's from /proc/kallsyms, a program's from its file. What has no name keeps its image.
+
+use super::gather::{Code, Gathered, Numbered, Spot};
+use super::image::{ImageSymbol, ImageSymbols};
+use super::kallsyms::KernelSymbols;
+use crate::Roots;
+use schedlab_run::profile::{CallChain, Frame, Function, Image, Profile};
+use std::path::Path;
+
+/// Where distributions put separate debug files.
+const DEBUG_ROOT: &str = "/usr/lib/debug";
+
+/// Fills the tables of a profile whose other fields are set.
+pub(super) fn name_all(gathered: Gathered, roots: &Roots, profile: &mut Profile) {
+    let met_kernel = gathered.spots.all().iter().any(|spot| matches!(spot.code, Code::Kernel(_)));
+    let text = if met_kernel { std::fs::read_to_string(roots.proc.join("kallsyms")) } else { Ok(String::new()) };
+    let parsed = match &text {
+        Ok(text) => KernelSymbols::parse(text).map_err(|error| error.to_string()),
+        Err(error) => Err(format!("/proc/kallsyms cannot be read ({error})")),
+    };
+    let parsed =
+        parsed.and_then(|kernel| if met_kernel && kernel.is_hidden() { Err(hidden(roots)) } else { Ok(kernel) });
+    let kernel = parsed.unwrap_or_else(|why| {
+        profile.notes.push(format!("kernel functions have no names: {why}"));
+        KernelSymbols::default()
+    });
+    let mut names = Names {
+        kernel,
+        users: gathered
+            .spaces
+            .images()
+            .iter()
+            .map(|name| User { name: name.clone(), symbols: None, unnamed: 0 })
+            .collect(),
+        images: Numbered::default(),
+        functions: Numbered::default(),
+        frames: Numbered::default(),
+    };
+    let frame_of: Vec<u32> = gathered.spots.all().iter().map(|spot| names.frame(spot)).collect();
+    let chains = gathered.chains.into_all().into_iter();
+    profile.chains = chains
+        .map(|chain| CallChain {
+            comm: chain.comm,
+            idle_task: chain.idle_task,
+            frames: chain.spots.iter().map(|spot| frame_of[*spot as usize]).collect(),
+        })
+        .collect();
+    profile.notes.extend(names.without_symbols());
+    if gathered.unreadable_bytes > 0 {
+        let bytes = gathered.unreadable_bytes;
+        profile
+            .notes
+            .push(format!("{bytes} bytes of samples could not be read: this kernel's records are new to schedlab"));
+    }
+    profile.images = names.images.into_all();
+    profile.functions = names.functions.into_all();
+    profile.frames = names.frames.into_all();
+    profile.comms = gathered.comms.into_all();
+    profile.samples = gathered.samples;
+    profile.tasks = gathered.tasks.into_all();
+    (profile.lost, profile.throttled) = (gathered.lost, gathered.throttled);
+    profile.of_the_sampler = gathered.of_the_sampler;
+}
+
+fn hidden(roots: &Roots) -> String {
+    let value = |name: &str| std::fs::read_to_string(roots.proc.join("sys/kernel").join(name)).unwrap_or_default();
+    format!(
+        "the kernel hides their addresses from this user (kernel.kptr_restrict is {}, kernel.perf_event_paranoid {}); run as \
+         root, or set kernel.kptr_restrict=0 and kernel.perf_event_paranoid=1",
+        value("kptr_restrict").trim(),
+        value("perf_event_paranoid").trim()
+    )
+}
+
+/// A program or library.
+struct User {
+    name: String,
+    /// Read when it is first met in a chain.
+    symbols: Option<Result<ImageSymbols, String>>,
+    /// Places in it that were met and that none of its symbols covers.
+    unnamed: u32,
+}
+
+impl User {
+    fn symbols(&mut self) -> Result<&ImageSymbols, &String> {
+        let read = || match self.name.as_str() {
+            "[vdso]" => vdso(),
+            name if name.starts_with('/') => ImageSymbols::read(Path::new(name), Path::new(DEBUG_ROOT)),
+            _ => Err("it is no file".into()),
+        };
+        self.symbols.get_or_insert_with(read).as_ref()
+    }
+}
+
+/// The kernel maps the same one into every process of our kind, so into this one.
+fn vdso() -> Result<ImageSymbols, String> {
+    use std::os::unix::fs::FileExt;
+    let maps = std::fs::read_to_string("/proc/self/maps").map_err(|error| error.to_string())?;
+    let line = maps.lines().find(|line| line.ends_with("[vdso]")).ok_or("this process has none")?;
+    let range = line.split(' ').next().and_then(|range| range.split_once('-'));
+    let hex = |text: &str| u64::from_str_radix(text, 16).ok();
+    let (start, end) =
+        range.and_then(|(start, end)| Some((hex(start)?, hex(end)?))).ok_or("its range is unreadable")?;
+    let mut bytes = vec![0; usize::try_from(end.saturating_sub(start)).map_err(|error| error.to_string())?];
+    let memory = std::fs::File::open("/proc/self/mem").map_err(|error| error.to_string())?;
+    memory.read_exact_at(&mut bytes, start).map_err(|error| error.to_string())?;
+    Ok(ImageSymbols::parse(&bytes)?.0)
+}
+
+struct Names<'k> {
+    kernel: KernelSymbols<'k>,
+    /// By the number of the image among the mapped ones.
+    users: Vec<User>,
+    images: Numbered<Image>,
+    functions: Numbered<Function>,
+    frames: Numbered<Frame>,
+}
+
+impl Names<'_> {
+    fn frame(&mut self, spot: &Spot) -> u32 {
+        let back = u64::from(spot.is_caller);
+        let (function, offset) = match spot.code {
+            Code::Kernel(address) => self.kernel_function(address, back),
+            Code::File(place) => self.user_function(place.image, place.offset, back),
+            Code::Unmapped => (self.unnamed("[not mapped]", false), 0),
+        };
+        self.frames.number(Frame { function, offset })
+    }
+
+    fn kernel_function(&mut self, address: u64, back: u64) -> (u32, u64) {
+        let Some(symbol) = self.kernel.at(address.wrapping_sub(back)).copied() else {
+            return (self.unnamed("[kernel]", true), address);
+        };
+        let image = format!("[{}]", symbol.module.unwrap_or("kernel"));
+        let image = self.images.number(Image { name: image, is_kernel: true });
+        let (start, length) = (symbol.start, symbol.end - symbol.start);
+        let function = Function { name: symbol.name.to_owned(), image, start, length };
+        (self.functions.number(function), address - symbol.start)
+    }
+
+    fn user_function(&mut self, image: u32, file_offset: u64, back: u64) -> (u32, u64) {
+        let user = &mut self.users[image as usize];
+        let found = user.symbols().ok().and_then(|symbols| {
+            let address = symbols.address_of(file_offset.wrapping_sub(back))?.wrapping_add(back);
+            let ImageSymbol { start, length, name } = symbols.at(address.wrapping_sub(back))?.clone();
+            Some((Function { name, image: 0, start, length }, address - start))
+        });
+        let name = user.name.clone();
+        let Some((function, offset)) = found else {
+            user.unnamed += 1;
+            return (self.unnamed(&name, false), file_offset);
+        };
+        let image = self.images.number(Image { name, is_kernel: false });
+        (self.functions.number(Function { image, ..function }), offset)
+    }
+
+    /// The code of an image that no symbol covers.
+    fn unnamed(&mut self, image: &str, is_kernel: bool) -> u32 {
+        let image = self.images.number(Image { name: image.to_owned(), is_kernel });
+        self.functions.number(Function { image, ..Function::default() })
+    }
+
+    /// Files that were met and could not be read, or hold no symbol.
+    fn without_symbols(&self) -> Vec<String> {
+        let why = |user: &User| match user.symbols.as_ref()? {
+            _ if !user.name.starts_with('/') => None,
+            Err(why) => Some(format!("{}: {why}", user.name)),
+            Ok(symbols) if symbols.is_empty() => Some(format!("{}: it is stripped", user.name)),
+            Ok(_) => None,
+        };
+        let all: Vec<String> = self.users.iter().filter_map(why).collect();
+        let text = "without names of functions, because their symbols cannot be had";
+        let mut notes = if all.is_empty() { Vec::new() } else { vec![format!("{text}: {}", all.join("; "))] };
+        notes.extend(only_exported(&self.users));
+        notes
+    }
+}
+
+/// Files that a note names; a build meets dozens.
+const MOST_NAMED: usize = 3;
+
+/// Of files that name only what they export, those of which most was met.
+fn only_exported(users: &[User]) -> Option<String> {
+    let lacking = |user: &User| {
+        let symbols = user.symbols.as_ref()?.as_ref().ok().filter(|symbols| user.unnamed > 0 && !symbols.is_empty())?;
+        let debug = symbols.only_exported()?;
+        let debug = debug.map_or("it has no build id to find a debug file by".into(), |debug| {
+            format!("there is no {}", debug.display())
+        });
+        Some((user.unnamed, format!("{} ({debug})", user.name)))
+    };
+    exported_note(users.iter().filter_map(lacking).collect())
+}
+
+/// From how much was met of each, and its name.
+fn exported_note(mut lacking: Vec<(u32, String)>) -> Option<String> {
+    lacking.sort_unstable_by(|(a, of_a), (b, of_b)| (b, of_a).cmp(&(a, of_b)));
+    let more = lacking.len().saturating_sub(MOST_NAMED);
+    let mut named: Vec<String> = lacking.into_iter().take(MOST_NAMED).map(|(_, name)| name).collect();
+    if more > 0 {
+        named.push(format!("and {more} more"));
+    }
+    (!named.is_empty()).then(|| {
+        format!(
+            "only functions that are exported have names in {}; a debug package names the rest (Debian: libc6-dbg for the C \
+             library, a -dbgsym package for others; Fedora: -debuginfo)",
+            named.join("; ")
+        )
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::gather::InOrder;
+    use super::super::records::{Address, Task, written};
+    use super::*;
+    use std::path::PathBuf;
+
+    const TASK: Task = Task { pid: 7, tid: 7 };
+
+    /// A /proc with these files, removed on drop.
+    struct Tree(PathBuf);
+
+    impl Tree {
+        fn new(name: &str, files: &[(&str, &str)]) -> Self {
+            let dir = std::env::temp_dir().join(format!("schedlab-naming-{name}-{}", std::process::id()));
+            std::fs::create_dir_all(dir.join("sys/kernel")).unwrap();
+            files.iter().for_each(|(file, text)| std::fs::write(dir.join(file), text).unwrap());
+            Self(dir)
+        }
+    }
+
+    impl Drop for Tree {
+        fn drop(&mut self) {
+            let _ = std::fs::remove_dir_all(&self.0);
+        }
+    }
+
+    /// Two samples: one in the kernel, called from the kernel; one in a program that is not there.
+    fn named(tree: &Tree) -> Profile {
+        let at = |address, is_kernel| Address { address, is_kernel };
+        let mut order = InOrder::default();
+        order.buffer().extend(written::mmap2(TASK, [0x1000, 0x1000, 0x200], "/no/such/program", 1));
+        order.buffer().extend(written::mmap2(TASK, [0x4000, 0x1000, 0], "", 1));
+        let kernel = [at(0xffff_ffff_8100_0010, true), at(0xffff_ffff_8100_0100, true), at(0x1010, false)];
+        order.buffer().extend(written::sample(TASK, 2, 1, &kernel));
+        order.buffer().extend(written::sample(TASK, 3, 1, &[at(0x1020, false), at(0x4000, false), at(0x9000, false)]));
+        let mut gathered = Gathered::new(0, 99);
+        order.hand_over(u64::MAX, &mut gathered);
+        let mut profile = Profile::default();
+        let roots = Roots { proc: tree.0.clone(), sys: "/sys".into() };
+        name_all(gathered, &roots, &mut profile);
+        profile
+    }
+
+    /// `name image +offset` of each chain's frames, the innermost first.
+    fn told(profile: &Profile) -> Vec<Vec<String>> {
+        let frame = |number: &u32| {
+            let frame = profile.frames[*number as usize];
+            let function = &profile.functions[frame.function as usize];
+            format!("{} {} +{:#x}", function.name, profile.images[function.image as usize].name, frame.offset)
+        };
+        profile.chains.iter().map(|chain| chain.frames.iter().map(frame).collect()).collect()
+    }
+
+    #[test]
+    fn addresses_have_the_names_of_their_tables_or_their_image() {
+        let table = "ffffffff81000000 T leaf\nffffffff81000080 T caller\nffffffff81000100 T next_one\n";
+        let profile = named(&Tree::new("table", &[("kallsyms", table)]));
+        let expected = [
+            // A call at the end of `caller` returns to the first byte of the function behind it.
+            vec!["leaf [kernel] +0x10", "caller [kernel] +0x80", " /no/such/program +0x210"],
+            vec![" /no/such/program +0x220", " [not mapped] +0x0", " [not mapped] +0x0"],
+        ];
+        assert_eq!(told(&profile), expected);
+        assert_eq!(profile.notes.len(), 1, "{:?}", profile.notes);
+        assert!(profile.notes[0].contains("/no/such/program: No such file"), "{:?}", profile.notes);
+        assert!(profile.images[0].is_kernel && !profile.images[1].is_kernel);
+    }
+
+    #[test]
+    fn libraries_that_name_only_what_they_export_are_told_those_most_met_first() {
+        assert_eq!(exported_note(Vec::new()), None);
+        let lacking = [(1, "a"), (9, "libc"), (2, "b"), (2, "c"), (1, "d")];
+        let note = exported_note(lacking.map(|(met, name)| (met, name.to_owned())).to_vec()).unwrap();
+        assert!(
+            note.starts_with("only functions that are exported have names in libc; b; c; and 2 more; a debug"),
+            "{note}"
+        );
+    }
+
+    #[test]
+    fn hidden_and_missing_tables_are_said_with_the_mend() {
+        let files = [
+            ("kallsyms", "0000000000000000 T leaf\n"),
+            ("sys/kernel/kptr_restrict", "1\n"),
+            ("sys/kernel/perf_event_paranoid", "2\n"),
+        ];
+        let hidden = named(&Tree::new("hidden", &files));
+        let why = "kernel functions have no names: the kernel hides their addresses from this user (kernel.kptr_restrict is 1, \
+                   kernel.perf_event_paranoid 2); run as root, or set kernel.kptr_restrict=0";
+        assert!(hidden.notes[0].starts_with(why), "{:?}", hidden.notes);
+        assert_eq!(told(&hidden)[0][0], " [kernel] +0xffffffff81000010");
+        let missing = named(&Tree::new("missing", &[]));
+        assert!(missing.notes[0].contains("/proc/kallsyms cannot be read"), "{:?}", missing.notes);
+        let odd = named(&Tree::new("odd", &[("kallsyms", "what is this\n")]));
+        assert!(odd.notes[0].contains("line 1: `what` is no address"), "{:?}", odd.notes);
+    }
+}

@@ -1,0 +1,167 @@
+//! The threads that come by and take what has gathered. Each has a group of CPUs, so that on a large machine reading
+//! keeps up; each sleeps most of the time, since every page it takes is one it will have woken up for only once.
+
+use super::error::TracerError;
+use super::lane::{Lane, Until};
+use super::sink::Sink;
+use schedlab_sys::{affinity, clock};
+use schedlab_trace::PageDecoder;
+use schedlab_trace::recording::CpuTotals;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError, mpsc};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+/// CPUs of one thread. A CPU that switches all the time makes 1.2 M events/s, and a thread decodes and encodes several
+/// times as many.
+pub(super) const CPUS_OF_A_THREAD: usize = 8;
+
+/// The name of every drain thread: a recording shows them like all threads, and this tells whose they are.
+pub(super) const THREAD_NAME: &str = "schedlab-drain";
+
+/// Time between two ticks: it adapts between these to how fast the buffers fill.
+const SHORTEST_TICK: Duration = Duration::from_millis(2);
+const LONGEST_TICK: Duration = Duration::from_millis(100);
+const FIRST_TICK: Duration = Duration::from_millis(20);
+
+/// Blocks are handed in, and the file gets them, before they are this old even where they are not full: a reader need not
+/// hold more to put the CPUs in the order of time, and a recorder that is killed loses no more.
+const ROUND_NS: u64 = 250_000_000;
+
+/// And whenever a thread holds so many events.
+const MOST_PENDING: u64 = 1 << 20;
+
+/// What all drain threads share.
+#[derive(Debug)]
+pub(super) struct Shared {
+    pub(super) sink: Mutex<Sink>,
+    pub(super) stop: AtomicBool,
+}
+
+/// A running drain thread.
+#[derive(Debug)]
+pub(super) struct DrainThread {
+    handle: Option<JoinHandle<Result<Lanes, TracerError>>>,
+}
+
+/// What a thread read.
+#[derive(Debug, Default)]
+pub(super) struct Lanes {
+    pub(super) totals: Vec<CpuTotals>,
+    pub(super) trouble: Vec<String>,
+    /// Its own CPU time, ns.
+    pub(super) cpu_ns: u64,
+}
+
+impl DrainThread {
+    /// Starts thread number `number` over its lanes, on `cpus` (`None`: wherever the scheduler likes). When this returns it
+    /// has its name, by which a snapshot tells it.
+    pub(super) fn start(
+        number: usize,
+        lanes: Vec<Lane>,
+        decoder: PageDecoder,
+        buffer_pages: u64,
+        cpus: Option<Vec<u32>>,
+        shared: Arc<Shared>,
+    ) -> Result<Self, TracerError> {
+        let (is_up, up) = mpsc::channel();
+        let body = move || {
+            let _ = is_up.send(());
+            if let Some(cpus) = cpus {
+                // Refused (a cpuset): then it runs where it may.
+                let _ = affinity::set_affinity(0, &cpus);
+            }
+            let buffer = Vec::with_capacity(decoder.page_bytes());
+            let mut drain = Drain { number, lanes, decoder, buffer, buffer_pages, tick: FIRST_TICK, round_ns: 0 };
+            drain.run(&shared)?;
+            Ok(Lanes {
+                totals: drain.lanes.iter().map(Lane::totals).collect(),
+                trouble: drain.lanes.iter().filter_map(Lane::trouble).collect(),
+                cpu_ns: clock::thread_cpu_ns(),
+            })
+        };
+        let handle = std::thread::Builder::new().name(THREAD_NAME.into()).spawn(body);
+        let handle = handle.map_err(|error| TracerError::Thread(format!("cannot be started: {error}")))?;
+        // One that died before is found when it is joined.
+        let _ = up.recv();
+        Ok(Self { handle: Some(handle) })
+    }
+
+    /// Wakes it, so that it sees that it is to stop.
+    pub(super) fn wake(&self) {
+        if let Some(handle) = &self.handle {
+            handle.thread().unpark();
+        }
+    }
+
+    /// Waits for its end.
+    pub(super) fn join(&mut self) -> Result<Lanes, TracerError> {
+        let Some(handle) = self.handle.take() else { return Ok(Lanes::default()) };
+        handle.join().map_err(|_| TracerError::Thread("died".to_owned()))?
+    }
+}
+
+/// The state of a drain thread.
+struct Drain {
+    number: usize,
+    lanes: Vec<Lane>,
+    decoder: PageDecoder,
+    /// What one read gives.
+    buffer: Vec<u8>,
+    /// Pages of a CPU's buffer.
+    buffer_pages: u64,
+    tick: Duration,
+    round_ns: u64,
+}
+
+impl Drain {
+    fn run(&mut self, shared: &Shared) -> Result<(), TracerError> {
+        self.round_ns = clock::monotonic_ns();
+        loop {
+            // Looked at before reading: what was traced before tracing was switched off is read after it.
+            let last = shared.stop.load(Ordering::Acquire);
+            let began_ns = clock::monotonic_ns();
+            let fullest = self.read_all(if last { Until::Empty } else { Until::Writer }, began_ns, shared)?;
+            let pending: u64 = self.lanes.iter().map(Lane::pending).sum();
+            // The next tick would be too late.
+            let is_old = began_ns - self.round_ns + self.tick.as_nanos() as u64 > ROUND_NS;
+            if last || is_old || pending >= MOST_PENDING {
+                self.hand_in(began_ns, shared)?;
+            }
+            if last {
+                return Ok(());
+            }
+            self.adapt(fullest);
+            std::thread::park_timeout(self.tick);
+        }
+    }
+
+    /// One tick; the most pages that any CPU had.
+    fn read_all(&mut self, until: Until, began_ns: u64, shared: &Shared) -> Result<u64, TracerError> {
+        let mut fullest = 0;
+        for lane in &mut self.lanes {
+            let mut full = |block| shared.sink.lock().unwrap_or_else(PoisonError::into_inner).block(block);
+            let pages = lane.drain(&mut self.decoder, &mut self.buffer, until, began_ns, &mut full)?;
+            fullest = fullest.max(pages);
+        }
+        Ok(fullest)
+    }
+
+    fn hand_in(&mut self, began_ns: u64, shared: &Shared) -> Result<(), TracerError> {
+        let complete_ns = self.lanes.iter().map(|lane| lane.complete_ns).min().unwrap_or(began_ns);
+        let blocks: Vec<_> = self.lanes.iter_mut().filter_map(|lane| lane.take(&self.decoder)).collect();
+        let mut sink = shared.sink.lock().unwrap_or_else(PoisonError::into_inner);
+        blocks.into_iter().try_for_each(|block| sink.block(block))?;
+        self.round_ns = began_ns;
+        sink.complete(self.number, complete_ns)
+    }
+
+    /// Comes by more often before a buffer fills, and less often where there is little.
+    fn adapt(&mut self, fullest: u64) {
+        if fullest * 4 > self.buffer_pages {
+            self.tick = (self.tick / 2).max(SHORTEST_TICK);
+        } else if fullest * 16 < self.buffer_pages {
+            self.tick = (self.tick * 5 / 4).min(LONGEST_TICK);
+        }
+    }
+}

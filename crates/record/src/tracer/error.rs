@@ -1,0 +1,86 @@
+//! Why nothing can be traced, and what to do about it.
+
+use std::io;
+use std::path::PathBuf;
+
+/// A trace that could not be taken.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum TracerError {
+    /// No tracefs, or no right to it.
+    #[error(
+        "tracefs cannot be used here ({cause}): it needs root and a kernel with CONFIG_TRACING; in a container run on the host, or trace in a guest (schedlab vm run)"
+    )]
+    NoTracefs {
+        /// What the kernel said.
+        cause: io::Error,
+    },
+    /// The entry that tells whose an instance is could not be made.
+    #[error("{path}: {cause}; instances of killed recordings are found by these entries, so none is made without one")]
+    NoEntry {
+        /// Where.
+        path: PathBuf,
+        /// What the system said.
+        cause: io::Error,
+    },
+    /// Neither an instance nor perf's rings.
+    #[error("{tracefs}; nor can perf's ring buffers be read instead: {perf}")]
+    Neither {
+        /// Why there is no instance.
+        tracefs: Box<Self>,
+        /// Why there are no rings.
+        perf: Box<Self>,
+    },
+    /// A tracepoint that perf does not open.
+    #[error("perf_event_open of tracepoints on CPU {cpu}: {cause}{mend}")]
+    Refused {
+        /// Which CPU.
+        cpu: u32,
+        /// What the kernel said.
+        cause: io::Error,
+        /// What to do, with what leads to it; empty where nothing is known.
+        mend: &'static str,
+    },
+    /// Rings of perf that nobody reads stop at the first full one.
+    #[error("events alone, unread, are those of a tracefs instance: leave out --source perf")]
+    UnreadRings,
+    /// A file of the instance that could not be read or written.
+    #[error("{path}: {cause}{mend}")]
+    File {
+        /// Which.
+        path: PathBuf,
+        /// What the kernel said.
+        cause: io::Error,
+        /// What to do, with what leads to it; empty where nothing is known.
+        mend: &'static str,
+    },
+    /// An event that this kernel does not have.
+    #[error("this kernel has no event {system}:{name}; leave its group out (--events)")]
+    NoEvent {
+        /// Its system.
+        system: &'static str,
+        /// Its name.
+        name: &'static str,
+    },
+    /// A layout that is not understood.
+    #[error("the kernel's description of its events is not understood: {0}")]
+    Layout(String),
+    /// The recording could not be written.
+    #[error("{path} cannot be written: {cause}")]
+    Output {
+        /// Which file.
+        path: PathBuf,
+        /// What the system said.
+        cause: io::Error,
+    },
+    /// A thread of the recorder could not be started, or died.
+    #[error("a thread that reads the trace {0}")]
+    Thread(String),
+}
+
+impl TracerError {
+    pub(super) fn file(path: impl Into<PathBuf>, mend: &'static str) -> impl FnOnce(io::Error) -> Self {
+        let path = path.into();
+        move |cause| Self::File { path, cause, mend }
+    }
+}

@@ -1,0 +1,118 @@
+//! Which events of the kernel a selection names, and what the kernel says of them.
+
+use super::error::TracerError;
+use schedlab_run::{EventGroup, TraceEvents};
+use schedlab_trace::Kind;
+use schedlab_trace::recording::FormatText;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+
+/// The events of a selection.
+pub fn kinds(events: TraceEvents) -> Vec<Kind> {
+    let mut kinds: Vec<Kind> = events.groups().flat_map(of_group).copied().collect();
+    kinds.sort_unstable();
+    kinds
+}
+
+fn of_group(group: EventGroup) -> &'static [Kind] {
+    match group {
+        EventGroup::Min => &[Kind::SchedSwitch, Kind::SchedWaking],
+        EventGroup::Full => &[
+            Kind::SchedWakeup,
+            Kind::SchedWakeupNew,
+            Kind::SchedMigrateTask,
+            Kind::SchedProcessFork,
+            Kind::SchedProcessExit,
+            Kind::SchedProcessExec,
+            Kind::TaskRename,
+        ],
+        EventGroup::Irq => &[Kind::IrqHandlerEntry, Kind::IrqHandlerExit],
+        EventGroup::Softirq => &[Kind::SoftirqRaise, Kind::SoftirqEntry, Kind::SoftirqExit],
+        EventGroup::Workqueue => &[
+            Kind::WorkqueueQueueWork,
+            Kind::WorkqueueActivateWork,
+            Kind::WorkqueueExecuteStart,
+            Kind::WorkqueueExecuteEnd,
+        ],
+        EventGroup::Pi => &[Kind::SchedPiSetprio],
+        EventGroup::Idle => &[Kind::CpuIdle],
+        EventGroup::Syscalls => &[Kind::SysEnter, Kind::SysExit],
+        EventGroup::Cgroup => &[Kind::CgroupAttachTask],
+    }
+}
+
+/// An event's system and name.
+fn place(kind: Kind) -> (&'static str, &'static str) {
+    let (_, system, name) = Kind::ALL[kind as usize];
+    (system, name)
+}
+
+/// The event that a format is of: its first line.
+pub(super) fn name(format: &str) -> &str {
+    format.lines().next().and_then(|line| line.strip_prefix("name:")).map_or("", str::trim)
+}
+
+/// A directory `events` of tracefs: how the kernel describes them.
+#[derive(Debug)]
+pub(super) struct EventFiles(PathBuf);
+
+impl EventFiles {
+    /// Those below a root of tracefs, or below an instance.
+    pub(super) fn below(root: &Path) -> Self {
+        Self(root.join("events"))
+    }
+
+    /// How the kernel lays out a page of a ring buffer. Its file answers one read and then nothing, however little the
+    /// one took.
+    pub(super) fn header_page(&self) -> Result<String, TracerError> {
+        let path = self.0.join("header_page");
+        let mut text = [0; 4096];
+        let bytes = std::fs::File::open(&path).and_then(|mut file| file.read(&mut text));
+        let bytes = bytes.map_err(TracerError::file(path, ""))?;
+        Ok(String::from_utf8_lossy(&text[..bytes]).into_owned())
+    }
+
+    /// The formats of the events of a selection, each of which must be there.
+    pub(super) fn formats(&self, events: TraceEvents) -> Result<Vec<FormatText>, TracerError> {
+        let format = |kind: Kind| {
+            let (system, name) = place(kind);
+            if !self.0.join(system).join(name).join("enable").exists() {
+                return Err(TracerError::NoEvent { system, name });
+            }
+            let text = self.read(kind, "format")?;
+            Ok(FormatText { system: system.to_owned(), text })
+        };
+        kinds(events).into_iter().map(format).collect()
+    }
+
+    /// The numbers of the events of a selection, by which perf knows them.
+    pub(super) fn ids(&self, events: TraceEvents) -> Result<Vec<u32>, TracerError> {
+        let id = |kind: Kind| {
+            let text = self.read(kind, "id")?;
+            text.trim().parse().map_err(|_| TracerError::Layout(format!("an event of number `{}`", text.trim())))
+        };
+        kinds(events).into_iter().map(id).collect()
+    }
+
+    fn read(&self, kind: Kind, file: &str) -> Result<String, TracerError> {
+        let (system, name) = place(kind);
+        let path = self.0.join(system).join(name).join(file);
+        std::fs::read_to_string(&path).map_err(TracerError::file(path, ""))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_group_adds_events_and_none_twice() {
+        let all: TraceEvents = "full+irq+softirq+workqueue+pi+idle+syscalls+cgroup".parse().unwrap();
+        let found = kinds(all);
+        assert_eq!(found.len(), 23, "all but sched_stat_runtime and task_newtask: {found:?}");
+        assert!(found.is_sorted() && found.windows(2).all(|w| w[0] != w[1]));
+        assert_eq!(kinds(TraceEvents::default()), [Kind::SchedSwitch, Kind::SchedWaking]);
+        assert_eq!(place(Kind::TaskRename), ("task", "task_rename"));
+        assert_eq!(name("name: sched_switch\nID: 3\n"), "sched_switch");
+    }
+}

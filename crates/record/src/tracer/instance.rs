@@ -1,0 +1,148 @@
+//! A tracefs instance of our own: a ring buffer and switches that nobody else uses, beside which the system's own tracing
+//! goes on undisturbed. Its entry in `schedlab/trace/` of the run root tells whether its owner lives. Source:
+//! Documentation/trace/ftrace.rst, "Instances".
+
+use super::error::TracerError;
+use schedlab_sys::owned_entry::{self, OwnedEntry};
+use schedlab_sys::tracefs::Tracefs;
+use std::io::{self, ErrorKind};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Duration;
+
+/// A process may trace several times at once.
+static NEXT: AtomicU32 = AtomicU32::new(0);
+
+/// An instance; removed on drop.
+#[derive(Debug)]
+pub struct Instance {
+    directory: PathBuf,
+    entry: OwnedEntry,
+    tracefs: Tracefs,
+}
+
+fn entries(run_root: &Path) -> PathBuf {
+    run_root.join("schedlab/trace")
+}
+
+impl Instance {
+    /// Makes an instance, switched off and without an event. The entry comes first, so that a kill at any moment leaves
+    /// nothing that the next start does not find.
+    pub fn create(run_root: &Path, proc: &Path) -> Result<Self, TracerError> {
+        let tracefs = Tracefs::find_or_mount(proc).map_err(|cause| TracerError::NoTracefs { cause })?;
+        let name = format!("schedlab-{}-{}", std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed));
+        let directory = tracefs.root().join("instances").join(&name);
+        if let Err(cause) = std::fs::read_dir(tracefs.root().join("instances")) {
+            return Err(TracerError::NoTracefs { cause });
+        }
+        let entry = OwnedEntry::create(&entries(run_root), &name, "")
+            .map_err(|cause| TracerError::NoEntry { path: entries(run_root).join(&name), cause })?;
+        if let Err(cause) = std::fs::create_dir(&directory) {
+            let _ = std::fs::remove_file(entry.path());
+            let mend = match cause.kind() {
+                ErrorKind::ReadOnlyFilesystem | ErrorKind::PermissionDenied => "",
+                _ => "; too many instances, or no memory?",
+            };
+            return Err(TracerError::File { path: directory, cause, mend });
+        }
+        let instance = Self { directory, entry, tracefs };
+        instance.write("tracing_on", "0")?;
+        Ok(instance)
+    }
+
+    /// Its directory, which other processes of the same user can use too.
+    pub fn directory(&self) -> &Path {
+        &self.directory
+    }
+
+    /// Writes one of its files.
+    pub fn write(&self, file: &str, value: &str) -> Result<(), TracerError> {
+        let path = self.directory.join(file);
+        std::fs::write(&path, value).map_err(TracerError::file(path, ""))
+    }
+
+    /// Reads one of its files.
+    pub fn read(&self, file: &str) -> Result<String, TracerError> {
+        let path = self.directory.join(file);
+        std::fs::read_to_string(&path).map_err(TracerError::file(path, ""))
+    }
+
+    /// Lets the kernel not note the name of every task that is switched, which it does for traces that are read as text
+    /// and which costs as much as an event. The kernel applies that switch to the enabled events of every instance, so
+    /// where somebody else traces it is left alone; answers whether nobody does.
+    pub fn note_no_names(&self) -> bool {
+        let events_on = |root: &Path| {
+            let state = std::fs::read_to_string(root.join("events/enable")).unwrap_or_default();
+            state.trim() != "0"
+        };
+        let root = self.tracefs.root();
+        let others =
+            std::fs::read_dir(root.join("instances")).into_iter().flatten().flatten().map(|other| other.path());
+        if events_on(root) || others.filter(|other| *other != self.directory).any(|other| events_on(&other)) {
+            return false;
+        }
+        // Not by `options/record-cmd`, which instances do not have. Where a kernel refuses, names are noted: only a cost.
+        let _ = self.write("trace_options", "norecord-cmd");
+        true
+    }
+
+    /// CPUs that have a buffer, ascending.
+    pub fn cpus(&self) -> Result<Vec<u32>, TracerError> {
+        let path = self.directory.join("per_cpu");
+        let listing = std::fs::read_dir(&path).map_err(TracerError::file(path, ""))?;
+        let number = |name: String| name.strip_prefix("cpu")?.parse::<u32>().ok();
+        let mut cpus: Vec<u32> = listing.flatten().filter_map(|e| number(e.file_name().into_string().ok()?)).collect();
+        cpus.sort_unstable();
+        Ok(cpus)
+    }
+}
+
+impl Drop for Instance {
+    fn drop(&mut self) {
+        // What could not be removed stays listed, and is tried again by the next start.
+        let _ = take_back(&self.directory, self.entry.path());
+    }
+}
+
+/// Switches an instance off and removes it, then its entry.
+fn take_back(directory: &Path, entry: &Path) -> io::Result<()> {
+    if directory.exists() {
+        // Removing an instance with live events waits for every CPU, so they are switched off first.
+        let _ = std::fs::write(directory.join("tracing_on"), "0");
+        let _ = std::fs::write(directory.join("events/enable"), "0");
+        remove_unused(directory)?;
+    }
+    std::fs::remove_file(entry)
+}
+
+/// Whoever looks at a file of the instance keeps it busy meanwhile, as [`Instance::note_no_names`] of another recording.
+fn remove_unused(directory: &Path) -> io::Result<()> {
+    const TRIES: u32 = 100;
+    for _ in 1..TRIES {
+        match std::fs::remove_dir(directory) {
+            Err(busy) if busy.kind() == ErrorKind::ResourceBusy => std::thread::sleep(Duration::from_millis(10)),
+            other => return other,
+        }
+    }
+    std::fs::remove_dir(directory)
+}
+
+/// Instances whose owners are dead.
+pub fn orphans(run_root: &Path) -> io::Result<Vec<String>> {
+    Ok(owned_entry::orphans(&entries(run_root))?.into_iter().map(|orphan| orphan.name).collect())
+}
+
+/// Removes the instances whose owners are dead; answers their names.
+pub fn remove_orphans(run_root: &Path, proc: &Path) -> io::Result<Vec<String>> {
+    let orphans = owned_entry::orphans(&entries(run_root))?;
+    if orphans.is_empty() {
+        return Ok(Vec::new());
+    }
+    let tracefs = Tracefs::find_or_mount(proc)?;
+    let mut removed = Vec::new();
+    for orphan in orphans {
+        take_back(&tracefs.root().join("instances").join(&orphan.name), &orphan.path)?;
+        removed.push(orphan.name);
+    }
+    Ok(removed)
+}

@@ -1,0 +1,62 @@
+//! The corpus of the fuzz target `profile_records`, replayed: whole, cut short, and with drawn damage. The files are what
+//! real rings held.
+
+#[path = "../../../fuzz/bodies/profile_records.rs"]
+mod profile_records;
+
+use schedlab_record::profile::records::{Record, next};
+
+/// xorshift64: a drawn number below `n`.
+fn below(state: &mut u64, n: usize) -> usize {
+    *state ^= *state << 13;
+    *state ^= *state >> 7;
+    *state ^= *state << 17;
+    (*state % n.max(1) as u64) as usize
+}
+
+fn seeds() -> Vec<Vec<u8>> {
+    let dir = concat!(env!("CARGO_MANIFEST_DIR"), "/../../fuzz/corpus/profile_records");
+    let mut files: Vec<_> = std::fs::read_dir(dir).unwrap().map(|entry| entry.unwrap().path()).collect();
+    files.sort();
+    files.iter().map(|file| std::fs::read(file).unwrap()).collect()
+}
+
+#[test]
+fn rings_whole_cut_and_damaged() {
+    let mut state = 0x9e37_79b9_7f4a_7c15;
+    let seeds = seeds();
+    assert!(seeds.len() >= 2, "seeds of the fuzzer");
+    for bytes in seeds {
+        profile_records::check(&bytes);
+        (0..bytes.len()).step_by(1 + bytes.len() / 50).for_each(|n| profile_records::check(&bytes[..n]));
+        for _ in 0..500 {
+            let mut damaged = bytes.clone();
+            for _ in 0..1 + below(&mut state, 8) {
+                let at = below(&mut state, damaged.len());
+                damaged[at] = below(&mut state, 256) as u8;
+            }
+            let (a, b) = (below(&mut state, bytes.len()), below(&mut state, bytes.len()));
+            damaged.drain(a.min(b)..(a.min(b) + below(&mut state, 64)).min(damaged.len()));
+            profile_records::check(&damaged);
+        }
+    }
+}
+
+#[test]
+fn real_rings_hold_what_names_need() {
+    let (mut samples, mut execs, mut mappings) = (0, 0, 0);
+    for bytes in seeds() {
+        let mut rest = bytes.as_slice();
+        while let Some(step) = next(rest) {
+            match step.record {
+                Some(Record::Sample(_)) => samples += 1,
+                Some(Record::Comm { exec: true, .. }) => execs += 1,
+                Some(Record::Mapped { .. }) => mappings += 1,
+                _ => {}
+            }
+            rest = step.rest;
+        }
+        assert!(rest.is_empty(), "{} bytes are no record", rest.len());
+    }
+    assert!(samples > 10 && execs > 0 && mappings > 3, "{samples} samples, {execs} execs, {mappings} mappings");
+}

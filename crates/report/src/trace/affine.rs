@@ -1,0 +1,117 @@
+//! Who turns from one wakee to another, on a terminal, and for which wakings wake-affine was ruled out.
+
+use super::Page;
+use crate::number::{NONE, count, percent, significant};
+use crate::table::{Align, Cell, Table};
+use schedlab_analyze::trace::affine::{Affine, AffineRow, MOST_WAKEES};
+use schedlab_run::counted;
+use std::io::{self, Write};
+
+/// The findings for a terminal `width` columns wide, with ANSI colours or without.
+pub fn trace_affine_text(found: &Affine, width: usize, colour: bool, out: &mut dyn Write) -> io::Result<()> {
+    let mut page = Page::new(out, width, colour);
+    page.heading(&claim(found))?;
+    page.origin(&found.trace)?;
+    if !found.rows.is_empty() {
+        page.blank()?;
+        page.heading("Wakers")?;
+        page.table(&wakers(found))?;
+    }
+    page.blank()?;
+    if found.more_rows > 0 {
+        page.paragraph("  - ", &format!("{} more wakers; --top 0 shows all", count(found.more_rows)))?;
+    }
+    let aside = &found.aside;
+    let reasons = [
+        (aside.on_cpu, "of a thread that was on its CPU still"),
+        (aside.other_class, "of a thread of another class than the fair one"),
+        (aside.pinned, "of a thread that may use one CPU only"),
+        (aside.by_strangers, "by a thread that was on its CPU before the trace began"),
+        (aside.itself, "of the thread itself"),
+    ];
+    for (number, why) in reasons.into_iter().filter(|(number, _)| *number > 0) {
+        page.paragraph("  - ", &format!("{} {why}, not counted", counted(number, "wakings")))?;
+    }
+    caveats(found).iter().try_for_each(|sentence| page.paragraph("  - ", sentence))?;
+    page.basis(&found.lacking, if found.total.wakings > 0 { found.definitions } else { &[] })?;
+    page.remarks(&found.trace)
+}
+
+fn claim(found: &Affine) -> String {
+    let total = &found.total;
+    if total.wakings == 0 {
+        return "No waking that chooses a CPU is in the trace, or none of those asked for.".into();
+    }
+    let flips = format!(
+        "{}, {} of them to another thread than the last",
+        counted(total.wakings, "wakings"),
+        percent(share(total.flips, total.wakings))
+    );
+    match (total.wide_share(), found.llc_size) {
+        (Some(wide), Some(llc_size)) => format!(
+            "{flips}; by estimate {} of {} were wide, where {} a cache.",
+            percent(wide),
+            counted(total.wakings - total.unsettled, "wakings"),
+            if llc_size == 1 { "each CPU has".into() } else { format!("{llc_size} CPUs share") },
+        ),
+        _ => format!("{flips}; whether they were wide cannot be told."),
+    }
+}
+
+fn share(part: u64, all: u64) -> f64 {
+    part as f64 / all as f64
+}
+
+fn wakers(found: &Affine) -> Table {
+    let mut header = vec![("waker", Align::Left)];
+    let columns = ["wakes", "wakees", "flips", "/cycle", "wakee_flips", "wide", "unknown"];
+    header.extend(columns.map(|name| (name, Align::Right)));
+    let mut table = Table::new(&header);
+    for row in &found.rows {
+        table.push(cells(row));
+    }
+    table
+}
+
+fn cells(row: &AffineRow) -> Vec<Cell> {
+    let name = if row.idle_of.is_some() { row.comm.clone() } else { super::task(&row.comm, row.tid, row.tasks) };
+    let wakees = if row.wakees >= MOST_WAKEES as u64 { format!("{}+", row.wakees) } else { count(row.wakees) };
+    vec![
+        name.into(),
+        count(row.wakings).into(),
+        wakees.into(),
+        count(row.flips).into(),
+        row.flips_per_cycle().map_or(NONE.to_owned(), |flips| significant(flips, 3)).into(),
+        count(row.most_flips.into()).into(),
+        row.wide_share().map_or(NONE.to_owned(), percent).into(),
+        percent(share(row.unsettled, row.wakings)).into(),
+    ]
+}
+
+/// What the estimate leans on.
+fn caveats(found: &Affine) -> Vec<String> {
+    let mut told = Vec::new();
+    if !found.rule_known {
+        told.push(format!(
+            "kernel {} decides by another rule, that of before 4.3: nothing is estimated",
+            found.trace.release
+        ));
+    }
+    match found.llc_size {
+        None => told.push(
+            "the trace does not say how many CPUs its machine has: with --llc-size the rule can be estimated".into(),
+        ),
+        Some(size) if found.llc_size_assumed => {
+            told.push(format!(
+                "that {size} CPUs, all of them, share a last-level cache is an assumption; --llc-size says it"
+            ));
+        }
+        Some(_) => {}
+    }
+    if !found.affinity_known {
+        told.push(
+            "which CPUs threads may use is not known: wakings of those that may use one only are counted too".into(),
+        );
+    }
+    told
+}

@@ -1,0 +1,176 @@
+//! Behind whom tasks waited, on a terminal: the causes, the victims, the longest waits, what cannot be known.
+
+use super::Page;
+use crate::number::{count, percent, quantity};
+use crate::table::{Align, Cell, Table};
+use schedlab_analyze::trace::Seconds;
+use schedlab_analyze::trace::blame::{Blame, BlameShare, LongestPart, LongestWait, MOST_LISTED, VictimRow};
+use schedlab_run::noun;
+use std::io::{self, Write};
+
+/// Causes that a victim's row shows.
+const SHARES_SHOWN: usize = 3;
+
+/// The findings for a terminal `width` columns wide, with ANSI colours or without.
+pub fn trace_blame_text(found: &Blame, width: usize, colour: bool, out: &mut dyn Write) -> io::Result<()> {
+    let mut page = Page::new(out, width, colour);
+    page.heading(&claim(found))?;
+    page.origin(&found.trace)?;
+    if found.total.waits > 0 {
+        page.blank()?;
+        page.heading("What had the CPU that was waited for")?;
+        page.table(&causes(found))?;
+        page.blank()?;
+        page.heading("Who waited, and behind whom")?;
+        page.table(&victims(found))?;
+        page.blank()?;
+        page.heading("The longest waits")?;
+        for wait in &found.longest {
+            longest(wait, &mut page)?;
+        }
+        page.listed(found.longest.len(), MOST_LISTED, &format!("of {} waits", count(found.total.waits)))?;
+    }
+    page.blank()?;
+    let more = [(found.more_causes, "more causes"), (found.more_victims, "more tasks")];
+    for (number, what) in more.into_iter().filter(|(number, _)| *number > 0) {
+        page.paragraph("  - ", &format!("{} {what}; --top 0 shows all", count(number)))?;
+    }
+    if found.total.idle_elsewhere_ns > 0 && !found.affinity_known {
+        let text = "CPUs that a thread may not use count as idle elsewhere, too: which those are is not in the trace";
+        page.paragraph("  - ", text)?;
+    }
+    if found.affinity_changed > 0 {
+        let text = "threads may use other CPUs at the end than at the start";
+        page.paragraph("  - ", &format!("{} {text}", count(found.affinity_changed)))?;
+    }
+    if found.total.unknown_set_waits > 0 {
+        let text = "waits it is not known which CPUs the thread may use: idle elsewhere is an upper bound there";
+        let (unknown, all) = (count(found.total.unknown_set_waits), count(found.total.waits));
+        page.paragraph("  - ", &format!("of {unknown} of the {all} {text}"))?;
+    }
+    page.censored("waits", found.total.censored)?;
+    page.basis(&found.lacking, if found.total.waits > 0 { found.definitions } else { &[] })?;
+    page.remarks(&found.trace)
+}
+
+fn claim(found: &Blame) -> String {
+    let total = &found.total;
+    if total.waits == 0 {
+        return "No wait of a task is known from begin to end.".into();
+    }
+    let share = |ns: u64| percent(ns as f64 / (total.waited_ns.max(1)) as f64);
+    let first: Vec<String> = total.shares.iter().take(2).map(|s| format!("{} {}", share(s.ns), s.cause)).collect();
+    let elsewhere = match total.idle_elsewhere_ns {
+        0 => String::new(),
+        ns => format!("; for up to {} of the time another CPU was idle", share(ns)),
+    };
+    let waited = quantity(total.waited_ns as f64, "ns");
+    format!(
+        "{} {}, {waited} together: {}{elsewhere}.",
+        count(total.waits),
+        noun(total.waits, "waits"),
+        first.join(", ")
+    )
+}
+
+fn causes(found: &Blame) -> Table {
+    let header = [
+        ("cause", Align::Left),
+        ("time", Align::Right),
+        ("of all", Align::Right),
+        ("waits", Align::Right),
+        ("longest", Align::Right),
+        ("most against", Align::Left),
+    ];
+    let mut table = Table::new(&header);
+    for row in &found.causes {
+        let BlameShare { cause, ns, waits, longest_ns, .. } = &row.share;
+        let against = percent(row.most_against_ns as f64 / (*ns).max(1) as f64);
+        table.push(vec![
+            cause.as_str().into(),
+            quantity(*ns as f64, "ns").into(),
+            percent(*ns as f64 / found.total.waited_ns.max(1) as f64).into(),
+            count(*waits).into(),
+            quantity(*longest_ns as f64, "ns").into(),
+            format!("{} {against}", row.most_against).into(),
+        ]);
+    }
+    table
+}
+
+fn victims(found: &Blame) -> Table {
+    let header = [
+        ("task", Align::Left),
+        ("waits", Align::Right),
+        ("waited", Align::Right),
+        ("idle else", Align::Right),
+        ("behind", Align::Left),
+    ];
+    let mut table = Table::new(&header);
+    for row in &found.victims {
+        table.push(vec![
+            super::task(&row.comm, row.tid, row.tasks).into(),
+            count(row.waits).into(),
+            quantity(row.waited_ns as f64, "ns").into(),
+            elsewhere(row),
+            behind(row).into(),
+        ]);
+    }
+    table
+}
+
+fn elsewhere(row: &VictimRow) -> Cell {
+    match row.idle_elsewhere_ns {
+        0 => String::new().into(),
+        ns => percent(ns as f64 / row.waited_ns.max(1) as f64).into(),
+    }
+}
+
+fn behind(row: &VictimRow) -> String {
+    let share = |s: &BlameShare| format!("{} {}", percent(s.ns as f64 / row.waited_ns.max(1) as f64), s.cause);
+    let mut shown: Vec<String> = row.shares.iter().take(SHARES_SHOWN).map(share).collect();
+    let rest: u64 = row.shares.iter().skip(SHARES_SHOWN).map(|s| s.ns).sum();
+    if rest > 0 {
+        shown.push(format!("{} others", percent(rest as f64 / row.waited_ns.max(1) as f64)));
+    }
+    shown.join(", ")
+}
+
+fn longest(wait: &LongestWait, page: &mut Page<'_>) -> io::Result<()> {
+    let ns = |ns: u64| quantity(ns as f64, "ns");
+    let began = match (&wait.waker, wait.after) {
+        (Some(waker), "new") => format!("forked by {waker}"),
+        (Some(waker), _) => format!("woken by {waker}"),
+        _ => "preempted".into(),
+    };
+    let prio = wait.prio.map_or(String::new(), |prio| format!(", prio {prio}"));
+    let moves = match wait.moves {
+        0 => String::new(),
+        1 => ", moved once".into(),
+        n => format!(", moved {n} times"),
+    };
+    let text = format!(
+        "{} {}:{}{prio}, {began}, {:.6} to {:.6} s on CPU {}{moves}",
+        ns(wait.ns),
+        wait.comm,
+        wait.tid,
+        Seconds(wait.start_ns),
+        Seconds(wait.end_ns),
+        wait.cpu
+    );
+    page.paragraph("  ", &text)?;
+    let part = |part: &LongestPart| match (part.most_tid, part.threads) {
+        (Some(tid), 1) => format!("{} {}:{tid}", ns(part.ns), part.cause),
+        (Some(tid), n) => format!("{} {} ({n} threads, :{tid} for {})", ns(part.ns), part.cause, ns(part.most_ns)),
+        (None, _) => format!("{} {}", ns(part.ns), part.cause),
+    };
+    let mut parts: Vec<String> = wait.parts.iter().map(part).collect();
+    if wait.others_ns > 0 {
+        parts.push(format!("{} others", ns(wait.others_ns)));
+    }
+    let mut text = parts.join(", ");
+    if wait.idle_elsewhere_ns > 0 {
+        text += &format!("; another CPU was idle for {}", ns(wait.idle_elsewhere_ns));
+    }
+    page.paragraph("      ", &text)
+}

@@ -1,0 +1,152 @@
+//! Who woke whom, on a terminal: pairs, paths, and the chains with the longest delays step by step.
+
+use super::Page;
+use crate::number::{count, maybe_quantity, percent, quantity};
+use crate::table::{Align, Table};
+use schedlab_analyze::trace::Seconds;
+use schedlab_analyze::trace::chains::{ChainRow, Chains, MOST_LISTED, StepRow};
+use schedlab_run::noun;
+use std::io::{self, Write};
+
+/// The findings for a terminal `width` columns wide, with ANSI colours or without.
+pub fn trace_chains_text(found: &Chains, width: usize, colour: bool, out: &mut dyn Write) -> io::Result<()> {
+    let mut page = Page::new(out, width, colour);
+    page.heading(&claim(found))?;
+    page.origin(&found.trace)?;
+    if !found.pairs.is_empty() {
+        page.blank()?;
+        page.heading("Who woke whom, by waiting")?;
+        page.table(&pairs(found))?;
+    }
+    if !found.paths.is_empty() {
+        page.blank()?;
+        page.heading("Chains from their origin, by waiting")?;
+        page.table(&paths(found))?;
+        page.blank()?;
+        page.heading("The chains that waited longest")?;
+        for chain in &found.longest {
+            longest(chain, &mut page)?;
+        }
+        page.listed(found.longest.len(), MOST_LISTED, "chains, one of each origin")?;
+    }
+    page.blank()?;
+    let more = [(found.more_pairs, "more pairs"), (found.more_paths, "more paths")];
+    for (number, what) in more.into_iter().filter(|(number, _)| *number > 0) {
+        page.paragraph("  - ", &format!("{} {what}; --top 0 shows all", count(number)))?;
+    }
+    if found.cut > 0 {
+        page.paragraph(
+            "  - ",
+            &format!("{} chains were cut after 16 wakeups; the rest is a chain of its own", count(found.cut)),
+        )?;
+    }
+    page.censored("wakeups", found.censored)?;
+    page.basis(&found.lacking, if found.wakeups > 0 { found.definitions } else { &[] })?;
+    page.remarks(&found.trace)
+}
+
+fn ns(ns: u64) -> String {
+    quantity(ns as f64, "ns")
+}
+
+fn claim(found: &Chains) -> String {
+    let Some(longest) = found.longest.first() else {
+        return match found.wakeups {
+            0 => "No wakeup is known from its waking to its switch-in.".into(),
+            n => format!("{} wakeups; no chain of them is known to its end.", count(n)),
+        };
+    };
+    let last = longest.steps.last().map_or(String::new(), |step| format!(" up to {}:{}", step.comm, step.tid));
+    let steps = longest.steps.len();
+    let wakeups = if steps == 1 { "one wakeup".to_owned() } else { format!("{steps} wakeups") };
+    format!(
+        "Longest delay of a chain: {} in {wakeups}{last}, {:.6} s; {} {} in all.",
+        ns(longest.delay_ns),
+        Seconds(longest.end_ns),
+        count(found.wakeups),
+        noun(found.wakeups, "wakeups")
+    )
+}
+
+fn pairs(found: &Chains) -> Table {
+    let mut header: Vec<_> =
+        ["wakeups", "waited", "p50", "p99", "max", "other CPU"].map(|name| (name, Align::Right)).into();
+    header.push(("waker → woken", Align::Left));
+    let mut table = Table::new(&header);
+    for row in &found.pairs {
+        table.push(vec![
+            count(row.wakeups).into(),
+            ns(row.waited_ns).into(),
+            maybe_quantity(row.p50_ns, "ns").into(),
+            maybe_quantity(row.p99_ns, "ns").into(),
+            ns(row.max_ns).into(),
+            percent(row.other_cpu as f64 / row.wakeups.max(1) as f64).into(),
+            format!("{} → {}", row.waker, row.wakee).into(),
+        ]);
+    }
+    table
+}
+
+fn paths(found: &Chains) -> Table {
+    let mut header: Vec<_> = ["chains", "waited", "mean delay", "max"].map(|name| (name, Align::Right)).into();
+    header.push(("path", Align::Left));
+    let mut table = Table::new(&header);
+    for row in &found.paths {
+        table.push(vec![
+            count(row.chains).into(),
+            ns(row.waited_ns).into(),
+            quantity(row.delay_ns as f64 / row.chains.max(1) as f64, "ns").into(),
+            ns(row.max_ns).into(),
+            path(&row.path).into(),
+        ]);
+    }
+    table
+}
+
+/// Names with arrows; one that repeats is told once, with its number.
+fn path(names: &[String]) -> String {
+    let runs: Vec<&[String]> = names.chunk_by(|a, b| a == b).collect();
+    let run = |run: &&[String]| match run {
+        [name] => name.clone(),
+        _ => format!("{} ×{}", run[0], run.len()),
+    };
+    runs.iter().map(run).collect::<Vec<_>>().join(" → ")
+}
+
+fn longest(chain: &ChainRow, page: &mut Page<'_>) -> io::Result<()> {
+    let text =
+        format!("{} of waiting in {}, to {:.6} s", ns(chain.delay_ns), ns(chain.elapsed_ns), Seconds(chain.end_ns));
+    page.paragraph("  ", &text)?;
+    if let Some(first) = chain.steps.first() {
+        let who = first.waker_tid.map_or(first.waker.clone(), |tid| format!("{}:{tid}", first.waker));
+        let who = if chain.whole { who } else { format!("… {who}") };
+        page.paragraph("      ", &format!("{who}, waking at {:.6} s", Seconds(first.waking_at_ns)))?;
+    }
+    for (at, step) in chain.steps.iter().enumerate() {
+        page.paragraph("      → ", &line(step, chain.steps.get(at + 1)))?;
+    }
+    Ok(())
+}
+
+fn line(step: &StepRow, next: Option<&StepRow>) -> String {
+    let mut text = format!("{}:{} on CPU {} after {}", step.comm, step.tid, step.cpu, ns(step.waited_ns));
+    if let Some(next) = next {
+        let until = ns(next.waking_at_ns.saturating_sub(step.in_at_ns));
+        text += &format!(", next waking {until} later");
+        if next.waker_preempted_ns > 0 {
+            text += &format!(", {} of it preempted", ns(next.waker_preempted_ns));
+        }
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_that_repeats_is_told_once() {
+        let names = ["(irq 3 nic)", "a", "a", "a", "b", "a"].map(str::to_owned);
+        assert_eq!(path(&names), "(irq 3 nic) → a ×3 → b → a");
+    }
+}

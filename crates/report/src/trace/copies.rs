@@ -1,0 +1,136 @@
+//! The copies of a workload of pairs: a table and a line of time for each on a terminal, and a picture of where the partners
+//! were.
+
+use super::Page;
+use crate::chart::{Draw, Lane, Places};
+use crate::number::{count, percent, quantity};
+use crate::table::{Align, Cell, Table};
+use schedlab_analyze::trace::copies::{CopiesOfArm, CopyRow, CopySlice};
+use schedlab_analyze::trace::{Copies, CopiesOfArms};
+use std::io::{self, Write};
+
+/// Width of the picture, px.
+const WIDTH: f64 = 760.0;
+
+/// The findings for a terminal `width` columns wide, at most `most` trials of each arm copy by copy.
+pub fn trace_copies_text(
+    found: &CopiesOfArms,
+    most: usize,
+    width: usize,
+    colour: bool,
+    out: &mut dyn Write,
+) -> io::Result<()> {
+    let mut page = Page::new(out, width, colour);
+    for arm in &found.arms {
+        page.heading(&claim(arm))?;
+        for trial in arm.trials.iter().take(most) {
+            page.blank()?;
+            page.table(&table(trial))?;
+            for row in &trial.copies {
+                page.paragraph(&format!("  {:>4}  ", row.copy), &line(&row.slices))?;
+            }
+            page.paragraph("        ", "over time: # together on one CPU, + in part, . on two, ? not known")?;
+            page.remarks(&trial.trace)?;
+        }
+        page.blank()?;
+        if arm.trials.len() > most {
+            page.paragraph("  - ", &format!("{} more trials; --top 0 shows all", arm.trials.len() - most))?;
+        }
+        for found in &arm.correlations {
+            let r = match found.r {
+                Some(r) => format!("r {r:+.2}, r² {:.2}", r * r),
+                None if found.copies < 3 => "too few copies".to_owned(),
+                None => "does not vary".to_owned(),
+            };
+            page.paragraph(
+                "  ",
+                &format!("score and {}: {r}, over {}", words(found.of), schedlab_run::counted(found.copies, "copies")),
+            )?;
+        }
+        page.blank()?;
+    }
+    let lacking = found.arms.iter().flat_map(|arm| &arm.trials).map(|trial| &trial.lacking[..]).max_by_key(|l| l.len());
+    page.basis(lacking.unwrap_or(&[]), found.definitions)
+}
+
+fn words(field: &str) -> &'static str {
+    match field {
+        "co_located_share" => "time with both partners on one CPU",
+        "queue_delay_ns_per_op" => "run-queue delay an operation",
+        "switches_per_op" => "switches an operation",
+        _ => "migrations",
+    }
+}
+
+fn claim(arm: &CopiesOfArm) -> String {
+    let copies = arm.trials.first().map_or(0, |trial| trial.copies.len());
+    let spread = match arm.spread {
+        Some(spread) => format!("the copies of a trial spread by {} (standard deviation)", percent(spread)),
+        None => "one copy has no spread".to_owned(),
+    };
+    let best = arm.correlations.first().and_then(|found| Some((found.of, found.r?)));
+    let with = best.map_or_else(String::new, |(of, r)| format!("; {} goes with it most, r {r:+.2}", words(of)));
+    let counted = schedlab_run::counted;
+    format!(
+        "{}: {}, {} each: {spread}{with}.",
+        arm.arm,
+        counted(arm.trials.len() as u64, "trials"),
+        counted(copies as u64, "copies")
+    )
+}
+
+fn table(trial: &Copies) -> Table {
+    let header = ["copy", "ops/s", "of mean", "together", "flips", "delay/op", "waits", "switches/op", "moves"];
+    let mut table = Table::new(&header.map(|name| (name, Align::Right)));
+    for row in &trial.copies {
+        let CopyRow { copy, score_per_s, relative, flips, waits, switches_per_op, migrations, .. } = row;
+        let together = row.co_located_share.map_or_else(|| "?".to_owned(), percent);
+        let cells: [Cell; 9] = [
+            copy.to_string().into(),
+            quantity(*score_per_s, "").trim().to_owned().into(),
+            format!("{relative:.3}").into(),
+            together.into(),
+            count(*flips).into(),
+            quantity(row.queue_delay_ns_per_op, "ns").into(),
+            count(*waits).into(),
+            format!("{switches_per_op:.2}").into(),
+            count(*migrations).into(),
+        ];
+        table.push(cells.into());
+    }
+    table
+}
+
+/// A letter for each slice.
+fn line(slices: &[CopySlice]) -> String {
+    let letter = |slice: &CopySlice| match slice.together {
+        None => '?',
+        Some(share) if share >= 0.95 => '#',
+        Some(share) if share <= 0.05 => '.',
+        Some(_) => '+',
+    };
+    slices.iter().map(letter).collect()
+}
+
+/// Where the partners of each copy were over the steady phase of the first trial of each arm, as a file.
+pub fn trace_copies_svg(found: &CopiesOfArms) -> String {
+    let lane = |row: &CopyRow| Lane {
+        name: format!("copy {}", row.copy),
+        value: format!("{:.2} of the mean", row.relative),
+        aside: row.co_located_share.map_or_else(|| "?".to_owned(), |share| format!("{} on one CPU", percent(share))),
+        cpus: [0, 1].map(|partner| row.slices.iter().map(|slice| slice.cpus[partner]).collect()),
+    };
+    let group = |arm: &CopiesOfArm| {
+        let lanes: Vec<Lane> = arm.trials.first().into_iter().flat_map(|trial| trial.copies.iter().map(lane)).collect();
+        (arm.arm.clone(), lanes)
+    };
+    let groups: Vec<(String, Vec<Lane>)> = found.arms.iter().map(group).collect();
+    let told: Vec<String> = groups
+        .iter()
+        .flat_map(|(arm, lanes)| lanes.iter().map(move |l| format!("{arm}, {}: {}, {}", l.name, l.value, l.aside)))
+        .collect();
+    let length = found.arms.iter().flat_map(|arm| arm.trials.first()).map(|trial| trial.steady_ns).max().unwrap_or(0);
+    let title = "Which CPU each partner was on, over time";
+    let description = format!("Two bands a copy, the parent above. {}.", told.join("; "));
+    Places { length: quantity(length as f64, "ns"), groups }.draw(WIDTH).standalone(title, &description)
+}

@@ -1,0 +1,90 @@
+//! How late work items run in each arm: a table on a terminal and a picture, by work function.
+
+use super::Page;
+use crate::chart::{Draw, RangeGroup, RangeRow, Ranges};
+use crate::number::{count, maybe_quantity, percent, quantity};
+use crate::table::{Align, Cell, Table};
+use schedlab_analyze::trace::PooledKworkers;
+use schedlab_analyze::trace::kworkers::FunctionRow;
+use std::io::{self, Write};
+
+/// Items from which on a function is a row: a tail of fewer says little.
+const LEAST_ITEMS: u64 = 20;
+
+/// Functions in the picture.
+const DRAWN: usize = 8;
+
+/// Width of the picture, px.
+const WIDTH: f64 = 760.0;
+
+/// Arms beside each other for a terminal `width` columns wide, at most `most` functions.
+pub fn pooled_kworkers_text(
+    found: &PooledKworkers,
+    most: usize,
+    width: usize,
+    colour: bool,
+    out: &mut dyn Write,
+) -> io::Result<()> {
+    let mut page = Page::new(out, width, colour);
+    let arms: Vec<String> =
+        found.arms.iter().map(|arm| format!("{} ({} traces, {} items)", arm.arm, arm.traces, arm.started)).collect();
+    page.heading("Queued to executed, by work function and arm")?;
+    page.paragraph("  ", &arms.join(" · "))?;
+    let mut header: Vec<_> = ["items", "p50", "p99", "max", "waiting", "took p50"].map(|n| (n, Align::Right)).into();
+    header.insert(0, ("arm", Align::Left));
+    let functions = found.by_function(LEAST_ITEMS);
+    for rows in functions.iter().take(most) {
+        page.blank()?;
+        page.heading(&name(rows[0].1))?;
+        let mut table = Table::new(&header);
+        for (arm, row) in rows {
+            let max = row.latency.max_ns.map(|ns| ns as f64);
+            let mut cells: Vec<Cell> = vec![found.arms[*arm].arm.as_str().into(), count(row.latency.count).into()];
+            cells.extend([row.latency.p50_ns, row.latency.p99_ns, max].map(|ns| maybe_quantity(ns, "ns").into()));
+            let all = row.latency.histogram.sum_ns.max(1) as f64;
+            cells.push(percent(row.parts.waiting_ns as f64 / all).into());
+            cells.push(maybe_quantity(row.execution.p50_ns, "ns").into());
+            table.push(cells);
+        }
+        page.table(&table)?;
+    }
+    page.blank()?;
+    if functions.is_empty() {
+        page.paragraph("  - ", &format!("no function has {LEAST_ITEMS} items in an arm"))?;
+    }
+    if functions.len() > most {
+        page.paragraph("  - ", &format!("{} more functions; --top 0 shows all", functions.len() - most))?;
+    }
+    page.paragraph("  - ", "waiting: the share of the time in which the kworker waited for a CPU")?;
+    page.basis(&found.lacking, found.definitions)?;
+    found.problems.iter().try_for_each(|problem| page.paragraph("  ! ", problem))
+}
+
+/// The same as a picture: a file of its own.
+pub fn pooled_kworkers_svg(found: &PooledKworkers) -> String {
+    let group = |rows: &Vec<(usize, &FunctionRow)>| RangeGroup {
+        name: rows[0].1.function.clone(),
+        aside: rows[0].1.workqueue.clone(),
+        rows: rows.iter().filter_map(|(arm, row)| range(*arm as u32, row, &found.arms[*arm].arm)).collect(),
+    };
+    let groups: Vec<RangeGroup> = found.by_function(LEAST_ITEMS).iter().take(DRAWN).map(group).collect();
+    let told: Vec<String> = groups
+        .iter()
+        .flat_map(|group| group.rows.iter().map(move |row| format!("{}, {}: {}", group.name, row.label, row.value)))
+        .collect();
+    let title = "Work latency: queued to executed, by work function and arm";
+    let description = format!("Median, 99th percentile and longest. {}.", told.join("; "));
+    Ranges { unit: "ns".into(), groups }.draw(WIDTH).standalone(title, &description)
+}
+
+fn range(arm: u32, row: &FunctionRow, label: &str) -> Option<RangeRow> {
+    let latency = &row.latency;
+    let at = [latency.p50_ns?, latency.p99_ns?, latency.max_ns? as f64];
+    let value = at.map(|ns| quantity(ns, "ns")).join(" · ");
+    // A logarithm has no 0.
+    Some(RangeRow { arm, label: label.to_owned(), at: at.map(|ns| ns.max(1.0)), value })
+}
+
+fn name(row: &FunctionRow) -> String {
+    if row.workqueue.is_empty() { row.function.clone() } else { format!("{} on {}", row.function, row.workqueue) }
+}

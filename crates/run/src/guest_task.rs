@@ -1,0 +1,50 @@
+//! What a guest that was booted for one trial is told, and what it answers: files in the guest, as JSON.
+
+use crate::manifest::{Environment, Manifest};
+use crate::order::TrialOrder;
+use crate::outcome::TrialOutcome;
+use crate::setting::Setting;
+use serde::{Deserialize, Serialize};
+
+/// A guest's task.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum GuestTask {
+    /// Make the manifest of a plan, as the guest's machine allows it: its CPUs, counters and rights.
+    Prepare {
+        /// The plan.
+        plan_toml: String,
+        /// The host's command line.
+        command: Vec<String>,
+    },
+    /// Run one trial.
+    Trial {
+        /// The trial.
+        order: Box<TrialOrder>,
+        /// Settings of the whole guest, to be in force before it.
+        settings: Vec<Setting>,
+    },
+}
+
+/// What came of it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum GuestResult {
+    /// The manifest.
+    Prepared(Box<Manifest>),
+    /// The trial.
+    Measured(Box<TrialOutcome>),
+    /// One sentence on why there is neither.
+    Failed(String),
+}
+
+/// The answer.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct GuestAnswer {
+    /// What came of the task.
+    pub result: GuestResult,
+    /// The guest as a machine: which boot it was, and what its kernel says of itself.
+    pub environment: Environment,
+    /// Words of its command line that its kernel does not know.
+    pub unknown_words: Vec<String>,
+}

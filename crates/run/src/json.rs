@@ -1,0 +1,87 @@
+//! JSON as people read it: an entry a line, indented by two. serde_json writes it small, and it is laid out from there: a
+//! serializer that indents, and one for each kind of output, for every type that is printed is a hundred kilobytes more
+//! program.
+
+use serde::Serialize;
+
+/// The same text as `serde_json::to_string_pretty`. Fails where a map has keys that are no strings.
+pub fn pretty<T: Serialize + ?Sized>(value: &T) -> Result<String, serde_json::Error> {
+    Ok(laid_out(&serde_json::to_string(value)?))
+}
+
+/// Lays out JSON that has no space outside its strings.
+fn laid_out(small: &str) -> String {
+    let (mut out, mut depth, mut from) = (String::with_capacity(small.len() * 3 / 2), 0, 0);
+    let (mut quoted, mut escaped, mut before) = (false, false, 0);
+    for (at, &byte) in small.as_bytes().iter().enumerate() {
+        if quoted {
+            quoted = byte != b'"' || escaped;
+            escaped = byte == b'\\' && !escaped;
+            continue;
+        }
+        // Only bytes of ASCII end a piece, so pieces are whole characters.
+        let (opens, closes) = (matches!(before, b'{' | b'['), matches!(byte, b'}' | b']'));
+        depth -= usize::from(closes && !opens);
+        let broken = if closes { !opens } else { opens || before == b',' };
+        if broken {
+            out.push_str(&small[from..at]);
+            from = at;
+            out.push('\n');
+            out.extend(std::iter::repeat_n("  ", depth + usize::from(opens && !closes)));
+        }
+        depth += usize::from(opens && !closes);
+        if before == b':' {
+            out.push_str(&small[from..at]);
+            from = at;
+            out.push(' ');
+        }
+        (quoted, before) = (byte == b'"', byte);
+    }
+    out + &small[from..]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::{Value, json};
+
+    fn agrees(value: &Value) {
+        assert_eq!(pretty(value).unwrap(), serde_json::to_string_pretty(value).unwrap());
+    }
+
+    #[test]
+    fn it_is_laid_out_as_serde_json_does() {
+        agrees(&json!(null));
+        agrees(&json!({}));
+        agrees(&json!([]));
+        agrees(&json!({ "a": [], "b": {}, "c": [1, [2, []], { "d": "e" }], "f": { "g": { "h": -1.5e-9 } } }));
+        agrees(&json!(["{", "}", "[1,2]", "a:b", "\\", "\"", "\\\"", "\n", "ü…", "", { ":,": "," }]));
+    }
+
+    #[test]
+    fn any_value_is() {
+        let mut random = 88_172_645_463_325_252_u64;
+        let mut draw = move |below: u64| {
+            random ^= random << 13;
+            random ^= random >> 7;
+            random ^= random << 17;
+            random % below
+        };
+        for _ in 0..500 {
+            agrees(&drawn(&mut draw, 0));
+        }
+    }
+
+    fn drawn(draw: &mut dyn FnMut(u64) -> u64, depth: u64) -> Value {
+        match draw(6 + depth) {
+            0 | 1 => Value::Array((0..draw(4)).map(|_| drawn(draw, depth + 1)).collect()),
+            2 | 3 => Value::Object((0..draw(4)).map(|_| (text(draw), drawn(draw, depth + 1))).collect()),
+            4 => json!(draw(1 << 60)),
+            _ => Value::String(text(draw)),
+        }
+    }
+
+    fn text(draw: &mut dyn FnMut(u64) -> u64) -> String {
+        (0..draw(6)).map(|_| ['"', '\\', '{', ']', ',', ':', 'a', 'é', '\n'][draw(9) as usize]).collect()
+    }
+}

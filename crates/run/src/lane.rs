@@ -1,0 +1,322 @@
+//! How time passed where a run was made: on a machine as it is, or in one of the two lanes of a guest. In the **real**
+//! lane it is the wall clock's; in the **virtual** lane it is counted in instructions, so that a run repeats to the bit
+//! and tells nothing of caches or of CPUs that truly run at once. Numbers of different lanes are never compared.
+//!
+//! A lane is written on the guest's kernel command line, so that it is in every manifest that the guest writes.
+
+use crate::manifest::Environment;
+use crate::units::format_ns;
+use std::fmt;
+
+/// What runs a guest's instructions in the real lane.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Accelerator {
+    /// The host's CPUs, by /dev/kvm.
+    Kvm,
+    /// Translation, a host thread for each CPU.
+    Tcg,
+}
+
+/// How time passes in a guest.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Lane {
+    /// Wall clock.
+    Real {
+        /// By what.
+        accelerator: Accelerator,
+        /// More CPUs than the host has: nothing of it can be compared.
+        oversubscribed: bool,
+    },
+    /// Instructions counted, one CPU after the other.
+    Virtual(Virtual),
+}
+
+/// The virtual lane's parameters, all part of the result.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Virtual {
+    /// An instruction takes 2^shift ns.
+    pub shift: u8,
+    /// Which of the harmless differences this boot has; 0: none. One seed is one sample.
+    pub seed: u64,
+    /// A CPU's turn ends after at most this, µs; without it, at the next timer.
+    pub quantum_us: Option<u32>,
+    /// Before its workload starts, each task uses up to this much CPU time, µs, as the seed says; 0: none.
+    pub dither_us: u32,
+}
+
+impl Virtual {
+    /// The number that a seed draws at a place of its sequence, from 1 (splitmix64); `None` for seed 0, which makes no
+    /// difference. The first three are the boot's, the others the tasks' ([`Dither`]).
+    pub fn draw(&self, place: u64) -> Option<u64> {
+        let state = (self.seed != 0).then(|| self.seed.wrapping_add(place.wrapping_mul(0x9e37_79b9_7f4a_7c15)))?;
+        let z = (state ^ (state >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        let z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        Some(z ^ (z >> 31))
+    }
+
+    /// What the tasks of a workload do before it starts; none with seed 0.
+    pub fn dither(self) -> Option<Dither> {
+        (self.seed != 0 && self.dither_us != 0).then_some(Dither(self))
+    }
+}
+
+/// CPU time that each task of a workload uses before it is ready. Which of two tasks has had more of it decides for hundreds
+/// of milliseconds whether one preempts the other; what a kernel does before the start would else decide it, in each arm apart.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Dither(Virtual);
+
+impl Dither {
+    /// Places of the sequence before the tasks'.
+    const OF_THE_BOOT: u64 = 3;
+
+    /// The time of a task, ns, evenly from 0 to the lane's most.
+    pub fn ns_of(self, task: usize) -> u64 {
+        let draw = self.0.draw(Self::OF_THE_BOOT + 1 + task as u64).unwrap_or(0);
+        let most_ns = u64::from(self.0.dither_us) * 1000;
+        ((u128::from(draw) * u128::from(most_ns)) >> 64) as u64
+    }
+}
+
+/// What a guest's results were made by.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Provenance {
+    /// How time passed.
+    pub lane: Lane,
+    /// QEMU's version; in the virtual lane it decides how CPUs take turns.
+    pub qemu: String,
+}
+
+impl Provenance {
+    /// Words for the kernel's command line, which takes what has a dot in it for a parameter of a module that is not
+    /// there.
+    pub fn words(&self) -> Vec<String> {
+        let mut words = Vec::new();
+        let mut say = |key: &str, value: &dyn fmt::Display| words.push(format!("schedlab.{key}={value}"));
+        match self.lane {
+            Lane::Real { accelerator, oversubscribed } => {
+                say("lane", &"real");
+                say("accelerator", &accelerator);
+                if oversubscribed {
+                    say("oversubscribed", &1);
+                }
+            }
+            Lane::Virtual(Virtual { shift, seed, quantum_us, dither_us }) => {
+                say("lane", &"virtual");
+                say("shift", &shift);
+                say("seed", &seed);
+                if dither_us != 0 {
+                    say("dither_us", &dither_us);
+                }
+                if let Some(us) = quantum_us {
+                    say("quantum_us", &us);
+                }
+            }
+        }
+        say("qemu", &self.qemu);
+        words
+    }
+
+    /// What those words say; `None` for a machine that is no guest of ours.
+    pub fn of_command_line(line: &str) -> Option<Self> {
+        let word = |key: &str| {
+            let words = line.split_ascii_whitespace().filter_map(|word| word.strip_prefix("schedlab."));
+            words.filter_map(|word| word.split_once('=')).find(|(k, _)| *k == key).map(|(_, value)| value)
+        };
+        let lane = match word("lane")? {
+            "real" => {
+                let accelerator = if word("accelerator") == Some("kvm") { Accelerator::Kvm } else { Accelerator::Tcg };
+                Lane::Real { accelerator, oversubscribed: word("oversubscribed").is_some() }
+            }
+            "virtual" => Lane::Virtual(Virtual {
+                shift: word("shift")?.parse().ok()?,
+                seed: word("seed")?.parse().ok()?,
+                quantum_us: word("quantum_us").and_then(|us| us.parse().ok()),
+                // Not written by versions that had none.
+                dither_us: word("dither_us").and_then(|us| us.parse().ok()).unwrap_or(0),
+            }),
+            _ => return None,
+        };
+        Some(Self { lane, qemu: word("qemu").unwrap_or_default().to_owned() })
+    }
+
+    /// What two samples of one population have in common: all but the seed.
+    fn population(self) -> Self {
+        match self.lane {
+            Lane::Virtual(parameters) => Self { lane: Lane::Virtual(Virtual { seed: 0, ..parameters }), ..self },
+            // A newer QEMU is another machine, and not another kind of time.
+            Lane::Real { .. } => Self { qemu: String::new(), ..self },
+        }
+    }
+}
+
+impl fmt::Display for Accelerator {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(if *self == Self::Kvm { "kvm" } else { "tcg" })
+    }
+}
+
+impl fmt::Display for Provenance {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.lane {
+            Lane::Real { accelerator, oversubscribed } => {
+                write!(f, "real, {accelerator}{}", if oversubscribed { ", oversubscribed" } else { "" })?;
+            }
+            Lane::Virtual(Virtual { shift, seed, quantum_us, dither_us }) => {
+                write!(f, "virtual, shift {shift}, seed {seed}")?;
+                if dither_us != 0 {
+                    write!(f, ", dither up to {}", format_ns(u64::from(dither_us) * 1000))?;
+                }
+                if let Some(us) = quantum_us {
+                    write!(f, ", turns of at most {}", format_ns(u64::from(us) * 1000))?;
+                }
+            }
+        }
+        if self.qemu.is_empty() { Ok(()) } else { write!(f, ", QEMU {}", self.qemu) }
+    }
+}
+
+/// What the times of a run made in a guest mean, and what they cannot tell: a sentence for its report. None for hardware and
+/// for KVM, where the guest's code runs as it is.
+pub fn caveat(environment: &Environment) -> Option<String> {
+    Provenance::of_command_line(&environment.cmdline)?.caveat()
+}
+
+impl Provenance {
+    /// The same of one result.
+    pub fn caveat(&self) -> Option<String> {
+        let qemu = &self.qemu;
+        match self.lane {
+            Lane::Virtual(Virtual { shift, .. }) => Some(format!(
+                "Times are virtual (QEMU {qemu}, shift {shift}): each instruction takes {} ns, and CPUs run one after the \
+                 other. Switches, wake-ups, placement and orders of events are exact and repeat with their seed; no time is a \
+                 latency, and caches, memory and what CPUs do at once are not in it.",
+                1_u32.checked_shl(shift.into()).unwrap_or_default()
+            )),
+            Lane::Real { accelerator: Accelerator::Tcg, .. } => Some(format!(
+                "Times are those of translated code (QEMU {qemu}), 10 to 50 times slower than hardware, and not evenly: they \
+                 compare with each other, and none is the hardware's."
+            )),
+            Lane::Real { accelerator: Accelerator::Kvm, .. } => None,
+        }
+    }
+}
+
+/// Why a run gives no verdict at all.
+pub fn worthless(environment: &Environment) -> Option<String> {
+    let made_by = Provenance::of_command_line(&environment.cmdline)?;
+    let reason = "the guest had more CPUs than its host (--oversubscribe): they waited for each other";
+    matches!(made_by.lane, Lane::Real { oversubscribed: true, .. }).then(|| reason.to_owned())
+}
+
+/// Why the numbers of two machines cannot be set side by side, if their lanes forbid it.
+pub fn differ(a: &Environment, b: &Environment) -> Option<String> {
+    let of = |e: &Environment| Provenance::of_command_line(&e.cmdline).map(Provenance::population);
+    let (a, b) = (of(a), of(b));
+    if a == b {
+        return None;
+    }
+    let words = |p: Option<Provenance>| p.map_or("no guest of schedlab".to_owned(), |p| format!("a guest ({p})"));
+    Some(format!("one was made in {}, the other in {}: time means something else there", words(a), words(b)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn environment(lane: Option<Lane>, qemu: &str) -> Environment {
+        let words = lane.map(|lane| Provenance { lane, qemu: qemu.into() }.words().join(" ")).unwrap_or_default();
+        Environment { cmdline: format!("console=ttyS0 quiet {words} ro"), ..Environment::default() }
+    }
+
+    const REAL: Lane = Lane::Real { accelerator: Accelerator::Tcg, oversubscribed: false };
+    const VIRTUAL: Virtual = Virtual { shift: 7, seed: 3, quantum_us: Some(50), dither_us: 12_000 };
+
+    #[test]
+    fn what_is_written_is_read() {
+        let oversubscribed = Lane::Real { accelerator: Accelerator::Kvm, oversubscribed: true };
+        for lane in [
+            REAL,
+            oversubscribed,
+            Lane::Virtual(VIRTUAL),
+            Lane::Virtual(Virtual { quantum_us: None, dither_us: 0, ..VIRTUAL }),
+        ] {
+            let made_by = Provenance { lane, qemu: "7.2.22".into() };
+            let line = format!("quiet {} ro", made_by.words().join(" "));
+            assert_eq!(Provenance::of_command_line(&line), Some(made_by));
+        }
+        for line in ["", "quiet schedlab.seed=1", "schedlab.lane=sideways", "schedlab.lane=virtual schedlab.shift=x"] {
+            assert_eq!(Provenance::of_command_line(line), None);
+        }
+    }
+
+    #[test]
+    fn a_lane_is_said_in_a_few_words() {
+        let said = |lane| Provenance { lane, qemu: "7.2.22".into() }.to_string();
+        assert_eq!(said(REAL), "real, tcg, QEMU 7.2.22");
+        assert_eq!(
+            said(Lane::Virtual(VIRTUAL)),
+            "virtual, shift 7, seed 3, dither up to 12ms, turns of at most 50us, QEMU 7.2.22"
+        );
+    }
+
+    #[test]
+    fn a_guests_times_are_said_to_be_no_machines() {
+        let said = |lane| caveat(&environment(lane, "10.0.2"));
+        let of_virtual = said(Some(Lane::Virtual(VIRTUAL))).unwrap();
+        assert!(of_virtual.contains("128 ns") && of_virtual.contains("no time is a latency"), "{of_virtual}");
+        assert!(said(Some(REAL)).unwrap().contains("translated code (QEMU 10.0.2)"));
+        let kvm = Lane::Real { accelerator: Accelerator::Kvm, oversubscribed: false };
+        assert_eq!((said(Some(kvm)), said(None)), (None, None));
+    }
+
+    #[test]
+    fn lanes_are_never_compared_and_seeds_are() {
+        let with = |change: fn(&mut Virtual)| {
+            let mut parameters = VIRTUAL;
+            change(&mut parameters);
+            environment(Some(Lane::Virtual(parameters)), "7.2.22")
+        };
+        let (real, host) = (environment(Some(REAL), "7.2.22"), environment(None, ""));
+        assert_eq!(differ(&host, &host), None);
+        assert_eq!(differ(&real, &environment(Some(REAL), "10.0.2")), None);
+        assert_eq!(differ(&with(|_| {}), &with(|v| v.seed = 4)), None);
+        let virtual_ = with(|_| {});
+        let shifted = with(|v| v.shift = 8);
+        let other_qemu = environment(Some(Lane::Virtual(VIRTUAL)), "10.0.2");
+        let undithered = with(|v| v.dither_us = 0);
+        for other in [&real, &host, &shifted, &other_qemu, &undithered, &with(|v| v.quantum_us = None)] {
+            assert!(differ(&virtual_, other).is_some_and(|why| !why.contains('\n')));
+        }
+        assert!(differ(&real, &host).is_some());
+    }
+
+    #[test]
+    fn a_seed_gives_each_task_a_time_of_its_own_evenly_spread() {
+        let of = |seed| Virtual { seed, ..VIRTUAL }.dither();
+        assert_eq!(of(0), None);
+        assert_eq!(Virtual { dither_us: 0, ..VIRTUAL }.dither(), None);
+        let times: Vec<Vec<u64>> =
+            (1..=100).map(|seed| (0..4).map(|task| of(seed).unwrap().ns_of(task)).collect()).collect();
+        assert_eq!(times[6], (0..4).map(|task| of(7).unwrap().ns_of(task)).collect::<Vec<_>>());
+        let mut all: Vec<u64> = times.concat();
+        all.sort_unstable();
+        all.dedup();
+        assert_eq!(all.len(), 400);
+        // Of 400 even draws, each quarter of the range has 100 ± 9.
+        for quarter in 0..4 {
+            let of_it = all.iter().filter(|&ns| ns / 3_000_000 == quarter).count();
+            assert!((70..=130).contains(&of_it), "{of_it} in quarter {quarter}");
+        }
+        // Neighbouring seeds and tasks have nothing in common: the first of two tasks is ahead as often as the second.
+        let ahead = times.iter().filter(|of| of[0] > of[1]).count();
+        assert!((35..=65).contains(&ahead), "{ahead}");
+    }
+
+    #[test]
+    fn more_cpus_than_the_host_make_a_run_worthless() {
+        assert_eq!(worthless(&environment(Some(REAL), "")), None);
+        assert_eq!(worthless(&environment(None, "")), None);
+        let lane = Lane::Real { accelerator: Accelerator::Tcg, oversubscribed: true };
+        assert!(worthless(&environment(Some(lane), "")).is_some());
+    }
+}

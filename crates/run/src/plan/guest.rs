@@ -1,0 +1,179 @@
+//! `[guest]` of a plan: each trial runs in a guest of its own, booted for it, so that arms may differ by kernel, kernel
+//! command line and topology, and a boot is a unit.
+
+use super::{Plan, PlanError, inconsistent};
+use crate::setting::Setting;
+use crate::units::{format_ns_exact, parse_bytes, parse_duration_ns};
+use serde::{Deserialize, Serialize};
+
+/// How time passes in the guests.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum GuestLane {
+    /// Wall clock.
+    #[default]
+    Real,
+    /// Instructions: equal boots are equal, so each trial of an arm has a seed of its own, the same ones in every arm.
+    Virtual,
+}
+
+/// The guests of a plan; an arm's `kernel:`, `boot:` and `topology:` come on top.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct GuestPlan {
+    /// Kernel of the arms that name none.
+    pub kernel: Option<String>,
+    /// How time passes.
+    pub lane: GuestLane,
+    /// CPUs.
+    pub cpus: Option<u32>,
+    /// How they are arranged, as `vm boot --topology` takes it.
+    pub topology: Option<String>,
+    /// Memory.
+    pub memory_bytes: Option<u64>,
+    /// Words added to the kernel's command line.
+    pub cmdline: String,
+    /// Virtual lane: an instruction takes 2^shift ns.
+    pub shift: Option<u8>,
+    /// Virtual lane: longest turn of a CPU.
+    pub quantum_ns: Option<u64>,
+    /// Virtual lane: CPU time that a task uses at most before its workload starts; without it, the lane's usual one.
+    pub dither_ns: Option<u64>,
+    /// What the scheduler of every arm's guest must take for the number of CPUs that share a last-level cache.
+    pub sd_llc_size: Option<u32>,
+}
+
+/// The table as written.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct WrittenGuest {
+    kernel: Option<String>,
+    #[serde(default)]
+    lane: GuestLane,
+    cpus: Option<u32>,
+    topology: Option<String>,
+    memory: Option<String>,
+    #[serde(default)]
+    cmdline: String,
+    shift: Option<u8>,
+    quantum: Option<String>,
+    dither: Option<String>,
+    sd_llc_size: Option<u32>,
+}
+
+impl WrittenGuest {
+    pub(super) fn planned(&self) -> Result<GuestPlan, PlanError> {
+        let memory = self.memory.as_deref().map(parse_bytes).transpose();
+        let quantum = self.quantum.as_deref().map(parse_duration_ns).transpose();
+        let dither = self.dither.as_deref().map(parse_duration_ns).transpose();
+        Ok(GuestPlan {
+            kernel: self.kernel.clone(),
+            lane: self.lane,
+            cpus: self.cpus,
+            topology: self.topology.clone(),
+            memory_bytes: memory.map_err(|cause| PlanError::Unit { key: "memory", cause })?,
+            cmdline: self.cmdline.clone(),
+            shift: self.shift,
+            quantum_ns: quantum.map_err(|cause| PlanError::Unit { key: "quantum", cause })?,
+            dither_ns: dither.map_err(|cause| PlanError::Unit { key: "dither", cause })?,
+            sd_llc_size: self.sd_llc_size,
+        })
+    }
+}
+
+impl GuestPlan {
+    /// The table as canonical TOML; `written` gives a text TOML's form.
+    pub(super) fn to_toml(&self, written: impl Fn(&str) -> String) -> String {
+        let lane = if self.lane == GuestLane::Virtual { "virtual" } else { "real" };
+        let keys = [
+            ("kernel", self.kernel.as_deref().map(&written)),
+            ("lane", Some(written(lane))),
+            ("cpus", self.cpus.map(|n| n.to_string())),
+            ("topology", self.topology.as_deref().map(&written)),
+            ("memory", self.memory_bytes.map(|bytes| written(&bytes.to_string()))),
+            ("cmdline", Some(written(&self.cmdline)).filter(|_| !self.cmdline.is_empty())),
+            ("shift", self.shift.map(|n| n.to_string())),
+            ("sd_llc_size", self.sd_llc_size.map(|n| n.to_string())),
+            ("quantum", self.quantum_ns.map(|ns| written(&format_ns_exact(ns)))),
+            ("dither", self.dither_ns.map(|ns| written(&format_ns_exact(ns)))),
+        ];
+        let lines = keys.into_iter().filter_map(|(key, value)| Some(format!("{key} = {}\n", value?)));
+        format!("\n[guest]\n{}", lines.collect::<String>())
+    }
+}
+
+impl Plan {
+    /// What does not fit a plan with, or without, guests.
+    pub(super) fn check_guest(&self) -> Result<(), PlanError> {
+        let of_guests = |settings: &[Setting]| settings.iter().find(|s| s.is_of_guest()).cloned();
+        let Some(guest) = &self.guest else {
+            return match self.arms.iter().find_map(|arm| of_guests(&arm.settings)) {
+                Some(setting) => inconsistent(format!(
+                    "`{setting}` is booted, not set: add a `[guest]` table, and each trial runs in a guest of its own"
+                )),
+                None => Ok(()),
+            };
+        };
+        if self.switchback_window_ns.is_some() || !self.factors.is_empty() {
+            return inconsistent(
+                "[guest]: each trial is a boot of its own, so there are blocks alone: no switchback, no factors",
+            );
+        }
+        if let Some(traced) = self.arms.iter().flat_map(|arm| &arm.settings).find(|s| s.is_trace()) {
+            return inconsistent(format!(
+                "`{traced}` would record this host and not the guest: leave it out beside [guest]"
+            ));
+        }
+        let has_kernel = |settings: &[Setting]| settings.iter().any(|s| matches!(s, Setting::Kernel(_)));
+        if let Some(arm) = self.arms.iter().find(|arm| guest.kernel.is_none() && !has_kernel(&arm.settings)) {
+            let name = &arm.name;
+            return inconsistent(format!(
+                "arm `{name}` has no kernel; give `kernel = \"debian:6.1\"` in [guest], or one to each arm"
+            ));
+        }
+        let is_of_virtual = guest.shift.is_some() || guest.quantum_ns.is_some() || guest.dither_ns.is_some();
+        if guest.lane == GuestLane::Real && is_of_virtual {
+            return inconsistent("[guest]: shift, quantum and dither belong to `lane = \"virtual\"`");
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const PLAN: &str = "trials = 6\n[guest]\nkernel = \"debian:6.1\"\nlane = \"virtual\"\ncpus = 4\nmemory = \"2g\"\nsd_llc_size = 4\nquantum = \"50us\"\ndither = \"6ms\"\n\
+                        [[workload]]\nrun = \"pipe\"\n[[arm]]\nname = \"6.1\"\n\
+                        [[arm]]\nname = \"6.12\"\nset = \"kernel:debian:6.12;boot:preempt=full;topology:sockets=2,nodes=2\"\n";
+
+    fn error(plan: &str) -> String {
+        Plan::parse(plan).unwrap_err().to_string()
+    }
+
+    #[test]
+    fn a_plan_with_guests_is_read_and_written_alike() {
+        let plan = Plan::parse(PLAN).unwrap();
+        let guest = plan.guest.clone().unwrap();
+        assert_eq!(
+            (guest.lane, guest.memory_bytes, guest.quantum_ns, guest.dither_ns, guest.sd_llc_size),
+            (GuestLane::Virtual, Some(2 << 30), Some(50_000), Some(6_000_000), Some(4))
+        );
+        assert_eq!(Plan::parse(&plan.to_toml()).unwrap(), plan);
+        assert!(plan.arms[1].settings.iter().all(Setting::is_of_guest));
+    }
+
+    #[test]
+    fn what_needs_a_guest_says_so_and_what_it_forbids_too() {
+        let without = PLAN.replace(
+            "[guest]\nkernel = \"debian:6.1\"\nlane = \"virtual\"\ncpus = 4\nmemory = \"2g\"\nsd_llc_size = 4\nquantum = \"50us\"\ndither = \"6ms\"\n",
+            "",
+        );
+        assert!(error(&without).contains("add a `[guest]` table"), "{}", error(&without));
+        assert!(error(&PLAN.replace("kernel = \"debian:6.1\"\n", "")).contains("arm `6.1` has no kernel"));
+        assert!(error(&PLAN.replace("lane = \"virtual\"\n", "")).contains("belong to"));
+        assert!(error(&PLAN.replace("cpus = 4", "cpu = 4")).contains("unknown key `cpu` (did you mean `cpus`?)"));
+        let traced = error(&PLAN.replace("boot:preempt=full", "trace=on"));
+        assert!(traced.contains("would record this host"), "{traced}");
+        assert!(error(&PLAN.replace("trials = 6", "trials = 6\ndesign = \"switchback\"")).contains("blocks alone"));
+    }
+}

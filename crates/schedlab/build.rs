@@ -1,0 +1,31 @@
+//! Keeps the released binary small at link time, where Rust's own linker is the default: equal functions once (`safe`: only
+//! those whose address nobody takes), and the relocations of a static-pie packed, which its start code understands since
+//! glibc 2.36: 200 kB less. And no tables for unwinding, which the compiler and the prebuilt standard library bring though
+//! a panic aborts: 900 kB less. A backtrace would have no names anyway.
+
+use std::process::Command;
+
+fn main() {
+    println!("cargo::rerun-if-changed=build.rs");
+    let is = |key: &str, value: &str| std::env::var(key).is_ok_and(|found| found == value);
+    if !is("TARGET", "x86_64-unknown-linux-gnu") || !is("PROFILE", "release") {
+        return;
+    }
+    println!("cargo::rustc-link-arg-bins=-Wl,--icf=safe");
+    if let Ok(here) = std::env::var("CARGO_MANIFEST_DIR") {
+        println!("cargo::rustc-link-arg-bins=-Wl,--no-eh-frame-hdr");
+        println!("cargo::rustc-link-arg-bins={here}/no-unwind-tables.ld");
+        println!("cargo::rerun-if-changed=no-unwind-tables.ld");
+    }
+    if is("HOST", "x86_64-unknown-linux-gnu") && glibc().is_some_and(|version| version >= (2, 36)) {
+        println!("cargo::rustc-link-arg-bins=-Wl,-z,pack-relative-relocs");
+    }
+}
+
+/// `glibc 2.36`, as the host links it in.
+fn glibc() -> Option<(u32, u32)> {
+    let said = Command::new("getconf").arg("GNU_LIBC_VERSION").output().ok()?.stdout;
+    let said = String::from_utf8(said).ok()?;
+    let (major, minor) = said.trim().strip_prefix("glibc ")?.split_once('.')?;
+    Some((major.parse().ok()?, minor.split('.').next()?.parse().ok()?))
+}

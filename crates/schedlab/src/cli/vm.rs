@@ -1,0 +1,200 @@
+//! The command line of `schedlab vm`.
+
+use clap::{Args, Subcommand, ValueEnum};
+use std::path::PathBuf;
+
+#[derive(Debug, Args)]
+pub(crate) struct Vm {
+    #[command(subcommand)]
+    pub(crate) action: VmAction,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum VmAction {
+    /// A kernel of Debian into the cache, through apt's own download; the host's package lists stay as they are
+    #[command(
+        after_help = "Examples: schedlab vm fetch debian:6.1\n          schedlab vm fetch debian:6.12-rt --module zram"
+    )]
+    Fetch(Fetch),
+    /// Builds a small kernel from a source tree into the cache, as build:NAME
+    #[command(after_help = "Examples: schedlab vm build linux-source-6.1\n          \
+                            schedlab vm build linux-source-6.1 --patch no-wake-wide.patch --set HZ_1000=y\n          \
+                            schedlab vm run --kernel build:linux-source-6.1 -- bench pipe")]
+    Build(Build),
+    /// Kernels in the cache
+    List,
+    /// Boots a kernel and shows what a guest of it can measure; or a shell in it
+    #[command(
+        after_help = "Examples: schedlab vm boot debian:6.1 --topology sockets=2,cores=2,nodes=2,distance=31\n          \
+                            schedlab vm boot arch/x86/boot/bzImage --shell"
+    )]
+    Boot(Boot),
+    /// `bench`, `ab`, `run` or `doctor` in a guest, its results where they would be on the host
+    #[command(
+        after_help = "Examples: schedlab vm run --kernel debian:6.1 -- bench transact --transport binder\n          \
+                            schedlab vm run --kernel debian:6.12 --cpus 2 -- run experiments/quickstart.toml\n          \
+                            schedlab vm run --kernel debian:6.1 --lane virtual --seed 1 -- bench messaging:5x10"
+    )]
+    Run(VmRun),
+    /// Instructions of each kernel function per operation of a workload, exactly; alone, or against another kernel's or run's
+    #[command(
+        after_help = "Examples: schedlab vm profile --kernel debian:6.1 --cpus 1 -- bench pipe:loops=2000\n          \
+                            schedlab vm profile --kernel build:patched --against build:stock -- bench messaging:5x5,loops=20"
+    )]
+    Profile(VmProfile),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Fetch {
+    /// debian:VERSION, such as debian:6.1 (also debian:6.1-cloud, debian:6.1-rt)
+    pub(crate) kernel: String,
+    /// A module to keep besides the usual ones; may be given several times
+    #[arg(long, value_name = "NAME")]
+    pub(crate) module: Vec<String>,
+    /// The kernel for arm64
+    #[arg(long)]
+    pub(crate) aarch64: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Build {
+    /// The source tree; it stays as it is
+    pub(crate) tree: PathBuf,
+    /// A patch for a copy of it (-p1)
+    #[arg(long, value_name = "FILE")]
+    pub(crate) patch: Option<PathBuf>,
+    /// An option of the configuration, such as HZ_1000=y; may be given several times
+    #[arg(long, value_name = "OPTION=VALUE")]
+    pub(crate) set: Vec<String>,
+    /// A file of such options
+    #[arg(long, value_name = "FILE")]
+    pub(crate) config: Option<PathBuf>,
+    /// The kernel is build:NAME then [default: the tree's directory, and the patch]
+    #[arg(long)]
+    pub(crate) name: Option<String>,
+    /// Compilers at once [default: as many as CPUs]
+    #[arg(long, value_name = "N")]
+    pub(crate) jobs: Option<usize>,
+    /// For arm64, by a cross compiler where it is not this machine's
+    #[arg(long)]
+    pub(crate) aarch64: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Boot {
+    /// debian:VERSION, build:NAME, or the path of a bzImage, vmlinuz, vmlinux or Image
+    pub(crate) kernel: String,
+    /// A shell at this terminal instead (busybox of the host, or what --add puts at /bin/sh); Ctrl-A X ends the guest
+    #[arg(long)]
+    pub(crate) shell: bool,
+    #[command(flatten)]
+    pub(crate) guest: GuestOptions,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct VmRun {
+    /// debian:VERSION, build:NAME, or the path of a bzImage, vmlinuz, vmlinux or Image
+    #[arg(long)]
+    pub(crate) kernel: String,
+    #[command(flatten)]
+    pub(crate) guest: GuestOptions,
+    /// The schedlab command to run in the guest
+    #[arg(last = true, required = true, value_name = "COMMAND")]
+    pub(crate) command: Vec<String>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct VmProfile {
+    /// debian:VERSION, build:NAME, or the path of a bzImage, vmlinuz, vmlinux or Image
+    #[arg(long)]
+    pub(crate) kernel: String,
+    /// What to compare with, function by function: another kernel, or a FILE.json that `--json` wrote
+    #[arg(long, value_name = "KERNEL|FILE.json")]
+    pub(crate) against: Option<String>,
+    /// Tells writes and reads of pipes apart by what became of them, and counts each leg alone; on one CPU, and
+    /// in two guests, which have to agree
+    #[arg(long, conflicts_with = "against")]
+    pub(crate) legs: bool,
+    /// Functions to show; with --json all are written
+    #[arg(long, value_name = "N", default_value_t = 25)]
+    pub(crate) top: usize,
+    /// Writes all functions as JSON; `-` is standard output
+    #[arg(long, value_name = "FILE")]
+    pub(crate) json: Option<String>,
+    #[command(flatten)]
+    pub(crate) guest: GuestOptions,
+    /// The `bench` command to run in the guest; it is always the virtual lane
+    #[arg(last = true, required = true, value_name = "COMMAND")]
+    pub(crate) command: Vec<String>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum LaneName {
+    /// Wall clock; KVM where it works, else a translating thread for each CPU
+    Real,
+    /// Time counted in instructions: repeats to the bit, and is no latency
+    Virtual,
+}
+
+/// The guest's machine, common to `boot` and `run`.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct GuestOptions {
+    /// How time passes in the guest
+    #[arg(long, value_enum, default_value = "real")]
+    pub(crate) lane: LaneName,
+    /// CPUs [default: 2, or 1 on a host with one]
+    #[arg(long, value_name = "N")]
+    pub(crate) cpus: Option<u32>,
+    /// How the CPUs are arranged: sockets=2,cores=2,threads=2,nodes=2,distance=31, each part optional; distance also as
+    /// a matrix, 10:21/21:10
+    #[arg(long, value_name = "SPEC")]
+    pub(crate) topology: Option<String>,
+    /// Memory
+    #[arg(long, value_name = "SIZE", default_value = "1g")]
+    pub(crate) memory: String,
+    /// Words added to the kernel's command line
+    #[arg(long, value_name = "WORDS", default_value = "")]
+    pub(crate) cmdline: String,
+    /// A file or directory for the guest, HOST_PATH:GUEST_PATH or one absolute path for both; may be given several times
+    #[arg(long, value_name = "PATH")]
+    pub(crate) add: Vec<String>,
+    /// A module to load at the start; others are loaded when the kernel asks for them
+    #[arg(long, value_name = "NAME")]
+    pub(crate) module: Vec<String>,
+    /// More CPUs than the host has; the run is marked, since nothing of it can be compared
+    #[arg(long)]
+    pub(crate) oversubscribe: bool,
+    /// No KVM even where it works
+    #[arg(long)]
+    pub(crate) no_kvm: bool,
+    /// Virtual lane: which of the harmless differences between boots this one has; one seed is one sample
+    #[arg(long, default_value_t = 0)]
+    pub(crate) seed: u64,
+    /// Virtual lane: an instruction takes 2^N ns [default: by QEMU's version and the number of CPUs]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8).range(0..=10))]
+    pub(crate) shift: Option<u8>,
+    /// Virtual lane: a CPU's turn ends after at most this long, such as 100us
+    #[arg(long, value_name = "TIME")]
+    pub(crate) quantum: Option<String>,
+    /// Virtual lane: each task uses up to this much CPU time before its workload starts, as the seed says; 0: none
+    #[arg(long, value_name = "TIME")]
+    pub(crate) dither: Option<String>,
+    /// How long the guest may take to start [default: 2min, virtual lane 10min]
+    #[arg(long, value_name = "TIME")]
+    pub(crate) boot_timeout: Option<String>,
+    /// How long its command may take
+    #[arg(long, value_name = "TIME", default_value = "1h")]
+    pub(crate) timeout: String,
+    /// Show the guest's console as it talks
+    #[arg(long)]
+    pub(crate) verbose: bool,
+    /// Print QEMU's command line, and start nothing
+    #[arg(long)]
+    pub(crate) dry_run: bool,
+    /// The arm64 kernel of that name, translated; needs --binary on another machine
+    #[arg(long)]
+    pub(crate) aarch64: bool,
+    /// Our own binary for the guest's architecture [default: this one]
+    #[arg(long, value_name = "FILE")]
+    pub(crate) binary: Option<PathBuf>,
+}

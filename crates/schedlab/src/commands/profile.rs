@@ -1,0 +1,212 @@
+//! `schedlab profile`: where the time of CPUs goes, by function and call chain; of the machine, a command or a workload.
+
+use super::bench;
+use super::report::terminal_width;
+use super::waiting::{wait_for_command, wait_for_time};
+use crate::cli::{Cli, Command, Profile};
+use crate::output::{print_line, say, to_stdout};
+use crate::{exit, session, twin_spelling};
+use anyhow::{Context, Result, bail};
+use clap::{CommandFactory, FromArgMatches};
+use schedlab_analyze::profile::{self as analysis, Operations, ProfileOptions, SortBy};
+use schedlab_record::Roots;
+use schedlab_record::profile::{ProfileOrder, Sampler, Whose, instructions};
+use schedlab_run::units::parse_duration_ns;
+use schedlab_run::{Setting, TrialOrder, TrialOutcome, WorkloadSpec};
+use schedlab_sys::interrupt::Interrupt;
+use std::fs::File;
+use std::io::{BufWriter, IsTerminal, Write};
+use std::process::Stdio;
+
+/// Length of a profile of the machine when nobody says one.
+const DEFAULT_LENGTH_NS: u64 = 5_000_000_000;
+
+/// What is profiled.
+enum Subject {
+    Machine { length_ns: u64 },
+    Command(Vec<String>),
+    Workload { order: Box<TrialOrder>, on_host: Vec<Setting> },
+}
+
+pub(super) fn run(args: &Profile) -> Result<u8> {
+    if args.json && args.folded.as_deref() == Some("-") {
+        bail!("--json and --folded - both write to standard output: give --folded a file");
+    }
+    if args.perfetto.as_deref() == Some("-") {
+        bail!("--perfetto needs the name of a file: a trace is nothing to read on a terminal");
+    }
+    let subject = subject(args)?;
+    let everyone = args.all_cpus || matches!(subject, Subject::Machine { .. });
+    let order = ProfileOrder {
+        whose: if everyone { Whose::Everyone } else { Whose::Children },
+        frequency_hz: args.frequency,
+        roots: Roots::default(),
+    };
+    if args.dry_run {
+        return dry_run(&subject, &order);
+    }
+    // Before anything is measured for them.
+    let create = |file: &str| File::create(file).map(BufWriter::new).with_context(|| not_written(file));
+    let mut folded = args.folded.as_deref().filter(|file| *file != "-").map(create).transpose()?;
+    let perfetto = args.perfetto.as_deref().map(create).transpose()?;
+    let (profile, operations, failed) = sample(&subject, order)?;
+    let during_ns = operations.as_ref().map(|operations| operations.during_ns);
+    if args.folded.is_some() {
+        let stacks = analysis::folded(&profile, during_ns);
+        match &mut folded {
+            Some(file) => schedlab_report::folded_text(&stacks, file).and_then(|()| file.flush())?,
+            None => to_stdout(|out| schedlab_report::folded_text(&stacks, out))?,
+        }
+    }
+    if let (Some(mut out), Some(file)) = (perfetto, args.perfetto.as_deref()) {
+        let names: Vec<String> = profile.functions.iter().map(|f| analysis::label(&profile, f)).collect();
+        let samples = analysis::busy(&profile, during_ns);
+        let written = schedlab_trace::write_profile(&profile, &names, &samples, &mut out).and_then(|()| out.flush());
+        written.with_context(|| not_written(file))?;
+    }
+    print(args, &profile, operations)?;
+    match failed {
+        Some(how) => bail!("the command ended with {how}; what it did is profiled"),
+        None => Ok(exit::DONE),
+    }
+}
+
+fn not_written(file: &str) -> String {
+    format!("{file} cannot be written")
+}
+
+fn subject(args: &Profile) -> Result<Subject> {
+    let length_ns = args.duration.as_deref().map(parse_duration_ns).transpose().context("--duration")?;
+    let is_workload = |word: &str| word.parse::<WorkloadSpec>().is_ok_and(|spec| schedlab_bench::find(&spec).is_ok());
+    let subject = match &args.command[..] {
+        [] => return Ok(Subject::Machine { length_ns: length_ns.unwrap_or(DEFAULT_LENGTH_NS) }),
+        [bench, ..] if bench == "bench" => workload(&args.command)?,
+        [word] if is_workload(word) => workload(&["bench".into(), word.clone()])?,
+        command => Subject::Command(command.to_vec()),
+    };
+    match (&subject, length_ns) {
+        (Subject::Workload { .. }, Some(_)) => {
+            bail!("a workload has a length of its own: leave out -d and say duration=…")
+        }
+        (Subject::Command(_), Some(_)) => {
+            bail!("a command is profiled to its end: leave out -d, or put `timeout` before the command")
+        }
+        _ => Ok(subject),
+    }
+}
+
+/// The command line of `bench`, as it stands after `profile`.
+fn workload(words: &[String]) -> Result<Subject> {
+    let line = std::iter::once("schedlab").chain(words.iter().map(String::as_str)).map(Into::into).collect();
+    let line = twin_spelling::normalise(line, &bench::switches());
+    let matches = bench::with_workload_options(Cli::command()).try_get_matches_from(line);
+    let matches = matches.unwrap_or_else(|error| error.exit());
+    let Command::Bench(args) = Cli::from_arg_matches(&matches).unwrap_or_else(|error| error.exit()).command else {
+        bail!("`bench` is the command that is profiled");
+    };
+    if args.json.is_some() || args.dry_run {
+        bail!("--json and --dry-run belong before `bench`: they are the profile's");
+    }
+    let mut spec: WorkloadSpec = args.workload.parse()?;
+    bench::add_written(&mut spec, &bench::workload_options(&matches, "bench"), &args.command)?;
+    if args.sweep.is_some() || schedlab_bench::sweep(&spec, None)?.is_some() {
+        bail!("a profile is of one run: give one value instead of a list");
+    }
+    let (order, _) = bench::order(&spec, &args.set, &args.measuring)?;
+    Ok(Subject::Workload { order: Box::new(order), on_host: bench::host_settings(&args.set)? })
+}
+
+fn dry_run(subject: &Subject, order: &ProfileOrder) -> Result<u8> {
+    let what = match subject {
+        Subject::Machine { length_ns } => serde_json::json!({ "length_ns": length_ns }),
+        Subject::Command(words) => serde_json::json!({ "command": words }),
+        Subject::Workload { order, .. } => serde_json::json!({ "workload": order }),
+    };
+    let answer =
+        serde_json::json!({ "sampled": order.whose.name(), "frequency_hz": order.frequency_hz, "beside": what });
+    print_line(schedlab_run::json::pretty(&answer)?)?;
+    Ok(exit::DONE)
+}
+
+/// Samples until the subject has ended; how a command failed, if it did.
+fn sample(subject: &Subject, order: ProfileOrder) -> Result<(analysis::Profile, Option<Operations>, Option<String>)> {
+    session::restore_leftovers()?;
+    match subject {
+        Subject::Machine { length_ns } => {
+            let interrupt = Interrupt::catch_twice().context("signals cannot be caught")?;
+            let sampler = Sampler::start(order)?;
+            wait_for_time(*length_ns, interrupt);
+            Ok((sampler.stop()?, None, None))
+        }
+        Subject::Command(words) => {
+            let interrupt = Interrupt::catch_twice().context("signals cannot be caught")?;
+            let sampler = Sampler::start(order)?;
+            let failed = run_command(words, interrupt)?;
+            Ok((sampler.stop()?, None, failed))
+        }
+        Subject::Workload { order: trial, on_host } => {
+            let sampler = Sampler::start(order)?;
+            let outcome = bench::run_once(trial, on_host)?;
+            let profile = sampler.stop()?;
+            bench::all_applied(&outcome.applied)?;
+            if let Some(primary) = outcome.metrics.first() {
+                say(format_args!("{}: {} {:.6e} {}", outcome.workload, primary.name, primary.value, primary.unit));
+            }
+            Ok((profile, operations(&outcome), None))
+        }
+    }
+}
+
+/// The time of the operations is from the herd's release to the end of the last one; set-up and clean-up are not theirs.
+fn operations(outcome: &TrialOutcome) -> Option<Operations> {
+    let phase = |name: &str| outcome.phases.iter().find(|phase| phase.name == name);
+    let during_ns = (phase("herd_release")?.start_ns, phase("drain")?.end_ns);
+    Some(Operations { count: outcome.operations, name: outcome.operation.clone(), during_ns })
+}
+
+/// What the command prints is talk here: the profile alone is on standard output.
+fn run_command(words: &[String], interrupt: Interrupt) -> Result<Option<String>> {
+    let mut command = std::process::Command::new(&words[0]);
+    let child = command
+        .args(&words[1..])
+        .stdout(Stdio::from(std::io::stderr()))
+        .spawn()
+        .with_context(|| format!("{} cannot be started", words[0]))?;
+    wait_for_command(child, interrupt)
+}
+
+fn print(args: &Profile, profile: &analysis::Profile, operations: Option<Operations>) -> Result<()> {
+    let during_ns = operations.as_ref().map(|operations| operations.during_ns);
+    let options = ProfileOptions {
+        operations,
+        sort: if args.sort == "total" { SortBy::Total } else { SortBy::Itself },
+        top: (args.top > 0).then_some(args.top),
+        top_chains: (args.chains > 0).then_some(args.chains),
+    };
+    let mut found = analysis::profile(profile, &options);
+    // What was sampled is told whether or not this function was met.
+    let annotated = args.annotate.as_deref().map_or(Ok(Vec::new()), |name| analysis::functions_named(profile, name));
+    for function in annotated.iter().flatten() {
+        let code = instructions(profile, *function, &Roots::default());
+        found.annotations.push(analysis::annotate(profile, *function, during_ns, &code));
+    }
+    print_found(args, &found)?;
+    annotated.map(drop).map_err(anyhow::Error::msg).context("--annotate")
+}
+
+fn print_found(args: &Profile, found: &analysis::ProfileFindings) -> Result<()> {
+    if args.json {
+        return print_line(schedlab_run::json::pretty(found)?);
+    }
+    if args.folded.as_deref() == Some("-") {
+        return Ok(());
+    }
+    let colour = std::io::stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none();
+    to_stdout(|out| {
+        schedlab_report::profile_text(found, terminal_width(), colour, out)?;
+        found.annotations.iter().try_for_each(|annotation| {
+            writeln!(out)?;
+            schedlab_report::annotation_text(annotation, terminal_width(), colour, out)
+        })
+    })
+}

@@ -1,0 +1,241 @@
+//! `schedlab record`: a trace of the scheduler beside a workload, a command, or for a time; and what that costs here.
+
+use super::bench;
+use super::claim::{Claim, must_be_free};
+use super::waiting::{wait_for_command, wait_for_time};
+use crate::cli::{Measuring, Record, RunOutput};
+use crate::output::{print_line, say, to_stdout};
+use crate::{exit, session};
+use anyhow::{Context, Result, bail};
+use schedlab_analyze::{Range, RecorderCost};
+use schedlab_record::tracer::{Recorded, Tracer, TracerOrder};
+use schedlab_run::units::{parse_bytes, parse_duration_ns, show_ns};
+use schedlab_run::{Plan, RunReader, TraceOrder, TraceSource, TrialOrder, WorkloadSpec, words};
+use schedlab_sys::interrupt::Interrupt;
+use schedlab_sys::net_name;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use std::process::Child;
+
+/// The recording in its directory, and beside it the answer of a workload.
+pub(super) const TRACE_FILE: &str = "trace.slt";
+pub(super) const OUTCOME_FILE: &str = "outcome.json";
+
+pub(super) fn run(args: &Record) -> Result<u8> {
+    if args.self_test {
+        return self_test(args);
+    }
+    let dir = args.out.clone().unwrap_or_else(|| session::unused(session::default_out("record")));
+    let mut trace = trace_order(&args.events, args.keep.as_deref(), args.source, &dir)?;
+    must_be_free(&dir, "--out")?;
+    trace.buffer_kib = buffer_kib(args)?;
+    if let [word] = &args.command[..]
+        && let Ok(spec) = word.parse::<WorkloadSpec>()
+        && schedlab_bench::find(&spec).is_ok()
+    {
+        if args.duration.is_some() {
+            bail!(
+                "a workload has a length of its own: say {word}{}duration=…",
+                if word.contains(':') { "," } else { ":" }
+            );
+        }
+        return beside_workload(&spec, trace, args);
+    }
+    let length_ns = args.duration.as_deref().map(parse_duration_ns).transpose().context("--duration")?;
+    if args.command.is_empty() && length_ns.is_none() {
+        bail!("say for how long (-d 5s), or beside what (-- COMMAND, or -- a workload such as pipe:pin=same)");
+    }
+    if !args.command.is_empty() && length_ns.is_some() {
+        bail!("a command is recorded to its end: leave out -d, or put `timeout` before the command");
+    }
+    if args.dry_run {
+        print_line(schedlab_run::json::pretty(&trace)?)?;
+        return Ok(exit::DONE);
+    }
+    let (recorded, failed) = beside_command(args, trace, length_ns)?;
+    tell(&recorded, args.json)?;
+    match failed {
+        Some(how) => bail!("the command ended with {how}; what it did is recorded"),
+        None => Ok(exit::DONE),
+    }
+}
+
+/// The place of the recording: the one asked for, or the first free one.
+fn claim(args: &Record) -> Result<Claim> {
+    match &args.out {
+        Some(dir) => Claim::of(dir, "--out"),
+        None => Claim::first_free(&session::default_out("record")),
+    }
+}
+
+/// From the options of `record` and `bench --trace` to an order; `dir` is made when the trace begins.
+pub(super) fn trace_order(events: &str, keep: Option<&str>, source: TraceSource, dir: &Path) -> Result<TraceOrder> {
+    let keep_ns = keep.map(parse_duration_ns).transpose().context("--keep")?;
+    if keep_ns == Some(0) {
+        bail!("--keep 0 keeps nothing: give the length of the last part (--keep 500ms), or leave it out for all of it");
+    }
+    Ok(TraceOrder {
+        events: events.parse().map_err(anyhow::Error::msg).context("--events")?,
+        source,
+        out: Some(dir.join(TRACE_FILE)),
+        keep_ns,
+        buffer_kib: None,
+    })
+}
+
+fn buffer_kib(args: &Record) -> Result<Option<u64>> {
+    let bytes = args.buffer.as_deref().map(parse_bytes).transpose().context("--buffer")?;
+    Ok(bytes.map(|bytes| bytes.div_ceil(1024)))
+}
+
+fn beside_workload(spec: &WorkloadSpec, mut trace: TraceOrder, args: &Record) -> Result<u8> {
+    let (order, _) = bench::order(spec, "", &Measuring::default())?;
+    let claim = if args.dry_run { None } else { Some(claim(args)?) };
+    trace.out = claim.as_ref().map(|claim| claim.file().to_owned()).or(trace.out);
+    let order = TrialOrder { trace: Some(trace), ..order };
+    if args.dry_run {
+        print_line(schedlab_run::json::pretty(&order)?)?;
+        return Ok(exit::DONE);
+    }
+    let outcome = bench::run_claimed(&order, &[], claim)?;
+    bench::all_applied(&outcome.applied)?;
+    if args.json {
+        print_line(schedlab_run::json::pretty(&outcome)?)?;
+    } else {
+        to_stdout(|out| schedlab_report::bench_text(&outcome, super::report::terminal_width(), out))?;
+    }
+    Ok(exit::DONE)
+}
+
+/// The workload's own answer beside its trace: its phases and samples are of the same clock.
+pub(super) fn write_outcome(trace: &Path, outcome: &schedlab_run::TrialOutcome) -> Result<()> {
+    let file = trace.with_file_name(OUTCOME_FILE);
+    let text = schedlab_run::json::pretty(outcome)? + "\n";
+    std::fs::write(&file, text).with_context(|| format!("{} cannot be written", file.display()))?;
+    say(format_args!("trace: {}", trace.display()));
+    Ok(())
+}
+
+/// Records while a command runs, or for a time, or until Ctrl-C; how the command failed, if it did.
+fn beside_command(args: &Record, trace: TraceOrder, length_ns: Option<u64>) -> Result<(Recorded, Option<String>)> {
+    session::restore_leftovers()?;
+    let interrupt = Interrupt::catch_twice().context("signals cannot be caught")?;
+    let mut claim = claim(args)?;
+    let (tracer, command) = begin(args, TraceOrder { out: Some(claim.file().to_owned()), ..trace })?;
+    claim.keep();
+    let failed = match command {
+        Some(child) => wait_for_command(child, interrupt)?,
+        None => {
+            wait_for_time(length_ns.unwrap_or(0), interrupt);
+            None
+        }
+    };
+    Ok((tracer.stop()?, failed))
+}
+
+/// The trace under way, and beside it the command, if there is one.
+fn begin(args: &Record, trace: TraceOrder) -> Result<(Tracer, Option<Child>)> {
+    let tracer = Tracer::start(TracerOrder {
+        trace,
+        measured_cpus: Vec::new(),
+        command: words::join(args.command.iter().map(String::as_str)),
+        run_root: net_name::RUN_ROOT.into(),
+        roots: schedlab_record::Roots::default(),
+    })?;
+    let Some((program, arguments)) = args.command.split_first() else { return Ok((tracer, None)) };
+    let child = std::process::Command::new(program).args(arguments).spawn();
+    Ok((tracer, Some(child.with_context(|| format!("{program} cannot be started"))?)))
+}
+
+fn tell(recorded: &Recorded, json: bool) -> Result<()> {
+    recorded.notes.iter().for_each(|note| say(format_args!("schedlab: {note}")));
+    let file = recorded.file.as_deref().unwrap_or(Path::new("")).display().to_string();
+    if json {
+        let answer = serde_json::json!({
+            "file": file, "source": recorded.source, "file_bytes": recorded.file_bytes, "events": recorded.events, "lost": recorded.lost,
+            "on_ns": recorded.on_ns, "reader_cpu_ns": recorded.reader_cpu_ns, "bytes_before_compression": recorded.whole_bytes, "notes": recorded.notes,
+        });
+        return print_line(schedlab_run::json::pretty(&answer)?);
+    }
+    let lost = if recorded.lost == 0 { "none lost".to_owned() } else { format!("{} LOST", recorded.lost) };
+    let per_event = recorded.file_bytes as f64 / recorded.events.max(1) as f64;
+    let (events, length) = (schedlab_run::counted(recorded.events, "events"), show_ns(recorded.on_ns));
+    let bytes = recorded.file_bytes;
+    print_line(format_args!(
+        "{file}: {events} in {length}, {lost}, {bytes} bytes ({per_event:.1} an event), from {}",
+        recorded.source
+    ))
+}
+
+/// The A/B/C of recording: the same-CPU ping-pong alone, with the events unread, and recorded.
+fn self_test(args: &Record) -> Result<u8> {
+    if !args.command.is_empty() {
+        bail!("the self-test has a workload of its own, pipe:pin=same; to record a command leave out --self-test");
+    }
+    let dir = args.out.clone().unwrap_or_else(|| session::unused(session::default_out("record-self-test")));
+    let toml = format!(
+        "title = \"What recording costs\"\ntrials = {}\ntrial = \"{}\"\nlatency = \"off\"\ncounters = \"basic\"\n\
+         [[workload]]\nrun = \"pipe:pin=same\"\n[[arm]]\nname = \"no trace\"\nset = \"\"\n\
+         [[arm]]\nname = \"events alone, unread\"\nset = \"trace=unread:{events}\"\n\
+         [[arm]]\nname = \"recorded\"\nset = \"trace=on:{events}\"\n",
+        args.trials,
+        args.trial,
+        events = args.events
+    );
+    let plan = Plan::parse(&toml).context("the self-test")?;
+    let output = RunOutput {
+        out: Some(dir.clone()),
+        resume: false,
+        dry_run: args.dry_run,
+        fail_on: None,
+        json: args.json,
+        trace: None,
+    };
+    let code = super::run::execute(&plan, "record-self-test", &output)?;
+    if args.dry_run {
+        return Ok(code);
+    }
+    remove_traces(&dir.join(session::TRACES))?;
+    let run = RunReader::open(&dir)?;
+    let cost = schedlab_analyze::recorder_cost(&run.trials, "round_trips_per_s")
+        .context("too few whole blocks to say what recording costs")?;
+    let file = dir.join("recorder-cost.json");
+    std::fs::write(&file, schedlab_run::json::pretty(&cost)? + "\n")
+        .with_context(|| format!("{} cannot be written", file.display()))?;
+    if !args.json {
+        to_stdout(|out| print_cost(&cost, out))?;
+    }
+    Ok(code)
+}
+
+/// The recordings of a self-test are nobody's result.
+fn remove_traces(dir: &PathBuf) -> Result<()> {
+    match std::fs::remove_dir_all(dir) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => {
+            Err(error).with_context(|| format!("{} cannot be removed", dir.display()))
+        }
+        _ => Ok(()),
+    }
+}
+
+fn print_cost(cost: &RecorderCost, out: &mut dyn Write) -> io::Result<()> {
+    let range = |range: Range| format!("{:.0} ns [{:.0}, {:.0}]", range.mean, range.low, range.high);
+    let (alone, recording) = (range(cost.events_alone_ns), range(cost.recording_ns));
+    writeln!(
+        out,
+        "\nA round trip takes {:.0} ns. The events alone add {alone}, their recording {recording}.",
+        cost.plain_ns
+    )?;
+    match cost.ratio {
+        Some(Range { mean, low, high }) => {
+            writeln!(out, "Recording costs {mean:.2} [{low:.2}, {high:.2}] times the events alone.")?;
+        }
+        None => {
+            writeln!(
+                out,
+                "The events alone cannot be told from nothing here: give more --trials or a longer --trial."
+            )?;
+        }
+    }
+    writeln!(out, "{} events were recorded, {} lost; {} blocks.", cost.events, cost.lost, cost.blocks)
+}

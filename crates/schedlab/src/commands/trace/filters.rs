@@ -1,0 +1,106 @@
+//! What of a trace is asked for: the same options for every analysis.
+
+use super::open;
+use anyhow::{Context, Result, bail};
+use clap::Args;
+use schedlab_analyze::trace::{Scope, TaskFilter, TimeWindow, cgroup_members, cgroups};
+use schedlab_run::units::CpuList;
+use std::path::Path;
+
+#[derive(Debug, Args)]
+pub(super) struct Filters {
+    /// Only tasks of this name, their last or their first (what a shell starts is called `sh` before it execs; timehist: the
+    /// name then); `*` for any characters; may be given several times
+    #[arg(long, value_name = "NAME")]
+    comm: Vec<String>,
+    /// Only these threads
+    #[arg(long, value_name = "TID,…", value_delimiter = ',')]
+    tid: Vec<u32>,
+    /// Only threads of this cgroup or below it, `*` for any characters; of recordings of schedlab and of `perf record
+    /// --all-cgroups`; may be given several times
+    #[arg(long, value_name = "PATH")]
+    cgroup: Vec<String>,
+    /// Only what ends in this time, seconds of the trace's clock; either end may be left out
+    #[arg(long, value_name = "FROM,TO")]
+    time: Option<String>,
+    /// Only what ends on these CPUs
+    #[arg(long, value_name = "LIST")]
+    cpu: Option<CpuList>,
+    /// Only threads that had left their CPU in these states: R (preempted), R+ (inside the kernel), S, D, I, T
+    #[arg(long, value_name = "STATE,…")]
+    state: Option<String>,
+    /// Only at these priorities: rt, deadline, fair, or the kernel's numbers as in 0-49,120
+    #[arg(long, value_name = "PRIO,…", allow_hyphen_values = true)]
+    prio: Option<String>,
+}
+
+impl Filters {
+    /// What they come to for this file, which is read to its end once for the members of cgroups.
+    pub(super) fn scope(&self, file: &Path) -> Result<Scope> {
+        let mut scope = Scope { tasks: self.tasks(file)?, window: self.window()?, ..Scope::default() };
+        if let Some(state) = &self.state {
+            scope.set_states(state).context("--state")?;
+        }
+        if let Some(prio) = &self.prio {
+            scope.set_prios(prio).context("--prio")?;
+        }
+        Ok(scope)
+    }
+
+    /// For an analysis in which states mean nothing.
+    pub(super) fn refuse_states(&self, why: &str) -> Result<()> {
+        if self.state.is_some() {
+            bail!("--state: {why}; leave it out");
+        }
+        Ok(())
+    }
+
+    /// For an analysis of all threads.
+    pub(super) fn refuse_tasks(&self, why: &str) -> Result<()> {
+        let given = [
+            ("--comm", !self.comm.is_empty()),
+            ("--tid", !self.tid.is_empty()),
+            ("--cgroup", !self.cgroup.is_empty()),
+            ("--state", self.state.is_some()),
+            ("--prio", self.prio.is_some()),
+        ];
+        if let Some((option, _)) = given.iter().find(|(_, given)| *given) {
+            bail!("{option}: {why}; leave it out, or ask `trace latency`");
+        }
+        Ok(())
+    }
+
+    /// For an analysis that has no place and time.
+    pub(super) fn refuse_times(&self, why: &str) -> Result<()> {
+        for (option, given) in [("--time", self.time.is_some()), ("--cpu", self.cpu.is_some())] {
+            if given {
+                bail!("{option}: {why}; leave it out, or ask `trace timehist`");
+            }
+        }
+        Ok(())
+    }
+
+    fn tasks(&self, file: &Path) -> Result<TaskFilter> {
+        let mut tasks = TaskFilter { comms: self.comm.clone(), tids: self.tid.clone(), within: None };
+        if !self.cgroup.is_empty() {
+            if file == Path::new("-") {
+                bail!(
+                    "--cgroup: the members of a cgroup are looked for first, and standard input is read once: name a file"
+                );
+            }
+            let mut reader = open(file, cgroups::wanted())?;
+            tasks.within = Some(cgroup_members(&mut reader, &self.cgroup).context("--cgroup")?);
+        }
+        Ok(tasks)
+    }
+
+    fn window(&self) -> Result<TimeWindow> {
+        let cpu = |n: &u32| u16::try_from(*n).ok().map(schedlab_trace::Cpu);
+        let cpus = self.cpu.as_ref().map(|list| list.as_slice().iter().filter_map(cpu).collect());
+        let mut window = TimeWindow { cpus, ..TimeWindow::default() };
+        if let Some(time) = &self.time {
+            window.set_times(time).context("--time")?;
+        }
+        Ok(window)
+    }
+}

@@ -1,0 +1,67 @@
+//! Analyses that join a trace with the answer of the trial that it was recorded beside.
+
+use super::super::record;
+use super::{most, traces};
+use anyhow::{Context, Result, anyhow};
+use clap::Args;
+use schedlab_analyze::trace::{Copies, CopiesOfArms, CopiesOrder, copies};
+use schedlab_run::TrialOutcome;
+use std::path::{Path, PathBuf};
+
+/// Slices of time when nobody says how many.
+const SLICES: u32 = 64;
+
+/// Which copies.
+#[derive(Debug, Args)]
+pub(super) struct Pairs {
+    /// What `record -o DIR` or `bench --trace DIR` wrote, or a run directory with traces
+    #[arg(value_name = "DIR")]
+    dir: PathBuf,
+    /// Stretches that the steady phase is cut into, to show where the partners were
+    #[arg(long, value_name = "N", default_value_t = SLICES, value_parser = clap::value_parser!(u32).range(1..=4096))]
+    slices: u32,
+    /// Trials of each arm that are shown copy by copy; 0 shows all
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    top: usize,
+    /// Also a picture: which CPU each partner was on over time, of the first trial of each arm
+    #[arg(long, value_name = "FILE")]
+    svg: Option<PathBuf>,
+    /// The answer as JSON on standard output
+    #[arg(long)]
+    json: bool,
+}
+
+pub(super) fn run_copies(args: &Pairs) -> Result<()> {
+    let alone = args.dir.join(record::OUTCOME_FILE);
+    let arms = if alone.exists() {
+        let bytes = std::fs::read(&alone).with_context(|| format!("{} cannot be read", alone.display()))?;
+        let outcome: TrialOutcome =
+            serde_json::from_slice(&bytes).with_context(|| format!("{} is no outcome of a trial", alone.display()))?;
+        let found = of_trial(&outcome, &args.dir.join(record::TRACE_FILE), args.slices as usize)?;
+        vec![(outcome.workload.to_string(), vec![found])]
+    } else {
+        let of_arm = |arm: traces::Traced| {
+            let trials = arm.files.iter().map(|(trial, file)| {
+                let outcome = trial.outcome.as_ref().ok_or_else(|| anyhow!("trial {} has no outcome", trial.trial))?;
+                of_trial(outcome, file, args.slices as usize)
+            });
+            Ok((arm.name, trials.collect::<Result<Vec<_>>>()?))
+        };
+        traces::by_arm(&args.dir)?.into_iter().map(of_arm).collect::<Result<Vec<_>>>()?
+    };
+    let found = CopiesOfArms::new(arms);
+    if let Some(file) = &args.svg {
+        std::fs::write(file, schedlab_report::trace_copies_svg(&found))
+            .with_context(|| format!("{} cannot be written", file.display()))?;
+    }
+    let shown = most(args.top).unwrap_or(usize::MAX);
+    super::print(args.json, &found, |found, width, colour, out| {
+        schedlab_report::trace_copies_text(found, shown, width, colour, out)
+    })
+}
+
+fn of_trial(outcome: &TrialOutcome, file: &Path, slices: usize) -> Result<Copies> {
+    let order =
+        CopiesOrder::of(outcome, slices).map_err(anyhow::Error::msg).with_context(|| file.display().to_string())?;
+    Ok(copies(&mut super::open(file, copies::wanted())?, &order)?)
+}

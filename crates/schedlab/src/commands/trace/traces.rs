@@ -1,0 +1,44 @@
+//! The traces of a run directory, by arm.
+
+use crate::session;
+use anyhow::{Context, Result, bail};
+use schedlab_run::{RunReader, TrialRecord, TrialStatus};
+use schedlab_trial::trace_file;
+use std::path::{Path, PathBuf};
+
+/// The traced trials of one arm, those of a workload of several apart.
+pub(super) struct Traced {
+    /// The arm's name, behind that of the workload where there are several.
+    pub(super) name: String,
+    /// Its trials with their files, in the order in which they ran.
+    pub(super) files: Vec<(TrialRecord, PathBuf)>,
+}
+
+/// Arms with traces, in the order of the plan: of measured trials that ended well.
+pub(super) fn by_arm(dir: &Path) -> Result<Vec<Traced>> {
+    let run = RunReader::open(dir).with_context(|| format!("{} is neither a trace nor a run", dir.display()))?;
+    let (workloads, arms) = (&run.manifest.workloads, &run.manifest.arms);
+    let mut all = Vec::new();
+    for (w, workload) in workloads.iter().enumerate() {
+        for (a, arm) in arms.iter().enumerate() {
+            let of = |trial: &&TrialRecord| {
+                let here = (trial.workload as usize, trial.arm.map(|arm| arm as usize)) == (w, Some(a));
+                here && !trial.warm_up && trial.status == TrialStatus::Ok
+            };
+            let file = |trial: &TrialRecord| trace_file(&dir.join(session::TRACES), trial.trial);
+            let files = run.trials.iter().filter(of).map(|trial| (trial.clone(), file(trial)));
+            let files: Vec<_> = files.filter(|(_, file)| file.exists()).collect();
+            if !files.is_empty() {
+                let name = if workloads.len() > 1 { format!("{workload} · {}", arm.name) } else { arm.name.clone() };
+                all.push(Traced { name, files });
+            }
+        }
+    }
+    if all.is_empty() {
+        bail!(
+            "{} has no trace of a measured trial; run the plan with --trace, or with trace=on in its arms",
+            dir.display()
+        );
+    }
+    Ok(all)
+}

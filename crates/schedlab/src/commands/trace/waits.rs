@@ -1,0 +1,158 @@
+//! Analyses that explain waits: behind whom, woken by whom, held up by whom.
+
+use super::filters::Filters;
+use super::{Source, most, slices, traces};
+use anyhow::{Context, Result};
+use clap::Args;
+use schedlab_analyze::trace::{
+    BlameOptions, ChainsOptions, ExplainOptions, Explained, InversionsOptions, Kworkers, KworkersOptions,
+    PooledKworkers, blame, chains, explain, inversions, kworkers,
+};
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+/// Rows of a table, and waits that are listed, when nobody says how many.
+const ROWS: usize = 10;
+
+/// Which waits.
+#[derive(Debug, Args)]
+pub(super) struct Waits {
+    #[command(flatten)]
+    source: Source,
+    #[command(flatten)]
+    filters: Filters,
+    /// Most rows of each table, all for 0, and most waits or chains to list one by one, up to 100
+    #[arg(long, value_name = "N", default_value_t = ROWS)]
+    top: usize,
+}
+
+/// Which waits, by name or one by one.
+#[derive(Debug, Args)]
+pub(super) struct WaitsOfTasks {
+    #[command(flatten)]
+    waits: Waits,
+    /// A row for each task that waited instead of one for all tasks of a name
+    #[arg(long, short = 'p')]
+    each_task: bool,
+}
+
+/// Which work. FILE may be a run directory with traces: then the trials of each arm are one.
+#[derive(Debug, Args)]
+pub(super) struct Works {
+    #[command(flatten)]
+    source: Source,
+    #[command(flatten)]
+    filters: Filters,
+    /// Names of functions that the trace gives by address: a copy of /proc/kallsyms of that boot
+    #[arg(long, value_name = "FILE")]
+    kallsyms: Option<PathBuf>,
+    /// Most rows of each table; 0 shows all
+    #[arg(long, value_name = "N", default_value_t = ROWS)]
+    top: usize,
+    /// Also a picture: work latency by function, of a run directory by arm
+    #[arg(long, value_name = "FILE")]
+    svg: Option<PathBuf>,
+}
+
+pub(super) fn run_blame(args: &WaitsOfTasks) -> Result<()> {
+    let WaitsOfTasks { waits, each_task } = args;
+    let (mut reader, scope) = waits.source.open_for(&waits.filters, blame::wanted())?;
+    let options = BlameOptions { scope, each_task: *each_task, top: most(waits.top) };
+    let mut found = blame(&mut reader, &options)?;
+    found.trace.tell_unmatched(&options.scope, &reader);
+    waits.source.print(&found, schedlab_report::trace_blame_text)
+}
+
+pub(super) fn run_chains(args: &Waits) -> Result<()> {
+    let (mut reader, scope) = args.source.open_for(&args.filters, chains::wanted())?;
+    let options = ChainsOptions { scope, top: most(args.top) };
+    let mut found = chains(&mut reader, &options)?;
+    found.trace.tell_unmatched(&options.scope, &reader);
+    args.source.print(&found, schedlab_report::trace_chains_text)
+}
+
+pub(super) fn run_inversions(args: &WaitsOfTasks) -> Result<()> {
+    let WaitsOfTasks { waits, each_task } = args;
+    let (mut reader, scope) = waits.source.open_for(&waits.filters, inversions::wanted())?;
+    let options = InversionsOptions { scope, each_task: *each_task, top: most(waits.top) };
+    let mut found = inversions(&mut reader, &options)?;
+    found.trace.tell_unmatched(&options.scope, &reader);
+    waits.source.print(&found, schedlab_report::trace_inversions_text)
+}
+
+pub(super) fn run_kworkers(args: &Works) -> Result<()> {
+    args.filters.refuse_states(
+        "a work item has no state; those of its kworker are told by `trace latency --comm 'kworker*'`",
+    )?;
+    let symbols = match &args.kallsyms {
+        Some(path) => {
+            let text = std::fs::read_to_string(path).with_context(|| format!("{} cannot be read", path.display()))?;
+            kworkers::Symbols::parse(&text).with_context(|| path.display().to_string())?
+        }
+        None => kworkers::Symbols::default(),
+    };
+    let top = most(args.top);
+    if args.source.file.is_dir() && super::trace_in(&args.source.file) == args.source.file {
+        let pooled = pooled(args, &symbols)?;
+        let show = |found: &PooledKworkers, width, colour, out: &mut dyn Write| {
+            schedlab_report::pooled_kworkers_text(found, top.unwrap_or(usize::MAX), width, colour, out)
+        };
+        draw(args, &pooled)?;
+        return args.source.print(&pooled, show);
+    }
+    let found = of_file(args, &args.source.file, &symbols, top)?;
+    let mut alone = PooledKworkers::new();
+    alone.arm(&args.source.file.display().to_string(), std::slice::from_ref(&found));
+    draw(args, &alone)?;
+    args.source.print(&found, schedlab_report::trace_kworkers_text)
+}
+
+fn of_file(args: &Works, file: &Path, symbols: &kworkers::Symbols, top: Option<usize>) -> Result<Kworkers> {
+    let scope = args.filters.scope(file)?;
+    let options = KworkersOptions { scope, symbols: symbols.clone(), top };
+    let mut reader = super::open(file, kworkers::wanted())?;
+    let mut found = kworkers(&mut reader, &options)?;
+    found.trace.tell_unmatched(&options.scope, &reader);
+    Ok(found)
+}
+
+/// The work of every arm of a run whose trials were traced.
+fn pooled(args: &Works, symbols: &kworkers::Symbols) -> Result<PooledKworkers> {
+    let mut pooled = PooledKworkers::new();
+    for arm in traces::by_arm(&args.source.file)? {
+        let found = arm.files.iter().map(|(_, file)| of_file(args, file, symbols, None));
+        pooled.arm(&arm.name, &found.collect::<Result<Vec<_>>>()?);
+    }
+    Ok(pooled)
+}
+
+fn draw(args: &Works, found: &PooledKworkers) -> Result<()> {
+    let Some(file) = &args.svg else { return Ok(()) };
+    std::fs::write(file, schedlab_report::pooled_kworkers_svg(found))
+        .with_context(|| format!("{} cannot be written", file.display()))
+}
+
+pub(super) fn run_explain(args: &WaitsOfTasks) -> Result<()> {
+    let WaitsOfTasks { waits, each_task } = args;
+    let (mut reader, scope) = waits.source.open_for(&waits.filters, explain::wanted())?;
+    let top = most(waits.top);
+    let options = ExplainOptions { scope, each_task: *each_task, top, slices: slices(), ..ExplainOptions::default() };
+    let mut found = explain(&mut reader, &options)?;
+    let Explained { blame, chains, inversions, kworkers, map } = &mut found;
+    for facts in [&mut blame.trace, &mut chains.trace, &mut inversions.trace, &mut kworkers.trace, &mut map.trace] {
+        facts.tell_unmatched(&options.scope, &reader);
+    }
+    waits.source.print(&found, pages)
+}
+
+fn pages(found: &Explained, width: usize, colour: bool, out: &mut dyn Write) -> io::Result<()> {
+    schedlab_report::trace_blame_text(&found.blame, width, colour, out)?;
+    writeln!(out)?;
+    schedlab_report::trace_chains_text(&found.chains, width, colour, out)?;
+    writeln!(out)?;
+    schedlab_report::trace_inversions_text(&found.inversions, width, colour, out)?;
+    writeln!(out)?;
+    schedlab_report::trace_kworkers_text(&found.kworkers, width, colour, out)?;
+    writeln!(out)?;
+    schedlab_report::trace_overview_text(&found.map, width, colour, out)
+}

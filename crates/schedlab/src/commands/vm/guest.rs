@@ -1,0 +1,311 @@
+//! One guest: its options made a machine and a lane, its events shown.
+
+use super::inside::Inside;
+use crate::cli::vm::{GuestOptions, LaneName};
+use crate::exit;
+use crate::output::{print_line, say};
+use anyhow::{Context, Result, bail};
+use schedlab_run::counted;
+use schedlab_run::units::{format_ns, parse_bytes, parse_duration_ns};
+use schedlab_sys::interrupt::Interrupt;
+use schedlab_vm::host::initramfs::Added;
+use schedlab_vm::host::{kvm, process};
+use schedlab_vm::kernel::cache::Cache;
+use schedlab_vm::kernel::image::Architecture;
+use schedlab_vm::kernel::reference::Reference;
+use schedlab_vm::kernel::{Kernel, debian, own_architecture};
+use schedlab_vm::lane::{Accelerator, USUAL_DITHER_US, Virtual};
+use schedlab_vm::machine::Topology;
+use schedlab_vm::{Boot, Events, Job, Lane, Machine, Stage};
+use std::cell::OnceCell;
+use std::io::Write;
+use std::path::Path;
+use std::time::Duration;
+
+/// The command's exit code, and the files that the guest sent.
+pub(super) type Answer = (u8, Vec<(String, Vec<u8>)>);
+
+/// Boots a guest, shows what it does, and returns when it has ended.
+pub(super) fn run(kernel: &str, options: &GuestOptions, inside: &Inside, shell: bool) -> Result<Answer> {
+    let kernel = find(kernel, super::architecture(options.aarch64))?;
+    let boot = boot(kernel, options, inside, shell, &Sight::new(options.no_kvm))?;
+    advise(&boot);
+    if options.dry_run {
+        print_line(schedlab_vm::host::boot::dry_run(&boot)?)?;
+        return Ok((exit::DONE, Vec::new()));
+    }
+    crate::session::restore_leftovers()?;
+    let interrupt = Interrupt::catch().context("signals cannot be caught")?;
+    if let Lane::Virtual(_) = boot.lane {
+        say(
+            "schedlab: virtual lane: time is counted in instructions, CPUs run one after the other; no time is a latency",
+        );
+    }
+    let mut screen = Screen { interrupt, verbose: options.verbose };
+    let ended = schedlab_vm::boot(&boot, &mut screen)?;
+    Ok((u8::try_from(ended.exit_code).unwrap_or(exit::ERROR), ended.files))
+}
+
+/// What QEMU and KVM can do on this host, asked when it is first wanted.
+pub(super) struct Sight {
+    no_kvm: bool,
+    seen: OnceCell<Seen>,
+}
+
+#[derive(Clone)]
+struct Seen {
+    architecture: Architecture,
+    version: String,
+    kvm: bool,
+}
+
+impl Sight {
+    /// Nothing is asked yet.
+    pub(super) fn new(no_kvm: bool) -> Self {
+        Self { no_kvm, seen: OnceCell::new() }
+    }
+
+    /// Asks an architecture's QEMU for its version, and KVM whether it works; remembers the first answer.
+    fn of(&self, architecture: Architecture) -> Result<Seen> {
+        if let Some(seen) = self.seen.get().filter(|seen| seen.architecture == architecture) {
+            return Ok(seen.clone());
+        }
+        let version = process::version(architecture)?;
+        let seen = Seen { architecture, version, kvm: !self.no_kvm && kvm::works(architecture) };
+        let _ = self.seen.set(seen.clone());
+        Ok(seen)
+    }
+}
+
+/// A guest, from what the user says of it.
+pub(super) fn boot(
+    kernel: Kernel,
+    options: &GuestOptions,
+    inside: &Inside,
+    shell: bool,
+    sight: &Sight,
+) -> Result<Boot> {
+    let machine = machine(options)?;
+    let architecture = kernel.image.architecture;
+    let Seen { version: qemu_version, kvm, .. } = sight.of(architecture)?;
+    let lane = lane(options, &machine, &qemu_version, kvm)?;
+    let virtual_ = matches!(lane, Lane::Virtual(_));
+    let default_boot = if virtual_ { 600 } else { 120 };
+    let boot_limit = options.boot_timeout.as_deref().map(duration).transpose()?;
+    let mut add = inside.reads.clone();
+    add.extend(options.add.iter().map(|text| Added::parse(text)).collect::<Result<Vec<_>, _>>()?);
+    if shell && !add.iter().any(|added| added.to == "/bin/sh") {
+        add.push(busybox()?);
+    }
+    // What a kernel has not as a module it may have built in; where it has neither, the workload says what it misses.
+    let has = |name: &&String| kernel.modules.iter().any(|(module, _)| module.name == **name);
+    let modules = inside.modules.iter().filter(has).chain(&options.module).cloned().collect();
+    let job = Job {
+        arguments: inside.arguments.clone(),
+        directory: inside.directory.clone(),
+        environment: environment(virtual_),
+        hostname: hostname(virtual_),
+        modules,
+        collect: inside.collect.clone(),
+        perturbation: schedlab_vm::lane::perturbation(lane),
+        shell,
+        ..Job::default()
+    };
+    let program = binary(options, architecture)?;
+    Ok(Boot {
+        kernel,
+        machine,
+        lane,
+        job,
+        program,
+        add,
+        command_line: if options.verbose { format!("loglevel=7 {}", options.cmdline) } else { options.cmdline.clone() },
+        qemu_version,
+        boot_limit: boot_limit.unwrap_or(Duration::from_secs(default_boot)),
+        limit: duration(&options.timeout)?,
+        counting: None,
+    })
+}
+
+/// Says what is known to go wrong with this QEMU.
+pub(super) fn advise(boot: &Boot) {
+    if let Some(advice) = schedlab_vm::lane::advice(boot.lane, &boot.qemu_version, boot.machine.topology.cpus()) {
+        say(format_args!("schedlab: {advice}"));
+    }
+}
+
+/// A kernel of the cache, or a file. Nothing is fetched unasked.
+pub(super) fn find(name: &str, of: Architecture) -> Result<Kernel> {
+    match name.parse()? {
+        Reference::File(path) => Ok(Kernel::of_file(&path)?),
+        Reference::Debian(wanted) => {
+            let found = Cache::of_this_user().find(&wanted.to_string(), debian::architecture(of))?;
+            let of = if of == own_architecture() { "" } else { " --aarch64" };
+            found.with_context(|| format!("{wanted} is not in the cache; fetch it: schedlab vm fetch {wanted}{of}"))
+        }
+        Reference::Build(name) => {
+            let name = format!("build:{name}");
+            let cache = Cache::of_this_user();
+            let architectures = [of, Architecture::Aarch64].map(debian::architecture);
+            let found = architectures.iter().find_map(|of| cache.find(&name, of).transpose()).transpose()?;
+            found.with_context(|| format!("{name} is not in the cache; build it: schedlab vm build TREE"))
+        }
+    }
+}
+
+fn machine(options: &GuestOptions) -> Result<Machine> {
+    let default = if options.topology.is_some() { None } else { Some(host_cpus().min(2)) };
+    let topology = Topology::parse(options.cpus.or(default), options.topology.as_deref())?;
+    let memory_mib = parse_bytes(&options.memory)? >> 20;
+    if memory_mib < 64 {
+        bail!("--memory {}: a guest needs at least 64m", options.memory);
+    }
+    Ok(Machine { memory_mib, topology })
+}
+
+fn host_cpus() -> u32 {
+    std::thread::available_parallelism().map_or(1, |n| u32::try_from(n.get()).unwrap_or(u32::MAX))
+}
+
+fn lane(options: &GuestOptions, machine: &Machine, qemu_version: &str, kvm: bool) -> Result<Lane> {
+    let cpus = machine.topology.cpus();
+    if options.lane == LaneName::Virtual {
+        let quantum_us = options.quantum.as_deref().map(parse_duration_ns).transpose()?.map(|ns| ns.div_ceil(1000));
+        let shift = options.shift.unwrap_or_else(|| schedlab_vm::lane::usual_shift(qemu_version, cpus));
+        let quantum_us = quantum_us.map(u32::try_from).transpose().context("--quantum is too long")?;
+        if quantum_us == Some(0) {
+            bail!(
+                "--quantum 0: a turn has to have a length, such as 100us; leave it out for turns that end with the next timer"
+            );
+        }
+        let dither_us = options.dither.as_deref().map_or(Ok(USUAL_DITHER_US), dither_us)?;
+        return Ok(Lane::Virtual(Virtual { shift, seed: options.seed, quantum_us, dither_us }));
+    }
+    if options.seed != 0 || options.shift.is_some() || options.quantum.is_some() || options.dither.is_some() {
+        bail!(
+            "--seed, --shift, --quantum and --dither belong to --lane virtual: in the real lane no two boots are equal \
+             anyway"
+        );
+    }
+    let oversubscribed = cpus > host_cpus();
+    if oversubscribed && !options.oversubscribe {
+        bail!(
+            "{} for the guest on a host with {}: its CPUs would wait for each other and nothing could be compared; give \
+             fewer --cpus, --lane virtual, or --oversubscribe to run it all the same",
+            counted(cpus, "CPUs"),
+            host_cpus()
+        );
+    }
+    Ok(Lane::Real { accelerator: if kvm { Accelerator::Kvm } else { Accelerator::Tcg }, oversubscribed })
+}
+
+/// Many tasks take their turns, and a herd that is not ready after half a minute counts as hung.
+fn dither_us(text: &str) -> Result<u32> {
+    const MOST_US: u64 = 100_000;
+    match parse_duration_ns(text).with_context(|| format!("--dither {text}"))?.div_ceil(1000) {
+        us if us <= MOST_US => Ok(us as u32),
+        _ => bail!("--dither {text}: give at most 100ms"),
+    }
+}
+
+fn duration(text: &str) -> Result<Duration> {
+    Ok(Duration::from_nanos(parse_duration_ns(text)?))
+}
+
+/// This very binary, static as it is; a guest of another architecture needs its own.
+fn binary(options: &GuestOptions, architecture: Architecture) -> Result<std::path::PathBuf> {
+    match &options.binary {
+        Some(file) => Ok(file.clone()),
+        None if architecture == own_architecture() => Ok("/proc/self/exe".into()),
+        None => bail!("an {architecture} kernel on this host: give schedlab's own binary for it with --binary"),
+    }
+}
+
+fn busybox() -> Result<Added> {
+    let found = ["/bin/busybox", "/usr/bin/busybox"].into_iter().find(|path| Path::new(path).exists());
+    let found = found
+        .context("there is no busybox for the guest's shell: apt-get install busybox-static, or --add FILE:/bin/sh")?;
+    Ok(Added { from: found.into(), to: "/bin/busybox".into() })
+}
+
+/// What of our own environment the command's output depends on. The virtual lane depends on nothing of the host.
+fn environment(virtual_: bool) -> Vec<(String, String)> {
+    let names = if virtual_ { &[][..] } else { &["COLUMNS", "NO_COLOR"][..] };
+    names.iter().filter_map(|name| Some(((*name).to_owned(), std::env::var(name).ok()?))).collect()
+}
+
+/// Guests of one host count as one machine, whatever their kernels.
+fn hostname(virtual_: bool) -> String {
+    if virtual_ {
+        return "virtual".into();
+    }
+    let host = schedlab_sys::kernel_facts::uname().map(|uname| uname.nodename).unwrap_or_default();
+    format!("guest-of-{host}").chars().take(64).collect()
+}
+
+/// The terminal as a listener: the command's output as if it ran here, the rest on standard error.
+struct Screen {
+    interrupt: Interrupt,
+    verbose: bool,
+}
+
+/// A reader who has left must not end the guest.
+fn write_all(mut to: impl Write, bytes: &[u8]) {
+    let _ = to.write_all(bytes).and_then(|()| to.flush());
+}
+
+/// Listens to a guest of which only the answer matters. Without an interrupt to look at, Ctrl-C lets it end, as it lets a
+/// trial end.
+pub(super) struct Quiet(pub(super) Option<Interrupt>);
+
+impl Events for Quiet {
+    fn stage(&mut self, _stage: Stage) {}
+    fn stdout(&mut self, _bytes: &[u8]) {}
+    fn stderr(&mut self, bytes: &[u8]) {
+        write_all(std::io::stderr(), bytes);
+    }
+    fn note(&mut self, text: &str) {
+        say(format_args!("schedlab: {text}"));
+    }
+    fn console(&mut self, _bytes: &[u8]) {}
+    fn interrupted(&self) -> bool {
+        self.0.is_some_and(Interrupt::requested)
+    }
+}
+
+/// To a tenth of a second.
+fn rounded(time: Duration) -> String {
+    format_ns(time.as_millis() as u64 / 100 * 100_000_000)
+}
+
+impl Events for Screen {
+    fn stage(&mut self, stage: Stage) {
+        match stage {
+            Stage::Starting => say("schedlab: starting the guest"),
+            Stage::Up(release, after) => {
+                say(format_args!("schedlab: the guest is up: {release}, after {}", rounded(after)));
+            }
+            Stage::Ended(code, after) => {
+                let after = rounded(after);
+                say(format_args!("schedlab: the guest's command ended with {code}, {after} after its start"));
+            }
+        }
+    }
+    fn stdout(&mut self, bytes: &[u8]) {
+        write_all(std::io::stdout(), bytes);
+    }
+    fn stderr(&mut self, bytes: &[u8]) {
+        write_all(std::io::stderr(), bytes);
+    }
+    fn note(&mut self, text: &str) {
+        say(format_args!("schedlab: {text}"));
+    }
+    fn console(&mut self, bytes: &[u8]) {
+        if self.verbose {
+            write_all(std::io::stderr(), bytes);
+        }
+    }
+    fn interrupted(&self) -> bool {
+        self.interrupt.requested()
+    }
+}

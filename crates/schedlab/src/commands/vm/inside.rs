@@ -1,0 +1,149 @@
+//! The command that runs in the guest, read as the host would read it: which files it needs and which it makes. Its
+//! directory has the same name in the guest, so that every path means the same there.
+
+use crate::cli::{Cli, Command, RunOutput};
+use crate::commands::{ab, bench};
+use crate::{session, twin_spelling};
+use anyhow::{Context, Result, bail};
+use clap::{CommandFactory, FromArgMatches};
+use schedlab_vm::host::initramfs::Added;
+use std::ffi::OsString;
+use std::path::{Component, Path, PathBuf};
+
+/// A command for a guest.
+#[derive(Debug, Default)]
+pub(super) struct Inside {
+    /// Its arguments.
+    pub(super) arguments: Vec<String>,
+    /// Its current directory.
+    pub(super) directory: String,
+    /// Files it reads.
+    pub(super) reads: Vec<Added>,
+    /// Files and directories it makes, absolute.
+    pub(super) collect: Vec<String>,
+    /// Modules it needs from the start.
+    pub(super) modules: Vec<String>,
+}
+
+/// The device that no alias leads to: nothing in the kernel asks for it.
+pub(super) const BINDER: &str = "binder_linux";
+
+/// The guest's own file for a result that `vm profile` reads and nobody else gets.
+pub(super) const OUTCOME: &str = "/schedlab/outcome.json";
+
+impl Inside {
+    /// Nothing but a directory.
+    pub(super) fn shell() -> Result<Self> {
+        Ok(Self { directory: "/root".into(), ..Self::default() })
+    }
+
+    /// Reads the words after `--`. A command line that is wrong on the host is refused here, before anything boots.
+    pub(super) fn of_words(words: &[String]) -> Result<Self> {
+        let directory = std::env::current_dir().context("the current directory cannot be read")?;
+        let mut inside = Self { arguments: words.to_vec(), directory: text(&directory)?, ..Self::default() };
+        match parse(words) {
+            Command::Bench(args) => {
+                // Its options are for the guest to judge, which has other CPUs.
+                schedlab_bench::find(&args.workload.parse()?)?;
+                if let Some(file) = args.json.as_deref().filter(|file| *file != "-") {
+                    let file = absolute(&directory, Path::new(file))?;
+                    let stays = file == Path::new(OUTCOME);
+                    if let Some(parent) = file.parent().filter(|parent| !stays && !parent.is_dir()) {
+                        bail!("--json: there is no directory {}", parent.display());
+                    }
+                    inside.collect.push(text(&file)?);
+                }
+            }
+            Command::Ab(args) => inside.experiment(&directory, &args.output, &ab::name(&args))?,
+            Command::Run(args) => {
+                let plan = absolute(&directory, &args.plan)?;
+                inside.reads.push(Added { from: plan.clone(), to: text(&plan)? });
+                let name = args.plan.file_stem().map_or("run".into(), |stem| stem.to_string_lossy().into_owned());
+                inside.experiment(&directory, &args.output, &name)?;
+            }
+            Command::Doctor(_) | Command::List(_) => {}
+            _ => bail!("`{}` reads and writes files of the host: run it there", words.join(" ")),
+        }
+        let says_binder = inside.reads.iter().any(|added| mentions_binder(&added.from));
+        if says_binder || words.iter().any(|word| word.contains("binder")) {
+            inside.modules.push(BINDER.into());
+        }
+        Ok(inside)
+    }
+
+    /// The run directory is chosen on the host, where it must be free.
+    fn experiment(&mut self, directory: &Path, output: &RunOutput, name: &str) -> Result<()> {
+        if output.resume {
+            bail!("a run cannot be resumed in a guest: each start is another boot, and a boot is a unit of its own");
+        }
+        let out = match &output.out {
+            Some(out) => absolute(directory, out)?,
+            None => {
+                let free = absolute(directory, &session::unused(session::default_out(name)))?;
+                // Before the words of an exec.
+                self.arguments.splice(1..1, ["--out".to_owned(), text(&free)?]);
+                free
+            }
+        };
+        if out.read_dir().is_ok_and(|mut entries| entries.next().is_some()) {
+            bail!("{} holds something already; give another --out", out.display());
+        }
+        self.collect.push(text(&out)?);
+        Ok(())
+    }
+}
+
+/// As `schedlab` itself would read them; what it would refuse ends us with its words.
+fn parse(words: &[String]) -> Command {
+    let arguments: Vec<OsString> = ["schedlab".to_owned()].iter().chain(words).map(OsString::from).collect();
+    let arguments = twin_spelling::normalise(arguments, &bench::switches());
+    let matches = bench::with_workload_options(Cli::command()).get_matches_from(arguments);
+    Cli::from_arg_matches(&matches).unwrap_or_else(|error| error.exit()).command
+}
+
+/// Without `..`: the guest sends plain paths. What is above the current directory is the same there; what is above another
+/// one is not, if that is a link.
+fn absolute(directory: &Path, path: &Path) -> Result<PathBuf> {
+    let mut whole = directory.to_owned();
+    let mut parts = path.components().filter(|part| *part != Component::CurDir).peekable();
+    while parts.next_if_eq(&Component::ParentDir).is_some() {
+        whole.pop();
+    }
+    for part in parts {
+        if part == Component::ParentDir {
+            bail!("{}: a guest has other directories: give this path without `..` in the middle", path.display());
+        }
+        whole.push(part);
+    }
+    Ok(whole)
+}
+
+fn text(path: &Path) -> Result<String> {
+    path.to_str().map(str::to_owned).with_context(|| format!("{} is not UTF-8", path.display()))
+}
+
+fn mentions_binder(plan: &Path) -> bool {
+    std::fs::read_to_string(plan).is_ok_and(|text| text.contains("binder"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn paths_mean_the_same_in_the_guest() {
+        let of = |path: &str| absolute(Path::new("/home/u"), Path::new(path)).map(|p| p.display().to_string());
+        for (path, expected) in [
+            ("a.json", "/home/u/a.json"),
+            ("./out/./a", "/home/u/out/a"),
+            ("../a.json", "/home/a.json"),
+            (".././../b", "/b"),
+            ("/tmp/a", "/tmp/a"),
+        ] {
+            assert_eq!(of(path).unwrap(), expected, "{path}");
+        }
+        for path in ["a/../b", "/tmp/../b", "../a/.."] {
+            assert!(of(path).unwrap_err().to_string().contains("without `..`"), "{path}");
+        }
+    }
+}

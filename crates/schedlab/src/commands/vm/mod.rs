@@ -1,0 +1,107 @@
+//! `schedlab vm …`: from arguments to a guest and back: what it sends goes where it would go on the host.
+
+mod guest;
+mod inside;
+mod legs;
+mod profile;
+pub(crate) mod task;
+pub(crate) mod trials;
+
+use crate::cli::vm::{Boot, Build, Fetch, VmAction, VmRun};
+use crate::exit;
+use crate::output::{print_line, say, to_stdout};
+use anyhow::{Context, Result, bail};
+use inside::Inside;
+use schedlab_run::counted;
+use schedlab_vm::host::deliver::deliver;
+use schedlab_vm::host::{build, fetch};
+use schedlab_vm::kernel::cache::Cache;
+use schedlab_vm::kernel::image::Architecture;
+use schedlab_vm::kernel::own_architecture;
+use schedlab_vm::kernel::reference::Reference;
+use std::path::Path;
+
+pub(super) fn run(action: &VmAction) -> Result<u8> {
+    match action {
+        VmAction::Fetch(args) => fetch_kernel(args),
+        VmAction::Build(args) => build_kernel(args),
+        VmAction::List => list(),
+        VmAction::Boot(args) => boot(args),
+        VmAction::Run(args) => run_inside(args),
+        VmAction::Profile(args) => profile::run(args),
+    }
+}
+
+fn fetch_kernel(args: &Fetch) -> Result<u8> {
+    let Reference::Debian(wanted) = args.kernel.parse()? else {
+        bail!("{} needs no fetching: only debian:VERSION does", args.kernel);
+    };
+    let cache = Cache::of_this_user();
+    let mut tell = |line: &str| say(format_args!("schedlab: {line}"));
+    let (entry, path) = fetch::fetch(&cache, &wanted, architecture(args.aarch64), &args.module, &mut tell)?;
+    let modules: Vec<&str> = entry.modules().collect();
+    print_line(format_args!("{} {}: {}", entry.name, entry.version(), path.display()))?;
+    print_line(format_args!("{}: {}", counted(modules.len(), "modules"), modules.join(", ")))?;
+    Ok(exit::DONE)
+}
+
+fn build_kernel(args: &Build) -> Result<u8> {
+    let mut options = args.set.clone();
+    if let Some(file) = &args.config {
+        let text = std::fs::read_to_string(file).with_context(|| format!("{} cannot be read", file.display()))?;
+        options.insert(0, text);
+    }
+    let name = args.name.clone().unwrap_or_else(|| build::usual_name(&args.tree, args.patch.as_deref()));
+    let plain = |c: char| c.is_ascii_alphanumeric() || "-_.+".contains(c);
+    if name.starts_with('.') || !name.chars().all(plain) {
+        bail!("`{name}` cannot name a kernel: give --name of letters, digits, `-`, `_`, `.` and `+`");
+    }
+    let build = build::Build {
+        tree: args.tree.clone(),
+        patch: args.patch.clone(),
+        options,
+        architecture: architecture(args.aarch64),
+        name,
+        jobs: args.jobs.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, usize::from)).max(1),
+    };
+    let mut tell = |line: &str| say(format_args!("schedlab: {line}"));
+    let (entry, path, dropped) = build::build(&Cache::of_this_user(), &build, &mut tell)?;
+    print_line(format_args!("{} {}: {}", entry.name, entry.version(), path.display()))?;
+    for option in dropped {
+        print_line(format_args!("not taken by this tree: {option}"))?;
+    }
+    Ok(exit::DONE)
+}
+
+/// The architecture that `--aarch64` asks for.
+fn architecture(aarch64: bool) -> Architecture {
+    if aarch64 { Architecture::Aarch64 } else { own_architecture() }
+}
+
+fn list() -> Result<u8> {
+    let cache = Cache::of_this_user();
+    to_stdout(|out| {
+        cache.entries().iter().try_for_each(|(entry, path)| {
+            writeln!(out, "{}  {}  {}  {}", entry.name, entry.version(), entry.architecture, path.display())
+        })
+    })?;
+    Ok(exit::DONE)
+}
+
+/// Without a shell the guest runs `doctor`: what it is and what it can measure.
+fn boot(args: &Boot) -> Result<u8> {
+    let inside = if args.shell { Inside::shell()? } else { Inside::of_words(&["doctor".into()])? };
+    guest::run(&args.kernel, &args.guest, &inside, args.shell).map(|(code, _)| code)
+}
+
+fn run_inside(args: &VmRun) -> Result<u8> {
+    let inside = Inside::of_words(&args.command)?;
+    let (code, files) = guest::run(&args.kernel, &args.guest, &inside, false)?;
+    for place in &inside.collect {
+        deliver(&files, Path::new(place))?;
+        if files.iter().any(|(path, _)| Path::new(path).starts_with(place)) {
+            say(format_args!("schedlab: from the guest: {place}"));
+        }
+    }
+    Ok(code)
+}

@@ -1,0 +1,262 @@
+//! `schedlab vm profile`: a workload in a guest of the virtual lane whose QEMU counts instructions by address, shown by
+//! function and per operation; two kernels, or a kernel and a profile of before, side by side.
+
+use super::guest::{self, Quiet, Sight};
+use super::inside::{Inside, OUTCOME};
+use super::legs::{Legs, landmarks};
+use crate::cli::vm::{GuestOptions, LaneName, VmProfile};
+use crate::exit;
+use crate::output::{print_line, say, to_stdout};
+use anyhow::{Context, Result, bail};
+use schedlab_record::profile::KernelSymbols;
+use schedlab_run::lane::Provenance;
+use schedlab_run::{TrialOutcome, counted};
+use schedlab_sys::interrupt::Interrupt;
+use schedlab_vm::Boot;
+use schedlab_vm::host::boot::dry_run;
+use schedlab_vm::profile::{Counted, Profile, differences};
+use std::io::{self, Write};
+
+/// Where the guest's symbols are.
+const SYMBOLS: &str = "/proc/kallsyms";
+
+/// One kernel's profile.
+struct Profiled {
+    kernel: String,
+    /// The `bench` command, as it was given.
+    command: String,
+    /// Lane, shift, seed, QEMU and CPUs: they are part of the result.
+    guest: String,
+    operations: u64,
+    profile: Profile,
+    legs: Option<Legs>,
+}
+
+pub(super) fn run(args: &VmProfile) -> Result<u8> {
+    if args.command.first().is_none_or(|word| word != "bench") || args.command.iter().any(|word| word == "--json") {
+        bail!("vm profile takes a `bench` command without --json: vm profile --kernel K -- bench pipe:loops=2000");
+    }
+    let sight = Sight::new(true);
+    let options = GuestOptions { lane: LaneName::Virtual, ..args.guest.clone() };
+    let words = words(&args.command);
+    if options.dry_run {
+        return print_line(dry_run(&counting(&args.kernel, &options, &words, &sight)?)?).map(|()| exit::DONE);
+    }
+    let of = |name: &String| match name.ends_with(".json") {
+        true => read_json(name).with_context(|| format!("--against {name}")),
+        false => profiled(name, args, &options, &words, &sight).with_context(|| name.clone()),
+    };
+    // Against what is asked first: a file that is none must not cost a boot.
+    let against = args.against.as_ref().map(of).transpose()?;
+    let this = profiled(&args.kernel, args, &options, &words, &sight).with_context(|| args.kernel.clone())?;
+    let found: Vec<Profiled> = against.into_iter().chain([this]).collect();
+    if let Some(file) = &args.json {
+        write_json(file, &found)?;
+    }
+    if args.json.as_deref() != Some("-") {
+        to_stdout(|out| match found.as_slice() {
+            [against, this] => compared(against, this, args.top, out),
+            _ => found.iter().try_for_each(|one| alone(one, args.top, out)),
+        })?;
+    }
+    Ok(exit::DONE)
+}
+
+/// The guest's command: its result as a file, and the fewest counters unless they were named, since reading them is work of
+/// the kernel's, too.
+fn words(command: &[String]) -> Vec<String> {
+    let named = command.iter().any(|word| word.starts_with("--counters"));
+    let fewest: &[&str] = if named { &[] } else { &["--counters", "basic"] };
+    let mut words = command.to_vec();
+    words.splice(1..1, ["--json", OUTCOME].iter().chain(fewest).map(|word| (*word).to_owned()));
+    words
+}
+
+/// What a guest of it sends back.
+struct Counting {
+    outcome: TrialOutcome,
+    symbols: String,
+    counted: Counted,
+}
+
+fn count(boot: &Boot) -> Result<Counting> {
+    let interrupt = Interrupt::catch().context("signals cannot be caught")?;
+    let ended = schedlab_vm::boot(boot, &mut Quiet(Some(interrupt)))?;
+    if ended.exit_code != 0 {
+        bail!("the guest's command ended with {}", ended.exit_code);
+    }
+    let file = |path: &str| {
+        let found = ended.files.iter().find(|(name, _)| name == path);
+        found.map(|(_, content)| content).with_context(|| format!("the guest sent no {path}"))
+    };
+    let outcome: TrialOutcome = serde_json::from_slice(file(OUTCOME)?).context("the guest's result cannot be read")?;
+    if outcome.operations == 0 {
+        bail!("{} counts no operations: there is nothing to divide by", outcome.workload);
+    }
+    let symbols = String::from_utf8_lossy(file(SYMBOLS)?).into_owned();
+    Ok(Counting { outcome, symbols, counted: ended.counts.context("nothing was counted")? })
+}
+
+fn counting(kernel: &str, options: &GuestOptions, words: &[String], sight: &Sight) -> Result<Boot> {
+    let mut inside = Inside::of_words(words)?;
+    inside.collect.push(SYMBOLS.into());
+    let kernel = guest::find(kernel, super::architecture(options.aarch64))?;
+    Ok(Boot { counting: Some(Vec::new()), ..guest::boot(kernel, options, &inside, false, sight)? })
+}
+
+fn profiled(
+    kernel: &str,
+    args: &VmProfile,
+    options: &GuestOptions,
+    words: &[String],
+    sight: &Sight,
+) -> Result<Profiled> {
+    let boot = counting(kernel, options, words, sight)?;
+    if args.legs && boot.machine.topology.cpus() != 1 {
+        bail!("legs are told apart on one CPU: --cpus 1");
+    }
+    let provenance = Provenance { lane: boot.lane, qemu: boot.qemu_version.clone() };
+    let cpus = counted(boot.machine.topology.cpus(), "CPUs");
+    say(format_args!("schedlab: counting in a guest of {kernel}"));
+    let found = count(&boot)?;
+    let symbols = KernelSymbols::parse(&found.symbols)?;
+    if symbols.is_hidden() {
+        bail!("its kernel shows no symbols (CONFIG_KALLSYMS)");
+    }
+    let name_of = |address| symbols.at(address).map(|symbol| symbol.name);
+    let whole = found.counted.whole();
+    let legs = match args.legs {
+        false => None,
+        true => {
+            say(format_args!("schedlab: and again, with legs"));
+            let boot = Boot { counting: Some(landmarks(&symbols)?), ..boot };
+            let counted = count(&boot)?.counted;
+            // What a guest does, it does again; else the legs would be of another run than the whole.
+            if counted.whole() != whole {
+                bail!("the guest with legs executed other instructions than the one without: they are no parts of it");
+            }
+            Some(Legs::of(&counted, name_of))
+        }
+    };
+    Ok(Profiled {
+        kernel: kernel.to_owned(),
+        command: args.command.join(" "),
+        guest: format!("{provenance}, {cpus}"),
+        operations: found.outcome.operations,
+        profile: whole.by_function(name_of),
+        legs,
+    })
+}
+
+impl Profiled {
+    fn per_operation(&self, count: u64) -> f64 {
+        count as f64 / self.operations as f64
+    }
+
+    fn headline(&self, out: &mut dyn Write) -> io::Result<()> {
+        let (kernel, programs) = (self.profile.kernel(), self.profile.programs);
+        let of = |count| self.per_operation(count);
+        writeln!(
+            out,
+            "{}, {}: {} operations, {:.1} instructions each: {:.1} in the kernel, {:.1} in programs",
+            self.kernel,
+            self.command,
+            self.operations,
+            of(kernel + programs),
+            of(kernel),
+            of(programs)
+        )
+    }
+}
+
+fn alone(one: &Profiled, top: usize, out: &mut dyn Write) -> io::Result<()> {
+    one.headline(out)?;
+    if let Some(legs) = &one.legs {
+        return legs.show(one.operations, top, out);
+    }
+    writeln!(out, "\n{:>12} {:>7}  function", "per op", "share")?;
+    let kernel = one.per_operation(one.profile.kernel());
+    let rows = one.profile.per_operation(one.operations);
+    for (name, count) in rows.iter().take(top) {
+        writeln!(out, "{count:>12.2} {:>6.1}%  {name}", 100.0 * count / kernel)?;
+    }
+    let rest: f64 = rows.iter().skip(top).map(|(_, count)| count).sum();
+    if rest > 0.0 {
+        let others = rows.len() - top;
+        writeln!(out, "{rest:>12.2} {:>6.1}%  {others} others", 100.0 * rest / kernel)?;
+    }
+    Ok(())
+}
+
+fn compared(against: &Profiled, this: &Profiled, top: usize, out: &mut dyn Write) -> io::Result<()> {
+    against.headline(out)?;
+    this.headline(out)?;
+    if against.guest != this.guest {
+        writeln!(out, "not the same guest, and that is in the difference: {}; {}", against.guest, this.guest)?;
+    }
+    let change = this.per_operation(this.profile.kernel()) - against.per_operation(against.profile.kernel());
+    write!(out, "{change:+.2} instructions per operation in the kernel")?;
+    let rows = differences((&against.profile, against.operations), (&this.profile, this.operations));
+    if let Some(most) = rows.first().filter(|row| row.a != row.b) {
+        write!(out, "; {:+.2} in {}", most.b - most.a, most.name)?;
+    }
+    writeln!(out, "\n\n{:>12} {:>12} {:>12}  function", "against", "this", "difference")?;
+    for row in rows.iter().take(top) {
+        writeln!(out, "{:>12.2} {:>12.2} {:>+12.2}  {}", row.a, row.b, row.b - row.a, row.name)?;
+    }
+    let rest: f64 = rows.iter().skip(top).map(|row| row.b - row.a).sum();
+    if rows.len() > top {
+        writeln!(out, "{:>12} {:>12} {rest:>+12.2}  {} others", "", "", rows.len() - top)?;
+    }
+    Ok(())
+}
+
+/// The last profile of a file of `--json`: the one that was not there to be compared with.
+fn read_json(file: &str) -> Result<Profiled> {
+    let text = std::fs::read_to_string(file).context("it cannot be read")?;
+    let whole: serde_json::Value = serde_json::from_str(&text).context("it is no JSON")?;
+    let read = || {
+        let one = whole.get("profiles")?.as_array()?.last()?;
+        let text = |name: &str| one.get(name)?.as_str().map(str::to_owned);
+        let count = |name: &str| one.get("instructions")?.get(name)?.as_u64();
+        let functions = one.get("functions")?.as_object()?;
+        let functions = functions.iter().map(|(name, count)| Some((name.clone(), count.as_u64()?)));
+        Some(Profiled {
+            kernel: format!("{file}: {}", text("kernel")?),
+            command: text("command")?,
+            guest: text("guest")?,
+            operations: one.get("operations")?.as_u64().filter(|operations| *operations > 0)?,
+            profile: Profile {
+                programs: count("programs")?,
+                unknown: count("no_function")?,
+                functions: functions.collect::<Option<_>>()?,
+            },
+            legs: None,
+        })
+    };
+    read().context("it is no profile of `vm profile --json`")
+}
+
+fn write_json(file: &str, found: &[Profiled]) -> Result<()> {
+    let one = |one: &Profiled| {
+        serde_json::json!({
+            "kernel": one.kernel,
+            "command": one.command,
+            "guest": one.guest,
+            "operations": one.operations,
+            "instructions": {
+                "programs": one.profile.programs,
+                "kernel": one.profile.kernel(),
+                "no_function": one.profile.unknown,
+            },
+            "functions": one.profile.functions,
+            "legs": one.legs.as_ref().map(Legs::to_json),
+        })
+    };
+    let text =
+        schedlab_run::json::pretty(&serde_json::json!({ "profiles": found.iter().map(one).collect::<Vec<_>>() }))?;
+    if file == "-" {
+        return to_stdout(|out| writeln!(out, "{text}"));
+    }
+    std::fs::write(file, text + "\n").with_context(|| format!("{file} cannot be written"))
+}

@@ -1,0 +1,222 @@
+//! A plan with a `[guest]` table: every trial in a guest of its own.
+
+use super::guest::{self, Sight};
+use super::inside::{BINDER, Inside};
+use super::task;
+use crate::cli::vm::{GuestOptions, LaneName};
+use crate::output::say;
+use anyhow::{Context, Result, bail};
+use schedlab_run::plan::{GuestLane, GuestPlan};
+use schedlab_run::{Environment, GuestAnswer, GuestResult, GuestTask, Manifest, Plan, Setting};
+use schedlab_sys::clock;
+use schedlab_sys::interrupt::Interrupt;
+use schedlab_trial::guest::GuestTrial;
+use schedlab_vm::host::initramfs::Added;
+use schedlab_vm::host::scratch::Scratch;
+use schedlab_vm::kernel::reference::Reference;
+use schedlab_vm::kernel::{Kernel, own_architecture};
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+/// Where the guest has its task and leaves its answer.
+const TASK: &str = "/schedlab/task.json";
+const ANSWER: &str = "/schedlab/answer.json";
+
+/// For a manifest.
+const TO_PREPARE: Duration = Duration::from_secs(300);
+
+/// Boots the guests of one plan.
+pub(crate) struct Guests {
+    plan: GuestPlan,
+    /// What QEMU and KVM can do here, asked once.
+    sight: Sight,
+    /// By name, as they were when they were first booted: what is built or fetched meanwhile is not part of this run.
+    kernels: RefCell<BTreeMap<String, Kernel>>,
+    modules: Vec<String>,
+}
+
+impl Guests {
+    /// Those of a plan's `[guest]` table.
+    pub(crate) fn new(guest: &GuestPlan, plan: &Plan) -> Result<Self> {
+        let speaks_of_binder = plan.to_toml().contains("binder");
+        let modules = speaks_of_binder.then(|| BINDER.to_owned()).into_iter().collect();
+        Ok(Self { plan: guest.clone(), sight: Sight::new(false), kernels: RefCell::default(), modules })
+    }
+
+    /// Whether nothing of the host reaches them, not even its time.
+    pub(crate) fn are_virtual(&self) -> bool {
+        self.plan.lane == GuestLane::Virtual
+    }
+
+    /// The manifest as the control's guest makes it. The guest of every other arm is booted too, each kind once: a kernel
+    /// that does not boot, or that cannot run the plan, is told before anything is measured.
+    /// With it a sentence on each kind of guest.
+    pub(crate) fn manifest(&self, plan: &Plan, command: &[String]) -> Result<(Manifest, Vec<String>)> {
+        let mut kinds: Vec<(Vec<Setting>, Vec<&str>)> = Vec::new();
+        for arm in &plan.arms {
+            let booted_with: Vec<Setting> = arm.settings.iter().filter(|s| s.is_of_guest()).cloned().collect();
+            match kinds.iter_mut().find(|(kind, _)| *kind == booted_with) {
+                Some((_, arms)) => arms.push(&arm.name),
+                None => kinds.push((booted_with, vec![&arm.name])),
+            }
+        }
+        let (mut manifest, mut described): (Option<Manifest>, _) = (None, Vec::new());
+        for (booted_with, arms) in kinds {
+            let arms = format!("`{}`", arms.join("`, `"));
+            say(format_args!("schedlab: trying the guest of {arms}"));
+            let task = GuestTask::Prepare { plan_toml: plan.to_toml(), command: command.to_vec() };
+            let trial = GuestTrial { task, booted_with, sample: 1, limit: TO_PREPARE };
+            let (prepared, guest) = self.prepared(&trial).with_context(|| arms.clone())?;
+            let manifest = manifest.get_or_insert_with(|| prepared.clone());
+            if manifest.workloads != prepared.workloads {
+                bail!("{arms}: that guest has other CPUs, and a workload of the plan says ncpu: write the number");
+            }
+            if let Some(why) = self.plan.sd_llc_size.and_then(|wanted| other_llc(wanted, &guest)) {
+                bail!("{arms}: {why}");
+            }
+            let kernel = self.kernel(&self.options(&trial)?.0)?;
+            described.push(description(&arms, &kernel, &guest));
+        }
+        let mut manifest = manifest.context("the plan has no arms")?;
+        // A guest of the virtual lane has the same clock at each start.
+        manifest.created_unix_s = clock::realtime_ns() / 1_000_000_000;
+        manifest.seed = plan.seed.unwrap_or_else(schedlab_trial::prepare::fresh_seed);
+        Ok((manifest, described))
+    }
+
+    /// What a guest makes of the plan, and the guest.
+    fn prepared(&self, trial: &GuestTrial) -> Result<(Manifest, Environment)> {
+        let answer = self.booted(trial)?;
+        let unknown = |word: &String| answer.unknown_words.contains(word);
+        for setting in &trial.booted_with {
+            if matches!(setting, Setting::BootArgument(word) if unknown(word)) {
+                bail!("its kernel does not know {setting}: a difference to another arm would be none of it");
+            }
+        }
+        match answer.result {
+            GuestResult::Prepared(prepared) => Ok((*prepared, answer.environment)),
+            GuestResult::Failed(why) => bail!(why),
+            GuestResult::Measured(_) => bail!("its guest answered another question"),
+        }
+    }
+
+    /// One guest from start to end.
+    pub(crate) fn boot(&self, trial: &GuestTrial) -> Result<GuestAnswer, String> {
+        self.booted(trial).map_err(|error| format!("{error:#}"))
+    }
+
+    fn booted(&self, trial: &GuestTrial) -> Result<GuestAnswer> {
+        let directory = Scratch::new()?;
+        let file = directory.path().join("task.json");
+        std::fs::write(&file, schedlab_run::json::pretty(&trial.task)?)
+            .context("the guest's task cannot be written")?;
+        let inside = Inside {
+            arguments: [task::ARGUMENT, TASK, ANSWER].map(str::to_owned).to_vec(),
+            directory: "/root".into(),
+            reads: vec![Added { from: file, to: TASK.into() }],
+            collect: vec![ANSWER.into()],
+            modules: self.modules.clone(),
+        };
+        let (kernel, options) = self.options(trial)?;
+        let boot = guest::boot(self.kernel(&kernel)?, &options, &inside, false, &self.sight)?;
+        let mut interrupt = None;
+        if matches!(trial.task, GuestTask::Prepare { .. }) {
+            guest::advise(&boot);
+            // Nothing is measured yet, so nothing is worth waiting for.
+            interrupt = Some(Interrupt::catch().context("signals cannot be caught")?);
+        }
+        let ended = schedlab_vm::boot(&boot, &mut guest::Quiet(interrupt))?;
+        let (_, answer) = ended
+            .files
+            .first()
+            .with_context(|| format!("the guest's command left no answer and ended with {}", ended.exit_code))?;
+        let mut answer: GuestAnswer = serde_json::from_slice(answer).context("the guest's answer cannot be read")?;
+        if self.are_virtual() {
+            // Equal boots draw equal ids, and are two boots all the same.
+            answer.environment.boot_id += &format!("-{:x}", clock::realtime_ns());
+        }
+        Ok(answer)
+    }
+
+    fn kernel(&self, name: &str) -> Result<Kernel> {
+        let known = self.kernels.borrow().get(name).cloned();
+        if let Some(known) = &known
+            && !matches!(name.parse()?, Reference::File(_))
+        {
+            return Ok(known.clone());
+        }
+        // A file is in nobody's cache: it may be another one by now.
+        let found = guest::find(name, own_architecture())?;
+        if known.is_some_and(|known| known.crc32 != found.crc32) {
+            bail!(
+                "{name} is another kernel than at the beginning of the run: boot a copy that stays, or `vm build` it"
+            );
+        }
+        self.kernels.borrow_mut().insert(name.to_owned(), found.clone());
+        Ok(found)
+    }
+
+    /// The plan's guest with what the arm changes of it.
+    fn options(&self, trial: &GuestTrial) -> Result<(String, GuestOptions)> {
+        let GuestPlan { kernel, lane, cpus, topology, memory_bytes, cmdline, shift, quantum_ns, dither_ns, .. } =
+            self.plan.clone();
+        let (mut kernel, mut topology, mut words) = (kernel, topology, vec![cmdline]);
+        for setting in &trial.booted_with {
+            match setting {
+                Setting::Kernel(name) => kernel = Some(name.clone()),
+                Setting::Topology(text) => topology = Some(text.clone()),
+                Setting::BootArgument(word) => words.push(word.clone()),
+                other => bail!("{other} is set in a guest, not booted"),
+            }
+        }
+        let options = GuestOptions {
+            lane: if lane == GuestLane::Virtual { LaneName::Virtual } else { LaneName::Real },
+            cpus,
+            topology,
+            memory: memory_bytes.map_or_else(|| "1g".into(), |bytes| bytes.to_string()),
+            cmdline: words.join(" "),
+            add: Vec::new(),
+            module: Vec::new(),
+            oversubscribe: false,
+            no_kvm: false,
+            seed: if lane == GuestLane::Virtual { trial.sample } else { 0 },
+            shift,
+            quantum: quantum_ns.map(|ns| format!("{ns}ns")),
+            dither: dither_ns.map(|ns| format!("{ns}ns")),
+            boot_timeout: None,
+            timeout: format!("{}ms", trial.limit.as_millis()),
+            verbose: false,
+            dry_run: false,
+            aarch64: false,
+            binary: None,
+        };
+        Ok((kernel.context("an arm has no kernel")?, options))
+    }
+}
+
+fn check<'g>(guest: &'g Environment, id: &str) -> &'g str {
+    guest.checks.iter().find(|c| c.id == id).map_or("unknown", |c| c.value.as_str())
+}
+
+/// What the plan says of the guest's last-level cache and the guest does not.
+fn other_llc(wanted: u32, guest: &Environment) -> Option<String> {
+    let domains = check(guest, "sched_domains");
+    let said: Option<u32> = domains.rsplit_once("sd_llc_size ").and_then(|(_, size)| size.trim().parse().ok());
+    let mend = "change `sd_llc_size` or the cpus and topology of [guest]";
+    match said {
+        Some(size) if size == wanted => None,
+        Some(size) => Some(format!("the plan says sd_llc_size {wanted}, its guest has {size} ({domains}); {mend}")),
+        None => Some(format!(
+            "the plan says sd_llc_size {wanted}, which its guest does not tell ({domains}): its kernel \
+                              needs CONFIG_SCHED_DEBUG and CONFIG_SCHEDSTATS"
+        )),
+    }
+}
+
+/// A guest in a sentence of the report. Two builds of one name differ in the checksum alone.
+fn description(arms: &str, kernel: &Kernel, guest: &Environment) -> String {
+    let (release, topology, domains) = (&guest.kernel_release, check(guest, "topology"), check(guest, "sched_domains"));
+    let (name, crc32) = (&kernel.name, kernel.crc32);
+    format!("{arms} ran in guests with Linux {release} ({name}, CRC-32 {crc32:08x}), {topology}; domains {domains}")
+}

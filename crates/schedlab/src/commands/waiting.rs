@@ -1,0 +1,87 @@
+//! Waiting for what is recorded or profiled, until it ends or the user wants to stop.
+
+use anyhow::{Context, Result};
+use schedlab_sys::interrupt::Interrupt;
+use schedlab_sys::{clock, pidfd, signal};
+use std::process::Child;
+use std::time::Duration;
+
+/// How often a wait looks whether the user wants to stop.
+const LOOK: Duration = Duration::from_millis(50);
+
+/// Time that a command has for its own end each time it is told to end.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+pub(super) fn wait_for_time(ns: u64, interrupt: Interrupt) {
+    let end_ns = clock::monotonic_ns().saturating_add(ns);
+    while !interrupt.requested() && clock::monotonic_ns() < end_ns {
+        clock::sleep_until_ns(end_ns.min(clock::monotonic_ns() + LOOK.as_nanos() as u64));
+    }
+}
+
+/// How the command failed, if it did. What tells us to stop is passed on to it, and it has time for an end of its own; told
+/// twice, we do not wait for that.
+pub(super) fn wait_for_command(mut child: Child, interrupt: Interrupt) -> Result<Option<String>> {
+    let mut told = None;
+    while !pidfd::wait_exit(child.id(), LOOK)? {
+        let Some(asked) = interrupt.signal() else { continue };
+        let Some(next) = Told::next(told, asked, interrupt.insisted(), clock::monotonic_ns()) else { continue };
+        told = Some(next);
+        if let Some(signal) = next.signal {
+            // It is not waited for yet, so the number is still its own.
+            signal::kill(child.id(), signal).context("the command cannot be told to end")?;
+        }
+    }
+    let status = child.wait().context("the command cannot be waited for")?;
+    Ok((!status.success()).then(|| status.to_string()))
+}
+
+/// What the command was last told.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Told {
+    /// `None`: by the terminal, whose Ctrl-C is for all in the foreground.
+    signal: Option<i32>,
+    at_ns: u64,
+}
+
+impl Told {
+    /// What it is told at `at_ns`, if anything, after `last`: the signal that asked us, then SIGTERM, then SIGKILL.
+    fn next(last: Option<Self>, asked: i32, insisted: bool, at_ns: u64) -> Option<Self> {
+        let signal = match last {
+            Some(Self { signal: Some(signal::SIGKILL), .. }) => return None,
+            _ if insisted => Some(signal::SIGKILL),
+            None => Some(asked).filter(|asked| *asked != signal::SIGINT),
+            Some(last) if at_ns.saturating_sub(last.at_ns) < PATIENCE.as_nanos() as u64 => return None,
+            Some(Self { signal: None, .. }) => Some(signal::SIGTERM),
+            Some(_) => Some(signal::SIGKILL),
+        };
+        Some(Self { signal, at_ns })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use signal::{SIGINT, SIGKILL, SIGTERM};
+
+    /// What a command that never ends is told, with the second: asked at 0, asked again at `again_s`.
+    fn timeline(asked: i32, again_s: Option<u64>) -> Vec<(u64, Option<i32>)> {
+        let (mut told, mut all) = (None, Vec::new());
+        for tenth in 0..200 {
+            let insisted = again_s.is_some_and(|again_s| tenth >= again_s * 10);
+            if let Some(next) = Told::next(told, asked, insisted, tenth * 100_000_000) {
+                told = Some(next);
+                all.push((tenth / 10, next.signal));
+            }
+        }
+        all
+    }
+
+    #[test]
+    fn a_command_is_told_what_we_were_told_and_has_time() {
+        assert_eq!(timeline(SIGTERM, None), [(0, Some(SIGTERM)), (5, Some(SIGKILL))]);
+        assert_eq!(timeline(SIGINT, None), [(0, None), (5, Some(SIGTERM)), (10, Some(SIGKILL))]);
+        assert_eq!(timeline(SIGINT, Some(2)), [(0, None), (2, Some(SIGKILL))]);
+        assert_eq!(timeline(SIGTERM, Some(0)), [(0, Some(SIGKILL))]);
+    }
+}

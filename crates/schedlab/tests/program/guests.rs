@@ -1,0 +1,37 @@
+//! Real guests: whether they can be booted here, and the binary in a directory that its command shares with them.
+
+#![allow(clippy::print_stderr)] // A skip says why.
+
+use super::{Lab, Ran, schedlab};
+use std::process::{Command, Stdio};
+
+pub const KERNEL: &str = "debian:6.1";
+
+/// Whether guests can be booted here.
+pub fn can_boot(test: &str) -> bool {
+    let has_qemu = Command::new("qemu-system-x86_64").arg("--version").stdout(Stdio::null()).status().is_ok();
+    // NAME  VERSION  ARCHITECTURE  PATH
+    let is_it = |line: &str| line.starts_with(KERNEL) && line.contains("  amd64  ");
+    let has_kernel = schedlab(&["vm", "list"]).success().stdout.lines().any(is_it);
+    match (has_qemu, has_kernel) {
+        (true, true) => true,
+        (false, _) => {
+            eprintln!("schedlab-skip: {test}: needs qemu-system-x86_64 (apt-get install qemu-system-x86)");
+            false
+        }
+        (_, false) => {
+            eprintln!("schedlab-skip: {test}: needs a guest kernel (schedlab vm fetch {KERNEL})");
+            false
+        }
+    }
+}
+
+pub fn from(lab: &Lab, arguments: &[&str]) -> Ran {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_schedlab"));
+    let output = command.args(arguments).current_dir(lab.path("")).output().expect("the binary starts");
+    Ran {
+        code: output.status.code().unwrap_or(-1),
+        stdout: String::from_utf8_lossy(&output.stdout).into_owned(),
+        stderr: String::from_utf8_lossy(&output.stderr).into_owned(),
+    }
+}

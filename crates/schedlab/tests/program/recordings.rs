@@ -1,0 +1,47 @@
+//! Recordings that tests make, and what is in the kernel meanwhile.
+
+#![allow(clippy::print_stderr)] // A skip says why.
+
+use super::{Ran, schedlab};
+use schedlab_trace::{Event, Kinds, Reader};
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+
+/// Runs the program; `None`, and the reason on standard error, where nothing can be traced here.
+pub fn traced(test: &str, arguments: &[&str]) -> Option<Ran> {
+    let ran = schedlab(arguments);
+    let barred = ["tracefs cannot be used here", "perf_event_open of tracepoints"];
+    let barred = ran.stderr.lines().find(|line| barred.iter().any(|why| line.contains(why)));
+    if let Some(why) = barred {
+        eprintln!("schedlab-skip: {test}: needs tracefs ({why})");
+        return None;
+    }
+    Some(ran.success())
+}
+
+pub fn read(file: &str) -> (Vec<Event>, Reader) {
+    let source = std::fs::File::open(file).unwrap_or_else(|e| panic!("{file}: {e}"));
+    let mut reader = Reader::open(file, Box::new(source), Kinds::ALL).unwrap();
+    let (mut all, mut batch) = (Vec::new(), Vec::new());
+    while reader.next_batch(&mut batch).unwrap() {
+        all.extend_from_slice(&batch);
+    }
+    (all, reader)
+}
+
+/// Instances that belong to recordings of ours, by the entries of their owners.
+pub fn entries() -> BTreeSet<PathBuf> {
+    let listing = std::fs::read_dir("/run/schedlab/trace").into_iter().flatten().flatten();
+    listing.map(|entry| entry.path()).collect()
+}
+
+pub fn is_instance(name: &str) -> bool {
+    let roots = ["/sys/kernel/tracing/instances", "/sys/kernel/debug/tracing/instances"];
+    roots.iter().any(|root| Path::new(root).join(name).exists())
+}
+
+/// The entry of the recording that process `pid` is making.
+pub fn entry_of(pid: u32) -> Option<PathBuf> {
+    let mine = format!("schedlab-{pid}-");
+    entries().into_iter().find(|path| path.file_name().is_some_and(|n| n.to_string_lossy().starts_with(&mine)))
+}

@@ -1,0 +1,297 @@
+//! However a recording ends, nothing of ours stays in the kernel, and what is in its place is whole or was there before. They
+//! need tracefs and say so.
+
+#![allow(clippy::print_stderr)] // A skip says why.
+
+mod program;
+
+use program::recordings::{entry_of, is_instance, read, traced};
+use program::{Lab, json, schedlab};
+use schedlab_sys::signal::{SIGINT, SIGTERM};
+use schedlab_trace::ProblemKind;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+#[test]
+fn a_killed_recording_leaves_nothing_after_the_next_start() {
+    let (test, lab) = ("a_killed_recording_leaves_nothing_after_the_next_start", Lab::new("record-killed"));
+    let out = lab.path("trace");
+    let arguments = ["record", "-o", &out, "-d", "60s"];
+    let Some(mut recorder) = under_way(test, &arguments, &lab.path("trace/trace.slt")) else { return };
+    let entry = entry_of(recorder.id()).unwrap();
+    recorder.kill().unwrap();
+    recorder.wait().unwrap();
+    assert!(entry.exists(), "a killed recorder cannot clean up");
+
+    let next = schedlab(&["bench", "pipe:pin=same,duration=20ms", "--counters", "basic"]).success();
+    let name = entry.file_name().unwrap().to_string_lossy().into_owned();
+    let told = next.stderr.contains(&format!("removed after a killed run: tracefs instance {name}"));
+    // Another test's start may have been first.
+    assert!(told || !entry.exists(), "{}", next.stderr);
+    assert!(!entry.exists());
+    assert!(!is_instance(&name), "{name} is still there");
+    let (events, reader) = read(&lab.path("trace/trace.slt"));
+    assert!(!events.is_empty(), "what was written before the kill can be read");
+    assert_eq!(reader.problems().count(ProblemKind::Truncated), 1);
+    let check = json(&schedlab(&["trace", "check", &lab.path("trace/trace.slt"), "--json"]).success().stdout);
+    assert!(check["cpus"].as_array().is_some_and(|cpus| !cpus.is_empty()), "{check}");
+}
+
+#[test]
+fn whatever_measures_removes_what_a_killed_recording_left_and_whatever_reads_does_not() {
+    let test = "whatever_measures_removes_what_a_killed_recording_left_and_whatever_reads_does_not";
+    let lab = Lab::new("record-orphan");
+    let out = lab.path("trace");
+    let Some(_) = traced(test, &["record", "-o", &out, "-d", "1ms", "--source", "tracefs"]) else { return };
+    // As a killed recorder leaves it: an instance, and an entry that nobody holds locked.
+    let orphan = || {
+        let name = format!("schedlab-{}-4711", std::process::id());
+        let entry = Path::new("/run/schedlab/trace").join(&name);
+        let roots = ["/sys/kernel/tracing/instances", "/sys/kernel/debug/tracing/instances"];
+        let made = roots.iter().any(|root| std::fs::create_dir(Path::new(root).join(&name)).is_ok());
+        std::fs::create_dir_all(entry.parent().unwrap()).unwrap();
+        made.then(|| std::fs::write(&entry, "").unwrap());
+        made.then_some((name, entry))
+    };
+    let pipe = "pipe:pin=same,loops=10";
+    let more = |name: &str| lab.path(name);
+    for arguments in [
+        &["profile", "--", "true"][..],
+        &["profile", "-d", "1ms"],
+        &["profile", "bench", pipe],
+        &["record", "-o", &more("time"), "-d", "1ms"],
+        &["record", "-o", &more("workload"), "--", pipe],
+        &["bench", pipe],
+        &["ab", "-w", pipe, "--b", "nice=1", "--trials", "6", "--trial", "20ms", "--out", &more("run")],
+        &["doctor"],
+        &["tune", "restore"],
+    ] {
+        let Some((name, entry)) = orphan() else {
+            eprintln!("schedlab-skip: {test}: needs tracefs (no instance can be made where it usually is)");
+            return;
+        };
+        let ran = schedlab(arguments);
+        assert!(!entry.exists() && !is_instance(&name), "{arguments:?}: {}{}", ran.stdout, ran.stderr);
+    }
+    let Some((name, _)) = orphan() else { return };
+    for arguments in [
+        &["list"][..],
+        &["--version"],
+        &["trace", "check", &out],
+        &["tune", "show"],
+        &["record", "--dry-run", "-d", "1s"],
+        &["profile", "--dry-run", "-d", "1s"],
+        &["bench", pipe, "--dry-run"],
+        &["ab", "-w", pipe, "--b", "nice=1", "--dry-run"],
+        &["tune", "restore", "--dry-run"],
+    ] {
+        // Another test's start may remove it meanwhile: whoever does says so.
+        let ran = schedlab(arguments).success();
+        assert!(!ran.stderr.contains("removed after") && !ran.stdout.contains("run removed"), "{arguments:?}");
+        let is_told = ran.stdout.contains(&format!("tracefs instance {name} of a killed run\n"));
+        assert!(is_told || arguments[0] != "tune" || arguments[1] == "show" || !is_instance(&name), "{}", ran.stdout);
+    }
+    schedlab(&["tune", "restore"]).success();
+    assert!(!is_instance(&name));
+}
+
+#[test]
+fn bad_input_is_one_line_that_says_what_to_do() {
+    let lab = Lab::new("record-bad");
+    let out = lab.path("trace");
+    for (arguments, needle) in [
+        (vec!["record"], "-d 5s"),
+        (vec!["record", "-d", "5"], "--duration"),
+        (vec!["record", "-d", "1s", "--events", "ful"], "did you mean `full`"),
+        (vec!["record", "-d", "1s", "--", "true"], "recorded to its end"),
+        (vec!["record", "-d", "1s", "--", "pipe:pin=same"], "duration="),
+        (vec!["record", "--keep", "soon", "-d", "1s"], "--keep"),
+        (vec!["record", "--keep", "0", "-d", "1s"], "--keep 500ms"),
+        (vec!["bench", "pipe", "--trace", "nowhere", "--keep", "0s"], "--keep 500ms"),
+        (vec!["record", "--self-test", "--", "true"], "workload of its own"),
+        (vec!["bench", "pipe", "--set", "trace=on"], "--trace DIR"),
+        (vec!["bench", "pipe", "--set", "trace=yes"], "trace=on:full"),
+        (vec!["ab", "-w", "pipe", "--b", "nice=1", "--trace=ful"], "did you mean `full`"),
+    ] {
+        // Nothing is to be written, but should it be, not here.
+        let ran = schedlab(
+            &[&arguments[..1], &["--out", &out][..2 * usize::from(arguments[0] != "bench")], &arguments[1..]].concat(),
+        );
+        let ran = ran.failure();
+        let lines: Vec<&str> = ran.stderr.lines().collect();
+        assert!(lines.len() == 1 && ran.stderr.contains(needle), "{arguments:?}: {}", ran.stderr);
+    }
+}
+
+#[test]
+fn a_directory_with_a_recording_is_refused_and_left_as_it_is() {
+    let lab = Lab::new("record-twice");
+    let out = lab.path("trace");
+    std::fs::create_dir(&out).unwrap();
+    for file in ["trace.slt", "outcome.json"] {
+        let path = Path::new(&out).join(file);
+        std::fs::write(&path, "of another day").unwrap();
+        for arguments in [
+            vec!["record", "-o", &out, "-d", "10ms"],
+            vec!["record", "-o", &out, "--", "true"],
+            vec!["record", "-o", &out, "--", "pipe:pin=same,loops=10"],
+            vec!["bench", "pipe:pin=same,loops=10", "--trace", &out],
+        ] {
+            let ran = schedlab(&arguments).failure();
+            let option = if arguments[0] == "record" { "--out" } else { "--trace" };
+            let expected = format!("schedlab: {out} holds a recording already: give another {option}\n");
+            assert_eq!(ran.stderr, expected, "{arguments:?}");
+        }
+        assert_eq!(std::fs::read(&path).unwrap(), b"of another day");
+        std::fs::remove_file(&path).unwrap();
+    }
+}
+
+/// A recorder under way, with its first events in the file; `None` where nothing can be traced here.
+fn under_way(test: &str, arguments: &[&str], file: &str) -> Option<Child> {
+    let mut recorder = Command::new(env!("CARGO_BIN_EXE_schedlab"))
+        .args(arguments)
+        .stderr(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let deadline = Instant::now() + Duration::from_secs(20);
+    let begun = || std::fs::metadata(file).is_ok_and(|m| m.len() > 0);
+    while !begun() && Instant::now() < deadline && recorder.try_wait().unwrap().is_none() {
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    // Several rounds of the recorder: however little happens on this machine, they are in the file.
+    std::thread::sleep(Duration::from_secs(1));
+    if entry_of(recorder.id()).is_some() {
+        return Some(recorder);
+    }
+    let why = String::from_utf8_lossy(&recorder.wait_with_output().unwrap().stderr).into_owned();
+    assert!(why.contains("tracefs cannot be used here"), "{why}");
+    eprintln!("schedlab-skip: {test}: needs tracefs ({})", why.trim());
+    None
+}
+
+/// Sends the signals one after the other; what it said, and how long it took to end.
+fn told_to_end(recorder: Child, signals: &[i32]) -> (std::process::Output, Duration) {
+    let began = Instant::now();
+    for signal in signals {
+        schedlab_sys::signal::kill(recorder.id(), *signal).unwrap();
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    (recorder.wait_with_output().unwrap(), began.elapsed())
+}
+
+#[test]
+fn an_interrupted_workload_ends_at_once_and_its_trace_is_kept() {
+    let (test, lab) = ("an_interrupted_workload_ends_at_once_and_its_trace_is_kept", Lab::new("record-interrupted"));
+    let workload = "pipe:pin=same,duration=120s";
+    let (record, bench) = (lab.path("record"), lab.path("bench"));
+    for (dir, arguments, signals) in [
+        (&record, &["record", "-o", &record, "--", workload][..], &[SIGTERM][..]),
+        // Whatever makes the user press it again: the instance goes.
+        (&bench, &["bench", workload, "--trace", &bench, "--keep", "5s"], &[SIGINT, SIGINT]),
+    ] {
+        let file = format!("{dir}/trace.slt");
+        let Some(recorder) = under_way(test, arguments, &file) else { return };
+        let entry = entry_of(recorder.id()).unwrap();
+        let (ran, took) = told_to_end(recorder, signals);
+        let said = String::from_utf8_lossy(&ran.stderr).into_owned();
+        assert_eq!(ran.status.code(), Some(1), "{said}");
+        assert!(took < Duration::from_secs(60), "the workload was waited for: {took:?}");
+        assert!(!entry.exists(), "{said}");
+        let (events, reader) = read(&file);
+        let recorded = events.len();
+        assert!(recorded > 1000 && reader.problems().count(ProblemKind::Truncated) == 0, "{recorded} events: {said}");
+        let told = format!("was ended before its time and has no outcome; what was traced is kept: {file} (");
+        let line = said.lines().find(|line| line.contains("interrupted: pipe")).unwrap_or_default();
+        assert!(line.contains(&told), "{said}");
+        assert!(!Path::new(&format!("{dir}/outcome.json")).exists());
+    }
+}
+
+#[test]
+fn a_command_gets_the_signal_and_time_for_its_end() {
+    let (test, lab) = ("a_command_gets_the_signal_and_time_for_its_end", Lab::new("record-signal"));
+    let (out, ended) = (lab.path("trace"), lab.path("ended"));
+    let line = format!("trap 'sleep 0.2; echo by itself >{ended}; exit 3' TERM; while :; do sleep 0.05; done");
+    let arguments = ["record", "-o", &out, "--", "sh", "-c", &line];
+    let Some(recorder) = under_way(test, &arguments, &lab.path("trace/trace.slt")) else { return };
+    let entry = entry_of(recorder.id()).unwrap();
+    let (ran, _) = told_to_end(recorder, &[SIGTERM]);
+    let said = String::from_utf8_lossy(&ran.stderr).into_owned();
+    assert!(said.contains("the command ended with exit status: 3; what it did is recorded"), "{said}");
+    assert_eq!(std::fs::read_to_string(&ended).unwrap(), "by itself\n");
+    assert!(!entry.exists() && !read(&lab.path("trace/trace.slt")).0.is_empty());
+
+    // One that does not listen: told twice, we do not wait for it, and still take back what is ours.
+    let arguments =
+        ["record", "-o", &lab.path("deaf"), "--", "sh", "-c", "trap '' TERM INT; while :; do sleep 0.05; done"];
+    let Some(recorder) = under_way(test, &arguments, &lab.path("deaf/trace.slt")) else { return };
+    let entry = entry_of(recorder.id()).unwrap();
+    let (ran, _) = told_to_end(recorder, &[SIGINT, SIGINT]);
+    let said = String::from_utf8_lossy(&ran.stderr).into_owned();
+    assert!(said.contains("the command ended with signal: 9 (SIGKILL); what it did is recorded"), "{said}");
+    assert!(!entry.exists() && !read(&lab.path("deaf/trace.slt")).0.is_empty());
+}
+
+#[test]
+fn recorders_at_once_have_files_of_their_own_or_are_refused() {
+    let (test, lab) = ("recorders_at_once_have_files_of_their_own_or_are_refused", Lab::new("record-at-once"));
+    let Some(_) = traced(test, &["record", "-o", &lab.path("first"), "-d", "1ms"]) else { return };
+    let at_once = |arguments: &[&str]| -> Vec<std::process::Output> {
+        let start = || {
+            let mut command = Command::new(env!("CARGO_BIN_EXE_schedlab"));
+            command.args(arguments).current_dir(lab.path("")).stdout(Stdio::piped()).stderr(Stdio::piped());
+            command.spawn().unwrap()
+        };
+        let recorders: Vec<Child> = (0..3).map(|_| start()).collect();
+        recorders.into_iter().map(|recorder| recorder.wait_with_output().unwrap()).collect()
+    };
+    let is_whole = |file: &str| {
+        let (events, reader) = read(file);
+        let bad = [ProblemKind::Truncated, ProblemKind::SkippedPart].map(|kind| reader.problems().count(kind));
+        assert!(!events.is_empty() && bad == [0, 0], "{file}: {:?}", reader.problems());
+    };
+    for ran in at_once(&["record", "-d", "200ms"]) {
+        assert!(ran.status.success(), "{}", String::from_utf8_lossy(&ran.stderr));
+    }
+    ["record", "record-2", "record-3"].iter().for_each(|dir| is_whole(&lab.path(&format!("out/{dir}/trace.slt"))));
+    for arguments in [["-d", "200ms"], ["--", "pipe:pin=same,duration=200ms"]] {
+        let dir = format!("same{}", arguments[0]);
+        let ran = at_once(&[&["record", "-o", &dir], &arguments[..]].concat());
+        let (done, refused): (Vec<_>, Vec<_>) = ran.iter().partition(|ran| ran.status.success());
+        assert_eq!((done.len(), refused.len()), (1, 2), "{ran:?}");
+        let sentence = format!("schedlab: {dir} holds a recording already: give another --out\n");
+        assert!(refused.iter().all(|ran| ran.stderr == sentence.as_bytes()), "{refused:?}");
+        is_whole(&lab.path(&format!("{dir}/trace.slt")));
+    }
+}
+
+#[test]
+fn a_command_that_cannot_be_started_leaves_nothing_behind() {
+    let (test, lab) = ("a_command_that_cannot_be_started_leaves_nothing_behind", Lab::new("record-no-command"));
+    let out = lab.path("a/b");
+    let ran = schedlab(&["record", "-o", &out, "--", "no-such-command-here"]).failure();
+    if !ran.stderr.contains("no-such-command-here cannot be started") {
+        assert!(ran.stderr.contains("tracefs cannot be used here"), "{}", ran.stderr);
+        eprintln!("schedlab-skip: {test}: needs tracefs ({})", ran.stderr.trim());
+    }
+    assert!(!Path::new(&lab.path("a")).exists());
+    // What was there before stays.
+    let kept = lab.path("kept");
+    std::fs::create_dir(&kept).unwrap();
+    schedlab(&["record", "-o", &kept, "--", "no-such-command-here"]).failure();
+    assert_eq!(std::fs::read_dir(&kept).unwrap().count(), 0);
+}
+
+#[test]
+fn a_time_without_a_workload_has_no_word_of_one() {
+    let (test, lab) = ("a_time_without_a_workload_has_no_word_of_one", Lab::new("record-time"));
+    let out = lab.path("trace");
+    let Some(ran) = traced(test, &["record", "-o", &out, "-d", "20ms", "--buffer", "1"]) else { return };
+    assert!(!ran.stderr.contains("workload"), "{}", ran.stderr);
+    assert!(ran.stderr.contains("a buffer of 1 KiB is less than the least; each CPU has 64 KiB"), "{}", ran.stderr);
+    let Some(ran) = traced(test, &["record", "-o", &lab.path("beside"), "--", "true"]) else { return };
+    assert!(ran.stderr.contains("beside the workload"), "{}", ran.stderr);
+}

@@ -1,0 +1,303 @@
+//! `schedlab trace`, end to end: files and pipes, options, bad input in one line.
+
+mod program;
+
+use program::{Lab, json, schedlab};
+use std::process::{Command, Stdio};
+
+/// A of CPU 0 sleeps and is woken by an interrupt in B; it waits 5 µs.
+const TRACE: &str = "\
+A-10 [000] d..2. 1.000010: sched_switch: prev_comm=A prev_pid=10 prev_prio=120 prev_state=S ==> next_comm=swapper/0 next_pid=0 next_prio=120
+B-11 [001] d.h2. 1.000020: sched_waking: comm=A pid=10 prio=120 target_cpu=000
+<idle>-0 [000] d..2. 1.000025: sched_switch: prev_comm=swapper/0 prev_pid=0 prev_prio=120 prev_state=R ==> next_comm=A next_pid=10 next_prio=120
+A-10 [000] d..2. 1.000045: sched_switch: prev_comm=A prev_pid=10 prev_prio=120 prev_state=S ==> next_comm=swapper/0 next_pid=0 next_prio=120
+";
+
+fn lab(name: &str) -> (Lab, String) {
+    let lab = Lab::new(name);
+    let file = lab.path("trace.txt");
+    std::fs::write(&file, TRACE).unwrap();
+    (lab, file)
+}
+
+#[test]
+fn every_analysis_prints_a_page_and_json() {
+    let (_lab, file) = lab("trace-pages");
+    let text = schedlab(&["trace", "latency", &file]).success().stdout;
+    assert!(
+        text.starts_with("Longest wait after a wakeup: 5.000 µs (A 10, 1.000020 to 1.000025 s on CPU 0)."),
+        "{text}"
+    );
+    let found = json(&schedlab(&["trace", "latency", &file, "--json"]).success().stdout);
+    assert_eq!(found["total"]["wakeup"]["max_ns"], 5000);
+    let states = json(&schedlab(&["trace", "states", &file, "--json"]).success().stdout);
+    assert_eq!(states["rows"][0]["running_ns"], 20_000);
+    let blame = json(&schedlab(&["trace", "blame", &file, "--json"]).success().stdout);
+    assert_eq!((&blame["total"]["waited_ns"], &blame["causes"][0]["kind"]), (&5000.into(), &"idle".into()));
+    let chains = json(&schedlab(&["trace", "chains", &file, "--json"]).success().stdout);
+    assert_eq!(
+        (&chains["pairs"][0]["waker"], &chains["longest"][0]["delay_ns"]),
+        (&"(hard interrupt)".into(), &5000.into())
+    );
+    let inversions = json(&schedlab(&["trace", "inversions", &file, "--json", "--prio", "120"]).success().stdout);
+    assert_eq!((&inversions["total"]["waits"], &inversions["total"]["own"]["ns"]), (&1.into(), &0.into()));
+    let affine = json(&schedlab(&["trace", "affine", &file, "--json", "--llc-size", "2"]).success().stdout);
+    assert_eq!((&affine["aside"]["by_strangers"], &affine["total"]["wakings"]), (&1.into(), &0.into()));
+    assert_eq!(affine["llc_size"], 2);
+    let explained = json(&schedlab(&["trace", "explain", &file, "--json"]).success().stdout);
+    assert_eq!((&explained["blame"], &explained["chains"]["pairs"]), (&blame, &chains["pairs"]));
+    // Though the trace begins, for an analysis that reads wakings, before the first switch.
+    let woken = format!("{}\n{TRACE}", TRACE.lines().nth(1).unwrap().replace("1.000020", "0.500000"));
+    std::fs::write(&file, woken).unwrap();
+    let explained = json(&schedlab(&["trace", "explain", &file, "--json"]).success().stdout);
+    let map = json(&schedlab(&["trace", "map", &file, "--json"]).success().stdout);
+    for part in ["start_ns", "slice_ns", "cpus", "signs"] {
+        assert_eq!(explained["map"][part], map[part], "{part}");
+    }
+    let queues = json(&schedlab(&["trace", "queues", &file, "--json"]).success().stdout);
+    let of_first = &queues["cpus"][0];
+    assert_eq!((&of_first["at_ns"], &of_first["unknown_ns"]), (&serde_json::json!([10_000, 25_000]), &0.into()));
+    assert_eq!((&queues["counted_from"], &of_first["waiting_ns"]), (&"sched_waking".into(), &5000.into()));
+    let text = schedlab(&["trace", "queues", &file]).success().stdout;
+    assert!(text.starts_with("0.714 runnable threads a CPU, at most 1 thread (CPU 0, 1.000020 s)"), "{text}");
+    let late =
+        json(&schedlab(&["trace", "queues", &file, "--json", "--time", "1.000021,", "--cpu", "0"]).success().stdout);
+    assert_eq!(late["cpus"][0]["at_ns"], serde_json::json!([0, 24_000]));
+    for analysis in [
+        "inversions",
+        "kworkers",
+        "affine",
+        "map",
+        "queues",
+        "explain",
+        "blame",
+        "chains",
+        "states",
+        "check",
+        "timehist",
+    ] {
+        assert!(!schedlab(&["trace", analysis, &file]).success().stdout.is_empty(), "{analysis}");
+    }
+    let check = json(&schedlab(&["trace", "check", &file, "--json"]).success().stdout);
+    assert_eq!(check["cpus"].as_array().map(Vec::len), Some(2));
+    let lines = schedlab(&["trace", "timehist", &file, "--json"]).success().stdout;
+    assert_eq!(json(lines.lines().next().unwrap())["run_ns"], 20_000);
+    let perf = schedlab(&["trace", "latency", &file, "--compat", "perf"]).success().stdout;
+    assert!(perf.contains("| avg:   0.005 ms | max:   0.005 ms |"), "{perf}");
+}
+
+#[test]
+fn a_pipe_is_read_like_a_file() {
+    let (_lab, file) = lab("trace-pipe");
+    let piped = Command::new(env!("CARGO_BIN_EXE_schedlab"))
+        .args(["trace", "latency", "-"])
+        .stdin(Stdio::from(std::fs::File::open(&file).unwrap()))
+        .output()
+        .unwrap();
+    let direct = schedlab(&["trace", "latency", &file]).success().stdout;
+    assert_eq!(String::from_utf8_lossy(&piped.stdout), direct);
+}
+
+#[test]
+fn a_converted_trace_tells_the_same() {
+    let (lab, file) = lab("trace-convert");
+    let direct = json(&schedlab(&["trace", "latency", &file, "--json"]).success().stdout);
+    for name in ["out.perfetto-trace", "out.txt"] {
+        let out = lab.path(name);
+        let said = schedlab(&["trace", "convert", &file, "-o", &out]).success().stderr;
+        assert!(said.contains("4 events"), "{said}");
+        let read = json(&schedlab(&["trace", "latency", &out, "--json"]).success().stdout);
+        assert_eq!((&read["total"], &read["rows"]), (&direct["total"], &direct["rows"]), "{name}");
+    }
+    let refused = schedlab(&["trace", "convert", &file, "-o", &lab.path("out.zip")]).failure();
+    assert!(
+        refused.stderr.contains("out.zip: which format is meant? Name it OUT.perfetto-trace"),
+        "{}",
+        refused.stderr
+    );
+}
+
+#[test]
+fn what_cannot_be_read_is_one_line_that_names_it() {
+    let (lab, file) = lab("trace-bad");
+    let one_line = |arguments: &[&str], part: &str| {
+        let failed = schedlab(arguments).failure();
+        assert_eq!(failed.stderr.lines().count(), 1, "{}", failed.stderr);
+        assert!(failed.stderr.contains(part), "{part}: {}", failed.stderr);
+        assert_eq!((failed.code, failed.stdout.as_str()), (1, ""));
+    };
+    let picture = lab.path("picture");
+    std::fs::write(&picture, b"\x89PNG\r\n").unwrap();
+    one_line(&["trace", "latency", &picture], "picture is not a trace that is known here: it begins with 89 50 4e 47");
+    std::fs::write(&picture, b"").unwrap();
+    one_line(&["trace", "check", &picture], "picture is empty; expected a trace");
+    std::fs::write(&picture, b"PERFILE2\x68\0\0\0").unwrap();
+    one_line(&["trace", "states", &picture], "byte 8: 4 bytes are left; expected the size of the header");
+    std::fs::write(&picture, b"\x1f\x8b\x08\0\0\0").unwrap();
+    one_line(&["trace", "check", &picture], "byte 0: a file compressed with gzip; gunzip it first");
+    one_line(&["trace", "latency", &lab.path("none")], "none cannot be opened");
+    one_line(&["trace", "latency", &lab.path("")], "is a directory, and no trace.slt of `schedlab record` is in it");
+    one_line(&["trace", "latency", &file, "--time", "5,1"], "`5,1` is no time window");
+    one_line(&["trace", "blame", &file, "--state", "Q"], "--state: `Q` is no state of a thread that waits");
+    one_line(&["trace", "chains", &file, "--prio", "high"], "--prio: `high` is no priority");
+    one_line(
+        &["trace", "latency", &file, "--cgroup", "/a"],
+        "recordings of `schedlab record` and of `perf record --all-cgroups` do",
+    );
+    one_line(&["trace", "latency", "-", "--cgroup", "/a"], "standard input is read once: name a file");
+    one_line(&["trace", "map", &file, "--state", "S"], "--state: a map shows who has each CPU");
+    one_line(&["trace", "queues", &file, "--comm", "A"], "--comm: the length of a queue counts all threads");
+    one_line(&["trace", "queues", &file, "--prio", "rt"], "--prio: the length of a queue counts all threads");
+    one_line(&["trace", "kworkers", &file, "--state", "S"], "--state: a work item has no state");
+    one_line(
+        &["trace", "states", &file, "--time", "1,2"],
+        "--time: the time of a task is added up over the whole trace",
+    );
+}
+
+#[test]
+fn a_filter_that_lets_nothing_through_says_so() {
+    let (_lab, file) = lab("trace-none");
+    let page = |arguments: &[&str]| {
+        let text = schedlab(&[&["trace", arguments[0], &file], &arguments[1..]].concat()).success();
+        (text.stdout + &text.stderr).split_whitespace().collect::<Vec<_>>().join(" ")
+    };
+    let text = page(&["latency", "--comm", "nobody"]);
+    assert!(text.starts_with("No wait of a task is known from begin to end."), "{text}");
+    let text = page(&["latency", "--comm", "*", "--cpu", "1"]);
+    assert!(text.starts_with("No wait of a task is known from begin to end.") && !text.contains('!'), "{text}");
+    for analysis in
+        ["latency", "blame", "chains", "inversions", "kworkers", "affine", "map", "timehist", "states", "explain"]
+    {
+        let text = page(&[analysis, "--comm", "nobody", "--comm", "A*"]);
+        assert!(text.contains("no task of the trace is called `nobody`") && !text.contains("`A*`"), "{text}");
+        if analysis != "states" {
+            let text = page(&[analysis, "--time", "99999,"]);
+            assert!(text.contains("no event lies in the time asked for: the trace is from 1.0000"), "{text}");
+            assert!(text.contains("to 1.000045 s"), "{text}");
+        }
+    }
+    let found = json(&schedlab(&["trace", "chains", &file, "--comm", "nobody", "--json"]).success().stdout);
+    assert_eq!(found["trace"]["unmatched"][0], "no task of the trace is called `nobody`");
+}
+
+#[test]
+fn the_first_lines_tell_which_events_were_analysed() {
+    let (_lab, file) = lab("trace-events");
+    let page = |analysis| {
+        let text = schedlab(&["trace", analysis, &file]).success().stdout;
+        text.split_whitespace().collect::<Vec<_>>().join(" ")
+    };
+    assert!(page("check").contains("35.00 µs, 4 events "), "{}", page("check"));
+    assert!(page("map").contains("35.00 µs, 3 of the file's 4 events "), "{}", page("map"));
+}
+
+#[test]
+fn a_trace_is_not_converted_onto_itself() {
+    let (lab, file) = lab("trace-onto");
+    std::os::unix::fs::symlink(&file, lab.path("link.txt")).unwrap();
+    std::fs::hard_link(&file, lab.path("new.txt.part")).unwrap();
+    for out in ["trace.txt", "link.txt", "new.txt"] {
+        let refused = schedlab(&["trace", "convert", &file, "-o", &lab.path(out)]).failure();
+        assert!(refused.stderr.contains("is the trace that is read, and would be lost"), "{}", refused.stderr);
+        assert_eq!(refused.stderr.lines().count(), 1);
+    }
+    let onto = ["trace", "convert", "-", "-o", &file, "--to", "perfetto"];
+    let refused = from_file(&onto, &file);
+    assert!(!refused.status.success() && String::from_utf8_lossy(&refused.stderr).contains("would be lost"));
+    assert_eq!(std::fs::read_to_string(&file).unwrap(), TRACE);
+    assert!(!std::path::Path::new(&lab.path("new.txt")).exists());
+}
+
+fn from_file(arguments: &[&str], file: &str) -> std::process::Output {
+    let stdin = Stdio::from(std::fs::File::open(file).unwrap());
+    Command::new(env!("CARGO_BIN_EXE_schedlab")).args(arguments).stdin(stdin).output().unwrap()
+}
+
+#[test]
+fn a_conversion_goes_to_standard_output_as_to_a_file() {
+    let (lab, file) = lab("trace-stdout");
+    let out = lab.path("out.txt");
+    schedlab(&["trace", "convert", &file, "-o", &out]).success();
+    let piped = schedlab(&["trace", "convert", &file, "-o", "-", "--to", "text"]).success();
+    assert_eq!(piped.stdout, std::fs::read_to_string(&out).unwrap());
+    assert!(piped.stderr.contains("standard output: 4 events"), "{}", piped.stderr);
+    for (more, part) in [(&["--to", "parquet"][..], "tables are files of a directory"), (&[], "which format is meant")]
+    {
+        let refused = schedlab(&[&["trace", "convert", &file, "-o", "-"], more].concat()).failure();
+        assert!(refused.stderr.contains(part) && refused.stderr.lines().count() == 1, "{}", refused.stderr);
+    }
+    assert!(!std::path::Path::new("-").exists());
+}
+
+#[test]
+fn a_conversion_that_fails_names_its_file_and_leaves_none() {
+    let (lab, file) = lab("trace-half");
+    let full = schedlab(&["trace", "convert", &file, "-o", "/dev/full", "--to", "text"]).failure();
+    assert!(full.stderr.contains("/dev/full cannot be written: No space left"), "{}", full.stderr);
+    let other = lab.path("other.txt");
+    std::fs::write(&other, "# tracer: nop\n").unwrap();
+    let out = lab.path("out.txt");
+    std::fs::write(&out, "kept").unwrap();
+    let failed = schedlab(&["trace", "convert", &other, "-o", &out]).failure();
+    assert!(failed.stderr.contains("other.txt has no scheduler events"), "{}", failed.stderr);
+    assert_eq!(std::fs::read_to_string(&out).unwrap(), "kept");
+    assert!(!std::path::Path::new(&lab.path("out.txt.part")).exists());
+}
+
+#[test]
+fn the_directory_of_a_recording_is_its_trace() {
+    let (lab, file) = lab("trace-directory");
+    let dir = lab.path("recorded");
+    std::fs::create_dir(&dir).unwrap();
+    std::fs::rename(&file, lab.path("recorded/trace.slt")).unwrap();
+    for analysis in ["latency", "blame", "chains", "kworkers", "map", "states", "check", "timehist"] {
+        let of = |file: &str| schedlab(&["trace", analysis, file]).success().stdout;
+        assert_eq!(of(&dir), of(&lab.path("recorded/trace.slt")), "{analysis}");
+    }
+    schedlab(&["trace", "convert", &dir, "-o", &lab.path("out.txt")]).success();
+    let refused =
+        schedlab(&["trace", "convert", &dir, "-o", &lab.path("recorded/trace.slt"), "--to", "text"]).failure();
+    assert!(refused.stderr.contains("would be lost"), "{}", refused.stderr);
+}
+
+#[test]
+fn a_file_on_standard_input_is_a_file() {
+    let (lab, _) = lab("trace-stdin");
+    // The size of the header, of one attribute, and then a part behind what was read: only a file can go back.
+    let data = lab.path("seek.data");
+    std::fs::write(&data, b"PERFILE2\x68\0\0\0").unwrap();
+    let piped = from_file(&["trace", "check", "-"], &data);
+    let direct = schedlab(&["trace", "check", &data]).failure();
+    let said = String::from_utf8_lossy(&piped.stderr).replace("standard input", &data);
+    assert_eq!(said, direct.stderr);
+}
+
+#[test]
+fn perfs_page_has_all_of_its_rows() {
+    let (_lab, file) = lab("trace-perf-top");
+    let refused = schedlab(&["trace", "latency", &file, "--compat", "perf", "--top", "3"]).failure();
+    assert!(refused.stderr.contains("'--compat <TOOL>' cannot be used with '--top <N>'"), "{}", refused.stderr);
+}
+
+#[test]
+fn what_the_trace_lacks_is_told() {
+    let (lab, file) = lab("trace-lacks");
+    let only = |event: &str| {
+        let lines: String = TRACE.lines().filter(|line| line.contains(event)).map(|line| format!("{line}\n")).collect();
+        std::fs::write(&file, lines).unwrap();
+    };
+    only("sched_waking");
+    for analysis in ["latency", "blame"] {
+        let page = schedlab(&["trace", analysis, &file]).success().stdout;
+        let page = page.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(page.contains("- sched_switch was not recorded: it is not known when threads got a CPU"), "{page}");
+    }
+    std::fs::write(lab.path("late.txt"), TRACE.replace("sched_waking", "sched_wakeup")).unwrap();
+    let page = schedlab(&["trace", "latency", &lab.path("late.txt")]).success().stdout;
+    assert!(page.contains("After a wakeup: sched_wakeup to switched in"), "{page}");
+    assert!(page.contains("- sched_waking was not recorded"), "{page}");
+    std::fs::write(lab.path("far.txt"), TRACE.replace("[001]", "[4294967295]")).unwrap();
+    let page = schedlab(&["trace", "latency", &lab.path("far.txt")]).success().stdout;
+    assert!(page.contains("! line 2: no machine has a CPU or a thread 4294967295; skipped"), "{page}");
+}

@@ -1,0 +1,342 @@
+//! Guests as a user starts them: real kernels of Debian in a real QEMU. Each test says what it needs; a guest takes a
+//! few seconds.
+
+#![allow(clippy::print_stderr)] // A skip says why.
+
+mod program;
+
+use program::guests::{KERNEL, can_boot, from};
+use program::{Lab, Ran, json};
+use schedlab_run::lane::Virtual;
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+/// `schedlab vm run --kernel K OPTIONS -- WORDS`, from within a directory.
+fn in_guest(lab: &Lab, options: &str, words: &str) -> Ran {
+    let arguments = format!("vm run --kernel {KERNEL} {options} -- {words}");
+    from(lab, &arguments.split_whitespace().collect::<Vec<_>>())
+}
+
+fn read(lab: &Lab, name: &str) -> Vec<u8> {
+    std::fs::read(lab.path(name)).unwrap_or_else(|e| panic!("{name}: {e}"))
+}
+
+#[test]
+fn transactions_pass_over_the_real_binder_driver_and_take_their_callers_nice() {
+    if !can_boot("transactions_pass_over_the_real_binder_driver_and_take_their_callers_nice") {
+        return;
+    }
+    let lab = Lab::new("vm-transact");
+    let ran = in_guest(&lab, "", "bench transact:transport=binder,pairs=2,loops=100 --json transact.json").success();
+    assert!(ran.stdout.contains("over binder") && ran.stdout.contains("nice PASS"), "{}", ran.stdout);
+    assert!(ran.stdout.contains("policy and priority N/A"), "mainline's binder hands on nice alone: {}", ran.stdout);
+    let outcome = json(&String::from_utf8(read(&lab, "transact.json")).unwrap());
+    assert_eq!((&outcome["workload"], &outcome["operations"]), (&"transact/1".into(), &400.into()));
+}
+
+#[test]
+fn throughput_passes_over_the_real_binder_driver() {
+    if !can_boot("throughput_passes_over_the_real_binder_driver") {
+        return;
+    }
+    let lab = Lab::new("vm-throughput");
+    let ran = in_guest(&lab, "", "bench throughput:transport=binder,loops=20 --benchmark_format=json").success();
+    let printed = json(&ran.stdout);
+    let names: Vec<&str> =
+        printed["benchmarks"].as_array().unwrap().iter().filter_map(|b| b["name"].as_str()).collect();
+    assert_eq!((names.len(), names[0]), (15, "BM_sendVec_binderize/4"));
+}
+
+#[test]
+fn a_comparison_in_a_guest_is_a_run_directory_of_the_host() {
+    if !can_boot("a_comparison_in_a_guest_is_a_run_directory_of_the_host") {
+        return;
+    }
+    let lab = Lab::new("vm-ab");
+    let line = "ab -w pipe:pin=same --b policy=batch --trials 6 --trial 50ms --counters basic";
+    let topology = "--cpus 2 --topology sockets=2,nodes=2,distance=31";
+    let ran = in_guest(&lab, topology, line).success();
+    assert!(ran.stdout.contains("round_trips_per_s"), "{}", ran.stdout);
+    let manifest = json(&String::from_utf8(read(&lab, "out/ab-pipe-pin-same/manifest.json")).unwrap());
+    assert!(Path::new(&lab.path("out/ab-pipe-pin-same/tables/checksums.txt")).exists(), "sealed");
+    let environment = &manifest["environment"];
+    assert!(environment["kernel_release"].as_str().unwrap().starts_with("6.1."), "{environment}");
+    let check = |id: &str| {
+        let checks = environment["checks"].as_array().unwrap();
+        checks.iter().find(|c| c["id"] == id).map(|c| c["value"].as_str().unwrap().to_owned()).unwrap_or_default()
+    };
+    assert!(check("guest_lane").starts_with("real, "), "{}", check("guest_lane"));
+    assert!(check("sched_domains").ends_with("sd_llc_size 1"), "a cache for each socket: {}", check("sched_domains"));
+    assert!(check("topology").contains("2 sockets, 2 nodes"), "{}", check("topology"));
+    // Read by the host like any other run.
+    assert!(from(&lab, &["report", "out/ab-pipe-pin-same"]).success().stdout.contains("pipe/1"));
+}
+
+#[test]
+fn modules_are_loaded_when_the_kernel_asks_for_them() {
+    if !can_boot("modules_are_loaded_when_the_kernel_asks_for_them") {
+        return;
+    }
+    let lab = Lab::new("vm-modules");
+    // A veth pair and a token bucket, neither of which is loaded at the start.
+    let line = "bench stream:1,duration=200ms,link=veth,rate=100mbit --counters basic";
+    let ran = in_guest(&lab, "", line).success();
+    assert!(ran.stdout.contains("stream/1"), "{}", ran.stdout);
+}
+
+#[test]
+fn the_virtual_lane_repeats_to_the_bit_and_another_seed_does_not() {
+    if !can_boot("the_virtual_lane_repeats_to_the_bit_and_another_seed_does_not") {
+        return;
+    }
+    let lab = Lab::new("vm-virtual");
+    // The same words each time: the length of a name moves instructions, too.
+    let run = |options: &str| {
+        let line = "bench messaging:2x2,groups=1,loops=20 --json outcome.json";
+        in_guest(&lab, &format!("--lane virtual --cpus 1 {options}"), line).success();
+        read(&lab, "outcome.json")
+    };
+    let (first, again, other) = (run("--seed 1"), run("--seed 1"), run("--seed 2"));
+    assert!(first == again, "{}\n{}", String::from_utf8_lossy(&first), String::from_utf8_lossy(&again));
+    assert_ne!(first, other);
+    // On one CPU the set-up lasts longer by what the four tasks burn; the guest is exact, so this is no timing.
+    let at_once = run("--seed 1 --dither 0");
+    let outcome = |bytes: &[u8]| json(std::str::from_utf8(bytes).unwrap());
+    let setup_ns = |bytes: &[u8]| {
+        let phase = &outcome(bytes)["phases"][0];
+        assert_eq!(phase["name"], "setup");
+        phase["end_ns"].as_u64().unwrap() - phase["start_ns"].as_u64().unwrap()
+    };
+    let parameters = Virtual { shift: 3, seed: 1, quantum_us: None, dither_us: 12_000 };
+    let burnt_ns: u64 = (0..4).map(|task| parameters.dither().unwrap().ns_of(task)).sum();
+    assert!(setup_ns(&first) > setup_ns(&at_once) + burnt_ns / 2, "{burnt_ns} ns were to be burnt");
+    // What was burnt is no part of what the workload is said to have used.
+    let cpu_ns = |bytes: &[u8]| -> u64 {
+        outcome(bytes)["tasks"].as_array().unwrap().iter().map(|task| task["cpu_ns"].as_u64().unwrap()).sum()
+    };
+    assert!(cpu_ns(&first) < burnt_ns, "{} ns, of which {burnt_ns} are not the workload's", cpu_ns(&first));
+}
+
+#[test]
+fn several_virtual_cpus_repeat_to_the_bit_or_ask_for_a_newer_qemu() {
+    let test = "several_virtual_cpus_repeat_to_the_bit_or_ask_for_a_newer_qemu";
+    if !can_boot(test) {
+        return;
+    }
+    let lab = Lab::new("vm-virtual-2");
+    let options = "--lane virtual --cpus 2 --seed 1";
+    let advice = in_guest(&lab, &format!("{options} --dry-run"), "list").success().stderr;
+    if advice.contains("use QEMU 10 or newer") {
+        eprintln!(
+            "schedlab-skip: {test}: needs QEMU 10 (Debian 12: apt-get install -t bookworm-backports qemu-system-x86)"
+        );
+        return;
+    }
+    let run = || {
+        in_guest(&lab, options, "bench messaging:2x2,groups=1,loops=20 --json outcome.json").success();
+        read(&lab, "outcome.json")
+    };
+    assert!(run() == run());
+}
+
+#[test]
+fn what_goes_wrong_is_said_with_its_step_and_leaves_no_qemu() {
+    if !can_boot("what_goes_wrong_is_said_with_its_step_and_leaves_no_qemu") {
+        return;
+    }
+    let lab = Lab::new("vm-wrong");
+    let list = "list workloads";
+    for (options, words, needle) in [
+        ("--module no_such_module", list, "vm fetch debian:6.1 --module no_such_module"),
+        ("--boot-timeout 300ms", list, "did not start within 300ms"),
+        ("--cmdline rdinit=/nowhere", list, "panicked while it started"),
+        ("--cmdline init=/x --memory 64m", list, "--memory"),
+        ("--timeout 300ms", "bench pipe:duration=20s", "300ms and was ended; give it more time: --timeout"),
+        ("", "bench pipe:pin=smt", "no two CPUs"),
+    ] {
+        let ran = in_guest(&lab, options, words).failure();
+        assert!(ran.stderr.contains(needle), "{options} {words}: {}", ran.stderr);
+    }
+    assert!(qemus_of(std::process::id()).is_empty());
+}
+
+#[test]
+fn a_killed_command_leaves_no_qemu() {
+    if !can_boot("a_killed_command_leaves_no_qemu") {
+        return;
+    }
+    let mut child = Command::new(env!("CARGO_BIN_EXE_schedlab"))
+        .args(["vm", "run", "--kernel", KERNEL, "--", "bench", "pipe:duration=60s"])
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    let deadline = Instant::now() + Duration::from_secs(60);
+    let guests = loop {
+        let guests = qemus_of(child.id());
+        // The probe of KVM is one too, for two seconds at most.
+        if !guests.is_empty() && guests.iter().all(|(_, line)| line.contains("rdinit=/init")) {
+            break guests;
+        }
+        assert!(Instant::now() < deadline && child.try_wait().unwrap().is_none(), "no guest came up");
+        std::thread::sleep(Duration::from_millis(20));
+    };
+    child.kill().unwrap();
+    child.wait().unwrap();
+    let gone = |pid: u32| !Path::new(&format!("/proc/{pid}/cmdline")).exists() || command_line(pid).is_empty();
+    while !guests.iter().all(|&(pid, _)| gone(pid)) {
+        assert!(Instant::now() < deadline, "{guests:?} outlived their starter");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
+fn command_line(pid: u32) -> String {
+    let bytes = std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+    String::from_utf8_lossy(&bytes).replace('\0', " ")
+}
+
+/// Process ids and command lines of the QEMUs below a process.
+fn qemus_of(pid: u32) -> Vec<(u32, String)> {
+    let Ok(tasks) = std::fs::read_dir(format!("/proc/{pid}/task")) else { return Vec::new() };
+    let mut found = Vec::new();
+    for task in tasks.flatten() {
+        let children = std::fs::read_to_string(task.path().join("children")).unwrap_or_default();
+        for child in children.split_whitespace().filter_map(|child| child.parse().ok()) {
+            let line = command_line(child);
+            if line.contains("qemu-system") {
+                found.push((child, line));
+            }
+            found.extend(qemus_of(child));
+        }
+    }
+    found
+}
+
+#[test]
+fn bad_input_is_one_line_before_anything_boots() {
+    let lab = Lab::new("vm-input");
+    let file = lab.path("no-kernel");
+    std::fs::write(&file, "#!/bin/sh\n").unwrap();
+    let cpus = (std::thread::available_parallelism().unwrap().get() + 1).to_string();
+    let listed: &[&str] = &["--", "list"];
+    let bench = |words: &'static [&str]| [&["vm", "run", "--kernel", file.as_str(), "--", "bench"][..], words].concat();
+    for (arguments, needle) in [
+        (&["vm", "boot", &file][..], "not a kernel image"),
+        (&bench(&["nosuch"]), "unknown workload `nosuch`"),
+        (&bench(&["pipe", "--json", "nowhere/a.json"]), "no directory"),
+        (&bench(&["pipe", "--json", "/tmp/../a.json"]), "without `..`"),
+        (&["vm", "boot", "/nowhere/bzImage"], "/nowhere/bzImage"),
+        (&["vm", "boot", "/dev/zero"], "not a regular file"),
+        (&["vm", "boot", "debian:1.0"], "schedlab vm fetch debian:1.0"),
+        (&["vm", "boot", "debian:1.0", "--aarch64"], "schedlab vm fetch debian:1.0 --aarch64"),
+        (&["vm", "boot", "debain:6.1"], "debian:VERSION"),
+        (&["vm", "boot", "build:never-built"], "schedlab vm build"),
+        (&["vm", "build", "/proc"], "no kernel source tree"),
+        (&["vm", "build", "/proc", "--name", "a/b"], "--name"),
+        (&["vm", "fetch", "/boot/vmlinuz"], "needs no fetching"),
+        (&["vm", "run", "--kernel", &file, "--", "tune", "restore"], "run it there"),
+        (&["vm", "run", "--kernel", &file, "--", "run", "p.toml", "--resume"], "boot is a unit"),
+    ] {
+        let ran = from(&lab, arguments).failure();
+        let complaint: Vec<&str> = ran.stderr.lines().filter(|l| l.starts_with("schedlab: ")).collect();
+        assert!(complaint.len() == 1 && complaint[0].contains(needle), "{arguments:?}: {}", ran.stderr);
+    }
+    if !can_boot("bad_input_is_one_line_before_anything_boots") {
+        return;
+    }
+    for (options, needle) in [
+        (&["--cpus", &cpus][..], "--oversubscribe"),
+        (&["--topology", "core=2"], "unknown key `core`"),
+        (&["--memory", "1m"], "at least 64m"),
+        (&["--seed", "1"], "--lane virtual"),
+        (&["--dither", "1ms"], "--lane virtual"),
+        (&["--lane", "virtual", "--dither", "1s"], "at most 100ms"),
+        (&["--lane", "virtual", "--dither", "1"], "--dither 1: "),
+        (&["--lane", "virtual", "--quantum", "0"], "--quantum 0"),
+        (&["--add", "relative"], "HOST_PATH:GUEST_PATH"),
+        (&["--add", "/nowhere/file"], "/nowhere/file"),
+    ] {
+        let ran = from(&lab, &[&["vm", "run", "--kernel", KERNEL], options, listed].concat()).failure();
+        let complaint = ran.stderr.lines().last().unwrap_or_default();
+        assert!(complaint.starts_with("schedlab: ") && complaint.contains(needle), "{options:?}: {}", ran.stderr);
+    }
+}
+
+#[test]
+fn results_arrive_beside_and_below_the_current_directory() {
+    if !can_boot("results_arrive_beside_and_below_the_current_directory") {
+        return;
+    }
+    let lab = Lab::new("vm-places");
+    std::fs::create_dir_all(lab.path("below")).unwrap();
+    let name = lab.path("").trim_end_matches('/').rsplit('/').next().unwrap().to_owned();
+    let words = format!("bench pipe:loops=20,pin=same --counters basic --json ../{name}/below/a.json");
+    in_guest(&lab, "", &words).success();
+    assert_eq!(json(&String::from_utf8(read(&lab, "below/a.json")).unwrap())["operations"], 20);
+}
+
+#[test]
+fn what_a_plan_says_of_its_guest_is_asked_of_the_guest() {
+    if !can_boot("what_a_plan_says_of_its_guest_is_asked_of_the_guest") {
+        return;
+    }
+    let lab = Lab::new("vm-asserts");
+    for (guest, require, needle) in [
+        ("sd_llc_size = 3", "", "the plan says sd_llc_size 3, its guest has 1"),
+        (
+            "",
+            "[[require]]\ncounter = \"calls.wake_wide\"\nabove = 0\n",
+            "`wake_wide` has no symbol in this kernel: it is inlined",
+        ),
+    ] {
+        let plan = format!(
+            "trials = 6\n[guest]\nkernel = \"{KERNEL}\"\ncpus = 1\n{guest}\n[[workload]]\nrun = \"pipe:pin=same\"\n\
+             [[arm]]\nname = \"a\"\n[[arm]]\nname = \"b\"\nset = \"policy=batch\"\n{require}"
+        );
+        std::fs::write(lab.path("plan.toml"), plan).unwrap();
+        let ran = from(&lab, &["run", "plan.toml"]).failure();
+        assert!(ran.stderr.contains(needle), "{}", ran.stderr);
+        assert!(!Path::new(&lab.path("out/plan/trials")).exists(), "nothing was measured");
+    }
+}
+
+#[test]
+fn each_trial_of_a_plan_with_guests_has_a_boot_of_its_own() {
+    if !can_boot("each_trial_of_a_plan_with_guests_has_a_boot_of_its_own") {
+        return;
+    }
+    let lab = Lab::new("vm-plan");
+    let plan = "title = \"boots\"\ntrials = 6\ntrial = \"20ms\"\nlatency = \"off\"\ncounters = \"basic\"\n\
+                [guest]\nkernel = \"debian:6.1\"\ncpus = 1\n[[workload]]\nrun = \"pipe:pin=same\"\n\
+                [[arm]]\nname = \"a\"\n[[arm]]\nname = \"b\"\nset = \"boot:quiet;feature:NO_WA_IDLE\"\n";
+    std::fs::write(lab.path("plan.toml"), plan).unwrap();
+    let mut child = Command::new(env!("CARGO_BIN_EXE_schedlab"))
+        .args(["run", "plan.toml"])
+        .current_dir(lab.path(""))
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    // Four trials are a block; the rest of the run would only take time.
+    let trials = || std::fs::read_dir(lab.path("out/plan/trials")).map_or(0, Iterator::count);
+    let deadline = Instant::now() + Duration::from_secs(180);
+    while trials() < 4 && Instant::now() < deadline && child.try_wait().unwrap().is_none() {
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    schedlab_sys::process::kill(child.id(), 2).unwrap();
+    child.wait().unwrap();
+    let run = schedlab_run::RunReader::open(Path::new(&lab.path("out/plan"))).unwrap();
+    assert!(run.trials.len() >= 4, "{:?}", run.problems);
+    assert!(run.manifest.environment.kernel_release.starts_with("6.1."), "the control's guest is the environment");
+    let note = run.manifest.warnings.iter().find(|w| w.contains("`b` ran in guests with Linux 6.1."));
+    assert!(note.is_some_and(|note| note.contains("sd_llc_size")), "{:?}", run.manifest.warnings);
+    let boots: std::collections::BTreeSet<&str> = run.trials.iter().map(|t| t.boot_id.as_str()).collect();
+    assert_eq!(boots.len(), run.trials.len(), "every trial has another boot");
+    let outcomes = run.trials.iter().filter(|t| t.arm == Some(1)).filter_map(|t| t.outcome.as_ref());
+    for outcome in outcomes {
+        let in_force =
+            |spec: &str| outcome.applied.iter().any(|a| a.setting.to_string() == spec && a.not_applied.is_none());
+        assert!(in_force("boot:quiet") && in_force("feature:NO_WA_IDLE"), "{:?}", outcome.applied);
+    }
+}

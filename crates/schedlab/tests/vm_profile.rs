@@ -1,0 +1,132 @@
+//! `vm profile` as a user starts it, with a cost planted into a function of a real kernel.
+
+#![allow(clippy::print_stderr)] // A skip says why.
+
+mod program;
+
+use program::guests::{KERNEL, can_boot, from};
+use program::{Lab, json};
+
+/// What copies a pipe's bytes on x86-64 with `rep movsb`: one instruction for each byte, once each way, in both pipes.
+const COPY: &str = "copy_user_enhanced_fast_string";
+const LOOPS: f64 = 500.0;
+const ADDED_BYTES: f64 = 2000.0;
+
+#[test]
+fn a_planted_cost_is_found_in_its_function_to_the_instruction() {
+    let test = "a_planted_cost_is_found_in_its_function_to_the_instruction";
+    if !can_boot(test) {
+        return;
+    }
+    let lab = Lab::new("vm-profile");
+    let profile = |bytes: u32, options: &[&str]| {
+        let workload = format!("pipe:loops={LOOPS},pin=same,bytes={bytes}");
+        // Two CPUs, of which the second translates as well.
+        let words = ["vm", "profile", "--kernel", KERNEL, "--cpus", "2", "--top", "3"];
+        from(&lab, &[&words, options, &["--", "bench", &workload]].concat())
+    };
+    let without = profile(2000, &["--json", "without.json"]);
+    if without.stderr.contains("use QEMU 10 or newer") {
+        eprintln!(
+            "schedlab-skip: {test}: needs QEMU 10 (Debian 12: apt-get install -t bookworm-backports qemu-system-x86)"
+        );
+        return;
+    }
+    without.success();
+    let compared = profile(4000, &["--json", "with.json", "--against", "without.json"]).success().stdout;
+
+    let instructions = |name: &str| {
+        let text = std::fs::read_to_string(lab.path(name)).unwrap();
+        let profiles = json(&text)["profiles"].clone();
+        let last = profiles.as_array().unwrap().last().unwrap().clone();
+        assert_eq!(last["operations"], LOOPS);
+        let copies = last["functions"][COPY].as_f64().unwrap();
+        (copies, last["instructions"]["kernel"].as_f64().unwrap() - copies)
+    };
+    let (without, with) = (instructions("without.json"), instructions("with.json"));
+    // Two writes and two reads an operation; a write and a read end the loop. A tick may have a `rep` begin anew.
+    let planted = (4.0 * LOOPS + 2.0) * ADDED_BYTES;
+    let found = with.0 - without.0;
+    assert!((found - planted).abs() <= 100.0, "{found} for {planted} planted");
+    // The rest is as it was, but for more ticks, and for the end of the first task, which may fall into the last's work.
+    assert!((with.1 - without.1).abs() <= planted / 2.0, "{with:?} {without:?}");
+
+    let mut lines = compared.lines().map(|line| line.split_whitespace().collect::<Vec<_>>());
+    let row = lines.find(|words| words.last() == Some(&COPY) && words.len() == 4).expect("its row is shown");
+    let difference: f64 = row[2].parse().unwrap();
+    assert!((difference * LOOPS - found).abs() < LOOPS, "{compared}");
+    assert!(compared.contains(&format!("; {difference:+.2} in {COPY}")), "what changed most is named: {compared}");
+}
+
+#[test]
+fn legs_are_parts_of_the_whole_to_the_instruction() {
+    let test = "legs_are_parts_of_the_whole_to_the_instruction";
+    if !can_boot(test) {
+        return;
+    }
+    let lab = Lab::new("vm-profile-legs");
+    let workload = format!("pipe:loops={LOOPS},pin=same");
+    let options = ["--kernel", KERNEL, "--cpus", "1", "--legs", "--json", "legs.json"];
+    let ran = from(&lab, &[&["vm", "profile"], &options[..], &["--", "bench", &workload]].concat());
+    if ran.stderr.contains("use QEMU 10 or newer") {
+        eprintln!("schedlab-skip: {test}: needs QEMU 10");
+        return;
+    }
+    let printed = ran.success().stdout;
+    let whole = json(&std::fs::read_to_string(lab.path("legs.json")).unwrap())["profiles"][0].clone();
+    let legs = whole["legs"].as_array().unwrap().clone();
+
+    let count = |value: &serde_json::Value| value.as_u64().unwrap_or(0);
+    let sum = |of: &dyn Fn(&serde_json::Value) -> u64| legs.iter().map(of).sum::<u64>();
+    for part in ["programs", "kernel", "no_function"] {
+        assert_eq!(sum(&|leg| count(&leg["instructions"][part])), count(&whole["instructions"][part]), "{part}");
+    }
+    for (name, all) in whole["functions"].as_object().unwrap() {
+        assert_eq!(sum(&|leg| count(&leg["functions"][name])), count(all), "{name}");
+    }
+
+    // Two writes and two reads an operation, less what a mark cut, more what ends the loop.
+    let [outside, write, write_that_wakes, read, read_that_waits] = legs.as_slice() else { panic!("{legs:?}") };
+    let calls = |leg: &serde_json::Value| leg["calls"].as_f64().unwrap();
+    for pair in [calls(write) + calls(write_that_wakes), calls(read) + calls(read_that_waits)] {
+        assert!((pair - 2.0 * LOOPS).abs() <= 8.0, "{pair} calls");
+    }
+    // On one CPU a partner that is woken has waited.
+    assert!(calls(write_that_wakes) > LOOPS && calls(read_that_waits) > LOOPS, "{printed}");
+    let has = |leg: &serde_json::Value, name: &str| count(&leg["functions"][name]) > 0;
+    for (leg, does, does_not) in [
+        (write, "pipe_write", "pipe_read"),
+        (write_that_wakes, "autoremove_wake_function", "pipe_read"),
+        (read, "pipe_read", "prepare_to_wait_event"),
+        (read_that_waits, "prepare_to_wait_event", "pipe_write"),
+    ] {
+        assert!(calls(leg) == 0.0 || has(leg, does), "{does} in {}", leg["leg"]);
+        assert!(!has(leg, does_not), "{does_not} in {}", leg["leg"]);
+    }
+    assert!(outside["instructions"]["programs"] == whole["instructions"]["programs"], "programs are in no leg");
+    assert!(printed.contains("write that wakes") && printed.contains("outside"), "{printed}");
+}
+
+#[test]
+fn what_is_no_profile_costs_no_boot() {
+    let test = "what_is_no_profile_costs_no_boot";
+    if !can_boot(test) {
+        return;
+    }
+    let lab = Lab::new("vm-profile-input");
+    std::fs::write(lab.path("other.json"), "{}").unwrap();
+    for (words, needle) in [
+        ("--legs --cpus 2 -- bench pipe", "legs are told apart on one CPU: --cpus 1"),
+        ("-- list", "takes a `bench` command"),
+        ("-- bench pipe --json -", "without --json"),
+        ("--against nowhere.json -- bench pipe", "--against nowhere.json: it cannot be read"),
+        ("--against other.json -- bench pipe", "no profile of `vm profile --json`"),
+        ("--against debian:1.0 -- bench pipe", "schedlab vm fetch debian:1.0"),
+    ] {
+        let words: Vec<&str> = ["vm", "profile", "--kernel", KERNEL].into_iter().chain(words.split(' ')).collect();
+        let ran = from(&lab, &words).failure();
+        assert!(ran.stderr.lines().last().is_some_and(|line| line.contains(needle)), "{words:?}: {}", ran.stderr);
+    }
+    let line = from(&lab, &["vm", "profile", "--kernel", KERNEL, "--dry-run", "--", "bench", "pipe"]).success().stdout;
+    assert!(line.contains("-plugin ") && line.contains("-icount "), "{line}");
+}

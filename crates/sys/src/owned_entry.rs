@@ -1,0 +1,144 @@
+//! Entries in a directory that say whose a thing of the kernel's is: a file that its owner holds locked. The kernel drops
+//! the lock when the owner and all of its children are dead, however they died, so an entry that can be locked is an
+//! orphan, and the next start can take back what it names. Source: flock(2).
+
+use std::fs::{File, OpenOptions, TryLockError};
+use std::io::{self, ErrorKind, Read, Write};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// Tries to make an entry, a millisecond apart.
+const ATTEMPTS: u32 = 100;
+
+/// An entry of ours. Dropping it unlocks it and leaves it there: who takes back what it names removes it.
+#[derive(Debug)]
+pub struct OwnedEntry {
+    path: PathBuf,
+    /// Open for the lock's sake.
+    _lock: File,
+}
+
+impl OwnedEntry {
+    /// Makes `name` in `directory`, which is made where it is missing; `AlreadyExists` when it is there. It is locked and
+    /// filled from its first moment: a new start that cleans up must not meet one that only looks orphaned.
+    pub fn create(directory: &Path, name: &str, content: &str) -> io::Result<Self> {
+        std::fs::create_dir_all(directory)?;
+        for _ in 1..ATTEMPTS {
+            match Self::attempt(directory, name, content) {
+                // Who cleans up at this moment took the draft, not yet locked, for a dead writer's.
+                Err(taken) if matches!(taken.kind(), ErrorKind::NotFound | ErrorKind::WouldBlock) => {
+                    std::thread::sleep(Duration::from_millis(1));
+                }
+                other => return other,
+            }
+        }
+        Self::attempt(directory, name, content)
+    }
+
+    fn attempt(directory: &Path, name: &str, content: &str) -> io::Result<Self> {
+        let path = directory.join(name);
+        let draft = directory.join(format!(".{name}.{}", std::process::id()));
+        let mut lock = OpenOptions::new().write(true).create_new(true).open(&draft)?;
+        let entered = lock.try_lock().map_err(io::Error::from).and_then(|()| {
+            lock.write_all(content.as_bytes())?;
+            std::fs::hard_link(&draft, &path)
+        });
+        match std::fs::remove_file(&draft) {
+            Err(error) if error.kind() != ErrorKind::NotFound => return Err(error),
+            _ => {}
+        }
+        entered.map(|()| Self { path, _lock: lock })
+    }
+
+    /// Its file.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+}
+
+/// An entry whose owner is dead, locked by us while we hold this.
+#[derive(Debug)]
+pub struct Orphan {
+    /// Its name.
+    pub name: String,
+    /// What the owner wrote into it.
+    pub content: String,
+    /// Its file, to be removed when what it names is gone.
+    pub path: PathBuf,
+    _lock: File,
+}
+
+/// The entries in `directory` whose owners are dead, by name. Drafts that a kill left are removed.
+pub fn orphans(directory: &Path) -> io::Result<Vec<Orphan>> {
+    let listing = match std::fs::read_dir(directory) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+        other => other?,
+    };
+    let mut found = Vec::new();
+    for item in listing {
+        let name = item?.file_name();
+        let Some(name) = name.to_str() else { continue };
+        let path = directory.join(name);
+        // Gone since: its owner was just taking it back.
+        let Ok(mut file) = File::open(&path) else { continue };
+        match file.try_lock() {
+            // A draft whose writer was killed, or is about to lock it and will make another: nothing has the name yet.
+            Ok(()) if name.starts_with('.') => match std::fs::remove_file(&path) {
+                Err(error) if error.kind() != ErrorKind::NotFound => return Err(error),
+                _ => {}
+            },
+            Ok(()) => {
+                let mut content = String::new();
+                file.read_to_string(&mut content)?;
+                found.push(Orphan { name: name.to_owned(), content, path, _lock: file });
+            }
+            Err(TryLockError::WouldBlock) => {}
+            Err(TryLockError::Error(error)) => return Err(error),
+        }
+    }
+    found.sort_unstable_by(|a, b| a.name.cmp(&b.name));
+    Ok(found)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_entry_is_its_owners_until_the_owner_is_gone() {
+        let directory = std::env::temp_dir().join(format!("schedlab-entry-{}", std::process::id()));
+        let entry = OwnedEntry::create(&directory, "mine", "7").unwrap();
+        assert_eq!(OwnedEntry::create(&directory, "mine", "8").unwrap_err().kind(), io::ErrorKind::AlreadyExists);
+        assert!(orphans(&directory).unwrap().is_empty(), "its owner lives");
+        std::fs::write(directory.join(".draft.1"), "").unwrap();
+        let path = entry.path().to_owned();
+        drop(entry);
+        let found = orphans(&directory).unwrap();
+        let told: Vec<_> = found.iter().map(|o| (o.name.as_str(), o.content.as_str(), &o.path)).collect();
+        assert_eq!(told, [("mine", "7", &path)]);
+        assert!(orphans(&directory).unwrap().is_empty(), "one at a time cleans up");
+        assert_eq!(std::fs::read_dir(&directory).unwrap().count(), 1, "the draft is gone");
+        std::fs::remove_dir_all(&directory).unwrap();
+        assert!(orphans(&directory).unwrap().is_empty());
+    }
+
+    #[test]
+    fn entries_are_made_while_others_clean_up() {
+        let directory = std::env::temp_dir().join(format!("schedlab-entries-{}", std::process::id()));
+        std::fs::create_dir_all(&directory).unwrap();
+        let made = std::sync::atomic::AtomicBool::new(false);
+        // They live until who cleans up has ended: its last look may begin before `made`.
+        let entries: Vec<_> = std::thread::scope(|scope| {
+            scope.spawn(|| {
+                while !made.load(std::sync::atomic::Ordering::Relaxed) {
+                    assert!(orphans(&directory).unwrap().is_empty(), "every owner lives");
+                }
+            });
+            let entries = (0..300).map(|n| OwnedEntry::create(&directory, &format!("{n}"), "")).collect();
+            made.store(true, std::sync::atomic::Ordering::Relaxed);
+            entries
+        });
+        assert!(entries.iter().all(Result::is_ok), "{entries:?}");
+        std::fs::remove_dir_all(&directory).unwrap();
+    }
+}

@@ -1,0 +1,142 @@
+//! From any trace that is read to the formats of other tools.
+
+use crate::engine::Engine;
+use crate::event::{Cpu, Event, Tid, What};
+use crate::names::Name;
+use crate::perfetto::tracks::WaitTracks;
+use crate::perfetto::writer::PerfettoWriter;
+use crate::text::writer::TextWriter;
+use crate::{Reader, TraceError};
+use schedlab_run::SlowOperation;
+use std::io::{self, Write};
+
+/// What is written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Target {
+    /// Perfetto's protobuf: what ui.perfetto.dev and its trace processor open.
+    Perfetto,
+    /// The lines of tracefs' `trace` file.
+    Text,
+}
+
+/// What became of the events.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Converted {
+    /// Events written.
+    pub written: u64,
+    /// Events that the format has no place for.
+    pub left_out: u64,
+}
+
+/// Why a conversion ended early.
+#[derive(Debug, thiserror::Error)]
+pub enum ConvertError {
+    /// The trace cannot be read.
+    #[error(transparent)]
+    Trace(#[from] TraceError),
+    /// The file cannot be written.
+    #[error("writing failed")]
+    Write(#[from] io::Error),
+    /// A table cannot be written.
+    #[error(transparent)]
+    Table(#[from] schedlab_run::RunError),
+}
+
+/// Reads a trace to its end and writes it, in bounded memory. Perfetto's has tracks of our own beside the events: waits as the
+/// state machine knows them, missing events, and these `operations` of the workload that was traced.
+pub fn convert(
+    reader: &mut Reader,
+    target: Target,
+    operations: &[SlowOperation],
+    out: &mut dyn Write,
+) -> Result<Converted, ConvertError> {
+    let mut batch = Vec::new();
+    let (mut engine, mut waits) = (Engine::default(), WaitTracks::default());
+    let mut converted = Converted::default();
+    let mut perfetto = PerfettoWriter::default();
+    let mut text = TextWriter::default();
+    match target {
+        Target::Perfetto => perfetto.begin(&reader.info(), operations, out)?,
+        Target::Text => text.begin(out)?,
+    }
+    while reader.next_batch(&mut batch)? {
+        let written = match target {
+            Target::Perfetto => {
+                let classes = reader.states().classes();
+                for event in &batch {
+                    waits.now = event.ts;
+                    engine.tell(event, &classes, &mut waits);
+                }
+                waits.write(engine.tasks(), reader.names(), out)?;
+                perfetto.batch(&batch, reader, out)?
+            }
+            Target::Text => text.batch(&batch, reader, out)?,
+        };
+        converted.written += written;
+        let marks = batch.iter().filter(|event| matches!(event.what, What::GapBegin | What::GapEnd { .. })).count();
+        converted.left_out += (batch.len() - marks) as u64 - written;
+    }
+    if target == Target::Perfetto {
+        engine.finish_telling(&mut waits);
+        waits.write(engine.tasks(), reader.names(), out)?;
+    }
+    Ok(converted)
+}
+
+/// Who is on each CPU, and so traces what happens there; `None` where no switch says it.
+#[derive(Debug, Default)]
+pub(crate) struct Tracers(Vec<Traced>);
+
+/// The thread in whose context an event was traced.
+pub(crate) type Traced = Option<(Tid, Name)>;
+
+impl Tracers {
+    /// By whom each event of a batch was traced. Whoever leaves a CPU was on it before, too, back to where events are missing.
+    pub(crate) fn of(&mut self, batch: &[Event]) -> Vec<Traced> {
+        let cpus = batch.iter().filter(|event| event.cpu != Cpu::ANY).map(|event| usize::from(event.cpu.0) + 1).max();
+        self.0.resize(self.0.len().max(cpus.unwrap_or(0)), None);
+        let mut leaves = vec![None; self.0.len()];
+        let mut traced = vec![None; batch.len()];
+        for (event, by) in batch.iter().zip(&mut traced).rev() {
+            if let What::Switch { prev, prev_comm, .. } = event.what {
+                set(&mut leaves, event.cpu, Some((prev, prev_comm)));
+            }
+            *by = leaves.get(usize::from(event.cpu.0)).copied().flatten();
+            if matches!(event.what, What::GapBegin | What::GapEnd { .. }) {
+                set(&mut leaves, event.cpu, None);
+            }
+        }
+        for (event, by) in batch.iter().zip(&mut traced) {
+            let on_cpu = self.0.get(usize::from(event.cpu.0)).copied().flatten();
+            *by = by_event(event, on_cpu.or(*by));
+            match event.what {
+                What::Switch { next, next_comm, .. } => set(&mut self.0, event.cpu, Some((next, next_comm))),
+                What::GapBegin | What::GapEnd { .. } => set(&mut self.0, event.cpu, None),
+                _ => {}
+            }
+        }
+        traced
+    }
+}
+
+/// Sets what is known of a CPU, or of all of them.
+fn set(cpus: &mut [Traced], cpu: Cpu, to: Traced) {
+    match cpu {
+        Cpu::ANY => cpus.fill(None),
+        cpu => cpus[usize::from(cpu.0)] = to,
+    }
+}
+
+/// By the event's own word where it has one, else by who is on its CPU.
+fn by_event(event: &Event, on_cpu: Traced) -> Traced {
+    let named = |tid: Tid| Some(on_cpu.filter(|on_cpu| on_cpu.0 == tid).unwrap_or((tid, Name::UNKNOWN)));
+    match event.what {
+        What::Switch { prev, prev_comm, .. } => Some((prev, prev_comm)),
+        What::Waking(wake) | What::Wakeup(wake) | What::WakeupNew(wake) => named(wake.waker),
+        What::WorkStarted { worker, .. } | What::WorkEnded { worker, .. } => named(worker),
+        What::Fork { parent, .. } => named(parent),
+        What::Exit { tid, comm } | What::Comm { tid, comm } => Some((tid, comm)),
+        What::Exec { tid, .. } | What::SysEnter { tid, .. } | What::SysExit { tid, .. } => named(tid),
+        _ => on_cpu,
+    }
+}

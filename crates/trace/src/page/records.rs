@@ -1,0 +1,308 @@
+//! The layout of a page of the kernel's ring buffer: a time, how much is in it, whether events were lost before it, and
+//! records whose times are distances to the one before. Layout: include/linux/ring_buffer.h and
+//! kernel/trace/ring_buffer.c; where the fields of the header lie is told by the kernel's `events/header_page`.
+//!
+//! Pure functions of bytes: what a page says about itself is checked, never believed.
+
+use crate::format::Field;
+
+/// Type of a record: a filler, or an event that was taken back.
+pub(super) const PADDING: u32 = 29;
+/// Type of a record: more bits of the time that passed.
+pub(super) const TIME_EXTEND: u32 = 30;
+/// Type of a record: the time itself.
+pub(super) const TIME_STAMP: u32 = 31;
+
+/// Bits of a record's first word that are the time passed; an extension begins above them.
+const DELTA_BITS: u32 = 27;
+
+/// The top bits of a time, which [`TIME_STAMP`] has no room for.
+const STAMP_TOP: u64 = 0xf8 << 56;
+
+/// In the commit field: events were lost before this page.
+pub(super) const MISSED: u64 = 1 << 31;
+/// In the commit field: how many, behind the records.
+pub(super) const MISSED_STORED: u64 = 1 << 30;
+
+/// A page that is not one, or not up to its end. The events before `at` were handed out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("byte {at} of a page: {what}")]
+pub struct PageError {
+    /// Offset in the page.
+    pub at: usize,
+    /// What is wrong, and what was expected.
+    pub what: &'static str,
+}
+
+/// Where the parts of a page lie in the kernel that wrote it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct PageFormat {
+    timestamp_at: usize,
+    commit_at: usize,
+    commit_bytes: usize,
+    pub(super) data_at: usize,
+    /// 0 where the kernel does not say.
+    pub(super) data_bytes: usize,
+    pub(super) big_endian: bool,
+}
+
+/// A page that was opened.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct OpenPage<'a> {
+    /// Time that the first record counts from.
+    pub(crate) ts: u64,
+    /// Records before this page are missing: so many, or 0 where the kernel did not say how many.
+    pub(crate) missed: Option<u64>,
+    /// The records.
+    pub(crate) data: &'a [u8],
+    data_at: usize,
+    big_endian: bool,
+}
+
+/// Longest page: the kernel's sub-buffers have at most 128 pages.
+const LONGEST_PAGE: usize = 8 << 20;
+
+impl PageFormat {
+    /// From `events/header_page`.
+    pub(crate) fn parse(header_page: &str, big_endian: bool) -> Option<Self> {
+        let fields: Vec<Field> = header_page.lines().filter_map(|line| Field::parse(line.trim())).collect();
+        let field = |name: &str| fields.iter().find(|f| f.name == name);
+        let (timestamp, commit, data) = (field("timestamp")?, field("commit")?, field("data")?);
+        let format = Self {
+            timestamp_at: timestamp.offset as usize,
+            commit_at: commit.offset as usize,
+            commit_bytes: commit.size as usize,
+            data_at: data.offset as usize,
+            data_bytes: data.size as usize,
+            big_endian,
+        };
+        let sane = timestamp.size == 8 && matches!(commit.size, 4 | 8);
+        (sane && format.data_at + format.data_bytes <= LONGEST_PAGE).then_some(format)
+    }
+
+    /// Of a kernel with longs of this size that does not say more.
+    pub(crate) fn of_long(bytes: u8, big_endian: bool) -> Self {
+        let commit_bytes = if bytes == 4 { 4 } else { 8 };
+        Self { timestamp_at: 0, commit_at: 8, commit_bytes, data_at: 8 + commit_bytes, data_bytes: 0, big_endian }
+    }
+
+    /// Opens a page.
+    pub(crate) fn open<'a>(&self, page: &'a [u8]) -> Result<OpenPage<'a>, PageError> {
+        let Self { timestamp_at, commit_at, commit_bytes, data_at, big_endian, .. } = *self;
+        let short = |at| PageError { at, what: "the page ends in its header" };
+        let ts = number(page, timestamp_at, 8, big_endian).ok_or(short(timestamp_at))?;
+        let commit = number(page, commit_at, commit_bytes, big_endian).ok_or(short(commit_at))?;
+        let bytes = (commit & (MISSED_STORED - 1)) as usize;
+        let behind = page.get(data_at..).unwrap_or(&[]);
+        let Some(data) = behind.get(..bytes) else {
+            return Err(PageError { at: commit_at, what: "more bytes are committed than the page has" });
+        };
+        let missed = (commit & MISSED != 0).then(|| {
+            let stored = commit & MISSED_STORED != 0;
+            let count = stored.then(|| number(behind, bytes, commit_bytes, big_endian)).flatten();
+            count.unwrap_or(0)
+        });
+        Ok(OpenPage { ts, missed, data, data_at, big_endian })
+    }
+}
+
+impl<'a> OpenPage<'a> {
+    /// The records in order.
+    pub(crate) fn records(&self) -> Records<'a> {
+        let Self { ts, data, data_at, big_endian, .. } = *self;
+        Records { ts, data, at: 0, data_at, big_endian, broken: None }
+    }
+}
+
+/// The records of a page that hold an event: each with its time.
+#[derive(Debug)]
+pub(crate) struct Records<'a> {
+    ts: u64,
+    data: &'a [u8],
+    at: usize,
+    data_at: usize,
+    big_endian: bool,
+    /// Why the page could not be followed to its end.
+    pub(crate) broken: Option<PageError>,
+}
+
+impl<'a> Iterator for Records<'a> {
+    type Item = (u64, &'a [u8]);
+
+    #[inline]
+    fn next(&mut self) -> Option<Self::Item> {
+        while self.at < self.data.len() {
+            match self.step() {
+                Ok(Some(raw)) => return Some((self.ts, raw)),
+                Ok(None) => {}
+                Err(what) => {
+                    self.broken = Some(PageError { at: self.data_at + self.at, what });
+                    self.at = self.data.len();
+                }
+            }
+        }
+        None
+    }
+}
+
+impl<'a> Records<'a> {
+    /// One record; `None` where it only moves the time.
+    #[inline]
+    fn step(&mut self) -> Result<Option<&'a [u8]>, &'static str> {
+        let (at, data) = (self.at, self.data);
+        let first = self.word(at).ok_or("the records end inside one")?;
+        let (kind, delta) = if self.big_endian {
+            (first >> DELTA_BITS, first & ((1 << DELTA_BITS) - 1))
+        } else {
+            (first & 0x1f, first >> 5)
+        };
+        let second = || self.word(at + 4).ok_or("the records end inside one");
+        let beyond = "a record reaches beyond the records";
+        // Time passes with every record but those that say it otherwise.
+        let passed = self.ts.wrapping_add(u64::from(delta));
+        (self.at, self.ts) = match kind {
+            TIME_STAMP => (at + 8, absolute(u64::from(second()?) << DELTA_BITS | u64::from(delta), self.ts)),
+            TIME_EXTEND => (at + 8, self.ts.wrapping_add(u64::from(second()?) << DELTA_BITS | u64::from(delta))),
+            // Nothing behind it on this page.
+            PADDING if delta == 0 => (data.len(), self.ts),
+            PADDING => {
+                let end = (at + 4).saturating_add(second()? as usize);
+                if end > data.len() {
+                    return Err(beyond);
+                }
+                (end, passed)
+            }
+            // A length of more than 112 bytes has a word of its own, which counts itself.
+            0 => {
+                let Some(bytes) = second()?.checked_sub(4) else {
+                    return Err("a record of a length that does not hold its own length");
+                };
+                let end = (at + 8).saturating_add(bytes as usize);
+                let raw = data.get(at + 8..end).ok_or(beyond)?;
+                (self.at, self.ts) = (end.next_multiple_of(4), passed);
+                return Ok(Some(raw));
+            }
+            words => {
+                let end = at + 4 + words as usize * 4;
+                let raw = data.get(at + 4..end).ok_or(beyond)?;
+                (self.at, self.ts) = (end, passed);
+                return Ok(Some(raw));
+            }
+        };
+        Ok(None)
+    }
+
+    #[inline]
+    fn word(&self, at: usize) -> Option<u32> {
+        let bytes = self.data.get(at..at + 4)?.try_into().ok()?;
+        Some(if self.big_endian { u32::from_be_bytes(bytes) } else { u32::from_le_bytes(bytes) })
+    }
+}
+
+/// A number of so many bytes.
+pub(super) fn number(bytes: &[u8], at: usize, size: usize, big_endian: bool) -> Option<u64> {
+    let bytes = bytes.get(at..at.checked_add(size)?)?;
+    let push = |sum: u64, byte: &u8| sum << 8 | u64::from(*byte);
+    Some(if big_endian { bytes.iter().fold(0, push) } else { bytes.iter().rev().fold(0, push) })
+}
+
+/// An absolute time has 59 bits: the top ones are those of the time before, plus one where the rest went round.
+fn absolute(stamp: u64, before: u64) -> u64 {
+    let whole = stamp | before & STAMP_TOP;
+    if whole < before && before - whole > 1 << 58 { whole.wrapping_add(1 << 59) } else { whole }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const HEADER: &str = "\tfield: u64 timestamp;\toffset:0;\tsize:8;\tsigned:0;\n\
+        \tfield: local_t commit;\toffset:8;\tsize:8;\tsigned:1;\n\
+        \tfield: int overwrite;\toffset:8;\tsize:1;\tsigned:1;\n\
+        \tfield: char data;\toffset:16;\tsize:4080;\tsigned:0;\n";
+
+    fn page(commit: u64, words: &[u32]) -> Vec<u8> {
+        let mut page = 1000u64.to_le_bytes().to_vec();
+        page.extend(commit.to_le_bytes());
+        words.iter().for_each(|w| page.extend(w.to_le_bytes()));
+        page.resize(4096, 0);
+        page
+    }
+
+    fn head(type_len: u32, delta: u32) -> u32 {
+        delta << 5 | type_len
+    }
+
+    #[test]
+    fn records_of_all_types_are_followed() {
+        let words = [
+            head(1, 5),
+            0xaaaa, // 4 bytes at +5
+            head(30, 3),
+            1, // 2^27 + 3 later
+            head(0, 1),
+            8,
+            0xbbbb, // 8 − 4 bytes in a word of its own
+            head(29, 7),
+            8,
+            0, // discarded
+            head(31, 9),
+            2, // absolute
+            head(2, 0),
+            1,
+            2,
+            head(29, 0),
+        ];
+        let page = page(words.len() as u64 * 4 + 40, &words);
+        let format = PageFormat::parse(HEADER, false).unwrap();
+        let opened = format.open(&page).unwrap();
+        let mut records = opened.records();
+        let times: Vec<(u64, usize)> = records.by_ref().map(|(ts, data)| (ts, data.len())).collect();
+        assert_eq!(times, [(1005, 4), (1005 + (1 << 27) + 3 + 1, 4), ((2 << 27) + 9, 8)]);
+        assert!(records.broken.is_none() && opened.missed.is_none());
+    }
+
+    #[test]
+    fn an_absolute_time_goes_round_after_59_bits() {
+        let start = (1u64 << 59) - 10;
+        let words = [head(31, 7), 0, head(1, 1), 0];
+        let mut page = page(16, &words);
+        page[..8].copy_from_slice(&start.to_le_bytes());
+        let opened = PageFormat::parse(HEADER, false).unwrap().open(&page).unwrap();
+        assert_eq!(opened.records().map(|(ts, _)| ts).collect::<Vec<_>>(), [(1 << 59) + 8]);
+        assert_eq!(absolute(7, (1 << 59) - 1), (1 << 59) + 7);
+        assert_eq!(absolute(7, 9), 7, "a little back is a little back");
+    }
+
+    #[test]
+    fn a_page_tells_what_was_missed_before_it() {
+        let format = PageFormat::parse(HEADER, false).unwrap();
+        let stored = page(8 | MISSED | MISSED_STORED, &[head(1, 0), 0, 77, 0]);
+        assert_eq!(format.open(&stored).unwrap().missed, Some(77));
+        let unknown = page(8 | MISSED, &[head(1, 0), 0, 77, 0]);
+        assert_eq!(format.open(&unknown).unwrap().missed, Some(0));
+    }
+
+    #[test]
+    fn kernels_of_32_bits_and_big_endian_ones_have_their_layout() {
+        let mut bytes = 7u64.to_be_bytes().to_vec();
+        bytes.extend(8u32.to_be_bytes());
+        bytes.extend((1u32 << 27 | 4).to_be_bytes());
+        bytes.extend([1, 2, 3, 4]);
+        let format = PageFormat::of_long(4, true);
+        let page = format.open(&bytes).unwrap();
+        assert_eq!(page.records().collect::<Vec<_>>(), [(11, &[1u8, 2, 3, 4][..])]);
+    }
+
+    #[test]
+    fn lengths_that_lie_end_the_page() {
+        let format = PageFormat::parse(HEADER, false).unwrap();
+        assert!(format.open(&page(5000, &[])).is_err());
+        assert!(format.open(&[0; 12]).is_err());
+        for words in [[head(0, 0), 3], [head(0, 0), 4000], [head(29, 1), u32::MAX], [head(28, 0), 0]] {
+            let page = page(8, &words);
+            let mut records = format.open(&page).unwrap().records();
+            assert_eq!((records.next(), records.broken.is_some()), (None, true), "{words:?}");
+        }
+    }
+}

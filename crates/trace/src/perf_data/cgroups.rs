@@ -1,0 +1,75 @@
+//! Which cgroups threads were seen in: of files of `perf record --all-cgroups`, in which every sample has the cgroup of the
+//! thread that traced it, by number, and `PERF_RECORD_CGROUP` names the numbers.
+
+use super::attr::{Layout, u32_at, u64_at};
+use crate::event::Tid;
+use std::collections::HashMap;
+
+/// Threads and cgroups that are remembered; no machine has more threads at a time.
+const MOST: usize = 1 << 20;
+
+/// Threads with the cgroups that they were in when they traced something.
+#[derive(Debug, Default)]
+pub struct SeenCgroups {
+    /// Paths by number.
+    paths: HashMap<u64, String>,
+    /// Numbers by thread, in the order in which they were seen.
+    threads: HashMap<u32, Vec<u64>>,
+    seen: usize,
+    /// Of the latest sample: the next one is most often of the same.
+    last: (u32, u64),
+    is_full: bool,
+}
+
+impl SeenCgroups {
+    /// The paths of the cgroups that a thread was in; one that nothing names is empty.
+    pub fn of(&self, tid: Tid) -> impl Iterator<Item = &str> {
+        self.threads.get(&tid.0).into_iter().flatten().map(|id| self.paths.get(id).map_or("", String::as_str))
+    }
+
+    /// Every thread that was seen.
+    pub fn threads(&self) -> impl Iterator<Item = Tid> {
+        self.threads.keys().map(|tid| Tid(*tid))
+    }
+
+    /// There were more than are remembered.
+    pub fn is_full(&self) -> bool {
+        self.is_full
+    }
+
+    /// A sample: where it has a cgroup that is the one of the thread that wrote its raw data, `common_pid`.
+    pub(super) fn sample(&mut self, layout: &Layout, record: &[u8], big_endian: bool) {
+        let Some(back) = layout.cgroup else { return };
+        let id = record.len().checked_sub(back).and_then(|at| u64_at(record, at, big_endian));
+        let tid = layout.raw(record, big_endian).and_then(|raw| u32_at(raw, 4, big_endian));
+        let Some((tid, id)) = tid.zip(id) else { return };
+        if (tid, id) != self.last && Tid::from_raw(i64::from(tid)).is_some_and(|tid| tid != Tid::IDLE) {
+            self.last = (tid, id);
+            self.see(tid, id);
+        }
+    }
+
+    fn see(&mut self, tid: u32, id: u64) {
+        if self.seen >= MOST {
+            self.is_full = true;
+            return;
+        }
+        let ids = self.threads.entry(tid).or_default();
+        if !ids.contains(&id) {
+            ids.push(id);
+            self.seen += 1;
+        }
+    }
+
+    /// A record that names a cgroup: its number, and its path up to the first zero.
+    pub(super) fn name(&mut self, record: &[u8], big_endian: bool) {
+        let Some((id, path)) = u64_at(record, 8, big_endian).zip(record.get(16..)) else { return };
+        let path = &path[..path.iter().position(|b| *b == 0).unwrap_or(path.len())];
+        if self.paths.len() >= MOST {
+            self.is_full = true;
+            return;
+        }
+        let path = String::from_utf8_lossy(path).chars().map(|c| if c.is_control() { '?' } else { c }).collect();
+        self.paths.insert(id, path);
+    }
+}

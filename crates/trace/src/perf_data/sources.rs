@@ -1,0 +1,152 @@
+//! The events of a file: whose sample is this, and how is it decoded.
+
+use super::attr::{Attr, Layout, TRACEPOINT, u16_at, u64_at};
+use crate::fields::{Dictionary, Plan};
+use crate::kind::{Kind, Kinds};
+use crate::plans::plan;
+use crate::problem::Problems;
+use crate::tracing_data::TracingData;
+use std::collections::HashMap;
+
+/// An event of the file.
+pub(super) struct Source {
+    pub(super) layout: Layout,
+    config: u64,
+    pub(super) plan: Option<(Kind, Plan)>,
+    name: String,
+    pub(super) samples: u64,
+}
+
+/// All events of the file.
+#[derive(Default)]
+pub(super) struct Sources {
+    list: Vec<Source>,
+    /// Number of the source by the event's id.
+    ids: Ids,
+    /// Where the id lies in each sample.
+    id_at: Option<usize>,
+}
+
+impl Sources {
+    pub(super) fn new(
+        attrs: &[Attr],
+        tracing: &TracingData,
+        wanted: Kinds,
+        dictionary: &mut Dictionary,
+        problems: &mut Problems,
+    ) -> Self {
+        let (mut list, mut pairs) = (Vec::new(), Vec::new());
+        for attr in attrs {
+            let format = tracing.formats.iter().find(|f| u64::from(f.id) == attr.config && attr.kind == TRACEPOINT);
+            pairs.extend(attr.ids.iter().map(|id| (*id, list.len() as u16)));
+            list.push(Source {
+                layout: attr.layout(),
+                config: attr.config,
+                plan: format.and_then(|f| plan(f, wanted, tracing.big_endian, dictionary, problems)),
+                name: format.map_or(String::new(), |f| format!("{}:{}", f.system, f.name)),
+                samples: 0,
+            });
+        }
+        let id_at = attrs.first().and_then(|a| a.layout().id);
+        Self { list, ids: Ids::new(&pairs), id_at }
+    }
+
+    /// The event that a sample is of.
+    #[inline(always)]
+    pub(super) fn of(&mut self, record: &[u8], big_endian: bool) -> Option<&mut Source> {
+        let number = match self.id_at {
+            Some(at) => self.ids.get(u64_at(record, at, big_endian)?)?,
+            None => self.by_type(record, big_endian)?,
+        };
+        self.list.get_mut(number)
+    }
+
+    /// Where samples carry no id: the tracepoint's own number, the first field of what it wrote.
+    fn by_type(&self, record: &[u8], big_endian: bool) -> Option<usize> {
+        let first = self.list.first()?;
+        if self.list.len() == 1 {
+            return Some(0);
+        }
+        let number = u64::from(u16_at(first.layout.raw(record, big_endian)?, 0, big_endian));
+        self.list.iter().position(|s| s.config == number && s.layout == first.layout)
+    }
+
+    /// Whether the event of an id is decoded.
+    pub(super) fn is_planned(&self, id: u64) -> bool {
+        self.ids.get(id).and_then(|number| self.list.get(number)).is_some_and(|source| source.plan.is_some())
+    }
+
+    /// What keeps the file from being analysed at all, for events that are described.
+    pub(super) fn unfit(&self) -> Option<(String, String)> {
+        let planned: Vec<&Source> = self.list.iter().filter(|s| s.plan.is_some()).collect();
+        let lacking = |what: &str| {
+            let what = format!("the scheduler events were recorded without {what}");
+            Some((what, "record with `perf sched record`, or with -R, -T and -a".to_owned()))
+        };
+        if planned.iter().any(|s| s.layout.time.is_none()) {
+            return lacking("time stamps");
+        }
+        if planned.iter().any(|s| s.layout.cpu.is_none()) {
+            return lacking("the CPU");
+        }
+        if planned.iter().any(|s| !s.layout.has_raw) {
+            return lacking("their data");
+        }
+        None
+    }
+
+    /// Events of the file and their samples so far.
+    pub(super) fn counts(&self) -> impl Iterator<Item = (&str, u64)> {
+        self.list.iter().map(|s| (s.name.as_str(), s.samples))
+    }
+
+    /// Whether samples have the cgroup of whoever traced them.
+    pub(super) fn have_cgroups(&self) -> bool {
+        self.list.iter().any(|source| source.layout.cgroup.is_some())
+    }
+
+    /// The kinds that are in the file and wanted.
+    pub(super) fn kinds(&self) -> Kinds {
+        let kinds: Vec<Kind> = self.list.iter().filter_map(|s| s.plan.as_ref().map(|p| p.0)).collect();
+        Kinds::of(&kinds)
+    }
+}
+
+/// Ids are given by a counter of the kernel, so those of a recording lie close together.
+#[derive(Default)]
+struct Ids {
+    first: u64,
+    sources: Vec<u16>,
+    sparse: HashMap<u64, u16>,
+}
+
+const NO_SOURCE: u16 = u16::MAX;
+
+/// Widest range of ids that is kept as an array.
+const DENSE: u64 = 1 << 20;
+
+impl Ids {
+    fn new(pairs: &[(u64, u16)]) -> Self {
+        let first = pairs.iter().map(|p| p.0).min().unwrap_or(0);
+        let last = pairs.iter().map(|p| p.0).max().unwrap_or(0);
+        let mut ids = Self { first, ..Self::default() };
+        if last - first < DENSE {
+            ids.sources = vec![NO_SOURCE; (last - first + 1) as usize];
+            for (id, source) in pairs {
+                ids.sources[(id - first) as usize] = *source;
+            }
+        } else {
+            ids.sparse = pairs.iter().copied().collect();
+        }
+        ids
+    }
+
+    #[inline]
+    fn get(&self, id: u64) -> Option<usize> {
+        let source = match self.sources.get(id.wrapping_sub(self.first) as usize) {
+            Some(source) => *source,
+            None => *self.sparse.get(&id)?,
+        };
+        (source != NO_SOURCE).then_some(usize::from(source))
+    }
+}

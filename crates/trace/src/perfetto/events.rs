@@ -1,0 +1,214 @@
+//! One `FtraceEvent` to an event.
+
+use super::schema::{event, kind};
+use super::wire::{Fields, Value, numbers};
+use crate::event::{Context, Cpu, Prio, Tid, Wake, What, second_argument};
+use crate::fields::Dictionary;
+use crate::kind::Kind;
+use crate::names::Name;
+use crate::syscall::Syscall;
+use std::collections::HashMap;
+
+/// Kernel symbols by their number in a packet sequence.
+pub(super) type Symbols = HashMap<(u64, u64), Name>;
+
+/// An `FtraceEvent`, its parts found.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Raw<'a> {
+    pub(super) ts: u64,
+    pub(super) pid: u64,
+    pub(super) flags: u64,
+    /// Field and content of the event itself.
+    pub(super) what: (u32, &'a [u8]),
+}
+
+impl<'a> Raw<'a> {
+    /// `None` where it cannot be followed.
+    pub(super) fn of(bytes: &'a [u8]) -> Option<Self> {
+        let mut raw = Raw { ts: 0, pid: 0, flags: 0, what: (0, &[]) };
+        let mut fields = Fields::of(bytes);
+        for (field, value) in fields.by_ref() {
+            match (field, value) {
+                (event::TIMESTAMP, Value::Number(ts)) => raw.ts = ts,
+                (event::PID, Value::Number(pid)) => raw.pid = pid,
+                (event::COMMON_FLAGS, Value::Number(flags)) => raw.flags = flags,
+                (field, Value::Bytes(bytes)) => raw.what = (field, bytes),
+                _ => {}
+            }
+        }
+        (!fields.broken).then_some(raw)
+    }
+
+    pub(super) fn kind(&self) -> Option<Kind> {
+        kind(self.what.0)
+    }
+
+    /// The thread that traced it.
+    fn pid(&self) -> Option<Tid> {
+        Tid::from_raw(self.pid as i64)
+    }
+}
+
+/// Fields of an event by number; none that is used has a larger one.
+const FIELDS: usize = 8;
+
+/// The content of an event.
+struct Message<'a> {
+    numbers: [u64; FIELDS],
+    texts: [&'a [u8]; FIELDS],
+}
+
+impl<'a> Message<'a> {
+    fn of(bytes: &'a [u8]) -> Option<Self> {
+        let mut message = Self { numbers: [0; FIELDS], texts: [&[]; FIELDS] };
+        let mut fields = Fields::of(bytes);
+        for (field, value) in fields.by_ref().filter(|(field, _)| (*field as usize) < FIELDS) {
+            match value {
+                Value::Number(number) => message.numbers[field as usize] = number,
+                Value::Bytes(text) => message.texts[field as usize] = text,
+            }
+        }
+        (!fields.broken).then_some(message)
+    }
+
+    fn tid(&self, field: usize) -> Option<Tid> {
+        Tid::from_raw(self.numbers[field] as i64)
+    }
+
+    fn prio(&self, field: usize) -> Prio {
+        Prio::from_raw(self.numbers[field] as i64)
+    }
+
+    fn cpu(&self, field: usize) -> Option<Cpu> {
+        // A 32-bit −1 may be written in four bytes or in eight.
+        Cpu::from_raw(i64::from(self.numbers[field] as i32))
+    }
+
+    fn comm(&self, field: usize, dictionary: &mut Dictionary) -> Name {
+        dictionary.names.intern_bytes(self.texts[field])
+    }
+}
+
+/// What happened; `None` where the event cannot be what it says.
+pub(super) fn what(
+    raw: &Raw<'_>,
+    kind: Kind,
+    sequence: u64,
+    symbols: &Symbols,
+    dictionary: &mut Dictionary,
+) -> Option<What> {
+    let m = &Message::of(raw.what.1)?;
+    Some(match kind {
+        Kind::SchedSwitch => What::Switch {
+            prev: m.tid(2)?,
+            next: m.tid(6)?,
+            prev_comm: m.comm(1, dictionary),
+            next_comm: m.comm(5, dictionary),
+            prev_prio: m.prio(3),
+            next_prio: m.prio(7),
+            prev_state: dictionary.states.of_raw(m.numbers[4]),
+        },
+        Kind::SchedWaking => What::Waking(wake(raw, m, dictionary)?),
+        Kind::SchedWakeup => What::Wakeup(wake(raw, m, dictionary)?),
+        Kind::SchedWakeupNew => What::WakeupNew(wake(raw, m, dictionary)?),
+        Kind::WorkqueueQueueWork
+        | Kind::WorkqueueActivateWork
+        | Kind::WorkqueueExecuteStart
+        | Kind::WorkqueueExecuteEnd => {
+            // A symbol's number where the recorder resolved it, else its address.
+            let function = match (m.numbers[2], symbols.get(&(sequence, m.numbers[2]))) {
+                (0, _) => Name::UNKNOWN,
+                (_, Some(symbol)) => *symbol,
+                (address, None) => dictionary.names.address(address),
+            };
+            work(raw, kind, m, function, dictionary)?
+        }
+        _ => rare(raw, kind, m, dictionary)?,
+    })
+}
+
+fn wake(raw: &Raw<'_>, m: &Message<'_>, dictionary: &mut Dictionary) -> Option<Wake> {
+    Some(Wake {
+        tid: m.tid(2)?,
+        comm: m.comm(1, dictionary),
+        waker: raw.pid()?,
+        target_cpu: m.cpu(5)?,
+        prio: m.prio(3),
+        context: Context::from_common_flags(raw.flags as u8),
+    })
+}
+
+fn work(raw: &Raw<'_>, kind: Kind, m: &Message<'_>, function: Name, dictionary: &mut Dictionary) -> Option<What> {
+    let work = m.numbers[1].into();
+    Some(match kind {
+        Kind::WorkqueueQueueWork => {
+            let cpu = m.cpu(5).filter(|cpu| cpu.0 < 8192).unwrap_or(Cpu::ANY);
+            What::WorkQueued { work, function, workqueue: m.comm(6, dictionary), cpu }
+        }
+        Kind::WorkqueueActivateWork => What::WorkActivated { work, function },
+        Kind::WorkqueueExecuteStart => What::WorkStarted { work, function, worker: raw.pid()? },
+        _ => What::WorkEnded { work, function, worker: raw.pid()? },
+    })
+}
+
+/// What is neither a switch, a wakeup nor a work item.
+fn rare(raw: &Raw<'_>, kind: Kind, m: &Message<'_>, dictionary: &mut Dictionary) -> Option<What> {
+    let first = m.numbers[1] as u32;
+    Some(match kind {
+        Kind::SchedMigrateTask => What::Migrate {
+            tid: m.tid(2)?,
+            comm: m.comm(1, dictionary),
+            prio: m.prio(3),
+            orig_cpu: m.cpu(4)?,
+            dest_cpu: m.cpu(5)?,
+        },
+        Kind::SchedPiSetprio => {
+            What::PiSetprio { tid: m.tid(4)?, comm: m.comm(1, dictionary), oldprio: m.prio(3), newprio: m.prio(2) }
+        }
+        Kind::SchedProcessFork => What::Fork { parent: m.tid(2)?, child: m.tid(4)?, comm: m.comm(3, dictionary) },
+        Kind::TaskNewtask => What::Fork { parent: raw.pid()?, child: m.tid(1)?, comm: m.comm(2, dictionary) },
+        Kind::SchedProcessExit => What::Exit { tid: m.tid(2)?, comm: m.comm(1, dictionary) },
+        Kind::SchedProcessExec => What::Exec { tid: m.tid(2)?, old_tid: m.tid(3)? },
+        Kind::TaskRename => What::Comm { tid: m.tid(1)?, comm: m.comm(3, dictionary) },
+        Kind::IrqHandlerEntry => What::IrqEntry { irq: first, name: m.comm(2, dictionary) },
+        Kind::IrqHandlerExit => What::IrqExit { irq: first },
+        Kind::SoftirqRaise => What::SoftirqRaise { vec: first },
+        Kind::SoftirqEntry => What::SoftirqEntry { vec: first },
+        Kind::SoftirqExit => What::SoftirqExit { vec: first },
+        Kind::CpuIdle => What::CpuIdle { state: first, cpu: m.cpu(2)? },
+        Kind::SysEnter => sys_enter(raw, m)?,
+        Kind::SysExit => {
+            What::SysExit { tid: raw.pid()?, number: Syscall::from_raw(m.numbers[1] as i64), ret: m.numbers[2].into() }
+        }
+        Kind::CgroupAttachTask => {
+            // Before it was a path it was the group's own name.
+            let path = if m.texts[7].is_empty() { 5 } else { 7 };
+            What::CgroupAttach {
+                tid: m.tid(3)?,
+                comm: m.comm(4, dictionary),
+                dst_root: first,
+                dst_path: m.comm(path, dictionary),
+            }
+        }
+        // Run times are not in the schema, and the others are read by who calls this.
+        Kind::SchedStatRuntime
+        | Kind::SchedSwitch
+        | Kind::SchedWaking
+        | Kind::SchedWakeup
+        | Kind::SchedWakeupNew
+        | Kind::WorkqueueQueueWork
+        | Kind::WorkqueueActivateWork
+        | Kind::WorkqueueExecuteStart
+        | Kind::WorkqueueExecuteEnd => return None,
+    })
+}
+
+/// Its arguments are one field several times; older recorders leave them out.
+fn sys_enter(raw: &Raw<'_>, m: &Message<'_>) -> Option<What> {
+    const ARGS: u32 = 2;
+    let mut args = Vec::new();
+    Fields::of(raw.what.1).filter(|(field, _)| *field == ARGS).for_each(|(_, value)| numbers(value, &mut args));
+    let arg0 = args.first().copied().unwrap_or(u64::MAX).into();
+    let arg1 = args.get(1).copied().map_or(u32::MAX, second_argument);
+    Some(What::SysEnter { tid: raw.pid()?, number: Syscall::from_raw(m.numbers[1] as i64), arg0, arg1 })
+}

@@ -1,0 +1,104 @@
+//! Numbers of fields, from the published schema: protos/perfetto/trace of Perfetto.
+
+use crate::kind::Kind;
+
+/// `TracePacket` inside `Trace`.
+pub(super) const PACKET: u32 = 1;
+
+/// Fields of `TracePacket`.
+pub(super) mod packet {
+    pub(in super::super) const FTRACE_EVENTS: u32 = 1;
+    pub(in super::super) const PROCESS_TREE: u32 = 2;
+    pub(in super::super) const TIMESTAMP: u32 = 8;
+    pub(in super::super) const SEQUENCE: u32 = 10;
+    pub(in super::super) const TRACK_EVENT: u32 = 11;
+    pub(in super::super) const INTERNED_DATA: u32 = 12;
+    pub(in super::super) const SEQUENCE_FLAGS: u32 = 13;
+    pub(in super::super) const SYSTEM_INFO: u32 = 45;
+    pub(in super::super) const COMPRESSED_PACKETS: u32 = 50;
+    pub(in super::super) const DEFAULTS: u32 = 59;
+    pub(in super::super) const TRACK_DESCRIPTOR: u32 = 60;
+    pub(in super::super) const PERF_SAMPLE: u32 = 66;
+}
+
+/// Fields of `FtraceEventBundle`.
+pub(super) mod bundle {
+    pub(in super::super) const CPU: u32 = 1;
+    pub(in super::super) const EVENT: u32 = 2;
+    pub(in super::super) const LOST_EVENTS: u32 = 3;
+    pub(in super::super) const COMPACT_SCHED: u32 = 4;
+    pub(in super::super) const FTRACE_CLOCK: u32 = 5;
+}
+
+/// Fields of `FtraceEvent`.
+pub(super) mod event {
+    pub(in super::super) const TIMESTAMP: u32 = 1;
+    pub(in super::super) const PID: u32 = 2;
+    pub(in super::super) const COMMON_FLAGS: u32 = 5;
+}
+
+/// Fields of `CompactSched`; times are differences to the one before.
+pub(super) mod compact {
+    pub(in super::super) const SWITCH_TIMESTAMP: usize = 1;
+    pub(in super::super) const SWITCH_PREV_STATE: usize = 2;
+    pub(in super::super) const SWITCH_NEXT_PID: usize = 3;
+    pub(in super::super) const SWITCH_NEXT_PRIO: usize = 4;
+    pub(in super::super) const INTERN_TABLE: u32 = 5;
+    pub(in super::super) const SWITCH_NEXT_COMM: usize = 6;
+    pub(in super::super) const WAKING_TIMESTAMP: usize = 7;
+    pub(in super::super) const WAKING_PID: usize = 8;
+    pub(in super::super) const WAKING_TARGET_CPU: usize = 9;
+    pub(in super::super) const WAKING_PRIO: usize = 10;
+    pub(in super::super) const WAKING_COMM: usize = 11;
+    pub(in super::super) const WAKING_COMMON_FLAGS: usize = 12;
+    pub(in super::super) const FIELDS: usize = 13;
+}
+
+/// The events that are known here, by their field in `FtraceEvent`.
+const EVENTS: [(Kind, u32); 24] = [
+    (Kind::SchedSwitch, 4),
+    (Kind::SchedWaking, 20),
+    (Kind::SchedWakeup, 17),
+    (Kind::SchedWakeupNew, 114),
+    (Kind::SchedMigrateTask, 491),
+    (Kind::SchedPiSetprio, 353),
+    (Kind::SchedProcessFork, 239),
+    (Kind::SchedProcessExit, 238),
+    (Kind::SchedProcessExec, 237),
+    (Kind::TaskNewtask, 235),
+    (Kind::TaskRename, 236),
+    (Kind::IrqHandlerEntry, 36),
+    (Kind::IrqHandlerExit, 37),
+    (Kind::SoftirqRaise, 26),
+    (Kind::SoftirqEntry, 24),
+    (Kind::SoftirqExit, 25),
+    (Kind::WorkqueueQueueWork, 59),
+    (Kind::WorkqueueActivateWork, 56),
+    (Kind::WorkqueueExecuteStart, 58),
+    (Kind::WorkqueueExecuteEnd, 57),
+    (Kind::CpuIdle, 13),
+    (Kind::SysEnter, 329),
+    (Kind::SysExit, 330),
+    (Kind::CgroupAttachTask, 67),
+];
+
+/// The event of a field.
+pub(super) fn kind(field: u32) -> Option<Kind> {
+    EVENTS.into_iter().find(|(_, number)| *number == field).map(|(kind, _)| kind)
+}
+
+/// The field of an event; `None` where the schema has none.
+pub(super) fn field(kind: Kind) -> Option<u32> {
+    EVENTS.into_iter().find(|(of, _)| *of == kind).map(|(_, number)| number)
+}
+
+/// The clock of `ftrace_clock`, as its name in tracefs.
+pub(super) fn clock(number: u64) -> &'static str {
+    match number {
+        0 => "boot",
+        2 => "global",
+        3 => "local",
+        4 => "mono_raw",
+        _ => "unknown",
+    }
+}

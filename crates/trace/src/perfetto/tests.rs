@@ -1,0 +1,196 @@
+//! Traces written here and read back, compact columns written by hand, and spoilt ones.
+
+use super::recognise;
+use super::schema::{PACKET, bundle, packet};
+use super::wire::{put_bytes, put_number};
+use crate::drawing::{Told, is_in_corpus, tell, tell_events};
+use crate::perf_data::written::LITTLE;
+use crate::{Event, Forward, Kinds, ProblemKind, Reader, Target, TraceError, convert};
+
+const DRAWING: &str = "
+    0 10 . R > A
+    1 12 . R > B
+    0 14 fork A D
+    0 15 new D on 1
+    1 16 waking C by B irq
+    1 17 wakeup C on 0
+    0 20 A R+ > C
+    1 22 B S > D
+    0 25 migrate A 0 1
+    1 30 D X > A
+    0 33 C D > .
+    0 34 lost 4
+    0 40 . R > B
+";
+
+fn open(bytes: Vec<u8>) -> Result<(Vec<Event>, Reader), TraceError> {
+    let mut reader = Reader::open("t", Box::new(bytes), Kinds::ALL)?;
+    let (mut all, mut batch) = (Vec::new(), Vec::new());
+    while reader.next_batch(&mut batch)? {
+        all.extend_from_slice(&batch);
+    }
+    Ok((all, reader))
+}
+
+fn told(bytes: Vec<u8>) -> Told {
+    let (events, reader) = open(bytes).expect("a good trace");
+    tell_events(&events, reader.names(), reader.states())
+}
+
+/// The drawing as perf.data, converted.
+fn converted(target: Target) -> Vec<u8> {
+    let writer = LITTLE;
+    let drawing = crate::drawing::Drawing::new(DRAWING);
+    let records: Vec<u8> = drawing.lines.iter().flat_map(|line| writer.line(&drawing, line)).collect();
+    let mut reader = Reader::open("t", Box::new(writer.file(&records)), Kinds::ALL).unwrap();
+    let mut out = Vec::new();
+    let converted = convert(&mut reader, target, &[], &mut out).unwrap();
+    assert_eq!((converted.written, converted.left_out), (12, 0));
+    out
+}
+
+#[test]
+fn what_is_converted_tells_what_was_drawn() {
+    let drawn = tell(DRAWING);
+    for target in [Target::Perfetto, Target::Text] {
+        let bytes = converted(target);
+        let read = told(bytes.clone());
+        assert_eq!(read.lines, drawn.lines, "{target:?}");
+        assert_eq!((read.counts.gaps, read.counts.switches), (drawn.counts.gaps, drawn.counts.switches));
+        let pipe = Forward::new(std::io::Cursor::new(bytes));
+        let mut reader = Reader::open("pipe", Box::new(pipe), Kinds::ALL).unwrap();
+        let mut batch = Vec::new();
+        while reader.next_batch(&mut batch).unwrap() {}
+        assert!(reader.info().kinds.has(crate::Kind::SchedMigrateTask));
+    }
+    let info = open(converted(Target::Perfetto)).unwrap().1.info();
+    assert_eq!((info.format, info.clock.as_str(), info.release.as_str()), ("Perfetto", "boot", "4.14.0"));
+}
+
+#[test]
+fn calls_and_moves_come_back_from_either_target() {
+    let lines = [
+        "A-10 [000] d.... 1.000001: sched_switch: prev_comm=B prev_pid=11 prev_prio=120 prev_state=S ==> next_comm=A next_pid=10 next_prio=120",
+        "A-10 [000] ..... 1.000002: sys_enter: NR 202 (7ffd00001234, 80, 1, 0, 0, 0)",
+        "A-10 [000] ..... 1.000003: sys_exit: NR 202 = -110",
+        "A-10 [000] ..... 1.000004: sys_enter: NR 0 (3, 7ffd00001234, 0, 0, 0, 0)",
+        "A-10 [000] ..... 1.000005: sys_exit: NR -1 = 5",
+        "A-10 [000] ..... 1.000006: cgroup_attach_task: dst_root=2 dst_id=9 dst_level=1 dst_path=/a b pid=12 comm=web",
+    ];
+    let text = lines.join("\n") + "\n";
+    let words = |bytes: Vec<u8>| {
+        let mut reader = Reader::open("t", Box::new(bytes), Kinds::ALL).unwrap();
+        let (mut all, mut batch) = (Vec::new(), Vec::new());
+        while reader.next_batch(&mut batch).unwrap() {
+            all.extend(batch.iter().filter_map(|e| crate::text::payload_of(&e.what, reader.names(), reader.states())));
+        }
+        all
+    };
+    let drawn = words(text.clone().into_bytes());
+    assert_eq!(drawn.len(), lines.len());
+    assert_eq!(drawn[1].1, "NR 202 (7ffd00001234, 80)");
+    assert_eq!(drawn[3].1, "NR 0 (3)", "an address has no room as a second argument");
+    for target in [Target::Perfetto, Target::Text] {
+        let mut reader = Reader::open("t", Box::new(text.clone().into_bytes()), Kinds::ALL).unwrap();
+        let mut out = Vec::new();
+        assert_eq!(convert(&mut reader, target, &[], &mut out).unwrap().left_out, 0);
+        assert_eq!(words(out), drawn, "{target:?}");
+    }
+}
+
+fn packed(field: u32, numbers: &[u64], out: &mut Vec<u8>) {
+    let mut bytes = Vec::new();
+    for number in numbers {
+        let mut one = Vec::new();
+        put_number(1, *number, &mut one);
+        bytes.extend(&one[1..]);
+    }
+    put_bytes(field, &bytes, out);
+}
+
+/// CPU 0 in columns: A is switched in at 10, preempted at 20, woken C at 25 by who is on the CPU then.
+fn compact() -> Vec<u8> {
+    let mut columns = Vec::new();
+    [&b"A"[..], b"B", b"C"].iter().for_each(|comm| put_bytes(5, comm, &mut columns));
+    packed(1, &[10_000, 10_000, 20_000], &mut columns);
+    packed(2, &[0, 0x100, 1], &mut columns);
+    packed(3, &[10, 11, 10], &mut columns);
+    packed(4, &[120, 120, 120], &mut columns);
+    packed(6, &[0, 1, 0], &mut columns);
+    packed(7, &[25_000], &mut columns);
+    packed(8, &[12], &mut columns);
+    packed(9, &[1], &mut columns);
+    packed(10, &[120], &mut columns);
+    packed(11, &[2], &mut columns);
+    packed(12, &[8], &mut columns);
+    let (mut events, mut body, mut trace) = (Vec::new(), Vec::new(), Vec::new());
+    put_number(bundle::CPU, 0, &mut events);
+    put_bytes(bundle::COMPACT_SCHED, &columns, &mut events);
+    put_bytes(packet::FTRACE_EVENTS, &events, &mut body);
+    put_bytes(PACKET, &body, &mut trace);
+    trace
+}
+
+#[test]
+fn compact_columns_are_events() {
+    let read = told(compact());
+    let expected = [
+        "A ran 10-20 on 0 to Preempted",
+        "A waited 20-40 Preempted",
+        "B ran 20-40 on 0 to Interruptible",
+        "A ran 40-40 on 0 to the end",
+    ];
+    assert_eq!(read.of(&["ran", "waited"]).len(), 4);
+    expected.iter().for_each(|line| assert!(read.lines.iter().any(|l| l == line), "{line}: {:?}", read.lines));
+    let (events, _) = open(compact()).unwrap();
+    let waking = events.iter().find_map(|event| match event.what {
+        crate::What::Waking(wake) => Some(wake),
+        _ => None,
+    });
+    let waking = waking.expect("a waking");
+    assert_eq!((waking.waker.0, waking.tid.0, waking.context.is_hard()), (11, 12, true));
+}
+
+#[test]
+fn other_files_are_not_taken_for_traces() {
+    assert!(recognise(&compact()));
+    for other in [&b"\n"[..], b"\n\n\n\n", b"\nhello, world of text\n", b"PERFILE2", b"\x0a\x00", b""] {
+        assert!(!recognise(other), "{other:?}");
+    }
+}
+
+#[test]
+fn what_cannot_be_followed_is_said() {
+    let mut cut = converted(Target::Perfetto);
+    cut.truncate(cut.len() - 7);
+    assert_eq!(open(cut).unwrap().1.problems().count(ProblemKind::Truncated), 1);
+    let mut more = converted(Target::Perfetto);
+    more.extend([0xff; 30]);
+    assert_eq!(open(more).unwrap().1.problems().count(ProblemKind::BadRecord), 1);
+    let mut none = Vec::new();
+    put_bytes(PACKET, &[0x40, 1], &mut none);
+    assert_eq!(
+        open(none).err().expect("no event").to_string(),
+        "t has no scheduler events (no event of ftrace); record sched:sched_switch and sched:sched_waking, as in `perf sched record`"
+    );
+}
+
+#[test]
+fn every_cut_and_every_spoilt_byte_is_survived() {
+    for file in [converted(Target::Perfetto), compact()] {
+        for at in 0..file.len() {
+            let _ = open(file[..at].to_vec());
+            for mask in [0xff, 0x80, 0x01] {
+                let mut spoilt = file.clone();
+                spoilt[at] ^= mask;
+                let _ = open(spoilt);
+            }
+        }
+    }
+}
+
+#[test]
+fn the_corpus_begins_with_these_files() {
+    is_in_corpus("perfetto", "events", &converted(Target::Perfetto));
+    is_in_corpus("perfetto", "compact", &compact());
+}

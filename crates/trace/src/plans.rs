@@ -1,0 +1,48 @@
+//! From formats to plans, with what is wrong on the way told: the same for every file of binary records.
+
+use crate::fields::{Dictionary, Plan, Refused};
+use crate::format::Format;
+use crate::kind::{Kind, Kinds};
+use crate::prev_state::{PrevStates, StateBits};
+use crate::problem::{ProblemKind, Problems};
+
+/// How to decode the records of a format, if they are of a kind that is wanted. The format of `sched_switch` also brings
+/// the letters of states.
+pub(crate) fn plan(
+    format: &Format,
+    wanted: Kinds,
+    big_endian: bool,
+    dictionary: &mut Dictionary,
+    problems: &mut Problems,
+) -> Option<(Kind, Plan)> {
+    let kind = Kind::of(&format.system, &format.name).filter(|kind| wanted.has(*kind))?;
+    if kind == Kind::SchedSwitch {
+        match StateBits::parse(&format.print_fmt) {
+            Some(bits) => dictionary.states = PrevStates::new(bits),
+            None => problems.add(ProblemKind::GuessedStates, || {
+                "the format of sched_switch does not say what prev_state means; its letters are guessed".into()
+            }),
+        }
+    }
+    match Plan::new(kind, format, big_endian) {
+        Ok(plan) => Some((kind, plan)),
+        Err(why) => {
+            problems.add(ProblemKind::OtherLayout, || format!("{why}; its events are skipped"));
+            None
+        }
+    }
+}
+
+/// Tells why the record at `offset` yields no event.
+#[cold]
+pub(crate) fn tell_refused(refused: Refused, offset: u64, problems: &mut Problems) {
+    match refused {
+        Refused::Short => problems.add(ProblemKind::BadRecord, || {
+            format!("byte {offset}: a record that is shorter than its format says; skipped")
+        }),
+        Refused::Number => problems.add(ProblemKind::ImpossibleNumber, || {
+            format!("byte {offset}: a CPU or thread number that no machine has; skipped")
+        }),
+        Refused::NoWakeup => {}
+    }
+}

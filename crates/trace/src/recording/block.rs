@@ -1,0 +1,472 @@
+//! A block of events of one CPU as columns. What follows from what came before is not stored: who is switched out is
+//! who was switched in, who wakes is who runs, a thread is woken where it was woken last. So most events are one byte
+//! for what happened, two for when, one for whom. A block stands for itself: what it names it defines, so blocks can be
+//! dropped (a recording that keeps the last seconds), lost to a disk, or decoded by several cores.
+
+use super::chunk::{self, Tag};
+use super::op::{CONTEXT, NAMED, Op, STATE_SHIFT, STATE_STORED, TARGET};
+use super::varint::{fold, put, take};
+use super::woken::Woken;
+use crate::event::{Context, Cpu, Prio, Tid, Wake, What, Wide};
+use crate::names::{Name, Names};
+use crate::prev_state::{PrevStates, StateId};
+use std::collections::HashMap;
+
+/// Ops in a block at most; a reader refuses more.
+pub(super) const MOST_EVENTS: usize = 1 << 18;
+
+/// Ops from which on a block is finished: enough for the tables to cost nothing, and little to hold.
+const FULL: usize = 1 << 16;
+
+/// Names in a block from which on it is finished.
+const MOST_NAMES: usize = 16_384;
+
+/// A thread as events name it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(super) struct Who {
+    pub(super) tid: Tid,
+    pub(super) comm: Name,
+    pub(super) prio: Prio,
+}
+
+/// A finished block.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Block {
+    /// Its part of a file, framed and compressed.
+    pub(super) part: Vec<u8>,
+    /// Time of its first event, ns.
+    pub first_ns: u64,
+    /// Time of its last event, ns.
+    pub last_ns: u64,
+    /// Events in it.
+    pub events: u64,
+    /// Bytes of its content before compression.
+    pub whole_bytes: u64,
+}
+
+impl Block {
+    /// Bytes that it takes in a file.
+    pub fn stored_bytes(&self) -> u64 {
+        self.part.len() as u64
+    }
+}
+
+/// Slots of the cache of threads: a power of two.
+const CACHED: usize = 1024;
+
+/// Collects the events of one CPU and makes blocks of them. Memory: the columns of one block.
+#[derive(Debug)]
+pub struct BlockWriter {
+    cpu: Cpu,
+    /// Number of the block, which tells what the tables below still hold of an earlier one.
+    block: u32,
+    ops: Vec<u8>,
+    times: Vec<u8>,
+    refs: Vec<u8>,
+    extra: Vec<u8>,
+    first_ns: u64,
+    last_ns: u64,
+    events: u64,
+    threads: Vec<Who>,
+    /// Where each thread of `threads` was woken to last.
+    targets: Vec<Cpu>,
+    /// By thread id: the block and number under which it was last named.
+    cache: Box<[(u32, u32); CACHED]>,
+    rest: HashMap<Who, u32>,
+    /// By name: the block and its number in it.
+    names: Vec<(u32, u32)>,
+    named: Vec<Name>,
+    states: Vec<StateId>,
+    /// Who was switched in last, as number in `threads`.
+    current: Option<u32>,
+    woken: Woken,
+    last_work: u64,
+}
+
+impl BlockWriter {
+    /// For the events of `cpu`.
+    pub fn new(cpu: Cpu) -> Self {
+        Self {
+            cpu,
+            block: 1,
+            ops: Vec::new(),
+            times: Vec::new(),
+            refs: Vec::new(),
+            extra: Vec::new(),
+            first_ns: 0,
+            last_ns: 0,
+            events: 0,
+            threads: Vec::new(),
+            targets: Vec::new(),
+            cache: Box::new([(0, 0); CACHED]),
+            rest: HashMap::new(),
+            names: Vec::new(),
+            named: Vec::new(),
+            states: Vec::new(),
+            current: None,
+            woken: Woken::default(),
+            last_work: 0,
+        }
+    }
+
+    /// Whether so many more events belong into this block; an empty one has room for any page.
+    pub fn has_room_for(&self, events: usize) -> bool {
+        // An event that goes back in time is two ops; the names bound what a reader has to hold.
+        self.ops.is_empty() || self.ops.len() + 2 * events <= FULL && self.named.len() <= MOST_NAMES
+    }
+
+    /// Events collected.
+    pub fn events(&self) -> u64 {
+        self.events
+    }
+
+    /// Time of the last event, ns.
+    pub fn last_ns(&self) -> u64 {
+        self.last_ns
+    }
+
+    /// Adds an event at `ts` ns, after the CPU's earlier ones. The caller asks for room first.
+    #[inline]
+    pub fn push(&mut self, ts: u64, what: What) {
+        self.time(ts);
+        self.events += 1;
+        match what {
+            What::Switch { prev, next, prev_comm, next_comm, prev_prio, next_prio, prev_state } => {
+                let prev = Who { tid: prev, comm: prev_comm, prio: prev_prio };
+                let next = Who { tid: next, comm: next_comm, prio: next_prio };
+                self.switch(prev, prev_state, next);
+            }
+            What::Waking(wake) => self.wake(Op::Waking, &wake),
+            What::Wakeup(wake) => self.wake(Op::Wakeup, &wake),
+            What::WakeupNew(wake) => self.wake(Op::WakeupNew, &wake),
+            rare => self.push_rare(rare),
+        }
+    }
+
+    /// Notes that events of this CPU were lost before `ts`; 0 where nobody counted them.
+    pub fn lost(&mut self, ts: u64, events: u64) {
+        self.time(ts);
+        self.ops.push(Op::Lost as u8);
+        put(&mut self.extra, events);
+        self.current = None;
+    }
+
+    #[inline]
+    fn time(&mut self, ts: u64) {
+        if self.ops.is_empty() {
+            (self.first_ns, self.last_ns) = (ts, ts);
+        }
+        if ts < self.last_ns {
+            self.ops.push(Op::Back as u8);
+            put(&mut self.extra, self.last_ns - ts);
+            self.last_ns = ts;
+        }
+        put(&mut self.times, ts - self.last_ns);
+        self.last_ns = ts;
+    }
+
+    #[inline]
+    fn switch(&mut self, prev: Who, prev_state: StateId, next: Who) {
+        let mut bits = 0;
+        if self.current.is_none_or(|current| self.threads[current as usize] != prev) {
+            bits |= NAMED;
+            let number = self.thread(prev);
+            put(&mut self.refs, number.into());
+        }
+        let state = self.state(prev_state);
+        bits |= (state.min(STATE_STORED) as u8) << STATE_SHIFT;
+        if state >= STATE_STORED {
+            put(&mut self.extra, state);
+        }
+        let next = self.thread(next);
+        let op = if self.woken.expected() == Some(next) {
+            Op::SwitchToWoken
+        } else {
+            put(&mut self.refs, next.into());
+            Op::Switch
+        };
+        self.woken.came(next);
+        self.current = Some(next);
+        self.ops.push(op as u8 | bits);
+    }
+
+    #[inline]
+    fn wake(&mut self, op: Op, wake: &Wake) {
+        let mut op = op as u8;
+        let number = self.thread(Who { tid: wake.tid, comm: wake.comm, prio: wake.prio });
+        put(&mut self.refs, number.into());
+        if self.current.is_none_or(|current| self.threads[current as usize].tid != wake.waker) {
+            op |= NAMED;
+            put(&mut self.extra, wake.waker.0.into());
+        }
+        if self.targets[number as usize] != wake.target_cpu {
+            op |= TARGET;
+            put(&mut self.extra, wake.target_cpu.0.into());
+            self.targets[number as usize] = wake.target_cpu;
+        }
+        if wake.target_cpu == self.cpu {
+            self.woken.woken(number);
+        }
+        if wake.context != Context::NONE {
+            op |= CONTEXT;
+            self.extra.push(wake.context.bits());
+        }
+        self.ops.push(op);
+    }
+
+    fn push_rare(&mut self, what: What) {
+        let op = match what {
+            What::Migrate { tid, comm, prio, orig_cpu, dest_cpu } => {
+                self.named_thread(tid, comm, prio);
+                self.extra([orig_cpu.0.into(), dest_cpu.0.into()]);
+                Op::Migrate
+            }
+            What::StatRuntime { tid, comm, runtime } => {
+                self.named_thread(tid, comm, Prio::UNKNOWN);
+                self.extra([runtime.get()]);
+                Op::StatRuntime
+            }
+            What::PiSetprio { tid, comm, oldprio, newprio } => {
+                self.named_thread(tid, comm, oldprio);
+                self.extra([newprio.byte().into()]);
+                Op::PiSetprio
+            }
+            What::Fork { parent, child, comm } => {
+                self.named_thread(child, comm, Prio::UNKNOWN);
+                self.extra([parent.0.into()]);
+                Op::Fork
+            }
+            What::Exit { tid, comm } => {
+                self.named_thread(tid, comm, Prio::UNKNOWN);
+                Op::Exit
+            }
+            What::Comm { tid, comm } => {
+                self.named_thread(tid, comm, Prio::UNKNOWN);
+                Op::Comm
+            }
+            What::Exec { tid, old_tid } => {
+                self.extra([tid.0.into(), old_tid.0.into()]);
+                Op::Exec
+            }
+            What::CpuIdle { state, cpu } => {
+                self.extra([state.into(), cpu.0.into()]);
+                Op::CpuIdle
+            }
+            What::SysEnter { tid, number, arg0, arg1 } => {
+                let op = self.caller(Op::SysEnter, tid);
+                self.extra([number.0.into(), fold(arg0.get() as i64), u64::from(arg1.wrapping_add(1))]);
+                return self.ops.push(op);
+            }
+            What::SysExit { tid, number, ret } => {
+                let op = self.caller(Op::SysExit, tid);
+                self.extra([number.0.into(), fold(ret.get() as i64)]);
+                return self.ops.push(op);
+            }
+            What::CgroupAttach { tid, comm, dst_root, dst_path } => {
+                self.named_thread(tid, comm, Prio::UNKNOWN);
+                let path = self.name(dst_path);
+                self.extra([dst_root.into(), path]);
+                Op::CgroupAttach
+            }
+            // A gap is found out by who reads; a recording holds what was lost.
+            What::GapBegin | What::GapEnd { .. } => {
+                self.extra([0]);
+                Op::Lost
+            }
+            interrupt_or_work => self.push_work(interrupt_or_work),
+        };
+        self.ops.push(op as u8);
+    }
+
+    fn push_work(&mut self, what: What) -> Op {
+        match what {
+            What::IrqEntry { irq, name } => {
+                let name = self.name(name);
+                self.extra([irq.into(), name]);
+                Op::IrqEntry
+            }
+            What::IrqExit { irq } => {
+                self.extra([irq.into()]);
+                Op::IrqExit
+            }
+            What::SoftirqRaise { vec } => {
+                self.extra([vec.into()]);
+                Op::SoftirqRaise
+            }
+            What::SoftirqEntry { vec } => {
+                self.extra([vec.into()]);
+                Op::SoftirqEntry
+            }
+            What::SoftirqExit { vec } => {
+                self.extra([vec.into()]);
+                Op::SoftirqExit
+            }
+            What::WorkQueued { work, function, workqueue, cpu } => {
+                let (function, workqueue) = (self.name(function), self.name(workqueue));
+                self.work(work, function);
+                self.extra([workqueue, cpu.0.into()]);
+                Op::WorkQueued
+            }
+            What::WorkActivated { work, function } => {
+                let function = self.name(function);
+                self.work(work, function);
+                Op::WorkActivated
+            }
+            What::WorkStarted { work, function, worker } => {
+                let function = self.name(function);
+                self.work(work, function);
+                self.extra([worker.0.into()]);
+                Op::WorkStarted
+            }
+            What::WorkEnded { work, function, worker } => {
+                let function = self.name(function);
+                self.work(work, function);
+                self.extra([worker.0.into()]);
+                Op::WorkEnded
+            }
+            _ => unreachable!("the others are handled by `push` and `push_rare`"),
+        }
+    }
+
+    /// The operation of a system call, its caller named where another thread was switched in last.
+    fn caller(&mut self, op: Op, tid: Tid) -> u8 {
+        if self.current.is_some_and(|current| self.threads[current as usize].tid == tid) {
+            return op as u8;
+        }
+        put(&mut self.extra, tid.0.into());
+        op as u8 | NAMED
+    }
+
+    fn extra<const N: usize>(&mut self, numbers: [u64; N]) {
+        numbers.into_iter().for_each(|number| put(&mut self.extra, number));
+    }
+
+    /// Work items lie in structures beside each other: the distance to the last one is shorter than the address.
+    fn work(&mut self, work: Wide, function: u64) {
+        let address = work.get();
+        put(&mut self.extra, fold(address.wrapping_sub(self.last_work) as i64));
+        self.last_work = address;
+        put(&mut self.extra, function);
+    }
+
+    fn named_thread(&mut self, tid: Tid, comm: Name, prio: Prio) {
+        let number = self.thread(Who { tid, comm, prio });
+        put(&mut self.refs, number.into());
+    }
+
+    /// The number of a thread in this block.
+    #[inline]
+    fn thread(&mut self, who: Who) -> u32 {
+        let (block, number) = self.cache[who.tid.0 as usize % CACHED];
+        if block == self.block && self.threads[number as usize] == who {
+            return number;
+        }
+        self.thread_anew(who)
+    }
+
+    #[cold]
+    fn thread_anew(&mut self, who: Who) -> u32 {
+        let next = self.threads.len() as u32;
+        let number = *self.rest.entry(who).or_insert(next);
+        if number == next {
+            self.threads.push(who);
+            self.targets.push(self.cpu);
+            self.name(who.comm);
+        }
+        self.cache[who.tid.0 as usize % CACHED] = (self.block, number);
+        number
+    }
+
+    /// The number of a name in this block.
+    fn name(&mut self, name: Name) -> u64 {
+        if self.names.len() <= name.index() {
+            self.names.resize(name.index() + 1, (0, 0));
+        }
+        let slot = &mut self.names[name.index()];
+        if slot.0 != self.block {
+            *slot = (self.block, self.named.len() as u32);
+            self.named.push(name);
+        }
+        slot.1.into()
+    }
+
+    #[inline]
+    fn state(&mut self, state: StateId) -> u64 {
+        if let Some(at) = self.states.iter().position(|s| *s == state) {
+            return at as u64;
+        }
+        self.states.push(state);
+        self.states.len() as u64 - 1
+    }
+
+    /// The block of what was collected, `None` if nothing was; the next event begins a new one. `names` and `states`
+    /// are those that the events were made with.
+    pub fn finish(&mut self, names: &Names, states: &PrevStates) -> Option<Block> {
+        if self.ops.is_empty() {
+            return None;
+        }
+        let columns = [&self.ops, &self.times, &self.refs, &self.extra];
+        let mut content = Vec::with_capacity(columns.iter().map(|c| c.len()).sum::<usize>() + 4096);
+        put(&mut content, self.cpu.0.into());
+        put(&mut content, self.first_ns);
+        let letters: Vec<&[u8]> = self.states.iter().map(|s| states.letters(*s).as_bytes()).collect();
+        put_strings(&mut content, &letters);
+        let texts: Vec<&[u8]> = self.named.iter().map(|n| names.text(*n).as_bytes()).collect();
+        put_strings(&mut content, &texts);
+        put(&mut content, self.threads.len() as u64);
+        for who in &self.threads {
+            put(&mut content, who.tid.0.into());
+            put(&mut content, self.names[who.comm.index()].1.into());
+            content.push(who.prio.byte());
+        }
+        for column in columns {
+            put(&mut content, column.len() as u64);
+        }
+        columns.iter().for_each(|column| content.extend_from_slice(column));
+        let mut part = Vec::new();
+        chunk::frame(Tag::Events, &content, &mut part);
+        let (first_ns, last_ns, whole_bytes) = (self.first_ns, self.last_ns, content.len() as u64);
+        let block = Block { part, first_ns, last_ns, events: self.events, whole_bytes };
+        self.clear();
+        Some(block)
+    }
+
+    fn clear(&mut self) {
+        [&mut self.ops, &mut self.times, &mut self.refs, &mut self.extra].into_iter().for_each(Vec::clear);
+        self.threads.clear();
+        self.targets.clear();
+        self.rest.clear();
+        self.named.clear();
+        self.states.clear();
+        self.woken.clear();
+        (self.current, self.last_work, self.events) = (None, 0, 0);
+        self.block = self.block.wrapping_add(1);
+        if self.block == 0 {
+            // After 2^32 blocks a stale entry could look fresh.
+            self.cache.fill((0, 0));
+            self.names.clear();
+            self.block = 1;
+        }
+    }
+}
+
+fn put_strings(out: &mut Vec<u8>, strings: &[&[u8]]) {
+    put(out, strings.len() as u64);
+    for text in strings {
+        put(out, text.len() as u64);
+        out.extend_from_slice(text);
+    }
+}
+
+/// A list of strings; as many as there are bytes at most.
+pub(super) fn strings<'a>(rest: &mut &'a [u8]) -> Option<Vec<&'a [u8]>> {
+    let count = usize::try_from(take(rest)?).ok().filter(|count| *count <= rest.len())?;
+    let mut found = Vec::new();
+    for _ in 0..count {
+        let bytes = usize::try_from(take(rest)?).ok()?;
+        let (text, after) = rest.split_at_checked(bytes)?;
+        found.push(text);
+        *rest = after;
+    }
+    Some(found)
+}

@@ -1,0 +1,149 @@
+//! The records of pages into events.
+
+use super::header::Header;
+use crate::event::{Cpu, Event};
+use crate::fields::{Dictionary, Plan};
+use crate::kind::{Kind, Kinds};
+use crate::order::Order;
+use crate::page::PageFormat;
+use crate::plans::{plan, tell_refused};
+use crate::problem::{ProblemKind, Problems};
+
+/// What becomes of a record, by the number of its event.
+pub(super) struct Plans {
+    big_endian: bool,
+    by_id: Vec<Option<Entry>>,
+}
+
+struct Entry {
+    name: String,
+    plan: Option<(Kind, Plan)>,
+    records: u64,
+}
+
+impl Plans {
+    pub(super) fn new(header: &Header, wanted: Kinds, dictionary: &mut Dictionary, problems: &mut Problems) -> Self {
+        let mut plans = Self { big_endian: header.tracing.big_endian, by_id: Vec::new() };
+        for format in &header.tracing.formats {
+            let plan = plan(format, wanted, plans.big_endian, dictionary, problems);
+            let id = usize::from(format.id);
+            if id >= plans.by_id.len() {
+                plans.by_id.resize_with(id + 1, || None);
+            }
+            plans.by_id[id] = Some(Entry { name: format!("{}:{}", format.system, format.name), plan, records: 0 });
+        }
+        plans
+    }
+
+    #[inline]
+    fn entry(&mut self, raw: &[u8]) -> Option<&mut Entry> {
+        let id: [u8; 2] = raw.get(..2)?.try_into().ok()?;
+        let id = if self.big_endian { u16::from_be_bytes(id) } else { u16::from_le_bytes(id) };
+        self.by_id.get_mut(usize::from(id))?.as_mut()
+    }
+
+    /// The kinds that are wanted and occur. The file has a format for each event of its kernel: before anything was read,
+    /// those that have one.
+    pub(super) fn kinds(&self) -> Kinds {
+        let read = self.have_events();
+        let meant = self.by_id.iter().flatten().filter(|entry| entry.records > 0 || !read);
+        let kinds: Vec<Kind> = meant.filter_map(|entry| entry.plan.as_ref().map(|plan| plan.0)).collect();
+        Kinds::of(&kinds)
+    }
+
+    pub(super) fn counts(&self) -> Vec<(String, u64)> {
+        let counted = self.by_id.iter().flatten().filter(|entry| entry.records > 0);
+        counted.map(|entry| (entry.name.clone(), entry.records)).collect()
+    }
+
+    /// An event that is wanted was recorded.
+    pub(super) fn have_events(&self) -> bool {
+        self.by_id.iter().flatten().any(|entry| entry.plan.is_some() && entry.records > 0)
+    }
+}
+
+/// From the times of a buffer to nanoseconds.
+#[derive(Clone, Copy)]
+pub(super) struct Times {
+    pub(super) offset: i64,
+    pub(super) tsc2nsec: Option<(u32, u32, u64)>,
+}
+
+impl Times {
+    fn ns(self, ts: u64) -> u64 {
+        let ts = match self.tsc2nsec {
+            Some((mult, shift, offset)) => {
+                let ns = (u128::from(ts.saturating_sub(offset)) * u128::from(mult)) >> shift;
+                u64::try_from(ns).unwrap_or(u64::MAX)
+            }
+            None => ts,
+        };
+        ts.saturating_add_signed(self.offset)
+    }
+}
+
+/// Where the records of a page go.
+pub(super) struct Sink<'a> {
+    pub(super) plans: &'a mut Plans,
+    pub(super) dictionary: &'a mut Dictionary,
+    pub(super) order: &'a mut Order,
+    pub(super) problems: &'a mut Problems,
+    pub(super) owner: &'a mut Option<usize>,
+    /// Number, buffer and CPU.
+    pub(super) stream: (usize, usize, Cpu),
+    pub(super) times: Times,
+}
+
+impl Sink<'_> {
+    /// Takes a page's records; the time of its last one, ns.
+    pub(super) fn page(&mut self, format: &PageFormat, page: &[u8], offset: u64) -> u64 {
+        let Ok(opened) = format.open(page) else {
+            self.problems.add(ProblemKind::Truncated, || format!("byte {offset}: a page that is not whole; skipped"));
+            return 0;
+        };
+        if let Some(missed) = opened.missed {
+            self.lost(opened.ts, missed);
+        }
+        let (mut last, mut records) = (opened.ts, opened.records());
+        for (ts, raw) in records.by_ref() {
+            last = ts;
+            self.record(self.times.ns(ts), raw, offset);
+        }
+        if records.broken.is_some() {
+            self.problems.add(ProblemKind::BadRecord, || {
+                format!("byte {offset}: a page with a record that cannot be; the rest of the page was skipped")
+            });
+            self.lost(last, 0);
+        }
+        self.times.ns(last)
+    }
+
+    /// What other buffers lose falsifies nothing about tasks.
+    fn lost(&mut self, ts: u64, lost: u64) {
+        let (number, buffer, cpu) = self.stream;
+        if self.owner.is_none_or(|owner| owner == buffer) {
+            self.order.lost_in(number, cpu, self.times.ns(ts), lost, self.problems);
+        }
+    }
+
+    fn record(&mut self, ts: u64, raw: &[u8], offset: u64) {
+        let (number, buffer, cpu) = self.stream;
+        let Some(entry) = self.plans.entry(raw) else {
+            self.problems
+                .add(ProblemKind::UnknownEvent, || format!("byte {offset}: a record of an event without a format"));
+            return;
+        };
+        entry.records += 1;
+        let Some((kind, plan)) = &entry.plan else { return };
+        if kind.is_of_tasks() && *self.owner.get_or_insert(buffer) != buffer {
+            self.problems.add(ProblemKind::Recording, || {
+                "several buffers hold scheduler events; those of the first are read".into()
+            });
+            return;
+        }
+        match plan.decode(raw, self.dictionary) {
+            Ok(what) => self.order.push_in(number, Event { ts, cpu, what }, self.problems),
+            Err(refused) => tell_refused(refused, offset, self.problems),
+        }
+    }
+}

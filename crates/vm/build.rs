@@ -1,0 +1,25 @@
+//! Builds the plugin that `vm profile` loads into QEMU: `crates/plugin` as a shared library of a few kB, without std, to be
+//! carried as bytes. By the compiler alone, since our flags make everything static, which a shared library cannot be.
+
+use std::path::PathBuf;
+use std::process::Command;
+
+const ROOT: &str = "../plugin/src";
+
+fn main() {
+    println!("cargo::rerun-if-changed=build.rs");
+    println!("cargo::rerun-if-changed={ROOT}");
+    let variable = |name: &str| std::env::var(name).unwrap_or_default();
+    let plugin = PathBuf::from(variable("OUT_DIR")).join("plugin.so");
+    let target = variable("TARGET");
+    // Elsewhere QEMU is not what the binary was built for, and `vm profile` says so.
+    if target != variable("HOST") || !target.ends_with("-linux-gnu") {
+        std::fs::write(&plugin, "").expect("OUT_DIR can be written");
+        return;
+    }
+    let mut rustc = Command::new(variable("RUSTC"));
+    rustc.args(["--edition=2024", "--crate-type=cdylib", "--crate-name=schedlab_plugin", "--cfg=plugin"]);
+    rustc.args(["-Cpanic=abort", "-Copt-level=s", "-Cstrip=symbols", "-Clink-arg=-nostdlib", "-o"]);
+    let status = rustc.arg(&plugin).arg(format!("{ROOT}/lib.rs")).status().expect("rustc can be started");
+    assert!(status.success(), "the plugin does not compile");
+}

@@ -1,0 +1,108 @@
+//! What can go wrong with a guest: each names the step and the mend.
+
+use crate::cpio::CpioError;
+use crate::frame::FrameError;
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// Why there is no guest, or no answer of it.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum VmError {
+    /// A file or directory of the host.
+    #[error("{what} {path}: {cause}", path = path.display())]
+    File {
+        /// What was done to it: `reading`, `writing`.
+        what: &'static str,
+        /// Which.
+        path: PathBuf,
+        /// Why it failed.
+        cause: std::io::Error,
+    },
+    /// A program that is needed is not installed.
+    #[error("{program} is not installed; {mend}")]
+    NoProgram {
+        /// Its name.
+        program: String,
+        /// How to get it.
+        mend: String,
+    },
+    /// A program failed.
+    #[error("{step}: `{command}` failed: {said}")]
+    Program {
+        /// What it was for.
+        step: &'static str,
+        /// The command line.
+        command: String,
+        /// Its last words.
+        said: String,
+    },
+    /// What the user asked for cannot be.
+    #[error("{0}")]
+    Refused(String),
+    /// The initramfs.
+    #[error("the initramfs: {0}")]
+    Initramfs(CpioError),
+    /// QEMU ended by itself.
+    #[error("QEMU ended {when} ({status}): {said}")]
+    QemuDied {
+        /// During what.
+        when: &'static str,
+        /// Its exit status.
+        status: String,
+        /// Its last words, or the console's.
+        said: String,
+    },
+    /// The guest's kernel panicked.
+    #[error("the guest's kernel panicked {when}: {reason}{hint}; its last lines:\n{tail}")]
+    Panic {
+        /// During what.
+        when: &'static str,
+        /// `Kernel panic - not syncing: …`.
+        reason: String,
+        /// What to do about it, with a leading `; ` or empty.
+        hint: &'static str,
+        /// The console's last lines.
+        tail: String,
+    },
+    /// Nothing came in time.
+    #[error("the guest did not {goal} within {limit:?} and was ended; {said}")]
+    TimeOut {
+        /// What it was to do.
+        goal: &'static str,
+        /// The limit.
+        limit: Duration,
+        /// Mend, and the console's last lines.
+        said: String,
+    },
+    /// The guest could not do its job.
+    #[error("in the guest: {0}")]
+    Guest(String),
+    /// The port carried something else.
+    #[error("{0}; does something else in the guest write to its second serial port?")]
+    Port(FrameError),
+    /// The user pressed Ctrl-C.
+    #[error("interrupted: the guest was ended, nothing of it is kept")]
+    Interrupted,
+}
+
+// Without a source: the sentence holds it, and a chain that is printed whole would say it twice.
+impl From<CpioError> for VmError {
+    fn from(cause: CpioError) -> Self {
+        Self::Initramfs(cause)
+    }
+}
+
+impl From<FrameError> for VmError {
+    fn from(cause: FrameError) -> Self {
+        Self::Port(cause)
+    }
+}
+
+impl VmError {
+    /// For `map_err` of an operation on a file.
+    pub(crate) fn file(what: &'static str, path: impl Into<PathBuf>) -> impl FnOnce(std::io::Error) -> Self {
+        let path = path.into();
+        move |cause| Self::File { what, path, cause }
+    }
+}

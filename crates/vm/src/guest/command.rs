@@ -1,0 +1,107 @@
+//! The job's command: a child of the guest's first process, its output sent as it comes. The first process sleeps
+//! unless there is output, so that it does not disturb what is measured.
+
+use super::port::Port;
+use crate::frame::Frame;
+use crate::job::Job;
+use schedlab_sys::exec::{self, Stream, redirect};
+use schedlab_sys::process::{self, ExitStatus};
+use schedlab_sys::{fd, pidfd, terminal};
+use std::ffi::CString;
+use std::fs::{File, OpenOptions};
+use std::io::Read;
+use std::os::fd::{AsFd, OwnedFd};
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+
+/// Whom a user would find in such a guest.
+const SHELLS: &[&[&str]] = &[&["/bin/sh"], &["/bin/busybox", "sh"]];
+/// The console's serial line; the console itself is no terminal of a session.
+const LINES: &[&str] = &["/dev/ttyAMA0", "/dev/ttyS0"];
+
+/// Runs the command to its end; its exit code, or 128 and the signal.
+pub(super) fn run(job: &Job, port: &mut Port) -> Result<i32, String> {
+    let mut command = Command::new("/bin/schedlab");
+    command.args(&job.arguments).current_dir(&job.directory);
+    command.env_clear().env("PATH", "/bin:/sbin:/usr/bin:/usr/sbin").env("HOME", "/root").env("TMPDIR", "/tmp");
+    command.envs(job.environment.iter().map(|(key, value)| (key, value)));
+    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = command.spawn().map_err(|e| format!("the command cannot be started: {e}"))?;
+    forward(&mut child, port)?;
+    let reaped = process::wait_for(child.id()).map_err(|e| format!("the command cannot be waited for: {e}"))?;
+    Ok(code(reaped.status))
+}
+
+type Wrap = fn(Vec<u8>) -> Frame;
+
+/// Sends output until the command has ended and its pipes are empty. A process that it left behind may still hold them
+/// open, so their end is not waited for.
+fn forward(child: &mut Child, port: &mut Port) -> Result<(), String> {
+    let end = pidfd::open(child.id()).map_err(|e| format!("the command cannot be watched: {e}"))?;
+    let mut pipes: Vec<(File, Wrap)> = Vec::new();
+    pipes.extend(child.stdout.take().map(|pipe| (OwnedFd::from(pipe).into(), Frame::Stdout as Wrap)));
+    pipes.extend(child.stderr.take().map(|pipe| (OwnedFd::from(pipe).into(), Frame::Stderr as Wrap)));
+    let mut buffer = vec![0; 64 * 1024];
+    let mut has_ended = false;
+    loop {
+        let mut watched: Vec<_> = pipes.iter().map(|(pipe, _)| pipe.as_fd()).collect();
+        watched.extend((!has_ended).then(|| end.as_fd()));
+        if watched.is_empty() {
+            return Ok(());
+        }
+        let deadline_ns = if has_ended { 0 } else { u64::MAX };
+        let ready = fd::poll_any(&watched, deadline_ns).map_err(|e| format!("waiting for output: {e}"))?;
+        if has_ended && !ready.contains(&true) {
+            return Ok(());
+        }
+        has_ended |= ready.get(pipes.len()).copied().unwrap_or(false);
+        // From the last one, so that the numbers of the others stay.
+        for index in (0..pipes.len()).rev().filter(|&index| ready[index]) {
+            let (pipe, wrap) = &mut pipes[index];
+            match pipe.read(&mut buffer) {
+                Ok(0) | Err(_) => drop(pipes.remove(index)),
+                Ok(length) => {
+                    port.send(&wrap(buffer[..length].to_vec())).map_err(|e| format!("the port: {e}"))?;
+                }
+            }
+        }
+        reap_orphans(child.id());
+    }
+}
+
+/// Takes the ends of processes whose parents have gone; the command's own is waited for by its number.
+fn reap_orphans(command: u32) {
+    while let Ok(Some(pid)) = process::peek_ended() {
+        if pid == command || process::try_wait_for(pid).is_err() {
+            return;
+        }
+    }
+}
+
+/// A shell on the console's line, in a session of its own, so that Ctrl-C reaches what runs in it; its exit code.
+pub(super) fn shell(directory: &str) -> Result<i32, String> {
+    let shell = SHELLS.iter().find(|words| Path::new(words[0]).exists());
+    let shell = shell.ok_or("there is no shell: install busybox-static, or add one: --add PATH:/bin/sh")?;
+    let words: Vec<CString> = shell.iter().filter_map(|word| CString::new(*word).ok()).collect();
+    let open = |path: &&str| OpenOptions::new().read(true).write(true).open(path).ok();
+    let line: File = LINES.iter().find_map(open).ok_or("the console's line cannot be opened")?;
+    let start = || -> std::io::Error {
+        let ready = std::env::set_current_dir(directory)
+            .and_then(|()| process::new_session())
+            .and_then(|()| terminal::take_control(line.as_fd()))
+            .and_then(|()| {
+                [Stream::In, Stream::Out, Stream::Err].into_iter().try_for_each(|to| redirect(line.as_fd(), to))
+            });
+        ready.err().unwrap_or_else(|| exec::replace(&words))
+    };
+    let pid = process::fork_child(|| start().raw_os_error().unwrap_or(1)).map_err(|e| e.to_string())?;
+    process::wait_for(pid).map(|reaped| code(reaped.status)).map_err(|e| e.to_string())
+}
+
+/// As a shell says it: 128 and the signal.
+fn code(status: ExitStatus) -> i32 {
+    match status {
+        ExitStatus::Exited(code) => code,
+        ExitStatus::Signaled(signal) => 128 + signal,
+    }
+}

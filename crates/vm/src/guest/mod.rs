@@ -1,0 +1,228 @@
+//! What our binary is inside a guest: its first process, which mounts, loads modules, runs the command of the job,
+//! sends what it made and switches the machine off; and `modprobe`, which the kernel starts when it wants a module.
+
+mod command;
+mod mounts;
+mod port;
+
+use crate::frame::Frame;
+use crate::host::initramfs::module_path;
+use crate::job::{JOB_FILE, Job, MODULES_FILE};
+use crate::kernel::modules::{Module, answering, load_order};
+use port::Port;
+use schedlab_sys::rtnetlink::Rtnetlink;
+use schedlab_sys::{clock, kernel_facts, power, process};
+use std::ffi::OsStr;
+use std::fs::{self, File};
+use std::io;
+use std::path::Path;
+
+/// What the binary was started as.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Role {
+    /// The guest's first process.
+    Init,
+    /// The kernel's helper.
+    Modprobe,
+}
+
+impl Role {
+    /// By process id and by the name it was started under; `None`: an ordinary command.
+    pub fn of(pid: u32, started_as: Option<&OsStr>) -> Option<Self> {
+        let name = Path::new(started_as?).file_name()?;
+        match (pid, name.to_str()?) {
+            (1, "init") => Some(Self::Init),
+            (pid, "modprobe") if pid != 1 => Some(Self::Modprobe),
+            _ => None,
+        }
+    }
+
+    /// Does what is asked and answers the exit code; as [`Role::Init`] it does not return, unless switching off fails.
+    pub fn run(self) -> u8 {
+        match self {
+            Self::Init => {
+                init();
+                1
+            }
+            Self::Modprobe => u8::from(modprobe(&std::env::args().collect::<Vec<_>>()).is_err()),
+        }
+    }
+}
+
+/// One sentence on what went wrong, for the host.
+type Failure = String;
+
+fn init() {
+    if let Err(why) = work() {
+        // Without a port the console is all there is; the host shows its last lines.
+        let _ = fs::write("/dev/kmsg", format!("<2>schedlab: {why}\n"));
+    }
+    power::power_off();
+}
+
+/// Up to the port errors go to the console, from then on to the host.
+fn work() -> Result<(), Failure> {
+    mounts::essential()?;
+    let text = fs::read(JOB_FILE).map_err(|e| format!("{JOB_FILE}: {e}: was this initramfs made by schedlab?"))?;
+    let job: Job = serde_json::from_slice(&text).map_err(|e| format!("{JOB_FILE}: {e}"))?;
+    let mut port = Port::open(&job.port).map_err(|e| format!("the port {}: {e}", job.port))?;
+    let result = serve(&job, &mut port);
+    let last = match result {
+        Ok(code) => Frame::Ended(code),
+        Err(why) => Frame::Failed(why),
+    };
+    port.send(&last).map_err(|e| format!("the port {}: {e}", job.port))?;
+    port.drain();
+    Ok(())
+}
+
+fn serve(job: &Job, port: &mut Port) -> Result<i32, Failure> {
+    for absent in mounts::others() {
+        port.send(&Frame::Note(absent)).map_err(|e| e.to_string())?;
+    }
+    for word in unknown_words() {
+        let note = format!("the guest's kernel does not know `{word}` of its command line, and goes without");
+        port.send(&Frame::Note(note)).map_err(|e| e.to_string())?;
+    }
+    set_up(job)?;
+    let modules = modules()?;
+    for module in load_order(&modules, &job.modules).map_err(|e| e.to_string())? {
+        load(&module.name).map_err(|e| format!("the module {}: {e}{}", module.name, module_hint(&e)))?;
+    }
+    let release = kernel_facts::uname().map(|uname| uname.release).unwrap_or_default();
+    port.send(&Frame::Started(release)).map_err(|e| e.to_string())?;
+    perturb(job);
+    if job.shell {
+        return command::shell(&job.directory);
+    }
+    let code = command::run(job, port)?;
+    for place in &job.collect {
+        send_below(Path::new(place), port)?;
+    }
+    Ok(code)
+}
+
+/// What a machine has that programs count on: a name, a loopback, readable kernel symbols, a directory to work in.
+fn set_up(job: &Job) -> Result<(), Failure> {
+    let write = |path: &str, text: &str| fs::write(path, text).map_err(|e| format!("{path}: {e}"));
+    write("/proc/sys/kernel/hostname", &job.hostname)?;
+    // A kernel without the switch shows its symbols to root.
+    let _ = write("/proc/sys/kernel/kptr_restrict", "0");
+    // Since Linux 6.4 the scheduler shows its domains only when it is told to be verbose.
+    if !Path::new("/sys/kernel/debug/sched/domains/cpu0").exists() {
+        let _ = fs::write("/sys/kernel/debug/sched/verbose", "Y");
+    }
+    const LOOPBACK: u32 = 1;
+    // A kernel without a network has workloads without one.
+    let _ = Rtnetlink::open().map(|mut net| net.set_up(LOOPBACK));
+    // What the command makes may have its place elsewhere than where it runs.
+    let made = job.collect.iter().filter_map(|place| Path::new(place).parent());
+    made.chain([Path::new(&job.directory)])
+        .try_for_each(|directory| fs::create_dir_all(directory).map_err(|e| format!("{}: {e}", directory.display())))
+}
+
+/// What a kernel gives its first program in any case, and words of ours that a small kernel may not know (without KASLR, on a
+/// CPU without a TSC), to no harm.
+const USUAL: &[&str] = &["HOME=/", "TERM=linux", "nokaslr", "tsc=reliable", "quiet"];
+
+/// Words of the command line that the kernel does not know: it hands them on to its first program, as arguments and
+/// environment. (A word with a dot is a parameter of a module, which may still come.)
+pub fn unknown_words() -> Vec<String> {
+    let read = |file: &str| fs::read_to_string(Path::new("/proc/1").join(file)).unwrap_or_default();
+    unknown_among(&read("cmdline"), &read("environ"))
+}
+
+fn unknown_among(arguments: &str, environment: &str) -> Vec<String> {
+    let words = arguments.split('\0').skip(1).chain(environment.split('\0'));
+    words.filter(|word| !word.is_empty() && !USUAL.contains(word)).map(str::to_owned).collect()
+}
+
+fn modules() -> Result<Vec<Module>, Failure> {
+    let text = fs::read(MODULES_FILE).map_err(|e| format!("{MODULES_FILE}: {e}"))?;
+    serde_json::from_slice(&text).map_err(|e| format!("{MODULES_FILE}: {e}"))
+}
+
+/// One that is loaded already is no error.
+fn load(name: &str) -> io::Result<()> {
+    match schedlab_sys::module::load(&File::open(module_path(name))?) {
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
+        other => other,
+    }
+}
+
+fn module_hint(error: &io::Error) -> &'static str {
+    const ENOEXEC: i32 = 8;
+    match error.raw_os_error() {
+        Some(ENOEXEC) => ": it was built for another kernel",
+        _ => "",
+    }
+}
+
+/// `modprobe -q -- NAME`, as the kernel calls it.
+fn modprobe(arguments: &[String]) -> Result<(), Failure> {
+    let asked = arguments.iter().skip(1).rfind(|argument| !argument.starts_with('-')).ok_or("no module is named")?;
+    let modules = modules()?;
+    let wanted: Vec<String> = answering(&modules, asked).iter().map(|module| module.name.clone()).collect();
+    if wanted.is_empty() {
+        return Err(format!("no module answers to {asked}"));
+    }
+    for module in load_order(&modules, &wanted).map_err(|e| e.to_string())? {
+        load(&module.name).map_err(|e| e.to_string())?;
+    }
+    Ok(())
+}
+
+/// The differences that a seed of the virtual lane makes, before the command starts.
+fn perturb(job: &Job) {
+    for _ in 0..job.perturbation.forks {
+        if let Ok(pid) = process::fork_child(|| 0) {
+            let _ = process::wait_for(pid);
+        }
+    }
+    let tick_ns = kernel_facts::tick_ns().unwrap_or(0);
+    let spin_ns = tick_ns * u64::from(job.perturbation.spin_tick_millionths) / 1_000_000;
+    let end_ns = clock::monotonic_ns() + spin_ns;
+    while clock::monotonic_ns() < end_ns {
+        std::hint::spin_loop();
+    }
+}
+
+/// Sends a file, or all files below a directory, in order; a place where nothing came into being is none.
+fn send_below(place: &Path, port: &mut Port) -> Result<(), Failure> {
+    let said = |e: io::Error| format!("{}: {e}", place.display());
+    let Ok(metadata) = fs::metadata(place) else { return Ok(()) };
+    if !metadata.is_dir() {
+        let path = place.to_str().ok_or_else(|| format!("{} is not UTF-8", place.display()))?.to_owned();
+        let content = fs::read(place).map_err(said)?;
+        if content.len() >= crate::frame::MAX_PAYLOAD_BYTES / 2 {
+            return Err(format!("{path} is too large to be sent: {} bytes", content.len()));
+        }
+        return port.send(&Frame::File { path, content }).map_err(said);
+    }
+    let mut names: Vec<_> = fs::read_dir(place).map_err(said)?.flatten().map(|e| e.file_name()).collect();
+    names.sort_unstable();
+    names.iter().try_for_each(|name| send_below(&place.join(name), port))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_the_first_process_is_init_and_only_by_that_name() {
+        let role = |pid, name: &str| Role::of(pid, Some(OsStr::new(name)));
+        assert_eq!(role(1, "/init"), Some(Role::Init));
+        assert_eq!(role(77, "/sbin/modprobe"), Some(Role::Modprobe));
+        for (pid, name) in [(1, "/bin/schedlab"), (2, "/init"), (1, "modprobe"), (3, "schedlab"), (1, "")] {
+            assert_eq!(role(pid, name), None, "{pid} {name}");
+        }
+        assert_eq!(Role::of(1, None), None);
+    }
+
+    #[test]
+    fn what_the_kernel_hands_on_it_does_not_know() {
+        let found = unknown_among("/init\0nosuch\0nokaslr\0", "HOME=/\0TERM=linux\0preempt=full\0");
+        assert_eq!(found, ["nosuch", "preempt=full"]);
+        assert!(unknown_among("/init\0", "HOME=/\0").is_empty());
+    }
+}

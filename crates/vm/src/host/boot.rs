@@ -1,0 +1,407 @@
+//! One guest from start to end: QEMU is started, its console and port are followed, what the guest sends is handed on,
+//! and on every way out QEMU is ended.
+
+use super::initramfs::{self, Added};
+use super::process::Qemu;
+use super::scratch::Scratch;
+use super::tail::{Growing, LastWords};
+use super::unpack;
+use crate::elf;
+use crate::error::VmError;
+use crate::frame::{Decoder, Frame, is_wanted};
+use crate::job::Job;
+use crate::kernel::Kernel;
+use crate::kernel::image::Architecture;
+use crate::kernel::modules::{Module, load_order};
+use crate::lane::{self, Accelerator, Lane, Provenance};
+use crate::machine::Machine;
+use crate::profile::{self, Counted, Landmark};
+use crate::qemu::{self, Counting, Guest};
+use std::path::{Path, PathBuf};
+use std::process::ExitStatus;
+use std::time::{Duration, Instant};
+
+/// A guest to be booted.
+#[derive(Debug, Clone)]
+pub struct Boot {
+    /// Its kernel.
+    pub kernel: Kernel,
+    /// Its memory and CPUs.
+    pub machine: Machine,
+    /// How time passes in it.
+    pub lane: Lane,
+    /// What it does; the port is filled in.
+    pub job: Job,
+    /// Our own binary for its architecture.
+    pub program: PathBuf,
+    /// Files of the host.
+    pub add: Vec<Added>,
+    /// Words added to the kernel's command line.
+    pub command_line: String,
+    /// QEMU's version, as part of the result.
+    pub qemu_version: String,
+    /// Until the guest says that it is up.
+    pub boot_limit: Duration,
+    /// From then on.
+    pub limit: Duration,
+    /// Whether instructions are counted, by our plugin in QEMU; with landmarks by leg, on one CPU.
+    pub counting: Option<Vec<Landmark>>,
+}
+
+/// How far a guest is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Stage {
+    /// QEMU is being started.
+    Starting,
+    /// The guest is up: kernel release, after how long.
+    Up(String, Duration),
+    /// The command has ended and all files have come: exit code, time since QEMU was started.
+    Ended(i32, Duration),
+}
+
+/// Who listens while a guest runs.
+pub trait Events {
+    /// The guest got further.
+    fn stage(&mut self, stage: Stage);
+    /// The command's standard output.
+    fn stdout(&mut self, bytes: &[u8]);
+    /// The command's standard error.
+    fn stderr(&mut self, bytes: &[u8]);
+    /// Something worth knowing.
+    fn note(&mut self, text: &str);
+    /// What the console said.
+    fn console(&mut self, bytes: &[u8]);
+    /// Whether the user wants an end.
+    fn interrupted(&self) -> bool;
+}
+
+/// What is left of a guest.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Ended {
+    /// The command's exit code.
+    pub exit_code: i32,
+    /// Files by absolute path, each below a place of the job's `collect`.
+    pub files: Vec<(String, Vec<u8>)>,
+    /// What was counted.
+    pub counts: Option<Counted>,
+}
+
+/// A kernel's command line is cut after this many bytes (COMMAND_LINE_SIZE less its end).
+const LONGEST_COMMAND_LINE: usize = 2047;
+/// How often console and port are looked at.
+const LOOK_EVERY: Duration = Duration::from_millis(10);
+/// Time to switch off after the last word; where instructions are counted QEMU writes its counts only then.
+const SWITCH_OFF: Duration = Duration::from_secs(5);
+const SWITCH_OFF_COUNTING: Duration = Duration::from_secs(120);
+
+/// QEMU's command line as a shell would take it, with the files of a guest that is not started.
+pub fn dry_run(boot: &Boot) -> Result<String, VmError> {
+    let architecture = boot.kernel.image.architecture;
+    let command_line = command_line(architecture, boot.lane, &boot.qemu_version, &boot.command_line)?;
+    let console = PathBuf::from("console");
+    let guest = Guest {
+        architecture,
+        kernel: &boot.kernel.path,
+        initramfs: Path::new("initramfs"),
+        command_line: &command_line,
+        machine: &boot.machine,
+        lane: boot.lane,
+        console: if boot.job.shell { qemu::Console::Terminal } else { qemu::Console::File(console) },
+        port: Path::new("port"),
+        counting: counting(boot, Path::new("plugin.so"), Path::new("counts")),
+    };
+    let words: Vec<String> = qemu::arguments(&guest).iter().map(|word| word.to_string_lossy().into_owned()).collect();
+    let all = [qemu::program(architecture)].into_iter().chain(words.iter().map(String::as_str));
+    Ok(schedlab_run::words::join(all))
+}
+
+/// Boots, follows the guest to its end, and returns what it sent.
+pub fn boot(boot: &Boot, events: &mut dyn Events) -> Result<Ended, VmError> {
+    let directory = Scratch::new()?;
+    let at = |name: &str| directory.path().join(name);
+    let architecture = boot.kernel.image.architecture;
+    let job = Job { port: qemu::port_device(architecture).into(), ..boot.job.clone() };
+    let initramfs = at("initramfs");
+    let bytes = initramfs_bytes(boot, &job)?;
+    std::fs::write(&initramfs, bytes).map_err(VmError::file("writing", &initramfs))?;
+    let command_line = command_line(architecture, boot.lane, &boot.qemu_version, &boot.command_line)?;
+    let (port, console) = (at("port"), at("console"));
+    let unpacked = unpacked(&boot.kernel, at("vmlinux"))?;
+    let (plugin, counts) = (at("plugin.so"), at("counts"));
+    if boot.counting.is_some() {
+        profile::check(&boot.qemu_version, architecture)?;
+        std::fs::write(&plugin, profile::PLUGIN).map_err(VmError::file("writing", &plugin))?;
+    }
+    let guest = Guest {
+        architecture,
+        kernel: unpacked.as_deref().unwrap_or(&boot.kernel.path),
+        initramfs: &initramfs,
+        command_line: &command_line,
+        machine: &boot.machine,
+        lane: boot.lane,
+        console: if job.shell { qemu::Console::Terminal } else { qemu::Console::File(console.clone()) },
+        port: &port,
+        counting: counting(boot, &plugin, &counts),
+    };
+    events.stage(Stage::Starting);
+    let qemu = Qemu::start(architecture, &qemu::arguments(&guest), job.shell)?;
+    let mut session = Session {
+        qemu,
+        started: Instant::now(),
+        up: None,
+        port: Growing::new(&port),
+        console_file: Growing::new(&console),
+        console: LastWords::default(),
+        decoder: Decoder::default(),
+        collect: &job.collect,
+        result: Ended::default(),
+        events,
+    };
+    let ended = session.follow(boot, job.shell)?;
+    if boot.counting.is_none() {
+        return Ok(ended);
+    }
+    let text = std::fs::read_to_string(&counts).map_err(|_| VmError::Guest(NO_COUNTS.into()))?;
+    Ok(Ended { counts: Some(Counted::parse(&text)?), ..ended })
+}
+
+fn counting<'a>(boot: &'a Boot, plugin: &'a Path, out: &'a Path) -> Option<Counting<'a>> {
+    boot.counting.as_ref().map(|landmarks| Counting { plugin, out, landmarks })
+}
+
+/// A bzImage as the vmlinux in it, if that can be had. (A fetched kernel is kept unpacked.)
+fn unpacked(kernel: &Kernel, into: PathBuf) -> Result<Option<PathBuf>, VmError> {
+    let unpacked = unpack::of_file(&kernel.path).map_err(VmError::file("reading the kernel", &kernel.path))?;
+    let Some(vmlinux) = unpacked else { return Ok(None) };
+    std::fs::write(&into, vmlinux).map_err(VmError::file("writing", &into))?;
+    Ok(Some(into))
+}
+
+/// The whole initramfs; modules that were asked for and are not there are refused here, not in the guest.
+fn initramfs_bytes(boot: &Boot, job: &Job) -> Result<Vec<u8>, VmError> {
+    let program = std::fs::read(&boot.program).map_err(VmError::file("reading our own binary", &boot.program))?;
+    let known: Vec<Module> = boot.kernel.modules.iter().map(|(module, _)| module.clone()).collect();
+    load_order(&known, &job.modules).map_err(|why| {
+        let name = &boot.kernel.name;
+        let mend = match name.strip_prefix("debian:") {
+            Some(_) => format!("fetch it with: schedlab vm fetch {name} --module {}", why.wanted),
+            None => "only kernels of `vm fetch` have modules: have it built in".to_owned(),
+        };
+        VmError::Refused(format!("{name}: {why}; {mend}"))
+    })?;
+    let read = |(module, path): &(Module, PathBuf)| {
+        let bytes = std::fs::read(path).map_err(VmError::file("reading a module", path))?;
+        Ok((module.clone(), bytes))
+    };
+    let modules = boot.kernel.modules.iter().map(read).collect::<Result<Vec<_>, VmError>>()?;
+    let mut archive = initramfs::archive(elf::loaded_part(&program).to_vec(), job, &modules)?;
+    for added in &boot.add {
+        initramfs::add(&mut archive, added)?;
+    }
+    Ok(archive.to_bytes())
+}
+
+/// The kernel's command line: our console and end, what made the result, the user's words last, so that they win.
+pub fn command_line(
+    architecture: Architecture,
+    lane: Lane,
+    qemu_version: &str,
+    added: &str,
+) -> Result<String, VmError> {
+    let console = format!("console={}", qemu::console_name(architecture));
+    // A panic restarts at once, which `-no-reboot` makes an end.
+    let mut words = vec![console, "quiet".into(), "panic=-1".into(), "rdinit=/init".into()];
+    if matches!(lane, Lane::Virtual(_)) {
+        words.push("nokaslr".into());
+    }
+    let translated = !matches!(lane, Lane::Real { accelerator: Accelerator::Kvm, .. });
+    if translated && architecture == Architecture::X86_64 {
+        // All CPUs read one counter, but the kernel's test of that takes longer than it allows; without it a clock read
+        // would be a read of the HPET, tens of microseconds in a translated guest.
+        words.push("tsc=reliable".into());
+    }
+    words.extend(Provenance { lane, qemu: qemu_version.to_owned() }.words());
+    words.extend(lane::padding(lane));
+    words.extend(added.split_whitespace().map(str::to_owned));
+    let line = words.join(" ");
+    if line.len() > LONGEST_COMMAND_LINE {
+        let (length, most) = (line.len(), LONGEST_COMMAND_LINE);
+        return Err(VmError::Refused(format!(
+            "the kernel's command line has {length} bytes, more than {most}: shorten --cmdline"
+        )));
+    }
+    Ok(line)
+}
+
+struct Session<'a> {
+    qemu: Qemu,
+    started: Instant,
+    up: Option<Instant>,
+    port: Growing,
+    console_file: Growing,
+    console: LastWords,
+    decoder: Decoder,
+    collect: &'a [String],
+    result: Ended,
+    events: &'a mut dyn Events,
+}
+
+impl Session<'_> {
+    fn follow(&mut self, boot: &Boot, shell: bool) -> Result<Ended, VmError> {
+        loop {
+            // Asked before reading, so that what it wrote last is read.
+            let died = self.qemu.try_wait();
+            self.hear_console()?;
+            if self.hear_port()? {
+                let limit = if boot.counting.is_some() { SWITCH_OFF_COUNTING } else { SWITCH_OFF };
+                let _ = self.qemu.wait(limit);
+                return Ok(std::mem::take(&mut self.result));
+            }
+            match died {
+                Some(status) if shell && status.success() => return Ok(Ended::default()),
+                Some(status) => return Err(self.died(status)),
+                None => {}
+            }
+            if self.events.interrupted() {
+                return Err(VmError::Interrupted);
+            }
+            if !shell {
+                self.in_time(boot)?;
+            }
+            std::thread::sleep(LOOK_EVERY);
+        }
+    }
+
+    fn hear_console(&mut self) -> Result<(), VmError> {
+        let said = self.console_file.read_new().map_err(VmError::file("reading", "the guest's console"))?;
+        if !said.is_empty() {
+            self.console.push(&said);
+            self.events.console(&said);
+        }
+        Ok(())
+    }
+
+    /// Whether the guest has said its last word.
+    fn hear_port(&mut self) -> Result<bool, VmError> {
+        let bytes = self.port.read_new().map_err(VmError::file("reading", "the guest's port"))?;
+        self.decoder.push(&bytes);
+        while let Some(frame) = self.decoder.next_frame()? {
+            match frame {
+                Frame::Started(release) => {
+                    self.up = Some(Instant::now());
+                    self.events.stage(Stage::Up(release, self.started.elapsed()));
+                }
+                Frame::Stdout(bytes) => self.events.stdout(&bytes),
+                Frame::Stderr(bytes) => self.events.stderr(&bytes),
+                Frame::Note(text) => self.events.note(&text),
+                Frame::File { path, content } if is_wanted(&path, self.collect) => {
+                    self.result.files.push((path, content))
+                }
+                Frame::File { path, .. } => {
+                    return Err(VmError::Guest(format!("it sent {path}, which nobody asked for")));
+                }
+                Frame::Failed(why) => return Err(VmError::Guest(why)),
+                Frame::Ended(code) => {
+                    self.result.exit_code = code;
+                    self.events.stage(Stage::Ended(code, self.started.elapsed()));
+                    return Ok(true);
+                }
+            }
+        }
+        Ok(false)
+    }
+
+    fn when(&self) -> &'static str {
+        if self.up.is_some() { "while its command ran" } else { "while it started" }
+    }
+
+    fn died(&self, status: ExitStatus) -> VmError {
+        let (when, tail) = (self.when(), self.console.last_lines(20));
+        if let Some(reason) = self.console.panic() {
+            return VmError::Panic { when, hint: panic_hint(&reason), reason, tail };
+        }
+        if self.up.is_none() && self.console.is_empty() && status.success() {
+            return VmError::Guest(NEVER_SPOKE.into());
+        }
+        let complaints = self.qemu.complaints();
+        let said = if complaints.is_empty() { tail } else { complaints };
+        VmError::QemuDied { when, status: status.to_string(), said }
+    }
+
+    fn in_time(&self, boot: &Boot) -> Result<(), VmError> {
+        let (goal, limit, since) = match self.up {
+            None => ("start", boot.boot_limit, self.started),
+            Some(up) => ("end its command", boot.limit, up),
+        };
+        if since.elapsed() <= limit {
+            return Ok(());
+        }
+        let said = self.why_late();
+        Err(VmError::TimeOut { goal, limit, said })
+    }
+
+    /// The mend of a time-out. A guest that is well has a quiet console, so its silence tells something only before it is up.
+    fn why_late(&self) -> String {
+        let mut said = match self.up {
+            Some(_) => "give it more time: --timeout of `vm run`",
+            None if self.console.is_empty() => NEVER_CAME_UP,
+            None => "give it more time: --boot-timeout of `vm run`",
+        }
+        .to_owned();
+        if !self.console.is_empty() {
+            said += &format!("; its console's last lines:\n{}", self.console.last_lines(20));
+        }
+        said
+    }
+}
+
+const NEVER_CAME_UP: &str = "give it more time (--boot-timeout) on a busy host; else it has no serial console \
+                             (CONFIG_SERIAL_8250_CONSOLE, CONFIG_PRINTK) or does not run on this machine; --verbose shows what \
+                             it says";
+
+const NO_COUNTS: &str = "QEMU wrote no counts of its instructions: the guest did not switch itself off (CONFIG_ACPI), or there \
+                         was no place for them below $TMPDIR";
+
+const NEVER_SPOKE: &str = "it restarted before it said a word: too little memory for its kernel (--memory), a kernel that \
+                           does not run on this machine, or one without a serial console (CONFIG_SERIAL_8250_CONSOLE)";
+
+/// What usually brings a panic about.
+fn panic_hint(reason: &str) -> &'static str {
+    let hints = [
+        ("Unable to mount root fs", "; it takes no initramfs (CONFIG_BLK_DEV_INITRD), or not enough memory: --memory"),
+        ("No working init found", "; it starts no program of ours (CONFIG_BINFMT_ELF, a 64-bit kernel)"),
+        ("Requested init", "; it starts no program of ours (CONFIG_BINFMT_ELF, a 64-bit kernel)"),
+        ("out of memory", "; give it more: --memory"),
+        ("deadlocked on memory", "; give it more: --memory"),
+    ];
+    hints.iter().find(|(part, _)| reason.contains(part)).map_or("", |(_, hint)| hint)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::lane::Virtual;
+
+    #[test]
+    fn the_command_line_ends_with_the_users_words() {
+        let real = Lane::Real { accelerator: Accelerator::Tcg, oversubscribed: false };
+        let line = command_line(Architecture::X86_64, real, "7.2.22", " preempt=full  quiet=no ").unwrap();
+        let expected = "console=ttyS0 quiet panic=-1 rdinit=/init tsc=reliable schedlab.lane=real \
+                        schedlab.accelerator=tcg schedlab.qemu=7.2.22 preempt=full quiet=no";
+        assert_eq!(line, expected);
+        let virtual_ = Lane::Virtual(Virtual { shift: 7, seed: 0, quantum_us: None, dither_us: 0 });
+        let line = command_line(Architecture::Aarch64, virtual_, "7.2.22", "").unwrap();
+        assert!(line.starts_with("console=ttyAMA0 ") && line.contains(" nokaslr "), "{line}");
+        let long = "x".repeat(2000);
+        assert!(
+            command_line(Architecture::X86_64, real, "7.2.22", &long).unwrap_err().to_string().contains("--cmdline")
+        );
+    }
+
+    #[test]
+    fn usual_panics_have_a_mend() {
+        assert!(panic_hint("VFS: Unable to mount root fs on unknown-block(0,0)").contains("BLK_DEV_INITRD"));
+        assert!(panic_hint("System is deadlocked on memory").contains("--memory"));
+        assert_eq!(panic_hint("Fatal exception"), "");
+    }
+}

@@ -1,0 +1,131 @@
+//! A file that QEMU writes, read as it grows; and the last words of a guest's console.
+
+use std::fs::File;
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
+
+/// A growing file.
+#[derive(Debug)]
+pub struct Growing {
+    path: PathBuf,
+    file: Option<File>,
+}
+
+impl Growing {
+    /// A file that may not be there yet.
+    pub fn new(path: &Path) -> Self {
+        Self { path: path.to_owned(), file: None }
+    }
+
+    /// What came since the last call.
+    pub fn read_new(&mut self) -> io::Result<Vec<u8>> {
+        if self.file.is_none() {
+            match File::open(&self.path) {
+                Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+                opened => self.file = Some(opened?),
+            }
+        }
+        let mut bytes = Vec::new();
+        if let Some(file) = &mut self.file {
+            file.read_to_end(&mut bytes)?;
+        }
+        Ok(bytes)
+    }
+}
+
+/// Bytes of the console that are kept.
+const KEPT_BYTES: usize = 64 * 1024;
+
+/// The console's last part.
+#[derive(Debug, Default)]
+pub struct LastWords {
+    kept: Vec<u8>,
+}
+
+impl LastWords {
+    /// Adds what the console said.
+    pub fn push(&mut self, bytes: &[u8]) {
+        self.kept.extend_from_slice(bytes);
+        let surplus = self.kept.len().saturating_sub(KEPT_BYTES);
+        self.kept.drain(..surplus);
+    }
+
+    /// Its last lines without terminal sequences; never empty words.
+    pub fn last_lines(&self, count: usize) -> String {
+        let lines = super::program::last_lines(&self.text(), count);
+        if lines.is_empty() { "(the console is empty)".into() } else { lines }
+    }
+
+    /// Whether it said anything.
+    pub fn is_empty(&self) -> bool {
+        self.text().trim().is_empty()
+    }
+
+    /// What follows `Kernel panic - not syncing: `.
+    pub fn panic(&self) -> Option<String> {
+        let text = self.text();
+        let (_, rest) = text.split_once("Kernel panic - not syncing: ")?;
+        rest.lines().next().map(|line| line.trim().to_owned())
+    }
+
+    /// As text, control sequences and carriage returns taken out.
+    fn text(&self) -> String {
+        let text = String::from_utf8_lossy(&self.kept);
+        let mut plain = String::with_capacity(text.len());
+        let mut rest = text.chars().peekable();
+        while let Some(c) = rest.next() {
+            match c {
+                '\x1b' => skip_sequence(&mut rest),
+                '\n' => plain.push('\n'),
+                c if c.is_control() => {}
+                c => plain.push(c),
+            }
+        }
+        plain
+    }
+}
+
+/// After ESC: `[` with parameters to a final letter, or one character.
+fn skip_sequence(rest: &mut std::iter::Peekable<std::str::Chars<'_>>) {
+    if rest.next() == Some('[') {
+        for c in rest.by_ref() {
+            if ('@'..='~').contains(&c) {
+                return;
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::Write;
+
+    #[test]
+    fn a_growing_file_is_read_in_parts() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("port");
+        let mut growing = Growing::new(&path);
+        assert_eq!(growing.read_new().unwrap(), b"");
+        let mut file = File::create(&path).unwrap();
+        for part in ["one", "", "two"] {
+            file.write_all(part.as_bytes()).unwrap();
+            assert_eq!(growing.read_new().unwrap(), part.as_bytes());
+        }
+    }
+
+    #[test]
+    fn the_last_words_are_plain_and_a_panic_is_named() {
+        let mut console = LastWords::default();
+        assert!(console.is_empty());
+        assert_eq!(console.last_lines(3), "(the console is empty)");
+        console.push(b"\x1bc\x1b[?7l\x1b[2J\x1b[0mSeaBIOS\r\n\r\n[    1.0] one\r\n");
+        assert_eq!(console.panic(), None);
+        console.push(b"[    1.2] Kernel panic - not syncing: VFS: Unable to mount root fs\r\n[ 1.3] CPU: 0\r\n");
+        assert_eq!(console.panic().unwrap(), "VFS: Unable to mount root fs");
+        assert_eq!(console.last_lines(2).lines().count(), 2);
+        assert!(console.last_lines(9).starts_with("SeaBIOS\n[    1.0] one\n"));
+        console.push(&vec![b'x'; 2 * KEPT_BYTES]);
+        assert_eq!(console.kept.len(), KEPT_BYTES);
+    }
+}

@@ -1,0 +1,39 @@
+//! Unpacks the kernel of a bzImage on the host, where that can be done and QEMU can start it.
+
+use super::program;
+use crate::kernel::image::Image;
+use crate::kernel::payload::Payload;
+use std::fs::File;
+use std::io::{self, Read, Write};
+use std::path::Path;
+use std::process::Stdio;
+
+/// The same of a file, of which the rest is read only if it begins as a bzImage.
+pub fn of_file(path: &Path) -> io::Result<Option<Vec<u8>>> {
+    let mut file = File::open(path)?;
+    let mut image = Vec::new();
+    Read::by_ref(&mut file).take(0x400).read_to_end(&mut image)?;
+    if image.get(0x202..0x206) != Some(b"HdrS") {
+        return Ok(None);
+    }
+    file.read_to_end(&mut image)?;
+    Ok(vmlinux(&image))
+}
+
+/// The vmlinux inside; `None` where the unpacker is not installed, or the vmlinux has no entry for QEMU: then the
+/// bzImage itself is booted, only slower.
+pub fn vmlinux(bzimage: &[u8]) -> Option<Vec<u8>> {
+    let payload = Payload::of_bzimage(bzimage)?;
+    let (name, arguments) = payload.unpacker.split_first()?;
+    let mut command = program::command(name);
+    command.args(arguments).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
+    let mut child = command.spawn().ok()?;
+    let mut stdin = child.stdin.take()?;
+    let output = std::thread::scope(|scope| {
+        // An unpacker that stops early says so by its exit status.
+        scope.spawn(move || stdin.write_all(payload.bytes));
+        child.wait_with_output()
+    });
+    let unpacked = output.ok().filter(|output| output.status.success())?.stdout;
+    Image::of_bytes(&unpacked).is_ok().then_some(unpacked)
+}

@@ -1,0 +1,42 @@
+//! What the host asks of the guest: a file in its initramfs, so that nothing needs to go in over a port.
+
+use serde::{Deserialize, Serialize};
+
+/// Where the guest finds it.
+pub const JOB_FILE: &str = "/schedlab/job.json";
+/// Where the guest finds what its modules are.
+pub const MODULES_FILE: &str = "/schedlab/modules.json";
+
+/// The guest's job.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Job {
+    /// Arguments of the schedlab command, without the program's name; empty with `shell`.
+    pub arguments: Vec<String>,
+    /// Current directory of the command; made when it is not there. The host's own, so that paths mean the same.
+    pub directory: String,
+    /// Added to the command's environment.
+    pub environment: Vec<(String, String)>,
+    /// The guest's name.
+    pub hostname: String,
+    /// The device over which frames leave.
+    pub port: String,
+    /// Modules to load before the command starts; others are loaded when the kernel asks for them.
+    pub modules: Vec<String>,
+    /// Files, and directories with all they hold, that the host wants after the command has ended: absolute paths.
+    pub collect: Vec<String>,
+    /// What a seed of the virtual lane does before the command starts.
+    pub perturbation: Perturbation,
+    /// A shell on the console instead of a command.
+    pub shell: bool,
+}
+
+/// Harmless differences between two boots of the virtual lane, which would else be equal to the last instruction.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Perturbation {
+    /// Processes forked and reaped.
+    pub forks: u32,
+    /// Time spent spinning, in millionths of the guest's tick: moves the command's start against the tick.
+    pub spin_tick_millionths: u32,
+}

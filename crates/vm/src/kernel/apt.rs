@@ -1,0 +1,180 @@
+//! Debian's archive through apt's own programs, with lists, cache and sources of our own: signatures and checksums are
+//! apt's business, and the host's sources and lists stay as they are.
+
+use crate::error::VmError;
+use crate::host::program::{self, output};
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// Where Debian is when the host's own sources name no mirror.
+const MIRROR: &str = "http://deb.debian.org/debian";
+const SECURITY_MIRROR: &str = "http://deb.debian.org/debian-security";
+/// Of the package debian-archive-keyring.
+const KEYRING: &str = "/usr/share/keyrings/debian-archive-keyring.gpg";
+const MEND: &str = "kernels are fetched with apt: on other systems give the path of a kernel";
+
+/// apt with a state of its own below a directory.
+#[derive(Debug)]
+pub struct Apt {
+    root: PathBuf,
+    architecture: &'static str,
+}
+
+impl Apt {
+    /// Makes the directories.
+    pub fn new(root: &Path, architecture: &'static str) -> Result<Self, VmError> {
+        let apt = Self { root: root.to_owned(), architecture };
+        for directory in ["state/lists/partial", "cache/archives/partial"] {
+            let path = apt.root.join(directory);
+            std::fs::create_dir_all(&path).map_err(VmError::file("making", path))?;
+        }
+        let status = apt.root.join("state/status");
+        std::fs::write(&status, "").map_err(VmError::file("writing", status))?;
+        Ok(apt)
+    }
+
+    /// Writes the sources and fetches their lists.
+    pub fn update(&self, suites: &[&str]) -> Result<(), VmError> {
+        if !Path::new(KEYRING).exists() {
+            let mend = "apt-get install debian-archive-keyring".to_owned();
+            return Err(VmError::NoProgram { program: "Debian's keyring".into(), mend });
+        }
+        let path = self.root.join("sources.list");
+        std::fs::write(&path, sources(suites, &mirrors()?)).map_err(VmError::file("writing", &path))?;
+        output("reading Debian's package lists", self.command("apt-get").args(["--quiet=2", "update"]), MEND)?;
+        Ok(())
+    }
+
+    /// `apt-cache madison PACKAGE`.
+    pub fn madison(&self, package: &str) -> Result<String, VmError> {
+        output("looking for the kernel", self.command("apt-cache").args(["madison", package]), MEND)
+    }
+
+    /// `apt-cache show PACKAGE[=VERSION]`.
+    pub fn show(&self, package: &str, version: Option<&str>) -> Result<String, VmError> {
+        let wanted = with_version(package, version);
+        output("reading a package's record", self.command("apt-cache").args(["show", &wanted]), MEND)
+    }
+
+    /// Downloads a package file into a directory; apt checks its checksum.
+    pub fn download(&self, package: &str, version: &str, into: &Path) -> Result<(), VmError> {
+        let mut command = self.command("apt-get");
+        command.args(["--quiet=2", "download", &with_version(package, Some(version))]).current_dir(into);
+        output("downloading the kernel", &mut command, MEND).map(drop)
+    }
+
+    fn command(&self, name: &str) -> Command {
+        let mut command = program::command(name);
+        command
+            .args(options(&self.root, self.architecture))
+            .env("LC_ALL", "C")
+            .env("DEBIAN_FRONTEND", "noninteractive");
+        command
+    }
+}
+
+fn with_version(package: &str, version: Option<&str>) -> String {
+    version.map_or_else(|| package.to_owned(), |version| format!("{package}={version}"))
+}
+
+/// What makes apt forget the host: its state, sources and preferences; proxies and certificates stay the host's.
+fn options(root: &Path, architecture: &str) -> Vec<OsString> {
+    let place = |key: &str, path: &str| {
+        let mut value = OsString::from(format!("{key}="));
+        value.push(root.join(path));
+        value
+    };
+    let places = [
+        place("Dir::State", "state"),
+        place("Dir::State::status", "state/status"),
+        place("Dir::Cache", "cache"),
+        place("Dir::Etc::sourcelist", "sources.list"),
+    ];
+    let settings = [
+        "Dir::Etc::sourceparts=/dev/null",
+        "Dir::Etc::preferences=/dev/null",
+        "Dir::Etc::preferencesparts=/dev/null",
+        // As root apt would fetch as a user that may not enter our directory.
+        "APT::Sandbox::User=root",
+        "Acquire::Languages=none",
+        "Acquire::IndexTargets::deb::DEP-11::DefaultEnabled=false",
+        "Acquire::IndexTargets::deb::CNF::DefaultEnabled=false",
+        "Acquire::http::Timeout=30",
+        "Acquire::Retries=2",
+        // Else lists that could not be had are a warning, and their kernels do not exist.
+        "APT::Update::Error-Mode=any",
+    ]
+    .map(OsString::from);
+    let own =
+        [format!("APT::Architecture={architecture}"), format!("APT::Architectures={architecture}")].map(OsString::from);
+    places.into_iter().chain(settings).chain(own).flat_map(|setting| ["-o".into(), setting]).collect()
+}
+
+/// Archive and security archive.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Mirrors {
+    archive: String,
+    security: String,
+}
+
+/// Those of the host's own sources, where it is a Debian: a host behind a mirror has no other.
+fn mirrors() -> Result<Mirrors, VmError> {
+    let mut asked = program::command("apt-get");
+    asked.args(["indextargets", "--format", "$(REPO_URI) $(RELEASE)", "Origin: Debian"]).env("LC_ALL", "C");
+    // A host whose sources cannot be read has a default.
+    Ok(mirrors_of(&output("reading the host's sources", &mut asked, MEND).unwrap_or_default()))
+}
+
+fn mirrors_of(targets: &str) -> Mirrors {
+    let uri = |wants_security: bool| {
+        let pairs = targets.lines().filter_map(|line| line.split_once(' '));
+        let mut found = pairs.filter(|(_, suite)| suite.ends_with("-security") == wants_security);
+        found.next().map(|(uri, _)| uri.trim_end_matches('/').to_owned())
+    };
+    Mirrors {
+        archive: uri(false).unwrap_or_else(|| MIRROR.into()),
+        security: uri(true).unwrap_or_else(|| SECURITY_MIRROR.into()),
+    }
+}
+
+fn sources(suites: &[&str], mirrors: &Mirrors) -> String {
+    let line = |suite: &&str| {
+        let mirror = if suite.ends_with("-security") { &mirrors.security } else { &mirrors.archive };
+        format!("deb [signed-by={KEYRING}] {mirror} {suite} main\n")
+    };
+    suites.iter().map(line).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sources_use_the_hosts_mirrors_or_debians() {
+        let targets = "http://m.example/debian/ bookworm\nhttp://s.example/debian-security/ bookworm-security\n";
+        let found = sources(&["bookworm", "bookworm-security"], &mirrors_of(targets));
+        let expected = format!(
+            "deb [signed-by={KEYRING}] http://m.example/debian bookworm main\n\
+             deb [signed-by={KEYRING}] http://s.example/debian-security bookworm-security main\n"
+        );
+        assert_eq!(found, expected);
+        let default = mirrors_of("");
+        assert_eq!((default.archive.as_str(), default.security.as_str()), (MIRROR, SECURITY_MIRROR));
+    }
+
+    #[test]
+    fn apt_is_told_to_forget_the_host() {
+        let options = options(Path::new("/c"), "arm64");
+        let text: Vec<&str> = options.iter().map(|word| word.to_str().unwrap()).collect();
+        for wanted in [
+            "Dir::State=/c/state",
+            "Dir::Etc::sourceparts=/dev/null",
+            "APT::Architecture=arm64",
+            "APT::Update::Error-Mode=any",
+        ] {
+            let at = text.iter().position(|word| *word == wanted).unwrap_or_else(|| panic!("{wanted}"));
+            assert_eq!(text[at - 1], "-o");
+        }
+    }
+}

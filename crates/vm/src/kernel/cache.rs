@@ -1,0 +1,279 @@
+//! The cache of fetched kernels: a directory for each, named by version and checksum. An entry is written aside and
+//! renamed when it is whole; every file is compared with its length and CRC-32 before it is used.
+
+use super::Kernel;
+use super::debian;
+use super::image::Image;
+use super::modules::Module;
+use crate::error::VmError;
+use schedlab_sys::durable;
+use serde::{Deserialize, Serialize};
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
+
+/// Version of an entry's description; others are not used.
+const FORMAT: u32 = 1;
+const DESCRIPTION: &str = "entry.json";
+/// Begins the names of directories in the making.
+const PART: &str = ".part-";
+
+/// A file of an entry.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Stored {
+    /// Name within the entry.
+    pub file: String,
+    /// Length.
+    pub bytes: u64,
+    /// Checksum.
+    pub crc32: u32,
+}
+
+/// A package that an entry was made from.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Package {
+    /// Its name.
+    pub name: String,
+    /// Its version.
+    pub version: String,
+    /// Its SHA-256.
+    pub sha256: String,
+}
+
+/// What an entry holds.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Entry {
+    format: u32,
+    /// As a user names it: `debian:6.1`.
+    pub name: String,
+    /// Debian's word for the architecture.
+    pub architecture: String,
+    /// When it was fetched.
+    pub fetched_unix_s: u64,
+    /// Where from.
+    pub packages: Vec<Package>,
+    image: Image,
+    kernel: Stored,
+    config: Option<Stored>,
+    /// System.map, of our own builds: Debian's is empty.
+    #[serde(default)]
+    symbols: Option<Stored>,
+    modules: Vec<(Module, Stored)>,
+}
+
+impl Entry {
+    /// Version of the kernel's package.
+    pub fn version(&self) -> &str {
+        self.packages.first().map_or("", |package| package.version.as_str())
+    }
+
+    /// Names of its modules.
+    pub fn modules(&self) -> impl Iterator<Item = &str> {
+        self.modules.iter().map(|(module, _)| module.name.as_str())
+    }
+}
+
+/// The directory of kernels.
+#[derive(Debug, Clone)]
+pub struct Cache {
+    root: PathBuf,
+}
+
+impl Cache {
+    /// A cache below `root`, which is made with the first entry.
+    pub fn new(root: impl Into<PathBuf>) -> Self {
+        Self { root: root.into() }
+    }
+
+    /// `$SCHEDLAB_CACHE`, else `schedlab` below `$XDG_CACHE_HOME` or `~/.cache`.
+    pub fn of_this_user() -> Self {
+        let from = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
+        let root = from("SCHEDLAB_CACHE")
+            .or_else(|| Some(from("XDG_CACHE_HOME")?.join("schedlab")))
+            .or_else(|| Some(from("HOME")?.join(".cache/schedlab")))
+            .unwrap_or_else(|| std::env::temp_dir().join("schedlab-cache"));
+        Self::new(root)
+    }
+
+    /// apt's private state.
+    pub(crate) fn apt_root(&self) -> PathBuf {
+        self.root.join("apt")
+    }
+
+    /// Objects of kernels that are built here.
+    pub(crate) fn builds(&self) -> PathBuf {
+        self.root.join("builds")
+    }
+
+    fn kernels(&self) -> PathBuf {
+        self.root.join("kernels")
+    }
+
+    /// Held by who fetches; directories in the making that nobody holds are removed.
+    pub(crate) fn lock(&self) -> Result<File, VmError> {
+        let kernels = self.kernels();
+        fs::create_dir_all(&kernels).map_err(VmError::file("making", &kernels))?;
+        let path = self.root.join("lock");
+        let lock = File::create(&path).map_err(VmError::file("writing", &path))?;
+        lock.lock().map_err(VmError::file("locking", &path))?;
+        for name in self.names() {
+            if name.starts_with(PART) {
+                let path = kernels.join(name);
+                fs::remove_dir_all(&path).map_err(VmError::file("removing", &path))?;
+            }
+        }
+        Ok(lock)
+    }
+
+    /// A directory in the making; call it with the lock held.
+    pub(crate) fn begin(&self) -> Result<PathBuf, VmError> {
+        let path = self.kernels().join(format!("{PART}{}", std::process::id()));
+        fs::create_dir_all(&path).map_err(VmError::file("making", &path))?;
+        Ok(path)
+    }
+
+    fn names(&self) -> Vec<String> {
+        let Ok(entries) = fs::read_dir(self.kernels()) else { return Vec::new() };
+        let mut names: Vec<String> = entries.flatten().filter_map(|e| e.file_name().into_string().ok()).collect();
+        names.sort_unstable();
+        names
+    }
+
+    /// Entries with their directories, the newest first. A directory without a readable description is none.
+    pub fn entries(&self) -> Vec<(Entry, PathBuf)> {
+        let mut entries: Vec<(Entry, PathBuf)> = self
+            .names()
+            .iter()
+            .filter(|name| !name.starts_with(PART))
+            .filter_map(|name| {
+                let directory = self.kernels().join(name);
+                let text = fs::read(directory.join(DESCRIPTION)).ok()?;
+                let entry: Entry = serde_json::from_slice(&text).ok()?;
+                (entry.format == FORMAT).then_some((entry, directory))
+            })
+            .collect();
+        entries.sort_by_key(|(entry, _)| std::cmp::Reverse(entry.fetched_unix_s));
+        entries
+    }
+
+    /// The newest entry of that name, every file checked.
+    pub fn find(&self, name: &str, architecture: &str) -> Result<Option<Kernel>, VmError> {
+        let mut entries = self.entries().into_iter();
+        let found = entries.find(|(entry, _)| entry.name == name && entry.architecture == architecture);
+        found.map(|(entry, directory)| open(&entry, &directory)).transpose()
+    }
+
+    /// Makes the directory `part`, whose files are written, the entry `description` describes.
+    pub(crate) fn finish(&self, part: &Path, description: &Entry) -> Result<PathBuf, VmError> {
+        let text = schedlab_run::json::pretty(description).map_err(|e| VmError::Refused(e.to_string()))?;
+        let file = part.join(DESCRIPTION);
+        durable::create(&file, text.as_bytes()).map_err(VmError::file("writing", &file))?;
+        let package = description.packages.first();
+        let checksum: String = package.map(|p| p.sha256.chars().take(12).collect()).unwrap_or_default();
+        let plain = |text: &str| text.replace(|c: char| !c.is_ascii_alphanumeric() && !"-.+".contains(c), "_");
+        let (kernel, version) = (plain(&description.name.replace(':', "-")), plain(description.version()));
+        let name = format!("{kernel}_{version}_{}_{checksum}", description.architecture);
+        let target = self.kernels().join(name);
+        if target.exists() {
+            // Fetched again: with other modules, or because it was damaged. Moved away first, so that no reader meets
+            // a directory of which half is gone.
+            let old = self.kernels().join(format!("{PART}old-{}", std::process::id()));
+            fs::rename(&target, &old).map_err(VmError::file("replacing", &target))?;
+            fs::rename(part, &target).map_err(VmError::file("naming", &target))?;
+            fs::remove_dir_all(&old).map_err(VmError::file("removing", &old))?;
+        } else {
+            fs::rename(part, &target).map_err(VmError::file("naming", &target))?;
+        }
+        durable::sync_directory(&self.kernels()).map_err(VmError::file("writing", self.kernels()))?;
+        Ok(target)
+    }
+}
+
+/// An entry in the making.
+pub(crate) struct Writer<'a> {
+    part: &'a Path,
+    entry: Entry,
+}
+
+impl<'a> Writer<'a> {
+    /// Stores the kernel and its configuration in the directory `part`.
+    pub(crate) fn new(
+        part: &'a Path,
+        name: &str,
+        image: Image,
+        kernel: &[u8],
+        config: Option<&[u8]>,
+    ) -> Result<Self, VmError> {
+        let entry = Entry {
+            format: FORMAT,
+            name: name.to_owned(),
+            architecture: debian::architecture(image.architecture).to_owned(),
+            fetched_unix_s: schedlab_sys::clock::realtime_ns() / 1_000_000_000,
+            packages: Vec::new(),
+            image,
+            kernel: store(part, "kernel", kernel)?,
+            config: config.map(|text| store(part, "config", text)).transpose()?,
+            symbols: None,
+            modules: Vec::new(),
+        };
+        Ok(Self { part, entry })
+    }
+
+    /// Stores a module.
+    pub(crate) fn module(&mut self, module: Module, bytes: &[u8]) -> Result<(), VmError> {
+        let stored = store(self.part, &format!("{}.ko", module.name), bytes)?;
+        self.entry.modules.push((module, stored));
+        Ok(())
+    }
+
+    /// Stores the kernel's System.map.
+    pub(crate) fn symbols(&mut self, text: &[u8]) -> Result<(), VmError> {
+        self.entry.symbols = Some(store(self.part, "System.map", text)?);
+        Ok(())
+    }
+
+    /// The description.
+    pub(crate) fn entry(self, packages: Vec<Package>) -> Entry {
+        Entry { packages, ..self.entry }
+    }
+}
+
+fn store(directory: &Path, name: &str, bytes: &[u8]) -> Result<Stored, VmError> {
+    let path = directory.join(name);
+    durable::create(&path, bytes).map_err(VmError::file("writing", &path))?;
+    Ok(Stored { file: name.to_owned(), bytes: bytes.len() as u64, crc32: crc32fast::hash(bytes) })
+}
+
+fn open(entry: &Entry, directory: &Path) -> Result<Kernel, VmError> {
+    let checked = |stored: &Stored| -> Result<Vec<u8>, VmError> {
+        let path = directory.join(&stored.file);
+        let whole = fs::read(&path)
+            .ok()
+            .filter(|bytes| bytes.len() as u64 == stored.bytes && crc32fast::hash(bytes) == stored.crc32);
+        whole.ok_or_else(|| {
+            let (path, name) = (path.display(), &entry.name);
+            let again = if name.starts_with("debian:") {
+                format!("schedlab vm fetch {name}")
+            } else {
+                "schedlab vm build".into()
+            };
+            VmError::Refused(format!("{path} of the cache is damaged; get {name} again: {again}"))
+        })
+    };
+    let config = entry.config.as_ref().map(checked).transpose()?;
+    for (_, stored) in &entry.modules {
+        checked(stored)?;
+    }
+    checked(&entry.kernel)?;
+    let kernel = Kernel {
+        name: entry.name.clone(),
+        path: directory.join(&entry.kernel.file),
+        image: entry.image.clone(),
+        crc32: entry.kernel.crc32,
+        config: config.map(|bytes| String::from_utf8_lossy(&bytes).into_owned()),
+        modules: entry.modules.iter().map(|(m, s)| (m.clone(), directory.join(&s.file))).collect(),
+    };
+    kernel.check()
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,25 @@
+//! Kernels in QEMU: a guest is one more place that yields a run directory. The binary that runs on the host is PID 1 of
+//! the guest, started with the very command line that would run on the host, and its files come back over a serial port.
+//!
+//! Pure parts (the initramfs, the frames on the port, QEMU's arguments, the order of modules, what apt is asked) are
+//! functions with tests of their own; what starts processes is in [`host`], what runs as PID 1 in [`guest`].
+#![forbid(unsafe_code)]
+
+pub mod cpio;
+pub mod elf;
+pub mod error;
+pub mod frame;
+pub mod guest;
+pub mod host;
+pub mod job;
+pub mod kernel;
+pub mod lane;
+pub mod machine;
+pub mod profile;
+pub mod qemu;
+
+pub use error::VmError;
+pub use host::boot::{Boot, Ended, Events, Stage, boot};
+pub use job::Job;
+pub use lane::Lane;
+pub use machine::Machine;

@@ -1,0 +1,163 @@
+//! A profile in instructions: what the plugin counted at each address of a guest's kernel, as its functions; and two
+//! kernels function by function. Pure. Counts are exact: every instruction is seen when it is executed, those that run with
+//! interrupts off as well, and one that faults and is executed again counts twice.
+
+mod legs;
+
+pub use legs::{Counted, LEGS, Landmark, NAMES_OF_LANDMARKS};
+
+use crate::error::VmError;
+use crate::kernel::image::Architecture;
+use std::collections::BTreeMap;
+
+/// The plugin, for the QEMU of this binary's architecture; empty in a build that cannot have one.
+pub const PLUGIN: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/plugin.so"));
+
+/// The first version with which the plugin was tried; its interface is of 9.1.
+const FIRST_QEMU: u32 = 10;
+
+/// Refuses a QEMU that cannot load the plugin, and a guest whose programs have no marks.
+pub fn check(qemu_version: &str, architecture: Architecture) -> Result<(), VmError> {
+    if PLUGIN.is_empty() {
+        let why = "this build of schedlab carries no plugin for QEMU: profile with the one for x86-64 and glibc";
+        return Err(VmError::Refused(why.into()));
+    }
+    if architecture != Architecture::X86_64 {
+        let why = format!("instructions of {architecture} guests are not counted: profile an x86-64 kernel");
+        return Err(VmError::Refused(why));
+    }
+    let major = qemu_version.split('.').next().and_then(|number| number.parse().ok());
+    if major.is_some_and(|major: u32| major >= FIRST_QEMU) {
+        return Ok(());
+    }
+    Err(VmError::Refused(format!(
+        "QEMU {qemu_version} cannot load the plugin that counts instructions; use QEMU 10 or newer (Debian 12: apt-get \
+         install -t bookworm-backports qemu-system-x86)"
+    )))
+}
+
+/// Instructions executed in the measured part.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Counts {
+    /// Of all programs together.
+    pub programs: u64,
+    /// By address in the kernel.
+    pub kernel: Vec<(u64, u64)>,
+}
+
+impl Counts {
+    /// By function, as `name_of` knows them.
+    pub fn by_function<'s>(&self, name_of: impl Fn(u64) -> Option<&'s str>) -> Profile {
+        let mut profile = Profile { programs: self.programs, ..Profile::default() };
+        for &(address, count) in &self.kernel {
+            match name_of(address) {
+                Some(name) => *profile.functions.entry(name.to_owned()).or_default() += count,
+                None => profile.unknown += count,
+            }
+        }
+        profile
+    }
+}
+
+/// The row of addresses at which the kernel names no function: code that it made itself.
+const NO_FUNCTION: &str = "(no function)";
+
+/// Instructions by function.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Profile {
+    /// Of all programs together.
+    pub programs: u64,
+    /// Of the kernel, at addresses of no function.
+    pub unknown: u64,
+    /// By name; static functions of one name are one.
+    pub functions: BTreeMap<String, u64>,
+}
+
+impl Profile {
+    /// Of the kernel.
+    pub fn kernel(&self) -> u64 {
+        self.unknown + self.functions.values().sum::<u64>()
+    }
+
+    /// Names and instructions; rows together are the kernel's.
+    pub fn rows(&self) -> impl Iterator<Item = (&str, u64)> {
+        let functions = self.functions.iter().map(|(name, count)| (name.as_str(), *count));
+        functions.chain((self.unknown > 0).then_some((NO_FUNCTION, self.unknown)))
+    }
+
+    /// Names and instructions per operation, the most first.
+    pub fn per_operation(&self, operations: u64) -> Vec<(&str, f64)> {
+        let mut rows: Vec<(&str, f64)> =
+            self.rows().map(|(name, count)| (name, count as f64 / operations as f64)).collect();
+        rows.sort_by(|a, b| b.1.total_cmp(&a.1));
+        rows
+    }
+}
+
+/// A function in two kernels, instructions per operation.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Difference<'p> {
+    /// Its name.
+    pub name: &'p str,
+    /// In the first.
+    pub a: f64,
+    /// In the second.
+    pub b: f64,
+}
+
+/// All functions of two profiles, what differs most first. Operations of each come with it.
+pub fn differences<'p>(a: (&'p Profile, u64), b: (&'p Profile, u64)) -> Vec<Difference<'p>> {
+    let mut rows: BTreeMap<&str, Difference<'p>> = BTreeMap::new();
+    for (name, count) in a.0.per_operation(a.1) {
+        rows.insert(name, Difference { name, a: count, b: 0.0 });
+    }
+    for (name, count) in b.0.per_operation(b.1) {
+        rows.entry(name).or_insert(Difference { name, a: 0.0, b: 0.0 }).b = count;
+    }
+    let mut rows: Vec<Difference<'p>> = rows.into_values().collect();
+    rows.sort_by(|x, y| (y.b - y.a).abs().total_cmp(&(x.b - x.a).abs()));
+    rows
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn name_of(address: u64) -> Option<&'static str> {
+        match address {
+            0xffff_ffff_8100_0000..0xffff_ffff_8100_0010 => Some("schedule"),
+            0xffff_ffff_8100_0010..0xffff_ffff_8100_0020 => Some("pick"),
+            _ => None,
+        }
+    }
+
+    const TEXT: &str = "0 50\nffffffff81000000 7\nffffffff81000004 7\nffffffff81000010 2\nffffffffc0000000 4\nend\n";
+
+    #[test]
+    fn addresses_become_functions_and_nothing_is_lost() {
+        let profile = Counted::parse(TEXT).unwrap().whole().by_function(name_of);
+        assert_eq!((profile.programs, profile.unknown, profile.kernel()), (50, 4, 20));
+        assert_eq!(profile.per_operation(2), [("schedule", 7.0), ("(no function)", 2.0), ("pick", 1.0)]);
+    }
+
+    #[test]
+    fn two_kernels_differ_by_function_per_operation() {
+        let a = Counted::parse(TEXT).unwrap().whole().by_function(name_of);
+        let b = Counted::parse("ffffffff81000000 40\nffffffff81000001 4\nend\n").unwrap().whole().by_function(name_of);
+        let rows = differences((&a, 2), (&b, 4));
+        let row = |name, a, b| Difference { name, a, b };
+        let expected = [row("schedule", 7.0, 11.0), row("(no function)", 2.0, 0.0), row("pick", 1.0, 0.0)];
+        assert_eq!(rows, expected);
+    }
+
+    #[test]
+    fn an_older_qemu_is_told_which_one_is_wanted() {
+        if !PLUGIN.is_empty() {
+            let refused = |version, architecture| check(version, architecture).unwrap_err().to_string();
+            assert!(check("10.0.2", Architecture::X86_64).is_ok());
+            assert!(refused("7.2.22", Architecture::X86_64).contains("QEMU 10 or newer"));
+            assert!(refused("10.0.2", Architecture::Aarch64).contains("profile an x86-64 kernel"));
+            assert!(PLUGIN.starts_with(b"\x7fELF") && PLUGIN.len() <= 30_000, "{}", PLUGIN.len());
+        }
+    }
+}

@@ -1,0 +1,118 @@
+//! What the plugin counted, all as one or by leg: system calls on pipes, told apart by what became of them. Pure. The
+//! plugin's `legs` says how.
+
+use super::Counts;
+use crate::error::VmError;
+
+/// Names of the legs, in the plugin's order.
+pub const LEGS: [&str; 5] =
+    ["outside", "write that wakes nobody", "write that wakes", "read that finds data", "read that waits"];
+
+/// Functions at whose first instruction something begins or ends for the plugin: its argument's name, and the function's, in
+/// whichever kernel.
+pub const NAMES_OF_LANDMARKS: [(&str, &[&str]); 7] = [
+    ("enters", &["entry_SYSCALL_64"]),
+    ("switched", &["__switch_to"]),
+    ("writes", &["pipe_write", "anon_pipe_write"]),
+    ("reads", &["pipe_read", "anon_pipe_read"]),
+    ("wakes", &["autoremove_wake_function"]),
+    ("waits", &["prepare_to_wait_event"]),
+    ("exits", &["do_exit"]),
+];
+
+/// The argument's name and the function's address.
+pub type Landmark = (&'static str, u64);
+
+/// The plugin's whole file.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Counted {
+    /// Complete system calls of each of the LEGS; empty where they were not told apart.
+    pub calls: Vec<u64>,
+    /// Instructions of each of the LEGS, or of all as one.
+    pub legs: Vec<Counts>,
+}
+
+impl Counted {
+    /// Lines of a hexadecimal address and its counts, one for each leg, address 0 for programs; before them `calls` where
+    /// there are legs; `end` at the end.
+    pub fn parse(text: &str) -> Result<Self, VmError> {
+        let broken = |why: &str| VmError::Guest(format!("the counts of its instructions are not whole: {why}"));
+        let body = text.strip_suffix("end\n").ok_or_else(|| broken("QEMU wrote no end of them (disk full?)"))?;
+        let mut counted = Self { calls: Vec::new(), legs: vec![Counts::default()] };
+        for line in body.lines() {
+            match line {
+                "full" => return Err(broken("its kernel executed more addresses than can be told apart")),
+                "lost" => return Err(broken("it had more tasks in system calls than can be told apart")),
+                _ => counted.take(line).ok_or_else(|| broken(&format!("`{line}` is no address and counts")))?,
+            }
+        }
+        if counted.legs.iter().all(|counts| *counts == Counts::default()) {
+            return Err(broken("nothing was executed between the marks of a trial"));
+        }
+        Ok(counted)
+    }
+
+    fn take(&mut self, line: &str) -> Option<()> {
+        let (first, rest) = line.split_once(' ')?;
+        let numbers: Vec<u64> = rest.split(' ').map(str::parse).collect::<Result<_, _>>().ok()?;
+        if first == "calls" && numbers.len() == LEGS.len() {
+            (self.calls, self.legs) = (numbers, vec![Counts::default(); LEGS.len()]);
+            return Some(());
+        }
+        let address = u64::from_str_radix(first, 16).ok().filter(|_| numbers.len() == self.legs.len())?;
+        for (counts, count) in self.legs.iter_mut().zip(numbers).filter(|(_, count)| *count > 0) {
+            match address {
+                0 => counts.programs += count,
+                _ => counts.kernel.push((address, count)),
+            }
+        }
+        Some(())
+    }
+
+    /// All legs together, by address.
+    pub fn whole(&self) -> Counts {
+        let mut whole = Counts { programs: self.legs.iter().map(|leg| leg.programs).sum(), kernel: Vec::new() };
+        let mut all: Vec<(u64, u64)> = self.legs.iter().flat_map(|leg| leg.kernel.iter().copied()).collect();
+        all.sort_unstable();
+        for (address, count) in all {
+            match whole.kernel.last_mut() {
+                Some((last, sum)) if *last == address => *sum += count,
+                _ => whole.kernel.push((address, count)),
+            }
+        }
+        whole
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn legs_together_are_the_whole() {
+        let text = "calls 7 0 2 0 3\n0 9 0 0 0 0\nffffffff81000004 1 0 4 0 0\nffffffff81000000 2 0 0 0 5\nend\n";
+        let counted = Counted::parse(text).unwrap();
+        assert_eq!(counted.calls, [7, 0, 2, 0, 3]);
+        assert_eq!(counted.legs[2].kernel, [(0xffff_ffff_8100_0004, 4)]);
+        let whole = Counted::parse("0 9\nffffffff81000000 7\nffffffff81000004 5\nend\n").unwrap();
+        assert!(whole.calls.is_empty());
+        assert_eq!(counted.whole(), whole.whole());
+    }
+
+    #[test]
+    fn half_a_file_is_none() {
+        for (text, needle) in [
+            ("0 5\n", "no end"),
+            ("full\n0 5\nend\n", "more addresses"),
+            ("0 5\nx 5\nend\n", "`x 5`"),
+            ("0\nend\n", "`0`"),
+            ("end\n", "nothing was executed"),
+            ("calls 0 1 2 3 4\n0 5\nend\n", "`0 5`"),
+            ("calls 0 1\nend\n", "`calls 0 1`"),
+            ("lost\ncalls 0 1 2 3 4\n0 5 0 0 0 0\nend\n", "more tasks"),
+        ] {
+            let why = Counted::parse(text).unwrap_err().to_string();
+            assert!(why.contains(needle) && !why.contains('\n'), "{why}");
+        }
+    }
+}

@@ -1,0 +1,295 @@
+//! QEMU's command line, a pure function of the guest's description: what is not named here is not in the guest.
+
+use crate::kernel::image::Architecture;
+use crate::lane::{Accelerator, Lane};
+use crate::machine::{Machine, Topology};
+use crate::profile::Landmark;
+use std::ffi::{OsStr, OsString};
+use std::path::{Path, PathBuf};
+
+/// Where the guest's console goes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Console {
+    /// Into a file, from which the guest's last words are read.
+    File(PathBuf),
+    /// The terminal that schedlab was started from.
+    Terminal,
+}
+
+/// A guest as QEMU is told of it.
+#[derive(Debug, Clone)]
+pub struct Guest<'a> {
+    /// Of the kernel.
+    pub architecture: Architecture,
+    /// Kernel image.
+    pub kernel: &'a Path,
+    /// Initramfs.
+    pub initramfs: &'a Path,
+    /// The kernel's command line.
+    pub command_line: &'a str,
+    /// Memory and CPUs.
+    pub machine: &'a Machine,
+    /// How time passes.
+    pub lane: Lane,
+    /// First serial port.
+    pub console: Console,
+    /// Second serial port: a file that takes bytes at any speed, so that nothing in the guest waits for the host.
+    pub port: &'a Path,
+    /// The plugin that counts instructions.
+    pub counting: Option<Counting<'a>>,
+}
+
+/// The plugin that counts instructions.
+#[derive(Debug, Clone, Copy)]
+pub struct Counting<'a> {
+    /// Itself.
+    pub plugin: &'a Path,
+    /// The file that it writes.
+    pub out: &'a Path,
+    /// Where legs begin and end; none where all is counted as one.
+    pub landmarks: &'a [Landmark],
+}
+
+/// The wall clock of the virtual lane when its guest boots.
+const VIRTUAL_EPOCH: &str = "2024-01-01T00:00:00";
+
+/// The program for guests of an architecture.
+pub fn program(architecture: Architecture) -> &'static str {
+    match architecture {
+        Architecture::X86_64 => "qemu-system-x86_64",
+        Architecture::Aarch64 => "qemu-system-aarch64",
+    }
+}
+
+/// The device of the second serial port, as the guest knows it.
+pub fn port_device(architecture: Architecture) -> &'static str {
+    match architecture {
+        Architecture::X86_64 => "/dev/ttyS1",
+        // The PL011 is the console; the port is a PCI card, the first of its kind.
+        Architecture::Aarch64 => "/dev/ttyS0",
+    }
+}
+
+/// The console's name for `console=`, and its device.
+pub fn console_name(architecture: Architecture) -> &'static str {
+    match architecture {
+        Architecture::X86_64 => "ttyS0",
+        Architecture::Aarch64 => "ttyAMA0",
+    }
+}
+
+/// All arguments.
+pub fn arguments(guest: &Guest<'_>) -> Vec<OsString> {
+    let mut line = Line::default();
+    // Nothing of the user's configuration, no device that is not named; a guest that reboots ends.
+    line.flags(&["-no-user-config", "-nodefaults", "-no-reboot"]);
+    line.option("-display", "none");
+    line.option("-machine", machine_type(guest.architecture));
+    lane(&mut line, guest);
+    line.option("-m", format!("{}M", guest.machine.memory_mib));
+    cpus(&mut line, guest.machine);
+    match &guest.console {
+        // QEMU makes the terminal raw and gives it back; Ctrl-A X ends it.
+        Console::Terminal => line.option("-chardev", "stdio,id=console,mux=on,signal=off"),
+        Console::File(path) => line.path("-chardev", "file,id=console,path=", path),
+    }
+    line.option("-serial", "chardev:console");
+    line.path("-chardev", "file,id=port,path=", guest.port);
+    match guest.architecture {
+        Architecture::X86_64 => line.option("-serial", "chardev:port"),
+        Architecture::Aarch64 => line.option("-device", "pci-serial,chardev=port"),
+    }
+    if guest.console == Console::Terminal {
+        line.option("-mon", "chardev=console,mode=readline");
+    }
+    if let Some(Counting { plugin, out, landmarks }) = guest.counting {
+        line.path("-plugin", "file=", plugin);
+        line.extend_last(OsStr::new(",out="));
+        line.extend_last(&quoted(out));
+        for (name, address) in landmarks {
+            line.extend_last(OsStr::new(&format!(",{name}={address:x}")));
+        }
+    }
+    line.flags(&["-kernel"]);
+    line.0.push(guest.kernel.into());
+    line.flags(&["-initrd"]);
+    line.0.push(guest.initramfs.into());
+    line.option("-append", guest.command_line);
+    line.0
+}
+
+fn machine_type(architecture: Architecture) -> &'static str {
+    match architecture {
+        Architecture::X86_64 => "pc,usb=off,vmport=off",
+        Architecture::Aarch64 => "virt",
+    }
+}
+
+fn lane(line: &mut Line, guest: &Guest<'_>) {
+    let x86 = guest.architecture == Architecture::X86_64;
+    match guest.lane {
+        Lane::Real { accelerator: Accelerator::Kvm, .. } => {
+            line.option("-accel", "kvm");
+            line.option("-cpu", "host");
+        }
+        Lane::Real { accelerator: Accelerator::Tcg, .. } => {
+            line.option("-accel", "tcg,thread=multi");
+            line.option("-cpu", "max");
+        }
+        Lane::Virtual(parameters) => {
+            line.option("-accel", "tcg,thread=single");
+            line.option("-icount", format!("shift={},sleep=off", parameters.shift));
+            line.option("-rtc", format!("base={VIRTUAL_EPOCH},clock=vm"));
+            // What hands out randomness of the host: CPU instructions, and the seed that QEMU gives the kernel.
+            line.option("-cpu", if x86 { "max,-rdrand,-rdseed" } else { "max" });
+            line.option("-seed", "1");
+            if let Some(us) = parameters.quantum_us {
+                // Its timer on the virtual clock ends each CPU's turn; the network has no other end.
+                line.option("-netdev", "hubport,hubid=0,id=quantum");
+                line.option("-object", format!("filter-buffer,id=turns,netdev=quantum,interval={us}"));
+            }
+        }
+    }
+}
+
+fn cpus(line: &mut Line, machine: &Machine) {
+    let t = &machine.topology;
+    line.option("-smp", format!("{},sockets={},cores={},threads={}", t.cpus(), t.sockets, t.cores, t.threads));
+    if t.nodes > 1 {
+        numa(line, t, machine.memory_mib);
+    }
+}
+
+fn numa(line: &mut Line, topology: &Topology, memory_mib: u64) {
+    let nodes = u64::from(topology.nodes);
+    for node in 0..topology.nodes {
+        // The first one takes what does not divide.
+        let rest = if node == 0 { memory_mib % nodes } else { 0 };
+        let (first, last) = topology.cpus_of_node(node);
+        line.option("-object", format!("memory-backend-ram,id=memory{node},size={}M", memory_mib / nodes + rest));
+        line.option("-numa", format!("node,nodeid={node},memdev=memory{node},cpus={first}-{last}"));
+    }
+    for (from, row) in topology.distances.iter().enumerate() {
+        for (to, distance) in row.iter().enumerate().filter(|(to, _)| *to != from) {
+            line.option("-numa", format!("dist,src={from},dst={to},val={distance}"));
+        }
+    }
+}
+
+/// A path in a list of options, where a comma is written twice.
+fn quoted(path: &Path) -> OsString {
+    path.to_str().map_or_else(|| path.into(), |text| text.replace(',', ",,").into())
+}
+
+/// Arguments in the making.
+#[derive(Default)]
+struct Line(Vec<OsString>);
+
+impl Line {
+    fn flags(&mut self, flags: &[&str]) {
+        self.0.extend(flags.iter().map(OsString::from));
+    }
+
+    fn extend_last(&mut self, text: &OsStr) {
+        if let Some(last) = self.0.last_mut() {
+            last.push(text);
+        }
+    }
+
+    fn option(&mut self, name: &str, value: impl Into<String>) {
+        self.0.push(name.into());
+        self.0.push(value.into().into());
+    }
+
+    /// A path inside an option's list.
+    fn path(&mut self, name: &str, before: &str, path: &Path) {
+        let mut value = OsString::from(before);
+        value.push(quoted(path));
+        self.0.push(name.into());
+        self.0.push(value);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::lane::Virtual;
+
+    fn line(architecture: Architecture, lane: Lane, topology: Topology) -> String {
+        counted_line(architecture, lane, topology, false)
+    }
+
+    fn counted_line(architecture: Architecture, lane: Lane, topology: Topology, counted: bool) -> String {
+        let machine = Machine { memory_mib: 1025, topology };
+        let guest = Guest {
+            architecture,
+            kernel: Path::new("/k/vmlinuz"),
+            initramfs: Path::new("/t/initramfs"),
+            command_line: "console=ttyS0 quiet",
+            machine: &machine,
+            lane,
+            console: Console::File("/t/a,b/console".into()),
+            port: Path::new("/t/port"),
+            counting: counted.then_some(Counting {
+                plugin: Path::new("/t/plugin.so"),
+                out: Path::new("/t/a,b/counts"),
+                landmarks: &[("reads", 0xffff_ffff_8100_0000)],
+            }),
+        };
+        let words = arguments(&guest);
+        words.iter().map(|w| w.to_str().unwrap()).collect::<Vec<_>>().join(" ")
+    }
+
+    const TCG: Lane = Lane::Real { accelerator: Accelerator::Tcg, oversubscribed: false };
+
+    #[test]
+    fn the_real_lane_of_two_cpus() {
+        let expected = "-no-user-config -nodefaults -no-reboot -display none -machine pc,usb=off,vmport=off \
+                        -accel tcg,thread=multi -cpu max -m 1025M -smp 2,sockets=1,cores=2,threads=1 \
+                        -chardev file,id=console,path=/t/a,,b/console -serial chardev:console \
+                        -chardev file,id=port,path=/t/port -serial chardev:port \
+                        -kernel /k/vmlinuz -initrd /t/initramfs -append console=ttyS0 quiet";
+        assert_eq!(line(Architecture::X86_64, TCG, Topology::flat(2)), expected);
+    }
+
+    #[test]
+    fn kvm_gives_the_hosts_cpu() {
+        let kvm = Lane::Real { accelerator: Accelerator::Kvm, oversubscribed: false };
+        assert!(line(Architecture::X86_64, kvm, Topology::flat(1)).contains("-accel kvm -cpu host -m"));
+    }
+
+    #[test]
+    fn nodes_share_memory_and_cpus_and_have_distances() {
+        let topology = Topology::parse(None, Some("sockets=2,cores=2,nodes=2,distance=10:21/31:10")).unwrap();
+        let line = line(Architecture::X86_64, TCG, topology);
+        let expected = "-smp 4,sockets=2,cores=2,threads=1 -object memory-backend-ram,id=memory0,size=513M \
+                        -numa node,nodeid=0,memdev=memory0,cpus=0-1 -object memory-backend-ram,id=memory1,size=512M \
+                        -numa node,nodeid=1,memdev=memory1,cpus=2-3 -numa dist,src=0,dst=1,val=21 \
+                        -numa dist,src=1,dst=0,val=31 ";
+        assert!(line.contains(expected), "{line}");
+    }
+
+    #[test]
+    fn the_virtual_lane_lets_nothing_of_the_host_in() {
+        let lane = Lane::Virtual(Virtual { shift: 7, seed: 3, quantum_us: Some(100), dither_us: 0 });
+        let line = line(Architecture::X86_64, lane, Topology::flat(2));
+        let expected = "-accel tcg,thread=single -icount shift=7,sleep=off -rtc base=2024-01-01T00:00:00,clock=vm \
+                        -cpu max,-rdrand,-rdseed -seed 1 -netdev hubport,hubid=0,id=quantum \
+                        -object filter-buffer,id=turns,netdev=quantum,interval=100 -m";
+        assert!(line.contains(expected), "{line}");
+        assert!(!line.contains("-plugin"));
+        let line = counted_line(Architecture::X86_64, lane, Topology::flat(2), true);
+        assert!(
+            line.contains(" -plugin file=/t/plugin.so,out=/t/a,,b/counts,reads=ffffffff81000000 -kernel "),
+            "{line}"
+        );
+    }
+
+    #[test]
+    fn arm_has_its_own_machine_and_port() {
+        let line = line(Architecture::Aarch64, TCG, Topology::flat(1));
+        assert!(
+            line.contains("-machine virt -accel tcg,thread=multi") && line.contains("-device pci-serial,chardev=port")
+        );
+    }
+}
