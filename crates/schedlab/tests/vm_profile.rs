@@ -44,10 +44,11 @@ fn a_planted_cost_is_found_in_its_function_to_the_instruction() {
         (copies, last["instructions"]["kernel"].as_f64().unwrap() - copies)
     };
     let (without, with) = (instructions("without.json"), instructions("with.json"));
-    // Two writes and two reads an operation; a write and a read end the loop. A tick may have a `rep` begin anew.
+    // Two writes and two reads an operation; a write and a read end the loop. A tick may have a `rep` begin anew, and what else
+    // copies meanwhile (the control process reading /proc) copies other numbers: some hundred bytes.
     let planted = (4.0 * LOOPS + 2.0) * ADDED_BYTES;
     let found = with.0 - without.0;
-    assert!((found - planted).abs() <= 100.0, "{found} for {planted} planted");
+    assert!((found - planted).abs() <= planted / 1000.0, "{found} for {planted} planted");
     // The rest is as it was, but for more ticks, and for the end of the first task, which may fall into the last's work.
     assert!((with.1 - without.1).abs() <= planted / 2.0, "{with:?} {without:?}");
 
@@ -119,6 +120,7 @@ fn what_is_no_profile_costs_no_boot() {
         ("--legs --cpus 2 -- bench pipe", "legs are told apart on one CPU: --cpus 1"),
         ("-- list", "takes a `bench` command"),
         ("-- bench pipe --json -", "without --json"),
+        ("--lane real -- bench pipe", "leave --lane out"),
         ("--against nowhere.json -- bench pipe", "--against nowhere.json: it cannot be read"),
         ("--against other.json -- bench pipe", "no profile of `vm profile --json`"),
         ("--against debian:1.0 -- bench pipe", "schedlab vm fetch debian:1.0"),

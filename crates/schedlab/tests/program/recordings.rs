@@ -3,6 +3,7 @@
 #![allow(clippy::print_stderr)] // A skip says why.
 
 use super::{Ran, schedlab};
+use schedlab_sys::tracefs::Tracefs;
 use schedlab_trace::{Event, Kinds, Reader};
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -35,9 +36,22 @@ pub fn entries() -> BTreeSet<PathBuf> {
     listing.map(|entry| entry.path()).collect()
 }
 
+/// As a killed recorder leaves it: an instance, and an entry that nobody holds locked; its name and its entry.
+pub fn orphan() -> std::io::Result<(String, PathBuf)> {
+    let name = format!("schedlab-{}-4711", std::process::id());
+    let entry = Path::new("/run/schedlab/trace").join(&name);
+    std::fs::create_dir(tracefs()?.root().join("instances").join(&name))?;
+    std::fs::create_dir_all(entry.parent().unwrap())?;
+    std::fs::write(&entry, "").map(|()| (name, entry))
+}
+
+/// Whether the kernel has it, wherever the system shows its tracefs, if anywhere.
 pub fn is_instance(name: &str) -> bool {
-    let roots = ["/sys/kernel/tracing/instances", "/sys/kernel/debug/tracing/instances"];
-    roots.iter().any(|root| Path::new(root).join(name).exists())
+    tracefs().is_ok_and(|tracefs| tracefs.root().join("instances").join(name).exists())
+}
+
+fn tracefs() -> std::io::Result<Tracefs> {
+    Tracefs::find_or_mount(Path::new("/proc"))
 }
 
 /// The entry of the recording that process `pid` is making.
