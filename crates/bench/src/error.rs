@@ -57,7 +57,9 @@ pub enum BenchError {
         reason: String,
     },
     /// The herd does not fit the machine's limits.
-    #[error("{workload}: {what} need {needed}, over the limit of {limit} ({source_of_limit}); {mend}")]
+    #[error(
+        "{workload}: {what} need {needed} and leave {spare} to others, over the limit of {limit} ({source_of_limit}); {mend}"
+    )]
     OverLimit {
         /// The workload.
         workload: &'static str,
@@ -65,6 +67,8 @@ pub enum BenchError {
         what: String,
         /// How many are needed.
         needed: u64,
+        /// How many are left to what else runs.
+        spare: u64,
         /// How many there may be.
         limit: u64,
         /// Which limit.

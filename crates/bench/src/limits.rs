@@ -58,9 +58,9 @@ impl Limits {
         // Room for what else runs: a herd that fills the pid space to the last number takes the machine with it.
         const SPARE_TASKS: u64 = 300;
         const SPARE_FILES: u64 = 64;
-        let over = |unit: &str, needed, limit, name: &str, mend| {
+        let over = |unit: &str, (needed, spare), limit, name: &str, mend| {
             let (what, source_of_limit) = (format!("{what} ({unit})"), name.to_owned());
-            Err(BenchError::OverLimit { workload, what, needed, limit, source_of_limit, mend })
+            Err(BenchError::OverLimit { workload, what, needed, spare, limit, source_of_limit, mend })
         };
         for (limit, name, mend) in [
             (self.processes, "RLIMIT_NPROC", "use fewer tasks or raise `ulimit -u`"),
@@ -68,12 +68,12 @@ impl Limits {
             (self.threads_max, "kernel.threads-max", "use fewer tasks or raise the sysctl"),
         ] {
             if tasks.saturating_add(SPARE_TASKS) > limit {
-                return over("processes", tasks, limit, name, mend);
+                return over("processes", (tasks, SPARE_TASKS), limit, name, mend);
             }
         }
         if open_files.saturating_add(SPARE_FILES) > self.open_files {
             let mend = "use fewer tasks or raise `ulimit -n`";
-            return over("file descriptors", open_files, self.open_files, "RLIMIT_NOFILE", mend);
+            return over("file descriptors", (open_files, SPARE_FILES), self.open_files, "RLIMIT_NOFILE", mend);
         }
         Ok(())
     }
@@ -89,6 +89,9 @@ mod tests {
         assert!(limits.fit("messaging", "10 groups × 40 tasks", 400, 300).is_ok());
         let error = limits.fit("messaging", "1000 groups × 40 tasks", 40_000, 300).unwrap_err().to_string();
         assert!(error.contains("1000 groups × 40 tasks") && error.contains("RLIMIT_NPROC"), "{error}");
+        let small = Limits { pid_max: 283, ..limits };
+        let error = small.fit("pipe", "1 pair", 2, 9).unwrap_err().to_string();
+        assert!(error.contains("need 2 and leave 300 to others, over the limit of 283 (kernel.pid_max)"), "{error}");
         let error = limits.fit("messaging", "60 groups × 40 tasks", 2_400, 2_500).unwrap_err().to_string();
         assert!(error.contains("RLIMIT_NOFILE") && error.contains("1024"), "{error}");
     }

@@ -8,6 +8,7 @@ mod program;
 use program::guests::{KERNEL, can_boot, from};
 use program::{Lab, Ran, json};
 use schedlab_run::lane::Virtual;
+use std::io::BufRead;
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
@@ -152,7 +153,7 @@ fn what_goes_wrong_is_said_with_its_step_and_leaves_no_qemu() {
         ("--boot-timeout 300ms", list, "did not start within 300ms"),
         ("--cmdline rdinit=/nowhere", list, "panicked while it started"),
         ("--cmdline init=/x --memory 64m", list, "--memory"),
-        ("--timeout 300ms", "bench pipe:duration=20s", "300ms and was ended; give it more time: --timeout"),
+        ("--timeout 300ms", "bench pipe:duration=20s", "did not end its command within 300ms"),
         ("", "bench pipe:pin=smt", "no two CPUs"),
     ] {
         let ran = in_guest(&lab, options, words).failure();
@@ -274,6 +275,87 @@ fn results_arrive_beside_and_below_the_current_directory() {
     let words = format!("bench pipe:loops=20,pin=same --counters basic --json ../{name}/below/a.json");
     in_guest(&lab, "", &words).success();
     assert_eq!(json(&String::from_utf8(read(&lab, "below/a.json")).unwrap())["operations"], 20);
+}
+
+/// Whether QEMU's port takes orders: `input-path` is of 8.1.
+fn takes_orders(test: &str) -> bool {
+    let lab = Lab::new("vm-orders");
+    let line = in_guest(&lab, "--dry-run", "list").success().stdout;
+    if !line.contains("input-path=") {
+        eprintln!(
+            "schedlab-skip: {test}: needs QEMU 10 (Debian 12: apt-get install -t bookworm-backports qemu-system-x86)"
+        );
+    }
+    line.contains("input-path=")
+}
+
+#[test]
+fn what_a_command_has_measured_outlives_its_time_limit_and_ctrl_c() {
+    let test = "what_a_command_has_measured_outlives_its_time_limit_and_ctrl_c";
+    if !can_boot(test) || !takes_orders(test) {
+        return;
+    }
+    let lab = Lab::new("vm-cut");
+    let words = "ab -w pipe:pin=same --b policy=batch --trials 2000 --trial 20ms --counters basic --out";
+    let kept = |out: &str, stderr: &str| {
+        let run = schedlab_run::RunReader::open(Path::new(&lab.path(out))).unwrap_or_else(|e| panic!("{e}: {stderr}"));
+        assert!(!run.trials.is_empty() && run.manifest.ended == "interrupted", "{out}: {stderr}");
+    };
+    let ran = in_guest(&lab, "--timeout 8s", &format!("{words} late")).failure();
+    assert!(ran.code == 1 && ran.stderr.contains("within 8s") && ran.stderr.contains("--timeout"), "{}", ran.stderr);
+    kept("late", &ran.stderr);
+    let mut child = Command::new(env!("CARGO_BIN_EXE_schedlab"))
+        .args(["vm", "run", "--kernel", KERNEL, "--"])
+        .args(words.split(' '))
+        .arg("cut")
+        .current_dir(lab.path(""))
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut said = String::new();
+    let mut lines = std::io::BufReader::new(child.stderr.take().unwrap()).lines();
+    // The guest's own progress line comes when a trial has ended.
+    for line in lines.by_ref().map_while(Result::ok) {
+        said += &line;
+        if line.contains("the guest is up") {
+            std::thread::sleep(Duration::from_secs(5));
+            schedlab_sys::process::kill(child.id(), 2).unwrap();
+        }
+    }
+    child.wait().unwrap();
+    assert!(said.contains("once more ends the guest at once"), "{said}");
+    kept("cut", &said);
+}
+
+#[test]
+fn a_dry_run_of_a_plan_with_guests_shows_them_and_finds_what_cannot_boot() {
+    let test = "a_dry_run_of_a_plan_with_guests_shows_them_and_finds_what_cannot_boot";
+    if !can_boot(test) {
+        return;
+    }
+    let lab = Lab::new("vm-dry");
+    let dry = |guest: &str, b: &str| {
+        let plan = format!(
+            "trials = 6\n[guest]\nkernel = \"{KERNEL}\"\n{guest}\n[[workload]]\nrun = \"pipe:pin=same\"\n\
+             [[arm]]\nname = \"a\"\n[[arm]]\nname = \"b\"\nset = \"{b}\"\n"
+        );
+        std::fs::write(lab.path("plan.toml"), plan).unwrap();
+        from(&lab, &["run", "plan.toml", "--dry-run"])
+    };
+    let printed = dry("cpus = 1", "boot:preempt=full").success().stdout;
+    let lines: Vec<&str> = printed.lines().filter(|line| line.contains("qemu-system-x86_64 ")).collect();
+    let [a, b] = &lines[..] else { panic!("{printed}") };
+    assert!(a.starts_with("# `a`: ") && !a.contains("preempt=full"), "{a}");
+    assert!(b.starts_with("# `b`: ") && b.contains("preempt=full"), "{b}");
+    for (guest, b, needle) in [
+        ("cpus = 1", "kernel:debian:1.0", "`b`: debian:1.0 is not in the cache"),
+        ("cpus = 200", "policy=batch", "--lane virtual"),
+        ("cpus = 1", "topology:core=2", "unknown key `core`"),
+    ] {
+        let ran = dry(guest, b).failure();
+        assert!(ran.stderr.contains(needle), "{guest} {b}: {}", ran.stderr);
+    }
 }
 
 #[test]

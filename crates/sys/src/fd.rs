@@ -2,10 +2,14 @@
 //! and poll. Source: pipe(7), unix(7), tcp(7), poll(2).
 
 use crate::{clock, tcp};
+use std::ffi::CString;
+use std::fs::File;
 use std::io;
 use std::net::Ipv4Addr;
 use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd};
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::net::UnixStream;
+use std::path::Path;
 
 /// A connected pair; what is written to `write` is read from `read`.
 #[derive(Debug)]
@@ -32,6 +36,17 @@ pub fn unix_pair() -> io::Result<Pair> {
 pub fn tcp_pair() -> io::Result<Pair> {
     let connection = tcp::connect(&tcp::listen(Ipv4Addr::LOCALHOST)?)?;
     Ok(Pair { read: connection.accepted.into(), write: connection.connecting.into() })
+}
+
+/// Makes a pipe with a name, for its owner alone, and opens both ends, so that nobody who opens one has to wait for the
+/// other. Source: mkfifo(3), fifo(7).
+pub fn named_pipe(path: &Path) -> io::Result<File> {
+    let name = CString::new(path.as_os_str().as_bytes())?;
+    // SAFETY: reads the live, NUL-terminated name.
+    if unsafe { libc::mkfifo(name.as_ptr(), 0o600) } != 0 {
+        return Err(io::Error::last_os_error());
+    }
+    File::options().read(true).write(true).open(path)
 }
 
 /// Reads until `buffer` is full; `UnexpectedEof` when the other end closes before that.
@@ -123,6 +138,20 @@ pub fn read_from_start(fd: BorrowedFd<'_>, buffer: &mut [u8]) -> io::Result<usiz
 mod tests {
     use super::*;
     use std::os::fd::AsFd;
+
+    #[test]
+    fn a_named_pipe_is_written_with_nobody_there_and_read_by_its_name() {
+        use std::io::{Read, Write};
+        let path = std::env::temp_dir().join(format!("schedlab-named-pipe-{}", std::process::id()));
+        let mut ours = named_pipe(&path).unwrap();
+        let mut theirs = File::open(&path).unwrap();
+        ours.write_all(b"x").unwrap();
+        let mut byte = [0];
+        theirs.read_exact(&mut byte).unwrap();
+        assert_eq!(byte, *b"x");
+        assert_eq!(named_pipe(&path).unwrap_err().kind(), io::ErrorKind::AlreadyExists);
+        std::fs::remove_file(&path).unwrap();
+    }
 
     #[test]
     fn every_pair_carries_bytes_from_write_to_read() {

@@ -35,6 +35,8 @@ pub struct Guest<'a> {
     pub console: Console,
     /// Second serial port: a file that takes bytes at any speed, so that nothing in the guest waits for the host.
     pub port: &'a Path,
+    /// What the host says over that port: a pipe with a name ([`takes_orders`]).
+    pub orders: Option<&'a Path>,
     /// The plugin that counts instructions.
     pub counting: Option<Counting<'a>>,
 }
@@ -59,6 +61,13 @@ pub fn program(architecture: Architecture) -> &'static str {
         Architecture::X86_64 => "qemu-system-x86_64",
         Architecture::Aarch64 => "qemu-system-aarch64",
     }
+}
+
+/// Whether this QEMU's port can be a file to write and another to read: `input-path` is of 8.1.
+pub fn takes_orders(qemu_version: &str) -> bool {
+    let mut numbers = qemu_version.split('.').map(|number| number.parse::<u32>().unwrap_or(0));
+    let (major, minor) = (numbers.next().unwrap_or(0), numbers.next().unwrap_or(0));
+    (major, minor) >= (8, 1)
 }
 
 /// The device of the second serial port, as the guest knows it.
@@ -95,6 +104,10 @@ pub fn arguments(guest: &Guest<'_>) -> Vec<OsString> {
     }
     line.option("-serial", "chardev:console");
     line.path("-chardev", "file,id=port,path=", guest.port);
+    if let Some(orders) = guest.orders {
+        line.extend_last(OsStr::new(",input-path="));
+        line.extend_last(&quoted(orders));
+    }
     match guest.architecture {
         Architecture::X86_64 => line.option("-serial", "chardev:port"),
         Architecture::Aarch64 => line.option("-device", "pci-serial,chardev=port"),
@@ -230,6 +243,7 @@ mod tests {
             lane,
             console: Console::File("/t/a,b/console".into()),
             port: Path::new("/t/port"),
+            orders: Some(Path::new("/t/a,b/orders")),
             counting: counted.then_some(Counting {
                 plugin: Path::new("/t/plugin.so"),
                 out: Path::new("/t/a,b/counts"),
@@ -247,9 +261,15 @@ mod tests {
         let expected = "-no-user-config -nodefaults -no-reboot -display none -machine pc,usb=off,vmport=off \
                         -accel tcg,thread=multi -cpu max -m 1025M -smp 2,sockets=1,cores=2,threads=1 \
                         -chardev file,id=console,path=/t/a,,b/console -serial chardev:console \
-                        -chardev file,id=port,path=/t/port -serial chardev:port \
+                        -chardev file,id=port,path=/t/port,input-path=/t/a,,b/orders -serial chardev:port \
                         -kernel /k/vmlinuz -initrd /t/initramfs -append console=ttyS0 quiet";
         assert_eq!(line(Architecture::X86_64, TCG, Topology::flat(2)), expected);
+    }
+
+    #[test]
+    fn older_qemus_take_no_orders() {
+        let found = ["7.2.22", "8.0.5", "8.1.0", "10.0.2", "unknown"].map(takes_orders);
+        assert_eq!(found, [false, false, true, true, false]);
     }
 
     #[test]

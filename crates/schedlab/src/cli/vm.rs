@@ -139,9 +139,9 @@ pub(crate) enum LaneName {
 /// The guest's machine, common to `boot` and `run`.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct GuestOptions {
-    /// How time passes in the guest
-    #[arg(long, value_enum, default_value = "real")]
-    pub(crate) lane: LaneName,
+    /// How time passes in the guest [default: real]
+    #[arg(long, value_enum)]
+    pub(crate) lane: Option<LaneName>,
     /// CPUs [default: 2, or 1 on a host with one]
     #[arg(long, value_name = "N")]
     pub(crate) cpus: Option<u32>,

@@ -40,8 +40,10 @@ pub(super) fn execute(plan: &Plan, name: &str, output: &RunOutput) -> Result<u8>
 
 /// `--dry-run`. What a guest can measure is asked of it only when the run begins.
 fn describe(plan: &Plan) -> Result<u8> {
-    let description = if plan.guest.is_some() {
-        format!("{}# each trial in a guest of its own, booted for it\n", plan.to_toml())
+    let description = if let Some(guest) = &plan.guest {
+        let lines = Guests::new(guest, plan)?.dry_run(plan)?;
+        let lines: String = lines.iter().map(|line| format!("# {line}\n")).collect();
+        format!("{}# each trial in a guest of its own, booted for it; of sample 1:\n{lines}", plan.to_toml())
     } else {
         let plan = &plan.settle(&factors::lacking(plan, &Roots::default()))?;
         let manifest = prepare::manifest(plan, std::env::args().collect(), environment(false))?;

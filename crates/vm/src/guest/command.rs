@@ -6,7 +6,7 @@ use crate::frame::Frame;
 use crate::job::Job;
 use schedlab_sys::exec::{self, Stream, redirect};
 use schedlab_sys::process::{self, ExitStatus};
-use schedlab_sys::{fd, pidfd, terminal};
+use schedlab_sys::{fd, pidfd, signal, terminal};
 use std::ffi::CString;
 use std::fs::{File, OpenOptions};
 use std::io::Read;
@@ -34,7 +34,7 @@ pub(super) fn run(job: &Job, port: &mut Port) -> Result<i32, String> {
 
 type Wrap = fn(Vec<u8>) -> Frame;
 
-/// Sends output until the command has ended and its pipes are empty. A process that it left behind may still hold them
+/// Sends output until the command has ended and its pipes are empty, and hands on the order to end it. A process that it left behind may still hold them
 /// open, so their end is not waited for.
 fn forward(child: &mut Child, port: &mut Port) -> Result<(), String> {
     let end = pidfd::open(child.id()).map_err(|e| format!("the command cannot be watched: {e}"))?;
@@ -42,10 +42,13 @@ fn forward(child: &mut Child, port: &mut Port) -> Result<(), String> {
     pipes.extend(child.stdout.take().map(|pipe| (OwnedFd::from(pipe).into(), Frame::Stdout as Wrap)));
     pipes.extend(child.stderr.take().map(|pipe| (OwnedFd::from(pipe).into(), Frame::Stderr as Wrap)));
     let mut buffer = vec![0; 64 * 1024];
-    let mut has_ended = false;
+    let (mut has_ended, mut hears) = (false, true);
     loop {
         let mut watched: Vec<_> = pipes.iter().map(|(pipe, _)| pipe.as_fd()).collect();
-        watched.extend((!has_ended).then(|| end.as_fd()));
+        if !has_ended {
+            watched.push(end.as_fd());
+            watched.extend(hears.then(|| port.as_fd()));
+        }
         if watched.is_empty() {
             return Ok(());
         }
@@ -54,7 +57,16 @@ fn forward(child: &mut Child, port: &mut Port) -> Result<(), String> {
         if has_ended && !ready.contains(&true) {
             return Ok(());
         }
-        has_ended |= ready.get(pipes.len()).copied().unwrap_or(false);
+        let is_ready = |place: usize| ready.get(place).copied().unwrap_or(false);
+        if is_ready(pipes.len() + 1) {
+            match port.told_to_end() {
+                // It is not waited for yet, so its number is still its own.
+                Ok(true) => drop(signal::kill(child.id(), signal::SIGINT)),
+                Ok(false) => {}
+                Err(_) => hears = false,
+            }
+        }
+        has_ended |= is_ready(pipes.len());
         // From the last one, so that the numbers of the others stay.
         for index in (0..pipes.len()).rev().filter(|&index| ready[index]) {
             let (pipe, wrap) = &mut pipes[index];

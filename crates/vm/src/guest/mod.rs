@@ -9,6 +9,7 @@ use crate::frame::Frame;
 use crate::host::initramfs::module_path;
 use crate::job::{JOB_FILE, Job, MODULES_FILE};
 use crate::kernel::modules::{Module, answering, load_order};
+pub(crate) use port::END;
 use port::Port;
 use schedlab_sys::rtnetlink::Rtnetlink;
 use schedlab_sys::{clock, kernel_facts, power, process};

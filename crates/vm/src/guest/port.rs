@@ -3,11 +3,14 @@
 use crate::frame::Frame;
 use schedlab_sys::terminal;
 use std::fs::{File, OpenOptions};
-use std::io::{self, Write};
-use std::os::fd::AsFd;
+use std::io::{self, Read, Write};
+use std::os::fd::{AsFd, BorrowedFd};
 
-/// A serial line, written to and never read.
+/// A serial line. Frames leave by it; what comes is an order, of which there is one.
 pub(super) struct Port(File);
+
+/// The order to end the command as Ctrl-C at a terminal would.
+pub(crate) const END: u8 = 3;
 
 impl Port {
     pub(super) fn open(device: &str) -> io::Result<Self> {
@@ -18,6 +21,20 @@ impl Port {
 
     pub(super) fn send(&mut self, frame: &Frame) -> io::Result<()> {
         self.0.write_all(&frame.encode())
+    }
+
+    /// For poll, until an order comes.
+    pub(super) fn as_fd(&self) -> BorrowedFd<'_> {
+        self.0.as_fd()
+    }
+
+    /// Takes what came: whether the command is to end. An error where nothing will ever come.
+    pub(super) fn told_to_end(&mut self) -> io::Result<bool> {
+        let mut bytes = [0; 64];
+        match self.0.read(&mut bytes)? {
+            0 => Err(io::ErrorKind::UnexpectedEof.into()),
+            length => Ok(bytes[..length].contains(&END)),
+        }
     }
 
     /// Until the last byte has left; a machine that is switched off keeps none.

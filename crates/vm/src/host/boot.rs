@@ -9,6 +9,7 @@ use super::unpack;
 use crate::elf;
 use crate::error::VmError;
 use crate::frame::{Decoder, Frame, is_wanted};
+use crate::guest::END;
 use crate::job::Job;
 use crate::kernel::Kernel;
 use crate::kernel::image::Architecture;
@@ -17,6 +18,9 @@ use crate::lane::{self, Accelerator, Lane, Provenance};
 use crate::machine::Machine;
 use crate::profile::{self, Counted, Landmark};
 use crate::qemu::{self, Counting, Guest};
+use schedlab_sys::fd;
+use std::fs::File;
+use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::ExitStatus;
 use std::time::{Duration, Instant};
@@ -44,6 +48,9 @@ pub struct Boot {
     pub boot_limit: Duration,
     /// From then on.
     pub limit: Duration,
+    /// At the limit, and when the user wants an end, the command is told to end as by Ctrl-C and has this long to do so, with
+    /// what it has measured; zero: the guest ends at once, as it does under a QEMU that takes no orders.
+    pub grace: Duration,
     /// Whether instructions are counted, by our plugin in QEMU; with landmarks by leg, on one CPU.
     pub counting: Option<Vec<Landmark>>,
 }
@@ -73,6 +80,8 @@ pub trait Events {
     fn console(&mut self, bytes: &[u8]);
     /// Whether the user wants an end.
     fn interrupted(&self) -> bool;
+    /// Whether the user wants it at once.
+    fn insisted(&self) -> bool;
 }
 
 /// What is left of a guest.
@@ -80,6 +89,8 @@ pub trait Events {
 pub struct Ended {
     /// The command's exit code.
     pub exit_code: i32,
+    /// The limit, where it was what ended the command.
+    pub late: Option<Duration>,
     /// Files by absolute path, each below a place of the job's `collect`.
     pub files: Vec<(String, Vec<u8>)>,
     /// What was counted.
@@ -108,6 +119,7 @@ pub fn dry_run(boot: &Boot) -> Result<String, VmError> {
         lane: boot.lane,
         console: if boot.job.shell { qemu::Console::Terminal } else { qemu::Console::File(console) },
         port: Path::new("port"),
+        orders: takes_orders(boot).then_some(Path::new("orders")),
         counting: counting(boot, Path::new("plugin.so"), Path::new("counts")),
     };
     let words: Vec<String> = qemu::arguments(&guest).iter().map(|word| word.to_string_lossy().into_owned()).collect();
@@ -125,7 +137,11 @@ pub fn boot(boot: &Boot, events: &mut dyn Events) -> Result<Ended, VmError> {
     let bytes = initramfs_bytes(boot, &job)?;
     std::fs::write(&initramfs, bytes).map_err(VmError::file("writing", &initramfs))?;
     let command_line = command_line(architecture, boot.lane, &boot.qemu_version, &boot.command_line)?;
-    let (port, console) = (at("port"), at("console"));
+    let (port, console, orders_path) = (at("port"), at("console"), at("orders"));
+    let orders = match takes_orders(boot) {
+        true => Some(fd::named_pipe(&orders_path).map_err(VmError::file("making the pipe", &orders_path))?),
+        false => None,
+    };
     let unpacked = unpacked(&boot.kernel, at("vmlinux"))?;
     let (plugin, counts) = (at("plugin.so"), at("counts"));
     if boot.counting.is_some() {
@@ -141,6 +157,7 @@ pub fn boot(boot: &Boot, events: &mut dyn Events) -> Result<Ended, VmError> {
         lane: boot.lane,
         console: if job.shell { qemu::Console::Terminal } else { qemu::Console::File(console.clone()) },
         port: &port,
+        orders: orders.is_some().then_some(&*orders_path),
         counting: counting(boot, &plugin, &counts),
     };
     events.stage(Stage::Starting);
@@ -153,6 +170,8 @@ pub fn boot(boot: &Boot, events: &mut dyn Events) -> Result<Ended, VmError> {
         console_file: Growing::new(&console),
         console: LastWords::default(),
         decoder: Decoder::default(),
+        orders,
+        told: None,
         collect: &job.collect,
         result: Ended::default(),
         events,
@@ -163,6 +182,10 @@ pub fn boot(boot: &Boot, events: &mut dyn Events) -> Result<Ended, VmError> {
     }
     let text = std::fs::read_to_string(&counts).map_err(|_| VmError::Guest(NO_COUNTS.into()))?;
     Ok(Ended { counts: Some(Counted::parse(&text)?), ..ended })
+}
+
+fn takes_orders(boot: &Boot) -> bool {
+    !boot.job.shell && qemu::takes_orders(&boot.qemu_version)
 }
 
 fn counting<'a>(boot: &'a Boot, plugin: &'a Path, out: &'a Path) -> Option<Counting<'a>> {
@@ -241,6 +264,9 @@ struct Session<'a> {
     console_file: Growing,
     console: LastWords,
     decoder: Decoder,
+    orders: Option<File>,
+    /// When the command was told to end, and why.
+    told: Option<(Instant, VmError)>,
     collect: &'a [String],
     result: Ended,
     events: &'a mut dyn Events,
@@ -255,21 +281,48 @@ impl Session<'_> {
             if self.hear_port()? {
                 let limit = if boot.counting.is_some() { SWITCH_OFF_COUNTING } else { SWITCH_OFF };
                 let _ = self.qemu.wait(limit);
-                return Ok(std::mem::take(&mut self.result));
+                return Ok(self.ended());
             }
             match died {
                 Some(status) if shell && status.success() => return Ok(Ended::default()),
                 Some(status) => return Err(self.died(status)),
                 None => {}
             }
-            if self.events.interrupted() {
-                return Err(VmError::Interrupted);
-            }
-            if !shell {
-                self.in_time(boot)?;
-            }
+            self.cut_short(boot)?;
             std::thread::sleep(LOOK_EVERY);
         }
+    }
+
+    fn ended(&mut self) -> Ended {
+        let late = match self.told.take() {
+            Some((_, VmError::TimeOut { limit, .. })) => Some(limit),
+            _ => None,
+        };
+        Ended { late, ..std::mem::take(&mut self.result) }
+    }
+
+    /// The user's wish and the limit: told to the command first, so that it may end well.
+    fn cut_short(&mut self, boot: &Boot) -> Result<(), VmError> {
+        if let Some((at, why)) = self.told.take_if(|(at, _)| self.events.insisted() || at.elapsed() > boot.grace) {
+            return Err(if at.elapsed() > boot.grace { why } else { VmError::Interrupted });
+        }
+        if self.told.is_some() {
+            return Ok(());
+        }
+        let why = match self.in_time(boot) {
+            _ if self.events.interrupted() => VmError::Interrupted,
+            Err(late) if !boot.job.shell => late,
+            _ => return Ok(()),
+        };
+        let heard = self.orders.as_mut().filter(|_| self.up.is_some() && !boot.grace.is_zero());
+        if heard.is_none_or(|orders| orders.write_all(&[END]).is_err()) {
+            return Err(why);
+        }
+        if matches!(why, VmError::Interrupted) {
+            self.events.note("telling the guest's command to end; once more ends the guest at once");
+        }
+        self.told = Some((Instant::now(), why));
+        Ok(())
     }
 
     fn hear_console(&mut self) -> Result<(), VmError> {

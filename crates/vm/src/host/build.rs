@@ -75,8 +75,9 @@ pub fn build(
 /// Where a build's objects are: its own, or those that all patches of a tree share.
 fn place(cache: &Cache, build: &Build, tree: &Path) -> PathBuf {
     let name = match build.patch {
-        None => build.name.clone(),
-        // Begins like no name of a build.
+        None if build.architecture == own_architecture() => build.name.clone(),
+        // These begin like no name of a build.
+        None => format!(".{}-{}", build.architecture, build.name),
         Some(_) => format!(".patched-{:08x}-{}", crc32fast::hash(tree.as_os_str().as_bytes()), build.architecture),
     };
     cache.builds().join(name)

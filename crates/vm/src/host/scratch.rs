@@ -1,25 +1,35 @@
-//! A directory for the time of one guest, removed when dropped.
+//! A directory for the time of one guest, removed when dropped; what a killed process left goes with the next one's start.
 
 use crate::error::VmError;
-use std::fs::DirBuilder;
+use std::fs::{DirBuilder, File};
 use std::io;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 
-/// A directory that only its owner may read: a guest's files may be secrets of the user's.
+/// A directory that only its owner may read: a guest's files may be secrets of the user's. It is locked (flock(2)) while
+/// its owner lives.
 #[derive(Debug)]
-pub struct Scratch(PathBuf);
+pub struct Scratch {
+    path: PathBuf,
+    /// Open for the lock's sake.
+    _lock: Option<File>,
+}
+
+/// How its name begins, below `$TMPDIR`.
+const NAME: &str = "schedlab-vm";
 
 impl Scratch {
     /// Makes one below `$TMPDIR`.
     pub fn new() -> Result<Self, VmError> {
-        Self::named(&std::env::temp_dir(), "schedlab-vm")
+        let root = std::env::temp_dir();
+        remove_orphans(&root);
+        Self::named(&root, NAME)
     }
 
     /// Makes one in a directory of the user's, hidden there.
     pub(super) fn below(root: &Path) -> Result<Self, VmError> {
-        Self::named(root, ".schedlab-vm")
+        Self::named(root, &format!(".{NAME}"))
     }
 
     fn named(root: &Path, name: &str) -> Result<Self, VmError> {
@@ -28,7 +38,11 @@ impl Scratch {
             let number = COUNT.fetch_add(1, Ordering::Relaxed);
             let path = root.join(format!("{name}-{}-{number}", std::process::id()));
             match DirBuilder::new().mode(0o700).create(&path) {
-                Ok(()) => return Ok(Self(path)),
+                Ok(()) => {
+                    // Without locks (some network file systems) it is only not cleaned up after a kill.
+                    let lock = File::open(&path).ok().filter(|directory| directory.try_lock().is_ok());
+                    return Ok(Self { path, _lock: lock });
+                }
                 // Left by a process that was killed and had our number, or somebody's trap.
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
                 Err(error) => return Err(VmError::file("making a directory in", root)(error)),
@@ -38,14 +52,36 @@ impl Scratch {
 
     /// Where it is.
     pub fn path(&self) -> &Path {
-        &self.0
+        &self.path
     }
 }
 
 impl Drop for Scratch {
     fn drop(&mut self) {
-        let _ = std::fs::remove_dir_all(&self.0);
+        let _ = std::fs::remove_dir_all(&self.path);
     }
+}
+
+/// Removes what killed processes left: a directory that can be locked and whose process is gone. (One that has just been
+/// made is not locked yet, but its process lives.)
+fn remove_orphans(root: &Path) {
+    for entry in root.read_dir().into_iter().flatten().flatten() {
+        let name = entry.file_name();
+        let owner = name.to_str().and_then(owner_of);
+        if owner.is_some_and(|pid| !Path::new("/proc").join(pid).exists())
+            && let Ok(directory) = File::open(entry.path())
+            && directory.try_lock().is_ok()
+        {
+            let _ = std::fs::remove_dir_all(entry.path());
+        }
+    }
+}
+
+/// The process in the name of such a directory.
+fn owner_of(name: &str) -> Option<&str> {
+    let (pid, number) = name.strip_prefix(NAME)?.strip_prefix('-')?.split_once('-')?;
+    let is_number = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    (is_number(pid) && is_number(number)).then_some(pid)
 }
 
 #[cfg(test)]
@@ -62,5 +98,32 @@ mod tests {
         let gone = a.path().to_owned();
         drop(a);
         assert!(!gone.exists() && b.path().exists());
+    }
+
+    #[test]
+    fn only_what_a_dead_process_left_is_removed() {
+        let root = tempfile::tempdir().unwrap();
+        // Above the kernel's largest process id.
+        let (dead, alive) = (u32::MAX, std::process::id());
+        let names = [
+            format!("{NAME}-{dead}-0"),
+            format!("{NAME}-{dead}-1"),
+            format!("{NAME}-{alive}-99"),
+            format!("{NAME}-{dead}"),
+            format!("{NAME}-results-{dead}-0"),
+            format!("{NAME}-{dead}-0.tar"),
+        ];
+        for name in &names {
+            std::fs::create_dir(root.path().join(name)).unwrap();
+            std::fs::write(root.path().join(name).join("file"), "x").unwrap();
+        }
+        // Locked by somebody whose processes are not ours to see, in a container.
+        let held = File::open(root.path().join(&names[1])).unwrap();
+        held.try_lock().unwrap();
+        remove_orphans(root.path());
+        let left: Vec<bool> = names.iter().map(|name| root.path().join(name).exists()).collect();
+        assert_eq!(left, [false, true, true, true, true, true]);
+        let own = Scratch::below(root.path()).unwrap();
+        assert!(File::open(own.path()).unwrap().try_lock().is_err(), "ours is locked");
     }
 }

@@ -13,7 +13,7 @@ pub mod small;
 use crate::error::VmError;
 use image::{Architecture, Image};
 use modules::Module;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// A kernel that can be booted.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -33,8 +33,8 @@ pub struct Kernel {
 }
 
 impl Kernel {
-    /// A kernel file of the user's; `config-RELEASE` or `.config` beside it is its configuration, and no modules.
-    pub fn of_file(path: &std::path::Path) -> Result<Self, VmError> {
+    /// A kernel file of the user's, without modules.
+    pub fn of_file(path: &Path) -> Result<Self, VmError> {
         let metadata = std::fs::metadata(path).map_err(VmError::file("reading the kernel", path))?;
         if !metadata.is_file() {
             // Reading a device or a pipe may never end.
@@ -42,8 +42,7 @@ impl Kernel {
         }
         let bytes = std::fs::read(path).map_err(VmError::file("reading the kernel", path))?;
         let image = Image::of_bytes(&bytes).map_err(|why| VmError::Refused(format!("{}: {why}", path.display())))?;
-        let beside = |name: &str| std::fs::read_to_string(path.with_file_name(name)).ok();
-        let config = beside(&format!("config-{}", image.release)).or_else(|| beside(".config"));
+        let config = config_of(path, &image.release);
         let name = path.display().to_string();
         let crc32 = crc32fast::hash(&bytes);
         let kernel = Self { name, path: path.to_owned(), image, crc32, config, modules: Vec::new() };
@@ -60,7 +59,38 @@ impl Kernel {
     }
 }
 
+/// The configuration of a kernel file: `config-RELEASE` or `.config` beside it, or that of the build tree in whose
+/// `arch/ARCH/boot` it lies.
+fn config_of(path: &Path, release: &str) -> Option<String> {
+    let beside = |name: &str| std::fs::read_to_string(path.with_file_name(name)).ok();
+    let of_tree = || {
+        let boot = path.parent().filter(|parent| parent.ends_with("boot"))?;
+        let arch = boot.parent()?.parent().filter(|arch| arch.ends_with("arch"))?;
+        std::fs::read_to_string(arch.with_file_name(".config")).ok()
+    };
+    beside(&format!("config-{release}")).or_else(|| beside(".config")).or_else(of_tree)
+}
+
 /// The architecture of this binary's own guests.
 pub fn own_architecture() -> Architecture {
     if cfg!(target_arch = "aarch64") { Architecture::Aarch64 } else { Architecture::X86_64 }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_configuration_is_found_beside_the_kernel_and_in_its_build_tree() {
+        let directory = tempfile::tempdir().unwrap();
+        let at = |name: &str| directory.path().join(name);
+        std::fs::create_dir_all(at("arch/x86/boot")).unwrap();
+        std::fs::write(at(".config"), "tree").unwrap();
+        let of = |name: &str| config_of(&at(name), "6.1.1");
+        assert_eq!(of("arch/x86/boot/bzImage").as_deref(), Some("tree"));
+        assert_eq!(of("vmlinux").as_deref(), Some("tree"));
+        assert_eq!(of("arch/x86/vmlinux.bin"), None);
+        std::fs::write(at("arch/x86/boot/config-6.1.1"), "beside").unwrap();
+        assert_eq!(of("arch/x86/boot/bzImage").as_deref(), Some("beside"));
+    }
 }

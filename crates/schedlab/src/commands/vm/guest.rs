@@ -25,17 +25,20 @@ use std::time::Duration;
 /// The command's exit code, and the files that the guest sent.
 pub(super) type Answer = (u8, Vec<(String, Vec<u8>)>);
 
+/// Of a command that is told to end: a trial of it in progress ends first.
+const GRACE: Duration = Duration::from_secs(60);
+
 /// Boots a guest, shows what it does, and returns when it has ended.
 pub(super) fn run(kernel: &str, options: &GuestOptions, inside: &Inside, shell: bool) -> Result<Answer> {
     let kernel = find(kernel, super::architecture(options.aarch64))?;
-    let boot = boot(kernel, options, inside, shell, &Sight::new(options.no_kvm))?;
+    let boot = Boot { grace: GRACE, ..boot(kernel, options, inside, shell, &Sight::new(options.no_kvm))? };
     advise(&boot);
     if options.dry_run {
         print_line(schedlab_vm::host::boot::dry_run(&boot)?)?;
         return Ok((exit::DONE, Vec::new()));
     }
     crate::session::restore_leftovers()?;
-    let interrupt = Interrupt::catch().context("signals cannot be caught")?;
+    let interrupt = Interrupt::catch_twice().context("signals cannot be caught")?;
     if let Lane::Virtual(_) = boot.lane {
         say(
             "schedlab: virtual lane: time is counted in instructions, CPUs run one after the other; no time is a latency",
@@ -43,6 +46,13 @@ pub(super) fn run(kernel: &str, options: &GuestOptions, inside: &Inside, shell: 
     }
     let mut screen = Screen { interrupt, verbose: options.verbose };
     let ended = schedlab_vm::boot(&boot, &mut screen)?;
+    if let Some(limit) = ended.late {
+        say(format_args!(
+            "schedlab: the guest did not end its command within {limit:?}: it was told to, and what it had measured is kept; \
+             give it more time: --timeout of `vm run`"
+        ));
+        return Ok((exit::ERROR, ended.files));
+    }
     Ok((u8::try_from(ended.exit_code).unwrap_or(exit::ERROR), ended.files))
 }
 
@@ -123,6 +133,7 @@ pub(super) fn boot(
         qemu_version,
         boot_limit: boot_limit.unwrap_or(Duration::from_secs(default_boot)),
         limit: duration(&options.timeout)?,
+        grace: Duration::ZERO,
         counting: None,
     })
 }
@@ -169,7 +180,7 @@ fn host_cpus() -> u32 {
 
 fn lane(options: &GuestOptions, machine: &Machine, qemu_version: &str, kvm: bool) -> Result<Lane> {
     let cpus = machine.topology.cpus();
-    if options.lane == LaneName::Virtual {
+    if options.lane == Some(LaneName::Virtual) {
         let quantum_us = options.quantum.as_deref().map(parse_duration_ns).transpose()?.map(|ns| ns.div_ceil(1000));
         let shift = options.shift.unwrap_or_else(|| schedlab_vm::lane::usual_shift(qemu_version, cpus));
         let quantum_us = quantum_us.map(u32::try_from).transpose().context("--quantum is too long")?;
@@ -271,6 +282,9 @@ impl Events for Quiet {
     fn interrupted(&self) -> bool {
         self.0.is_some_and(Interrupt::requested)
     }
+    fn insisted(&self) -> bool {
+        self.0.is_some_and(Interrupt::insisted)
+    }
 }
 
 /// To a tenth of a second.
@@ -307,5 +321,8 @@ impl Events for Screen {
     }
     fn interrupted(&self) -> bool {
         self.interrupt.requested()
+    }
+    fn insisted(&self) -> bool {
+        self.interrupt.insisted()
     }
 }

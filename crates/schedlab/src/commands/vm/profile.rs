@@ -37,7 +37,10 @@ pub(super) fn run(args: &VmProfile) -> Result<u8> {
         bail!("vm profile takes a `bench` command without --json: vm profile --kernel K -- bench pipe:loops=2000");
     }
     let sight = Sight::new(true);
-    let options = GuestOptions { lane: LaneName::Virtual, ..args.guest.clone() };
+    if args.guest.lane == Some(LaneName::Real) {
+        bail!("--lane real: instructions are counted where time is made of them; leave --lane out");
+    }
+    let options = GuestOptions { lane: Some(LaneName::Virtual), ..args.guest.clone() };
     let words = words(&args.command);
     if options.dry_run {
         return print_line(dry_run(&counting(&args.kernel, &options, &words, &sight)?)?).map(|()| exit::DONE);

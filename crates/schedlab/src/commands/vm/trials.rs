@@ -11,6 +11,7 @@ use schedlab_run::{Environment, GuestAnswer, GuestResult, GuestTask, Manifest, P
 use schedlab_sys::clock;
 use schedlab_sys::interrupt::Interrupt;
 use schedlab_trial::guest::GuestTrial;
+use schedlab_vm::Boot;
 use schedlab_vm::host::initramfs::Added;
 use schedlab_vm::host::scratch::Scratch;
 use schedlab_vm::kernel::reference::Reference;
@@ -53,20 +54,9 @@ impl Guests {
     /// that does not boot, or that cannot run the plan, is told before anything is measured.
     /// With it a sentence on each kind of guest.
     pub(crate) fn manifest(&self, plan: &Plan, command: &[String]) -> Result<(Manifest, Vec<String>)> {
-        let mut kinds: Vec<(Vec<Setting>, Vec<&str>)> = Vec::new();
-        for arm in &plan.arms {
-            let booted_with: Vec<Setting> = arm.settings.iter().filter(|s| s.is_of_guest()).cloned().collect();
-            match kinds.iter_mut().find(|(kind, _)| *kind == booted_with) {
-                Some((_, arms)) => arms.push(&arm.name),
-                None => kinds.push((booted_with, vec![&arm.name])),
-            }
-        }
         let (mut manifest, mut described): (Option<Manifest>, _) = (None, Vec::new());
-        for (booted_with, arms) in kinds {
-            let arms = format!("`{}`", arms.join("`, `"));
+        for (arms, trial) in preparations(plan, command) {
             say(format_args!("schedlab: trying the guest of {arms}"));
-            let task = GuestTask::Prepare { plan_toml: plan.to_toml(), command: command.to_vec() };
-            let trial = GuestTrial { task, booted_with, sample: 1, limit: TO_PREPARE };
             let (prepared, guest) = self.prepared(&trial).with_context(|| arms.clone())?;
             let manifest = manifest.get_or_insert_with(|| prepared.clone());
             if manifest.workloads != prepared.workloads {
@@ -83,6 +73,16 @@ impl Guests {
         manifest.created_unix_s = clock::realtime_ns() / 1_000_000_000;
         manifest.seed = plan.seed.unwrap_or_else(schedlab_trial::prepare::fresh_seed);
         Ok((manifest, described))
+    }
+
+    /// The first guest of each kind as QEMU's command line, and nothing started: a kernel that is not there, or a machine
+    /// that cannot be, is told by this.
+    pub(crate) fn dry_run(&self, plan: &Plan) -> Result<Vec<String>> {
+        let line = |(arms, trial): (String, GuestTrial)| {
+            let boot = self.guest(&trial, Vec::new()).with_context(|| arms.clone())?;
+            Ok(format!("{arms}: {}", schedlab_vm::host::boot::dry_run(&boot)?))
+        };
+        preparations(plan, &[]).into_iter().map(line).collect()
     }
 
     /// What a guest makes of the plan, and the guest.
@@ -111,15 +111,7 @@ impl Guests {
         let file = directory.path().join("task.json");
         std::fs::write(&file, schedlab_run::json::pretty(&trial.task)?)
             .context("the guest's task cannot be written")?;
-        let inside = Inside {
-            arguments: [task::ARGUMENT, TASK, ANSWER].map(str::to_owned).to_vec(),
-            directory: "/root".into(),
-            reads: vec![Added { from: file, to: TASK.into() }],
-            collect: vec![ANSWER.into()],
-            modules: self.modules.clone(),
-        };
-        let (kernel, options) = self.options(trial)?;
-        let boot = guest::boot(self.kernel(&kernel)?, &options, &inside, false, &self.sight)?;
+        let boot = self.guest(trial, vec![Added { from: file, to: TASK.into() }])?;
         let mut interrupt = None;
         if matches!(trial.task, GuestTask::Prepare { .. }) {
             guest::advise(&boot);
@@ -137,6 +129,19 @@ impl Guests {
             answer.environment.boot_id += &format!("-{:x}", clock::realtime_ns());
         }
         Ok(answer)
+    }
+
+    /// The guest of a trial, with the files that it reads.
+    fn guest(&self, trial: &GuestTrial, reads: Vec<Added>) -> Result<Boot> {
+        let inside = Inside {
+            arguments: [task::ARGUMENT, TASK, ANSWER].map(str::to_owned).to_vec(),
+            directory: "/root".into(),
+            reads,
+            collect: vec![ANSWER.into()],
+            modules: self.modules.clone(),
+        };
+        let (kernel, options) = self.options(trial)?;
+        guest::boot(self.kernel(&kernel)?, &options, &inside, false, &self.sight)
     }
 
     fn kernel(&self, name: &str) -> Result<Kernel> {
@@ -171,7 +176,7 @@ impl Guests {
             }
         }
         let options = GuestOptions {
-            lane: if lane == GuestLane::Virtual { LaneName::Virtual } else { LaneName::Real },
+            lane: Some(if lane == GuestLane::Virtual { LaneName::Virtual } else { LaneName::Real }),
             cpus,
             topology,
             memory: memory_bytes.map_or_else(|| "1g".into(), |bytes| bytes.to_string()),
@@ -193,6 +198,25 @@ impl Guests {
         };
         Ok((kernel.context("an arm has no kernel")?, options))
     }
+}
+
+/// The first boot of each kind of guest, with the names of its arms: it reads the plan there.
+fn preparations(plan: &Plan, command: &[String]) -> Vec<(String, GuestTrial)> {
+    let mut kinds: Vec<(Vec<Setting>, Vec<&str>)> = Vec::new();
+    for arm in &plan.arms {
+        let booted_with: Vec<Setting> = arm.settings.iter().filter(|s| s.is_of_guest()).cloned().collect();
+        match kinds.iter_mut().find(|(kind, _)| *kind == booted_with) {
+            Some((_, arms)) => arms.push(&arm.name),
+            None => kinds.push((booted_with, vec![&arm.name])),
+        }
+    }
+    let trial = |booted_with| GuestTrial {
+        task: GuestTask::Prepare { plan_toml: plan.to_toml(), command: command.to_vec() },
+        booted_with,
+        sample: 1,
+        limit: TO_PREPARE,
+    };
+    kinds.into_iter().map(|(booted_with, arms)| (format!("`{}`", arms.join("`, `")), trial(booted_with))).collect()
 }
 
 fn check<'g>(guest: &'g Environment, id: &str) -> &'g str {
