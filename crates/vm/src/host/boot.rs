@@ -4,12 +4,10 @@
 use super::initramfs::{self, Added};
 use super::process::Qemu;
 use super::scratch::Scratch;
-use super::tail::{Growing, LastWords};
+use super::session::{Ends, Session};
 use super::unpack;
 use crate::elf;
 use crate::error::VmError;
-use crate::frame::{Decoder, Frame, is_wanted};
-use crate::guest::END;
 use crate::job::Job;
 use crate::kernel::Kernel;
 use crate::kernel::image::Architecture;
@@ -19,11 +17,8 @@ use crate::machine::Machine;
 use crate::profile::{self, Counted, Landmark};
 use crate::qemu::{self, Counting, Guest};
 use schedlab_sys::fd;
-use std::fs::File;
-use std::io::Write;
 use std::path::{Path, PathBuf};
-use std::process::ExitStatus;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// A guest to be booted.
 #[derive(Debug, Clone)]
@@ -99,12 +94,6 @@ pub struct Ended {
 
 /// A kernel's command line is cut after this many bytes (COMMAND_LINE_SIZE less its end).
 const LONGEST_COMMAND_LINE: usize = 2047;
-/// How often console and port are looked at.
-const LOOK_EVERY: Duration = Duration::from_millis(10);
-/// Time to switch off after the last word; where instructions are counted QEMU writes its counts only then.
-const SWITCH_OFF: Duration = Duration::from_secs(5);
-const SWITCH_OFF_COUNTING: Duration = Duration::from_secs(120);
-
 /// QEMU's command line as a shell would take it, with the files of a guest that is not started.
 pub fn dry_run(boot: &Boot) -> Result<String, VmError> {
     let architecture = boot.kernel.image.architecture;
@@ -162,21 +151,7 @@ pub fn boot(boot: &Boot, events: &mut dyn Events) -> Result<Ended, VmError> {
     };
     events.stage(Stage::Starting);
     let qemu = Qemu::start(architecture, &qemu::arguments(&guest), job.shell)?;
-    let mut session = Session {
-        qemu,
-        started: Instant::now(),
-        up: None,
-        port: Growing::new(&port),
-        console_file: Growing::new(&console),
-        console: LastWords::default(),
-        decoder: Decoder::default(),
-        orders,
-        told: None,
-        collect: &job.collect,
-        result: Ended::default(),
-        events,
-    };
-    let ended = session.follow(boot, job.shell)?;
+    let ended = Session::new(boot, qemu, Ends { port: &port, console: &console, orders }, events).follow()?;
     if boot.counting.is_none() {
         return Ok(ended);
     }
@@ -256,179 +231,8 @@ pub fn command_line(
     Ok(line)
 }
 
-struct Session<'a> {
-    qemu: Qemu,
-    started: Instant,
-    up: Option<Instant>,
-    port: Growing,
-    console_file: Growing,
-    console: LastWords,
-    decoder: Decoder,
-    orders: Option<File>,
-    /// When the command was told to end, and why.
-    told: Option<(Instant, VmError)>,
-    collect: &'a [String],
-    result: Ended,
-    events: &'a mut dyn Events,
-}
-
-impl Session<'_> {
-    fn follow(&mut self, boot: &Boot, shell: bool) -> Result<Ended, VmError> {
-        loop {
-            // Asked before reading, so that what it wrote last is read.
-            let died = self.qemu.try_wait();
-            self.hear_console()?;
-            if self.hear_port()? {
-                let limit = if boot.counting.is_some() { SWITCH_OFF_COUNTING } else { SWITCH_OFF };
-                let _ = self.qemu.wait(limit);
-                return Ok(self.ended());
-            }
-            match died {
-                Some(status) if shell && status.success() => return Ok(Ended::default()),
-                Some(status) => return Err(self.died(status)),
-                None => {}
-            }
-            self.cut_short(boot)?;
-            std::thread::sleep(LOOK_EVERY);
-        }
-    }
-
-    fn ended(&mut self) -> Ended {
-        let late = match self.told.take() {
-            Some((_, VmError::TimeOut { limit, .. })) => Some(limit),
-            _ => None,
-        };
-        Ended { late, ..std::mem::take(&mut self.result) }
-    }
-
-    /// The user's wish and the limit: told to the command first, so that it may end well.
-    fn cut_short(&mut self, boot: &Boot) -> Result<(), VmError> {
-        if let Some((at, why)) = self.told.take_if(|(at, _)| self.events.insisted() || at.elapsed() > boot.grace) {
-            return Err(if at.elapsed() > boot.grace { why } else { VmError::Interrupted });
-        }
-        if self.told.is_some() {
-            return Ok(());
-        }
-        let why = match self.in_time(boot) {
-            _ if self.events.interrupted() => VmError::Interrupted,
-            Err(late) if !boot.job.shell => late,
-            _ => return Ok(()),
-        };
-        let heard = self.orders.as_mut().filter(|_| self.up.is_some() && !boot.grace.is_zero());
-        if heard.is_none_or(|orders| orders.write_all(&[END]).is_err()) {
-            return Err(why);
-        }
-        if matches!(why, VmError::Interrupted) {
-            self.events.note("telling the guest's command to end; once more ends the guest at once");
-        }
-        self.told = Some((Instant::now(), why));
-        Ok(())
-    }
-
-    fn hear_console(&mut self) -> Result<(), VmError> {
-        let said = self.console_file.read_new().map_err(VmError::file("reading", "the guest's console"))?;
-        if !said.is_empty() {
-            self.console.push(&said);
-            self.events.console(&said);
-        }
-        Ok(())
-    }
-
-    /// Whether the guest has said its last word.
-    fn hear_port(&mut self) -> Result<bool, VmError> {
-        let bytes = self.port.read_new().map_err(VmError::file("reading", "the guest's port"))?;
-        self.decoder.push(&bytes);
-        while let Some(frame) = self.decoder.next_frame()? {
-            match frame {
-                Frame::Started(release) => {
-                    self.up = Some(Instant::now());
-                    self.events.stage(Stage::Up(release, self.started.elapsed()));
-                }
-                Frame::Stdout(bytes) => self.events.stdout(&bytes),
-                Frame::Stderr(bytes) => self.events.stderr(&bytes),
-                Frame::Note(text) => self.events.note(&text),
-                Frame::File { path, content } if is_wanted(&path, self.collect) => {
-                    self.result.files.push((path, content))
-                }
-                Frame::File { path, .. } => {
-                    return Err(VmError::Guest(format!("it sent {path}, which nobody asked for")));
-                }
-                Frame::Failed(why) => return Err(VmError::Guest(why)),
-                Frame::Ended(code) => {
-                    self.result.exit_code = code;
-                    self.events.stage(Stage::Ended(code, self.started.elapsed()));
-                    return Ok(true);
-                }
-            }
-        }
-        Ok(false)
-    }
-
-    fn when(&self) -> &'static str {
-        if self.up.is_some() { "while its command ran" } else { "while it started" }
-    }
-
-    fn died(&self, status: ExitStatus) -> VmError {
-        let (when, tail) = (self.when(), self.console.last_lines(20));
-        if let Some(reason) = self.console.panic() {
-            return VmError::Panic { when, hint: panic_hint(&reason), reason, tail };
-        }
-        if self.up.is_none() && self.console.is_empty() && status.success() {
-            return VmError::Guest(NEVER_SPOKE.into());
-        }
-        let complaints = self.qemu.complaints();
-        let said = if complaints.is_empty() { tail } else { complaints };
-        VmError::QemuDied { when, status: status.to_string(), said }
-    }
-
-    fn in_time(&self, boot: &Boot) -> Result<(), VmError> {
-        let (goal, limit, since) = match self.up {
-            None => ("start", boot.boot_limit, self.started),
-            Some(up) => ("end its command", boot.limit, up),
-        };
-        if since.elapsed() <= limit {
-            return Ok(());
-        }
-        let said = self.why_late();
-        Err(VmError::TimeOut { goal, limit, said })
-    }
-
-    /// The mend of a time-out. A guest that is well has a quiet console, so its silence tells something only before it is up.
-    fn why_late(&self) -> String {
-        let mut said = match self.up {
-            Some(_) => "give it more time: --timeout of `vm run`",
-            None if self.console.is_empty() => NEVER_CAME_UP,
-            None => "give it more time: --boot-timeout of `vm run`",
-        }
-        .to_owned();
-        if !self.console.is_empty() {
-            said += &format!("; its console's last lines:\n{}", self.console.last_lines(20));
-        }
-        said
-    }
-}
-
-const NEVER_CAME_UP: &str = "give it more time (--boot-timeout) on a busy host; else it has no serial console \
-                             (CONFIG_SERIAL_8250_CONSOLE, CONFIG_PRINTK) or does not run on this machine; --verbose shows what \
-                             it says";
-
 const NO_COUNTS: &str = "QEMU wrote no counts of its instructions: the guest did not switch itself off (CONFIG_ACPI), or there \
                          was no place for them below $TMPDIR";
-
-const NEVER_SPOKE: &str = "it restarted before it said a word: too little memory for its kernel (--memory), a kernel that \
-                           does not run on this machine, or one without a serial console (CONFIG_SERIAL_8250_CONSOLE)";
-
-/// What usually brings a panic about.
-fn panic_hint(reason: &str) -> &'static str {
-    let hints = [
-        ("Unable to mount root fs", "; it takes no initramfs (CONFIG_BLK_DEV_INITRD), or not enough memory: --memory"),
-        ("No working init found", "; it starts no program of ours (CONFIG_BINFMT_ELF, a 64-bit kernel)"),
-        ("Requested init", "; it starts no program of ours (CONFIG_BINFMT_ELF, a 64-bit kernel)"),
-        ("out of memory", "; give it more: --memory"),
-        ("deadlocked on memory", "; give it more: --memory"),
-    ];
-    hints.iter().find(|(part, _)| reason.contains(part)).map_or("", |(_, hint)| hint)
-}
 
 #[cfg(test)]
 mod tests {
@@ -449,12 +253,5 @@ mod tests {
         assert!(
             command_line(Architecture::X86_64, real, "7.2.22", &long).unwrap_err().to_string().contains("--cmdline")
         );
-    }
-
-    #[test]
-    fn usual_panics_have_a_mend() {
-        assert!(panic_hint("VFS: Unable to mount root fs on unknown-block(0,0)").contains("BLK_DEV_INITRD"));
-        assert!(panic_hint("System is deadlocked on memory").contains("--memory"));
-        assert_eq!(panic_hint("Fatal exception"), "");
     }
 }

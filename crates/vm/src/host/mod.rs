@@ -10,5 +10,6 @@ mod patched;
 pub mod process;
 pub mod program;
 pub mod scratch;
+mod session;
 pub mod tail;
 pub mod unpack;
