@@ -45,6 +45,8 @@ pub struct GuestAnswer {
     pub result: GuestResult,
     /// The guest as a machine: which boot it was, and what its kernel says of itself.
     pub environment: Environment,
-    /// Words of its command line that its kernel does not know.
-    pub unknown_words: Vec<String>,
+    /// Words of its command line that have no effect in its kernel.
+    pub words_without_effect: Vec<String>,
+    /// One sentence where its kernel sees another machine than was asked for.
+    pub other_machine: Option<String>,
 }

@@ -190,6 +190,14 @@ pub enum SettingError {
         /// The nearest known key.
         nearest: Option<String>,
     },
+    /// A key that there is, in another form.
+    #[error("`{key}` is not written like this, but like `{form}`")]
+    Form {
+        /// The key.
+        key: String,
+        /// An example.
+        form: &'static str,
+    },
     /// The value does not fit the key.
     #[error("{key}: `{value}` {why}")]
     BadValue {

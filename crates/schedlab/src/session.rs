@@ -156,7 +156,8 @@ fn in_guests(
     let watch = || Watch::start(schedlab_host::Roots::default(), schedlab_record::Roots::default());
     let watch = (!guests.are_virtual()).then(watch);
     let mut boot = |trial: &GuestTrial| guests.boot(trial);
-    let (mut runner, mut settings) = schedlab_trial::guest::guests(&mut boot, &manifest.arms, &trials);
+    let (mut runner, mut settings) =
+        schedlab_trial::guest::guests(&mut boot, guests.identities(&manifest.arms)?, &trials);
     conduct(manifest, trials, writer, Place { dir, runner: &mut runner, host: &mut settings, watch })
 }
 

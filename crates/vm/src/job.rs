@@ -25,10 +25,24 @@ pub struct Job {
     pub modules: Vec<String>,
     /// Files, and directories with all they hold, that the host wants after the command has ended: absolute paths.
     pub collect: Vec<String>,
+    /// The machine that was asked for, which its kernel has to see.
+    pub machine: Arranged,
     /// What a seed of the virtual lane does before the command starts.
     pub perturbation: Perturbation,
     /// A shell on the console instead of a command.
     pub shell: bool,
+}
+
+/// How many CPUs, sockets and nodes a machine has; all 0 where nothing is asked for.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Arranged {
+    /// CPUs that run.
+    pub cpus: u32,
+    /// Packages of them.
+    pub sockets: u32,
+    /// NUMA nodes.
+    pub nodes: u32,
 }
 
 /// Harmless differences between two boots of the virtual lane, which would else be equal to the last instruction.

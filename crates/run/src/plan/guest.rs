@@ -40,6 +40,10 @@ pub struct GuestPlan {
     pub dither_ns: Option<u64>,
     /// What the scheduler of every arm's guest must take for the number of CPUs that share a last-level cache.
     pub sd_llc_size: Option<u32>,
+    /// How long a guest may take to start, by the host's clock.
+    pub boot_timeout_ns: Option<u64>,
+    /// How long a trial may take from then on, by the host's clock.
+    pub timeout_ns: Option<u64>,
 }
 
 /// The table as written.
@@ -58,13 +62,16 @@ pub(super) struct WrittenGuest {
     quantum: Option<String>,
     dither: Option<String>,
     sd_llc_size: Option<u32>,
+    boot_timeout: Option<String>,
+    timeout: Option<String>,
 }
 
 impl WrittenGuest {
     pub(super) fn planned(&self) -> Result<GuestPlan, PlanError> {
         let memory = self.memory.as_deref().map(parse_bytes).transpose();
-        let quantum = self.quantum.as_deref().map(parse_duration_ns).transpose();
-        let dither = self.dither.as_deref().map(parse_duration_ns).transpose();
+        let time = |key, text: &Option<String>| {
+            text.as_deref().map(parse_duration_ns).transpose().map_err(|cause| PlanError::Unit { key, cause })
+        };
         Ok(GuestPlan {
             kernel: self.kernel.clone(),
             lane: self.lane,
@@ -73,9 +80,11 @@ impl WrittenGuest {
             memory_bytes: memory.map_err(|cause| PlanError::Unit { key: "memory", cause })?,
             cmdline: self.cmdline.clone(),
             shift: self.shift,
-            quantum_ns: quantum.map_err(|cause| PlanError::Unit { key: "quantum", cause })?,
-            dither_ns: dither.map_err(|cause| PlanError::Unit { key: "dither", cause })?,
+            quantum_ns: time("quantum", &self.quantum)?,
+            dither_ns: time("dither", &self.dither)?,
             sd_llc_size: self.sd_llc_size,
+            boot_timeout_ns: time("boot_timeout", &self.boot_timeout)?,
+            timeout_ns: time("timeout", &self.timeout)?,
         })
     }
 }
@@ -95,6 +104,8 @@ impl GuestPlan {
             ("sd_llc_size", self.sd_llc_size.map(|n| n.to_string())),
             ("quantum", self.quantum_ns.map(|ns| written(&format_ns_exact(ns)))),
             ("dither", self.dither_ns.map(|ns| written(&format_ns_exact(ns)))),
+            ("boot_timeout", self.boot_timeout_ns.map(|ns| written(&format_ns_exact(ns)))),
+            ("timeout", self.timeout_ns.map(|ns| written(&format_ns_exact(ns)))),
         ];
         let lines = keys.into_iter().filter_map(|(key, value)| Some(format!("{key} = {}\n", value?)));
         format!("\n[guest]\n{}", lines.collect::<String>())
@@ -134,15 +145,24 @@ impl Plan {
         if guest.lane == GuestLane::Real && is_of_virtual {
             return inconsistent("[guest]: shift, quantum and dither belong to `lane = \"virtual\"`");
         }
+        if let Some(shift) = guest.shift.filter(|shift| *shift > MOST_SHIFT) {
+            return inconsistent(format!("[guest]: shift = {shift} is over {MOST_SHIFT}, 1024 ns an instruction"));
+        }
+        if guest.cpus == Some(0) || guest.sd_llc_size == Some(0) {
+            return inconsistent("[guest]: a machine has at least one CPU, and so has its last-level cache");
+        }
         Ok(())
     }
 }
+
+/// As `vm run --shift` takes it, which is what QEMU takes.
+const MOST_SHIFT: u8 = 10;
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    const PLAN: &str = "trials = 6\n[guest]\nkernel = \"debian:6.1\"\nlane = \"virtual\"\ncpus = 4\nmemory = \"2g\"\nsd_llc_size = 4\nquantum = \"50us\"\ndither = \"6ms\"\n\
+    const PLAN: &str = "trials = 6\n[guest]\nkernel = \"debian:6.1\"\nlane = \"virtual\"\ncpus = 4\nmemory = \"2g\"\nsd_llc_size = 4\nquantum = \"50us\"\ndither = \"6ms\"\nboot_timeout = \"30m\"\n\
                         [[workload]]\nrun = \"pipe\"\n[[arm]]\nname = \"6.1\"\n\
                         [[arm]]\nname = \"6.12\"\nset = \"kernel:debian:6.12;boot:preempt=full;topology:sockets=2,nodes=2\"\n";
 
@@ -165,12 +185,15 @@ mod tests {
     #[test]
     fn what_needs_a_guest_says_so_and_what_it_forbids_too() {
         let without = PLAN.replace(
-            "[guest]\nkernel = \"debian:6.1\"\nlane = \"virtual\"\ncpus = 4\nmemory = \"2g\"\nsd_llc_size = 4\nquantum = \"50us\"\ndither = \"6ms\"\n",
+            "[guest]\nkernel = \"debian:6.1\"\nlane = \"virtual\"\ncpus = 4\nmemory = \"2g\"\nsd_llc_size = 4\nquantum = \"50us\"\ndither = \"6ms\"\nboot_timeout = \"30m\"\n",
             "",
         );
         assert!(error(&without).contains("add a `[guest]` table"), "{}", error(&without));
         assert!(error(&PLAN.replace("kernel = \"debian:6.1\"\n", "")).contains("arm `6.1` has no kernel"));
         assert!(error(&PLAN.replace("lane = \"virtual\"\n", "")).contains("belong to"));
+        assert!(error(&PLAN.replace("sd_llc_size = 4", "shift = 40")).contains("shift = 40 is over 10"));
+        assert!(error(&PLAN.replace("sd_llc_size = 4", "sd_llc_size = 0")).contains("at least one CPU"));
+        assert!(error(&PLAN.replace("\"30m\"", "\"30\"")).contains("boot_timeout"));
         assert!(error(&PLAN.replace("cpus = 4", "cpu = 4")).contains("unknown key `cpu` (did you mean `cpus`?)"));
         let traced = error(&PLAN.replace("boot:preempt=full", "trace=on"));
         assert!(traced.contains("would record this host"), "{traced}");

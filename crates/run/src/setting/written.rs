@@ -65,6 +65,9 @@ fn on_or_off(value: &str) -> Option<bool> {
 }
 
 fn unknown(key: &str) -> SettingError {
+    if let Some((_, form, _)) = SETTING_FORMS.iter().find(|(name, ..)| *name == key) {
+        return SettingError::Form { key: key.to_owned(), form };
+    }
     let known = SETTING_FORMS.iter().map(|(name, ..)| *name);
     SettingError::Unknown { key: key.to_owned(), nearest: nearest(key, known).map(str::to_owned) }
 }
@@ -109,6 +112,9 @@ fn scoped(scope: &str, rest: &str) -> Result<Setting, SettingError> {
             Setting::Feature { name: name.to_owned(), on }
         }
         "kernel" if !rest.is_empty() => Setting::Kernel(rest.to_owned()),
+        "boot" if rest.starts_with("schedlab.") => {
+            return Err(bad("is a word of ours, which says how the guest was made; say it in [guest]"));
+        }
         "boot" if !rest.is_empty() && !rest.contains(char::is_whitespace) => Setting::BootArgument(rest.to_owned()),
         "boot" => return Err(bad("is not one word of a kernel's command line, for example `boot:preempt=full`")),
         "topology" if rest.contains('=') => Setting::Topology(rest.to_owned()),
@@ -250,6 +256,8 @@ mod tests {
     fn an_unknown_setting_names_the_nearest() {
         let error = "slcie=1ms".parse::<Setting>().unwrap_err();
         assert!(error.to_string().contains("did you mean `slice`"), "{error}");
+        let error = "nice:5".parse::<Setting>().unwrap_err().to_string();
+        assert_eq!(error, "`nice` is not written like this, but like `nice=-5`");
     }
 
     #[test]

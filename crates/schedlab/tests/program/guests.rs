@@ -26,9 +26,11 @@ pub fn can_boot(test: &str) -> bool {
     }
 }
 
+/// Its guests have their files in the lab, too.
 pub fn from(lab: &Lab, arguments: &[&str]) -> Ran {
     let mut command = Command::new(env!("CARGO_BIN_EXE_schedlab"));
-    let output = command.args(arguments).current_dir(lab.path("")).output().expect("the binary starts");
+    command.args(arguments).current_dir(lab.path("")).env("TMPDIR", lab.path(""));
+    let output = command.output().expect("the binary starts");
     Ran {
         code: output.status.code().unwrap_or(-1),
         stdout: String::from_utf8_lossy(&output.stdout).into_owned(),

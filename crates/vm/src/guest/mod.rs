@@ -1,9 +1,11 @@
 //! What our binary is inside a guest: its first process, which mounts, loads modules, runs the command of the job,
 //! sends what it made and switches the machine off; and `modprobe`, which the kernel starts when it wants a module.
 
+mod arranged;
 mod command;
 mod mounts;
 mod port;
+mod words;
 
 use crate::frame::Frame;
 use crate::host::initramfs::module_path;
@@ -17,6 +19,7 @@ use std::ffi::OsStr;
 use std::fs::{self, File};
 use std::io;
 use std::path::Path;
+pub use words::without_effect as words_without_effect;
 
 /// What the binary was started as.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -50,6 +53,12 @@ impl Role {
     }
 }
 
+/// One sentence on the machine that the guest is, where it is another than its job says. For its command, too.
+pub fn other_machine() -> Option<String> {
+    let job: Job = serde_json::from_slice(&fs::read(JOB_FILE).ok()?).ok()?;
+    arranged::other(job.machine, Path::new("/sys"))
+}
+
 /// One sentence on what went wrong, for the host.
 type Failure = String;
 
@@ -81,9 +90,15 @@ fn serve(job: &Job, port: &mut Port) -> Result<i32, Failure> {
     for absent in mounts::others() {
         port.send(&Frame::Note(absent)).map_err(|e| e.to_string())?;
     }
-    for word in unknown_words() {
+    for word in words::unknown() {
         let note = format!("the guest's kernel does not know `{word}` of its command line, and goes without");
         port.send(&Frame::Note(note)).map_err(|e| e.to_string())?;
+    }
+    if let Some(other) = arranged::other(job.machine, Path::new("/sys")) {
+        if !arranged::asks_for_fewer(&fs::read_to_string("/proc/cmdline").unwrap_or_default()) {
+            return Err(other);
+        }
+        port.send(&Frame::Note(other)).map_err(|e| e.to_string())?;
     }
     set_up(job)?;
     let modules = modules()?;
@@ -120,22 +135,6 @@ fn set_up(job: &Job) -> Result<(), Failure> {
     let made = job.collect.iter().filter_map(|place| Path::new(place).parent());
     made.chain([Path::new(&job.directory)])
         .try_for_each(|directory| fs::create_dir_all(directory).map_err(|e| format!("{}: {e}", directory.display())))
-}
-
-/// What a kernel gives its first program in any case, and words of ours that a small kernel may not know (without KASLR, on a
-/// CPU without a TSC), to no harm.
-const USUAL: &[&str] = &["HOME=/", "TERM=linux", "nokaslr", "tsc=reliable", "quiet"];
-
-/// Words of the command line that the kernel does not know: it hands them on to its first program, as arguments and
-/// environment. (A word with a dot is a parameter of a module, which may still come.)
-pub fn unknown_words() -> Vec<String> {
-    let read = |file: &str| fs::read_to_string(Path::new("/proc/1").join(file)).unwrap_or_default();
-    unknown_among(&read("cmdline"), &read("environ"))
-}
-
-fn unknown_among(arguments: &str, environment: &str) -> Vec<String> {
-    let words = arguments.split('\0').skip(1).chain(environment.split('\0'));
-    words.filter(|word| !word.is_empty() && !USUAL.contains(word)).map(str::to_owned).collect()
 }
 
 fn modules() -> Result<Vec<Module>, Failure> {
@@ -218,12 +217,5 @@ mod tests {
             assert_eq!(role(pid, name), None, "{pid} {name}");
         }
         assert_eq!(Role::of(1, None), None);
-    }
-
-    #[test]
-    fn what_the_kernel_hands_on_it_does_not_know() {
-        let found = unknown_among("/init\0nosuch\0nokaslr\0", "HOME=/\0TERM=linux\0preempt=full\0");
-        assert_eq!(found, ["nosuch", "preempt=full"]);
-        assert!(unknown_among("/init\0", "HOME=/\0").is_empty());
     }
 }

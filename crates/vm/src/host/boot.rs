@@ -220,6 +220,10 @@ pub fn command_line(
     }
     words.extend(Provenance { lane, qemu: qemu_version.to_owned() }.words());
     words.extend(lane::padding(lane));
+    if let Some(ours) = added.split_whitespace().find(|word| word.starts_with("schedlab.")) {
+        let mend = "that is ours to say: leave it out, and use the option (--lane, --seed, --shift, …)";
+        return Err(VmError::Refused(format!("--cmdline {ours}: {mend}")));
+    }
     words.extend(added.split_whitespace().map(str::to_owned));
     let line = words.join(" ");
     if line.len() > LONGEST_COMMAND_LINE {
@@ -249,6 +253,8 @@ mod tests {
         let virtual_ = Lane::Virtual(Virtual { shift: 7, seed: 0, quantum_us: None, dither_us: 0 });
         let line = command_line(Architecture::Aarch64, virtual_, "7.2.22", "").unwrap();
         assert!(line.starts_with("console=ttyAMA0 ") && line.contains(" nokaslr "), "{line}");
+        let ours = command_line(Architecture::X86_64, real, "7.2.22", "quiet schedlab.seed=4").unwrap_err();
+        assert!(ours.to_string().starts_with("--cmdline schedlab.seed=4: "), "{ours}");
         let long = "x".repeat(2000);
         assert!(
             command_line(Architecture::X86_64, real, "7.2.22", &long).unwrap_err().to_string().contains("--cmdline")

@@ -10,6 +10,7 @@ use schedlab_run::units::{format_ns, parse_bytes, parse_duration_ns};
 use schedlab_sys::interrupt::Interrupt;
 use schedlab_vm::host::initramfs::Added;
 use schedlab_vm::host::{kvm, process};
+use schedlab_vm::job::Arranged;
 use schedlab_vm::kernel::cache::Cache;
 use schedlab_vm::kernel::image::Architecture;
 use schedlab_vm::kernel::reference::Reference;
@@ -117,6 +118,11 @@ pub(super) fn boot(
         hostname: hostname(virtual_),
         modules,
         collect: inside.collect.clone(),
+        machine: Arranged {
+            cpus: machine.topology.cpus(),
+            sockets: machine.topology.sockets,
+            nodes: machine.topology.nodes,
+        },
         perturbation: schedlab_vm::lane::perturbation(lane),
         shell,
         ..Job::default()

@@ -6,6 +6,7 @@ use crate::commands::{ab, bench};
 use crate::{session, twin_spelling};
 use anyhow::{Context, Result, bail};
 use clap::{CommandFactory, FromArgMatches};
+use schedlab_run::Plan;
 use schedlab_vm::host::initramfs::Added;
 use std::ffi::OsString;
 use std::path::{Component, Path, PathBuf};
@@ -57,6 +58,13 @@ impl Inside {
             Command::Ab(args) => inside.experiment(&directory, &args.output, &ab::name(&args))?,
             Command::Run(args) => {
                 let plan = absolute(&directory, &args.plan)?;
+                if std::fs::read_to_string(&plan).ok().and_then(|text| Plan::parse(&text).ok()?.guest).is_some() {
+                    bail!(
+                        "{}: its trials run in guests of their own ([guest]): schedlab run {}",
+                        plan.display(),
+                        args.plan.display()
+                    );
+                }
                 inside.reads.push(Added { from: plan.clone(), to: text(&plan)? });
                 let name = args.plan.file_stem().map_or("run".into(), |stem| stem.to_string_lossy().into_owned());
                 inside.experiment(&directory, &args.output, &name)?;

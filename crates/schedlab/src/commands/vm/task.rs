@@ -3,6 +3,7 @@
 use crate::commands::{bench, doctor};
 use anyhow::{Context, Result, bail};
 use schedlab_run::{GuestAnswer, GuestResult, GuestTask, Plan};
+use schedlab_vm::guest;
 use std::ffi::OsString;
 use std::path::PathBuf;
 
@@ -23,8 +24,12 @@ pub(crate) fn run(arguments: impl Iterator<Item = OsString>) -> Result<()> {
         }
     };
     let result = result.unwrap_or_else(|error| GuestResult::Failed(format!("{error:#}")));
-    let unknown_words = schedlab_vm::guest::unknown_words();
-    let answered = GuestAnswer { result, environment: doctor::environment(probed), unknown_words };
+    let answered = GuestAnswer {
+        result,
+        environment: doctor::environment(probed),
+        words_without_effect: guest::words_without_effect(),
+        other_machine: guest::other_machine(),
+    };
     let text = schedlab_run::json::pretty(&answered).context("the answer has no JSON form")?;
     std::fs::write(answer, text).with_context(|| format!("{} cannot be written", answer.display()))
 }

@@ -7,7 +7,7 @@ use crate::cli::vm::{GuestOptions, LaneName};
 use crate::output::say;
 use anyhow::{Context, Result, bail};
 use schedlab_run::plan::{GuestLane, GuestPlan};
-use schedlab_run::{Environment, GuestAnswer, GuestResult, GuestTask, Manifest, Plan, Setting};
+use schedlab_run::{Arm, Environment, GuestAnswer, GuestResult, GuestTask, Manifest, Plan, Setting};
 use schedlab_sys::clock;
 use schedlab_sys::interrupt::Interrupt;
 use schedlab_trial::guest::GuestTrial;
@@ -24,6 +24,8 @@ use std::time::Duration;
 const TASK: &str = "/schedlab/task.json";
 const ANSWER: &str = "/schedlab/answer.json";
 
+/// For a trial of a plan that says no `timeout`, as for `vm run`.
+const USUAL_LIMIT: Duration = Duration::from_secs(3600);
 /// For a manifest.
 const TO_PREPARE: Duration = Duration::from_secs(300);
 
@@ -65,14 +67,34 @@ impl Guests {
             if let Some(why) = self.plan.sd_llc_size.and_then(|wanted| other_llc(wanted, &guest)) {
                 bail!("{arms}: {why}");
             }
-            let kernel = self.kernel(&self.options(&trial)?.0)?;
+            let kernel = self.kernel(&self.options(&trial.booted_with)?.0)?;
             described.push(description(&arms, &kernel, &guest));
+        }
+        let identities = self.identities(&plan.arms)?;
+        for (place, twin) in identities.iter().enumerate() {
+            if let Some(first) = identities[..place].iter().position(|other| other == twin) {
+                let [a, b] = [first, place].map(|arm| &plan.arms[arm].name);
+                described
+                    .push(format!("`{a}` and `{b}` are the same guest with the same settings: between them is noise"));
+            }
         }
         let mut manifest = manifest.context("the plan has no arms")?;
         // A guest of the virtual lane has the same clock at each start.
         manifest.created_unix_s = clock::realtime_ns() / 1_000_000_000;
         manifest.seed = plan.seed.unwrap_or_else(schedlab_trial::prepare::fresh_seed);
         Ok((manifest, described))
+    }
+
+    /// Of each arm, what its guests are and have set: equal for arms between which there is only noise, however they are
+    /// written.
+    pub(crate) fn identities(&self, arms: &[Arm]) -> Result<Vec<String>> {
+        let of = |arm: &Arm| {
+            let (booted_with, set): (Vec<_>, Vec<_>) = arm.settings.iter().cloned().partition(Setting::is_of_guest);
+            let (kernel, options) = self.options(&booted_with)?;
+            let words: Vec<&str> = options.cmdline.split_whitespace().collect();
+            Ok(format!("{:08x} {words:?} {:?} {set:?}", self.kernel(&kernel)?.crc32, options.topology))
+        };
+        arms.iter().map(of).collect()
     }
 
     /// The first guest of each kind as QEMU's command line, and nothing started: a kernel that is not there, or a machine
@@ -88,10 +110,19 @@ impl Guests {
     /// What a guest makes of the plan, and the guest.
     fn prepared(&self, trial: &GuestTrial) -> Result<(Manifest, Environment)> {
         let answer = self.booted(trial)?;
-        let unknown = |word: &String| answer.unknown_words.contains(word);
+        let idle = |word: &String| answer.words_without_effect.contains(word);
         for setting in &trial.booted_with {
-            if matches!(setting, Setting::BootArgument(word) if unknown(word)) {
-                bail!("its kernel does not know {setting}: a difference to another arm would be none of it");
+            match setting {
+                Setting::BootArgument(word) if idle(word) => bail!(
+                    "its kernel does not know {setting}, does not take its value, or shows no such parameter: a difference to \
+                     another arm would be none of it"
+                ),
+                Setting::Topology(_) => {
+                    if let Some(other) = &answer.other_machine {
+                        bail!("{setting}: {other}");
+                    }
+                }
+                _ => {}
             }
         }
         match answer.result {
@@ -140,8 +171,19 @@ impl Guests {
             collect: vec![ANSWER.into()],
             modules: self.modules.clone(),
         };
-        let (kernel, options) = self.options(trial)?;
+        let (kernel, options) = self.options(&trial.booted_with)?;
+        let options = GuestOptions {
+            seed: if self.are_virtual() { trial.sample } else { 0 },
+            timeout: format!("{}ms", self.limit(trial).as_millis()),
+            ..options
+        };
         guest::boot(self.kernel(&kernel)?, &options, &inside, false, &self.sight)
+    }
+
+    /// The workload's own time-out is inside, where a guest that hangs does not come to it.
+    fn limit(&self, trial: &GuestTrial) -> Duration {
+        let said = self.plan.timeout_ns.map(Duration::from_nanos);
+        said.unwrap_or_else(|| trial.limit.min(USUAL_LIMIT))
     }
 
     fn kernel(&self, name: &str) -> Result<Kernel> {
@@ -163,11 +205,22 @@ impl Guests {
     }
 
     /// The plan's guest with what the arm changes of it.
-    fn options(&self, trial: &GuestTrial) -> Result<(String, GuestOptions)> {
-        let GuestPlan { kernel, lane, cpus, topology, memory_bytes, cmdline, shift, quantum_ns, dither_ns, .. } =
-            self.plan.clone();
+    fn options(&self, booted_with: &[Setting]) -> Result<(String, GuestOptions)> {
+        let GuestPlan {
+            kernel,
+            lane,
+            cpus,
+            topology,
+            memory_bytes,
+            cmdline,
+            shift,
+            quantum_ns,
+            dither_ns,
+            boot_timeout_ns,
+            ..
+        } = self.plan.clone();
         let (mut kernel, mut topology, mut words) = (kernel, topology, vec![cmdline]);
-        for setting in &trial.booted_with {
+        for setting in booted_with {
             match setting {
                 Setting::Kernel(name) => kernel = Some(name.clone()),
                 Setting::Topology(text) => topology = Some(text.clone()),
@@ -185,12 +238,12 @@ impl Guests {
             module: Vec::new(),
             oversubscribe: false,
             no_kvm: false,
-            seed: if lane == GuestLane::Virtual { trial.sample } else { 0 },
+            seed: 0,
             shift,
             quantum: quantum_ns.map(|ns| format!("{ns}ns")),
             dither: dither_ns.map(|ns| format!("{ns}ns")),
-            boot_timeout: None,
-            timeout: format!("{}ms", trial.limit.as_millis()),
+            boot_timeout: boot_timeout_ns.map(|ns| format!("{ns}ns")),
+            timeout: String::new(),
             verbose: false,
             dry_run: false,
             aarch64: false,

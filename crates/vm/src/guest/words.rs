@@ -1,0 +1,117 @@
+//! Words of the guest's command line that have no effect in its kernel, as far as that shows: an arm of such a word would be
+//! the control under another name.
+
+use schedlab_sys::tracefs::open_without_waiting;
+use std::fs;
+use std::io::{ErrorKind, Read};
+use std::path::Path;
+
+/// What a kernel gives its first program in any case, and words of ours that a small kernel may not know (without KASLR, on a
+/// CPU without a TSC), to no harm.
+const USUAL: &[&str] = &["HOME=/", "TERM=linux", "nokaslr", "tsc=reliable", "quiet"];
+/// Words of the host's, for nobody's module.
+const OURS: &str = "schedlab.";
+
+/// Words that the kernel does not know: it hands them on to its first program, as arguments and environment. (A word with a
+/// dot is a parameter of a module, which may still come.)
+pub(super) fn unknown() -> Vec<String> {
+    let read = |file: &str| fs::read_to_string(Path::new("/proc/1").join(file)).unwrap_or_default();
+    unknown_among(&read("cmdline"), &read("environ"))
+}
+
+fn unknown_among(arguments: &str, environment: &str) -> Vec<String> {
+    let words = arguments.split('\0').skip(1).chain(environment.split('\0'));
+    words.filter(|word| !word.is_empty() && !USUAL.contains(word)).map(str::to_owned).collect()
+}
+
+/// Those, parameters of modules that are not there by now, and words whose value the kernel said it does not take.
+pub fn without_effect() -> Vec<String> {
+    let line = fs::read_to_string("/proc/cmdline").unwrap_or_default();
+    let log = kernel_log();
+    let idle = |word: &&str| !has_parameter(word, Path::new("/")) || is_rejected(word, &log);
+    let mut words = unknown();
+    words.extend(line.split_whitespace().filter(|word| !word.starts_with(OURS)).filter(idle).map(str::to_owned));
+    words
+}
+
+/// Whether `module.parameter=value` and `sysctl.name=value` are something in this kernel; other words are taken as known.
+fn has_parameter(word: &str, root: &Path) -> bool {
+    let name = word.split('=').next().unwrap_or_default();
+    match name.split_once('.') {
+        Some(("sysctl", name)) => root.join("proc/sys").join(name.replace('.', "/")).exists(),
+        Some((module, parameter)) => {
+            let module = module.replace('-', "_");
+            root.join("sys/module").join(module).join("parameters").join(parameter.replace('-', "_")).exists()
+        }
+        None => true,
+    }
+}
+
+/// By what `parse_args()`, `parse_early_param()` and the mitigations say of a value.
+fn is_rejected(word: &str, log: &str) -> bool {
+    let name = word.split('=').next().unwrap_or_default();
+    let said = [
+        format!("Malformed early option '{name}'"),
+        format!("invalid for parameter `{name}'"),
+        format!("Unsupported {word},"),
+    ];
+    said.iter().any(|text| log.contains(text))
+}
+
+/// What the kernel has said since it booted.
+fn kernel_log() -> String {
+    let (mut log, mut record) = (String::new(), [0; 8192]);
+    let Ok(mut device) = open_without_waiting(Path::new("/dev/kmsg")) else { return log };
+    loop {
+        match device.read(&mut record) {
+            Ok(1..) => {}
+            // A record that was overwritten meanwhile.
+            Err(error) if error.kind() == ErrorKind::BrokenPipe => continue,
+            _ => return log,
+        }
+        log += &String::from_utf8_lossy(record.split(|byte| *byte == 0).next().unwrap_or_default());
+        record.fill(0);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_the_kernel_hands_on_it_does_not_know() {
+        let found = unknown_among("/init\0nosuch\0nokaslr\0", "HOME=/\0TERM=linux\0preempt=full\0");
+        assert_eq!(found, ["nosuch", "preempt=full"]);
+        assert!(unknown_among("/init\0", "HOME=/\0").is_empty());
+    }
+
+    #[test]
+    fn parameters_of_nothing_and_values_that_are_refused_have_no_effect() {
+        let root = tempfile::tempdir().unwrap();
+        for file in ["sys/module/rcu_x/parameters/half_fqs", "proc/sys/kernel/sched_child_runs_first"] {
+            fs::create_dir_all(root.path().join(file)).unwrap();
+        }
+        for (word, known) in [
+            ("rcu-x.half_fqs=3", true),
+            ("rcu-x.nosuch=3", false),
+            ("sched.nosuch=1", false),
+            ("sysctl.kernel.sched_child_runs_first=1", true),
+            ("sysctl.kernel.nosuch=1", false),
+            ("preempt=full", true),
+        ] {
+            assert_eq!(has_parameter(word, root.path()), known, "{word}");
+        }
+        let log = "6,1,0,-;Kernel command line: preempt=x mitigations=nonsense hz=1\n4,2,0,-;mitigations: Unsupported \
+                   mitigations=nonsense, system may still be vulnerable\n4,3,0,-;Malformed early option 'preempt'\n\
+                   3,4,0,-;Booting kernel: `x' invalid for parameter `hz'\n";
+        for (word, rejected) in [
+            ("mitigations=nonsense", true),
+            ("mitigations=off", false),
+            ("preempt=x", true),
+            ("hz=x", true),
+            ("nohz=x", false),
+        ] {
+            assert_eq!(is_rejected(word, log), rejected, "{word}");
+        }
+    }
+}
