@@ -53,7 +53,7 @@ fn build_kernel(args: &Build) -> Result<u8> {
     }
     let name = args.name.clone().unwrap_or_else(|| build::usual_name(&args.tree, args.patch.as_deref()));
     let plain = |c: char| c.is_ascii_alphanumeric() || "-_.+".contains(c);
-    if name.starts_with('.') || !name.chars().all(plain) {
+    if name.is_empty() || name.starts_with('.') || !name.chars().all(plain) {
         bail!("`{name}` cannot name a kernel: give --name of letters, digits, `-`, `_`, `.` and `+`");
     }
     let build = build::Build {
