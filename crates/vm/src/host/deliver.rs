@@ -16,8 +16,8 @@ pub struct Delivered {
     pub instead: Option<VmError>,
 }
 
-/// Whether there can be a result at this place, asked before a guest works for it. A device, a pipe and a link are not ours
-/// to replace: what goes there goes by the command's own doing.
+/// Whether there can be a result at this place, asked before a guest works for it. A device, a pipe and a link are not
+/// ours to replace: what goes there goes by the command's own doing.
 pub fn probe(place: &Path) -> Result<(), VmError> {
     if place.symlink_metadata().is_ok_and(|there| !there.is_file() && !there.is_dir()) {
         return Ok(());
@@ -29,9 +29,9 @@ pub fn probe(place: &Path) -> Result<(), VmError> {
     })
 }
 
-/// Puts the files of a guest in place: all of a directory, or nothing; `None` where there are none. `place` is one of the
-/// job's `collect`, the path it has on the host; files that were there before are refused, unless the place is a file
-/// itself. Where it cannot be, the files lie beside it under a name with a number, or else below `$TMPDIR`.
+/// Puts the files of a guest in place: all of a directory, or nothing; `None` where there are none. `place` is one of
+/// the job's `collect`, the path it has on the host; files that were there before are refused, unless the place is a
+/// file itself. Where it cannot be, the files lie beside it under a name with a number, or else below `$TMPDIR`.
 pub fn deliver(files: &[(String, Vec<u8>)], place: &Path) -> Result<Option<Delivered>, VmError> {
     deliver_or(files, place, &std::env::temp_dir())
 }
