@@ -238,6 +238,8 @@ fn bad_input_is_one_line_before_anything_boots() {
         (&["vm", "boot", "build:never-built"], "schedlab vm build"),
         (&["vm", "build", "/proc"], "no kernel source tree"),
         (&["vm", "build", "/proc", "--name", "a/b"], "--name"),
+        (&["vm", "build", "/proc", "--name", ""], "--name"),
+        (&bench(&["pipe", "--json", "/proc/a.json"]), "no place for the result /proc/a.json"),
         (&["vm", "fetch", "/boot/vmlinuz"], "needs no fetching"),
         (&["vm", "run", "--kernel", &file, "--", "tune", "restore"], "run it there"),
         (&["vm", "run", "--kernel", &file, "--", "run", "p.toml", "--resume"], "boot is a unit"),

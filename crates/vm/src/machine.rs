@@ -113,20 +113,21 @@ impl Given {
         let form = "give sockets=N,cores=N,threads=N,nodes=N,distance=D (each optional)";
         let (key, value) =
             part.split_once('=').ok_or_else(|| refused(format!("topology: `{part}` is no key=value; {form}")))?;
+        let twice = |key: &str| refused(format!("topology: {key} is given twice; give it once"));
         let place = match key.trim() {
             "sockets" => &mut self.sockets,
             "cores" => &mut self.cores,
             "threads" => &mut self.threads,
             "nodes" => &mut self.nodes,
-            "distance" => {
-                self.distance = Some(value.trim().to_owned());
-                return Ok(());
+            key @ "distance" => {
+                let before = self.distance.replace(value.trim().to_owned());
+                return before.map_or(Ok(()), |_| Err(twice(key)));
             }
             other => return Err(refused(format!("topology: unknown key `{other}`; {form}"))),
         };
         let number = value.trim().parse().ok().filter(|n| (1..=MOST_CPUS).contains(n));
-        *place = Some(number.ok_or_else(|| refused(format!("topology: `{part}` needs a number from 1 to 255")))?);
-        Ok(())
+        let number = number.ok_or_else(|| refused(format!("topology: `{part}` needs a number from 1 to 255")))?;
+        place.replace(number).map_or(Ok(()), |_| Err(twice(key.trim())))
     }
 
     fn distances(&self, nodes: u32) -> Result<Vec<Vec<u8>>, VmError> {
@@ -142,6 +143,10 @@ impl Given {
             (0..nodes).map(row).collect()
         };
         let Some(text) = self.distance.as_deref() else { return Ok(uniform(DEFAULT_DISTANCE)) };
+        if nodes == 1 {
+            // One node is not described to the guest, and so no distance would be either.
+            return Err(refused(format!("topology: distance={text} is one between nodes; give nodes=2 or more, too")));
+        }
         let far = |word: &str| word.parse::<u8>().ok().filter(|d| (11..=254).contains(d));
         if let Some(distance) = far(text) {
             return Ok(uniform(distance));
@@ -198,6 +203,10 @@ mod tests {
             (None, "sockets=2,nodes=2,distance=10", "neither"),
             (None, "sockets=2,nodes=2,distance=10:20", "neither"),
             (None, "sockets=2,nodes=2,distance=10:10/20:10", "neither"),
+            (Some(2), "distance=30", "nodes=2 or more"),
+            (Some(2), "nodes=1,distance=10", "nodes=2 or more"),
+            (None, "sockets=2,sockets=4", "sockets is given twice"),
+            (None, "nodes=2,sockets=2,distance=20,distance=30", "distance is given twice"),
         ] {
             let said = parse(cpus, text);
             assert!(said.contains(needle) && !said.contains('\n'), "{text}: {said}");

@@ -1,18 +1,79 @@
-//! What a guest sent, put where its command would have written it on the host.
+//! What a guest sent, put where its command would have written it on the host; or, since a guest's work is not thrown
+//! away for the sake of a name, where there is room for it.
 
 use super::scratch::Scratch;
 use crate::error::VmError;
+use std::fs::DirBuilder;
+use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 
-/// Puts the files of a guest in place: all of a directory, or nothing. `place` is one of the job's `collect`, the path
-/// it has on the host; files that were there before are refused, unless the place is a file itself.
-pub fn deliver(files: &[(String, Vec<u8>)], place: &Path) -> Result<(), VmError> {
-    let below = |path: &str| Path::new(path).strip_prefix(place).map(Path::to_owned).ok();
-    let found: Vec<(PathBuf, &[u8])> =
-        files.iter().filter_map(|(path, content)| Some((below(path)?, content.as_slice()))).collect();
-    if found.is_empty() {
+/// Where the files of a guest are.
+#[derive(Debug)]
+pub struct Delivered {
+    /// Their directory, or the only file.
+    pub at: PathBuf,
+    /// Why that is another place than the one asked for.
+    pub instead: Option<VmError>,
+}
+
+/// Whether there can be a result at this place, asked before a guest works for it. A device, a pipe and a link are not
+/// ours to replace: what goes there goes by the command's own doing.
+pub fn probe(place: &Path) -> Result<(), VmError> {
+    if place.symlink_metadata().is_ok_and(|there| !there.is_file() && !there.is_dir()) {
         return Ok(());
     }
+    let mut above = place.ancestors().skip(1);
+    let holder = above.find(|above| above.symlink_metadata().is_ok()).unwrap_or(Path::new("/"));
+    Scratch::below(holder).map(drop).map_err(|why| {
+        VmError::Refused(format!("there is no place for the result {}: {why}; name another", place.display()))
+    })
+}
+
+/// Puts the files of a guest in place: all of a directory, or nothing; `None` where there are none. `place` is one of
+/// the job's `collect`, the path it has on the host; files that were there before are refused, unless the place is a
+/// file itself. Where it cannot be, the files lie beside it under a name with a number, or else below `$TMPDIR`.
+pub fn deliver(files: &[(String, Vec<u8>)], place: &Path) -> Result<Option<Delivered>, VmError> {
+    deliver_or(files, place, &std::env::temp_dir())
+}
+
+/// Paths below a place, and contents.
+type Found<'a> = Vec<(PathBuf, &'a [u8])>;
+
+fn deliver_or(files: &[(String, Vec<u8>)], place: &Path, refuge: &Path) -> Result<Option<Delivered>, VmError> {
+    let below = |path: &str| Path::new(path).strip_prefix(place).map(Path::to_owned).ok();
+    let found: Found = files.iter().filter_map(|(path, content)| Some((below(path)?, content.as_slice()))).collect();
+    if found.is_empty() {
+        return Ok(None);
+    }
+    let Err(why) = put(&found, place) else { return Ok(Some(Delivered { at: place.to_owned(), instead: None })) };
+    let beside = free(place);
+    let elsewhere = put(&found, &beside).map(|()| beside).or_else(|_| put_privately(&found, place, refuge));
+    match elsewhere {
+        Ok(at) => Ok(Some(Delivered { at, instead: Some(why) })),
+        Err(last) => Err(VmError::Refused(format!("the guest's result is lost: {why}; {last}"))),
+    }
+}
+
+/// In a new directory that only its owner may read, since others come to the refuge, too.
+fn put_privately(found: &Found, place: &Path, refuge: &Path) -> Result<PathBuf, VmError> {
+    let directory = free(&refuge.join("schedlab-vm-results"));
+    DirBuilder::new().mode(0o700).create(&directory).map_err(VmError::file("making", &directory))?;
+    let at = directory.join(place.file_name().unwrap_or("result".as_ref()));
+    put(found, &at).inspect_err(|_| drop(std::fs::remove_dir(&directory)))?;
+    Ok(at)
+}
+
+/// `NAME-2`, `NAME-3`, …: the first that nobody has.
+fn free(place: &Path) -> PathBuf {
+    let numbered = |number: u32| {
+        let mut name = place.as_os_str().to_owned();
+        name.push(format!("-{number}"));
+        PathBuf::from(name)
+    };
+    (2..).map(numbered).find(|path| path.symlink_metadata().is_err()).expect("numbers do not run out")
+}
+
+fn put(found: &Found, place: &Path) -> Result<(), VmError> {
     let parent = place.parent().unwrap_or(Path::new("/"));
     std::fs::create_dir_all(parent).map_err(VmError::file("making", parent))?;
     // Beside its place, so that it can be renamed, and in a directory of our own: what the user has there stays.
@@ -31,6 +92,7 @@ pub fn deliver(files: &[(String, Vec<u8>)], place: &Path) -> Result<(), VmError>
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::os::unix::fs::PermissionsExt;
 
     #[test]
     fn files_arrive_together_and_replace_no_run() {
@@ -38,11 +100,19 @@ mod tests {
         let place = directory.path().join("out/run");
         let file = |name: &str| (place.join(name).to_str().unwrap().to_owned(), name.as_bytes().to_vec());
         let files = [file("manifest.json"), file("tables/trials.parquet"), ("/elsewhere/x".into(), vec![1])];
-        deliver(&files, &place).unwrap();
+        let first = deliver(&files, &place).unwrap().unwrap();
+        assert!(first.at == place && first.instead.is_none());
         assert_eq!(std::fs::read(place.join("tables/trials.parquet")).unwrap(), b"tables/trials.parquet");
-        assert!(deliver(&files, &place).is_err(), "a full directory is not replaced");
+        std::fs::write(place.join("manifest.json"), "of another").unwrap();
+        for number in [2, 3] {
+            let next = deliver(&files, &place).unwrap().unwrap();
+            assert_eq!(next.at, directory.path().join(format!("out/run-{number}")));
+            assert!(next.instead.unwrap().to_string().contains("not empty"));
+            assert_eq!(std::fs::read(next.at.join("manifest.json")).unwrap(), b"manifest.json");
+        }
+        assert_eq!(std::fs::read(place.join("manifest.json")).unwrap(), b"of another");
         let beside: Vec<_> = std::fs::read_dir(directory.path().join("out")).unwrap().flatten().collect();
-        assert_eq!(beside.len(), 1, "nothing of what failed is left: {beside:?}");
+        assert_eq!(beside.len(), 3, "nothing of what failed is left: {beside:?}");
         // A name that ends like a part is the user's.
         let users = directory.path().join("a.json.part");
         std::fs::write(&users, "precious").unwrap();
@@ -52,7 +122,39 @@ mod tests {
             assert_eq!(std::fs::read(&single).unwrap(), content);
         }
         assert_eq!(std::fs::read(&users).unwrap(), b"precious");
-        deliver(&[], &directory.path().join("none")).unwrap();
+        assert!(deliver(&[], &directory.path().join("none")).unwrap().is_none());
         assert!(!directory.path().join("none").exists());
+    }
+
+    #[test]
+    fn what_cannot_be_beside_its_place_is_in_the_refuge() {
+        let directory = tempfile::tempdir().unwrap();
+        let (file, refuge) = (directory.path().join("file"), directory.path().join("refuge"));
+        std::fs::write(&file, "no directory").unwrap();
+        std::fs::create_dir(&refuge).unwrap();
+        let place = file.join("run");
+        let files = [(place.join("a").to_str().unwrap().to_owned(), b"measured".to_vec())];
+        let lies = deliver_or(&files, &place, &refuge).unwrap().unwrap();
+        assert_eq!(lies.at, refuge.join("schedlab-vm-results-2/run"));
+        let others = std::fs::metadata(lies.at.parent().unwrap()).unwrap().permissions().mode() & 0o077;
+        assert_eq!(others, 0, "others come to /tmp, too");
+        assert_eq!(std::fs::read(lies.at.join("a")).unwrap(), b"measured");
+        assert!(lies.instead.is_some());
+        let lost = deliver_or(&files, &place, &file).unwrap_err().to_string();
+        assert!(lost.starts_with("the guest's result is lost") && !lost.contains('\n'), "{lost}");
+    }
+
+    #[test]
+    fn where_no_result_can_be_is_known_beforehand() {
+        let directory = tempfile::tempdir().unwrap();
+        let file = directory.path().join("file");
+        std::fs::write(&file, "").unwrap();
+        probe(&file).unwrap();
+        probe(&directory.path().join("new/below/run")).unwrap();
+        probe(Path::new("/dev/null")).unwrap();
+        let why = probe(&file.join("new/run")).unwrap_err().to_string();
+        assert!(why.starts_with("there is no place for the result") && !why.contains('\n'), "{why}");
+        assert!(probe(Path::new("/proc/run")).is_err());
+        assert_eq!(std::fs::read_dir(directory.path()).unwrap().count(), 1, "nothing is left");
     }
 }

@@ -11,5 +11,6 @@ pub mod process;
 pub mod program;
 pub mod scratch;
 mod session;
+mod sync;
 pub mod tail;
 pub mod unpack;

@@ -2,59 +2,41 @@
 //! patch compiles what it and the one before it touch, and nothing else. The user's tree stays as it is.
 
 use super::program::{self, command, not_started};
+use super::sync::sync;
 use crate::error::VmError;
 use std::fs;
-use std::path::{Component, Path, PathBuf};
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// Names the files in which the copy differs from the tree, a line each; without it the copy is not whole.
-const DIFFERS: &str = "patched-files";
-
-/// The copy in `place`, with this patch alone in it. A patch that fails leaves the copy as it was.
+/// The copy in `place`, with this patch alone in it. A patch that fails leaves the copy as the tree is.
 pub(super) fn patched(tree: &Path, patch: &Path, place: &Path, say: &mut dyn FnMut(&str)) -> Result<PathBuf, VmError> {
     let patch = fs::canonicalize(patch).map_err(VmError::file("reading the patch", patch))?;
-    let (source, list) = (place.join("source"), place.join(DIFFERS));
-    match fs::read_to_string(&list) {
-        Ok(files) if source.is_dir() => {
-            fs::remove_file(&list).map_err(VmError::file("removing", &list))?;
-            say("bringing the copy of the source tree up to date");
-            // Times are kept, so that only what is newer in the tree is compiled again.
-            copy(tree, &source, &["-aTu"])?;
-            files.lines().try_for_each(|file| restore(tree, &source, Path::new(file)))?;
-        }
-        _ => {
-            if source.exists() {
-                fs::remove_dir_all(&source).map_err(VmError::file("removing", &source))?;
-            }
-            say("copying the source tree");
-            copy(tree, &source, &["-aT", "--reflink=auto"])?;
-        }
+    let source = place.join("source");
+    if fs::canonicalize(place).is_ok_and(|place| place.starts_with(tree)) {
+        let (place, tree) = (place.display(), tree.display());
+        return Err(VmError::Refused(format!("the cache {place} lies in the tree {tree}: copy the tree elsewhere")));
     }
-    let keep = |files: &[String]| fs::write(&list, files.join("\n")).map_err(VmError::file("writing", &list));
-    keep(&[])?;
-    say("patching it");
-    apply(&source, &patch, true)?;
-    fs::remove_file(&list).map_err(VmError::file("removing", &list))?;
-    keep(&touched(&apply(&source, &patch, false)?))?;
-    Ok(source)
-}
-
-fn copy(tree: &Path, source: &Path, how: &[&str]) -> Result<(), VmError> {
-    let mut copy = command("cp");
-    copy.args(how).arg(tree).arg(source);
-    program::output("copying the source tree", &mut copy, "apt-get install coreutils").map(drop)
-}
-
-/// Makes a file of the copy what it is in the tree, with the time of now: it is another than the objects were made of.
-fn restore(tree: &Path, source: &Path, file: &Path) -> Result<(), VmError> {
-    let (original, copy) = (tree.join(file), source.join(file));
-    if original.is_file() {
-        fs::copy(&original, &copy).map(drop).map_err(VmError::file("restoring", &copy))
-    } else if copy.is_file() {
-        fs::remove_file(&copy).map_err(VmError::file("removing", &copy))
+    if source.is_dir() {
+        // Also what is left of a copy that was interrupted, and what the patch before this one changed.
+        say("bringing the copy of the source tree up to date");
+        sync(tree, &source)?;
     } else {
-        Ok(())
+        say("copying the source tree");
+        let mut copy = command("cp");
+        // Times are kept: by them the next time tells what is the same.
+        copy.args(["-aT", "--reflink=auto"]).arg(tree).arg(&source);
+        program::output("copying the source tree", &mut copy, "apt-get install coreutils")?;
     }
+    say("patching it");
+    let would = apply(&source, &patch, true)?;
+    if !would.lines().any(|line| line.starts_with("checking file ")) {
+        let patch = patch.display();
+        return Err(VmError::Refused(format!(
+            "the patch {patch} changes no file: give --patch what `git diff` prints"
+        )));
+    }
+    apply(&source, &patch, false)?;
+    Ok(source)
 }
 
 /// Applies the patch, or tries whether it can be applied; what the program said.
@@ -72,15 +54,6 @@ fn apply(source: &Path, patch: &Path, try_only: bool) -> Result<String, VmError>
         said => said,
     };
     Err(VmError::Program { step: "patching", command: format!("patch -p1 -i {}", patch.display()), said })
-}
-
-/// Files that a patch changed, made or removed; only those below the tree, which are all that `patch` takes.
-fn touched(said: &str) -> Vec<String> {
-    let lines = said.lines().filter_map(|line| line.strip_prefix("patching file "));
-    // `new.c (renamed from old.c)`
-    let names = lines.flat_map(|line| line.split(" (renamed from ")).map(|name| name.trim_end_matches(')'));
-    let below = |name: &&str| Path::new(name).components().all(|part| matches!(part, Component::Normal(_)));
-    names.map(|name| name.trim_matches('\'')).filter(below).map(str::to_owned).collect()
 }
 
 /// `kernel/sched/fair.c: Hunk #2 FAILED at 6200.`
@@ -156,15 +129,23 @@ mod tests {
         assert_eq!(fs::read_to_string(source.join("core.c")).unwrap(), "core\n");
         assert!(time(source.join("core.c")) > before, "make must see that it is another file");
         assert_eq!(fs::read_to_string(source.join("fair.c")).unwrap(), "one\n2\nthree\n");
-        // A copy that was interrupted is made anew.
-        fs::remove_file(at(DIFFERS)).unwrap();
+        // What is left of a copy that was interrupted is mended.
         fs::write(source.join("core.c"), "half").unwrap();
         apply("good");
         assert_eq!(fs::read_to_string(source.join("core.c")).unwrap(), "core\n");
         // What the user changes in the tree arrives.
-        std::thread::sleep(std::time::Duration::from_millis(20));
         fs::write(at("tree/core.c"), "changed\n").unwrap();
         apply("good");
         assert_eq!(fs::read_to_string(source.join("core.c")).unwrap(), "changed\n");
+    }
+
+    #[test]
+    fn what_changes_nothing_is_no_patch() {
+        let Some(directory) = tree(&[("good", GOOD)]) else { return };
+        let root = directory.path();
+        let why = patched(&root.join("tree"), Path::new("/dev/null"), root, &mut |_| {}).unwrap_err().to_string();
+        assert!(why.contains("/dev/null changes no file") && !why.contains('\n'), "{why}");
+        let why = patched(root, &root.join("good"), &root.join("tree"), &mut |_| {}).unwrap_err().to_string();
+        assert!(why.contains("lies in the tree"), "{why}");
     }
 }

@@ -8,8 +8,8 @@ use crate::error::VmError;
 use crate::frame::{Decoder, Frame, is_wanted};
 use crate::guest::END;
 use std::fs::File;
-use std::io::Write;
-use std::path::Path;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
 use std::process::ExitStatus;
 use std::time::{Duration, Instant};
 
@@ -35,6 +35,8 @@ pub(super) struct Session<'a> {
     qemu: Qemu,
     started: Instant,
     up: Option<Instant>,
+    /// Where QEMU writes.
+    directory: PathBuf,
     port: Growing,
     console_file: Growing,
     console: LastWords,
@@ -54,6 +56,7 @@ impl<'a> Session<'a> {
             qemu,
             started: Instant::now(),
             up: None,
+            directory: ends.port.parent().unwrap_or(Path::new("/")).to_owned(),
             port: Growing::new(ends.port),
             console_file: Growing::new(ends.console),
             console: LastWords::default(),
@@ -169,6 +172,12 @@ impl<'a> Session<'a> {
         if let Some(reason) = self.console.panic() {
             return VmError::Panic { when, hint: panic_hint(&reason), reason, tail };
         }
+        if let Some(why) = no_room(&self.directory) {
+            let below = self.directory.parent().unwrap_or(&self.directory).display();
+            let said =
+                format!("no place is left below {below} ({why}); make some, or set TMPDIR to a directory with more");
+            return VmError::QemuDied { when, status: status.to_string(), said };
+        }
         if self.up.is_none() && self.console.is_empty() && status.success() {
             return VmError::Guest(NEVER_SPOKE.into());
         }
@@ -204,9 +213,17 @@ impl<'a> Session<'a> {
     }
 }
 
-const NEVER_CAME_UP: &str = "give it more time (--boot-timeout) on a busy host; else it has no serial console \
-                             (CONFIG_SERIAL_8250_CONSOLE, CONFIG_PRINTK) or does not run on this machine; --verbose shows what \
-                             it says";
+/// Why nothing more can be written there: what the guest sends is lost then, and QEMU says nothing of it.
+fn no_room(directory: &Path) -> Option<io::Error> {
+    let file = directory.join("room");
+    let why = std::fs::write(&file, [0; 64 * 1024]).err();
+    let _ = std::fs::remove_file(file);
+    why
+}
+
+const NEVER_CAME_UP: &str = "give it more time (--boot-timeout) on a busy host; else it has too little memory for its \
+                             kernel (--memory), no serial console (CONFIG_SERIAL_8250_CONSOLE, CONFIG_PRINTK), or \
+                             does not run on this machine; --verbose shows what it says";
 
 const NEVER_SPOKE: &str = "it restarted before it said a word: too little memory for its kernel (--memory), a kernel that \
                            does not run on this machine, or one without a serial console (CONFIG_SERIAL_8250_CONSOLE)";
@@ -232,5 +249,13 @@ mod tests {
         assert!(panic_hint("VFS: Unable to mount root fs on unknown-block(0,0)").contains("BLK_DEV_INITRD"));
         assert!(panic_hint("System is deadlocked on memory").contains("--memory"));
         assert_eq!(panic_hint("Fatal exception"), "");
+    }
+
+    #[test]
+    fn a_directory_without_room_says_why() {
+        let directory = tempfile::tempdir().unwrap();
+        assert!(no_room(directory.path()).is_none());
+        assert_eq!(directory.path().read_dir().unwrap().count(), 0, "nothing is left of the attempt");
+        assert!(no_room(&directory.path().join("none")).is_some());
     }
 }

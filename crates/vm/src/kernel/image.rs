@@ -44,6 +44,9 @@ pub enum NotBootable {
     /// ELF of another machine.
     #[error("an ELF file of another machine; kernels of x86_64 and arm64 can be booted")]
     OtherMachine,
+    /// ELF, but of the kind that a kernel runs or loads.
+    #[error("a program, a library or a module, not a kernel (give a bzImage or vmlinuz, a vmlinux, or an arm64 Image)")]
+    Program,
     /// A vmlinux that QEMU cannot start.
     #[error("a vmlinux without the entry that QEMU needs (CONFIG_PVH); give the bzImage beside it")]
     NoPvh,
@@ -111,6 +114,9 @@ fn payload_end(bytes: &[u8]) -> Option<u64> {
 
 const EM_X86_64: u64 = 62;
 const EM_AARCH64: u64 = 183;
+const ET_EXEC: u64 = 2;
+const ET_DYN: u64 = 3;
+const PT_INTERP: u64 = 3;
 const PT_NOTE: u64 = 4;
 /// XEN_ELFNOTE_PHYS32_ENTRY: where QEMU starts a vmlinux.
 const PVH_NOTE: u64 = 18;
@@ -119,21 +125,37 @@ fn of_elf(bytes: &[u8]) -> Result<Image, NotBootable> {
     let (class, order) = (number(bytes, 4, 1), number(bytes, 5, 1));
     match (class, order, number(bytes, 18, 2)) {
         (Some(2), Some(1), Some(EM_X86_64)) => {}
+        (Some(2), Some(1), Some(EM_AARCH64)) if is_program(bytes, &[ET_EXEC, ET_DYN]) => {
+            return Err(NotBootable::Program);
+        }
         (Some(2), Some(1), Some(EM_AARCH64)) => return Err(NotBootable::ArmElf),
         _ => return Err(NotBootable::OtherMachine),
     }
     match has_pvh_note(bytes) {
+        Some(true) => Ok(Image { architecture: Architecture::X86_64, release: banner(bytes) }),
+        _ if is_program(bytes, &[ET_EXEC]) => Err(NotBootable::Program),
         None => Err(NotBootable::Cut),
         Some(false) => Err(NotBootable::NoPvh),
-        Some(true) => Ok(Image { architecture: Architecture::X86_64, release: banner(bytes) }),
     }
+}
+
+/// Whether it names a loader, or is of another type than kernels are (arm64's are ET_DYN where they can be relocated).
+fn is_program(bytes: &[u8], types_of_kernels: &[u64]) -> bool {
+    let is_loader = |&header: &usize| number(bytes, header, 4) == Some(PT_INTERP);
+    number(bytes, 16, 2).is_some_and(|kind| !types_of_kernels.contains(&kind))
+        || program_headers(bytes).is_some_and(|headers| headers.iter().any(is_loader))
+}
+
+/// Where they are; `None` where the file ends before one of them.
+fn program_headers(bytes: &[u8]) -> Option<Vec<usize>> {
+    let (table, each, count) = (number(bytes, 32, 8)?, number(bytes, 54, 2)?, number(bytes, 56, 2)?);
+    let header = |index| usize::try_from(table.checked_add(index * each)?).ok().filter(|&at| at < bytes.len());
+    (0..count).map(header).collect()
 }
 
 /// `None` where the file ends before what its headers speak of.
 fn has_pvh_note(bytes: &[u8]) -> Option<bool> {
-    let (table, each, count) = (number(bytes, 32, 8)?, number(bytes, 54, 2)?, number(bytes, 56, 2)?);
-    for index in 0..count {
-        let header = usize::try_from(table.checked_add(index * each)?).ok()?;
+    for header in program_headers(bytes)? {
         let (from, length) = (number(bytes, header + 8, 8)?, number(bytes, header + 32, 8)?);
         if from.checked_add(length)? > bytes.len() as u64 {
             return None;
@@ -199,7 +221,7 @@ mod tests {
 
     fn elf(machine: u8, note: &[u8]) -> Vec<u8> {
         let mut bytes = b"\x7fELF\x02\x01\x01".to_vec();
-        put(&mut bytes, 18, &[machine, 0]);
+        put(&mut bytes, 16, &[2, 0, machine, 0]);
         put(&mut bytes, 32, &64u64.to_le_bytes());
         put(&mut bytes, 54, &[56, 0, 1, 0]);
         put(&mut bytes, 64, &4u32.to_le_bytes());
@@ -237,7 +259,26 @@ mod tests {
         put(&mut ends_late, 96, &0x1000u64.to_le_bytes());
         assert_eq!((why(&sector), why(&ends_late)), (NotBootable::Cut, NotBootable::Cut));
         assert_eq!(why(&elf(8, &[])), NotBootable::OtherMachine);
+        // A table of headers that no file can have.
+        put(&mut ends_late, 32, &(u64::MAX - 4).to_le_bytes());
+        assert_eq!(why(&ends_late), NotBootable::Cut);
         assert_eq!(why(b"\x1f\x8b\x08"), NotBootable::Compressed);
+    }
+
+    #[test]
+    fn a_program_is_no_kernel() {
+        let why = |bytes: &[u8]| Image::of_bytes(bytes).unwrap_err();
+        assert_eq!(why(&std::fs::read("/bin/ls").unwrap()), NotBootable::Program);
+        for machine in [62, 183] {
+            let (mut names_a_loader, mut module) = (elf(machine, &[]), elf(machine, &[]));
+            put(&mut names_a_loader, 64, &3u32.to_le_bytes());
+            put(&mut module, 16, &[1, 0]);
+            assert_eq!((why(&names_a_loader), why(&module)), (NotBootable::Program, NotBootable::Program));
+        }
+        let (mut relocatable, mut library) = (elf(183, &[]), elf(62, &[]));
+        put(&mut relocatable, 16, &[3, 0]);
+        put(&mut library, 16, &[3, 0]);
+        assert_eq!((why(&relocatable), why(&library)), (NotBootable::ArmElf, NotBootable::Program));
     }
 
     #[test]

@@ -13,7 +13,7 @@ use crate::output::{print_line, say, to_stdout};
 use anyhow::{Context, Result, bail};
 use inside::Inside;
 use schedlab_run::counted;
-use schedlab_vm::host::deliver::deliver;
+use schedlab_vm::host::deliver::{Delivered, deliver, probe};
 use schedlab_vm::host::{build, fetch};
 use schedlab_vm::kernel::cache::Cache;
 use schedlab_vm::kernel::image::Architecture;
@@ -53,7 +53,7 @@ fn build_kernel(args: &Build) -> Result<u8> {
     }
     let name = args.name.clone().unwrap_or_else(|| build::usual_name(&args.tree, args.patch.as_deref()));
     let plain = |c: char| c.is_ascii_alphanumeric() || "-_.+".contains(c);
-    if name.starts_with('.') || !name.chars().all(plain) {
+    if name.is_empty() || name.starts_with('.') || !name.chars().all(plain) {
         bail!("`{name}` cannot name a kernel: give --name of letters, digits, `-`, `_`, `.` and `+`");
     }
     let build = build::Build {
@@ -96,11 +96,18 @@ fn boot(args: &Boot) -> Result<u8> {
 
 fn run_inside(args: &VmRun) -> Result<u8> {
     let inside = Inside::of_words(&args.command)?;
-    let (code, files) = guest::run(&args.kernel, &args.guest, &inside, false)?;
-    for place in &inside.collect {
-        deliver(&files, Path::new(place))?;
-        if files.iter().any(|(path, _)| Path::new(path).starts_with(place)) {
-            say(format_args!("schedlab: from the guest: {place}"));
+    let places = || inside.collect.iter().map(Path::new);
+    if !args.guest.dry_run {
+        // What is the guest's own is not of the host's directories.
+        places().filter(|place| !place.starts_with("/schedlab")).try_for_each(probe)?;
+    }
+    let (mut code, files) = guest::run(&args.kernel, &args.guest, &inside, false)?;
+    for place in places() {
+        let Some(Delivered { at, instead }) = deliver(&files, place)? else { continue };
+        say(format_args!("schedlab: from the guest: {}", at.display()));
+        if let Some(why) = instead {
+            say(format_args!("schedlab: it is not at {}, as was asked: {why}", place.display()));
+            code = exit::ERROR;
         }
     }
     Ok(code)

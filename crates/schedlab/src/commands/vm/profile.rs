@@ -5,6 +5,7 @@ use super::guest::{self, Quiet, Sight};
 use super::inside::{Inside, OUTCOME};
 use super::legs::{Legs, landmarks};
 use crate::cli::vm::{GuestOptions, LaneName, VmProfile};
+use crate::commands::report::write_file;
 use crate::exit;
 use crate::output::{print_line, say, to_stdout};
 use anyhow::{Context, Result, bail};
@@ -14,8 +15,10 @@ use schedlab_run::{TrialOutcome, counted};
 use schedlab_sys::interrupt::Interrupt;
 use schedlab_vm::Boot;
 use schedlab_vm::host::boot::dry_run;
+use schedlab_vm::host::deliver::probe;
 use schedlab_vm::profile::{Counted, Profile, differences};
 use std::io::{self, Write};
+use std::path::Path;
 
 /// Where the guest's symbols are.
 const SYMBOLS: &str = "/proc/kallsyms";
@@ -42,6 +45,8 @@ pub(super) fn run(args: &VmProfile) -> Result<u8> {
     }
     let options = GuestOptions { lane: Some(LaneName::Virtual), ..args.guest.clone() };
     let words = words(&args.command);
+    let file = args.json.as_deref().filter(|file| *file != "-").map(Path::new);
+    file.map_or(Ok(()), |file| can_be_written(file, options.dry_run))?;
     if options.dry_run {
         return print_line(dry_run(&counting(&args.kernel, &options, &words, &sight)?)?).map(|()| exit::DONE);
     }
@@ -53,15 +58,19 @@ pub(super) fn run(args: &VmProfile) -> Result<u8> {
     let against = args.against.as_ref().map(of).transpose()?;
     let this = profiled(&args.kernel, args, &options, &words, &sight).with_context(|| args.kernel.clone())?;
     let found: Vec<Profiled> = against.into_iter().chain([this]).collect();
-    if let Some(file) = &args.json {
-        write_json(file, &found)?;
+    if args.json.as_deref() == Some("-") {
+        return print_line(json(&found)?).map(|()| exit::DONE);
     }
-    if args.json.as_deref() != Some("-") {
-        to_stdout(|out| match found.as_slice() {
-            [against, this] => compared(against, this, args.top, out),
-            _ => found.iter().try_for_each(|one| alone(one, args.top, out)),
-        })?;
+    let shown = to_stdout(|out| match found.as_slice() {
+        [against, this] => compared(against, this, args.top, out),
+        _ => found.iter().try_for_each(|one| alone(one, args.top, out)),
+    });
+    // The guests have worked for both: neither is lost for the other's sake.
+    if let Some(file) = file {
+        let text = json(&found)?;
+        write_file(file, |out| writeln!(out, "{text}"))?;
     }
+    shown?;
     Ok(exit::DONE)
 }
 
@@ -240,7 +249,19 @@ fn read_json(file: &str) -> Result<Profiled> {
     read().context("it is no profile of `vm profile --json`")
 }
 
-fn write_json(file: &str, found: &[Profiled]) -> Result<()> {
+/// Asked before guests work for it.
+fn can_be_written(file: &Path, dry_run: bool) -> Result<()> {
+    let place = std::path::absolute(file).with_context(|| format!("--json {}", file.display()))?;
+    if let Some(parent) = place.parent().filter(|parent| !parent.is_dir()) {
+        bail!("--json: there is no directory {}", parent.display());
+    }
+    if place.is_dir() {
+        bail!("--json: {} is a directory; name a file in it", file.display());
+    }
+    if dry_run { Ok(()) } else { Ok(probe(&place)?) }
+}
+
+fn json(found: &[Profiled]) -> Result<String> {
     let one = |one: &Profiled| {
         serde_json::json!({
             "kernel": one.kernel,
@@ -256,10 +277,6 @@ fn write_json(file: &str, found: &[Profiled]) -> Result<()> {
             "legs": one.legs.as_ref().map(Legs::to_json),
         })
     };
-    let text =
-        schedlab_run::json::pretty(&serde_json::json!({ "profiles": found.iter().map(one).collect::<Vec<_>>() }))?;
-    if file == "-" {
-        return to_stdout(|out| writeln!(out, "{text}"));
-    }
-    std::fs::write(file, text + "\n").with_context(|| format!("{file} cannot be written"))
+    let profiles: Vec<_> = found.iter().map(one).collect();
+    Ok(schedlab_run::json::pretty(&serde_json::json!({ "profiles": profiles }))?)
 }

@@ -1,0 +1,182 @@
+//! Makes a copy of a directory equal to it again and leaves alone what is equal. `cp -u` would miss a file whose time
+//! went back, as that of a restored one does, and what was deleted.
+
+use crate::error::VmError;
+use std::collections::BTreeSet;
+use std::ffi::OsString;
+use std::fs::{self, File, Metadata};
+use std::io::{self, BufRead, BufReader};
+use std::path::Path;
+
+/// A file that differs is copied with the time of now: it is another than the objects were made of, and make must see
+/// that.
+pub(super) fn sync(tree: &Path, copy: &Path) -> Result<(), VmError> {
+    let wanted = names(tree)?;
+    names(copy)?.difference(&wanted).try_for_each(|name| remove(&copy.join(name)))?;
+    wanted.iter().try_for_each(|name| entry(&tree.join(name), &copy.join(name)))
+}
+
+fn names(directory: &Path) -> Result<BTreeSet<OsString>, VmError> {
+    let names = || -> io::Result<_> { fs::read_dir(directory)?.map(|entry| Ok(entry?.file_name())).collect() };
+    names().map_err(VmError::file("reading", directory))
+}
+
+fn remove(path: &Path) -> Result<(), VmError> {
+    let remove = || match fs::symlink_metadata(path)?.is_dir() {
+        true => fs::remove_dir_all(path),
+        false => fs::remove_file(path),
+    };
+    remove().map_err(VmError::file("removing", path))
+}
+
+fn entry(from: &Path, to: &Path) -> Result<(), VmError> {
+    let is = fs::symlink_metadata(from).map_err(VmError::file("reading", from))?;
+    let kind = is.file_type();
+    let was = fs::symlink_metadata(to).ok();
+    // Where the kind is another, nothing of what was there can stay.
+    let kept = was.as_ref().filter(|was| was.file_type() == kind);
+    // Removed before it is written again: it may be read-only, or a second name of another file.
+    let clear = || if was.is_some() { remove(to) } else { Ok(()) };
+    if kind.is_dir() {
+        if kept.is_none() {
+            clear()?;
+            fs::create_dir(to).map_err(VmError::file("making", to))?;
+        }
+        sync(from, to)?;
+    } else if kind.is_symlink() {
+        let target = fs::read_link(from).map_err(VmError::file("reading", from))?;
+        if kept.is_none() || fs::read_link(to).ok().as_ref() != Some(&target) {
+            clear()?;
+            std::os::unix::fs::symlink(target, to).map_err(VmError::file("making", to))?;
+        }
+        return Ok(());
+    } else if !kind.is_file() {
+        // Sockets and the like are no sources.
+        return Ok(());
+    } else if !kept.map_or(Ok(false), |was| same((from, &is), (to, was)))? {
+        clear()?;
+        fs::copy(from, to).map_err(VmError::file("copying", from))?;
+    }
+    // The executable bit is part of the sources: scripts are run.
+    if kept.is_none_or(|was| was.permissions() != is.permissions()) {
+        fs::set_permissions(to, is.permissions()).map_err(VmError::file("setting the mode of", to))?;
+    }
+    Ok(())
+}
+
+/// Equal in size, and in time or in content: most files are told by their time, which the first copy kept.
+fn same((from, is): (&Path, &Metadata), (to, was): (&Path, &Metadata)) -> Result<bool, VmError> {
+    if is.len() != was.len() {
+        return Ok(false);
+    }
+    let same_time = matches!((is.modified(), was.modified()), (Ok(is), Ok(was)) if is == was);
+    Ok(same_time || same_content(from, to).map_err(VmError::file("comparing with its copy", from))?)
+}
+
+/// In parts: a tree's repository may have packs of gigabytes.
+fn same_content(a: &Path, b: &Path) -> io::Result<bool> {
+    let (mut a, mut b) = (BufReader::new(File::open(a)?), BufReader::new(File::open(b)?));
+    loop {
+        let (left, right) = (a.fill_buf()?, b.fill_buf()?);
+        let length = left.len().min(right.len());
+        if length == 0 || left[..length] != right[..length] {
+            return Ok(left.is_empty() && right.is_empty());
+        }
+        a.consume(length);
+        b.consume(length);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::{PermissionsExt, symlink};
+    use std::path::PathBuf;
+    use std::time::{Duration, SystemTime};
+
+    /// A directory with a tree and an equal copy, whose files have the time `old()`.
+    fn tree() -> (tempfile::TempDir, PathBuf, PathBuf) {
+        let directory = tempfile::tempdir().unwrap();
+        let (tree, copy) = (directory.path().join("tree"), directory.path().join("copy"));
+        for root in [&tree, &copy] {
+            fs::create_dir_all(root.join("kernel")).unwrap();
+            for name in ["Makefile", "kernel/fair.c"] {
+                fs::write(root.join(name), "one\n").unwrap();
+                set_time(&root.join(name), old());
+            }
+            symlink("Makefile", root.join("link")).unwrap();
+        }
+        (directory, tree, copy)
+    }
+
+    fn old() -> SystemTime {
+        SystemTime::UNIX_EPOCH + Duration::from_secs(1_000_000_000)
+    }
+
+    fn set_time(file: &Path, time: SystemTime) {
+        File::options().append(true).open(file).unwrap().set_modified(time).unwrap();
+    }
+
+    fn time(file: &Path) -> SystemTime {
+        fs::metadata(file).unwrap().modified().unwrap()
+    }
+
+    #[test]
+    fn a_restored_older_file_arrives_with_the_time_of_now() {
+        let (_directory, tree, copy) = tree();
+        // What the copy has is an edit, as long as what was there before it.
+        fs::write(copy.join("Makefile"), "two\n").unwrap();
+        let before = SystemTime::now() - Duration::from_secs(1);
+        set_time(&copy.join("Makefile"), before - Duration::from_secs(60));
+        sync(&tree, &copy).unwrap();
+        assert_eq!(fs::read_to_string(copy.join("Makefile")).unwrap(), "one\n");
+        assert!(time(&copy.join("Makefile")) > before, "make must see that it is another file");
+    }
+
+    #[test]
+    fn what_is_equal_keeps_its_time() {
+        let (_directory, tree, copy) = tree();
+        let later = old() + Duration::from_secs(60);
+        set_time(&tree.join("kernel/fair.c"), later);
+        set_time(&copy.join("Makefile"), old() - Duration::from_secs(60));
+        sync(&tree, &copy).unwrap();
+        assert_eq!(time(&copy.join("kernel/fair.c")), old(), "touched, and still the same");
+        assert_eq!(time(&copy.join("Makefile")), old() - Duration::from_secs(60));
+    }
+
+    #[test]
+    fn what_the_tree_lacks_goes_and_what_is_new_comes() {
+        let (_directory, tree, copy) = tree();
+        fs::remove_dir_all(tree.join("kernel")).unwrap();
+        fs::create_dir_all(tree.join("new/below")).unwrap();
+        fs::write(tree.join("new/below/file.c"), "new\n").unwrap();
+        // A file where the copy has a directory, and the other way round.
+        fs::create_dir(copy.join("swapped")).unwrap();
+        fs::write(copy.join("swapped/file"), "x").unwrap();
+        fs::write(tree.join("swapped"), "a file\n").unwrap();
+        sync(&tree, &copy).unwrap();
+        assert!(!copy.join("kernel").exists());
+        assert_eq!(fs::read_to_string(copy.join("new/below/file.c")).unwrap(), "new\n");
+        assert_eq!(fs::read_to_string(copy.join("swapped")).unwrap(), "a file\n");
+    }
+
+    #[test]
+    fn links_follow_their_targets_and_modes_their_files() {
+        let (_directory, tree, copy) = tree();
+        fs::remove_file(tree.join("link")).unwrap();
+        symlink("kernel", tree.join("link")).unwrap();
+        let mode = |file: &Path| fs::metadata(file).unwrap().permissions().mode() & 0o777;
+        // A script becomes executable, and a read-only file is another.
+        fs::set_permissions(tree.join("kernel/fair.c"), fs::Permissions::from_mode(0o755)).unwrap();
+        fs::write(tree.join("Makefile"), "longer than before\n").unwrap();
+        for root in [&tree, &copy] {
+            fs::set_permissions(root.join("Makefile"), fs::Permissions::from_mode(0o444)).unwrap();
+        }
+        sync(&tree, &copy).unwrap();
+        assert_eq!(fs::read_link(copy.join("link")).unwrap(), Path::new("kernel"));
+        assert_eq!((mode(&copy.join("kernel/fair.c")), time(&copy.join("kernel/fair.c"))), (0o755, old()));
+        assert_eq!(fs::read_to_string(copy.join("Makefile")).unwrap(), "longer than before\n");
+        assert_eq!(mode(&copy.join("Makefile")), 0o444);
+        assert_eq!(fs::read_to_string(tree.join("Makefile")).unwrap(), "longer than before\n");
+    }
+}
