@@ -128,7 +128,7 @@ fn an_import_is_stored_and_read_like_any_run() {
     let dir = std::env::temp_dir().join(format!("schedlab-import-{}", std::process::id()));
     let study = csv("before,after\n1,2\n3,4\n").unwrap();
     let mut writer = schedlab_run::RunWriter::create(&dir, &study.manifest).unwrap();
-    study.trials.iter().for_each(|t| writer.append(t).unwrap());
+    study.trials.iter().for_each(|t| drop(writer.append(t).unwrap()));
     writer.seal().unwrap();
     let run = schedlab_run::RunReader::open(&dir).unwrap();
     std::fs::remove_dir_all(&dir).unwrap();

@@ -57,14 +57,14 @@ impl RunWriter {
         Ok(writer)
     }
 
-    /// Stores a finished trial; durable when this returns.
-    pub fn append(&mut self, record: &TrialRecord) -> Result<(), RunError> {
+    /// Stores a finished trial, durable when this returns, in the file that it answers.
+    pub fn append(&mut self, record: &TrialRecord) -> Result<PathBuf, RunError> {
         let trials = self.dir.join(TRIALS);
         write_durably(&trials, &format!("{:08}.rec", record.trial), &frame::encode(record))
     }
 
-    /// Replaces the manifest; durable when this returns.
-    pub fn update_manifest(&mut self, manifest: &Manifest) -> Result<(), RunError> {
+    /// Replaces the manifest, durable when this returns, and answers its file.
+    pub fn update_manifest(&mut self, manifest: &Manifest) -> Result<PathBuf, RunError> {
         write_durably(&self.dir, MANIFEST, &manifest_bytes(manifest))
     }
 
@@ -161,13 +161,14 @@ fn holders_of_new_entries(dir: &Path) -> Vec<PathBuf> {
 }
 
 /// Temporary name, fsync, rename, fsync of the directory: after a power cut the file is whole or absent.
-pub(crate) fn write_durably(dir: &Path, name: &str, bytes: &[u8]) -> Result<(), RunError> {
+pub(crate) fn write_durably(dir: &Path, name: &str, bytes: &[u8]) -> Result<PathBuf, RunError> {
     let part = dir.join(format!("{name}.part"));
     let path = dir.join(name);
     let mut file = File::create(&part).map_err(RunError::io(&part))?;
     file.write_all(bytes).and_then(|()| file.sync_all()).map_err(RunError::io(&part))?;
     fs::rename(&part, &path).map_err(RunError::io(&path))?;
-    sync_dir(dir)
+    sync_dir(dir)?;
+    Ok(path)
 }
 
 pub(crate) fn sync_dir(dir: &Path) -> Result<(), RunError> {

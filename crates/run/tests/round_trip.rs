@@ -54,7 +54,7 @@ fn a_number_that_is_none_does_not_lose_its_trial() {
             let temp = tempfile::tempdir().unwrap();
             let dir = temp.path().join("run");
             let mut writer = RunWriter::create(&dir, &manifest()).unwrap();
-            all.iter().for_each(|r| writer.append(r).unwrap());
+            all.iter().for_each(|r| drop(writer.append(r).unwrap()));
             if seal {
                 writer.seal().unwrap();
             }

@@ -10,6 +10,7 @@ use schedlab_sys::net_name;
 use schedlab_trial::guest::GuestTrial;
 use schedlab_trial::{Event, ExecRunner, Experiment, HostSettings, Runner, Store, Watch};
 use schedlab_tune::{HostGuard, Restored, Roots, TuneError};
+use schedlab_vm::guest::Keeper;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
@@ -128,7 +129,7 @@ pub(crate) fn run(
         manifest.environment_end = Some(schedlab_host::environment(&roots, probes));
     }
     let stored = writer.update_manifest(&manifest);
-    let sealed = if manifest.ended == "interrupted" { stored } else { stored.and_then(|()| writer.seal()) };
+    let sealed = if manifest.ended == "interrupted" { stored.map(drop) } else { stored.and_then(|_| writer.seal()) };
     let sealed = sealed.context("the run could not be sealed; it stays readable as it is");
     Ok(Ended { manifest, trials, sealed })
 }
@@ -178,7 +179,11 @@ fn conduct(
 ) -> Result<Conducted> {
     let interrupt = schedlab_sys::interrupt::Interrupt::catch().context("signals cannot be caught")?;
     let mut progress = Progress::new(&manifest, &trials, writer.log());
-    let mut store = Directory(writer);
+    let mut store = Directory { writer, keeper: Keeper::of_this_guest() };
+    if store.keeper.is_some() {
+        // Without it trials are no run.
+        store.manifest(&manifest)?;
+    }
     let mut experiment = Experiment {
         manifest,
         trials,
@@ -221,14 +226,27 @@ pub(crate) fn unused(dir: PathBuf) -> PathBuf {
 }
 
 /// The run directory as the loop's store.
-struct Directory<'a>(&'a mut RunWriter);
+struct Directory<'a> {
+    writer: &'a mut RunWriter,
+    /// In a guest, which may die: what is stored leaves it at once.
+    keeper: Option<Keeper>,
+}
+
+impl Directory<'_> {
+    fn keep(&mut self, file: &Path) -> Result<()> {
+        let Some(keeper) = &mut self.keeper else { return Ok(()) };
+        keeper.keep(file).with_context(|| format!("{} cannot be sent to the host", file.display()))
+    }
+}
 
 impl Store for Directory<'_> {
     fn trial(&mut self, record: &TrialRecord) -> Result<()> {
-        self.0.append(record).context("a finished trial could not be stored")
+        let file = self.writer.append(record).context("a finished trial could not be stored")?;
+        self.keep(&file)
     }
     fn manifest(&mut self, manifest: &Manifest) -> Result<()> {
-        self.0.update_manifest(manifest).context("the manifest could not be stored")
+        let file = self.writer.update_manifest(manifest).context("the manifest could not be stored")?;
+        self.keep(&file)
     }
 }
 

@@ -309,28 +309,40 @@ fn what_a_command_has_measured_outlives_its_time_limit_and_ctrl_c() {
     let ran = in_guest(&lab, "--timeout 8s", &format!("{words} late")).failure();
     assert!(ran.code == 1 && ran.stderr.contains("within 8s") && ran.stderr.contains("--timeout"), "{}", ran.stderr);
     kept("late", &ran.stderr);
-    let mut child = Command::new(env!("CARGO_BIN_EXE_schedlab"))
-        .args(["vm", "run", "--kernel", KERNEL, "--"])
-        .args(words.split(' '))
-        .arg("cut")
-        .current_dir(lab.path(""))
-        .stdout(Stdio::null())
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap();
-    let mut said = String::new();
-    let mut lines = std::io::BufReader::new(child.stderr.take().unwrap()).lines();
-    // The guest's own progress line comes when a trial has ended.
-    for line in lines.by_ref().map_while(Result::ok) {
-        said += &line;
-        if line.contains("the guest is up") {
-            std::thread::sleep(Duration::from_secs(5));
-            schedlab_sys::process::kill(child.id(), 2).unwrap();
+    let cut = |out: &str, end: &dyn Fn(u32)| {
+        let mut child = Command::new(env!("CARGO_BIN_EXE_schedlab"))
+            .args(["vm", "run", "--kernel", KERNEL, "--"])
+            .args(words.split(' '))
+            .arg(out)
+            .current_dir(lab.path(""))
+            .stdout(Stdio::null())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut said = String::new();
+        let mut lines = std::io::BufReader::new(child.stderr.take().unwrap()).lines();
+        // The guest's own progress line comes when a trial has ended.
+        for line in lines.by_ref().map_while(Result::ok) {
+            said += &line;
+            if line.contains("the guest is up") {
+                std::thread::sleep(Duration::from_secs(5));
+                end(child.id());
+            }
         }
-    }
-    child.wait().unwrap();
+        assert_eq!(child.wait().unwrap().code(), Some(i32::from(out == "died")), "{said}");
+        said
+    };
+    let said = cut("cut", &|pid| schedlab_sys::process::kill(pid, 2).unwrap());
     assert!(said.contains("once more ends the guest at once"), "{said}");
     kept("cut", &said);
+    // A guest that dies has sent each trial as it ended.
+    let said = cut("died", &|pid| {
+        qemus_of(pid).into_iter().for_each(|(qemu, _)| schedlab_sys::process::kill(qemu, 9).unwrap());
+    });
+    assert!(said.contains("QEMU ended while its command ran") && said.contains("is kept"), "{said}");
+    let run = schedlab_run::RunReader::open(Path::new(&lab.path("died"))).unwrap_or_else(|e| panic!("{e}: {said}"));
+    assert!(!run.trials.is_empty() && run.problems.is_empty() && !run.sealed, "{:?}", run.problems);
+    assert!(from(&lab, &["report", "died"]).success().stdout.contains("pipe/1"));
 }
 
 #[test]

@@ -82,7 +82,7 @@ pub enum VmError {
     #[error("{0}; does something else in the guest write to its second serial port?")]
     Port(FrameError),
     /// The user pressed Ctrl-C.
-    #[error("interrupted: the guest was ended, nothing of it is kept")]
+    #[error("interrupted: the guest was ended")]
     Interrupted,
 }
 

@@ -28,6 +28,13 @@ pub enum Frame {
         /// Whole content.
         content: Vec<u8>,
     },
+    /// A file as it is so far, in case the guest does not come to its end; a later one of the same path replaces it.
+    Kept {
+        /// Absolute path.
+        path: String,
+        /// Whole content.
+        content: Vec<u8>,
+    },
     /// The command has ended with this exit code (128 + n when signal n killed it), and all files have been sent.
     Ended(i32),
     /// The guest could not do its job, in one sentence.
@@ -61,6 +68,7 @@ impl Frame {
             Self::File { .. } => 5,
             Self::Ended(_) => 6,
             Self::Failed(_) => 7,
+            Self::Kept { .. } => 8,
         }
     }
 
@@ -68,7 +76,7 @@ impl Frame {
         match self {
             Self::Started(text) | Self::Note(text) | Self::Failed(text) => text.as_bytes().to_vec(),
             Self::Stdout(bytes) | Self::Stderr(bytes) => bytes.clone(),
-            Self::File { path, content } => [path.as_bytes(), &[0], content].concat(),
+            Self::File { path, content } | Self::Kept { path, content } => [path.as_bytes(), &[0], content].concat(),
             Self::Ended(code) => code.to_le_bytes().to_vec(),
         }
     }
@@ -94,16 +102,20 @@ impl Frame {
             2 => Self::Stdout(payload.to_vec()),
             3 => Self::Stderr(payload.to_vec()),
             4 => Self::Note(text()),
-            5 => {
-                let end = payload.iter().position(|&byte| byte == 0)?;
-                let path = std::str::from_utf8(&payload[..end]).ok()?.to_owned();
-                Self::File { path, content: payload[end + 1..].to_vec() }
-            }
+            5 => file(payload).map(|(path, content)| Self::File { path, content })?,
             6 => Self::Ended(i32::from_le_bytes(payload.try_into().ok()?)),
             7 => Self::Failed(text()),
+            8 => file(payload).map(|(path, content)| Self::Kept { path, content })?,
             _ => return None,
         })
     }
+}
+
+/// A path, a zero byte, and what is in it.
+fn file(payload: &[u8]) -> Option<(String, Vec<u8>)> {
+    let end = payload.iter().position(|&byte| byte == 0)?;
+    let path = std::str::from_utf8(&payload[..end]).ok()?.to_owned();
+    Some((path, payload[end + 1..].to_vec()))
 }
 
 fn checksum(head: &[u8], payload: &[u8]) -> u32 {
@@ -172,6 +184,7 @@ mod tests {
             Frame::Note("SLG1 in a text".into()),
             Frame::File { path: "/work/out/a.json".into(), content: vec![0; 300] },
             Frame::File { path: "/empty".into(), content: Vec::new() },
+            Frame::Kept { path: "/work/out/b".into(), content: vec![0, 1] },
             Frame::Ended(-1),
             Frame::Failed("why".into()),
         ]

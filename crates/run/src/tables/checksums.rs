@@ -19,7 +19,7 @@ pub(super) fn write(dir: &Path, names: &[String]) -> Result<(), RunError> {
         let (crc, bytes) = of(&dir.join(name))?;
         writeln!(lines, "{crc:08x} {bytes} {name}").expect("a string takes what is written");
     }
-    write_durably(dir, FILE, lines.as_bytes())
+    write_durably(dir, FILE, lines.as_bytes()).map(drop)
 }
 
 /// Compares every file with the list. A directory without a list is accepted unchecked; a `newer` table that is neither

@@ -1,6 +1,7 @@
 //! The job's command: a child of the guest's first process, its output sent as it comes. The first process sleeps
 //! unless there is output, so that it does not disturb what is measured.
 
+use super::keep::Requests;
 use super::port::Port;
 use crate::frame::Frame;
 use crate::job::Job;
@@ -26,17 +27,18 @@ pub(super) fn run(job: &Job, port: &mut Port) -> Result<i32, String> {
     command.env_clear().env("PATH", "/bin:/sbin:/usr/bin:/usr/sbin").env("HOME", "/root").env("TMPDIR", "/tmp");
     command.envs(job.environment.iter().map(|(key, value)| (key, value)));
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let requests = Requests::open().map_err(|e| format!("the way of what is to be kept: {e}"))?;
     let mut child = command.spawn().map_err(|e| format!("the command cannot be started: {e}"))?;
-    forward(&mut child, port)?;
+    forward(&mut child, port, requests, &job.collect)?;
     let reaped = process::wait_for(child.id()).map_err(|e| format!("the command cannot be waited for: {e}"))?;
     Ok(code(reaped.status))
 }
 
 type Wrap = fn(Vec<u8>) -> Frame;
 
-/// Sends output until the command has ended and its pipes are empty, and hands on the order to end it. A process that it left behind may still hold them
-/// open, so their end is not waited for.
-fn forward(child: &mut Child, port: &mut Port) -> Result<(), String> {
+/// Sends output, and files as the command asks for it, until it has ended and its pipes are empty, and hands on the order to
+/// end it. A process that it left behind may still hold them open, so their end is not waited for.
+fn forward(child: &mut Child, port: &mut Port, mut requests: Requests, wanted: &[String]) -> Result<(), String> {
     let end = pidfd::open(child.id()).map_err(|e| format!("the command cannot be watched: {e}"))?;
     let mut pipes: Vec<(File, Wrap)> = Vec::new();
     pipes.extend(child.stdout.take().map(|pipe| (OwnedFd::from(pipe).into(), Frame::Stdout as Wrap)));
@@ -46,7 +48,7 @@ fn forward(child: &mut Child, port: &mut Port) -> Result<(), String> {
     loop {
         let mut watched: Vec<_> = pipes.iter().map(|(pipe, _)| pipe.as_fd()).collect();
         if !has_ended {
-            watched.push(end.as_fd());
+            watched.extend([end.as_fd(), requests.as_fd()]);
             watched.extend(hears.then(|| port.as_fd()));
         }
         if watched.is_empty() {
@@ -58,7 +60,8 @@ fn forward(child: &mut Child, port: &mut Port) -> Result<(), String> {
             return Ok(());
         }
         let is_ready = |place: usize| ready.get(place).copied().unwrap_or(false);
-        if is_ready(pipes.len() + 1) {
+        let (has_asked, has_heard) = (is_ready(pipes.len() + 1), is_ready(pipes.len() + 2));
+        if has_heard {
             match port.told_to_end() {
                 // It is not waited for yet, so its number is still its own.
                 Ok(true) => drop(signal::kill(child.id(), signal::SIGINT)),
@@ -76,6 +79,9 @@ fn forward(child: &mut Child, port: &mut Port) -> Result<(), String> {
                     port.send(&wrap(buffer[..length].to_vec())).map_err(|e| format!("the port: {e}"))?;
                 }
             }
+        }
+        if has_asked {
+            requests.serve(wanted, port).map_err(|e| format!("the port: {e}"))?;
         }
         reap_orphans(child.id());
     }

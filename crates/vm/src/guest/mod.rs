@@ -3,6 +3,7 @@
 
 mod arranged;
 mod command;
+mod keep;
 mod mounts;
 mod port;
 mod words;
@@ -11,6 +12,7 @@ use crate::frame::Frame;
 use crate::host::initramfs::module_path;
 use crate::job::{JOB_FILE, Job, MODULES_FILE};
 use crate::kernel::modules::{Module, answering, load_order};
+pub use keep::Keeper;
 pub(crate) use port::END;
 use port::Port;
 use schedlab_sys::rtnetlink::Rtnetlink;

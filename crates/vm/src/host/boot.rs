@@ -80,12 +80,14 @@ pub trait Events {
 }
 
 /// What is left of a guest.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Default)]
 pub struct Ended {
     /// The command's exit code.
     pub exit_code: i32,
     /// The limit, where it was what ended the command.
     pub late: Option<Duration>,
+    /// Why it ended before its command had, where that had sent something by then: `files` are those.
+    pub cut: Option<VmError>,
     /// Files by absolute path, each below a place of the job's `collect`.
     pub files: Vec<(String, Vec<u8>)>,
     /// What was counted.

@@ -7,6 +7,7 @@ use super::tail::{Growing, LastWords};
 use crate::error::VmError;
 use crate::frame::{Decoder, Frame, is_wanted};
 use crate::guest::END;
+use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -45,6 +46,8 @@ pub(super) struct Session<'a> {
     /// When the command was told to end, and why.
     told: Option<(Instant, VmError)>,
     result: Ended,
+    /// Files as they were when the guest was last heard of.
+    kept: BTreeMap<String, Vec<u8>>,
     events: &'a mut dyn Events,
 }
 
@@ -64,12 +67,23 @@ impl<'a> Session<'a> {
             orders: ends.orders,
             told: None,
             result: Ended::default(),
+            kept: BTreeMap::new(),
             events,
         }
     }
 
-    /// Until the guest has said its last word, or there is no more use in waiting.
+    /// Until the guest has said its last word, or there is no more use in waiting. What it has sent by then is kept.
     pub(super) fn follow(&mut self) -> Result<Ended, VmError> {
+        match self.listen() {
+            Err(why) if !self.kept.is_empty() => {
+                let files = std::mem::take(&mut self.kept).into_iter().collect();
+                Ok(Ended { cut: Some(why), files, ..Ended::default() })
+            }
+            ended => ended,
+        }
+    }
+
+    fn listen(&mut self) -> Result<Ended, VmError> {
         let (boot, shell) = (self.boot, self.boot.job.shell);
         loop {
             // Asked before reading, so that what it wrote last is read.
@@ -149,7 +163,10 @@ impl<'a> Session<'a> {
                 Frame::File { path, content } if is_wanted(&path, &self.boot.job.collect) => {
                     self.result.files.push((path, content))
                 }
-                Frame::File { path, .. } => {
+                Frame::Kept { path, content } if is_wanted(&path, &self.boot.job.collect) => {
+                    self.kept.insert(path, content);
+                }
+                Frame::File { path, .. } | Frame::Kept { path, .. } => {
                     return Err(VmError::Guest(format!("it sent {path}, which nobody asked for")));
                 }
                 Frame::Failed(why) => return Err(VmError::Guest(why)),

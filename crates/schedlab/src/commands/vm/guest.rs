@@ -47,6 +47,10 @@ pub(super) fn run(kernel: &str, options: &GuestOptions, inside: &Inside, shell: 
     }
     let mut screen = Screen { interrupt, verbose: options.verbose };
     let ended = schedlab_vm::boot(&boot, &mut screen)?;
+    if let Some(why) = ended.cut {
+        say(format_args!("schedlab: {why}; what the command had finished by then is kept"));
+        return Ok((exit::ERROR, ended.files));
+    }
     if let Some(limit) = ended.late {
         say(format_args!(
             "schedlab: the guest did not end its command within {limit:?}: it was told to, and what it had measured is kept; \

@@ -1,0 +1,82 @@
+//! Files that leave a guest before its command has ended, so that a guest that dies loses no finished trial. The command
+//! names one and waits until it has left: nothing is sent while a trial runs.
+
+use crate::frame::{Frame, MAX_PAYLOAD_BYTES, is_wanted};
+use crate::guest::port::Port;
+use schedlab_run::lane::Provenance;
+use schedlab_sys::fd;
+use std::fs::{self, File};
+use std::io::{self, Read, Write};
+use std::os::fd::{AsFd, BorrowedFd};
+use std::os::unix::fs::FileTypeExt;
+use std::path::Path;
+
+/// Named pipes: absolute paths, each with a line's end; and a byte for each that has left.
+const ASKED: &str = "/schedlab/keep";
+const ANSWERED: &str = "/schedlab/kept";
+
+/// The first process's side.
+pub(super) struct Requests {
+    asked: File,
+    answered: File,
+    /// Of a path whose end has not come.
+    pending: Vec<u8>,
+}
+
+impl Requests {
+    pub(super) fn open() -> io::Result<Self> {
+        let [asked, answered] = [ASKED, ANSWERED].map(|path| fd::named_pipe(Path::new(path)));
+        Ok(Self { asked: asked?, answered: answered?, pending: Vec::new() })
+    }
+
+    pub(super) fn as_fd(&self) -> BorrowedFd<'_> {
+        self.asked.as_fd()
+    }
+
+    /// Sends what was asked for, and says so. What the host does not want, or what is gone, is answered all the same.
+    pub(super) fn serve(&mut self, wanted: &[String], port: &mut Port) -> io::Result<()> {
+        let mut bytes = [0; 4096];
+        let length = self.asked.read(&mut bytes)?;
+        self.pending.extend_from_slice(&bytes[..length]);
+        while let Some(end) = self.pending.iter().position(|&byte| byte == b'\n') {
+            let line: Vec<u8> = self.pending.drain(..=end).collect();
+            let path = String::from_utf8_lossy(&line[..end]).into_owned();
+            if is_wanted(&path, wanted)
+                && let Ok(content) = fs::read(&path)
+                && content.len() < MAX_PAYLOAD_BYTES / 2
+            {
+                port.send(&Frame::Kept { path, content })?;
+                port.drain();
+            }
+            self.answered.write_all(b".")?;
+        }
+        Ok(())
+    }
+}
+
+/// The command's side.
+#[derive(Debug)]
+pub struct Keeper {
+    asks: File,
+    answers: File,
+}
+
+impl Keeper {
+    /// `None` elsewhere than in a guest of ours.
+    pub fn of_this_guest() -> Option<Self> {
+        Provenance::of_command_line(&fs::read_to_string("/proc/cmdline").ok()?)?;
+        let is_pipe = |path: &str| fs::metadata(path).is_ok_and(|it| it.file_type().is_fifo());
+        if !is_pipe(ASKED) || !is_pipe(ANSWERED) {
+            return None;
+        }
+        Some(Self { asks: File::options().write(true).open(ASKED).ok()?, answers: File::open(ANSWERED).ok()? })
+    }
+
+    /// Returns when the host has the file.
+    pub fn keep(&mut self, file: &Path) -> io::Result<()> {
+        let path = fs::canonicalize(file)?;
+        let line = format!("{}\n", path.display());
+        self.asks.write_all(line.as_bytes())?;
+        self.answers.read_exact(&mut [0])
+    }
+}
