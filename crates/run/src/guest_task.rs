@@ -1,4 +1,4 @@
-//! What a guest that was booted for one trial is told, and what it answers: files in the guest, as JSON.
+//! What a guest that was booted for a trial, or for those of a block, is told, and what it answers: files in the guest, as JSON.
 
 use crate::manifest::{Environment, Manifest};
 use crate::order::TrialOrder;
@@ -17,13 +17,17 @@ pub enum GuestTask {
         /// The host's command line.
         command: Vec<String>,
     },
-    /// Run one trial.
-    Trial {
-        /// The trial.
-        order: Box<TrialOrder>,
-        /// Settings of the whole guest, to be in force before it.
-        settings: Vec<Setting>,
-    },
+    /// Run trials, one after the other.
+    Trials(Vec<GuestOrder>),
+}
+
+/// One trial in a guest.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct GuestOrder {
+    /// The trial.
+    pub order: TrialOrder,
+    /// Settings of the whole guest, to be in force before it, and not after it.
+    pub settings: Vec<Setting>,
 }
 
 /// What came of it.
@@ -32,8 +36,9 @@ pub enum GuestTask {
 pub enum GuestResult {
     /// The manifest.
     Prepared(Box<Manifest>),
-    /// The trial.
-    Measured(Box<TrialOutcome>),
+    /// Of each trial what it measured, or one sentence on why it failed; fewer than were ordered where the guest did not come to
+    /// its end.
+    Measured(Vec<Result<TrialOutcome, String>>),
     /// One sentence on why there is neither.
     Failed(String),
 }

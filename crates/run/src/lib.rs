@@ -32,7 +32,7 @@ pub mod writer;
 
 pub use count::{counted, noun};
 pub use error::RunError;
-pub use guest_task::{GuestAnswer, GuestResult, GuestTask};
+pub use guest_task::{GuestAnswer, GuestOrder, GuestResult, GuestTask};
 pub use histogram::Histogram;
 pub use manifest::{Check, CheckState, Environment, Manifest};
 pub use order::{CounterLevel, LoadGroup, Stamping, SwitchbackOrder, TrialOrder};

@@ -7,7 +7,7 @@ mod grid;
 mod guest;
 mod written;
 
-pub use guest::{GuestLane, GuestPlan};
+pub use guest::{GuestLane, GuestPer, GuestPlan};
 pub use written::parse_sweep;
 
 use crate::factorial::{self, PlannedFactor};

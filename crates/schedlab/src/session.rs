@@ -158,7 +158,7 @@ fn in_guests(
     let watch = (!guests.are_virtual()).then(watch);
     let mut boot = |trial: &GuestTrial| guests.boot(trial);
     let (mut runner, mut settings) =
-        schedlab_trial::guest::guests(&mut boot, guests.identities(&manifest.arms)?, &trials);
+        schedlab_trial::guest::guests(&mut boot, guests.per(), guests.identities(&manifest.arms)?, &trials);
     conduct(manifest, trials, writer, Place { dir, runner: &mut runner, host: &mut settings, watch })
 }
 

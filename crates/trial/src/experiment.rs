@@ -10,7 +10,7 @@ mod turns;
 use crate::contamination::{Watch, steal_mark, void};
 use crate::host::HostSettings;
 use crate::require;
-use crate::runner::{Runner, run_in_cgroups};
+use crate::runner::{Planned, Runner, run_in_cgroups};
 use crate::schedule::{Coins, block_order, switchback_coins};
 use crate::stopping::{Pace, Stop};
 use anyhow::{Context, Result, bail};
@@ -238,12 +238,20 @@ impl Experiment<'_> {
             let label = if warm_up { u32::MAX } else { block };
             block_order(self.manifest.seed, workload, label, &arms).into_iter().map(Some).collect()
         };
-        for (position, arm) in order.into_iter().enumerate() {
-            let place = Place { workload, arm, block, position: position as u32, repeats_block, warm_up };
+        let place = |(position, arm)| Place { workload, arm, block, position, repeats_block, warm_up };
+        let places: Vec<Place> = (0..).zip(order).map(place).collect();
+        if self.runner.wants_blocks() {
+            let number = if warm_up { 0 } else { u64::from(block) + 1 };
+            let planned = places.iter().map(|place| self.planned(*place)).collect();
+            self.runner.block(number, planned);
+        }
+        for place in places {
+            let arm = place.arm;
             if arm.is_some_and(|arm| dropped.contains(&arm)) || self.has(place) {
                 continue;
             }
-            if (self.interrupted)() {
+            // What has been measured is stored first.
+            if (self.interrupted)() && !self.runner.has_run(place.position) {
                 return Ok(Some(Stop::Interrupted));
             }
             let record = self.run_trial(place)?;
@@ -279,23 +287,17 @@ impl Experiment<'_> {
 
     fn run_trial(&mut self, place: Place) -> Result<TrialRecord> {
         let (started, wall) = ((self.clock)(), (self.wall_clock)());
-        // A switchback trial begins and ends under A's settings; B's come and go inside it.
-        let settings = self.manifest.arms[place.arm.unwrap_or(0) as usize].settings.clone();
-        let (options, settings): (Vec<_>, Vec<_>) = settings.into_iter().partition(Setting::is_workload_option);
-        let (traces, settings): (Vec<_>, Vec<_>) = settings.into_iter().partition(Setting::is_trace);
-        let (in_trial, on_host): (Vec<_>, Vec<_>) =
-            settings.into_iter().partition(|s| s.is_per_task() || s.is_net_sysctl());
+        let on_host = self.on_host(place);
         let mut applied = self.host.apply(&on_host).context("a setting could not be put in force or taken back")?;
-        let mut order = self.order(place, in_trial);
-        order.workload = order.workload.with_options(&options);
-        order.trace = traces.iter().find_map(|setting| self.trace(setting));
+        let mut order = self.order(place);
         // In force by construction: the trial is ordered with them.
-        applied.extend(options.into_iter().map(|setting| {
-            let effective = setting.to_string();
-            Applied { setting, effective, not_applied: None }
+        applied.extend(self.settings(place).filter(|s| s.is_workload_option()).map(|setting| Applied {
+            setting: setting.clone(),
+            effective: setting.to_string(),
+            not_applied: None,
         }));
         let timeout = timeout(&order);
-        self.runner.begin(place.workload, place.arm);
+        self.runner.begin(place.workload, place.arm, place.position);
         let result = run_in_cgroups(self.host, self.runner, &mut order, timeout)?;
         let (status, outcome) = match result {
             Err(reason) => (TrialStatus::Failed(reason), None),
@@ -327,6 +329,22 @@ impl Experiment<'_> {
         })
     }
 
+    /// A switchback trial begins and ends under A's settings; B's come and go inside it.
+    fn settings(&self, place: Place) -> impl Iterator<Item = &Setting> {
+        self.manifest.arms[place.arm.unwrap_or(0) as usize].settings.iter()
+    }
+
+    /// The settings of a trial that are its machine's.
+    fn on_host(&self, place: Place) -> Vec<Setting> {
+        self.settings(place).filter(|setting| setting.is_host_wide()).cloned().collect()
+    }
+
+    fn planned(&self, place: Place) -> Planned {
+        let order = self.order(place);
+        let timeout = timeout(&order);
+        Planned { arm: place.arm.unwrap_or(0), order, settings: self.on_host(place), timeout }
+    }
+
     fn next_trial(&self) -> u64 {
         self.trials.last().map_or(0, |t| t.trial + 1)
     }
@@ -337,12 +355,20 @@ impl Experiment<'_> {
         trace.order(|| trace_file(&self.traces, self.next_trial()))
     }
 
-    fn order(&self, place: Place, settings: Vec<Setting>) -> TrialOrder {
+    fn order(&self, place: Place) -> TrialOrder {
         let manifest = &self.manifest;
+        let (mut options, mut settings) = (Vec::new(), Vec::new());
+        for setting in self.settings(place) {
+            match setting {
+                option if option.is_workload_option() => options.push(option.clone()),
+                own if own.is_per_task() || own.is_net_sysctl() => settings.push(own.clone()),
+                _ => {}
+            }
+        }
         let label = if place.warm_up { u64::from(u32::MAX) } else { u64::from(place.block) };
         let mut coins = Coins::new(manifest.seed, &[u64::from(place.workload), label, u64::from(place.position), 1]);
         TrialOrder {
-            workload: manifest.workloads[place.workload as usize].clone(),
+            workload: manifest.workloads[place.workload as usize].with_options(&options),
             settings,
             stamping: manifest.stamping,
             counters: manifest.counters,
@@ -353,7 +379,7 @@ impl Experiment<'_> {
             net_namespace: manifest.arms.iter().any(|a| a.settings.iter().any(Setting::is_net_sysctl)),
             cgroup_procs: self.host.cgroup_procs(),
             workload_cgroups: Vec::new(),
-            trace: None,
+            trace: self.settings(place).find_map(|setting| self.trace(setting)),
             trace_instance: None,
             switchback: self.switchback(place),
             seed: coins.next(),

@@ -21,5 +21,5 @@ pub use contamination::Watch;
 pub use describe::describe;
 pub use experiment::{Event, Experiment, Store, trace_file};
 pub use host::HostSettings;
-pub use runner::{ExecRunner, Runner, TRIAL_ARGUMENT, run_in_cgroups};
+pub use runner::{ExecRunner, Planned, Runner, TRIAL_ARGUMENT, run_in_cgroups};
 pub use stopping::Stop;

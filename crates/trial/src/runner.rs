@@ -4,7 +4,7 @@
 use crate::host::HostSettings;
 use crate::traced::beside_trace;
 use anyhow::{Context, Result};
-use schedlab_run::{TrialOrder, TrialOutcome};
+use schedlab_run::{Setting, TrialOrder, TrialOutcome};
 use schedlab_sys::interrupt::Interrupt;
 use schedlab_sys::net_name;
 use std::io::{Read, Write};
@@ -18,10 +18,36 @@ pub const TRIAL_ARGUMENT: &str = "__trial";
 /// How often a trial that can be ended is looked at: seldom, since it is measured.
 const LOOK: Duration = Duration::from_millis(100);
 
+/// A trial of a block that is about to be run.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Planned {
+    /// Index in the manifest.
+    pub arm: u32,
+    /// As it will be ordered.
+    pub order: TrialOrder,
+    /// What is to be in force on its whole machine.
+    pub settings: Vec<Setting>,
+    /// For the trial.
+    pub timeout: Duration,
+}
+
 /// Runs one trial and answers what it measured, or one sentence on why it failed.
 pub trait Runner {
-    /// A trial of that workload and arm comes next (`None`: of all arms).
-    fn begin(&mut self, _workload: u32, _arm: Option<u32>) {}
+    /// Whether it wants to know a block as a whole before the first trial of it.
+    fn wants_blocks(&self) -> bool {
+        false
+    }
+
+    /// These trials come next, by position. Blocks are numbered from 0, the warm-up; some of the trials may not be asked for.
+    fn block(&mut self, _number: u64, _trials: Vec<Planned>) {}
+
+    /// Whether the trial at that position of the block has been run with another already.
+    fn has_run(&self, _position: u32) -> bool {
+        false
+    }
+
+    /// The trial at that position of a block comes next, of that workload and arm (`None`: of all arms).
+    fn begin(&mut self, _workload: u32, _arm: Option<u32>, _position: u32) {}
 
     /// Blocks until the trial has ended; a failure is a row of the run, not an error of it.
     fn run(&mut self, order: &TrialOrder, timeout: Duration) -> Result<TrialOutcome, String>;

@@ -1,5 +1,5 @@
-//! `[guest]` of a plan: each trial runs in a guest of its own, booted for it, so that arms may differ by kernel, kernel
-//! command line and topology, and a boot is a unit.
+//! `[guest]` of a plan: trials run in guests that are booted for them, so that arms may differ by kernel, kernel command line
+//! and topology, and a boot is a unit.
 
 use super::{Plan, PlanError, inconsistent};
 use crate::setting::Setting;
@@ -17,6 +17,17 @@ pub enum GuestLane {
     Virtual,
 }
 
+/// For what a guest is booted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum GuestPer {
+    /// One trial.
+    #[default]
+    Trial,
+    /// The trials of a block, one after the other, of all arms that are the same machine: they share what a boot happens to be.
+    Block,
+}
+
 /// The guests of a plan; an arm's `kernel:`, `boot:` and `topology:` come on top.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct GuestPlan {
@@ -24,6 +35,18 @@ pub struct GuestPlan {
     pub kernel: Option<String>,
     /// How time passes.
     pub lane: GuestLane,
+    /// For what each is booted.
+    pub per: GuestPer,
+    /// Whether they are of arm64, whatever the host is.
+    pub aarch64: bool,
+    /// Our own binary for them, where they are of another architecture.
+    pub binary: Option<String>,
+    /// Files of the host for them, as `vm run --add` takes them.
+    pub add: Vec<String>,
+    /// Modules to load at the start.
+    pub module: Vec<String>,
+    /// Whether they may have more CPUs than the host: nothing of the run can be compared then.
+    pub oversubscribe: bool,
     /// CPUs.
     pub cpus: Option<u32>,
     /// How they are arranged, as `vm boot --topology` takes it.
@@ -53,6 +76,17 @@ pub(super) struct WrittenGuest {
     kernel: Option<String>,
     #[serde(default)]
     lane: GuestLane,
+    #[serde(default)]
+    per: GuestPer,
+    #[serde(default)]
+    aarch64: bool,
+    binary: Option<String>,
+    #[serde(default)]
+    add: Vec<String>,
+    #[serde(default)]
+    module: Vec<String>,
+    #[serde(default)]
+    oversubscribe: bool,
     cpus: Option<u32>,
     topology: Option<String>,
     memory: Option<String>,
@@ -75,6 +109,12 @@ impl WrittenGuest {
         Ok(GuestPlan {
             kernel: self.kernel.clone(),
             lane: self.lane,
+            per: self.per,
+            aarch64: self.aarch64,
+            binary: self.binary.clone(),
+            add: self.add.clone(),
+            module: self.module.clone(),
+            oversubscribe: self.oversubscribe,
             cpus: self.cpus,
             topology: self.topology.clone(),
             memory_bytes: memory.map_err(|cause| PlanError::Unit { key: "memory", cause })?,
@@ -93,9 +133,19 @@ impl GuestPlan {
     /// The table as canonical TOML; `written` gives a text TOML's form.
     pub(super) fn to_toml(&self, written: impl Fn(&str) -> String) -> String {
         let lane = if self.lane == GuestLane::Virtual { "virtual" } else { "real" };
+        let list = |texts: &[String]| {
+            let texts: Vec<String> = texts.iter().map(|text| written(text)).collect();
+            (!texts.is_empty()).then(|| format!("[{}]", texts.join(", ")))
+        };
         let keys = [
             ("kernel", self.kernel.as_deref().map(&written)),
             ("lane", Some(written(lane))),
+            ("per", (self.per == GuestPer::Block).then(|| written("block"))),
+            ("aarch64", self.aarch64.then(|| "true".to_owned())),
+            ("binary", self.binary.as_deref().map(&written)),
+            ("add", list(&self.add)),
+            ("module", list(&self.module)),
+            ("oversubscribe", self.oversubscribe.then(|| "true".to_owned())),
             ("cpus", self.cpus.map(|n| n.to_string())),
             ("topology", self.topology.as_deref().map(&written)),
             ("memory", self.memory_bytes.map(|bytes| written(&bytes.to_string()))),
@@ -119,14 +169,14 @@ impl Plan {
         let Some(guest) = &self.guest else {
             return match self.arms.iter().find_map(|arm| of_guests(&arm.settings)) {
                 Some(setting) => inconsistent(format!(
-                    "`{setting}` is booted, not set: add a `[guest]` table, and each trial runs in a guest of its own"
+                    "`{setting}` is booted, not set: add a `[guest]` table, and trials run in guests booted for them"
                 )),
                 None => Ok(()),
             };
         };
         if self.switchback_window_ns.is_some() || !self.factors.is_empty() {
             return inconsistent(
-                "[guest]: each trial is a boot of its own, so there are blocks alone: no switchback, no factors",
+                "[guest]: a boot is a unit of its own, so there are blocks alone: no switchback, no factors",
             );
         }
         if let Some(traced) = self.arms.iter().flat_map(|arm| &arm.settings).find(|s| s.is_trace()) {
@@ -163,7 +213,7 @@ mod tests {
     use super::*;
 
     const PLAN: &str = "trials = 6\n[guest]\nkernel = \"debian:6.1\"\nlane = \"virtual\"\ncpus = 4\nmemory = \"2g\"\nsd_llc_size = 4\nquantum = \"50us\"\ndither = \"6ms\"\nboot_timeout = \"30m\"\n\
-                        [[workload]]\nrun = \"pipe\"\n[[arm]]\nname = \"6.1\"\n\
+                        per = \"block\"\nadd = [\"/a:/b\"]\nmodule = [\"zram\"]\n[[workload]]\nrun = \"pipe\"\n[[arm]]\nname = \"6.1\"\n\
                         [[arm]]\nname = \"6.12\"\nset = \"kernel:debian:6.12;boot:preempt=full;topology:sockets=2,nodes=2\"\n";
 
     fn error(plan: &str) -> String {
@@ -178,6 +228,7 @@ mod tests {
             (guest.lane, guest.memory_bytes, guest.quantum_ns, guest.dither_ns, guest.sd_llc_size),
             (GuestLane::Virtual, Some(2 << 30), Some(50_000), Some(6_000_000), Some(4))
         );
+        assert_eq!((guest.per, guest.add, guest.module), (GuestPer::Block, vec!["/a:/b".into()], vec!["zram".into()]));
         assert_eq!(Plan::parse(&plan.to_toml()).unwrap(), plan);
         assert!(plan.arms[1].settings.iter().all(Setting::is_of_guest));
     }
@@ -185,7 +236,7 @@ mod tests {
     #[test]
     fn what_needs_a_guest_says_so_and_what_it_forbids_too() {
         let without = PLAN.replace(
-            "[guest]\nkernel = \"debian:6.1\"\nlane = \"virtual\"\ncpus = 4\nmemory = \"2g\"\nsd_llc_size = 4\nquantum = \"50us\"\ndither = \"6ms\"\nboot_timeout = \"30m\"\n",
+            "[guest]\nkernel = \"debian:6.1\"\nlane = \"virtual\"\ncpus = 4\nmemory = \"2g\"\nsd_llc_size = 4\nquantum = \"50us\"\ndither = \"6ms\"\nboot_timeout = \"30m\"\nper = \"block\"\nadd = [\"/a:/b\"]\nmodule = [\"zram\"]\n",
             "",
         );
         assert!(error(&without).contains("add a `[guest]` table"), "{}", error(&without));

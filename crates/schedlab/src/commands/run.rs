@@ -43,7 +43,7 @@ fn describe(plan: &Plan) -> Result<u8> {
     let description = if let Some(guest) = &plan.guest {
         let lines = Guests::new(guest, plan)?.dry_run(plan)?;
         let lines: String = lines.iter().map(|line| format!("# {line}\n")).collect();
-        format!("{}# each trial in a guest of its own, booted for it; of sample 1:\n{lines}", plan.to_toml())
+        format!("{}# trials run in guests that are booted for them; of sample 1:\n{lines}", plan.to_toml())
     } else {
         let plan = &plan.settle(&factors::lacking(plan, &Roots::default()))?;
         let manifest = prepare::manifest(plan, std::env::args().collect(), environment(false))?;

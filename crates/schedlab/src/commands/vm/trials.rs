@@ -1,4 +1,4 @@
-//! A plan with a `[guest]` table: every trial in a guest of its own.
+//! A plan with a `[guest]` table: trials in guests that are booted for them.
 
 use super::guest::{self, Sight};
 use super::inside::{BINDER, Inside};
@@ -6,16 +6,16 @@ use super::task;
 use crate::cli::vm::{GuestOptions, LaneName};
 use crate::output::say;
 use anyhow::{Context, Result, bail};
-use schedlab_run::plan::{GuestLane, GuestPlan};
+use schedlab_run::plan::{GuestLane, GuestPer, GuestPlan};
 use schedlab_run::{Arm, Environment, GuestAnswer, GuestResult, GuestTask, Manifest, Plan, Setting};
 use schedlab_sys::clock;
 use schedlab_sys::interrupt::Interrupt;
-use schedlab_trial::guest::GuestTrial;
+use schedlab_trial::guest::{GuestTrial, Identity};
 use schedlab_vm::Boot;
 use schedlab_vm::host::initramfs::Added;
 use schedlab_vm::host::scratch::Scratch;
+use schedlab_vm::kernel::Kernel;
 use schedlab_vm::kernel::reference::Reference;
-use schedlab_vm::kernel::{Kernel, own_architecture};
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -85,14 +85,20 @@ impl Guests {
         Ok((manifest, described))
     }
 
+    /// For what a guest is booted.
+    pub(crate) fn per(&self) -> GuestPer {
+        self.plan.per
+    }
+
     /// Of each arm, what its guests are and have set: equal for arms between which there is only noise, however they are
     /// written.
-    pub(crate) fn identities(&self, arms: &[Arm]) -> Result<Vec<String>> {
+    pub(crate) fn identities(&self, arms: &[Arm]) -> Result<Vec<Identity>> {
         let of = |arm: &Arm| {
             let (booted_with, set): (Vec<_>, Vec<_>) = arm.settings.iter().cloned().partition(Setting::is_of_guest);
             let (kernel, options) = self.options(&booted_with)?;
             let words: Vec<&str> = options.cmdline.split_whitespace().collect();
-            Ok(format!("{:08x} {words:?} {:?} {set:?}", self.kernel(&kernel)?.crc32, options.topology))
+            let machine = format!("{:08x} {words:?} {:?}", self.kernel(&kernel)?.crc32, options.topology);
+            Ok(Identity { machine, set: format!("{set:?}") })
         };
         arms.iter().map(of).collect()
     }
@@ -155,6 +161,11 @@ impl Guests {
             .first()
             .with_context(|| format!("the guest's command left no answer and ended with {}", ended.exit_code))?;
         let mut answer: GuestAnswer = serde_json::from_slice(answer).context("the guest's answer cannot be read")?;
+        if let (Some(why), GuestResult::Measured(outcomes), GuestTask::Trials(ordered)) =
+            (&ended.cut, &mut answer.result, &trial.task)
+        {
+            outcomes.resize(ordered.len(), Err(why.to_string()));
+        }
         if self.are_virtual() {
             // Equal boots draw equal ids, and are two boots all the same.
             answer.environment.boot_id += &format!("-{:x}", clock::realtime_ns());
@@ -178,6 +189,7 @@ impl Guests {
             ..options
         };
         guest::boot(self.kernel(&kernel)?, &options, &inside, false, &self.sight)
+            .context("[guest], whose keys are named as the options of `vm run`")
     }
 
     /// The workload's own time-out is inside, where a guest that hangs does not come to it.
@@ -194,7 +206,7 @@ impl Guests {
             return Ok(known.clone());
         }
         // A file is in nobody's cache: it may be another one by now.
-        let found = guest::find(name, own_architecture())?;
+        let found = guest::find(name, super::architecture(self.plan.aarch64))?;
         if known.is_some_and(|known| known.crc32 != found.crc32) {
             bail!(
                 "{name} is another kernel than at the beginning of the run: boot a copy that stays, or `vm build` it"
@@ -217,6 +229,11 @@ impl Guests {
             quantum_ns,
             dither_ns,
             boot_timeout_ns,
+            aarch64,
+            binary,
+            add,
+            module,
+            oversubscribe,
             ..
         } = self.plan.clone();
         let (mut kernel, mut topology, mut words) = (kernel, topology, vec![cmdline]);
@@ -234,9 +251,9 @@ impl Guests {
             topology,
             memory: memory_bytes.map_or_else(|| "1g".into(), |bytes| bytes.to_string()),
             cmdline: words.join(" "),
-            add: Vec::new(),
-            module: Vec::new(),
-            oversubscribe: false,
+            add,
+            module,
+            oversubscribe,
             no_kvm: false,
             seed: 0,
             shift,
@@ -246,8 +263,8 @@ impl Guests {
             timeout: String::new(),
             verbose: false,
             dry_run: false,
-            aarch64: false,
-            binary: None,
+            aarch64,
+            binary: binary.map(Into::into),
         };
         Ok((kernel.context("an arm has no kernel")?, options))
     }
