@@ -33,7 +33,7 @@ pub struct Job {
     pub shell: bool,
 }
 
-/// How many CPUs, sockets and nodes a machine has; all 0 where nothing is asked for.
+/// How many CPUs, sockets, threads of a core and nodes a machine has; all 0 where nothing is asked for.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Arranged {
@@ -41,6 +41,8 @@ pub struct Arranged {
     pub cpus: u32,
     /// Packages of them.
     pub sockets: u32,
+    /// Hardware threads of a core.
+    pub threads: u32,
     /// NUMA nodes.
     pub nodes: u32,
 }

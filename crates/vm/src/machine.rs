@@ -32,6 +32,8 @@ const LOCAL_DISTANCE: u8 = 10;
 const DEFAULT_DISTANCE: u8 = 20;
 /// What QEMU's `pc` machine takes without an IOMMU.
 const MOST_CPUS: u32 = 255;
+/// What QEMU takes.
+const MOST_NODES: u32 = 128;
 
 impl Topology {
     /// One socket of cores without threads.
@@ -90,6 +92,9 @@ impl Topology {
         }
         if cpus > u64::from(MOST_CPUS) {
             return Err(refused(format!("a guest takes at most {MOST_CPUS} CPUs, not {cpus}")));
+        }
+        if self.nodes > MOST_NODES {
+            return Err(refused(format!("a guest takes at most {MOST_NODES} nodes, not {}", self.nodes)));
         }
         if !self.cpus().is_multiple_of(self.nodes) {
             return Err(refused(format!("{} cannot be divided evenly over {} nodes", self.cpus(), self.nodes)));
@@ -187,6 +192,7 @@ mod tests {
         assert_eq!(parse(None, "sockets=2,nodes=2,distance=10:21/17:10"), "2×1×1 in 2 [[10, 21], [17, 10]]");
         assert_eq!(Topology::parse(None, None).unwrap(), Topology::flat(1));
         assert_eq!(Topology::parse(Some(6), Some("nodes=3")).unwrap().cpus_of_node(2), (4, 5));
+        assert!(Topology::parse(Some(254), Some("nodes=254")).unwrap_err().to_string().contains("at most 128 nodes"));
     }
 
     #[test]

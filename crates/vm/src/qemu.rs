@@ -5,6 +5,7 @@ use crate::lane::{Accelerator, Lane};
 use crate::machine::{Machine, Topology};
 use crate::profile::Landmark;
 use std::ffi::{OsStr, OsString};
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 
 /// Where the guest's console goes.
@@ -147,14 +148,14 @@ fn lane(line: &mut Line, guest: &Guest<'_>) {
         }
         Lane::Real { accelerator: Accelerator::Tcg, .. } => {
             line.option("-accel", "tcg,thread=multi");
-            line.option("-cpu", "max");
+            line.option("-cpu", model(guest, &[]));
         }
         Lane::Virtual(parameters) => {
             line.option("-accel", "tcg,thread=single");
             line.option("-icount", format!("shift={},sleep=off", parameters.shift));
             line.option("-rtc", format!("base={VIRTUAL_EPOCH},clock=vm"));
             // What hands out randomness of the host: CPU instructions, and the seed that QEMU gives the kernel.
-            line.option("-cpu", if x86 { "max,-rdrand,-rdseed" } else { "max" });
+            line.option("-cpu", model(guest, if x86 { &["-rdrand", "-rdseed"] } else { &[] }));
             line.option("-seed", "1");
             if let Some(us) = parameters.quantum_us {
                 // Its timer on the virtual clock ends each CPU's turn; the network has no other end.
@@ -163,6 +164,14 @@ fn lane(line: &mut Line, guest: &Guest<'_>) {
             }
         }
     }
+}
+
+/// All that translation can do, less some features. It is an AMD's, which translation gives no leaf that tells of threads: a
+/// machine with threads is an Intel's.
+fn model(guest: &Guest<'_>, less: &[&str]) -> String {
+    let threads = guest.architecture == Architecture::X86_64 && guest.machine.topology.threads > 1;
+    let features = less.iter().copied().chain(threads.then_some("vendor=GenuineIntel"));
+    ["max"].into_iter().chain(features).collect::<Vec<_>>().join(",")
 }
 
 fn cpus(line: &mut Line, machine: &Machine) {
@@ -191,7 +200,8 @@ fn numa(line: &mut Line, topology: &Topology, memory_mib: u64) {
 
 /// A path in a list of options, where a comma is written twice.
 fn quoted(path: &Path) -> OsString {
-    path.to_str().map_or_else(|| path.into(), |text| text.replace(',', ",,").into())
+    let parts: Vec<&[u8]> = path.as_os_str().as_bytes().split(|&byte| byte == b',').collect();
+    OsString::from_vec(parts.join(&b",,"[..]))
 }
 
 /// Arguments in the making.

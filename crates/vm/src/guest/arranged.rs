@@ -22,11 +22,12 @@ pub(super) fn other(wanted: Arranged, sys: &Path) -> Option<String> {
     if wanted == Arranged::default() || wanted == seen {
         return None;
     }
-    let [wanted, seen] = [wanted, seen].map(|Arranged { cpus, sockets, nodes }| {
-        format!("{}, {}, {}", counted(cpus, "CPUs"), counted(sockets, "sockets"), counted(nodes, "nodes"))
+    let [wanted, seen] = [wanted, seen].map(|Arranged { cpus, sockets, threads, nodes }| {
+        let of_a_core = if threads == 1 { String::new() } else { format!("{} a core, ", counted(threads, "threads")) };
+        format!("{}, {}, {of_a_core}{}", counted(cpus, "CPUs"), counted(sockets, "sockets"), counted(nodes, "nodes"))
     });
     Some(format!(
-        "its kernel runs {seen} of the {wanted} that were asked for: it lacks CONFIG_SMP or CONFIG_NUMA, or a CPU did not \
+        "its kernel runs {seen} of the {wanted} that were asked for: it lacks CONFIG_SMP or CONFIG_NUMA, sees no threads on such a CPU, or a CPU did not \
          come up in time on a busy host; `dmesg` in --verbose says which"
     ))
 }
@@ -37,9 +38,12 @@ fn seen(sys: &Path) -> Arranged {
     let cpus = numbers(&text("devices/system/cpu/online".into()));
     let package = |cpu: &u32| text(format!("devices/system/cpu/cpu{cpu}/topology/physical_package_id"));
     let sockets: BTreeSet<String> = cpus.iter().map(package).collect();
+    let siblings = |cpu: &u32| text(format!("devices/system/cpu/cpu{cpu}/topology/thread_siblings_list"));
+    let threads = cpus.iter().map(|cpu| numbers(&siblings(cpu)).len()).max().unwrap_or(1);
     let nodes = numbers(&text("devices/system/node/online".into()));
     let count = |length: usize| u32::try_from(length.max(1)).unwrap_or(u32::MAX);
-    Arranged { cpus: count(cpus.len()), sockets: count(sockets.len()), nodes: count(nodes.len()) }
+    let (cpus, sockets, nodes) = (count(cpus.len()), count(sockets.len()), count(nodes.len()));
+    Arranged { cpus, sockets, threads: count(threads), nodes }
 }
 
 /// `0-2,5` as the kernel writes a list.
@@ -64,7 +68,7 @@ mod tests {
             fs::create_dir_all(file.parent().unwrap()).unwrap();
             fs::write(file, text).unwrap();
         };
-        let of = |cpus, sockets, nodes| Arranged { cpus, sockets, nodes };
+        let of = |cpus, sockets, nodes| Arranged { cpus, sockets, threads: 1, nodes };
         assert_eq!(other(of(1, 1, 1), sys), None, "a kernel for one CPU");
         for (cpu, package) in [(0, 0), (1, 0), (2, 1), (3, 1)] {
             write(&format!("cpu/cpu{cpu}/topology/physical_package_id"), &format!("{package}\n"));
@@ -78,6 +82,16 @@ mod tests {
         assert!(said.contains("3 CPUs, 2 sockets, 2 nodes of the 4 CPUs, 2 sockets, 2 nodes"), "{said}");
         write("cpu/online", "0-1\n");
         assert!(other(of(2, 2, 2), sys).unwrap().contains("2 CPUs, 1 socket, 2 nodes"));
+        let threaded = Arranged { threads: 2, ..of(2, 1, 2) };
+        let said = other(threaded, sys).unwrap();
+        assert!(
+            said.contains("2 CPUs, 1 socket, 2 nodes of the 2 CPUs, 1 socket, 2 threads a core, 2 nodes"),
+            "{said}"
+        );
+        for cpu in [0, 1] {
+            write(&format!("cpu/cpu{cpu}/topology/thread_siblings_list"), "0-1\n");
+        }
+        assert_eq!(other(threaded, sys), None);
     }
 
     #[test]

@@ -3,7 +3,8 @@
 
 use super::scratch::Scratch;
 use crate::error::VmError;
-use std::fs::DirBuilder;
+use std::fs::{DirBuilder, File};
+use std::io::Write;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 
@@ -45,6 +46,18 @@ fn deliver_or(files: &[(String, Vec<u8>)], place: &Path, refuge: &Path) -> Resul
     if found.is_empty() {
         return Ok(None);
     }
+    if let ([(below, content)], Ok(there)) = (found.as_slice(), std::fs::metadata(place))
+        && below.as_os_str().is_empty()
+        && !there.is_file()
+        && !there.is_dir()
+    {
+        // A pipe, a terminal or /dev/stdout: its reader waits there.
+        let written = File::options().write(true).open(place).and_then(|mut to| to.write_all(content));
+        written.map_err(VmError::file("writing", place))?;
+        return Ok(Some(Delivered { at: place.to_owned(), instead: None }));
+    }
+    // A link stays, and what it leads to is replaced.
+    let place = &*place.canonicalize().unwrap_or_else(|_| place.to_owned());
     let Err(why) = put(&found, place) else { return Ok(Some(Delivered { at: place.to_owned(), instead: None })) };
     let beside = free(place);
     let elsewhere = put(&found, &beside).map(|()| beside).or_else(|_| put_privately(&found, place, refuge));
@@ -124,6 +137,29 @@ mod tests {
         assert_eq!(std::fs::read(&users).unwrap(), b"precious");
         assert!(deliver(&[], &directory.path().join("none")).unwrap().is_none());
         assert!(!directory.path().join("none").exists());
+    }
+
+    #[test]
+    fn a_link_stays_and_a_pipe_is_written_to() {
+        let directory = tempfile::tempdir().unwrap();
+        let at = |name: &str| directory.path().join(name);
+        let link = |to: &str, name: &str| std::os::unix::fs::symlink(at(to), at(name)).unwrap();
+        std::fs::write(at("file"), "before").unwrap();
+        std::fs::create_dir(at("run")).unwrap();
+        link("file", "to-file");
+        link("run", "to-run");
+        let sent = |name: &str| (at(name).to_str().unwrap().to_owned(), b"measured".to_vec());
+        deliver(&[sent("to-file")], &at("to-file")).unwrap();
+        deliver(&[sent("to-run/manifest.json")], &at("to-run")).unwrap();
+        assert!(at("to-file").is_symlink() && at("to-run").is_symlink());
+        for name in ["file", "run/manifest.json"] {
+            assert_eq!(std::fs::read(at(name)).unwrap(), b"measured", "{name}");
+        }
+        let mut reader = schedlab_sys::fd::named_pipe(&at("pipe")).unwrap();
+        deliver(&[sent("pipe")], &at("pipe")).unwrap();
+        let mut bytes = [0; 8];
+        std::io::Read::read_exact(&mut reader, &mut bytes).unwrap();
+        assert_eq!(&bytes, b"measured");
     }
 
     #[test]

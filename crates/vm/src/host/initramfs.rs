@@ -21,7 +21,9 @@ pub struct Added {
 impl Added {
     /// `PATH` (the guest has it in the same place) or `PATH:GUEST_PATH`.
     pub fn parse(text: &str) -> Result<Self, VmError> {
-        let (from, to) = text.split_once(':').unwrap_or((text, text));
+        // A path of the host may hold a colon, too.
+        let is_whole = text.starts_with('/') && Path::new(text).exists();
+        let (from, to) = text.rsplit_once(':').filter(|_| !is_whole).unwrap_or((text, text));
         if from.is_empty() || !to.starts_with('/') {
             return Err(VmError::Refused(format!(
                 "`{text}`: give HOST_PATH:GUEST_PATH with an absolute path in the guest, or one absolute path for both"

@@ -254,7 +254,8 @@ fn panic_hint(reason: &str) -> &'static str {
         ("out of memory", "; give it more: --memory"),
         ("deadlocked on memory", "; give it more: --memory"),
     ];
-    hints.iter().find(|(part, _)| reason.contains(part)).map_or("", |(_, hint)| hint)
+    let reason = reason.to_lowercase();
+    hints.iter().find(|(part, _)| reason.contains(&part.to_lowercase())).map_or("", |(_, hint)| hint)
 }
 
 #[cfg(test)]
@@ -264,6 +265,7 @@ mod tests {
     #[test]
     fn usual_panics_have_a_mend() {
         assert!(panic_hint("VFS: Unable to mount root fs on unknown-block(0,0)").contains("BLK_DEV_INITRD"));
+        assert!(panic_hint("Out of memory: compulsory panic_on_oom is enabled").contains("--memory"));
         assert!(panic_hint("System is deadlocked on memory").contains("--memory"));
         assert_eq!(panic_hint("Fatal exception"), "");
     }

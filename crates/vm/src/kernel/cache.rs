@@ -9,6 +9,7 @@ use crate::error::VmError;
 use schedlab_sys::durable;
 use serde::{Deserialize, Serialize};
 use std::fs::{self, File};
+use std::io;
 use std::path::{Path, PathBuf};
 
 /// Version of an entry's description; others are not used.
@@ -157,6 +158,13 @@ impl Cache {
 
     /// The newest entry of that name, every file checked.
     pub fn find(&self, name: &str, architecture: &str) -> Result<Option<Kernel>, VmError> {
+        let kernels = self.kernels();
+        match fs::read_dir(&kernels) {
+            Err(why) if why.kind() == io::ErrorKind::PermissionDenied => {
+                return Err(VmError::file("reading the cache (SCHEDLAB_CACHE names one of yours)", kernels)(why));
+            }
+            _ => {}
+        }
         let mut entries = self.entries().into_iter();
         let found = entries.find(|(entry, _)| entry.name == name && entry.architecture == architecture);
         found.map(|(entry, directory)| open(&entry, &directory)).transpose()
@@ -246,9 +254,14 @@ fn store(directory: &Path, name: &str, bytes: &[u8]) -> Result<Stored, VmError> 
 fn open(entry: &Entry, directory: &Path) -> Result<Kernel, VmError> {
     let checked = |stored: &Stored| -> Result<Vec<u8>, VmError> {
         let path = directory.join(&stored.file);
-        let whole = fs::read(&path)
-            .ok()
-            .filter(|bytes| bytes.len() as u64 == stored.bytes && crc32fast::hash(bytes) == stored.crc32);
+        let read = fs::read(&path);
+        if let Err(why) = &read
+            && why.kind() == io::ErrorKind::PermissionDenied
+        {
+            return Err(VmError::file("reading of the cache", path)(io::ErrorKind::PermissionDenied.into()));
+        }
+        let whole =
+            read.ok().filter(|bytes| bytes.len() as u64 == stored.bytes && crc32fast::hash(bytes) == stored.crc32);
         whole.ok_or_else(|| {
             let (path, name) = (path.display(), &entry.name);
             let again = if name.starts_with("debian:") {

@@ -28,7 +28,7 @@ impl FromStr for Reference {
             Some(("build", name)) => Self::built(name),
             // A path may hold a colon, after a slash.
             Some((kind, _)) if !kind.contains('/') && !kind.is_empty() => Err(VmError::Refused(format!(
-                "kernel `{text}`: unknown kind `{kind}`; give debian:VERSION, such as debian:6.1, build:NAME, or the path of a kernel"
+                "kernel `{text}`: unknown kind `{kind}`; give debian:VERSION, such as debian:6.1, build:NAME, or the path of a kernel (./{text} if that is one)"
             ))),
             _ if text.is_empty() => Err(VmError::Refused("a kernel is named debian:VERSION or by its path".into())),
             _ => Ok(Self::File(text.into())),

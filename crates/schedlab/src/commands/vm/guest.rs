@@ -52,9 +52,10 @@ pub(super) fn run(kernel: &str, options: &GuestOptions, inside: &Inside, shell: 
         return Ok((exit::ERROR, ended.files));
     }
     if let Some(limit) = ended.late {
+        let kept = if ended.files.is_empty() { "left nothing" } else { "what it had measured is kept" };
         say(format_args!(
-            "schedlab: the guest did not end its command within {limit:?}: it was told to, and what it had measured is kept; \
-             give it more time: --timeout of `vm run`"
+            "schedlab: the guest did not end its command within {limit:?}: it was told to, and {kept}; give it more time: \
+             --timeout of `vm run`"
         ));
         return Ok((exit::ERROR, ended.files));
     }
@@ -125,6 +126,7 @@ pub(super) fn boot(
         machine: Arranged {
             cpus: machine.topology.cpus(),
             sockets: machine.topology.sockets,
+            threads: machine.topology.threads,
             nodes: machine.topology.nodes,
         },
         perturbation: schedlab_vm::lane::perturbation(lane),
