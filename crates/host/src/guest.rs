@@ -3,7 +3,7 @@
 use crate::draft::check;
 use crate::machine::Machine;
 use schedlab_run::Check;
-use schedlab_run::lane::{Lane, Provenance};
+use schedlab_run::lane::{Lane, Provenance, kernel_of};
 
 /// The lane of a guest of ours; elsewhere there is no such line.
 pub(crate) fn lane(machine: &Machine<'_>) -> Option<Check> {
@@ -23,4 +23,15 @@ pub(crate) fn lane(machine: &Machine<'_>) -> Option<Check> {
         ),
     };
     Some(draft.evidence("/proc/cmdline: schedlab.*"))
+}
+
+/// Which build of its release runs in a guest of ours.
+pub(crate) fn kernel(machine: &Machine<'_>) -> Option<Check> {
+    let cmdline = machine.proc("cmdline");
+    let crc32 = kernel_of(cmdline.text()?)?;
+    let draft = check("guest_kernel", "kernel of this guest").info(
+        format!("CRC-32 {crc32}"),
+        "two builds of one release are two kernels; `schedlab vm list` and the command name them",
+    );
+    Some(draft.evidence("/proc/cmdline: schedlab.kernel"))
 }

@@ -99,6 +99,7 @@ pub fn environment_of(roots: &Roots, answers: &SystemAnswers, probes: Probes) ->
     let mut environment = identity::identity(&machine);
     environment.checks = CHECKS.iter().map(|check| check(&machine)).collect();
     environment.checks.extend(guest::lane(&machine));
+    environment.checks.extend(guest::kernel(&machine));
     environment.checks.push(round_trip::round_trip(probes));
     environment
 }

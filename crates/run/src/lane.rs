@@ -175,6 +175,17 @@ impl fmt::Display for Provenance {
     }
 }
 
+/// A word for a guest's command line that tells its kernel from another build of the same release. By the checksum of the image
+/// alone, which is as long for each kernel: two guests of one seed differ in nothing else.
+pub fn kernel_word(crc32: u32) -> String {
+    format!("schedlab.kernel={crc32:08x}")
+}
+
+/// What that word says: the image's CRC-32, as text.
+pub fn kernel_of(command_line: &str) -> Option<&str> {
+    command_line.split_ascii_whitespace().find_map(|word| word.strip_prefix("schedlab.kernel="))
+}
+
 /// What the times of a run made in a guest mean, and what they cannot tell: a sentence for its report. None for hardware and
 /// for KVM, where the guest's code runs as it is.
 pub fn caveat(environment: &Environment) -> Option<String> {
@@ -247,6 +258,12 @@ mod tests {
         for line in ["", "quiet schedlab.seed=1", "schedlab.lane=sideways", "schedlab.lane=virtual schedlab.shift=x"] {
             assert_eq!(Provenance::of_command_line(line), None);
         }
+    }
+
+    #[test]
+    fn a_kernel_is_one_word_and_read_back() {
+        assert_eq!(kernel_of(&format!("quiet {} ro", kernel_word(0xa1))), Some("000000a1"));
+        assert_eq!(kernel_of("quiet schedlab.lane=real"), None);
     }
 
     #[test]

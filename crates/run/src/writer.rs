@@ -12,8 +12,9 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-/// File names inside a run directory.
-pub(crate) const MANIFEST: &str = "manifest.json";
+/// The manifest's name inside a run directory.
+pub const MANIFEST: &str = "manifest.json";
+/// Names of the others.
 pub(crate) const TRIALS: &str = "trials";
 pub(crate) const TABLES: &str = "tables";
 /// Trial files that hold no trial, kept for a person to look at.

@@ -70,6 +70,10 @@ fn a_comparison_in_a_guest_is_a_run_directory_of_the_host() {
     assert!(check("guest_lane").starts_with("real, "), "{}", check("guest_lane"));
     assert!(check("sched_domains").ends_with("sd_llc_size 1"), "a cache for each socket: {}", check("sched_domains"));
     assert!(check("topology").contains("2 sockets, 2 nodes"), "{}", check("topology"));
+    let crc32 = check("guest_kernel").trim_start_matches("CRC-32 ").len();
+    assert_eq!(crc32, 8, "{}", check("guest_kernel"));
+    let typed: Vec<&str> = manifest["command"].as_array().unwrap().iter().filter_map(|word| word.as_str()).collect();
+    assert_eq!(typed[1..5], ["vm", "run", "--kernel", KERNEL], "what repeats it on the host");
     // Read by the host like any other run.
     assert!(from(&lab, &["report", "out/ab-pipe-pin-same"]).success().stdout.contains("pipe/1"));
 }
@@ -262,6 +266,10 @@ fn bad_input_is_one_line_before_anything_boots() {
         (&["--lane", "virtual", "--quantum", "0"], "--quantum 0"),
         (&["--add", "relative"], "HOST_PATH:GUEST_PATH"),
         (&["--add", "/nowhere/file"], "/nowhere/file"),
+        (&["--dry-run", "--add", "/nowhere/file"], "/nowhere/file"),
+        (&["--dry-run", "--module", "nosuch"], "--module nosuch"),
+        (&["--dry-run", "--memory", "64m"], "alone take"),
+        (&["--dry-run", "--memory", "900g"], "this host has"),
     ] {
         let ran = from(&lab, &[&["vm", "run", "--kernel", KERNEL], options, listed].concat()).failure();
         let complaint = ran.stderr.lines().last().unwrap_or_default();

@@ -47,6 +47,11 @@ pub fn page_size_bytes() -> u64 {
     sysconf(libc::_SC_PAGESIZE, 4096)
 }
 
+/// Bytes of memory of this machine.
+pub fn memory_bytes() -> u64 {
+    sysconf(libc::_SC_PHYS_PAGES, u64::MAX).saturating_mul(page_size_bytes())
+}
+
 /// USER_HZ: ticks per second in which /proc/stat counts CPU time. It is 100 on all architectures we build for and has
 /// nothing to do with CONFIG_HZ.
 pub fn user_hz() -> u64 {

@@ -9,7 +9,7 @@ use crate::{exit, session};
 use anyhow::{Context, Result, bail};
 use clap::{Arg, ArgMatches, Command, CommandFactory};
 use schedlab_bench::Sweep;
-use schedlab_run::lane::Provenance;
+use schedlab_run::lane::{Provenance, kernel_of};
 use schedlab_run::plan::parse_sweep;
 use schedlab_run::{Applied, Arm, Setting, TraceOrder, TrialOrder, TrialOutcome, WorkloadSpec};
 use schedlab_sys::interrupt::Interrupt;
@@ -123,14 +123,20 @@ pub(super) fn run(args: &Bench, written: &[(String, String)]) -> Result<u8> {
     }
     let claim = args.tracing.trace.as_deref().map(|dir| Claim::of(dir, "--trace")).transpose()?;
     let mut outcome = run_claimed(&order, &host_settings(&args.set)?, claim)?;
-    // A guest of ours: its lane is on its command line.
-    let booted_with = std::fs::read_to_string("/proc/cmdline").unwrap_or_default();
-    outcome.notes.extend(Provenance::of_command_line(&booted_with).and_then(|made_by| made_by.caveat()));
+    outcome.notes.extend(of_guest(&std::fs::read_to_string("/proc/cmdline").unwrap_or_default()));
     if write_json(args, schedlab_run::json::pretty(&outcome))? {
         print(&outcome, as_twin)?;
     }
     all_applied(&outcome.applied)?;
     Ok(exit::DONE)
+}
+
+/// What made a result in a guest of ours, and what its times mean: its command line says so.
+fn of_guest(command_line: &str) -> Vec<String> {
+    let Some(made_by) = Provenance::of_command_line(command_line) else { return Vec::new() };
+    let kernel = kernel_of(command_line).unwrap_or("unknown");
+    let guest = format!("Made in a guest: {made_by}; kernel image with CRC-32 {kernel}.");
+    [guest].into_iter().chain(made_by.caveat()).collect()
 }
 
 /// Before anything is measured for it.

@@ -16,7 +16,8 @@ use crate::lane::{self, Accelerator, Lane, Provenance};
 use crate::machine::Machine;
 use crate::profile::{self, Counted, Landmark};
 use crate::qemu::{self, Counting, Guest};
-use schedlab_sys::fd;
+use schedlab_run::lane::kernel_word;
+use schedlab_sys::{fd, kernel_facts};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -96,10 +97,12 @@ pub struct Ended {
 
 /// A kernel's command line is cut after this many bytes (COMMAND_LINE_SIZE less its end).
 const LONGEST_COMMAND_LINE: usize = 2047;
-/// QEMU's command line as a shell would take it, with the files of a guest that is not started.
+/// QEMU's command line as a shell would take it, with the files of a guest that is not started; what would be refused before its
+/// start is.
 pub fn dry_run(boot: &Boot) -> Result<String, VmError> {
     let architecture = boot.kernel.image.architecture;
-    let command_line = command_line(architecture, boot.lane, &boot.qemu_version, &boot.command_line)?;
+    has_room(boot, initramfs_bytes(boot, &boot.job)?.len() as u64)?;
+    let command_line = command_line(boot)?;
     let console = PathBuf::from("console");
     let guest = Guest {
         architecture,
@@ -126,8 +129,9 @@ pub fn boot(boot: &Boot, events: &mut dyn Events) -> Result<Ended, VmError> {
     let job = Job { port: qemu::port_device(architecture).into(), ..boot.job.clone() };
     let initramfs = at("initramfs");
     let bytes = initramfs_bytes(boot, &job)?;
+    has_room(boot, bytes.len() as u64)?;
     std::fs::write(&initramfs, bytes).map_err(VmError::file("writing", &initramfs))?;
-    let command_line = command_line(architecture, boot.lane, &boot.qemu_version, &boot.command_line)?;
+    let command_line = command_line(boot)?;
     let (port, console, orders_path) = (at("port"), at("console"), at("orders"));
     let orders = match takes_orders(boot) {
         true => Some(fd::named_pipe(&orders_path).map_err(VmError::file("making the pipe", &orders_path))?),
@@ -201,11 +205,36 @@ fn initramfs_bytes(boot: &Boot, job: &Job) -> Result<Vec<u8>, VmError> {
     Ok(archive.to_bytes())
 }
 
+/// Without room for both the loader says nothing and the guest hangs; what it needs beyond them its kernel tells.
+fn has_room(boot: &Boot, initramfs_bytes: u64) -> Result<(), VmError> {
+    let kernel = &boot.kernel.path;
+    let kernel_bytes = std::fs::metadata(kernel).map_err(VmError::file("reading the kernel", kernel))?.len();
+    // The archive, and the files that the kernel makes of it.
+    let needed_mib = (kernel_bytes + 2 * initramfs_bytes) >> 20;
+    let memory_mib = boot.machine.memory_mib;
+    if memory_mib < needed_mib {
+        return Err(VmError::Refused(format!(
+            "--memory {memory_mib}m: this guest's kernel and files alone take {needed_mib}m; give twice that"
+        )));
+    }
+    let host_mib = kernel_facts::memory_bytes() >> 20;
+    if memory_mib > host_mib {
+        return Err(VmError::Refused(format!("--memory {memory_mib}m: this host has {host_mib}m; give less")));
+    }
+    Ok(())
+}
+
+fn command_line(boot: &Boot) -> Result<String, VmError> {
+    let Boot { lane, qemu_version, command_line, .. } = boot;
+    words(boot.kernel.image.architecture, *lane, qemu_version, boot.kernel.crc32, command_line)
+}
+
 /// The kernel's command line: our console and end, what made the result, the user's words last, so that they win.
-pub fn command_line(
+fn words(
     architecture: Architecture,
     lane: Lane,
     qemu_version: &str,
+    kernel_crc32: u32,
     added: &str,
 ) -> Result<String, VmError> {
     let console = format!("console={}", qemu::console_name(architecture));
@@ -221,6 +250,7 @@ pub fn command_line(
         words.push("tsc=reliable".into());
     }
     words.extend(Provenance { lane, qemu: qemu_version.to_owned() }.words());
+    words.push(kernel_word(kernel_crc32));
     words.extend(lane::padding(lane));
     if let Some(ours) = added.split_whitespace().find(|word| word.starts_with("schedlab.")) {
         let mend = "that is ours to say: leave it out, and use the option (--lane, --seed, --shift, …)";
@@ -248,18 +278,16 @@ mod tests {
     #[test]
     fn the_command_line_ends_with_the_users_words() {
         let real = Lane::Real { accelerator: Accelerator::Tcg, oversubscribed: false };
-        let line = command_line(Architecture::X86_64, real, "7.2.22", " preempt=full  quiet=no ").unwrap();
+        let line = words(Architecture::X86_64, real, "7.2.22", 0xa1, " preempt=full  quiet=no ").unwrap();
         let expected = "console=ttyS0 quiet panic=-1 rdinit=/init tsc=reliable schedlab.lane=real \
-                        schedlab.accelerator=tcg schedlab.qemu=7.2.22 preempt=full quiet=no";
+                        schedlab.accelerator=tcg schedlab.qemu=7.2.22 schedlab.kernel=000000a1 preempt=full quiet=no";
         assert_eq!(line, expected);
         let virtual_ = Lane::Virtual(Virtual { shift: 7, seed: 0, quantum_us: None, dither_us: 0 });
-        let line = command_line(Architecture::Aarch64, virtual_, "7.2.22", "").unwrap();
+        let line = words(Architecture::Aarch64, virtual_, "7.2.22", 0, "").unwrap();
         assert!(line.starts_with("console=ttyAMA0 ") && line.contains(" nokaslr "), "{line}");
-        let ours = command_line(Architecture::X86_64, real, "7.2.22", "quiet schedlab.seed=4").unwrap_err();
+        let ours = words(Architecture::X86_64, real, "7.2.22", 0xa1, "quiet schedlab.seed=4").unwrap_err();
         assert!(ours.to_string().starts_with("--cmdline schedlab.seed=4: "), "{ours}");
         let long = "x".repeat(2000);
-        assert!(
-            command_line(Architecture::X86_64, real, "7.2.22", &long).unwrap_err().to_string().contains("--cmdline")
-        );
+        assert!(words(Architecture::X86_64, real, "7.2.22", 0, &long).unwrap_err().to_string().contains("--cmdline"));
     }
 }

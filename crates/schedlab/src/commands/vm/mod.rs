@@ -12,7 +12,8 @@ use crate::exit;
 use crate::output::{print_line, say, to_stdout};
 use anyhow::{Context, Result, bail};
 use inside::Inside;
-use schedlab_run::counted;
+use schedlab_run::writer::{MANIFEST, manifest_bytes};
+use schedlab_run::{Manifest, counted};
 use schedlab_vm::host::deliver::{Delivered, deliver, probe};
 use schedlab_vm::host::{build, fetch};
 use schedlab_vm::kernel::cache::Cache;
@@ -101,7 +102,8 @@ fn run_inside(args: &VmRun) -> Result<u8> {
         // What is the guest's own is not of the host's directories.
         places().filter(|place| !place.starts_with("/schedlab")).try_for_each(probe)?;
     }
-    let (mut code, files) = guest::run(&args.kernel, &args.guest, &inside, false)?;
+    let (mut code, mut files) = guest::run(&args.kernel, &args.guest, &inside, false)?;
+    files.iter_mut().for_each(as_typed_here);
     for place in places() {
         let Some(Delivered { at, instead }) = deliver(&files, place)? else { continue };
         say(format_args!("schedlab: from the guest: {}", at.display()));
@@ -111,4 +113,14 @@ fn run_inside(args: &VmRun) -> Result<u8> {
         }
     }
     Ok(code)
+}
+
+/// A manifest says what was typed in the guest; what repeats the run is what was typed here.
+fn as_typed_here((path, content): &mut (String, Vec<u8>)) {
+    if Path::new(path).file_name().is_some_and(|name| name == MANIFEST)
+        && let Ok(mut manifest) = serde_json::from_slice::<Manifest>(content)
+    {
+        manifest.command = std::env::args().collect();
+        *content = manifest_bytes(&manifest);
+    }
 }

@@ -48,7 +48,12 @@ pub(super) fn run(args: &VmProfile) -> Result<u8> {
     let file = args.json.as_deref().filter(|file| *file != "-").map(Path::new);
     file.map_or(Ok(()), |file| can_be_written(file, options.dry_run))?;
     if options.dry_run {
-        return print_line(dry_run(&counting(&args.kernel, &options, &words, &sight)?)?).map(|()| exit::DONE);
+        let against = args.against.iter().filter(|name| !name.ends_with(".json"));
+        for kernel in against.chain([&args.kernel]) {
+            let boot = counting(kernel, args.legs, &options, &words, &sight).with_context(|| kernel.clone())?;
+            print_line(dry_run(&boot)?)?;
+        }
+        return Ok(exit::DONE);
     }
     let of = |name: &String| match name.ends_with(".json") {
         true => read_json(name).with_context(|| format!("--against {name}")),
@@ -109,11 +114,15 @@ fn count(boot: &Boot) -> Result<Counting> {
     Ok(Counting { outcome, symbols, counted: ended.counts.context("nothing was counted")? })
 }
 
-fn counting(kernel: &str, options: &GuestOptions, words: &[String], sight: &Sight) -> Result<Boot> {
+fn counting(kernel: &str, legs: bool, options: &GuestOptions, words: &[String], sight: &Sight) -> Result<Boot> {
     let mut inside = Inside::of_words(words)?;
     inside.collect.push(SYMBOLS.into());
     let kernel = guest::find(kernel, super::architecture(options.aarch64))?;
-    Ok(Boot { counting: Some(Vec::new()), ..guest::boot(kernel, options, &inside, false, sight)? })
+    let boot = Boot { counting: Some(Vec::new()), ..guest::boot(kernel, options, &inside, false, sight)? };
+    if legs && boot.machine.topology.cpus() != 1 {
+        bail!("legs are told apart on one CPU: --cpus 1");
+    }
+    Ok(boot)
 }
 
 fn profiled(
@@ -123,10 +132,7 @@ fn profiled(
     words: &[String],
     sight: &Sight,
 ) -> Result<Profiled> {
-    let boot = counting(kernel, options, words, sight)?;
-    if args.legs && boot.machine.topology.cpus() != 1 {
-        bail!("legs are told apart on one CPU: --cpus 1");
-    }
+    let boot = counting(kernel, args.legs, options, words, sight)?;
     let provenance = Provenance { lane: boot.lane, qemu: boot.qemu_version.clone() };
     let cpus = counted(boot.machine.topology.cpus(), "CPUs");
     say(format_args!("schedlab: counting in a guest of {kernel}"));
