@@ -11,6 +11,7 @@ pub mod durable;
 pub mod exec;
 pub mod fd;
 pub mod fd_passing;
+pub mod file_system;
 pub mod futex;
 pub mod interrupt;
 pub mod kernel_facts;

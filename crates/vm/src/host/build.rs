@@ -5,7 +5,7 @@ use super::patched::patched;
 use super::program::{self, command, not_started};
 use super::unpack;
 use crate::error::VmError;
-use crate::kernel::cache::{Cache, Entry, Package, Writer};
+use crate::kernel::cache::{Cache, Entry, Package, Writer, wait_for};
 use crate::kernel::image::{Architecture, Image};
 use crate::kernel::own_architecture;
 use crate::kernel::small::{self, Request};
@@ -56,7 +56,7 @@ pub fn build(
     fs::create_dir_all(&objects).map_err(VmError::file("making", &objects))?;
     let lock_file = place.join("lock");
     let lock = fs::File::create(&lock_file).map_err(VmError::file("writing", &lock_file))?;
-    lock.lock().map_err(VmError::file("locking", &lock_file))?;
+    wait_for(&lock, &lock_file, say)?;
     is_of_one_tree(&place, &tree, &build.name)?;
     let source = match &build.patch {
         Some(patch) => patched(&tree, patch, &place, say)?,
@@ -68,7 +68,7 @@ pub fn build(
     let dropped = small::dropped(&requests, &config);
     say(&format!("compiling, {} at once", build.jobs));
     make.compile()?;
-    let (entry, path) = make.keep(cache, &config)?;
+    let (entry, path) = make.keep(cache, &config, say)?;
     Ok((entry, path, dropped))
 }
 
@@ -202,7 +202,7 @@ impl Make<'_> {
     }
 
     /// Into the cache, with its configuration and symbols.
-    fn keep(&self, cache: &Cache, config: &str) -> Result<(Entry, PathBuf), VmError> {
+    fn keep(&self, cache: &Cache, config: &str, say: &mut dyn FnMut(&str)) -> Result<(Entry, PathBuf), VmError> {
         let file = self.objects.join(self.image().1);
         let kernel = fs::read(&file).map_err(VmError::file("reading", &file))?;
         let name = format!("build:{}", self.build.name);
@@ -210,7 +210,7 @@ impl Make<'_> {
         let kernel = unpack::vmlinux(&kernel).unwrap_or(kernel);
         let symbols = self.objects.join("System.map");
         let symbols = fs::read(&symbols).map_err(VmError::file("reading", &symbols))?;
-        let _lock = cache.lock()?;
+        let _lock = cache.lock(say)?;
         let part = cache.begin()?;
         let package = Package {
             name: self.build.tree.display().to_string(),

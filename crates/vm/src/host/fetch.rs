@@ -9,6 +9,7 @@ use crate::kernel::cache::{Cache, Entry, Package, Writer};
 use crate::kernel::debian::{self, Debian, Record};
 use crate::kernel::image::{Architecture, Image};
 use crate::kernel::modules::{Module, canonical};
+use schedlab_sys::file_system::free_bytes;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsStr;
 use std::fs;
@@ -26,7 +27,8 @@ pub fn fetch(
     extra: &[String],
     say: &mut dyn FnMut(&str),
 ) -> Result<(Entry, PathBuf), VmError> {
-    let _lock = cache.lock()?;
+    let _lock = cache.lock(say)?;
+    has_room(&cache.apt_root())?;
     let apt = Apt::new(&cache.apt_root(), debian::architecture(of))?;
     let (meta, version) = find(&apt, wanted, of, say)?;
     let records = parts(&apt, &meta, &version)?;
@@ -38,6 +40,22 @@ pub fn fetch(
         let _ = fs::remove_dir_all(&part);
     }
     finished
+}
+
+/// What apt's lists and an unpacked kernel with all its modules take, with something to spare. apt waits for ever on a full disk.
+const ROOM_MIB: u64 = 700;
+
+fn has_room(apt_root: &Path) -> Result<(), VmError> {
+    fs::create_dir_all(apt_root).map_err(VmError::file("making", apt_root))?;
+    let free_mib = free_bytes(apt_root).map_err(VmError::file("asking for the room of", apt_root))? >> 20;
+    if free_mib >= ROOM_MIB {
+        return Ok(());
+    }
+    let mend = "make room, or set SCHEDLAB_CACHE to a directory with more";
+    let at = apt_root.display();
+    Err(VmError::Refused(format!(
+        "{at}: fetching a kernel takes up to {ROOM_MIB} MiB, and {free_mib} are free: {mend}"
+    )))
 }
 
 /// The meta package and its newest version of that kernel, from the first suites that have it.

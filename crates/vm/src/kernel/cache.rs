@@ -110,12 +110,12 @@ impl Cache {
     }
 
     /// Held by who fetches; directories in the making that nobody holds are removed.
-    pub(crate) fn lock(&self) -> Result<File, VmError> {
+    pub(crate) fn lock(&self, say: &mut dyn FnMut(&str)) -> Result<File, VmError> {
         let kernels = self.kernels();
         fs::create_dir_all(&kernels).map_err(VmError::file("making", &kernels))?;
         let path = self.root.join("lock");
         let lock = File::create(&path).map_err(VmError::file("writing", &path))?;
-        lock.lock().map_err(VmError::file("locking", &path))?;
+        wait_for(&lock, &path, say)?;
         for name in self.names() {
             if name.starts_with(PART) {
                 let path = kernels.join(name);
@@ -194,6 +194,15 @@ impl Cache {
         durable::sync_directory(&self.kernels()).map_err(VmError::file("writing", self.kernels()))?;
         Ok(target)
     }
+}
+
+/// Takes a lock for this process; says so where another one has it.
+pub(crate) fn wait_for(lock: &File, path: &Path, say: &mut dyn FnMut(&str)) -> Result<(), VmError> {
+    if lock.try_lock().is_ok() {
+        return Ok(());
+    }
+    say(&format!("waiting for another schedlab that works there: {}", path.display()));
+    lock.lock().map_err(VmError::file("locking", path))
 }
 
 /// An entry in the making.

@@ -6,7 +6,7 @@ use crate::kernel::image::Architecture;
 const KERNEL: &[u8] = b"the kernel itself";
 
 fn add(cache: &Cache, version: &str, fetched: u64, modules: &[&str]) -> PathBuf {
-    let _lock = cache.lock().unwrap();
+    let _lock = cache.lock(&mut |_| {}).unwrap();
     let part = cache.begin().unwrap();
     let image = Image { architecture: Architecture::X86_64, release: "6.1.0-test".into() };
     let mut writer = Writer::new(&part, "debian:6.1", image, KERNEL, None).unwrap();
@@ -55,7 +55,7 @@ fn half_and_damaged_entries_are_never_used() {
     fs::create_dir_all(&part).unwrap();
     fs::copy(entry.join(DESCRIPTION), part.join(DESCRIPTION)).unwrap();
     assert_eq!(cache.entries().len(), 1);
-    drop(cache.lock().unwrap());
+    drop(cache.lock(&mut |_| {}).unwrap());
     assert!(!part.exists());
     for (file, damage) in [("veth.ko", &b"vetx"[..]), ("kernel", b"")] {
         let whole = fs::read(entry.join(file)).unwrap();
