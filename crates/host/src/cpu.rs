@@ -37,7 +37,9 @@ pub(crate) fn topology(machine: &Machine<'_>) -> Check {
     parts.extend((packages > 0).then(|| counted(packages, "sockets")));
     parts.extend((nodes > 0).then(|| counted(nodes, "nodes")));
     parts.extend((caches > 0).then(|| counted(caches, "last-level caches")));
-    parts.extend(offline.text().filter(|list| !list.is_empty()).map(|list| format!("offline {list}")));
+    // Where no CPU that it counts is offline, but one beyond nr_cpus= is, the kernel's list begins with its comma.
+    let offline = offline.text().map(|list| list.trim_start_matches(','));
+    parts.extend(offline.filter(|list| !list.is_empty()).map(|list| format!("offline {list}")));
     check("topology", "topology")
         .info(parts.join(", "), "wake-ups within a cache, across caches and across nodes differ: results are per tier")
         .evidence(format!("{}; cpu*/topology, cpu*/cache, node*", online.evidence()))

@@ -49,7 +49,7 @@ pub(crate) fn full_stop(text: &str) -> String {
 pub(crate) fn spec<'a>(findings: &Findings, spec: &'a str) -> &'a str {
     match (spec, &findings.source) {
         ("", schedlab_analyze::Source::Imported) => "as imported",
-        ("", _) => "the host's default",
+        ("", _) => "the default settings",
         (spec, _) => spec,
     }
 }
