@@ -68,7 +68,7 @@ impl Guests {
                 bail!("{arms}: {why}");
             }
             let kernel = self.kernel(&self.options(&trial.booted_with)?.0)?;
-            described.push(description(&arms, &kernel, &guest));
+            described.push(description(&arms, &kernel, &guest, self.plan.per));
         }
         let identities = self.identities(&plan.arms)?;
         for (place, twin) in identities.iter().enumerate() {
@@ -309,8 +309,11 @@ fn other_llc(wanted: u32, guest: &Environment) -> Option<String> {
 }
 
 /// A guest in a sentence of the report. Two builds of one name differ in the checksum alone.
-fn description(arms: &str, kernel: &Kernel, guest: &Environment) -> String {
+fn description(arms: &str, kernel: &Kernel, guest: &Environment, per: GuestPer) -> String {
     let (release, topology, domains) = (&guest.kernel_release, check(guest, "topology"), check(guest, "sched_domains"));
     let (name, crc32) = (&kernel.name, kernel.crc32);
-    format!("{arms} ran in guests with Linux {release} ({name}, CRC-32 {crc32:08x}), {topology}; domains {domains}")
+    let each = if per == GuestPer::Block { ", one for each block" } else { "" };
+    format!(
+        "{arms} ran in guests with Linux {release} ({name}, CRC-32 {crc32:08x}), {topology}; domains {domains}{each}"
+    )
 }
