@@ -1,8 +1,10 @@
 //! Files that survive a crash: a record is on disk when the call returns.
 //! Source: fsync(2); a new name is durable only once its directory is synced too.
 
+use std::ffi::CString;
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
+use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
 /// Syncs a directory, which makes the names in it durable.
@@ -31,6 +33,25 @@ pub fn remove(path: &Path) -> io::Result<()> {
     sync_directory(parent(path))
 }
 
+/// Gives each of two names what the other had, in one step (renameat2(2), RENAME_EXCHANGE): nobody meets one of them absent.
+/// `Unsupported` or `InvalidInput` where the file system cannot.
+pub fn exchange(a: &Path, b: &Path) -> io::Result<()> {
+    let [a, b] = [a, b].map(|path| CString::new(path.as_os_str().as_bytes()));
+    let (a, b) = (a?, b?);
+    // SAFETY: reads the two live, NUL-terminated names.
+    let done = unsafe {
+        libc::syscall(
+            libc::SYS_renameat2,
+            libc::AT_FDCWD,
+            a.as_ptr(),
+            libc::AT_FDCWD,
+            b.as_ptr(),
+            libc::RENAME_EXCHANGE,
+        )
+    };
+    if done == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+}
+
 fn parent(path: &Path) -> &Path {
     match path.parent() {
         Some(parent) if !parent.as_os_str().is_empty() => parent,
@@ -51,6 +72,12 @@ mod tests {
         assert_eq!(create(&path, b"").unwrap_err().kind(), io::ErrorKind::AlreadyExists);
         append(&mut file, b"two\n").unwrap();
         assert_eq!(std::fs::read(&path).unwrap(), b"one\ntwo\n");
+        let other = directory.join("other");
+        create(&other, b"").unwrap();
+        exchange(&path, &other).unwrap();
+        assert_eq!((std::fs::read(&path).unwrap(), std::fs::read(&other).unwrap()), (vec![], b"one\ntwo\n".to_vec()));
+        assert_eq!(exchange(&path, &directory.join("none")).unwrap_err().kind(), io::ErrorKind::NotFound);
+        remove(&other).unwrap();
         remove(&path).unwrap();
         assert_eq!(std::fs::read_dir(&directory).unwrap().count(), 0);
         std::fs::remove_dir(&directory).unwrap();

@@ -2,32 +2,24 @@
 //! lane does, and which shift a guest starts with.
 
 use crate::job::Perturbation;
+use crate::qemu_version;
 pub use schedlab_run::lane::{Accelerator, Lane, Provenance, Virtual};
-
-/// The first QEMU under which this lane was tried with several CPUs and works. Before 8.1 the CPU whose turn it is gets all
-/// instructions up to the next timer, so the others have none left when it waits for them, and the first one starts again:
-/// they starve (QEMU's commit 83ecdb18eb, which divides the instructions among them).
-pub const SHARES_TURNS_SINCE: u32 = 10;
 
 /// The shift with which a guest of that many CPUs starts in reasonable time: a tick must be many instructions long, or
 /// the guest does nothing but serve it, and CPUs that are brought up wait for one another in loops of a fixed count.
 pub fn usual_shift(qemu_version: &str, cpus: u32) -> u8 {
-    if cpus == 1 || shares_turns(qemu_version) { 3 } else { 7 }
-}
-
-fn shares_turns(qemu_version: &str) -> bool {
-    let major = qemu_version.split('.').next().and_then(|number| number.parse().ok());
-    major.is_some_and(|major: u32| major >= SHARES_TURNS_SINCE)
+    if cpus == 1 || qemu_version::shares_turns(qemu_version) { 3 } else { 7 }
 }
 
 /// A sentence for who is about to wait for several CPUs in vain.
 pub fn advice(lane: Lane, qemu_version: &str, cpus: u32) -> Option<String> {
-    if !matches!(lane, Lane::Virtual(_)) || cpus == 1 || shares_turns(qemu_version) {
+    if !matches!(lane, Lane::Virtual(_)) || cpus == 1 || qemu_version::shares_turns(qemu_version) {
         return None;
     }
+    let mend = qemu_version::MEND;
     Some(format!(
-        "with QEMU {qemu_version} a virtual guest of {cpus} CPUs may never end, since one of them starves the others; use \
-         QEMU {SHARES_TURNS_SINCE} or newer (Debian 12: apt-get install -t bookworm-backports qemu-system-x86), or one CPU"
+        "with QEMU {qemu_version} a virtual guest of {cpus} CPUs may never end, since one of them starves the others; {mend}, \
+         or one CPU"
     ))
 }
 

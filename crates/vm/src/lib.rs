@@ -17,6 +17,7 @@ pub mod lane;
 pub mod machine;
 pub mod profile;
 pub mod qemu;
+mod qemu_version;
 
 pub use error::VmError;
 pub use host::boot::{Boot, Ended, Events, Stage, boot};

@@ -8,13 +8,11 @@ pub use legs::{Counted, LEGS, Landmark, NAMES_OF_LANDMARKS};
 
 use crate::error::VmError;
 use crate::kernel::image::Architecture;
+use crate::qemu_version;
 use std::collections::BTreeMap;
 
 /// The plugin, for the QEMU of this binary's architecture; empty in a build that cannot have one.
 pub const PLUGIN: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/plugin.so"));
-
-/// The first version with which the plugin was tried; its interface is of 9.1.
-const FIRST_QEMU: u32 = 10;
 
 /// Refuses a QEMU that cannot load the plugin, and a guest whose programs have no marks.
 pub fn check(qemu_version: &str, architecture: Architecture) -> Result<(), VmError> {
@@ -26,14 +24,11 @@ pub fn check(qemu_version: &str, architecture: Architecture) -> Result<(), VmErr
         let why = format!("instructions of {architecture} guests are not counted: profile an x86-64 kernel");
         return Err(VmError::Refused(why));
     }
-    let major = qemu_version.split('.').next().and_then(|number| number.parse().ok());
-    if major.is_some_and(|major: u32| major >= FIRST_QEMU) {
+    if qemu_version::loads_plugin(qemu_version) {
         return Ok(());
     }
-    Err(VmError::Refused(format!(
-        "QEMU {qemu_version} cannot load the plugin that counts instructions; use QEMU 10 or newer (Debian 12: apt-get \
-         install -t bookworm-backports qemu-system-x86)"
-    )))
+    let mend = qemu_version::MEND;
+    Err(VmError::Refused(format!("QEMU {qemu_version} cannot load the plugin that counts instructions; {mend}")))
 }
 
 /// Instructions executed in the measured part.

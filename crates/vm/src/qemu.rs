@@ -64,13 +64,6 @@ pub fn program(architecture: Architecture) -> &'static str {
     }
 }
 
-/// Whether this QEMU's port can be a file to write and another to read: `input-path` is of 8.1.
-pub fn takes_orders(qemu_version: &str) -> bool {
-    let mut numbers = qemu_version.split('.').map(|number| number.parse::<u32>().unwrap_or(0));
-    let (major, minor) = (numbers.next().unwrap_or(0), numbers.next().unwrap_or(0));
-    (major, minor) >= (8, 1)
-}
-
 /// The device of the second serial port, as the guest knows it.
 pub fn port_device(architecture: Architecture) -> &'static str {
     match architecture {
@@ -274,12 +267,6 @@ mod tests {
                         -chardev file,id=port,path=/t/port,input-path=/t/a,,b/orders -serial chardev:port \
                         -kernel /k/vmlinuz -initrd /t/initramfs -append console=ttyS0 quiet";
         assert_eq!(line(Architecture::X86_64, TCG, Topology::flat(2)), expected);
-    }
-
-    #[test]
-    fn older_qemus_take_no_orders() {
-        let found = ["7.2.22", "8.0.5", "8.1.0", "10.0.2", "unknown"].map(takes_orders);
-        assert_eq!(found, [false, false, true, true, false]);
     }
 
     #[test]

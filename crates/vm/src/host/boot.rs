@@ -16,6 +16,7 @@ use crate::lane::{self, Accelerator, Lane, Provenance};
 use crate::machine::Machine;
 use crate::profile::{self, Counted, Landmark};
 use crate::qemu::{self, Counting, Guest};
+use crate::qemu_version;
 use schedlab_run::lane::kernel_word;
 use schedlab_sys::{fd, kernel_facts};
 use std::path::{Path, PathBuf};
@@ -166,7 +167,7 @@ pub fn boot(boot: &Boot, events: &mut dyn Events) -> Result<Ended, VmError> {
 }
 
 fn takes_orders(boot: &Boot) -> bool {
-    !boot.job.shell && qemu::takes_orders(&boot.qemu_version)
+    !boot.job.shell && qemu_version::takes_orders(&boot.qemu_version)
 }
 
 fn counting<'a>(boot: &'a Boot, plugin: &'a Path, out: &'a Path) -> Option<Counting<'a>> {

@@ -215,7 +215,7 @@ impl Make<'_> {
         let package = Package {
             name: self.build.tree.display().to_string(),
             version: image.release.clone(),
-            sha256: format!("{:08x}", crc32fast::hash(&kernel)),
+            checksum: format!("{:08x}", crc32fast::hash(&kernel)),
         };
         let mut writer = Writer::new(&part, &name, image, &kernel, Some(config.as_bytes()))?;
         writer.symbols(&symbols)?;

@@ -131,7 +131,7 @@ fn assemble(
     }
     fs::remove_dir_all(&unpacked).map_err(VmError::file("removing", &unpacked))?;
     let package =
-        |r: &Record| Package { name: r.package.clone(), version: r.version.clone(), sha256: r.sha256.clone() };
+        |r: &Record| Package { name: r.package.clone(), version: r.version.clone(), checksum: r.sha256.clone() };
     Ok(writer.entry(records.iter().map(package).collect()))
 }
 

@@ -36,8 +36,9 @@ pub struct Package {
     pub name: String,
     /// Its version.
     pub version: String,
-    /// Its SHA-256.
-    pub sha256: String,
+    /// Its SHA-256; of a build of ours the CRC-32 of the kernel.
+    #[serde(alias = "sha256")]
+    pub checksum: String,
 }
 
 /// What an entry holds.
@@ -176,18 +177,24 @@ impl Cache {
         let file = part.join(DESCRIPTION);
         durable::create(&file, text.as_bytes()).map_err(VmError::file("writing", &file))?;
         let package = description.packages.first();
-        let checksum: String = package.map(|p| p.sha256.chars().take(12).collect()).unwrap_or_default();
+        let checksum: String = package.map(|p| p.checksum.chars().take(12).collect()).unwrap_or_default();
         let plain = |text: &str| text.replace(|c: char| !c.is_ascii_alphanumeric() && !"-.+".contains(c), "_");
         let (kernel, version) = (plain(&description.name.replace(':', "-")), plain(description.version()));
         let name = format!("{kernel}_{version}_{}_{checksum}", description.architecture);
         let target = self.kernels().join(name);
         if target.exists() {
-            // Fetched again: with other modules, or because it was damaged. Moved away first, so that no reader meets
-            // a directory of which half is gone.
-            let old = self.kernels().join(format!("{PART}old-{}", std::process::id()));
-            fs::rename(&target, &old).map_err(VmError::file("replacing", &target))?;
-            fs::rename(part, &target).map_err(VmError::file("naming", &target))?;
-            fs::remove_dir_all(&old).map_err(VmError::file("removing", &old))?;
+            // Fetched again: with other modules, or because it was damaged. A reader meets the one or the other.
+            let old = part;
+            durable::exchange(part, &target)
+                .or_else(|_| {
+                    // A file system without the exchange has a moment with neither.
+                    let aside = self.kernels().join(format!("{PART}old-{}", std::process::id()));
+                    fs::rename(&target, &aside)?;
+                    fs::rename(part, &target)?;
+                    fs::rename(&aside, part)
+                })
+                .map_err(VmError::file("replacing", &target))?;
+            fs::remove_dir_all(old).map_err(VmError::file("removing", old))?;
         } else {
             fs::rename(part, &target).map_err(VmError::file("naming", &target))?;
         }

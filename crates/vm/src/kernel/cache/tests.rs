@@ -13,7 +13,7 @@ fn add(cache: &Cache, version: &str, fetched: u64, modules: &[&str]) -> PathBuf 
     for name in modules {
         writer.module(Module { name: (*name).into(), ..Module::default() }, name.as_bytes()).unwrap();
     }
-    let package = Package { name: "linux-image".into(), version: version.into(), sha256: "ab".repeat(32) };
+    let package = Package { name: "linux-image".into(), version: version.into(), checksum: "ab".repeat(32) };
     let mut entry = writer.entry(vec![package]);
     entry.fetched_unix_s = fetched;
     cache.finish(&part, &entry).unwrap()

@@ -1,0 +1,43 @@
+//! What a QEMU can do, by its version as it says it of itself: `10.0.2`. One that cannot be read can do the least.
+
+/// Its serial port takes what the host writes into a file (`input-path`).
+const TAKES_ORDERS: (u32, u32) = (8, 1);
+/// It divides the instructions up to the next timer among the CPUs (8.1, its commit 83ecdb18eb), and loads our plugin (9.1): of
+/// this version both were tried. Before, the CPU whose turn it is gets them all, and those it waits for have none left.
+const SHARES_TURNS: (u32, u32) = (10, 0);
+
+/// How to get one that does all.
+pub(crate) const MEND: &str = "use QEMU 10 or newer (Debian 12: apt-get install -t bookworm-backports qemu-system-x86)";
+
+fn at_least(version: &str, least: (u32, u32)) -> bool {
+    let mut numbers = version.split('.').map(|number| number.parse::<u32>().unwrap_or(0));
+    (numbers.next().unwrap_or(0), numbers.next().unwrap_or(0)) >= least
+}
+
+/// Whether a guest's command can be told to end.
+pub(crate) fn takes_orders(version: &str) -> bool {
+    at_least(version, TAKES_ORDERS)
+}
+
+/// Whether several CPUs of the virtual lane get on.
+pub(crate) fn shares_turns(version: &str) -> bool {
+    at_least(version, SHARES_TURNS)
+}
+
+/// Whether it counts instructions with our plugin.
+pub(crate) fn loads_plugin(version: &str) -> bool {
+    at_least(version, SHARES_TURNS)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_version_says_what_can_be_done() {
+        let of = |can: fn(&str) -> bool| ["unknown", "7.2.22", "8.0.5", "8.1.0", "9.2", "10.0.2"].map(can);
+        assert_eq!(of(takes_orders), [false, false, false, true, true, true]);
+        assert_eq!(of(shares_turns), [false, false, false, false, false, true]);
+        assert_eq!(of(loads_plugin), of(shares_turns));
+    }
+}
