@@ -3,6 +3,7 @@
 mod guest;
 mod inside;
 mod legs;
+mod listener;
 mod profile;
 pub(crate) mod task;
 pub(crate) mod trials;

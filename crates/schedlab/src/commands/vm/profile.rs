@@ -1,9 +1,10 @@
 //! `schedlab vm profile`: a workload in a guest of the virtual lane whose QEMU counts instructions by address, shown by
 //! function and per operation; two kernels, or a kernel and a profile of before, side by side.
 
-use super::guest::{self, Quiet, Sight};
+use super::guest::{self, Sight};
 use super::inside::{Inside, OUTCOME};
 use super::legs::{Legs, landmarks};
+use super::listener::Quiet;
 use crate::cli::vm::{GuestOptions, LaneName, VmProfile};
 use crate::commands::report::write_file;
 use crate::exit;

@@ -2,6 +2,7 @@
 
 use super::guest::{self, Sight};
 use super::inside::{BINDER, Inside};
+use super::listener::Quiet;
 use super::task;
 use crate::cli::vm::{GuestOptions, LaneName};
 use crate::output::say;
@@ -155,7 +156,7 @@ impl Guests {
             // Nothing is measured yet, so nothing is worth waiting for.
             interrupt = Some(Interrupt::catch().context("signals cannot be caught")?);
         }
-        let ended = schedlab_vm::boot(&boot, &mut guest::Quiet(interrupt))?;
+        let ended = schedlab_vm::boot(&boot, &mut Quiet(interrupt))?;
         let (_, answer) = ended
             .files
             .first()
