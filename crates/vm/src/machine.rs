@@ -97,7 +97,8 @@ impl Topology {
             return Err(refused(format!("a guest takes at most {MOST_NODES} nodes, not {}", self.nodes)));
         }
         if !self.cpus().is_multiple_of(self.nodes) {
-            return Err(refused(format!("{} cannot be divided evenly over {} nodes", self.cpus(), self.nodes)));
+            let cpus = counted(self.cpus(), "CPUs");
+            return Err(refused(format!("{cpus} cannot be divided evenly over {} nodes", self.nodes)));
         }
         Ok(self)
     }

@@ -155,7 +155,7 @@ fn load(name: &str) -> io::Result<()> {
 fn module_hint(error: &io::Error) -> &'static str {
     const ENOEXEC: i32 = 8;
     match error.raw_os_error() {
-        Some(ENOEXEC) => ": it was built for another kernel",
+        Some(ENOEXEC) => ": it was built for another kernel, or is no whole module",
         _ => "",
     }
 }

@@ -35,6 +35,13 @@ pub(super) fn patched(tree: &Path, patch: &Path, place: &Path, say: &mut dyn FnM
             "the patch {patch} changes no file: give --patch what `git diff` prints"
         )));
     }
+    let mut file = "";
+    for line in would.lines() {
+        file = line.strip_prefix("checking file ").unwrap_or(file);
+        if line.contains("(offset ") {
+            say(&format!("{file}: {line}"));
+        }
+    }
     apply(&source, &patch, false)?;
     Ok(source)
 }
@@ -42,7 +49,16 @@ pub(super) fn patched(tree: &Path, patch: &Path, place: &Path, say: &mut dyn FnM
 /// Applies the patch, or tries whether it can be applied; what the program said.
 fn apply(source: &Path, patch: &Path, try_only: bool) -> Result<String, VmError> {
     let mut apply: Command = command("patch");
-    apply.env("LC_ALL", "C").args(["-p1", "--batch", "--forward", "--no-backup-if-mismatch", "--reject-file=-", "-d"]);
+    // A hunk whose context is not there may change another place than its author saw: no fuzz.
+    apply.env("LC_ALL", "C").args([
+        "-p1",
+        "--fuzz=0",
+        "--batch",
+        "--forward",
+        "--no-backup-if-mismatch",
+        "--reject-file=-",
+        "-d",
+    ]);
     apply.arg(source).arg("-i").arg(patch).args(try_only.then_some("--dry-run"));
     let output = apply.output().map_err(|e| not_started("patching", &apply, &e, "apt-get install patch"))?;
     let said = String::from_utf8_lossy(&output.stdout).into_owned();
@@ -137,6 +153,19 @@ mod tests {
         fs::write(at("tree/core.c"), "changed\n").unwrap();
         apply("good");
         assert_eq!(fs::read_to_string(source.join("core.c")).unwrap(), "changed\n");
+    }
+
+    #[test]
+    fn a_hunk_is_found_by_its_whole_context_and_told_where_it_moved() {
+        let fuzzy = "--- a/fair.c\n+++ b/fair.c\n@@ -1,3 +1,3 @@\n eins\n-two\n+2\n drei\n";
+        let Some(directory) = tree(&[("good", GOOD), ("fuzzy", fuzzy)]) else { return };
+        let at = |name: &str| directory.path().join(name);
+        let why = patched(&at("tree"), &at("fuzzy"), directory.path(), &mut |_| {}).unwrap_err().to_string();
+        assert!(why.contains("fair.c: Hunk #1 FAILED at 1"), "{why}");
+        fs::write(at("tree/fair.c"), "zero\none\ntwo\nthree\n").unwrap();
+        let mut said = Vec::new();
+        patched(&at("tree"), &at("good"), directory.path(), &mut |line| said.push(line.to_owned())).unwrap();
+        assert!(said.contains(&"fair.c: Hunk #1 succeeded at 2 (offset 1 line).".to_owned()), "{said:?}");
     }
 
     #[test]

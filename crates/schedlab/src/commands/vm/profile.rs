@@ -29,8 +29,10 @@ struct Profiled {
     kernel: String,
     /// The `bench` command, as it was given.
     command: String,
-    /// Lane, shift, seed, QEMU and CPUs: they are part of the result.
+    /// Lane, shift, seed, QEMU and machine: they are part of the result.
     guest: String,
+    /// What one is, such as a message.
+    operation: String,
     operations: u64,
     profile: Profile,
     legs: Option<Legs>,
@@ -134,8 +136,7 @@ fn profiled(
     sight: &Sight,
 ) -> Result<Profiled> {
     let boot = counting(kernel, args.legs, options, words, sight)?;
-    let provenance = Provenance { lane: boot.lane, qemu: boot.qemu_version.clone() };
-    let cpus = counted(boot.machine.topology.cpus(), "CPUs");
+    let guest = guest_of(&boot);
     say(format_args!("schedlab: counting in a guest of {kernel}"));
     let found = count(&boot)?;
     let symbols = KernelSymbols::parse(&found.symbols)?;
@@ -160,11 +161,25 @@ fn profiled(
     Ok(Profiled {
         kernel: kernel.to_owned(),
         command: args.command.join(" "),
-        guest: format!("{provenance}, {cpus}"),
+        guest,
+        operation: found.outcome.operation,
         operations: found.outcome.operations,
         profile: whole.by_function(name_of),
         legs,
     })
+}
+
+/// What of a guest moves its instructions, but for its kernel and its command.
+fn guest_of(boot: &Boot) -> String {
+    let provenance = Provenance { lane: boot.lane, qemu: boot.qemu_version.clone() };
+    let t = &boot.machine.topology;
+    let cpus = counted(t.cpus(), "CPUs");
+    let flat = t.sockets == 1 && t.threads == 1 && t.nodes == 1;
+    let (sockets, threads, nodes) = (t.sockets, t.threads, t.nodes);
+    let arranged = if flat { String::new() } else { format!(" (sockets={sockets},threads={threads},nodes={nodes})") };
+    let words = boot.command_line.trim();
+    let words = if words.is_empty() { String::new() } else { format!(", `{words}`") };
+    format!("{provenance}, {cpus}{arranged}, {} MiB{words}", boot.machine.memory_mib)
 }
 
 impl Profiled {
@@ -213,6 +228,10 @@ fn compared(against: &Profiled, this: &Profiled, top: usize, out: &mut dyn Write
     if against.guest != this.guest {
         writeln!(out, "not the same guest, and that is in the difference: {}; {}", against.guest, this.guest)?;
     }
+    if against.operation != this.operation {
+        let [a, b] = [against, this].map(|one| one.operation.as_str());
+        writeln!(out, "not the same operation: instructions of a {a} beside those of a {b}")?;
+    }
     let change = this.per_operation(this.profile.kernel()) - against.per_operation(against.profile.kernel());
     write!(out, "{change:+.2} instructions per operation in the kernel")?;
     let rows = differences((&against.profile, against.operations), (&this.profile, this.operations));
@@ -244,6 +263,7 @@ fn read_json(file: &str) -> Result<Profiled> {
             kernel: format!("{file}: {}", text("kernel")?),
             command: text("command")?,
             guest: text("guest")?,
+            operation: text("operation")?,
             operations: one.get("operations")?.as_u64().filter(|operations| *operations > 0)?,
             profile: Profile {
                 programs: count("programs")?,
@@ -274,6 +294,7 @@ fn json(found: &[Profiled]) -> Result<String> {
             "kernel": one.kernel,
             "command": one.command,
             "guest": one.guest,
+            "operation": one.operation,
             "operations": one.operations,
             "instructions": {
                 "programs": one.profile.programs,
