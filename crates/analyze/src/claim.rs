@@ -60,13 +60,21 @@ fn main_effects<'f>(findings: &'f Findings, workload: &'f WorkloadFindings) -> i
     })
 }
 
-/// The workload as short as the plan allows: its name, and the options in which it differs from others of that name.
+/// The workload as short as the plan allows: its name, the options in which it differs from others of that name, and its load
+/// where it is another one only by that.
 pub fn workload_label(findings: &Findings, workload: &WorkloadFindings) -> String {
     let parsed = |w: &WorkloadFindings| w.spec.parse::<WorkloadSpec>().ok();
     let Some(own) = parsed(workload) else { return workload.spec.clone() };
     let others = findings.workloads.iter().filter(|w| w.workload != workload.workload);
     let others: Vec<WorkloadSpec> = others.filter_map(parsed).collect();
-    own.label_among(others.iter())
+    let label = own.label_among(others.iter());
+    let has_twin = findings.workloads.iter().any(|w| w.spec == workload.spec && w.load != workload.load);
+    if has_twin { label + &beside(&workload.load) } else { label }
+}
+
+/// ` beside burn:1`, or nothing.
+pub fn beside(load: &[String]) -> String {
+    if load.is_empty() { String::new() } else { format!(" beside {}", load.join(", ")) }
 }
 
 fn arm_name(findings: &Findings, arm: u32) -> &str {

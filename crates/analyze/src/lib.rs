@@ -35,7 +35,7 @@ mod verdict;
 mod words;
 mod workload;
 
-pub use claim::workload_label;
+pub use claim::{beside, workload_label};
 pub use compare::compare;
 pub use environment::changes;
 pub use findings::*;

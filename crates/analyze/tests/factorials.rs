@@ -144,4 +144,10 @@ fn a_sweep_has_a_scaling_table() {
     );
     assert!((scaling.rows[2].linearity.unwrap().value - 0.475).abs() < 0.02);
     assert_eq!(workload_label(&findings, &findings.workloads[2]), "pipe:copies=4");
+    let mut loaded = findings;
+    loaded.workloads[2].load = vec!["burn:1".into()];
+    assert_eq!(workload_label(&loaded, &loaded.workloads[2]), "pipe:copies=4", "told apart without it");
+    loaded.workloads[1].spec = loaded.workloads[2].spec.clone();
+    let labels = [1, 2].map(|index| workload_label(&loaded, &loaded.workloads[index]));
+    assert_eq!(labels.map(|label| label.contains("beside burn:1")), [false, true]);
 }

@@ -5,7 +5,7 @@ use crate::number::{NONE, count, effect, maybe_quantity, p_value, percent};
 use crate::table::{Align, Cell, Table};
 use crate::tables::{self, Names};
 use crate::words;
-use schedlab_analyze::{CopyRow, Findings, MainEffect, MetricFindings, Scaling, ScalingRow, WorkloadFindings};
+use schedlab_analyze::{CopyRow, Findings, MainEffect, MetricFindings, Scaling, ScalingRow, WorkloadFindings, beside};
 use schedlab_run::counted;
 use schedlab_run::manifest::Factor;
 
@@ -21,9 +21,11 @@ pub(crate) const SCALING_KEY: &str = "linearity: score against the first value's
 pub(crate) const COPIES_KEY: &str = "Each copy: its operations, the share of them with both partners on one CPU, the CPUs they were last seen on \
      (parent→child; … where runs differ).";
 
-/// What a scaling table is called.
-pub(crate) fn scaling_title(scaling: &Scaling) -> String {
-    format!("Scaling: {} over {}", scaling.metric, scaling.option)
+/// What a scaling table is called; `workloads` are all of the findings.
+pub(crate) fn scaling_title(scaling: &Scaling, workloads: &[WorkloadFindings]) -> String {
+    let first = scaling.workloads.first().and_then(|index| workloads.iter().find(|w| w.workload == *index));
+    let load = first.map(|workload| beside(&workload.load)).unwrap_or_default();
+    format!("Scaling: {} over {}{load}", scaling.metric, scaling.option)
 }
 
 /// Score, linearity, spread over runs and fairness: a row for each value and arm. Of one arm there is no column.

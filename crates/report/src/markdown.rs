@@ -82,8 +82,7 @@ fn opening(findings: &Findings, out: &mut dyn Write) -> io::Result<()> {
 }
 
 fn of_workload(findings: &Findings, workload: &WorkloadFindings, out: &mut dyn Write) -> io::Result<()> {
-    let load = if workload.load.is_empty() { String::new() } else { format!(" beside {}", workload.load.join(", ")) };
-    writeln!(out, "## {}{}\n", escape(&words::workload_label(findings, workload)), escape(&load))?;
+    writeln!(out, "## {}\n", escape(&words::workload_heading(findings, workload)))?;
     paragraph(&workload.spec, out)?;
     paragraph(&format!("{}: {}.", workload.id, words::counts(workload)), out)?;
     designs::main_effects(findings, workload, out)?;

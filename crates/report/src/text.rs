@@ -120,8 +120,7 @@ fn claims(page: &mut Page<'_>, findings: &Findings) -> io::Result<()> {
 }
 
 fn of_workload(page: &mut Page<'_>, findings: &Findings, workload: &WorkloadFindings) -> io::Result<()> {
-    let load = if workload.load.is_empty() { String::new() } else { format!(" beside {}", workload.load.join(", ")) };
-    page.heading(&format!("{}{load}", words::workload_label(findings, workload)))?;
+    page.heading(&words::workload_heading(findings, workload))?;
     page.item("  ", &workload.spec, Some("2"))?;
     page.item("  ", &format!("{}: {}.", workload.id, words::counts(workload)), Some("2"))?;
     designs::main_effects(page, findings, workload)?;

@@ -1,5 +1,6 @@
 //! Names for what the findings hold: arms, verdicts, roles, tiers.
 
+use schedlab_analyze::beside;
 pub(crate) use schedlab_analyze::workload_label;
 use schedlab_analyze::{Contrast, Findings, MetricFindings, Role, Verdict, WorkloadFindings};
 use schedlab_run::{CheckState, Direction, Tier, counted, noun};
@@ -52,6 +53,12 @@ pub(crate) fn spec<'a>(findings: &Findings, spec: &'a str) -> &'a str {
         ("", _) => "the default settings",
         (spec, _) => spec,
     }
+}
+
+/// What a workload's part of a report is called: always with its load.
+pub(crate) fn workload_heading(findings: &Findings, workload: &WorkloadFindings) -> String {
+    let (label, load) = (workload_label(findings, workload), beside(&workload.load));
+    if label.ends_with(&load) { label } else { label + &load }
 }
 
 /// What an arm is besides its settings: ` (control)`, ` (A/A control)`, or nothing.

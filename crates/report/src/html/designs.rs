@@ -15,7 +15,7 @@ pub(super) fn scalings(page: &mut Page, input: &Input<'_>) {
     page.open("section", "class=\"workload\" id=\"scaling\"");
     page.element("h2", "", "Scaling");
     for (number, scaling) in findings.scalings.iter().enumerate() {
-        let title = designs::scaling_title(scaling);
+        let title = designs::scaling_title(scaling, &findings.workloads);
         page.element("h3", "", &title);
         // A spec is one long word: it may break after each comma.
         page.raw(&format!("<p class=\"spec\">{}</p>\n", escape(&scaling.spec).replace(',', ",<wbr>")));

@@ -9,7 +9,7 @@ use std::io::{self, Write};
 pub(super) fn scalings(findings: &Findings, out: &mut dyn Write) -> io::Result<()> {
     let arms = words::cut(words::arms(findings), NAME);
     for scaling in &findings.scalings {
-        writeln!(out, "## {}\n", escape(&designs::scaling_title(scaling)))?;
+        writeln!(out, "## {}\n", escape(&designs::scaling_title(scaling, &findings.workloads)))?;
         paragraph(&scaling.spec, out)?;
         print(designs::scaling_table(scaling, &arms), out)?;
         paragraph(designs::SCALING_KEY, out)?;

@@ -8,16 +8,16 @@ use std::io::{self, Write};
 
 pub(super) fn scalings(page: &mut Page<'_>, findings: &Findings) -> io::Result<()> {
     let arms = words::cut(words::arms(findings), NAME);
-    findings.scalings.iter().try_for_each(|of_option| scaling(page, of_option, &arms))
+    findings.scalings.iter().try_for_each(|of_option| scaling(page, of_option, &arms, &findings.workloads))
 }
 
 /// A scaling table of single trials, as `bench` has it for a list.
 pub fn scaling_text(of_option: &Scaling, width: usize, out: &mut dyn Write) -> io::Result<()> {
-    scaling(&mut Page { out, width: width.clamp(40, 240), colour: false }, of_option, &[])
+    scaling(&mut Page { out, width: width.clamp(40, 240), colour: false }, of_option, &[], &[])
 }
 
-fn scaling(page: &mut Page<'_>, scaling: &Scaling, arms: &Names) -> io::Result<()> {
-    page.heading(&designs::scaling_title(scaling))?;
+fn scaling(page: &mut Page<'_>, scaling: &Scaling, arms: &Names, workloads: &[WorkloadFindings]) -> io::Result<()> {
+    page.heading(&designs::scaling_title(scaling, workloads))?;
     page.item("  ", &scaling.spec, Some("2"))?;
     page.table(&designs::scaling_table(scaling, arms))?;
     page.item("  ", designs::SCALING_KEY, Some("2"))?;
