@@ -240,7 +240,8 @@ impl Experiment<'_> {
         let places: Vec<Place> = (0..).zip(order).map(place).collect();
         if self.runner.wants_blocks() {
             let number = if warm_up { 0 } else { u64::from(block) + 1 };
-            let planned = places.iter().map(|place| self.planned(*place)).collect();
+            let is_dropped = |place: &&Place| place.arm.is_some_and(|arm| dropped.contains(&arm));
+            let planned = places.iter().filter(|place| !is_dropped(place)).map(|place| self.planned(*place)).collect();
             self.runner.block(number, planned);
         }
         for place in places {

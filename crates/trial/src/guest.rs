@@ -151,8 +151,8 @@ impl GuestRunner<'_> {
     fn run_block(&mut self) {
         let machine = |arm: u32| self.identities.get(arm as usize).map(|identity| &identity.machine);
         let own = machine(self.next.arm);
-        let (positions, planned): (Vec<u32>, Vec<Planned>) =
-            (0..).zip(self.block.trials.iter().cloned()).filter(|(_, trial)| machine(trial.arm) == own).unzip();
+        let planned: Vec<Planned> =
+            self.block.trials.iter().filter(|trial| machine(trial.arm) == own).cloned().collect();
         let sample = self.block.number + 1;
         let mut earlier: BTreeMap<u32, u64> = BTreeMap::new();
         let ordered = planned.iter().map(|trial| {
@@ -169,7 +169,8 @@ impl GuestRunner<'_> {
         let settings: Vec<&[Setting]> = planned.iter().map(|trial| trial.settings.as_slice()).collect();
         let outcomes = self.ran(&trial, &settings);
         let boot_id = self.boot_id.clone();
-        self.block.done.extend(positions.into_iter().zip(outcomes.into_iter().map(|one| (one, boot_id.clone()))));
+        let done = planned.iter().zip(outcomes).map(|(trial, one)| (trial.position, (one, boot_id.clone())));
+        self.block.done.extend(done);
     }
 }
 

@@ -21,6 +21,8 @@ const LOOK: Duration = Duration::from_millis(100);
 /// A trial of a block that is about to be run.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Planned {
+    /// Its place in the block.
+    pub position: u32,
     /// Index in the manifest.
     pub arm: u32,
     /// As it will be ordered.
@@ -38,7 +40,7 @@ pub trait Runner {
         false
     }
 
-    /// These trials come next, by position. Blocks are numbered from 0, the warm-up; some of the trials may not be asked for.
+    /// These trials come next, in their order. Blocks are numbered from 0, the warm-up; some of the trials may not be asked for.
     fn block(&mut self, _number: u64, _trials: Vec<Planned>) {}
 
     /// Whether the trial at that position of the block has been run with another already.

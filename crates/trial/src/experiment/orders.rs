@@ -21,7 +21,7 @@ impl Experiment<'_> {
     pub(super) fn planned(&self, place: Place) -> Planned {
         let order = self.order(place);
         let timeout = timeout(&order);
-        Planned { arm: place.arm.unwrap_or(0), order, settings: self.on_host(place), timeout }
+        Planned { position: place.position, arm: place.arm.unwrap_or(0), order, settings: self.on_host(place), timeout }
     }
 
     /// The order that a trace setting comes to: its file has the trial's number, like everything else of the trial.

@@ -84,18 +84,19 @@ fn a_guest_of_a_block_runs_the_trials_of_its_machine_in_their_order() {
     let (mut runner, mut host) = guests(&mut boot, GuestPer::Block, identities, &[]);
     assert!(runner.wants_blocks() && !runner.has_run(0));
     let block = [1u32, 2, 0, 0, 2, 1];
-    let planned = |arm: u32| Planned {
+    let planned = |(position, arm): (u32, u32)| Planned {
+        position,
         arm,
         order: TrialOrder { workload: format!("pipe:pin=same,bytes={}", arm + 1).parse().unwrap(), ..order() },
         settings: arms[arm as usize].settings.clone(),
         timeout: Duration::from_secs(10),
     };
-    runner.block(4, block.map(planned).into());
+    runner.block(4, (0..).zip(block).map(planned).collect());
     let mut answers = Vec::new();
     for (position, arm) in (0..).zip(block) {
         host.apply(&arms[arm as usize].settings).unwrap();
         runner.begin(0, Some(arm), position);
-        let ran = runner.run(&planned(arm).order, Duration::from_secs(1));
+        let ran = runner.run(&planned((position, arm)).order, Duration::from_secs(1));
         answers.push((ran.map(|outcome| outcome.workload), runner.boot_id().unwrap()));
         assert!(position > 1 || !runner.has_run(4) || arm == 2, "of one machine at a time");
     }

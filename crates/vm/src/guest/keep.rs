@@ -8,10 +8,11 @@ use schedlab_sys::fd;
 use std::fs::{self, File};
 use std::io::{self, Read, Write};
 use std::os::fd::{AsFd, BorrowedFd};
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::FileTypeExt;
 use std::path::Path;
 
-/// Named pipes: absolute paths, each with a line's end; and a byte for each that has left.
+/// Named pipes: absolute paths, each with a zero byte at its end; and a byte for each that has left.
 const ASKED: &str = "/schedlab/keep";
 const ANSWERED: &str = "/schedlab/kept";
 
@@ -38,9 +39,9 @@ impl Requests {
         let mut bytes = [0; 4096];
         let length = self.asked.read(&mut bytes)?;
         self.pending.extend_from_slice(&bytes[..length]);
-        while let Some(end) = self.pending.iter().position(|&byte| byte == b'\n') {
-            let line: Vec<u8> = self.pending.drain(..=end).collect();
-            let path = String::from_utf8_lossy(&line[..end]).into_owned();
+        while let Some(end) = self.pending.iter().position(|&byte| byte == 0) {
+            let asked: Vec<u8> = self.pending.drain(..=end).collect();
+            let path = String::from_utf8_lossy(&asked[..end]).into_owned();
             if is_wanted(&path, wanted)
                 && let Ok(content) = fs::read(&path)
                 && content.len() < MAX_PAYLOAD_BYTES / 2
@@ -75,8 +76,7 @@ impl Keeper {
     /// Returns when the host has the file.
     pub fn keep(&mut self, file: &Path) -> io::Result<()> {
         let path = fs::canonicalize(file)?;
-        let line = format!("{}\n", path.display());
-        self.asks.write_all(line.as_bytes())?;
+        self.asks.write_all(&[path.as_os_str().as_bytes(), &[0]].concat())?;
         self.answers.read_exact(&mut [0])
     }
 }

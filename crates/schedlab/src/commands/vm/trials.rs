@@ -195,8 +195,12 @@ impl Guests {
 
     /// The workload's own time-out is inside, where a guest that hangs does not come to it.
     fn limit(&self, trial: &GuestTrial) -> Duration {
-        let said = self.plan.timeout_ns.map(Duration::from_nanos);
-        said.unwrap_or_else(|| trial.limit.min(USUAL_LIMIT))
+        let count = match &trial.task {
+            GuestTask::Trials(ordered) => u32::try_from(ordered.len()).unwrap_or(u32::MAX),
+            GuestTask::Prepare { .. } => 1,
+        };
+        let each = self.plan.timeout_ns.map(Duration::from_nanos);
+        each.map_or_else(|| trial.limit.min(USUAL_LIMIT.saturating_mul(count)), |each| each.saturating_mul(count))
     }
 
     fn kernel(&self, name: &str) -> Result<Kernel> {
