@@ -204,10 +204,13 @@ fn arms_are_traced_into_the_run_directory_and_their_cost_is_a_comparison() {
     let files = std::fs::read_dir(lab.path("run/traces")).unwrap().count();
     assert_eq!((files, of_b > 0), (of_b, true), "a file for each trial of the traced arm");
     for trial in run.trials.iter().filter(|t| t.arm == Some(1)) {
-        let applied = &trial.outcome.as_ref().unwrap().applied;
+        let outcome = trial.outcome.as_ref().unwrap();
+        let applied = &outcome.applied;
         assert!(applied.iter().any(|a| a.setting.is_trace() && a.not_applied.is_none()), "{applied:?}");
         let (events, _) = read(&lab.path(&format!("run/traces/{:08}.slt", trial.trial)));
-        assert!(events.len() > 1000, "trial {}", trial.trial);
+        // A round trip on one CPU is two switches at least, however few of them a busy machine has let it do.
+        let (events, round_trips) = (events.len() as u64, outcome.operations);
+        assert!(events > round_trips && round_trips > 0, "trial {}: {events} of {round_trips}", trial.trial);
     }
 }
 

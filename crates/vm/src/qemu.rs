@@ -36,7 +36,7 @@ pub struct Guest<'a> {
     pub console: Console,
     /// Second serial port: a file that takes bytes at any speed, so that nothing in the guest waits for the host.
     pub port: &'a Path,
-    /// What the host says over that port: a pipe with a name ([`takes_orders`]).
+    /// What the host says over that port: a pipe with a name, where it takes orders.
     pub orders: Option<&'a Path>,
     /// The plugin that counts instructions.
     pub counting: Option<Counting<'a>>,
