@@ -28,6 +28,9 @@ pub struct GuestOrder {
     pub order: TrialOrder,
     /// Settings of the whole guest, to be in force before it, and not after it.
     pub settings: Vec<Setting>,
+    /// Its outcome is known from before an interruption: it runs for what it leaves to those after it.
+    #[serde(default)]
+    pub again: bool,
 }
 
 /// What came of it.

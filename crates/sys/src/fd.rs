@@ -49,6 +49,13 @@ pub fn named_pipe(path: &Path) -> io::Result<File> {
     File::options().read(true).write(true).open(path)
 }
 
+/// Opens a pipe or device for writing; `ENXIO` at once where a pipe has no reader, which a plain open would wait for.
+pub fn open_with_reader(path: &Path) -> io::Result<File> {
+    use std::os::unix::fs::OpenOptionsExt;
+    drop(File::options().write(true).custom_flags(libc::O_NONBLOCK).open(path)?);
+    File::options().write(true).open(path)
+}
+
 /// Reads until `buffer` is full; `UnexpectedEof` when the other end closes before that.
 #[inline(always)]
 pub fn read_full(fd: BorrowedFd<'_>, buffer: &mut [u8]) -> io::Result<()> {
@@ -145,11 +152,14 @@ mod tests {
         let path = std::env::temp_dir().join(format!("schedlab-named-pipe-{}", std::process::id()));
         let mut ours = named_pipe(&path).unwrap();
         let mut theirs = File::open(&path).unwrap();
+        open_with_reader(&path).unwrap();
         ours.write_all(b"x").unwrap();
         let mut byte = [0];
         theirs.read_exact(&mut byte).unwrap();
         assert_eq!(byte, *b"x");
         assert_eq!(named_pipe(&path).unwrap_err().kind(), io::ErrorKind::AlreadyExists);
+        drop((ours, theirs));
+        assert_eq!(open_with_reader(&path).unwrap_err().raw_os_error(), Some(libc::ENXIO), "nobody reads");
         std::fs::remove_file(&path).unwrap();
     }
 

@@ -114,9 +114,9 @@ fn seed_of(sample: u64) -> u64 {
 }
 
 /// What the order draws must be the sample's, or arms of one sample would differ in more than their settings.
-fn in_guest(order: &TrialOrder, sample: u64, settings: &[Setting]) -> GuestOrder {
+fn in_guest(order: &TrialOrder, sample: u64, settings: &[Setting], again: bool) -> GuestOrder {
     let order = TrialOrder { seed: seed_of(sample), ..order.clone() };
-    GuestOrder { order, settings: settings.iter().filter(|s| !s.is_of_guest()).cloned().collect() }
+    GuestOrder { order, settings: settings.iter().filter(|s| !s.is_of_guest()).cloned().collect(), again }
 }
 
 fn booted_with(settings: &[Setting]) -> Vec<Setting> {
@@ -124,7 +124,8 @@ fn booted_with(settings: &[Setting]) -> Vec<Setting> {
 }
 
 impl GuestRunner<'_> {
-    /// Boots a guest for trials, each with the settings of its arm; what came of each, in their order.
+    /// Boots a guest for trials, each with the settings of its arm; what came of each, in their order, of one at least: a guest
+    /// that was told to end has not begun the others.
     fn ran(&mut self, trial: &GuestTrial, settings: &[&[Setting]]) -> Vec<Result<TrialOutcome, String>> {
         // A boot that fails has no id, and not that of the one before it.
         self.boot_id = None;
@@ -138,7 +139,9 @@ impl GuestRunner<'_> {
             GuestResult::Failed(why) => vec![Err(why.clone()); settings.len()],
             GuestResult::Prepared(_) => vec![Err("the guest answered another question".into()); settings.len()],
         };
-        outcomes.resize(settings.len(), Err("the guest did not answer".into()));
+        if outcomes.is_empty() {
+            outcomes.push(Err("the guest did not answer".into()));
+        }
         for (outcome, settings) in outcomes.iter_mut().zip(settings) {
             if let Ok(outcome) = outcome {
                 outcome.applied.extend(booted_with(settings).iter().map(|s| in_force(s, &answer)));
@@ -158,7 +161,8 @@ impl GuestRunner<'_> {
         let ordered = planned.iter().map(|trial| {
             let earlier = earlier.entry(trial.arm).or_default();
             *earlier += 1;
-            in_guest(&trial.order, sample + (*earlier - 1) * SAMPLES_APART, &trial.settings)
+            let again = trial.position < self.next.position;
+            in_guest(&trial.order, sample + (*earlier - 1) * SAMPLES_APART, &trial.settings, again)
         });
         let trial = GuestTrial {
             task: GuestTask::Trials(ordered.collect()),
@@ -199,7 +203,7 @@ impl Runner for GuestRunner<'_> {
     fn run(&mut self, order: &TrialOrder, timeout: Duration) -> Result<TrialOutcome, String> {
         if self.per == GuestPer::Trial {
             let (settings, sample) = (self.pending.borrow().clone(), self.next.sample);
-            let task = GuestTask::Trials(vec![in_guest(order, sample, &settings)]);
+            let task = GuestTask::Trials(vec![in_guest(order, sample, &settings, false)]);
             let trial = GuestTrial { task, booted_with: booted_with(&settings), sample, limit: timeout };
             return self.ran(&trial, &[&settings]).remove(0);
         }

@@ -9,6 +9,8 @@ const MAGIC: [u8; 4] = *b"SLG1";
 const HEADER_BYTES: usize = 13;
 /// Longest payload: more is a damaged length.
 pub const MAX_PAYLOAD_BYTES: usize = 1 << 30;
+/// Longest file that a guest sends: with its path it fits a payload by far.
+pub const MAX_FILE_BYTES: usize = MAX_PAYLOAD_BYTES / 2;
 
 /// A message of the guest.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -159,10 +159,15 @@ fn lane(line: &mut Line, guest: &Guest<'_>) {
     }
 }
 
-/// All that translation can do, less some features. It is an AMD's, which translation gives no leaf that tells of threads: a
-/// machine with threads is an Intel's.
+/// Whether the CPU calls itself an Intel's. A translated one is an AMD's, which has no leaf that tells of threads.
+pub fn is_intel(architecture: Architecture, lane: Lane, machine: &Machine) -> bool {
+    let translated = !matches!(lane, Lane::Real { accelerator: Accelerator::Kvm, .. });
+    translated && architecture == Architecture::X86_64 && machine.topology.threads > 1
+}
+
+/// All that translation can do, less some features.
 fn model(guest: &Guest<'_>, less: &[&str]) -> String {
-    let threads = guest.architecture == Architecture::X86_64 && guest.machine.topology.threads > 1;
+    let threads = is_intel(guest.architecture, guest.lane, guest.machine);
     let features = less.iter().copied().chain(threads.then_some("vendor=GenuineIntel"));
     ["max"].into_iter().chain(features).collect::<Vec<_>>().join(",")
 }

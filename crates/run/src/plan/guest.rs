@@ -198,6 +198,9 @@ impl Plan {
         if let Some(shift) = guest.shift.filter(|shift| *shift > MOST_SHIFT) {
             return inconsistent(format!("[guest]: shift = {shift} is over {MOST_SHIFT}, 1024 ns an instruction"));
         }
+        if guest.timeout_ns == Some(0) || guest.boot_timeout_ns == Some(0) {
+            return inconsistent("[guest]: a timeout of nothing ends every guest: leave it out, or give a time");
+        }
         if guest.cpus == Some(0) || guest.sd_llc_size == Some(0) {
             return inconsistent("[guest]: a machine has at least one CPU, and so has its last-level cache");
         }

@@ -136,7 +136,7 @@ pub(crate) enum LaneName {
     Virtual,
 }
 
-/// The guest's machine, common to `boot` and `run`.
+/// The guest's machine, common to `boot`, `run` and `profile`.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct GuestOptions {
     /// How time passes in the guest [default: real]

@@ -23,7 +23,7 @@ pub(super) struct Claim {
 
 /// A trace of one run beside the answer of another would be joined to it by everything that reads them. (What is free now
 /// can be another's at the next moment: [`Claim::of`] takes it.)
-pub(super) fn must_be_free(dir: &Path, option: &str) -> Result<()> {
+pub(in crate::commands) fn must_be_free(dir: &Path, option: &str) -> Result<()> {
     if [TRACE_FILE, OUTCOME_FILE].iter().any(|file| dir.join(file).exists()) {
         bail!("{} holds a recording already: give another {option}", dir.display());
     }

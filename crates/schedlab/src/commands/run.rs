@@ -151,7 +151,7 @@ fn same_experiment(dir: &Path, manifest: &Manifest, plan: &Plan, guests: Option<
         }
         None => environment(false),
     };
-    // A trial in a guest is a boot of its own in any case.
+    // A trial or block in a guest has a boot of its own in any case.
     if guests.is_none() && now.boot_id != manifest.environment.boot_id {
         bail!(
             "{} was begun in another boot, or on another machine: a boot is a unit of its own, so begin a new run (--out) \

@@ -1,7 +1,7 @@
 //! Files that leave a guest before its command has ended, so that a guest that dies loses no finished trial. The command
 //! names one and waits until it has left: nothing is sent while a trial runs.
 
-use crate::frame::{Frame, MAX_PAYLOAD_BYTES, is_wanted};
+use crate::frame::{Frame, MAX_FILE_BYTES, is_wanted};
 use crate::guest::port::Port;
 use schedlab_run::lane::Provenance;
 use schedlab_sys::fd;
@@ -44,7 +44,7 @@ impl Requests {
             let path = String::from_utf8_lossy(&asked[..end]).into_owned();
             if is_wanted(&path, wanted)
                 && let Ok(content) = fs::read(&path)
-                && content.len() < MAX_PAYLOAD_BYTES / 2
+                && content.len() < MAX_FILE_BYTES
             {
                 port.send(&Frame::Kept { path, content })?;
                 port.drain();
@@ -73,7 +73,7 @@ impl Keeper {
         Some(Self { asks: File::options().write(true).open(ASKED).ok()?, answers: File::open(ANSWERED).ok()? })
     }
 
-    /// Returns when the host has the file.
+    /// Returns when the file has left for the host; one that is too long to be sent, or that nobody there wants, stays.
     pub fn keep(&mut self, file: &Path) -> io::Result<()> {
         let path = fs::canonicalize(file)?;
         self.asks.write_all(&[path.as_os_str().as_bytes(), &[0]].concat())?;

@@ -196,7 +196,7 @@ fn send_below(place: &Path, port: &mut Port) -> Result<(), Failure> {
     if !metadata.is_dir() {
         let path = place.to_str().ok_or_else(|| format!("{} is not UTF-8", place.display()))?.to_owned();
         let content = fs::read(place).map_err(said)?;
-        if content.len() >= crate::frame::MAX_PAYLOAD_BYTES / 2 {
+        if content.len() >= crate::frame::MAX_FILE_BYTES {
             return Err(format!("{path} is too large to be sent: {} bytes", content.len()));
         }
         return port.send(&Frame::File { path, content }).map_err(said);

@@ -6,9 +6,19 @@ use std::fs;
 use std::io::{ErrorKind, Read};
 use std::path::Path;
 
-/// What a kernel gives its first program in any case, and words of ours that a small kernel may not know (without KASLR, on a
-/// CPU without a TSC), to no harm.
-const USUAL: &[&str] = &["HOME=/", "TERM=linux", "nokaslr", "tsc=reliable", "quiet"];
+/// What a kernel gives its first program in any case, and words of ours that an old or small kernel may not know (without KASLR,
+/// on a CPU without a TSC, without a mitigation to switch off), to no harm.
+const USUAL: &[&str] = &[
+    "HOME=/",
+    "TERM=linux",
+    "nokaslr",
+    "tsc=reliable",
+    "quiet",
+    "nopti",
+    "mds=off",
+    "l1tf=off",
+    "indirect_target_selection=off",
+];
 /// Words of the host's, for nobody's module.
 const OURS: &str = "schedlab.";
 

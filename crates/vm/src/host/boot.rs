@@ -59,6 +59,8 @@ pub enum Stage {
     Starting,
     /// The guest is up: kernel release, after how long.
     Up(String, Duration),
+    /// The command was told to end, as the user wants.
+    ToldToEnd,
     /// The command has ended and all files have come: exit code, time since QEMU was started.
     Ended(i32, Duration),
 }
@@ -166,7 +168,8 @@ pub fn boot(boot: &Boot, events: &mut dyn Events) -> Result<Ended, VmError> {
     Ok(Ended { counts: Some(Counted::parse(&text)?), ..ended })
 }
 
-fn takes_orders(boot: &Boot) -> bool {
+/// Whether its command can be told to end.
+pub fn takes_orders(boot: &Boot) -> bool {
     !boot.job.shell && qemu_version::takes_orders(&boot.qemu_version)
 }
 
@@ -227,8 +230,14 @@ fn has_room(boot: &Boot, initramfs_bytes: u64) -> Result<(), VmError> {
 
 fn command_line(boot: &Boot) -> Result<String, VmError> {
     let Boot { lane, qemu_version, command_line, .. } = boot;
-    words(boot.kernel.image.architecture, *lane, qemu_version, boot.kernel.crc32, command_line)
+    let architecture = boot.kernel.image.architecture;
+    let is_intel = qemu::is_intel(architecture, *lane, &boot.machine);
+    words(architecture, *lane, qemu_version, boot.kernel.crc32, if is_intel { AS_ON_AMD } else { &[] }, command_line)
 }
+
+/// What a kernel does against weaknesses of Intel's CPUs and not of AMD's, switched off: two guests that differ in their
+/// threads must not differ in this. (What is done on both stays; the user's words come later.)
+const AS_ON_AMD: &[&str] = &["nopti", "mds=off", "l1tf=off", "indirect_target_selection=off"];
 
 /// The kernel's command line: our console and end, what made the result, the user's words last, so that they win.
 fn words(
@@ -236,6 +245,7 @@ fn words(
     lane: Lane,
     qemu_version: &str,
     kernel_crc32: u32,
+    mitigations: &[&str],
     added: &str,
 ) -> Result<String, VmError> {
     let console = format!("console={}", qemu::console_name(architecture));
@@ -252,6 +262,7 @@ fn words(
     }
     words.extend(Provenance { lane, qemu: qemu_version.to_owned() }.words());
     words.push(kernel_word(kernel_crc32));
+    words.extend(mitigations.iter().map(|word| (*word).to_owned()));
     words.extend(lane::padding(lane));
     if let Some(ours) = added.split_whitespace().find(|word| word.starts_with("schedlab.")) {
         let mend = "that is ours to say: leave it out, and use the option (--lane, --seed, --shift, …)";
@@ -279,16 +290,18 @@ mod tests {
     #[test]
     fn the_command_line_ends_with_the_users_words() {
         let real = Lane::Real { accelerator: Accelerator::Tcg, oversubscribed: false };
-        let line = words(Architecture::X86_64, real, "7.2.22", 0xa1, " preempt=full  quiet=no ").unwrap();
+        let line = words(Architecture::X86_64, real, "7.2.22", 0xa1, &[], " preempt=full  quiet=no ").unwrap();
         let expected = "console=ttyS0 quiet panic=-1 rdinit=/init tsc=reliable schedlab.lane=real \
                         schedlab.accelerator=tcg schedlab.qemu=7.2.22 schedlab.kernel=000000a1 preempt=full quiet=no";
         assert_eq!(line, expected);
         let virtual_ = Lane::Virtual(Virtual { shift: 7, seed: 0, quantum_us: None, dither_us: 0 });
-        let line = words(Architecture::Aarch64, virtual_, "7.2.22", 0, "").unwrap();
+        let line = words(Architecture::Aarch64, virtual_, "7.2.22", 0, &[], "").unwrap();
         assert!(line.starts_with("console=ttyAMA0 ") && line.contains(" nokaslr "), "{line}");
-        let ours = words(Architecture::X86_64, real, "7.2.22", 0xa1, "quiet schedlab.seed=4").unwrap_err();
+        let ours = words(Architecture::X86_64, real, "7.2.22", 0xa1, &[], "quiet schedlab.seed=4").unwrap_err();
         assert!(ours.to_string().starts_with("--cmdline schedlab.seed=4: "), "{ours}");
         let long = "x".repeat(2000);
-        assert!(words(Architecture::X86_64, real, "7.2.22", 0, &long).unwrap_err().to_string().contains("--cmdline"));
+        assert!(
+            words(Architecture::X86_64, real, "7.2.22", 0, &[], &long).unwrap_err().to_string().contains("--cmdline")
+        );
     }
 }

@@ -3,7 +3,8 @@
 
 use super::scratch::Scratch;
 use crate::error::VmError;
-use std::fs::{DirBuilder, File};
+use schedlab_sys::fd::open_with_reader;
+use std::fs::DirBuilder;
 use std::io::Write;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
@@ -52,9 +53,12 @@ fn deliver_or(files: &[(String, Vec<u8>)], place: &Path, refuge: &Path) -> Resul
         && !there.is_dir()
     {
         // A pipe, a terminal or /dev/stdout: its reader waits there.
-        let written = File::options().write(true).open(place).and_then(|mut to| to.write_all(content));
-        written.map_err(VmError::file("writing", place))?;
-        return Ok(Some(Delivered { at: place.to_owned(), instead: None }));
+        let written = open_with_reader(place).and_then(|mut to| to.write_all(content));
+        let Err(why) = written.map_err(VmError::file("writing", place)) else {
+            return Ok(Some(Delivered { at: place.to_owned(), instead: None }));
+        };
+        let at = put_privately(&found, place, refuge)?;
+        return Ok(Some(Delivered { at, instead: Some(why) }));
     }
     // A link stays, and what it leads to is replaced.
     let place = &*place.canonicalize().unwrap_or_else(|_| place.to_owned());
@@ -160,6 +164,9 @@ mod tests {
         let mut bytes = [0; 8];
         std::io::Read::read_exact(&mut reader, &mut bytes).unwrap();
         assert_eq!(&bytes, b"measured");
+        drop(reader);
+        let lies = deliver_or(&[sent("pipe")], &at("pipe"), directory.path()).unwrap().unwrap();
+        assert!(lies.at.ends_with("schedlab-vm-results-2/pipe") && lies.instead.is_some(), "nobody reads: {lies:?}");
     }
 
     #[test]

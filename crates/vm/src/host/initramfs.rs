@@ -72,6 +72,13 @@ pub fn archive(program: Vec<u8>, job: &Job, modules: &[(Module, Vec<u8>)]) -> Re
     Ok(archive)
 }
 
+/// Of files as a guest would have them.
+pub fn checksum(added: &[Added]) -> Result<u32, VmError> {
+    let mut archive = Archive::default();
+    added.iter().try_for_each(|one| add(&mut archive, one))?;
+    Ok(crc32fast::hash(&archive.to_bytes()))
+}
+
 /// Where the guest has a module's file.
 pub fn module_path(name: &str) -> String {
     format!("/lib/modules/{name}.ko")

@@ -132,7 +132,7 @@ impl<'a> Session<'a> {
             return Err(why);
         }
         if matches!(why, VmError::Interrupted) {
-            self.events.note("telling the guest's command to end; once more ends the guest at once");
+            self.events.stage(Stage::ToldToEnd);
         }
         self.told = Some((Instant::now(), why));
         Ok(())
@@ -218,9 +218,9 @@ impl<'a> Session<'a> {
     /// The mend of a time-out. A guest that is well has a quiet console, so its silence tells something only before it is up.
     fn why_late(&self) -> String {
         let mut said = match self.up {
-            Some(_) => "give it more time: --timeout of `vm run`",
+            Some(_) => "give it more time: --timeout of `vm run`, `timeout` of a plan's [guest]",
             None if self.console.is_empty() => NEVER_CAME_UP,
-            None => "give it more time: --boot-timeout of `vm run`",
+            None => "give it more time: --boot-timeout of `vm run`, `boot_timeout` of a plan's [guest]",
         }
         .to_owned();
         if !self.console.is_empty() {

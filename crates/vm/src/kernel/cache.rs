@@ -289,7 +289,7 @@ fn open(entry: &Entry, directory: &Path) -> Result<Kernel, VmError> {
         })
     };
     let config = entry.config.as_ref().map(checked).transpose()?;
-    for (_, stored) in &entry.modules {
+    for stored in entry.modules.iter().map(|(_, stored)| stored).chain(&entry.symbols) {
         checked(stored)?;
     }
     checked(&entry.kernel)?;
@@ -299,6 +299,7 @@ fn open(entry: &Entry, directory: &Path) -> Result<Kernel, VmError> {
         image: entry.image.clone(),
         crc32: entry.kernel.crc32,
         config: config.map(|bytes| String::from_utf8_lossy(&bytes).into_owned()),
+        symbols: entry.symbols.as_ref().map(|stored| directory.join(&stored.file)),
         modules: entry.modules.iter().map(|(m, s)| (m.clone(), directory.join(&s.file))).collect(),
     };
     kernel.check()

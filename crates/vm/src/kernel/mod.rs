@@ -28,6 +28,8 @@ pub struct Kernel {
     pub crc32: u32,
     /// Its configuration's text, where it is known.
     pub config: Option<String>,
+    /// The System.map of a build of ours: for a kernel that does not show its symbols itself.
+    pub symbols: Option<PathBuf>,
     /// Modules at hand, with their files.
     pub modules: Vec<(Module, PathBuf)>,
 }
@@ -45,7 +47,7 @@ impl Kernel {
         let config = config_of(path, &image.release);
         let name = path.display().to_string();
         let crc32 = crc32fast::hash(&bytes);
-        let kernel = Self { name, path: path.to_owned(), image, crc32, config, modules: Vec::new() };
+        let kernel = Self { name, path: path.to_owned(), image, crc32, config, symbols: None, modules: Vec::new() };
         kernel.check()
     }
 

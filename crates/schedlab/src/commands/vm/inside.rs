@@ -2,6 +2,7 @@
 //! directory has the same name in the guest, so that every path means the same there.
 
 use crate::cli::{Cli, Command, RunOutput};
+use crate::commands::claim::must_be_free;
 use crate::commands::{ab, bench};
 use crate::{session, twin_spelling};
 use anyhow::{Context, Result, bail};
@@ -53,6 +54,10 @@ impl Inside {
                         bail!("--json: there is no directory {}", parent.display());
                     }
                     inside.collect.push(text(&file)?);
+                }
+                if let Some(recording) = &args.tracing.trace {
+                    must_be_free(recording, "--trace")?;
+                    inside.collect.push(text(&absolute(&directory, recording)?)?);
                 }
             }
             Command::Ab(args) => inside.experiment(&directory, &args.output, &ab::name(&args))?,

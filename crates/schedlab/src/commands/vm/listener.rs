@@ -24,7 +24,11 @@ fn write_all(mut to: impl Write, bytes: &[u8]) {
 pub(super) struct Quiet(pub(super) Option<Interrupt>);
 
 impl Events for Quiet {
-    fn stage(&mut self, _stage: Stage) {}
+    fn stage(&mut self, stage: Stage) {
+        if stage == Stage::ToldToEnd {
+            say("schedlab: the guest ends when the trial in progress does");
+        }
+    }
     fn stdout(&mut self, _bytes: &[u8]) {}
     fn stderr(&mut self, bytes: &[u8]) {
         write_all(std::io::stderr(), bytes);
@@ -50,6 +54,9 @@ impl Events for Screen {
     fn stage(&mut self, stage: Stage) {
         match stage {
             Stage::Starting => say("schedlab: starting the guest"),
+            Stage::ToldToEnd => {
+                say("schedlab: telling the guest's command to end; once more ends the guest at once");
+            }
             Stage::Up(release, after) => {
                 say(format_args!("schedlab: the guest is up: {release}, after {}", rounded(after)));
             }

@@ -4,6 +4,7 @@ use crate::commands::doctor;
 use crate::session::Host;
 use anyhow::{Context, Result, anyhow, bail};
 use schedlab_run::{GuestAnswer, GuestOrder, GuestResult, GuestTask, Plan, TrialOutcome};
+use schedlab_sys::interrupt::Interrupt;
 use schedlab_trial::{ExecRunner, HostSettings, run_in_cgroups};
 use schedlab_vm::guest::{self, Keeper};
 use std::ffi::OsString;
@@ -37,7 +38,9 @@ fn run_trials(ordered: Vec<GuestOrder>, file: &Path) -> Result<()> {
     let (mut host, mut keeper) = (Host::default(), Keeper::of_this_guest());
     let (mut answer, mut outcomes) = (None, Vec::new());
     let count = ordered.len();
+    let interrupt = Interrupt::catch().context("signals cannot be caught")?;
     for one in ordered {
+        let is_wanted = !one.again;
         outcomes.push(measured(&mut host, one).map_err(|error| format!("{error:#}")));
         let result = GuestResult::Measured(outcomes.clone());
         let so_far = match answer.take() {
@@ -46,6 +49,10 @@ fn run_trials(ordered: Vec<GuestOrder>, file: &Path) -> Result<()> {
         };
         write(file, &so_far)?;
         answer = Some(so_far);
+        // As on a host, an interrupt lets the trial in progress end.
+        if interrupt.requested() && is_wanted {
+            break;
+        }
         if let Some(keeper) = keeper.as_mut().filter(|_| outcomes.len() < count) {
             keeper.keep(file).context("an answer cannot be sent to the host")?;
         }
@@ -55,7 +62,7 @@ fn run_trials(ordered: Vec<GuestOrder>, file: &Path) -> Result<()> {
 
 /// One trial under its settings; those of the trial before are taken back. A setting that does not take is told beside what was
 /// measured, as on a host.
-fn measured(host: &mut Host, GuestOrder { mut order, settings }: GuestOrder) -> Result<TrialOutcome> {
+fn measured(host: &mut Host, GuestOrder { mut order, settings, .. }: GuestOrder) -> Result<TrialOutcome> {
     let mut applied = host.apply(&settings)?;
     order.cgroup_procs = host.cgroup_procs();
     let mut runner = ExecRunner::of_this_binary();

@@ -13,11 +13,13 @@ use schedlab_sys::clock;
 use schedlab_sys::interrupt::Interrupt;
 use schedlab_trial::guest::{GuestTrial, Identity};
 use schedlab_vm::Boot;
-use schedlab_vm::host::initramfs::Added;
+use schedlab_vm::VmError;
+use schedlab_vm::host::boot::takes_orders;
+use schedlab_vm::host::initramfs::{self, Added};
 use schedlab_vm::host::scratch::Scratch;
 use schedlab_vm::kernel::Kernel;
 use schedlab_vm::kernel::reference::Reference;
-use std::cell::RefCell;
+use std::cell::{OnceCell, RefCell};
 use std::collections::BTreeMap;
 use std::time::Duration;
 
@@ -37,6 +39,8 @@ pub(crate) struct Guests {
     sight: Sight,
     /// By name, as they were when they were first booted: what is built or fetched meanwhile is not part of this run.
     kernels: RefCell<BTreeMap<String, Kernel>>,
+    /// Of the files that the plan adds, as they were at the beginning.
+    extras: OnceCell<Option<u32>>,
     modules: Vec<String>,
 }
 
@@ -45,7 +49,13 @@ impl Guests {
     pub(crate) fn new(guest: &GuestPlan, plan: &Plan) -> Result<Self> {
         let speaks_of_binder = plan.to_toml().contains("binder");
         let modules = speaks_of_binder.then(|| BINDER.to_owned()).into_iter().collect();
-        Ok(Self { plan: guest.clone(), sight: Sight::new(false), kernels: RefCell::default(), modules })
+        Ok(Self {
+            plan: guest.clone(),
+            sight: Sight::new(false),
+            kernels: RefCell::default(),
+            extras: OnceCell::new(),
+            modules,
+        })
     }
 
     /// Whether nothing of the host reaches them, not even its time.
@@ -68,6 +78,10 @@ impl Guests {
             if let Some(why) = self.plan.sd_llc_size.and_then(|wanted| other_llc(wanted, &guest)) {
                 bail!("{arms}: {why}");
             }
+            let own = check(&guest, "mitigations");
+            if own != check(&manifest.environment, "mitigations") {
+                described.push(format!("{arms}: other CPU mitigations than in the control's guest: {own}"));
+            }
             let kernel = self.kernel(&self.options(&trial.booted_with)?.0)?;
             described.push(description(&arms, &kernel, &guest, self.plan.per));
         }
@@ -80,10 +94,26 @@ impl Guests {
             }
         }
         let mut manifest = manifest.context("the plan has no arms")?;
+        // Each guest was asked for what is required of its own arms.
+        manifest.plan_toml = plan.to_toml();
+        described
+            .extend(self.extras()?.map(|crc32| format!("what [guest] adds (`add`, `binary`) has CRC-32 {crc32:08x}")));
         // A guest of the virtual lane has the same clock at each start.
         manifest.created_unix_s = clock::realtime_ns() / 1_000_000_000;
         manifest.seed = plan.seed.unwrap_or_else(schedlab_trial::prepare::fresh_seed);
         Ok((manifest, described))
+    }
+
+    /// Checksum of what the plan adds to its guests; an error where that is not what it was at the beginning.
+    fn extras(&self) -> Result<Option<u32>> {
+        let GuestPlan { add, binary, .. } = &self.plan;
+        let binary = binary.iter().map(|file| Ok(Added { from: file.into(), to: "/init".into() }));
+        let added = add.iter().map(|text| Added::parse(text)).chain(binary).collect::<Result<Vec<_>, _>>()?;
+        let now = if added.is_empty() { None } else { Some(initramfs::checksum(&added)?) };
+        if *self.extras.get_or_init(|| now) != now {
+            bail!("what [guest] adds (`add`, `binary`) is not what it was at the beginning of the run: put it back");
+        }
+        Ok(now)
     }
 
     /// For what a guest is booted.
@@ -145,16 +175,25 @@ impl Guests {
     }
 
     fn booted(&self, trial: &GuestTrial) -> Result<GuestAnswer> {
+        self.extras()?;
         let directory = Scratch::new()?;
         let file = directory.path().join("task.json");
         std::fs::write(&file, schedlab_run::json::pretty(&trial.task)?)
             .context("the guest's task cannot be written")?;
-        let boot = self.guest(trial, vec![Added { from: file, to: TASK.into() }])?;
+        let mut boot = self.guest(trial, vec![Added { from: file, to: TASK.into() }])?;
         let mut interrupt = None;
-        if matches!(trial.task, GuestTask::Prepare { .. }) {
-            guest::advise(&boot);
-            // Nothing is measured yet, so nothing is worth waiting for.
-            interrupt = Some(Interrupt::catch().context("signals cannot be caught")?);
+        match &trial.task {
+            GuestTask::Prepare { .. } => {
+                guest::advise(&boot);
+                // Nothing is measured yet, so nothing is worth waiting for.
+                interrupt = Some(Interrupt::catch().context("signals cannot be caught")?);
+            }
+            // Told to end it ends its trial and begins no other; one that cannot be told does them all.
+            GuestTask::Trials(ordered) if ordered.len() > 1 && takes_orders(&boot) => {
+                boot.grace = boot.limit;
+                interrupt = Some(Interrupt::catch().context("signals cannot be caught")?);
+            }
+            GuestTask::Trials(_) => {}
         }
         let ended = schedlab_vm::boot(&boot, &mut Quiet(interrupt))?;
         let (_, answer) = ended
@@ -165,7 +204,9 @@ impl Guests {
         if let (Some(why), GuestResult::Measured(outcomes), GuestTask::Trials(ordered)) =
             (&ended.cut, &mut answer.result, &trial.task)
         {
-            outcomes.resize(ordered.len(), Err(why.to_string()));
+            outcomes.push(Err(why.to_string()));
+            let before = format!("not begun: its guest had ended before ({})", first_line(why));
+            outcomes.resize(ordered.len(), Err(before));
         }
         if self.are_virtual() {
             // Equal boots draw equal ids, and are two boots all the same.
@@ -195,10 +236,8 @@ impl Guests {
 
     /// The workload's own time-out is inside, where a guest that hangs does not come to it.
     fn limit(&self, trial: &GuestTrial) -> Duration {
-        let count = match &trial.task {
-            GuestTask::Trials(ordered) => u32::try_from(ordered.len()).unwrap_or(u32::MAX),
-            GuestTask::Prepare { .. } => 1,
-        };
+        let GuestTask::Trials(ordered) = &trial.task else { return trial.limit };
+        let count = u32::try_from(ordered.len()).unwrap_or(u32::MAX);
         let each = self.plan.timeout_ns.map(Duration::from_nanos);
         each.map_or_else(|| trial.limit.min(USUAL_LIMIT.saturating_mul(count)), |each| each.saturating_mul(count))
     }
@@ -285,13 +324,27 @@ fn preparations(plan: &Plan, command: &[String]) -> Vec<(String, GuestTrial)> {
             None => kinds.push((booted_with, vec![&arm.name])),
         }
     }
-    let trial = |booted_with| GuestTrial {
-        task: GuestTask::Prepare { plan_toml: plan.to_toml(), command: command.to_vec() },
+    let trial = |booted_with, arms: &[&str]| GuestTrial {
+        task: GuestTask::Prepare { plan_toml: of_arms(plan, arms).to_toml(), command: command.to_vec() },
         booted_with,
         sample: 1,
         limit: TO_PREPARE,
     };
-    kinds.into_iter().map(|(booted_with, arms)| (format!("`{}`", arms.join("`, `")), trial(booted_with))).collect()
+    kinds
+        .into_iter()
+        .map(|(booted_with, arms)| (format!("`{}`", arms.join("`, `")), trial(booted_with, &arms)))
+        .collect()
+}
+
+fn first_line(why: &VmError) -> String {
+    why.to_string().lines().next().unwrap_or_default().trim_end_matches(':').to_owned()
+}
+
+/// The plan with the requirements of these arms alone: another kernel may lack what is counted in theirs.
+fn of_arms(plan: &Plan, arms: &[&str]) -> Plan {
+    let mut own = plan.clone();
+    own.require.retain(|requirement| requirement.arm.as_deref().is_none_or(|arm| arms.contains(&arm)));
+    own
 }
 
 fn check<'g>(guest: &'g Environment, id: &str) -> &'g str {
