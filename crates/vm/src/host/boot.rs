@@ -59,6 +59,8 @@ pub enum Stage {
     Starting,
     /// The guest is up: kernel release, after how long.
     Up(String, Duration),
+    /// A file of it is safe, whatever becomes of it.
+    Kept,
     /// The command was told to end, as the user wants.
     ToldToEnd,
     /// The command has ended and all files have come: exit code, time since QEMU was started.

@@ -165,6 +165,7 @@ impl<'a> Session<'a> {
                 }
                 Frame::Kept { path, content } if is_wanted(&path, &self.boot.job.collect) => {
                     self.kept.insert(path, content);
+                    self.events.stage(Stage::Kept);
                 }
                 Frame::File { path, .. } | Frame::Kept { path, .. } => {
                     return Err(VmError::Guest(format!("it sent {path}, which nobody asked for")));

@@ -19,14 +19,36 @@ fn write_all(mut to: impl Write, bytes: &[u8]) {
     let _ = to.write_all(bytes).and_then(|()| to.flush());
 }
 
-/// Listens to a guest of which only the answer matters. Without an interrupt to look at, Ctrl-C lets it end, as it lets a
-/// trial end.
-pub(super) struct Quiet(pub(super) Option<Interrupt>);
+/// Listens to a guest of which only the answer matters.
+pub(super) struct Quiet {
+    interrupt: Option<Interrupt>,
+    /// Whether an interrupt counts by now.
+    heeds: bool,
+}
+
+impl Quiet {
+    /// Ctrl-C lets it end, as it lets a trial end.
+    pub(super) fn deaf() -> Self {
+        Self { interrupt: None, heeds: false }
+    }
+
+    /// Ctrl-C ends it.
+    pub(super) fn at_once(interrupt: Interrupt) -> Self {
+        Self { interrupt: Some(interrupt), heeds: true }
+    }
+
+    /// Ctrl-C ends it once it has sent something to keep: a trial of it at least is then a trial.
+    pub(super) fn with_something_kept(interrupt: Interrupt) -> Self {
+        Self { interrupt: Some(interrupt), heeds: false }
+    }
+}
 
 impl Events for Quiet {
     fn stage(&mut self, stage: Stage) {
-        if stage == Stage::ToldToEnd {
-            say("schedlab: the guest ends when the trial in progress does");
+        match stage {
+            Stage::Kept => self.heeds = true,
+            Stage::ToldToEnd => say("schedlab: the guest ends when the trial in progress does"),
+            _ => {}
         }
     }
     fn stdout(&mut self, _bytes: &[u8]) {}
@@ -38,10 +60,10 @@ impl Events for Quiet {
     }
     fn console(&mut self, _bytes: &[u8]) {}
     fn interrupted(&self) -> bool {
-        self.0.is_some_and(Interrupt::requested)
+        self.heeds && self.interrupt.is_some_and(Interrupt::requested)
     }
     fn insisted(&self) -> bool {
-        self.0.is_some_and(Interrupt::insisted)
+        self.heeds && self.interrupt.is_some_and(Interrupt::insisted)
     }
 }
 
@@ -54,6 +76,7 @@ impl Events for Screen {
     fn stage(&mut self, stage: Stage) {
         match stage {
             Stage::Starting => say("schedlab: starting the guest"),
+            Stage::Kept => {}
             Stage::ToldToEnd => {
                 say("schedlab: telling the guest's command to end; once more ends the guest at once");
             }

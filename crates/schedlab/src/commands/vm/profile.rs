@@ -101,7 +101,7 @@ struct Counting {
 
 fn count(boot: &Boot) -> Result<Counting> {
     let interrupt = Interrupt::catch().context("signals cannot be caught")?;
-    let ended = schedlab_vm::boot(boot, &mut Quiet(Some(interrupt)))?;
+    let ended = schedlab_vm::boot(boot, &mut Quiet::at_once(interrupt))?;
     if ended.exit_code != 0 {
         bail!("the guest's command ended with {}", ended.exit_code);
     }

@@ -181,21 +181,21 @@ impl Guests {
         std::fs::write(&file, schedlab_run::json::pretty(&trial.task)?)
             .context("the guest's task cannot be written")?;
         let mut boot = self.guest(trial, vec![Added { from: file, to: TASK.into() }])?;
-        let mut interrupt = None;
-        match &trial.task {
+        let interrupt = || Interrupt::catch().context("signals cannot be caught");
+        let mut listener = match &trial.task {
             GuestTask::Prepare { .. } => {
                 guest::advise(&boot);
                 // Nothing is measured yet, so nothing is worth waiting for.
-                interrupt = Some(Interrupt::catch().context("signals cannot be caught")?);
+                Quiet::at_once(interrupt()?)
             }
             // Told to end it ends its trial and begins no other; one that cannot be told does them all.
             GuestTask::Trials(ordered) if ordered.len() > 1 && takes_orders(&boot) => {
                 boot.grace = boot.limit;
-                interrupt = Some(Interrupt::catch().context("signals cannot be caught")?);
+                Quiet::with_something_kept(interrupt()?)
             }
-            GuestTask::Trials(_) => {}
-        }
-        let ended = schedlab_vm::boot(&boot, &mut Quiet(interrupt))?;
+            GuestTask::Trials(_) => Quiet::deaf(),
+        };
+        let ended = schedlab_vm::boot(&boot, &mut listener)?;
         let (_, answer) = ended
             .files
             .first()
