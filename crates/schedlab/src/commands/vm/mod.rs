@@ -2,6 +2,7 @@
 
 mod guest;
 mod inside;
+mod kinds;
 mod legs;
 mod listener;
 mod profile;

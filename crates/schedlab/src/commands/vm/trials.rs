@@ -2,6 +2,7 @@
 
 use super::guest::{self, Sight};
 use super::inside::{BINDER, Inside};
+use super::kinds::{check, description, first_line, other_llc, preparations};
 use super::listener::Quiet;
 use super::task;
 use crate::cli::vm::{GuestOptions, LaneName};
@@ -13,7 +14,6 @@ use schedlab_sys::clock;
 use schedlab_sys::interrupt::Interrupt;
 use schedlab_trial::guest::{GuestTrial, Identity};
 use schedlab_vm::Boot;
-use schedlab_vm::VmError;
 use schedlab_vm::host::boot::takes_orders;
 use schedlab_vm::host::initramfs::{self, Added};
 use schedlab_vm::host::scratch::Scratch;
@@ -29,8 +29,6 @@ const ANSWER: &str = "/schedlab/answer.json";
 
 /// For a trial of a plan that says no `timeout`, as for `vm run`.
 const USUAL_LIMIT: Duration = Duration::from_secs(3600);
-/// For a manifest.
-const TO_PREPARE: Duration = Duration::from_secs(300);
 
 /// Boots the guests of one plan.
 pub(crate) struct Guests {
@@ -312,66 +310,4 @@ impl Guests {
         };
         Ok((kernel.context("an arm has no kernel")?, options))
     }
-}
-
-/// The first boot of each kind of guest, with the names of its arms: it reads the plan there.
-fn preparations(plan: &Plan, command: &[String]) -> Vec<(String, GuestTrial)> {
-    let mut kinds: Vec<(Vec<Setting>, Vec<&str>)> = Vec::new();
-    for arm in &plan.arms {
-        let booted_with: Vec<Setting> = arm.settings.iter().filter(|s| s.is_of_guest()).cloned().collect();
-        match kinds.iter_mut().find(|(kind, _)| *kind == booted_with) {
-            Some((_, arms)) => arms.push(&arm.name),
-            None => kinds.push((booted_with, vec![&arm.name])),
-        }
-    }
-    let trial = |booted_with, arms: &[&str]| GuestTrial {
-        task: GuestTask::Prepare { plan_toml: of_arms(plan, arms).to_toml(), command: command.to_vec() },
-        booted_with,
-        sample: 1,
-        limit: TO_PREPARE,
-    };
-    kinds
-        .into_iter()
-        .map(|(booted_with, arms)| (format!("`{}`", arms.join("`, `")), trial(booted_with, &arms)))
-        .collect()
-}
-
-fn first_line(why: &VmError) -> String {
-    why.to_string().lines().next().unwrap_or_default().trim_end_matches(':').to_owned()
-}
-
-/// The plan with the requirements of these arms alone: another kernel may lack what is counted in theirs.
-fn of_arms(plan: &Plan, arms: &[&str]) -> Plan {
-    let mut own = plan.clone();
-    own.require.retain(|requirement| requirement.arm.as_deref().is_none_or(|arm| arms.contains(&arm)));
-    own
-}
-
-fn check<'g>(guest: &'g Environment, id: &str) -> &'g str {
-    guest.checks.iter().find(|c| c.id == id).map_or("unknown", |c| c.value.as_str())
-}
-
-/// What the plan says of the guest's last-level cache and the guest does not.
-fn other_llc(wanted: u32, guest: &Environment) -> Option<String> {
-    let domains = check(guest, "sched_domains");
-    let said: Option<u32> = domains.rsplit_once("sd_llc_size ").and_then(|(_, size)| size.trim().parse().ok());
-    let mend = "change `sd_llc_size` or the cpus and topology of [guest]";
-    match said {
-        Some(size) if size == wanted => None,
-        Some(size) => Some(format!("the plan says sd_llc_size {wanted}, its guest has {size} ({domains}); {mend}")),
-        None => Some(format!(
-            "the plan says sd_llc_size {wanted}, which its guest does not tell ({domains}): its kernel \
-                              needs CONFIG_SCHED_DEBUG and CONFIG_SCHEDSTATS"
-        )),
-    }
-}
-
-/// A guest in a sentence of the report. Two builds of one name differ in the checksum alone.
-fn description(arms: &str, kernel: &Kernel, guest: &Environment, per: GuestPer) -> String {
-    let (release, topology, domains) = (&guest.kernel_release, check(guest, "topology"), check(guest, "sched_domains"));
-    let (name, crc32) = (&kernel.name, kernel.crc32);
-    let each = if per == GuestPer::Block { ", one for each block" } else { "" };
-    format!(
-        "{arms} ran in guests with Linux {release} ({name}, CRC-32 {crc32:08x}), {topology}; domains {domains}{each}"
-    )
 }

@@ -1,0 +1,73 @@
+//! The kinds of guest that a plan's arms ask for: what each is tried with first, and what is said of it.
+
+use schedlab_run::plan::GuestPer;
+use schedlab_run::{Environment, GuestTask, Plan, Setting};
+use schedlab_trial::guest::GuestTrial;
+use schedlab_vm::VmError;
+use schedlab_vm::kernel::Kernel;
+use std::time::Duration;
+
+/// For a manifest.
+const TO_PREPARE: Duration = Duration::from_secs(300);
+
+/// The first boot of each kind of guest, with the names of its arms: it reads the plan there.
+pub(super) fn preparations(plan: &Plan, command: &[String]) -> Vec<(String, GuestTrial)> {
+    let mut kinds: Vec<(Vec<Setting>, Vec<&str>)> = Vec::new();
+    for arm in &plan.arms {
+        let booted_with: Vec<Setting> = arm.settings.iter().filter(|s| s.is_of_guest()).cloned().collect();
+        match kinds.iter_mut().find(|(kind, _)| *kind == booted_with) {
+            Some((_, arms)) => arms.push(&arm.name),
+            None => kinds.push((booted_with, vec![&arm.name])),
+        }
+    }
+    let trial = |booted_with, arms: &[&str]| GuestTrial {
+        task: GuestTask::Prepare { plan_toml: of_arms(plan, arms).to_toml(), command: command.to_vec() },
+        booted_with,
+        sample: 1,
+        limit: TO_PREPARE,
+    };
+    kinds
+        .into_iter()
+        .map(|(booted_with, arms)| (format!("`{}`", arms.join("`, `")), trial(booted_with, &arms)))
+        .collect()
+}
+
+pub(super) fn first_line(why: &VmError) -> String {
+    why.to_string().lines().next().unwrap_or_default().trim_end_matches(':').to_owned()
+}
+
+/// The plan with the requirements of these arms alone: another kernel may lack what is counted in theirs.
+fn of_arms(plan: &Plan, arms: &[&str]) -> Plan {
+    let mut own = plan.clone();
+    own.require.retain(|requirement| requirement.arm.as_deref().is_none_or(|arm| arms.contains(&arm)));
+    own
+}
+
+pub(super) fn check<'g>(guest: &'g Environment, id: &str) -> &'g str {
+    guest.checks.iter().find(|c| c.id == id).map_or("unknown", |c| c.value.as_str())
+}
+
+/// What the plan says of the guest's last-level cache and the guest does not.
+pub(super) fn other_llc(wanted: u32, guest: &Environment) -> Option<String> {
+    let domains = check(guest, "sched_domains");
+    let said: Option<u32> = domains.rsplit_once("sd_llc_size ").and_then(|(_, size)| size.trim().parse().ok());
+    let mend = "change `sd_llc_size` or the cpus and topology of [guest]";
+    match said {
+        Some(size) if size == wanted => None,
+        Some(size) => Some(format!("the plan says sd_llc_size {wanted}, its guest has {size} ({domains}); {mend}")),
+        None => Some(format!(
+            "the plan says sd_llc_size {wanted}, which its guest does not tell ({domains}): its kernel \
+                              needs CONFIG_SCHED_DEBUG and CONFIG_SCHEDSTATS"
+        )),
+    }
+}
+
+/// A guest in a sentence of the report. Two builds of one name differ in the checksum alone.
+pub(super) fn description(arms: &str, kernel: &Kernel, guest: &Environment, per: GuestPer) -> String {
+    let (release, topology, domains) = (&guest.kernel_release, check(guest, "topology"), check(guest, "sched_domains"));
+    let (name, crc32) = (&kernel.name, kernel.crc32);
+    let each = if per == GuestPer::Block { ", one for each block" } else { "" };
+    format!(
+        "{arms} ran in guests with Linux {release} ({name}, CRC-32 {crc32:08x}), {topology}; domains {domains}{each}"
+    )
+}
