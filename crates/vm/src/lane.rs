@@ -23,6 +23,10 @@ pub fn advice(lane: Lane, qemu_version: &str, cpus: u32) -> Option<String> {
     ))
 }
 
+/// What a kernel does against weaknesses of Intel's CPUs and not of AMD's, switched off where a translated CPU is an Intel's only for
+/// its threads: two guests that differ in their threads must not differ in this. (What is done on both stays.)
+pub const AS_ON_AMD: &[&str] = &["nopti", "mds=off", "l1tf=off", "indirect_target_selection=off"];
+
 /// Up to how much CPU time each task uses before its workload starts, unless it is said otherwise: twice the difference
 /// that CFS keeps between two tasks on a machine of two CPUs (half its latency of 12 ms), so that both ends are reached.
 pub const USUAL_DITHER_US: u32 = 12_000;

@@ -57,8 +57,12 @@ impl Role {
 
 /// One sentence on the machine that the guest is, where it is another than its job says. For its command, too.
 pub fn other_machine() -> Option<String> {
-    let job: Job = serde_json::from_slice(&fs::read(JOB_FILE).ok()?).ok()?;
-    arranged::other(job.machine, Path::new("/sys"))
+    arranged::other(job()?.machine, Path::new("/sys"))
+}
+
+/// What this guest was booted for; `None` elsewhere.
+fn job() -> Option<Job> {
+    serde_json::from_slice(&fs::read(JOB_FILE).ok()?).ok()
 }
 
 /// One sentence on what went wrong, for the host.
@@ -92,7 +96,7 @@ fn serve(job: &Job, port: &mut Port) -> Result<i32, Failure> {
     for absent in mounts::others() {
         port.send(&Frame::Note(absent)).map_err(|e| e.to_string())?;
     }
-    for word in words::unknown() {
+    for word in words::unknown(job) {
         let note = format!("the guest's kernel does not know `{word}` of its command line, and goes without");
         port.send(&Frame::Note(note)).map_err(|e| e.to_string())?;
     }

@@ -1,37 +1,33 @@
 //! Words of the guest's command line that have no effect in its kernel, as far as that shows: an arm of such a word would be
 //! the control under another name.
 
+use super::job;
+use crate::job::Job;
+use crate::lane::AS_ON_AMD;
 use schedlab_sys::tracefs::open_without_waiting;
 use std::fs;
 use std::io::{ErrorKind, Read};
 use std::path::Path;
 
-/// What a kernel gives its first program in any case, and words of ours that an old or small kernel may not know (without KASLR,
-/// on a CPU without a TSC, without a mitigation to switch off), to no harm.
-const USUAL: &[&str] = &[
-    "HOME=/",
-    "TERM=linux",
-    "nokaslr",
-    "tsc=reliable",
-    "quiet",
-    "nopti",
-    "mds=off",
-    "l1tf=off",
-    "indirect_target_selection=off",
-];
+/// What a kernel gives its first program in any case, and words of ours that a small kernel may not know (without KASLR, on a
+/// CPU without a TSC), to no harm.
+const USUAL: &[&str] = &["HOME=/", "TERM=linux", "nokaslr", "tsc=reliable", "quiet"];
 /// Words of the host's, for nobody's module.
 const OURS: &str = "schedlab.";
 
 /// Words that the kernel does not know: it hands them on to its first program, as arguments and environment. (A word with a
 /// dot is a parameter of a module, which may still come.)
-pub(super) fn unknown() -> Vec<String> {
+pub(super) fn unknown(job: &Job) -> Vec<String> {
     let read = |file: &str| fs::read_to_string(Path::new("/proc/1").join(file)).unwrap_or_default();
-    unknown_among(&read("cmdline"), &read("environ"))
+    // A machine with threads has words of ours that an old kernel does not know.
+    let ours = if job.machine.threads > 1 { AS_ON_AMD } else { &[] };
+    unknown_among(&read("cmdline"), &read("environ"), ours)
 }
 
-fn unknown_among(arguments: &str, environment: &str) -> Vec<String> {
+fn unknown_among(arguments: &str, environment: &str, ours: &[&str]) -> Vec<String> {
     let words = arguments.split('\0').skip(1).chain(environment.split('\0'));
-    words.filter(|word| !word.is_empty() && !USUAL.contains(word)).map(str::to_owned).collect()
+    let is_usual = |word: &&str| word.is_empty() || USUAL.contains(word) || ours.contains(word);
+    words.filter(|word| !is_usual(word)).map(str::to_owned).collect()
 }
 
 /// Those, parameters of modules that are not there by now, and words whose value the kernel said it does not take.
@@ -39,7 +35,7 @@ pub fn without_effect() -> Vec<String> {
     let line = fs::read_to_string("/proc/cmdline").unwrap_or_default();
     let log = kernel_log();
     let idle = |word: &&str| !has_parameter(word, Path::new("/")) || is_rejected(word, &log);
-    let mut words = unknown();
+    let mut words = job().map(|job| unknown(&job)).unwrap_or_default();
     words.extend(line.split_whitespace().filter(|word| !word.starts_with(OURS)).filter(idle).map(str::to_owned));
     words
 }
@@ -90,9 +86,10 @@ mod tests {
 
     #[test]
     fn what_the_kernel_hands_on_it_does_not_know() {
-        let found = unknown_among("/init\0nosuch\0nokaslr\0", "HOME=/\0TERM=linux\0preempt=full\0");
+        let found = unknown_among("/init\0nosuch\0nokaslr\0nopti\0", "HOME=/\0TERM=linux\0preempt=full\0", &["nopti"]);
         assert_eq!(found, ["nosuch", "preempt=full"]);
-        assert!(unknown_among("/init\0", "HOME=/\0").is_empty());
+        assert!(unknown_among("/init\0", "HOME=/\0", &[]).is_empty());
+        assert_eq!(unknown_among("/init\0nopti\0", "", &[]), ["nopti"], "a word of the user's");
     }
 
     #[test]

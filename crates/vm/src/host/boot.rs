@@ -234,12 +234,15 @@ fn command_line(boot: &Boot) -> Result<String, VmError> {
     let Boot { lane, qemu_version, command_line, .. } = boot;
     let architecture = boot.kernel.image.architecture;
     let is_intel = qemu::is_intel(architecture, *lane, &boot.machine);
-    words(architecture, *lane, qemu_version, boot.kernel.crc32, if is_intel { AS_ON_AMD } else { &[] }, command_line)
+    words(
+        architecture,
+        *lane,
+        qemu_version,
+        boot.kernel.crc32,
+        if is_intel { lane::AS_ON_AMD } else { &[] },
+        command_line,
+    )
 }
-
-/// What a kernel does against weaknesses of Intel's CPUs and not of AMD's, switched off: two guests that differ in their
-/// threads must not differ in this. (What is done on both stays; the user's words come later.)
-const AS_ON_AMD: &[&str] = &["nopti", "mds=off", "l1tf=off", "indirect_target_selection=off"];
 
 /// The kernel's command line: our console and end, what made the result, the user's words last, so that they win.
 fn words(

@@ -18,12 +18,13 @@ pub struct Delivered {
     pub instead: Option<VmError>,
 }
 
-/// Whether there can be a result at this place, asked before a guest works for it. A device, a pipe and a link are not
-/// ours to replace: what goes there goes by the command's own doing.
+/// Whether there can be a result at this place, asked before a guest works for it. A device and a pipe are written to, and what a
+/// link leads to is the place.
 pub fn probe(place: &Path) -> Result<(), VmError> {
-    if place.symlink_metadata().is_ok_and(|there| !there.is_file() && !there.is_dir()) {
+    if std::fs::metadata(place).is_ok_and(|there| !there.is_file() && !there.is_dir()) {
         return Ok(());
     }
+    let place = &*place.canonicalize().unwrap_or_else(|_| place.to_owned());
     let mut above = place.ancestors().skip(1);
     let holder = above.find(|above| above.symlink_metadata().is_ok()).unwrap_or(Path::new("/"));
     Scratch::below(holder).map(drop).map_err(|why| {

@@ -1,4 +1,5 @@
-//! What the binary does in a guest that was booted for trials: `schedlab __guest TASK ANSWER`, both files of JSON.
+//! What the binary does in a guest that was booted for trials: `schedlab __guest TASK ANSWERS`, a file of JSON and a directory
+//! of them; and how the host reads those.
 
 use crate::commands::doctor;
 use crate::session::Host;
@@ -7,6 +8,7 @@ use schedlab_run::{GuestAnswer, GuestOrder, GuestResult, GuestTask, Plan, TrialO
 use schedlab_sys::interrupt::Interrupt;
 use schedlab_trial::{ExecRunner, HostSettings, run_in_cgroups};
 use schedlab_vm::guest::{self, Keeper};
+use serde::Serialize;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -17,44 +19,67 @@ pub(crate) const ARGUMENT: &str = "__guest";
 /// The guest has a limit of its own, by the host's clock.
 const TRIAL_LIMIT: Duration = Duration::from_secs(24 * 3600);
 
+/// In the directory of answers: the answer without its outcomes, of which each is a file of its own, so that none leaves the
+/// guest with all that came before it.
+const ANSWER: &str = "answer.json";
+
+type Outcome = Result<TrialOutcome, String>;
+
 /// Does the task, and writes the answer also when it failed.
 pub(crate) fn run(arguments: impl Iterator<Item = OsString>) -> Result<()> {
-    let files: Vec<PathBuf> = arguments.map(PathBuf::from).collect();
-    let [task, answer] = files.as_slice() else { bail!("{ARGUMENT} takes a task and an answer") };
+    let paths: Vec<PathBuf> = arguments.map(PathBuf::from).collect();
+    let [task, answers] = paths.as_slice() else { bail!("{ARGUMENT} takes a task and a directory for answers") };
     let text = std::fs::read(task).with_context(|| format!("{} cannot be read", task.display()))?;
     let task: GuestTask = serde_json::from_slice(&text).with_context(|| format!("{} is no task", task.display()))?;
+    std::fs::create_dir_all(answers).with_context(|| format!("{} cannot be made", answers.display()))?;
     match task {
         GuestTask::Prepare { plan_toml, command } => {
             let prepared = prepare(&plan_toml, command);
             let result = prepared.unwrap_or_else(|error| GuestResult::Failed(format!("{error:#}")));
-            write(answer, &answered(true, result))
+            write(&answers.join(ANSWER), &answered(true, result))
         }
-        GuestTask::Trials(ordered) => run_trials(ordered, answer),
+        GuestTask::Trials(ordered) => run_trials(ordered, answers),
     }
 }
 
+/// The answer of a guest that has sent these files.
+pub(super) fn read(files: &[(String, Vec<u8>)]) -> Result<Option<GuestAnswer>> {
+    let is_answer = |file: &&(String, Vec<u8>)| Path::new(&file.0).file_name().is_some_and(|name| name == ANSWER);
+    let Some((_, text)) = files.iter().find(is_answer) else { return Ok(None) };
+    let mut answer: GuestAnswer = serde_json::from_slice(text).context("the guest's answer cannot be read")?;
+    if let GuestResult::Measured(outcomes) = &mut answer.result {
+        let mut sent: Vec<_> = files.iter().filter(|file| !is_answer(file)).collect();
+        sent.sort_unstable();
+        for (path, text) in sent {
+            let outcome = serde_json::from_slice(text).with_context(|| format!("the guest's {path} cannot be read"))?;
+            outcomes.push(outcome);
+        }
+    }
+    Ok(Some(answer))
+}
+
 /// What is done leaves the guest before the next trial begins, lest a guest that dies takes it along.
-fn run_trials(ordered: Vec<GuestOrder>, file: &Path) -> Result<()> {
+fn run_trials(ordered: Vec<GuestOrder>, answers: &Path) -> Result<()> {
     let (mut host, mut keeper) = (Host::default(), Keeper::of_this_guest());
-    let (mut answer, mut outcomes) = (None, Vec::new());
-    let count = ordered.len();
     let interrupt = Interrupt::catch().context("signals cannot be caught")?;
-    for one in ordered {
+    let last = ordered.len().saturating_sub(1);
+    for (number, one) in ordered.into_iter().enumerate() {
         let is_wanted = !one.again;
-        outcomes.push(measured(&mut host, one).map_err(|error| format!("{error:#}")));
-        let result = GuestResult::Measured(outcomes.clone());
-        let so_far = match answer.take() {
-            None => answered(false, result),
-            Some(before) => GuestAnswer { result, ..before },
-        };
-        write(file, &so_far)?;
-        answer = Some(so_far);
+        let outcome: Outcome = measured(&mut host, one).map_err(|error| format!("{error:#}"));
+        let mut made = Vec::new();
+        if number == 0 {
+            made.push(answers.join(ANSWER));
+            write(&made[0], &answered(false, GuestResult::Measured(Vec::new())))?;
+        }
+        let file = answers.join(format!("{number:05}.json"));
+        write(&file, &outcome)?;
+        made.push(file);
         // As on a host, an interrupt lets the trial in progress end.
         if interrupt.requested() && is_wanted {
             break;
         }
-        if let Some(keeper) = keeper.as_mut().filter(|_| outcomes.len() < count) {
-            keeper.keep(file).context("an answer cannot be sent to the host")?;
+        if let Some(keeper) = keeper.as_mut().filter(|_| number < last) {
+            made.iter().try_for_each(|file| keeper.keep(file)).context("an answer cannot be sent to the host")?;
         }
     }
     Ok(())
@@ -80,8 +105,8 @@ fn answered(probed: bool, result: GuestResult) -> GuestAnswer {
     }
 }
 
-fn write(file: &Path, answer: &GuestAnswer) -> Result<()> {
-    let text = schedlab_run::json::pretty(answer).context("the answer has no JSON form")?;
+fn write(file: &Path, what: &impl Serialize) -> Result<()> {
+    let text = schedlab_run::json::pretty(what).context("the answer has no JSON form")?;
     std::fs::write(file, text).with_context(|| format!("{} cannot be written", file.display()))
 }
 
@@ -89,4 +114,25 @@ fn prepare(plan_toml: &str, command: Vec<String>) -> Result<GuestResult> {
     let plan = Plan::parse(plan_toml)?;
     let manifest = schedlab_trial::prepare::manifest(&plan, command, doctor::environment(true))?;
     Ok(GuestResult::Prepared(Box::new(manifest)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_outcomes_that_a_guest_has_sent_are_its_answer_in_their_order() {
+        let answer = answered(false, GuestResult::Measured(Vec::new()));
+        let file = |name: &str, text: String| (format!("/schedlab/answers/{name}"), text.into_bytes());
+        let outcome = |why: &str| serde_json::to_string(&Outcome::Err(why.to_owned())).unwrap();
+        let sent = [
+            file("00001.json", outcome("second")),
+            file(ANSWER, serde_json::to_string(&answer).unwrap()),
+            file("00000.json", outcome("first")),
+        ];
+        let GuestResult::Measured(outcomes) = read(&sent).unwrap().unwrap().result else { panic!("it measured") };
+        assert_eq!(outcomes, [Err("first".to_owned()), Err("second".to_owned())]);
+        assert!(read(&sent[..1]).unwrap().is_none(), "an outcome without its guest");
+        assert!(read(&[sent[1].clone(), file("00000.json", "cut".into())]).is_err());
+    }
 }

@@ -23,9 +23,9 @@ use std::cell::{OnceCell, RefCell};
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-/// Where the guest has its task and leaves its answer.
+/// Where the guest has its task and leaves its answers.
 const TASK: &str = "/schedlab/task.json";
-const ANSWER: &str = "/schedlab/answer.json";
+const ANSWERS: &str = "/schedlab/answers";
 
 /// For a trial of a plan that says no `timeout`, as for `vm run`.
 const USUAL_LIMIT: Duration = Duration::from_secs(3600);
@@ -194,11 +194,8 @@ impl Guests {
             GuestTask::Trials(_) => Quiet::deaf(),
         };
         let ended = schedlab_vm::boot(&boot, &mut listener)?;
-        let (_, answer) = ended
-            .files
-            .first()
+        let mut answer = task::read(&ended.files)?
             .with_context(|| format!("the guest's command left no answer and ended with {}", ended.exit_code))?;
-        let mut answer: GuestAnswer = serde_json::from_slice(answer).context("the guest's answer cannot be read")?;
         if let (Some(why), GuestResult::Measured(outcomes), GuestTask::Trials(ordered)) =
             (&ended.cut, &mut answer.result, &trial.task)
         {
@@ -216,10 +213,10 @@ impl Guests {
     /// The guest of a trial, with the files that it reads.
     fn guest(&self, trial: &GuestTrial, reads: Vec<Added>) -> Result<Boot> {
         let inside = Inside {
-            arguments: [task::ARGUMENT, TASK, ANSWER].map(str::to_owned).to_vec(),
+            arguments: [task::ARGUMENT, TASK, ANSWERS].map(str::to_owned).to_vec(),
             directory: "/root".into(),
             reads,
-            collect: vec![ANSWER.into()],
+            collect: vec![ANSWERS.into()],
             modules: self.modules.clone(),
         };
         let (kernel, options) = self.options(&trial.booted_with)?;
