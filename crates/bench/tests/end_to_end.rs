@@ -146,8 +146,8 @@ fn burn_gets_about_the_share_it_asks_for() {
     for clock in ["cpu", "wall"] {
         let outcome = run(&format!("burn:1x50%,chunk=5ms,duration=100ms,clock={clock}"), Stamping::Sampled);
         let share = value(&outcome, "achieved_cpu_share").unwrap();
-        // Wide: the test machine may be busy; a burner that never sleeps or never runs is what this finds.
-        assert!((0.1..0.8).contains(&share), "{clock}: {share}");
+        // Wide: the CPU may be taken away for most of it; a burner that never sleeps or never runs is what this finds.
+        assert!((0.005..0.8).contains(&share), "{clock}: {share}");
         assert_eq!(outcome.histograms[0].name, "overshoot");
     }
 }
