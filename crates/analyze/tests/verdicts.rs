@@ -106,6 +106,22 @@ fn drift_within_a_block_is_in_that_certificate_and_not_in_the_verdict() {
 }
 
 #[test]
+fn the_certificate_knows_arms_that_have_a_boot_each_in_a_block() {
+    let (manifest, mut trials) = planted(&[1.0, 1.5], 10).run();
+    let said =
+        |trials: &[schedlab_run::TrialRecord]| compare(&manifest, trials).workloads[0].certificates[0].sentence.clone();
+    // A guest for each trial, or one for both arms of a block: their trials are mirrored.
+    for (number, trial) in trials.iter_mut().enumerate() {
+        trial.boot_id = format!("trial-{number}");
+    }
+    assert!(said(&trials).contains("errs on the safe side"), "{}", said(&trials));
+    trials.iter_mut().for_each(|trial| trial.boot_id = format!("block-{}", trial.block));
+    assert!(said(&trials).contains("errs on the safe side"), "{}", said(&trials));
+    trials.iter_mut().for_each(|trial| trial.boot_id = format!("block-{}-{:?}", trial.block, trial.arm));
+    assert!(said(&trials).contains("what differs from boot to boot is noise of the verdict"), "{}", said(&trials));
+}
+
+#[test]
 fn an_aa_arm_is_the_better_certificate_and_five_blocks_make_none() {
     let (mut manifest, trials) = planted(&[1.0, 1.0, 1.2], 8).run();
     manifest.arms[1].settings.clear();
