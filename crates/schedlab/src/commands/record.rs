@@ -27,7 +27,10 @@ pub(super) fn run(args: &Record) -> Result<u8> {
     }
     let dir = args.out.clone().unwrap_or_else(|| session::unused(session::default_out("record")));
     let mut trace = trace_order(&args.events, args.keep.as_deref(), args.source, &dir)?;
-    must_be_free(&dir, "--out")?;
+    if args.out.is_some() {
+        // Told before anything is started. A place of our own choice is taken later, and another one where that is gone.
+        must_be_free(&dir, "--out")?;
+    }
     trace.buffer_kib = buffer_kib(args)?;
     if let [word] = &args.command[..]
         && let Ok(spec) = word.parse::<WorkloadSpec>()
