@@ -95,7 +95,7 @@ fn factor(x: f64, half_width: f64) -> String {
         w if w >= 0.05 => 1,
         _ => 2,
     };
-    format!("{x:.digits$}")
+    if x.abs() < 1e7 { format!("{x:.digits$}") } else { number(x) }
 }
 
 /// A number with three significant digits.
@@ -123,6 +123,7 @@ mod tests {
     #[test]
     fn the_lower_end_of_a_wide_interval_is_told_from_1_and_from_0() {
         let of = |value, lo, hi| times(&Effect { scale: Scale::Ratio, value, lo, hi, level: 0.95 }, "higher");
+        assert_eq!(of(15.3, 0.001, 5.9e27), "15.30 times higher [0.00, 5.90e27]");
         assert_eq!(of(4.653, 1.398, 15.486), "4.7 times higher [1.4, 15.5]");
         assert_eq!(of(1.63, 0.012, 21.0), "1.63 times higher [0.01, 21.00]");
         assert_eq!(of(9.0, 6.0, 13.0), "9 times higher [6, 13]");
