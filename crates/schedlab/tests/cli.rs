@@ -91,19 +91,9 @@ fn progress_calls_an_arm_by_its_name() {
 fn a_planted_slowdown_is_found_worse_and_fails_the_build() {
     let lab = Lab::new("planted");
     let out = lab.path("run");
-    let arguments = [
-        "ab",
-        "-w",
-        "pipe:pin=same",
-        "--a",
-        "plant=spin:0ns",
-        "--b",
-        "plant=spin:30us",
-        "--trials",
-        "6",
-        "--trial",
-        "60ms",
-    ];
+    // By operations and not by time: a trial whose CPU is taken away ends later, and has done something.
+    let arguments =
+        ["ab", "-w", "pipe:pin=same,loops=2000", "--a", "plant=spin:0ns", "--b", "plant=spin:30us", "--trials", "6"];
     let ran = schedlab(&[&arguments[..], &["--out", &out, "--fail-on", "worse"]].concat());
     assert_eq!(ran.code, 3, "{}{}", ran.stdout, ran.stderr);
     assert!(ran.stdout.contains("worse"), "{}", ran.stdout);
@@ -120,14 +110,14 @@ fn a_switchback_finds_it_too() {
         "--a",
         "plant=spin:0ns",
         "--b",
-        "plant=spin:30us",
+        "plant=spin:200us",
         "--trials",
         "6",
         "--trial",
-        "200ms",
+        "900ms",
     ];
     let ran =
-        schedlab(&[&arguments[..], &["--design", "switchback=10ms", "--out", &out, "--fail-on", "worse"]].concat());
+        schedlab(&[&arguments[..], &["--design", "switchback=30ms", "--out", &out, "--fail-on", "worse"]].concat());
     assert_eq!(ran.code, 3, "{}{}", ran.stdout, ran.stderr);
 }
 
@@ -262,8 +252,8 @@ fn a_setting_on_the_control_of_a_switchback_is_undone_in_the_other_arm() {
     let lab = Lab::new("switchback-a");
     let out = lab.path("run");
     let arguments =
-        ["ab", "-w", "pipe:pin=same", "--a", "plant=spin:3us;nice=5", "--b", "", "--trials", "6", "--trial", "200ms"];
-    let ran = schedlab(&[&arguments[..], &["--design", "switchback=10ms", "--out", &out, "--json"]].concat()).success();
+        ["ab", "-w", "pipe:pin=same", "--a", "plant=spin:30us;nice=5", "--b", "", "--trials", "6", "--trial", "600ms"];
+    let ran = schedlab(&[&arguments[..], &["--design", "switchback=30ms", "--out", &out, "--json"]].concat()).success();
     let verdict = json(&ran.stdout)["workloads"][0]["metrics"][0]["contrasts"][0]["verdict"]["kind"].clone();
     assert_eq!(verdict, "better", "B runs without A's spin");
 }
