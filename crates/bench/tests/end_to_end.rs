@@ -83,10 +83,10 @@ fn partners_join_the_cgroups_they_are_given() {
 #[test]
 fn messaging_by_duration_counts_what_it_sent() {
     for spec in [
-        "messaging:5x50,groups=2,duration=30ms,transport=pipe",
-        "messaging:1x4,groups=1,duration=30ms,transport=tcp,mode=thread",
-        "messaging:3x2,groups=1,duration=30ms,transport=tcp,bytes=6000",
-        "messaging:3x2,groups=2,duration=30ms,transport=unix,bytes=1",
+        "messaging:5x50,groups=2,duration=300ms,transport=pipe",
+        "messaging:1x4,groups=1,duration=300ms,transport=tcp,mode=thread",
+        "messaging:3x2,groups=1,duration=300ms,transport=tcp,bytes=6000",
+        "messaging:3x2,groups=2,duration=300ms,transport=unix,bytes=1",
     ] {
         let outcome = run(spec, Stamping::Sampled);
         assert!(outcome.operations > 100, "{spec}: {}", outcome.operations);
@@ -133,7 +133,7 @@ fn both_sides_stamp_the_same_operations_when_sampled() {
 
 #[test]
 fn pipe2_has_two_tokens_and_no_legs() {
-    for spec in ["pipe2:loops=500,pin=same", "pipe2:duration=20ms,mode=thread", "pipe2:loops=50,bytes=4"] {
+    for spec in ["pipe2:loops=500,pin=same", "pipe2:duration=300ms,mode=thread", "pipe2:loops=50,bytes=4"] {
         let outcome = run(spec, Stamping::All);
         assert!(outcome.operations >= 50 && outcome.workload == "pipe2/1");
         assert!(outcome.histograms.iter().all(|named| named.name == "latency"));
@@ -157,7 +157,7 @@ fn a_load_reports_what_it_achieved_and_leaves_no_task() {
     let specs = ["burn:2x50%,chunk=2ms".parse().unwrap()];
     let load = schedlab_bench::load::Load::start(&specs, true).unwrap();
     let tids = load.tids();
-    let outcome = run("messaging:1x1,groups=1,duration=50ms", Stamping::Off);
+    let outcome = run("messaging:1x1,groups=1,duration=300ms", Stamping::Off);
     let reports = load.stop(0);
     assert!(outcome.operations > 0);
     assert!(reports[0].alive && reports[0].achieved_cpu_ns > 1_000_000, "{reports:?}");
@@ -245,7 +245,7 @@ impl Observer for Watcher {
 
 #[test]
 fn the_observer_sees_phases_in_order_and_progress_growing() {
-    for spec in ["messaging:1x1,groups=1,duration=60ms", "pipe:duration=60ms,mode=thread"] {
+    for spec in ["messaging:1x1,groups=1,duration=300ms", "pipe:duration=300ms,mode=thread"] {
         let mut watcher = Watcher::default();
         let order = RunOrder { plant_spin_ns: Some(500), ..order(Stamping::Off) };
         run_with(spec, &order, &mut watcher).unwrap();
@@ -281,7 +281,7 @@ fn the_slowest_operations_are_kept_where_they_are_asked_for() {
         "throughput:loops=300,bytes=64,transport=pipe",
         "wakeup:1x2,loops=50,think=0ns,work=1",
         "timer:threads=2,interval=200us,loops=100",
-        "stream:1,bytes=1k,duration=20ms",
+        "stream:1,bytes=1k,duration=300ms",
     ];
     for spec in specs {
         let asked = RunOrder { keep_slowest: true, ..order(Stamping::All) };

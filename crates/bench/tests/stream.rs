@@ -87,7 +87,7 @@ fn segments_are_as_large_as_the_push_rule_lets_them_grow() {
 
 #[test]
 fn a_duration_prints_netperfs_row() {
-    let outcome = run("stream:2,duration=40ms,cpus=0", Stamping::Sampled);
+    let outcome = run("stream:2,duration=300ms,cpus=0", Stamping::Sampled);
     assert!(outcome.operations > 100 && value(&outcome, "received_bytes_per_s") > 0.0);
     let row: Vec<&str> = outcome.native_lines.last().unwrap().split_whitespace().collect();
     assert_eq!((row.len(), row[2]), (5, "128"), "{row:?}");

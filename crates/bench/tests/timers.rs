@@ -55,7 +55,7 @@ fn a_timer_wakes_as_often_as_ordered_and_keeps_every_period() {
 
 #[test]
 fn a_timer_without_stamps_reads_no_clock_and_says_so() {
-    let outcome = run("timer:interval=1ms,duration=20ms,dma_latency=none", Stamping::Off);
+    let outcome = run("timer:interval=1ms,duration=300ms,dma_latency=none", Stamping::Off);
     assert!(outcome.operations > 0 && outcome.histograms.is_empty() && value(&outcome, "missed_periods").is_none());
     assert!(outcome.notes[0].contains("unknown"), "{:?}", outcome.notes);
 }
@@ -99,10 +99,10 @@ fn a_closed_loop_serves_every_request_it_woke_for() {
 #[test]
 fn a_closed_loop_ends_by_time_and_pages_are_verified() {
     for spec in [
-        "wakeup:1x2,think=0,work=0,duration=30ms",
-        "wakeup:2x2,work=1,footprint=1k,lock=no,duration=30ms,mode=process,pin=same",
-        "wakeup:1x3,pipe=4k,duration=30ms",
-        "wakeup:2x2,pipe=100,duration=30ms,mode=process",
+        "wakeup:1x2,think=0,work=0,duration=300ms",
+        "wakeup:2x2,work=1,footprint=1k,lock=no,duration=300ms,mode=process,pin=same",
+        "wakeup:1x3,pipe=4k,duration=300ms",
+        "wakeup:2x2,pipe=100,duration=300ms,mode=process",
     ] {
         let outcome = run(spec, Stamping::All);
         assert!(outcome.operations > 20, "{spec}: {}", outcome.operations);
@@ -116,7 +116,7 @@ fn an_open_loop_keeps_every_request_that_arrived() {
     for (spec, arrived) in [
         ("wakeup:1x2,rate=2000,think=0,work=0,loops=30,mode=process", Some(60)),
         ("wakeup:2x2,rate=2000,think=0,work=0,loops=20", Some(80)),
-        ("wakeup:1x1,rate=2000,think=0,work=0,duration=50ms", None),
+        ("wakeup:1x1,rate=2000,think=0,work=0,duration=300ms", None),
         // Forty times what a worker that thinks 20 ms can serve.
         ("wakeup:1x1,rate=2000,think=20ms,work=0,duration=100ms", None),
         // Slower than the pieces in which the messenger sleeps.

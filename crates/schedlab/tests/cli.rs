@@ -8,7 +8,7 @@ use program::{Lab, json, schedlab};
 fn a_bench_prints_a_summary_and_its_json_is_complete() {
     let text = schedlab(&["bench", "messaging:groups=1,loops=20,transport=pipe"]).success();
     assert!(text.stdout.contains("Time: "), "hackbench's own line: {}", text.stdout);
-    let outcome = json(&schedlab(&["bench", "pipe:pin=same,duration=50ms", "--json", "-"]).success().stdout);
+    let outcome = json(&schedlab(&["bench", "pipe:pin=same,duration=300ms", "--json", "-"]).success().stdout);
     assert_eq!(outcome["workload"], "pipe/1");
     assert!(outcome["operations"].as_u64().unwrap() > 100);
     assert!(outcome["metrics"].as_array().unwrap().iter().any(|m| m["name"] == "round_trips_per_s"));
@@ -16,7 +16,7 @@ fn a_bench_prints_a_summary_and_its_json_is_complete() {
 
 #[test]
 fn the_group_of_every_task_is_told_that_of_a_load_too() {
-    let bench = ["bench", "pipe:pin=same,duration=20ms", "--load", "burn:2x20%", "--json", "-"];
+    let bench = ["bench", "pipe:pin=same,duration=300ms", "--load", "burn:2x20%", "--json", "-"];
     let outcome = json(&schedlab(&bench).success().stdout);
     let tasks: Vec<u64> = outcome["groups"].as_array().unwrap().iter().map(|g| g["tasks"].as_u64().unwrap()).collect();
     assert_eq!(tasks.iter().sum::<u64>(), 4, "two partners and two burners: {}", outcome["groups"]);
@@ -46,7 +46,8 @@ fn a_dry_run_says_what_the_arms_need() {
 #[test]
 fn a_list_of_copies_is_a_sweep_with_a_scaling_table() {
     let lab = Lab::new("sweep");
-    let answer = json(&schedlab(&["bench", "pipe:duration=30ms", "--copies", "1,2,2", "--json", "-"]).success().stdout);
+    let answer =
+        json(&schedlab(&["bench", "pipe:duration=300ms", "--copies", "1,2,2", "--json", "-"]).success().stdout);
     let rows = answer["scaling"]["rows"].as_array().unwrap();
     assert_eq!((rows.len(), rows[1]["copies"].as_array().unwrap().len()), (2, 2), "one value is run once");
     let out = lab.path("run");

@@ -19,7 +19,7 @@ fn an_ab_runs_without_any_right_and_says_what_is_not_counted() {
     };
     let text = String::from_utf8_lossy(&ran.stderr).into_owned();
     assert!(ran.status.success(), "{text}");
-    let bench = as_nobody(&lab, &["bench", "pipe:pin=same,duration=50ms", "--json", "-"]).unwrap();
+    let bench = as_nobody(&lab, &["bench", "pipe:pin=same,duration=300ms", "--json", "-"]).unwrap();
     let outcome = json(&String::from_utf8_lossy(&bench.stdout));
     let counters = outcome["counters"].as_array().unwrap();
     let value = |name: &str| counters.iter().find(|c| c["name"] == name && c["scope"] == "workload");
