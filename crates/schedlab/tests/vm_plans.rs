@@ -34,6 +34,8 @@ fn a_dry_run_of_a_plan_with_guests_shows_them_and_finds_what_cannot_boot() {
         ("cpus = 1", "kernel:debian:1.0", "`b`: debian:1.0 is not in the cache"),
         ("cpus = 200", "policy=batch", "--lane virtual"),
         ("cpus = 1", "topology:core=2", "unknown key `core`"),
+        ("cpus = 1", "option:mode=fibre", "mode=fibre: must be one of process, thread"),
+        ("cpus = 1", "option:loops=5", "give loops or duration, not both"),
     ] {
         let ran = dry(guest, b).failure();
         assert!(ran.stderr.contains(needle), "{guest} {b}: {}", ran.stderr);

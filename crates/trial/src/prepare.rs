@@ -88,6 +88,13 @@ pub fn manifest(plan: &Plan, command: Vec<String>, environment: Environment) -> 
     Ok(manifest)
 }
 
+/// Refuses what cannot be run on any machine: for a plan whose trials run on others, which are booted later.
+pub fn check_anywhere(plan: &Plan) -> Result<()> {
+    let workloads = Expansion::of(plan)?;
+    design(plan, workloads.len())?;
+    workloads.check(plan, trial_ns(plan, workloads.len()))
+}
+
 /// Trial length: the plan's, or the default, shortened when a budget would not hold two dozen blocks of it.
 fn trial_ns(plan: &Plan, workloads: usize) -> u64 {
     let wanted = plan.trial_ns.unwrap_or(DEFAULT_TRIAL_NS);

@@ -76,6 +76,17 @@ impl<'p> Expansion<'p> {
         self.workloads.len()
     }
 
+    /// Whether their options agree with each other and with the plan: all that is known of them without the machine that
+    /// they will run on.
+    pub(crate) fn check(&self, plan: &Plan, trial_ns: u64) -> Result<()> {
+        let nothing_more = |_: &dyn Workload, _: &Arm| Ok(());
+        for Expanded { planned, run, .. } in &self.workloads {
+            validated(plan, run, trial_ns, nothing_more)?;
+            check_load(planned, run)?;
+        }
+        Ok(())
+    }
+
     /// Writes them into the manifest: validated, every argument spelled out, primary metrics named. `trial_ns` is the
     /// length of those that have one and do not name it.
     pub(crate) fn fill(&self, manifest: &mut Manifest, plan: &Plan, trial_ns: u64) -> Result<()> {
@@ -88,8 +99,8 @@ impl<'p> Expansion<'p> {
         };
         manifest.sweeps = self.sweeps.iter().map(sweep).collect();
         for Expanded { planned, run, swept } in &self.workloads {
-            let workload = validated(plan, run, trial_ns, &machine)?;
-            schedlab_bench::load::Load::check(&planned.load).with_context(|| format!("load beside {run}"))?;
+            let workload = validated(plan, run, trial_ns, |workload, arm| machine.check(workload, arm, plan))?;
+            check_load(planned, run)?;
             if let Some(number) = swept {
                 manifest.sweeps[*number].workloads.push(manifest.workloads.len() as u32);
             }
@@ -106,8 +117,12 @@ impl<'p> Expansion<'p> {
     }
 }
 
-/// A workload with its length, checked against this machine as every arm has it.
-fn validated(plan: &Plan, run: &WorkloadSpec, trial_ns: u64, machine: &Machine) -> Result<Box<dyn Workload>> {
+fn check_load(planned: &PlannedWorkload, run: &WorkloadSpec) -> Result<()> {
+    schedlab_bench::load::Load::check(&planned.load).with_context(|| format!("load beside {run}"))
+}
+
+/// A workload with its length, as the plan has it before an arm changes it.
+fn with_length(plan: &Plan, run: &WorkloadSpec, trial_ns: u64) -> Result<Box<dyn Workload>> {
     let mut workload = schedlab_bench::parse(run)?;
     // A workload that fixes its loops keeps them unless the plan insists on a length; a plan's length is for those of
     // its workloads that have one.
@@ -117,13 +132,24 @@ fn validated(plan: &Plan, run: &WorkloadSpec, trial_ns: u64, machine: &Machine) 
     if insists || takes_length && !written {
         workload.set_duration_ns(trial_ns).with_context(|| run.to_string())?;
     }
+    Ok(workload)
+}
+
+/// A workload with its length, checked as every arm has it: against itself, and by `check`.
+fn validated(
+    plan: &Plan,
+    run: &WorkloadSpec,
+    trial_ns: u64,
+    check: impl Fn(&dyn Workload, &Arm) -> Result<()>,
+) -> Result<Box<dyn Workload>> {
+    let workload = with_length(plan, run, trial_ns)?;
     for arm in &plan.arms {
         if arm.settings.iter().any(Setting::is_workload_option) {
             let of_arm = || format!("arm `{}` on {run}", arm.name);
             let own = schedlab_bench::parse(&workload.spec().with_options(&arm.settings)).with_context(of_arm)?;
-            machine.check(own.as_ref(), arm, plan).with_context(of_arm)?;
+            check(own.as_ref(), arm).with_context(of_arm)?;
         } else {
-            machine.check(workload.as_ref(), arm, plan)?;
+            check(workload.as_ref(), arm)?;
         }
     }
     Ok(workload)

@@ -24,6 +24,9 @@ pub(super) fn run(args: &Run) -> Result<u8> {
 pub(super) fn execute(plan: &Plan, name: &str, output: &RunOutput) -> Result<u8> {
     let plan = &traced(plan, output.trace.as_deref())?;
     let dir = output.out.clone().unwrap_or_else(|| session::default_out(name));
+    if plan.guest.is_some() {
+        prepare::check_anywhere(plan)?;
+    }
     if output.dry_run {
         return describe(plan);
     }
@@ -38,7 +41,7 @@ pub(super) fn execute(plan: &Plan, name: &str, output: &RunOutput) -> Result<u8>
     concluded
 }
 
-/// `--dry-run`. What a guest can measure is asked of it only when the run begins.
+/// `--dry-run`. What only the guest's machine can tell is asked of it when the run begins.
 fn describe(plan: &Plan) -> Result<u8> {
     let description = if let Some(guest) = &plan.guest {
         let lines = Guests::new(guest, plan)?.dry_run(plan)?;
