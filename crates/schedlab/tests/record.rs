@@ -117,7 +117,8 @@ fn of_ours(file: &str) -> Option<Ours> {
         };
         match event.what {
             What::Switch { prev, next, prev_comm, next_comm, prev_prio, next_prio, prev_state } => {
-                let state = reader.states().letters(prev_state);
+                // Each tracer reads the state for itself, and a zombie's parent may take it in between the two.
+                let state = reader.states().letters(prev_state).replace('X', "Z");
                 add(prev, prev_comm, "leaves", format!("{prev_prio:?} {state} for {next:?}"));
                 add(next, next_comm, "comes", format!("{next_prio:?} after {prev:?}"));
             }
