@@ -165,6 +165,7 @@ fn problems(manifest: &Manifest, findings: &Findings, parts: &[Workload<'_>]) ->
         problems.extend(
             (!workload.contamination.sentence.is_empty()).then(|| say(workload.contamination.sentence.clone())),
         );
+        problems.extend(idle_trials(manifest, part).map(say));
         problems.extend(workload.confounded.iter().map(|c| say(c.sentence.clone())));
         // The note of a secondary metric stands beside the metric; only a primary without numbers is a problem of the run.
         let primaries = workload.metrics.iter().filter(|m| m.role == Role::Primary);
@@ -177,6 +178,20 @@ fn problems(manifest: &Manifest, findings: &Findings, parts: &[Workload<'_>]) ->
     problems
         .extend(changed.iter().map(|c| format!("{} changed during the run: `{}` to `{}`", c.what, c.before, c.after)));
     problems
+}
+
+/// Trials in which not one operation ended. They are results and stay, and a rate of nothing has no logarithm.
+fn idle_trials(manifest: &Manifest, part: &Workload<'_>) -> Option<String> {
+    let used = part.selection.rows.iter().filter(|row| row.fate == Fate::Used);
+    let idle = used.filter(|row| row.record.outcome.as_ref().is_some_and(|outcome| outcome.operations == 0)).count();
+    // Rows made elsewhere may say nothing of operations.
+    (idle > 0 && manifest.order == OrderKnown::Randomized).then(|| {
+        format!(
+            "in {} not one operation ended; they count as nothing done, and rates are compared by their differences; \
+             give longer trials",
+            counted(idle, "trials")
+        )
+    })
 }
 
 fn missing_primaries(manifest: &Manifest, part: &Workload<'_>) -> Vec<String> {

@@ -53,6 +53,18 @@ fn the_direction_of_the_metric_decides_what_is_good() {
 }
 
 #[test]
+fn a_trial_that_did_nothing_is_a_result_and_is_named() {
+    let (manifest, mut trials) = planted(&[1.0, 1.1], 8).run();
+    let idle = trials.iter_mut().rfind(|trial| trial.arm == Some(1)).unwrap().outcome.as_mut().unwrap();
+    (idle.operations, idle.metrics[0].value) = (0, 0.0);
+    let findings = compare(&manifest, &trials);
+    assert_eq!(primary(&findings).effect.unwrap().scale, Scale::Difference);
+    assert_eq!(primary(&findings).units, 8, "it is not left out");
+    let named = |problem: &String| problem.contains("in 1 trial not one operation ended");
+    assert!(findings.problems.iter().any(named), "{:?}", findings.problems);
+}
+
+#[test]
 fn equal_arms_are_an_aa_certificate_and_equivalent() {
     let mut lab = lab(&[("a", ""), ("a2", "")], &["pipe"]);
     for _ in 0..10 {
