@@ -204,6 +204,12 @@ impl Plan {
         if guest.cpus == Some(0) || guest.sd_llc_size == Some(0) {
             return inconsistent("[guest]: a machine has at least one CPU, and so has its last-level cache");
         }
+        let topologies = self.arms.iter().flat_map(|arm| &arm.settings).any(|s| matches!(s, Setting::Topology(_)));
+        if let (Some(cpus), Some(llc), false) = (guest.cpus, guest.sd_llc_size, topologies)
+            && llc > cpus
+        {
+            return inconsistent(format!("[guest]: sd_llc_size = {llc} is more than its {cpus} CPUs"));
+        }
         Ok(())
     }
 }
@@ -247,6 +253,8 @@ mod tests {
         assert!(error(&PLAN.replace("lane = \"virtual\"\n", "")).contains("belong to"));
         assert!(error(&PLAN.replace("sd_llc_size = 4", "shift = 40")).contains("shift = 40 is over 10"));
         assert!(error(&PLAN.replace("sd_llc_size = 4", "sd_llc_size = 0")).contains("at least one CPU"));
+        let alike = PLAN.replace(";topology:sockets=2,nodes=2", "").replace("sd_llc_size = 4", "sd_llc_size = 5");
+        assert!(error(&alike).contains("sd_llc_size = 5 is more than its 4 CPUs"));
         assert!(error(&PLAN.replace("\"30m\"", "\"30\"")).contains("boot_timeout"));
         assert!(error(&PLAN.replace("cpus = 4", "cpu = 4")).contains("unknown key `cpu` (did you mean `cpus`?)"));
         let traced = error(&PLAN.replace("boot:preempt=full", "trace=on"));
