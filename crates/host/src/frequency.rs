@@ -4,6 +4,8 @@ use crate::draft::check;
 use crate::foreign;
 use crate::machine::{Machine, numbered_dirs, text_at};
 use schedlab_run::Check;
+use std::collections::BTreeSet;
+use std::path::PathBuf;
 
 /// cpufreq driver and governor.
 pub(crate) fn governor(machine: &Machine<'_>) -> Check {
@@ -53,11 +55,21 @@ pub(crate) fn turbo(machine: &Machine<'_>) -> Check {
     }
 }
 
+/// Whether CPUs are of several capacities, without which the kernel builds no energy model's domains
+/// (`sched_is_eas_possible`). Machines of one kind of CPU may show no capacity at all.
+fn capacities_differ(machine: &Machine<'_>) -> bool {
+    let capacity = |(_, directory): (u32, PathBuf)| text_at(&directory.join("cpu_capacity"));
+    machine.cpu_dirs().into_iter().filter_map(capacity).collect::<BTreeSet<String>>().len() > 1
+}
+
 /// Energy-aware scheduling.
 pub(crate) fn energy_aware(machine: &Machine<'_>) -> Check {
     let draft = check("energy_aware", "energy-aware scheduling (EAS)");
     let knob = machine.proc("sys/kernel/sched_energy_aware");
     match knob.text() {
+        Some("1") if !capacities_differ(machine) => draft
+            .good("permitted, not in force", "placement does not weigh energy: no CPU here has another capacity")
+            .evidence(knob.evidence()),
         Some("1") => draft
             .info("on", "wake-ups look for the CPU that saves energy: placement follows capacity, not only idleness")
             .evidence(knob.evidence()),

@@ -326,6 +326,18 @@ fn this_machine_answers_every_check_twice_alike() {
 }
 
 #[test]
+fn energy_is_weighed_only_where_cpus_have_several_capacities() {
+    let (tree, answers) = guest();
+    tree.write("/proc/sys/kernel/sched_energy_aware", "1");
+    let of = |tree: &Tree| environment_of(&tree.roots(), &answers, Probes::default());
+    expect(&of(&tree), &[("energy_aware", CheckState::Good, "permitted, not in force")]);
+    for (cpu, capacity) in [(0, "1024"), (1, "446")] {
+        tree.write(&format!("/sys/devices/system/cpu/cpu{cpu}/cpu_capacity"), capacity);
+    }
+    expect(&of(&tree), &[("energy_aware", CheckState::Info, "on")]);
+}
+
+#[test]
 fn two_machines_differ_in_what_matters() {
     let ((a, of_a), (b, of_b)) = (debian(), guest());
     let a = environment_of(&a.roots(), &of_a, Probes::default());
