@@ -271,7 +271,7 @@ pub(crate) struct RunOutput {
     /// Continue the interrupted run in the run directory
     #[arg(long)]
     pub(crate) resume: bool,
-    /// Print the plan, the rights its arms need, its order and its forecast, and run nothing
+    /// Print the plan, the rights its arms need, its order and its forecast (of a plan with guests: their machines), and run nothing
     #[arg(long)]
     pub(crate) dry_run: bool,
     /// Exit with 3 if a primary metric is worse, 4 if one is inconclusive

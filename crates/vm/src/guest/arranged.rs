@@ -27,7 +27,7 @@ pub(super) fn other(wanted: Arranged, sys: &Path) -> Option<String> {
         format!("{}, {}, {of_a_core}{}", counted(cpus, "CPUs"), counted(sockets, "sockets"), counted(nodes, "nodes"))
     });
     Some(format!(
-        "its kernel runs {seen} of the {wanted} that were asked for: it lacks CONFIG_SMP or CONFIG_NUMA, sees no threads on such a CPU, or a CPU did not \
+        "its kernel runs {seen} of the {wanted} that were asked for: its command line says so (nosmp, maxcpus=, nr_cpus=, nosmt), it lacks CONFIG_SMP or CONFIG_NUMA, sees no threads on such a CPU, or a CPU did not \
          come up in time on a busy host; `dmesg` in --verbose says which"
     ))
 }

@@ -20,6 +20,7 @@ use schedlab_vm::lane::{Accelerator, USUAL_DITHER_US, Virtual};
 use schedlab_vm::machine::Topology;
 use schedlab_vm::{Boot, Job, Lane, Machine};
 use std::cell::OnceCell;
+use std::io::Read;
 use std::path::Path;
 use std::time::Duration;
 
@@ -238,7 +239,15 @@ fn duration(text: &str) -> Result<Duration> {
 /// This very binary, static as it is; a guest of another architecture needs its own.
 fn binary(options: &GuestOptions, architecture: Architecture) -> Result<std::path::PathBuf> {
     match &options.binary {
-        Some(file) => Ok(file.clone()),
+        Some(file) => {
+            let mut magic = [0; 4];
+            let read = std::fs::File::open(file).and_then(|mut file| file.read_exact(&mut magic));
+            read.with_context(|| format!("--binary {} cannot be read", file.display()))?;
+            if magic != *b"\x7fELF" {
+                bail!("--binary {}: no ELF file; give schedlab's own, static, for {architecture}", file.display());
+            }
+            Ok(file.clone())
+        }
         None if architecture == own_architecture() => Ok("/proc/self/exe".into()),
         None => bail!("an {architecture} kernel on this host: give schedlab's own binary for it with --binary"),
     }

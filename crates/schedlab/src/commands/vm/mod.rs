@@ -22,6 +22,7 @@ use schedlab_vm::kernel::cache::Cache;
 use schedlab_vm::kernel::image::Architecture;
 use schedlab_vm::kernel::own_architecture;
 use schedlab_vm::kernel::reference::Reference;
+use std::io::IsTerminal;
 use std::path::Path;
 
 pub(super) fn run(action: &VmAction) -> Result<u8> {
@@ -93,6 +94,11 @@ fn list() -> Result<u8> {
 
 /// Without a shell the guest runs `doctor`: what it is and what it can measure.
 fn boot(args: &Boot) -> Result<u8> {
+    if args.shell && !args.guest.dry_run && !std::io::stdin().is_terminal() {
+        bail!(
+            "--shell needs a terminal on standard input: give it one (script -qc 'schedlab vm boot … --shell' /dev/null)"
+        );
+    }
     let inside = if args.shell { Inside::shell()? } else { Inside::of_words(&["doctor".into()])? };
     guest::run(&args.kernel, &args.guest, &inside, args.shell).map(|(code, _)| code)
 }

@@ -42,6 +42,13 @@ pub(super) fn run(args: &VmProfile) -> Result<u8> {
     if args.command.first().is_none_or(|word| word != "bench") || args.command.iter().any(|word| word == "--json") {
         bail!("vm profile takes a `bench` command without --json: vm profile --kernel K -- bench pipe:loops=2000");
     }
+    let of_another_guest =
+        |word: &&String| ["--trace", "--calls", "--sweep"].contains(&word.split('=').next().unwrap_or_default());
+    if let Some(word) = args.command.iter().find(of_another_guest) {
+        bail!(
+            "{word}: a profile counts the instructions of one workload as it is; take `vm run` for that, and leave it out here"
+        );
+    }
     let sight = Sight::new(true);
     if args.guest.lane == Some(LaneName::Real) {
         bail!("--lane real: instructions are counted where time is made of them; leave --lane out");
