@@ -49,7 +49,7 @@ fn what_a_plan_says_of_its_guest_is_asked_of_the_guest() {
     }
     let lab = Lab::new("vm-asserts");
     for (guest, b, require, needle) in [
-        ("cpus = 1\nsd_llc_size = 3", "policy=batch", "", "the plan says sd_llc_size 3, its guest has 1"),
+        ("cpus = 2\nsd_llc_size = 1", "policy=batch", "", "the plan says sd_llc_size 1, its guest has 2"),
         (
             "cpus = 1",
             "boot:sched.nosuch=1",
