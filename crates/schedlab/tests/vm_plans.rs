@@ -40,6 +40,13 @@ fn a_dry_run_of_a_plan_with_guests_shows_them_and_finds_what_cannot_boot() {
         let ran = dry(guest, b).failure();
         assert!(ran.stderr.contains(needle), "{guest} {b}: {}", ran.stderr);
     }
+    // What only the guest has is asked of the guest.
+    let plan = format!(
+        "trials = 6\n[guest]\nkernel = \"{KERNEL}\"\nadd = [\"/bin/true:/added\"]\n[[workload]]\nrun = \"exec\"\n\
+         command = [\"/added\"]\nload = [\"exec:/added\"]\n[[arm]]\nname = \"a\"\n[[arm]]\nname = \"b\"\n"
+    );
+    std::fs::write(lab.path("plan.toml"), plan).unwrap();
+    from(&lab, &["run", "plan.toml", "--dry-run"]).success();
 }
 
 #[test]

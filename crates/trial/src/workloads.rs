@@ -77,14 +77,10 @@ impl<'p> Expansion<'p> {
     }
 
     /// Whether their options agree with each other and with the plan: all that is known of them without the machine that
-    /// they will run on.
+    /// they will run on, which has programs of its own.
     pub(crate) fn check(&self, plan: &Plan, trial_ns: u64) -> Result<()> {
         let nothing_more = |_: &dyn Workload, _: &Arm| Ok(());
-        for Expanded { planned, run, .. } in &self.workloads {
-            validated(plan, run, trial_ns, nothing_more)?;
-            check_load(planned, run)?;
-        }
-        Ok(())
+        self.workloads.iter().try_for_each(|it| validated(plan, &it.run, trial_ns, nothing_more).map(drop))
     }
 
     /// Writes them into the manifest: validated, every argument spelled out, primary metrics named. `trial_ns` is the
@@ -100,7 +96,7 @@ impl<'p> Expansion<'p> {
         manifest.sweeps = self.sweeps.iter().map(sweep).collect();
         for Expanded { planned, run, swept } in &self.workloads {
             let workload = validated(plan, run, trial_ns, |workload, arm| machine.check(workload, arm, plan))?;
-            check_load(planned, run)?;
+            schedlab_bench::load::Load::check(&planned.load).with_context(|| format!("load beside {run}"))?;
             if let Some(number) = swept {
                 manifest.sweeps[*number].workloads.push(manifest.workloads.len() as u32);
             }
@@ -115,10 +111,6 @@ impl<'p> Expansion<'p> {
         }
         Ok(())
     }
-}
-
-fn check_load(planned: &PlannedWorkload, run: &WorkloadSpec) -> Result<()> {
-    schedlab_bench::load::Load::check(&planned.load).with_context(|| format!("load beside {run}"))
 }
 
 /// A workload with its length, as the plan has it before an arm changes it.
