@@ -155,14 +155,18 @@ impl fmt::Display for Accelerator {
     }
 }
 
-impl fmt::Display for Provenance {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+impl Provenance {
+    /// In words; without the seed where many runs, or the trials of one, are meant.
+    fn say(&self, f: &mut dyn fmt::Write, with_seed: bool) -> fmt::Result {
         match self.lane {
             Lane::Real { accelerator, oversubscribed } => {
                 write!(f, "real, {accelerator}{}", if oversubscribed { ", oversubscribed" } else { "" })?;
             }
             Lane::Virtual(Virtual { shift, seed, quantum_us, dither_us }) => {
-                write!(f, "virtual, shift {shift}, seed {seed}")?;
+                write!(f, "virtual, shift {shift}")?;
+                if with_seed {
+                    write!(f, ", seed {seed}")?;
+                }
                 if dither_us != 0 {
                     write!(f, ", dither up to {}", format_ns(u64::from(dither_us) * 1000))?;
                 }
@@ -172,6 +176,12 @@ impl fmt::Display for Provenance {
             }
         }
         if self.qemu.is_empty() { Ok(()) } else { write!(f, ", QEMU {}", self.qemu) }
+    }
+}
+
+impl fmt::Display for Provenance {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.say(f, true)
     }
 }
 
@@ -226,9 +236,10 @@ pub fn differ(a: &Environment, b: &Environment) -> Option<String> {
     if a == b {
         return None;
     }
-    // A run has many seeds, and what is compared has none.
-    let guest = |p: Provenance| format!("a guest ({})", p.to_string().replacen(", seed 0", "", 1));
-    let words = |p: Option<Provenance>| p.map_or("no guest of schedlab".to_owned(), guest);
+    let words = |p: Option<Provenance>| match p {
+        None => "no guest of schedlab".to_owned(),
+        Some(p) => format!("a guest ({})", fmt::from_fn(|f| p.say(f, false))),
+    };
     Some(format!("one was made in {}, the other in {}: time means something else there", words(a), words(b)))
 }
 
