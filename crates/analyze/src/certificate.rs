@@ -7,8 +7,8 @@ use crate::findings::*;
 use crate::selection::{Fate, Selection};
 use crate::words::percent;
 use crate::workload::Workload;
+use schedlab_run::LEAST_UNITS;
 use schedlab_run::manifest::OrderKnown;
-use schedlab_run::{LEAST_UNITS, TrialRecord};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// One certificate for each primary metric and A/A arm, or for each primary metric from the control's own trials.
@@ -87,19 +87,21 @@ enum Within {
 }
 
 impl Within {
-    /// By the boots that the used trials ran under.
+    /// By the boots that the used trials ran under: whether there is an arm that never shares a boot with a control whose
+    /// trials of the block share one. (A block that was interrupted and resumed may look so once.)
     fn of(selection: &Selection<'_>) -> Self {
         let control: BTreeMap<u32, BTreeSet<&str>> =
             selection.used(Some(0)).fold(BTreeMap::new(), |mut boots, trial| {
                 boots.entry(trial.block).or_default().insert(&trial.boot_id);
                 boots
             });
-        let used = selection.rows.iter().filter(|row| row.fate == Fate::Used).map(|row| row.record);
-        let elsewhere = |trial: &TrialRecord| {
+        let mut apart: BTreeMap<Option<u32>, bool> = BTreeMap::new();
+        for trial in selection.rows.iter().filter(|row| row.fate == Fate::Used).map(|row| row.record) {
             let own = control.get(&trial.block);
-            own.is_some_and(|own| own.len() == 1 && !own.contains(trial.boot_id.as_str()))
-        };
-        if used.into_iter().any(elsewhere) { Self::BootEach } else { Self::Mirrored }
+            let elsewhere = own.is_some_and(|own| own.len() == 1 && !own.contains(trial.boot_id.as_str()));
+            *apart.entry(trial.arm).or_insert(true) &= elsewhere;
+        }
+        if apart.into_values().any(|always| always) { Self::BootEach } else { Self::Mirrored }
     }
 }
 
