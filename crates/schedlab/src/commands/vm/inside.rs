@@ -107,7 +107,7 @@ impl Inside {
 }
 
 /// As `schedlab` itself would read them; what it would refuse ends us with its words.
-fn parse(words: &[String]) -> Command {
+pub(super) fn parse(words: &[String]) -> Command {
     let arguments: Vec<OsString> = ["schedlab".to_owned()].iter().chain(words).map(OsString::from).collect();
     let arguments = twin_spelling::normalise(arguments, &bench::switches());
     let matches = bench::with_workload_options(Cli::command()).get_matches_from(arguments);

@@ -2,9 +2,10 @@
 //! function and per operation; two kernels, or a kernel and a profile of before, side by side.
 
 use super::guest::{self, Sight};
-use super::inside::{Inside, OUTCOME};
+use super::inside::{Inside, OUTCOME, parse};
 use super::legs::{Legs, landmarks};
 use super::listener::Quiet;
+use crate::cli::Command;
 use crate::cli::vm::{GuestOptions, LaneName, VmProfile};
 use crate::commands::report::write_file;
 use crate::exit;
@@ -39,16 +40,7 @@ struct Profiled {
 }
 
 pub(super) fn run(args: &VmProfile) -> Result<u8> {
-    if args.command.first().is_none_or(|word| word != "bench") || args.command.iter().any(|word| word == "--json") {
-        bail!("vm profile takes a `bench` command without --json: vm profile --kernel K -- bench pipe:loops=2000");
-    }
-    let of_another_guest =
-        |word: &&String| ["--trace", "--calls", "--sweep"].contains(&word.split('=').next().unwrap_or_default());
-    if let Some(word) = args.command.iter().find(of_another_guest) {
-        bail!(
-            "{word}: a profile counts the instructions of one workload as it is; take `vm run` for that, and leave it out here"
-        );
-    }
+    one_workload(&args.command)?;
     let sight = Sight::new(true);
     if args.guest.lane == Some(LaneName::Real) {
         bail!("--lane real: instructions are counted where time is made of them; leave --lane out");
@@ -91,6 +83,28 @@ pub(super) fn run(args: &VmProfile) -> Result<u8> {
 
 /// The guest's command: its result as a file, and the fewest counters unless they were named, since reading them is work of
 /// the kernel's, too.
+/// What is counted is one workload as it is: a recording or probes would be in the count, and its answer is ours to read.
+fn one_workload(command: &[String]) -> Result<()> {
+    let example = "vm profile --kernel K -- bench pipe:loops=2000";
+    let is_bench = command.first().is_some_and(|word| word == "bench");
+    let Some(Command::Bench(bench)) = is_bench.then(|| parse(command)) else {
+        bail!("vm profile takes a `bench` command: {example}");
+    };
+    let asked = [
+        ("--json", bench.json.is_some()),
+        ("--trace", bench.tracing.trace.is_some()),
+        ("--calls", !bench.calls.is_empty()),
+        ("--sweep", bench.sweep.is_some()),
+    ];
+    if let Some((option, _)) = asked.iter().find(|(_, asked)| *asked) {
+        bail!("vm profile takes a `bench` command without {option}: {example}");
+    }
+    if schedlab_bench::sweep(&bench.workload.parse()?, None)?.is_some() {
+        bail!("{}: a list of values is several workloads, and a profile is of one: give one value", bench.workload);
+    }
+    Ok(())
+}
+
 fn words(command: &[String]) -> Vec<String> {
     let named = command.iter().any(|word| word.starts_with("--counters"));
     let fewest: &[&str] = if named { &[] } else { &["--counters", "basic"] };
