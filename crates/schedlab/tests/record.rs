@@ -4,40 +4,12 @@
 
 mod program;
 
-use program::recordings::{read, traced};
+use program::recordings::{NeverIdle, read, traced};
 use program::{Lab, json, schedlab};
 use schedlab_trace::{Event, ProblemKind, Tid, What};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
-
-/// Something that runs on every CPU where nothing else does. On some virtual machines the kernel does not trace the
-/// switches away from a CPU's idle thread (docs/recording.md); where that one never runs, the chain is whole.
-struct NeverIdle(Vec<Child>);
-
-impl NeverIdle {
-    fn new() -> Self {
-        let cpus = 0..std::thread::available_parallelism().map_or(1, usize::from);
-        let spin = |cpu: usize| {
-            let line = format!("chrt --idle 0 taskset -c {cpu} sh -c 'echo; while :; do :; done'");
-            let mut shell =
-                Command::new("sh").args(["-c", &format!("exec {line}")]).stdout(Stdio::piped()).spawn().unwrap();
-            // Runs once it has told something, or could not be started there.
-            _ = std::io::Read::read(shell.stdout.as_mut().unwrap(), &mut [0]);
-            shell
-        };
-        Self(cpus.map(spin).collect())
-    }
-}
-
-impl Drop for NeverIdle {
-    fn drop(&mut self) {
-        for child in &mut self.0 {
-            _ = child.kill();
-            _ = child.wait();
-        }
-    }
-}
+use std::process::Command;
 
 #[test]
 fn a_recorded_ping_pong_has_two_switches_and_its_wakings_a_round_trip() {

@@ -5,7 +5,7 @@
 
 mod program;
 
-use program::recordings::{read, traced};
+use program::recordings::{NeverIdle, read, traced};
 use program::{Lab, json, schedlab};
 use schedlab_trace::What;
 use std::process::{Child, Command, Stdio};
@@ -16,7 +16,8 @@ fn the_system_call_of_a_sleep_is_named() {
     let out = lab.path("trace");
     let napper = lab.path("napper");
     std::os::unix::fs::symlink("/bin/sleep", &napper).unwrap();
-    // Many short ones: where the kernel leaves a switch out (docs/recording.md), a sleep has no call.
+    // Many short ones, and no idle CPU: where the kernel leaves a switch out (docs/recording.md), a sleep has no call.
+    let _busy = NeverIdle::new();
     let line = format!("for i in $(seq 40); do {napper} 0.002; done");
     let command = ["record", "-o", &out, "--buffer", "64m", "--events", "full+syscalls", "--", "sh", "-c", &line];
     let Some(_) = traced(test, &command) else { return };

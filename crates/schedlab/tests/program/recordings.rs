@@ -7,6 +7,35 @@ use schedlab_sys::tracefs::Tracefs;
 use schedlab_trace::{Event, Kinds, Reader};
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+
+/// Something that runs on every CPU where nothing else does. On some virtual machines the kernel does not trace the
+/// switches away from a CPU's idle thread (docs/recording.md); where that one never runs, the chain is whole.
+pub struct NeverIdle(Vec<Child>);
+
+impl NeverIdle {
+    pub fn new() -> Self {
+        let cpus = 0..std::thread::available_parallelism().map_or(1, usize::from);
+        let spin = |cpu: usize| {
+            let line = format!("chrt --idle 0 taskset -c {cpu} sh -c 'echo; while :; do :; done'");
+            let mut shell =
+                Command::new("sh").args(["-c", &format!("exec {line}")]).stdout(Stdio::piped()).spawn().unwrap();
+            // Runs once it has told something, or could not be started there.
+            _ = std::io::Read::read(shell.stdout.as_mut().unwrap(), &mut [0]);
+            shell
+        };
+        Self(cpus.map(spin).collect())
+    }
+}
+
+impl Drop for NeverIdle {
+    fn drop(&mut self) {
+        for child in &mut self.0 {
+            _ = child.kill();
+            _ = child.wait();
+        }
+    }
+}
 
 /// Runs the program; `None`, and the reason on standard error, where nothing can be traced here.
 pub fn traced(test: &str, arguments: &[&str]) -> Option<Ran> {
