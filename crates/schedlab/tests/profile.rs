@@ -137,15 +137,24 @@ fn the_example_of_the_page_is_annotated() {
         return;
     }
     let spec = "pipe:pin=same,duration=400ms";
-    let ran = schedlab(&["profile", "-F", "4999", "--json", "--annotate", "pipe_write", "bench", spec]);
-    let found = json(&ran.stdout);
-    let notes = found["notes"].to_string();
-    if notes.contains("user code only") || notes.contains("have no names") {
-        eprintln!("schedlab-skip: {test}: needs root ({notes})");
-        return;
+    // Samples of a clock fall where interrupts are let in, and on some virtual machines in a run none falls there.
+    for _ in 0..8 {
+        let ran = schedlab(&["profile", "-F", "4999", "--json", "--annotate", "pipe_write", "bench", spec]);
+        let found = json(&ran.stdout);
+        let notes = found["notes"].to_string();
+        if notes.contains("user code only") || notes.contains("have no names") {
+            eprintln!("schedlab-skip: {test}: needs root ({notes})");
+            return;
+        }
+        let is_meant = |name: &str| ["pipe_write", "anon_pipe_write"].contains(&name);
+        let annotated = found["annotations"][0]["name"].as_str().is_some_and(is_meant);
+        let mut functions = found["functions"].as_array().unwrap().iter().filter_map(|f| f["name"].as_str());
+        assert_eq!((ran.code == 0, annotated), (annotated, functions.any(is_meant)), "{}", ran.stderr);
+        if annotated {
+            return;
+        }
     }
-    let name = found["annotations"][0]["name"].as_str().unwrap_or_default();
-    assert!(ran.code == 0 && ["pipe_write", "anon_pipe_write"].contains(&name), "{name}: {}", ran.stderr);
+    panic!("no sample of eight runs is in the function that writes to pipes");
 }
 
 #[test]
