@@ -149,10 +149,11 @@ fn the_example_of_the_page_is_annotated() {
         let is_meant = |name: &str| ["pipe_write", "anon_pipe_write"].contains(&name);
         let annotated = found["annotations"][0]["name"].as_str().is_some_and(is_meant);
         let mut functions = found["functions"].as_array().unwrap().iter().filter_map(|f| f["name"].as_str());
-        assert_eq!((ran.code == 0, annotated), (annotated, functions.any(is_meant)), "{}", ran.stderr);
+        assert_eq!(ran.code == 0, annotated, "{}", ran.stderr);
         if annotated {
             return;
         }
+        assert!(!functions.any(is_meant), "it is in the table: {}", ran.stdout);
     }
     panic!("no sample of eight runs is in the function that writes to pipes");
 }
