@@ -45,6 +45,7 @@ mod tally;
 mod text;
 mod trace_dat;
 mod tracing_data;
+mod unpack;
 mod window;
 
 pub use bytes::{ByteSource, Forward};

@@ -5,7 +5,7 @@ use crate::TraceError;
 use crate::bytes::{Cursor, Input};
 use crate::kind::Kind;
 use crate::tracing_data::TracingData;
-use ruzstd::decoding::FrameDecoder;
+use crate::unpack::Packing;
 
 /// The longest uncompressed section or chunk; formats of a kernel take 2 MB, kallsyms 10.
 pub(super) const LONGEST_SECTION: u64 = 64 << 20;
@@ -16,14 +16,6 @@ const MOST_BUFFERS: usize = 1024;
 
 /// Options sections that are followed; trace-cmd writes a few.
 const MOST_OPTION_SECTIONS: u32 = 1000;
-
-/// How the pages of version 7 are compressed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(super) enum Compression {
-    #[default]
-    None,
-    Zstd,
-}
 
 /// The pages of one CPU in one buffer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -39,7 +31,8 @@ pub(super) struct Buffer {
     pub(super) name: String,
     pub(super) page_size: u32,
     pub(super) cpus: Vec<CpuData>,
-    pub(super) compressed: bool,
+    /// How the chunks of its pages are compressed; `None` where pages lie as they are.
+    pub(super) packing: Option<Packing>,
 }
 
 /// Everything but the pages.
@@ -58,7 +51,8 @@ pub(super) struct Header {
     pub(super) tsc2nsec: Option<(u32, u32, u64)>,
     /// Events that the ring overwrote, over all CPUs.
     pub(super) overrun: u64,
-    compression: Compression,
+    /// How compressed sections of version 7 are.
+    packing: Option<Packing>,
     cpus: u32,
     first_options: u64,
 }
@@ -159,9 +153,10 @@ impl Header {
         let at = cursor.at;
         let name = cursor.string(64, "the name of the compression")?;
         cursor.string(64, "the version of the compression")?;
-        self.compression = match name.as_str() {
-            "none" => Compression::None,
-            "zstd" => Compression::Zstd,
+        self.packing = match name.as_str() {
+            "none" => None,
+            "zstd" => Some(Packing::Zstd),
+            "zlib" => Some(Packing::Zlib),
             other => {
                 let what = format!("compressed with {}", other.escape_debug());
                 let mend = "rewrite it: trace-cmd convert -i FILE -o OUT --compression zstd";
@@ -230,7 +225,7 @@ impl Header {
         }
         let mut section = Cursor::new(file.input, place, file.end, file.big_endian);
         section.u16("the number of a section")?;
-        buffer.compressed = section.u16("the flags of a section")? & 1 != 0;
+        buffer.packing = self.packing_of(&mut section)?;
         if self.buffers.len() < MOST_BUFFERS {
             self.buffers.push(buffer);
         }
@@ -245,19 +240,31 @@ impl Header {
         if found != id {
             return Err(input.malformed(at, format!("section {found}"), format!("section {id}")));
         }
-        let compressed = cursor.u16("the flags of a section")? & 1 != 0;
+        let packing = self.packing_of(&mut cursor)?;
         cursor.skip(4, "the name of a section")?;
         let size = cursor.u64("the size of a section")?;
-        let data = if compressed {
+        let data = if let Some(packing) = packing {
             let (bytes, inflated) = (cursor.u32("a compressed size")?, cursor.u32("an inflated size")?);
             let from = cursor.at;
             let data = cursor.take(u64::from(bytes), "a compressed section")?;
-            inflate(data, u64::from(inflated)).map_err(|why| input.malformed(from, why, "a zstd section"))?
+            let size = u64::from(inflated).min(LONGEST_SECTION);
+            packing.unpack_exactly(data, size).map_err(|why| input.malformed(from, why, "a compressed section"))?
         } else {
             cursor.take(size, "a section")?.to_vec()
         };
         let size = data.len() as u64;
         Ok((Input::part(&input.file, at, data), size))
+    }
+
+    /// How a section is compressed, by its flags.
+    fn packing_of(&self, section: &mut Cursor<'_>) -> Result<Option<Packing>, TraceError> {
+        let at = section.at;
+        let compressed = section.u16("the flags of a section")? & 1 != 0;
+        if compressed && self.packing.is_none() {
+            let found = "a compressed section in a file whose compression is `none`";
+            return Err(section.input.malformed(at, found, "the name of a compression"));
+        }
+        Ok(self.packing.filter(|_| compressed))
     }
 
     /// The options that both versions have.
@@ -328,14 +335,4 @@ fn cmdlines(bytes: &[u8]) -> Vec<(u32, String)> {
 
 fn text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).trim_end_matches('\0').to_owned()
-}
-
-/// A whole zstd frame that holds `size` bytes.
-pub(super) fn inflate(data: &[u8], size: u64) -> Result<Vec<u8>, String> {
-    if size > LONGEST_SECTION {
-        return Err(format!("{size} bytes to inflate"));
-    }
-    let mut out = vec![0; size as usize];
-    let written = FrameDecoder::new().decode_all(data, &mut out).map_err(|error| format!("not inflatable: {error}"))?;
-    if written == out.len() { Ok(out) } else { Err(format!("{written} bytes inflated instead of {size}")) }
 }

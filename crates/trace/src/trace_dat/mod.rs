@@ -88,7 +88,7 @@ impl TraceDat {
     fn open_streams(&mut self) -> Result<(), TraceError> {
         let big_endian = self.header.tracing.big_endian;
         for (number, buffer) in self.header.buffers.iter().enumerate() {
-            let Buffer { name, page_size, cpus, compressed } = buffer;
+            let Buffer { name, page_size, cpus, packing } = buffer;
             if !PAGE_SIZES.contains(page_size) {
                 let found = format!("pages of {page_size} bytes in buffer `{}`", name.escape_debug());
                 return Err(self.input.malformed(0, found, "pages of 4096 to 65536 bytes"));
@@ -99,7 +99,7 @@ impl TraceDat {
                         .add(ProblemKind::ImpossibleNumber, || format!("CPU {}, which no machine has", data.cpu));
                     continue;
                 };
-                let pages = Pages::new(&self.input, *data, *page_size as usize, *compressed, big_endian)?;
+                let pages = Pages::new(&self.input, *data, *page_size as usize, *packing, big_endian)?;
                 self.open.push(Reverse((0, self.streams.len())));
                 self.streams.push(Stream { cpu, buffer: number, pages, ts: 0 });
             }

@@ -1,8 +1,9 @@
 //! The pages of one CPU of one buffer, one after the other: as they lie in the file, or out of compressed chunks.
 
-use super::header::{CpuData, LONGEST_SECTION, inflate};
+use super::header::{CpuData, LONGEST_SECTION};
 use crate::TraceError;
 use crate::bytes::{Cursor, Input};
+use crate::unpack::Packing;
 
 /// Pages read at once.
 const PAGES: usize = 16;
@@ -13,8 +14,8 @@ pub(super) struct Pages {
     /// What is not read yet.
     at: u64,
     end: u64,
-    /// Compressed chunks that are not read yet; `None` where pages lie as they are.
-    chunks: Option<u32>,
+    /// How chunks are compressed, and how many are not read yet; `None` where pages lie as they are.
+    chunks: Option<(Packing, u32)>,
     big_endian: bool,
     buffer: Vec<u8>,
     next: usize,
@@ -25,7 +26,7 @@ impl Pages {
         input: &Input,
         data: CpuData,
         page_size: usize,
-        compressed: bool,
+        packing: Option<Packing>,
         big_endian: bool,
     ) -> Result<Self, TraceError> {
         let CpuData { offset, size, .. } = data;
@@ -33,9 +34,9 @@ impl Pages {
             input.malformed(offset, format!("{size} bytes of pages at {offset}"), "pages inside the file")
         })?;
         let mut pages = Self { page_size, at: offset, end, chunks: None, big_endian, buffer: Vec::new(), next: 0 };
-        if compressed && size > 0 {
+        if let Some(packing) = packing.filter(|_| size > 0) {
             let mut cursor = Cursor::new(input, offset, end, big_endian);
-            pages.chunks = Some(cursor.u32("the number of chunks")?);
+            pages.chunks = Some((packing, cursor.u32("the number of chunks")?));
             pages.at = cursor.at;
         }
         Ok(pages)
@@ -65,8 +66,8 @@ impl Pages {
                 // Nothing behind the end of the file will come.
                 self.at = if read < want as usize { self.end } else { self.at + want };
             }
-            Some(0) => self.buffer.clear(),
-            Some(left) => {
+            Some((_, 0)) => self.buffer.clear(),
+            Some((packing, left)) => {
                 *left -= 1;
                 let mut cursor = Cursor::new(input, self.at, self.end, self.big_endian);
                 let (bytes, size) = (cursor.u32("a compressed size")?, cursor.u32("an inflated size")?);
@@ -75,8 +76,9 @@ impl Pages {
                     return Err(input.malformed(from, format!("a chunk of {size} bytes"), "a few pages"));
                 }
                 let data = cursor.take(u64::from(bytes), "a compressed chunk")?;
-                self.buffer =
-                    inflate(data, u64::from(size)).map_err(|why| input.malformed(from, why, "a zstd chunk"))?;
+                self.buffer = packing
+                    .unpack_exactly(data, u64::from(size))
+                    .map_err(|why| input.malformed(from, why, "a compressed chunk"))?;
                 self.at = cursor.at;
             }
         }
@@ -86,8 +88,8 @@ impl Pages {
     /// Reads no further.
     pub(super) fn stop(&mut self) {
         (self.at, self.next) = (self.end, self.buffer.len());
-        if self.chunks.is_some() {
-            self.chunks = Some(0);
+        if let Some((_, left)) = &mut self.chunks {
+            *left = 0;
         }
     }
 }

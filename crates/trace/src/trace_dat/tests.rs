@@ -81,9 +81,9 @@ fn threads_are_named_by_what_trace_cmd_saved() {
 fn other_versions_and_compressions_are_named() {
     let error = |file: Vec<u8>| read(file).err().expect("refused").to_string();
     assert_eq!(error(begin(LITTLE, "8")), "t: byte 10: trace.dat of version `8`; expected version 6 or 7");
-    let mut zlib = begin(LITTLE, "7");
-    zlib.extend(b"zlib\x001.2\0");
-    assert!(error(zlib).contains("compressed with zlib; rewrite it: trace-cmd convert"));
+    let mut lzma = begin(LITTLE, "7");
+    lzma.extend(b"lzma\x001.2\0");
+    assert!(error(lzma).contains("compressed with lzma; rewrite it: trace-cmd convert"));
     let mut latency = version_6(LITTLE, &Drawing::new(DRAWING), SAVED);
     let at = latency.windows(10).position(|w| w == b"flyrecord\0").unwrap();
     latency[at..at + 10].copy_from_slice(b"latency  \0");
