@@ -9,6 +9,7 @@ use program::recordings::{entry_of, is_instance, orphan, read, traced};
 use program::{Lab, json, schedlab};
 use schedlab_sys::signal::{SIGINT, SIGTERM};
 use schedlab_trace::ProblemKind;
+use std::cell::Cell;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
@@ -18,7 +19,7 @@ fn a_killed_recording_leaves_nothing_after_the_next_start() {
     let (test, lab) = ("a_killed_recording_leaves_nothing_after_the_next_start", Lab::new("record-killed"));
     let out = lab.path("trace");
     let arguments = ["record", "-o", &out, "-d", "60s"];
-    let Some(mut recorder) = under_way(test, &arguments, &lab.path("trace/trace.slt")) else { return };
+    let Some(mut recorder) = under_way(test, &arguments, grows(lab.path("trace/trace.slt"))) else { return };
     let entry = entry_of(recorder.id()).unwrap();
     recorder.kill().unwrap();
     recorder.wait().unwrap();
@@ -140,28 +141,49 @@ fn a_directory_with_a_recording_is_refused_and_left_as_it_is() {
     }
 }
 
-/// A recorder under way, with its first events in the file; `None` where nothing can be traced here.
-fn under_way(test: &str, arguments: &[&str], file: &str) -> Option<Child> {
+/// A recorder under way, once `begun` says of its process that what the test needs has happened; `None` where nothing can
+/// be traced here.
+fn under_way(test: &str, arguments: &[&str], begun: impl Fn(u32) -> bool) -> Option<Child> {
     let mut recorder = Command::new(env!("CARGO_BIN_EXE_schedlab"))
         .args(arguments)
         .stderr(Stdio::piped())
         .stdout(Stdio::piped())
         .spawn()
         .unwrap();
-    let deadline = Instant::now() + Duration::from_secs(20);
-    let begun = || std::fs::metadata(file).is_ok_and(|m| m.len() > 0);
-    while !begun() && Instant::now() < deadline && recorder.try_wait().unwrap().is_none() {
+    let deadline = Instant::now() + Duration::from_secs(60);
+    while !(begun(recorder.id()) && entry_of(recorder.id()).is_some()) {
+        if recorder.try_wait().unwrap().is_some() {
+            let why = String::from_utf8_lossy(&recorder.wait_with_output().unwrap().stderr).into_owned();
+            assert!(why.contains("tracefs cannot be used here"), "{why}");
+            eprintln!("schedlab-skip: {test}: needs tracefs ({})", why.trim());
+            return None;
+        }
+        assert!(Instant::now() < deadline, "{arguments:?} has not begun");
         std::thread::sleep(Duration::from_millis(20));
     }
-    // Several rounds of the recorder: however little happens on this machine, they are in the file.
-    std::thread::sleep(Duration::from_secs(1));
-    if entry_of(recorder.id()).is_some() {
-        return Some(recorder);
+    Some(recorder)
+}
+
+/// Whether a file has grown since it was first seen with something in it: events are behind the recording's head then.
+fn grows(file: String) -> impl Fn(u32) -> bool {
+    let first = Cell::new(0);
+    move |_| {
+        let bytes = std::fs::metadata(&file).map_or(0, |metadata| metadata.len());
+        if first.get() == 0 {
+            first.set(bytes);
+        }
+        bytes > first.get()
     }
-    let why = String::from_utf8_lossy(&recorder.wait_with_output().unwrap().stderr).into_owned();
-    assert!(why.contains("tracefs cannot be used here"), "{why}");
-    eprintln!("schedlab-skip: {test}: needs tracefs ({})", why.trim());
-    None
+}
+
+/// How often a process and its descendants have left their CPUs of their own accord.
+fn switches(pid: u32) -> u64 {
+    let read = |file: String| std::fs::read_to_string(file).unwrap_or_default();
+    let status = read(format!("/proc/{pid}/status"));
+    let own = status.lines().find_map(|line| line.strip_prefix("voluntary_ctxt_switches:"));
+    let children = read(format!("/proc/{pid}/task/{pid}/children"));
+    own.map_or(0, |n| n.trim().parse::<u64>().unwrap())
+        + children.split_whitespace().map(|child| switches(child.parse().unwrap())).sum::<u64>()
 }
 
 /// Sends the signals one after the other; what it said, and how long it took to end.
@@ -185,7 +207,7 @@ fn an_interrupted_workload_ends_at_once_and_its_trace_is_kept() {
         (&bench, &["bench", workload, "--trace", &bench, "--keep", "5s"], &[SIGINT, SIGINT]),
     ] {
         let file = format!("{dir}/trace.slt");
-        let Some(recorder) = under_way(test, arguments, &file) else { return };
+        let Some(recorder) = under_way(test, arguments, |pid| switches(pid) > 5000) else { return };
         let entry = entry_of(recorder.id()).unwrap();
         let (ran, took) = told_to_end(recorder, signals);
         let said = String::from_utf8_lossy(&ran.stderr).into_owned();
@@ -206,9 +228,11 @@ fn an_interrupted_workload_ends_at_once_and_its_trace_is_kept() {
 fn a_command_gets_the_signal_and_time_for_its_end() {
     let (test, lab) = ("a_command_gets_the_signal_and_time_for_its_end", Lab::new("record-signal"));
     let (out, ended) = (lab.path("trace"), lab.path("ended"));
-    let line = format!("trap 'sleep 0.2; echo by itself >{ended}; exit 3' TERM; while :; do sleep 0.05; done");
+    let ready = lab.path("ready");
+    let line =
+        format!("trap 'sleep 0.2; echo by itself >{ended}; exit 3' TERM; : >{ready}; while :; do sleep 0.05; done");
     let arguments = ["record", "-o", &out, "--", "sh", "-c", &line];
-    let Some(recorder) = under_way(test, &arguments, &lab.path("trace/trace.slt")) else { return };
+    let Some(recorder) = under_way(test, &arguments, |_| Path::new(&ready).exists()) else { return };
     let entry = entry_of(recorder.id()).unwrap();
     let (ran, _) = told_to_end(recorder, &[SIGTERM]);
     let said = String::from_utf8_lossy(&ran.stderr).into_owned();
@@ -217,9 +241,10 @@ fn a_command_gets_the_signal_and_time_for_its_end() {
     assert!(!entry.exists() && !read(&lab.path("trace/trace.slt")).0.is_empty());
 
     // One that does not listen: told twice, we do not wait for it, and still take back what is ours.
-    let arguments =
-        ["record", "-o", &lab.path("deaf"), "--", "sh", "-c", "trap '' TERM INT; while :; do sleep 0.05; done"];
-    let Some(recorder) = under_way(test, &arguments, &lab.path("deaf/trace.slt")) else { return };
+    let ready = lab.path("deaf-ready");
+    let line = format!("trap '' TERM INT; : >{ready}; while :; do sleep 0.05; done");
+    let arguments = ["record", "-o", &lab.path("deaf"), "--", "sh", "-c", &line];
+    let Some(recorder) = under_way(test, &arguments, |_| Path::new(&ready).exists()) else { return };
     let entry = entry_of(recorder.id()).unwrap();
     let (ran, _) = told_to_end(recorder, &[SIGINT, SIGINT]);
     let said = String::from_utf8_lossy(&ran.stderr).into_owned();
