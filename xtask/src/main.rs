@@ -12,14 +12,15 @@ mod structure;
 mod test;
 mod workspace;
 
-use anyhow::{Result, bail};
+use anyhow::{Context, Result, bail};
 use std::process::ExitCode;
 use workspace::Workspace;
 
 const USAGE: &str = "\
-cargo xtask test [--install]        set up, then every check and test; seconds per stage
+cargo xtask test [--install] [--hogs]  set up, then every check and test; seconds per stage
                                     --install: also install the Debian packages and the Rust target they need
                                     (implied by CI=true, where a skip this machine could have run is a failure)
+                                    --hogs: beside real-time burners on all CPUs, 40 ms on, 30 to 80 ms off
 cargo xtask bench [NAME [-- ARGS]]  a long measurement of the documents; without a name: their list with minutes
 cargo xtask dist                    release files for this host and for aarch64 under target/dist/";
 
@@ -47,6 +48,11 @@ fn run(arguments: &[String]) -> Result<bool> {
         "test" => test::run(&Workspace::find()?, &test::Options::parse(rest)?),
         "bench" => bench::run(&Workspace::find()?, rest),
         "dist" => dist::run(&Workspace::find()?),
+        test::hogs::COMMAND => {
+            let of = rest.first().and_then(|pid| pid.parse().ok()).context("the process to burn beside")?;
+            test::hogs::burn(of);
+            Ok(true)
+        }
         "help" | "--help" | "-h" => {
             println!("{USAGE}");
             Ok(true)

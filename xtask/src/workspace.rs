@@ -44,6 +44,15 @@ impl Workspace {
         cargo
     }
 
+    /// The same at a lower priority: what runs beside it is waited for, and this is not.
+    pub(crate) fn cargo_behind(&self, arguments: &[&str]) -> Command {
+        let cargo = self.cargo(arguments);
+        let mut nice = Command::new("nice");
+        nice.args(["-n", "10"]).arg(cargo.get_program()).args(cargo.get_args());
+        nice.current_dir(&self.root).stdin(Stdio::null());
+        nice
+    }
+
     /// `cargo metadata --format-version 1` with more arguments.
     pub(crate) fn metadata(&self, more: &[&str]) -> Result<Value> {
         let mut cargo = self.cargo(&["metadata", "--format-version", "1"]);

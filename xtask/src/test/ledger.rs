@@ -1,7 +1,8 @@
-//! What was run, how long it took, how it ended. Stages report while they run; the summary repeats what failed, since
-//! the failure has long scrolled away by then.
+//! What was run, how long it took, how it ended. Stages report while they run, several at a time; the summary repeats
+//! what failed, since the failure has long scrolled away by then.
 
 use anyhow::Result;
+use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
 /// What a stage, or a part of one, came to.
@@ -35,48 +36,55 @@ struct Stage {
 }
 
 /// All stages so far.
-#[derive(Default)]
 pub(super) struct Ledger {
-    stages: Vec<Stage>,
+    started: Instant,
+    stages: Mutex<Vec<Stage>>,
 }
 
 impl Ledger {
+    pub(super) fn new() -> Self {
+        Self { started: Instant::now(), stages: Mutex::default() }
+    }
+
     /// Runs a stage; an error is one failure of it, and the next stage runs all the same.
-    pub(super) fn stage(&mut self, name: &'static str, run: impl FnOnce() -> Result<Outcome>) {
+    pub(super) fn stage(&self, name: &'static str, run: impl FnOnce() -> Result<Outcome>) {
         println!("== {name}");
         let started = Instant::now();
         let outcome =
             run().unwrap_or_else(|error| Outcome { failed: vec![format!("{error:#}")], ..Outcome::default() });
+        let took = started.elapsed();
+        let mut text = String::new();
         for problem in &outcome.failed {
-            println!("  FAILED  {problem}");
+            text.push_str(&format!("  FAILED  {problem}\n"));
         }
         for reason in &outcome.skipped {
-            println!("  skipped {reason}");
+            text.push_str(&format!("  skipped {reason}\n"));
         }
-        let took = started.elapsed();
-        println!("== {name}: {:.1} s\n", took.as_secs_f64());
-        self.stages.push(Stage { name, took, outcome });
+        // In one piece: other stages print, too.
+        println!("{text}== {name}: {:.1} s\n", took.as_secs_f64());
+        self.stages.lock().expect("no stage panics here").push(Stage { name, took, outcome });
     }
 
     /// Prints the summary; whether nothing failed.
     pub(super) fn close(&self) -> bool {
         println!("{}", self.summary());
-        self.stages.iter().all(|s| s.outcome.failed.is_empty())
+        self.stages.lock().expect("no stage panics here").iter().all(|s| s.outcome.failed.is_empty())
     }
 
     fn summary(&self) -> String {
+        let stages = self.stages.lock().expect("no stage panics here");
         let mut text = String::from("stage                 seconds  passed  failed  skipped\n");
         let mut row = |name: &str, took: Duration, passed: usize, failed: usize, skipped: usize| {
             let seconds = took.as_secs_f64();
             text.push_str(&format!("{name:<20} {seconds:>8.1} {passed:>7} {failed:>7} {skipped:>8}\n"));
         };
-        for Stage { name, took, outcome } in &self.stages {
+        for Stage { name, took, outcome } in stages.iter() {
             row(name, *took, outcome.passed, outcome.failed.len(), outcome.skipped.len());
         }
-        let count = |of: fn(&Outcome) -> usize| self.stages.iter().map(|s| of(&s.outcome)).sum::<usize>();
+        let count = |of: fn(&Outcome) -> usize| stages.iter().map(|s| of(&s.outcome)).sum::<usize>();
         let (passed, failed, skipped) = (count(|o| o.passed), count(|o| o.failed.len()), count(|o| o.skipped.len()));
-        row("total", self.stages.iter().map(|s| s.took).sum(), passed, failed, skipped);
-        for stage in &self.stages {
+        row("all, side by side", self.started.elapsed(), passed, failed, skipped);
+        for stage in stages.iter() {
             for problem in &stage.outcome.failed {
                 text.push_str(&format!("FAILED  {}: {problem}\n", stage.name));
             }
@@ -92,7 +100,7 @@ mod tests {
 
     #[test]
     fn an_error_is_a_failure_and_the_next_stage_still_runs() {
-        let mut ledger = Ledger::default();
+        let ledger = Ledger::new();
         ledger.stage("first", || anyhow::bail!("no compiler"));
         ledger.stage("second", || Ok(Outcome { passed: 3, failed: vec![], skipped: vec!["no PMU".into()] }));
         let summary = ledger.summary();
@@ -103,7 +111,7 @@ mod tests {
 
     #[test]
     fn skips_alone_are_no_failure() {
-        let mut ledger = Ledger::default();
+        let ledger = Ledger::new();
         ledger.stage("only", || Ok(Outcome::skipped("no qemu-aarch64")));
         assert!(ledger.close());
         assert_eq!(ledger.summary().lines().last(), Some("0 passed, 0 failed, 1 skipped"));

@@ -1,19 +1,22 @@
-//! `cargo xtask test`: set-up and every check, one stage after the other, all of them even if one fails. The last line
-//! is `N passed, N failed, N skipped`.
+//! `cargo xtask test`: set-up and every check, in lanes side by side, all of them even if one fails. The last line is
+//! `N passed, N failed, N skipped`.
 
 mod backports;
 mod cargo_output;
 mod guest_arch;
+pub(crate) mod hogs;
 mod ledger;
 mod packages;
 mod privileged;
+mod programs;
 mod readers;
 mod workspace_tests;
 
 use crate::machine::{Machine, Presence};
 use crate::workspace::{AARCH64, Workspace, run_to_success};
 use crate::{dist, structure};
-use anyhow::{Context, Result, bail};
+use anyhow::{Result, bail};
+use hogs::Hogs;
 use ledger::{Ledger, Outcome};
 
 /// The fuzz targets' manifest, relative to the root.
@@ -25,55 +28,78 @@ pub(crate) struct Options {
     install: bool,
     /// A skip that the machine could have run is a failure.
     strict: bool,
+    /// Real-time burners on all CPUs beside everything.
+    hogs: bool,
 }
 
 impl Options {
     /// `--install`, or `CI=true` in the environment, which also makes skips strict.
     pub(crate) fn parse(arguments: &[String]) -> Result<Self> {
         let ci = std::env::var("CI").is_ok_and(|value| value == "true" || value == "1");
-        let mut options = Self { install: ci, strict: ci };
+        let mut options = Self { install: ci, strict: ci, hogs: false };
         for argument in arguments {
             match argument.as_str() {
                 "--install" => options.install = true,
-                other => bail!("`cargo xtask test` knows --install only, not `{other}`"),
+                "--hogs" => options.hogs = true,
+                other => bail!("`cargo xtask test` knows --install and --hogs, not `{other}`"),
             }
         }
         Ok(options)
     }
 }
 
-/// Whether nothing failed.
+/// Whether nothing failed. The release build ends with a minute on one CPU, packages are waited for, and many tests wait
+/// for a guest or a timer: what needs neither runs beside them, at a lower priority.
 pub(crate) fn run(workspace: &Workspace, options: &Options) -> Result<bool> {
+    let _hogs = options.hogs.then(Hogs::start).transpose()?;
+    let ledger = Ledger::new();
+    let (machine, programs) = std::thread::scope(|lanes| {
+        lanes.spawn(|| ledger.stage("release build", || release_build(workspace)));
+        let machine = set_up(&ledger, workspace, options.install);
+        let mut programs = Vec::new();
+        ledger.stage("tests build", || {
+            programs = programs::build(workspace)?;
+            Ok(Outcome::passed(1))
+        });
+        (machine, programs)
+    });
+    std::thread::scope(|lanes| {
+        lanes.spawn(|| {
+            read_source(&ledger, workspace);
+            ledger.stage("aarch64", || aarch64(workspace, &machine));
+        });
+        let binary = workspace.release_binary(&workspace.host);
+        ledger.stage("guest kernel", || packages::guest_kernel(&binary, options.install));
+        ledger.stage("tests", || workspace_tests::run(workspace, &programs, &machine, options.strict));
+    });
+    Ok(ledger.close())
+}
+
+/// What the tests need of others; what the machine has then.
+fn set_up(ledger: &Ledger, workspace: &Workspace, install: bool) -> Machine {
     let mut machine = Machine::this();
-    let mut ledger = Ledger::default();
-    ledger.stage("packages", || packages::debian(&machine, options.install));
+    ledger.stage("packages", || packages::debian(&machine, install));
     let root = machine.has("root") == Presence::Present;
-    ledger.stage("newer qemu", || backports::qemu(&workspace.target_dir, root, options.install));
-    ledger.stage("rust target", || packages::rust_target(options.install));
-    ledger.stage("table readers", || readers::set_up(workspace, options.install));
+    ledger.stage("newer qemu", || backports::qemu(&workspace.target_dir, root, install));
+    ledger.stage("rust target", || packages::rust_target(install));
+    ledger.stage("table readers", || readers::set_up(workspace, install));
     machine.has_readers = readers::can_read(&readers::python(workspace));
+    machine
+}
+
+/// What reads the source and waits for nobody.
+fn read_source(ledger: &Ledger, workspace: &Workspace) {
     ledger.stage("fmt", || check_format(workspace));
-    ledger.stage("release build", || release_build(workspace));
-    ledger
-        .stage("guest kernel", || packages::guest_kernel(&workspace.release_binary(&workspace.host), options.install));
     ledger.stage("structure", || check_structure(workspace));
     ledger.stage("clippy", || {
         passes(workspace, &["clippy", "--workspace", "--all-targets", "--locked", "--", "-D", "warnings"])
     });
-    ledger.stage("tests", || workspace_tests::run(workspace, &machine, options.strict));
-    // Libraries only: the binary's doc comments are its help texts, written for the terminal.
-    ledger.stage("documentation", || {
-        let mut cargo = workspace.cargo(&["doc", "--workspace", "--lib", "--no-deps", "--quiet"]);
-        run_to_success(cargo.env("RUSTDOCFLAGS", "-D warnings"))?;
-        Ok(Outcome::passed(1))
-    });
+    ledger.stage("documentation", || documentation(workspace));
     ledger.stage("fuzz targets build", || build_fuzz_targets(workspace));
-    ledger.stage("aarch64", || aarch64(workspace, &machine));
-    Ok(ledger.close())
 }
 
 fn passes(workspace: &Workspace, arguments: &[&str]) -> Result<Outcome> {
-    run_to_success(&mut workspace.cargo(arguments))?;
+    run_to_success(&mut workspace.cargo_behind(arguments))?;
     Ok(Outcome::passed(1))
 }
 
@@ -107,12 +133,21 @@ fn check_structure(workspace: &Workspace) -> Result<Outcome> {
     Ok(outcome)
 }
 
+/// Libraries only: the binary's doc comments are its help texts, written for the terminal.
+fn documentation(workspace: &Workspace) -> Result<Outcome> {
+    let mut cargo = workspace.cargo_behind(&["doc", "--workspace", "--lib", "--no-deps", "--quiet"]);
+    run_to_success(cargo.env("RUSTDOCFLAGS", "-D warnings"))?;
+    let mut outcome = passes(workspace, &["test", "--workspace", "--doc", "--locked", "--quiet"])?;
+    outcome.passed += 1;
+    Ok(outcome)
+}
+
 /// A workspace of its own: libfuzzer-sys compiles C++, which the product's lock file must not.
 fn build_fuzz_targets(workspace: &Workspace) -> Result<Outcome> {
     if !workspace.root.join(FUZZ).exists() {
         return Ok(Outcome::skipped(format!("{FUZZ} does not exist")));
     }
-    let mut cargo = workspace.cargo(&["build", "--manifest-path", FUZZ, "--locked"]);
+    let mut cargo = workspace.cargo_behind(&["build", "--manifest-path", FUZZ, "--locked"]);
     cargo.env("CARGO_TARGET_DIR", workspace.target_dir.join("fuzz"));
     run_to_success(&mut cargo)?;
     Ok(Outcome::passed(1))
@@ -122,13 +157,13 @@ fn aarch64(workspace: &Workspace, machine: &Machine) -> Result<Outcome> {
     if !dist::has_rust_target(AARCH64)? {
         return Ok(Outcome::skipped(format!("needs the Rust target: rustup target add {AARCH64}")));
     }
-    let binary = dist::build(workspace, AARCH64)?;
+    // Of the test profile: link-time optimization takes minutes more, and `cargo xtask dist` builds the released one.
+    run_to_success(&mut workspace.cargo_behind(&["build", "-p", "schedlab", "--locked", "--target", AARCH64]))?;
+    let binary = workspace.target_dir.join(AARCH64).join("debug/schedlab");
     let problems = structure::not_static(&binary)?;
     if !problems.is_empty() {
         bail!("{}: {}", binary.display(), problems.join(", "));
     }
-    let bytes = std::fs::metadata(&binary).context("the aarch64 binary is gone")?.len();
-    println!("  {}, {}", binary.display(), dist::megabytes(bytes));
     let mut outcome = Outcome::passed(1);
     outcome.add(guest_arch::run(&binary, machine)?);
     Ok(outcome)

@@ -1,88 +1,38 @@
-//! The stage that runs `cargo test`: streams what matters, keeps the whole output in a file, and afterwards holds every
-//! skip against what the machine has.
+//! The stage that runs the tests: shows what matters, keeps the whole output in a file, and afterwards holds every skip
+//! against what the machine has.
 
-use super::cargo_output::{Skip, TestOutput};
 use super::ledger::Outcome;
+use super::programs::{self, Ended, TestProgram};
 use super::{privileged, readers};
 use crate::machine::{Machine, Presence};
 use crate::structure;
 use crate::workspace::Workspace;
-use anyhow::{Context, Result};
+use anyhow::Result;
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs::File;
-use std::io::{BufRead, BufReader, Read, Write};
-use std::process::{Command, Stdio};
 
-/// Under CI nobody is there to interrupt a test that hangs.
-const CI_LIMIT_SECONDS: &str = "1500";
+/// Under CI nobody is there to interrupt a program that hangs.
+const CI_LIMIT_SECONDS: &str = "1200";
 
-/// All tests of the workspace; the released binary is in `SCHEDLAB_BIN` for those that run it.
-pub(super) fn run(workspace: &Workspace, machine: &Machine, strict: bool) -> Result<Outcome> {
-    let mut cargo =
-        workspace.cargo(&["test", "--workspace", "--no-fail-fast", "--locked", "--color=never", "--", "--show-output"]);
-    cargo.env("SCHEDLAB_BIN", workspace.release_binary(&workspace.host));
-    cargo.env("SCHEDLAB_PYTHON", readers::python(workspace));
-    let mut command = if strict { limited(&cargo) } else { cargo };
+/// Programs whose seconds are told.
+const SLOWEST: usize = 10;
+
+/// Runs the test programs; the released binary is in `SCHEDLAB_BIN` for those that run it.
+pub(super) fn run(workspace: &Workspace, programs: &[TestProgram], machine: &Machine, strict: bool) -> Result<Outcome> {
+    let environment =
+        [("SCHEDLAB_BIN", workspace.release_binary(&workspace.host)), ("SCHEDLAB_PYTHON", readers::python(workspace))];
     let log = workspace.target_dir.join("xtask-test.log");
-    let (output, success) = watch(&mut command, &log)?;
+    let mut ended = programs::run(programs, &environment, strict.then_some(CI_LIMIT_SECONDS), &log)?;
     println!("  the whole output: {}", log.display());
-    let gated = gated_tests(workspace)?;
-    report_gated(&gated, &output);
-    Ok(judge(&output, success, machine, strict))
-}
-
-/// The same command below timeout(1), which also ends the test processes.
-fn limited(command: &Command) -> Command {
-    let mut timeout = Command::new("timeout");
-    timeout.args(["--kill-after=30", CI_LIMIT_SECONDS]).arg(command.get_program()).args(command.get_args());
-    timeout.stdin(Stdio::null());
-    if let Some(dir) = command.get_current_dir() {
-        timeout.current_dir(dir);
+    ended.sort_by_key(|e| std::cmp::Reverse(e.took));
+    for slow in ended.iter().take(SLOWEST) {
+        println!("  {:>6.1} s  {}", slow.took.as_secs_f64(), slow.name);
     }
-    timeout.envs(command.get_envs().filter_map(|(name, value)| Some((name, value?))));
-    timeout
-}
-
-/// Runs to the end; the output of both streams, and whether the command succeeded.
-fn watch(command: &mut Command, log: &std::path::Path) -> Result<(TestOutput, bool)> {
-    let mut file = File::create(log).with_context(|| format!("{} cannot be written", log.display()))?;
-    let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().context("cargo cannot be started")?;
-    let stderr = child.stderr.take().context("stderr is piped")?;
-    let stdout = child.stdout.take().context("stdout is piped")?;
-    let beside = std::thread::spawn(move || {
-        let mut lines = Vec::new();
-        each_line(stderr, |line| {
-            if Skip::parse(line).is_none() {
-                eprintln!("{line}");
-            }
-            lines.push(line.to_owned());
-        });
-        lines
-    });
-    let mut output = TestOutput::default();
-    each_line(stdout, |line| {
-        if output.take(line) {
-            println!("{line}");
-        }
-        // The log is a convenience; a full disk must not hide the result.
-        let _ = writeln!(file, "{line}");
-    });
-    let said_beside = beside.join().unwrap_or_default();
-    for line in &said_beside {
-        let _ = writeln!(file, "{line}");
+    report_gated(&gated_tests(workspace)?, &ended);
+    let mut outcome = Outcome::default();
+    for one in &ended {
+        outcome.add(judge(one, machine, strict));
     }
-    said_beside.iter().filter_map(|line| Skip::parse(line)).for_each(|skip| output.take_skip(skip));
-    Ok((output, child.wait().context("cargo cannot be waited for")?.success()))
-}
-
-/// Tests may print bytes that are no UTF-8.
-fn each_line(stream: impl Read, mut take: impl FnMut(&str)) {
-    let mut reader = BufReader::new(stream);
-    let mut line = Vec::new();
-    while reader.read_until(b'\n', &mut line).is_ok_and(|n| n > 0) {
-        take(String::from_utf8_lossy(&line).trim_end_matches('\n'));
-        line.clear();
-    }
+    Ok(outcome)
 }
 
 /// Per package, the tests that can skip themselves.
@@ -94,10 +44,10 @@ fn gated_tests(workspace: &Workspace) -> Result<BTreeSet<String>> {
     Ok(files.values().flat_map(|texts| privileged::gated_tests(texts)).collect())
 }
 
-fn report_gated(gated: &BTreeSet<String>, output: &TestOutput) {
+fn report_gated(gated: &BTreeSet<String>, ended: &[Ended]) {
     let last = |path: &str| path.rsplit("::").next().unwrap_or(path).to_owned();
-    let skipped: BTreeSet<String> = output.skips.iter().map(|s| last(&s.test)).collect();
-    let passed: BTreeSet<String> = output.passed_names.iter().map(|n| last(n)).collect();
+    let skipped: BTreeSet<String> = ended.iter().flat_map(|e| &e.output.skips).map(|s| last(&s.test)).collect();
+    let passed: BTreeSet<String> = ended.iter().flat_map(|e| &e.output.passed_names).map(|n| last(n)).collect();
     let ran: Vec<&str> =
         gated.iter().filter(|t| passed.contains(*t) && !skipped.contains(*t)).map(String::as_str).collect();
     println!("  of the tests that need rights or programs, {} ran, {} were skipped", ran.len(), skipped.len());
@@ -107,11 +57,11 @@ fn report_gated(gated: &BTreeSet<String>, output: &TestOutput) {
 }
 
 /// A skipped test counts as passed for the test harness; here it is skipped, or failed if the machine has its need.
-fn judge(output: &TestOutput, success: bool, machine: &Machine, strict: bool) -> Outcome {
+fn judge(Ended { name, output, success, .. }: &Ended, machine: &Machine, strict: bool) -> Outcome {
     let mut outcome = Outcome::passed(output.passed.saturating_sub(output.skips.len()));
     outcome.failed.extend(output.failed_names.iter().cloned());
     if !success && outcome.failed.is_empty() {
-        outcome.failed.push("`cargo test` failed without naming a test: see the output above".into());
+        outcome.failed.push(format!("{name} failed without naming a test: see the output above"));
     }
     for skip in &output.skips {
         let verdict = match machine.has(&skip.need) {
@@ -131,14 +81,16 @@ fn judge(output: &TestOutput, success: bool, machine: &Machine, strict: bool) ->
 
 #[cfg(test)]
 mod tests {
+    use super::super::cargo_output::TestOutput;
     use super::*;
+    use std::time::Duration;
 
-    fn output(lines: &[&str]) -> TestOutput {
+    fn ended(lines: &[&str], success: bool) -> Ended {
         let mut output = TestOutput::default();
         lines.iter().for_each(|line| {
             output.take(line);
         });
-        output
+        Ended { name: "crate/target".into(), output, success, took: Duration::ZERO }
     }
 
     const BARE: fn() -> Machine =
@@ -146,40 +98,31 @@ mod tests {
 
     #[test]
     fn a_skip_is_excused_by_the_machine_alone() {
-        let output = output(&[
-            "schedlab-skip: a: needs hackbench",
-            "schedlab-skip: b: needs moonlight",
-            "test result: ok. 5 passed; 0 failed; 0 ignored; 0 measured; 0 filtered out",
-        ]);
-        let strict = judge(&output, true, &BARE(), true);
+        let ended = ended(
+            &[
+                "schedlab-skip: a: needs hackbench",
+                "schedlab-skip: b: needs moonlight",
+                "test result: ok. 5 passed; 0 failed; 0 ignored; 0 measured; 0 filtered out",
+            ],
+            true,
+        );
+        let strict = judge(&ended, &BARE(), true);
         assert_eq!((strict.passed, strict.failed.len(), strict.skipped.len()), (3, 1, 1));
         assert!(strict.failed[0].starts_with("skipped: b: needs moonlight"), "{strict:?}");
-        let lenient = judge(&output, true, &BARE(), false);
+        let lenient = judge(&ended, &BARE(), false);
         assert_eq!((lenient.passed, lenient.failed.len(), lenient.skipped.len()), (3, 0, 2));
     }
 
     #[test]
     fn a_need_this_machine_has_is_no_excuse_under_ci() {
         let here = Machine { path: vec!["/bin".into(), "/usr/bin".into()], ..BARE() };
-        let judged = judge(&output(&["schedlab-skip: a: needs sh"]), true, &here, true);
+        let judged = judge(&ended(&["schedlab-skip: a: needs sh"], true), &here, true);
         assert_eq!(judged.failed, ["skipped: a: needs sh, but this machine has it"]);
     }
 
     #[test]
     fn a_build_that_fails_is_a_failure() {
-        assert_eq!(judge(&output(&[]), false, &BARE(), false).failed.len(), 1);
-        assert_eq!(judge(&output(&["test a ... FAILED"]), false, &BARE(), false).failed, ["a"]);
-    }
-
-    #[test]
-    fn both_streams_are_read_and_kept() {
-        let log = std::env::temp_dir().join(format!("schedlab-xtask-watch-{}", std::process::id()));
-        let script = "echo 'test a ... ok'; echo 'schedlab-skip: a: needs root' >&2; exit 3";
-        let (output, success) = watch(Command::new("/bin/sh").args(["-c", script]), &log).unwrap();
-        let kept = std::fs::read_to_string(&log).unwrap();
-        std::fs::remove_file(&log).unwrap();
-        assert!(!success);
-        assert_eq!((output.passed_names.len(), output.skips.len()), (1, 1));
-        assert!(kept.contains("test a ... ok\n") && kept.contains("needs root\n"), "{kept}");
+        assert_eq!(judge(&ended(&[], false), &BARE(), false).failed.len(), 1);
+        assert_eq!(judge(&ended(&["test a ... FAILED"], false), &BARE(), false).failed, ["a"]);
     }
 }

@@ -1,0 +1,207 @@
+//! The test programs of the workspace: built by one call of cargo, then run several at a time, as cargo itself does not.
+//! Many wait for a guest or a timer most of their time, so two CPUs serve more than two of them.
+
+use super::cargo_output::{Skip, TestOutput};
+use crate::workspace::Workspace;
+use anyhow::{Context, Result, bail};
+use serde_json::Value;
+use std::fs::File;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::sync::Mutex;
+use std::time::{Duration, Instant};
+
+/// Programs that run at the same time.
+const AT_ONCE: usize = 3;
+
+/// Files under `tests/` that take longest, first: a long one that starts last would be waited for alone.
+const LONGEST: [&str; 6] =
+    ["schedlab/vm_plans", "schedlab/vm_profile", "schedlab/vm", "schedlab/cli", "schedlab/kill", "stats/coverage"];
+
+/// One program that `cargo test` would run.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct TestProgram {
+    /// `PACKAGE-FOLDER/TARGET`.
+    pub(super) name: String,
+    /// Where cargo would run it: its package's folder.
+    folder: PathBuf,
+    file: PathBuf,
+}
+
+/// What became of one.
+pub(super) struct Ended {
+    pub(super) name: String,
+    pub(super) output: TestOutput,
+    pub(super) success: bool,
+    pub(super) took: Duration,
+}
+
+/// Builds all; cargo says what it built.
+pub(super) fn build(workspace: &Workspace) -> Result<Vec<TestProgram>> {
+    let mut cargo = workspace.cargo(&["test", "--workspace", "--no-run", "--locked", "--quiet"]);
+    cargo.arg("--message-format=json-render-diagnostics").stdout(Stdio::piped());
+    let output = cargo.stderr(Stdio::inherit()).output().context("cargo cannot be started")?;
+    if !output.status.success() {
+        bail!("the tests do not compile: see above");
+    }
+    let mut programs = built(&String::from_utf8_lossy(&output.stdout))?;
+    let rank = |p: &TestProgram| LONGEST.iter().position(|name| *name == p.name).unwrap_or(LONGEST.len());
+    programs.sort_by_cached_key(|p| (rank(p), p.name.clone()));
+    Ok(programs)
+}
+
+fn built(messages: &str) -> Result<Vec<TestProgram>> {
+    let mut programs = Vec::new();
+    for line in messages.lines() {
+        let message: Value = serde_json::from_str(line).context("cargo's messages are JSON")?;
+        let (Some(file), true) = (message["executable"].as_str(), message["profile"]["test"] == true) else { continue };
+        let manifest = message["manifest_path"].as_str().context("an artifact without a manifest")?;
+        let folder = Path::new(manifest).parent().context("a manifest in no folder")?.to_owned();
+        let package = folder.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        let target = message["target"]["name"].as_str().context("a target without a name")?;
+        programs.push(TestProgram { name: format!("{package}/{target}"), folder, file: file.into() });
+    }
+    Ok(programs)
+}
+
+/// Runs all of them, [`AT_ONCE`] at a time, each below `limit_seconds` where that is given (timeout(1) also ends what a
+/// program has started). What they print goes into `log` whole; what a reader wants to see, to the terminal.
+pub(super) fn run(
+    programs: &[TestProgram],
+    environment: &[(&str, PathBuf)],
+    limit_seconds: Option<&str>,
+    log: &Path,
+) -> Result<Vec<Ended>> {
+    let log = Mutex::new(File::create(log).with_context(|| format!("{} cannot be written", log.display()))?);
+    let (waiting, ended) = (Mutex::new(programs.iter()), Mutex::new(Vec::new()));
+    std::thread::scope(|scope| {
+        for _ in 0..AT_ONCE {
+            scope.spawn(|| {
+                loop {
+                    let Some(program) = waiting.lock().expect("no lane panics").next() else { return };
+                    let result = run_one(program, environment, limit_seconds, &log);
+                    ended.lock().expect("no lane panics").push(result);
+                }
+            });
+        }
+    });
+    ended.into_inner().expect("no lane panics").into_iter().collect()
+}
+
+fn run_one(
+    program: &TestProgram,
+    environment: &[(&str, PathBuf)],
+    limit_seconds: Option<&str>,
+    log: &Mutex<File>,
+) -> Result<Ended> {
+    let mut command = match limit_seconds {
+        None => Command::new(&program.file),
+        Some(seconds) => {
+            let mut timeout = Command::new("timeout");
+            timeout.args(["--kill-after=30", seconds]).arg(&program.file);
+            timeout
+        }
+    };
+    command.arg("--show-output").current_dir(&program.folder).stdin(Stdio::null());
+    command.env("CARGO_MANIFEST_DIR", &program.folder).envs(environment.iter().cloned());
+    let started = Instant::now();
+    let watched = watch(&mut command)?;
+    let took = started.elapsed();
+    let mut log = log.lock().expect("no lane panics");
+    // The log is a convenience; a full disk must not hide the result.
+    let _ = writeln!(log, "== {}: {:.1} s\n{}", program.name, took.as_secs_f64(), watched.all);
+    if !watched.shown.is_empty() {
+        println!("-- {}\n{}", program.name, watched.shown);
+    }
+    Ok(Ended { name: program.name.clone(), output: watched.output, success: watched.success, took })
+}
+
+/// What a program printed, and how it ended.
+struct Watched {
+    output: TestOutput,
+    all: String,
+    shown: String,
+    success: bool,
+}
+
+/// Runs to the end, both streams read to theirs.
+fn watch(command: &mut Command) -> Result<Watched> {
+    let mut child =
+        command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().context("a test cannot be started")?;
+    let stderr = child.stderr.take().context("stderr is piped")?;
+    let stdout = child.stdout.take().context("stdout is piped")?;
+    let beside = std::thread::spawn(move || lines(stderr));
+    let mut output = TestOutput::default();
+    let said = lines(stdout);
+    let mut shown: Vec<&str> = said.iter().map(String::as_str).filter(|line| output.take(line)).collect();
+    let said_beside = beside.join().unwrap_or_default();
+    said_beside.iter().filter_map(|line| Skip::parse(line)).for_each(|skip| output.take_skip(skip));
+    let success = child.wait().context("a test cannot be waited for")?.success();
+    if success {
+        // The line with its counts, and what its children wrote, are in the log.
+        shown.clear();
+    } else {
+        shown.extend(said_beside.iter().map(String::as_str));
+    }
+    let all = [said.join("\n"), said_beside.join("\n")].join("\n");
+    Ok(Watched { output, shown: shown.join("\n"), all, success })
+}
+
+/// Tests may print bytes that are no UTF-8.
+fn lines(stream: impl Read) -> Vec<String> {
+    let (mut reader, mut line, mut lines) = (BufReader::new(stream), Vec::new(), Vec::new());
+    while reader.read_until(b'\n', &mut line).is_ok_and(|n| n > 0) {
+        lines.push(String::from_utf8_lossy(&line).trim_end_matches('\n').to_owned());
+        line.clear();
+    }
+    lines
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn test_programs_are_found_in_cargos_messages() {
+        let messages = r#"{"reason":"compiler-artifact","manifest_path":"/w/crates/run/Cargo.toml","target":{"name":"damage"},"profile":{"test":true},"executable":"/w/target/debug/deps/damage-1"}
+{"reason":"compiler-artifact","manifest_path":"/w/crates/run/Cargo.toml","target":{"name":"run"},"profile":{"test":false},"executable":"/w/target/debug/run"}
+{"reason":"compiler-artifact","manifest_path":"/w/crates/run/Cargo.toml","target":{"name":"run"},"profile":{"test":true},"executable":null}
+{"reason":"build-finished","success":true}"#;
+        let found = built(messages).unwrap();
+        let damage = TestProgram {
+            name: "run/damage".into(),
+            folder: "/w/crates/run".into(),
+            file: "/w/target/debug/deps/damage-1".into(),
+        };
+        assert_eq!(found, [damage]);
+        assert!(built("no JSON").is_err());
+    }
+
+    #[test]
+    fn programs_run_in_their_folders_and_each_answer_is_kept() {
+        let folder = std::env::temp_dir().join(format!("schedlab-xtask-programs-{}", std::process::id()));
+        std::fs::create_dir(&folder).unwrap();
+        let script = |name: &str, text: &str| {
+            // Written by a process of its own: a file that another test's child still has open for writing cannot run.
+            let file = folder.join(name);
+            let write = "printf '%s\\n' '#!/bin/sh' \"$2\" > \"$1\" && chmod +x \"$1\"";
+            assert!(Command::new("sh").args(["-c", write, "sh"]).arg(&file).arg(text).status().unwrap().success());
+            TestProgram { name: name.into(), folder: folder.clone(), file }
+        };
+        let programs = [
+            script("good", "pwd; echo \"test $NAME ... ok\"; echo 'schedlab-skip: a: needs root' >&2"),
+            script("bad", "echo 'test b ... FAILED'; echo reason >&2; exit 101"),
+        ];
+        let log = folder.join("log");
+        let mut ended = run(&programs, &[("NAME", "a".into())], Some("60"), &log).unwrap();
+        ended.sort_by_key(|e| e.name.clone());
+        let kept = std::fs::read_to_string(&log).unwrap();
+        std::fs::remove_dir_all(&folder).unwrap();
+        let [bad, good] = &ended[..] else { panic!("two programs") };
+        assert!(good.success && !bad.success);
+        assert_eq!((&good.output.passed_names[..], good.output.skips.len()), (&["a".to_owned()][..], 1));
+        assert_eq!(bad.output.failed_names, ["b"]);
+        assert!(kept.contains(&folder.display().to_string()) && kept.contains("needs root") && kept.contains("reason"));
+    }
+}
