@@ -123,6 +123,8 @@ pub(super) fn task_of<'a>(tids: &'a mut Tids, tasks: &mut Tasks, tid: Tid, comm:
                 task.comm = comm;
             }
         }
+        // Where a move told of its CPUs before it had a task, they are its own.
+        None if slot.task == NO_TASK => slot.task = tasks.add(tid, comm),
         _ => *slot = Slot::of(tasks.add(tid, comm)),
     }
     slot

@@ -46,6 +46,23 @@ fn a_second_wakeup_proves_it_too() {
 }
 
 #[test]
+fn a_move_before_anything_else_of_a_thread_names_its_cpus_too() {
+    let told = tell(
+        "
+        1 3 B S > .
+        0 5 migrate A 1 0
+        0 10 . R > A
+        0 20 A S > .
+        0 30 waking A by C
+        1 40 lost 9
+        1 45 . R > B
+        0 50 . R > A
+    ",
+    );
+    assert_eq!(told.waits(), ["A censored Waking Gap"]);
+}
+
+#[test]
 fn a_move_names_the_cpu_that_it_came_to_unseen() {
     let told = tell(
         "
