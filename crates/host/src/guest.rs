@@ -3,7 +3,7 @@
 use crate::draft::check;
 use crate::machine::Machine;
 use schedlab_run::Check;
-use schedlab_run::lane::{Lane, Provenance, kernel_of};
+use schedlab_run::lane::{Accelerator, Lane, Provenance, kernel_of};
 
 /// The lane of a guest of ours; elsewhere there is no such line.
 pub(crate) fn lane(machine: &Machine<'_>) -> Option<Check> {
@@ -13,8 +13,13 @@ pub(crate) fn lane(machine: &Machine<'_>) -> Option<Check> {
         Lane::Real { oversubscribed: true, .. } => draft
             .warning(value, "more CPUs than the host has: they wait for each other, and nothing can be compared")
             .mend("fewer --cpus, or --lane virtual"),
+        Lane::Real { accelerator: Accelerator::Kvm, .. } => {
+            draft.info(value, "wall clock, on the host's CPUs; beside a translated guest its numbers mean nothing")
+        }
         Lane::Real { .. } => {
-            draft.info(value, "wall clock; translated code is ten times slower: compare guests with guests")
+            let slow = "wall clock; translated code is ten times slower: compare guests with guests";
+            let why = made_by.no_kvm.map(|no_kvm| format!("; without KVM: {}", no_kvm.why()));
+            draft.info(value, &(slow.to_owned() + &why.unwrap_or_default()))
         }
         Lane::Virtual(_) => draft.info(
             value,

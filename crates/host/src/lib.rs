@@ -18,6 +18,7 @@ mod inflate;
 mod kernel;
 mod kernel_config;
 mod kernel_costs;
+mod kvm;
 mod machine;
 mod memory;
 mod rights;
@@ -28,6 +29,7 @@ pub mod foreign;
 
 pub use answers::{Permitted, SystemAnswers};
 pub use foreign::foreign_state;
+pub use kvm::{KvmOutcome, KvmSeen, kvm};
 pub use schedlab_run::manifest::FLUCTUATING;
 pub use schedlab_sys::roots::Roots;
 

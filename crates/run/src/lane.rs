@@ -6,7 +6,9 @@
 
 use crate::manifest::Environment;
 use crate::units::format_ns;
+use serde::{Deserialize, Serialize};
 use std::fmt;
+use std::str::FromStr;
 
 /// What runs a guest's instructions in the real lane.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -15,6 +17,86 @@ pub enum Accelerator {
     Kvm,
     /// Translation, a host thread for each CPU.
     Tcg,
+}
+
+/// What the user wants to run them: `--accel` of `vm`, `accelerator` of a plan's `[guest]`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum WantedAccelerator {
+    /// KVM where it runs the guest's kernel, else translation.
+    #[default]
+    Auto,
+    /// KVM, or an error.
+    Kvm,
+    /// Translation.
+    Tcg,
+}
+
+impl WantedAccelerator {
+    /// As they are written.
+    pub const NAMES: [&str; 3] = ["auto", "kvm", "tcg"];
+    const ALL: [Self; 3] = [Self::Auto, Self::Kvm, Self::Tcg];
+}
+
+impl fmt::Display for WantedAccelerator {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(Self::NAMES[*self as usize])
+    }
+}
+
+impl FromStr for WantedAccelerator {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let named = Self::ALL.into_iter().zip(Self::NAMES).find(|(_, name)| *name == text);
+        named.map(|(wanted, _)| wanted).ok_or_else(|| format!("`{text}`: give one of {}", Self::NAMES.join(", ")))
+    }
+}
+
+/// Why a guest of the real lane is translated.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum NoKvm {
+    /// The user wants it so.
+    Unwanted,
+    /// The guest is of another architecture than the host, or of one for which KVM is not used.
+    Foreign,
+    /// There is no /dev/kvm.
+    Absent,
+    /// /dev/kvm cannot be opened.
+    Refused,
+    /// QEMU ended, or said that KVM failed, before the guest was up.
+    Dies,
+    /// The guest's kernel never said a word.
+    Hangs,
+}
+
+impl NoKvm {
+    const ALL: [Self; 6] = [Self::Unwanted, Self::Foreign, Self::Absent, Self::Refused, Self::Dies, Self::Hangs];
+
+    /// In one word, as it stands on the guest's command line.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Unwanted => "unwanted",
+            Self::Foreign => "foreign",
+            Self::Absent => "absent",
+            Self::Refused => "refused",
+            Self::Dies => "dies",
+            Self::Hangs => "hangs",
+        }
+    }
+
+    /// In a sentence.
+    pub fn why(self) -> &'static str {
+        match self {
+            Self::Unwanted => "it was not wanted (--accel tcg)",
+            Self::Foreign => "it is not used for guests of this architecture here",
+            Self::Absent => "the host has no /dev/kvm",
+            Self::Refused => "the host's /dev/kvm cannot be opened",
+            Self::Dies => "a guest of this run died under it",
+            Self::Hangs => "the kernel of a guest of this run said nothing under it",
+        }
+    }
 }
 
 /// How time passes in a guest.
@@ -84,6 +166,8 @@ pub struct Provenance {
     pub lane: Lane,
     /// QEMU's version; in the virtual lane it decides how CPUs take turns.
     pub qemu: String,
+    /// Real lane: why it is without KVM, where it is and where it was written down.
+    pub no_kvm: Option<NoKvm>,
 }
 
 impl Provenance {
@@ -96,6 +180,9 @@ impl Provenance {
             Lane::Real { accelerator, oversubscribed } => {
                 say("lane", &"real");
                 say("accelerator", &accelerator);
+                if let Some(why) = self.no_kvm {
+                    say("kvm", &why.word());
+                }
                 if oversubscribed {
                     say("oversubscribed", &1);
                 }
@@ -136,15 +223,16 @@ impl Provenance {
             }),
             _ => return None,
         };
-        Some(Self { lane, qemu: word("qemu").unwrap_or_default().to_owned() })
+        let no_kvm = word("kvm").and_then(|text| NoKvm::ALL.into_iter().find(|why| why.word() == text));
+        Some(Self { lane, qemu: word("qemu").unwrap_or_default().to_owned(), no_kvm })
     }
 
     /// What two samples of one population have in common: all but the seed.
     fn population(self) -> Self {
         match self.lane {
             Lane::Virtual(parameters) => Self { lane: Lane::Virtual(Virtual { seed: 0, ..parameters }), ..self },
-            // A newer QEMU is another machine, and not another kind of time.
-            Lane::Real { .. } => Self { qemu: String::new(), ..self },
+            // A newer QEMU is another machine, and not another kind of time; why there was no KVM is none at all.
+            Lane::Real { .. } => Self { qemu: String::new(), no_kvm: None, ..self },
         }
     }
 }
@@ -206,6 +294,7 @@ impl Provenance {
     /// The same of one result.
     pub fn caveat(&self) -> Option<String> {
         let qemu = &self.qemu;
+        let no_kvm = self.no_kvm.map(|no_kvm| format!("; without KVM, since {}", no_kvm.why())).unwrap_or_default();
         match self.lane {
             Lane::Virtual(Virtual { shift, .. }) => Some(format!(
                 "Times are virtual (QEMU {qemu}, shift {shift}): each instruction takes {} ns, and CPUs run one after the \
@@ -214,7 +303,7 @@ impl Provenance {
                 1_u32.checked_shl(shift.into()).unwrap_or_default()
             )),
             Lane::Real { accelerator: Accelerator::Tcg, .. } => Some(format!(
-                "Times are those of translated code (QEMU {qemu}), 10 to 50 times slower than hardware, and not evenly: they \
+                "Times are those of translated code (QEMU {qemu}{no_kvm}), 10 to 50 times slower than hardware, and not evenly: they \
                  compare with each other, and none is the hardware's."
             )),
             Lane::Real { accelerator: Accelerator::Kvm, .. } => None,
@@ -248,7 +337,8 @@ mod tests {
     use super::*;
 
     fn environment(lane: Option<Lane>, qemu: &str) -> Environment {
-        let words = lane.map(|lane| Provenance { lane, qemu: qemu.into() }.words().join(" ")).unwrap_or_default();
+        let words =
+            lane.map(|lane| Provenance { lane, qemu: qemu.into(), no_kvm: None }.words().join(" ")).unwrap_or_default();
         Environment { cmdline: format!("console=ttyS0 quiet {words} ro"), ..Environment::default() }
     }
 
@@ -264,13 +354,38 @@ mod tests {
             Lane::Virtual(VIRTUAL),
             Lane::Virtual(Virtual { quantum_us: None, dither_us: 0, ..VIRTUAL }),
         ] {
-            let made_by = Provenance { lane, qemu: "7.2.22".into() };
+            let made_by = Provenance { lane, qemu: "7.2.22".into(), no_kvm: None };
             let line = format!("quiet {} ro", made_by.words().join(" "));
             assert_eq!(Provenance::of_command_line(&line), Some(made_by));
         }
         for line in ["", "quiet schedlab.seed=1", "schedlab.lane=sideways", "schedlab.lane=virtual schedlab.shift=x"] {
             assert_eq!(Provenance::of_command_line(line), None);
         }
+    }
+
+    #[test]
+    fn why_there_was_no_kvm_is_written_and_makes_no_other_lane() {
+        let of = |no_kvm| Provenance { lane: REAL, qemu: "10.0.2".into(), no_kvm };
+        let line = |no_kvm| of(no_kvm).words().join(" ");
+        for why in NoKvm::ALL {
+            assert_eq!(Provenance::of_command_line(&line(Some(why))), Some(of(Some(why))));
+        }
+        let environment = |cmdline| Environment { cmdline, ..Environment::default() };
+        let hangs = environment(line(Some(NoKvm::Hangs)));
+        assert_eq!(differ(&hangs, &environment(line(None))), None);
+        assert!(
+            caveat(&hangs).unwrap().contains("(QEMU 10.0.2; without KVM, since the kernel of a guest"),
+            "{:?}",
+            caveat(&hangs)
+        );
+    }
+
+    #[test]
+    fn a_wanted_accelerator_is_read_as_it_is_written() {
+        for (wanted, name) in WantedAccelerator::ALL.into_iter().zip(WantedAccelerator::NAMES) {
+            assert_eq!((wanted.to_string().as_str(), name.parse()), (name, Ok(wanted)));
+        }
+        assert!("hvf".parse::<WantedAccelerator>().unwrap_err().contains("auto, kvm, tcg"));
     }
 
     #[test]
@@ -281,7 +396,7 @@ mod tests {
 
     #[test]
     fn a_lane_is_said_in_a_few_words() {
-        let said = |lane| Provenance { lane, qemu: "7.2.22".into() }.to_string();
+        let said = |lane| Provenance { lane, qemu: "7.2.22".into(), no_kvm: None }.to_string();
         assert_eq!(said(REAL), "real, tcg, QEMU 7.2.22");
         assert_eq!(
             said(Lane::Virtual(VIRTUAL)),

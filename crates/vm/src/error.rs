@@ -2,8 +2,13 @@
 
 use crate::cpio::CpioError;
 use crate::frame::FrameError;
+use crate::host::kvm::Failure;
 use std::path::PathBuf;
 use std::time::Duration;
+
+/// How to go without KVM.
+pub(crate) const WITHOUT_KVM: &str =
+    "--accel tcg of `vm`, `accelerator = \"tcg\"` of a plan's [guest], boots the guest translated";
 
 /// Why there is no guest, or no answer of it.
 #[derive(Debug, thiserror::Error)]
@@ -53,6 +58,9 @@ pub enum VmError {
         /// Its last words, or the console's.
         said: String,
     },
+    /// The guest does not run under KVM.
+    #[error("under KVM {evidence}; {WITHOUT_KVM}", evidence = .0.evidence)]
+    Kvm(Failure),
     /// The guest's kernel panicked.
     #[error("the guest's kernel panicked {when}: {reason}{hint}; its last lines:\n{tail}")]
     Panic {

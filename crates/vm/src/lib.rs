@@ -20,7 +20,8 @@ pub mod qemu;
 mod qemu_version;
 
 pub use error::VmError;
-pub use host::boot::{Boot, Ended, Events, Stage, boot};
+pub use host::accelerate::boot;
+pub use host::boot::{Boot, Ended, Events, Stage};
 pub use job::Job;
 pub use lane::Lane;
 pub use machine::Machine;

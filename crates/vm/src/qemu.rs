@@ -13,9 +13,13 @@ use std::path::{Path, PathBuf};
 pub enum Console {
     /// Into a file, from which the guest's last words are read.
     File(PathBuf),
-    /// The terminal that schedlab was started from.
-    Terminal,
+    /// To the terminal that schedlab was started from, and into that file.
+    Terminal(PathBuf),
 }
+
+/// A word for the kernel's command line that lets it speak from its first moment, and at the usual verbosity up to `quiet` behind
+/// it: some lines, by which it shows that it runs. The console that follows takes its place.
+pub const EARLY_CONSOLE: &str = "earlycon=uart8250,io,0x3f8";
 
 /// A guest as QEMU is told of it.
 #[derive(Debug, Clone)]
@@ -93,7 +97,7 @@ pub fn arguments(guest: &Guest<'_>) -> Vec<OsString> {
     cpus(&mut line, guest.machine);
     match &guest.console {
         // QEMU makes the terminal raw and gives it back; Ctrl-A X ends it.
-        Console::Terminal => line.option("-chardev", "stdio,id=console,mux=on,signal=off"),
+        Console::Terminal(path) => line.path("-chardev", "stdio,id=console,mux=on,signal=off,logfile=", path),
         Console::File(path) => line.path("-chardev", "file,id=console,path=", path),
     }
     line.option("-serial", "chardev:console");
@@ -106,7 +110,7 @@ pub fn arguments(guest: &Guest<'_>) -> Vec<OsString> {
         Architecture::X86_64 => line.option("-serial", "chardev:port"),
         Architecture::Aarch64 => line.option("-device", "pci-serial,chardev=port"),
     }
-    if guest.console == Console::Terminal {
+    if matches!(guest.console, Console::Terminal(_)) {
         line.option("-mon", "chardev=console,mode=readline");
     }
     if let Some(Counting { plugin, out, landmarks }) = guest.counting {

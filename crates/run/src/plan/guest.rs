@@ -2,6 +2,7 @@
 //! and topology, and a boot is a unit.
 
 use super::{Plan, PlanError, inconsistent};
+use crate::lane::WantedAccelerator;
 use crate::setting::Setting;
 use crate::units::{format_ns_exact, parse_bytes, parse_duration_ns};
 use serde::{Deserialize, Serialize};
@@ -35,6 +36,8 @@ pub struct GuestPlan {
     pub kernel: Option<String>,
     /// How time passes.
     pub lane: GuestLane,
+    /// Real lane: what runs their instructions.
+    pub accelerator: WantedAccelerator,
     /// For what each is booted.
     pub per: GuestPer,
     /// Whether they are of arm64, whatever the host is.
@@ -77,6 +80,8 @@ pub(super) struct WrittenGuest {
     #[serde(default)]
     lane: GuestLane,
     #[serde(default)]
+    accelerator: WantedAccelerator,
+    #[serde(default)]
     per: GuestPer,
     #[serde(default)]
     aarch64: bool,
@@ -109,6 +114,7 @@ impl WrittenGuest {
         Ok(GuestPlan {
             kernel: self.kernel.clone(),
             lane: self.lane,
+            accelerator: self.accelerator,
             per: self.per,
             aarch64: self.aarch64,
             binary: self.binary.clone(),
@@ -140,6 +146,10 @@ impl GuestPlan {
         let keys = [
             ("kernel", self.kernel.as_deref().map(&written)),
             ("lane", Some(written(lane))),
+            (
+                "accelerator",
+                (self.accelerator != WantedAccelerator::Auto).then(|| written(&self.accelerator.to_string())),
+            ),
             ("per", (self.per == GuestPer::Block).then(|| written("block"))),
             ("aarch64", self.aarch64.then(|| "true".to_owned())),
             ("binary", self.binary.as_deref().map(&written)),
@@ -195,6 +205,11 @@ impl Plan {
         if guest.lane == GuestLane::Real && is_of_virtual {
             return inconsistent("[guest]: shift, quantum and dither belong to `lane = \"virtual\"`");
         }
+        if guest.lane == GuestLane::Virtual && guest.accelerator == WantedAccelerator::Kvm {
+            return inconsistent(
+                "[guest]: accelerator = \"kvm\" counts no instructions: it belongs to `lane = \"real\"`",
+            );
+        }
         if let Some(shift) = guest.shift.filter(|shift| *shift > MOST_SHIFT) {
             return inconsistent(format!("[guest]: shift = {shift} is over {MOST_SHIFT}, 1024 ns an instruction"));
         }
@@ -239,6 +254,9 @@ mod tests {
         );
         assert_eq!((guest.per, guest.add, guest.module), (GuestPer::Block, vec!["/a:/b".into()], vec!["zram".into()]));
         assert_eq!(Plan::parse(&plan.to_toml()).unwrap(), plan);
+        let translated = Plan::parse(&PLAN.replace("cpus = 4", "cpus = 4\naccelerator = \"tcg\"")).unwrap();
+        assert_eq!(translated.guest.as_ref().unwrap().accelerator, WantedAccelerator::Tcg);
+        assert_eq!(Plan::parse(&translated.to_toml()).unwrap(), translated);
         assert!(plan.arms[1].settings.iter().all(Setting::is_of_guest));
     }
 
@@ -251,6 +269,9 @@ mod tests {
         assert!(error(&without).contains("add a `[guest]` table"), "{}", error(&without));
         assert!(error(&PLAN.replace("kernel = \"debian:6.1\"\n", "")).contains("arm `6.1` has no kernel"));
         assert!(error(&PLAN.replace("lane = \"virtual\"\n", "")).contains("belong to"));
+        let by_kvm = error(&PLAN.replace("sd_llc_size = 4", "accelerator = \"kvm\""));
+        assert!(by_kvm.contains("accelerator = \"kvm\" counts no instructions"), "{by_kvm}");
+        assert!(error(&PLAN.replace("sd_llc_size = 4", "accelerator = \"hvf\"")).contains("hvf"));
         assert!(error(&PLAN.replace("sd_llc_size = 4", "shift = 40")).contains("shift = 40 is over 10"));
         assert!(error(&PLAN.replace("sd_llc_size = 4", "sd_llc_size = 0")).contains("at least one CPU"));
         let alike = PLAN.replace(";topology:sockets=2,nodes=2", "").replace("sd_llc_size = 4", "sd_llc_size = 5");

@@ -1,6 +1,8 @@
 //! The command line of `schedlab vm`.
 
+use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, Subcommand, ValueEnum};
+use schedlab_run::lane::WantedAccelerator;
 use std::path::PathBuf;
 
 #[derive(Debug, Args)]
@@ -130,7 +132,7 @@ pub(crate) struct VmProfile {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum LaneName {
-    /// Wall clock; KVM where it works, else a translating thread for each CPU
+    /// Wall clock
     Real,
     /// Time counted in instructions: repeats to the bit, and is no latency
     Virtual,
@@ -164,8 +166,12 @@ pub(crate) struct GuestOptions {
     /// More CPUs than the host has; the run is marked, since nothing of it can be compared
     #[arg(long)]
     pub(crate) oversubscribe: bool,
-    /// No KVM even where it works
-    #[arg(long)]
+    /// What runs the real lane's CPUs: auto is kvm where it runs this kernel, else tcg, a translating thread for each; kvm is
+    /// kvm or an error
+    #[arg(long, value_name = "ACCELERATOR", default_value = "auto", conflicts_with = "no_kvm", value_parser = accelerator())]
+    pub(crate) accel: WantedAccelerator,
+    /// The same as --accel tcg
+    #[arg(long, hide = true)]
     pub(crate) no_kvm: bool,
     /// Virtual lane: which of the harmless differences between boots this one has; one seed is one sample
     #[arg(long, default_value_t = 0)]
@@ -197,4 +203,15 @@ pub(crate) struct GuestOptions {
     /// Our own binary for the guest's architecture [default: this one]
     #[arg(long, value_name = "FILE")]
     pub(crate) binary: Option<PathBuf>,
+}
+
+fn accelerator() -> impl TypedValueParser<Value = WantedAccelerator> {
+    PossibleValuesParser::new(WantedAccelerator::NAMES).try_map(|name| name.parse())
+}
+
+impl GuestOptions {
+    /// What runs the real lane's CPUs.
+    pub(crate) fn accelerator(&self) -> WantedAccelerator {
+        if self.no_kvm { WantedAccelerator::Tcg } else { self.accel }
+    }
 }

@@ -12,7 +12,8 @@ use schedlab_trial::{ExecRunner, Experiment, Store, Watch, prepare};
 use std::io::IsTerminal;
 
 pub(super) fn run(args: &Doctor) -> Result<u8> {
-    let environment = environment(true);
+    let mut environment = environment(true);
+    environment.checks.extend(super::vm::kvm_check(&environment.cmdline));
     let noise = if args.noise { Some(noise_floor(&environment)?) } else { None };
     if args.json {
         let value = serde_json::json!({ "environment": environment, "noise": noise });

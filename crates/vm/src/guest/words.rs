@@ -4,6 +4,7 @@
 use super::job;
 use crate::job::Job;
 use crate::lane::AS_ON_AMD;
+use crate::qemu::EARLY_CONSOLE;
 use schedlab_sys::tracefs::open_without_waiting;
 use std::fs;
 use std::io::{ErrorKind, Read};
@@ -11,7 +12,7 @@ use std::path::Path;
 
 /// What a kernel gives its first program in any case, and words of ours that a small kernel may not know (without KASLR, on a
 /// CPU without a TSC), to no harm.
-const USUAL: &[&str] = &["HOME=/", "TERM=linux", "nokaslr", "tsc=reliable", "quiet"];
+const USUAL: &[&str] = &["HOME=/", "TERM=linux", "nokaslr", "tsc=reliable", "quiet", EARLY_CONSOLE];
 /// Words of the host's, for nobody's module.
 const OURS: &str = "schedlab.";
 

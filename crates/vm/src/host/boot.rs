@@ -1,8 +1,11 @@
 //! One guest from start to end: QEMU is started, its console and port are followed, what the guest sends is handed on,
 //! and on every way out QEMU is ended.
 
+use super::accelerate::Proof;
+use super::command_line::command_line;
 use super::initramfs::{self, Added};
-use super::process::Qemu;
+use super::kvm::Kvm;
+use super::process::{Installed, Qemu};
 use super::scratch::Scratch;
 use super::session::{Ends, Session};
 use super::unpack;
@@ -10,14 +13,12 @@ use crate::elf;
 use crate::error::VmError;
 use crate::job::Job;
 use crate::kernel::Kernel;
-use crate::kernel::image::Architecture;
 use crate::kernel::modules::{Module, load_order};
-use crate::lane::{self, Accelerator, Lane, Provenance};
+use crate::lane::{Lane, NoKvm};
 use crate::machine::Machine;
 use crate::profile::{self, Counted, Landmark};
 use crate::qemu::{self, Counting, Guest};
 use crate::qemu_version;
-use schedlab_run::lane::kernel_word;
 use schedlab_sys::{fd, kernel_facts};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -31,6 +32,12 @@ pub struct Boot {
     pub machine: Machine,
     /// How time passes in it.
     pub lane: Lane,
+    /// Why a real lane is without KVM, where it is.
+    pub no_kvm: Option<NoKvm>,
+    /// Whether it is booted translated where KVM does not run it.
+    pub falls_back: bool,
+    /// The host's KVM.
+    pub kvm: Kvm,
     /// What it does; the port is filled in.
     pub job: Job,
     /// Our own binary for its architecture.
@@ -39,8 +46,8 @@ pub struct Boot {
     pub add: Vec<Added>,
     /// Words added to the kernel's command line.
     pub command_line: String,
-    /// QEMU's version, as part of the result.
-    pub qemu_version: String,
+    /// The QEMU that runs it; its version is part of the result.
+    pub qemu: Installed,
     /// Until the guest says that it is up.
     pub boot_limit: Duration,
     /// From then on.
@@ -98,10 +105,10 @@ pub struct Ended {
     pub files: Vec<(String, Vec<u8>)>,
     /// What was counted.
     pub counts: Option<Counted>,
+    /// Why it was booted translated in the end, where KVM was to run it.
+    pub fell_back: Option<NoKvm>,
 }
 
-/// A kernel's command line is cut after this many bytes (COMMAND_LINE_SIZE less its end).
-const LONGEST_COMMAND_LINE: usize = 2047;
 /// QEMU's command line as a shell would take it, with the files of a guest that is not started; what would be refused before its
 /// start is.
 pub fn dry_run(boot: &Boot) -> Result<String, VmError> {
@@ -116,7 +123,7 @@ pub fn dry_run(boot: &Boot) -> Result<String, VmError> {
         command_line: &command_line,
         machine: &boot.machine,
         lane: boot.lane,
-        console: if boot.job.shell { qemu::Console::Terminal } else { qemu::Console::File(console) },
+        console: console_of(boot, console),
         port: Path::new("port"),
         orders: takes_orders(boot).then_some(Path::new("orders")),
         counting: counting(boot, Path::new("plugin.so"), Path::new("counts")),
@@ -126,8 +133,12 @@ pub fn dry_run(boot: &Boot) -> Result<String, VmError> {
     Ok(schedlab_run::words::join(all))
 }
 
-/// Boots, follows the guest to its end, and returns what it sent.
-pub fn boot(boot: &Boot, events: &mut dyn Events) -> Result<Ended, VmError> {
+fn console_of(boot: &Boot, file: PathBuf) -> qemu::Console {
+    if boot.job.shell { qemu::Console::Terminal(file) } else { qemu::Console::File(file) }
+}
+
+/// Boots it as it is described, follows the guest to its end, and returns what it sent; `proof` is kept when it is up.
+pub(super) fn once(boot: &Boot, proof: Option<Proof>, events: &mut dyn Events) -> Result<Ended, VmError> {
     let directory = Scratch::new()?;
     let at = |name: &str| directory.path().join(name);
     let architecture = boot.kernel.image.architecture;
@@ -145,7 +156,7 @@ pub fn boot(boot: &Boot, events: &mut dyn Events) -> Result<Ended, VmError> {
     let unpacked = unpacked(&boot.kernel, at("vmlinux"))?;
     let (plugin, counts) = (at("plugin.so"), at("counts"));
     if boot.counting.is_some() {
-        profile::check(&boot.qemu_version, architecture)?;
+        profile::check(&boot.qemu.version, architecture)?;
         std::fs::write(&plugin, profile::PLUGIN).map_err(VmError::file("writing", &plugin))?;
     }
     let guest = Guest {
@@ -155,14 +166,15 @@ pub fn boot(boot: &Boot, events: &mut dyn Events) -> Result<Ended, VmError> {
         command_line: &command_line,
         machine: &boot.machine,
         lane: boot.lane,
-        console: if job.shell { qemu::Console::Terminal } else { qemu::Console::File(console.clone()) },
+        console: console_of(boot, console.clone()),
         port: &port,
         orders: orders.is_some().then_some(&*orders_path),
         counting: counting(boot, &plugin, &counts),
     };
     events.stage(Stage::Starting);
-    let qemu = Qemu::start(architecture, &qemu::arguments(&guest), job.shell)?;
-    let ended = Session::new(boot, qemu, Ends { port: &port, console: &console, orders }, events).follow()?;
+    let qemu = Qemu::start(&boot.qemu.path, architecture, &qemu::arguments(&guest), job.shell)?;
+    let ends = Ends { port: &port, console: &console, orders };
+    let ended = Session::new(boot, qemu, ends, proof, events).follow()?;
     if boot.counting.is_none() {
         return Ok(ended);
     }
@@ -172,7 +184,7 @@ pub fn boot(boot: &Boot, events: &mut dyn Events) -> Result<Ended, VmError> {
 
 /// Whether its command can be told to end.
 pub fn takes_orders(boot: &Boot) -> bool {
-    !boot.job.shell && qemu_version::takes_orders(&boot.qemu_version)
+    !boot.job.shell && qemu_version::takes_orders(&boot.qemu.version)
 }
 
 fn counting<'a>(boot: &'a Boot, plugin: &'a Path, out: &'a Path) -> Option<Counting<'a>> {
@@ -230,83 +242,5 @@ fn has_room(boot: &Boot, initramfs_bytes: u64) -> Result<(), VmError> {
     Ok(())
 }
 
-fn command_line(boot: &Boot) -> Result<String, VmError> {
-    let Boot { lane, qemu_version, command_line, .. } = boot;
-    let architecture = boot.kernel.image.architecture;
-    let is_intel = qemu::is_intel(architecture, *lane, &boot.machine);
-    words(
-        architecture,
-        *lane,
-        qemu_version,
-        boot.kernel.crc32,
-        if is_intel { lane::AS_ON_AMD } else { &[] },
-        command_line,
-    )
-}
-
-/// The kernel's command line: our console and end, what made the result, the user's words last, so that they win.
-fn words(
-    architecture: Architecture,
-    lane: Lane,
-    qemu_version: &str,
-    kernel_crc32: u32,
-    mitigations: &[&str],
-    added: &str,
-) -> Result<String, VmError> {
-    let console = format!("console={}", qemu::console_name(architecture));
-    // A panic restarts at once, which `-no-reboot` makes an end.
-    let mut words = vec![console, "quiet".into(), "panic=-1".into(), "rdinit=/init".into()];
-    if matches!(lane, Lane::Virtual(_)) {
-        words.push("nokaslr".into());
-    }
-    let translated = !matches!(lane, Lane::Real { accelerator: Accelerator::Kvm, .. });
-    if translated && architecture == Architecture::X86_64 {
-        // All CPUs read one counter, but the kernel's test of that takes longer than it allows; without it a clock read
-        // would be a read of the HPET, tens of microseconds in a translated guest.
-        words.push("tsc=reliable".into());
-    }
-    words.extend(Provenance { lane, qemu: qemu_version.to_owned() }.words());
-    words.push(kernel_word(kernel_crc32));
-    words.extend(mitigations.iter().map(|word| (*word).to_owned()));
-    words.extend(lane::padding(lane));
-    if let Some(ours) = added.split_whitespace().find(|word| word.starts_with("schedlab.")) {
-        let mend = "that is ours to say: leave it out, and use the option (--lane, --seed, --shift, …)";
-        return Err(VmError::Refused(format!("--cmdline {ours}: {mend}")));
-    }
-    words.extend(added.split_whitespace().map(str::to_owned));
-    let line = words.join(" ");
-    if line.len() > LONGEST_COMMAND_LINE {
-        let (length, most) = (line.len(), LONGEST_COMMAND_LINE);
-        return Err(VmError::Refused(format!(
-            "the kernel's command line has {length} bytes, more than {most}: shorten --cmdline"
-        )));
-    }
-    Ok(line)
-}
-
 const NO_COUNTS: &str = "QEMU wrote no counts of its instructions: the guest did not switch itself off (CONFIG_ACPI), or there \
                          was no place for them below $TMPDIR";
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::lane::Virtual;
-
-    #[test]
-    fn the_command_line_ends_with_the_users_words() {
-        let real = Lane::Real { accelerator: Accelerator::Tcg, oversubscribed: false };
-        let line = words(Architecture::X86_64, real, "7.2.22", 0xa1, &[], " preempt=full  quiet=no ").unwrap();
-        let expected = "console=ttyS0 quiet panic=-1 rdinit=/init tsc=reliable schedlab.lane=real \
-                        schedlab.accelerator=tcg schedlab.qemu=7.2.22 schedlab.kernel=000000a1 preempt=full quiet=no";
-        assert_eq!(line, expected);
-        let virtual_ = Lane::Virtual(Virtual { shift: 7, seed: 0, quantum_us: None, dither_us: 0 });
-        let line = words(Architecture::Aarch64, virtual_, "7.2.22", 0, &[], "").unwrap();
-        assert!(line.starts_with("console=ttyAMA0 ") && line.contains(" nokaslr "), "{line}");
-        let ours = words(Architecture::X86_64, real, "7.2.22", 0xa1, &[], "quiet schedlab.seed=4").unwrap_err();
-        assert!(ours.to_string().starts_with("--cmdline schedlab.seed=4: "), "{ours}");
-        let long = "x".repeat(2000);
-        assert!(
-            words(Architecture::X86_64, real, "7.2.22", 0, &[], &long).unwrap_err().to_string().contains("--cmdline")
-        );
-    }
-}

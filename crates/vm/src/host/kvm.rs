@@ -1,12 +1,142 @@
-//! Whether KVM truly works here. A /dev/kvm can be there and hang, refuse, or be of another kind; so a machine of a few
-//! instructions is run with it, and has two seconds to end as it was written.
+//! Whether a guest may be started with KVM at all. A device that can be opened proves little: it may end QEMU, hang, or run
+//! real-mode code and no Linux. So what proves KVM is the first word of a guest's own kernel, and for `doctor`, which boots no
+//! guest, this kernel started alone; without one, a machine of a few instructions.
 
-use super::process::Qemu;
+use super::answers::Answers;
+use super::first_word::{FirstWord, Silence};
+use super::process::{Installed, Qemu};
 use super::scratch::Scratch;
+use super::tail::{Growing, LastWords};
+use crate::error::VmError;
+use crate::kernel::Kernel;
+use crate::kernel::cache::Cache;
 use crate::kernel::image::Architecture;
+use crate::lane::{Accelerator, Lane, NoKvm};
+use crate::machine::{Machine, Topology};
+use crate::qemu::{self, Console, Guest};
 use std::ffi::OsString;
-use std::path::Path;
-use std::time::Duration;
+use std::fs::OpenOptions;
+use std::io::ErrorKind;
+use std::os::unix::process::ExitStatusExt;
+use std::path::{Path, PathBuf};
+use std::process::ExitStatus;
+use std::time::{Duration, Instant};
+
+/// The host's KVM, and what is known of it.
+#[derive(Debug, Clone)]
+pub struct Kvm {
+    /// Its device.
+    pub device: PathBuf,
+    /// What guests have shown.
+    pub answers: Answers,
+}
+
+/// Why no guest runs under KVM: in a word, and what shows it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Failure {
+    /// In a word.
+    pub why: NoKvm,
+    /// What shows it, a sentence without its end.
+    pub evidence: String,
+}
+
+impl Kvm {
+    /// /dev/kvm, and the answers in this user's cache.
+    pub fn of_this_host() -> Self {
+        Self { device: "/dev/kvm".into(), answers: Answers::in_directory(Cache::of_this_user().kvm()) }
+    }
+
+    /// What forbids KVM before a guest is started.
+    pub fn bar(&self, architecture: Architecture) -> Option<Failure> {
+        let failure = |why, evidence| Some(Failure { why, evidence });
+        if architecture != Architecture::X86_64 || !cfg!(target_arch = "x86_64") {
+            return failure(
+                NoKvm::Foreign,
+                format!("KVM is used for x86-64 guests on x86-64 hosts, not for {architecture}"),
+            );
+        }
+        let device = self.device.display();
+        match OpenOptions::new().read(true).write(true).open(&self.device) {
+            Ok(_) => None,
+            Err(error) if error.kind() == ErrorKind::NotFound => {
+                failure(NoKvm::Absent, format!("there is no {device}"))
+            }
+            Err(error) => failure(NoKvm::Refused, format!("{device} cannot be opened: {error}")),
+        }
+    }
+}
+
+/// What to do about it.
+pub fn mend(why: NoKvm) -> &'static str {
+    match why {
+        NoKvm::Absent => {
+            "switch virtualization on in the firmware, or nested in the hypervisor, and load kvm_intel or kvm_amd"
+        }
+        NoKvm::Refused => "add the user to the device's group: adduser USER kvm, and log in again",
+        NoKvm::Dies | NoKvm::Hangs => "see the host's `dmesg | grep -i kvm`; nested KVM is the hypervisor's to mend",
+        NoKvm::Foreign | NoKvm::Unwanted => "",
+    }
+}
+
+/// What a QEMU that has ended by itself under KVM, or stands still, tells of it; `spoke`: the guest's kernel has. `None` where
+/// this is the guest's doing, or somebody's who ended it.
+pub(super) fn failed(qemu: &Qemu, ended: Option<ExitStatus>, spoke: bool) -> Option<Failure> {
+    let dies = |evidence| Some(Failure { why: NoKvm::Dies, evidence });
+    // QEMU stops such a guest and lives on.
+    if let Some(line) = qemu.complaint(&["KVM internal error", "kvm run failed", "KVM: entry failed"]) {
+        return dies(format!("QEMU said `{}`", line.trim_end_matches('.')));
+    }
+    let status = ended.inspect(|_| qemu.hear_out())?;
+    const CRASHES: [i32; 4] = [4, 6, 7, 11];
+    let crashed = status.signal().is_some_and(|signal| CRASHES.contains(&signal));
+    let by_somebody = status.signal().is_some_and(|_| !crashed);
+    if by_somebody || spoke && !crashed {
+        return None;
+    }
+    let said =
+        qemu.complaints().lines().last().map(|line| format!(": {}", line.trim_end_matches('.'))).unwrap_or_default();
+    dies(format!("QEMU ended before its guest was up ({status}){said}"))
+}
+
+/// Whether this kernel says its first word under KVM. Bounded: by the silence that counts as a hang, and by `limit` in any case.
+pub fn starts(qemu: &Installed, kernel: &Kernel, limit: Duration) -> Result<Option<Failure>, VmError> {
+    let directory = Scratch::new()?;
+    let console = directory.path().join("console");
+    let machine = Machine { memory_mib: 512, topology: Topology::flat(1) };
+    let command_line = format!("console=ttyS0 {} quiet panic=-1", qemu::EARLY_CONSOLE);
+    let empty = directory.path().join("empty");
+    std::fs::write(&empty, "").map_err(VmError::file("writing", &empty))?;
+    let guest = Guest {
+        architecture: Architecture::X86_64,
+        kernel: &kernel.path,
+        initramfs: &empty,
+        command_line: &command_line,
+        machine: &machine,
+        lane: Lane::Real { accelerator: Accelerator::Kvm, oversubscribed: false },
+        console: Console::File(console.clone()),
+        port: &directory.path().join("port"),
+        orders: None,
+        counting: None,
+    };
+    let mut process = Qemu::start(&qemu.path, guest.architecture, &qemu::arguments(&guest), false)?;
+    let (mut file, mut words) = (Growing::new(&console), LastWords::default());
+    let (started, mut silence) = (Instant::now(), Silence::new(process.id()));
+    loop {
+        let ended = process.try_wait();
+        words.push(&file.read_new().map_err(VmError::file("reading", &console))?);
+        if FirstWord::of(&words.text()).is_some() {
+            return Ok(None);
+        }
+        if let Some(failure) = failed(&process, ended, false) {
+            return Ok(Some(failure));
+        }
+        let late = (started.elapsed() > limit).then(|| silence.evidence());
+        if let Some(evidence) = silence.over().or(late) {
+            return Ok(Some(Failure { why: NoKvm::Hangs, evidence }));
+        }
+        std::thread::sleep(Silence::LOOK_EVERY);
+    }
+}
 
 /// What a working KVM has time for many times over.
 const LIMIT: Duration = Duration::from_secs(2);
@@ -31,35 +161,41 @@ fn arguments(firmware: &Path) -> Vec<OsString> {
     fixed.split(' ').map(OsString::from).chain([firmware.into()]).collect()
 }
 
-/// Runs the machine. False as well where QEMU or /dev/kvm is missing, may not be opened, or is of another architecture.
-pub fn works(architecture: Architecture) -> bool {
-    if architecture != Architecture::X86_64 || !cfg!(target_arch = "x86_64") || !Path::new("/dev/kvm").exists() {
-        return false;
-    }
-    ends_as_written().unwrap_or(false)
-}
-
-fn ends_as_written() -> Option<bool> {
-    let directory = Scratch::new().ok()?;
+/// Whether a machine of a few real-mode instructions ends as it was written. This proves no Linux, but its failure is one.
+pub fn runs_real_mode(qemu: &Installed) -> Result<Option<Failure>, VmError> {
+    let directory = Scratch::new()?;
     let file = directory.path().join("firmware");
-    std::fs::write(&file, firmware()).ok()?;
-    let mut qemu = Qemu::start(Architecture::X86_64, &arguments(&file), false).ok()?;
-    let status = qemu.wait(LIMIT)?;
-    Some(status.code() == Some(i32::from(WRITTEN) << 1 | 1))
+    std::fs::write(&file, firmware()).map_err(VmError::file("writing", &file))?;
+    let mut process = Qemu::start(&qemu.path, Architecture::X86_64, &arguments(&file), false)?;
+    let evidence = match process.wait(LIMIT) {
+        Some(status) if status.code() == Some(i32::from(WRITTEN) << 1 | 1) => return Ok(None),
+        Some(status) => {
+            let failure = failed(&process, Some(status), false);
+            return Ok(failure.or(Some(Failure { why: NoKvm::Dies, evidence: format!("QEMU ended with {status}") })));
+        }
+        None => format!("a machine of five instructions did not end within {LIMIT:?}"),
+    };
+    Ok(Some(Failure { why: NoKvm::Hangs, evidence }))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::time::Instant;
+
+    fn kvm(device: &Path) -> Kvm {
+        Kvm { device: device.to_owned(), answers: Answers::in_directory(device.with_file_name("answers")) }
+    }
 
     #[test]
-    fn the_probe_answers_in_time_whatever_the_device_does() {
-        let started = Instant::now();
-        let answer = works(Architecture::X86_64);
-        assert!(started.elapsed() < LIMIT + Duration::from_secs(8), "{:?}", started.elapsed());
-        assert!(!answer || Path::new("/dev/kvm").exists());
-        assert!(!works(Architecture::Aarch64));
+    fn a_device_that_is_not_there_or_cannot_be_opened_bars_kvm() {
+        let directory = tempfile::tempdir().unwrap();
+        let at = |name: &str| directory.path().join(name);
+        std::fs::write(at("device"), "").unwrap();
+        std::fs::create_dir(at("directory")).unwrap();
+        let why = |name: &str| kvm(&at(name)).bar(Architecture::X86_64).map(|failure| failure.why);
+        let bars = ["none", "directory", "device"].map(why);
+        assert_eq!(bars, [Some(NoKvm::Absent), Some(NoKvm::Refused), None]);
+        assert_eq!(kvm(&at("device")).bar(Architecture::Aarch64).unwrap().why, NoKvm::Foreign);
     }
 
     #[test]
@@ -82,10 +218,11 @@ mod tests {
                 _ => word,
             })
             .collect();
-        let Ok(mut qemu) = Qemu::start(Architecture::X86_64, &translated, false) else {
+        let Ok(installed) = Installed::find(Architecture::X86_64) else {
             skip("the_firmware_ends_a_translated_machine_as_written: needs qemu-system-x86_64");
             return;
         };
+        let mut qemu = Qemu::start(&installed.path, Architecture::X86_64, &translated, false).unwrap();
         let status = qemu.wait(Duration::from_secs(60));
         assert_eq!(status.and_then(|s| s.code()), Some(0x55), "{}", qemu.complaints());
     }

@@ -1,9 +1,14 @@
-//! What starts processes on the host: QEMU and its guard, the probe of KVM, the programs that fetch kernels.
+//! What starts processes on the host: QEMU and its guard, what tries KVM, the programs that fetch kernels.
 
+pub mod accelerate;
+pub mod answers;
 pub mod boot;
 pub mod build;
+mod command_line;
 pub mod deliver;
+pub mod examine;
 pub mod fetch;
+mod first_word;
 pub mod initramfs;
 pub mod kvm;
 mod patched;

@@ -7,8 +7,11 @@ use crate::qemu;
 use schedlab_sys::pidfd;
 use std::ffi::OsString;
 use std::io::Read;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
 use std::process::{Child, ExitStatus, Stdio};
 use std::sync::{Arc, Mutex};
+use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 /// How long a killed QEMU may take to go; one that hangs in the kernel (a /dev/kvm that does not answer) is left to it.
@@ -22,13 +25,37 @@ pub fn mend(architecture: Architecture) -> &'static str {
     }
 }
 
-/// `7.2.22`, from `qemu-system-x86_64 --version`.
-pub fn version(architecture: Architecture) -> Result<String, VmError> {
-    let name = qemu::program(architecture);
-    let said =
-        program::output("asking QEMU for its version", program::command(name).arg("--version"), mend(architecture))?;
-    let word = said.split_once("version ").and_then(|(_, rest)| rest.split_whitespace().next());
-    Ok(word.unwrap_or("unknown").trim_end_matches(',').to_owned())
+/// The QEMU of this host.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Installed {
+    /// Its program.
+    pub path: PathBuf,
+    /// `7.2.22`, as it says it of itself.
+    pub version: String,
+}
+
+impl Installed {
+    /// The first in $PATH for an architecture's guests.
+    pub fn find(architecture: Architecture) -> Result<Self, VmError> {
+        Self::at(&in_path(qemu::program(architecture)), architecture)
+    }
+
+    /// This program.
+    pub fn at(path: &Path, architecture: Architecture) -> Result<Self, VmError> {
+        let mut asked = program::command(path);
+        let said = program::output("asking QEMU for its version", asked.arg("--version"), mend(architecture))?;
+        let word = said.split_once("version ").and_then(|(_, rest)| rest.split_whitespace().next());
+        let version = word.unwrap_or("unknown").trim_end_matches(',').to_owned();
+        Ok(Self { path: path.to_owned(), version })
+    }
+}
+
+/// Where a program is; its name where it is not.
+fn in_path(name: &str) -> PathBuf {
+    let is_program = |path: &PathBuf| path.metadata().is_ok_and(|m| m.is_file() && m.permissions().mode() & 0o111 != 0);
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let found = std::env::split_paths(&path).map(|directory| directory.join(name)).find(is_program);
+    found.unwrap_or_else(|| name.into())
 }
 
 /// A running QEMU; ended when dropped.
@@ -36,12 +63,19 @@ pub fn version(architecture: Architecture) -> Result<String, VmError> {
 pub struct Qemu {
     child: Child,
     complaints: Arc<Mutex<Vec<u8>>>,
+    /// Reads them.
+    reader: Option<JoinHandle<()>>,
 }
 
 impl Qemu {
     /// Starts it. With `at_terminal` it has our standard input and output.
-    pub fn start(architecture: Architecture, arguments: &[OsString], at_terminal: bool) -> Result<Self, VmError> {
-        let mut command = program::command(qemu::program(architecture));
+    pub fn start(
+        program: &Path,
+        architecture: Architecture,
+        arguments: &[OsString],
+        at_terminal: bool,
+    ) -> Result<Self, VmError> {
+        let mut command = program::command(program);
         command.args(arguments).stderr(Stdio::piped());
         if at_terminal {
             command.stdin(Stdio::inherit()).stdout(Stdio::inherit());
@@ -53,12 +87,17 @@ impl Qemu {
         let spawned = command.spawn();
         let mut child = spawned.map_err(|e| program::not_started("starting QEMU", &command, &e, mend(architecture)))?;
         let complaints = Arc::new(Mutex::new(Vec::new()));
-        if let Some(pipe) = child.stderr.take() {
+        let reader = child.stderr.take().map(|pipe| {
             let kept = Arc::clone(&complaints);
             // Ends with the pipe.
-            std::thread::spawn(move || keep(pipe, &kept));
-        }
-        Ok(Self { child, complaints })
+            std::thread::spawn(move || keep(pipe, &kept))
+        });
+        Ok(Self { child, complaints, reader })
+    }
+
+    /// Its process id.
+    pub fn id(&self) -> u32 {
+        self.child.id()
     }
 
     /// Its exit status, if it has ended.
@@ -83,8 +122,26 @@ impl Qemu {
 
     /// What it said on standard error, the last lines of it.
     pub fn complaints(&self) -> String {
+        last_lines(&self.said(), 6)
+    }
+
+    /// The first line of it that holds one of these.
+    pub fn complaint(&self, words: &[&str]) -> Option<String> {
+        let said = self.said();
+        said.lines().find(|line| words.iter().any(|word| line.contains(word))).map(|line| line.trim().to_owned())
+    }
+
+    /// Of a process that has ended: until its last words are read, for a short while.
+    pub(super) fn hear_out(&self) {
+        let deadline = Instant::now() + GRACE;
+        while self.reader.as_ref().is_some_and(|reader| !reader.is_finished()) && Instant::now() < deadline {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+    }
+
+    fn said(&self) -> String {
         let kept = self.complaints.lock().map(|bytes| bytes.clone()).unwrap_or_default();
-        last_lines(&String::from_utf8_lossy(&kept), 6)
+        String::from_utf8_lossy(&kept).into_owned()
     }
 
     /// Kills it.

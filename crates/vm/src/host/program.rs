@@ -2,10 +2,11 @@
 
 use crate::error::VmError;
 use schedlab_sys::process::bind_to_this_thread;
+use std::ffi::OsStr;
 use std::process::{Command, Output, Stdio};
 
 /// A command that reads nothing and dies with us.
-pub fn command(name: &str) -> Command {
+pub fn command(name: impl AsRef<OsStr>) -> Command {
     let mut command = Command::new(name);
     bind_to_this_thread(&mut command);
     command.stdin(Stdio::null());

@@ -1,12 +1,16 @@
 //! A guest that runs: its console and port are followed, what it sends is handed on, and it ends by itself, at its limit or
 //! as the user wants.
 
+use super::accelerate::Proof;
 use super::boot::{Boot, Ended, Events, Stage};
+use super::first_word::{FirstWord, Silence};
+use super::kvm::{self, Failure};
 use super::process::Qemu;
 use super::tail::{Growing, LastWords};
-use crate::error::VmError;
+use crate::error::{VmError, WITHOUT_KVM};
 use crate::frame::{Decoder, Frame, is_wanted};
 use crate::guest::END;
+use crate::lane::{Accelerator, Lane, NoKvm};
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{self, Write};
@@ -14,8 +18,6 @@ use std::path::{Path, PathBuf};
 use std::process::ExitStatus;
 use std::time::{Duration, Instant};
 
-/// How often console and port are looked at.
-const LOOK_EVERY: Duration = Duration::from_millis(10);
 /// Time to switch off after the last word; where instructions are counted QEMU writes its counts only then.
 const SWITCH_OFF: Duration = Duration::from_secs(5);
 const SWITCH_OFF_COUNTING: Duration = Duration::from_secs(120);
@@ -36,6 +38,10 @@ pub(super) struct Session<'a> {
     qemu: Qemu,
     started: Instant,
     up: Option<Instant>,
+    /// Under KVM, until its kernel has said its first word.
+    silence: Option<Silence>,
+    /// Kept when it is up.
+    proof: Option<Proof>,
     /// Where QEMU writes.
     directory: PathBuf,
     port: Growing,
@@ -53,9 +59,17 @@ pub(super) struct Session<'a> {
 
 impl<'a> Session<'a> {
     /// QEMU has just been started.
-    pub(super) fn new(boot: &'a Boot, qemu: Qemu, ends: Ends<'_>, events: &'a mut dyn Events) -> Self {
+    pub(super) fn new(
+        boot: &'a Boot,
+        qemu: Qemu,
+        ends: Ends<'_>,
+        proof: Option<Proof>,
+        events: &'a mut dyn Events,
+    ) -> Self {
         Self {
             boot,
+            silence: by_kvm(boot).then(|| Silence::new(qemu.id())),
+            proof,
             qemu,
             started: Instant::now(),
             up: None,
@@ -87,21 +101,39 @@ impl<'a> Session<'a> {
         let (boot, shell) = (self.boot, self.boot.job.shell);
         loop {
             // Asked before reading, so that what it wrote last is read.
-            let died = self.qemu.try_wait();
+            let died = self.qemu.try_wait().inspect(|_| self.qemu.hear_out());
             self.hear_console()?;
             if self.hear_port()? {
                 let limit = if boot.counting.is_some() { SWITCH_OFF_COUNTING } else { SWITCH_OFF };
                 let _ = self.qemu.wait(limit);
                 return Ok(self.ended());
             }
+            self.kvm_runs_it(died)?;
             match died {
                 Some(status) if shell && status.success() => return Ok(Ended::default()),
                 Some(status) => return Err(self.died(status)),
                 None => {}
             }
             self.cut_short()?;
-            std::thread::sleep(LOOK_EVERY);
+            std::thread::sleep(Silence::LOOK_EVERY);
         }
+    }
+
+    /// An error where KVM, and not the guest, is why it gets no further.
+    fn kvm_runs_it(&mut self, died: Option<ExitStatus>) -> Result<(), VmError> {
+        if !by_kvm(self.boot) || died.is_some() && (self.up.is_some() || no_room(&self.directory).is_some()) {
+            return Ok(());
+        }
+        let spoke = self.silence.is_none();
+        if let Some(failure) = kvm::failed(&self.qemu, died, spoke) {
+            // What has begun its command is not begun again.
+            return Err(match self.up {
+                None => VmError::Kvm(failure),
+                Some(_) => VmError::Guest(format!("KVM failed: {}; {WITHOUT_KVM}", failure.evidence)),
+            });
+        }
+        let hangs = self.silence.as_mut().and_then(Silence::over);
+        hangs.map_or(Ok(()), |evidence| Err(VmError::Kvm(Failure { why: NoKvm::Hangs, evidence })))
     }
 
     fn ended(&mut self) -> Ended {
@@ -143,6 +175,7 @@ impl<'a> Session<'a> {
         if !said.is_empty() {
             self.console.push(&said);
             self.events.console(&said);
+            self.silence.take_if(|_| FirstWord::of(&self.console.text()).is_some());
         }
         Ok(())
     }
@@ -150,11 +183,14 @@ impl<'a> Session<'a> {
     /// Whether the guest has said its last word.
     fn hear_port(&mut self) -> Result<bool, VmError> {
         let bytes = self.port.read_new().map_err(VmError::file("reading", "the guest's port"))?;
+        // A kernel without a console, or with another one, shows itself by its first process.
+        self.silence.take_if(|_| !bytes.is_empty());
         self.decoder.push(&bytes);
         while let Some(frame) = self.decoder.next_frame()? {
             match frame {
                 Frame::Started(release) => {
                     self.up = Some(Instant::now());
+                    self.proof.take().inspect(Proof::keep);
                     self.events.stage(Stage::Up(release, self.started.elapsed()));
                 }
                 Frame::Stdout(bytes) => self.events.stdout(&bytes),
@@ -224,11 +260,18 @@ impl<'a> Session<'a> {
             None => "give it more time: --boot-timeout of `vm run`, `boot_timeout` of a plan's [guest]",
         }
         .to_owned();
+        if self.up.is_none() && by_kvm(self.boot) {
+            said += &format!("; or KVM does not run it well: {WITHOUT_KVM}");
+        }
         if !self.console.is_empty() {
             said += &format!("; its console's last lines:\n{}", self.console.last_lines(20));
         }
         said
     }
+}
+
+fn by_kvm(boot: &Boot) -> bool {
+    matches!(boot.lane, Lane::Real { accelerator: Accelerator::Kvm, .. })
 }
 
 /// Why nothing more can be written there: what the guest sends is lost then, and QEMU says nothing of it.

@@ -69,7 +69,7 @@ impl LastWords {
     }
 
     /// As text, control sequences and carriage returns taken out.
-    fn text(&self) -> String {
+    pub(super) fn text(&self) -> String {
         let text = String::from_utf8_lossy(&self.kept);
         let mut plain = String::with_capacity(text.len());
         let mut rest = text.chars().peekable();

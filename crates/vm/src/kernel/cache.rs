@@ -101,6 +101,11 @@ impl Cache {
         self.root.join("apt")
     }
 
+    /// What guests have shown of this host's KVM.
+    pub(crate) fn kvm(&self) -> PathBuf {
+        self.root.join("kvm")
+    }
+
     /// Objects of kernels that are built here.
     pub(crate) fn builds(&self) -> PathBuf {
         self.root.join("builds")

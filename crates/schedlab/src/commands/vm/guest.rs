@@ -9,17 +9,19 @@ use anyhow::{Context, Result, bail};
 use schedlab_run::counted;
 use schedlab_run::units::{parse_bytes, parse_duration_ns};
 use schedlab_sys::interrupt::Interrupt;
+use schedlab_vm::host::accelerate::Choice;
 use schedlab_vm::host::initramfs::Added;
-use schedlab_vm::host::{kvm, process};
+use schedlab_vm::host::kvm::Kvm;
+use schedlab_vm::host::process::Installed;
 use schedlab_vm::job::Arranged;
 use schedlab_vm::kernel::cache::Cache;
 use schedlab_vm::kernel::image::Architecture;
 use schedlab_vm::kernel::reference::Reference;
 use schedlab_vm::kernel::{Kernel, debian, own_architecture};
-use schedlab_vm::lane::{Accelerator, USUAL_DITHER_US, Virtual};
+use schedlab_vm::lane::{NoKvm, USUAL_DITHER_US, Virtual, WantedAccelerator};
 use schedlab_vm::machine::Topology;
 use schedlab_vm::{Boot, Job, Lane, Machine};
-use std::cell::OnceCell;
+use std::cell::{Cell, OnceCell};
 use std::io::Read;
 use std::path::Path;
 use std::time::Duration;
@@ -33,7 +35,7 @@ const GRACE: Duration = Duration::from_secs(60);
 /// Boots a guest, shows what it does, and returns when it has ended.
 pub(super) fn run(kernel: &str, options: &GuestOptions, inside: &Inside, shell: bool) -> Result<Answer> {
     let kernel = find(kernel, super::architecture(options.aarch64))?;
-    let boot = Boot { grace: GRACE, ..boot(kernel, options, inside, shell, &Sight::new(options.no_kvm))? };
+    let boot = Boot { grace: GRACE, ..boot(kernel, options, inside, shell, &Sight::default())? };
     advise(&boot);
     if options.dry_run {
         print_line(schedlab_vm::host::boot::dry_run(&boot)?)?;
@@ -63,34 +65,43 @@ pub(super) fn run(kernel: &str, options: &GuestOptions, inside: &Inside, shell: 
     Ok((u8::try_from(ended.exit_code).unwrap_or(exit::ERROR), ended.files))
 }
 
-/// What QEMU and KVM can do on this host, asked when it is first wanted.
+/// This host's QEMU, asked when it is first wanted, and what runs the guests of a command.
+#[derive(Default)]
 pub(super) struct Sight {
-    no_kvm: bool,
-    seen: OnceCell<Seen>,
-}
-
-#[derive(Clone)]
-struct Seen {
-    architecture: Architecture,
-    version: String,
-    kvm: bool,
+    seen: OnceCell<(Architecture, Installed)>,
+    settled: Cell<Option<Choice>>,
 }
 
 impl Sight {
-    /// Nothing is asked yet.
-    pub(super) fn new(no_kvm: bool) -> Self {
-        Self { no_kvm, seen: OnceCell::new() }
-    }
-
-    /// Asks an architecture's QEMU for its version, and KVM whether it works; remembers the first answer.
-    fn of(&self, architecture: Architecture) -> Result<Seen> {
-        if let Some(seen) = self.seen.get().filter(|seen| seen.architecture == architecture) {
+    /// An architecture's QEMU; remembers the first one.
+    fn qemu(&self, architecture: Architecture) -> Result<Installed> {
+        if let Some((_, seen)) = self.seen.get().filter(|(of, _)| *of == architecture) {
             return Ok(seen.clone());
         }
-        let version = process::version(architecture)?;
-        let seen = Seen { architecture, version, kvm: !self.no_kvm && kvm::works(architecture) };
-        let _ = self.seen.set(seen.clone());
-        Ok(seen)
+        let found = Installed::find(architecture)?;
+        let _ = self.seen.set((architecture, found.clone()));
+        Ok(found)
+    }
+
+    /// What a guest of this kernel is started with: as was settled, or as its options say.
+    pub(super) fn choice(&self, kernel: &Kernel, options: &GuestOptions) -> Result<Choice> {
+        if let Some(settled) = self.settled.get() {
+            return Ok(settled);
+        }
+        let qemu = self.qemu(kernel.image.architecture)?;
+        let (choice, note) = Choice::of(options.accelerator(), &Kvm::of_this_host(), &qemu, kernel)?;
+        note.iter().for_each(|note| say(format_args!("schedlab: {note}")));
+        Ok(choice)
+    }
+
+    /// From now on guests are started so.
+    pub(super) fn settle(&self, choice: Choice) {
+        self.settled.set(Some(choice));
+    }
+
+    /// From now on guests are started with what they were tried with: where nothing else was settled, by KVM.
+    pub(super) fn keep_to_it(&self) {
+        self.settled.set(self.settled.get().or(Some(Choice::kvm(false))));
     }
 }
 
@@ -104,8 +115,13 @@ pub(super) fn boot(
 ) -> Result<Boot> {
     let machine = machine(options)?;
     let architecture = kernel.image.architecture;
-    let Seen { version: qemu_version, kvm, .. } = sight.of(architecture)?;
-    let lane = lane(options, &machine, &qemu_version, kvm)?;
+    let qemu = sight.qemu(architecture)?;
+    let (lane, choice) = match options.lane {
+        Some(LaneName::Virtual) => {
+            (virtual_lane(options, &machine, &qemu.version)?, Choice::translated(NoKvm::Unwanted))
+        }
+        _ => real_lane(options, &machine, sight.choice(&kernel, options)?)?,
+    };
     let virtual_ = matches!(lane, Lane::Virtual(_));
     let default_boot = if virtual_ { 600 } else { 120 };
     let boot_limit = options.boot_timeout.as_deref().map(duration).transpose()?;
@@ -139,11 +155,14 @@ pub(super) fn boot(
         kernel,
         machine,
         lane,
+        no_kvm: choice.no_kvm.filter(|_| !virtual_),
+        falls_back: choice.falls_back,
+        kvm: Kvm::of_this_host(),
         job,
         program,
         add,
         command_line: if options.verbose { format!("loglevel=7 {}", options.cmdline) } else { options.cmdline.clone() },
-        qemu_version,
+        qemu,
         boot_limit: boot_limit.unwrap_or(Duration::from_secs(default_boot)),
         limit: duration(&options.timeout)?,
         grace: Duration::ZERO,
@@ -153,7 +172,7 @@ pub(super) fn boot(
 
 /// Says what is known to go wrong with this QEMU.
 pub(super) fn advise(boot: &Boot) {
-    if let Some(advice) = schedlab_vm::lane::advice(boot.lane, &boot.qemu_version, boot.machine.topology.cpus()) {
+    if let Some(advice) = schedlab_vm::lane::advice(boot.lane, &boot.qemu.version, boot.machine.topology.cpus()) {
         say(format_args!("schedlab: {advice}"));
     }
 }
@@ -191,20 +210,25 @@ fn host_cpus() -> u32 {
     std::thread::available_parallelism().map_or(1, |n| u32::try_from(n.get()).unwrap_or(u32::MAX))
 }
 
-fn lane(options: &GuestOptions, machine: &Machine, qemu_version: &str, kvm: bool) -> Result<Lane> {
-    let cpus = machine.topology.cpus();
-    if options.lane == Some(LaneName::Virtual) {
-        let quantum_us = options.quantum.as_deref().map(parse_duration_ns).transpose()?.map(|ns| ns.div_ceil(1000));
-        let shift = options.shift.unwrap_or_else(|| schedlab_vm::lane::usual_shift(qemu_version, cpus));
-        let quantum_us = quantum_us.map(u32::try_from).transpose().context("--quantum is too long")?;
-        if quantum_us == Some(0) {
-            bail!(
-                "--quantum 0: a turn has to have a length, such as 100us; leave it out for turns that end with the next timer"
-            );
-        }
-        let dither_us = options.dither.as_deref().map_or(Ok(USUAL_DITHER_US), dither_us)?;
-        return Ok(Lane::Virtual(Virtual { shift, seed: options.seed, quantum_us, dither_us }));
+fn virtual_lane(options: &GuestOptions, machine: &Machine, qemu_version: &str) -> Result<Lane> {
+    if options.accelerator() == WantedAccelerator::Kvm {
+        bail!("--accel kvm counts no instructions: it belongs to --lane real");
     }
+    let quantum_us = options.quantum.as_deref().map(parse_duration_ns).transpose()?.map(|ns| ns.div_ceil(1000));
+    let usual_shift = || schedlab_vm::lane::usual_shift(qemu_version, machine.topology.cpus());
+    let shift = options.shift.unwrap_or_else(usual_shift);
+    let quantum_us = quantum_us.map(u32::try_from).transpose().context("--quantum is too long")?;
+    if quantum_us == Some(0) {
+        bail!(
+            "--quantum 0: a turn has to have a length, such as 100us; leave it out for turns that end with the next timer"
+        );
+    }
+    let dither_us = options.dither.as_deref().map_or(Ok(USUAL_DITHER_US), dither_us)?;
+    Ok(Lane::Virtual(Virtual { shift, seed: options.seed, quantum_us, dither_us }))
+}
+
+fn real_lane(options: &GuestOptions, machine: &Machine, choice: Choice) -> Result<(Lane, Choice)> {
+    let cpus = machine.topology.cpus();
     if options.seed != 0 || options.shift.is_some() || options.quantum.is_some() || options.dither.is_some() {
         bail!(
             "--seed, --shift, --quantum and --dither belong to --lane virtual: in the real lane no two boots are equal \
@@ -220,7 +244,7 @@ fn lane(options: &GuestOptions, machine: &Machine, qemu_version: &str, kvm: bool
             host_cpus()
         );
     }
-    Ok(Lane::Real { accelerator: if kvm { Accelerator::Kvm } else { Accelerator::Tcg }, oversubscribed })
+    Ok((Lane::Real { accelerator: choice.accelerator, oversubscribed }, choice))
 }
 
 /// Many tasks take their turns, and a herd that is not ready after half a minute counts as hung.

@@ -14,9 +14,14 @@ use crate::exit;
 use crate::output::{print_line, say, to_stdout};
 use anyhow::{Context, Result, bail};
 use inside::Inside;
+use schedlab_host::{KvmOutcome, KvmSeen};
+use schedlab_run::lane::Provenance;
 use schedlab_run::writer::{MANIFEST, manifest_bytes};
-use schedlab_run::{Manifest, counted};
+use schedlab_run::{Check, Manifest, counted};
+use schedlab_vm::VmError;
 use schedlab_vm::host::deliver::{Delivered, deliver, probe};
+use schedlab_vm::host::examine::{Seen, examine};
+use schedlab_vm::host::kvm::{Kvm, mend};
 use schedlab_vm::host::{build, fetch};
 use schedlab_vm::kernel::cache::Cache;
 use schedlab_vm::kernel::image::Architecture;
@@ -90,6 +95,26 @@ fn list() -> Result<u8> {
         })
     })?;
     Ok(exit::DONE)
+}
+
+/// What `doctor` says of KVM; nothing in a guest of ours, where it is the host's.
+pub(super) fn kvm_check(command_line: &str) -> Option<Check> {
+    if Provenance::of_command_line(command_line).is_some() {
+        return None;
+    }
+    let seen = |outcome, evidence, mend: &str| KvmSeen { outcome, evidence, mend: mend.to_owned() };
+    let seen = match examine(&Kvm::of_this_host(), &Cache::of_this_user()) {
+        Ok(Seen::Runs(evidence)) => seen(KvmOutcome::Runs, evidence, ""),
+        Ok(Seen::MayRun(evidence)) => {
+            seen(KvmOutcome::MayRun, evidence, "schedlab vm fetch debian:6.1, and doctor tries that")
+        }
+        Ok(Seen::Fails(failure)) => seen(KvmOutcome::Fails(failure.why), failure.evidence, mend(failure.why)),
+        Err(VmError::NoProgram { program, mend }) => {
+            seen(KvmOutcome::Unknown, format!("{program} is not installed"), &mend)
+        }
+        Err(error) => seen(KvmOutcome::Unknown, error.to_string(), ""),
+    };
+    Some(schedlab_host::kvm(&seen))
 }
 
 /// Without a shell the guest runs `doctor`: what it is and what it can measure.

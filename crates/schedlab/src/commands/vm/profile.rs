@@ -41,7 +41,7 @@ struct Profiled {
 
 pub(super) fn run(args: &VmProfile) -> Result<u8> {
     one_workload(&args.command)?;
-    let sight = Sight::new(true);
+    let sight = Sight::default();
     if args.guest.lane == Some(LaneName::Real) {
         bail!("--lane real: instructions are counted where time is made of them; leave --lane out");
     }
@@ -200,7 +200,7 @@ fn profiled(
 
 /// What of a guest moves its instructions, but for its kernel and its command.
 fn guest_of(boot: &Boot) -> String {
-    let provenance = Provenance { lane: boot.lane, qemu: boot.qemu_version.clone() };
+    let provenance = Provenance { lane: boot.lane, qemu: boot.qemu.version.clone(), no_kvm: boot.no_kvm };
     let t = &boot.machine.topology;
     let cpus = counted(t.cpus(), "CPUs");
     let flat = t.sockets == 1 && t.threads == 1 && t.nodes == 1;

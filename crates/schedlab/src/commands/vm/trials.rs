@@ -1,12 +1,13 @@
 //! A plan with a `[guest]` table: trials in guests that are booted for them.
 
+mod tried;
+
 use super::guest::{self, Sight};
 use super::inside::{BINDER, Inside};
 use super::kinds::{check, description, first_line, other_llc, preparations};
 use super::listener::Quiet;
 use super::task;
 use crate::cli::vm::{GuestOptions, LaneName};
-use crate::output::say;
 use anyhow::{Context, Result, bail};
 use schedlab_run::plan::{GuestLane, GuestPer, GuestPlan};
 use schedlab_run::{Arm, Environment, GuestAnswer, GuestResult, GuestTask, Manifest, Plan, Setting};
@@ -19,6 +20,7 @@ use schedlab_vm::host::initramfs::{self, Added};
 use schedlab_vm::host::scratch::Scratch;
 use schedlab_vm::kernel::Kernel;
 use schedlab_vm::kernel::reference::Reference;
+use schedlab_vm::lane::NoKvm;
 use std::cell::{OnceCell, RefCell};
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -49,7 +51,7 @@ impl Guests {
         let modules = speaks_of_binder.then(|| BINDER.to_owned()).into_iter().collect();
         Ok(Self {
             plan: guest.clone(),
-            sight: Sight::new(false),
+            sight: Sight::default(),
             kernels: RefCell::default(),
             extras: OnceCell::new(),
             modules,
@@ -66,9 +68,8 @@ impl Guests {
     /// With it a sentence on each kind of guest.
     pub(crate) fn manifest(&self, plan: &Plan, command: &[String]) -> Result<(Manifest, Vec<String>)> {
         let (mut manifest, mut described): (Option<Manifest>, _) = (None, Vec::new());
-        for (arms, trial) in preparations(plan, command) {
-            say(format_args!("schedlab: trying the guest of {arms}"));
-            let (prepared, guest) = self.prepared(&trial).with_context(|| arms.clone())?;
+        let kinds = preparations(plan, command);
+        for ((arms, trial), (prepared, guest)) in kinds.iter().zip(self.tried(&kinds)?) {
             let manifest = manifest.get_or_insert_with(|| prepared.clone());
             if manifest.workloads != prepared.workloads {
                 bail!("{arms}: that guest has other CPUs, and a workload of the plan says ncpu: write the number");
@@ -81,7 +82,7 @@ impl Guests {
                 described.push(format!("{arms}: other CPU mitigations than in the control's guest: {own}"));
             }
             let kernel = self.kernel(&self.options(&trial.booted_with)?.0)?;
-            described.push(description(&arms, &kernel, &guest, self.plan.per));
+            described.push(description(arms, &kernel, &guest, self.plan.per));
         }
         let identities = self.identities(&plan.arms)?;
         for (place, twin) in identities.iter().enumerate() {
@@ -139,12 +140,14 @@ impl Guests {
             let boot = self.guest(&trial, Vec::new()).with_context(|| arms.clone())?;
             Ok(format!("{arms}: {}", schedlab_vm::host::boot::dry_run(&boot)?))
         };
-        preparations(plan, &[]).into_iter().map(line).collect()
+        let kinds = preparations(plan, &[]);
+        self.settle(&kinds)?;
+        kinds.into_iter().map(line).collect()
     }
 
     /// What a guest makes of the plan, and the guest.
-    fn prepared(&self, trial: &GuestTrial) -> Result<(Manifest, Environment)> {
-        let answer = self.booted(trial)?;
+    fn prepared(&self, trial: &GuestTrial) -> Result<(Manifest, Environment, Option<NoKvm>)> {
+        let (answer, fell_back) = self.booted(trial)?;
         let idle = |word: &String| answer.words_without_effect.contains(word);
         for setting in &trial.booted_with {
             match setting {
@@ -161,7 +164,7 @@ impl Guests {
             }
         }
         match answer.result {
-            GuestResult::Prepared(prepared) => Ok((*prepared, answer.environment)),
+            GuestResult::Prepared(prepared) => Ok((*prepared, answer.environment, fell_back)),
             GuestResult::Failed(why) => bail!(why),
             GuestResult::Measured(_) => bail!("its guest answered another question"),
         }
@@ -169,10 +172,11 @@ impl Guests {
 
     /// One guest from start to end.
     pub(crate) fn boot(&self, trial: &GuestTrial) -> Result<GuestAnswer, String> {
-        self.booted(trial).map_err(|error| format!("{error:#}"))
+        self.booted(trial).map(|(answer, _)| answer).map_err(|error| format!("{error:#}"))
     }
 
-    fn booted(&self, trial: &GuestTrial) -> Result<GuestAnswer> {
+    /// What it answered, and why it was booted translated after all, where it was.
+    fn booted(&self, trial: &GuestTrial) -> Result<(GuestAnswer, Option<NoKvm>)> {
         self.extras()?;
         let directory = Scratch::new()?;
         let file = directory.path().join("task.json");
@@ -207,7 +211,7 @@ impl Guests {
             // Equal boots draw equal ids, and are two boots all the same.
             answer.environment.boot_id += &format!("-{:x}", clock::realtime_ns());
         }
-        Ok(answer)
+        Ok((answer, ended.fell_back))
     }
 
     /// The guest of a trial, with the files that it reads.
@@ -260,6 +264,7 @@ impl Guests {
         let GuestPlan {
             kernel,
             lane,
+            accelerator,
             cpus,
             topology,
             memory_bytes,
@@ -293,6 +298,7 @@ impl Guests {
             add,
             module,
             oversubscribe,
+            accel: accelerator,
             no_kvm: false,
             seed: 0,
             shift,

@@ -1,0 +1,74 @@
+//! Whether guests run on the host's CPUs, as `doctor` is told by who can start one.
+
+use crate::draft::check;
+use schedlab_run::Check;
+use schedlab_run::lane::NoKvm;
+
+/// What was seen of KVM, with its evidence.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct KvmSeen {
+    /// How far it got.
+    pub outcome: KvmOutcome,
+    /// What showed it.
+    pub evidence: String,
+    /// What to do about it; empty where nothing is.
+    pub mend: String,
+}
+
+/// How far KVM got.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum KvmOutcome {
+    /// A guest's kernel ran.
+    Runs,
+    /// No kernel was there to try it.
+    MayRun,
+    /// None runs.
+    Fails(NoKvm),
+    /// It could not be asked.
+    Unknown,
+}
+
+/// The check of it.
+pub fn kvm(seen: &KvmSeen) -> Check {
+    const TRANSLATED: &str = "guests of `schedlab vm` are translated, 10 to 50 times slower";
+    let draft = check("kvm", "KVM for guests");
+    let draft = match seen.outcome {
+        KvmOutcome::Runs => draft.good("works", "guests of `schedlab vm` run on the CPUs as they are"),
+        KvmOutcome::MayRun => draft
+            .info("starts", "that Linux runs under it is shown by a guest's first word; `vm` tries it, and falls back"),
+        KvmOutcome::Fails(NoKvm::Hangs) => draft.warning("starts, and hangs", TRANSLATED),
+        KvmOutcome::Fails(NoKvm::Dies) => draft.warning("starts, and dies", TRANSLATED),
+        KvmOutcome::Fails(NoKvm::Refused) => draft.warning("refused", TRANSLATED),
+        KvmOutcome::Fails(NoKvm::Absent) => draft.info("absent", TRANSLATED),
+        KvmOutcome::Fails(NoKvm::Foreign | NoKvm::Unwanted) => draft.info("not used", TRANSLATED),
+        KvmOutcome::Unknown => draft.unavailable("unknown", "whether guests are translated is not known"),
+    };
+    draft.mend(&seen.mend).evidence(&seen.evidence)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use schedlab_run::CheckState;
+
+    #[test]
+    fn what_was_seen_is_told_apart() {
+        let of = |outcome| {
+            let check = kvm(&KvmSeen { outcome, evidence: "seen".into(), mend: "mend".into() });
+            assert_eq!((check.evidence.as_str(), check.mend.as_str()), ("seen", "mend"));
+            (check.value, check.state)
+        };
+        let all = [
+            (KvmOutcome::Runs, "works", CheckState::Good),
+            (KvmOutcome::MayRun, "starts", CheckState::Info),
+            (KvmOutcome::Fails(NoKvm::Hangs), "starts, and hangs", CheckState::Warning),
+            (KvmOutcome::Fails(NoKvm::Dies), "starts, and dies", CheckState::Warning),
+            (KvmOutcome::Fails(NoKvm::Refused), "refused", CheckState::Warning),
+            (KvmOutcome::Fails(NoKvm::Absent), "absent", CheckState::Info),
+            (KvmOutcome::Unknown, "unknown", CheckState::Unavailable),
+        ];
+        for (outcome, value, state) in all {
+            assert_eq!(of(outcome), (value.to_owned(), state));
+        }
+    }
+}

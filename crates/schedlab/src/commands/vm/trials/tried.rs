@@ -1,0 +1,47 @@
+//! The first guest of each kind of a plan's arms, before anything is measured: all of them by one accelerator, which is settled by
+//! that for the trials.
+
+use super::Guests;
+use crate::output::say;
+use anyhow::{Context, Result};
+use schedlab_run::{Environment, Manifest};
+use schedlab_trial::guest::GuestTrial;
+use schedlab_vm::host::accelerate::Choice;
+
+impl Guests {
+    /// What each kind of guest makes of the plan, and the guest. Where KVM does not run one of them, all are translated: trials of
+    /// one comparison are of one lane.
+    pub(super) fn tried(&self, kinds: &[(String, GuestTrial)]) -> Result<Vec<(Manifest, Environment)>> {
+        self.settle(kinds)?;
+        let mut tried = Vec::new();
+        while let Some((arms, trial)) = kinds.get(tried.len()) {
+            say(format_args!("schedlab: trying the guest of {arms}"));
+            let (prepared, guest, fell_back) = self.prepared(trial).with_context(|| arms.clone())?;
+            tried.push((prepared, guest));
+            let Some(why) = fell_back else { continue };
+            self.sight.settle(Choice::translated(why));
+            if tried.len() > 1 {
+                say(
+                    "schedlab: all guests of the plan are translated then, since lanes are not compared: the first ones again",
+                );
+                tried.clear();
+            }
+        }
+        self.sight.keep_to_it();
+        Ok(tried)
+    }
+
+    /// KVM for all guests, where it is wanted and nothing is known against it for any kind of them.
+    pub(super) fn settle(&self, kinds: &[(String, GuestTrial)]) -> Result<()> {
+        for (arms, trial) in kinds.iter().filter(|_| !self.are_virtual()) {
+            let (kernel, options) = self.options(&trial.booted_with)?;
+            let choice = self.kernel(&kernel).and_then(|kernel| self.sight.choice(&kernel, &options));
+            let choice = choice.with_context(|| arms.clone())?;
+            if choice.no_kvm.is_some() {
+                self.sight.settle(choice);
+                return Ok(());
+            }
+        }
+        Ok(())
+    }
+}
