@@ -112,6 +112,7 @@ impl Machine {
             }
             "debugfs" => self.sys.join("kernel/debug/sched").exists(),
             "kvm" => Path::new("/dev/kvm").exists(),
+            "debian-archive-keyring" => Path::new("/usr/share/keyrings/debian-archive-keyring.gpg").exists(),
             "guest" if words.get(1) == Some(&"kernel") => has_guest_kernel(),
             "binder" => Path::new("/dev/binder").exists() || Path::new("/dev/binderfs/binder").exists(),
             "kprobes" => self.sys.join("bus/event_source/devices/kprobe").exists(),

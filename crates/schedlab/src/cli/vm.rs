@@ -56,6 +56,10 @@ pub(crate) struct Fetch {
     /// The kernel for arm64
     #[arg(long)]
     pub(crate) aarch64: bool,
+    /// A mirror of Debian's archive, such as http://HOST/debian; a second one that ends with -security is of those suites
+    /// [default: those of the host's own apt sources]
+    #[arg(long, value_name = "URL")]
+    pub(crate) mirror: Vec<String>,
 }
 
 #[derive(Debug, Args)]

@@ -8,6 +8,7 @@ use crate::kernel::apt::Apt;
 use crate::kernel::cache::{Cache, Entry, Package, Writer};
 use crate::kernel::debian::{self, Debian, Record};
 use crate::kernel::image::{Architecture, Image};
+use crate::kernel::mirrors::Mirrors;
 use crate::kernel::modules::{Module, canonical};
 use schedlab_sys::file_system::free_bytes;
 use std::collections::{BTreeMap, BTreeSet};
@@ -19,17 +20,24 @@ use std::path::{Path, PathBuf};
 pub const MODULES: &[&str] =
     &["binder_linux", "veth", "sch_tbf", "sch_netem", "sch_htb", "sch_fq", "tcp_bbr", "virtio_pci", "virtio_console"];
 
-/// Fetches `wanted` with [`MODULES`] and the `extra` ones, of which each must be there. `say` gets a line at each step.
+/// Fetches `wanted` with [`MODULES`] and the `extra` ones, of which each must be there, from `mirrors`. `say` gets a line at each
+/// step.
 pub fn fetch(
     cache: &Cache,
     wanted: &Debian,
     of: Architecture,
     extra: &[String],
+    mirrors: Mirrors,
     say: &mut dyn FnMut(&str),
 ) -> Result<(Entry, PathBuf), VmError> {
     let _lock = cache.lock(say)?;
     has_room(&cache.apt_root())?;
-    let apt = Apt::new(&cache.apt_root(), debian::architecture(of))?;
+    if mirrors.security.is_none() {
+        say(
+            "no mirror of Debian's security suites is known, so they are not read (a second --mirror URL that ends with -security)",
+        );
+    }
+    let apt = Apt::new(&cache.apt_root(), debian::architecture(of), mirrors)?;
     let (meta, version) = find(&apt, wanted, of, say)?;
     let records = parts(&apt, &meta, &version)?;
     let part = cache.begin()?;

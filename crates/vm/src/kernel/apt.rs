@@ -1,30 +1,29 @@
 //! Debian's archive through apt's own programs, with lists, cache and sources of our own: signatures and checksums are
 //! apt's business, and the host's sources and lists stay as they are.
 
+use super::mirrors::Mirrors;
 use crate::error::VmError;
 use crate::host::program::{self, output};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// Where Debian is when the host's own sources name no mirror.
-const MIRROR: &str = "http://deb.debian.org/debian";
-const SECURITY_MIRROR: &str = "http://deb.debian.org/debian-security";
 /// Of the package debian-archive-keyring.
 const KEYRING: &str = "/usr/share/keyrings/debian-archive-keyring.gpg";
 const MEND: &str = "kernels are fetched with apt: on other systems give the path of a kernel";
 
 /// apt with a state of its own below a directory.
 #[derive(Debug)]
-pub struct Apt {
+pub(crate) struct Apt {
     root: PathBuf,
     architecture: &'static str,
+    mirrors: Mirrors,
 }
 
 impl Apt {
     /// Makes the directories.
-    pub fn new(root: &Path, architecture: &'static str) -> Result<Self, VmError> {
-        let apt = Self { root: root.to_owned(), architecture };
+    pub(crate) fn new(root: &Path, architecture: &'static str, mirrors: Mirrors) -> Result<Self, VmError> {
+        let apt = Self { root: root.to_owned(), architecture, mirrors };
         for directory in ["state/lists/partial", "cache/archives/partial"] {
             let path = apt.root.join(directory);
             std::fs::create_dir_all(&path).map_err(VmError::file("making", path))?;
@@ -34,31 +33,31 @@ impl Apt {
         Ok(apt)
     }
 
-    /// Writes the sources and fetches their lists.
-    pub fn update(&self, suites: &[&str]) -> Result<(), VmError> {
+    /// Writes our sources and fetches their lists.
+    pub(crate) fn update(&self, suites: &[&str]) -> Result<(), VmError> {
         if !Path::new(KEYRING).exists() {
             let mend = "apt-get install debian-archive-keyring".to_owned();
             return Err(VmError::NoProgram { program: "Debian's keyring".into(), mend });
         }
         let path = self.root.join("sources.list");
-        std::fs::write(&path, sources(suites, &mirrors()?)).map_err(VmError::file("writing", &path))?;
+        std::fs::write(&path, sources(suites, &self.mirrors)).map_err(VmError::file("writing", &path))?;
         output("reading Debian's package lists", self.command("apt-get").args(["--quiet=2", "update"]), MEND)?;
         Ok(())
     }
 
     /// `apt-cache madison PACKAGE`.
-    pub fn madison(&self, package: &str) -> Result<String, VmError> {
+    pub(crate) fn madison(&self, package: &str) -> Result<String, VmError> {
         output("looking for the kernel", self.command("apt-cache").args(["madison", package]), MEND)
     }
 
     /// `apt-cache show PACKAGE[=VERSION]`.
-    pub fn show(&self, package: &str, version: Option<&str>) -> Result<String, VmError> {
+    pub(crate) fn show(&self, package: &str, version: Option<&str>) -> Result<String, VmError> {
         let wanted = with_version(package, version);
         output("reading a package's record", self.command("apt-cache").args(["show", &wanted]), MEND)
     }
 
     /// Downloads a package file into a directory; apt checks its checksum.
-    pub fn download(&self, package: &str, version: &str, into: &Path) -> Result<(), VmError> {
+    pub(crate) fn download(&self, package: &str, version: &str, into: &Path) -> Result<(), VmError> {
         let mut command = self.command("apt-get");
         command.args(["--quiet=2", "download", &with_version(package, Some(version))]).current_dir(into);
         output("downloading the kernel", &mut command, MEND).map(drop)
@@ -111,39 +110,12 @@ fn options(root: &Path, architecture: &str) -> Vec<OsString> {
     places.into_iter().chain(settings).chain(own).flat_map(|setting| ["-o".into(), setting]).collect()
 }
 
-/// Archive and security archive.
-#[derive(Debug, Clone, PartialEq, Eq)]
-struct Mirrors {
-    archive: String,
-    security: String,
-}
-
-/// Those of the host's own sources, where it is a Debian: a host behind a mirror has no other.
-fn mirrors() -> Result<Mirrors, VmError> {
-    let mut asked = program::command("apt-get");
-    asked.args(["indextargets", "--format", "$(REPO_URI) $(RELEASE)", "Origin: Debian"]).env("LC_ALL", "C");
-    // A host whose sources cannot be read has a default.
-    Ok(mirrors_of(&output("reading the host's sources", &mut asked, MEND).unwrap_or_default()))
-}
-
-fn mirrors_of(targets: &str) -> Mirrors {
-    let uri = |wants_security: bool| {
-        let pairs = targets.lines().filter_map(|line| line.split_once(' '));
-        let mut found = pairs.filter(|(_, suite)| suite.ends_with("-security") == wants_security);
-        found.next().map(|(uri, _)| uri.trim_end_matches('/').to_owned())
-    };
-    Mirrors {
-        archive: uri(false).unwrap_or_else(|| MIRROR.into()),
-        security: uri(true).unwrap_or_else(|| SECURITY_MIRROR.into()),
-    }
-}
-
 fn sources(suites: &[&str], mirrors: &Mirrors) -> String {
     let line = |suite: &&str| {
-        let mirror = if suite.ends_with("-security") { &mirrors.security } else { &mirrors.archive };
-        format!("deb [signed-by={KEYRING}] {mirror} {suite} main\n")
+        let mirror = mirrors.of_suite(suite)?;
+        Some(format!("deb [signed-by={KEYRING}] {mirror} {suite} main\n"))
     };
-    suites.iter().map(line).collect()
+    suites.iter().filter_map(line).collect()
 }
 
 #[cfg(test)]
@@ -151,16 +123,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn sources_use_the_hosts_mirrors_or_debians() {
-        let targets = "http://m.example/debian/ bookworm\nhttp://s.example/debian-security/ bookworm-security\n";
-        let found = sources(&["bookworm", "bookworm-security"], &mirrors_of(targets));
-        let expected = format!(
-            "deb [signed-by={KEYRING}] http://m.example/debian bookworm main\n\
-             deb [signed-by={KEYRING}] http://s.example/debian-security bookworm-security main\n"
-        );
-        assert_eq!(found, expected);
-        let default = mirrors_of("");
-        assert_eq!((default.archive.as_str(), default.security.as_str()), (MIRROR, SECURITY_MIRROR));
+    fn each_suite_is_sought_at_its_mirror_and_one_without_a_mirror_nowhere() {
+        let (archive, security) = ("http://m.example/debian", "http://s.example/debian-security");
+        let of = |security: Option<&str>| Mirrors { archive: archive.into(), security: security.map(Into::into) };
+        let suites = ["bookworm", "bookworm-security"];
+        let first = format!("deb [signed-by={KEYRING}] {archive} bookworm main\n");
+        let second = format!("deb [signed-by={KEYRING}] {security} bookworm-security main\n");
+        assert_eq!(sources(&suites, &of(Some(security))), first.clone() + &second);
+        assert_eq!(sources(&suites, &of(None)), first);
     }
 
     #[test]

@@ -1,10 +1,11 @@
 //! Kernels: which ones there are, where they come from, what they need, and the cache that keeps them.
 
-pub mod apt;
+pub(crate) mod apt;
 pub mod cache;
 pub mod config;
 pub mod debian;
 pub mod image;
+pub mod mirrors;
 pub mod modules;
 pub mod payload;
 pub mod reference;

@@ -25,6 +25,7 @@ use schedlab_vm::host::kvm::{Kvm, mend};
 use schedlab_vm::host::{build, fetch};
 use schedlab_vm::kernel::cache::Cache;
 use schedlab_vm::kernel::image::Architecture;
+use schedlab_vm::kernel::mirrors::Mirrors;
 use schedlab_vm::kernel::own_architecture;
 use schedlab_vm::kernel::reference::Reference;
 use std::io::IsTerminal;
@@ -45,9 +46,10 @@ fn fetch_kernel(args: &Fetch) -> Result<u8> {
     let Reference::Debian(wanted) = args.kernel.parse()? else {
         bail!("{} needs no fetching: only debian:VERSION does", args.kernel);
     };
-    let cache = Cache::of_this_user();
+    let (cache, mirrors) = (Cache::of_this_user(), Mirrors::find(&args.mirror)?);
     let mut tell = |line: &str| say(format_args!("schedlab: {line}"));
-    let (entry, path) = fetch::fetch(&cache, &wanted, architecture(args.aarch64), &args.module, &mut tell)?;
+    let of = architecture(args.aarch64);
+    let (entry, path) = fetch::fetch(&cache, &wanted, of, &args.module, mirrors, &mut tell)?;
     let modules: Vec<&str> = entry.modules().collect();
     print_line(format_args!("{} {}: {}", entry.name, entry.version(), path.display()))?;
     print_line(format_args!("{}: {}", counted(modules.len(), "modules"), modules.join(", ")))?;
