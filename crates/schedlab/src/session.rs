@@ -90,7 +90,7 @@ pub(crate) fn orphaned_traces() -> Result<Vec<String>> {
 }
 
 /// Removes the named network namespaces of killed runs. Those of another user's runs are that user's to remove.
-fn orphaned_namespaces() -> Result<Vec<String>> {
+pub(crate) fn orphaned_namespaces() -> Result<Vec<String>> {
     match net_name::remove_orphans(Path::new(net_name::RUN_ROOT)) {
         Err(error) if error.kind() == ErrorKind::PermissionDenied => Ok(Vec::new()),
         removed => removed.context("a network namespace left by a killed run could not be removed"),

@@ -144,3 +144,25 @@ fn a_profile_is_of_ones_own_processes_and_says_what_more_needs() {
         assert!(said.contains("the whole machine can be sampled by root") && said.contains("it is 2"), "{said}");
     }
 }
+
+#[test]
+fn a_restore_with_nothing_of_ones_own_is_quiet_about_what_is_another_users() {
+    let test = "a_restore_with_nothing_of_ones_own_is_quiet_about_what_is_another_users";
+    let lab = Lab::new("unprivileged-restore");
+    // What a killed run of root's leaves; the name is of this test alone.
+    let entry = Path::new("/run/schedlab/netns").join(format!("schedlab-test-{}", std::process::id()));
+    let made = std::fs::create_dir_all(entry.parent().unwrap()).and_then(|()| std::fs::write(&entry, "7"));
+    if made.is_err() {
+        eprintln!("schedlab-skip: {test}: needs root");
+        return;
+    }
+    let output = as_nobody(&lab, &["tune", "restore"]);
+    let _ = std::fs::remove_file(&entry);
+    let Some(output) = output else {
+        eprintln!("schedlab-skip: {test}: needs setpriv and root");
+        return;
+    };
+    let (said, told) = (String::from_utf8_lossy(&output.stderr), String::from_utf8_lossy(&output.stdout));
+    assert!(output.status.success() && said.is_empty(), "{said}{told}");
+    assert!(told.contains("0 settings restored, 0 network namespaces removed"), "{told}");
+}

@@ -93,13 +93,14 @@ pub fn orphans(run_root: &Path) -> io::Result<Vec<String>> {
     Ok(owned_entry::orphans(&entries(run_root))?.into_iter().map(|orphan| orphan.name).collect())
 }
 
-/// Takes back the names whose owners are dead, so that the kernel removes their namespaces; answers them.
+/// Takes back the names whose owners are dead, so that the kernel removes their namespaces; answers them. Those that are another
+/// user's to take back are left.
 pub fn remove_orphans(run_root: &Path) -> io::Result<Vec<String>> {
-    let take_back = |orphan: Orphan| -> io::Result<String> {
-        Place::new(run_root, &orphan.name).take_back(orphan.content.parse().ok())?;
-        Ok(orphan.name)
+    let take_back = |orphan: Orphan| match Place::new(run_root, &orphan.name).take_back(orphan.content.parse().ok()) {
+        Err(error) if error.kind() == io::ErrorKind::PermissionDenied => None,
+        taken => Some(taken.map(|()| orphan.name)),
     };
-    owned_entry::orphans(&entries(run_root))?.into_iter().map(take_back).collect()
+    owned_entry::orphans(&entries(run_root))?.into_iter().filter_map(take_back).collect()
 }
 
 #[cfg(test)]

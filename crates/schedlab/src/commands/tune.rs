@@ -3,7 +3,7 @@
 use crate::cli::TuneAction;
 use crate::exit;
 use crate::output::{print_line, to_stdout};
-use anyhow::{Context, Result};
+use anyhow::Result;
 use schedlab_record::tracer;
 use schedlab_run::counted;
 use schedlab_sys::net_name;
@@ -34,8 +34,7 @@ fn restore(dry_run: bool) -> Result<u8> {
     }
     let restored = schedlab_tune::restore_leftovers(&roots, &state)?;
     // All of it is done before any of it is said.
-    let removed = net_name::remove_orphans(Path::new(net_name::RUN_ROOT))
-        .context("a network namespace left by a killed run could not be removed");
+    let removed = crate::session::orphaned_namespaces();
     to_stdout(|out| restored.iter().try_for_each(|one| writeln!(out, "{one}")))?;
     let (removed, traces) = (removed?, crate::session::orphaned_traces()?);
     let back = restored.iter().filter(|one| one.outcome == RestoreOutcome::Restored).count();
