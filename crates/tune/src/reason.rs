@@ -1,5 +1,6 @@
 //! Why a setting is not in force, in a sentence that says what to do next.
 
+use schedlab_run::units::parse_duration_ns;
 use std::io;
 use std::path::Path;
 
@@ -30,12 +31,29 @@ pub(crate) fn refused(path: &Path, error: &io::Error, value: Option<&str>) -> St
         (_, io::ErrorKind::NotFound) => format!("{at} does not exist on this kernel; {GUEST_LANE}"),
         (_, io::ErrorKind::InvalidInput) => {
             let value = value.unwrap_or_default();
+            if let Some(plain) = without_unit(path, value) {
+                return format!("{at} takes a plain number: {plain} for `{value}`");
+            }
             format!(
                 "the kernel refuses `{value}` for {at} (EINVAL): it is out of range, or bound to another knob's value"
             )
         }
         _ => format!("{at}: {error}"),
     }
+}
+
+/// A time as the plain number that a knob whose name ends with its unit takes.
+fn without_unit(path: &Path, value: &str) -> Option<u64> {
+    let (_, unit) = path.file_name()?.to_str()?.rsplit_once('_')?;
+    let ns_each = match unit {
+        "ns" => 1,
+        "us" => 1000,
+        "ms" => 1_000_000,
+        _ => return None,
+    };
+    let has_unit = value.trim().ends_with(|c: char| c.is_ascii_alphabetic());
+    let ns = parse_duration_ns(value.trim()).ok().filter(|ns| has_unit && ns % ns_each == 0)?;
+    Some(ns / ns_each)
 }
 
 /// EPERM, which Rust folds into `PermissionDenied` together with EACCES: the first is a lock, the second missing rights.
@@ -58,5 +76,21 @@ mod tests {
         assert!(say("/proc/sys/kernel/x", 2).contains("schedlab vm run"));
         assert!(say("/proc/sys/kernel/x", 22).contains("`9`"));
         assert!(say("/proc/sys/kernel/x", 30).contains("read-only"));
+    }
+
+    #[test]
+    fn a_time_with_its_unit_for_a_knob_of_plain_numbers_is_told_as_the_number() {
+        let say = |path: &str, value| refused(Path::new(path), &io::Error::from_raw_os_error(22), Some(value));
+        let knob = "/sys/kernel/debug/sched/base_slice_ns";
+        assert!(say(knob, "10ms").ends_with("takes a plain number: 10000000 for `10ms`"), "{}", say(knob, "10ms"));
+        assert!(say("/proc/sys/kernel/sched_rt_period_us", "1s").contains("1000000 for `1s`"));
+        for (knob, value) in [
+            (knob, "1"),
+            (knob, "many"),
+            ("/proc/sys/kernel/sched_rt_period_us", "5ns"),
+            ("/proc/sys/kernel/x", "10ms"),
+        ] {
+            assert!(say(knob, value).contains("EINVAL"), "{knob} {value}");
+        }
     }
 }
