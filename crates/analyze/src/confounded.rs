@@ -20,7 +20,16 @@ pub(crate) fn within_run(selection: &Selection<'_>, control: u32, arm: u32) -> O
     if !differ(&a, &b) {
         return None;
     }
-    too_few("boot", count(&a), count(&b))
+    let (control, arm) = (count(&a), count(&b));
+    let confounded = too_few("boot", control, arm)?;
+    // Only guests are booted within a run.
+    let sentence = format!(
+        "the arms have guests, and so boots, of their own: {} against {} so far; a verdict needs {LEAST_OF_LEVEL} boots a side: go \
+         on with `schedlab run PLAN --resume`, or give the plan more trials",
+        counted(arm, "boots"),
+        counted(control, "boots")
+    );
+    Some(Confounded { sentence, ..confounded })
 }
 
 /// Two runs: `None` when a verdict over boots may be given.
