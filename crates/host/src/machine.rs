@@ -59,6 +59,13 @@ impl<'a> Machine<'a> {
         words.filter_map(|word| word.strip_prefix(key)?.strip_prefix('=')).next_back().map(str::to_owned)
     }
 
+    /// Whether we are root, to whom nothing is gained by becoming it.
+    pub(crate) fn is_root(&self) -> bool {
+        let status = self.proc("self/status");
+        let ids = status.text().and_then(|text| text.lines().find_map(|line| line.strip_prefix("Uid:")));
+        ids.is_some_and(|ids| ids.split_ascii_whitespace().nth(1) == Some("0"))
+    }
+
     /// `(number, /sys/devices/system/cpu/cpuN)`, ascending.
     pub(crate) fn cpu_dirs(&self) -> Vec<(u32, PathBuf)> {
         numbered_dirs(&self.roots.sys.join("devices/system/cpu"), "cpu")

@@ -54,6 +54,11 @@ pub(crate) fn lockdown(machine: &Machine<'_>) -> Check {
     }
 }
 
+/// For root, to whom the kernel says no.
+const BARRED: &str = "root is barred here: by a container (run outside of it, or give it the capability and a seccomp profile that \
+                      allows the call) or by lockdown";
+const COUNTING: &str = "as root: sysctl kernel.perf_event_paranoid=0, or grant CAP_PERFMON";
+
 /// Tracing.
 pub(crate) fn tracefs(machine: &Machine<'_>) -> Check {
     let draft = check("tracefs", "right to trace (tracefs)");
@@ -66,9 +71,14 @@ pub(crate) fn tracefs(machine: &Machine<'_>) -> Check {
     let fact = machine.sys("kernel/tracing/trace_clock");
     let effect = "nothing is recorded: a slow operation cannot be explained by who was on the CPU";
     let missing = fact.evidence().ends_with("not there");
-    let (value, mend) = match missing {
-        true => ("not mounted", "run as root: a recording mounts tracefs for itself"),
-        false => ("no", "run as root"),
+    let (value, mend) = match (missing, machine.is_root()) {
+        (true, true) => (
+            "not mounted",
+            "a recording mounts tracefs for itself, where it may; else mount -t tracefs none /sys/kernel/tracing",
+        ),
+        (true, false) => ("not mounted", "run as root: a recording mounts tracefs for itself"),
+        (false, true) => ("no", BARRED),
+        (false, false) => ("no", "run as root"),
     };
     draft.unavailable(value, effect).mend(mend).evidence(fact.evidence())
 }
@@ -83,7 +93,7 @@ pub(crate) fn perf_software(machine: &Machine<'_>) -> Check {
             .evidence(format!("perf_event_open: granted; {}", paranoid.evidence())),
         Err(why) => draft
             .unavailable("no", "switches, run delay and migrations come from rusage and /proc only")
-            .mend("as root: sysctl kernel.perf_event_paranoid=0, or grant CAP_PERFMON")
+            .mend(if machine.is_root() { BARRED } else { COUNTING })
             .evidence(format!("perf_event_open: {why}; {}", paranoid.evidence())),
     }
 }
@@ -104,7 +114,7 @@ pub(crate) fn pmu(machine: &Machine<'_>) -> Check {
         }
         (Err(why), Some(name)) => draft
             .unavailable("not permitted", "no cycles, instructions or cache misses")
-            .mend("as root: sysctl kernel.perf_event_paranoid=0, or grant CAP_PERFMON")
+            .mend(if machine.is_root() { BARRED } else { COUNTING })
             .evidence(format!("/sys/{name} is there; perf_event_open(cycles): {why}")),
         (Err(why), None) => draft
             .unavailable(
@@ -124,7 +134,7 @@ pub(crate) fn bpf(machine: &Machine<'_>) -> Check {
         Ok(()) => draft.good("yes", "BPF maps and programs can be loaded").evidence("bpf(BPF_MAP_CREATE): granted"),
         Err(why) => draft
             .unavailable("no", "nothing of schedlab's core needs it; sched_ext schedulers and BPF tools do")
-            .mend("run as root, or grant CAP_BPF")
+            .mend(if machine.is_root() { BARRED } else { "run as root, or grant CAP_BPF" })
             .evidence(format!("bpf(BPF_MAP_CREATE): {why}; {}", knob.evidence())),
     }
 }
@@ -139,7 +149,10 @@ pub(crate) fn real_time(machine: &Machine<'_>) -> Check {
             .evidence(format!("sched_setscheduler(SCHED_FIFO, 1): granted; {}", runtime.evidence())),
         Err(why) => draft
             .unavailable("no", "policy=fifo:… and policy=rr:… will be `not applied`")
-            .mend("run as root, `ulimit -r 99`, or in a cgroup v1 group give cpu.rt_runtime_us")
+            .mend(match machine.is_root() {
+                true => "in a cgroup v1 group give cpu.rt_runtime_us; in a container CAP_SYS_NICE",
+                false => "run as root, `ulimit -r 99`, or in a cgroup v1 group give cpu.rt_runtime_us",
+            })
             .evidence(format!("sched_setscheduler(SCHED_FIFO, 1): {why}; {}", runtime.evidence())),
     }
 }

@@ -367,3 +367,32 @@ fn a_change_by_others_shows_in_the_foreign_state() {
     assert_eq!(changed, [("online CPUs", "0-2"), ("frequency governor", "performance, powersave")]);
     assert_eq!(before.len(), foreign_state(&Roots { proc: "/nonexistent".into(), sys: "/nonexistent".into() }).len());
 }
+
+#[test]
+fn root_is_not_told_to_become_root_and_a_list_of_no_cpu_is_said_in_words() {
+    let of = |uid: &str| {
+        let tree = laptop();
+        tree.write("/proc/self/status", &format!("Name:\tschedlab\nUid:\t1000\t{uid}\t{uid}\t{uid}"));
+        tree.write("/sys/devices/system/cpu/nohz_full", "(null)");
+        let barred = SystemAnswers {
+            perf_cpu: refused(),
+            pmu: refused(),
+            bpf: refused(),
+            fifo: refused(),
+            ..answers("6.1", "#1")
+        };
+        environment_of(&tree.roots(), &barred, Probes::default())
+    };
+    let mends = |environment: &Environment| -> String {
+        environment.checks.iter().map(|check| format!("{}: {}\n", check.id, check.mend)).collect()
+    };
+    let (root, user) = (mends(&of("0")), mends(&of("1000")));
+    assert!(!root.contains("run as root") && root.contains("perf: root is barred here"), "{root}");
+    for id in ["perf", "bpf", "real_time", "tracefs"] {
+        let line = user.lines().find(|line| line.starts_with(&format!("{id}: "))).unwrap();
+        assert!(line.contains("as root"), "{line}");
+    }
+    let root = of("0");
+    let nohz = root.checks.iter().find(|check| check.id == "context_tracking").unwrap();
+    assert_eq!((nohz.value.as_str(), nohz.evidence.ends_with("nohz_full: no CPU")), ("off", true), "{nohz:?}");
+}

@@ -3,7 +3,7 @@
 use crate::escape::terminal;
 use crate::table::{self, paint, wrap};
 use crate::words;
-use schedlab_run::{Check, CheckState, Environment};
+use schedlab_run::{Check, CheckState, Environment, counted};
 use std::io::{self, Write};
 
 /// Sentences wider than this are hard to read, however wide the terminal is.
@@ -34,7 +34,26 @@ pub fn checks_text(environment: &Environment, width: usize, colour: bool, out: &
         }
         of_check(check, column, columns, colour, out)?;
     }
-    Ok(())
+    if e.checks.is_empty() {
+        return Ok(());
+    }
+    writeln!(out)?;
+    hang("In short: ", &summary(&e.checks), columns, out)
+}
+
+/// How much can be measured, what cannot, and the mend that is worth most.
+fn summary(checks: &[Check]) -> String {
+    let of = |state| checks.iter().filter(move |check: &&Check| check.state == state);
+    let absent: Vec<&str> = of(CheckState::Unavailable).map(|check| check.title.as_str()).collect();
+    let known = checks.len() - absent.len();
+    let cannot = if absent.is_empty() { String::new() } else { format!("; not here: {}", absent.join(", ")) };
+    let warnings = counted(of(CheckState::Warning).count(), "warnings");
+    // What every trial suffers from, and what one command mends, before the rest in its order.
+    const FIRST: [&str; 4] = ["background_load", "perf", "tracefs", "governor"];
+    let mended = || of(CheckState::Warning).chain(of(CheckState::Unavailable)).filter(|check| !check.mend.is_empty());
+    let first = FIRST.iter().find_map(|id| mended().find(|check| check.id == *id)).or_else(|| mended().next());
+    let mend = first.map(|check| format!(". First mend: {} ({})", check.mend, check.title)).unwrap_or_default();
+    terminal(&format!("{known} of {} can be told or measured{cannot}. {warnings}{mend}", checks.len()))
 }
 
 /// A text behind a lead, its further lines below its first; a lead takes one column a character.
