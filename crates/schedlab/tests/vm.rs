@@ -232,6 +232,10 @@ fn bad_input_is_one_line_before_anything_boots() {
     for (arguments, needle) in [
         (&["vm", "boot", &file][..], "not a kernel image"),
         (&bench(&["nosuch"]), "unknown workload `nosuch`"),
+        (&bench(&["pipe:loop=3"]), "loops"),
+        (&bench(&["pipe:bytes=none"]), "bytes=none"),
+        (&bench(&["pipe", "--loops", "few"]), "loops=few"),
+        (&bench(&["pipe:loops=3", "--set", "nonsense"]), "nonsense"),
         (&bench(&["pipe", "--json", "nowhere/a.json"]), "no directory"),
         (&bench(&["pipe", "--json", "/tmp/../a.json"]), "without `..`"),
         (&["vm", "boot", "/nowhere/bzImage"], "/nowhere/bzImage"),

@@ -106,9 +106,26 @@ pub(super) fn add_written(spec: &mut WorkloadSpec, options: &[(String, String)],
     Ok(())
 }
 
-pub(super) fn run(args: &Bench, written: &[(String, String)]) -> Result<u8> {
+fn spec(args: &Bench, written: &[(String, String)]) -> Result<WorkloadSpec> {
     let mut spec: WorkloadSpec = args.workload.parse()?;
     add_written(&mut spec, written, &args.command)?;
+    Ok(spec)
+}
+
+/// For another machine: which CPUs there are is for it to say, and what is wrong anywhere is refused here.
+pub(super) fn check_anywhere(args: &Bench, written: &[(String, String)]) -> Result<()> {
+    let mut spec = spec(args, written)?;
+    spec.args.remove("cpus");
+    let settings = Arm::parse("bench", &args.set)?.settings;
+    let sweep = args.sweep.as_deref().map(parse_sweep).transpose()?;
+    if schedlab_bench::sweep(&spec, sweep.as_ref())?.is_none() {
+        schedlab_bench::parse(&spec.with_options(&settings))?;
+    }
+    Ok(())
+}
+
+pub(super) fn run(args: &Bench, written: &[(String, String)]) -> Result<u8> {
+    let spec = spec(args, written)?;
     must_be_writable(args.json.as_deref())?;
     let sweep = args.sweep.as_deref().map(parse_sweep).transpose()?;
     if let Some(sweep) = schedlab_bench::sweep(&spec, sweep.as_ref())? {

@@ -43,10 +43,10 @@ impl Inside {
     pub(super) fn of_words(words: &[String]) -> Result<Self> {
         let directory = std::env::current_dir().context("the current directory cannot be read")?;
         let mut inside = Self { arguments: words.to_vec(), directory: text(&directory)?, ..Self::default() };
-        match parse(words) {
+        let (command, written) = read(words);
+        match command {
             Command::Bench(args) => {
-                // Its options are for the guest to judge, which has other CPUs.
-                schedlab_bench::find(&args.workload.parse()?)?;
+                bench::check_anywhere(&args, &written)?;
                 if let Some(file) = args.json.as_deref().filter(|file| *file != "-") {
                     let file = absolute(&directory, Path::new(file))?;
                     let stays = file == Path::new(OUTCOME);
@@ -108,10 +108,16 @@ impl Inside {
 
 /// As `schedlab` itself would read them; what it would refuse ends us with its words.
 pub(super) fn parse(words: &[String]) -> Command {
+    read(words).0
+}
+
+/// With the workload's options that are written as options of `bench`.
+fn read(words: &[String]) -> (Command, Vec<(String, String)>) {
     let arguments: Vec<OsString> = ["schedlab".to_owned()].iter().chain(words).map(OsString::from).collect();
     let arguments = twin_spelling::normalise(arguments, &bench::switches());
     let matches = bench::with_workload_options(Cli::command()).get_matches_from(arguments);
-    Cli::from_arg_matches(&matches).unwrap_or_else(|error| error.exit()).command
+    let written = bench::workload_options(&matches, "bench");
+    (Cli::from_arg_matches(&matches).unwrap_or_else(|error| error.exit()).command, written)
 }
 
 /// Without `..`: the guest sends plain paths. What is above the current directory is the same there; what is above another
