@@ -40,6 +40,8 @@ pub(crate) struct Order {
     /// Of the last event handed out.
     handed_out: u64,
     pending: usize,
+    /// CPUs whose events begin at a time.
+    begins: Vec<(Cpu, u64)>,
     handing_out: bool,
     finished: bool,
 }
@@ -83,6 +85,8 @@ struct Lane {
     current: Option<Tid>,
     /// In a gap: on which CPU, why, and how many events were lost. The next event in order ends it.
     losing: Option<(Cpu, Missing, u32)>,
+    /// The gap goes on with the next event.
+    held: bool,
     seen: bool,
 }
 
@@ -121,7 +125,7 @@ impl Order {
             lane.events.push(event);
             return self.settle_late(index, problems);
         }
-        if lane.losing.is_some() {
+        if lane.losing.is_some() && !lane.held {
             self.pending += 1;
             lane.end_of_gap(event.ts);
         }
@@ -130,7 +134,7 @@ impl Order {
                 self.pending += 2;
                 lane.chain_break(event.cpu, event.ts, prev, problems);
             }
-            lane.current = Some(next);
+            lane.current = (!lane.held).then_some(next);
         }
         if let What::Exec { tid, old_tid } = event.what {
             // The thread on the CPU has another id from now on.
@@ -191,6 +195,46 @@ impl Order {
             lane.last = ts.max(self.handed_out);
             lane.begin_gap(cpu, Missing::Lost, 0);
             self.pending += 1;
+        }
+    }
+
+    /// Events of a CPU between its last one and `ts` were lost; those behind `ts` follow.
+    pub(crate) fn lost_until(&mut self, cpu: Cpu, ts: u64, problems: &mut Problems) {
+        self.lost(cpu, ts, 0, problems);
+        let lane = &mut self.cpus[lane_index(cpu)];
+        lane.last = lane.last.max(ts);
+        lane.end_of_gap(lane.last);
+        self.pending += 1;
+    }
+
+    /// In a gap of a CPU: its events stand in the gap, which the next one ends when this is taken back.
+    pub(crate) fn hold_gap(&mut self, cpu: Cpu, held: bool) {
+        if let Some(lane) = self.cpus.get_mut(lane_index(cpu)) {
+            lane.held = held;
+        }
+    }
+
+    /// The events of a CPU that has none yet are complete from `ts` on; before, some may be missing.
+    pub(crate) fn begins_at(&mut self, cpu: Cpu, ts: u64) {
+        self.begins.push((cpu, ts));
+    }
+
+    /// Marks what is missing at the beginnings of CPUs: from the first event of the trace on, which is not known before events
+    /// are handed out. Before that one there is nothing that a gap could hide from us.
+    pub(crate) fn settle_begins(&mut self, problems: &mut Problems) {
+        let firsts = self.cpus.iter().skip(1).filter_map(|lane| lane.events.get(lane.at));
+        let first = firsts.map(|event| event.ts).min().unwrap_or(u64::MAX).max(self.handed_out);
+        for (cpu, until) in std::mem::take(&mut self.begins) {
+            let Some(lane) = self.cpus.get_mut(lane_index(cpu)) else { continue };
+            let until = lane.events.get(lane.at).map_or(until, |event| until.min(event.ts));
+            if until <= first {
+                continue;
+            }
+            problems.add(ProblemKind::Lost, || format!("the events of CPU {} before {until} ns are missing", cpu.0));
+            let end = What::GapEnd { missing: Missing::Lost, lost: 0 };
+            let gap = [(first, What::GapBegin), (until, end)].map(|(ts, what)| Event { ts, cpu, what });
+            lane.events.splice(lane.at..lane.at, gap);
+            self.pending += gap.len();
         }
     }
 
@@ -276,6 +320,7 @@ impl Order {
         starts.sort_unstable();
         let oldest = starts.first().map_or(0, |s| s.0);
         let latest = starts.iter().map(|s| s.1).max().unwrap_or(0);
+        self.settle_begins(problems);
         problems.add(ProblemKind::Unsorted, || {
             format!("more than {MOST_PENDING} events had to be held back for ordering; some may be out of order")
         });

@@ -23,20 +23,21 @@ pub(super) struct Raw<'a> {
 }
 
 impl<'a> Raw<'a> {
-    /// `None` where it cannot be followed.
+    /// `None` where it cannot be followed, or has no time or no event in it.
     pub(super) fn of(bytes: &'a [u8]) -> Option<Self> {
         let mut raw = Raw { ts: 0, pid: 0, flags: 0, what: (0, &[]) };
+        let mut has_time = false;
         let mut fields = Fields::of(bytes);
         for (field, value) in fields.by_ref() {
             match (field, value) {
-                (event::TIMESTAMP, Value::Number(ts)) => raw.ts = ts,
+                (event::TIMESTAMP, Value::Number(ts)) => (raw.ts, has_time) = (ts, true),
                 (event::PID, Value::Number(pid)) => raw.pid = pid,
                 (event::COMMON_FLAGS, Value::Number(flags)) => raw.flags = flags,
                 (field, Value::Bytes(bytes)) => raw.what = (field, bytes),
                 _ => {}
             }
         }
-        (!fields.broken).then_some(raw)
+        (!fields.broken && has_time && raw.what.0 > 0).then_some(raw)
     }
 
     pub(super) fn kind(&self) -> Option<Kind> {
@@ -54,15 +55,18 @@ const FIELDS: usize = 8;
 
 /// The content of an event.
 struct Message<'a> {
+    /// The fields that are there.
+    has: [bool; FIELDS],
     numbers: [u64; FIELDS],
     texts: [&'a [u8]; FIELDS],
 }
 
 impl<'a> Message<'a> {
     fn of(bytes: &'a [u8]) -> Option<Self> {
-        let mut message = Self { numbers: [0; FIELDS], texts: [&[]; FIELDS] };
+        let mut message = Self { has: [false; FIELDS], numbers: [0; FIELDS], texts: [&[]; FIELDS] };
         let mut fields = Fields::of(bytes);
         for (field, value) in fields.by_ref().filter(|(field, _)| (*field as usize) < FIELDS) {
+            message.has[field as usize] = true;
             match value {
                 Value::Number(number) => message.numbers[field as usize] = number,
                 Value::Bytes(text) => message.texts[field as usize] = text,
@@ -71,8 +75,9 @@ impl<'a> Message<'a> {
         (!fields.broken).then_some(message)
     }
 
+    /// Recorders write each field that the kernel's format has, zeros too, and every kernel's has this one.
     fn tid(&self, field: usize) -> Option<Tid> {
-        Tid::from_raw(self.numbers[field] as i64)
+        Tid::from_raw(self.numbers[field] as i64).filter(|_| self.has[field])
     }
 
     fn prio(&self, field: usize) -> Prio {
@@ -115,10 +120,11 @@ pub(super) fn what(
         | Kind::WorkqueueActivateWork
         | Kind::WorkqueueExecuteStart
         | Kind::WorkqueueExecuteEnd => {
-            // A symbol's number where the recorder resolved it, else its address.
+            // A symbol's number where the recorder was asked to resolve it, else its address, which is a large number.
+            const LARGEST_SYMBOL: u64 = 1 << 24;
             let function = match (m.numbers[2], symbols.get(&(sequence, m.numbers[2]))) {
-                (0, _) => Name::UNKNOWN,
                 (_, Some(symbol)) => *symbol,
+                (0..LARGEST_SYMBOL, None) => Name::UNKNOWN,
                 (address, None) => dictionary.names.address(address),
             };
             work(raw, kind, m, function, dictionary)?

@@ -2,10 +2,15 @@
 //! `sched_waking`, the names of the process tree, losses. Other data sources are passed over. Written as well: see
 //! [`write`](writer::write). Schema: protos/perfetto/trace of Perfetto.
 
+mod bundle;
 mod compact;
 mod events;
+mod facts;
+mod losses;
+mod names;
 pub(crate) mod profile;
 mod schema;
+mod stats;
 #[cfg(test)]
 mod tests;
 pub(crate) mod tracks;
@@ -13,29 +18,33 @@ mod wire;
 pub(crate) mod writer;
 
 use crate::bytes::Input;
-use crate::event::{Cpu, Event, Prio, Tid, What};
 use crate::fields::Dictionary;
 use crate::info::TraceInfo;
-use crate::kind::{Kind, Kinds};
-use crate::names::Name;
+use crate::kind::Kinds;
 use crate::order::{Merging, Order};
 use crate::pieces::Helper;
-use crate::prev_state::{PrevStates, StateBits, StateId};
+use crate::prev_state::{PrevStates, StateBits};
 use crate::problem::{ProblemKind, Problems};
 use crate::section::Window;
+use crate::unpack::Packing;
 use crate::{ByteSource, TraceError};
-use compact::{Compact, Told};
-use events::{Raw, Symbols, what};
-use schema::{PACKET, bundle, clock, packet};
-use std::collections::BTreeMap;
+use bundle::CpuState;
+use events::{Raw, Symbols};
+use losses::Losses;
+use schema::{PACKET, clock, packet};
+use stats::Stats;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 use wire::{Fields, Value, varint};
 
 /// Longest packet that is read; larger ones hold no ftrace events. What it is decoded to is some ten times as large.
 const LONGEST_PACKET: u64 = 16 << 20;
 
-/// Symbols that are kept, whatever a file holds.
-const MOST_SYMBOLS: usize = 1 << 18;
+/// Most that may come out of one packet of compressed packets, which recorders keep below 512 kB.
+const LONGEST_UNPACKED: u64 = 32 << 20;
+
+/// A packet's start: its tag, with a length behind it.
+const TAG: u8 = (PACKET << 3 | 2) as u8;
 
 /// A Perfetto trace that is being read.
 pub(crate) struct Perfetto {
@@ -48,19 +57,64 @@ pub(crate) struct Perfetto {
     problems: Problems,
     /// Events by their field in `FtraceEvent`, with their number.
     counts: BTreeMap<u32, u64>,
+    /// Events that have no field of their own, by name.
+    generic: BTreeMap<String, u64>,
+    /// Names that the trace gives to fields of `FtraceEvent`.
+    event_names: HashMap<u32, String>,
     kinds: Kinds,
     clock: Option<u64>,
     release: String,
     machine: String,
-    /// By CPU: who is on it, which compact switches do not say.
-    current: Vec<Option<(Tid, Name, Prio)>>,
+    cpus: Vec<CpuState>,
+    losses: Losses,
+    stats: Stats,
+    /// Each bundle says when the one before it ended.
+    gaps_are_marked: bool,
+    /// Packets of other machines, by `machine_id`: with events of ftrace.
+    others: BTreeMap<u64, u64>,
     /// There are compact switches.
     infers_prev: bool,
 }
 
-/// Whether the first bytes of a file are a packet of a trace.
+/// What a packet says about itself.
+#[derive(Debug, Clone, Copy, Default)]
+struct Header {
+    sequence: u64,
+    machine: u64,
+    /// `previous_packet_dropped`.
+    dropped: bool,
+    /// `first_packet_on_sequence`.
+    first: bool,
+    /// `SEQ_INCREMENTAL_STATE_CLEARED`.
+    cleared: bool,
+}
+
+impl Header {
+    fn of(packet: &[u8]) -> Self {
+        let mut header = Self::default();
+        for (field, value) in Fields::of(packet) {
+            let Value::Number(number) = value else { continue };
+            match field {
+                packet::SEQUENCE => header.sequence = number,
+                packet::MACHINE_ID => header.machine = number,
+                packet::PREVIOUS_PACKET_DROPPED => header.dropped = number != 0,
+                packet::FIRST_PACKET_ON_SEQUENCE => header.first = number != 0,
+                packet::SEQUENCE_FLAGS => header.cleared |= number & packet::STATE_CLEARED != 0,
+                packet::INCREMENTAL_STATE_CLEARED => header.cleared |= number != 0,
+                _ => {}
+            }
+        }
+        header
+    }
+}
+
+/// Whether the first bytes of a file are packets of a trace: one that is not empty, at least.
 pub(crate) fn recognise(head: &[u8]) -> bool {
-    let Some((length, used)) = head.strip_prefix(&[(PACKET << 3 | 2) as u8]).and_then(varint) else { return false };
+    let mut head = head;
+    while let Some(rest) = head.strip_prefix(&[TAG, 0]) {
+        head = rest;
+    }
+    let Some((length, used)) = head.strip_prefix(&[TAG]).and_then(varint) else { return false };
     let packet = &head[1 + used..];
     let whole = usize::try_from(length).is_ok_and(|length| length <= packet.len());
     let mut fields = Fields::of(if whole { &packet[..length as usize] } else { packet });
@@ -82,11 +136,17 @@ impl Perfetto {
             order: Order::default(),
             problems: Problems::default(),
             counts: BTreeMap::new(),
+            generic: BTreeMap::new(),
+            event_names: HashMap::new(),
             kinds: Kinds::default(),
             clock: None,
             release: String::new(),
             machine: String::new(),
-            current: Vec::new(),
+            cpus: Vec::new(),
+            losses: Losses::default(),
+            stats: Stats::default(),
+            gaps_are_marked: true,
+            others: BTreeMap::new(),
             infers_prev: false,
         }
     }
@@ -99,7 +159,7 @@ impl Perfetto {
         }
         let at = self.window.offset();
         let bytes = self.window.bytes();
-        let header = bytes.strip_prefix(&[(PACKET << 3 | 2) as u8]).and_then(varint);
+        let header = bytes.strip_prefix(&[TAG]).and_then(varint);
         if let Some((length, used)) = header {
             self.window.consume(1 + used);
             return Ok(Some(length));
@@ -128,35 +188,95 @@ impl Perfetto {
     }
 
     fn finish(&mut self) -> Result<(), TraceError> {
+        let has_gap =
+            |cpu: u64| usize::try_from(cpu).ok().and_then(|at| self.cpus.get(at)).is_some_and(|cpu| cpu.has_gap);
+        self.stats.tell(has_gap, self.gaps_are_marked, &mut self.problems);
+        self.order.settle_begins(&mut self.problems);
         self.order.finish();
+        let others: u64 = self.others.values().sum();
+        if let Some(machine) = self.others.keys().next() {
+            self.problems.add_many(ProblemKind::Recording, others, || {
+                format!("packets of {} other machines were left out, of machine_id {machine} first: what is told is of the host, which has none", self.others.len())
+            });
+        }
         if self.kinds != Kinds::default() {
             return Ok(());
         }
         let names: Vec<String> = self.events().into_iter().map(|e| e.0).take(5).collect();
-        let has = if names.is_empty() { "no event of ftrace".into() } else { names.join(", ") };
+        let has = match others {
+            _ if !names.is_empty() => names.join(", "),
+            0 => "no event of ftrace".into(),
+            _ => "events of ftrace of other machines than the host alone".into(),
+        };
         Err(TraceError::NoSchedEvents { file: self.input.file.clone(), has })
     }
 
-    fn packet(&mut self, bytes: &[u8], at: u64) {
+    /// A packet; `unpacked`: it was compressed with others.
+    fn packet(&mut self, bytes: &[u8], at: u64, unpacked: bool) {
+        let header = Header::of(bytes);
+        let sequence = header.sequence;
+        if header.machine != 0 {
+            let has_events = Fields::of(bytes).any(|(field, _)| field == packet::FTRACE_EVENTS);
+            if has_events {
+                *self.others.entry(header.machine).or_default() += 1;
+            }
+            return;
+        }
+        self.losses.packet(sequence, header.first, header.dropped);
+        if header.cleared || header.dropped {
+            self.symbols.retain(|(of, _), _| *of != sequence);
+        }
+        // What a bundle refers to lies behind it in its packet.
         let mut fields = Fields::of(bytes);
-        let sequence = Fields::of(bytes).find_map(|field| match field {
-            (packet::SEQUENCE, Value::Number(sequence)) => Some(sequence),
-            _ => None,
-        });
         for (field, value) in fields.by_ref() {
+            if let (packet::INTERNED_DATA, Value::Bytes(bytes)) = (field, value) {
+                self.interned(bytes, sequence);
+            }
+        }
+        for (field, value) in Fields::of(bytes) {
             let Value::Bytes(bytes) = value else { continue };
             match field {
-                packet::FTRACE_EVENTS => self.bundle(bytes, sequence.unwrap_or(0), at),
+                packet::FTRACE_EVENTS => self.bundle(bytes, sequence, at),
                 packet::PROCESS_TREE => self.process_tree(bytes),
                 packet::SYSTEM_INFO => self.system_info(bytes),
-                packet::INTERNED_DATA => self.interned(bytes, sequence.unwrap_or(0)),
-                packet::COMPRESSED_PACKETS => self.problems.add(ProblemKind::SkippedPart, || {
-                    format!("byte {at}: compressed packets, which are not read; rewrite the file: traceconv decompress_packets")
-                }),
+                packet::FTRACE_STATS => self.stats.ftrace(bytes, &mut self.problems),
+                packet::TRACE_STATS => self.stats.service(bytes),
+                packet::COMPRESSED_PACKETS => self.compressed(Packing::Zlib, bytes, at, unpacked),
+                packet::ZSTD_COMPRESSED_PACKETS => self.compressed(Packing::Zstd, bytes, at, unpacked),
                 _ => {}
             }
         }
+        if fields.broken {
+            self.losses.unread_packet();
+        }
         self.check(fields.broken, at);
+    }
+
+    /// Packets that were compressed together.
+    fn compressed(&mut self, packing: Packing, bytes: &[u8], at: u64, unpacked: bool) {
+        let packets = match packing.unpack(bytes, LONGEST_UNPACKED) {
+            _ if unpacked => Err("they lie in compressed packets themselves".to_owned()),
+            unpacked => unpacked,
+        };
+        let told = match packets {
+            Ok(packets) => {
+                let mut fields = Fields::of(&packets);
+                for (field, value) in fields.by_ref() {
+                    if let (PACKET, Value::Bytes(bytes)) = (field, value) {
+                        self.packet(bytes, at, true);
+                        self.order.relieve(&mut self.problems);
+                    }
+                }
+                if !fields.broken {
+                    return;
+                }
+                "what comes out of them is no row of packets".to_owned()
+            }
+            Err(why) => why,
+        };
+        self.losses.unread_packet();
+        self.problems
+            .add(ProblemKind::SkippedPart, || format!("byte {at}: compressed packets that cannot be read: {told}"));
     }
 
     fn check(&mut self, broken: bool, at: u64) {
@@ -167,174 +287,27 @@ impl Perfetto {
         }
     }
 
-    /// The events of one CPU, in the order of time but for the compact ones, which lie apart.
-    fn bundle(&mut self, bytes: &[u8], sequence: u64, at: u64) {
-        let (mut cpu, mut lost) = (0, false);
-        let mut told: Vec<(u64, Told)> = Vec::new();
-        let mut fields = Fields::of(bytes);
-        let mut bad = false;
-        for (field, value) in fields.by_ref() {
-            match (field, value) {
-                (bundle::CPU, Value::Number(number)) => cpu = number,
-                (bundle::LOST_EVENTS, Value::Number(some)) => lost = some != 0,
-                (bundle::FTRACE_CLOCK, Value::Number(number)) => self.clock = Some(number),
-                (bundle::EVENT, Value::Bytes(bytes)) => match Raw::of(bytes) {
-                    Some(raw) => self
-                        .event(&raw, sequence, at)
-                        .into_iter()
-                        .for_each(|what| told.push((raw.ts, Told::Event(what)))),
-                    None => bad = true,
-                },
-                (bundle::COMPACT_SCHED, Value::Bytes(bytes)) => match Compact::of(bytes, &mut self.dictionary) {
-                    Some(compact) => self.compact(&compact, &mut told),
-                    None => bad = true,
-                },
-                _ => {}
-            }
-        }
-        self.check(fields.broken || bad, at);
-        let Some(cpu) = Cpu::from_raw(cpu as i64).filter(|cpu| *cpu != Cpu::ANY) else {
-            self.problems.add(ProblemKind::ImpossibleNumber, || {
-                format!("byte {at}: events of a CPU that no machine has; skipped")
-            });
-            return;
-        };
-        told.sort_by_key(|(ts, _)| *ts);
-        if lost {
-            let ts = told.first().map_or(0, |(ts, _)| *ts);
-            self.order.lost(cpu, ts, 0, &mut self.problems);
-        }
-        self.push(cpu, lost, &told);
-    }
-
-    /// Hands events on, with what compact ones leave out: who was on the CPU.
-    fn push(&mut self, cpu: Cpu, lost: bool, told: &[(u64, Told)]) {
-        let at = usize::from(cpu.0);
-        if at >= self.current.len() {
-            self.current.resize(at + 1, None);
-        }
-        if lost {
-            self.current[at] = None;
-        }
-        for (ts, told) in told {
-            let current = self.current[at];
-            let what = match *told {
-                Told::Event(what) => what,
-                Told::Switch { prev_state, next, next_comm, next_prio } => {
-                    self.current[at] = Some((next, next_comm, next_prio));
-                    self.infers_prev = true;
-                    // Who leaves at the first one is not known to anybody. Who comes is, and may have waited.
-                    let nobody = (Tid::IDLE, Name::UNKNOWN, Prio::UNKNOWN);
-                    let prev_state = if current.is_some() { prev_state } else { StateId::UNKNOWN };
-                    let (prev, prev_comm, prev_prio) = current.unwrap_or(nobody);
-                    What::Switch { prev, next, prev_comm, next_comm, prev_prio, next_prio, prev_state }
-                }
-                Told::Waking(wake) => What::Waking(crate::Wake { waker: current.map_or(Tid::IDLE, |c| c.0), ..wake }),
-            };
-            if let What::Switch { next, next_comm, next_prio, .. } = what {
-                self.current[at] = Some((next, next_comm, next_prio));
-            }
-            self.order.push(Event { ts: *ts, cpu, what }, &mut self.problems);
-        }
-    }
-
-    fn event(&mut self, raw: &Raw<'_>, sequence: u64, at: u64) -> Option<What> {
-        *self.counts.entry(raw.what.0).or_default() += 1;
-        let kind = raw.kind().filter(|kind| self.wanted.has(*kind))?;
-        let what = what(raw, kind, sequence, &self.symbols, &mut self.dictionary);
-        match what {
-            Some(_) => self.kinds = self.kinds.with(kind),
-            None => self.problems.add(ProblemKind::BadRecord, || {
-                format!("byte {at}: an event that does not read as {}; skipped", kind.name())
-            }),
-        }
-        what
-    }
-
-    fn compact(&mut self, compact: &Compact, told: &mut Vec<(u64, Told)>) {
-        for (kind, events) in [(Kind::SchedSwitch, &compact.switches), (Kind::SchedWaking, &compact.wakings)] {
-            let Some(field) = schema::field(kind).filter(|_| !events.is_empty()) else { continue };
-            *self.counts.entry(field).or_default() += events.len() as u64;
-            if self.wanted.has(kind) {
-                self.kinds = self.kinds.with(kind);
-                told.extend_from_slice(events);
-            }
-        }
-    }
-
-    /// Names of threads that were there.
-    fn process_tree(&mut self, bytes: &[u8]) {
-        const THREADS: u32 = 2;
-        for (field, value) in Fields::of(bytes) {
-            let (THREADS, Value::Bytes(thread)) = (field, value) else { continue };
-            let (mut tid, mut name) = (None, None);
-            for field in Fields::of(thread) {
-                match field {
-                    (1, Value::Number(number)) => tid = Tid::from_raw(number as i64),
-                    (2, Value::Bytes(bytes)) => name = Some(bytes),
-                    _ => {}
-                }
-            }
-            let named = tid.filter(|tid| *tid != Tid::IDLE).zip(name);
-            if let Some((tid, name)) = named.filter(|_| self.wanted.has(Kind::TaskRename)) {
-                let what = What::Comm { tid, comm: self.dictionary.names.intern_bytes(name) };
-                self.order.push(Event { ts: 0, cpu: Cpu::ANY, what }, &mut self.problems);
-            }
-        }
-    }
-
-    /// The kernel's release, on which the letters of states depend.
-    fn system_info(&mut self, bytes: &[u8]) {
-        const UTSNAME: u32 = 1;
-        let text =
-            |bytes: &[u8]| String::from_utf8_lossy(bytes).chars().filter(|c| !c.is_control()).take(200).collect();
-        for (field, value) in Fields::of(bytes) {
-            let (UTSNAME, Value::Bytes(utsname)) = (field, value) else { continue };
-            for field in Fields::of(utsname) {
-                match field {
-                    (3, Value::Bytes(release)) => self.release = text(release),
-                    (4, Value::Bytes(machine)) => self.machine = text(machine),
-                    _ => {}
-                }
-            }
-        }
-        let mut numbers = self.release.split(|c: char| !c.is_ascii_digit()).map_while(|n| n.parse::<u32>().ok());
-        if let (Some(major), Some(minor)) = (numbers.next(), numbers.next())
-            && (major, minor) < (4, 14)
-            && self.kinds == Kinds::default()
-        {
-            self.dictionary.states = PrevStates::new(StateBits::guess());
-            let release = &self.release;
-            self.problems.add(ProblemKind::GuessedStates, || {
-                format!("the letters of prev_state of a {release} kernel are not in the trace; they are guessed")
-            });
-        }
-    }
-
-    fn interned(&mut self, bytes: &[u8], sequence: u64) {
-        const KERNEL_SYMBOLS: u32 = 26;
-        for (field, value) in Fields::of(bytes) {
-            let (KERNEL_SYMBOLS, Value::Bytes(symbol)) = (field, value) else { continue };
-            let (mut number, mut text) = (0, None);
-            for field in Fields::of(symbol) {
-                match field {
-                    (1, Value::Number(iid)) => number = iid,
-                    (2, Value::Bytes(bytes)) => text = Some(bytes),
-                    _ => {}
-                }
-            }
-            if let Some(text) = text.filter(|_| self.symbols.len() < MOST_SYMBOLS) {
-                self.symbols.insert((sequence, number), self.dictionary.names.intern_bytes(text));
-            }
-        }
-    }
-
     fn events(&self) -> Vec<(String, u64)> {
-        let name = |field: u32| match schema::kind(field) {
-            Some(kind) => kind.name().to_owned(),
-            None => format!("field {field} of FtraceEvent"),
+        let name = |field: u32| match (schema::kind(field), self.event_names.get(&field)) {
+            (Some(kind), _) => kind.name().to_owned(),
+            (None, Some(name)) => name.clone(),
+            (None, None) => names::of(field).map_or_else(|| format!("field {field} of FtraceEvent"), str::to_owned),
         };
-        self.counts.iter().map(|(field, count)| (name(*field), *count)).collect()
+        let named = self.counts.iter().map(|(field, count)| (name(*field), *count));
+        named.chain(self.generic.clone()).collect()
+    }
+
+    /// Counts an event by what it is, or by the name that it carries.
+    fn count(&mut self, raw: &Raw<'_>) {
+        const MOST_NAMES: usize = 1 << 12;
+        let (field, content) = raw.what;
+        let carried = (field == schema::GENERIC).then(|| Fields::of(content).find(|(field, _)| *field == 1)).flatten();
+        match carried {
+            Some((_, Value::Bytes(name))) if self.generic.len() < MOST_NAMES => {
+                *self.generic.entry(facts::text(name)).or_default() += 1;
+            }
+            _ => *self.counts.entry(field).or_default() += 1,
+        }
     }
 
     pub(crate) fn helper(&self) -> Option<Helper> {
@@ -377,6 +350,7 @@ impl Merging for Perfetto {
             if length > LONGEST_PACKET {
                 let skipped = || format!("byte {at}: a packet of {length} bytes; skipped");
                 self.problems.add(ProblemKind::SkippedPart, skipped);
+                self.losses.unread_packet();
                 self.window.skip(length);
                 continue;
             }
@@ -385,7 +359,7 @@ impl Merging for Perfetto {
                 self.problems.add(ProblemKind::Truncated, cut);
                 return self.finish();
             };
-            self.packet(&packet, at);
+            self.packet(&packet, at, false);
             self.order.relieve(&mut self.problems);
         }
         Ok(())

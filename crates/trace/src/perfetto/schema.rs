@@ -14,11 +14,20 @@ pub(super) mod packet {
     pub(in super::super) const TRACK_EVENT: u32 = 11;
     pub(in super::super) const INTERNED_DATA: u32 = 12;
     pub(in super::super) const SEQUENCE_FLAGS: u32 = 13;
+    pub(in super::super) const FTRACE_STATS: u32 = 34;
+    pub(in super::super) const TRACE_STATS: u32 = 35;
+    pub(in super::super) const INCREMENTAL_STATE_CLEARED: u32 = 41;
+    pub(in super::super) const PREVIOUS_PACKET_DROPPED: u32 = 42;
     pub(in super::super) const SYSTEM_INFO: u32 = 45;
     pub(in super::super) const COMPRESSED_PACKETS: u32 = 50;
     pub(in super::super) const DEFAULTS: u32 = 59;
     pub(in super::super) const TRACK_DESCRIPTOR: u32 = 60;
     pub(in super::super) const PERF_SAMPLE: u32 = 66;
+    pub(in super::super) const FIRST_PACKET_ON_SEQUENCE: u32 = 87;
+    pub(in super::super) const MACHINE_ID: u32 = 98;
+    pub(in super::super) const ZSTD_COMPRESSED_PACKETS: u32 = 133;
+    /// Of `SEQUENCE_FLAGS`: what was interned before is not referred to again.
+    pub(in super::super) const STATE_CLEARED: u64 = 1;
 }
 
 /// Fields of `FtraceEventBundle`.
@@ -28,6 +37,10 @@ pub(super) mod bundle {
     pub(in super::super) const LOST_EVENTS: u32 = 3;
     pub(in super::super) const COMPACT_SCHED: u32 = 4;
     pub(in super::super) const FTRACE_CLOCK: u32 = 5;
+    pub(in super::super) const ERROR: u32 = 8;
+    pub(in super::super) const LAST_READ_EVENT_TIMESTAMP: u32 = 9;
+    pub(in super::super) const PREVIOUS_BUNDLE_END_TIMESTAMP: u32 = 10;
+    pub(in super::super) const GENERIC_EVENT_DESCRIPTORS: u32 = 11;
 }
 
 /// Fields of `FtraceEvent`.
@@ -53,6 +66,9 @@ pub(super) mod compact {
     pub(in super::super) const WAKING_COMMON_FLAGS: usize = 12;
     pub(in super::super) const FIELDS: usize = 13;
 }
+
+/// `GenericFtraceEvent`: an event that the recorder had no field for, with its name.
+pub(super) const GENERIC: u32 = 327;
 
 /// The events that are known here, by their field in `FtraceEvent`.
 const EVENTS: [(Kind, u32); 24] = [

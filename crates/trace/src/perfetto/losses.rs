@@ -1,0 +1,178 @@
+//! Where packets and events are missing, by the marks that Perfetto leaves. Field names are those of trace_packet.proto and
+//! ftrace_event_bundle.proto; what they mean is what traced_probes (cpu_reader.cc) writes and its trace processor reads.
+//!
+//! - `lost_events` of a bundle: the kernel's buffer of the CPU lost events since it was read before.
+//! - `previous_bundle_end_timestamp` of a bundle (v47 and newer): the last event that was written of this CPU before it, 0 where
+//!   there is none. Where the trace has no such event, bundles are missing, and the CPU is complete from that time on. The
+//!   service drops the oldest packets of a ring buffer, so each CPU of such a trace begins at a time of its own.
+//! - `last_read_event_timestamp` (v44 to v46): the last event *read* of this CPU, also one that was not written. So it says
+//!   since when the CPU is complete, and only of the first bundle, and of one behind dropped packets, that any are missing.
+//! - `previous_packet_dropped`: packets of this writer (`trusted_packet_sequence_id`) are missing before this one. One writer
+//!   has all CPUs. The service sets it on the first packet of each writer, too, which is no loss where the writer says
+//!   `first_packet_on_sequence` (v29 and newer).
+//! - `error` of a bundle: a page of the kernel's buffer that could not be parsed; which events it had, nobody knows.
+
+use crate::event::Cpu;
+use std::collections::HashMap;
+
+/// The packets of one writer.
+#[derive(Debug, Default)]
+struct Sequence {
+    /// It was seen from its first packet on.
+    whole: bool,
+    /// How often packets of it were dropped.
+    drops: u64,
+}
+
+/// The events of a CPU by one writer.
+#[derive(Debug)]
+struct Stream {
+    /// Time of the latest.
+    last: u64,
+    /// Drops of the writer up to its last bundle.
+    drops: u64,
+}
+
+/// What a bundle says of the time before it.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Marks {
+    pub(super) lost_events: bool,
+    pub(super) previous_end: Option<u64>,
+    pub(super) last_read: Option<u64>,
+    /// Of the first page that could not be parsed.
+    pub(super) error_at: Option<u64>,
+}
+
+/// What is missing between the events of a CPU and its next bundle.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Before {
+    Nothing,
+    /// Up to the first event of the bundle.
+    Lost,
+    /// Up to this time.
+    Until(u64),
+    /// The recorder is too old to say.
+    Unknown,
+}
+
+/// What is known of all writers.
+#[derive(Debug, Default)]
+pub(super) struct Losses {
+    sequences: HashMap<u64, Sequence>,
+    streams: HashMap<(u64, Cpu), Stream>,
+    /// Some writer marked its first packet, so all of them do.
+    marks_first: bool,
+}
+
+impl Losses {
+    /// A packet of a writer, the next one in the file.
+    pub(super) fn packet(&mut self, sequence: u64, first: bool, dropped: bool) {
+        let known = self.sequences.contains_key(&sequence);
+        let of = self.sequences.entry(sequence).or_default();
+        let begins = first && !known;
+        of.whole |= begins;
+        of.drops += u64::from(dropped && !begins);
+        self.marks_first |= first;
+    }
+
+    /// A packet that cannot be read: of whichever writer.
+    pub(super) fn unread_packet(&mut self) {
+        self.sequences.values_mut().for_each(|sequence| sequence.drops += 1);
+    }
+
+    /// What is missing before a bundle of a CPU. `has_events`: the trace has earlier ones of the CPU, by whichever writer.
+    pub(super) fn before(&mut self, sequence: u64, cpu: Cpu, marks: &Marks, has_events: bool) -> Before {
+        let Sequence { whole, drops } = *self.sequences.entry(sequence).or_default();
+        let stream = self.streams.get(&(sequence, cpu));
+        let last = stream.map(|stream| stream.last);
+        let dropped = drops != stream.map_or(0, |stream| stream.drops);
+        self.streams.insert((sequence, cpu), Stream { last: last.unwrap_or(0), drops });
+        // What the writer had read before its own beginning was for another recording.
+        let is_its_begin = last.is_none() && whole && !dropped;
+        match (marks.previous_end, marks.last_read) {
+            _ if marks.lost_events => Before::Lost,
+            (None, None) if !dropped => Before::Nothing,
+            (None, None) if last.is_some() || has_events => Before::Lost,
+            (None, None) if self.marks_first => Before::Lost,
+            (None, None) => Before::Unknown,
+            _ if is_its_begin => Before::Nothing,
+            (Some(end), _) if end > last.unwrap_or(0) => Before::Until(end),
+            (None, Some(read)) if (dropped || last.is_none()) && read > last.unwrap_or(0) => Before::Until(read),
+            _ => Before::Nothing,
+        }
+    }
+
+    /// An event of the bundle at hand, also one that is not asked for.
+    pub(super) fn seen(&mut self, sequence: u64, cpu: Cpu, ts: u64) {
+        if let Some(stream) = self.streams.get_mut(&(sequence, cpu)) {
+            stream.last = stream.last.max(ts);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn end(previous_end: u64) -> Marks {
+        Marks { previous_end: Some(previous_end), ..Marks::default() }
+    }
+
+    #[test]
+    fn a_writer_that_is_seen_from_its_first_packet_on_lost_nothing() {
+        let mut losses = Losses::default();
+        // The service says of every first packet that others were dropped before it.
+        losses.packet(7, true, true);
+        assert_eq!(losses.before(7, Cpu(0), &end(0), false), Before::Nothing);
+        losses.seen(7, Cpu(0), 500);
+        assert_eq!(losses.before(7, Cpu(1), &end(300), false), Before::Nothing, "read for another recording");
+        losses.packet(7, false, false);
+        assert_eq!(losses.before(7, Cpu(0), &end(500), true), Before::Nothing);
+        assert_eq!(losses.before(7, Cpu(0), &end(700), true), Before::Until(700));
+        losses.packet(7, false, true);
+        losses.seen(7, Cpu(0), 800);
+        assert_eq!(losses.before(7, Cpu(0), &end(800), true), Before::Nothing, "packets without this CPU");
+        assert_eq!(losses.before(7, Cpu(1), &end(900), false), Before::Until(900));
+    }
+
+    #[test]
+    fn a_ring_begins_on_each_cpu_at_its_own_time() {
+        let mut losses = Losses::default();
+        losses.packet(7, false, true);
+        assert_eq!(losses.before(7, Cpu(1), &end(9), false), Before::Until(9));
+        assert_eq!(losses.before(7, Cpu(0), &end(20), false), Before::Until(20));
+        assert_eq!(losses.before(7, Cpu(2), &end(0), false), Before::Nothing, "its first events come now");
+    }
+
+    #[test]
+    fn what_was_read_and_not_written_is_no_loss() {
+        let read = |last_read| Marks { last_read: Some(last_read), ..Marks::default() };
+        let mut losses = Losses::default();
+        losses.packet(7, false, true);
+        assert_eq!(losses.before(7, Cpu(0), &read(20), false), Before::Until(20));
+        losses.seen(7, Cpu(0), 30);
+        losses.packet(7, false, false);
+        assert_eq!(losses.before(7, Cpu(0), &read(40), true), Before::Nothing);
+        losses.packet(7, false, true);
+        assert_eq!(losses.before(7, Cpu(0), &read(50), true), Before::Until(50));
+    }
+
+    #[test]
+    fn dropped_packets_without_times_hide_all_cpus_of_their_writer() {
+        let plain = Marks::default();
+        let mut losses = Losses::default();
+        losses.packet(7, false, true);
+        assert_eq!(losses.before(7, Cpu(0), &plain, false), Before::Unknown, "every first packet says so");
+        assert_eq!(losses.before(7, Cpu(1), &plain, true), Before::Lost, "another writer had events of it");
+        losses.packet(8, true, true);
+        losses.packet(9, false, false);
+        assert_eq!(losses.before(9, Cpu(0), &plain, true), Before::Nothing);
+        losses.packet(7, false, true);
+        for cpu in [0, 1] {
+            assert_eq!(losses.before(7, Cpu(cpu), &plain, true), Before::Lost);
+            assert_eq!(losses.before(7, Cpu(cpu), &plain, true), Before::Nothing);
+        }
+        losses.unread_packet();
+        assert_eq!(losses.before(9, Cpu(0), &plain, true), Before::Lost);
+    }
+}

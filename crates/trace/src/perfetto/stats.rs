@@ -1,0 +1,124 @@
+//! What the recorder counted of its losses: `FtraceStats` (ftrace_stats.proto) of the kernel's buffers, by CPU, at the start of
+//! the trace and at its end, and `TraceStats` (trace_stats.proto) of the service's own. Counts have no times.
+
+use super::wire::{Fields, Value};
+use crate::problem::{ProblemKind, Problems};
+use std::collections::BTreeMap;
+
+/// CPUs that are remembered: as many as the largest kernel has.
+const MOST_CPUS: usize = 8192;
+
+/// Counts of `FtraceCpuStats` that are of lost events.
+const LOST: [(u32, &str); 3] = [(3, "overrun"), (4, "commit_overrun"), (8, "dropped_events")];
+
+/// Counts of `BufferStats` and of `TraceStats` that are of lost packets.
+const BUFFER: [(u32, &str); 6] = [
+    (3, "chunks_overwritten"),
+    (6, "patches_failed"),
+    (9, "abi_violations"),
+    (18, "chunks_discarded"),
+    (19, "trace_writer_packet_loss"),
+    (22, "oversized_packets_dropped"),
+];
+const SERVICE: [(u32, &str); 3] = [(8, "chunks_discarded"), (9, "patches_discarded"), (10, "invalid_packets")];
+
+type Counts = [u64; LOST.len()];
+
+/// The latest counts.
+#[derive(Debug, Default)]
+pub(super) struct Stats {
+    start: BTreeMap<u64, Counts>,
+    end: BTreeMap<u64, Counts>,
+    /// As `trace_writer_packet_loss 3`; each `TraceStats` counts from the start of the trace.
+    service: Vec<String>,
+}
+
+impl Stats {
+    /// An `FtraceStats`.
+    pub(super) fn ftrace(&mut self, bytes: &[u8], problems: &mut Problems) {
+        const START_OF_TRACE: u64 = 1;
+        let (mut phase, mut cpus) = (0, BTreeMap::new());
+        for (field, value) in Fields::of(bytes) {
+            match (field, value) {
+                (1, Value::Number(number)) => phase = number,
+                (2, Value::Bytes(cpu)) if cpus.len() < MOST_CPUS => {
+                    let number = numbers(cpu).find(|(field, _)| *field == 1).map_or(0, |(_, number)| number);
+                    let count = |of| numbers(cpu).find(|(field, _)| *field == of).map_or(0, |(_, number)| number);
+                    cpus.insert(number, LOST.map(|(field, _)| count(field)));
+                }
+                (6 | 7, Value::Bytes(name)) => problems.add(ProblemKind::Recording, || {
+                    let name = super::facts::text(name);
+                    format!("{name} was asked for and could not be recorded")
+                }),
+                (9, Value::Number(status)) => problems.add(ProblemKind::SkippedPart, || unread_page(status)),
+                _ => {}
+            }
+        }
+        *(if phase == START_OF_TRACE { &mut self.start } else { &mut self.end }) = cpus;
+    }
+
+    /// A `TraceStats`.
+    pub(super) fn service(&mut self, bytes: &[u8]) {
+        const BUFFER_STATS: u32 = 1;
+        const FINAL_FLUSH_OUTCOME: u32 = 15;
+        const FAILED: u64 = 2;
+        self.service.clear();
+        for (field, value) in Fields::of(bytes) {
+            match (field, value) {
+                (BUFFER_STATS, Value::Bytes(buffer)) => self.add(&BUFFER, buffer),
+                (FINAL_FLUSH_OUTCOME, Value::Number(FAILED)) => self.service.push("the final flush failed".into()),
+                _ => {}
+            }
+        }
+        self.add(&SERVICE, bytes);
+    }
+
+    fn add(&mut self, names: &[(u32, &str)], counts: &[u8]) {
+        let named = |field| names.iter().find(|(of, _)| *of == field).map(|(_, name)| name);
+        let lost = numbers(counts).filter(|(_, count)| *count > 0);
+        let told = lost.filter_map(|(field, count)| named(field).map(|name| format!("{name} {count}")));
+        self.service.extend(told.take(64));
+    }
+
+    /// At the end of the trace: counts that no gap accounts for. `gaps_are_marked`: each bundle says up to when the ones before
+    /// it went, so that nothing can be missing between two of them unseen.
+    pub(super) fn tell(&self, has_gap: impl Fn(u64) -> bool, gaps_are_marked: bool, problems: &mut Problems) {
+        for (cpu, end) in &self.end {
+            let start = self.start.get(cpu).copied().unwrap_or_default();
+            for (at, (_, name)) in LOST.iter().enumerate() {
+                let lost = end[at].saturating_sub(start[at]);
+                if lost > 0 && !has_gap(*cpu) {
+                    problems.add_many(ProblemKind::Lost, lost, || {
+                        format!("the kernel's buffer of CPU {cpu} lost {lost} events ({name}) at unknown times")
+                    });
+                }
+            }
+        }
+        if self.service.is_empty() {
+            return;
+        }
+        let told = self.service.join(", ");
+        if gaps_are_marked {
+            problems.add(ProblemKind::Recording, || {
+                format!("the recorder lost packets ({told}): those of the scheduler are in the gaps, or behind the last events of a CPU")
+            });
+        } else {
+            problems.add(ProblemKind::Lost, || {
+                format!("the recorder lost packets at unknown times, maybe some with events of the scheduler ({told})")
+            });
+        }
+    }
+}
+
+/// The number fields of a message.
+fn numbers(message: &[u8]) -> impl Iterator<Item = (u32, u64)> {
+    Fields::of(message).filter_map(|(field, value)| match value {
+        Value::Number(number) => Some((field, number)),
+        Value::Bytes(_) => None,
+    })
+}
+
+/// That the recorder could not parse a page of the kernel's buffer, by its `FtraceParseStatus`.
+pub(super) fn unread_page(status: u64) -> String {
+    format!("the recorder could not read a part of the kernel's buffer (FtraceParseStatus {status})")
+}
