@@ -1,5 +1,8 @@
 //! Traces written here and read back, compact columns written by hand, and spoilt ones.
 
+mod marks;
+mod packets;
+
 use super::recognise;
 use super::schema::{PACKET, bundle, packet};
 use super::wire::{put_bytes, put_number};

@@ -1,0 +1,227 @@
+//! Marks of missing packets and events, in a trace of two CPUs in which `V` is woken on CPU 1, runs on CPU 0 in a bundle that
+//! may be missing, and is switched in on CPU 1 much later.
+
+use super::{open, packed, told};
+use crate::perfetto::schema::{PACKET, bundle, packet};
+use crate::perfetto::wire::{put_bytes, put_number};
+use crate::problem::ProblemKind;
+
+const V: u64 = 50;
+
+/// An event with its time in ms.
+fn event(ms: u64, pid: u64, field: u32, content: &[u8]) -> Vec<u8> {
+    let mut event = Vec::new();
+    put_number(1, ms * 1_000_000, &mut event);
+    put_number(2, pid, &mut event);
+    put_bytes(field, content, &mut event);
+    event
+}
+
+pub(super) fn switch(ms: u64, prev: u64, state: u64, next: u64) -> Vec<u8> {
+    let mut content = Vec::new();
+    for (field, tid) in [(1, prev), (5, next)] {
+        put_bytes(field, format!("t{tid}").as_bytes(), &mut content);
+        put_number(field + 1, tid, &mut content);
+        put_number(field + 2, 120, &mut content);
+    }
+    put_number(4, state, &mut content);
+    event(ms, prev, 4, &content)
+}
+
+fn waking(ms: u64, by: u64, who: u64, target_cpu: u64) -> Vec<u8> {
+    let mut content = Vec::new();
+    put_bytes(1, format!("t{who}").as_bytes(), &mut content);
+    for (field, number) in [(2, who), (3, 120), (5, target_cpu)] {
+        put_number(field, number, &mut content);
+    }
+    event(ms, by, 20, &content)
+}
+
+/// A bundle with these marks.
+pub(super) fn bundle(cpu: u64, marks: &[(u32, u64)], events: &[Vec<u8>]) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    put_number(bundle::CPU, cpu, &mut bytes);
+    events.iter().for_each(|event| put_bytes(bundle::EVENT, event, &mut bytes));
+    marks.iter().for_each(|(field, number)| put_number(*field, *number, &mut bytes));
+    bytes
+}
+
+/// A packet with these marks and something in it.
+pub(super) fn packet(marks: &[(u32, u64)], field: u32, content: &[u8]) -> Vec<u8> {
+    let mut body = Vec::new();
+    put_bytes(field, content, &mut body);
+    marks.iter().for_each(|(field, number)| put_number(*field, *number, &mut body));
+    let mut bytes = Vec::new();
+    put_bytes(PACKET, &body, &mut bytes);
+    bytes
+}
+
+/// The trace, with marks of the second bundle of CPU 0 and of its packet, and the bundle before it or not.
+fn trace(of_packet: &[(u32, u64)], of_bundle: &[(u32, u64)], whole: bool) -> Vec<u8> {
+    let before = bundle(0, &[], &[switch(11, 0, 0, 60), switch(12, 60, 1, 0)]);
+    let hidden = bundle(0, &[], &[switch(17, 0, 0, V), switch(18, V, 1, 0)]);
+    let behind = bundle(0, of_bundle, &[switch(22, 0, 0, 70), switch(23, 70, 1, 0)]);
+    let other =
+        [switch(10, 0, 0, 61), waking(15, 61, V, 0), switch(16, 61, 1, 0), switch(25, 0, 0, V), switch(26, V, 1, 0)];
+    let of_sequence = |marks: &[(u32, u64)]| [&[(packet::SEQUENCE, 5)], marks].concat();
+    let mut trace = Vec::new();
+    for (marks, bundle, there) in [
+        (&[(packet::FIRST_PACKET_ON_SEQUENCE, 1), (packet::PREVIOUS_PACKET_DROPPED, 1)][..], before, true),
+        (&[], bundle(1, &[], &other), true),
+        (&[], hidden, whole),
+        (of_packet, behind, true),
+    ] {
+        if there {
+            trace.extend(packet(&of_sequence(marks), packet::FTRACE_EVENTS, &bundle));
+        }
+    }
+    trace
+}
+
+#[test]
+fn each_mark_of_missing_bundles_is_a_gap() {
+    let whole = told(trace(&[], &[], true));
+    assert_eq!(whole.of(&["waited"]), ["t50 waited 15000-17000 Waking"]);
+    let unmarked = told(trace(&[], &[], false));
+    assert_eq!(unmarked.of(&["waited"]), ["t50 waited 15000-25000 Waking"], "nothing says that a bundle is missing");
+    for (of_packet, of_bundle) in [
+        (&[(packet::PREVIOUS_PACKET_DROPPED, 1)][..], &[][..]),
+        (&[(packet::PREVIOUS_PACKET_DROPPED, 65)], &[]),
+        (&[], &[(bundle::LOST_EVENTS, 1)]),
+        (&[], &[(bundle::PREVIOUS_BUNDLE_END_TIMESTAMP, 18_000_000)]),
+        (&[(packet::PREVIOUS_PACKET_DROPPED, 1)], &[(bundle::LAST_READ_EVENT_TIMESTAMP, 18_000_000)]),
+    ] {
+        let bytes = trace(of_packet, of_bundle, false);
+        let read = told(bytes.clone());
+        assert_eq!(read.waits(), ["t50 censored Waking Gap"], "{of_packet:?} {of_bundle:?}");
+        assert_eq!(open(bytes).unwrap().1.problems().count(ProblemKind::Lost), 1);
+    }
+    // Packets were dropped, and none of them was of this CPU.
+    let end = [(bundle::PREVIOUS_BUNDLE_END_TIMESTAMP, 12_000_000)];
+    let other = told(trace(&[(packet::PREVIOUS_PACKET_DROPPED, 1)], &end, false));
+    assert_eq!((other.counts.gaps, other.of(&["waited"])), (0, unmarked.of(&["waited"])));
+}
+
+#[test]
+fn a_ring_is_complete_from_its_latest_beginning_on() {
+    let ends = |ns| [(bundle::PREVIOUS_BUNDLE_END_TIMESTAMP, ns)];
+    let other = [switch(10, 0, 0, 61), waking(15, 61, V, 0), switch(16, 61, 1, 0), switch(25, 0, 0, V)];
+    let ring = |end: u64| {
+        let bundles = [bundle(1, &ends(9_000_000), &other), bundle(0, &ends(end), &[switch(22, 0, 0, 70)])];
+        bundles
+            .iter()
+            .flat_map(|bundle| packet(&[(packet::SEQUENCE, 5)], packet::FTRACE_EVENTS, bundle))
+            .collect::<Vec<_>>()
+    };
+    let read = told(ring(20_000_000));
+    assert_eq!((read.counts.gaps, read.waits()), (1, vec!["t50 censored Waking Gap"]));
+    let (events, _) = open(ring(20_000_000)).unwrap();
+    let begin = events.iter().find(|event| event.what == crate::What::GapBegin).expect("a gap");
+    assert_eq!((begin.ts, begin.cpu.0), (10_000_000, 0), "from the first event of the trace on");
+    let read = told(ring(14_000_000));
+    assert_eq!(read.waits(), ["t50 waited 15000-25000 Waking"], "complete since before the wait");
+    assert_eq!(told(ring(9_000_000)).counts.gaps, 0, "nothing of this trace is missing");
+}
+
+#[test]
+fn a_page_that_the_recorder_could_not_parse_is_a_gap_up_to_the_next_bundle() {
+    let mut broken = bundle(0, &[], &[switch(11, 0, 0, 60), switch(12, 60, 1, 0), switch(20, 0, 0, 70)]);
+    let mut error = Vec::new();
+    put_number(1, 16_000_000, &mut error);
+    put_number(2, 15, &mut error);
+    put_bytes(bundle::ERROR, &error, &mut broken);
+    let other =
+        [switch(10, 0, 0, 61), waking(15, 61, V, 0), switch(16, 61, 1, 0), switch(25, 0, 0, V), switch(26, V, 1, 0)];
+    let next = [switch(30, 80, 1, 0)];
+    let bundles = [broken, bundle(1, &[], &other), bundle(0, &[], &next)];
+    let trace: Vec<u8> = bundles.iter().flat_map(|bundle| packet(&[], packet::FTRACE_EVENTS, bundle)).collect();
+    let read = told(trace.clone());
+    assert_eq!((read.counts.gaps, read.waits()), (1, vec!["t50 censored Waking Gap"]));
+    assert!(read.lines.contains(&"t60 ran 11000-12000 on 0 to Interruptible".to_owned()), "{:?}", read.lines);
+    let (_, reader) = open(trace).unwrap();
+    let unread: Vec<_> = reader.problems().all().filter(|p| p.kind == ProblemKind::SkippedPart).collect();
+    assert!(unread[0].first.ends_with("(FtraceParseStatus 15), at 16000000 ns"), "{unread:?}");
+}
+
+/// An `FtraceStats` of CPU 0.
+fn ftrace_stats(phase: u64, counts: &[(u32, u64)]) -> Vec<u8> {
+    let (mut cpu, mut stats) = (Vec::new(), Vec::new());
+    [&[(1, 0)], counts].concat().iter().for_each(|(field, count)| put_number(*field, *count, &mut cpu));
+    put_number(1, phase, &mut stats);
+    put_bytes(2, &cpu, &mut stats);
+    packet(&[], packet::FTRACE_STATS, &stats)
+}
+
+/// What is told of lost events behind a trace without gaps.
+fn lost_in(behind: &[Vec<u8>]) -> (u64, String) {
+    let (_, reader) = open([vec![trace(&[], &[], true)], behind.to_vec()].concat().concat()).unwrap();
+    let told = reader.problems().all().find(|problem| problem.kind == ProblemKind::Lost);
+    (told.as_ref().map_or(0, |p| p.count), told.map_or(String::new(), |p| p.first))
+}
+
+#[test]
+fn counts_of_losses_without_a_time_are_told() {
+    let lost = |start, end| lost_in(&[ftrace_stats(1, start), ftrace_stats(2, end)]);
+    assert_eq!(lost(&[(3, 9), (8, 1)], &[(3, 9), (8, 1)]), (0, String::new()));
+    let (count, told) = lost(&[(3, 9)], &[(3, 21), (4, 2)]);
+    assert_eq!(count, 14);
+    assert_eq!(told, "the kernel's buffer of CPU 0 lost 12 events (overrun) at unknown times");
+    assert_eq!(lost_in(&[ftrace_stats(2, &[(8, 4)])]).0, 4, "the packet of the start may be missing");
+    let service = |of_buffer: bool, field: u32, count: u64| {
+        let (mut counts, mut stats) = (Vec::new(), Vec::new());
+        put_number(field, count, &mut counts);
+        if of_buffer {
+            put_bytes(1, &counts, &mut stats)
+        } else {
+            stats = counts
+        }
+        packet(&[], packet::TRACE_STATS, &stats)
+    };
+    for (of_buffer, field, name) in [
+        (true, 3, "chunks_overwritten"),
+        (true, 6, "patches_failed"),
+        (true, 18, "chunks_discarded"),
+        (true, 19, "trace_writer_packet_loss"),
+        (false, 9, "patches_discarded"),
+    ] {
+        let (count, told) = lost_in(&[service(of_buffer, field, 3)]);
+        assert!(count == 1 && told.ends_with(&format!("({name} 3)")), "{told}");
+        assert_eq!(lost_in(&[service(of_buffer, field, 3), service(of_buffer, field, 0)]).0, 0, "the last one counts");
+    }
+    // What ended up in a gap needs no second telling.
+    let marked = trace(&[], &[(bundle::LOST_EVENTS, 1)], false);
+    let (_, reader) = open([marked, ftrace_stats(2, &[(3, 12)])].concat()).unwrap();
+    assert_eq!(reader.problems().count(ProblemKind::Lost), 1);
+}
+
+#[test]
+fn compact_switches_behind_a_gap_say_nothing_of_who_left() {
+    let columns = |times: &[u64], next: &[u64]| {
+        let mut columns = Vec::new();
+        put_bytes(5, b"A", &mut columns);
+        packed(1, times, &mut columns);
+        packed(2, &vec![1; times.len()], &mut columns);
+        packed(3, next, &mut columns);
+        packed(4, &vec![120; times.len()], &mut columns);
+        packed(6, &vec![0; times.len()], &mut columns);
+        columns
+    };
+    let of = |end: u64, columns: &[u8]| {
+        let mut bytes = bundle(0, &[(bundle::PREVIOUS_BUNDLE_END_TIMESTAMP, end)], &[]);
+        put_bytes(bundle::COMPACT_SCHED, columns, &mut bytes);
+        packet(&[], packet::FTRACE_EVENTS, &bytes)
+    };
+    let trace =
+        |end| [of(0, &columns(&[10_000, 10_000], &[10, 11])), of(end, &columns(&[50_000, 10_000], &[12, 0]))].concat();
+    let left = |end| {
+        let (events, _) = open(trace(end)).unwrap();
+        let left = events.iter().filter_map(|event| match event.what {
+            crate::What::Switch { prev, prev_state, .. } => Some((prev.0, prev_state == crate::StateId::UNKNOWN)),
+            _ => None,
+        });
+        left.collect::<Vec<_>>()
+    };
+    assert_eq!(left(20_000), [(0, true), (10, false), (11, false), (12, false)]);
+    assert_eq!(left(40_000), [(0, true), (10, false), (0, true), (12, false)]);
+    assert_eq!(told(trace(40_000)).counts.gaps, 1);
+}

@@ -1,0 +1,199 @@
+//! Packets in packets, of other machines, of no content; what lies beside the events.
+
+use super::marks::{bundle, packet, switch};
+use super::{converted, open};
+use crate::perfetto::schema::{PACKET, bundle as of_bundle, packet as of_packet};
+use crate::perfetto::wire::{put_bytes, put_number};
+use crate::problem::ProblemKind;
+use crate::{Event, Target};
+use flate2::Compression;
+use flate2::write::ZlibEncoder;
+use std::io::Write;
+
+fn zlib(packets: &[u8]) -> Vec<u8> {
+    let mut encoder = ZlibEncoder::new(Vec::new(), Compression::default());
+    encoder.write_all(packets).unwrap();
+    encoder.finish().unwrap()
+}
+
+/// One raw block, which is all that a frame needs (RFC 8878).
+fn zstd(packets: &[u8]) -> Vec<u8> {
+    let size = packets.len() as u32;
+    let mut frame = vec![0x28, 0xb5, 0x2f, 0xfd, 0xa0];
+    frame.extend(size.to_le_bytes());
+    frame.extend(&(size << 3 | 1).to_le_bytes()[..3]);
+    frame.extend(packets);
+    frame
+}
+
+fn events(bytes: Vec<u8>) -> Vec<Event> {
+    open(bytes).expect("a trace").0
+}
+
+#[test]
+fn compressed_packets_are_read_as_if_they_were_not() {
+    let plain = converted(Target::Perfetto);
+    let expected = events(plain.clone());
+    for packed in [
+        packet(&[], of_packet::COMPRESSED_PACKETS, &zlib(&plain)),
+        packet(&[], of_packet::ZSTD_COMPRESSED_PACKETS, &zstd(&plain)),
+    ] {
+        assert_eq!(events(packed.clone()), expected);
+        assert_eq!(open(packed.clone()).unwrap().1.problems().all().count(), 1, "the loss in the drawing");
+        // In front of packets that are not, and behind them.
+        assert_eq!(events([&packed[..], &packet(&[], 900, b"")].concat()), expected);
+        for at in 20..packed.len() {
+            let mut spoilt = packed.clone();
+            spoilt[at] ^= 0x10;
+            let read = open([&spoilt[..], &plain].concat());
+            let told = read.is_ok_and(|(_, reader)| reader.problems().all().count() > 1);
+            assert!(told || packed[6] == 0x28, "byte {at}: zlib data has a sum");
+        }
+    }
+}
+
+#[test]
+fn packets_that_unpack_to_too_much_or_to_themselves_are_refused() {
+    let plain = converted(Target::Perfetto);
+    let inner = packet(&[], of_packet::COMPRESSED_PACKETS, &zlib(&plain));
+    for (packed, why) in [
+        (zlib(&vec![0; 40 << 20]), "more than 33554432 bytes come out of zlib"),
+        (zlib(&inner), "they lie in compressed packets themselves"),
+        (zlib(b"no packets"), "what comes out of them is no row of packets"),
+        (b"no zlib".to_vec(), "damaged zlib data"),
+    ] {
+        let (_, reader) = open([plain.clone(), packet(&[], of_packet::COMPRESSED_PACKETS, &packed)].concat()).unwrap();
+        let told = reader.problems().all().find(|problem| problem.kind == ProblemKind::SkippedPart).expect(why);
+        assert!(told.first.contains(why), "{}", told.first);
+    }
+}
+
+#[test]
+fn empty_packets_are_packets() {
+    let plain = converted(Target::Perfetto);
+    let expected = events(plain.clone());
+    assert_eq!(events([&[0x0a, 0, 0x0a, 0][..], &plain].concat()), expected);
+    assert_eq!(events([&plain[..], &[0x0a, 0]].concat()), expected);
+}
+
+#[test]
+fn the_host_is_read_and_other_machines_are_told() {
+    let of = |machine: &[(u32, u64)], ms| {
+        let bundle = bundle(0, &[], &[switch(ms, 0, 0, 60), switch(ms + 1, 60, 1, 0)]);
+        packet(&[&[(of_packet::SEQUENCE, 5)], machine].concat(), of_packet::FTRACE_EVENTS, &bundle)
+    };
+    let guest = [(of_packet::MACHINE_ID, 1001), (of_packet::PREVIOUS_PACKET_DROPPED, 1)];
+    let host = [of(&[], 10), of(&[], 20)].concat();
+    let both = [of(&guest, 5), of(&[], 10), of(&guest, 15), of(&[], 20)].concat();
+    assert_eq!(events(both.clone()), events(host));
+    let (_, reader) = open(both).unwrap();
+    let told: Vec<String> = reader.problems().all().map(|problem| problem.to_string()).collect();
+    assert_eq!(told.len(), 1);
+    assert!(told[0].contains("machine_id 1001"), "{told:?}");
+    let error = open(of(&guest, 5)).err().expect("nothing of the host").to_string();
+    assert!(error.contains("of other machines than the host alone"), "{error}");
+}
+
+#[test]
+fn symbols_are_those_of_their_packet_though_they_lie_behind() {
+    let work = |ms: u64, symbol: u64| {
+        let (mut content, mut event) = (Vec::new(), Vec::new());
+        put_number(1, 0xffff_8000_0000_1000, &mut content);
+        put_number(2, symbol, &mut content);
+        put_number(1, ms * 1_000_000, &mut event);
+        put_number(2, 7, &mut event);
+        put_bytes(58, &content, &mut event);
+        event
+    };
+    let (mut symbol, mut interned) = (Vec::new(), Vec::new());
+    put_number(1, 3, &mut symbol);
+    put_bytes(2, b"vmstat_update", &mut symbol);
+    put_bytes(26, &symbol, &mut interned);
+    let mut body = Vec::new();
+    put_bytes(
+        of_packet::FTRACE_EVENTS,
+        &bundle(0, &[], &[work(1, 3), work(2, 4), work(3, 0xffff_ffff_8100_0100)]),
+        &mut body,
+    );
+    put_number(of_packet::SEQUENCE, 5, &mut body);
+    put_bytes(of_packet::INTERNED_DATA, &interned, &mut body);
+    put_number(of_packet::SEQUENCE_FLAGS, 1, &mut body);
+    let mut trace = Vec::new();
+    put_bytes(PACKET, &body, &mut trace);
+    // The next writing cycle begins anew.
+    let next = |ms| bundle(0, &[], &[work(ms, 3)]);
+    trace.extend(packet(&[(of_packet::SEQUENCE, 5)], of_packet::FTRACE_EVENTS, &next(4)));
+    trace.extend(packet(
+        &[(of_packet::SEQUENCE, 5), (of_packet::SEQUENCE_FLAGS, 1)],
+        of_packet::FTRACE_EVENTS,
+        &next(5),
+    ));
+    let (events, reader) = open(trace).unwrap();
+    let functions = events.iter().filter_map(|event| match event.what {
+        crate::What::WorkStarted { function, .. } => Some(reader.names().text(function)),
+        _ => None,
+    });
+    let functions: Vec<&str> = functions.collect();
+    assert_eq!(functions, ["vmstat_update", "", "0xffffffff81000100", "vmstat_update", ""]);
+}
+
+#[test]
+fn events_have_names_whether_they_are_read_or_not() {
+    let event = |field: u32, content: &[u8]| {
+        let mut event = Vec::new();
+        put_number(1, 10_000_000, &mut event);
+        put_number(2, 1, &mut event);
+        put_bytes(field, content, &mut event);
+        event
+    };
+    let (mut generic, mut descriptor, mut described) = (Vec::new(), Vec::new(), Vec::new());
+    put_bytes(1, b"my_event", &mut generic);
+    put_bytes(1, b"their_event", &mut descriptor);
+    put_number(1, 65_536, &mut described);
+    put_bytes(2, &descriptor, &mut described);
+    let all = [switch(9, 0, 0, 60), event(3, b""), event(327, &generic), event(65_536, b""), event(9999, b"")];
+    let mut bundle = bundle(0, &[], &all);
+    put_bytes(of_bundle::GENERIC_EVENT_DESCRIPTORS, &described, &mut bundle);
+    let (_, reader) = open(packet(&[], of_packet::FTRACE_EVENTS, &bundle)).unwrap();
+    let names: Vec<String> = reader.info().events.into_iter().map(|(name, _)| name).collect();
+    assert_eq!(names, ["print", "sched_switch", "field 9999 of FtraceEvent", "their_event", "my_event"]);
+}
+
+#[test]
+fn clocks_that_cannot_be_compared_are_told() {
+    let told = |clocks: &[u64]| {
+        let of = |clock: &u64| bundle(0, &[(of_bundle::FTRACE_CLOCK, *clock)], &[switch(10, 0, 0, 60)]);
+        let trace: Vec<u8> =
+            clocks.iter().flat_map(|clock| packet(&[], of_packet::FTRACE_EVENTS, &of(clock))).collect();
+        let (_, reader) = open(trace).unwrap();
+        let told = reader.problems().all().find(|problem| problem.kind == ProblemKind::Recording);
+        (reader.info().clock, told.map_or(String::new(), |problem| problem.first))
+    };
+    for (clock, name) in [(0, "boot"), (2, "global"), (4, "mono_raw")] {
+        assert_eq!(told(&[clock]), (name.to_owned(), String::new()));
+    }
+    assert!(told(&[1]).1.contains("does not know the clock"));
+    assert!(told(&[3]).1.contains("may differ by microseconds"));
+    assert!(told(&[0, 2]).1.contains("was changed"));
+}
+
+#[test]
+fn what_is_not_there_is_not_zero() {
+    let spoilt = |field: u32| {
+        let mut content = Vec::new();
+        (1..=7).filter(|of| *of != field).for_each(|of| match of {
+            1 | 5 => put_bytes(of, b"a", &mut content),
+            of => put_number(of, u64::from(of), &mut content),
+        });
+        let mut event = Vec::new();
+        put_number(1, 20_000_000, &mut event);
+        put_bytes(4, &content, &mut event);
+        let events = bundle(0, &[], &[switch(10, 0, 0, 60), event]);
+        open(packet(&[], of_packet::FTRACE_EVENTS, &events)).unwrap().1.problems().count(ProblemKind::BadRecord)
+    };
+    assert_eq!([2, 6, 7].map(spoilt), [1, 1, 0]);
+    let no_cpu = [&packet(&[], of_packet::FTRACE_EVENTS, &bundle(0, &[], &[switch(10, 0, 0, 60)])[2..])[..]].concat();
+    let whole = packet(&[], of_packet::FTRACE_EVENTS, &bundle(0, &[], &[switch(10, 0, 0, 60)]));
+    let (_, reader) = open([whole, no_cpu].concat()).unwrap();
+    assert_eq!(reader.problems().count(ProblemKind::ImpossibleNumber), 1);
+}
