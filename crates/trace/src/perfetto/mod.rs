@@ -4,6 +4,7 @@
 
 mod bundle;
 mod compact;
+mod encode;
 mod events;
 mod facts;
 mod losses;

@@ -5,7 +5,7 @@ use super::{converted, open};
 use crate::perfetto::schema::{PACKET, bundle as of_bundle, packet as of_packet};
 use crate::perfetto::wire::{put_bytes, put_number};
 use crate::problem::ProblemKind;
-use crate::{Event, Target};
+use crate::{Event, Kinds, Reader, Target, convert};
 use flate2::Compression;
 use flate2::write::ZlibEncoder;
 use std::io::Write;
@@ -196,4 +196,56 @@ fn what_is_not_there_is_not_zero() {
     let whole = packet(&[], of_packet::FTRACE_EVENTS, &bundle(0, &[], &[switch(10, 0, 0, 60)]));
     let (_, reader) = open([whole, no_cpu].concat()).unwrap();
     assert_eq!(reader.problems().count(ProblemKind::ImpossibleNumber), 1);
+}
+
+/// Every kind of event, with a thread on the CPU that traces them.
+const EVERY_KIND: [&str; 26] = [
+    "sched_switch: prev_comm=a prev_pid=11 prev_prio=120 prev_state=S ==> next_comm=kworker/1:1 next_pid=31 next_prio=120",
+    "sched_waking: comm=b pid=13 prio=120 target_cpu=001",
+    "sched_wakeup: comm=b pid=13 prio=120 target_cpu=001",
+    "sched_wakeup_new: comm=my task pid=12 prio=99 target_cpu=001",
+    "sched_migrate_task: comm=a b pid=12 prio=120 orig_cpu=0 dest_cpu=1",
+    "sched_pi_setprio: comm=a pid=12 oldprio=120 newprio=98",
+    "sched_process_fork: comm=kworker/1:1 pid=31 child_comm=sh child_pid=12",
+    "sched_process_exit: comm=a pid=12 prio=120",
+    "sched_process_exec: filename= pid=12 old_pid=13",
+    "task_newtask: pid=14 comm=new one clone_flags=1200000 oom_score_adj=0",
+    "task_rename: pid=12 oldcomm=a newcomm=b c oom_score_adj=0",
+    "irq_handler_entry: irq=27 name=virtio0-input.0",
+    "irq_handler_exit: irq=27 ret=handled",
+    "softirq_raise: vec=3 [action=NET_RX]",
+    "softirq_entry: vec=3 [action=NET_RX]",
+    "softirq_exit: vec=3 [action=NET_RX]",
+    "workqueue_queue_work: work struct=000000007b1d40ab function=vmstat_update workqueue=mm_percpu_wq req_cpu=1 cpu=1",
+    "workqueue_queue_work: work struct=000000007b1d40ac function=0xffffffff81000100 workqueue=events_unbound req_cpu=8192 cpu=-1",
+    "workqueue_activate_work: work struct 000000007b1d40ab function=vmstat_update ",
+    "workqueue_execute_start: work struct 000000007b1d40ab: function vmstat_update",
+    "workqueue_execute_end: work struct 000000007b1d40ab: function vmstat_update",
+    "cpu_idle: state=4294967295 cpu_id=1",
+    "sys_enter: NR 202 (7ffd00001234, 80, 1, 0, 0, 0)",
+    "sys_exit: NR 202 = -110",
+    "cgroup_attach_task: dst_root=2 dst_id=4711 dst_level=1 dst_path=/serve/my web pid=12 comm=a b",
+    "sched_stat_runtime: comm=a pid=12 runtime=12345 [ns] vruntime=1 [ns]",
+];
+
+#[test]
+fn every_kind_of_event_comes_back_from_either_target_or_is_counted() {
+    let line = |(n, event): (usize, &&str)| format!("kworker/1:1-31 [001] ..... 1.{n:09}: {event}\n");
+    let text: String = EVERY_KIND.iter().enumerate().map(line).collect();
+    let words = |bytes: Vec<u8>| {
+        let (events, reader) = open(bytes).unwrap();
+        let word = |event: &Event| {
+            (event.ts, event.cpu, crate::text::payload_of(&event.what, reader.names(), reader.states()))
+        };
+        (events.iter().map(word).collect::<Vec<_>>(), reader.info().kinds)
+    };
+    let (read, kinds) = words(text.clone().into_bytes());
+    assert_eq!((read.len(), kinds), (EVERY_KIND.len(), Kinds::ALL), "all of them are drawn");
+    for (target, left_out) in [(Target::Text, 0), (Target::Perfetto, 1)] {
+        let mut reader = Reader::open("t", Box::new(text.clone().into_bytes()), Kinds::ALL).unwrap();
+        let mut out = Vec::new();
+        let converted = convert(&mut reader, target, &[], &mut out).unwrap();
+        assert_eq!(converted.left_out, left_out, "{target:?}");
+        assert_eq!(words(out).0, read[..EVERY_KIND.len() - left_out as usize], "{target:?}");
+    }
 }
