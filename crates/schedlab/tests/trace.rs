@@ -134,7 +134,9 @@ fn what_cannot_be_read_is_one_line_that_names_it() {
     std::fs::write(&picture, b"PERFILE2\x68\0\0\0").unwrap();
     one_line(&["trace", "states", &picture], "byte 8: 4 bytes are left; expected the size of the header");
     std::fs::write(&picture, b"\x1f\x8b\x08\0\0\0").unwrap();
-    one_line(&["trace", "check", &picture], "byte 0: a file compressed with gzip; gunzip it first");
+    one_line(&["trace", "check", &picture], "picture: reading 4096 bytes at byte 0 failed");
+    std::fs::write(&picture, b"BZh9").unwrap();
+    one_line(&["trace", "check", &picture], "byte 0: a file compressed with bzip2; bunzip2 it first");
     one_line(&["trace", "latency", &lab.path("none")], "none cannot be opened");
     one_line(&["trace", "latency", &lab.path("")], "is a directory, and no trace.slt of `schedlab record` is in it");
     one_line(&["trace", "latency", &file, "--time", "5,1"], "`5,1` is no time window");

@@ -10,6 +10,7 @@
 //! loss may have falsified are censored, never guessed.
 #![forbid(unsafe_code)]
 
+mod archive;
 mod bytes;
 mod cells;
 mod convert;

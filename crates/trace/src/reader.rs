@@ -1,5 +1,6 @@
 //! One reader over all formats: which one a file is, told by its first bytes, and its events in batches.
 
+use crate::archive;
 use crate::bytes::Input;
 use crate::event::Event;
 use crate::fields::Dictionary;
@@ -33,6 +34,11 @@ impl Reader {
     /// Looks at the first bytes and reads the header. `file` is the name that messages use; only events of `wanted` kinds
     /// are decoded.
     pub fn open(file: &str, source: Box<dyn ByteSource>, wanted: Kinds) -> Result<Self, TraceError> {
+        Self::open_inner(file, source, wanted, true)
+    }
+
+    /// `packed`: the file may be an archive, or compressed; what comes out of one may not.
+    fn open_inner(file: &str, source: Box<dyn ByteSource>, wanted: Kinds, packed: bool) -> Result<Self, TraceError> {
         let input = Input::new(file, source);
         let mut head = [0; 4096];
         let read = input.read(0, &mut head)?;
@@ -40,31 +46,22 @@ impl Reader {
         if head.is_empty() {
             return Err(TraceError::Empty { file: file.to_owned() });
         }
-        let mut swapped = perf_data::MAGIC;
-        swapped.reverse();
-        if head.starts_with(&perf_data::MAGIC) || head.starts_with(&swapped) {
-            let reader = PerfData::open(file, input.source, wanted)?;
-            return Ok(Self(Format::PerfData(Box::new(reader))));
-        }
-        if head.starts_with(&tracing_data::MAGIC) {
-            return Ok(Self(Format::TraceDat(Box::new(TraceDat::open(file, input.source, wanted)?))));
-        }
-        if head.starts_with(&recording::MAGIC) {
-            let reader = RecordingReader::open(file, input.source, wanted)?;
-            return Ok(Self(Format::Recording(Box::new(reader))));
-        }
-        if text::recognise(head) {
-            return Ok(Self(Format::Text(Box::new(Text::open(file, input.source, wanted)))));
-        }
-        // Last, since its first byte is a line feed.
-        if perfetto::recognise(head) {
-            return Ok(Self(Format::Perfetto(Box::new(Perfetto::open(file, input.source, wanted)))));
-        }
-        if let Some((what, unpack)) = compressed(head) {
-            let mend = format!("{unpack} it first");
-            return Err(TraceError::Unsupported { file: file.to_owned(), offset: 0, what: what.to_owned(), mend });
-        }
-        Err(TraceError::NotATrace { file: file.to_owned(), begins: crate::error::begins(head) })
+        let format = match Known::of(head) {
+            Some(Known::PerfData) => Format::PerfData(Box::new(PerfData::open(file, input.source, wanted)?)),
+            Some(Known::TraceDat) => Format::TraceDat(Box::new(TraceDat::open(file, input.source, wanted)?)),
+            Some(Known::Recording) => Format::Recording(Box::new(RecordingReader::open(file, input.source, wanted)?)),
+            Some(Known::Text) => Format::Text(Box::new(Text::open(file, input.source, wanted))),
+            Some(Known::Perfetto) => Format::Perfetto(Box::new(Perfetto::open(file, input.source, wanted))),
+            None if packed && head.starts_with(&archive::GZIP) => {
+                return Self::open_inner(file, archive::gunzip(input), wanted, false);
+            }
+            None if packed && head.starts_with(&archive::ZIP) => {
+                let (file, source) = archive::only_trace(input, |head| Known::of(head).is_some())?;
+                return Self::open_inner(&file, source, wanted, false);
+            }
+            None => return Err(unknown(file, head)),
+        };
+        Ok(Self(format))
     }
 
     /// The next events in the order of time, into `out`, which is emptied; false at the end.
@@ -163,10 +160,46 @@ impl Reader {
     }
 }
 
+/// A format that is known by its first bytes.
+enum Known {
+    PerfData,
+    TraceDat,
+    Recording,
+    Text,
+    Perfetto,
+}
+
+impl Known {
+    fn of(head: &[u8]) -> Option<Self> {
+        let mut swapped = perf_data::MAGIC;
+        swapped.reverse();
+        Some(match head {
+            head if head.starts_with(&perf_data::MAGIC) || head.starts_with(&swapped) => Self::PerfData,
+            head if head.starts_with(&tracing_data::MAGIC) => Self::TraceDat,
+            head if head.starts_with(&recording::MAGIC) => Self::Recording,
+            head if text::recognise(head) => Self::Text,
+            // Last, since its first byte is a line feed.
+            head if perfetto::recognise(head) => Self::Perfetto,
+            _ => return None,
+        })
+    }
+}
+
+/// What cannot be read at all.
+fn unknown(file: &str, head: &[u8]) -> TraceError {
+    match compressed(head) {
+        Some((what, unpack)) => {
+            let mend = format!("{unpack} it first");
+            TraceError::Unsupported { file: file.to_owned(), offset: 0, what: what.to_owned(), mend }
+        }
+        None => TraceError::NotATrace { file: file.to_owned(), begins: crate::error::begins(head) },
+    }
+}
+
 /// A file that was compressed as a whole: with what, and what undoes it.
 fn compressed(head: &[u8]) -> Option<(&'static str, &'static str)> {
     let known: [(&[u8], _, _); 4] = [
-        (b"\x1f\x8b", "a file compressed with gzip", "gunzip"),
+        (&archive::GZIP, "a file compressed with gzip", "gunzip"),
         (b"\x28\xb5\x2f\xfd", "a file compressed with zstd", "unzstd"),
         (b"\xfd7zXZ\0", "a file compressed with xz", "unxz"),
         (b"BZh", "a file compressed with bzip2", "bunzip2"),

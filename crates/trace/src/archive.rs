@@ -1,0 +1,348 @@
+//! Traces in other files: compressed with gzip (RFC 1952), or the one trace of a zip archive (APPNOTE.TXT of PKWARE), as
+//! ui.perfetto.dev and Android's bug reports make them. What is compressed is unpacked while it is read, as from a pipe.
+
+use crate::bytes::{ByteSource, Forward, Input};
+use crate::{TraceError, perfetto};
+use flate2::read::{DeflateDecoder, MultiGzDecoder};
+use std::io::{self, Read};
+use std::sync::Arc;
+
+/// Longest directory of an archive that is read: some 100,000 members.
+const LONGEST_DIRECTORY: u64 = 16 << 20;
+
+/// Its bytes: a trailer of 22 and a comment of at most 65,535.
+const TRAILER: usize = 22;
+const LONGEST_TRAILER: u64 = TRAILER as u64 + 65_535;
+
+/// Members that a refusal lists.
+const LISTED: usize = 10;
+
+pub(crate) const GZIP: [u8; 2] = *b"\x1f\x8b";
+pub(crate) const ZIP: [u8; 4] = *b"PK\x03\x04";
+
+/// What a file unpacks to, once as from a pipe.
+pub(crate) fn gunzip(input: Input) -> Box<dyn ByteSource> {
+    let part = Part { input: Arc::new(input), at: 0, end: u64::MAX };
+    Box::new(Forward::new(MultiGzDecoder::new(part)))
+}
+
+/// The one trace in an archive: its name and its bytes.
+pub(crate) fn only_trace(
+    input: Input,
+    is_trace: impl Fn(&[u8]) -> bool,
+) -> Result<(String, Box<dyn ByteSource>), TraceError> {
+    let archive = Archive::open(input)?;
+    let mut traces = Vec::new();
+    for member in &archive.members {
+        let mut head = Vec::new();
+        // What cannot be unpacked is no trace.
+        if let Ok(bytes) = archive.stream(member)
+            && bytes.take(4096).read_to_end(&mut head).is_ok()
+            && is_trace(&head)
+        {
+            traces.push((member, perfetto::recognise(&head)));
+        }
+    }
+    let file = &archive.input.file;
+    if traces.len() > 1 && traces.iter().filter(|(_, is_perfetto)| *is_perfetto).count() == 1 {
+        // The rest of a bug report is text of which some looks like a trace.
+        traces.retain(|(_, is_perfetto)| *is_perfetto);
+    }
+    match traces[..] {
+        [(member, _)] => Ok((format!("{file}: {}", member.name), archive.source(member)?)),
+        [] => {
+            let what = format!("an archive of {} members, none of which is a trace", archive.members.len());
+            Err(archive.refuse(0, what, "name a trace, or an archive with one"))
+        }
+        _ => {
+            let names: Vec<&str> = traces.iter().take(LISTED).map(|(member, _)| member.name.as_str()).collect();
+            let more = if traces.len() > LISTED { ", …" } else { "" };
+            let what = format!("an archive with {} traces: {}{more}", traces.len(), names.join(", "));
+            let mend = format!("unpack the one that is meant: unzip -p {file} '{}' | schedlab trace check -", names[0]);
+            Err(archive.refuse(0, what, &mend))
+        }
+    }
+}
+
+/// A file of an archive.
+#[derive(Debug)]
+struct Member {
+    name: String,
+    method: u16,
+    crc: u32,
+    /// Bytes as they lie there, and unpacked.
+    packed: u64,
+    size: u64,
+    /// Where its header lies.
+    at: u64,
+}
+
+struct Archive {
+    input: Arc<Input>,
+    members: Vec<Member>,
+}
+
+impl Archive {
+    fn open(input: Input) -> Result<Self, TraceError> {
+        let mut archive = Self { input: Arc::new(input), members: Vec::new() };
+        let Some(size) = archive.input.source.size() else {
+            return Err(archive.refuse(
+                0,
+                "a zip archive from a pipe, whose directory is at its end".into(),
+                "name the file",
+            ));
+        };
+        let from = size.saturating_sub(LONGEST_TRAILER);
+        let end = archive.bytes(from, size - from)?;
+        let trailer = end.windows(TRAILER).rposition(|bytes| bytes.starts_with(b"PK\x05\x06"));
+        let Some(trailer) = trailer.map(|at| &end[at..]) else {
+            return Err(archive.refuse(
+                size,
+                "the end of a zip archive without its directory".into(),
+                "fetch the file again",
+            ));
+        };
+        let (length, at) = (u64::from(u32_at(trailer, 12)), u64::from(u32_at(trailer, 16)));
+        if at == u64::from(u32::MAX) || length > LONGEST_DIRECTORY {
+            return Err(archive.refuse(
+                at,
+                "a zip archive of more than 4 GiB or 100,000 files".into(),
+                "unzip it first",
+            ));
+        }
+        let directory = archive.bytes(at, length)?;
+        let mut rest = &directory[..];
+        while let Some((member, behind)) = Member::read(rest) {
+            archive.members.extend(member);
+            rest = behind;
+        }
+        Ok(archive)
+    }
+
+    fn bytes(&self, at: u64, length: u64) -> Result<Vec<u8>, TraceError> {
+        let mut bytes = vec![0; length as usize];
+        let read = self.input.read(at, &mut bytes)?;
+        bytes.truncate(read);
+        Ok(bytes)
+    }
+
+    /// The bytes of a member as they lie there.
+    fn part(&self, member: &Member) -> Result<Part, TraceError> {
+        const HEADER: u64 = 30;
+        let header = self.bytes(member.at, HEADER)?;
+        if header.len() < HEADER as usize || !header.starts_with(&ZIP) {
+            return Err(self.refuse(member.at, format!("no {} lies here", member.name), "fetch the file again"));
+        }
+        let at = member.at + HEADER + u64::from(u16_at(&header, 26)) + u64::from(u16_at(&header, 28));
+        Ok(Part { input: Arc::clone(&self.input), at, end: at + member.packed })
+    }
+
+    fn stream(&self, member: &Member) -> Result<Box<dyn Read + Send>, TraceError> {
+        let part = self.part(member)?;
+        let unpacked: Box<dyn Read + Send> =
+            if member.method == STORED { Box::new(part) } else { Box::new(DeflateDecoder::new(part)) };
+        Ok(Box::new(Summed { unpacked, left: member.size, crc: member.crc, sum: crc32fast::Hasher::new() }))
+    }
+
+    /// What is stored can be read by position.
+    fn source(&self, member: &Member) -> Result<Box<dyn ByteSource>, TraceError> {
+        if member.method == STORED {
+            return Ok(Box::new(self.part(member)?));
+        }
+        Ok(Box::new(Forward::new(self.stream(member)?)))
+    }
+
+    fn refuse(&self, offset: u64, what: String, mend: &str) -> TraceError {
+        TraceError::Unsupported { file: self.input.file.clone(), offset, what, mend: mend.to_owned() }
+    }
+}
+
+const STORED: u16 = 0;
+const DEFLATED: u16 = 8;
+
+impl Member {
+    /// The first entry of a directory, where it can be read, and what follows.
+    fn read(directory: &[u8]) -> Option<(Option<Self>, &[u8])> {
+        const HEADER: usize = 46;
+        const ENCRYPTED: u16 = 1;
+        let header = directory.get(..HEADER).filter(|header| header.starts_with(b"PK\x01\x02"))?;
+        let name_ends = HEADER + usize::from(u16_at(header, 28));
+        let name = directory.get(HEADER..name_ends)?;
+        let name = String::from_utf8_lossy(name).chars().filter(|c| !c.is_control()).collect();
+        let behind = name_ends + usize::from(u16_at(header, 30)) + usize::from(u16_at(header, 32));
+        let member = Self {
+            name,
+            method: u16_at(header, 10),
+            crc: u32_at(header, 16),
+            packed: u32_at(header, 20).into(),
+            size: u32_at(header, 24).into(),
+            at: u32_at(header, 42).into(),
+        };
+        let readable = matches!(member.method, STORED | DEFLATED) && u16_at(header, 8) & ENCRYPTED == 0;
+        Some((readable.then_some(member), directory.get(behind..)?))
+    }
+}
+
+fn u16_at(bytes: &[u8], at: usize) -> u16 {
+    u16::from_le_bytes([bytes[at], bytes[at + 1]])
+}
+
+fn u32_at(bytes: &[u8], at: usize) -> u32 {
+    u32::from(u16_at(bytes, at)) | u32::from(u16_at(bytes, at + 2)) << 16
+}
+
+/// A part of a file, by position or from its beginning on.
+struct Part {
+    input: Arc<Input>,
+    at: u64,
+    end: u64,
+}
+
+impl ByteSource for Part {
+    fn read_at(&self, offset: u64, into: &mut [u8]) -> io::Result<usize> {
+        let at = self.at.saturating_add(offset);
+        let most = self.end.saturating_sub(at).min(into.len() as u64) as usize;
+        self.input.source.read_at(at, &mut into[..most])
+    }
+
+    fn size(&self) -> Option<u64> {
+        Some(self.end - self.at)
+    }
+}
+
+impl Read for Part {
+    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+        let read = self.read_at(0, into)?;
+        self.at += read as u64;
+        Ok(read)
+    }
+}
+
+/// A member that is unpacked, whose size and sum must be those of the directory.
+struct Summed {
+    unpacked: Box<dyn Read + Send>,
+    left: u64,
+    crc: u32,
+    sum: crc32fast::Hasher,
+}
+
+impl Read for Summed {
+    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+        let read = self.unpacked.read(into)?;
+        self.sum.update(&into[..read]);
+        let left = self.left.checked_sub(read as u64);
+        let ended = read == 0 && !into.is_empty();
+        self.left = left.unwrap_or(0);
+        if left.is_none() || ended && (self.left > 0 || self.sum.clone().finalize() != self.crc) {
+            return Err(io::Error::new(io::ErrorKind::InvalidData, "a file of the archive is damaged; fetch it again"));
+        }
+        Ok(read)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Event, Kinds, Reader};
+    use flate2::Compression;
+    use flate2::write::{DeflateEncoder, GzEncoder};
+    use std::io::Write;
+
+    const TEXT: &[u8] = b"# tracer: nop\n#\n a-1 [000] d.... 1.000001: sched_waking: comm=b pid=2 prio=120 target_cpu=000\n\
+        a-1 [000] d.... 1.000002: sched_switch: prev_comm=a prev_pid=1 prev_prio=120 prev_state=S ==> next_comm=b next_pid=2 next_prio=120\n";
+
+    fn zip(members: &[(&str, &[u8])], deflate: bool) -> Vec<u8> {
+        let (mut bytes, mut directory) = (Vec::new(), Vec::new());
+        for (name, content) in members {
+            let packed = if deflate {
+                let mut encoder = DeflateEncoder::new(Vec::new(), Compression::default());
+                encoder.write_all(content).unwrap();
+                encoder.finish().unwrap()
+            } else {
+                content.to_vec()
+            };
+            let mut common = vec![20, 0, 0, 0, if deflate { 8 } else { 0 }, 0, 0, 0, 0, 0];
+            for number in [crc32fast::hash(content), packed.len() as u32, content.len() as u32] {
+                common.extend(number.to_le_bytes());
+            }
+            common.extend([name.len() as u8, 0, 0, 0]);
+            let at = bytes.len() as u32;
+            bytes.extend([&ZIP[..], &common, name.as_bytes(), &packed].concat());
+            directory
+                .extend([b"PK\x01\x02\x14\x00", &common[..], &[0; 10], &at.to_le_bytes(), name.as_bytes()].concat());
+        }
+        let (at, length, count) = (bytes.len() as u32, directory.len() as u32, members.len() as u8);
+        bytes.extend(&directory);
+        bytes.extend(
+            [b"PK\x05\x06", &[0, 0, 0, 0, count, 0, count, 0][..], &length.to_le_bytes(), &at.to_le_bytes(), &[0, 0]]
+                .concat(),
+        );
+        bytes
+    }
+
+    fn read(bytes: Vec<u8>) -> Result<Vec<Event>, TraceError> {
+        let mut reader = Reader::open("t.zip", Box::new(bytes), Kinds::ALL)?;
+        let (mut all, mut batch) = (Vec::new(), Vec::new());
+        while reader.next_batch(&mut batch)? {
+            all.extend_from_slice(&batch);
+        }
+        Ok(all)
+    }
+
+    /// `TEXT` as Perfetto.
+    fn packets() -> Vec<u8> {
+        let mut reader = Reader::open("t", Box::new(TEXT.to_vec()), Kinds::ALL).unwrap();
+        let mut out = Vec::new();
+        crate::convert(&mut reader, crate::Target::Perfetto, &[], &mut out).unwrap();
+        out
+    }
+
+    #[test]
+    fn the_one_trace_of_an_archive_is_read() {
+        let (trace, other) = (packets(), b"a page of the report".repeat(50));
+        let expected = read(trace.clone()).unwrap();
+        for deflate in [false, true] {
+            assert_eq!(read(zip(&[("trace.pftrace", &trace)], deflate)).unwrap(), expected);
+            let report =
+                [("version.txt", &other[..]), ("FS/systrace.pftrace", &trace), ("empty", b""), ("log.txt", TEXT)];
+            assert_eq!(read(zip(&report, deflate)).unwrap(), expected, "the one of Perfetto");
+        }
+        let text = read(zip(&[("a.txt", TEXT), ("b", &other)], true)).unwrap();
+        assert_eq!(text, read(TEXT.to_vec()).unwrap());
+    }
+
+    #[test]
+    fn what_is_not_one_trace_is_refused_with_the_choice() {
+        let trace = packets();
+        let error = |bytes| read(bytes).expect_err("refused").to_string();
+        assert_eq!(
+            error(zip(&[("a.pftrace", &trace), ("b c.pftrace", &trace)], true)),
+            "t.zip: byte 0: an archive with 2 traces: a.pftrace, b c.pftrace; unpack the one that is meant: unzip -p t.zip 'a.pftrace' | schedlab trace check -"
+        );
+        assert!(error(zip(&[("a", b"x")], true)).contains("an archive of 1 members, none of which is a trace"));
+        let pipe = crate::Forward::new(io::Cursor::new(zip(&[("a", &trace)], true)));
+        let refused = Reader::open("-", Box::new(pipe), Kinds::ALL).err().expect("refused").to_string();
+        assert!(refused.ends_with("whose directory is at its end; name the file"), "{refused}");
+        let whole = zip(&[("a", &trace)], true);
+        assert!(error(whole[..whole.len() - 30].to_vec()).contains("without its directory"));
+    }
+
+    #[test]
+    fn damage_to_a_compressed_trace_is_an_error() {
+        let trace = packets();
+        let whole = zip(&[("a.pftrace", &trace)], true);
+        let expected = read(whole.clone()).unwrap();
+        let mut gzip = GzEncoder::new(Vec::new(), Compression::default());
+        gzip.write_all(&trace).unwrap();
+        let gzip = gzip.finish().unwrap();
+        assert_eq!(read(gzip.clone()).unwrap(), expected);
+        for (file, content) in [(&whole, 43..whole.len() - 110), (&gzip, 10..gzip.len() - 4)] {
+            for at in content {
+                let mut spoilt = file.clone();
+                spoilt[at] ^= 4;
+                assert!(read(spoilt).is_err(), "byte {at}");
+            }
+            (0..file.len()).for_each(|end| assert!(read(file[..end].to_vec()).is_err(), "cut at {end}"));
+        }
+    }
+}
