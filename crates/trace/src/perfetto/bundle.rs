@@ -71,7 +71,12 @@ impl Perfetto {
                     Some(compact) => self.compact(&compact, &mut span, &mut told),
                     None => bad = true,
                 },
-                _ => {}
+                (bundle::FTRACE_TIMESTAMP | bundle::BOOT_TIMESTAMP, Value::Number(_)) => {}
+                (bundle::CPU..=bundle::GENERIC_EVENT_DESCRIPTORS, _) => bad = true,
+                (bundle::BROKEN_ABI_TRACE_PAGE, _) => {}
+                (field, _) => self.problems.add(ProblemKind::UnknownEvent, || {
+                    format!("byte {at}: field {field} of a bundle, which is not known here; passed over")
+                }),
             }
         }
         bad |= fields.broken;

@@ -33,8 +33,8 @@ impl<'a> Raw<'a> {
                 (event::TIMESTAMP, Value::Number(ts)) => (raw.ts, has_time) = (ts, true),
                 (event::PID, Value::Number(pid)) => raw.pid = pid,
                 (event::COMMON_FLAGS, Value::Number(flags)) => raw.flags = flags,
+                (event::TIMESTAMP | event::PID | event::COMMON_FLAGS, _) | (_, Value::Number(_)) => return None,
                 (field, Value::Bytes(bytes)) => raw.what = (field, bytes),
-                _ => {}
             }
         }
         (!fields.broken && has_time && raw.what.0 > 0).then_some(raw)
@@ -55,7 +55,7 @@ const FIELDS: usize = 8;
 
 /// The content of an event.
 struct Message<'a> {
-    /// The fields that are there.
+    /// The numbers that are there.
     has: [bool; FIELDS],
     numbers: [u64; FIELDS],
     texts: [&'a [u8]; FIELDS],
@@ -66,18 +66,23 @@ impl<'a> Message<'a> {
         let mut message = Self { has: [false; FIELDS], numbers: [0; FIELDS], texts: [&[]; FIELDS] };
         let mut fields = Fields::of(bytes);
         for (field, value) in fields.by_ref().filter(|(field, _)| (*field as usize) < FIELDS) {
-            message.has[field as usize] = true;
             match value {
-                Value::Number(number) => message.numbers[field as usize] = number,
+                Value::Number(number) => {
+                    (message.has[field as usize], message.numbers[field as usize]) = (true, number);
+                }
                 Value::Bytes(text) => message.texts[field as usize] = text,
             }
         }
         (!fields.broken).then_some(message)
     }
 
-    /// Recorders write each field that the kernel's format has, zeros too, and every kernel's has this one.
+    /// A number that every kernel's format has. Recorders write zeros, too.
+    fn number(&self, field: usize) -> Option<u64> {
+        self.has[field].then(|| self.numbers[field])
+    }
+
     fn tid(&self, field: usize) -> Option<Tid> {
-        Tid::from_raw(self.numbers[field] as i64).filter(|_| self.has[field])
+        Tid::from_raw(self.number(field)? as i64)
     }
 
     fn prio(&self, field: usize) -> Prio {
@@ -86,7 +91,7 @@ impl<'a> Message<'a> {
 
     fn cpu(&self, field: usize) -> Option<Cpu> {
         // A 32-bit −1 may be written in four bytes or in eight.
-        Cpu::from_raw(i64::from(self.numbers[field] as i32))
+        Cpu::from_raw(i64::from(self.number(field)? as i32))
     }
 
     fn comm(&self, field: usize, dictionary: &mut Dictionary) -> Name {
@@ -111,7 +116,7 @@ pub(super) fn what(
             next_comm: m.comm(5, dictionary),
             prev_prio: m.prio(3),
             next_prio: m.prio(7),
-            prev_state: dictionary.states.of_raw(m.numbers[4]),
+            prev_state: dictionary.states.of_raw(m.number(4)?),
         },
         Kind::SchedWaking => What::Waking(wake(raw, m, dictionary)?),
         Kind::SchedWakeup => What::Wakeup(wake(raw, m, dictionary)?),
@@ -145,7 +150,7 @@ fn wake(raw: &Raw<'_>, m: &Message<'_>, dictionary: &mut Dictionary) -> Option<W
 }
 
 fn work(raw: &Raw<'_>, kind: Kind, m: &Message<'_>, function: Name, dictionary: &mut Dictionary) -> Option<What> {
-    let work = m.numbers[1].into();
+    let work = m.number(1)?.into();
     Some(match kind {
         Kind::WorkqueueQueueWork => {
             let cpu = m.cpu(5).filter(|cpu| cpu.0 < 8192).unwrap_or(Cpu::ANY);
@@ -159,7 +164,7 @@ fn work(raw: &Raw<'_>, kind: Kind, m: &Message<'_>, function: Name, dictionary: 
 
 /// What is neither a switch, a wakeup nor a work item.
 fn rare(raw: &Raw<'_>, kind: Kind, m: &Message<'_>, dictionary: &mut Dictionary) -> Option<What> {
-    let first = m.numbers[1] as u32;
+    let first = || m.number(1).map(|number| number as u32);
     Some(match kind {
         Kind::SchedMigrateTask => What::Migrate {
             tid: m.tid(2)?,
@@ -176,15 +181,15 @@ fn rare(raw: &Raw<'_>, kind: Kind, m: &Message<'_>, dictionary: &mut Dictionary)
         Kind::SchedProcessExit => What::Exit { tid: m.tid(2)?, comm: m.comm(1, dictionary) },
         Kind::SchedProcessExec => What::Exec { tid: m.tid(2)?, old_tid: m.tid(3)? },
         Kind::TaskRename => What::Comm { tid: m.tid(1)?, comm: m.comm(3, dictionary) },
-        Kind::IrqHandlerEntry => What::IrqEntry { irq: first, name: m.comm(2, dictionary) },
-        Kind::IrqHandlerExit => What::IrqExit { irq: first },
-        Kind::SoftirqRaise => What::SoftirqRaise { vec: first },
-        Kind::SoftirqEntry => What::SoftirqEntry { vec: first },
-        Kind::SoftirqExit => What::SoftirqExit { vec: first },
-        Kind::CpuIdle => What::CpuIdle { state: first, cpu: m.cpu(2)? },
+        Kind::IrqHandlerEntry => What::IrqEntry { irq: first()?, name: m.comm(2, dictionary) },
+        Kind::IrqHandlerExit => What::IrqExit { irq: first()? },
+        Kind::SoftirqRaise => What::SoftirqRaise { vec: first()? },
+        Kind::SoftirqEntry => What::SoftirqEntry { vec: first()? },
+        Kind::SoftirqExit => What::SoftirqExit { vec: first()? },
+        Kind::CpuIdle => What::CpuIdle { state: first()?, cpu: m.cpu(2)? },
         Kind::SysEnter => sys_enter(raw, m)?,
         Kind::SysExit => {
-            What::SysExit { tid: raw.pid()?, number: Syscall::from_raw(m.numbers[1] as i64), ret: m.numbers[2].into() }
+            What::SysExit { tid: raw.pid()?, number: Syscall::from_raw(m.number(1)? as i64), ret: m.numbers[2].into() }
         }
         Kind::CgroupAttachTask => {
             // Before it was a path it was the group's own name.
@@ -192,7 +197,7 @@ fn rare(raw: &Raw<'_>, kind: Kind, m: &Message<'_>, dictionary: &mut Dictionary)
             What::CgroupAttach {
                 tid: m.tid(3)?,
                 comm: m.comm(4, dictionary),
-                dst_root: first,
+                dst_root: first()?,
                 dst_path: m.comm(path, dictionary),
             }
         }
@@ -216,5 +221,5 @@ fn sys_enter(raw: &Raw<'_>, m: &Message<'_>) -> Option<What> {
     Fields::of(raw.what.1).filter(|(field, _)| *field == ARGS).for_each(|(_, value)| numbers(value, &mut args));
     let arg0 = args.first().copied().unwrap_or(u64::MAX).into();
     let arg1 = args.get(1).copied().map_or(u32::MAX, second_argument);
-    Some(What::SysEnter { tid: raw.pid()?, number: Syscall::from_raw(m.numbers[1] as i64), arg0, arg1 })
+    Some(What::SysEnter { tid: raw.pid()?, number: Syscall::from_raw(m.number(1)? as i64), arg0, arg1 })
 }

@@ -9,6 +9,7 @@ mod events;
 mod facts;
 mod losses;
 mod names;
+mod packet;
 pub(crate) mod profile;
 mod schema;
 mod stats;
@@ -27,12 +28,11 @@ use crate::pieces::Helper;
 use crate::prev_state::{PrevStates, StateBits};
 use crate::problem::{ProblemKind, Problems};
 use crate::section::Window;
-use crate::unpack::Packing;
 use crate::{ByteSource, TraceError};
 use bundle::CpuState;
 use events::{Raw, Symbols};
 use losses::Losses;
-use schema::{PACKET, clock, packet};
+use schema::{PACKET, clock};
 use stats::Stats;
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -40,9 +40,6 @@ use wire::{Fields, Value, varint};
 
 /// Longest packet that is read; larger ones hold no ftrace events. What it is decoded to is some ten times as large.
 const LONGEST_PACKET: u64 = 16 << 20;
-
-/// Most that may come out of one packet of compressed packets, which recorders keep below 512 kB.
-const LONGEST_UNPACKED: u64 = 32 << 20;
 
 /// A packet's start: its tag, with a length behind it.
 const TAG: u8 = (PACKET << 3 | 2) as u8;
@@ -75,38 +72,6 @@ pub(crate) struct Perfetto {
     others: BTreeMap<u64, u64>,
     /// There are compact switches.
     infers_prev: bool,
-}
-
-/// What a packet says about itself.
-#[derive(Debug, Clone, Copy, Default)]
-struct Header {
-    sequence: u64,
-    machine: u64,
-    /// `previous_packet_dropped`.
-    dropped: bool,
-    /// `first_packet_on_sequence`.
-    first: bool,
-    /// `SEQ_INCREMENTAL_STATE_CLEARED`.
-    cleared: bool,
-}
-
-impl Header {
-    fn of(packet: &[u8]) -> Self {
-        let mut header = Self::default();
-        for (field, value) in Fields::of(packet) {
-            let Value::Number(number) = value else { continue };
-            match field {
-                packet::SEQUENCE => header.sequence = number,
-                packet::MACHINE_ID => header.machine = number,
-                packet::PREVIOUS_PACKET_DROPPED => header.dropped = number != 0,
-                packet::FIRST_PACKET_ON_SEQUENCE => header.first = number != 0,
-                packet::SEQUENCE_FLAGS => header.cleared |= number & packet::STATE_CLEARED != 0,
-                packet::INCREMENTAL_STATE_CLEARED => header.cleared |= number != 0,
-                _ => {}
-            }
-        }
-        header
-    }
 }
 
 /// Whether the first bytes of a file are packets of a trace: one that is not empty, at least.
@@ -194,90 +159,34 @@ impl Perfetto {
         self.stats.tell(has_gap, self.gaps_are_marked, &mut self.problems);
         self.order.settle_begins(&mut self.problems);
         self.order.finish();
-        let others: u64 = self.others.values().sum();
-        if let Some(machine) = self.others.keys().next() {
-            self.problems.add_many(ProblemKind::Recording, others, || {
-                format!("packets of {} other machines were left out, of machine_id {machine} first: what is told is of the host, which has none", self.others.len())
-            });
-        }
+        self.tell_left_out();
         if self.kinds != Kinds::default() {
             return Ok(());
         }
         let names: Vec<String> = self.events().into_iter().map(|e| e.0).take(5).collect();
-        let has = match others {
-            _ if !names.is_empty() => names.join(", "),
-            0 => "no event of ftrace".into(),
-            _ => "events of ftrace of other machines than the host alone".into(),
+        let has = match (names.is_empty(), self.others.is_empty()) {
+            (false, _) => names.join(", "),
+            (true, true) => "no event of ftrace".into(),
+            (true, false) => "events of ftrace of other machines than the host alone".into(),
         };
         Err(TraceError::NoSchedEvents { file: self.input.file.clone(), has })
     }
 
-    /// A packet; `unpacked`: it was compressed with others.
-    fn packet(&mut self, bytes: &[u8], at: u64, unpacked: bool) {
-        let header = Header::of(bytes);
-        let sequence = header.sequence;
-        if header.machine != 0 {
-            let has_events = Fields::of(bytes).any(|(field, _)| field == packet::FTRACE_EVENTS);
-            if has_events {
-                *self.others.entry(header.machine).or_default() += 1;
-            }
-            return;
+    /// Says what of the trace is in no number.
+    fn tell_left_out(&mut self) {
+        if let Some(machine) = self.others.keys().next() {
+            let (machines, packets) = (self.others.len(), self.others.values().sum());
+            self.problems.add_many(ProblemKind::Recording, packets, || {
+                format!("what other machines traced was left out ({machines}, machine_id {machine} first); all that is told is of the host")
+            });
         }
-        self.losses.packet(sequence, header.first, header.dropped);
-        if header.cleared || header.dropped {
-            self.symbols.retain(|(of, _), _| *of != sequence);
+        let unknown = self.counts.iter().filter(|(field, _)| self.event_name(**field).is_none());
+        let unknown: Vec<(u32, u64)> = unknown.map(|(field, count)| (*field, *count)).collect();
+        for (field, count) in unknown {
+            self.problems.add_many(ProblemKind::UnknownEvent, count, || {
+                format!("events of field {field} of FtraceEvent, which is not known here, were passed over")
+            });
         }
-        // What a bundle refers to lies behind it in its packet.
-        let mut fields = Fields::of(bytes);
-        for (field, value) in fields.by_ref() {
-            if let (packet::INTERNED_DATA, Value::Bytes(bytes)) = (field, value) {
-                self.interned(bytes, sequence);
-            }
-        }
-        for (field, value) in Fields::of(bytes) {
-            let Value::Bytes(bytes) = value else { continue };
-            match field {
-                packet::FTRACE_EVENTS => self.bundle(bytes, sequence, at),
-                packet::PROCESS_TREE => self.process_tree(bytes),
-                packet::SYSTEM_INFO => self.system_info(bytes),
-                packet::FTRACE_STATS => self.stats.ftrace(bytes, &mut self.problems),
-                packet::TRACE_STATS => self.stats.service(bytes),
-                packet::COMPRESSED_PACKETS => self.compressed(Packing::Zlib, bytes, at, unpacked),
-                packet::ZSTD_COMPRESSED_PACKETS => self.compressed(Packing::Zstd, bytes, at, unpacked),
-                _ => {}
-            }
-        }
-        if fields.broken {
-            self.losses.unread_packet();
-        }
-        self.check(fields.broken, at);
-    }
-
-    /// Packets that were compressed together.
-    fn compressed(&mut self, packing: Packing, bytes: &[u8], at: u64, unpacked: bool) {
-        let packets = match packing.unpack(bytes, LONGEST_UNPACKED) {
-            _ if unpacked => Err("they lie in compressed packets themselves".to_owned()),
-            unpacked => unpacked,
-        };
-        let told = match packets {
-            Ok(packets) => {
-                let mut fields = Fields::of(&packets);
-                for (field, value) in fields.by_ref() {
-                    if let (PACKET, Value::Bytes(bytes)) = (field, value) {
-                        self.packet(bytes, at, true);
-                        self.order.relieve(&mut self.problems);
-                    }
-                }
-                if !fields.broken {
-                    return;
-                }
-                "what comes out of them is no row of packets".to_owned()
-            }
-            Err(why) => why,
-        };
-        self.losses.unread_packet();
-        self.problems
-            .add(ProblemKind::SkippedPart, || format!("byte {at}: compressed packets that cannot be read: {told}"));
     }
 
     fn check(&mut self, broken: bool, at: u64) {
@@ -289,13 +198,16 @@ impl Perfetto {
     }
 
     fn events(&self) -> Vec<(String, u64)> {
-        let name = |field: u32| match (schema::kind(field), self.event_names.get(&field)) {
-            (Some(kind), _) => kind.name().to_owned(),
-            (None, Some(name)) => name.clone(),
-            (None, None) => names::of(field).map_or_else(|| format!("field {field} of FtraceEvent"), str::to_owned),
-        };
-        let named = self.counts.iter().map(|(field, count)| (name(*field), *count));
+        let named = self.counts.iter().map(|(field, count)| {
+            let name = self.event_name(*field).map_or_else(|| format!("field {field} of FtraceEvent"), str::to_owned);
+            (name, *count)
+        });
         named.chain(self.generic.clone()).collect()
+    }
+
+    /// The name of an event, by the schema or by the trace itself.
+    fn event_name(&self, field: u32) -> Option<&str> {
+        names::of(field).or_else(|| self.event_names.get(&field).map(String::as_str))
     }
 
     /// Counts an event by what it is, or by the name that it carries.

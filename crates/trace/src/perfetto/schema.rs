@@ -23,6 +23,7 @@ pub(super) mod packet {
     pub(in super::super) const DEFAULTS: u32 = 59;
     pub(in super::super) const TRACK_DESCRIPTOR: u32 = 60;
     pub(in super::super) const PERF_SAMPLE: u32 = 66;
+    pub(in super::super) const SERVICE_EVENT: u32 = 69;
     pub(in super::super) const FIRST_PACKET_ON_SEQUENCE: u32 = 87;
     pub(in super::super) const MACHINE_ID: u32 = 98;
     pub(in super::super) const ZSTD_COMPRESSED_PACKETS: u32 = 133;
@@ -37,10 +38,13 @@ pub(super) mod bundle {
     pub(in super::super) const LOST_EVENTS: u32 = 3;
     pub(in super::super) const COMPACT_SCHED: u32 = 4;
     pub(in super::super) const FTRACE_CLOCK: u32 = 5;
+    pub(in super::super) const FTRACE_TIMESTAMP: u32 = 6;
+    pub(in super::super) const BOOT_TIMESTAMP: u32 = 7;
     pub(in super::super) const ERROR: u32 = 8;
     pub(in super::super) const LAST_READ_EVENT_TIMESTAMP: u32 = 9;
     pub(in super::super) const PREVIOUS_BUNDLE_END_TIMESTAMP: u32 = 10;
     pub(in super::super) const GENERIC_EVENT_DESCRIPTORS: u32 = 11;
+    pub(in super::super) const BROKEN_ABI_TRACE_PAGE: u32 = 512;
 }
 
 /// Fields of `FtraceEvent`.

@@ -31,6 +31,9 @@ pub(super) struct Stats {
     end: BTreeMap<u64, Counts>,
     /// As `trace_writer_packet_loss 3`; each `TraceStats` counts from the start of the trace.
     service: Vec<String>,
+    /// The service said that the recording began, and that it ended.
+    began: bool,
+    ended: bool,
 }
 
 impl Stats {
@@ -73,6 +76,16 @@ impl Stats {
         self.add(&SERVICE, bytes);
     }
 
+    /// A `TracingServiceEvent`.
+    pub(super) fn event(&mut self, bytes: &[u8]) {
+        const TRACING_STARTED: u32 = 2;
+        const TRACING_DISABLED: u32 = 5;
+        for (field, _) in numbers(bytes) {
+            self.began |= field == TRACING_STARTED;
+            self.ended |= field == TRACING_DISABLED;
+        }
+    }
+
     fn add(&mut self, names: &[(u32, &str)], counts: &[u8]) {
         let named = |field| names.iter().find(|(of, _)| *of == field).map(|(_, name)| name);
         let lost = numbers(counts).filter(|(_, count)| *count > 0);
@@ -93,6 +106,11 @@ impl Stats {
                     });
                 }
             }
+        }
+        if self.began && !self.ended {
+            problems.add(ProblemKind::Recording, || {
+                "the recorder does not say that it ended: the trace is a snapshot of a recording that went on, or its end is missing".into()
+            });
         }
         if self.service.is_empty() {
             return;

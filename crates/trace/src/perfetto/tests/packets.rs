@@ -157,6 +157,8 @@ fn events_have_names_whether_they_are_read_or_not() {
     let (_, reader) = open(packet(&[], of_packet::FTRACE_EVENTS, &bundle)).unwrap();
     let names: Vec<String> = reader.info().events.into_iter().map(|(name, _)| name).collect();
     assert_eq!(names, ["print", "sched_switch", "field 9999 of FtraceEvent", "their_event", "my_event"]);
+    let told: Vec<String> = reader.problems().all().map(|problem| problem.to_string()).collect();
+    assert_eq!(told, ["events of field 9999 of FtraceEvent, which is not known here, were passed over"]);
 }
 
 #[test]
@@ -175,6 +177,40 @@ fn clocks_that_cannot_be_compared_are_told() {
     assert!(told(&[1]).1.contains("does not know the clock"));
     assert!(told(&[3]).1.contains("may differ by microseconds"));
     assert!(told(&[0, 2]).1.contains("was changed"));
+}
+
+#[test]
+fn a_recorder_that_does_not_say_that_it_ended_is_told() {
+    let told = |fields: &[u32]| {
+        let mut trace = packet(&[], of_packet::FTRACE_EVENTS, &bundle(0, &[], &[switch(10, 0, 0, 60)]));
+        for field in fields {
+            let mut event = Vec::new();
+            put_number(*field, 1, &mut event);
+            trace.extend(packet(&[], of_packet::SERVICE_EVENT, &event));
+        }
+        open(trace).unwrap().1.problems().count(ProblemKind::Recording)
+    };
+    assert_eq!((told(&[2]), told(&[2, 5]), told(&[]), told(&[5])), (1, 0, 0, 0));
+}
+
+#[test]
+fn fields_of_another_type_or_number_are_told() {
+    let good = bundle(0, &[], &[switch(10, 0, 0, 60)]);
+    let told = |bundle: Vec<u8>| {
+        let (_, reader) = open(packet(&[], of_packet::FTRACE_EVENTS, &bundle)).unwrap();
+        [ProblemKind::BadRecord, ProblemKind::UnknownEvent].map(|kind| reader.problems().count(kind))
+    };
+    assert_eq!(told(good.clone()), [0, 0]);
+    for (field, expected) in
+        [(of_bundle::LOST_EVENTS, [1, 0]), (12, [0, 1]), (of_bundle::BROKEN_ABI_TRACE_PAGE, [0, 0])]
+    {
+        let mut spoilt = good.clone();
+        put_bytes(field, b"x", &mut spoilt);
+        assert_eq!(told(spoilt), expected, "field {field}");
+    }
+    let mut other = packet(&[], of_packet::FTRACE_EVENTS, &good);
+    other.extend(packet(&[(of_packet::FTRACE_EVENTS, 7)], 900, b""));
+    assert_eq!(open(other).unwrap().1.problems().count(ProblemKind::BadRecord), 1);
 }
 
 #[test]

@@ -1,0 +1,120 @@
+//! A packet: what it says about itself, and what lies in it, other packets included.
+
+use super::Perfetto;
+use super::schema::{PACKET, packet};
+use super::wire::{Fields, Value};
+use crate::problem::ProblemKind;
+use crate::unpack::Packing;
+
+/// Most that may come out of one packet of compressed packets, which recorders keep below 512 kB.
+const LONGEST_UNPACKED: u64 = 32 << 20;
+
+/// What a packet says about itself.
+#[derive(Debug, Clone, Copy, Default)]
+struct Header {
+    sequence: u64,
+    machine: u64,
+    /// `previous_packet_dropped`.
+    dropped: bool,
+    /// `first_packet_on_sequence`.
+    first: bool,
+    /// `SEQ_INCREMENTAL_STATE_CLEARED`.
+    cleared: bool,
+}
+
+impl Header {
+    fn of(packet: &[u8]) -> Self {
+        let mut header = Self::default();
+        for (field, value) in Fields::of(packet) {
+            let Value::Number(number) = value else { continue };
+            match field {
+                packet::SEQUENCE => header.sequence = number,
+                packet::MACHINE_ID => header.machine = number,
+                packet::PREVIOUS_PACKET_DROPPED => header.dropped = number != 0,
+                packet::FIRST_PACKET_ON_SEQUENCE => header.first = number != 0,
+                packet::SEQUENCE_FLAGS => header.cleared |= number & packet::STATE_CLEARED != 0,
+                packet::INCREMENTAL_STATE_CLEARED => header.cleared |= number != 0,
+                _ => {}
+            }
+        }
+        header
+    }
+}
+
+impl Perfetto {
+    /// A packet; `unpacked`: it was compressed with others.
+    pub(super) fn packet(&mut self, bytes: &[u8], at: u64, unpacked: bool) {
+        let header = Header::of(bytes);
+        let sequence = header.sequence;
+        if header.machine != 0 {
+            let has_events = Fields::of(bytes).any(|(field, _)| field == packet::FTRACE_EVENTS);
+            if has_events {
+                *self.others.entry(header.machine).or_default() += 1;
+            }
+            return;
+        }
+        self.losses.packet(sequence, header.first, header.dropped);
+        if header.cleared || header.dropped {
+            self.symbols.retain(|(of, _), _| *of != sequence);
+        }
+        // What a bundle refers to lies behind it in its packet.
+        let mut fields = Fields::of(bytes);
+        for (field, value) in fields.by_ref() {
+            if let (packet::INTERNED_DATA, Value::Bytes(bytes)) = (field, value) {
+                self.interned(bytes, sequence);
+            }
+        }
+        let mut misread = fields.broken;
+        for (field, value) in Fields::of(bytes) {
+            let Value::Bytes(bytes) = value else {
+                misread |= matches!(field, packet::FTRACE_EVENTS | packet::INTERNED_DATA | packet::COMPRESSED_PACKETS);
+                continue;
+            };
+            match field {
+                packet::FTRACE_EVENTS => self.bundle(bytes, sequence, at),
+                packet::PROCESS_TREE => self.process_tree(bytes),
+                packet::SYSTEM_INFO => self.system_info(bytes),
+                packet::FTRACE_STATS => self.stats.ftrace(bytes, &mut self.problems),
+                packet::TRACE_STATS => self.stats.service(bytes),
+                packet::SERVICE_EVENT => self.stats.event(bytes),
+                packet::SEQUENCE | packet::SEQUENCE_FLAGS | packet::MACHINE_ID | packet::PREVIOUS_PACKET_DROPPED => {
+                    misread = true;
+                }
+                packet::COMPRESSED_PACKETS => self.compressed(Packing::Zlib, bytes, at, unpacked),
+                packet::ZSTD_COMPRESSED_PACKETS => self.compressed(Packing::Zstd, bytes, at, unpacked),
+                _ => {}
+            }
+        }
+        if misread {
+            self.losses.unread_packet();
+        }
+        self.check(misread, at);
+    }
+
+    /// Packets that were compressed together.
+    fn compressed(&mut self, packing: Packing, bytes: &[u8], at: u64, unpacked: bool) {
+        let packets = match packing.unpack(bytes, LONGEST_UNPACKED) {
+            _ if unpacked => Err("they lie in compressed packets themselves".to_owned()),
+            unpacked => unpacked,
+        };
+        let told = match packets {
+            Ok(packets) => {
+                let mut fields = Fields::of(&packets);
+                for (field, value) in fields.by_ref() {
+                    if let (PACKET, Value::Bytes(bytes)) = (field, value) {
+                        self.packet(bytes, at, true);
+                        self.order.relieve(&mut self.problems);
+                    }
+                }
+                if !fields.broken {
+                    return;
+                }
+                "what comes out of them is no row of packets".to_owned()
+            }
+            Err(why) => why,
+        };
+        self.losses.unread_packet();
+        self.problems
+            .add(ProblemKind::SkippedPart, || format!("byte {at}: compressed packets that cannot be read: {told}"));
+    }
+}
