@@ -9,7 +9,7 @@ use crate::TraceError;
 use crate::event::{Cpu, Event, Missing, Tid, What};
 use crate::problem::{ProblemKind, Problems};
 use std::cmp::Reverse;
-use std::collections::BinaryHeap;
+use std::collections::{BTreeMap, BinaryHeap};
 
 /// Events handed out at once: 128 kB, which fit the second-level cache.
 pub const BATCH: usize = 4096;
@@ -41,7 +41,7 @@ pub(crate) struct Order {
     handed_out: u64,
     pending: usize,
     /// CPUs whose events begin at a time.
-    begins: Vec<(Cpu, u64)>,
+    begins: BTreeMap<Cpu, u64>,
     handing_out: bool,
     finished: bool,
 }
@@ -216,7 +216,7 @@ impl Order {
 
     /// The events of a CPU that has none yet are complete from `ts` on; before, some may be missing.
     pub(crate) fn begins_at(&mut self, cpu: Cpu, ts: u64) {
-        self.begins.push((cpu, ts));
+        self.begins.insert(cpu, ts);
     }
 
     /// Marks what is missing at the beginnings of CPUs: from the first event of the trace on, which is not known before events

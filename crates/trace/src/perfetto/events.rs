@@ -9,8 +9,8 @@ use crate::names::Name;
 use crate::syscall::Syscall;
 use std::collections::HashMap;
 
-/// Kernel symbols by their number in a packet sequence.
-pub(super) type Symbols = HashMap<(u64, u64), Name>;
+/// Kernel symbols of packet sequences, by their number in each.
+pub(super) type Symbols = HashMap<u64, HashMap<u64, Name>>;
 
 /// An `FtraceEvent`, its parts found.
 #[derive(Debug, Clone, Copy)]
@@ -127,7 +127,7 @@ pub(super) fn what(
         | Kind::WorkqueueExecuteEnd => {
             // A symbol's number where the recorder was asked to resolve it, else its address, which is a large number.
             const LARGEST_SYMBOL: u64 = 1 << 24;
-            let function = match (m.numbers[2], symbols.get(&(sequence, m.numbers[2]))) {
+            let function = match (m.numbers[2], symbols.get(&sequence).and_then(|symbols| symbols.get(&m.numbers[2]))) {
                 (_, Some(symbol)) => *symbol,
                 (0..LARGEST_SYMBOL, None) => Name::UNKNOWN,
                 (address, None) => dictionary.names.address(address),

@@ -7,8 +7,9 @@ use crate::kind::{Kind, Kinds};
 use crate::prev_state::{PrevStates, StateBits};
 use crate::problem::ProblemKind;
 
-/// Symbols that are kept, whatever a file holds.
+/// Symbols of a sequence, and sequences with symbols, that are kept, whatever a file holds.
 const MOST_SYMBOLS: usize = 1 << 18;
+const MOST_SEQUENCES: usize = 16;
 
 /// Names of events that are kept.
 const MOST_NAMES: usize = 1 << 12;
@@ -77,8 +78,12 @@ impl Perfetto {
         const KERNEL_SYMBOLS: u32 = 26;
         for (field, value) in Fields::of(bytes) {
             let (KERNEL_SYMBOLS, Value::Bytes(symbol)) = (field, value) else { continue };
-            if let Some((number, text)) = numbered(symbol, 1, 2).filter(|_| self.symbols.len() < MOST_SYMBOLS) {
-                self.symbols.insert((sequence, number), self.dictionary.names.intern_bytes(text));
+            if !self.symbols.contains_key(&sequence) && self.symbols.len() >= MOST_SEQUENCES {
+                return;
+            }
+            let symbols = self.symbols.entry(sequence).or_default();
+            if let Some((number, text)) = numbered(symbol, 1, 2).filter(|_| symbols.len() < MOST_SYMBOLS) {
+                symbols.insert(number, self.dictionary.names.intern_bytes(text));
             }
         }
     }

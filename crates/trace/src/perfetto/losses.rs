@@ -15,8 +15,11 @@
 use crate::event::Cpu;
 use std::collections::HashMap;
 
+/// Writers, and CPUs of writers, that are remembered. The rest of a forged file is taken to be of one writer.
+const MOST: usize = 1 << 16;
+
 /// The packets of one writer.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Copy, Default)]
 struct Sequence {
     /// It was seen from its first packet on.
     whole: bool,
@@ -60,6 +63,8 @@ pub(super) enum Before {
 pub(super) struct Losses {
     sequences: HashMap<u64, Sequence>,
     streams: HashMap<(u64, Cpu), Stream>,
+    /// Packets that could not be read, of whichever writer.
+    unread: u64,
     /// Some writer marked its first packet, so all of them do.
     marks_first: bool,
 }
@@ -68,7 +73,7 @@ impl Losses {
     /// A packet of a writer, the next one in the file.
     pub(super) fn packet(&mut self, sequence: u64, first: bool, dropped: bool) {
         let known = self.sequences.contains_key(&sequence);
-        let of = self.sequences.entry(sequence).or_default();
+        let of = self.sequences.entry(remembered(sequence, known, self.sequences.len())).or_default();
         let begins = first && !known;
         of.whole |= begins;
         of.drops += u64::from(dropped && !begins);
@@ -77,16 +82,18 @@ impl Losses {
 
     /// A packet that cannot be read: of whichever writer.
     pub(super) fn unread_packet(&mut self) {
-        self.sequences.values_mut().for_each(|sequence| sequence.drops += 1);
+        self.unread += 1;
     }
 
     /// What is missing before a bundle of a CPU. `has_events`: the trace has earlier ones of the CPU, by whichever writer.
     pub(super) fn before(&mut self, sequence: u64, cpu: Cpu, marks: &Marks, has_events: bool) -> Before {
-        let Sequence { whole, drops } = *self.sequences.entry(sequence).or_default();
-        let stream = self.streams.get(&(sequence, cpu));
-        let last = stream.map(|stream| stream.last);
-        let dropped = drops != stream.map_or(0, |stream| stream.drops);
-        self.streams.insert((sequence, cpu), Stream { last: last.unwrap_or(0), drops });
+        let known = self.streams.contains_key(&(sequence, cpu));
+        let Sequence { whole, drops } = self.sequences.get(&sequence).copied().unwrap_or_default();
+        let drops = drops + self.unread;
+        let key = (remembered(sequence, known, self.streams.len()), cpu);
+        let last = known.then(|| self.streams[&key].last);
+        let stream = self.streams.entry(key).or_insert(Stream { last: 0, drops: 0 });
+        let dropped = drops != std::mem::replace(&mut stream.drops, drops);
         // What the writer had read before its own beginning was for another recording.
         let is_its_begin = last.is_none() && whole && !dropped;
         match (marks.previous_end, marks.last_read) {
@@ -108,6 +115,11 @@ impl Losses {
             stream.last = stream.last.max(ts);
         }
     }
+}
+
+/// The number by which one of so many is remembered.
+fn remembered(sequence: u64, known: bool, kept: usize) -> u64 {
+    if known || kept < MOST { sequence } else { u64::MAX }
 }
 
 #[cfg(test)]
@@ -174,5 +186,15 @@ mod tests {
         }
         losses.unread_packet();
         assert_eq!(losses.before(9, Cpu(0), &plain, true), Before::Lost);
+    }
+
+    #[test]
+    fn a_forged_file_does_not_outgrow_the_limit() {
+        let mut losses = Losses::default();
+        for sequence in 1..3 * MOST as u64 {
+            losses.packet(sequence, false, true);
+            losses.before(sequence, Cpu(sequence as u16), &end(1), false);
+        }
+        assert!(losses.sequences.len() <= MOST + 1 && losses.streams.len() <= 2 * MOST);
     }
 }

@@ -9,6 +9,9 @@ use crate::unpack::Packing;
 /// Most that may come out of one packet of compressed packets, which recorders keep below 512 kB.
 const LONGEST_UNPACKED: u64 = 32 << 20;
 
+/// Other machines that are counted.
+const MOST_MACHINES: usize = 1024;
+
 /// What a packet says about itself.
 #[derive(Debug, Clone, Copy, Default)]
 struct Header {
@@ -48,14 +51,14 @@ impl Perfetto {
         let sequence = header.sequence;
         if header.machine != 0 {
             let has_events = Fields::of(bytes).any(|(field, _)| field == packet::FTRACE_EVENTS);
-            if has_events {
+            if has_events && self.others.len() < MOST_MACHINES {
                 *self.others.entry(header.machine).or_default() += 1;
             }
             return;
         }
         self.losses.packet(sequence, header.first, header.dropped);
         if header.cleared || header.dropped {
-            self.symbols.retain(|(of, _), _| *of != sequence);
+            self.symbols.remove(&sequence);
         }
         // What a bundle refers to lies behind it in its packet.
         let mut fields = Fields::of(bytes);

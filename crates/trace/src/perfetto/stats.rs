@@ -22,6 +22,9 @@ const BUFFER: [(u32, &str); 6] = [
 ];
 const SERVICE: [(u32, &str); 3] = [(8, "chunks_discarded"), (9, "patches_discarded"), (10, "invalid_packets")];
 
+/// Counts of the service that are told.
+const MOST_TOLD: usize = 32;
+
 type Counts = [u64; LOST.len()];
 
 /// The latest counts.
@@ -90,7 +93,7 @@ impl Stats {
         let named = |field| names.iter().find(|(of, _)| *of == field).map(|(_, name)| name);
         let lost = numbers(counts).filter(|(_, count)| *count > 0);
         let told = lost.filter_map(|(field, count)| named(field).map(|name| format!("{name} {count}")));
-        self.service.extend(told.take(64));
+        self.service.extend(told.take(MOST_TOLD.saturating_sub(self.service.len())));
     }
 
     /// At the end of the trace: counts that no gap accounts for. `gaps_are_marked`: each bundle says up to when the ones before
