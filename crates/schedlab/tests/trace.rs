@@ -109,6 +109,10 @@ fn a_converted_trace_tells_the_same() {
         let read = json(&schedlab(&["trace", "latency", &out, "--json"]).success().stdout);
         assert_eq!((&read["total"], &read["rows"]), (&direct["total"], &direct["rows"]), "{name}");
     }
+    let one = schedlab(&["trace", "check", &lab.path("out.perfetto-trace"), "--machine", "7"]).failure().stderr;
+    assert!(one.contains("events of the host alone: --machine 0 reads those"), "{one}");
+    let text = schedlab(&["trace", "check", &lab.path("out.txt"), "--machine", "7"]).failure().stderr;
+    assert!(text.contains("out.txt is no trace of several machines"), "{text}");
     let refused = schedlab(&["trace", "convert", &file, "-o", &lab.path("out.zip")]).failure();
     assert!(
         refused.stderr.contains("out.zip: which format is meant? Name it OUT.perfetto-trace"),

@@ -125,6 +125,16 @@ impl Reader {
         }
     }
 
+    /// Reads the machine with this `machine_id` instead of the host, where a trace may have several; whether it may: one of
+    /// Perfetto of which nothing was read yet.
+    pub fn choose_machine(&mut self, machine: u32) -> bool {
+        match &mut self.0 {
+            Format::Perfetto(reader) => reader.choose_machine(machine),
+            _ => return false,
+        }
+        true
+    }
+
     /// Remembers which cgroups threads are seen in while events are read, where samples say it.
     pub fn watch_cgroups(&mut self) {
         if let Format::PerfData(reader) = &mut self.0 {

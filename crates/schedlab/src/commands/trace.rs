@@ -91,6 +91,9 @@ struct Source {
     /// The findings as JSON on standard output
     #[arg(long)]
     json: bool,
+    /// Of a Perfetto trace of a host and its guests the guest with this machine_id, instead of the host
+    #[arg(long, value_name = "ID")]
+    machine: Option<u32>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -290,7 +293,11 @@ fn trace_in(path: &Path) -> PathBuf {
 
 impl Source {
     fn open(&self, wanted: schedlab_trace::Kinds) -> Result<Reader> {
-        open(&self.file, wanted)
+        let mut reader = open(&self.file, wanted)?;
+        if self.machine.is_some_and(|machine| !reader.choose_machine(machine)) {
+            bail!("--machine: {} is no trace of several machines; only those of Perfetto are", self.file.display());
+        }
+        Ok(reader)
     }
 
     /// The trace, and what of it is asked for.

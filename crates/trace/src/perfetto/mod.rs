@@ -34,7 +34,7 @@ use events::{Raw, Symbols};
 use losses::Losses;
 use schema::{PACKET, clock};
 use stats::Stats;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 use wire::{Fields, Value, varint};
 
@@ -68,10 +68,17 @@ pub(crate) struct Perfetto {
     stats: Stats,
     /// Each bundle says when the one before it ended.
     gaps_are_marked: bool,
-    /// Packets of other machines, by `machine_id`: with events of ftrace.
-    others: BTreeMap<u64, u64>,
+    /// The `machine_id` of the machine that is read; 0 is the host, which has none.
+    chosen: u64,
+    /// Other machines with events of ftrace.
+    others: BTreeSet<u64>,
     /// There are compact switches.
     infers_prev: bool,
+}
+
+/// A machine by its `machine_id`, in words.
+fn machine(id: u64) -> String {
+    if id == 0 { "the host".into() } else { format!("machine {id}") }
 }
 
 /// Whether the first bytes of a file are packets of a trace: one that is not empty, at least.
@@ -112,9 +119,15 @@ impl Perfetto {
             losses: Losses::default(),
             stats: Stats::default(),
             gaps_are_marked: true,
-            others: BTreeMap::new(),
+            chosen: 0,
+            others: BTreeSet::new(),
             infers_prev: false,
         }
+    }
+
+    /// Reads the machine with this `machine_id` instead of the host.
+    pub(crate) fn choose_machine(&mut self, machine: u32) {
+        self.chosen = machine.into();
     }
 
     /// The length of the next packet, whose header is consumed; `None` at the end, or where nothing can be followed.
@@ -164,20 +177,20 @@ impl Perfetto {
             return Ok(());
         }
         let names: Vec<String> = self.events().into_iter().map(|e| e.0).take(5).collect();
-        let has = match (names.is_empty(), self.others.is_empty()) {
-            (false, _) => names.join(", "),
-            (true, true) => "no event of ftrace".into(),
-            (true, false) => "events of ftrace of other machines than the host alone".into(),
+        let has = match (&names[..], self.others.first()) {
+            ([], None) => "no event of ftrace".into(),
+            ([], Some(other)) => format!("events of {} alone: --machine {other} reads those", machine(*other)),
+            (names, _) => names.join(", "),
         };
         Err(TraceError::NoSchedEvents { file: self.input.file.clone(), has })
     }
 
     /// Says what of the trace is in no number.
     fn tell_left_out(&mut self) {
-        if let Some(machine) = self.others.keys().next() {
-            let (machines, packets) = (self.others.len(), self.others.values().sum());
-            self.problems.add_many(ProblemKind::Recording, packets, || {
-                format!("what other machines traced was left out ({machines}, machine_id {machine} first); all that is told is of the host")
+        if let Some(other) = self.others.first() {
+            self.problems.add(ProblemKind::Recording, || {
+                let (chosen, other_one, machines) = (machine(self.chosen), machine(*other), self.others.len() + 1);
+                format!("the trace is of {machines} machines: all that is told is of {chosen}; --machine {other} reads {other_one}")
             });
         }
         let unknown = self.counts.iter().filter(|(field, _)| self.event_name(**field).is_none());

@@ -49,10 +49,10 @@ impl Perfetto {
     pub(super) fn packet(&mut self, bytes: &[u8], at: u64, unpacked: bool) {
         let header = Header::of(bytes);
         let sequence = header.sequence;
-        if header.machine != 0 {
+        if header.machine != self.chosen {
             let has_events = Fields::of(bytes).any(|(field, _)| field == packet::FTRACE_EVENTS);
             if has_events && self.others.len() < MOST_MACHINES {
-                *self.others.entry(header.machine).or_default() += 1;
+                self.others.insert(header.machine);
             }
             return;
         }

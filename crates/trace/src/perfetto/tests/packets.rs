@@ -86,12 +86,20 @@ fn the_host_is_read_and_other_machines_are_told() {
     let host = [of(&[], 10), of(&[], 20)].concat();
     let both = [of(&guest, 5), of(&[], 10), of(&guest, 15), of(&[], 20)].concat();
     assert_eq!(events(both.clone()), events(host));
-    let (_, reader) = open(both).unwrap();
+    let (_, reader) = open(both.clone()).unwrap();
     let told: Vec<String> = reader.problems().all().map(|problem| problem.to_string()).collect();
-    assert_eq!(told.len(), 1);
-    assert!(told[0].contains("machine_id 1001"), "{told:?}");
+    assert_eq!(
+        told,
+        ["the trace is of 2 machines: all that is told is of the host; --machine 1001 reads machine 1001"]
+    );
     let error = open(of(&guest, 5)).err().expect("nothing of the host").to_string();
-    assert!(error.contains("of other machines than the host alone"), "{error}");
+    assert!(error.contains("(events of machine 1001 alone: --machine 1001 reads those)"), "{error}");
+    let mut reader = Reader::open("t", Box::new(both), Kinds::ALL).unwrap();
+    assert!(reader.choose_machine(1001));
+    let mut batch = Vec::new();
+    assert!(reader.next_batch(&mut batch).unwrap());
+    let times: Vec<u64> = batch.iter().map(|event| event.ts / 1_000_000).filter(|ms| *ms > 0).collect();
+    assert!(times.starts_with(&[5, 6]) && times.ends_with(&[15, 16]), "{times:?}");
 }
 
 #[test]
