@@ -1,0 +1,140 @@
+//! perf.data, by each perf that was given.
+
+use super::Lab;
+use super::row::{Must, Outcome, compare};
+use anyhow::{Context, Result, bail, ensure};
+use schedlab_benches::formats::instance::EVENTS;
+use schedlab_benches::formats::lines::{self, Text};
+use schedlab_benches::program;
+use std::fs::File;
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+/// Who is recorded, and how perf is told of it.
+#[derive(Clone, Copy, PartialEq)]
+enum Whom {
+    /// `-a`, with a load of so many pairs.
+    All(u32),
+    /// What perf starts, and what that starts.
+    Command,
+    /// A process that runs already.
+    Process,
+    /// All, written to standard output.
+    Pipe,
+    /// `perf sched record`.
+    Sched,
+}
+
+const ROWS: [(&str, Whom); 17] = [
+    ("-a", Whom::All(3)),
+    ("-a -z", Whom::All(3)),
+    ("-a -z, beside a load", Whom::All(24)),
+    ("-a -z22", Whom::All(3)),
+    ("-a --overwrite", Whom::All(3)),
+    ("-a -k mono", Whom::All(3)),
+    ("-a -k monotonic_raw", Whom::All(3)),
+    ("-a -k boottime", Whom::All(3)),
+    ("-a -k tai", Whom::All(3)),
+    ("-a -o -", Whom::Pipe),
+    ("-a -z -o -", Whom::Pipe),
+    ("-a -g", Whom::All(3)),
+    ("-a --all-cgroups", Whom::All(3)),
+    ("-a --threads", Whom::All(3)),
+    ("COMMAND, no -a", Whom::Command),
+    ("-p PID", Whom::Process),
+    ("perf sched record", Whom::Sched),
+];
+
+pub(crate) fn rows(lab: &Lab) -> Result<()> {
+    for perf in &lab.perfs {
+        let version = version(perf);
+        for (options, whom) in ROWS {
+            let recorder = version.as_ref().map_or_else(|_| perf.display().to_string(), Clone::clone);
+            lab.row(["perf.data", &recorder, options], |file| {
+                version.as_ref().map_err(|error| anyhow::anyhow!("{error:#}"))?;
+                row(lab, perf, options, whom, file)
+            });
+        }
+    }
+    Ok(())
+}
+
+fn version(perf: &Path) -> Result<String> {
+    let mut command = Command::new(perf);
+    command.arg("--version");
+    Ok(String::from_utf8_lossy(&program::output(command)?.stdout).trim().replace(" version", ""))
+}
+
+fn row(lab: &Lab, perf: &Path, options: &str, whom: Whom, file: &Path) -> Result<Outcome> {
+    // Pages of a CPU's ring: more of them where events were lost.
+    for pages in ["2048", "16384"] {
+        record(lab, perf, options, whom, file, pages)?;
+        let text = script(perf, file, whom)?;
+        ensure!(!text.events.is_empty(), "perf script finds no event in what perf recorded");
+        if text.lost == 0 {
+            return compare(lab, file, &text, Must::Agree);
+        }
+    }
+    bail!("perf lost events twice")
+}
+
+fn record(lab: &Lab, perf: &Path, options: &str, whom: Whom, file: &Path, pages: &str) -> Result<()> {
+    if file.is_dir() {
+        std::fs::remove_dir_all(file)?;
+    }
+    let mut command = Command::new(perf);
+    if whom == Whom::Sched {
+        command.args(["sched", "record", "-m", pages, "-o"]).arg(file);
+    } else {
+        command.args(["record", "-m", pages]);
+        for event in EVENTS {
+            command.arg("-e").arg(format!("sched:{event}"));
+        }
+        let words = options.split(',').next().unwrap_or_default().split_whitespace();
+        command.args(words.filter(|word| word.starts_with('-') && !["-o", "-", "-p"].contains(word) || is_clock(word)));
+        match whom {
+            Whom::Pipe => command.args(["-o", "-"]).stdout(File::create(file)?),
+            _ => command.arg("-o").arg(file).stdout(Stdio::null()),
+        };
+    }
+    let mut observed = None;
+    if whom == Whom::Process {
+        let load = lab.load(3, 100);
+        // perf attaches before that starts: of what it forks only the later part would be recorded.
+        let mut late = Command::new("sh");
+        late.args(["-c", "sleep 1; exec \"$@\"", "sh"]).arg(load.get_program()).args(load.get_args());
+        let child = late.stdout(Stdio::null()).stderr(Stdio::null()).spawn()?;
+        command.args(["-p", &child.id().to_string()]);
+        observed = Some(child);
+    } else {
+        let load = match whom {
+            Whom::All(pairs) => lab.load(pairs, 25 * pairs),
+            _ => lab.load(3, 100),
+        };
+        // The answer must not get into a pipe that perf writes.
+        command.args(["--", "sh", "-c", "exec \"$@\" >/dev/null", "sh"]).arg(load.get_program()).args(load.get_args());
+    }
+    let output = command.stderr(Stdio::piped()).spawn().and_then(std::process::Child::wait_with_output);
+    if let Some(mut child) = observed {
+        child.wait()?;
+    }
+    let output = output.with_context(|| format!("{command:?}"))?;
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    ensure!(output.status.success(), "{}", said.lines().rfind(|line| !line.trim().is_empty()).unwrap_or("perf failed"));
+    Ok(())
+}
+
+fn is_clock(word: &str) -> bool {
+    ["mono", "monotonic_raw", "boottime", "tai"].contains(&word)
+}
+
+/// All samples as perf itself reads them.
+fn script(perf: &Path, file: &Path, whom: Whom) -> Result<Text> {
+    let mut command = Command::new(perf);
+    command.args(["script", "--ns", "--show-lost-events", "-F", "comm,tid,cpu,time,event,trace", "-i"]);
+    match whom {
+        Whom::Pipe => command.arg("-").stdin(File::open(file)?),
+        _ => command.arg(file).stdin(Stdio::null()),
+    };
+    Ok(lines::parse(&String::from_utf8_lossy(&program::output(command)?.stdout)))
+}

@@ -1,0 +1,117 @@
+//! A row of the table: our numbers beside the reference's.
+
+use anyhow::Result;
+use schedlab_benches::formats::lines::Text;
+use schedlab_benches::formats::numbers::{self, Answer, Numbers};
+use std::path::Path;
+
+pub(crate) const HEADER: [&str; 8] =
+    ["format", "recorder", "options", "events", "switches", "waits: wakeup + preempt", "longest wait, ns", "equal"];
+
+/// How a row came out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Judged {
+    Equal,
+    Refused,
+    NotRun,
+    Differs,
+}
+
+/// What a row must show.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Must {
+    /// The same numbers.
+    Agree,
+    /// The same events, no more waits and none longer than in the whole trace, and a word that something is missing.
+    TellLoss,
+    /// A refusal: the times are not ns, and nothing says what they are.
+    Refuse,
+}
+
+pub(crate) enum Outcome {
+    Compared { must: Must, answer: Answer, reference: Box<Numbers> },
+    NotRun(String),
+}
+
+pub(crate) struct Row {
+    pub(crate) format: String,
+    pub(crate) recorder: String,
+    pub(crate) options: String,
+    pub(crate) outcome: Outcome,
+}
+
+/// Asks the released binary about a file and puts what a text says of it beside.
+pub(crate) fn compare(lab: &super::Lab, trace: &Path, text: &Text, must: Must) -> Result<Outcome> {
+    let answer = numbers::ask(&lab.schedlab, trace, &lab.scratch.path("answer"))?;
+    Ok(Outcome::Compared { must, answer, reference: Box::new(Numbers::of(text)) })
+}
+
+impl Row {
+    pub(crate) fn judged(&self) -> Judged {
+        let (must, answer, reference) = match &self.outcome {
+            Outcome::NotRun(_) => return Judged::NotRun,
+            Outcome::Compared { must, answer, reference } => (must, answer, reference),
+        };
+        match (must, answer) {
+            (Must::Refuse, Err(_)) => Judged::Refused,
+            (Must::Agree, Ok(told)) if told.numbers == **reference => Judged::Equal,
+            (Must::TellLoss, Ok(told)) => {
+                let (own, whole) = (&told.numbers, reference);
+                let waits = own.wakeup.count <= whole.wakeup.count && own.preempt.count <= whole.preempt.count;
+                let sound = waits && own.longest_ns() <= whole.longest_ns() && own.events == whole.events;
+                if sound && !told.wrong.is_empty() { Judged::Equal } else { Judged::Differs }
+            }
+            _ => Judged::Differs,
+        }
+    }
+
+    pub(crate) fn cells(&self) -> Vec<String> {
+        let mut cells = vec![self.format.clone(), self.recorder.clone(), format!("`{}`", self.options)];
+        let (answer, reference, must) = match &self.outcome {
+            Outcome::NotRun(why) => {
+                let why = format!("not run: {}", why.replace(['\n', '|'], " "));
+                cells.extend(std::iter::repeat_n(String::new(), 4).chain([why]));
+                return cells;
+            }
+            Outcome::Compared { answer, reference, must } => (answer, reference, must),
+        };
+        let told = match answer {
+            Ok(told) => told,
+            Err(sentence) => {
+                cells.extend(std::iter::repeat_n(String::new(), 4));
+                let no = if self.judged() == Judged::Refused { "" } else { "**no**, " };
+                cells.push(format!("{no}refused: {}", sentence.replace('|', " ")));
+                return cells;
+            }
+        };
+        let own = &told.numbers;
+        let beside = |own: String, other: String| if own == other { own } else { format!("{own} ≠ {other}") };
+        let pair = |of: fn(&Numbers) -> String| beside(of(own), of(reference));
+        cells.push(pair(|n| n.all().to_string()));
+        cells.push(pair(|n| n.switches().to_string()));
+        cells.push(pair(|n| format!("{} + {}", n.wakeup.count, n.preempt.count)));
+        cells.push(pair(|n| n.longest_ns().to_string()));
+        let first = || told.wrong.first().map_or(String::new(), |wrong| format!("; told: {}", wrong.replace('|', " ")));
+        cells.push(match (self.judged(), must) {
+            (Judged::Equal, Must::TellLoss) => format!("no false wait{}", first()),
+            (Judged::Equal, _) => "yes".into(),
+            _ => format!("**no**{}{}", self.difference(own, reference), first()),
+        });
+        cells
+    }
+
+    /// Where the table's columns do not show it.
+    fn difference(&self, own: &Numbers, other: &Numbers) -> String {
+        let names = own.events.keys().chain(other.events.keys()).collect::<std::collections::BTreeSet<_>>();
+        let count = |of: &Numbers, name: &String| of.events.get(name).copied().unwrap_or(0);
+        let different = names.into_iter().filter(|name| count(own, name) != count(other, name));
+        let mut words: Vec<String> =
+            different.map(|name| format!("{name} {} ≠ {}", count(own, name), count(other, name))).collect();
+        for (kind, own, other) in [("wakeup", own.wakeup, other.wakeup), ("preempt", own.preempt, other.preempt)] {
+            if own.count == other.count && own.sum_ns != other.sum_ns {
+                words.push(format!("{kind} waits {} ≠ {} ns together", own.sum_ns, other.sum_ns));
+            }
+        }
+        if words.is_empty() { String::new() } else { format!(": {}", words.join(", ")) }
+    }
+}

@@ -1,0 +1,194 @@
+//! Waits of a list of events by a state machine of its own, written from the rules of `docs/traces.md` and not from
+//! the engine of `crates/trace`: gaps are found in a first pass, waits in a second one, and each wait is then held
+//! against all gaps.
+
+mod machine;
+
+use machine::Machine;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// An event of a scheduler trace.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Happened {
+    /// ns of the trace's clock.
+    pub ts: u64,
+    /// Where it was traced.
+    pub cpu: u32,
+    /// Which.
+    pub what: What,
+}
+
+/// How a thread leaves its CPU.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum State {
+    /// `R` and `R+`.
+    Runnable,
+    /// `X` and `Z`.
+    Dead,
+    /// All others.
+    Asleep,
+}
+
+/// What happened, with thread ids and CPU numbers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[expect(missing_docs, reason = "fields are named as the kernel names them")]
+pub enum What {
+    Switch {
+        prev: u32,
+        state: State,
+        next: u32,
+    },
+    Waking {
+        tid: u32,
+        target_cpu: u32,
+    },
+    Wakeup {
+        tid: u32,
+        target_cpu: u32,
+    },
+    WakeupNew {
+        tid: u32,
+        target_cpu: u32,
+    },
+    Migrate {
+        tid: u32,
+        orig_cpu: u32,
+        dest_cpu: u32,
+    },
+    Fork {
+        child: u32,
+    },
+    /// An end or a rename: moves the last known moment of its CPU, and nothing else.
+    Told,
+    /// An event that `trace latency` does not read.
+    Other,
+    /// Events are missing on this CPU from its event before to this time.
+    Lost,
+}
+
+/// Waits of one kind.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Waits {
+    /// Their number.
+    pub count: u64,
+    /// All of them together, ns.
+    pub sum_ns: u64,
+    /// The longest, ns.
+    pub max_ns: u64,
+}
+
+impl Waits {
+    fn add(&mut self, ns: u64) {
+        (self.count, self.sum_ns, self.max_ns) = (self.count + 1, self.sum_ns + ns, self.max_ns.max(ns));
+    }
+}
+
+/// Both kinds of waits.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Found {
+    /// From a waking to the switch-in.
+    pub wakeup: Waits,
+    /// From a switch-out while runnable to the next switch-in.
+    pub preempt: Waits,
+    /// Waits that a gap overlaps.
+    pub censored: u64,
+}
+
+/// From the event at `from` to that at `to` something is missing on this CPU.
+struct Gap {
+    cpu: u32,
+    from: usize,
+    to: usize,
+}
+
+/// The waits of a trace whose events are in the order of their times.
+pub fn waits(events: &[Happened]) -> Found {
+    let gaps = gaps(events);
+    let ends: BTreeSet<usize> = gaps.iter().map(|gap| gap.to).collect();
+    let mut machine = Machine::new(events, gaps);
+    for (at, event) in events.iter().enumerate() {
+        if ends.contains(&at) {
+            machine.lose_sight(event.cpu);
+        }
+        machine.take(at, event);
+    }
+    machine.found()
+}
+
+/// A gap goes from a CPU's last event that is read to a switch away from somebody who had not been put there, or to where
+/// a loss ends.
+fn gaps(events: &[Happened]) -> Vec<Gap> {
+    let (mut last, mut current) = (BTreeMap::new(), BTreeMap::new());
+    let mut gaps = Vec::new();
+    for (at, Happened { cpu, what, .. }) in events.iter().enumerate().filter(|(_, event)| event.what != What::Other) {
+        let from = last.insert(*cpu, at).unwrap_or(0);
+        let broken = match what {
+            What::Lost => {
+                current.remove(cpu);
+                true
+            }
+            What::Switch { prev, next, .. } => current.insert(*cpu, *next).is_some_and(|thread| thread != *prev),
+            _ => false,
+        };
+        if broken {
+            gaps.push(Gap { cpu: *cpu, from, to: at });
+        }
+    }
+    gaps
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use State::{Asleep, Runnable};
+
+    fn switch(ts: u64, cpu: u32, prev: u32, state: State, next: u32) -> Happened {
+        Happened { ts, cpu, what: What::Switch { prev, state, next } }
+    }
+
+    fn waking(ts: u64, cpu: u32, tid: u32) -> Happened {
+        Happened { ts, cpu, what: What::Waking { tid, target_cpu: cpu } }
+    }
+
+    fn found(events: &[Happened]) -> (Vec<u64>, Vec<u64>, u64) {
+        let Found { wakeup, preempt, censored } = waits(events);
+        let of = |waits: Waits| if waits.count == 0 { vec![] } else { vec![waits.count, waits.sum_ns, waits.max_ns] };
+        (of(wakeup), of(preempt), censored)
+    }
+
+    #[test]
+    fn a_wakeup_and_a_preemption_are_apart() {
+        let events = [
+            switch(0, 0, 0, Runnable, 5),
+            waking(10, 0, 7),
+            switch(14, 0, 5, Runnable, 7),
+            switch(20, 0, 7, Asleep, 5),
+        ];
+        assert_eq!(found(&events), (vec![1, 4, 4], vec![1, 6, 6], 0));
+    }
+
+    #[test]
+    fn a_waking_before_the_switch_out_counts_from_that_unless_another_one_comes() {
+        let early = [switch(0, 0, 0, Runnable, 5), waking(3, 1, 5), switch(10, 0, 5, Asleep, 0)];
+        let back = switch(40, 0, 0, Runnable, 5);
+        let repaired = [&early[..], std::slice::from_ref(&back)].concat();
+        assert_eq!(found(&repaired), (vec![1, 30, 30], vec![], 0));
+        let cancelled = [&early[..], &[waking(35, 1, 5), back]].concat();
+        assert_eq!(found(&cancelled), (vec![1, 5, 5], vec![], 0));
+    }
+
+    #[test]
+    fn a_break_of_the_chain_censors_who_waited_on_that_cpu_and_nobody_else() {
+        let events = [
+            switch(0, 0, 0, Runnable, 5),
+            switch(1, 1, 0, Runnable, 8),
+            waking(10, 0, 7),
+            switch(11, 1, 8, Runnable, 9),
+            // 5 was never seen to leave.
+            switch(20, 0, 6, Asleep, 0),
+            switch(30, 0, 0, Runnable, 7),
+            switch(31, 1, 9, Asleep, 8),
+        ];
+        assert_eq!(found(&events), (vec![], vec![1, 20, 20], 1));
+    }
+}
