@@ -97,7 +97,8 @@ fn what_of(kind: u32, message: &[u8]) -> Option<What> {
         114 => What::WakeupNew { tid: of(2)?, target_cpu: of(5)? },
         491 => What::Migrate { tid: of(2)?, orig_cpu: of(4)?, dest_cpu: of(5)? },
         239 => What::Fork { child: of(4)? },
-        _ => return None,
+        // A changed kind is an event like any other.
+        _ => What::Other,
     })
 }
 
