@@ -374,6 +374,7 @@ fn root_is_not_told_to_become_root_and_a_list_of_no_cpu_is_said_in_words() {
         let tree = laptop();
         tree.write("/proc/self/status", &format!("Name:\tschedlab\nUid:\t1000\t{uid}\t{uid}\t{uid}"));
         tree.write("/sys/devices/system/cpu/nohz_full", "(null)");
+        std::fs::remove_dir_all(tree.0.join("sys/kernel/tracing")).unwrap();
         let barred = SystemAnswers {
             perf_cpu: refused(),
             pmu: refused(),
