@@ -39,7 +39,7 @@ fn perf_cgroups(drawing: &Drawing) -> Vec<u8> {
 }
 
 fn trace_dat(writer: Writer, drawing: &Drawing) -> Vec<u8> {
-    version_6(writer, drawing, Saved { cmdlines: "", overrun: 0 })
+    version_6(writer, drawing, Saved::NOTHING)
 }
 
 /// Letters in a row that are text rather than numbers.

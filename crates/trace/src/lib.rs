@@ -13,6 +13,7 @@
 mod archive;
 mod bytes;
 mod cells;
+mod clock;
 mod convert;
 #[cfg(test)]
 mod drawing;

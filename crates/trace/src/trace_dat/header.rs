@@ -1,8 +1,10 @@
 //! The header of trace.dat: version 6, in which the parts follow each other, and version 7, in which options point to
 //! sections that may be compressed.
 
+use super::records::Times;
 use crate::TraceError;
 use crate::bytes::{Cursor, Input};
+use crate::clock::Counts;
 use crate::kind::Kind;
 use crate::tracing_data::TracingData;
 use crate::unpack::Packing;
@@ -13,6 +15,9 @@ pub(super) const LONGEST_SECTION: u64 = 64 << 20;
 /// CPUs and buffers of a file.
 const MOST_CPUS: u32 = 65_535;
 const MOST_BUFFERS: usize = 1024;
+
+/// Kernels have ten clocks.
+const LONGEST_CLOCKS: u64 = 4096;
 
 /// Options sections that are followed; trace-cmd writes a few.
 const MOST_OPTION_SECTIONS: u32 = 1000;
@@ -29,10 +34,25 @@ pub(super) struct CpuData {
 #[derive(Debug, Clone, Default)]
 pub(super) struct Buffer {
     pub(super) name: String,
+    /// What its times are of; empty where the file does not say.
+    pub(super) clock: String,
     pub(super) page_size: u32,
     pub(super) cpus: Vec<CpuData>,
     /// How the chunks of its pages are compressed; `None` where pages lie as they are.
     pub(super) packing: Option<Packing>,
+}
+
+/// What the kernel had counted when the recording ended, over all CPUs of all buffers.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Counted {
+    /// CPUs that are counted in, one per buffer.
+    pub(super) cpus: u32,
+    /// Events that were read from the ring or were in it still: what the file should hold.
+    pub(super) events: u64,
+    /// Events that the ring overwrote.
+    pub(super) overrun: u64,
+    /// Events that found no room.
+    pub(super) dropped: u64,
 }
 
 /// Everything but the pages.
@@ -42,15 +62,17 @@ pub(super) struct Header {
     pub(super) buffers: Vec<Buffer>,
     /// Thread ids and names when the recording ended.
     pub(super) cmdlines: Vec<(u32, String)>,
+    /// Of the first buffer.
     pub(super) clock: String,
     pub(super) uname: String,
     pub(super) recorder: String,
     /// Added to each time.
     pub(super) ts_offset: i64,
-    /// Multiplier, shift and offset of cycles.
-    pub(super) tsc2nsec: Option<(u32, u32, u64)>,
-    /// Events that the ring overwrote, over all CPUs.
-    pub(super) overrun: u64,
+    /// Multiplier and shift of cycles.
+    pub(super) tsc2nsec: Option<(u32, u32)>,
+    pub(super) counted: Counted,
+    /// The file names its clock, somewhere.
+    clocks_follow: bool,
     /// How compressed sections of version 7 are.
     packing: Option<Packing>,
     cpus: u32,
@@ -80,6 +102,18 @@ impl Header {
         Ok(header)
     }
 
+    /// How the times of a buffer become nanoseconds; else why they cannot.
+    pub(super) fn times(&self, buffer: &Buffer) -> Result<Times, String> {
+        let (offset, clock) = (self.ts_offset, buffer.clock.as_str());
+        let counts = match (Counts::of(clock), self.tsc2nsec) {
+            (Counts::Nanoseconds, _) => return Ok(Times { offset, tsc2nsec: None }),
+            (Counts::Cycles, Some(tsc2nsec)) => return Ok(Times { offset, tsc2nsec: Some(tsc2nsec) }),
+            (Counts::Cycles, None) => "cycles, and the file does not say how many make a second",
+            (Counts::Other(counts), _) => counts,
+        };
+        Err(format!("recorded by the clock `{}`, which counts {counts}", clock.escape_debug()))
+    }
+
     fn read_6(&mut self, cursor: &mut Cursor<'_>) -> Result<(), TraceError> {
         self.tracing.headers(cursor)?;
         self.tracing.formats(cursor, known)?;
@@ -107,7 +141,11 @@ impl Header {
                 }
             }
         }
+        let listed = self.clocks_follow && self.clock.is_empty();
         self.buffer_6(cursor, String::new())?;
+        if listed {
+            self.clock_behind_table(cursor);
+        }
         for (offset, name) in buffers {
             let mut cursor = Cursor::new(cursor.input, offset, cursor.end, cursor.big_endian);
             if cursor.take(10, "`flyrecord`")? != b"flyrecord\0" {
@@ -115,7 +153,18 @@ impl Header {
             }
             self.buffer_6(&mut cursor, name)?;
         }
+        for buffer in &mut self.buffers {
+            buffer.clock.clone_from(&self.clock);
+        }
         Ok(())
+    }
+
+    /// The list of clocks, which most versions of trace-cmd write behind the first table. What is none is passed over.
+    fn clock_behind_table(&mut self, cursor: &mut Cursor<'_>) {
+        let bytes = cursor.u64("the size of the clocks").unwrap_or(0);
+        if let Some(clocks) = (bytes <= LONGEST_CLOCKS).then(|| cursor.take(bytes, "the clocks").ok()).flatten() {
+            self.clock = chosen(&text(clocks));
+        }
     }
 
     /// Options up to the first of number 0; answers where other buffers are.
@@ -213,9 +262,9 @@ impl Header {
     fn buffer_7(&mut self, file: &Cursor<'_>, data: &mut Cursor<'_>) -> Result<(), TraceError> {
         let place = data.u64("the place of a buffer")?;
         let mut buffer = Buffer { name: data.string(4096, "the name of a buffer")?, ..Buffer::default() };
-        let clock = data.string(256, "the clock of a buffer")?;
+        buffer.clock = data.string(256, "the clock of a buffer")?;
         if self.clock.is_empty() {
-            self.clock = clock;
+            self.clock.clone_from(&buffer.clock);
         }
         buffer.page_size = data.u32("the page size of a buffer")?;
         for _ in 0..cpu_count(data)? {
@@ -273,21 +322,19 @@ impl Header {
         match id {
             option::CPUSTAT => {
                 let text = text(data.take(bytes, "statistics of a CPU")?);
-                let overrun = text.lines().find_map(|line| line.strip_prefix("overrun:"));
-                self.overrun += overrun.and_then(|n| n.trim().parse::<u64>().ok()).unwrap_or(0);
+                self.counted.add(&text);
             }
             option::TRACECLOCK => {
-                let clocks = text(data.take(bytes, "the clocks")?);
-                let chosen = clocks.split_once('[').and_then(|(_, rest)| rest.split_once(']'));
-                self.clock = chosen.map_or(String::new(), |(clock, _)| clock.to_owned());
+                self.clocks_follow = true;
+                self.clock = chosen(&text(data.take(bytes, "the clocks")?));
             }
             option::UNAME => self.uname = text(data.take(bytes, "uname")?),
             option::VERSION => self.recorder = text(data.take(bytes, "the version of trace-cmd")?),
             option::OFFSET => self.ts_offset = text(data.take(bytes, "the time offset")?).trim().parse().unwrap_or(0),
             option::TSC2NSEC => {
+                // An offset follows, which trace-cmd takes no notice of.
                 let (mult, shift) = (data.u32("a multiplier")?, data.u32("a shift")?);
-                self.tsc2nsec =
-                    Some((mult, shift, data.u64("an offset")?)).filter(|(mult, shift, _)| *mult > 0 && *shift < 64);
+                self.tsc2nsec = Some((mult, shift)).filter(|(mult, shift)| *mult > 0 && *shift < 64);
             }
             _ => {}
         }
@@ -309,6 +356,29 @@ mod option {
     pub(super) const FTRACE_EVENTS: u16 = 17;
     pub(super) const EVENT_FORMATS: u16 = 18;
     pub(super) const CMDLINES: u16 = 21;
+}
+
+impl Counted {
+    /// Adds a CPU's `per_cpu/cpuN/stats`.
+    fn add(&mut self, stats: &str) {
+        let of = |name: &str| {
+            let line = stats.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':'));
+            line.and_then(|n| n.trim().parse::<u64>().ok())
+        };
+        self.overrun = self.overrun.saturating_add(of("overrun").unwrap_or(0));
+        self.dropped = self.dropped.saturating_add(of("dropped events").unwrap_or(0));
+        // Kernels before 3.11 do not say what was read.
+        if let Some((left, read)) = of("entries").zip(of("read events")) {
+            self.cpus += 1;
+            self.events = self.events.saturating_add(left).saturating_add(read);
+        }
+    }
+}
+
+/// The clock in brackets of those that `trace_clock` lists.
+fn chosen(clocks: &str) -> String {
+    let chosen = clocks.split_once('[').and_then(|(_, rest)| rest.split_once(']'));
+    chosen.map_or(String::new(), |(clock, _)| clock.to_owned())
 }
 
 fn known(system: &str, name: &str) -> bool {

@@ -10,6 +10,7 @@ mod tests;
 pub(crate) mod written;
 
 use crate::bytes::Input;
+use crate::clock;
 use crate::event::{Cpu, Event, Tid, What};
 use crate::fields::Dictionary;
 use crate::info::TraceInfo;
@@ -18,7 +19,7 @@ use crate::order::{Merging, Order};
 use crate::page::PageFormat;
 use crate::problem::{ProblemKind, Problems};
 use crate::{ByteSource, TraceError};
-use header::{Buffer, Header};
+use header::{Buffer, Counted, Header};
 use records::{Plans, Sink, Times};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -48,6 +49,7 @@ struct Stream {
     cpu: Cpu,
     buffer: usize,
     pages: Pages,
+    times: Times,
     /// Of the last record.
     ts: u64,
 }
@@ -87,12 +89,21 @@ impl TraceDat {
 
     fn open_streams(&mut self) -> Result<(), TraceError> {
         let big_endian = self.header.tracing.big_endian;
+        let mut refused = None;
         for (number, buffer) in self.header.buffers.iter().enumerate() {
-            let Buffer { name, page_size, cpus, packing } = buffer;
+            let Buffer { name, page_size, cpus, packing, .. } = buffer;
             if !PAGE_SIZES.contains(page_size) {
                 let found = format!("pages of {page_size} bytes in buffer `{}`", name.escape_debug());
                 return Err(self.input.malformed(0, found, "pages of 4096 to 65536 bytes"));
             }
+            let times = match self.header.times(buffer) {
+                Ok(times) => times,
+                Err(why) => {
+                    self.problems.add(ProblemKind::SkippedPart, || format!("buffer `{}`: {why}", name.escape_debug()));
+                    refused.get_or_insert(why);
+                    continue;
+                }
+            };
             for data in cpus.iter().filter(|data| data.size > 0) {
                 let Some(cpu) = Cpu::from_raw(i64::from(data.cpu)) else {
                     self.problems
@@ -101,16 +112,13 @@ impl TraceDat {
                 };
                 let pages = Pages::new(&self.input, *data, *page_size as usize, *packing, big_endian)?;
                 self.open.push(Reverse((0, self.streams.len())));
-                self.streams.push(Stream { cpu, buffer: number, pages, ts: 0 });
+                self.streams.push(Stream { cpu, buffer: number, pages, times, ts: 0 });
             }
         }
-        if self.header.overrun > 0 {
-            let overrun = self.header.overrun;
-            self.problems.add_many(ProblemKind::Recording, overrun, || {
-                "events were overwritten in the ring before trace-cmd read them".into()
-            });
+        match refused {
+            Some(why) if self.streams.is_empty() => Err(self.input.unsupported(0, why, clock::MEND)),
+            _ => Ok(()),
         }
-        Ok(())
     }
 
     /// Names that trace-cmd saved; events bring better ones.
@@ -119,6 +127,26 @@ impl TraceDat {
             let Some(tid) = Tid::from_raw(i64::from(*tid)).filter(|tid| *tid != Tid::IDLE) else { continue };
             let what = What::Comm { tid, comm: self.dictionary.names.intern(comm) };
             self.order.push_in(self.streams.len(), Event { ts: 0, cpu: Cpu::ANY, what }, &mut self.problems);
+        }
+    }
+
+    /// Events that the kernel had counted and that are not in the file, or that never came into it.
+    fn tell_missing(&mut self) {
+        let Counted { cpus, events, overrun, dropped } = self.header.counted;
+        let found = self.plans.records;
+        // Buffers of which nothing was counted would hide what is missing in others.
+        if cpus as usize >= self.streams.len() && events > found {
+            self.problems.add_many(ProblemKind::Lost, events - found, || {
+                format!(
+                    "the kernel counted {events} events and the file holds {found}: it is cut, damaged or a part of a longer one"
+                )
+            });
+        }
+        let marked = self.problems.count(ProblemKind::Lost);
+        if overrun.saturating_add(dropped) > marked {
+            self.problems.add_many(ProblemKind::Lost, overrun.saturating_add(dropped) - marked, || {
+                format!("the ring overwrote {overrun} events and refused {dropped}; where is not marked")
+            });
         }
     }
 
@@ -138,7 +166,7 @@ impl TraceDat {
         let (_, hostname, release) = (uname.next(), uname.next(), uname.next());
         TraceInfo {
             format: if header.tracing.version == "6" { "trace.dat 6" } else { "trace.dat 7" },
-            clock: if header.clock.is_empty() { "local".into() } else { header.clock.clone() },
+            clock: clock::shown(&header.clock),
             hostname: hostname.unwrap_or_default().to_owned(),
             release: release.unwrap_or_default().to_owned(),
             arch: header.uname.split_whitespace().next_back().unwrap_or_default().to_owned(),
@@ -168,32 +196,31 @@ impl Merging for TraceDat {
     /// Reads a page of the stream that is furthest behind.
     fn advance(&mut self) -> Result<(), TraceError> {
         let Some(Reverse((_, number))) = self.open.pop() else {
+            self.tell_missing();
             self.order.finish();
             return self.has_events();
         };
         let stream = &mut self.streams[number];
-        // A chunk that cannot be inflated ends its CPU, not the trace.
-        let page = match stream.pages.next(&self.input) {
-            Ok(page) => page,
-            Err(error) => {
-                self.problems.add(ProblemKind::SkippedPart, || error.to_string());
-                stream.pages.stop();
-                None
-            }
+        let mut sink = Sink {
+            plans: &mut self.plans,
+            dictionary: &mut self.dictionary,
+            order: &mut self.order,
+            problems: &mut self.problems,
+            owner: &mut self.owner,
+            stream: (number, stream.buffer, stream.cpu),
+            times: stream.times,
         };
-        if let Some((offset, page)) = page {
-            let times = Times { offset: self.header.ts_offset, tsc2nsec: self.header.tsc2nsec };
-            let mut sink = Sink {
-                plans: &mut self.plans,
-                dictionary: &mut self.dictionary,
-                order: &mut self.order,
-                problems: &mut self.problems,
-                owner: &mut self.owner,
-                stream: (number, stream.buffer, stream.cpu),
-                times,
-            };
-            stream.ts = sink.page(&self.format, page, offset).max(stream.ts);
-            self.open.push(Reverse((stream.ts, number)));
+        match stream.pages.next(&self.input) {
+            Ok(Some((offset, page))) => {
+                stream.ts = sink.page(&self.format, page, offset).max(stream.ts);
+                self.open.push(Reverse((stream.ts, number)));
+            }
+            Ok(None) => {}
+            // What cannot be read or inflated ends its CPU, not the trace.
+            Err(error) => {
+                sink.problems.add(ProblemKind::SkippedPart, || error.to_string());
+                sink.lost(stream.ts, 0);
+            }
         }
         // All others are at least as far.
         if let Some(Reverse((ts, _))) = self.open.peek() {

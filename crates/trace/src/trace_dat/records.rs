@@ -13,6 +13,8 @@ use crate::problem::{ProblemKind, Problems};
 pub(super) struct Plans {
     big_endian: bool,
     by_id: Vec<Option<Entry>>,
+    /// Records of any event, also of those without a format.
+    pub(super) records: u64,
 }
 
 struct Entry {
@@ -23,7 +25,7 @@ struct Entry {
 
 impl Plans {
     pub(super) fn new(header: &Header, wanted: Kinds, dictionary: &mut Dictionary, problems: &mut Problems) -> Self {
-        let mut plans = Self { big_endian: header.tracing.big_endian, by_id: Vec::new() };
+        let mut plans = Self { big_endian: header.tracing.big_endian, by_id: Vec::new(), records: 0 };
         for format in &header.tracing.formats {
             let plan = plan(format, wanted, plans.big_endian, dictionary, problems);
             let id = usize::from(format.id);
@@ -65,17 +67,16 @@ impl Plans {
 /// From the times of a buffer to nanoseconds.
 #[derive(Clone, Copy)]
 pub(super) struct Times {
+    /// Added to each time, ns.
     pub(super) offset: i64,
-    pub(super) tsc2nsec: Option<(u32, u32, u64)>,
+    /// Multiplier and shift, where the clock counts cycles.
+    pub(super) tsc2nsec: Option<(u32, u32)>,
 }
 
 impl Times {
-    fn ns(self, ts: u64) -> u64 {
+    pub(super) fn ns(self, ts: u64) -> u64 {
         let ts = match self.tsc2nsec {
-            Some((mult, shift, offset)) => {
-                let ns = (u128::from(ts.saturating_sub(offset)) * u128::from(mult)) >> shift;
-                u64::try_from(ns).unwrap_or(u64::MAX)
-            }
+            Some((mult, shift)) => u64::try_from((u128::from(ts) * u128::from(mult)) >> shift).unwrap_or(u64::MAX),
             None => ts,
         };
         ts.saturating_add_signed(self.offset)
@@ -99,6 +100,7 @@ impl Sink<'_> {
     pub(super) fn page(&mut self, format: &PageFormat, page: &[u8], offset: u64) -> u64 {
         let Ok(opened) = format.open(page) else {
             self.problems.add(ProblemKind::Truncated, || format!("byte {offset}: a page that is not whole; skipped"));
+            self.lost(0, 0);
             return 0;
         };
         if let Some(missed) = opened.missed {
@@ -119,7 +121,7 @@ impl Sink<'_> {
     }
 
     /// What other buffers lose falsifies nothing about tasks.
-    fn lost(&mut self, ts: u64, lost: u64) {
+    pub(super) fn lost(&mut self, ts: u64, lost: u64) {
         let (number, buffer, cpu) = self.stream;
         if self.owner.is_none_or(|owner| owner == buffer) {
             self.order.lost_in(number, cpu, self.times.ns(ts), lost, self.problems);
@@ -128,6 +130,7 @@ impl Sink<'_> {
 
     fn record(&mut self, ts: u64, raw: &[u8], offset: u64) {
         let (number, buffer, cpu) = self.stream;
+        self.plans.records += 1;
         let Some(entry) = self.plans.entry(raw) else {
             self.problems
                 .add(ProblemKind::UnknownEvent, || format!("byte {offset}: a record of an event without a format"));

@@ -14,6 +14,8 @@ pub(super) struct Pages {
     /// What is not read yet.
     at: u64,
     end: u64,
+    /// Of a file that is cut.
+    cut: bool,
     /// How chunks are compressed, and how many are not read yet; `None` where pages lie as they are.
     chunks: Option<(Packing, u32)>,
     big_endian: bool,
@@ -33,9 +35,10 @@ impl Pages {
         let end = offset.checked_add(size).ok_or_else(|| {
             input.malformed(offset, format!("{size} bytes of pages at {offset}"), "pages inside the file")
         })?;
-        let mut pages = Self { page_size, at: offset, end, chunks: None, big_endian, buffer: Vec::new(), next: 0 };
+        let (at, buffer) = (offset, Vec::new());
+        let mut pages = Self { page_size, at, end, cut: false, chunks: None, big_endian, buffer, next: 0 };
         if let Some(packing) = packing.filter(|_| size > 0) {
-            let mut cursor = Cursor::new(input, offset, end, big_endian);
+            let mut cursor = Cursor::new(input, offset, u64::MAX, big_endian);
             pages.chunks = Some((packing, cursor.u32("the number of chunks")?));
             pages.at = cursor.at;
         }
@@ -57,39 +60,59 @@ impl Pages {
 
     fn fill(&mut self, input: &Input) -> Result<(), TraceError> {
         self.next = 0;
-        match &mut self.chunks {
-            None => {
-                let want = (self.end - self.at).min((self.page_size * PAGES) as u64);
-                self.buffer.resize(want as usize, 0);
-                let read = input.read(self.at, &mut self.buffer)?;
-                self.buffer.truncate(read);
-                // Nothing behind the end of the file will come.
-                self.at = if read < want as usize { self.end } else { self.at + want };
-            }
-            Some((_, 0)) => self.buffer.clear(),
-            Some((packing, left)) => {
-                *left -= 1;
-                let mut cursor = Cursor::new(input, self.at, self.end, self.big_endian);
-                let (bytes, size) = (cursor.u32("a compressed size")?, cursor.u32("an inflated size")?);
-                let from = cursor.at;
-                if u64::from(size) > LONGEST_SECTION {
-                    return Err(input.malformed(from, format!("a chunk of {size} bytes"), "a few pages"));
-                }
-                let data = cursor.take(u64::from(bytes), "a compressed chunk")?;
-                self.buffer = packing
-                    .unpack_exactly(data, u64::from(size))
-                    .map_err(|why| input.malformed(from, why, "a compressed chunk"))?;
-                self.at = cursor.at;
-            }
+        let filled = if self.chunks.is_some() { self.chunk(input) } else { self.several(input) };
+        if filled.is_err() {
+            self.buffer.clear();
         }
-        Ok(())
+        filled
     }
 
-    /// Reads no further.
-    pub(super) fn stop(&mut self) {
-        (self.at, self.next) = (self.end, self.buffer.len());
-        if let Some((_, left)) = &mut self.chunks {
-            *left = 0;
+    /// Pages that lie as they are.
+    fn several(&mut self, input: &Input) -> Result<(), TraceError> {
+        let want = (self.end - self.at).min((self.page_size * PAGES) as u64);
+        if self.cut {
+            let found = format!("the file ends {want} bytes before the pages of its CPU do");
+            self.at = self.end;
+            return Err(input.malformed(self.at - want, found, "a whole file"));
         }
+        self.buffer.resize(want as usize, 0);
+        let read = input.read(self.at, &mut self.buffer)?;
+        self.buffer.truncate(read);
+        self.at += read as u64;
+        self.cut = read < want as usize;
+        if self.cut && read == 0 { self.several(input) } else { Ok(()) }
+    }
+
+    /// The next chunk. trace-cmd 3.0 to 3.1.6 did not count the number of chunks into the size of the whole, so they are
+    /// read by number.
+    fn chunk(&mut self, input: &Input) -> Result<(), TraceError> {
+        self.buffer.clear();
+        let Some((packing, left)) = &mut self.chunks else { return Ok(()) };
+        if *left == 0 {
+            // A number of chunks or a size that lies.
+            let (read, end) = (self.at, std::mem::replace(&mut self.end, self.at));
+            if read == end || read == end.saturating_add(4) {
+                return Ok(());
+            }
+            return Err(input.malformed(
+                read,
+                format!("the last chunk of a CPU, {} bytes off", read.abs_diff(end)),
+                format!("it to end at {end}"),
+            ));
+        }
+        let mut cursor = Cursor::new(input, self.at, u64::MAX, self.big_endian);
+        let (packing, left) = (*packing, std::mem::replace(left, 0));
+        let (bytes, size) = (cursor.u32("a compressed size")?, cursor.u32("an inflated size")?);
+        let from = cursor.at;
+        if u64::from(size) > LONGEST_SECTION {
+            return Err(input.malformed(from, format!("a chunk of {size} bytes"), "a few pages"));
+        }
+        let data = cursor.take(u64::from(bytes), "a compressed chunk")?;
+        self.buffer = packing
+            .unpack_exactly(data, u64::from(size))
+            .map_err(|why| input.malformed(from, why, "a compressed chunk"))?;
+        self.at = cursor.at;
+        self.chunks = Some((packing, left - 1));
+        Ok(())
     }
 }

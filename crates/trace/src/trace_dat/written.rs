@@ -84,6 +84,25 @@ pub(crate) struct Saved {
     pub(crate) cmdlines: &'static str,
     /// Events that the ring overwrote.
     pub(crate) overrun: u32,
+    /// More lines of a CPU's `stats`.
+    pub(crate) stats: &'static str,
+    /// `trace_clock`.
+    pub(crate) clocks: &'static str,
+    /// Version 6: it stands behind the table of CPUs, as trace-cmd has written it for years.
+    pub(crate) clocks_behind: bool,
+    /// Multiplier, shift and offset of cycles.
+    pub(crate) tsc2nsec: Option<(u32, u32, u64)>,
+}
+
+impl Saved {
+    pub(crate) const NOTHING: Self = Self {
+        cmdlines: "",
+        overrun: 0,
+        stats: "",
+        clocks: "local [global] counter",
+        clocks_behind: false,
+        tsc2nsec: None,
+    };
 }
 
 /// A file of version 6.
@@ -104,21 +123,30 @@ pub(crate) fn version_6(writer: Writer, drawing: &Drawing, saved: Saved) -> Vec<
         _ => "aarch64",
     };
     let uname = format!("Linux host 6.18.0 #1 SMP {arch}\0");
-    let overrun = format!("CPU: 0\noverrun: {}\n\0", saved.overrun);
-    for (id, data) in [(4, "local [global] counter\0"), (5, &uname), (2, &overrun)] {
+    let stats = format!("CPU: 0\noverrun: {}\n{}\0", saved.overrun, saved.stats);
+    let list = format!("{}\0", saved.clocks);
+    let option = if saved.clocks_behind { "" } else { &list };
+    let calc = saved
+        .tsc2nsec
+        .map(|(mult, shift, offset)| [&writer.u32(mult)[..], &writer.u32(shift), &writer.u64(offset)].concat());
+    let texts = [(4, option), (5, &uname), (2, &stats)].map(|(id, text)| (id, text.as_bytes().to_vec()));
+    for (id, data) in texts.into_iter().chain(calc.map(|calc| (14, calc))) {
         file.extend(writer.u16(id));
         file.extend(writer.u32(data.len() as u32));
-        file.extend(data.as_bytes());
+        file.extend(data);
     }
     file.extend(writer.u16(0));
     file.extend(b"flyrecord\0");
-    let mut at = (file.len() as u64 + 32).next_multiple_of(PAGE as u64);
+    let behind = [&writer.u64(list.len() as u64)[..], list.as_bytes()].concat();
+    let behind = if saved.clocks_behind { behind } else { Vec::new() };
+    let mut at = (file.len() as u64 + 32 + behind.len() as u64).next_multiple_of(PAGE as u64);
     let cpus = [pages(writer, drawing, 0), pages(writer, drawing, 1)];
     for pages in &cpus {
         file.extend(writer.u64(at));
         file.extend(writer.u64(pages.len() as u64));
         at += pages.len() as u64;
     }
+    file.extend(behind);
     file.resize(file.len().next_multiple_of(PAGE), 0);
     file.extend(cpus.concat());
     file
@@ -135,10 +163,41 @@ fn zstd(data: &[u8]) -> Vec<u8> {
     frame
 }
 
-fn section(writer: Writer, id: u16, data: &[u8], compressed: bool) -> Vec<u8> {
+fn zlib(data: &[u8]) -> Vec<u8> {
+    let mut stream = flate2::write::ZlibEncoder::new(Vec::new(), flate2::Compression::fast());
+    std::io::Write::write_all(&mut stream, data).expect("memory");
+    stream.finish().expect("memory")
+}
+
+/// How the parts of a file of version 7 are packed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Packed {
+    No,
+    Zlib,
+    Zstd,
+    /// By trace-cmd 3.0 to 3.1.6, which do not count the number of chunks into the size.
+    ZstdShort,
+}
+
+impl Packed {
+    fn name(self) -> &'static [u8] {
+        match self {
+            Self::No => b"none\0\0",
+            Self::Zlib => b"zlib\x001.3\0",
+            Self::Zstd | Self::ZstdShort => b"zstd\x001.5\0",
+        }
+    }
+
+    fn pack(self, data: &[u8]) -> Vec<u8> {
+        if self == Self::Zlib { zlib(data) } else { zstd(data) }
+    }
+}
+
+fn section(writer: Writer, id: u16, data: &[u8], packed: Packed) -> Vec<u8> {
     let mut body = data.to_vec();
+    let compressed = packed != Packed::No;
     if compressed {
-        let frame = zstd(data);
+        let frame = packed.pack(data);
         body = writer.u32(frame.len() as u32).to_vec();
         body.extend(writer.u32(data.len() as u32));
         body.extend(frame);
@@ -152,9 +211,10 @@ fn section(writer: Writer, id: u16, data: &[u8], compressed: bool) -> Vec<u8> {
 }
 
 /// A file of version 7; the second of two buffers holds what the first one holds, too.
-pub(crate) fn version_7(writer: Writer, drawing: &Drawing, saved: Saved, compressed: bool) -> Vec<u8> {
+pub(crate) fn version_7(writer: Writer, drawing: &Drawing, saved: Saved, packed: Packed) -> Vec<u8> {
+    let compressed = packed != Packed::No;
     let mut file = begin(writer, "7");
-    file.extend(if compressed { &b"zstd\x001.5\0"[..] } else { b"none\0\0" });
+    file.extend(packed.name());
     let options_at = file.len();
     file.extend([0; 8]);
     let mut options = Vec::new();
@@ -164,19 +224,22 @@ pub(crate) fn version_7(writer: Writer, drawing: &Drawing, saved: Saved, compres
         options.extend(data);
     };
     let cmdlines = saved.cmdlines.as_bytes();
-    let saved = [&writer.u64(cmdlines.len() as u64)[..], cmdlines].concat();
-    let parts = [(16, headers(writer)), (17, writer.u32(0).to_vec()), (18, writer.formats()), (21, saved)];
+    let names = [&writer.u64(cmdlines.len() as u64)[..], cmdlines].concat();
+    let parts = [(16, headers(writer)), (17, writer.u32(0).to_vec()), (18, writer.formats()), (21, names)];
     for (id, data) in parts {
         add(id, &writer.u64(file.len() as u64));
-        file.extend(section(writer, id, &data, compressed));
+        file.extend(section(writer, id, &data, packed));
     }
-    for name in ["", "second"] {
+    let clock = saved.clocks.split(['[', ']']).nth(1).unwrap_or_default();
+    for (name, clock) in [("", clock), ("second", "mono")] {
         let mut buffer = writer.u64(file.len() as u64).to_vec();
         buffer.extend(name.as_bytes());
-        buffer.extend(b"\0mono\0");
+        buffer.push(0);
+        buffer.extend(clock.as_bytes());
+        buffer.push(0);
         buffer.extend(writer.u32(PAGE as u32));
         buffer.extend(writer.u32(2));
-        file.extend(section(writer, 3, &[], false));
+        file.extend(section(writer, 3, &[], Packed::No));
         let flags = file.len() - 14;
         file[flags..flags + 2].copy_from_slice(&writer.u16(u16::from(compressed)));
         for cpu in [0, 1] {
@@ -185,7 +248,7 @@ pub(crate) fn version_7(writer: Writer, drawing: &Drawing, saved: Saved, compres
                 let chunks: Vec<&[u8]> = data.chunks(PAGE).collect();
                 let mut out = writer.u32(chunks.len() as u32).to_vec();
                 for chunk in chunks {
-                    let frame = zstd(chunk);
+                    let frame = packed.pack(chunk);
                     out.extend(writer.u32(frame.len() as u32));
                     out.extend(writer.u32(chunk.len() as u32));
                     out.extend(frame);
@@ -194,7 +257,8 @@ pub(crate) fn version_7(writer: Writer, drawing: &Drawing, saved: Saved, compres
             }
             buffer.extend(writer.u32(u32::from(cpu)));
             buffer.extend(writer.u64(file.len() as u64));
-            buffer.extend(writer.u64(data.len() as u64));
+            let short = if packed == Packed::ZstdShort { 4 } else { 0 };
+            buffer.extend(writer.u64(data.len() as u64 - short));
             file.extend(data);
         }
         add(3, &buffer);
@@ -202,6 +266,6 @@ pub(crate) fn version_7(writer: Writer, drawing: &Drawing, saved: Saved, compres
     add(0, &writer.u64(0));
     let place = writer.u64(file.len() as u64);
     file[options_at..options_at + 8].copy_from_slice(&place);
-    file.extend(section(writer, 0, &options, false));
+    file.extend(section(writer, 0, &options, Packed::No));
     file
 }

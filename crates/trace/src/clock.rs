@@ -1,0 +1,53 @@
+//! The clocks that ftrace stamps events with, by the names of `trace_clock`: which of them count nanoseconds.
+//! Source: `trace_clocks[]` in kernel/trace/trace.c, whose `in_ns` says it.
+
+/// What a clock counts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Counts {
+    Nanoseconds,
+    /// Cycles, of which a file may say how long they are.
+    Cycles,
+    /// What never becomes a time: in words.
+    Other(&'static str),
+}
+
+impl Counts {
+    /// Of the clock of this name. A recording that names none has the kernel's own choice, `local`.
+    pub(crate) fn of(clock: &str) -> Self {
+        match clock {
+            "" | "local" | "global" | "perf" | "mono" | "mono_raw" | "boot" | "tai" => Self::Nanoseconds,
+            // The second is what trace-cmd calls the first where it converts it.
+            "x86-tsc" | "tsc2nsec" | "ppc-tb" => Self::Cycles,
+            "counter" => Self::Other("events, not time"),
+            "uptime" => Self::Other("ticks of 10 ms"),
+            _ => Self::Other("something that is not known here"),
+        }
+    }
+}
+
+/// A clock by its name, as it is shown.
+pub(crate) fn shown(clock: &str) -> String {
+    match clock {
+        "" => "local, since none is named (of each CPU: they may differ)".into(),
+        "local" => "local (of each CPU: they may differ)".into(),
+        name => name.into(),
+    }
+}
+
+/// What helps where a clock counts no time.
+pub(crate) const MEND: &str = "record with a clock that counts time: trace-cmd record -C mono, or mono in trace_clock";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_clock_of_the_kernel_counts_something() {
+        // `cat trace_clock` of a 6.18 on x86.
+        let clocks = "local global counter uptime perf mono mono_raw boot tai x86-tsc";
+        let ns: Vec<&str> = clocks.split(' ').filter(|clock| Counts::of(clock) == Counts::Nanoseconds).collect();
+        assert_eq!(ns, ["local", "global", "perf", "mono", "mono_raw", "boot", "tai"]);
+        assert_eq!(Counts::of("x86-tsc"), Counts::Cycles);
+        assert!(matches!(Counts::of("sundial"), Counts::Other(_)));
+    }
+}
