@@ -6,7 +6,7 @@ use crate::names::Name;
 use crate::prev_state::StateId;
 use crate::syscall::Syscall;
 
-/// A CPU by the kernel's number. The largest kernel configuration has 8192.
+/// A CPU by the kernel's number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Cpu(pub u16);
 
@@ -14,11 +14,14 @@ impl Cpu {
     /// Not known, or all of them.
     pub const ANY: Self = Self(u16::MAX);
 
+    /// CPUs of the largest kernel configuration (`NR_CPUS_RANGE_END` of x86): what is kept by a CPU's number has no more.
+    pub const MOST: u16 = 8192;
+
     /// A number from a file; `None` where no machine has such a CPU. −1 is how the kernel writes "any".
     pub fn from_raw(raw: i64) -> Option<Self> {
         match raw {
             -1 => Some(Self::ANY),
-            0..=0xfffe => Some(Self(raw as u16)),
+            raw if (0..i64::from(Self::MOST)).contains(&raw) => Some(Self(raw as u16)),
             _ => None,
         }
     }

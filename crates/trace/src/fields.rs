@@ -321,7 +321,7 @@ impl Plan {
             Kind::WorkqueueQueueWork => {
                 let workqueue = queue.name(raw, names)?;
                 // An unbound queue says 0x2000 (WORK_CPU_UNBOUND), which is no CPU.
-                let cpu = cpu.and_then(|c| c.cpu(raw).ok()).filter(|c| c.0 < 8192).unwrap_or(Cpu::ANY);
+                let cpu = cpu.and_then(|c| c.cpu(raw).ok()).unwrap_or(Cpu::ANY);
                 What::WorkQueued { work, function, workqueue, cpu }
             }
             Kind::WorkqueueActivateWork => What::WorkActivated { work, function },

@@ -15,6 +15,7 @@ mod bytes;
 mod cells;
 mod clock;
 mod convert;
+mod cpus;
 #[cfg(test)]
 mod drawing;
 pub mod engine;

@@ -179,9 +179,9 @@ impl<'a> Painter<'a> {
         at
     }
 
-    /// Whoever has a CPU had it until now.
+    /// Whoever has a CPU had it until now. Of the numbers between those that occur nothing is kept.
     fn paint(&mut self, cpu: usize, now: u64) {
-        let Some(start) = self.slicing.start else { return };
+        let Some(start) = self.slicing.start.filter(|_| self.cpus[cpu].seen) else { return };
         let window = &self.options.scope.window;
         let end = window.to_ns.map_or(now, |to| now.min(to));
         let join = self.slicing.fit(end);
@@ -212,8 +212,9 @@ impl<'a> Painter<'a> {
 
     fn change(&mut self, event: &Event, who: Who) {
         let at = self.row(event.cpu);
+        self.cpus[at].seen = true;
         self.paint(at, event.ts);
-        (self.cpus[at].who, self.cpus[at].seen) = (who, true);
+        self.cpus[at].who = who;
     }
 
     fn overview(self, trace: TraceFacts, names: &Names, (end, most): (u64, usize)) -> Overview {
@@ -316,5 +317,24 @@ impl Analysis for Painter<'_> {
             What::GapBegin => self.change(event, Who::Unknown),
             _ => {}
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_large_number_of_a_cpu_takes_no_room_for_those_below_it() {
+        let options = OverviewOptions::default();
+        let mut painter = Painter::new(&options);
+        painter.slicing.start = Some(0);
+        for (ts, cpu) in [(0, 0), (1_000_000, Cpu::MOST - 1), (2_000_000_000, 0)] {
+            let event = Event { ts, cpu: Cpu(cpu), what: What::GapBegin };
+            painter.change(&event, Who::Idle);
+        }
+        (0..painter.cpus.len()).for_each(|cpu| painter.paint(cpu, 3_000_000_000));
+        let with_slices: Vec<usize> = (0..painter.cpus.len()).filter(|cpu| !painter.cpus[*cpu].slices.is_empty()).collect();
+        assert_eq!(with_slices, [0, usize::from(Cpu::MOST) - 1]);
     }
 }

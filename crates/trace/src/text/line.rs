@@ -1,6 +1,9 @@
 //! One line of a text trace: who, which CPU, when, which event, and the rest. The same for `trace` and `trace_pipe` of
 //! tracefs, `trace-cmd report`, systrace and `perf script`, which differ in what stands between these.
 
+#[cfg(test)]
+mod tests;
+
 use crate::event::{Context, Cpu, Tid};
 
 /// A line that holds an event.
@@ -11,6 +14,8 @@ pub(super) struct Line<'a> {
     pub(super) cpu: Cpu,
     pub(super) context: Context,
     pub(super) ts: u64,
+    /// The time is in whole µs since the ring's first event.
+    pub(super) in_us: bool,
     /// Without the system in front of it.
     pub(super) event: &'a str,
     pub(super) payload: &'a str,
@@ -25,12 +30,23 @@ pub(super) enum Said<'a> {
         cpu: Cpu,
         lost: u64,
     },
-    /// `# entries-in-buffer/entries-written: 140/250`: how many are gone.
-    Overwritten(u64),
+    /// `# entries-in-buffer/entries-written: 140/250   #P:4`, `# latency: 12 us, #140/250, CPU#1 | (… #P:4)`.
+    Entries {
+        /// That stand below.
+        there: u64,
+        /// That the ring was given.
+        written: u64,
+        /// CPUs that were online.
+        online: Option<u16>,
+    },
+    /// `cpus=4` of trace-cmd report: no CPU has a larger number.
+    Cpus(u16),
     /// `##### CPU 1 buffer started ####`: what it traced before is gone, while other CPUs' events of that time are there.
     Started(Cpu),
     /// An event of a CPU or a thread whose number no machine has.
     Impossible(&'a str),
+    /// An event with a bare number where its time should be: so print clocks that count no time.
+    Untimed(&'a str),
     Nothing,
 }
 
@@ -38,20 +54,32 @@ impl<'a> Said<'a> {
     pub(super) fn parse(line: &'a str) -> Self {
         let line = line.trim_end().trim_end_matches("\\n\\").trim_end();
         if let Some(comment) = line.strip_prefix('#') {
-            let overwritten = || overwritten(comment).map_or(Self::Nothing, Self::Overwritten);
-            return started(comment).map_or_else(overwritten, Self::Started);
+            return started(comment).map_or_else(|| entries(comment).unwrap_or(Self::Nothing), Self::Started);
         }
         if let Some(loss) = line.trim_start().strip_prefix("CPU:").and_then(lost) {
             return loss;
         }
-        event(line).unwrap_or(Self::Nothing)
+        if let Some(cpus) = line.strip_prefix("cpus=").and_then(|cpus| cpus.parse().ok()) {
+            return Self::Cpus(cpus);
+        }
+        event(line).or_else(|| latency(line)).unwrap_or(Self::Nothing)
     }
 }
 
-fn overwritten(comment: &str) -> Option<u64> {
-    let numbers = comment.trim_start().strip_prefix("entries-in-buffer/entries-written:")?;
-    let (there, written) = numbers.split_whitespace().next()?.split_once('/')?;
-    written.parse::<u64>().ok()?.checked_sub(there.parse().ok()?).filter(|gone| *gone > 0)
+fn entries(comment: &str) -> Option<Said<'_>> {
+    let comment = comment.trim_start();
+    let numbers = match comment.strip_prefix("entries-in-buffer/entries-written:") {
+        Some(numbers) => numbers.trim_start(),
+        None => comment.strip_prefix("latency:")?.split_once(", #")?.1,
+    };
+    let (there, rest) = numbers.split_once('/')?;
+    let written = &rest[..rest.len() - rest.trim_start_matches(|c: char| c.is_ascii_digit()).len()];
+    let online = rest.split_once("#P:").map(|(_, number)| number.trim_end_matches(')'));
+    Some(Said::Entries {
+        there: there.parse().ok()?,
+        written: written.parse().ok()?,
+        online: online.and_then(|number| number.trim().parse().ok()),
+    })
 }
 
 fn started(comment: &str) -> Option<Cpu> {
@@ -73,22 +101,84 @@ fn lost(text: &str) -> Option<Said<'_>> {
 
 fn event(line: &str) -> Option<Said<'_>> {
     let mut from = 0;
-    // A comm may hold brackets, too: the CPU is the first number in brackets that a time follows.
+    // A comm may hold brackets, too: the CPU is the first number in brackets that a time follows. Its three digits, a
+    // thread's id before them, a time and a name behind them are more than the 15 bytes of a comm.
     while let Some(open) = line[from..].find('[').map(|at| from + at) {
         from = open + 1;
         let close = open + line[open..].find(']')?;
         let number = &line[open + 1..close];
-        if number.is_empty() || !number.bytes().all(|b| b.is_ascii_digit()) {
+        if number.len() < 3 || !number.bytes().all(|b| b.is_ascii_digit()) {
             continue;
         }
         let found = behind_cpu(&line[close + 1..]).zip(thread(&line[..open]));
-        if let Some(((context, ts, event, payload), thread)) = found {
-            let Some(cpu) = number.parse().ok().and_then(Cpu::from_raw) else { return Some(Said::Impossible(number)) };
-            let Some(tid) = thread.parse().ok().and_then(Tid::from_raw) else { return Some(Said::Impossible(thread)) };
-            return Some(Said::Event(Line { tid, cpu, context, ts, event, payload }));
+        if let Some(((context, stamp, event, payload), thread)) = found {
+            return Some(said(thread, number, (stamp, time(stamp)), |tid, cpu, ts| Line {
+                tid,
+                cpu,
+                context,
+                ts,
+                in_us: false,
+                event,
+                payload,
+            }));
         }
     }
     None
+}
+
+/// An event of whoever is where, as far as that can be.
+fn said<'a>(
+    thread: &'a str,
+    cpu: &'a str,
+    (stamp, ts): (&'a str, Option<u64>),
+    line: impl FnOnce(Tid, Cpu, u64) -> Line<'a>,
+) -> Said<'a> {
+    // −1 is "any" in words of events only.
+    let number = cpu.parse::<u32>().ok().and_then(|number| Cpu::from_raw(i64::from(number)));
+    let Some(number) = number else { return Said::Impossible(cpu) };
+    let Some(tid) = thread.parse().ok().and_then(Tid::from_raw) else { return Said::Impossible(thread) };
+    ts.map_or(Said::Untimed(stamp), |ts| Said::Event(line(tid, number, ts)))
+}
+
+/// `  bash-1977    0d..2. 26767us+: sched_waking: …`: the latency format, times in µs since the ring's first event. Of
+/// a comm eight bytes are printed, which cannot hold what this looks for.
+fn latency(line: &str) -> Option<Said<'_>> {
+    for (dash, _) in line.match_indices('-') {
+        let (thread, rest) = split_digits(&line[dash + 1..]);
+        let (cpu, rest) = split_digits(rest.trim_start_matches(' '));
+        let Some((flags, rest)) = word(rest).filter(|_| !thread.is_empty() && !cpu.is_empty()) else { continue };
+        let Some(context) = self::flags(flags) else { continue };
+        let (us, rest) = split_digits(rest.trim_start());
+        let Some(rest) = rest.strip_prefix("us").filter(|_| !us.is_empty()) else { continue };
+        // A sign says how long the next event takes to come.
+        let Some((event, payload)) = rest
+            .trim_start_matches([' ', '+', '!', '#', '*', '@', '$'])
+            .strip_prefix(": ")
+            .and_then(|rest| rest.split_once(':'))
+        else {
+            continue;
+        };
+        if !is_name(event) {
+            continue;
+        }
+        let payload = payload.trim_start();
+        let ns = digits(us).and_then(|us| us.checked_mul(1000));
+        return Some(said(thread, cpu, (us, ns), |tid, cpu, ts| Line {
+            tid,
+            cpu,
+            context,
+            ts,
+            in_us: true,
+            event,
+            payload,
+        }));
+    }
+    None
+}
+
+/// The digits that a text begins with, and the rest.
+fn split_digits(text: &str) -> (&str, &str) {
+    text.split_at(text.bytes().take_while(u8::is_ascii_digit).count())
 }
 
 /// The id in `comm-123`, `comm-123 (  100)` or, of perf script, `comm 123`.
@@ -99,22 +189,23 @@ fn thread(text: &str) -> Option<&str> {
         _ => text,
     };
     let digits = text.len() - text.bytes().rev().take_while(u8::is_ascii_digit).count();
-    let before = text[..digits].chars().next_back()?;
-    // perf script prints pid/tid where it is told to.
-    (matches!(before, '-' | ' ' | '/') && digits < text.len()).then_some(&text[digits..])
+    let comm = &text[..digits];
+    // perf script prints pid/tid where it is told to, and blanks behind a name.
+    let ends = comm.ends_with(['-', '/']) || comm.ends_with(' ') && !comm.trim().is_empty();
+    (ends && digits < text.len()).then_some(&text[digits..])
 }
 
-/// Flags if there are any, time, event, payload.
-fn behind_cpu(text: &str) -> Option<(Context, u64, &str, &str)> {
+/// Flags if there are any, what stands for the time, event, payload.
+fn behind_cpu(text: &str) -> Option<(Context, &str, &str, &str)> {
     let (mut word, mut rest) = word(text)?;
     let mut context = Context::NONE;
-    let mut ts = word.strip_suffix(':').and_then(time);
-    if ts.is_none() {
+    let mut stamp = word.strip_suffix(':').filter(|stamp| is_stamp(stamp));
+    if stamp.is_none() {
         context = flags(word)?;
         (word, rest) = self::word(rest)?;
-        ts = word.strip_suffix(':').and_then(time);
+        stamp = word.strip_suffix(':').filter(|stamp| is_stamp(stamp));
     }
-    let ts = ts?;
+    let stamp = stamp?;
     let (event, payload) = rest.split_once(':')?;
     // `sched:sched_switch: …` of perf script.
     let (event, payload) = match payload.split_once(':') {
@@ -122,7 +213,7 @@ fn behind_cpu(text: &str) -> Option<(Context, u64, &str, &str)> {
         _ => (event, payload),
     };
     let event = event.trim();
-    is_name(event).then_some((context, ts, event, payload.trim_start()))
+    is_name(event).then_some((context, stamp, event, payload.trim_start()))
 }
 
 fn is_name(text: &str) -> bool {
@@ -153,9 +244,14 @@ fn flags(word: &str) -> Option<Context> {
     }))
 }
 
-/// `76.211513`, `76.211513007`, or a count of nanoseconds.
+/// `76.211513`, or a bare number.
+fn is_stamp(text: &str) -> bool {
+    text.starts_with(|c: char| c.is_ascii_digit()) && text.bytes().all(|b| b.is_ascii_digit() || b == b'.')
+}
+
+/// `76.211513` and `76.211513007` are seconds; ns of it.
 fn time(text: &str) -> Option<u64> {
-    let Some((whole, part)) = text.split_once('.') else { return digits(text) };
+    let (whole, part) = text.split_once('.')?;
     if part.is_empty() || part.len() > 9 {
         return None;
     }
@@ -165,101 +261,4 @@ fn time(text: &str) -> Option<u64> {
 
 fn digits(text: &str) -> Option<u64> {
     (!text.is_empty() && text.bytes().all(|b| b.is_ascii_digit())).then(|| text.parse().ok())?
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn check(line: &str, tid: u32, cpu: u16, ts: u64, event: &str) {
-        let Said::Event(found) = Said::parse(line) else { panic!("`{line}` is an event") };
-        assert_eq!((found.tid.0, found.cpu.0, found.ts, found.event), (tid, cpu, ts, event), "{line}");
-        assert_eq!(found.payload, "a=1 b:2");
-    }
-
-    #[test]
-    fn lines_of_all_tools_are_read() {
-        check(
-            "   <...>-1701  [001]    76.211513: sched_switch:          a=1 b:2",
-            1701,
-            1,
-            76_211_513_000,
-            "sched_switch",
-        );
-        check(
-            "     bash-1977 [000] d..2. 17284.993652: sched_waking: a=1 b:2",
-            1977,
-            0,
-            17_284_993_652_000,
-            "sched_waking",
-        );
-        check(
-            " my-app-7 (  7) [003] dNh3  1.000000001: irq_handler_entry: a=1 b:2\\n\\",
-            7,
-            3,
-            1_000_000_001,
-            "irq_handler_entry",
-        );
-        check("  <idle>-0 (-----) [010] d.h.   5.5: sched_wakeup: a=1 b:2", 0, 10, 5_500_000_000, "sched_wakeup");
-        check(
-            "swapper     0 [001] 14359.361110: sched:sched_switch: a=1 b:2",
-            0,
-            1,
-            14_359_361_110_000,
-            "sched_switch",
-        );
-        check(" kworker/u8:1-[x] 9-31 [002] .... 123456789: cpu_idle: a=1 b:2", 31, 2, 123_456_789, "cpu_idle");
-    }
-
-    #[test]
-    fn flags_tell_interrupts() {
-        let context = |line| match Said::parse(line) {
-            Said::Event(line) => line.context,
-            other => panic!("{other:?}"),
-        };
-        assert!(context("a-1 [000] d.h2. 1.0: e: x").is_hard());
-        assert!(context("a-1 [000] d.s2. 1.0: e: x").is_interrupt());
-        assert!(!context("a-1 [000] d..2. 1.0: e: x").is_interrupt());
-        assert!(!context("a-1 [000] 1.0: e: x").is_interrupt());
-    }
-
-    #[test]
-    fn losses_are_told_in_three_forms() {
-        let lost = |cpu, lost| Said::Lost { cpu: Cpu(cpu), lost };
-        assert_eq!(Said::parse("CPU:1 [LOST 123 EVENTS]"), lost(1, 123));
-        assert_eq!(Said::parse("CPU:2 [7 EVENTS DROPPED]"), lost(2, 7));
-        assert_eq!(Said::parse("CPU:0 [EVENTS DROPPED]"), lost(0, 0));
-        assert_eq!(Said::parse("##### CPU 12 buffer started ####"), Said::Started(Cpu(12)));
-        let overwritten = "# entries-in-buffer/entries-written: 140/250   #P:4";
-        assert_eq!(Said::parse(overwritten), Said::Overwritten(110));
-        assert_eq!(Said::parse("# entries-in-buffer/entries-written: 140/140   #P:4"), Said::Nothing);
-    }
-
-    #[test]
-    fn numbers_that_no_machine_has_are_told() {
-        for (line, number) in [
-            ("a-1 [65535] 1.0: e: x", "65535"),
-            ("a-1 [4294967295] d..2. 1.0: e: x", "4294967295"),
-            ("a-1 [99999999999999999999] 1.0: e: x", "99999999999999999999"),
-            ("a-4294967296 [000] 1.0: e: x", "4294967296"),
-        ] {
-            assert_eq!(Said::parse(line), Said::Impossible(number), "{line}");
-        }
-    }
-
-    #[test]
-    fn other_lines_say_nothing() {
-        for line in [
-            "",
-            "cpus=6",
-            "version = 6",
-            "a-1 [000] x",
-            "[1] 1.0: e: x",
-            "CPU:1 x",
-            "a-1 [1] 1.0:",
-            "é-1 [1] é..2 1.0: e: x",
-        ] {
-            assert_eq!(Said::parse(line), Said::Nothing, "{line}");
-        }
-    }
 }

@@ -1,14 +1,18 @@
 //! Text traces: `trace` and `trace_pipe` of tracefs, `trace-cmd report` (raw fields or its plugins' words), systrace
 //! HTML, and `perf script`. Lines come in the order of time; what is no event line is passed over.
 
+mod ends;
 mod line;
 mod payload;
 mod print;
+mod shape;
 #[cfg(test)]
 mod tests;
 pub(crate) mod writer;
 
 use crate::bytes::Input;
+use crate::clock;
+use crate::cpus::Cpus;
 use crate::event::Event;
 use crate::fields::Dictionary;
 use crate::info::TraceInfo;
@@ -18,7 +22,9 @@ use crate::pieces::Helper;
 use crate::problem::{ProblemKind, Problems};
 use crate::section::Window;
 use crate::{ByteSource, TraceError};
+use ends::Ends;
 use line::{Line, Said};
+use payload::Unread;
 pub(crate) use print::payload_of;
 use std::sync::Arc;
 
@@ -36,10 +42,16 @@ pub(crate) struct Text {
     /// Events by name, with their number; bounded, since any word may stand there.
     events: Vec<(String, u64)>,
     kinds: Kinds,
+    cpus: Cpus,
     /// Of the first event, and of the latest.
     first: Option<u64>,
     now: u64,
     lines: u64,
+    ends: Ends,
+    /// In the latency format.
+    is_latency: bool,
+    /// The first event that has a count for a time, of which so many were met.
+    untimed: Option<(u64, String)>,
 }
 
 /// Different events that are counted by name.
@@ -50,7 +62,7 @@ pub(crate) fn recognise(head: &[u8]) -> bool {
     let text = String::from_utf8_lossy(head);
     let begins = ["# tracer:", "TRACE:", "<!DOCTYPE html", "<!DOCTYPE HTML", "<html", "cpus="];
     begins.iter().any(|b| text.trim_start().starts_with(b))
-        || text.lines().any(|l| matches!(Said::parse(l), Said::Event(_)))
+        || text.lines().any(|l| matches!(Said::parse(l), Said::Event(_) | Said::Untimed(_)))
 }
 
 impl Text {
@@ -66,28 +78,51 @@ impl Text {
             problems: Problems::default(),
             events: Vec::new(),
             kinds: Kinds::default(),
+            cpus: Cpus::default(),
             first: None,
             now: 0,
             lines: 0,
+            ends: Ends::default(),
+            is_latency: false,
+            untimed: None,
         }
     }
 
     fn line(&mut self, line: &str) {
+        self.ends.line(line, self.lines);
         match Said::parse(line) {
-            Said::Event(line) => self.event(&line),
+            Said::Event(line) => {
+                self.is_latency |= line.in_us;
+                self.event(&line);
+            }
             Said::Lost { cpu, lost } => self.order.lost(cpu, self.now, lost, &mut self.problems),
             Said::Started(cpu) => self.order.begins_late(cpu, self.first.unwrap_or(self.now)),
-            Said::Overwritten(gone) => self.problems.add_many(ProblemKind::Recording, gone, || {
-                "the ring was full: older events were overwritten, before the trace begins or before a CPU's first event".into()
-            }),
-            Said::Impossible(number) => {
-                let (line, number) = (self.lines, shown(number));
-                self.problems.add(ProblemKind::ImpossibleNumber, || {
-                    format!("line {line}: no machine has a CPU or a thread {number}; skipped")
-                });
+            Said::Entries { there, written, online } => self.entries(there, written, online),
+            Said::Cpus(cpus) => self.cpus.below = Some(cpus),
+            Said::Impossible(number) => self.impossible(number),
+            Said::Untimed(count) => {
+                let met = self.untimed.get_or_insert_with(|| (0, shown(count)));
+                met.0 += 1;
             }
             Said::Nothing => {}
         }
+    }
+
+    fn entries(&mut self, there: u64, written: u64, online: Option<u16>) {
+        self.ends.announced += there;
+        self.cpus.online = online.or(self.cpus.online);
+        if written > there {
+            self.problems.add_many(ProblemKind::Recording, written - there, || {
+                "the ring was full: older events were overwritten, before the trace begins or before a CPU's first event".into()
+            });
+        }
+    }
+
+    fn impossible(&mut self, number: &str) {
+        let (line, number) = (self.lines, shown(number));
+        self.problems.add(ProblemKind::ImpossibleNumber, || {
+            format!("line {line}: this machine has no CPU or thread {number}; skipped")
+        });
     }
 
     fn event(&mut self, line: &Line<'_>) {
@@ -97,17 +132,24 @@ impl Text {
             None => {}
         }
         let Some(kind) = Kind::of_name(line.event).filter(|kind| self.wanted.has(*kind)) else { return };
-        let Some(what) = payload::parse(kind, line, &mut self.dictionary) else {
-            // A wakeup of an old kernel that woke nobody is none.
-            if !line.payload.contains("success=0") {
-                let number = self.lines;
-                self.problems.add(ProblemKind::BadRecord, || {
-                    format!("line {number}: `{}` does not read as {}; skipped", shown(line.payload), kind.name())
+        if !self.cpus.has(line.cpu) {
+            return self.impossible(&line.cpu.0.to_string());
+        }
+        let mut guessed = false;
+        let what = match payload::parse(kind, line, &mut self.dictionary, &mut guessed) {
+            Ok(what) => what,
+            Err(Unread::WokeNobody) => return,
+            Err(Unread::Unlike) => {
+                let (number, words) = (self.lines, shown(line.payload));
+                return self.problems.add(ProblemKind::BadRecord, || {
+                    format!(
+                        "line {number}: `{words}` does not read as {}, or not in one way only; skipped",
+                        kind.name()
+                    )
                 });
             }
-            return;
         };
-        if kind == Kind::SchedSwitch && bare_state(line.payload) {
+        if guessed {
             self.problems.add(ProblemKind::GuessedStates, || {
                 "prev_state is a bare number whose letters differ between kernels; they are guessed".into()
             });
@@ -125,7 +167,11 @@ impl Text {
     pub(crate) fn info(&self) -> TraceInfo {
         TraceInfo {
             format: "ftrace text",
-            clock: "of the recording; a text trace does not say".into(),
+            clock: if self.is_latency {
+                "of the recording, in whole µs since the ring's first event".into()
+            } else {
+                "of the recording; a text trace does not say".into()
+            },
             kinds: self.kinds,
             events: self.events.clone(),
             ..TraceInfo::default()
@@ -157,15 +203,14 @@ impl Merging for Text {
         };
         let text = bytes[..whole].to_vec();
         self.window.consume(whole);
-        let last = text.rsplit(|b| *b == b'\n').next().unwrap_or_default();
-        if !more && !last.is_empty() && Said::parse(&String::from_utf8_lossy(last)) == Said::Nothing {
-            let bytes = last.len();
-            self.problems.add(ProblemKind::Truncated, || {
-                format!("the trace ends inside a line, of which {bytes} bytes are there")
-            });
-        }
-        for line in text.split(|b| *b == b'\n') {
+        let mut lines = text.split(|b| *b == b'\n').peekable();
+        while let Some(line) = lines.next() {
             self.lines += 1;
+            // Behind the last line end is nothing, but at the end of a file that was cut.
+            if lines.peek().is_none() && !more {
+                self.unfinished(line);
+                break;
+            }
             match std::str::from_utf8(line) {
                 Ok(line) => self.line(line),
                 Err(_) => self.line(&String::from_utf8_lossy(line)),
@@ -175,21 +220,48 @@ impl Merging for Text {
         self.order.release(self.now.saturating_sub(HELD_NS));
         self.order.relieve(&mut self.problems);
         if !more {
-            self.order.finish();
-            if self.kinds == Kinds::default() {
-                let has: Vec<&str> = self.events.iter().map(|e| e.0.as_str()).take(5).collect();
-                let has = if has.is_empty() { "none of its lines is an event".into() } else { has.join(", ") };
-                return Err(TraceError::NoSchedEvents { file: self.input.file.clone(), has });
-            }
+            self.finish()?;
         }
         Ok(())
     }
 }
 
-/// A state by number; 0, 1 and 2 mean the same in all kernels.
-fn bare_state(payload: &str) -> bool {
-    let state = payload.split_once("prev_state=").and_then(|(_, rest)| rest.split_whitespace().next());
-    state.is_some_and(|s| s.len() > 1 && s.starts_with(|c: char| c.is_ascii_digit()))
+impl Text {
+    /// A last line without an end: where it was cut nobody knows, so its numbers are not believed.
+    fn unfinished(&mut self, line: &[u8]) {
+        let is_blank = line.iter().all(u8::is_ascii_whitespace);
+        let closes = self.ends.is_html && line.trim_ascii_end().ends_with(b">");
+        if is_blank || closes {
+            return self.line(&String::from_utf8_lossy(line));
+        }
+        let (number, bytes) = (self.lines, line.len());
+        self.problems.add(ProblemKind::Truncated, || {
+            format!("line {number}: the trace ends inside a line, of which {bytes} bytes are there; skipped")
+        });
+    }
+
+    fn finish(&mut self) -> Result<(), TraceError> {
+        let untimed = self.untimed.take();
+        if let (Some((_, count)), true) = (&untimed, self.first.is_none()) {
+            let what = format!("its events have counts for times ({count}), of the clock x86-tsc, counter or uptime");
+            return Err(self.input.unsupported(0, what, clock::MEND));
+        }
+        if let Some((met, count)) = untimed {
+            self.problems.add_many(ProblemKind::BadRecord, met, || {
+                format!("an event has a count for a time ({count}), beside others with times; skipped")
+            });
+        }
+        if let Some(why) = self.ends.why_cut() {
+            self.problems.add(ProblemKind::Truncated, || why);
+        }
+        self.order.finish();
+        if self.kinds == Kinds::default() {
+            let has: Vec<&str> = self.events.iter().map(|e| e.0.as_str()).take(5).collect();
+            let has = if has.is_empty() { "none of its lines is an event".into() } else { has.join(", ") };
+            return Err(TraceError::NoSchedEvents { file: self.input.file.clone(), has });
+        }
+        Ok(())
+    }
 }
 
 /// A payload as a message shows it.

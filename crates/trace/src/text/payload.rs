@@ -1,83 +1,174 @@
 //! What an event prints behind its name, as the kernel's print formats and trace-cmd's plugins write it.
 
 use super::line::Line;
-use crate::event::{Context, Cpu, Prio, Tid, Wake, What, second_argument};
+use super::shape::{Comm, Nothing, Number, Shape, Text, Word, values};
+use crate::event::{Cpu, Prio, Tid, Wake, What, second_argument};
 use crate::fields::Dictionary;
 use crate::kind::Kind;
 use crate::names::{Name, Names};
 use crate::prev_state::StateId;
 use crate::syscall::Syscall;
 
-/// The event of a line; `None` where it does not read as one of its kind.
-pub(super) fn parse(kind: Kind, line: &Line<'_>, dictionary: &mut Dictionary) -> Option<What> {
+/// Why a line is no event of its kind.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Unread {
+    /// Its words are others, or can be read in more than one way.
+    Unlike,
+    /// A wakeup of an old kernel that woke nobody.
+    WokeNobody,
+}
+
+/// The event of a line. `guessed` becomes true where a state is a bare number that means other things in other kernels.
+pub(super) fn parse(
+    kind: Kind,
+    line: &Line<'_>,
+    dictionary: &mut Dictionary,
+    guessed: &mut bool,
+) -> Result<What, Unread> {
+    let woken = match kind {
+        Kind::SchedWaking => What::Waking,
+        Kind::SchedWakeup => What::Wakeup,
+        Kind::SchedWakeupNew => What::WakeupNew,
+        Kind::SchedSwitch => return switch(line.payload, dictionary, guessed).ok_or(Unread::Unlike),
+        _ => return other(kind, line, &mut dictionary.names).ok_or(Unread::Unlike),
+    };
+    wake(line, &mut dictionary.names).map(woken)
+}
+
+/// What is neither a switch nor a wakeup.
+fn other(kind: Kind, line: &Line<'_>, names: &mut Names) -> Option<What> {
     let payload = line.payload;
-    let names = &mut dictionary.names;
     Some(match kind {
-        Kind::SchedSwitch => return switch(payload, dictionary),
-        Kind::SchedWaking => What::Waking(wake(line, names)?),
-        Kind::SchedWakeup => What::Wakeup(wake(line, names)?),
-        Kind::SchedWakeupNew => What::WakeupNew(wake(line, names)?),
-        Kind::SchedMigrateTask => What::Migrate {
-            tid: tid(payload, "pid=")?,
-            comm: comm(payload, "comm=", " pid=", names),
-            prio: prio(payload, "prio="),
-            orig_cpu: cpu(payload, "orig_cpu=")?,
-            dest_cpu: cpu(payload, "dest_cpu=")?,
-        },
-        Kind::SchedStatRuntime => What::StatRuntime {
-            tid: tid(payload, "pid=")?,
-            comm: comm(payload, "comm=", " pid=", names),
-            runtime: (number(payload, "runtime=")? as u64).into(),
-        },
-        Kind::SchedPiSetprio => What::PiSetprio {
-            tid: tid(payload, "pid=")?,
-            comm: comm(payload, "comm=", " pid=", names),
-            oldprio: prio(payload, "oldprio="),
-            newprio: prio(payload, "newprio="),
-        },
-        Kind::SchedProcessFork => What::Fork {
-            parent: tid(payload, "pid=")?,
-            child: tid(payload, "child_pid=")?,
-            comm: comm(payload, "child_comm=", " child_pid=", names),
-        },
-        Kind::TaskNewtask => What::Fork {
-            parent: line.tid,
-            child: tid(payload, "pid=")?,
-            comm: comm(payload, "comm=", " clone_flags=", names),
-        },
-        Kind::SchedProcessExit => {
-            What::Exit { tid: tid(payload, "pid=")?, comm: comm(payload, "comm=", " pid=", names) }
-        }
-        Kind::SchedProcessExec => What::Exec { tid: tid(payload, "pid=")?, old_tid: tid(payload, "old_pid=")? },
-        Kind::TaskRename => What::Comm {
-            tid: tid(payload, "pid=").unwrap_or(line.tid),
-            comm: comm(payload, "newcomm=", " oom_score_adj=", names),
-        },
-        Kind::IrqHandlerEntry => What::IrqEntry {
-            irq: number(payload, "irq=")? as u32,
-            name: names.intern(between(payload, "name=", "\n").unwrap_or_default()),
-        },
-        Kind::IrqHandlerExit => What::IrqExit { irq: number(payload, "irq=")? as u32 },
-        Kind::SoftirqRaise => What::SoftirqRaise { vec: number(payload, "vec=")? as u32 },
-        Kind::SoftirqEntry => What::SoftirqEntry { vec: number(payload, "vec=")? as u32 },
-        Kind::SoftirqExit => What::SoftirqExit { vec: number(payload, "vec=")? as u32 },
         Kind::WorkqueueQueueWork
         | Kind::WorkqueueActivateWork
         | Kind::WorkqueueExecuteStart
         | Kind::WorkqueueExecuteEnd => return work(kind, line, names),
-        Kind::CpuIdle => What::CpuIdle { state: number(payload, "state=")? as u32, cpu: cpu(payload, "cpu_id=")? },
         Kind::SysEnter => return sys_enter(payload, line.tid),
         Kind::SysExit => {
             let (id, ret) = payload.strip_prefix("NR ")?.split_once(" = ")?;
             let ret = ret.trim().parse::<i64>().ok()? as u64;
             What::SysExit { tid: line.tid, number: Syscall::from_raw(id.trim().parse().ok()?), ret: ret.into() }
         }
-        Kind::CgroupAttachTask => What::CgroupAttach {
-            tid: tid(payload, "pid=")?,
-            comm: comm(payload, "comm=", "\n", names),
-            dst_root: number(payload, "dst_root=")? as u32,
-            dst_path: names.intern(between(payload, "dst_path=", " pid=")?),
-        },
+        Kind::SchedMigrateTask | Kind::SchedStatRuntime | Kind::SchedPiSetprio | Kind::SchedProcessExit => {
+            return of_one_thread(kind, payload, names);
+        }
+        Kind::SchedProcessFork => {
+            let [_, parent, comm, child] = values(payload, &FORK).or_else(|| values(payload, &RAW_FORK))?;
+            What::Fork { parent: tid(parent)?, child: tid(child)?, comm: name(comm, names) }
+        }
+        Kind::TaskNewtask => {
+            let [child, comm, ..] = values(payload, &NEWTASK)?;
+            What::Fork { parent: line.tid, child: tid(child)?, comm: name(comm, names) }
+        }
+        Kind::SchedProcessExec => {
+            let [_, new, old] = values(payload, &EXEC)?;
+            What::Exec { tid: tid(new)?, old_tid: tid(old)? }
+        }
+        Kind::TaskRename => {
+            let renamed = values(payload, &RENAME).map(|[of, _, comm, _]| (Some(of), comm));
+            let (of, comm) = renamed.or_else(|| values(payload, &RENAME_SELF).map(|[_, comm, _]| (None, comm)))?;
+            let tid = if let Some(of) = of { tid(of)? } else { line.tid };
+            What::Comm { tid, comm: name(comm, names) }
+        }
+        Kind::IrqHandlerEntry => {
+            let [irq, of] = values(payload, &[("irq=", Number), (" name=", Text)])?;
+            What::IrqEntry { irq: number(irq)?, name: names.intern(of) }
+        }
+        Kind::IrqHandlerExit => What::IrqExit { irq: number(values(payload, &[("irq=", Number)])?[0])? },
+        Kind::SoftirqRaise => What::SoftirqRaise { vec: vec(payload)? },
+        Kind::SoftirqEntry => What::SoftirqEntry { vec: vec(payload)? },
+        Kind::SoftirqExit => What::SoftirqExit { vec: vec(payload)? },
+        Kind::CpuIdle => {
+            let [state, on] = values(payload, &[("state=", Number), (" cpu_id=", Number)])?;
+            What::CpuIdle { state: number(state)?, cpu: cpu(on)? }
+        }
+        Kind::CgroupAttachTask => {
+            let whole = values(payload, &CGROUP).map(|[root, _, _, path, who, comm]| [root, path, who, comm]);
+            let [dst_root, path, who, comm] = whole.or_else(|| values(payload, &OUR_CGROUP))?;
+            let (comm, dst_path) = (name(comm, names), names.intern(path));
+            What::CgroupAttach { tid: tid(who)?, comm, dst_root: number(dst_root)?, dst_path }
+        }
+        Kind::SchedSwitch | Kind::SchedWaking | Kind::SchedWakeup | Kind::SchedWakeupNew => return None,
+    })
+}
+
+const SWITCH: Shape<7> = [
+    ("prev_comm=", Comm),
+    (" prev_pid=", Number),
+    (" prev_prio=", Number),
+    (" prev_state=", Word),
+    (" ==> next_comm=", Comm),
+    (" next_pid=", Number),
+    (" next_prio=", Number),
+];
+/// `trace-cmd report -R`, which prints the fields.
+const RAW_SWITCH: Shape<7> = {
+    let mut shape = SWITCH;
+    shape[4].0 = " next_comm=";
+    shape
+};
+/// `bash:1977 [120] S ==> swapper/0:0 [120]` of trace-cmd's plugin.
+const PLUGIN_SWITCH: Shape<8> = [
+    ("", Comm),
+    (":", Number),
+    (" [", Number),
+    ("] ", Word),
+    (" ==> ", Comm),
+    (":", Number),
+    (" [", Number),
+    ("]", Nothing),
+];
+const WAKE: Shape<4> = [("comm=", Comm), (" pid=", Number), (" prio=", Number), (" target_cpu=", Number)];
+/// Before Linux 4.3.
+const OLD_WAKE: Shape<5> =
+    [("comm=", Comm), (" pid=", Number), (" prio=", Number), (" success=", Number), (" target_cpu=", Number)];
+/// `bash:1977 [120] success=1 CPU:003` of trace-cmd's plugin, whose end depends on the kernel.
+const PLUGIN_WAKE: Shape<4> = [("", Comm), (":", Number), (" [", Number), ("]", Nothing)];
+const MIGRATE: Shape<5> =
+    [("comm=", Comm), (" pid=", Number), (" prio=", Number), (" orig_cpu=", Number), (" dest_cpu=", Number)];
+const RUNTIME: Shape<3> = [("comm=", Comm), (" pid=", Number), (" runtime=", Number)];
+const SETPRIO: Shape<4> = [("comm=", Comm), (" pid=", Number), (" oldprio=", Number), (" newprio=", Number)];
+const EXIT: Shape<3> = [("comm=", Comm), (" pid=", Number), (" prio=", Number)];
+const FORK: Shape<4> = [("comm=", Comm), (" pid=", Number), (" child_comm=", Comm), (" child_pid=", Number)];
+const RAW_FORK: Shape<4> =
+    [("parent_comm=", Comm), (" parent_pid=", Number), (" child_comm=", Comm), (" child_pid=", Number)];
+const NEWTASK: Shape<4> = [("pid=", Number), (" comm=", Comm), (" clone_flags=", Word), (" oom_score_adj=", Number)];
+const EXEC: Shape<3> = [("filename=", Text), (" pid=", Number), (" old_pid=", Number)];
+const RENAME: Shape<4> = [("pid=", Number), (" oldcomm=", Comm), (" newcomm=", Comm), (" oom_score_adj=", Number)];
+/// Newer kernels leave out who: the thread itself.
+const RENAME_SELF: Shape<3> = [("oldcomm=", Comm), (" newcomm=", Comm), (" oom_score_adj=", Number)];
+const CGROUP: Shape<6> = [
+    ("dst_root=", Number),
+    (" dst_id=", Number),
+    (" dst_level=", Number),
+    (" dst_path=", Text),
+    (" pid=", Number),
+    (" comm=", Comm),
+];
+/// As far as the event model has it: what `trace convert` writes.
+const OUR_CGROUP: Shape<4> = [("dst_root=", Number), (" dst_path=", Text), (" pid=", Number), (" comm=", Comm)];
+const QUEUE_WORK: Shape<5> =
+    [("work struct=", Word), (" function=", Word), (" workqueue=", Text), (" req_cpu=", Number), (" cpu=", Number)];
+
+fn of_one_thread(kind: Kind, payload: &str, names: &mut Names) -> Option<What> {
+    Some(match kind {
+        Kind::SchedMigrateTask => {
+            let [comm, who, of, from, to] = values(payload, &MIGRATE)?;
+            let (tid, comm, prio) = (tid(who)?, name(comm, names), prio(of));
+            What::Migrate { tid, comm, prio, orig_cpu: cpu(from)?, dest_cpu: cpu(to)? }
+        }
+        Kind::SchedStatRuntime => {
+            let [comm, who, ns] = values(payload, &RUNTIME)?;
+            What::StatRuntime { tid: tid(who)?, comm: name(comm, names), runtime: ns.parse::<u64>().ok()?.into() }
+        }
+        Kind::SchedPiSetprio => {
+            let [comm, who, old, new] = values(payload, &SETPRIO)?;
+            What::PiSetprio { tid: tid(who)?, comm: name(comm, names), oldprio: prio(old), newprio: prio(new) }
+        }
+        _ => {
+            let [comm, who, _] = values(payload, &EXIT)?;
+            What::Exit { tid: tid(who)?, comm: name(comm, names) }
+        }
     })
 }
 
@@ -90,70 +181,58 @@ fn sys_enter(payload: &str, tid: Tid) -> Option<What> {
     Some(What::SysEnter { tid, number: Syscall::from_raw(id.trim().parse().ok()?), arg0, arg1 })
 }
 
-fn switch(payload: &str, dictionary: &mut Dictionary) -> Option<What> {
-    if !payload.contains("prev_pid=") {
-        return plugin_switch(payload, dictionary);
-    }
+fn switch(payload: &str, dictionary: &mut Dictionary, guessed: &mut bool) -> Option<What> {
+    let keyed = || values(payload, &SWITCH).or_else(|| values(payload, &RAW_SWITCH));
+    let of_plugin = || {
+        let [prev, prev_tid, prev_prio, state, next, next_tid, next_prio, _] = values(payload, &PLUGIN_SWITCH)?;
+        Some([prev, prev_tid, prev_prio, state, next, next_tid, next_prio])
+    };
+    let [prev_comm, prev, prev_prio, letters, next_comm, next, next_prio] = keyed().or_else(of_plugin)?;
     let names = &mut dictionary.names;
     Some(What::Switch {
-        prev: tid(payload, "prev_pid=")?,
-        next: tid(payload, "next_pid=")?,
-        prev_comm: comm(payload, "prev_comm=", " prev_pid=", names),
-        next_comm: comm(payload, "next_comm=", " next_pid=", names),
-        prev_prio: prio(payload, "prev_prio="),
-        next_prio: prio(payload, "next_prio="),
-        prev_state: state(value(payload, "prev_state=")?, dictionary),
+        prev: tid(prev)?,
+        next: tid(next)?,
+        prev_comm: name(prev_comm, names),
+        next_comm: name(next_comm, names),
+        prev_prio: prio(prev_prio),
+        next_prio: prio(next_prio),
+        prev_state: state(letters, dictionary, guessed),
     })
 }
 
-/// `bash:1977 [120] S ==> swapper/0:0 [120]`.
-fn plugin_switch(payload: &str, dictionary: &mut Dictionary) -> Option<What> {
-    let (prev, next) = payload.split_once(" ==> ")?;
-    let (prev, letters) = prev.trim_end().rsplit_once(' ')?;
-    let (prev, prev_comm, prev_prio) = plugin_thread(prev, &mut dictionary.names)?;
-    let (next, next_comm, next_prio) = plugin_thread(next, &mut dictionary.names)?;
-    let prev_state = state(letters, dictionary);
-    Some(What::Switch { prev, next, prev_comm, next_comm, prev_prio, next_prio, prev_state })
-}
-
-/// `bash:1977 [120]`.
-fn plugin_thread(text: &str, names: &mut Names) -> Option<(Tid, Name, Prio)> {
-    let (who, prio) = text.trim().rsplit_once(" [")?;
-    let (comm, tid) = who.rsplit_once(':')?;
-    let prio = prio.strip_suffix(']')?.parse().map_or(Prio::UNKNOWN, Prio::from_raw);
-    Some((Tid::from_raw(tid.parse().ok()?)?, names.intern(comm), prio))
-}
-
 /// Letters, or a bare number of a trace without formats.
-fn state(text: &str, dictionary: &mut Dictionary) -> StateId {
-    match text.strip_prefix("0x").map_or_else(|| text.parse().ok(), |hex| u64::from_str_radix(hex, 16).ok()) {
-        Some(raw) => dictionary.states.of_raw(raw),
-        None => dictionary.states.of_letters(text),
-    }
+fn state(text: &str, dictionary: &mut Dictionary, guessed: &mut bool) -> StateId {
+    let raw = text.strip_prefix("0x").map_or_else(|| text.parse().ok(), |hex| u64::from_str_radix(hex, 16).ok());
+    let Some(raw) = raw else { return dictionary.states.of_letters(text) };
+    // Up to 8 (traced) they are the same in all kernels.
+    *guessed |= raw > 8;
+    dictionary.states.of_raw(raw)
 }
 
-fn wake(line: &Line<'_>, names: &mut Names) -> Option<Wake> {
+fn wake(line: &Line<'_>, names: &mut Names) -> Result<Wake, Unread> {
     let payload = line.payload;
-    // Old kernels trace who was not woken, too.
-    if number(payload, "success=") == Some(0) {
-        return None;
+    let old = || values(payload, &OLD_WAKE).map(|[comm, who, of, success, on]| (comm, who, of, success, cpu(on)));
+    let keyed = values(payload, &WAKE).map(|[comm, who, of, on]| (comm, who, of, "1", cpu(on))).or_else(old);
+    let (comm, who, of, success, on) = keyed.or_else(|| plugin_wake(payload)).ok_or(Unread::Unlike)?;
+    if success == "0" {
+        return Err(Unread::WokeNobody);
     }
-    let context: Context = line.context;
-    if payload.contains("pid=") {
-        return Some(Wake {
-            tid: tid(payload, "pid=")?,
-            comm: comm(payload, "comm=", " pid=", names),
-            waker: line.tid,
-            target_cpu: cpu(payload, "target_cpu=").unwrap_or(Cpu::ANY),
-            prio: prio(payload, "prio="),
-            context,
-        });
-    }
-    // trace-cmd's plugin: `bash:1977 [120] success=1 CPU:003`.
-    let (who, rest) = payload.split_once(']')?;
-    let (tid, comm, prio) = plugin_thread(&format!("{who}]"), names)?;
-    let target_cpu = cpu(rest, "CPU:").unwrap_or(Cpu::ANY);
-    Some(Wake { tid, comm, waker: line.tid, target_cpu, prio, context })
+    Ok(Wake {
+        tid: tid(who).ok_or(Unread::Unlike)?,
+        comm: name(comm, names),
+        waker: line.tid,
+        target_cpu: on.unwrap_or(Cpu::ANY),
+        prio: prio(of),
+        context: line.context,
+    })
+}
+
+/// Name, id, priority, whether anybody was woken, and the CPU.
+fn plugin_wake(payload: &str) -> Option<(&str, &str, &str, &str, Option<Cpu>)> {
+    let [comm, who, of, _] = values(payload, &PLUGIN_WAKE)?;
+    let behind = payload.rsplit_once(']')?.1;
+    let value = |key: &str| behind.split_whitespace().find_map(|word| word.strip_prefix(key));
+    Some((comm, who, of, value("success=").unwrap_or("1"), value("CPU:").and_then(cpu)))
 }
 
 fn work(kind: Kind, line: &Line<'_>, names: &mut Names) -> Option<What> {
@@ -168,63 +247,38 @@ fn work(kind: Kind, line: &Line<'_>, names: &mut Names) -> Option<What> {
         .filter(|name| *name != "<...>")
         .map_or(Name::UNKNOWN, |name| names.intern(name));
     Some(match kind {
-        Kind::WorkqueueQueueWork => What::WorkQueued {
-            work: address,
-            function,
-            workqueue: names.intern(value(payload, "workqueue=").unwrap_or_default()),
-            cpu: cpu(payload, " cpu=").filter(|cpu| cpu.0 < 8192).unwrap_or(Cpu::ANY),
-        },
+        Kind::WorkqueueQueueWork => {
+            let [_, _, workqueue, _, on] = values(payload, &QUEUE_WORK)?;
+            let (workqueue, cpu) = (names.intern(workqueue), cpu(on).unwrap_or(Cpu::ANY));
+            What::WorkQueued { work: address, function, workqueue, cpu }
+        }
         Kind::WorkqueueActivateWork => What::WorkActivated { work: address, function },
         Kind::WorkqueueExecuteStart => What::WorkStarted { work: address, function, worker: line.tid },
         _ => What::WorkEnded { work: address, function, worker: line.tid },
     })
 }
 
-/// The text behind a key that begins a word, up to the next blank.
-fn value<'a>(payload: &'a str, key: &str) -> Option<&'a str> {
-    let mut from = 0;
-    loop {
-        let at = from + payload[from..].find(key)?;
-        let begins = key.starts_with(' ') || at == 0 || payload.as_bytes()[at - 1] == b' ';
-        from = at + key.len();
-        if begins {
-            return payload[from..].split_whitespace().next();
-        }
-    }
+/// `vec=3 [action=NET_RX]`.
+fn vec(payload: &str) -> Option<u32> {
+    number(values(payload, &[("vec=", Number)])?[0])
 }
 
-/// The text between a key that begins a word and what follows it, which may hold blanks.
-fn between<'a>(payload: &'a str, key: &str, next: &str) -> Option<&'a str> {
-    let at = match payload.strip_prefix(key) {
-        Some(_) => key.len(),
-        None => payload.find(&format!(" {key}"))? + 1 + key.len(),
-    };
-    let rest = &payload[at..];
-    Some(&rest[..rest.find(next).unwrap_or(rest.len())])
+fn name(comm: &str, names: &mut Names) -> Name {
+    if comm == "<...>" { Name::UNKNOWN } else { names.intern(comm) }
 }
 
-fn comm(payload: &str, key: &str, next: &str, names: &mut Names) -> Name {
-    match between(payload, key, next) {
-        Some("<...>") | None => Name::UNKNOWN,
-        Some(comm) => names.intern(comm),
-    }
+fn number(text: &str) -> Option<u32> {
+    Some(text.parse::<i64>().ok()? as u32)
 }
 
-fn number(payload: &str, key: &str) -> Option<i64> {
-    let text = value(payload, key)?;
-    let digits = text.strip_prefix('-').unwrap_or(text);
-    let end = text.len() - digits.trim_start_matches(|c: char| c.is_ascii_digit()).len();
-    text[..end].parse().ok()
+fn tid(text: &str) -> Option<Tid> {
+    Tid::from_raw(text.parse().ok()?)
 }
 
-fn tid(payload: &str, key: &str) -> Option<Tid> {
-    Tid::from_raw(number(payload, key)?)
+fn cpu(text: &str) -> Option<Cpu> {
+    Cpu::from_raw(text.parse().ok()?)
 }
 
-fn cpu(payload: &str, key: &str) -> Option<Cpu> {
-    Cpu::from_raw(number(payload, key)?)
-}
-
-fn prio(payload: &str, key: &str) -> Prio {
-    number(payload, key).map_or(Prio::UNKNOWN, Prio::from_raw)
+fn prio(text: &str) -> Prio {
+    text.parse().map_or(Prio::UNKNOWN, Prio::from_raw)
 }

@@ -1,5 +1,8 @@
 //! Text traces in each tool's words.
 
+mod ends;
+mod names;
+
 use crate::drawing::{Told, tell_events};
 use crate::{Event, Kinds, ProblemKind, Reader, Syscall, Target, TraceError, What, convert};
 

@@ -13,7 +13,7 @@ use crate::unpack::Packing;
 pub(super) const LONGEST_SECTION: u64 = 64 << 20;
 
 /// CPUs and buffers of a file.
-const MOST_CPUS: u32 = 65_535;
+const MOST_CPUS: u32 = crate::Cpu::MOST as u32;
 const MOST_BUFFERS: usize = 1024;
 
 /// Kernels have ten clocks.

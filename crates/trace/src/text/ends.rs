@@ -1,0 +1,42 @@
+//! Whether a text trace is whole, as far as its own words tell.
+
+/// What tells at the end whether it is one.
+#[derive(Debug, Default)]
+pub(super) struct Ends {
+    /// Events that the header announces, of a tracer that prints each on a line.
+    pub(super) announced: u64,
+    /// Lines that may be events.
+    there: u64,
+    /// Lines are printed together: a function's begin and end.
+    joins_lines: bool,
+    /// Inside a `<script>`.
+    in_script: bool,
+    pub(super) is_html: bool,
+}
+
+impl Ends {
+    /// Takes a line, the first of number 1.
+    pub(super) fn line(&mut self, line: &str, number: u64) {
+        if number == 1 {
+            self.is_html = line.trim_start().starts_with('<');
+        }
+        if self.is_html && line.contains("script") {
+            // A line may end one and begin another.
+            let last = [line.rfind("<script"), line.rfind("</script")];
+            self.in_script = if last[0] == last[1] { self.in_script } else { last[0] > last[1] };
+        }
+        match line.strip_prefix("# tracer:") {
+            Some(tracer) => self.joins_lines |= tracer.trim() != "nop",
+            None => self.there += u64::from(!line.starts_with('#') && !line.trim().is_empty()),
+        }
+    }
+
+    /// Why the trace cannot be whole.
+    pub(super) fn why_cut(&self) -> Option<String> {
+        let Self { announced, there, .. } = *self;
+        if announced > there && !self.joins_lines {
+            return Some(format!("the header announces {announced} events, and {there} lines follow"));
+        }
+        (self.is_html && self.in_script).then(|| "the page ends inside the script that holds the trace".to_owned())
+    }
+}

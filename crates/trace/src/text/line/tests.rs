@@ -1,0 +1,116 @@
+//! Lines of each tool, and those that only look like one.
+
+use super::*;
+
+fn check(line: &str, tid: u32, cpu: u16, ts: u64, event: &str) {
+    let Said::Event(found) = Said::parse(line) else { panic!("`{line}` is an event") };
+    assert_eq!((found.tid.0, found.cpu.0, found.ts, found.event), (tid, cpu, ts, event), "{line}");
+    assert_eq!(found.payload, "a=1 b:2");
+}
+
+#[test]
+fn lines_of_all_tools_are_read() {
+    check("   <...>-1701  [001]    76.211513: sched_switch:          a=1 b:2", 1701, 1, 76_211_513_000, "sched_switch");
+    check(
+        "     bash-1977 [000] d..2. 17284.993652: sched_waking: a=1 b:2",
+        1977,
+        0,
+        17_284_993_652_000,
+        "sched_waking",
+    );
+    check(
+        " my-app-7 (  7) [003] dNh3  1.000000001: irq_handler_entry: a=1 b:2\\n\\",
+        7,
+        3,
+        1_000_000_001,
+        "irq_handler_entry",
+    );
+    check("  <idle>-0 (-----) [010] d.h.   5.5: sched_wakeup: a=1 b:2", 0, 10, 5_500_000_000, "sched_wakeup");
+    check("swapper     0 [001] 14359.361110: sched:sched_switch: a=1 b:2", 0, 1, 14_359_361_110_000, "sched_switch");
+    check(" kworker/u8:1-[x] 9-31 [002] .... 1.000002: cpu_idle: a=1 b:2", 31, 2, 1_000_002_000, "cpu_idle");
+    check("migratio-18        0d..3. 27006us+: sched_waking: a=1 b:2", 18, 0, 27_006_000, "sched_waking");
+    check("  <idle>-0        12dNs1    5us : sched_switch: a=1 b:2", 0, 12, 5_000, "sched_switch");
+    check("a-1 2d.-3       1dNh1.    5us!: sched_switch: a=1 b:2", 3, 1, 5_000, "sched_switch");
+}
+
+#[test]
+fn flags_tell_interrupts() {
+    let context = |line| match Said::parse(line) {
+        Said::Event(line) => line.context,
+        other => panic!("{other:?}"),
+    };
+    assert!(context("a-1 [000] d.h2. 1.0: e: x").is_hard());
+    assert!(context("a-1 [000] d.s2. 1.0: e: x").is_interrupt());
+    assert!(!context("a-1 [000] d..2. 1.0: e: x").is_interrupt());
+    assert!(!context("a-1 [000] 1.0: e: x").is_interrupt());
+}
+
+#[test]
+fn losses_are_told_in_three_forms() {
+    let lost = |cpu, lost| Said::Lost { cpu: Cpu(cpu), lost };
+    assert_eq!(Said::parse("CPU:1 [LOST 123 EVENTS]"), lost(1, 123));
+    assert_eq!(Said::parse("CPU:2 [7 EVENTS DROPPED]"), lost(2, 7));
+    assert_eq!(Said::parse("CPU:0 [EVENTS DROPPED]"), lost(0, 0));
+    assert_eq!(Said::parse("##### CPU 12 buffer started ####"), Said::Started(Cpu(12)));
+    let entries = Said::Entries { there: 140, written: 250, online: Some(4) };
+    assert_eq!(Said::parse("# entries-in-buffer/entries-written: 140/250   #P:4"), entries);
+    let latency = "# latency: 12 us, #140/250, CPU#1 | (M:PREEMPT(none) VP:0, KP:0, SP:0 HP:0 #P:4)";
+    assert_eq!(Said::parse(latency), entries);
+    assert_eq!(Said::parse("cpus=6"), Said::Cpus(6));
+}
+
+#[test]
+fn numbers_that_no_machine_has_are_told() {
+    for (line, number) in [
+        ("a-1 [65535] 1.0: e: x", "65535"),
+        ("a-1 [8192] 1.0: e: x", "8192"),
+        ("a-1 [4294967295] d..2. 1.0: e: x", "4294967295"),
+        ("a-1 [99999999999999999999] 1.0: e: x", "99999999999999999999"),
+        ("a-4294967296 [000] 1.0: e: x", "4294967296"),
+    ] {
+        assert_eq!(Said::parse(line), Said::Impossible(number), "{line}");
+    }
+}
+
+#[test]
+fn counts_are_no_times() {
+    for (line, count) in [
+        ("            grep-20211   [000] d..4.          656: sched_wakeup: comm=tail", "656"),
+        ("            tail-20268   [000] d..2. 3499010924798: sched_switch: x", "3499010924798"),
+        ("       trace-cmd-6973  [002]259445106953100: bprint:               x", "259445106953100"),
+        ("a-1 [000] 1.0.1: e: x", "1.0.1"),
+    ] {
+        assert_eq!(Said::parse(line), Said::Untimed(count), "{line}");
+    }
+}
+
+#[test]
+fn no_comm_hides_the_columns_behind_it() {
+    for comm in
+        ["0 [001] 1.2: b:", "-1 [001] 1.2: b", "a-1 [1] 1.2: b:", "[000] 1.0: e: ", "a-5 (   5) [000", "x-7 [0", "="]
+    {
+        assert!(comm.len() <= 15);
+        check(
+            &format!("{comm:>16}-79      [003] d..2.  1.450000: sched_waking: a=1 b:2"),
+            79,
+            3,
+            1_450_000_000,
+            "sched_waking",
+        );
+        check(
+            &format!("{comm:>16}-79   (   79) [003] d..2.  1.450000: sched_waking: a=1 b:2"),
+            79,
+            3,
+            1_450_000_000,
+            "sched_waking",
+        );
+    }
+}
+
+#[test]
+fn other_lines_say_nothing() {
+    for line in ["", "version = 6", "a-1 [000] x", "[1] 1.0: e: x", "CPU:1 x", "a-1 [1] 1.0:", "é-1 [1] é..2 1.0: e: x"]
+    {
+        assert_eq!(Said::parse(line), Said::Nothing, "{line}");
+    }
+}
