@@ -106,6 +106,20 @@ impl<R: io::Read + Send> ByteSource for Forward<R> {
     }
 }
 
+/// A source from an offset on, read in order.
+pub(crate) struct Onward {
+    pub(crate) source: Box<dyn ByteSource>,
+    pub(crate) at: u64,
+}
+
+impl io::Read for Onward {
+    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+        let read = self.source.read_at(self.at, into)?;
+        self.at += read as u64;
+        Ok(read)
+    }
+}
+
 /// A named source, shared by the parts of a reader.
 pub(crate) struct Input {
     pub(crate) file: String,

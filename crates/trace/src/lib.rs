@@ -50,6 +50,7 @@ mod trace_dat;
 mod tracing_data;
 mod unpack;
 mod window;
+mod wrapped;
 
 pub use bytes::{ByteSource, Forward};
 pub use cells::Cells;

@@ -80,7 +80,7 @@ impl PageDecoder {
 
     /// Bytes of a whole page, header included.
     pub fn page_bytes(&self) -> usize {
-        self.format.data_at + self.format.data_bytes
+        self.format.page_bytes()
     }
 
     /// Whether so many bytes of records fill a page as far as events of ordinary size do: the next one would not have

@@ -15,9 +15,8 @@ use crate::prev_state::PrevStates;
 use crate::problem::Problems;
 use crate::recording::{self, RecordingReader, Snapshot};
 use crate::text::{self, Text};
-use crate::trace_dat::TraceDat;
-use crate::tracing_data;
-use crate::{ByteSource, TraceError};
+use crate::trace_dat::{self, TraceDat};
+use crate::{ByteSource, TraceError, tracing_data, wrapped};
 
 /// A trace that is being read. Memory stays bounded whatever the file holds: see `order.rs` for how much.
 pub struct Reader(Format);
@@ -49,9 +48,15 @@ impl Reader {
         let format = match Known::of(head) {
             Some(Known::PerfData) => Format::PerfData(Box::new(PerfData::open(file, input.source, wanted)?)),
             Some(Known::TraceDat) => Format::TraceDat(Box::new(TraceDat::open(file, input.source, wanted)?)),
+            Some(Known::RawPages) => Format::TraceDat(Box::new(TraceDat::open_archive(file, input.source, wanted)?)),
             Some(Known::Recording) => Format::Recording(Box::new(RecordingReader::open(file, input.source, wanted)?)),
+            Some(Known::Atrace(at)) => Format::Text(Box::new(wrapped::open_atrace(file, input.source, at, wanted))),
             Some(Known::Text) => Format::Text(Box::new(Text::open(file, input.source, wanted))),
             Some(Known::Perfetto) => Format::Perfetto(Box::new(Perfetto::open(file, input.source, wanted))),
+            // Its CPUs are read side by side, so it is unpacked as a whole.
+            None if packed && wrapped::is_archive(head) => {
+                Format::TraceDat(Box::new(wrapped::open_archive(file, input.source, wanted)?))
+            }
             None if packed && head.starts_with(&archive::GZIP) => {
                 return Self::open_inner(file, archive::gunzip(input), wanted, false);
             }
@@ -174,7 +179,11 @@ impl Reader {
 enum Known {
     PerfData,
     TraceDat,
+    /// A tar of raw pages.
+    RawPages,
     Recording,
+    /// Compressed text, and where it begins.
+    Atrace(u64),
     Text,
     Perfetto,
 }
@@ -183,10 +192,14 @@ impl Known {
     fn of(head: &[u8]) -> Option<Self> {
         let mut swapped = perf_data::MAGIC;
         swapped.reverse();
+        if let Some(at) = wrapped::atrace(head) {
+            return Some(Self::Atrace(at));
+        }
         Some(match head {
             head if head.starts_with(&perf_data::MAGIC) || head.starts_with(&swapped) => Self::PerfData,
             head if head.starts_with(&tracing_data::MAGIC) => Self::TraceDat,
             head if head.starts_with(&recording::MAGIC) => Self::Recording,
+            head if trace_dat::archive::recognise(head) => Self::RawPages,
             head if text::recognise(head) => Self::Text,
             // Last, since its first byte is a line feed.
             head if perfetto::recognise(head) => Self::Perfetto,

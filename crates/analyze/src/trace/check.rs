@@ -126,6 +126,8 @@ fn lacking(kinds: Kinds) -> Vec<String> {
         (Kind::IrqHandlerEntry, "time in interrupts is part of what they interrupt"),
         (Kind::WorkqueueExecuteStart, "kworkers cannot be named by their work"),
     ];
+    // Either event tells of a new thread.
+    let kinds = if kinds.has(Kind::TaskNewtask) { kinds.with(Kind::SchedProcessFork) } else { kinds };
     let lacks = needs.into_iter().filter(|(kind, _)| !kinds.has(*kind));
     lacks.map(|(kind, then)| format!("{} was not recorded: {then}", kind.name())).collect()
 }

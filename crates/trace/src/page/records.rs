@@ -86,6 +86,16 @@ impl PageFormat {
         Self { timestamp_at: 0, commit_at: 8, commit_bytes, data_at: 8 + commit_bytes, data_bytes: 0, big_endian }
     }
 
+    /// Bytes of a whole page, header included, where the kernel says how many.
+    pub(crate) fn page_bytes(&self) -> usize {
+        self.data_at + self.data_bytes
+    }
+
+    /// The same layout in this byte order.
+    pub(crate) fn in_order(self, big_endian: bool) -> Self {
+        Self { big_endian, ..self }
+    }
+
     /// Opens a page.
     pub(crate) fn open<'a>(&self, page: &'a [u8]) -> Result<OpenPage<'a>, PageError> {
         let Self { timestamp_at, commit_at, commit_bytes, data_at, big_endian, .. } = *self;

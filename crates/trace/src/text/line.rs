@@ -5,6 +5,7 @@
 mod tests;
 
 use crate::event::{Context, Cpu, Tid};
+use crate::kind::Kind;
 
 /// A line that holds an event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -45,6 +46,8 @@ pub(super) enum Said<'a> {
     Started(Cpu),
     /// An event of a CPU or a thread whose number no machine has.
     Impossible(&'a str),
+    /// No event, though it is called like one: damaged.
+    Damaged,
     /// An event with a bare number where its time should be: so print clocks that count no time.
     Untimed(&'a str),
     Nothing,
@@ -62,7 +65,9 @@ impl<'a> Said<'a> {
         if let Some(cpus) = line.strip_prefix("cpus=").and_then(|cpus| cpus.parse().ok()) {
             return Self::Cpus(cpus);
         }
-        event(line).or_else(|| latency(line)).unwrap_or(Self::Nothing)
+        event(line)
+            .or_else(|| latency(line))
+            .unwrap_or_else(|| if is_named(line) { Self::Damaged } else { Self::Nothing })
     }
 }
 
@@ -124,6 +129,25 @@ fn event(line: &str) -> Option<Said<'_>> {
         }
     }
     None
+}
+
+/// Whether the name of a known event, or what was one, stands where the events of a trace have theirs.
+fn is_named(line: &str) -> bool {
+    let mut parts = line.split(": ").skip(1).map(str::trim).take(3).peekable();
+    while let Some(part) = parts.next() {
+        let is_last = parts.peek().is_none();
+        let name = part.rsplit_once(':').map_or(part, |(_, name)| name);
+        if !is_last && Kind::of_name(name).is_some() {
+            return true;
+        }
+    }
+    // The rest of the line may be as it was: a CPU in brackets, a time, and then no name.
+    let Some((cpu, behind)) = line.split_once("] ") else { return false };
+    let has_cpu = cpu.bytes().rev().take_while(u8::is_ascii_digit).count() >= 3;
+    behind.split_once(": ").filter(|_| has_cpu).is_some_and(|(before, event)| {
+        let name = event.split(": ").next().unwrap_or_default();
+        before.ends_with(|c: char| c.is_ascii_digit()) && name.len() < event.len() && !name.trim().contains(' ')
+    })
 }
 
 /// An event of whoever is where, as far as that can be.

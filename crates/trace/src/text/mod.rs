@@ -104,6 +104,12 @@ impl Text {
                 let met = self.untimed.get_or_insert_with(|| (0, shown(count)));
                 met.0 += 1;
             }
+            Said::Damaged => {
+                let (number, words) = (self.lines, shown(line.trim_start()));
+                self.problems.add(ProblemKind::BadRecord, || {
+                    format!("line {number}: `{words}` looks like an event and does not read as one; skipped")
+                });
+            }
             Said::Nothing => {}
         }
     }

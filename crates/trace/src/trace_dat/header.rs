@@ -6,6 +6,7 @@ use crate::TraceError;
 use crate::bytes::{Cursor, Input};
 use crate::clock::Counts;
 use crate::kind::Kind;
+use crate::problem::ProblemKind;
 use crate::tracing_data::TracingData;
 use crate::unpack::Packing;
 
@@ -58,6 +59,8 @@ pub(super) struct Counted {
 /// Everything but the pages.
 #[derive(Debug, Default)]
 pub(super) struct Header {
+    /// The name of the format.
+    pub(super) format: &'static str,
     pub(super) tracing: TracingData,
     pub(super) buffers: Vec<Buffer>,
     /// Thread ids and names when the recording ended.
@@ -66,6 +69,8 @@ pub(super) struct Header {
     pub(super) clock: String,
     pub(super) uname: String,
     pub(super) recorder: String,
+    /// What was wrong already.
+    pub(super) told: Vec<(ProblemKind, String)>,
     /// Added to each time.
     pub(super) ts_offset: i64,
     /// Multiplier and shift of cycles.
@@ -80,6 +85,11 @@ pub(super) struct Header {
 }
 
 impl Header {
+    /// Of a recording of which so much is known, and no page yet.
+    pub(super) fn of(format: &'static str, recorder: &str, tracing: TracingData) -> Self {
+        Self { format, recorder: recorder.to_owned(), tracing, ..Self::default() }
+    }
+
     pub(super) fn read(input: &Input) -> Result<Self, TraceError> {
         let size = input.source.size().unwrap_or(u64::MAX);
         if input.source.size().is_none() {
@@ -90,10 +100,16 @@ impl Header {
             ));
         }
         let mut cursor = Cursor::new(input, 0, size, false);
-        let mut header = Self { tracing: TracingData::begin(&mut cursor)?, ..Self::default() };
+        let mut header = Self::of("", "trace-cmd", TracingData::begin(&mut cursor)?);
         match header.tracing.version.as_str() {
-            "6" => header.read_6(&mut cursor)?,
-            "7" => header.read_7(&mut cursor)?,
+            "6" => {
+                header.format = "trace.dat 6";
+                header.read_6(&mut cursor)?;
+            }
+            "7" => {
+                header.format = "trace.dat 7";
+                header.read_7(&mut cursor)?;
+            }
             version => {
                 let found = format!("trace.dat of version `{}`", version.escape_debug());
                 return Err(input.malformed(10, found, "version 6 or 7"));
@@ -329,7 +345,10 @@ impl Header {
                 self.clock = chosen(&text(data.take(bytes, "the clocks")?));
             }
             option::UNAME => self.uname = text(data.take(bytes, "uname")?),
-            option::VERSION => self.recorder = text(data.take(bytes, "the version of trace-cmd")?),
+            option::VERSION => {
+                let version = text(data.take(bytes, "the version of trace-cmd")?);
+                self.recorder = format!("trace-cmd {version}").trim_end().to_owned();
+            }
             option::OFFSET => self.ts_offset = text(data.take(bytes, "the time offset")?).trim().parse().unwrap_or(0),
             option::TSC2NSEC => {
                 // An offset follows, which trace-cmd takes no notice of.
@@ -376,7 +395,7 @@ impl Counted {
 }
 
 /// The clock in brackets of those that `trace_clock` lists.
-fn chosen(clocks: &str) -> String {
+pub(super) fn chosen(clocks: &str) -> String {
     let chosen = clocks.split_once('[').and_then(|(_, rest)| rest.split_once(']'));
     chosen.map_or(String::new(), |(clock, _)| clock.to_owned())
 }
@@ -395,7 +414,7 @@ fn cpu_count(cursor: &mut Cursor<'_>) -> Result<u32, TraceError> {
 }
 
 /// Lines of `PID NAME`.
-fn cmdlines(bytes: &[u8]) -> Vec<(u32, String)> {
+pub(super) fn cmdlines(bytes: &[u8]) -> Vec<(u32, String)> {
     let parse = |line: &str| {
         let (pid, comm) = line.trim().split_once(' ')?;
         Some((pid.parse().ok()?, comm.trim().to_owned()))

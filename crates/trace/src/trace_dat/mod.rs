@@ -1,6 +1,7 @@
 //! trace.dat of `trace-cmd record`, version 6 and 7: the kernel's own pages, CPU by CPU, of one or several buffers.
 //! Layout: trace-cmd.dat.v6(5) and trace-cmd.dat.v7(5).
 
+pub(crate) mod archive;
 mod header;
 mod records;
 mod stream;
@@ -58,6 +59,23 @@ impl TraceDat {
     pub(crate) fn open(file: &str, source: Box<dyn ByteSource>, wanted: Kinds) -> Result<Self, TraceError> {
         let input = Input::new(file, source);
         let header = Header::read(&input)?;
+        Self::of(input, header, wanted)
+    }
+
+    /// Raw pages in a tar.
+    pub(crate) fn open_archive(file: &str, source: Box<dyn ByteSource>, wanted: Kinds) -> Result<Self, TraceError> {
+        let input = Input::new(file, source);
+        let header = archive::read(&input)?;
+        Self::of(input, header, wanted)
+    }
+
+    /// `why` is what was wrong before the archive began.
+    pub(crate) fn tell(&mut self, why: String) {
+        self.problems.add(ProblemKind::SkippedPart, || why);
+    }
+
+    fn of(input: Input, mut header: Header, wanted: Kinds) -> Result<Self, TraceError> {
+        let told = std::mem::take(&mut header.told);
         let tracing = &header.tracing;
         let format = PageFormat::parse(&tracing.header_page, tracing.big_endian)
             .unwrap_or_else(|| PageFormat::of_long(tracing.long_size, tracing.big_endian));
@@ -65,10 +83,7 @@ impl TraceDat {
         let plans = Plans::new(&header, wanted, &mut dictionary, &mut problems);
         let has: Vec<&str> = tracing.formats.iter().map(|f| f.name.as_str()).take(5).collect();
         if plans.kinds() == Kinds::default() {
-            return Err(TraceError::NoSchedEvents {
-                file: file.to_owned(),
-                has: format!("formats of {}", has.join(", ")),
-            });
+            return Err(TraceError::NoSchedEvents { file: input.file, has: format!("formats of {}", has.join(", ")) });
         }
         let mut reader = Self {
             streams: Vec::new(),
@@ -82,6 +97,7 @@ impl TraceDat {
             owner: None,
             header,
         };
+        told.into_iter().for_each(|(kind, why)| reader.problems.add(kind, || why));
         reader.open_streams()?;
         reader.name_threads();
         Ok(reader)
@@ -165,12 +181,12 @@ impl TraceDat {
         let mut uname = header.uname.split_whitespace();
         let (_, hostname, release) = (uname.next(), uname.next(), uname.next());
         TraceInfo {
-            format: if header.tracing.version == "6" { "trace.dat 6" } else { "trace.dat 7" },
+            format: header.format,
             clock: clock::shown(&header.clock),
             hostname: hostname.unwrap_or_default().to_owned(),
             release: release.unwrap_or_default().to_owned(),
             arch: header.uname.split_whitespace().next_back().unwrap_or_default().to_owned(),
-            recorder: format!("trace-cmd {}", header.recorder).trim_end().to_owned(),
+            recorder: header.recorder.clone(),
             command: String::new(),
             cpus: None,
             infers_prev: false,

@@ -108,6 +108,20 @@ fn no_comm_hides_the_columns_behind_it() {
 }
 
 #[test]
+fn damaged_lines_are_told() {
+    for line in [
+        "a-1 [0p0] d..2. 1.000000: sched_waking: comm=x pid=5",
+        "a=1 [000] d..2. 1.000000: sched_waking: comm=x pid=5",
+        "a-1 [000] d..2. 1.0x0000: sched_waking: comm=x pid=5",
+        "a-1 [000] d..2. 1.000000: sched_wak\u{fffd}ng: comm=x pid=5",
+        "swapper     0 (000] 14359.361110: sched:sched_switch: prev_comm=x",
+        "  <idle>=0         0d.h2. 1000022us : sched_wakeup: comm=A",
+    ] {
+        assert_eq!(Said::parse(line), Said::Damaged, "{line}");
+    }
+}
+
+#[test]
 fn other_lines_say_nothing() {
     for line in ["", "version = 6", "a-1 [000] x", "[1] 1.0: e: x", "CPU:1 x", "a-1 [1] 1.0:", "é-1 [1] é..2 1.0: e: x"]
     {
