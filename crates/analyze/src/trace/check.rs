@@ -206,3 +206,15 @@ impl CpuCheck {
         Gap { cpu: self.cpu, start_ns: start, end_ns: end, why, lost }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn either_event_of_a_new_thread_is_enough() {
+        let says = |kinds: &[Kind]| lacking(Kinds::of(kinds)).iter().any(|s| s.starts_with("sched_process_fork"));
+        assert!(says(&[Kind::SchedSwitch]));
+        assert!(!says(&[Kind::SchedSwitch, Kind::SchedProcessFork]) && !says(&[Kind::SchedSwitch, Kind::TaskNewtask]));
+    }
+}

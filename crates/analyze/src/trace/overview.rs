@@ -334,7 +334,8 @@ mod tests {
             painter.change(&event, Who::Idle);
         }
         (0..painter.cpus.len()).for_each(|cpu| painter.paint(cpu, 3_000_000_000));
-        let with_slices: Vec<usize> = (0..painter.cpus.len()).filter(|cpu| !painter.cpus[*cpu].slices.is_empty()).collect();
+        let with_slices: Vec<usize> =
+            (0..painter.cpus.len()).filter(|cpu| !painter.cpus[*cpu].slices.is_empty()).collect();
         assert_eq!(with_slices, [0, usize::from(Cpu::MOST) - 1]);
     }
 }

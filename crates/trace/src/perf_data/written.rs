@@ -116,6 +116,11 @@ impl Writer {
         out
     }
 
+    /// The formats, each a text.
+    pub(crate) fn format_texts(self) -> Vec<String> {
+        self.kinds.iter().map(|kind| self.format(*kind)).collect()
+    }
+
     /// A record with its header.
     pub(crate) fn record(self, kind: u32, body: &[u8]) -> Vec<u8> {
         let mut record = Vec::new();

@@ -21,6 +21,7 @@ use crate::order::{Merging, Order};
 use crate::pieces::Helper;
 use crate::problem::{ProblemKind, Problems};
 use crate::section::Window;
+use crate::wrapped::Failed;
 use crate::{ByteSource, TraceError};
 use ends::Ends;
 use line::{Line, Said};
@@ -48,6 +49,7 @@ pub(crate) struct Text {
     now: u64,
     lines: u64,
     ends: Ends,
+    failed: Option<Failed>,
     /// In the latency format.
     is_latency: bool,
     /// The first event that has a count for a time, of which so many were met.
@@ -83,9 +85,15 @@ impl Text {
             now: 0,
             lines: 0,
             ends: Ends::default(),
+            failed: None,
             is_latency: false,
             untimed: None,
         }
+    }
+
+    /// Of a stream that says why it ended, where it was damaged.
+    pub(crate) fn inflated(file: &str, source: Box<dyn ByteSource>, wanted: Kinds, failed: Failed) -> Self {
+        Self { failed: Some(failed), ..Self::open(file, source, wanted) }
     }
 
     fn line(&mut self, line: &str) {
@@ -246,6 +254,21 @@ impl Text {
         });
     }
 
+    /// Events called like a known one but for a letter: no kernel has such, but a damaged file.
+    fn tell_misspelt(&mut self) {
+        for (name, count) in &self.events {
+            let is_like = |kind: Kind| {
+                let known = kind.name().as_bytes();
+                known.len() == name.len() && known.iter().zip(name.as_bytes()).filter(|(a, b)| a != b).count() == 1
+            };
+            if let Some(kind) = self.wanted.iter().find(|kind| is_like(*kind)) {
+                self.problems.add_many(ProblemKind::BadRecord, *count, || {
+                    format!("an event is called `{name}`, almost as {}; skipped", kind.name())
+                });
+            }
+        }
+    }
+
     fn finish(&mut self) -> Result<(), TraceError> {
         let untimed = self.untimed.take();
         if let (Some((_, count)), true) = (&untimed, self.first.is_none()) {
@@ -256,6 +279,10 @@ impl Text {
             self.problems.add_many(ProblemKind::BadRecord, met, || {
                 format!("an event has a count for a time ({count}), beside others with times; skipped")
             });
+        }
+        self.tell_misspelt();
+        if let Some(why) = self.failed.as_ref().and_then(Failed::why) {
+            self.problems.add(ProblemKind::SkippedPart, || format!("the compressed text is damaged or cut: {why}"));
         }
         if let Some(why) = self.ends.why_cut() {
             self.problems.add(ProblemKind::Truncated, || why);

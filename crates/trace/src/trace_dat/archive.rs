@@ -146,12 +146,12 @@ fn text(input: &Input, member: &Member) -> Result<String, TraceError> {
     Ok(String::from_utf8_lossy(&bytes[..read]).into_owned())
 }
 
-/// The archive does not say: the byte order in which the first page of a CPU has no more bytes than fit.
+/// The archive does not say: the byte order in which the first page of a CPU holds something, and no more than fits.
 fn is_big_endian(input: &Input, cpus: &[CpuData], little: PageFormat) -> Result<bool, TraceError> {
     let mut page = vec![0; little.page_bytes()];
     for data in cpus.iter().filter(|data| data.size > 0) {
         let read = input.read(data.offset, &mut page)?;
-        let fits = |big_endian| little.in_order(big_endian).open(&page[..read]).is_ok();
+        let fits = |big_endian| little.in_order(big_endian).open(&page[..read]).is_ok_and(|page| !page.data.is_empty());
         if fits(false) != fits(true) {
             return Ok(fits(true));
         }

@@ -147,10 +147,7 @@ impl Header {
             match kind.as_slice() {
                 b"options  \0" => buffers = self.options_6(cursor)?,
                 b"flyrecord\0" => break,
-                b"latency  \0" => {
-                    let mend = "give the text itself: trace-cmd report FILE > trace.txt";
-                    return Err(cursor.input.unsupported(at, "a latency trace, which is text inside trace.dat", mend));
-                }
+                b"latency  \0" => return Err(latency(cursor.input, at)),
                 other => {
                     let found = crate::error::begins(other);
                     return Err(cursor.input.malformed(at, found, "`options`, `flyrecord` or `latency`"));
@@ -251,6 +248,7 @@ impl Header {
             match id {
                 option::DONE => return if bytes >= 8 { data.u64("the place of more options") } else { Ok(0) },
                 option::BUFFER => self.buffer_7(cursor, &mut data)?,
+                option::BUFFER_TEXT => return Err(latency(cursor.input, data.u64("the place of a text")?)),
                 option::HEADER_INFO | option::FTRACE_EVENTS | option::EVENT_FORMATS | option::CMDLINES => {
                     let place = data.u64("the place of a section")?;
                     self.section_7(cursor, id, place)?;
@@ -375,6 +373,7 @@ mod option {
     pub(super) const FTRACE_EVENTS: u16 = 17;
     pub(super) const EVENT_FORMATS: u16 = 18;
     pub(super) const CMDLINES: u16 = 21;
+    pub(super) const BUFFER_TEXT: u16 = 22;
 }
 
 impl Counted {
@@ -398,6 +397,12 @@ impl Counted {
 pub(super) fn chosen(clocks: &str) -> String {
     let chosen = clocks.split_once('[').and_then(|(_, rest)| rest.split_once(']'));
     chosen.map_or(String::new(), |(clock, _)| clock.to_owned())
+}
+
+/// What `trace-cmd record -p wakeup` and other tracers of one latency leave.
+fn latency(input: &Input, at: u64) -> TraceError {
+    let mend = "give the text itself: trace-cmd report FILE > trace.txt";
+    input.unsupported(at, "a latency trace, which is text inside trace.dat", mend)
 }
 
 fn known(system: &str, name: &str) -> bool {

@@ -91,6 +91,10 @@ fn other_versions_and_compressions_are_named() {
     let at = latency.windows(10).position(|w| w == b"flyrecord\0").unwrap();
     latency[at..at + 10].copy_from_slice(b"latency  \0");
     assert!(error(latency).contains("a latency trace, which is text inside trace.dat"));
+    let mut latency = version_7(LITTLE, &Drawing::new(DRAWING), MONO, Packed::No);
+    let at = latency.windows(6).position(|w| w == [3, 0, 62, 0, 0, 0]).expect("the option of the first buffer");
+    latency[at] = 22;
+    assert!(error(latency).contains("a latency trace, which is text inside trace.dat"));
     let pipe = crate::Forward::new(std::io::Cursor::new(begin(LITTLE, "6")));
     let pipe = Reader::open("p", Box::new(pipe), Kinds::ALL).err().unwrap().to_string();
     assert_eq!(

@@ -59,16 +59,19 @@ pub(crate) fn begin(writer: Writer, version: &str) -> Vec<u8> {
     file
 }
 
-fn headers(writer: Writer) -> Vec<u8> {
+fn header_page(writer: Writer) -> String {
     let (long, data_at) = (writer.long_size, 8 + usize::from(writer.long_size));
     let data_bytes = PAGE - data_at;
-    let page = format!(
+    format!(
         "\tfield: u64 timestamp;\toffset:0;\tsize:8;\tsigned:0;\n\
          \tfield: local_t commit;\toffset:8;\tsize:{long};\tsigned:1;\n\
          \tfield: char data;\toffset:{data_at};\tsize:{data_bytes};\tsigned:0;\n"
-    );
+    )
+}
+
+fn headers(writer: Writer) -> Vec<u8> {
     let mut out = Vec::new();
-    for (name, text) in [("header_page", page.as_str()), ("header_event", "x")] {
+    for (name, text) in [("header_page", header_page(writer).as_str()), ("header_event", "x")] {
         out.extend(name.as_bytes());
         out.push(0);
         out.extend(writer.u64(text.len() as u64));
@@ -268,4 +271,38 @@ pub(crate) fn version_7(writer: Writer, drawing: &Drawing, saved: Saved, packed:
     file[options_at..options_at + 8].copy_from_slice(&place);
     file.extend(section(writer, 0, &options, Packed::No));
     file
+}
+
+/// A tar of raw pages, as SchedViz makes it, with the clock beside them.
+pub(crate) fn archive(writer: Writer, drawing: &Drawing) -> Vec<u8> {
+    let mut files = vec![("metadata.textproto".to_owned(), b"trace_type: FTRACE\n".to_vec())];
+    for format in writer.format_texts() {
+        let name = format.lines().find_map(|line| line.strip_prefix("name: ")).expect("a name").to_owned();
+        files.push((format!("formats/sched/{name}/format"), format.into_bytes()));
+    }
+    files.push(("formats/header_page".into(), header_page(writer).into_bytes()));
+    for cpu in [0, 1] {
+        files.push((format!("traces/cpu{cpu}"), pages(writer, drawing, cpu)));
+    }
+    files.push(("./trace_clock".into(), b"local [mono]\n".to_vec()));
+    let mut tar: Vec<u8> = files.iter().flat_map(|(name, data)| member(name, data)).collect();
+    tar.resize(tar.len() + 1024, 0);
+    tar
+}
+
+/// A file in a tar (ustar).
+fn member(name: &str, data: &[u8]) -> Vec<u8> {
+    let mut block = [0u8; 512];
+    let mut put = |at: usize, text: &str| block[at..at + text.len()].copy_from_slice(text.as_bytes());
+    put(0, name);
+    put(100, "0000644\0");
+    put(124, &format!("{:011o}\0", data.len()));
+    put(148, "        ");
+    put(156, "0");
+    put(257, "ustar\x0000");
+    let sum: u32 = block.iter().map(|byte| u32::from(*byte)).sum();
+    block[148..156].copy_from_slice(format!("{sum:06o}\0 ").as_bytes());
+    let mut out = [&block[..], data].concat();
+    out.resize(out.len().next_multiple_of(512), 0);
+    out
 }

@@ -66,6 +66,17 @@ fn clocks_that_count_no_time_are_refused() {
 }
 
 #[test]
+fn a_letter_of_an_events_name_that_was_damaged_is_told() {
+    let (events, reader) = read(&TRACEFS.replace("sched_waking:", "qched_waking:")).unwrap();
+    let why: Vec<String> = reader.problems().all().map(|p| p.to_string()).collect();
+    assert_eq!(
+        (events.len(), &why[..]),
+        (3, &["an event is called `qched_waking`, almost as sched_waking; skipped".to_owned()][..])
+    );
+    assert_eq!(read(&TRACEFS.replace("sched_waking:", "sched_walking:")).unwrap().1.problems().all().count(), 0);
+}
+
+#[test]
 fn a_cpu_beyond_the_header_is_not_believed() {
     let beyond = TRACEFS.replace("<idle>-0       [000] d.h2.", "<idle>-0       [007] d.h2.");
     let (events, reader) = read(&beyond).unwrap();
