@@ -305,5 +305,5 @@ fn what_the_trace_lacks_is_told() {
     assert!(page.contains("- sched_waking was not recorded"), "{page}");
     std::fs::write(lab.path("far.txt"), TRACE.replace("[001]", "[4294967295]")).unwrap();
     let page = schedlab(&["trace", "latency", &lab.path("far.txt")]).success().stdout;
-    assert!(page.contains("! line 2: no machine has a CPU or a thread 4294967295; skipped"), "{page}");
+    assert!(page.contains("! line 2: this machine has no CPU or thread 4294967295; skipped"), "{page}");
 }

@@ -384,7 +384,10 @@ impl Counted {
             line.and_then(|n| n.trim().parse::<u64>().ok())
         };
         self.overrun = self.overrun.saturating_add(of("overrun").unwrap_or(0));
-        self.dropped = self.dropped.saturating_add(of("dropped events").unwrap_or(0));
+        // Two ways to find no room: the ring was full, or an interrupt had gone all around it.
+        for name in ["dropped events", "commit overrun"] {
+            self.dropped = self.dropped.saturating_add(of(name).unwrap_or(0));
+        }
         // Kernels before 3.11 do not say what was read.
         if let Some((left, read)) = of("entries").zip(of("read events")) {
             self.cpus += 1;
