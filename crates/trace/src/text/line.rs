@@ -173,7 +173,8 @@ fn latency(line: &str) -> Option<Said<'_>> {
         let Some((flags, rest)) = word(rest).filter(|_| !thread.is_empty() && !cpu.is_empty()) else { continue };
         let Some(context) = self::flags(flags) else { continue };
         let (us, rest) = split_digits(rest.trim_start());
-        let Some(rest) = rest.strip_prefix("us").filter(|_| !us.is_empty()) else { continue };
+        let timed = rest.strip_prefix("us");
+        let Some(rest) = timed.or(Some(rest)).filter(|_| !us.is_empty()) else { continue };
         // A sign says how long the next event takes to come.
         let Some((event, payload)) = rest
             .trim_start_matches([' ', '+', '!', '#', '*', '@', '$'])
@@ -186,7 +187,7 @@ fn latency(line: &str) -> Option<Said<'_>> {
             continue;
         }
         let payload = payload.trim_start();
-        let ns = digits(us).and_then(|us| us.checked_mul(1000));
+        let ns = timed.and_then(|_| digits(us)?.checked_mul(1000));
         return Some(said(thread, cpu, (us, ns), |tid, cpu, ts| Line {
             tid,
             cpu,

@@ -78,6 +78,7 @@ fn counts_are_no_times() {
         ("            grep-20211   [000] d..4.          656: sched_wakeup: comm=tail", "656"),
         ("            tail-20268   [000] d..2. 3499010924798: sched_switch: x", "3499010924798"),
         ("       trace-cmd-6973  [002]259445106953100: bprint:               x", "259445106953100"),
+        ("   rustc-25314     0d.h1.    1: sched_stat_runtime: comm=rustc", "1"),
         ("a-1 [000] 1.0.1: e: x", "1.0.1"),
     ] {
         assert_eq!(Said::parse(line), Said::Untimed(count), "{line}");
