@@ -190,6 +190,6 @@ mod tests {
         assert!(
             error(other).contains("a tar without formats/header_page; give an archive as SchedViz's trace.sh makes it")
         );
-        assert!(error(gzip(b"Once upon a time")).contains("a file compressed with gzip; gunzip it first"));
+        assert!(error(gzip(b"Once upon a time")).contains("Once"), "what came out is named");
     }
 }
