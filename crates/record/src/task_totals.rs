@@ -45,7 +45,7 @@ pub fn totals(tasks: &[TaskRecord]) -> Vec<Counter> {
 }
 
 /// Machine-wide counts per operation, all neutral. What tasks know about themselves per operation comes from the
-/// workload (crate `bench`); only migrations fall back on the machine's count, where no task could tell its own.
+/// workload (crate `bench`); where no task could tell its migrations, the machine's are given, under a name of their own.
 pub fn per_operation(counters: &[Counter], operations: u64) -> Vec<Metric> {
     if operations == 0 {
         return Vec::new();
@@ -57,7 +57,7 @@ pub fn per_operation(counters: &[Counter], operations: u64) -> Vec<Metric> {
     let wanted = ["migrations", "page_faults", "cycles", "instructions", "cache_misses", "branch_misses"];
     let metric = |name: &str| {
         Some(Metric {
-            name: format!("{name}_per_op"),
+            name: format!("{}{name}_per_op", if name == "migrations" { "machine_" } else { "" }),
             value: of(name, "host")? as f64 / operations as f64,
             unit: "1/op".to_owned(),
             direction: Direction::Neutral,
@@ -115,7 +115,7 @@ mod tests {
         };
         let unknown = row("workload", Count::NotCounted("no /proc/self/sched".into()));
         let metrics = per_operation(&[unknown, row("host", Count::Exact(50))], 10);
-        assert_eq!((metrics[0].name.as_str(), metrics[0].value), ("migrations_per_op", 5.0));
+        assert_eq!((metrics[0].name.as_str(), metrics[0].value), ("machine_migrations_per_op", 5.0));
         let known = [row("workload", Count::Exact(5)), row("host", Count::Exact(50))];
         assert!(per_operation(&known, 10).is_empty(), "the workload gives its own");
         assert!(per_operation(&[row("host", Count::Exact(50))], 0).is_empty());
