@@ -1,28 +1,26 @@
-//! The noise certificate of a run: how far two things that are equal by design were measured apart, so that a reader knows
-//! which effects are no larger than noise. From an A/A arm where the plan has one; else the control against itself, since
+//! The A/A certificate of a run: how far two things that are equal by design were measured apart, as an estimate whose
+//! interval should hold no effect. From an A/A arm where the plan has one; else the control against itself, since
 //! a block holds it twice.
 
 use crate::contrasts::control_twice;
 use crate::findings::*;
 use crate::selection::{Fate, Selection};
-use crate::words::percent;
+use crate::words::phrase;
 use crate::workload::Workload;
-use schedlab_run::LEAST_UNITS;
 use schedlab_run::manifest::OrderKnown;
+use schedlab_run::{LEAST_UNITS, counted};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// One certificate for each primary metric and A/A arm, or for each primary metric from the control's own trials.
-pub(crate) fn certificates(
-    part: &Workload<'_>,
-    workload: &WorkloadFindings,
-    arms: &[ArmInfo],
-) -> Vec<NoiseCertificate> {
+pub(crate) fn certificates(part: &Workload<'_>, workload: &WorkloadFindings, arms: &[ArmInfo]) -> Vec<Certificate> {
     let primaries = || workload.metrics.iter().filter(|m| m.role == Role::Primary);
     let of_arms = primaries().flat_map(|m| m.contrasts.iter().filter(|c| c.is_aa).map(move |c| (m, c)));
-    let of_arms: Vec<NoiseCertificate> = of_arms
+    let of_arms: Vec<Certificate> = of_arms
         .map(|(metric, contrast)| {
-            let name = arms.get(contrast.arm as usize).map_or("?", |a| a.name.as_str());
-            certificate(Equals::AaArm, metric, contrast, |floor, includes| aa_arm(name, &metric.name, floor, includes))
+            let name = |arm: u32| arms.get(arm as usize).map_or("?", |a| a.name.as_str());
+            let pair =
+                format!("{} against {}, which have the same settings", name(contrast.arm), name(contrast.control));
+            certificate(Equals::AaArm, metric, contrast, &pair, ("", "something besides the settings differs"))
         })
         .collect();
     // Who knows what order imported rows of a "block" had.
@@ -35,44 +33,40 @@ pub(crate) fn certificates(
         .filter_map(|(key, metric)| {
             let contrast = part.equal_units(key, &control_twice(&part.selection, key, 0).ok()?);
             let told = contrast.units >= LEAST_UNITS && contrast.effect.is_some();
-            let say = |floor, includes| control_alone(&metric.name, floor, includes, order);
-            told.then(|| certificate(Equals::ControlTwice, metric, &contrast, say))
+            let pair = "the control's second trial of a block against its first";
+            told.then(|| certificate(Equals::ControlTwice, metric, &contrast, pair, order.words()))
         })
         .collect()
 }
 
+/// `known` is what else goes into the figure, `cause` what may be behind one that excludes no effect.
 fn certificate(
     equals: Equals,
     metric: &MetricFindings,
     contrast: &Contrast,
-    say: impl Fn(Option<f64>, bool) -> String,
-) -> NoiseCertificate {
+    pair: &str,
+    (known, cause): (&str, &str),
+) -> Certificate {
     let none = |e: &Effect| if e.scale == Scale::Ratio { 1.0 } else { 0.0 };
-    let includes = contrast.effect.is_some_and(|e| e.lo <= none(&e) && none(&e) <= e.hi);
-    let ratio = contrast.effect.filter(|e| e.scale == Scale::Ratio);
-    let floor = ratio.map(|e| e.lo.ln().abs().max(e.hi.ln().abs()).exp_m1());
-    NoiseCertificate {
+    let includes = contrast.effect.is_none_or(|e| e.lo <= none(&e) && none(&e) <= e.hi);
+    let units = counted(contrast.units, &contrast.unit_name);
+    let mut sentence = match &contrast.effect {
+        Some(effect) => format!("{pair}: {} on {}, {units}", phrase(metric, effect).short, metric.name),
+        None => format!("{pair}: no numbers on {}", metric.name),
+    };
+    if !includes {
+        sentence.push_str(&format!("; this excludes no effect: {cause}, or one time in twenty it is chance"));
+    } else if !known.is_empty() && contrast.effect.is_some() {
+        sentence.push_str(&format!(" ({known})"));
+    }
+    Certificate {
         equals,
         arm: contrast.arm,
         metric: metric.name.clone(),
         units: contrast.units,
         effect: contrast.effect,
         includes_no_effect: includes,
-        noise_floor: floor.filter(|f| f.is_finite()),
-        sentence: say(floor, includes),
-    }
-}
-
-fn aa_arm(name: &str, metric: &str, floor: Option<f64>, includes: bool) -> String {
-    match (floor.map(|f| percent(f, f)), includes) {
-        (Some(floor), true) => format!(
-            "{name} has the control's settings and differs on average by no more than {floor} on {metric}: smaller effects are noise here"
-        ),
-        (Some(floor), false) => format!(
-            "{name} has the control's settings and yet its interval on {metric} excludes no effect (up to {floor}): one \
-             time in twenty that is chance, else something besides the settings differs"
-        ),
-        (None, _) => format!("{name} has the control's settings; no ratio on {metric}"),
+        sentence,
     }
 }
 
@@ -103,29 +97,19 @@ impl Within {
         }
         if apart.into_values().any(|always| always) { Self::BootEach } else { Self::Mirrored }
     }
-}
 
-/// A mirrored block takes a linear drift out of the verdict, but not out of "first against second": a figure from the
-/// control alone errs towards too much noise.
-fn control_alone(metric: &str, floor: Option<f64>, includes: bool, order: Within) -> String {
-    let twice = "the control's first and second trial of a block";
-    let (drift, cause) = match order {
-        Within::Mirrored => (
-            "drift within a block is part of this figure and not of the verdict, so it errs on the safe side",
-            "the machine drifts within a block, which the mirrored order takes out of the verdict",
-        ),
-        Within::BootEach => (
-            "they are of one boot: what differs from boot to boot is noise of the verdict and no part of this figure",
-            "a boot's second trial is not like its first, in the other arms' boots as well",
-        ),
-    };
-    match (floor.map(|f| percent(f, f)), includes) {
-        (Some(floor), true) => format!(
-            "{twice} differ on average by no more than {floor} on {metric}: smaller effects may be noise here ({drift})"
-        ),
-        (Some(floor), false) => {
-            format!("{twice} differ on {metric} (up to {floor}): {cause}, or one time in twenty it is chance")
+    /// What else is in the control against itself, and what may be behind a difference. A mirrored block takes a linear drift out
+    /// of the verdict, but not out of "second against first".
+    fn words(self) -> (&'static str, &'static str) {
+        match self {
+            Self::Mirrored => (
+                "drift within a block is in this figure, and the mirrored order takes it out of the verdict",
+                "the machine drifts within a block, which the mirrored order takes out of the verdict",
+            ),
+            Self::BootEach => (
+                "they are of one boot: what differs from boot to boot is in the verdict and not in this figure",
+                "a boot's second trial is not like its first, in the other arms' boots as well",
+            ),
         }
-        (None, _) => format!("{twice} have no ratio on {metric}"),
     }
 }

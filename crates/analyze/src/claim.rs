@@ -3,7 +3,7 @@
 
 use crate::findings::*;
 use crate::words::{percent, phrase, times};
-use schedlab_run::{WorkloadSpec, counted, noun};
+use schedlab_run::{WorkloadSpec, counted};
 
 /// One claim per workload, arm and primary metric: A/A controls last, differences first.
 pub(crate) fn claims(findings: &Findings) -> Vec<Claim> {
@@ -121,10 +121,8 @@ fn sentence_of(
         }
         (Verdict::Equivalent, None) => format!("{prefix}{arm} and {control} are the same on {on}: {evidence}"),
         (Verdict::Inconclusive, Some(phrase)) => {
-            let more = match contrast.more_units {
-                Some(n) => format!("; about {n} more {} would decide", noun(n, &contrast.unit_name)),
-                None => String::new(),
-            };
+            let more = contrast.more_units.map(|more| format!("; {}", more.in_words(&contrast.unit_name)));
+            let more = more.unwrap_or_default();
             format!("{prefix}{arm} against {control} on {on} is inconclusive: {}, {evidence}{more}", phrase.short)
         }
         (Verdict::Inconclusive, None) => format!("{prefix}{arm} against {control} on {on} is inconclusive: {evidence}"),

@@ -22,6 +22,7 @@ pub fn compare(manifest: &Manifest, trials: &[TrialRecord]) -> Findings {
     correct(&mut workloads, manifest.sesoi, manifest.alpha);
     let arms = arm_infos(manifest);
     for (workload, part) in workloads.iter_mut().zip(&parts) {
+        part.state_noise(workload);
         workload.certificates = certificates(part, workload, &arms);
     }
     let imported = manifest.order == OrderKnown::Unknown;

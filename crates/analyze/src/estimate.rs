@@ -32,6 +32,14 @@ pub(crate) fn estimate(units: &Units, rule: &Rule, alpha: f64) -> Option<Named> 
     rule.estimate(&units.values(), alpha, of)
 }
 
+/// How far from no effect the verdict's estimate must lie for its p to be `p` or less, on the scale of the units.
+pub(crate) fn margin(units: &Units, rule: &Rule, p: f64) -> Option<f64> {
+    if units.kind == UnitKind::Trials {
+        return Some(welch(units.control.first()?, units.arm.first()?, 1.0 - p)?.interval.half_width());
+    }
+    rule.margin(&units.values(), p)
+}
+
 /// An effect on its printed scale; `None` when it is not finite.
 pub(crate) fn effect(scale: Scale, value: f64, interval: Interval) -> Option<Effect> {
     let shown = |x: f64| if scale == Scale::Ratio { x.exp() } else { x };

@@ -36,6 +36,12 @@ fn main_effect(part: &Workload<'_>, key: &MetricKey, factorial: &Factorial, fact
     MainEffect { factor: factor as u32, metric: key.name.clone(), low_arms: low, high_arms: high, aliases, contrast }
 }
 
+/// The units of a factor's main effect, where there are any.
+pub(crate) fn units(part: &Workload<'_>, key: &MetricKey, factor: usize) -> Option<Units> {
+    let factorial = part.manifest.factorial.as_ref()?;
+    contrast_units(part, key, factorial, &Arms::present(part, factorial), factor).ok()
+}
+
 /// The arms that were measured, with their levels.
 struct Arms<'f> {
     arms: Vec<(u32, &'f Vec<bool>)>,

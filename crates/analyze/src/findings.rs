@@ -100,7 +100,7 @@ pub struct ArmInfo {
     pub name: String,
     /// Settings as a SPEC; empty for the host's default.
     pub spec: String,
-    /// Whether its settings are the control's: an A/A control, whose contrast is a noise certificate.
+    /// Whether its settings are the control's: an A/A control, whose contrast is a certificate.
     pub is_aa: bool,
 }
 

@@ -2,7 +2,8 @@
 //! The same code serves reports, `compare` and, through [`decided`], the stopping rule inside the trial loop.
 //!
 //! Read in this order: `findings` (what is said), `selection` (which rows count), `contrasts` (rows to one number a
-//! unit), `rule` (which interval the stopping rule allows), `verdict` (interval to word), `claim` (word to sentence).
+//! unit), `rule` (which interval the stopping rule allows), `verdict` (interval to word), `claim` (word to sentence), `noise` (what the
+//! verdict says of the noise).
 #![forbid(unsafe_code)]
 
 mod arms;
@@ -19,6 +20,7 @@ pub mod findings;
 mod hygiene;
 mod look;
 mod metric;
+mod noise;
 mod pool;
 mod power;
 pub mod profile;

@@ -107,16 +107,18 @@ impl Rule {
         }
     }
 
-    /// How much wider than a fixed plan's interval this rule's is; for forecasts.
-    pub(crate) fn width_factor(&self) -> f64 {
-        match self {
-            Self::Sequence => SEQUENCE_WIDTH,
-            Self::Repeated(_) | Self::BeforeFirstLook => REPEATED_WIDTH,
-            Self::Fixed | Self::Imported => 1.0,
-        }
+    /// How far from no effect a mean of these effects must lie for its p to be `p` or less.
+    pub(crate) fn margin(&self, effects: &[f64], p: f64) -> Option<f64> {
+        let estimate = match self {
+            Self::Fixed | Self::Imported => t_estimate(effects, 1.0 - p)?,
+            Self::Repeated(placed) => t_estimate(effects, 1.0 - placed.nominal_p(p))?,
+            Self::Sequence => TMixture::new(p, TMixture::DEFAULT_TUNING).interval(effects)?,
+            Self::BeforeFirstLook => return None,
+        };
+        Some(estimate.interval.half_width())
     }
 
-    /// The same of a run that will end as planned: a forecast is made before it has.
+    /// How much wider than a fixed plan's interval that of a run is that will end as planned: a forecast is made before it has.
     pub(crate) fn planned_width_factor(design: &Design) -> f64 {
         match design {
             Design::OpenEnded { .. } => SEQUENCE_WIDTH,
@@ -148,6 +150,16 @@ impl PlacedLook {
         }
         let share = (p.ln() - x0.ln()) / (x1.ln() - x0.ln());
         (y0.ln() + share * (y1.ln() - y0.ln())).exp().clamp(p.min(1.0), 1.0)
+    }
+
+    /// The fixed-sample p at this look that is `p` over all looks: the other way round, by bisection, since it must agree.
+    fn nominal_p(&self, p: f64) -> f64 {
+        let (mut lo, mut hi) = (0.0, 1.0);
+        for _ in 0..60 {
+            let mid = 0.5 * (lo + hi);
+            if self.overall_p(mid) <= p { lo = mid } else { hi = mid }
+        }
+        lo
     }
 }
 
@@ -184,5 +196,8 @@ mod tests {
         let bound = placed.look.nominal_p;
         assert!((placed.overall_p(bound) - 0.05).abs() < 1e-9);
         assert!(placed.overall_p(bound * 1.001) > 0.05 && placed.overall_p(bound * 0.999) < 0.05);
+        for p in [0.001, 0.01, 0.05, 0.4] {
+            assert!((placed.overall_p(placed.nominal_p(p)) / p - 1.0).abs() < 1e-6, "{p}");
+        }
     }
 }

@@ -12,8 +12,9 @@ use crate::facts::{drop_still, facts_of, netns_counters};
 use crate::findings::*;
 use crate::hygiene::uneven;
 use crate::metric::MetricKey;
+use crate::noise::noise;
 use crate::rule::Rule;
-use crate::verdict::{correct, detectable, judge, withheld};
+use crate::verdict::{correct, judge, withheld};
 use crate::workload::{Workload, empty_contrast};
 use schedlab_run::{Manifest, TrialRecord, lane};
 
@@ -28,13 +29,16 @@ pub fn compare_runs(a: &(Manifest, Vec<TrialRecord>), b: &(Manifest, Vec<TrialRe
     let void =
         void.or_else(|| void_reason(other, &b.1).or_else(|| machine_unknown(other)).map(|why| format!("run B: {why}")));
     let mut workloads: Vec<WorkloadFindings> = Vec::new();
+    let mut parts: Vec<Pair<'_>> = Vec::new();
     if refused.is_none() {
         for (index_a, index_b) in workload_pairs(manifest, other, &mut problems) {
             let part_a = Workload::new(manifest, &a.1, index_a, void.clone());
             let part_b = Workload::new(other, &b.1, index_b, void.clone());
-            workloads.push(Pair { a: part_a, b: part_b, arms: &pairs, void: void.as_deref() }.findings());
+            parts.push(Pair { a: part_a, b: part_b, arms: &pairs, void: void.as_deref() });
         }
+        workloads.extend(parts.iter().map(Pair::findings));
         correct(&mut workloads, manifest.sesoi, manifest.alpha);
+        parts.iter().zip(&mut workloads).for_each(|(part, found)| part.state_noise(found));
     }
     let name = |side: &str, m: &Manifest, i: u32| ArmInfo {
         name: format!("{side}: {}", m.arms[i as usize].name),
@@ -231,6 +235,17 @@ impl Pair<'_> {
         MetricFindings { name, unit, direction: key.direction, role: key.role, values, contrasts, note: None }
     }
 
+    /// What the primary verdicts over boots say of the noise.
+    fn state_noise(&self, found: &mut WorkloadFindings) {
+        for metric in found.metrics.iter_mut().filter(|metric| metric.role == Role::Primary) {
+            let Some(key) = self.a.keys.iter().find(|key| key.name == metric.name) else { continue };
+            for (contrast, &(i, j)) in metric.contrasts.iter_mut().zip(self.arms) {
+                let (Ok(a), Ok(b)) = (rows(&self.a, key, i), rows(&self.b, key, j)) else { continue };
+                contrast.noise = noise(contrast, &units_of(&a, &b, true), &Rule::Imported, &key.unit);
+            }
+        }
+    }
+
     fn contrast(&self, key: &MetricKey, (i, j): (u32, u32), (control, arm): (u32, u32)) -> Contrast {
         let mut contrast = empty_contrast(arm, control, false);
         let confounded = self.confounded(i, j);
@@ -241,24 +256,13 @@ impl Pair<'_> {
                 return contrast;
             }
         };
-        let positive = a.iter().chain(&b).all(|row| row.value > 0.0);
-        let scale = if positive { Scale::Ratio } else { Scale::Difference };
         let by_boot = confounded.is_none();
-        let means = |rows: &[Valued]| {
-            let shown = |v: f64| if positive { v.ln() } else { v };
-            // Under confounding the interval only says how sure the number is within these boots.
-            unit_means(rows.iter().map(|r| ((r.boot.clone(), if by_boot { 0 } else { r.block }), shown(r.value))))
-        };
-        let plain: Vec<f64> = a.iter().map(|r| r.value).collect();
-        let control_mean = crate::contrasts::mean(&plain).unwrap_or(0.0);
-        let sides = (vec![means(&a)], vec![means(&b)]);
-        let units =
-            Units { kind: UnitKind::Trials, scale, effects: Vec::new(), control: sides.0, arm: sides.1, control_mean };
+        let units = units_of(&a, &b, by_boot);
         contrast.units = units.count();
         contrast.unit_name = if by_boot { "boots" } else { "blocks" }.to_owned();
         let manifest = self.a.manifest;
         if let Some(named) = estimate(&units, &Rule::Imported, manifest.alpha) {
-            contrast.effect = effect(scale, named.estimate.mean, named.estimate.interval);
+            contrast.effect = effect(units.scale, named.estimate.mean, named.estimate.interval);
             contrast.verdict = judge(&units, &named.estimate, key.direction, manifest.sesoi);
             contrast.estimator = match by_boot {
                 true => "Welch's t on boot means".to_owned(),
@@ -266,7 +270,6 @@ impl Pair<'_> {
             };
             if by_boot {
                 contrast.p = finite(named.estimate.p_value);
-                contrast.minimum_detectable = detectable(&units, &named.estimate, &Rule::Fixed, manifest.alpha);
             }
         }
         let not_applied = |side: &Workload<'_>, arm: u32| side.selection.not_applied.get(&arm).cloned();
@@ -283,6 +286,25 @@ impl Pair<'_> {
             contrast.verdict = withheld(Withheld::Void, format!("void: {why}"));
         }
         contrast
+    }
+}
+
+/// The means of boots, or, where the boots are too few for a verdict, of blocks.
+fn units_of(a: &[Valued], b: &[Valued], by_boot: bool) -> Units {
+    let positive = a.iter().chain(b).all(|row| row.value > 0.0);
+    let means = |rows: &[Valued]| {
+        let shown = |v: f64| if positive { v.ln() } else { v };
+        // Under confounding the interval only says how sure the number is within these boots.
+        unit_means(rows.iter().map(|r| ((r.boot.clone(), if by_boot { 0 } else { r.block }), shown(r.value))))
+    };
+    let plain: Vec<f64> = a.iter().map(|r| r.value).collect();
+    Units {
+        kind: UnitKind::Trials,
+        scale: if positive { Scale::Ratio } else { Scale::Difference },
+        effects: Vec::new(),
+        control: vec![means(a)],
+        arm: vec![means(b)],
+        control_mean: crate::contrasts::mean(&plain).unwrap_or(0.0),
     }
 }
 

@@ -5,12 +5,18 @@
 
 use crate::contrasts::Units;
 use crate::findings::*;
-use crate::rule::{Rule, SEQUENCE_WIDTH};
+use crate::rule::SEQUENCE_WIDTH;
 use schedlab_run::{Direction, LEAST_UNITS, counted, noun};
-use schedlab_stats::{Estimate, decide, minimum_detectable, observations_to_decide, t_estimate};
+use schedlab_stats::{Estimate, Question, decide, range_to_decide, t_estimate};
 
-/// Power at which the minimum detectable effect is stated.
+/// The chance of a verdict for which a forecast names a number of units.
 const POWER: f64 = 0.8;
+
+/// The level of the variance's interval from which a forecast is made.
+const FORECAST_LEVEL: f64 = 0.8;
+
+/// More than so many times the units of a run is not within reach.
+const REACH: usize = 10;
 
 /// A verdict that is withheld.
 pub(crate) fn withheld(why: Withheld, reason: impl Into<String>) -> Verdict {
@@ -45,28 +51,26 @@ pub(crate) fn judge(units: &Units, estimate: &Estimate, direction: Direction, se
     }
 }
 
-/// The smallest effect these units find with 80 % power, as a share.
-pub(crate) fn detectable(units: &Units, estimate: &Estimate, rule: &Rule, alpha: f64) -> Option<f64> {
-    let n = units.count();
-    let sd = estimate.se * (n as f64).sqrt();
-    let smallest = minimum_detectable(sd, n, alpha, POWER) * rule.width_factor();
-    let share = match units.scale {
-        Scale::Ratio => smallest.exp_m1(),
-        Scale::Difference => smallest / units.control_mean.abs(),
-    };
-    share.is_finite().then_some(share)
-}
-
-/// How many more units an inconclusive contrast would take; a difference is judged at an error rate of its own.
-fn more_units(contrast: &Contrast, sesoi: f64, alpha: f64, alpha_difference: f64) -> Option<usize> {
-    let effect = contrast.effect.filter(|e| e.scale == Scale::Ratio)?;
+/// How many more units would decide an inconclusive contrast.
+fn more_units(contrast: &Contrast, sesoi: f64, alpha: f64) -> Option<MoreUnits> {
+    let effect = contrast.effect.filter(|e| e.scale == Scale::Ratio && contrast.units >= LEAST_UNITS)?;
     let logs: Vec<f64> = contrast.unit_effects.iter().map(|u| u.value.ln()).collect();
-    let estimate = t_estimate(&logs, effect.level)?;
-    let plain = observations_to_decide(&estimate, sesoi.ln_1p(), alpha, alpha_difference)?;
-    // Only the confidence sequence is much wider than a t interval; its n grows with the square.
-    let factor = if contrast.estimator.starts_with("t-mixture") { SEQUENCE_WIDTH.powi(2) } else { 1.0 };
-    let total = ((logs.len() + plain) as f64 * factor).ceil() as usize;
-    Some(total.saturating_sub(logs.len()).max(1))
+    let (n, estimate) = (logs.len(), t_estimate(&logs, effect.level)?);
+    // A confidence sequence is wider than the t interval that the question speaks of.
+    let width = if contrast.estimator.starts_with("t-mixture") { SEQUENCE_WIDTH } else { 1.0 };
+    let sd = width * estimate.se * (n as f64).sqrt();
+    let question = Question {
+        delta: estimate.mean,
+        sesoi: sesoi.ln_1p(),
+        alpha,
+        alpha_difference: contrast.p_needed.unwrap_or(alpha),
+        power: POWER,
+    };
+    let limit = REACH * n;
+    let range = range_to_decide(sd, n, &question, FORECAST_LEVEL, n + limit)?;
+    // With as many as there are it was open, whatever the chance of that was.
+    let more = |total: usize| (total - n).max(1);
+    Some(MoreUnits { least: range.least.map(more), most: range.most.map(more), limit })
 }
 
 /// Adjusts the p of every judged contrast and withdraws differences that do not survive: Holm over the primaries of the
@@ -102,9 +106,9 @@ fn correct_family(family: &mut [&mut Contrast], primary: bool, questions: &str, 
     let n = family.len();
     let adjusted =
         if primary { schedlab_stats::holm(&p_values) } else { schedlab_stats::benjamini_hochberg(&p_values) };
-    let found = adjusted.iter().filter(|&&p| p <= alpha).count();
-    for (contrast, p) in family.iter_mut().zip(adjusted) {
+    for (i, (contrast, p)) in family.iter_mut().zip(adjusted).enumerate() {
         contrast.p_adjusted = p.is_finite().then_some(p);
+        contrast.p_needed = Some(rate_of_next(primary, n, found_beside(&p_values, i, primary, alpha), alpha));
         contrast.adjustment = match primary {
             true => format!("Holm over {n} {}", noun(n, questions)),
             false => format!("Benjamini–Hochberg over {n} {}", noun(n, questions)),
@@ -117,10 +121,17 @@ fn correct_family(family: &mut [&mut Contrast], primary: bool, questions: &str, 
             contrast.notes.push(format!("A difference alone, but not after {} (p {p:.3}).", contrast.adjustment));
         }
         if contrast.verdict == Verdict::Inconclusive {
-            let others = found - usize::from(survives);
-            contrast.more_units = more_units(contrast, sesoi, alpha, rate_of_next(primary, n, others, alpha));
+            contrast.more_units = more_units(contrast, sesoi, alpha);
         }
     }
+}
+
+/// How many of the other questions are differences whatever this one brings.
+fn found_beside(p_values: &[f64], this: usize, holm: bool, alpha: f64) -> usize {
+    let mut others = p_values.to_vec();
+    others[this] = 1.0;
+    let adjusted = if holm { schedlab_stats::holm(&others) } else { schedlab_stats::benjamini_hochberg(&others) };
+    adjusted.iter().enumerate().filter(|&(i, &p)| i != this && p <= alpha).count()
 }
 
 /// The p that one more of `n` questions must reach when `found` others are differences already and the rest stay open: what

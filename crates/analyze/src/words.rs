@@ -5,7 +5,7 @@ use crate::findings::{Effect, MetricFindings, Scale};
 use schedlab_run::Direction;
 
 /// Ratios beyond this (or below its reciprocal) read better as factors.
-const FACTOR_FROM: f64 = 1.5;
+pub(crate) const FACTOR_FROM: f64 = 1.5;
 
 /// An effect in words: `full` follows "makes WORKLOAD", `short` stands alone.
 pub(crate) struct Phrase {
@@ -89,7 +89,7 @@ pub(crate) fn percent(share: f64, half_width: f64) -> String {
 }
 
 /// A factor with no more digits than an interval of this half-width carries.
-fn factor(x: f64, half_width: f64) -> String {
+pub(crate) fn factor(x: f64, half_width: f64) -> String {
     let digits = match half_width.abs() {
         w if w >= 1.0 => 0,
         w if w >= 0.05 => 1,

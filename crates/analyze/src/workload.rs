@@ -8,9 +8,10 @@ use crate::factorial;
 use crate::facts::arm_facts;
 use crate::findings::*;
 use crate::metric::{MetricKey, metric_keys};
+use crate::noise::noise;
 use crate::rule::Rule;
 use crate::selection::{Fate, Selection};
-use crate::verdict::{detectable, judge, withheld};
+use crate::verdict::{judge, withheld};
 use crate::{shape, tiers, variance};
 use schedlab_run::manifest::OrderKnown;
 use schedlab_run::{Manifest, TrialRecord, counted, noun};
@@ -80,6 +81,24 @@ impl<'t> Workload<'t> {
             contrast.verdict = barred;
         }
         contrast
+    }
+
+    /// What the primary verdicts, which must be the corrected ones, say of the noise.
+    pub(crate) fn state_noise(&self, found: &mut WorkloadFindings) {
+        let order_known = self.manifest.order == OrderKnown::Randomized;
+        let primaries = self.keys.iter().zip(&mut found.metrics).filter(|(key, _)| key.role == Role::Primary);
+        for (key, metric) in primaries {
+            for contrast in &mut metric.contrasts {
+                let units = contrasts::units(&self.selection, key, contrast.control, contrast.arm, order_known);
+                contrast.noise = units.ok().and_then(|units| noise(contrast, &units, &self.rule, &key.unit));
+            }
+        }
+        for of_factor in &mut found.main_effects {
+            let Some(key) = self.keys.iter().find(|key| key.name == of_factor.metric) else { continue };
+            let units = factorial::units(self, key, of_factor.factor as usize);
+            let contrast = &of_factor.contrast;
+            of_factor.contrast.noise = units.and_then(|units| noise(contrast, &units, &self.rule, &key.unit));
+        }
     }
 
     /// The contrast of units that are equal by design, under the run's own stopping rule.
@@ -196,13 +215,14 @@ pub(crate) fn empty_contrast(arm: u32, control: u32, is_aa: bool) -> Contrast {
         estimator: "none".into(),
         p: None,
         p_adjusted: None,
+        p_needed: None,
         adjustment: String::new(),
         verdict: withheld(Withheld::NoNumbers, "no numbers"),
         units: 0,
         unit_name: "blocks".into(),
         unit_effects: Vec::new(),
         more_units: None,
-        minimum_detectable: None,
+        noise: None,
         views: Vec::new(),
         notes: Vec::new(),
     }
@@ -233,7 +253,6 @@ pub(crate) fn fill(contrast: &mut Contrast, units: &Units, rule: &Rule, key: &Me
     contrast.effect = effect(units.scale, named.estimate.mean, named.estimate.interval);
     contrast.estimator = named.name;
     contrast.p = finite(named.estimate.p_value);
-    contrast.minimum_detectable = detectable(units, &named.estimate, rule, manifest.alpha);
     contrast.verdict = judge(units, &named.estimate, key.direction, manifest.sesoi);
     if contrast.effect.is_none() {
         // The first looks of a sequential plan have an interval without ends.

@@ -63,8 +63,8 @@ fn neither_equivalent_nor_inconclusive_sounds_like_an_effect() {
     );
     assert_eq!(
         one(0.2, [1.0, 1.1], rate),
-        "batch against other on messaging is inconclusive: 10 % faster [-8, 32], 8 blocks, 95 % interval; about 14 more \
-         blocks would decide"
+        "batch against other on messaging is inconclusive: 10 % faster [-8, 32], 8 blocks, 95 % interval; 17 to over \
+         80 more blocks would decide an effect of this size"
     );
 }
 

@@ -147,7 +147,7 @@ fn notes(findings: &Findings, of_factor: &MainEffect) -> Vec<String> {
     let contrast = &of_factor.contrast;
     let mut notes: Vec<String> =
         words::reason(&contrast.verdict).map(|why| format!("no verdict: {why}")).into_iter().collect();
-    notes.extend(contrast.more_units.map(|more| format!("about {more} more {} would decide", contrast.unit_name)));
+    notes.extend(contrast.more_units.map(|more| more.in_words(&contrast.unit_name)));
     if !of_factor.aliases.is_empty() {
         notes.push(format!("these arms do not tell it from {}", of_factor.aliases.join(", ")));
     }

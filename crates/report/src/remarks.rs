@@ -19,8 +19,9 @@ pub(crate) fn of_workload(findings: &Findings, workload: &WorkloadFindings) -> V
             all.extend(contrast.notes.iter().map(|n| format!("{on}: {n}")));
         }
     }
+    all.extend(noise(findings, workload));
     let kept = workload.certificates.iter().filter(|c| c.includes_no_effect);
-    all.extend(kept.map(|c| words::full_stop(&format!("Noise certificate: {}", c.sentence))));
+    all.extend(kept.map(|c| words::full_stop(&format!("A/A certificate: {}", c.sentence))));
     all.extend(
         workload
             .modes
@@ -40,6 +41,24 @@ pub(crate) fn of_workload(findings: &Findings, workload: &WorkloadFindings) -> V
     all.extend(loads(findings, workload));
     all.retain(|s| !s.is_empty());
     all
+}
+
+/// From where on an estimate is a difference, a sentence for each primary verdict.
+pub(crate) fn noise(findings: &Findings, workload: &WorkloadFindings) -> Vec<String> {
+    let primaries = workload.metrics.iter().filter(|m| m.role == Role::Primary);
+    let of_arms = primaries.flat_map(|m| m.contrasts.iter().map(move |c| (m, c)));
+    let of_arms = of_arms.map(|(m, c)| (words::arm_name(findings, c.arm), &m.name, c));
+    let of_factors = workload.main_effects.iter().filter_map(|effect| {
+        let factor = findings.factors.get(effect.factor as usize)?;
+        Some((factor.name.as_str(), &effect.metric, &effect.contrast))
+    });
+    // A factorial asks for its main effects; an arm of it is no question of its own.
+    let asked: Vec<_> = if findings.factors.is_empty() { of_arms.collect() } else { of_factors.collect() };
+    let said = |(name, metric, c): (&str, &String, &schedlab_analyze::Contrast)| {
+        let sentence = &c.noise.as_ref()?.sentence;
+        Some(format!("Noise of {name} on {metric}: {sentence}."))
+    };
+    asked.into_iter().filter_map(said).collect()
 }
 
 /// Placement where there is only one: no table and no picture shows more.
@@ -123,7 +142,7 @@ pub(crate) fn tier_split_notes(splits: &[TierSplit]) -> Vec<String> {
 /// Where the variance comes from, in a sentence.
 pub(crate) fn variance(v: &VarianceSplit) -> String {
     let mut text = format!(
-        "Noise of {}: a trial varies by {}; {} of its variance is between blocks, {} between trials of a block",
+        "Spread of {}: a trial varies by {}; {} of its variance is between blocks, {} between trials of a block",
         v.metric,
         percent(v.trial_sd),
         percent(v.block_share),

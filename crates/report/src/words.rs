@@ -3,7 +3,7 @@
 use schedlab_analyze::beside;
 pub(crate) use schedlab_analyze::workload_label;
 use schedlab_analyze::{Contrast, Findings, MetricFindings, Role, Verdict, WorkloadFindings};
-use schedlab_run::{CheckState, Direction, Tier, counted, noun};
+use schedlab_run::{CheckState, Direction, Tier, counted};
 
 /// The name of an arm.
 pub(crate) fn arm_name(findings: &Findings, arm: u32) -> &str {
@@ -221,7 +221,7 @@ pub(crate) fn aside(contrast: &Contrast) -> String {
         parts.push("A/A".to_owned());
     }
     if let Some(more) = contrast.more_units {
-        parts.push(format!("about {more} more {}", noun(more, &contrast.unit_name)));
+        parts.push(more.range(&contrast.unit_name).unwrap_or_else(|| "not within reach".to_owned()));
     }
     parts.join(", ")
 }

@@ -38,7 +38,9 @@ pub use mean::{Estimate, Interval, ratio_of_means, t_estimate, welch};
 pub use modes::{Modes, modes};
 pub use multiple::{benjamini_hochberg, holm};
 pub use nonparametric::{Shift, hodges_lehmann, hodges_lehmann_shift, mann_whitney, sign_test, wilcoxon_signed_rank};
-pub use power::{minimum_detectable, observations_to_decide, power};
+pub use power::{
+    Observations, Question, minimum_detectable, observations_to_decide, power, range_to_decide, sd_interval,
+};
 pub use quantile::{enough_tail, mad, median, quantile};
 pub use random::Random;
 pub use rate::{clopper_pearson, wilson};

@@ -1,11 +1,9 @@
-//! How small an effect a plan can find, and how many more observations a verdict takes, for the two-sided one-sample t test on
+//! How small an effect a plan can find, and how many observations a verdict takes, for the two-sided one-sample t test on
 //! (block) log-ratios with standard deviation `sd`.
 use crate::distribution::{normal_cdf, t_critical};
-use crate::mean::Estimate;
+use crate::mean::Interval;
+use statrs::distribution::{ChiSquared, ContinuousCDF};
 use statrs::function::gamma::ln_gamma;
-
-/// More observations than anybody will make.
-const MANY: usize = 10_000_000;
 
 /// Probability that the t test at `alpha` on `n` observations rejects zero when the mean is `delta` (noncentral t, by
 /// integrating the normal power over the distribution of the sample SD; error below 1e-6). Zero for n < 2.
@@ -61,35 +59,80 @@ pub fn minimum_detectable(sd: f64, n: usize, alpha: f64, power: f64) -> f64 {
     0.5 * (lo + hi) * sd / (n as f64).sqrt()
 }
 
-/// How many *more* observations bring a verdict, if the mean and the standard deviation stay as estimated: the t interval must
-/// shrink until, at 1 − `alpha_difference`, it excludes zero or, at 1 − `alpha`, it fits inside ±`sesoi_log`, whichever comes
-/// first. The two levels differ where a difference is corrected for other questions and equivalence is not. Optimistic by
-/// nature, as it takes the estimate for the truth (about an even chance of being decided by then). `Some(0)` when already
-/// decided; `None` when no number within 10 million helps (the mean sits on the edge) or the estimate has no spread.
-pub fn observations_to_decide(estimate: &Estimate, sesoi_log: f64, alpha: f64, alpha_difference: f64) -> Option<usize> {
-    let distance = estimate.mean.abs();
-    let margin = distance.max(sesoi_log - distance);
-    let sd = estimate.se * (estimate.n as f64).sqrt();
-    if !(sd.is_finite() && margin > 0.0 && estimate.n >= 2) {
-        return None;
-    }
-    let half = |n: usize, alpha: f64| t_critical(alpha, n as f64 - 1.0) * sd / (n as f64).sqrt();
-    let decided = |n: usize| half(n, alpha_difference) < distance || half(n, alpha) < sesoi_log - distance;
-    fewest(estimate.n, decided).map(|n| n - estimate.n)
+/// What more observations are to decide.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Question {
+    /// The mean that is taken for the truth, in the unit of the observations.
+    pub delta: f64,
+    /// The smallest effect of interest, in the same unit; 0 when equivalence is not asked for.
+    pub sesoi: f64,
+    /// Two-sided error rate of the interval, by which equivalence is judged.
+    pub alpha: f64,
+    /// The p that a difference must reach; below `alpha` where it is corrected for other questions.
+    pub alpha_difference: f64,
+    /// The probability with which they are to decide.
+    pub power: f64,
 }
 
-/// The smallest n ≥ `from` for which a condition that stays true once true holds, by doubling and bisection.
-fn fewest(from: usize, enough: impl Fn(usize) -> bool) -> Option<usize> {
+/// Observations in all for which the question is decided with its power when their standard deviation is `sd`: the t interval
+/// excludes zero at 1 − `alpha_difference`, or lies inside ±`sesoi` at 1 − `alpha`. At least `from`; `None` beyond `most`, or
+/// for an `sd` that is no positive number.
+pub fn observations_to_decide(sd: f64, question: &Question, from: usize, most: usize) -> Option<usize> {
+    let Question { delta, sesoi, alpha, alpha_difference, power: wanted } = *question;
+    let delta = delta.abs();
+    if !(sd > 0.0 && sd.is_finite() && delta.is_finite()) {
+        return None;
+    }
+    let fits = |n: usize| {
+        if sesoi <= delta {
+            return 0.0;
+        }
+        // Inside on both sides; that both are missed at once is counted twice, on the safe side.
+        let (df, scale) = (n as f64 - 1.0, (n as f64).sqrt() / sd);
+        let critical = t_critical(alpha, df);
+        let inside = |margin: f64| power_at(margin * scale, df, critical);
+        inside(sesoi - delta) + inside(sesoi + delta) - 1.0
+    };
+    let decided = |n: usize| power(sd, delta, n, alpha_difference) >= wanted || fits(n) >= wanted;
+    fewest(from.max(2), most, decided)
+}
+
+/// The interval of a standard deviation from that of `n` normal observations, by χ².
+pub fn sd_interval(sd: f64, n: usize, level: f64) -> Option<Interval> {
+    let df = n.checked_sub(1).filter(|&df| df > 0)? as f64;
+    let chi_squared = ChiSquared::new(df).ok()?;
+    let at = |p: f64| sd * (df / chi_squared.inverse_cdf(p)).sqrt();
+    let tail = 0.5 * (1.0 - level);
+    Some(Interval { lo: at(1.0 - tail), hi: at(tail), level })
+}
+
+/// A range of numbers of observations; `most` is `None` beyond what was asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Observations {
+    /// If the spread is at the lower end of its interval.
+    pub least: Option<usize>,
+    /// If it is at the upper end.
+    pub most: Option<usize>,
+}
+
+/// Observations in all that decide a question, given the SD of `n` of them: a range from the interval of that SD at `level`.
+/// It covers at that level the number for the true SD (for normal observations; see `tests/coverage.rs`). What it takes for
+/// granted is the mean in the question. Nothing above `limit` is sought.
+pub fn range_to_decide(sd: f64, n: usize, question: &Question, level: f64, limit: usize) -> Option<Observations> {
+    let sds = sd_interval(sd, n, level)?;
+    let with = |sd: f64| observations_to_decide(sd, question, n, limit);
+    (sd > 0.0 && sd.is_finite()).then(|| Observations { least: with(sds.lo), most: with(sds.hi) })
+}
+
+/// The smallest n from `from` to `most` for which a condition that stays true once true holds, by bisection.
+fn fewest(from: usize, most: usize, enough: impl Fn(usize) -> bool) -> Option<usize> {
     if enough(from) {
         return Some(from);
     }
-    let (mut lo, mut hi) = (from, from * 2);
-    while !enough(hi) {
-        (lo, hi) = (hi, hi * 2);
-        if lo > MANY {
-            return None;
-        }
+    if most <= from || !enough(most) {
+        return None;
     }
+    let (mut lo, mut hi) = (from, most);
     while hi - lo > 1 {
         let mid = lo + (hi - lo) / 2;
         if enough(mid) { hi = mid } else { lo = mid }
@@ -100,7 +143,6 @@ fn fewest(from: usize, enough: impl Fn(usize) -> bool) -> Option<usize> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::mean::t_estimate;
 
     fn close(got: f64, want: f64, tolerance: f64) {
         assert!((got - want).abs() < tolerance, "{got} instead of {want}");
@@ -123,22 +165,31 @@ mod tests {
         assert!(minimum_detectable(1.0, 1, 0.05, 0.8).is_infinite());
     }
 
+    const ASKED: Question = Question { delta: 0.01, sesoi: 0.001, alpha: 0.05, alpha_difference: 0.05, power: 0.8 };
+
     #[test]
-    fn more_observations() {
-        let xs = [0.02, -0.01, 0.03, 0.00, 0.01, -0.02, 0.04, 0.01];
-        let estimate = t_estimate(&xs, 0.95).unwrap();
-        let more = observations_to_decide(&estimate, 0.001, 0.05, 0.05).unwrap();
-        let sd = estimate.se * 8f64.sqrt();
-        let half = |n: usize, alpha: f64| t_critical(alpha, n as f64 - 1.0) * sd / (n as f64).sqrt();
-        assert!(more > 0 && half(8 + more, 0.05) < estimate.mean && half(7 + more, 0.05) >= estimate.mean);
+    fn the_number_that_decides_is_the_first_with_the_power() {
+        let n = observations_to_decide(0.02, &ASKED, 6, 10_000).unwrap();
+        assert!(power(0.02, 0.01, n, 0.05) >= 0.8 && power(0.02, 0.01, n - 1, 0.05) < 0.8, "{n}");
         // Of six questions a difference takes more, and equivalence does not.
-        let of_six = observations_to_decide(&estimate, 0.001, 0.05, 0.05 / 6.0).unwrap();
-        assert!(of_six > more && half(8 + of_six, 0.05 / 6.0) < estimate.mean, "{of_six} against {more}");
-        assert!(half(7 + of_six, 0.05 / 6.0) >= estimate.mean);
-        let wide = 3.0 * estimate.mean;
-        let alike = |alpha| observations_to_decide(&estimate, wide, 0.05, alpha).unwrap();
+        let of_six = Question { alpha_difference: 0.05 / 6.0, ..ASKED };
+        assert!(observations_to_decide(0.02, &of_six, 6, 10_000).unwrap() > n);
+        let alike = |alpha_difference| {
+            let question = Question { delta: 0.001, sesoi: 0.03, alpha_difference, ..ASKED };
+            observations_to_decide(0.02, &question, 6, 10_000).unwrap()
+        };
         assert_eq!(alike(0.05), alike(0.05 / 6.0));
-        assert_eq!(observations_to_decide(&estimate, 1.0, 0.05, 0.05), Some(0));
-        assert_eq!(observations_to_decide(&t_estimate(&[1.0, -1.0], 0.95).unwrap(), 0.0, 0.05, 0.05), None);
+        assert_eq!(observations_to_decide(0.02, &ASKED, 100, 10_000), Some(100), "enough already");
+        assert_eq!(observations_to_decide(0.02, &ASKED, 6, n - 1), None, "not within that limit");
+        assert_eq!(observations_to_decide(0.0, &ASKED, 6, 100), None);
+    }
+
+    /// χ² quantiles of 5 degrees of freedom, from tables: 1.610 (10 %), 9.236 (90 %).
+    #[test]
+    fn the_interval_of_an_sd() {
+        let got = sd_interval(1.0, 6, 0.8).unwrap();
+        close(got.lo, (5.0f64 / 9.236_4).sqrt(), 1e-4);
+        close(got.hi, (5.0f64 / 1.610_3).sqrt(), 1e-4);
+        assert_eq!(sd_interval(1.0, 1, 0.8), None);
     }
 }

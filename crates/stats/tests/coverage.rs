@@ -1,7 +1,7 @@
 //! Simulated coverage, with few repetitions: guards against mistakes of a few per cent. The full table is `examples/simulate.rs`.
 use schedlab_stats::{
-    GroupSequential, Random, TMixture, bootstrap_interval, dispersion_ratio, dispersion_ratio_blocked,
-    repeated_interval, t_estimate,
+    GroupSequential, Question, Random, TMixture, bootstrap_interval, dispersion_ratio, dispersion_ratio_blocked,
+    observations_to_decide, range_to_decide, repeated_interval, t_estimate,
 };
 
 fn normal(random: &mut Random) -> f64 {
@@ -85,4 +85,25 @@ fn dispersion_covers() {
             check(&format!("blocked dispersion, {n} blocks"), covered, 0.92..=0.98);
         }
     }
+}
+
+/// The forecast of a number of observations: of the number for the true SD, at 80 %; and that number decides as often as it says.
+#[test]
+fn the_range_of_a_forecast_covers() {
+    let question = Question { delta: 0.4, sesoi: 0.0, alpha: 0.05, alpha_difference: 0.05, power: 0.8 };
+    let truth = observations_to_decide(1.0, &question, 2, 10_000).unwrap();
+    for n in [6, 12, 30] {
+        let covered = share(1000, 7, |r| {
+            let estimate = t_estimate(&sample(r, n, normal), 0.95).unwrap();
+            let sd = estimate.se * (n as f64).sqrt();
+            let range = range_to_decide(sd, n, &question, 0.8, 10_000).unwrap();
+            range.least.unwrap() <= truth && truth <= range.most.unwrap()
+        });
+        check(&format!("forecast from {n}"), covered, 0.77..=0.84);
+    }
+    let decided = share(1000, 8, |r| {
+        let xs: Vec<f64> = sample(r, truth, normal).iter().map(|x| x + question.delta).collect();
+        !t_estimate(&xs, 0.95).unwrap().interval.contains(0.0)
+    });
+    check("decided at that number", decided, 0.77..=0.84);
 }

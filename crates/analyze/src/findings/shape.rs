@@ -1,4 +1,4 @@
-//! Distributions, modes, tiers, variance and the noise certificate.
+//! Distributions, modes, tiers, variance and the A/A certificate.
 
 use super::{Effect, TierShare};
 use schedlab_run::Tier;
@@ -102,7 +102,7 @@ pub struct VarianceSplit {
     pub steal_explained: Option<f64>,
 }
 
-/// What a noise certificate compared.
+/// What an A/A certificate compared.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Equals {
@@ -113,9 +113,10 @@ pub enum Equals {
     ControlTwice,
 }
 
-/// What things that are equal by design say of the noise.
+/// How far apart things that are equal by design were measured: an estimate with its interval, which should hold no effect.
+/// It is of other trials than a verdict and bounds none: what a verdict's own noise is says [`Noise`](super::Noise).
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct NoiseCertificate {
+pub struct Certificate {
     /// What was compared.
     pub equals: Equals,
     /// The A/A arm, or the control.
@@ -128,8 +129,6 @@ pub struct NoiseCertificate {
     pub effect: Option<Effect>,
     /// Whether the interval includes no effect.
     pub includes_no_effect: bool,
-    /// The noise floor: the larger end of the interval as a share (0.01 is 1 %): smaller effects are not believable here.
-    pub noise_floor: Option<f64>,
     /// In words.
     pub sentence: String,
 }

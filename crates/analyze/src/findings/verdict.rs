@@ -1,5 +1,6 @@
 //! A comparison of one metric: effect, interval and verdict.
 
+use schedlab_run::noun;
 use serde::Serialize;
 
 /// What may be said of an arm against the control.
@@ -47,6 +48,8 @@ pub enum Withheld {
     TooFewUnits,
     /// A sequential design has not looked yet.
     NoLook,
+    /// A count that does not follow the operations, or too small a one: divided by them it is no rate.
+    NotPerOperation,
     /// There are no numbers that could be compared.
     NoNumbers,
 }
@@ -108,6 +111,9 @@ pub struct Contrast {
     pub p: Option<f64>,
     /// p after the correction for many questions.
     pub p_adjusted: Option<f64>,
+    /// The p that counts as a difference here: what the correction leaves of the error rate, the other questions being as they
+    /// are.
+    pub p_needed: Option<f64>,
     /// `Holm over 4 primary contrasts` or `Benjamini–Hochberg over 31 others`.
     pub adjustment: String,
     /// The verdict.
@@ -118,14 +124,61 @@ pub struct Contrast {
     pub unit_name: String,
     /// The log-ratio (or difference) of each unit, in time order; an outlier is seen here.
     pub unit_effects: Vec<UnitEffect>,
-    /// More units that would bring a verdict if things stay as estimated; `None` when decided or unknowable.
-    pub more_units: Option<usize>,
-    /// Smallest effect found with 80 % power by this many units, as a share (0.03 is 3 %).
-    pub minimum_detectable: Option<f64>,
+    /// More units that would decide an effect as large as the one estimated; `None` when decided or unknowable.
+    pub more_units: Option<MoreUnits>,
+    /// What is said of the noise, for primary metrics; `None` without a verdict.
+    pub noise: Option<Noise>,
     /// Second opinions.
     pub views: Vec<View>,
     /// Anything odd, complete sentences: carry-over, outliers.
     pub notes: Vec<String>,
+}
+
+/// A forecast: more units that decide an effect of the size estimated four times in five. The ends are those of the 80 %
+/// interval of the units' variance; nothing is said from fewer units than a verdict needs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct MoreUnits {
+    /// If the units scatter as little as they may; `None`: more than `limit`, not within reach.
+    pub least: Option<usize>,
+    /// If they scatter as much as they may; `None`: more than `limit`.
+    pub most: Option<usize>,
+    /// Ten times the units there are: beyond that no number is named.
+    pub limit: usize,
+}
+
+impl MoreUnits {
+    /// `4 to 22 more blocks`, or `None` where no number is within reach.
+    pub fn range(&self, unit_name: &str) -> Option<String> {
+        Some(match (self.least?, self.most) {
+            (least, Some(most)) if least == most => format!("about {least} more {}", noun(least, unit_name)),
+            (least, Some(most)) => format!("{least} to {most} more {unit_name}"),
+            (least, None) => format!("{least} to over {} more {unit_name}", self.limit),
+        })
+    }
+
+    /// The forecast as a part of a sentence.
+    pub fn in_words(&self, unit_name: &str) -> String {
+        match self.range(unit_name) {
+            Some(range) => format!("{range} would decide an effect of this size"),
+            None => format!(
+                "an effect of this size is not within reach of this budget: it takes over {} more {unit_name}",
+                self.limit
+            ),
+        }
+    }
+}
+
+/// The noise of a comparison in the verdict's own terms: estimates beyond `smallest` are a difference and others are none, by
+/// the same units, spread, stopping rule and correction as the verdict.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Noise {
+    /// The scale of `smallest`.
+    pub scale: Scale,
+    /// The smallest estimate that would have been told from no effect: a factor above 1 (and its reciprocal), or a difference
+    /// either way in the metric's unit.
+    pub smallest: f64,
+    /// In words.
+    pub sentence: String,
 }
 
 /// The effect in one unit.

@@ -1,6 +1,6 @@
 //! One workload: its metrics, the values of each arm, and how its trials were chosen.
 
-use super::{ArmFacts, Contrast, MainEffect, ModeFindings, NoiseCertificate, TierSplit, VarianceSplit};
+use super::{ArmFacts, Certificate, Contrast, MainEffect, ModeFindings, TierSplit, VarianceSplit};
 use schedlab_run::Direction;
 use serde::Serialize;
 
@@ -32,9 +32,9 @@ pub struct WorkloadFindings {
     pub tier_splits: Vec<TierSplit>,
     /// Where the variance of the first primary metric comes from; `None` when it cannot be split.
     pub variance: Option<VarianceSplit>,
-    /// The noise certificates: from the A/A arms, or without one from the control's own trials; none below six blocks
+    /// The A/A certificates: from the A/A arms, or without one from the control's own trials; none below six blocks
     /// then, for switchback trials and for imported rows.
-    pub certificates: Vec<NoiseCertificate>,
+    pub certificates: Vec<Certificate>,
     /// Trials cut as warm-up.
     pub warm_up: WarmUp,
     /// Marked blocks and their repeats.

@@ -7,7 +7,7 @@ use crate::words;
 use schedlab_analyze::{Contrast, Findings, MetricFindings, Role, Scale, Verdict, WorkloadFindings};
 use std::collections::BTreeSet;
 
-const METRIC_HEADER: [(&str, &str); 10] = [
+const METRIC_HEADER: [(&str, &str); 9] = [
     ("arm", ""),
     ("n", "n"),
     ("median", "n"),
@@ -16,7 +16,6 @@ const METRIC_HEADER: [(&str, &str); 10] = [
     ("p", "n"),
     ("p\u{a0}adj.", "n"),
     ("units", "n"),
-    ("detects", "n"),
     ("verdict", ""),
 ];
 
@@ -40,8 +39,7 @@ pub(super) fn primary(page: &mut Page, findings: &Findings, workload: &WorkloadF
         return;
     }
     page.table("Primary metrics", &METRIC_HEADER, &rows);
-    let caption = "Interval: of the change. Units: what the interval is taken over. Detects: the smallest effect that this many \
-                   units of this noise show with 80 % power.";
+    let caption = "Interval: of the change. Units: what the interval is taken over.";
     page.element("p", "class=\"caption\"", caption);
 }
 
@@ -150,7 +148,7 @@ fn metric_row(
     let name = words::arm_name(findings, values.arm);
     let mut row = vec![plain(name), figure(values.n.to_string()), figure(maybe_quantity(values.median, &metric.unit))];
     let Some(c) = contrast else {
-        row.extend((0..6).map(|_| figure("")));
+        row.extend((0..5).map(|_| figure("")));
         row.push((String::from("control"), "none"));
         return row;
     };
@@ -164,8 +162,7 @@ fn metric_row(
     let aside = if metric.role == Role::Primary { words::aside(c) } else { String::new() };
     let said = if aside.is_empty() { said } else { format!("{said} ({aside})") };
     row.extend([figure(value), figure(interval), figure(p_value(c.p)), figure(p_value(c.p_adjusted))]);
-    let detectable = c.minimum_detectable.map(given).unwrap_or_default();
-    row.extend([figure(if c.units > 0 { words::units(c) } else { String::new() }), figure(detectable)]);
+    row.push(figure(if c.units > 0 { words::units(c) } else { String::new() }));
     row.push((said, words::tone(&c.verdict)));
     row
 }

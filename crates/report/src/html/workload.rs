@@ -64,12 +64,12 @@ fn under(workload: &WorkloadFindings) -> String {
     parts.join(" · ")
 }
 
-/// What the A/A control says of the noise, before any effect is looked at.
+/// How far apart equals were measured, before any effect is looked at.
 fn certificates(page: &mut Page, workload: &WorkloadFindings) {
     for certificate in &workload.certificates {
         let class = if certificate.includes_no_effect { "certificate" } else { "certificate broken" };
         page.open("p", &format!("class=\"{class}\""));
-        page.raw("<b>Noise certificate.</b> ");
+        page.raw("<b>A/A certificate.</b> ");
         page.say(&certificate.sentence);
         page.raw(".");
         page.close("p");
@@ -105,6 +105,7 @@ fn contrast_notes(findings: &Findings, workload: &WorkloadFindings, role: Role) 
 /// Sentences about this workload that no table holds.
 fn remarks(page: &mut Page, findings: &Findings, workload: &WorkloadFindings) {
     let mut items = numbers::rests_on(workload, Role::Primary);
+    items.extend(remarks::noise(findings, workload));
     items.extend(contrast_notes(findings, workload, Role::Primary));
     items.push(workload.warm_up.sentence.clone());
     items.push(workload.contamination.sentence.clone());

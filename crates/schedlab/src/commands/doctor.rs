@@ -72,7 +72,7 @@ impl Store for Forget {
     }
 }
 
-/// Two equal arms, twelve blocks: the difference found between them is noise, and nothing smaller can be believed.
+/// Two equal arms, twelve blocks: from where on such a comparison tells a difference, and what it found between equals.
 fn noise_floor(environment: &schedlab_run::Environment) -> Result<Vec<String>> {
     let plan = schedlab_run::Plan::parse(NOISE_PLAN).context("the built-in noise plan")?;
     let manifest = prepare::manifest(&plan, Vec::new(), environment.clone())?;
@@ -93,8 +93,13 @@ fn noise_floor(environment: &schedlab_run::Environment) -> Result<Vec<String>> {
     };
     experiment.run()?;
     let findings = schedlab_analyze::compare(&experiment.manifest, &experiment.trials);
-    let certificates = findings.workloads.iter().flat_map(|w| w.certificates.iter().map(move |c| (w, c)));
-    Ok(certificates.map(|(w, c)| format!("noise floor, {}: {}", w.spec, c.sentence)).collect())
+    let noise = |w: &schedlab_analyze::WorkloadFindings| {
+        let contrasts = w.metrics.iter().flat_map(|m| &m.contrasts);
+        let stated = contrasts.filter_map(|c| Some(c.noise.as_ref()?.sentence.clone()));
+        let said = stated.chain(w.certificates.iter().map(|c| c.sentence.clone()));
+        said.map(|sentence| format!("noise, {}: {sentence}", w.spec)).collect::<Vec<_>>()
+    };
+    Ok(findings.workloads.iter().flat_map(noise).collect())
 }
 
 const NOISE_PLAN: &str = r#"

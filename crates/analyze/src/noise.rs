@@ -1,0 +1,43 @@
+//! The one statement about the noise of a comparison. It is the verdict read the other way round: not "is this estimate a
+//! difference" but "from where on is an estimate one", by the same units, spread, stopping rule and correction. So it cannot
+//! contradict the verdict, as a bound made of other trials or in other units can.
+
+use crate::contrasts::Units;
+use crate::estimate::margin;
+use crate::findings::{Contrast, Effect, Noise, Scale};
+use crate::rule::Rule;
+use crate::words::{FACTOR_FROM, factor, number, percent};
+use schedlab_run::counted;
+
+/// The statement for a contrast that has its verdict, from the units that the verdict was made of.
+pub(crate) fn noise(contrast: &Contrast, units: &Units, rule: &Rule, unit: &str) -> Option<Noise> {
+    let effect = contrast.effect?;
+    let margin = margin(units, rule, contrast.p_needed?).filter(|margin| margin.is_finite() && *margin > 0.0)?;
+    let smallest = if units.scale == Scale::Ratio { margin.exp() } else { margin };
+    let shown = match units.scale {
+        Scale::Ratio => in_ratio(margin, &effect),
+        Scale::Difference => format!("{} {unit}", number(margin)),
+    };
+    let corrected = match contrast.adjustment.starts_with("Holm over 1 ") {
+        true => String::new(),
+        false => format!(", after {}", contrast.adjustment),
+    };
+    let units = counted(contrast.units, &contrast.unit_name);
+    let sentence =
+        format!("{units} that scatter like these tell a difference from none if it is {shown} or more{corrected}");
+    smallest.is_finite().then_some(Noise { scale: effect.scale, smallest, sentence })
+}
+
+/// The margin of logs in the direction of the estimate, as a percentage or as a factor; with as many digits as set the two
+/// apart, since "20 %" must not stand beside an inconclusive "20 %".
+fn in_ratio(margin: f64, effect: &Effect) -> String {
+    let text = |log: f64, digits: f64| match log.abs() {
+        size if size >= FACTOR_FROM.ln() => format!("a factor of {}", factor(size.exp(), digits)),
+        size if effect.value < 1.0 => percent(1.0 - (-size).exp(), digits),
+        size => percent(size.exp_m1(), digits),
+    };
+    let half = (effect.hi - effect.lo) / 2.0;
+    let finer = [half, half / 10.0, half / 100.0].map(|digits| (text(margin, digits), text(effect.value.ln(), digits)));
+    let apart = finer.iter().position(|(margin, estimate)| margin != estimate).unwrap_or(0);
+    finer[apart].0.clone()
+}
