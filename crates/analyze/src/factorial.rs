@@ -6,6 +6,7 @@ use crate::contrasts::{UnitKind, Units, mean, values_by_block};
 use crate::findings::*;
 use crate::hygiene::uneven;
 use crate::metric::MetricKey;
+use crate::per_operation::{Counted, not_per_operation};
 use crate::verdict::withheld;
 use crate::workload::{Workload, empty_contrast, fill};
 use schedlab_run::manifest::Factorial;
@@ -22,7 +23,20 @@ fn main_effect(part: &Workload<'_>, key: &MetricKey, factorial: &Factorial, fact
     let (low, high) = arms.split(factor);
     let mut contrast = empty_contrast(high.first().copied().unwrap_or(0), low.first().copied().unwrap_or(0), false);
     match contrast_units(part, key, factorial, &arms, factor) {
-        Ok(units) => fill(&mut contrast, &units, &part.rule, key, part.manifest),
+        Ok(units) => {
+            fill(&mut contrast, &units, &part.rule, key, part.manifest);
+            let counted = |arms: &[u32]| {
+                let trials = arms.iter().flat_map(|&arm| part.selection.used(Some(arm)));
+                Counted::of(key, trials.filter_map(|r| r.outcome.as_ref()))
+            };
+            let why = not_per_operation(&contrast, key, [&counted(&low), &counted(&high)], |per_trial| {
+                let units = contrast_units(part, per_trial, factorial, &arms, factor).ok()?;
+                let mut undivided = empty_contrast(0, 0, false);
+                fill(&mut undivided, &units, &part.rule, per_trial, part.manifest);
+                Some(undivided.verdict)
+            });
+            contrast.verdict = why.unwrap_or(contrast.verdict);
+        }
         Err(barred) => contrast.verdict = barred,
     }
     let name = &factorial.factors[factor].name;

@@ -21,6 +21,7 @@ mod hygiene;
 mod look;
 mod metric;
 mod noise;
+mod per_operation;
 mod pool;
 mod power;
 pub mod profile;

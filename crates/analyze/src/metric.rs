@@ -16,6 +16,8 @@ pub(crate) struct MetricKey {
     pub(crate) role: Role,
     /// Histogram and share, for quantile metrics.
     pub(crate) quantile: Option<(String, f64)>,
+    /// The count of a whole trial is asked for, not that of an operation.
+    pub(crate) undivided: bool,
 }
 
 impl MetricKey {
@@ -32,7 +34,19 @@ impl MetricKey {
             }
             return stated.or_else(|| h.histogram.quantile_ns(*q)).filter(|v| v.is_finite()).ok_or_else(missing);
         }
-        stated.filter(|v| v.is_finite()).ok_or_else(missing)
+        let times = if self.undivided { outcome.operations as f64 } else { 1.0 };
+        stated.map(|v| v * times).filter(|v| v.is_finite()).ok_or_else(missing)
+    }
+
+    /// Whether it is a number of events over the operations. Cycles are a time: a task that never sleeps has the same in each
+    /// trial, and what an operation takes of them is the figure.
+    pub(crate) fn is_event_count(&self) -> bool {
+        self.unit == "1/op" && self.name != "cycles_per_op"
+    }
+
+    /// The same before it is divided by the operations.
+    pub(crate) fn per_trial(&self) -> Self {
+        Self { undivided: true, ..self.clone() }
     }
 }
 
@@ -56,6 +70,7 @@ pub(crate) fn metric_keys<'t>(
                     direction: metric.direction,
                     role: Role::Secondary,
                     quantile: quantile_of(&metric.name, outcome),
+                    undivided: false,
                 });
             }
         }
@@ -69,6 +84,7 @@ pub(crate) fn metric_keys<'t>(
                         direction: Direction::LowerIsBetter,
                         role: Role::Secondary,
                         quantile: key,
+                        undivided: false,
                     });
                 }
             }

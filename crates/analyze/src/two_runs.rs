@@ -13,9 +13,10 @@ use crate::findings::*;
 use crate::hygiene::uneven;
 use crate::metric::MetricKey;
 use crate::noise::noise;
+use crate::per_operation::{Counted, not_per_operation};
 use crate::rule::Rule;
 use crate::verdict::{correct, judge, withheld};
-use crate::workload::{Workload, empty_contrast};
+use crate::workload::{Workload, empty_contrast, note_of};
 use schedlab_run::{Manifest, TrialRecord, lane};
 
 /// Compares each arm of run B with the arm of the same name in run A; arms without a partner are named in `problems`,
@@ -232,7 +233,22 @@ impl Pair<'_> {
             contrasts.push(self.contrast(key, (i, j), (control, arm)));
         }
         let (name, unit) = (key.name.clone(), key.unit.clone());
-        MetricFindings { name, unit, direction: key.direction, role: key.role, values, contrasts, note: None }
+        let note = contrasts.iter().find_map(note_of);
+        MetricFindings { name, unit, direction: key.direction, role: key.role, values, contrasts, note }
+    }
+
+    fn not_per_operation(&self, key: &MetricKey, contrast: &Contrast, (i, j): (u32, u32)) -> Option<Verdict> {
+        let of_arm = |side: &Workload<'_>, arm| {
+            Counted::of(key, side.selection.used(Some(arm)).filter_map(|r| r.outcome.as_ref()))
+        };
+        let sides = [of_arm(&self.a, i), of_arm(&self.b, j)];
+        not_per_operation(contrast, key, [&sides[0], &sides[1]], |per_trial| {
+            let (a, b) = (rows(&self.a, per_trial, i).ok()?, rows(&self.b, per_trial, j).ok()?);
+            let units = units_of(&a, &b, true);
+            let manifest = self.a.manifest;
+            let named = estimate(&units, &Rule::Imported, manifest.alpha)?;
+            Some(judge(&units, &named.estimate, key.direction, manifest.sesoi))
+        })
     }
 
     /// What the primary verdicts over boots say of the noise.
@@ -271,6 +287,9 @@ impl Pair<'_> {
             if by_boot {
                 contrast.p = finite(named.estimate.p_value);
             }
+        }
+        if let Some(why) = self.not_per_operation(key, &contrast, (i, j)) {
+            contrast.verdict = why;
         }
         let not_applied = |side: &Workload<'_>, arm: u32| side.selection.not_applied.get(&arm).cloned();
         if let Some(uneven) = self.uneven(i, j) {

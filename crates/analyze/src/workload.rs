@@ -9,6 +9,7 @@ use crate::facts::arm_facts;
 use crate::findings::*;
 use crate::metric::{MetricKey, metric_keys};
 use crate::noise::noise;
+use crate::per_operation::{Counted, not_per_operation};
 use crate::rule::Rule;
 use crate::selection::{Fate, Selection};
 use crate::verdict::{judge, withheld};
@@ -74,6 +75,9 @@ impl<'t> Workload<'t> {
                 if units.kind == UnitKind::SwitchbackTrials {
                     self.test_carry_over(&mut contrast);
                 }
+                if let Some(why) = self.not_per_operation(key, &contrast, order_known) {
+                    contrast.verdict = why;
+                }
             }
             Err(why) => contrast.verdict = withheld(Withheld::NoNumbers, why.clone()),
         }
@@ -81,6 +85,20 @@ impl<'t> Workload<'t> {
             contrast.verdict = barred;
         }
         contrast
+    }
+
+    fn not_per_operation(&self, key: &MetricKey, contrast: &Contrast, order_known: bool) -> Option<Verdict> {
+        let of_arm = |arm| {
+            let outcomes = self.selection.used(Some(arm)).filter_map(|r| r.outcome.as_ref());
+            Counted::of(key, outcomes)
+        };
+        let sides = [of_arm(contrast.control), of_arm(contrast.arm)];
+        not_per_operation(contrast, key, [&sides[0], &sides[1]], |per_trial| {
+            let units =
+                contrasts::units(&self.selection, per_trial, contrast.control, contrast.arm, order_known).ok()?;
+            let named = estimate(&units, &self.rule, self.manifest.alpha)?;
+            Some(judge(&units, &named.estimate, key.direction, self.manifest.sesoi))
+        })
     }
 
     /// What the primary verdicts, which must be the corrected ones, say of the noise.
@@ -190,18 +208,28 @@ impl<'t> Workload<'t> {
     fn metric(&self, key: &MetricKey) -> MetricFindings {
         let order_known = self.manifest.order == OrderKnown::Randomized;
         let thorough = key.role == Role::Primary || !order_known;
+        let contrasts: Vec<Contrast> = self.others().map(|arm| self.contrast(key, arm, thorough)).collect();
         let note = (0..self.manifest.arms.len() as u32)
             .find_map(|arm| values_by_block(&self.selection, key, arm).err())
-            .filter(|why| why.starts_with("too few"));
+            .filter(|why| why.starts_with("too few"))
+            .or_else(|| contrasts.iter().find_map(note_of));
         MetricFindings {
             name: key.name.clone(),
             unit: key.unit.clone(),
             direction: key.direction,
             role: key.role,
             values: arm_values(self.manifest, &self.selection, key),
-            contrasts: self.others().map(|arm| self.contrast(key, arm, thorough)).collect(),
+            contrasts,
             note,
         }
+    }
+}
+
+/// What is to be said of a metric whose figures are shown and not judged.
+pub(crate) fn note_of(contrast: &Contrast) -> Option<String> {
+    match &contrast.verdict {
+        Verdict::NoVerdict { why: Withheld::NotPerOperation, reason } => Some(reason.clone()),
+        _ => None,
     }
 }
 

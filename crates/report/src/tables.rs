@@ -3,7 +3,7 @@
 use crate::number::{effect, maybe_quantity, p_value, percent, quantity};
 use crate::table::{Align, Cell, Table};
 use crate::words;
-use schedlab_analyze::{Contrast, MetricFindings, Role, Verdict, WorkloadFindings};
+use schedlab_analyze::{Contrast, MetricFindings, Role, Verdict, Withheld, WorkloadFindings};
 use schedlab_run::Tier;
 use std::collections::BTreeSet;
 
@@ -66,6 +66,8 @@ fn exploratory(workload: &WorkloadFindings) -> impl Iterator<Item = &MetricFindi
 fn is_told(metric: &MetricFindings) -> bool {
     metric.contrasts.iter().any(|c| match c.verdict {
         Verdict::Better | Verdict::Worse | Verdict::Higher | Verdict::Lower => true,
+        // Said in a sentence, with the reason: a change beside others would be taken for one.
+        Verdict::NoVerdict { why: Withheld::NotPerOperation, .. } => false,
         Verdict::NoVerdict { .. } => c.effect.is_some(),
         Verdict::Equivalent | Verdict::Inconclusive => false,
     })
@@ -116,10 +118,16 @@ fn change_cell(contrast: &Contrast, unit: &str) -> Cell {
     Cell { text: format!("{}{sign}", effect(&e, unit).value), colour: colour(&contrast.verdict) }
 }
 
-/// The exploratory metrics that are not in the table, by name: equivalent everywhere, or open.
+/// The exploratory metrics that are not in the table, by name: equivalent everywhere, or open; and why others are not judged.
 pub(crate) fn others_untold(workload: &WorkloadFindings) -> Vec<String> {
     let measured = |m: &&MetricFindings| m.contrasts.iter().any(|c| c.effect.is_some());
-    let untold = exploratory(workload).filter(measured).filter(|m| !is_told(m));
+    let not_judged = |m: &MetricFindings| {
+        let withheld = m.contrasts.iter().find(|c| {
+            matches!(c.verdict, Verdict::NoVerdict { why: Withheld::NotPerOperation, .. }) && c.effect.is_some()
+        });
+        withheld.and_then(|c| Some(format!("{}: {}.", m.name, words::reason(&c.verdict)?)))
+    };
+    let untold = exploratory(workload).filter(measured).filter(|m| !is_told(m) && not_judged(m).is_none());
     let same = |m: &&MetricFindings| {
         m.contrasts.iter().filter(|c| c.effect.is_some()).all(|c| c.verdict == Verdict::Equivalent)
     };
@@ -132,6 +140,7 @@ pub(crate) fn others_untold(workload: &WorkloadFindings) -> Vec<String> {
     [said("Equivalent in every arm", &same), said("Open, neither different nor equivalent", &open)]
         .into_iter()
         .flatten()
+        .chain(exploratory(workload).filter_map(not_judged))
         .collect()
 }
 

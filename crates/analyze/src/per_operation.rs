@@ -1,0 +1,78 @@
+//! Counts per operation that are none. What a trial counts once, at its set-up or from tick to tick, is about the same in each
+//! trial; divided by the operations of a slower arm it looks like more. A difference in such a figure is withheld.
+
+use crate::findings::{Contrast, Verdict, Withheld};
+use crate::metric::MetricKey;
+use crate::verdict::withheld;
+use schedlab_run::TrialOutcome;
+use schedlab_stats::median;
+
+/// Of fewer counts a trial nobody can say that they follow the operations.
+const LEAST_TO_FOLLOW: f64 = 10.0;
+
+/// A count that follows the operations has this share of its relative spread left, or less, when it is divided by them.
+const LEFT_OF_SPREAD: f64 = 0.8;
+
+/// One trial's count and the operations it is divided by.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Counted {
+    count: f64,
+    operations: f64,
+}
+
+impl Counted {
+    /// Of the trials that say both.
+    pub(crate) fn of<'t>(key: &MetricKey, outcomes: impl Iterator<Item = &'t TrialOutcome>) -> Vec<Self> {
+        let one = |outcome: &TrialOutcome| {
+            let operations = outcome.operations as f64;
+            let count = key.per_trial().value(outcome).ok()?;
+            (operations > 0.0).then_some(Self { count, operations })
+        };
+        outcomes.filter_map(one).collect()
+    }
+}
+
+/// Why a difference in a count per operation is withheld. `per_trial` judges the count of whole trials, undivided.
+///
+/// It stands if one of these holds: the trials of both arms made the same number of operations; the count of a trial differs in
+/// the same direction; within the arms the count follows the operations.
+pub(crate) fn not_per_operation(
+    contrast: &Contrast,
+    key: &MetricKey,
+    sides: [&[Counted]; 2],
+    per_trial: impl FnOnce(&MetricKey) -> Option<Verdict>,
+) -> Option<Verdict> {
+    let difference = matches!(contrast.verdict, Verdict::Better | Verdict::Worse | Verdict::Higher | Verdict::Lower);
+    let all: Vec<Counted> = sides.concat();
+    let same_operations = all.windows(2).all(|pair| pair[0].operations == pair[1].operations);
+    if !difference || !key.is_event_count() || same_operations || follows(sides) {
+        return None;
+    }
+    if per_trial(&key.per_trial()).as_ref() == Some(&contrast.verdict) {
+        return None;
+    }
+    let typical = |side: &[Counted]| {
+        let count = median(&side.iter().map(|c| c.count).collect::<Vec<f64>>());
+        crate::words::number(count)
+    };
+    let reason = format!(
+        "not per operation: {} a trial against {}, and they do not follow the operations; only the number of operations differs",
+        typical(sides[1]),
+        typical(sides[0])
+    );
+    Some(withheld(Withheld::NotPerOperation, reason))
+}
+
+/// Whether within the arms trials with more operations have more counts: dividing takes spread away.
+fn follows(sides: [&[Counted]; 2]) -> bool {
+    let squares = |value: fn(&Counted) -> f64| -> f64 {
+        let of_side = |side: &&[Counted]| {
+            let mean = side.iter().map(value).sum::<f64>() / side.len().max(1) as f64;
+            side.iter().map(|c| (value(c) / mean - 1.0).powi(2)).filter(|square| square.is_finite()).sum::<f64>()
+        };
+        sides.iter().map(of_side).sum()
+    };
+    let counts: Vec<f64> = sides.concat().iter().map(|c| c.count).collect();
+    median(&counts) >= LEAST_TO_FOLLOW
+        && squares(|c| c.count / c.operations) <= LEFT_OF_SPREAD * LEFT_OF_SPREAD * squares(|c| c.count)
+}
