@@ -2,6 +2,7 @@
 //! must hold whatever comes in: well-formed pictures, nothing that is not a finite number, nothing that breaks out.
 
 mod made;
+mod room;
 mod xml;
 
 use schedlab_analyze::{Findings, Verdict, compare};
@@ -478,4 +479,48 @@ fn two_runs_and_imported_rows_have_reports_too() {
     manifest.order = schedlab_run::manifest::OrderKnown::Unknown;
     let imported = Made::new(manifest, made::trials());
     assert!(imported.output("report.html").contains("order unknown"));
+}
+
+/// Names as long as people give them, in letters of every width.
+fn with_long_names() -> Made {
+    let mut manifest = made::manifest();
+    let names = [
+        "mainline 6.12-rc3 with the EEVDF slice patch, take two",
+        "調度器的基準線與改良後的喚醒搶佔策略（第二版）",
+        "MWMWMWMWMWMWMWMWMWMWMWMWMWMWMWMW",
+    ];
+    for (arm, name) in manifest.arms.iter_mut().zip(names.iter().cycle()) {
+        arm.name = (*name).to_owned();
+    }
+    manifest.title = names[1].repeat(3);
+    let mut trials = made::trials();
+    for metric in trials.iter_mut().filter_map(|t| t.outcome.as_mut()).flat_map(|o| &mut o.metrics) {
+        if metric.unit == "1/s" {
+            metric.unit = "transactions of the whole machine/s".to_owned();
+        }
+        if metric.name.contains("per_op") {
+            metric.name = format!("{}_as_it_is_counted_on_the_whole_machine_in_the_steady_state", metric.name);
+        }
+    }
+    Made::new(manifest, trials)
+}
+
+#[test]
+fn no_text_lies_outside_its_picture() {
+    let all = Made::new(made::manifest(), made::trials());
+    let (manifest, trials) = made::crowd::run(2, 5, 12, true);
+    let crowd = Made::new(manifest, trials);
+    for (what, made) in
+        [("small", small()), ("by hand", by_hand()), ("all", all), ("crowd", crowd), ("long names", with_long_names())]
+    {
+        let (mut seen, mut beyond) = (0, Vec::new());
+        for (name, text) in
+            made.outputs().into_iter().filter(|(name, _)| name.ends_with(".svg") || name.ends_with(".html"))
+        {
+            seen += text.matches("<text").count();
+            beyond.extend(room::outside(&text).into_iter().map(|text| format!("{name}: {text}")));
+        }
+        assert!(beyond.is_empty(), "{what}: {} texts of {seen}\n{}", beyond.len(), beyond.join("\n"));
+        assert!(seen > 100, "{what}: {seen} texts");
+    }
 }

@@ -152,7 +152,7 @@ pub(crate) fn short(x: f64) -> String {
 }
 
 /// A printed number without zeros that say nothing.
-fn bare(text: &str) -> String {
+pub(crate) fn bare(text: &str) -> String {
     match text.contains('.') && !text.contains('e') {
         true => text.trim_end_matches('0').trim_end_matches('.').to_owned(),
         false => text.to_owned(),

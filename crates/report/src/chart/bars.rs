@@ -140,7 +140,7 @@ impl Bars {
     }
 
     fn draw_group(&self, svg: &mut Svg, group: &BarGroup, (x, y): (f64, f64), wide: f64) {
-        svg.text("head", (x, y + 12.0), Anchor::Start, &fit(&group.name, 12.5, wide));
+        svg.text_within("head", (x, y + 12.0), Anchor::Start, &group.name, wide);
         let largest = group.bars.iter().filter_map(|b| b.1).filter(|v| v.is_finite()).fold(0.0, f64::max);
         let label = self.arms.iter().map(|a| text_width(&a.name, 11.0)).fold(20.0, f64::max).min(wide * 0.36) + 20.0;
         let value = group.bars.iter().map(|b| text_width(&b.2, 11.0)).fold(20.0, f64::max) + 10.0;
@@ -149,7 +149,7 @@ impl Bars {
             let top = y + 20.0 + row as f64 * BAR;
             svg.open(&arm_class(*arm), Some(*arm));
             svg.mark(*arm, (x + 5.0, top + 8.0), 3.6, Mark::Solid);
-            svg.text("small", (x + 14.0, top + 12.0), Anchor::Start, &fit(self.name(*arm), 11.0, label - 18.0));
+            svg.text_within("small", (x + 14.0, top + 12.0), Anchor::Start, self.name(*arm), label - 18.0);
             let share = number.filter(|v| v.is_finite() && largest > 0.0).map_or(0.0, |v| v.max(0.0) / largest);
             svg.rect(
                 "bar",

@@ -8,6 +8,8 @@ use super::measure::{bold_width, fit, text_width};
 use super::svg::{Anchor, Svg};
 use super::theme::arm_class;
 use super::{Draw, NARROW};
+use crate::number::{is_factor, significant};
+use schedlab_stats::quantile;
 
 /// One contrast.
 #[derive(Debug, Clone)]
@@ -49,6 +51,9 @@ pub(crate) struct Forest {
     pub(crate) plain: bool,
 }
 
+/// The line below a row that says what lies beyond the axis, px.
+const BEYOND: f64 = 14.0;
+
 /// Where the columns of a row are, px.
 struct Columns {
     label: f64,
@@ -80,12 +85,16 @@ impl Forest {
         Columns { label: 14.0, plot: (label + 34.0, width - words - 22.0), words: width - words, narrow, row }
     }
 
-    /// The axis holds every interval, but is not stretched by one that says nothing: at most a factor 30 either way.
+    /// The axis holds every interval and the middle four fifths of the units of each, but is not stretched by what says nothing:
+    /// at most a factor 30 either way.
     fn scale(&self, plot: (f64, f64)) -> Scale {
         let band = [1.0 / (1.0 + self.sesoi), 1.0 + self.sesoi, 1.0];
-        let ends = self.rows().filter_map(|r| r.interval).flat_map(|(v, lo, hi)| {
+        let ends = self.rows().filter_map(|r| Some((r, r.interval?))).flat_map(|(row, (v, lo, hi))| {
             let cap = |end: f64| end.clamp(v / 8.0, v * 8.0);
-            [cap(lo), v, cap(hi)]
+            let mut units: Vec<f64> = row.units.iter().map(|u| u.0).filter(|u| u.is_finite()).collect();
+            units.sort_unstable_by(f64::total_cmp);
+            let unit = |share| if self.dense || units.is_empty() { v } else { quantile(&units, share) };
+            [cap(lo), v, cap(hi), cap(unit(0.1)), cap(unit(0.9))]
         });
         let ends: Vec<f64> = ends.chain(band).filter(|v| v.is_finite()).map(|v| v.clamp(1.0 / 30.0, 30.0)).collect();
         // The band is always there, so there is always a value.
@@ -94,10 +103,20 @@ impl Forest {
 }
 
 impl Forest {
-    /// Whether an interval ends beyond the axis, where an arrow stands.
+    /// Whether something lies beyond the axis, where an arrow stands: an interval's end, or units.
     pub(crate) fn reaches_beyond(&self) -> bool {
         let scale = self.scale((0.0, 1.0));
-        self.rows().filter_map(|r| r.interval).any(|(_, lo, hi)| lo < scale.lo || hi > scale.hi)
+        let ends = |r: &ForestRow| r.interval.is_some_and(|(_, lo, hi)| lo < scale.lo || hi > scale.hi);
+        self.rows().any(|r| ends(r) || self.has_units_beyond(r, &scale))
+    }
+
+    fn has_units_beyond(&self, row: &ForestRow, scale: &Scale) -> bool {
+        !self.dense && row.units.iter().any(|u| u.0.is_finite() && !scale.holds(u.0))
+    }
+
+    /// Of a row; units beyond the axis are told of in a line of their own.
+    fn height(&self, row: &ForestRow, columns: &Columns, scale: &Scale) -> f64 {
+        columns.row + if self.has_units_beyond(row, scale) { BEYOND } else { 0.0 }
     }
 }
 
@@ -107,8 +126,11 @@ impl Draw for Forest {
         let scale = self.scale(columns.plot);
         let mut svg = Svg::new(width);
         let heading = 28.0;
-        let height: f64 =
-            self.lines.iter().map(|l| if matches!(l, Line::Row(_)) { columns.row } else { heading }).sum();
+        let height_of = |line: &Line| match line {
+            Line::Row(row) => self.height(row, &columns, &scale),
+            Line::Heading(..) => heading,
+        };
+        let height: f64 = self.lines.iter().map(height_of).sum();
         let (band_lo, band_hi) = (scale.at(1.0 / (1.0 + self.sesoi)), scale.at(1.0 + self.sesoi));
         svg.rect("band", (band_lo, 0.0), (band_hi - band_lo, height + 4.0));
         let mut ticks = axis::ratio_ticks(scale.lo, scale.hi, columns.plot.1 - columns.plot.0);
@@ -136,7 +158,7 @@ impl Draw for Forest {
                 }
                 Line::Row(row) => {
                     self.draw_row(&mut svg, row, y, &columns, &scale);
-                    y += columns.row;
+                    y += self.height(row, &columns, &scale);
                 }
             }
         }
@@ -163,7 +185,7 @@ impl Forest {
         let words = if columns.narrow { y + 12.0 } else { middle + 4.0 };
         svg.mark(row.arm, (5.0, words - 4.0), 4.0, Mark::Solid);
         let room = if columns.narrow { svg.width * 0.34 } else { columns.plot.0 - columns.label - 8.0 };
-        svg.text("", (columns.label, words), Anchor::Start, &fit(&row.label, 12.0, room));
+        svg.text_within("", (columns.label, words), Anchor::Start, &row.label, room);
         if row.interval.is_none() && row.value.is_empty() && !columns.narrow {
             // Nothing to draw: the reason gets the room of the plot, on paper of its own.
             let x = columns.plot.0;
@@ -182,8 +204,50 @@ impl Forest {
             let at = |u: &(f64, bool)| (scale.at(u.0), middle + 11.0);
             svg.dots("dot", 2.2, thin(units(false).map(at), if row.units.len() > CROWDED { 1.0 } else { 0.1 }));
             units(true).for_each(|u| svg.circle("far", at(u), 2.2));
+            draw_beyond(svg, row, middle + 11.0, scale, columns);
         }
         svg.close();
+    }
+}
+
+/// The units that the axis does not hold: at either end an arrow, below it how many there are, and where.
+fn draw_beyond(svg: &mut Svg, row: &ForestRow, y: f64, scale: &Scale, columns: &Columns) {
+    let beyond = |is_beyond: &dyn Fn(f64) -> bool| -> Vec<f64> {
+        let mut found: Vec<f64> = row.units.iter().map(|u| u.0).filter(|u| u.is_finite() && is_beyond(*u)).collect();
+        found.sort_unstable_by(f64::total_cmp);
+        found
+    };
+    let said = |found: &[f64]| match found {
+        [] => String::new(),
+        [only] => ratio(*only),
+        [first, .., last] => {
+            let (first, last) = (ratio(*first), ratio(*last));
+            // A unit that both have is said once.
+            let same = first.split(' ').nth(1) == last.split(' ').nth(1);
+            let first = if same { first.split(' ').next().unwrap_or_default() } else { first.as_str() };
+            format!("{} beyond, {first}…{last}", found.len())
+        }
+    };
+    let room = (columns.plot.1 - columns.plot.0) / 2.0 - 6.0;
+    let (low, high) = (beyond(&|u| u < scale.lo), beyond(&|u| u > scale.hi));
+    let (from, to) = columns.plot;
+    if !low.is_empty() {
+        svg.polygon("f", &[(from - 4.0, y), (from + 2.0, y - 3.5), (from + 2.0, y + 3.5)]);
+        svg.text_within("small", (from, y + 14.0), Anchor::Start, &said(&low), room);
+    }
+    if !high.is_empty() {
+        svg.polygon("f", &[(to + 4.0, y), (to - 2.0, y - 3.5), (to - 2.0, y + 3.5)]);
+        svg.text_within("small", (to, y + 14.0), Anchor::End, &said(&high), room);
+    }
+}
+
+/// A ratio as the axis has it: a percentage near one, else a factor.
+fn ratio(x: f64) -> String {
+    let percent = (x - 1.0) * 100.0;
+    match x {
+        x if is_factor(x) => format!("{} ×", axis::bare(&significant(x, 2))),
+        _ if percent.abs() < 10.0 => format!("{percent:+.1} %"),
+        _ => format!("{percent:+.0} %"),
     }
 }
 
@@ -193,7 +257,7 @@ fn draw_words(svg: &mut Svg, row: &ForestRow, y: f64, columns: &Columns, dense: 
     if columns.narrow {
         svg.line_of_text((svg.width, y), Anchor::End, 6.0, &numbers);
         if !dense {
-            svg.text(row.tone, (svg.width, y + 14.0), Anchor::End, &fit(&row.verdict, 11.0, svg.width - 20.0));
+            svg.text_within(row.tone, (svg.width, y + 14.0), Anchor::End, &row.verdict, svg.width - 20.0);
         }
         return;
     }
@@ -204,7 +268,7 @@ fn draw_words(svg: &mut Svg, row: &ForestRow, y: f64, columns: &Columns, dense: 
         return;
     }
     svg.line_of_text((x, y - 1.0), Anchor::Start, 6.0, &numbers);
-    svg.text(row.tone, (x, y + 14.0), Anchor::Start, &fit(&row.verdict, 11.0, svg.width - x));
+    svg.text_within(row.tone, (x, y + 14.0), Anchor::Start, &row.verdict, svg.width - x);
 }
 
 fn draw_interval(svg: &mut Svg, row: &ForestRow, (value, lo, hi): (f64, f64, f64), y: f64, scale: &Scale) {
@@ -230,14 +294,14 @@ mod tests {
 
     #[test]
     fn an_interval_beyond_the_axis_is_known_to_be() {
-        let row = |interval| {
+        let row = |interval, units: &[f64]| {
             let text = String::new;
             let (label, value, bracket, verdict) = (text(), text(), text(), text());
             Line::Row(ForestRow {
                 arm: 1,
                 label,
                 interval: Some(interval),
-                units: Vec::new(),
+                units: units.iter().map(|u| (*u, false)).collect(),
                 value,
                 bracket,
                 verdict,
@@ -246,10 +310,47 @@ mod tests {
             })
         };
         let beyond = |intervals: &[(f64, f64, f64)]| {
-            let lines = intervals.iter().map(|i| row(*i)).collect();
+            let lines = intervals.iter().map(|i| row(*i, &[])).collect();
             Forest { lines, sesoi: 0.05, dense: false, plain: false }.reaches_beyond()
         };
         assert!(!beyond(&[(1.0, 0.9, 1.1), (2.0, 1.5, 2.7)]));
         assert!(beyond(&[(1.0, 0.9, 1.1), (0.003, 0.0003, 0.03)]));
+    }
+
+    /// Of 106 blocks 68 were beyond an axis made of the interval alone, and not drawn.
+    #[test]
+    fn every_unit_is_drawn_or_counted_beyond_the_axis() {
+        // Evenly apart, so that no two dots are one.
+        let mut units: Vec<(f64, bool)> =
+            (-53..53).map(|i| (f64::from(i).mul_add(0.011, 0.003).exp(), false)).collect();
+        units.push((0.001, true));
+        let text = String::new;
+        let (label, value, bracket, verdict) = (text(), text(), text(), text());
+        let row = ForestRow {
+            arm: 1,
+            label,
+            interval: Some((1.0, 0.96, 1.04)),
+            units: units.clone(),
+            value,
+            bracket,
+            verdict,
+            tone: "open",
+            weak: false,
+        };
+        let forest = Forest { lines: vec![Line::Row(row)], sesoi: 0.01, dense: false, plain: false };
+        for width in [360.0, 760.0] {
+            let drawn = forest.draw(width).inline("", "");
+            let path = drawn.split("class=\"dot\"").nth(1).and_then(|d| d.split('>').next()).unwrap_or_default();
+            let dots = path.matches("h0").count();
+            // Not the title of a shortened one.
+            let is_text =
+                |at: usize| !drawn[..at].rsplit_once('>').is_some_and(|(before, _)| before.ends_with("<title"));
+            let told =
+                |(at, _): (usize, &str)| drawn[..at].rsplit('>').next()?.parse::<usize>().ok().filter(|_| is_text(at));
+            let beyond: usize = drawn.match_indices(" beyond, ").filter_map(told).sum();
+            assert!(dots >= 80 && dots + beyond == units.len(), "{dots} drawn, {beyond} counted: {drawn}");
+            assert!(drawn.contains(" beyond, 0.001…0.6\u{a0}×"), "{drawn}");
+        }
+        assert!(forest.reaches_beyond());
     }
 }

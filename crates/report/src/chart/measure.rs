@@ -1,22 +1,36 @@
 //! How wide a text will be, without a font at hand: enough to lay out labels.
 
+use crate::number::typographic;
+
 /// About how wide a text is at a font size, px: enough to lay out labels. The widths are those of DejaVu Sans, the widest
 /// of the sans-serif faces a page may fall back to, so that nothing collides in it.
 pub(crate) fn text_width(text: &str, size: f64) -> f64 {
     let em = |c: char| match c {
-        'i' | 'l' | 'j' | '.' | ',' | ':' | ';' | '|' | '\'' | ' ' | '\u{a0}' | 'I' => 0.32,
-        'f' | 'r' | 't' | '[' | ']' | '(' | ')' | '-' | '/' | '`' => 0.4,
-        'm' | 'w' | 'M' | 'W' | '%' | '—' | '…' => 0.96,
-        '+' | '−' | '×' | '=' | '→' | '<' | '>' => 0.84,
-        c if c.is_uppercase() => 0.72,
-        _ => 0.63,
+        'i' | 'l' | 'j' | '.' | ',' | ':' | ';' | '|' | '\'' | ' ' | '\u{a0}' | 'I' => 0.34,
+        'f' | 'r' | 't' | '[' | ']' | '(' | ')' | '-' | '/' | '`' => 0.41,
+        'm' | 'M' | 'W' | '%' | '@' | '—' | '…' => 1.0,
+        'w' | '+' | '−' | '×' | '=' | '→' | '←' | '<' | '>' => 0.84,
+        c if is_wide(c) => 1.0,
+        c if c.is_uppercase() => 0.79,
+        _ => 0.64,
     };
-    text.chars().map(em).sum::<f64>() * size
+    typographic(text).chars().map(em).sum::<f64>() * size
 }
+
+/// Whether a letter fills a square, as those of Chinese, Japanese and Korean do, and pictographs (Unicode's UAX 11, its large
+/// blocks).
+fn is_wide(c: char) -> bool {
+    matches!(c, '\u{1100}'..='\u{115f}' | '\u{2e80}'..='\u{a4cf}' | '\u{ac00}'..='\u{d7a3}' | '\u{f900}'..='\u{faff}'
+        | '\u{fe30}'..='\u{fe6f}' | '\u{ff00}'..='\u{ff60}' | '\u{ffe0}'..='\u{ffe6}' | '\u{1f300}'..='\u{1faff}'
+        | '\u{20000}'..='\u{3fffd}')
+}
+
+/// How much wider a bold text is.
+pub(crate) const BOLD: f64 = 1.12;
 
 /// [`text_width`] of a bold text.
 pub(crate) fn bold_width(text: &str, size: f64) -> f64 {
-    1.12 * text_width(text, size)
+    BOLD * text_width(text, size)
 }
 
 /// A text cut so that it fits `room` px.
@@ -38,5 +52,8 @@ mod tests {
         assert!(fit("a very long label indeed", 12.0, 60.0).ends_with('…'));
         assert!(text_width(&fit("a very long label indeed", 12.0, 60.0), 12.0) <= 60.0);
         assert_eq!(fit("short", 12.0, 60.0), "short");
+        // Seven squares are 84 px.
+        assert_eq!(fit("調度器的基準線", 12.0, 84.0), "調度器的基準線");
+        assert_eq!(fit("調度器的基準線", 12.0, 60.0), "調度器的…");
     }
 }

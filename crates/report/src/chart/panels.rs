@@ -3,7 +3,7 @@
 
 use super::axis::{self, Scale};
 use super::mark::Mark;
-use super::measure::text_width;
+use super::measure::{fit, text_width};
 use super::svg::{Anchor, Svg};
 use super::theme::{arm_class, is_second_of_its_hue};
 use super::{ArmKey, Draw};
@@ -64,7 +64,7 @@ impl PanelRow {
     /// Draws a chart from `top` on, and returns where it ends.
     fn draw(&self, svg: &mut Svg, panel: &Panel, (edge, right): (f64, f64), top: f64) -> f64 {
         let left = edge + ASIDE;
-        svg.text("head", (left, top + 12.0), Anchor::Start, &panel.title);
+        svg.text_within("head", (left, top + 12.0), Anchor::Start, &panel.title, right - left);
         let top = legend(svg, panel, (left, right), top + 30.0);
         let bottom = top + PLOT;
         let last = panel.steps.len().saturating_sub(1).max(1) as f64;
@@ -75,7 +75,7 @@ impl PanelRow {
             self.panels.iter().flat_map(|panel| panel.lines.iter().flat_map(|line| &line.1)).flatten().copied();
         if let Some(scale) = Scale::linear(values.chain(self.reference), bottom - 4.0, top + 4.0) {
             let ticks = scale.ticks(4);
-            let labels = axis::own_labels(&ticks, &self.unit);
+            let labels = axis::own_labels(&ticks, &self.unit).into_iter().map(|label| fit(&label, 11.0, ASIDE - 8.0));
             axis::side(svg, &scale, &ticks.into_iter().zip(labels).collect::<Vec<_>>(), left, right);
             if let Some(reference) = self.reference {
                 svg.line("s dashed zero", (left, scale.at(reference)), (right, scale.at(reference)));
@@ -98,13 +98,14 @@ impl PanelRow {
 fn legend(svg: &mut Svg, panel: &Panel, (left, right): (f64, f64), top: f64) -> f64 {
     let (mut x, mut y) = (left + 6.0, top);
     for (key, _) in &panel.lines {
-        let wide = text_width(&key.name, 12.0) + 26.0;
+        let name = fit(&key.name, 12.0, right - left - 26.0);
+        let wide = text_width(&name, 12.0) + 26.0;
         if x + wide > right && x > left + 6.0 {
             (x, y) = (left + 6.0, y + LEGEND);
         }
         svg.open(&arm_class(key.arm), None);
         svg.mark(key.arm, (x, y - 4.0), 4.2, Mark::Solid);
-        svg.text("", (x + 10.0, y), Anchor::Start, &key.name);
+        svg.text("", (x + 10.0, y), Anchor::Start, &name);
         svg.close();
         x += wide;
     }

@@ -1,6 +1,6 @@
 //! Where pairs of tasks were over time: two bands a pair, one for each task, in the colour of the CPU.
 
-use super::measure::{fit, text_width};
+use super::measure::text_width;
 use super::svg::{Anchor, Svg};
 use super::theme::arm_class;
 use super::{BESIDE, Draw};
@@ -42,10 +42,10 @@ impl Draw for Places {
         let (left, right) = (label + 12.0, width - words);
         let mut y = legend(&mut svg, &cpus);
         for (heading, lanes) in &self.groups {
-            svg.text("head", (0.0, y + HEADING - 8.0), Anchor::Start, &fit(heading, 12.0, width));
+            svg.text_within("head", (0.0, y + HEADING - 8.0), Anchor::Start, heading, width);
             y += HEADING;
             for lane in lanes {
-                svg.text("", (0.0, y + BAND + 4.0), Anchor::Start, &fit(&lane.name, 12.0, label));
+                svg.text_within("", (0.0, y + BAND + 4.0), Anchor::Start, &lane.name, label);
                 svg.text("num", (width, y + BAND - 1.0), Anchor::End, &lane.value);
                 svg.text("small", (width, y + 2.0 * BAND + 1.0), Anchor::End, &lane.aside);
                 for (at, band) in lane.cpus.iter().enumerate() {

@@ -64,7 +64,7 @@ impl Draw for Ranges {
             }
         }
         let told = "from the median (filled) by the 99th percentile (outline) to the longest (line's end)";
-        svg.text("tick", (left, height + 36.0), Anchor::Start, &fit(told, 11.0, width - left));
+        svg.text_within("tick", (left, height + 36.0), Anchor::Start, told, width - left);
         svg.height = height + 42.0;
         svg
     }
@@ -73,7 +73,7 @@ impl Draw for Ranges {
 fn draw_row(svg: &mut Svg, row: &RangeRow, middle: f64, scale: &Scale, label: f64) {
     svg.open(&arm_class(row.arm), Some(row.arm));
     svg.mark(row.arm, (5.0, middle), 4.0, Mark::Solid);
-    svg.text("", (14.0, middle + 4.0), Anchor::Start, &fit(&row.label, 12.0, label));
+    svg.text_within("", (14.0, middle + 4.0), Anchor::Start, &row.label, label);
     let [median, high, longest] = row.at.map(|value| scale.at(value));
     svg.line("ci", (median, middle), (longest, middle));
     svg.line("ci", (longest, middle - 4.0), (longest, middle + 4.0));

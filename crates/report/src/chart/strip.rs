@@ -5,7 +5,7 @@
 use super::axis::{self, Scale};
 use super::crowd::{CROWDED, thin};
 use super::mark::Mark;
-use super::measure::{fit, text_width};
+use super::measure::text_width;
 use super::svg::{Anchor, Svg};
 use super::theme::arm_class;
 use super::{BESIDE, Draw, MANY, Plot};
@@ -68,7 +68,7 @@ impl Draw for Strip {
             let words = if above { y + 15.0 } else { middle + 4.0 };
             svg.mark(row.arm, (5.0, words - 4.0), 4.0, Mark::Solid);
             let room = if above { width - aside - 18.0 } else { label };
-            svg.text("", (14.0, words), Anchor::Start, &fit(&row.name, 12.0, room));
+            svg.text_within("", (14.0, words), Anchor::Start, &row.name, room);
             svg.text("small", (width, words), Anchor::End, &row.aside);
             match &scale {
                 Some(scale) if !row.dots.is_empty() => draw_row(&mut svg, row, middle, scale, values.len() > CROWDED),

@@ -3,6 +3,7 @@
 //! of one kind are one path: a picture of thousands of trials stays small.
 
 use super::mark::{Mark, SMALLEST_SHAPE, is_circle, outline};
+use super::measure::{BOLD, fit, text_width};
 use super::path::PathData;
 use crate::escape::xml;
 use crate::number::typographic;
@@ -42,6 +43,19 @@ pub(crate) fn px(x: f64) -> String {
     let text = format!("{x:.1}");
     let text = text.strip_suffix(".0").unwrap_or(&text);
     if text == "-0" { "0".into() } else { text.into() }
+}
+
+fn class_attribute(class: &str) -> String {
+    if class.is_empty() { String::new() } else { format!(" class=\"{class}\"") }
+}
+
+/// The size of a class of text as `chart.css` has it, px; bold letters are an eighth wider.
+fn font_size(class: &str) -> f64 {
+    match class {
+        "head" | "num" => BOLD * 12.0,
+        "" | "soft" => 12.0,
+        _ => 11.0,
+    }
 }
 
 fn is_finite((x, y): (f64, f64)) -> bool {
@@ -144,22 +158,62 @@ impl Svg {
         let _ = write!(self.body, "<polygon class=\"{class}\" points=\"{}\"/>", at.join(" "));
     }
 
-    pub(crate) fn text(&mut self, class: &str, (x, y): (f64, f64), anchor: Anchor, text: &str) {
+    /// A text, shortened where it would leave the picture.
+    pub(crate) fn text(&mut self, class: &str, at: (f64, f64), anchor: Anchor, text: &str) {
+        self.text_within(class, at, anchor, text, f64::INFINITY);
+    }
+
+    /// A text shortened to `room` px, or to where the picture ends; the whole of it is then its title, which a pointer shows.
+    pub(crate) fn text_within(&mut self, class: &str, at: (f64, f64), anchor: Anchor, text: &str, room: f64) {
+        self.put_text((&class_attribute(class), anchor.attribute()), class, at, anchor, text, room);
+    }
+
+    /// The first two are the attributes as written, `class` and `anchor` what holds, which may be a group's.
+    fn put_text(
+        &mut self,
+        (before, behind): (&str, &str),
+        class: &str,
+        (x, y): (f64, f64),
+        anchor: Anchor,
+        text: &str,
+        room: f64,
+    ) {
         if text.is_empty() || !x.is_finite() || !y.is_finite() {
             return;
         }
-        let class = if class.is_empty() { String::new() } else { format!(" class=\"{class}\"") };
-        let text = xml(&typographic(text));
-        let anchor = anchor.attribute();
-        let _ = write!(self.body, "<text{class} x=\"{}\" y=\"{}\"{anchor}>{text}</text>", px(x), px(y));
+        let shown = fit(text, font_size(class), room.min(self.room(x, anchor)));
+        let title = if shown == text { String::new() } else { format!("<title>{}</title>", xml(&typographic(text))) };
+        let shown = xml(&typographic(&shown));
+        let _ = write!(self.body, "<text{before} x=\"{}\" y=\"{}\"{behind}>{shown}{title}</text>", px(x), px(y));
     }
 
-    /// A line of text in parts, each with its class, a gap of `gap` px between them whatever the font's widths are.
+    /// From an anchor to the edge of the picture, px.
+    fn room(&self, x: f64, anchor: Anchor) -> f64 {
+        match anchor {
+            Anchor::Start => self.width - x,
+            Anchor::Middle => 2.0 * x.min(self.width - x),
+            Anchor::End => x,
+        }
+    }
+
+    /// A line of text in parts, each with its class, a gap of `gap` px between them whatever the font's widths are. A part that
+    /// would leave the picture is shortened, and what follows it is in the title.
     pub(crate) fn line_of_text(&mut self, (x, y): (f64, f64), anchor: Anchor, gap: f64, parts: &[(&str, &str)]) {
-        let mut spans = String::new();
+        let mut room = self.room(x, anchor);
+        let (mut spans, mut whole, mut is_cut) = (String::new(), Vec::new(), false);
         for (class, part) in parts.iter().filter(|(_, part)| !part.is_empty()) {
+            whole.push(*part);
+            if is_cut {
+                continue;
+            }
             let dx = if spans.is_empty() { String::new() } else { format!(" dx=\"{}\"", px(gap)) };
-            let _ = write!(spans, "<tspan class=\"{class}\"{dx}>{}</tspan>", xml(&typographic(part)));
+            let shown = fit(part, font_size(class), room);
+            is_cut = shown != *part;
+            room -= text_width(&shown, font_size(class)) + gap;
+            let _ = write!(spans, "<tspan class=\"{class}\"{dx}>{}</tspan>", xml(&typographic(&shown)));
+        }
+        if is_cut {
+            let _ = write!(spans, "<title>{}</title>", xml(&typographic(&whole.join(" "))));
         }
         if !spans.is_empty() && x.is_finite() && y.is_finite() {
             let _ = write!(self.body, "<text x=\"{}\" y=\"{}\"{}>{spans}</text>", px(x), px(y), anchor.attribute());
@@ -174,7 +228,7 @@ impl Svg {
         labels: impl IntoIterator<Item = ((f64, f64), &'t str)>,
     ) {
         let _ = write!(self.body, "<g class=\"{class}\"{}>", anchor.attribute());
-        labels.into_iter().for_each(|(at, text)| self.text("", at, Anchor::Start, text));
+        labels.into_iter().for_each(|(at, text)| self.put_text(("", ""), class, at, anchor, text, f64::INFINITY));
         self.body.push_str("</g>");
     }
 

@@ -5,6 +5,7 @@
 use super::axis::{self, Scale};
 use super::crowd::{CROWDED, medians, thin};
 use super::mark::Mark;
+use super::measure::text_width;
 use super::svg::{Anchor, Svg};
 use super::theme::arm_class;
 use super::{ArmKey, Draw, legend};
@@ -72,15 +73,18 @@ impl Draw for Timeline {
     fn draw(&self, width: f64) -> Svg {
         let mut svg = Svg::new(width);
         let above = legend::draw(&mut svg, &self.arms, 0.0);
-        let (left, right, top) = (54.0, width - 2.0, above + 16.0);
-        let step = (right - left) / self.points.len().max(1) as f64;
-        let frame = Frame { left, right, top, bottom: top + 230.0, step };
-        self.draw_blocks(&mut svg, &frame);
+        let (right, top) = (width - 2.0, above + 16.0);
+        let bottom = top + 230.0;
         let values: Vec<f64> = self.points.iter().filter_map(|p| p.value).collect();
-        let scale = Scale::fitting(&values, 8.0, frame.bottom - 12.0, frame.top + 6.0);
+        let scale = Scale::fitting(&values, 8.0, bottom - 12.0, top + 6.0);
+        let ticks = scale.as_ref().map(|scale| scale.ticks(5)).unwrap_or_default();
+        let (labels, unit) = axis::labels(&ticks, &self.unit);
+        let widest = labels.iter().map(|label| text_width(label, 11.0)).fold(0.0, f64::max);
+        let left = (widest + 8.0).clamp(54.0, width / 4.0);
+        let step = (right - left) / self.points.len().max(1) as f64;
+        let frame = Frame { left, right, top, bottom, step };
+        self.draw_blocks(&mut svg, &frame);
         if let Some(scale) = &scale {
-            let ticks = scale.ticks(5);
-            let (labels, unit) = axis::labels(&ticks, &self.unit);
             let labelled: Vec<_> = ticks.iter().copied().zip(labels).collect();
             axis::side(&mut svg, scale, &labelled, left, right);
             if let Some(tick) = ticks.last() {
@@ -125,7 +129,7 @@ impl Timeline {
                 Some(block) => block.to_string(),
                 None => "warm-up".to_owned(),
             };
-            let half = super::measure::text_width(&label, 11.0) / 2.0;
+            let half = text_width(&label, 11.0) / 2.0;
             let middle = x + wide / 2.0;
             let wanted = block.map_or(2.0 * half < wide, |b| b.is_multiple_of(each));
             if wanted && middle - half > free {

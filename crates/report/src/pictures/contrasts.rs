@@ -41,8 +41,14 @@ pub(super) fn forest(
         };
         let said: Vec<String> = lines.iter().filter_map(row).collect();
         let chart = Forest { lines, sesoi: place.findings.rules.sesoi.clamp(0.0, 10.0), dense, plain: false };
-        let caption =
-            format!("{caption}{}", if chart.reaches_beyond() { " Arrow: goes on beyond the axis." } else { "" });
+        let caption = format!(
+            "{caption}{}",
+            if chart.reaches_beyond() {
+                " Arrow: goes on beyond the axis; dots there are counted, with their range."
+            } else {
+                ""
+            }
+        );
         let picture = place.picture(kind, name, title.to_owned(), &caption, Box::new(chart));
         if dense { picture } else { picture.described(said.join("; ")) }
     })
