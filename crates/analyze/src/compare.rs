@@ -111,8 +111,8 @@ pub(crate) fn rules(manifest: &Manifest) -> Rules {
 fn methods(manifest: &Manifest) -> Vec<String> {
     let mut methods = vec![match (&manifest.order, &manifest.design) {
         (OrderKnown::Unknown, _) => {
-            "Rows were imported and their order is unknown: drift cannot be told from an effect. Pairs are compared by a \
-             paired t, rows without pairs by Welch's t, on logs."
+            "Rows were imported and their order is unknown: drift cannot be told from an effect, so there is no verdict. Pairs are \
+             described by a paired t, rows without pairs by Welch's t, on logs."
         }
         (_, Design::Fixed { .. }) => "t interval on block mean log-ratios, a bootstrap beside it as a check.",
         (_, Design::Budgeted { .. }) => {

@@ -55,15 +55,20 @@ pub(crate) fn between_runs(
         let by_day = || differ(&days_a, &days_b).then(|| too_few("day", count(&days_a), count(&days_b))).flatten();
         return too_few(level, units_control, units_arm).or_else(by_day);
     }
-    let sentence = "the runs were made one after the other in the same boot, so drift looks like an effect: measure both \
-                    arms in one `schedlab ab`, which interleaves them";
-    Some(Confounded {
-        level: "run".into(),
-        units_control: 1,
-        units_arm: 1,
-        units_needed: None,
-        sentence: sentence.into(),
-    })
+    Some(drift("the runs were made one after the other in the same boot"))
+}
+
+/// Rows that somebody else measured, one arm after the other for all that is known of them.
+pub(crate) fn imported() -> Confounded {
+    drift("the order in which the rows were measured is unknown")
+}
+
+/// Arms that were not interleaved: `known` is why.
+fn drift(known: &str) -> Confounded {
+    let sentence = format!(
+        "{known}, so drift looks like an effect: measure both arms in one `schedlab ab`, which interleaves them"
+    );
+    Confounded { level: "run".into(), units_control: 1, units_arm: 1, units_needed: None, sentence }
 }
 
 /// Whether most trials of a side ran in units the other side never saw.

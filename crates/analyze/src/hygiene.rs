@@ -3,10 +3,11 @@
 
 use crate::confounded;
 use crate::facts::belongs;
-use crate::findings::{Contamination, MarkedBlock, TrialCounts, Verdict, WarmUp, Withheld};
+use crate::findings::{Confounded, Contamination, MarkedBlock, TrialCounts, Verdict, WarmUp, Withheld};
 use crate::selection::{Fate, Row, mark_text};
 use crate::verdict::withheld;
 use crate::workload::Workload;
+use schedlab_run::manifest::OrderKnown;
 use schedlab_run::{counted, noun};
 use schedlab_stats::wilson;
 
@@ -26,11 +27,19 @@ impl Workload<'_> {
             Some(withheld(Withheld::NotApplied, format!("`{name}` is not applied: {reason}")))
         };
         let void = self.void.as_ref().map(|why| withheld(Withheld::Void, format!("the run is void: {why}")));
-        let confounded = || confounded::within_run(&self.selection, 0, arm).map(|c| c.sentence);
+        let confounded = || self.confounded(arm).map(|c| c.sentence);
         void.or_else(|| not_applied(arm))
             .or_else(|| not_applied(0))
             .or_else(|| confounded().map(|why| withheld(Withheld::Confounded, why)))
             .or_else(|| uneven(&self.side(&[arm], self.arm_name(arm)), &self.side(&[0], self.arm_name(0))))
+    }
+
+    /// What else differs between an arm and the control, or may.
+    pub(crate) fn confounded(&self, arm: u32) -> Option<Confounded> {
+        match self.manifest.order {
+            OrderKnown::Unknown => Some(confounded::imported()),
+            OrderKnown::Randomized => confounded::within_run(&self.selection, 0, arm),
+        }
     }
 
     /// Arms of this run as one side of a comparison.

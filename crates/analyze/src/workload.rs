@@ -1,7 +1,6 @@
 //! Everything about one workload: rows selected, metrics compared, shapes, splits and marks.
 
 use crate::arms::arm_values;
-use crate::confounded;
 use crate::contrasts::{self, UnitKind, Units, pooled_by_block, values_by_block};
 use crate::estimate::{effect, estimate, finite, unit_effects, views};
 use crate::factorial;
@@ -200,7 +199,7 @@ impl<'t> Workload<'t> {
             certificates: Vec::new(),
             warm_up: self.warm_up(),
             contamination: self.contamination(arms),
-            confounded: self.others().find_map(|arm| confounded::within_run(&self.selection, 0, arm)),
+            confounded: self.others().find_map(|arm| self.confounded(arm)),
             counts: self.counts(),
         }
     }
@@ -304,7 +303,7 @@ fn note_far_out(contrast: &mut Contrast) {
         contrast.unit_effects.iter().filter(|u| u.far_out).map(|u| format!("{} ({:.3})", u.unit, u.value)).collect();
     if !far.is_empty() {
         contrast.notes.push(format!(
-            "Far from the rest (beyond 3.5 robust SDs), kept in the verdict: {} {}.",
+            "Far from the rest (beyond 3.5 robust SDs), kept in the estimate: {} {}.",
             noun(far.len(), &contrast.unit_name),
             far.join(", ")
         ));
