@@ -7,7 +7,7 @@ use schedlab_run::frame::{decode, encode};
 
 pub(crate) fn check(bytes: &[u8]) {
     let Ok(text) = std::str::from_utf8(bytes) else { return };
-    let one = Source { name: "fuzz".into(), text: text.to_owned() };
+    let one = Source { name: "fuzz".into(), file: "fuzz".into(), text: text.to_owned() };
     let two = [one.clone(), one.clone()];
     for kind in std::iter::once(None).chain(Kind::ALL.map(Some)) {
         for sources in [std::slice::from_ref(&one), &two] {

@@ -14,8 +14,8 @@ const MOST_ARMS: usize = 64;
 /// The arms and numbers of a CSV.
 pub(crate) fn read(source: &Source, options: &Options) -> Result<Table, ImportError> {
     let mut lines = content_lines(&source.text);
-    let (line, header) = lines.next().ok_or_else(|| ImportError::Empty(source.name.clone()))?;
-    let wrong = |line: usize, why: String| ImportError::Line { source_name: source.name.clone(), line, why };
+    let (line, header) = lines.next().ok_or_else(|| ImportError::Empty(source.file.clone()))?;
+    let wrong = |line: usize, why: String| ImportError::Line { source_name: source.file.clone(), line, why };
     let not_a_header = |why: &str| {
         wrong(
             line,
@@ -68,7 +68,7 @@ pub(crate) fn read(source: &Source, options: &Options) -> Result<Table, ImportEr
     }
     match table.arms.as_slice() {
         _ if table.rows.is_empty() => Err(wrong(line, "a header and no rows; there is nothing to compare".into())),
-        [arm] => Err(ImportError::OneArm { source_name: source.name.clone(), arm: arm.clone() }),
+        [arm] => Err(ImportError::OneArm { source_name: source.file.clone(), arm: arm.clone() }),
         _ => Ok(table),
     }
 }

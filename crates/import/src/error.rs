@@ -126,16 +126,16 @@ pub enum ImportError {
 
 impl ImportError {
     pub(crate) fn line(source: &Source, line: usize, why: impl Into<String>) -> Self {
-        Self::Line { source_name: source.name.clone(), line, why: why.into() }
+        Self::Line { source_name: source.file.clone(), line, why: why.into() }
     }
 
     pub(crate) fn no_result(source: &Source, kind: Kind, wanted: &'static str) -> Self {
         let text = shown(source.text.lines().next().unwrap_or_default());
-        Self::NoResult { source_name: source.name.clone(), kind, wanted, lines: source.text.lines().count(), text }
+        Self::NoResult { source_name: source.file.clone(), kind, wanted, lines: source.text.lines().count(), text }
     }
 
     pub(crate) fn nothing(source: &Source, why: impl Into<String>) -> Self {
-        Self::Nothing { source_name: source.name.clone(), why: why.into() }
+        Self::Nothing { source_name: source.file.clone(), why: why.into() }
     }
 }
 

@@ -89,10 +89,10 @@ fn is_aggregate(run: &Map<String, Value>, name: &str) -> bool {
 fn warn_of_context(source: &Source, document: &Map<String, Value>, table: &mut Table) {
     let context = document.get("context").and_then(Value::as_object);
     if context.and_then(|c| text(c, "library_build_type")) == Some("debug") {
-        table.warn(format!("{}: its benchmark library was built for debugging; times may be off", source.name));
+        table.warn(format!("{}: its benchmark library was built for debugging; times may be off", source.file));
     }
     if context.and_then(|c| c.get("cpu_scaling_enabled")) == Some(&Value::Bool(true)) {
-        table.warn(format!("{}: CPU frequency scaling was on", source.name));
+        table.warn(format!("{}: CPU frequency scaling was on", source.file));
     }
     let runs = document.get("benchmarks").and_then(Value::as_array).into_iter().flatten();
     if runs.filter_map(Value::as_object).filter_map(|r| number(r, "repetitions")).any(|n| n > 1.0) {

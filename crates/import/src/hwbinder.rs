@@ -1,6 +1,8 @@
 //! The JSON of Android's binder latency tests: `libhwbinder_latency` (with `ALL`, distributions and, by `-raw_data`, every
-//! FIFO latency) and its forerunner `schd-dbg` (pairs only). A document is one run, so `cat` several of an arm into one
-//! file. The two tools count SYNC differently and are workloads of their own. Latencies are printed in ms.
+//! FIFO latency) and its forerunner `schd-dbg` (pairs only). The first versions of the former print what the latter prints, to
+//! the key (AOSP's libhwbinder/vts/performance/Latency.cpp before `passthrough`, frameworks/native/libs/binder/tests/schd-dbg.cpp):
+//! such a document is of neither by name. A document is one run, so `cat` several of an arm into one file. The two
+//! tools count SYNC differently and are workloads of their own. Latencies are printed in ms.
 
 use crate::json::{documents, number, text};
 use crate::table::{Measured, Table, tool};
@@ -25,7 +27,7 @@ pub(crate) fn is_in(text: &str) -> bool {
 pub(crate) fn read(source: &Source, arm: u32, table: &mut Table) -> Result<(), ImportError> {
     let documents = documents(source, CUT_SHORT)?;
     if documents.is_empty() {
-        return Err(ImportError::Empty(source.name.clone()));
+        return Err(ImportError::Empty(source.file.clone()));
     }
     for (line, document) in documents {
         let wrong = |why: String| ImportError::line(source, line, why);
@@ -33,13 +35,20 @@ pub(crate) fn read(source: &Source, arm: u32, table: &mut Table) -> Result<(), I
             object(&document, "cfg").ok_or_else(|| wrong("this JSON has no `cfg`; it is not hwbinder's".into()))?;
         let args: Vec<(String, String)> = cfg.iter().filter_map(|(key, v)| Some((key.clone(), plain(v)?))).collect();
         let args: Vec<(&str, &str)> = args.iter().map(|(key, v)| (key.as_str(), v.as_str())).collect();
-        let name = if document.contains_key("ALL") { "hwbinder-latency" } else { "schd-dbg" };
+        let is_hwbinder = document.contains_key("ALL") || cfg.contains_key("passthrough");
+        if !is_hwbinder {
+            table.warn(format!(
+                "{}: schd-dbg and the first libhwbinder_latency print this alike; which of the two it is cannot be told",
+                source.file
+            ));
+        }
+        let name = if is_hwbinder { "hwbinder-latency" } else { "binder-latency" };
         let measured = measured(&document).map_err(wrong)?;
         let mut means = measured.metrics.iter().filter(|m| m.name.ends_with("_mean_ns"));
         if means.all(|m| has_two_digits(m.value)) {
             table.warn(format!(
                 "{}: printed with two significant digits; changes below 5 % are invisible in it",
-                source.name
+                source.file
             ));
         }
         if document.contains_key("ALL") {

@@ -72,7 +72,7 @@ mod tests {
     use super::*;
 
     fn read(text: &str) -> Result<Vec<usize>, String> {
-        let source = Source { name: "x".into(), text: text.into() };
+        let source = Source { name: "x".into(), file: "x".into(), text: text.into() };
         documents(&source, "try again").map(|d| d.iter().map(|d| d.0).collect()).map_err(|e| e.to_string())
     }
 

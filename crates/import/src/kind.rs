@@ -85,12 +85,12 @@ impl Kind {
         for source in sources {
             let kind = Self::of(source)?;
             match first {
-                None => first = Some((&source.name, kind)),
+                None => first = Some((&source.file, kind)),
                 Some((name, known)) if known != kind => {
                     return Err(ImportError::Mixed {
                         first: name.into(),
                         first_kind: known,
-                        second: source.name.clone(),
+                        second: source.file.clone(),
                         second_kind: kind,
                     });
                 }
@@ -101,7 +101,7 @@ impl Kind {
     }
 
     fn of(source: &Source) -> Result<Self, ImportError> {
-        let source_name = source.name.clone();
+        let source_name = source.file.clone();
         match Self::recognised(&source.text).as_slice() {
             [] => {}
             [only] => return Ok(*only),

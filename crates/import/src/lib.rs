@@ -32,6 +32,8 @@ use table::{ReadLog, read_logs};
 pub struct Source {
     /// Names the arm (logs) or the study (CSV); the file's name without its extension.
     pub name: String,
+    /// The file as the user named it; errors and warnings do, too.
+    pub file: String,
     /// The content.
     pub text: String,
 }
@@ -63,7 +65,7 @@ pub fn import(kind: Option<Kind>, sources: &[Source], options: &Options) -> Resu
             _ => None,
         });
         match other {
-            Some((source, found)) => ImportError::OtherKind { source_name: source.name.clone(), asked, found },
+            Some((source, found)) => ImportError::OtherKind { source_name: source.file.clone(), asked, found },
             None => error,
         }
     })

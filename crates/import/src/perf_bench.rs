@@ -144,7 +144,7 @@ fn finish(benchmark: Option<Benchmark>, source: &Source, arm: u32, table: &mut T
     let names = benchmark.measured.metrics.iter().map(|m| m.name.as_str());
     let rank = |name: &str| FORMS.iter().position(|f| f.name == name);
     let Some(primary) = names.min_by_key(|name| rank(name)).map(str::to_owned) else {
-        table.warn(format!("{}: {} has no result that is known here; left out", source.name, benchmark.name));
+        table.warn(format!("{}: {} has no result that is known here; left out", source.file, benchmark.name));
         return;
     };
     let mut args = vec![("benchmark", benchmark.name.as_str())];
@@ -175,7 +175,7 @@ fn read_simple(source: &Source, arm: u32, table: &mut Table) -> Result<(), Impor
         rows += 1;
     }
     if rows == 0 {
-        return Err(ImportError::Empty(source.name.clone()));
+        return Err(ImportError::Empty(source.file.clone()));
     }
     table.warn(
         "the simple format names neither the benchmark nor its options; nothing here tells whether the logs are of one \

@@ -90,15 +90,25 @@ fn hwbinder_has_both_classes_and_every_raw_sample() {
 }
 
 #[test]
-fn schd_dbg_is_summed_over_its_pairs_and_is_another_workload() {
+fn pairs_alone_are_summed_and_of_neither_tool_by_name() {
     let run = pair(Kind::Hwbinder, "schd-dbg.json", "hwbinder.json");
-    assert_eq!(specs(&run)[0], "schd-dbg:deadline_us=2500,iterations=4,pair=2");
+    assert_eq!(specs(&run)[0], "binder-latency:deadline_us=2500,iterations=4,pair=2");
+    let warning = "schd-dbg.json: schd-dbg and the first libhwbinder_latency print this alike";
+    assert!(run.manifest.warnings.iter().any(|w| w.starts_with(warning)), "{:?}", run.manifest.warnings);
     assert_eq!(run.manifest.workloads.len(), 2);
     let first = |metric: &str| values(&run, metric)[0].2;
     assert!((first("fifo_mean_ns") - 60_000.0).abs() < 1e-6);
     assert!((first("fifo_worst_ns") - 2_700_000.0).abs() < 1e-6);
     assert!((first("other_best_ns") - 10_000.0).abs() < 1e-6);
     assert_eq!((first("fifo_miss_share"), first("sync_share")), (1.0 / 8.0, 10.0 / 16.0));
+}
+
+#[test]
+fn passthrough_is_libhwbinders_with_or_without_all() {
+    let text = log("schd-dbg.json").text.replace("\"deadline_us\":2500", "\"deadline_us\":2500,\"passthrough\":0");
+    let run = import(None, &[source("a", &text), source("b", &text)], &no_options()).unwrap();
+    assert_eq!(specs(&run), ["hwbinder-latency:deadline_us=2500,iterations=4,pair=2,passthrough=0"]);
+    assert!(!run.manifest.warnings.iter().any(|w| w.contains("print this alike")), "{:?}", run.manifest.warnings);
 }
 
 #[test]

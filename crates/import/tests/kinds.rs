@@ -3,7 +3,7 @@
 mod lab;
 
 use lab::{log, no_options, source};
-use schedlab_import::{Kind, import};
+use schedlab_import::{Kind, Source, import};
 
 fn detected(file: &str) -> Result<(), String> {
     import(None, &[log(file), log(file)], &no_options()).map(|_| ()).map_err(|e| e.to_string())
@@ -81,4 +81,20 @@ fn files_of_two_kinds_are_refused() {
 fn one_log_is_one_arm_of_its_kind() {
     let error = import(None, &[log("hwbinder.json")], &no_options()).unwrap_err().to_string();
     assert_eq!(error, "an hwbinder latency JSON is one arm; name a second one to compare it with");
+}
+
+#[test]
+fn an_error_names_the_file_as_it_was_given_and_the_arm_goes_by_its_stem() {
+    let given = |text: &str| Source { name: "r".into(), file: "old/r.html".into(), text: text.into() };
+    let refused = |source: Source| import(None, &[source.clone(), source], &no_options()).unwrap_err().to_string();
+    assert!(
+        refused(given("<!doctype html>")).starts_with("old/r.html line 1: "),
+        "{}",
+        refused(given("<!doctype html>"))
+    );
+    assert!(refused(given("")).starts_with("old/r.html is empty"));
+    let run = import(None, &[given("a,b\n1,2\n2,3\n")], &no_options()).unwrap();
+    assert_eq!(run.manifest.title, "r");
+    let wrong = import(None, &[given("a,b\n1,x\n")], &no_options()).unwrap_err().to_string();
+    assert!(wrong.starts_with("old/r.html line 2: "), "{wrong}");
 }

@@ -21,7 +21,7 @@ pub(super) fn push(source: &Source, run: &Run, arm: u32, table: &mut Table) {
         table.warn(format!(
             "{}: the times of --table are a row each; the other counts are means over these runs and belong to none of \
              them, so they were left out",
-            source.name
+            source.file
         ));
         return;
     }
@@ -38,7 +38,7 @@ pub(super) fn push(source: &Source, run: &Run, arm: u32, table: &mut Table) {
         table.warn(format!(
             "{}: perf stat -r prints means, so its repetitions are one row; run perf stat several times, or add --table, \
              and each run counts",
-            source.name
+            source.file
         ));
     }
     let workload = table.workload(spec, &primary);

@@ -11,7 +11,7 @@ pub(crate) fn no_options() -> Options {
 }
 
 pub(crate) fn source(name: &str, text: &str) -> Source {
-    Source { name: name.into(), text: text.into() }
+    Source { name: name.into(), file: name.into(), text: text.into() }
 }
 
 /// A file of `logs/`.

@@ -16,7 +16,7 @@ pub(super) fn run(args: &Import) -> Result<u8> {
         // A host name in an old encoding spoils no number.
         let text = String::from_utf8_lossy(&bytes).into_owned();
         let name = file.file_stem().map(|s| s.to_string_lossy().into_owned()).unwrap_or_default();
-        sources.push(Source { name, text });
+        sources.push(Source { name, file: file.display().to_string(), text });
     }
     let kind = args.kind.as_deref().and_then(Kind::from_name);
     let mut imported = schedlab_import::import(kind, &sources, &options(args)?)?;
