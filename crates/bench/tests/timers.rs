@@ -1,4 +1,4 @@
-//! `timer/1` and `wakeup/1` end to end: every mode and loop, counts verified, the planted stall where it belongs, and
+//! `timer/1` and `wakeup/2` end to end: every mode and loop, counts verified, the planted stall where it belongs, and
 //! what happens when a task dies.
 
 use schedlab_bench::{BenchError, HerdTask, Observer, Quiet, RunOrder, Stall, Topology};

@@ -13,6 +13,18 @@ pub const WORDS_PER_TASK_LINE: usize = 16;
 const FAULT_AROUND_WORDS: usize = (64 << 10) / 8;
 const PAGE_WORDS: usize = 4096 / 8;
 
+/// A new anonymous mapping that can be read and written, its bytes zero.
+pub(crate) fn map(bytes: usize, flags: libc::c_int) -> io::Result<NonNull<libc::c_void>> {
+    // SAFETY: a fresh anonymous mapping at an address of the kernel's choice touches no memory of ours.
+    let base = unsafe {
+        libc::mmap(std::ptr::null_mut(), bytes, libc::PROT_READ | libc::PROT_WRITE, libc::MAP_ANONYMOUS | flags, -1, 0)
+    };
+    if base == libc::MAP_FAILED {
+        return Err(io::Error::last_os_error());
+    }
+    Ok(NonNull::new(base).ok_or(io::ErrorKind::OutOfMemory)?)
+}
+
 /// The mapping; unmapped on drop. Children made by fork keep sharing it.
 #[derive(Debug)]
 pub struct SharedWords {
@@ -29,22 +41,8 @@ impl SharedWords {
     /// Maps and faults in `words` zeroed words.
     pub fn new(words: usize) -> io::Result<Self> {
         let words = words.max(1);
-        // SAFETY: a fresh anonymous mapping at an address of the kernel's choice touches no memory of ours.
-        let base = unsafe {
-            libc::mmap(
-                std::ptr::null_mut(),
-                words * 8,
-                libc::PROT_READ | libc::PROT_WRITE,
-                libc::MAP_SHARED | libc::MAP_ANONYMOUS | libc::MAP_POPULATE,
-                -1,
-                0,
-            )
-        };
-        if base == libc::MAP_FAILED {
-            return Err(io::Error::last_os_error());
-        }
-        let base = NonNull::new(base.cast()).ok_or(io::ErrorKind::OutOfMemory)?;
-        Ok(Self { base, words })
+        let base = map(words * 8, libc::MAP_SHARED | libc::MAP_POPULATE)?;
+        Ok(Self { base: base.cast(), words })
     }
 
     /// All words.

@@ -1,4 +1,4 @@
-//! The options of `wakeup/1` and what they mean.
+//! The options of `wakeup/2` and what they mean.
 
 use crate::dispatch::Length;
 use crate::error::BenchError;
@@ -43,10 +43,10 @@ impl Config {
     }
 }
 
-/// `wakeup/1`.
+/// `wakeup/2`.
 pub(crate) static INFO: WorkloadInfo = WorkloadInfo {
     name: "wakeup",
-    version: 1,
+    version: 2,
     twin: "schbench",
     summary: "messengers wake workers, which think and compute; closed loop, or open loop at a fixed arrival rate",
     operation: "request",
@@ -169,7 +169,7 @@ mod tests {
         let spec = registry::parse(&"wakeup:1x4,rate=1000".parse().unwrap()).unwrap().spec();
         assert_eq!(
             spec.to_string(),
-            "wakeup/1:cpus=all,duration=1s,footprint=262144,lock=yes,messengers=1,mode=thread,pin=free,pipe=off,\
+            "wakeup/2:cpus=all,duration=1s,footprint=262144,lock=yes,messengers=1,mode=thread,pin=free,pipe=off,\
              rate=1000,think=100us,work=5,workers=4"
         );
         for text in ["wakeup:1x4,rate=1000", "wakeup:2x3,pipe=100,loops=7,mode=process,pin=same", "wakeup"] {

@@ -1,4 +1,4 @@
-//! Building the herd of `wakeup/1`: each messenger and then its workers, numbered as their lines.
+//! Building the herd of `wakeup/2`: each messenger and then its workers, numbered as their lines.
 
 use super::Run;
 use super::arrivals::Arrivals;
@@ -12,7 +12,7 @@ use crate::error::BenchError;
 use crate::herd::{Gate, Herd, Mode};
 use crate::placement::{Cpus, Pin, confine};
 use crate::recorder::Recorder;
-use crate::task::{TaskCells, TaskError, Work};
+use crate::task::{Step, TaskCells, TaskError, Work};
 use crate::topology::Topology;
 use schedlab_sys::fd;
 
@@ -113,9 +113,10 @@ impl Part {
     }
 
     /// The worker's job, its matrices allocated: before the gate.
-    fn compute(&self) -> Compute {
+    fn compute(&self) -> Result<Compute, TaskError> {
         let Config { think_ns, work, footprint_bytes, .. } = self.config;
         Compute::new(think_ns, work, footprint_bytes, self.locks.clone(), self.cells.stop_flag())
+            .map_err(TaskError::at(Step::Ready))
     }
 
     fn worker<'a>(&'a self, job: &'a mut dyn Job) -> Worker<'a> {
@@ -193,12 +194,12 @@ fn start_worker(herd: &mut Herd, mode: Mode, part: Part) -> Result<(), BenchErro
     let group = part.messenger as u32;
     match mode {
         Mode::Process => {
-            let prepare = || part.prepare().map(|()| part.compute());
+            let prepare = || part.prepare().and_then(|()| part.compute());
             herd.fork("worker", group, prepare, |job| part.work(job))
         }
         Mode::Thread => {
             let mine = part.clone();
-            let prepare = move || mine.prepare().map(|()| mine.compute());
+            let prepare = move || mine.prepare().and_then(|()| mine.compute());
             herd.spawn("worker", group, prepare, move |job| part.work(job))
         }
     }
