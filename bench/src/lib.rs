@@ -13,6 +13,7 @@ pub mod perf_file;
 pub mod plant;
 pub mod processes;
 pub mod program;
+pub mod requests;
 pub mod sentinel;
 pub mod series;
 pub mod share;

@@ -9,7 +9,7 @@
 
 use anyhow::{Context, Result, bail};
 use schedlab_benches::pairs::{self, Pair, Ratio, interleave};
-use schedlab_benches::{bulk, cyclictest, program, share, table};
+use schedlab_benches::{bulk, cyclictest, program, requests, share, table};
 use schedlab_sys::affinity;
 use std::time::Instant;
 
@@ -67,6 +67,7 @@ fn main() -> Result<()> {
     for (title, (rows, left_out)) in [
         ("Fidelity of burn: share of the CPU", share::rows(&filter, fixed)?),
         ("Fidelity of stream: bytes a CPU second", bulk::rows(&filter, fixed)?),
+        ("Fidelity of wakeup: time of a request", requests::rows(&filter, fixed)?),
     ] {
         table::print(title, &pairs::HEADER, &rows);
         left_out.iter().for_each(|line| println!("\n{line}"));
