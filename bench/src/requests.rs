@@ -13,7 +13,7 @@ use std::process::Command;
 /// Requests of a run: long against what else the worker's thread does.
 const REQUESTS: u64 = 40;
 /// Chosen once, before the recorded run; schbench's are of two seconds.
-const PAIRS: usize = 40;
+const PAIRS: usize = 120;
 const SCHBENCH_PAIRS: usize = 14;
 
 /// Prints the CPU time of its requests, ns. The footprint is an argument, so that the compiler knows no size.
