@@ -5,7 +5,7 @@
 
 mod program;
 
-use program::guests::{KERNEL, can_boot, from};
+use program::guests::{KERNEL, can_boot, from, program};
 use program::{Lab, Ran, json};
 use schedlab_run::lane::Virtual;
 use std::io::BufRead;
@@ -174,7 +174,7 @@ fn a_killed_command_leaves_no_qemu() {
     if !can_boot("a_killed_command_leaves_no_qemu") {
         return;
     }
-    let mut child = Command::new(env!("CARGO_BIN_EXE_schedlab"))
+    let mut child = Command::new(program())
         .args(["vm", "run", "--kernel", KERNEL, "--", "bench", "pipe:duration=60s"])
         .stdout(Stdio::null())
         .stderr(Stdio::null())
@@ -318,11 +318,11 @@ fn what_a_command_has_measured_outlives_its_time_limit_and_ctrl_c() {
         let run = schedlab_run::RunReader::open(Path::new(&lab.path(out))).unwrap_or_else(|e| panic!("{e}: {stderr}"));
         assert!(!run.trials.is_empty() && run.manifest.ended == "interrupted", "{out}: {stderr}");
     };
-    let ran = in_guest(&lab, "--timeout 8s", &format!("{words} late")).failure();
-    assert!(ran.code == 1 && ran.stderr.contains("within 8s") && ran.stderr.contains("--timeout"), "{}", ran.stderr);
+    let ran = in_guest(&lab, "--timeout 15s", &format!("{words} late")).failure();
+    assert!(ran.code == 1 && ran.stderr.contains("within 15s") && ran.stderr.contains("--timeout"), "{}", ran.stderr);
     kept("late", &ran.stderr);
     let cut = |out: &str, end: &dyn Fn(u32)| {
-        let mut child = Command::new(env!("CARGO_BIN_EXE_schedlab"))
+        let mut child = Command::new(program())
             .args(["vm", "run", "--kernel", KERNEL, "--"])
             .args(words.split(' '))
             .arg(out)
@@ -331,15 +331,14 @@ fn what_a_command_has_measured_outlives_its_time_limit_and_ctrl_c() {
             .stderr(Stdio::piped())
             .spawn()
             .unwrap();
-        let mut said = String::new();
-        let mut lines = std::io::BufReader::new(child.stderr.take().unwrap()).lines();
-        // The guest's own progress line comes when a trial has ended.
-        for line in lines.by_ref().map_while(Result::ok) {
-            said += &line;
-            if line.contains("the guest is up") {
-                std::thread::sleep(Duration::from_secs(5));
+        let (mut said, mut ending) = (String::new(), false);
+        for line in std::io::BufReader::new(child.stderr.take().unwrap()).lines().map_while(Result::ok) {
+            // The guest's own progress: a block has ended.
+            if line.starts_with("pipe block ") && !line.starts_with("pipe block 0") && !ending {
+                ending = true;
                 end(child.id());
             }
+            said += &line;
         }
         assert_eq!(child.wait().unwrap().code(), Some(i32::from(out == "died")), "{said}");
         said

@@ -3,7 +3,7 @@
 mod program;
 
 use program::Lab;
-use program::guests::{KERNEL, can_boot, from};
+use program::guests::{KERNEL, can_boot, from, program};
 use schedlab_run::TrialRecord;
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -90,7 +90,7 @@ fn what_a_plan_says_of_its_guest_is_asked_of_the_guest() {
 
 /// `schedlab run plan.toml` until it has that many trials; the rest would only take time.
 fn stop_after(lab: &Lab, count: usize) {
-    let mut child = Command::new(env!("CARGO_BIN_EXE_schedlab"))
+    let mut child = Command::new(program())
         .args(["run", "plan.toml"])
         .current_dir(lab.path(""))
         .stdout(Stdio::null())
@@ -98,7 +98,7 @@ fn stop_after(lab: &Lab, count: usize) {
         .spawn()
         .unwrap();
     let trials = || std::fs::read_dir(lab.path("out/plan/trials")).map_or(0, Iterator::count);
-    let deadline = Instant::now() + Duration::from_secs(180);
+    let deadline = Instant::now() + Duration::from_secs(600);
     while trials() < count && Instant::now() < deadline && child.try_wait().unwrap().is_none() {
         std::thread::sleep(Duration::from_millis(50));
     }
