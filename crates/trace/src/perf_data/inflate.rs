@@ -1,10 +1,14 @@
 //! The records of `perf record -z`: pieces of one zstd stream, which perf flushes but never ends.
 //!
-//! The decoder keeps back as many bytes as its window holds until the stream ends. So the mark that ends a round in the
-//! file is ahead of the records before it, and is held until as many bytes have come out as can have been before it.
+//! The decoder gives bytes out only when its window has gone on, so it is behind by as much. The mark that ends a round is
+//! not compressed, and stands in the file behind the records before it: it is kept by its place among the inflated bytes,
+//! and met when they have come out up to there and no further. For that the decoder must say how many bytes it holds. It
+//! counts those beyond its window; so it is told of the smallest window there is, gets as many zeros in front, and never
+//! gives out more than the true window leaves over.
 
-use ruzstd::decoding::FrameDecoder;
+use ruzstd::decoding::{BlockDecodingStrategy, FrameDecoder};
 use std::collections::VecDeque;
+use std::io::Read;
 
 /// No block inflates to more.
 const BLOCK: usize = 128 << 10;
@@ -18,6 +22,12 @@ const MOST_WAITING: usize = 1 << 20;
 /// An empty raw block with the mark of the last one: what perf should write at the end.
 const LAST_BLOCK: [u8; 3] = [1, 0, 0];
 
+/// The smallest window that a frame can name, by a descriptor of 0: the window that the decoder is told of.
+const SMALLEST_WINDOW: u64 = 1 << 10;
+
+/// A block that repeats one byte, zero, as often as the smallest window is long.
+const ZEROS: [u8; 4] = [((SMALLEST_WINDOW << 3 | 1 << 1) & 0xff) as u8, (SMALLEST_WINDOW >> 5) as u8, 0, 0];
+
 /// A zstd stream that comes in pieces.
 pub(super) struct Inflate {
     decoder: FrameDecoder,
@@ -25,11 +35,13 @@ pub(super) struct Inflate {
     waiting: Vec<u8>,
     /// Inflated bytes that are not a whole record yet.
     pub(super) plain: Vec<u8>,
-    written: u64,
+    /// Bytes that the decoder gave out, the zeros in front among them.
+    given_out: u64,
+    /// How far back the frame refers; 0 before its header is with the decoder.
     window: u64,
-    /// The frame's header is with the decoder.
-    begun: bool,
-    /// Ends of rounds, by how many bytes come before each at most.
+    /// Bytes that may be given out: up to a block that cannot be inflated.
+    good: u64,
+    /// Ends of rounds, by the number of inflated bytes before each.
     rounds: VecDeque<u64>,
 }
 
@@ -39,75 +51,118 @@ impl Inflate {
             decoder: FrameDecoder::new(),
             waiting: Vec::new(),
             plain: Vec::new(),
-            written: 0,
+            given_out: 0,
             window: 0,
-            begun: false,
+            good: u64::MAX,
             rounds: VecDeque::new(),
         }
     }
 
     /// Adds a piece.
     pub(super) fn push(&mut self, piece: &[u8]) -> Result<(), String> {
+        if self.has_ended() {
+            return Err("bytes behind the end of the zstd stream".into());
+        }
         if self.waiting.len() + piece.len() > MOST_WAITING {
             return Err("the zstd stream has a block that never ends".into());
         }
         self.waiting.extend_from_slice(piece);
-        if self.window == 0 {
-            self.window = frame_header(&self.waiting)?.map_or(0, |header| header.window);
+        if self.window == 0
+            && let Some(header) = frame_header(&self.waiting)?
+            && self.waiting.len() >= header.bytes
+        {
+            self.waiting[WINDOW_AT] = 0;
+            self.decoder.init(&self.waiting[..header.bytes]).map_err(unreadable)?;
+            self.waiting.splice(..header.bytes, ZEROS);
+            self.window = header.window;
         }
         Ok(())
     }
 
-    /// Inflates a block into `plain`, or what the decoder can give out; false when more pieces are needed.
+    /// Inflates a block, and takes into `plain` what the decoder can give out, but nothing behind the next end of a round;
+    /// false when more pieces are needed.
     pub(super) fn step(&mut self) -> Result<bool, String> {
-        let start = self.plain.len();
-        self.plain.resize(start + STEP, 0);
         // One block at a time: a few bytes may stand for 128 kB, and thousands of such blocks fit a piece.
-        let source = &self.waiting[..self.next_part()?];
-        let done = self.decoder.decode_from_to(source, &mut self.plain[start..]);
-        let (read, written) = match done {
-            Ok(done) => done,
-            Err(error) => {
-                self.plain.truncate(start);
-                return Err(format!("the zstd stream cannot be inflated: {error}"));
+        let is_open = self.window > 0 && !self.has_ended();
+        let bytes = if is_open { block_size(&self.waiting)? } else { None };
+        if let Some(bytes) = bytes.filter(|bytes| *bytes <= self.waiting.len()) {
+            let held = self.held();
+            let block = &self.waiting[..bytes];
+            if let Err(error) = self.decoder.decode_blocks(block, BlockDecodingStrategy::UptoBlocks(1)) {
+                self.good = self.given_out + held;
+                return Err(unreadable(error));
             }
-        };
-        self.plain.truncate(start + written);
-        self.waiting.drain(..read);
-        self.begun |= read > 0;
-        self.written += written as u64;
-        Ok(read > 0 || written > 0)
+            self.waiting.drain(..bytes);
+            self.take()?;
+            return Ok(true);
+        }
+        Ok(self.take()? > 0)
     }
 
-    /// Bytes of the frame's header, or of the next block; 0 where it is not whole yet.
-    fn next_part(&self) -> Result<usize, String> {
-        let bytes = if self.begun { block_size(&self.waiting)? } else { frame_header(&self.waiting)?.map(|h| h.bytes) };
-        Ok(bytes.filter(|bytes| *bytes <= self.waiting.len() && (self.begun || self.window > 0)).unwrap_or(0))
+    /// The stream has ended, as perf's never does by itself.
+    fn has_ended(&self) -> bool {
+        self.window > 0 && self.decoder.is_finished()
+    }
+
+    /// Takes bytes out of the decoder; how many.
+    fn take(&mut self) -> Result<u64, String> {
+        let held = self.held();
+        let kept = if self.has_ended() { 0 } else { self.window };
+        let free = held.saturating_sub(kept).min(self.good.saturating_sub(self.given_out)).min(STEP as u64);
+        let up_to_round = self.rounds.front().map_or(u64::MAX, |at| (at + SMALLEST_WINDOW).saturating_sub(self.given_out));
+        let amount = free.min(up_to_round);
+        let start = self.plain.len();
+        self.plain.resize(start + amount as usize, 0);
+        let read = self.decoder.read(&mut self.plain[start..]).map_err(|error| error.to_string())?;
+        self.plain.truncate(start + read);
+        let zeros = SMALLEST_WINDOW.saturating_sub(self.given_out).min(read as u64);
+        self.plain.drain(start..start + zeros as usize);
+        self.given_out += read as u64;
+        Ok(read as u64)
+    }
+
+    /// Bytes that the decoder has inflated and not given out.
+    fn held(&self) -> u64 {
+        let beyond = self.decoder.can_collect() as u64;
+        // A frame that has ended has no window any more.
+        if self.window == 0 || self.has_ended() { beyond } else { beyond + SMALLEST_WINDOW }
     }
 
     /// A round ends here in the file.
     pub(super) fn end_of_round(&mut self) {
-        let unread = if self.waiting.is_empty() { 0 } else { BLOCK as u64 };
-        self.rounds.push_back(self.written + self.window + unread);
+        self.rounds.push_back((self.given_out + self.held()).saturating_sub(SMALLEST_WINDOW));
     }
 
     /// Whether a round has ended in what came out so far; call until it has not.
     pub(super) fn round_ended(&mut self) -> bool {
-        let ended = self.rounds.front().is_some_and(|at| *at <= self.written - self.plain.len() as u64);
+        let out = self.given_out.saturating_sub(SMALLEST_WINDOW);
+        let ended = self.rounds.front().is_some_and(|at| *at <= out);
         if ended {
             self.rounds.pop_front();
         }
         ended
     }
 
-    /// Ends the stream, so that the decoder gives out what it kept back.
-    pub(super) fn end(&mut self) {
-        self.waiting.extend_from_slice(&LAST_BLOCK);
+    /// Ends the stream, so that the decoder gives out what it kept back; how many bytes of it were no whole block.
+    pub(super) fn end(&mut self) -> usize {
+        let left = std::mem::take(&mut self.waiting).len();
+        if self.window > 0 && !self.has_ended() {
+            self.waiting.extend_from_slice(&LAST_BLOCK);
+        }
+        left
     }
 }
 
-/// Largest window that is allowed to be held. perf's highest level asks for 128 MiB, which no one uses.
-const LARGEST_WINDOW: u64 = 64 << 20;
+fn unreadable(error: ruzstd::decoding::errors::FrameDecoderError) -> String {
+    format!("the zstd stream cannot be inflated: {error}")
+}
+
+/// Largest window that is read: that of zstd's highest level, 22. Of it no more is held than the file fills, at most twice
+/// as many bytes as the window has.
+const LARGEST_WINDOW: u64 = 128 << 20;
+
+/// Where a frame's header names its window.
+const WINDOW_AT: usize = 5;
 
 /// What the first bytes of a frame say.
 #[derive(Debug, PartialEq, Eq)]
@@ -131,7 +186,7 @@ fn frame_header(frame: &[u8]) -> Result<Option<FrameHeader>, String> {
     }
     let dictionary_id = [0, 1, 2, 4][usize::from(descriptor & 3)];
     let content_size = [0, 2, 4, 8][usize::from(descriptor >> 6)];
-    let Some(window) = frame.get(5) else { return Ok(None) };
+    let Some(window) = frame.get(WINDOW_AT) else { return Ok(None) };
     let base = 1u64 << (10 + (window >> 3));
     let window = base + base / 8 * u64::from(window & 7);
     if window > LARGEST_WINDOW {
@@ -164,7 +219,8 @@ mod tests {
         assert_eq!(window(0x00, 0x48), Ok(Some(FrameHeader { bytes: 6, window: 512 << 10 })));
         assert_eq!(window(0x00, 0x49), Ok(Some(FrameHeader { bytes: 6, window: 576 << 10 })));
         assert_eq!(window(0x43, 0x00), Ok(Some(FrameHeader { bytes: 12, window: 1 << 10 })));
-        assert!(window(0x00, 0xff).is_err() && window(0x20, 0x00).is_err());
+        assert_eq!(window(0x00, 0x88), Ok(Some(FrameHeader { bytes: 6, window: 128 << 20 })), "of perf record -z22");
+        assert!(window(0x00, 0x89).is_err() && window(0x00, 0xff).is_err() && window(0x20, 0x00).is_err());
         assert_eq!(frame_header(&[0x28]), Ok(None));
         assert!(frame_header(&[0; 12]).is_err());
     }
@@ -188,26 +244,77 @@ mod tests {
         assert!(bytes > 90 * BLOCK);
     }
 
-    /// A frame of raw blocks, cut into pieces anywhere and never ended.
-    #[test]
-    fn pieces_come_out_whole_and_the_end_gives_the_rest() {
-        let content: Vec<u8> = (0..300_000u32).map(|i| (i * 7) as u8).collect();
+    /// A frame of raw blocks, never ended: its header names a window of 1 KiB.
+    fn frame(content: &[u8]) -> Vec<u8> {
         let mut frame = vec![0x28, 0xb5, 0x2f, 0xfd, 0x00, 0x00];
         for block in content.chunks(1000) {
             frame.extend(&((block.len() as u32) << 3).to_le_bytes()[..3]);
             frame.extend(block);
         }
-        let (mut inflate, mut out) = (Inflate::new(), Vec::new());
-        for piece in frame.chunks(777) {
-            inflate.push(piece).unwrap();
-            inflate.end_of_round();
+        frame
+    }
+
+    #[test]
+    fn pieces_come_out_whole_and_the_end_gives_the_rest() {
+        let content: Vec<u8> = (0..300_000u32).map(|i| (i * 7) as u8).collect();
+        for window in [0x00, 0x30, 0x88] {
+            let mut frame = frame(&content);
+            frame[WINDOW_AT] = window;
+            let (mut inflate, mut out) = (Inflate::new(), Vec::new());
+            for piece in frame.chunks(777) {
+                inflate.push(piece).unwrap();
+                while inflate.step().unwrap() {
+                    out.append(&mut inflate.plain);
+                }
+            }
+            assert!(out.len() < content.len() && content.starts_with(&out));
+            assert_eq!(inflate.end(), 0);
             while inflate.step().unwrap() {
                 out.append(&mut inflate.plain);
-                while inflate.round_ended() {}
             }
+            assert!(out == content);
         }
-        assert!(out.len() < content.len() && content.starts_with(&out));
-        assert!(!inflate.rounds.is_empty());
+    }
+
+    #[test]
+    fn a_round_ends_behind_exactly_the_bytes_before_it() {
+        let content: Vec<u8> = (0..100_000u32).map(|i| (i * 7) as u8).collect();
+        let frame = frame(&content);
+        let (mut inflate, mut out, mut ends) = (Inflate::new(), 0, Vec::new());
+        let mut drain = |inflate: &mut Inflate| {
+            while inflate.step().unwrap() {
+                out += std::mem::take(&mut inflate.plain).len();
+                while inflate.round_ended() {
+                    ends.push(out);
+                }
+            }
+        };
+        // A round of 40 blocks, of 1, of none, and of all others.
+        let at = |blocks: usize| 6 + blocks * 1003;
+        for (from, to) in [(0, at(40)), (at(40), at(41)), (at(41), at(41)), (at(41), frame.len())] {
+            inflate.push(&frame[from..to]).unwrap();
+            drain(&mut inflate);
+            inflate.end_of_round();
+        }
+        inflate.end();
+        drain(&mut inflate);
+        assert_eq!(ends, [40_000, 41_000, 41_000, 100_000]);
+    }
+
+    #[test]
+    fn what_was_whole_before_a_spoilt_block_comes_out() {
+        let content: Vec<u8> = (0..50_000u32).map(|i| (i * 7) as u8).collect();
+        let (mut inflate, mut out) = (Inflate::new(), Vec::new());
+        // A compressed block of three bytes that cannot be one.
+        inflate.push(&[frame(&content), vec![0x1c, 0, 0, 0xff, 0xff, 0xff]].concat()).unwrap();
+        let error = loop {
+            match inflate.step() {
+                Ok(true) => out.append(&mut inflate.plain),
+                Ok(false) => panic!("the spoilt block is met"),
+                Err(error) => break error,
+            }
+        };
+        assert!(error.starts_with("the zstd stream cannot be inflated"), "{error}");
         inflate.end();
         while inflate.step().unwrap() {
             out.append(&mut inflate.plain);

@@ -328,9 +328,14 @@ impl Records {
     /// The file has ended: what is still held back comes out.
     pub(super) fn finish(&mut self) {
         if let Some(inflate) = &mut self.inflate {
-            inflate.end();
-            if let Err(why) = self.drain(0) {
-                self.problems.add(ProblemKind::Truncated, || format!("at the end of the file: {why}"));
+            let unread = inflate.end();
+            let whole = self.drain(0);
+            let left = self.inflate.as_ref().map_or(0, |inflate| inflate.plain.len());
+            if unread + left > 0 || whole.is_err() {
+                self.problems.add(ProblemKind::Truncated, || match whole {
+                    Err(why) => format!("at the end of the file: {why}"),
+                    Ok(_) => format!("the zstd stream ends inside a record, of which {} bytes are there", unread + left),
+                });
             }
         }
         self.order.finish();
