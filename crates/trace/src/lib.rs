@@ -63,7 +63,7 @@ pub use kind::{Kind, Kinds};
 pub use names::{Name, Names};
 pub use order::BATCH;
 pub use page::{Item, Page, PageDecoder, PageError, RingRead};
-pub use perf_data::SeenCgroups;
+pub use perf_data::{RecordCounts, SeenCgroups};
 pub use perfetto::profile::write_profile;
 pub use pipeline::{for_each_batch, for_each_batch_twice, for_each_named_batch};
 pub use prev_state::{PrevStates, StateBits, StateClass, StateId};

@@ -44,6 +44,8 @@ pub(crate) struct Order {
     begins: BTreeMap<Cpu, u64>,
     handing_out: bool,
     finished: bool,
+    /// A CPU's switches are not all there, by the choice of what to record: a break in their chain is no news.
+    breaks_are_expected: bool,
 }
 
 /// A reader whose events are put into order.
@@ -97,6 +99,11 @@ impl Order {
         Self { places: Some(0), ..Self::default() }
     }
 
+    /// Breaks in the chain of switches are gaps as ever, and no problem of their own from now on.
+    pub(crate) fn expect_breaks(&mut self) {
+        self.breaks_are_expected = true;
+    }
+
     /// Adds an event of a CPU, after the CPU's earlier ones.
     #[inline(always)]
     pub(crate) fn push(&mut self, event: Event, problems: &mut Problems) {
@@ -120,7 +127,7 @@ impl Order {
             *places += 1;
             lane.place = *places;
         }
-        if event.ts < lane.last {
+        if event.ts < lane.last || event.ts < self.limit {
             // No call takes the event itself: where one does, it is put together in memory first.
             lane.events.push(event);
             return self.settle_late(index, problems);
@@ -132,7 +139,7 @@ impl Order {
         if let What::Switch { prev, next, .. } = event.what {
             if lane.current.is_some_and(|current| current != prev) {
                 self.pending += 2;
-                lane.chain_break(event.cpu, event.ts, prev, problems);
+                lane.chain_break(event.cpu, event.ts, prev, (!self.breaks_are_expected).then_some(&mut *problems));
             }
             lane.current = (!lane.held).then_some(next);
         }
@@ -238,15 +245,19 @@ impl Order {
         }
     }
 
-    /// Finds the place of a lane's newest event, which is older than the one before.
+    /// Finds the place of a lane's newest event, which is older than the one before, or than what was handed out.
     #[cold]
     fn settle_late(&mut self, index: usize, problems: &mut Problems) {
         let lane = &mut self.cpus[index];
         let Some(event) = lane.events.pop() else { return };
         self.pending += 1;
+        if event.is_from_before() {
+            return lane.put(event);
+        }
         let waiting = &lane.events[lane.at..];
         let later = waiting.iter().rev().take(NEIGHBOURS + 1).take_while(|e| e.ts > event.ts).count();
-        let swapped = lane.last - event.ts < SWAPPED_NS && later <= NEIGHBOURS && event.ts >= self.handed_out;
+        let back = lane.last.saturating_sub(event.ts);
+        let swapped = (1..SWAPPED_NS).contains(&back) && later <= NEIGHBOURS && event.ts >= self.handed_out;
         if swapped && !matches!(event.what, What::Switch { .. }) {
             let at = lane.events.len() - later;
             lane.events.insert(at, event);
@@ -255,12 +266,26 @@ impl Order {
             }
             return;
         }
-        let (cpu, back) = (event.cpu, lane.last - event.ts);
-        problems.add(ProblemKind::ClockBack, || {
-            format!("the clock of CPU {} went back by {back} ns at {} ns", cpu.0, lane.last)
-        });
-        // Time of a lane never goes back: until the clock has caught up, everything happens where it stood, in a gap.
-        let ts = lane.last;
+        let (cpu, last, limit) = (event.cpu, lane.last, self.limit);
+        if last > limit {
+            problems.add(ProblemKind::ClockBack, || {
+                format!("the clock of CPU {} went back by {back} ns at {last} ns", cpu.0)
+            });
+        } else {
+            problems.add(ProblemKind::Unsorted, || {
+                format!(
+                    "an event of CPU {} at {} ns came after the recorder had said that all up to {limit} ns were there; \
+                     it is told later than it was",
+                    cpu.0, event.ts
+                )
+            });
+        }
+        // Time never goes back: until the clock has caught up, everything happens where it stood, in a gap.
+        let ts = last.max(limit);
+        if !lane.seen {
+            // Before the first event of a CPU there is nothing that the gap could hide from us.
+            lane.last = ts;
+        }
         if lane.losing.is_none() {
             lane.begin_gap(cpu, Missing::Clock, 0);
             self.pending += 1;
@@ -268,6 +293,7 @@ impl Order {
         if let What::Switch { next, .. } = event.what {
             lane.current = Some(next);
         }
+        lane.last = ts;
         lane.put(Event { ts, ..event });
     }
 
@@ -382,11 +408,13 @@ impl Lane {
     }
 
     #[cold]
-    fn chain_break(&mut self, cpu: Cpu, ts: u64, prev: Tid, problems: &mut Problems) {
+    fn chain_break(&mut self, cpu: Cpu, ts: u64, prev: Tid, problems: Option<&mut Problems>) {
         let current = self.current.map_or(0, |c| c.0);
-        problems.add(ProblemKind::ChainBreak, || {
-            format!("CPU {} at {ts} ns: {} leaves the CPU, where {current} had been put", cpu.0, prev.0)
-        });
+        if let Some(problems) = problems {
+            problems.add(ProblemKind::ChainBreak, || {
+                format!("CPU {} at {ts} ns: {} leaves the CPU, where {current} had been put", cpu.0, prev.0)
+            });
+        }
         self.gap(cpu, ts, Missing::Chain, 0);
     }
 

@@ -24,12 +24,15 @@ pub enum ProblemKind {
     UnknownEvent,
     /// A CPU or thread number that no machine has; skipped.
     ImpossibleNumber,
-    /// More events had to be held back for ordering than is allowed; some may be out of order.
+    /// Events that came later than the recorder's marks allow, or of which more had to be held back than is allowed: some are
+    /// told later than they were.
     Unsorted,
     /// A part of the file that could not be read; the rest was.
     SkippedPart,
     /// `prev_state` is a bare number and the kernel's letters for it are not in the file.
     GuessedStates,
+    /// Only some tasks were recorded: of every CPU switches and wakings are missing, by choice.
+    SomeTasks,
     /// Something about the recording that changes what can be told from it.
     Recording,
 }

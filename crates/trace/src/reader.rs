@@ -8,7 +8,7 @@ use crate::info::TraceInfo;
 use crate::kind::Kinds;
 use crate::names::Names;
 use crate::order::Merging;
-use crate::perf_data::{self, PerfData, SeenCgroups};
+use crate::perf_data::{self, PerfData, RecordCounts, SeenCgroups};
 use crate::perfetto::{self, Perfetto};
 use crate::pieces::Helper;
 use crate::prev_state::PrevStates;
@@ -151,6 +151,14 @@ impl Reader {
     pub fn seen_cgroups(&self) -> Option<&SeenCgroups> {
         match &self.0 {
             Format::PerfData(reader) => reader.cgroups(),
+            _ => None,
+        }
+    }
+
+    /// The records so far as perf counts them, of perf.data.
+    pub fn record_counts(&self) -> Option<RecordCounts> {
+        match &self.0 {
+            Format::PerfData(reader) => Some(reader.counts()),
             _ => None,
         }
     }

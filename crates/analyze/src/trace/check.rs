@@ -78,6 +78,10 @@ pub struct Check {
     pub gaps: Vec<Gap>,
     /// Switches do not say who left the CPU, so that breaks in their chain cannot be seen.
     pub infers_prev: bool,
+    /// Only some tasks were recorded: breaks in the chain of switches are no sign of a loss.
+    pub only_some_tasks: bool,
+    /// Events that came too late to be put in order; they are told later than they were.
+    pub out_of_order: u64,
     /// What the recorded events are not enough for, with the event to record.
     pub lacking: Vec<String>,
 }
@@ -101,7 +105,21 @@ pub fn check(reader: &mut Reader) -> Result<Check, TraceError> {
     let reported_lost = problems.count(ProblemKind::Lost);
     let unread = UNREAD.map(|kind| problems.count(kind)).iter().sum();
     let infers_prev = reader.info().infers_prev;
-    Ok(Check { schema: SCHEMA, trace, cpus, reported_lost, unread, gaps: seen.gaps, infers_prev, lacking })
+    let only_some_tasks = problems.count(ProblemKind::SomeTasks) > 0;
+    let out_of_order = problems.count(ProblemKind::Unsorted);
+    let gaps = seen.gaps;
+    Ok(Check {
+        schema: SCHEMA,
+        trace,
+        cpus,
+        reported_lost,
+        unread,
+        gaps,
+        infers_prev,
+        only_some_tasks,
+        out_of_order,
+        lacking,
+    })
 }
 
 /// Problems by which events may be missing though nobody reported them lost.

@@ -71,9 +71,13 @@ impl TraceFacts {
 }
 
 impl TraceFacts {
-    /// Every event of the file, whatever its kind; at least those that were analysed.
+    /// Every event of the file, whatever its kind. Names and lives of threads that a recorder notes apart from its events
+    /// are analysed, and no events.
     pub fn events_in_file(&self) -> u64 {
-        self.events_by_name.iter().map(|(_, count)| count).sum::<u64>().max(self.events)
+        match self.events_by_name.iter().map(|(_, count)| count).sum() {
+            0 => self.events,
+            events => events,
+        }
     }
 
     /// Tells which filters nothing in the trace meets, after it was read.

@@ -21,7 +21,7 @@ pub struct PerfRow {
     pub tid: u32,
     /// Threads in the row.
     pub merged: u64,
-    /// By `sched_stat_runtime`, ns.
+    /// By `sched_stat_runtime`; where the trace has none, from switched in to switched out, ns.
     pub runtime_ns: u64,
     /// Delays.
     pub count: u64,
@@ -46,18 +46,29 @@ pub struct PerfLatency {
     pub unordered: u64,
     /// Events the recorder lost.
     pub lost: u64,
+    /// Records in which it said so.
+    pub lost_chunks: u64,
+    /// All records of the file, of whatever type; of what is no perf.data its events.
+    pub records: u64,
+    /// Run times are of switches, for want of `sched_stat_runtime`: perf prints 0 there.
+    pub runs_by_switches: bool,
     /// Switches away from a thread that was not current.
     pub switch_bugs: u64,
 }
 
 /// Reads a trace to its end; `each_task` is perf's `-p`.
 pub fn perf_latency(reader: &mut Reader, each_task: bool) -> Result<PerfLatency, TraceError> {
-    let mut machine = Machine { waking: reader.info().kinds.has(Kind::SchedWaking), ..Machine::default() };
+    let kinds = reader.info().kinds;
+    let mut machine = Machine { waking: kinds.has(Kind::SchedWaking), ..Machine::default() };
     let mut batch = Vec::new();
     while reader.next_batch(&mut batch)? {
         for event in &batch {
             machine.take(event, reader);
         }
+    }
+    if let Some(counts) = reader.record_counts() {
+        let found = &mut machine.found;
+        (found.records, found.lost, found.lost_chunks) = (counts.records, counts.lost, counts.losses);
     }
     Ok(machine.finish(each_task))
 }
@@ -74,6 +85,10 @@ enum AtomState {
 #[derive(Debug, Clone, Default)]
 struct Atoms {
     known: bool,
+    /// Since when it is on a CPU, as far as was seen.
+    in_ns: Option<u64>,
+    /// On a CPU, from switch to switch, ns.
+    switched_ns: u64,
     state: AtomState,
     out_ns: u64,
     wake_ns: u64,
@@ -92,6 +107,7 @@ struct Thread {
 struct Machine {
     /// Whether wakings are traced, so that wakeups are ignored.
     waking: bool,
+    has_runtimes: bool,
     threads: Vec<Thread>,
     /// The last thread of each id: its number in `threads` and one, or 0.
     by_tid: Vec<u32>,
@@ -103,15 +119,21 @@ struct Machine {
 impl Machine {
     fn take(&mut self, event: &Event, reader: &Reader) {
         let ts = event.ts;
+        self.found.records += u64::from(!event.is_from_before());
         match event.what {
             What::Switch { prev, next, prev_state, .. } => {
                 let runnable = reader.states().class(prev_state).is_runnable();
-                self.switch(event.cpu, prev, next);
-                self.atoms(prev).sched_out(ts, runnable);
+                let follows = self.switch(event.cpu, prev, next);
+                let atoms = self.atoms(prev);
+                // Behind a missing switch nobody knows since when.
+                let since = atoms.in_ns.take().filter(|_| follows);
+                atoms.switched_ns += since.map_or(0, |since| ts.saturating_sub(since));
+                atoms.sched_out(ts, runnable);
                 let atoms = self.atoms(next);
                 if !atoms.known {
                     atoms.sched_out(ts, true);
                 }
+                atoms.in_ns = Some(ts);
                 atoms.sched_in(ts);
             }
             What::Waking(wake) | What::WakeupNew(wake) => {
@@ -121,6 +143,7 @@ impl Machine {
             }
             What::Wakeup(wake) if !self.waking => self.wakeup(wake.tid, ts),
             What::StatRuntime { tid, runtime, .. } => {
+                self.has_runtimes = true;
                 let atoms = self.atoms(tid);
                 if !atoms.known {
                     atoms.sched_out(ts, true);
@@ -134,20 +157,23 @@ impl Machine {
                 let comm = self.thread(parent).comm.clone();
                 self.begin(child).comm = comm;
             }
-            What::GapEnd { lost, .. } => self.found.lost += u64::from(lost),
+            What::GapEnd { lost, .. } => {
+                self.found.lost += u64::from(lost);
+                self.found.lost_chunks += u64::from(lost > 0);
+            }
             _ => {}
         }
     }
 
-    /// A switch away from a thread that is not current is what perf calls a bug.
-    fn switch(&mut self, cpu: Cpu, prev: Tid, next: Tid) {
+    /// A switch away from a thread that is not current is what perf calls a bug; whether it is away from the one that is.
+    fn switch(&mut self, cpu: Cpu, prev: Tid, next: Tid) -> bool {
         let at = usize::from(cpu.0);
         if at >= self.current.len() {
             self.current.resize(at + 1, None);
         }
-        if self.current[at].replace(next).is_some_and(|current| current != prev) {
-            self.found.switch_bugs += 1;
-        }
+        let before = self.current[at].replace(next);
+        self.found.switch_bugs += u64::from(before.is_some_and(|current| current != prev));
+        before == Some(prev)
     }
 
     fn thread(&mut self, tid: Tid) -> &mut Thread {
@@ -190,6 +216,8 @@ impl Machine {
     }
 
     fn finish(mut self, each_task: bool) -> PerfLatency {
+        let by_switches = !self.has_runtimes;
+        self.found.runs_by_switches = by_switches;
         let rows = self.threads.into_iter().filter(|thread| thread.atoms.known).map(|thread| PerfRow {
             comm: match thread.comm {
                 _ if thread.tid == Tid::IDLE => "swapper".into(),
@@ -198,6 +226,7 @@ impl Machine {
             },
             tid: thread.tid.0,
             merged: 1,
+            runtime_ns: if by_switches { thread.atoms.switched_ns } else { thread.atoms.row.runtime_ns },
             ..thread.atoms.row
         });
         let mut merged: BTreeMap<(String, usize), PerfRow> = BTreeMap::new();

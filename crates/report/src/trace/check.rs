@@ -53,7 +53,14 @@ fn claim(found: &Check) -> String {
     if lost + uncounted == 0 && found.reported_lost > 0 {
         parts.push(format!("{} reported lost at unknown times", count(found.reported_lost)));
     }
-    if lost + uncounted + found.reported_lost + breaks + backs > 0 {
+    if found.only_some_tasks {
+        // A break is the rule there.
+        return format!("Other tasks were not recorded; of what was, {}.", parts.join(", "));
+    }
+    if found.out_of_order > 0 {
+        parts.push(format!("{} too late to be put in order", many(found.out_of_order, "events")));
+    }
+    if lost + uncounted + found.reported_lost + breaks + backs + found.out_of_order > 0 {
         parts.push(format!("{} of the chain of switches", many(breaks, "breaks")));
         parts.push(format!("{} that went back", many(backs, "clocks")));
         return format!("Events are missing: {}.", parts.join(", "));

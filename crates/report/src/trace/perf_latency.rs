@@ -39,19 +39,17 @@ pub fn perf_latency_text(found: &PerfLatency, out: &mut dyn Write) -> io::Result
 }
 
 fn bad_events(found: &PerfLatency, out: &mut dyn Write) -> io::Result<()> {
-    if found.timestamps == 0 {
-        return Ok(());
-    }
-    let mut info = |bad: u64, what: &str, end: &str| match bad {
-        0 => Ok(()),
-        _ => {
-            let share = bad as f64 / found.timestamps as f64 * 100.0;
-            writeln!(out, "  INFO: {share:.3}% {what} ({bad} out of {}){end}", found.timestamps)
+    let mut info = |bad: u64, all: u64, what: &str, chunks: &str, end: &str| {
+        if bad == 0 || all == 0 {
+            return Ok(());
         }
+        let share = bad as f64 / all as f64 * 100.0;
+        writeln!(out, "  INFO: {share:.3}% {what} ({bad} out of {all}{chunks}){end}")
     };
-    info(found.unordered, "unordered timestamps", "")?;
-    // perf also prints lost events as a share of all records, which have another number in each version.
-    info(found.switch_bugs, "context switch bugs", if found.lost > 0 { " (due to lost events?)" } else { "" })
+    info(found.unordered, found.timestamps, "unordered timestamps", "", "")?;
+    info(found.lost, found.records, "lost events", &format!(", in {} chunks", found.lost_chunks), "")?;
+    let end = if found.lost > 0 { " (due to lost events?)" } else { "" };
+    info(found.switch_bugs, found.timestamps, "context switch bugs", "", end)
 }
 
 /// Seconds and microseconds, cut off as perf cuts them.
@@ -77,14 +75,17 @@ mod tests {
             max_start_ns: 14_359_455_348_999,
             max_end_ns: 14_359_683_426_000,
         };
-        let found = PerfLatency { rows: vec![row], timestamps: 7015, switch_bugs: 6, ..PerfLatency::default() };
+        let (lost, lost_chunks, records) = (1779, 8, 17017);
+        let bad = PerfLatency { timestamps: 7015, switch_bugs: 6, ..PerfLatency::default() };
+        let found = PerfLatency { rows: vec![row], lost, lost_chunks, records, ..bad };
         let mut out = Vec::new();
         perf_latency_text(&found, &mut out).unwrap();
         let text = String::from_utf8(out).unwrap();
         // Taken from perf 6.12.
         let lines = [
             "  sched-messaging:(81)  |    568.227 ms |     9680 | avg:   2.703 ms | max: 228.078 ms | max start: 14359.455348 s | max end: 14359.683426 s",
-            "  INFO: 0.086% context switch bugs (6 out of 7015)",
+            "  INFO: 10.454% lost events (1779 out of 17017, in 8 chunks)",
+            "  INFO: 0.086% context switch bugs (6 out of 7015) (due to lost events?)",
         ];
         for line in lines {
             assert!(text.lines().any(|l| l == line), "{text}");

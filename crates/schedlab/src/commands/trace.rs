@@ -220,7 +220,15 @@ fn run_latency(args: &Latency) -> Result<()> {
     if args.compat == Some(Compat::Perf) {
         let mut reader = args.source.open(perf_latency::wanted())?;
         let found = perf_latency(&mut reader, args.each_task)?;
-        return to_stdout(|out| schedlab_report::perf_latency_text(&found, out));
+        to_stdout(|out| schedlab_report::perf_latency_text(&found, out))?;
+        // Beside the page, which is perf's.
+        if found.runs_by_switches {
+            say(format_args!("run times are of switches, since sched_stat_runtime is not in the trace: perf prints 0"));
+        }
+        for problem in reader.problems().all() {
+            say(format_args!("{}: {problem}", args.source.file.display()));
+        }
+        return Ok(());
     }
     let (mut reader, scope) = args.source.open_for(&args.filters, latency::wanted())?;
     let options = LatencyOptions {

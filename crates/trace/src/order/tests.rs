@@ -81,6 +81,28 @@ fn a_clock_that_goes_back_is_a_gap_and_time_goes_on() {
 }
 
 #[test]
+fn what_comes_after_its_round_is_told_and_time_goes_on() {
+    let (mut order, mut problems) = (Order::default(), Problems::default());
+    order.push(idle(0, 1_000), &mut problems);
+    order.push(idle(1, 900), &mut problems);
+    order.end_of_round();
+    order.push(idle(0, 2_000), &mut problems);
+    order.end_of_round();
+    let mut found = events(&mut order);
+    // CPU 1 had been said to have nothing more of the time up to 1000.
+    for event in [switch(1, 950, 7, 8), switch(1, 960, 8, 9), switch(1, 1_500, 9, 0)] {
+        order.push(event, &mut problems);
+    }
+    order.finish();
+    found.extend(events(&mut order));
+    let told: Vec<_> = found.iter().filter(|e| e.cpu.0 == 1).map(|e| (e.ts, e.what)).collect();
+    assert_eq!(told[1], (900, What::GapBegin));
+    assert_eq!([told[2].0, told[3].0], [1_000, 1_000]);
+    assert_eq!(told[4], (1_500, What::GapEnd { missing: Missing::Clock, lost: 0 }));
+    assert_eq!((problems.count(ProblemKind::Unsorted), problems.all().count()), (2, 1));
+}
+
+#[test]
 fn a_gap_begins_at_the_last_event_before_it() {
     let (mut order, mut problems) = (Order::default(), Problems::default());
     for event in [switch(0, 10, 0, 7), idle(1, 15), switch(0, 20, 8, 0)] {

@@ -36,6 +36,8 @@ pub(crate) struct Attr {
     pub(crate) sample_type: u64,
     read_format: u64,
     sample_id_all: bool,
+    /// Its ring is written from the end to the beginning (`perf record --overwrite`): it is read newest first.
+    pub(crate) is_backward: bool,
     /// The clock asked for with `-k`.
     pub(crate) clockid: Option<i32>,
     pub(crate) ids: Vec<u64>,
@@ -69,8 +71,8 @@ impl Attr {
             clockid = Some(cursor.u32("the clock")? as i32);
         }
         cursor.skip((start + size).saturating_sub(cursor.at), "perf_event_attr")?;
-        let sample_id_all = flags & 1 << 18 != 0;
-        Ok(Self { kind, config, sample_type, read_format, sample_id_all, clockid, ids: Vec::new() })
+        let (sample_id_all, is_backward) = (flags & 1 << 18 != 0, flags & 1 << 27 != 0);
+        Ok(Self { kind, config, sample_type, read_format, sample_id_all, is_backward, clockid, ids: Vec::new() })
     }
 
     /// Where the parts of this event's samples lie.
@@ -100,6 +102,11 @@ impl Attr {
         let behind = [part::DATA_PAGE_SIZE, part::CODE_PAGE_SIZE].iter().filter(|part| has(**part)).count();
         layout.cgroup = (has(part::CGROUP) && !has(part::AUX)).then_some(8 * (1 + behind));
         layout
+    }
+
+    /// The last word of every record, samples apart, is the id of the event that it is of.
+    pub(crate) fn tells_id_last(&self) -> bool {
+        self.sample_id_all && self.sample_type & part::IDENTIFIER != 0
     }
 
     /// What records other than samples carry at their end, counted from there.

@@ -109,7 +109,8 @@ impl Inflate {
         let held = self.held();
         let kept = if self.has_ended() { 0 } else { self.window };
         let free = held.saturating_sub(kept).min(self.good.saturating_sub(self.given_out)).min(STEP as u64);
-        let up_to_round = self.rounds.front().map_or(u64::MAX, |at| (at + SMALLEST_WINDOW).saturating_sub(self.given_out));
+        let up_to_round =
+            self.rounds.front().map_or(u64::MAX, |at| (at + SMALLEST_WINDOW).saturating_sub(self.given_out));
         let amount = free.min(up_to_round);
         let start = self.plain.len();
         self.plain.resize(start + amount as usize, 0);

@@ -3,6 +3,7 @@
 
 mod attr;
 mod cgroups;
+mod coverage;
 mod header;
 mod inflate;
 mod records;
@@ -31,6 +32,17 @@ use std::sync::Arc;
 
 /// Longest formats of a pipe that are read.
 const LONGEST_TRACING: u64 = 64 << 20;
+
+/// Records of a perf.data file, as perf counts them.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct RecordCounts {
+    /// All of them, of whatever type.
+    pub records: u64,
+    /// Events that the kernel says it lost.
+    pub lost: u64,
+    /// Records in which it says so.
+    pub losses: u64,
+}
 
 /// A perf.data file or stream that is being read.
 pub(crate) struct PerfData {
@@ -103,8 +115,24 @@ impl PerfData {
             // What a stream never told is missed now.
             self.describe_pipe()?;
         }
-        self.records.finish();
+        self.records.finish(self.about.cpus);
         Ok(())
+    }
+
+    /// Of a file whose compressed records cannot be read there is nothing to tell.
+    fn refuse_unreadable(&self, offset: u64) -> Result<(), TraceError> {
+        match &self.records.unreadable {
+            Some(why) if self.records.sources.counts().all(|(_, samples)| samples == 0) => {
+                Err(self.input.unsupported(offset, why.clone(), "record again without -z"))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// What `perf sched latency` counts of the records read so far.
+    pub(crate) fn counts(&self) -> RecordCounts {
+        let counted = self.records.counted;
+        RecordCounts { records: self.records.records(), lost: counted.lost, losses: counted.losses }
     }
 
     fn describe_pipe(&mut self) -> Result<(), TraceError> {
@@ -268,8 +296,8 @@ impl Merging for PerfData {
                 }
                 Step::Header(piece) => self.header_piece(piece, read, offset)?,
                 Step::Stop => {
-                    self.records.finish();
-                    return Ok(());
+                    self.records.finish(self.about.cpus);
+                    return self.refuse_unreadable(offset);
                 }
             }
         }

@@ -1,10 +1,11 @@
 //! The records of a perf.data file: samples into events, everything else into names, gaps and ends of rounds.
 
-use super::attr::{Attr, Trailer, u16_at, u32_at, u64_at};
+use super::attr::{Attr, u16_at, u32_at, u64_at};
 use super::cgroups::SeenCgroups;
+use super::coverage::Coverage;
 use super::inflate::Inflate;
 use super::sources::Sources;
-use crate::event::{Cpu, Event, Tid, What};
+use crate::event::{Cpu, Event, Missing, Tid, What};
 use crate::fields::{Dictionary, Plan, Refused};
 use crate::kind::{Kind, Kinds};
 use crate::native;
@@ -15,6 +16,8 @@ use crate::tracing_data::TracingData;
 
 /// `perf_event_type` and perf's own `perf_user_event_type`.
 mod record {
+    /// No record has it.
+    pub(super) const NONE: u32 = u32::MAX;
     pub(super) const LOST: u32 = 2;
     pub(super) const COMM: u32 = 3;
     pub(super) const EXIT: u32 = 4;
@@ -26,6 +29,7 @@ mod record {
     pub(super) const HEADER_ATTR: u32 = 64;
     pub(super) const HEADER_TRACING_DATA: u32 = 66;
     pub(super) const FINISHED_ROUND: u32 = 68;
+    pub(super) const ID_INDEX: u32 = 69;
     pub(super) const AUXTRACE: u32 = 71;
     pub(super) const HEADER_FEATURE: u32 = 80;
     pub(super) const COMPRESSED: u32 = 81;
@@ -58,6 +62,22 @@ pub(super) enum HeaderPiece {
     Feature { number: u64, size: usize },
 }
 
+/// Events of rings that are read backward which are held back at most (128 MiB).
+const MOST_HELD: usize = 4 << 20;
+
+/// Numbers of records that nothing else counts.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Counted {
+    /// Records that are no samples.
+    pub(super) others: u64,
+    /// Events lost by the kernel's LOST records.
+    pub(super) lost: u64,
+    /// Those records.
+    pub(super) losses: u64,
+    /// Samples lost by perf's LOST_SAMPLES records.
+    lost_samples: u64,
+}
+
 /// The state of reading records.
 pub(super) struct Records {
     big_endian: bool,
@@ -65,11 +85,18 @@ pub(super) struct Records {
     pub(super) sources: Sources,
     /// The kinds of which the file holds samples.
     traced: Kinds,
-    trailer: Trailer,
+    /// The type of records that are samples. None is where they must be held back: then they are found with the others.
+    sample_type: u32,
+    /// Events of a round that are read newest first.
+    held: Vec<Event>,
+    coverage: Coverage,
+    pub(super) counted: Counted,
     pub(super) dictionary: Dictionary,
     pub(super) order: Order,
     pub(super) problems: Problems,
     inflate: Option<Box<Inflate>>,
+    /// Why compressed records could not be read any further.
+    pub(super) unreadable: Option<String>,
     /// Reading inflated records, among which there are no compressed ones.
     inflating: bool,
     /// Clock asked for by the first event.
@@ -85,11 +112,15 @@ impl Records {
             wanted,
             sources: Sources::default(),
             traced: Kinds::of(&[]),
-            trailer: Trailer::default(),
+            sample_type: record::SAMPLE,
+            held: Vec::new(),
+            coverage: Coverage::default(),
+            counted: Counted::default(),
             dictionary: Dictionary::default(),
             order: Order::default(),
             problems: Problems::default(),
             inflate: None,
+            unreadable: None,
             inflating: false,
             clockid: None,
             cgroups: None,
@@ -104,9 +135,9 @@ impl Records {
     pub(super) fn describe(&mut self, attrs: &[Attr], tracing: &TracingData) {
         self.sources = Sources::new(attrs, tracing, self.wanted, &mut self.dictionary, &mut self.problems);
         self.traced = self.sources.kinds();
-        let first = attrs.first();
-        self.trailer = first.map(Attr::trailer).unwrap_or_default();
-        self.clockid = first.and_then(|a| a.clockid);
+        self.clockid = attrs.first().and_then(|a| a.clockid);
+        let is_backward = attrs.iter().any(|attr| attr.is_backward);
+        self.sample_type = if is_backward { record::NONE } else { record::SAMPLE };
     }
 
     /// Reads the whole records of `bytes`, which lie at `offset` in the file; how far, and why no further.
@@ -128,7 +159,7 @@ impl Records {
                 return (0, Step::Stop);
             }
             let Some(record) = bytes.get(at..at + size) else { break };
-            if kind == record::SAMPLE {
+            if kind == self.sample_type {
                 self.sample::<BIG>(record, offset + at as u64);
                 at += size;
                 continue;
@@ -183,29 +214,30 @@ impl Records {
 
     #[cold]
     fn unknown(&mut self, offset: u64) {
+        self.counted.others += 1;
         self.problems.add(ProblemKind::UnknownEvent, || format!("byte {offset}: a sample of no event of the file"));
     }
 
     fn other(&mut self, kind: u32, record: &[u8], offset: u64) -> Option<Step> {
         let big_endian = self.big_endian;
         let word = |at: usize| u64_at(record, at, big_endian);
+        self.counted.others += u64::from(kind != record::SAMPLE);
         match kind {
+            record::SAMPLE => self.sample_held_back(record, offset),
+            record::ID_INDEX if self.coverage.id_index(record, big_endian) => self.order.expect_breaks(),
             record::COMM | record::FORK | record::EXIT => self.thread_record(kind, record),
             record::LOST => {
-                let (lost, (ts, cpu)) = (word(16).unwrap_or(1), self.when(record));
-                self.order.lost(cpu, ts, lost, &mut self.problems);
+                let lost = word(16).unwrap_or(1);
+                self.counted.lost += lost;
+                self.counted.losses += 1;
+                self.lost(record, lost);
             }
             // Samples of that event are missing until it is let go on.
             record::THROTTLE if self.sources.is_planned(word(16)?) => {
-                let (ts, cpu) = self.when(record);
-                self.order.lost(cpu, ts, 1, &mut self.problems);
+                self.lost(record, 1);
             }
-            record::LOST_SAMPLES => {
-                let lost = word(8).unwrap_or(0);
-                self.problems.add_many(ProblemKind::Recording, lost, || {
-                    "perf counts samples as lost without saying when; waits that a loss would make false are not known".into()
-                });
-            }
+            // What perf reads from the kernel's counters at the end, of whole events: most of it was told by LOST.
+            record::LOST_SAMPLES => self.counted.lost_samples += word(8).unwrap_or(0),
             record::CGROUP => self.cgroups.iter_mut().for_each(|cgroups| cgroups.name(record, big_endian)),
             record::FINISHED_ROUND => return self.end_of_round(),
             record::AUXTRACE => return word(8).map(Step::Skip),
@@ -238,15 +270,85 @@ impl Records {
             inflate.end_of_round();
             return None;
         }
-        self.order.end_of_round();
+        self.release_round();
         self.order.is_ready().then_some(Step::Round)
     }
 
-    /// Time and CPU of a record that is no sample.
+    fn release_round(&mut self) {
+        self.sort_held();
+        self.order.end_of_round();
+    }
+
+    /// A ring that is written backward comes newest first. Rounds of it are all that was in it (perf empties it once, at the
+    /// end or when it is told to), so they are sorted as a whole.
+    fn sort_held(&mut self) {
+        // Of one time the later one came first.
+        self.held.reverse();
+        self.held.sort_by_key(|event| event.ts);
+        for event in self.held.drain(..) {
+            match event.what {
+                What::GapEnd { lost, .. } => self.order.lost(event.cpu, event.ts, lost.into(), &mut self.problems),
+                _ => self.order.push(event, &mut self.problems),
+            }
+        }
+    }
+
+    #[cold]
+    fn sample_held_back(&mut self, record: &[u8], offset: u64) {
+        if self.held.len() >= MOST_HELD {
+            self.problems.add(ProblemKind::Unsorted, || {
+                format!(
+                    "a ring that is read backward has more than {MOST_HELD} events; some are told later than they were"
+                )
+            });
+            self.release_round();
+        }
+        if let Some(event) = self.event(record, offset) {
+            self.held.push(event);
+        }
+    }
+
+    /// The event of a sample.
+    fn event(&mut self, record: &[u8], offset: u64) -> Option<Event> {
+        let big_endian = self.big_endian;
+        let Some(source) = self.sources.of(record, big_endian) else {
+            self.unknown(offset);
+            return None;
+        };
+        source.samples += 1;
+        if let Some(cgroups) = &mut self.cgroups {
+            cgroups.sample(&source.layout, record, big_endian);
+        }
+        let ((_, plan), layout) = (source.plan.as_ref()?, &source.layout);
+        let parts = || {
+            let ts = u64_at(record, layout.time?, big_endian)?;
+            Some((ts, u32_at(record, layout.cpu?, big_endian)?, layout.raw(record, big_endian)?))
+        };
+        let decoded = parts().ok_or(Refused::Short).and_then(|(ts, cpu, raw)| {
+            let cpu = Cpu::from_raw(i64::from(cpu)).ok_or(Refused::Number)?;
+            Ok(Event { ts, cpu, what: plan.decode(raw, &mut self.dictionary)? })
+        });
+        decoded.map_err(|refused| tell_refused(refused, offset, &mut self.problems)).ok()
+    }
+
+    /// A record in which the kernel says that it lost events.
+    fn lost(&mut self, record: &[u8], lost: u64) {
+        let (ts, cpu) = self.when(record);
+        // Where it does not say when, it was before now.
+        let ts = if ts == 0 { self.order.latest() } else { ts };
+        if self.sample_type == record::SAMPLE {
+            return self.order.lost(cpu, ts, lost, &mut self.problems);
+        }
+        let what = What::GapEnd { missing: Missing::Lost, lost: u32::try_from(lost).unwrap_or(u32::MAX) };
+        self.held.push(Event { ts, cpu, what });
+    }
+
+    /// Time and CPU of a record that is no sample; 0 where it says no time.
     fn when(&self, record: &[u8]) -> (u64, Cpu) {
+        let trailer = self.sources.trailer(record, self.big_endian);
         let from_end = |back: Option<usize>| back.and_then(|back| record.len().checked_sub(back));
-        let ts = from_end(self.trailer.time).and_then(|at| u64_at(record, at, self.big_endian)).unwrap_or(0);
-        let cpu = from_end(self.trailer.cpu).and_then(|at| u32_at(record, at, self.big_endian));
+        let ts = from_end(trailer.time).and_then(|at| u64_at(record, at, self.big_endian)).unwrap_or(0);
+        let cpu = from_end(trailer.cpu).and_then(|at| u32_at(record, at, self.big_endian));
         (ts, cpu.and_then(|cpu| Cpu::from_raw(i64::from(cpu))).unwrap_or(Cpu::ANY))
     }
 
@@ -255,7 +357,7 @@ impl Records {
         let tid = |at: usize| u32_at(record, at, self.big_endian).and_then(|raw| Tid::from_raw(i64::from(raw)));
         let (mut ts, cpu) = self.when(record);
         let what = if kind == record::COMM {
-            let end = record.len().saturating_sub(self.trailer.size);
+            let end = record.len().saturating_sub(self.sources.trailer(record, self.big_endian).size);
             let Some((tid, comm)) = tid(12).zip(record.get(16..end)) else { return };
             What::Comm { tid, comm: self.dictionary.names.intern_bytes(comm) }
         } else {
@@ -272,8 +374,12 @@ impl Records {
         // Where the tracepoint was recorded, too, this says the same again.
         if self.wanted.has(kind) && (ts == 0 || !self.traced.has(kind)) {
             // What perf made up for the threads it found has no time, and belongs to no CPU.
-            let cpu = if ts == 0 { Cpu::ANY } else { cpu };
-            self.order.push(Event { ts, cpu, what }, &mut self.problems);
+            let event = Event { ts, cpu: if ts == 0 { Cpu::ANY } else { cpu }, what };
+            if self.sample_type == record::SAMPLE || ts == 0 {
+                self.order.push(event, &mut self.problems);
+            } else {
+                self.held.push(event);
+            }
         }
     }
 
@@ -284,6 +390,7 @@ impl Records {
             Ok(true) => Some(Step::Round),
             Ok(false) => None,
             Err(why) => {
+                self.unreadable = Some(why.clone());
                 self.problems
                     .add(ProblemKind::SkippedPart, || format!("byte {offset}: {why}; nothing behind it was read"));
                 Some(Step::Stop)
@@ -310,12 +417,14 @@ impl Records {
                 (at, step) = (at + more, next);
             }
             if step == Step::Stop {
+                // Where the next one begins is not known either.
+                inflate = Box::new(Inflate::new());
                 break Err("its records cannot be followed".into());
             }
             inflate.plain = plain;
             inflate.plain.drain(..at);
             while inflate.round_ended() {
-                self.order.end_of_round();
+                self.release_round();
                 rounds |= self.order.is_ready();
             }
             self.order.relieve(&mut self.problems);
@@ -325,8 +434,13 @@ impl Records {
         result
     }
 
-    /// The file has ended: what is still held back comes out.
-    pub(super) fn finish(&mut self) {
+    /// Samples of every event and all other records.
+    pub(super) fn records(&self) -> u64 {
+        self.sources.counts().map(|(_, samples)| samples).sum::<u64>() + self.counted.others
+    }
+
+    /// The file has ended, recorded on a machine with so many CPUs: what is still held back comes out.
+    pub(super) fn finish(&mut self, online: Option<u32>) {
         if let Some(inflate) = &mut self.inflate {
             let unread = inflate.end();
             let whole = self.drain(0);
@@ -334,10 +448,21 @@ impl Records {
             if unread + left > 0 || whole.is_err() {
                 self.problems.add(ProblemKind::Truncated, || match whole {
                     Err(why) => format!("at the end of the file: {why}"),
-                    Ok(_) => format!("the zstd stream ends inside a record, of which {} bytes are there", unread + left),
+                    Ok(_) => {
+                        format!("the zstd stream ends inside a record, of which {} bytes are there", unread + left)
+                    }
                 });
             }
         }
+        self.sort_held();
         self.order.finish();
+        self.coverage.tell(online, &mut self.problems);
+        let untold = self.counted.lost_samples.saturating_sub(self.counted.lost);
+        if untold > 0 {
+            self.problems.add_many(ProblemKind::Recording, untold, || {
+                "perf counts samples as lost without saying when; waits that a loss would make false are not known"
+                    .into()
+            });
+        }
     }
 }

@@ -1,6 +1,6 @@
 //! The events of a file: whose sample is this, and how is it decoded.
 
-use super::attr::{Attr, Layout, TRACEPOINT, u16_at, u64_at};
+use super::attr::{Attr, Layout, TRACEPOINT, Trailer, u16_at, u64_at};
 use crate::fields::{Dictionary, Plan};
 use crate::kind::{Kind, Kinds};
 use crate::plans::plan;
@@ -11,6 +11,7 @@ use std::collections::HashMap;
 /// An event of the file.
 pub(super) struct Source {
     pub(super) layout: Layout,
+    trailer: Trailer,
     config: u64,
     pub(super) plan: Option<(Kind, Plan)>,
     name: String,
@@ -25,6 +26,22 @@ pub(super) struct Sources {
     ids: Ids,
     /// Where the id lies in each sample.
     id_at: Option<usize>,
+    trailers: Trailers,
+}
+
+/// How records that are no samples end.
+#[derive(Debug, Clone, Copy)]
+enum Trailers {
+    /// All alike.
+    Alike(Trailer),
+    /// As the event does whose id is their last word.
+    ById,
+}
+
+impl Default for Trailers {
+    fn default() -> Self {
+        Self::Alike(Trailer::default())
+    }
 }
 
 impl Sources {
@@ -41,6 +58,7 @@ impl Sources {
             pairs.extend(attr.ids.iter().map(|id| (*id, list.len() as u16)));
             list.push(Source {
                 layout: attr.layout(),
+                trailer: attr.trailer(),
                 config: attr.config,
                 plan: format.and_then(|f| plan(f, wanted, tracing.big_endian, dictionary, problems)),
                 name: format.map_or(String::new(), |f| format!("{}:{}", f.system, f.name)),
@@ -48,7 +66,28 @@ impl Sources {
             });
         }
         let id_at = attrs.first().and_then(|a| a.layout().id);
-        Self { list, ids: Ids::new(&pairs), id_at }
+        let first = attrs.first().map(Attr::trailer).unwrap_or_default();
+        let trailers = if attrs.iter().all(|attr| attr.trailer() == first) {
+            Trailers::Alike(first)
+        } else if attrs.iter().all(Attr::tells_id_last) {
+            Trailers::ById
+        } else {
+            // Which of them a record is of is not known: it is read as one that says no time.
+            Trailers::default()
+        };
+        Self { list, ids: Ids::new(&pairs), id_at, trailers }
+    }
+
+    /// How a record ends that is no sample. What perf makes up has zeros there, and is of no event.
+    pub(super) fn trailer(&self, record: &[u8], big_endian: bool) -> Trailer {
+        match self.trailers {
+            Trailers::Alike(trailer) => trailer,
+            Trailers::ById => {
+                let id = record.len().checked_sub(8).and_then(|at| u64_at(record, at, big_endian));
+                let source = id.and_then(|id| self.ids.get(id)).and_then(|number| self.list.get(number));
+                source.map(|source| source.trailer).unwrap_or_default()
+            }
+        }
     }
 
     /// The event that a sample is of.

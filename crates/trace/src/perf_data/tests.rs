@@ -125,6 +125,26 @@ fn compressed_records_tell_the_same() {
 }
 
 #[test]
+fn rounds_of_a_compressed_file_end_where_they_stand() {
+    // 40 rounds of 25 events of CPU 1 and then of CPU 0, in a window of 64 KiB, of which each fills a twentieth.
+    let text: String = (0..2000).map(|at| format!("{} {} migrate A 0 1\n", at % 2, 10 + at)).collect();
+    let drawing = Drawing::new(&text);
+    let mut file = Vec::new();
+    let mut frame = vec![0x28, 0xb5, 0x2f, 0xfd, 0x00, 0x30];
+    for lines in drawing.lines.chunks(50) {
+        let of_cpu = |cpu: usize| lines.iter().skip(cpu).step_by(2).flat_map(|line| LITTLE.line(&drawing, line));
+        let block: Vec<u8> = of_cpu(1).chain(of_cpu(0)).collect();
+        frame.extend(&((block.len() as u32) << 3).to_le_bytes()[..3]);
+        frame.extend(block);
+        file.extend(LITTLE.record(81, &std::mem::take(&mut frame)));
+        file.extend(LITTLE.record(68, &[]));
+    }
+    let (events, reader) = read(LITTLE.file(&file)).unwrap();
+    assert_eq!((events.len(), reader.problems().all().next()), (2000, None));
+    assert!(events.is_sorted_by_key(|event| event.ts), "time never goes back");
+}
+
+#[test]
 fn a_compressed_record_in_a_compressed_one_is_not_followed() {
     let inner = compressed(&records(LITTLE, &Drawing::new(DRAWING)), 64, 81);
     let (events, reader) = read(LITTLE.file(&compressed(&inner, 64, 81))).unwrap();
@@ -167,6 +187,99 @@ fn a_fork_that_a_record_and_a_tracepoint_tell_is_one_event() {
     let mut forks: Vec<_> = forks.collect();
     forks.sort_unstable();
     assert_eq!(forks, [(13, 14_000), (40, 0)]);
+}
+
+/// Words of every `perf_event_attr` of a file changed, the word at `at` by `change`, of which the first argument is the
+/// number of the event.
+fn with_attrs(mut file: Vec<u8>, at: usize, change: impl Fn(usize, u64) -> u64) -> Vec<u8> {
+    let word = |file: &[u8], at: usize| u64::from_le_bytes(file[at..at + 8].try_into().unwrap());
+    let attrs = word(&file, 24) as usize;
+    for number in 0..KINDS.len() {
+        let at = attrs + 128 * number + at;
+        let changed = change(number, word(&file, at));
+        file[at..at + 8].copy_from_slice(&changed.to_le_bytes());
+    }
+    file
+}
+
+const SAMPLE_TYPE_AT: usize = 24;
+const FLAGS_AT: usize = 40;
+
+#[test]
+fn rings_that_were_overwritten_are_read_from_their_end() {
+    let (drawing, drawn) = (Drawing::new(DRAWING), tell(DRAWING));
+    let mut file = Vec::new();
+    for cpu in [1, 0] {
+        let of_cpu = drawing.lines.iter().rev().filter(|line| match line {
+            crate::drawing::Line::Event(event) => event.cpu.0 == cpu,
+            crate::drawing::Line::Lost { cpu: c, .. } => c.0 == cpu,
+        });
+        file.extend(of_cpu.flat_map(|line| LITTLE.line(&drawing, line)));
+    }
+    for rounds in [Vec::new(), LITTLE.record(68, &[])] {
+        let file = LITTLE.file(&[file.clone(), rounds].concat());
+        assert_eq!(told(with_attrs(file, FLAGS_AT, |_, flags| flags | 1 << 27)).lines, drawn.lines);
+    }
+}
+
+/// `PERF_RECORD_ID_INDEX` of one event.
+fn id_index(cpu: i64, tid: i64) -> Vec<u8> {
+    LITTLE.record(69, &[1, 1000, 0, cpu as u64, tid as u64].iter().flat_map(|n| LITTLE.u64(*n)).collect::<Vec<u8>>())
+}
+
+#[test]
+fn tasks_alone_are_told_from_a_loss() {
+    let drawing = Drawing::new("0 10 A S > B\n0 20 A S > C\n0 30 A S > .");
+    let events = records(LITTLE, &drawing);
+    let problems = |index: Vec<u8>| {
+        let (_, reader) = read(LITTLE.file(&[index, events.clone()].concat())).unwrap();
+        [ProblemKind::ChainBreak, ProblemKind::SomeTasks].map(|kind| reader.problems().count(kind))
+    };
+    assert_eq!(problems(Vec::new()), [2, 0]);
+    assert_eq!(problems(id_index(0, -1)), [2, 0], "the whole machine");
+    assert_eq!(problems(id_index(0, 77)), [0, 1], "perf record without -a");
+    assert_eq!(problems(id_index(-1, 77)), [0, 1], "perf record --per-thread");
+}
+
+#[test]
+fn a_record_of_an_event_without_a_time_has_none() {
+    // The last event has no time in its samples, and so none at the end of its other records.
+    let mut comm: Vec<u8> = [10, 10].iter().flat_map(|n| LITTLE.u32(*n)).collect();
+    comm.extend(b"shell\0\0\0");
+    // Thread, CPU, id.
+    let id = 1000 + 4 * (KINDS.len() as u64 - 1);
+    comm.extend([LITTLE.u64(99 << 32 | 99), LITTLE.u64(1), LITTLE.u64(id)].concat());
+    let switches = records(LITTLE, &Drawing::new("0 10 . R > A\n0 20 A S > ."));
+    let file = LITTLE.file(&[switches, LITTLE.record(3, &comm)].concat());
+    let last = KINDS.len() - 1;
+    let file = with_attrs(file, SAMPLE_TYPE_AT, |n, parts| if n == last { parts & !(1 << 2) } else { parts });
+    let wanted = Kinds::of(&[crate::Kind::SchedSwitch, crate::Kind::TaskRename]);
+    let (events, reader) = read_all(Reader::open("t", Box::new(file), wanted).unwrap()).unwrap();
+    let told = events.iter().find_map(|e| match e.what {
+        crate::What::Comm { comm, .. } => Some((e.ts, reader.names().text(comm).to_owned())),
+        _ => None,
+    });
+    assert_eq!(told, Some((0, "shell".to_owned())));
+}
+
+#[test]
+fn what_the_kernel_counted_as_lost_is_counted_once() {
+    let events = records(LITTLE, &Drawing::new("0 10 . R > A\n0 15 lost 4\n0 20 A S > ."));
+    for (samples, untold) in [(4, 0), (9, 5)] {
+        let lost_samples = LITTLE.record(13, &LITTLE.u64(samples));
+        let (_, reader) = read(LITTLE.file(&[events.clone(), lost_samples].concat())).unwrap();
+        assert_eq!(reader.problems().count(ProblemKind::Lost), 4);
+        assert_eq!(reader.problems().count(ProblemKind::Recording), untold);
+        let counts = reader.record_counts().unwrap();
+        assert_eq!((counts.records, counts.lost, counts.losses), (4, 4, 1));
+    }
+}
+
+#[test]
+fn a_stream_that_cannot_be_inflated_is_refused() {
+    let frame = [0x28, 0xb5, 0x2f, 0xfd, 0x00, 0xff, 0, 0];
+    let error = error(LITTLE.file(&LITTLE.record(81, &frame)));
+    assert!(error.contains("at most 134217728 are read; record again without -z"), "{error}");
 }
 
 #[test]

@@ -1,0 +1,78 @@
+//! What was recorded: all of the machine (`perf record -a`), some of its CPUs, or some tasks. It is in the records in which
+//! perf says which id each event has on which CPU and of which thread; perf before 4.0 wrote none.
+
+use super::attr::u64_at;
+use crate::problem::{ProblemKind, Problems};
+use std::collections::BTreeSet;
+
+/// Ids of threads and CPUs in `PERF_RECORD_ID_INDEX` that stand for all of them.
+const ALL: u32 = u32::MAX;
+
+/// Threads and CPUs of the events.
+#[derive(Debug, Default)]
+pub(super) struct Coverage {
+    has_threads: bool,
+    cpus: BTreeSet<u64>,
+}
+
+impl Coverage {
+    /// `PERF_RECORD_ID_INDEX`: a number of entries of id, index of the ring, CPU and thread. Whether only some tasks were
+    /// recorded.
+    pub(super) fn id_index(&mut self, record: &[u8], big_endian: bool) -> bool {
+        const ENTRY: usize = 32;
+        let entries = u64_at(record, 8, big_endian).and_then(|n| usize::try_from(n).ok()).unwrap_or(0);
+        for entry in record.get(16..).unwrap_or_default().chunks_exact(ENTRY).take(entries) {
+            let word = |at: usize| u64_at(entry, at, big_endian).unwrap_or(u64::MAX);
+            // Both are ints, and perf writes them as words: all of them is -1 in either width.
+            let (cpu, tid) = (word(16), word(24));
+            self.has_threads |= tid as u32 != ALL;
+            if cpu as u32 != ALL {
+                self.cpus.insert(cpu);
+            }
+        }
+        self.has_threads
+    }
+
+    /// Tells what is missing by the choice of what to record; `online` is the number of CPUs of the machine.
+    pub(super) fn tell(&self, online: Option<u32>, problems: &mut Problems) {
+        if self.has_threads {
+            problems.add(ProblemKind::SomeTasks, || {
+                "only the tasks that perf was told of were recorded (it ran without -a): where others take their CPU or wake \
+                 them is missing, and most waits are unknown; record the whole machine with `perf record -a` or `perf sched \
+                 record`"
+                    .into()
+            });
+        }
+        let recorded = self.cpus.len() as u64;
+        if let Some(online) = online.filter(|online| recorded > 0 && recorded < u64::from(*online)) {
+            problems.add(ProblemKind::Recording, || {
+                let cpus: Vec<String> = self.cpus.iter().take(16).map(u64::to_string).collect();
+                format!(
+                    "only {recorded} of {online} CPUs were recorded ({}): what tasks did on the others is missing, and a wait \
+                     may have been a run there; record the whole machine with `perf record -a`",
+                    cpus.join(", ")
+                )
+            });
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn some_cpus_are_told_from_all() {
+        let mut record = vec![0; 8];
+        for word in [1, 9, 0, 3, u64::MAX] {
+            record.extend(u64::to_le_bytes(word));
+        }
+        let mut coverage = Coverage::default();
+        assert!(!coverage.id_index(&record, false));
+        for (online, told) in [(None, 0), (Some(1), 0), (Some(4), 1)] {
+            let mut problems = Problems::default();
+            coverage.tell(online, &mut problems);
+            assert_eq!(problems.count(ProblemKind::Recording), told, "{online:?}");
+        }
+    }
+}
