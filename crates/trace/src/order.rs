@@ -99,9 +99,9 @@ impl Order {
         Self { places: Some(0), ..Self::default() }
     }
 
-    /// Breaks in the chain of switches are gaps as ever, and no problem of their own from now on.
-    pub(crate) fn expect_breaks(&mut self) {
-        self.breaks_are_expected = true;
+    /// Whether breaks in the chain of switches are gaps as ever, and no problem of their own from now on.
+    pub(crate) fn breaks_are_expected(&mut self, are_expected: bool) {
+        self.breaks_are_expected = are_expected;
     }
 
     /// Adds an event of a CPU, after the CPU's earlier ones.

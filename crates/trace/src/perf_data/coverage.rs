@@ -16,15 +16,19 @@ pub(super) struct Coverage {
 }
 
 impl Coverage {
-    /// `PERF_RECORD_ID_INDEX`: a number of entries of id, index of the ring, CPU and thread. Whether only some tasks were
-    /// recorded.
-    pub(super) fn id_index(&mut self, record: &[u8], big_endian: bool) -> bool {
+    /// `PERF_RECORD_ID_INDEX`: a number of entries of id, index of the ring, CPU and thread; those of ids that are not `meant`
+    /// say nothing of what is analysed (perf opens a dummy on all CPUs beside the events of one). Whether only some tasks
+    /// were recorded.
+    pub(super) fn id_index(&mut self, record: &[u8], big_endian: bool, meant: impl Fn(u64) -> bool) -> bool {
         const ENTRY: usize = 32;
         let entries = u64_at(record, 8, big_endian).and_then(|n| usize::try_from(n).ok()).unwrap_or(0);
         for entry in record.get(16..).unwrap_or_default().chunks_exact(ENTRY).take(entries) {
             let word = |at: usize| u64_at(entry, at, big_endian).unwrap_or(u64::MAX);
             // Both are ints, and perf writes them as words: all of them is -1 in either width.
-            let (cpu, tid) = (word(16), word(24));
+            let (id, cpu, tid) = (word(0), word(16), word(24));
+            if !meant(id) {
+                continue;
+            }
             self.has_threads |= tid as u32 != ALL;
             if cpu as u32 != ALL {
                 self.cpus.insert(cpu);
@@ -64,12 +68,12 @@ mod tests {
     #[test]
     fn some_cpus_are_told_from_all() {
         let mut record = vec![0; 8];
-        for word in [1, 9, 0, 3, u64::MAX] {
+        for word in [2, 9, 0, 3, u64::MAX, 10, 0, 1, u64::MAX] {
             record.extend(u64::to_le_bytes(word));
         }
         let mut coverage = Coverage::default();
-        assert!(!coverage.id_index(&record, false));
-        for (online, told) in [(None, 0), (Some(1), 0), (Some(4), 1)] {
+        assert!(!coverage.id_index(&record, false, |id| id == 9));
+        for (online, told) in [(None, 0), (Some(1), 0), (Some(2), 1)] {
             let mut problems = Problems::default();
             coverage.tell(online, &mut problems);
             assert_eq!(problems.count(ProblemKind::Recording), told, "{online:?}");

@@ -224,7 +224,11 @@ impl Records {
         self.counted.others += u64::from(kind != record::SAMPLE);
         match kind {
             record::SAMPLE => self.sample_held_back(record, offset),
-            record::ID_INDEX if self.coverage.id_index(record, big_endian) => self.order.expect_breaks(),
+            record::ID_INDEX => {
+                let (sources, coverage) = (&self.sources, &mut self.coverage);
+                let some_tasks = coverage.id_index(record, big_endian, |id| !sources.is_unplanned(id));
+                self.order.breaks_are_expected(some_tasks);
+            }
             record::COMM | record::FORK | record::EXIT => self.thread_record(kind, record),
             record::LOST => {
                 let lost = word(16).unwrap_or(1);

@@ -115,6 +115,11 @@ impl Sources {
         self.ids.get(id).and_then(|number| self.list.get(number)).is_some_and(|source| source.plan.is_some())
     }
 
+    /// Whether an id is of an event of the file that is not decoded.
+    pub(super) fn is_unplanned(&self, id: u64) -> bool {
+        self.ids.get(id).and_then(|number| self.list.get(number)).is_some_and(|source| source.plan.is_none())
+    }
+
     /// What keeps the file from being analysed at all, for events that are described.
     pub(super) fn unfit(&self) -> Option<(String, String)> {
         let planned: Vec<&Source> = self.list.iter().filter(|s| s.plan.is_some()).collect();
