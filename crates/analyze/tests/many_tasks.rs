@@ -22,14 +22,14 @@ fn written() -> Vec<u8> {
     let mut text = String::with_capacity(MOST as usize * 90);
     let out = &mut text;
     for tid in FIRST..FIRST + MOST {
-        writeln!(out, "x-1 [0] ..... 1.000000: sched_waking: comm=f pid={tid} prio=120 target_cpu=000")
+        writeln!(out, "x-1 [000] ..... 1.000000: sched_waking: comm=f pid={tid} prio=120 target_cpu=000")
             .expect("a string");
     }
     let switch =
         |out: &mut String, us: u32, (prev, prev_tid, state): (&str, u32, &str), (next, next_tid): (&str, u32)| {
             writeln!(
             out,
-            "{prev}-{prev_tid} [0] ..... 1.{us:06}: sched_switch: prev_comm={prev} prev_pid={prev_tid} prev_prio=120 \
+            "{prev}-{prev_tid} [000] ..... 1.{us:06}: sched_switch: prev_comm={prev} prev_pid={prev_tid} prev_prio=120 \
              prev_state={state} ==> next_comm={next} next_pid={next_tid} next_prio=120"
         )
         .expect("a string");
@@ -37,13 +37,13 @@ fn written() -> Vec<u8> {
     switch(out, 1, ("swapper/0", 0, "R"), ("B", 2));
     for (n, (tid, name, wait)) in [(7, "late", 3), (8, "early", 5), (9, "late", 7)].into_iter().enumerate() {
         let us = 100 * (n as u32 + 1);
-        writeln!(out, "B-2 [0] ..... 1.{us:06}: sched_wakeup_new: comm={name} pid={tid} prio=120 target_cpu=000")
+        writeln!(out, "B-2 [000] ..... 1.{us:06}: sched_wakeup_new: comm={name} pid={tid} prio=120 target_cpu=000")
             .expect("a string");
         switch(out, us + wait, ("B", 2, "R"), (name, tid));
         if name == "early" {
             writeln!(
                 out,
-                "{name}-{tid} [0] ..... 1.{:06}: task_rename: pid={tid} oldcomm={name} newcomm=late",
+                "{name}-{tid} [000] ..... 1.{:06}: task_rename: pid={tid} oldcomm={name} newcomm=late",
                 us + 20
             )
             .expect("a string");
