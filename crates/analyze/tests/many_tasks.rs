@@ -43,7 +43,7 @@ fn written() -> Vec<u8> {
         if name == "early" {
             writeln!(
                 out,
-                "{name}-{tid} [000] ..... 1.{:06}: task_rename: pid={tid} oldcomm={name} newcomm=late",
+                "{name}-{tid} [000] ..... 1.{:06}: task_rename: pid={tid} oldcomm={name} newcomm=late oom_score_adj=0",
                 us + 20
             )
             .expect("a string");

@@ -165,7 +165,8 @@ fn a_censored_wait_has_the_priority_that_was_told_last() {
 
 #[test]
 fn waits_whose_priority_nobody_said_are_told() {
-    let text = "a-1 [0] ..... 1.000001: sched_waking: comm=A pid=10 target_cpu=000\n";
+    // How our own text says that nobody said it.
+    let text = "a-1 [000] ..... 1.000001: sched_waking: comm=A pid=10 prio=-2 target_cpu=000\n";
     let told = |prios: &str| {
         let mut scope = Scope::default();
         scope.set_prios(prios).unwrap();
