@@ -114,8 +114,8 @@ pub fn format_ns_exact(ns: u64) -> String {
         0..1_000 => return format!("{ns}ns"),
         1_000..1_000_000 => (1_000, "us"),
         1_000_000..1_000_000_000 => (1_000_000, "ms"),
-        // Above 2^53 ns the reader's floating-point number would lose the last digits of a fraction.
-        _ if ns >= 1 << 53 => return format!("{ns}ns"),
+        // From 2^52 ns (52 days) on the reader's fraction of seconds, rounded once as text and once in ns, is off by one.
+        _ if ns >= 1 << 51 => return format!("{ns}ns"),
         _ => (1_000_000_000, "s"),
     };
     let digits = (unit as f64).log10() as usize;

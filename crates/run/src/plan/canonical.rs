@@ -3,7 +3,7 @@
 use super::{Plan, PlannedWorkload, Stopping};
 use crate::factorial::PlannedFactor;
 use crate::setting::Arm;
-use crate::units::parse_share;
+use crate::units::{format_ns_exact, parse_share};
 use serde::Serialize;
 
 impl Plan {
@@ -29,14 +29,16 @@ impl Plan {
         match self.stopping {
             Stopping::Trials { blocks } => keys.push(("trials", blocks.to_string())),
             Stopping::Budget { budget_ns, looks } => {
-                keys.extend([("budget", written(format!("{budget_ns}ns"))), ("looks", looks.to_string())]);
+                keys.extend([("budget", written(format_ns_exact(budget_ns))), ("looks", looks.to_string())]);
             }
             Stopping::UntilDecided { max_blocks } => {
                 keys.extend([("until_decided", written(true)), ("max_blocks", max_blocks.to_string())]);
             }
         }
-        keys.extend(self.trial_ns.map(|ns| ("trial", written(format!("{ns}ns")))));
-        keys.extend(self.switchback_window_ns.map(|ns| ("design", written(format!("switchback={ns}ns")))));
+        keys.extend(self.trial_ns.map(|ns| ("trial", written(format_ns_exact(ns)))));
+        keys.extend(
+            self.switchback_window_ns.map(|ns| ("design", written(format!("switchback={}", format_ns_exact(ns))))),
+        );
         keys.extend([
             ("latency", written(self.stamping)),
             ("counters", written(self.counters)),
@@ -93,11 +95,39 @@ mod tests {
         let text = "budget = \"90s\"\nsesoi = \"5%\"\nseed = 7\ntrial = \"1s\"\ndesign = \"switchback=20ms\"\nlatency = \"all\"\n\
                     [[workload]]\nrun = \"pipe:pin=same\"\nload = [\"burn:2\"]\nprimary = [\"index\", \"spread\"]\n\
                     [[arm]]\nname = \"a \\\"b\\\"\"\n[[arm]]\nname = \"b\"\nset = \"nice=1\"\n";
-        let expected = "title = \"Untitled\"\nsesoi = \"5%\"\nalpha = 0.05\nseed = 7\nbudget = \"90000000000ns\"\nlooks = 5\n\
-                        trial = \"1000000000ns\"\ndesign = \"switchback=20000000ns\"\nlatency = \"all\"\ncounters = \"full\"\n\
+        let expected = "title = \"Untitled\"\nsesoi = \"5%\"\nalpha = 0.05\nseed = 7\nbudget = \"90s\"\nlooks = 5\n\
+                        trial = \"1s\"\ndesign = \"switchback=20ms\"\nlatency = \"all\"\ncounters = \"full\"\n\
                         load_group = \"same\"\n\n[[workload]]\nrun = \"pipe:pin=same\"\nload = [\"burn:2\"]\n\
                         primary = [\"index\", \"spread\"]\n\n[[arm]]\nname = 'a \"b\"'\nset = \"\"\n\n\
                         [[arm]]\nname = \"b\"\nset = \"nice=1\"\n";
         assert_eq!(Plan::parse(text).unwrap().to_toml(), expected);
+    }
+
+    #[test]
+    fn every_time_is_written_as_a_person_would_and_reads_back_to_the_nanosecond() {
+        let rest = "[[workload]]\nrun = \"pipe\"\n[[arm]]\nname = \"a\"\n[[arm]]\nname = \"b\"\nset = \"nice=1\"\n";
+        let read_back = |budget_ns: u64, trial_ns: u64, window_ns: u64| {
+            let times = format!(
+                "budget = \"{budget_ns}ns\"\ntrial = \"{trial_ns}ns\"\ndesign = \"switchback={window_ns}ns\"\n"
+            );
+            let plan = Plan::parse(&(times + rest)).unwrap();
+            assert_eq!(Plan::parse(&plan.to_toml()).unwrap(), plan, "{budget_ns} {trial_ns} {window_ns}");
+            plan.to_toml()
+        };
+        let mut draw = 0x9e37_79b9_7f4a_7c15_u64;
+        let mut next = |least: u64, most: u64| {
+            draw ^= draw << 13;
+            draw ^= draw >> 7;
+            draw ^= draw << 17;
+            // As many short times as long ones.
+            least + draw.rotate_right(17) % (most - least).min(1 << (draw % 63)).max(1)
+        };
+        for _ in 0..2000 {
+            read_back(next(1_000_000_000, 1 << 62), next(2_000_000, 3_600_000_000_000), next(1_000_000, 1_000_000_000));
+        }
+        let written = read_back(60_000_000_000, 500_000_000, 2_500_000);
+        for line in ["budget = \"60s\"", "trial = \"500ms\"", "design = \"switchback=2.5ms\""] {
+            assert!(written.contains(line), "{written}");
+        }
     }
 }

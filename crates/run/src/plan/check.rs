@@ -64,10 +64,10 @@ impl Plan {
 
     fn check_rules(&self) -> Result<(), PlanError> {
         if !(self.sesoi > 0.0 && self.sesoi < 1.0) {
-            return inconsistent("sesoi must lie between 0 and 100 %");
+            return inconsistent("sesoi must be above 0 and below 100 %; 1% is the default");
         }
         if !(self.alpha > 0.0 && self.alpha <= 0.5) {
-            return inconsistent("alpha must lie between 0 and 0.5; 0.05 is the default");
+            return inconsistent("alpha must be above 0 and at most 0.5; 0.05 is the default");
         }
         if let Some(ns) = self.trial_ns.filter(|&ns| ns > LONGEST_TRIAL_NS) {
             return inconsistent(format!(

@@ -54,6 +54,7 @@ fn what_cannot_be_run_is_refused_in_one_sentence() {
         ("trials = 6", "trials = 6\ntrial = \"0\"", "zero"),
         ("trials = 6", "trials = 6\ntrial = \"2500000h\"", "at most 86400s"),
         ("trials = 6", "trials = 6\nsesoi = \"200%\"", "sesoi"),
+        ("trials = 6", "trials = 6\nsesoi = \"0\"", "sesoi must be above 0 and below 100 %"),
         ("trials = 6", "trials = 6\ndesign = \"latin\"", "latin"),
         ("load = [\"burn:2\"]", "sweep = \"copies\"", "copies=1,2,4,ncpu"),
         ("trials = 6", "trials = 6\nmax_arms = 8", "no `[[factor]]`"),
