@@ -1,5 +1,5 @@
-//! The test programs of the workspace: built by one call of cargo, then run several at a time, as cargo itself does not.
-//! Many wait for a guest or a timer most of their time, so two CPUs serve more than two of them.
+//! The test programs of the workspace: built by one call of cargo, then run two at a time, which cargo itself does not: those of
+//! the host, which wait for guests and timers most of their time, and all others beside them.
 
 use super::cargo_output::{Skip, TestOutput};
 use crate::workspace::Workspace;
@@ -12,12 +12,9 @@ use std::process::{Command, Stdio};
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
-/// Programs that run at the same time.
-const AT_ONCE: usize = 3;
-
-/// Files under `tests/` that take longest, first: a long one that starts last would be waited for alone.
-const LONGEST: [&str; 6] =
-    ["schedlab/vm_plans", "schedlab/vm_profile", "schedlab/vm", "schedlab/cli", "schedlab/kill", "stats/coverage"];
+/// Crates whose tests set, kill and restore on this host: what one leaves, the next start of schedlab takes back and says so. They run
+/// one after the other, as cargo runs them, and the others beside them.
+const OF_THE_HOST: [&str; 7] = ["bench", "host", "record", "schedlab", "sys", "trial", "tune"];
 
 /// One program that `cargo test` would run.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -27,6 +24,13 @@ pub(super) struct TestProgram {
     /// Where cargo would run it: its package's folder.
     folder: PathBuf,
     file: PathBuf,
+}
+
+impl TestProgram {
+    /// Whether it needs this host to itself, as far as other tests go.
+    fn is_of_the_host(&self) -> bool {
+        self.name.split_once('/').is_some_and(|(package, _)| OF_THE_HOST.contains(&package))
+    }
 }
 
 /// What became of one.
@@ -46,8 +50,7 @@ pub(super) fn build(workspace: &Workspace) -> Result<Vec<TestProgram>> {
         bail!("the tests do not compile: see above");
     }
     let mut programs = built(&String::from_utf8_lossy(&output.stdout))?;
-    let rank = |p: &TestProgram| LONGEST.iter().position(|name| *name == p.name).unwrap_or(LONGEST.len());
-    programs.sort_by_cached_key(|p| (rank(p), p.name.clone()));
+    programs.sort_by(|a, b| a.name.cmp(&b.name));
     Ok(programs)
 }
 
@@ -65,7 +68,7 @@ fn built(messages: &str) -> Result<Vec<TestProgram>> {
     Ok(programs)
 }
 
-/// Runs all of them, [`AT_ONCE`] at a time, each below `limit_seconds` where that is given (timeout(1) also ends what a
+/// Runs all of them, in lanes side by side, each below `limit_seconds` where that is given (timeout(1) also ends what a
 /// program has started). What they print goes into `log` whole; what a reader wants to see, to the terminal.
 pub(super) fn run(
     programs: &[TestProgram],
@@ -74,17 +77,20 @@ pub(super) fn run(
     log: &Path,
 ) -> Result<Vec<Ended>> {
     let log = Mutex::new(File::create(log).with_context(|| format!("{} cannot be written", log.display()))?);
-    let (waiting, ended) = (Mutex::new(programs.iter()), Mutex::new(Vec::new()));
-    std::thread::scope(|scope| {
-        for _ in 0..AT_ONCE {
-            scope.spawn(|| {
-                loop {
-                    let Some(program) = waiting.lock().expect("no lane panics").next() else { return };
-                    let result = run_one(program, environment, limit_seconds, &log);
-                    ended.lock().expect("no lane panics").push(result);
-                }
-            });
+    let (of_the_host, others): (Vec<&TestProgram>, Vec<&TestProgram>) =
+        programs.iter().partition(|program| program.is_of_the_host());
+    let (of_the_host, others) = (Mutex::new(of_the_host.into_iter()), Mutex::new(others.into_iter()));
+    let ended = Mutex::new(Vec::new());
+    let lane = |waiting: &Mutex<std::vec::IntoIter<&TestProgram>>| {
+        loop {
+            let Some(program) = waiting.lock().expect("no lane panics").next() else { return };
+            let result = run_one(program, environment, limit_seconds, &log);
+            ended.lock().expect("no lane panics").push(result);
         }
+    };
+    std::thread::scope(|scope| {
+        scope.spawn(|| lane(&of_the_host));
+        scope.spawn(|| lane(&others));
     });
     ended.into_inner().expect("no lane panics").into_iter().collect()
 }
@@ -176,6 +182,15 @@ mod tests {
         };
         assert_eq!(found, [damage]);
         assert!(built("no JSON").is_err());
+    }
+
+    #[test]
+    fn programs_that_change_the_host_are_told_from_others() {
+        let is = |name: &str| {
+            TestProgram { name: name.into(), folder: PathBuf::new(), file: PathBuf::new() }.is_of_the_host()
+        };
+        assert!(["schedlab/crash", "schedlab/vm_plans", "tune/host"].map(is).iter().all(|host| *host));
+        assert!(!["report/size", "stats/coverage", "vm/schedlab_vm"].map(is).iter().any(|host| *host));
     }
 
     #[test]
