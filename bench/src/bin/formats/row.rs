@@ -69,7 +69,7 @@ impl Row {
         let mut cells = vec![self.format.clone(), self.recorder.clone(), format!("`{}`", self.options)];
         let (answer, reference, must) = match &self.outcome {
             Outcome::NotRun(why) => {
-                let why = format!("not run: {}", why.replace(['\n', '|'], " "));
+                let why = format!("not run: {}", cell(why));
                 cells.extend(std::iter::repeat_n(String::new(), 4).chain([why]));
                 return cells;
             }
@@ -80,7 +80,7 @@ impl Row {
             Err(sentence) => {
                 cells.extend(std::iter::repeat_n(String::new(), 4));
                 let no = if self.judged() == Judged::Refused { "" } else { "**no**, " };
-                cells.push(format!("{no}refused: {}", sentence.replace('|', " ")));
+                cells.push(format!("{no}refused: {}", cell(sentence)));
                 return cells;
             }
         };
@@ -91,7 +91,7 @@ impl Row {
         cells.push(pair(|n| n.switches().to_string()));
         cells.push(pair(|n| format!("{} + {}", n.wakeup.count, n.preempt.count)));
         cells.push(pair(|n| n.longest_ns().to_string()));
-        let first = || told.wrong.first().map_or(String::new(), |wrong| format!("; told: {}", wrong.replace('|', " ")));
+        let first = || told.wrong.first().map_or(String::new(), |wrong| format!("; told: {}", cell(wrong)));
         cells.push(match (self.judged(), must) {
             (Judged::Equal, Must::TellLoss) => format!("no false wait{}", first()),
             (Judged::Equal, _) => "yes".into(),
@@ -114,4 +114,10 @@ impl Row {
         }
         if words.is_empty() { String::new() } else { format!(": {}", words.join(", ")) }
     }
+}
+
+/// A sentence in a cell of the table, without the directory that this run has for itself.
+fn cell(sentence: &str) -> String {
+    let own = std::env::temp_dir().join(format!("schedlab-bench-formats-{}", std::process::id()));
+    sentence.replace(&format!("{}/", own.display()), "").replace(['\n', '|'], " ")
 }
