@@ -114,7 +114,7 @@ pub fn format_ns_exact(ns: u64) -> String {
         0..1_000 => return format!("{ns}ns"),
         1_000..1_000_000 => (1_000, "us"),
         1_000_000..1_000_000_000 => (1_000_000, "ms"),
-        // From 2^52 ns (52 days) on the reader's fraction of seconds, rounded once as text and once in ns, is off by one.
+        // Beyond 2^51 ns (26 days) the reader, which rounds a fraction of seconds and then the ns, can be off by one.
         _ if ns >= 1 << 51 => return format!("{ns}ns"),
         _ => (1_000_000_000, "s"),
     };

@@ -5,7 +5,7 @@ use crate::output::say;
 use crate::progress::Progress;
 use anyhow::{Context, Result, bail};
 use schedlab_record::tracer;
-use schedlab_run::{Applied, Manifest, RunWriter, Setting, TrialRecord};
+use schedlab_run::{Applied, Manifest, RunReader, RunWriter, Setting, TrialRecord};
 use schedlab_sys::net_name;
 use schedlab_trial::guest::GuestTrial;
 use schedlab_trial::{Event, ExecRunner, Experiment, HostSettings, Runner, Store, Watch};
@@ -119,7 +119,7 @@ pub(crate) fn run(
     guests: Option<&Guests>,
 ) -> Result<Ended> {
     restore_leftovers()?;
-    let (mut manifest, trials) = match guests {
+    let mut manifest = match guests {
         None => on_this_host(dir, manifest, trials, &mut writer)?,
         Some(guests) => in_guests(dir, manifest, trials, &mut writer, guests)?,
     };
@@ -131,12 +131,12 @@ pub(crate) fn run(
     let stored = writer.update_manifest(&manifest);
     let sealed = if manifest.ended == "interrupted" { stored.map(drop) } else { stored.and_then(|_| writer.seal()) };
     let sealed = sealed.context("the run could not be sealed; it stays readable as it is");
+    // The loop keeps of a trial what stopping asks for; the report is made of all that was stored.
+    let trials = RunReader::open(dir).context("the run cannot be read again for its report")?.trials;
     Ok(Ended { manifest, trials, sealed })
 }
 
-type Conducted = (Manifest, Vec<TrialRecord>);
-
-fn on_this_host(dir: &Path, manifest: Manifest, trials: Vec<TrialRecord>, writer: &mut RunWriter) -> Result<Conducted> {
+fn on_this_host(dir: &Path, manifest: Manifest, trials: Vec<TrialRecord>, writer: &mut RunWriter) -> Result<Manifest> {
     let mut host = Host::default();
     let watch = Watch::start(schedlab_host::Roots::default(), schedlab_record::Roots::default());
     let mut runner = ExecRunner::of_this_binary();
@@ -153,7 +153,7 @@ fn in_guests(
     trials: Vec<TrialRecord>,
     writer: &mut RunWriter,
     guests: &Guests,
-) -> Result<Conducted> {
+) -> Result<Manifest> {
     let watch = || Watch::start(schedlab_host::Roots::default(), schedlab_record::Roots::default());
     let watch = (!guests.are_virtual()).then(watch);
     let mut boot = |trial: &GuestTrial| guests.boot(trial);
@@ -171,12 +171,7 @@ struct Place<'a> {
 }
 
 /// The loop, with the terminal and the signals of this process.
-fn conduct(
-    manifest: Manifest,
-    trials: Vec<TrialRecord>,
-    writer: &mut RunWriter,
-    place: Place<'_>,
-) -> Result<Conducted> {
+fn conduct(manifest: Manifest, trials: Vec<TrialRecord>, writer: &mut RunWriter, place: Place<'_>) -> Result<Manifest> {
     let interrupt = schedlab_sys::interrupt::Interrupt::catch().context("signals cannot be caught")?;
     let mut progress = Progress::new(&manifest, &trials, writer.log());
     let mut store = Directory { writer, keeper: Keeper::of_this_guest() };
@@ -197,15 +192,16 @@ fn conduct(
         clock: &schedlab_sys::clock::monotonic_ns,
         wall_clock: &schedlab_sys::clock::realtime_ns,
         not_covered: Vec::new(),
+        refused: Default::default(),
     };
     let result = experiment.run();
-    let (manifest, trials) = (experiment.manifest, experiment.trials);
+    let manifest = experiment.manifest;
     progress.finish();
     if let Err(error) = &result {
         progress.note(&format!("the run stopped: {error:#}"));
     }
     result.context("the run stopped; what was measured is kept and can be resumed with --resume")?;
-    Ok((manifest, trials))
+    Ok(manifest)
 }
 
 /// `out/<name>`, the default place of a run.

@@ -5,7 +5,9 @@
 //! settings in force, [`Store`] keeps the rows, events go to a closure. With fakes for all four it is tested in
 //! microseconds.
 
+mod kept;
 mod orders;
+mod tried;
 mod turns;
 
 use crate::contamination::{Watch, steal_mark, void};
@@ -17,7 +19,7 @@ use crate::stopping::{Pace, Stop};
 use anyhow::{Context, Result, bail};
 use schedlab_run::manifest::{Design, LookRecord};
 use schedlab_run::{Applied, LEAST_UNITS, Manifest, Mark, Setting, TrialRecord, TrialStatus};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 /// Keeps the run: each call is durable when it returns.
@@ -91,7 +93,8 @@ pub enum Event<'a> {
 pub struct Experiment<'a> {
     /// What is run; `looks` and `ended` are filled in by the loop.
     pub manifest: Manifest,
-    /// Rows so far, those of an interrupted run included.
+    /// Rows so far, those of an interrupted run included. Of a stored trial the loop keeps only what stopping asks for: the
+    /// whole rows are in the store.
     pub trials: Vec<TrialRecord>,
     /// Where trials run.
     pub runner: &'a mut dyn Runner,
@@ -113,6 +116,8 @@ pub struct Experiment<'a> {
     pub wall_clock: &'a dyn Fn() -> u64,
     /// Host-wide settings of a switchback that did not take when they were tried; empty to begin with.
     pub not_covered: Vec<Applied>,
+    /// Why arms cannot be in force here, by their index, found out before the first trial; empty to begin with.
+    pub refused: BTreeMap<u32, String>,
 }
 
 /// The place of a trial in the design.
@@ -132,6 +137,10 @@ impl Experiment<'_> {
     pub fn run(&mut self) -> Result<()> {
         let mut reason = "planned".to_owned();
         self.cover_switchback()?;
+        self.try_arms()?;
+        for record in &mut self.trials {
+            kept::keep_what_stopping_needs(&self.manifest, record);
+        }
         for group in self.manifest.groups() {
             let stop = self.run_group(&group)?;
             reason = stop.reason();
@@ -244,6 +253,7 @@ impl Experiment<'_> {
             let planned = places.iter().filter(|place| !is_dropped(place)).map(|place| self.planned(*place)).collect();
             self.runner.block(number, planned);
         }
+        let mut cut = false;
         for place in places {
             let arm = place.arm;
             if arm.is_some_and(|arm| dropped.contains(&arm)) || self.has(place) {
@@ -254,22 +264,38 @@ impl Experiment<'_> {
                 return Ok(Some(Stop::Interrupted));
             }
             let record = self.run_trial(place)?;
-            self.store.trial(&record)?;
-            self.trials.push(record);
-            let record = self.trials.last().expect("just pushed");
-            (self.events)(Event::Trial { record, trials: &self.trials, manifest: &self.manifest });
+            // What asked us to stop may have ended the trial as well: no failure of its arm, and run again by a resumed run.
+            if matches!(record.status, TrialStatus::Failed(_)) && (self.interrupted)() {
+                cut = true;
+                continue;
+            }
+            let unmet = require::unmet(&requirements, &self.manifest, &record);
+            let record = self.keep(record)?;
             if let Some(what) = void(&record.marks) {
                 return Ok(Some(Stop::Void(what.to_owned())));
             }
-            if let Some(what) = require::unmet(&requirements, &self.manifest, record) {
+            if let Some(what) = unmet {
                 return Ok(Some(Stop::Void(what)));
             }
-            if let (TrialStatus::NotApplied(reason), Some(arm)) = (&record.status, arm) {
+            if let (TrialStatus::NotApplied(reason), Some(arm)) = (record.status.clone(), arm) {
                 dropped.insert(arm);
-                (self.events)(Event::ArmDropped { workload, arm, reason });
+                (self.events)(Event::ArmDropped { workload, arm, reason: &reason });
+                if let Some(stop) = self.nothing_left(workload, dropped) {
+                    return Ok(Some(stop));
+                }
             }
         }
-        Ok(None)
+        Ok(cut.then_some(Stop::Interrupted))
+    }
+
+    /// Stores a trial, tells of it, and keeps what stopping asks for.
+    fn keep(&mut self, record: TrialRecord) -> Result<&TrialRecord> {
+        self.store.trial(&record)?;
+        self.trials.push(record);
+        kept::keep_what_stopping_needs(&self.manifest, self.trials.last_mut().expect("just pushed"));
+        let record = self.trials.last().expect("just pushed");
+        (self.events)(Event::Trial { record, trials: &self.trials, manifest: &self.manifest });
+        Ok(record)
     }
 
     /// Whether an interrupted run has this trial already.

@@ -4,7 +4,7 @@
 use crate::host::HostSettings;
 use crate::traced::beside_trace;
 use anyhow::{Context, Result};
-use schedlab_run::{Setting, TrialOrder, TrialOutcome};
+use schedlab_run::{Applied, CounterLevel, Setting, Stamping, TraceOrder, TrialOrder, TrialOutcome};
 use schedlab_sys::interrupt::Interrupt;
 use schedlab_sys::net_name;
 use std::io::{Read, Write};
@@ -17,6 +17,9 @@ pub const TRIAL_ARGUMENT: &str = "__trial";
 
 /// How often a trial that can be ended is looked at: seldom, since it is measured.
 const LOOK: Duration = Duration::from_millis(100);
+
+/// For a trial process that only tries settings.
+const TRY: Duration = Duration::from_secs(60);
 
 /// A trial of a block that is about to be run.
 #[derive(Debug, Clone, PartialEq)]
@@ -53,6 +56,12 @@ pub trait Runner {
 
     /// Blocks until the trial has ended; a failure is a row of the run, not an error of it.
     fn run(&mut self, order: &TrialOrder, timeout: Duration) -> Result<TrialOutcome, String>;
+
+    /// What the settings of an order come to where trials run, found out without its workload, before anything is measured;
+    /// empty where only a trial can tell.
+    fn try_settings(&mut self, _order: &TrialOrder) -> Vec<Applied> {
+        Vec::new()
+    }
 
     /// The boot that the last trial ran in, where that is not this machine's.
     fn boot_id(&self) -> Option<String> {
@@ -114,6 +123,24 @@ impl Runner for ExecRunner {
     fn run(&mut self, order: &TrialOrder, timeout: Duration) -> Result<TrialOutcome, String> {
         let is_ended = || self.is_ended();
         beside_trace(order, &is_ended, |order| self.exec(order, timeout))
+    }
+
+    /// By a trial process that puts them on itself and has next to nothing to do. One that fails is no answer: the trial
+    /// will say why.
+    fn try_settings(&mut self, order: &TrialOrder) -> Vec<Applied> {
+        let order = TrialOrder {
+            workload: "pipe/1:loops=1".parse().expect("a workload of ours"),
+            stamping: Stamping::Off,
+            counters: CounterLevel::Basic,
+            calls: Vec::new(),
+            load: Vec::new(),
+            workload_cgroups: Vec::new(),
+            // A file is written only of trials.
+            trace: order.trace.clone().map(|trace| TraceOrder { out: None, ..trace }),
+            switchback: None,
+            ..order.clone()
+        };
+        self.run(&order, TRY).map(|outcome| outcome.applied).unwrap_or_default()
     }
 }
 

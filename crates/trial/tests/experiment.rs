@@ -19,7 +19,8 @@ fn a_fixed_design_runs_mirrored_blocks_after_one_warm_up_block() {
         let arms: Vec<_> = trials.iter().filter(|t| !t.warm_up && t.block == block).map(|t| t.arm.unwrap()).collect();
         assert!(arms == [0, 1, 1, 0] || arms == [1, 0, 0, 1], "{arms:?}");
     }
-    assert_eq!(lab.stored, trials, "every trial was stored as it stands");
+    assert_eq!(lab.stored.len(), trials.len(), "every trial was stored");
+    assert!(lab.stored.iter().all(|row| row.outcome.as_ref().is_some_and(|outcome| outcome.workload == "pipe/1")));
 }
 
 #[test]
@@ -61,7 +62,51 @@ fn a_control_left_alone_ends_the_workload() {
     lab.refuse = Some("slice");
     let (manifest, trials) = lab.run();
     assert!(manifest.ended.starts_with("nothing left to compare"), "{}", manifest.ended);
-    assert!(trials.iter().all(|t| t.warm_up), "no block is spent on a control alone");
+    assert_eq!(trials.len(), 1, "its row alone");
+    assert!(matches!(&trials[0].status, TrialStatus::NotApplied(why) if why.contains("slice")));
+    assert!(trials[0].arm == Some(1) && lab.last_order.is_none(), "not even a pilot is spent on a control alone");
+    assert_eq!(lab.host_settings, Some(Vec::new()));
+    assert_eq!(lab.stored, trials);
+
+    lab.rows = trials;
+    let (manifest, trials) = lab.run();
+    assert!(manifest.ended.starts_with("nothing left to compare") && trials == lab.rows, "also when it is resumed");
+}
+
+#[test]
+fn a_trial_that_the_users_ctrl_c_ended_is_no_failure_of_its_arm() {
+    for trial in [1, 9] {
+        let mut lab = Lab::new(manifest(Design::Fixed { blocks: 6 }, &["", "nice=5"]));
+        (lab.fail_trial, lab.interrupt_after) = (Some(trial), Some(trial + 1));
+        let (stopped, rows) = lab.run();
+        assert_eq!((stopped.ended.as_str(), rows.len() as u64), ("interrupted", trial));
+        assert!(lab.stored.iter().all(|row| row.status == TrialStatus::Ok));
+        (lab.fail_trial, lab.interrupt_after, lab.rows) = (None, None, rows);
+        let (done, rows) = lab.run();
+        assert_eq!((done.ended.as_str(), rows.iter().filter(|t| !t.warm_up).count()), ("planned", 24));
+        assert!(rows.iter().all(|row| row.repeats_block.is_none()));
+    }
+}
+
+#[test]
+fn what_the_loop_keeps_of_a_trial_does_not_grow_with_what_the_trial_answers() {
+    let kept = |rows_beside| {
+        let mut lab = Lab::new(manifest(Design::Fixed { blocks: 6 }, &["", "nice=5"]));
+        lab.rows_beside = rows_beside;
+        let (manifest, trials) = lab.run();
+        let measured = trials.iter().filter(|t| !t.warm_up);
+        let bytes: Vec<usize> = measured.map(|t| serde_json::to_vec(t).unwrap().len()).collect();
+        let whole = lab.stored.iter().all(|t| t.outcome.as_ref().unwrap().tasks.len() == rows_beside as usize);
+        assert!(whole, "what is stored is whole");
+        // The stopping rules see the same as in the whole rows.
+        let [of_kept, of_stored] =
+            [&trials, &lab.stored].map(|all| schedlab_analyze::primary_contrasts(&manifest, all, 0));
+        assert_eq!(of_kept, of_stored);
+        bytes
+    };
+    let (few, many) = (kept(0), kept(1000));
+    assert_eq!(few, many);
+    assert!(many.iter().all(|&bytes| bytes < 1200), "{many:?}");
 }
 
 #[test]

@@ -90,6 +90,7 @@ fn noise_floor(environment: &schedlab_run::Environment) -> Result<Vec<String>> {
         clock: &schedlab_sys::clock::monotonic_ns,
         wall_clock: &schedlab_sys::clock::realtime_ns,
         not_covered: Vec::new(),
+        refused: Default::default(),
     };
     experiment.run()?;
     let findings = schedlab_analyze::compare(&experiment.manifest, &experiment.trials);

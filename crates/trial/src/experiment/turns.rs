@@ -36,7 +36,10 @@ impl Experiment<'_> {
                 Begun::Running(member) => open.push(member),
                 Begun::Stopped(stop) => {
                     (self.events)(Event::Ended { workload, reason: &stop.reason() });
-                    return Ok(stop);
+                    if stop != Stop::NothingToCompare {
+                        return Ok(stop);
+                    }
+                    reason = stop;
                 }
             }
         }
@@ -70,12 +73,17 @@ impl Experiment<'_> {
         let Some(pace) = Pace::new(&self.manifest, workload, &self.trials) else { return Ok(Begun::Already) };
         (self.events)(Event::Workload { index: workload, planned: pace.planned_blocks() });
         let started_at = (self.clock)();
-        let mut dropped = self.arms_not_applied(workload);
-        if !self.trials.iter().any(|t| t.workload == workload && t.warm_up)
-            && let Some(stop) = self.run_block(workload, 0, None, true, &mut dropped)?
-        {
-            return Ok(Begun::Stopped(stop));
+        if !self.trials.iter().any(|t| t.workload == workload && t.warm_up && t.outcome.is_some()) {
+            self.rows_of_refused(workload)?;
+            let mut dropped = self.arms_not_applied(workload);
+            if let Some(stop) = self.nothing_left(workload, &dropped) {
+                return Ok(Begun::Stopped(stop));
+            }
+            if let Some(stop) = self.run_block(workload, 0, None, true, &mut dropped)? {
+                return Ok(Begun::Stopped(stop));
+            }
         }
+        let dropped = self.arms_not_applied(workload);
         self.refuse_hopeless(workload)?;
         let (block_ns, blocks) = pace.forecast(&self.trials);
         (self.events)(Event::Forecast { workload, block_ns, blocks, trials: &self.trials, manifest: &self.manifest });

@@ -29,6 +29,8 @@ pub struct Lab {
     pub stored: Vec<TrialRecord>,
     pub host_settings: Option<Vec<Setting>>,
     pub last_order: Option<TrialOrder>,
+    /// Rows of a task, a counter and a series that each trial answers beside its rate.
+    pub rows_beside: u32,
 }
 
 impl Lab {
@@ -47,6 +49,7 @@ impl Lab {
             stored: Vec::new(),
             host_settings: None,
             last_order: None,
+            rows_beside: 0,
         }
     }
 
@@ -71,6 +74,7 @@ impl Lab {
             clock: &|| clock.get(),
             wall_clock: &|| clock.get(),
             not_covered: Vec::new(),
+            refused: Default::default(),
         };
         experiment.run().unwrap();
         let (manifest, trials) = (experiment.manifest, experiment.trials);
@@ -124,7 +128,22 @@ impl Runner for FakeRunner<'_> {
             source: "/proc/thread-self/net/netstat".into(),
             count: Count::Exact(corks),
         }));
+        for row in 0..self.lab.rows_beside {
+            let name = format!("counter_{row}");
+            outcome.tasks.push(TaskRecord { tid: row, role: "child".into(), ..TaskRecord::default() });
+            outcome.series.push(SeriesPoint { t_ns: 1, name: name.clone(), scope: "host".into(), delta: 1.0 });
+            outcome.counters.push(Counter {
+                name,
+                scope: "host".into(),
+                source: "fake".into(),
+                count: Count::Exact(1),
+            });
+        }
         Ok(outcome)
+    }
+
+    fn try_settings(&mut self, order: &TrialOrder) -> Vec<Applied> {
+        order.settings.iter().map(|s| self.applied(s)).collect()
     }
 }
 

@@ -1,0 +1,65 @@
+//! Whether the arms can be in force here, found out before anything is measured: each is put in force and read back once.
+
+use super::{Experiment, Place, status_of};
+use anyhow::{Context, Result};
+use schedlab_run::{TrialRecord, TrialStatus};
+
+impl Experiment<'_> {
+    /// Puts the settings of each arm in force, reads them back and takes them back.
+    pub(super) fn try_arms(&mut self) -> Result<()> {
+        for arm in 0..self.manifest.arms.len() as u32 {
+            if (self.interrupted)() {
+                break;
+            }
+            let place =
+                Place { workload: 0, arm: Some(arm), block: 0, position: 0, repeats_block: None, warm_up: true };
+            if !self.settings(place).any(|setting| !setting.is_workload_option()) {
+                continue;
+            }
+            let mut applied = self.not_covered.clone();
+            applied.retain(|one| self.manifest.arms[arm as usize].settings.contains(&one.setting));
+            // A switchback's have been tried when they were journalled.
+            if self.manifest.switchback_window_ns.is_none() {
+                let on_host = self.on_host(place);
+                applied.extend(self.host.apply(&on_host).context("a setting could not be put in force or taken back")?);
+            }
+            if applied.iter().all(|one| one.not_applied.is_none()) {
+                applied.extend(self.runner.try_settings(&self.order(place)));
+            }
+            if let TrialStatus::NotApplied(reason) = status_of(&applied) {
+                self.refused.insert(arm, reason);
+            }
+        }
+        self.host.apply(&[]).context("the host's settings could not be restored").map(drop)
+    }
+
+    /// The row of each refused arm that has none yet, instead of a trial of it.
+    pub(super) fn rows_of_refused(&mut self, workload: u32) -> Result<()> {
+        let known = self.arms_not_applied(workload);
+        let switchback = self.manifest.switchback_window_ns.is_some();
+        for (arm, reason) in self.refused.clone() {
+            if known.contains(&arm) || switchback && self.refused.keys().next() != Some(&arm) {
+                continue;
+            }
+            let record = TrialRecord {
+                trial: self.next_trial(),
+                workload,
+                // A switchback trial holds both arms.
+                arm: (!switchback).then_some(arm),
+                block: 0,
+                position: if switchback { 0 } else { arm },
+                repeats_block: None,
+                warm_up: true,
+                status: TrialStatus::NotApplied(reason.clone()),
+                marks: Vec::new(),
+                started_unix_ns: (self.wall_clock)(),
+                wall_ns: 0,
+                boot_id: self.manifest.environment.boot_id.clone(),
+                outcome: None,
+            };
+            self.keep(record)?;
+            (self.events)(super::Event::ArmDropped { workload, arm, reason: &reason });
+        }
+        Ok(())
+    }
+}
