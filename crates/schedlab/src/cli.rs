@@ -15,7 +15,8 @@ pub(crate) struct Cli {
 }
 
 const EXIT_CODES: &str = "Exit codes: 0 done · 1 error · 2 usage · 3 regression found and 4 inconclusive (both only with \
-`--fail-on worse`) · 5 run void (the machine changed under it)";
+`--fail-on worse`) · 5 run void (the machine changed under it, or nothing is left to compare) · 130, 143, 129 told to \
+end by Ctrl-C, SIGTERM, SIGHUP";
 
 const PROFILE_EXAMPLES: &str = "Examples: schedlab profile bench pipe:pin=same\n          schedlab profile -d 10s --folded \
 machine.folded\n          schedlab profile --annotate pipe_write -- ./my-program --its-option";

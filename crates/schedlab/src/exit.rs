@@ -1,8 +1,59 @@
 //! Exit codes, a contract with scripts.
 
+use schedlab_bench::BenchError;
+use schedlab_run::units::UnitError;
+use schedlab_run::{PlanError, SettingError, SpecError};
+use std::fmt;
+
 /// Done.
 pub(crate) const DONE: u8 = 0;
 /// Error: one line on standard error says which.
 pub(crate) const ERROR: u8 = 1;
-// 2, a wrong command line, is clap's own.
-// 3 worse, 4 inconclusive and 5 void come from `schedlab_analyze::exit_status`.
+/// What was typed or written in a plan cannot be meant: known from the words alone, on any machine.
+const USAGE: u8 = 2;
+/// Nothing of the run is judged.
+pub(crate) const VOID: u8 = 5;
+// 3 worse, 4 inconclusive and, where the machine changed, 5 come from `schedlab_analyze::exit_status`.
+
+/// 130 after SIGINT, 143 after SIGTERM, 129 after SIGHUP: what a shell says of a program that the signal ended.
+pub(crate) fn of_signal(signal: i32) -> u8 {
+    u8::try_from(128 + signal).unwrap_or(ERROR)
+}
+
+/// A wrong command line, in words.
+#[derive(Debug)]
+pub(crate) struct Usage(pub(crate) String);
+
+impl fmt::Display for Usage {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for Usage {}
+
+/// Ends the function with a [`Usage`] error, as `bail!` with another.
+macro_rules! usage {
+    ($($words:tt)*) => { return Err($crate::exit::Usage(format!($($words)*)).into()) };
+}
+pub(crate) use usage;
+
+/// 2 for words that cannot be meant on any machine (command line, SPEC, WORKLOAD, plan), 1 for everything else.
+pub(crate) fn of_error(error: &anyhow::Error) -> u8 {
+    let is_of_words = |cause: &(dyn std::error::Error + 'static)| {
+        let of_workload = cause.downcast_ref::<BenchError>().is_some_and(|error| {
+            use BenchError::{BadValue, Conflict, UnknownOption, UnknownWorkload, WrongVersion};
+            matches!(
+                error,
+                UnknownWorkload { .. } | WrongVersion { .. } | UnknownOption { .. } | BadValue { .. } | Conflict { .. }
+            )
+        });
+        of_workload
+            || cause.is::<Usage>()
+            || cause.is::<PlanError>()
+            || cause.is::<SpecError>()
+            || cause.is::<SettingError>()
+            || cause.is::<UnitError>()
+    };
+    if error.chain().any(is_of_words) { USAGE } else { ERROR }
+}

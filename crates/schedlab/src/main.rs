@@ -9,6 +9,7 @@ mod progress;
 mod session;
 mod twin_spelling;
 
+use schedlab_sys::interrupt::Interrupt;
 use std::process::{Command, ExitCode, Stdio};
 
 fn main() -> ExitCode {
@@ -56,13 +57,15 @@ fn restore_after_a_panic() {
 }
 
 fn finish(result: anyhow::Result<u8>) -> ExitCode {
+    // What was kept and said is the command's; that it was told to end is what scripts must know.
+    let told_to_end = Interrupt::seen().map(exit::of_signal);
     match result {
-        Ok(code) => ExitCode::from(code),
+        Ok(code) => ExitCode::from(told_to_end.unwrap_or(code)),
         // Who ordered this trial is gone; results of commands go through `output`.
         Err(error) if is_broken_pipe(&error) => ExitCode::from(exit::DONE),
         Err(error) => {
             output::say(format_args!("schedlab: {error:#}"));
-            ExitCode::from(exit::ERROR)
+            ExitCode::from(told_to_end.unwrap_or_else(|| exit::of_error(&error)))
         }
     }
 }

@@ -8,8 +8,7 @@ use program::{Lab, schedlab};
 fn refused(arguments: &[&str], words: &[&str]) {
     let ran = schedlab(arguments);
     assert!(ran.code == 1 || ran.code == 2, "{arguments:?} ended with {}: {}", ran.code, ran.stdout);
-    let complaint: Vec<&str> =
-        ran.stderr.lines().filter(|l| l.starts_with("schedlab: ") || l.starts_with("error: ")).collect();
+    let complaint: Vec<&str> = ran.stderr.lines().filter(|l| l.starts_with("schedlab: ")).collect();
     assert_eq!(complaint.len(), 1, "{arguments:?}: {}", ran.stderr);
     for word in words {
         assert!(complaint[0].contains(word), "{arguments:?}: `{word}` is not in: {}", complaint[0]);

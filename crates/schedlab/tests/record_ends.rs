@@ -211,7 +211,7 @@ fn an_interrupted_workload_ends_at_once_and_its_trace_is_kept() {
         let entry = entry_of(recorder.id()).unwrap();
         let (ran, took) = told_to_end(recorder, signals);
         let said = String::from_utf8_lossy(&ran.stderr).into_owned();
-        assert_eq!(ran.status.code(), Some(1), "{said}");
+        assert_eq!(ran.status.code(), Some(128 + signals[0]), "{said}");
         assert!(took < Duration::from_secs(60), "the workload was waited for: {took:?}");
         assert!(!entry.exists(), "{said}");
         let (events, reader) = read(&file);

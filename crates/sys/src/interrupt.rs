@@ -47,6 +47,11 @@ impl Interrupt {
         Some(FIRST.load(Ordering::Relaxed)).filter(|signal| *signal != 0)
     }
 
+    /// The first signal that came, also for who did not catch them; `None` while none has, or none was caught.
+    pub fn seen() -> Option<i32> {
+        Self(()).signal()
+    }
+
     /// Whether a second one has come.
     pub fn insisted(self) -> bool {
         REQUESTS.load(Ordering::Relaxed) > 1

@@ -7,7 +7,9 @@ use anyhow::{Context, Result, bail};
 use schedlab_run::manifest::{Design, FORMAT_VERSION, OrderKnown};
 use schedlab_run::plan::{Plan, Stopping};
 use schedlab_run::units::format_ns;
-use schedlab_run::{Arm, CounterLevel, Environment, LEAST_UNITS, LoadGroup, Manifest, Setting, Stamping, counted};
+use schedlab_run::{
+    Arm, CounterLevel, Environment, LEAST_UNITS, LoadGroup, Manifest, PlanError, Setting, Stamping, counted,
+};
 use schedlab_tune::Roots;
 
 /// Length of a trial when the plan names none: long against set-up, short against drift.
@@ -119,7 +121,7 @@ fn design(plan: &Plan, workloads: usize) -> Result<Design> {
             let trial_ns = trial_ns(plan, workloads).saturating_add(OVERHEAD_NS);
             let least = ((LEAST_UNITS as u64 + 1) * block).saturating_mul(trial_ns);
             if per_workload < least {
-                bail!(
+                return Err(PlanError::Inconsistent(format!(
                     "a budget of {} is too short for {LEAST_UNITS} blocks of {} and {}: give at least {}, or a shorter `trial`",
                     format_ns(budget_ns),
                     counted(workloads, "workloads"),
@@ -127,7 +129,7 @@ fn design(plan: &Plan, workloads: usize) -> Result<Design> {
                     format_ns(
                         least.saturating_mul(workloads as u64).div_ceil(1_000_000_000).saturating_mul(1_000_000_000)
                     )
-                );
+                )).into());
             }
             Design::Budgeted { budget_ns: per_workload, looks }
         }
@@ -161,11 +163,12 @@ fn enough_windows(manifest: &Manifest) -> Result<()> {
     for workload in &manifest.workloads {
         let duration = crate::experiment::trial_duration_ns(workload);
         if duration < 2 * window {
-            bail!(
+            return Err(PlanError::Inconsistent(format!(
                 "{workload}: a trial of {} holds no pair of {} windows; give a longer `trial` or a shorter window",
                 format_ns(duration),
                 format_ns(window)
-            );
+            ))
+            .into());
         }
     }
     Ok(())

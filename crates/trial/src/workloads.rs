@@ -1,10 +1,10 @@
 //! The workloads of a run: each of the plan's as it will run, and one for each value of an option that is swept.
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result};
 use schedlab_bench::{Limits, Topology, Workload};
 use schedlab_run::manifest::{Manifest, Sweep};
 use schedlab_run::plan::{Plan, PlannedWorkload};
-use schedlab_run::{Arm, Setting, WorkloadSpec};
+use schedlab_run::{Arm, PlanError, Setting, WorkloadSpec};
 use schedlab_tune::Roots;
 use std::path::Path;
 
@@ -27,7 +27,10 @@ impl Machine {
         workload.check_placement(&self.topology)?;
         if plan.switchback_window_ns.is_some() && !workload.counts_operations() {
             let spec = workload.spec();
-            bail!("{spec}: it counts nothing while it runs, so a switchback has nothing to compare; use blocks");
+            return Err(PlanError::Inconsistent(format!(
+                "{spec}: it counts nothing while it runs, so a switchback has nothing to compare; use blocks"
+            ))
+            .into());
         }
         if !workload.cgroups().is_empty() {
             schedlab_tune::check_groups(&self.roots, &arm.settings)
@@ -61,7 +64,7 @@ impl<'p> Expansion<'p> {
             };
             for arm in &plan.arms {
                 if let Some(conflict) = sweep.conflict_with(&arm.settings) {
-                    bail!("arm `{}`: {conflict}", arm.name);
+                    return Err(PlanError::Inconsistent(format!("arm `{}`: {conflict}", arm.name)).into());
                 }
             }
             let of_value = |run: &WorkloadSpec| Expanded { planned, run: run.clone(), swept: Some(sweeps.len()) };
@@ -113,9 +116,22 @@ impl<'p> Expansion<'p> {
     }
 }
 
+/// The control's values of the options that every arm sets: a workload need not have what each arm brings, such as the
+/// command of `exec`.
+fn options_of_every_arm(arms: &[Arm]) -> Vec<Setting> {
+    let Some((control, others)) = arms.split_first() else { return Vec::new() };
+    let has = |arm: &Arm, option: &Setting| arm.settings.iter().any(|setting| setting.key() == option.key());
+    let options = control.settings.iter().filter(|setting| setting.is_workload_option());
+    options.filter(|option| others.iter().all(|arm| has(arm, option))).cloned().collect()
+}
+
 /// A workload with its length, as the plan has it before an arm changes it.
 fn with_length(plan: &Plan, run: &WorkloadSpec, trial_ns: u64) -> Result<Box<dyn Workload>> {
-    let mut workload = schedlab_bench::parse(run)?;
+    let parsed = schedlab_bench::parse(run);
+    let mut workload = parsed.or_else(|lacking| match options_of_every_arm(&plan.arms) {
+        options if options.is_empty() => Err(lacking),
+        options => schedlab_bench::parse(&run.with_options(&options)),
+    })?;
     // A workload that fixes its loops keeps them unless the plan insists on a length; a plan's length is for those of
     // its workloads that have one.
     let takes_length = workload.info().options.iter().any(|option| option.name == "duration");

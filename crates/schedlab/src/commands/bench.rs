@@ -4,8 +4,9 @@ use super::claim::{Claim, must_be_free};
 use super::record;
 use super::report::terminal_width;
 use crate::cli::{Bench, Cli, Measuring};
+use crate::exit::{self, usage};
 use crate::output::{print_line, say, to_stdout};
-use crate::{exit, session};
+use crate::session;
 use anyhow::{Context, Result, bail};
 use clap::{Arg, ArgMatches, Command, CommandFactory};
 use schedlab_bench::Sweep;
@@ -96,7 +97,7 @@ pub(super) fn add_written(spec: &mut WorkloadSpec, options: &[(String, String)],
     let has = |key: &str| info.options.iter().any(|option| option.name == key);
     if !command.is_empty() {
         if !has("command") {
-            bail!("{} runs no command; what stands after `--` belongs to exec", info.name);
+            usage!("{} runs no command; what stands after `--` belongs to exec", info.name);
         }
         spec.add("command", schedlab_run::words::join(command.iter().map(String::as_str)))?;
     }
@@ -174,10 +175,10 @@ fn must_be_writable(file: Option<&str>) -> Result<()> {
 fn run_sweep(args: &Bench, sweep: &Sweep) -> Result<u8> {
     let set = Arm::parse("bench", &args.set)?.settings;
     if args.tracing.trace.is_some() {
-        bail!("--trace records one trial, and a sweep is several: leave out one of them");
+        usage!("--trace records one trial, and a sweep is several: leave out one of them");
     }
     if let Some(conflict) = sweep.conflict_with(&set) {
-        bail!("{conflict}");
+        usage!("{conflict}");
     }
     let orders =
         sweep.specs.iter().map(|spec| Ok(order(spec, &args.set, &args.measuring)?.0)).collect::<Result<Vec<_>>>()?;
@@ -269,7 +270,7 @@ fn unread_trace(settings: &[Setting]) -> Result<Option<TraceOrder>> {
     let Some(Setting::Trace(trace)) = settings.iter().find(|s| s.is_trace()) else { return Ok(None) };
     let order = trace.order(std::path::PathBuf::new);
     if order.as_ref().is_some_and(|order| order.out.is_some()) {
-        bail!("trace={trace} of a single trial needs a directory for its file: --trace DIR --events EVENTS");
+        usage!("trace={trace} of a single trial needs a directory for its file: --trace DIR --events EVENTS");
     }
     Ok(order)
 }

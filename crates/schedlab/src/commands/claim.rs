@@ -43,7 +43,9 @@ impl Claim {
     /// `default`, `<default>-2`, … the first that holds nothing and that nobody else takes at this moment.
     pub(super) fn first_free(default: &Path) -> Result<Self> {
         loop {
-            if let Some(claim) = Self::attempt(&session::unused(default.to_owned()))? {
+            if let Some(claim) = Self::attempt(&session::unused(default.to_owned()))
+                .context("no place for the recording; name one by -o DIR")?
+            {
                 return Ok(claim);
             }
         }

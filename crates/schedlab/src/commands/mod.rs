@@ -18,14 +18,28 @@ pub(crate) mod vm;
 mod waiting;
 
 use crate::cli::{Cli, Command};
+use crate::exit::Usage;
 use crate::twin_spelling;
 use anyhow::Result;
 use clap::{CommandFactory, FromArgMatches};
 
+/// How clap begins what is wrong.
+const CLAPS_OWN: &str = "error: ";
+
+/// One prefix for all that is wrong.
+fn in_our_form(error: &clap::Error) -> Usage {
+    let words = error.to_string();
+    Usage(words.strip_prefix(CLAPS_OWN).unwrap_or(&words).trim_end().to_owned())
+}
+
 /// Parses the command line and runs the command; answers the exit code.
 pub(crate) fn run() -> Result<u8> {
     let arguments = twin_spelling::normalise(std::env::args_os().collect(), &bench::switches());
-    let matches = bench::with_workload_options(Cli::command()).get_matches_from(arguments);
+    let matches = match bench::with_workload_options(Cli::command()).try_get_matches_from(arguments) {
+        Err(error) if error.to_string().starts_with(CLAPS_OWN) => return Err(in_our_form(&error).into()),
+        // Help and the version.
+        matches => matches.unwrap_or_else(|error| error.exit()),
+    };
     let cli = Cli::from_arg_matches(&matches).unwrap_or_else(|error| error.exit());
     match cli.command {
         Command::Doctor(args) => doctor::run(&args),

@@ -4,6 +4,7 @@ use super::bench;
 use super::report::terminal_width;
 use super::waiting::{wait_for_command, wait_for_time};
 use crate::cli::{Cli, Command, Profile};
+use crate::exit::usage;
 use crate::output::{print_line, say, to_stdout};
 use crate::{exit, session, twin_spelling};
 use anyhow::{Context, Result, bail};
@@ -30,10 +31,10 @@ enum Subject {
 
 pub(super) fn run(args: &Profile) -> Result<u8> {
     if args.json && args.folded.as_deref() == Some("-") {
-        bail!("--json and --folded - both write to standard output: give --folded a file");
+        usage!("--json and --folded - both write to standard output: give --folded a file");
     }
     if args.perfetto.as_deref() == Some("-") {
-        bail!("--perfetto needs the name of a file: a trace is nothing to read on a terminal");
+        usage!("--perfetto needs the name of a file: a trace is nothing to read on a terminal");
     }
     let subject = subject(args)?;
     let everyone = args.all_cpus || matches!(subject, Subject::Machine { .. });
@@ -86,10 +87,10 @@ fn subject(args: &Profile) -> Result<Subject> {
     };
     match (&subject, length_ns) {
         (Subject::Workload { .. }, Some(_)) => {
-            bail!("a workload has a length of its own: leave out -d and say duration=…")
+            usage!("a workload has a length of its own: leave out -d and say duration=…")
         }
         (Subject::Command(_), Some(_)) => {
-            bail!("a command is profiled to its end: leave out -d, or put `timeout` before the command")
+            usage!("a command is profiled to its end: leave out -d, or put `timeout` before the command")
         }
         _ => Ok(subject),
     }
@@ -102,15 +103,15 @@ fn workload(words: &[String]) -> Result<Subject> {
     let matches = bench::with_workload_options(Cli::command()).try_get_matches_from(line);
     let matches = matches.unwrap_or_else(|error| error.exit());
     let Command::Bench(args) = Cli::from_arg_matches(&matches).unwrap_or_else(|error| error.exit()).command else {
-        bail!("`bench` is the command that is profiled");
+        usage!("`bench` is the command that is profiled");
     };
     if args.json.is_some() || args.dry_run {
-        bail!("--json and --dry-run belong before `bench`: they are the profile's");
+        usage!("--json and --dry-run belong before `bench`: they are the profile's");
     }
     let mut spec: WorkloadSpec = args.workload.parse()?;
     bench::add_written(&mut spec, &bench::workload_options(&matches, "bench"), &args.command)?;
     if args.sweep.is_some() || schedlab_bench::sweep(&spec, None)?.is_some() {
-        bail!("a profile is of one run: give one value instead of a list");
+        usage!("a profile is of one run: give one value instead of a list");
     }
     let (order, _) = bench::order(&spec, &args.set, &args.measuring)?;
     Ok(Subject::Workload { order: Box::new(order), on_host: bench::host_settings(&args.set)? })

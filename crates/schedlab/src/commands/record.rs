@@ -4,8 +4,9 @@ use super::bench;
 use super::claim::{Claim, must_be_free};
 use super::waiting::{wait_for_command, wait_for_time};
 use crate::cli::{Measuring, Record, RunOutput};
+use crate::exit::{self, usage};
 use crate::output::{print_line, say, to_stdout};
-use crate::{exit, session};
+use crate::session;
 use anyhow::{Context, Result, bail};
 use schedlab_analyze::{Range, RecorderCost};
 use schedlab_record::tracer::{Recorded, Tracer, TracerOrder};
@@ -37,7 +38,7 @@ pub(super) fn run(args: &Record) -> Result<u8> {
         && schedlab_bench::find(&spec).is_ok()
     {
         if args.duration.is_some() {
-            bail!(
+            usage!(
                 "a workload has a length of its own: say {word}{}duration=…",
                 if word.contains(':') { "," } else { ":" }
             );
@@ -46,10 +47,10 @@ pub(super) fn run(args: &Record) -> Result<u8> {
     }
     let length_ns = args.duration.as_deref().map(parse_duration_ns).transpose().context("--duration")?;
     if args.command.is_empty() && length_ns.is_none() {
-        bail!("say for how long (-d 5s), or beside what (-- COMMAND, or -- a workload such as pipe:pin=same)");
+        usage!("say for how long (-d 5s), or beside what (-- COMMAND, or -- a workload such as pipe:pin=same)");
     }
     if !args.command.is_empty() && length_ns.is_some() {
-        bail!("a command is recorded to its end: leave out -d, or put `timeout` before the command");
+        usage!("a command is recorded to its end: leave out -d, or put `timeout` before the command");
     }
     if args.dry_run {
         print_line(schedlab_run::json::pretty(&trace)?)?;
@@ -75,7 +76,9 @@ fn claim(args: &Record) -> Result<Claim> {
 pub(super) fn trace_order(events: &str, keep: Option<&str>, source: TraceSource, dir: &Path) -> Result<TraceOrder> {
     let keep_ns = keep.map(parse_duration_ns).transpose().context("--keep")?;
     if keep_ns == Some(0) {
-        bail!("--keep 0 keeps nothing: give the length of the last part (--keep 500ms), or leave it out for all of it");
+        usage!(
+            "--keep 0 keeps nothing: give the length of the last part (--keep 500ms), or leave it out for all of it"
+        );
     }
     Ok(TraceOrder {
         events: events.parse().map_err(anyhow::Error::msg).context("--events")?,
@@ -173,7 +176,7 @@ fn tell(recorded: &Recorded, json: bool) -> Result<()> {
 /// The A/B/C of recording: the same-CPU ping-pong alone, with the events unread, and recorded.
 fn self_test(args: &Record) -> Result<u8> {
     if !args.command.is_empty() {
-        bail!("the self-test has a workload of its own, pipe:pin=same; to record a command leave out --self-test");
+        usage!("the self-test has a workload of its own, pipe:pin=same; to record a command leave out --self-test");
     }
     let dir = args.out.clone().unwrap_or_else(|| session::unused(session::default_out("record-self-test")));
     let toml = format!(

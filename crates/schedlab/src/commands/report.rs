@@ -7,6 +7,7 @@ use anyhow::{Context, Result, bail};
 use schedlab_analyze::{FailOn, Findings};
 use schedlab_report::Input;
 use schedlab_run::{Manifest, RunReader, TrialRecord};
+use schedlab_trial::Stop;
 use std::io::{BufWriter, IsTerminal, Write};
 use std::path::{Path, PathBuf};
 
@@ -71,10 +72,13 @@ pub(super) fn conclude(dir: &Path, manifest: &Manifest, trials: &[TrialRecord], 
     Ok(exit_code(&findings, output.fail_on.is_some()))
 }
 
-/// 5 for a void run whatever was asked; 3 and 4 only with `--fail-on worse`.
+/// 5 for a void run, and for one in which the control or every other arm is not applied, whatever was asked; 3 and 4 only with `--fail-on worse`.
 pub(super) fn exit_code(findings: &Findings, fail_on_worse: bool) -> u8 {
     let asked: &[FailOn] =
         if fail_on_worse { &[FailOn::Void, FailOn::Worse, FailOn::Inconclusive] } else { &[FailOn::Void] };
+    if findings.ended == Stop::NothingToCompare.reason() {
+        return exit::VOID;
+    }
     schedlab_analyze::exit_status(findings, asked)
 }
 

@@ -4,11 +4,12 @@ use super::doctor::environment;
 use super::report::conclude;
 use super::vm::trials::Guests;
 use crate::cli::{Run, RunOutput};
+use crate::exit::{self, usage};
 use crate::output::{say, to_stdout};
-use crate::{exit, session};
-use anyhow::{Context, Result, bail};
-use schedlab_run::{Manifest, Plan, RunReader, RunWriter, Setting, TraceSetting};
-use schedlab_trial::{factors, prepare};
+use crate::session;
+use anyhow::{Context, Result, anyhow, bail};
+use schedlab_run::{Manifest, Plan, RunError, RunReader, RunWriter, Setting, TraceSetting, words};
+use schedlab_trial::{Stop, factors, prepare};
 use schedlab_tune::Roots;
 use std::path::Path;
 
@@ -37,8 +38,25 @@ pub(super) fn execute(plan: &Plan, name: &str, output: &RunOutput) -> Result<u8>
         if output.resume { resume(&dir, plan, guests.as_ref())? } else { begin(&dir, plan, guests.as_ref())? };
     let ended = session::run(&dir, manifest, writer, trials, guests.as_ref())?;
     let concluded = conclude(&dir, &ended.manifest, &ended.trials, output);
+    if ended.manifest.ended == Stop::Interrupted.reason() {
+        say(format_args!("schedlab: interrupted; to go on: {}", resumed(&dir, std::env::args())));
+    }
     ended.sealed?;
     concluded
+}
+
+/// The command line that goes on with the run in `dir`.
+fn resumed(dir: &Path, command: impl Iterator<Item = String>) -> String {
+    let command: Vec<String> = command.collect();
+    let (begin, rest) = command.split_at(command.len().min(2));
+    let out = dir.display().to_string();
+    // Before what may stand after `--`; options that were said already are not said twice.
+    let options = &rest[..rest.iter().position(|word| word == "--").unwrap_or(rest.len())];
+    let has_out = options.iter().any(|word| word.starts_with("-o") || word.starts_with("--out"));
+    let new = (!options.iter().any(|word| word == "--resume")).then_some("--resume");
+    let out = if has_out { Vec::new() } else { vec!["-o", &out] };
+    let words = begin.iter().map(String::as_str).chain(new).chain(out).chain(rest.iter().map(String::as_str));
+    words::join(words)
 }
 
 /// `--dry-run`. What only the guest's machine can tell is asked of it when the run begins.
@@ -48,7 +66,7 @@ fn describe(plan: &Plan) -> Result<u8> {
         let lines: String = lines.iter().map(|line| format!("# {line}\n")).collect();
         format!("{}# trials run in guests that are booted for them; of sample 1:\n{lines}", plan.to_toml())
     } else {
-        let plan = &plan.settle(&factors::lacking(plan, &Roots::default()))?;
+        let plan = &plan.settle(&factors::lacking(plan, &Roots::default())).map_err(|why| anyhow!("{why}"))?;
         let manifest = prepare::manifest(plan, std::env::args().collect(), environment(false))?;
         schedlab_trial::describe(&manifest, plan, &Roots::default())
     };
@@ -61,10 +79,10 @@ fn traced(plan: &Plan, events: Option<&str>) -> Result<Plan> {
     let mut plan = plan.clone();
     let Some(events) = events else { return Ok(plan) };
     if plan.guest.is_some() {
-        bail!("--trace records this host, and the plan's trials run in guests: leave it out");
+        usage!("--trace records this host, and the plan's trials run in guests: leave it out");
     }
     if plan.arms.is_empty() {
-        bail!("--trace cannot be added to a factorial; make the trace a factor: low = \"\", high = \"trace=on\"");
+        usage!("--trace cannot be added to a factorial; make the trace a factor: low = \"\", high = \"trace=on\"");
     }
     let events = events.parse().map_err(anyhow::Error::msg).context("--trace")?;
     for arm in plan.arms.iter_mut().filter(|arm| !arm.settings.iter().any(Setting::is_trace)) {
@@ -90,7 +108,10 @@ fn begin(dir: &Path, plan: &Plan, guests: Option<&Guests>) -> Result<Begun> {
             manifest
         }
     };
-    let writer = RunWriter::create(dir, &manifest)?;
+    let writer = RunWriter::create(dir, &manifest).map_err(|error| match error {
+        RunError::Io { .. } => anyhow!("the run directory cannot be made: {error}; name another place by -o DIR"),
+        other => other.into(),
+    })?;
     Ok((manifest, writer, Vec::new()))
 }
 
@@ -106,7 +127,8 @@ fn settled(plan: &Plan) -> Result<Plan> {
     let mut host = session::Host::default();
     let refused = factors::refused(plan, &Roots::default(), &mut host);
     host.restore()?;
-    let settled = plan.settle(&refused?)?;
+    // What cannot be set here is no fault of the words.
+    let settled = plan.settle(&refused?).map_err(|why| anyhow!("{why}"))?;
     for factor in settled.factorial.iter().flat_map(|factorial| &factorial.factors) {
         if let Some(why) = &factor.not_applied {
             say(format_args!("schedlab: factor `{}` is left out: {why}", factor.name));

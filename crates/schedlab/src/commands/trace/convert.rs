@@ -2,6 +2,7 @@
 
 use super::{open, trace_in};
 use crate::commands::report::{part_of, write_file};
+use crate::exit::usage;
 use crate::output::{say, to_stdout};
 use anyhow::{Result, bail};
 use clap::{Args, ValueEnum};
@@ -41,7 +42,7 @@ impl Convert {
             return Ok(to);
         }
         if self.output == Path::new("-") {
-            bail!("-o -: which format is meant for standard output? Say --to text or --to perfetto");
+            usage!("-o -: which format is meant for standard output? Say --to text or --to perfetto");
         }
         Ok(match self.output.extension().and_then(|extension| extension.to_str()) {
             Some("perfetto-trace" | "pftrace" | "pb") => To::Perfetto,
@@ -61,7 +62,7 @@ pub(super) fn run(args: &Convert) -> Result<()> {
     let file = trace_in(&args.file);
     let to_output = args.output == Path::new("-");
     if to_output && format == To::Parquet {
-        bail!("-o -: tables are files of a directory; name one, or choose --to text or --to perfetto");
+        usage!("-o -: tables are files of a directory; name one, or choose --to text or --to perfetto");
     }
     if !to_output {
         refuse_same(&file, &args.output)?;
