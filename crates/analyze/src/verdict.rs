@@ -158,7 +158,7 @@ pub enum FailOn {
 }
 
 /// The exit status for `--fail-on`: 5 void, 3 worse, 4 inconclusive, else 0; only what is asked for counts. An arm whose
-/// setting did not take is no failure of the run, and an A/A control is no question.
+/// setting did not take is a question without an answer, and an A/A control is no question.
 pub fn exit_status(findings: &Findings, fail_on: &[FailOn]) -> u8 {
     let asked = |what| fail_on.contains(&what);
     if asked(FailOn::Void) && findings.void.is_some() {
@@ -181,9 +181,8 @@ fn questions<'f>(findings: &Findings, workload: &'f WorkloadFindings) -> Vec<&'f
         let measured = |effect: &&MainEffect| !effect.low_arms.is_empty() && !effect.high_arms.is_empty();
         return workload.main_effects.iter().filter(measured).map(|effect| &effect.contrast.verdict).collect();
     }
-    let applied = |arm: u32| workload.arms.iter().all(|a| a.arm != arm || a.not_applied.is_empty());
     let contrasts = workload.metrics.iter().filter(|m| m.role == Role::Primary).flat_map(|m| &m.contrasts);
-    contrasts.filter(|c| !c.is_aa && applied(c.arm) && applied(c.control)).map(|c| &c.verdict).collect()
+    contrasts.filter(|c| !c.is_aa).map(|c| &c.verdict).collect()
 }
 
 #[cfg(test)]
