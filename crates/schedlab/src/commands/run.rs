@@ -8,6 +8,7 @@ use crate::exit::{self, usage};
 use crate::output::{say, to_stdout};
 use crate::session;
 use anyhow::{Context, Result, anyhow, bail};
+use schedlab_run::lane::Provenance;
 use schedlab_run::{Manifest, Plan, RunError, RunReader, RunWriter, Setting, TraceSetting, words};
 use schedlab_trial::{Stop, factors, prepare};
 use schedlab_tune::Roots;
@@ -38,7 +39,9 @@ pub(super) fn execute(plan: &Plan, name: &str, output: &RunOutput) -> Result<u8>
         if output.resume { resume(&dir, plan, guests.as_ref())? } else { begin(&dir, plan, guests.as_ref())? };
     let ended = session::run(&dir, manifest, writer, trials, guests.as_ref())?;
     let concluded = conclude(&dir, &ended.manifest, &ended.trials, output);
-    if ended.manifest.ended == Stop::Interrupted.reason() {
+    let is_guest = Provenance::of_command_line(&std::fs::read_to_string("/proc/cmdline").unwrap_or_default()).is_some();
+    // A guest's run cannot go on: the next boot is another one.
+    if ended.manifest.ended == Stop::Interrupted.reason() && !is_guest {
         say(format_args!("schedlab: interrupted; to go on: {}", resumed(&dir, std::env::args())));
     }
     ended.sealed?;
