@@ -153,7 +153,9 @@ fn the_example_of_the_page_is_annotated() {
         if annotated {
             return;
         }
-        assert!(!functions.any(is_meant), "it is in the table: {}", ran.stdout);
+        // Since 6.15 there are two that end so: a write to a pipe opened by name is fifo_pipe_write.
+        let one_of_two = ran.stderr.contains("did you mean");
+        assert!(one_of_two || !functions.any(is_meant), "it is in the table: {}{}", ran.stdout, ran.stderr);
     }
     panic!("no sample of eight runs is in the function that writes to pipes");
 }
