@@ -67,9 +67,7 @@ fn command(lab: &Lab, arguments: &[&str]) -> Command {
 }
 
 fn ran(lab: &Lab, arguments: &[&str]) -> Ran {
-    let output = command(lab, arguments).output().unwrap();
-    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-    Ran { code: output.status.code().unwrap_or(-1), stdout: text(&output.stdout), stderr: text(&output.stderr) }
+    command(lab, arguments).output().unwrap().into()
 }
 
 fn started(lab: &Lab) -> Vec<String> {

@@ -32,9 +32,7 @@ fn fetch(lab: &Lab, fetched: &str, named: &str, options: &[&str]) -> Ran {
         .args(options)
         .env("PATH", path)
         .env("SCHEDLAB_CACHE", lab.path("cache"));
-    let output = command.output().unwrap();
-    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-    Ran { code: output.status.code().unwrap_or(-1), stdout: text(&output.stdout), stderr: text(&output.stderr) }
+    command.output().unwrap().into()
 }
 
 #[test]

@@ -36,10 +36,5 @@ pub fn can_boot(test: &str) -> bool {
 pub fn from(lab: &Lab, arguments: &[&str]) -> Ran {
     let mut command = Command::new(program());
     command.args(arguments).current_dir(lab.path("")).env("TMPDIR", lab.path(""));
-    let output = command.output().expect("the binary starts");
-    Ran {
-        code: output.status.code().unwrap_or(-1),
-        stdout: String::from_utf8_lossy(&output.stdout).into_owned(),
-        stderr: String::from_utf8_lossy(&output.stderr).into_owned(),
-    }
+    command.output().expect("the binary starts").into()
 }

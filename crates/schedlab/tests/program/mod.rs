@@ -12,7 +12,10 @@ use std::process::{Command, Output};
 pub struct Ran {
     pub code: i32,
     pub stdout: String,
+    /// Without `taken_back`.
     pub stderr: String,
+    /// What this start removed after killed runs, a line each: another test may have killed one.
+    pub taken_back: Vec<String>,
 }
 
 impl Ran {
@@ -26,13 +29,22 @@ impl Ran {
     }
 }
 
-pub fn schedlab(arguments: &[&str]) -> Ran {
-    let output = Command::new(env!("CARGO_BIN_EXE_schedlab")).args(arguments).output().expect("the binary starts");
-    Ran {
-        code: output.status.code().unwrap_or(-1),
-        stdout: String::from_utf8_lossy(&output.stdout).into_owned(),
-        stderr: String::from_utf8_lossy(&output.stderr).into_owned(),
+impl From<Output> for Ran {
+    fn from(output: Output) -> Self {
+        let stderr = String::from_utf8_lossy(&output.stderr);
+        let (taken_back, said): (Vec<&str>, Vec<&str>) =
+            stderr.split_inclusive('\n').partition(|line| line.starts_with("schedlab: removed after a killed run: "));
+        Self {
+            code: output.status.code().unwrap_or(-1),
+            stdout: String::from_utf8_lossy(&output.stdout).into_owned(),
+            stderr: said.concat(),
+            taken_back: taken_back.into_iter().map(str::to_owned).collect(),
+        }
     }
+}
+
+pub fn schedlab(arguments: &[&str]) -> Ran {
+    Command::new(env!("CARGO_BIN_EXE_schedlab")).args(arguments).output().expect("the binary starts").into()
 }
 
 /// Runs a copy of the binary as nobody, who may write into `lab`; `None` when this process may not become somebody else.
