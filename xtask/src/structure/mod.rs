@@ -28,7 +28,7 @@ pub(crate) fn check(workspace: &Workspace) -> Result<Vec<Finding>> {
     let built = ["--locked", "--filter-platform", workspace.host.as_str(), "--filter-platform", AARCH64];
     let metadata = workspace.metadata(&built).context("is Cargo.lock up to date? `cargo metadata` mends it")?;
     let rust = sources::read(workspace, &metadata)?;
-    let checks: [(&'static str, Result<Vec<String>>); 10] = [
+    let checks: [(&'static str, Result<Vec<String>>); 11] = [
         ("dependencies run one way", direction::check(&metadata)),
         ("no dependency builds C", dependencies::builds_c(&metadata)),
         ("at most 140 locked crates of others", dependencies::too_many_locked(&workspace.root.join("Cargo.lock"))),
@@ -40,6 +40,7 @@ pub(crate) fn check(workspace: &Workspace) -> Result<Vec<Finding>> {
         ("unsafe code only in sys", Ok(sources::unsafe_outside_sys(&rust))),
         ("process::exit only in the binary", Ok(sources::exits_outside_the_binary(&rust))),
         ("analyses and statistics touch no files and no clock", Ok(sources::impure(&rust))),
+        ("no examples in doc comments", Ok(sources::doc_examples(&rust))),
         ("host never writes", Ok(sources::writes_in_host(&rust))),
         ("no C source, no file above 1 MB", tracked_files::check(&workspace.root)),
     ];

@@ -91,6 +91,24 @@ pub(super) fn writes_in_host(sources: &[Source]) -> Vec<String> {
     search(sources, |s| s.package == "schedlab-host" && in_src(&s.path), Text::WithoutTests, &forms)
 }
 
+/// Doc comments hold drawings, not examples: nothing runs doc tests here, so an example would only rot.
+pub(super) fn doc_examples(sources: &[Source]) -> Vec<String> {
+    let mut problems = Vec::new();
+    for source in sources {
+        let mut is_open = false;
+        for (number, line) in source.text.lines().enumerate() {
+            let line = line.trim_start();
+            let doc = line.strip_prefix("///").or_else(|| line.strip_prefix("//!")).unwrap_or_default();
+            let Some(language) = doc.trim_start().strip_prefix("```") else { continue };
+            if !is_open && language != "text" {
+                problems.push(format!("{}:{}: an example that nothing runs", source.path.display(), number + 1));
+            }
+            is_open = !is_open;
+        }
+    }
+    problems
+}
+
 /// Examples and tests of a pure crate may read files and clocks.
 fn in_src(path: &Path) -> bool {
     path.components().any(|c| c.as_os_str() == "src")
@@ -141,6 +159,14 @@ mod tests {
         let found = unsafe_outside_sys(&source("schedlab-bench", "crates/bench/src/lib.rs", text));
         assert_eq!(found, ["crates/bench/src/lib.rs:3: unsafe"]);
         assert!(unsafe_outside_sys(&source("schedlab-sys", "crates/sys/src/fd.rs", text)).is_empty());
+    }
+
+    #[test]
+    fn examples_in_documentation_are_named_and_drawings_are_not() {
+        let of = |text: &str| doc_examples(&source("schedlab-run", "r.rs", text));
+        assert_eq!(of("    /// ```text\n    /// 1 - 2\n    /// ```\nfn f() {}\nlet fence = \"```\";\n"), [""; 0]);
+        let example = "r.rs:2: an example that nothing runs";
+        assert_eq!(of("//! Runs.\n//! ```\n//! run();\n//! ```\n//! ```text\n//! x\n//! ```\n"), [example]);
     }
 
     #[test]
