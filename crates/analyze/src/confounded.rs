@@ -4,6 +4,7 @@
 
 use crate::findings::Confounded;
 use crate::selection::Selection;
+use schedlab_run::manifest::OrderKnown;
 use schedlab_run::{Manifest, TrialRecord, counted};
 use std::collections::{BTreeMap, BTreeSet};
 use std::hash::Hash;
@@ -37,6 +38,9 @@ pub(crate) fn between_runs(
     (manifest_a, a): (&Manifest, &[&TrialRecord]),
     (manifest_b, b): (&Manifest, &[&TrialRecord]),
 ) -> Option<Confounded> {
+    if [manifest_a, manifest_b].iter().any(|manifest| manifest.order == OrderKnown::Unknown) {
+        return Some(imported());
+    }
     let (env_a, env_b) = (&manifest_a.environment, &manifest_b.environment);
     let boots = |rows: &[&TrialRecord]| -> Vec<String> { rows.iter().map(|r| r.boot_id.clone()).collect() };
     let days = |rows: &[&TrialRecord]| -> Vec<u64> { rows.iter().map(|r| r.started_unix_ns / NS_PER_DAY).collect() };
@@ -58,7 +62,7 @@ pub(crate) fn between_runs(
     Some(drift("the runs were made one after the other in the same boot"))
 }
 
-/// Rows that somebody else measured, one arm after the other for all that is known of them.
+/// Rows that somebody else measured, one arm after the other for all that is known of them; their boots and days are the import's.
 pub(crate) fn imported() -> Confounded {
     drift("the order in which the rows were measured is unknown")
 }

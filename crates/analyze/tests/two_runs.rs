@@ -108,6 +108,15 @@ fn two_machines_are_always_descriptive_and_one_boot_is_not_interleaved() {
 }
 
 #[test]
+fn of_imported_rows_neither_boot_nor_order_is_known() {
+    let (ours, mut imported) = (run(1, "6.1", 1.0, 0), run(1, "6.1", 1.5, 1));
+    imported.0.order = schedlab_run::manifest::OrderKnown::Unknown;
+    for pair in [compare_runs(&ours, &imported), compare_runs(&imported, &imported)] {
+        assert!(reason(&pair).starts_with("the order in which the rows were measured is unknown"), "{}", reason(&pair));
+    }
+}
+
+#[test]
 fn marks_that_go_with_one_run_bar_the_verdict() {
     let mut stolen = run(6, "6.18", 1.2, 2);
     for trial in &mut stolen.1 {
