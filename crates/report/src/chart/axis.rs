@@ -137,10 +137,11 @@ pub(crate) fn ratio_ticks(lo: f64, hi: f64, room: f64) -> Vec<(f64, String)> {
         }
     }
     kept.sort_unstable_by(f64::total_cmp);
-    let factors = kept.iter().all(|t| *t == 1.0 || is_factor(*t));
+    // One way for the whole axis: half in percent and half in factors is read wrong.
+    let factors = kept.iter().any(|t| is_factor(*t));
     let label = |t: f64| match t {
-        1.0 if !factors => "0 %".to_owned(),
-        t if t == 1.0 || is_factor(t) => format!("{} ×", short(t)),
+        t if factors => format!("{} ×", short(t)),
+        1.0 => "0 %".to_owned(),
         t => format!("{:+.0} %", (t - 1.0) * 100.0),
     };
     kept.into_iter().filter(|t| (lo..=hi).contains(t)).map(|t| (t, label(t))).collect()
@@ -234,7 +235,7 @@ mod tests {
         assert!(near.iter().any(|(_, l)| l == "+2 %"), "{near:?}");
         let far = ratio_ticks(0.3, 1.2, 400.0);
         let labels = |ticks: &[(f64, String)]| ticks.iter().map(|(_, l)| l.clone()).collect::<Vec<_>>().join(" | ");
-        assert_eq!(labels(&far), "0.3 × | 0.4 × | 0.5 × | 0.6 × | -20 % | 0 % | +20 %");
+        assert_eq!(labels(&far), "0.3 × | 0.4 × | 0.5 × | 0.6 × | 0.8 × | 1 × | 1.2 ×");
         assert_eq!(labels(&ratio_ticks(0.04, 30.0, 400.0)), "0.1 × | 1 × | 10 ×");
     }
 

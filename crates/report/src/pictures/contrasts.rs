@@ -110,8 +110,9 @@ pub(super) fn row(place: &Place<'_>, metric: &MetricFindings, contrast: &Contras
 
 fn verdict_words(contrast: &Contrast) -> String {
     let word = words::verdict(&contrast.verdict);
-    if let Some(reason) = words::reason(&contrast.verdict) {
-        return format!("{word}: {}", reason.replace('`', ""));
+    // Why there is none is a sentence, which stands in the table; here it would be cut.
+    if words::reason(&contrast.verdict).is_some() {
+        return word.to_owned();
     }
     let p = contrast.p_adjusted.or(contrast.p).map(|p| format!(", p {}", p_value(Some(p)))).unwrap_or_default();
     format!("{word}{p}, {}", words::units(contrast))
