@@ -15,7 +15,7 @@ pub(crate) fn smt(machine: &Machine<'_>) -> Check {
     match active.text() {
         Some("1") => draft
             .warning("on", "two threads of a core slow each other: where tasks land changes their speed")
-            .mend("pin by tier, or as root: echo off > /sys/devices/system/cpu/smt/control")
+            .mend(format!("pin by tier, or {}", machine.by_root("echo off > /sys/devices/system/cpu/smt/control")))
             .evidence(evidence),
         Some(_) => draft.good("off", "a CPU is a core of its own, as far as this kernel sees").evidence(evidence),
         None => draft.info("unknown", "whether CPUs share cores is not known").evidence(evidence),

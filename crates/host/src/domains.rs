@@ -24,7 +24,9 @@ pub(crate) fn sched_domains(machine: &Machine<'_>) -> Check {
     if domains.is_empty() {
         return draft
             .unavailable("unknown", effect)
-            .mend("as root, with debugfs mounted and a kernel with CONFIG_SCHED_DEBUG and CONFIG_SCHEDSTATS")
+            .mend(machine.by_root(
+                "mount -t debugfs none /sys/kernel/debug; the kernel needs CONFIG_SCHED_DEBUG, or CONFIG_SCHEDSTATS for /proc/schedstat",
+            ))
             .evidence(evidence);
     }
     let llc = domains.iter().rev().find(|domain| domain.shares_cache).map_or(1, |domain| domain.cpus);

@@ -48,7 +48,7 @@ pub(crate) fn turbo(machine: &Machine<'_>) -> Check {
     if on {
         draft
             .warning("on", "the frequency depends on heat and on how many cores idle: drift between trials")
-            .mend(format!("as root: {off}"))
+            .mend(machine.by_root(off))
             .evidence(fact.evidence())
     } else {
         draft.good("off", "the frequency does not depend on heat or on other cores").evidence(fact.evidence())

@@ -89,7 +89,7 @@ pub(crate) fn hrtick(machine: &Machine<'_>) -> Check {
         }
         _ => draft
             .unavailable("unknown", "whether a slice can end between ticks is not known; by default it cannot")
-            .mend("mount debugfs as root and read sched/features")
+            .mend(machine.by_root("mount -t debugfs none /sys/kernel/debug, which shows sched/features"))
             .evidence(features[0].evidence()),
     }
 }
@@ -117,7 +117,9 @@ pub(crate) fn default_slice(machine: &Machine<'_>) -> Check {
         Some(ns) => draft.info(format!("{} ns", ns.trim()), effect).evidence("/proc/self/sched: se.slice"),
         None => draft
             .unavailable("unknown", "what slice=… is compared with is not known")
-            .mend("mount debugfs as root: sched/base_slice_ns or sched/min_granularity_ns")
+            .mend(machine.by_root(
+                "mount -t debugfs none /sys/kernel/debug, which shows sched/base_slice_ns or sched/min_granularity_ns",
+            ))
             .evidence("no debugfs sched/, no se.slice in /proc/self/sched"),
     }
 }

@@ -66,6 +66,11 @@ impl<'a> Machine<'a> {
         ids.is_some_and(|ids| ids.split_ascii_whitespace().nth(1) == Some("0"))
     }
 
+    /// What takes root's rights: `as root: ` is said to who has not got them.
+    pub(crate) fn by_root(&self, what: impl std::fmt::Display) -> String {
+        if self.is_root() { what.to_string() } else { format!("as root: {what}") }
+    }
+
     /// `(number, /sys/devices/system/cpu/cpuN)`, ascending.
     pub(crate) fn cpu_dirs(&self) -> Vec<(u32, PathBuf)> {
         numbered_dirs(&self.roots.sys.join("devices/system/cpu"), "cpu")

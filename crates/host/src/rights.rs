@@ -24,7 +24,10 @@ pub(crate) fn limits(machine: &Machine<'_>) -> Check {
     if files.parse().is_ok_and(|n: u64| n < FILES_WANTED) {
         draft
             .warning(value, "large herds (messaging with many groups) will be refused")
-            .mend(format!("ulimit -Hn {FILES_WANTED} as root, or `* hard nofile` in /etc/security/limits.conf"))
+            .mend(format!(
+                "{}, or `* hard nofile` in /etc/security/limits.conf",
+                machine.by_root(format_args!("ulimit -Hn {FILES_WANTED}"))
+            ))
             .evidence(evidence)
     } else {
         draft.good(value, "bounds groups × tasks of a herd; soft limits are raised to these").evidence(evidence)

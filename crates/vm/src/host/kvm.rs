@@ -72,7 +72,9 @@ pub fn mend(why: NoKvm) -> &'static str {
         NoKvm::Absent => {
             "switch virtualization on in the firmware, or nested in the hypervisor, and load kvm_intel or kvm_amd"
         }
-        NoKvm::Refused => "add the user to the device's group: adduser USER kvm, and log in again",
+        NoKvm::Refused => {
+            "its owner, group and mode say who may (ls -l /dev/kvm): mostly `adduser USER kvm` and a new login"
+        }
         NoKvm::Dies | NoKvm::Hangs => "see the host's `dmesg | grep -i kvm`; nested KVM is the hypervisor's to mend",
         NoKvm::Foreign | NoKvm::Unwanted => "",
     }
