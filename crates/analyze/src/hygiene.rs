@@ -88,6 +88,7 @@ impl Workload<'_> {
         let shown = format!("{} shown, not compared", counted(flagged, "warm-up trials"));
         let sentence = match (flagged, blocks_cut) {
             (0, 0) => String::new(),
+            _ if self.selection.used(None).next().is_none() => format!("{shown}."),
             (_, 0) => format!("{shown}; the pooled trials after the warm-up had settled."),
             (_, n) => format!(
                 "{shown}; the pooled trials, blind to the arm, settled only after {n} more {}, cut for all arms.",
