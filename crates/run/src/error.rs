@@ -24,7 +24,7 @@ pub enum RunError {
         is_there: bool,
     },
     /// The directory is in use.
-    #[error("{} {}", .dir.display(), if *.is_run { "holds a run already: give another --out, or --resume to continue it if it was interrupted" } else { "is not empty: give another --out" })]
+    #[error("{} {}", .dir.display(), if *.is_run { "holds a run already: give another --out (an interrupted `ab` or `run` goes on with --resume)" } else { "is not empty: give another --out" })]
     Occupied {
         /// The directory.
         dir: PathBuf,

@@ -31,7 +31,12 @@ pub(crate) enum Command {
     #[command(after_help = "Example: schedlab bench messaging:5x50,groups=2,transport=pipe --latency all")]
     Bench(Bench),
     /// An A/B comparison without a file
-    #[command(after_help = "Example: schedlab ab -w messaging:5x50 --a '' --b 'policy=batch' --budget 60s")]
+    #[command(
+        override_usage = "schedlab ab [OPTIONS] -w WORKLOAD --b SPEC [-- COMMAND]\n       \
+                          schedlab ab [OPTIONS] 'COMMAND A' 'COMMAND B'",
+        after_help = "Examples: schedlab ab -w messaging:5x50 --a '' --b 'policy=batch' --budget 60s\n          \
+                            schedlab ab 'gzip -k -f file' 'xz -k -f file'"
+    )]
     Ab(Ab),
     /// An experiment from a plan file: run directory and report
     #[command(after_help = "Example: schedlab run experiments/quickstart.toml")]
@@ -218,8 +223,11 @@ pub(crate) struct Record {
 
 #[derive(Debug, Args)]
 pub(crate) struct Ab {
+    /// Two commands, a word each (quoted): the control's and the other side's, instead of -w and --b
+    #[arg(num_args = 2, value_names = ["COMMAND A", "COMMAND B"], conflicts_with_all = ["workload", "command"])]
+    pub(crate) commands: Vec<String>,
     /// The workload; several give several rows
-    #[arg(short, long, required = true, value_name = "WORKLOAD")]
+    #[arg(short, long, required_unless_present = "commands", value_name = "WORKLOAD")]
     pub(crate) workload: Vec<String>,
     /// Compare at each value of an option and show how it scales, such as copies=1,2,4,ncpu
     #[arg(long, value_name = "OPTION=LIST")]
@@ -228,8 +236,8 @@ pub(crate) struct Ab {
     #[arg(long, value_name = "SPEC", default_value = "")]
     pub(crate) a: String,
     /// Settings of the other side: a `;`-list
-    #[arg(long, value_name = "SPEC")]
-    pub(crate) b: String,
+    #[arg(long, value_name = "SPEC", required_unless_present = "commands")]
+    pub(crate) b: Option<String>,
     /// Time for the whole comparison, set-up included (the default design, 60s)
     #[arg(long, value_name = "TIME", group = "stopping")]
     pub(crate) budget: Option<String>,

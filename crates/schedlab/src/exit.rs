@@ -1,8 +1,11 @@
 //! Exit codes, a contract with scripts.
 
+use schedlab_analyze::trace::ScopeError;
 use schedlab_bench::BenchError;
 use schedlab_run::units::UnitError;
 use schedlab_run::{PlanError, SettingError, SpecError};
+use schedlab_trace::TimeWindowError;
+use schedlab_vm::VmError;
 use std::fmt;
 
 /// Done.
@@ -54,6 +57,9 @@ pub(crate) fn of_error(error: &anyhow::Error) -> u8 {
             || cause.is::<SpecError>()
             || cause.is::<SettingError>()
             || cause.is::<UnitError>()
+            || cause.is::<ScopeError>()
+            || cause.is::<TimeWindowError>()
+            || matches!(cause.downcast_ref::<VmError>(), Some(VmError::Words(_)))
     };
     if error.chain().any(is_of_words) { USAGE } else { ERROR }
 }

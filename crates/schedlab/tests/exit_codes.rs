@@ -40,6 +40,15 @@ fn words_that_cannot_be_meant_are_2_and_what_this_machine_refuses_is_1() {
         (2, with(&["--trials", "2"])),
         (2, vec!["record"]),
         (2, vec!["record", "-d", "5"]),
+        (2, vec!["record", "-d", "0s"]),
+        (2, vec!["record", "-d", "1s", "--events", "foo"]),
+        (2, vec!["trace", "latency", "--time", "5,3", "t"]),
+        (2, vec!["trace", "latency", "--prio", "foo", "t"]),
+        (2, vec!["trace", "latency", "--state", "Q", "t"]),
+        (2, vec!["trace", "convert", "-o", "x.foo", "t"]),
+        (2, vec!["vm", "fetch", "debian:6.1", "--mirror", "notaurl"]),
+        (2, vec!["vm", "fetch", "debian"]),
+        (2, vec!["vm", "run", "--kernel", "debian:6.x", "--", "list"]),
         (2, vec!["run", &no_toml]),
         (2, vec!["run", &unknown_key]),
         (2, vec!["run", &short]),
@@ -70,6 +79,7 @@ fn an_arm_that_is_not_applied_is_known_before_anything_is_measured() {
     let run = schedlab_run::RunReader::open(std::path::Path::new(&out)).unwrap();
     assert_eq!(run.trials.len(), 1);
     assert!(run.trials[0].outcome.is_none() && run.manifest.ended.starts_with("nothing left to compare"));
+    assert!(!ran.stdout.contains("settled"), "one trial settles nothing: {}", ran.stdout);
     assert!(ran.stdout.contains("`B` is not applied") && !ran.stdout.contains("% faster"), "{}", ran.stdout);
 }
 
@@ -132,10 +142,24 @@ fn a_place_that_cannot_be_written_is_answered_with_the_option_that_names_another
 fn two_commands_are_compared_without_a_third() {
     let lab = Lab::new("two-commands");
     let out = lab.path("run");
-    let arms = ["--a", "option:command=true", "--b", "option:command=sleep 0.1"];
-    let arguments = [&["ab", "-w", "exec"][..], &arms, &["--trials", "6", "--json", "-o", &out]].concat();
+    let arguments = ["ab", "true", "sleep 0.1", "--trials", "6", "--json", "-o", &out];
     let contrast = json(&schedlab(&arguments).success().stdout)["workloads"][0]["metrics"][0]["contrasts"][0].clone();
     assert_eq!(contrast["verdict"]["kind"], "worse", "{contrast}");
+    // The same in the words of a setting.
+    let plan = |arguments: &[&str]| schedlab(&[&["ab"], arguments, &["--seed", "1", "--dry-run"]].concat());
+    let of_settings = ["-w", "exec", "--a", "option:command=true", "--b", "nice=1;option:command=sleep 0.1"];
+    let arms = |plan: &str| plan.lines().filter(|line| line.starts_with("set = ")).collect::<Vec<_>>().join(", ");
+    let of_commands = plan(&["true", "sleep 0.1", "--b", "nice=1"]).success().stdout;
+    assert_eq!(arms(&of_commands), arms(&plan(&of_settings).success().stdout));
+    for (arguments, needle) in [
+        (&["true"][..], "2 values"),
+        (&["true", "sh -c 'a; b'"], "put the command into a script"),
+        (&["true", "false", "-w", "pipe"], "cannot be used with '--workload"),
+        (&["-w", "pipe"], "--b <SPEC>"),
+    ] {
+        let ran = plan(arguments);
+        assert!(ran.code == 2 && ran.stderr.contains(needle), "{arguments:?}: {} {}", ran.code, ran.stderr);
+    }
     // A command that only one side has leaves the other without.
     let one = schedlab(&["ab", "-w", "exec", "--a", "option:command=true", "--b", "nice=1", "--dry-run"]);
     assert!(one.code == 2 && one.stderr.contains("there is no command"), "{}", one.stderr);

@@ -42,6 +42,9 @@ pub enum VmError {
         /// Its last words.
         said: String,
     },
+    /// The words alone cannot be meant, on any machine.
+    #[error("{0}")]
+    Words(String),
     /// What the user asked for cannot be.
     #[error("{0}")]
     Refused(String),

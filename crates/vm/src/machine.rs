@@ -168,7 +168,7 @@ impl Given {
 }
 
 fn refused(why: String) -> VmError {
-    VmError::Refused(why)
+    VmError::Words(why)
 }
 
 #[cfg(test)]

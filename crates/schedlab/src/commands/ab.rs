@@ -3,6 +3,7 @@
 
 use super::bench::add_written;
 use crate::cli::Ab;
+use crate::exit::usage;
 use anyhow::{Context, Result};
 use schedlab_run::{Plan, WorkloadSpec};
 use std::fmt::Write;
@@ -14,13 +15,31 @@ pub(super) fn run(args: &Ab, written: &[(String, String)]) -> Result<u8> {
 
 /// What its run is called.
 pub(super) fn name(args: &Ab) -> String {
-    format!("ab-{}", args.workload.join("-"))
+    format!("ab-{}", workloads(args).join("-"))
+}
+
+/// Two commands are the workload `exec` with another option in each arm.
+fn workloads(args: &Ab) -> Vec<String> {
+    if args.commands.is_empty() { args.workload.clone() } else { vec!["exec".into()] }
+}
+
+/// What an arm is called in the title, and its settings.
+fn arm(settings: &str, command: Option<&String>) -> Result<(String, String)> {
+    let Some(command) = command else { return Ok((settings.into(), settings.into())) };
+    if command.contains(';') {
+        usage!("`{command}` holds `;`, which ends a setting: put the command into a script, and name that");
+    }
+    let option = format!("option:command={command}");
+    let settings = if settings.is_empty() { option } else { format!("{settings};{option}") };
+    Ok((command.clone(), settings))
 }
 
 fn plan_toml(args: &Ab, written: &[(String, String)]) -> Result<String> {
+    let arms =
+        [arm(&args.a, args.commands.first())?, arm(args.b.as_deref().unwrap_or_default(), args.commands.get(1))?];
     let mut toml = String::new();
     let mut line = |key: &str, value: String| writeln!(toml, "{key} = {value}");
-    line("title", quoted(&format!("A `{}` against B `{}`", args.a, args.b)))?;
+    line("title", quoted(&format!("A `{}` against B `{}`", arms[0].0, arms[1].0)))?;
     line("sesoi", quoted(&args.sesoi))?;
     line("latency", quoted(&args.measuring.latency))?;
     line("counters", quoted(&args.measuring.counters))?;
@@ -41,15 +60,15 @@ fn plan_toml(args: &Ab, written: &[(String, String)]) -> Result<String> {
     if let Some(seed) = args.seed {
         line("seed", seed.to_string())?;
     }
-    for workload in &args.workload {
+    for workload in workloads(args) {
         let mut spec: WorkloadSpec = workload.parse()?;
         add_written(&mut spec, written, &args.command)?;
         let load = args.measuring.load.iter().map(|l| quoted(l)).collect::<Vec<_>>().join(", ");
         let sweep = args.sweep.iter().map(|s| format!("sweep = {}\n", quoted(s))).collect::<String>();
         write!(toml, "[[workload]]\nrun = {}\n{sweep}load = [{load}]\n", quoted(&spec.to_string()))?;
     }
-    for (name, spec) in [("A", &args.a), ("B", &args.b)] {
-        write!(toml, "[[arm]]\nname = {}\nset = {}\n", quoted(name), quoted(spec))?;
+    for (name, (_, settings)) in ["A", "B"].into_iter().zip(&arms) {
+        write!(toml, "[[arm]]\nname = {}\nset = {}\n", quoted(name), quoted(settings))?;
     }
     Ok(toml)
 }

@@ -4,7 +4,7 @@ use super::bench;
 use super::claim::{Claim, must_be_free};
 use super::waiting::{wait_for_command, wait_for_time};
 use crate::cli::{Measuring, Record, RunOutput};
-use crate::exit::{self, usage};
+use crate::exit::{self, Usage, usage};
 use crate::output::{print_line, say, to_stdout};
 use crate::session;
 use anyhow::{Context, Result, bail};
@@ -52,6 +52,9 @@ pub(super) fn run(args: &Record) -> Result<u8> {
     if !args.command.is_empty() && length_ns.is_some() {
         usage!("a command is recorded to its end: leave out -d, or put `timeout` before the command");
     }
+    if length_ns == Some(0) {
+        usage!("-d 0: nothing happens in no time; give a length, such as -d 5s");
+    }
     if args.dry_run {
         print_line(schedlab_run::json::pretty(&trace)?)?;
         return Ok(exit::DONE);
@@ -81,7 +84,7 @@ pub(super) fn trace_order(events: &str, keep: Option<&str>, source: TraceSource,
         );
     }
     Ok(TraceOrder {
-        events: events.parse().map_err(anyhow::Error::msg).context("--events")?,
+        events: events.parse().map_err(Usage).context("--events")?,
         source,
         out: Some(dir.join(TRACE_FILE)),
         keep_ns,

@@ -50,13 +50,13 @@ fn words(
     words.extend(lane::padding(lane));
     if let Some(ours) = added.split_whitespace().find(|word| word.starts_with("schedlab.")) {
         let mend = "that is ours to say: leave it out, and use the option (--lane, --seed, --shift, …)";
-        return Err(VmError::Refused(format!("--cmdline {ours}: {mend}")));
+        return Err(VmError::Words(format!("--cmdline {ours}: {mend}")));
     }
     words.extend(added.split_whitespace().map(str::to_owned));
     let line = words.join(" ");
     if line.len() > LONGEST_COMMAND_LINE {
         let (length, most) = (line.len(), LONGEST_COMMAND_LINE);
-        return Err(VmError::Refused(format!(
+        return Err(VmError::Words(format!(
             "the kernel's command line has {length} bytes, more than {most}: shorten --cmdline"
         )));
     }

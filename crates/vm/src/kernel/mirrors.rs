@@ -41,17 +41,13 @@ impl Mirrors {
             let scheme = url.split_once(':').map_or("", |(scheme, _)| scheme);
             let plain = url.chars().all(|c| !c.is_whitespace() && !c.is_control() && !"[]#".contains(c));
             if scheme.is_empty() || !scheme.starts_with(|c: char| c.is_ascii_alphabetic()) || !plain {
-                return Err(VmError::Refused(format!(
-                    "--mirror {url}: no address of a mirror, such as http://HOST/debian"
-                )));
+                return Err(VmError::Words(format!("--mirror {url}: not a URL, such as http://HOST/debian")));
             }
         }
         let found =
             |security| urls.iter().map(|url| url.trim_end_matches('/')).find(|url| is_security(url) == security);
         let archive = found(false).ok_or_else(|| {
-            VmError::Refused(
-                "--mirror: give the address of the archive, too, besides that of its security suites".into(),
-            )
+            VmError::Words("--mirror: give the address of the archive, too, besides that of its security suites".into())
         })?;
         Ok(Self { archive: archive.to_owned(), security: found(true).map(str::to_owned) })
     }

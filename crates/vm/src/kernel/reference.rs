@@ -27,10 +27,10 @@ impl FromStr for Reference {
         match text.split_once(':') {
             Some(("build", name)) => Self::built(name),
             // A path may hold a colon, after a slash.
-            Some((kind, _)) if !kind.contains('/') && !kind.is_empty() => Err(VmError::Refused(format!(
+            Some((kind, _)) if !kind.contains('/') && !kind.is_empty() => Err(VmError::Words(format!(
                 "kernel `{text}`: unknown kind `{kind}`; give debian:VERSION, such as debian:6.1, build:NAME, or the path of a kernel (./{text} if that is one)"
             ))),
-            _ if text.is_empty() => Err(VmError::Refused("a kernel is named debian:VERSION or by its path".into())),
+            _ if text.is_empty() => Err(VmError::Words("a kernel is named debian:VERSION or by its path".into())),
             _ => Ok(Self::File(text.into())),
         }
     }
@@ -41,7 +41,7 @@ impl Reference {
     fn built(text: &str) -> Result<Self, VmError> {
         match text.trim_end_matches('/').rsplit('/').next() {
             Some(name) if !name.is_empty() => Ok(Self::Build(name.to_owned())),
-            _ => Err(VmError::Refused(
+            _ => Err(VmError::Words(
                 "a kernel of `schedlab vm build` is named build:NAME, see `schedlab vm list`".into(),
             )),
         }

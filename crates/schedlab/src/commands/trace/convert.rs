@@ -48,7 +48,7 @@ impl Convert {
             Some("perfetto-trace" | "pftrace" | "pb") => To::Perfetto,
             Some("txt" | "ftrace") => To::Text,
             None | Some("parquet") => To::Parquet,
-            _ => bail!(
+            _ => usage!(
                 "{}: which format is meant? Name it OUT.perfetto-trace, OUT.txt for lines of ftrace, or a directory \
                  without a dot for Parquet tables; or say it with --to",
                 self.output.display()

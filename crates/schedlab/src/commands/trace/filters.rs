@@ -1,7 +1,8 @@
 //! What of a trace is asked for: the same options for every analysis.
 
 use super::open;
-use anyhow::{Context, Result, bail};
+use crate::exit::usage;
+use anyhow::{Context, Result};
 use clap::Args;
 use schedlab_analyze::trace::{Scope, TaskFilter, TimeWindow, cgroup_members, cgroups};
 use schedlab_run::units::CpuList;
@@ -50,7 +51,7 @@ impl Filters {
     /// For an analysis in which states mean nothing.
     pub(super) fn refuse_states(&self, why: &str) -> Result<()> {
         if self.state.is_some() {
-            bail!("--state: {why}; leave it out");
+            usage!("--state: {why}; leave it out");
         }
         Ok(())
     }
@@ -65,7 +66,7 @@ impl Filters {
             ("--prio", self.prio.is_some()),
         ];
         if let Some((option, _)) = given.iter().find(|(_, given)| *given) {
-            bail!("{option}: {why}; leave it out, or ask `trace latency`");
+            usage!("{option}: {why}; leave it out, or ask `trace latency`");
         }
         Ok(())
     }
@@ -74,7 +75,7 @@ impl Filters {
     pub(super) fn refuse_times(&self, why: &str) -> Result<()> {
         for (option, given) in [("--time", self.time.is_some()), ("--cpu", self.cpu.is_some())] {
             if given {
-                bail!("{option}: {why}; leave it out, or ask `trace timehist`");
+                usage!("{option}: {why}; leave it out, or ask `trace timehist`");
             }
         }
         Ok(())
@@ -84,7 +85,7 @@ impl Filters {
         let mut tasks = TaskFilter { comms: self.comm.clone(), tids: self.tid.clone(), within: None };
         if !self.cgroup.is_empty() {
             if file == Path::new("-") {
-                bail!(
+                usage!(
                     "--cgroup: the members of a cgroup are looked for first, and standard input is read once: name a file"
                 );
             }

@@ -3,7 +3,7 @@
 use super::inside::Inside;
 use super::listener::Screen;
 use crate::cli::vm::{GuestOptions, LaneName};
-use crate::exit;
+use crate::exit::{self, usage};
 use crate::output::{print_line, say};
 use anyhow::{Context, Result, bail};
 use schedlab_run::counted;
@@ -201,7 +201,7 @@ fn machine(options: &GuestOptions) -> Result<Machine> {
     let topology = Topology::parse(options.cpus.or(default), options.topology.as_deref())?;
     let memory_mib = parse_bytes(&options.memory)? >> 20;
     if memory_mib < 64 {
-        bail!("--memory {}: a guest needs at least 64m", options.memory);
+        usage!("--memory {}: a guest needs at least 64m", options.memory);
     }
     Ok(Machine { memory_mib, topology })
 }
@@ -212,14 +212,14 @@ fn host_cpus() -> u32 {
 
 fn virtual_lane(options: &GuestOptions, machine: &Machine, qemu_version: &str) -> Result<Lane> {
     if options.accelerator() == WantedAccelerator::Kvm {
-        bail!("--accel kvm counts no instructions: it belongs to --lane real");
+        usage!("--accel kvm counts no instructions: it belongs to --lane real");
     }
     let quantum_us = options.quantum.as_deref().map(parse_duration_ns).transpose()?.map(|ns| ns.div_ceil(1000));
     let usual_shift = || schedlab_vm::lane::usual_shift(qemu_version, machine.topology.cpus());
     let shift = options.shift.unwrap_or_else(usual_shift);
     let quantum_us = quantum_us.map(u32::try_from).transpose().context("--quantum is too long")?;
     if quantum_us == Some(0) {
-        bail!(
+        usage!(
             "--quantum 0: a turn has to have a length, such as 100us; leave it out for turns that end with the next timer"
         );
     }
@@ -230,7 +230,7 @@ fn virtual_lane(options: &GuestOptions, machine: &Machine, qemu_version: &str) -
 fn real_lane(options: &GuestOptions, machine: &Machine, choice: Choice) -> Result<(Lane, Choice)> {
     let cpus = machine.topology.cpus();
     if options.seed != 0 || options.shift.is_some() || options.quantum.is_some() || options.dither.is_some() {
-        bail!(
+        usage!(
             "--seed, --shift, --quantum and --dither belong to --lane virtual: in the real lane no two boots are equal \
              anyway"
         );
@@ -252,7 +252,7 @@ fn dither_us(text: &str) -> Result<u32> {
     const MOST_US: u64 = 100_000;
     match parse_duration_ns(text).with_context(|| format!("--dither {text}"))?.div_ceil(1000) {
         us if us <= MOST_US => Ok(us as u32),
-        _ => bail!("--dither {text}: give at most 100ms"),
+        _ => usage!("--dither {text}: give at most 100ms"),
     }
 }
 

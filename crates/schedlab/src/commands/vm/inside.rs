@@ -4,6 +4,7 @@
 use crate::cli::{Cli, Command, RunOutput};
 use crate::commands::claim::must_be_free;
 use crate::commands::{ab, bench};
+use crate::exit::usage;
 use crate::{session, twin_spelling};
 use anyhow::{Context, Result, bail};
 use clap::{CommandFactory, FromArgMatches};
@@ -75,7 +76,7 @@ impl Inside {
                 inside.experiment(&directory, &args.output, &name)?;
             }
             Command::Doctor(_) | Command::List(_) => {}
-            _ => bail!("`{}` reads and writes files of the host: run it there", words.join(" ")),
+            _ => usage!("`{}` reads and writes files of the host: run it there", words.join(" ")),
         }
         let says_binder = inside.reads.iter().any(|added| mentions_binder(&added.from));
         if says_binder || words.iter().any(|word| word.contains("binder")) {
@@ -87,7 +88,7 @@ impl Inside {
     /// The run directory is chosen on the host, where it must be free.
     fn experiment(&mut self, directory: &Path, output: &RunOutput, name: &str) -> Result<()> {
         if output.resume {
-            bail!("a run cannot be resumed in a guest: each start is another boot, and a boot is a unit of its own");
+            usage!("a run cannot be resumed in a guest: each start is another boot, and a boot is a unit of its own");
         }
         let out = match &output.out {
             Some(out) => absolute(directory, out)?,

@@ -10,7 +10,7 @@ pub(crate) mod task;
 pub(crate) mod trials;
 
 use crate::cli::vm::{Boot, Build, Fetch, VmAction, VmRun};
-use crate::exit;
+use crate::exit::{self, usage};
 use crate::output::{print_line, say, to_stdout};
 use anyhow::{Context, Result, bail};
 use inside::Inside;
@@ -44,7 +44,7 @@ pub(super) fn run(action: &VmAction) -> Result<u8> {
 
 fn fetch_kernel(args: &Fetch) -> Result<u8> {
     let Reference::Debian(wanted) = args.kernel.parse()? else {
-        bail!("{} needs no fetching: only debian:VERSION does", args.kernel);
+        usage!("{} needs no fetching: only debian:VERSION does", args.kernel);
     };
     let (cache, mirrors) = (Cache::of_this_user(), Mirrors::find(&args.mirror)?);
     let mut tell = |line: &str| say(format_args!("schedlab: {line}"));
@@ -65,7 +65,7 @@ fn build_kernel(args: &Build) -> Result<u8> {
     let name = args.name.clone().unwrap_or_else(|| build::usual_name(&args.tree, args.patch.as_deref()));
     let plain = |c: char| c.is_ascii_alphanumeric() || "-_.+".contains(c);
     if name.is_empty() || name.starts_with('.') || !name.chars().all(plain) {
-        bail!("`{name}` cannot name a kernel: give --name of letters, digits, `-`, `_`, `.` and `+`");
+        usage!("`{name}` cannot name a kernel: give --name of letters, digits, `-`, `_`, `.` and `+`");
     }
     let build = build::Build {
         tree: args.tree.clone(),

@@ -8,7 +8,7 @@ use super::listener::Quiet;
 use crate::cli::Command;
 use crate::cli::vm::{GuestOptions, LaneName, VmProfile};
 use crate::commands::report::write_file;
-use crate::exit;
+use crate::exit::{self, usage};
 use crate::output::{print_line, say, to_stdout};
 use anyhow::{Context, Result, bail};
 use schedlab_record::profile::KernelSymbols;
@@ -43,7 +43,7 @@ pub(super) fn run(args: &VmProfile) -> Result<u8> {
     one_workload(&args.command)?;
     let sight = Sight::default();
     if args.guest.lane == Some(LaneName::Real) {
-        bail!("--lane real: instructions are counted where time is made of them; leave --lane out");
+        usage!("--lane real: instructions are counted where time is made of them; leave --lane out");
     }
     let options = GuestOptions { lane: Some(LaneName::Virtual), ..args.guest.clone() };
     let words = words(&args.command);
@@ -88,7 +88,7 @@ fn one_workload(command: &[String]) -> Result<()> {
     let example = "vm profile --kernel K -- bench pipe:loops=2000";
     let is_bench = command.first().is_some_and(|word| word == "bench");
     let Some(Command::Bench(bench)) = is_bench.then(|| parse(command)) else {
-        bail!("vm profile takes a `bench` command: {example}");
+        usage!("vm profile takes a `bench` command: {example}");
     };
     let asked = [
         ("--json", bench.json.is_some()),
@@ -97,10 +97,10 @@ fn one_workload(command: &[String]) -> Result<()> {
         ("--sweep", bench.sweep.is_some()),
     ];
     if let Some((option, _)) = asked.iter().find(|(_, asked)| *asked) {
-        bail!("vm profile takes a `bench` command without {option}: {example}");
+        usage!("vm profile takes a `bench` command without {option}: {example}");
     }
     if schedlab_bench::sweep(&bench.workload.parse()?, None)?.is_some() {
-        bail!("{}: a list of values is several workloads, and a profile is of one: give one value", bench.workload);
+        usage!("{}: a list of values is several workloads, and a profile is of one: give one value", bench.workload);
     }
     Ok(())
 }
@@ -155,7 +155,7 @@ fn counting(kernel: &str, legs: bool, options: &GuestOptions, words: &[String], 
     let kernel = guest::find(kernel, super::architecture(options.aarch64))?;
     let boot = Boot { counting: Some(Vec::new()), ..guest::boot(kernel, options, &inside, false, sight)? };
     if legs && boot.machine.topology.cpus() != 1 {
-        bail!("legs are told apart on one CPU: --cpus 1");
+        usage!("legs are told apart on one CPU: --cpus 1");
     }
     Ok(boot)
 }
