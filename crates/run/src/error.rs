@@ -59,6 +59,12 @@ pub enum RunError {
         /// Ours.
         read: u32,
     },
+    /// A device, a pipe or a directory where a run has a file.
+    #[error("{} is no regular file: a run directory holds files only; restore it from a copy of the run", .path.display())]
+    NotAFile {
+        /// What is there.
+        path: PathBuf,
+    },
     /// A file that is not what its name says.
     #[error("{} is damaged: {why}", .path.display())]
     Damaged {

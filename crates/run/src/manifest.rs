@@ -6,7 +6,12 @@ use crate::workload_spec::WorkloadSpec;
 use serde::{Deserialize, Serialize};
 
 /// Version of the run directory's format; `FORMAT.md` lists what changed.
-pub const FORMAT_VERSION: u32 = 3;
+pub const FORMAT_VERSION: u32 = 4;
+/// Since this version a manifest carries its own CRC-32, tables have their checksums and trial files their list; older
+/// runs may lack them.
+pub(crate) const CHECKED_SINCE: u32 = 4;
+/// Since this version there is a table of slow operations.
+pub(crate) const SLOW_OPERATIONS_SINCE: u32 = 3;
 
 /// How an environment check came out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]

@@ -2,9 +2,10 @@
 
 use crate::error::RunError;
 use crate::frame;
-use crate::manifest::{FORMAT_VERSION, Factorial, Manifest, Sweep};
+use crate::manifest::{CHECKED_SINCE, FORMAT_VERSION, Factorial, Manifest, Sweep};
 use crate::record::TrialRecord;
 use crate::writer::{MANIFEST, TABLES, TRIALS, UNREADABLE};
+use crate::{regular, self_checked, stored};
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -22,6 +23,8 @@ pub struct Run {
     pub problems: Vec<String>,
     /// Trial files that hold no trial; the first of `problems` say why, in the same order.
     pub unreadable: Vec<PathBuf>,
+    /// Those of `problems` that say what had been stored and is gone.
+    pub missing: Vec<String>,
 }
 
 /// Opens run directories.
@@ -32,19 +35,28 @@ impl RunReader {
     /// Reads the whole run.
     pub fn open(dir: &Path) -> Result<Run, RunError> {
         let manifest = read_manifest(dir)?;
-        let mut run = Run { manifest, trials: Vec::new(), sealed: false, problems: Vec::new(), unreadable: Vec::new() };
+        let mut run = Run {
+            manifest,
+            trials: Vec::new(),
+            sealed: false,
+            problems: Vec::new(),
+            unreadable: Vec::new(),
+            missing: Vec::new(),
+        };
         let tables = dir.join(TABLES);
         if !tables.exists() {
-            let read = read_trial_files(&dir.join(TRIALS), &mut run);
+            let read = read_trial_files(&dir.join(TRIALS), &mut run).and_then(|()| run.note_missing(dir));
             // A run that is sealed while it is read loses its trial files the moment it has tables.
             if !tables.exists() {
                 read?;
                 run.note_set_aside(dir);
                 return Ok(run);
             }
-            (run.problems, run.unreadable) = (Vec::new(), Vec::new());
+            (run.problems, run.unreadable, run.missing) = Default::default();
         }
-        run.trials = crate::tables::read(&tables)?;
+        let unchecked;
+        (run.trials, unchecked) = crate::tables::read(&tables, run.manifest.format_version)?;
+        run.problems.extend(unchecked);
         run.sealed = true;
         if let Some(stray) = run.trials.iter().find(|t| !fits(&run.manifest, t)) {
             let why = format!("trial {} is of an arm or workload that the manifest does not have", stray.trial);
@@ -57,13 +69,13 @@ impl RunReader {
 
 fn read_manifest(dir: &Path) -> Result<Manifest, RunError> {
     let path = dir.join(MANIFEST);
-    let bytes = match fs::read(&path) {
-        Err(e) if e.kind() == std::io::ErrorKind::NotFound => {
+    let bytes = match regular::read(&path) {
+        Err(RunError::Io { cause, .. }) if cause.kind() == std::io::ErrorKind::NotFound => {
             return Err(RunError::NotARun { dir: dir.to_owned(), is_there: dir.exists() });
         }
-        other => other.map_err(RunError::io(&path))?,
+        other => other?,
     };
-    parse_manifest(&bytes).map_err(|error| match error {
+    checked_manifest(&bytes).map_err(|error| match error {
         ManifestError::Newer(written) => RunError::Newer { path: path.clone(), written, read: FORMAT_VERSION },
         ManifestError::Content(why) => RunError::Damaged { path: path.clone(), why },
     })
@@ -78,17 +90,32 @@ pub enum ManifestError {
     Content(String),
 }
 
-/// A manifest from its bytes. The version is looked at first: a newer manifest may have any other shape.
-pub fn parse_manifest(bytes: &[u8]) -> Result<Manifest, ManifestError> {
-    let content = |e: serde_json::Error| ManifestError::Content(e.to_string());
+/// A manifest whose bytes are those that were written. Those of older versions carry no checksum.
+fn checked_manifest(bytes: &[u8]) -> Result<Manifest, ManifestError> {
+    let version = version(bytes)?;
+    let restore = |what: &str| ManifestError::Content(format!("{what}; restore it from a copy of the run"));
+    match self_checked::is_intact(bytes) {
+        Some(false) => Err(restore("its content is not what was written")),
+        None if version >= CHECKED_SINCE => Err(restore("it does not end with its checksum")),
+        _ => parse_manifest(bytes),
+    }
+}
+
+/// The version is looked at first: a newer manifest may have any other shape.
+fn version(bytes: &[u8]) -> Result<u32, ManifestError> {
     #[derive(serde::Deserialize)]
     struct Version {
         format_version: u32,
     }
-    let version: Version = serde_json::from_slice(bytes).map_err(content)?;
-    if version.format_version > FORMAT_VERSION {
-        return Err(ManifestError::Newer(version.format_version));
-    }
+    let Version { format_version } =
+        serde_json::from_slice(bytes).map_err(|e| ManifestError::Content(e.to_string()))?;
+    if format_version > FORMAT_VERSION { Err(ManifestError::Newer(format_version)) } else { Ok(format_version) }
+}
+
+/// A manifest from JSON, with a checksum or without.
+pub fn parse_manifest(bytes: &[u8]) -> Result<Manifest, ManifestError> {
+    let content = |e: serde_json::Error| ManifestError::Content(e.to_string());
+    version(bytes)?;
     let manifest: Manifest = serde_json::from_slice(bytes).map_err(content)?;
     // Indexes that later code follows without looking.
     let workloads = manifest.workloads.len();
@@ -131,7 +158,13 @@ fn read_trial_files(dir: &Path, run: &mut Run) -> Result<(), RunError> {
     paths.sort_unstable();
     let mut numbers = BTreeSet::new();
     for path in paths {
-        let bytes = fs::read(&path).map_err(RunError::io(&path))?;
+        let bytes = match regular::read(&path) {
+            Err(error @ (RunError::NotAFile { .. } | RunError::Damaged { .. })) => {
+                run.skip(path, error.to_string());
+                continue;
+            }
+            other => other?,
+        };
         match frame::decode(&bytes) {
             Ok(record) if !fits(&run.manifest, &record) => run.skip(path, "it belongs to another run".into()),
             Ok(record) if !numbers.insert(record.trial) => {
@@ -154,6 +187,26 @@ impl Run {
     fn skip(&mut self, path: PathBuf, why: String) {
         self.problems.push(format!("{} was left out: {why}", path.display()));
         self.unreadable.push(path);
+    }
+
+    /// What the list of stored trials knows and the directory no longer has. What was set aside is told apart.
+    fn note_missing(&mut self, dir: &Path) -> Result<(), RunError> {
+        if self.manifest.format_version < CHECKED_SINCE {
+            return Ok(());
+        }
+        let trials = dir.join(TRIALS);
+        if !trials.exists() {
+            let why = "its trials are gone: it has neither tables nor trial files; restore them from a copy of the run";
+            return Err(RunError::Damaged { path: dir.to_owned(), why: why.into() });
+        }
+        let names = |dir: &Path| -> BTreeSet<String> {
+            let entries = fs::read_dir(dir).into_iter().flatten().flatten();
+            entries.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect()
+        };
+        let there = &names(&trials) | &names(&dir.join(UNREADABLE));
+        self.missing = stored::problems(&trials, &there)?;
+        self.problems.extend(self.missing.iter().cloned());
+        Ok(())
     }
 
     fn note_set_aside(&mut self, dir: &Path) {

@@ -7,6 +7,7 @@ use crate::manifest::Manifest;
 use crate::reader::{Run, RunReader};
 use crate::record::TrialRecord;
 use crate::units::utc;
+use crate::{self_checked, stored};
 use std::fs::{self, File, TryLockError};
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -41,6 +42,7 @@ impl RunWriter {
         fs::create_dir_all(&trials).map_err(RunError::io(&trials))?;
         // Whatever is synced inside a directory is lost with it when its own name was never written out.
         holders.iter().try_for_each(|holder| sync_dir(holder))?;
+        stored::create(&trials)?;
         let mut writer = Self { dir: dir.to_owned(), _lock: lock(dir)? };
         writer.update_manifest(manifest)?;
         Ok(writer)
@@ -55,18 +57,27 @@ impl RunWriter {
         }
         let mut writer = Self { dir: dir.to_owned(), _lock };
         writer.set_aside(&run)?;
+        writer.tell_missing(&run)?;
+        stored::mend(&dir.join(TRIALS))?;
         Ok(writer)
     }
 
     /// Stores a finished trial, durable when this returns, in the file that it answers.
     pub fn append(&mut self, record: &TrialRecord) -> Result<PathBuf, RunError> {
         let trials = self.dir.join(TRIALS);
-        write_durably(&trials, &format!("{:08}.rec", record.trial), &frame::encode(record))
+        let file = write_durably(&trials, &format!("{:08}.rec", record.trial), &frame::encode(record))?;
+        stored::add(&trials, &file)?;
+        Ok(file)
     }
 
     /// Replaces the manifest, durable when this returns, and answers its file.
     pub fn update_manifest(&mut self, manifest: &Manifest) -> Result<PathBuf, RunError> {
         write_durably(&self.dir, MANIFEST, &manifest_bytes(manifest))
+    }
+
+    /// The list of the trial files that were stored.
+    pub fn stored(&self) -> PathBuf {
+        stored::path(&self.dir.join(TRIALS))
     }
 
     /// The run's log, for whoever tells of the run while this writes it.
@@ -82,6 +93,7 @@ impl RunWriter {
             return Err(RunError::Complete { dir: self.dir });
         }
         self.set_aside(&run)?;
+        self.tell_missing(&run)?;
         let part = self.dir.join("tables.part");
         if part.exists() {
             fs::remove_dir_all(&part).map_err(RunError::io(&part))?;
@@ -95,6 +107,18 @@ impl RunWriter {
         let trials = self.dir.join(TRIALS);
         fs::remove_dir_all(&trials).map_err(RunError::io(&trials))?;
         sync_dir(&self.dir)
+    }
+
+    /// What is missing is known by a list that sealing removes: from here on the manifest tells it.
+    fn tell_missing(&mut self, run: &Run) -> Result<(), RunError> {
+        let mut manifest = run.manifest.clone();
+        let new: Vec<String> = run.missing.iter().filter(|what| !manifest.warnings.contains(what)).cloned().collect();
+        if new.is_empty() {
+            return Ok(());
+        }
+        new.iter().try_for_each(|what| self.log().line(what))?;
+        manifest.warnings.extend(new);
+        self.update_manifest(&manifest).map(drop)
     }
 
     /// Sealing removes the trial files, and a resumed run reuses their numbers: what could not be read must be out of the
@@ -137,7 +161,8 @@ impl RunLog {
 
 /// The content of `manifest.json`.
 pub fn manifest_bytes(manifest: &Manifest) -> Vec<u8> {
-    crate::json::pretty(manifest).expect("a manifest holds no map with keys that are not strings").into_bytes()
+    let json = crate::json::pretty(manifest).expect("a manifest holds no map with keys that are not strings");
+    self_checked::with_crc(&json)
 }
 
 /// Takes the run for this process; the kernel lets go of it when the process ends, however it ends.

@@ -8,7 +8,8 @@ use std::fs;
 use std::path::PathBuf;
 
 fn trial_files(lab: &Lab) -> Vec<PathBuf> {
-    let mut files: Vec<PathBuf> = fs::read_dir(lab.dir.join("trials")).unwrap().flatten().map(|e| e.path()).collect();
+    let entries = fs::read_dir(lab.dir.join("trials")).unwrap().flatten().map(|e| e.path());
+    let mut files: Vec<PathBuf> = entries.filter(|p| p.extension().is_some_and(|x| x == "rec")).collect();
     files.sort();
     files
 }
@@ -148,10 +149,10 @@ fn a_newer_format_says_what_to_use() {
     let lab = Lab::new(1, 1, true);
     let path = lab.dir.join("manifest.json");
     // A newer manifest may have any other shape: only the version is looked at.
-    fs::write(&path, "{\"format_version\": 4, \"shape\": \"unheard of\"}").unwrap();
+    fs::write(&path, "{\"format_version\": 5, \"shape\": \"unheard of\"}").unwrap();
     let error = RunReader::open(&lab.dir).unwrap_err().to_string();
     assert!(
-        error.contains("format 4") && error.contains("reads up to 3") && error.contains("newer schedlab"),
+        error.contains("format 5") && error.contains("reads up to 4") && error.contains("newer schedlab"),
         "{error}"
     );
 }
@@ -167,6 +168,11 @@ fn a_run_of_version_2_has_no_slow_operations_and_is_read() {
     let older: String =
         listed.lines().filter(|l| !l.ends_with("slow_operations.parquet")).map(|l| format!("{l}\n")).collect();
     fs::write(&sums, older).unwrap();
+    let unlisted = RunReader::open(&lab.dir).unwrap_err().to_string();
+    assert!(unlisted.contains("does not list slow_operations.parquet"), "not of this version: {unlisted}");
+    let mut of_version_2 = manifest();
+    of_version_2.format_version = 2;
+    fs::write(lab.dir.join("manifest.json"), serde_json::to_vec(&of_version_2).unwrap()).unwrap();
     let mut expected = lab.records.clone();
     expected.iter_mut().filter_map(|r| r.outcome.as_mut()).for_each(|o| o.slowest.clear());
     assert_eq!(RunReader::open(&lab.dir).unwrap().trials, expected);
@@ -189,13 +195,10 @@ fn a_design_beyond_its_workloads_or_arms_is_refused() {
 #[test]
 fn rules_that_no_plan_may_have_and_a_table_that_is_missing_are_damage() {
     for rule in ["alpha", "sesoi"] {
-        let lab = Lab::new(5, 6, true);
-        let path = lab.dir.join("manifest.json");
-        let mut manifest: serde_json::Value = serde_json::from_slice(&fs::read(&path).unwrap()).unwrap();
-        manifest[rule] = 7.into();
-        fs::write(&path, manifest.to_string()).unwrap();
-        let error = RunReader::open(&lab.dir).unwrap_err().to_string();
-        assert!(error.contains(&format!("{rule} 7")), "{error}");
+        let mut damaged = serde_json::to_value(manifest()).unwrap();
+        damaged[rule] = 7.into();
+        let error = schedlab_run::reader::parse_manifest(damaged.to_string().as_bytes()).unwrap_err();
+        assert!(format!("{error:?}").contains(&format!("{rule} 7")), "{error:?}");
     }
     let lab = Lab::new(5, 6, true);
     fs::remove_file(lab.dir.join("tables/metrics.parquet")).unwrap();
@@ -233,4 +236,123 @@ fn a_row_of_an_arm_that_is_not_there_is_damage() {
     record.arm = Some(9);
     writer.append(&record).unwrap();
     assert_eq!(RunReader::open(&lab.dir).unwrap().problems.len(), 1);
+}
+
+/// Files of a run directory that a report reads.
+fn files_of_report(dir: &std::path::Path) -> Vec<PathBuf> {
+    walk(dir).into_iter().filter(|file| !file.ends_with("log.txt")).collect()
+}
+
+/// What opening says: the error, or the sentences.
+fn told(dir: &std::path::Path) -> String {
+    RunReader::open(dir).map_or_else(|error| error.to_string(), |run| run.problems.join("\n"))
+}
+
+#[test]
+fn every_byte_of_a_sealed_run_counts_and_so_does_every_file() {
+    let lab = Lab::new(4, 2, true);
+    assert_eq!(told(&lab.dir), "");
+    let files = files_of_report(&lab.dir);
+    assert!(files.len() >= 18, "{files:?}");
+    for file in files {
+        let bytes = fs::read(&file).unwrap();
+        // Every byte of what is read as text; of the tables, whose checksums cover all alike, every seventh.
+        let stride = if file.extension().is_some_and(|x| x == "parquet") { 7 } else { 1 };
+        for at in (0..bytes.len()).step_by(stride) {
+            let mut flipped = bytes.clone();
+            flipped[at] ^= 1 << (at % 8);
+            fs::write(&file, &flipped).unwrap();
+            assert_ne!(told(&lab.dir), "", "{} byte {at}", file.display());
+        }
+        fs::remove_file(&file).unwrap();
+        assert_ne!(told(&lab.dir), "", "without {}", file.display());
+        fs::write(&file, &bytes).unwrap();
+    }
+    assert_eq!(told(&lab.dir), "");
+    fs::remove_dir_all(lab.dir.join("tables")).unwrap();
+    assert!(told(&lab.dir).contains("neither tables nor trial files"), "{}", told(&lab.dir));
+}
+
+#[test]
+fn every_file_of_an_unsealed_run_is_missed() {
+    let lab = Lab::new(4, 5, false);
+    for file in files_of_report(&lab.dir) {
+        let bytes = fs::read(&file).unwrap();
+        fs::remove_file(&file).unwrap();
+        let said = told(&lab.dir);
+        let name = file.file_name().unwrap().to_str().unwrap();
+        assert!(said.contains(name), "without {name}: {said:?}");
+        fs::write(&file, &bytes).unwrap();
+    }
+    assert_eq!(told(&lab.dir), "");
+}
+
+#[test]
+fn what_was_missing_is_told_by_the_sealed_run_as_well() {
+    let lab = Lab::new(4, 5, false);
+    fs::remove_file(&trial_files(&lab)[4]).unwrap();
+    RunWriter::resume(&lab.dir).unwrap().seal().unwrap();
+    let run = RunReader::open(&lab.dir).unwrap();
+    assert!(
+        run.sealed && run.manifest.warnings.iter().any(|w| w.contains("00000004.rec")),
+        "{:?}",
+        run.manifest.warnings
+    );
+}
+
+#[test]
+fn a_torn_list_of_trial_files_is_no_damage_and_is_mended() {
+    let lab = Lab::new(4, 5, false);
+    let list = lab.dir.join("trials/stored.txt");
+    let whole = fs::read_to_string(&list).unwrap();
+    fs::write(&list, &whole[..whole.len() - 4]).unwrap();
+    assert_eq!(told(&lab.dir), "");
+    RunWriter::resume(&lab.dir).unwrap().append(&Draw(7).record(5)).unwrap();
+    assert!(fs::read_to_string(&list).unwrap().ends_with("00000003.rec\n00000005.rec\n"));
+    assert_eq!(told(&lab.dir), "");
+}
+
+#[test]
+fn a_run_of_before_there_were_checksums_is_read_and_says_so() {
+    let lab = Lab::new(5, 6, true);
+    let mut older = manifest();
+    older.format_version = 3;
+    fs::write(lab.dir.join("manifest.json"), serde_json::to_vec(&older).unwrap()).unwrap();
+    fs::remove_file(lab.dir.join("tables/checksums.txt")).unwrap();
+    let run = RunReader::open(&lab.dir).unwrap();
+    assert_eq!((&run.trials, run.manifest), (&lab.records, older));
+    assert!(run.problems.len() == 1 && run.problems[0].contains("checksums.txt is missing"), "{:?}", run.problems);
+}
+
+#[test]
+fn pipes_devices_and_endless_files_are_refused_and_not_waited_for() {
+    let trap = |file: &std::path::Path, make: &dyn Fn(&std::path::Path)| {
+        fs::remove_file(file).unwrap();
+        make(file);
+    };
+    let pipe = |path: &std::path::Path| {
+        assert!(std::process::Command::new("mkfifo").arg(path).status().unwrap().success());
+    };
+    let device = |path: &std::path::Path| std::os::unix::fs::symlink("/dev/zero", path).unwrap();
+    let endless = |path: &std::path::Path| fs::File::create(path).unwrap().set_len(1 << 40).unwrap();
+    let directory = |path: &std::path::Path| fs::create_dir(path).unwrap();
+    let traps: [&dyn Fn(&std::path::Path); 4] = [&pipe, &device, &endless, &directory];
+    for make in traps {
+        for name in ["manifest.json", "tables/checksums.txt"] {
+            let lab = Lab::new(5, 6, true);
+            trap(&lab.dir.join(name), make);
+            let error = RunReader::open(&lab.dir).unwrap_err().to_string();
+            assert!(error.contains(name) && error.contains("restore it"), "{error}");
+        }
+        let lab = Lab::new(5, 6, false);
+        trap(&trial_files(&lab)[2], make);
+        let run = RunReader::open(&lab.dir).unwrap();
+        assert!(run.trials.len() == 5 && run.problems[0].contains("00000002.rec"), "{:?}", run.problems);
+    }
+    for make in traps {
+        let lab = Lab::new(5, 6, true);
+        trap(&lab.dir.join("tables/counters.parquet"), make);
+        let error = RunReader::open(&lab.dir).unwrap_err().to_string();
+        assert!(error.contains("counters.parquet") && error.contains("restore it"), "{error}");
+    }
 }

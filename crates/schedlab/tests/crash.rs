@@ -148,14 +148,14 @@ fn a_killed_run_loses_no_finished_trial_and_resumes() {
     for (field, what) in [("allowed_cpus", "allowed CPUs"), ("program_crc32", "program CRC-32")] {
         let mut other = json(&begun);
         other["environment"][field] = "another".into();
-        std::fs::write(&manifest, other.to_string()).unwrap();
+        write_manifest(&manifest, other);
         let refused = schedlab(&["run", &plan, "--out", &out, "--resume"]).failure().stderr;
         assert!(refused.contains(&format!("{what} was `another` and is ")), "{refused}");
     }
     let mut other = json(&begun);
     let checks = other["environment"]["checks"].as_array_mut().unwrap();
     checks.iter_mut().find(|check| check["id"] == "clocksource").unwrap()["value"] = "sundial".into();
-    std::fs::write(&manifest, other.to_string()).unwrap();
+    write_manifest(&manifest, other);
     let refused = schedlab(&["run", &plan, "--out", &out, "--resume"]).failure().stderr;
     assert!(refused.contains("clocksource was `sundial` and is ") && torn.exists(), "{refused}");
     std::fs::write(&manifest, begun).unwrap();
@@ -165,6 +165,11 @@ fn a_killed_run_loses_no_finished_trial_and_resumes() {
     let used = json(&resumed.stdout)["workloads"][0]["counts"]["used"].as_u64();
     assert_eq!(used, Some(24), "six blocks of two in each of two arms, warm-up aside");
     assert!(schedlab(&["run", &plan, "--out", &out, "--resume"]).failure().stderr.contains("complete"));
+}
+
+fn write_manifest(path: &Path, manifest: serde_json::Value) {
+    let manifest = serde_json::from_value(manifest).unwrap();
+    std::fs::write(path, schedlab_run::writer::manifest_bytes(&manifest)).unwrap();
 }
 
 fn wait_for_trials(out: &str, wanted: usize) {

@@ -3,9 +3,9 @@
 //! the ones we wrote, because it may panic on them.
 
 use crate::error::RunError;
+use crate::regular::{self, read_text};
 use crate::writer::write_durably;
 use std::fmt::Write;
-use std::fs::File;
 use std::io::{ErrorKind, Read};
 use std::path::Path;
 
@@ -22,19 +22,21 @@ pub(super) fn write(dir: &Path, names: &[String]) -> Result<(), RunError> {
     write_durably(dir, FILE, lines.as_bytes()).map(drop)
 }
 
-/// Compares every file with the list. A directory without a list is accepted unchecked; a `newer` table that is neither
-/// listed nor there belongs to an older version.
-pub(super) fn verify(dir: &Path, names: &[String], newer: &str) -> Result<(), RunError> {
+/// Compares every file with the list. Without a list, which older versions were read without, says that nothing was
+/// checked; where there `must` be one, that is damage.
+pub(super) fn verify(dir: &Path, names: &[String], must: bool) -> Result<Option<String>, RunError> {
     let path = dir.join(FILE);
-    let lines = match std::fs::read_to_string(&path) {
-        Err(e) if e.kind() == ErrorKind::NotFound => return Ok(()),
-        other => other.map_err(RunError::io(&path))?,
+    let lines = match read_text(&path) {
+        Err(RunError::Io { cause, .. }) if cause.kind() == ErrorKind::NotFound => {
+            let why = "it is missing; restore it from a copy of the run".to_owned();
+            let unchecked =
+                format!("{} is missing: nothing tells whether the tables are those that were sealed", path.display());
+            return if must { Err(RunError::Damaged { path, why }) } else { Ok(Some(unchecked)) };
+        }
+        other => other?,
     };
     for name in names {
         let wanted = lines.lines().find_map(|line| line.strip_suffix(name.as_str())?.strip_suffix(' '));
-        if name == newer && wanted.is_none() && !dir.join(name).exists() {
-            continue;
-        }
         let why = || format!("it does not list {name}; restore it from a copy of the run");
         let wanted = wanted.ok_or_else(|| RunError::Damaged { path: path.clone(), why: why() })?;
         let table = dir.join(name);
@@ -42,18 +44,23 @@ pub(super) fn verify(dir: &Path, names: &[String], newer: &str) -> Result<(), Ru
             let why = "it is missing; restore it from a copy of the run".to_owned();
             return Err(RunError::Damaged { path: table, why });
         }
-        let (crc, bytes) = of(&table)?;
-        if format!("{crc:08x} {bytes}") != wanted {
+        // The length first: a file that was made endless is not read to its end.
+        let length = regular::open(&table)?.metadata().map_err(RunError::io(&table))?.len();
+        let fits = wanted.ends_with(&format!(" {length}")) && {
+            let (crc, bytes) = of(&table)?;
+            format!("{crc:08x} {bytes}") == wanted
+        };
+        if !fits {
             let why = "its content is not what was sealed; restore it from a copy of the run".to_owned();
             return Err(RunError::Damaged { path: table, why });
         }
     }
-    Ok(())
+    Ok(None)
 }
 
 /// CRC-32 and length of a file, read in pieces.
 fn of(path: &Path) -> Result<(u32, u64), RunError> {
-    let mut file = File::open(path).map_err(RunError::io(path))?;
+    let mut file = regular::open(path)?;
     let (mut hasher, mut bytes, mut piece) = (crc32fast::Hasher::new(), 0u64, vec![0u8; 1 << 16]);
     loop {
         match file.read(&mut piece).map_err(RunError::io(path))? {

@@ -2,6 +2,7 @@
 //! other languages see plain nulls; unsigned numbers carry Parquet's own unsigned annotation.
 
 use crate::error::RunError;
+use crate::regular;
 use parquet::basic::Compression;
 use parquet::column::reader::get_typed_column_reader;
 use parquet::data_type::{ByteArray, ByteArrayType, DataType, DoubleType, Int64Type};
@@ -159,7 +160,7 @@ impl Table {
             path: path.clone(),
             why: format!("{why}; restore it from a copy of the run"),
         };
-        let file = File::open(&path).map_err(RunError::io(&path))?;
+        let file = regular::open(&path)?;
         let reader = SerializedFileReader::new(file).map_err(|e| damaged(e.to_string()))?;
         for number in 0..reader.num_row_groups() {
             let group = reader.get_row_group(number).map_err(|e| damaged(e.to_string()))?;

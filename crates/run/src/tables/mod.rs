@@ -12,6 +12,7 @@ pub use columns::{Cell, Table};
 pub use directory::TableDir;
 
 use crate::error::RunError;
+use crate::manifest::{CHECKED_SINCE, SLOW_OPERATIONS_SINCE};
 use crate::record::TrialRecord;
 use std::path::Path;
 
@@ -34,11 +35,13 @@ pub(crate) fn write(dir: &Path, trials: &[TrialRecord]) -> Result<(), RunError> 
     checksums::write(dir, &empty.iter().map(file_name).collect::<Vec<_>>())
 }
 
-/// Reads all tables of a directory.
-pub(crate) fn read(dir: &Path) -> Result<Vec<TrialRecord>, RunError> {
-    let names = schema::Tables::empty().all().iter().map(file_name).collect::<Vec<_>>();
-    checksums::verify(dir, &names, &format!("{}.parquet", schema::SLOW_OPERATIONS))?;
-    from_tables::read(dir)
+/// Reads all tables of a directory of this version of the format, and says where they could not be checked.
+pub(crate) fn read(dir: &Path, version: u32) -> Result<(Vec<TrialRecord>, Option<String>), RunError> {
+    let mut names = schema::Tables::empty().all().iter().map(file_name).collect::<Vec<_>>();
+    let slow_operations = format!("{}.parquet", schema::SLOW_OPERATIONS);
+    names.retain(|name| version >= SLOW_OPERATIONS_SINCE || *name != slow_operations);
+    let unchecked = checksums::verify(dir, &names, version >= CHECKED_SINCE)?;
+    Ok((from_tables::read(dir)?, unchecked))
 }
 
 fn file_name(table: &columns::Table) -> String {

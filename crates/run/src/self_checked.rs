@@ -1,0 +1,44 @@
+//! JSON that carries the CRC-32 of itself: the last member of the object, over every byte before it. The manifest is one
+//! file and is replaced whole, so a list beside it would be a second thing to replace at the same moment.
+
+/// What stands around the eight hexadecimal digits. The comma belongs to it, so that all before is covered.
+const BEFORE: &str = ",\n  \"crc32\": \"";
+const AFTER: &str = "\"\n}";
+const DIGITS: usize = 8;
+
+/// Adds the member to an object as [`crate::json::pretty`] writes it.
+pub(crate) fn with_crc(object: &str) -> Vec<u8> {
+    let body = object.strip_suffix("\n}").expect("an object with members, laid out");
+    let crc = crc32fast::hash(body.as_bytes());
+    format!("{body}{BEFORE}{crc:08x}{AFTER}").into_bytes()
+}
+
+/// Whether the content is what was written; `None` where it carries no CRC.
+pub(crate) fn is_intact(bytes: &[u8]) -> Option<bool> {
+    let rest = bytes.strip_suffix(AFTER.as_bytes())?;
+    let (rest, digits) = rest.split_at_checked(rest.len().checked_sub(DIGITS)?)?;
+    let body = rest.strip_suffix(BEFORE.as_bytes())?;
+    Some(format!("{:08x}", crc32fast::hash(body)).as_bytes() == digits)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_byte_can_change_unseen() {
+        let written = with_crc("{\n  \"a\": 1,\n  \"b\": [\n    2\n  ]\n}");
+        assert_eq!(is_intact(&written), Some(true));
+        let value: serde_json::Value = serde_json::from_slice(&written).unwrap();
+        assert_eq!((value["a"].as_u64(), value["crc32"].as_str().map(str::len)), (Some(1), Some(DIGITS)));
+        for at in 0..written.len() {
+            for bit in 0..8 {
+                let mut flipped = written.clone();
+                flipped[at] ^= 1 << bit;
+                assert_ne!(is_intact(&flipped), Some(true), "byte {at}, bit {bit}");
+            }
+            assert_ne!(is_intact(&written[..at]), Some(true), "cut to {at}");
+        }
+        assert_eq!(is_intact(b"{\n  \"a\": 1\n}"), None);
+    }
+}
