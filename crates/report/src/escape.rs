@@ -1,6 +1,10 @@
-//! Escaping for HTML and SVG text and attributes, and for Markdown cells.
+//! Escaping for HTML and SVG text and attributes, and for Markdown; for a line on a terminal it is [`terminal`]. What steers is
+//! taken from all of them by `schedlab_run::plain`.
 
-/// Text safe in HTML and XML content and in quoted attributes. Control characters that XML 1.0 forbids become `�`.
+pub(crate) use schedlab_run::plain::line as terminal;
+use schedlab_run::plain::steers;
+
+/// Text safe in HTML and XML content and in quoted attributes. Characters that steer, and those that XML 1.0 forbids, become `�`.
 pub(crate) fn xml(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {
@@ -11,21 +15,25 @@ pub(crate) fn xml(text: &str) -> String {
             '"' => out.push_str("&quot;"),
             '\'' => out.push_str("&#39;"),
             '\n' | '\t' => out.push(c),
-            c if c.is_control() || matches!(c, '\u{fffe}' | '\u{ffff}') => out.push('\u{fffd}'),
+            c if steers(c) || matches!(c, '\u{fffe}' | '\u{ffff}') => out.push('\u{fffd}'),
             c => out.push(c),
         }
     }
     out
 }
 
-/// Text safe inside a Markdown table cell or paragraph: no pipe ends the cell, no line break ends the row.
+/// Text safe inside a Markdown table cell or paragraph: no pipe ends the cell, no line break ends the row, and nothing is
+/// taken for HTML, a link or a fence that would hide what follows. Numbers and intervals stay as they are.
 pub(crate) fn markdown(text: &str) -> String {
-    text.replace('|', "\\|").replace(['\n', '\r'], " ")
-}
-
-/// Text safe on a terminal: no escape sequence of somebody else's log reaches it.
-pub(crate) fn terminal(text: &str) -> String {
-    text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect()
+    let text = terminal(text).replace('|', "\\|").replace("](", "]\\(").replace("```", "'''").replace("~~~", "---");
+    let mut out = String::with_capacity(text.len());
+    let mut chars = text.chars().peekable();
+    while let Some(c) = chars.next() {
+        // What may begin a tag, a comment or an instruction; `p < 0.05` does not.
+        let opens = |next: &char| next.is_ascii_alphabetic() || matches!(next, '/' | '!' | '?');
+        if c == '<' && chars.peek().is_some_and(opens) { out.push_str("&lt;") } else { out.push(c) }
+    }
+    out
 }
 
 #[cfg(test)]
@@ -36,7 +44,11 @@ mod tests {
     fn nothing_breaks_out() {
         assert_eq!(xml(r#"<b a="x" b='y'>&"#), "&lt;b a=&quot;x&quot; b=&#39;y&#39;&gt;&amp;");
         assert_eq!(xml("a\u{0}\u{1b}[31m"), "a\u{fffd}\u{fffd}[31m");
+        assert_eq!(xml("a\u{202e}b"), "a\u{fffd}b");
         assert_eq!(markdown("a|b\nc"), "a\\|b c");
+        assert_eq!(markdown("p < 0.05 [-3, 16]"), "p < 0.05 [-3, 16]");
+        assert_eq!(markdown("<img src=x onerror=y></a><!--"), "&lt;img src=x onerror=y>&lt;/a>&lt;!--");
+        assert_eq!(markdown("[x](http://y)\u{202e}```"), "[x]\\(http://y) '''");
         assert_eq!(terminal("\u{1b}[2Jx"), " [2Jx");
     }
 }

@@ -2,7 +2,7 @@
 
 mod designs;
 
-use crate::escape::markdown as escape;
+use crate::escape::{markdown as escape, terminal};
 use crate::table::{Align, Table, width, wrap};
 use crate::{Input, remarks, tables, words};
 use schedlab_analyze::{Findings, MetricFindings, Role, WorkloadFindings};
@@ -193,6 +193,6 @@ fn closing(input: &Input<'_>, out: &mut dyn Write) -> io::Result<()> {
     items.extend(findings.rules.methods.iter().cloned());
     list(&items, out)?;
     // Indented code: a fence could be closed from inside, and the line is there to be copied whole.
-    writeln!(out, "schedlab {}:\n", input.manifest.schedlab_version)?;
-    writeln!(out, "    {}", words::shell(&findings.command).replace('\n', " "))
+    writeln!(out, "schedlab {}:\n", escape(&input.manifest.schedlab_version))?;
+    writeln!(out, "    {}", terminal(&words::shell(&findings.command)))
 }

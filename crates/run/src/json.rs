@@ -4,9 +4,15 @@
 
 use serde::Serialize;
 
-/// The same text as `serde_json::to_string_pretty`. Fails where a map has keys that are no strings.
+/// The same text as `serde_json::to_string_pretty`, and what steers a terminal in escapes. Fails where a map has keys that are no
+/// strings.
 pub fn pretty<T: Serialize + ?Sized>(value: &T) -> Result<String, serde_json::Error> {
-    Ok(laid_out(&serde_json::to_string(value)?))
+    Ok(laid_out(&small(value)?))
+}
+
+/// The same in one line.
+pub fn small<T: Serialize + ?Sized>(value: &T) -> Result<String, serde_json::Error> {
+    serde_json::to_string(value).map(crate::plain::json)
 }
 
 /// Lays out JSON that has no space outside its strings.

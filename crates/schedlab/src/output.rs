@@ -1,12 +1,21 @@
-//! What the binary says: results on standard output, talk on standard error. A reader who has seen enough (`schedlab list |
+//! What the binary says: results on standard output, talk on standard error, and nothing on either that steers a terminal
+//! but our own colours on one: whatever a page, a message or a guest let through ends here. A reader who has seen enough (`schedlab list |
 //! head`) is no error and changes no exit code, and one who has left standard error ends no run.
 
 use anyhow::{Context, Result};
+use schedlab_run::plain::Plain;
 use std::fmt::Display;
-use std::io::{self, BufWriter, ErrorKind, Write};
+use std::io::{self, BufWriter, ErrorKind, IsTerminal, Write};
 
 /// Writes results to standard output, which is one of a kind: every command's results go through here.
 pub(crate) fn to_stdout(write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<()> {
+    let stdout = io::stdout();
+    let colours = stdout.is_terminal();
+    to(Plain::new(stdout.lock(), colours), write).context("standard output cannot be written")
+}
+
+/// The same for what is no text: traces for other programs.
+pub(crate) fn bytes_to_stdout(write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<()> {
     to(io::stdout().lock(), write).context("standard output cannot be written")
 }
 
@@ -25,7 +34,7 @@ pub(crate) fn print_line(line: impl Display) -> Result<()> {
 
 /// One line of talk.
 pub(crate) fn say(line: impl Display) {
-    let _ = writeln!(io::stderr(), "{line}");
+    let _ = to(io::stderr(), |out| writeln!(Plain::new(out, false), "{line}"));
 }
 
 #[cfg(test)]

@@ -5,6 +5,7 @@ use crate::output::say;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use schedlab_analyze::{Effect, Scale};
 use schedlab_run::manifest::Design;
+use schedlab_run::plain;
 use schedlab_run::units::format_ns;
 use schedlab_run::{Manifest, Mark, RunLog, TrialRecord, TrialStatus, WorkloadSpec, counted};
 use schedlab_trial::Event;
@@ -48,7 +49,7 @@ impl Progress {
     }
 
     fn say(&self, line: &str) {
-        let line = &plain(line);
+        let line = &plain::line(line);
         if self.terminal {
             self.bar.println(line)
         } else {
@@ -60,7 +61,7 @@ impl Progress {
     /// To the run's log alone. The log is an account for a person; where it cannot be written, as on a full disk, neither
     /// can the next trial be stored, and that error is the one to tell.
     pub(crate) fn note(&self, line: &str) {
-        let _ = self.log.line(line);
+        let _ = self.log.line(&plain::line(line));
     }
 
     /// Whose trial it is; a switchback trial holds all arms.
@@ -132,18 +133,14 @@ impl Progress {
         }
         let interval = if budgeted { String::new() } else { interval_line(manifest, trials, record.workload) };
         self.next_interval = began + 100 * began.elapsed();
-        let line = format!("{} block {} {interval}", self.workloads[record.workload as usize], record.block);
+        let line =
+            plain::line(&format!("{} block {} {interval}", self.workloads[record.workload as usize], record.block));
         if self.terminal { self.bar.set_message(line) } else { say(&line) }
     }
 
     pub(crate) fn finish(&self) {
         self.bar.finish_and_clear();
     }
-}
-
-/// Titles, names and reasons come from files and commands: what would steer a terminal is a blank.
-fn plain(line: &str) -> String {
-    line.replace(char::is_control, " ")
 }
 
 fn mark_text(mark: &Mark) -> String {
@@ -169,14 +166,4 @@ fn interval_line(manifest: &Manifest, trials: &[TrialRecord], workload: u32) -> 
             .then(|| format!("{} {value:.3} ± {:.1} %", arm.name, 50.0 * (hi - lo) / value))
     });
     line.collect::<Vec<_>>().join(" · ")
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_title_does_not_steer_the_terminal() {
-        assert_eq!(plain("a\x1b[2Jb\nc µs"), "a [2Jb c µs");
-    }
 }

@@ -37,5 +37,15 @@ pub(super) fn base(path: &str) -> &str {
 
 /// Without what separates frames and lines.
 fn plain(name: &str) -> String {
-    name.replace(';', ":").replace(['\n', '\r'], " ")
+    schedlab_run::plain::line(&name.replace(';', ":"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::plain;
+
+    #[test]
+    fn a_name_ends_no_frame_and_no_line_and_steers_nothing() {
+        assert_eq!(plain("a;b\nc\u{1b}[2J\u{202e}d"), "a:b c [2J d");
+    }
 }

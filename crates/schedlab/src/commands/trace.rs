@@ -330,7 +330,9 @@ impl Source {
             let mut failed = None;
             let read = read(&mut |row| {
                 let written = if self.json {
-                    serde_json::to_string(row).map_err(std::io::Error::from).and_then(|line| writeln!(out, "{line}"))
+                    schedlab_run::json::small(row)
+                        .map_err(std::io::Error::from)
+                        .and_then(|line| writeln!(out, "{line}"))
                 } else {
                     line(row, out)
                 };

@@ -3,7 +3,7 @@
 use super::{open, trace_in};
 use crate::commands::report::{part_of, write_file};
 use crate::exit::usage;
-use crate::output::{say, to_stdout};
+use crate::output::{bytes_to_stdout, say};
 use anyhow::{Result, bail};
 use clap::{Args, ValueEnum};
 use schedlab_run::{SlowOperation, TableDir, counted};
@@ -128,7 +128,7 @@ fn write(reader: &mut Reader, target: Target, operations: &[SlowOperation], path
             Err(std::io::ErrorKind::InvalidData.into())
         }
     };
-    let written = if path == Path::new("-") { to_stdout(convert) } else { write_file(path, convert) };
+    let written = if path == Path::new("-") { bytes_to_stdout(convert) } else { write_file(path, convert) };
     match unread {
         Some(error) => Err(error.into()),
         None => written.map(|()| done),

@@ -48,7 +48,7 @@ pub(super) fn run(kernel: &str, options: &GuestOptions, inside: &Inside, shell: 
             "schedlab: virtual lane: time is counted in instructions, CPUs run one after the other; no time is a latency",
         );
     }
-    let mut screen = Screen { interrupt, verbose: options.verbose };
+    let mut screen = Screen::new(interrupt, options.verbose);
     let ended = schedlab_vm::boot(&boot, &mut screen)?;
     if let Some(why) = ended.cut {
         say(format_args!("schedlab: {why}; what the command had finished by then is kept"));

@@ -1,17 +1,28 @@
-//! Who listens to a guest while it runs.
+//! Who listens to a guest while it runs. A guest is not trusted: what it says reaches the terminal as text.
 
 use crate::output::say;
+use schedlab_run::plain::{Plain, line};
 use schedlab_run::units::format_ns;
 use schedlab_sys::interrupt::Interrupt;
 use schedlab_vm::{Events, Stage};
-use std::io::Write;
+use std::io::{Stderr, Stdout, Write};
 use std::time::Duration;
 
 /// The terminal as a listener: the command's output as if it ran here, the rest on standard error.
 pub(super) struct Screen {
-    pub(super) interrupt: Interrupt,
+    interrupt: Interrupt,
     /// Whether its console is shown, too.
-    pub(super) verbose: bool,
+    verbose: bool,
+    stdout: Plain<Stdout>,
+    stderr: Plain<Stderr>,
+    console: Plain<Stderr>,
+}
+
+impl Screen {
+    pub(super) fn new(interrupt: Interrupt, verbose: bool) -> Self {
+        let stderr = || Plain::new(std::io::stderr(), false);
+        Self { interrupt, verbose, stdout: Plain::new(std::io::stdout(), false), stderr: stderr(), console: stderr() }
+    }
 }
 
 /// A reader who has left must not end the guest.
@@ -22,24 +33,29 @@ fn write_all(mut to: impl Write, bytes: &[u8]) {
 /// Listens to a guest of which only the answer matters.
 pub(super) struct Quiet {
     interrupt: Option<Interrupt>,
+    stderr: Plain<Stderr>,
     /// Whether an interrupt counts by now.
     heeds: bool,
 }
 
 impl Quiet {
+    fn new(interrupt: Option<Interrupt>, heeds: bool) -> Self {
+        Self { interrupt, stderr: Plain::new(std::io::stderr(), false), heeds }
+    }
+
     /// Ctrl-C lets it end, as it lets a trial end.
     pub(super) fn deaf() -> Self {
-        Self { interrupt: None, heeds: false }
+        Self::new(None, false)
     }
 
     /// Ctrl-C ends it.
     pub(super) fn at_once(interrupt: Interrupt) -> Self {
-        Self { interrupt: Some(interrupt), heeds: true }
+        Self::new(Some(interrupt), true)
     }
 
     /// Ctrl-C ends it once it has sent something to keep: a trial of it at least is then a trial.
     pub(super) fn with_something_kept(interrupt: Interrupt) -> Self {
-        Self { interrupt: Some(interrupt), heeds: false }
+        Self::new(Some(interrupt), false)
     }
 }
 
@@ -53,10 +69,10 @@ impl Events for Quiet {
     }
     fn stdout(&mut self, _bytes: &[u8]) {}
     fn stderr(&mut self, bytes: &[u8]) {
-        write_all(std::io::stderr(), bytes);
+        write_all(&mut self.stderr, bytes);
     }
     fn note(&mut self, text: &str) {
-        say(format_args!("schedlab: {text}"));
+        say(format_args!("schedlab: {}", line(text)));
     }
     fn console(&mut self, _bytes: &[u8]) {}
     fn interrupted(&self) -> bool {
@@ -81,6 +97,7 @@ impl Events for Screen {
                 say("schedlab: telling the guest's command to end; once more ends the guest at once");
             }
             Stage::Up(release, after) => {
+                let release = line(&release);
                 say(format_args!("schedlab: the guest is up: {release}, after {}", rounded(after)));
             }
             Stage::Ended(code, after) => {
@@ -90,17 +107,17 @@ impl Events for Screen {
         }
     }
     fn stdout(&mut self, bytes: &[u8]) {
-        write_all(std::io::stdout(), bytes);
+        write_all(&mut self.stdout, bytes);
     }
     fn stderr(&mut self, bytes: &[u8]) {
-        write_all(std::io::stderr(), bytes);
+        write_all(&mut self.stderr, bytes);
     }
     fn note(&mut self, text: &str) {
-        say(format_args!("schedlab: {text}"));
+        say(format_args!("schedlab: {}", line(text)));
     }
     fn console(&mut self, bytes: &[u8]) {
         if self.verbose {
-            write_all(std::io::stderr(), bytes);
+            write_all(&mut self.console, bytes);
         }
     }
     fn interrupted(&self) -> bool {
