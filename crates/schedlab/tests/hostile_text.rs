@@ -188,3 +188,28 @@ fn a_trace_steers_no_reader() {
         assert!(ran.stdout.contains('v') && ran.stdout.len() > 100, "{view:?}: {} {}", ran.stdout, ran.stderr);
     }
 }
+
+#[test]
+fn a_small_trace_does_not_fill_a_disk() {
+    let lab = Lab::new("hostile-map");
+    let file = lab.path("trace.txt");
+    let mut text = String::from("# tracer: nop\n#\n");
+    for at in 0..8_000 {
+        // As many CPUs as a trace can name.
+        let cpu = if at == 0 { 8_191 } else { at % 2 };
+        let (prev, next) = [(7, 0), (0, 7)][at / 2 % 2];
+        let name = |pid: i32| if pid == 0 { "swapper/0" } else { "task" };
+        text += &format!(
+            "            task-{prev}     [{cpu:03}] d.... 10.{at:06}: sched_switch: prev_comm={} prev_pid={prev} prev_prio=120 \
+             prev_state=S ==> next_comm={} next_pid={next} next_prio=120\n",
+            name(prev),
+            name(next)
+        );
+    }
+    std::fs::write(&file, text).unwrap();
+    let ran = schedlab(&["trace", "map", "--switches", &file]).failure();
+    assert!(ran.stdout.len() < 270 << 20, "{} bytes", ran.stdout.len());
+    assert!(ran.stderr.contains("256 MiB") && ran.stderr.contains("--time"), "{}", ran.stderr);
+    let part = schedlab(&["trace", "map", "--switches", &file, "--time", "10.005,10.0051"]).success();
+    assert!(part.stdout.lines().count() > 50);
+}

@@ -131,6 +131,8 @@ fn checksum(head: &[u8], payload: &[u8]) -> u32 {
 #[derive(Debug, Default)]
 pub struct Decoder {
     pending: Vec<u8>,
+    /// Bytes of `pending` that were frames: they go all at once, since a guest can send a great many small ones.
+    taken: usize,
     /// Bytes of the frames before `pending`.
     passed: u64,
 }
@@ -138,29 +140,31 @@ pub struct Decoder {
 impl Decoder {
     /// Adds bytes.
     pub fn push(&mut self, bytes: &[u8]) {
+        self.pending.drain(..std::mem::take(&mut self.taken));
         self.pending.extend_from_slice(bytes);
     }
 
     /// The next whole frame, if its last byte has come.
     pub fn next_frame(&mut self) -> Result<Option<Frame>, FrameError> {
         let at = self.passed;
-        let seen = self.pending.len().min(MAGIC.len());
-        if self.pending[..seen] != MAGIC[..seen] {
+        let pending = &self.pending[self.taken..];
+        let seen = pending.len().min(MAGIC.len());
+        if pending[..seen] != MAGIC[..seen] {
             return Err(FrameError::Magic { at });
         }
-        let Some(header) = self.pending.get(..HEADER_BYTES) else { return Ok(None) };
+        let Some(header) = pending.get(..HEADER_BYTES) else { return Ok(None) };
         let word = |from: usize| u32::from_le_bytes(std::array::from_fn(|i| header[from + i]));
         let (length, crc) = (word(5) as usize, word(9));
         if length > MAX_PAYLOAD_BYTES {
             return Err(FrameError::Damaged { at });
         }
         let end = HEADER_BYTES + length;
-        let Some(payload) = self.pending.get(HEADER_BYTES..end) else { return Ok(None) };
+        let Some(payload) = pending.get(HEADER_BYTES..end) else { return Ok(None) };
         if checksum(&header[4..9], payload) != crc {
             return Err(FrameError::Damaged { at });
         }
         let frame = Frame::from_parts(header[4], payload).ok_or(FrameError::Damaged { at })?;
-        self.pending.drain(..end);
+        self.taken += end;
         self.passed += end as u64;
         Ok(Some(frame))
     }

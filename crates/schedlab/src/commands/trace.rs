@@ -251,12 +251,15 @@ fn run_latency(args: &Latency) -> Result<()> {
 
 fn run_timehist(args: &Timehist) -> Result<()> {
     let (mut reader, scope) = args.source.open_for(&args.filters, timehist::wanted())?;
-    args.source.print_lines(schedlab_report::timehist_header, schedlab_report::timehist_line, |each| {
+    args.source.print_lines(None, schedlab_report::timehist_header, schedlab_report::timehist_line, |each| {
         let mut facts = timehist(&mut reader, &scope, each)?;
         facts.tell_unmatched(&scope, &reader);
         Ok(facts)
     })
 }
+
+/// Most bytes of a map's lines: each holds every CPU, and a trace of 2 MB can name 8,192 of them in each of its 20,000 lines.
+const MOST_OF_MAP: u64 = 256 << 20;
 
 fn run_map(args: &Map) -> Result<()> {
     args.filters.refuse_states("a map shows who has each CPU, and states are of those who have none")?;
@@ -268,6 +271,7 @@ fn run_map(args: &Map) -> Result<()> {
         return args.source.print(&found, schedlab_report::trace_overview_text);
     }
     args.source.print_lines(
+        Some(MOST_OF_MAP),
         |_| Ok(()),
         schedlab_report::map_line,
         |each| {
@@ -314,16 +318,19 @@ impl Source {
         Ok((self.open(wanted)?, scope))
     }
 
-    /// Prints the rows of an analysis as they come, as lines of text or of JSON, and what was wrong behind them.
+    /// Prints the rows of an analysis as they come, as lines of text or of JSON, `most` bytes of them, and what was wrong
+    /// behind them.
     fn print_lines<T: serde::Serialize>(
         &self,
+        most: Option<u64>,
         header: impl FnOnce(&mut dyn Write) -> std::io::Result<()>,
         line: impl Fn(&T, &mut dyn Write) -> std::io::Result<()>,
         read: impl FnOnce(&mut dyn FnMut(&T) -> bool) -> Result<TraceFacts, TraceError>,
     ) -> Result<()> {
         // `None`: the reader of our output has seen enough.
-        let mut facts = None;
+        let (mut facts, mut is_cut) = (None, false);
         to_stdout(|out| {
+            let out = &mut Counting { out, bytes: 0 };
             if !self.json {
                 header(out)?;
             }
@@ -337,7 +344,8 @@ impl Source {
                     line(row, out)
                 };
                 failed = written.err();
-                failed.is_none()
+                is_cut = most.is_some_and(|most| out.bytes > most);
+                failed.is_none() && !is_cut
             });
             if let Some(error) = failed {
                 return Err(error);
@@ -349,6 +357,13 @@ impl Source {
         for problem in facts.unmatched.iter().chain(&facts.problems) {
             say(format_args!("{}: {problem}", self.file.display()));
         }
+        if let (true, Some(most)) = (is_cut, most) {
+            let file = self.file.display();
+            bail!(
+                "{file}: there are more lines than the {} MiB that are printed; narrow it down by --time FROM,TO",
+                most >> 20
+            );
+        }
         Ok(())
     }
 
@@ -358,6 +373,22 @@ impl Source {
         text: impl FnOnce(&T, usize, bool, &mut dyn Write) -> std::io::Result<()>,
     ) -> Result<()> {
         print(self.json, found, text)
+    }
+}
+
+/// Counts what is written.
+struct Counting<'w> {
+    out: &'w mut dyn Write,
+    bytes: u64,
+}
+
+impl Write for Counting<'_> {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        self.bytes += bytes.len() as u64;
+        self.out.write(bytes)
+    }
+    fn flush(&mut self) -> std::io::Result<()> {
+        self.out.flush()
     }
 }
 

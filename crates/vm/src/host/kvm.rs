@@ -6,7 +6,7 @@ use super::answers::Answers;
 use super::first_word::{FirstWord, Silence};
 use super::process::{Installed, Qemu};
 use super::scratch::Scratch;
-use super::tail::{Growing, LastWords};
+use super::tail::{Growing, LastWords, MOST_OF_CONSOLE};
 use crate::error::VmError;
 use crate::kernel::Kernel;
 use crate::kernel::cache::Cache;
@@ -121,7 +121,7 @@ pub fn starts(qemu: &Installed, kernel: &Kernel, limit: Duration) -> Result<Opti
         counting: None,
     };
     let mut process = Qemu::start(&qemu.path, guest.architecture, &qemu::arguments(&guest), false)?;
-    let (mut file, mut words) = (Growing::new(&console), LastWords::default());
+    let (mut file, mut words) = (Growing::new(&console, MOST_OF_CONSOLE), LastWords::default());
     let (started, mut silence) = (Instant::now(), Silence::new(process.id()));
     loop {
         let ended = process.try_wait();

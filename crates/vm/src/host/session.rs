@@ -6,7 +6,7 @@ use super::boot::{Boot, Ended, Events, Stage};
 use super::first_word::{FirstWord, Silence};
 use super::kvm::{self, Failure};
 use super::process::Qemu;
-use super::tail::{Growing, LastWords};
+use super::tail::{Growing, LastWords, MOST_OF_CONSOLE, MOST_OF_PORT};
 use crate::error::{VmError, WITHOUT_KVM};
 use crate::frame::{Decoder, Frame, is_wanted};
 use crate::guest::END;
@@ -74,8 +74,9 @@ impl<'a> Session<'a> {
             started: Instant::now(),
             up: None,
             directory: ends.port.parent().unwrap_or(Path::new("/")).to_owned(),
-            port: Growing::new(ends.port),
-            console_file: Growing::new(ends.console),
+            port: Growing::new(ends.port, MOST_OF_PORT),
+            // What a person does in a shell may be much.
+            console_file: Growing::new(ends.console, if boot.job.shell { MOST_OF_PORT } else { MOST_OF_CONSOLE }),
             console: LastWords::default(),
             decoder: Decoder::default(),
             orders: ends.orders,
@@ -105,7 +106,7 @@ impl<'a> Session<'a> {
             self.hear_console()?;
             if self.hear_port()? {
                 let limit = if boot.counting.is_some() { SWITCH_OFF_COUNTING } else { SWITCH_OFF };
-                let _ = self.qemu.wait(limit);
+                self.switched_off(limit);
                 return Ok(self.ended());
             }
             self.kvm_runs_it(died)?;
@@ -116,6 +117,16 @@ impl<'a> Session<'a> {
             }
             self.cut_short()?;
             std::thread::sleep(Silence::LOOK_EVERY);
+        }
+    }
+
+    /// Waits for its end, not while it fills the disk.
+    fn switched_off(&mut self, limit: Duration) {
+        let said_its_last = Instant::now();
+        while self.qemu.wait(Silence::LOOK_EVERY).is_none() && said_its_last.elapsed() < limit {
+            if self.port.is_over() || self.console_file.is_over() {
+                return;
+            }
         }
     }
 
@@ -171,7 +182,7 @@ impl<'a> Session<'a> {
     }
 
     fn hear_console(&mut self) -> Result<(), VmError> {
-        let said = self.console_file.read_new().map_err(VmError::file("reading", "the guest's console"))?;
+        let said = self.console_file.read_new().map_err(too_much("console", "a kernel that says less (loglevel=)"))?;
         if !said.is_empty() {
             self.console.push(&said);
             self.events.console(&said);
@@ -182,7 +193,7 @@ impl<'a> Session<'a> {
 
     /// Whether the guest has said its last word.
     fn hear_port(&mut self) -> Result<bool, VmError> {
-        let bytes = self.port.read_new().map_err(VmError::file("reading", "the guest's port"))?;
+        let bytes = self.port.read_new().map_err(too_much("port", "a command that writes and leaves less"))?;
         // A kernel without a console, or with another one, shows itself by its first process.
         self.silence.take_if(|_| !bytes.is_empty());
         self.decoder.push(&bytes);
@@ -267,6 +278,14 @@ impl<'a> Session<'a> {
             said += &format!("; its console's last lines:\n{}", self.console.last_lines(20));
         }
         said
+    }
+}
+
+/// Reading what a guest writes failed; where it wrote too much, its mend.
+fn too_much(what: &'static str, mend: &'static str) -> impl FnOnce(io::Error) -> VmError {
+    move |error| match error.kind() {
+        io::ErrorKind::FileTooLarge => VmError::Guest(format!("its {what} does not stop: {error}; give it {mend}")),
+        _ => VmError::file("reading", format!("the guest's {what}"))(error),
     }
 }
 

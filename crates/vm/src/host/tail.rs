@@ -1,23 +1,37 @@
-//! A file that QEMU writes, read as it grows; and the last words of a guest's console.
+//! A file that QEMU writes, read as it grows, up to a limit: what a guest writes is bounded by nothing but our disk. And the
+//! last words of its console.
 
 use std::fs::File;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
+
+/// Most bytes that are taken of a guest's console; the longest boots that were seen say some 100 kB.
+pub const MOST_OF_CONSOLE: u64 = 64 << 20;
+/// Most bytes that are taken of its port: its command's output and the files that it sends.
+pub const MOST_OF_PORT: u64 = 1 << 30;
+/// Most bytes of one look, so that memory follows the look and not the file.
+const PIECE: u64 = 16 << 20;
 
 /// A growing file.
 #[derive(Debug)]
 pub struct Growing {
     path: PathBuf,
     file: Option<File>,
+    most: u64,
 }
 
 impl Growing {
-    /// A file that may not be there yet.
-    pub fn new(path: &Path) -> Self {
-        Self { path: path.to_owned(), file: None }
+    /// A file that may not be there yet, and the most bytes that it may come to.
+    pub fn new(path: &Path, most: u64) -> Self {
+        Self { path: path.to_owned(), file: None, most }
     }
 
-    /// What came since the last call.
+    /// Whether it has come to more than it may.
+    pub fn is_over(&self) -> bool {
+        self.file.as_ref().and_then(|file| file.metadata().ok()).is_some_and(|file| file.len() > self.most)
+    }
+
+    /// What came since the last call, at most 16 MiB of it; an error once there is more than there may be.
     pub fn read_new(&mut self) -> io::Result<Vec<u8>> {
         if self.file.is_none() {
             match File::open(&self.path) {
@@ -25,9 +39,13 @@ impl Growing {
                 opened => self.file = Some(opened?),
             }
         }
+        if self.is_over() {
+            let limit = format!("it has more than {} MiB, the most that is taken of one guest", self.most >> 20);
+            return Err(io::Error::new(io::ErrorKind::FileTooLarge, limit));
+        }
         let mut bytes = Vec::new();
         if let Some(file) = &mut self.file {
-            file.read_to_end(&mut bytes)?;
+            file.take(PIECE).read_to_end(&mut bytes)?;
         }
         Ok(bytes)
     }
@@ -105,13 +123,28 @@ mod tests {
     fn a_growing_file_is_read_in_parts() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("port");
-        let mut growing = Growing::new(&path);
+        let mut growing = Growing::new(&path, 100);
         assert_eq!(growing.read_new().unwrap(), b"");
         let mut file = File::create(&path).unwrap();
         for part in ["one", "", "two"] {
             file.write_all(part.as_bytes()).unwrap();
             assert_eq!(growing.read_new().unwrap(), part.as_bytes());
         }
+    }
+
+    #[test]
+    fn a_file_that_does_not_end_is_read_up_to_its_limit() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("console");
+        let file = File::create(&path).unwrap();
+        let mut growing = Growing::new(&path, 40 << 20);
+        file.set_len(40 << 20).unwrap();
+        let read: Vec<usize> = (0..4).map(|_| growing.read_new().unwrap().len() >> 20).collect();
+        assert_eq!(read, [16, 16, 8, 0]);
+        file.set_len((40 << 20) + 1).unwrap();
+        assert!(growing.is_over());
+        let refused = growing.read_new().unwrap_err().to_string();
+        assert_eq!(refused, "it has more than 40 MiB, the most that is taken of one guest");
     }
 
     #[test]
