@@ -2,7 +2,8 @@
 
 use crate::findings::*;
 use crate::selection::{Fate, Selection};
-use schedlab_run::{Count, Counter, Histogram, LoadReport, Manifest, Tier, TrialOutcome, TrialRecord, TrialStatus};
+use schedlab_run::packed::Counted;
+use schedlab_run::{Histogram, LoadReport, Manifest, Tier, TrialOutcome, TrialRecord, TrialStatus};
 use schedlab_stats::median;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -20,8 +21,8 @@ pub(crate) fn arm_facts(manifest: &Manifest, selection: &Selection<'_>) -> Vec<A
 /// Counters of the network namespace that increased in any used trial. A trial has rows of those that did in it.
 pub(crate) fn netns_counters<'s>(selections: impl IntoIterator<Item = &'s Selection<'s>>) -> BTreeSet<&'s str> {
     let used = selections.into_iter().flat_map(|s| &s.rows).filter(|r| r.fate == Fate::Used);
-    let counters = used.filter_map(|r| r.record.outcome.as_ref()).flat_map(|o| &o.counters);
-    counters.filter(|c| is_netns(c) && c.count.value().is_some()).map(|c| c.name.as_str()).collect()
+    let counters = used.filter_map(|r| r.record.outcome.as_ref()).flat_map(TrialOutcome::counted);
+    counters.filter(|c| is_netns(c.scope) && c.value.is_ok()).map(|c| c.name).collect()
 }
 
 /// Drops the counters of the namespace that stand still in most trials of every arm: what moved them was not the workload.
@@ -33,8 +34,8 @@ pub(crate) fn drop_still(arms: &mut [ArmFacts], netns: &BTreeSet<&str>) {
     }
 }
 
-fn is_netns(counter: &Counter) -> bool {
-    counter.scope == "netns"
+pub(crate) fn is_netns(scope: &str) -> bool {
+    scope == "netns"
 }
 
 /// Whether a row is told of with this arm.
@@ -56,7 +57,12 @@ pub(crate) fn facts_of(selection: &Selection<'_>, arm: u32, netns: &BTreeSet<&st
         .filter_map(|r| r.record.outcome.as_ref())
         .flat_map(|o| &o.applied)
         .map(|a| format!("{}: {}", a.setting, a.effective));
-    let groups = first.iter().flat_map(|o| &o.groups).map(|g| format!("{} | {}", g.autogroup, g.cgroup));
+    let groups = used
+        .iter()
+        .find(|o| !o.groups.is_empty())
+        .into_iter()
+        .flat_map(|o| &o.groups)
+        .map(|g| format!("{} | {}", g.autogroup, g.cgroup));
     ArmFacts {
         arm,
         used: used.len(),
@@ -69,9 +75,13 @@ pub(crate) fn facts_of(selection: &Selection<'_>, arm: u32, netns: &BTreeSet<&st
         stamping_cost_share: (!stamping.is_empty()).then(|| median(&stamping)),
         stamped_every: first.map_or(0, |o| o.stamping.every),
         distributions: distributions(&used),
-        notes: reasons(used.iter().flat_map(|o| &o.notes).map(String::as_str)),
+        notes: reasons(used.iter().flat_map(|o| o.remarks())),
         groups: distinct(groups),
-        native_lines: first.map(|o| o.native_lines.clone()).unwrap_or_default(),
+        native_lines: used
+            .iter()
+            .find(|o| !o.native_lines.is_empty())
+            .map(|o| o.native_lines.clone())
+            .unwrap_or_default(),
     }
 }
 
@@ -118,19 +128,15 @@ fn per_operation(used: &[&TrialOutcome], netns: &BTreeSet<&str>) -> Vec<PerOpera
                 Err(why) => entry.1 = Some(why),
             }
         };
-        let own = |c: &&Counter| c.scope == "workload" || is_netns(c);
-        for counter in outcome.counters.iter().filter(own) {
-            let count = match &counter.count {
-                Count::NotCounted(why) => Err(why.clone()),
-                other => other.value().ok_or_else(String::new),
-            };
-            add(counter.name.clone(), count);
+        let own = |c: &Counted<'_>| c.scope == "workload" || is_netns(c.scope);
+        for counter in outcome.counted().filter(own) {
+            add(counter.name.to_owned(), counter.value.map_err(str::to_owned));
         }
         for name in netns.iter().filter(|name| stood_still(outcome, name)) {
             add((*name).to_owned(), Ok(0));
         }
         for (name, sum) in task_sums(outcome) {
-            if !outcome.counters.iter().any(|c| c.name == name && c.scope == "workload") {
+            if !outcome.counted().any(|c| c.name == name && c.scope == "workload") {
                 add(name.to_owned(), Ok(sum));
             }
         }
@@ -145,12 +151,12 @@ fn per_operation(used: &[&TrialOutcome], netns: &BTreeSet<&str>) -> Vec<PerOpera
 
 /// Whether the namespace's counters were read, as the host's were in the same reading, and this one has no row.
 fn stood_still(outcome: &TrialOutcome, name: &str) -> bool {
-    let unread = |c: &Counter| is_netns(c) && c.count.value().is_none();
-    let has = |test: &dyn Fn(&Counter) -> bool| outcome.counters.iter().any(test);
-    has(&|c| c.scope == "host") && !has(&unread) && !has(&|c| is_netns(c) && c.name == name)
+    let unread = |c: &Counted<'_>| is_netns(c.scope) && c.value.is_err();
+    let has = |test: &dyn Fn(&Counted<'_>) -> bool| outcome.counted().any(|counter| test(&counter));
+    has(&|c| c.scope == "host") && !has(&unread) && !has(&|c| is_netns(c.scope) && c.name == name)
 }
 
-fn task_sums(outcome: &TrialOutcome) -> Vec<(&'static str, u64)> {
+pub(crate) fn task_sums(outcome: &TrialOutcome) -> Vec<(&'static str, u64)> {
     let tasks = || outcome.tasks.iter().filter(|t| t.role != "burner");
     let sum = |pick: fn(&schedlab_run::TaskRecord) -> Option<u64>| -> Option<u64> { tasks().map(pick).sum() };
     if tasks().next().is_none() {
@@ -197,10 +203,10 @@ fn loads(used: &[&TrialOutcome]) -> Vec<LoadAchieved> {
 
 fn distributions(used: &[&TrialOutcome]) -> Vec<Distribution> {
     let mut merged: Vec<(&str, Histogram)> = Vec::new();
-    for named in used.iter().flat_map(|o| &o.histograms).filter(|h| h.tier.is_none()) {
-        match merged.iter_mut().find(|(name, _)| *name == named.name) {
-            Some((_, histogram)) => histogram.merge(&named.histogram),
-            None => merged.push((&named.name, named.histogram.clone())),
+    for (name, _, of_trial) in used.iter().flat_map(|o| o.distributions()).filter(|(_, tier, _)| tier.is_none()) {
+        match merged.iter_mut().find(|(known, _)| *known == name) {
+            Some((_, histogram)) => histogram.merge(&of_trial),
+            None => merged.push((name, of_trial.into_owned())),
         }
     }
     let filled = merged.into_iter().filter(|(_, h)| h.count() > 0);

@@ -23,16 +23,16 @@ pub(crate) struct MetricKey {
 impl MetricKey {
     /// The value in one trial.
     pub(crate) fn value(&self, outcome: &TrialOutcome) -> Result<f64, String> {
-        let stated = outcome.metrics.iter().find(|m| m.name == self.name).map(|m| m.value);
+        let stated = outcome.stated().find(|m| m.name == self.name).map(|m| m.value);
         if let Some((name, q)) = &self.quantile
-            && let Some(h) = outcome.histograms.iter().find(|h| h.name == *name && h.tier.is_none())
+            && let Some(histogram) = outcome.distribution(name)
         {
-            let count = h.histogram.count();
+            let count = histogram.count();
             if !schedlab_stats::enough_tail(count, *q) {
                 let needed = (10.0 / q.min(1.0 - q)).ceil();
                 return Err(format!("too few tail samples: {count} stamped operations in a trial, {needed} needed"));
             }
-            return stated.or_else(|| h.histogram.quantile_ns(*q)).filter(|v| v.is_finite()).ok_or_else(missing);
+            return stated.or_else(|| histogram.quantile_ns(*q)).filter(|v| v.is_finite()).ok_or_else(missing);
         }
         let times = if self.undivided { outcome.operations as f64 } else { 1.0 };
         stated.map(|v| v * times).filter(|v| v.is_finite()).ok_or_else(missing)
@@ -62,24 +62,25 @@ pub(crate) fn metric_keys<'t>(
 ) -> Vec<MetricKey> {
     let mut keys: Vec<MetricKey> = Vec::new();
     for outcome in outcomes {
-        for metric in &outcome.metrics {
+        for metric in outcome.stated() {
             if keys.iter().all(|k| k.name != metric.name) {
                 keys.push(MetricKey {
-                    name: metric.name.clone(),
-                    unit: metric.unit.clone(),
+                    name: metric.name.to_owned(),
+                    unit: metric.unit.to_owned(),
                     direction: metric.direction,
                     role: Role::Secondary,
-                    quantile: quantile_of(&metric.name, outcome),
+                    quantile: quantile_of(metric.name, outcome),
                     undivided: false,
                 });
             }
         }
-        for histogram in outcome.histograms.iter().filter(|h| h.tier.is_none() && h.histogram.count() > 0) {
+        let whole = outcome.distributions().filter(|(_, tier, histogram)| tier.is_none() && histogram.count() > 0);
+        for (histogram, ..) in whole {
             for (q, written) in QUANTILES {
-                let key = Some((histogram.name.clone(), q));
+                let key = Some((histogram.to_owned(), q));
                 if keys.iter().all(|k| k.quantile != key) {
                     keys.push(MetricKey {
-                        name: format!("{}_{written}_ns", histogram.name),
+                        name: format!("{histogram}_{written}_ns"),
                         unit: "ns".into(),
                         direction: Direction::LowerIsBetter,
                         role: Role::Secondary,
@@ -111,7 +112,7 @@ pub(crate) fn primary_names(manifest: &Manifest, workload: u32, first: Option<&M
 /// `latency_p99_ns`, `latency_p999_ns` or `latency_p99.9_ns` as histogram and share, when that histogram is there.
 fn quantile_of(name: &str, outcome: &TrialOutcome) -> Option<(String, f64)> {
     let (histogram, digits) = name.strip_suffix("_ns")?.rsplit_once("_p")?;
-    outcome.histograms.iter().find(|h| h.name == histogram && h.tier.is_none())?;
+    outcome.has_distribution(histogram).then_some(())?;
     let q = match digits.replace('.', "").as_str() {
         "50" => 0.5,
         "90" => 0.9,

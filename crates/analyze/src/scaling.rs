@@ -48,7 +48,7 @@ fn of_sweep(manifest: &Manifest, sweep: &Sweep, parts: &[Workload<'_>]) -> Optio
 pub fn scaling_of_trials(option: &str, parallel: bool, trials: &[(String, TrialOutcome)]) -> Option<Scaling> {
     let (first_value, first) = trials.first()?;
     let metric = first.metrics.first()?;
-    let score = |outcome: &TrialOutcome| outcome.metrics.iter().find(|m| m.name == metric.name).map(|m| m.value);
+    let score = |outcome: &TrialOutcome| outcome.stated().find(|m| m.name == metric.name).map(|m| m.value);
     let base = (number(first_value), score(first));
     let row = |(value, outcome): &(String, TrialOutcome)| {
         let mut row = described(value, 0, &[outcome]);
@@ -114,7 +114,7 @@ fn row(
 /// What the tasks tell, whatever the metric.
 fn described(value: &str, arm: u32, outcomes: &[&TrialOutcome]) -> ScalingRow {
     let fairness: Vec<f64> =
-        outcomes.iter().filter_map(|o| o.metrics.iter().find(|m| m.name == "fairness_jain").map(|m| m.value)).collect();
+        outcomes.iter().filter_map(|o| o.stated().find(|m| m.name == "fairness_jain").map(|m| m.value)).collect();
     ScalingRow {
         value: value.to_owned(),
         arm,

@@ -16,9 +16,9 @@ pub(crate) fn tier_split(
     let outcomes = |of| selection.used(Some(of)).filter_map(|r| r.outcome.as_ref());
     let name = outcomes(control)
         .chain(outcomes(arm))
-        .flat_map(|o| &o.histograms)
-        .find(|h| h.tier.is_some() && h.histogram.count() > 0)
-        .map(|h| h.name.clone())?;
+        .flat_map(TrialOutcome::distributions)
+        .find(|(_, tier, histogram)| tier.is_some() && histogram.count() > 0)
+        .map(|(name, ..)| name.to_owned())?;
     let (a, b) = (means_by_tier(outcomes(control), &name), means_by_tier(outcomes(arm), &name));
     let tiers: Vec<Tier> = Tier::ALL.into_iter().filter(|t| a.contains_key(t) || b.contains_key(t)).collect();
     if tiers.len() < 2 || a.is_empty() || b.is_empty() {
@@ -65,9 +65,9 @@ pub(crate) fn tier_split(
 /// Share and mean by tier over stamped operations, ns.
 fn means_by_tier<'o>(outcomes: impl Iterator<Item = &'o TrialOutcome>, name: &str) -> BTreeMap<Tier, (f64, f64)> {
     let mut merged: BTreeMap<Tier, Histogram> = BTreeMap::new();
-    for named in outcomes.flat_map(|o| &o.histograms).filter(|h| h.name == name) {
-        if let Some(tier) = named.tier {
-            merged.entry(tier).or_default().merge(&named.histogram);
+    for (of, tier, histogram) in outcomes.flat_map(TrialOutcome::distributions) {
+        if let Some(tier) = tier.filter(|_| of == name) {
+            merged.entry(tier).or_default().merge(&histogram);
         }
     }
     let total: u64 = merged.values().map(Histogram::count).sum();

@@ -20,6 +20,10 @@ use schedlab_stats::carry_over_test;
 /// A carry-over as sure as this bars a switchback verdict.
 const CARRY_OVER_P: f64 = 0.01;
 
+/// Trials of a workload up to which each one's value of the secondary metrics is among the findings, too: of thirty metrics
+/// they would be most of what a long run's report holds.
+const MOST_SHOWN: usize = 20_000;
+
 /// One workload with its rows sorted out.
 pub(crate) struct Workload<'t> {
     pub(crate) manifest: &'t Manifest,
@@ -212,12 +216,16 @@ impl<'t> Workload<'t> {
             .find_map(|arm| values_by_block(&self.selection, key, arm).err())
             .filter(|why| why.starts_with("too few"))
             .or_else(|| contrasts.iter().find_map(note_of));
+        let mut values = arm_values(self.manifest, &self.selection, key);
+        if key.role == Role::Secondary && self.selection.rows.len() > MOST_SHOWN {
+            values.iter_mut().for_each(|of_arm| of_arm.trials = Vec::new());
+        }
         MetricFindings {
             name: key.name.clone(),
             unit: key.unit.clone(),
             direction: key.direction,
             role: key.role,
-            values: arm_values(self.manifest, &self.selection, key),
+            values,
             contrasts,
             note,
         }

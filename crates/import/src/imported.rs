@@ -92,6 +92,7 @@ fn warn_of_neutral_primaries(table: &mut Table) {
 
 fn outcome(measured: Measured, id: &str) -> TrialOutcome {
     TrialOutcome {
+        packed: None,
         workload: id.to_owned(),
         operations: measured.operations,
         operation: measured.operation,

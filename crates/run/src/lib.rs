@@ -17,6 +17,7 @@ pub mod nearest;
 mod number;
 pub mod order;
 pub mod outcome;
+pub mod packed;
 pub mod plain;
 pub mod plan;
 pub mod profile;

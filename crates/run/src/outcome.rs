@@ -2,6 +2,7 @@
 
 use crate::histogram::Histogram;
 use crate::order::Stamping;
+use crate::packed::Packed;
 use crate::setting::Setting;
 use serde::{Deserialize, Serialize};
 
@@ -318,4 +319,7 @@ pub struct TrialOutcome {
     pub native_lines: Vec<String>,
     /// What a reader should know: `overloaded`, `tiers unknown: 4-byte messages`.
     pub notes: Vec<String>,
+    /// Instead of metrics, counters, distributions and notes, where a report holds many trials; never stored.
+    #[serde(skip)]
+    pub packed: Option<Box<Packed>>,
 }

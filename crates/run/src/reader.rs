@@ -34,6 +34,12 @@ pub struct RunReader;
 impl RunReader {
     /// Reads the whole run.
     pub fn open(dir: &Path) -> Result<Run, RunError> {
+        Self::open_with(dir, &mut |_, record| Some(record))
+    }
+
+    /// The same, with each trial as `take` gives it back, or without it: of a long run nobody wants to hold all. They come in
+    /// the order of their numbers.
+    pub fn open_with(dir: &Path, take: Take<'_>) -> Result<Run, RunError> {
         let manifest = read_manifest(dir)?;
         let mut run = Run {
             manifest,
@@ -45,21 +51,26 @@ impl RunReader {
         };
         let tables = dir.join(TABLES);
         if !tables.exists() {
-            let read = read_trial_files(&dir.join(TRIALS), &mut run).and_then(|()| run.note_missing(dir));
+            let read = read_trial_files(&dir.join(TRIALS), &mut run, take).and_then(|()| run.note_missing(dir));
             // A run that is sealed while it is read loses its trial files the moment it has tables.
             if !tables.exists() {
                 read?;
                 run.note_set_aside(dir);
                 return Ok(run);
             }
-            (run.problems, run.unreadable, run.missing) = Default::default();
+            (run.trials, run.problems, run.unreadable, run.missing) = Default::default();
         }
         let unchecked;
-        (run.trials, unchecked) = crate::tables::read(&tables, run.manifest.format_version)?;
+        let mut stray = None;
+        let mut each = |record: TrialRecord| {
+            stray = stray.or((!fits(&run.manifest, &record)).then_some(record.trial));
+            take(&run.manifest, record)
+        };
+        (run.trials, unchecked) = crate::tables::read(&tables, run.manifest.format_version, &mut each)?;
         run.problems.extend(unchecked);
         run.sealed = true;
-        if let Some(stray) = run.trials.iter().find(|t| !fits(&run.manifest, t)) {
-            let why = format!("trial {} is of an arm or workload that the manifest does not have", stray.trial);
+        if let Some(trial) = stray {
+            let why = format!("trial {trial} is of an arm or workload that the manifest does not have");
             return Err(RunError::Damaged { path: tables.join("trials.parquet"), why });
         }
         run.note_set_aside(dir);
@@ -147,35 +158,47 @@ fn design_fits(manifest: &Manifest) -> bool {
     manifest.sweeps.iter().all(sweep) && manifest.factorial.as_ref().is_none_or(factorial)
 }
 
-fn read_trial_files(dir: &Path, run: &mut Run) -> Result<(), RunError> {
+/// What becomes of a trial that is read.
+pub type Take<'a> = &'a mut dyn FnMut(&Manifest, TrialRecord) -> Option<TrialRecord>;
+
+fn read_trial_files(dir: &Path, run: &mut Run, take: Take<'_>) -> Result<(), RunError> {
+    let mut numbers = BTreeSet::new();
+    for path in trial_files(dir)? {
+        let record = match read_trial(&path) {
+            Err(RunError::Damaged { why, .. }) => Err(why),
+            Err(error @ RunError::NotAFile { .. }) => Err(error.to_string()),
+            other => Ok(other?),
+        };
+        match record {
+            Ok(record) if !fits(&run.manifest, &record) => run.skip(path, "it belongs to another run".into()),
+            Ok(record) if !numbers.insert(record.trial) => {
+                run.skip(path, format!("another file holds trial {} as well", record.trial));
+            }
+            Ok(record) => run.trials.extend(take(&run.manifest, record)),
+            Err(why) => run.skip(path, why),
+        }
+    }
+    run.trials.sort_by_key(|t| t.trial);
+    Ok(())
+}
+
+/// The trial files of a directory by their names; none where there is no directory.
+pub(crate) fn trial_files(dir: &Path) -> Result<Vec<PathBuf>, RunError> {
     let entries = match fs::read_dir(dir) {
         Ok(entries) => entries,
-        Err(e) if e.kind() == std::io::ErrorKind::NotFound => return Ok(()),
+        Err(e) if e.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
         Err(e) => return Err(RunError::io(dir)(e)),
     };
     let mut paths: Vec<PathBuf> =
         entries.flatten().map(|e| e.path()).filter(|p| p.extension().is_some_and(|x| x == "rec")).collect();
     paths.sort_unstable();
-    let mut numbers = BTreeSet::new();
-    for path in paths {
-        let bytes = match regular::read(&path) {
-            Err(error @ (RunError::NotAFile { .. } | RunError::Damaged { .. })) => {
-                run.skip(path, error.to_string());
-                continue;
-            }
-            other => other?,
-        };
-        match frame::decode(&bytes) {
-            Ok(record) if !fits(&run.manifest, &record) => run.skip(path, "it belongs to another run".into()),
-            Ok(record) if !numbers.insert(record.trial) => {
-                run.skip(path, format!("another file holds trial {} as well", record.trial));
-            }
-            Ok(record) => run.trials.push(record),
-            Err(error) => run.skip(path, error.to_string()),
-        }
-    }
-    run.trials.sort_by_key(|t| t.trial);
-    Ok(())
+    Ok(paths)
+}
+
+/// The trial in a file.
+pub(crate) fn read_trial(path: &Path) -> Result<TrialRecord, RunError> {
+    let damaged = |error: frame::FrameError| RunError::Damaged { path: path.to_owned(), why: error.to_string() };
+    frame::decode(&regular::read(path)?).map_err(damaged)
 }
 
 fn fits(manifest: &Manifest, record: &TrialRecord) -> bool {

@@ -4,7 +4,7 @@
 use crate::error::RunError;
 use crate::frame;
 use crate::manifest::Manifest;
-use crate::reader::{Run, RunReader};
+use crate::reader::{Run, RunReader, read_trial, trial_files};
 use crate::record::TrialRecord;
 use crate::units::utc;
 use crate::{self_checked, stored};
@@ -50,7 +50,7 @@ impl RunWriter {
 
     /// Continues an unsealed run. Trial files that hold no trial are moved to `unreadable/`.
     pub fn resume(dir: &Path) -> Result<Self, RunError> {
-        let run = RunReader::open(dir)?;
+        let run = RunReader::open_with(dir, &mut |_, _| None)?;
         let _lock = lock(dir)?;
         if run.sealed {
             return Err(RunError::Complete { dir: dir.to_owned() });
@@ -88,7 +88,12 @@ impl RunWriter {
     /// Turns the trial files into tables: written aside, made durable, renamed into place, then the trial files go. A
     /// crash at any point leaves a run that can be read.
     pub fn seal(mut self) -> Result<(), RunError> {
-        let run = RunReader::open(&self.dir)?;
+        // All of them at once would be the whole run in memory.
+        let mut numbers = Vec::new();
+        let run = RunReader::open_with(&self.dir, &mut |_, record| {
+            numbers.push(record.trial);
+            None
+        })?;
         if run.sealed {
             return Err(RunError::Complete { dir: self.dir });
         }
@@ -99,12 +104,13 @@ impl RunWriter {
             fs::remove_dir_all(&part).map_err(RunError::io(&part))?;
         }
         fs::create_dir(&part).map_err(RunError::io(&part))?;
-        crate::tables::write(&part, &run.trials)?;
+        let trials = self.dir.join(TRIALS);
+        let mut files = in_order(&trials, numbers)?.into_iter();
+        crate::tables::write(&part, |most| files.by_ref().take(most).map(|file| read_trial(&file)).collect())?;
         sync_dir(&part)?;
         let tables = self.dir.join(TABLES);
         fs::rename(&part, &tables).map_err(RunError::io(&tables))?;
         sync_dir(&self.dir)?;
-        let trials = self.dir.join(TRIALS);
         fs::remove_dir_all(&trials).map_err(RunError::io(&trials))?;
         sync_dir(&self.dir)
     }
@@ -173,6 +179,18 @@ fn lock(dir: &Path) -> Result<File, RunError> {
         Err(TryLockError::WouldBlock) => Err(RunError::Busy { dir: dir.to_owned() }),
         Err(TryLockError::Error(source)) => Err(RunError::io(dir)(source)),
     }
+}
+
+/// The trial files by the numbers of their trials, which are in the order of the files' names.
+fn in_order(trials: &Path, numbers: Vec<u64>) -> Result<Vec<PathBuf>, RunError> {
+    let paths = trial_files(trials)?;
+    if paths.len() != numbers.len() {
+        let why = "trial files came or went while the run was sealed; seal it again with --resume".to_owned();
+        return Err(RunError::Damaged { path: trials.to_owned(), why });
+    }
+    let mut files: Vec<(u64, PathBuf)> = numbers.into_iter().zip(paths).collect();
+    files.sort_unstable();
+    Ok(files.into_iter().map(|(_, path)| path).collect())
 }
 
 /// The directories that get a new entry when `dir` and what it lacks above it are made, the innermost first. `dir` itself

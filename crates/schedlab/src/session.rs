@@ -4,8 +4,9 @@ use crate::commands::vm::trials::Guests;
 use crate::output::say;
 use crate::progress::Progress;
 use anyhow::{Context, Result, bail};
+use schedlab_analyze::Packer;
 use schedlab_record::tracer;
-use schedlab_run::{Applied, Manifest, RunReader, RunWriter, Setting, TrialRecord};
+use schedlab_run::{Applied, Manifest, RunError, RunReader, RunWriter, Setting, TrialRecord};
 use schedlab_sys::net_name;
 use schedlab_trial::guest::GuestTrial;
 use schedlab_trial::{Event, ExecRunner, Experiment, HostSettings, Runner, Store, Watch};
@@ -132,8 +133,14 @@ pub(crate) fn run(
     let sealed = if manifest.ended == "interrupted" { stored.map(drop) } else { stored.and_then(|_| writer.seal()) };
     let sealed = sealed.context("the run could not be sealed; it stays readable as it is");
     // The loop keeps of a trial what stopping asks for; the report is made of all that was stored.
-    let trials = RunReader::open(dir).context("the run cannot be read again for its report")?.trials;
+    let trials = packed(dir).context("the run cannot be read again for its report")?.trials;
     Ok(Ended { manifest, trials, sealed })
+}
+
+/// A run for a report: of its trials what reports look at.
+pub(crate) fn packed(dir: &Path) -> Result<schedlab_run::Run, RunError> {
+    let mut packer = Packer::default();
+    RunReader::open_with(dir, &mut |manifest, record| Some(packer.pack(manifest, record)))
 }
 
 fn on_this_host(dir: &Path, manifest: Manifest, trials: Vec<TrialRecord>, writer: &mut RunWriter) -> Result<Manifest> {
@@ -182,6 +189,7 @@ fn conduct(manifest: Manifest, trials: Vec<TrialRecord>, writer: &mut RunWriter,
     let mut experiment = Experiment {
         manifest,
         trials,
+        tally: Default::default(),
         runner: place.runner,
         host: place.host,
         watch: place.watch,

@@ -5,7 +5,7 @@
 //! settings in force, [`Store`] keeps the rows, events go to a closure. With fakes for all four it is tested in
 //! microseconds.
 
-mod kept;
+pub(crate) mod kept;
 mod orders;
 mod tried;
 mod turns;
@@ -16,7 +16,9 @@ use crate::require;
 use crate::runner::{Runner, run_in_cgroups};
 use crate::schedule::block_order;
 use crate::stopping::{Pace, Stop};
+use crate::tally::Tally;
 use anyhow::{Context, Result, bail};
+use kept::keep_what_stopping_needs;
 use schedlab_run::manifest::{Design, LookRecord};
 use schedlab_run::{Applied, LEAST_UNITS, Manifest, Mark, Setting, TrialRecord, TrialStatus};
 use std::collections::{BTreeMap, BTreeSet};
@@ -96,6 +98,8 @@ pub struct Experiment<'a> {
     /// Rows so far, those of an interrupted run included. Of a stored trial the loop keeps only what stopping asks for: the
     /// whole rows are in the store.
     pub trials: Vec<TrialRecord>,
+    /// What the rules ask of them, counted by the loop; empty to begin with.
+    pub tally: Tally,
     /// Where trials run.
     pub runner: &'a mut dyn Runner,
     /// How host-wide settings are put in force.
@@ -138,8 +142,8 @@ impl Experiment<'_> {
         let mut reason = "planned".to_owned();
         self.cover_switchback()?;
         self.try_arms()?;
-        for record in &mut self.trials {
-            kept::keep_what_stopping_needs(&self.manifest, record);
+        for record in std::mem::take(&mut self.trials) {
+            self.take(record);
         }
         for group in self.manifest.groups() {
             let stop = self.run_group(&group)?;
@@ -193,8 +197,7 @@ impl Experiment<'_> {
     /// A control that is not in force, or a control alone, leaves nothing to compare; a factorial needs no control.
     fn nothing_left(&self, workload: u32, dropped: &BTreeSet<u32>) -> Option<Stop> {
         let arms = self.manifest.arms.len() as u32;
-        let switchback_refused = self.manifest.switchback_window_ns.is_some()
-            && self.trials.iter().any(|t| t.workload == workload && matches!(t.status, TrialStatus::NotApplied(_)));
+        let switchback_refused = self.manifest.switchback_window_ns.is_some() && self.tally.of(workload).is_refused;
         let left = (0..arms).filter(|arm| !dropped.contains(arm)).count();
         let control_lost = dropped.contains(&0) && self.manifest.factorial.is_none();
         (control_lost || left < 2 || switchback_refused).then_some(Stop::NothingToCompare)
@@ -202,8 +205,8 @@ impl Experiment<'_> {
 
     /// Takes a look if one is due (or forced at a fraction), records it, and says whether it decides the workload.
     fn look(&mut self, workload: u32, pace: &mut Pace, force: Option<f64>) -> Result<Option<Stop>> {
-        let Some(fraction) = force.or_else(|| pace.look_due(&self.trials)) else { return Ok(None) };
-        let blocks = pace.usable_blocks(&self.trials);
+        let Some(fraction) = force.or_else(|| pace.look_due(&self.tally)) else { return Ok(None) };
+        let blocks = pace.usable_blocks(&self.tally);
         if (blocks as usize) < LEAST_UNITS {
             return Ok(None);
         }
@@ -291,23 +294,26 @@ impl Experiment<'_> {
     /// Stores a trial, tells of it, and keeps what stopping asks for.
     fn keep(&mut self, record: TrialRecord) -> Result<&TrialRecord> {
         self.store.trial(&record)?;
-        self.trials.push(record);
-        kept::keep_what_stopping_needs(&self.manifest, self.trials.last_mut().expect("just pushed"));
+        self.take(record);
         let record = self.trials.last().expect("just pushed");
         (self.events)(Event::Trial { record, trials: &self.trials, manifest: &self.manifest });
         Ok(record)
     }
 
+    /// Takes a row that is stored into what the loop keeps.
+    fn take(&mut self, mut record: TrialRecord) {
+        keep_what_stopping_needs(&self.manifest, &mut record);
+        self.trials.push(record);
+        self.tally.add_last(&self.manifest, &self.trials);
+    }
+
     /// Whether an interrupted run has this trial already.
     fn has(&self, place: Place) -> bool {
-        self.trials.iter().any(|t| {
-            (t.workload, t.block, t.position, t.warm_up) == (place.workload, place.block, place.position, place.warm_up)
-        })
+        self.tally.has(place.workload, place.block, place.position, place.warm_up)
     }
 
     fn arms_not_applied(&self, workload: u32) -> BTreeSet<u32> {
-        let not_applied = |t: &&TrialRecord| t.workload == workload && matches!(t.status, TrialStatus::NotApplied(_));
-        self.trials.iter().filter(not_applied).filter_map(|t| t.arm).collect()
+        self.tally.of(workload).dropped.clone()
     }
 
     fn run_trial(&mut self, place: Place) -> Result<TrialRecord> {

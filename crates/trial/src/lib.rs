@@ -14,12 +14,15 @@ mod require;
 pub mod runner;
 pub mod schedule;
 pub mod stopping;
+mod tally;
 mod traced;
 mod workloads;
 
 pub use contamination::Watch;
 pub use describe::describe;
+pub use experiment::kept::keep_what_stopping_needs;
 pub use experiment::{Event, Experiment, Store, trace_file};
 pub use host::HostSettings;
 pub use runner::{ExecRunner, Planned, Runner, TRIAL_ARGUMENT, run_in_cgroups};
 pub use stopping::Stop;
+pub use tally::Tally;

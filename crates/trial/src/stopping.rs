@@ -1,9 +1,9 @@
 //! When a workload has been measured enough: a fixed number of blocks, a time budget with looks on the way, or until a
 //! confidence sequence decides. All of it is derived from the rows, so an interrupted run resumes where it was.
 
-use crate::contamination::contaminated;
+use crate::tally::{BlockState, Tally, block_len};
+use schedlab_run::Manifest;
 use schedlab_run::manifest::Design;
-use schedlab_run::{Manifest, TrialRecord, TrialStatus};
 use std::collections::BTreeSet;
 
 /// Extra blocks that may repeat contaminated or failed ones, as a share of those planned.
@@ -51,17 +51,6 @@ pub fn ended_by_look(manifest: &Manifest, workload: u32) -> Option<Stop> {
     (last.fraction >= 1.0).then_some(Stop::Budget)
 }
 
-/// What is known of one block.
-#[derive(Debug, Clone, Default)]
-struct BlockState {
-    /// Trials that would have run and are not there (an interrupted block).
-    missing: usize,
-    /// Whether it holds a contaminated or a failed trial.
-    spoilt: bool,
-    /// The block it repeats.
-    repeats: Option<u32>,
-}
-
 /// The progress of one workload against its design.
 pub struct Pace {
     workload: u32,
@@ -77,19 +66,19 @@ pub struct Pace {
 
 impl Pace {
     /// `None` when an earlier run has finished the workload already.
-    pub fn new(manifest: &Manifest, workload: u32, trials: &[TrialRecord]) -> Option<Self> {
-        let block_len = if manifest.switchback_window_ns.is_some() { 1 } else { 2 * manifest.arms.len() };
+    pub fn new(manifest: &Manifest, workload: u32, tally: &Tally) -> Option<Self> {
+        let block_len = block_len(manifest);
         let fractions = manifest.looks.iter().filter(|l| l.workload == workload).map(|l| l.fraction);
         let last_look = planned_look(&manifest.design, fractions.fold(0.0, f64::max));
         let design = manifest.design.clone();
-        let spent_before_ns = trials_ns(workload, trials);
+        let spent_before_ns = tally.of(workload).wall_ns;
         let pace = Self { workload, design, block_len, last_look, elapsed_ns: 0, spent_before_ns };
         // Workloads whose blocks take turns are finished together.
         let groups = manifest.groups();
         let last = groups.iter().find(|group| group.contains(&workload)).and_then(|group| group.iter().max().copied());
-        let later = trials.iter().any(|t| t.workload > last.unwrap_or(workload));
+        let later = tally.last_workload() > last.unwrap_or(workload);
         // A file that a power cut tore can be of a workload that was done.
-        (!later || !pace.turn(trials).0).then_some(pace)
+        (!later || !pace.turn(tally).0).then_some(pace)
     }
 
     /// Planned blocks, where the design fixes them.
@@ -100,50 +89,31 @@ impl Pace {
         }
     }
 
-    /// What is known of each block begun, complete or not, repeats included. One pass over the rows: it is asked after
-    /// every block of runs with tens of thousands of trials.
-    fn blocks(&self, trials: &[TrialRecord]) -> Vec<BlockState> {
-        let of_workload = || trials.iter().filter(|t| t.workload == self.workload);
-        // Arms not in force are left out after their first row; a block is complete without them.
-        let not_applied = of_workload().filter(|t| matches!(t.status, TrialStatus::NotApplied(_)));
-        let dropped: BTreeSet<u32> = not_applied.filter_map(|t| t.arm).collect();
-        let wanted = self.block_len.saturating_sub(2 * dropped.len());
-        let mut blocks: Vec<BlockState> = Vec::new();
-        for t in of_workload().filter(|t| !t.warm_up) {
-            let at = t.block as usize;
-            if blocks.len() <= at {
-                blocks.resize(at + 1, BlockState { missing: wanted, ..BlockState::default() });
-            }
-            let block = &mut blocks[at];
-            block.spoilt |= contaminated(&t.marks) || matches!(t.status, TrialStatus::Failed(_));
-            block.repeats = block.repeats.or(t.repeats_block);
-            if !t.arm.is_some_and(|arm| dropped.contains(&arm)) {
-                block.missing = block.missing.saturating_sub(1);
-            }
-        }
-        blocks
+    /// What is known of each block begun, complete or not, repeats included.
+    fn blocks<'t>(&self, tally: &'t Tally) -> &'t [BlockState] {
+        &tally.of(self.workload).blocks
     }
 
     /// Complete blocks without a spoilt trial.
-    pub fn usable_blocks(&self, trials: &[TrialRecord]) -> u32 {
-        self.blocks(trials).iter().filter(|b| !b.spoilt && b.missing == 0).count() as u32
+    pub fn usable_blocks(&self, tally: &Tally) -> u32 {
+        self.blocks(tally).iter().filter(|b| !b.spoilt && b.missing == 0).count() as u32
     }
 
     /// Whether every block begun is whole (an interrupt cuts the last one, an unreadable file any), and how many are begun:
     /// among workloads that take turns the least comes next.
-    pub fn turn(&self, trials: &[TrialRecord]) -> (bool, usize) {
-        let blocks = self.blocks(trials);
-        (first_cut(&blocks).is_none(), blocks.len())
+    pub fn turn(&self, tally: &Tally) -> (bool, usize) {
+        let blocks = self.blocks(tally);
+        (first_cut(blocks).is_none(), blocks.len())
     }
 
     /// The block to run next and which one it repeats. A cut block is finished first: chance chose the arm of what it
     /// lacks, so a trial that comes late adds noise to its block and favours nobody. A spoilt block is repeated while the
     /// allowance lasts.
-    pub fn next_block(&self, trials: &[TrialRecord]) -> (u32, Option<u32>) {
-        let blocks = self.blocks(trials);
-        match first_cut(&blocks) {
+    pub fn next_block(&self, tally: &Tally) -> (u32, Option<u32>) {
+        let blocks = self.blocks(tally);
+        match first_cut(blocks) {
             Some(at) => (at as u32, blocks[at].repeats),
-            None => (blocks.len() as u32, self.block_to_repeat(&blocks)),
+            None => (blocks.len() as u32, self.block_to_repeat(blocks)),
         }
     }
 
@@ -164,43 +134,43 @@ impl Pace {
     }
 
     /// Time spent on the workload, set-up and warm-up included, ns.
-    fn spent_ns(&self, trials: &[TrialRecord]) -> u64 {
-        trials_ns(self.workload, trials).max(self.spent_before_ns + self.elapsed_ns)
+    fn spent_ns(&self, tally: &Tally) -> u64 {
+        tally.of(self.workload).wall_ns.max(self.spent_before_ns + self.elapsed_ns)
     }
 
     /// What a block takes, from the trials so far, ns.
-    fn block_ns(&self, trials: &[TrialRecord]) -> u64 {
-        let rows = trials.iter().filter(|t| t.workload == self.workload).count().max(1) as u64;
-        self.spent_ns(trials) / rows * self.block_len as u64
+    fn block_ns(&self, tally: &Tally) -> u64 {
+        let rows = tally.of(self.workload).rows.max(1);
+        self.spent_ns(tally) / rows * self.block_len as u64
     }
 
     /// How long a block takes and how many blocks the design holds, ns and blocks.
-    pub fn forecast(&self, trials: &[TrialRecord]) -> (u64, u32) {
-        let block_ns = self.block_ns(trials).max(1);
+    pub fn forecast(&self, tally: &Tally) -> (u64, u32) {
+        let block_ns = self.block_ns(tally).max(1);
         let blocks = match self.design {
             Design::Fixed { blocks } => blocks,
             Design::OpenEnded { max_blocks } => max_blocks,
-            Design::Budgeted { budget_ns, .. } => (budget_ns.saturating_sub(self.spent_ns(trials)) / block_ns) as u32,
+            Design::Budgeted { budget_ns, .. } => (budget_ns.saturating_sub(self.spent_ns(tally)) / block_ns) as u32,
         };
         (block_ns, blocks)
     }
 
     /// Share of the design's information in hand.
-    pub fn fraction(&self, trials: &[TrialRecord]) -> f64 {
+    pub fn fraction(&self, tally: &Tally) -> f64 {
         match self.design {
-            Design::Fixed { blocks } => f64::from(self.usable_blocks(trials)) / f64::from(blocks.max(1)),
-            Design::OpenEnded { max_blocks } => f64::from(self.usable_blocks(trials)) / f64::from(max_blocks.max(1)),
-            Design::Budgeted { budget_ns, .. } => (self.spent_ns(trials) as f64 / budget_ns as f64).min(1.0),
+            Design::Fixed { blocks } => f64::from(self.usable_blocks(tally)) / f64::from(blocks.max(1)),
+            Design::OpenEnded { max_blocks } => f64::from(self.usable_blocks(tally)) / f64::from(max_blocks.max(1)),
+            Design::Budgeted { budget_ns, .. } => (self.spent_ns(tally) as f64 / budget_ns as f64).min(1.0),
         }
     }
 
     /// The fraction at which a look is due now, if one is. An open-ended design looks after each block.
-    pub fn look_due(&self, trials: &[TrialRecord]) -> Option<f64> {
+    pub fn look_due(&self, tally: &Tally) -> Option<f64> {
         match self.design {
             Design::Fixed { .. } => None,
-            Design::OpenEnded { .. } => Some(self.fraction(trials)),
+            Design::OpenEnded { .. } => Some(self.fraction(tally)),
             Design::Budgeted { .. } => {
-                let fraction = self.fraction(trials);
+                let fraction = self.fraction(tally);
                 (fraction < 1.0 && planned_look(&self.design, fraction) > self.last_look).then_some(fraction)
             }
         }
@@ -212,19 +182,19 @@ impl Pace {
     }
 
     /// Why no further block is run, if so.
-    pub fn stop_before_next_block(&self, trials: &[TrialRecord]) -> Option<Stop> {
-        let begun = self.blocks(trials);
-        if first_cut(&begun).is_some() {
+    pub fn stop_before_next_block(&self, tally: &Tally) -> Option<Stop> {
+        let begun = self.blocks(tally);
+        if first_cut(begun).is_some() {
             return None;
         }
         match self.design {
             Design::Fixed { blocks } => {
                 let first_runs = begun.iter().filter(|b| b.repeats.is_none()).count();
-                (first_runs >= blocks as usize && self.block_to_repeat(&begun).is_none()).then_some(Stop::Planned)
+                (first_runs >= blocks as usize && self.block_to_repeat(begun).is_none()).then_some(Stop::Planned)
             }
             Design::OpenEnded { max_blocks } => (begun.len() >= max_blocks as usize).then_some(Stop::Planned),
             Design::Budgeted { budget_ns, .. } => {
-                (self.spent_ns(trials) + self.block_ns(trials) > budget_ns).then_some(Stop::Budget)
+                (self.spent_ns(tally) + self.block_ns(tally) > budget_ns).then_some(Stop::Budget)
             }
         }
     }
@@ -233,11 +203,6 @@ impl Pace {
 /// The first block that lacks trials.
 fn first_cut(blocks: &[BlockState]) -> Option<usize> {
     blocks.iter().position(|block| block.missing > 0)
-}
-
-/// Time that a workload's trials took, ns.
-fn trials_ns(workload: u32, trials: &[TrialRecord]) -> u64 {
-    trials.iter().filter(|t| t.workload == workload).map(|t| t.wall_ns).sum()
 }
 
 /// The number of the last planned look at or before a fraction of the budget; the looks are evenly spread.

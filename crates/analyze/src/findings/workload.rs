@@ -91,7 +91,8 @@ pub struct ArmValues {
     pub min: Option<f64>,
     /// Largest.
     pub max: Option<f64>,
-    /// Every trial in time order, also those not used.
+    /// Every trial in time order, also those not used; of a secondary metric none where the workload has more than 20 000
+    /// trials (their values are in the table of metrics).
     pub trials: Vec<TrialValue>,
 }
 

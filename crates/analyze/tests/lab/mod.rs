@@ -62,6 +62,7 @@ pub fn rate(value: f64) -> Vec<Metric> {
 
 pub fn outcome(metrics: Vec<Metric>) -> TrialOutcome {
     TrialOutcome {
+        packed: None,
         workload: "pipe/1".into(),
         operations: 1000,
         operation: "round trip".into(),

@@ -161,6 +161,7 @@ fn outcome(coin: &mut Coin, workload: usize, arm: usize) -> TrialOutcome {
     };
     let total = |per: f64| Count::Exact((per * operations as f64) as u64);
     TrialOutcome {
+        packed: None,
         workload: ["messaging/1", "pipe/1"][workload].into(),
         operations,
         operation: ["message", "round trip"][workload].into(),

@@ -12,6 +12,7 @@ use parquet::file::reader::{FileReader, RowGroupReader, SerializedFileReader};
 use parquet::file::writer::{SerializedFileWriter, SerializedRowGroupWriter};
 use parquet::schema::parser::parse_message_type;
 use std::fs::File;
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -152,25 +153,18 @@ impl Table {
         Ok(TableFile { path, writer })
     }
 
-    /// Gives every row group of `<dir>/<name>.parquet` to `take`, as a table of this (empty) one's shape: memory follows
-    /// the group, not the file. `take` complains in words; the file's name is added here.
-    pub(super) fn read(self, dir: &Path, mut take: impl FnMut(&Self) -> Result<(), String>) -> Result<(), RunError> {
+    /// Opens `<dir>/<name>.parquet` for reading.
+    pub(super) fn open(&self, dir: &Path) -> Result<OpenTable, RunError> {
         let path = dir.join(format!("{}.parquet", self.name));
-        let damaged = |why: String| RunError::Damaged {
-            path: path.clone(),
-            why: format!("{why}; restore it from a copy of the run"),
-        };
         let file = regular::open(&path)?;
-        let reader = SerializedFileReader::new(file).map_err(|e| damaged(e.to_string()))?;
-        for number in 0..reader.num_row_groups() {
-            let group = reader.get_row_group(number).map_err(|e| damaged(e.to_string()))?;
-            let mut table = self.clone();
-            table
-                .read_group(group.as_ref())
-                .and_then(|()| take(&table))
-                .map_err(|why| damaged(if number == 0 { why } else { format!("row group {number}: {why}") }))?;
-        }
-        Ok(())
+        let reader = SerializedFileReader::new(file).map_err(|e| damaged(&path, e.to_string()))?;
+        Ok(OpenTable { name: self.name, path, reader })
+    }
+
+    /// Gives every row group of `<dir>/<name>.parquet` to `take`, as [`OpenTable::read`] does.
+    #[cfg(test)]
+    pub(super) fn read(self, dir: &Path, take: impl FnMut(&Self) -> Result<(), String>) -> Result<(), RunError> {
+        self.open(dir)?.read(self, 0..usize::MAX, take)
     }
 
     fn read_group(&mut self, group: &dyn RowGroupReader) -> Result<(), String> {
@@ -183,6 +177,47 @@ impl Table {
             None => Ok(()),
         }
     }
+}
+
+/// A table that is read.
+pub(super) struct OpenTable {
+    name: &'static str,
+    path: PathBuf,
+    reader: SerializedFileReader<File>,
+}
+
+impl OpenTable {
+    /// File name without extension.
+    pub(super) fn name(&self) -> &'static str {
+        self.name
+    }
+
+    /// Number of row groups.
+    pub(super) fn groups(&self) -> usize {
+        self.reader.num_row_groups()
+    }
+
+    /// Gives these row groups (those of them that there are) to `take`, each as a table of the (empty) one's shape: memory
+    /// follows the group, not the file. `take` complains in words; the file's name is added here.
+    pub(super) fn read(
+        &self,
+        table: Table,
+        groups: Range<usize>,
+        mut take: impl FnMut(&Table) -> Result<(), String>,
+    ) -> Result<(), RunError> {
+        for number in groups.start..groups.end.min(self.groups()) {
+            let group = self.reader.get_row_group(number).map_err(|e| damaged(&self.path, e.to_string()))?;
+            let mut table = table.clone();
+            table.read_group(group.as_ref()).and_then(|()| take(&table)).map_err(|why| {
+                damaged(&self.path, if number == 0 { why } else { format!("row group {number}: {why}") })
+            })?;
+        }
+        Ok(())
+    }
+}
+
+fn damaged(path: &Path, why: String) -> RunError {
+    RunError::Damaged { path: path.to_owned(), why: format!("{why}; restore it from a copy of the run") }
 }
 
 /// A Parquet file under construction.

@@ -1,18 +1,50 @@
 //! From tables back to trial records. A row that leads to no trial, or a word that is no variant, is damage.
 
-use super::columns::Table;
+use super::columns::{OpenTable, Table};
 use super::schema::{SLOW_OPERATIONS, Tables};
 use crate::error::RunError;
 use crate::histogram::{BUCKETS, Histogram};
 use crate::outcome::*;
 use crate::record::{Mark, TrialRecord, TrialStatus};
 use serde::de::DeserializeOwned;
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
+use std::ops::Range;
 use std::path::Path;
 
-/// Reads a directory of tables.
-pub(super) fn read(dir: &Path) -> Result<Vec<TrialRecord>, RunError> {
-    let mut records = Records { dir, rows: Vec::new(), index: HashMap::new() };
+/// Reads a directory of tables, and gives each trial to `take`. Our row groups hold whole trials, so one of each table is read
+/// at a time; of tables that were grouped otherwise all are.
+pub(super) fn read(
+    dir: &Path,
+    take: &mut dyn FnMut(TrialRecord) -> Option<TrialRecord>,
+) -> Result<Vec<TrialRecord>, RunError> {
+    // Runs of versions before 3 have none, and nothing that it could be missed by.
+    let has_slow_operations = dir.join(format!("{SLOW_OPERATIONS}.parquet")).exists();
+    let mut files = Vec::new();
+    for table in Tables::empty().all() {
+        if has_slow_operations || table.name != SLOW_OPERATIONS {
+            files.push(table.open(dir)?);
+        }
+    }
+    let groups = files.first().map_or(0, OpenTable::groups);
+    let in_step = files.iter().all(|file| file.groups() == groups);
+    let pieces = if in_step { (0..groups).map(|n| n..n + 1).collect() } else { vec![0..usize::MAX] };
+    let (mut kept, mut numbers) = (Vec::new(), BTreeSet::new());
+    for groups in pieces {
+        for record in read_groups(&files, groups)? {
+            if !numbers.insert(record.trial) {
+                let why = format!("trial {} is there twice; restore it from a copy of the run", record.trial);
+                return Err(RunError::Damaged { path: dir.join("trials.parquet"), why });
+            }
+            kept.extend(take(record));
+        }
+    }
+    kept.shrink_to_fit();
+    Ok(kept)
+}
+
+/// The trials of these row groups.
+fn read_groups(files: &[OpenTable], groups: Range<usize>) -> Result<Vec<TrialRecord>, RunError> {
+    let mut records = Records { files, groups, rows: Vec::new(), index: HashMap::new() };
     let tables = Tables::empty();
     records.trials(tables.trials)?;
     records.marks(tables.marks)?;
@@ -25,8 +57,7 @@ pub(super) fn read(dir: &Path) -> Result<Vec<TrialRecord>, RunError> {
         o.phases.push(Phase { name: t.text("name", i)?, start_ns: t.u("start_ns", i)?, end_ns: t.u("end_ns", i)? });
         Ok(())
     })?;
-    // Runs of versions before 3 have none, and nothing that it could be missed by.
-    if dir.join(format!("{SLOW_OPERATIONS}.parquet")).exists() {
+    if files.iter().any(|file| file.name() == SLOW_OPERATIONS) {
         records.fill(tables.slow_operations, |t, i, o| {
             let (tid, group) = (t.small("tid", i)?, t.small("group", i)?);
             let (start_ns, end_ns) = (t.u("start_ns", i)?, t.u("end_ns", i)?);
@@ -151,16 +182,22 @@ fn window(t: &Table, i: usize, o: &mut TrialOutcome) -> Row {
     Ok(())
 }
 
+/// The open file of a table.
+fn of<'a>(files: &'a [OpenTable], table: &Table) -> &'a OpenTable {
+    files.iter().find(|file| file.name() == table.name).expect("every table that is read was opened")
+}
+
 /// The records under reconstruction.
 struct Records<'a> {
-    dir: &'a Path,
+    files: &'a [OpenTable],
+    groups: Range<usize>,
     rows: Vec<TrialRecord>,
     index: HashMap<u64, usize>,
 }
 
 impl Records<'_> {
     fn trials(&mut self, table: Table) -> Result<(), RunError> {
-        table.read(self.dir, |t| {
+        of(self.files, &table).read(table, self.groups.clone(), |t| {
             for i in 0..t.rows() {
                 let record = trial(t, i)?;
                 if self.index.insert(record.trial, self.rows.len()).is_some() {
@@ -180,7 +217,7 @@ impl Records<'_> {
     }
 
     fn marks(&mut self, table: Table) -> Result<(), RunError> {
-        table.read(self.dir, |t| {
+        of(self.files, &table).read(table, self.groups.clone(), |t| {
             for i in 0..t.rows() {
                 let mark = mark(t, i)?;
                 self.record(t, i)?.marks.push(mark);
@@ -190,7 +227,7 @@ impl Records<'_> {
     }
 
     fn fill(&mut self, table: Table, put: impl Fn(&Table, usize, &mut TrialOutcome) -> Row) -> Result<(), RunError> {
-        table.read(self.dir, |t| {
+        of(self.files, &table).read(table, self.groups.clone(), |t| {
             for i in 0..t.rows() {
                 let outcome = self.record(t, i)?.outcome.as_mut();
                 put(t, i, outcome.ok_or(format!("row {i} belongs to a trial that measured nothing"))?)?;
@@ -264,6 +301,7 @@ fn outcome(t: &Table, i: usize, workload: String) -> Result<TrialOutcome, String
         loads: Vec::new(),
         native_lines: Vec::new(),
         notes: Vec::new(),
+        packed: None,
     })
 }
 

@@ -20,14 +20,22 @@ use std::path::Path;
 /// reading a series of thousands of trials need some ten megabytes beside the trials themselves.
 const TRIALS_PER_GROUP: usize = 100;
 
-/// Writes all tables into a directory.
-pub(crate) fn write(dir: &Path, trials: &[TrialRecord]) -> Result<(), RunError> {
+/// Writes all tables into a directory. `next` gives the trials, some at a time, none at the end.
+pub(crate) fn write(
+    dir: &Path,
+    mut next: impl FnMut(usize) -> Result<Vec<TrialRecord>, RunError>,
+) -> Result<(), RunError> {
     let empty = schema::Tables::empty().all();
     let mut files = empty.iter().map(|table| table.create(dir)).collect::<Result<Vec<_>, _>>()?;
-    // A run of no trials still has tables.
-    let groups = trials.chunks(TRIALS_PER_GROUP).chain(std::iter::repeat_n(&[][..], usize::from(trials.is_empty())));
-    for group in groups {
-        for (file, table) in files.iter_mut().zip(&to_tables::tables(group)) {
+    let mut is_first = true;
+    loop {
+        let group = next(TRIALS_PER_GROUP)?;
+        // A run of no trials still has tables.
+        if group.is_empty() && !is_first {
+            break;
+        }
+        is_first = false;
+        for (file, table) in files.iter_mut().zip(&to_tables::tables(&group)) {
             file.append(table)?;
         }
     }
@@ -36,12 +44,16 @@ pub(crate) fn write(dir: &Path, trials: &[TrialRecord]) -> Result<(), RunError> 
 }
 
 /// Reads all tables of a directory of this version of the format, and says where they could not be checked.
-pub(crate) fn read(dir: &Path, version: u32) -> Result<(Vec<TrialRecord>, Option<String>), RunError> {
+pub(crate) fn read(
+    dir: &Path,
+    version: u32,
+    take: &mut dyn FnMut(TrialRecord) -> Option<TrialRecord>,
+) -> Result<(Vec<TrialRecord>, Option<String>), RunError> {
     let mut names = schema::Tables::empty().all().iter().map(file_name).collect::<Vec<_>>();
     let slow_operations = format!("{}.parquet", schema::SLOW_OPERATIONS);
     names.retain(|name| version >= SLOW_OPERATIONS_SINCE || *name != slow_operations);
     let unchecked = checksums::verify(dir, &names, version >= CHECKED_SINCE)?;
-    Ok((from_tables::read(dir)?, unchecked))
+    Ok((from_tables::read(dir, take)?, unchecked))
 }
 
 fn file_name(table: &columns::Table) -> String {

@@ -111,6 +111,7 @@ impl Draw {
 
     fn outcome(&mut self) -> TrialOutcome {
         TrialOutcome {
+            packed: None,
             workload: "messaging/1".into(),
             operations: self.u64(),
             operation: self.text(),

@@ -80,6 +80,7 @@ fn noise_floor(environment: &schedlab_run::Environment) -> Result<Vec<String>> {
     let mut experiment = Experiment {
         manifest,
         trials: Vec::new(),
+        tally: Default::default(),
         runner: &mut ExecRunner::of_this_binary(),
         host: &mut session::Host::default(),
         watch: Some(Watch::start(schedlab_host::Roots::default(), schedlab_record::Roots::default())),

@@ -3,10 +3,11 @@
 use crate::cli::{Report, RunOutput};
 use crate::exit;
 use crate::output::{say, to_stdout};
+use crate::session;
 use anyhow::{Context, Result, bail};
 use schedlab_analyze::{FailOn, Findings};
 use schedlab_report::Input;
-use schedlab_run::{Manifest, RunReader, TrialRecord};
+use schedlab_run::{Manifest, TrialRecord};
 use schedlab_trial::Stop;
 use std::io::{BufWriter, IsTerminal, Write};
 use std::path::{Path, PathBuf};
@@ -37,7 +38,7 @@ pub(super) fn run(args: &Report) -> Result<u8> {
 
 /// Opens a run, sealed or not, and says on standard error what a reader must know about it.
 pub(super) fn open(dir: &Path) -> Result<schedlab_run::Run> {
-    let run = RunReader::open(dir)?;
+    let run = session::packed(dir)?;
     if !run.sealed {
         say(format_args!(
             "schedlab: {} is not sealed: it was interrupted or is still running ({} so far)",

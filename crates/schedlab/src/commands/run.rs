@@ -10,7 +10,7 @@ use crate::session;
 use anyhow::{Context, Result, anyhow, bail};
 use schedlab_run::lane::Provenance;
 use schedlab_run::{Manifest, Plan, RunError, RunReader, RunWriter, Setting, TraceSetting, words};
-use schedlab_trial::{Stop, factors, prepare};
+use schedlab_trial::{Stop, factors, keep_what_stopping_needs, prepare};
 use schedlab_tune::Roots;
 use std::path::Path;
 
@@ -142,7 +142,7 @@ fn settled(plan: &Plan) -> Result<Plan> {
 
 fn resume(dir: &Path, plan: &Plan, guests: Option<&Guests>) -> Result<Begun> {
     // Before anything is moved: the writer sets aside what it cannot read.
-    let begun = RunReader::open(dir)?;
+    let begun = RunReader::open_with(dir, &mut |_, _| None)?;
     let mut warnings = Vec::new();
     if !begun.sealed {
         // What a killed run left in force is no change of the machine.
@@ -150,7 +150,10 @@ fn resume(dir: &Path, plan: &Plan, guests: Option<&Guests>) -> Result<Begun> {
         warnings = same_experiment(dir, &begun.manifest, plan, guests)?;
     }
     let writer = RunWriter::resume(dir)?;
-    let run = RunReader::open(dir)?;
+    let run = RunReader::open_with(dir, &mut |manifest, mut record| {
+        keep_what_stopping_needs(manifest, &mut record);
+        Some(record)
+    })?;
     let mut manifest = run.manifest;
     manifest.warnings.extend(warnings);
     manifest.ended = String::new();

@@ -5,7 +5,7 @@ use schedlab_run::{Manifest, NamedHistogram, TrialOutcome, TrialRecord};
 /// Takes from a row what no stopping rule, interval or forecast looks at: all but the primary metrics, the distributions
 /// that they are quantiles of, and the windows of a switchback. The warm-up, few rows, stays whole: it says which metrics
 /// there are.
-pub(super) fn keep_what_stopping_needs(manifest: &Manifest, record: &mut TrialRecord) {
+pub fn keep_what_stopping_needs(manifest: &Manifest, record: &mut TrialRecord) {
     let primary = manifest.primary.get(record.workload as usize).filter(|names| !names.is_empty());
     let (Some(primary), Some(outcome), false) = (primary, &mut record.outcome, record.warm_up) else { return };
     let is_of_primary = |whole: &NamedHistogram| {

@@ -64,6 +64,7 @@ impl Lab {
         let mut experiment = Experiment {
             manifest,
             trials,
+            tally: Default::default(),
             runner: &mut runner,
             host: &mut host,
             watch: None,
@@ -241,6 +242,7 @@ pub fn manifest(design: Design, specs: &[&str]) -> Manifest {
 
 fn outcome(rate: f64) -> TrialOutcome {
     TrialOutcome {
+        packed: None,
         workload: "pipe/1".into(),
         operations: 1000,
         operation: "round trip".into(),
