@@ -69,7 +69,8 @@ fn switchback_value(record: &schedlab_run::TrialRecord, key: &MetricKey, arm: u3
 /// Points out used trials far from the rest of their arm. They stay in.
 fn flag_far_out(trials: &mut [TrialValue]) {
     let used: Vec<f64> = trials.iter().filter(|t| t.used).map(|t| t.value).collect();
-    let on_scale = |v: f64| if used.iter().all(|&v| v > 0.0) { v.ln() } else { v };
+    let positive = used.iter().all(|&v| v > 0.0);
+    let on_scale = |v: f64| if positive { v.ln() } else { v };
     let scaled: Vec<f64> = used.iter().map(|&v| on_scale(v)).collect();
     let (center, spread) = (median(&scaled), 1.4826 * mad(&scaled));
     if scaled.len() < 6 || spread <= 0.0 {

@@ -18,6 +18,7 @@ pub mod modes;
 pub mod multiple;
 pub mod nonparametric;
 mod ols;
+mod pairs;
 pub mod power;
 pub mod quantile;
 pub mod random;

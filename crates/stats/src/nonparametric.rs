@@ -2,6 +2,7 @@
 //! Exact for small samples without ties, normal with continuity and tie correction otherwise.
 use crate::distribution::{normal_quantile, normal_sf};
 use crate::mean::Interval;
+use crate::pairs::{difference_of_rank, mean_of_rank};
 use crate::quantile::{median, sorted};
 use statrs::distribution::{Binomial, DiscreteCDF};
 
@@ -75,12 +76,17 @@ fn skip_normal(mean: f64, sd: f64, tail: f64) -> usize {
     (mean - 0.5 + normal_quantile(tail) * sd).floor().max(0.0) as usize
 }
 
-/// Interval between the pairwise values that leave `skip` out on each side.
-fn pairwise_interval(rising: &[f64], skip: usize, level: f64) -> Interval {
-    match skip.checked_sub(1) {
-        None => Interval { lo: f64::NEG_INFINITY, hi: f64::INFINITY, level },
-        Some(index) => Interval { lo: rising[index], hi: rising[rising.len() - 1 - index], level },
+/// Interval between the pairwise values that leave `skip` out on each side. `of_rank` gives the value of a rank, from 1.
+fn pairwise_interval(pairs: usize, of_rank: impl Fn(usize) -> f64, skip: usize, level: f64) -> Interval {
+    match skip {
+        0 => Interval { lo: f64::NEG_INFINITY, hi: f64::INFINITY, level },
+        skip => Interval { lo: of_rank(skip), hi: of_rank(pairs + 1 - skip), level },
     }
+}
+
+/// The median of the pairwise values.
+fn middle(pairs: usize, of_rank: impl Fn(usize) -> f64) -> f64 {
+    median(&[of_rank(pairs.div_ceil(2)), of_rank(pairs / 2 + 1)])
 }
 
 fn all_finite(xs: &[f64]) -> bool {
@@ -92,8 +98,9 @@ fn all_finite(xs: &[f64]) -> bool {
 pub fn hodges_lehmann(xs: &[f64], level: f64) -> Option<Shift> {
     let p_value = if all_finite(xs) { wilcoxon_signed_rank(xs).unwrap_or(1.0) } else { return None };
     let n = xs.len();
-    let walsh: Vec<f64> = (0..n).flat_map(|i| (i..n).map(move |j| 0.5 * (xs[i] + xs[j]))).collect();
-    let walsh = sorted(&walsh);
+    let rising = sorted(xs);
+    let walsh = |rank| mean_of_rank(&rising, rank);
+    let pairs = n * (n + 1) / 2;
     let tail = (1.0 - level) / 2.0;
     let size = n as f64;
     let skip = if n <= EXACT {
@@ -101,15 +108,15 @@ pub fn hodges_lehmann(xs: &[f64], level: f64) -> Option<Shift> {
     } else {
         skip_normal(size * (size + 1.0) / 4.0, (size * (size + 1.0) * (2.0 * size + 1.0) / 24.0).sqrt(), tail)
     };
-    Some(Shift { shift: median(&walsh), n, interval: pairwise_interval(&walsh, skip, level), p_value })
+    Some(Shift { shift: middle(pairs, walsh), n, interval: pairwise_interval(pairs, walsh, skip, level), p_value })
 }
 
 /// Shift from `a` to `b`: the median of all differences b − a, with the interval of the Mann–Whitney test (ibid. 4.2–4.3).
 /// `None` when an arm is empty or not finite.
 pub fn hodges_lehmann_shift(a: &[f64], b: &[f64], level: f64) -> Option<Shift> {
     let p_value = mann_whitney(a, b)?;
-    let differences: Vec<f64> = a.iter().flat_map(|x| b.iter().map(move |y| y - x)).collect();
-    let differences = sorted(&differences);
+    let (rising_a, rising_b) = (sorted(a), sorted(b));
+    let difference = |rank| difference_of_rank(&rising_a, &rising_b, rank);
     let (m, n) = (a.len(), b.len());
     let tail = (1.0 - level) / 2.0;
     let skip = if m.max(n) <= EXACT {
@@ -118,9 +125,9 @@ pub fn hodges_lehmann_shift(a: &[f64], b: &[f64], level: f64) -> Option<Shift> {
         skip_normal((m * n) as f64 / 2.0, ((m * n * (m + n + 1)) as f64 / 12.0).sqrt(), tail)
     };
     Some(Shift {
-        shift: median(&differences),
+        shift: middle(m * n, difference),
         n: m + n,
-        interval: pairwise_interval(&differences, skip, level),
+        interval: pairwise_interval(m * n, difference, skip, level),
         p_value,
     })
 }
