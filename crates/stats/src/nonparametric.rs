@@ -2,8 +2,8 @@
 //! Exact for small samples without ties, normal with continuity and tie correction otherwise.
 use crate::distribution::{normal_quantile, normal_sf};
 use crate::mean::Interval;
-use crate::pairs::{difference_of_rank, mean_of_rank};
-use crate::quantile::{median, sorted};
+use crate::pairs::{differences, means};
+use crate::quantile::median;
 use statrs::distribution::{Binomial, DiscreteCDF};
 
 /// Largest one-sample n, and largest n of either arm, for which the exact null distribution is counted.
@@ -98,8 +98,7 @@ fn all_finite(xs: &[f64]) -> bool {
 pub fn hodges_lehmann(xs: &[f64], level: f64) -> Option<Shift> {
     let p_value = if all_finite(xs) { wilcoxon_signed_rank(xs).unwrap_or(1.0) } else { return None };
     let n = xs.len();
-    let rising = sorted(xs);
-    let walsh = |rank| mean_of_rank(&rising, rank);
+    let walsh = means(xs);
     let pairs = n * (n + 1) / 2;
     let tail = (1.0 - level) / 2.0;
     let size = n as f64;
@@ -108,15 +107,14 @@ pub fn hodges_lehmann(xs: &[f64], level: f64) -> Option<Shift> {
     } else {
         skip_normal(size * (size + 1.0) / 4.0, (size * (size + 1.0) * (2.0 * size + 1.0) / 24.0).sqrt(), tail)
     };
-    Some(Shift { shift: middle(pairs, walsh), n, interval: pairwise_interval(pairs, walsh, skip, level), p_value })
+    Some(Shift { shift: middle(pairs, &walsh), n, interval: pairwise_interval(pairs, walsh, skip, level), p_value })
 }
 
 /// Shift from `a` to `b`: the median of all differences b − a, with the interval of the Mann–Whitney test (ibid. 4.2–4.3).
 /// `None` when an arm is empty or not finite.
 pub fn hodges_lehmann_shift(a: &[f64], b: &[f64], level: f64) -> Option<Shift> {
     let p_value = mann_whitney(a, b)?;
-    let (rising_a, rising_b) = (sorted(a), sorted(b));
-    let difference = |rank| difference_of_rank(&rising_a, &rising_b, rank);
+    let difference = differences(a, b);
     let (m, n) = (a.len(), b.len());
     let tail = (1.0 - level) / 2.0;
     let skip = if m.max(n) <= EXACT {
@@ -125,7 +123,7 @@ pub fn hodges_lehmann_shift(a: &[f64], b: &[f64], level: f64) -> Option<Shift> {
         skip_normal((m * n) as f64 / 2.0, ((m * n * (m + n + 1)) as f64 / 12.0).sqrt(), tail)
     };
     Some(Shift {
-        shift: middle(m * n, difference),
+        shift: middle(m * n, &difference),
         n: m + n,
         interval: pairwise_interval(m * n, difference, skip, level),
         p_value,

@@ -2,6 +2,27 @@
 //! value's rank among the pairs is counted along the sorted samples in one pass, and the value is found by bisection over the
 //! numbers there are (Johnson & Mizoguchi 1978 count in the same way).
 
+use crate::quantile::sorted;
+
+/// Up to so many pairs it is faster to make and sort them.
+const FEW: usize = 5_000;
+
+/// The mean of `xs[i]` and `xs[j]`, i ≤ j, of each rank (from 1) among all of them.
+pub(crate) fn means(xs: &[f64]) -> impl Fn(usize) -> f64 {
+    let rising = sorted(xs);
+    let pairs = || (0..xs.len()).flat_map(|i| (i..xs.len()).map(move |j| 0.5 * (xs[i] + xs[j])));
+    let few = (xs.len() * (xs.len() + 1) / 2 <= FEW).then(|| sorted(&pairs().collect::<Vec<f64>>()));
+    move |rank| few.as_ref().map_or_else(|| mean_of_rank(&rising, rank), |few| few[rank - 1])
+}
+
+/// The difference b − a of each rank (from 1) among all of them.
+pub(crate) fn differences(a: &[f64], b: &[f64]) -> impl Fn(usize) -> f64 {
+    let (rising_a, rising_b) = (sorted(a), sorted(b));
+    let pairs = || a.iter().flat_map(|x| b.iter().map(move |y| y - x));
+    let few = (a.len() * b.len() <= FEW).then(|| sorted(&pairs().collect::<Vec<f64>>()));
+    move |rank| few.as_ref().map_or_else(|| difference_of_rank(&rising_a, &rising_b, rank), |few| few[rank - 1])
+}
+
 /// Numbers as integers in the same order.
 fn key(x: f64) -> i64 {
     let bits = x.to_bits() as i64;
@@ -23,7 +44,7 @@ fn smallest(rank: usize, at_most: impl Fn(i64) -> usize) -> f64 {
 }
 
 /// The mean of `x[i]` and `x[j]`, i ≤ j, that has this rank (from 1) among all of them. `rising` is sorted.
-pub(crate) fn mean_of_rank(rising: &[f64], rank: usize) -> f64 {
+fn mean_of_rank(rising: &[f64], rank: usize) -> f64 {
     smallest(rank, |limit| {
         let (mut count, mut below) = (0, rising.len());
         for (i, x) in rising.iter().enumerate() {
@@ -41,7 +62,7 @@ pub(crate) fn mean_of_rank(rising: &[f64], rank: usize) -> f64 {
 }
 
 /// The difference b − a that has this rank (from 1) among all of them. Both are sorted.
-pub(crate) fn difference_of_rank(a: &[f64], b: &[f64], rank: usize) -> f64 {
+fn difference_of_rank(a: &[f64], b: &[f64], rank: usize) -> f64 {
     smallest(rank, |limit| {
         let (mut count, mut below) = (0, 0);
         for x in a {
@@ -58,7 +79,6 @@ pub(crate) fn difference_of_rank(a: &[f64], b: &[f64], rank: usize) -> f64 {
 mod tests {
     use super::*;
     use crate::Random;
-    use crate::quantile::sorted;
 
     #[test]
     fn every_rank_is_that_of_the_pairs_themselves() {
