@@ -27,10 +27,10 @@ pub(super) fn read(
     }
     let groups = files.first().map_or(0, OpenTable::groups);
     let in_step = files.iter().all(|file| file.groups() == groups);
-    let pieces = if in_step { (0..groups).map(|n| n..n + 1).collect() } else { vec![0..usize::MAX] };
+    let (pieces, each) = if in_step { (groups, 1) } else { (1, usize::MAX) };
     let (mut kept, mut numbers) = (Vec::new(), BTreeSet::new());
-    for groups in pieces {
-        for record in read_groups(&files, groups)? {
+    for first in 0..pieces {
+        for record in read_groups(&files, first..first.saturating_add(each))? {
             if !numbers.insert(record.trial) {
                 let why = format!("trial {} is there twice; restore it from a copy of the run", record.trial);
                 return Err(RunError::Damaged { path: dir.join("trials.parquet"), why });
