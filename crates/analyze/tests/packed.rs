@@ -24,7 +24,7 @@ fn fill(trial: u64, arm: u64, outcome: &mut TrialOutcome) {
     let count = |n: u64| Count::Exact(n * (10 + trial % 5) * (1 + arm));
     outcome.operations = 1000 + trial;
     outcome.metrics.push(metric("switches_per_op", (1 + trial % 7) as f64, "1/op", Direction::Neutral));
-    outcome.metrics.extend((trial % 3 == 0).then(|| metric("odd", trial as f64, "s", Direction::LowerIsBetter)));
+    outcome.metrics.extend(trial.is_multiple_of(3).then(|| metric("odd", trial as f64, "s", Direction::LowerIsBetter)));
     outcome.histograms = vec![
         histogram("latency", None, 1000 * (1 + arm)),
         histogram("latency", Some(Tier::SameCpu), 900),
@@ -45,13 +45,13 @@ fn fill(trial: u64, arm: u64, outcome: &mut TrialOutcome) {
             tid,
             role: if tid == 3 { "burner" } else { "sender" }.into(),
             voluntary_switches: Some(trial + u64::from(tid)),
-            run_ns: (trial % 4 > 0).then_some(5),
+            run_ns: (!trial.is_multiple_of(4)).then_some(5),
             ..TaskRecord::default()
         })
         .collect();
     outcome.groups = vec![TaskGroup { autogroup: "/autogroup-1".into(), cgroup: "/".into(), tasks: 2 }];
     outcome.native_lines = vec!["Time: 1".into()];
-    outcome.notes = if trial % 5 == 0 { vec!["overloaded".into()] } else { Vec::new() };
+    outcome.notes = if trial.is_multiple_of(5) { vec!["overloaded".into()] } else { Vec::new() };
     let effective = if trial < 9 { "3 ms" } else { "2.8 ms" };
     outcome.applied =
         vec![Applied { setting: "slice=3ms".parse().unwrap(), effective: effective.into(), not_applied: None }];
