@@ -31,9 +31,9 @@ pub use profile::{annotation_text, folded_text, profile_text};
 pub use text::{scaling_text, text};
 pub use trace::{
     map_line, perf_latency_text, pooled_kworkers_svg, pooled_kworkers_text, timehist_header, timehist_line,
-    trace_affine_text, trace_blame_text, trace_chains_text, trace_check_text, trace_copies_svg, trace_copies_text,
-    trace_inversions_text, trace_kworkers_text, trace_latency_text, trace_overview_text, trace_queues_text,
-    trace_slow_text, trace_states_text,
+    trace_affine_text, trace_blame_text, trace_chains_text, trace_check_claim, trace_check_text, trace_copies_svg,
+    trace_copies_text, trace_inversions_text, trace_kworkers_text, trace_latency_text, trace_overview_text,
+    trace_queues_text, trace_slow_text, trace_states_text,
 };
 
 use schedlab_analyze::Findings;

@@ -53,6 +53,11 @@ fn a_command_is_recorded_to_its_end_and_its_threads_are_named() {
     let Some(ran) = traced(test, &command) else { return };
     let answer = json(&ran.stdout);
     assert!(answer["events"].as_u64().unwrap() > 50 && answer["lost"] == 0, "{answer}");
+    // Both commands say the same of what is missing: `trace check` begins with it, in lines of 80 columns.
+    let page = schedlab(&["trace", "check", &out]).success().stdout;
+    let words = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(words(&page).starts_with(&words(answer["check"].as_str().unwrap())), "{answer}\n{page}");
+    assert!(words(&page).contains(&format!("{} events", answer["events"])), "names are no events: {answer}\n{page}");
     let (events, reader) = read(answer["file"].as_str().unwrap());
     let sleeps: BTreeSet<u32> = events
         .iter()

@@ -2,7 +2,7 @@
 
 use crate::archive;
 use crate::bytes::Input;
-use crate::event::Event;
+use crate::event::{Cpu, Event};
 use crate::fields::Dictionary;
 use crate::info::TraceInfo;
 use crate::kind::Kinds;
@@ -160,6 +160,23 @@ impl Reader {
         match &self.0 {
             Format::PerfData(reader) => Some(reader.counts()),
             _ => None,
+        }
+    }
+
+    /// How many of the events so far are none of the trace's, of a CPU: perf notes names, forks and exits of threads apart.
+    /// What was there before the trace ([`Event::is_from_before`]) is not counted.
+    pub fn noted(&self, cpu: Cpu) -> u64 {
+        match &self.0 {
+            Format::PerfData(reader) => reader.noted().get(&cpu).copied().unwrap_or(0),
+            _ => 0,
+        }
+    }
+
+    /// The same of all CPUs.
+    pub fn noted_in_all(&self) -> u64 {
+        match &self.0 {
+            Format::PerfData(reader) => reader.noted().values().sum(),
+            _ => 0,
         }
     }
 

@@ -97,7 +97,10 @@ pub fn check(reader: &mut Reader) -> Result<Check, TraceError> {
     })?;
     engine.finish_telling(&mut Nobody);
     let lacking = lacking(reader.info().kinds);
-    let cpus: Vec<CpuCheck> = seen.cpus.into_iter().flatten().map(|open| open.check).collect();
+    let mut cpus: Vec<CpuCheck> = seen.cpus.into_iter().flatten().map(|open| open.check).collect();
+    for cpu in &mut cpus {
+        cpu.events -= reader.noted(cpu.cpu.map_or(Cpu::ANY, Cpu)).min(cpu.events);
+    }
     let gaps = cpus.iter().map(|c| c.gaps).sum();
     let counts = Counts { events: seen.events, gaps, ..engine.counts() };
     let trace = TraceFacts::new(reader, &counts, seen.span);
@@ -168,6 +171,10 @@ struct Seen {
 impl Seen {
     fn take(&mut self, event: &Event) {
         let Event { ts, cpu, what } = *event;
+        if event.is_from_before() && !matches!(what, What::GapBegin | What::GapEnd { .. }) {
+            // Names of threads that were there: no event of the trace.
+            return;
+        }
         let at = usize::from(cpu.0);
         if at >= self.cpus.len() {
             self.cpus.resize_with(at + 1, || None);
@@ -189,11 +196,8 @@ impl Seen {
                 of_cpu.check.events += 1;
                 of_cpu.check.switches += u64::from(matches!(what, What::Switch { .. }));
                 of_cpu.check.last_at_ns = ts;
-                // Names from before the trace have no time.
-                if !event.is_from_before() {
-                    let (first, last) = self.span.unwrap_or((ts, ts));
-                    self.span = Some((first.min(ts), last.max(ts)));
-                }
+                let (first, last) = self.span.unwrap_or((ts, ts));
+                self.span = Some((first.min(ts), last.max(ts)));
             }
         }
     }

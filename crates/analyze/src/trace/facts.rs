@@ -26,7 +26,8 @@ pub struct TraceFacts {
     pub start_ns: u64,
     /// From the first to the last event that was analysed, ns: of the kinds that the analysis reads.
     pub length_ns: u64,
-    /// Events that were analysed, of those kinds; all that the file holds are in `events_by_name`.
+    /// Events that were analysed, of those kinds; all that the file holds are in `events_by_name`. Names and lives of threads
+    /// that a recorder notes apart from its events are analysed, and no events.
     pub events: u64,
     /// Every event of the file by name, with its number.
     pub events_by_name: Vec<(String, u64)>,
@@ -58,7 +59,7 @@ impl TraceFacts {
             recorder,
             start_ns: start,
             length_ns: end.saturating_sub(start),
-            events: counts.events,
+            events: counts.events.saturating_sub(reader.noted_in_all()),
             events_by_name: events.into_iter().filter(|(name, _)| !name.is_empty()).collect(),
             repaired_wakings: counts.repaired,
             cancelled_sleeps: counts.cancelled,
@@ -71,8 +72,7 @@ impl TraceFacts {
 }
 
 impl TraceFacts {
-    /// Every event of the file, whatever its kind. Names and lives of threads that a recorder notes apart from its events
-    /// are analysed, and no events.
+    /// Every event of the file, whatever its kind.
     pub fn events_in_file(&self) -> u64 {
         match self.events_by_name.iter().map(|(_, count)| count).sum() {
             0 => self.events,

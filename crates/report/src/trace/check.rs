@@ -14,7 +14,7 @@ const GAPS_SHOWN: usize = 10;
 /// The findings for a terminal `width` columns wide, with ANSI colours or without.
 pub fn trace_check_text(found: &Check, width: usize, colour: bool, out: &mut dyn Write) -> io::Result<()> {
     let mut page = Page::new(out, width, colour);
-    page.heading(&claim(found))?;
+    page.heading(&trace_check_claim(found))?;
     page.origin(&found.trace)?;
     page.blank()?;
     page.table(&cpus(found))?;
@@ -36,7 +36,8 @@ pub fn trace_check_text(found: &Check, width: usize, colour: bool, out: &mut dyn
     Ok(())
 }
 
-fn claim(found: &Check) -> String {
+/// Whether events are missing, in a sentence: what `trace check` begins with, and what `record` says of what it has written.
+pub fn trace_check_claim(found: &Check) -> String {
     let sum = |of: fn(&CpuCheck) -> u64| found.cpus.iter().map(of).sum::<u64>();
     let many = |n: u64, what: &str| format!("{} {}", count(n), noun(n, what));
     // Of a recorder's sum the part that lies in no gap is in it, too.

@@ -21,7 +21,7 @@ mod timehist;
 pub use affine::trace_affine_text;
 pub use blame::trace_blame_text;
 pub use chains::trace_chains_text;
-pub use check::trace_check_text;
+pub use check::{trace_check_claim, trace_check_text};
 pub use copies::{trace_copies_svg, trace_copies_text};
 pub use inversions::trace_inversions_text;
 pub use kworkers::trace_kworkers_text;

@@ -8,6 +8,7 @@ use crate::exit::{self, Usage, usage};
 use crate::output::{print_line, say, to_stdout};
 use crate::session;
 use anyhow::{Context, Result, bail};
+use schedlab_analyze::trace::check;
 use schedlab_analyze::{Range, RecorderCost};
 use schedlab_record::tracer::{Recorded, Tracer, TracerOrder};
 use schedlab_run::units::{parse_bytes, parse_duration_ns, show_ns};
@@ -122,7 +123,15 @@ pub(super) fn write_outcome(trace: &Path, outcome: &schedlab_run::TrialOutcome) 
     let text = schedlab_run::json::pretty(outcome)? + "\n";
     std::fs::write(&file, text).with_context(|| format!("{} cannot be written", file.display()))?;
     say(format_args!("trace: {}", trace.display()));
+    say(format_args!("{}", claim_of(trace)?));
     Ok(())
+}
+
+/// Whether events are missing from a recording, in the sentence of `trace check`, which reads it for that: what the recorder
+/// lost is not all, since the kernel may have left switches out.
+fn claim_of(file: &Path) -> Result<String> {
+    let mut reader = super::trace::open(file, check::wanted())?;
+    Ok(schedlab_report::trace_check_claim(&check(&mut reader)?))
 }
 
 /// Records while a command runs, or for a time, or until Ctrl-C; how the command failed, if it did.
@@ -158,22 +167,23 @@ fn begin(args: &Record, trace: TraceOrder) -> Result<(Tracer, Option<Child>)> {
 
 fn tell(recorded: &Recorded, json: bool) -> Result<()> {
     recorded.notes.iter().for_each(|note| say(format_args!("schedlab: {note}")));
-    let file = recorded.file.as_deref().unwrap_or(Path::new("")).display().to_string();
+    let file = recorded.file.as_deref().unwrap_or(Path::new(""));
+    let (claim, file) = (claim_of(file)?, file.display());
     if json {
         let answer = serde_json::json!({
-            "file": file, "source": recorded.source, "file_bytes": recorded.file_bytes, "events": recorded.events, "lost": recorded.lost,
-            "on_ns": recorded.on_ns, "reader_cpu_ns": recorded.reader_cpu_ns, "bytes_before_compression": recorded.whole_bytes, "notes": recorded.notes,
+            "file": file.to_string(), "source": recorded.source, "file_bytes": recorded.file_bytes, "events": recorded.events,
+            "lost": recorded.lost, "check": claim, "on_ns": recorded.on_ns, "reader_cpu_ns": recorded.reader_cpu_ns, "bytes_before_compression": recorded.whole_bytes, "notes": recorded.notes,
         });
         return print_line(schedlab_run::json::pretty(&answer)?);
     }
-    let lost = if recorded.lost == 0 { "none lost".to_owned() } else { format!("{} LOST", recorded.lost) };
     let per_event = recorded.file_bytes as f64 / recorded.events.max(1) as f64;
     let (events, length) = (schedlab_run::counted(recorded.events, "events"), show_ns(recorded.on_ns));
     let bytes = recorded.file_bytes;
     print_line(format_args!(
-        "{file}: {events} in {length}, {lost}, {bytes} bytes ({per_event:.1} an event), from {}",
+        "{file}: {events} in {length}, {bytes} bytes ({per_event:.1} an event), from {}",
         recorded.source
-    ))
+    ))?;
+    print_line(claim)
 }
 
 /// The A/B/C of recording: the same-CPU ping-pong alone, with the events unread, and recorded.

@@ -291,7 +291,7 @@ fn run_queues(args: &Queues) -> Result<()> {
     args.source.print(&found, schedlab_report::trace_queues_text)
 }
 
-fn open(path: &Path, wanted: schedlab_trace::Kinds) -> Result<Reader> {
+pub(super) fn open(path: &Path, wanted: schedlab_trace::Kinds) -> Result<Reader> {
     let path = trace_in(path);
     let name = if path == Path::new("-") { "standard input".into() } else { path.display().to_string() };
     Ok(Reader::open(&name, bytes(&path)?, wanted)?)

@@ -130,6 +130,10 @@ impl Engine {
 
     fn take_rare<O: Observer>(&mut self, event: &Event, observer: &mut O) {
         let ts = event.ts;
+        if event.is_from_before() && !matches!(event.what, What::GapBegin | What::GapEnd { .. }) {
+            // What a recorder found when it began is no event of the trace.
+            self.counts.events -= 1;
+        }
         match event.what {
             What::WakeupNew(wake) if wake.tid != Tid::IDLE => self.wakeup_new(ts, &wake, observer),
             What::Migrate { tid, orig_cpu, dest_cpu, .. } if tid != Tid::IDLE => {

@@ -186,7 +186,7 @@ impl Engine {
 /// What happened to wakings, over all tasks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Counts {
-    /// Events taken.
+    /// Events taken; what a recorder tells of the time before the trace, and marks of gaps, are none.
     pub events: u64,
     /// `sched_switch` events.
     pub switches: u64,

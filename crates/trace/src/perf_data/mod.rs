@@ -14,6 +14,7 @@ mod tests;
 pub(crate) mod written;
 
 use crate::bytes::{Cursor, Input};
+use crate::event::Cpu;
 use crate::fields::Dictionary;
 use crate::info::TraceInfo;
 use crate::kind::Kinds;
@@ -28,6 +29,7 @@ pub use cgroups::SeenCgroups;
 pub(crate) use header::MAGIC;
 use header::{About, Header};
 use records::{HeaderPiece, Records, Step};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// Longest formats of a pipe that are read.
@@ -133,6 +135,11 @@ impl PerfData {
     pub(crate) fn counts(&self) -> RecordCounts {
         let counted = self.records.counted;
         RecordCounts { records: self.records.records(), lost: counted.lost, losses: counted.losses }
+    }
+
+    /// Events that were made of records which are no samples, by CPU.
+    pub(crate) fn noted(&self) -> &BTreeMap<Cpu, u64> {
+        &self.records.noted
     }
 
     fn describe_pipe(&mut self) -> Result<(), TraceError> {

@@ -13,6 +13,7 @@ use crate::order::Order;
 use crate::plans::tell_refused;
 use crate::problem::{ProblemKind, Problems};
 use crate::tracing_data::TracingData;
+use std::collections::BTreeMap;
 
 /// `perf_event_type` and perf's own `perf_user_event_type`.
 mod record {
@@ -103,6 +104,8 @@ pub(super) struct Records {
     pub(super) clockid: Option<i32>,
     /// Where they are asked for.
     pub(super) cgroups: Option<Box<SeenCgroups>>,
+    /// Events made of COMM, FORK and EXIT records, which are none of the file's, by CPU.
+    pub(super) noted: BTreeMap<Cpu, u64>,
 }
 
 impl Records {
@@ -124,6 +127,7 @@ impl Records {
             inflating: false,
             clockid: None,
             cgroups: None,
+            noted: BTreeMap::new(),
         }
     }
 
@@ -379,6 +383,9 @@ impl Records {
         if self.wanted.has(kind) && (ts == 0 || !self.traced.has(kind)) {
             // What perf made up for the threads it found has no time, and belongs to no CPU.
             let event = Event { ts, cpu: if ts == 0 { Cpu::ANY } else { cpu }, what };
+            if !event.is_from_before() {
+                *self.noted.entry(cpu).or_default() += 1;
+            }
             if self.sample_type == record::SAMPLE || ts == 0 {
                 self.order.push(event, &mut self.problems);
             } else {

@@ -189,6 +189,30 @@ fn a_fork_that_a_record_and_a_tracepoint_tell_is_one_event() {
     assert_eq!(forks, [(13, 14_000), (40, 0)]);
 }
 
+/// The EXIT record of a thread, with what `sample_id_all` puts behind it: thread, time, CPU, id.
+fn exit(tid: u32, ts: u64, cpu: u32) -> Vec<u8> {
+    let mut body: Vec<u8> = [tid, 10, tid, 10].iter().flat_map(|n| LITTLE.u32(*n)).collect();
+    body.extend([LITTLE.u64(ts), LITTLE.u64(0), LITTLE.u64(ts), LITTLE.u64(cpu.into()), LITTLE.u64(1000)].concat());
+    LITTLE.record(4, &body)
+}
+
+#[test]
+fn what_perf_notes_apart_is_no_event_of_the_file() {
+    let switches = records(LITTLE, &Drawing::new("0 10 . R > A\n0 20 A S > ."));
+    let file = |cpu| LITTLE.file(&[switches.clone(), exit(10, 25_000, cpu), exit(11, 0, cpu)].concat());
+    let (events, reader) = read(file(0)).unwrap();
+    assert_eq!((events.len(), reader.noted(crate::Cpu(0)), reader.noted_in_all()), (4, 1, 1));
+    let engine = tell_events(&events, reader.names(), reader.states());
+    assert_eq!(engine.counts.events - reader.noted_in_all(), 2, "the samples");
+    // One of an unknown CPU has no line in a text, which would have to name it.
+    for (cpu, lines) in [(0, 3), (u32::MAX, 2)] {
+        let (mut reader, mut out) = (Reader::open("t", Box::new(file(cpu)), Kinds::ALL).unwrap(), Vec::new());
+        let converted = crate::convert(&mut reader, crate::Target::Text, &[], &mut out).unwrap();
+        assert_eq!((converted.written, converted.left_out), (lines, 4 - lines));
+        assert!(!String::from_utf8(out).unwrap().contains("65535"));
+    }
+}
+
 /// Words of every `perf_event_attr` of a file changed, the word at `at` by `change`, of which the first argument is the
 /// number of the event.
 fn with_attrs(mut file: Vec<u8>, at: usize, change: impl Fn(usize, u64) -> u64) -> Vec<u8> {

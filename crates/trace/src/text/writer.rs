@@ -28,13 +28,11 @@ impl TextWriter {
                 self.lost(event.cpu, lost, out)?;
                 continue;
             }
-            if event.cpu != Cpu::ANY {
-                _ = self.cpus.insert(event.cpu);
-            }
-            // What a thread was called before the trace has no line.
-            if event.is_from_before() {
+            // A line names the CPU: what a thread was called before the trace has none, nor what perf notes without one.
+            if event.cpu == Cpu::ANY {
                 continue;
             }
+            self.cpus.insert(event.cpu);
             let Some((name, payload)) = payload_of(&event.what, reader.names(), reader.states()) else { continue };
             // Who is not known has no name and, since every reader of such lines wants a number, the number 0.
             let (tid, comm) = match traced {
