@@ -22,6 +22,8 @@ pub enum ProblemKind {
     OtherLayout,
     /// An event that belongs to no event of the file; skipped.
     UnknownEvent,
+    /// Records of a type that is not known here; skipped.
+    UnknownRecord,
     /// A CPU or thread number that no machine has; skipped.
     ImpossibleNumber,
     /// Events that came later than the recorder's marks allow, or of which more had to be held back than is allowed: some are

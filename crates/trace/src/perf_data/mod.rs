@@ -7,6 +7,7 @@ mod coverage;
 mod header;
 mod inflate;
 mod records;
+mod shape;
 mod sources;
 #[cfg(test)]
 mod tests;

@@ -4,6 +4,7 @@ use super::attr::{Attr, u16_at, u32_at, u64_at};
 use super::cgroups::SeenCgroups;
 use super::coverage::Coverage;
 use super::inflate::Inflate;
+use super::shape::{Shape, shape};
 use super::sources::Sources;
 use crate::event::{Cpu, Event, Missing, Tid, What};
 use crate::fields::{Dictionary, Plan, Refused};
@@ -106,6 +107,8 @@ pub(super) struct Records {
     pub(super) cgroups: Option<Box<SeenCgroups>>,
     /// Events made of COMM, FORK and EXIT records, which are none of the file's, by CPU.
     pub(super) noted: BTreeMap<Cpu, u64>,
+    /// Records of types that are not known here; type and place of the first.
+    unknown_types: Option<(u64, u32, u64)>,
 }
 
 impl Records {
@@ -128,6 +131,7 @@ impl Records {
             clockid: None,
             cgroups: None,
             noted: BTreeMap::new(),
+            unknown_types: None,
         }
     }
 
@@ -226,6 +230,20 @@ impl Records {
         let big_endian = self.big_endian;
         let word = |at: usize| u64_at(record, at, big_endian);
         self.counted.others += u64::from(kind != record::SAMPLE);
+        let size = record.len();
+        match shape(kind, record, big_endian, &self.sources.trailer_sizes) {
+            Shape::Fits => {}
+            Shape::Unknown => {
+                self.unknown_types.get_or_insert((0, kind, offset)).0 += 1;
+                return None;
+            }
+            Shape::Impossible => {
+                self.problems.add(ProblemKind::BadRecord, || {
+                    format!("byte {offset}: a record of type {kind} and {size} bytes, which nothing writes so; skipped")
+                });
+                return None;
+            }
+        }
         match kind {
             record::SAMPLE => self.sample_held_back(record, offset),
             record::ID_INDEX => {
@@ -468,6 +486,15 @@ impl Records {
         self.sort_held();
         self.order.finish();
         self.coverage.tell(online, &mut self.problems);
+        if let Some((number, kind, offset)) = self.unknown_types {
+            self.problems.add(ProblemKind::UnknownRecord, || {
+                let records = if number == 1 { "record" } else { "records" };
+                format!(
+                    "{number} {records} of unknown type, as a newer perf may write, passed over; the first is of type {kind}, at \
+                     byte {offset}"
+                )
+            });
+        }
         let untold = self.counted.lost_samples.saturating_sub(self.counted.lost);
         if untold > 0 {
             self.problems.add_many(ProblemKind::Recording, untold, || {

@@ -6,7 +6,7 @@ use crate::kind::{Kind, Kinds};
 use crate::plans::plan;
 use crate::problem::Problems;
 use crate::tracing_data::TracingData;
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 
 /// An event of the file.
 pub(super) struct Source {
@@ -27,6 +27,8 @@ pub(super) struct Sources {
     /// Where the id lies in each sample.
     id_at: Option<usize>,
     trailers: Trailers,
+    /// How long those may be; empty before any event is known.
+    pub(super) trailer_sizes: Vec<usize>,
 }
 
 /// How records that are no samples end.
@@ -75,7 +77,15 @@ impl Sources {
             // Which of them a record is of is not known: it is read as one that says no time.
             Trailers::default()
         };
-        Self { list, ids: Ids::new(&pairs), id_at, trailers }
+        // What perf makes up may have none.
+        let sizes: BTreeSet<usize> = attrs.iter().map(|attr| attr.trailer().size).chain([0]).collect();
+        Self {
+            list,
+            ids: Ids::new(&pairs),
+            id_at,
+            trailers,
+            trailer_sizes: if attrs.is_empty() { Vec::new() } else { sizes.into_iter().collect() },
+        }
     }
 
     /// How a record ends that is no sample. What perf makes up has zeros there, and is of no event.

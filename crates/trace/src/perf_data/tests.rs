@@ -169,16 +169,8 @@ fn only_what_is_wanted_is_decoded_and_all_is_counted() {
 fn a_fork_that_a_record_and_a_tracepoint_tell_is_one_event() {
     let drawing = Drawing::new("0 10 . R > A\n0 14 fork A D\n0 20 A S > .");
     let mut bytes = records(LITTLE, &drawing);
-    let fork = |tid: u32, ts: u64| {
-        let mut body: Vec<u8> = [tid, 10, tid, 10].iter().flat_map(|n| LITTLE.u32(*n)).collect();
-        body.extend(LITTLE.u64(ts));
-        // Of the thread that forks: its id, when, and where.
-        body.extend([0, 0].iter().flat_map(|n| LITTLE.u32(*n)).chain(LITTLE.u64(ts)));
-        body.extend([0, 0].iter().flat_map(|n| LITTLE.u32(*n)));
-        LITTLE.record(7, &body)
-    };
     // What perf makes up for threads of before the recording stays.
-    bytes.extend([fork(13, 14_500), fork(40, 0)].concat());
+    bytes.extend([life(FORK, 13, 14_500, 0), life(FORK, 40, 0, 0)].concat());
     let (events, _) = read(LITTLE.file(&bytes)).unwrap();
     let forks = events.iter().filter_map(|e| match e.what {
         crate::What::Fork { child, .. } => Some((child.0, e.ts)),
@@ -189,17 +181,20 @@ fn a_fork_that_a_record_and_a_tracepoint_tell_is_one_event() {
     assert_eq!(forks, [(13, 14_000), (40, 0)]);
 }
 
-/// The EXIT record of a thread, with what `sample_id_all` puts behind it: thread, time, CPU, id.
-fn exit(tid: u32, ts: u64, cpu: u32) -> Vec<u8> {
+const EXIT: u32 = 4;
+const FORK: u32 = 7;
+
+/// The FORK or EXIT record of a thread, with what `sample_id_all` puts behind it: thread, time, CPU, id.
+fn life(kind: u32, tid: u32, ts: u64, cpu: u32) -> Vec<u8> {
     let mut body: Vec<u8> = [tid, 10, tid, 10].iter().flat_map(|n| LITTLE.u32(*n)).collect();
     body.extend([LITTLE.u64(ts), LITTLE.u64(0), LITTLE.u64(ts), LITTLE.u64(cpu.into()), LITTLE.u64(1000)].concat());
-    LITTLE.record(4, &body)
+    LITTLE.record(kind, &body)
 }
 
 #[test]
 fn what_perf_notes_apart_is_no_event_of_the_file() {
     let switches = records(LITTLE, &Drawing::new("0 10 . R > A\n0 20 A S > ."));
-    let file = |cpu| LITTLE.file(&[switches.clone(), exit(10, 25_000, cpu), exit(11, 0, cpu)].concat());
+    let file = |cpu| LITTLE.file(&[switches.clone(), life(EXIT, 10, 25_000, cpu), life(EXIT, 11, 0, cpu)].concat());
     let (events, reader) = read(file(0)).unwrap();
     assert_eq!((events.len(), reader.noted(crate::Cpu(0)), reader.noted_in_all()), (4, 1, 1));
     let engine = tell_events(&events, reader.names(), reader.states());
@@ -210,6 +205,23 @@ fn what_perf_notes_apart_is_no_event_of_the_file() {
         let converted = crate::convert(&mut reader, crate::Target::Text, &[], &mut out).unwrap();
         assert_eq!((converted.written, converted.left_out), (lines, 4 - lines));
         assert!(!String::from_utf8(out).unwrap().contains("65535"));
+    }
+}
+
+#[test]
+fn a_record_whose_type_was_spoilt_is_told() {
+    let bytes = records(LITTLE, &Drawing::new("0 10 . R > A\n1 16 waking C by B\n0 20 A S > ."));
+    let whole = read(LITTLE.file(&bytes)).unwrap();
+    assert_eq!((whole.0.len(), whole.1.problems().all().next()), (3, None));
+    for bit in 0..32 {
+        let mut spoilt = bytes.clone();
+        let kind = u32::from_le_bytes(spoilt[..4].try_into().unwrap()) ^ 1 << bit;
+        spoilt[..4].copy_from_slice(&kind.to_le_bytes());
+        let (events, reader) = read(LITTLE.file(&spoilt)).unwrap();
+        let told: Vec<String> = reader.problems().all().map(|problem| problem.to_string()).collect();
+        assert_eq!((events.len(), told.len()), (2, 1), "type {kind}: {told:?}");
+        // Of the kernel's next types nobody can say that they are none.
+        assert_eq!(told[0].starts_with("1 record of unknown type"), [4, 5].contains(&bit), "type {kind}: {told:?}");
     }
 }
 

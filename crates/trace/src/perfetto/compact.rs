@@ -24,7 +24,7 @@ pub(super) struct Compact {
 }
 
 impl Compact {
-    /// `None` where the columns do not fit together.
+    /// `None` where the columns do not fit together: each event has a number in every one of its kind.
     pub(super) fn of(bytes: &[u8], dictionary: &mut Dictionary) -> Option<Self> {
         let mut columns: [Vec<u64>; column::FIELDS] = Default::default();
         let mut comms = Vec::new();
@@ -36,6 +36,13 @@ impl Compact {
             }
         }
         if fields.broken {
+            return None;
+        }
+        let length = |field: usize| columns[field].len();
+        let are_of_one_length = |fields: &[usize]| fields.iter().all(|field| length(*field) == length(fields[0]));
+        // Older recorders do not write the flags.
+        let flags_fit = [0, length(column::WAKING_TIMESTAMP)].contains(&length(column::WAKING_COMMON_FLAGS));
+        if !are_of_one_length(&column::SWITCH) || !are_of_one_length(&column::WAKING) || !flags_fit {
             return None;
         }
         let comm = |index: u64| usize::try_from(index).ok().and_then(|at| comms.get(at)).copied();
@@ -61,7 +68,6 @@ impl Compact {
                 waker: Tid::IDLE,
                 target_cpu: Cpu::from_raw(i64::from(of(column::WAKING_TARGET_CPU, at)? as i32))?,
                 prio: Prio::from_raw(of(column::WAKING_PRIO, at)? as i64),
-                // Older recorders do not write the flags.
                 context: Context::from_common_flags(of(column::WAKING_COMMON_FLAGS, at).unwrap_or(0) as u8),
             };
             compact.wakings.push((ts, Told::Waking(wake)));

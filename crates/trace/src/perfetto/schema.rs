@@ -69,6 +69,11 @@ pub(super) mod compact {
     pub(in super::super) const WAKING_COMM: usize = 11;
     pub(in super::super) const WAKING_COMMON_FLAGS: usize = 12;
     pub(in super::super) const FIELDS: usize = 13;
+    /// Those of an event, which are of one length.
+    pub(in super::super) const SWITCH: [usize; 5] =
+        [SWITCH_TIMESTAMP, SWITCH_PREV_STATE, SWITCH_NEXT_PID, SWITCH_NEXT_PRIO, SWITCH_NEXT_COMM];
+    pub(in super::super) const WAKING: [usize; 5] =
+        [WAKING_TIMESTAMP, WAKING_PID, WAKING_TARGET_CPU, WAKING_PRIO, WAKING_COMM];
 }
 
 /// `GenericFtraceEvent`: an event that the recorder had no field for, with its name.

@@ -113,19 +113,30 @@ fn packed(field: u32, numbers: &[u64], out: &mut Vec<u8>) {
 
 /// CPU 0 in columns: A is switched in at 10, preempted at 20, woken C at 25 by who is on the CPU then.
 fn compact() -> Vec<u8> {
+    compact_with(|_, _| {})
+}
+
+/// The same with a change of the numbers of each column.
+fn compact_with(change: impl Fn(u32, &mut Vec<u64>)) -> Vec<u8> {
     let mut columns = Vec::new();
     [&b"A"[..], b"B", b"C"].iter().for_each(|comm| put_bytes(5, comm, &mut columns));
-    packed(1, &[10_000, 10_000, 20_000], &mut columns);
-    packed(2, &[0, 0x100, 1], &mut columns);
-    packed(3, &[10, 11, 10], &mut columns);
-    packed(4, &[120, 120, 120], &mut columns);
-    packed(6, &[0, 1, 0], &mut columns);
-    packed(7, &[25_000], &mut columns);
-    packed(8, &[12], &mut columns);
-    packed(9, &[1], &mut columns);
-    packed(10, &[120], &mut columns);
-    packed(11, &[2], &mut columns);
-    packed(12, &[8], &mut columns);
+    for (column, numbers) in [
+        (1, vec![10_000, 10_000, 20_000]),
+        (2, vec![0, 0x100, 1]),
+        (3, vec![10, 11, 10]),
+        (4, vec![120, 120, 120]),
+        (6, vec![0, 1, 0]),
+        (7, vec![25_000]),
+        (8, vec![12]),
+        (9, vec![1]),
+        (10, vec![120]),
+        (11, vec![2]),
+        (12, vec![8]),
+    ] {
+        let mut numbers = numbers;
+        change(column, &mut numbers);
+        packed(column, &numbers, &mut columns);
+    }
     let (mut events, mut body, mut trace) = (Vec::new(), Vec::new(), Vec::new());
     put_number(bundle::CPU, 0, &mut events);
     put_bytes(bundle::COMPACT_SCHED, &columns, &mut events);
@@ -152,6 +163,25 @@ fn compact_columns_are_events() {
     });
     let waking = waking.expect("a waking");
     assert_eq!((waking.waker.0, waking.tid.0, waking.context.is_hard()), (11, 12, true));
+}
+
+#[test]
+fn columns_of_unequal_length_are_damage() {
+    let damage = |bytes: Vec<u8>| {
+        let mut reader = Reader::open("t", Box::new(bytes), Kinds::ALL).unwrap();
+        let mut batch = Vec::new();
+        // Without an event that can be read the trace is refused.
+        while reader.next_batch(&mut batch).unwrap_or(false) {}
+        reader.problems().count(ProblemKind::BadRecord)
+    };
+    assert_eq!(damage(compact()), 0);
+    for spoilt in [1, 2, 3, 4, 6, 7, 8, 9, 10, 11, 12] {
+        let more = |column, numbers: &mut Vec<u64>| numbers.extend((column == spoilt).then_some(0));
+        let fewer = |column, numbers: &mut Vec<u64>| numbers.truncate(numbers.len() - usize::from(column == spoilt));
+        // A recorder that does not know the flags writes none.
+        let without = u64::from(spoilt != 12);
+        assert_eq!((damage(compact_with(more)), damage(compact_with(fewer))), (1, without), "column {spoilt}");
+    }
 }
 
 #[test]
