@@ -73,7 +73,7 @@ pub fn convert(
             Target::Text => text.batch(&batch, reader, out)?,
         };
         converted.written += written;
-        let marks = batch.iter().filter(|event| matches!(event.what, What::GapBegin | What::GapEnd { .. })).count();
+        let marks = batch.iter().filter(|event| event.what.is_mark()).count();
         converted.left_out += (batch.len() - marks) as u64 - written;
     }
     if target == Target::Perfetto {

@@ -377,6 +377,19 @@ pub enum What {
         /// How many were lost; 0 where nobody counted.
         lost: u32,
     },
+    /// Whatever waits or sleeps before `until` may have run in between, on a CPU on which it was never seen: the ring of some
+    /// CPU had not begun, or it lost events at an unknown time. Runs are known where their own CPU has no gap.
+    WaitsUnknown {
+        /// Up to when, ns.
+        until: Wide,
+    },
+}
+
+impl What {
+    /// What is said of missing events, which is no event of the trace.
+    pub fn is_mark(&self) -> bool {
+        matches!(self, Self::GapBegin | Self::GapEnd { .. } | Self::WaitsUnknown { .. })
+    }
 }
 
 /// One event of a trace.

@@ -202,7 +202,42 @@ impl Order {
             lane.last = ts.max(self.handed_out);
             lane.begin_gap(cpu, Missing::Lost, 0);
             self.pending += 1;
+            self.waits_unknown(ts, self.latest);
         }
+    }
+
+    /// So many events of a CPU were lost, nobody knows when: of what is not handed out yet nothing of this CPU is known to be
+    /// complete, and no wait.
+    pub(crate) fn lost_at_unknown_times(&mut self, cpu: Cpu, lost: u64) {
+        let (first, latest) = (self.first_waiting(), self.latest);
+        let lost = u32::try_from(lost).unwrap_or(u32::MAX);
+        if let Some(lane) = self.cpus.get_mut(lane_index(cpu)).filter(|lane| lane.seen && first < latest) {
+            lane.events.insert(lane.at, Event { ts: first, cpu, what: What::GapBegin });
+            lane.events.push(Event { ts: latest, cpu, what: What::GapEnd { missing: Missing::Lost, lost } });
+            self.pending += 2;
+        }
+        self.waits_unknown(first, latest);
+    }
+
+    /// What waits between these times may have run on any CPU.
+    fn waits_unknown(&mut self, from: u64, until: u64) {
+        let index = lane_index(Cpu::ANY);
+        if index >= self.cpus.len() {
+            self.meet(index);
+        }
+        let lane = &mut self.cpus[index];
+        let ts = from.max(lane.last).max(self.handed_out);
+        if ts < until {
+            lane.last = ts;
+            lane.put(Event { ts, cpu: Cpu::ANY, what: What::WaitsUnknown { until: until.into() } });
+            self.pending += 1;
+        }
+    }
+
+    /// Time of the first event that is not handed out.
+    fn first_waiting(&self) -> u64 {
+        let firsts = self.cpus.iter().skip(1).filter_map(|lane| lane.events.get(lane.at));
+        firsts.map(|event| event.ts).min().unwrap_or(u64::MAX).max(self.handed_out)
     }
 
     /// Events of a CPU between its last one and `ts` were lost; those behind `ts` follow.
@@ -227,10 +262,11 @@ impl Order {
     }
 
     /// Marks what is missing at the beginnings of CPUs: from the first event of the trace on, which is not known before events
-    /// are handed out. Before that one there is nothing that a gap could hide from us.
+    /// are handed out. Before that one there is nothing that a gap could hide from us. Until the last CPU has begun, a thread
+    /// of any other may have run there, also one that was not seen there before: nobody could see it.
     pub(crate) fn settle_begins(&mut self, problems: &mut Problems) {
-        let firsts = self.cpus.iter().skip(1).filter_map(|lane| lane.events.get(lane.at));
-        let first = firsts.map(|event| event.ts).min().unwrap_or(u64::MAX).max(self.handed_out);
+        let first = self.first_waiting();
+        let mut last = first;
         for (cpu, until) in std::mem::take(&mut self.begins) {
             let Some(lane) = self.cpus.get_mut(lane_index(cpu)) else { continue };
             let until = lane.events.get(lane.at).map_or(until, |event| until.min(event.ts));
@@ -242,7 +278,9 @@ impl Order {
             let gap = [(first, What::GapBegin), (until, end)].map(|(ts, what)| Event { ts, cpu, what });
             lane.events.splice(lane.at..lane.at, gap);
             self.pending += gap.len();
+            last = last.max(until);
         }
+        self.waits_unknown(first, last);
     }
 
     /// Finds the place of a lane's newest event, which is older than the one before, or than what was handed out.

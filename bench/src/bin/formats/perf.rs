@@ -72,7 +72,8 @@ fn row(lab: &Lab, perf: &Path, options: &str, whom: Whom, file: &Path) -> Result
         let text = script(perf, file, whom)?;
         ensure!(!text.events.is_empty(), "perf script finds no event in what perf recorded");
         if text.lost == 0 {
-            return compare(lab, file, &text, Must::Agree);
+            let must = if options.contains("--threads") { Must::Refuse } else { Must::Agree };
+            return compare(lab, file, &text, must);
         }
     }
     bail!("perf lost events twice")

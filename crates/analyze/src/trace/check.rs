@@ -171,8 +171,8 @@ struct Seen {
 impl Seen {
     fn take(&mut self, event: &Event) {
         let Event { ts, cpu, what } = *event;
-        if event.is_from_before() && !matches!(what, What::GapBegin | What::GapEnd { .. }) {
-            // Names of threads that were there: no event of the trace.
+        if matches!(what, What::WaitsUnknown { .. }) || event.is_from_before() && !what.is_mark() {
+            // Names of threads that were there are no events of the trace.
             return;
         }
         let at = usize::from(cpu.0);

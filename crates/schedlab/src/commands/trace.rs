@@ -434,8 +434,8 @@ fn of_directory(path: &Path) -> &'static str {
     if path.join("manifest.json").exists() {
         "that of a run: name one of its traces, traces/*.slt, or ask `trace slow`, `copies` or `kworkers`, which take a run"
     } else {
-        "and no trace.slt of `schedlab record` is in it; what `perf record --threads` writes is not read: record without \
-         --threads, or name a file"
+        "and no trace.slt of `schedlab record` is in it; the files that `perf record --threads` writes (data, data.0, …) are \
+         not read: record again without --threads"
     }
 }
 

@@ -10,7 +10,8 @@ use crate::event::Cpu;
 
 #[derive(Debug, Clone, Copy, Default)]
 struct Lane {
-    open: bool,
+    /// So many gaps are open.
+    open: u32,
     /// End of the last gap.
     end: u64,
 }
@@ -23,20 +24,28 @@ pub(super) struct Gaps {
     anywhere: Lane,
     /// End of the latest gap of any CPU; `u64::MAX` while one is open. Most intervals begin after it: one comparison.
     latest: u64,
+    /// What waits or sleeps before may have run on any CPU.
+    waits_from: u64,
 }
 
 impl Gaps {
     pub(super) fn begin(&mut self, cpu: Cpu) {
-        self.lane(cpu).open = true;
+        self.lane(cpu).open += 1;
         self.latest = u64::MAX;
     }
 
     pub(super) fn end(&mut self, cpu: Cpu, ts: u64) {
         let lane = self.lane(cpu);
-        (lane.open, lane.end) = (false, ts);
+        (lane.open, lane.end) = (lane.open.saturating_sub(1), ts);
         let all = || self.lanes.iter().chain([&self.anywhere]);
-        let latest = if all().any(|l| l.open) { u64::MAX } else { all().map(|l| l.end).max().unwrap_or(0) };
-        self.latest = latest;
+        let latest = if all().any(|l| l.open > 0) { u64::MAX } else { all().map(|l| l.end).max().unwrap_or(0) };
+        self.latest = latest.max(self.waits_from);
+    }
+
+    /// No wait and no sleep that begins before `until` is known.
+    pub(super) fn waits_unknown(&mut self, until: u64) {
+        self.waits_from = self.waits_from.max(until);
+        self.latest = self.latest.max(until);
     }
 
     fn lane(&mut self, cpu: Cpu) -> &mut Lane {
@@ -50,15 +59,22 @@ impl Gaps {
         &mut self.lanes[at]
     }
 
-    /// Whether events are missing between `since` and now on one of the CPUs `seen_on` (bits of their numbers modulo 64).
+    /// Whether a thread may have run and slept unseen between `since` and now, where it was seen on the CPUs `seen_on` (bits
+    /// of their numbers modulo 64).
     #[inline]
     pub(super) fn taint(&self, since: u64, seen_on: u64) -> bool {
-        since < self.latest && self.taint_of(since, seen_on)
+        since < self.latest && (since < self.waits_from || self.taint_of(since, seen_on))
+    }
+
+    /// Whether events are missing between `since` and now on a CPU, where a thread ran.
+    #[inline]
+    pub(super) fn taint_run(&self, since: u64, cpu: Cpu) -> bool {
+        since < self.latest && self.taint_of(since, bit(cpu))
     }
 
     #[cold]
     fn taint_of(&self, since: u64, seen_on: u64) -> bool {
-        let hit = |lane: &Lane| lane.open || lane.end > since;
+        let hit = |lane: &Lane| lane.open > 0 || lane.end > since;
         let on = |cpu: usize| seen_on & 1 << (cpu % 64) != 0;
         hit(&self.anywhere) || self.lanes.iter().enumerate().any(|(cpu, lane)| on(cpu) && hit(lane))
     }
@@ -84,6 +100,27 @@ mod tests {
         assert!(gaps.taint(19, 0b11));
         assert!(!gaps.taint(20, 0b10), "what begins with the event that ends it is known");
         assert!(!gaps.taint(5, 0b101));
+    }
+
+    #[test]
+    fn a_gap_inside_another_does_not_end_it() {
+        let mut gaps = Gaps::default();
+        (0..2).for_each(|_| gaps.begin(Cpu(1)));
+        gaps.end(Cpu(1), 20);
+        assert!(gaps.taint(30, 0b10));
+        gaps.end(Cpu(1), 40);
+        assert!(gaps.taint(30, 0b10) && !gaps.taint(40, 0b10));
+    }
+
+    #[test]
+    fn waits_may_be_unknown_where_runs_are_known() {
+        let mut gaps = Gaps::default();
+        gaps.waits_unknown(50);
+        assert!(gaps.taint(49, 0) && !gaps.taint(50, u64::MAX));
+        assert!(!gaps.taint_run(10, Cpu(0)));
+        gaps.begin(Cpu(1));
+        gaps.end(Cpu(1), 20);
+        assert!(gaps.taint(49, 0) && gaps.taint_run(10, Cpu(1)) && !gaps.taint_run(20, Cpu(1)));
     }
 
     #[test]

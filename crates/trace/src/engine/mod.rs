@@ -11,7 +11,7 @@ mod tids;
 use crate::event::{Cpu, Event, Missing, Prio, Tid, Wake, What};
 use crate::names::Name;
 use crate::prev_state::{StateClass, StateId};
-use gaps::{Gaps, bit};
+use gaps::Gaps;
 use lives::{MOST_TASKS, Tasks, task_of};
 pub use observer::{Began, Censored, CensoredWait, Counts, Observer, Run, Task, TaskId, Wait};
 use tids::{How, NEVER, NO_TASK, Phase, Slot, Tids};
@@ -130,8 +130,8 @@ impl Engine {
 
     fn take_rare<O: Observer>(&mut self, event: &Event, observer: &mut O) {
         let ts = event.ts;
-        if event.is_from_before() && !matches!(event.what, What::GapBegin | What::GapEnd { .. }) {
-            // What a recorder found when it began is no event of the trace.
+        if event.what.is_mark() || event.is_from_before() {
+            // What a recorder found when it began is no event of the trace either.
             self.counts.events -= 1;
         }
         match event.what {
@@ -151,16 +151,12 @@ impl Engine {
             }
             What::Exec { tid, old_tid } if tid != old_tid => self.exec(event, tid, old_tid, observer),
             What::Comm { tid, comm } => self.rename(ts, tid, comm),
-            // Marks of gaps are no events of the trace.
             What::GapBegin => {
-                self.counts.events -= 1;
                 self.counts.gaps += 1;
                 self.gaps.begin(event.cpu);
             }
-            What::GapEnd { missing, .. } => {
-                self.counts.events -= 1;
-                self.gap_end(ts, event.cpu, missing, observer);
-            }
+            What::GapEnd { missing, .. } => self.gap_end(ts, event.cpu, missing, observer),
+            What::WaitsUnknown { until } => self.gaps.waits_unknown(until.get()),
             _ => {}
         }
     }
@@ -173,7 +169,7 @@ impl Engine {
             match slot.phase {
                 Phase::Running => {
                     self.counts.cancelled += u64::from(slot.pending);
-                    if self.gaps.taint(slot.since, bit(slot.cpu)) {
+                    if self.gaps.taint_run(slot.since, slot.cpu) {
                         observer.run_censored(slot.task, Censored::Gap);
                     } else {
                         observer.ran(
@@ -231,7 +227,7 @@ impl Engine {
         let slot = task_of(&mut self.tids, &mut self.tasks, tid, comm);
         slot.told(prio);
         match slot.phase {
-            Phase::Running if slot.cpu == cpu && slot.since <= ts && !self.gaps.taint(slot.since, bit(cpu)) => {
+            Phase::Running if slot.cpu == cpu && slot.since <= ts && !self.gaps.taint_run(slot.since, cpu) => {
                 let left = Some((state, class));
                 observer.ran(slot.task, &Run { start: slot.since, end: ts, cpu, prio: slot.prio, left });
             }

@@ -2,6 +2,7 @@
 //! the trace and at its end, and `TraceStats` (trace_stats.proto) of the service's own. Counts have no times.
 
 use super::wire::{Fields, Value};
+use crate::event::Cpu;
 use crate::problem::{ProblemKind, Problems};
 use std::collections::BTreeMap;
 
@@ -97,13 +98,21 @@ impl Stats {
     }
 
     /// At the end of the trace: counts that no gap accounts for. `gaps_are_marked`: each bundle says up to when the ones before
-    /// it went, so that nothing can be missing between two of them unseen.
-    pub(super) fn tell(&self, has_gap: impl Fn(u64) -> bool, gaps_are_marked: bool, problems: &mut Problems) {
+    /// it went, so that nothing can be missing between two of them unseen. Events that
+    /// the kernel lost at unknown times, by CPU.
+    pub(super) fn tell(
+        &self,
+        has_gap: impl Fn(u64) -> bool,
+        gaps_are_marked: bool,
+        problems: &mut Problems,
+    ) -> BTreeMap<Cpu, u64> {
+        let mut at_unknown_times = BTreeMap::new();
         for (cpu, end) in &self.end {
             let start = self.start.get(cpu).copied().unwrap_or_default();
             for (at, (_, name)) in LOST.iter().enumerate() {
                 let lost = end[at].saturating_sub(start[at]);
                 if lost > 0 && !has_gap(*cpu) {
+                    *at_unknown_times.entry(Cpu::from_raw(*cpu as i64).unwrap_or(Cpu::ANY)).or_default() += lost;
                     problems.add_many(ProblemKind::Lost, lost, || {
                         format!("the kernel's buffer of CPU {cpu} lost {lost} events ({name}) at unknown times")
                     });
@@ -116,7 +125,7 @@ impl Stats {
             });
         }
         if self.service.is_empty() {
-            return;
+            return at_unknown_times;
         }
         let told = self.service.join(", ");
         if gaps_are_marked {
@@ -128,6 +137,7 @@ impl Stats {
                 format!("the recorder lost packets at unknown times, maybe some with events of the scheduler ({told})")
             });
         }
+        at_unknown_times
     }
 }
 

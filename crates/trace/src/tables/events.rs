@@ -171,7 +171,7 @@ fn row(what: &What) -> Option<(Kind, Row)> {
         What::CgroupAttach { tid, comm, dst_path, .. } => {
             (Kind::CgroupAttachTask, Row { cgroup: Some(dst_path), ..of(tid, comm) })
         }
-        What::GapBegin | What::GapEnd { .. } => return None,
+        What::GapBegin | What::GapEnd { .. } | What::WaitsUnknown { .. } => return None,
     })
 }
 

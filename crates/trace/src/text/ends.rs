@@ -12,7 +12,15 @@ pub(super) struct Ends {
     /// Inside a `<script>`.
     in_script: bool,
     pub(super) is_html: bool,
+    /// The first line of a page that is compressed data, in base64.
+    pub(super) packed: Option<u64>,
 }
+
+/// How gzip and zlib begin in base64.
+const PACKED: [&str; 5] = ["H4sI", "eAE", "eF4", "eJw", "eNo"];
+
+/// The least that a trace takes so.
+const SHORTEST_PACKED: usize = 64;
 
 impl Ends {
     /// Takes a line, the first of number 1.
@@ -24,6 +32,14 @@ impl Ends {
             // A line may end one and begin another.
             let last = [line.rfind("<script"), line.rfind("</script")];
             self.in_script = if last[0] == last[1] { self.in_script } else { last[0] > last[1] };
+        }
+        let is_base64 = |line: &str| line.bytes().all(|b| b.is_ascii_alphanumeric() || b"+/=".contains(&b));
+        if self.is_html
+            && line.len() >= SHORTEST_PACKED
+            && PACKED.iter().any(|b| line.starts_with(b))
+            && is_base64(line)
+        {
+            self.packed.get_or_insert(number);
         }
         match line.strip_prefix("# tracer:") {
             Some(tracer) => self.joins_lines |= tracer.trim() != "nop",

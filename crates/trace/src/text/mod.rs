@@ -288,6 +288,16 @@ impl Text {
             self.problems.add(ProblemKind::Truncated, || why);
         }
         self.order.finish();
+        if let Some(line) = self.ends.packed {
+            if self.kinds == Kinds::default() {
+                let what = format!("what line {line} of the page holds is compressed, and no other line is an event");
+                let mend = "save the trace of the page as a file of its own (in Chrome's about:tracing), or record with `atrace -z`";
+                return Err(self.input.unsupported(0, what, mend));
+            }
+            self.problems.add(ProblemKind::SkippedPart, || {
+                format!("line {line}: data that is compressed inside the page was not read; it may hold events")
+            });
+        }
         if self.kinds == Kinds::default() {
             let has: Vec<&str> = self.events.iter().map(|e| e.0.as_str()).take(5).collect();
             let has = if has.is_empty() { "none of its lines is an event".into() } else { has.join(", ") };

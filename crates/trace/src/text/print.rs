@@ -38,7 +38,7 @@ pub(crate) fn payload_of(what: &What, names: &Names, states: &PrevStates) -> Opt
         | What::SoftirqExit { .. }
         | What::CpuIdle { .. } => of_interrupt(what, names),
         What::SysEnter { .. } | What::SysExit { .. } | What::CgroupAttach { .. } => of_call(what, names),
-        What::GapBegin | What::GapEnd { .. } => None,
+        What::GapBegin | What::GapEnd { .. } | What::WaitsUnknown { .. } => None,
     }
 }
 

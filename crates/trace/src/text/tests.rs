@@ -77,6 +77,35 @@ fn systrace_html_is_read() {
 }
 
 #[test]
+fn what_is_compressed_inside_a_page_is_told() {
+    let packed = format!("<script class=\"trace-data\">\nH4sI{}\n</script>\n", "Ab+/".repeat(40));
+    let page = |lines: &str| format!("<!DOCTYPE html>\n<script class=\"trace-data\">\n{lines}</script>\n{packed}");
+    let (events, reader) = read(&page(TRACEFS)).unwrap();
+    assert_eq!((events.len(), reader.problems().count(ProblemKind::SkippedPart)), (read(TRACEFS).unwrap().0.len(), 1));
+    let refused = read(&page("")).err().expect("no event").to_string();
+    assert!(refused.contains("what line 5 of the page holds is compressed"), "{refused}");
+}
+
+#[test]
+fn until_every_ring_has_begun_no_wait_is_believed() {
+    let line = |cpu: u32, us: u32, event: &str| format!("x-1 [{cpu:03}] ..... 1.{us:06}: {event}\n");
+    let switch = |prev: u32, next: u32| {
+        format!(
+            "sched_switch: prev_comm=t{prev} prev_pid={prev} prev_prio=120 prev_state=S ==> next_comm=t{next} next_pid={next} next_prio=120"
+        )
+    };
+    let waits = |began: &str| {
+        let waking = "sched_waking: comm=t9 pid=9 prio=120 target_cpu=001";
+        let lines = [line(1, 10, &switch(0, 7)), line(1, 11, waking), line(1, 12, &switch(7, 0))];
+        let behind = [line(0, 50, &switch(8, 0)), line(1, 60, &switch(0, 9))];
+        told(&[lines.concat(), began.to_owned(), behind.concat()].concat()).waits().join(" ")
+    };
+    assert_eq!(waits(""), "t9 waited 1000011-1000060 Waking");
+    // It was never seen on CPU 0, and may have run there.
+    assert_eq!(waits("##### CPU 0 buffer started ####\n"), "t9 censored Waking Gap");
+}
+
+#[test]
 fn a_loss_between_the_lines_censors() {
     let text = TRACEFS.replace(
         "          <idle>-0       [000] d..2.",

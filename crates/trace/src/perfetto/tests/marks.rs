@@ -105,16 +105,21 @@ fn each_mark_of_missing_bundles_is_a_gap() {
 #[test]
 fn a_ring_is_complete_from_its_latest_beginning_on() {
     let ends = |ns| [(bundle::PREVIOUS_BUNDLE_END_TIMESTAMP, ns)];
-    let other = [switch(10, 0, 0, 61), waking(15, 61, V, 0), switch(16, 61, 1, 0), switch(25, 0, 0, V)];
-    let ring = |end: u64| {
+    let ring_of = |end: u64, target: u64| {
+        let other = [switch(10, 0, 0, 61), waking(15, 61, V, target), switch(16, 61, 1, 0), switch(25, 0, 0, V)];
         let bundles = [bundle(1, &ends(9_000_000), &other), bundle(0, &ends(end), &[switch(22, 0, 0, 70)])];
         bundles
             .iter()
             .flat_map(|bundle| packet(&[(packet::SEQUENCE, 5)], packet::FTRACE_EVENTS, bundle))
             .collect::<Vec<_>>()
     };
-    let read = told(ring(20_000_000));
-    assert_eq!((read.counts.gaps, read.waits()), (1, vec!["t50 censored Waking Gap"]));
+    let ring = |end: u64| ring_of(end, 0);
+    for target in [0, 1] {
+        // Also a thread that was never seen on CPU 0 may have run there before its ring began.
+        let read = told(ring_of(20_000_000, target));
+        assert_eq!((read.counts.gaps, read.waits()), (1, vec!["t50 censored Waking Gap"]));
+        assert!(read.lines.contains(&"t61 ran 10000-16000 on 1 to Interruptible".to_owned()), "{:?}", read.lines);
+    }
     let (events, _) = open(ring(20_000_000)).unwrap();
     let begin = events.iter().find(|event| event.what == crate::What::GapBegin).expect("a gap");
     assert_eq!((begin.ts, begin.cpu.0), (10_000_000, 0), "from the first event of the trace on");
@@ -163,10 +168,13 @@ fn lost_in(behind: &[Vec<u8>]) -> (u64, String) {
 fn counts_of_losses_without_a_time_are_told() {
     let lost = |start, end| lost_in(&[ftrace_stats(1, start), ftrace_stats(2, end)]);
     assert_eq!(lost(&[(3, 9), (8, 1)], &[(3, 9), (8, 1)]), (0, String::new()));
-    let (count, told) = lost(&[(3, 9)], &[(3, 21), (4, 2)]);
+    let (count, said) = lost(&[(3, 9)], &[(3, 21), (4, 2)]);
     assert_eq!(count, 14);
-    assert_eq!(told, "the kernel's buffer of CPU 0 lost 12 events (overrun) at unknown times");
+    assert_eq!(said, "the kernel's buffer of CPU 0 lost 12 events (overrun) at unknown times");
     assert_eq!(lost_in(&[ftrace_stats(2, &[(8, 4)])]).0, 4, "the packet of the start may be missing");
+    let with = |lost: u64| told([trace(&[], &[], true), ftrace_stats(2, &[(3, lost)])].concat());
+    assert_eq!(with(0).waits(), ["t50 waited 15000-17000 Waking"]);
+    assert_eq!(with(1).waits(), ["t50 censored Waking Gap"], "nobody knows whether it ran before");
     let service = |of_buffer: bool, field: u32, count: u64| {
         let (mut counts, mut stats) = (Vec::new(), Vec::new());
         put_number(field, count, &mut counts);
