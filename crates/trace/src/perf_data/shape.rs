@@ -45,10 +45,18 @@ pub(super) fn shape(kind: u32, record: &[u8], big_endian: bool, trailers: &[usiz
         12 | 15 | 21 => is(exactly(8)),
         // SWITCH.
         14 => is(exactly(0)),
-        // SAMPLE is looked at by who decodes it; NAMESPACES to CALLCHAIN_DEFERRED.
+        // KSYMBOL: 16 bytes and a name of up to 512; BPF_EVENT.
+        17 => is(between(24, 528)),
+        18 => is(exactly(16)),
+        // SAMPLE is looked at by who decodes it; NAMESPACES, CGROUP, TEXT_POKE, CALLCHAIN_DEFERRED.
         9 | 16..=22 => Shape::Fits,
+        // EVENT_TYPE: its number and a name of 64 bytes.
+        65 => is(body == 72),
         // THREAD_MAP: a number, and as many entries.
         73 => is(u64_at(record, 8, big_endian).is_some_and(|n| (body as u64).checked_sub(8) == n.checked_mul(24))),
+        // HEADER_FEATURE: of one of the 256 that a header has bits for. COMPRESSED2: as many bytes as there are.
+        80 => is(u64_at(record, 8, big_endian).is_some_and(|feature| feature < 256)),
+        83 => is(u64_at(record, 8, big_endian).zip((body as u64).checked_sub(8)).is_some_and(|(n, room)| n <= room)),
         // HEADER_ATTR to SCHEDSTAT_DOMAIN.
         64..=86 => Shape::Fits,
         23..64 | 87..128 => Shape::Unknown,
@@ -69,7 +77,7 @@ mod tests {
 
     fn of(kind: u32, size: usize) -> Shape {
         // Thread 7 of process 7.
-        let mut record = vec![0; size];
+        let mut record = vec![0x55; size];
         record[8..size.min(16)].copy_from_slice(&[7, 0, 0, 0, 7, 0, 0, 0][..size.min(16) - 8]);
         shape(kind, &record, false, &[40])
     }
@@ -81,9 +89,20 @@ mod tests {
         {
             assert_eq!(of(kind, size), Shape::Fits, "type {kind}, {size} bytes");
         }
-        for (kind, size) in
-            [(0, 64), (2, 128), (3, 128), (4, 128), (11, 128), (13, 128), (4, 76), (137, 128), (73, 128)]
-        {
+        for (kind, size) in [
+            (0, 64),
+            (2, 128),
+            (3, 128),
+            (4, 128),
+            (11, 128),
+            (13, 128),
+            (4, 76),
+            (137, 128),
+            (73, 128),
+            (17, 4096),
+            (80, 4096),
+            (83, 4096),
+        ] {
             assert_eq!(of(kind, size), Shape::Impossible, "type {kind}, {size} bytes");
         }
         assert_eq!([of(25, 128), of(41, 128), of(90, 128)], [Shape::Unknown; 3]);
