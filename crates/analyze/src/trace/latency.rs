@@ -95,7 +95,7 @@ pub struct LatencyRow {
     pub tid: Option<u32>,
     /// Tasks in the row.
     pub tasks: u64,
-    /// Time on a CPU, ns.
+    /// Time on a CPU (`run/1`), ns.
     pub run_ns: u64,
     /// Times on a CPU whose begin or end is missing; not in `run_ns`.
     pub censored_runs: u64,

@@ -32,7 +32,7 @@ pub struct TimehistRow {
     pub wakeup_wait_ns: Option<u64>,
     /// From the preemption to this time on a CPU, ns.
     pub preempt_wait_ns: Option<u64>,
-    /// On the CPU, ns.
+    /// On the CPU (`run/1`), ns.
     pub run_ns: u64,
     /// Why it left, in the trace's letters; absent at the end of the trace.
     pub left: Option<String>,

@@ -121,7 +121,7 @@ pub struct CopyRow {
     pub queue_delay_ns_per_op: f64,
     /// Waits of both.
     pub waits: u64,
-    /// On a CPU, each partner, ns.
+    /// On a CPU (`run/1`), each partner, ns.
     pub run_ns: [u64; 2],
     /// Switches away from both, of their own will.
     pub voluntary: u64,

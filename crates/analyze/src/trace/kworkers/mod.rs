@@ -134,7 +134,7 @@ pub struct PoolRow {
     pub pool: String,
     /// Kworkers.
     pub workers: u64,
-    /// Time on a CPU, ns.
+    /// Time on a CPU (`run/1`), ns.
     pub run_ns: u64,
     /// Waits after wakeups.
     pub wakeup: Figures,
