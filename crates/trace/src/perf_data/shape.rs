@@ -28,7 +28,7 @@ pub(super) fn shape(kind: u32, record: &[u8], big_endian: bool, trailers: &[usiz
     let of_a_thread = || names_a_thread(record, big_endian);
     match kind {
         0 | 128.. => Shape::Impossible,
-        1..64 if body % 8 != 0 => Shape::Impossible,
+        1..64 if !body.is_multiple_of(8) => Shape::Impossible,
         // MMAP, MMAP2.
         1 => is(between(40, usize::MAX) && of_a_thread()),
         10 => is(between(64, usize::MAX) && of_a_thread()),
