@@ -4,8 +4,8 @@
 use crate::error::RunError;
 use crate::regular::read_text;
 use crate::writer::write_durably;
+use schedlab_sys::places;
 use std::collections::BTreeSet;
-use std::fs::File;
 use std::io::{ErrorKind, Write};
 use std::path::{Path, PathBuf};
 
@@ -27,8 +27,7 @@ pub(crate) fn create(trials: &Path) -> Result<(), RunError> {
 pub(crate) fn add(trials: &Path, file: &Path) -> Result<(), RunError> {
     let name = file.file_name().unwrap_or_default().to_string_lossy();
     let path = path(trials);
-    let list = File::options().create(true).append(true).open(&path);
-    list.and_then(|mut list| list.write_all(format!("{name}\n").as_bytes())).map_err(RunError::io(&path))
+    places::append_to(&path).and_then(|mut list| list.write_all(format!("{name}\n").as_bytes())).map_err(RunError::io(&path))
 }
 
 /// Ends the last line, which a full disk or a power cut may have torn.

@@ -8,6 +8,7 @@ use crate::reader::{Run, RunReader, read_trial, trial_files};
 use crate::record::TrialRecord;
 use crate::units::utc;
 use crate::{self_checked, stored};
+use schedlab_sys::places::{self, Draft};
 use std::fs::{self, File, TryLockError};
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -55,6 +56,7 @@ impl RunWriter {
         if run.sealed {
             return Err(RunError::Complete { dir: dir.to_owned() });
         }
+        [dir, &dir.join(TRIALS)].into_iter().for_each(places::remove_drafts);
         let mut writer = Self { dir: dir.to_owned(), _lock };
         writer.set_aside(&run)?;
         writer.tell_missing(&run)?;
@@ -159,7 +161,7 @@ impl RunLog {
         let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
         let [year, month, day, hour, minute, second] = utc(now);
         let line = format!("{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}Z {line}\n");
-        let file = File::options().create(true).append(true).open(&self.path);
+        let file = places::append_to(&self.path);
         // One write, so that a line is whole or absent.
         file.and_then(|mut file| file.write_all(line.as_bytes())).map_err(RunError::io(&self.path))
     }
@@ -204,13 +206,12 @@ fn holders_of_new_entries(dir: &Path) -> Vec<PathBuf> {
     holders
 }
 
-/// Temporary name, fsync, rename, fsync of the directory: after a power cut the file is whole or absent.
+/// A name that nobody can know before, fsync, rename, fsync of the directory: after a power cut the file is whole or absent.
 pub(crate) fn write_durably(dir: &Path, name: &str, bytes: &[u8]) -> Result<PathBuf, RunError> {
-    let part = dir.join(format!("{name}.part"));
     let path = dir.join(name);
-    let mut file = File::create(&part).map_err(RunError::io(&part))?;
-    file.write_all(bytes).and_then(|()| file.sync_all()).map_err(RunError::io(&part))?;
-    fs::rename(&part, &path).map_err(RunError::io(&path))?;
+    let mut draft = Draft::beside(&path, 0o666).map_err(RunError::io(&path))?;
+    draft.file.write_all(bytes).and_then(|()| draft.file.sync_all()).map_err(RunError::io(&path))?;
+    draft.finish(&path).map_err(RunError::io(&path))?;
     sync_dir(dir)?;
     Ok(path)
 }

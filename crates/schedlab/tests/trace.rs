@@ -124,12 +124,14 @@ fn a_converted_trace_tells_the_same() {
 #[test]
 fn what_cannot_be_read_is_one_line_that_names_it() {
     let (lab, file) = lab("trace-bad");
-    let one_line = |arguments: &[&str], part: &str| {
+    let refused = |code: i32, arguments: &[&str], part: &str| {
         let failed = schedlab(arguments).failure();
         assert_eq!(failed.stderr.lines().count(), 1, "{}", failed.stderr);
         assert!(failed.stderr.contains(part), "{part}: {}", failed.stderr);
-        assert_eq!((failed.code, failed.stdout.as_str()), (1, ""));
+        assert_eq!((failed.code, failed.stdout.as_str()), (code, ""));
     };
+    let one_line = |arguments: &[&str], part: &str| refused(1, arguments, part);
+    let wrong_words = |arguments: &[&str], part: &str| refused(2, arguments, part);
     let picture = lab.path("picture");
     std::fs::write(&picture, b"\x89PNG\r\n").unwrap();
     one_line(&["trace", "latency", &picture], "picture is not a trace that is known here: it begins with 89 50 4e 47");
@@ -143,19 +145,19 @@ fn what_cannot_be_read_is_one_line_that_names_it() {
     one_line(&["trace", "check", &picture], "byte 0: a file compressed with bzip2; bunzip2 it first");
     one_line(&["trace", "latency", &lab.path("none")], "none cannot be opened");
     one_line(&["trace", "latency", &lab.path("")], "is a directory, and no trace.slt of `schedlab record` is in it");
-    one_line(&["trace", "latency", &file, "--time", "5,1"], "`5,1` is no time window");
-    one_line(&["trace", "blame", &file, "--state", "Q"], "--state: `Q` is no state of a thread that waits");
-    one_line(&["trace", "chains", &file, "--prio", "high"], "--prio: `high` is no priority");
+    wrong_words(&["trace", "latency", &file, "--time", "5,1"], "`5,1` is no time window");
+    wrong_words(&["trace", "blame", &file, "--state", "Q"], "--state: `Q` is no state of a thread that waits");
+    wrong_words(&["trace", "chains", &file, "--prio", "high"], "--prio: `high` is no priority");
     one_line(
         &["trace", "latency", &file, "--cgroup", "/a"],
         "recordings of `schedlab record` and of `perf record --all-cgroups` do",
     );
-    one_line(&["trace", "latency", "-", "--cgroup", "/a"], "standard input is read once: name a file");
-    one_line(&["trace", "map", &file, "--state", "S"], "--state: a map shows who has each CPU");
-    one_line(&["trace", "queues", &file, "--comm", "A"], "--comm: the length of a queue counts all threads");
-    one_line(&["trace", "queues", &file, "--prio", "rt"], "--prio: the length of a queue counts all threads");
-    one_line(&["trace", "kworkers", &file, "--state", "S"], "--state: a work item has no state");
-    one_line(
+    wrong_words(&["trace", "latency", "-", "--cgroup", "/a"], "standard input is read once: name a file");
+    wrong_words(&["trace", "map", &file, "--state", "S"], "--state: a map shows who has each CPU");
+    wrong_words(&["trace", "queues", &file, "--comm", "A"], "--comm: the length of a queue counts all threads");
+    wrong_words(&["trace", "queues", &file, "--prio", "rt"], "--prio: the length of a queue counts all threads");
+    wrong_words(&["trace", "kworkers", &file, "--state", "S"], "--state: a work item has no state");
+    wrong_words(
         &["trace", "states", &file, "--time", "1,2"],
         "--time: the time of a task is added up over the whole trace",
     );
@@ -202,7 +204,7 @@ fn the_first_lines_tell_which_events_were_analysed() {
 fn a_trace_is_not_converted_onto_itself() {
     let (lab, file) = lab("trace-onto");
     std::os::unix::fs::symlink(&file, lab.path("link.txt")).unwrap();
-    std::fs::hard_link(&file, lab.path("new.txt.part")).unwrap();
+    std::fs::hard_link(&file, lab.path("new.txt")).unwrap();
     for out in ["trace.txt", "link.txt", "new.txt"] {
         let refused = schedlab(&["trace", "convert", &file, "-o", &lab.path(out)]).failure();
         assert!(refused.stderr.contains("is the trace that is read, and would be lost"), "{}", refused.stderr);
@@ -212,7 +214,6 @@ fn a_trace_is_not_converted_onto_itself() {
     let refused = from_file(&onto, &file);
     assert!(!refused.status.success() && String::from_utf8_lossy(&refused.stderr).contains("would be lost"));
     assert_eq!(std::fs::read_to_string(&file).unwrap(), TRACE);
-    assert!(!std::path::Path::new(&lab.path("new.txt")).exists());
 }
 
 fn from_file(arguments: &[&str], file: &str) -> std::process::Output {
@@ -248,7 +249,8 @@ fn a_conversion_that_fails_names_its_file_and_leaves_none() {
     let failed = schedlab(&["trace", "convert", &other, "-o", &out]).failure();
     assert!(failed.stderr.contains("other.txt has no scheduler events"), "{}", failed.stderr);
     assert_eq!(std::fs::read_to_string(&out).unwrap(), "kept");
-    assert!(!std::path::Path::new(&lab.path("out.txt.part")).exists());
+    let names = std::fs::read_dir(lab.path("")).unwrap().flatten().map(|e| e.file_name().into_string().unwrap());
+    assert!(!names.into_iter().any(|name| name.ends_with(".part")), "nothing half-written is left");
 }
 
 #[test]

@@ -24,6 +24,7 @@ pub mod owned_entry;
 pub mod perf_event;
 pub mod perf_ring;
 pub mod pidfd;
+pub mod places;
 pub mod power;
 pub mod private_memory;
 pub mod process;

@@ -12,6 +12,9 @@ use std::path::{Path, PathBuf};
 /// The run root of this system; tests have their own.
 pub const RUN_ROOT: &str = "/run";
 
+/// What entries of names are called.
+const KIND: &str = "netns";
+
 /// A name in use; taken back on drop.
 #[derive(Debug)]
 pub struct NetName {
@@ -31,7 +34,7 @@ struct Place {
 
 impl Place {
     fn new(run_root: &Path, name: &str) -> Self {
-        let (entry, mount_point) = (entries(run_root).join(name), run_root.join("netns").join(name));
+        let (entry, mount_point) = (owned_entry::entries(run_root, KIND).join(name), run_root.join("netns").join(name));
         Self { entry, mount_point }
     }
 
@@ -56,10 +59,6 @@ impl Place {
     }
 }
 
-fn entries(run_root: &Path) -> PathBuf {
-    run_root.join("schedlab/netns")
-}
-
 impl NetName {
     /// Gives the caller's present network namespace a name. `AlreadyExists` when the name is taken, by whomever; `EPERM`
     /// without CAP_SYS_ADMIN over the host's mounts.
@@ -67,7 +66,7 @@ impl NetName {
         let place = Place::new(run_root, name);
         std::fs::create_dir_all(run_root.join("netns"))?;
         let inode = NetNamespace::current()?.inode()?.to_string();
-        let entry = OwnedEntry::create(&entries(run_root), name, &inode)?;
+        let entry = OwnedEntry::create(run_root, KIND, name, &inode)?;
         let made = OpenOptions::new().write(true).create_new(true).mode(0o400).open(&place.mount_point);
         if let Err(taken) = made {
             // The name is somebody else's; ours was only the entry.
@@ -90,7 +89,7 @@ impl Drop for NetName {
 
 /// Names whose owners are dead.
 pub fn orphans(run_root: &Path) -> io::Result<Vec<String>> {
-    Ok(owned_entry::orphans(&entries(run_root))?.into_iter().map(|orphan| orphan.name).collect())
+    Ok(owned_entry::orphans(run_root, KIND)?.into_iter().map(|orphan| orphan.name).collect())
 }
 
 /// Takes back the names whose owners are dead, so that the kernel removes their namespaces; answers them. Those that are another
@@ -100,7 +99,7 @@ pub fn remove_orphans(run_root: &Path) -> io::Result<Vec<String>> {
         Err(error) if error.kind() == io::ErrorKind::PermissionDenied => None,
         taken => Some(taken.map(|()| orphan.name)),
     };
-    owned_entry::orphans(&entries(run_root))?.into_iter().filter_map(take_back).collect()
+    owned_entry::orphans(run_root, KIND)?.into_iter().filter_map(take_back).collect()
 }
 
 #[cfg(test)]
@@ -153,7 +152,9 @@ mod tests {
             assert_eq!(NetName::give(root, "lab").unwrap_err().kind(), io::ErrorKind::AlreadyExists);
             assert_eq!(orphans(root).unwrap(), Vec::<String>::new(), "its owner lives");
             drop(named);
-            assert!(names(root).is_empty() && std::fs::read_dir(entries(root)).unwrap().next().is_none());
+            assert!(
+                names(root).is_empty() && std::fs::read_dir(owned_entry::entries(root, KIND)).unwrap().next().is_none()
+            );
         });
     }
 

@@ -2,13 +2,20 @@
 //! the lock when the owner and all of its children are dead, however they died, so an entry that can be locked is an
 //! orphan, and the next start can take back what it names. Source: flock(2).
 
+use crate::places;
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{self, ErrorKind, Read, Write};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 /// Tries to make an entry, a millisecond apart.
 const ATTEMPTS: u32 = 100;
+
+/// Where the entries of a kind are: a directory in ours below the run root.
+pub fn entries(run_root: &Path, kind: &str) -> PathBuf {
+    run_root.join("schedlab").join(kind)
+}
 
 /// An entry of ours. Dropping it unlocks it and leaves it there: who takes back what it names removes it.
 #[derive(Debug)]
@@ -19,12 +26,14 @@ pub struct OwnedEntry {
 }
 
 impl OwnedEntry {
-    /// Makes `name` in `directory`, which is made where it is missing; `AlreadyExists` when it is there. It is locked and
-    /// filled from its first moment: a new start that cleans up must not meet one that only looks orphaned.
-    pub fn create(directory: &Path, name: &str, content: &str) -> io::Result<Self> {
-        std::fs::create_dir_all(directory)?;
+    /// Makes the entry `name` of a kind; `AlreadyExists` when it is there. It is locked and filled from its first moment: a new
+    /// start that cleans up must not meet one that only looks orphaned. Nobody else may read it, or could hold its lock for ever.
+    pub fn create(run_root: &Path, kind: &str, name: &str, content: &str) -> io::Result<Self> {
+        let directory = entries(run_root, kind);
+        directory.parent().map(places::own_directory).transpose()?;
+        places::own_directory(&directory)?;
         for _ in 1..ATTEMPTS {
-            match Self::attempt(directory, name, content) {
+            match Self::attempt(&directory, name, content) {
                 // Who cleans up at this moment took the draft, not yet locked, for a dead writer's.
                 Err(taken) if matches!(taken.kind(), ErrorKind::NotFound | ErrorKind::WouldBlock) => {
                     std::thread::sleep(Duration::from_millis(1));
@@ -32,13 +41,13 @@ impl OwnedEntry {
                 other => return other,
             }
         }
-        Self::attempt(directory, name, content)
+        Self::attempt(&directory, name, content)
     }
 
     fn attempt(directory: &Path, name: &str, content: &str) -> io::Result<Self> {
         let path = directory.join(name);
         let draft = directory.join(format!(".{name}.{}", std::process::id()));
-        let mut lock = OpenOptions::new().write(true).create_new(true).open(&draft)?;
+        let mut lock = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&draft)?;
         let entered = lock.try_lock().map_err(io::Error::from).and_then(|()| {
             lock.write_all(content.as_bytes())?;
             std::fs::hard_link(&draft, &path)
@@ -68,10 +77,13 @@ pub struct Orphan {
     _lock: File,
 }
 
-/// The entries in `directory` whose owners are dead, by name. Drafts that a kill left are removed.
-pub fn orphans(directory: &Path) -> io::Result<Vec<Orphan>> {
-    let listing = match std::fs::read_dir(directory) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+/// The entries of a kind whose owners are dead, by name; none where they are another user's. Drafts that a kill left are removed.
+pub fn orphans(run_root: &Path, kind: &str) -> io::Result<Vec<Orphan>> {
+    let directory = entries(run_root, kind);
+    let listing = match std::fs::read_dir(&directory) {
+        Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::PermissionDenied) => {
+            return Ok(Vec::new());
+        }
         other => other?,
     };
     let mut found = Vec::new();
@@ -80,7 +92,7 @@ pub fn orphans(directory: &Path) -> io::Result<Vec<Orphan>> {
         let Some(name) = name.to_str() else { continue };
         let path = directory.join(name);
         // Gone since: its owner was just taking it back.
-        let Ok(mut file) = File::open(&path) else { continue };
+        let Some(mut file) = places::open_ours(&path) else { continue };
         match file.try_lock() {
             // A draft whose writer was killed, or is about to lock it and will make another: nothing has the name yet.
             Ok(()) if name.starts_with('.') => match std::fs::remove_file(&path) {
@@ -103,42 +115,47 @@ pub fn orphans(directory: &Path) -> io::Result<Vec<Orphan>> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::os::unix::fs::MetadataExt;
 
     #[test]
     fn an_entry_is_its_owners_until_the_owner_is_gone() {
-        let directory = std::env::temp_dir().join(format!("schedlab-entry-{}", std::process::id()));
-        let entry = OwnedEntry::create(&directory, "mine", "7").unwrap();
-        assert_eq!(OwnedEntry::create(&directory, "mine", "8").unwrap_err().kind(), io::ErrorKind::AlreadyExists);
-        assert!(orphans(&directory).unwrap().is_empty(), "its owner lives");
+        let root = std::env::temp_dir().join(format!("schedlab-entry-{}", std::process::id()));
+        let directory = entries(&root, "kind");
+        // As an older schedlab left it: anybody could open a lock in it.
+        std::fs::create_dir_all(&directory).unwrap();
+        let entry = OwnedEntry::create(&root, "kind", "mine", "7").unwrap();
+        let mode = |path: &Path| std::fs::metadata(path).unwrap().mode() & 0o777;
+        assert_eq!([mode(&root.join("schedlab")), mode(&directory), mode(entry.path())], [0o700, 0o700, 0o600]);
+        assert_eq!(OwnedEntry::create(&root, "kind", "mine", "8").unwrap_err().kind(), io::ErrorKind::AlreadyExists);
+        assert!(orphans(&root, "kind").unwrap().is_empty(), "its owner lives");
         std::fs::write(directory.join(".draft.1"), "").unwrap();
         let path = entry.path().to_owned();
         drop(entry);
-        let found = orphans(&directory).unwrap();
+        let found = orphans(&root, "kind").unwrap();
         let told: Vec<_> = found.iter().map(|o| (o.name.as_str(), o.content.as_str(), &o.path)).collect();
         assert_eq!(told, [("mine", "7", &path)]);
-        assert!(orphans(&directory).unwrap().is_empty(), "one at a time cleans up");
+        assert!(orphans(&root, "kind").unwrap().is_empty(), "one at a time cleans up");
         assert_eq!(std::fs::read_dir(&directory).unwrap().count(), 1, "the draft is gone");
-        std::fs::remove_dir_all(&directory).unwrap();
-        assert!(orphans(&directory).unwrap().is_empty());
+        std::fs::remove_dir_all(&root).unwrap();
+        assert!(orphans(&root, "kind").unwrap().is_empty());
     }
 
     #[test]
     fn entries_are_made_while_others_clean_up() {
-        let directory = std::env::temp_dir().join(format!("schedlab-entries-{}", std::process::id()));
-        std::fs::create_dir_all(&directory).unwrap();
+        let root = std::env::temp_dir().join(format!("schedlab-entries-{}", std::process::id()));
         let made = std::sync::atomic::AtomicBool::new(false);
         // They live until who cleans up has ended: its last look may begin before `made`.
         let entries: Vec<_> = std::thread::scope(|scope| {
             scope.spawn(|| {
                 while !made.load(std::sync::atomic::Ordering::Relaxed) {
-                    assert!(orphans(&directory).unwrap().is_empty(), "every owner lives");
+                    assert!(orphans(&root, "kind").unwrap().is_empty(), "every owner lives");
                 }
             });
-            let entries = (0..300).map(|n| OwnedEntry::create(&directory, &format!("{n}"), "")).collect();
+            let entries = (0..300).map(|n| OwnedEntry::create(&root, "kind", &format!("{n}"), "")).collect();
             made.store(true, std::sync::atomic::Ordering::Relaxed);
             entries
         });
         assert!(entries.iter().all(Result::is_ok), "{entries:?}");
-        std::fs::remove_dir_all(&directory).unwrap();
+        std::fs::remove_dir_all(&root).unwrap();
     }
 }

@@ -6,7 +6,7 @@ use schedlab_bench::Topology;
 use schedlab_record::Roots;
 use schedlab_record::tracer::{Recorded, Tracer, TracerError, TracerOrder};
 use schedlab_run::{Applied, Count, Counter, Setting, TraceOrder, TrialOrder, TrialOutcome};
-use schedlab_sys::net_name;
+use schedlab_sys::{net_name, places};
 use std::path::Path;
 
 /// Runs `trial` with the order as it stands beside the trace that it asks for, if any. A trace that cannot be started is
@@ -58,7 +58,7 @@ fn applied(trace: &TraceOrder, not_applied: Option<String>) -> Applied {
 
 fn start(trace: &TraceOrder, order: &TrialOrder) -> Result<Tracer, TracerError> {
     if let Some(directory) = trace.out.as_deref().and_then(Path::parent) {
-        let made = std::fs::create_dir_all(directory);
+        let made = places::private_directory(directory);
         made.map_err(|cause| TracerError::Output { path: directory.to_owned(), cause })?;
     }
     Tracer::start(TracerOrder {

@@ -1,5 +1,6 @@
 //! Where the kernel's trees and our own state are found; parameters, so that tests use temporary trees.
 
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 /// The roots of the kernel's file trees.
@@ -42,13 +43,14 @@ fn status_field(proc: &Path, name: &str) -> Option<String> {
     status.lines().find_map(|line| line.strip_prefix(name)).map(str::to_owned)
 }
 
-/// Where journals are kept: `/run/schedlab` for root; else `$XDG_STATE_HOME/schedlab`, or `~/.local/state/schedlab`.
+/// Where journals are kept: `/run/schedlab` for root, but not for the root of a user namespace whose `/run` is the host's; else `$XDG_STATE_HOME/schedlab`, or `~/.local/state/schedlab`.
 /// /run is emptied by a reboot, and so is every value a journal could bring back. Without a home it is a directory of
 /// the user's own in /tmp. Wherever it is, it is used only if nobody else can write to it.
 pub fn state_dir() -> PathBuf {
     let variable = |name: &str| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
     let uid = effective_uid(Path::new("/proc"));
-    if uid == Some(0) {
+    let owns_run = || std::fs::metadata("/run").is_ok_and(|run| run.uid() == 0);
+    if uid == Some(0) && owns_run() {
         return "/run/schedlab".into();
     }
     let state_home = variable("XDG_STATE_HOME").or_else(|| variable("HOME").map(|home| home.join(".local/state")));

@@ -3,43 +3,24 @@
 
 use crate::error::TuneError;
 use crate::journal::{Parsed, is_journal, parse};
-use crate::roots::effective_uid;
-use std::fs::{DirBuilder, File, OpenOptions, TryLockError};
+use crate::owner::Owner;
+use schedlab_sys::places;
+use std::fs::{File, TryLockError};
 use std::io::{self, Write};
-use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::{Path, PathBuf};
-
-/// Others may write.
-const OPEN_TO_OTHERS: u32 = 0o022;
 
 fn failed(path: &Path, source: io::Error) -> TuneError {
     TuneError::State { path: path.to_owned(), source }
 }
 
-/// Makes the directory, for its owner alone.
-fn make(state_dir: &Path) -> Result<(), TuneError> {
-    if let Some(parent) = state_dir.parent() {
-        std::fs::create_dir_all(parent).map_err(|e| failed(parent, e))?;
-    }
-    match DirBuilder::new().mode(0o700).create(state_dir) {
-        Err(e) if e.kind() != io::ErrorKind::AlreadyExists => Err(failed(state_dir, e)),
-        _ => must_be_ours(state_dir),
-    }
-}
-
 /// Refuses a directory that another user owns or may write to; none at all is in order.
 fn must_be_ours(state_dir: &Path) -> Result<(), TuneError> {
-    // Also the name, not only what it leads to: in a directory for all, such as /tmp, another can make a link.
-    let name = match std::fs::symlink_metadata(state_dir) {
-        Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(()),
-        other => other.map_err(|e| failed(state_dir, e))?,
-    };
-    let place = std::fs::metadata(state_dir).map_err(|e| failed(state_dir, e))?;
-    let us = effective_uid(Path::new("/proc"));
-    if [name.uid(), place.uid()].iter().all(|&uid| Some(uid) == us) && place.mode() & OPEN_TO_OTHERS == 0 {
-        return Ok(());
+    match places::is_ours(state_dir) {
+        Ok(true) => Ok(()),
+        Ok(false) => Err(TuneError::NotOurs { path: state_dir.to_owned() }),
+        Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(()),
+        Err(e) => Err(failed(state_dir, e)),
     }
-    Err(TuneError::NotOurs { path: state_dir.to_owned() })
 }
 
 /// The lock on a state directory: held while values of ours are in force. Released by the kernel when we die.
@@ -54,19 +35,23 @@ impl StateLock {
     pub(crate) fn take(state_dir: &Path) -> Result<Self, TuneError> {
         let path = state_dir.join("lock");
         let failed = |source| TuneError::State { path: path.clone(), source };
-        make(state_dir)?;
-        let mut file =
-            OpenOptions::new().read(true).write(true).create(true).truncate(false).open(&path).map_err(failed)?;
+        must_be_ours(state_dir)?;
+        places::own_directory(state_dir).map_err(|e| TuneError::State { path: state_dir.to_owned(), source: e })?;
+        let mut file = places::lock_file(&path).map_err(failed)?;
         match file.try_lock() {
             Ok(()) => {}
             Err(TryLockError::WouldBlock) => {
-                let holder = std::fs::read_to_string(&path).unwrap_or_default();
-                return Err(TuneError::Busy { pid: holder.trim().to_owned() });
+                let holder: Option<Owner> = serde_json::from_reader(&file).ok();
+                let living = holder.filter(|holder| holder.is_alive(Path::new("/proc")));
+                let pid =
+                    living.map_or_else(|| "not known: `fuser` tells who has its lock".into(), |o| o.pid.to_string());
+                return Err(TuneError::Busy { pid });
             }
             Err(TryLockError::Error(source)) => return Err(failed(source)),
         }
         file.set_len(0).map_err(failed)?;
-        file.write_all(std::process::id().to_string().as_bytes()).map_err(failed)?;
+        let holder = Owner::this(Path::new("/proc")).map_err(failed)?;
+        file.write_all(&serde_json::to_vec(&holder).map_err(|e| failed(e.into()))?).map_err(failed)?;
         Ok(Self { _file: file })
     }
 }
@@ -104,8 +89,18 @@ mod tests {
         let lock = StateLock::take(&state).unwrap();
         let error = StateLock::take(&state).unwrap_err().to_string();
         assert!(error.contains(&std::process::id().to_string()), "{error}");
+        // Another process with the number of one that is gone.
+        let gone = Owner { start_ticks: 1, ..Owner::this(Path::new("/proc")).unwrap() };
+        std::fs::write(state.join("lock"), serde_json::to_vec(&gone).unwrap()).unwrap();
+        let error = StateLock::take(&state).unwrap_err().to_string();
+        assert!(error.contains("not known") && !error.contains(&std::process::id().to_string()), "{error}");
         drop(lock);
-        StateLock::take(&state).unwrap();
+        // As an older schedlab left it: anybody could have held the lock.
+        std::fs::set_permissions(&state, PermissionsExt::from_mode(0o755)).unwrap();
+        std::fs::set_permissions(state.join("lock"), PermissionsExt::from_mode(0o644)).unwrap();
+        let _lock = StateLock::take(&state).unwrap();
+        let modes = [&state, &state.join("lock")].map(|path| path.metadata().unwrap().permissions().mode() & 0o777);
+        assert_eq!(modes, [0o700, 0o600]);
     }
 
     #[test]
@@ -128,7 +123,7 @@ mod tests {
         if chown(&state, Some(12_345), None).is_ok() {
             assert!(refused());
             std::fs::rename(&state, tree.path().join("ours")).unwrap();
-            chown(tree.path().join("ours"), effective_uid(Path::new("/proc")), None).unwrap();
+            chown(tree.path().join("ours"), Some(places::effective_uid()), None).unwrap();
             symlink(tree.path().join("ours"), &state).unwrap();
             assert!(journals(&state).unwrap().is_empty(), "a link of our own");
             std::os::unix::fs::lchown(&state, Some(12_345), None).unwrap();

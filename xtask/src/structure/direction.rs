@@ -11,7 +11,7 @@ use std::collections::{BTreeMap, BTreeSet};
 const ALLOWED: &[(&str, &[&str])] = &[
     ("schedlab-sys", &[]),
     ("schedlab-plugin", &[]),
-    ("schedlab-run", &[]),
+    ("schedlab-run", &["schedlab-sys"]),
     ("schedlab-stats", &[]),
     ("schedlab-bench", &["schedlab-sys", "schedlab-run"]),
     ("schedlab-record", &["schedlab-sys", "schedlab-run", "schedlab-trace"]),

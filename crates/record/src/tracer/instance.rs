@@ -13,16 +13,15 @@ use std::time::Duration;
 /// A process may trace several times at once.
 static NEXT: AtomicU32 = AtomicU32::new(0);
 
+/// What entries of instances are called.
+const KIND: &str = "trace";
+
 /// An instance; removed on drop.
 #[derive(Debug)]
 pub struct Instance {
     directory: PathBuf,
     entry: OwnedEntry,
     tracefs: Tracefs,
-}
-
-fn entries(run_root: &Path) -> PathBuf {
-    run_root.join("schedlab/trace")
 }
 
 impl Instance {
@@ -35,8 +34,8 @@ impl Instance {
         if let Err(cause) = std::fs::read_dir(tracefs.root().join("instances")) {
             return Err(TracerError::NoTracefs { cause });
         }
-        let entry = OwnedEntry::create(&entries(run_root), &name, "")
-            .map_err(|cause| TracerError::NoEntry { path: entries(run_root).join(&name), cause })?;
+        let entry = OwnedEntry::create(run_root, KIND, &name, "")
+            .map_err(|cause| TracerError::NoEntry { path: owned_entry::entries(run_root, KIND).join(&name), cause })?;
         if let Err(cause) = std::fs::create_dir(&directory) {
             let _ = std::fs::remove_file(entry.path());
             let mend = match cause.kind() {
@@ -129,12 +128,12 @@ fn remove_unused(directory: &Path) -> io::Result<()> {
 
 /// Instances whose owners are dead.
 pub fn orphans(run_root: &Path) -> io::Result<Vec<String>> {
-    Ok(owned_entry::orphans(&entries(run_root))?.into_iter().map(|orphan| orphan.name).collect())
+    Ok(owned_entry::orphans(run_root, KIND)?.into_iter().map(|orphan| orphan.name).collect())
 }
 
 /// Removes the instances whose owners are dead; answers their names.
 pub fn remove_orphans(run_root: &Path, proc: &Path) -> io::Result<Vec<String>> {
-    let orphans = owned_entry::orphans(&entries(run_root))?;
+    let orphans = owned_entry::orphans(run_root, KIND)?;
     if orphans.is_empty() {
         return Ok(Vec::new());
     }

@@ -2,6 +2,7 @@
 //! are wanted.
 
 use super::error::TracerError;
+use schedlab_sys::places;
 use schedlab_trace::recording::{About, Block, FormatText, LastBlocks, Moment, RecordingWriter, ThreadState, Totals};
 use std::fs::File;
 use std::io::BufWriter;
@@ -35,7 +36,7 @@ impl Sink {
         threads: usize,
         keep_ns: Option<u64>,
     ) -> Result<Self, TracerError> {
-        let out = File::create(path).and_then(|file| {
+        let out = places::private_file(path).and_then(|file| {
             let mut out = RecordingWriter::begin(BufWriter::with_capacity(1 << 16, file), about, header_page, formats)?;
             out.flush()?;
             Ok(out)

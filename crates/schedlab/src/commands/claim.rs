@@ -4,8 +4,10 @@
 use super::record::{OUTCOME_FILE, TRACE_FILE};
 use crate::session;
 use anyhow::{Context, Result, bail};
+use schedlab_sys::places;
 use std::fs::File;
 use std::io::ErrorKind;
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
 /// Tries to make a file in a directory that others remove.
@@ -58,8 +60,8 @@ impl Claim {
         for attempt in 1.. {
             let is_missing = |dir: &&Path| *dir != Path::new("") && !dir.exists();
             made.extend(dir.ancestors().take_while(is_missing).map(Path::to_owned));
-            std::fs::create_dir_all(dir).with_context(|| format!("{} cannot be made", dir.display()))?;
-            match File::create_new(&file) {
+            places::private_directory(dir).with_context(|| format!("{} cannot be made", dir.display()))?;
+            match File::options().write(true).create_new(true).mode(0o600).open(&file) {
                 Ok(_) => break,
                 Err(error) if error.kind() == ErrorKind::AlreadyExists => return Ok(None),
                 // Another one's claim had made the directory, and was dropped.

@@ -15,8 +15,9 @@ use schedlab_record::profile::{ProfileOrder, Sampler, Whose, instructions};
 use schedlab_run::units::parse_duration_ns;
 use schedlab_run::{Setting, TrialOrder, TrialOutcome, WorkloadSpec};
 use schedlab_sys::interrupt::Interrupt;
-use std::fs::File;
+use schedlab_sys::places;
 use std::io::{BufWriter, IsTerminal, Write};
+use std::path::Path;
 use std::process::Stdio;
 
 /// Length of a profile of the machine when nobody says one.
@@ -47,7 +48,8 @@ pub(super) fn run(args: &Profile) -> Result<u8> {
         return dry_run(&subject, &order);
     }
     // Before anything is measured for them.
-    let create = |file: &str| File::create(file).map(BufWriter::new).with_context(|| not_written(file));
+    let create =
+        |file: &str| places::private_file(Path::new(file)).map(BufWriter::new).with_context(|| not_written(file));
     let mut folded = args.folded.as_deref().filter(|file| *file != "-").map(create).transpose()?;
     let perfetto = args.perfetto.as_deref().map(create).transpose()?;
     let (profile, operations, failed) = sample(&subject, order)?;

@@ -8,9 +8,10 @@ use anyhow::{Context, Result, bail};
 use schedlab_analyze::{FailOn, Findings};
 use schedlab_report::Input;
 use schedlab_run::{Manifest, TrialRecord};
+use schedlab_sys::places::Draft;
 use schedlab_trial::Stop;
 use std::io::{BufWriter, IsTerminal, Write};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 pub(super) fn run(args: &Report) -> Result<u8> {
     let run = open(&args.run)?;
@@ -83,6 +84,9 @@ pub(super) fn exit_code(findings: &Findings, fail_on_worse: bool) -> u8 {
     schedlab_analyze::exit_status(findings, asked)
 }
 
+/// Bytes that are written at once.
+const BUFFER: usize = 1 << 18;
+
 /// Writes to a temporary neighbour and renames: a reader never meets half a file, and none is left. A device or a pipe is
 /// written as it is.
 pub(super) fn write_file(file: &Path, write: impl FnOnce(&mut dyn Write) -> std::io::Result<()>) -> Result<()> {
@@ -93,24 +97,15 @@ pub(super) fn write_file(file: &Path, write: impl FnOnce(&mut dyn Write) -> std:
     if kind.as_ref().is_ok_and(std::fs::FileType::is_dir) {
         bail!("{} is a directory; name a file in it", file.display());
     }
-    let in_place = kind.is_ok_and(|kind| !kind.is_file());
-    let part = if in_place { place.clone() } else { part_of(&place).context("the output has no file name")? };
-    let mut out = BufWriter::with_capacity(1 << 18, std::fs::File::create(&part).with_context(what)?);
-    let mut written = write(&mut out).and_then(|()| out.flush());
-    if !in_place {
-        written = written.and_then(|()| std::fs::rename(&part, &place));
-        if written.is_err() {
-            let _ = std::fs::remove_file(&part);
-        }
+    if kind.is_ok_and(|kind| !kind.is_file()) {
+        let mut out = BufWriter::with_capacity(BUFFER, std::fs::File::create(&place).with_context(what)?);
+        return write(&mut out).and_then(|()| out.flush()).with_context(what);
     }
-    written.with_context(what)
-}
-
-/// The neighbour to which a file is written until it is complete.
-pub(super) fn part_of(file: &Path) -> Option<PathBuf> {
-    let mut name = file.file_name()?.to_owned();
-    name.push(".part");
-    Some(file.with_file_name(name))
+    let draft = Draft::beside(&place, 0o666).with_context(what)?;
+    let mut out = BufWriter::with_capacity(BUFFER, &draft.file);
+    let written = write(&mut out).and_then(|()| out.flush());
+    drop(out);
+    written.and_then(|()| draft.finish(&place)).with_context(what)
 }
 
 /// Columns for text on standard output: what `COLUMNS` says, else what the terminal says, else those of a mail.

@@ -9,6 +9,7 @@ use crate::kernel::cache::{Cache, Entry, Package, Writer, wait_for};
 use crate::kernel::image::{Architecture, Image};
 use crate::kernel::own_architecture;
 use crate::kernel::small::{self, Request};
+use schedlab_sys::places;
 use std::fs;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
@@ -55,7 +56,7 @@ pub fn build(
     let objects = place.join("objects");
     fs::create_dir_all(&objects).map_err(VmError::file("making", &objects))?;
     let lock_file = place.join("lock");
-    let lock = fs::File::create(&lock_file).map_err(VmError::file("writing", &lock_file))?;
+    let lock = places::lock_file(&lock_file).map_err(VmError::file("locking", &lock_file))?;
     wait_for(&lock, &lock_file, say)?;
     is_of_one_tree(&place, &tree, &build.name)?;
     let source = match &build.patch {

@@ -1,6 +1,7 @@
 //! A directory for the time of one guest, removed when dropped; what a killed process left goes with the next one's start.
 
 use crate::error::VmError;
+use schedlab_sys::places;
 use std::fs::{DirBuilder, File};
 use std::io;
 use std::os::unix::fs::DirBuilderExt;
@@ -23,13 +24,15 @@ impl Scratch {
     /// Makes one below `$TMPDIR`.
     pub fn new() -> Result<Self, VmError> {
         let root = std::env::temp_dir();
-        remove_orphans(&root);
+        remove_orphans(&root, NAME);
         Self::named(&root, NAME)
     }
 
     /// Makes one in a directory of the user's, hidden there.
     pub(super) fn below(root: &Path) -> Result<Self, VmError> {
-        Self::named(root, &format!(".{NAME}"))
+        let name = format!(".{NAME}");
+        remove_orphans(root, &name);
+        Self::named(root, &name)
     }
 
     fn named(root: &Path, name: &str) -> Result<Self, VmError> {
@@ -62,14 +65,14 @@ impl Drop for Scratch {
     }
 }
 
-/// Removes what killed processes left: a directory that can be locked and whose process is gone. (One that has just been
-/// made is not locked yet, but its process lives.)
-fn remove_orphans(root: &Path) {
+/// Removes what killed processes of this user left: a directory that can be locked and whose process is gone. (One that has just
+/// been made is not locked yet, but its process lives.) Others may have put anything there: it is opened as [`places`] does.
+fn remove_orphans(root: &Path, name: &str) {
     for entry in root.read_dir().into_iter().flatten().flatten() {
-        let name = entry.file_name();
-        let owner = name.to_str().and_then(owner_of);
+        let found = entry.file_name();
+        let owner = found.to_str().and_then(|found| owner_of(found, name));
         if owner.is_some_and(|pid| !Path::new("/proc").join(pid).exists())
-            && let Ok(directory) = File::open(entry.path())
+            && let Some(directory) = places::open_ours(&entry.path())
             && directory.try_lock().is_ok()
         {
             let _ = std::fs::remove_dir_all(entry.path());
@@ -78,8 +81,8 @@ fn remove_orphans(root: &Path) {
 }
 
 /// The process in the name of such a directory.
-fn owner_of(name: &str) -> Option<&str> {
-    let (pid, number) = name.strip_prefix(NAME)?.strip_prefix('-')?.split_once('-')?;
+fn owner_of<'a>(found: &'a str, name: &str) -> Option<&'a str> {
+    let (pid, number) = found.strip_prefix(name)?.strip_prefix('-')?.split_once('-')?;
     let is_number = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
     (is_number(pid) && is_number(number)).then_some(pid)
 }
@@ -120,10 +123,18 @@ mod tests {
         // Locked by somebody whose processes are not ours to see, in a container.
         let held = File::open(root.path().join(&names[1])).unwrap();
         held.try_lock().unwrap();
-        remove_orphans(root.path());
+        // A trap: whoever opened it would wait for a writer.
+        let trap = root.path().join(format!("{NAME}-{dead}-7"));
+        drop(schedlab_sys::fd::named_pipe(&trap).unwrap());
+        remove_orphans(root.path(), NAME);
+        assert!(trap.exists());
         let left: Vec<bool> = names.iter().map(|name| root.path().join(name).exists()).collect();
         assert_eq!(left, [false, true, true, true, true, true]);
+        // Beside a result as well.
+        let killed = root.path().join(format!(".{NAME}-{dead}-0"));
+        std::fs::create_dir(&killed).unwrap();
         let own = Scratch::below(root.path()).unwrap();
+        assert!(!killed.exists());
         assert!(File::open(own.path()).unwrap().try_lock().is_err(), "ours is locked");
     }
 }

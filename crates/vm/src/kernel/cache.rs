@@ -6,7 +6,7 @@ use super::debian;
 use super::image::Image;
 use super::modules::Module;
 use crate::error::VmError;
-use schedlab_sys::durable;
+use schedlab_sys::{durable, places};
 use serde::{Deserialize, Serialize};
 use std::fs::{self, File};
 use std::io;
@@ -86,13 +86,14 @@ impl Cache {
         Self { root: root.into() }
     }
 
-    /// `$SCHEDLAB_CACHE`, else `schedlab` below `$XDG_CACHE_HOME` or `~/.cache`.
+    /// `$SCHEDLAB_CACHE`, else `schedlab` below `$XDG_CACHE_HOME` or `~/.cache`; without a home a directory of the user's own below
+    /// `$TMPDIR`.
     pub fn of_this_user() -> Self {
         let from = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
         let root = from("SCHEDLAB_CACHE")
             .or_else(|| Some(from("XDG_CACHE_HOME")?.join("schedlab")))
             .or_else(|| Some(from("HOME")?.join(".cache/schedlab")))
-            .unwrap_or_else(|| std::env::temp_dir().join("schedlab-cache"));
+            .unwrap_or_else(|| std::env::temp_dir().join(format!("schedlab-cache-{}", places::effective_uid())));
         Self::new(root)
     }
 
@@ -118,9 +119,11 @@ impl Cache {
     /// Held by who fetches; directories in the making that nobody holds are removed.
     pub(crate) fn lock(&self, say: &mut dyn FnMut(&str)) -> Result<File, VmError> {
         let kernels = self.kernels();
+        places::private_directory(&self.root).map_err(VmError::file("making", &self.root))?;
+        self.must_be_ours()?;
         fs::create_dir_all(&kernels).map_err(VmError::file("making", &kernels))?;
         let path = self.root.join("lock");
-        let lock = File::create(&path).map_err(VmError::file("writing", &path))?;
+        let lock = places::lock_file(&path).map_err(VmError::file("locking", &path))?;
         wait_for(&lock, &path, say)?;
         for name in self.names() {
             if name.starts_with(PART) {
@@ -129,6 +132,19 @@ impl Cache {
             }
         }
         Ok(lock)
+    }
+
+    /// Refuses a cache that another user owns or may write to, as root's that was started with the user's home: what is in it
+    /// is booted, and written to, by us. None at all is in order.
+    fn must_be_ours(&self) -> Result<(), VmError> {
+        match places::is_ours(&self.root) {
+            Ok(false) => Err(VmError::Refused(format!(
+                "the cache {} belongs to another user, or others may write to it: name one of yours by SCHEDLAB_CACHE (sudo -H \
+                 takes root's)",
+                self.root.display()
+            ))),
+            _ => Ok(()),
+        }
     }
 
     /// A directory in the making; call it with the lock held.
@@ -164,6 +180,7 @@ impl Cache {
 
     /// The newest entry of that name, every file checked.
     pub fn find(&self, name: &str, architecture: &str) -> Result<Option<Kernel>, VmError> {
+        self.must_be_ours()?;
         let kernels = self.kernels();
         match fs::read_dir(&kernels) {
             Err(why) if why.kind() == io::ErrorKind::PermissionDenied => {

@@ -1,7 +1,7 @@
 //! `schedlab trace convert`: a trace for other tools.
 
 use super::{open, trace_in};
-use crate::commands::report::{part_of, write_file};
+use crate::commands::report::write_file;
 use crate::exit::usage;
 use crate::output::{bytes_to_stdout, say};
 use anyhow::{Result, bail};
@@ -98,10 +98,8 @@ pub(super) fn run(args: &Convert) -> Result<()> {
 fn refuse_same(source: &Path, target: &Path) -> Result<()> {
     // Of what is not there the reader tells more.
     let Some(source) = metadata_of(source).filter(Metadata::is_file) else { return Ok(()) };
-    for path in [Some(target.to_owned()), part_of(target)].into_iter().flatten() {
-        if std::fs::metadata(&path).is_ok_and(|there| (there.dev(), there.ino()) == (source.dev(), source.ino())) {
-            bail!("{} is the trace that is read, and would be lost: name another file with -o", path.display());
-        }
+    if std::fs::metadata(target).is_ok_and(|there| (there.dev(), there.ino()) == (source.dev(), source.ino())) {
+        bail!("{} is the trace that is read, and would be lost: name another file with -o", target.display());
     }
     Ok(())
 }

@@ -1,0 +1,132 @@
+//! Root beside a plain user's traps: refused or harmless, and nothing is waited for.
+
+#![allow(clippy::print_stderr)] // A skip says why.
+
+mod program;
+
+use program::{Lab, schedlab};
+use std::os::unix::fs::{PermissionsExt, chown, symlink};
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+const NOBODY: u32 = 65_534;
+
+fn mode(path: &str) -> u32 {
+    std::fs::metadata(path).unwrap().permissions().mode() & 0o777
+}
+
+/// A finished run of six blocks.
+fn run(lab: &Lab) -> String {
+    let out = lab.path("run");
+    let arms = ["ab", "-w", "pipe:pin=same,loops=10", "--b", "nice=1", "--trials", "6", "--counters", "basic"];
+    schedlab(&[&arms[..], &["-o", &out]].concat()).success();
+    out
+}
+
+/// Runs a shell script as root with a `/run` of its own, in which `$S` is the binary; `None` where this process may not.
+fn with_own_run(script: &str) -> Option<String> {
+    let all = format!("mount -t tmpfs none /run || exit 77\n{script}");
+    let mut shell = Command::new("unshare");
+    shell.args(["--mount", "sh", "-ec", &all]).env("S", env!("CARGO_BIN_EXE_schedlab"));
+    let ran = shell.output().ok()?;
+    let said = format!("{}{}", String::from_utf8_lossy(&ran.stdout), String::from_utf8_lossy(&ran.stderr));
+    if ran.status.code() == Some(77) || said.contains("unshare: unshare failed") {
+        return None;
+    }
+    assert!(ran.status.success(), "{said}");
+    Some(said)
+}
+
+#[test]
+fn nobody_else_can_hold_what_restoring_needs() {
+    let test = "nobody_else_can_hold_what_restoring_needs";
+    // As an older schedlab, and whoever was first, left it: others could open the lock, and hold it.
+    let Some(said) = with_own_run(
+        "mkdir -p /run/schedlab/trace; touch /run/schedlab/lock; chmod 644 /run/schedlab/lock; chmod 755 /run/schedlab
+         $S bench pipe:loops=10 --set sysctl:kernel.sched_cfs_bandwidth_slice_us=4000 >/dev/null
+         stat -c '%a %n' /run/schedlab /run/schedlab/lock
+         setpriv --reuid 65534 --regid 65534 --clear-groups flock -n /run/schedlab/lock true 2>/dev/null && exit 1
+         $S tune restore",
+    ) else {
+        eprintln!("schedlab-skip: {test}: needs root");
+        return;
+    };
+    assert!(said.contains("700 /run/schedlab\n600 /run/schedlab/lock\n"), "{said}");
+}
+
+#[test]
+fn a_state_directory_that_others_may_write_to_is_refused_in_one_sentence() {
+    let test = "a_state_directory_that_others_may_write_to_is_refused_in_one_sentence";
+    let Some(said) = with_own_run(
+        "mkdir /run/schedlab; chown 65534 /run/schedlab
+         $S bench pipe:loops=10 --set sysctl:kernel.sched_cfs_bandwidth_slice_us=4000 && exit 1
+         ls -A /run/schedlab",
+    ) else {
+        eprintln!("schedlab-skip: {test}: needs root");
+        return;
+    };
+    assert!(said.trim_end().lines().count() == 1 && said.contains("belongs to another user"), "{said}");
+}
+
+#[test]
+fn a_cache_of_another_user_is_refused() {
+    let lab = Lab::new("others-cache");
+    let cache = lab.path("cache");
+    std::fs::create_dir_all(lab.path("cache/kernels")).unwrap();
+    if chown(&cache, Some(NOBODY), None).is_err() {
+        eprintln!("schedlab-skip: a_cache_of_another_user_is_refused: needs root");
+        return;
+    }
+    let precious = lab.path("precious");
+    std::fs::write(&precious, "data").unwrap();
+    symlink(&precious, lab.path("cache/lock")).unwrap();
+    for words in [&["vm", "run", "--kernel", "debian:6.1", "--", "list"][..], &["vm", "fetch", "debian:6.1"]] {
+        let ran = Command::new(env!("CARGO_BIN_EXE_schedlab")).args(words).env("SCHEDLAB_CACHE", &cache).output();
+        let said = String::from_utf8(ran.unwrap().stderr).unwrap();
+        assert!(said.contains("belongs to another user") && said.contains("SCHEDLAB_CACHE"), "{words:?}: {said}");
+    }
+    assert_eq!(std::fs::read(&precious).unwrap(), b"data", "nothing is written through a link");
+}
+
+#[test]
+fn what_is_written_beside_other_files_goes_through_no_link() {
+    let lab = Lab::new("others-links");
+    let out = run(&lab);
+    let precious = lab.path("precious");
+    std::fs::write(&precious, "data").unwrap();
+    symlink(&precious, lab.path("report.html.part")).unwrap();
+    schedlab(&["report", &out, "--html", &lab.path("report.html")]).success();
+    assert!(Path::new(&lab.path("report.html")).exists());
+    // An unsealed run, whose log and manifest somebody has prepared.
+    let going = lab.path("going");
+    let arms = ["ab", "-w", "pipe:pin=same,loops=10", "--b", "nice=1", "--trials", "30", "--counters", "basic"];
+    let started =
+        Command::new(env!("CARGO_BIN_EXE_schedlab")).args(arms).args(["-o", &going]).stderr(Stdio::null()).spawn();
+    let mut started = started.unwrap();
+    let trials = format!("{going}/trials");
+    while std::fs::read_dir(&trials).map_or(0, Iterator::count) < 8 && started.try_wait().unwrap().is_none() {
+        std::thread::yield_now();
+    }
+    started.kill().unwrap();
+    started.wait().unwrap();
+    std::fs::remove_file(format!("{going}/log.txt")).unwrap();
+    symlink(&precious, format!("{going}/log.txt")).unwrap();
+    symlink(&precious, format!("{going}/manifest.json.part")).unwrap();
+    schedlab(&[&arms[..], &["--resume", "-o", &going]].concat()).success();
+    assert_eq!(std::fs::read(&precious).unwrap(), b"data", "nothing is written through a link");
+}
+
+#[test]
+fn what_is_recorded_is_its_owners() {
+    let test = "what_is_recorded_is_its_owners";
+    let lab = Lab::new("others-read");
+    let out = lab.path("trace");
+    let recorded = program::recordings::traced(test, &["record", "-o", &out, "-d", "10ms"]);
+    if recorded.is_none() {
+        return;
+    }
+    assert_eq!((mode(&out), mode(&format!("{out}/trace.slt"))), (0o700, 0o600));
+    let folded = lab.path("folded");
+    let ran = schedlab(&["profile", "--folded", &folded, "-d", "10ms"]);
+    assert!(ran.code != 0 || mode(&folded) == 0o600, "{}", ran.stderr);
+}

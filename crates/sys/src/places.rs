@@ -1,0 +1,272 @@
+//! Files and directories of ours among other users': what root acts on later, and what is written beside other people's files.
+//! Where somebody else may have put a link, a pipe or a device, it is refused and never waited for. The one place where such
+//! files are opened. Source: open(2), flock(2), path_resolution(7).
+
+use std::fs::{DirBuilder, File, Metadata, OpenOptions, Permissions};
+use std::hash::{BuildHasher, RandomState};
+use std::io::{self, ErrorKind};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+
+/// Group and others may write.
+const WRITABLE_BY_OTHERS: u32 = 0o022;
+/// Group and others may do anything.
+const OTHERS: u32 = 0o077;
+
+/// A link is refused, a pipe is not waited for.
+const AS_IT_STANDS: i32 = libc::O_NOFOLLOW | libc::O_NONBLOCK;
+
+/// Effective user id of the caller.
+pub fn effective_uid() -> u32 {
+    // SAFETY: takes nothing and cannot fail.
+    unsafe { libc::geteuid() }
+}
+
+/// Whether what a name leads to is ours, and nobody else may write to it. The name as well: in a directory for all, such as
+/// /tmp, another can make a link. `NotFound` where there is nothing.
+pub fn is_ours(path: &Path) -> io::Result<bool> {
+    let us = effective_uid();
+    let (name, place) = (std::fs::symlink_metadata(path)?, std::fs::metadata(path)?);
+    Ok(name.uid() == us && place.uid() == us && place.mode() & WRITABLE_BY_OTHERS == 0)
+}
+
+/// Makes a directory that only its owner may enter. One of ours that is there is closed to others: a lock in it can be taken by
+/// whoever may read it. `PermissionDenied` where it is another's, or others may write to it.
+pub fn own_directory(path: &Path) -> io::Result<()> {
+    private_directory(path)?;
+    if !is_ours(path)? {
+        return Err(of_others(path));
+    }
+    if std::fs::metadata(path)?.mode() & OTHERS != 0 {
+        std::fs::set_permissions(path, Permissions::from_mode(0o700))?;
+    }
+    Ok(())
+}
+
+/// Makes a directory for its owner alone, and those above it as usual; one that is there stays as it is.
+pub fn private_directory(path: &Path) -> io::Result<()> {
+    if let Some(parent) = path.parent() {
+        std::fs::create_dir_all(parent)?;
+    }
+    match DirBuilder::new().mode(0o700).create(path) {
+        Err(there) if there.kind() == ErrorKind::AlreadyExists && path.is_dir() => Ok(()),
+        made => made,
+    }
+}
+
+/// Opens a lock file, which it makes where it is missing, as it is: nothing is cut off. Only its owner may open it, since
+/// flock(2) asks for no more. `PermissionDenied` where it is no regular file of ours.
+pub fn lock_file(path: &Path) -> io::Result<File> {
+    let mut options = OpenOptions::new();
+    options.read(true).write(true).create(true).truncate(false).mode(0o600).custom_flags(AS_IT_STANDS);
+    let file = options.open(path).map_err(|why| if is_link(&why) { of_others(path) } else { why })?;
+    let there = file.metadata()?;
+    if !is_our_file(&there) {
+        return Err(of_others(path));
+    }
+    if there.mode() & OTHERS != 0 {
+        file.set_permissions(Permissions::from_mode(0o600))?;
+    }
+    Ok(file)
+}
+
+/// Opens a regular file of ours, or a directory of ours, for reading; `None` for everything else.
+pub fn open_ours(path: &Path) -> Option<File> {
+    let file = OpenOptions::new().read(true).custom_flags(AS_IT_STANDS).open(path).ok()?;
+    let there = file.metadata().ok()?;
+    (there.uid() == effective_uid() && (there.is_file() || there.is_dir())).then_some(file)
+}
+
+/// Opens a regular file for appending, made where it is missing; a link, a pipe or a device is refused.
+pub fn append_to(path: &Path) -> io::Result<File> {
+    let mut options = OpenOptions::new();
+    let opened = options.create(true).append(true).custom_flags(AS_IT_STANDS).open(path);
+    let file = opened.map_err(|why| if is_link(&why) { no_file(path) } else { why })?;
+    if file.metadata()?.is_file() { Ok(file) } else { Err(no_file(path)) }
+}
+
+/// Makes a file that only its owner may read, or empties one, as the user named it: what is recorded holds addresses of the kernel and
+/// names of other people's programs. Source: perf-record(1), whose files are 0600 as well.
+pub fn private_file(path: &Path) -> io::Result<File> {
+    OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(path)
+}
+
+/// A file under construction, under a name that nobody can know before, beside the place that it will have. Dropped
+/// unfinished, it is removed.
+#[derive(Debug)]
+pub struct Draft {
+    path: PathBuf,
+    /// What is written to.
+    pub file: File,
+    is_finished: bool,
+}
+
+const DRAFT: (&str, &str) = (".schedlab-", ".part");
+
+impl Draft {
+    /// In the directory of `place`, with this mode (less the umask).
+    pub fn beside(place: &Path, mode: u32) -> io::Result<Self> {
+        loop {
+            // Seeded by the system for each of these.
+            let number = RandomState::new().hash_one(place);
+            let path = place.with_file_name(format!("{}{number:016x}{}", DRAFT.0, DRAFT.1));
+            // O_EXCL follows no link.
+            match OpenOptions::new().write(true).create_new(true).mode(mode).open(&path) {
+                Ok(file) => return Ok(Self { path, file, is_finished: false }),
+                Err(taken) if taken.kind() == ErrorKind::AlreadyExists => {}
+                Err(why) => return Err(why),
+            }
+        }
+    }
+
+    /// Gives it its name; what had the name before is replaced, a link as well.
+    pub fn finish(mut self, place: &Path) -> io::Result<()> {
+        std::fs::rename(&self.path, place)?;
+        self.is_finished = true;
+        Ok(())
+    }
+}
+
+impl Drop for Draft {
+    fn drop(&mut self) {
+        if !self.is_finished {
+            let _ = std::fs::remove_file(&self.path);
+        }
+    }
+}
+
+/// Removes the drafts of ours that killed processes left in a directory; call it where nobody else writes there.
+pub fn remove_drafts(directory: &Path) {
+    for entry in directory.read_dir().into_iter().flatten().flatten() {
+        let name = entry.file_name();
+        let is_draft = name.to_str().is_some_and(|name| name.starts_with(DRAFT.0) && name.ends_with(DRAFT.1));
+        if is_draft && entry.metadata().is_ok_and(|there| is_our_file(&there)) {
+            let _ = std::fs::remove_file(entry.path());
+        }
+    }
+}
+
+fn is_our_file(there: &Metadata) -> bool {
+    there.is_file() && there.uid() == effective_uid()
+}
+
+fn is_link(why: &io::Error) -> bool {
+    why.raw_os_error() == Some(libc::ELOOP)
+}
+
+fn of_others(path: &Path) -> io::Error {
+    let why = format!("{} belongs to another user, or others may write to it", path.display());
+    io::Error::new(ErrorKind::PermissionDenied, why)
+}
+
+fn no_file(path: &Path) -> io::Error {
+    io::Error::new(ErrorKind::InvalidInput, format!("{} is a link or no regular file: remove it", path.display()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::Write;
+    use std::os::unix::fs::{chown, symlink};
+
+    /// A directory of the test's, removed at its end.
+    struct Lab(PathBuf);
+
+    impl Lab {
+        fn new(name: &str) -> Self {
+            let path = std::env::temp_dir().join(format!("schedlab-places-{name}-{}", std::process::id()));
+            std::fs::create_dir(&path).unwrap();
+            Self(path)
+        }
+        fn at(&self, name: &str) -> PathBuf {
+            self.0.join(name)
+        }
+    }
+
+    impl Drop for Lab {
+        fn drop(&mut self) {
+            std::fs::remove_dir_all(&self.0).unwrap();
+        }
+    }
+
+    fn mode(path: &Path) -> u32 {
+        std::fs::metadata(path).unwrap().mode() & 0o777
+    }
+
+    fn set_mode(path: &Path, mode: u32) {
+        std::fs::set_permissions(path, Permissions::from_mode(mode)).unwrap();
+    }
+
+    #[test]
+    fn a_directory_of_ours_is_closed_to_others_and_anothers_is_refused() {
+        let lab = Lab::new("directory");
+        let path = lab.at("a/state");
+        own_directory(&path).unwrap();
+        assert_eq!(mode(&path), 0o700);
+        set_mode(&path, 0o755);
+        own_directory(&path).unwrap();
+        assert_eq!(mode(&path), 0o700, "an existing one is tightened");
+        for open in [0o770, 0o707] {
+            set_mode(&path, open);
+            assert_eq!(own_directory(&path).unwrap_err().kind(), ErrorKind::PermissionDenied, "{open:o}");
+        }
+        std::fs::write(lab.at("file"), "").unwrap();
+        assert!(own_directory(&lab.at("file")).is_err());
+        if effective_uid() == 0 {
+            chown(&path, Some(12_345), None).unwrap();
+            assert_eq!(own_directory(&path).unwrap_err().kind(), ErrorKind::PermissionDenied);
+        }
+    }
+
+    #[test]
+    fn a_lock_is_not_taken_through_what_another_put_there() {
+        let lab = Lab::new("lock");
+        let precious = lab.at("precious");
+        std::fs::write(&precious, "data").unwrap();
+        symlink(&precious, lab.at("link")).unwrap();
+        assert_eq!(lock_file(&lab.at("link")).unwrap_err().kind(), ErrorKind::PermissionDenied);
+        assert_eq!(std::fs::read(&precious).unwrap(), b"data");
+        drop(crate::fd::named_pipe(&lab.at("pipe")).unwrap());
+        assert!(lock_file(&lab.at("pipe")).is_err(), "a pipe is not waited for");
+        assert!(lock_file(Path::new("/dev/null")).is_err());
+        let path = lab.at("lock");
+        std::fs::write(&path, "7").unwrap();
+        set_mode(&path, 0o644);
+        lock_file(&path).unwrap().try_lock().unwrap();
+        assert_eq!((std::fs::read(&path).unwrap(), mode(&path)), (b"7".to_vec(), 0o600));
+    }
+
+    #[test]
+    fn a_draft_goes_through_no_link_and_leaves_nothing() {
+        let lab = Lab::new("draft");
+        let place = lab.at("report.html");
+        let drafts = || std::fs::read_dir(&lab.0).unwrap().count();
+        drop(Draft::beside(&place, 0o644).unwrap());
+        assert_eq!(drafts(), 0);
+        let mut draft = Draft::beside(&place, 0o600).unwrap();
+        let other = Draft::beside(&place, 0o600).unwrap();
+        assert_ne!(draft.path, other.path);
+        draft.file.write_all(b"whole").unwrap();
+        draft.finish(&place).unwrap();
+        assert_eq!((std::fs::read(&place).unwrap(), mode(&place)), (b"whole".to_vec(), 0o600));
+        std::mem::forget(other);
+        remove_drafts(&lab.0);
+        assert_eq!(drafts(), 1, "what a kill left is removed, the file stays");
+    }
+
+    #[test]
+    fn a_log_is_a_file_and_what_is_recorded_is_its_owners() {
+        let lab = Lab::new("log");
+        symlink(lab.at("elsewhere"), lab.at("log.txt")).unwrap();
+        assert!(append_to(&lab.at("log.txt")).unwrap_err().to_string().contains("is a link"));
+        assert!(!lab.at("elsewhere").exists());
+        drop(crate::fd::named_pipe(&lab.at("pipe")).unwrap());
+        assert!(append_to(&lab.at("pipe")).is_err() && open_ours(&lab.at("pipe")).is_none());
+        append_to(&lab.at("log")).unwrap().write_all(b"line\n").unwrap();
+        assert!(open_ours(&lab.at("log")).is_some() && open_ours(&lab.0).is_some());
+        private_file(&lab.at("trace")).unwrap();
+        private_directory(&lab.at("new/record")).unwrap();
+        private_directory(&lab.at("new/record")).unwrap();
+        assert_eq!((mode(&lab.at("trace")), mode(&lab.at("new/record"))), (0o600, 0o700));
+    }
+}
