@@ -33,6 +33,10 @@ pub(crate) struct Attr {
     pub(crate) kind: u32,
     /// Of a tracepoint: its number.
     pub(crate) config: u64,
+    /// Of how many events one is a sample (`perf record -c`), or how many samples a second are aimed at.
+    pub(crate) period: u64,
+    /// The latter: `perf record -F`.
+    pub(crate) is_freq: bool,
     pub(crate) sample_type: u64,
     read_format: u64,
     sample_id_all: bool,
@@ -59,7 +63,7 @@ impl Attr {
             return Err(cursor.input.malformed(start + 4, found, format!("{SMALLEST} to {space} bytes, in eights")));
         }
         let config = cursor.u64("the number of an event")?;
-        cursor.skip(8, "the period")?;
+        let period = cursor.u64("the period")?;
         let sample_type = cursor.u64("sample_type")?;
         let read_format = cursor.u64("read_format")?;
         let flags = cursor.u64("the flags of an event")?;
@@ -71,8 +75,28 @@ impl Attr {
             clockid = Some(cursor.u32("the clock")? as i32);
         }
         cursor.skip((start + size).saturating_sub(cursor.at), "perf_event_attr")?;
-        let (sample_id_all, is_backward) = (flags & 1 << 18 != 0, flags & 1 << 27 != 0);
-        Ok(Self { kind, config, sample_type, read_format, sample_id_all, is_backward, clockid, ids: Vec::new() })
+        let (is_freq, sample_id_all, is_backward) = (flags & 1 << 10 != 0, flags & 1 << 18 != 0, flags & 1 << 27 != 0);
+        Ok(Self {
+            kind,
+            config,
+            period,
+            is_freq,
+            sample_type,
+            read_format,
+            sample_id_all,
+            is_backward,
+            clockid,
+            ids: Vec::new(),
+        })
+    }
+
+    /// How the recorder chose which events become samples; `None` where each does.
+    pub(crate) fn sampling(&self) -> Option<String> {
+        match self.period {
+            _ if self.is_freq => Some(format!("with a frequency (-F {})", self.period)),
+            0 | 1 => None,
+            period => Some(format!("with a period (-c {period})")),
+        }
     }
 
     /// Where the parts of this event's samples lie.

@@ -14,6 +14,8 @@ pub(super) struct Source {
     trailer: Trailer,
     config: u64,
     pub(super) plan: Option<(Kind, Plan)>,
+    /// How its samples were chosen, where not every event is one.
+    sampling: Option<String>,
     name: String,
     pub(super) samples: u64,
 }
@@ -63,6 +65,7 @@ impl Sources {
                 trailer: attr.trailer(),
                 config: attr.config,
                 plan: format.and_then(|f| plan(f, wanted, tracing.big_endian, dictionary, problems)),
+                sampling: attr.sampling(),
                 name: format.map_or(String::new(), |f| format!("{}:{}", f.system, f.name)),
                 samples: 0,
             });
@@ -137,6 +140,13 @@ impl Sources {
             let what = format!("the scheduler events were recorded without {what}");
             Some((what, "record with `perf sched record`, or with -R, -T and -a".to_owned()))
         };
+        if let Some((source, how)) = planned.iter().find_map(|s| Some((s, s.sampling.as_ref()?))) {
+            let what = format!("{} was recorded {how}: not every event of it is in the file", source.name);
+            return Some((
+                what,
+                "record every event: with `perf sched record`, or with -c 1 and without -F".to_owned(),
+            ));
+        }
         if planned.iter().any(|s| s.layout.time.is_none()) {
             return lacking("time stamps");
         }

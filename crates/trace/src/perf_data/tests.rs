@@ -240,6 +240,27 @@ fn with_attrs(mut file: Vec<u8>, at: usize, change: impl Fn(usize, u64) -> u64) 
 
 const SAMPLE_TYPE_AT: usize = 24;
 const FLAGS_AT: usize = 40;
+const PERIOD_AT: usize = 16;
+
+#[test]
+fn a_file_of_samples_of_the_events_is_refused() {
+    let records = records(LITTLE, &Drawing::new(DRAWING));
+    let with = |period, is_freq: u64| {
+        let file = with_attrs(LITTLE.file(&records), PERIOD_AT, |_, _| period);
+        with_attrs(file, FLAGS_AT, |_, flags| flags | is_freq << 10)
+    };
+    // Of old files that say no period every event is a sample.
+    for period in [0, 1] {
+        assert_eq!(told(with(period, 0)).lines, tell(DRAWING).lines);
+    }
+    for (period, is_freq, how) in [(4000, 1, "with a frequency (-F 4000)"), (2, 0, "with a period (-c 2)")] {
+        let error = error(with(period, is_freq));
+        assert!(error.contains(&format!("sched:sched_switch was recorded {how}")) && error.contains("-c 1"), "{error}");
+    }
+    // What is not analysed may be sampled: a profile beside the trace.
+    let file = with_attrs(LITTLE.file(&records), PERIOD_AT, |number, period| if number == 0 { 7 } else { period });
+    assert!(Reader::open("t", Box::new(file), Kinds::of(&[crate::Kind::SchedWaking])).is_ok());
+}
 
 #[test]
 fn rings_that_were_overwritten_are_read_from_their_end() {
