@@ -334,6 +334,11 @@ fn a_loss_that_nobody_counted_is_a_loss() {
     // Behind which no event comes, so that no gap ends.
     let at_the_end = believed(&format!("{first}{second}CPU:0 [EVENTS DROPPED]\n"));
     assert!(at_the_end.starts_with("Events are missing: "), "{at_the_end}");
+    let woken = "A-10 [000] d..2. 3.000000: sched_waking: comm=B pid=11 prio=120 target_cpu=000\n";
+    assert_eq!(
+        believed(woken),
+        "No switch is in the trace: nothing can be told about tasks. No event is missing as far as can be told: none is reported lost."
+    );
     let unread = believed(&format!("{first}{}{second}", first.replace("prev_pid=10", "prev_pid=ten")));
     assert!(unread.starts_with("Events may be missing: 1 part of the file could not be read."), "{unread}");
 }

@@ -38,6 +38,18 @@ pub fn trace_check_text(found: &Check, width: usize, colour: bool, out: &mut dyn
 
 /// Whether events are missing, in a sentence: what `trace check` begins with, and what `record` says of what it has written.
 pub fn trace_check_claim(found: &Check) -> String {
+    let missing = missing(found);
+    if has_switches(found) {
+        return missing;
+    }
+    format!("No switch is in the trace: nothing can be told about tasks. {missing}")
+}
+
+fn has_switches(found: &Check) -> bool {
+    found.cpus.iter().any(|cpu| cpu.switches > 0)
+}
+
+fn missing(found: &Check) -> String {
     let sum = |of: fn(&CpuCheck) -> u64| found.cpus.iter().map(of).sum::<u64>();
     let many = |n: u64, what: &str| format!("{} {}", count(n), noun(n, what));
     // Of a recorder's sum the part that lies in no gap is in it, too.
@@ -68,20 +80,22 @@ pub fn trace_check_claim(found: &Check) -> String {
     }
     if found.unread > 0 {
         return format!(
-            "Events may be missing: {} of the file could not be read. None is reported lost, and {}.",
+            "Events may be missing: {} of the file could not be read. None is reported lost{}.",
             many(found.unread, "parts"),
             chain(found)
         );
     }
-    format!("No event is missing as far as can be told: none is reported lost, and {}.", chain(found))
+    format!("No event is missing as far as can be told: none is reported lost{}.", chain(found))
 }
 
 /// What the chain of switches tells where it has no break.
 fn chain(found: &Check) -> &'static str {
-    if found.infers_prev {
-        "whether each switch follows the one before cannot be seen, since they do not say who left the CPU"
+    if !has_switches(found) {
+        ""
+    } else if found.infers_prev {
+        ", and whether each switch follows the one before cannot be seen, since they do not say who left the CPU"
     } else {
-        "each switch follows the one before"
+        ", and each switch follows the one before"
     }
 }
 

@@ -18,7 +18,7 @@ use crate::bytes::{Cursor, Input};
 use crate::event::Cpu;
 use crate::fields::Dictionary;
 use crate::info::TraceInfo;
-use crate::kind::Kinds;
+use crate::kind::{Kind, Kinds};
 use crate::order::{Merging, Order};
 use crate::pieces::Helper;
 use crate::problem::{ProblemKind, Problems};
@@ -91,7 +91,7 @@ impl PerfData {
         let tracing = self.tracing.as_ref().unwrap_or(&empty);
         self.records.describe(&self.attrs, tracing);
         if self.tracing.is_none() && self.attrs.iter().any(|a| a.kind == attr::TRACEPOINT) {
-            let what = "the formats of the events are missing: perf was killed before it wrote them";
+            let what = "the formats of the events are missing: perf ended before it wrote them, by an error or killed";
             let mend = "record again and end perf with Ctrl-C";
             return Err(self.input.unsupported(self.window.offset(), what, mend));
         }
@@ -119,7 +119,24 @@ impl PerfData {
             self.describe_pipe()?;
         }
         self.records.finish(self.about.cpus);
-        Ok(())
+        self.has_samples()
+    }
+
+    /// Events that were asked for, and none of them happened or came into the file.
+    fn has_samples(&mut self) -> Result<(), TraceError> {
+        const UNREAD: [ProblemKind; 3] = [ProblemKind::Truncated, ProblemKind::BadRecord, ProblemKind::SkippedPart];
+        let Records { sources, problems, .. } = &mut self.records;
+        if sources.counts().any(|(_, samples)| samples > 0) || UNREAD.iter().any(|kind| problems.count(*kind) > 0) {
+            if sources.samples(Kind::SchedSwitch) == Some(0) {
+                problems.add(ProblemKind::Recording, || {
+                    "sched:sched_switch was recorded and not one of it is in the file: nothing can be told about tasks".into()
+                });
+            }
+            return Ok(());
+        }
+        let names: Vec<&str> = sources.counts().map(|c| c.0).filter(|n| !n.is_empty()).take(5).collect();
+        let has = format!("not one sample of {}", names.join(", "));
+        Err(TraceError::NoSchedEvents { file: self.input.file.clone(), has })
     }
 
     /// Of a file whose compressed records cannot be read there is nothing to tell.

@@ -164,6 +164,12 @@ impl Sources {
         self.list.iter().map(|s| (s.name.as_str(), s.samples))
     }
 
+    /// Samples of a kind so far; `None` where it is not decoded.
+    pub(super) fn samples(&self, kind: Kind) -> Option<u64> {
+        let of_kind = self.list.iter().filter(|source| source.plan.as_ref().is_some_and(|plan| plan.0 == kind));
+        of_kind.map(|source| source.samples).reduce(|all, more| all + more)
+    }
+
     /// Whether samples have the cgroup of whoever traced them.
     pub(super) fn have_cgroups(&self) -> bool {
         self.list.iter().any(|source| source.layout.cgroup.is_some())

@@ -140,7 +140,9 @@ fn rounds_of_a_compressed_file_end_where_they_stand() {
         file.extend(LITTLE.record(68, &[]));
     }
     let (events, reader) = read(LITTLE.file(&file)).unwrap();
-    assert_eq!((events.len(), reader.problems().all().next()), (2000, None));
+    // No switch is drawn, which is told.
+    let told: Vec<ProblemKind> = reader.problems().all().map(|problem| problem.kind).collect();
+    assert_eq!((events.len(), &told[..]), (2000, &[ProblemKind::Recording][..]));
     assert!(events.is_sorted_by_key(|event| event.ts), "time never goes back");
 }
 
@@ -363,10 +365,21 @@ fn a_file_without_its_formats_is_told_from_one_without_events() {
     let mut killed = file.clone();
     killed[48..56].fill(0);
     let killed = error(killed);
-    assert!(killed.contains("perf was killed before it wrote them"), "{killed}");
+    assert!(killed.contains("perf ended before it wrote them"), "{killed}");
     let reader = Reader::open("t", Box::new(file), Kinds::of(&[crate::Kind::CpuIdle]));
     let none = reader.err().expect("nothing wanted is in it").to_string();
     assert!(none.starts_with("t has no scheduler events (sched:sched_switch, "), "{none}");
+}
+
+#[test]
+fn a_file_without_switches_says_so_and_one_without_samples_is_refused() {
+    let fork = life(FORK, 13, 14_500, 0);
+    let none = error(LITTLE.file(&fork));
+    assert!(none.contains("(not one sample of sched:sched_switch, sched:sched_waking"), "{none}");
+    let wakings = records(LITTLE, &Drawing::new("1 16 waking C by B"));
+    let (_, reader) = read(LITTLE.file(&wakings)).unwrap();
+    let told: Vec<String> = reader.problems().all().map(|problem| problem.to_string()).collect();
+    assert!(told.len() == 1 && told[0].starts_with("sched:sched_switch was recorded and not one"), "{told:?}");
 }
 
 #[test]
