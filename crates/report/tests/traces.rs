@@ -334,6 +334,12 @@ fn a_loss_that_nobody_counted_is_a_loss() {
     // Behind which no event comes, so that no gap ends.
     let at_the_end = believed(&format!("{first}{second}CPU:0 [EVENTS DROPPED]\n"));
     assert!(at_the_end.starts_with("Events are missing: "), "{at_the_end}");
+    // What was lost before a CPU's first event does not make the trace longer.
+    let behind_loss = format!("CPU:0 [LOST 7 EVENTS]\n{first}{second}").into_bytes();
+    let found = check(&mut Reader::open("made", Box::new(behind_loss), check::wanted()).expect("a trace")).unwrap();
+    assert_eq!((found.trace.start_ns, found.trace.length_ns), (1_000_000_000, 1_000_000_000));
+    let cpu = &found.cpus[0];
+    assert_eq!((cpu.first_at_ns, cpu.gaps, cpu.gaps_ns, cpu.lost), (1_000_000_000, 1, 0, 7));
     let woken = "A-10 [000] d..2. 3.000000: sched_waking: comm=B pid=11 prio=120 target_cpu=000\n";
     assert_eq!(
         believed(woken),

@@ -22,6 +22,11 @@ impl Cpus {
         self.last == Some(cpu) || self.meet(cpu)
     }
 
+    /// Some CPU that was online was not met yet.
+    pub(crate) fn lack_some(&self) -> bool {
+        self.online.is_some_and(|online| self.met.len() < usize::from(online))
+    }
+
     fn meet(&mut self, cpu: Cpu) -> bool {
         let fits = self.below.is_none_or(|below| cpu.0 < below);
         let is_new = !self.met.contains(&cpu);

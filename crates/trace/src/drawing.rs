@@ -106,7 +106,7 @@ impl Drawing {
                 Line::Lost { cpu, ts, lost } => order.lost(cpu, ts, lost, &mut problems),
             }
         }
-        order.finish();
+        order.finish(&mut problems);
         let mut events = Vec::new();
         while order.is_ready() {
             let mut batch = Vec::new();

@@ -9,7 +9,7 @@ use crate::TraceError;
 use crate::event::{Cpu, Event, Missing, Tid, What};
 use crate::problem::{ProblemKind, Problems};
 use std::cmp::Reverse;
-use std::collections::{BTreeMap, BinaryHeap};
+use std::collections::BinaryHeap;
 
 /// Events handed out at once: 128 kB, which fit the second-level cache.
 pub const BATCH: usize = 4096;
@@ -40,8 +40,8 @@ pub(crate) struct Order {
     /// Of the last event handed out.
     handed_out: u64,
     pending: usize,
-    /// CPUs whose events begin at a time.
-    begins: BTreeMap<Cpu, u64>,
+    /// Some CPU's events begin behind a gap that is not marked to its end.
+    begins_late: bool,
     handing_out: bool,
     finished: bool,
     /// A CPU's switches are not all there, by the choice of what to record: a break in their chain is no news.
@@ -90,6 +90,22 @@ struct Lane {
     /// The gap goes on with the next event.
     held: bool,
     seen: bool,
+    /// The gap before its events, of which the begin is not marked: it is that of the trace, which is not known before events
+    /// are handed out.
+    begin: Option<Begin>,
+}
+
+/// What is missing before the events of a CPU.
+#[derive(Debug, Clone, Copy)]
+struct Begin {
+    cpu: Cpu,
+    /// From when on they are complete; `None` while that is not known.
+    until: Option<u64>,
+    lost: u32,
+    /// A problem tells of it already.
+    told: bool,
+    /// Events of others had to be handed out first, and the gap is open.
+    marked: bool,
 }
 
 impl Order {
@@ -133,8 +149,7 @@ impl Order {
             return self.settle_late(index, problems);
         }
         if lane.losing.is_some() && !lane.held {
-            self.pending += 1;
-            lane.end_of_gap(event.ts);
+            self.pending += lane.end_of_gap(event.ts);
         }
         if let What::Switch { prev, next, .. } = event.what {
             if lane.current.is_some_and(|current| current != prev) {
@@ -170,6 +185,7 @@ impl Order {
     pub(crate) fn lost_in(&mut self, index: usize, cpu: Cpu, ts: u64, lost: u64, problems: &mut Problems) {
         problems.add_many(ProblemKind::Lost, lost.max(1), || match cpu {
             Cpu::ANY => format!("events were lost up to {ts} ns, on an unknown CPU"),
+            Cpu(n) if ts == 0 => format!("CPU {n} lost events before the trace begins"),
             Cpu(n) => format!("CPU {n} lost events, noticed at {ts} ns"),
         });
         if index >= self.cpus.len() {
@@ -180,29 +196,36 @@ impl Order {
         if cpu == Cpu::ANY {
             // Nobody knows whose next event would end it, nor since when: since the round before, at the earliest.
             let ts = ts.max(lane.last);
+            if self.latest_before == 0 && !lane.seen {
+                let before = lane.begin.map_or(0, |begin| begin.lost);
+                lane.begin = Some(Begin { until: Some(ts), lost: before.saturating_add(lost), ..Begin::of(cpu, true) });
+                (lane.last, self.begins_late) = (ts, true);
+                return;
+            }
             (lane.last, lane.seen) = (lane.last.max(self.latest_before).min(ts), true);
             lane.gap(cpu, ts, Missing::Lost, lost);
             self.pending += 2;
         } else if let Some((_, missing, before)) = &mut lane.losing {
             (*missing, *before) = (Missing::Lost, before.saturating_add(lost));
-        } else {
+        } else if lane.seen {
             lane.begin_gap(cpu, Missing::Lost, lost);
             self.pending += 1;
+        } else {
+            lane.begin_behind_gap(cpu, lost, true);
+            self.begins_late = true;
         }
     }
 
-    /// What a CPU traced between the trace's first event, at `ts`, and its own was overwritten.
-    pub(crate) fn begins_late(&mut self, cpu: Cpu, ts: u64) {
+    /// What a CPU traced between the trace's first event and its own next one was overwritten.
+    pub(crate) fn begins_late(&mut self, cpu: Cpu) {
         let index = lane_index(cpu);
         if index >= self.cpus.len() {
             self.meet(index);
         }
         let lane = &mut self.cpus[index];
         if !lane.seen && lane.losing.is_none() {
-            lane.last = ts.max(self.handed_out);
-            lane.begin_gap(cpu, Missing::Lost, 0);
-            self.pending += 1;
-            self.waits_unknown(ts, self.latest);
+            lane.begin_behind_gap(cpu, 0, true);
+            self.begins_late = true;
         }
     }
 
@@ -234,10 +257,11 @@ impl Order {
         }
     }
 
-    /// Time of the first event that is not handed out.
+    /// Time of the first event that is not handed out; what a recorder found when it began is none.
     fn first_waiting(&self) -> u64 {
-        let firsts = self.cpus.iter().skip(1).filter_map(|lane| lane.events.get(lane.at));
-        firsts.map(|event| event.ts).min().unwrap_or(u64::MAX).max(self.handed_out)
+        let first =
+            |lane: &Lane| lane.events[lane.at..].iter().find(|event| !event.is_from_before()).map(|event| event.ts);
+        self.cpus.iter().filter_map(first).min().unwrap_or(u64::MAX).max(self.handed_out)
     }
 
     /// Events of a CPU between its last one and `ts` were lost; those behind `ts` follow.
@@ -245,8 +269,7 @@ impl Order {
         self.lost(cpu, ts, 0, problems);
         let lane = &mut self.cpus[lane_index(cpu)];
         lane.last = lane.last.max(ts);
-        lane.end_of_gap(lane.last);
-        self.pending += 1;
+        self.pending += lane.end_of_gap(lane.last);
     }
 
     /// In a gap of a CPU: its events stand in the gap, which the next one ends when this is taken back.
@@ -256,29 +279,32 @@ impl Order {
         }
     }
 
-    /// The events of a CPU that has none yet are complete from `ts` on; before, some may be missing.
+    /// The events of a CPU are complete from `ts` on; before, some may be missing.
     pub(crate) fn begins_at(&mut self, cpu: Cpu, ts: u64) {
-        self.begins.insert(cpu, ts);
+        let index = lane_index(cpu);
+        if index >= self.cpus.len() {
+            self.meet(index);
+        }
+        self.cpus[index].begin = Some(Begin { until: Some(ts), ..Begin::of(cpu, false) });
+        self.begins_late = true;
     }
 
-    /// Marks what is missing at the beginnings of CPUs: from the first event of the trace on, which is not known before events
-    /// are handed out. Before that one there is nothing that a gap could hide from us. Until the last CPU has begun, a thread
-    /// of any other may have run there, also one that was not seen there before: nobody could see it.
-    pub(crate) fn settle_begins(&mut self, problems: &mut Problems) {
-        let first = self.first_waiting();
+    /// Marks what is missing at the beginnings of CPUs, for all readers: from the first event of the trace on, which is not
+    /// known before events are handed out. Before that one there is nothing that a gap could hide from us. Until the last CPU
+    /// has begun, a thread of any other may have run there, also one that was not seen there before: nobody could see it.
+    fn settle_begins(&mut self, problems: &mut Problems) {
+        let first = if self.handed_out > 0 { self.handed_out } else { self.first_waiting() };
         let mut last = first;
-        for (cpu, until) in std::mem::take(&mut self.begins) {
-            let Some(lane) = self.cpus.get_mut(lane_index(cpu)) else { continue };
-            let until = lane.events.get(lane.at).map_or(until, |event| until.min(event.ts));
-            if until <= first {
-                continue;
+        self.begins_late = false;
+        for lane in &mut self.cpus {
+            let Some(begin) = lane.begin.take() else { continue };
+            if let Some(until) = begin.until.filter(|until| !begin.told && *until > first) {
+                let cpu = begin.cpu.0;
+                problems.add(ProblemKind::Lost, || format!("the events of CPU {cpu} before {until} ns are missing"));
             }
-            problems.add(ProblemKind::Lost, || format!("the events of CPU {} before {until} ns are missing", cpu.0));
-            let end = What::GapEnd { missing: Missing::Lost, lost: 0 };
-            let gap = [(first, What::GapBegin), (until, end)].map(|(ts, what)| Event { ts, cpu, what });
-            lane.events.splice(lane.at..lane.at, gap);
-            self.pending += gap.len();
-            last = last.max(until);
+            self.pending += lane.mark_begin(begin, first);
+            self.begins_late |= lane.begin.is_some();
+            last = last.max(begin.until.unwrap_or(self.limit));
         }
         self.waits_unknown(first, last);
     }
@@ -336,16 +362,16 @@ impl Order {
     }
 
     /// A recorder's end of a round: what is older than the end of the round before may be handed out.
-    pub(crate) fn end_of_round(&mut self) {
-        self.release(self.latest_before);
+    pub(crate) fn end_of_round(&mut self, problems: &mut Problems) {
+        self.release(self.latest_before, problems);
         self.latest_before = self.latest;
     }
 
     /// Everything up to `ts` may be handed out.
-    pub(crate) fn release(&mut self, ts: u64) {
+    pub(crate) fn release(&mut self, ts: u64, problems: &mut Problems) {
         self.limit = self.limit.max(ts);
         self.latest_before = self.latest_before.max(ts);
-        self.gather();
+        self.gather(problems);
     }
 
     /// Time of the latest event so far.
@@ -354,14 +380,13 @@ impl Order {
     }
 
     /// No more events will come.
-    pub(crate) fn finish(&mut self) {
+    pub(crate) fn finish(&mut self, problems: &mut Problems) {
         for lane in self.cpus.iter_mut().filter(|lane| lane.losing.is_some()) {
-            lane.end_of_gap(self.latest.max(lane.last));
-            self.pending += 1;
+            self.pending += lane.end_of_gap(self.latest.max(lane.last));
         }
         self.limit = u64::MAX;
         self.finished = true;
-        self.gather();
+        self.gather(problems);
     }
 
     /// Whether no more events will come.
@@ -384,14 +409,16 @@ impl Order {
         starts.sort_unstable();
         let oldest = starts.first().map_or(0, |s| s.0);
         let latest = starts.iter().map(|s| s.1).max().unwrap_or(0);
-        self.settle_begins(problems);
         problems.add(ProblemKind::Unsorted, || {
             format!("more than {MOST_PENDING} events had to be held back for ordering; some may be out of order")
         });
-        self.release(oldest + (latest - oldest) / 2);
+        self.release(oldest + (latest - oldest) / 2, problems);
     }
 
-    fn gather(&mut self) {
+    fn gather(&mut self, problems: &mut Problems) {
+        if self.begins_late && self.first_waiting() <= self.limit {
+            self.settle_begins(problems);
+        }
         self.heads.clear();
         for (index, lane) in self.cpus.iter().enumerate() {
             if let Some(first) = lane.events.get(lane.at).filter(|e| e.ts <= self.limit) {
@@ -461,10 +488,57 @@ impl Lane {
         (self.losing, self.current) = (Some((cpu, missing, lost)), None);
     }
 
+    /// The CPU's first event is missing, and those before it.
+    fn begin_behind_gap(&mut self, cpu: Cpu, lost: u32, told: bool) {
+        self.begin = Some(Begin::of(cpu, told));
+        (self.losing, self.current) = (Some((cpu, Missing::Lost, lost)), None);
+    }
+
+    /// The gap ends; how many events more are waiting.
     #[cold]
-    fn end_of_gap(&mut self, ts: u64) {
-        if let Some((cpu, missing, lost)) = self.losing.take() {
-            self.put(Event { ts, cpu, what: What::GapEnd { missing, lost } });
+    fn end_of_gap(&mut self, ts: u64) -> usize {
+        let Some((cpu, missing, lost)) = self.losing.take() else { return 0 };
+        match &mut self.begin {
+            Some(begin) if !self.seen => {
+                (begin.until, begin.lost) = (begin.until.max(Some(ts)), lost);
+                return 0;
+            }
+            begin => _ = begin.take_if(|begin| begin.marked),
+        }
+        self.put(Event { ts, cpu, what: What::GapEnd { missing, lost } });
+        1
+    }
+
+    /// Marks the gap before the CPU's events, which begins at `first` and may still be open; by how many marks.
+    fn mark_begin(&mut self, begin: Begin, first: u64) -> usize {
+        let Begin { cpu, until, lost, .. } = begin;
+        if until.is_some_and(|until| until <= first && lost == 0) {
+            return 0;
+        }
+        match until {
+            None => {
+                self.begin = Some(Begin { marked: true, ..begin });
+                (self.last, self.seen) = (first, true);
+            }
+            // First the end, since a mark comes in front of what is there of its time.
+            Some(until) => {
+                self.mark(Event { ts: until.max(first), cpu, what: What::GapEnd { missing: Missing::Lost, lost } });
+            }
+        }
+        if begin.marked {
+            return 0;
+        }
+        self.mark(Event { ts: first, cpu, what: What::GapBegin });
+        1 + usize::from(until.is_some())
+    }
+
+    /// Puts the mark of a gap among the events that wait: in front of those of its time.
+    fn mark(&mut self, event: Event) {
+        let later = self.events[self.at..].partition_point(|e| e.ts < event.ts);
+        let at = self.at + later;
+        self.events.insert(at, event);
+        if self.place > 0 {
+            self.places.insert(at, 0);
         }
     }
 
@@ -486,6 +560,12 @@ impl Lane {
             self.places.drain(..self.at.min(self.places.len()));
             self.at = 0;
         }
+    }
+}
+
+impl Begin {
+    fn of(cpu: Cpu, told: bool) -> Self {
+        Self { cpu, until: None, lost: 0, told, marked: false }
     }
 }
 

@@ -27,9 +27,9 @@ pub struct CpuCheck {
     pub events: u64,
     /// `sched_switch` events.
     pub switches: u64,
-    /// Time of its first event, ns.
+    /// Time of its first event, ns; 0 where it has none.
     pub first_at_ns: u64,
-    /// Time of its last event, ns.
+    /// Time of its last event, ns; 0 where it has none.
     pub last_at_ns: u64,
     /// Stretches with missing events.
     pub gaps: u64,
@@ -180,10 +180,8 @@ impl Seen {
             self.cpus.resize_with(at + 1, || None);
         }
         let number = (cpu != Cpu::ANY).then_some(cpu.0);
-        let of_cpu = self.cpus[at].get_or_insert_with(|| OpenCpu {
-            check: CpuCheck { cpu: number, first_at_ns: ts, ..CpuCheck::default() },
-            gap_since: None,
-        });
+        let of_cpu = self.cpus[at]
+            .get_or_insert_with(|| OpenCpu { check: CpuCheck { cpu: number, ..CpuCheck::default() }, gap_since: None });
         match what {
             What::GapBegin => of_cpu.gap_since = Some(ts),
             What::GapEnd { missing, lost } => {
@@ -193,6 +191,9 @@ impl Seen {
             }
             _ => {
                 self.events += 1;
+                if of_cpu.check.events == 0 {
+                    of_cpu.check.first_at_ns = ts;
+                }
                 of_cpu.check.events += 1;
                 of_cpu.check.switches += u64::from(matches!(what, What::Switch { .. }));
                 of_cpu.check.last_at_ns = ts;

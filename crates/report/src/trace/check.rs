@@ -107,7 +107,8 @@ fn cpus(found: &Check) -> Table {
     );
     let mut table = Table::new(&header);
     for cpu in &found.cpus {
-        let time = |ns: u64| format!("{:.6}", Seconds(ns));
+        // One of which the trace has gaps alone has neither.
+        let time = |ns: u64| if cpu.last_at_ns == 0 { String::new() } else { format!("{:.6}", Seconds(ns)) };
         let share = cpu.gaps_ns as f64 / found.trace.length_ns.max(1) as f64;
         table.push(vec![
             cpu.cpu.map_or("?".to_owned(), |n| n.to_string()).into(),

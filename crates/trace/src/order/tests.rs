@@ -42,15 +42,15 @@ fn a_round_lets_go_what_the_round_before_had_seen() {
     for event in [idle(0, 10), idle(0, 30), idle(1, 5), idle(1, 31)] {
         order.push(event, &mut problems);
     }
-    order.end_of_round();
+    order.end_of_round(&mut problems);
     assert!(!order.is_ready());
     // CPU 1 had more to say about the time before 31.
     for event in [idle(0, 40), idle(1, 35)] {
         order.push(event, &mut problems);
     }
-    order.end_of_round();
+    order.end_of_round(&mut problems);
     assert_eq!(take_all(&mut order), [(5, 1), (10, 0), (30, 0), (31, 1)]);
-    order.finish();
+    order.finish(&mut problems);
     assert_eq!(take_all(&mut order), [(35, 1), (40, 0)]);
     assert_eq!((order.pending, problems.all().count()), (0, 0));
 }
@@ -61,7 +61,7 @@ fn neighbours_that_changed_places_are_put_right() {
     for event in [idle(0, 10), idle(0, 30), idle(0, 20)] {
         order.push(event, &mut problems);
     }
-    order.finish();
+    order.finish(&mut problems);
     assert_eq!(take_all(&mut order), [(10, 0), (20, 0), (30, 0)]);
     assert_eq!(problems.all().count(), 0);
 }
@@ -72,7 +72,7 @@ fn a_clock_that_goes_back_is_a_gap_and_time_goes_on() {
     for event in [idle(0, 5_000_000), idle(0, 1_000), idle(0, 5_000_001)] {
         order.push(event, &mut problems);
     }
-    order.finish();
+    order.finish(&mut problems);
     let found = events(&mut order);
     assert!(found.is_sorted_by_key(|e| e.ts), "{found:?}");
     assert_eq!(found[1].what, What::GapBegin);
@@ -85,15 +85,15 @@ fn what_comes_after_its_round_is_told_and_time_goes_on() {
     let (mut order, mut problems) = (Order::default(), Problems::default());
     order.push(idle(0, 1_000), &mut problems);
     order.push(idle(1, 900), &mut problems);
-    order.end_of_round();
+    order.end_of_round(&mut problems);
     order.push(idle(0, 2_000), &mut problems);
-    order.end_of_round();
+    order.end_of_round(&mut problems);
     let mut found = events(&mut order);
     // CPU 1 had been said to have nothing more of the time up to 1000.
     for event in [switch(1, 950, 7, 8), switch(1, 960, 8, 9), switch(1, 1_500, 9, 0)] {
         order.push(event, &mut problems);
     }
-    order.finish();
+    order.finish(&mut problems);
     found.extend(events(&mut order));
     let told: Vec<_> = found.iter().filter(|e| e.cpu.0 == 1).map(|e| (e.ts, e.what)).collect();
     assert_eq!(told[1], (900, What::GapBegin));
@@ -110,7 +110,7 @@ fn a_gap_begins_at_the_last_event_before_it() {
     }
     order.lost(Cpu(1), 30, 5, &mut problems);
     order.push(idle(1, 29), &mut problems);
-    order.finish();
+    order.finish(&mut problems);
     let found: Vec<_> = events(&mut order).iter().map(|e| (e.ts, e.cpu.0, e.what)).collect();
     assert_eq!(found[1], (10, 0, What::GapBegin));
     assert_eq!(found[3], (15, 1, What::GapBegin));
@@ -129,7 +129,7 @@ fn a_sorted_file_decides_between_equal_times() {
         for (cpu, ts) in [(1, 10), (0, 10), (2, 10), (0, 10), (1, 11)] {
             order.push(idle(cpu, ts), &mut problems);
         }
-        order.finish();
+        order.finish(&mut problems);
         assert_eq!(take_all(&mut order), expected);
     }
 }
@@ -140,11 +140,81 @@ fn batches_are_bounded_and_nothing_is_left_over() {
     for ts in 0..10_000 {
         order.push(idle((ts % 3) as u16, ts), &mut problems);
     }
-    order.finish();
+    order.finish(&mut problems);
     let mut batch = Vec::new();
     order.take(&mut batch);
     assert_eq!(batch.len(), BATCH);
     let rest = events(&mut order);
     assert_eq!(batch.len() + rest.len(), 10_000);
     assert!(batch.iter().chain(&rest).map(|e| e.ts).eq(0..10_000));
+}
+
+/// Times and marks of the events of a CPU.
+fn marks(events: &[Event], cpu: Cpu) -> Vec<(u64, Option<u32>)> {
+    let of_cpu = events.iter().filter(|event| event.cpu == cpu);
+    let marks = of_cpu.filter_map(|event| match event.what {
+        What::GapBegin => Some((event.ts, None)),
+        What::GapEnd { lost, .. } => Some((event.ts, Some(lost))),
+        _ => None,
+    });
+    marks.collect()
+}
+
+#[test]
+fn what_is_missing_before_a_cpu_begins_is_missing_from_the_begin_of_the_trace() {
+    let (mut order, mut problems) = (Order::default(), Problems::default());
+    order.lost(Cpu(0), 5_010, 4, &mut problems);
+    order.push(idle(0, 5_010), &mut problems);
+    order.lost(Cpu(1), 5_300, 7, &mut problems);
+    order.lost(Cpu(1), 5_300, 2, &mut problems);
+    order.push(idle(1, 5_300), &mut problems);
+    order.begins_late(Cpu(2));
+    order.push(idle(2, 5_200), &mut problems);
+    // Of another ring of the CPU.
+    order.push(idle(3, 5_050), &mut problems);
+    order.push(idle(3, 5_400), &mut problems);
+    order.begins_at(Cpu(3), 5_400);
+    order.begins_at(Cpu(4), 5_000);
+    order.push(idle(4, 5_500), &mut problems);
+    order.finish(&mut problems);
+    let found = events(&mut order);
+    assert!(found.is_sorted_by_key(|event| event.ts) && order.pending == 0, "{found:?}");
+    assert_eq!(found[0].ts, 5_010, "no mark moves the begin of the trace");
+    let of = |cpu: u16| marks(&found, Cpu(cpu));
+    assert_eq!(of(0), [(5_010, None), (5_010, Some(4))], "before the trace there is nothing that it could hide");
+    assert_eq!(of(1), [(5_010, None), (5_300, Some(9))]);
+    assert_eq!(of(2), [(5_010, None), (5_200, Some(0))]);
+    assert_eq!(of(3), [(5_010, None), (5_400, Some(0))]);
+    assert_eq!((of(4), problems.count(ProblemKind::Lost)), (vec![], 4 + 7 + 2 + 1));
+    assert!(found.iter().any(|event| matches!(event.what, What::WaitsUnknown { until } if until.get() == 5_400)));
+}
+
+#[test]
+fn a_cpu_that_begins_when_others_were_handed_out_is_unknown_until_then() {
+    let (mut order, mut problems) = (Order::default(), Problems::default());
+    order.push(idle(0, 100), &mut problems);
+    order.lost(Cpu(1), 150, 3, &mut problems);
+    order.release(120, &mut problems);
+    let mut found = events(&mut order);
+    assert_eq!(marks(&found, Cpu(1)), [(100, None)]);
+    order.push(idle(0, 200), &mut problems);
+    order.push(idle(1, 300), &mut problems);
+    order.begins_late(Cpu(2));
+    order.push(idle(2, 250), &mut problems);
+    order.finish(&mut problems);
+    found.extend(events(&mut order));
+    assert!(found.is_sorted_by_key(|event| event.ts) && order.pending == 0, "{found:?}");
+    assert_eq!(marks(&found, Cpu(1)), [(100, None), (300, Some(3))]);
+    assert_eq!(marks(&found, Cpu(2)), [(100, None), (250, Some(0))], "from what was told last");
+}
+
+#[test]
+fn a_loss_of_an_unknown_cpu_before_any_event_begins_with_the_trace() {
+    let (mut order, mut problems) = (Order::default(), Problems::default());
+    order.lost(Cpu::ANY, 500, 1, &mut problems);
+    order.push(idle(0, 400), &mut problems);
+    order.push(idle(0, 600), &mut problems);
+    order.finish(&mut problems);
+    let found = events(&mut order);
+    assert_eq!(marks(&found, Cpu::ANY), [(400, None), (500, Some(1))]);
 }

@@ -91,6 +91,8 @@ pub(super) struct Records {
     sample_type: u32,
     /// Events of a round that are read newest first.
     held: Vec<Event>,
+    /// The oldest sample that is there of each CPU's ring which overwrites itself, ns.
+    rings_begin: BTreeMap<Cpu, u64>,
     coverage: Coverage,
     pub(super) counted: Counted,
     pub(super) dictionary: Dictionary,
@@ -120,6 +122,7 @@ impl Records {
             traced: Kinds::of(&[]),
             sample_type: record::SAMPLE,
             held: Vec::new(),
+            rings_begin: BTreeMap::new(),
             coverage: Coverage::default(),
             counted: Counted::default(),
             dictionary: Dictionary::default(),
@@ -302,12 +305,18 @@ impl Records {
 
     fn release_round(&mut self) {
         self.sort_held();
-        self.order.end_of_round();
+        // A ring that overwrites itself is read at the end: rounds of other rings say nothing of what is in it.
+        if self.sample_type == record::SAMPLE {
+            self.order.end_of_round(&mut self.problems);
+        }
     }
 
     /// A ring that is written backward comes newest first. Rounds of it are all that was in it (perf empties it once, at the
     /// end or when it is told to), so they are sorted as a whole.
     fn sort_held(&mut self) {
+        for (cpu, ts) in std::mem::take(&mut self.rings_begin) {
+            self.order.begins_at(cpu, ts);
+        }
         // Of one time the later one came first.
         self.held.reverse();
         self.held.sort_by_key(|event| event.ts);
@@ -345,7 +354,16 @@ impl Records {
         if let Some(cgroups) = &mut self.cgroups {
             cgroups.sample(&source.layout, record, big_endian);
         }
-        let ((_, plan), layout) = (source.plan.as_ref()?, &source.layout);
+        let layout = &source.layout;
+        let when = layout.time.zip(layout.cpu).filter(|_| source.is_backward);
+        if let Some((ts, cpu)) = when
+            && let Some(ts) = u64_at(record, ts, big_endian)
+            && let Some(cpu) = u32_at(record, cpu, big_endian).and_then(|cpu| Cpu::from_raw(i64::from(cpu)))
+        {
+            let begin = self.rings_begin.entry(cpu).or_insert(ts);
+            *begin = ts.min(*begin);
+        }
+        let (_, plan) = source.plan.as_ref()?;
         let parts = || {
             let ts = u64_at(record, layout.time?, big_endian)?;
             Some((ts, u32_at(record, layout.cpu?, big_endian)?, layout.raw(record, big_endian)?))
@@ -484,7 +502,7 @@ impl Records {
             }
         }
         self.sort_held();
-        self.order.finish();
+        self.order.finish(&mut self.problems);
         self.coverage.tell(online, &mut self.problems);
         if let Some((number, kind, offset)) = self.unknown_types {
             self.problems.add(ProblemKind::UnknownRecord, || {

@@ -14,6 +14,8 @@ pub(super) struct Source {
     trailer: Trailer,
     config: u64,
     pub(super) plan: Option<(Kind, Plan)>,
+    /// Its samples are in rings that overwrite themselves.
+    pub(super) is_backward: bool,
     /// How its samples were chosen, where not every event is one.
     sampling: Option<String>,
     name: String,
@@ -65,6 +67,7 @@ impl Sources {
                 trailer: attr.trailer(),
                 config: attr.config,
                 plan: format.and_then(|f| plan(f, wanted, tracing.big_endian, dictionary, problems)),
+                is_backward: attr.is_backward,
                 sampling: attr.sampling(),
                 name: format.map_or(String::new(), |f| format!("{}:{}", f.system, f.name)),
                 samples: 0,

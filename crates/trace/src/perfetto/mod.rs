@@ -169,11 +169,10 @@ impl Perfetto {
     fn finish(&mut self) -> Result<(), TraceError> {
         let has_gap =
             |cpu: u64| usize::try_from(cpu).ok().and_then(|at| self.cpus.get(at)).is_some_and(|cpu| cpu.has_gap);
-        self.order.settle_begins(&mut self.problems);
         for (cpu, lost) in self.stats.tell(has_gap, self.gaps_are_marked, &mut self.problems) {
             self.order.lost_at_unknown_times(cpu, lost);
         }
-        self.order.finish();
+        self.order.finish(&mut self.problems);
         self.tell_left_out();
         if self.kinds != Kinds::default() {
             return Ok(());

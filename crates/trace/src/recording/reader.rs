@@ -145,7 +145,7 @@ impl RecordingReader {
             Tag::Complete => {
                 let mut content = self.parts.content();
                 let before = take(&mut content).ok_or("it holds no time")?;
-                self.order.release(before.saturating_sub(1));
+                self.order.release(before.saturating_sub(1), &mut self.problems);
                 Ok(())
             }
             Tag::Threads => self.threads(),
@@ -304,19 +304,19 @@ impl Merging for RecordingReader {
                         format!("byte {at}: the recording has no end: it was killed, or its file cut")
                     });
                 }
-                self.order.finish();
+                self.order.finish(&mut self.problems);
             }
             Found::Cut(bytes) => {
                 self.problems.add(ProblemKind::Truncated, || {
                     format!("byte {at}: the file ends inside a part, of which {bytes} bytes are there")
                 });
-                self.order.finish();
+                self.order.finish(&mut self.problems);
             }
             Found::Unframed(found, expected) => {
                 self.problems.add(ProblemKind::SkippedPart, || {
                     format!("byte {at}: {found}; expected {expected}; nothing behind it can be found")
                 });
-                self.order.finish();
+                self.order.finish(&mut self.problems);
             }
         }
         self.order.relieve(&mut self.problems);

@@ -44,6 +44,8 @@ pub(crate) struct Text {
     events: Vec<(String, u64)>,
     kinds: Kinds,
     cpus: Cpus,
+    /// The ring was full.
+    was_full: bool,
     /// Of the first event, and of the latest.
     first: Option<u64>,
     now: u64,
@@ -81,6 +83,7 @@ impl Text {
             events: Vec::new(),
             kinds: Kinds::default(),
             cpus: Cpus::default(),
+            was_full: false,
             first: None,
             now: 0,
             lines: 0,
@@ -104,7 +107,7 @@ impl Text {
                 self.event(&line);
             }
             Said::Lost { cpu, lost } => self.order.lost(cpu, self.now, lost, &mut self.problems),
-            Said::Started(cpu) => self.order.begins_late(cpu, self.first.unwrap_or(self.now)),
+            Said::Started(cpu) => self.order.begins_late(cpu),
             Said::Entries { there, written, online } => self.entries(there, written, online),
             Said::Cpus(cpus) => self.cpus.below = Some(cpus),
             Said::Impossible(number) => self.impossible(number),
@@ -125,6 +128,7 @@ impl Text {
     fn entries(&mut self, there: u64, written: u64, online: Option<u16>) {
         self.ends.announced += there;
         self.cpus.online = online.or(self.cpus.online);
+        self.was_full |= written > there;
         if written > there {
             self.problems.add_many(ProblemKind::Recording, written - there, || {
                 "the ring was full: older events were overwritten, before the trace begins or before a CPU's first event".into()
@@ -231,7 +235,10 @@ impl Merging for Text {
             }
         }
         self.lines -= 1;
-        self.order.release(self.now.saturating_sub(HELD_NS));
+        // Of a full ring each CPU begins at its own time: until the last one has, nothing is known of what others did there.
+        if !(self.was_full && self.cpus.lack_some()) {
+            self.order.release(self.now.saturating_sub(HELD_NS), &mut self.problems);
+        }
         self.order.relieve(&mut self.problems);
         if !more {
             self.finish()?;
@@ -287,7 +294,7 @@ impl Text {
         if let Some(why) = self.ends.why_cut() {
             self.problems.add(ProblemKind::Truncated, || why);
         }
-        self.order.finish();
+        self.order.finish(&mut self.problems);
         if let Some(line) = self.ends.packed {
             if self.kinds == Kinds::default() {
                 let what = format!("what line {line} of the page holds is compressed, and no other line is an event");

@@ -106,6 +106,29 @@ fn until_every_ring_has_begun_no_wait_is_believed() {
 }
 
 #[test]
+fn a_full_ring_is_held_until_its_last_cpu_begins() {
+    let line =
+        |cpu: u32, ms: u32, event: &str| format!("x-1 [{cpu:03}] ..... {}.{:03}000: {event}\n", ms / 1000, ms % 1000);
+    let switch = |prev: u32, next: u32| {
+        format!(
+            "sched_switch: prev_comm=t{prev} prev_pid={prev} prev_prio=120 prev_state=S ==> next_comm=t{next} next_pid={next} next_prio=120"
+        )
+    };
+    let waking = "sched_waking: comm=t9 pid=9 prio=120 target_cpu=000";
+    let mut lines = [line(0, 1_000, &switch(7, 0)), line(0, 1_001, waking), line(0, 1_900, &switch(0, 9))].concat();
+    // Longer than is held back otherwise, and more than is read at once.
+    for at in 0..20_000 {
+        lines += &line(0, 2_000 + at, &if at % 2 == 0 { switch(9, 8) } else { switch(8, 9) });
+    }
+    lines += &["##### CPU 1 buffer started ####\n", &line(1, 22_000, &switch(6, 0)), &line(0, 22_100, &switch(9, 0))]
+        .concat();
+    let waits = |header: &str| told(&format!("# tracer: nop\n{header}{lines}")).waits().join(" ");
+    assert_eq!(waits("# entries-in-buffer/entries-written: 20005/90000   #P:2\n"), "t9 censored Waking Gap");
+    // Nothing was overwritten.
+    assert_eq!(waits("# entries-in-buffer/entries-written: 20005/20005   #P:2\n"), "t9 waited 1001000-1900000 Waking");
+}
+
+#[test]
 fn a_loss_between_the_lines_censors() {
     let text = TRACEFS.replace(
         "          <idle>-0       [000] d..2.",

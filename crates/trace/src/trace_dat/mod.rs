@@ -142,7 +142,7 @@ impl TraceDat {
         for (tid, comm) in &self.header.cmdlines {
             let Some(tid) = Tid::from_raw(i64::from(*tid)).filter(|tid| *tid != Tid::IDLE) else { continue };
             let what = What::Comm { tid, comm: self.dictionary.names.intern(comm) };
-            self.order.push_in(self.streams.len(), Event { ts: 0, cpu: Cpu::ANY, what }, &mut self.problems);
+            self.order.push(Event { ts: 0, cpu: Cpu::ANY, what }, &mut self.problems);
         }
     }
 
@@ -213,7 +213,7 @@ impl Merging for TraceDat {
     fn advance(&mut self) -> Result<(), TraceError> {
         let Some(Reverse((_, number))) = self.open.pop() else {
             self.tell_missing();
-            self.order.finish();
+            self.order.finish(&mut self.problems);
             return self.has_events();
         };
         let stream = &mut self.streams[number];
@@ -223,7 +223,8 @@ impl Merging for TraceDat {
             order: &mut self.order,
             problems: &mut self.problems,
             owner: &mut self.owner,
-            stream: (number, stream.buffer, stream.cpu),
+            // Lane 0 is that of no CPU.
+            stream: (1 + number, stream.buffer, stream.cpu),
             times: stream.times,
         };
         match stream.pages.next(&self.input) {
@@ -240,7 +241,7 @@ impl Merging for TraceDat {
         }
         // All others are at least as far.
         if let Some(Reverse((ts, _))) = self.open.peek() {
-            self.order.release(ts.saturating_sub(1));
+            self.order.release(ts.saturating_sub(1), &mut self.problems);
         }
         self.order.relieve(&mut self.problems);
         Ok(())
