@@ -2,6 +2,7 @@
 //! perf says which id each event has on which CPU and of which thread; perf before 4.0 wrote none.
 
 use super::attr::u64_at;
+use crate::event::Cpu;
 use crate::problem::{ProblemKind, Problems};
 use std::collections::BTreeSet;
 
@@ -35,6 +36,11 @@ impl Coverage {
             }
         }
         self.has_threads
+    }
+
+    /// Whether events of a CPU were recorded, as far as is known.
+    pub(super) fn has(&self, cpu: Cpu) -> bool {
+        self.cpus.is_empty() || self.cpus.contains(&cpu.0.into())
     }
 
     /// Tells what is missing by the choice of what to record; `online` is the number of CPUs of the machine.

@@ -415,8 +415,8 @@ impl Records {
             What::Fork { .. } => Kind::SchedProcessFork,
             _ => Kind::SchedProcessExit,
         };
-        // Where the tracepoint was recorded, too, this says the same again.
-        if self.wanted.has(kind) && (ts == 0 || !self.traced.has(kind)) {
+        // Where the tracepoint was recorded on that CPU, too, this says the same again.
+        if self.wanted.has(kind) && (ts == 0 || !self.traced.has(kind) || !self.coverage.has(cpu)) {
             // What perf made up for the threads it found has no time, and belongs to no CPU.
             let event = Event { ts, cpu: if ts == 0 { Cpu::ANY } else { cpu }, what };
             if !event.is_from_before() {

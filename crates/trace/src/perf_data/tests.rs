@@ -183,6 +183,17 @@ fn a_fork_that_a_record_and_a_tracepoint_tell_is_one_event() {
     assert_eq!(forks, [(13, 14_000), (40, 0)]);
 }
 
+#[test]
+fn a_fork_on_a_cpu_that_was_not_recorded_is_told_by_its_record_alone() {
+    let switches = records(LITTLE, &Drawing::new("0 10 . R > A\n0 20 A S > ."));
+    let forks = |cpu| {
+        let file = LITTLE.file(&[id_index(0, -1), switches.clone(), life(FORK, 13, 14_500, cpu)].concat());
+        let (events, _) = read(file).unwrap();
+        events.iter().filter(|event| matches!(event.what, crate::What::Fork { .. })).count()
+    };
+    assert_eq!((forks(0), forks(1)), (0, 1));
+}
+
 const EXIT: u32 = 4;
 const FORK: u32 = 7;
 
