@@ -4,7 +4,7 @@ use super::attr::{Attr, Layout, TRACEPOINT, Trailer, u16_at, u64_at};
 use crate::fields::{Dictionary, Plan};
 use crate::kind::{Kind, Kinds};
 use crate::plans::plan;
-use crate::problem::Problems;
+use crate::problem::{ProblemKind, Problems};
 use crate::tracing_data::TracingData;
 use std::collections::{BTreeSet, HashMap};
 
@@ -62,11 +62,22 @@ impl Sources {
         for attr in attrs {
             let format = tracing.formats.iter().find(|f| u64::from(f.id) == attr.config && attr.kind == TRACEPOINT);
             pairs.extend(attr.ids.iter().map(|id| (*id, list.len() as u16)));
+            let is_again = format.is_some()
+                && list.iter().any(|before: &Source| before.config == attr.config && before.plan.is_some());
+            let format_of_first = format.filter(|_| !is_again);
+            if let Some(format) = format.filter(|format| is_again && Kind::of(&format.system, &format.name).is_some()) {
+                problems.add(ProblemKind::Recording, || {
+                    format!(
+                        "{}:{} was recorded twice: its events are read as the first -e of it has them (a filter of another is not known here)",
+                        format.system, format.name
+                    )
+                });
+            }
             list.push(Source {
                 layout: attr.layout(),
                 trailer: attr.trailer(),
                 config: attr.config,
-                plan: format.and_then(|f| plan(f, wanted, tracing.big_endian, dictionary, problems)),
+                plan: format_of_first.and_then(|f| plan(f, wanted, tracing.big_endian, dictionary, problems)),
                 is_backward: attr.is_backward,
                 sampling: attr.sampling(),
                 name: format.map_or(String::new(), |f| format!("{}:{}", f.system, f.name)),
@@ -205,11 +216,12 @@ impl Ids {
         let mut ids = Self { first, ..Self::default() };
         if last - first < DENSE {
             ids.sources = vec![NO_SOURCE; (last - first + 1) as usize];
-            for (id, source) in pairs {
+            // An event that a stream tells of twice is the first one.
+            for (id, source) in pairs.iter().rev() {
                 ids.sources[(id - first) as usize] = *source;
             }
         } else {
-            ids.sparse = pairs.iter().copied().collect();
+            ids.sparse = pairs.iter().rev().copied().collect();
         }
         ids
     }

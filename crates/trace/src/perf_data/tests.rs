@@ -184,6 +184,25 @@ fn a_fork_that_a_record_and_a_tracepoint_tell_is_one_event() {
 }
 
 #[test]
+fn an_event_that_was_asked_for_twice_is_read_once() {
+    // sched_waking of the file becomes a second sched_switch, with ids of its own.
+    let drawing = Drawing::new("0 10 . R > A\n0 20 A S > B\n0 30 B S > .");
+    let mut bytes = Vec::new();
+    for line in &drawing.lines {
+        let once = LITTLE.line(&drawing, line);
+        let mut again = once.clone();
+        again[8..16].copy_from_slice(&1004_u64.to_le_bytes());
+        bytes.extend([once, again].concat());
+    }
+    let switch = u64::from(super::written::number(crate::Kind::SchedSwitch));
+    let file = with_attrs(LITTLE.file(&bytes), 8, |number, config| if number == 1 { switch } else { config });
+    let (events, reader) = read(file).unwrap();
+    let told: Vec<String> = reader.problems().all().map(|problem| problem.to_string()).collect();
+    assert_eq!(events.len(), 3);
+    assert!(told.len() == 1 && told[0].starts_with("sched:sched_switch was recorded twice"), "{told:?}");
+}
+
+#[test]
 fn a_fork_on_a_cpu_that_was_not_recorded_is_told_by_its_record_alone() {
     let switches = records(LITTLE, &Drawing::new("0 10 . R > A\n0 20 A S > ."));
     let forks = |cpu| {
