@@ -58,7 +58,7 @@ pub(crate) fn only_trace(
             let names: Vec<&str> = traces.iter().take(LISTED).map(|(member, _)| member.name.as_str()).collect();
             let more = if traces.len() > LISTED { ", …" } else { "" };
             let what = format!("an archive with {} traces: {}{more}", traces.len(), names.join(", "));
-            let mend = format!("unpack the one that is meant: unzip -p {file} '{}' | schedlab trace check -", names[0]);
+            let mend = format!("unpack the one that is meant and name it: unzip {file} '{}'", names[0]);
             Err(archive.refuse(0, what, &mend))
         }
     }
@@ -317,7 +317,7 @@ mod tests {
         let error = |bytes| read(bytes).expect_err("refused").to_string();
         assert_eq!(
             error(zip(&[("a.pftrace", &trace), ("b c.pftrace", &trace)], true)),
-            "t.zip: byte 0: an archive with 2 traces: a.pftrace, b c.pftrace; unpack the one that is meant: unzip -p t.zip 'a.pftrace' | schedlab trace check -"
+            "t.zip: byte 0: an archive with 2 traces: a.pftrace, b c.pftrace; unpack the one that is meant and name it: unzip t.zip 'a.pftrace'"
         );
         assert!(error(zip(&[("a", b"x")], true)).contains("an archive of 1 members, none of which is a trace"));
         let pipe = crate::Forward::new(io::Cursor::new(zip(&[("a", &trace)], true)));
@@ -325,6 +325,22 @@ mod tests {
         assert!(refused.ends_with("whose directory is at its end; name the file"), "{refused}");
         let whole = zip(&[("a", &trace)], true);
         assert!(error(whole[..whole.len() - 30].to_vec()).contains("without its directory"));
+    }
+
+    #[test]
+    fn perf_data_is_unpacked_to_be_read() {
+        use crate::perf_data::written::LITTLE;
+        let drawing = crate::drawing::Drawing::new("0 10 . R > A\n0 20 A S > .");
+        let records: Vec<u8> = drawing.lines.iter().flat_map(|line| LITTLE.line(&drawing, line)).collect();
+        let expected = read(LITTLE.file(&records)).unwrap();
+        for trace in [LITTLE.file(&records), LITTLE.stream(&records)] {
+            let mut gzip = GzEncoder::new(Vec::new(), Compression::default());
+            gzip.write_all(&trace).unwrap();
+            let gzip = gzip.finish().unwrap();
+            assert_eq!(read(gzip.clone()).unwrap(), expected);
+            assert_eq!(read(zip(&[("perf.data", &trace)], true)).unwrap(), expected);
+            assert!((1..gzip.len()).all(|end| read(gzip[..end].to_vec()).is_err()), "a cut");
+        }
     }
 
     #[test]

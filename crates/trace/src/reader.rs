@@ -46,6 +46,11 @@ impl Reader {
             return Err(TraceError::Empty { file: file.to_owned() });
         }
         let format = match Known::of(head) {
+            // What perf writes into a file it is read by position.
+            Some(Known::PerfData) if !packed && !perf_data::is_stream(head) => {
+                let source = wrapped::in_memory(&input)?;
+                Format::PerfData(Box::new(PerfData::open(file, source, wanted)?))
+            }
             Some(Known::PerfData) => Format::PerfData(Box::new(PerfData::open(file, input.source, wanted)?)),
             Some(Known::TraceDat) => Format::TraceDat(Box::new(TraceDat::open(file, input.source, wanted)?)),
             Some(Known::RawPages) => Format::TraceDat(Box::new(TraceDat::open_archive(file, input.source, wanted)?)),

@@ -1,6 +1,6 @@
 //! Traces inside something else: what `atrace -z` prints, and archives packed with gzip.
 
-use crate::bytes::{ByteSource, Forward, Onward};
+use crate::bytes::{ByteSource, Forward, Input, Onward};
 use crate::error::TraceError;
 use crate::kind::Kinds;
 use crate::text::Text;
@@ -9,7 +9,8 @@ use flate2::read::{MultiGzDecoder, ZlibDecoder};
 use std::io::{self, Read};
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// An archive is inflated into memory, since its CPUs are read side by side: 64 CPUs with SchedViz's usual 4 MB.
+/// What is not read from its beginning to its end is inflated into memory: perf.data, and archives, whose CPUs are read side
+/// by side: 64 CPUs with SchedViz's usual 4 MB.
 const MOST_INFLATED: u64 = 256 << 20;
 
 /// Where the zlib stream of `atrace -z` begins: behind the line `TRACE:`, which others may precede.
@@ -81,6 +82,25 @@ pub(crate) fn open_archive(file: &str, source: Box<dyn ByteSource>, wanted: Kind
         reader.tell(format!("the gzip around the archive is damaged or cut behind its byte {inflated}: {error}"));
     }
     Ok(reader)
+}
+
+/// All bytes of what is packed, to be read by position.
+pub(crate) fn in_memory(input: &Input) -> Result<Box<dyn ByteSource>, TraceError> {
+    const STEP: usize = 1 << 20;
+    let mut bytes = Vec::new();
+    loop {
+        let at = bytes.len();
+        bytes.resize(at + STEP, 0);
+        let read = input.read(at as u64, &mut bytes[at..])?;
+        bytes.truncate(at + read);
+        if read == 0 {
+            return Ok(Box::new(bytes));
+        }
+        if bytes.len() as u64 > MOST_INFLATED {
+            let what = format!("a packed perf.data of more than {MOST_INFLATED} bytes");
+            return Err(input.unsupported(0, what, "unpack it first"));
+        }
+    }
 }
 
 #[cfg(test)]

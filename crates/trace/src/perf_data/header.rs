@@ -13,6 +13,12 @@ const MAGIC_SWAPPED: [u8; 8] = *b"2ELIFREP";
 /// Size of the header of a pipe: magic and size, nothing else.
 const PIPE_HEADER: u64 = 16;
 
+/// Whether what begins so is what perf writes into a pipe.
+pub(crate) fn is_stream(head: &[u8]) -> bool {
+    let size = head.get(8..16).and_then(|bytes| bytes.try_into().ok()).map_or(0, u64::from_le_bytes);
+    size == PIPE_HEADER || size == PIPE_HEADER.swap_bytes()
+}
+
 /// Events and ids of events that are read: thousands of CPUs times hundreds of events.
 const MOST_ATTRS: u64 = 4096;
 const MOST_IDS: u64 = 1 << 22;
