@@ -107,7 +107,7 @@ pub(crate) fn in_memory(input: &Input) -> Result<Box<dyn ByteSource>, TraceError
 mod tests {
     use super::*;
     use crate::drawing::Drawing;
-    use crate::perf_data::written::{BIG, LITTLE};
+    use crate::perf_data::written::{BIG, LITTLE, Writer};
     use crate::trace_dat::written::archive;
     use crate::{Event, ProblemKind, Reader};
     use flate2::Compression;
@@ -210,6 +210,8 @@ mod tests {
         assert!(
             error(other).contains("a tar without formats/header_page; give an archive as SchedViz's trace.sh makes it")
         );
+        let bare = archive(Writer { kinds: &[], ..LITTLE }, &Drawing::new(DRAWING));
+        assert!(error(bare).contains("(no format of an event: a tar needs formats/SYSTEM/NAME/format)"));
         assert!(error(gzip(b"Once upon a time")).contains("Once"), "what came out is named");
     }
 }

@@ -83,7 +83,11 @@ impl TraceDat {
         let plans = Plans::new(&header, wanted, &mut dictionary, &mut problems);
         let has: Vec<&str> = tracing.formats.iter().map(|f| f.name.as_str()).take(5).collect();
         if plans.kinds() == Kinds::default() {
-            return Err(TraceError::NoSchedEvents { file: input.file, has: format!("formats of {}", has.join(", ")) });
+            let has = match &has[..] {
+                [] => "no format of an event: a tar needs formats/SYSTEM/NAME/format".to_owned(),
+                names => format!("formats of {}", names.join(", ")),
+            };
+            return Err(TraceError::NoSchedEvents { file: input.file, has });
         }
         let mut reader = Self {
             streams: Vec::new(),
