@@ -21,6 +21,18 @@ fn lab(name: &str) -> (Lab, String) {
 }
 
 #[test]
+fn the_one_file_of_a_directory_of_perf_is_read() {
+    let (lab, file) = lab("trace-kcore");
+    let dir = lab.path("kcore");
+    std::fs::create_dir(&dir).unwrap();
+    std::fs::copy(&file, format!("{dir}/data")).unwrap();
+    schedlab(&["trace", "check", &dir]).success();
+    // One of several, of `perf record --threads`, is no trace.
+    std::fs::write(format!("{dir}/data.0"), "").unwrap();
+    assert!(schedlab(&["trace", "check", &dir]).failure().stderr.contains("perf record --threads"));
+}
+
+#[test]
 fn every_analysis_prints_a_page_and_json() {
     let (_lab, file) = lab("trace-pages");
     let text = schedlab(&["trace", "latency", &file]).success().stdout;

@@ -300,7 +300,12 @@ pub(super) fn open(path: &Path, wanted: schedlab_trace::Kinds) -> Result<Reader>
 /// The trace in a directory that `record -o` or `bench --trace` wrote; of anything else itself.
 fn trace_in(path: &Path) -> PathBuf {
     let inside = path.join(super::record::TRACE_FILE);
-    if inside.is_file() { inside } else { path.to_owned() }
+    if inside.is_file() {
+        return inside;
+    }
+    // `perf record --kcore` writes its one file into a directory; with --threads there are more.
+    let of_perf = path.join("data");
+    if of_perf.is_file() && !path.join("data.0").exists() { of_perf } else { path.to_owned() }
 }
 
 impl Source {
