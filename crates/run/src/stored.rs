@@ -27,7 +27,9 @@ pub(crate) fn create(trials: &Path) -> Result<(), RunError> {
 pub(crate) fn add(trials: &Path, file: &Path) -> Result<(), RunError> {
     let name = file.file_name().unwrap_or_default().to_string_lossy();
     let path = path(trials);
-    places::append_to(&path).and_then(|mut list| list.write_all(format!("{name}\n").as_bytes())).map_err(RunError::io(&path))
+    places::append_to(&path)
+        .and_then(|mut list| list.write_all(format!("{name}\n").as_bytes()))
+        .map_err(RunError::io(&path))
 }
 
 /// Ends the last line, which a full disk or a power cut may have torn.

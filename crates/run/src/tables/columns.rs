@@ -157,7 +157,7 @@ impl Table {
     pub(super) fn open(&self, dir: &Path) -> Result<OpenTable, RunError> {
         let path = dir.join(format!("{}.parquet", self.name));
         let file = regular::open(&path)?;
-        let reader = SerializedFileReader::new(file).map_err(|e| damaged(&path, e.to_string()))?;
+        let reader = SerializedFileReader::new(file).map_err(|e| Unread::from(e).at(&path))?;
         Ok(OpenTable { name: self.name, path, reader })
     }
 
@@ -167,13 +167,13 @@ impl Table {
         self.open(dir)?.read(self, 0..usize::MAX, take)
     }
 
-    fn read_group(&mut self, group: &dyn RowGroupReader) -> Result<(), String> {
+    fn read_group(&mut self, group: &dyn RowGroupReader) -> Result<(), Unread> {
         let rows = usize::try_from(group.metadata().num_rows()).map_err(|e| e.to_string())?;
         for (name, values) in &mut self.columns {
             read_column(group, name, values)?;
         }
         match self.columns.iter().find(|(_, v)| v.len() != rows) {
-            Some((name, v)) => Err(format!("column {name} has {} of {rows} rows", v.len())),
+            Some((name, v)) => Err(format!("column {name} has {} of {rows} rows", v.len()).into()),
             None => Ok(()),
         }
     }
@@ -206,18 +206,61 @@ impl OpenTable {
         mut take: impl FnMut(&Table) -> Result<(), String>,
     ) -> Result<(), RunError> {
         for number in groups.start..groups.end.min(self.groups()) {
-            let group = self.reader.get_row_group(number).map_err(|e| damaged(&self.path, e.to_string()))?;
+            let group = self.reader.get_row_group(number).map_err(|e| Unread::from(e).at(&self.path))?;
             let mut table = table.clone();
-            table.read_group(group.as_ref()).and_then(|()| take(&table)).map_err(|why| {
-                damaged(&self.path, if number == 0 { why } else { format!("row group {number}: {why}") })
+            let read = table.read_group(group.as_ref()).and_then(|()| Ok(take(&table)?));
+            read.map_err(|why| match why {
+                Unread::Damaged(why) if number > 0 => {
+                    Unread::Damaged(format!("row group {number}: {why}")).at(&self.path)
+                }
+                other => other.at(&self.path),
             })?;
         }
         Ok(())
     }
 }
 
-fn damaged(path: &Path, why: String) -> RunError {
-    RunError::Damaged { path: path.to_owned(), why: format!("{why}; restore it from a copy of the run") }
+/// Why a table is not read: the kernel refuses, or the file is not what it should be.
+enum Unread {
+    Kernel(std::io::Error),
+    Damaged(String),
+}
+
+impl Unread {
+    fn at(self, path: &Path) -> RunError {
+        let path = path.to_owned();
+        match self {
+            Self::Kernel(cause) => RunError::Io { path, cause },
+            Self::Damaged(why) => RunError::Damaged { path, why: format!("{why}; restore it from a copy of the run") },
+        }
+    }
+}
+
+impl From<String> for Unread {
+    fn from(why: String) -> Self {
+        Self::Damaged(why)
+    }
+}
+
+impl From<ParquetError> for Unread {
+    fn from(error: ParquetError) -> Self {
+        match io_error(error) {
+            // A file that ends too early is damage.
+            Ok(cause) if cause.kind() != std::io::ErrorKind::UnexpectedEof => Self::Kernel(cause),
+            Ok(cause) => Self::Damaged(cause.to_string()),
+            Err(error) => Self::Damaged(error.to_string()),
+        }
+    }
+}
+
+/// The kernel's answer, where that is the reason.
+fn io_error(error: ParquetError) -> Result<std::io::Error, ParquetError> {
+    match error {
+        ParquetError::External(cause) => {
+            cause.downcast::<std::io::Error>().map(|cause| *cause).map_err(ParquetError::External)
+        }
+        other => Err(other),
+    }
 }
 
 /// A Parquet file under construction.
@@ -250,12 +293,9 @@ impl TableFile {
 /// Why a table cannot be written. A full disk is the kernel's answer, not damage to what is there.
 fn unwritten(path: &Path) -> impl FnOnce(ParquetError) -> RunError + use<> {
     let path = path.to_owned();
-    move |error| match error {
-        ParquetError::External(cause) => match cause.downcast::<std::io::Error>() {
-            Ok(source) => RunError::Io { path, cause: *source },
-            Err(cause) => RunError::Damaged { path, why: cause.to_string() },
-        },
-        error => RunError::Damaged { path, why: error.to_string() },
+    move |error| match io_error(error) {
+        Ok(cause) => RunError::Io { path, cause },
+        Err(error) => RunError::Damaged { path, why: error.to_string() },
     }
 }
 
@@ -303,11 +343,11 @@ fn write_column(group: &mut SerializedRowGroupWriter<'_, File>, values: &Values)
 const SINCE_VERSION_2: &[&str] = &["same_cpu_share"];
 
 /// Appends a row group's column. The physical type is compared first: the crate panics on a wrong one.
-fn read_column(group: &dyn RowGroupReader, name: &str, values: &mut Values) -> Result<(), String> {
+fn read_column(group: &dyn RowGroupReader, name: &str, values: &mut Values) -> Result<(), Unread> {
     let schema = group.metadata().schema_descr();
     let Some(index) = (0..schema.num_columns()).find(|&i| schema.column(i).name() == name) else {
         if !SINCE_VERSION_2.contains(&name) {
-            return Err(format!("it has no column {name}"));
+            return Err(format!("it has no column {name}").into());
         }
         values.add_nulls(usize::try_from(group.metadata().num_rows()).map_err(|e| e.to_string())?);
         return Ok(());
@@ -318,7 +358,7 @@ fn read_column(group: &dyn RowGroupReader, name: &str, values: &mut Values) -> R
         Values::Text(_) => ByteArrayType::get_physical_type(),
     };
     if schema.column(index).physical_type() != wanted || schema.column(index).max_def_level() != 1 {
-        return Err(format!("column {name} is not of the type it should be"));
+        return Err(format!("column {name} is not of the type it should be").into());
     }
     match values {
         Values::U64(v) => v.extend(cells::<Int64Type>(group, index)?.into_iter().map(|x| x.map(|x| x as u64))),
@@ -334,16 +374,22 @@ fn read_column(group: &dyn RowGroupReader, name: &str, values: &mut Values) -> R
     Ok(())
 }
 
-fn cells<T: DataType>(group: &dyn RowGroupReader, index: usize) -> Result<Vec<Option<T::T>>, String> {
+fn cells<T: DataType>(group: &dyn RowGroupReader, index: usize) -> Result<Vec<Option<T::T>>, Unread> {
     let rows = usize::try_from(group.metadata().num_rows()).map_err(|e| e.to_string())?;
-    let reader = group.get_column_reader(index).map_err(|e| e.to_string())?;
+    let reader = group.get_column_reader(index)?;
     let mut reader = get_typed_column_reader::<T>(reader);
     let (mut levels, mut plain) = (Vec::new(), Vec::new());
-    reader.read_records(rows, Some(&mut levels), None, &mut plain).map_err(|e| e.to_string())?;
+    reader.read_records(rows, Some(&mut levels), None, &mut plain)?;
     let mut plain = plain.into_iter();
     levels
         .into_iter()
-        .map(|level| if level == 1 { plain.next().map(Some).ok_or("a value is missing".into()) } else { Ok(None) })
+        .map(|level| {
+            if level == 1 {
+                plain.next().map(Some).ok_or_else(|| "a value is missing".to_owned().into())
+            } else {
+                Ok(None)
+            }
+        })
         .collect()
 }
 

@@ -36,3 +36,14 @@ fn a_full_disk_is_called_a_full_disk() {
         other => panic!("{other:?}"),
     }
 }
+
+#[test]
+fn what_the_kernel_refuses_is_not_called_damage() {
+    let of = |kind: std::io::ErrorKind| {
+        Unread::from(ParquetError::External(std::io::Error::from(kind).into())).at(Path::new("t.parquet"))
+    };
+    assert!(matches!(of(std::io::ErrorKind::PermissionDenied), RunError::Io { .. }));
+    assert!(matches!(of(std::io::ErrorKind::UnexpectedEof), RunError::Damaged { .. }), "it ends too early");
+    let general = Unread::from(ParquetError::General("no".into())).at(Path::new("t.parquet"));
+    assert!(matches!(general, RunError::Damaged { .. }));
+}
