@@ -25,6 +25,8 @@ struct Sequence {
     whole: bool,
     /// How often packets of it were dropped.
     drops: u64,
+    /// Some of them behind one that is there, which an old service's mark of every first packet is not.
+    lost: bool,
 }
 
 /// The events of a CPU by one writer.
@@ -77,6 +79,7 @@ impl Losses {
         let begins = first && !known;
         of.whole |= begins;
         of.drops += u64::from(dropped && !begins);
+        of.lost |= dropped && known;
         self.marks_first |= first;
     }
 
@@ -88,7 +91,7 @@ impl Losses {
     /// What is missing before a bundle of a CPU. `has_events`: the trace has earlier ones of the CPU, by whichever writer.
     pub(super) fn before(&mut self, sequence: u64, cpu: Cpu, marks: &Marks, has_events: bool) -> Before {
         let known = self.streams.contains_key(&(sequence, cpu));
-        let Sequence { whole, drops } = self.sequences.get(&sequence).copied().unwrap_or_default();
+        let Sequence { whole, drops, lost } = self.sequences.get(&sequence).copied().unwrap_or_default();
         let drops = drops + self.unread;
         let key = (remembered(sequence, known, self.streams.len()), cpu);
         let last = known.then(|| self.streams[&key].last);
@@ -100,7 +103,7 @@ impl Losses {
             _ if marks.lost_events => Before::Lost,
             (None, None) if !dropped => Before::Nothing,
             (None, None) if last.is_some() || has_events => Before::Lost,
-            (None, None) if self.marks_first => Before::Lost,
+            (None, None) if self.marks_first || lost || self.unread > 0 => Before::Lost,
             (None, None) => Before::Unknown,
             _ if is_its_begin => Before::Nothing,
             (Some(end), _) if end > last.unwrap_or(0) => Before::Until(end),
@@ -176,6 +179,9 @@ mod tests {
         losses.packet(7, false, true);
         assert_eq!(losses.before(7, Cpu(0), &plain, false), Before::Unknown, "every first packet says so");
         assert_eq!(losses.before(7, Cpu(1), &plain, true), Before::Lost, "another writer had events of it");
+        // One behind a packet that is there does not: the first events of a CPU may be among what was dropped.
+        losses.packet(7, false, true);
+        assert_eq!(losses.before(7, Cpu(2), &plain, false), Before::Lost);
         losses.packet(8, true, true);
         losses.packet(9, false, false);
         assert_eq!(losses.before(9, Cpu(0), &plain, true), Before::Nothing);
