@@ -65,6 +65,20 @@ pub enum RunError {
         /// What is there.
         path: PathBuf,
     },
+    /// A link, or something else, where a run has a directory that is written to.
+    #[error("{} is no directory of the run's own: put what it leads to in its place, then go on", .path.display())]
+    NotADirectory {
+        /// What is there.
+        path: PathBuf,
+    },
+    /// Two writers could not be told apart.
+    #[error("{} is on a file system without locks ({cause}): give an --out on another, such as a local disk", .dir.display())]
+    NoLocks {
+        /// The directory.
+        dir: PathBuf,
+        /// The kernel's answer.
+        cause: io::Error,
+    },
     /// A file that is not what its name says.
     #[error("{} is damaged: {why}", .path.display())]
     Damaged {

@@ -8,6 +8,7 @@ use crate::writer::{MANIFEST, TABLES, TRIALS, UNREADABLE};
 use crate::{regular, self_checked, stored};
 use std::collections::BTreeSet;
 use std::fs;
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 /// A run as read.
@@ -81,7 +82,7 @@ impl RunReader {
 fn read_manifest(dir: &Path) -> Result<Manifest, RunError> {
     let path = dir.join(MANIFEST);
     let bytes = match regular::read(&path) {
-        Err(RunError::Io { cause, .. }) if cause.kind() == std::io::ErrorKind::NotFound => {
+        Err(RunError::Io { cause, .. }) if matches!(cause.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => {
             return Err(RunError::NotARun { dir: dir.to_owned(), is_there: dir.exists() });
         }
         other => other?,
@@ -186,7 +187,7 @@ fn read_trial_files(dir: &Path, run: &mut Run, take: Take<'_>) -> Result<(), Run
 pub(crate) fn trial_files(dir: &Path) -> Result<Vec<PathBuf>, RunError> {
     let entries = match fs::read_dir(dir) {
         Ok(entries) => entries,
-        Err(e) if e.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
+        Err(e) if e.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
         Err(e) => return Err(RunError::io(dir)(e)),
     };
     let mut paths: Vec<PathBuf> =

@@ -10,7 +10,7 @@ use crate::units::utc;
 use crate::{self_checked, stored};
 use schedlab_sys::places::{self, Draft};
 use std::fs::{self, File, TryLockError};
-use std::io::Write;
+use std::io::{ErrorKind, Write};
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -56,6 +56,7 @@ impl RunWriter {
         if run.sealed {
             return Err(RunError::Complete { dir: dir.to_owned() });
         }
+        [TRIALS, UNREADABLE].iter().try_for_each(|name| must_be_its_own(&dir.join(name)))?;
         [dir, &dir.join(TRIALS)].into_iter().for_each(places::remove_drafts);
         let mut writer = Self { dir: dir.to_owned(), _lock };
         writer.set_aside(&run)?;
@@ -102,10 +103,12 @@ impl RunWriter {
         self.set_aside(&run)?;
         self.tell_missing(&run)?;
         let part = self.dir.join("tables.part");
-        if part.exists() {
-            fs::remove_dir_all(&part).map_err(RunError::io(&part))?;
-        }
-        fs::create_dir(&part).map_err(RunError::io(&part))?;
+        let left = match fs::symlink_metadata(&part) {
+            Err(_) => Ok(()),
+            Ok(there) if there.is_dir() => fs::remove_dir_all(&part),
+            Ok(_) => fs::remove_file(&part),
+        };
+        left.and_then(|()| fs::create_dir(&part)).map_err(RunError::io(&part))?;
         let trials = self.dir.join(TRIALS);
         let mut files = in_order(&trials, numbers)?.into_iter();
         crate::tables::write(&part, |most| files.by_ref().take(most).map(|file| read_trial(&file)).collect())?;
@@ -176,10 +179,23 @@ pub fn manifest_bytes(manifest: &Manifest) -> Vec<u8> {
 /// Takes the run for this process; the kernel lets go of it when the process ends, however it ends.
 fn lock(dir: &Path) -> Result<File, RunError> {
     let file = File::open(dir).map_err(RunError::io(dir))?;
-    match file.try_lock() {
-        Ok(()) => Ok(file),
+    locked(dir, file.try_lock()).map(|()| file)
+}
+
+fn locked(dir: &Path, answer: Result<(), TryLockError>) -> Result<(), RunError> {
+    match answer {
+        Ok(()) => Ok(()),
         Err(TryLockError::WouldBlock) => Err(RunError::Busy { dir: dir.to_owned() }),
-        Err(TryLockError::Error(source)) => Err(RunError::io(dir)(source)),
+        Err(TryLockError::Error(cause)) => Err(RunError::NoLocks { dir: dir.to_owned(), cause }),
+    }
+}
+
+/// Refuses a link where trials are written or moved to: whoever gave us the run chose where it leads. Nothing at all is in order.
+fn must_be_its_own(dir: &Path) -> Result<(), RunError> {
+    match fs::symlink_metadata(dir) {
+        Ok(there) if !there.is_dir() => Err(RunError::NotADirectory { path: dir.to_owned() }),
+        Err(error) if error.kind() != ErrorKind::NotFound => Err(RunError::io(dir)(error)),
+        _ => Ok(()),
     }
 }
 
@@ -223,6 +239,14 @@ pub(crate) fn sync_dir(dir: &Path) -> Result<(), RunError> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_file_system_without_locks_is_told_with_another_place() {
+        // ENOLCK, as of an NFS server without lockd: nothing here refuses flock(2) by itself.
+        let told = locked(Path::new("out/run"), Err(TryLockError::Error(std::io::Error::from_raw_os_error(37))));
+        let told = told.unwrap_err().to_string();
+        assert!(told.contains("out/run is on a file system without locks") && told.contains("--out"), "{told}");
+    }
 
     #[test]
     fn every_directory_that_gets_an_entry_is_synced() {

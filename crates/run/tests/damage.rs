@@ -44,6 +44,25 @@ fn a_resumed_run_goes_on_behind_the_last_whole_trial() {
 }
 
 #[test]
+fn nothing_is_written_or_moved_through_a_link_that_a_run_came_with() {
+    for name in ["trials", "unreadable"] {
+        let lab = Lab::new(1, 5, false);
+        fs::write(&trial_files(&lab)[2], b"junk").unwrap();
+        let (place, elsewhere) = (lab.dir.join(name), lab.dir.join("elsewhere"));
+        if place.exists() {
+            fs::rename(&place, &elsewhere).unwrap()
+        } else {
+            fs::create_dir(&elsewhere).unwrap()
+        }
+        std::os::unix::fs::symlink(&elsewhere, &place).unwrap();
+        let before = walk(&elsewhere);
+        let refused = RunWriter::resume(&lab.dir).unwrap_err().to_string();
+        assert!(refused.contains(name) && refused.contains("no directory of the run's own"), "{refused}");
+        assert_eq!(walk(&elsewhere), before);
+    }
+}
+
+#[test]
 fn what_cannot_be_read_is_set_aside_and_never_deleted() {
     let lab = Lab::new(1, 5, false);
     let foreign = b"a trial of a later schedlab, for all this one knows";
@@ -60,6 +79,22 @@ fn walk(dir: &std::path::Path) -> Vec<PathBuf> {
     let (dirs, files): (Vec<_>, Vec<_>) =
         fs::read_dir(dir).unwrap().flatten().map(|e| e.path()).partition(|p| p.is_dir());
     dirs.iter().flat_map(|d| walk(d)).chain(files).collect()
+}
+
+#[test]
+fn what_lies_where_the_tables_are_written_does_not_keep_a_run_from_being_sealed() {
+    use std::os::unix::fs::symlink;
+    let traps: [fn(&std::path::Path) -> std::io::Result<()>; 3] =
+        [|part| symlink("precious", part), |part| symlink("nowhere", part), |part| fs::write(part, b"a file")];
+    for trap in traps {
+        let lab = Lab::new(1, 3, false);
+        fs::create_dir(lab.dir.join("precious")).unwrap();
+        fs::write(lab.dir.join("precious/trials.parquet"), b"mine").unwrap();
+        trap(&lab.dir.join("tables.part")).unwrap();
+        RunWriter::resume(&lab.dir).unwrap().seal().unwrap();
+        assert_eq!(RunReader::open(&lab.dir).unwrap().trials, lab.records);
+        assert_eq!(fs::read(lab.dir.join("precious/trials.parquet")).unwrap(), b"mine");
+    }
 }
 
 #[test]

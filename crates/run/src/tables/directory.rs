@@ -4,9 +4,11 @@
 use super::columns::{Table, TableFile};
 use crate::error::RunError;
 use crate::writer::sync_dir;
+use schedlab_sys::places;
 use std::ffi::OsString;
 use std::fs;
 use std::io::ErrorKind;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 /// Rows of a row group: some 10 to 30 MB of a table with twenty columns while they are gathered.
@@ -41,7 +43,11 @@ impl TableDir {
         part_name.push(".part");
         let part = target.with_file_name(part_name);
         remove(&part)?;
-        fs::create_dir_all(&part).map_err(RunError::io(&part))?;
+        if let Some(holder) = part.parent() {
+            fs::create_dir_all(holder).map_err(RunError::io(holder))?;
+        }
+        // Unlike create_dir_all, not content with a link to a directory.
+        fs::create_dir(&part).map_err(RunError::io(&part))?;
         let mut directory = Self { target: target.to_owned(), part, tables: Vec::new(), finished: false };
         for table in tables {
             let file = table.create(&directory.part)?;
@@ -85,8 +91,12 @@ impl Drop for TableDir {
     }
 }
 
-/// Removes what a conversion that was killed has left: tables, and nothing of anybody else's.
+/// Removes what a conversion that was killed has left: tables, and nothing of anybody else's. A link is none of ours: what it
+/// leads to is not touched.
 fn remove(part: &Path) -> Result<(), RunError> {
+    if fs::symlink_metadata(part).is_ok_and(|there| !there.is_dir() || there.uid() != places::effective_uid()) {
+        return Err(RunError::Exists { path: part.to_owned() });
+    }
     let entries = match fs::read_dir(part) {
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),
         other => other.map_err(RunError::io(part))?,
@@ -159,5 +169,17 @@ mod tests {
         fs::write(lab.path().join("two.part/letter"), "mine").unwrap();
         let refused = TableDir::create(&lab.path().join("two"), Vec::new()).unwrap_err().to_string();
         assert!(refused.contains("two.part is there already"), "{refused}");
+        // Somebody's link, planted where tables would be removed and written.
+        let theirs = lab.path().join("theirs");
+        fs::create_dir(&theirs).unwrap();
+        fs::write(theirs.join("old.parquet"), "mine").unwrap();
+        for leads_to in [theirs.as_path(), Path::new("nowhere")] {
+            let planted = lab.path().join("three.part");
+            std::os::unix::fs::symlink(leads_to, &planted).unwrap();
+            let refused = TableDir::create(&lab.path().join("three"), Vec::new()).unwrap_err().to_string();
+            assert!(refused.contains("three.part is there already"), "{refused}");
+            fs::remove_file(&planted).unwrap();
+        }
+        assert_eq!(fs::read(theirs.join("old.parquet")).unwrap(), b"mine");
     }
 }
