@@ -80,11 +80,23 @@ fn a_cache_of_another_user_is_refused() {
     let precious = lab.path("precious");
     std::fs::write(&precious, "data").unwrap();
     symlink(&precious, lab.path("cache/lock")).unwrap();
-    for words in [&["vm", "run", "--kernel", "debian:6.1", "--", "list"][..], &["vm", "fetch", "debian:6.1"]] {
+    // A description that nobody writes, which would be waited for.
+    std::fs::create_dir(lab.path("cache/kernels/theirs")).unwrap();
+    drop(schedlab_sys::fd::named_pipe(Path::new(&lab.path("cache/kernels/theirs/entry.json"))).unwrap());
+    // As much of a source tree as is looked at before the cache is.
+    for file in ["Makefile", "Kconfig", "kernel/sched/core.c"] {
+        let file = lab.path("tree/") + file;
+        std::fs::create_dir_all(Path::new(&file).parent().unwrap()).unwrap();
+        std::fs::write(file, "").unwrap();
+    }
+    let build = ["vm", "build", &lab.path("tree")];
+    let run = ["vm", "run", "--kernel", "debian:6.1", "--", "list"];
+    for words in [&run[..], &["vm", "fetch", "debian:6.1"], &["vm", "list"], &build] {
         let ran = Command::new(env!("CARGO_BIN_EXE_schedlab")).args(words).env("SCHEDLAB_CACHE", &cache).output();
         let said = String::from_utf8(ran.unwrap().stderr).unwrap();
         assert!(said.contains("belongs to another user") && said.contains("SCHEDLAB_CACHE"), "{words:?}: {said}");
     }
+    assert!(!Path::new(&lab.path("cache/builds")).exists());
     assert_eq!(std::fs::read(&precious).unwrap(), b"data", "nothing is written through a link");
 }
 

@@ -51,6 +51,7 @@ pub fn build(
 ) -> Result<(Entry, PathBuf, Vec<String>), VmError> {
     let tree = source_tree(&build.tree)?;
     let requests = small::requests(build.architecture, &build.options).map_err(VmError::Refused)?;
+    cache.make()?;
     has_tools(build.architecture)?;
     let place = place(cache, build, &tree);
     let objects = place.join("objects");

@@ -30,7 +30,7 @@ pub fn examine(kvm: &Kvm, cache: &Cache) -> Result<Seen, VmError> {
         return Ok(Seen::Fails(bar));
     }
     let qemu = Installed::find(Architecture::X86_64)?;
-    let Some(kernel) = newest(cache) else { return without_a_kernel(kvm, &qemu) };
+    let Some(kernel) = newest(cache)? else { return without_a_kernel(kvm, &qemu) };
     let question = Question::of(&qemu, kernel.crc32);
     if let Some(kept) = question.as_ref().and_then(|question| kvm.answers.find(question)) {
         return Ok(of_answer(kept, &format!("by a guest of {}", kernel.name)));
@@ -45,10 +45,10 @@ pub fn examine(kvm: &Kvm, cache: &Cache) -> Result<Seen, VmError> {
     Ok(Seen::Fails(Failure { evidence: format!("{}, started alone: {}", kernel.name, failure.evidence), ..failure }))
 }
 
-fn newest(cache: &Cache) -> Option<Kernel> {
+fn newest(cache: &Cache) -> Result<Option<Kernel>, VmError> {
     let architecture = debian::architecture(Architecture::X86_64);
-    let mut entries = cache.entries().into_iter().filter(|(entry, _)| entry.architecture == architecture);
-    entries.find_map(|(entry, _)| cache.find(&entry.name, architecture).ok().flatten())
+    let mut entries = cache.entries()?.into_iter().filter(|(entry, _)| entry.architecture == architecture);
+    Ok(entries.find_map(|(entry, _)| cache.find(&entry.name, architecture).ok().flatten()))
 }
 
 fn without_a_kernel(kvm: &Kvm, qemu: &Installed) -> Result<Seen, VmError> {

@@ -119,8 +119,7 @@ impl Cache {
     /// Held by who fetches; directories in the making that nobody holds are removed.
     pub(crate) fn lock(&self, say: &mut dyn FnMut(&str)) -> Result<File, VmError> {
         let kernels = self.kernels();
-        places::private_directory(&self.root).map_err(VmError::file("making", &self.root))?;
-        self.must_be_ours()?;
+        self.make()?;
         fs::create_dir_all(&kernels).map_err(VmError::file("making", &kernels))?;
         let path = self.root.join("lock");
         let lock = places::lock_file(&path).map_err(VmError::file("locking", &path))?;
@@ -132,6 +131,12 @@ impl Cache {
             }
         }
         Ok(lock)
+    }
+
+    /// Makes the directory where it is missing; one of another user's is refused before anything is written there.
+    pub(crate) fn make(&self) -> Result<(), VmError> {
+        places::private_directory(&self.root).map_err(VmError::file("making", &self.root))?;
+        self.must_be_ours()
     }
 
     /// Refuses a cache that another user owns or may write to, as root's that was started with the user's home: what is in it
@@ -162,7 +167,8 @@ impl Cache {
     }
 
     /// Entries with their directories, the newest first. A directory without a readable description is none.
-    pub fn entries(&self) -> Vec<(Entry, PathBuf)> {
+    pub fn entries(&self) -> Result<Vec<(Entry, PathBuf)>, VmError> {
+        self.must_be_ours()?;
         let mut entries: Vec<(Entry, PathBuf)> = self
             .names()
             .iter()
@@ -175,7 +181,7 @@ impl Cache {
             })
             .collect();
         entries.sort_by_key(|(entry, _)| std::cmp::Reverse(entry.fetched_unix_s));
-        entries
+        Ok(entries)
     }
 
     /// The newest entry of that name, every file checked.
@@ -188,7 +194,7 @@ impl Cache {
             }
             _ => {}
         }
-        let mut entries = self.entries().into_iter();
+        let mut entries = self.entries()?.into_iter();
         let found = entries.find(|(entry, _)| entry.name == name && entry.architecture == architecture);
         found.map(|(entry, directory)| open(&entry, &directory)).transpose()
     }

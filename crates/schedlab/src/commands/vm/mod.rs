@@ -90,9 +90,9 @@ fn architecture(aarch64: bool) -> Architecture {
 }
 
 fn list() -> Result<u8> {
-    let cache = Cache::of_this_user();
+    let entries = Cache::of_this_user().entries()?;
     to_stdout(|out| {
-        cache.entries().iter().try_for_each(|(entry, path)| {
+        entries.iter().try_for_each(|(entry, path)| {
             writeln!(out, "{}  {}  {}  {}", entry.name, entry.version(), entry.architecture, path.display())
         })
     })?;
