@@ -4,6 +4,7 @@
 mod cli;
 mod commands;
 mod exit;
+mod input;
 mod output;
 mod progress;
 mod session;

@@ -3,6 +3,8 @@
 mod program;
 
 use program::{Lab, schedlab};
+use std::io::Write;
+use std::process::{Command, Stdio};
 
 /// Runs, and checks that it fails with one line that contains all of `words`.
 fn refused(arguments: &[&str], words: &[&str]) {
@@ -142,4 +144,29 @@ fn what_can_only_fail_is_refused_and_not_measured_to_the_end() {
     let text = "trials = 6\ntrial = \"20ms\"\n[[workload]]\nrun = \"pipe:pin=same\"\nprimary = [\"speed\"]\n[[arm]]\nname = \"a\"\n[[arm]]\nname = \"b\"\n";
     std::fs::write(&plan, text).unwrap();
     refused(&["run", &plan, "--out", &out], &["speed", "round_trips_per_s"]);
+}
+
+#[test]
+fn what_never_ends_is_refused_and_a_pipe_is_read() {
+    let lab = Lab::new("endless");
+    for arguments in [["run", "/dev/zero"], ["import", "/dev/zero"]] {
+        refused(&[&arguments[..], &["-o", &lab.path("out")]].concat(), &["/dev/zero", "never ends"]);
+    }
+    assert!(!std::path::Path::new(&lab.path("out")).exists());
+    // Where a user names a pipe, it is read as a file is.
+    let plan =
+        "trials = 6\n[[workload]]\nrun = \"pipe\"\n[[arm]]\nname = \"a\"\n[[arm]]\nname = \"b\"\nset = \"nice=1\"\n";
+    let mut read = Command::new(env!("CARGO_BIN_EXE_schedlab"));
+    read.args(["run", "/dev/stdin", "--dry-run"]).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut read = read.spawn().unwrap();
+    read.stdin.take().unwrap().write_all(plan.as_bytes()).unwrap();
+    let ended = read.wait_with_output().unwrap();
+    assert!(ended.status.success(), "{}", String::from_utf8_lossy(&ended.stderr));
+}
+
+#[test]
+fn a_file_where_a_run_is_asked_for_is_no_run() {
+    let lab = Lab::new("no-run");
+    std::fs::write(lab.path("file"), "").unwrap();
+    refused(&["report", &lab.path("file")], &["is not a run directory"]);
 }

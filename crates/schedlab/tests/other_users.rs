@@ -107,7 +107,20 @@ fn what_is_written_beside_other_files_goes_through_no_link() {
     let precious = lab.path("precious");
     std::fs::write(&precious, "data").unwrap();
     symlink(&precious, lab.path("report.html.part")).unwrap();
+    // A killed process's draft, whose lock the kernel dropped.
+    let killed = lab.path(".schedlab-0123456789abcdef.part");
+    std::fs::write(&killed, "half").unwrap();
     schedlab(&["report", &out, "--html", &lab.path("report.html")]).success();
+    assert!(!Path::new(&killed).exists());
+    // Every picture that there would be, prepared by somebody.
+    let svg = lab.path("svg");
+    schedlab(&["report", &out, "--svg", &svg]).success();
+    for picture in std::fs::read_dir(&svg).unwrap() {
+        let picture = picture.unwrap().path();
+        std::fs::remove_file(&picture).unwrap();
+        symlink(&precious, &picture).unwrap();
+    }
+    schedlab(&["report", &out, "--svg", &svg]).success();
     assert!(Path::new(&lab.path("report.html")).exists());
     // An unsealed run, whose log and manifest somebody has prepared.
     let going = lab.path("going");
@@ -138,7 +151,10 @@ fn what_is_recorded_is_its_owners() {
         return;
     }
     assert_eq!((mode(&out), mode(&format!("{out}/trace.slt"))), (0o700, 0o600));
+    // A profile that others may read is there already.
     let folded = lab.path("folded");
+    std::fs::write(&folded, "").unwrap();
+    std::fs::set_permissions(&folded, PermissionsExt::from_mode(0o644)).unwrap();
     let ran = schedlab(&["profile", "--folded", &folded, "-d", "10ms"]);
     assert!(ran.code != 0 || mode(&folded) == 0o600, "{}", ran.stderr);
 }

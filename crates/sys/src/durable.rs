@@ -5,6 +5,7 @@ use std::ffi::CString;
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
 use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
 /// Syncs a directory, which makes the names in it durable.
@@ -13,9 +14,9 @@ pub fn sync_directory(directory: &Path) -> io::Result<()> {
 }
 
 /// Creates `path`, which must not exist, writes `contents` and makes both the data and the name durable. The file is
-/// returned open for appending.
+/// returned open for appending. Only its owner may read it.
 pub fn create(path: &Path, contents: &[u8]) -> io::Result<File> {
-    let mut file = OpenOptions::new().append(true).create_new(true).open(path)?;
+    let mut file = OpenOptions::new().append(true).create_new(true).mode(0o600).open(path)?;
     append(&mut file, contents)?;
     sync_directory(parent(path))?;
     Ok(file)
@@ -72,6 +73,7 @@ mod tests {
         assert_eq!(create(&path, b"").unwrap_err().kind(), io::ErrorKind::AlreadyExists);
         append(&mut file, b"two\n").unwrap();
         assert_eq!(std::fs::read(&path).unwrap(), b"one\ntwo\n");
+        assert_eq!(std::os::unix::fs::MetadataExt::mode(&path.metadata().unwrap()) & 0o777, 0o600);
         let other = directory.join("other");
         create(&other, b"").unwrap();
         exchange(&path, &other).unwrap();

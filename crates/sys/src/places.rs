@@ -2,9 +2,9 @@
 //! Where somebody else may have put a link, a pipe or a device, it is refused and never waited for. The one place where such
 //! files are opened. Source: open(2), flock(2), path_resolution(7).
 
-use std::fs::{DirBuilder, File, Metadata, OpenOptions, Permissions};
+use std::fs::{DirBuilder, File, Metadata, OpenOptions, Permissions, TryLockError};
 use std::hash::{BuildHasher, RandomState};
-use std::io::{self, ErrorKind};
+use std::io::{self, ErrorKind, Write};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
@@ -55,13 +55,16 @@ pub fn private_directory(path: &Path) -> io::Result<()> {
 }
 
 /// Opens a lock file, which it makes where it is missing, as it is: nothing is cut off. Only its owner may open it, since
-/// flock(2) asks for no more. `PermissionDenied` where it is no regular file of ours.
+/// flock(2) asks for no more. `PermissionDenied` where it is another's, `InvalidInput` where it is no regular file.
 pub fn lock_file(path: &Path) -> io::Result<File> {
     let mut options = OpenOptions::new();
     options.read(true).write(true).create(true).truncate(false).mode(0o600).custom_flags(AS_IT_STANDS);
-    let file = options.open(path).map_err(|why| if is_link(&why) { of_others(path) } else { why })?;
+    let file = options.open(path).map_err(|why| if is_link(&why) { no_file(path) } else { why })?;
     let there = file.metadata()?;
-    if !is_our_file(&there) {
+    if !there.is_file() {
+        return Err(no_file(path));
+    }
+    if there.uid() != effective_uid() {
         return Err(of_others(path));
     }
     if there.mode() & OTHERS != 0 {
@@ -88,11 +91,17 @@ pub fn append_to(path: &Path) -> io::Result<File> {
 /// Makes a file that only its owner may read, or empties one, as the user named it: what is recorded holds addresses of the kernel and
 /// names of other people's programs. Source: perf-record(1), whose files are 0600 as well.
 pub fn private_file(path: &Path) -> io::Result<File> {
-    OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(path)
+    let file = OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(path)?;
+    let there = file.metadata()?;
+    // One that is there keeps its mode at an open; a terminal or a pipe is no place of ours.
+    if is_our_file(&there) && there.mode() & OTHERS != 0 {
+        file.set_permissions(Permissions::from_mode(0o600))?;
+    }
+    Ok(file)
 }
 
 /// A file under construction, under a name that nobody can know before, beside the place that it will have. Dropped
-/// unfinished, it is removed.
+/// unfinished, it is removed; what a kill leaves, [`remove_drafts`] knows by its lock, which the kernel dropped.
 #[derive(Debug)]
 pub struct Draft {
     path: PathBuf,
@@ -112,7 +121,13 @@ impl Draft {
             let path = place.with_file_name(format!("{}{number:016x}{}", DRAFT.0, DRAFT.1));
             // O_EXCL follows no link.
             match OpenOptions::new().write(true).create_new(true).mode(mode).open(&path) {
-                Ok(file) => return Ok(Self { path, file, is_finished: false }),
+                // Taken for a killed process's in the moment before it was locked: another. Without locks (some network
+                // file systems) it is only not cleaned up after a kill.
+                Ok(file) => match file.try_lock() {
+                    Err(TryLockError::WouldBlock) => {}
+                    Ok(()) if file.metadata()?.nlink() == 0 => {}
+                    _ => return Ok(Self { path, file, is_finished: false }),
+                },
                 Err(taken) if taken.kind() == ErrorKind::AlreadyExists => {}
                 Err(why) => return Err(why),
             }
@@ -135,12 +150,24 @@ impl Drop for Draft {
     }
 }
 
-/// Removes the drafts of ours that killed processes left in a directory; call it where nobody else writes there.
+/// Writes a whole file in a directory where others may have put something under its name, which is replaced. With this mode (less
+/// the umask).
+pub fn write_whole(place: &Path, mode: u32, content: &[u8]) -> io::Result<()> {
+    let mut draft = Draft::beside(place, mode)?;
+    draft.file.write_all(content)?;
+    draft.finish(place)
+}
+
+/// Removes the drafts of ours that killed processes left in a directory.
 pub fn remove_drafts(directory: &Path) {
     for entry in directory.read_dir().into_iter().flatten().flatten() {
         let name = entry.file_name();
         let is_draft = name.to_str().is_some_and(|name| name.starts_with(DRAFT.0) && name.ends_with(DRAFT.1));
-        if is_draft && entry.metadata().is_ok_and(|there| is_our_file(&there)) {
+        if is_draft
+            && let Some(file) = open_ours(&entry.path())
+            && file.metadata().is_ok_and(|there| there.is_file())
+            && file.try_lock().is_ok()
+        {
             let _ = std::fs::remove_file(entry.path());
         }
     }
@@ -166,7 +193,6 @@ fn no_file(path: &Path) -> io::Error {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::io::Write;
     use std::os::unix::fs::{chown, symlink};
 
     /// A directory of the test's, removed at its end.
@@ -224,7 +250,7 @@ mod tests {
         let precious = lab.at("precious");
         std::fs::write(&precious, "data").unwrap();
         symlink(&precious, lab.at("link")).unwrap();
-        assert_eq!(lock_file(&lab.at("link")).unwrap_err().kind(), ErrorKind::PermissionDenied);
+        assert_eq!(lock_file(&lab.at("link")).unwrap_err().kind(), ErrorKind::InvalidInput);
         assert_eq!(std::fs::read(&precious).unwrap(), b"data");
         drop(crate::fd::named_pipe(&lab.at("pipe")).unwrap());
         assert!(lock_file(&lab.at("pipe")).is_err(), "a pipe is not waited for");
@@ -249,9 +275,18 @@ mod tests {
         draft.file.write_all(b"whole").unwrap();
         draft.finish(&place).unwrap();
         assert_eq!((std::fs::read(&place).unwrap(), mode(&place)), (b"whole".to_vec(), 0o600));
-        std::mem::forget(other);
         remove_drafts(&lab.0);
-        assert_eq!(drafts(), 1, "what a kill left is removed, the file stays");
+        assert_eq!(drafts(), 2, "one that is being written stays");
+        // As a kill leaves it: there, and not locked any more.
+        std::fs::copy(&other.path, lab.at(".schedlab-0123456789abcdef.part")).unwrap();
+        std::fs::create_dir(lab.at(".schedlab-theirs.part")).unwrap();
+        remove_drafts(&lab.0);
+        drop(other);
+        assert_eq!(drafts(), 2, "what a kill left is removed, the file and a directory stay");
+        symlink(&place, lab.at("planted")).unwrap();
+        write_whole(&lab.at("planted"), 0o600, b"new").unwrap();
+        assert_eq!(std::fs::read(&place).unwrap(), b"whole", "a planted link is replaced, not followed");
+        assert!(!lab.at("planted").is_symlink());
     }
 
     #[test]
@@ -264,6 +299,8 @@ mod tests {
         assert!(append_to(&lab.at("pipe")).is_err() && open_ours(&lab.at("pipe")).is_none());
         append_to(&lab.at("log")).unwrap().write_all(b"line\n").unwrap();
         assert!(open_ours(&lab.at("log")).is_some() && open_ours(&lab.0).is_some());
+        std::fs::write(lab.at("trace"), "an older one").unwrap();
+        set_mode(&lab.at("trace"), 0o644);
         private_file(&lab.at("trace")).unwrap();
         private_directory(&lab.at("new/record")).unwrap();
         private_directory(&lab.at("new/record")).unwrap();

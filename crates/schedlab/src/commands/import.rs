@@ -3,7 +3,7 @@
 use super::report::print;
 use crate::cli::Import;
 use crate::output::{print_line, say};
-use crate::{exit, session};
+use crate::{exit, input, session};
 use anyhow::{Context, Result};
 use schedlab_import::{Kind, Options, Source};
 use schedlab_report::Input;
@@ -12,7 +12,7 @@ use schedlab_run::{Direction, RunWriter, counted};
 pub(super) fn run(args: &Import) -> Result<u8> {
     let mut sources = Vec::new();
     for file in &args.files {
-        let bytes = std::fs::read(file).with_context(|| format!("{} cannot be read", file.display()))?;
+        let bytes = input::bytes(file)?;
         // A host name in an old encoding spoils no number.
         let text = String::from_utf8_lossy(&bytes).into_owned();
         let name = file.file_stem().map(|s| s.to_string_lossy().into_owned()).unwrap_or_default();

@@ -14,7 +14,7 @@ use schedlab_record::tracer::{Recorded, Tracer, TracerOrder};
 use schedlab_run::units::{parse_bytes, parse_duration_ns, show_ns};
 use schedlab_run::{Plan, RunReader, TraceOrder, TraceSource, TrialOrder, WorkloadSpec, words};
 use schedlab_sys::interrupt::Interrupt;
-use schedlab_sys::net_name;
+use schedlab_sys::{net_name, places};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::process::Child;
@@ -121,7 +121,8 @@ fn beside_workload(spec: &WorkloadSpec, mut trace: TraceOrder, args: &Record) ->
 pub(super) fn write_outcome(trace: &Path, outcome: &schedlab_run::TrialOutcome) -> Result<()> {
     let file = trace.with_file_name(OUTCOME_FILE);
     let text = schedlab_run::json::pretty(outcome)? + "\n";
-    std::fs::write(&file, text).with_context(|| format!("{} cannot be written", file.display()))?;
+    places::write_whole(&file, 0o600, text.as_bytes())
+        .with_context(|| format!("{} cannot be written", file.display()))?;
     say(format_args!("trace: {}", trace.display()));
     say(format_args!("{}", claim_of(trace)?));
     Ok(())
@@ -219,7 +220,7 @@ fn self_test(args: &Record) -> Result<u8> {
     let cost = schedlab_analyze::recorder_cost(&run.trials, "round_trips_per_s")
         .context("too few whole blocks to say what recording costs")?;
     let file = dir.join("recorder-cost.json");
-    std::fs::write(&file, schedlab_run::json::pretty(&cost)? + "\n")
+    places::write_whole(&file, 0o666, (schedlab_run::json::pretty(&cost)? + "\n").as_bytes())
         .with_context(|| format!("{} cannot be written", file.display()))?;
     if !args.json {
         to_stdout(|out| print_cost(&cost, out))?;

@@ -8,7 +8,7 @@ use anyhow::{Context, Result, bail};
 use schedlab_analyze::{FailOn, Findings};
 use schedlab_report::Input;
 use schedlab_run::{Manifest, TrialRecord};
-use schedlab_sys::places::Draft;
+use schedlab_sys::places::{self, Draft};
 use schedlab_trial::Stop;
 use std::io::{BufWriter, IsTerminal, Write};
 use std::path::Path;
@@ -27,7 +27,8 @@ pub(super) fn run(args: &Report) -> Result<u8> {
         std::fs::create_dir_all(dir).with_context(|| format!("{} cannot be made", dir.display()))?;
         for (name, svg) in schedlab_report::pictures(&input) {
             let file = dir.join(format!("{name}.svg"));
-            std::fs::write(&file, svg).with_context(|| format!("{} cannot be written", file.display()))?;
+            places::write_whole(&file, 0o666, svg.as_bytes())
+                .with_context(|| format!("{} cannot be written", file.display()))?;
         }
     }
     let only_files = args.html.is_some() || args.md.is_some() || args.svg.is_some();
@@ -101,6 +102,9 @@ pub(super) fn write_file(file: &Path, write: impl FnOnce(&mut dyn Write) -> std:
         let mut out = BufWriter::with_capacity(BUFFER, std::fs::File::create(&place).with_context(what)?);
         return write(&mut out).and_then(|()| out.flush()).with_context(what);
     }
+    // What a killed process of ours had begun there.
+    let holder = place.parent().filter(|holder| !holder.as_os_str().is_empty());
+    places::remove_drafts(holder.unwrap_or(Path::new(".")));
     let draft = Draft::beside(&place, 0o666).with_context(what)?;
     let mut out = BufWriter::with_capacity(BUFFER, &draft.file);
     let written = write(&mut out).and_then(|()| out.flush());

@@ -6,7 +6,7 @@ use super::vm::trials::Guests;
 use crate::cli::{Run, RunOutput};
 use crate::exit::{self, usage};
 use crate::output::{say, to_stdout};
-use crate::session;
+use crate::{input, session};
 use anyhow::{Context, Result, anyhow, bail};
 use schedlab_run::lane::Provenance;
 use schedlab_run::{Manifest, Plan, RunError, RunReader, RunWriter, Setting, TraceSetting, words};
@@ -15,9 +15,7 @@ use schedlab_tune::Roots;
 use std::path::Path;
 
 pub(super) fn run(args: &Run) -> Result<u8> {
-    let text =
-        std::fs::read_to_string(&args.plan).with_context(|| format!("{} cannot be read", args.plan.display()))?;
-    let plan = Plan::parse(&text).with_context(|| args.plan.display().to_string())?;
+    let plan = Plan::parse(&input::text(&args.plan)?).with_context(|| args.plan.display().to_string())?;
     let name = args.plan.file_stem().map(|s| s.to_string_lossy().into_owned()).unwrap_or_else(|| "run".into());
     execute(&plan, &name, &args.output)
 }

@@ -5,7 +5,7 @@ use crate::cli::{Cli, Command, RunOutput};
 use crate::commands::claim::must_be_free;
 use crate::commands::{ab, bench};
 use crate::exit::usage;
-use crate::{session, twin_spelling};
+use crate::{input, session, twin_spelling};
 use anyhow::{Context, Result, bail};
 use clap::{CommandFactory, FromArgMatches};
 use schedlab_run::Plan;
@@ -64,7 +64,7 @@ impl Inside {
             Command::Ab(args) => inside.experiment(&directory, &args.output, &ab::name(&args))?,
             Command::Run(args) => {
                 let plan = absolute(&directory, &args.plan)?;
-                if std::fs::read_to_string(&plan).ok().and_then(|text| Plan::parse(&text).ok()?.guest).is_some() {
+                if input::text(&plan).ok().and_then(|text| Plan::parse(&text).ok()?.guest).is_some() {
                     bail!(
                         "{}: its trials run in guests of their own ([guest]): schedlab run {}",
                         plan.display(),
@@ -143,7 +143,7 @@ fn text(path: &Path) -> Result<String> {
 }
 
 fn mentions_binder(plan: &Path) -> bool {
-    std::fs::read_to_string(plan).is_ok_and(|text| text.contains("binder"))
+    input::text(plan).is_ok_and(|text| text.contains("binder"))
 }
 
 #[cfg(test)]

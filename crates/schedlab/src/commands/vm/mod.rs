@@ -11,8 +11,9 @@ pub(crate) mod trials;
 
 use crate::cli::vm::{Boot, Build, Fetch, VmAction, VmRun};
 use crate::exit::{self, usage};
+use crate::input;
 use crate::output::{print_line, say, to_stdout};
-use anyhow::{Context, Result, bail};
+use anyhow::{Result, bail};
 use inside::Inside;
 use schedlab_host::{KvmOutcome, KvmSeen};
 use schedlab_run::lane::Provenance;
@@ -59,8 +60,7 @@ fn fetch_kernel(args: &Fetch) -> Result<u8> {
 fn build_kernel(args: &Build) -> Result<u8> {
     let mut options = args.set.clone();
     if let Some(file) = &args.config {
-        let text = std::fs::read_to_string(file).with_context(|| format!("{} cannot be read", file.display()))?;
-        options.insert(0, text);
+        options.insert(0, input::text(file)?);
     }
     let name = args.name.clone().unwrap_or_else(|| build::usual_name(&args.tree, args.patch.as_deref()));
     let plain = |c: char| c.is_ascii_alphanumeric() || "-_.+".contains(c);

@@ -1,0 +1,26 @@
+//! Files that the user names and that are read whole: plans and other tools' logs. They may be links, pipes or standard input, and
+//! are waited for as `cat` would; one that never ends is refused.
+
+use anyhow::{Context, Result, bail};
+use std::fs::File;
+use std::io::Read;
+use std::path::Path;
+
+/// Most bytes of one: a plan has some kB, a log of a night of benchmarks some MB.
+const MOST_BYTES: u64 = 256 << 20;
+
+/// All bytes of a file.
+pub(crate) fn bytes(file: &Path) -> Result<Vec<u8>> {
+    let unread = || format!("{} cannot be read", file.display());
+    let mut bytes = Vec::new();
+    File::open(file).and_then(|open| open.take(MOST_BYTES + 1).read_to_end(&mut bytes)).with_context(unread)?;
+    if bytes.len() as u64 > MOST_BYTES {
+        bail!("{} has more than {} MiB, or never ends: name a smaller file", file.display(), MOST_BYTES >> 20);
+    }
+    Ok(bytes)
+}
+
+/// The same as text.
+pub(crate) fn text(file: &Path) -> Result<String> {
+    String::from_utf8(bytes(file)?).with_context(|| format!("{} is not UTF-8", file.display()))
+}
