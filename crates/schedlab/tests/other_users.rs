@@ -55,6 +55,36 @@ fn nobody_else_can_hold_what_restoring_needs() {
 }
 
 #[test]
+fn after_roots_use_others_measure_and_restore_what_is_theirs() {
+    let test = "after_roots_use_others_measure_and_restore_what_is_theirs";
+    let lab = Lab::new("others-after-root");
+    std::fs::set_permissions(lab.path(""), PermissionsExt::from_mode(0o777)).unwrap();
+    let script = format!(
+        "cd {}; cp $S s
+         $S bench pipe:loops=10 --set sysctl:kernel.sched_cfs_bandwidth_slice_us=4000 >/dev/null
+         mkdir /run/schedlab/trace /run/schedlab/netns
+         export HOME=$PWD; unset XDG_STATE_HOME
+         as() {{ setpriv --reuid 65534 --regid 65534 --clear-groups \"$@\"; }}
+         as ./s tune restore 2>&1
+         as ./s ab -w pipe:pin=same,loops=10 --b nice=1 --trials 6 --counters basic -o user >/dev/null 2>&1
+         as unshare -Ur true || {{ echo no user namespaces; exit; }}
+         as unshare -Ur ./s tune restore 2>&1
+         as unshare -Ur ./s ab -w pipe:pin=same,loops=10 --b nice=1 --trials 6 --counters basic -o root >/dev/null 2>&1",
+        lab.path("")
+    );
+    let Some(said) = with_own_run(&script) else {
+        eprintln!("schedlab-skip: {test}: needs root");
+        return;
+    };
+    if said.contains("no user namespaces") {
+        eprintln!("schedlab-skip: {test}: its second half needs user namespaces");
+    }
+    let nothing = "0 settings restored, 0 network namespaces removed";
+    let restored = said.lines().filter(|line| *line == nothing).count();
+    assert_eq!(restored, if said.contains("no user namespaces") { 1 } else { 2 }, "{said}");
+}
+
+#[test]
 fn a_state_directory_that_others_may_write_to_is_refused_in_one_sentence() {
     let test = "a_state_directory_that_others_may_write_to_is_refused_in_one_sentence";
     let Some(said) = with_own_run(
