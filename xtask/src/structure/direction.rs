@@ -18,6 +18,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("schedlab-host", &["schedlab-sys", "schedlab-run"]),
     ("schedlab-tune", &["schedlab-sys", "schedlab-run"]),
     ("schedlab-import", &["schedlab-run"]),
+    ("schedlab-kernel", &[]),
     ("schedlab-vm", &["schedlab-sys", "schedlab-run"]),
     ("schedlab-trace", &["schedlab-run"]),
     ("schedlab-analyze", &["schedlab-trace", "schedlab-run", "schedlab-stats"]),

@@ -1,0 +1,14 @@
+//! Kernel source and patches: a series of unified diffs is read, and each hunk is placed as GNU patch
+//! would place it.
+//!
+//! Pure: bytes in, findings out. The caller opens the files of the series and of the tree. Sources of kernels and their
+//! patches are bytes, not UTF-8: names in comments and CRLF lines come through unchanged.
+#![forbid(unsafe_code)]
+
+mod gnu;
+mod lines;
+mod series;
+
+pub use gnu::{FUZZ_LIMIT, Placement, Verdict, apply, place};
+pub use lines::split;
+pub use series::{Change, FilePatch, Hunk, Line, Patch, PatchError, Refused, Trailer, parse};

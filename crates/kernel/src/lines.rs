@@ -1,0 +1,12 @@
+//! Lines of a text that may be anything.
+
+/// The lines of a text, each with its newline; the last one may have none.
+pub fn split(text: &[u8]) -> Vec<&[u8]> {
+    text.split_inclusive(|&byte| byte == b'\n').collect()
+}
+
+/// A line without its newline and the carriage return before it.
+pub(crate) fn without_end(line: &[u8]) -> &[u8] {
+    let line = line.strip_suffix(b"\n").unwrap_or(line);
+    line.strip_suffix(b"\r").unwrap_or(line)
+}

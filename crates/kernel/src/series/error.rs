@@ -1,0 +1,40 @@
+//! Why a part of a series was skipped.
+
+/// A part of a series that is not used; the rest is.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("line {line}: {why}")]
+pub struct Refused {
+    /// Line of the series, from 1.
+    pub line: usize,
+    /// What is wrong with it.
+    pub why: PatchError,
+}
+
+/// What is wrong with a part of a series.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum PatchError {
+    /// A path that could leave the tree.
+    #[error("`{0}` leads out of the tree; a path in a patch must be relative and without `..`")]
+    Hostile(String),
+    /// A path that is no text.
+    #[error("`{0}` is no file name: it is empty, not UTF-8 or holds control characters")]
+    OddPath(String),
+    /// The hunk is not what its header counts.
+    #[error("{path}: malformed hunk: {why} (edited by hand? `rediff` of patchutils counts anew)")]
+    Malformed {
+        /// The file.
+        path: String,
+        /// What is wrong.
+        why: String,
+    },
+    /// No text to look at.
+    #[error("{0} is binary; take the file itself from its source")]
+    Binary(String),
+    /// A context diff, an ed script or a combined diff.
+    #[error("{0}; make a unified diff (`git diff`, `diff -u`)")]
+    OtherFormat(&'static str),
+    /// A mail whose body is encoded.
+    #[error("the mail's body is {0}; decode it first (`git mailinfo`, b4 am)")]
+    Encoded(String),
+}

@@ -1,0 +1,88 @@
+//! The lines between a message and its hunks, collected until the first hunk shows what they meant.
+
+use super::{Change, FilePatch, PatchError, path};
+use crate::lines::without_end;
+
+/// What was said of the next file.
+#[derive(Default)]
+pub(super) struct Header {
+    /// Of `diff --git`.
+    git: Option<Result<Option<String>, PatchError>>,
+    old: Option<Result<Option<String>, PatchError>>,
+    new: Option<Result<Option<String>, PatchError>>,
+    change: Option<Change>,
+    is_mode_changed: bool,
+    pub(super) is_binary: bool,
+    pub(super) strips_cr: bool,
+    pub(super) line: usize,
+}
+
+impl Header {
+    /// Of a `diff --git a/X b/X` line, from behind `diff --git `.
+    pub(super) fn of_git(rest: &[u8], line: usize) -> Self {
+        Self { git: path::of_git_line(without_end(rest)), line, ..Self::default() }
+    }
+
+    /// Of a diff without a line of git.
+    pub(super) fn at(line: usize) -> Self {
+        Self { line, ..Self::default() }
+    }
+
+    /// Takes one line of git's extended header; false: it is none.
+    pub(super) fn takes(&mut self, line: &[u8]) -> bool {
+        let line = without_end(line);
+        let of = |word: &str| line.strip_prefix(word.as_bytes());
+        if let Some(name) = of("rename from ").or(of("copy from ")) {
+            self.change = Some(if line.starts_with(b"rename") { Change::Renamed } else { Change::Copied });
+            self.old = Some(path::read(name, false));
+        } else if let Some(name) = of("rename to ").or(of("copy to ")) {
+            self.new = Some(path::read(name, false));
+        } else if of("new file mode ").is_some() {
+            self.change = Some(Change::Created);
+        } else if of("deleted file mode ").is_some() {
+            self.change = Some(Change::Deleted);
+        } else if of("new mode ").is_some() {
+            self.is_mode_changed = true;
+        } else if of("GIT binary patch").is_some() || (of("Binary files ").is_some() && line.ends_with(b" differ")) {
+            self.is_binary = true;
+        } else {
+            return ["old mode ", "index ", "similarity index ", "dissimilarity index "]
+                .iter()
+                .any(|w| of(w).is_some());
+        }
+        true
+    }
+
+    /// The two lines `--- OLD` and `+++ NEW`, from behind their signs.
+    pub(super) fn names(&mut self, old: &[u8], new: &[u8]) {
+        self.strips_cr = new.ends_with(b"\r\n");
+        // The names of `rename from` are without a first part, and are the same files.
+        if !matches!(self.change, Some(Change::Renamed | Change::Copied)) {
+            self.old = Some(path::read(without_end(old), true));
+            self.new = Some(path::read(without_end(new), true));
+        }
+    }
+
+    /// The file that was meant, with no hunk yet.
+    pub(super) fn into_file(self) -> Result<FilePatch, PatchError> {
+        let git = self.git.transpose()?;
+        let mut old = self.old.transpose()?.unwrap_or_else(|| git.clone().flatten());
+        let mut new = self.new.transpose()?.unwrap_or_else(|| git.flatten());
+        let change = self.change.unwrap_or(match (&old, &new) {
+            (None, Some(_)) => Change::Created,
+            (Some(_), None) => Change::Deleted,
+            _ => Change::Modified,
+        });
+        match change {
+            Change::Created => old = None,
+            Change::Deleted => new = None,
+            _ => {}
+        }
+        if old.is_none() && new.is_none() {
+            return Err(PatchError::OddPath(String::new()));
+        }
+        let file =
+            FilePatch { old, new, change, is_mode_changed: self.is_mode_changed, line: self.line, hunks: Vec::new() };
+        if self.is_binary { Err(PatchError::Binary(file.path().to_owned())) } else { Ok(file) }
+    }
+}

@@ -1,0 +1,73 @@
+//! What a patch says of itself above its first diff.
+
+use super::Patch;
+use crate::lines::without_end;
+
+/// `Fixes: 62470419e993 ("sched: …")`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Trailer {
+    /// Before the colon, as it is written.
+    pub key: String,
+    /// Behind it.
+    pub value: String,
+}
+
+/// Reads the lines of a message into the patch: subject, trailers, and the commits it is a copy of.
+pub(super) fn read(lines: &[&[u8]], patch: &mut Patch) {
+    let lines: Vec<String> = lines.iter().map(|l| String::from_utf8_lossy(without_end(l)).into_owned()).collect();
+    // `git show` indents the message.
+    let is_shown = lines.first().is_some_and(|line| line.starts_with("commit "));
+    let mut is_subject = false;
+    for line in lines.iter().take_while(|line| *line != "---") {
+        let text = if is_shown { line.strip_prefix("    ").unwrap_or(line) } else { line };
+        let folded = text.strip_prefix([' ', '\t']).filter(|_| is_subject && !is_shown);
+        if let Some(more) = folded {
+            patch.subject.push(' ');
+            patch.subject.push_str(more.trim());
+            continue;
+        }
+        is_subject = false;
+        match trailer(text) {
+            Some(found) if found.key.eq_ignore_ascii_case("subject") && patch.subject.is_empty() => {
+                patch.subject = found.value;
+                is_subject = true;
+            }
+            Some(found) if line.starts_with("    ") || !is_shown => patch.trailers.push(found),
+            _ if is_shown && patch.subject.is_empty() && line.starts_with("    ") => patch.subject = text.to_owned(),
+            _ => patch.copied_from.extend(copied_from(text)),
+        }
+    }
+    patch.subject = without_tags(&patch.subject).to_owned();
+}
+
+/// A key is one word of letters and hyphens that begins with a capital.
+fn trailer(line: &str) -> Option<Trailer> {
+    let (key, value) = line.split_once(": ")?;
+    let is_word = key.starts_with(|c: char| c.is_ascii_uppercase())
+        && key.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-');
+    is_word.then(|| Trailer { key: key.to_owned(), value: value.trim().to_owned() })
+}
+
+/// The sentences by which stable maintainers and `git cherry-pick -x` name the origin.
+fn copied_from(line: &str) -> Option<String> {
+    let line = line.trim();
+    let rest = (line.strip_prefix("(cherry picked from commit "))
+        .or_else(|| line.strip_prefix("[ Upstream commit "))
+        .or_else(|| {
+        line.strip_prefix("commit ").filter(|rest| rest.trim_end_matches('.').ends_with(" upstream"))
+    })?;
+    let hash: String = rest.chars().take_while(char::is_ascii_hexdigit).collect();
+    (hash.len() >= 7).then_some(hash)
+}
+
+/// `[PATCH v2 1/3] x` and `[RT] x`: tags in brackets are of the mail, not of the commit.
+fn without_tags(subject: &str) -> &str {
+    let mut rest = subject.trim();
+    while let Some((tag, behind)) = rest.strip_prefix('[').and_then(|r| r.split_once(']')) {
+        if !tag.to_ascii_uppercase().contains("PATCH") {
+            break;
+        }
+        rest = behind.trim_start();
+    }
+    rest
+}

@@ -1,0 +1,73 @@
+//! Unified diffs in the forms that kernel people pass around: mails of `git format-patch` and mbox files of them, output
+//! of `git show` and `git diff`, plain `diff -u`, quilt and Debian patches with a free header.
+//!
+//! What cannot be used (a binary, a hostile path, a malformed hunk) is named with its line and skipped; the rest is read.
+
+mod error;
+mod header;
+mod hunk;
+mod message;
+mod path;
+mod read;
+
+pub use error::{PatchError, Refused};
+pub use hunk::{Hunk, Line};
+pub use message::Trailer;
+pub use read::parse;
+
+/// What a diff does to a file besides its hunks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Change {
+    /// Lines of a file that exists.
+    Modified,
+    /// A new file: the old side is `/dev/null`, or git says `new file mode`.
+    Created,
+    /// The file goes.
+    Deleted,
+    /// Git's `rename from` and `rename to`.
+    Renamed,
+    /// Git's `copy from` and `copy to`.
+    Copied,
+}
+
+/// One file of a patch.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FilePatch {
+    /// The file before, without the first part of its name (as `patch -p1`); `None` for a new file.
+    pub old: Option<String>,
+    /// The file after; `None` for a deleted one.
+    pub new: Option<String>,
+    /// What happens to the file as a whole.
+    pub change: Change,
+    /// The file's mode changes.
+    pub is_mode_changed: bool,
+    /// Line of the series where it begins, from 1.
+    pub line: usize,
+    /// In the order of the diff.
+    pub hunks: Vec<Hunk>,
+}
+
+impl FilePatch {
+    /// The file that the hunks are for, as they call it: the old name of a rename, the new one of a new file.
+    pub fn path(&self) -> &str {
+        let first = if self.change == Change::Modified { [&self.new, &self.old] } else { [&self.old, &self.new] };
+        first.into_iter().flatten().next().map_or("", String::as_str)
+    }
+}
+
+/// One patch of a series: a message and what it changes.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Patch {
+    /// First line of the message, without `[PATCH 1/2]`; empty where there is none.
+    pub subject: String,
+    /// The commit that it was made from, where the mail or `git show` names it.
+    pub commit: Option<String>,
+    /// Commits that it says it is a copy of: `(cherry picked from commit …)`, `commit … upstream.`, `[ Upstream commit … ]`.
+    pub copied_from: Vec<String>,
+    /// `Fixes:`, `Link:` and their like, in order.
+    pub trailers: Vec<Trailer>,
+    /// Files with text that can be rehearsed.
+    pub files: Vec<FilePatch>,
+    /// What was skipped and why.
+    pub refused: Vec<Refused>,
+}

@@ -1,0 +1,105 @@
+//! File names in diffs: quoted by git, with a time stamp by diff, with a first part that `-p1` takes off.
+
+use super::PatchError;
+
+/// What `/dev/null` stands for.
+const NOTHING: &[u8] = b"/dev/null";
+
+/// The name in a `--- NAME` or `+++ NAME` line, or behind `rename from`; `None`: no file (`/dev/null`).
+/// `strip`: take the first part off (`a/`, `linux-6.1/`).
+pub(super) fn read(field: &[u8], strip: bool) -> Result<Option<String>, PatchError> {
+    let name = match field.strip_prefix(b"\"") {
+        Some(rest) => unquoted(rest),
+        // A time stamp stands behind a tab; before git, some wrote two spaces, which are left in the name.
+        None => field.split(|&b| b == b'\t').next().unwrap_or_default().trim_ascii_end().to_vec(),
+    };
+    if name == NOTHING {
+        return Ok(None);
+    }
+    checked(&name, strip).map(Some)
+}
+
+fn checked(name: &[u8], strip: bool) -> Result<String, PatchError> {
+    let shown =
+        || String::from_utf8_lossy(name).chars().map(|c| if c.is_control() { '?' } else { c }).collect::<String>();
+    let text = std::str::from_utf8(name).ok().filter(|t| !t.is_empty() && !t.chars().any(char::is_control));
+    let text = text.ok_or_else(|| PatchError::OddPath(shown()))?;
+    if text.starts_with('/') || text.split('/').any(|part| part == "..") {
+        return Err(PatchError::Hostile(shown()));
+    }
+    let parts: Vec<&str> = text.split('/').filter(|part| !part.is_empty() && *part != ".").collect();
+    let kept = if strip && parts.len() > 1 { &parts[1..] } else { &parts[..] };
+    if kept.is_empty() { Err(PatchError::OddPath(shown())) } else { Ok(kept.join("/")) }
+}
+
+/// A name in C's quotes, from behind the first quote.
+fn unquoted(text: &[u8]) -> Vec<u8> {
+    let mut out = Vec::new();
+    let mut bytes = text.iter().copied().peekable();
+    while let Some(byte) = bytes.next() {
+        match byte {
+            b'"' => break,
+            b'\\' => match bytes.next() {
+                Some(digit @ b'0'..=b'7') => {
+                    let mut value = u32::from(digit - b'0');
+                    for _ in 0..2 {
+                        let Some(next) = bytes.next_if(|b| matches!(b, b'0'..=b'7')) else { break };
+                        value = value * 8 + u32::from(next - b'0');
+                    }
+                    out.push(u8::try_from(value).unwrap_or(b'?'));
+                }
+                Some(b'n') => out.push(b'\n'),
+                Some(b't') => out.push(b'\t'),
+                Some(other) => out.push(other),
+                None => {}
+            },
+            other => out.push(other),
+        }
+    }
+    out
+}
+
+/// The two names of a `diff --git a/X b/X` line, which counts only where no other line names the file (a change of mode,
+/// an empty file, a binary): both halves are the same name behind their first part.
+pub(super) fn of_git_line(rest: &[u8]) -> Option<Result<Option<String>, PatchError>> {
+    if rest.starts_with(b"\"") {
+        return Some(read(rest, true));
+    }
+    let spaces = rest.iter().enumerate().filter(|(_, b)| **b == b' ').map(|(at, _)| at);
+    let behind = |name: &[u8]| name.iter().position(|&b| b == b'/').map(|at| name[at + 1..].to_vec());
+    let same = |at: &usize| behind(&rest[..*at]).is_some_and(|name| Some(name) == behind(&rest[at + 1..]));
+    spaces.into_iter().find(same).map(|at| read(&rest[at + 1..], true))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_as_the_tools_write_them() {
+        let name = |field: &str| read(field.as_bytes(), true).unwrap().unwrap();
+        assert_eq!(name("a/kernel/sched/fair.c"), "kernel/sched/fair.c");
+        assert_eq!(name("linux-6.1.orig/mm/a b.c\t2024-01-01 00:00:00.0 +0000"), "mm/a b.c");
+        assert_eq!(name(r#""a/sp\303\244t.c""#), "spät.c");
+        assert_eq!(name("a/./x//y.c"), "x/y.c");
+        assert_eq!(name("x.c"), "x.c");
+        assert_eq!(read(b"/dev/null", true), Ok(None));
+    }
+
+    #[test]
+    fn what_leads_out_of_the_tree_is_refused_by_name() {
+        for hostile in ["../../etc/x", "a/../../etc/x", "/etc/passwd", "a/b/..", "\"a/\\056\\056/x\""] {
+            assert!(matches!(read(hostile.as_bytes(), true), Err(PatchError::Hostile(_))), "{hostile}");
+        }
+        for odd in [&b"a/\xff"[..], b"", b"\"a/\\nx\"", b"./."] {
+            assert!(matches!(read(odd, true), Err(PatchError::OddPath(_))), "{odd:?}");
+        }
+    }
+
+    #[test]
+    fn the_line_of_git_names_a_file_once_its_halves_agree() {
+        let name = |rest: &str| of_git_line(rest.as_bytes()).map(|name| name.unwrap().unwrap());
+        assert_eq!(name("a/x y b/x y").as_deref(), Some("x y"));
+        assert_eq!(name("a/x b/y"), None);
+    }
+}

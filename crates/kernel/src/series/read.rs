@@ -1,0 +1,182 @@
+//! From the bytes of one file to its patches.
+
+use super::header::Header;
+use super::{Change, FilePatch, Patch, PatchError, Refused, hunk, message};
+use crate::lines::{split, without_end};
+
+/// The patches of one file: one, or as many as an mbox holds. Text that is no diff yields a patch without files.
+pub fn parse(text: &[u8]) -> Vec<Patch> {
+    let lines = split(text);
+    let mut begins: Vec<usize> = (0..lines.len()).filter(|&at| begins_patch(&lines, at)).collect();
+    if begins.first() != Some(&0) {
+        begins.insert(0, 0);
+    }
+    let ends = begins.iter().skip(1).copied().chain([lines.len()]);
+    let parts = begins.iter().copied().zip(ends);
+    let patches: Vec<Patch> = parts.map(|(from, to)| Reader::read(&lines[..to], from)).collect();
+    // Text before the first mail is no patch.
+    let is_something = |p: &Patch| !p.files.is_empty() || !p.refused.is_empty() || !p.subject.is_empty();
+    patches.into_iter().filter(is_something).collect()
+}
+
+/// A mail of an mbox, or a commit of `git log -p`.
+fn begins_patch(lines: &[&[u8]], at: usize) -> bool {
+    let line = without_end(lines[at]);
+    let next = lines.get(at + 1).map_or(&b""[..], |l| without_end(l));
+    if line.starts_with(b"From ") {
+        let key = next.split(|&b| b == b':').next().unwrap_or_default();
+        return key.len() < next.len()
+            && !key.is_empty()
+            && key.iter().all(|b| b.is_ascii_alphanumeric() || *b == b'-');
+    }
+    line.starts_with(b"commit ")
+        && commit_of(line).is_some()
+        && [&b"Author:"[..], b"Merge:", b"tree "].iter().any(|word| next.starts_with(word))
+}
+
+/// The hash behind the first word.
+fn commit_of(line: &[u8]) -> Option<String> {
+    let hash = line.split(|&b| b == b' ').nth(1)?;
+    let is_hash = hash.len() == 40 && hash.iter().all(u8::is_ascii_hexdigit);
+    is_hash.then(|| String::from_utf8_lossy(hash).into_owned())
+}
+
+struct Reader<'a> {
+    lines: &'a [&'a [u8]],
+    at: usize,
+    header: Option<Header>,
+    file: Option<FilePatch>,
+    strips_cr: bool,
+    patch: Patch,
+}
+
+impl<'a> Reader<'a> {
+    fn read(lines: &'a [&'a [u8]], from: usize) -> Patch {
+        let mut reader =
+            Reader { lines, at: from, header: None, file: None, strips_cr: false, patch: Patch::default() };
+        if lines.get(from).is_some_and(|_| begins_patch(lines, from)) {
+            reader.patch.commit = commit_of(without_end(lines[from])).filter(|hash| hash.bytes().any(|b| b != b'0'));
+        }
+        while reader.at < lines.len() && !reader.is_diff() {
+            reader.at += 1;
+        }
+        message::read(&lines[from..reader.at], &mut reader.patch);
+        reader.encoding(from);
+        while reader.at < lines.len() {
+            reader.step();
+        }
+        reader.close();
+        reader.patch
+    }
+
+    fn line(&self, ahead: usize) -> &'a [u8] {
+        self.lines.get(self.at + ahead).copied().unwrap_or_default()
+    }
+
+    fn is_diff(&self) -> bool {
+        let line = self.line(0);
+        line.starts_with(b"diff --git ") || self.has_names() || other_format(line, self.line(1)).is_some()
+    }
+
+    /// `--- OLD`, `+++ NEW`, `@@`: two lines alone could be text.
+    fn has_names(&self) -> bool {
+        self.line(0).starts_with(b"--- ") && self.line(1).starts_with(b"+++ ") && self.line(2).starts_with(b"@@ -")
+    }
+
+    fn refuse(&mut self, line: usize, why: PatchError) {
+        self.patch.refused.push(Refused { line, why });
+    }
+
+    fn encoding(&mut self, from: usize) {
+        let key = b"content-transfer-encoding:";
+        let head = self.lines[from..self.at].iter().take_while(|l| !without_end(l).is_empty());
+        let found = head.filter(|l| l.to_ascii_lowercase().starts_with(key)).last();
+        let value = found.map(|l| String::from_utf8_lossy(&l[key.len()..]).trim().to_ascii_lowercase());
+        if let Some(value) = value.filter(|v| v == "base64" || v == "quoted-printable") {
+            self.refuse(from + 1, PatchError::Encoded(value));
+        }
+    }
+
+    fn step(&mut self) {
+        let line = self.line(0);
+        if let Some(rest) = line.strip_prefix(b"diff --git ") {
+            self.close();
+            self.header = Some(Header::of_git(rest, self.at + 1));
+        } else if self.has_names() {
+            // A second pair of names without a line of git: the next file of a plain diff.
+            if self.file.is_some() {
+                self.close();
+            }
+            let mut header = self.header.take().unwrap_or_else(|| Header::at(self.at + 1));
+            header.names(&line[4..], &self.line(1)[4..]);
+            self.strips_cr = header.strips_cr;
+            self.header = Some(header);
+            self.open();
+            self.at += 1;
+        } else if line.starts_with(b"@@ -") && self.file.is_some() {
+            return self.hunk();
+        } else if let Some(kind) = other_format(line, self.line(1)) {
+            self.close();
+            self.refuse(self.at + 1, PatchError::OtherFormat(kind));
+        } else if let Some(header) = &mut self.header {
+            header.takes(line);
+        } else if line.starts_with(b"Binary files ") && without_end(line).ends_with(b" differ") {
+            let words = String::from_utf8_lossy(without_end(line)).into_owned();
+            let name = words.split(" and ").nth(1).and_then(|w| w.strip_suffix(" differ")).unwrap_or("a file");
+            self.close();
+            self.refuse(self.at + 1, PatchError::Binary(name.to_owned()));
+        }
+        self.at += 1;
+    }
+
+    /// The names are read: hunks follow.
+    fn open(&mut self) {
+        let Some(header) = self.header.take() else { return };
+        let line = header.line;
+        match header.into_file() {
+            Ok(file) => self.file = Some(file),
+            Err(why) => self.refuse(line, why),
+        }
+    }
+
+    /// The end of what is said of a file.
+    fn close(&mut self) {
+        self.open();
+        // A line of git alone with nothing behind it was no file; a rename or a new mode is one without hunks.
+        let is_change = |f: &FilePatch| !f.hunks.is_empty() || f.change != Change::Modified || f.is_mode_changed;
+        self.patch.files.extend(self.file.take().filter(is_change));
+    }
+
+    fn hunk(&mut self) {
+        let at = self.at + 1;
+        let body = match hunk::head(self.line(0)) {
+            Some(head) => hunk::body(head, &self.lines[at..], at, self.strips_cr),
+            None => Err("its `@@` line cannot be read".into()),
+        };
+        match (body, &mut self.file) {
+            (Ok((hunk, taken)), Some(file)) => {
+                file.hunks.push(hunk);
+                self.at = at + taken;
+            }
+            (Err(why), Some(file)) => {
+                let path = file.path().to_owned();
+                // GNU patch ends here; of this file nothing is used, and the next one is looked for.
+                self.file = None;
+                self.refuse(at, PatchError::Malformed { path, why });
+                self.at = at;
+            }
+            (_, None) => self.at = at,
+        }
+    }
+}
+
+/// Diffs that are not unified.
+fn other_format(line: &[u8], next: &[u8]) -> Option<&'static str> {
+    if line.starts_with(b"*** ") && next.starts_with(b"--- ") {
+        Some("a context diff")
+    } else if line.starts_with(b"diff --cc ") || line.starts_with(b"diff --combined ") {
+        Some("a combined diff of a merge")
+    } else {
+        None
+    }
+}
