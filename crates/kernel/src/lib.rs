@@ -1,5 +1,5 @@
-//! Kernel source and patches: a series of unified diffs is read, and each hunk is placed as GNU patch
-//! would place it.
+//! Kernel source and patches: a series of unified diffs is read, each hunk is placed as GNU patch would place it, and
+//! where that fails or lands in another function, the right place and an adapted hunk are proposed.
 //!
 //! Pure: bytes in, findings out. The caller opens the files of the series and of the tree. Sources of kernels and their
 //! patches are bytes, not UTF-8: names in comments and CRLF lines come through unchanged.
@@ -7,8 +7,10 @@
 
 mod gnu;
 mod lines;
+mod port;
 mod series;
 
 pub use gnu::{FUZZ_LIMIT, Placement, Verdict, apply, place};
 pub use lines::split;
+pub use port::{Confidence, Place, Proposal, Rehearsed, Source, rehearse};
 pub use series::{Change, FilePatch, Hunk, Line, Patch, PatchError, Refused, Trailer, parse};

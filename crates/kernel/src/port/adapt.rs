@@ -1,0 +1,205 @@
+//! From a place to an edit of the text there: each change of a hunk is carried over between the lines that its
+//! neighbours became.
+
+use super::align::{Alignment, Old};
+use super::source::Source;
+use super::tokens::{is_name, merged, words};
+use crate::series::{Hunk, Line};
+use std::collections::HashMap;
+use std::ops::Range;
+
+/// Lines of the text replaced by others.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Edit {
+    /// From 0, in the text before.
+    pub(super) at: Range<usize>,
+    pub(super) lines: Vec<Vec<u8>>,
+}
+
+/// How an edit came about, the surest first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Way {
+    /// The removed lines stand there as they are, or the lines on both sides of an addition do.
+    Exact,
+    /// A neighbour of an addition differs or is gone, the other stands there.
+    OneSide,
+    /// Lines differ in words that the hunk leaves alone, and those were kept or carried over to added lines.
+    Words,
+    /// Some of it had to be assumed.
+    Assumed,
+}
+
+/// An addition goes with the line before it rather than with the one behind.
+const BEFORE: f32 = 0.2;
+
+/// A run of changes in a hunk: old lines `old` become `new`.
+struct Group<'a> {
+    old: Range<usize>,
+    new: Vec<&'a [u8]>,
+}
+
+fn groups(hunk: &Hunk) -> Vec<Group<'_>> {
+    let (mut out, mut at, mut is_open) = (Vec::<Group<'_>>::new(), 0, false);
+    for line in &hunk.lines {
+        if let Line::Context(_) = line {
+            (at, is_open) = (at + 1, false);
+            continue;
+        }
+        if !is_open {
+            out.push(Group { old: at..at, new: Vec::new() });
+            is_open = true;
+        }
+        let Some(group) = out.last_mut() else { continue };
+        match line {
+            Line::Added(text) => group.new.push(text),
+            _ => {
+                at += 1;
+                group.old.end = at;
+            }
+        }
+    }
+    out
+}
+
+/// The edits of a hunk at its place, in the order of the text, and how each came about. `None`: a change has no place.
+pub(super) fn adapt(hunk: &Hunk, old: &[Old<'_>], place: &Alignment, source: &Source<'_>) -> Option<Vec<(Edit, Way)>> {
+    let renames = renames(old, place, source);
+    let mut out: Vec<(Edit, Way)> = Vec::new();
+    for group in groups(hunk) {
+        let (mut edit, mut way) = match standing(&group.old, place) {
+            Some(there) => replaced(&group, hunk, there, place, source),
+            None if group.new.is_empty() => return None,
+            None => added(&group, old, place, source)?,
+        };
+        if way != Way::Words && carried_over(&mut edit.lines, &renames) {
+            way = way.max(Way::Words);
+        }
+        if out.last().is_some_and(|(before, _)| before.at.end > edit.at.start) {
+            return None;
+        }
+        out.push((edit, way));
+    }
+    Some(out)
+}
+
+/// The lines of the text from the first to the last that old lines of the range became.
+fn standing(old: &Range<usize>, place: &Alignment) -> Option<Range<usize>> {
+    let mut lines = place.map[old.clone()].iter().flatten().map(|(line, _)| *line);
+    let first = lines.next()?;
+    Some(first..lines.next_back().unwrap_or(first) + 1)
+}
+
+fn replaced(
+    group: &Group<'_>,
+    hunk: &Hunk,
+    there: Range<usize>,
+    place: &Alignment,
+    source: &Source<'_>,
+) -> (Edit, Way) {
+    let is_exact = there.len() == group.old.len()
+        && group
+            .old
+            .clone()
+            .zip(there.clone())
+            .all(|(i, j)| place.map[i].is_some_and(|(at, like)| at == j && like == 1.0));
+    let new: Vec<Vec<u8>> = group.new.iter().map(|line| line.to_vec()).collect();
+    if is_exact {
+        return (Edit { at: there, lines: new }, Way::Exact);
+    }
+    let old = hunk.old_side()[group.old.clone()].concat();
+    let text = source.lines[there.clone()].concat();
+    if group.new.is_empty() {
+        return (Edit { at: there, lines: new }, Way::Assumed);
+    }
+    match merged(&old, &group.new.concat(), &text) {
+        Some(merged) => {
+            (Edit { at: there, lines: crate::split(&merged).into_iter().map(<[u8]>::to_vec).collect() }, Way::Words)
+        }
+        None => (Edit { at: there, lines: new }, Way::Assumed),
+    }
+}
+
+/// An old line beside an addition that has a line in the text.
+#[derive(Clone, Copy)]
+struct Neighbour {
+    old: usize,
+    there: usize,
+    like: f32,
+    /// Old lines between it and the addition that have none.
+    steps: usize,
+}
+
+impl Neighbour {
+    fn is_exact(self) -> bool {
+        self.steps == 0 && self.like == 1.0
+    }
+}
+
+/// Between what the lines before and behind became; beside the better holder of the two where others have come between.
+fn added(group: &Group<'_>, old: &[Old<'_>], place: &Alignment, source: &Source<'_>) -> Option<(Edit, Way)> {
+    let near = |i: usize, steps| place.map[i].map(|(there, like)| Neighbour { old: i, there, like, steps });
+    let before = (0..group.old.start).rev().enumerate().find_map(|(steps, i)| near(i, steps));
+    let behind = (group.old.end..old.len()).enumerate().find_map(|(steps, i)| near(i, steps));
+    let (at, way) = match (before, behind) {
+        (Some(a), Some(b)) if a.there + 1 == b.there => {
+            (b.there, if a.is_exact() && b.is_exact() { Way::Exact } else { Way::OneSide })
+        }
+        (Some(a), Some(b)) if goes_behind(a, b, old, source) => {
+            (b.there, if b.is_exact() { Way::OneSide } else { Way::Assumed })
+        }
+        (Some(a), _) => (a.there + 1, if a.is_exact() { Way::OneSide } else { Way::Assumed }),
+        (None, Some(b)) => (b.there, if b.is_exact() { Way::OneSide } else { Way::Assumed }),
+        (None, None) => return None,
+    };
+    let way = if group.old.is_empty() { way } else { Way::Assumed };
+    Some((Edit { at: at..at, lines: group.new.iter().map(|line| line.to_vec()).collect() }, way))
+}
+
+/// Lines have come between the two neighbours of an addition: whether it goes to the one behind. What stands at the end
+/// of its paragraph or block stays there, and so does what stands at the beginning of a block.
+fn goes_behind(before: Neighbour, behind: Neighbour, old: &[Old<'_>], source: &Source<'_>) -> bool {
+    let (line, there) = (old[before.old].known.trimmed, source.known[before.there].trimmed);
+    if before.steps == 0 && line.last() != there.last() {
+        // The statement goes on in the text.
+        return true;
+    }
+    let next = old[behind.old].known.trimmed;
+    let is_end = behind.steps == 0 && (next.is_empty() || next.starts_with(b"}") || next.starts_with(b"#include"));
+    if before.steps == 0 && (is_end || line.ends_with(b"{")) {
+        return !line.ends_with(b"{");
+    }
+    // How well it holds: it stands right beside the addition, as it is, and says something.
+    let hold = |n: Neighbour| n.like * old[n.old].known.weight() - n.steps as f32;
+    hold(before) + BEFORE < hold(behind)
+}
+
+/// Names that every line of the place has in another form: what the hunk calls `folio`, the text calls `page`.
+fn renames<'a>(old: &'a [Old<'_>], place: &Alignment, source: &'a Source<'_>) -> HashMap<&'a [u8], &'a [u8]> {
+    let mut found: HashMap<&[u8], Option<&[u8]>> = HashMap::new();
+    for (line, there) in old.iter().zip(&place.map) {
+        let Some((at, _)) = *there else { continue };
+        let (ours, theirs) = (words(line.known.trimmed), words(source.known[at].trimmed));
+        if ours.len() != theirs.len() {
+            continue;
+        }
+        for (a, b) in ours.into_iter().zip(theirs).filter(|(a, b)| is_name(a) && is_name(b)) {
+            let entry = found.entry(a).or_insert(Some(b));
+            if *entry != Some(b) {
+                *entry = None;
+            }
+        }
+    }
+    found.into_iter().filter_map(|(a, b)| b.filter(|b| *b != a).map(|b| (a, b))).collect()
+}
+
+/// Writes the text's names into added lines; answers whether there were any.
+fn carried_over(lines: &mut [Vec<u8>], renames: &HashMap<&[u8], &[u8]>) -> bool {
+    let mut any = false;
+    for line in lines.iter_mut().filter(|_| !renames.is_empty()) {
+        let new: Vec<&[u8]> = words(line).into_iter().map(|word| renames.get(word).copied().unwrap_or(word)).collect();
+        let new = new.concat();
+        any |= new != *line;
+        *line = new;
+    }
+    any
+}

@@ -1,0 +1,11 @@
+//! The rehearsal of a hunk: what GNU patch does with it, where it belongs, and what it would have to be there.
+
+mod adapt;
+mod align;
+mod rehearse;
+mod section;
+mod source;
+mod tokens;
+
+pub use rehearse::{Confidence, Place, Proposal, Rehearsed, rehearse};
+pub use source::Source;

@@ -1,0 +1,93 @@
+//! Which function, struct or table a line stands in, as `diff -p` names it: the last line above that begins in column 0.
+
+use crate::lines::without_end;
+
+/// `diff -p` ends a section's name here; git goes to 80.
+const SHORTEST_CUT: usize = 39;
+
+/// A section's name.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Section {
+    pub(super) name: Vec<u8>,
+    /// The line was cut, and the name may be only its beginning.
+    is_cut: bool,
+}
+
+impl Section {
+    /// Of what stands behind the second `@@`; `None`: nothing, or a label, which says nothing of the function.
+    pub(super) fn of_hunk(text: &[u8]) -> Option<Self> {
+        let mut section = Self::of_line(text)?;
+        section.is_cut = without_end(text).len() >= SHORTEST_CUT && !text.contains(&b'(') && !text.contains(&b'{');
+        Some(section)
+    }
+
+    /// Of a line of the source that begins one.
+    pub(super) fn of_line(line: &[u8]) -> Option<Self> {
+        let line = without_end(line);
+        let first = *line.first()?;
+        let is_label = line.trim_ascii_end().ends_with(b":") && !line.contains(&b'(');
+        if !(first.is_ascii_alphabetic() || first == b'_' || first == b'$') || is_label {
+            return None;
+        }
+        name(line).map(|name| Self { name: name.to_vec(), is_cut: false })
+    }
+
+    /// Whether this section of a hunk is that one of the source.
+    pub(super) fn is(&self, other: &Self) -> bool {
+        self.name == other.name || (self.is_cut && other.name.starts_with(&self.name))
+    }
+}
+
+/// The name before the first parenthesis, or the last one before `{`, `=` or the end: `int f(int x)`, `struct s {`.
+/// Of a macro that defines something (`SYSCALL_DEFINE2(name, …)`) what it defines counts, too.
+fn name(line: &[u8]) -> Option<&[u8]> {
+    let is_word = |b: &u8| b.is_ascii_alphanumeric() || *b == b'_';
+    let end = line.iter().position(|b| matches!(b, b'(' | b'{' | b'=' | b';' | b'[')).unwrap_or(line.len());
+    let before = line[..end].trim_ascii_end();
+    let start = before.iter().rposition(|b| !is_word(b)).map_or(0, |at| at + 1);
+    let word = &before[start..];
+    let is_macro = line.get(end) == Some(&b'(') && start == 0 && word.iter().all(|b| !b.is_ascii_lowercase());
+    if is_macro {
+        let rest = &line[end + 1..];
+        let inner = rest.iter().position(|b| !is_word(b)).unwrap_or(rest.len());
+        if inner > 0 {
+            return Some(&rest[..inner]);
+        }
+    }
+    (!word.is_empty()).then_some(word)
+}
+
+/// The section of each line of a text.
+pub(super) fn of_lines(lines: &[&[u8]]) -> (Vec<Section>, Vec<Option<usize>>) {
+    let (mut names, mut of) = (Vec::new(), Vec::with_capacity(lines.len()));
+    for line in lines {
+        if let Some(section) = Section::of_line(line) {
+            names.push(section);
+        }
+        of.push(names.len().checked_sub(1));
+    }
+    (names, of)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_of_sections() {
+        let name = |line: &str| Section::of_line(line.as_bytes()).map(|s| String::from_utf8(s.name).unwrap());
+        assert_eq!(name("static int foo(struct bar *b)\n").as_deref(), Some("foo"));
+        assert_eq!(name("struct gve_rx_ring {\n").as_deref(), Some("gve_rx_ring"));
+        assert_eq!(name("SYSCALL_DEFINE2(futex, int, x)\n").as_deref(), Some("futex"));
+        assert_eq!(name("static const struct ops o = {\n").as_deref(), Some("o"));
+        assert_eq!(name("out_free:\n"), None);
+        assert_eq!(name("\treturn 0;\n"), None);
+    }
+
+    #[test]
+    fn a_cut_name_is_that_of_every_longer_one() {
+        let cut = Section::of_hunk(b"struct dentry *kernfs_node_dentry_of_th").unwrap();
+        assert!(cut.is(&Section::of_line(b"struct dentry *kernfs_node_dentry_of_that(int x)").unwrap()));
+        assert!(!cut.is(&Section::of_line(b"struct dentry *other(int x)").unwrap()));
+    }
+}
