@@ -28,7 +28,8 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("schedlab", &["schedlab-sys", "schedlab-run", "schedlab-stats", "schedlab-bench", "schedlab-record",
         "schedlab-host", "schedlab-tune", "schedlab-trial", "schedlab-trace", "schedlab-analyze", "schedlab-report",
         "schedlab-import", "schedlab-vm"]),
-    ("schedlab-benches", &["schedlab-sys", "schedlab-run", "schedlab-stats", "schedlab-trace", "schedlab-analyze"]),
+    ("schedlab-benches", &["schedlab-sys", "schedlab-run", "schedlab-stats", "schedlab-trace", "schedlab-analyze",
+        "schedlab-kernel"]),
     ("xtask", &[]),
 ];
 

@@ -1,0 +1,61 @@
+//! The back-port rehearsal against real back-ports with a known answer: hunks that the stable maintainers put into two
+//! series of kernels. For each, GNU patch's verdict and bytes (the program `patch` is asked), the right place, and what
+//! is proposed where patch fails or errs, against the maintainers' own text.
+//! `cargo xtask bench kernel -- NEWER_OLD NEWER_NEW TARGET_OLD TARGET_NEW [--misses FILE]`: four kernel trees, two
+//! releases of a newer series and two of an older one, such as 6.12.107, 6.12.117, 6.1.176 and 6.1.192 unpacked from
+//! Debian's packages linux-source-*. About 1 minute.
+#![forbid(unsafe_code)]
+#![allow(clippy::print_stdout, clippy::print_stderr)]
+
+mod pairs;
+mod score;
+
+use anyhow::{Context, Result, bail};
+use schedlab_benches::table;
+use score::Score;
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::time::Instant;
+
+fn main() -> ExitCode {
+    match run() {
+        Ok(true) => ExitCode::SUCCESS,
+        Ok(false) => ExitCode::FAILURE,
+        Err(error) => {
+            eprintln!("kernel: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run() -> Result<bool> {
+    let began = Instant::now();
+    let mut arguments: Vec<String> = std::env::args().skip(1).collect();
+    let misses = match arguments.iter().position(|a| a == "--misses") {
+        Some(at) if at + 1 < arguments.len() => arguments.drain(at..at + 2).next_back(),
+        _ => None,
+    };
+    let trees: Vec<PathBuf> = arguments.iter().map(PathBuf::from).collect();
+    let Ok(trees) = <[PathBuf; 4]>::try_from(trees) else {
+        bail!("name four trees: NEWER_OLD NEWER_NEW TARGET_OLD TARGET_NEW");
+    };
+    if let Some(missing) = trees.iter().find(|tree| !tree.is_dir()) {
+        bail!("{} is no directory", missing.display());
+    }
+    let scratch = std::env::temp_dir().join(format!("schedlab-bench-kernel-{}", std::process::id()));
+    std::fs::create_dir_all(&scratch).context("no place for scratch files")?;
+    let mut score = Score::default();
+    let done = pairs::files(&trees).and_then(|files| {
+        files
+            .iter()
+            .try_for_each(|file| pairs::of_file(&trees, file)?.iter().try_for_each(|pair| score.add(pair, &scratch)))
+    });
+    std::fs::remove_dir_all(&scratch).context("scratch files")?;
+    done?;
+    if let Some(path) = misses {
+        std::fs::write(&path, &score.misses).with_context(|| path.clone())?;
+    }
+    let is_met = score.print();
+    table::closing("kernel", began.elapsed());
+    Ok(is_met)
+}

@@ -1,0 +1,110 @@
+//! A hunk of the newer series beside the maintainers' own version of it in the older one.
+
+use anyhow::{Context, Result};
+use schedlab_kernel::{Hunk, Line, Placement, apply, parse, split};
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// A back-port with a known answer.
+pub(crate) struct Pair {
+    pub(crate) file: String,
+    /// Of the newer series.
+    pub(crate) hunk: Hunk,
+    /// The maintainers' own, at its exact lines.
+    pub(crate) twin: Hunk,
+    /// Both change the same lines, trailing blanks aside.
+    pub(crate) is_same: bool,
+    /// The older file before and after the twin.
+    pub(crate) old: Vec<u8>,
+    pub(crate) right: Vec<u8>,
+}
+
+/// Twins are alike in this share of their changed lines, and no other hunk comes as near.
+const ALIKE: f64 = 0.6;
+const APART: f64 = 0.05;
+
+/// C files that both series changed and all four trees have.
+pub(crate) fn files(trees: &[PathBuf; 4]) -> Result<Vec<String>> {
+    let newer = differing(&trees[0], &trees[1])?;
+    let mut files = differing(&trees[2], &trees[3])?;
+    files.retain(|file| newer.contains(file) && (file.ends_with(".c") || file.ends_with(".h")));
+    files.retain(|file| trees.iter().all(|tree| tree.join(file).is_file()));
+    files.sort();
+    Ok(files)
+}
+
+fn differing(a: &Path, b: &Path) -> Result<Vec<String>> {
+    let out = Command::new("diff").arg("-rq").args([a, b]).output().context("the program diff")?;
+    let said = String::from_utf8_lossy(&out.stdout).into_owned();
+    let prefix = format!("Files {}/", a.display());
+    let name = |line: &str| line.strip_prefix(&*prefix)?.split(" and ").next().map(str::to_owned);
+    Ok(said.lines().filter_map(name).collect())
+}
+
+fn hunks(a: &Path, b: &Path) -> Result<Vec<Hunk>> {
+    let out = Command::new("diff").args(["-U3", "-p", "--label", "a/f", "--label", "b/f"]).args([a, b]).output()?;
+    Ok(parse(&out.stdout).into_iter().flat_map(|patch| patch.files).flat_map(|file| file.hunks).collect())
+}
+
+/// The pairs of a file: twin and hunk are each other's best match.
+pub(crate) fn of_file(trees: &[PathBuf; 4], file: &str) -> Result<Vec<Pair>> {
+    let at = |tree: usize| trees[tree].join(file);
+    let (newer, twins) = (hunks(&at(0), &at(1))?, hunks(&at(2), &at(3))?);
+    let old = std::fs::read(at(2)).with_context(|| at(2).display().to_string())?;
+    let changed = |hunk: &Hunk| -> Vec<Vec<u8>> {
+        let lines = hunk.lines.iter().filter(|l| !matches!(l, Line::Context(_)));
+        lines.map(|l| [&[l.sign()], l.text().trim_ascii_end()].concat()).collect()
+    };
+    let (a, b): (Vec<_>, Vec<_>) = (newer.iter().map(changed).collect(), twins.iter().map(changed).collect());
+    let ratio: Vec<Vec<f64>> = a.iter().map(|x| b.iter().map(|y| ratio(x, y)).collect()).collect();
+    let mut out = Vec::new();
+    for (i, row) in ratio.iter().enumerate() {
+        let Some(j) = (0..row.len()).rev().max_by(|&x, &y| row[x].total_cmp(&row[y])) else { continue };
+        let best = row[j];
+        let mut rivals = (0..row.len())
+            .filter(|k| *k != j)
+            .map(|k| row[k])
+            .chain((0..newer.len()).filter(|k| *k != i).map(|k| ratio[k][j]));
+        if best < ALIKE || rivals.any(|rival| rival > best - APART) {
+            continue;
+        }
+        let twin = twins[j].clone();
+        let line = twin.old_start - usize::from(!twin.old_side().is_empty());
+        let exactly = Placement::At { line, offset: 0, fuzz: 0 };
+        let right = apply(std::slice::from_ref(&twin), &[exactly], &split(&old));
+        let hunk = newer[i].clone();
+        out.push(Pair { file: file.into(), hunk, twin, is_same: a[i] == b[j], old: old.clone(), right });
+    }
+    Ok(out)
+}
+
+/// Ratcliff and Obershelp's measure, as Python's difflib has it: twice the lines in matching blocks by all lines.
+fn ratio(a: &[Vec<u8>], b: &[Vec<u8>]) -> f64 {
+    if a.is_empty() && b.is_empty() { 1.0 } else { 2.0 * matching(a, b) as f64 / (a.len() + b.len()) as f64 }
+}
+
+fn matching(a: &[Vec<u8>], b: &[Vec<u8>]) -> usize {
+    let mut places: HashMap<&[u8], Vec<usize>> = HashMap::new();
+    for (j, line) in b.iter().enumerate() {
+        places.entry(line).or_default().push(j);
+    }
+    // The longest block, of equals the first in `a`, then in `b`: lengths of blocks that end at each line of `b`.
+    let (mut best, mut lengths) = ((0, 0, 0), HashMap::<usize, usize>::new());
+    for (i, line) in a.iter().enumerate() {
+        let mut next = HashMap::new();
+        for &j in places.get(&**line).into_iter().flatten() {
+            let length = j.checked_sub(1).and_then(|j| lengths.get(&j)).copied().unwrap_or(0) + 1;
+            next.insert(j, length);
+            if length > best.0 {
+                best = (length, i + 1 - length, j + 1 - length);
+            }
+        }
+        lengths = next;
+    }
+    let (length, i, j) = best;
+    if length == 0 {
+        return 0;
+    }
+    length + matching(&a[..i], &b[..j]) + matching(&a[i + length..], &b[j + length..])
+}
