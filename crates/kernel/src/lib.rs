@@ -12,5 +12,5 @@ mod series;
 
 pub use gnu::{FUZZ_LIMIT, Placement, Verdict, apply, place};
 pub use lines::split;
-pub use port::{Confidence, Place, Proposal, Rehearsed, Source, rehearse};
+pub use port::{Confidence, Finding, Obstacle, Place, Proposal, Read, Rehearsed, Source, rehearse, rehearse_series};
 pub use series::{Change, FilePatch, Hunk, Line, Patch, PatchError, Refused, Trailer, parse};

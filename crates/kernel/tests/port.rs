@@ -1,6 +1,10 @@
 //! The right place and the proposed hunk, on small texts of which the right answer is plain.
 
-use schedlab_kernel::{Confidence, Hunk, Placement, Rehearsed, Source, Verdict, apply, parse, rehearse, split};
+use schedlab_kernel::{
+    Confidence, Finding, Hunk, Obstacle, Placement, Rehearsed, Source, Verdict, apply, parse, rehearse,
+    rehearse_series, split,
+};
+use std::collections::BTreeMap;
 
 fn hunks(diff: &str) -> Vec<Hunk> {
     let mut patches = parse(format!("--- a/x.c\n+++ b/x.c\n{diff}").as_bytes());
@@ -129,4 +133,63 @@ fn a_hundred_thousand_lines_against_a_long_hunk_end_without_a_place() {
     let body: String = (0..800).map(|i| format!("-\tline {i}\n")).collect();
     let found = one(&format!("@@ -1,800 +0,0 @@\n{body}"), &text);
     assert_eq!((found.patch.verdict(), found.place), (Verdict::Fails, None));
+}
+
+fn series(diff: &str, tree: &[(&str, &str)]) -> Vec<Finding> {
+    let tree: BTreeMap<&str, &str> = tree.iter().copied().collect();
+    let mut read = |path: &str| Ok::<_, ()>(tree.get(path).map(|text| text.as_bytes().to_vec()));
+    rehearse_series(&parse(diff.as_bytes()), &mut read).unwrap()
+}
+
+/// The second patch needs what the first makes; the third the file that the second makes; the file is then renamed.
+#[test]
+fn a_patch_sees_what_those_before_it_have_made() {
+    let mail = |n: u32, diff: &str| {
+        format!("From {n:040} Mon Sep 17 00:00:00 2001\nSubject: [PATCH {n}/4] p{n}\n\n---\n{diff}")
+    };
+    let diff = [
+        mail(1, "--- a/x\n+++ b/x\n@@ -1 +1 @@\n-a\n+b\n"),
+        mail(2, "--- a/x\n+++ b/x\n@@ -1 +1 @@\n-b\n+c\n--- /dev/null\n+++ b/new\n@@ -0,0 +1 @@\n+n\n"),
+        mail(
+            3,
+            "diff --git a/new b/moved\nrename from new\nrename to moved\n--- a/new\n+++ b/moved\n@@ -1 +1 @@\n-n\n+m\n",
+        ),
+        mail(4, "--- a/moved\n+++ b/moved\n@@ -1 +1 @@\n-m\n+l\n--- a/new\n+++ b/new\n@@ -1 +1 @@\n-n\n+l\n"),
+    ];
+    let found = series(&diff.concat(), &[("x", "a\n")]);
+    let told: Vec<_> = found.iter().map(|f| (f.patch, &*f.file, f.verdict, f.obstacle)).collect();
+    use Verdict::{Applies, Fails};
+    let expected = [
+        (0, "x", Applies, None),
+        (1, "x", Applies, None),
+        (1, "new", Applies, None),
+        (2, "new", Applies, None),
+        (3, "moved", Applies, None),
+        (3, "new", Fails, Some(Obstacle::NoFile)),
+    ];
+    assert_eq!(told, expected);
+}
+
+#[test]
+fn a_new_file_that_is_there_and_a_name_with_orig() {
+    let made = "--- /dev/null\n+++ b/new\n@@ -0,0 +1 @@\n+n\n";
+    let found = series(made, &[("new", "n\n")]);
+    assert_eq!((found[0].verdict, found[0].obstacle), (Verdict::Fails, Some(Obstacle::Exists)));
+    assert!(found[0].rehearsed.as_ref().unwrap().is_present);
+    assert!(!series(made, &[("new", "other\n")])[0].rehearsed.as_ref().unwrap().is_present);
+    let orig = "--- a/x.c\n+++ b/x.c.new\n@@ -1 +1 @@\n-a\n+b\n";
+    assert_eq!(
+        (&*series(orig, &[("x.c", "a\n")])[0].file, series(orig, &[("x.c", "a\n")])[0].verdict),
+        ("x.c", Verdict::Applies)
+    );
+}
+
+/// The first hunk fails, what is proposed for it is taken, and the next patch builds on it.
+#[test]
+fn a_likely_proposal_is_taken_for_the_next_patch() {
+    let text = "int f(void)\n{\n\tint other;\n\n\tprepare(&other);\n\tret = do_it(a, b);\n\tfinish(&other);\n\treturn ret;\n}\n";
+    let first = "--- a/x.c\n+++ b/x.c\n@@ -3,7 +3,7 @@ int f(void)\n \tint other;\n \n \tsetup(mine);\n-\tret = do_it(a, b);\n+\tret = do_it(a, c);\n \tteardown(mine);\n \treturn ret;\n }\n";
+    let second = "From 1 Mon Sep 17 00:00:00 2001\nSubject: two\n\n--- a/x.c\n+++ b/x.c\n@@ -6 +6 @@\n-\tret = do_it(a, c);\n+\tret = do_it(b, c);\n";
+    let found = series(&format!("From 0 Mon Sep 17 00:00:00 2001\nSubject: one\n\n{first}{second}"), &[("x.c", text)]);
+    assert_eq!(found.iter().map(|f| f.verdict).collect::<Vec<_>>(), [Verdict::Fails, Verdict::Applies]);
 }

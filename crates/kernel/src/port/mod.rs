@@ -4,8 +4,10 @@ mod adapt;
 mod align;
 mod rehearse;
 mod section;
+mod series;
 mod source;
 mod tokens;
 
 pub use rehearse::{Confidence, Place, Proposal, Rehearsed, rehearse};
+pub use series::{Finding, Obstacle, Read, rehearse_series};
 pub use source::Source;

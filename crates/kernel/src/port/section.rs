@@ -43,7 +43,8 @@ impl Section {
 fn name(line: &[u8]) -> Option<&[u8]> {
     let is_word = |b: &u8| b.is_ascii_alphanumeric() || *b == b'_';
     let end = line.iter().position(|b| matches!(b, b'(' | b'{' | b'=' | b';' | b'[')).unwrap_or(line.len());
-    let before = line[..end].trim_ascii_end();
+    let before =
+        if line.get(end) == Some(&b'(') { &line[..end] } else { without_attributes(&line[..end]) }.trim_ascii_end();
     let start = before.iter().rposition(|b| !is_word(b)).map_or(0, |at| at + 1);
     let word = &before[start..];
     let is_macro = line.get(end) == Some(&b'(') && start == 0 && word.iter().all(|b| !b.is_ascii_lowercase());
@@ -55,6 +56,17 @@ fn name(line: &[u8]) -> Option<&[u8]> {
         }
     }
     (!word.is_empty()).then_some(word)
+}
+
+/// `static struct ops o __read_mostly` without its last word.
+fn without_attributes(mut words: &[u8]) -> &[u8] {
+    loop {
+        words = words.trim_ascii_end();
+        match words.iter().rposition(u8::is_ascii_whitespace) {
+            Some(at) if words[at + 1..].starts_with(b"__") => words = &words[..at],
+            _ => return words,
+        }
+    }
 }
 
 /// The section of each line of a text.
@@ -80,6 +92,7 @@ mod tests {
         assert_eq!(name("struct gve_rx_ring {\n").as_deref(), Some("gve_rx_ring"));
         assert_eq!(name("SYSCALL_DEFINE2(futex, int, x)\n").as_deref(), Some("futex"));
         assert_eq!(name("static const struct ops o = {\n").as_deref(), Some("o"));
+        assert_eq!(name("static struct ops o __read_mostly = {\n").as_deref(), Some("o"));
         assert_eq!(name("out_free:\n"), None);
         assert_eq!(name("\treturn 0;\n"), None);
     }
