@@ -1,5 +1,6 @@
 //! The command line: parsing without side effects. Commands turn these into plans; the libraries never see clap.
 
+pub(crate) mod kernel;
 pub(crate) mod vm;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
@@ -65,6 +66,8 @@ pub(crate) enum Command {
     Tune(Tune),
     /// Kernels in QEMU: fetch one, boot it, run in it what would run here
     Vm(vm::Vm),
+    /// Kernel patches: what a back-port would meet
+    Kernel(kernel::Kernel),
     /// Shell completions on standard output
     Completions {
         /// The shell to complete for

@@ -27,7 +27,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("schedlab-report", &["schedlab-run", "schedlab-stats", "schedlab-analyze"]),
     ("schedlab", &["schedlab-sys", "schedlab-run", "schedlab-stats", "schedlab-bench", "schedlab-record",
         "schedlab-host", "schedlab-tune", "schedlab-trial", "schedlab-trace", "schedlab-analyze", "schedlab-report",
-        "schedlab-import", "schedlab-vm"]),
+        "schedlab-import", "schedlab-vm", "schedlab-kernel"]),
     ("schedlab-benches", &["schedlab-sys", "schedlab-run", "schedlab-stats", "schedlab-trace", "schedlab-analyze",
         "schedlab-kernel"]),
     ("xtask", &[]),

@@ -6,6 +6,7 @@ mod claim;
 mod compare;
 mod doctor;
 mod import;
+mod kernel;
 mod list;
 mod profile;
 mod record;
@@ -61,6 +62,7 @@ pub(crate) fn run() -> Result<u8> {
         Command::Trace(args) => trace::run(&args),
         Command::Tune(args) => tune::run(&args.action),
         Command::Vm(args) => vm::run(&args.action),
+        Command::Kernel(args) => kernel::run(&args.action),
         Command::Completions { shell } => shell::completions(shell),
         Command::Man { dir } => shell::man(&dir),
     }

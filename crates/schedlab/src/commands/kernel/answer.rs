@@ -1,0 +1,40 @@
+//! Findings as JSON, one object a line: a hunk, or a part of the series that was skipped.
+
+use super::port::Rehearsal;
+use super::shown::{confidence, verdict};
+use serde_json::{Value, json};
+use std::io::{self, Write};
+
+pub(super) fn write(rehearsal: &Rehearsal, out: &mut dyn Write) -> io::Result<()> {
+    for (number, finding) in rehearsal.findings.iter().enumerate() {
+        let seen = finding.rehearsed.as_ref();
+        let place = seen.and_then(|seen| seen.place.as_ref());
+        let proposal = seen.and_then(|seen| seen.proposal.as_ref());
+        let line = json!({
+            "patch": rehearsal.patches[finding.patch].subject,
+            "from": rehearsal.from[finding.patch].display().to_string(),
+            "file": finding.file,
+            "hunk": number + 1,
+            "verdict": verdict(finding.verdict),
+            "obstacle": finding.obstacle.map(super::shown::obstacle),
+            "flagged": seen.and_then(|seen| seen.flagged.clone()),
+            "place": place.map(|p| json!({"file": finding.file, "function": p.function, "line": p.line})),
+            "proposal": proposal.map(|p| String::from_utf8_lossy(&p.hunk.to_bytes()).into_owned()),
+            "confidence": proposal.map(|p| confidence(p.confidence)),
+            "present": seen.is_some_and(|seen| seen.is_present),
+        });
+        writeln!(out, "{line}")?;
+    }
+    for (patch, from) in rehearsal.patches.iter().zip(&rehearsal.from) {
+        for refused in &patch.refused {
+            let line: Value = json!({
+                "patch": patch.subject,
+                "from": from.display().to_string(),
+                "line": refused.line,
+                "skipped": refused.why.to_string(),
+            });
+            writeln!(out, "{line}")?;
+        }
+    }
+    Ok(())
+}

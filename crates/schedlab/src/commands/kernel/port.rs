@@ -1,0 +1,91 @@
+//! `schedlab kernel port`: a series and a tree from the disk, findings to the terminal or as JSON.
+
+use super::{answer, shown};
+use crate::cli::kernel::Port;
+use crate::commands::report::write_file;
+use crate::exit;
+use crate::output::to_stdout;
+use anyhow::{Context, Result, bail};
+use schedlab_kernel::{Finding, Patch, parse, rehearse_series};
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
+
+/// A series and what was found of it.
+pub(super) struct Rehearsal {
+    pub(super) patches: Vec<Patch>,
+    /// For each patch the file that it is from.
+    pub(super) from: Vec<PathBuf>,
+    pub(super) findings: Vec<Finding>,
+}
+
+pub(super) fn run(args: &Port) -> Result<u8> {
+    if !args.onto.is_dir() {
+        bail!("--onto {}: it is no directory; name an unpacked source tree", args.onto.display());
+    }
+    let rehearsal = rehearsal(args)?;
+    if args.json.as_deref() == Some("-") {
+        return to_stdout(|out| answer::write(&rehearsal, out)).map(|()| exit::DONE);
+    }
+    if let Some(file) = &args.json {
+        write_file(Path::new(file), |out| answer::write(&rehearsal, out))?;
+    }
+    to_stdout(|out| shown::write(&rehearsal, out))?;
+    Ok(exit::DONE)
+}
+
+fn rehearsal(args: &Port) -> Result<Rehearsal> {
+    let (mut patches, mut from) = (Vec::new(), Vec::new());
+    for file in files(&args.series)? {
+        let text = std::fs::read(&file).with_context(|| format!("{} cannot be read", file.display()))?;
+        let found = parse(&text);
+        if found.iter().all(|patch| patch.files.is_empty() && patch.refused.is_empty()) {
+            bail!("{} holds no diff; name patches as git format-patch, git diff or diff -u write them", file.display());
+        }
+        from.extend(found.iter().map(|_| file.clone()));
+        patches.extend(found);
+    }
+    // The names are relative and without `..`: the parser sees to that.
+    let mut read = |path: &str| match std::fs::read(args.onto.join(path)) {
+        Ok(text) => Ok(Some(text)),
+        Err(error)
+            if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory | ErrorKind::IsADirectory) =>
+        {
+            Ok(None)
+        }
+        Err(error) => Err(error).with_context(|| format!("{} cannot be read", args.onto.join(path).display())),
+    };
+    let findings = rehearse_series(&patches, &mut read)?;
+    Ok(Rehearsal { patches, from, findings })
+}
+
+/// The files of the series, in order.
+fn files(named: &[PathBuf]) -> Result<Vec<PathBuf>> {
+    let mut out = Vec::new();
+    for path in named {
+        if !path.is_dir() {
+            out.push(path.clone());
+            continue;
+        }
+        let found = match std::fs::read_to_string(path.join("series")) {
+            // Quilt: a name a line, options of patch behind it, comments behind `#`.
+            Ok(series) => {
+                let names = series.lines().filter_map(|line| line.split('#').next()?.split_whitespace().next());
+                names.map(|name| path.join(name)).collect()
+            }
+            Err(_) => by_name(path)?,
+        };
+        if found.is_empty() {
+            bail!("{} holds no *.patch or *.diff and no series file", path.display());
+        }
+        out.extend(found);
+    }
+    Ok(out)
+}
+
+fn by_name(dir: &Path) -> Result<Vec<PathBuf>> {
+    let entries = std::fs::read_dir(dir).with_context(|| format!("{} cannot be read", dir.display()))?;
+    let mut found: Vec<PathBuf> = entries.map(|entry| Ok(entry?.path())).collect::<Result<_>>()?;
+    found.retain(|path| path.extension().is_some_and(|e| e == "patch" || e == "diff"));
+    found.sort();
+    Ok(found)
+}

@@ -1,0 +1,120 @@
+//! Findings for a terminal: a line per hunk, then the proposals, then the sums.
+
+use super::port::Rehearsal;
+use schedlab_kernel::{Confidence, Finding, Obstacle, Verdict};
+use schedlab_run::counted;
+use std::io::{self, Write};
+
+pub(super) fn verdict(verdict: Verdict) -> &'static str {
+    match verdict {
+        Verdict::Applies => "applies",
+        Verdict::Offset => "offset",
+        Verdict::Fuzz => "fuzz",
+        Verdict::Fails => "fails",
+    }
+}
+
+pub(super) fn confidence(confidence: Confidence) -> &'static str {
+    match confidence {
+        Confidence::Sure => "sure",
+        Confidence::Likely => "likely",
+        Confidence::Guess => "guess",
+    }
+}
+
+pub(super) fn obstacle(obstacle: Obstacle) -> &'static str {
+    match obstacle {
+        Obstacle::NoFile => "the tree has no such file",
+        Obstacle::Exists => "the file is to be made and is there",
+    }
+}
+
+/// What there is to say of a hunk besides patch's verdict.
+fn remark(finding: &Finding) -> String {
+    let mut said = Vec::new();
+    said.extend(finding.obstacle.map(|found| obstacle(found).to_owned()));
+    if let Some(seen) = &finding.rehearsed {
+        said.extend(seen.flagged.clone());
+        said.extend(seen.is_present.then(|| "present already".to_owned()));
+        said.extend(seen.proposal.as_ref().map(|p| format!("proposal: {}", confidence(p.confidence))));
+        if seen.place.is_none() && finding.obstacle.is_none() {
+            said.push("nothing like it in the file".into());
+        }
+    }
+    said.join("; ")
+}
+
+pub(super) fn write(rehearsal: &Rehearsal, out: &mut dyn Write) -> io::Result<()> {
+    let mut shown = None;
+    for (number, finding) in rehearsal.findings.iter().enumerate() {
+        if shown != Some(finding.patch) {
+            let subject = &rehearsal.patches[finding.patch].subject;
+            let from = rehearsal.from[finding.patch].display();
+            writeln!(
+                out,
+                "\npatch {}: {} ({from})",
+                finding.patch + 1,
+                if subject.is_empty() { "without a subject" } else { subject }
+            )?;
+            shown = Some(finding.patch);
+        }
+        let place = finding.rehearsed.as_ref().and_then(|seen| seen.place.as_ref());
+        let place = place.map_or(finding.file.clone(), |p| {
+            let function = if p.function.is_empty() { String::new() } else { format!(" {}", p.function) };
+            format!("{}:{}{function}", finding.file, p.line)
+        });
+        let remark = remark(finding);
+        let gap = if remark.is_empty() { "" } else { "  " };
+        writeln!(out, "  hunk {:<4} {:<8} {place}{gap}{remark}", number + 1, verdict(finding.verdict))?;
+    }
+    proposals(rehearsal, out)?;
+    for (patch, from) in rehearsal.patches.iter().zip(&rehearsal.from) {
+        for refused in &patch.refused {
+            writeln!(out, "skipped: {} {refused}", from.display())?;
+        }
+    }
+    sums(rehearsal, out)
+}
+
+fn proposals(rehearsal: &Rehearsal, out: &mut dyn Write) -> io::Result<()> {
+    for (number, finding) in rehearsal.findings.iter().enumerate() {
+        let Some(proposal) = finding.rehearsed.as_ref().and_then(|seen| seen.proposal.as_ref()) else { continue };
+        writeln!(
+            out,
+            "\nproposal for hunk {} ({}), against the file as the patches before leave it:",
+            number + 1,
+            confidence(proposal.confidence)
+        )?;
+        writeln!(out, "--- a/{0}\n+++ b/{0}", finding.file)?;
+        write!(out, "{}", String::from_utf8_lossy(&proposal.hunk.to_bytes()))?;
+    }
+    Ok(())
+}
+
+fn sums(rehearsal: &Rehearsal, out: &mut dyn Write) -> io::Result<()> {
+    let all = &rehearsal.findings;
+    let of = |wanted: Verdict| all.iter().filter(|f| f.verdict == wanted).count();
+    let seen = || all.iter().filter_map(|f| f.rehearsed.as_ref());
+    let proposed =
+        |wanted: Confidence| seen().filter(|s| s.proposal.as_ref().is_some_and(|p| p.confidence == wanted)).count();
+    let skipped: usize = rehearsal.patches.iter().map(|patch| patch.refused.len()).sum();
+    writeln!(
+        out,
+        "\n{} of {}: {} apply, {} with offset, {} with fuzz, {} fail, as GNU patch has it; {} flagged, {} present already",
+        counted(all.len(), "hunks"),
+        counted(rehearsal.patches.len(), "patches"),
+        of(Verdict::Applies),
+        of(Verdict::Offset),
+        of(Verdict::Fuzz),
+        of(Verdict::Fails),
+        seen().filter(|s| s.flagged.is_some()).count(),
+        seen().filter(|s| s.is_present).count(),
+    )?;
+    writeln!(
+        out,
+        "proposals: {} sure, {} likely, {} guess; {skipped} skipped; no symbols or prerequisites looked for, nothing built (docs/kernel.md)",
+        proposed(Confidence::Sure),
+        proposed(Confidence::Likely),
+        proposed(Confidence::Guess),
+    )
+}
