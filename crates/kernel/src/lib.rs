@@ -9,6 +9,7 @@ mod gnu;
 mod lines;
 mod port;
 mod series;
+pub mod source;
 
 pub use gnu::{FUZZ_LIMIT, Placement, Verdict, apply, place};
 pub use lines::split;

@@ -4,9 +4,11 @@
 //! `cargo xtask bench kernel -- NEWER_OLD NEWER_NEW TARGET_OLD TARGET_NEW [--misses FILE]`: four kernel trees, two
 //! releases of a newer series and two of an older one, such as 6.12.107, 6.12.117, 6.1.176 and 6.1.192 unpacked from
 //! Debian's packages linux-source-*. About 1 minute.
+//! `cargo xtask bench kernel -- --functions TREE …` checks the scanner of C against universal-ctags instead.
 #![forbid(unsafe_code)]
 #![allow(clippy::print_stdout, clippy::print_stderr)]
 
+mod functions;
 mod pairs;
 mod score;
 
@@ -31,6 +33,10 @@ fn main() -> ExitCode {
 fn run() -> Result<bool> {
     let began = Instant::now();
     let mut arguments: Vec<String> = std::env::args().skip(1).collect();
+    if arguments.first().is_some_and(|a| a == "--functions") {
+        let trees: Vec<PathBuf> = arguments[1..].iter().map(PathBuf::from).collect();
+        return functions::run(&trees);
+    }
     let misses = match arguments.iter().position(|a| a == "--misses") {
         Some(at) if at + 1 < arguments.len() => arguments.drain(at..at + 2).next_back(),
         _ => None,

@@ -1,0 +1,172 @@
+//! What a C file of the kernel defines, read without preprocessing: functions, structs, tables, macros, and the
+//! invocations that define things by macro (`SYSCALL_DEFINE3`, `TRACE_EVENT`, `EXPORT_SYMBOL`, `module_param`).
+//!
+//! All branches of an `#if` are read but those of `#if 0`; each item carries the conditions that it stands under. What
+//! does not look like a declaration is named in [`Unit::skipped`].
+
+mod conditions;
+mod head;
+mod lex;
+mod members;
+mod scan;
+mod spell;
+
+pub use scan::scan;
+
+/// What one file defines, in the order of the file. Lines count from 1.
+#[derive(Debug, Default)]
+pub struct Unit {
+    /// Functions with a body.
+    pub functions: Vec<Function>,
+    /// Structs, unions and enums.
+    pub types: Vec<Type>,
+    /// Objects initialised in braces.
+    pub tables: Vec<Table>,
+    /// Objects initialised without.
+    pub variables: Vec<Variable>,
+    /// `#define`s, those in bodies too.
+    pub macros: Vec<Macro>,
+    /// What looks like a call at file scope or registers a name.
+    pub invocations: Vec<Invocation>,
+    /// What could not be read.
+    pub skipped: Vec<Skipped>,
+}
+
+/// A function with a body.
+#[derive(Debug)]
+pub struct Function {
+    /// For one that a macro defines, the macro's first argument: `futex` of `SYSCALL_DEFINE6(futex, …)`.
+    pub name: String,
+    /// The macro that defines it.
+    pub by: Option<String>,
+    /// From the first word to the closing parenthesis of the parameters, white space normalised.
+    pub signature: String,
+    /// Line of the first word.
+    pub first_line: usize,
+    /// Line of its name.
+    pub line: usize,
+    /// Line of the closing brace.
+    pub last_line: usize,
+    /// The `#if` conditions that it stands under, joined by `&&`; empty if none.
+    pub condition: String,
+    /// What it calls by name, each once, in the order of the first call.
+    pub calls: Vec<Call>,
+}
+
+/// A call in a body: `name(…)`, or `x->name(…)` and `x.name(…)` if `is_member`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Call {
+    /// Its name.
+    pub name: String,
+    /// Called through a member.
+    pub is_member: bool,
+    /// Line of its name.
+    pub line: usize,
+}
+
+/// A struct, union or enum with its members.
+#[derive(Debug)]
+pub struct Type {
+    /// `struct`, `union` or `enum`.
+    pub keyword: String,
+    /// The tag, or for one without the name of the typedef or empty.
+    pub name: String,
+    /// Line of its name.
+    pub line: usize,
+    /// The `#if` conditions that it stands under, joined by `&&`; empty if none.
+    pub condition: String,
+    /// In the order of the file.
+    pub members: Vec<Member>,
+}
+
+/// A member of a struct or union, of those without a name that it holds too, or a constant of an enum.
+#[derive(Debug, Clone)]
+pub struct Member {
+    /// Its name.
+    pub name: String,
+    /// As declared, or the enum constant's value, white space normalised.
+    pub text: String,
+    /// Line of its name.
+    pub line: usize,
+    /// The `#if` conditions that it stands under, joined by `&&`; empty if none.
+    pub condition: String,
+}
+
+/// An object with an initialiser in braces: a table of operations, an array of sysctls.
+#[derive(Debug)]
+pub struct Table {
+    /// `sched_class` of `struct sched_class fair_sched_class`; for macros and plain types the words before the name.
+    pub of: String,
+    /// Its name.
+    pub name: String,
+    /// Line of its name.
+    pub line: usize,
+    /// The `#if` conditions that it stands under, joined by `&&`; empty if none.
+    pub condition: String,
+    /// Designated entries; values without a name are not kept.
+    pub entries: Vec<Entry>,
+}
+
+/// `.member = value` in an initialiser.
+#[derive(Debug, Clone)]
+pub struct Entry {
+    /// Number of the array's element that it is in.
+    pub element: usize,
+    /// The member, with `[…]` or `.inner` behind it if it has one.
+    pub member: String,
+    /// As written, white space normalised.
+    pub value: String,
+    /// Line of its name.
+    pub line: usize,
+}
+
+/// An object at file scope with a plain initialiser: the default of a knob.
+#[derive(Debug)]
+pub struct Variable {
+    /// Its name.
+    pub name: String,
+    /// As written, white space normalised.
+    pub value: String,
+    /// Line of its name.
+    pub line: usize,
+    /// The `#if` conditions that it stands under, joined by `&&`; empty if none.
+    pub condition: String,
+}
+
+/// A `#define`.
+#[derive(Debug)]
+pub struct Macro {
+    /// Its name.
+    pub name: String,
+    /// What stands behind the name, white space normalised: parameters and body, or the value.
+    pub text: String,
+    /// Line of its name.
+    pub line: usize,
+    /// The `#if` conditions that it stands under, joined by `&&`; empty if none.
+    pub condition: String,
+}
+
+/// `NAME(arguments)` at file scope, in an initialiser or in a function (`function` set): what defines or registers by
+/// macro or call. In functions only calls with a string among the arguments are kept: registrations.
+#[derive(Debug)]
+pub struct Invocation {
+    /// Its name.
+    pub name: String,
+    /// Each argument as written, white space normalised.
+    pub arguments: Vec<String>,
+    /// Line of its name.
+    pub line: usize,
+    /// The `#if` conditions that it stands under, joined by `&&`; empty if none.
+    pub condition: String,
+    /// The function that holds it.
+    pub function: Option<String>,
+}
+
+/// Something that could not be read as a declaration.
+#[derive(Debug)]
+pub struct Skipped {
+    /// Line of its name.
+    pub line: usize,
+    /// A short sentence: what stands there.
+    pub what: String,
+}

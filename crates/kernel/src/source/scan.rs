@@ -1,0 +1,393 @@
+//! The scanner: file scope from declaration to declaration.
+
+use super::conditions::{Conditions, Effect};
+use super::head::{Shape, closing, is_attribute, is_type_word, parts, shape, top_level};
+use super::lex::{Kind, Token, lex};
+use super::members::{of_enum, of_struct, of_table};
+use super::spell::{spell, spell_range, word};
+use super::{Call, Function, Invocation, Macro, Skipped, Table, Type, Unit, Variable};
+
+/// A text and where its lines begin.
+pub(super) struct File<'a> {
+    pub(super) text: &'a [u8],
+    starts: Vec<usize>,
+}
+
+impl File<'_> {
+    pub(super) fn line(&self, at: usize) -> usize {
+        self.starts.partition_point(|&start| start <= at)
+    }
+}
+
+/// Reads one C file; any bytes will do.
+pub fn scan(text: &[u8]) -> Unit {
+    let newlines = text.iter().enumerate().filter(|&(_, &b)| b == b'\n').map(|(at, _)| at + 1);
+    let file = File { text, starts: std::iter::once(0).chain(newlines).collect() };
+    let tokens = lex(text, 0..text.len(), true);
+    let mut scanner = Scanner {
+        file,
+        tokens,
+        at: 0,
+        head: Vec::new(),
+        held: String::new(),
+        conditions: Conditions::default(),
+        linkage: 0,
+        out: Unit::default(),
+    };
+    scanner.file_scope();
+    scanner.out
+}
+
+/// A directive's name and the rest, white space normalised.
+pub(super) fn directive(text: &[u8], token: &Token) -> (String, String) {
+    let inside = lex(text, token.start + 1..token.end, false);
+    let Some(name) = inside.first().map(|t| word(text, t)) else { return Default::default() };
+    let rest = inside[0].end..token.end;
+    (name, spell_range(text, rest))
+}
+
+struct Scanner<'a> {
+    file: File<'a>,
+    tokens: Vec<Token>,
+    at: usize,
+    /// The declaration begun: its tokens without directives, and the conditions at its first.
+    head: Vec<Token>,
+    held: String,
+    conditions: Conditions,
+    /// `extern "C" {` that are open.
+    linkage: usize,
+    out: Unit,
+}
+
+impl Scanner<'_> {
+    fn file_scope(&mut self) {
+        while let Some(&token) = self.tokens.get(self.at) {
+            self.at += 1;
+            match token.kind {
+                Kind::Directive => {
+                    self.conditional(&token, 0);
+                }
+                Kind::Mark(b'(') => self.parenthesis(),
+                Kind::Mark(b'{') => self.braces(&token),
+                Kind::Mark(b';') => self.declaration(),
+                Kind::Mark(b'}') if self.linkage > 0 => self.linkage -= 1,
+                Kind::Mark(b'}') => {
+                    self.skip(token.start, "a closing brace that nothing opens");
+                    self.head.clear();
+                }
+                _ => self.push(token),
+            }
+        }
+        if !self.head.is_empty() && !self.invocation() {
+            self.skip(self.head[0].start, "a declaration that the file's end cuts off");
+        }
+    }
+
+    fn push(&mut self, token: Token) {
+        if self.head.is_empty() {
+            self.held = self.conditions.text();
+        }
+        self.head.push(token);
+    }
+
+    fn skip(&mut self, at: usize, what: &str) {
+        self.out.skipped.push(Skipped { line: self.file.line(at), what: what.to_owned() });
+    }
+
+    /// Takes a directive at a brace depth; the depth to go on with.
+    fn conditional(&mut self, token: &Token, depth: usize) -> usize {
+        let text = self.file.text;
+        let (name, rest) = directive(text, token);
+        if name == "define" {
+            self.define(token);
+        }
+        match self.conditions.take(&name, &rest, depth, self.head.len()) {
+            Effect::Continue { depth, head } => {
+                if depth == 0 {
+                    self.head.truncate(head);
+                }
+                depth
+            }
+            Effect::Dead => {
+                self.dead();
+                depth
+            }
+        }
+    }
+
+    /// Up to the `#else`, `#elif` or `#endif` of an `#if 0`.
+    fn dead(&mut self) {
+        let mut nested = 0usize;
+        while let Some(token) = self.tokens.get(self.at) {
+            if token.kind == Kind::Directive {
+                let name = directive(self.file.text, token).0;
+                match name.as_str() {
+                    "if" | "ifdef" | "ifndef" => nested += 1,
+                    "endif" if nested > 0 => nested -= 1,
+                    "endif" | "else" | "elif" if nested == 0 => return,
+                    _ => {}
+                }
+            }
+            self.at += 1;
+        }
+    }
+
+    fn define(&mut self, token: &Token) {
+        let text = self.file.text;
+        let inside = lex(text, token.start + 1..token.end, false);
+        let Some(name) = inside.get(1).filter(|t| t.kind == Kind::Word) else { return };
+        self.out.macros.push(Macro {
+            name: word(text, name),
+            text: spell(text, &inside[2..]),
+            line: self.file.line(token.start),
+            condition: self.conditions.text(),
+        });
+    }
+
+    /// From an opening parenthesis, which was just read, to its end. Then `NAME(…)` may be complete without `;`.
+    fn parenthesis(&mut self) {
+        let mut depth = 1usize;
+        self.push(self.tokens[self.at - 1]);
+        while let Some(&token) = self.tokens.get(self.at) {
+            match token.kind {
+                Kind::Directive => {
+                    self.at += 1;
+                    self.conditional(&token, 1);
+                    continue;
+                }
+                Kind::Mark(b'(') => depth += 1,
+                Kind::Mark(b')') => depth -= 1,
+                // Parentheses do not close: the declaration ends here.
+                Kind::Mark(b'}') if self.is_at_margin(token.start) => break,
+                _ => {}
+            }
+            self.at += 1;
+            self.push(token);
+            if depth == 0 {
+                break;
+            }
+        }
+        let next = self.tokens.get(self.at);
+        let goes_on =
+            next.is_some_and(|t| !(t.kind == Kind::Directive || t.kind == Kind::Word && self.is_at_margin(t.start)));
+        let is_mark = next.is_some_and(|t| t.kind == Kind::Word && is_attribute(&self.file.text[t.start..t.end]));
+        if !goes_on && !is_mark && self.head.get(1).is_some_and(|t| t.is(b'(')) && self.invocation() {
+            self.head.clear();
+        }
+    }
+
+    fn is_at_margin(&self, at: usize) -> bool {
+        at == 0 || self.file.text[at - 1] == b'\n'
+    }
+
+    /// Takes the declaration begun as `NAME(arguments)`, with words before or not; false if it is none.
+    fn invocation(&mut self) -> bool {
+        let text = self.file.text;
+        let Some(open) = top_level(&self.head, |t| t.is(b'(')).filter(|&open| open > 0) else { return false };
+        let is_name = |t: &Token| {
+            t.kind == Kind::Word && !is_attribute(&text[t.start..t.end]) && !is_type_word(&text[t.start..t.end])
+        };
+        let Some(close) = closing(&self.head, open).filter(|_| is_name(&self.head[open - 1])) else { return false };
+        if close + 1 != self.head.len() {
+            return false;
+        }
+        self.out.invocations.push(Invocation {
+            name: word(text, &self.head[open - 1]),
+            arguments: parts(&self.head[open + 1..close], b',').into_iter().map(|p| spell(text, p)).collect(),
+            line: self.file.line(self.head[open - 1].start),
+            condition: self.held.clone(),
+            function: None,
+        });
+        true
+    }
+
+    /// At the `;` of a declaration: an invocation, or an object with its value. Prototypes and types are passed over.
+    fn declaration(&mut self) {
+        let text = self.file.text;
+        let head = std::mem::take(&mut self.head);
+        if let Shape::Object { name, equals } = shape(text, &head) {
+            self.out.variables.push(Variable {
+                name: word(text, &head[name]),
+                value: spell(text, &head[equals + 1..]),
+                line: self.file.line(head[name].start),
+                condition: self.held.clone(),
+            });
+            return;
+        }
+        self.head = head;
+        // With a type before it, it is a prototype, but for names in capitals: `static DEFINE_MUTEX(lock);`.
+        let open = top_level(&self.head, |t| t.is(b'(')).unwrap_or(0);
+        let is_upper = |t: &Token| !text[t.start..t.end].iter().any(u8::is_ascii_lowercase);
+        if open == 1 || open > 1 && is_upper(&self.head[open - 1]) {
+            self.invocation();
+        }
+        self.head.clear();
+    }
+
+    /// At the `{` of a body; its end is found, what it is follows from the words before.
+    fn braces(&mut self, open: &Token) {
+        let text = self.file.text;
+        let head = std::mem::take(&mut self.head);
+        let held = std::mem::take(&mut self.held);
+        if matches!(&head[..], [word, name] if word.kind == Kind::Word && name.kind == Kind::Text) {
+            // `extern "C" {` holds declarations as the file does.
+            self.linkage += 1;
+            return;
+        }
+        let begun = self.at;
+        let shape = shape(text, &head);
+        let mut inner = self.conditions.clone();
+        self.block(open);
+        let body = begun..self.at.saturating_sub(1).max(begun);
+        match shape {
+            Shape::Function { name, close } => self.function(&head, name, close, body, held),
+            Shape::Type { keyword, tag } => {
+                let keyword = word(text, &head[keyword]);
+                let body = &self.tokens[body];
+                let members = match keyword.as_str() {
+                    "enum" => of_enum(&self.file, body, &mut inner),
+                    _ => of_struct(&self.file, body, &mut inner),
+                };
+                let line = self.file.line(head[0].start);
+                let mut name = tag.map(|t| word(text, &head[t])).unwrap_or_default();
+                if name.is_empty()
+                    && let Some(typedef) = self.tokens.get(self.at).filter(|t| t.kind == Kind::Word)
+                {
+                    name = word(text, typedef);
+                }
+                self.out.types.push(Type { keyword, name, line, condition: held, members });
+            }
+            Shape::Object { name, equals: _ } => {
+                let words: Vec<Token> = head[..name].iter().copied().filter(|t| t.kind == Kind::Word).collect();
+                let entries = of_table(&self.file, &self.tokens[body.clone()]);
+                let of = words.last().map(|t| word(text, t)).unwrap_or_default();
+                self.items(body, &held);
+                let line = self.file.line(head[name].start);
+                self.out.tables.push(Table { of, name: word(text, &head[name]), line, condition: held, entries });
+            }
+            Shape::Other => self.skip(open.start, "braces behind no function, type or object"),
+        }
+    }
+
+    /// Past the brace that closes the one just read. A closing brace at the margin ends it whatever the depth: branches
+    /// of an `#if` may open more than they close.
+    fn block(&mut self, open: &Token) {
+        let (mut depth, mut at_margin) = (1usize, 0usize);
+        while let Some(&token) = self.tokens.get(self.at) {
+            self.at += 1;
+            match token.kind {
+                Kind::Directive => depth = self.conditional(&token, depth).max(1),
+                Kind::Mark(b'{') => {
+                    depth += 1;
+                    at_margin += usize::from(self.is_at_margin(token.start));
+                }
+                Kind::Mark(b'}') => {
+                    depth -= 1;
+                    let was_opened_there = depth > 0 && at_margin > 0 && self.is_at_margin(token.start);
+                    at_margin -= usize::from(was_opened_there);
+                    if depth > 0 && !was_opened_there && self.is_at_margin(token.start) {
+                        self.skip(open.start, "braces that do not close in pairs; taken to end at the margin");
+                        return;
+                    }
+                    if depth == 0 {
+                        return;
+                    }
+                }
+                _ => {}
+            }
+        }
+        self.skip(open.start, "a body that the file's end cuts off");
+    }
+
+    fn function(&mut self, head: &[Token], name: usize, close: usize, body: std::ops::Range<usize>, condition: String) {
+        let text = self.file.text;
+        let outer = word(text, &head[name]);
+        // A macro defines it if nothing but storage stands before a name in capitals.
+        let storage = |t: &Token| {
+            matches!(&text[t.start..t.end], b"static" | b"inline" | b"notrace" | b"__always_inline" | b"asmlinkage")
+        };
+        let is_macro = head[..name].iter().all(storage) && !outer.bytes().any(|b| b.is_ascii_lowercase());
+        let first = head[name + 1..close].iter().find(|t| t.kind == Kind::Word).filter(|_| is_macro);
+        let (called, by) = match first {
+            Some(first) => (word(text, first), Some(outer)),
+            None => (outer, None),
+        };
+        let end = self.tokens.get(body.end).map_or(text.len().saturating_sub(1), |t| t.start);
+        self.registrations(body.clone(), &condition, &called);
+        self.out.functions.push(Function {
+            name: called,
+            by,
+            signature: spell(text, &head[..=close]),
+            first_line: self.file.line(head[0].start),
+            line: self.file.line(head[name].start),
+            last_line: self.file.line(end),
+            condition,
+            calls: self.calls(body),
+        });
+    }
+
+    fn calls(&self, body: std::ops::Range<usize>) -> Vec<Call> {
+        let (text, tokens) = (self.file.text, &self.tokens[body]);
+        let mut seen = std::collections::HashSet::new();
+        let mut out = Vec::new();
+        for (at, pair) in tokens.windows(2).enumerate() {
+            let name = &text[pair[0].start..pair[0].end];
+            if pair[0].kind != Kind::Word || !pair[1].is(b'(') || is_keyword(name) || is_type_word(name) {
+                continue;
+            }
+            let before = at.checked_sub(1).map(|b| tokens[b]);
+            let is_arrow = before.is_some_and(|t| t.is(b'>')) && at >= 2 && tokens[at - 2].is(b'-');
+            let is_member = is_arrow || before.is_some_and(|t| t.is(b'.'));
+            if seen.insert((name, is_member)) {
+                out.push(Call { name: word(text, &pair[0]), is_member, line: self.file.line(pair[0].start) });
+            }
+        }
+        out
+    }
+
+    /// Invocations in an initialiser: `SNMP_MIB_ITEM("Name", ITEM),`.
+    fn items(&mut self, body: std::ops::Range<usize>, condition: &str) {
+        let found = invoked(&self.file, &self.tokens[body], |name| !name.iter().any(u8::is_ascii_lowercase));
+        let found = found.into_iter().map(|i| Invocation { condition: condition.to_owned(), ..i });
+        self.out.invocations.extend(found);
+    }
+
+    /// Calls in a body with a string among the arguments that register a name with the user's side.
+    fn registrations(&mut self, body: std::ops::Range<usize>, condition: &str, function: &str) {
+        const STARTS: &[&[u8]] =
+            &[b"debugfs_create", b"proc_create", b"proc_mkdir", b"register_sysctl", b"register_net_sysctl"];
+        let found = invoked(&self.file, &self.tokens[body], |name| STARTS.iter().any(|s| name.starts_with(s)));
+        let of = |i| Invocation { condition: condition.to_owned(), function: Some(function.to_owned()), ..i };
+        self.out.invocations.extend(found.into_iter().map(of));
+    }
+}
+
+/// Each `name(…)` in `body` whose name is `wanted`.
+fn invoked(file: &File, body: &[Token], wanted: impl Fn(&[u8]) -> bool) -> Vec<Invocation> {
+    let mut out = Vec::new();
+    for (at, pair) in body.windows(2).enumerate() {
+        let is_wanted =
+            pair[0].kind == Kind::Word && pair[1].is(b'(') && wanted(&file.text[pair[0].start..pair[0].end]);
+        if !is_wanted {
+            continue;
+        }
+        let Some(close) = closing(body, at + 1) else { continue };
+        out.push(Invocation {
+            name: word(file.text, &pair[0]),
+            arguments: parts(&body[at + 2..close], b',').into_iter().map(|p| spell(file.text, p)).collect(),
+            line: file.line(pair[0].start),
+            condition: String::new(),
+            function: None,
+        });
+    }
+    out
+}
+
+fn is_keyword(word: &[u8]) -> bool {
+    const WORDS: &[&[u8]] = &[
+        b"if", b"while", b"for", b"switch", b"return", b"sizeof", b"typeof", b"case", b"defined", b"do", b"else",
+        b"asm", b"goto",
+    ];
+    WORDS.contains(&word)
+        || matches!(word, b"__typeof__" | b"__attribute__" | b"_Alignof" | b"__alignof__" | b"offsetof")
+}
