@@ -5,6 +5,7 @@
 //! patches are bytes, not UTF-8: names in comments and CRLF lines come through unchanged.
 #![forbid(unsafe_code)]
 
+pub mod dossier;
 mod gnu;
 mod lines;
 mod port;

@@ -12,6 +12,7 @@ mod scan;
 mod spell;
 
 pub use scan::scan;
+pub use spell::code_lines;
 
 /// What one file defines, in the order of the file. Lines count from 1.
 #[derive(Debug, Default)]

@@ -38,3 +38,22 @@ fn is_apart(before: Kind, after: Kind) -> bool {
 pub(super) fn word(text: &[u8], token: &Token) -> String {
     String::from_utf8_lossy(&text[token.start..token.end]).into_owned()
 }
+
+/// The code of a function line by line: no comments, no white space but one spelling of it, directives as they are.
+pub fn code_lines(text: &[u8], function: &super::Function) -> Vec<String> {
+    let starts = std::iter::once(0).chain(text.iter().enumerate().filter(|&(_, &b)| b == b'\n').map(|(at, _)| at + 1));
+    let starts: Vec<usize> =
+        starts.skip(function.first_line - 1).take(function.last_line - function.first_line + 2).collect();
+    let (Some(&from), Some(count)) = (starts.first(), function.last_line.checked_sub(function.first_line)) else {
+        return Vec::new();
+    };
+    let to = starts.get(count + 1).copied().unwrap_or(text.len());
+    let tokens = lex(text, from..to, true);
+    let line_of = |t: &Token| starts.partition_point(|&start| start <= t.start);
+    let lines = tokens.chunk_by(|a, b| line_of(a) == line_of(b));
+    let shown = |line: &[Token]| match line {
+        [only] if only.kind == Kind::Directive => word(text, only),
+        _ => spell(text, line),
+    };
+    lines.map(shown).collect()
+}

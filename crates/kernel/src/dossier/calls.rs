@@ -1,0 +1,137 @@
+//! Who calls what changed, and through which operations: the functions to read first.
+
+use super::{File, FunctionChange, Place, Status};
+use crate::source::Function;
+use serde::Serialize;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// How many key functions a dossier has.
+const KEY_FUNCTIONS: usize = 25;
+
+/// A function that calls another.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+pub struct Caller {
+    /// The caller.
+    pub function: String,
+    /// Its file.
+    pub file: String,
+}
+
+/// A changed function with what surrounds it. Calls and callers are those by name: a call through a pointer is found
+/// by the operation it is registered as.
+#[derive(Debug, Clone, Serialize)]
+pub struct KeyFunction {
+    /// Its name.
+    pub name: String,
+    /// Where it stands, in the second tree if it is there.
+    pub place: Place,
+    /// What its rank is made of.
+    pub reason: String,
+    /// Callers in the tree that the place is in, by file.
+    pub callers: Vec<Caller>,
+    /// Calls that both versions make, or the only version.
+    pub calls_kept: Vec<String>,
+    /// Calls that only the second version makes; empty for a new function.
+    pub calls_added: Vec<String>,
+    /// Calls that only the first version made; empty for one that is gone.
+    pub calls_removed: Vec<String>,
+    /// `table.member` that it is registered as.
+    pub registered: Vec<String>,
+    /// Functions that call such a member: any of the table's type, so more than dispatch to this one.
+    pub dispatched_from: Vec<Caller>,
+}
+
+/// One tree, indexed.
+struct Tree<'a> {
+    functions: BTreeMap<&'a str, Vec<(&'a File, &'a Function)>>,
+    callers: BTreeMap<&'a str, BTreeSet<Caller>>,
+    /// By member called.
+    dispatches: BTreeMap<&'a str, BTreeSet<Caller>>,
+    /// By function: table and member.
+    registered: BTreeMap<&'a str, Vec<(&'a str, &'a str)>>,
+}
+
+impl<'a> Tree<'a> {
+    fn new(files: &'a [File]) -> Self {
+        let (mut functions, mut callers): (BTreeMap<_, Vec<_>>, BTreeMap<_, BTreeSet<_>>) = Default::default();
+        let (mut dispatches, mut registered): (BTreeMap<_, BTreeSet<_>>, BTreeMap<_, Vec<_>>) = Default::default();
+        for file in files {
+            for function in &file.unit.functions {
+                functions.entry(function.name.as_str()).or_default().push((file, function));
+                let caller = Caller { function: function.name.clone(), file: file.path.clone() };
+                for call in &function.calls {
+                    let to = if call.is_member { &mut dispatches } else { &mut callers };
+                    to.entry(call.name.as_str()).or_default().insert(caller.clone());
+                }
+            }
+            for table in &file.unit.tables {
+                for entry in &table.entries {
+                    let value = entry.value.trim_start_matches('&');
+                    registered.entry(value).or_default().push((table.name.as_str(), entry.member.as_str()));
+                }
+            }
+        }
+        Self { functions, callers, dispatches, registered }
+    }
+
+    fn calls(&self, name: &str, place: Option<&Place>) -> BTreeSet<String> {
+        let Some(place) = place else { return BTreeSet::new() };
+        let found = self.functions.get(name).into_iter().flatten();
+        let here = found.filter(|(file, f)| file.path == place.file && f.line == place.line);
+        // Macros in capitals are guards and annotations more often than calls.
+        let named = here.flat_map(|(_, f)| &f.calls).filter(|c| c.name.bytes().any(|b| b.is_ascii_lowercase()));
+        named.map(|c| if c.is_member { format!("->{}", c.name) } else { c.name.clone() }).collect()
+    }
+}
+
+pub(super) fn key_functions(changes: &[FunctionChange], before: &[File], after: &[File]) -> Vec<KeyFunction> {
+    let trees = [Tree::new(before), Tree::new(after)];
+    let mut ranked: Vec<(usize, KeyFunction)> = changes.iter().filter_map(|c| key_function(c, &trees)).collect();
+    ranked.sort_by(|a, b| b.0.cmp(&a.0).then_with(|| a.1.name.cmp(&b.1.name)));
+    ranked.into_iter().take(KEY_FUNCTIONS).map(|(_, f)| f).collect()
+}
+
+fn key_function(change: &FunctionChange, trees: &[Tree; 2]) -> Option<(usize, KeyFunction)> {
+    let place = change.after.as_ref().or(change.before.as_ref())?.clone();
+    let tree = &trees[usize::from(change.after.is_some())];
+    let name = change.name.as_str();
+    let old_name = match &change.status {
+        Status::RenamedFrom(old) => old.as_str(),
+        _ => name,
+    };
+    let callers: Vec<Caller> =
+        tree.callers.get(name).into_iter().flatten().filter(|c| c.function != name).cloned().collect();
+    let entries = tree.registered.get(name).cloned().unwrap_or_default();
+    let members: BTreeSet<&str> = entries.iter().map(|e| e.1).collect();
+    let dispatched: BTreeSet<&Caller> = members.iter().filter_map(|m| tree.dispatches.get(m)).flatten().collect();
+    let (old, new) = (trees[0].calls(old_name, change.before.as_ref()), trees[1].calls(name, change.after.as_ref()));
+    let only = |a: &BTreeSet<String>, b: &BTreeSet<String>| -> Vec<String> { a.difference(b).cloned().collect() };
+    let is_in_both = change.before.is_some() && change.after.is_some();
+    let lines = change.added + change.removed;
+    let mut reason = format!("{lines} lines differ, {} callers", callers.len());
+    if !entries.is_empty() {
+        reason += &format!(", in {} operation tables", entries.len());
+    }
+    if change.signatures.is_some() {
+        reason += ", other signature";
+    }
+    // Lines count most; what many call or a table leads to is met by more code.
+    let rank =
+        lines + 3 * callers.len().min(20) + 10 * entries.len().min(3) + 5 * usize::from(change.signatures.is_some());
+    let found = KeyFunction {
+        name: name.to_owned(),
+        place,
+        reason,
+        callers,
+        calls_kept: if is_in_both {
+            old.intersection(&new).cloned().collect()
+        } else {
+            old.union(&new).cloned().collect()
+        },
+        calls_added: if is_in_both { only(&new, &old) } else { Vec::new() },
+        calls_removed: if is_in_both { only(&old, &new) } else { Vec::new() },
+        registered: entries.iter().map(|(table, member)| format!("{table}.{member}")).collect(),
+        dispatched_from: dispatched.into_iter().cloned().collect(),
+    };
+    Some((rank, found))
+}

@@ -1,0 +1,137 @@
+//! Functions that changed, came, went or took another name.
+
+use super::lines::{difference, in_both};
+use super::{File, Place};
+use crate::source::{Function, code_lines};
+use serde::Serialize;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// What became of a function.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Status {
+    /// Only the second tree has it.
+    New,
+    /// Only the first tree has it.
+    Removed,
+    /// Its code differs; comments and white space do not count.
+    Changed,
+    /// Half of its lines or more come from a function of this name, which is gone.
+    RenamedFrom(String),
+}
+
+/// One function that differs.
+#[derive(Debug, Clone, Serialize)]
+pub struct FunctionChange {
+    /// Its name, in the second tree if it is there.
+    pub name: String,
+    /// What became of it.
+    pub status: Status,
+    /// Where its name stands in each tree.
+    pub before: Option<Place>,
+    /// As `before`, in the second tree.
+    pub after: Option<Place>,
+    /// Lines of code added and removed.
+    pub added: usize,
+    /// Lines of code that are gone.
+    pub removed: usize,
+    /// `#if` conditions, in the second tree if it is there.
+    pub condition: String,
+    /// Signatures before and after, where they differ.
+    pub signatures: Option<[String; 2]>,
+}
+
+/// A function, its file and its code.
+struct At<'a> {
+    file: &'a File,
+    function: &'a Function,
+    code: Vec<String>,
+}
+
+pub(super) fn changes(before: &[File], after: &[File]) -> Vec<FunctionChange> {
+    let (old, new) = (by_name(before), by_name(after));
+    let names: BTreeSet<&str> = old.keys().chain(new.keys()).copied().collect();
+    let (mut gone, mut come, mut out) = (Vec::new(), Vec::new(), Vec::new());
+    for name in names {
+        let (mut a, mut b) = (read(old.get(name)), read(new.get(name)));
+        a.retain(|x| match b.iter().position(|y| x.code == y.code) {
+            Some(at) => {
+                b.remove(at);
+                false
+            }
+            None => true,
+        });
+        // What is left is matched by file and condition, then by file, then in order.
+        let rules: [fn(&At, &At) -> bool; 3] = [
+            |x, y| x.file.path == y.file.path && x.function.condition == y.function.condition,
+            |x, y| x.file.path == y.file.path,
+            |_, _| true,
+        ];
+        for matches in rules {
+            let mut left = Vec::new();
+            for x in a {
+                match b.iter().position(|y| matches(&x, y)) {
+                    Some(at) => out.push(change(Status::Changed, Some(&x), Some(&b.remove(at)))),
+                    None => left.push(x),
+                }
+            }
+            a = left;
+        }
+        gone.extend(a);
+        come.extend(b);
+    }
+    for y in come {
+        let share = |x: &At| 2 * in_both(&x.code, &y.code) * 100 / (x.code.len() + y.code.len()).max(1);
+        let best =
+            gone.iter().enumerate().map(|(at, x)| (share(x), at)).max().filter(|b| b.0 >= 60 && y.code.len() >= 5);
+        match best.map(|(_, at)| gone.remove(at)) {
+            Some(x) => out.push(change(Status::RenamedFrom(x.function.name.clone()), Some(&x), Some(&y))),
+            None => out.push(change(Status::New, None, Some(&y))),
+        }
+    }
+    out.extend(gone.iter().map(|x| change(Status::Removed, Some(x), None)));
+    let key = |c: &FunctionChange| (c.after.as_ref().or(c.before.as_ref()).map(|p| p.file.clone()), c.name.clone());
+    out.sort_by_key(key);
+    out
+}
+
+type Named<'a> = BTreeMap<&'a str, Vec<(&'a File, &'a Function)>>;
+
+fn by_name(files: &[File]) -> Named<'_> {
+    let mut out: Named<'_> = BTreeMap::new();
+    for file in files {
+        for function in &file.unit.functions {
+            out.entry(function.name.as_str()).or_default().push((file, function));
+        }
+    }
+    out
+}
+
+fn read<'a>(found: Option<&Vec<(&'a File, &'a Function)>>) -> Vec<At<'a>> {
+    let at =
+        |&(file, function): &(&'a File, &'a Function)| At { file, function, code: code_lines(&file.text, function) };
+    found.into_iter().flatten().map(at).collect()
+}
+
+fn change(status: Status, before: Option<&At>, after: Option<&At>) -> FunctionChange {
+    let code = |at: Option<&At>| at.map(|a| a.code.clone()).unwrap_or_default();
+    let place = |at: &At| Place { file: at.file.path.clone(), line: at.function.line };
+    let (added, removed) = difference(&code(before), &code(after));
+    let shown = after.or(before).map(|at| at.function);
+    let signatures = match (before, after) {
+        (Some(x), Some(y)) if x.function.signature != y.function.signature => {
+            Some([x.function.signature.clone(), y.function.signature.clone()])
+        }
+        _ => None,
+    };
+    FunctionChange {
+        name: shown.map(|f| f.name.clone()).unwrap_or_default(),
+        status,
+        before: before.map(place),
+        after: after.map(place),
+        added,
+        removed,
+        condition: shown.map(|f| f.condition.clone()).unwrap_or_default(),
+        signatures,
+    }
+}

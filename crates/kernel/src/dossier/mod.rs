@@ -1,0 +1,136 @@
+//! What two states of a kernel's source differ in: interfaces, functions, who calls them, what operations they serve.
+
+mod calls;
+mod functions;
+mod interfaces;
+mod kconfig;
+mod lines;
+
+pub use calls::{Caller, KeyFunction};
+pub use functions::{FunctionChange, Status};
+pub use interfaces::{Interface, InterfaceChange, Kind};
+
+use crate::source::{Unit, scan};
+use serde::Serialize;
+
+/// One file of a tree: its path in it, its bytes and what was read of them.
+#[derive(Debug)]
+pub struct File {
+    /// Relative, with `/`.
+    pub path: String,
+    /// As on the disk.
+    pub text: Vec<u8>,
+    unit: Unit,
+    interfaces: Vec<Interface>,
+}
+
+impl File {
+    /// Reads a C file or a Kconfig; of other files nothing but their lines is known.
+    pub fn read(path: String, text: Vec<u8>) -> Self {
+        let name = path.rsplit('/').next().unwrap_or_default();
+        let unit = if name.ends_with(".c") || name.ends_with(".h") { scan(&text) } else { Unit::default() };
+        let interfaces = match name.starts_with("Kconfig") {
+            true => kconfig::of(&path, &text),
+            false => interfaces::of(&path, &unit),
+        };
+        Self { path, text, unit, interfaces }
+    }
+}
+
+/// A line of a file, from 1.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Place {
+    /// Path in its tree.
+    pub file: String,
+    /// From 1.
+    pub line: usize,
+}
+
+/// What was found.
+#[derive(Debug, Serialize)]
+pub struct Dossier {
+    /// Files that differ, are new or are gone, by path.
+    pub files: Vec<FileChange>,
+    /// By kind and name.
+    pub interfaces: Vec<InterfaceChange>,
+    /// By file and name.
+    pub functions: Vec<FunctionChange>,
+    /// The highest rank first.
+    pub key_functions: Vec<KeyFunction>,
+    /// What could not be read, in both trees.
+    pub skipped: Vec<SkippedPlace>,
+    /// Files read of each tree.
+    pub files_read: [usize; 2],
+}
+
+/// How a file differs: lines as `diff -u` would count them.
+#[derive(Debug, Serialize)]
+pub struct FileChange {
+    /// Path in its tree.
+    pub path: String,
+    /// Lines that only the second tree has.
+    pub added: usize,
+    /// Lines that only the first tree has.
+    pub removed: usize,
+    /// `new`, `gone` or `changed`.
+    pub status: &'static str,
+}
+
+/// Something that the scanner could not read.
+#[derive(Debug, Serialize)]
+pub struct SkippedPlace {
+    /// 0 for the first tree, 1 for the second.
+    pub tree: usize,
+    /// Where.
+    pub place: Place,
+    /// What stands there.
+    pub what: String,
+}
+
+/// Compares two trees; each is sorted by path, and no path comes twice in one.
+pub fn compare(before: &[File], after: &[File]) -> Dossier {
+    let functions = functions::changes(before, after);
+    let key_functions = calls::key_functions(&functions, before, after);
+    let skipped = |tree: usize, files: &[File]| -> Vec<SkippedPlace> {
+        let of = |file: &File| -> Vec<SkippedPlace> {
+            let place = |line| Place { file: file.path.clone(), line };
+            file.unit
+                .skipped
+                .iter()
+                .map(|s| SkippedPlace { tree, place: place(s.line), what: s.what.clone() })
+                .collect()
+        };
+        files.iter().flat_map(of).collect()
+    };
+    Dossier {
+        files: file_changes(before, after),
+        interfaces: interfaces::changes(before, after),
+        functions,
+        key_functions,
+        skipped: [skipped(0, before), skipped(1, after)].into_iter().flatten().collect(),
+        files_read: [before.len(), after.len()],
+    }
+}
+
+fn file_changes(before: &[File], after: &[File]) -> Vec<FileChange> {
+    let find = |files: &'_ [File], path: &str| files.binary_search_by(|f| f.path.as_str().cmp(path)).ok();
+    let mut paths: Vec<&str> = before.iter().chain(after).map(|f| f.path.as_str()).collect();
+    paths.sort_unstable();
+    paths.dedup();
+    let change = |path: &str| {
+        let old = find(before, path).map(|at| &before[at].text[..]);
+        let new = find(after, path).map(|at| &after[at].text[..]);
+        if old == new {
+            return None;
+        }
+        let (old_lines, new_lines) = (crate::split(old.unwrap_or_default()), crate::split(new.unwrap_or_default()));
+        let (added, removed) = lines::difference(&old_lines, &new_lines);
+        let status = match (old, new) {
+            (None, _) => "new",
+            (_, None) => "gone",
+            _ => "changed",
+        };
+        Some(FileChange { path: path.to_owned(), added, removed, status })
+    };
+    paths.into_iter().filter_map(change).collect()
+}

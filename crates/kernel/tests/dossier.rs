@@ -1,0 +1,107 @@
+//! What two small trees differ in.
+
+use schedlab_kernel::dossier::{Dossier, File, Kind, Status, compare};
+
+fn tree(files: &[(&str, &str)]) -> Vec<File> {
+    files.iter().map(|(path, text)| File::read((*path).to_owned(), text.as_bytes().to_vec())).collect()
+}
+
+fn interfaces(dossier: &Dossier) -> Vec<(Kind, &str, &str)> {
+    dossier.interfaces.iter().map(|c| (c.kind, c.name.as_str(), c.change)).collect()
+}
+
+#[test]
+fn interfaces_of_each_kind() {
+    let before = "static struct ctl_table t[] = {\n{ .procname = \"old_name\", .mode = 0644, .data = &v, },\n{ .procname = \"knob\", .mode = 0644, },\n{ .procname = \"gone\", .mode = 0600 },\n};\n\
+        static const struct snmp_mib l[] = { SNMP_MIB_ITEM(\"Cork\", MIB_CORK), };\n\
+        SCHED_FEAT(NEXT, true)\n#ifdef X\nSCHED_FEAT(TWICE, false)\n#else\nSCHED_FEAT(TWICE, true)\n#endif\n\
+        struct s { int a; int b; };\nstruct dead { int x; };\nunsigned int sysctl_slice = 700;\n\
+        int f(int a)\n{\n\treturn 1;\n}\nEXPORT_SYMBOL(f);\nvoid init(void)\n{\n\tdebugfs_create_u32(\"latency\", 0644, dir, &x);\n}\n";
+    let after = before
+        .replace("old_name", "new_name")
+        .replace("\"knob\", .mode = 0644", "\"knob\", .mode = 0444")
+        .replace("{ .procname = \"gone\", .mode = 0600 },", "")
+        .replace("SNMP_MIB_ITEM(\"Cork\", MIB_CORK),", "")
+        .replace("SCHED_FEAT(TWICE, true)", "SCHED_FEAT(TWICE, 0)")
+        .replace("int b; };", "long b; int c; };")
+        .replace("struct dead { int x; };", "")
+        .replace("700", "900")
+        .replace("int f(int a)", "int f(long a)")
+        .replace("EXPORT_SYMBOL(f)", "EXPORT_SYMBOL_GPL(f)")
+        .replace("0644, dir", "0444, dir");
+    let dossier = compare(&tree(&[("kernel/a.c", before)]), &tree(&[("kernel/b.c", &after)]));
+    assert_eq!(
+        interfaces(&dossier),
+        [
+            (Kind::Sysctl, "gone", "removed"),
+            (Kind::Sysctl, "knob", "changed"),
+            (Kind::Sysctl, "new_name", "renamed"),
+            (Kind::SysctlDefault, "sysctl_slice", "changed"),
+            (Kind::Debugfs, "latency", "changed"),
+            (Kind::SchedFeature, "TWICE", "changed"),
+            (Kind::MibItem, "Cork", "removed"),
+            (Kind::Export, "f", "changed"),
+            (Kind::Type, "struct dead", "removed"),
+            (Kind::Member, "struct s.b", "changed"),
+            (Kind::Member, "struct s.c", "added"),
+            (Kind::Signature, "f", "changed"),
+        ]
+    );
+    let twice = &dossier.interfaces[5];
+    let places = [&twice.before, &twice.after].map(|i| i.as_ref().map(|i| (i.place.line, i.condition.as_str())));
+    assert_eq!(places, [Some((11, "!X")), Some((11, "!X"))], "the branch that is the same is left out");
+}
+
+#[test]
+fn a_kconfig_option_with_its_default() {
+    let text =
+        "menu \"M\"\nconfig OLD\n\tbool \"Old\"\n\tdefault y\n\thelp\n\t  default is not here\n\nconfig KEPT\n\tbool\n";
+    let after = text.replace("default y", "default n").replace("is not here", "is told");
+    let dossier = compare(&tree(&[("init/Kconfig", text)]), &tree(&[("init/Kconfig", &after)]));
+    assert_eq!(interfaces(&dossier), [(Kind::Kconfig, "OLD", "changed")]);
+    assert_eq!(dossier.interfaces[0].after.as_ref().map(|i| i.detail.as_str()), Some("bool \"Old\"; default n"));
+}
+
+#[test]
+fn functions_with_their_callers_and_operations() {
+    let body = "\tstep_one(a);\n\tstep_two(a);\n\tstep_three(a);\n\tstep_four(a);\n";
+    let before = format!(
+        "static void old_place(int a)\n{{\n{body}}}\nint same(void)\n{{\n\treturn 1; /* old */\n}}\nint pick(struct rq *rq)\n{{\n\told_place(1);\n\treturn 0;\n}}\nvoid gone(void)\n{{\n}}\n\
+         const struct sched_class c = {{ .pick = pick, }};\nvoid core(struct k *k)\n{{\n\tk->pick(0);\n}}\nvoid direct(void)\n{{\n\tpick(0);\n}}\n"
+    );
+    let after = before
+        .replace("old_place", "new_place")
+        .replace("/* old */", "/* new,\n longer */")
+        .replace("return 0;", "fresh();\n\treturn 0;")
+        .replace("void gone", "void come");
+    let dossier = compare(&tree(&[("kernel/a.c", &before)]), &tree(&[("kernel/a.c", &after)]));
+    let found: Vec<_> =
+        dossier.functions.iter().map(|f| (f.name.as_str(), f.status.clone(), f.added, f.removed)).collect();
+    assert_eq!(
+        found,
+        [
+            ("come", Status::New, 3, 0),
+            ("gone", Status::Removed, 0, 3),
+            ("new_place", Status::RenamedFrom("old_place".into()), 1, 1),
+            ("pick", Status::Changed, 2, 1),
+        ],
+        "a comment is no change"
+    );
+    let pick = &dossier.key_functions[0];
+    assert_eq!((pick.name.as_str(), pick.registered.join(" ")), ("pick", "c.pick".to_owned()));
+    assert_eq!((pick.callers[0].function.as_str(), pick.dispatched_from[0].function.as_str()), ("direct", "core"));
+    assert_eq!(
+        (pick.calls_added.join(" "), pick.calls_removed.join(" ")),
+        ("fresh new_place".to_owned(), "old_place".to_owned())
+    );
+}
+
+#[test]
+fn files_that_come_go_and_change() {
+    let before = tree(&[("a.c", "x\ny\nz\n"), ("gone.c", "1\n2\n"), ("same.c", "s\n")]);
+    let after = tree(&[("a.c", "x\nY\nz\nw\n"), ("new.c", "n\n"), ("same.c", "s\n")]);
+    let found: Vec<_> =
+        compare(&before, &after).files.iter().map(|f| (f.path.clone(), f.status, f.added, f.removed)).collect();
+    let wanted = [("a.c", "changed", 2, 1), ("gone.c", "gone", 0, 2), ("new.c", "new", 1, 0)];
+    assert_eq!(found, wanted.map(|(p, s, a, r)| (p.to_owned(), s, a, r)));
+}
