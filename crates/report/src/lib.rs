@@ -8,6 +8,7 @@ mod bench_text;
 mod chart;
 mod checks;
 mod designs;
+mod dossier;
 mod escape;
 mod html;
 mod markdown;
@@ -24,6 +25,7 @@ mod words;
 
 pub use bench_text::bench_text;
 pub use checks::checks_text;
+pub use dossier::{DossierSubject, dossier_html, dossier_markdown, dossier_pictures};
 pub use html::html;
 pub use markdown::markdown;
 pub use pictures::pictures;

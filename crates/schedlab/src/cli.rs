@@ -66,7 +66,7 @@ pub(crate) enum Command {
     Tune(Tune),
     /// Kernels in QEMU: fetch one, boot it, run in it what would run here
     Vm(vm::Vm),
-    /// Kernel patches: what a back-port would meet
+    /// Kernel source: what a feature changes, what a back-port would meet
     Kernel(kernel::Kernel),
     /// Shell completions on standard output
     Completions {

@@ -1,4 +1,4 @@
-//! `kernel port` as a user starts it: a series onto a small tree.
+//! `kernel port` and `kernel dossier` as a user starts them: on small trees.
 
 mod program;
 
@@ -63,4 +63,69 @@ fn what_cannot_be_rehearsed_is_said_in_a_sentence() {
         assert!(ran.stderr.contains(why), "{}", ran.stderr);
     }
     assert_eq!(schedlab(&["kernel", "port", &text]).code, 2);
+}
+
+const KNOB: &str = "static struct ctl_table t[] = {\n\t{ .procname = \"knob\", .data = &knob, .mode = 0644, },\n};\n";
+const DEAD_END: &str = "int open(int x)\n{\n\treturn x;\n}\n";
+
+/// The same difference from two trees, from a patch and from a range in a checkout.
+#[test]
+fn a_dossier_of_trees_of_a_patch_and_of_a_range_says_the_same() {
+    let lab = Lab::new("kernel-dossier");
+    write(&lab, "old/kernel/x.c", TEXT.as_bytes());
+    write(&lab, "new/kernel/x.c", [TEXT, KNOB, DEAD_END].concat().as_bytes());
+    let diff =
+        "--- a/kernel/x.c\n+++ b/kernel/x.c\n@@ -13,3 +13,10 @@ int second(int x)\n \tunlock(x);\n \treturn x;\n }\n";
+    let added: String = [KNOB, DEAD_END].concat().lines().map(|line| format!("+{line}\n")).collect();
+    let patch = write(&lab, "p.patch", format!("Subject: a knob\n\n{diff}{added}").as_bytes());
+    let git = |words: &[&str]| {
+        let ran = std::process::Command::new("git")
+            .args(["-C", &lab.path("old"), "-c", "user.name=n", "-c", "user.email=n@example.org"])
+            .args(words)
+            .output()
+            .unwrap();
+        assert!(ran.status.success(), "git {words:?}: {}", String::from_utf8_lossy(&ran.stderr));
+    };
+    let (old, new) = (lab.path("old"), lab.path("new"));
+    let of = |out: &str, words: &[&str]| {
+        let dir = lab.path(out);
+        schedlab(&[&["kernel", "dossier"], words, &["-o", &dir]].concat()).success();
+        let page = std::fs::read_to_string(lab.path(&format!("{out}/dossier.md"))).unwrap();
+        assert!(page.contains("| knob | added |  | kernel/x.c:17 "), "{page}");
+        assert!(page.contains("| open | new | +4 -0 |  | kernel/x.c:19 |"), "{page}");
+        assert!(page.contains("Functions: 0 changed, 1 new, 0 removed, 0 renamed."), "{page}");
+        page
+    };
+    of("by-trees", &[&old, &new, "--paths", "kernel"]);
+    assert!(of("by-patch", &[&patch, "--tree", &old]).contains("a knob"));
+    git(&["init", "-q"]);
+    git(&["add", "-A"]);
+    git(&["commit", "-qm", "first"]);
+    std::fs::copy(lab.path("new/kernel/x.c"), lab.path("old/kernel/x.c")).unwrap();
+    git(&["commit", "-qam", "a knob and an open"]);
+    assert!(of("by-range", &["HEAD~1..HEAD", "--tree", &old]).contains("a knob and an open"));
+    for file in ["dossier.html", "dossier.json"] {
+        assert!(std::fs::metadata(lab.path(&format!("by-range/{file}"))).unwrap().len() > 500);
+    }
+}
+
+#[test]
+fn what_is_no_input_of_a_dossier_is_said_and_nothing_is_written() {
+    let lab = Lab::new("kernel-dossier-bad");
+    write(&lab, "tree/kernel/x.c", TEXT.as_bytes());
+    let (tree, text) = (lab.path("tree"), write(&lab, "notes.txt", b"no diff\n"));
+    let dir = lab.path("out");
+    for (words, why) in [
+        (&[&*tree, "absent"][..], "absent is no directory"),
+        (&[&*tree], "name two source trees"),
+        (&[&*text, "--tree", &tree], "holds no diff"),
+        (&["v1..v2", "--tree", &tree], "git"),
+        (&[&*tree, &tree, "--paths", "../etc"], "name folders and files inside the tree"),
+        (&[&*tree, &tree, "--paths", "mm"], "none of --paths mm"),
+    ] {
+        let ran = schedlab(&[&["kernel", "dossier"], words, &["-o", &dir]].concat());
+        assert_eq!(ran.code, 1, "{words:?}: {}", ran.stderr);
+        assert!(ran.stderr.contains(why), "{words:?}: {}", ran.stderr);
+    }
+    assert!(!std::path::Path::new(&dir).exists());
 }

@@ -24,7 +24,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("schedlab-analyze", &["schedlab-trace", "schedlab-run", "schedlab-stats"]),
     ("schedlab-trial", &["schedlab-sys", "schedlab-run", "schedlab-bench", "schedlab-record", "schedlab-host",
         "schedlab-tune", "schedlab-stats", "schedlab-analyze"]),
-    ("schedlab-report", &["schedlab-run", "schedlab-stats", "schedlab-analyze"]),
+    ("schedlab-report", &["schedlab-run", "schedlab-stats", "schedlab-analyze", "schedlab-kernel"]),
     ("schedlab", &["schedlab-sys", "schedlab-run", "schedlab-stats", "schedlab-bench", "schedlab-record",
         "schedlab-host", "schedlab-tune", "schedlab-trial", "schedlab-trace", "schedlab-analyze", "schedlab-report",
         "schedlab-import", "schedlab-vm", "schedlab-kernel"]),

@@ -108,12 +108,13 @@ fn key_function(change: &FunctionChange, trees: &[Tree; 2]) -> Option<(usize, Ke
     let only = |a: &BTreeSet<String>, b: &BTreeSet<String>| -> Vec<String> { a.difference(b).cloned().collect() };
     let is_in_both = change.before.is_some() && change.after.is_some();
     let lines = change.added + change.removed;
-    let mut reason = format!("{lines} lines differ, {} callers", callers.len());
+    let count = |n: usize, what: &str| format!("{n} {what}{}", if n == 1 { "" } else { "s" });
+    let mut reason = format!("{} in the diff, {}", count(lines, "line"), count(callers.len(), "caller"));
     if !entries.is_empty() {
-        reason += &format!(", in {} operation tables", entries.len());
+        reason += &format!(", in {}", count(entries.len(), "operation table"));
     }
     if change.signatures.is_some() {
-        reason += ", other signature";
+        reason += ", signature changed";
     }
     // Lines count most; what many call or a table leads to is met by more code.
     let rank =

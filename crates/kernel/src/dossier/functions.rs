@@ -4,7 +4,10 @@ use super::lines::{difference, in_both};
 use super::{File, Place};
 use crate::source::{Function, code_lines};
 use serde::Serialize;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+
+/// From how many percent of common lines on a function counts as renamed.
+const SHARE_PERCENT: usize = 60;
 
 /// What became of a function.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -16,7 +19,7 @@ pub enum Status {
     Removed,
     /// Its code differs; comments and white space do not count.
     Changed,
-    /// Half of its lines or more come from a function of this name, which is gone.
+    /// At least 60 % of its lines come from a function of this name, which is gone.
     RenamedFrom(String),
 }
 
@@ -80,19 +83,42 @@ pub(super) fn changes(before: &[File], after: &[File]) -> Vec<FunctionChange> {
         gone.extend(a);
         come.extend(b);
     }
-    for y in come {
-        let share = |x: &At| 2 * in_both(&x.code, &y.code) * 100 / (x.code.len() + y.code.len()).max(1);
-        let best =
-            gone.iter().enumerate().map(|(at, x)| (share(x), at)).max().filter(|b| b.0 >= 60 && y.code.len() >= 5);
-        match best.map(|(_, at)| gone.remove(at)) {
-            Some(x) => out.push(change(Status::RenamedFrom(x.function.name.clone()), Some(&x), Some(&y))),
-            None => out.push(change(Status::New, None, Some(&y))),
-        }
-    }
+    renamed(&mut gone, come, &mut out);
     out.extend(gone.iter().map(|x| change(Status::Removed, Some(x), None)));
     let key = |c: &FunctionChange| (c.after.as_ref().or(c.before.as_ref()).map(|p| p.file.clone()), c.name.clone());
     out.sort_by_key(key);
     out
+}
+
+/// Joins each function that has come with the one that went whose lines it shares most of, or calls it new.
+fn renamed(gone: &mut Vec<At>, come: Vec<At>, out: &mut Vec<FunctionChange>) {
+    // Lines become numbers, sorted once: all pairs are compared, some 10^8 between two releases.
+    let mut numbers: HashMap<String, usize> = HashMap::new();
+    let mut numbered = |at: &At| -> Vec<usize> {
+        let mut lines: Vec<usize> = at
+            .code
+            .iter()
+            .map(|line| {
+                let next = numbers.len();
+                *numbers.entry(line.clone()).or_insert(next)
+            })
+            .collect();
+        lines.sort_unstable();
+        lines
+    };
+    let mut lines_gone: Vec<Vec<usize>> = gone.iter().map(&mut numbered).collect();
+    for y in come {
+        let lines = numbered(&y);
+        let percent = |both: usize, x: &[usize]| 2 * both * 100 / (x.len() + lines.len()).max(1);
+        let share = |x: &[usize]| percent(in_both(x, &lines), x);
+        let can = |x: &[usize]| percent(x.len().min(lines.len()), x) >= SHARE_PERCENT;
+        let best = lines_gone.iter().enumerate().filter(|(_, x)| lines.len() >= 5 && can(x));
+        let best = best.map(|(at, x)| (share(x), at)).max().filter(|b| b.0 >= SHARE_PERCENT);
+        match best.map(|(_, at)| (gone.remove(at), lines_gone.remove(at)).0) {
+            Some(x) => out.push(change(Status::RenamedFrom(x.function.name.clone()), Some(&x), Some(&y))),
+            None => out.push(change(Status::New, None, Some(&y))),
+        }
+    }
 }
 
 type Named<'a> = BTreeMap<&'a str, Vec<(&'a File, &'a Function)>>;

@@ -30,18 +30,18 @@ pub(super) fn difference<T: Ord>(old: &[T], new: &[T]) -> (usize, usize) {
             }
         }
     }
-    let kept = in_both(old, new);
-    (m - kept, n - kept)
-}
-
-/// How many items both hold, each as often as in the one that has it less often.
-pub(super) fn in_both<T: Ord>(old: &[T], new: &[T]) -> usize {
     let (mut a, mut b): (Vec<&T>, Vec<&T>) = (old.iter().collect(), new.iter().collect());
     a.sort_unstable();
     b.sort_unstable();
+    let kept = in_both(&a, &b);
+    (m - kept, n - kept)
+}
+
+/// How many items two sorted lists hold in common, each as often as in the one that has it less often.
+pub(super) fn in_both<T: Ord>(a: &[T], b: &[T]) -> usize {
     let (mut i, mut j, mut both) = (0, 0, 0);
     while i < a.len() && j < b.len() {
-        match a[i].cmp(b[j]) {
+        match a[i].cmp(&b[j]) {
             std::cmp::Ordering::Less => i += 1,
             std::cmp::Ordering::Greater => j += 1,
             std::cmp::Ordering::Equal => (i, j, both) = (i + 1, j + 1, both + 1),

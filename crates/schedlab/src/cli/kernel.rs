@@ -11,6 +11,15 @@ pub(crate) struct Kernel {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum KernelAction {
+    /// What two states of a kernel's source differ in: interfaces, functions, callers, as a report to edit
+    #[command(
+        after_help = "Examples: schedlab kernel dossier linux-6.1 linux-6.12 --paths kernel/sched -o eevdf\n          \
+                            schedlab kernel dossier 0001-feature.patch --tree linux-6.1 -o feature\n          \
+                            schedlab kernel dossier v6.5..v6.6 --tree linux.git --paths kernel/sched -o eevdf\n\n\
+                            Writes dossier.md, dossier.html, dossier.json and pictures of calls into DIR. Without --paths, a \
+                            patch or a range is read with the folders that it touches."
+    )]
+    Dossier(Dossier),
     /// Rehearses a back-port in memory: what GNU patch would do with each hunk, where it belongs, and what it would have to be
     #[command(after_help = "Examples: schedlab kernel port 0001-fix.patch --onto linux-6.1\n          \
                             schedlab kernel port debian/patches-rt --onto linux-6.12 --json findings.jsonl\n\n\
@@ -30,4 +39,23 @@ pub(crate) struct Port {
     /// Also to FILE, or instead to standard output with `-`: one JSON object a line for each hunk
     #[arg(long, value_name = "FILE|-", num_args = 0..=1, default_missing_value = "-")]
     pub(crate) json: Option<String>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Dossier {
+    /// Two source trees (before, after); or patch files, a commit or a range A..B with --tree
+    #[arg(required = true, value_name = "TREE_A TREE_B|PATCH|RANGE")]
+    pub(crate) input: Vec<String>,
+    /// The tree that the patches are for, or the checkout that the commits are in
+    #[arg(long, value_name = "TREE")]
+    pub(crate) tree: Option<PathBuf>,
+    /// Only these folders and files of the trees, such as kernel/sched,include/linux/sched
+    #[arg(long, value_name = "P,…", value_delimiter = ',')]
+    pub(crate) paths: Vec<String>,
+    /// The heading of the report
+    #[arg(long, value_name = "TEXT")]
+    pub(crate) title: Option<String>,
+    /// The directory that the files are written to; made if it is missing
+    #[arg(short, long, value_name = "DIR")]
+    pub(crate) output: PathBuf,
 }

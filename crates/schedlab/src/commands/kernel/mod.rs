@@ -1,14 +1,19 @@
 //! `schedlab kernel …`: opens files for the pure crate of that name and shows what it found.
 
 mod answer;
+mod checkout;
+mod dossier;
+mod patched;
 mod port;
 mod shown;
+mod trees;
 
 use crate::cli::kernel::KernelAction;
 use anyhow::Result;
 
 pub(super) fn run(action: &KernelAction) -> Result<u8> {
     match action {
+        KernelAction::Dossier(args) => dossier::run(args),
         KernelAction::Port(args) => port::run(args),
     }
 }

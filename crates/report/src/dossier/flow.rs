@@ -1,0 +1,69 @@
+//! One function's calls before and after as a picture: callers on the left, calls on the right.
+
+use crate::escape::xml;
+use schedlab_kernel::dossier::KeyFunction;
+
+/// How many names a column shows; `… N more` follows.
+const ROWS: usize = 16;
+const ROW: usize = 20;
+const WIDTH: usize = 900;
+
+const KEPT: &str = "#555";
+const ADDED: &str = "#117733";
+const REMOVED: &str = "#b2182b";
+
+/// Whether there is anything to draw.
+pub(super) fn is_told(f: &KeyFunction) -> bool {
+    !(f.callers.is_empty() && f.calls_kept.is_empty() && f.calls_added.is_empty() && f.calls_removed.is_empty())
+}
+
+pub(super) fn picture(f: &KeyFunction) -> String {
+    let of = |names: &[String], colour: &'static str, sign: &'static str| -> Vec<(String, &'static str)> {
+        names.iter().map(|n| (format!("{sign}{n}"), colour)).collect()
+    };
+    let callers: Vec<String> = f.callers.iter().map(|c| c.function.clone()).collect();
+    let left = shortened(of(&callers, KEPT, ""));
+    // What differs comes first: it is the last to be cut.
+    let right =
+        [of(&f.calls_added, ADDED, "+ "), of(&f.calls_removed, REMOVED, "− "), of(&f.calls_kept, KEPT, "")].concat();
+    let right = shortened(right);
+    let height = ROW * left.len().max(right.len()).max(1) + 2 * ROW;
+    let middle = height / 2;
+    let mut out = format!(
+        "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {WIDTH} {height}\" width=\"{WIDTH}\" height=\"{height}\" \
+         role=\"img\" font-family=\"monospace\" font-size=\"13\"><title>Calls of {}</title>\n\
+         <rect width=\"100%\" height=\"100%\" fill=\"#fff\"/>\n",
+        xml(&f.name)
+    );
+    for (column, x, end, anchor) in [(&left, 280, 310, "end"), (&right, 620, 590, "start")] {
+        let top = middle - ROW * column.len() / 2 + ROW / 2;
+        for (at, (name, colour)) in column.iter().enumerate() {
+            let y = top + at * ROW;
+            let name = xml(name);
+            out += &format!(
+                "<path d=\"M{} {y}L{end} {middle}\" stroke=\"{colour}\" fill=\"none\"/>\n",
+                if x < end { x + 5 } else { x - 5 }
+            );
+            out +=
+                &format!("<text x=\"{x}\" y=\"{}\" text-anchor=\"{anchor}\" fill=\"{colour}\">{name}</text>\n", y + 4);
+        }
+    }
+    let name = xml(&f.name);
+    out += &format!(
+        "<rect x=\"310\" y=\"{}\" width=\"280\" height=\"28\" rx=\"4\" fill=\"#eef\" stroke=\"#336\"/>\n",
+        middle - 14
+    );
+    out + &format!(
+        "<text x=\"450\" y=\"{}\" text-anchor=\"middle\" font-weight=\"bold\">{name}</text>\n</svg>",
+        middle + 4
+    )
+}
+
+fn shortened(mut names: Vec<(String, &'static str)>) -> Vec<(String, &'static str)> {
+    let more = names.len().saturating_sub(ROWS);
+    if more > 0 {
+        names.truncate(ROWS);
+        names.push((format!("… {more} more"), KEPT));
+    }
+    names
+}

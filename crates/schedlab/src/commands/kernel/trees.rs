@@ -1,0 +1,74 @@
+//! Files of unpacked trees.
+
+use super::dossier::{Raw, Sides};
+use anyhow::{Context, Result, bail};
+use std::io::ErrorKind;
+use std::path::Path;
+
+pub(super) fn sides(trees: [&String; 2], paths: &[String]) -> Result<Sides> {
+    let mut problems = Vec::new();
+    let [before, after] = trees.map(|tree| files(Path::new(tree), paths, &mut problems));
+    let files = [before?, after?];
+    let names = trees.map(|t| Path::new(t).file_name().map_or(t.clone(), |name| name.to_string_lossy().into_owned()));
+    Ok(Sides { names, files, paths: paths.to_vec(), commits: Vec::new(), problems })
+}
+
+/// What a dossier reads: C and Kconfig.
+pub(super) fn is_read(path: &str) -> bool {
+    let name = path.rsplit('/').next().unwrap_or_default();
+    name.ends_with(".c") || name.ends_with(".h") || name.starts_with("Kconfig")
+}
+
+/// The files under `paths` of a tree, all of it if there are none. A path that is missing is a problem, no error: the
+/// other tree may have it. Links are not followed.
+pub(super) fn files(tree: &Path, paths: &[String], problems: &mut Vec<String>) -> Result<Vec<Raw>> {
+    let mut open: Vec<String> = if paths.is_empty() { vec![String::new()] } else { paths.to_vec() };
+    let mut names = std::collections::BTreeSet::new();
+    while let Some(path) = open.pop() {
+        let path = path.trim_end_matches('/').to_owned();
+        let at = tree.join(&path);
+        let kind = match std::fs::symlink_metadata(&at) {
+            Ok(found) => found.file_type(),
+            Err(error) if error.kind() == ErrorKind::NotFound => {
+                problems.push(format!("{} does not exist", at.display()));
+                continue;
+            }
+            Err(error) => return Err(error).with_context(|| format!("{} cannot be read", at.display())),
+        };
+        if kind.is_file() && is_read(&path) {
+            names.insert(path);
+        } else if kind.is_dir() || path.is_empty() {
+            for entry in std::fs::read_dir(&at).with_context(|| format!("{} cannot be read", at.display()))? {
+                let entry = entry?;
+                let Ok(name) = entry.file_name().into_string() else {
+                    problems.push(format!("{}: the name is not UTF-8; it is left out", entry.path().display()));
+                    continue;
+                };
+                open.push(if path.is_empty() { name } else { format!("{path}/{name}") });
+            }
+        }
+    }
+    if names.is_empty() && !paths.is_empty() && problems.len() >= 2 * paths.len() {
+        bail!("{} has none of --paths {}", tree.display(), paths.join(", "));
+    }
+    let read = |path: String| {
+        let text = std::fs::read(tree.join(&path))
+            .with_context(|| format!("{} cannot be read", tree.join(&path).display()))?;
+        Ok((path, text))
+    };
+    names.into_iter().map(read).collect()
+}
+
+/// The folders of some files, for an input that names its files.
+pub(super) fn folders<'a>(files: impl IntoIterator<Item = &'a str>) -> Vec<String> {
+    let of = |file: &str| file.rsplit_once('/').map_or(file.to_owned(), |(folder, _)| folder.to_owned());
+    let mut out: Vec<String> = files.into_iter().map(of).collect();
+    out.sort();
+    out.dedup();
+    // A folder is read with all below it.
+    let all = out.clone();
+    out.retain(|path| {
+        !all.iter().any(|other| path.strip_prefix(other.as_str()).is_some_and(|rest| rest.starts_with('/')))
+    });
+    out
+}
