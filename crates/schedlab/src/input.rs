@@ -3,7 +3,7 @@
 
 use anyhow::{Context, Result, bail};
 use std::fs::File;
-use std::io::Read;
+use std::io::{self, ErrorKind, Read};
 use std::path::Path;
 
 /// Most bytes of one: a plan has some kB, a log of a night of benchmarks some MB.
@@ -23,4 +23,13 @@ pub(crate) fn bytes(file: &Path) -> Result<Vec<u8>> {
 /// The same as text.
 pub(crate) fn text(file: &Path) -> Result<String> {
     String::from_utf8(bytes(file)?).with_context(|| format!("{} is not UTF-8", file.display()))
+}
+
+/// All bytes of a file that a patch names in a tree. What is no regular file is as one that is missing: a pipe in a tree
+/// of somebody else's would be waited for.
+pub(crate) fn regular(file: &Path) -> io::Result<Vec<u8>> {
+    if !std::fs::metadata(file)?.is_file() {
+        return Err(ErrorKind::NotFound.into());
+    }
+    std::fs::read(file)
 }

@@ -55,6 +55,7 @@ fn what_cannot_be_rehearsed_is_said_in_a_sentence() {
     for (series, onto, code, why) in [
         (&*text, &*tree, 1, "holds no diff"),
         ("absent.patch", &tree, 1, "absent.patch cannot be read"),
+        ("/dev/zero", &tree, 1, "never ends"),
         (&empty, &tree, 1, "holds no *.patch or *.diff"),
         (&text, "absent", 1, "--onto absent: it is no directory"),
     ] {
@@ -98,6 +99,12 @@ fn a_dossier_of_trees_of_a_patch_and_of_a_range_says_the_same() {
     };
     of("by-trees", &[&old, &new, "--paths", "kernel"]);
     assert!(of("by-patch", &[&patch, "--tree", &old]).contains("a knob"));
+    // A link that waits in the directory is replaced: what it names stays.
+    let kept = write(&lab, "kept", b"mine");
+    write(&lab, "by-link/x", b"");
+    std::os::unix::fs::symlink(&kept, lab.path("by-link/dossier.md")).unwrap();
+    of("by-link", &[&old, &new]);
+    assert_eq!(std::fs::read(&kept).unwrap(), b"mine");
     git(&["init", "-q"]);
     git(&["add", "-A"]);
     git(&["commit", "-qm", "first"]);

@@ -14,7 +14,7 @@ pub(crate) use sources::Source;
 use std::path::Path;
 
 /// Upper bound of the released binary (issue 2, deliverable 1).
-const BINARY_BYTES: u64 = 8_000_000;
+const BINARY_BYTES: u64 = 8_500_000;
 
 /// A check's name and what it found: nothing when the tree keeps to it.
 pub(crate) struct Finding {

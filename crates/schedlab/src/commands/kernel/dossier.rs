@@ -2,13 +2,13 @@
 
 use super::{checkout, patched, trees};
 use crate::cli::kernel::Dossier;
-use crate::commands::report::write_file;
 use crate::exit;
 use crate::output::say;
 use anyhow::{Context, Result, bail};
 use schedlab_kernel::dossier::{File, compare};
 use schedlab_report::{DossierSubject, dossier_html, dossier_markdown, dossier_pictures};
 use schedlab_run::json::pretty;
+use schedlab_sys::places;
 use std::path::Path;
 use std::thread;
 
@@ -42,12 +42,16 @@ pub(super) fn run(args: &Dossier) -> Result<u8> {
     let subject = DossierSubject { title, sides: sides.names, paths: sides.paths, commits: sides.commits };
     let dir = &args.output;
     std::fs::create_dir_all(dir).with_context(|| format!("{} cannot be made", dir.display()))?;
-    write_file(&dir.join("dossier.md"), |out| dossier_markdown(&subject, &dossier, out))?;
-    write_file(&dir.join("dossier.html"), |out| dossier_html(&subject, &dossier, out))?;
-    let json = pretty(&dossier)?;
-    write_file(&dir.join("dossier.json"), |out| writeln!(out, "{json}"))?;
-    for (name, svg) in dossier_pictures(&dossier) {
-        write_file(&dir.join(name), |out| out.write_all(svg.as_bytes()))?;
+    let (mut md, mut html) = (Vec::new(), Vec::new());
+    dossier_markdown(&subject, &dossier, &mut md)?;
+    dossier_html(&subject, &dossier, &mut html)?;
+    let mut whole = vec![("dossier.md".to_owned(), md), ("dossier.html".to_owned(), html)];
+    whole.push(("dossier.json".to_owned(), pretty(&dossier)?.into_bytes()));
+    whole.extend(dossier_pictures(&dossier).into_iter().map(|(name, svg)| (name, svg.into_bytes())));
+    // Names of ours in a directory that may be anybody's: a link there is replaced, not followed.
+    for (name, bytes) in whole {
+        let file = dir.join(name);
+        places::write_whole(&file, 0o666, &bytes).with_context(|| format!("{} cannot be written", file.display()))?;
     }
     say(format_args!(
         "dossier: {}: {} interfaces and {} functions differ; {} places could not be read",

@@ -2,7 +2,8 @@
 
 use super::dossier::Sides;
 use super::trees;
-use anyhow::{Context, Result, bail};
+use crate::input;
+use anyhow::{Result, bail};
 use schedlab_kernel::{Patch, Placement, apply, parse, place, split};
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -10,8 +11,7 @@ use std::path::Path;
 pub(super) fn sides(tree: &Path, patches: &[String], paths: &[String]) -> Result<Sides> {
     let mut series: Vec<Patch> = Vec::new();
     for file in patches {
-        let text = std::fs::read(file).with_context(|| format!("{file} cannot be read"))?;
-        let found = parse(&text);
+        let found = parse(&input::bytes(Path::new(file))?);
         if found.iter().all(|patch| patch.files.is_empty()) {
             bail!("{file} holds no diff; name patches as git format-patch, git diff or diff -u write them");
         }

@@ -3,8 +3,8 @@
 use super::{answer, shown};
 use crate::cli::kernel::Port;
 use crate::commands::report::write_file;
-use crate::exit;
 use crate::output::to_stdout;
+use crate::{exit, input};
 use anyhow::{Context, Result, bail};
 use schedlab_kernel::{Finding, Patch, parse, rehearse_series};
 use std::io::ErrorKind;
@@ -36,8 +36,7 @@ pub(super) fn run(args: &Port) -> Result<u8> {
 fn rehearsal(args: &Port) -> Result<Rehearsal> {
     let (mut patches, mut from) = (Vec::new(), Vec::new());
     for file in files(&args.series)? {
-        let text = std::fs::read(&file).with_context(|| format!("{} cannot be read", file.display()))?;
-        let found = parse(&text);
+        let found = parse(&input::bytes(&file)?);
         if found.iter().all(|patch| patch.files.is_empty() && patch.refused.is_empty()) {
             bail!("{} holds no diff; name patches as git format-patch, git diff or diff -u write them", file.display());
         }
@@ -45,7 +44,7 @@ fn rehearsal(args: &Port) -> Result<Rehearsal> {
         patches.extend(found);
     }
     // The names are relative and without `..`: the parser sees to that.
-    let mut read = |path: &str| match std::fs::read(args.onto.join(path)) {
+    let mut read = |path: &str| match input::regular(&args.onto.join(path)) {
         Ok(text) => Ok(Some(text)),
         Err(error)
             if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory | ErrorKind::IsADirectory) =>
