@@ -105,3 +105,12 @@ fn files_that_come_go_and_change() {
     let wanted = [("a.c", "changed", 2, 1), ("gone.c", "gone", 0, 2), ("new.c", "new", 1, 0)];
     assert_eq!(found, wanted.map(|(p, s, a, r)| (p.to_owned(), s, a, r)));
 }
+
+#[test]
+fn objects_that_a_macro_makes_are_told_apart() {
+    let text =
+        "DEFINE_SCHED_CLASS(fair) = {\n\t.pick = pick_fair,\n};\nDEFINE_SCHED_CLASS(rt) = {\n\t.pick = pick_rt,\n};\n";
+    let after = text.replace("pick_rt", "choose_rt");
+    let dossier = compare(&tree(&[("kernel/a.c", text)]), &tree(&[("kernel/a.c", &after)]));
+    assert_eq!(interfaces(&dossier), [(Kind::Operation, "DEFINE_SCHED_CLASS(rt).pick", "changed")]);
+}

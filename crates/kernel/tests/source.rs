@@ -68,7 +68,7 @@ fn members_tables_and_variables() {
           \tDECLARE_BITMAP(mask, 8);\n} ____cacheline_aligned;\n\
           enum { FIRST = 3, SECOND };\n\
           static struct ctl_table knobs[] = {\n\t{\n\t\t.procname = \"knob\", .mode = 0644,\n\t},\n\t{ .procname = \"other\" },\n\t{}\n};\n\
-          const struct sched_class DEFINE = { .enqueue_task = enqueue_task_fair, };\n\
+          const struct sched_class DEFINE = { .enqueue_task = enqueue_task_fair, };\nDEFINE_SCHED_CLASS(rt) = { .pick = &pick_rt, };\n\
           unsigned int sysctl_knob = 750000UL;\n\
           static const struct snmp_mib list[] = {\n\tSNMP_MIB_ITEM(\"TCPCork\", LINUX_MIB_CORK),\n};\n",
     );
@@ -94,6 +94,10 @@ fn members_tables_and_variables() {
     assert_eq!(
         (unit.tables[1].of.as_str(), unit.tables[1].entries[0].value.as_str()),
         ("sched_class", "enqueue_task_fair")
+    );
+    assert_eq!(
+        (unit.tables[2].name.as_str(), unit.tables[2].entries[0].value.as_str()),
+        ("DEFINE_SCHED_CLASS(rt)", "&pick_rt")
     );
     assert_eq!((unit.variables[0].name.as_str(), unit.variables[0].value.as_str()), ("sysctl_knob", "750000UL"));
     assert_eq!(unit.invocations[0].arguments, ["\"TCPCork\"", "LINUX_MIB_CORK"]);

@@ -139,7 +139,7 @@ fn table(out: &mut Collected, t: &Table) {
         _ => {
             for e in t.entries.iter().filter(|e| is_name(&e.value)) {
                 let name = format!("{} {}.{}", t.of, t.name, e.member);
-                out.add(Kind::Operation, &name, e.value.clone(), &t.condition, e.line);
+                out.add(Kind::Operation, name.trim_start(), e.value.clone(), &t.condition, e.line);
             }
             return;
         }

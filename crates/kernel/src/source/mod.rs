@@ -50,6 +50,8 @@ pub struct Function {
     pub last_line: usize,
     /// The `#if` conditions that it stands under, joined by `&&`; empty if none.
     pub condition: String,
+    /// Bytes from the first word to the closing brace.
+    pub bytes: std::ops::Range<usize>,
     /// What it calls by name, each once, in the order of the first call.
     pub calls: Vec<Call>,
 }
@@ -96,7 +98,8 @@ pub struct Member {
 /// An object with an initialiser in braces: a table of operations, an array of sysctls.
 #[derive(Debug)]
 pub struct Table {
-    /// `sched_class` of `struct sched_class fair_sched_class`; for macros and plain types the words before the name.
+    /// `sched_class` of `struct sched_class fair_sched_class`; empty where a macro makes the object: then the name is
+    /// `DEFINE_SCHED_CLASS(fair)`.
     pub of: String,
     /// Its name.
     pub name: String,

@@ -257,13 +257,17 @@ impl Scanner<'_> {
                 }
                 self.out.types.push(Type { keyword, name, line, condition: held, members });
             }
-            Shape::Object { name, equals: _ } => {
+            Shape::Object { name, equals } => {
                 let words: Vec<Token> = head[..name].iter().copied().filter(|t| t.kind == Kind::Word).collect();
                 let entries = of_table(&self.file, &self.tokens[body.clone()]);
-                let of = words.last().map(|t| word(text, t)).unwrap_or_default();
+                let is_by_macro = head.get(name + 1).is_some_and(|t| t.is(b'('));
+                let (of, named) = match is_by_macro {
+                    true => (String::new(), spell(text, &head[name..equals])),
+                    false => (words.last().map(|t| word(text, t)).unwrap_or_default(), word(text, &head[name])),
+                };
                 self.items(body, &held);
                 let line = self.file.line(head[name].start);
-                self.out.tables.push(Table { of, name: word(text, &head[name]), line, condition: held, entries });
+                self.out.tables.push(Table { of, name: named, line, condition: held, entries });
             }
             Shape::Other => self.skip(open.start, "braces behind no function, type or object"),
         }
@@ -313,6 +317,7 @@ impl Scanner<'_> {
             None => (outer, None),
         };
         let end = self.tokens.get(body.end).map_or(text.len().saturating_sub(1), |t| t.start);
+        let bytes = head[0].start..(end + 1).min(text.len());
         self.registrations(body.clone(), &condition, &called);
         self.out.functions.push(Function {
             name: called,
@@ -322,6 +327,7 @@ impl Scanner<'_> {
             line: self.file.line(head[name].start),
             last_line: self.file.line(end),
             condition,
+            bytes,
             calls: self.calls(body),
         });
     }
