@@ -1,16 +1,29 @@
 //! `schedlab kernel dossier`: two states of a source, from trees, patches or git, to a report in a directory.
 
 use super::{checkout, patched, trees};
-use crate::cli::kernel::Dossier;
+use crate::cli::kernel::Dossier as Arguments;
 use crate::exit;
 use crate::output::say;
 use anyhow::{Context, Result, bail};
-use schedlab_kernel::dossier::{File, compare};
+use schedlab_kernel::dossier::{Dossier, File, compare};
 use schedlab_report::{DossierSubject, dossier_html, dossier_markdown, dossier_pictures};
 use schedlab_run::json::pretty;
 use schedlab_sys::places;
+use serde::Serialize;
 use std::path::Path;
 use std::thread;
+
+/// `dossier.json`.
+#[derive(Serialize)]
+struct Answer<'a> {
+    sides: &'a [String; 2],
+    paths: &'a [String],
+    commits: &'a [String],
+    /// What was left out of the input, a sentence each.
+    problems: &'a [String],
+    #[serde(flatten)]
+    dossier: &'a Dossier,
+}
 
 /// A file's path in its tree and its bytes.
 pub(super) type Raw = (String, Vec<u8>);
@@ -25,14 +38,15 @@ pub(super) struct Sides {
     pub(super) problems: Vec<String>,
 }
 
-pub(super) fn run(args: &Dossier) -> Result<u8> {
+pub(super) fn run(args: &Arguments) -> Result<u8> {
     for path in &args.paths {
         if path.is_empty() || path.starts_with('/') || path.split('/').any(|part| part == "..") {
             bail!("--paths {path}: name folders and files inside the tree, such as kernel/sched");
         }
     }
     let sides = sides(args)?;
-    sides.problems.iter().for_each(|problem| say(format_args!("schedlab: {problem}")));
+    let problems = sides.problems;
+    problems.iter().for_each(|problem| say(format_args!("schedlab: {problem}")));
     let [before, after] = sides.files.map(read);
     if before.is_empty() && after.is_empty() {
         bail!("no C file and no Kconfig under {} in either tree; see --paths", args.paths.join(", "));
@@ -46,7 +60,9 @@ pub(super) fn run(args: &Dossier) -> Result<u8> {
     dossier_markdown(&subject, &dossier, &mut md)?;
     dossier_html(&subject, &dossier, &mut html)?;
     let mut whole = vec![("dossier.md".to_owned(), md), ("dossier.html".to_owned(), html)];
-    whole.push(("dossier.json".to_owned(), pretty(&dossier)?.into_bytes()));
+    let DossierSubject { sides, paths, commits, .. } = &subject;
+    let answer = Answer { sides, paths, commits, problems: &problems, dossier: &dossier };
+    whole.push(("dossier.json".to_owned(), pretty(&answer)?.into_bytes()));
     whole.extend(dossier_pictures(&dossier).into_iter().map(|(name, svg)| (name, svg.into_bytes())));
     // Names of ours in a directory that may be anybody's: a link there is replaced, not followed.
     for (name, bytes) in whole {
@@ -63,7 +79,7 @@ pub(super) fn run(args: &Dossier) -> Result<u8> {
     Ok(exit::DONE)
 }
 
-fn sides(args: &Dossier) -> Result<Sides> {
+fn sides(args: &Arguments) -> Result<Sides> {
     match (&args.tree, &args.input[..]) {
         (None, [a, b]) => {
             for tree in [a, b] {

@@ -44,6 +44,8 @@ pub(super) fn sides(tree: &Path, patches: &[String], paths: &[String]) -> Result
     }
     let name = tree.file_name().map_or("tree".into(), |n| n.to_string_lossy().into_owned());
     let commits = series.iter().filter(|p| !p.subject.is_empty()).map(|p| p.subject.clone()).collect();
+    let named = |file: &String| Path::new(file).file_name().map_or(file.clone(), |n| n.to_string_lossy().into_owned());
+    let patches: Vec<String> = patches.iter().map(named).collect();
     let names = [name.clone(), format!("{name} with {}", patches.join(", "))];
     Ok(Sides { names, files: [before, after.into_iter().collect()], paths, commits, problems })
 }
