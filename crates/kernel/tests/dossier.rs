@@ -114,3 +114,12 @@ fn objects_that_a_macro_makes_are_told_apart() {
     let dossier = compare(&tree(&[("kernel/a.c", text)]), &tree(&[("kernel/a.c", &after)]));
     assert_eq!(interfaces(&dossier), [(Kind::Operation, "DEFINE_SCHED_CLASS(rt).pick", "changed")]);
 }
+
+#[test]
+fn tracepoints_of_each_macro_and_none_of_what_is_said_of_one() {
+    let after = "TRACE_EVENT(sched_kthread_stop,\n\tTP_PROTO(int a));\nDEFINE_EVENT(sched_wakeup_template, sched_waking,\n\tTP_PROTO(int a));\n\
+        DEFINE_EVENT_CONDITION(sched_move_template, sched_move,\n\tTP_PROTO(int a));\nTRACE_EVENT_FLAGS(sys_enter, TRACE_EVENT_FL_CAP_ANY)\n";
+    let dossier = compare(&tree(&[]), &tree(&[("include/trace/events/sched.h", after)]));
+    let names: Vec<&str> = dossier.interfaces.iter().map(|c| c.name.as_str()).collect();
+    assert_eq!(names, ["sched_kthread_stop", "sched_move", "sched_waking"]);
+}

@@ -87,6 +87,6 @@ pub fn dossier_html(subject: &DossierSubject, dossier: &Dossier, out: &mut dyn W
 
 /// The pictures that the Markdown links: file name and SVG.
 pub fn dossier_pictures(dossier: &Dossier) -> Vec<(String, String)> {
-    let pictured = dossier.key_functions.iter().enumerate().filter(|(_, f)| flow::is_told(f));
+    let pictured = dossier.key_functions.iter().enumerate().filter(|(_, f)| flow::has_calls(f));
     pictured.map(|(at, f)| (format!("flow-{}.svg", at + 1), flow::picture(f))).collect()
 }

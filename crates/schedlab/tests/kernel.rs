@@ -123,6 +123,19 @@ fn a_dossier_of_trees_of_a_patch_and_of_a_range_says_the_same() {
 }
 
 #[test]
+fn a_patch_that_copies_a_file_leaves_its_origin() {
+    let lab = Lab::new("kernel-dossier-copy");
+    write(&lab, "tree/kernel/x.c", TEXT.as_bytes());
+    let copy = "diff --git a/kernel/x.c b/kernel/y.c\nsimilarity index 90%\ncopy from kernel/x.c\ncopy to kernel/y.c\n\
+        --- a/kernel/x.c\n+++ b/kernel/y.c\n@@ -12,4 +12,4 @@ int second(int x)\n \tx = compute(x);\n \tunlock(x);\n-\treturn x;\n+\treturn -x;\n }\n";
+    let patch = write(&lab, "copy.patch", copy.as_bytes());
+    let (tree, out) = (lab.path("tree"), lab.path("out"));
+    schedlab(&["kernel", "dossier", &patch, "--tree", &tree, "-o", &out]).success();
+    let page = std::fs::read_to_string(lab.path("out/dossier.md")).unwrap();
+    assert!(page.contains("| kernel/y.c | new | +15 | -0 |") && !page.contains("| kernel/x.c | gone"), "{page}");
+}
+
+#[test]
 fn what_is_no_input_of_a_dossier_is_said_and_nothing_is_written() {
     let lab = Lab::new("kernel-dossier-bad");
     write(&lab, "tree/kernel/x.c", TEXT.as_bytes());
@@ -134,7 +147,7 @@ fn what_is_no_input_of_a_dossier_is_said_and_nothing_is_written() {
         (&[&*text, "--tree", &tree], "holds no diff"),
         (&["v1..v2", "--tree", &tree], "git"),
         (&[&*tree, &tree, "--paths", "../etc"], "name folders and files inside the tree"),
-        (&[&*tree, &tree, "--paths", "mm"], "none of --paths mm"),
+        (&[&*tree, &tree, "--paths", "mm"], "no C file and no Kconfig in mm"),
     ] {
         let ran = schedlab(&[&["kernel", "dossier"], words, &["-o", &dir]].concat());
         assert_eq!(ran.code, 1, "{words:?}: {}", ran.stderr);

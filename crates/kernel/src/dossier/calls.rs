@@ -1,7 +1,7 @@
 //! Who calls what changed, and through which operations: the functions to read first.
 
+use super::functions::{Named, by_name};
 use super::{File, FunctionChange, Place, Status};
-use crate::source::Function;
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -43,7 +43,7 @@ pub struct KeyFunction {
 
 /// One tree, indexed.
 struct Tree<'a> {
-    functions: BTreeMap<&'a str, Vec<(&'a File, &'a Function)>>,
+    functions: Named<'a>,
     callers: BTreeMap<&'a str, BTreeSet<Caller>>,
     /// By member called.
     dispatches: BTreeMap<&'a str, BTreeSet<Caller>>,
@@ -53,11 +53,10 @@ struct Tree<'a> {
 
 impl<'a> Tree<'a> {
     fn new(files: &'a [File]) -> Self {
-        let (mut functions, mut callers): (BTreeMap<_, Vec<_>>, BTreeMap<_, BTreeSet<_>>) = Default::default();
-        let (mut dispatches, mut registered): (BTreeMap<_, BTreeSet<_>>, BTreeMap<_, Vec<_>>) = Default::default();
+        let (mut callers, mut dispatches): (BTreeMap<_, BTreeSet<_>>, BTreeMap<_, BTreeSet<_>>) = Default::default();
+        let mut registered: BTreeMap<_, Vec<_>> = BTreeMap::new();
         for file in files {
             for function in &file.unit.functions {
-                functions.entry(function.name.as_str()).or_default().push((file, function));
                 let caller = Caller { function: function.name.clone(), file: file.path.clone() };
                 for call in &function.calls {
                     let to = if call.is_member { &mut dispatches } else { &mut callers };
@@ -71,7 +70,7 @@ impl<'a> Tree<'a> {
                 }
             }
         }
-        Self { functions, callers, dispatches, registered }
+        Self { functions: by_name(files), callers, dispatches, registered }
     }
 
     fn calls(&self, name: &str, place: Option<&Place>) -> BTreeSet<String> {
@@ -105,8 +104,16 @@ fn key_function(change: &FunctionChange, trees: &[Tree; 2]) -> Option<(usize, Ke
     let members: BTreeSet<&str> = entries.iter().map(|e| e.1).collect();
     let dispatched: BTreeSet<&Caller> = members.iter().filter_map(|m| tree.dispatches.get(m)).flatten().collect();
     let (old, new) = (trees[0].calls(old_name, change.before.as_ref()), trees[1].calls(name, change.after.as_ref()));
-    let only = |a: &BTreeSet<String>, b: &BTreeSet<String>| -> Vec<String> { a.difference(b).cloned().collect() };
+    // Those of `a` that `b` has, or has not.
+    let shared = |a: &BTreeSet<String>, b: &BTreeSet<String>, is_shared: bool| -> Vec<String> {
+        a.iter().filter(|call| b.contains(*call) == is_shared).cloned().collect()
+    };
     let is_in_both = change.before.is_some() && change.after.is_some();
+    let [calls_kept, calls_added, calls_removed] = match is_in_both {
+        true => [shared(&new, &old, true), shared(&new, &old, false), shared(&old, &new, false)],
+        // The calls of the only version; the other set is empty.
+        false => [[shared(&new, &old, false), shared(&old, &new, false)].concat(), Vec::new(), Vec::new()],
+    };
     let lines = change.added + change.removed;
     let count = |n: usize, what: &str| format!("{n} {what}{}", if n == 1 { "" } else { "s" });
     let mut reason = format!("{} in the diff, {}", count(lines, "line"), count(callers.len(), "caller"));
@@ -124,13 +131,9 @@ fn key_function(change: &FunctionChange, trees: &[Tree; 2]) -> Option<(usize, Ke
         place,
         reason,
         callers,
-        calls_kept: if is_in_both {
-            old.intersection(&new).cloned().collect()
-        } else {
-            old.union(&new).cloned().collect()
-        },
-        calls_added: if is_in_both { only(&new, &old) } else { Vec::new() },
-        calls_removed: if is_in_both { only(&old, &new) } else { Vec::new() },
+        calls_kept,
+        calls_added,
+        calls_removed,
         registered: entries.iter().map(|(table, member)| format!("{table}.{member}")).collect(),
         dispatched_from: dispatched.into_iter().cloned().collect(),
     };

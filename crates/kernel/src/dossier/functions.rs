@@ -1,10 +1,10 @@
 //! Functions that changed, came, went or took another name.
 
-use super::lines::{difference, in_both};
+use super::lines::{Numbers, difference, in_both, sorted};
 use super::{File, Place};
 use crate::source::{Function, code_lines};
 use serde::Serialize;
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet};
 
 /// From how many percent of common lines on a function counts as renamed.
 const SHARE_PERCENT: usize = 60;
@@ -44,19 +44,20 @@ pub struct FunctionChange {
     pub signatures: Option<[String; 2]>,
 }
 
-/// A function, its file and its code.
+/// A function, its file and its lines of code as numbers.
 struct At<'a> {
     file: &'a File,
     function: &'a Function,
-    code: Vec<String>,
+    code: Vec<usize>,
 }
 
 pub(super) fn changes(before: &[File], after: &[File]) -> Vec<FunctionChange> {
     let (old, new) = (by_name(before), by_name(after));
     let names: BTreeSet<&str> = old.keys().chain(new.keys()).copied().collect();
     let (mut gone, mut come, mut out) = (Vec::new(), Vec::new(), Vec::new());
+    let mut numbers = Numbers::default();
     for name in names {
-        let (mut a, mut b) = (read(old.get(name)), read(new.get(name)));
+        let [mut a, mut b] = [old.get(name), new.get(name)].map(|found| read(found, &mut numbers));
         a.retain(|x| match b.iter().position(|y| x.code == y.code) {
             Some(at) => {
                 b.remove(at);
@@ -92,23 +93,10 @@ pub(super) fn changes(before: &[File], after: &[File]) -> Vec<FunctionChange> {
 
 /// Joins each function that has come with the one that went whose lines it shares most of, or calls it new.
 fn renamed(gone: &mut Vec<At>, come: Vec<At>, out: &mut Vec<FunctionChange>) {
-    // Lines become numbers, sorted once: all pairs are compared, some 10^8 between two releases.
-    let mut numbers: HashMap<String, usize> = HashMap::new();
-    let mut numbered = |at: &At| -> Vec<usize> {
-        let mut lines: Vec<usize> = at
-            .code
-            .iter()
-            .map(|line| {
-                let next = numbers.len();
-                *numbers.entry(line.clone()).or_insert(next)
-            })
-            .collect();
-        lines.sort_unstable();
-        lines
-    };
-    let mut lines_gone: Vec<Vec<usize>> = gone.iter().map(&mut numbered).collect();
+    // All pairs are compared, some 10^8 between two releases.
+    let mut lines_gone: Vec<Vec<usize>> = gone.iter().map(|x| sorted(&x.code)).collect();
     for y in come {
-        let lines = numbered(&y);
+        let lines = sorted(&y.code);
         let percent = |both: usize, x: &[usize]| 2 * both * 100 / (x.len() + lines.len()).max(1);
         let share = |x: &[usize]| percent(in_both(x, &lines), x);
         let can = |x: &[usize]| percent(x.len().min(lines.len()), x) >= SHARE_PERCENT;
@@ -121,9 +109,10 @@ fn renamed(gone: &mut Vec<At>, come: Vec<At>, out: &mut Vec<FunctionChange>) {
     }
 }
 
-type Named<'a> = BTreeMap<&'a str, Vec<(&'a File, &'a Function)>>;
+/// The functions of a tree by name, in the order of files.
+pub(super) type Named<'a> = BTreeMap<&'a str, Vec<(&'a File, &'a Function)>>;
 
-fn by_name(files: &[File]) -> Named<'_> {
+pub(super) fn by_name(files: &[File]) -> Named<'_> {
     let mut out: Named<'_> = BTreeMap::new();
     for file in files {
         for function in &file.unit.functions {
@@ -133,9 +122,11 @@ fn by_name(files: &[File]) -> Named<'_> {
     out
 }
 
-fn read<'a>(found: Option<&Vec<(&'a File, &'a Function)>>) -> Vec<At<'a>> {
-    let at =
-        |&(file, function): &(&'a File, &'a Function)| At { file, function, code: code_lines(&file.text, function) };
+fn read<'a>(found: Option<&Vec<(&'a File, &'a Function)>>, numbers: &mut Numbers) -> Vec<At<'a>> {
+    let at = |&(file, function): &(&'a File, &'a Function)| {
+        let lines = code_lines(&file.text, function);
+        At { file, function, code: numbers.of(&lines.iter().map(String::as_bytes).collect::<Vec<_>>()) }
+    };
     found.into_iter().flatten().map(at).collect()
 }
 

@@ -113,10 +113,13 @@ fn invocation(out: &mut Collected, i: &Invocation) {
     let (kind, name_at) = match i.name.as_str() {
         "SCHED_FEAT" => (Kind::SchedFeature, Some(0)),
         "SNMP_MIB_ITEM" => (Kind::MibItem, Some(0)),
-        "DEFINE_EVENT" | "DEFINE_EVENT_CONDITION" | "DEFINE_EVENT_PRINT" => (Kind::Tracepoint, Some(1)),
+        // Said of a tracepoint that is defined elsewhere.
+        "TRACE_EVENT_FLAGS" | "TRACE_EVENT_PERF_PERM" => return,
         "DECLARE_EVENT_CLASS" => (Kind::Tracepoint, Some(0)),
         "BTF_ID_FLAGS" => (Kind::Kfunc, Some(1)),
         "__setup" | "early_param" | "core_param" => (Kind::BootParameter, Some(0)),
+        // `_CONDITION`, `_FN`, `_PRINT`: the class, then the event.
+        _ if starts("DEFINE_EVENT") => (Kind::Tracepoint, Some(1)),
         _ if starts("TRACE_EVENT") || starts("DECLARE_TRACE") => (Kind::Tracepoint, Some(0)),
         _ if starts("module_param") => (Kind::ModuleParameter, Some(0)),
         _ if starts("EXPORT_SYMBOL") => (Kind::Export, Some(0)),

@@ -1,8 +1,28 @@
 //! How many lines differ.
 
+use std::collections::HashMap;
+
+/// A number for each line of different text: comparing two lines is then one instruction.
+#[derive(Default)]
+pub(super) struct Numbers(HashMap<Vec<u8>, usize>);
+
+impl Numbers {
+    pub(super) fn of(&mut self, lines: &[&[u8]]) -> Vec<usize> {
+        lines.iter().map(|line| self.number(line)).collect()
+    }
+
+    fn number(&mut self, line: &[u8]) -> usize {
+        let next = self.0.len();
+        match self.0.get(line) {
+            Some(number) => *number,
+            None => *self.0.entry(line.to_vec()).or_insert(next),
+        }
+    }
+}
+
 /// Lines added and removed in a shortest edit from `old` to `new` (Myers, "An O(ND) difference algorithm", 1986). Past
 /// `LIMIT` edits the rest is counted by what both hold, wherever it stands.
-pub(super) fn difference<T: Ord>(old: &[T], new: &[T]) -> (usize, usize) {
+pub(super) fn difference(old: &[usize], new: &[usize]) -> (usize, usize) {
     const LIMIT: usize = 6000;
     let start = old.iter().zip(new).take_while(|(a, b)| a == b).count();
     let (old, new) = (&old[start..], &new[start..]);
@@ -30,15 +50,18 @@ pub(super) fn difference<T: Ord>(old: &[T], new: &[T]) -> (usize, usize) {
             }
         }
     }
-    let (mut a, mut b): (Vec<&T>, Vec<&T>) = (old.iter().collect(), new.iter().collect());
-    a.sort_unstable();
-    b.sort_unstable();
-    let kept = in_both(&a, &b);
+    let kept = in_both(&sorted(old), &sorted(new));
     (m - kept, n - kept)
 }
 
-/// How many items two sorted lists hold in common, each as often as in the one that has it less often.
-pub(super) fn in_both<T: Ord>(a: &[T], b: &[T]) -> usize {
+pub(super) fn sorted(numbers: &[usize]) -> Vec<usize> {
+    let mut out = numbers.to_vec();
+    out.sort_unstable();
+    out
+}
+
+/// How many numbers two sorted lists hold in common, each as often as in the one that has it less often.
+pub(super) fn in_both(a: &[usize], b: &[usize]) -> usize {
     let (mut i, mut j, mut both) = (0, 0, 0);
     while i < a.len() && j < b.len() {
         match a[i].cmp(&b[j]) {

@@ -47,7 +47,7 @@ pub struct Place {
 }
 
 /// What was found.
-#[derive(Debug, Serialize)]
+#[derive(Debug)]
 pub struct Dossier {
     /// Files that differ, are new or are gone, by path.
     pub files: Vec<FileChange>,
@@ -123,8 +123,9 @@ fn file_changes(before: &[File], after: &[File]) -> Vec<FileChange> {
         if old == new {
             return None;
         }
-        let (old_lines, new_lines) = (crate::split(old.unwrap_or_default()), crate::split(new.unwrap_or_default()));
-        let (added, removed) = lines::difference(&old_lines, &new_lines);
+        let mut numbers = lines::Numbers::default();
+        let [a, b] = [old, new].map(|text| numbers.of(&crate::split(text.unwrap_or_default())));
+        let (added, removed) = lines::difference(&a, &b);
         let status = match (old, new) {
             (None, _) => "new",
             (_, None) => "gone",

@@ -96,7 +96,7 @@ fn flows(dossier: &Dossier, out: &mut Vec<Block>) {
             text += &format!(" Dispatched from {}.", listed(&f.dispatched_from.iter().map(caller).collect::<Vec<_>>()));
         }
         out.push(Block::Text(text));
-        if flow::is_told(f) {
+        if flow::has_calls(f) {
             out.push(Block::Picture(number));
         }
     }

@@ -13,7 +13,7 @@ const ADDED: &str = "#117733";
 const REMOVED: &str = "#b2182b";
 
 /// Whether there is anything to draw.
-pub(super) fn is_told(f: &KeyFunction) -> bool {
+pub(super) fn has_calls(f: &KeyFunction) -> bool {
     !(f.callers.is_empty() && f.calls_kept.is_empty() && f.calls_added.is_empty() && f.calls_removed.is_empty())
 }
 

@@ -5,7 +5,7 @@ use crate::cli::kernel::Dossier as Arguments;
 use crate::exit;
 use crate::output::say;
 use anyhow::{Context, Result, bail};
-use schedlab_kernel::dossier::{Dossier, File, compare};
+use schedlab_kernel::dossier::{File, FileChange, FunctionChange, InterfaceChange, KeyFunction, SkippedPlace, compare};
 use schedlab_report::{DossierSubject, dossier_html, dossier_markdown, dossier_pictures};
 use schedlab_run::json::pretty;
 use schedlab_sys::places;
@@ -21,8 +21,12 @@ struct Answer<'a> {
     commits: &'a [String],
     /// What was left out of the input, a sentence each.
     problems: &'a [String],
-    #[serde(flatten)]
-    dossier: &'a Dossier,
+    files: &'a [FileChange],
+    interfaces: &'a [InterfaceChange],
+    functions: &'a [FunctionChange],
+    key_functions: &'a [KeyFunction],
+    skipped: &'a [SkippedPlace],
+    files_read: [usize; 2],
 }
 
 /// A file's path in its tree and its bytes.
@@ -49,7 +53,8 @@ pub(super) fn run(args: &Arguments) -> Result<u8> {
     problems.iter().for_each(|problem| say(format_args!("schedlab: {problem}")));
     let [before, after] = sides.files.map(read);
     if before.is_empty() && after.is_empty() {
-        bail!("no C file and no Kconfig under {} in either tree; see --paths", args.paths.join(", "));
+        let places = if sides.paths.is_empty() { "the trees".to_owned() } else { sides.paths.join(", ") };
+        bail!("no C file and no Kconfig in {places}; see --paths");
     }
     let dossier = compare(&before, &after);
     let title = args.title.clone().unwrap_or_else(|| format!("{} → {}", sides.names[0], sides.names[1]));
@@ -61,7 +66,18 @@ pub(super) fn run(args: &Arguments) -> Result<u8> {
     dossier_html(&subject, &dossier, &mut html)?;
     let mut whole = vec![("dossier.md".to_owned(), md), ("dossier.html".to_owned(), html)];
     let DossierSubject { sides, paths, commits, .. } = &subject;
-    let answer = Answer { sides, paths, commits, problems: &problems, dossier: &dossier };
+    let answer = Answer {
+        sides,
+        paths,
+        commits,
+        problems: &problems,
+        files: &dossier.files,
+        interfaces: &dossier.interfaces,
+        functions: &dossier.functions,
+        key_functions: &dossier.key_functions,
+        skipped: &dossier.skipped,
+        files_read: dossier.files_read,
+    };
     whole.push(("dossier.json".to_owned(), pretty(&answer)?.into_bytes()));
     whole.extend(dossier_pictures(&dossier).into_iter().map(|(name, svg)| (name, svg.into_bytes())));
     // Names of ours in a directory that may be anybody's: a link there is replaced, not followed.

@@ -4,7 +4,7 @@ use super::dossier::Sides;
 use super::trees;
 use crate::input;
 use anyhow::{Result, bail};
-use schedlab_kernel::{Patch, Placement, apply, parse, place, split};
+use schedlab_kernel::{Change, Patch, Placement, apply, parse, place, split};
 use std::collections::BTreeMap;
 use std::path::Path;
 
@@ -37,7 +37,9 @@ pub(super) fn sides(tree: &Path, patches: &[String], paths: &[String]) -> Result
             problems.push(format!("{path}: {missed} of {} hunks do not apply and are left out", placements.len()));
         }
         let made = apply(&file.hunks, &placements, &lines);
-        after.remove(path);
+        if file.change != Change::Copied {
+            after.remove(path);
+        }
         if let Some(new) = &file.new {
             after.insert(new.clone(), made);
         }

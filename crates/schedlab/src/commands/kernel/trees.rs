@@ -1,7 +1,7 @@
 //! Files of unpacked trees.
 
 use super::dossier::{Raw, Sides};
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result};
 use std::io::ErrorKind;
 use std::path::Path;
 
@@ -47,9 +47,6 @@ pub(super) fn files(tree: &Path, paths: &[String], problems: &mut Vec<String>) -
                 open.push(if path.is_empty() { name } else { format!("{path}/{name}") });
             }
         }
-    }
-    if names.is_empty() && !paths.is_empty() && problems.len() >= 2 * paths.len() {
-        bail!("{} has none of --paths {}", tree.display(), paths.join(", "));
     }
     let read = |path: String| {
         let text = std::fs::read(tree.join(&path))
