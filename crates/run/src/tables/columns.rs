@@ -3,6 +3,7 @@
 
 use crate::error::RunError;
 use crate::regular;
+use crate::tables::bounds::{self, Unbounded};
 use parquet::basic::Compression;
 use parquet::column::reader::get_typed_column_reader;
 use parquet::data_type::{ByteArray, ByteArrayType, DataType, DoubleType, Int64Type};
@@ -157,8 +158,10 @@ impl Table {
     pub(super) fn open(&self, dir: &Path) -> Result<OpenTable, RunError> {
         let path = dir.join(format!("{}.parquet", self.name));
         let file = regular::open(&path)?;
+        bounds::check_footer(&file).map_err(|e| Unread::from(e).at(&path))?;
+        let bytes = file.try_clone().map_err(RunError::io(&path))?;
         let reader = SerializedFileReader::new(file).map_err(|e| Unread::from(e).at(&path))?;
-        Ok(OpenTable { name: self.name, path, reader })
+        Ok(OpenTable { name: self.name, path, bytes, reader })
     }
 
     /// Gives every row group of `<dir>/<name>.parquet` to `take`, as [`OpenTable::read`] does.
@@ -183,6 +186,8 @@ impl Table {
 pub(super) struct OpenTable {
     name: &'static str,
     path: PathBuf,
+    /// The file that `reader` reads.
+    bytes: File,
     reader: SerializedFileReader<File>,
 }
 
@@ -205,11 +210,15 @@ impl OpenTable {
         groups: Range<usize>,
         mut take: impl FnMut(&Table) -> Result<(), String>,
     ) -> Result<(), RunError> {
+        let mut buffer = Vec::new();
         for number in groups.start..groups.end.min(self.groups()) {
-            let group = self.reader.get_row_group(number).map_err(|e| Unread::from(e).at(&self.path))?;
             let mut table = table.clone();
-            let read = table.read_group(group.as_ref()).and_then(|()| Ok(take(&table)?));
-            read.map_err(|why| match why {
+            let mut read = || {
+                bounds::check_group(&self.bytes, self.reader.metadata().row_group(number), &mut buffer)?;
+                table.read_group(self.reader.get_row_group(number)?.as_ref())?;
+                Ok(take(&table)?)
+            };
+            read().map_err(|why| match why {
                 Unread::Damaged(why) if number > 0 => {
                     Unread::Damaged(format!("row group {number}: {why}")).at(&self.path)
                 }
@@ -239,6 +248,19 @@ impl Unread {
 impl From<String> for Unread {
     fn from(why: String) -> Self {
         Self::Damaged(why)
+    }
+}
+
+impl From<Unbounded> for Unread {
+    fn from(why: Unbounded) -> Self {
+        Self::Damaged(match why {
+            Unbounded::Kernel(cause) => return Self::Kernel(cause),
+            Unbounded::NoFooter => "it does not end as a Parquet file does".into(),
+            Unbounded::Length => "a length in it goes beyond its end".into(),
+            Unbounded::TooLarge(what, number) => {
+                format!("it says that it has {number} {what}, which no table of ours has")
+            }
+        })
     }
 }
 
@@ -365,7 +387,13 @@ fn read_column(group: &dyn RowGroupReader, name: &str, values: &mut Values) -> R
         Values::I64(v) => v.extend(cells::<Int64Type>(group, index)?),
         Values::F64(v) => v.extend(cells::<DoubleType>(group, index)?),
         Values::Text(v) => {
+            let mut bytes = 0;
             for cell in cells::<ByteArrayType>(group, index)? {
+                // A dictionary has a text once, however many rows have it.
+                bytes += cell.as_ref().map_or(0, |bytes| bytes.len() as u64);
+                if bytes > bounds::MOST_BYTES {
+                    return Err(Unbounded::TooLarge("bytes of text", bytes).into());
+                }
                 let text = cell.map(|bytes| String::from_utf8(bytes.data().to_vec()));
                 v.push(text.transpose().map_err(|_| format!("column {name} holds text that is not UTF-8"))?);
             }

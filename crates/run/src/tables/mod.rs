@@ -1,6 +1,7 @@
 //! The sealed form of a run: one Parquet file per kind of row, every row leading back to its trial by number. Nothing
 //! is lost by sealing: what [`write`] stores, [`read`] gives back equal.
 
+mod bounds;
 mod checksums;
 mod columns;
 mod directory;
