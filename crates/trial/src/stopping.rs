@@ -164,11 +164,11 @@ impl Pace {
         }
     }
 
-    /// The fraction at which a look is due now, if one is. An open-ended design looks after each block.
+    /// The fraction at which a look is due now, if one is.
     pub fn look_due(&self, tally: &Tally) -> Option<f64> {
         match self.design {
             Design::Fixed { .. } => None,
-            Design::OpenEnded { .. } => Some(self.fraction(tally)),
+            Design::OpenEnded { .. } => open_look(self.usable_blocks(tally)).then(|| self.fraction(tally)),
             Design::Budgeted { .. } => {
                 let fraction = self.fraction(tally);
                 (fraction < 1.0 && planned_look(&self.design, fraction) > self.last_look).then_some(fraction)
@@ -205,10 +205,31 @@ fn first_cut(blocks: &[BlockState]) -> Option<usize> {
     blocks.iter().position(|block| block.missing > 0)
 }
 
+/// Whether an open-ended design looks after so many blocks: after each of the first 127, then after each 64th to 32nd part
+/// more. A look reads all rows, and the confidence sequence is valid at whichever blocks it is looked at.
+fn open_look(blocks: u32) -> bool {
+    blocks.is_multiple_of((blocks / 64).next_power_of_two())
+}
+
 /// The number of the last planned look at or before a fraction of the budget; the looks are evenly spread.
 fn planned_look(design: &Design, fraction: f64) -> u32 {
     match design {
         Design::Budgeted { looks, .. } => (fraction * f64::from(*looks)).floor() as u32,
         _ => 0,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::open_look;
+
+    #[test]
+    fn an_open_ended_design_reads_a_row_a_bounded_number_of_times() {
+        assert!((0..128).all(open_look));
+        let looks: Vec<u32> = (1..=25_000).filter(|&blocks| open_look(blocks)).collect();
+        let read: u64 = looks.iter().map(|&blocks| u64::from(blocks)).sum();
+        assert!(read < 128 * 25_000, "{read} blocks read");
+        let late = looks.windows(2).map(|two| f64::from(two[1] - two[0]) / f64::from(two[0].max(64)));
+        assert!(late.fold(0.0, f64::max) <= 1.0 / 32.0, "a look is at most a 32nd late");
     }
 }
