@@ -130,54 +130,79 @@ fn methods(manifest: &Manifest) -> Vec<String> {
     methods
 }
 
-fn problems(manifest: &Manifest, findings: &Findings, parts: &[Workload<'_>]) -> Vec<String> {
+/// What an arm that is not applied needs.
+const TO_APPLY: &str = "`--dry-run` says which rights the arms need, `schedlab tune show` what this kernel has";
+
+fn problems(manifest: &Manifest, findings: &Findings, parts: &[Workload<'_>]) -> Vec<Problem> {
     let mut problems = Vec::new();
     if let Some(why) = &findings.void {
-        problems.push(format!("The run is void and nothing in it is judged: {why}."));
+        problems.push(Problem::of_run(format!("The run is void and nothing in it is judged: {why}"), ""));
     }
-    problems.extend(lane::caveat(&manifest.environment));
+    problems.extend(lane::caveat(&manifest.environment).map(|caveat| Problem::of_run(caveat, "")));
     if manifest.ended.is_empty() {
-        problems.push("The run was not finished; these are the trials it has.".to_owned());
+        let fix = "the same command with --resume goes on";
+        problems.push(Problem::of_run("The run was not finished; these are the trials it has", fix));
     }
     if manifest.arms.len() < 2 {
-        problems.push("There is one arm only: nothing to compare it with.".to_owned());
+        problems.push(Problem::of_run("There is one arm only: nothing to compare it with", "give a second arm"));
     }
     for (workload, part) in findings.workloads.iter().zip(parts) {
-        let say = |text: String| format!("{}: {text}", workload.spec);
-        if workload.counts.total == 0 {
-            problems.push(say("no trials".into()));
-        }
-        for facts in &workload.arms {
-            let name = findings.arms.get(facts.arm as usize).map_or("?", |a| a.name.as_str());
-            let failed = facts
-                .failed
-                .iter()
-                .map(|r| say(format!("`{name}`: {} failed: {}", counted(r.count, "trials"), r.text)));
-            let missing = facts.not_applied.iter().map(|r| say(format!("`{name}` is not applied: {}", r.text)));
-            let died = facts.loads.iter().filter(|l| l.died > 0);
-            let died =
-                died.map(|l| say(format!("`{name}`: load {} died early in {}", l.spec, counted(l.died, "trials"))));
-            problems.extend(failed.chain(missing).chain(died));
-        }
-        if workload.counts.incomplete > 0 {
-            let trials = counted(workload.counts.incomplete, "trials");
-            problems.push(say(format!("{trials} not compared, in a block that was never completed")));
-        }
-        problems.extend(
-            (!workload.contamination.sentence.is_empty()).then(|| say(workload.contamination.sentence.clone())),
-        );
-        problems.extend(idle_trials(manifest, part).map(say));
-        problems.extend(workload.confounded.iter().map(|c| say(c.sentence.clone())));
-        // The note of a secondary metric stands beside the metric; only a primary without numbers is a problem of the run.
-        let primaries = workload.metrics.iter().filter(|m| m.role == Role::Primary);
-        problems.extend(primaries.filter_map(|m| Some(say(format!("{}: {}", m.name, m.note.as_ref()?)))));
-        problems
-            .extend(workload.certificates.iter().filter(|c| !c.includes_no_effect).map(|c| say(c.sentence.clone())));
-        problems.extend(missing_primaries(manifest, part).into_iter().map(say));
+        problems.extend(of_workload(manifest, findings, workload, part));
     }
-    let changed = &findings.environment.changes;
+    let changed = |c: &Change| {
+        let text = format!("{} changed during the run: `{}` to `{}`", c.what, c.before, c.after);
+        Problem::of_run(text, "keep it as it is, and run again")
+    };
+    problems.extend(findings.environment.changes.iter().map(changed));
     problems
-        .extend(changed.iter().map(|c| format!("{} changed during the run: `{}` to `{}`", c.what, c.before, c.after)));
+}
+
+fn of_workload(
+    manifest: &Manifest,
+    findings: &Findings,
+    workload: &WorkloadFindings,
+    part: &Workload<'_>,
+) -> Vec<Problem> {
+    let mut problems = Vec::new();
+    let mut say = |text: String, fix: &str| {
+        problems.push(Problem { place: workload.spec.clone(), text, fix: fix.to_owned() });
+    };
+    if workload.counts.total == 0 {
+        say("no trials".into(), "give more time (--budget)");
+    }
+    for facts in &workload.arms {
+        let name = findings.arms.get(facts.arm as usize).map_or("?", |a| a.name.as_str());
+        for r in &facts.failed {
+            let trials = counted(r.count, "trials");
+            say(format!("`{name}`: {trials} failed: {}", r.text), "`schedlab bench` runs one trial alone");
+        }
+        facts.not_applied.iter().for_each(|r| say(format!("`{name}` is not applied: {}", r.text), TO_APPLY));
+        for load in facts.loads.iter().filter(|l| l.died > 0) {
+            let trials = counted(load.died, "trials");
+            let fix = "`schedlab bench` runs the load alone";
+            say(format!("`{name}`: load {} died early in {trials}", load.spec), fix);
+        }
+    }
+    if workload.counts.incomplete > 0 {
+        let trials = counted(workload.counts.incomplete, "trials");
+        say(format!("{trials} not compared, in a block that was never completed"), "");
+    }
+    let contamination = &workload.contamination.sentence;
+    if !contamination.is_empty() {
+        say(contamination.clone(), "stop what else runs, which `schedlab doctor` names, or use an idle machine");
+    }
+    if let Some(idle) = idle_trials(manifest, part) {
+        say(idle, "give longer trials");
+    }
+    workload.confounded.iter().for_each(|c| say(c.sentence.clone(), ""));
+    // The note of a secondary metric stands beside the metric; only a primary without numbers is a problem of the run.
+    for metric in workload.metrics.iter().filter(|m| m.role == Role::Primary) {
+        metric.note.iter().for_each(|note| say(format!("{}: {note}", metric.name), ""));
+    }
+    for certificate in workload.certificates.iter().filter(|c| !c.includes_no_effect) {
+        say(certificate.sentence.clone(), "`schedlab doctor` names what moves by itself, such as the frequency");
+    }
+    missing_primaries(manifest, part).into_iter().for_each(|text| say(text, "`schedlab list workloads` has the names"));
     problems
 }
 
@@ -188,8 +213,7 @@ fn idle_trials(manifest: &Manifest, part: &Workload<'_>) -> Option<String> {
     // Rows made elsewhere may say nothing of operations.
     (idle > 0 && manifest.order == OrderKnown::Randomized).then(|| {
         format!(
-            "in {} not one operation ended; they count as nothing done, and rates are compared by their differences; \
-             give longer trials",
+            "in {} not one operation ended; they count as nothing done, and rates are compared by their differences",
             counted(idle, "trials")
         )
     })

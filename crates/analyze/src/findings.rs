@@ -19,7 +19,8 @@ pub use verdict::*;
 pub use workload::*;
 
 use schedlab_run::manifest::Factor;
-use serde::Serialize;
+use serde::{Serialize, Serializer};
+use std::fmt;
 
 /// Version of this schema, in [`Findings::schema`].
 pub const SCHEMA: u32 = 1;
@@ -55,8 +56,42 @@ pub struct Findings {
     pub rules: Rules,
     /// Machine, its checks, and what changed.
     pub environment: EnvironmentFindings,
-    /// Anything a reader must know that is not a verdict, complete sentences.
-    pub problems: Vec<String>,
+    /// Anything a reader must know that is not a verdict, the weightiest first.
+    pub problems: Vec<Problem>,
+}
+
+/// What weakens a comparison, and what to do about it; one string in JSON.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Problem {
+    /// The workload's spec, or empty: the whole run's.
+    pub place: String,
+    /// What is the matter.
+    pub text: String,
+    /// What helps; empty where nothing is known to.
+    pub fix: String,
+}
+
+impl Problem {
+    /// Of the whole run.
+    pub(crate) fn of_run(text: impl Into<String>, fix: &str) -> Self {
+        Self { place: String::new(), text: text.into(), fix: fix.to_owned() }
+    }
+}
+
+impl fmt::Display for Problem {
+    /// `PLACE: TEXT. Fix: FIX.`
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { place, text, fix } = self;
+        let (between, stop) = (if place.is_empty() { "" } else { ": " }, if text.ends_with('.') { "" } else { "." });
+        write!(f, "{place}{between}{text}{stop}")?;
+        if fix.is_empty() { Ok(()) } else { write!(f, " Fix: {fix}.") }
+    }
+}
+
+impl Serialize for Problem {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
 }
 
 /// Where the rows came from.

@@ -51,11 +51,12 @@ pub fn compare_runs(a: &(Manifest, Vec<TrialRecord>), b: &(Manifest, Vec<TrialRe
     environment.changes = changes(&manifest.environment, &other.environment);
     environment.warnings.extend(other.warnings.iter().map(|w| format!("run B: {w}")));
     let one_lane = lane::differ(&manifest.environment, &other.environment).is_none();
-    problems.extend(lane::caveat(&manifest.environment).filter(|_| one_lane));
-    problems.extend(refused.iter().map(|why| format!("The runs are not compared: {why}.")));
-    problems.extend(void.iter().map(|why| format!("Nothing is judged: {why}.")));
+    let mut of_run = |text: String| problems.push(Problem::of_run(text, ""));
+    lane::caveat(&manifest.environment).filter(|_| one_lane).into_iter().for_each(&mut of_run);
+    refused.iter().for_each(|why| of_run(format!("The runs are not compared: {why}")));
+    void.iter().for_each(|why| of_run(format!("Nothing is judged: {why}")));
     let confounded = workloads.iter().find_map(|w| w.confounded.as_ref());
-    problems.extend(confounded.map(|c| c.sentence.clone()));
+    confounded.iter().for_each(|c| of_run(c.sentence.clone()));
     let mut findings = Findings {
         schema: SCHEMA,
         title: format!("{} against {}", other.title, manifest.title),
@@ -119,41 +120,38 @@ fn refusal(a: &Manifest, b: &Manifest) -> Option<String> {
     None
 }
 
-fn workload_pairs(a: &Manifest, b: &Manifest, problems: &mut Vec<String>) -> Vec<(u32, u32)> {
+fn workload_pairs(a: &Manifest, b: &Manifest, problems: &mut Vec<Problem>) -> Vec<(u32, u32)> {
     let mut pairs = Vec::new();
     for (i, workload) in a.workloads.iter().enumerate() {
         match b.workloads.iter().position(|w| w == workload) {
             Some(j) => pairs.push((i as u32, j as u32)),
-            None => problems.push(format!("{workload} is in run A only.")),
+            None => problems.push(Problem::of_run(format!("{workload} is in run A only"), "")),
         }
     }
     let only_b = b.workloads.iter().filter(|w| !a.workloads.contains(w));
-    problems.extend(only_b.map(|w| format!("{w} is in run B only.")));
+    problems.extend(only_b.map(|w| Problem::of_run(format!("{w} is in run B only"), "")));
     pairs
 }
 
-fn arm_pairs(a: &Manifest, b: &Manifest, problems: &mut Vec<String>) -> Vec<(u32, u32)> {
+fn arm_pairs(a: &Manifest, b: &Manifest, problems: &mut Vec<Problem>) -> Vec<(u32, u32)> {
     let partner = |name: &str| b.arms.iter().position(|arm| arm.name == name);
     let mut pairs: Vec<(u32, u32)> = Vec::new();
     for (i, arm) in a.arms.iter().enumerate() {
         match partner(&arm.name) {
             Some(j) => {
                 if arm.settings != b.arms[j].settings {
-                    problems.push(format!(
-                        "`{}` is `{}` in run A and `{}` in run B: the runs differ by settings too.",
-                        arm.name,
-                        arm.spec(),
-                        b.arms[j].spec()
-                    ));
+                    let (of_a, of_b) = (arm.spec(), b.arms[j].spec());
+                    let text = format!("`{}` is `{of_a}` in run A and `{of_b}` in run B", arm.name);
+                    problems.push(Problem::of_run(text, "give both runs the same settings"));
                 }
                 pairs.push((i as u32, j as u32));
             }
-            None => problems.push(format!("The arm `{}` is in run A only.", arm.name)),
+            None => problems.push(Problem::of_run(format!("The arm `{}` is in run A only", arm.name), "")),
         }
     }
     if pairs.is_empty() && !a.arms.is_empty() && !b.arms.is_empty() {
         pairs.push((0, 0));
-        problems.push("No arm name is shared: the first arms are compared.".to_owned());
+        problems.push(Problem::of_run("No arm name is shared: the first arms are compared", "name them alike"));
     }
     pairs
 }

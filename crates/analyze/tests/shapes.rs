@@ -120,7 +120,7 @@ fn facts_count_switches_loads_stamps_and_changes_of_the_machine() {
     assert!((load.achieved_share.unwrap() - 0.9).abs() < 1e-12 && load.cpu_s == 900e-9 && load.died == 0);
     assert_eq!((facts.stamping_cost_share, facts.stamped_every, facts.used), (Some(0.004), 64, 12));
     assert_eq!(findings.environment.changes[0].after, "another");
-    assert!(findings.problems.iter().any(|p| p.starts_with("CPU changed during the run")));
+    assert!(findings.problems.iter().any(|p| p.text.starts_with("CPU changed during the run")));
 }
 
 /// Tables of the namespace hold what increased: without a row a counter stood still, which is a count, too.
@@ -175,7 +175,7 @@ fn findings_are_json_and_the_same_every_time() {
 fn an_empty_run_is_findings_and_problems() {
     let (manifest, _) = planted(&[1.0, 1.0], 1).run();
     let findings = compare(&manifest, &[]);
-    assert!(findings.problems.iter().any(|p| p.contains("no trials")));
+    assert!(findings.problems.iter().any(|p| p.text.contains("no trials")));
     assert!(findings.claims.is_empty() && !decided(&manifest, &[], 0));
     let mut empty = manifest.clone();
     (empty.arms, empty.workloads, empty.workload_ids) = (Vec::new(), Vec::new(), Vec::new());

@@ -60,7 +60,7 @@ fn a_trial_that_did_nothing_is_a_result_and_is_named() {
     let findings = compare(&manifest, &trials);
     assert_eq!(primary(&findings).effect.unwrap().scale, Scale::Difference);
     assert_eq!(primary(&findings).units, 8, "it is not left out");
-    let named = |problem: &String| problem.contains("in 1 trial not one operation ended");
+    let named = |problem: &Problem| problem.text.contains("in 1 trial not one operation ended");
     assert!(findings.problems.iter().any(named), "{:?}", findings.problems);
 }
 
@@ -118,7 +118,7 @@ fn drift_within_a_block_is_in_that_certificate_and_not_in_the_verdict() {
     assert_eq!(primary(&findings).verdict, Verdict::Equivalent, "the mirror cancels it");
     let certificate = &findings.workloads[0].certificates[0];
     assert!(!certificate.includes_no_effect && certificate.effect.unwrap().lo > 1.08);
-    assert!(findings.problems.iter().any(|p| p.contains("drifts within a block")), "{:?}", findings.problems);
+    assert!(findings.problems.iter().any(|p| p.text.contains("drifts within a block")), "{:?}", findings.problems);
 }
 
 #[test]
@@ -203,7 +203,7 @@ fn a_failed_trial_is_counted_and_its_block_left_out() {
     assert_eq!(primary(&findings).units, 7);
     assert_eq!(primary(&findings).verdict, Verdict::Better);
     assert_eq!(findings.workloads[0].arms[1].failed[0].count, 1);
-    let said = |words: &str| findings.problems.iter().any(|p| p.contains(words));
+    let said = |words: &str| findings.problems.iter().any(|p| p.text.contains(words));
     assert!(said("`b`: 1 trial failed: exit status 1: too many open files"), "{:?}", findings.problems);
     assert!(said("1 trial not compared, in a block that was never completed"), "{:?}", findings.problems);
 }

@@ -1,7 +1,9 @@
 //! What a run's design adds to its comparisons, for terminal, Markdown and HTML alike: how a swept option scales, and the
 //! main effects of a factorial.
 
+use crate::document::Block;
 use crate::number::{NONE, count, effect, maybe_quantity, p_value, percent};
+use crate::pictures::Picture;
 use crate::table::{Align, Cell, Table};
 use crate::tables::{self, Names};
 use crate::words;
@@ -13,23 +15,36 @@ use schedlab_run::manifest::Factor;
 const COPIES_SHOWN: usize = 16;
 
 /// What the columns of a scaling table mean.
-pub(crate) const SCALING_KEY: &str = "linearity: score against the first value's times the values' ratio, 1 is linear; \
+const SCALING_KEY: &str = "linearity: score against the first value's times the values' ratio, 1 is linear; \
                                       spread: standard deviation over runs against the mean; Jain: fairness over the \
                                       copies, 1 is fair. Descriptive: verdicts are between arms.";
 
 /// What stands behind each copy in [`copies`].
-pub(crate) const COPIES_KEY: &str = "Each copy: its operations, the share of them with both partners on one CPU, the CPUs they were last seen on \
+const COPIES_KEY: &str = "Each copy: its operations, the share of them with both partners on one CPU, the CPUs they were last seen on \
      (parent→child; … where runs differ).";
 
-/// What a scaling table is called; `workloads` are all of the findings.
-pub(crate) fn scaling_title(scaling: &Scaling, workloads: &[WorkloadFindings]) -> String {
+/// How an option scales; `workloads` are all of the findings.
+pub(crate) fn scaling(
+    scaling: &Scaling,
+    arms: &Names,
+    workloads: &[WorkloadFindings],
+    picture: Option<Picture>,
+) -> Vec<Block> {
     let first = scaling.workloads.first().and_then(|index| workloads.iter().find(|w| w.workload == *index));
     let load = first.map(|workload| beside(&workload.load)).unwrap_or_default();
-    format!("Scaling: {} over {}{load}", scaling.metric, scaling.option)
+    let title = format!("Scaling: {} over {}{load}", scaling.metric, scaling.option);
+    let mut all = vec![Block::Heading(title), Block::Spec(scaling.spec.clone())];
+    all.extend(picture.map(|picture| Block::Picture(Box::new(picture))));
+    all.extend([Block::Table(scaling_table(scaling, arms)), Block::Aside(SCALING_KEY.into())]);
+    let copies = copies(scaling, arms);
+    if !copies.is_empty() {
+        all.extend([Block::Terms(copies), Block::Aside(COPIES_KEY.into())]);
+    }
+    all
 }
 
 /// Score, linearity, spread over runs and fairness: a row for each value and arm. Of one arm there is no column.
-pub(crate) fn scaling_table(scaling: &Scaling, arms: &Names) -> Table {
+fn scaling_table(scaling: &Scaling, arms: &Names) -> Table {
     let mut header = vec![(scaling.option.as_str(), Align::Left)];
     header.extend(arms.get(1).map(|_| ("arm", Align::Left)));
     header.extend([
@@ -70,7 +85,7 @@ fn linearity(row: &ScalingRow) -> String {
 }
 
 /// Of each row with copies what it is (`copies 4, free`), and its copies one by one.
-pub(crate) fn copies(scaling: &Scaling, arms: &Names) -> Vec<(String, String)> {
+fn copies(scaling: &Scaling, arms: &Names) -> Vec<(String, String)> {
     let of_row = |row: &ScalingRow| {
         let arm = arm_of(row, arms).map(|name| format!(", {name}")).unwrap_or_default();
         let mut said: Vec<String> = row.copies.iter().take(COPIES_SHOWN).map(copy).collect();
@@ -93,26 +108,20 @@ fn copy(copy: &CopyRow) -> String {
     parts.join(", ")
 }
 
-/// The main effects of a factorial on one metric.
-pub(crate) struct MainEffects {
-    /// What they are, as a heading.
-    pub(crate) title: String,
-    /// A row for each factor: effect with its interval, adjusted p, verdict.
-    pub(crate) table: Table,
-    /// What must be known of single factors.
-    pub(crate) notes: Vec<String>,
-}
-
-/// The main effects of a workload, one for each metric that has some.
-pub(crate) fn main_effects(findings: &Findings, workload: &WorkloadFindings) -> Vec<MainEffects> {
+/// The main effects of a factorial on each metric that has some, and its factors.
+pub(crate) fn main_effects(findings: &Findings, workload: &WorkloadFindings) -> Vec<Block> {
     let of_metric = |metric: &MetricFindings| {
         let effects: Vec<&MainEffect> = workload.main_effects.iter().filter(|e| e.metric == metric.name).collect();
-        (!effects.is_empty()).then(|| on_metric(findings, metric, &effects))
+        if effects.is_empty() { Vec::new() } else { on_metric(findings, metric, &effects) }
     };
-    workload.metrics.iter().filter_map(of_metric).collect()
+    let mut all: Vec<Block> = workload.metrics.iter().flat_map(of_metric).collect();
+    if !all.is_empty() {
+        all.extend(Block::list(factors(findings)));
+    }
+    all
 }
 
-fn on_metric(findings: &Findings, metric: &MetricFindings, effects: &[&MainEffect]) -> MainEffects {
+fn on_metric(findings: &Findings, metric: &MetricFindings, effects: &[&MainEffect]) -> Vec<Block> {
     let level = effects.iter().find_map(|e| e.contrast.effect).map_or(0.95, |e| e.level);
     let interval = format!("high against low [{:.0} %]", level * 100.0);
     let header =
@@ -136,7 +145,8 @@ fn on_metric(findings: &Findings, metric: &MetricFindings, effects: &[&MainEffec
         format!(", {} of {arms}", words::units(&e.contrast))
     });
     let notes = effects.iter().flat_map(|of_factor| notes(findings, of_factor)).collect();
-    MainEffects { title: format!("Main effects on {}{over}", metric.name), table, notes }
+    let title = Block::Lead(format!("Main effects on {}{over}", metric.name));
+    [title, Block::Table(table)].into_iter().chain(Block::list(notes)).collect()
 }
 
 fn name<'f>(findings: &'f Findings, of_factor: &MainEffect) -> &'f str {
@@ -156,7 +166,7 @@ fn notes(findings: &Findings, of_factor: &MainEffect) -> Vec<String> {
 }
 
 /// The levels of each factor, in a sentence each.
-pub(crate) fn factors(findings: &Findings) -> Vec<String> {
+fn factors(findings: &Findings) -> Vec<String> {
     let line = |factor: &Factor| {
         let (low, high) = (words::spec(findings, &factor.low), words::spec(findings, &factor.high));
         let left_out = factor.not_applied.as_ref().map(|why| format!("; left out: {why}")).unwrap_or_default();

@@ -7,15 +7,21 @@
 mod bench_text;
 mod chart;
 mod checks;
+mod comparison;
 mod designs;
+mod document;
 mod dossier;
 mod escape;
 mod html;
+mod interval_text;
 mod markdown;
+mod metric_name;
 mod number;
+mod page;
 mod pictures;
 mod profile;
 mod remarks;
+mod summary;
 mod table;
 mod tables;
 mod text;
@@ -28,8 +34,10 @@ pub use checks::checks_text;
 pub use dossier::{DossierSubject, dossier_html, dossier_markdown, dossier_pictures};
 pub use html::html;
 pub use markdown::markdown;
+pub use page::terms_text;
 pub use pictures::pictures;
 pub use profile::{annotation_text, folded_text, profile_text};
+pub use summary::{More, summary};
 pub use text::{scaling_text, text};
 pub use trace::{
     map_line, perf_latency_text, pooled_kworkers_svg, pooled_kworkers_text, timehist_header, timehist_line,

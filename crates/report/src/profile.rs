@@ -1,8 +1,8 @@
 //! Sampled profiles in print: shares of functions, call chains and tasks, instructions of a function, folded stacks.
 
 use crate::number::{count, maybe_quantity, percent, quantity};
+use crate::page::Page;
 use crate::table::{Align, Cell, Table};
-use crate::trace::Page;
 use schedlab_analyze::profile::{Annotation, FunctionShare, ProfileFindings};
 use schedlab_run::{counted, noun};
 use std::collections::BTreeMap;

@@ -2,7 +2,7 @@
 
 use crate::number::{given, percent, quantity};
 use crate::{tables, words};
-use schedlab_analyze::{Claim, Findings, Role, TierSplit, VarianceSplit, Verdict, WorkloadFindings};
+use schedlab_analyze::{Claim, Findings, Role, TierSplit, VarianceSplit, Verdict, Withheld, WorkloadFindings};
 use schedlab_run::{CheckState, counted, noun};
 
 /// So many claims that decide nothing may stand at the head of a report.
@@ -88,8 +88,53 @@ pub(crate) fn more_claims(n: usize) -> String {
 
 /// What must be known before a number is read.
 pub(crate) fn problems(findings: &Findings) -> Vec<String> {
-    let said = findings.problems.iter().chain(&findings.environment.warnings);
-    said.map(|text| words::full_stop(&words::with_labels(findings, text))).collect()
+    let problems = findings.problems.iter().map(|p| p.to_string()).chain(findings.environment.warnings.iter().cloned());
+    problems.map(|text| words::full_stop(&words::with_labels(findings, &text))).collect()
+}
+
+/// What weakens a comparison, the weightiest first, each with what helps: what befell the run, why questions have no
+/// verdict, checks that warn, and what nothing is known to help. What is true of several workloads is said once.
+pub(crate) fn weighed(findings: &Findings) -> Vec<(String, String)> {
+    let mut all: Vec<(String, String, Vec<&str>)> = Vec::new();
+    let mut add = |text: String, fix: &str, place| match all.iter_mut().find(|(seen, ..)| *seen == text) {
+        Some((.., places)) => places.extend(place),
+        None => all.push((text, fix.to_owned(), Vec::from_iter(place))),
+    };
+    for p in &findings.problems {
+        add(p.text.clone(), &p.fix, Some(p.place.as_str()).filter(|place| !place.is_empty()));
+    }
+    for workload in &findings.workloads {
+        for c in workload.metrics.iter().filter(|m| m.role == Role::Primary).flat_map(|m| &m.contrasts) {
+            let Verdict::NoVerdict { why, reason } = &c.verdict else { continue };
+            if let Some(fix) = fix(*why) {
+                let arm = words::arm_name(findings, c.arm);
+                add(format!("no verdict on {arm}: {reason}"), fix, Some(workload.spec.as_str()));
+            }
+        }
+    }
+    for c in findings.environment.checks.iter().filter(|c| c.state == CheckState::Warning) {
+        add(format!("{} ({}): {}", c.title, c.value, c.effect), &c.mend, None);
+    }
+    findings.environment.warnings.iter().for_each(|text| add(text.clone(), "", None));
+    let several = findings.workloads.len() > 1;
+    let told = |(text, fix, places): (String, String, Vec<&str>)| {
+        let place = if several && places.len() == 1 { format!("{}: ", places[0]) } else { String::new() };
+        (words::with_labels(findings, &format!("{place}{text}")), fix)
+    };
+    all.into_iter().map(told).collect()
+}
+
+/// What brings a verdict; `None` where the problems of the run have the reason already.
+fn fix(why: Withheld) -> Option<&'static str> {
+    Some(match why {
+        Withheld::Void | Withheld::NotApplied | Withheld::Confounded => return None,
+        Withheld::MarksDiffer => "measure on an idle machine: `schedlab doctor` names what runs",
+        Withheld::LossesDiffer => "--full has the reasons of the failures",
+        Withheld::CarryOver => "a longer window (--design switchback=200ms), or whole trials",
+        Withheld::TooFewUnits => "more time (--budget) or more blocks (--trials)",
+        Withheld::NoLook => "more time (--budget)",
+        Withheld::NotPerOperation | Withheld::NoNumbers => "",
+    })
 }
 
 /// CPU time of each background load in a trial: the arms beside each other, in one sentence per load.
@@ -163,9 +208,9 @@ pub(crate) fn warnings(findings: &Findings) -> Vec<String> {
     checks
         .map(|c| {
             let effect = c.effect.trim_end_matches('.');
-            let mend =
-                if c.mend.is_empty() { String::new() } else { format!("; mend: {}", c.mend.trim_end_matches('.')) };
-            format!("{} ({}): {effect}{mend}.", c.title, c.value)
+            let fix =
+                if c.mend.is_empty() { String::new() } else { format!("; fix: {}", c.mend.trim_end_matches('.')) };
+            format!("{} ({}): {effect}{fix}.", c.title, c.value)
         })
         .collect()
 }

@@ -9,6 +9,10 @@ pub(crate) enum Align {
     Right,
 }
 
+/// The least a last column of words is wrapped to, and a first one is cut to, where there is no room.
+const WRAPPED: usize = 12;
+const CUT: usize = 12;
+
 /// Columns a text takes: one for each character that is not a combining mark.
 pub(crate) fn width(text: &str) -> usize {
     text.chars().filter(|c| !matches!(*c, '\u{300}'..='\u{36f}' | '\u{200b}'..='\u{200f}')).count()
@@ -49,32 +53,61 @@ impl Table {
         self.rows.push(row);
     }
 
-    /// Width of each column; the last one gets what the others leave of `limit`, if it is too wide.
-    fn widths(&self, limit: usize) -> Vec<usize> {
-        let columns = self.align.len();
-        let mut widths: Vec<usize> = self.header.iter().map(|h| width(h)).collect();
-        for row in &self.rows {
-            for (w, cell) in widths.iter_mut().zip(row) {
-                *w = (*w).max(width(&cell.text));
+    /// Width of each column as it is.
+    pub(crate) fn natural_widths(&self) -> Vec<usize> {
+        let cells = |i: usize| self.rows.iter().filter_map(move |row| row.get(i)).map(|cell| width(&cell.text));
+        self.header.iter().enumerate().map(|(i, name)| cells(i).fold(width(name), usize::max)).collect()
+    }
+
+    /// The table in parts that `holds` accepts: columns without room stand in a further part, beside the first column again.
+    /// A part has two columns at least, whatever is said of it.
+    pub(crate) fn folded(&self, holds: impl Fn(&Self) -> bool) -> Vec<Self> {
+        let part = |columns: std::ops::Range<usize>| {
+            let pick = || std::iter::once(0).chain(columns.clone());
+            let row = |row: &Vec<Cell>| pick().map(|i| row.get(i).cloned().unwrap_or_default()).collect();
+            Self {
+                align: pick().map(|i| self.align[i]).collect(),
+                header: pick().map(|i| self.header[i].clone()).collect(),
+                rows: self.rows.iter().map(row).collect(),
             }
+        };
+        let (all, mut from, mut parts) = (self.align.len(), 1, Vec::new());
+        while from < all {
+            let to = (from + 1..=all).rev().find(|to| holds(&part(from..*to))).unwrap_or(from + 1);
+            parts.push(part(from..to));
+            from = to;
         }
-        let before: usize = widths.iter().take(columns.saturating_sub(1)).map(|w| w + 2).sum();
-        if let Some(last) = widths.last_mut() {
-            *last = (*last).min(limit.saturating_sub(before).max(12));
+        if parts.is_empty() { vec![self.clone()] } else { parts }
+    }
+
+    /// Width of each column within `limit`. A last column of words is wrapped, and a first one cut.
+    fn widths(&self, limit: usize) -> Vec<usize> {
+        let mut widths = self.natural_widths();
+        let last = widths.len().saturating_sub(1);
+        for (i, least) in [(last, WRAPPED), (0, CUT)] {
+            let excess = row_width(&widths).saturating_sub(limit);
+            if self.align.get(i) == Some(&Align::Left) {
+                widths[i] = widths[i].saturating_sub(excess).max(least.min(widths[i]));
+            }
         }
         widths
     }
 
-    /// Lines no wider than `limit`; a last column that is too wide is wrapped.
+    /// Lines no wider than `limit`: columns that have no room stand below the others.
     pub(crate) fn lines(&self, limit: usize, colour: bool) -> Vec<String> {
-        let widths = self.widths(limit);
         let mut lines = Vec::new();
-        if self.header.iter().any(|h| !h.is_empty()) {
-            let header: Vec<Cell> = self.header.iter().map(|h| Cell { text: h.clone(), colour: Some("2") }).collect();
-            lines.extend(self.row_lines(&header, &widths, colour));
-        }
-        for row in &self.rows {
-            lines.extend(self.row_lines(row, &widths, colour));
+        for part in self.folded(|part| row_width(&part.widths(limit)) <= limit) {
+            let widths = part.widths(limit);
+            if !lines.is_empty() {
+                lines.push(String::new());
+            }
+            if part.header.iter().any(|h| !h.is_empty()) {
+                let cell = |h: &String| Cell { text: h.clone(), colour: Some("2") };
+                lines.extend(part.row_lines(&part.header.iter().map(cell).collect::<Vec<_>>(), &widths, colour));
+            }
+            for row in &part.rows {
+                lines.extend(part.row_lines(row, &widths, colour));
+            }
         }
         lines
     }
@@ -90,7 +123,7 @@ impl Table {
                 let cell = row.get(i).unwrap_or(&empty);
                 let text = match (i == last, part) {
                     (true, _) => wrapped.get(part).map_or("", String::as_str),
-                    (false, 0) => cell.text.as_str(),
+                    (false, 0) => &middle_cut(&cell.text, *w),
                     (false, _) => "",
                 };
                 let space = " ".repeat(w.saturating_sub(width(text)));
@@ -105,6 +138,21 @@ impl Table {
         }
         lines
     }
+}
+
+/// Columns of a row: its cells, with two blanks between them.
+fn row_width(widths: &[usize]) -> usize {
+    widths.iter().sum::<usize>() + 2 * widths.len().saturating_sub(1)
+}
+
+/// The beginning and the end of a text: what tells names apart is as often the one as the other.
+pub(crate) fn middle_cut(text: &str, limit: usize) -> String {
+    let letters: Vec<char> = text.chars().collect();
+    if letters.len() <= limit || width(text) <= limit {
+        return text.to_owned();
+    }
+    let (head, tail) = (limit.div_ceil(2), (limit / 2).saturating_sub(1));
+    letters[..head].iter().chain(&['…']).chain(&letters[letters.len() - tail..]).collect()
 }
 
 /// A text in an ANSI colour, or as it is.

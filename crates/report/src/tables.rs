@@ -77,16 +77,16 @@ fn is_told(metric: &MetricFindings) -> bool {
 pub(crate) const OTHERS: &str = "Exploratory metrics, change against the control (* differs after the correction for looking \
                                  at all of them, = equivalent, no sign: open, or described only):";
 
-/// The exploratory metrics that differ, as tables within `limit` columns: one for each control (two runs have several).
-pub(crate) fn others_tables(workload: &WorkloadFindings, names: &Names, limit: usize) -> Vec<Table> {
+/// The exploratory metrics that differ: a table for each control (two runs have several).
+pub(crate) fn others_tables(workload: &WorkloadFindings, names: &Names) -> Vec<Table> {
     let contrasts = || exploratory(workload).flat_map(|m| &m.contrasts).filter(|c| c.effect.is_some());
     let controls: BTreeSet<u32> = contrasts().map(|c| c.control).collect();
-    let tables = controls.into_iter().flat_map(|control| {
+    let tables = controls.into_iter().map(|control| {
         let arms: BTreeSet<u32> = contrasts().filter(|c| c.control == control).map(|c| c.arm).collect();
         let arms: Vec<(u32, String)> = arms.into_iter().map(|arm| (arm, name_of(names, arm).to_owned())).collect();
-        in_groups(&arms, limit, |group| others_table(workload, (control, name_of(names, control)), group))
+        others_table(workload, (control, name_of(names, control)), &arms)
     });
-    tables.collect()
+    tables.filter(|table| !table.rows.is_empty()).collect()
 }
 
 /// Exploratory metrics over some of the arms: the control's median and each arm's change.
@@ -187,7 +187,7 @@ pub(crate) fn counter_value(name: &str, value: Option<f64>) -> String {
     }
 }
 
-/// Counters without a number and why, each reason once.
+/// Counters without a number and why, each reason once, as sentences.
 pub(crate) fn not_counted(workload: &WorkloadFindings) -> Vec<String> {
     let mut reasons: Vec<(String, Vec<String>)> = Vec::new();
     for counter in workload.arms.iter().flat_map(|a| &a.per_operation) {
@@ -198,7 +198,7 @@ pub(crate) fn not_counted(workload: &WorkloadFindings) -> Vec<String> {
             None => reasons.push((why.clone(), vec![counter.name.clone()])),
         }
     }
-    reasons.into_iter().map(|(why, names)| format!("{}: {why}", names.join(", "))).collect()
+    reasons.into_iter().map(|(why, names)| format!("Not counted: {}: {why}.", names.join(", "))).collect()
 }
 
 /// Tiers with operations in any arm, nearest first.
@@ -225,19 +225,9 @@ pub(crate) fn tiers_table(workload: &WorkloadFindings, arms: &Names) -> Table {
     table
 }
 
-/// Arms in groups so that `build` of each fits the width; a group has at least one arm.
-pub(crate) fn in_groups(arms: &Names, limit: usize, build: impl Fn(&Names) -> Table) -> Vec<Table> {
-    let fits = |group: &Names| {
-        let lines = build(group).lines(usize::MAX / 2, false);
-        lines.iter().all(|l| crate::table::width(l) <= limit)
-    };
-    let mut tables = Vec::new();
-    let mut rest = arms;
-    while !rest.is_empty() {
-        let take = (1..=rest.len()).rev().find(|n| fits(&rest[..*n])).unwrap_or(1);
-        tables.push(build(&rest[..take]));
-        rest = &rest[take..];
-    }
-    tables.retain(|t| !t.rows.is_empty());
-    tables
+/// Names and what they stand for, without a header.
+pub(crate) fn of_terms(terms: &[(String, String)]) -> Table {
+    let mut table = Table::new(&[("", Align::Left), ("", Align::Left)]);
+    terms.iter().for_each(|(name, text)| table.push(vec![name.as_str().into(), text.as_str().into()]));
+    table
 }

@@ -1,5 +1,6 @@
 //! Names for what the findings hold: arms, verdicts, roles, tiers.
 
+pub(crate) use crate::metric_name::metric_name;
 use schedlab_analyze::beside;
 pub(crate) use schedlab_analyze::workload_label;
 use schedlab_analyze::{Contrast, Findings, MetricFindings, Role, Verdict, WorkloadFindings};
@@ -75,23 +76,13 @@ pub(crate) fn arm_role(findings: &Findings, arm: u32) -> &'static str {
 pub(crate) fn cut(names: Vec<(u32, String)>, limit: usize) -> Vec<(u32, String)> {
     let mut all: Vec<(u32, String)> = Vec::new();
     for (arm, name) in names {
-        let mut short = middle_cut(&name, limit);
+        let mut short = crate::table::middle_cut(&name, limit);
         if all.iter().any(|(_, other)| *other == short) {
-            short = format!("{}#{arm}", middle_cut(&name, limit.saturating_sub(3)));
+            short = format!("{}#{arm}", crate::table::middle_cut(&name, limit.saturating_sub(3)));
         }
         all.push((arm, short));
     }
     all
-}
-
-/// The beginning and the end of a name: what tells arms apart is as often the one as the other.
-fn middle_cut(name: &str, limit: usize) -> String {
-    let letters: Vec<char> = name.chars().collect();
-    if letters.len() <= limit {
-        return name.to_owned();
-    }
-    let (head, tail) = (limit.div_ceil(2), limit / 2 - 1);
-    letters[..head].iter().chain(&['…']).chain(&letters[letters.len() - tail..]).collect()
 }
 
 /// All arms by index with their names.
@@ -243,15 +234,50 @@ pub(crate) fn counts(workload: &WorkloadFindings) -> String {
     text
 }
 
-/// A metric's sub-line: role, unit, direction, what its contrasts rest on.
+/// A metric's sub-line: its name in JSON and plans, role, unit, direction, what its contrasts rest on.
 pub(crate) fn metric_aside(metric: &MetricFindings) -> String {
     let unit = match metric.unit.as_str() {
         "1" => "",
         unit => unit,
     };
     let units = if metric.role == Role::Primary { units_of(metric) } else { String::new() };
-    let parts = [role(metric.role), unit, direction(metric.direction), &units];
+    let id = Some(metric.name.as_str()).filter(|id| metric_name(id) != *id).unwrap_or_default();
+    let parts = [id, role(metric.role), unit, direction(metric.direction), &units];
     parts.iter().filter(|p| !p.is_empty()).copied().collect::<Vec<_>>().join(", ")
+}
+
+/// A metric's name for a person, and which way is good: `messages per second, higher is better`.
+pub(crate) fn metric_title(metric: &MetricFindings) -> String {
+    let parts = [metric_name(&metric.name), direction(metric.direction).to_owned()];
+    parts.into_iter().filter(|p| !p.is_empty()).collect::<Vec<_>>().join(", ")
+}
+
+/// What the changes of a metric are, which stand beside medians and do not follow from them.
+pub(crate) fn meaning_of_change(findings: &Findings, metric: &MetricFindings) -> Option<String> {
+    let contrast = metric.contrasts.iter().find(|c| c.effect.is_some() && c.units > 0)?;
+    let units = contrast.unit_name.as_str();
+    let is_ratio = contrast.effect?.scale == schedlab_analyze::Scale::Ratio;
+    // Two groups of units, of which none of the one belongs to one of the other.
+    let is_unpaired = units == "trials" || matches!(findings.source, schedlab_analyze::Source::TwoRuns { .. });
+    Some(match (is_unpaired, is_ratio) {
+        (true, true) => {
+            format!("Change: ratio of the geometric means of the {units}, not of the medians.")
+        }
+        (true, false) => format!("Change: difference of the means of the {units}, not of the medians."),
+        (false, true) => format!("Change: geometric mean of arm/control over {units}, not the ratio of medians."),
+        (false, false) => format!("Change: mean of arm − control over {units}, not the difference of medians."),
+    })
+}
+
+/// An arm by its name and, where that does not say them, its settings: `B: policy=batch`.
+pub(crate) fn arm_with_spec(findings: &Findings, arm: u32) -> String {
+    const TELLING: usize = 4;
+    let (name, spec) = (arm_name(findings, arm), findings.arms.get(arm as usize).map_or("", |a| a.spec.as_str()));
+    let bare = name.rsplit(": ").next().unwrap_or(name);
+    if bare.chars().count() >= TELLING || spec.is_empty() {
+        return name.to_owned();
+    }
+    format!("{name}: {}", spec.replace("option:command=", ""))
 }
 
 /// Seconds since 1970 as `2026-11-21 11:04 UTC`.

@@ -6,7 +6,7 @@ mod room;
 mod xml;
 
 use schedlab_analyze::{Findings, Verdict, compare};
-use schedlab_report::{Input, bench_text, checks_text, html, json, markdown, pictures, text};
+use schedlab_report::{Input, More, bench_text, checks_text, html, json, markdown, pictures, summary, text};
 use schedlab_run::{Manifest, TrialRecord, TrialStatus};
 use std::io::Write;
 use std::path::Path;
@@ -39,7 +39,10 @@ impl Made {
     fn outputs(&self) -> Vec<(String, String)> {
         let input = self.input();
         let mut all = vec![
+            ("summary.txt".to_owned(), self.summary(80)),
+            ("summary-120.txt".to_owned(), self.summary(120)),
             ("report.txt".to_owned(), written(&|out| text(&input, 80, false, out))),
+            ("report-120.txt".to_owned(), written(&|out| text(&input, 120, false, out))),
             ("narrow.txt".to_owned(), written(&|out| text(&input, 60, true, out))),
             ("report.md".to_owned(), written(&|out| markdown(&input, out))),
             ("report.json".to_owned(), written(&|out| json(&input, out))),
@@ -51,6 +54,12 @@ impl Made {
         }
         all.extend(pictures(&input).into_iter().map(|(name, svg)| (format!("{name}.svg"), svg)));
         all
+    }
+
+    fn summary(&self, width: usize) -> String {
+        let command = "schedlab report out/quickstart --full".into();
+        let more = More { page: "out/quickstart/report.html".into(), command };
+        written(&|out| summary(&self.input(), &more, width, false, out))
     }
 
     fn output(&self, name: &str) -> String {
@@ -118,9 +127,18 @@ fn assert_finite(name: &str, text: &str) {
 fn reports_are_as_they_were() {
     let golden = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden");
     let made = by_hand();
-    for name in
-        ["report.txt", "report.md", "report.json", "report.html", "doctor.txt", "bench.txt", "1-messaging-effects.svg"]
-    {
+    for name in [
+        "summary.txt",
+        "summary-120.txt",
+        "report.txt",
+        "report-120.txt",
+        "report.md",
+        "report.json",
+        "report.html",
+        "doctor.txt",
+        "bench.txt",
+        "1-messaging-effects.svg",
+    ] {
         let now = made.output(name);
         let file = golden.join(name);
         if std::env::var_os("SCHEDLAB_BLESS").is_some() {
@@ -139,6 +157,69 @@ fn reports_are_as_they_were() {
             );
         }
     }
+}
+
+/// Whatever was compared: two runs, rows of others, a factorial, a crowd, names of any length, nothing at all.
+#[test]
+fn a_summary_is_less_than_a_screen_and_holds_every_question() {
+    let (manifest, trials) = made::crowd::run(2, 7, 4, false);
+    let crowd = Made::new(manifest, trials);
+    let (manifest, trials) = made::crowd::run(2, 12, 6, true);
+    let larger = Made::new(manifest, trials);
+    let empty = Made::new(made::manifest(), Vec::new());
+    let all = Made::new(made::manifest(), made::trials());
+    let commands = {
+        let mut made = small();
+        made.manifest.arms[2].name = "B".into();
+        Made::new(made.manifest, made.trials)
+    };
+    for (what, made) in [
+        ("small", small()),
+        ("by hand", by_hand()),
+        ("all", all),
+        ("crowd", crowd),
+        ("larger crowd", larger),
+        ("designed", designed()),
+        ("two runs", two_runs()),
+        ("imported", imported()),
+        ("long names", with_long_names()),
+        ("a short name", commands),
+        ("empty", empty),
+    ] {
+        for width in [60, 80, 120, 200] {
+            let text = made.summary(width);
+            let lines = text.lines().count();
+            assert!(lines <= 25 || width == 60, "{what}: {lines} lines at {width}:\n{text}");
+            text.lines().for_each(|line| assert!(columns(line) <= width, "{what} at {width}: {line}\n{text}"));
+            assert!(text.ends_with("schedlab report out/quickstart --full\n"), "{text}");
+            assert_finite(what, &text);
+        }
+        let first = made.summary(200).lines().next().unwrap().to_owned();
+        let claim = made.findings.claims.first().map_or("No claim: there is nothing to compare.", |c| &c.sentence);
+        assert!(made.findings.void.is_some() || first.starts_with(&claim[..claim.len().min(60)]), "{what}: {first}");
+    }
+}
+
+/// Columns, a wide letter counted as one, as the tables do.
+fn columns(line: &str) -> usize {
+    line.chars().count()
+}
+
+/// What is decided has a row with its interval drawn; what is open is counted in one line, and its warning has a fix.
+#[test]
+fn decided_questions_are_rows_and_the_others_one_line() {
+    let made = by_hand();
+    let text = made.summary(80);
+    let said = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    let row = |of: &str| text.lines().find(|line| line.starts_with(&format!("  {of}"))).unwrap_or_default().to_owned();
+    assert!(row("batch ").contains('●') && row("batch ").ends_with("better"), "{text}");
+    assert!(row("other ").contains('│') && row("other ").ends_with("control"), "{text}");
+    assert!(row("messaging: messages per second, higher is better").len() > 20, "{text}");
+    assert_eq!(text.matches("slice 10ms").count(), 2, "its line and its warning: {text}");
+    assert!(row("No verdict (1): slice 10ms").len() > 20, "{text}");
+    assert!(said.contains("! `slice 10ms` is not applied") && said.contains("Fix: `schedlab tune show`"), "{text}");
+    assert!(said.contains("Fix: cpupower frequency-set -g performance."), "{text}");
+    assert!(text.contains("not the ratio of medians"), "{text}");
 }
 
 #[test]
@@ -465,20 +546,26 @@ fn sweeps_and_factorials_are_in_every_report() {
 
 #[test]
 fn two_runs_and_imported_rows_have_reports_too() {
+    let pair = two_runs();
+    let page = pair.output("report.html");
+    assert!(page.contains("not interleaved") && page.contains("6.18.0"));
+    assert!(pair.output("report.txt").contains("B: batch"));
+    assert!(imported().output("report.html").contains("order unknown"));
+}
+
+fn two_runs() -> Made {
     let (a, mut b) = ((made::manifest(), made::trials()), (made::manifest(), made::trials()));
     b.0.title = "The other kernel".into();
     b.0.environment.kernel_release = "6.18.0".into();
     b.1.iter_mut().for_each(|t| t.boot_id = "another boot".into());
     let findings = schedlab_analyze::compare_runs(&a, &b);
-    let pair = Made { manifest: a.0, trials: a.1, findings };
-    let page = pair.output("report.html");
-    assert!(page.contains("not interleaved") && page.contains("6.18.0"));
-    assert!(pair.output("report.txt").contains("B: batch"));
+    Made { manifest: a.0, trials: a.1, findings }
+}
 
+fn imported() -> Made {
     let mut manifest = made::manifest();
     manifest.order = schedlab_run::manifest::OrderKnown::Unknown;
-    let imported = Made::new(manifest, made::trials());
-    assert!(imported.output("report.html").contains("order unknown"));
+    Made::new(manifest, made::trials())
 }
 
 /// Names as long as people give them, in letters of every width.

@@ -104,6 +104,12 @@ impl WorkloadSpec {
     /// As short as it can be told from the others: its name, and the options in which it differs from those of that name.
     pub fn label_among<'o>(&self, others: impl Iterator<Item = &'o Self>) -> String {
         let namesakes: Vec<&Self> = others.filter(|other| other.name == self.name).collect();
+        if namesakes.iter().all(|other| other.args.get("command") != self.args.get("command")) {
+            // What runs a command is known by the command.
+            if let Some(command) = self.args.get("command") {
+                return command.clone();
+            }
+        }
         if namesakes.is_empty() {
             return self.name.clone();
         }
@@ -298,6 +304,9 @@ mod tests {
             |own: usize| specs[own].label_among((0..3).filter(|&other| other != own).map(|other| &specs[other]));
         assert_eq!([label(0), label(1), label(2)], ["pipe:copies=1", "pipe:copies=2", "messaging"]);
         assert_eq!(specs[0].label_among([specs[0].clone()].iter()), "pipe/1:copies=1,pin=same", "beside another load");
+        let commands = ["exec:command=make -j2", "exec:command=make -j2,timeout=5s", "exec:command=true"].map(spec);
+        assert_eq!(commands[0].label_among([&specs[0], &commands[2]].into_iter()), "make -j2");
+        assert_eq!(commands[1].label_among([&commands[0]].into_iter()), "exec:timeout=5s");
     }
 
     #[test]

@@ -289,6 +289,9 @@ pub(crate) struct RunOutput {
     /// Exit with 3 if a primary metric is worse, 4 if one is inconclusive
     #[arg(long, value_name = "VERDICT", value_parser = ["worse"])]
     pub(crate) fail_on: Option<String>,
+    /// Print everything, not the claim, its interval and the warnings that matter most
+    #[arg(long, conflicts_with = "json")]
+    pub(crate) full: bool,
     /// Findings as JSON on standard output instead of the text report
     #[arg(long)]
     pub(crate) json: bool,
@@ -317,6 +320,9 @@ pub(crate) struct Compare {
     /// More runs of the other side
     #[arg(long, value_name = "RUN", num_args = 1..)]
     pub(crate) more_b: Vec<PathBuf>,
+    /// Print everything, not the claim, its interval and the warnings that matter most
+    #[arg(long, conflicts_with = "json")]
+    pub(crate) full: bool,
     /// Findings as JSON on standard output
     #[arg(long)]
     pub(crate) json: bool,
@@ -352,6 +358,9 @@ pub(crate) struct Import {
     /// Run directory to write [default: out/<file name>]
     #[arg(short, long, value_name = "DIR")]
     pub(crate) out: Option<PathBuf>,
+    /// Print everything, not the claim, its interval and the warnings that matter most
+    #[arg(long, conflicts_with = "json")]
+    pub(crate) full: bool,
     /// Findings as JSON on standard output instead of the text report
     #[arg(long)]
     pub(crate) json: bool,
@@ -373,6 +382,9 @@ pub(crate) struct Report {
     /// The pictures, one SVG file each
     #[arg(long, value_name = "DIR")]
     pub(crate) svg: Option<PathBuf>,
+    /// Print everything, not the claim, its interval and the warnings that matter most
+    #[arg(long, conflicts_with = "json")]
+    pub(crate) full: bool,
     /// Findings as JSON on standard output
     #[arg(long)]
     pub(crate) json: bool,

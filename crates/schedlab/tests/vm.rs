@@ -354,5 +354,5 @@ fn what_a_command_has_measured_outlives_its_time_limit_and_ctrl_c() {
     assert!(said.contains("QEMU ended while its command ran") && said.contains("is kept"), "{said}");
     let run = schedlab_run::RunReader::open(Path::new(&lab.path("died"))).unwrap_or_else(|e| panic!("{e}: {said}"));
     assert!(!run.trials.is_empty() && run.problems.is_empty() && !run.sealed, "{:?}", run.problems);
-    assert!(from(&lab, &["report", "died"]).success().stdout.contains("pipe/1"));
+    assert!(from(&lab, &["report", "died", "--full"]).success().stdout.contains("pipe/1"));
 }

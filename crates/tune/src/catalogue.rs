@@ -32,19 +32,6 @@ pub struct KnobValue {
     pub meaning: String,
 }
 
-impl fmt::Display for KnobValue {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match (&self.value, &self.reason) {
-            (Some(value), _) => write!(f, "{} = {value}", self.name)?,
-            (None, reason) => write!(f, "{}: not here: {}", self.name, reason.as_deref().unwrap_or("unknown"))?,
-        }
-        if self.value.is_some() && !self.unit.is_empty() {
-            write!(f, " {}", self.unit)?;
-        }
-        if self.meaning.is_empty() { Ok(()) } else { write!(f, "  # {}", self.meaning) }
-    }
-}
-
 /// Name, unit, meaning of sysctls below `kernel.`.
 const SYSCTLS: &[(&str, &str, &str)] = &[
     ("sched_autogroup_enabled", "0|1", "one task group per session; acts on tasks forked after the change"),
@@ -276,10 +263,10 @@ mod tests {
     }
 
     #[test]
-    fn the_running_kernel_is_shown_in_lines_that_read_alone() {
+    fn the_running_kernel_is_shown_with_values_or_reasons() {
         let shown = show(&Roots::default());
         let rt = shown.iter().find(|k| k.name == "sysctl:kernel.sched_rt_period_us").unwrap();
-        assert!(rt.to_string().starts_with("sysctl:kernel.sched_rt_period_us = "), "{rt}");
+        assert!(rt.value.as_ref().is_some_and(|value| value.parse::<u64>().is_ok()), "{rt:?}");
         assert!(shown.iter().all(|k| k.value.is_some() != k.reason.is_some()));
     }
 }

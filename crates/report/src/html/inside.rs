@@ -34,9 +34,7 @@ pub(super) fn per_operation(page: &mut Page, findings: &Findings, workload: &Wor
         };
         page.table("Counters per operation", &header, &rows.iter().map(row).collect::<Vec<_>>());
     }
-    let missing: Vec<String> =
-        tables::not_counted(workload).into_iter().map(|m| format!("Not counted: {m}.")).collect();
-    page.list("class=\"notes\"", &missing);
+    page.list("class=\"notes\"", &tables::not_counted(workload));
 }
 
 /// Shares of the tiers.

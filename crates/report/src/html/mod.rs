@@ -1,9 +1,9 @@
 //! One self-contained HTML file: no network, no font, no library. The first line is the claim; pictures come before the
 //! tables that hold their numbers.
 
+mod blocks;
 mod build;
 mod data;
-mod designs;
 mod environment;
 mod inside;
 mod numbers;
@@ -11,8 +11,9 @@ mod opening;
 mod workload;
 
 use crate::pictures::Rows;
-use crate::{Input, chart::theme, pictures};
+use crate::{Input, chart::theme, designs, pictures, words};
 use build::Page;
+use schedlab_analyze::Findings;
 use std::io::{self, Write};
 
 /// The findings as one HTML file without any reference outside itself.
@@ -20,7 +21,7 @@ pub fn html(input: &Input<'_>, out: &mut dyn Write) -> io::Result<()> {
     let mut page = Page::default();
     opening::write(&mut page, input);
     page.open("main", "");
-    designs::scalings(&mut page, input);
+    scalings(&mut page, input.findings);
     let mut all: Vec<Rows> = Vec::new();
     for index in 0..input.findings.workloads.len() {
         let Some(rows) = pictures::rows_of(input, index) else { continue };
@@ -46,6 +47,20 @@ pub fn html(input: &Input<'_>, out: &mut dyn Write) -> io::Result<()> {
         data::of(input.findings, &all),
         script(),
     )
+}
+
+/// How swept options scale, a section of its own.
+fn scalings(page: &mut Page, findings: &Findings) {
+    if findings.scalings.is_empty() {
+        return;
+    }
+    page.open("section", "class=\"workload\" id=\"scaling\"");
+    page.element("h2", "", "Scaling");
+    for (number, scaling) in findings.scalings.iter().enumerate() {
+        let picture = pictures::scaling(findings, number);
+        blocks::print(page, &designs::scaling(scaling, &words::arms(findings), &findings.workloads, picture));
+    }
+    page.close("section");
 }
 
 /// The script as the page holds it: without the comments and the indentation of its source.

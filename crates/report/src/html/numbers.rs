@@ -21,7 +21,7 @@ const METRIC_HEADER: [(&str, &str); 9] = [
 
 fn group(metric: &MetricFindings) -> Vec<Cell> {
     let note = metric.note.as_ref().map(|n| format!(" · {n}")).unwrap_or_default();
-    vec![(format!("{} · {}{note}", metric.name, words::metric_aside(metric)), "group")]
+    vec![(format!("{} · {}{note}", words::metric_name(&metric.name), words::metric_aside(metric)), "group")]
 }
 
 fn contrast_of(metric: &MetricFindings, arm: u32) -> Option<&Contrast> {

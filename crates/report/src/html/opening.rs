@@ -1,6 +1,8 @@
 //! The head of the page: the claim with its uncertainty, the other claims, what voids or weakens them, and the arms.
 
+use super::blocks;
 use super::build::{Page, escape};
+use crate::document::Block;
 use crate::{Input, remarks, words};
 use schedlab_analyze::{Claim, Findings, Source};
 use schedlab_run::CheckState;
@@ -47,18 +49,10 @@ pub(super) fn write(page: &mut Page, input: &Input<'_>) {
 }
 
 fn claims(page: &mut Page, claims: &[&Claim]) {
-    if claims.is_empty() {
-        return;
+    if !claims.is_empty() {
+        let claims = claims.iter().map(|c| (c.sentence.clone(), c.verdict.clone())).collect();
+        blocks::print(page, &[Block::Claims(claims)]);
     }
-    page.open("ul", "class=\"claims\"");
-    for claim in claims {
-        let tone = words::tone(&claim.verdict);
-        page.raw("<li>");
-        page.raw(&format!("<b class=\"word {tone}\">{}</b> ", words::verdict(&claim.verdict)));
-        page.say(&claim.sentence);
-        page.raw("</li>\n");
-    }
-    page.close("ul");
 }
 
 /// The claim, and in a lighter hand what it rests on.

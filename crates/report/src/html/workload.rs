@@ -1,9 +1,10 @@
 //! One workload's section: pictures first, tables under them.
 
-use super::build::{Page, escape};
-use super::{designs, inside, numbers};
+use super::build::Page;
+use super::{blocks, inside, numbers};
+use crate::document::Block;
 use crate::pictures::{Kind, Picture, Rows, of_workload};
-use crate::{Input, remarks, words};
+use crate::{Input, designs, remarks, words};
 use schedlab_analyze::{Findings, Role, WorkloadFindings};
 use schedlab_run::counted;
 
@@ -14,19 +15,16 @@ pub(super) fn write(page: &mut Page, input: &Input<'_>, index: usize, rows: &Row
     page.open("section", &format!("class=\"workload\" id=\"w{}\"", index + 1));
     page.element("h2", "", &words::workload_label(findings, workload));
     page.element("p", "class=\"under\"", &under(workload));
-    // A spec is one long word: it may break after each comma.
     if workload.spec != words::workload_label(findings, workload) {
-        page.raw(&format!("<p class=\"spec\">{}</p>\n", escape(&workload.spec).replace(',', ",<wbr>")));
+        blocks::print(page, &[Block::Spec(workload.spec.clone())]);
     }
-    if let Some(c) = &workload.confounded {
-        page.element("p", "class=\"callout\"", &c.sentence);
-    }
+    blocks::print(page, Block::warnings(workload.confounded.iter().map(|c| c.sentence.clone())).as_slice());
     certificates(page, workload);
     figures(page, &pictures, &[Kind::Forest]);
     figures(page, &pictures, &[Kind::Timeline]);
     figures(page, &pictures, &[Kind::Distribution, Kind::Latency, Kind::Placement, Kind::Variance]);
     inside::per_operation(page, findings, workload);
-    designs::main_effects(page, findings, workload);
+    blocks::print(page, &designs::main_effects(findings, workload));
     page.element("h3", "", "Primary metrics");
     numbers::primary(page, findings, workload);
     remarks(page, findings, workload);

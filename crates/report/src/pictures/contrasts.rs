@@ -66,7 +66,7 @@ fn lines(place: &Place<'_>, role: Role, with_empty: bool) -> Vec<Line> {
         if contrasts.is_empty() {
             continue;
         }
-        lines.push(Line::Heading(metric.name.clone(), good_side(metric.direction).to_owned()));
+        lines.push(Line::Heading(words::metric_name(&metric.name), good_side(metric.direction).to_owned()));
         lines.extend(contrasts.into_iter().map(|c| Line::Row(row(place, metric, c))));
     }
     lines

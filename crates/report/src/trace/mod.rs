@@ -35,54 +35,13 @@ pub use slow::trace_slow_text;
 pub use states::trace_states_text;
 pub use timehist::{timehist_header, timehist_line};
 
-use crate::escape::terminal;
-use crate::table::{Table, paint, wrap};
+use crate::page::Page;
 use schedlab_analyze::trace::TraceFacts;
 use schedlab_run::counted;
-use std::io::{self, Write};
+use std::io;
 
-/// Where a page goes and how wide it is.
-pub(super) struct Page<'w> {
-    out: &'w mut dyn Write,
-    width: usize,
-    colour: bool,
-}
-
-impl<'w> Page<'w> {
-    pub(super) fn new(out: &'w mut dyn Write, width: usize, colour: bool) -> Self {
-        Self { out, width: width.clamp(60, 240), colour }
-    }
-
-    pub(super) fn heading(&mut self, text: &str) -> io::Result<()> {
-        let code = self.colour.then_some("1");
-        for line in wrap(&terminal(text), self.width) {
-            writeln!(self.out, "{}", paint(&line, code))?;
-        }
-        Ok(())
-    }
-
-    pub(super) fn paragraph(&mut self, lead: &str, text: &str) -> io::Result<()> {
-        let indent = crate::table::width(lead);
-        for (at, line) in wrap(&terminal(text), self.width.saturating_sub(indent)).iter().enumerate() {
-            let lead = if at == 0 { lead.to_owned() } else { " ".repeat(indent) };
-            writeln!(self.out, "{lead}{line}")?;
-        }
-        Ok(())
-    }
-
-    pub(super) fn table(&mut self, table: &Table) -> io::Result<()> {
-        let mut table = table.clone();
-        table.rows.iter_mut().flatten().for_each(|cell| cell.text = terminal(&cell.text));
-        for line in table.lines(self.width.saturating_sub(2), self.colour) {
-            writeln!(self.out, "  {line}")?;
-        }
-        Ok(())
-    }
-
-    pub(super) fn blank(&mut self) -> io::Result<()> {
-        writeln!(self.out)
-    }
-
+/// What pages of traces have in common.
+impl Page<'_> {
     /// Where the trace is from.
     pub(super) fn origin(&mut self, trace: &TraceFacts) -> io::Result<()> {
         let mut text = trace.format.clone();

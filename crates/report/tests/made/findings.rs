@@ -283,6 +283,10 @@ pub(crate) fn findings(manifest: &Manifest, trials: &[TrialRecord]) -> Findings 
             changes: vec![Change { what: "governor".into(), before: "powersave".into(), after: "performance".into() }],
             warnings: manifest.warnings.clone(),
         },
-        problems: vec!["`slice 10ms` is not applied: the kernel accepts a slice and ignores it".into()],
+        problems: vec![Problem {
+            place: "messaging:5x50,groups=2,transport=pipe".into(),
+            text: "`slice 10ms` is not applied: the kernel accepts a slice and ignores it".into(),
+            fix: "`schedlab tune show` lists what this kernel has".into(),
+        }],
     }
 }

@@ -1,11 +1,11 @@
 //! `schedlab compare RUN_A RUN_B`: run directories side by side, one or, for a verdict over boots, several a side.
 
-use super::report::{open, print, write_file};
+use super::report::{form, open, print, write_file};
 use crate::cli::Compare;
 use crate::exit;
 use anyhow::{Result, anyhow};
-use schedlab_report::Input;
-use schedlab_run::{Manifest, TrialRecord};
+use schedlab_report::{Input, More};
+use schedlab_run::{Manifest, TrialRecord, words};
 use std::path::{Path, PathBuf};
 
 pub(super) fn run(args: &Compare) -> Result<u8> {
@@ -15,7 +15,10 @@ pub(super) fn run(args: &Compare) -> Result<u8> {
     if let Some(file) = &args.md {
         write_file(file, |out| schedlab_report::markdown(&input, out))?;
     }
-    print(&input, args.json)?;
+    let words: Vec<String> = std::env::args().skip(1).collect();
+    let words = ["schedlab"].into_iter().chain(words.iter().map(String::as_str)).chain(["--full"]);
+    let more = More { command: words::join(words), ..More::default() };
+    print(&input, form(args.json, args.full), &more)?;
     Ok(exit::DONE)
 }
 

@@ -1,12 +1,12 @@
 //! `schedlab import FILE…`: somebody else's numbers into a run directory marked `order unknown`.
 
-use super::report::print;
+use super::report::{again, form, print};
 use crate::cli::Import;
 use crate::output::{print_line, say};
 use crate::{exit, input, session};
 use anyhow::{Context, Result};
 use schedlab_import::{Kind, Options, Source};
-use schedlab_report::Input;
+use schedlab_report::{Input, More};
 use schedlab_run::{Direction, RunWriter, counted};
 
 pub(super) fn run(args: &Import) -> Result<u8> {
@@ -34,7 +34,8 @@ pub(super) fn run(args: &Import) -> Result<u8> {
     writer.seal()?;
     say(format_args!("imported {trials} into {}", dir.display()));
     let findings = schedlab_analyze::compare(&imported.manifest, &imported.trials);
-    print(&Input { manifest: &imported.manifest, trials: &imported.trials, findings: &findings }, args.json)?;
+    let input = Input { manifest: &imported.manifest, trials: &imported.trials, findings: &findings };
+    print(&input, form(args.json, args.full), &More { command: again(&dir), ..More::default() })?;
     Ok(exit::DONE)
 }
 

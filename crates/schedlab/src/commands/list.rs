@@ -1,9 +1,11 @@
 //! `schedlab list`: names and forms, from the tables the program itself uses.
 
+use super::report::terminal_width;
 use crate::cli::{List, Listing};
 use crate::exit;
 use crate::output::{print_line, to_stdout};
 use anyhow::Result;
+use schedlab_report::terms_text;
 use schedlab_run::setting::SETTING_FORMS;
 use serde_json::{Value, json};
 use std::io::{self, Write};
@@ -43,30 +45,41 @@ pub(super) fn run(args: &List) -> Result<u8> {
 }
 
 fn text(wanted: &impl Fn(Listing) -> bool, out: &mut dyn Write) -> io::Result<()> {
+    let mut apart = "";
+    let mut section = |heading: &str, rows: Vec<(String, String)>, out: &mut dyn Write| {
+        write!(out, "{}", std::mem::replace(&mut apart, "\n"))?;
+        terms_text(heading, &rows, terminal_width(), out)
+    };
     if wanted(Listing::Workloads) {
-        write_workloads(out)?;
+        for w in schedlab_bench::WORKLOADS {
+            section(&format!("{}/{}: {}", w.name, w.version, w.summary), of_workload(w), out)?;
+        }
     }
     if wanted(Listing::Knobs) {
-        writeln!(out, "knobs (join them with `;` in --a, --b, --set or a plan's `set`):")?;
-        for (_, form, meaning) in SETTING_FORMS {
-            writeln!(out, "  {form:<36} {meaning}")?;
-        }
-        writeln!(out, "  `schedlab tune show` prints the ones this kernel has, with their values\n")?;
+        let rows = SETTING_FORMS.iter().map(|(_, form, meaning)| ((*form).into(), (*meaning).into()));
+        section("Knobs (join them with `;` in --a, --b, --set or a plan's `set`)", rows.collect(), out)?;
+        writeln!(out, "  `schedlab tune show` prints the ones this kernel has, with their values")?;
     }
     if wanted(Listing::Counters) {
-        writeln!(out, "counters:")?;
-        for (name, source, meaning) in schedlab_record::COUNTERS {
-            writeln!(out, "  {name:<28} {source:<20} {meaning}")?;
-        }
-        write_topdown(out)?;
+        let rows = schedlab_record::COUNTERS.iter();
+        let rows = rows.map(|(name, source, meaning)| ((*name).into(), format!("{meaning} [{source}]")));
+        section("Counters", rows.collect(), out)?;
+        section("Top-down tables (--counters topdown)", topdown_tables(), out)?;
     }
     if wanted(Listing::Analyses) {
-        writeln!(out, "\nmetrics of traces (schedlab trace):")?;
-        for definition in schedlab_analyze::trace::all_definitions() {
-            writeln!(out, "  {:<18} {}", definition.id, definition.means)?;
-        }
+        let rows = schedlab_analyze::trace::all_definitions().map(|d| (d.id.to_owned(), d.means.to_owned()));
+        section("Metrics of traces (schedlab trace)", rows.collect(), out)?;
     }
     Ok(())
+}
+
+fn of_workload(w: &schedlab_bench::WorkloadInfo) -> Vec<(String, String)> {
+    let mut rows = vec![("reference".into(), w.twin.to_owned()), ("operation".into(), w.operation.to_owned())];
+    if !w.shorthand.is_empty() {
+        rows.push(("short form".into(), format!("{}:{}", w.name, w.shorthand)));
+    }
+    rows.extend(w.options.iter().map(|o| (format!("{}={}", o.name, o.form), format!("{} [{}]", o.doc, o.default))));
+    rows
 }
 
 fn workloads() -> Value {
@@ -82,15 +95,14 @@ fn workloads() -> Value {
 }
 
 /// Tables of top-down formulas, and the one for this machine or why it has none.
-fn write_topdown(out: &mut dyn Write) -> io::Result<()> {
-    writeln!(out, "\ntop-down tables (--counters topdown):")?;
-    for table in schedlab_record::topdown::TABLES {
-        writeln!(out, "  {:<28} {}\n  {:<28} {}", table.id, table.cpus, "", table.source)?;
-    }
-    match schedlab_record::topdown::table_of(&schedlab_record::Roots::default()) {
-        Ok(table) => writeln!(out, "  here: {}", table.id),
-        Err(why) => writeln!(out, "  none here: {why}"),
-    }
+fn topdown_tables() -> Vec<(String, String)> {
+    let tables = schedlab_record::topdown::TABLES.into_iter();
+    let mut rows: Vec<(String, String)> = tables.map(|t| (t.id.into(), format!("{} [{}]", t.cpus, t.source))).collect();
+    rows.push(match schedlab_record::topdown::table_of(&schedlab_record::Roots::default()) {
+        Ok(table) => ("here".into(), table.id.into()),
+        Err(why) => ("none here".into(), why),
+    });
+    rows
 }
 
 fn topdown() -> Value {
@@ -104,19 +116,4 @@ fn topdown() -> Value {
         "here": here.as_ref().map(|t| t.id).ok(),
         "why_not": here.err(),
     })
-}
-
-fn write_workloads(out: &mut dyn Write) -> io::Result<()> {
-    for w in schedlab_bench::WORKLOADS {
-        writeln!(out, "{}/{}  {}\n  twin: {}; one operation: {}", w.name, w.version, w.summary, w.twin, w.operation)?;
-        if !w.shorthand.is_empty() {
-            writeln!(out, "  shorthand: {}:{}", w.name, w.shorthand)?;
-        }
-        for o in w.options {
-            // A long form pushes its sentence to the right, never into it.
-            writeln!(out, "  {:<18} {:<24} {} [{}]", o.name, o.form, o.doc, o.default)?;
-        }
-        writeln!(out)?;
-    }
-    Ok(())
 }

@@ -206,6 +206,7 @@ fn self_test(args: &Record) -> Result<u8> {
     let output = RunOutput {
         out: Some(dir.clone()),
         resume: false,
+        full: false,
         dry_run: args.dry_run,
         fail_on: None,
         json: args.json,

@@ -6,12 +6,12 @@ use crate::output::{say, to_stdout};
 use crate::session;
 use anyhow::{Context, Result, bail};
 use schedlab_analyze::{FailOn, Findings};
-use schedlab_report::Input;
-use schedlab_run::{Manifest, TrialRecord};
+use schedlab_report::{Input, More};
+use schedlab_run::{Manifest, TrialRecord, words};
 use schedlab_sys::places::{self, Draft};
 use schedlab_trial::Stop;
 use std::io::{BufWriter, IsTerminal, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 pub(super) fn run(args: &Report) -> Result<u8> {
     let run = open(&args.run)?;
@@ -33,7 +33,12 @@ pub(super) fn run(args: &Report) -> Result<u8> {
     }
     let only_files = args.html.is_some() || args.md.is_some() || args.svg.is_some();
     if args.json || !only_files {
-        print(&input, args.json)?;
+        let page = page_of(&args.run);
+        let more = More {
+            page: if page.exists() { page.display().to_string() } else { String::new() },
+            command: again(&args.run),
+        };
+        print(&input, form(args.json, args.full), &more)?;
     }
     Ok(exit::DONE)
 }
@@ -54,12 +59,43 @@ pub(super) fn open(dir: &Path) -> Result<schedlab_run::Run> {
     Ok(run)
 }
 
-/// The report on standard output: text for a person, JSON for a program.
-pub(super) fn print(input: &Input<'_>, json: bool) -> Result<()> {
+/// What a comparison is printed as.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Form {
+    /// At most 25 lines for a person.
+    Summary,
+    /// Everything, for a person.
+    Full,
+    /// Everything, for a program.
+    Json,
+}
+
+/// As the options say.
+pub(super) fn form(json: bool, full: bool) -> Form {
+    match (json, full) {
+        (true, _) => Form::Json,
+        (_, true) => Form::Full,
+        _ => Form::Summary,
+    }
+}
+
+/// The page of a run directory.
+fn page_of(dir: &Path) -> PathBuf {
+    dir.join("report.html")
+}
+
+/// The command that prints all of a run.
+pub(super) fn again(dir: &Path) -> String {
+    words::join(["schedlab", "report", &dir.display().to_string(), "--full"])
+}
+
+/// The report on standard output.
+pub(super) fn print(input: &Input<'_>, form: Form, more: &More) -> Result<()> {
     let colour = std::io::stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none();
-    to_stdout(|out| match json {
-        true => schedlab_report::json(input, out),
-        false => schedlab_report::text(input, terminal_width(), colour, out),
+    to_stdout(|out| match form {
+        Form::Json => schedlab_report::json(input, out),
+        Form::Full => schedlab_report::text(input, terminal_width(), colour, out),
+        Form::Summary => schedlab_report::summary(input, more, terminal_width(), colour, out),
     })
 }
 
@@ -68,10 +104,13 @@ pub(super) fn print(input: &Input<'_>, json: bool) -> Result<()> {
 pub(super) fn conclude(dir: &Path, manifest: &Manifest, trials: &[TrialRecord], output: &RunOutput) -> Result<u8> {
     let findings = schedlab_analyze::compare(manifest, trials);
     let input = Input { manifest, trials, findings: &findings };
-    print(&input, output.json)?;
-    let html = dir.join("report.html");
+    let html = page_of(dir);
+    let form = form(output.json, output.full);
+    print(&input, form, &More { page: html.display().to_string(), command: again(dir) })?;
     write_file(&html, |out| schedlab_report::html(&input, out))?;
-    say(format_args!("report: {}", html.display()));
+    if form != Form::Summary {
+        say(format_args!("report: {}", html.display()));
+    }
     Ok(exit_code(&findings, output.fail_on.is_some()))
 }
 

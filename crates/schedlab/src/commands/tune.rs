@@ -5,9 +5,10 @@ use crate::exit;
 use crate::output::{print_line, to_stdout};
 use anyhow::Result;
 use schedlab_record::tracer;
+use schedlab_report::terms_text;
 use schedlab_run::counted;
 use schedlab_sys::net_name;
-use schedlab_tune::{RestoreOutcome, Roots};
+use schedlab_tune::{KnobValue, RestoreOutcome, Roots};
 use std::path::Path;
 
 pub(super) fn run(action: &TuneAction) -> Result<u8> {
@@ -22,9 +23,33 @@ fn show(json: bool) -> Result<u8> {
     if json {
         print_line(schedlab_run::json::pretty(&knobs)?)?;
     } else {
-        to_stdout(|out| knobs.iter().try_for_each(|knob| writeln!(out, "{knob}")))?;
+        let (here, absent): (Vec<_>, Vec<_>) = knobs.iter().partition(|knob| knob.value.is_some());
+        let width = super::report::terminal_width();
+        to_stdout(|out| {
+            terms_text(
+                "Knobs of this kernel, with their values",
+                &here.into_iter().map(term).collect::<Vec<_>>(),
+                width,
+                out,
+            )?;
+            let absent: Vec<(String, String)> = absent.into_iter().map(term).collect();
+            if absent.is_empty() {
+                return Ok(());
+            }
+            writeln!(out)?;
+            terms_text("Not here", &absent, width, out)
+        })?;
     }
     Ok(exit::DONE)
+}
+
+/// What is set and what it means; or what is not here, and why.
+fn term(knob: &KnobValue) -> (String, String) {
+    let unit = if knob.unit.is_empty() { String::new() } else { format!(" [{}]", knob.unit) };
+    match (&knob.value, &knob.reason) {
+        (Some(value), _) => (format!("{} = {value}", knob.name), format!("{}{unit}", knob.meaning)),
+        (None, reason) => (knob.name.clone(), format!("{}: {}", reason.as_deref().unwrap_or("unknown"), knob.meaning)),
+    }
 }
 
 fn restore(dry_run: bool) -> Result<u8> {

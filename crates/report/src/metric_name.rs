@@ -1,0 +1,85 @@
+//! Metrics by names for people: `msgs_per_s` is `messages per second`, `latency_p99_ns` is `latency, 99th percentile`. A name
+//! that is none of ours (of an import, of a command's output) stays as it is.
+
+/// Whole names that no rule reads.
+const WHOLE: [(&str, &str); 14] = [
+    ("msgs_per_s", "messages per second"),
+    ("ops_per_s", "operations per second"),
+    ("time_s", "run time"),
+    ("real_time_ns", "run time"),
+    ("cpu_s", "CPU time"),
+    ("cpu_s_per_gb", "CPU time per GB"),
+    ("server_cpu_s", "CPU time of the server"),
+    ("client_cpu_time_ns", "CPU time of the clients"),
+    ("cpus_utilized", "CPUs used"),
+    ("max_rss_bytes", "largest resident memory"),
+    ("run_delay_ns_per_op", "run-queue wait per operation"),
+    ("cpu_ns_per_op", "CPU time per operation"),
+    ("asked_cpu_share", "CPU share asked for"),
+    ("achieved_cpu_share", "CPU share got"),
+];
+
+/// The name for a person.
+pub(crate) fn metric_name(name: &str) -> String {
+    if let Some((_, whole)) = WHOLE.iter().find(|(ours, _)| *ours == name) {
+        return (*whole).to_owned();
+    }
+    if let Some((of, percent)) = quantile(name) {
+        let tail = match percent.as_str() {
+            "50" => "median".to_owned(),
+            percent => format!("{percent}th percentile"),
+        };
+        return format!("{}, {tail}", plain(of));
+    }
+    for (suffix, said) in [("_per_s", " per second"), ("_per_op", " per operation")] {
+        if let Some(of) = name.strip_suffix(suffix) {
+            return format!("{}{said}", plain(without_unit(of)));
+        }
+    }
+    match without_unit(name) {
+        of if of != name => plain(of),
+        _ => name.to_owned(),
+    }
+}
+
+/// What a quantile is of, and its percentage: `latency_p999_ns` is of `latency`, 99.9.
+fn quantile(name: &str) -> Option<(&str, String)> {
+    let (of, digits) = without_unit(name).rsplit_once("_p")?;
+    let is_number = digits.len() >= 2 && digits.bytes().all(|b| b.is_ascii_digit());
+    let (whole, rest) = digits.split_at_checked(2)?;
+    is_number.then(|| (of, if rest.is_empty() { whole.to_owned() } else { format!("{whole}.{rest}") }))
+}
+
+/// The unit stands beside every value.
+fn without_unit(name: &str) -> &str {
+    ["_ns", "_s", "_bytes"].iter().find_map(|unit| name.strip_suffix(unit)).unwrap_or(name)
+}
+
+fn plain(name: &str) -> String {
+    name.split('_').map(|word| if word == "cpu" { "CPU" } else { word }).collect::<Vec<_>>().join(" ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_words_and_foreign_ones_stay() {
+        for (name, said) in [
+            ("msgs_per_s", "messages per second"),
+            ("round_trips_per_s", "round trips per second"),
+            ("latency_p50_ns", "latency, median"),
+            ("latency_p99_ns", "latency, 99th percentile"),
+            ("other_p999_ns", "other, 99.9th percentile"),
+            ("voluntary_switches_per_op", "voluntary switches per operation"),
+            ("received_bytes_per_s", "received per second"),
+            ("mean_segment_bytes", "mean segment"),
+            ("context-switches", "context-switches"),
+            ("bogo_ops", "bogo_ops"),
+            ("index", "index"),
+            ("fps_p", "fps_p"),
+        ] {
+            assert_eq!(metric_name(name), said);
+        }
+    }
+}

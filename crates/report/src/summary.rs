@@ -1,0 +1,321 @@
+//! What a comparison comes down to, on less than a screen: the claim, each question with its interval drawn, the warnings
+//! that matter most with what helps, and where the rest is.
+
+use crate::document::Room;
+use crate::interval_text::Axis;
+use crate::number::{effect, maybe_quantity};
+use crate::page::Page;
+use crate::table::{Align, Cell, Table, middle_cut, wrap};
+use crate::{Input, remarks, tables, words};
+use schedlab_analyze::{Contrast, Findings, MetricFindings, Role, Scale, Source, Verdict, WorkloadFindings};
+use std::collections::BTreeSet;
+use std::io::{self, Write};
+
+/// Lines of a whole summary, of its claim, and of a warning with what helps.
+const LINES: usize = 25;
+const CLAIM: usize = 4;
+const WARNING: std::ops::RangeInclusive<usize> = 2..=3;
+
+/// So many warnings are shown.
+const WARNINGS: usize = 3;
+
+/// Arm and spec, characters: at most, and at the least where there is no room.
+const NAMES: std::ops::RangeInclusive<usize> = 8..=26;
+
+/// Where what a summary leaves out is.
+#[derive(Debug, Clone, Default)]
+pub struct More {
+    /// The page, a path; empty where there is none.
+    pub page: String,
+    /// The command that prints everything.
+    pub command: String,
+}
+
+/// The findings on at most 25 lines, `width` columns wide, with ANSI colours or without. (A terminal narrower than 60 columns
+/// may take some lines more.)
+pub fn summary(input: &Input<'_>, more: &More, width: usize, colour: bool, out: &mut dyn Write) -> io::Result<()> {
+    let findings = input.findings;
+    let lines = |write: &dyn Fn(&mut Page<'_>) -> io::Result<()>| -> io::Result<Vec<String>> {
+        let mut bytes = Vec::new();
+        write(&mut Page::new(&mut bytes, width, colour))?;
+        Ok(String::from_utf8_lossy(&bytes).lines().map(str::to_owned).collect())
+    };
+    let head = lines(&|page| claim(page, findings))?;
+    let foot = lines(&|page| footer(page, more))?;
+    // Three blank lines.
+    let left = LINES.saturating_sub(head.len() + foot.len() + 3);
+    let all = lines(&|page| questions(page, findings, usize::MAX))?.len();
+    // Warnings are cut before questions are left out.
+    let each = WARNING.rev().find(|each| all + WARNINGS * each < left).unwrap_or(*WARNING.start());
+    let warnings = lines(&|page| warnings(page, findings, each))?;
+    let questions = lines(&|page| questions(page, findings, left.saturating_sub(warnings.len())))?;
+    for part in [head, questions, warnings, foot].iter().filter(|part| !part.is_empty()).enumerate() {
+        if part.0 > 0 {
+            writeln!(out)?;
+        }
+        part.1.iter().try_for_each(|line| writeln!(out, "{line}"))?;
+    }
+    Ok(())
+}
+
+/// Why there is nothing to read on for.
+fn stopped(findings: &Findings) -> Option<&String> {
+    match &findings.source {
+        Source::TwoRuns { refused, .. } => findings.void.as_ref().or(refused.as_ref()),
+        _ => findings.void.as_ref(),
+    }
+}
+
+fn claim(page: &mut Page<'_>, findings: &Findings) -> io::Result<()> {
+    match (stopped(findings), findings.claims.first()) {
+        (Some(why), _) => clipped(page, "", &format!("VOID, nothing is compared: {why}"), CLAIM, Some("1;31")),
+        (_, Some(claim)) => clipped(page, "", &claim.sentence, CLAIM, tables::colour(&claim.verdict)),
+        _ => page.paragraph("", "No claim: there is nothing to compare."),
+    }
+}
+
+/// A paragraph of at most `limit` lines.
+fn clipped(page: &mut Page<'_>, lead: &str, text: &str, limit: usize, code: Option<&str>) -> io::Result<()> {
+    let columns = page.width - crate::table::width(lead);
+    let mut lines = wrap(text, columns);
+    if lines.len() > limit {
+        lines.truncate(limit);
+        if let Some(last) = lines.last_mut() {
+            *last = format!("{} …", last.chars().take(columns - 2).collect::<String>().trim_end());
+        }
+    }
+    page.item(lead, &lines.join(" "), code)
+}
+
+fn footer(page: &mut Page<'_>, more: &More) -> io::Result<()> {
+    if !more.page.is_empty() {
+        page.line(&format!("Report: {}", more.page))?;
+    }
+    // Not wrapped: it is there to be copied.
+    page.line(&format!("All of it: {}", crate::escape::terminal(&more.command)))
+}
+
+/// Of `each` lines at most.
+fn warnings(page: &mut Page<'_>, findings: &Findings, each: usize) -> io::Result<()> {
+    let mut all = remarks::weighed(findings);
+    // What the claim says is not said again.
+    let claim = findings.claims.first().map_or("", |claim| claim.sentence.as_str());
+    all.retain(|(text, _)| !claim.contains(text.as_str()) && stopped(findings).is_none_or(|why| !text.contains(why)));
+    for (text, fix) in all.iter().take(WARNINGS) {
+        let fix = if fix.is_empty() { String::new() } else { format!("Fix: {}", words::full_stop(fix)) };
+        let whole = format!("{} {fix}", words::full_stop(text));
+        if wrap(&whole, page.width - 2).len() <= each {
+            page.item("! ", &whole, Some("33"))?;
+        } else {
+            let of_fix = wrap(&fix, page.width - 2).len().min(each - 1);
+            clipped(page, "! ", &words::full_stop(text), each - of_fix, Some("33"))?;
+            clipped(page, "  ", &fix, of_fix, Some("33"))?;
+        }
+    }
+    match all.len().saturating_sub(WARNINGS) {
+        0 => Ok(()),
+        more => page.item("  ", &format!("{more} more: --full"), Some("2")),
+    }
+}
+
+/// A row of the table: a question, or the control that it is asked against.
+struct Row<'f> {
+    /// The arm, or the factor.
+    index: u32,
+    /// The row that it is asked against; a factor has its own two levels.
+    control: Option<u32>,
+    name: String,
+    median: Option<f64>,
+    contrast: Option<&'f Contrast>,
+}
+
+/// The rows of one metric.
+struct Group<'f> {
+    label: String,
+    metric: &'f MetricFindings,
+    rows: Vec<Row<'f>>,
+}
+
+fn is_open(contrast: &Contrast) -> bool {
+    matches!(contrast.verdict, Verdict::Inconclusive | Verdict::NoVerdict { .. })
+}
+
+fn groups(findings: &Findings) -> Vec<Group<'_>> {
+    let of_workload = |workload| {
+        let metrics = Vec::from_iter(primaries(workload));
+        metrics.into_iter().map(move |metric| Group {
+            label: words::workload_label(findings, workload),
+            metric,
+            rows: rows(findings, workload, metric),
+        })
+    };
+    findings.workloads.iter().flat_map(of_workload).filter(|group| !group.rows.is_empty()).collect()
+}
+
+fn primaries(workload: &WorkloadFindings) -> impl Iterator<Item = &MetricFindings> {
+    workload.metrics.iter().filter(|m| m.role == Role::Primary)
+}
+
+fn rows<'f>(findings: &'f Findings, workload: &'f WorkloadFindings, metric: &'f MetricFindings) -> Vec<Row<'f>> {
+    if !findings.factors.is_empty() {
+        // A factorial asks for its main effects; an arm of it is no question of its own.
+        let effects = workload.main_effects.iter().filter(|effect| effect.metric == metric.name);
+        let row = |effect: &'f schedlab_analyze::MainEffect| {
+            let name = findings.factors.get(effect.factor as usize).map_or("?", |factor| factor.name.as_str());
+            Row {
+                index: effect.factor,
+                control: None,
+                name: name.to_owned(),
+                median: None,
+                contrast: Some(&effect.contrast),
+            }
+        };
+        return effects.map(row).collect();
+    }
+    let row = |values: &'f schedlab_analyze::ArmValues| {
+        let contrast = metric.contrasts.iter().find(|c| c.arm == values.arm);
+        Row {
+            index: values.arm,
+            control: contrast.map(|c| c.control),
+            name: words::arm_with_spec(findings, values.arm),
+            median: values.median,
+            contrast,
+        }
+    };
+    metric.values.iter().map(row).collect()
+}
+
+/// The table within `limit` lines: questions that are decided, the others in a line.
+fn questions(page: &mut Page<'_>, findings: &Findings, limit: usize) -> io::Result<()> {
+    let all = groups(findings);
+    let contrasts = || all.iter().flat_map(|group| &group.rows).filter_map(|row| row.contrast);
+    let open = contrasts().filter(|c| is_open(c)).count();
+    // Where nothing is decided, the open ones are what there is to see.
+    let folds_open = open < contrasts().count();
+    // The header, what a change is, and a line for each kind that is folded.
+    let meaning = all.iter().find_map(|group| words::meaning_of_change(findings, group.metric));
+    let of_meaning = meaning.as_ref().map_or(0, |meaning| wrap(meaning, page.width - 2).len());
+    let kinds = FOLDED.iter().filter(|(_, is)| contrasts().any(is)).count();
+    let mut left = limit.saturating_sub(1 + of_meaning + kinds);
+    let (mut shown, mut hidden) = (Vec::new(), Vec::new());
+    for group in &all {
+        let mut arms = BTreeSet::new();
+        for row in &group.rows {
+            let Some(contrast) = row.contrast else { continue };
+            // Itself, its control, the title: what is not there yet.
+            let control = row.control.filter(|control| !arms.contains(control));
+            let lines = 1 + usize::from(control.is_some()) + usize::from(arms.is_empty());
+            if (folds_open && is_open(contrast)) || lines > left {
+                hidden.push((group, row));
+            } else {
+                left -= lines;
+                arms.extend([Some(row.index), control].into_iter().flatten());
+            }
+        }
+        let rows = Vec::from_iter(group.rows.iter().filter(|row| arms.contains(&row.index)));
+        if !rows.is_empty() {
+            shown.push((group, rows));
+        }
+    }
+    if !shown.is_empty() {
+        table(page, findings, &shown)?;
+        meaning.iter().try_for_each(|meaning| page.item("  ", meaning, Some("2")))?;
+    }
+    let several = all.len() > 1;
+    for (word, is) in FOLDED {
+        let rows: Vec<String> = hidden
+            .iter()
+            .filter(|(_, row)| row.contrast.is_some_and(is))
+            .map(|(group, row)| {
+                let on = if several { format!(" on {}", group.label) } else { String::new() };
+                let change = row.contrast.and_then(|c| c.effect).map(|e| effect(&e, &group.metric.unit));
+                let change = change.map(|t| format!(" {} {}", t.value, t.interval)).unwrap_or_default();
+                format!("{}{on}{change}", row.name)
+            })
+            .collect();
+        if !rows.is_empty() {
+            clipped(page, "  ", &format!("{word} ({}): {}", rows.len(), rows.join("; ")), 1, None)?;
+        }
+    }
+    Ok(())
+}
+
+type Is = fn(&Contrast) -> bool;
+
+/// What folds into one line each.
+const FOLDED: [(&str, Is); 3] = [
+    ("Inconclusive", |c| c.verdict == Verdict::Inconclusive),
+    ("No verdict", |c| matches!(c.verdict, Verdict::NoVerdict { .. })),
+    ("Also decided", |c| !is_open(c)),
+];
+
+fn table(page: &mut Page<'_>, findings: &Findings, shown: &[(&Group<'_>, Vec<&Row<'_>>)]) -> io::Result<()> {
+    let room = Room { line: page.width - 2, gap: 2, border: 0 };
+    // Values in units as long as a sentence leave no room for what matters more.
+    let medians = room.holds(&of_rows(shown, *NAMES.start(), true, None));
+    let bare = |name: usize| of_rows(shown, name, medians, None);
+    let name = NAMES.rev().find(|name| room.holds(&bare(*name))).unwrap_or(*NAMES.start());
+    // The plot has what names can spare.
+    let plotted = |name: usize| {
+        let width = room.line.checked_sub(bare(name).natural_widths().iter().map(|w| w + 2).sum())?;
+        let ratios = shown.iter().flat_map(|(_, rows)| rows).filter_map(|row| drawable(row.contrast?));
+        let axis = Axis::new(ratios, findings.rules.sesoi, width)?;
+        Some(of_rows(shown, name, medians, Some(&axis)))
+    };
+    let table = (*NAMES.start()..=name).rev().find_map(plotted).unwrap_or_else(|| bare(name));
+    let mut lines = table.lines(room.line, page.colour).into_iter();
+    let titles_fit = lines.len() == table.rows.len() + 1;
+    let mut header = lines.next();
+    for (group, rows) in shown {
+        if titles_fit {
+            let title = format!("{}: {}", group.label, words::metric_title(group.metric));
+            clipped(page, "  ", &title, 1, Some("1"))?;
+        }
+        let of_group = lines.by_ref().take(if titles_fit { rows.len() } else { usize::MAX });
+        for line in header.take().into_iter().chain(of_group) {
+            page.line(&format!("  {line}"))?;
+        }
+    }
+    Ok(())
+}
+
+fn drawable(contrast: &Contrast) -> Option<(f64, f64, f64)> {
+    let e = contrast.effect.filter(|e| e.scale == Scale::Ratio)?;
+    Some((e.value, e.lo, e.hi)).filter(|e| e.1 > 0.0 && e.0.is_finite() && e.2.is_finite())
+}
+
+/// The rows with names of at most `name` letters.
+fn of_rows(shown: &[(&Group<'_>, Vec<&Row<'_>>)], name: usize, medians: bool, axis: Option<&Axis>) -> Table {
+    let level = shown.iter().flat_map(|(_, rows)| rows).find_map(|row| row.contrast?.effect).map_or(0.95, |e| e.level);
+    let (change, scale) = (format!("change [{:.0} %]", level * 100.0), axis.map(Axis::header).unwrap_or_default());
+    let has_medians = medians && shown.iter().flat_map(|(_, rows)| rows).any(|row| row.median.is_some());
+    let mut header = vec![("", Align::Left)];
+    header.extend(has_medians.then_some(("median", Align::Right)));
+    header.push((&change, Align::Right));
+    header.extend(axis.map(|_| (scale.as_str(), Align::Left)));
+    header.push(("", Align::Left));
+    let mut table = Table::new(&header);
+    for (group, row) in shown.iter().flat_map(|(group, rows)| rows.iter().map(move |row| (group, row))) {
+        let unit = &group.metric.unit;
+        let verdict = match row.contrast {
+            None => "control".into(),
+            Some(c) => Cell { text: words::verdict(&c.verdict).into(), colour: tables::colour(&c.verdict) },
+        };
+        let change = row.contrast.and_then(|c| c.effect).map(|e| effect(&e, unit));
+        let mut cells: Vec<Cell> = vec![crate::escape::terminal(&middle_cut(&row.name, name)).into()];
+        cells.extend(has_medians.then(|| Cell::from(maybe_quantity(row.median, unit))));
+        cells.push(change.map_or_else(String::new, |t| format!("{} {}", t.value, t.interval)).into());
+        cells.extend(axis.map(|axis| {
+            let drawn =
+                row.contrast.map_or_else(|| axis.empty(), |c| drawable(c).map_or_else(String::new, |e| axis.row(e)));
+            Cell { text: drawn, colour: verdict_colour(row.contrast) }
+        }));
+        cells.push(verdict);
+        table.push(cells);
+    }
+    table
+}
+
+fn verdict_colour(contrast: Option<&Contrast>) -> Option<&'static str> {
+    contrast.and_then(|c| tables::colour(&c.verdict))
+}

@@ -1,0 +1,105 @@
+//! What a person sees first: comparisons on less than a screen, and no table wider than the terminal.
+//! `SCHEDLAB_BLESS=1 cargo test -p schedlab --test terminal` writes the golden outputs anew.
+
+mod program;
+
+use program::{Lab, Ran};
+use std::path::Path;
+use std::process::Command;
+
+const TRACES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../report/tests/traces");
+
+/// In a directory, on a terminal so wide; 0: where no terminal says how wide it is.
+fn at(lab: &Lab, columns: usize, arguments: &[&str]) -> Ran {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_schedlab"));
+    command.args(arguments).current_dir(lab.path("")).env_remove("COLUMNS");
+    if columns > 0 {
+        command.env("COLUMNS", columns.to_string());
+    }
+    Ran::from(command.output().expect("the binary starts"))
+}
+
+fn widest(text: &str) -> usize {
+    text.lines().map(|line| line.chars().count()).max().unwrap_or(0)
+}
+
+/// Two studies of the same name, the second of which has a clear effect.
+fn studies(name: &str) -> Lab {
+    let lab = Lab::new(name);
+    let pairs = |of: &dyn Fn(usize) -> f64| -> String {
+        (0..12).map(|i| format!("{},{}\n", 100 + i % 3, of(i))).fold("before,after\n".to_owned(), |all, row| all + &row)
+    };
+    for (study, pairs) in [("open", pairs(&|i| 100.0 + (i % 4) as f64)), ("clear", pairs(&|i| 80.0 + (i % 3) as f64))] {
+        std::fs::create_dir(lab.path(study)).unwrap();
+        std::fs::write(lab.path(&format!("{study}/study.csv")), pairs).unwrap();
+    }
+    lab
+}
+
+#[test]
+fn comparisons_are_as_they_were_on_80_and_120_columns() {
+    let lab = studies("golden");
+    let golden = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden");
+    for columns in [80, 120] {
+        let import = |name: &str| {
+            let (file, out) = (format!("{name}/study.csv"), format!("{name}-{columns}"));
+            let options = ["--metric", "requests_per_s", "--unit", "1/s", "--higher-is-better", "--out", &out];
+            at(&lab, columns, &[&["import", &file], &options[..]].concat()).success().stdout
+        };
+        let [open, clear] = ["open", "clear"].map(|name| format!("{name}-{columns}"));
+        for (name, now) in [
+            ("import-open", import("open")),
+            ("import", import("clear")),
+            ("report", at(&lab, columns, &["report", &clear]).success().stdout),
+            ("compare", at(&lab, columns, &["compare", &open, &clear]).success().stdout),
+        ] {
+            assert!(now.lines().count() <= 25 && widest(&now) <= columns, "{name} at {columns}:\n{now}");
+            let file = golden.join(format!("{name}-{columns}.txt"));
+            if std::env::var_os("SCHEDLAB_BLESS").is_some() {
+                std::fs::write(&file, &now).unwrap();
+            }
+            let then = std::fs::read_to_string(&file).unwrap_or_default();
+            assert_eq!(now, then, "{name} at {columns}; SCHEDLAB_BLESS=1 writes it anew");
+        }
+    }
+}
+
+#[test]
+fn a_measured_comparison_is_less_than_a_screen_and_full_is_all_of_it() {
+    let lab = Lab::new("screen");
+    let arguments = ["ab", "-w", "pipe:pin=same", "-w", "messaging:5x5", "--b", "plant=spin:20us", "--trials", "6"];
+    let ran = at(&lab, 0, &[&arguments[..], &["--trial", "20ms", "--out", "run"]].concat()).success();
+    assert!(ran.stdout.lines().count() <= 25 && widest(&ran.stdout) <= 80, "{}", ran.stdout);
+    assert!(ran.stdout.contains("round trips per second") && ran.stdout.contains('●'), "{}", ran.stdout);
+    assert!(ran.stdout.contains("Report: run/report.html\nAll of it: schedlab report run --full\n"), "{}", ran.stdout);
+    let full = at(&lab, 0, &["report", "run", "--full"]).success().stdout;
+    assert!(full.lines().count() > 50 && full.contains("Exploratory metrics"), "{full}");
+}
+
+#[test]
+fn no_table_is_wider_than_the_terminal() {
+    let lab = studies("widths");
+    at(&lab, 80, &["import", "clear/study.csv", "--out", "run"]).success();
+    let trace = |name: &str| format!("{TRACES}/{name}.txt");
+    let (waits, work) = (trace("rt_inversion"), trace("twenty_items"));
+    let mut all: Vec<Vec<&str>> = vec![
+        vec!["list"],
+        vec!["list", "workloads"],
+        vec!["list", "knobs"],
+        vec!["list", "counters"],
+        vec!["list", "analyses"],
+        vec!["tune", "show"],
+        vec!["doctor"],
+        vec!["report", "run"],
+    ];
+    for analysis in ["latency", "queues", "blame", "chains", "inversions", "affine", "explain", "states", "check"] {
+        all.push(vec!["trace", analysis, &waits]);
+    }
+    all.extend([vec!["trace", "kworkers", &work], vec!["trace", "latency", &work]]);
+    for (columns, width) in [(0, 80), (80, 80), (100, 100)] {
+        for arguments in &all {
+            let text = at(&lab, columns, arguments).success().stdout;
+            assert!(widest(&text) <= width, "{arguments:?} at {columns}: {} columns\n{text}", widest(&text));
+        }
+    }
+}
