@@ -34,6 +34,7 @@ pub use checks::checks_text;
 pub use dossier::{DossierSubject, dossier_html, dossier_markdown, dossier_pictures};
 pub use html::html;
 pub use markdown::markdown;
+pub use number::effect_text;
 pub use page::terms_text;
 pub use pictures::pictures;
 pub use profile::{annotation_text, folded_text, profile_text};

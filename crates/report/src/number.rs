@@ -150,6 +150,12 @@ pub(crate) struct EffectText {
     pub(crate) interval: String,
 }
 
+/// An effect with its interval in one line, as reports print them: `-8 % [-28, +19]`; a difference in `unit`.
+pub fn effect_text(e: &Effect, unit: &str) -> String {
+    let EffectText { value, interval } = effect(e, unit);
+    format!("{value} {interval}").trim_end().to_owned()
+}
+
 /// Percentages near one, factors far from it, signed quantities for differences.
 pub(crate) fn effect(e: &Effect, unit: &str) -> EffectText {
     if ![e.value, e.lo, e.hi].iter().all(|x| x.is_finite()) {

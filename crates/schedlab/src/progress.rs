@@ -1,14 +1,19 @@
-//! The progress line on standard error: elapsed, trials, and the interval as it narrows. On a terminal it rewrites
-//! itself; in a log it is a line a block at most. What happened once is a line of the run's own log as well.
+//! The progress line on standard error: how far the run is, how long it still takes, and the estimate with its interval. On
+//! a terminal it rewrites itself; in a log it is a line for each look, or for each tenth of a run that does not look. What
+//! happened once is a line of the run's own log as well.
+
+mod extent;
 
 use crate::output::say;
+use extent::Extent;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
-use schedlab_analyze::{Effect, Scale};
+use schedlab_analyze::Scale;
 use schedlab_run::manifest::Design;
 use schedlab_run::plain;
 use schedlab_run::units::format_ns;
 use schedlab_run::{Manifest, Mark, RunLog, TrialRecord, TrialStatus, WorkloadSpec, counted};
 use schedlab_trial::Event;
+use std::collections::BTreeSet;
 use std::io::IsTerminal;
 use std::time::Instant;
 
@@ -17,6 +22,11 @@ pub(crate) struct Progress {
     bar: ProgressBar,
     terminal: bool,
     block: Option<(u32, u32)>,
+    extent: Extent,
+    /// The estimates as last worked out.
+    state: String,
+    /// When the run began, and the workload.
+    began: [Instant; 2],
     /// When the next interval may be worked out.
     next_interval: Instant,
     /// Names, in the manifest's order.
@@ -32,7 +42,7 @@ impl Progress {
         let terminal = std::io::stderr().is_terminal();
         let target = if terminal { ProgressDrawTarget::stderr() } else { ProgressDrawTarget::hidden() };
         let bar = ProgressBar::with_draw_target(None, target);
-        let style = ProgressStyle::with_template("{spinner} {elapsed_precise} {prefix} {wide_msg}");
+        let style = ProgressStyle::with_template("{spinner} {elapsed_precise} {wide_msg}");
         bar.set_style(style.expect("the template is a constant"));
         let arms = manifest.arms.iter().map(|arm| arm.name.clone()).collect();
         let all = || manifest.workloads.iter().enumerate();
@@ -40,7 +50,23 @@ impl Progress {
             workload.label_among(all().filter(|(other, _)| *other != own).map(|(_, other)| other))
         };
         let workloads = all().map(label).collect();
-        let progress = Self { bar, terminal, block: None, next_interval: Instant::now(), arms, workloads, log };
+        let before: BTreeSet<_> = trials.iter().filter(|t| !t.warm_up).map(|t| (t.workload, t.block)).collect();
+        let (design, before) = (manifest.design.clone(), before.len() as u32);
+        let extent = Extent { design, workloads: manifest.workloads.len() as u32, begun: 0, before, done: 0 };
+        let now = Instant::now();
+        let began = [now, now];
+        let progress = Self {
+            bar,
+            terminal,
+            block: None,
+            extent,
+            state: String::new(),
+            began,
+            next_interval: now,
+            arms,
+            workloads,
+            log,
+        };
         progress.say(&format!("{}: seed {}", manifest.title, manifest.seed));
         if !trials.is_empty() {
             progress.say(&format!("resumed after {}", counted(trials.len(), "trials")));
@@ -72,9 +98,11 @@ impl Progress {
 
     pub(crate) fn on(&mut self, event: &Event<'_>) {
         match event {
-            Event::Workload { planned, .. } => {
+            Event::Workload { .. } => {
                 self.block = None;
-                self.bar.set_prefix(planned.map(|n| counted(n, "blocks")).unwrap_or_default());
+                self.state.clear();
+                self.extent.begun += 1;
+                self.began[1] = Instant::now();
             }
             Event::Trial { record, trials, manifest } => self.trial(record, trials, manifest),
             Event::Forecast { workload, block_ns, blocks, trials, manifest } => {
@@ -92,12 +120,9 @@ impl Progress {
                 self.say(&format!("{} is not applied and left out: {reason}", self.arm(Some(*arm))))
             }
             Event::Look { look, trials, manifest } => {
-                let state = interval_line(manifest, trials, look.workload);
-                self.say(&format!(
-                    "look at {:.0} %: {} {state}",
-                    look.fraction * 100.0,
-                    counted(look.blocks, "blocks")
-                ));
+                self.state = interval_line(manifest, trials, look.workload);
+                let line = self.line(look.workload, look.blocks.saturating_sub(1), &self.state);
+                self.say(&line);
             }
             Event::Ended { workload, reason } => {
                 let which = if self.workloads.len() > 1 {
@@ -123,19 +148,35 @@ impl Progress {
             self.bar.tick();
             return;
         }
-        self.block = Some(block);
+        if self.block.replace(block).is_some() {
+            self.extent.done += 1;
+        }
         // A budget shows its interval at the looks: between them it would cost time the trials should have. Elsewhere
         // it takes a hundredth of the time at most, since what it costs grows with the run.
-        let budgeted = matches!(manifest.design, Design::Budgeted { .. });
-        let began = Instant::now();
-        if !budgeted && began < self.next_interval {
-            return self.bar.tick();
+        let (looks, is_tenth) = match manifest.design {
+            Design::Fixed { blocks: most } | Design::OpenEnded { max_blocks: most } => {
+                (false, Extent::is_tenth(record.block, most))
+            }
+            Design::Budgeted { .. } => (true, false),
+        };
+        if !self.terminal && !is_tenth {
+            return;
         }
-        let interval = if budgeted { String::new() } else { interval_line(manifest, trials, record.workload) };
-        self.next_interval = began + 100 * began.elapsed();
-        let line =
-            plain::line(&format!("{} block {} {interval}", self.workloads[record.workload as usize], record.block));
+        let now = Instant::now();
+        if !looks && now >= self.next_interval {
+            self.state = interval_line(manifest, trials, record.workload);
+            self.next_interval = now + 100 * now.elapsed();
+        }
+        let line = plain::line(&self.line(record.workload, record.block, &self.state));
         if self.terminal { self.bar.set_message(line) } else { say(&line) }
+    }
+
+    /// `pipe: block 5 of 14, about 0:12 left: B -8 % [-28, +19]`.
+    fn line(&self, workload: u32, block: u32, state: &str) -> String {
+        let [of_run, of_workload] = self.began.map(|began| began.elapsed());
+        let extent = self.extent.say(block, of_run, of_workload);
+        let colon = if state.is_empty() { "" } else { ": " };
+        format!("{}: {extent}{colon}{state}", self.workloads[workload as usize])
     }
 
     pub(crate) fn finish(&self) {
@@ -151,19 +192,20 @@ fn mark_text(mark: &Mark) -> String {
     }
 }
 
-/// The primary contrasts as they stand, `B 1.034 ± 0.8 %`; empty before there is an interval.
+/// The primary contrasts as they stand, `B +3.4 % [+2.6, +4.2]`; empty before there is an interval.
 fn interval_line(manifest: &Manifest, trials: &[TrialRecord], workload: u32) -> String {
     if manifest.factorial.is_some() {
         // No arm of it is a question of its own, and they are many.
         return String::new();
     }
     let contrasts = schedlab_analyze::primary_contrasts(manifest, trials, workload);
+    let metrics: BTreeSet<&str> = contrasts.iter().map(|c| c.metric.as_str()).collect();
     let line = contrasts.iter().filter_map(|c| {
-        let Effect { scale, value, lo, hi, .. } = c.contrast.effect?;
+        // A difference is in the unit of its metric, which is not known here.
+        let effect = c.contrast.effect.filter(|effect| effect.scale == Scale::Ratio)?;
         let arm = manifest.arms.get(c.contrast.arm as usize)?;
-        // Wider than a factor of two says only that it is too early to say.
-        (scale == Scale::Ratio && hi - lo < value)
-            .then(|| format!("{} {value:.3} ± {:.1} %", arm.name, 50.0 * (hi - lo) / value))
+        let on = if metrics.len() > 1 { format!(" {}", c.metric) } else { String::new() };
+        Some(format!("{}{on} {}", arm.name, schedlab_report::effect_text(&effect, "")))
     });
     line.collect::<Vec<_>>().join(" · ")
 }

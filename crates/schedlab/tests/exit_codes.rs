@@ -83,7 +83,7 @@ fn an_arm_that_is_not_applied_is_known_before_anything_is_measured() {
     assert!(ran.stdout.contains("`B` is not applied") && !ran.stdout.contains("% faster"), "{}", ran.stdout);
 }
 
-/// Starts a run, sends it the signal when a block after the first has begun, and answers its code and what it said.
+/// Starts a run, sends it the signal when a tenth of its blocks are done, and answers its code and what it said.
 fn ended_by(signal: i32, arguments: &[&str], directory: &str) -> (Option<i32>, String) {
     let mut child = Command::new(env!("CARGO_BIN_EXE_schedlab"))
         .args(arguments)
@@ -94,7 +94,7 @@ fn ended_by(signal: i32, arguments: &[&str], directory: &str) -> (Option<i32>, S
         .unwrap();
     let (mut said, mut told) = (String::new(), false);
     for line in BufReader::new(child.stderr.take().unwrap()).lines().map_while(Result::ok) {
-        if (line.starts_with("pipe block ") && !line.starts_with("pipe block 0")) && !told {
+        if line.starts_with("pipe: block ") && !told {
             told = true;
             kill(child.id(), signal).unwrap();
         }
@@ -106,7 +106,7 @@ fn ended_by(signal: i32, arguments: &[&str], directory: &str) -> (Option<i32>, S
 #[test]
 fn a_run_that_is_told_to_end_says_by_its_code_and_how_to_go_on() {
     let lab = Lab::new("told");
-    let ab = ["ab", "-w", "pipe:loops=10,pin=same", "--b", "nice=1", "--trials", "2000", "--counters", "basic"];
+    let ab = ["ab", "-w", "pipe:loops=10,pin=same", "--b", "nice=1", "--trials", "200", "--counters", "basic"];
     for (signal, code, out) in [(SIGINT, 130, ""), (SIGTERM, 143, "-2"), (SIGHUP, 129, "-3")] {
         let (ended, said) = ended_by(signal, &ab, &lab.path(""));
         assert_eq!(ended, Some(code), "{said}");

@@ -103,3 +103,26 @@ fn no_table_is_wider_than_the_terminal() {
         }
     }
 }
+
+#[test]
+fn a_log_has_a_line_for_each_look_with_what_is_left_and_the_estimate() {
+    let lab = Lab::new("looks");
+    let run = |options: &[&str], out: &str| {
+        let ab = ["ab", "-w", "pipe:pin=same", "--b", "plant=spin:50us", "--trial", "10ms", "--out", out];
+        at(&lab, 0, &[&ab[..], options].concat()).success().stderr
+    };
+    let said = run(&["--until-decided", "--max-blocks", "12"], "open");
+    assert!(said.lines().any(|line| line.starts_with("pipe: block ") && line.contains(" of 12 at most")), "{said}");
+
+    let said = run(&["--trials", "30"], "fixed");
+    let lines: Vec<&str> = said.lines().filter(|line| line.contains(" of 30, about ")).collect();
+    assert!((5..=10).contains(&lines.len()), "{said}");
+    assert!(lines.iter().all(|line| line.starts_with("pipe: block ") && line.contains(" left")), "{said}");
+    assert!(lines.last().unwrap().contains(": B "), "{said}");
+
+    let said = run(&["--budget", "6s"], "budget");
+    let manifest = program::json(&std::fs::read_to_string(lab.path("budget/manifest.json")).unwrap());
+    let looks = manifest["looks"].as_array().unwrap().len();
+    let lines = said.lines().filter(|line| line.contains(" % of the budget, block ") && line.contains(" left"));
+    assert!(looks > 0 && lines.count() == looks, "{looks} looks:\n{said}");
+}

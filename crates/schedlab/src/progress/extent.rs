@@ -1,0 +1,102 @@
+//! How far a run is, and how long it still takes.
+
+use schedlab_run::manifest::Design;
+use std::time::Duration;
+
+/// What is planned and what of it is done. Blocks are those of all workloads, each counted once.
+#[derive(Debug, Clone)]
+pub(super) struct Extent {
+    pub(super) design: Design,
+    pub(super) workloads: u32,
+    /// Workloads that have begun.
+    pub(super) begun: u32,
+    /// Blocks that an interrupted run had done.
+    pub(super) before: u32,
+    /// Blocks done since then.
+    pub(super) done: u32,
+}
+
+impl Extent {
+    /// In block `block` (from 0) of a workload, so long after the beginning of the run and of the workload: `block 5 of 14,
+    /// about 0:12 left`, or `41 % of the budget, …`.
+    pub(super) fn say(&self, block: u32, of_run: Duration, of_workload: Duration) -> String {
+        let place = match self.design {
+            Design::Fixed { blocks } => format!("block {} of {}", block + 1, blocks.max(block + 1)),
+            Design::OpenEnded { max_blocks } => format!("block {} of {max_blocks} at most", block + 1),
+            Design::Budgeted { budget_ns, .. } => {
+                let share = of_workload.as_nanos() as f64 / budget_ns.max(1) as f64;
+                format!("{:.0} % of the budget, block {}", 100.0 * share.min(1.0), block + 1)
+            }
+        };
+        let left = self.left(of_run, of_workload).map(|left| format!(", about {} left", minutes(left)));
+        place + &left.unwrap_or_default()
+    }
+
+    /// Whether a tenth of the planned blocks ended before block `block` began, from 0.
+    pub(super) fn is_tenth(block: u32, planned: u32) -> bool {
+        let tenth = |block: u32| 10 * u64::from(block) / u64::from(planned.max(1));
+        block > 0 && tenth(block) > tenth(block - 1)
+    }
+
+    /// How long the run still takes if it goes on as it has; `None` where that is not known.
+    fn left(&self, of_run: Duration, of_workload: Duration) -> Option<Duration> {
+        match self.design {
+            Design::OpenEnded { .. } => None,
+            Design::Fixed { blocks } => {
+                let left = (blocks * self.workloads).saturating_sub(self.before + self.done);
+                (self.done > 0).then(|| of_run.mul_f64(f64::from(left) / f64::from(self.done)))
+            }
+            Design::Budgeted { budget_ns, .. } => {
+                let budget = Duration::from_nanos(budget_ns);
+                Some(budget.saturating_sub(of_workload) + budget * self.workloads.saturating_sub(self.begun))
+            }
+        }
+    }
+}
+
+/// `1:05`.
+fn minutes(time: Duration) -> String {
+    let s = time.as_secs_f64().round() as u64;
+    format!("{}:{:02}", s / 60, s % 60)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn extent(design: Design) -> Extent {
+        Extent { design, workloads: 2, begun: 1, before: 0, done: 0 }
+    }
+
+    const S: fn(u64) -> Duration = Duration::from_secs;
+
+    #[test]
+    fn of_fixed_blocks_the_pace_so_far_tells_the_time() {
+        let mut extent = extent(Design::Fixed { blocks: 10 });
+        assert_eq!(extent.say(0, S(3), S(3)), "block 1 of 10", "nothing is known yet");
+        extent.done = 5;
+        assert_eq!(extent.say(5, S(20), S(20)), "block 6 of 10, about 1:00 left", "fifteen blocks of 4 s");
+        (extent.before, extent.done) = (10, 5);
+        assert_eq!(extent.say(5, S(20), S(20)), "block 6 of 10, about 0:20 left", "resumed: its own pace");
+        extent.done = 12;
+        assert_eq!(extent.say(11, S(48), S(48)), "block 12 of 12, about 0:00 left", "two were repeated");
+    }
+
+    #[test]
+    fn of_a_budget_what_is_not_used_is_left() {
+        let extent = extent(Design::Budgeted { budget_ns: 60_000_000_000, looks: 5 });
+        assert_eq!(extent.say(6, S(99), S(24)), "40 % of the budget, block 7, about 1:36 left", "and another workload");
+        assert_eq!(extent.say(6, S(99), S(70)), "100 % of the budget, block 7, about 1:00 left");
+    }
+
+    #[test]
+    fn a_long_run_has_at_most_ten_lines() {
+        let lines = |planned| (0..planned).filter(|block| Extent::is_tenth(*block, planned)).count();
+        assert_eq!([1, 6, 10, 11, 200].map(lines), [0, 5, 9, 9, 9]);
+    }
+
+    #[test]
+    fn until_decided_nobody_knows_the_end() {
+        assert_eq!(extent(Design::OpenEnded { max_blocks: 200 }).say(6, S(9), S(9)), "block 7 of 200 at most");
+    }
+}
