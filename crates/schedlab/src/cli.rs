@@ -1,5 +1,6 @@
 //! The command line: parsing without side effects. Commands turn these into plans; the libraries never see clap.
 
+pub(crate) mod help;
 pub(crate) mod kernel;
 pub(crate) mod vm;
 
@@ -7,66 +8,45 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use schedlab_run::TraceSource;
 use std::path::PathBuf;
 
-/// Is B really better than A for the Linux scheduler and IPC: by how much, how sure, and why?
+/// Is B better than A for the Linux scheduler and IPC: how much, how sure, why?
 #[derive(Debug, Parser)]
-#[command(name = "schedlab", version, propagate_version = true, max_term_width = 100, after_help = EXIT_CODES)]
+#[command(name = "schedlab", version, propagate_version = true)]
 pub(crate) struct Cli {
     #[command(subcommand)]
     pub(crate) command: Command,
 }
 
-const EXIT_CODES: &str = "Exit codes: 0 done · 1 error · 2 usage · 3 regression found and 4 inconclusive (both only with \
-`--fail-on worse`) · 5 run void (the machine changed under it, or nothing is left to compare) · 130, 143, 129 told to \
-end by Ctrl-C, SIGTERM, SIGHUP";
-
-const PROFILE_EXAMPLES: &str = "Examples: schedlab profile bench pipe:pin=same\n          schedlab profile -d 10s --folded \
-machine.folded\n          schedlab profile --annotate pipe_write -- ./my-program --its-option";
-
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// What this host can and cannot measure, why, and the mend
+    /// What this host can and cannot measure, why, and what helps
     Doctor(Doctor),
     /// Names of workloads, knobs and counters, with their forms
     List(List),
     /// One workload, once, with a native-looking summary
-    #[command(after_help = "Example: schedlab bench messaging:5x50,groups=2,transport=pipe --latency all")]
     Bench(Bench),
     /// An A/B comparison without a file
-    #[command(
-        override_usage = "schedlab ab [OPTIONS] -w WORKLOAD --b SPEC [-- COMMAND]\n       \
-                          schedlab ab [OPTIONS] 'COMMAND A' 'COMMAND B'",
-        after_help = "Examples: schedlab ab -w messaging:5x50 --a '' --b 'policy=batch' --budget 60s\n          \
-                            schedlab ab 'gzip -k -f file' 'xz -k -f file'"
-    )]
+    #[command(override_usage = "schedlab ab [OPTIONS] -w WORKLOAD --b SPEC [-- COMMAND]\n       \
+                          schedlab ab [OPTIONS] 'COMMAND A' 'COMMAND B'")]
     Ab(Ab),
     /// An experiment from a plan file: run directory and report
-    #[command(after_help = "Example: schedlab run experiments/quickstart.toml")]
     Run(Run),
-    /// A trace of the scheduler beside a workload, a command, or for a time
-    #[command(after_help = "Examples: schedlab record -o out/trace -- pipe:pin=same\n          \
-                            schedlab record -d 5s --events full+workqueue\n          \
-                            schedlab record --self-test")]
+    /// A trace of the scheduler: beside a workload, a command, or for a time
     Record(Record),
     /// Statistics across two run directories (two kernels, two machines, two days)
     Compare(Compare),
     /// Old results of other tools, made into a run directory
-    #[command(
-        after_help = "Examples: schedlab import results.csv --lower-is-better --unit 'CPUs' --out out/study\n          \
-                            schedlab import old/perf-stat.txt new/perf-stat.txt --metric context-switches"
-    )]
     Import(Import),
     /// The report of a run: terminal, HTML, Markdown, JSON, SVG
     Report(Report),
-    /// Scheduler traces of any tool: who waited for a CPU, how long, and where the time went
+    /// Who waited for a CPU, how long, and why: scheduler traces of any tool
     Trace(crate::commands::trace::Trace),
-    /// Where CPU time goes, by function and call chain; per operation for a workload
-    #[command(after_help = PROFILE_EXAMPLES)]
+    /// Where CPU time goes: by function and call chain, of a workload per operation
     Profile(Profile),
-    /// Settings of this host: show them, and undo what a killed run left behind
+    /// Settings of this host: show them, undo what a killed run left
     Tune(Tune),
-    /// Kernels in QEMU: fetch one, boot it, run in it what would run here
+    /// Kernels in QEMU: fetch, boot, run in them what would run here
     Vm(vm::Vm),
-    /// Kernel source: what a feature changes, what a back-port would meet
+    /// What a feature changes in kernel source, what a back-port meets
     Kernel(kernel::Kernel),
     /// Shell completions on standard output
     Completions {
@@ -139,6 +119,8 @@ impl Default for Measuring {
 
 #[derive(Debug, Args)]
 pub(crate) struct Bench {
+    /// The workload and its options, such as pipe:copies=4
+    ///
     /// id[:args], such as messaging:5x50,groups=10 or pipe:copies=4,pin=apart
     pub(crate) workload: String,
     #[command(flatten)]
@@ -241,13 +223,13 @@ pub(crate) struct Ab {
     /// Settings of the other side: a `;`-list
     #[arg(long, value_name = "SPEC", required_unless_present = "commands")]
     pub(crate) b: Option<String>,
-    /// Time for the whole comparison, set-up included (the default design, 60s)
+    /// Time for the whole comparison: set-up included (the default design, 60s)
     #[arg(long, value_name = "TIME", group = "stopping")]
     pub(crate) budget: Option<String>,
     /// A fixed number of blocks instead (a block is ABBA or BAAB)
     #[arg(long, value_name = "N", group = "stopping")]
     pub(crate) trials: Option<u32>,
-    /// Go on until the evidence decides, valid whenever it stops (at most --max-blocks)
+    /// Go on until the evidence decides: valid whenever it stops (at most --max-blocks)
     #[arg(long, group = "stopping")]
     pub(crate) until_decided: bool,
     /// Cap for --until-decided
@@ -283,19 +265,19 @@ pub(crate) struct RunOutput {
     /// Continue the interrupted run in the run directory
     #[arg(long)]
     pub(crate) resume: bool,
-    /// Print the plan, the rights its arms need, its order and its forecast (of a plan with guests: their machines), and run nothing
+    /// Run nothing: print the plan, the rights its arms need, its order and its forecast (of a plan with guests: their machines)
     #[arg(long)]
     pub(crate) dry_run: bool,
     /// Exit with 3 if a primary metric is worse, 4 if one is inconclusive
     #[arg(long, value_name = "VERDICT", value_parser = ["worse"])]
     pub(crate) fail_on: Option<String>,
-    /// Print everything, not the claim, its interval and the warnings that matter most
+    /// Print everything: not only the claim, its interval and the warnings that matter most
     #[arg(long, conflicts_with = "json")]
     pub(crate) full: bool,
-    /// Findings as JSON on standard output instead of the text report
+    /// Findings as JSON on standard output: instead of the text report
     #[arg(long)]
     pub(crate) json: bool,
-    /// Record the scheduler beside every trial of every arm, into traces/ of the run directory [default EVENTS: min]
+    /// Record the scheduler beside every trial: of every arm, into traces/ of the run directory [default EVENTS: min]
     #[arg(long, value_name = "EVENTS", num_args = 0..=1, require_equals = true, default_missing_value = "min")]
     pub(crate) trace: Option<String>,
 }
@@ -320,7 +302,7 @@ pub(crate) struct Compare {
     /// More runs of the other side
     #[arg(long, value_name = "RUN", num_args = 1..)]
     pub(crate) more_b: Vec<PathBuf>,
-    /// Print everything, not the claim, its interval and the warnings that matter most
+    /// Print everything: not only the claim, its interval and the warnings that matter most
     #[arg(long, conflicts_with = "json")]
     pub(crate) full: bool,
     /// Findings as JSON on standard output
@@ -358,10 +340,10 @@ pub(crate) struct Import {
     /// Run directory to write [default: out/<file name>]
     #[arg(short, long, value_name = "DIR")]
     pub(crate) out: Option<PathBuf>,
-    /// Print everything, not the claim, its interval and the warnings that matter most
+    /// Print everything: not only the claim, its interval and the warnings that matter most
     #[arg(long, conflicts_with = "json")]
     pub(crate) full: bool,
-    /// Findings as JSON on standard output instead of the text report
+    /// Findings as JSON on standard output: instead of the text report
     #[arg(long)]
     pub(crate) json: bool,
     /// Say what would be imported, and write nothing
@@ -382,7 +364,7 @@ pub(crate) struct Report {
     /// The pictures, one SVG file each
     #[arg(long, value_name = "DIR")]
     pub(crate) svg: Option<PathBuf>,
-    /// Print everything, not the claim, its interval and the warnings that matter most
+    /// Print everything: not only the claim, its interval and the warnings that matter most
     #[arg(long, conflicts_with = "json")]
     pub(crate) full: bool,
     /// Findings as JSON on standard output

@@ -12,19 +12,8 @@ pub(crate) struct Kernel {
 #[derive(Debug, Subcommand)]
 pub(crate) enum KernelAction {
     /// What two states of a kernel's source differ in: interfaces, functions, callers, as a report to edit
-    #[command(
-        after_help = "Examples: schedlab kernel dossier linux-6.1 linux-6.12 --paths kernel/sched -o eevdf\n          \
-                            schedlab kernel dossier 0001-feature.patch --tree linux-6.1 -o feature\n          \
-                            schedlab kernel dossier v6.5..v6.6 --tree linux.git --paths kernel/sched -o eevdf\n\n\
-                            Writes dossier.md, dossier.html, dossier.json and pictures of calls into DIR. Without --paths, a \
-                            patch or a range is read with the folders that it touches."
-    )]
     Dossier(Dossier),
     /// Rehearses a back-port in memory: what GNU patch would do with each hunk, where it belongs, and what it would have to be
-    #[command(after_help = "Examples: schedlab kernel port 0001-fix.patch --onto linux-6.1\n          \
-                            schedlab kernel port debian/patches-rt --onto linux-6.12 --json findings.jsonl\n\n\
-                            Nothing is written to TREE. Not looked for yet: symbols that TREE lacks, prerequisite commits; \
-                            nothing is built or booted.")]
     Port(Port),
 }
 

@@ -14,35 +14,16 @@ pub(crate) struct Vm {
 #[derive(Debug, Subcommand)]
 pub(crate) enum VmAction {
     /// A kernel of Debian into the cache, through apt's own download; the host's package lists stay as they are
-    #[command(
-        after_help = "Examples: schedlab vm fetch debian:6.1\n          schedlab vm fetch debian:6.12-rt --module zram"
-    )]
     Fetch(Fetch),
     /// Builds a small kernel from a source tree into the cache, as build:NAME
-    #[command(after_help = "Examples: schedlab vm build linux-source-6.1\n          \
-                            schedlab vm build linux-source-6.1 --patch no-wake-wide.patch --set HZ_1000=y\n          \
-                            schedlab vm run --kernel build:linux-source-6.1 -- bench pipe")]
     Build(Build),
     /// Kernels in the cache
     List,
     /// Boots a kernel and shows what a guest of it can measure; or a shell in it
-    #[command(
-        after_help = "Examples: schedlab vm boot debian:6.1 --topology sockets=2,cores=2,nodes=2,distance=31\n          \
-                            schedlab vm boot arch/x86/boot/bzImage --shell"
-    )]
     Boot(Boot),
     /// `bench`, `ab`, `run` or `doctor` in a guest, its results where they would be on the host
-    #[command(
-        after_help = "Examples: schedlab vm run --kernel debian:6.1 -- bench transact --transport binder\n          \
-                            schedlab vm run --kernel debian:6.12 --cpus 2 -- run experiments/quickstart.toml\n          \
-                            schedlab vm run --kernel debian:6.1 --lane virtual --seed 1 -- bench messaging:5x10"
-    )]
     Run(VmRun),
     /// Instructions of each kernel function per operation of a workload, exactly; alone, or against another kernel's or run's
-    #[command(
-        after_help = "Examples: schedlab vm profile --kernel debian:6.1 --cpus 1 -- bench pipe:loops=2000\n          \
-                            schedlab vm profile --kernel build:patched --against build:stock -- bench messaging:5x5,loops=20"
-    )]
     Profile(VmProfile),
 }
 
@@ -88,6 +69,8 @@ pub(crate) struct Build {
 
 #[derive(Debug, Args)]
 pub(crate) struct Boot {
+    /// The kernel, as `schedlab vm list` has it, or a file of one
+    ///
     /// debian:VERSION, build:NAME, or the path of a bzImage, vmlinuz, vmlinux or Image
     pub(crate) kernel: String,
     /// A shell at this terminal instead (busybox of the host, or what --add puts at /bin/sh); Ctrl-A X ends the guest
@@ -99,6 +82,8 @@ pub(crate) struct Boot {
 
 #[derive(Debug, Args)]
 pub(crate) struct VmRun {
+    /// The kernel, as `schedlab vm list` has it, or a file of one
+    ///
     /// debian:VERSION, build:NAME, or the path of a bzImage, vmlinuz, vmlinux or Image
     #[arg(long)]
     pub(crate) kernel: String,
@@ -111,13 +96,15 @@ pub(crate) struct VmRun {
 
 #[derive(Debug, Args)]
 pub(crate) struct VmProfile {
+    /// The kernel, as `schedlab vm list` has it, or a file of one
+    ///
     /// debian:VERSION, build:NAME, or the path of a bzImage, vmlinuz, vmlinux or Image
     #[arg(long)]
     pub(crate) kernel: String,
     /// What to compare with, function by function: another kernel, or a FILE.json that `--json` wrote
-    #[arg(long, value_name = "KERNEL|FILE.json")]
+    #[arg(long, value_name = "KERNEL|FILE")]
     pub(crate) against: Option<String>,
-    /// Tells writes and reads of pipes apart by what became of them, and counts each leg alone; on one CPU, and
+    /// Count each leg of a round trip alone: writes and reads of pipes are told apart by what became of them, on one CPU, and
     /// in two guests, which have to agree
     #[arg(long, conflicts_with = "against")]
     pub(crate) legs: bool,

@@ -21,13 +21,32 @@ use std::path::Path;
 use std::time::Duration;
 
 /// Adds every workload's options as long options of `bench` and `ab`: `--groups 10` says the same as
-/// `messaging:groups=10`.
-pub(super) fn with_workload_options(command: Command) -> Command {
-    ["bench", "ab"].into_iter().fold(command, |command, name| command.mut_subcommand(name, with_options))
+/// `messaging:groups=10`. Help shows those of the workloads in `shown`.
+pub(super) fn with_workload_options(command: Command, shown: &[&str]) -> Command {
+    let with = |command: Command, name| command.mut_subcommand(name, |subcommand| with_options(subcommand, shown));
+    ["bench", "ab"].into_iter().fold(command, with)
 }
 
-fn with_options(mut subcommand: Command) -> Command {
-    for (name, meanings) in offered(&subcommand) {
+/// The workloads that a command line names, a background load's aside.
+pub(super) fn named(arguments: &[String]) -> Vec<&'static str> {
+    let own = || arguments.iter().take_while(|word| *word != "--");
+    let words =
+        own().zip(std::iter::once("").chain(own().map(String::as_str))).filter(|(_, before)| *before != "--load");
+    let base =
+        |word: &str| word.trim_start_matches("--workload=").split([':', '/']).next().unwrap_or_default().to_owned();
+    let words: Vec<String> = words.map(|(word, _)| base(word)).collect();
+    schedlab_bench::WORKLOADS
+        .iter()
+        .map(|info| info.name)
+        .filter(|name| words.iter().any(|word| word == name))
+        .collect()
+}
+
+fn with_options(mut subcommand: Command, shown: &[&str]) -> Command {
+    for (name, mut meanings) in offered(&subcommand) {
+        let is_shown = |meaning: &Meaning| meaning.owners.iter().any(|owner| shown.contains(owner));
+        let hidden = !meanings.iter().any(is_shown);
+        meanings.retain(|meaning| hidden || is_shown(meaning));
         let one_form = meanings.iter().all(|meaning| meaning.form == meanings[0].form);
         let said = |meaning: &Meaning| {
             let form = if one_form { String::new() } else { format!("{}: ", meaning.form) };
@@ -39,7 +58,8 @@ fn with_options(mut subcommand: Command) -> Command {
         // Twins write theirs with `_`. The command line is made once, and clap wants names that stay.
         let twins = || -> &'static str { name.replace('-', "_").leak() };
         let option = if name.contains('-') { option.alias(twins()) } else { option };
-        subcommand = subcommand.arg(option.help_heading("Workload options").num_args(1));
+        subcommand =
+            subcommand.arg(option.help_heading("Workload options").num_args(1).hide(hidden).hide_short_help(true));
     }
     subcommand
 }

@@ -18,6 +18,7 @@ mod tune;
 pub(crate) mod vm;
 mod waiting;
 
+use crate::cli::help::with_help;
 use crate::cli::{Cli, Command};
 use crate::exit::Usage;
 use crate::twin_spelling;
@@ -33,10 +34,18 @@ fn in_our_form(error: &clap::Error) -> Usage {
     Usage(words.strip_prefix(CLAPS_OWN).unwrap_or(&words).trim_end().to_owned())
 }
 
+/// The command line's definition, for a terminal of `columns`; of workloads' options those of the workloads that `arguments`
+/// name are shown.
+pub(crate) fn command(arguments: &[String], columns: usize) -> clap::Command {
+    let shown = bench::named(arguments);
+    with_help(bench::with_workload_options(Cli::command(), &shown)).term_width(columns.min(100))
+}
+
 /// Parses the command line and runs the command; answers the exit code.
 pub(crate) fn run() -> Result<u8> {
     let arguments = twin_spelling::normalise(std::env::args_os().collect(), &bench::switches());
-    let matches = match bench::with_workload_options(Cli::command()).try_get_matches_from(arguments) {
+    let words: Vec<String> = arguments.iter().map(|word| word.to_string_lossy().into_owned()).collect();
+    let matches = match command(&words, report::terminal_width()).try_get_matches_from(arguments) {
         Err(error) if error.to_string().starts_with(CLAPS_OWN) => return Err(in_our_form(&error).into()),
         // Help and the version.
         matches => matches.unwrap_or_else(|error| error.exit()),

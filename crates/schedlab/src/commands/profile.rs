@@ -102,7 +102,7 @@ fn subject(args: &Profile) -> Result<Subject> {
 fn workload(words: &[String]) -> Result<Subject> {
     let line = std::iter::once("schedlab").chain(words.iter().map(String::as_str)).map(Into::into).collect();
     let line = twin_spelling::normalise(line, &bench::switches());
-    let matches = bench::with_workload_options(Cli::command()).try_get_matches_from(line);
+    let matches = bench::with_workload_options(Cli::command(), &[]).try_get_matches_from(line);
     let matches = matches.unwrap_or_else(|error| error.exit());
     let Command::Bench(args) = Cli::from_arg_matches(&matches).unwrap_or_else(|error| error.exit()).command else {
         usage!("`bench` is the command that is profiled");

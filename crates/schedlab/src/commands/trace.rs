@@ -35,8 +35,7 @@ pub(crate) struct Trace {
 
 #[derive(Debug, Subcommand)]
 enum Analysis {
-    /// How long tasks waited for a CPU, after a wakeup and after a preemption
-    #[command(after_help = "Example: perf sched record -- hackbench && schedlab trace latency perf.data --top 10")]
+    /// How long tasks waited for a CPU: after a wakeup and after a preemption
     Latency(Latency),
     /// Every time on a CPU as a line: slept, waited, ran
     Timehist(Timehist),
@@ -45,46 +44,34 @@ enum Analysis {
     /// How long each CPU's run queue was: time at each length, over time, and while another CPU was idle
     Queues(Queues),
     /// Behind whom tasks waited: what had their CPU meanwhile, in all and for the longest waits
-    #[command(after_help = "Example: schedlab trace blame perf.data --comm 'nginx*' --state S --top 5")]
     Blame(waits::WaitsOfTasks),
-    /// Who woke whom, and how delays add up from the origin of a chain of wakeups to its end
+    /// Who woke whom: how delays add up from the origin of a chain of wakeups to its end
     Chains(waits::Waits),
-    /// Priority inversions: real-time threads held up while lower priorities run, through those they depend on
+    /// Real-time threads held up by lower priorities: those that they depend on do not get the CPU
     Inversions(waits::WaitsOfTasks),
     /// How late work items run, by work function: queued, activated, executed, and what held up their kworker
-    #[command(
-        after_help = "Example: perf record -e 'workqueue:*' -e 'sched:*' -aR -- sleep 5 && schedlab trace kworkers perf.data"
-    )]
     Kworkers(waits::Works),
-    /// Wake-affine: who turns from one wakee to another, how often in a cycle, and an estimate of the kernel's wake_wide()
-    #[command(after_help = "Example: schedlab trace affine perf.data --llc-size 8")]
+    /// Who turns from one wakee to another: how often in a cycle, and an estimate of the kernel's wake_wide()
     Affine(affine::Wakers),
-    /// Copies of a workload of pairs (pipe:copies=4): where the partners were, how long they waited, beside their scores
-    #[command(
-        after_help = "Example: schedlab record -o out/copies -- pipe:copies=4 && schedlab trace copies out/copies --svg copies.svg"
-    )]
+    /// Where the partners of pairs ran: of pipe:copies=4, and how long they waited, beside their scores
     Copies(pairs::Pairs),
-    /// Blame, chains, inversions, kworkers and map after one reading of the trace
+    /// Several analyses in one reading: blame, chains, inversions, kworkers and map
     Explain(waits::WaitsOfTasks),
-    /// What happened in the slowest operations of a workload that was traced: behind whom, woken by whom, step by step
-    #[command(
-        after_help = "Example: schedlab record -o out/trace -- pipe:copies=2 && schedlab trace slow out/trace --top 3"
-    )]
+    /// What happened in the slowest operations: of a traced workload, step by step, behind whom, woken by whom
     Slow(slow::SlowOf),
     /// Where the time of each task went: running, waiting, asleep
     States(States),
     /// Write the trace for other tools: Perfetto's protobuf, lines of ftrace, or Parquet tables
-    #[command(
-        after_help = "Example: schedlab trace convert perf.data -o out.perfetto-trace, then open it in ui.perfetto.dev"
-    )]
     Convert(convert::Convert),
-    /// Can the trace be believed: lost events, breaks in the chain of switches, clocks, missing kinds of events
+    /// Can the trace be believed: lost events, switches that contradict each other, clocks, missing kinds of events
     Check(Check),
 }
 
 /// The trace, common to all analyses.
 #[derive(Debug, Args)]
 struct Source {
+    /// The trace, or `-` for standard input
+    ///
     /// perf.data (also compressed, also of `perf record -o -`), trace.dat, a Perfetto trace or ftrace's text, a recording of
     /// schedlab or its directory, or `-` for standard input
     file: PathBuf,

@@ -116,7 +116,7 @@ pub(super) fn parse(words: &[String]) -> Command {
 fn read(words: &[String]) -> (Command, Vec<(String, String)>) {
     let arguments: Vec<OsString> = ["schedlab".to_owned()].iter().chain(words).map(OsString::from).collect();
     let arguments = twin_spelling::normalise(arguments, &bench::switches());
-    let matches = bench::with_workload_options(Cli::command()).get_matches_from(arguments);
+    let matches = bench::with_workload_options(Cli::command(), &[]).get_matches_from(arguments);
     let written = bench::workload_options(&matches, "bench");
     (Cli::from_arg_matches(&matches).unwrap_or_else(|error| error.exit()).command, written)
 }

@@ -1,0 +1,242 @@
+//! What `-h` and `--help` print. `-h` is less than a screen: of each text its beginning, and the options that most people
+//! need. `--help` is everything. Each command has examples, which a test parses.
+
+use clap::Command;
+
+/// Examples by the words of their command.
+#[rustfmt::skip]
+const EXAMPLES: &[(&str, &[&str])] = &[
+    ("", &["schedlab doctor", "schedlab ab -w pipe:pin=same --b policy=batch --budget 30s"]),
+    ("doctor", &["schedlab doctor", "schedlab doctor --noise"]),
+    ("list", &["schedlab list workloads", "schedlab list knobs", "schedlab list --json"]),
+    ("bench", &["schedlab bench pipe:pin=same", "schedlab bench messaging:5x50,groups=2,transport=pipe --latency all",
+        "schedlab bench pipe --copies 1,2,4,ncpu"]),
+    ("ab", &["schedlab ab -w messaging:5x50 --b policy=batch --budget 60s", "schedlab ab 'gzip -k -f file' 'xz -k -f file'"]),
+    ("run", &["schedlab run experiments/quickstart.toml", "schedlab run plan.toml --dry-run", "schedlab run plan.toml --fail-on worse"]),
+    ("record", &["schedlab record -o out/trace -- pipe:pin=same", "schedlab record -d 5s --events full+workqueue"]),
+    ("compare", &["schedlab compare out/kernel-a out/kernel-b", "schedlab compare a1 b1 --more-a a2 a3 a4 a5 --more-b b2 b3 b4 b5"]),
+    ("import", &["schedlab import results.csv --lower-is-better --unit CPUs", "schedlab import old/perf-stat.txt new/perf-stat.txt --metric context-switches"]),
+    ("report", &["schedlab report out/quickstart", "schedlab report out/quickstart --full", "schedlab report out/quickstart --html r.html --svg pictures"]),
+    ("trace", &["schedlab trace latency perf.data", "schedlab trace explain out/trace"]),
+    ("trace latency", &["schedlab trace latency perf.data --top 10", "schedlab trace latency trace.dat --comm 'nginx*'"]),
+    ("trace timehist", &["schedlab trace timehist perf.data", "schedlab trace timehist out/trace --time 1.5,1.6"]),
+    ("trace map", &["schedlab trace map perf.data", "schedlab trace map perf.data --switches --cpu 0-3"]),
+    ("trace queues", &["schedlab trace queues perf.data", "schedlab trace queues out/trace --cpu 0"]),
+    ("trace blame", &["schedlab trace blame perf.data", "schedlab trace blame perf.data --comm 'nginx*' --state S --top 5"]),
+    ("trace chains", &["schedlab trace chains perf.data", "schedlab trace chains out/trace --top 5"]),
+    ("trace inversions", &["schedlab trace inversions perf.data", "schedlab trace inversions perf.data --prio rt"]),
+    ("trace kworkers", &["schedlab trace kworkers perf.data", "schedlab trace kworkers out/run --svg kworkers.svg"]),
+    ("trace affine", &["schedlab trace affine perf.data", "schedlab trace affine perf.data --llc-size 8"]),
+    ("trace copies", &["schedlab trace copies out/copies", "schedlab trace copies out/copies --svg copies.svg"]),
+    ("trace explain", &["schedlab trace explain perf.data", "schedlab trace explain out/trace --comm 'nginx*'"]),
+    ("trace slow", &["schedlab trace slow out/trace --top 3", "schedlab trace slow out/run --trial 12"]),
+    ("trace states", &["schedlab trace states perf.data", "schedlab trace states perf.data --top 0"]),
+    ("trace convert", &["schedlab trace convert perf.data -o out.perfetto-trace", "schedlab trace convert trace.dat -o tables"]),
+    ("trace check", &["schedlab trace check perf.data", "schedlab trace check out/trace --json"]),
+    ("profile", &["schedlab profile bench pipe:pin=same", "schedlab profile -d 10s --folded machine.folded"]),
+    ("tune", &["schedlab tune show", "schedlab tune restore --dry-run"]),
+    ("tune show", &["schedlab tune show", "schedlab tune show --json"]),
+    ("tune restore", &["schedlab tune restore", "schedlab tune restore --dry-run"]),
+    ("kernel", &["schedlab kernel port 0001-fix.patch --onto linux-6.1", "schedlab kernel dossier linux-6.1 linux-6.12 -o eevdf"]),
+    ("kernel dossier", &["schedlab kernel dossier linux-6.1 linux-6.12 --paths kernel/sched -o eevdf",
+        "schedlab kernel dossier 0001-feature.patch --tree linux-6.1 -o feature"]),
+    ("kernel port", &["schedlab kernel port 0001-fix.patch --onto linux-6.1",
+        "schedlab kernel port debian/patches-rt --onto linux-6.12 --json findings.jsonl"]),
+    ("vm", &["schedlab vm fetch debian:6.1", "schedlab vm run --kernel debian:6.1 -- bench pipe"]),
+    ("vm fetch", &["schedlab vm fetch debian:6.1", "schedlab vm fetch debian:6.12-rt --module zram"]),
+    ("vm build", &["schedlab vm build linux-source-6.1", "schedlab vm build linux-source-6.1 --patch no-wake-wide.patch --set HZ_1000=y"]),
+    ("vm list", &["schedlab vm list", "schedlab vm list | grep rt"]),
+    ("vm boot", &["schedlab vm boot debian:6.1 --cpus 4", "schedlab vm boot arch/x86/boot/bzImage --shell"]),
+    ("vm run", &["schedlab vm run --kernel debian:6.12 -- run plan.toml",
+        "schedlab vm run --kernel debian:6.1 --lane virtual -- bench messaging:5x10"]),
+    ("vm profile", &["schedlab vm profile --kernel debian:6.1 --cpus 1 -- bench pipe",
+        "schedlab vm profile --kernel build:new --against build:old -- bench pipe"]),
+    ("completions", &["schedlab completions bash", "schedlab completions zsh > ~/.zfunc/_schedlab"]),
+    ("man", &["schedlab man share/man/man1", "schedlab man ."]),
+];
+
+/// Options that most people do not need, of every command or of one: `--help` has them.
+#[rustfmt::skip]
+const RARE: &[&str] = &[
+    "ab latency", "ab sweep", "accel", "add", "aarch64", "all_cpus", "annotate", "binary", "boot_timeout", "buffer", "calls", "cgroup",
+    "chains", "cmdline", "compat", "counters", "design", "dither", "events", "fail_on", "folded", "keep", "load_group", "machine",
+    "max_blocks", "mirror", "module", "oversubscribe", "perfetto", "prio", "quantum", "resume", "seed", "self_test", "shift", "sort",
+    "source", "tid", "timeout", "trial", "verbose",
+];
+
+/// Texts of options, and of commands, up to this length are left as they are, characters.
+const OPTION: usize = 44;
+const ABOUT: usize = 62;
+
+/// What most follows when an example is not enough, by command.
+const MORE: &[(&str, &str)] = &[
+    ("", EXIT_CODES),
+    ("bench", "The options of a workload: `schedlab bench WORKLOAD --help`."),
+    ("ab", "The options of a workload: `schedlab ab -w WORKLOAD --help`."),
+    (
+        "kernel dossier",
+        "Writes dossier.md, dossier.html, dossier.json and pictures of calls into DIR. Without --paths, a patch or a range is \
+         read with the folders that it touches.",
+    ),
+    (
+        "kernel port",
+        "Nothing is written to TREE. Not looked for yet: symbols that TREE lacks, prerequisite commits; nothing is built or booted.",
+    ),
+];
+
+const EXIT_CODES: &str = "Exit codes: 0 done · 1 error · 2 usage · 3 regression found and 4 inconclusive (both only with \
+`--fail-on worse`) · 5 run void (the machine changed under it, or nothing is left to compare) · 130, 143, 129 told to \
+end by Ctrl-C, SIGTERM, SIGHUP";
+
+/// The command and all below it with examples, short texts and whole ones.
+pub(crate) fn with_help(command: Command) -> Command {
+    below(command, "")
+}
+
+fn below(command: Command, path: &str) -> Command {
+    let of = |name: &str| if path.is_empty() { name.to_owned() } else { format!("{path} {name}") };
+    let examples = EXAMPLES.iter().find(|(words, _)| *words == path).map_or(&[][..], |(_, examples)| examples);
+    let lines: String = examples.iter().map(|example| format!("\n  {example}")).collect();
+    let lines = if lines.is_empty() { lines } else { format!("Examples:{lines}") };
+    let more = MORE.iter().find(|(words, _)| *words == path).map(|(_, more)| format!("{lines}\n\n{more}"));
+    let about = command.get_about().map(ToString::to_string);
+    let mut command = command.after_help(lines).mut_args(|arg| short_and_long(path, arg)).mut_subcommands(|c| {
+        let name = of(c.get_name());
+        below(c, &name)
+    });
+    command = match more {
+        Some(more) => command.after_long_help(more),
+        None => command,
+    };
+    match about {
+        Some(about) if command.get_long_about().is_none() && !path.is_empty() => {
+            command.about(beginning(&about, ABOUT)).long_about(about)
+        }
+        _ => command,
+    }
+}
+
+fn short_and_long(path: &str, arg: clap::Arg) -> clap::Arg {
+    let id = arg.get_id().as_str();
+    let is_rare = RARE.iter().any(|rare| *rare == id || rare.strip_prefix(path) == Some(&format!(" {id}")));
+    let arg = if is_rare { arg.hide_short_help(true) } else { arg };
+    match arg.get_help().map(ToString::to_string) {
+        Some(help) if arg.get_long_help().is_none() && beginning(&help, OPTION) != help => {
+            arg.help(beginning(&help, OPTION)).long_help(help)
+        }
+        _ => arg,
+    }
+}
+
+/// The part of a text before its first remark, where it is longer than `limit`.
+fn beginning(text: &str, limit: usize) -> String {
+    const ENDS: [&str; 6] = ["; ", " (", " [", ": ", ", such as", ", as in "];
+    let end = ENDS.iter().filter_map(|end| text.find(end)).filter(|at| *at >= 8).min();
+    match end {
+        Some(end) if text.chars().count() > limit => text[..end].to_owned(),
+        _ => text.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::commands::command;
+
+    /// Every command with its words.
+    fn all(command: &Command, path: &str, found: &mut Vec<(String, Command)>) {
+        found.push((path.to_owned(), command.clone()));
+        for below in command.get_subcommands().filter(|c| c.get_name() != "help" && !c.is_hide_set()) {
+            all(below, format!("{path} {}", below.get_name()).trim_start(), found);
+        }
+    }
+
+    fn commands() -> Vec<(String, Command)> {
+        let mut found = Vec::new();
+        let mut root = command(&[], 80);
+        root.build();
+        all(&root, "", &mut found);
+        found
+    }
+
+    #[test]
+    fn short_help_is_less_than_a_screen_and_long_help_is_whole() {
+        let mut seen = 0;
+        for (path, mut command) in commands() {
+            let (short, long) = (command.render_help().to_string(), command.render_long_help().to_string());
+            assert!(short.lines().count() <= 30, "{path}: {} lines\n{short}", short.lines().count());
+            for line in short.lines().chain(long.lines()) {
+                let is_ours_to_wrap =
+                    !line.starts_with("  schedlab") && !line.starts_with("Usage") && !line.starts_with("    ");
+                assert!(line.chars().count() <= 80 || !is_ours_to_wrap, "{path}: {line}");
+            }
+            let of_workloads = |arg: &&clap::Arg| arg.get_help_heading() != Some("Workload options");
+            for arg in command.get_arguments().filter(|arg| !arg.is_hide_set()).filter(of_workloads) {
+                seen += 1;
+                let name = arg.get_long().map_or_else(|| arg.get_id().to_string(), |long| format!("--{long}"));
+                let whole = arg.get_long_help().or(arg.get_help()).map(ToString::to_string).unwrap_or_default();
+                assert!(!whole.is_empty(), "{path} {name} has no help");
+                // Wrapped as it is, every word of it is there.
+                let said = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
+                assert!(said(&long).contains(&said(&whole)), "{path} --help lacks `{whole}`:\n{long}");
+            }
+        }
+        assert!(seen > 200, "{seen} options");
+    }
+
+    #[test]
+    fn every_command_has_two_or_three_examples_that_parse() {
+        let all = commands();
+        let paths: Vec<&str> = all.iter().map(|(path, _)| path.as_str()).collect();
+        for path in EXAMPLES.iter().map(|(path, _)| path).chain(MORE.iter().map(|(path, _)| path)) {
+            assert!(paths.contains(path), "there is no command `{path}`");
+        }
+        for (path, command) in &all {
+            let examples = EXAMPLES.iter().find(|(words, _)| words == path).map_or(&[][..], |(_, examples)| examples);
+            assert!((2..=3).contains(&examples.len()), "`{path}` has {} examples", examples.len());
+            for example in examples {
+                // What a shell does with the output is no word of ours.
+                let line = example.split(" > ").next().and_then(|line| line.split(" | ").next()).unwrap_or_default();
+                let words = schedlab_run::words::split(line).unwrap();
+                assert!(example.starts_with(&format!("schedlab {path}")), "{path}: {example}");
+                crate::commands::command(&words, 80)
+                    .try_get_matches_from(&words)
+                    .unwrap_or_else(|e| panic!("{example}: {e}"));
+                let help = command.clone().render_help().to_string();
+                assert!(help.contains(example), "{path}: {help}");
+            }
+        }
+    }
+
+    #[test]
+    fn options_of_a_workload_are_shown_with_it_alone() {
+        let help = |line: &str| {
+            let words: Vec<String> = line.split(' ').map(str::to_owned).collect();
+            let mut root = command(&words, 80);
+            root.build();
+            root.find_subcommand_mut(&words[1]).unwrap().render_long_help().to_string()
+        };
+        for (line, has, lacks) in [
+            ("schedlab bench --help", "--latency", "--transport"),
+            ("schedlab bench pipe:copies=2 --help", "--copies", "--transport"),
+            ("schedlab bench messaging --load burn:2 --help", "--transport", "--copies"),
+            ("schedlab ab -w pipe -w timer/1 --help", "--copies", "--transport"),
+            ("schedlab ab --workload=timer --help", "--interval", "--copies"),
+        ] {
+            let text = help(line);
+            let has_option = |option: &str| text.lines().any(|l| l.trim_start().starts_with(&format!("{option} ")));
+            assert!(has_option(has) && !has_option(lacks), "{line}: {text}");
+        }
+        // Unseen, it is understood.
+        let words = ["schedlab", "bench", "pipe", "--copies", "2"].map(str::to_owned);
+        assert!(command(&words, 80).try_get_matches_from(&words).is_ok());
+    }
+
+    #[test]
+    fn a_text_begins_before_its_first_remark() {
+        let long = "Only what ends in this time, seconds of the trace's clock; either end may be left out";
+        assert_eq!(beginning(long, 44), "Only what ends in this time, seconds of the trace's clock");
+        assert_eq!(beginning("Most rows to show; 0 shows all", 44), "Most rows to show; 0 shows all");
+        assert_eq!(beginning("id[:args], such as messaging:5x50,groups=10 or pipe:copies=4", 44), "id[:args]");
+    }
+}
