@@ -1,4 +1,4 @@
-//! One trial in print: first the lines its twin would print (hackbench, perf bench, context1), then what schedlab knows
+//! One trial in print: first the lines its reference tool would print (hackbench, perf bench, context1), then what schedlab knows
 //! beyond them: rates, latency, legs, placement, switches, and what could not be counted, with the reason.
 
 use crate::escape::terminal;
@@ -14,7 +14,7 @@ const WIDEST: usize = 100;
 
 const QUANTILES: [(f64, &str); 4] = [(0.5, "p50"), (0.9, "p90"), (0.99, "p99"), (0.999, "p99.9")];
 
-/// The outcome of one trial, as a person at a terminal `columns` wide wants it. The twin's own lines are as long as they
+/// The outcome of one trial, as a person at a terminal `columns` wide wants it. The lines of the reference tool are as long as they
 /// are: they are there to be compared.
 pub fn bench_text(outcome: &TrialOutcome, columns: usize, out: &mut dyn Write) -> io::Result<()> {
     let columns = columns.max(40);

@@ -1,4 +1,4 @@
-//! `schedlab doctor` in print: warnings first, each check with its value, effect, evidence and mend.
+//! `schedlab doctor` in print: warnings first, each check with its value, effect, evidence and fix.
 
 use crate::escape::terminal;
 use crate::table::{self, paint, wrap};
@@ -41,19 +41,19 @@ pub fn checks_text(environment: &Environment, width: usize, colour: bool, out: &
     hang("In short: ", &summary(&e.checks), columns, out)
 }
 
-/// How much can be measured, what cannot, and the mend that is worth most.
+/// How much can be measured, what cannot, and the fix that is worth most.
 fn summary(checks: &[Check]) -> String {
     let of = |state| checks.iter().filter(move |check: &&Check| check.state == state);
     let absent: Vec<&str> = of(CheckState::Unavailable).map(|check| check.title.as_str()).collect();
     let known = checks.len() - absent.len();
     let cannot = if absent.is_empty() { String::new() } else { format!("; not here: {}", absent.join(", ")) };
     let warnings = counted(of(CheckState::Warning).count(), "warnings");
-    // What every trial suffers from, and what one command mends, before the rest in its order.
+    // What every trial suffers from, and what one command fixes, before the rest in its order.
     const FIRST: [&str; 4] = ["background_load", "perf", "tracefs", "governor"];
-    let mended = || of(CheckState::Warning).chain(of(CheckState::Unavailable)).filter(|check| !check.mend.is_empty());
-    let first = FIRST.iter().find_map(|id| mended().find(|check| check.id == *id)).or_else(|| mended().next());
-    let mend = first.map(|check| format!(". First mend: {} ({})", check.mend, check.title)).unwrap_or_default();
-    terminal(&format!("{known} of {} can be told or measured{cannot}. {warnings}{mend}", checks.len()))
+    let fixable = || of(CheckState::Warning).chain(of(CheckState::Unavailable)).filter(|check| !check.mend.is_empty());
+    let first = FIRST.iter().find_map(|id| fixable().find(|check| check.id == *id)).or_else(|| fixable().next());
+    let fix = first.map(|check| format!(". First fix: {} ({})", check.mend, check.title)).unwrap_or_default();
+    terminal(&format!("{known} of {} can be read or measured{cannot}. {warnings}{fix}", checks.len()))
 }
 
 /// A text behind a lead, its further lines below its first; a lead takes one column a character.
@@ -93,7 +93,7 @@ fn of_check(check: &Check, column: usize, columns: usize, colour: bool, out: &mu
     let parts = [
         ("", if beside { "" } else { check.value.as_str() }),
         ("", if good { "" } else { check.effect.as_str() }),
-        ("mend: ", check.mend.as_str()),
+        ("fix: ", check.mend.as_str()),
         ("read: ", check.evidence.as_str()),
     ];
     for (lead, text) in parts.iter().filter(|(_, text)| !text.is_empty()) {

@@ -21,7 +21,7 @@ pub(crate) fn of_workload(findings: &Findings, workload: &WorkloadFindings) -> V
     }
     all.extend(noise(findings, workload));
     let kept = workload.certificates.iter().filter(|c| c.includes_no_effect);
-    all.extend(kept.map(|c| words::full_stop(&format!("A/A certificate: {}", c.sentence))));
+    all.extend(kept.map(|c| words::full_stop(&format!("A/A comparison: {}", c.sentence))));
     all.extend(
         workload
             .modes

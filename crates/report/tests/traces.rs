@@ -325,11 +325,11 @@ fn a_loss_that_nobody_counted_is_a_loss() {
     assert!(believed(&format!("{first}{second}")).starts_with("No event is missing as far as can be told"));
     assert_eq!(
         believed(&format!("{first}CPU:0 [EVENTS DROPPED]\n{second}")),
-        "Events are missing: 1 loss reported without a count, 0 breaks of the chain of switches, 0 clocks that went back."
+        "Events are missing: 1 loss reported without a count, 0 switches that do not follow the one before, 0 clocks that went back."
     );
     assert_eq!(
         believed(&format!("{first}CPU:0 [LOST 7 EVENTS]\n{second}")),
-        "Events are missing: 7 reported lost, 0 breaks of the chain of switches, 0 clocks that went back."
+        "Events are missing: 7 reported lost, 0 switches that do not follow the one before, 0 clocks that went back."
     );
     // Behind which no event comes, so that no gap ends.
     let at_the_end = believed(&format!("{first}{second}CPU:0 [EVENTS DROPPED]\n"));

@@ -3,7 +3,7 @@
 use crate::number::typographic;
 use crate::pictures::{Kind, Picture};
 
-/// Widths at which a chart is drawn: beside its twin (on a phone alone), alone, and alone on a phone, px. The style sheet
+/// Widths at which a chart is drawn: beside another (on a phone alone), alone, and alone on a phone, px. The style sheet
 /// shows each at 0.85 to 1.25 of that.
 const HALF: f64 = 420.0;
 const WHOLE: f64 = 900.0;

@@ -97,13 +97,12 @@ fn check_table(page: &mut Page, checks: &[&CheckRow]) {
                 CheckState::Good => "good",
             };
             let state = (words::check_state(c.state).to_owned(), tone);
-            let mend = (c.mend.clone(), "");
             vec![
                 state,
                 (c.title.clone(), ""),
                 (c.value.clone(), ""),
                 (c.effect.clone(), ""),
-                mend,
+                (c.mend.clone(), ""),
                 (c.evidence.clone(), "aside"),
             ]
         })

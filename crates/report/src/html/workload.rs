@@ -67,7 +67,7 @@ fn certificates(page: &mut Page, workload: &WorkloadFindings) {
     for certificate in &workload.certificates {
         let class = if certificate.includes_no_effect { "certificate" } else { "certificate broken" };
         page.open("p", &format!("class=\"{class}\""));
-        page.raw("<b>A/A certificate.</b> ");
+        page.raw("<b>A/A comparison.</b> ");
         page.say(&certificate.sentence);
         page.raw(".");
         page.close("p");
@@ -163,7 +163,7 @@ fn details(page: &mut Page, findings: &Findings, workload: &WorkloadFindings) {
     page.close("details");
 }
 
-/// Settings as read back, task groups, and the lines the workload's twin would print.
+/// Settings as read back, task groups, and the lines the workload's reference tool would print.
 fn in_force(page: &mut Page, findings: &Findings, workload: &WorkloadFindings) {
     let mut rows = Vec::new();
     for facts in &workload.arms {
@@ -175,12 +175,12 @@ fn in_force(page: &mut Page, findings: &Findings, workload: &WorkloadFindings) {
     }
     if !rows.is_empty() {
         page.element("h3", "", "Settings in force, by read-back");
-        let header = [("arm", ""), ("settings", ""), ("task groups of the herd", "")];
+        let header = [("arm", ""), ("settings", ""), ("task groups of the workload", "")];
         page.table("Settings in force", &header, &rows);
     }
     let native = workload.arms.iter().find(|f| !f.native_lines.is_empty());
     if let Some(facts) = native {
-        page.element("h3", "", &format!("First trial in its twin's words: {}", words::arm_name(findings, facts.arm)));
+        page.element("h3", "", &format!("First trial as the reference tool prints it: {}", words::arm_name(findings, facts.arm)));
         page.element("pre", "", &facts.native_lines.join("\n"));
     }
 }

@@ -74,7 +74,8 @@ fn missing(found: &Check) -> String {
         parts.push(format!("{} too late to be put in order", many(found.out_of_order, "events")));
     }
     if lost + uncounted + found.reported_lost + breaks + backs + found.out_of_order > 0 {
-        parts.push(format!("{} of the chain of switches", many(breaks, "breaks")));
+        let follow = if breaks == 1 { "does" } else { "do" };
+        parts.push(format!("{} that {follow} not follow the one before", many(breaks, "switches")));
         parts.push(format!("{} that went back", many(backs, "clocks")));
         return format!("Events are missing: {}.", parts.join(", "));
     }
@@ -88,7 +89,7 @@ fn missing(found: &Check) -> String {
     format!("No event is missing as far as can be told: none is reported lost{}.", chain(found))
 }
 
-/// What the chain of switches tells where it has no break.
+/// Whether each switch begins with the task that the one before it ended with.
 fn chain(found: &Check) -> &'static str {
     if !has_switches(found) {
         ""

@@ -1,4 +1,4 @@
-//! `schedlab doctor`: what this host can and cannot measure, why, and the mend.
+//! `schedlab doctor`: what this host can and cannot measure, why, and what helps.
 
 use super::bench::run_once;
 use super::report::terminal_width;

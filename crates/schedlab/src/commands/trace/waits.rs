@@ -82,7 +82,7 @@ pub(super) fn run_inversions(args: &WaitsOfTasks) -> Result<()> {
 
 pub(super) fn run_kworkers(args: &Works) -> Result<()> {
     args.filters.refuse_states(
-        "a work item has no state; those of its kworker are told by `trace latency --comm 'kworker*'`",
+        "a work item has no state; those of its kworker are in `trace latency --comm 'kworker*'`",
     )?;
     let symbols = match &args.kallsyms {
         Some(path) => {
