@@ -70,7 +70,15 @@ pub fn pictures(input: &Input<'_>) -> Vec<(String, String)> {
         Some(of_workload(input, index, &rows).into_iter().map(file).collect::<Vec<_>>())
     };
     let workloads = input.findings.workloads.iter().enumerate().filter_map(of_workload).flatten();
-    scalings.chain(workloads).collect()
+    let questions = all_questions(input).filter(|_| input.findings.workloads.len() > 1);
+    let questions = questions.map(|p| (p.name, p.chart.draw(FILE_WIDTH).standalone(&p.title, &p.description)));
+    questions.into_iter().chain(scalings).chain(workloads).collect()
+}
+
+/// Every question of a run in one picture; of a factorial none, whose questions are its main effects.
+pub(crate) fn all_questions(input: &Input<'_>) -> Option<Picture> {
+    let places = (0..input.findings.workloads.len()).filter_map(|index| Place::of(input, index)).collect::<Vec<_>>();
+    contrasts::all_questions(&places).filter(|_| input.findings.factors.is_empty())
 }
 
 /// The trials of one workload; `None` when there is no such workload.

@@ -1,13 +1,16 @@
 //! What a comparison comes down to, on less than a screen: the claim, each question with its interval drawn, the warnings
 //! that matter most with what helps, and where the rest is.
 
+mod rows;
+
 use crate::document::Room;
 use crate::interval_text::Axis;
 use crate::number::{effect, maybe_quantity};
 use crate::page::Page;
 use crate::table::{Align, Cell, Table, middle_cut, wrap};
 use crate::{Input, remarks, tables, words};
-use schedlab_analyze::{Contrast, Findings, MetricFindings, Role, Scale, Source, Verdict, WorkloadFindings};
+use rows::{Group, Row, groups, is_open};
+use schedlab_analyze::{Contrast, Findings, Scale, Source, Verdict};
 use std::collections::BTreeSet;
 use std::io::{self, Write};
 
@@ -81,7 +84,11 @@ fn clipped(page: &mut Page<'_>, lead: &str, text: &str, limit: usize, code: Opti
     if lines.len() > limit {
         lines.truncate(limit);
         if let Some(last) = lines.last_mut() {
-            *last = format!("{} …", last.chars().take(columns - 2).collect::<String>().trim_end());
+            let room: String = last.chars().take(columns - 2).collect();
+            // Not within a word that has room before it.
+            let whole =
+                if room.len() < last.len() { room.rsplit_once(' ').map_or(&*room, |(whole, _)| whole) } else { &room };
+            *last = format!("{} …", whole.trim_end());
         }
     }
     page.item(lead, &lines.join(" "), code)
@@ -116,73 +123,6 @@ fn warnings(page: &mut Page<'_>, findings: &Findings, each: usize) -> io::Result
         0 => Ok(()),
         more => page.item("  ", &format!("{more} more: --full"), Some("2")),
     }
-}
-
-/// A row of the table: a question, or the control that it is asked against.
-struct Row<'f> {
-    /// The arm, or the factor.
-    index: u32,
-    /// The row that it is asked against; a factor has its own two levels.
-    control: Option<u32>,
-    name: String,
-    median: Option<f64>,
-    contrast: Option<&'f Contrast>,
-}
-
-/// The rows of one metric.
-struct Group<'f> {
-    label: String,
-    metric: &'f MetricFindings,
-    rows: Vec<Row<'f>>,
-}
-
-fn is_open(contrast: &Contrast) -> bool {
-    matches!(contrast.verdict, Verdict::Inconclusive | Verdict::NoVerdict { .. })
-}
-
-fn groups(findings: &Findings) -> Vec<Group<'_>> {
-    let of_workload = |workload| {
-        let metrics = Vec::from_iter(primaries(workload));
-        metrics.into_iter().map(move |metric| Group {
-            label: words::workload_label(findings, workload),
-            metric,
-            rows: rows(findings, workload, metric),
-        })
-    };
-    findings.workloads.iter().flat_map(of_workload).filter(|group| !group.rows.is_empty()).collect()
-}
-
-fn primaries(workload: &WorkloadFindings) -> impl Iterator<Item = &MetricFindings> {
-    workload.metrics.iter().filter(|m| m.role == Role::Primary)
-}
-
-fn rows<'f>(findings: &'f Findings, workload: &'f WorkloadFindings, metric: &'f MetricFindings) -> Vec<Row<'f>> {
-    if !findings.factors.is_empty() {
-        // A factorial asks for its main effects; an arm of it is no question of its own.
-        let effects = workload.main_effects.iter().filter(|effect| effect.metric == metric.name);
-        let row = |effect: &'f schedlab_analyze::MainEffect| {
-            let name = findings.factors.get(effect.factor as usize).map_or("?", |factor| factor.name.as_str());
-            Row {
-                index: effect.factor,
-                control: None,
-                name: name.to_owned(),
-                median: None,
-                contrast: Some(&effect.contrast),
-            }
-        };
-        return effects.map(row).collect();
-    }
-    let row = |values: &'f schedlab_analyze::ArmValues| {
-        let contrast = metric.contrasts.iter().find(|c| c.arm == values.arm);
-        Row {
-            index: values.arm,
-            control: contrast.map(|c| c.control),
-            name: words::arm_with_spec(findings, values.arm),
-            median: values.median,
-            contrast,
-        }
-    };
-    metric.values.iter().map(row).collect()
 }
 
 /// The table within `limit` lines: questions that are decided, the others in a line.

@@ -288,12 +288,7 @@ pub(crate) fn date(unix_s: u64) -> String {
 
 /// A command line that a shell reads back as it was.
 pub(crate) fn shell(command: &[String]) -> String {
-    let plain = |c: char| c.is_ascii_alphanumeric() || "_-./:=,+@%".contains(c);
-    let quoted = |word: &String| match !word.is_empty() && word.chars().all(plain) {
-        true => word.clone(),
-        false => format!("'{}'", word.replace('\'', r"'\''")),
-    };
-    command.iter().map(quoted).collect::<Vec<_>>().join(" ")
+    schedlab_run::words::join(command.iter().map(String::as_str))
 }
 
 #[cfg(test)]

@@ -5,7 +5,7 @@ mod made;
 mod room;
 mod xml;
 
-use schedlab_analyze::{Findings, Verdict, compare};
+use schedlab_analyze::{Findings, Role, Verdict, compare};
 use schedlab_report::{Input, More, bench_text, checks_text, html, json, markdown, pictures, summary, text};
 use schedlab_run::{Manifest, TrialRecord, TrialStatus};
 use std::io::Write;
@@ -243,6 +243,35 @@ fn the_first_line_is_the_claim_and_mails_are_narrow() {
     assert!(headline.contains("2.8 times faster") && headline.contains("6 blocks"), "{headline}");
 }
 
+/// On the first screen of a desktop (1280 × 800): the claim, and every question with its interval in one plot.
+#[test]
+fn every_question_is_drawn_at_the_head_of_the_page() {
+    let (manifest, trials) = made::crowd::run(2, 7, 4, false);
+    let crowd = Made::new(manifest, trials);
+    for (what, made) in
+        [("all", Made::new(made::manifest(), made::trials())), ("two runs", two_runs()), ("crowd", crowd)]
+    {
+        let page = made.output("report.html");
+        let (_, after) = page.split_once("</h1>").unwrap();
+        let (head, _) = after.split_once("class=\"claims\"").unwrap();
+        let svg = head.split("<svg").nth(1).unwrap_or_else(|| panic!("{what}: no plot above the other claims"));
+        let (view, _) = svg.split_once("viewBox=\"").unwrap().1.split_once('"').unwrap();
+        let height: f64 = view.split(' ').nth(3).unwrap().parse().unwrap();
+        assert!(height < 600.0 || what == "two runs", "{what}: {height} px");
+        let primaries = made.findings.workloads.iter().flat_map(|w| &w.metrics).filter(|m| m.role == Role::Primary);
+        let contrasts: Vec<_> = primaries.flat_map(|m| &m.contrasts).collect();
+        assert!(contrasts.len() > 2, "{what}");
+        let svg = svg.split("</svg>").next().unwrap();
+        let rows = svg.matches("<g class=\"a").count();
+        assert!(rows >= contrasts.len(), "{what}: {rows} rows for {} questions", contrasts.len());
+        assert!(!page.contains("Effect on the primary metric"), "{what}: it is not drawn again");
+    }
+    assert!(
+        designed().output("report.html").contains("Effect on the primary metric"),
+        "arms of a factorial are no questions"
+    );
+}
+
 /// The pictures are not pushed down by a list of dozens, and no claim is lost.
 #[test]
 fn many_claims_are_folded_away() {
@@ -336,8 +365,8 @@ fn pictures_and_page_are_well_formed() {
     assert_eq!(names.len(), all.len(), "two pictures of one name overwrite each other");
     let page = made.output("report.html");
     let inline: Vec<&str> = page.split("<svg").skip(1).collect();
-    // Effects, trials by arm and in order, latency, placement, noise of two workloads; a drawn interval a contrast.
-    assert!(page.matches("<figure").count() >= 12);
+    // All questions; trials by arm and in order, latency, placement, noise of two workloads; a drawn interval a contrast.
+    assert!(page.matches("<figure").count() >= 11);
     assert!(page.matches("<svg class=\"cell").count() >= 12);
     for svg in inline {
         let svg = svg.split("</svg>").next().unwrap();

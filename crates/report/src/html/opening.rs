@@ -3,7 +3,7 @@
 use super::blocks;
 use super::build::{Page, escape};
 use crate::document::Block;
-use crate::{Input, remarks, words};
+use crate::{Input, pictures, remarks, words};
 use schedlab_analyze::{Claim, Findings, Source};
 use schedlab_run::CheckState;
 
@@ -32,6 +32,9 @@ pub(super) fn write(page: &mut Page, input: &Input<'_>) {
     page.open("header", "");
     page.element("p", "class=\"kicker\"", &findings.title);
     write_headline(page, findings);
+    if let Some(picture) = pictures::all_questions(input) {
+        page.figure(&picture);
+    }
     let (head, more) = remarks::claims(findings);
     // The first is the headline, unless that says that nothing is judged.
     claims(page, head.get(usize::from(findings.void.is_none())..).unwrap_or_default());

@@ -20,7 +20,10 @@ pub(super) fn write(page: &mut Page, input: &Input<'_>, index: usize, rows: &Row
     }
     blocks::print(page, Block::warnings(workload.confounded.iter().map(|c| c.sentence.clone())).as_slice());
     certificates(page, workload);
-    figures(page, &pictures, &[Kind::Forest]);
+    // All of them are at the head of the page.
+    if !findings.factors.is_empty() {
+        figures(page, &pictures, &[Kind::Forest]);
+    }
     figures(page, &pictures, &[Kind::Timeline]);
     figures(page, &pictures, &[Kind::Distribution, Kind::Latency, Kind::Placement, Kind::Variance]);
     inside::per_operation(page, findings, workload);
@@ -180,7 +183,11 @@ fn in_force(page: &mut Page, findings: &Findings, workload: &WorkloadFindings) {
     }
     let native = workload.arms.iter().find(|f| !f.native_lines.is_empty());
     if let Some(facts) = native {
-        page.element("h3", "", &format!("First trial as the reference tool prints it: {}", words::arm_name(findings, facts.arm)));
+        page.element(
+            "h3",
+            "",
+            &format!("First trial as the reference tool prints it: {}", words::arm_name(findings, facts.arm)),
+        );
         page.element("pre", "", &facts.native_lines.join("\n"));
     }
 }

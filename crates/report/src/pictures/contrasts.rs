@@ -8,15 +8,39 @@ use schedlab_analyze::{Contrast, MetricFindings, Role, Scale, Verdict};
 use schedlab_run::Direction;
 
 pub(super) fn primary_forest(place: &Place<'_>) -> Option<Picture> {
-    let lines = lines(place, Role::Primary, true);
-    let sesoi = place.findings.rules.sesoi;
-    let caption = format!(
-        "Each row: an arm against its control, estimate and interval; small dots are the single {}. Shaded: effects below {}, \
-         the smallest of interest. Dashed: no verdict.",
-        unit_name(place),
-        given(sesoi)
-    );
-    forest(place, Kind::Forest, "effects", "Effect on the primary metric", &caption, lines, false)
+    let title = "Effect on the primary metric";
+    forest(place, Kind::Forest, "effects", title, &caption(place, false), lines(place, Role::Primary, true), false)
+}
+
+fn caption(place: &Place<'_>, dense: bool) -> String {
+    let units = if dense { String::new() } else { format!("; small dots are the single {}", unit_name(place)) };
+    let sesoi = given(place.findings.rules.sesoi);
+    format!(
+        "Each row: an arm against its control, estimate and interval{units}. Shaded: effects below {sesoi}, the smallest of \
+         interest. Dashed: no verdict."
+    )
+}
+
+/// So many questions have rows with their units; more have low rows.
+const TALL: usize = 10;
+
+/// All questions of a run in one plot: what a reader wants to see first.
+pub(super) fn all_questions(places: &[Place<'_>]) -> Option<Picture> {
+    let of_place = |place: &Place<'_>| {
+        let label = words::workload_label(place.findings, place.workload);
+        let mut lines = lines(place, Role::Primary, true);
+        for line in &mut lines {
+            if let Line::Heading(name, _) = line {
+                *name = format!("{label}: {name}");
+            }
+        }
+        lines
+    };
+    let lines: Vec<Line> = places.iter().flat_map(of_place).collect();
+    let dense = lines.iter().filter(|line| matches!(line, Line::Row(_))).count() > TALL;
+    let first = places.first()?;
+    let picture = forest(first, Kind::Forest, "questions", "Every question", &caption(first, dense), lines, dense)?;
+    Some(Picture { name: "questions".into(), ..picture })
 }
 
 pub(super) fn other_forest(place: &Place<'_>) -> Option<Picture> {

@@ -81,9 +81,8 @@ pub(super) fn run_inversions(args: &WaitsOfTasks) -> Result<()> {
 }
 
 pub(super) fn run_kworkers(args: &Works) -> Result<()> {
-    args.filters.refuse_states(
-        "a work item has no state; those of its kworker are in `trace latency --comm 'kworker*'`",
-    )?;
+    args.filters
+        .refuse_states("a work item has no state; those of its kworker are in `trace latency --comm 'kworker*'`")?;
     let symbols = match &args.kallsyms {
         Some(path) => {
             let text = std::fs::read_to_string(path).with_context(|| format!("{} cannot be read", path.display()))?;
