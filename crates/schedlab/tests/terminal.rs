@@ -108,7 +108,7 @@ fn no_table_is_wider_than_the_terminal() {
 fn a_log_has_a_line_for_each_look_with_what_is_left_and_the_estimate() {
     let lab = Lab::new("looks");
     let run = |options: &[&str], out: &str| {
-        let ab = ["ab", "-w", "pipe:pin=same", "--b", "plant=spin:50us", "--trial", "10ms", "--out", out];
+        let ab = ["ab", "-w", "pipe:pin=same,loops=50", "--b", "plant=spin:50us", "--out", out];
         at(&lab, 0, &[&ab[..], options].concat()).success().stderr
     };
     let said = run(&["--until-decided", "--max-blocks", "12"], "open");
