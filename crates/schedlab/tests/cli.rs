@@ -214,7 +214,24 @@ fn doctor_and_list_speak_json() {
     assert!(list["workloads"].as_array().unwrap().iter().any(|w| w["id"] == "pipe2/1"));
     let keys: Vec<&str> = list["knobs"].as_array().unwrap().iter().map(|k| k["key"].as_str().unwrap()).collect();
     assert!(keys.contains(&"slice") && keys.contains(&"kernel"), "{keys:?}");
-    assert!(schedlab(&["completions", "bash"]).success().stdout.contains("schedlab"));
+}
+
+#[test]
+fn completions_know_workloads_settings_kernels_and_places() {
+    let script = schedlab(&["completions", "fish"]).success().stdout;
+    let offers = |command: &str, option: &str, value: &str| {
+        let is_it =
+            |line: &&str| line.contains(&format!("subcommand {command}\"")) && line.contains(&format!(" -l {option} "));
+        script
+            .split("\ncomplete ")
+            .find(is_it)
+            .unwrap_or_else(|| panic!("{command} {option}: {script}"))
+            .contains(value)
+    };
+    assert!(offers("ab", "workload", "messaging") && offers("ab", "b", "policy=batch"));
+    assert!(offers("run", "out", "__fish_complete_directories"));
+    let bash = schedlab(&["completions", "bash"]).success().stdout;
+    assert!(bash.contains("debian:6.12") && bash.contains("plant=spin:25ns") && bash.contains("burn"), "{bash}");
 }
 
 /// The exit code and standard error when nobody reads standard output, or when it is a full disk.
