@@ -38,7 +38,7 @@ fn main() -> Result<()> {
         "A/A trials",
         "A/A flagged (95 % interval of the rate)",
         "≤ 9",
-        "planted slowdown, as measured",
+        "injected slowdown, as measured",
         "found",
         "≥ 80",
     ];

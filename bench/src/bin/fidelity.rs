@@ -1,5 +1,5 @@
-//! Fidelity: our workload against its twin, in interleaved pairs, both pinned to one CPU. The bar: the whole 95 %
-//! interval of ours / twin lies in 0.97–1.03. Free placement is information: there the scheduler decides, not the
+//! Fidelity: our workload against its reference tool, in interleaved pairs, both pinned to one CPU. The bar: the whole 95 %
+//! interval of ours / reference lies in 0.97–1.03. Free placement is information: there the scheduler decides, not the
 //! program. About 25 minutes.
 //!
 //! Each row also gives the ratio at equal switches: who runs next in a herd is chance, so the number of switches of two
@@ -52,13 +52,13 @@ fn main() -> Result<()> {
     let header = [
         "row",
         "placement",
-        "ours / twin (time)",
+        "ours / reference (time)",
         "95 % interval",
         "pairs",
         "within 0.97–1.03",
         "at equal switches",
-        "switches, ours : twin",
-        "time against switches, ours : twin",
+        "switches, ours : reference",
+        "time against switches, ours : reference",
         "our tiers",
     ];
     table::print("Fidelity to the twins", &header, &rows);

@@ -1,4 +1,4 @@
-//! Coverage, type I error and stopping times of the three designs on simulated blocks; the evidence behind METHODOLOGY.
+//! Coverage, type I error and stopping times of the three designs on simulated blocks; the evidence of docs/evidence/estimators.md.
 //!
 //! Each block is ABBA or BAAB by a coin: four log-values that share the block's drift, contrast mean(B) − mean(A). Rows:
 //! `fixed` t interval at n blocks; `budgeted` 5 looks at equal fractions with the repeated interval at the stop; `open` the
