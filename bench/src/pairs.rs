@@ -50,8 +50,15 @@ impl Ratio {
 }
 
 /// Names of the columns of [`Ratio::row`].
-pub const HEADER: [&str; 7] =
-    ["row", "placement", "ours / reference", "95 % interval", "pairs", "within 0.97–1.03", "the reference tool's figure"];
+pub const HEADER: [&str; 7] = [
+    "row",
+    "placement",
+    "ours / reference",
+    "95 % interval",
+    "pairs",
+    "within 0.97–1.03",
+    "the reference tool's figure",
+];
 
 /// One side of a pair.
 #[derive(Debug, Clone, Copy)]

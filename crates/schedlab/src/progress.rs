@@ -3,10 +3,11 @@
 //! happened once is a line of the run's own log as well.
 
 mod extent;
+mod line;
 
 use crate::output::say;
 use extent::Extent;
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use line::Line;
 use schedlab_analyze::Scale;
 use schedlab_run::manifest::Design;
 use schedlab_run::plain;
@@ -14,13 +15,11 @@ use schedlab_run::units::format_ns;
 use schedlab_run::{Manifest, Mark, RunLog, TrialRecord, TrialStatus, WorkloadSpec, counted};
 use schedlab_trial::Event;
 use std::collections::BTreeSet;
-use std::io::IsTerminal;
 use std::time::Instant;
 
 /// Listens to the trial loop.
 pub(crate) struct Progress {
-    bar: ProgressBar,
-    terminal: bool,
+    line: Line,
     block: Option<(u32, u32)>,
     extent: Extent,
     /// The estimates as last worked out.
@@ -39,11 +38,6 @@ pub(crate) struct Progress {
 impl Progress {
     /// Of a run that begins or, when it has `trials` already, goes on.
     pub(crate) fn new(manifest: &Manifest, trials: &[TrialRecord], log: RunLog) -> Self {
-        let terminal = std::io::stderr().is_terminal();
-        let target = if terminal { ProgressDrawTarget::stderr() } else { ProgressDrawTarget::hidden() };
-        let bar = ProgressBar::with_draw_target(None, target);
-        let style = ProgressStyle::with_template("{spinner} {elapsed_precise} {wide_msg}");
-        bar.set_style(style.expect("the template is a constant"));
         let arms = manifest.arms.iter().map(|arm| arm.name.clone()).collect();
         let all = || manifest.workloads.iter().enumerate();
         let label = |(own, workload): (usize, &WorkloadSpec)| {
@@ -55,9 +49,8 @@ impl Progress {
         let extent = Extent { design, workloads: manifest.workloads.len() as u32, begun: 0, before, done: 0 };
         let now = Instant::now();
         let began = [now, now];
-        let progress = Self {
-            bar,
-            terminal,
+        let mut progress = Self {
+            line: Line::new(),
             block: None,
             extent,
             state: String::new(),
@@ -74,13 +67,9 @@ impl Progress {
         progress
     }
 
-    fn say(&self, line: &str) {
+    fn say(&mut self, line: &str) {
         let line = &plain::line(line);
-        if self.terminal {
-            self.bar.println(line)
-        } else {
-            say(line)
-        }
+        self.line.say(line);
         self.note(line);
     }
 
@@ -121,7 +110,7 @@ impl Progress {
             }
             Event::Look { look, trials, manifest } => {
                 self.state = interval_line(manifest, trials, look.workload);
-                let line = self.line(look.workload, look.blocks.saturating_sub(1), &self.state);
+                let line = self.where_it_is(look.workload, look.blocks.saturating_sub(1), &self.state);
                 self.say(&line);
             }
             Event::Ended { workload, reason } => {
@@ -145,42 +134,42 @@ impl Progress {
         }
         let block = (record.workload, record.block);
         if record.warm_up || self.block == Some(block) {
-            self.bar.tick();
+            self.line.tick();
             return;
         }
         if self.block.replace(block).is_some() {
             self.extent.done += 1;
         }
         // A budget shows its interval at the looks: between them it would cost time the trials should have. Elsewhere
-        // it takes a hundredth of the time at most, since what it costs grows with the run.
+        // it takes a hundredth of the time at most, since what it costs grows with the run; a log has ten of them.
         let (looks, is_tenth) = match manifest.design {
             Design::Fixed { blocks: most } | Design::OpenEnded { max_blocks: most } => {
                 (false, Extent::is_tenth(record.block, most))
             }
             Design::Budgeted { .. } => (true, false),
         };
-        if !self.terminal && !is_tenth {
+        if !self.line.terminal && !is_tenth {
             return;
         }
         let now = Instant::now();
-        if !looks && now >= self.next_interval {
+        if !looks && (!self.line.terminal || now >= self.next_interval) {
             self.state = interval_line(manifest, trials, record.workload);
             self.next_interval = now + 100 * now.elapsed();
         }
-        let line = plain::line(&self.line(record.workload, record.block, &self.state));
-        if self.terminal { self.bar.set_message(line) } else { say(&line) }
+        let line = plain::line(&self.where_it_is(record.workload, record.block, &self.state));
+        if self.line.terminal { self.line.set(line) } else { say(&line) }
     }
 
     /// `pipe: block 5 of 14, about 0:12 left: B -8 % [-28, +19]`.
-    fn line(&self, workload: u32, block: u32, state: &str) -> String {
+    fn where_it_is(&self, workload: u32, block: u32, state: &str) -> String {
         let [of_run, of_workload] = self.began.map(|began| began.elapsed());
         let extent = self.extent.say(block, of_run, of_workload);
         let colon = if state.is_empty() { "" } else { ": " };
         format!("{}: {extent}{colon}{state}", self.workloads[workload as usize])
     }
 
-    pub(crate) fn finish(&self) {
-        self.bar.finish_and_clear();
+    pub(crate) fn finish(&mut self) {
+        self.line.clear();
     }
 }
 
