@@ -46,6 +46,7 @@ pub use trace::{
     trace_copies_text, trace_inversions_text, trace_kworkers_text, trace_latency_text, trace_overview_text,
     trace_queues_text, trace_slow_text, trace_states_text,
 };
+pub use words::place;
 
 use schedlab_analyze::Findings;
 use schedlab_run::json::pretty;

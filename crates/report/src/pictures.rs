@@ -12,6 +12,7 @@ pub(crate) use rows::{Column, Rows};
 
 use crate::Input;
 use crate::chart::{ArmKey, Draw};
+use crate::words;
 use schedlab_analyze::{Findings, WorkloadFindings};
 
 pub(crate) use designs::scaling;
@@ -60,19 +61,21 @@ impl Picture {
 /// Every chart as a file of its own: `(name, svg)`, names without `.svg`, in the order of the report.
 pub fn pictures(input: &Input<'_>) -> Vec<(String, String)> {
     let scalings = (0..input.findings.scalings.len()).filter_map(|number| scaling(input.findings, number));
-    let scalings = scalings.map(|p| (p.name, p.chart.draw(FILE_WIDTH).standalone(&p.title, &p.description)));
+    let place = words::place(input.manifest);
+    let file = |p: Picture| (p.name, p.chart.draw(FILE_WIDTH).standalone(&p.title, &place, &p.description));
+    let scalings = scalings.map(file);
     let of_workload = |(index, workload): (usize, &WorkloadFindings)| {
         let rows = rows_of(input, index)?;
+        let place = format!("{} · {place}", words::workload_heading(input.findings, workload));
         let file = |p: Picture| {
             let description = format!("Workload {}. {}", workload.spec, p.description);
-            (p.name, p.chart.draw(FILE_WIDTH).standalone(&p.title, &description))
+            (p.name, p.chart.draw(FILE_WIDTH).standalone(&p.title, &place, &description))
         };
         Some(of_workload(input, index, &rows).into_iter().map(file).collect::<Vec<_>>())
     };
     let workloads = input.findings.workloads.iter().enumerate().filter_map(of_workload).flatten();
     let questions = all_questions(input).filter(|_| input.findings.workloads.len() > 1);
-    let questions = questions.map(|p| (p.name, p.chart.draw(FILE_WIDTH).standalone(&p.title, &p.description)));
-    questions.into_iter().chain(scalings).chain(workloads).collect()
+    questions.map(file).into_iter().chain(scalings).chain(workloads).collect()
 }
 
 /// Every question of a run in one picture; of a factorial none, whose questions are its main effects.
@@ -116,7 +119,7 @@ impl<'a> Place<'a> {
     fn of(input: &Input<'a>, index: usize) -> Option<Self> {
         let findings = input.findings;
         let workload = findings.workloads.get(index)?;
-        let stem = format!("{}-{}", index + 1, slug(&crate::words::workload_label(findings, workload)));
+        let stem = format!("{}-{}", index + 1, slug(&words::workload_label(findings, workload)));
         Some(Self { findings, workload, index, stem })
     }
 

@@ -4,7 +4,8 @@ pub(crate) use crate::metric_name::metric_name;
 use schedlab_analyze::beside;
 pub(crate) use schedlab_analyze::workload_label;
 use schedlab_analyze::{Contrast, Findings, MetricFindings, Role, Verdict, WorkloadFindings};
-use schedlab_run::{CheckState, Direction, Tier, counted};
+use schedlab_run::manifest::Environment;
+use schedlab_run::{CheckState, Direction, Manifest, Tier, counted};
 
 /// The name of an arm.
 pub(crate) fn arm_name(findings: &Findings, arm: u32) -> &str {
@@ -284,6 +285,14 @@ pub(crate) fn arm_with_spec(findings: &Findings, arm: u32) -> String {
 pub(crate) fn date(unix_s: u64) -> String {
     let [year, month, day, hour, minute, _] = schedlab_run::units::utc(unix_s);
     format!("{year:04}-{month:02}-{day:02} {hour:02}:{minute:02} UTC")
+}
+
+/// Where and when a run was made: host, kernel, CPU, date, as far as they are known.
+pub fn place(manifest: &Manifest) -> String {
+    let Environment { hostname, kernel_release, cpu_model, .. } = &manifest.environment;
+    let date = if manifest.created_unix_s > 0 { date(manifest.created_unix_s) } else { String::new() };
+    let parts = [hostname, kernel_release, cpu_model, &date];
+    parts.into_iter().filter(|part| !part.is_empty()).cloned().collect::<Vec<_>>().join(" · ")
 }
 
 /// A command line that a shell reads back as it was.

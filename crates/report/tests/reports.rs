@@ -359,6 +359,8 @@ fn pictures_and_page_are_well_formed() {
     assert!(all.len() >= 14, "{} pictures", all.len());
     for (name, svg) in &all {
         xml::check(svg).unwrap_or_else(|why| panic!("{name}: {why}"));
+        // What a viewer of files shows: the title, and where and when.
+        assert!(svg.matches("class=\"head\"").count() >= 1 && svg.contains("6.12.9-amd64 · "), "{name}: {svg}");
         assert!(svg.contains("<title>") && svg.contains("<desc>") && svg.contains("role=\"img\""), "{name}");
     }
     let names: std::collections::BTreeSet<&String> = all.iter().map(|(n, _)| n).collect();

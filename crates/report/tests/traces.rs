@@ -373,7 +373,7 @@ fn copies_are_told_beside_their_scores() {
     }
     let was = std::fs::read_to_string(&golden).unwrap_or_default();
     assert!(is == was, "the page differs; look at it, then bless it:\n{is}");
-    let picture = trace_copies_svg(&found);
+    let picture = trace_copies_svg(&found, "out/copies");
     assert!(picture.contains("copy 1") && picture.contains("1.50 of the mean"), "{picture}");
 }
 
@@ -393,8 +393,11 @@ fn the_work_of_an_arm_is_that_of_all_of_its_traces() {
     pooled_kworkers_text(&pooled, 1, 80, false, &mut page).expect("a Vec takes every byte");
     let page = String::from_utf8(page).expect("pages are UTF-8");
     assert!(page.contains("f on events") && page.contains("1 more functions"), "{page}");
-    let picture = pooled_kworkers_svg(&pooled);
-    assert!(picture.contains("many times") && picture.contains("11.00 µs"), "{picture}");
+    let picture = pooled_kworkers_svg(&pooled, "out/run");
+    assert!(
+        picture.contains("out/run</text>") && picture.contains("many times") && picture.contains("11.00 µs"),
+        "{picture}"
+    );
 }
 
 #[test]

@@ -9,6 +9,10 @@ use crate::escape::xml;
 use crate::number::typographic;
 use std::fmt::Write;
 
+/// Of a file of its own, px: what is left empty around the picture, and the two lines above it.
+const MARGIN: f64 = 12.0;
+const HEAD: f64 = 44.0;
+
 /// A picture: size in px, and its content so far.
 #[derive(Debug, Clone)]
 pub(crate) struct Svg {
@@ -284,24 +288,31 @@ impl Svg {
         format!("<svg class=\"{class}\">{}</svg>", self.body.trim_end())
     }
 
-    /// A file of its own, on paper, with its style inside.
-    pub(crate) fn standalone(&self, title: &str, description: &str) -> String {
+    /// A file of its own, on paper, with its style inside. Above the picture stands what it shows, and below that `place`:
+    /// of what, on which machine, when. A viewer of files shows neither `title` nor `desc`.
+    pub(crate) fn standalone(&self, title: &str, place: &str, description: &str) -> String {
+        let mut head = Self::new(self.width);
+        head.text("head", (0.0, 12.0), Anchor::Start, title);
+        head.text("small", (0.0, 29.0), Anchor::Start, place);
         let style = format!(
-            "<style>{}</style><rect class=\"paper\" x=\"-12\" y=\"-12\" width=\"100%\" height=\"100%\"/>",
-            super::theme::standalone_css()
+            "<style>{}</style><rect class=\"paper\" x=\"-12\" y=\"{}\" width=\"100%\" height=\"100%\"/>\
+             <g transform=\"translate(0 -{HEAD})\">{}</g>",
+            super::theme::standalone_css(),
+            px(-MARGIN - HEAD),
+            head.body
         );
         self.element(" xmlns=\"http://www.w3.org/2000/svg\"", title, description, &style)
     }
 
     fn element(&self, attributes: &str, title: &str, description: &str, style: &str) -> String {
-        // A file of its own has a margin; in a page the figure has it.
-        let margin = if style.is_empty() { 0.0 } else { 12.0 };
-        let (w, h) = (px(self.width + 2.0 * margin), px(self.height + 2.0 * margin));
-        let origin = px(-margin);
+        // A file of its own has a margin and a head; in a page the figure has them.
+        let (margin, head) = if style.is_empty() { (0.0, 0.0) } else { (MARGIN, HEAD) };
+        let (w, h) = (px(self.width + 2.0 * margin), px(self.height + head + 2.0 * margin));
+        let (left, top) = (px(-margin), px(-margin - head));
         let size = if style.is_empty() { String::new() } else { format!(" width=\"{w}\" height=\"{h}\"") };
         let (title, description) = (xml(&typographic(title)), xml(&typographic(description)));
         format!(
-            "<svg{attributes} class=\"chart\" role=\"img\" viewBox=\"{origin} {origin} {w} {h}\"{size}>\n<title>{title}</title>\
+            "<svg{attributes} class=\"chart\" role=\"img\" viewBox=\"{left} {top} {w} {h}\"{size}>\n<title>{title}</title>\
              <desc>{description}</desc>\n{style}{}</svg>\n",
             self.body
         )

@@ -75,16 +75,8 @@ fn write_headline(page: &mut Page, findings: &Findings) {
 
 fn byline(input: &Input<'_>) -> String {
     let (manifest, findings) = (input.manifest, input.findings);
-    let environment = &manifest.environment;
-    let mut parts: Vec<String> = Vec::new();
-    for part in [&environment.hostname, &environment.kernel_release, &environment.cpu_model] {
-        if !part.is_empty() {
-            parts.push(part.clone());
-        }
-    }
-    if manifest.created_unix_s > 0 {
-        parts.push(words::date(manifest.created_unix_s));
-    }
+    let mut parts = vec![words::place(manifest)];
+    parts.retain(|place| !place.is_empty());
     if !findings.rules.design.is_empty() {
         parts.push(findings.rules.design.clone());
     }

@@ -112,8 +112,9 @@ fn line(slices: &[CopySlice]) -> String {
     slices.iter().map(letter).collect()
 }
 
-/// Where the partners of each copy were over the steady phase of the first trial of each arm, as a file.
-pub fn trace_copies_svg(found: &CopiesOfArms) -> String {
+/// Where the partners of each copy were over the steady phase of the first trial of each arm, as a file. `place`: of
+/// which trace, on which machine, when.
+pub fn trace_copies_svg(found: &CopiesOfArms, place: &str) -> String {
     let lane = |row: &CopyRow| Lane {
         name: format!("copy {}", row.copy),
         value: format!("{:.2} of the mean", row.relative),
@@ -132,5 +133,5 @@ pub fn trace_copies_svg(found: &CopiesOfArms) -> String {
     let length = found.arms.iter().flat_map(|arm| arm.trials.first()).map(|trial| trial.steady_ns).max().unwrap_or(0);
     let title = "Which CPU each partner was on, over time";
     let description = format!("Two bands a copy, the parent above. {}.", told.join("; "));
-    Places { length: quantity(length as f64, "ns"), groups }.draw(WIDTH).standalone(title, &description)
+    Places { length: quantity(length as f64, "ns"), groups }.draw(WIDTH).standalone(title, place, &description)
 }

@@ -60,8 +60,8 @@ pub fn pooled_kworkers_text(
     found.problems.iter().try_for_each(|problem| page.paragraph("  ! ", problem))
 }
 
-/// The same as a picture: a file of its own.
-pub fn pooled_kworkers_svg(found: &PooledKworkers) -> String {
+/// The same as a picture: a file of its own. `place`: of which trace, on which machine, when.
+pub fn pooled_kworkers_svg(found: &PooledKworkers, place: &str) -> String {
     let group = |rows: &Vec<(usize, &FunctionRow)>| RangeGroup {
         name: rows[0].1.function.clone(),
         aside: rows[0].1.workqueue.clone(),
@@ -74,7 +74,7 @@ pub fn pooled_kworkers_svg(found: &PooledKworkers) -> String {
         .collect();
     let title = "Work latency: queued to executed, by work function and arm";
     let description = format!("Median, 99th percentile and longest. {}.", told.join("; "));
-    Ranges { unit: "ns".into(), groups }.draw(WIDTH).standalone(title, &description)
+    Ranges { unit: "ns".into(), groups }.draw(WIDTH).standalone(title, place, &description)
 }
 
 fn range(arm: u32, row: &FunctionRow, label: &str) -> Option<RangeRow> {

@@ -51,7 +51,7 @@ pub(super) fn run_copies(args: &Pairs) -> Result<()> {
     };
     let found = CopiesOfArms::new(arms);
     if let Some(file) = &args.svg {
-        std::fs::write(file, schedlab_report::trace_copies_svg(&found))
+        std::fs::write(file, schedlab_report::trace_copies_svg(&found, &traces::place(&args.dir)))
             .with_context(|| format!("{} cannot be written", file.display()))?;
     }
     let shown = most(args.top).unwrap_or(usize::MAX);

@@ -14,6 +14,13 @@ pub(super) struct Traced {
     pub(super) files: Vec<(TrialRecord, PathBuf)>,
 }
 
+/// Of what a picture is: where and when the run was made, or the file.
+pub(super) fn place(path: &Path) -> String {
+    let run = if path.is_dir() { RunReader::open(path).ok() } else { None };
+    let made = run.map(|run| format!(" · {}", schedlab_report::place(&run.manifest))).unwrap_or_default();
+    format!("{}{made}", path.display())
+}
+
 /// Arms with traces, in the order of the plan: of measured trials that ended well.
 pub(super) fn by_arm(dir: &Path) -> Result<Vec<Traced>> {
     let run = RunReader::open(dir).with_context(|| format!("{} is neither a trace nor a run", dir.display()))?;

@@ -127,7 +127,7 @@ fn pooled(args: &Works, symbols: &kworkers::Symbols) -> Result<PooledKworkers> {
 
 fn draw(args: &Works, found: &PooledKworkers) -> Result<()> {
     let Some(file) = &args.svg else { return Ok(()) };
-    std::fs::write(file, schedlab_report::pooled_kworkers_svg(found))
+    std::fs::write(file, schedlab_report::pooled_kworkers_svg(found, &traces::place(&args.source.file)))
         .with_context(|| format!("{} cannot be written", file.display()))
 }
 
