@@ -39,6 +39,7 @@ pub use page::terms_text;
 pub use pictures::pictures;
 pub use profile::{annotation_text, folded_text, profile_text};
 pub use summary::{More, summary};
+pub use table::wrap;
 pub use text::{scaling_text, text};
 pub use trace::{
     map_line, perf_latency_text, pooled_kworkers_svg, pooled_kworkers_text, timehist_header, timehist_line,

@@ -183,7 +183,7 @@ fn unbroken(text: &str) -> Vec<String> {
 }
 
 /// Breaks at blanks so that no line is wider than `limit`; a word longer than that is cut.
-pub(crate) fn wrap(text: &str, limit: usize) -> Vec<String> {
+pub fn wrap(text: &str, limit: usize) -> Vec<String> {
     let limit = limit.max(8);
     let mut lines: Vec<String> = Vec::new();
     let mut line = String::new();

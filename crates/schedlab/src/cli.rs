@@ -42,7 +42,7 @@ pub(crate) enum Command {
     Trace(crate::commands::trace::Trace),
     /// Where CPU time goes: by function and call chain, of a workload per operation
     Profile(Profile),
-    /// Settings of this host: show them, undo what a killed run left
+    /// Knobs of this host: know them, set them, and put them back
     Tune(Tune),
     /// Kernels in QEMU: fetch, boot, run in them what would run here
     Vm(vm::Vm),
@@ -417,17 +417,45 @@ pub(crate) struct Profile {
 pub(crate) struct Tune {
     #[command(subcommand)]
     pub(crate) action: TuneAction,
+    /// The kernel's files below DIR (DIR/proc, DIR/sys), as of a copied tree, and journals in DIR/run/schedlab
+    #[arg(long, global = true, value_name = "DIR")]
+    pub(crate) root: Option<PathBuf>,
 }
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum TuneAction {
-    /// Every knob this kernel has, with its present value
+    /// Knobs this kernel has: the value in effect beside the default
     Show {
+        /// Only these, by any of their names
+        names: Vec<String>,
+        /// The same as JSON, as `catalog --json`
+        #[arg(long)]
+        json: bool,
+    },
+    /// All knobs on all kernels: what each does, its range, its coupling, and whether it can be set here
+    Catalog {
+        /// Only these, by any of their names
+        names: Vec<String>,
         /// The same as JSON
         #[arg(long)]
         json: bool,
     },
-    /// Undo what a killed run left behind
+    /// Set knobs of this host until `tune restore`, or for the length of a command
+    Set {
+        /// NAME=VALUE, NAME as in the catalogue or a setting as in a SPEC; all of them or none
+        #[arg(required = true, value_name = "NAME=VALUE")]
+        values: Vec<String>,
+        /// For the length of the command after `--` only; settings of tasks (slice, policy, nice, cpus) act on it
+        #[arg(long = "for", requires = "command")]
+        during: bool,
+        /// Say what would be written, and write nothing
+        #[arg(long)]
+        dry_run: bool,
+        /// With --for: the command, word by word
+        #[arg(last = true, value_name = "COMMAND", requires = "during")]
+        command: Vec<String>,
+    },
+    /// Undo what `tune set` set and what a killed run left behind
     Restore {
         /// Say what would be restored, and restore nothing
         #[arg(long)]

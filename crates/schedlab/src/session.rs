@@ -10,7 +10,7 @@ use schedlab_run::{Applied, Manifest, RunError, RunReader, RunWriter, Setting, T
 use schedlab_sys::net_name;
 use schedlab_trial::guest::GuestTrial;
 use schedlab_trial::{Event, ExecRunner, Experiment, HostSettings, Runner, Store, Watch};
-use schedlab_tune::{HostGuard, Restored, Roots, TuneError};
+use schedlab_tune::{HostGuard, Of, Restored, Roots, TuneError};
 use schedlab_vm::guest::Keeper;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
@@ -54,7 +54,7 @@ pub(crate) fn restore_leftovers() -> Result<()> {
 }
 
 fn of_killed_runs() -> Result<Vec<Restored>, TuneError> {
-    schedlab_tune::restore_leftovers(&Roots::default(), &schedlab_tune::state_dir())
+    schedlab_tune::restore_leftovers(Of::Killed, &Roots::default(), &schedlab_tune::state_dir())
 }
 
 fn report_restored(restored: &[Restored]) -> Result<()> {

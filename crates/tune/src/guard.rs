@@ -13,11 +13,13 @@ use crate::nr_latency;
 use crate::owner::Owner;
 use crate::reason;
 use crate::resolve::{Resolved, resolve};
-use crate::restore::{put_back, restore_locked};
+use crate::restore::{Of, put_back, restore_locked};
 use crate::restored::{RestoreOutcome, Restored};
 use crate::roots::Roots;
 use crate::state::StateLock;
 use crate::sysctl::{judge, not_applied};
+use crate::task::online_cpus;
+use schedlab_run::units::CpuList;
 use schedlab_run::{Applied, Setting};
 use std::io;
 use std::path::{Path, PathBuf};
@@ -46,6 +48,10 @@ pub struct HostGuard {
     group_in_use: bool,
     /// Groups of the running trial's workload.
     trial_groups: Vec<Knob>,
+    /// Whether `net.*` sysctls are written too, in the network namespace of the caller.
+    own_network: bool,
+    /// CPUs online at the first write: when others are, the kernel has computed slices anew.
+    online: Option<CpuList>,
 }
 
 /// A setting as far as it could be found here.
@@ -73,7 +79,24 @@ impl HostGuard {
             group: None,
             group_in_use: false,
             trial_groups: Vec::new(),
+            own_network: false,
+            online: None,
         })
+    }
+
+    /// Writes `net.*` sysctls as well, where the caller is: a person's own setting and no trial's.
+    pub fn with_own_network(mut self) -> Self {
+        self.own_network = true;
+        self
+    }
+
+    /// Leaves what is set in force until it is asked back ([`Of::All`]), beyond the end of this process.
+    pub fn keep(mut self) -> Result<(), TuneError> {
+        if let Some((journal, _)) = &mut self.journal {
+            journal.keep()?;
+        }
+        self.journal = None;
+        Ok(())
     }
 
     /// Moves to these settings: what differs is set and read back, what is no longer named returns to its original.
@@ -115,7 +138,9 @@ impl HostGuard {
             let present = held.knob.read().unwrap_or_else(|e| format!("unreadable: {e}"));
             let ours = held.may_show.contains(&present);
             let expected = held.may_show.last().map(String::as_str).unwrap_or_default();
-            (!ours).then(|| format!("{}: `{present}` now, `{expected}` when we wrote it", held.name))
+            let hot_plug = self.online.is_some() && self.online != online_cpus(&self.roots.sys);
+            let who = if hot_plug { ": CPUs went on- or offline since, and the kernel computed it anew" } else { "" };
+            (!ours).then(|| format!("{}: `{present}` now, `{expected}` when we wrote it{who}", held.name))
         };
         self.held.iter().chain(&self.covered).chain(&self.idle).filter_map(changed).collect()
     }
@@ -142,9 +167,11 @@ impl HostGuard {
             _ if setting.is_of_guest() => {
                 Err("it is booted, not set: a plan with a [guest] table does that, or `schedlab vm run`".into())
             }
-            _ if setting.is_net_sysctl() => Err("net.* sysctls belong to the trial's own network namespace and are \
+            _ if setting.is_net_sysctl() && !self.own_network => {
+                Err("net.* sysctls belong to the trial's own network namespace and are \
                  never written on the host; this is a defect of schedlab"
-                .into()),
+                    .into())
+            }
             _ => resolve(&self.roots, setting),
         };
         Wanted { setting, found }
@@ -154,8 +181,9 @@ impl HostGuard {
         if self.journal.is_none() {
             let lock = StateLock::take(&self.state_dir)?;
             // Originals must be read from a host that is as its owner left it.
-            all_back(restore_locked(&self.roots, &self.state_dir, &lock)?)?;
+            all_back(restore_locked(Of::Killed, &self.roots, &self.state_dir, &lock)?)?;
             let state = |source| TuneError::State { path: self.roots.proc.join("self/stat"), source };
+            self.online = online_cpus(&self.roots.sys);
             let owner = Owner::this(&self.roots.proc).map_err(state)?;
             self.journal = Some((Journal::create(&self.state_dir, owner)?, lock));
         }
@@ -240,7 +268,7 @@ impl HostGuard {
         };
         if old == *value {
             self.hold(&setting.key(), knob, old.clone());
-            return Ok(Outcome::Final(judge(setting, resolved, &old)));
+            return Ok(Outcome::Final(judge(setting, resolved, &old, &old)));
         }
         if let Err(e) = knob.open_for_write() {
             return Ok(Outcome::Final(refused(&e)));
@@ -252,7 +280,7 @@ impl HostGuard {
         }
         let present = knob.read().unwrap_or_else(|e| format!("unreadable: {e}"));
         self.hold(&setting.key(), knob, present.clone());
-        Ok(Outcome::Final(judge(setting, resolved, &present)))
+        Ok(Outcome::Final(judge(setting, resolved, &old, &present)))
     }
 
     /// Journals the old value, then writes. The outer error is the journal's, the inner one the knob's.

@@ -45,10 +45,12 @@ pub(crate) enum Record {
         /// What the kernel shows since.
         effective: String,
     },
+    /// All that is above stays in force until somebody asks for it back (`tune set`).
+    Kept,
 }
 
-/// Version of this format.
-pub(crate) const FORMAT: u32 = 1;
+/// Version of this format; 2 has [`Record::Kept`].
+pub(crate) const FORMAT: u32 = 2;
 
 fn encode(record: &Record) -> Vec<u8> {
     let json = serde_json::to_string(record).expect("strings and numbers always serialize");
@@ -93,7 +95,7 @@ impl Ledger {
 
     fn fold(&mut self, record: &Record) {
         match record {
-            Record::Header { .. } => {}
+            Record::Header { .. } | Record::Kept => {}
             Record::Intent { seq, name, knob, old, new } => {
                 self.next_seq = self.next_seq.max(seq + 1);
                 let entry = match self.entries.iter_mut().position(|e| e.knob == *knob) {
@@ -139,12 +141,19 @@ pub(crate) struct Parsed {
     /// `None` when not even the header is whole; then nothing was written to the host either.
     pub(crate) owner: Option<Owner>,
     pub(crate) ledger: Ledger,
+    /// Whether it is to stay in force.
+    kept: bool,
     /// Damaged lines, a torn last one not counted.
     damaged: usize,
     format: u32,
 }
 
 impl Parsed {
+    /// Whether its values stay in force in this boot until they are asked back.
+    pub(crate) fn stays(&self, proc: &Path) -> bool {
+        self.kept && self.owner.as_ref().is_some_and(|owner| owner.is_of_this_boot(proc))
+    }
+
     /// Whether its lines mean what they mean here.
     pub(crate) fn is_understood(&self) -> bool {
         self.format <= FORMAT
@@ -161,18 +170,20 @@ impl Parsed {
         let lines = counted(*damaged, "lines");
         (*damaged > 0).then(|| {
             format!(
-                "{lines} of it cannot be read, so a knob may not be what it was; look at those your runs change                  (`schedlab tune show`), then delete the file"
+                "{lines} of it cannot be read, so a knob may not be what it was; look at those your runs change \
+                 (`schedlab tune show`), then delete the file"
             )
         })
     }
 }
 
 pub(crate) fn parse(bytes: &[u8]) -> Parsed {
-    let mut parsed = Parsed { owner: None, ledger: Ledger::default(), damaged: 0, format: FORMAT };
+    let mut parsed = Parsed { owner: None, ledger: Ledger::default(), kept: false, damaged: 0, format: FORMAT };
     for line in bytes.split_inclusive(|&b| b == b'\n') {
         let Some(line) = line.strip_suffix(b"\n") else { continue };
         match decode(line) {
             Some(Record::Header { format, owner }) => (parsed.format, parsed.owner) = (format, Some(owner)),
+            Some(Record::Kept) => parsed.kept = true,
             Some(record) => parsed.ledger.fold(&record),
             None => parsed.damaged += 1,
         }
@@ -229,6 +240,11 @@ impl Journal {
         self.file.write_all(&encode(&record)).map_err(|e| self.failed(e))?;
         self.ledger.fold(&record);
         Ok(())
+    }
+
+    /// Makes it durable that all of it stays in force.
+    pub(crate) fn keep(&mut self) -> Result<(), TuneError> {
+        durable::append(&mut self.file, &encode(&Record::Kept)).map_err(|e| self.failed(e))
     }
 
     /// Removes the file: everything is back.

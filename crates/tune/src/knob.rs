@@ -157,14 +157,29 @@ impl Knob {
 
 /// One write(2) to a control file that is there.
 fn write_control(path: &Path, value: &str) -> io::Result<()> {
+    #[cfg(test)]
+    let before = std::fs::read_to_string(path)?;
     // Truncation is for plain files in tests; a control file ignores it.
     let mut file = OpenOptions::new().write(true).truncate(true).open(path)?;
-    file.write_all(format!("{value}\n").as_bytes())
+    file.write_all(format!("{value}\n").as_bytes())?;
+    #[cfg(test)]
+    KERNEL.with_borrow_mut(|kernel| kernel.iter_mut().for_each(|kernel| kernel(path, &before)));
+    Ok(())
 }
 
-/// The word in brackets.
+#[cfg(test)]
+thread_local! {
+    /// What stands for the kernel behind the plain files of a test: it sees each write with the text before it.
+    pub(crate) static KERNEL: std::cell::RefCell<Option<FakeKernel>> = const { std::cell::RefCell::new(None) };
+}
+
+#[cfg(test)]
+pub(crate) type FakeKernel = Box<dyn FnMut(&Path, &str)>;
+
+/// The word in brackets: `[madvise]`, and `(full)` of `sched/preempt`.
 pub(crate) fn chosen(text: &str) -> Option<&str> {
-    text.split_whitespace().find_map(|word| word.strip_prefix('[')?.strip_suffix(']'))
+    let bracketed = |word: &'_ str| word.starts_with(['[', '(']) && word.ends_with([']', ')']) && word.len() > 2;
+    text.split_whitespace().find(|word| bracketed(word)).map(|word| &word[1..word.len() - 1])
 }
 
 /// A write to these debugfs files changes the effective value only; the normalised one, from which every CPU hot-plug
@@ -177,7 +192,7 @@ fn renormalise(path: &Path) {
     }
     let scaling = path.with_file_name("tunable_scaling");
     if let Ok(mode) = std::fs::read_to_string(&scaling) {
-        let _ = OpenOptions::new().write(true).open(&scaling).and_then(|mut f| f.write_all(mode.as_bytes()));
+        let _ = write_control(&scaling, mode.trim_end());
     }
 }
 
@@ -216,6 +231,8 @@ mod tests {
         // A plain file keeps what was written; the kernel puts the brackets back.
         knob.write("never").unwrap();
         assert_eq!(knob.read().unwrap(), "never");
+        assert_eq!(chosen("none voluntary (full)\n"), Some("full"), "sched/preempt");
+        assert_eq!(chosen("4096 131072"), None);
     }
 
     #[test]

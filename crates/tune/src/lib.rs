@@ -10,6 +10,7 @@
 mod catalogue;
 mod cgroup;
 mod error;
+mod fate;
 mod guard;
 mod journal;
 mod knob;
@@ -26,11 +27,11 @@ mod sysctl;
 mod sysfs;
 pub mod task;
 
-pub use catalogue::{KnobValue, show};
+pub use catalogue::{Knob, Named, PlaceOfKnob, Special, catalogue, named, of_names, release, scheduler_values};
 pub use error::TuneError;
 pub use guard::HostGuard;
 pub use needs::{Need, check, check_groups, groups_need, needs};
-pub use restore::{leftovers, restore_leftovers, unreadable_journals};
+pub use restore::{Of, leftovers, restore_leftovers, unreadable_journals};
 pub use restored::{Leftover, RestoreOutcome, Restored};
 pub use roots::{Roots, state_dir};
 pub use sysctl::{net_sysctl, present_value, write_sysctl};

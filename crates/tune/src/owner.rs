@@ -17,7 +17,9 @@ impl Owner {
     /// The calling process.
     pub(crate) fn this(proc: &Path) -> std::io::Result<Self> {
         let pid = std::process::id();
+        // A copied tree has no processes: there the lock alone tells who lives.
         let (_, start_ticks) = state_and_start(proc, pid)
+            .or_else(|| state_and_start(Path::new("/proc"), pid))
             .ok_or_else(|| std::io::Error::other(format!("{}/{pid}/stat cannot be read", proc.display())))?;
         Ok(Self { pid, start_ticks, boot_id: boot_id(proc) })
     }

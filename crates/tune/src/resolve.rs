@@ -1,6 +1,7 @@
-//! From a setting to the kernel's file: dotted sysctl names, debugfs paths, and one name for one idea across versions
-//! (`sched_min_granularity_ns` of ≤ 5.12 is `sched/min_granularity_ns` to 6.5 and `sched/base_slice_ns` since 6.6).
+//! From a setting to the kernel's file: dotted sysctl names, debugfs and sysfs paths, and one name for one idea across
+//! versions by the catalogue (`sched_min_granularity_ns` of ≤ 5.12 is `sched/base_slice_ns` since 6.6).
 
+use crate::catalogue::{absent, release, row_of_place};
 use crate::knob::{Knob, chosen, normalise};
 use crate::reason::{self, GUEST_LANE};
 use crate::roots::Roots;
@@ -19,49 +20,22 @@ pub(crate) struct Resolved {
     pub(crate) found_as: Option<String>,
 }
 
-/// Places of one idea, oldest first. Sources: kernel/sched/debug.c and kernel/sysctl.c of 5.10, 6.1, 6.12.
-const IDEAS: &[&[&str]] = &[
-    &["sysctl:kernel.sched_min_granularity_ns", "debugfs:sched/min_granularity_ns", "debugfs:sched/base_slice_ns"],
-    &["sysctl:kernel.sched_latency_ns", "debugfs:sched/latency_ns"],
-    &["sysctl:kernel.sched_wakeup_granularity_ns", "debugfs:sched/wakeup_granularity_ns"],
-    &["sysctl:kernel.sched_tunable_scaling", "debugfs:sched/tunable_scaling"],
-    &["sysctl:kernel.sched_migration_cost_ns", "debugfs:sched/migration_cost_ns"],
-    &["sysctl:kernel.sched_nr_migrate", "debugfs:sched/nr_migrate"],
-    &["sysctl:kernel.numa_balancing_scan_delay_ms", "debugfs:sched/numa_balancing/scan_delay_ms"],
-    &["sysctl:kernel.numa_balancing_scan_size_mb", "debugfs:sched/numa_balancing/scan_size_mb"],
-];
-
-/// Ideas that EEVDF (6.6) has no more.
-const REMOVED: &[&str] = &["latency_ns", "wakeup_granularity_ns", "sched_latency_ns", "sched_wakeup_granularity_ns"];
-
 /// The file and text of a host-wide setting; else why there is none, in words.
 pub(crate) fn resolve(roots: &Roots, setting: &Setting) -> Result<Resolved, String> {
     let (knob, found_as, value) = match setting {
-        Setting::Sysctl { name, value } => {
-            let (path, found_as) = find(roots, &format!("sysctl:{name}"))?;
-            refuse_one_way(roots, &path)?;
-            (Knob::File { path }, found_as, normalise(value))
-        }
-        Setting::Debugfs { path, value } => {
-            let (path, found_as) = find(roots, &format!("debugfs:{path}"))?;
-            (Knob::File { path }, found_as, normalise(value))
-        }
+        Setting::Sysctl { name, value } => at_place(roots, &format!("sysctl:{name}"), value)?,
+        Setting::Debugfs { path, value } => at_place(roots, &format!("debugfs:{path}"), value)?,
+        Setting::Sysfs { path, value } => at_place(roots, &format!("sysfs:{path}"), value)?,
         Setting::Autogroup(on) => {
             let name = "sysctl:kernel.sched_autogroup_enabled";
             let why =
                 |_| format!("this kernel has no autogroups (CONFIG_SCHED_AUTOGROUP, or `noautogroup`); {GUEST_LANE}");
-            (Knob::File { path: find(roots, name).map_err(why)?.0 }, None, u8::from(*on).to_string())
+            (exact_files(roots, name).map_err(why)?, None, u8::from(*on).to_string())
         }
         Setting::Feature { name, on } => {
-            let (path, _) = features_file(roots)?;
+            let (features, _) = find(roots, "debugfs:sched/features")?;
             let value = format!("{}{name}", if *on { "" } else { "NO_" });
-            (feature_knob(path, name)?, None, value)
-        }
-        Setting::Sysfs { path, value } => {
-            let path = crate::sysfs::file(roots, path)?;
-            let text = std::fs::read_to_string(&path).map_err(|e| reason::refused(&path, &e, None))?;
-            let knob = if chosen(&text).is_some() { Knob::Choice { path } } else { Knob::File { path } };
-            (knob, None, normalise(value))
+            (feature_knob(features.path().to_owned(), name)?, None, value)
         }
         Setting::Thp(mode) => (crate::sysfs::thp(roots)?, None, mode.name().to_owned()),
         Setting::HaltPoll { ns } => {
@@ -79,6 +53,20 @@ pub(crate) fn resolve(roots: &Roots, setting: &Setting) -> Result<Resolved, Stri
         other => return Err(format!("`{other}` is no host-wide file; this is a defect of schedlab")),
     };
     Ok(Resolved { knob, value, found_as })
+}
+
+fn at_place(roots: &Roots, place: &str, value: &str) -> Result<(Knob, Option<String>, String), String> {
+    let (knob, found_as) = find(roots, place)?;
+    refuse_one_way(roots, knob.path())?;
+    let value = normalise(value);
+    if let Some(why) = row_of_place(found_as.as_deref().unwrap_or(place)).and_then(|row| row.out_of_range(&value)) {
+        return Err(why);
+    }
+    let words = match &knob {
+        Knob::Files { paths } => vec![value.as_str(); paths.len()].join(" "),
+        _ => value,
+    };
+    Ok((knob, found_as, words))
 }
 
 /// Sysctls whose old value cannot be written back: writing is an act and no state, or the kernel only lets it go one way
@@ -109,11 +97,6 @@ fn refuse_one_way(roots: &Roots, path: &Path) -> Result<(), String> {
     Ok(())
 }
 
-fn features_file(roots: &Roots) -> Result<(PathBuf, Option<String>), String> {
-    // ≤ 5.12 had it at the top of debugfs.
-    find(roots, "debugfs:sched/features").or_else(|why| find(roots, "debugfs:sched_features").map_err(|_| why))
-}
-
 fn feature_knob(path: PathBuf, word: &str) -> Result<Knob, String> {
     let text = std::fs::read_to_string(&path).map_err(|e| reason::refused(&path, &e, None))?;
     let known: Vec<&str> = text.split_whitespace().map(|w| w.strip_prefix("NO_").unwrap_or(w)).collect();
@@ -124,42 +107,85 @@ fn feature_knob(path: PathBuf, word: &str) -> Result<Knob, String> {
     Err(format!("this kernel has no scheduler feature `{word}`{hint}; {GUEST_LANE}"))
 }
 
-/// The file of `sysctl:NAME` or `debugfs:PATH`, under whatever name this kernel has it.
-fn find(roots: &Roots, place: &str) -> Result<(PathBuf, Option<String>), String> {
-    let missing = match exact(roots, place) {
-        Ok(path) => return Ok((path, None)),
+/// The file of a place, under whatever name this kernel has it.
+fn find(roots: &Roots, place: &str) -> Result<(Knob, Option<String>), String> {
+    let missing = match exact_files(roots, place) {
+        Ok(knob) => return Ok((knob, None)),
         Err(why) => why,
     };
+    let Some(row) = row_of_place(place) else { return Err(missing.in_words()) };
     // Rights hide a place as well as absence does: only a place that is absent may be looked for elsewhere.
-    for same in IDEAS.iter().find(|same| same.contains(&place)).into_iter().flat_map(|same| same.iter()) {
-        match exact(roots, same) {
-            Ok(path) => return Ok((path, Some((*same).to_owned()))),
-            Err(Missing::Refused(why)) if same.starts_with("debugfs:") => return Err(why),
+    for same in &row.places {
+        match exact_files(roots, same.at) {
+            Ok(knob) => return Ok((knob, Some(same.at.to_owned()))),
+            Err(Missing::Refused(why)) if same.kind() == "debugfs" => return Err(why),
             Err(_) => {}
         }
     }
-    Err(match missing {
-        Missing::Refused(why) => why,
-        Missing::Absent(why) => match place.rsplit(['.', '/']).next() {
-            Some(name) if REMOVED.contains(&name) => {
-                format!("`{place}` is not in this kernel (EEVDF, Linux 6.6, removed it); {GUEST_LANE}")
-            }
-            _ => why,
-        },
-    })
+    Err(missing.refused().unwrap_or_else(|| absent(&release(roots), &row)))
 }
 
-enum Missing {
+/// Why a place has no file.
+pub(crate) enum Missing {
     Absent(String),
     Refused(String),
 }
 
-fn exact(roots: &Roots, place: &str) -> Result<PathBuf, Missing> {
-    match place.split_once(':') {
-        Some(("sysctl", name)) => sysctl_path(&roots.proc.join("sys"), name).map_err(Missing::Absent),
-        Some((_, path)) => debugfs_path(&roots.debugfs, path),
-        None => Err(Missing::Absent(format!("`{place}` is no place of a knob"))),
+impl Missing {
+    /// The reason, where rights and not absence hide the place.
+    pub(crate) fn refused(self) -> Option<String> {
+        match self {
+            Self::Refused(why) => Some(why),
+            Self::Absent(_) => None,
+        }
     }
+
+    fn in_words(self) -> String {
+        let (Self::Refused(why) | Self::Absent(why)) = self;
+        why
+    }
+}
+
+/// The file of `sysctl:NAME`, `debugfs:PATH` or `sysfs:PATH`, or the files of every CPU, for which `*` stands.
+pub(crate) fn exact_files(roots: &Roots, place: &str) -> Result<Knob, Missing> {
+    let path = match place.split_once(':') {
+        Some(("sysctl", name)) => sysctl_path(&roots.proc.join("sys"), name).map_err(Missing::Absent)?,
+        Some(("debugfs", path)) => match path.split_once('*') {
+            Some(around) => return of_every_cpu(roots, &roots.debugfs, around),
+            None => debugfs_path(&roots.debugfs, path)?,
+        },
+        Some(("sysfs", path)) => match path.split_once('*') {
+            Some(around) => return of_every_cpu(roots, &roots.sys, around),
+            None => crate::sysfs::file(roots, path).map_err(Missing::Absent)?,
+        },
+        _ => return Err(Missing::Absent(format!("`{place}` is no place of a knob"))),
+    };
+    // What cannot be read is told when it is.
+    let is_choice = !place.starts_with("sysctl:") && std::fs::read_to_string(&path).is_ok_and(|t| chosen(&t).is_some());
+    Ok(if is_choice { Knob::Choice { path } } else { Knob::File { path } })
+}
+
+fn of_every_cpu(roots: &Roots, root: &Path, (head, tail): (&str, &str)) -> Result<Knob, Missing> {
+    let (directory, prefix) = head.rsplit_once('/').unwrap_or(("", head));
+    let path = if root == roots.debugfs { debugfs_path(root, directory)? } else { root.join(directory) };
+    let mut found: Vec<(u32, PathBuf)> = std::fs::read_dir(&path)
+        .into_iter()
+        .flatten()
+        .flatten()
+        .filter_map(|item| {
+            let number = crate::sysfs::numbered(&item.file_name(), prefix)?;
+            let file = item.path().join(tail.trim_start_matches('/'));
+            file.symlink_metadata().is_ok().then_some((number, file))
+        })
+        .collect();
+    found.sort_unstable();
+    if found.is_empty() {
+        return Err(Missing::Absent(format!(
+            "{}/{prefix}*{tail} does not exist on this kernel; {GUEST_LANE}",
+            path.display()
+        )));
+    }
+    Ok(Knob::Files { paths: found.into_iter().map(|(_, path)| path).collect() })
 }
 
 fn debugfs_path(root: &Path, path: &str) -> Result<PathBuf, Missing> {
@@ -299,7 +325,7 @@ mod tests {
             assert_eq!(found.found_as.as_deref(), Some("debugfs:sched/base_slice_ns"));
         }
         let why = look_up("debugfs:sched/wakeup_granularity_ns=1").unwrap_err();
-        assert!(why.contains("EEVDF"), "{why}");
+        assert!(why.contains("EEVDF") && why.contains("Linux up to 6.5"), "{why}");
     }
 
     #[test]

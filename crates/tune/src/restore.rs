@@ -77,14 +77,26 @@ pub(crate) fn put_back(ledger: &Ledger, chosen: impl Fn(&Entry) -> bool) -> Vec<
     restored
 }
 
-/// What [`restore_leftovers`] would put back, without touching anything; it needs no lock.
-pub fn leftovers(state_dir: &Path) -> Result<Vec<Leftover>, TuneError> {
-    leftovers_of(&Roots::default(), state_dir)
+/// Which journals of dead processes are meant.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Of {
+    /// Those of killed processes: what they changed nobody wanted to stay.
+    Killed,
+    /// Also those of `tune set`, whose values stay until they are asked back.
+    All,
 }
 
-fn leftovers_of(roots: &Roots, state_dir: &Path) -> Result<Vec<Leftover>, TuneError> {
+impl Of {
+    fn means(self, roots: &Roots, parsed: &Parsed) -> bool {
+        self == Self::All || !parsed.stays(&roots.proc)
+    }
+}
+
+/// What [`restore_leftovers`] of all would put back, without touching anything; it needs no lock.
+pub fn leftovers(roots: &Roots, state_dir: &Path) -> Result<Vec<Leftover>, TuneError> {
     let mut all = Vec::new();
     for (_, parsed) in journals(state_dir)? {
+        let kept = parsed.stays(&roots.proc);
         let Some(owner) = parsed.owner else { continue };
         if owner.is_alive(&roots.proc) || !owner.is_of_this_boot(&roots.proc) {
             continue;
@@ -98,6 +110,7 @@ fn leftovers_of(roots: &Roots, state_dir: &Path) -> Result<Vec<Leftover>, TuneEr
                     original: entry.original.clone(),
                     present,
                     pid: owner.pid,
+                    kept,
                 });
             }
         }
@@ -113,25 +126,25 @@ pub fn unreadable_journals(roots: &Roots, state_dir: &Path) -> Result<Vec<Restor
     Ok(journals.filter_map(|(path, parsed)| unreadable(roots, &path, &parsed)).collect())
 }
 
-/// Puts back what dead processes left changed, and removes their journals; called at every start and by `schedlab tune
-/// restore`. A journal with a value that could not be put back is kept for the next try. While another schedlab is
+/// Puts back what dead processes left changed, and removes their journals; called at every start for [`Of::Killed`] and
+/// by `schedlab tune restore` for [`Of::All`]. A journal with a value that could not be put back is kept for the next try. While another schedlab is
 /// changing this host nothing is done, and after two seconds, in which one that was killed is gone, the answer is
 /// [`TuneError::Busy`]: it has restored all leftovers before its first change.
-pub fn restore_leftovers(roots: &Roots, state_dir: &Path) -> Result<Vec<Restored>, TuneError> {
-    restore_within(PATIENCE, roots, state_dir)
+pub fn restore_leftovers(of: Of, roots: &Roots, state_dir: &Path) -> Result<Vec<Restored>, TuneError> {
+    restore_within(PATIENCE, of, roots, state_dir)
 }
 
-fn restore_within(patience: Duration, roots: &Roots, state_dir: &Path) -> Result<Vec<Restored>, TuneError> {
+fn restore_within(patience: Duration, of: Of, roots: &Roots, state_dir: &Path) -> Result<Vec<Restored>, TuneError> {
     let (began, mut restored) = (Instant::now(), Vec::new());
     loop {
-        if journals(state_dir)?.is_empty() {
+        if !journals(state_dir)?.iter().any(|(_, parsed)| of.means(roots, parsed)) {
             return Ok(restored);
         }
         let busy = match StateLock::take(state_dir) {
             Ok(lock) => {
                 // Asked before the others are restored: who dies meanwhile was not.
                 let living = living_owner(roots, state_dir)?;
-                restored.append(&mut restore_locked(roots, state_dir, &lock)?);
+                restored.append(&mut restore_locked(of, roots, state_dir, &lock)?);
                 match living {
                     Some(owner) => TuneError::Busy { pid: owner.pid.to_string() },
                     None => return Ok(restored),
@@ -152,10 +165,15 @@ fn living_owner(roots: &Roots, state_dir: &Path) -> Result<Option<Owner>, TuneEr
     Ok(owners.find(|owner| owner.is_alive(&roots.proc)))
 }
 
-pub(crate) fn restore_locked(roots: &Roots, state_dir: &Path, _lock: &StateLock) -> Result<Vec<Restored>, TuneError> {
+pub(crate) fn restore_locked(
+    of: Of,
+    roots: &Roots,
+    state_dir: &Path,
+    _lock: &StateLock,
+) -> Result<Vec<Restored>, TuneError> {
     let mut restored = Vec::new();
     for (path, parsed) in journals(state_dir)? {
-        if parsed.owner.as_ref().is_some_and(|owner| owner.is_alive(&roots.proc)) {
+        if !of.means(roots, &parsed) || parsed.owner.as_ref().is_some_and(|owner| owner.is_alive(&roots.proc)) {
             continue;
         }
         let unreadable = unreadable(roots, &path, &parsed);
@@ -236,7 +254,7 @@ mod tests {
             journal.done(seq, new).unwrap();
         }
         fn restore(&self) -> Vec<RestoreOutcome> {
-            let restored = restore_leftovers(&self.roots, &self.state).unwrap();
+            let restored = restore_leftovers(Of::Killed, &self.roots, &self.state).unwrap();
             restored.into_iter().map(|r| r.outcome).collect()
         }
         fn journals_left(&self) -> usize {
@@ -252,7 +270,7 @@ mod tests {
         tree.change(&mut journal, &a, "2");
         tree.change(&mut journal, &b, "20");
         tree.change(&mut journal, &a, "3");
-        assert_eq!(leftovers_of(&tree.roots, &tree.state).unwrap().len(), 2);
+        assert_eq!(leftovers(&tree.roots, &tree.state).unwrap().len(), 2);
         assert_eq!(tree.restore(), [RestoreOutcome::Restored, RestoreOutcome::Restored]);
         assert_eq!((a.read().unwrap(), b.read().unwrap()), ("1".into(), "10".into()));
         assert_eq!((tree.journals_left(), tree.restore()), (0, vec![]));
@@ -278,6 +296,76 @@ mod tests {
         knob.write("1000").unwrap();
         assert_eq!(tree.restore(), [RestoreOutcome::Restored]);
         assert_eq!(knob.read().unwrap(), "1");
+    }
+
+    #[test]
+    fn what_was_set_to_stay_comes_back_when_it_is_asked_back_the_last_first() {
+        let tree = tree();
+        let knob = tree.knob("a", "1");
+        for (start_ticks, new) in [(1, "2"), (2, "3")] {
+            let owner = Owner { start_ticks, ..dead("this-boot") };
+            let mut journal = Journal::create(&tree.state, owner).unwrap();
+            tree.change(&mut journal, &knob, new);
+            journal.keep().unwrap();
+        }
+        assert_eq!((tree.restore(), tree.journals_left()), (vec![], 2), "no start takes it back");
+        assert!(leftovers(&tree.roots, &tree.state).unwrap().iter().all(|left| left.kept));
+        let mut killed = Journal::create(&tree.state, Owner { start_ticks: 3, ..dead("this-boot") }).unwrap();
+        tree.change(&mut killed, &knob, "9");
+        assert_eq!(tree.restore(), [RestoreOutcome::Restored], "what a killed run made of it does");
+        assert_eq!(knob.read().unwrap(), "3");
+        let all = restore_leftovers(Of::All, &tree.roots, &tree.state).unwrap();
+        assert_eq!((all.len(), knob.read().unwrap(), tree.journals_left()), (2, "1".into(), 0));
+    }
+
+    #[test]
+    fn what_was_set_to_stay_in_an_earlier_boot_is_gone_at_the_next_start() {
+        let tree = tree();
+        let knob = tree.knob("a", "1");
+        let mut journal = Journal::create(&tree.state, dead("an-earlier-boot")).unwrap();
+        tree.change(&mut journal, &knob, "2");
+        journal.keep().unwrap();
+        assert_eq!((tree.restore(), tree.journals_left()), (vec![RestoreOutcome::Rebooted], 0));
+        assert_eq!(knob.read().unwrap(), "2", "nothing is written");
+    }
+
+    /// Whatever is left of the journal of a process that was killed: the host is as it was, or the journal is told.
+    #[test]
+    fn a_journal_torn_at_every_byte_is_recovered_or_reported() {
+        let tree = tree();
+        let knobs = [tree.knob("a", "1"), tree.knob("b", "10")];
+        let mut journal = Journal::create(&tree.state, dead("this-boot")).unwrap();
+        // What the file and the knobs were after each step; nothing is written before its intent is on disk.
+        let mut states = vec![(0, ["1", "10"])];
+        for (knob, new, shows) in [(0, "2", ["2", "10"]), (1, "20", ["2", "20"]), (0, "3", ["3", "20"])] {
+            let old = knobs[knob].read().unwrap();
+            let seq = journal.intend("k", &knobs[knob], &old, new).unwrap();
+            states.push((std::fs::metadata(journal.path()).unwrap().len() as usize, shows));
+            knobs[knob].write(new).unwrap();
+            journal.done(seq, new).unwrap();
+        }
+        let bytes = std::fs::read(journal.path()).unwrap();
+        for cut in 0..=bytes.len() {
+            let (_, shows) = states.iter().rev().find(|(written, _)| *written <= cut).unwrap();
+            knobs.iter().zip(shows).for_each(|(knob, value)| knob.write(value).unwrap());
+            std::fs::write(journal.path(), &bytes[..cut]).unwrap();
+            let outcomes = tree.restore();
+            assert!(outcomes.iter().all(|one| *one == RestoreOutcome::Restored), "cut at {cut}: {outcomes:?}");
+            let values = knobs.each_ref().map(|knob| knob.read().unwrap());
+            assert_eq!((values, tree.journals_left()), (["1".into(), "10".into()], 0), "cut at {cut}");
+        }
+        // A disk that loses what it said was kept: a hole of a byte anywhere is told, or the line still reads.
+        for hole in 0..bytes.len() {
+            let mut holed = bytes.clone();
+            holed[hole] = 0;
+            knobs.iter().zip(["3", "20"]).for_each(|(knob, value)| knob.write(value).unwrap());
+            std::fs::write(journal.path(), &holed).unwrap();
+            let outcomes = tree.restore();
+            let told = outcomes.iter().any(|one| !matches!(one, RestoreOutcome::Restored));
+            let back = knobs.each_ref().map(|knob| knob.read().unwrap()) == ["1", "10"];
+            assert!(told || back, "hole at {hole}: {outcomes:?}");
+            let _ = std::fs::remove_file(journal.path());
+        }
     }
 
     #[test]
@@ -311,7 +399,7 @@ mod tests {
         let alive = Owner::this(Path::new("/proc")).unwrap();
         let mut journal = Journal::create(&tree.state, alive).unwrap();
         tree.change(&mut journal, &knob, "2");
-        let busy = restore_within(Duration::ZERO, &Roots::default(), &tree.state).unwrap_err();
+        let busy = restore_within(Duration::ZERO, Of::Killed, &Roots::default(), &tree.state).unwrap_err();
         assert!(matches!(&busy, TuneError::Busy { pid } if *pid == std::process::id().to_string()), "{busy}");
         assert_eq!((knob.read().unwrap(), tree.journals_left()), ("2".into(), 1));
     }
@@ -323,10 +411,11 @@ mod tests {
         let mut journal = Journal::create(&tree.state, dead("this-boot")).unwrap();
         tree.change(&mut journal, &knob, "2");
         let lock = StateLock::take(&tree.state).unwrap();
-        let busy = restore_within(Duration::ZERO, &tree.roots, &tree.state).unwrap_err();
+        let busy = restore_within(Duration::ZERO, Of::Killed, &tree.roots, &tree.state).unwrap_err();
         assert!(matches!(busy, TuneError::Busy { .. }), "{busy}");
         std::thread::scope(|threads| {
-            let waiter = threads.spawn(|| restore_within(Duration::from_secs(60), &tree.roots, &tree.state));
+            let waiter =
+                threads.spawn(|| restore_within(Duration::from_secs(60), Of::Killed, &tree.roots, &tree.state));
             drop(lock);
             assert_eq!(waiter.join().unwrap().unwrap()[0].outcome, RestoreOutcome::Restored);
         });

@@ -77,11 +77,14 @@ pub struct Leftover {
     pub present: String,
     /// The process that wrote it.
     pub pid: u32,
+    /// Whether it was set to stay until it is asked back.
+    pub kept: bool,
 }
 
 impl fmt::Display for Leftover {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { knob, original, present, pid, .. } = self;
-        write!(f, "{knob}: `{present}` now, `{original}` before pid {pid} changed it")
+        let Self { knob, original, present, pid, kept, .. } = self;
+        let by = if *kept { " by `tune set`" } else { "" };
+        write!(f, "{knob}: `{present}` now, `{original}` before pid {pid} changed it{by}")
     }
 }

@@ -27,6 +27,14 @@ impl Default for Roots {
     }
 }
 
+impl Roots {
+    /// Of a copied or made-up machine below `root`: `proc`, `sys`, and below `sys` debugfs and cgroups.
+    pub fn below(root: &Path) -> Self {
+        let at = |path: &str| root.join(path);
+        Self { proc: at("proc"), sys: at("sys"), cgroup: at("sys/fs/cgroup"), debugfs: at("sys/kernel/debug") }
+    }
+}
+
 /// Effective user id of the caller, from `Uid:` of `status`, whose second number it is.
 pub(crate) fn effective_uid(proc: &Path) -> Option<u32> {
     status_field(proc, "Uid:")?.split_whitespace().nth(1)?.parse().ok()

@@ -3,7 +3,10 @@
 //!
 //! [`HostGuard::cover`]: crate::HostGuard::cover
 
+use crate::catalogue::one_word;
 use crate::error::TuneError;
+use crate::fate::Fate;
+use crate::knob::Knob;
 use crate::reason;
 use crate::resolve::{Resolved, resolve};
 use crate::roots::Roots;
@@ -27,6 +30,7 @@ pub(crate) fn in_own_words(setting: &Setting, resolved: &Resolved, present: &str
         },
         // Otherwise its value is a word for each state of each CPU.
         Setting::Cpuidle(states) if present == resolved.value => format!("cpuidle={}", states.name()),
+        _ if matches!(resolved.knob, Knob::Files { .. }) => format!("{}={}", setting.key(), one_word(present)),
         _ => format!("{}={present}", setting.key()),
     };
     match &resolved.found_as {
@@ -35,16 +39,17 @@ pub(crate) fn in_own_words(setting: &Setting, resolved: &Resolved, present: &str
     }
 }
 
-/// Compares a read-back with what was asked.
-pub(crate) fn judge(setting: &Setting, resolved: &Resolved, present: &str) -> Applied {
+/// Compares a read-back with what was asked; `before` is what it showed before the write.
+pub(crate) fn judge(setting: &Setting, resolved: &Resolved, before: &str, present: &str) -> Applied {
     let effective = in_own_words(setting, resolved, present);
     if present == resolved.value {
         return Applied { setting: setting.clone(), effective, not_applied: None };
     }
-    let why = format!(
-        "the kernel took `{}` and shows `{present}` (rounded, clamped, or bound to another knob); ask for that value",
-        resolved.value
-    );
+    let (asked, shows) = (one_word(&resolved.value), one_word(present));
+    let why = match Fate::of(asked, before, present) {
+        Fate::Ignored => format!("ignored: the kernel took `{asked}` and still shows `{shows}`"),
+        fate => format!("{}: the kernel took `{asked}` and shows `{shows}`; ask for that value", fate.word()),
+    };
     not_applied(setting, effective, why)
 }
 
@@ -59,11 +64,12 @@ pub fn net_sysctl(roots: &Roots, setting: &Setting) -> Applied {
         }
     };
     let refused = |e| not_applied(setting, "", reason::refused(resolved.knob.path(), &e, Some(&resolved.value)));
+    let before = resolved.knob.read().ok();
     if let Err(e) = resolved.knob.write(&resolved.value) {
         return refused(e);
     }
     match resolved.knob.read() {
-        Ok(present) => judge(setting, &resolved, &present),
+        Ok(present) => judge(setting, &resolved, before.as_deref().unwrap_or_default(), &present),
         Err(e) => refused(e),
     }
 }

@@ -67,7 +67,7 @@ pub(crate) fn cpuidle(roots: &Roots, states: IdleStates) -> Result<(Knob, String
 }
 
 /// `7` of `cpu7`.
-fn numbered(name: &std::ffi::OsStr, prefix: &str) -> Option<u32> {
+pub(crate) fn numbered(name: &std::ffi::OsStr, prefix: &str) -> Option<u32> {
     name.to_str()?.strip_prefix(prefix)?.parse().ok()
 }
 

@@ -3,7 +3,7 @@
 //! For real, as root, on sysctls that harm nobody while they are changed for a few milliseconds:
 //! `kernel.sched_cfs_bandwidth_slice_us` and `kernel.sched_rr_timeslice_ms` (which the kernel rounds to ticks).
 
-use schedlab_tune::{Roots, TuneError, leftovers, restore_leftovers};
+use schedlab_tune::{Of, Roots, TuneError, leftovers, restore_leftovers};
 use std::fs;
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
@@ -54,7 +54,7 @@ fn kill(mut child: Child) {
 /// Restores while the killed process is perhaps not gone yet, as `kill -9 PID; schedlab tune restore` does.
 fn kill_and_restore_at_once(mut child: Child, state: &Path) -> Vec<schedlab_tune::Restored> {
     child.kill().unwrap();
-    let restored = restore_leftovers(&Roots::default(), state).unwrap();
+    let restored = restore_leftovers(Of::Killed, &Roots::default(), state).unwrap();
     child.wait().unwrap();
     restored
 }
@@ -98,7 +98,7 @@ fn a_hundred_sigkills_at_random_instants_are_a_hundred_full_restores() {
         let restored = if round % 10 < 5 {
             kill(child);
             caught_in_the_act += usize::from((value(SLICE), value(RR)) != before);
-            restore_leftovers(&Roots::default(), state.path()).unwrap()
+            restore_leftovers(Of::Killed, &Roots::default(), state.path()).unwrap()
         } else {
             let restored = kill_and_restore_at_once(child, state.path());
             caught_in_the_act += usize::from(!restored.is_empty());
@@ -106,7 +106,11 @@ fn a_hundred_sigkills_at_random_instants_are_a_hundred_full_restores() {
         };
         assert_eq!((value(SLICE), value(RR)), before, "round {round}, delay {delay:?}: {restored:?}");
         assert!(restored.iter().all(schedlab_tune::Restored::is_done), "round {round}: {restored:?}");
-        assert_eq!(restore_leftovers(&Roots::default(), state.path()).unwrap(), [], "nothing is left to do");
+        assert_eq!(
+            restore_leftovers(Of::Killed, &Roots::default(), state.path()).unwrap(),
+            [],
+            "nothing is left to do"
+        );
     }
     assert!(
         caught_in_the_act >= 50,
@@ -123,14 +127,14 @@ fn a_second_schedlab_is_told_who_holds_the_host_and_restores_nothing() {
         "sysctl:kernel.sched_cfs_bandwidth_slice_us=7001",
         "sysctl:kernel.sched_cfs_bandwidth_slice_us=9002",
     );
-    let busy = restore_leftovers(&Roots::default(), state.path()).unwrap_err();
+    let busy = restore_leftovers(Of::Killed, &Roots::default(), state.path()).unwrap_err();
     assert!(matches!(&busy, TuneError::Busy { pid } if *pid == child.id().to_string()), "{busy}");
-    assert_eq!(leftovers(state.path()).unwrap(), []);
+    assert_eq!(leftovers(&Roots::default(), state.path()).unwrap(), []);
     let mut guard = schedlab_tune::HostGuard::open(Roots::default(), state.path()).unwrap();
     let error = guard.apply(&["sysctl:kernel.sched_rr_timeslice_ms=200".parse().unwrap()]).unwrap_err();
     assert!(matches!(&error, TuneError::Busy { pid } if *pid == child.id().to_string()), "{error}");
     kill(child);
-    restore_leftovers(&Roots::default(), state.path()).unwrap();
+    restore_leftovers(Of::Killed, &Roots::default(), state.path()).unwrap();
 }
 
 #[test]
@@ -152,7 +156,7 @@ fn a_cgroup_of_a_killed_process_is_removed_with_what_still_runs_in_it() {
     let mut tenant = Command::new("sleep").arg("60").spawn().unwrap();
     fs::write(group.join("cgroup.procs"), tenant.id().to_string()).unwrap();
     kill(child);
-    restore_leftovers(&Roots::default(), state.path()).unwrap();
+    restore_leftovers(Of::Killed, &Roots::default(), state.path()).unwrap();
     assert!(!group.exists());
     assert!(tenant.try_wait().unwrap().is_none(), "the task moved up and still runs");
     tenant.kill().unwrap();

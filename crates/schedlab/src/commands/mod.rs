@@ -69,7 +69,7 @@ pub(crate) fn run() -> Result<u8> {
         Command::Report(args) => report::run(&args),
         Command::Profile(args) => profile::run(&args),
         Command::Trace(args) => trace::run(&args),
-        Command::Tune(args) => tune::run(&args.action),
+        Command::Tune(args) => tune::run(&args),
         Command::Vm(args) => vm::run(&args.action),
         Command::Kernel(args) => kernel::run(&args.action),
         Command::Completions { shell } => shell::completions(shell),

@@ -1,67 +1,62 @@
-//! `schedlab tune show|restore`.
+//! `schedlab tune show|catalog|set|restore`.
 
-use crate::cli::TuneAction;
+mod print;
+mod set;
+
+use crate::cli::{Tune, TuneAction};
 use crate::exit;
 use crate::output::{print_line, to_stdout};
 use anyhow::Result;
 use schedlab_record::tracer;
-use schedlab_report::terms_text;
 use schedlab_run::counted;
 use schedlab_sys::net_name;
-use schedlab_tune::{KnobValue, RestoreOutcome, Roots};
-use std::path::Path;
+use schedlab_tune::{Of, RestoreOutcome, Roots};
+use std::path::{Path, PathBuf};
 
-pub(super) fn run(action: &TuneAction) -> Result<u8> {
-    match action {
-        TuneAction::Show { json } => show(*json),
-        TuneAction::Restore { dry_run } => restore(*dry_run),
+/// Whose knobs, and where their journals are.
+struct Place {
+    roots: Roots,
+    state: PathBuf,
+    /// This machine, not a tree of files.
+    ours: bool,
+}
+
+pub(super) fn run(args: &Tune) -> Result<u8> {
+    let place = match &args.root {
+        Some(root) => Place { roots: Roots::below(root), state: root.join("run/schedlab"), ours: false },
+        None => Place { roots: Roots::default(), state: schedlab_tune::state_dir(), ours: true },
+    };
+    match &args.action {
+        TuneAction::Show { names, json } => knobs(&place, names, *json, print::values),
+        TuneAction::Catalog { names, json } => knobs(&place, names, *json, print::catalogue),
+        TuneAction::Set { values, dry_run, command, .. } => set::run(&place, values, *dry_run, command),
+        TuneAction::Restore { dry_run } => restore(&place, *dry_run),
     }
 }
 
-fn show(json: bool) -> Result<u8> {
-    let knobs = schedlab_tune::show(&Roots::default());
+fn knobs(place: &Place, names: &[String], json: bool, text: print::Printer) -> Result<u8> {
+    let knobs = schedlab_tune::of_names(&place.roots, names).map_err(exit::Usage)?;
     if json {
-        print_line(schedlab_run::json::pretty(&knobs)?)?;
+        let kernel = schedlab_tune::release(&place.roots);
+        print_line(schedlab_run::json::pretty(
+            &serde_json::json!({"schema": "schedlab-knobs/1", "kernel": kernel, "knobs": knobs}),
+        )?)?;
     } else {
-        let (here, absent): (Vec<_>, Vec<_>) = knobs.iter().partition(|knob| knob.value.is_some());
-        let width = super::report::terminal_width();
-        to_stdout(|out| {
-            terms_text(
-                "Knobs of this kernel, with their values",
-                &here.into_iter().map(term).collect::<Vec<_>>(),
-                width,
-                out,
-            )?;
-            let absent: Vec<(String, String)> = absent.into_iter().map(term).collect();
-            if absent.is_empty() {
-                return Ok(());
-            }
-            writeln!(out)?;
-            terms_text("Not here", &absent, width, out)
-        })?;
+        to_stdout(|out| text(&knobs, !names.is_empty(), out))?;
     }
     Ok(exit::DONE)
 }
 
-/// What is set and what it means; or what is not here, and why.
-fn term(knob: &KnobValue) -> (String, String) {
-    let unit = if knob.unit.is_empty() { String::new() } else { format!(" [{}]", knob.unit) };
-    match (&knob.value, &knob.reason) {
-        (Some(value), _) => (format!("{} = {value}", knob.name), format!("{}{unit}", knob.meaning)),
-        (None, reason) => (knob.name.clone(), format!("{}: {}", reason.as_deref().unwrap_or("unknown"), knob.meaning)),
-    }
-}
-
-fn restore(dry_run: bool) -> Result<u8> {
-    let (roots, state) = (Roots::default(), schedlab_tune::state_dir());
+fn restore(place: &Place, dry_run: bool) -> Result<u8> {
+    let Place { roots, state, ours } = place;
     if dry_run {
-        return preview(&roots, &state);
+        return preview(roots, state);
     }
-    let restored = schedlab_tune::restore_leftovers(&roots, &state)?;
+    let restored = schedlab_tune::restore_leftovers(Of::All, roots, state)?;
     // All of it is done before any of it is said.
-    let removed = crate::session::orphaned_namespaces();
+    let removed = if *ours { crate::session::orphaned_namespaces() } else { Ok(Vec::new()) };
     to_stdout(|out| restored.iter().try_for_each(|one| writeln!(out, "{one}")))?;
-    let (removed, traces) = (removed?, crate::session::orphaned_traces()?);
+    let (removed, traces) = (removed?, if *ours { crate::session::orphaned_traces()? } else { Vec::new() });
     let back = restored.iter().filter(|one| one.outcome == RestoreOutcome::Restored).count();
     let failed = restored.iter().filter(|one| !one.is_done()).count();
     to_stdout(|out| {
@@ -80,7 +75,7 @@ fn restore(dry_run: bool) -> Result<u8> {
 
 /// What a restore would do; 1 when there is something it could not.
 fn preview(roots: &Roots, state: &Path) -> Result<u8> {
-    let left = schedlab_tune::leftovers(state)?;
+    let left = schedlab_tune::leftovers(roots, state)?;
     let unreadable = schedlab_tune::unreadable_journals(roots, state)?;
     let names = net_name::orphans(Path::new(net_name::RUN_ROOT))?;
     let traces = tracer::orphans(Path::new(net_name::RUN_ROOT))?;

@@ -1,0 +1,111 @@
+//! `schedlab tune set`: journalled, read back, all or nothing; to stay, or for the length of a command.
+
+use super::Place;
+use crate::exit::{self, usage};
+use crate::output::{print_line, say};
+use anyhow::{Context, Result, bail};
+use schedlab_run::{Applied, Setting};
+use schedlab_sys::interrupt::Interrupt;
+use schedlab_tune::{HostGuard, Named, Of, Restored, check, named, needs, task};
+use std::os::unix::process::ExitStatusExt;
+use std::process::Command;
+
+pub(super) fn run(place: &Place, values: &[String], dry_run: bool, command: &[String]) -> Result<u8> {
+    let mut settings: Vec<Setting> = Vec::new();
+    for text in values {
+        let Named { setting, also_called } = named(&place.roots, text).map_err(exit::Usage)?;
+        if let Some(name) = also_called {
+            say(format_args!("schedlab: {}: one knob with {name}, here {}", text, setting.key()));
+        }
+        refuse(&setting, !command.is_empty())?;
+        if settings.iter().any(|other| other.key() == setting.key()) {
+            usage!("{} is set twice", setting.key());
+        }
+        settings.push(setting);
+    }
+    check(&place.roots, &settings)?;
+    if dry_run {
+        needs(&place.roots, &settings).iter().try_for_each(print_line)?;
+        return Ok(exit::DONE);
+    }
+    for one in schedlab_tune::restore_leftovers(Of::Killed, &place.roots, &place.state)? {
+        say(format_args!("schedlab: left by a killed run: {one}"));
+    }
+    let interrupt = Interrupt::catch().context("signals cannot be caught")?;
+    let mut guard = HostGuard::open(place.roots.clone(), &place.state)?.with_own_network();
+    let mut applied = guard.apply(&settings)?;
+    if !command.is_empty() {
+        applied.extend(task::apply_to_self(&settings));
+    }
+    report(&applied, &mut guard)?;
+    if interrupt.requested() {
+        return back(&mut guard, exit::ERROR);
+    }
+    if command.is_empty() {
+        guard.keep()?;
+        return Ok(exit::DONE);
+    }
+    let ran = Command::new(&command[0]).args(&command[1..]).status();
+    let changed = guard.foreign_changes();
+    let code = match &ran {
+        Ok(status) => status.code().or(status.signal().map(|signal| 128 + signal)).unwrap_or(1) as u8,
+        Err(_) => exit::ERROR,
+    };
+    for change in &changed {
+        say(format_args!("schedlab: not in force to the end: {change}"));
+    }
+    let code = back(&mut guard, if code == exit::DONE && !changed.is_empty() { exit::VOID } else { code })?;
+    ran.with_context(|| format!("`{}` cannot be run", command[0]))?;
+    Ok(code)
+}
+
+/// What belongs to a workload or a guest has no host to stay in.
+fn refuse(setting: &Setting, during: bool) -> Result<()> {
+    let host = setting.is_host_wide() && !setting.is_of_guest() || setting.is_net_sysctl();
+    match setting {
+        Setting::CpuWeight(_) | Setting::CpuQuota { .. } => {
+            usage!("{setting} is of a group around a workload: `schedlab bench exec --set '{setting}' -- COMMAND`")
+        }
+        _ if setting.is_per_task() && !during => {
+            usage!("{setting} is of tasks: `schedlab tune set {setting} --for -- COMMAND`")
+        }
+        _ if host || setting.is_per_task() => Ok(()),
+        _ => usage!("{setting} is no knob of this host"),
+    }
+}
+
+/// Says what is in force; one that is not takes all of them back.
+fn report(applied: &[Applied], guard: &mut HostGuard) -> Result<()> {
+    let tick_ns = schedlab_sys::kernel_facts::tick_ns().ok();
+    let failed: Vec<String> =
+        applied.iter().filter_map(|one| Some(format!("{}: {}", one.setting, one.not_applied.as_ref()?))).collect();
+    if failed.is_empty() {
+        for one in applied {
+            print_line(format_args!("{}{}", one.effective, below_a_tick(&one.effective, tick_ns)))?;
+        }
+        return Ok(());
+    }
+    let left: Vec<String> = guard.restore()?.iter().filter(|one| !one.is_done()).map(Restored::to_string).collect();
+    let all = if applied.len() > 1 { "; nothing is set" } else { "" };
+    bail!("{}{all}{}", failed.join("; "), left.iter().map(|one| format!("; {one}")).collect::<String>())
+}
+
+/// A slice below a tick ends only at a wake-up (Documentation/scheduler/sched-design-CFS.rst).
+fn below_a_tick(effective: &str, tick_ns: Option<u64>) -> String {
+    let (name, value) = effective.split_once('=').unwrap_or_default();
+    let is_slice = ["base_slice_ns", "min_granularity_ns"].iter().any(|slice| name.ends_with(slice));
+    let ns: Option<u64> = value.split(|c: char| !c.is_ascii_digit()).next().and_then(|number| number.parse().ok());
+    match (tick_ns, ns) {
+        (Some(tick), Some(ns)) if is_slice && ns < tick => {
+            format!(" (below a tick of {} ms: it acts only through wake-ups)", tick as f64 / 1e6)
+        }
+        _ => String::new(),
+    }
+}
+
+fn back(guard: &mut HostGuard, code: u8) -> Result<u8> {
+    let restored = guard.restore()?;
+    let failed: Vec<&Restored> = restored.iter().filter(|one| !one.is_done()).collect();
+    failed.iter().for_each(|one| say(format_args!("schedlab: {one}; `schedlab tune restore` tries again")));
+    Ok(if failed.is_empty() { code } else { exit::ERROR })
+}

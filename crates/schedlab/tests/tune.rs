@@ -1,0 +1,138 @@
+//! `schedlab tune` end to end: on a tree of files that stands for a machine, and on this one.
+
+mod program;
+
+use program::{Lab, Ran, json, schedlab};
+use std::fs;
+use std::process::Command;
+
+/// A tree with the knobs of Linux 6.12.
+struct Machine {
+    lab: Lab,
+}
+
+impl Machine {
+    fn new(name: &str) -> Self {
+        let lab = Lab::new(name);
+        let text = concat!(env!("CARGO_MANIFEST_DIR"), "/../tune/tests/trees/6.12.txt");
+        for line in fs::read_to_string(text).unwrap().lines().filter(|line| !line.starts_with('#')) {
+            let (file, value) = line.split_once(' ').unwrap();
+            let path = lab.path(file);
+            fs::create_dir_all(std::path::Path::new(&path).parent().unwrap()).unwrap();
+            fs::write(path, format!("{value}\n")).unwrap();
+        }
+        Self { lab }
+    }
+    fn tune(&self, arguments: &[&str]) -> Ran {
+        let root = self.lab.path("");
+        schedlab(&[&["tune", arguments[0], "--root", &root], &arguments[1..]].concat())
+    }
+    fn value(&self, file: &str) -> String {
+        fs::read_to_string(self.lab.path(file)).unwrap().trim().to_owned()
+    }
+}
+
+const SLICE: &str = "sys/kernel/debug/sched/base_slice_ns";
+const RUNTIME: &str = "proc/sys/kernel/sched_rt_runtime_us";
+
+#[test]
+fn what_is_set_stays_until_it_is_asked_back() {
+    let machine = Machine::new("tune-set");
+    let set = machine.tune(&["set", "min_granularity=5ms", "rt_runtime=-1"]).success();
+    assert!(set.stderr.contains("one knob with base_slice"), "{}", set.stderr);
+    assert!(set.stdout.contains("base_slice_ns=5000000"), "{}", set.stdout);
+    assert_eq!((machine.value(SLICE), machine.value(RUNTIME)), ("5000000".into(), "-1".into()));
+    let shown = machine.tune(&["show", "base_slice"]).success().stdout;
+    assert_eq!(shown, "base_slice = 5000000 ns (default 2100000 or 2250000)\n");
+    machine.tune(&["set", "base_slice=6ms"]).success();
+    let left = machine.tune(&["restore", "--dry-run"]).success().stdout;
+    assert!(left.contains("by `tune set`") && left.contains("3 settings would be restored"), "{left}");
+    assert_eq!(machine.value(SLICE), "6000000", "no start and no preview took it back");
+    machine.tune(&["restore"]).success();
+    assert_eq!((machine.value(SLICE), machine.value(RUNTIME)), ("2100000".into(), "950000".into()));
+    assert!(machine.tune(&["restore"]).success().stdout.starts_with("0 settings restored"));
+}
+
+#[test]
+fn for_a_command_is_for_its_length_and_its_code_is_told() {
+    let machine = Machine::new("tune-for");
+    let file = machine.lab.path(SLICE);
+    let ran = machine.tune(&[
+        "set",
+        "base_slice=5ms",
+        "nice=5",
+        "--for",
+        "--",
+        "sh",
+        "-c",
+        &format!("cat {file}; nice; exit 7"),
+    ]);
+    assert_eq!(ran.code, 7, "{}", ran.stderr);
+    assert!(ran.stdout.ends_with("5000000\n5\n"), "{}", ran.stdout);
+    assert_eq!(machine.value(SLICE), "2100000");
+    let foreign =
+        machine.tune(&["set", "base_slice=5ms", "--for", "--", "sh", "-c", &format!("echo 9000000 > {file}")]);
+    assert_eq!(foreign.code, 5, "void: {}", foreign.stderr);
+    assert!(foreign.stderr.contains("`9000000` now, `5000000` when we wrote it"), "{}", foreign.stderr);
+    assert_eq!(machine.value(SLICE), "9000000", "somebody else's decision stands");
+    let missing = machine.tune(&["set", "nr_migrate=8", "--for", "--", "/no/such/program"]).failure();
+    assert!(missing.stderr.contains("cannot be run"), "{}", missing.stderr);
+    assert_eq!(machine.value("sys/kernel/debug/sched/nr_migrate"), "32");
+}
+
+#[test]
+fn what_cannot_be_set_is_one_sentence_and_nothing_is() {
+    let machine = Machine::new("tune-refused");
+    for (value, code, told) in [
+        ("base_slise=1ms", 2, "did you mean `base_slice`"),
+        ("base_slice=1us", 2, "takes 100000 to 1000000000 ns"),
+        ("wakeup_granularity=1ms", 1, "Linux up to 6.5"),
+        ("slice=1ms", 2, "--for -- COMMAND"),
+        ("cpu_weight=50", 2, "bench exec --set"),
+        ("kernel:debian:6.1", 2, "no knob of this host"),
+        ("tcp_autocorking=0", 1, "tcp_autocorking is not here"),
+    ] {
+        let ran = machine.tune(&["set", "rt_runtime=900000", value]);
+        assert_eq!(ran.code, code, "{value}: {}", ran.stderr);
+        assert!(ran.stderr.contains(told) && ran.stderr.trim_end().lines().count() == 1, "{value}: {}", ran.stderr);
+        assert_eq!(machine.value(RUNTIME), "950000", "{value}");
+    }
+    assert!(machine.tune(&["restore"]).success().stdout.starts_with("0 settings restored"));
+}
+
+#[test]
+fn the_catalogue_fits_eighty_columns_and_its_json_names_every_field() {
+    let machine = Machine::new("tune-catalog");
+    for action in ["catalog", "show"] {
+        let text = machine.tune(&[action]).success().stdout;
+        let wide: Vec<&str> = text.lines().filter(|line| line.chars().count() > 80).collect();
+        assert!(text.contains("base_slice") && wide.is_empty(), "{action}: {wide:?}");
+    }
+    let all = json(&machine.tune(&["catalog", "--json"]).success().stdout);
+    assert_eq!((all["schema"].as_str(), all["kernel"].as_str()), (Some("schedlab-knobs/1"), Some("6.12.111-test")));
+    let documented = include_str!("../../../docs/knobs.md");
+    for knob in all["knobs"].as_array().unwrap() {
+        for field in knob.as_object().unwrap().keys() {
+            assert!(documented.contains(&format!("`{field}`")), "docs/knobs.md does not say what `{field}` is");
+        }
+    }
+    let one = json(&machine.tune(&["catalog", "min_granularity", "--json"]).success().stdout);
+    assert_eq!((one["knobs"].as_array().unwrap().len(), one["knobs"][0]["name"].as_str()), (1, Some("base_slice")));
+    assert_eq!(one["knobs"][0]["here"].as_str(), Some("debugfs:sched/base_slice_ns"));
+}
+
+#[test]
+#[expect(clippy::print_stderr, reason = "a skipped test says so")]
+fn a_read_only_proc_sys_is_told_and_left() {
+    let name = "a_read_only_proc_sys_is_told_and_left";
+    let script = format!(
+        "mount --bind -o ro /proc/sys /proc/sys && mount -o remount,bind,ro /proc/sys || exit 77; exec {} tune set rr_timeslice=90",
+        env!("CARGO_BIN_EXE_schedlab")
+    );
+    let ran = Command::new("unshare").args(["-m", "sh", "-c", &script]).output();
+    let Some(ran) = ran.as_ref().ok().filter(|ran| ran.status.code() == Some(1)) else {
+        return eprintln!("schedlab-skip: {name}: needs root and mount namespaces: {ran:?}");
+    };
+    let said = String::from_utf8_lossy(&ran.stderr);
+    assert!(said.contains("mounted read-only"), "{said}");
+}

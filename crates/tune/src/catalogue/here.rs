@@ -1,0 +1,156 @@
+//! A row of the table on this machine: which of its places is here, what it shows, whether it can be written.
+
+use super::names::absent;
+use super::table::{Place, Row, Version};
+use crate::cgroup;
+use crate::knob::Knob;
+use crate::reason;
+use crate::resolve::{exact_files, resolve};
+use crate::roots::Roots;
+use crate::sysctl::in_own_words;
+use crate::task;
+use schedlab_run::Setting;
+use std::path::PathBuf;
+
+/// What was found.
+pub(super) struct Here<'a> {
+    pub(super) place: Option<&'a Place>,
+    pub(super) path: Option<PathBuf>,
+    pub(super) value: Option<String>,
+    pub(super) set: &'static str,
+    pub(super) why_not: Option<String>,
+}
+
+pub(super) fn look<'a>(roots: &Roots, release: &str, row: &'a Row) -> Here<'a> {
+    let nowhere = |why: String, set| Here { place: None, path: None, value: None, set, why_not: Some(why) };
+    let first = &row.places[0];
+    match first.kind() {
+        "task" => of_task(first),
+        "cgroup1" | "cgroup2" => of_group(roots, row).unwrap_or_else(|why| nowhere(why, "group")),
+        "device" => Here {
+            place: Some(first),
+            path: None,
+            value: None,
+            set: "host",
+            why_not: Some(
+                "a request ends with the program that holds its file open; `cpuidle=poll` or resume_latency stays"
+                    .into(),
+            ),
+        },
+        "spec" => {
+            let setting: Setting = first.path().parse().expect("a setting of knobs.txt");
+            match resolve(roots, &setting) {
+                Ok(found) => {
+                    let words = |present: &str| {
+                        if !row.unit.is_empty() {
+                            return present.to_owned();
+                        }
+                        let words = in_own_words(&setting, &found, present);
+                        let value = words.split_once('=').map_or("", |(_, value)| value);
+                        value.split(" (").next().unwrap_or(value).to_owned()
+                    };
+                    shown(first, &found.knob, words)
+                }
+                Err(why) => nowhere(why, "host"),
+            }
+        }
+        _ => {
+            let mut refused = None;
+            for place in &row.places {
+                match exact_files(roots, place.at) {
+                    Ok(knob) => return shown(place, &knob, |present| one_word(present).to_owned()),
+                    Err(why) => refused = refused.or(why.refused()),
+                }
+            }
+            // Where no such version has it, it is not worth a mount.
+            let refused = refused.filter(|_| Version::of(release).is_none_or(|version| has(row, version)));
+            nowhere(refused.unwrap_or_else(|| absent(release, row)), "host")
+        }
+    }
+}
+
+/// `a` of `a a a`: what all CPUs show alike.
+pub(crate) fn one_word(present: &str) -> &str {
+    let mut words = present.split(' ');
+    let first = words.next().unwrap_or(present);
+    if words.all(|word| word == first) { first } else { present }
+}
+
+fn shown<'a>(place: &'a Place, knob: &Knob, words: impl Fn(&str) -> String) -> Here<'a> {
+    let (value, why_not) = match knob.read() {
+        Ok(present) => (Some(words(&present)), not_writable(knob)),
+        Err(e) => (None, Some(reason::refused(knob.path(), &e, None))),
+    };
+    Here { place: Some(place), path: Some(knob.path().to_owned()), value, set: "host", why_not }
+}
+
+/// Why the caller may not write it: opening it changes nothing and tells of a lockdown.
+pub(super) fn not_writable(knob: &Knob) -> Option<String> {
+    knob.open_for_write().err().map(|e| reason::refused(knob.path(), &e, None))
+}
+
+fn of_task(place: &Place) -> Here<'_> {
+    let setting: Setting = place.path().parse().expect("a setting of knobs.txt");
+    let shown = task::read_back(0, std::slice::from_ref(&setting)).remove(0);
+    // The value is shown without its key, which is the name.
+    let value = shown.effective.split_once('=').map(|(_, value)| value.to_owned()).filter(|value| !value.is_empty());
+    let why_not = shown.not_applied.filter(|why| why.contains("ignores it") || value.is_none());
+    let place = Some(place);
+    Here { place, path: None, value: value.filter(|_| why_not.is_none()), set: "task", why_not }
+}
+
+fn of_group<'a>(roots: &Roots, row: &'a Row) -> Result<Here<'a>, String> {
+    let hierarchy = cgroup::hierarchy(roots)?;
+    let kind = if hierarchy.version == cgroup::Version::V1 { "cgroup1" } else { "cgroup2" };
+    let place = row.places.iter().find(|place| place.kind() == kind).ok_or("it has no such file")?;
+    let path = hierarchy.own.join(place.path());
+    // The root group of a hierarchy has no file of its own.
+    let value = std::fs::read_to_string(&path).ok().map(|text| crate::knob::normalise(&text));
+    let ours = ["cpu_weight", "cpu_quota"].contains(&row.name);
+    let why_not = match cgroup::usable_place(roots) {
+        _ if !ours => Some("schedlab sets cpu_weight and cpu_quota of a group of its own only".into()),
+        usable => usable.err(),
+    };
+    Ok(Here { place: Some(place), path: Some(path), value, set: "group", why_not })
+}
+
+/// Whether a place of the table, which may stand for every CPU with `*`, is this one.
+pub(super) fn is_at(pattern: &str, place: &str) -> bool {
+    match pattern.split_once('*') {
+        Some((head, tail)) => place
+            .strip_prefix(head)
+            .and_then(|rest| rest.strip_suffix(tail))
+            .is_some_and(|number| !number.is_empty() && number.bytes().all(|b| b.is_ascii_digit())),
+        None => pattern == place,
+    }
+}
+
+/// What this kernel starts with there, scaled as it scales.
+pub(super) fn defaults(roots: &Roots, row: &Row, place: &Place) -> Vec<String> {
+    let factor = if row.scaled { scaling_factor(roots, place) } else { Some(1) };
+    let Some(factor) = factor else { return Vec::new() };
+    let scaled = |text: &&str| match text.parse::<u64>() {
+        Ok(number) => (number * factor).to_string(),
+        Err(_) => (*text).to_owned(),
+    };
+    place.defaults.iter().map(scaled).collect()
+}
+
+/// kernel/sched/fair.c `get_update_sysctl_factor`, the same from 5.4 to 6.18.
+fn scaling_factor(roots: &Roots, place: &Place) -> Option<u64> {
+    let scaling =
+        if place.kind() == "sysctl" { "sysctl:kernel.sched_tunable_scaling" } else { "debugfs:sched/tunable_scaling" };
+    let mode = exact_files(roots, scaling).ok()?.read().ok()?;
+    let cpus = (task::online_cpus(&roots.sys)?.as_slice().len() as u64).min(8);
+    match mode.as_str() {
+        "0" => Some(1),
+        "1" => Some(1 + u64::from(cpus.max(1).ilog2())),
+        "2" => Some(cpus),
+        _ => None,
+    }
+}
+
+/// Whether some place of the row is one of this version.
+pub(super) fn has(row: &Row, version: Version) -> bool {
+    row.places.iter().any(|place| place.has(version))
+}

@@ -1,0 +1,159 @@
+//! Names: the catalogue's own, those of the kernel's files on any version, and what was nearly meant.
+
+use super::here::{has, is_at};
+use super::table::{Row, Version, rows};
+use super::{Knob, catalogue};
+use crate::reason::GUEST_LANE;
+use crate::resolve::exact_files;
+use crate::roots::Roots;
+use schedlab_run::nearest::nearest;
+use schedlab_run::units::parse_duration_ns;
+use schedlab_run::{Arm, Setting, SettingError};
+
+/// `NAME=VALUE` as a setting of this kernel.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Named {
+    /// With the place and the plain number that this kernel takes.
+    pub setting: Setting,
+    /// The catalogue's name, when another one was asked for.
+    pub also_called: Option<String>,
+}
+
+/// The row with this place in it.
+pub(crate) fn row_of_place(place: &str) -> Option<Row> {
+    rows().into_iter().find(|row| row.places.iter().any(|p| is_at(p.at, place)))
+}
+
+/// Why a knob is not here: the version, or how the kernel was built.
+pub(crate) fn absent(release: &str, row: &Row) -> String {
+    let name = row.name;
+    match Version::of(release) {
+        Some(version) if has(row, version) && !row.options.is_empty() => {
+            format!("this kernel is built without {name} (CONFIG_{}); {GUEST_LANE}", row.options)
+        }
+        Some(version) if has(row, version) => {
+            format!(
+                "{name} is not here, though {} has it (a module that is not loaded, or other hardware)",
+                row.kernels()
+            )
+        }
+        _ => {
+            let here = if release.is_empty() { String::new() } else { format!(", and this is {release}") };
+            let eevdf = Version::of("6.5");
+            let removed = if row.places.iter().all(|p| p.to.is_some() && p.to <= eevdf)
+                && row.places.last().is_some_and(|p| p.to == eevdf)
+            {
+                " (EEVDF, Linux 6.6, removed it)"
+            } else {
+                ""
+            };
+            format!("{name} is a knob of {}{here}{removed}; {GUEST_LANE}", row.kernels())
+        }
+    }
+}
+
+/// A name without what versions vary: `min_granularity` of `sched_min_granularity_ns`.
+fn stem(name: &str) -> &str {
+    let name = name.rsplit([':', '/']).next().unwrap_or(name);
+    let name = name.strip_prefix("kernel.").unwrap_or(name);
+    let name = name.strip_prefix("sched_").unwrap_or(name);
+    ["_ns", "_us", "_ms", "_mb"].iter().find_map(|unit| name.strip_suffix(unit)).unwrap_or(name)
+}
+
+/// The row of a name: the catalogue's, then the kernel's of any version.
+fn row_named<'a>(rows: &'a [Row], name: &str) -> Option<&'a Row> {
+    let place = |row: &&Row| row.places.iter().any(|p| p.at == name || p.path() == name);
+    let file = |row: &&Row| row.places.iter().any(|p| stem(p.file()) == stem(name));
+    rows.iter().find(|row| row.name == name).or_else(|| rows.iter().find(place)).or_else(|| rows.iter().find(file))
+}
+
+/// Which of these knobs are meant by a name: one, or all features for `features`. An unknown one is told the nearest.
+fn unknown(rows: &[Row], name: &str) -> String {
+    let files = rows.iter().flat_map(|row| row.places.iter().map(|place| stem(place.file())));
+    let known = rows.iter().map(|row| row.name).chain(files.filter(|file| file.len() > 4));
+    let near = nearest(stem(name), known).map(|near| format!("; did you mean `{near}`?")).unwrap_or_default();
+    format!("no knob is called `{name}`{near} (`schedlab tune catalog` lists them all)")
+}
+
+/// `NAME=VALUE` as this kernel takes it: NAME is the catalogue's, or the kernel's file on any version, or a setting as in
+/// a SPEC; VALUE may have a unit. The error is for people.
+pub fn named(roots: &Roots, text: &str) -> Result<Named, String> {
+    let (name, value) = text.split_once('=').map_or((text, None), |(n, v)| (n.trim(), Some(v.trim())));
+    let rows = rows();
+    let Some(row) = row_named(&rows, name) else {
+        let setting = Arm::parse("set", text).map(|arm| arm.settings);
+        return match setting {
+            Ok(mut settings) if settings.len() == 1 => Ok(Named { setting: settings.remove(0), also_called: None }),
+            Ok(_) => Err(format!("`{text}` is not one NAME=VALUE")),
+            Err(SettingError::Unknown { .. }) => Err(unknown(&rows, name)),
+            Err(other) => Err(other.to_string()),
+        };
+    };
+    let Some(value) = value else { return Err(format!("`{text}` has no value: write {}=VALUE", row.name)) };
+    let called = (row.name != name && !row.places.iter().any(|p| p.at == name)).then(|| row.name.to_owned());
+    let setting = |text: String| text.parse().map_err(|e: SettingError| e.to_string());
+    let done = |setting| Named { setting, also_called: called.clone() };
+    let key = row.places[0].path().split('=').next().unwrap_or_default();
+    match row.places[0].kind() {
+        "spec" | "task" => return setting(format!("{key}={value}")).map(done),
+        "cgroup1" | "cgroup2" if ["cpu_weight", "cpu_quota"].contains(&row.name) => {
+            return setting(format!("{}={value}", row.name)).map(done);
+        }
+        "device" | "cgroup1" | "cgroup2" => {
+            return Err(format!("{} is not set by schedlab: `schedlab tune catalog {}` says why", row.name, row.name));
+        }
+        _ if row.name == "features" => {
+            return Err("features are set one by one: feature:NAME or feature:NO_NAME".into());
+        }
+        _ => {}
+    }
+    let value = in_unit(row, value)?;
+    if let Some(why) = row.out_of_range(&value) {
+        return Err(why);
+    }
+    let here = row.places.iter().find(|place| exact_files(roots, place.at).is_ok());
+    // Not here: the newest place gives the reason when it is resolved.
+    let place = here.or(row.places.last()).expect("a row has a place");
+    setting(format!("{}={value}", place.at)).map(done)
+}
+
+/// A time with a unit as the plain number that the kernel takes.
+fn in_unit(row: &Row, value: &str) -> Result<String, String> {
+    let ns_each = match row.unit {
+        "ns" => 1,
+        "us" => 1_000,
+        "ms" => 1_000_000,
+        _ => return Ok(value.to_owned()),
+    };
+    if row.special.iter().any(|special| special.value == value) || !value.ends_with(|c: char| c.is_ascii_alphabetic()) {
+        return Ok(value.to_owned());
+    }
+    match parse_duration_ns(value) {
+        Ok(ns) if ns % ns_each == 0 => Ok((ns / ns_each).to_string()),
+        Ok(_) => Err(format!("{} counts whole {}, and `{value}` is none", row.name, row.unit)),
+        Err(e) => Err(format!("{}: {e}", row.name)),
+    }
+}
+
+/// Knobs of these names with their values; all of them where no name is given.
+pub fn of_names(roots: &Roots, names: &[String]) -> Result<Vec<Knob>, String> {
+    let all = catalogue(roots);
+    if names.is_empty() {
+        return Ok(all);
+    }
+    let rows = rows();
+    let mut chosen = Vec::new();
+    for name in names {
+        let wanted = row_named(&rows, name).map_or(name.as_str(), |row| row.name);
+        let knob = all.iter().find(|knob| knob.name == wanted).ok_or_else(|| unknown(&rows, name))?;
+        chosen.push(knob.clone());
+    }
+    Ok(chosen)
+}
+
+/// What a run records: knobs of the host that are here and have a value, by their one name.
+pub fn scheduler_values(roots: &Roots) -> Vec<(String, String)> {
+    let recorded = |knob: &Knob| knob.set == "host" && knob.name != "features";
+    let all = catalogue(roots).into_iter().filter(recorded);
+    all.filter_map(|knob| Some((knob.name, knob.value?))).collect()
+}

@@ -1,0 +1,230 @@
+//! The table of knobs, `knobs.txt`, as rows. What its lines mean is said at its head.
+
+use serde::Serialize;
+use std::fmt;
+
+/// Version of a kernel, major and minor.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Version(u32, u32);
+
+impl Version {
+    /// Of `6.12.107-amd64` or `6.12`; `None` for what does not begin so.
+    pub(crate) fn of(release: &str) -> Option<Self> {
+        let mut numbers = release.split(|c: char| !c.is_ascii_digit());
+        Some(Self(numbers.next()?.parse().ok()?, numbers.next()?.parse().ok()?))
+    }
+}
+
+impl fmt::Display for Version {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}.{}", self.0, self.1)
+    }
+}
+
+/// One idea under one name, with all its places.
+#[derive(Debug, Clone)]
+pub(crate) struct Row {
+    pub(crate) family: &'static str,
+    pub(crate) name: &'static str,
+    /// `ns`, `bytes`, …; empty when it has none.
+    pub(crate) unit: &'static str,
+    /// `log`, `lin` or `set`.
+    pub(crate) scale: &'static str,
+    /// Whether the kernel multiplies the default with the factor of `tunable_scaling`.
+    pub(crate) scaled: bool,
+    /// As in the table; empty when there is none.
+    pub(crate) range: &'static str,
+    pub(crate) places: Vec<Place>,
+    /// Options of the kernel's build, without `CONFIG_`; may be empty.
+    pub(crate) options: &'static str,
+    /// Values with a meaning of their own.
+    pub(crate) special: Vec<Special>,
+    pub(crate) coupled: &'static str,
+    pub(crate) does: &'static str,
+}
+
+/// A value with a meaning of its own.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Special {
+    /// `-1`, `max`.
+    pub value: &'static str,
+    /// `no throttle`.
+    pub meaning: &'static str,
+}
+
+/// Where some versions have a knob.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Place {
+    /// `debugfs:sched/base_slice_ns`.
+    pub(crate) at: &'static str,
+    pub(crate) from: Option<Version>,
+    pub(crate) to: Option<Version>,
+    /// Defaults, one for each that some stable kernel has, before scaling.
+    pub(crate) defaults: Vec<&'static str>,
+}
+
+impl Place {
+    pub(crate) fn kind(&self) -> &'static str {
+        self.at.split_once(':').map_or("", |(kind, _)| kind)
+    }
+
+    /// What comes after the kind.
+    pub(crate) fn path(&self) -> &'static str {
+        self.at.split_once(':').map_or("", |(_, path)| path)
+    }
+
+    /// The last part of the path: `base_slice_ns`; of a setting its key.
+    pub(crate) fn file(&self) -> &'static str {
+        let path = self.path();
+        match self.kind() {
+            "spec" | "task" => path.split('=').next().unwrap_or(path),
+            "cgroup1" | "cgroup2" => path,
+            "sysctl" => path.rsplit('.').next().unwrap_or(path),
+            _ => path.rsplit('/').next().unwrap_or(path),
+        }
+    }
+
+    pub(crate) fn has(&self, version: Version) -> bool {
+        self.from.is_none_or(|from| from <= version) && self.to.is_none_or(|to| version <= to)
+    }
+}
+
+impl Row {
+    /// Which kernels have it: `Linux 5.13 to 6.5`.
+    pub(crate) fn kernels(&self) -> String {
+        let first = self.places.iter().map(|p| p.from).min().flatten();
+        // Without an end is later than any end.
+        let last = self.places.iter().map(|p| p.to.map_or((1, None), |to| (0, Some(to)))).max().and_then(|(_, to)| to);
+        match (first, last) {
+            (None, None) => "every Linux".into(),
+            (Some(first), None) => format!("Linux {first} and later"),
+            (None, Some(last)) => format!("Linux up to {last}"),
+            (Some(first), Some(last)) if first == last => format!("Linux {first}"),
+            (Some(first), Some(last)) => format!("Linux {first} to {last}"),
+        }
+    }
+
+    /// Why this value can never be meant, in words; what is not a number is left to the kernel.
+    pub(crate) fn out_of_range(&self, value: &str) -> Option<String> {
+        let unit = if self.unit.is_empty() { String::new() } else { format!(" {}", self.unit) };
+        if self.range.is_empty() || self.special.iter().any(|special| special.value == value) {
+            return None;
+        }
+        let Some((least, most)) = self.range.split_once("..") else {
+            let known = self.range.split('|').any(|one| one == value);
+            return (!known).then(|| format!("{} takes {}, not `{value}`", self.name, self.range.replace('|', ", ")));
+        };
+        let number: i128 = value.parse().ok()?;
+        let (min, max) = (least.parse::<i128>(), most.parse::<i128>());
+        if min.as_ref().is_ok_and(|min| number < *min) || max.as_ref().is_ok_and(|max| number > *max) {
+            let words = match (least, most) {
+                (least, "") => format!("{least}{unit} or more"),
+                ("", most) => format!("{most}{unit} at most"),
+                (least, most) => format!("{least} to {most}{unit}"),
+            };
+            return Some(format!("{} takes {words}, not {value}", self.name));
+        }
+        None
+    }
+}
+
+const TABLE: &str = include_str!("knobs.txt");
+
+/// All rows, in the order of the table.
+pub(crate) fn rows() -> Vec<Row> {
+    let (mut rows, mut family): (Vec<Row>, &str) = (Vec::new(), "");
+    for line in TABLE.lines().filter(|line| !line.is_empty() && !line.starts_with('#')) {
+        let Some(detail) = line.strip_prefix("  ") else {
+            match line.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')) {
+                Some(name) => family = name,
+                None => rows.push(head(family, line)),
+            }
+            continue;
+        };
+        let row = rows.last_mut().expect("a stanza of knobs.txt begins with its name");
+        match detail.split_once(' ').expect("a line of knobs.txt has two words") {
+            ("?", options) => row.options = options,
+            ("&", text) => row.coupled = text,
+            ("-", text) => row.does = text,
+            ("=", special) => {
+                let (value, meaning) = special.split_once(' ').expect("a value and its meaning");
+                row.special.push(Special { value, meaning });
+            }
+            (at, rest) => row.places.push(place(at, rest)),
+        }
+    }
+    rows
+}
+
+fn head(family: &'static str, line: &'static str) -> Row {
+    let mut words = line.split(' ').map(|word| if word == "-" { "" } else { word });
+    let mut next = || words.next().expect("NAME UNIT SCALE RANGE in knobs.txt");
+    let (name, unit, scale, range) = (next(), next(), next(), next());
+    let (scale, scaled) = scale.strip_suffix('*').map_or((scale, false), |plain| (plain, true));
+    let (places, special) = (Vec::new(), Vec::new());
+    let range = if range == ".." { "" } else { range };
+    Row { family, name, unit, scale, scaled, range, places, options: "", special, coupled: "", does: "" }
+}
+
+fn place(at: &'static str, rest: &'static str) -> Place {
+    let mut words = rest.split(' ');
+    let (from, to) = words.next().and_then(|span| span.split_once("..")).expect("FROM..TO in knobs.txt");
+    let defaults = words.next().map(|all| all.split('|').map(|d| d.trim_end_matches('*')).collect());
+    Place { at, from: Version::of(from), to: Version::of(to), defaults: defaults.unwrap_or_default() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::BTreeSet;
+
+    #[test]
+    fn every_stanza_is_whole_and_every_name_and_place_is_one_knobs() {
+        let mut seen = BTreeSet::new();
+        let rows = rows();
+        assert!(rows.len() > 80, "{}", rows.len());
+        for row in &rows {
+            assert!(!row.family.is_empty() && !row.does.is_empty() && !row.places.is_empty(), "{row:?}");
+            assert!(["log", "lin", "set"].contains(&row.scale), "{row:?}");
+            assert!(seen.insert(row.name), "{} twice", row.name);
+            for place in &row.places {
+                assert!(seen.insert(place.at), "{} twice", place.at);
+                let kinds = ["sysctl", "debugfs", "sysfs", "spec", "task", "cgroup1", "cgroup2", "device"];
+                assert!(kinds.contains(&place.kind()) && !place.path().is_empty(), "{place:?}");
+                assert!(place.from.zip(place.to).is_none_or(|(from, to)| from <= to), "{place:?}");
+                for default in &place.defaults {
+                    assert_eq!(row.out_of_range(default), None, "{}: its default {default}", row.name);
+                }
+            }
+            // Places of one hierarchy follow each other without a gap in which no kernel would have it.
+            let of = |kind| row.places.iter().filter(move |p| p.kind() == kind);
+            assert!(of("debugfs").zip(of("debugfs").skip(1)).all(|(a, b)| a.to < b.from), "{row:?}");
+        }
+    }
+
+    #[test]
+    fn spans_and_ranges_are_told_in_words() {
+        let rows = rows();
+        let row = |name: &str| rows.iter().find(|r| r.name == name).unwrap();
+        assert_eq!(row("base_slice").kernels(), "every Linux");
+        assert_eq!(row("latency").kernels(), "Linux up to 6.5");
+        assert_eq!(row("idle_min_granularity").kernels(), "Linux 5.16 to 6.5");
+        assert_eq!(row("fair_server_runtime").kernels(), "Linux 6.12 and later");
+        let why = |name: &str, value: &str| row(name).out_of_range(value);
+        assert_eq!(why("base_slice", "0").unwrap(), "base_slice takes 100000 to 1000000000 ns, not 0");
+        assert_eq!(why("rr_timeslice", "-1").unwrap(), "rr_timeslice takes 1 ms or more, not -1");
+        assert_eq!(why("tunable_scaling", "3").unwrap(), "tunable_scaling takes 0, 1, 2, not `3`");
+        for (name, value) in [("base_slice", "1000000"), ("rt_runtime", "-1"), ("resume_latency", "n/a"), ("nice", "x")]
+        {
+            assert_eq!(why(name, value), None, "{name}={value}");
+        }
+    }
+
+    #[test]
+    fn a_release_begins_with_its_version() {
+        assert_eq!(Version::of("6.12.107-amd64"), Some(Version(6, 12)));
+        assert_eq!(Version::of("7.0-rc1"), Some(Version(7, 0)));
+        assert_eq!(Version::of("unknown"), None);
+        assert!(Version::of("5.4") < Version::of("5.13"));
+    }
+}

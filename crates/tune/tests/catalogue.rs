@@ -1,0 +1,182 @@
+//! The catalogue on trees with the scheduler knobs of seven kernels: everything has its one name, and what is not there
+//! is told with the kernels that have it.
+
+use schedlab_tune::{Knob, Roots, catalogue, named, of_names};
+use std::fs;
+use std::path::PathBuf;
+
+struct Tree {
+    root: tempfile::TempDir,
+    roots: Roots,
+    /// Files of knobs, relative to the root.
+    files: Vec<String>,
+}
+
+fn tree(version: &str) -> Tree {
+    let root = tempfile::tempdir().unwrap();
+    let text = fs::read_to_string(format!("{}/tests/trees/{version}.txt", env!("CARGO_MANIFEST_DIR"))).unwrap();
+    let mut files = Vec::new();
+    for line in text.lines().filter(|line| !line.starts_with('#')) {
+        let (file, value) = line.split_once(' ').unwrap();
+        let path = root.path().join(file);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, format!("{value}\n")).unwrap();
+        files.push(file.to_owned());
+    }
+    let roots = Roots::below(root.path());
+    Tree { root, roots, files }
+}
+
+impl Tree {
+    fn knob(&self, name: &str) -> Knob {
+        of_names(&self.roots, &[name.to_owned()]).unwrap().remove(0)
+    }
+    fn setting(&self, text: &str) -> String {
+        named(&self.roots, text).unwrap().setting.to_string()
+    }
+}
+
+const ALL: [&str; 7] = ["5.4", "5.10", "5.15", "6.1", "6.6", "6.12", "6.18"];
+
+#[test]
+fn every_scheduler_knob_of_seven_kernels_has_a_name_and_shows_its_default() {
+    for version in ALL {
+        let tree = tree(version);
+        let knobs = catalogue(&tree.roots);
+        let undescribed: Vec<&str> = knobs.iter().filter(|k| k.family.is_empty()).map(|k| &*k.name).collect();
+        assert!(undescribed.iter().all(|name| name.starts_with("feature:")), "{version}: {undescribed:?}");
+        assert!(undescribed.contains(&"feature:WA_IDLE"), "{version}");
+        // Every file is the path of a knob, but for what is no knob; of each CPU's files the first stands for all.
+        let no_knob = ["osrelease", "boot_id", "online", "domain0/flags", "sched/debug", "sched/verbose"];
+        for file in tree.files.iter().filter(|file| !no_knob.iter().any(|end| file.ends_with(end))) {
+            let path = tree
+                .root
+                .path()
+                .join(file.replace("/cpu1/", "/cpu0/").replace("/cpu2/", "/cpu0/").replace("/cpu3/", "/cpu0/"));
+            assert!(knobs.iter().any(|k| k.path.as_ref() == Some(&path)), "{version}: {file}");
+        }
+        let altered: Vec<&Knob> = knobs.iter().filter(|k| k.set == "host" && k.is_default() == Some(false)).collect();
+        assert!(altered.is_empty(), "{version}: {altered:?}");
+        for knob in knobs.iter().filter(|k| k.set == "host") {
+            assert_eq!(knob.settable, knob.why_not.is_none(), "{knob:?}");
+            assert!(knob.here.is_some() || knob.why_not.is_some(), "{knob:?}");
+        }
+    }
+}
+
+#[test]
+fn one_name_finds_the_place_of_each_kernel() {
+    for (version, place) in [
+        ("5.4", "sysctl:kernel.sched_min_granularity_ns"),
+        ("5.10", "sysctl:kernel.sched_min_granularity_ns"),
+        ("5.15", "debugfs:sched/min_granularity_ns"),
+        ("6.1", "debugfs:sched/min_granularity_ns"),
+        ("6.6", "debugfs:sched/base_slice_ns"),
+        ("6.12", "debugfs:sched/base_slice_ns"),
+        ("6.18", "debugfs:sched/base_slice_ns"),
+    ] {
+        let tree = tree(version);
+        for name in [
+            "base_slice",
+            "min_granularity",
+            "sched_min_granularity_ns",
+            "kernel.sched_min_granularity_ns",
+            "base_slice_ns",
+        ] {
+            assert_eq!(tree.setting(&format!("{name}=3ms")), format!("{place}=3000000"), "{version}: {name}");
+            assert_eq!(tree.knob(name).here.as_deref(), Some(place), "{version}: {name}");
+        }
+    }
+    assert_eq!(named(&tree("6.12").roots, "min_granularity=3ms").unwrap().also_called.as_deref(), Some("base_slice"));
+    assert_eq!(named(&tree("6.12").roots, "base_slice=3ms").unwrap().also_called, None);
+}
+
+#[test]
+fn what_a_kernel_lacks_is_told_with_those_that_have_it() {
+    let why = |version: &str, name: &str| tree(version).knob(name).why_not.unwrap_or_else(|| "it is here".into());
+    let wakeup = why("6.12", "wakeup_granularity");
+    assert!(
+        wakeup.contains("Linux up to 6.5") && wakeup.contains("6.12.111-test") && wakeup.contains("EEVDF"),
+        "{wakeup}"
+    );
+    assert_eq!(why("6.1", "wakeup_granularity"), "it is here");
+    let server = why("6.6", "fair_server_runtime");
+    assert!(server.contains("Linux 6.12 and later") && server.contains("schedlab vm run"), "{server}");
+    assert!(why("5.4", "util_clamp_min_rt_default").contains("Linux 5.9 and later"));
+    assert!(why("6.12", "child_runs_first").contains("Linux up to 6.6"));
+    // A version that has it, built without it.
+    let tree = tree("6.1");
+    fs::remove_file(tree.root.path().join("proc/sys/kernel/sched_schedstats")).unwrap();
+    assert!(tree.knob("schedstats").why_not.unwrap().contains("CONFIG_SCHEDSTATS"));
+    fs::remove_dir_all(tree.root.path().join("sys/kernel/debug/sched")).unwrap();
+    let unmounted = tree.knob("base_slice").why_not.unwrap();
+    assert!(unmounted.contains("debugfs is not mounted"), "{unmounted}");
+}
+
+#[test]
+fn a_name_or_value_that_cannot_be_meant_is_told_in_a_sentence() {
+    let tree = tree("6.12");
+    let why = |text: &str| named(&tree.roots, text).unwrap_err();
+    assert!(why("base_slise=1ms").contains("did you mean `base_slice`"), "{}", why("base_slise=1ms"));
+    assert!(why("min_granularty=1ms").contains("did you mean `min_granularity`"));
+    assert_eq!(why("base_slice=0"), "base_slice takes 100000 to 1000000000 ns, not 0");
+    assert_eq!(why("base_slice=2s"), "base_slice takes 100000 to 1000000000 ns, not 2000000000");
+    assert_eq!(why("rr_timeslice=1us"), "rr_timeslice counts whole ms, and `1us` is none");
+    assert_eq!(why("tunable_scaling=7"), "tunable_scaling takes 0, 1, 2, not `7`");
+    assert!(why("base_slice").contains("base_slice=VALUE"));
+    assert!(why("cpu_dma_latency=0").contains("tune catalog cpu_dma_latency"));
+    assert!(why("features=WA_IDLE").contains("feature:NAME"));
+    assert!(why("nice=77").contains("-20 to 19"));
+    // The same bounds hold in a SPEC of an arm: debugfs itself takes anything.
+    let mut guard = schedlab_tune::HostGuard::open(tree.roots.clone(), &tree.root.path().join("state")).unwrap();
+    let applied = guard.apply(&["debugfs:sched/base_slice_ns=0".parse().unwrap()]).unwrap();
+    assert!(applied[0].not_applied.as_ref().unwrap().contains("takes 100000 to"), "{applied:?}");
+    assert_eq!(of_names(&tree.roots, &["nosuchthing".into()]).unwrap_err().matches("did you mean").count(), 0);
+}
+
+#[test]
+fn knobs_of_every_cpu_are_one_and_a_choice_is_its_word() {
+    let tree = tree("6.18");
+    let server = tree.knob("fair_server_runtime");
+    assert_eq!((server.value.as_deref(), server.default), (Some("50000000"), vec!["50000000".to_owned()]));
+    let preempt = tree.knob("preempt");
+    assert_eq!(preempt.value.as_deref(), Some("voluntary"));
+    let file = |cpu: u32| tree.root.path().join(format!("sys/kernel/debug/sched/fair_server/cpu{cpu}/runtime"));
+    let value = |path: PathBuf| fs::read_to_string(path).unwrap().trim().to_owned();
+    let mut guard = schedlab_tune::HostGuard::open(tree.roots.clone(), &tree.root.path().join("state")).unwrap();
+    let settings = ["fair_server_runtime=10ms", "preempt=full"].map(|text| named(&tree.roots, text).unwrap().setting);
+    let applied = guard.apply(&settings).unwrap();
+    assert!(applied.iter().all(|one| one.not_applied.is_none()), "{applied:?}");
+    assert_eq!(applied[0].effective, "debugfs:sched/fair_server/cpu*/runtime=10000000");
+    assert_eq!((value(file(0)), value(file(3))), ("10000000".into(), "10000000".into()));
+    assert_eq!(tree.knob("preempt").value.as_deref(), Some("full"));
+    fs::write(file(2), "7\n").unwrap();
+    assert_eq!(tree.knob("fair_server_runtime").value.as_deref(), Some("10000000 10000000 7 10000000"));
+    fs::write(file(2), "10000000\n").unwrap();
+    guard.restore().unwrap();
+    assert_eq!((value(file(3)), tree.knob("preempt").value.as_deref()), ("50000000".into(), Some("voluntary")));
+}
+
+#[test]
+fn defaults_are_scaled_as_the_kernel_scales_them() {
+    let tree = tree("6.12");
+    let default = |cpus: &str, scaling: &str| {
+        fs::write(tree.root.path().join("sys/devices/system/cpu/online"), cpus).unwrap();
+        fs::write(tree.root.path().join("sys/kernel/debug/sched/tunable_scaling"), scaling).unwrap();
+        tree.knob("base_slice").default[0].parse::<u64>().unwrap()
+    };
+    let of = [("0", "1"), ("0-1", "1"), ("0-2", "1"), ("0-7", "1"), ("0-63", "1"), ("0-63", "2"), ("0-63", "0")];
+    assert_eq!(of.map(|(cpus, scaling)| default(cpus, scaling) / 700_000), [1, 2, 2, 4, 4, 8, 1]);
+}
+
+#[test]
+fn this_kernel_is_listed_whole() {
+    let knobs = catalogue(&Roots::default());
+    let knob = |name: &str| knobs.iter().find(|k| k.name == name).unwrap();
+    assert!(knob("rt_period").value.is_some());
+    assert!(knob("slice").value.is_some() || knob("slice").why_not.is_some());
+    let mut names: Vec<&str> = knobs.iter().map(|k| &*k.name).collect();
+    names.sort_unstable();
+    names.dedup();
+    assert_eq!(names.len(), knobs.len());
+}
