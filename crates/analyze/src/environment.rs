@@ -3,6 +3,7 @@
 use crate::findings::{Change, CheckRow, EnvironmentFindings};
 use schedlab_run::manifest::FLUCTUATING;
 use schedlab_run::{Check, Environment, Manifest};
+use std::collections::BTreeMap;
 
 /// The environment of a run and its changes from start to end.
 pub(crate) fn environment(manifest: &Manifest) -> EnvironmentFindings {
@@ -62,6 +63,30 @@ pub fn changes(before: &Environment, after: &Environment) -> Vec<Change> {
     for check in after.checks.iter().filter(steady).filter(|c| value(before, &c.id).is_none()) {
         all.push(change(&check.id, "not checked", &check.value));
     }
+    all.extend(knobs(before, after));
+    all
+}
+
+/// Every knob in which two machines differ; what only one has is named in one row. A run of before version 5 has none.
+fn knobs(before: &Environment, after: &Environment) -> Vec<Change> {
+    let (a, b) = (&before.knobs, &after.knobs);
+    if a.is_empty() || b.is_empty() {
+        return Vec::new();
+    }
+    let change = |what: String, before: String, after: String| Change { what, before, after };
+    let both = a.iter().filter_map(|(name, value)| Some((name, value, b.get(name)?)));
+    let differ = both.filter(|(_, value, other)| value != other);
+    let mut all: Vec<Change> =
+        differ.map(|(name, value, other)| change(format!("knob {name}"), value.clone(), other.clone())).collect();
+    let alone = |of: &BTreeMap<String, String>, than: &BTreeMap<String, String>| {
+        let alone = of.iter().filter(|(name, _)| !than.contains_key(*name));
+        alone.map(|(name, value)| format!("{name}={value}")).collect::<Vec<_>>().join(", ")
+    };
+    let (of_a, of_b) = (alone(a, b), alone(b, a));
+    if !(of_a.is_empty() && of_b.is_empty()) {
+        let or_none = |names: String| if names.is_empty() { "none".into() } else { names };
+        all.push(change("knobs that only one has".into(), or_none(of_a), or_none(of_b)));
+    }
     all
 }
 
@@ -92,5 +117,20 @@ mod tests {
         let absent = "not checked";
         assert_eq!(found, [("host", "a", "b"), ("smt", "on", "off"), ("old", "1", absent), ("new", absent, "2")]);
         assert!(changes(&a, &a).is_empty());
+    }
+
+    #[test]
+    fn every_knob_that_differs_is_named_and_those_of_one_side_in_one_row() {
+        let of = |knobs: &[(&str, &str)]| Environment {
+            knobs: knobs.iter().map(|(name, value)| ((*name).into(), (*value).into())).collect(),
+            ..Environment::default()
+        };
+        let a = of(&[("base_slice", "2100000"), ("latency", "18000000"), ("nr_migrate", "32"), ("thp", "madvise")]);
+        let b = of(&[("base_slice", "3000000"), ("fair_server_runtime", "0"), ("nr_migrate", "8"), ("thp", "madvise")]);
+        let found = changes(&a, &b);
+        let found: Vec<(&str, &str, &str)> = found.iter().map(|c| (&*c.what, &*c.before, &*c.after)).collect();
+        let alone = ("knobs that only one has", "latency=18000000", "fair_server_runtime=0");
+        assert_eq!(found, [("knob base_slice", "2100000", "3000000"), ("knob nr_migrate", "32", "8"), alone]);
+        assert!(changes(&a, &Environment::default()).is_empty(), "an older run has recorded none");
     }
 }

@@ -24,6 +24,7 @@ pub(crate) fn identity(machine: &Machine<'_>) -> Environment {
         autogroup: proc("self/autogroup"),
         allowed_cpus: allowed_cpus(&proc("self/status")),
         program_crc32: fingerprint(&machine.roots.proc.join("self/exe")).unwrap_or_default(),
+        knobs: Default::default(),
         checks: Vec::new(),
     }
 }

@@ -4,9 +4,10 @@ use crate::order::{CounterLevel, LoadGroup, Stamping};
 use crate::setting::Arm;
 use crate::workload_spec::WorkloadSpec;
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
 
 /// Version of the run directory's format; `FORMAT.md` lists what changed.
-pub const FORMAT_VERSION: u32 = 4;
+pub const FORMAT_VERSION: u32 = 5;
 /// Since this version a manifest carries its own CRC-32, tables have their checksums and trial files their list; older
 /// runs may lack them.
 pub(crate) const CHECKED_SINCE: u32 = 4;
@@ -81,6 +82,9 @@ pub struct Environment {
     /// Length and CRC-32 of this program's file; empty in version 1.
     #[serde(default)]
     pub program_crc32: String,
+    /// Knobs of the host that have a value, by the names of the catalogue (docs/knobs.md); empty up to version 4.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub knobs: BTreeMap<String, String>,
     /// The checks, in doctor's order.
     pub checks: Vec<Check>,
 }

@@ -62,6 +62,9 @@ pub(crate) enum Command {
 
 #[derive(Debug, Args)]
 pub(crate) struct Doctor {
+    /// What differs from the machine at the start of this run: kernel, checks, and every knob
+    #[arg(long, value_name = "RUN", conflicts_with = "noise")]
+    pub(crate) against: Option<PathBuf>,
     /// Also measure the A/A noise floor of this machine (about 20 s)
     #[arg(long)]
     pub(crate) noise: bool,

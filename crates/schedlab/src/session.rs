@@ -126,8 +126,7 @@ pub(crate) fn run(
     };
     if guests.is_none() {
         // Without round-trip probes: they would be one more disturbance, and the check is not compared.
-        let (roots, probes) = (schedlab_host::Roots::default(), schedlab_host::Probes::default());
-        manifest.environment_end = Some(schedlab_host::environment(&roots, probes));
+        manifest.environment_end = Some(crate::commands::doctor::environment(false));
     }
     let stored = writer.update_manifest(&manifest);
     let sealed = if manifest.ended == "interrupted" { stored.map(drop) } else { stored.and_then(|_| writer.seal()) };

@@ -122,6 +122,20 @@ fn the_catalogue_fits_eighty_columns_and_its_json_names_every_field() {
 }
 
 #[test]
+fn a_run_records_the_knobs_and_doctor_names_what_differs_from_it() {
+    let lab = Lab::new("tune-against");
+    let out = lab.path("run");
+    schedlab(&["ab", "-w", "pipe:pin=same", "--b", "", "--trials", "6", "--trial", "5ms", "--out", &out]).success();
+    let file = lab.path("run/manifest.json");
+    let text = fs::read_to_string(&file).unwrap();
+    let rt_period = json(&text)["environment"]["knobs"]["rt_period"].as_str().unwrap().to_owned();
+    assert_eq!(rt_period, fs::read_to_string("/proc/sys/kernel/sched_rt_period_us").unwrap().trim());
+    let same = schedlab(&["doctor", "--against", &out]).success().stdout;
+    assert!(!same.contains("knob rt_period"), "{same}");
+    assert!(schedlab(&["doctor"]).success().stdout.contains("knobs of the kernel"));
+}
+
+#[test]
 #[expect(clippy::print_stderr, reason = "a skipped test says so")]
 fn a_read_only_proc_sys_is_told_and_left() {
     let name = "a_read_only_proc_sys_is_told_and_left";

@@ -27,7 +27,7 @@ mod sysctl;
 mod sysfs;
 pub mod task;
 
-pub use catalogue::{Knob, Named, PlaceOfKnob, Special, catalogue, named, of_names, release, scheduler_values};
+pub use catalogue::{Knob, Named, PlaceOfKnob, Special, catalogue, named, of_names, release, values};
 pub use error::TuneError;
 pub use guard::HostGuard;
 pub use needs::{Need, check, check_groups, groups_need, needs};

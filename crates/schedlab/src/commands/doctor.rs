@@ -1,19 +1,25 @@
 //! `schedlab doctor`: what this host can and cannot measure, why, and what helps.
 
 use super::bench::run_once;
-use super::report::terminal_width;
+use super::report::{open, terminal_width};
 use crate::cli::Doctor;
 use crate::output::{print_line, to_stdout};
 use crate::{exit, session};
 use anyhow::{Context, Result};
 use schedlab_host::Probes;
-use schedlab_run::{CounterLevel, LoadGroup, Manifest, Stamping, TrialOrder, TrialRecord};
+use schedlab_run::{
+    Check, CheckState, CounterLevel, Environment, LoadGroup, Manifest, Stamping, TrialOrder, TrialRecord,
+};
 use schedlab_trial::{ExecRunner, Experiment, Store, Watch, prepare};
 use std::io::IsTerminal;
 
 pub(super) fn run(args: &Doctor) -> Result<u8> {
     let mut environment = environment(true);
+    if let Some(dir) = &args.against {
+        return against(&open(dir)?.manifest.environment, &environment, args.json);
+    }
     environment.checks.extend(super::vm::kvm_check(&environment.cmdline));
+    environment.checks.push(knobs());
     let noise = if args.noise { Some(noise_floor(&environment)?) } else { None };
     if args.json {
         let value = serde_json::json!({ "environment": environment, "noise": noise });
@@ -26,6 +32,47 @@ pub(super) fn run(args: &Doctor) -> Result<u8> {
         noise.iter().flatten().try_for_each(|line| writeln!(out, "{line}"))
     })?;
     Ok(exit::DONE)
+}
+
+/// What differs between the machine at the start of a run and this one now.
+fn against(then: &Environment, now: &Environment, json: bool) -> Result<u8> {
+    let changes = schedlab_analyze::changes(then, now);
+    if json {
+        print_line(schedlab_run::json::pretty(&changes)?)?;
+    } else {
+        to_stdout(|out| {
+            changes.iter().try_for_each(|c| writeln!(out, "{}: `{}` then, `{}` now", c.what, c.before, c.after))?;
+            writeln!(out, "{}", schedlab_run::counted(changes.len(), "differences"))
+        })?;
+    }
+    Ok(exit::DONE)
+}
+
+/// Knobs that are not as a kernel of this version starts.
+fn knobs() -> Check {
+    let all = schedlab_tune::catalogue(&schedlab_tune::Roots::default());
+    let moved = all.iter().filter(|knob| knob.set == "host" && knob.is_default() == Some(false));
+    let moved = moved.map(|knob| {
+        let value = knob.value.as_deref().unwrap_or_default();
+        format!("{}={value} (default {})", knob.name, knob.default.join(" or "))
+    });
+    let moved: Vec<String> = moved.collect();
+    let hidden = all.iter().filter(|knob| knob.set == "host" && knob.path.is_some() && knob.value.is_none()).count();
+    let hidden =
+        if hidden > 0 { format!("; {} cannot be read", schedlab_run::counted(hidden, "knobs")) } else { String::new() };
+    Check {
+        id: "knobs".into(),
+        title: "knobs of the kernel".into(),
+        state: CheckState::Info,
+        value: if moved.is_empty() {
+            format!("at their defaults{hidden}")
+        } else {
+            format!("{}{hidden}", moved.join(", "))
+        },
+        effect: "results are those of these settings, in all arms that do not name them".into(),
+        evidence: "schedlab tune show".into(),
+        mend: String::new(),
+    }
 }
 
 /// The round trip on one CPU and across two, a tenth of a second each. A machine with one CPU has no second figure.
@@ -55,9 +102,10 @@ fn round_trip(pin: &str) -> Option<f64> {
 }
 
 /// The machine as it is now; with the round-trip probes only where a run begins.
-pub(super) fn environment(probe: bool) -> schedlab_run::Environment {
+pub(crate) fn environment(probe: bool) -> Environment {
     let probes = if probe { probes() } else { Probes::default() };
-    schedlab_host::environment(&schedlab_host::Roots::default(), probes)
+    let knobs = schedlab_tune::values(&schedlab_tune::Roots::default());
+    Environment { knobs, ..schedlab_host::environment(&schedlab_host::Roots::default(), probes) }
 }
 
 /// Keeps nothing: the noise floor is measured, printed and forgotten.
@@ -73,7 +121,7 @@ impl Store for Forget {
 }
 
 /// Two equal arms, twelve blocks: from where on such a comparison tells a difference, and what it found between equals.
-fn noise_floor(environment: &schedlab_run::Environment) -> Result<Vec<String>> {
+fn noise_floor(environment: &Environment) -> Result<Vec<String>> {
     let plan = schedlab_run::Plan::parse(NOISE_PLAN).context("the built-in noise plan")?;
     let manifest = prepare::manifest(&plan, Vec::new(), environment.clone())?;
     let interrupt = schedlab_sys::interrupt::Interrupt::catch()?;

@@ -4,7 +4,7 @@ mod ab;
 mod bench;
 mod claim;
 mod compare;
-mod doctor;
+pub(crate) mod doctor;
 mod import;
 mod kernel;
 mod list;

@@ -104,6 +104,8 @@ fn begin(dir: &Path, plan: &Plan, guests: Option<&Guests>) -> Result<Begun> {
             manifest
         }
         None => {
+            // What a killed run left in force is not the machine.
+            session::restore_leftovers()?;
             let manifest = prepare::manifest(&plan, command, environment(true))?;
             session::host_is_free_for(&manifest)?;
             manifest

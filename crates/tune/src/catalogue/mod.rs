@@ -9,7 +9,7 @@ mod names;
 mod table;
 
 pub(crate) use here::one_word;
-pub use names::{Named, named, of_names, scheduler_values};
+pub use names::{Named, named, of_names, values};
 pub(crate) use names::{absent, row_of_place};
 pub use table::Special;
 

@@ -9,6 +9,7 @@ use crate::roots::Roots;
 use schedlab_run::nearest::nearest;
 use schedlab_run::units::parse_duration_ns;
 use schedlab_run::{Arm, Setting, SettingError};
+use std::collections::BTreeMap;
 
 /// `NAME=VALUE` as a setting of this kernel.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -152,7 +153,7 @@ pub fn of_names(roots: &Roots, names: &[String]) -> Result<Vec<Knob>, String> {
 }
 
 /// What a run records: knobs of the host that are here and have a value, by their one name.
-pub fn scheduler_values(roots: &Roots) -> Vec<(String, String)> {
+pub fn values(roots: &Roots) -> BTreeMap<String, String> {
     let recorded = |knob: &Knob| knob.set == "host" && knob.name != "features";
     let all = catalogue(roots).into_iter().filter(recorded);
     all.filter_map(|knob| Some((knob.name, knob.value?))).collect()
