@@ -12,13 +12,15 @@ struct Measurement {
 }
 
 #[rustfmt::skip]
-const MEASUREMENTS: [Measurement; 13] = [
+const MEASUREMENTS: [Measurement; 15] = [
     Measurement { name: "fidelity", minutes: 25, shows: "our workloads against their twins, pinned pairs" },
     Measurement { name: "aa", minutes: 44, shows: "false alarms on A against A, and a planted 3 % found, on recorded series" },
     Measurement { name: "power", minutes: 1, shows: "seconds to a verdict on a planted 3 % (after aa, whose series it reads)" },
     Measurement { name: "overhead", minutes: 8, shows: "cost of each stamping level and of the counters" },
     Measurement { name: "endurance", minutes: 2, shows: "every transport of transact, 1000 iterations, 50 clean ends in a row" },
     Measurement { name: "kill", minutes: 2, shows: "SIGKILL of each process of every workload: an error, nothing left, seconds" },
+    Measurement { name: "crash", minutes: 4, shows: "SIGKILL in the middle of setting 20 knobs: all of them back, byte for byte" },
+    Measurement { name: "knobs", minutes: 1, shows: "the catalogue of knobs against sources of kernels (names their trees)" },
     Measurement { name: "omission", minutes: 1, shows: "a planted stall in open and closed loops, predicted and measured" },
     Measurement { name: "trace", minutes: 6, shows: "reading a trace against perf sched latency: speed, memory, agreement, cost by length" },
     Measurement { name: "vm", minutes: 5, shows: "guests: one seed, one outcome, on 1, 2 and 4 CPUs; seconds to the first output" },
