@@ -425,6 +425,13 @@ pub(crate) struct Tune {
     pub(crate) root: Option<PathBuf>,
 }
 
+impl TuneAction {
+    /// Whether it neither sets nor puts back.
+    pub(crate) fn only_looks(&self) -> bool {
+        matches!(self, Self::Show { .. } | Self::Catalog { .. })
+    }
+}
+
 #[derive(Debug, Subcommand)]
 pub(crate) enum TuneAction {
     /// Knobs this kernel has: the value in effect beside the default

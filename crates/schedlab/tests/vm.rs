@@ -250,6 +250,7 @@ fn bad_input_is_one_line_before_anything_boots() {
         (&bench(&["pipe", "--json", "/proc/a.json"]), "no place for the result /proc/a.json"),
         (&["vm", "fetch", "/boot/vmlinuz"], "needs no fetching"),
         (&["vm", "run", "--kernel", &file, "--", "tune", "restore"], "run it there"),
+        (&["vm", "run", "--kernel", &file, "--", "doctor", "--against", "out"], "run it there"),
         (&["vm", "run", "--kernel", &file, "--", "run", "p.toml", "--resume"], "boot is a unit"),
     ] {
         let ran = from(&lab, arguments).failure();

@@ -108,6 +108,16 @@ fn what_a_kernel_lacks_is_told_with_those_that_have_it() {
     let tree = tree("6.1");
     fs::remove_file(tree.root.path().join("proc/sys/kernel/sched_schedstats")).unwrap();
     assert!(tree.knob("schedstats").why_not.unwrap().contains("CONFIG_SCHEDSTATS"));
+    fs::write(tree.root.path().join("proc/sys/kernel/sched_energy_aware"), "").unwrap();
+    let energy = tree.knob("energy_aware");
+    assert!(
+        energy.value.is_none() && energy.why_not.unwrap().contains("cannot do it"),
+        "as 6.12 without an energy model"
+    );
+    assert!(
+        tree.knob("governor").why_not.unwrap().contains("driver or module"),
+        "the machine may lack it, not the kernel"
+    );
     fs::remove_dir_all(tree.root.path().join("sys/kernel/debug/sched")).unwrap();
     let unmounted = tree.knob("base_slice").why_not.unwrap();
     assert!(unmounted.contains("debugfs is not mounted"), "{unmounted}");

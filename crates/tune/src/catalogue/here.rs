@@ -78,6 +78,10 @@ pub(crate) fn one_word(present: &str) -> &str {
 
 fn shown<'a>(place: &'a Place, knob: &Knob, words: impl Fn(&str) -> String) -> Here<'a> {
     let (value, why_not) = match knob.read() {
+        // As 6.12 shows `sched_energy_aware` where placing by energy is not possible.
+        Ok(present) if present.is_empty() => {
+            (None, Some(format!("{} is empty: this machine cannot do it", knob.path().display())))
+        }
         Ok(present) => (Some(words(&present)), not_writable(knob)),
         Err(e) => (None, Some(reason::refused(knob.path(), &e, None))),
     };

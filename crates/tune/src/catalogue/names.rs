@@ -25,29 +25,25 @@ pub(crate) fn row_of_place(place: &str) -> Option<Row> {
     rows().into_iter().find(|row| row.places.iter().any(|p| is_at(p.at, place)))
 }
 
-/// Why a knob is not here: the version, or how the kernel was built.
+/// Why a knob is not here: the version, how the kernel was built, or the machine.
 pub(crate) fn absent(release: &str, row: &Row) -> String {
     let name = row.name;
+    let of_machine = row.places.iter().all(|place| place.kind() == "sysfs");
+    let options = if row.options.is_empty() { String::new() } else { format!("CONFIG_{}, ", row.options) };
     match Version::of(release) {
-        Some(version) if has(row, version) && !row.options.is_empty() => {
-            format!("this kernel is built without {name} (CONFIG_{}); {GUEST_LANE}", row.options)
+        Some(version) if has(row, version) && of_machine => {
+            format!("{name} needs {options}a driver or module that is loaded, and hardware for it; {GUEST_LANE}")
+        }
+        Some(version) if has(row, version) && options.is_empty() => {
+            format!("{name} is not here, though Linux {version} has it (a namespace, or a kernel without it)")
         }
         Some(version) if has(row, version) => {
-            format!(
-                "{name} is not here, though {} has it (a module that is not loaded, or other hardware)",
-                row.kernels()
-            )
+            format!("this kernel is built without {name} (CONFIG_{}); {GUEST_LANE}", row.options)
         }
         _ => {
             let here = if release.is_empty() { String::new() } else { format!(", and this is {release}") };
-            let eevdf = Version::of("6.5");
-            let removed = if row.places.iter().all(|p| p.to.is_some() && p.to <= eevdf)
-                && row.places.last().is_some_and(|p| p.to == eevdf)
-            {
-                " (EEVDF, Linux 6.6, removed it)"
-            } else {
-                ""
-            };
+            let last = row.places.iter().map(|place| place.to.map(|to| to.to_string())).next_back().flatten();
+            let removed = if last.as_deref() == Some("6.5") { " (EEVDF, Linux 6.6, removed it)" } else { "" };
             format!("{name} is a knob of {}{here}{removed}; {GUEST_LANE}", row.kernels())
         }
     }

@@ -75,7 +75,9 @@ impl Inside {
                 let name = args.plan.file_stem().map_or("run".into(), |stem| stem.to_string_lossy().into_owned());
                 inside.experiment(&directory, &args.output, &name)?;
             }
-            Command::Doctor(_) | Command::List(_) => {}
+            Command::Doctor(args) if args.against.is_none() => {}
+            Command::Tune(args) if args.root.is_none() && args.action.only_looks() => {}
+            Command::List(_) => {}
             _ => usage!("`{}` reads and writes files of the host: run it there", words.join(" ")),
         }
         let says_binder = inside.reads.iter().any(|added| mentions_binder(&added.from));
