@@ -1,12 +1,12 @@
 //! A distribution of nanoseconds while it is being counted: the buckets of `schedlab_run`'s histogram, with room only for
-//! the powers of two that occur. Thousands of threads have four of these each, most of them with few values: those are
-//! kept as they are.
+//! the powers of two that occur. Thousands of threads have four of these each: their buckets fit no cache, so values are
+//! gathered, and counted by the hundred. Then the processor waits for many of the buckets at a time, not for each.
 
-use schedlab_run::histogram::{Histogram, bucket_of};
+use schedlab_run::histogram::{BUCKETS, Histogram, bucket_of};
 use std::collections::BTreeMap;
 
-/// Values that are kept as they are.
-const FEW: usize = 48;
+/// Values that are gathered before they are counted. Most of the histograms never have as many.
+const GATHERED: usize = 256;
 
 /// Buckets of a page: those of one power of two.
 const PAGE: usize = 256;
@@ -18,23 +18,18 @@ pub struct Cells {
     sum_ns: u64,
     min_ns: u64,
     max_ns: u64,
-    kept: Kept,
+    /// Buckets of the values that are not in the pages yet.
+    gathered: Vec<u16>,
+    pages: Option<Box<Pages>>,
 }
 
-#[derive(Debug, Clone)]
-enum Kept {
-    Few(Vec<u64>),
-    Pages {
-        pages: Vec<Option<Box<[u32; PAGE]>>>,
-        /// Cells that counted to 2^32, and how often.
-        full: BTreeMap<u32, u64>,
-    },
-}
+const _: () = assert!(BUCKETS <= 1 << u16::BITS && size_of::<Cells>() == 64);
 
-impl Default for Kept {
-    fn default() -> Self {
-        Self::Few(Vec::new())
-    }
+#[derive(Debug, Clone, Default)]
+struct Pages {
+    all: Vec<Option<Box<[u16; PAGE]>>>,
+    /// Cells that counted to 2^16, and how often.
+    full: BTreeMap<u32, u64>,
 }
 
 impl Cells {
@@ -45,80 +40,47 @@ impl Cells {
         self.max_ns = self.max_ns.max(ns);
         self.count += 1;
         self.sum_ns = self.sum_ns.saturating_add(ns);
-        if let Kept::Pages { pages, full } = &mut self.kept {
-            let cell = bucket_of(ns);
-            if let Some(Some(page)) = pages.get_mut(cell / PAGE) {
-                let (count, carry) = page[cell % PAGE].overflowing_add(1);
-                page[cell % PAGE] = count;
-                if !carry {
-                    return;
-                }
-                *full.entry(cell as u32).or_default() += 1;
-                return;
-            }
-        }
-        self.add_rarely(ns);
+        self.gather(bucket_of(ns) as u16);
     }
 
+    #[inline]
+    fn gather(&mut self, bucket: u16) {
+        if self.gathered.len() >= GATHERED {
+            self.settle();
+        }
+        self.gathered.push(bucket);
+    }
+
+    /// Counts what was gathered.
     #[cold]
-    fn add_rarely(&mut self, ns: u64) {
-        match &mut self.kept {
-            Kept::Few(values) if values.len() < FEW => values.push(ns),
-            _ => {
-                self.become_pages();
-                self.count_cell(bucket_of(ns), 1);
-            }
-        }
-    }
-
-    fn become_pages(&mut self) {
-        if let Kept::Few(values) = &mut self.kept {
-            let values = std::mem::take(values);
-            self.kept = Kept::Pages { pages: Vec::new(), full: BTreeMap::new() };
-            values.into_iter().for_each(|ns| self.count_cell(bucket_of(ns), 1));
-        }
-    }
-
-    fn count_cell(&mut self, cell: usize, times: u32) {
-        if let Kept::Pages { pages, full } = &mut self.kept {
-            if pages.len() <= cell / PAGE {
-                pages.resize(cell / PAGE + 1, None);
-            }
-            let count = &mut pages[cell / PAGE].get_or_insert_with(|| Box::new([0; PAGE]))[cell % PAGE];
-            let (sum, carry) = count.overflowing_add(times);
-            *count = sum;
+    fn settle(&mut self) {
+        let pages = self.pages.get_or_insert_default();
+        for bucket in self.gathered.drain(..) {
+            let (page, cell) = (usize::from(bucket) / PAGE, usize::from(bucket) % PAGE);
+            let counts = match pages.all.get_mut(page) {
+                Some(Some(counts)) => counts,
+                _ => meet(&mut pages.all, page),
+            };
+            let (sum, carry) = counts[cell].overflowing_add(1);
+            counts[cell] = sum;
             if carry {
-                *full.entry(cell as u32).or_default() += 1;
+                *pages.full.entry(bucket.into()).or_default() += 1;
             }
         }
     }
 
     /// Adds another distribution; exact.
     pub fn merge(&mut self, other: &Self) {
-        let before = (self.count, self.sum_ns, self.min_ns, self.max_ns);
-        match &other.kept {
-            Kept::Few(values) => values.iter().for_each(|ns| self.add(*ns)),
-            Kept::Pages { pages, full } => {
-                self.become_pages();
-                for (page, counts) in pages.iter().enumerate().filter_map(|(n, p)| p.as_ref().map(|p| (n, p))) {
-                    let counted = counts.iter().enumerate().filter(|(_, n)| **n > 0);
-                    counted.for_each(|(cell, n)| self.count_cell(page * PAGE + cell, *n));
-                }
-                if let Kept::Pages { full: sum, .. } = &mut self.kept {
-                    full.iter().for_each(|(cell, times)| *sum.entry(*cell).or_default() += times);
-                }
-            }
+        other.gathered.iter().for_each(|bucket| self.gather(*bucket));
+        if let Some(more) = &other.pages {
+            self.pages.get_or_insert_default().merge(more);
         }
-        let (count, sum_ns, min_ns, max_ns) = before;
-        self.min_ns = if count == 0 {
-            other.min_ns
-        } else if other.count == 0 {
-            min_ns
-        } else {
-            min_ns.min(other.min_ns)
-        };
-        self.max_ns = max_ns.max(other.max_ns);
-        (self.count, self.sum_ns) = (count + other.count, sum_ns.saturating_add(other.sum_ns));
+        if other.count > 0 {
+            self.min_ns = if self.count == 0 { other.min_ns } else { self.min_ns.min(other.min_ns) };
+        }
+        self.max_ns = self.max_ns.max(other.max_ns);
+        self.count += other.count;
+        self.sum_ns = self.sum_ns.saturating_add(other.sum_ns);
     }
 
     /// Number of values.
@@ -138,28 +100,46 @@ impl Cells {
 
     /// The finished distribution.
     pub fn histogram(&self) -> Histogram {
-        let mut cells: Vec<(u32, u64)> = Vec::new();
-        match &self.kept {
-            Kept::Few(values) => {
-                cells.extend(values.iter().map(|ns| (bucket_of(*ns) as u32, 1)));
-                cells.sort_unstable();
-                cells.dedup_by(|next, sum| {
-                    sum.1 += u64::from(next.0 == sum.0);
-                    next.0 == sum.0
-                });
-            }
-            Kept::Pages { pages, full } => {
-                for (page, counts) in pages.iter().enumerate().filter_map(|(n, p)| p.as_ref().map(|p| (n, p))) {
-                    let sums = counts.iter().enumerate().map(|(at, n)| {
-                        let cell = (page * PAGE + at) as u32;
-                        (cell, u64::from(*n) + full.get(&cell).map_or(0, |times| times << 32))
-                    });
-                    cells.extend(sums.filter(|(_, sum)| *sum > 0));
+        let mut all = self.clone();
+        all.settle();
+        let cells = all.pages.map_or_else(Vec::new, |pages| pages.cells());
+        Histogram { cells, sum_ns: self.sum_ns, min_ns: self.min_ns, max_ns: self.max_ns }
+    }
+}
+
+impl Pages {
+    fn merge(&mut self, other: &Self) {
+        for (page, more) in other.pages() {
+            for (cell, (sum, more)) in meet(&mut self.all, page).iter_mut().zip(more).enumerate() {
+                let (counted, carry) = sum.overflowing_add(*more);
+                *sum = counted;
+                if carry {
+                    *self.full.entry((page * PAGE + cell) as u32).or_default() += 1;
                 }
             }
         }
-        Histogram { cells, sum_ns: self.sum_ns, min_ns: self.min_ns, max_ns: self.max_ns }
+        other.full.iter().for_each(|(cell, times)| *self.full.entry(*cell).or_default() += times);
     }
+
+    /// Those that are there, with their numbers.
+    fn pages(&self) -> impl Iterator<Item = (usize, &[u16; PAGE])> {
+        self.all.iter().enumerate().filter_map(|(number, page)| Some((number, page.as_deref()?)))
+    }
+
+    /// Number and count of each cell that is not empty.
+    fn cells(&self) -> Vec<(u32, u64)> {
+        let counts = self.pages().flat_map(|(page, counts)| (page * PAGE..).map(|at| at as u32).zip(counts));
+        let full = |cell: &u32| self.full.get(cell).map_or(0, |times| times << u16::BITS);
+        counts.map(|(cell, count)| (cell, u64::from(*count) + full(&cell))).filter(|(_, sum)| *sum > 0).collect()
+    }
+}
+
+#[cold]
+fn meet(all: &mut Vec<Option<Box<[u16; PAGE]>>>, page: usize) -> &mut [u16; PAGE] {
+    if all.len() <= page {
+        all.resize(page + 1, None);
+    }
+    all[page].get_or_insert_with(|| Box::new([0; PAGE]))
 }
 
 #[cfg(test)]
@@ -177,7 +157,7 @@ mod tests {
         let values: Vec<u64> = (0..1000u64).map(|i| i * i * 977).collect();
         let whole = of(values.iter().copied());
         let mut merged = Histogram::default();
-        for part in values.chunks(FEW) {
+        for part in values.chunks(48) {
             merged.merge(&of(part.iter().copied()));
         }
         assert_eq!(merged, whole);
@@ -195,6 +175,16 @@ mod tests {
             assert_eq!(a.histogram(), of(values.iter().copied()), "{cut}");
             assert_eq!(a.count(), 400);
         }
+    }
+
+    #[test]
+    fn a_cell_that_counted_as_far_as_it_can_goes_on() {
+        let mut cells = Cells::default();
+        (0..200_000).for_each(|i| cells.add(i % 2 * 1000));
+        let (mut twice, whole) = (cells.clone(), cells.histogram());
+        assert_eq!(whole.cells.iter().map(|cell| cell.1).collect::<Vec<_>>(), [100_000; 2]);
+        twice.merge(&cells);
+        assert_eq!(twice.histogram().cells.iter().map(|cell| cell.1).collect::<Vec<_>>(), [200_000; 2]);
     }
 
     #[test]

@@ -229,7 +229,7 @@ struct Sum {
 
 #[derive(Default)]
 struct WaitSum {
-    histogram: Histogram,
+    cells: Cells,
     longest: Longest,
     /// Whose the longest was.
     who: Option<(Option<u32>, String)>,
@@ -273,12 +273,12 @@ impl WaitSum {
         if cells.count() > 0 && (self.who.is_none() || length(&longest) > length(&self.longest)) {
             (self.longest, self.who) = (longest, Some((tid, comm.to_owned())));
         }
-        self.histogram.merge(&cells.histogram());
+        self.cells.merge(cells);
         self.censored.iter_mut().zip(censored).for_each(|(sum, more)| *sum += more);
     }
 
     fn waits(self) -> Waits {
-        let histogram = self.histogram;
+        let histogram = self.cells.histogram();
         let count = histogram.count();
         // The parts of a wait have no place of their own.
         let known = self.longest.end > 0;
