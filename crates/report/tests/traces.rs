@@ -305,9 +305,17 @@ fn every_page_of_every_golden_trace_is_as_it_was() {
 
 /// What `check` says first of the lines of a text trace.
 fn believed(lines: &str) -> String {
+    believed_of(&checked(lines))
+}
+
+fn checked(lines: &str) -> check::Check {
     let mut reader = Reader::open("made", Box::new(lines.as_bytes().to_vec()), check::wanted()).expect("a trace");
+    check(&mut reader).expect("readable")
+}
+
+fn believed_of(found: &check::Check) -> String {
     let mut out = Vec::new();
-    trace_check_text(&check(&mut reader).expect("readable"), 240, false, &mut out).expect("written");
+    trace_check_text(found, 240, false, &mut out).expect("written");
     String::from_utf8(out).expect("UTF-8").lines().next().unwrap_or_default().to_owned()
 }
 
@@ -330,6 +338,20 @@ fn a_loss_that_nobody_counted_is_a_loss() {
     assert_eq!(
         believed(&format!("{first}CPU:0 [LOST 7 EVENTS]\n{second}")),
         "Events are missing: 7 reported lost, 0 switches that do not follow the one before, 0 clocks that went back."
+    );
+    assert_eq!(
+        believed(&format!(
+            "{first}CPU:0 [EVENTS DROPPED]\n{second}CPU:0 [LOST 7 EVENTS]\n{}",
+            switch(3, "A-10", "B-11")
+        )),
+        "Events are missing: 7 reported lost, 1 loss reported without a count, 0 breaks of the chain of switches, 0 clocks that went back."
+    );
+    // Where the kernel counted what its rings refused, that is the number, and the loss is in it.
+    let mut counted = checked(&format!("{first}CPU:0 [EVENTS DROPPED]\n{second}"));
+    counted.reported_lost = 612;
+    assert_eq!(
+        believed_of(&counted),
+        "Events are missing: 612 reported lost, 0 breaks of the chain of switches, 0 clocks that went back."
     );
     // Behind which no event comes, so that no gap ends.
     let at_the_end = believed(&format!("{first}{second}CPU:0 [EVENTS DROPPED]\n"));

@@ -52,9 +52,10 @@ fn has_switches(found: &Check) -> bool {
 fn missing(found: &Check) -> String {
     let sum = |of: fn(&CpuCheck) -> u64| found.cpus.iter().map(of).sum::<u64>();
     let many = |n: u64, what: &str| format!("{} {}", count(n), noun(n, what));
-    // Of a recorder's sum the part that lies in no gap is in it, too.
+    // Of a recorder's sum the part that lies in no gap is in it, too, and what was lost where it gave no number.
     let (in_gaps, uncounted) = (sum(|c| c.lost), sum(|c| c.uncounted_losses));
-    let lost = if in_gaps > 0 { in_gaps.max(found.reported_lost) } else { 0 };
+    let has_sum = in_gaps + uncounted > 0 && found.reported_lost > in_gaps + uncounted;
+    let (lost, uncounted) = if has_sum { (found.reported_lost, 0) } else { (in_gaps, uncounted) };
     let (breaks, backs) = (sum(|c| c.chain_breaks), sum(|c| c.clock_backs));
     let mut parts = Vec::new();
     if lost > 0 || (uncounted == 0 && found.reported_lost == 0) {
