@@ -27,9 +27,9 @@ fn the_one_file_of_a_directory_of_perf_is_read() {
     std::fs::create_dir(&dir).unwrap();
     std::fs::copy(&file, format!("{dir}/data")).unwrap();
     schedlab(&["trace", "check", &dir]).success();
-    // One of several, of `perf record --threads`, is no trace.
-    std::fs::write(format!("{dir}/data.0"), "").unwrap();
-    assert!(schedlab(&["trace", "check", &dir]).failure().stderr.contains("perf record --threads"));
+    // One of several, of `perf record --threads`, is no whole trace.
+    std::fs::write(format!("{dir}/data.1"), "").unwrap();
+    assert!(schedlab(&["trace", "check", &dir]).failure().stderr.contains("has no data.0"));
 }
 
 #[test]
@@ -156,7 +156,10 @@ fn what_cannot_be_read_is_one_line_that_names_it() {
     std::fs::write(&picture, b"BZh9").unwrap();
     one_line(&["trace", "check", &picture], "byte 0: a file compressed with bzip2; bunzip2 it first");
     one_line(&["trace", "latency", &lab.path("none")], "none cannot be opened");
-    one_line(&["trace", "latency", &lab.path("")], "is a directory, and no trace.slt of `schedlab record` is in it");
+    one_line(
+        &["trace", "latency", &lab.path("")],
+        "is a directory, and neither trace.slt of `schedlab record` nor data of `perf record` is in it",
+    );
     wrong_words(&["trace", "latency", &file, "--time", "5,1"], "`5,1` is no time window");
     wrong_words(&["trace", "blame", &file, "--state", "Q"], "--state: `Q` is no state of a thread that waits");
     wrong_words(&["trace", "chains", &file, "--prio", "high"], "--prio: `high` is no priority");

@@ -22,7 +22,7 @@ const MOST_PENDING: usize = 8 << 20;
 const NEIGHBOURS: usize = 64;
 
 /// A clock that goes back by less than this is two events that changed places.
-const SWAPPED_NS: u64 = 1_000_000;
+pub(crate) const SWAPPED_NS: u64 = 1_000_000;
 
 /// Merges the events of CPUs.
 #[derive(Debug, Default)]
@@ -377,6 +377,16 @@ impl Order {
     /// Time of the latest event so far.
     pub(crate) fn latest(&self) -> u64 {
         self.latest
+    }
+
+    /// Has the latest event of one stream be found; returns that of all.
+    pub(crate) fn replace_latest(&mut self, ts: u64) -> u64 {
+        std::mem::replace(&mut self.latest, ts)
+    }
+
+    /// Whether a CPU has had events.
+    pub(crate) fn has_seen(&self, cpu: Cpu) -> bool {
+        self.cpus.get(lane_index(cpu)).is_some_and(|lane| lane.seen)
     }
 
     /// No more events will come.

@@ -75,6 +75,18 @@ impl Problems {
         *total = total.saturating_add(count);
     }
 
+    /// The kinds that were met, a bit for each.
+    pub(crate) fn kinds(&self) -> u32 {
+        self.0.keys().fold(0, |kinds, kind| kinds | 1 << *kind as u32)
+    }
+
+    /// Of kinds that were met since, says where the first one was.
+    pub(crate) fn tell_where(&mut self, since: u32, place: &str) {
+        for (_, (_, first)) in self.0.iter_mut().filter(|(kind, _)| since & 1 << **kind as u32 == 0) {
+            first.insert_str(0, place);
+        }
+    }
+
     /// How often a kind was met.
     pub fn count(&self, kind: ProblemKind) -> u64 {
         self.0.get(&kind).map_or(0, |p| p.0)

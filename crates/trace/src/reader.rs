@@ -36,6 +36,16 @@ impl Reader {
         Self::open_inner(file, source, wanted, true)
     }
 
+    /// The same of the directory `file` that `perf record --threads` wrote: of its file `data`, and of data.0 and so on.
+    pub fn open_parts(
+        file: &str,
+        data: Box<dyn ByteSource>,
+        parts: Vec<Box<dyn ByteSource>>,
+        wanted: Kinds,
+    ) -> Result<Self, TraceError> {
+        Ok(Self(Format::PerfData(Box::new(PerfData::open(file, data, parts, wanted)?))))
+    }
+
     /// `packed`: the file may be an archive, or compressed; what comes out of one may not.
     fn open_inner(file: &str, source: Box<dyn ByteSource>, wanted: Kinds, packed: bool) -> Result<Self, TraceError> {
         let input = Input::new(file, source);
@@ -49,9 +59,11 @@ impl Reader {
             // What perf writes into a file it is read by position.
             Some(Known::PerfData) if !packed && !perf_data::is_stream(head) => {
                 let source = wrapped::in_memory(&input)?;
-                Format::PerfData(Box::new(PerfData::open(file, source, wanted)?))
+                Format::PerfData(Box::new(PerfData::open(file, source, Vec::new(), wanted)?))
             }
-            Some(Known::PerfData) => Format::PerfData(Box::new(PerfData::open(file, input.source, wanted)?)),
+            Some(Known::PerfData) => {
+                Format::PerfData(Box::new(PerfData::open(file, input.source, Vec::new(), wanted)?))
+            }
             Some(Known::TraceDat) => Format::TraceDat(Box::new(TraceDat::open(file, input.source, wanted)?)),
             Some(Known::RawPages) => Format::TraceDat(Box::new(TraceDat::open_archive(file, input.source, wanted)?)),
             Some(Known::Recording) => Format::Recording(Box::new(RecordingReader::open(file, input.source, wanted)?)),

@@ -25,7 +25,7 @@ enum Whom {
     Sched,
 }
 
-const ROWS: [(&str, Whom); 17] = [
+const ROWS: [(&str, Whom); 19] = [
     ("-a", Whom::All(3)),
     ("-a -z", Whom::All(3)),
     ("-a -z, beside a load", Whom::All(24)),
@@ -40,6 +40,9 @@ const ROWS: [(&str, Whom); 17] = [
     ("-a -g", Whom::All(3)),
     ("-a --all-cgroups", Whom::All(3)),
     ("-a --threads", Whom::All(3)),
+    ("-a -z --threads", Whom::All(3)),
+    // One thread reads the rings of all CPUs, where the machine has one node.
+    ("-a --threads=numa", Whom::All(3)),
     ("COMMAND, no -a", Whom::Command),
     ("-p PID", Whom::Process),
     ("perf sched record", Whom::Sched),
@@ -73,7 +76,6 @@ fn row(lab: &Lab, perf: &Path, options: &str, whom: Whom, file: &Path) -> Result
         ensure!(!text.events.is_empty(), "perf script finds no event in what perf recorded");
         if text.lost == 0 {
             let must = match options {
-                _ if options.contains("--threads") => Must::Refuse,
                 // Whether a ring wrapped, the file does not say: each CPU begins at its oldest event.
                 _ if options.contains("--overwrite") => Must::TellLoss,
                 _ => Must::Agree,

@@ -24,7 +24,7 @@ pub(crate) enum Must {
     Agree,
     /// The same events, no more waits and none longer than in the whole trace, and a word that something is missing.
     TellLoss,
-    /// A refusal: the times are not ns, and nothing says what they are, or it is a directory of several files.
+    /// A refusal: the times are not ns, and nothing says what they are.
     Refuse,
 }
 

@@ -19,6 +19,7 @@ use schedlab_analyze::trace::{
     TraceFacts, check, latency, map, overview, perf_latency, queues, states, timehist,
 };
 use schedlab_run::json::pretty;
+use std::ffi::OsStr;
 use std::fs::File;
 use std::io::{IsTerminal, Seek, Write};
 use std::os::fd::AsFd;
@@ -281,7 +282,31 @@ fn run_queues(args: &Queues) -> Result<()> {
 pub(super) fn open(path: &Path, wanted: schedlab_trace::Kinds) -> Result<Reader> {
     let path = trace_in(path);
     let name = if path == Path::new("-") { "standard input".into() } else { path.display().to_string() };
-    Ok(Reader::open(&name, bytes(&path)?, wanted)?)
+    let parts = parts_of(&path)?;
+    Ok(if parts.is_empty() {
+        Reader::open(&name, bytes(&path)?, wanted)?
+    } else {
+        Reader::open_parts(&name, bytes(&path.join("data"))?, parts, wanted)?
+    })
+}
+
+/// The files that the threads of `perf record --threads` wrote, in order; none where it is no such directory.
+fn parts_of(path: &Path) -> Result<Vec<Box<dyn ByteSource>>> {
+    let numbers = part_numbers(path);
+    if let Some((missing, _)) = numbers.iter().enumerate().find(|(number, there)| number != *there) {
+        bail!("{} has no data.{missing}, what a thread of perf recorded: copy the whole directory", path.display());
+    }
+    numbers.iter().map(|number| bytes(&path.join(format!("data.{number}")))).collect()
+}
+
+/// The numbers behind their names, in order.
+fn part_numbers(path: &Path) -> Vec<usize> {
+    let files = if path.join("data").is_file() { std::fs::read_dir(path).ok() } else { None };
+    let number = |name: &OsStr| name.to_str()?.strip_prefix("data.")?.parse().ok();
+    let mut numbers: Vec<usize> =
+        files.into_iter().flatten().filter_map(|file| number(&file.ok()?.file_name())).collect();
+    numbers.sort_unstable();
+    numbers
 }
 
 /// The trace in a directory that `record -o` or `bench --trace` wrote; of anything else itself.
@@ -292,7 +317,7 @@ fn trace_in(path: &Path) -> PathBuf {
     }
     // `perf record --kcore` writes its one file into a directory; with --threads there are more.
     let of_perf = path.join("data");
-    if of_perf.is_file() && !path.join("data.0").exists() { of_perf } else { path.to_owned() }
+    if of_perf.is_file() && part_numbers(path).is_empty() { of_perf } else { path.to_owned() }
 }
 
 impl Source {
@@ -426,8 +451,7 @@ fn of_directory(path: &Path) -> &'static str {
     if path.join("manifest.json").exists() {
         "that of a run: name one of its traces, traces/*.slt, or ask `trace slow`, `copies` or `kworkers`, which take a run"
     } else {
-        "and no trace.slt of `schedlab record` is in it; the files that `perf record --threads` writes (data, data.0, …) are \
-         not read: record again without --threads"
+        "and neither trace.slt of `schedlab record` nor data of `perf record` is in it"
     }
 }
 

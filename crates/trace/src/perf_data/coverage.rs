@@ -38,6 +38,11 @@ impl Coverage {
         self.has_threads
     }
 
+    /// The CPUs whose events were recorded; none where that is not known.
+    pub(super) fn cpus(&self) -> impl Iterator<Item = Cpu> {
+        self.cpus.iter().filter_map(|cpu| u16::try_from(*cpu).ok().map(Cpu))
+    }
+
     /// Whether events of a CPU were recorded, as far as is known.
     pub(super) fn has(&self, cpu: Cpu) -> bool {
         self.cpus.is_empty() || self.cpus.contains(&cpu.0.into())

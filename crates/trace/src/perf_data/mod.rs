@@ -6,6 +6,7 @@ mod cgroups;
 mod coverage;
 mod header;
 mod inflate;
+mod parts;
 mod records;
 mod shape;
 mod sources;
@@ -29,6 +30,7 @@ use attr::Attr;
 pub use cgroups::SeenCgroups;
 use header::{About, Header};
 pub(crate) use header::{MAGIC, is_stream};
+use parts::Parts;
 use records::{HeaderPiece, Records, Step};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -56,11 +58,19 @@ pub(crate) struct PerfData {
     attrs: Vec<Attr>,
     tracing: Option<TracingData>,
     about: About,
+    /// Where threads of perf wrote files of their own.
+    parts: Option<Parts>,
 }
 
 impl PerfData {
-    /// Reads the header; records follow in batches.
-    pub(crate) fn open(file: &str, source: Box<dyn ByteSource>, wanted: Kinds) -> Result<Self, TraceError> {
+    /// Reads the header; records follow in batches. `parts` are the files of `perf record --threads`, of which `source` is the
+    /// one with the header.
+    pub(crate) fn open(
+        file: &str,
+        source: Box<dyn ByteSource>,
+        parts: Vec<Box<dyn ByteSource>>,
+        wanted: Kinds,
+    ) -> Result<Self, TraceError> {
         let input = Arc::new(Input::new(file, source));
         let header = Header::read(&input)?;
         let (at, end) = header.data;
@@ -78,6 +88,7 @@ impl PerfData {
             attrs: header.attrs,
             tracing: header.tracing,
             about: header.about,
+            parts: (!parts.is_empty()).then(|| Parts::new(file, parts)),
         };
         if !reader.is_pipe {
             reader.describe()?;
@@ -107,7 +118,8 @@ impl PerfData {
         }
     }
 
-    fn finish(&mut self) -> Result<(), TraceError> {
+    /// The end of the file, behind which its parts are read.
+    fn end(&mut self) -> Result<(), TraceError> {
         let (left, at) = (self.window.bytes().len(), self.window.offset());
         if left > 0 {
             self.records.problems.add(ProblemKind::Truncated, || {
@@ -118,6 +130,16 @@ impl PerfData {
             // What a stream never told is missed now.
             self.describe_pipe()?;
         }
+        match &mut self.parts {
+            Some(parts) => {
+                parts.have_begun = true;
+                Ok(())
+            }
+            None => self.finish(),
+        }
+    }
+
+    fn finish(&mut self) -> Result<(), TraceError> {
         self.records.finish(self.about.cpus);
         self.has_samples()
     }
@@ -296,6 +318,13 @@ impl Merging for PerfData {
 
     /// Reads records until a round ends, or up to the end of what is buffered.
     fn advance(&mut self) -> Result<(), TraceError> {
+        if let Some(parts) = self.parts.as_mut().filter(|parts| parts.have_begun) {
+            if parts.advance(&mut self.records)? {
+                return Ok(());
+            }
+            self.refuse_unreadable(0)?;
+            return self.finish();
+        }
         loop {
             let offset = self.window.offset();
             let (read, step) = self.records.read(self.window.bytes(), offset);
@@ -307,8 +336,7 @@ impl Merging for PerfData {
                         return Ok(());
                     }
                     if !self.window.fill()? {
-                        self.finish()?;
-                        return Ok(());
+                        return self.end();
                     }
                 }
                 Step::Round => {
@@ -320,6 +348,10 @@ impl Merging for PerfData {
                     self.window.skip(bytes);
                 }
                 Step::Header(piece) => self.header_piece(piece, read, offset)?,
+                Step::Stop if self.parts.is_some() => {
+                    self.window.consume(self.window.bytes().len());
+                    return self.end();
+                }
                 Step::Stop => {
                     self.records.finish(self.about.cpus);
                     return self.refuse_unreadable(offset);

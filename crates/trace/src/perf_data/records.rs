@@ -93,12 +93,12 @@ pub(super) struct Records {
     held: Vec<Event>,
     /// The oldest sample that is there of each CPU's ring which overwrites itself, ns.
     rings_begin: BTreeMap<Cpu, u64>,
-    coverage: Coverage,
+    pub(super) coverage: Coverage,
     pub(super) counted: Counted,
     pub(super) dictionary: Dictionary,
     pub(super) order: Order,
     pub(super) problems: Problems,
-    inflate: Option<Box<Inflate>>,
+    pub(super) inflate: Option<Box<Inflate>>,
     /// Why compressed records could not be read any further.
     pub(super) unreadable: Option<String>,
     /// Reading inflated records, among which there are no compressed ones.
@@ -486,8 +486,8 @@ impl Records {
         self.sources.counts().map(|(_, samples)| samples).sum::<u64>() + self.counted.others
     }
 
-    /// The file has ended, recorded on a machine with so many CPUs: what is still held back comes out.
-    pub(super) fn finish(&mut self, online: Option<u32>) {
+    /// What the decoder of compressed records still holds comes out.
+    pub(super) fn end_of_stream(&mut self) {
         if let Some(inflate) = &mut self.inflate {
             let unread = inflate.end();
             let whole = self.drain(0);
@@ -501,6 +501,11 @@ impl Records {
                 });
             }
         }
+    }
+
+    /// The file has ended, recorded on a machine with so many CPUs: what is still held back comes out.
+    pub(super) fn finish(&mut self, online: Option<u32>) {
+        self.end_of_stream();
         self.sort_held();
         self.order.finish(&mut self.problems);
         self.coverage.tell(online, &mut self.problems);

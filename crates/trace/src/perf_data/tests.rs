@@ -1,8 +1,8 @@
 //! Whole files, written by [`Writer`] and read back: what comes out, and what happens to spoilt ones.
 
 use super::written::{BIG, KINDS, LITTLE, Writer};
-use crate::drawing::{Drawing, Told, is_in_corpus, tell, tell_events};
-use crate::{Event, Forward, Kinds, ProblemKind, Reader, TraceError};
+use crate::drawing::{Drawing, Line, Told, is_in_corpus, tell, tell_events};
+use crate::{ByteSource, Event, Forward, Kinds, ProblemKind, Reader, TraceError};
 
 /// Something of everything, on two CPUs.
 const DRAWING: &str = "
@@ -84,8 +84,8 @@ fn rounds_put_cpus_that_were_written_one_after_the_other_in_order() {
         // As perf does it: all of CPU 1, then all of CPU 0.
         for cpu in [1, 0] {
             let of_cpu = lines.iter().filter(|l| match l {
-                crate::drawing::Line::Event(event) => event.cpu.0 == cpu,
-                crate::drawing::Line::Lost { cpu: c, .. } => c.0 == cpu,
+                Line::Event(event) => event.cpu.0 == cpu,
+                Line::Lost { cpu: c, .. } => c.0 == cpu,
             });
             file.extend(of_cpu.flat_map(|line| LITTLE.line(&drawing, line)));
         }
@@ -94,24 +94,81 @@ fn rounds_put_cpus_that_were_written_one_after_the_other_in_order() {
     assert_eq!(told(LITTLE.file(&file)).lines, drawn.lines);
 }
 
-/// A zstd stream of raw blocks that is never ended, cut into compressed records as perf cuts it.
+/// The records of a CPU, as a thread of `perf record --threads` writes them.
+fn of_cpu(drawing: &Drawing, cpus: &[u16]) -> Vec<u8> {
+    let is_there = |line: &&Line| match line {
+        Line::Event(event) => cpus.contains(&event.cpu.0),
+        Line::Lost { cpu, .. } => cpus.contains(&cpu.0),
+    };
+    drawing.lines.iter().filter(is_there).flat_map(|line| LITTLE.line(drawing, line)).collect()
+}
+
+fn read_parts(parts: &[Vec<u8>]) -> (Vec<Event>, Reader) {
+    let data = LITTLE.file(&[id_index(0, -1), id_index(1, -1)].concat());
+    let parts = parts.iter().map(|part| Box::new(part.clone()) as Box<dyn ByteSource>).collect();
+    read_all(Reader::open_parts("t", Box::new(data), parts, Kinds::ALL).unwrap()).expect("a good directory")
+}
+
+#[test]
+fn files_of_threads_are_read_side_by_side() {
+    let (drawing, drawn) = (Drawing::new(DRAWING), tell(DRAWING));
+    let files = [of_cpu(&drawing, &[0]), of_cpu(&drawing, &[1])];
+    let small = files.each_ref().map(|file| packed(file, 50, 81).concat());
+    // The last is of a thread that read both.
+    for parts in [&files[..], &small, &[files.concat()]] {
+        let (events, reader) = read_parts(parts);
+        assert_eq!(tell_events(&events, reader.names(), reader.states()).lines, drawn.lines);
+        assert_eq!(reader.problems().all().filter(|p| p.kind != ProblemKind::Lost).count(), 0);
+    }
+}
+
+#[test]
+fn files_of_threads_may_be_long_and_of_any_speed() {
+    // CPU 1 switches ten times as often as CPU 0: its file is read on while the other waits.
+    let line = |i: u64| {
+        let (cpu, who) = if i % 11 == 0 { (0, "A") } else { (1, "B") };
+        format!("{cpu} {} {who} R > {who}\n", 10 + i)
+    };
+    let text: String = (0..40_000).map(line).collect();
+    let drawing = Drawing::new(&text);
+    let (events, reader) = read_parts(&[of_cpu(&drawing, &[0]), of_cpu(&drawing, &[1])]);
+    assert!(events.is_sorted_by_key(|event| event.ts));
+    assert_eq!(events.iter().filter(|event| !event.what.is_mark()).count(), 40_000);
+    assert_eq!(reader.problems().count(ProblemKind::Unsorted), 0);
+}
+
+#[test]
+fn what_is_wrong_with_a_file_of_a_thread_is_told_with_its_name() {
+    let drawing = Drawing::new(DRAWING);
+    let (whole, cut) = (of_cpu(&drawing, &[0]), of_cpu(&drawing, &[1]));
+    let told = |parts: &[Vec<u8>]| read_parts(parts).1.problems().all().map(|p| p.to_string()).collect::<Vec<_>>();
+    let spoilt = told(&[whole.clone(), cut[..cut.len() - 3].to_vec()]);
+    assert!(spoilt.iter().any(|line| line.starts_with("data.1: byte ")), "{spoilt:?}");
+    let missing = told(&[whole]);
+    assert!(missing.iter().any(|line| line.starts_with("no file has an event of CPU 1")), "{missing:?}");
+}
+
+/// The same with the end of a round behind each.
 fn compressed(records: &[u8], piece: usize, kind: u32) -> Vec<u8> {
+    packed(records, piece, kind).into_iter().flat_map(|record| [record, LITTLE.record(68, &[])].concat()).collect()
+}
+
+/// A zstd stream of raw blocks that is never ended, cut into compressed records as perf cuts it.
+fn packed(records: &[u8], piece: usize, kind: u32) -> Vec<Vec<u8>> {
     let mut frame = vec![0x28, 0xb5, 0x2f, 0xfd, 0x00, 0x00];
     for block in records.chunks(100) {
         frame.extend(&((block.len() as u32) << 3).to_le_bytes()[..3]);
         frame.extend(block);
     }
-    let mut out = Vec::new();
-    for piece in frame.chunks(piece) {
+    let record = |piece: &[u8]| {
         let mut body = if kind == 83 { (piece.len() as u64).to_le_bytes().to_vec() } else { Vec::new() };
         body.extend(piece);
         if kind == 83 {
             body.resize(body.len().next_multiple_of(8), 0);
         }
-        out.extend(LITTLE.record(kind, &body));
-        out.extend(LITTLE.record(68, &[]));
-    }
-    out
+        LITTLE.record(kind, &body)
+    };
+    frame.chunks(piece).map(record).collect()
 }
 
 #[test]
@@ -299,8 +356,8 @@ fn overwritten(drawing: &Drawing, others: &[u8], rounds: &[u8]) -> Vec<u8> {
     let mut file = others.to_vec();
     for cpu in [1, 0] {
         let of_cpu = drawing.lines.iter().rev().filter(|line| match line {
-            crate::drawing::Line::Event(event) => event.cpu.0 == cpu,
-            crate::drawing::Line::Lost { cpu: c, .. } => c.0 == cpu,
+            Line::Event(event) => event.cpu.0 == cpu,
+            Line::Lost { cpu: c, .. } => c.0 == cpu,
         });
         file.extend(of_cpu.flat_map(|line| LITTLE.line(drawing, line)));
     }

@@ -91,7 +91,8 @@ pub(super) fn run_kworkers(args: &Works) -> Result<()> {
         None => kworkers::Symbols::default(),
     };
     let top = most(args.top);
-    if args.source.file.is_dir() && super::trace_in(&args.source.file) == args.source.file {
+    let dir = &args.source.file;
+    if dir.is_dir() && super::trace_in(dir) == *dir && super::part_numbers(dir).is_empty() {
         let pooled = pooled(args, &symbols)?;
         let show = |found: &PooledKworkers, width, colour, out: &mut dyn Write| {
             schedlab_report::pooled_kworkers_text(found, top.unwrap_or(usize::MAX), width, colour, out)
