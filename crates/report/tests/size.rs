@@ -18,9 +18,9 @@ fn data(page: &str) -> serde_json::Value {
     serde_json::from_str(from.split("</script>").next().unwrap_or_default()).expect("the data are JSON")
 }
 
-/// Two workloads, five arms, 240 trials, two dozen metrics, six distributions, 38 checks: what the quickstart makes.
+/// Two workloads, five arms, 240 trials, two dozen metrics, six distributions, 38 checks: as many as one look takes in.
 #[test]
-fn a_quickstart_is_a_small_page() {
+fn a_run_of_two_workloads_is_a_small_page() {
     let (manifest, trials) = made::crowd::run(2, 5, 12, true);
     assert_eq!(trials.len(), 240);
     let findings = compare(&manifest, &trials);
