@@ -126,7 +126,7 @@ fn files_of_threads_are_read_side_by_side() {
 fn files_of_threads_may_be_long_and_of_any_speed() {
     // CPU 1 switches ten times as often as CPU 0: its file is read on while the other waits.
     let line = |i: u64| {
-        let (cpu, who) = if i % 11 == 0 { (0, "A") } else { (1, "B") };
+        let (cpu, who) = if i.is_multiple_of(11) { (0, "A") } else { (1, "B") };
         format!("{cpu} {} {who} R > {who}\n", 10 + i)
     };
     let text: String = (0..40_000).map(line).collect();
