@@ -1,8 +1,8 @@
 //! The right place and the proposed hunk, on small texts of which the right answer is plain.
 
 use schedlab_kernel::{
-    Confidence, Finding, Hunk, Obstacle, Placement, Rehearsed, Source, Verdict, apply, parse, rehearse,
-    rehearse_series, split,
+    Confidence, FilePatch, Finding, Hunk, Obstacle, Placement, Port, Rehearsed, Source, Verdict, apply, parse,
+    rehearse, rehearse_series, split,
 };
 use std::collections::BTreeMap;
 
@@ -135,10 +135,14 @@ fn a_hundred_thousand_lines_against_a_long_hunk_end_without_a_place() {
     assert_eq!((found.patch.verdict(), found.place), (Verdict::Fails, None));
 }
 
-fn series(diff: &str, tree: &[(&str, &str)]) -> Vec<Finding> {
+fn port(diff: &str, tree: &[(&str, &str)]) -> Port {
     let tree: BTreeMap<&str, &str> = tree.iter().copied().collect();
     let mut read = |path: &str| Ok::<_, ()>(tree.get(path).map(|text| text.as_bytes().to_vec()));
     rehearse_series(&parse(diff.as_bytes()), &mut read).unwrap()
+}
+
+fn series(diff: &str, tree: &[(&str, &str)]) -> Vec<Finding> {
+    port(diff, tree).findings
 }
 
 /// The second patch needs what the first makes; the third the file that the second makes; the file is then renamed.
@@ -192,4 +196,68 @@ fn a_likely_proposal_is_taken_for_the_next_patch() {
     let second = "From 1 Mon Sep 17 00:00:00 2001\nSubject: two\n\n--- a/x.c\n+++ b/x.c\n@@ -6 +6 @@\n-\tret = do_it(a, c);\n+\tret = do_it(b, c);\n";
     let found = series(&format!("From 0 Mon Sep 17 00:00:00 2001\nSubject: one\n\n{first}{second}"), &[("x.c", text)]);
     assert_eq!(found.iter().map(|f| f.verdict).collect::<Vec<_>>(), [Verdict::Fails, Verdict::Applies]);
+}
+
+fn written(files: &[FilePatch]) -> String {
+    files.iter().map(|file| String::from_utf8(file.to_bytes()).unwrap()).collect()
+}
+
+/// Two hunks: the first is adapted, for the second there is nothing like it.
+#[test]
+fn what_is_adapted_applies_and_what_is_not_is_left_out() {
+    let text = "int f(void)\n{\n\tint other;\n\n\tprepare(&other);\n\tret = do_it(a, b);\n\tfinish(&other);\n\treturn ret;\n}\n";
+    let lost = "@@ -30,3 +30,3 @@ int g(void)\n \talpha();\n-\tbeta();\n+\tgamma();\n \tdelta();\n";
+    let diff = format!(
+        "diff --git a/x.c b/x.c\nold mode 100644\nnew mode 100755\n--- a/x.c\n+++ b/x.c\n\
+         @@ -3,7 +3,7 @@ int f(void)\n \tint other;\n \n \tsetup(mine);\n-\tret = do_it(a, b);\n\
+         +\tret = do_it(a, c);\n \tteardown(mine);\n \treturn ret;\n }}\n{lost}\
+         diff --git a/gone.c b/there.c\nrename from gone.c\nrename to there.c\n"
+    );
+    let found = port(&diff, &[("x.c", text)]);
+    assert_eq!(found.findings.iter().map(|f| f.is_taken).collect::<Vec<_>>(), [true, false]);
+    let adapted = written(&found.adapted[0]);
+    let expected = "diff --git a/x.c b/x.c\nold mode 100644\nnew mode 100755\n--- a/x.c\n+++ b/x.c\n@@ -3,7 +3,7 @@ int f(void)\n \tint other;\n \n \tprepare(&other);\n-\tret = do_it(a, b);\n+\tret = do_it(a, c);\n \tfinish(&other);\n \treturn ret;\n }\n";
+    assert_eq!(adapted, expected);
+    let left_out = written(&found.left_out[0]);
+    assert!(left_out.ends_with("diff --git a/gone.c b/there.c\nrename from gone.c\nrename to there.c\n"), "{left_out}");
+    assert!(left_out.starts_with(&format!("diff --git a/x.c b/x.c\n--- a/x.c\n+++ b/x.c\n{lost}")), "{left_out}");
+    assert!(series(&adapted, &[("x.c", text)]).iter().all(|f| f.verdict == Verdict::Applies));
+}
+
+/// Near each other they are one hunk; each is counted from what those before it have made.
+#[test]
+fn hunks_are_written_as_diff_writes_them() {
+    let text: String = (1..=30).map(|n| format!("line {n}\n")).collect();
+    let change = |n: u32, new: &str| format!("@@ -{n} +{n},{} @@\n-line {n}\n{new}", new.lines().count());
+    let diff = ["--- a/x\n+++ b/x\n".into(), change(5, "+a\n+b\n"), change(12, ""), change(30, "+z\n")].concat();
+    let found = port(&diff, &[("x", &text)]);
+    let heads = |files: &[FilePatch]| -> Vec<(usize, usize, usize)> {
+        files[0].hunks.iter().map(|h| (h.old_start, h.new_start, h.lines.len())).collect()
+    };
+    assert_eq!(heads(&found.adapted[0]), [(2, 2, 16), (27, 27, 5)]);
+    let grown = text.clone() + "more";
+    let none_at_the_end = "--- a/x\n+++ b/x\n@@ -31 +31,2 @@\n more\n\\ No newline at end of file\n+most\n";
+    let joined = written(&port(none_at_the_end, &[("x", &grown)]).adapted[0]);
+    assert!(joined.ends_with("-more\n\\ No newline at end of file\n+more\n+most\n"), "{joined}");
+}
+
+#[test]
+fn files_are_made_moved_and_removed_in_the_adapted_series() {
+    let diff = "--- /dev/null\n+++ b/a \"b\"\n@@ -0,0 +1 @@\n+n\n\
+        diff --git a/old b/new\nrename from old\nrename to new\n--- a/old\n+++ b/new\n@@ -1 +1 @@\n-o\n+p\n\
+        diff --git a/empty b/empty\ndeleted file mode 100755\n--- a/empty\n+++ /dev/null\n@@ -1 +0,0 @@\n-e\n\
+        diff --git a/more b/more\ndeleted file mode 100755\n--- a/more\n+++ /dev/null\n@@ -1 +0,0 @@\n-e\n";
+    let tree = [("old", "o\n"), ("empty", "e\n"), ("more", "e\nf\ng\n")];
+    let adapted = written(&port(diff, &tree).adapted[0]);
+    let expected = "diff --git \"a/a \\\"b\\\"\" \"b/a \\\"b\\\"\"\nnew file mode 100644\n--- /dev/null\n+++ \"b/a \\\"b\\\"\"\t\n@@ -0,0 +1,1 @@\n+n\n\
+        diff --git a/old b/new\nrename from old\nrename to new\n--- a/old\n+++ b/new\n@@ -1,1 +1,1 @@\n-o\n+p\n\
+        diff --git a/empty b/empty\ndeleted file mode 100755\n--- a/empty\n+++ /dev/null\n@@ -1,1 +0,0 @@\n-e\n\
+        diff --git a/more b/more\n--- a/more\n+++ b/more\n@@ -1,3 +1,2 @@\n-e\n f\n g\n";
+    assert_eq!(adapted, expected);
+    let taken = [("old", "o\n"), ("new", "n\n")];
+    let found = port(
+        "diff --git a/old b/new\nrename from old\nrename to new\n--- a/old\n+++ b/new\n@@ -1 +1 @@\n-o\n+p\n",
+        &taken,
+    );
+    assert!(found.adapted[0].is_empty() && !found.findings[0].is_taken && found.left_out[0].len() == 1);
 }

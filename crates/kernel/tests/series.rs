@@ -35,7 +35,7 @@ fn mails_with_all_that_git_writes() {
     ];
     assert_eq!(files, expected);
     assert_eq!(first.files[1].new.as_deref(), Some("new.c"));
-    assert!(first.files[2].is_mode_changed);
+    assert_eq!((first.files[2].old_mode, first.files[2].new_mode), (Some(0o100644), Some(0o100755)));
     assert_eq!(first.files[0].hunks[0].section, b"int f(void)");
     assert!(
         matches!(&first.refused[..], [one] if one.why == PatchError::Binary("logo.png".into())),

@@ -38,12 +38,73 @@ fn a_quilt_directory_is_rehearsed_and_the_tree_stays_as_it_is() {
     assert_eq!(lines.len(), 3);
     assert_eq!((&lines[0]["verdict"], &lines[0]["place"]["line"]), (&"applies".into(), &12.into()));
     assert_eq!((&lines[0]["confidence"], &lines[0]["place"]["function"]), (&"sure".into(), &"second".into()));
-    assert!(lines[0]["proposal"].as_str().unwrap().starts_with("@@ -9,7 +9,7 @@ int second(int x)\n"), "{}", lines[0]);
+    assert!(
+        lines[0]["proposal"].as_str().unwrap().starts_with("@@ -9,7 +9,7 @@ int first(int x)\n int second(int x)\n"),
+        "{}",
+        lines[0]
+    );
     assert_eq!((&lines[1]["verdict"], lines[1]["place"].is_null()), (&"fails".into(), true));
     assert_eq!(lines[2]["line"], 3);
     assert_eq!(std::fs::read_to_string(source).unwrap(), TEXT);
     let alone = schedlab(&["kernel", "port", &series, "--onto", &tree, "--json"]).success();
     assert_eq!(alone.stdout, std::fs::read_to_string(&file).unwrap());
+}
+
+/// Of three patches the first is put right, the second is there already, and of the third a hunk is left out; what is
+/// written goes in with `git apply`, and nothing else is written anywhere.
+#[test]
+fn the_adapted_series_applies_and_stays_in_its_directory() {
+    let lab = Lab::new("kernel-port-write");
+    let source = write(&lab, "tree/kernel/x.c", TEXT.as_bytes());
+    let mail = |n: u32, subject: &str, files: &str| {
+        format!(
+            "From {n:040} Mon Sep 17 00:00:00 2001\nFrom: A B <a@example.org>\nSubject: [PATCH {n}/3] {subject}\n\nWhy.\n---\n x | 9 +\n\n{files}-- \n2.39.5\n\n"
+        )
+    };
+    let there = "--- a/kernel/x.c\n+++ b/kernel/x.c\n@@ -1,4 +1,4 @@\n int first(int x)\n {\n-\tlatch(x);\n+\tlock(x);\n \tx = compute(x);\n";
+    let lost = "@@ -90,3 +90,3 @@ int third(int x)\n \talpha(x);\n-\tbeta(x);\n+\tgamma(x);\n \tdelta(x);\n";
+    let hostile = "--- a/../../evil\n+++ b/../../evil\n@@ -0,0 +1 @@\n+x\n";
+    let series = [
+        mail(1, "../../up: a / b\u{1b}[31m", &format!("--- a/kernel/x.c\n+++ b/kernel/x.c\n{MISPLACED}{hostile}")),
+        mail(2, "there", there),
+        mail(
+            3,
+            "more",
+            &format!("--- a/kernel/x.c\n+++ b/kernel/x.c\n@@ -1 +1 @@\n-int first(int x)\n+int first(long x)\n{lost}"),
+        ),
+    ];
+    let series = write(&lab, "series.mbox", series.concat().as_bytes());
+    let (tree, out) = (lab.path("tree"), lab.path("out/deep"));
+    let ran = schedlab(&["kernel", "port", &series, "--onto", &tree, "--write", &out]).success();
+    assert!(ran.stderr.contains("2 of 3 patches in "), "{}", ran.stderr);
+    assert!(ran.stderr.contains("1 *.rej file with hunks"), "{}", ran.stderr);
+    let names = |dir: &str| {
+        let entries = std::fs::read_dir(lab.path(dir)).unwrap();
+        let mut names: Vec<String> = entries.map(|e| e.unwrap().file_name().into_string().unwrap()).collect();
+        names.sort();
+        names
+    };
+    assert_eq!(names("out/deep"), ["0001-up-a-b-31m.patch", "0003-more.patch", "0003-more.rej", "series"]);
+    assert_eq!(names(""), ["out", "series.mbox", "tree"]);
+    let read = |name: &str| std::fs::read_to_string(lab.path(&format!("out/deep/{name}"))).unwrap();
+    assert_eq!(read("series"), "0001-up-a-b-31m.patch\n# 0002-there: nothing is left of it\n0003-more.patch\n");
+    let first = read("0001-up-a-b-31m.patch");
+    assert!(first.contains("\nWhy.\n---\n# schedlab: hunk 1 of the series, kernel/x.c: sure proposal"), "{first}");
+    assert!(!first.contains("evil") && read("0003-more.rej").ends_with(lost));
+    assert_eq!(std::fs::read_to_string(&source).unwrap(), TEXT);
+    for patch in ["0001-up-a-b-31m.patch", "0003-more.patch"] {
+        let file = lab.path(&format!("out/deep/{patch}"));
+        let ran = std::process::Command::new("git").args(["apply", "-v", &file]).current_dir(&tree).output().unwrap();
+        assert!(ran.status.success(), "{patch}: {}", String::from_utf8_lossy(&ran.stderr));
+    }
+    let (head, tail) = TEXT.split_at(TEXT.find("int second").unwrap());
+    let ported = head.replace("first(int", "first(long") + &tail.replace("compute", "recompute");
+    assert_eq!(std::fs::read_to_string(&source).unwrap(), ported);
+    // Written once, it may be edited.
+    let again = schedlab(&["kernel", "port", &series, "--onto", &tree, "--write", &out]);
+    assert_eq!((again.code, again.stderr.contains("it is not empty")), (1, true), "{}", again.stderr);
+    let file = schedlab(&["kernel", "port", &series, "--onto", &tree, "--write", &series]);
+    assert_eq!((file.code, file.stderr.contains("it is no directory")), (1, true), "{}", file.stderr);
 }
 
 #[test]

@@ -6,8 +6,9 @@ mod rehearse;
 mod section;
 mod series;
 mod source;
+mod splice;
 mod tokens;
 
 pub use rehearse::{Confidence, Place, Proposal, Rehearsed, rehearse};
-pub use series::{Finding, Obstacle, Read, rehearse_series};
+pub use series::{Finding, Obstacle, Port, Read, rehearse_series};
 pub use source::Source;

@@ -3,8 +3,9 @@
 use super::Source;
 use super::adapt::{Edit, Way, adapt};
 use super::align::{Alignment, align, old_lines};
+use super::splice;
 use crate::gnu::{Placement, place};
-use crate::series::{Hunk, Line};
+use crate::series::Hunk;
 
 /// How far a proposal can be trusted. It is a proposal still.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -50,8 +51,6 @@ pub struct Rehearsed {
     pub proposal: Option<Proposal>,
 }
 
-/// Lines of context in a proposal.
-const CONTEXT: usize = 3;
 /// Of what a hunk that stands there as it is would score: less is no place, and in the function that it names, a little
 /// is enough.
 const PLACE: f32 = 0.3;
@@ -73,7 +72,10 @@ fn one(hunk: &Hunk, patch: Placement, source: &Source<'_>) -> Rehearsed {
     };
     let found = align(&old, source, near)
         .filter(|found| found.score >= if found.is_at_home { PLACE_AT_HOME } else { PLACE } * found.full);
-    let by_patch = by_patch(hunk, patch);
+    let by_patch = match patch {
+        Placement::At { line, .. } => splice::placed(hunk, line),
+        _ => Vec::new(),
+    };
     let Some(found) = found else {
         let place = by_patch.first().map(|edit| here(edit.at.start, source));
         return Rehearsed { patch, place, flagged: None, is_present: false, proposal: None };
@@ -87,7 +89,9 @@ fn one(hunk: &Hunk, patch: Placement, source: &Source<'_>) -> Rehearsed {
     let is_present = is_failed && is_present(hunk, line, source);
     let proposal = match (&adapted, &ours) {
         (Some(adapted), Some(edits)) if (is_failed && !is_present) || flagged.is_some() => {
-            Some(Proposal { hunk: as_hunk(hunk, edits, source), confidence: confidence(hunk, adapted, &found) })
+            let edits = splice::joined(edits.iter().cloned(), source.lines());
+            let proposed = splice::as_one(&edits, hunk.line, source.lines());
+            Some(Proposal { hunk: proposed, confidence: confidence(hunk, adapted, &found) })
         }
         _ => None,
     };
@@ -98,32 +102,6 @@ fn one(hunk: &Hunk, patch: Placement, source: &Source<'_>) -> Rehearsed {
 fn here(line: usize, source: &Source<'_>) -> Place {
     let function = source.section(line).map(|s| String::from_utf8_lossy(&s.name).into_owned()).unwrap_or_default();
     Place { line: line + 1, function }
-}
-
-/// What patch changes, as edits.
-fn by_patch(hunk: &Hunk, patch: Placement) -> Vec<Edit> {
-    let Placement::At { mut line, .. } = patch else { return Vec::new() };
-    let mut out: Vec<Edit> = Vec::new();
-    let mut is_open = false;
-    for change in &hunk.lines {
-        if let Line::Context(_) = change {
-            (line, is_open) = (line + 1, false);
-            continue;
-        }
-        if !is_open {
-            out.push(Edit { at: line..line, lines: Vec::new() });
-            is_open = true;
-        }
-        let Some(edit) = out.last_mut() else { continue };
-        match change {
-            Line::Added(text) => edit.lines.push(text.clone()),
-            _ => {
-                line += 1;
-                edit.at.end = line;
-            }
-        }
-    }
-    out
 }
 
 /// Why patch's place is not the right one.
@@ -195,23 +173,4 @@ fn is_whole(hunk: &Hunk, changes: usize, found: &Alignment) -> bool {
     let changed = &found.map[changed];
     changed.iter().all(|there| there.is_some_and(|(_, like)| like == 1.0))
         && changed.windows(2).all(|pair| matches!(pair, [Some((a, _)), Some((b, _))] if a + 1 == *b))
-}
-
-/// The edits as a hunk with context of the text.
-fn as_hunk(hunk: &Hunk, edits: &[Edit], source: &Source<'_>) -> Hunk {
-    let first = edits.first().map_or(0, |edit| edit.at.start).saturating_sub(CONTEXT);
-    let last = (edits.last().map_or(0, |edit| edit.at.end) + CONTEXT).min(source.lines.len());
-    let mut lines = Vec::new();
-    let mut at = first;
-    let context = |range: std::ops::Range<usize>| source.lines[range].iter().map(|l| Line::Context(l.to_vec()));
-    for edit in edits {
-        lines.extend(context(at..edit.at.start));
-        lines.extend(source.lines[edit.at.clone()].iter().map(|l| Line::Removed(l.to_vec())));
-        lines.extend(edit.lines.iter().cloned().map(Line::Added));
-        at = edit.at.end;
-    }
-    lines.extend(context(at..last));
-    let old = lines.iter().filter(|line| !matches!(line, Line::Added(_))).count();
-    let start = first + usize::from(old > 0);
-    Hunk { old_start: start, new_start: start, section: hunk.section.clone(), line: hunk.line, lines }
 }

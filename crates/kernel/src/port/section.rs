@@ -69,6 +69,15 @@ fn without_attributes(mut words: &[u8]) -> &[u8] {
     }
 }
 
+/// What `diff -p` writes behind the `@@` of a hunk that begins at this line of the text, from 0.
+pub(super) fn heading<'a>(lines: &[&'a [u8]], begin: usize) -> &'a [u8] {
+    /// Git cuts it here.
+    const LONGEST: usize = 80;
+    let found = lines[..begin.min(lines.len())].iter().rev().find(|line| Section::of_line(line).is_some());
+    let line = found.map_or(&b""[..], |line| without_end(line).trim_ascii_end());
+    &line[..line.len().min(LONGEST)]
+}
+
 /// The section of each line of a text.
 pub(super) fn of_lines(lines: &[&[u8]]) -> (Vec<Section>, Vec<Option<usize>>) {
     let (mut names, mut of) = (Vec::new(), Vec::with_capacity(lines.len()));

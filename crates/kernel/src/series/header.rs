@@ -11,7 +11,8 @@ pub(super) struct Header {
     old: Option<Result<Option<String>, PatchError>>,
     new: Option<Result<Option<String>, PatchError>>,
     change: Option<Change>,
-    is_mode_changed: bool,
+    old_mode: Option<u32>,
+    new_mode: Option<u32>,
     pub(super) is_binary: bool,
     pub(super) strips_cr: bool,
     pub(super) line: usize,
@@ -37,18 +38,18 @@ impl Header {
             self.old = Some(path::read(name, false));
         } else if let Some(name) = of("rename to ").or(of("copy to ")) {
             self.new = Some(path::read(name, false));
-        } else if of("new file mode ").is_some() {
-            self.change = Some(Change::Created);
-        } else if of("deleted file mode ").is_some() {
-            self.change = Some(Change::Deleted);
-        } else if of("new mode ").is_some() {
-            self.is_mode_changed = true;
+        } else if let Some(mode) = of("new file mode ") {
+            (self.change, self.new_mode) = (Some(Change::Created), octal(mode));
+        } else if let Some(mode) = of("deleted file mode ") {
+            (self.change, self.old_mode) = (Some(Change::Deleted), octal(mode));
+        } else if let Some(mode) = of("old mode ") {
+            self.old_mode = octal(mode);
+        } else if let Some(mode) = of("new mode ") {
+            self.new_mode = octal(mode);
         } else if of("GIT binary patch").is_some() || (of("Binary files ").is_some() && line.ends_with(b" differ")) {
             self.is_binary = true;
         } else {
-            return ["old mode ", "index ", "similarity index ", "dissimilarity index "]
-                .iter()
-                .any(|w| of(w).is_some());
+            return ["index ", "similarity index ", "dissimilarity index "].iter().any(|w| of(w).is_some());
         }
         true
     }
@@ -81,8 +82,12 @@ impl Header {
         if old.is_none() && new.is_none() {
             return Err(PatchError::OddPath(String::new()));
         }
-        let file =
-            FilePatch { old, new, change, is_mode_changed: self.is_mode_changed, line: self.line, hunks: Vec::new() };
+        let (old_mode, new_mode) = (self.old_mode, self.new_mode);
+        let file = FilePatch { old, new, change, old_mode, new_mode, line: self.line, hunks: Vec::new() };
         if self.is_binary { Err(PatchError::Binary(file.path().to_owned())) } else { Ok(file) }
     }
+}
+
+fn octal(mode: &[u8]) -> Option<u32> {
+    u32::from_str_radix(std::str::from_utf8(mode).ok()?.trim(), 8).ok()
 }

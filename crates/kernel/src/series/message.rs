@@ -14,6 +14,7 @@ pub struct Trailer {
 
 /// Reads the lines of a message into the patch: subject, trailers, and the commits it is a copy of.
 pub(super) fn read(lines: &[&[u8]], patch: &mut Patch) {
+    patch.message = lines.iter().take_while(|line| without_end(line) != b"---").copied().collect::<Vec<_>>().concat();
     let lines: Vec<String> = lines.iter().map(|l| String::from_utf8_lossy(without_end(l)).into_owned()).collect();
     // `git show` indents the message.
     let is_shown = lines.first().is_some_and(|line| line.starts_with("commit "));

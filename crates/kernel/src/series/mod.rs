@@ -9,6 +9,7 @@ mod hunk;
 mod message;
 mod path;
 mod read;
+mod write;
 
 pub use error::{PatchError, Refused};
 pub use hunk::{Hunk, Line};
@@ -39,8 +40,10 @@ pub struct FilePatch {
     pub new: Option<String>,
     /// What happens to the file as a whole.
     pub change: Change,
-    /// The file's mode changes.
-    pub is_mode_changed: bool,
+    /// Its mode before, where git's `old mode` or `deleted file mode` says it.
+    pub old_mode: Option<u32>,
+    /// Its mode after, of `new mode` or `new file mode`.
+    pub new_mode: Option<u32>,
     /// Line of the series where it begins, from 1.
     pub line: usize,
     /// In the order of the diff.
@@ -48,6 +51,16 @@ pub struct FilePatch {
 }
 
 impl FilePatch {
+    /// It changes anything: a line of git with nothing behind it does not; a rename or a new mode does.
+    pub fn is_change(&self) -> bool {
+        !self.hunks.is_empty() || self.change != Change::Modified || self.modes().is_some()
+    }
+
+    /// Both modes where they differ.
+    fn modes(&self) -> Option<(u32, u32)> {
+        self.old_mode.zip(self.new_mode).filter(|(old, new)| old != new)
+    }
+
     /// The file that the hunks are for, as they call it: the old name of a rename, the new one of a new file.
     pub fn path(&self) -> &str {
         let first = if self.change == Change::Modified { [&self.new, &self.old] } else { [&self.old, &self.new] };
@@ -58,6 +71,8 @@ impl FilePatch {
 /// One patch of a series: a message and what it changes.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Patch {
+    /// What stands above its first diff, up to a line `---`; empty where nothing does.
+    pub message: Vec<u8>,
     /// First line of the message, without `[PATCH 1/2]`; empty where there is none.
     pub subject: String,
     /// The commit that it was made from, where the mail or `git show` names it.

@@ -1,7 +1,7 @@
 //! From the bytes of one file to its patches.
 
 use super::header::Header;
-use super::{Change, FilePatch, Patch, PatchError, Refused, hunk, message};
+use super::{FilePatch, Patch, PatchError, Refused, hunk, message};
 use crate::lines::{split, without_end};
 
 /// The patches of one file: one, or as many as an mbox holds. Text that is no diff yields a patch without files.
@@ -142,9 +142,7 @@ impl<'a> Reader<'a> {
     /// The end of what is said of a file.
     fn close(&mut self) {
         self.open();
-        // A line of git alone with nothing behind it was no file; a rename or a new mode is one without hunks.
-        let is_change = |f: &FilePatch| !f.hunks.is_empty() || f.change != Change::Modified || f.is_mode_changed;
-        self.patch.files.extend(self.file.take().filter(is_change));
+        self.patch.files.extend(self.file.take().filter(FilePatch::is_change));
     }
 
     fn hunk(&mut self) {

@@ -28,6 +28,9 @@ pub(crate) struct Port {
     /// Also to FILE, or instead to standard output with `-`: one JSON object a line for each hunk
     #[arg(long, value_name = "FILE|-", num_args = 0..=1, default_missing_value = "-")]
     pub(crate) json: Option<String>,
+    /// Write the adapted series to DIR, which is new or empty: patches, a `series` file, and hunks left out as *.rej
+    #[arg(long, value_name = "DIR")]
+    pub(crate) write: Option<PathBuf>,
 }
 
 #[derive(Debug, Args)]

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use std::io::{self, Write};
 
 pub(super) fn write(rehearsal: &Rehearsal, out: &mut dyn Write) -> io::Result<()> {
-    for (number, finding) in rehearsal.findings.iter().enumerate() {
+    for (number, finding) in rehearsal.port.findings.iter().enumerate() {
         let seen = finding.rehearsed.as_ref();
         let place = seen.and_then(|seen| seen.place.as_ref());
         let proposal = seen.and_then(|seen| seen.proposal.as_ref());
@@ -22,6 +22,7 @@ pub(super) fn write(rehearsal: &Rehearsal, out: &mut dyn Write) -> io::Result<()
             "proposal": proposal.map(|p| String::from_utf8_lossy(&p.hunk.to_bytes()).into_owned()),
             "confidence": proposal.map(|p| confidence(p.confidence)),
             "present": seen.is_some_and(|seen| seen.is_present),
+            "taken": finding.is_taken,
         });
         writeln!(out, "{line}")?;
     }

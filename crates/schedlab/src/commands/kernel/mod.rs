@@ -1,5 +1,6 @@
 //! `schedlab kernel …`: opens files for the pure crate of that name and shows what it found.
 
+mod adapted;
 mod answer;
 mod checkout;
 mod dossier;

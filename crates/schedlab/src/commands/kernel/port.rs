@@ -1,12 +1,12 @@
 //! `schedlab kernel port`: a series and a tree from the disk, findings to the terminal or as JSON.
 
-use super::{answer, shown};
+use super::{adapted, answer, shown};
 use crate::cli::kernel::Port;
 use crate::commands::report::write_file;
 use crate::output::to_stdout;
 use crate::{exit, input};
 use anyhow::{Context, Result, bail};
-use schedlab_kernel::{Finding, Patch, parse, rehearse_series};
+use schedlab_kernel::{Patch, parse, rehearse_series};
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
@@ -15,14 +15,18 @@ pub(super) struct Rehearsal {
     pub(super) patches: Vec<Patch>,
     /// For each patch the file that it is from.
     pub(super) from: Vec<PathBuf>,
-    pub(super) findings: Vec<Finding>,
+    pub(super) port: schedlab_kernel::Port,
 }
 
 pub(super) fn run(args: &Port) -> Result<u8> {
     if !args.onto.is_dir() {
         bail!("--onto {}: it is no directory; name an unpacked source tree", args.onto.display());
     }
+    args.write.as_deref().map_or(Ok(()), adapted::check)?;
     let rehearsal = rehearsal(args)?;
+    if let Some(dir) = &args.write {
+        adapted::write(&rehearsal, dir)?;
+    }
     if args.json.as_deref() == Some("-") {
         return to_stdout(|out| answer::write(&rehearsal, out)).map(|()| exit::DONE);
     }
@@ -53,8 +57,8 @@ fn rehearsal(args: &Port) -> Result<Rehearsal> {
         }
         Err(error) => Err(error).with_context(|| format!("{} cannot be read", args.onto.join(path).display())),
     };
-    let findings = rehearse_series(&patches, &mut read)?;
-    Ok(Rehearsal { patches, from, findings })
+    let port = rehearse_series(&patches, &mut read)?;
+    Ok(Rehearsal { patches, from, port })
 }
 
 /// The files of the series, in order.

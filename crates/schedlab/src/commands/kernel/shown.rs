@@ -46,7 +46,7 @@ fn remark(finding: &Finding) -> String {
 
 pub(super) fn write(rehearsal: &Rehearsal, out: &mut dyn Write) -> io::Result<()> {
     let mut shown = None;
-    for (number, finding) in rehearsal.findings.iter().enumerate() {
+    for (number, finding) in rehearsal.port.findings.iter().enumerate() {
         if shown != Some(finding.patch) {
             let subject = &rehearsal.patches[finding.patch].subject;
             let from = rehearsal.from[finding.patch].display();
@@ -77,7 +77,7 @@ pub(super) fn write(rehearsal: &Rehearsal, out: &mut dyn Write) -> io::Result<()
 }
 
 fn proposals(rehearsal: &Rehearsal, out: &mut dyn Write) -> io::Result<()> {
-    for (number, finding) in rehearsal.findings.iter().enumerate() {
+    for (number, finding) in rehearsal.port.findings.iter().enumerate() {
         let Some(proposal) = finding.rehearsed.as_ref().and_then(|seen| seen.proposal.as_ref()) else { continue };
         writeln!(
             out,
@@ -92,7 +92,7 @@ fn proposals(rehearsal: &Rehearsal, out: &mut dyn Write) -> io::Result<()> {
 }
 
 fn sums(rehearsal: &Rehearsal, out: &mut dyn Write) -> io::Result<()> {
-    let all = &rehearsal.findings;
+    let all = &rehearsal.port.findings;
     let of = |wanted: Verdict| all.iter().filter(|f| f.verdict == wanted).count();
     let seen = || all.iter().filter_map(|f| f.rehearsed.as_ref());
     let proposed =
