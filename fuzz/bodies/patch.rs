@@ -39,7 +39,7 @@ pub(crate) fn check(bytes: &[u8]) {
 fn adapted(text: &[u8], series: &[u8]) {
     // Some files are there and some are not.
     let mut read = |path: &str| Ok::<_, ()>((path.len().is_multiple_of(2)).then(|| text.to_vec()));
-    let Ok(port) = rehearse_series(&parse(series), &mut read) else { return };
+    let Ok(port) = rehearse_series(&parse(series), &[], &mut read) else { return };
     // Patch by patch, as a change of a file that is then renamed away must stay before the renaming.
     let mail = |n: usize| format!("From {n:040} Mon Sep 17 00:00:00 2001\nSubject: {n}\n\n").into_bytes();
     let mut again = Vec::new();
@@ -51,7 +51,7 @@ fn adapted(text: &[u8], series: &[u8]) {
     assert!(patches.iter().all(|patch| patch.refused.is_empty()), "{patches:?}");
     let files = patches.iter().map(|patch| patch.files.len()).sum::<usize>();
     assert_eq!(files, port.adapted.concat().len(), "{}", String::from_utf8_lossy(&again));
-    let Ok(second) = rehearse_series(&patches, &mut read) else { return };
+    let Ok(second) = rehearse_series(&patches, &[], &mut read) else { return };
     assert!(second.findings.iter().all(|found| found.verdict == Verdict::Applies), "{second:?}");
     assert_eq!(second.adapted.concat().len(), port.adapted.concat().len());
 }

@@ -15,6 +15,7 @@ pub mod source;
 pub use gnu::{FUZZ_LIMIT, Placement, Verdict, apply, place};
 pub use lines::split;
 pub use port::{
-    Confidence, Finding, Obstacle, Place, Port, Proposal, Read, Rehearsed, Source, rehearse, rehearse_series,
+    Commit, Confidence, Finding, Fixed, Obstacle, Place, Port, Present, Proposal, Read, Rehearsed, Sign, Source, fixed,
+    present, rehearse, rehearse_series,
 };
 pub use series::{Change, FilePatch, Hunk, Line, Patch, PatchError, Refused, Trailer, parse};

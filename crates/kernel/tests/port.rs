@@ -138,7 +138,7 @@ fn a_hundred_thousand_lines_against_a_long_hunk_end_without_a_place() {
 fn port(diff: &str, tree: &[(&str, &str)]) -> Port {
     let tree: BTreeMap<&str, &str> = tree.iter().copied().collect();
     let mut read = |path: &str| Ok::<_, ()>(tree.get(path).map(|text| text.as_bytes().to_vec()));
-    rehearse_series(&parse(diff.as_bytes()), &mut read).unwrap()
+    rehearse_series(&parse(diff.as_bytes()), &[], &mut read).unwrap()
 }
 
 fn series(diff: &str, tree: &[(&str, &str)]) -> Vec<Finding> {

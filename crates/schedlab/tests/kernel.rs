@@ -14,6 +14,17 @@ fn write(lab: &Lab, path: &str, text: &[u8]) -> String {
     path
 }
 
+/// What git says in a directory of the test's.
+fn git(lab: &Lab, directory: &str, words: &[&str]) -> String {
+    let ran = std::process::Command::new("git")
+        .args(["-C", &lab.path(directory), "-c", "user.name=n", "-c", "user.email=n@example.org"])
+        .args(words)
+        .output()
+        .unwrap();
+    assert!(ran.status.success(), "git {words:?}: {}", String::from_utf8_lossy(&ran.stderr));
+    String::from_utf8(ran.stdout).unwrap()
+}
+
 #[test]
 fn a_quilt_directory_is_rehearsed_and_the_tree_stays_as_it_is() {
     let lab = Lab::new("kernel-port");
@@ -107,6 +118,90 @@ fn the_adapted_series_applies_and_stays_in_its_directory() {
     assert_eq!((file.code, file.stderr.contains("it is no directory")), (1, true), "{}", file.stderr);
 }
 
+/// A checkout: five patches, of which its history has the first four in one way each, the fourth taken back since.
+#[test]
+fn patches_that_the_history_of_a_checkout_has_are_known_there() {
+    let lab = Lab::new("kernel-port-history");
+    let tree = lab.path("tree");
+    let lines = |changed: &[(usize, &str)]| -> String {
+        let line =
+            |n: usize| changed.iter().find(|(at, _)| *at == n).map_or(format!("line {n}"), |(_, new)| (*new).into());
+        (1..=60).map(|n| line(n) + "\n").collect()
+    };
+    let commit = |changed: &[(usize, &str)], message: &str| {
+        write(&lab, "tree/x.c", lines(changed).as_bytes());
+        git(&lab, "tree", &["add", "-A"]);
+        git(&lab, "tree", &["commit", "-qm", message]);
+        git(&lab, "tree", &["rev-parse", "HEAD"]).trim().to_owned()
+    };
+    write(&lab, "tree/x.c", b"");
+    git(&lab, "tree", &["init", "-q"]);
+    commit(&[], "base");
+    let by_id = commit(&[(5, "a")], "another name");
+    let by_subject = commit(&[(5, "a"), (15, "b, adapted")], "second");
+    let origin = "0123456789abcdef0123456789abcdef01234567";
+    let by_origin =
+        commit(&[(5, "a"), (15, "b, adapted"), (25, "c")], &format!("x: third\n\ncommit {origin} upstream.\n"));
+    let fourth = commit(&[(5, "a"), (15, "b, adapted"), (25, "c"), (35, "d")], "fourth");
+    let back = commit(
+        &[(5, "a"), (15, "b, adapted"), (25, "c")],
+        &format!("Revert \"fourth\"\n\nThis reverts commit {fourth}.\n"),
+    );
+    let mail = |from: &str, subject: &str, more: &str, at: usize, new: &str| {
+        let context = |n: usize| format!(" line {n}\n");
+        let hunk = format!(
+            "@@ -{},7 +{},7 @@\n{}-line {at}\n+{new}\n{}",
+            at - 3,
+            at - 3,
+            (at - 3..at).map(context).collect::<String>(),
+            (at + 1..=at + 3).map(context).collect::<String>()
+        );
+        format!(
+            "From {from} Mon Sep 17 00:00:00 2001\nSubject: [PATCH] {subject}\n\n{more}\n---\n--- a/x.c\n+++ b/x.c\n{hunk}-- \n2\n\n"
+        )
+    };
+    let none = "0000000000000000000000000000000000000000";
+    let series = [
+        mail(none, "first", "", 5, "a"),
+        mail(none, "second", "", 15, "b"),
+        mail(origin, "third", "", 25, "C"),
+        mail(none, "fourth", "", 35, "d"),
+        mail(none, "fifth", "Fixes: deadbeef1234 (\"never was\")\nFixes: 0123456789ab (\"third\")", 45, "e"),
+    ];
+    let series = write(&lab, "s.mbox", series.concat().as_bytes());
+    let ran = schedlab(&["kernel", "port", &series, "--onto", &tree, "--json"]).success();
+    let found: Vec<_> = ran.stdout.lines().map(json).collect();
+    let told: Vec<_> = found.iter().map(|f| (f["history"]["commit"].as_str(), f["history"]["by"].as_str())).collect();
+    let expected = [
+        (Some(&*by_id), Some("same patch-id")),
+        (Some(&*by_subject), Some("same subject")),
+        (Some(&*by_origin), Some("names the same origin")),
+        (Some(&*fourth), Some("same patch-id")),
+        (None, None),
+    ];
+    assert_eq!(told, expected, "{}", ran.stdout);
+    let of = |key: &str| found.iter().map(|f| f[key].as_bool().unwrap()).collect::<Vec<_>>();
+    assert_eq!(
+        (of("present"), of("taken")),
+        (vec![true, true, true, false, false], vec![false, false, false, true, true])
+    );
+    assert_eq!(found[3]["history"]["reverted_by"], *back);
+    assert_eq!((found[4]["fixes"][0]["there"].is_null(), &found[4]["fixes"][1]["there"]), (true, &(*by_origin).into()));
+    let text = schedlab(&["kernel", "port", &series, "--onto", &tree]).success().stdout;
+    let not_there = "fixes deadbeef1234 (never was): not in the history of its files; it may not be needed";
+    assert!(text.contains(not_there) && text.contains(&format!("reverted by {}", &back[..12])), "{text}");
+    // Without its newest commits it knows less, and says that there is less.
+    let clone = lab.path("clone");
+    git(&lab, "", &["clone", "-q", "--depth=1", &format!("file://{tree}"), &clone]);
+    let text = schedlab(&["kernel", "port", &series, "--onto", &clone]).success().stdout;
+    assert!(text.contains("not in what was read of the history"), "{text}");
+    // A checkout that git will not read is a tree as any other.
+    write(&lab, "broken/.git", b"gitdir: nowhere\n");
+    write(&lab, "broken/x.c", lines(&[]).as_bytes());
+    let ran = schedlab(&["kernel", "port", &series, "--onto", &lab.path("broken")]).success();
+    assert!(ran.stderr.contains("whose history cannot be read") && ran.stdout.contains("5 apply"), "{}", ran.stderr);
+}
+
 #[test]
 fn what_cannot_be_rehearsed_is_said_in_a_sentence() {
     let lab = Lab::new("kernel-port-bad");
@@ -140,14 +235,6 @@ fn a_dossier_of_trees_of_a_patch_and_of_a_range_says_the_same() {
         "--- a/kernel/x.c\n+++ b/kernel/x.c\n@@ -13,3 +13,10 @@ int second(int x)\n \tunlock(x);\n \treturn x;\n }\n";
     let added: String = [KNOB, DEAD_END].concat().lines().map(|line| format!("+{line}\n")).collect();
     let patch = write(&lab, "p.patch", format!("Subject: a knob\n\n{diff}{added}").as_bytes());
-    let git = |words: &[&str]| {
-        let ran = std::process::Command::new("git")
-            .args(["-C", &lab.path("old"), "-c", "user.name=n", "-c", "user.email=n@example.org"])
-            .args(words)
-            .output()
-            .unwrap();
-        assert!(ran.status.success(), "git {words:?}: {}", String::from_utf8_lossy(&ran.stderr));
-    };
     let (old, new) = (lab.path("old"), lab.path("new"));
     let of = |out: &str, words: &[&str]| {
         let dir = lab.path(out);
@@ -166,11 +253,11 @@ fn a_dossier_of_trees_of_a_patch_and_of_a_range_says_the_same() {
     std::os::unix::fs::symlink(&kept, lab.path("by-link/dossier.md")).unwrap();
     of("by-link", &[&old, &new]);
     assert_eq!(std::fs::read(&kept).unwrap(), b"mine");
-    git(&["init", "-q"]);
-    git(&["add", "-A"]);
-    git(&["commit", "-qm", "first"]);
+    git(&lab, "old", &["init", "-q"]);
+    git(&lab, "old", &["add", "-A"]);
+    git(&lab, "old", &["commit", "-qm", "first"]);
     std::fs::copy(lab.path("new/kernel/x.c"), lab.path("old/kernel/x.c")).unwrap();
-    git(&["commit", "-qam", "a knob and an open"]);
+    git(&lab, "old", &["commit", "-qam", "a knob and an open"]);
     assert!(of("by-range", &["HEAD~1..HEAD", "--tree", &old]).contains("a knob and an open"));
     assert!(std::fs::metadata(lab.path("by-range/dossier.html")).unwrap().len() > 500);
     // The JSON says what was compared and what was left out: here the patch is in the tree already.

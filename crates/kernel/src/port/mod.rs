@@ -2,6 +2,8 @@
 
 mod adapt;
 mod align;
+mod file;
+mod present;
 mod rehearse;
 mod section;
 mod series;
@@ -9,6 +11,7 @@ mod source;
 mod splice;
 mod tokens;
 
+pub use present::{Commit, Fixed, Present, Sign, fixed, present};
 pub use rehearse::{Confidence, Place, Proposal, Rehearsed, rehearse};
 pub use series::{Finding, Obstacle, Port, Read, rehearse_series};
 pub use source::Source;

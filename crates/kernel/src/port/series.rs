@@ -1,11 +1,9 @@
 //! A series against a tree, patch after patch, in memory.
 
-use super::adapt::Edit;
-use super::rehearse::{Confidence, Place, Rehearsed, rehearse};
-use super::source::Source;
-use super::splice::{joined, placed, spliced, unified};
-use crate::gnu::{Placement, Verdict};
-use crate::lines::split;
+use super::file::{look, settle, take};
+use super::present::{Present, Sign};
+use super::rehearse::Rehearsed;
+use crate::gnu::Verdict;
 use crate::series::{Change, FilePatch, Hunk, Patch};
 use std::collections::HashMap;
 
@@ -22,6 +20,8 @@ pub struct Finding {
     pub obstacle: Option<Obstacle>,
     /// What was found in the text, where there is one.
     pub rehearsed: Option<Rehearsed>,
+    /// The tree has it already: its text says so, or its history has the patch.
+    pub is_present: bool,
     /// The hunk or its proposal is in the adapted series.
     pub is_taken: bool,
 }
@@ -51,14 +51,14 @@ pub struct Port {
 pub type Read<'a, E> = dyn FnMut(&str) -> Result<Option<Vec<u8>>, E> + 'a;
 
 /// A tree that a series changes, in memory only.
-struct Tree<'a, 'b, E> {
+pub(super) struct Tree<'a, 'b, E> {
     read: &'a mut Read<'b, E>,
     /// What patches have made of files; `None`: the file is gone.
-    changed: HashMap<String, Option<Vec<u8>>>,
+    pub(super) changed: HashMap<String, Option<Vec<u8>>>,
 }
 
 impl<E> Tree<'_, '_, E> {
-    fn text(&mut self, path: &str) -> Result<Option<Vec<u8>>, E> {
+    pub(super) fn text(&mut self, path: &str) -> Result<Option<Vec<u8>>, E> {
         match self.changed.get(path) {
             Some(text) => Ok(text.clone()),
             None => (self.read)(path),
@@ -68,17 +68,29 @@ impl<E> Tree<'_, '_, E> {
 
 /// Rehearses the patches in their order. A patch sees what
 /// those before it have made: patch's own result, but for hunks that are flagged or fail; of these their proposal is
-/// taken if it is sure or likely, and nothing else.
-pub fn rehearse_series<E>(patches: &[Patch], read: &mut Read<'_, E>) -> Result<Port, E> {
+/// taken if it is sure or likely, and nothing else. Of a patch that the history has (`there`, one for each patch or none
+/// at all) nothing is taken; where only its subject says so, nothing of what fails.
+pub fn rehearse_series<E>(patches: &[Patch], there: &[Option<Present>], read: &mut Read<'_, E>) -> Result<Port, E> {
     let mut tree = Tree { read, changed: HashMap::new() };
     let mut out = Port::default();
     for (number, patch) in patches.iter().enumerate() {
         let (mut adapted, mut left_out) = (Vec::new(), Vec::new());
+        let there = there.get(number).into_iter().flatten().find(|there| there.reverted_by.is_none());
         for file in &patch.files {
-            let done = one_file(number, file, &mut tree)?;
-            left_out.extend(rest(file, &done));
-            adapted.extend(done.adapted.filter(FilePatch::is_change));
-            out.findings.extend(done.findings);
+            let (mut look, text) = look(number, file, &mut tree)?;
+            let is_whole = match there.map(|there| there.by) {
+                Some(by) => {
+                    settle(&mut look.findings, by);
+                    by < Sign::Subject
+                }
+                None => false,
+            };
+            let done = if is_whole { None } else { take(file, &mut look, text, &mut tree)? };
+            if !is_whole {
+                left_out.extend(rest(file, &look.findings, done.as_ref()));
+            }
+            adapted.extend(done.filter(FilePatch::is_change));
+            out.findings.extend(look.findings);
         }
         out.adapted.push(adapted);
         out.left_out.push(left_out);
@@ -86,141 +98,18 @@ pub fn rehearse_series<E>(patches: &[Patch], read: &mut Read<'_, E>) -> Result<P
     Ok(out)
 }
 
-/// A file of a patch: a finding for each hunk, and what of it goes in.
-struct Done {
-    findings: Vec<Finding>,
-    adapted: Option<FilePatch>,
-}
-
 /// The file with the hunks that have come to nothing.
-fn rest(file: &FilePatch, done: &Done) -> Option<FilePatch> {
-    let is_open = |found: &Finding| !found.is_taken && !found.rehearsed.as_ref().is_some_and(|seen| seen.is_present);
-    let open = file.hunks.iter().zip(&done.findings).filter(|(_, found)| is_open(found));
+fn rest(file: &FilePatch, findings: &[Finding], done: Option<&FilePatch>) -> Option<FilePatch> {
+    let open = file.hunks.iter().zip(findings).filter(|(_, found)| !found.is_taken && !found.is_present);
     let hunks: Vec<Hunk> = open.map(|(hunk, _)| hunk.clone()).collect();
-    match &done.adapted {
-        _ if hunks.is_empty() && !(file.hunks.is_empty() && done.adapted.is_none()) => None,
+    match done {
+        _ if hunks.is_empty() && !(file.hunks.is_empty() && done.is_none()) => None,
         // The file has its new name and mode already.
-        Some(adapted) => {
-            let name = adapted.new.clone().or_else(|| adapted.old.clone());
+        Some(done) => {
+            let name = done.new.clone().or_else(|| done.old.clone());
             let (old, change) = (name.clone(), Change::Modified);
             Some(FilePatch { old, new: name, change, old_mode: None, new_mode: None, hunks, ..file.clone() })
         }
         None => Some(FilePatch { hunks, ..file.clone() }),
     }
-}
-
-fn one_file<E>(patch: usize, file: &FilePatch, tree: &mut Tree<'_, '_, E>) -> Result<Done, E> {
-    let (mut path, mut text) = (file.path().to_owned(), tree.text(file.path())?);
-    // `diff -u x.c.orig x.c`: the names differ, and the one that is there is meant.
-    if let (Change::Modified, None, Some(old)) = (file.change, &text, &file.old)
-        && let Some(other) = tree.text(old)?
-    {
-        (path, text) = (old.clone(), Some(other));
-    }
-    let finding = |verdict, obstacle, rehearsed, is_taken| {
-        let file = path.clone();
-        Finding { patch, file, verdict, obstacle, rehearsed, is_taken }
-    };
-    let all = |one: &dyn Fn(&Hunk) -> Finding| file.hunks.iter().map(one).collect();
-    match (file.change, text) {
-        (Change::Created, Some(there)) if !there.is_empty() => {
-            let exists = |hunk: &Hunk| {
-                let is_present = hunk.new_side().concat() == there;
-                let seen = without_text(Placement::Reversed, None, is_present);
-                finding(Verdict::Fails, Some(Obstacle::Exists), Some(seen), false)
-            };
-            Ok(Done { findings: all(&exists), adapted: None })
-        }
-        (Change::Created, there) => {
-            let made: Vec<u8> = file.hunks.iter().flat_map(|hunk| hunk.new_side().concat()).collect();
-            let lines: Vec<Vec<u8>> = split(&made).into_iter().map(<[u8]>::to_vec).collect();
-            let hunks = if lines.is_empty() { Vec::new() } else { unified(&[Edit { at: 0..0, lines }], &[]) };
-            tree.changed.insert(path.clone(), Some(made));
-            let is_new = there.is_none();
-            let (change, old) = if is_new { (Change::Created, None) } else { (Change::Modified, Some(path.clone())) };
-            let at = Placement::At { line: 0, offset: 0, fuzz: 0 };
-            let place = Place { line: 1, function: String::new() };
-            let applies =
-                |_: &Hunk| finding(Verdict::Applies, None, Some(without_text(at, Some(place.clone()), false)), true);
-            Ok(Done { findings: all(&applies), adapted: Some(FilePatch { change, old, hunks, ..file.clone() }) })
-        }
-        (_, None) => {
-            let absent = |_: &Hunk| finding(Verdict::Fails, Some(Obstacle::NoFile), None, false);
-            Ok(Done { findings: all(&absent), adapted: None })
-        }
-        (_, Some(text)) => {
-            let source = Source::new(&text);
-            let found = rehearse(&file.hunks, &source);
-            let (is_taken, edits) = taken(&file.hunks, &found, &source);
-            let after = spliced(&edits, source.lines());
-            let hunks = unified(&edits, source.lines());
-            let adapted = moved(file, &path, after, tree)?.map(|file| FilePatch { hunks, ..file });
-            let one = |(one, is_taken): (Rehearsed, bool)| {
-                finding(one.patch.verdict(), None, Some(one), is_taken && adapted.is_some())
-            };
-            let findings = found.into_iter().zip(is_taken).map(one).collect();
-            Ok(Done { findings, adapted })
-        }
-    }
-}
-
-fn without_text(patch: Placement, place: Option<Place>, is_present: bool) -> Rehearsed {
-    Rehearsed { patch, place, flagged: None, is_present, proposal: None }
-}
-
-/// Gives the tree what the file at `path` has become, under the name that it then has, and answers how a patch says so.
-/// `None`: it is to have the name of another file.
-fn moved<E>(file: &FilePatch, path: &str, after: Vec<u8>, tree: &mut Tree<'_, '_, E>) -> Result<Option<FilePatch>, E> {
-    let mut done = FilePatch { old: Some(path.to_owned()), new: Some(path.to_owned()), ..file.clone() };
-    match (file.change, &file.new) {
-        (Change::Renamed | Change::Copied, Some(to)) => {
-            if tree.text(to)?.is_some() {
-                return Ok(None);
-            }
-            if file.change == Change::Renamed {
-                tree.changed.insert(path.to_owned(), None);
-            }
-            tree.changed.insert(to.clone(), Some(after));
-            done.new = Some(to.clone());
-        }
-        (Change::Deleted, _) if after.is_empty() => {
-            tree.changed.insert(path.to_owned(), None);
-            done.new = None;
-        }
-        _ => {
-            tree.changed.insert(path.to_owned(), Some(after));
-            done.change = Change::Modified;
-            if file.change == Change::Deleted {
-                // Lines are left: its mode stays as well.
-                done.old_mode = None;
-            }
-        }
-    }
-    Ok(Some(done))
-}
-
-/// Which hunks are taken, and the edits that they make of the text.
-fn taken(hunks: &[Hunk], found: &[Rehearsed], source: &Source<'_>) -> (Vec<bool>, Vec<Edit>) {
-    let edits = hunks.iter().zip(found).map(|(hunk, one)| match (&one.proposal, one.patch) {
-        (Some(proposal), _) if proposal.confidence < Confidence::Guess => {
-            let hunk = &proposal.hunk;
-            placed(hunk, hunk.old_start - usize::from(!hunk.old_side().is_empty()))
-        }
-        (None, Placement::At { line, .. }) => placed(hunk, line),
-        _ => Vec::new(),
-    });
-    let mut edits: Vec<(usize, Vec<Edit>)> = edits.enumerate().filter(|(_, edits)| !edits.is_empty()).collect();
-    let begin = |edits: &[Edit]| edits.first().map_or(0, |edit| edit.at.start);
-    let end = |edits: &[Edit]| edits.last().map_or(0, |edit| edit.at.end);
-    edits.sort_by_key(|(_, edits)| (begin(edits), end(edits)));
-    // Of two for the same lines the first is taken.
-    let mut free = 0;
-    edits.retain(|(_, edits)| {
-        let is_free = begin(edits) >= free;
-        free = if is_free { end(edits) } else { free };
-        is_free
-    });
-    let mut is_taken = vec![false; hunks.len()];
-    edits.iter().for_each(|(hunk, _)| is_taken[*hunk] = true);
-    (is_taken, joined(edits.into_iter().flat_map(|(_, edits)| edits), source.lines()))
 }

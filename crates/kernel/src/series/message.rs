@@ -35,7 +35,7 @@ pub(super) fn read(lines: &[&[u8]], patch: &mut Patch) {
             }
             Some(found) if line.starts_with("    ") || !is_shown => patch.trailers.push(found),
             _ if is_shown && patch.subject.is_empty() && line.starts_with("    ") => patch.subject = text.to_owned(),
-            _ => patch.copied_from.extend(copied_from(text)),
+            _ => patch.copied_from.extend(origin(text)),
         }
     }
     patch.subject = without_tags(&patch.subject).to_owned();
@@ -50,7 +50,7 @@ fn trailer(line: &str) -> Option<Trailer> {
 }
 
 /// The sentences by which stable maintainers and `git cherry-pick -x` name the origin.
-fn copied_from(line: &str) -> Option<String> {
+pub(crate) fn origin(line: &str) -> Option<String> {
     let line = line.trim();
     let rest = (line.strip_prefix("(cherry picked from commit "))
         .or_else(|| line.strip_prefix("[ Upstream commit "))

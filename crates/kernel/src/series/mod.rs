@@ -14,6 +14,7 @@ mod write;
 pub use error::{PatchError, Refused};
 pub use hunk::{Hunk, Line};
 pub use message::Trailer;
+pub(crate) use message::origin;
 pub use read::parse;
 
 /// What a diff does to a file besides its hunks.

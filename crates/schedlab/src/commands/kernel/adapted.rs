@@ -93,7 +93,7 @@ fn notes(rehearsal: &Rehearsal, patch: usize, rest: &str) -> String {
                 format!("{} proposal, not the hunk itself", shown::confidence(proposal.confidence))
             }
             (true, None) => return None,
-            (false, _) if seen.is_some_and(|seen| seen.is_present) => "present already".into(),
+            (false, _) if found.is_present => "present already".into(),
             (false, _) => format!("left out, see {rest}"),
         };
         Some(format!("# schedlab: hunk {} of the series, {}: {what}\n", number + 1, found.file))

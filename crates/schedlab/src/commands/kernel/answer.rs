@@ -1,7 +1,7 @@
 //! Findings as JSON, one object a line: a hunk, or a part of the series that was skipped.
 
 use super::port::Rehearsal;
-use super::shown::{confidence, verdict};
+use super::shown::{confidence, sign, verdict};
 use serde_json::{Value, json};
 use std::io::{self, Write};
 
@@ -21,7 +21,18 @@ pub(super) fn write(rehearsal: &Rehearsal, out: &mut dyn Write) -> io::Result<()
             "place": place.map(|p| json!({"file": finding.file, "function": p.function, "line": p.line})),
             "proposal": proposal.map(|p| String::from_utf8_lossy(&p.hunk.to_bytes()).into_owned()),
             "confidence": proposal.map(|p| confidence(p.confidence)),
-            "present": seen.is_some_and(|seen| seen.is_present),
+            "present": finding.is_present,
+            "history": rehearsal.history.of(finding.patch).map(|found| json!({
+                "commit": found.commit,
+                "subject": found.subject,
+                "by": sign(found.by),
+                "reverted_by": found.reverted_by,
+            })),
+            "fixes": rehearsal.history.fixed.get(finding.patch).into_iter().flatten().map(|fixed| json!({
+                "commit": fixed.commit,
+                "subject": fixed.subject,
+                "there": fixed.there,
+            })).collect::<Vec<_>>(),
             "taken": finding.is_taken,
         });
         writeln!(out, "{line}")?;

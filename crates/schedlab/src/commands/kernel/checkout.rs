@@ -50,7 +50,7 @@ fn files(tree: &Path, commit: &str, paths: &[String]) -> Result<Vec<Raw>> {
     };
     let entries: Vec<(String, String, String)> = names(&list).into_iter().filter_map(entry).collect();
     let asked: String = entries.iter().map(|(_, id, _)| format!("{id}\n")).collect();
-    let blobs = answered(tree, &["cat-file", "--batch=%(objectsize)"], asked)?;
+    let blobs = answered(tree, &["cat-file", "--batch=%(objectsize)"], asked.into_bytes())?;
     let (mut rest, mut out) = (&blobs[..], Vec::with_capacity(entries.len()));
     for (_, id, path) in entries {
         // A size, a line end, the bytes, a line end.
@@ -70,7 +70,7 @@ fn command(tree: &Path) -> Command {
     git
 }
 
-fn git(tree: &Path, arguments: &[&str], paths: &[String]) -> Result<Vec<u8>> {
+pub(super) fn git(tree: &Path, arguments: &[&str], paths: &[String]) -> Result<Vec<u8>> {
     let answer = command(tree).args(arguments).args(paths).output().context("the program git cannot be run")?;
     if !answer.status.success() {
         bail!("git {}: {}", arguments[0], String::from_utf8_lossy(&answer.stderr).trim());
@@ -79,12 +79,12 @@ fn git(tree: &Path, arguments: &[&str], paths: &[String]) -> Result<Vec<u8>> {
 }
 
 /// What git answers to `input`, written while the answer is read: either may be larger than a pipe.
-fn answered(tree: &Path, arguments: &[&str], input: String) -> Result<Vec<u8>> {
+pub(super) fn answered(tree: &Path, arguments: &[&str], input: Vec<u8>) -> Result<Vec<u8>> {
     let mut git = command(tree);
     let mut child =
         git.args(arguments).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().context("git cannot be run")?;
     let mut pipe = child.stdin.take().context("git has no input")?;
-    let writer = std::thread::spawn(move || pipe.write_all(input.as_bytes()));
+    let writer = std::thread::spawn(move || pipe.write_all(&input));
     let answer = child.wait_with_output()?;
     let written = writer.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
     if !answer.status.success() {

@@ -4,6 +4,7 @@ mod adapted;
 mod answer;
 mod checkout;
 mod dossier;
+mod history;
 mod patched;
 mod port;
 mod shown;

@@ -1,5 +1,6 @@
 //! `schedlab kernel port`: a series and a tree from the disk, findings to the terminal or as JSON.
 
+use super::history::{self, History};
 use super::{adapted, answer, shown};
 use crate::cli::kernel::Port;
 use crate::commands::report::write_file;
@@ -15,6 +16,7 @@ pub(super) struct Rehearsal {
     pub(super) patches: Vec<Patch>,
     /// For each patch the file that it is from.
     pub(super) from: Vec<PathBuf>,
+    pub(super) history: History,
     pub(super) port: schedlab_kernel::Port,
 }
 
@@ -57,8 +59,9 @@ fn rehearsal(args: &Port) -> Result<Rehearsal> {
         }
         Err(error) => Err(error).with_context(|| format!("{} cannot be read", args.onto.join(path).display())),
     };
-    let port = rehearse_series(&patches, &mut read)?;
-    Ok(Rehearsal { patches, from, port })
+    let history = history::read(&args.onto, &patches);
+    let port = rehearse_series(&patches, &history.present, &mut read)?;
+    Ok(Rehearsal { patches, from, history, port })
 }
 
 /// The files of the series, in order.

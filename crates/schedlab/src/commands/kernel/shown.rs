@@ -1,7 +1,8 @@
 //! Findings for a terminal: a line per hunk, then the proposals, then the sums.
 
+use super::history::History;
 use super::port::Rehearsal;
-use schedlab_kernel::{Confidence, Finding, Obstacle, Verdict};
+use schedlab_kernel::{Confidence, Finding, Obstacle, Sign, Verdict};
 use schedlab_run::counted;
 use std::io::{self, Write};
 
@@ -29,15 +30,42 @@ pub(super) fn obstacle(obstacle: Obstacle) -> &'static str {
     }
 }
 
+pub(super) fn sign(sign: Sign) -> &'static str {
+    match sign {
+        Sign::Commit => "same commit",
+        Sign::PatchId => "same patch-id",
+        Sign::Origin => "names the same origin",
+        Sign::Subject => "same subject",
+    }
+}
+
+/// What the history says of a patch.
+fn history(history: &History, patch: usize, out: &mut dyn Write) -> io::Result<()> {
+    if let Some(found) = history.of(patch) {
+        let short = |id: &str| id.chars().take(12).collect::<String>();
+        let (commit, sign) = (short(&found.commit), sign(found.by));
+        match &found.reverted_by {
+            None => writeln!(out, "  in the tree already: {commit} ({sign})")?,
+            Some(by) => writeln!(out, "  was in the tree: {commit} ({sign}), reverted by {}", short(by))?,
+        }
+    }
+    for fixed in history.fixed.get(patch).into_iter().flatten().filter(|fixed| fixed.there.is_none()) {
+        let read =
+            if history.is_whole { "the history of its files" } else { "what was read of the history of its files" };
+        writeln!(out, "  fixes {} ({}): not in {read}; it may not be needed", fixed.commit, fixed.subject)?;
+    }
+    Ok(())
+}
+
 /// What there is to say of a hunk besides patch's verdict.
 fn remark(finding: &Finding) -> String {
     let mut said = Vec::new();
+    said.extend(finding.is_present.then(|| "present already".to_owned()));
     said.extend(finding.obstacle.map(|found| obstacle(found).to_owned()));
     if let Some(seen) = &finding.rehearsed {
         said.extend(seen.flagged.clone());
-        said.extend(seen.is_present.then(|| "present already".to_owned()));
         said.extend(seen.proposal.as_ref().map(|p| format!("proposal: {}", confidence(p.confidence))));
-        if seen.place.is_none() && finding.obstacle.is_none() {
+        if seen.place.is_none() && finding.obstacle.is_none() && !finding.is_present {
             said.push("nothing like it in the file".into());
         }
     }
@@ -56,6 +84,7 @@ pub(super) fn write(rehearsal: &Rehearsal, out: &mut dyn Write) -> io::Result<()
                 finding.patch + 1,
                 if subject.is_empty() { "without a subject" } else { subject }
             )?;
+            history(&rehearsal.history, finding.patch, out)?;
             shown = Some(finding.patch);
         }
         let place = finding.rehearsed.as_ref().and_then(|seen| seen.place.as_ref());
@@ -108,7 +137,7 @@ fn sums(rehearsal: &Rehearsal, out: &mut dyn Write) -> io::Result<()> {
         of(Verdict::Fuzz),
         of(Verdict::Fails),
         seen().filter(|s| s.flagged.is_some()).count(),
-        seen().filter(|s| s.is_present).count(),
+        all.iter().filter(|f| f.is_present).count(),
     )?;
     writeln!(
         out,

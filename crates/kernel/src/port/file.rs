@@ -1,0 +1,166 @@
+//! One file of a patch against the tree: what is found of its hunks, and what of them is taken.
+
+use super::adapt::Edit;
+use super::present::Sign;
+use super::rehearse::{Confidence, Place, Rehearsed, rehearse};
+use super::series::{Finding, Obstacle, Tree};
+use super::source::Source;
+use super::splice::{joined, placed, spliced, unified};
+use crate::gnu::{Placement, Verdict};
+use crate::lines::split;
+use crate::series::{Change, FilePatch, Hunk};
+
+/// A file of a patch in the tree.
+pub(super) struct Look {
+    /// Its name in the tree, or as the patch calls it.
+    path: String,
+    /// One for each hunk, none of them taken yet.
+    pub(super) findings: Vec<Finding>,
+}
+
+/// Rehearses the hunks of a file; its text, if the tree has it.
+pub(super) fn look<E>(
+    patch: usize,
+    file: &FilePatch,
+    tree: &mut Tree<'_, '_, E>,
+) -> Result<(Look, Option<Vec<u8>>), E> {
+    let (mut path, mut text) = (file.path().to_owned(), tree.text(file.path())?);
+    // `diff -u x.c.orig x.c`: the names differ, and the one that is there is meant.
+    if let (Change::Modified, None, Some(old)) = (file.change, &text, &file.old)
+        && let Some(other) = tree.text(old)?
+    {
+        (path, text) = (old.clone(), Some(other));
+    }
+    let finding = |obstacle, seen: Option<Rehearsed>| Finding {
+        patch,
+        file: path.clone(),
+        verdict: seen.as_ref().map_or(Verdict::Fails, |seen| seen.patch.verdict()),
+        obstacle,
+        is_present: seen.as_ref().is_some_and(|seen| seen.is_present),
+        rehearsed: seen,
+        is_taken: false,
+    };
+    let all = |one: &dyn Fn(&Hunk) -> Finding| file.hunks.iter().map(one).collect();
+    let findings = match (file.change, &text) {
+        (Change::Created, Some(there)) if !there.is_empty() => all(&|hunk| {
+            let is_present = hunk.new_side().concat() == *there;
+            finding(Some(Obstacle::Exists), Some(without_text(Placement::Reversed, None, is_present)))
+        }),
+        (Change::Created, _) => all(&|_| {
+            let at = Placement::At { line: 0, offset: 0, fuzz: 0 };
+            let place = Place { line: 1, function: String::new() };
+            finding(None, Some(without_text(at, Some(place), false)))
+        }),
+        (_, None) => all(&|_| finding(Some(Obstacle::NoFile), None)),
+        (_, Some(text)) => {
+            let found = rehearse(&file.hunks, &Source::new(text));
+            found.into_iter().map(|seen| finding(None, Some(seen))).collect()
+        }
+    };
+    Ok((Look { path, findings }, text))
+}
+
+fn without_text(patch: Placement, place: Option<Place>, is_present: bool) -> Rehearsed {
+    Rehearsed { patch, place, flagged: None, is_present, proposal: None }
+}
+
+/// The history has the patch: where only its subject says so, hunks that fit are as they were.
+pub(super) fn settle(findings: &mut [Finding], by: Sign) {
+    for found in findings.iter_mut().filter(|found| by < Sign::Subject || found.verdict == Verdict::Fails) {
+        found.is_present = true;
+        if let Some(seen) = &mut found.rehearsed {
+            (seen.flagged, seen.proposal) = (None, None);
+        }
+    }
+}
+
+/// Changes the tree by what can be taken of the file, and answers that as a patch; `None`: nothing can be.
+pub(super) fn take<E>(
+    file: &FilePatch,
+    look: &mut Look,
+    text: Option<Vec<u8>>,
+    tree: &mut Tree<'_, '_, E>,
+) -> Result<Option<FilePatch>, E> {
+    match (file.change, text) {
+        (Change::Created, Some(there)) if !there.is_empty() => Ok(None),
+        (Change::Created, there) => {
+            let made: Vec<u8> = file.hunks.iter().flat_map(|hunk| hunk.new_side().concat()).collect();
+            let lines: Vec<Vec<u8>> = split(&made).into_iter().map(<[u8]>::to_vec).collect();
+            let hunks = if lines.is_empty() { Vec::new() } else { unified(&[Edit { at: 0..0, lines }], &[]) };
+            tree.changed.insert(look.path.clone(), Some(made));
+            look.findings.iter_mut().for_each(|found| found.is_taken = true);
+            let (change, old) = match there {
+                None => (Change::Created, None),
+                Some(_) => (Change::Modified, Some(look.path.clone())),
+            };
+            Ok(Some(FilePatch { change, old, hunks, ..file.clone() }))
+        }
+        (_, None) => Ok(None),
+        (_, Some(text)) => {
+            let lines = split(&text);
+            let edits = taken(&file.hunks, &mut look.findings, &lines);
+            let done = moved(file, &look.path, spliced(&edits, &lines), tree)?;
+            if done.is_none() {
+                look.findings.iter_mut().for_each(|found| found.is_taken = false);
+            }
+            Ok(done.map(|done| FilePatch { hunks: unified(&edits, &lines), ..done }))
+        }
+    }
+}
+
+/// Gives the tree what the file at `path` has become, under the name that it then has, and answers how a patch says so.
+/// `None`: it is to have the name of another file.
+fn moved<E>(file: &FilePatch, path: &str, after: Vec<u8>, tree: &mut Tree<'_, '_, E>) -> Result<Option<FilePatch>, E> {
+    let mut done = FilePatch { old: Some(path.to_owned()), new: Some(path.to_owned()), ..file.clone() };
+    match (file.change, &file.new) {
+        (Change::Renamed | Change::Copied, Some(to)) => {
+            if tree.text(to)?.is_some() {
+                return Ok(None);
+            }
+            if file.change == Change::Renamed {
+                tree.changed.insert(path.to_owned(), None);
+            }
+            tree.changed.insert(to.clone(), Some(after));
+            done.new = Some(to.clone());
+        }
+        (Change::Deleted, _) if after.is_empty() => {
+            tree.changed.insert(path.to_owned(), None);
+            done.new = None;
+        }
+        _ => {
+            tree.changed.insert(path.to_owned(), Some(after));
+            done.change = Change::Modified;
+            if file.change == Change::Deleted {
+                // Lines are left: its mode stays as well.
+                done.old_mode = None;
+            }
+        }
+    }
+    Ok(Some(done))
+}
+
+/// Marks the hunks that are taken, and answers the edits that they make of the text.
+fn taken(hunks: &[Hunk], findings: &mut [Finding], text: &[&[u8]]) -> Vec<Edit> {
+    let found = findings.iter().map(|found| found.rehearsed.as_ref().map(|seen| (&seen.proposal, seen.patch)));
+    let edits = hunks.iter().zip(found).map(|(hunk, found)| match found {
+        Some((Some(proposal), _)) if proposal.confidence < Confidence::Guess => {
+            let hunk = &proposal.hunk;
+            placed(hunk, hunk.old_start - usize::from(!hunk.old_side().is_empty()))
+        }
+        Some((None, Placement::At { line, .. })) => placed(hunk, line),
+        _ => Vec::new(),
+    });
+    let mut edits: Vec<(usize, Vec<Edit>)> = edits.enumerate().filter(|(_, edits)| !edits.is_empty()).collect();
+    let begin = |edits: &[Edit]| edits.first().map_or(0, |edit| edit.at.start);
+    let end = |edits: &[Edit]| edits.last().map_or(0, |edit| edit.at.end);
+    edits.sort_by_key(|(_, edits)| (begin(edits), end(edits)));
+    // Of two for the same lines the first is taken.
+    let mut free = 0;
+    edits.retain(|(_, edits)| {
+        let is_free = begin(edits) >= free;
+        free = if is_free { end(edits) } else { free };
+        is_free
+    });
+    edits.iter().for_each(|(hunk, _)| findings[*hunk].is_taken = true);
+    joined(edits.into_iter().flat_map(|(_, edits)| edits), text)
+}

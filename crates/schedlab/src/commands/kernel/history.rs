@@ -1,0 +1,102 @@
+//! What the history of the target knows of the patches, where the target is a checkout: through the program `git`.
+
+use super::checkout::{answered, git};
+use crate::output::say;
+use anyhow::{Context, Result};
+use schedlab_kernel::{Commit, Fixed, Patch, Present, fixed, present};
+use std::collections::{BTreeSet, HashMap};
+use std::path::Path;
+
+/// Commits that are read, and those of them whose changes are read as well, the newest first.
+const COMMITS: usize = 20_000;
+const CHANGES: usize = 2_000;
+/// Bytes of file names that one command line takes.
+const NAMES: usize = 1 << 20;
+
+/// For each patch of a series what was found.
+#[derive(Default)]
+pub(super) struct History {
+    pub(super) present: Vec<Option<Present>>,
+    pub(super) fixed: Vec<Vec<Fixed>>,
+    /// All commits of the files were read: what was not found is not there.
+    pub(super) is_whole: bool,
+}
+
+impl History {
+    /// The commit that a patch is, taken back or not.
+    pub(super) fn of(&self, patch: usize) -> Option<&Present> {
+        self.present.get(patch)?.as_ref()
+    }
+}
+
+/// Reads the commits that touch the files of the series. A tree without history is no error: nothing is found then.
+pub(super) fn read(tree: &Path, patches: &[Patch]) -> History {
+    // A tree unpacked inside of somebody's checkout is not that checkout.
+    if !tree.join(".git").exists() {
+        return History::default();
+    }
+    found(tree, patches).unwrap_or_else(|error| {
+        say(format_args!(
+            "{} is a checkout whose history cannot be read; patches are known by text alone: {error:#}",
+            tree.display()
+        ));
+        History::default()
+    })
+}
+
+fn found(tree: &Path, patches: &[Patch]) -> Result<History> {
+    let files = patches.iter().flat_map(|patch| &patch.files).flat_map(|file| [&file.old, &file.new]).flatten();
+    let files: Vec<String> = files.collect::<BTreeSet<_>>().into_iter().cloned().collect();
+    let size: usize = files.iter().map(|file| file.len() + 1).sum();
+    anyhow::ensure!(size < NAMES, "the series names {} files, too many for one command line of git", files.len());
+    let most = format!("-n{COMMITS}");
+    let log = git(tree, &["log", "-z", "--no-merges", "--format=%H%x00%s%x00%b", &most, "HEAD", "--"], &files)?;
+    let fields: Vec<String> = log.split(|&b| b == 0).map(|field| String::from_utf8_lossy(field).into_owned()).collect();
+    let ids = changes(tree, &files)?;
+    let commit = |fields: &[String]| match fields {
+        [id, subject, body] => {
+            let patch_id = ids.get(id).cloned();
+            Some(Commit { id: id.clone(), subject: subject.clone(), body: body.clone(), patch_id })
+        }
+        _ => None,
+    };
+    let commits: Vec<Commit> = fields.chunks(3).filter_map(commit).collect();
+    let is_shallow = git(tree, &["rev-parse", "--is-shallow-repository"], &[])?.starts_with(b"true");
+    let ours = of_series(tree, patches)?;
+    let one = |(number, patch)| present(patch, ours.get(&name(number)).map(String::as_str), &commits);
+    Ok(History {
+        present: patches.iter().enumerate().map(one).collect(),
+        fixed: patches.iter().map(|patch| fixed(patch, &commits)).collect(),
+        is_whole: !is_shallow && commits.len() < COMMITS,
+    })
+}
+
+/// Patch ids of the newest commits.
+fn changes(tree: &Path, files: &[String]) -> Result<HashMap<String, String>> {
+    let most = format!("-n{CHANGES}");
+    // As `git format-patch` shows them, whatever the checkout's own settings are.
+    let shown = ["log", "-p", "-U3", "--no-merges", "--no-textconv", "--no-ext-diff", "--no-color", "--src-prefix=a/"];
+    let shown = [&shown[..], &["--dst-prefix=b/", "--diff-algorithm=myers", "--format=commit %H", &most, "HEAD", "--"]];
+    patch_ids(tree, git(tree, &shown.concat(), files)?)
+}
+
+/// The commit id by which patch number `number` of the series goes.
+fn name(number: usize) -> String {
+    format!("{number:040x}")
+}
+
+fn of_series(tree: &Path, patches: &[Patch]) -> Result<HashMap<String, String>> {
+    let mut text = Vec::new();
+    for (number, patch) in patches.iter().enumerate() {
+        text.extend(format!("commit {}\n", name(number)).bytes());
+        patch.files.iter().for_each(|file| text.extend(file.to_bytes()));
+    }
+    patch_ids(tree, text)
+}
+
+/// By commit id.
+fn patch_ids(tree: &Path, text: Vec<u8>) -> Result<HashMap<String, String>> {
+    let said = answered(tree, &["patch-id", "--stable"], text).context("git patch-id")?;
+    let said = String::from_utf8_lossy(&said);
+    Ok(said.lines().filter_map(|line| line.split_once(' ').map(|(id, of)| (of.to_owned(), id.to_owned()))).collect())
+}
