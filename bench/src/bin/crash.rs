@@ -1,4 +1,4 @@
-//! SIGKILL at random instants of `schedlab tune set … --for -- true` over 20 knobs, 1000 times below a tree of files and 100
+//! SIGKILL at random instants of `schedlab tune set … --for -- sleep 0.1` over 20 knobs, 1000 times below a tree of files and 100
 //! times on sysctls of this host: after each `schedlab tune restore` every file is, byte for byte, what it was. Arguments: the
 //! two numbers of kills, and a seed. Needs root for the second. About 4 minutes.
 #![forbid(unsafe_code)]
@@ -151,7 +151,8 @@ fn killed(program: &Path, place: &Place, kills: u32, random: &mut u64, problems:
     Ok(tally)
 }
 
-/// A start that sets every knob to a value of this round, runs nothing, and puts all back.
+/// A start that sets every knob to a value of this round, keeps them for a tenth of a second, and puts all back. The values have as many digits as
+/// before: in place of the kernel, a plain file takes one write at a time and nothing shorter.
 fn sweep(program: &Path, place: &Place, random: &mut u64) -> Result<std::process::Child> {
     let mut command = Command::new(program);
     command.args(["tune", "set"]).args(&place.root);
@@ -161,7 +162,7 @@ fn sweep(program: &Path, place: &Place, random: &mut u64) -> Result<std::process
         let old: u64 = String::from_utf8_lossy(text).trim().parse()?;
         command.arg(format!("sysctl:{}={}", name.replace('/', "."), old + 1 + draw(random) % 20));
     }
-    command.args(["--for", "--", "true"]).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+    command.args(["--for", "--", "sleep", "0.1"]).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
     command.spawn().with_context(|| format!("{} cannot be started", program.display()))
 }
 

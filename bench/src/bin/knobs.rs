@@ -51,11 +51,16 @@ fn main() -> Result<()> {
 }
 
 fn version(text: &str) -> Option<Version> {
-    let (major, minor) = text.split_once('.')?;
-    Some((major.parse().ok()?, minor.parse().ok()?))
+    let mut numbers = text.split('.').map(str::parse);
+    Some((numbers.next()?.ok()?, numbers.next()?.ok()?))
 }
 
+/// By its Makefile; of a part of a tree by the name of its directory, `6.12.111`.
 fn version_of(tree: &Path) -> Result<Version> {
+    if !tree.join("Makefile").exists() {
+        let name = tree.file_name().and_then(|name| version(name.to_str()?));
+        return name.with_context(|| format!("{} has no Makefile and is not named by its version", tree.display()));
+    }
     let text = std::fs::read_to_string(tree.join("Makefile")).with_context(|| format!("{}", tree.display()))?;
     let number = |name: &str| {
         let line = text.lines().find_map(|line| line.strip_prefix(name)?.trim().strip_prefix('='));

@@ -4,14 +4,13 @@
 //! normalised, because many sysctls answer with tabs.
 
 use schedlab_sys::audit;
-use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 /// One place on the host with a value to go back to.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case", tag = "kind")]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Knob {
     /// A control file that holds one value.
     File { path: PathBuf },
@@ -60,6 +59,38 @@ impl Knob {
             | Self::Group { path } => path,
             Self::Files { paths } => paths.first().map_or(Path::new(""), PathBuf::as_path),
         }
+    }
+
+    /// As the journal has it.
+    pub(crate) fn to_json(&self) -> Value {
+        let kind = match self {
+            Self::File { .. } => "file",
+            Self::Feature { path, word } => return json!({"kind": "feature", "path": path, "word": word}),
+            Self::CpuController { .. } => "cpu_controller",
+            Self::Choice { .. } => "choice",
+            Self::Files { paths } => return json!({"kind": "files", "paths": paths}),
+            Self::Audit { .. } => "audit",
+            Self::Group { .. } => "group",
+        };
+        json!({"kind": kind, "path": self.path()})
+    }
+
+    /// From the journal.
+    pub(crate) fn of_json(value: &Value) -> Option<Self> {
+        let path = || Some(PathBuf::from(value["path"].as_str()?));
+        Some(match value["kind"].as_str()? {
+            "file" => Self::File { path: path()? },
+            "feature" => Self::Feature { path: path()?, word: value["word"].as_str()?.to_owned() },
+            "cpu_controller" => Self::CpuController { path: path()? },
+            "choice" => Self::Choice { path: path()? },
+            "files" => {
+                let paths = value["paths"].as_array()?.iter().map(|path| path.as_str().map(PathBuf::from));
+                Self::Files { paths: paths.collect::<Option<_>>()? }
+            }
+            "audit" => Self::Audit { path: path()? },
+            "group" => Self::Group { path: path()? },
+            _ => return None,
+        })
     }
 
     /// Whether an arm's settings live here (and not a cgroup of ours).
@@ -159,9 +190,13 @@ impl Knob {
 fn write_control(path: &Path, value: &str) -> io::Result<()> {
     #[cfg(test)]
     let before = std::fs::read_to_string(path)?;
-    // Truncation is for plain files in tests; a control file ignores it.
-    let mut file = OpenOptions::new().write(true).truncate(true).open(path)?;
-    file.write_all(format!("{value}\n").as_bytes())?;
+    let mut file = OpenOptions::new().write(true).open(path)?;
+    let text = format!("{value}\n");
+    file.write_all(text.as_bytes())?;
+    // Of a plain file in a copied tree; a control file ignores it. Not before the write: a kill between would leave nothing.
+    if file.metadata().is_ok_and(|m| m.len() > text.len() as u64) {
+        let _ = file.set_len(text.len() as u64);
+    }
     #[cfg(test)]
     KERNEL.with_borrow_mut(|kernel| kernel.iter_mut().for_each(|kernel| kernel(path, &before)));
     Ok(())

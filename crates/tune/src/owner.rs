@@ -1,10 +1,11 @@
 //! Whose journal it is: a process named by pid and start time (a pid alone is reused) within one boot.
 
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
+use serde_json::Value;
 use std::path::Path;
 
 /// A process, unmistakably.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub(crate) struct Owner {
     pub(crate) pid: u32,
     /// Field 22 of /proc/<pid>/stat: clock ticks after boot.
@@ -22,6 +23,15 @@ impl Owner {
             .or_else(|| state_and_start(Path::new("/proc"), pid))
             .ok_or_else(|| std::io::Error::other(format!("{}/{pid}/stat cannot be read", proc.display())))?;
         Ok(Self { pid, start_ticks, boot_id: boot_id(proc) })
+    }
+
+    /// From a journal or the lock.
+    pub(crate) fn of_json(value: &Value) -> Option<Self> {
+        Some(Self {
+            pid: value["pid"].as_u64()?.try_into().ok()?,
+            start_ticks: value["start_ticks"].as_u64()?,
+            boot_id: value["boot_id"].as_str()?.to_owned(),
+        })
     }
 
     /// Whether that process still runs (a zombie does not: it will restore nothing).

@@ -6,7 +6,7 @@ use crate::journal::{Parsed, is_journal, parse};
 use crate::owner::Owner;
 use schedlab_sys::places;
 use std::fs::{File, TryLockError};
-use std::io::{self, Write};
+use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 
 fn failed(path: &Path, source: io::Error) -> TuneError {
@@ -41,7 +41,9 @@ impl StateLock {
         match file.try_lock() {
             Ok(()) => {}
             Err(TryLockError::WouldBlock) => {
-                let holder: Option<Owner> = serde_json::from_reader(&file).ok();
+                let mut text = String::new();
+                let read = file.read_to_string(&mut text).ok().and_then(|_| serde_json::from_str(&text).ok());
+                let holder = read.and_then(|value| Owner::of_json(&value));
                 let living = holder.filter(|holder| holder.is_alive(Path::new("/proc")));
                 let pid =
                     living.map_or_else(|| "not known: `fuser` tells who has its lock".into(), |o| o.pid.to_string());
