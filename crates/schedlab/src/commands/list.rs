@@ -58,7 +58,7 @@ fn text(wanted: &impl Fn(Listing) -> bool, out: &mut dyn Write) -> io::Result<()
     if wanted(Listing::Knobs) {
         let rows = SETTING_FORMS.iter().map(|(_, form, meaning)| ((*form).into(), (*meaning).into()));
         section("Knobs (join them with `;` in --a, --b, --set or a plan's `set`)", rows.collect(), out)?;
-        writeln!(out, "  `schedlab tune catalog` says what knobs there are, on which kernels, and what they do")?;
+        writeln!(out, "  `schedlab tune catalog`: every knob, its kernels, and what it does")?;
     }
     if wanted(Listing::Counters) {
         let rows = schedlab_record::COUNTERS.iter();
