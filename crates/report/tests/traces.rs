@@ -344,14 +344,14 @@ fn a_loss_that_nobody_counted_is_a_loss() {
             "{first}CPU:0 [EVENTS DROPPED]\n{second}CPU:0 [LOST 7 EVENTS]\n{}",
             switch(3, "A-10", "B-11")
         )),
-        "Events are missing: 7 reported lost, 1 loss reported without a count, 0 breaks of the chain of switches, 0 clocks that went back."
+        "Events are missing: 7 reported lost, 1 loss reported without a count, 0 switches that do not follow the one before, 0 clocks that went back."
     );
     // Where the kernel counted what its rings refused, that is the number, and the loss is in it.
     let mut counted = checked(&format!("{first}CPU:0 [EVENTS DROPPED]\n{second}"));
     counted.reported_lost = 612;
     assert_eq!(
         believed_of(&counted),
-        "Events are missing: 612 reported lost, 0 breaks of the chain of switches, 0 clocks that went back."
+        "Events are missing: 612 reported lost, 0 switches that do not follow the one before, 0 clocks that went back."
     );
     // Behind which no event comes, so that no gap ends.
     let at_the_end = believed(&format!("{first}{second}CPU:0 [EVENTS DROPPED]\n"));

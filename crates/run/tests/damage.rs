@@ -3,6 +3,7 @@
 mod records;
 
 use records::{Draw, Lab, manifest};
+use schedlab_run::manifest::FORMAT_VERSION;
 use schedlab_run::*;
 use std::fs;
 use std::path::PathBuf;
@@ -184,12 +185,11 @@ fn a_newer_format_says_what_to_use() {
     let lab = Lab::new(1, 1, true);
     let path = lab.dir.join("manifest.json");
     // A newer manifest may have any other shape: only the version is looked at.
-    fs::write(&path, "{\"format_version\": 5, \"shape\": \"unheard of\"}").unwrap();
+    let newer = FORMAT_VERSION + 1;
+    fs::write(&path, format!("{{\"format_version\": {newer}, \"shape\": \"unheard of\"}}")).unwrap();
     let error = RunReader::open(&lab.dir).unwrap_err().to_string();
-    assert!(
-        error.contains("format 5") && error.contains("reads up to 4") && error.contains("newer schedlab"),
-        "{error}"
-    );
+    let (is, reads) = (format!("format {newer}"), format!("reads up to {FORMAT_VERSION}"));
+    assert!(error.contains(&is) && error.contains(&reads) && error.contains("newer schedlab"), "{error}");
 }
 
 #[test]
