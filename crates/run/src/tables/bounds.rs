@@ -1,23 +1,34 @@
 //! What a table may ask of memory, looked at before the Parquet crate believes it. The crate reserves room for as many
-//! elements as a list says it has, and for as many bytes as a page says it unpacks to: a file of a few hundred bytes could
-//! end the process. Both are in Thrift's compact encoding (`thrift-compact-protocol.md` of Apache Thrift), which is walked
-//! here without being understood; the layout of the file is in `README.md` of apache/parquet-format.
+//! elements as a list says it has, for as many bytes as a page says it unpacks to, and for as many texts as a dictionary
+//! says it holds: a file of a few hundred bytes could end the process. All of these are in structs of Thrift's compact
+//! encoding (`thrift-compact-protocol.md` of Apache Thrift; the structs are in `parquet.thrift` of apache/parquet-format).
+//! The crate knows a field by its number and ignores the kind that the file gives it. So does this walk, which refuses
+//! what our writer does not write.
 
+use Kind::{Bool, Byte, Bytes, Int, List, Struct};
 use parquet::file::metadata::RowGroupMetaData;
 use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt;
 
-/// Most bytes that the pages of a row group unpack to, and most bytes of text in one of its columns.
+/// Most bytes that the pages of a row group unpack to, and most bytes of text in a row group.
 pub(super) const MOST_BYTES: u64 = 256 << 20;
 
-/// Most values in a row group, empty ones included. A hundred trials of 400 tasks have a quarter of a million.
+/// Most values in a row group, empty ones included. A hundred trials of 400 tasks have half a million, of 40 000 tasks 56
+/// million.
 const MOST_VALUES: u64 = 64 << 20;
 
-/// Structs within structs; Parquet's own go to 8.
-const DEEPEST: u32 = 32;
+/// Most bytes of a footer. A hundred thousand trials have 2 MB.
+const MOST_FOOTER: u64 = 64 << 20;
 
-/// Looks at the footer: that each of its lengths and counts stays within it.
+/// Most structs within a footer, for each of which the crate takes up to a kilobyte. A hundred thousand trials have
+/// some 100 000.
+const MOST_STRUCTS: u64 = 1 << 20;
+
+/// Most values of a dictionary: more than 1 MiB of them is not written as a dictionary.
+const MOST_WORDS: u64 = 1 << 20;
+
+/// Looks at the footer: that its lists and texts stay within it, and that they are not too many.
 pub(super) fn check_footer(file: &File) -> Result<(), Unbounded> {
     let len = file.metadata()?.len();
     let mut tail = [0; 8];
@@ -26,58 +37,67 @@ pub(super) fn check_footer(file: &File) -> Result<(), Unbounded> {
     if &tail[4..] != b"PAR1" || footer > len - 8 {
         return Err(Unbounded::NoFooter);
     }
-    if footer > MOST_BYTES {
-        return Err(Unbounded::TooLarge("bytes of footer", footer));
-    }
+    at_most(MOST_FOOTER, "bytes of footer", footer)?;
     let mut bytes = vec![0; footer as usize];
     file.read_exact_at(&mut bytes, len - 8 - footer)?;
-    Walk { bytes: &bytes }.fields(0).map(|_| ()).ok_or(Unbounded::Length)
+    let mut walk = Walk::new(&bytes);
+    walk.fields(FILE)?;
+    at_most(MOST_STRUCTS, "structs in its footer", walk.structs)
 }
 
 /// Looks at a row group: what its pages unpack to, and how many values it says it has. `buffer` is only there to be used
 /// again.
 pub(super) fn check_group(file: &File, group: &RowGroupMetaData, buffer: &mut Vec<u8>) -> Result<(), Unbounded> {
     let values = u64::try_from(group.num_rows()).unwrap_or(u64::MAX).saturating_mul(group.num_columns() as u64);
-    if values > MOST_VALUES {
-        return Err(Unbounded::TooLarge("values", values));
-    }
-    let mut unpacked = 0;
+    at_most(MOST_VALUES, "values", values)?;
+    let mut unpacked = 0_u64;
     for column in group.columns() {
         // Not `byte_range()`, which panics where an offset or a length is negative.
         let start = column.dictionary_page_offset().unwrap_or(column.data_page_offset());
         let (Ok(start), Ok(len)) = (u64::try_from(start), u64::try_from(column.compressed_size())) else {
             return Err(Unbounded::Length);
         };
-        if len > MOST_BYTES {
-            return Err(Unbounded::TooLarge("bytes in a column", len));
-        }
+        at_most(MOST_BYTES, "bytes in a column", len)?;
         if start.saturating_add(len) > file.metadata()?.len() {
             return Err(Unbounded::Length);
         }
         buffer.resize(len as usize, 0);
         file.read_exact_at(buffer, start)?;
-        unpacked += unpacked_bytes(buffer)?;
-        if unpacked > MOST_BYTES {
-            return Err(Unbounded::TooLarge("bytes unpacked", unpacked));
-        }
+        unpacked = unpacked.saturating_add(unpacked_bytes(buffer)?);
+        at_most(MOST_BYTES, "bytes unpacked", unpacked)?;
     }
     Ok(())
 }
 
 /// What the pages of a column unpack to together, in bytes.
 fn unpacked_bytes(mut pages: &[u8]) -> Result<u64, Unbounded> {
-    let mut sum = 0;
+    let mut sum = 0_u64;
     while !pages.is_empty() {
-        let mut walk = Walk { bytes: pages };
-        // `uncompressed_page_size` is field 2 of a page header, `compressed_page_size` field 3.
-        let [_, _, unpacked, packed] = walk.fields(0).ok_or(Unbounded::Length)?;
+        // The first field is the kind of page. Of kinds that it does not know the crate panics.
+        let (shape, most) = match pages {
+            [0x15, 0, ..] => (DATA_PAGE, MOST_VALUES),
+            [0x15, 4, ..] => (DICTIONARY_PAGE, MOST_WORDS),
+            _ => return Err(Unbounded::Foreign),
+        };
+        let mut walk = Walk::new(pages);
+        let [_, _, unpacked, packed, ..] = walk.fields(shape)?;
+        let [_, values, encoding, ..] = walk.inner;
         let (Ok(unpacked), Ok(packed)) = (u64::try_from(unpacked), usize::try_from(packed)) else {
             return Err(Unbounded::Length);
         };
-        sum += unpacked;
+        at_most(most, "values in a page", u64::try_from(values).unwrap_or(u64::MAX))?;
+        // The values themselves, or numbers of words: other encodings have lengths of their own.
+        if !matches!(encoding, 0 | 2 | 8) {
+            return Err(Unbounded::Foreign);
+        }
+        sum = sum.saturating_add(unpacked);
         pages = walk.bytes.get(packed..).ok_or(Unbounded::Length)?;
     }
     Ok(sum)
+}
+
+pub(super) fn at_most(most: u64, what: &'static str, number: u64) -> Result<(), Unbounded> {
+    if number > most { Err(Unbounded::TooLarge(what, number)) } else { Ok(()) }
 }
 
 /// Why a file is not read.
@@ -89,6 +109,8 @@ pub(super) enum Unbounded {
     NoFooter,
     /// A length or a count goes beyond what there is.
     Length,
+    /// Something that our writer does not write.
+    Foreign,
     /// More of something than a table of ours has.
     TooLarge(&'static str, u64),
 }
@@ -99,98 +121,169 @@ impl From<io::Error> for Unbounded {
     }
 }
 
+/// What a field or an element is.
+enum Kind {
+    /// In the field's head.
+    Bool,
+    Byte,
+    /// Of 16, 32 or 64 bits: all are written as one zigzag varint.
+    Int,
+    /// Bytes or text behind their length.
+    Bytes,
+    List(&'static Kind),
+    Struct(Shape),
+}
+
+/// The fields of a struct that our writer writes, by number.
+type Shape = &'static [(usize, Kind)];
+
+/// One more than the largest number of a field.
+const FIELDS: usize = 17;
+
+const EMPTY: Shape = &[];
+const STATISTICS: Shape = &[(1, Bytes), (2, Bytes), (3, Int), (4, Int), (5, Bytes), (6, Bytes), (7, Bool), (8, Bool)];
+
+const DATA_PAGE: Shape = &[
+    (1, Int),
+    (2, Int),
+    (3, Int),
+    (4, Int),
+    (5, Struct(&[(1, Int), (2, Int), (3, Int), (4, Int), (5, Struct(STATISTICS))])),
+];
+const DICTIONARY_PAGE: Shape = &[(1, Int), (2, Int), (3, Int), (4, Int), (7, Struct(&[(1, Int), (2, Int), (3, Bool)]))];
+
+const FILE: Shape = &[
+    (1, Int),
+    (2, List(&Struct(SCHEMA))),
+    (3, Int),
+    (4, List(&Struct(GROUP))),
+    (5, List(&Struct(KEY_VALUE))),
+    (6, Bytes),
+    (7, List(&Struct(&[(1, Struct(EMPTY))]))),
+];
+const KEY_VALUE: Shape = &[(1, Bytes), (2, Bytes)];
+const SCHEMA: Shape = &[
+    (1, Int),
+    (2, Int),
+    (3, Int),
+    (4, Bytes),
+    (5, Int),
+    (6, Int),
+    (7, Int),
+    (8, Int),
+    (9, Int),
+    // A text or a whole number.
+    (10, Struct(&[(1, Struct(EMPTY)), (10, Struct(&[(1, Byte), (2, Bool)]))])),
+];
+const GROUP: Shape = &[(1, List(&Struct(CHUNK))), (2, Int), (3, Int), (5, Int), (6, Int), (7, Int)];
+const CHUNK: Shape = &[(1, Bytes), (2, Int), (3, Struct(COLUMN)), (4, Int), (5, Int), (6, Int), (7, Int)];
+const COLUMN: Shape = &[
+    (1, Int),
+    (2, List(&Int)),
+    (3, List(&Bytes)),
+    (4, Int),
+    (5, Int),
+    (6, Int),
+    (7, Int),
+    (8, List(&Struct(KEY_VALUE))),
+    (9, Int),
+    (10, Int),
+    (11, Int),
+    (12, Struct(STATISTICS)),
+    (13, List(&Struct(&[(1, Int), (2, Int), (3, Int)]))),
+    (14, Int),
+    (15, Int),
+    (16, Struct(&[(1, Int), (2, List(&Int)), (3, List(&Int))])),
+];
+
 /// Bytes that are still to be walked.
 struct Walk<'a> {
     bytes: &'a [u8],
+    /// Structs that were walked.
+    structs: u64,
+    /// The integers of the struct within a struct that was walked last.
+    inner: [i64; FIELDS],
 }
 
-impl Walk<'_> {
-    /// Walks a struct, and gives the integers among its fields 0 to 3 (0 where there is none). `None` where a length or a
-    /// count goes beyond the bytes.
-    fn fields(&mut self, depth: u32) -> Option<[i64; 4]> {
-        let mut integers = [0; 4];
-        let mut id = 0_i64;
+impl<'a> Walk<'a> {
+    fn new(bytes: &'a [u8]) -> Self {
+        Self { bytes, structs: 0, inner: [0; FIELDS] }
+    }
+
+    /// Walks a struct, and gives its integers by their numbers (0 where there is none).
+    fn fields(&mut self, shape: Shape) -> Result<[i64; FIELDS], Unbounded> {
+        let (mut integers, mut last) = ([0; FIELDS], 0);
         loop {
             let head = self.byte()?;
             if head == 0 {
-                return Some(integers);
+                return Ok(integers);
             }
-            let kind = head & 15;
-            id = if head >> 4 == 0 { self.integer()? } else { id.checked_add(i64::from(head >> 4))? };
-            match (kind, usize::try_from(id)) {
-                // A bool field is its kind.
-                (1 | 2, _) => {}
-                (4..=6, Ok(id @ 0..4)) => integers[id] = self.integer()?,
-                _ => self.value(kind, depth)?,
+            let id = if head >> 4 == 0 { self.integer()? } else { last + i64::from(head >> 4) };
+            let found = shape.iter().find(|(number, _)| *number as i64 == id && id > last);
+            let (number, kind) = found.ok_or(Unbounded::Foreign)?;
+            match (kind, head & 15) {
+                (Bool, 1 | 2) => {}
+                (Int, 4..=6) => integers[*number] = self.integer()?,
+                (_, code) => self.value(kind, code)?,
             }
+            last = id;
         }
     }
 
-    /// Walks a value: a field that is no bool, or an element.
-    fn value(&mut self, kind: u8, depth: u32) -> Option<()> {
-        if depth > DEEPEST {
-            return None;
-        }
-        match kind {
-            1..=3 => self.skip(1),
-            4..=6 => self.integer().map(|_| ()),
-            7 => self.skip(8),
-            8 => {
+    /// Walks a value: a field that is no bool, or an element. `code` is its kind as the file says.
+    fn value(&mut self, kind: &Kind, code: u8) -> Result<(), Unbounded> {
+        match (kind, code) {
+            (Byte, 3) => self.skip(1),
+            (Int, 4..=6) => self.integer().map(|_| ()),
+            (Bytes, 8) => {
                 let len = self.varint()?;
                 self.skip(len)
             }
-            9 | 10 => {
+            (List(kind), 9) => {
                 let head = self.byte()?;
                 let count = if head >> 4 == 15 { self.varint()? } else { u64::from(head >> 4) };
-                self.elements(count, &[head & 15], depth)
-            }
-            11 => match self.varint()? {
-                0 => Some(()),
-                count => {
-                    let kinds = self.byte()?;
-                    self.elements(count, &[kinds >> 4, kinds & 15], depth)
+                // An element takes a byte at least.
+                if count > self.bytes.len() as u64 {
+                    return Err(Unbounded::Length);
                 }
-            },
-            12 => self.fields(depth + 1).map(|_| ()),
-            _ => None,
+                (0..count).try_for_each(|_| self.value(kind, head & 15))
+            }
+            (Struct(shape), 12) => {
+                self.structs += 1;
+                self.inner = self.fields(shape)?;
+                Ok(())
+            }
+            _ => Err(Unbounded::Foreign),
         }
     }
 
-    /// So many times a value of each kind. Each takes a byte at least.
-    fn elements(&mut self, count: u64, kinds: &[u8], depth: u32) -> Option<()> {
-        if count > self.bytes.len() as u64 {
-            return None;
-        }
-        (0..count).try_for_each(|_| kinds.iter().try_for_each(|&kind| self.value(kind, depth + 1)))
-    }
-
-    fn byte(&mut self) -> Option<u8> {
-        let (first, rest) = self.bytes.split_first()?;
+    fn byte(&mut self) -> Result<u8, Unbounded> {
+        let (first, rest) = self.bytes.split_first().ok_or(Unbounded::Length)?;
         self.bytes = rest;
-        Some(*first)
+        Ok(*first)
     }
 
-    fn skip(&mut self, len: u64) -> Option<()> {
-        self.bytes = self.bytes.get(usize::try_from(len).ok()?..)?;
-        Some(())
+    fn skip(&mut self, len: u64) -> Result<(), Unbounded> {
+        self.bytes = usize::try_from(len).ok().and_then(|len| self.bytes.get(len..)).ok_or(Unbounded::Length)?;
+        Ok(())
     }
 
-    fn varint(&mut self) -> Option<u64> {
+    fn varint(&mut self) -> Result<u64, Unbounded> {
         let mut value = 0;
         for shift in (0..64).step_by(7) {
             let byte = self.byte()?;
             value |= u64::from(byte & 127) << shift;
             if byte < 128 {
-                return Some(value);
+                return Ok(value);
             }
         }
-        None
+        Err(Unbounded::Length)
     }
 
     /// A zigzag varint.
-    fn integer(&mut self) -> Option<i64> {
+    fn integer(&mut self) -> Result<i64, Unbounded> {
         let value = self.varint()?;
-        Some((value >> 1) as i64 ^ -((value & 1) as i64))
+        Ok((value >> 1) as i64 ^ -((value & 1) as i64))
     }
 }
 

@@ -172,8 +172,9 @@ impl Table {
 
     fn read_group(&mut self, group: &dyn RowGroupReader) -> Result<(), Unread> {
         let rows = usize::try_from(group.metadata().num_rows()).map_err(|e| e.to_string())?;
+        let mut text = 0;
         for (name, values) in &mut self.columns {
-            read_column(group, name, values)?;
+            read_column(group, name, values, &mut text)?;
         }
         match self.columns.iter().find(|(_, v)| v.len() != rows) {
             Some((name, v)) => Err(format!("column {name} has {} of {rows} rows", v.len()).into()),
@@ -257,6 +258,7 @@ impl From<Unbounded> for Unread {
             Unbounded::Kernel(cause) => return Self::Kernel(cause),
             Unbounded::NoFooter => "it does not end as a Parquet file does".into(),
             Unbounded::Length => "a length in it goes beyond its end".into(),
+            Unbounded::Foreign => "it has a field that schedlab does not write".into(),
             Unbounded::TooLarge(what, number) => {
                 format!("it says that it has {number} {what}, which no table of ours has")
             }
@@ -364,8 +366,9 @@ fn write_column(group: &mut SerializedRowGroupWriter<'_, File>, values: &Values)
 /// Columns that version 1 of the format has not: every row of such a file lacks them.
 const SINCE_VERSION_2: &[&str] = &["same_cpu_share"];
 
-/// Appends a row group's column. The physical type is compared first: the crate panics on a wrong one.
-fn read_column(group: &dyn RowGroupReader, name: &str, values: &mut Values) -> Result<(), Unread> {
+/// Appends a row group's column. The physical type is compared first: the crate panics on a wrong one. `text` counts the
+/// group's bytes of text: a dictionary has a text once, however many rows have it.
+fn read_column(group: &dyn RowGroupReader, name: &str, values: &mut Values, text: &mut u64) -> Result<(), Unread> {
     let schema = group.metadata().schema_descr();
     let Some(index) = (0..schema.num_columns()).find(|&i| schema.column(i).name() == name) else {
         if !SINCE_VERSION_2.contains(&name) {
@@ -387,15 +390,11 @@ fn read_column(group: &dyn RowGroupReader, name: &str, values: &mut Values) -> R
         Values::I64(v) => v.extend(cells::<Int64Type>(group, index)?),
         Values::F64(v) => v.extend(cells::<DoubleType>(group, index)?),
         Values::Text(v) => {
-            let mut bytes = 0;
             for cell in cells::<ByteArrayType>(group, index)? {
-                // A dictionary has a text once, however many rows have it.
-                bytes += cell.as_ref().map_or(0, |bytes| bytes.len() as u64);
-                if bytes > bounds::MOST_BYTES {
-                    return Err(Unbounded::TooLarge("bytes of text", bytes).into());
-                }
-                let text = cell.map(|bytes| String::from_utf8(bytes.data().to_vec()));
-                v.push(text.transpose().map_err(|_| format!("column {name} holds text that is not UTF-8"))?);
+                *text += cell.as_ref().map_or(0, |bytes| bytes.len() as u64);
+                bounds::at_most(bounds::MOST_BYTES, "bytes of text", *text)?;
+                let cell = cell.map(|bytes| String::from_utf8(bytes.data().to_vec()));
+                v.push(cell.transpose().map_err(|_| format!("column {name} holds text that is not UTF-8"))?);
             }
         }
     }

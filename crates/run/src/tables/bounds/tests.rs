@@ -59,8 +59,8 @@ fn a_list_that_says_it_has_more_than_there_is_room_for_is_refused() {
 fn a_page_that_says_it_unpacks_to_gigabytes_is_refused() {
     // The first page header is behind the four bytes of magic: kind (0x15, 1 byte), 0x15 and the unpacked size.
     let refused = read_after(|bytes| {
-        let mut walk = Walk { bytes: &bytes[6..] };
-        assert_eq!(walk.byte(), Some(0x15));
+        let mut walk = Walk::new(&bytes[6..]);
+        assert_eq!(walk.byte().unwrap(), 0x15);
         let before = walk.bytes.len();
         walk.integer().unwrap();
         let len = before - walk.bytes.len();
@@ -72,43 +72,70 @@ fn a_page_that_says_it_unpacks_to_gigabytes_is_refused() {
     assert!(refused.contains("bytes unpacked") || refused.contains("a length in it goes beyond"), "{refused}");
 }
 
+/// A page: its kind, what it unpacks to, its bytes, and the header of its kind (field 5, or 7 of
+/// a dictionary): values and encoding.
+fn page(kind: u8, unpacked: u64, packed: usize, values: u64, encoding: u8) -> Vec<u8> {
+    let sizes = [0x15, 2 * kind, 0x15].into_iter().chain(varint(2 * unpacked)).chain([0x15]);
+    let sizes = sizes.chain(varint(2 * packed as u64)).chain([if kind == 2 { 0x4c } else { 0x2c }, 0x15]);
+    sizes.chain(varint(2 * values)).chain([0x15, 2 * encoding, 0, 0]).chain(vec![7; packed]).collect()
+}
+
 #[test]
 fn what_pages_unpack_to_is_added_up() {
-    // Two pages: kind, unpacked size, packed size, stop; then so many bytes.
-    let page = |unpacked: u64, packed: u64| {
-        let sizes = [0x15, 0].into_iter().chain([0x15]).chain(varint(2 * unpacked)).chain([0x15]);
-        sizes.chain(varint(2 * packed)).chain([0]).chain(vec![7; packed as usize]).collect::<Vec<u8>>()
-    };
-    let both = [page(2_000_000_000, 3), page(1_000, 5)].concat();
-    assert_eq!(unpacked_bytes(&both).unwrap(), 2_000_001_000);
+    let both = [page(2, 100_000_000, 3, 10, 0), page(0, 1_000, 5, 10, 8)].concat();
+    assert_eq!(unpacked_bytes(&both).unwrap(), 100_001_000);
     let cut = unpacked_bytes(&both[..both.len() - 1]);
     assert!(matches!(cut, Err(Unbounded::Length)), "{cut:?}");
-    // A negative size, and structs without an end.
-    assert!(matches!(unpacked_bytes(&[0x25, 0x01, 0x15, 0x00, 0]), Err(Unbounded::Length)));
-    assert!(matches!(unpacked_bytes(&[0x1c; 1000]), Err(Unbounded::Length)));
+    // The crate takes the lower 32 bits of a size: sizes of 63 bits must not come round to a small sum.
+    let round = [page(0, (1 << 62) + 0x7fff_ffff, 0, 1, 0), page(0, 3 << 61, 0, 1, 0), page(0, 3 << 61, 0, 1, 0)];
+    assert!(unpacked_bytes(&round.concat()).unwrap() > MOST_BYTES);
+    // A negative size.
+    let negative = unpacked_bytes(&[0x15, 0, 0x15, 1, 0x15, 0, 0]);
+    assert!(matches!(negative, Err(Unbounded::Length)), "{negative:?}");
+}
+
+#[test]
+fn a_dictionary_has_no_more_words_than_ours() {
+    let room = unpacked_bytes(&page(2, 100, 5, 2_000_000_000, 0));
+    assert!(matches!(room, Err(Unbounded::TooLarge("values in a page", 2_000_000_000))), "{room:?}");
+}
+
+#[test]
+fn what_our_writer_does_not_write_is_refused() {
+    // An index page, a data page of version 2, and lengths of texts as a page of their own (`DELTA_LENGTH_BYTE_ARRAY`).
+    for bytes in [page(1, 10, 5, 1, 0), page(3, 10, 5, 1, 0), page(0, 10, 5, 1, 6)] {
+        let foreign = unpacked_bytes(&bytes);
+        assert!(matches!(foreign, Err(Unbounded::Foreign)), "{foreign:?}");
+    }
+    // The crate reads a field by its number: a size that says it is a byte, 65538 for field 2, and the same field twice.
+    for field in [&[0x13, 1][..], &[0x05, 0x84, 0x80, 0x08, 1], &[0x15, 0, 0x05, 0x04, 1], &[0x7c]] {
+        let bytes = [&[0x15, 0], field, &[0; 20]].concat();
+        let foreign = unpacked_bytes(&bytes);
+        assert!(matches!(foreign, Err(Unbounded::Foreign)), "{field:x?}: {foreign:?}");
+    }
 }
 
 #[test]
 fn every_kind_of_value_is_walked() {
-    // Field 1 each: true, byte, i16, double, text, list of two bools, map of text to i32, empty map, struct; then field 3.
-    let values: [&[u8]; 9] = [
-        &[0x11],
-        &[0x13, 9],
-        &[0x14, 0x80, 1],
-        &[0x17, 1, 2, 3, 4, 5, 6, 7, 8],
-        &[0x18, 2, b'a', b'b'],
-        &[0x19, 0x21, 1, 2],
-        &[0x1b, 1, 0x85, 1, b'k', 4],
-        &[0x1b, 0],
-        &[0x1c, 0x15, 2, 0],
+    const ALL: Shape = &[
+        (1, Bool),
+        (2, Byte),
+        (3, Int),
+        (4, Bytes),
+        (5, List(&Bytes)),
+        (6, List(&Struct(&[(1, Int)]))),
+        (7, Struct(EMPTY)),
+        (8, Int),
     ];
-    for value in values {
-        let all = [value, &[0x25, 13, 0, 99]].concat();
-        let mut walk = Walk { bytes: &all };
-        assert_eq!(walk.fields(0).map(|found| found[3]), Some(-7), "{value:x?}");
-        assert_eq!(walk.bytes, [99], "{value:x?}");
-        for cut in 0..all.len() - 2 {
-            assert_eq!(Walk { bytes: &all[..cut] }.fields(0), None, "{value:x?} cut at {cut}");
-        }
+    let all = [
+        &[0x11, 0x13, 9, 0x14, 0x80, 1, 0x18, 2, b'a', b'b'][..],
+        &[0x19, 0x28, 1, b'x', 0, 0x19, 0xfc, 2, 0x15, 2, 0, 0, 0x1c, 0, 0x16, 13, 0],
+    ];
+    let bytes = [&all.concat()[..], &[99]].concat();
+    let mut walk = Walk::new(&bytes);
+    let found = walk.fields(ALL).unwrap();
+    assert_eq!((found[3], found[8], walk.structs, walk.bytes), (64, -7, 3, &[99][..]));
+    for cut in 0..bytes.len() - 1 {
+        assert!(matches!(Walk::new(&bytes[..cut]).fields(ALL), Err(Unbounded::Length)), "cut at {cut}");
     }
 }
