@@ -25,11 +25,13 @@ pub(crate) fn text(file: &Path) -> Result<String> {
     String::from_utf8(bytes(file)?).with_context(|| format!("{} is not UTF-8", file.display()))
 }
 
-/// All bytes of a file that a patch names in a tree. What is no regular file is as one that is missing: a pipe in a tree
-/// of somebody else's would be waited for.
+/// All bytes of a file that somebody else's tree or series holds. What is no regular file is as one that is missing: a pipe
+/// would be waited for.
 pub(crate) fn regular(file: &Path) -> io::Result<Vec<u8>> {
     if !std::fs::metadata(file)?.is_file() {
         return Err(ErrorKind::NotFound.into());
     }
-    std::fs::read(file)
+    let mut bytes = Vec::new();
+    File::open(file)?.take(MOST_BYTES + 1).read_to_end(&mut bytes)?;
+    if bytes.len() as u64 > MOST_BYTES { Err(ErrorKind::FileTooLarge.into()) } else { Ok(bytes) }
 }

@@ -303,3 +303,82 @@ fn what_is_no_input_of_a_dossier_is_said_and_nothing_is_written() {
     }
     assert!(!std::path::Path::new(&dir).exists());
 }
+
+/// A checkout of somebody else's: its settings name a program wherever git would run one, and a pipe wherever it would read.
+#[test]
+fn a_checkouts_own_settings_run_nothing_and_are_not_waited_for() {
+    let lab = Lab::new("kernel-hostile-checkout");
+    write(&lab, "tree/kernel/x.c", TEXT.as_bytes());
+    git(&lab, "tree", &["init", "-q"]);
+    git(&lab, "tree", &["add", "-A"]);
+    git(&lab, "tree", &["commit", "-qm", "first"]);
+    write(&lab, "tree/kernel/x.c", [TEXT, DEAD_END].concat().as_bytes());
+    git(&lab, "tree", &["commit", "-qam", "second"]);
+    let patch = write(&lab, "p.patch", git(&lab, "tree", &["diff", "HEAD~1", "HEAD"]).as_bytes());
+    // A signature, for which git log would run a program.
+    let commit = git(&lab, "tree", &["cat-file", "commit", "HEAD"]);
+    let signature = "\ngpgsig -----BEGIN PGP SIGNATURE-----\n \n x\n -----END PGP SIGNATURE-----\n\n";
+    write(&lab, "commit", commit.replacen("\n\n", signature, 1).as_bytes());
+    let signed = git(&lab, "tree", &["hash-object", "-t", "commit", "-w", &lab.path("commit")]);
+    git(&lab, "tree", &["reset", "-q", "--hard", signed.trim()]);
+    let (program, ran, pipe) = (lab.path("program"), lab.path("ran"), lab.path("pipe"));
+    write(&lab, "program", format!("#!/bin/sh\necho \"$0 $@\" >> {ran}\nexit 1\n").as_bytes());
+    std::fs::set_permissions(&program, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+    assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+    for (name, value) in [
+        ("log.showSignature", "true"),
+        ("gpg.program", &program),
+        ("core.fsmonitor", &program),
+        ("core.pager", &program),
+        ("diff.external", &program),
+        ("diff.c.textconv", &program),
+        ("diff.c.command", &program),
+        ("diff.orderFile", &pipe),
+        ("mailmap.file", &pipe),
+        ("core.attributesFile", &pipe),
+        ("core.repositoryFormatVersion", "1"),
+        ("extensions.partialClone", "origin"),
+        ("remote.origin.promisor", "true"),
+        ("remote.origin.url", &lab.path("tree")),
+        ("remote.origin.uploadpack", &program),
+        ("protocol.allow", "always"),
+    ] {
+        git(&lab, "tree", &["config", name, value]);
+    }
+    write(&lab, "tree/.gitattributes", b"*.c diff=c\n");
+    let (tree, out) = (lab.path("tree"), lab.path("out"));
+    schedlab(&["kernel", "dossier", "HEAD~1..HEAD", "--tree", &tree, "-o", &out]).success();
+    let port = schedlab(&["kernel", "port", &patch, "--onto", &tree]).success();
+    assert!(port.stdout.contains("same patch-id"), "its history is read: {}{}", port.stdout, port.stderr);
+    // A file that the promised remote would have to bring.
+    let blob = git(&lab, "tree", &["rev-parse", "HEAD:kernel/x.c"]);
+    std::fs::remove_file(lab.path(&format!("tree/.git/objects/{}/{}", &blob[..2], blob[2..].trim()))).unwrap();
+    let gone = schedlab(&["kernel", "dossier", "HEAD~1..HEAD", "--tree", &tree, "-o", &out]);
+    assert!(gone.code == 1 && gone.stderr.contains("nothing is fetched"), "{}", gone.stderr);
+    let said = std::fs::read_to_string(&ran).unwrap_or_default();
+    assert!(said.is_empty(), "git ran: {said}");
+}
+
+/// A series and trees of somebody else's: pipes and devices are not waited for, and a file has a largest size.
+#[test]
+fn series_and_trees_of_others_are_regular_files_of_some_size() {
+    let lab = Lab::new("kernel-hostile-series");
+    write(&lab, "tree/kernel/x.c", TEXT.as_bytes());
+    write(&lab, "long/kernel/x.c", b"");
+    std::fs::File::options().write(true).open(lab.path("long/kernel/x.c")).unwrap().set_len(1 << 40).unwrap();
+    let patch = format!("--- a/kernel/x.c\n+++ b/kernel/x.c\n{MISPLACED}");
+    write(&lab, "series/x.patch", patch.as_bytes());
+    std::os::unix::fs::symlink("/dev/zero", lab.path("series/series")).unwrap();
+    let (series, tree, long) = (lab.path("series"), lab.path("tree"), lab.path("long"));
+    schedlab(&["kernel", "port", &series, "--onto", &tree]).success();
+    assert!(std::process::Command::new("mkfifo").arg(lab.path("series/y.patch")).status().unwrap().success());
+    let (patch, out) = (lab.path("series/x.patch"), lab.path("out"));
+    for (words, why) in [
+        (&["port", &*series, "--onto", &tree][..], "y.patch cannot be read"),
+        (&["port", &patch, "--onto", &long], "kernel/x.c cannot be read: file too large"),
+        (&["dossier", &tree, &long, "-o", &out], "kernel/x.c cannot be read: file too large"),
+    ] {
+        let ran = schedlab(&[&["kernel"], words].concat());
+        assert!(ran.code == 1 && ran.stderr.contains(why), "{words:?}: {} {}", ran.code, ran.stderr);
+    }
+}

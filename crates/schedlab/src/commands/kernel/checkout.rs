@@ -1,11 +1,16 @@
 //! Two states in a checkout, through the program `git`. Nothing is checked out.
+//!
+//! A checkout's own settings can name programs to run, files to read and places to fetch from (`log.showSignature` with
+//! `gpg.program`, `mailmap.file`, `diff.orderFile`, a partial clone's `remote.*.uploadpack`). So only git's plumbing is
+//! asked, which does not look at most of them; what it does look at is set here, and nothing is fetched.
 
 use super::dossier::{Raw, Sides};
 use super::trees;
 use anyhow::{Context, Result, bail};
-use std::io::Write;
+use std::io::{Read, Write};
 use std::path::Path;
 use std::process::{Command, Stdio};
+use std::thread;
 
 pub(super) fn sides(tree: &Path, range: &str, paths: &[String]) -> Result<Sides> {
     if range.starts_with('-') || range.contains("...") {
@@ -17,17 +22,18 @@ pub(super) fn sides(tree: &Path, range: &str, paths: &[String]) -> Result<Sides>
     };
     let commit = |name: &str| -> Result<String> {
         let asked = format!("{name}^{{commit}}");
-        let answer = git(tree, &["rev-parse", "--verify", "--quiet", "--end-of-options", &asked], &[]);
+        let answer = git(tree, &["rev-parse", "--verify", "--quiet", "--end-of-options", &asked], &[], vec![]);
         let answer =
             answer.with_context(|| format!("{name} is no commit of {} (a shallow clone has few)", tree.display()))?;
         Ok(String::from_utf8_lossy(&answer).trim().to_owned())
     };
     let ids = [commit(&from)?, commit(&to)?];
-    let changed = git(tree, &["diff", "--name-only", "--no-ext-diff", "-z", &ids[0], &ids[1]], &[])?;
+    let changed = git(tree, &["diff-tree", "-r", "--name-only", "-z", &ids[0], &ids[1]], &[], vec![])?;
     let changed: Vec<String> = names(&changed);
     let paths = if paths.is_empty() { trees::folders(changed.iter().map(String::as_str)) } else { paths.to_vec() };
     let span = format!("{}..{}", ids[0], ids[1]);
-    let log = git(tree, &["log", "--reverse", "--no-merges", "--format=%h %as %an: %s", &span, "--"], &paths)?;
+    let log = ["rev-list", "--reverse", "--no-merges", "--no-commit-header", "--format=%h %as %an: %s", &span, "--"];
+    let log = git(tree, &log, &paths, vec![])?;
     let commits = String::from_utf8_lossy(&log).lines().map(str::to_owned).collect();
     let files = [files(tree, &ids[0], &paths)?, files(tree, &ids[1], &paths)?];
     Ok(Sides { names: [from, to], files, paths, commits, problems: Vec::new() })
@@ -43,6 +49,7 @@ fn files(tree: &Path, commit: &str, paths: &[String]) -> Result<Vec<Raw>> {
         tree,
         &["ls-tree", "-r", "-z", "--full-tree", "--format=%(objecttype) %(objectname) %(path)", commit, "--"],
         paths,
+        vec![],
     )?;
     let entry = |line: String| {
         let mut words = line.splitn(3, ' ').map(str::to_owned);
@@ -50,46 +57,52 @@ fn files(tree: &Path, commit: &str, paths: &[String]) -> Result<Vec<Raw>> {
     };
     let entries: Vec<(String, String, String)> = names(&list).into_iter().filter_map(entry).collect();
     let asked: String = entries.iter().map(|(_, id, _)| format!("{id}\n")).collect();
-    let blobs = answered(tree, &["cat-file", "--batch=%(objectsize)"], asked.into_bytes())?;
+    let blobs = git(tree, &["cat-file", "--batch=%(objectsize)"], &[], asked.into_bytes())?;
     let (mut rest, mut out) = (&blobs[..], Vec::with_capacity(entries.len()));
     for (_, id, path) in entries {
         // A size, a line end, the bytes, a line end.
         let end = rest.iter().position(|&b| b == b'\n');
         let size = end.and_then(|end| std::str::from_utf8(&rest[..end]).ok()?.parse::<usize>().ok());
         let text = end.zip(size).and_then(|(end, size)| rest.get(end + 1..end + 1 + size));
-        let text = text.with_context(|| format!("git cat-file has not given {path} ({id})"))?;
+        let text = text.with_context(|| {
+            format!("the checkout has no {path} of {commit} ({id}); nothing is fetched for a partial clone")
+        })?;
         rest = rest.get(end.unwrap_or(0) + text.len() + 2..).unwrap_or_default();
         out.push((path, text.to_vec()));
     }
     Ok(out)
 }
 
-fn command(tree: &Path) -> Command {
-    let mut git = Command::new("git");
-    git.arg("-C").arg(tree).args(["--no-pager", "--literal-pathspecs"]).env("GIT_OPTIONAL_LOCKS", "0");
-    git
-}
-
-pub(super) fn git(tree: &Path, arguments: &[&str], paths: &[String]) -> Result<Vec<u8>> {
-    let answer = command(tree).args(arguments).args(paths).output().context("the program git cannot be run")?;
-    if !answer.status.success() {
-        bail!("git {}: {}", arguments[0], String::from_utf8_lossy(&answer.stderr).trim());
-    }
-    Ok(answer.stdout)
-}
-
 /// What git answers to `input`, written while the answer is read: either may be larger than a pipe.
-pub(super) fn answered(tree: &Path, arguments: &[&str], input: Vec<u8>) -> Result<Vec<u8>> {
-    let mut git = command(tree);
-    let mut child =
-        git.args(arguments).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().context("git cannot be run")?;
-    let mut pipe = child.stdin.take().context("git has no input")?;
-    let writer = std::thread::spawn(move || pipe.write_all(&input));
-    let answer = child.wait_with_output()?;
+pub(super) fn git(tree: &Path, arguments: &[&str], paths: &[String], input: Vec<u8>) -> Result<Vec<u8>> {
+    let mut git = Command::new("git");
+    git.arg("-C").arg(tree).args(["--no-pager", "--literal-pathspecs"]);
+    git.args(["-c", "core.fsmonitor=false", "-c", "core.attributesFile=/dev/null"]);
+    git.env("GIT_OPTIONAL_LOCKS", "0").env("GIT_NO_LAZY_FETCH", "1").env("GIT_ALLOW_PROTOCOL", "none");
+    git.args(arguments).args(paths).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = git.spawn().context("the program git cannot be run")?;
+    let (to, from, said) = (child.stdin.take(), child.stdout.take(), child.stderr.take());
+    let (mut to, from, mut said) = to.zip(from).zip(said).map(|((a, b), c)| (a, b, c)).context("git has no pipes")?;
+    let writer = thread::spawn(move || to.write_all(&input));
+    let listener = thread::spawn(move || {
+        let mut text = Vec::new();
+        let _ = said.by_ref().take(4096).read_to_end(&mut text);
+        let _ = std::io::copy(&mut said, &mut std::io::sink());
+        String::from_utf8_lossy(&text).trim().to_owned()
+    });
+    let mut answer = Vec::new();
+    // With this the pipe is closed, which ends a git that has more to say.
+    let read = from.take(trees::MOST_BYTES + 1).read_to_end(&mut answer);
+    let status = child.wait()?;
+    read.context("git's answer cannot be read")?;
+    if answer.len() as u64 > trees::MOST_BYTES {
+        bail!("git {} gives more than {} MiB: name fewer files", arguments[0], trees::MOST_BYTES >> 20);
+    }
+    let said = listener.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
     let written = writer.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
-    if !answer.status.success() {
-        bail!("git {} failed: {}", arguments[0], answer.status);
+    if !status.success() {
+        bail!("git {}: {said}", arguments[0]);
     }
     written.context("git has not read what it was asked")?;
-    Ok(answer.stdout)
+    Ok(answer)
 }

@@ -1,6 +1,6 @@
 //! What the history of the target knows of the patches, where the target is a checkout: through the program `git`.
 
-use super::checkout::{answered, git};
+use super::checkout::git;
 use crate::output::say;
 use anyhow::{Context, Result};
 use schedlab_kernel::{Commit, Fixed, Patch, Present, fixed, present};
@@ -50,8 +50,11 @@ fn found(tree: &Path, patches: &[Patch]) -> Result<History> {
     let size: usize = files.iter().map(|file| file.len() + 1).sum();
     anyhow::ensure!(size < NAMES, "the series names {} files, too many for one command line of git", files.len());
     let most = format!("-n{COMMITS}");
-    let log = git(tree, &["log", "-z", "--no-merges", "--format=%H%x00%s%x00%b", &most, "HEAD", "--"], &files)?;
-    let fields: Vec<String> = log.split(|&b| b == 0).map(|field| String::from_utf8_lossy(field).into_owned()).collect();
+    let log = ["rev-list", "--no-merges", "--no-commit-header", "--format=%H%x00%s%x00%b%x00", &most, "HEAD", "--"];
+    let log = git(tree, &log, &files, vec![])?;
+    // A commit ends with a zero and a line end.
+    let fields = log.split(|&b| b == 0).map(|field| String::from_utf8_lossy(field).trim_start_matches('\n').to_owned());
+    let fields: Vec<String> = fields.collect();
     let ids = changes(tree, &files)?;
     let commit = |fields: &[String]| match fields {
         [id, subject, body] => {
@@ -61,7 +64,7 @@ fn found(tree: &Path, patches: &[Patch]) -> Result<History> {
         _ => None,
     };
     let commits: Vec<Commit> = fields.chunks(3).filter_map(commit).collect();
-    let is_shallow = git(tree, &["rev-parse", "--is-shallow-repository"], &[])?.starts_with(b"true");
+    let is_shallow = git(tree, &["rev-parse", "--is-shallow-repository"], &[], vec![])?.starts_with(b"true");
     let ours = of_series(tree, patches)?;
     let one = |(number, patch)| present(patch, ours.get(&name(number)).map(String::as_str), &commits);
     Ok(History {
@@ -74,10 +77,11 @@ fn found(tree: &Path, patches: &[Patch]) -> Result<History> {
 /// Patch ids of the newest commits.
 fn changes(tree: &Path, files: &[String]) -> Result<HashMap<String, String>> {
     let most = format!("-n{CHANGES}");
+    let newest = git(tree, &["rev-list", "--no-merges", &most, "HEAD", "--"], files, vec![])?;
     // As `git format-patch` shows them, whatever the checkout's own settings are.
-    let shown = ["log", "-p", "-U3", "--no-merges", "--no-textconv", "--no-ext-diff", "--no-color", "--src-prefix=a/"];
-    let shown = [&shown[..], &["--dst-prefix=b/", "--diff-algorithm=myers", "--format=commit %H", &most, "HEAD", "--"]];
-    patch_ids(tree, git(tree, &shown.concat(), files)?)
+    let shown = ["diff-tree", "--stdin", "--root", "-r", "-p", "-M", "-U3", "--no-textconv", "--no-ext-diff"];
+    let shown = [&shown[..], &["--src-prefix=a/", "--dst-prefix=b/", "--diff-algorithm=myers", "--"]].concat();
+    patch_ids(tree, git(tree, &shown, files, newest)?)
 }
 
 /// The commit id by which patch number `number` of the series goes.
@@ -96,7 +100,7 @@ fn of_series(tree: &Path, patches: &[Patch]) -> Result<HashMap<String, String>> 
 
 /// By commit id.
 fn patch_ids(tree: &Path, text: Vec<u8>) -> Result<HashMap<String, String>> {
-    let said = answered(tree, &["patch-id", "--stable"], text).context("git patch-id")?;
+    let said = git(tree, &["patch-id", "--stable"], &[], text).context("git patch-id")?;
     let said = String::from_utf8_lossy(&said);
     Ok(said.lines().filter_map(|line| line.split_once(' ').map(|(id, of)| (of.to_owned(), id.to_owned()))).collect())
 }

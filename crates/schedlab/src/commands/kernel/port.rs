@@ -41,8 +41,8 @@ pub(super) fn run(args: &Port) -> Result<u8> {
 
 fn rehearsal(args: &Port) -> Result<Rehearsal> {
     let (mut patches, mut from) = (Vec::new(), Vec::new());
-    for file in files(&args.series)? {
-        let found = parse(&input::bytes(&file)?);
+    for (file, text) in files(&args.series)? {
+        let found = parse(&text);
         if found.iter().all(|patch| patch.files.is_empty() && patch.refused.is_empty()) {
             bail!("{} holds no diff; name patches as git format-patch, git diff or diff -u write them", file.display());
         }
@@ -64,26 +64,32 @@ fn rehearsal(args: &Port) -> Result<Rehearsal> {
     Ok(Rehearsal { patches, from, history, port })
 }
 
-/// The files of the series, in order.
-fn files(named: &[PathBuf]) -> Result<Vec<PathBuf>> {
+/// The files of the series in order, with what they hold.
+fn files(named: &[PathBuf]) -> Result<Vec<(PathBuf, Vec<u8>)>> {
     let mut out = Vec::new();
     for path in named {
         if !path.is_dir() {
-            out.push(path.clone());
+            out.push((path.clone(), input::bytes(path)?));
             continue;
         }
-        let found = match std::fs::read_to_string(path.join("series")) {
+        let series = path.join("series");
+        let found = match input::regular(&series) {
             // Quilt: a name a line, options of patch behind it, comments behind `#`.
-            Ok(series) => {
-                let names = series.lines().filter_map(|line| line.split('#').next()?.split_whitespace().next());
+            Ok(names) => {
+                let names = String::from_utf8_lossy(&names);
+                let names = names.lines().filter_map(|line| line.split('#').next()?.split_whitespace().next());
                 names.map(|name| path.join(name)).collect()
             }
-            Err(_) => by_name(path)?,
+            Err(error) if error.kind() == ErrorKind::NotFound => by_name(path)?,
+            Err(error) => return Err(error).with_context(|| format!("{} cannot be read", series.display())),
         };
         if found.is_empty() {
             bail!("{} holds no *.patch or *.diff and no series file", path.display());
         }
-        out.extend(found);
+        for file in found {
+            let text = input::regular(&file).with_context(|| format!("{} cannot be read", file.display()))?;
+            out.push((file, text));
+        }
     }
     Ok(out)
 }

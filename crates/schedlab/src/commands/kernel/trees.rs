@@ -1,9 +1,13 @@
 //! Files of unpacked trees.
 
 use super::dossier::{Raw, Sides};
-use anyhow::{Context, Result};
+use crate::input;
+use anyhow::{Context, Result, bail};
 use std::io::ErrorKind;
 use std::path::Path;
+
+/// Most bytes of one state. All of a kernel's C has 1.3 GB.
+pub(super) const MOST_BYTES: u64 = 2 << 30;
 
 pub(super) fn sides(trees: [&String; 2], paths: &[String]) -> Result<Sides> {
     let mut problems = Vec::new();
@@ -48,12 +52,17 @@ pub(super) fn files(tree: &Path, paths: &[String], problems: &mut Vec<String>) -
             }
         }
     }
-    let read = |path: String| {
-        let text = std::fs::read(tree.join(&path))
-            .with_context(|| format!("{} cannot be read", tree.join(&path).display()))?;
-        Ok((path, text))
-    };
-    names.into_iter().map(read).collect()
+    let (mut out, mut sum) = (Vec::with_capacity(names.len()), 0);
+    for path in names {
+        let at = tree.join(&path);
+        let text = input::regular(&at).with_context(|| format!("{} cannot be read", at.display()))?;
+        sum += text.len() as u64;
+        if sum > MOST_BYTES {
+            bail!("{} has more than {} MiB of C: name fewer folders with --paths", tree.display(), MOST_BYTES >> 20);
+        }
+        out.push((path, text));
+    }
+    Ok(out)
 }
 
 /// The folders of some files, for an input that names its files.
