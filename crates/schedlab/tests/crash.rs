@@ -4,7 +4,7 @@
 
 mod program;
 
-use program::{Lab, json, schedlab};
+use program::{Lab, json, schedlab, trials_in};
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::sync::{Mutex, MutexGuard};
@@ -174,9 +174,7 @@ fn write_manifest(path: &Path, manifest: serde_json::Value) {
 
 fn wait_for_trials(out: &str, wanted: usize) {
     for _ in 0..600 {
-        let rows = std::fs::read_dir(Path::new(out).join("trials"))
-            .map(|d| d.flatten().filter(|e| e.path().extension().is_some_and(|x| x == "rec")).count());
-        if rows.unwrap_or(0) >= wanted {
+        if trials_in(out) >= wanted {
             return;
         }
         std::thread::sleep(Duration::from_millis(50));

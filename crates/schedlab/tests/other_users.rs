@@ -4,7 +4,7 @@
 
 mod program;
 
-use program::{Lab, schedlab};
+use program::{Lab, schedlab, trials_in};
 use std::os::unix::fs::{PermissionsExt, chown, symlink};
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -160,8 +160,7 @@ fn what_is_written_beside_other_files_goes_through_no_link() {
     let started =
         Command::new(env!("CARGO_BIN_EXE_schedlab")).args(arms).args(["-o", &going]).stderr(Stdio::null()).spawn();
     let mut started = started.unwrap();
-    let trials = format!("{going}/trials");
-    while std::fs::read_dir(&trials).map_or(0, Iterator::count) < 8 && started.try_wait().unwrap().is_none() {
+    while trials_in(&going) < 8 && started.try_wait().unwrap().is_none() {
         std::thread::yield_now();
     }
     started.kill().unwrap();

@@ -6,7 +6,7 @@
 mod program;
 
 use program::guests::{KERNEL, can_boot, program};
-use program::{Lab, Ran, json, schedlab};
+use program::{Lab, Ran, json, schedlab, trials_in};
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::process::{Command, Stdio};
@@ -107,9 +107,8 @@ fn a_plan_of_which_one_kernel_hangs_under_kvm_has_all_its_guests_translated() {
     );
     fs::write(lab.path("plan.toml"), plan).unwrap();
     let mut child = command(&lab, &["run", "plan.toml"]).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
-    let trials = || fs::read_dir(lab.path("out/plan/trials")).map_or(0, Iterator::count);
     let deadline = Instant::now() + Duration::from_secs(300);
-    while trials() < 2 && Instant::now() < deadline && child.try_wait().unwrap().is_none() {
+    while trials_in(&lab.path("out/plan")) < 2 && Instant::now() < deadline && child.try_wait().unwrap().is_none() {
         std::thread::sleep(Duration::from_millis(50));
     }
     schedlab_sys::process::kill(child.id(), 2).unwrap();

@@ -2,8 +2,8 @@
 
 mod program;
 
-use program::Lab;
 use program::guests::{KERNEL, can_boot, from, program};
+use program::{Lab, trials_in};
 use schedlab_run::TrialRecord;
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -97,9 +97,8 @@ fn stop_after(lab: &Lab, count: usize) {
         .stderr(Stdio::null())
         .spawn()
         .unwrap();
-    let trials = || std::fs::read_dir(lab.path("out/plan/trials")).map_or(0, Iterator::count);
     let deadline = Instant::now() + Duration::from_secs(600);
-    while trials() < count && Instant::now() < deadline && child.try_wait().unwrap().is_none() {
+    while trials_in(&lab.path("out/plan")) < count && Instant::now() < deadline && child.try_wait().unwrap().is_none() {
         std::thread::sleep(Duration::from_millis(50));
     }
     schedlab_sys::process::kill(child.id(), 2).unwrap();

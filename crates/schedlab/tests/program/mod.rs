@@ -69,6 +69,12 @@ pub fn json(text: &str) -> serde_json::Value {
     serde_json::from_str(text).unwrap_or_else(|e| panic!("not JSON: {e}: {text}"))
 }
 
+/// How many trials a run has written; the list of them beside them is none.
+pub fn trials_in(run: &str) -> usize {
+    let is_trial = |entry: &std::fs::DirEntry| entry.path().extension().is_some_and(|end| end == "rec");
+    std::fs::read_dir(Path::new(run).join("trials")).map_or(0, |dir| dir.flatten().filter(is_trial).count())
+}
+
 /// A scratch directory that goes with the test.
 pub struct Lab(PathBuf);
 
