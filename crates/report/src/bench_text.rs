@@ -172,15 +172,11 @@ fn histogram_table(outcome: &TrialOutcome, quantiles: &[(f64, &'static str)]) ->
 
 /// Notes and counters that are missing, each reason once.
 fn remarks(outcome: &TrialOutcome) -> Vec<String> {
-    let mut reasons: Vec<(&str, Vec<&str>)> = Vec::new();
-    for counter in &outcome.counters {
-        let Count::NotCounted(why) = &counter.count else { continue };
-        match reasons.iter_mut().find(|(text, _)| text == why) {
-            Some((_, names)) if names.contains(&counter.name.as_str()) => {}
-            Some((_, names)) => names.push(&counter.name),
-            None => reasons.push((why, vec![&counter.name])),
-        }
-    }
+    let counters = outcome.counters.iter().filter_map(|counter| match &counter.count {
+        Count::NotCounted(why) => Some((why.as_str(), counter.name.as_str())),
+        _ => None,
+    });
+    let reasons = words::grouped(counters);
     let missing = reasons.into_iter().map(|(why, names)| {
         let more = if names.len() > 6 { format!(" and {} more", names.len() - 6) } else { String::new() };
         let names = names.into_iter().take(6).collect::<Vec<_>>().join(", ");

@@ -1,15 +1,49 @@
-//! A report before it has a form: blocks in the order in which they are read. The printers (`text`, `markdown`, `html`) know
-//! how each kind looks and nothing of what it says.
+//! A report before it has a form: sections of blocks in the order in which they are read. The printers (`text`, `markdown`,
+//! `html`) know how each kind looks and nothing of what it says.
 
 use crate::pictures::Picture;
 use crate::table::Table;
 use schedlab_analyze::Verdict;
+use schedlab_run::CheckState;
 
-/// A part of a report.
-pub(crate) enum Block {
-    /// Begins a section.
-    Heading(String),
-    /// What the report comes down to, each with its verdict.
+/// What is only made where it is printed.
+pub(crate) type Make<'a, T> = Box<dyn Fn() -> Vec<T> + 'a>;
+
+/// Blocks below one title.
+pub(crate) struct Section<'a> {
+    /// Where it stands on a page; elsewhere sections follow each other.
+    pub(crate) place: Place,
+    /// Names it in links: letters and digits.
+    pub(crate) id: String,
+    /// Empty where it has none.
+    pub(crate) title: String,
+    pub(crate) blocks: Vec<Block<'a>>,
+}
+
+/// Where a section stands on a page.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Place {
+    /// Above everything.
+    Head,
+    /// Set off: it must be read before any number.
+    Callout,
+    /// What the pictures' signs mean; stays in sight.
+    Legend,
+    /// One after the other, linked to from above.
+    Body,
+}
+
+impl<'a> Section<'a> {
+    pub(crate) fn body(id: &str, title: impl Into<String>, blocks: Vec<Block<'a>>) -> Self {
+        Self { place: Place::Body, id: id.to_owned(), title: title.into(), blocks }
+    }
+}
+
+/// A part of a section.
+pub(crate) enum Block<'a> {
+    /// What the whole report comes down to.
+    Headline(String, Tone),
+    /// What it says besides, each sentence with its verdict.
     Claims(Vec<(String, Verdict)>),
     /// A paragraph.
     Text(String),
@@ -19,34 +53,129 @@ pub(crate) enum Block {
     Spec(String),
     /// What the next block is about.
     Lead(String),
-    /// Must be read before any number.
-    Warnings(Vec<String>),
-    /// Remarks.
-    List(Vec<String>),
+    /// A list of remarks.
+    Remarks(Vec<Remark>),
     /// Names and what they stand for.
     Terms(Vec<(String, String)>),
+    /// The same of arms, by index: pictures show their signs.
+    Arms(Vec<(String, String)>),
     /// Rows with a header.
     Table(Table),
     /// Drawn where there are pictures, else nothing: tables hold the same numbers.
-    Picture(Box<Picture>),
+    Pictures(Make<'a, Picture>),
+    /// What few need: a page folds it away under these words, print leaves it out.
+    More(String, Make<'a, Block<'a>>),
+    /// What a page has at more length.
+    Brief(Vec<Block<'a>>),
+    /// All trials of a workload, by index: a page has them as data.
+    Trials(usize),
     /// A command line, never wrapped: it is there to be copied.
     Command(String),
+    /// Lines as they are.
+    Verbatim(String),
 }
 
-impl Block {
+/// A sentence of a list.
+pub(crate) struct Remark {
+    pub(crate) is_warning: bool,
+    pub(crate) text: String,
+}
+
+impl<'a> Block<'a> {
     /// A list, unless it is empty.
-    pub(crate) fn list(items: Vec<String>) -> Option<Self> {
-        (!items.is_empty()).then_some(Self::List(items))
+    pub(crate) fn list(texts: impl IntoIterator<Item = String>) -> Option<Self> {
+        Self::remarks(texts.into_iter().map(|text| Remark { is_warning: false, text }))
     }
 
     /// Warnings, if there are any.
     pub(crate) fn warnings(texts: impl IntoIterator<Item = String>) -> Option<Self> {
-        Some(Vec::from_iter(texts)).filter(|texts| !texts.is_empty()).map(Self::Warnings)
+        Self::remarks(texts.into_iter().map(|text| Remark { is_warning: true, text }))
+    }
+
+    /// Remarks and warnings, if there are any.
+    pub(crate) fn remarks(remarks: impl IntoIterator<Item = Remark>) -> Option<Self> {
+        Some(Vec::from_iter(remarks)).filter(|remarks| !remarks.is_empty()).map(Self::Remarks)
     }
 
     /// A table, unless it has no rows.
     pub(crate) fn table(table: Table) -> Option<Self> {
         (!table.rows.is_empty()).then_some(Self::Table(table))
+    }
+
+    /// A table with what it is about, unless it has no rows.
+    pub(crate) fn titled(title: &str, table: Table) -> impl Iterator<Item = Self> + use<'a> {
+        let lead = (!table.rows.is_empty()).then(|| Self::Lead(title.to_owned()));
+        lead.into_iter().chain(Self::table(table))
+    }
+}
+
+/// The blocks that are in print, where there are no pictures and nothing folds.
+pub(crate) fn printed<'b, 'a>(blocks: &'b [Block<'a>]) -> impl Iterator<Item = &'b Block<'a>> {
+    blocks.iter().flat_map(|block| match block {
+        Block::Brief(blocks) => blocks.as_slice(),
+        Block::Pictures(_) | Block::More(..) | Block::Trials(_) => &[],
+        block => std::slice::from_ref(block),
+    })
+}
+
+/// What a number or a sentence means, in a colour.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Tone {
+    Good,
+    Bad,
+    Moved,
+    Same,
+    Open,
+    None,
+}
+
+impl Tone {
+    /// The ANSI code.
+    pub(crate) fn ansi(self) -> &'static str {
+        match self {
+            Self::Good => "32",
+            Self::Bad => "31",
+            Self::Moved => "36",
+            Self::Same => "34",
+            Self::Open => "33",
+            Self::None => "2",
+        }
+    }
+
+    /// The class on a page.
+    pub(crate) fn class(self) -> &'static str {
+        match self {
+            Self::Good => "good",
+            Self::Bad => "bad",
+            Self::Moved => "moved",
+            Self::Same => "same",
+            Self::Open => "open",
+            Self::None => "none",
+        }
+    }
+}
+
+impl From<&Verdict> for Tone {
+    fn from(verdict: &Verdict) -> Self {
+        match verdict {
+            Verdict::Better => Self::Good,
+            Verdict::Worse => Self::Bad,
+            Verdict::Higher | Verdict::Lower => Self::Moved,
+            Verdict::Equivalent => Self::Same,
+            Verdict::Inconclusive => Self::Open,
+            Verdict::NoVerdict { .. } => Self::None,
+        }
+    }
+}
+
+impl From<CheckState> for Tone {
+    fn from(state: CheckState) -> Self {
+        match state {
+            CheckState::Warning => Self::Bad,
+            CheckState::Unavailable => Self::None,
+            CheckState::Info => Self::Same,
+            CheckState::Good => Self::Good,
+        }
     }
 }
 

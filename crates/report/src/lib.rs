@@ -7,8 +7,6 @@
 mod bench_text;
 mod chart;
 mod checks;
-mod comparison;
-mod designs;
 mod document;
 mod dossier;
 mod escape;
@@ -21,6 +19,7 @@ mod page;
 mod pictures;
 mod profile;
 mod remarks;
+mod sections;
 mod summary;
 mod table;
 mod tables;

@@ -1,8 +1,8 @@
 //! The report for a mailing list: Markdown that reads as plain text, tables within 78 columns.
 
-use crate::comparison;
-use crate::document::{Block, Room};
+use crate::document::{Block, Room, Section, printed};
 use crate::escape::{markdown as escape, terminal};
+use crate::sections::{self, Subject};
 use crate::table::{Align, Table, middle_cut, width, wrap};
 use crate::{Input, words};
 use std::io::{self, Write};
@@ -15,27 +15,33 @@ const SHORTEST: usize = 8;
 
 /// The findings as Markdown.
 pub fn markdown(input: &Input<'_>, out: &mut dyn Write) -> io::Result<()> {
-    comparison::whole(input, ROOM).iter().try_for_each(|block| one(block, out))
+    print(&sections::whole(&Subject::new(*input)), out)
+}
+
+fn print(sections: &[Section<'_>], out: &mut dyn Write) -> io::Result<()> {
+    for section in sections {
+        if !section.title.is_empty() {
+            writeln!(out, "## {}\n", escape(&section.title))?;
+        }
+        printed(&section.blocks).try_for_each(|block| one(block, out))?;
+    }
+    Ok(())
 }
 
 fn one(block: &Block, out: &mut dyn Write) -> io::Result<()> {
     match block {
-        Block::Heading(text) => writeln!(out, "## {}\n", escape(text)),
-        Block::Claims(claims) => {
-            let (first, more) = claims.split_at(1);
-            first.iter().try_for_each(|(text, _)| paragraph(&format!("**{text}.**"), out))?;
-            list(&more.iter().map(|(text, _)| words::full_stop(text)).collect::<Vec<_>>(), out)
-        }
+        Block::Headline(text, _) => paragraph(&format!("**{}**", words::full_stop(text)), out),
+        Block::Claims(claims) => list(claims.iter().map(|(text, _)| words::full_stop(text)), out),
         Block::Text(text) | Block::Aside(text) | Block::Spec(text) => paragraph(text, out),
         Block::Lead(text) => paragraph(&format!("{}:", text.trim_end_matches(':')), out),
-        Block::List(items) | Block::Warnings(items) => list(items, out),
-        Block::Terms(terms) => {
-            list(&terms.iter().map(|(name, text)| format!("{name}: {text}")).collect::<Vec<_>>(), out)
+        Block::Remarks(remarks) => list(remarks.iter().map(|remark| remark.text.clone()), out),
+        Block::Terms(terms) | Block::Arms(terms) => {
+            list(terms.iter().map(|(name, text)| format!("{name}: {text}")), out)
         }
-        Block::Table(table) => print(table, out),
-        Block::Picture(_) => Ok(()),
+        Block::Table(table) => one_table(table, out),
         // Indented code: a fence could be closed from inside.
-        Block::Command(words) => writeln!(out, "    {}", terminal(words)),
+        Block::Command(words) | Block::Verbatim(words) => writeln!(out, "    {}", terminal(words)),
+        Block::Pictures(_) | Block::More(..) | Block::Brief(_) | Block::Trials(_) => Ok(()),
     }
 }
 
@@ -47,13 +53,14 @@ fn paragraph(text: &str, out: &mut dyn Write) -> io::Result<()> {
 }
 
 /// A list with a blank line below it, or nothing.
-fn list(items: &[String], out: &mut dyn Write) -> io::Result<()> {
+fn list(items: impl ExactSizeIterator<Item = String>, out: &mut dyn Write) -> io::Result<()> {
+    let any = items.len() > 0;
     for text in items {
-        for (i, line) in wrap(&escape(text), ROOM.line - 2).iter().enumerate() {
+        for (i, line) in wrap(&escape(&text), ROOM.line - 2).iter().enumerate() {
             writeln!(out, "{}{line}", if i == 0 { "- " } else { "  " })?;
         }
     }
-    if items.is_empty() { Ok(()) } else { writeln!(out) }
+    if any { writeln!(out) } else { Ok(()) }
 }
 
 /// Columns of a pipe table within a mail: the first one gives way.
@@ -70,11 +77,9 @@ fn total(widths: &[usize]) -> usize {
 }
 
 /// Pipe tables no wider than a mail.
-fn print(table: &Table, out: &mut dyn Write) -> io::Result<()> {
-    let mut table = table.clone();
-    table.header.iter_mut().for_each(|h| *h = escape(h));
-    table.rows.iter_mut().flatten().for_each(|c| c.text = escape(&c.text));
-    table.folded(|part| total(&widths(part)) <= ROOM.line).iter().try_for_each(|part| print_part(part, out))
+fn one_table(table: &Table, out: &mut dyn Write) -> io::Result<()> {
+    let parts = table.printed(ROOM, escape).folded(|part| total(&widths(part)) <= ROOM.line);
+    parts.iter().try_for_each(|part| print_part(part, out))
 }
 
 fn print_part(table: &Table, out: &mut dyn Write) -> io::Result<()> {

@@ -1,5 +1,6 @@
 //! A page on a terminal: headings, paragraphs and tables within its width, with ANSI colours or without.
 
+use crate::document::Room;
 use crate::escape::terminal;
 use crate::table::{Table, paint, wrap};
 use std::io::{self, Write};
@@ -36,6 +37,11 @@ impl<'w> Page<'w> {
         Self { out, width: width.clamp(40, 240), colour }
     }
 
+    /// For a table.
+    pub(crate) fn room(&self) -> Room {
+        Room { line: self.width - 2, gap: 2, border: 0 }
+    }
+
     /// As it is, but for blanks at its end.
     pub(crate) fn line(&mut self, text: &str) -> io::Result<()> {
         writeln!(self.out, "{}", text.trim_end())
@@ -66,10 +72,8 @@ impl<'w> Page<'w> {
     }
 
     pub(crate) fn table(&mut self, table: &Table) -> io::Result<()> {
-        let mut table = table.clone();
-        table.rows.iter_mut().flatten().for_each(|c| c.text = terminal(&c.text));
-        table.header.iter_mut().for_each(|h| *h = terminal(h));
-        for line in table.lines(self.width.saturating_sub(2), self.colour) {
+        let room = self.room();
+        for line in table.printed(room, terminal).lines(room.line, self.colour) {
             self.line(&format!("  {line}"))?;
         }
         Ok(())

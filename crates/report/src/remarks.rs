@@ -1,8 +1,10 @@
 //! What is said of a workload in sentences, shared by terminal, Markdown and page.
 
-use crate::number::{given, percent, quantity};
+use crate::number::{percent, quantity};
 use crate::{tables, words};
-use schedlab_analyze::{Claim, Findings, Role, TierSplit, VarianceSplit, Verdict, Withheld, WorkloadFindings};
+use schedlab_analyze::{
+    Claim, Contrast, Findings, MetricFindings, Role, TierSplit, VarianceSplit, Verdict, Withheld, WorkloadFindings,
+};
 use schedlab_run::{CheckState, counted, noun};
 
 /// So many claims that decide nothing may stand at the head of a report.
@@ -10,32 +12,23 @@ const SHORT: usize = 8;
 
 /// Remarks on a workload that no table holds. What [`problems`] says is not said again.
 pub(crate) fn of_workload(findings: &Findings, workload: &WorkloadFindings) -> Vec<String> {
-    let mut all: Vec<String> = Vec::new();
-    let several = workload.metrics.iter().filter(|m| m.role == Role::Primary).count() > 1;
-    for metric in workload.metrics.iter().filter(|m| m.role == Role::Primary) {
-        for contrast in &metric.contrasts {
-            let arm = words::arm_name(findings, contrast.arm);
-            let on = if several { format!("{arm}, {}", metric.name) } else { arm.to_owned() };
-            all.extend(contrast.notes.iter().map(|n| format!("{on}: {n}")));
-        }
-    }
+    let mut all = contrast_notes(findings, workload, Role::Primary);
     all.extend(noise(findings, workload));
-    let kept = workload.certificates.iter().filter(|c| c.includes_no_effect);
-    all.extend(kept.map(|c| words::full_stop(&format!("A/A comparison: {}", c.sentence))));
-    all.extend(
-        workload
-            .modes
-            .iter()
-            .filter(|m| m.k > 1)
-            .map(|m| format!("{}: {}", words::arm_name(findings, m.arm), words::full_stop(&m.sentence))),
-    );
+    let modes = workload.modes.iter().filter(|m| m.k > 1);
+    all.extend(modes.map(|m| format!("{}: {}", words::arm_name(findings, m.arm), words::full_stop(&m.sentence))));
     all.extend(placed(workload));
     all.extend(workload.tier_splits.iter().map(|s| tier_split(findings, s)));
     all.extend(tier_split_notes(&workload.tier_splits));
     all.extend(workload.variance.iter().map(variance));
-    all.push(workload.warm_up.sentence.clone());
+    all.extend([workload.warm_up.sentence.clone(), workload.contamination.sentence.clone()]);
     for facts in &workload.arms {
         let arm = words::arm_name(findings, facts.arm);
+        all.extend(
+            facts
+                .failed
+                .iter()
+                .map(|r| words::full_stop(&format!("{arm}: {} failed: {}", counted(r.count, "trials"), r.text))),
+        );
         all.extend(facts.notes.iter().map(|r| format!("{arm}: {}: {}", counted(r.count, "trials"), r.text)));
     }
     all.extend(loads(findings, workload));
@@ -43,8 +36,39 @@ pub(crate) fn of_workload(findings: &Findings, workload: &WorkloadFindings) -> V
     all
 }
 
+/// Anything odd about single contrasts.
+pub(crate) fn contrast_notes(findings: &Findings, workload: &WorkloadFindings, role: Role) -> Vec<String> {
+    let several = role == Role::Secondary || workload.metrics.iter().filter(|m| m.role == role).count() > 1;
+    let metrics = workload.metrics.iter().filter(|m| m.role == role);
+    let said = |(metric, contrast): (&MetricFindings, &Contrast)| {
+        let arm = words::arm_name(findings, contrast.arm);
+        let on = if several { format!("{arm}, {}", metric.name) } else { arm.to_owned() };
+        contrast.notes.iter().map(|n| format!("{on}: {n}")).collect::<Vec<_>>()
+    };
+    metrics.flat_map(|m| m.contrasts.iter().map(move |c| (m, c))).flat_map(said).collect()
+}
+
+/// Estimators and corrections, each once with how often it was used.
+pub(crate) fn rests_on(workload: &WorkloadFindings, role: Role) -> Vec<String> {
+    let contrasts = workload.metrics.iter().filter(|m| m.role == role).flat_map(|m| &m.contrasts);
+    let mut all: Vec<(String, usize)> = Vec::new();
+    for c in contrasts.filter(|c| c.effect.is_some()) {
+        let text = [c.estimator.as_str(), c.adjustment.as_str()];
+        let text = text.into_iter().filter(|t| !t.is_empty()).collect::<Vec<_>>().join("; ");
+        match all.iter_mut().find(|(seen, _)| *seen == text) {
+            Some((_, n)) => *n += 1,
+            None => all.push((text, 1)),
+        }
+    }
+    let said = |(text, n): (String, usize)| match n {
+        1 => format!("1 contrast rests on: {text}."),
+        n => format!("{n} contrasts rest on: {text}."),
+    };
+    all.into_iter().map(said).collect()
+}
+
 /// From where on an estimate is a difference, a sentence for each primary verdict.
-pub(crate) fn noise(findings: &Findings, workload: &WorkloadFindings) -> Vec<String> {
+fn noise(findings: &Findings, workload: &WorkloadFindings) -> Vec<String> {
     let primaries = workload.metrics.iter().filter(|m| m.role == Role::Primary);
     let of_arms = primaries.flat_map(|m| m.contrasts.iter().map(move |c| (m, c)));
     let of_arms = of_arms.map(|(m, c)| (words::arm_name(findings, c.arm), &m.name, c));
@@ -54,7 +78,7 @@ pub(crate) fn noise(findings: &Findings, workload: &WorkloadFindings) -> Vec<Str
     });
     // A factorial asks for its main effects; an arm of it is no question of its own.
     let asked: Vec<_> = if findings.factors.is_empty() { of_arms.collect() } else { of_factors.collect() };
-    let said = |(name, metric, c): (&str, &String, &schedlab_analyze::Contrast)| {
+    let said = |(name, metric, c): (&str, &String, &Contrast)| {
         let sentence = &c.noise.as_ref()?.sentence;
         Some(format!("Noise of {name} on {metric}: {sentence}."))
     };
@@ -62,7 +86,7 @@ pub(crate) fn noise(findings: &Findings, workload: &WorkloadFindings) -> Vec<Str
 }
 
 /// Placement where there is only one: no table and no picture shows more.
-pub(crate) fn placed(workload: &WorkloadFindings) -> Option<String> {
+fn placed(workload: &WorkloadFindings) -> Option<String> {
     match tables::tiers(workload).as_slice() {
         [tier] => Some(format!("Placement: {} in every operation of every arm.", words::tier(*tier))),
         _ => None,
@@ -138,7 +162,7 @@ fn fix(why: Withheld) -> Option<&'static str> {
 }
 
 /// CPU time of each background load in a trial: the arms beside each other, in one sentence per load.
-pub(crate) fn loads(findings: &Findings, workload: &WorkloadFindings) -> Vec<String> {
+fn loads(findings: &Findings, workload: &WorkloadFindings) -> Vec<String> {
     let mut all: Vec<(&str, bool, Vec<String>)> = Vec::new();
     for facts in &workload.arms {
         for load in &facts.loads {
@@ -213,18 +237,4 @@ pub(crate) fn warnings(findings: &Findings) -> Vec<String> {
             format!("{} ({}): {effect}{fix}.", c.title, c.value)
         })
         .collect()
-}
-
-/// Design, rules, and how the run ended.
-pub(crate) fn rules(findings: &Findings) -> Vec<String> {
-    let rules = &findings.rules;
-    let mut all = vec![format!(
-        "Design: {}; smallest effect of interest {}; stamping: {}; seed {}.",
-        rules.design,
-        given(rules.sesoi),
-        rules.stamping,
-        rules.seed
-    )];
-    all.extend(words::ended(&findings.ended));
-    all
 }

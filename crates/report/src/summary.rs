@@ -3,14 +3,15 @@
 
 mod rows;
 
-use crate::document::Room;
+use crate::document::Tone;
 use crate::interval_text::Axis;
 use crate::number::{effect, maybe_quantity};
 use crate::page::Page;
+use crate::sections::{headline, stopped};
 use crate::table::{Align, Cell, Table, middle_cut, wrap};
-use crate::{Input, remarks, tables, words};
+use crate::{Input, remarks, words};
 use rows::{Group, Row, groups, is_open};
-use schedlab_analyze::{Contrast, Findings, Scale, Source, Verdict};
+use schedlab_analyze::{Contrast, Findings, Scale, Verdict};
 use std::collections::BTreeSet;
 use std::io::{self, Write};
 
@@ -61,20 +62,9 @@ pub fn summary(input: &Input<'_>, more: &More, width: usize, colour: bool, out: 
     Ok(())
 }
 
-/// Why there is nothing to read on for.
-fn stopped(findings: &Findings) -> Option<&String> {
-    match &findings.source {
-        Source::TwoRuns { refused, .. } => findings.void.as_ref().or(refused.as_ref()),
-        _ => findings.void.as_ref(),
-    }
-}
-
 fn claim(page: &mut Page<'_>, findings: &Findings) -> io::Result<()> {
-    match (stopped(findings), findings.claims.first()) {
-        (Some(why), _) => clipped(page, "", &format!("VOID, nothing is compared: {why}"), CLAIM, Some("1;31")),
-        (_, Some(claim)) => clipped(page, "", &claim.sentence, CLAIM, tables::colour(&claim.verdict)),
-        _ => page.paragraph("", "No claim: there is nothing to compare."),
-    }
+    let (text, tone) = headline(findings);
+    clipped(page, "", &text, CLAIM, Some(tone.ansi()))
 }
 
 /// A paragraph of at most `limit` lines.
@@ -190,7 +180,7 @@ const FOLDED: [(&str, Is); 3] = [
 ];
 
 fn table(page: &mut Page<'_>, findings: &Findings, shown: &[(&Group<'_>, Vec<&Row<'_>>)]) -> io::Result<()> {
-    let room = Room { line: page.width - 2, gap: 2, border: 0 };
+    let room = page.room();
     // Values in units as long as a sentence leave no room for what matters more.
     let medians = room.holds(&of_rows(shown, *NAMES.start(), true, None));
     let bare = |name: usize| of_rows(shown, name, medians, None);
@@ -239,7 +229,7 @@ fn of_rows(shown: &[(&Group<'_>, Vec<&Row<'_>>)], name: usize, medians: bool, ax
         let unit = &group.metric.unit;
         let verdict = match row.contrast {
             None => "control".into(),
-            Some(c) => Cell { text: words::verdict(&c.verdict).into(), colour: tables::colour(&c.verdict) },
+            Some(c) => Cell::toned(words::verdict(&c.verdict), &c.verdict),
         };
         let change = row.contrast.and_then(|c| c.effect).map(|e| effect(&e, unit));
         let mut cells: Vec<Cell> = vec![crate::escape::terminal(&middle_cut(&row.name, name)).into()];
@@ -248,14 +238,10 @@ fn of_rows(shown: &[(&Group<'_>, Vec<&Row<'_>>)], name: usize, medians: bool, ax
         cells.extend(axis.map(|axis| {
             let drawn =
                 row.contrast.map_or_else(|| axis.empty(), |c| drawable(c).map_or_else(String::new, |e| axis.row(e)));
-            Cell { text: drawn, colour: verdict_colour(row.contrast) }
+            Cell { tone: row.contrast.map(|c| Tone::from(&c.verdict)), ..Cell::from(drawn) }
         }));
         cells.push(verdict);
         table.push(cells);
     }
     table
-}
-
-fn verdict_colour(contrast: Option<&Contrast>) -> Option<&'static str> {
-    contrast.and_then(|c| tables::colour(&c.verdict))
 }

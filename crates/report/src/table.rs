@@ -1,4 +1,7 @@
-//! Plain-text tables and paragraphs within a width, for the terminal and for Markdown.
+//! Tables as every printer takes them; as plain text, with paragraphs, within a width.
+
+use crate::chart::RatioCells;
+use crate::document::{Room, Tone};
 
 /// How a column is set.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -18,26 +21,59 @@ pub(crate) fn width(text: &str) -> usize {
     text.chars().filter(|c| !matches!(*c, '\u{300}'..='\u{36f}' | '\u{200b}'..='\u{200f}')).count()
 }
 
-/// A cell with an optional colour class.
+/// A cell with an optional colour.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Cell {
     pub(crate) text: String,
-    /// ANSI code, as in `32`.
-    pub(crate) colour: Option<&'static str>,
+    pub(crate) tone: Option<Tone>,
+    /// Beside the text, where there are pictures.
+    pub(crate) drawn: Option<Drawn>,
 }
 
 impl<T: Into<String>> From<T> for Cell {
     fn from(text: T) -> Self {
-        Self { text: text.into(), colour: None }
+        Self { text: text.into(), ..Self::default() }
     }
 }
 
-/// Rows with one alignment per column.
+impl Cell {
+    pub(crate) fn toned(text: impl Into<String>, tone: impl Into<Tone>) -> Self {
+        Self { tone: Some(tone.into()), ..Self::from(text) }
+    }
+}
+
+/// What is drawn in a cell.
 #[derive(Debug, Clone)]
+pub(crate) enum Drawn {
+    /// A bar in the colour of an arm, a share of the longest.
+    Bar(u32, f64),
+    /// An estimate with its lower and upper end on [`Table::axis`], if it can be drawn, and what it is judged to be.
+    Interval(Option<(f64, f64, f64)>, Tone, String),
+}
+
+/// Where a table has names of arms, which are cut before numbers are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Names {
+    /// In one of its columns.
+    Column(usize),
+    /// In its header, after the first column.
+    Header,
+}
+
+/// Longest and shortest name of an arm in a table, characters: a name cut shorter tells nothing.
+const NAMES: std::ops::RangeInclusive<usize> = 8..=20;
+
+/// Rows with one alignment per column. A row of one cell is a heading over those below it.
+#[derive(Clone)]
 pub(crate) struct Table {
     pub(crate) align: Vec<Align>,
     pub(crate) header: Vec<String>,
     pub(crate) rows: Vec<Vec<Cell>>,
+    pub(crate) names: Option<Names>,
+    /// Columns that only a page has room for.
+    pub(crate) wide: Vec<usize>,
+    /// Of the intervals in its cells.
+    pub(crate) axis: Option<std::rc::Rc<RatioCells>>,
 }
 
 impl Table {
@@ -46,6 +82,42 @@ impl Table {
             align: header.iter().map(|(_, a)| *a).collect(),
             header: header.iter().map(|(h, _)| (*h).to_owned()).collect(),
             rows: Vec::new(),
+            names: None,
+            wide: Vec::new(),
+            axis: None,
+        }
+    }
+
+    /// As it is printed in lines of text, each cell `escaped`: without the columns of a page, names as short as they must be.
+    pub(crate) fn printed(&self, room: Room, escaped: fn(&str) -> String) -> Self {
+        let mut table = self.picked(&Vec::from_iter((0..self.align.len()).filter(|i| !self.wide.contains(i))));
+        table.header.iter_mut().for_each(|h| *h = escaped(h));
+        table.rows.iter_mut().flatten().for_each(|c| c.text = escaped(&c.text));
+        match self.names {
+            None => table,
+            Some(Names::Header) => {
+                cut(table.header.iter_mut().skip(1), *NAMES.end());
+                table
+            }
+            Some(Names::Column(at)) => {
+                let shorter = |limit| {
+                    let mut table = table.clone();
+                    cut(table.rows.iter_mut().filter_map(|row| Some(&mut row.get_mut(at)?.text)), limit);
+                    table
+                };
+                NAMES.rev().map(shorter).find(|table| room.holds(table)).unwrap_or_else(|| shorter(*NAMES.start()))
+            }
+        }
+    }
+
+    /// Some of the columns.
+    fn picked(&self, columns: &[usize]) -> Self {
+        let row = |row: &Vec<Cell>| columns.iter().map(|i| row.get(*i).cloned().unwrap_or_default()).collect();
+        Self {
+            align: columns.iter().map(|i| self.align[*i]).collect(),
+            header: columns.iter().map(|i| self.header[*i].clone()).collect(),
+            rows: self.rows.iter().map(row).collect(),
+            ..Self::new(&[])
         }
     }
 
@@ -62,15 +134,7 @@ impl Table {
     /// The table in parts that `holds` accepts: columns without room stand in a further part, beside the first column again.
     /// A part has two columns at least, whatever is said of it.
     pub(crate) fn folded(&self, holds: impl Fn(&Self) -> bool) -> Vec<Self> {
-        let part = |columns: std::ops::Range<usize>| {
-            let pick = || std::iter::once(0).chain(columns.clone());
-            let row = |row: &Vec<Cell>| pick().map(|i| row.get(i).cloned().unwrap_or_default()).collect();
-            Self {
-                align: pick().map(|i| self.align[i]).collect(),
-                header: pick().map(|i| self.header[i].clone()).collect(),
-                rows: self.rows.iter().map(row).collect(),
-            }
-        };
+        let part = |columns: std::ops::Range<usize>| self.picked(&Vec::from_iter(std::iter::once(0).chain(columns)));
         let (all, mut from, mut parts) = (self.align.len(), 1, Vec::new());
         while from < all {
             let to = (from + 1..=all).rev().find(|to| holds(&part(from..*to))).unwrap_or(from + 1);
@@ -102,7 +166,7 @@ impl Table {
                 lines.push(String::new());
             }
             if part.header.iter().any(|h| !h.is_empty()) {
-                let cell = |h: &String| Cell { text: h.clone(), colour: Some("2") };
+                let cell = |h: &String| Cell::toned(h, Tone::None);
                 lines.extend(part.row_lines(&part.header.iter().map(cell).collect::<Vec<_>>(), &widths, colour));
             }
             for row in &part.rows {
@@ -127,7 +191,7 @@ impl Table {
                     (false, _) => "",
                 };
                 let space = " ".repeat(w.saturating_sub(width(text)));
-                let text = paint(text, cell.colour.filter(|_| colour));
+                let text = paint(text, cell.tone.filter(|_| colour).map(Tone::ansi));
                 match self.align.get(i) {
                     Some(Align::Right) => line.push_str(&format!("{space}{text}")),
                     _ => line.push_str(&format!("{text}{space}")),
@@ -153,6 +217,19 @@ pub(crate) fn middle_cut(text: &str, limit: usize) -> String {
     }
     let (head, tail) = (limit.div_ceil(2), (limit / 2).saturating_sub(1));
     letters[..head].iter().chain(&['…']).chain(&letters[letters.len() - tail..]).collect()
+}
+
+/// Names no longer than `limit` characters, cut in the middle, and still apart from each other.
+fn cut<'n>(names: impl Iterator<Item = &'n mut String>, limit: usize) {
+    let mut all: Vec<String> = Vec::new();
+    for (number, name) in names.enumerate() {
+        let mut short = middle_cut(name, limit);
+        if all.contains(&short) {
+            short = format!("{}#{number}", middle_cut(name, limit.saturating_sub(3)));
+        }
+        all.push(short.clone());
+        *name = short;
+    }
 }
 
 /// A text in an ANSI colour, or as it is.
@@ -212,6 +289,15 @@ pub fn wrap(text: &str, limit: usize) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn long_names_keep_both_ends_and_stay_apart() {
+        let mut names =
+            ["default", "a rather long name for one", "a rather long name for one", "a rather long name for two"]
+                .map(String::from);
+        cut(names.iter_mut(), 16);
+        assert_eq!(names, ["default", "a rather…for one", "a rathe…r one#2", "a rather…for two"].map(String::from));
+    }
 
     #[test]
     fn tables_stay_within_their_width() {

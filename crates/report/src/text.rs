@@ -1,32 +1,38 @@
-//! The whole of a comparison on a terminal.
+//! Sections on a terminal.
 
-use crate::comparison;
-use crate::document::{Block, Room};
+use crate::document::{Block, Section, Tone, printed};
 use crate::page::Page;
+use crate::sections::{self, Subject};
 use crate::{Input, tables};
 use schedlab_analyze::Scaling;
 use std::io::{self, Write};
 
 /// The findings for a terminal `width` columns wide, with ANSI colours or without.
 pub fn text(input: &Input<'_>, width: usize, colour: bool, out: &mut dyn Write) -> io::Result<()> {
-    let mut page = Page::new(out, width, colour);
-    let room = Room { line: page.width - 2, gap: 2, border: 0 };
-    print(&mut page, &comparison::whole(input, room))
+    let subject = Subject::new(*input);
+    print(&mut Page::new(out, width, colour), &sections::whole(&subject))
 }
 
 /// A scaling table of single trials, as `bench` has it for a list.
 pub fn scaling_text(of_option: &Scaling, width: usize, out: &mut dyn Write) -> io::Result<()> {
-    print(&mut Page::new(out, width, false), &crate::designs::scaling(of_option, &[], &[], None))
+    print(&mut Page::new(out, width, false), &[sections::scaling::section(of_option, &[], &[], None)])
 }
 
-fn print(page: &mut Page<'_>, blocks: &[Block]) -> io::Result<()> {
-    let mut before: Option<&Block> = None;
-    for block in blocks.iter().filter(|block| !matches!(block, Block::Picture(_))) {
-        if before.is_some_and(|before| apart(before, block)) {
+/// Sections with a blank line between them.
+pub(crate) fn print(page: &mut Page<'_>, sections: &[Section<'_>]) -> io::Result<()> {
+    for (number, section) in sections.iter().enumerate() {
+        if number > 0 {
             page.blank()?;
         }
-        one(page, block)?;
-        before = Some(block);
+        page.heading(&section.title)?;
+        let mut before: Option<&Block> = None;
+        for block in printed(&section.blocks) {
+            if before.is_some_and(|before| apart(before, block)) {
+                page.blank()?;
+            }
+            one(page, block)?;
+            before = Some(block);
+        }
     }
     Ok(())
 }
@@ -35,26 +41,28 @@ fn print(page: &mut Page<'_>, blocks: &[Block]) -> io::Result<()> {
 fn apart(before: &Block, block: &Block) -> bool {
     use Block::*;
     match (before, block) {
-        (Heading(_) | Lead(_), _) => false,
-        (_, Heading(_) | Lead(_) | Table(_)) => !matches!((before, block), (Aside(_) | Spec(_), Table(_))),
-        (Table(_) | Text(_) | Aside(_), List(_)) | (Table(_), Terms(_)) => true,
+        (Lead(_), _) => false,
+        (_, Lead(_) | Table(_)) => !matches!((before, block), (Aside(_) | Spec(_), Table(_))),
+        (Table(_) | Text(_) | Aside(_), Remarks(_)) | (Table(_), Terms(_)) => true,
         _ => false,
     }
 }
 
 fn one(page: &mut Page<'_>, block: &Block) -> io::Result<()> {
     match block {
-        Block::Heading(text) => page.heading(text),
+        Block::Headline(text, tone) => page.item("• ", text, Some(tone.ansi())),
         Block::Claims(claims) => {
-            claims.iter().try_for_each(|(text, verdict)| page.item("• ", text, tables::colour(verdict)))
+            claims.iter().try_for_each(|(text, verdict)| page.item("• ", text, Some(Tone::from(verdict).ansi())))
         }
         Block::Text(text) | Block::Lead(text) => page.paragraph("  ", text),
         Block::Aside(text) | Block::Spec(text) => page.item("  ", text, Some("2")),
-        Block::Warnings(texts) => texts.iter().try_for_each(|text| page.item("  - ", text, Some("33"))),
-        Block::List(items) => items.iter().try_for_each(|text| page.paragraph("  - ", text)),
-        Block::Terms(terms) => page.table(&tables::of_terms(terms)),
+        Block::Remarks(remarks) => remarks.iter().try_for_each(|remark| match remark.is_warning {
+            true => page.item("  ! ", &remark.text, Some("33")),
+            false => page.paragraph("  - ", &remark.text),
+        }),
+        Block::Terms(terms) | Block::Arms(terms) => page.table(&tables::of_terms(terms)),
         Block::Table(table) => page.table(table),
-        Block::Picture(_) => Ok(()),
-        Block::Command(words) => page.line(&format!("  {}", crate::escape::terminal(words))),
+        Block::Command(words) | Block::Verbatim(words) => page.line(&format!("  {}", crate::escape::terminal(words))),
+        Block::Pictures(_) | Block::More(..) | Block::Brief(_) | Block::Trials(_) => Ok(()),
     }
 }

@@ -73,15 +73,15 @@ pub(crate) fn arm_role(findings: &Findings, arm: u32) -> &'static str {
     }
 }
 
-/// Names no longer than `limit` characters, cut in the middle, and still apart from each other.
-pub(crate) fn cut(names: Vec<(u32, String)>, limit: usize) -> Vec<(u32, String)> {
-    let mut all: Vec<(u32, String)> = Vec::new();
-    for (arm, name) in names {
-        let mut short = crate::table::middle_cut(&name, limit);
-        if all.iter().any(|(_, other)| *other == short) {
-            short = format!("{}#{arm}", crate::table::middle_cut(&name, limit.saturating_sub(3)));
+/// Names by what is said of them, each name and each reason once, in order.
+pub(crate) fn grouped<'s, R: PartialEq>(said: impl IntoIterator<Item = (R, &'s str)>) -> Vec<(R, Vec<&'s str>)> {
+    let mut all: Vec<(R, Vec<&'s str>)> = Vec::new();
+    for (reason, name) in said {
+        match all.iter_mut().find(|(seen, _)| *seen == reason) {
+            Some((_, names)) if names.contains(&name) => {}
+            Some((_, names)) => names.push(name),
+            None => all.push((reason, vec![name])),
         }
-        all.push((arm, short));
     }
     all
 }
@@ -128,18 +128,6 @@ pub(crate) fn ended(ended: &str) -> Option<String> {
         "interrupted" => "The run was interrupted.".to_owned(),
         other => full_stop(&format!("The run ended: {other}")),
     })
-}
-
-/// A class for colour: `good`, `bad`, `same`, `open`, `none`.
-pub(crate) fn tone(v: &Verdict) -> &'static str {
-    match v {
-        Verdict::Better => "good",
-        Verdict::Worse => "bad",
-        Verdict::Higher | Verdict::Lower => "moved",
-        Verdict::Equivalent => "same",
-        Verdict::Inconclusive => "open",
-        Verdict::NoVerdict { .. } => "none",
-    }
 }
 
 /// `primary` or `exploratory`.
@@ -307,15 +295,6 @@ mod tests {
     #[test]
     fn dates_are_the_calendars() {
         assert_eq!(date(1_795_259_075), "2026-11-21 11:04 UTC");
-    }
-
-    #[test]
-    fn long_names_keep_both_ends_and_stay_apart() {
-        let names =
-            ["default", "a rather long name for one", "a rather long name for one", "a rather long name for two"];
-        let names = names.iter().enumerate().map(|(i, n)| (i as u32, (*n).to_owned())).collect();
-        let short: Vec<String> = cut(names, 16).into_iter().map(|(_, n)| n).collect();
-        assert_eq!(short, ["default", "a rather…for one", "a rathe…r one#2", "a rather…for two"].map(String::from));
     }
 
     #[test]

@@ -281,7 +281,7 @@ fn many_claims_are_folded_away() {
     assert!(claims >= 12, "{claims}");
     let page = made.output("report.html");
     let list = page.split("</h1>").nth(1).and_then(|rest| rest.split("class=\"byline\"").next()).unwrap();
-    let (open, folded) = list.split_once("<details class=\"more\">").expect("some are folded away");
+    let (open, folded) = list.split_once("<details>").expect("some are folded away");
     assert_eq!(open.matches("<li>").count(), 7);
     assert_eq!(folded.matches("<li>").count(), claims - 8);
     let said = format!("{} more comparisons: inconclusive, without a verdict, or of the A/A control", claims - 8);

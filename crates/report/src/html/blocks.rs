@@ -1,39 +1,129 @@
-//! Blocks on the page.
+//! Sections and blocks on the page.
 
 use super::build::{Page, escape};
-use super::inside::set;
-use crate::document::Block;
+use crate::document::{Block, Place, Remark, Section, Tone};
 use crate::{tables, words};
 
-/// Blocks below each other. A table is named for those who do not see it by what leads to it.
-pub(super) fn print(page: &mut Page, blocks: &[Block]) {
-    let mut name = "";
-    for block in blocks {
-        match block {
-            Block::Heading(text) | Block::Lead(text) => {
-                name = text;
-                page.element("h3", "", text);
-            }
-            Block::Claims(claims) => {
-                page.open("ul", "class=\"claims\"");
-                for (text, verdict) in claims {
-                    let (tone, word) = (words::tone(verdict), words::verdict(verdict));
-                    page.raw(&format!("<li><b class=\"word {tone}\">{word}</b> "));
-                    page.say(text);
-                    page.raw("</li>\n");
-                }
-                page.close("ul");
-            }
-            Block::Text(text) => page.element("p", "class=\"notes\"", text),
-            Block::Aside(text) => page.element("p", "class=\"caption\"", text),
-            // It may break after each comma.
-            Block::Spec(text) => page.raw(&format!("<p class=\"spec\">{}</p>\n", escape(text).replace(',', ",<wbr>"))),
-            Block::Warnings(texts) => texts.iter().for_each(|text| page.element("p", "class=\"callout\"", text)),
-            Block::List(items) => page.list("class=\"notes\"", items),
-            Block::Terms(terms) => set(page, name, &tables::of_terms(terms)),
-            Block::Table(table) => set(page, name, table),
-            Block::Picture(picture) => page.figure(picture),
-            Block::Command(words) => page.element("pre", "", words),
-        }
+/// Remarks above the fold of a callout; the others are a click away.
+const SHOWN: usize = 4;
+
+/// A section in the element of its place.
+pub(super) fn section(page: &mut Page, section: &Section<'_>) {
+    let (id, title) = (&section.id, &section.title);
+    let (element, attributes) = match section.place {
+        Place::Head => ("header", String::new()),
+        Place::Callout => ("aside", format!("class=\"callout\" id=\"{id}\" aria-label=\"{title}\"")),
+        Place::Legend => ("section", format!("class=\"arms\" id=\"{id}\" aria-label=\"{title}\"")),
+        Place::Body => ("section", format!("id=\"{id}\"")),
+    };
+    page.open(element, &attributes);
+    if section.place == Place::Body {
+        page.element("h2", "", title);
     }
+    match (section.place, section.blocks.as_slice()) {
+        (Place::Callout, [Block::Remarks(remarks)]) => {
+            let (first, more) = remarks.split_at(remarks.len().min(SHOWN));
+            list(page, first);
+            if !more.is_empty() {
+                page.open("details", "");
+                page.element("summary", "", &format!("{} more", more.len()));
+                list(page, more);
+                page.close("details");
+            }
+        }
+        (_, all) => blocks(page, title, all),
+    }
+    page.close(element);
+}
+
+fn list(page: &mut Page, remarks: &[Remark]) {
+    page.open("ul", "class=\"notes\"");
+    for remark in remarks {
+        page.element("li", if remark.is_warning { "class=\"warning\"" } else { "" }, &remark.text);
+    }
+    page.close("ul");
+}
+
+/// Blocks below each other. A table is named for those who do not see it by what leads to it.
+fn blocks(page: &mut Page, title: &str, blocks: &[Block<'_>]) {
+    let mut name = title;
+    for block in blocks {
+        if let Block::Lead(text) = block {
+            name = text;
+        }
+        one(page, name, block);
+    }
+}
+
+fn one(page: &mut Page, name: &str, block: &Block<'_>) {
+    match block {
+        Block::Headline(text, _) => headline(page, text),
+        Block::Claims(claims) => {
+            page.open("ul", "class=\"claims\"");
+            for (text, verdict) in claims {
+                let (tone, word) = (Tone::from(verdict).class(), words::verdict(verdict));
+                page.raw(&format!("<li><b class=\"word {tone}\">{word}</b> "));
+                page.say(text);
+                page.raw("</li>\n");
+            }
+            page.close("ul");
+        }
+        Block::Text(text) => page.element("p", "class=\"notes\"", text),
+        Block::Aside(text) => page.element("p", "class=\"caption\"", text),
+        // It may break after each comma.
+        Block::Spec(text) => page.raw(&format!("<p class=\"spec\">{}</p>\n", escape(text).replace(',', ",<wbr>"))),
+        Block::Lead(text) => page.element("h3", "", text),
+        Block::Remarks(remarks) => list(page, remarks),
+        Block::Terms(terms) => page.table(name, &tables::of_terms(terms)),
+        Block::Arms(arms) => arms.iter().enumerate().for_each(|(index, arm)| one_arm(page, index as u32, arm)),
+        Block::Table(table) => page.table(name, table),
+        Block::Pictures(pictures) => {
+            let pictures = pictures();
+            if !pictures.is_empty() {
+                page.open("div", "class=\"figures\"");
+                pictures.iter().for_each(|picture| page.figure(picture));
+                page.close("div");
+            }
+        }
+        Block::More(summary, all) => {
+            page.open("details", "");
+            page.element("summary", "", summary);
+            blocks(page, summary, &all());
+            page.close("details");
+        }
+        Block::Brief(_) => {}
+        // Filled by the script when it is opened: without one it would be empty, so it is hidden.
+        Block::Trials(workload) => {
+            page.open("details", &format!("data-trials=\"{workload}\" hidden"));
+            page.element("summary", "", "Every trial as a table");
+            page.close("details");
+        }
+        Block::Command(words) => {
+            page.open("div", "class=\"command\"");
+            page.element("pre", "id=\"command\"", words);
+            page.element("button", "type=\"button\" data-copy=\"command\"", "Copy");
+            page.close("div");
+        }
+        Block::Verbatim(text) => page.element("pre", "", text),
+    }
+}
+
+/// The claim, and in a lighter hand what it rests on.
+fn headline(page: &mut Page, text: &str) {
+    let text = escape(text);
+    let (claim, evidence) = text.split_once(": ").filter(|(head, _)| *head != "A/A control").unwrap_or((&text, ""));
+    page.raw(&format!("<h1>{claim}"));
+    if !evidence.is_empty() {
+        page.raw(&format!("<span class=\"evidence\">: {evidence}</span>"));
+    }
+    page.raw("</h1>\n");
+}
+
+/// An arm of the legend; a click lights it up in every picture.
+fn one_arm(page: &mut Page, index: u32, (name, what): &(String, String)) {
+    page.open("button", &format!("type=\"button\" class=\"arm\" data-pick=\"{index}\" aria-pressed=\"false\""));
+    page.sign(index);
+    page.element("b", "", name);
+    page.element("span", "", what);
+    page.close("button");
 }

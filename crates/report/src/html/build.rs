@@ -1,13 +1,18 @@
 //! A page under construction: elements are opened and closed by name, every text is escaped on its way in.
 
+use crate::chart::theme::arm_class;
 use crate::number::typographic;
 use crate::pictures::{Kind, Picture};
+use crate::table::{Align, Cell, Drawn, Table};
 
 /// Widths at which a chart is drawn: beside another (on a phone alone), alone, and alone on a phone, px. The style sheet
 /// shows each at 0.85 to 1.25 of that.
 const HALF: f64 = 420.0;
 const WHOLE: f64 = 900.0;
 const PHONE: f64 = 360.0;
+
+/// Width of the longest bar beside a counter, px.
+const GAUGE: f64 = 60.0;
 
 /// Text made safe and typographic.
 pub(super) fn escape(text: &str) -> String {
@@ -29,24 +34,6 @@ fn sentence(text: &str) -> String {
 #[derive(Debug, Default)]
 pub(super) struct Page {
     text: String,
-}
-
-/// A cell of a table: its text and class.
-pub(super) type Cell = (String, &'static str);
-
-/// A cell of words.
-pub(super) fn plain(text: impl Into<String>) -> Cell {
-    (text.into(), "")
-}
-
-/// The name of a metric or counter, which may break after each underscore.
-pub(super) fn name(text: &str) -> Cell {
-    (escape(text).replace('_', "_<wbr>"), "drawn")
-}
-
-/// A cell with a number.
-pub(super) fn figure(text: impl Into<String>) -> Cell {
-    (text.into(), "n")
 }
 
 impl Page {
@@ -82,48 +69,62 @@ impl Page {
         self.text.push_str(markup);
     }
 
-    /// A paragraph for each sentence, none for none.
-    pub(super) fn list(&mut self, attributes: &str, items: &[String]) {
-        if items.is_empty() {
+    /// A table that scrolls sideways on its own when the page is narrower, unless it has no rows. End tags of cells and rows
+    /// may be left out in HTML, and are: a table is a third smaller.
+    pub(super) fn table(&mut self, name: &str, table: &Table) {
+        if table.rows.is_empty() {
             return;
         }
-        self.open("ul", attributes);
-        for item in items {
-            self.element("li", "", item);
-        }
-        self.close("ul");
-    }
-
-    /// A table that scrolls sideways on its own when the page is narrower. End tags of cells and rows may be left out in
-    /// HTML, and are: a table is a third smaller.
-    pub(super) fn table(&mut self, name: &str, header: &[(&str, &str)], rows: &[Vec<Cell>]) {
-        let name = escape(name);
+        let ground = table.axis.as_ref().map(|axis| format!(" style=\"{}\"", axis.ground())).unwrap_or_default();
+        let (name, classes) = (escape(name), classes(table));
         self.raw(&format!(
-            "<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"{name}\">\n<table{}>",
-            classes(header)
+            "<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"{name}\"{ground}>\n<table{classes}>"
         ));
-        self.raw("<thead><tr>");
-        for (name, _) in header {
-            self.raw(&format!("<th>{}", escape(name)));
+        if table.header.iter().any(|name| !name.is_empty()) {
+            self.raw("<thead><tr>");
+            table.header.iter().for_each(|name| self.raw(&format!("<th>{}", escape(name))));
+            self.raw("\n");
         }
-        self.raw("\n<tbody>\n");
-        for row in rows {
+        self.raw("<tbody>\n");
+        for row in &table.rows {
             self.raw("<tr>");
-            // A lone cell is a heading over the rows below it.
-            if let [(text, class)] = row.as_slice() {
-                let columns = header.len();
-                self.raw(&format!("<th colspan={columns} scope=rowgroup class={class}>{}", escape(text)));
-            }
-            for (text, class) in row.iter().filter(|_| row.len() > 1) {
-                match *class {
-                    "" | "n" => self.raw(&format!("<td>{}", sentence(text))),
-                    "drawn" => self.raw(&format!("<td>{text}")),
-                    class => self.raw(&format!("<td class={class}>{}", sentence(text))),
+            match row.as_slice() {
+                [title] => {
+                    let columns = table.header.len();
+                    self.raw(&format!("<th colspan={columns} scope=rowgroup class=group>{}", escape(&title.text)));
                 }
+                cells => cells.iter().for_each(|cell| self.cell(table, cell)),
             }
             self.raw("\n");
         }
+        if let Some(axis) = &table.axis {
+            self.raw("<tr><td><td>");
+            table.header.iter().skip(2).for_each(|_| self.raw(&format!("<td>{}", axis.axis())));
+            self.raw("\n");
+        }
         self.raw("</table>\n</div>\n");
+    }
+
+    fn cell(&mut self, table: &Table, cell: &Cell) {
+        let class = cell.tone.map(|tone| format!(" class={}", tone.class())).unwrap_or_default();
+        // The name of a metric or counter may break after each underscore.
+        let is_name = !cell.text.contains(char::is_whitespace) && cell.text.contains('_');
+        let text = if is_name { escape(&cell.text).replace('_', "_<wbr>") } else { sentence(&cell.text) };
+        self.raw(&format!("<td{class}>{text}"));
+        match &cell.drawn {
+            None => {}
+            Some(Drawn::Bar(arm, share)) => {
+                self.raw(&format!("<i class={} style=width:{:.0}px></i>", arm_class(*arm), share * GAUGE));
+            }
+            Some(Drawn::Interval(at, tone, word)) => {
+                if !word.is_empty() {
+                    self.raw(&format!(" <b class={}>{}</b>", tone.class(), escape(word)));
+                }
+                if let (Some(axis), Some(at)) = (&table.axis, at) {
+                    self.raw(&axis.row(tone.class(), *at));
+                }
+            }
+        }
     }
 
     /// A picture with its title and caption. On a phone one as wide as the page is drawn a second time, or scrolls.
@@ -166,12 +167,14 @@ impl Page {
 
 /// Classes that set columns of numbers: `n2` for the second, `nn` for all but the first; `words` for a wide table without
 /// any, whose cells stand below each other on a phone.
-fn classes(header: &[(&str, &str)]) -> String {
-    let numbers: Vec<usize> = (0..header.len()).filter(|i| header[*i].1 == "n").map(|i| i + 1).collect();
+fn classes(table: &Table) -> String {
+    let numbers = table.align.iter().enumerate().filter(|(_, align)| **align == Align::Right);
+    let numbers: Vec<usize> = numbers.map(|(i, _)| i + 1).collect();
+    let columns = table.align.len();
     if numbers.is_empty() {
-        return if header.len() > 3 { " class=words".into() } else { String::new() };
+        return if columns > 3 { " class=words".into() } else { String::new() };
     }
-    let all = header.len() > 1 && numbers.len() == header.len() - 1 && numbers[0] == 2;
+    let all = columns > 1 && numbers.len() == columns - 1 && numbers[0] == 2;
     let names: Vec<String> = if all { vec!["nn".into()] } else { numbers.iter().map(|n| format!("n{n}")).collect() };
     format!(" class=\"{}\"", names.join(" "))
 }

@@ -42,10 +42,10 @@ struct Metric<'a> {
 }
 
 /// One line of JSON that may stand in a script element.
-pub(super) fn of(findings: &Findings, all: &[Rows]) -> String {
+pub(super) fn of(findings: &Findings, all: &[&Rows]) -> String {
     let data = Data {
         arms: findings.arms.iter().map(|a| a.name.as_str()).collect(),
-        workloads: all.iter().map(workload).collect(),
+        workloads: all.iter().map(|rows| workload(rows)).collect(),
     };
     // Names and notes come from anywhere: nothing in them may end the element or open a comment.
     schedlab_run::json::small(&data).unwrap_or_default().replace('<', "\\u003c")

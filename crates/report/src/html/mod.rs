@@ -4,33 +4,36 @@
 mod blocks;
 mod build;
 mod data;
-mod environment;
-mod inside;
-mod numbers;
-mod opening;
-mod workload;
 
-use crate::pictures::Rows;
-use crate::{Input, chart::theme, designs, pictures, words};
+use crate::chart::theme;
+use crate::document::{Place, Section};
+use crate::sections::{self, Subject};
+use crate::{Input, words};
 use build::Page;
-use schedlab_analyze::Findings;
 use std::io::{self, Write};
 
 /// The findings as one HTML file without any reference outside itself.
 pub fn html(input: &Input<'_>, out: &mut dyn Write) -> io::Result<()> {
+    let findings = input.findings;
+    let subject = Subject::new(*input);
+    let sections = sections::whole(&subject);
+    let (above, main): (Vec<&Section>, Vec<&Section>) = sections.iter().partition(|s| s.place != Place::Body);
     let mut page = Page::default();
-    opening::write(&mut page, input);
-    page.open("main", "");
-    scalings(&mut page, input.findings);
-    let mut all: Vec<Rows> = Vec::new();
-    for index in 0..input.findings.workloads.len() {
-        let Some(rows) = pictures::rows_of(input, index) else { continue };
-        workload::write(&mut page, input, index, &rows);
-        all.push(rows);
+    page.element("p", "class=\"kicker\"", &findings.title);
+    for section in above {
+        blocks::section(&mut page, section);
+        if section.place == Place::Head {
+            page.element("p", "class=\"byline\"", &byline(input));
+        }
     }
-    environment::write(&mut page, input);
+    page.open("nav", "aria-label=\"Contents\"");
+    main.iter().for_each(|section| page.element("a", &format!("href=\"#{}\"", section.id), &section.title));
+    page.close("nav");
+    page.open("main", "");
+    main.into_iter().for_each(|section| blocks::section(&mut page, section));
     page.close("main");
-    let title = build::escape(&opening::headline(input.findings));
+    let rows = Vec::from_iter((0..findings.workloads.len()).map(|index| subject.rows(index)));
+    let title = build::escape(&sections::headline(findings).0);
     write!(
         out,
         "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
@@ -44,23 +47,16 @@ pub fn html(input: &Input<'_>, out: &mut dyn Write) -> io::Result<()> {
         theme::CHART_CSS,
         include_str!("page.css"),
         page.into_text(),
-        data::of(input.findings, &all),
+        data::of(findings, &rows),
         script(),
     )
 }
 
-/// How swept options scale, a section of its own.
-fn scalings(page: &mut Page, findings: &Findings) {
-    if findings.scalings.is_empty() {
-        return;
-    }
-    page.open("section", "class=\"workload\" id=\"scaling\"");
-    page.element("h2", "", "Scaling");
-    for (number, scaling) in findings.scalings.iter().enumerate() {
-        let picture = pictures::scaling(findings, number);
-        blocks::print(page, &designs::scaling(scaling, &words::arms(findings), &findings.workloads, picture));
-    }
-    page.close("section");
+/// Where and when the run was made, and how it was designed.
+fn byline(input: &Input<'_>) -> String {
+    let design = input.findings.rules.design.clone();
+    let parts = [words::place(input.manifest), design, format!("schedlab {}", input.manifest.schedlab_version)];
+    parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(" · ")
 }
 
 /// The script as the page holds it: without the comments and the indentation of its source.

@@ -2,6 +2,7 @@
 
 use super::{Kind, Picture, Place};
 use crate::chart::{Forest, ForestRow, Line};
+use crate::document::Tone;
 use crate::number::{effect, given, p_value};
 use crate::words;
 use schedlab_analyze::{Contrast, MetricFindings, Role, Scale, Verdict};
@@ -127,7 +128,7 @@ pub(super) fn row(place: &Place<'_>, metric: &MetricFindings, contrast: &Contras
         value,
         bracket,
         verdict,
-        tone: words::tone(&contrast.verdict),
+        tone: Tone::from(&contrast.verdict).class(),
         weak: no_verdict,
     }
 }

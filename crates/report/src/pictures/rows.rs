@@ -34,7 +34,7 @@ pub(crate) struct Column {
 }
 
 /// The trials of a workload.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub(crate) struct Rows {
     pub(crate) rows: Vec<Row>,
     /// How many trials they are: a switchback trial has a row for each arm.
