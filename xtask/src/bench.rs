@@ -12,7 +12,7 @@ struct Measurement {
 }
 
 #[rustfmt::skip]
-const MEASUREMENTS: [Measurement; 15] = [
+const MEASUREMENTS: [Measurement; 16] = [
     Measurement { name: "fidelity", minutes: 25, shows: "our workloads against their twins, pinned pairs" },
     Measurement { name: "aa", minutes: 44, shows: "false alarms on A against A, and a planted 3 % found, on recorded series" },
     Measurement { name: "power", minutes: 1, shows: "seconds to a verdict on a planted 3 % (after aa, whose series it reads)" },
@@ -22,6 +22,7 @@ const MEASUREMENTS: [Measurement; 15] = [
     Measurement { name: "crash", minutes: 4, shows: "SIGKILL in the middle of setting 20 knobs: all of them back, byte for byte" },
     Measurement { name: "knobs", minutes: 1, shows: "the catalogue of knobs against sources of kernels (names their trees)" },
     Measurement { name: "omission", minutes: 1, shows: "a planted stall in open and closed loops, predicted and measured" },
+    Measurement { name: "regions", minutes: 1, shows: "curves with a known boundary: found, inside its interval, none invented" },
     Measurement { name: "trace", minutes: 6, shows: "reading a trace against perf sched latency: speed, memory, agreement, cost by length" },
     Measurement { name: "vm", minutes: 5, shows: "guests: one seed, one outcome, on 1, 2 and 4 CPUs; seconds to the first output" },
     Measurement { name: "recording", minutes: 15, shows: "the recorder: speed, size, losses, cost against the events alone and perf record" },

@@ -12,6 +12,7 @@ mod claim;
 mod compare;
 mod confounded;
 mod contrasts;
+mod curves;
 mod environment;
 mod estimate;
 mod factorial;

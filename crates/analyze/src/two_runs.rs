@@ -172,6 +172,7 @@ impl Pair<'_> {
             self.b.keys.iter().any(|k| (&k.name, &k.unit, k.direction) == (&key.name, &key.unit, key.direction))
         };
         found.metrics = self.a.keys.iter().filter(shared).map(|key| self.metric(key)).collect();
+        found.curves.clear();
         found.main_effects = Vec::new();
         found.arms = self.facts();
         found.confounded = self.arms.iter().find_map(|&(i, j)| self.confounded(i, j));

@@ -183,6 +183,7 @@ impl<'t> Workload<'t> {
                 .filter(|key| key.role == Role::Primary)
                 .flat_map(|key| factorial::main_effects(self, key))
                 .collect(),
+            curves: crate::curves::curves(self),
             arms: arm_facts(self.manifest, &self.selection),
             dispersion: first
                 .filter(|_| has_arms)

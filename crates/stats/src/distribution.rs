@@ -41,6 +41,14 @@ pub(crate) fn t_two_sided(t: f64, df: f64) -> f64 {
     }
 }
 
+/// Upper tail P(F > f) with `above` and `below` degrees of freedom of numerator and denominator.
+pub(crate) fn f_upper(f: f64, above: f64, below: f64) -> f64 {
+    if f.is_nan() || f <= 0.0 {
+        return 1.0;
+    }
+    statrs::function::beta::beta_reg(below / 2.0, above / 2.0, below / (below + above * f))
+}
+
 /// The t with P(|T| > t) = `p`: the multiplier of an interval at level 1 − p.
 pub(crate) fn t_critical(p: f64, df: f64) -> f64 {
     if p <= 0.0 {

@@ -23,6 +23,7 @@ pub mod power;
 pub mod quantile;
 pub mod random;
 pub mod rate;
+pub mod regions;
 pub mod spending;
 pub mod switchback;
 pub mod variance;
@@ -45,6 +46,7 @@ pub use power::{
 pub use quantile::{enough_tail, mad, median, quantile};
 pub use random::Random;
 pub use rate::{clopper_pearson, wilson};
+pub use regions::{Boundary, Cutting, Region, Regions, regions};
 pub use spending::{GroupSequential, Look, SpendingError, repeated_interval};
 pub use switchback::{Window, unit_contrast};
 pub use variance::{Components, Explained, components, share_explained};

@@ -39,6 +39,13 @@ impl Random {
         ((u128::from(self.next_u64()) * n as u128) >> 64) as usize
     }
 
+    /// Puts them into an order drawn evenly (Fisher–Yates).
+    pub fn shuffle<T>(&mut self, items: &mut [T]) {
+        for i in (1..items.len()).rev() {
+            items.swap(i, self.below(i + 1));
+        }
+    }
+
     /// A number in the open interval (0, 1): never 0, so its logarithm is finite.
     pub fn uniform(&mut self) -> f64 {
         ((self.next_u64() >> 12) as f64 + 0.5) / (1u64 << 52) as f64

@@ -1,4 +1,4 @@
-//! What a run's design adds: the main effects of a factorial, and how a swept option scales.
+//! What a run's design adds: the main effects of a factorial, how a swept option scales, and the regions along a knob.
 
 use super::{Contrast, Effect};
 use serde::Serialize;
@@ -85,4 +85,67 @@ pub struct LastCpus {
     pub child_cpu: u32,
     /// In how many trials.
     pub runs: usize,
+}
+
+/// Arms that differ in the value of one setting alone, and the regions of a metric along it.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Curve {
+    /// The setting without its value.
+    pub knob: String,
+    /// The settings that these arms share, a SPEC.
+    pub others: String,
+    /// The metric.
+    pub metric: String,
+    /// Its unit.
+    pub unit: String,
+    /// The values, rising, times with their unit.
+    pub values: Vec<String>,
+    /// Their arms.
+    pub arms: Vec<u32>,
+    /// One or more; points are indices into `values`.
+    pub regions: Vec<CurveRegion>,
+    /// One fewer.
+    pub boundaries: Vec<RegionBoundary>,
+}
+
+/// A stretch of a curve with one line and one spread.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct CurveRegion {
+    /// Its first point.
+    pub first: usize,
+    /// Its last point.
+    pub last: usize,
+    /// Geometric mean of the metric.
+    pub level: f64,
+    /// Where the metric goes in it.
+    pub trend: Trend,
+    /// Standard deviation of a block's logarithm around the line: 0.05 is 5 %.
+    pub spread: f64,
+    /// Voluntary and involuntary switches of an operation, means; `None` where they were not counted.
+    pub switches_per_op: [Option<f64>; 2],
+}
+
+/// What a line does, by the interval of its slope.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+#[allow(missing_docs)]
+pub enum Trend {
+    Rises,
+    Falls,
+    Level,
+}
+
+/// Between two regions: in the gap behind a point.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct RegionBoundary {
+    /// The point before the gap that fits best.
+    pub after: usize,
+    /// The point before the first gap that the data allow.
+    pub earliest: usize,
+    /// The point before the last one.
+    pub latest: usize,
+    /// The metric in the region behind against the one before.
+    pub change: Option<Effect>,
+    /// The spread around the line, the same way.
+    pub spread: Option<Effect>,
 }

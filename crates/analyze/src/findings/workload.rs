@@ -1,6 +1,6 @@
 //! One workload: its metrics, the values of each arm, and how its trials were chosen.
 
-use super::{ArmFacts, Certificate, Contrast, MainEffect, ModeFindings, TierSplit, VarianceSplit};
+use super::{ArmFacts, Certificate, Contrast, Curve, MainEffect, ModeFindings, TierSplit, VarianceSplit};
 use schedlab_run::Direction;
 use serde::Serialize;
 
@@ -19,6 +19,9 @@ pub struct WorkloadFindings {
     pub load: Vec<String>,
     /// Per metric, primaries first.
     pub metrics: Vec<MetricFindings>,
+    /// Where the first primary metric changes along a setting; empty without six values of one.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub curves: Vec<Curve>,
     /// Main effects on the primary metrics where the arms are a factorial.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub main_effects: Vec<MainEffect>,

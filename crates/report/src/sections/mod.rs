@@ -3,6 +3,7 @@
 mod caveats;
 mod claims;
 mod counters;
+mod curves;
 mod exploratory;
 mod inside;
 mod machine;

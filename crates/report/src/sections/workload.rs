@@ -1,6 +1,6 @@
 //! One workload. A part of its section is a file here and a row of [`PARTS`].
 
-use super::{Subject, counters, exploratory, inside, main_effects, primary};
+use super::{Subject, counters, curves, exploratory, inside, main_effects, primary};
 use crate::document::{Block, Section};
 use crate::pictures::{Kind, Picture, of_workload};
 use crate::{remarks, words};
@@ -18,11 +18,12 @@ pub(super) struct Of<'a> {
 type Part = for<'a> fn(Of<'a>) -> Vec<Block<'a>>;
 
 /// Everything of a workload, in order.
-const PARTS: [Part; 11] = [
+const PARTS: [Part; 12] = [
     about,
     drawn,
     main_effects::blocks,
     primary::blocks,
+    curves::blocks,
     exploratory::differing,
     counters::blocks,
     sentences,

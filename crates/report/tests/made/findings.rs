@@ -159,6 +159,7 @@ fn workload(trials: &[TrialRecord]) -> WorkloadFindings {
         operation: "message".into(),
         load: vec!["burn:2".into()],
         metrics: vec![metric(trials, 0, Role::Primary, primary), metric(trials, 2, Role::Secondary, cpu)],
+        curves: vec![curve()],
         main_effects: Vec::new(),
         arms: (0..ARMS).map(facts).collect(),
         dispersion: vec![contrast(2, effect(0.4, 0.2, 0.8), 0.01, Verdict::Better)],
@@ -287,6 +288,37 @@ pub(crate) fn findings(manifest: &Manifest, trials: &[TrialRecord]) -> Findings 
             place: "messaging:5x50,groups=2,transport=pipe".into(),
             text: "`slice 10ms` is not applied: the kernel accepts a slice and ignores it".into(),
             fix: "`schedlab tune show` lists what this kernel has".into(),
+        }],
+    }
+}
+
+/// Six values of a knob, two regions.
+fn curve() -> Curve {
+    let region = |first, last, level, trend, spread, involuntary| CurveRegion {
+        first,
+        last,
+        level,
+        trend,
+        spread,
+        switches_per_op: [Some(0.31), involuntary],
+    };
+    Curve {
+        knob: "debugfs:sched/wakeup_granularity_ns".into(),
+        others: "policy=batch".into(),
+        metric: "msgs_per_s".into(),
+        unit: "1/s".into(),
+        values: ["1ms", "2ms", "4ms", "8ms", "9ms", "17ms"].map(String::from).into(),
+        arms: (0..ARMS).collect(),
+        regions: vec![
+            region(0, 2, 18_400.0, Trend::Level, 0.041, Some(0.25)),
+            region(3, 5, 24_300.0, Trend::Rises, 0.012, None),
+        ],
+        boundaries: vec![RegionBoundary {
+            after: 2,
+            earliest: 2,
+            latest: 3,
+            change: effect(1.32, 1.28, 1.36),
+            spread: effect(0.3, 0.2, 0.45),
         }],
     }
 }
