@@ -5,12 +5,13 @@ mod raw;
 #[cfg(test)]
 mod tests;
 
-use crate::event::{Context, Cpu, Prio, Tid, Wake, What, second_argument};
+use crate::event::{Context, Cpu, Prio, Wake, What, second_argument};
 use crate::format::Format;
 use crate::kind::Kind;
 use crate::names::{Name, Names};
 use crate::native;
 use crate::prev_state::PrevStates;
+use crate::rows::{Bits, Field, Holds, Row, Values};
 use raw::{Number, Text};
 
 /// Why a record yields no event.
@@ -53,57 +54,10 @@ pub(crate) enum Plan {
         target_cpu: Number,
         success: Option<Number>,
     },
-    Migrate {
-        who: Who,
-        orig_cpu: Number,
-        dest_cpu: Number,
-    },
-    StatRuntime {
-        who: Who,
-        runtime: Number,
-    },
-    PiSetprio {
-        pid: Number,
-        comm: Text,
-        oldprio: Number,
-        newprio: Number,
-    },
-    Fork {
-        parent: Number,
-        child: Number,
-        comm: Text,
-    },
-    Exit {
-        pid: Number,
-        comm: Text,
-    },
-    Exec {
-        pid: Number,
-        old_pid: Number,
-    },
-    Rename {
-        pid: Number,
-        comm: Text,
-    },
-    Irq {
-        irq: Number,
-        name: Option<Text>,
-    },
-    Softirq {
-        kind: Kind,
-        vec: Number,
-    },
-    Work {
-        kind: Kind,
-        work: Number,
-        function: Option<Number>,
-        queue: Text,
-        cpu: Option<Number>,
-        worker: Number,
-    },
-    CpuIdle {
-        state: Number,
-        cpu: Number,
+    /// Where each field of the row lies.
+    Row {
+        row: &'static Row,
+        sources: Box<[Source]>,
     },
     SysEnter {
         pid: Number,
@@ -115,20 +69,23 @@ pub(crate) enum Plan {
         id: Number,
         ret: Number,
     },
-    CgroupAttach {
-        pid: Number,
-        comm: Text,
-        root: Number,
-        path: Text,
-    },
 }
 
-/// Thread, name and priority, which most events carry.
+/// Thread, name and priority of who is woken.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Who {
     pid: Number,
     comm: Text,
     prio: Option<Number>,
+}
+
+/// Where a field lies.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Source {
+    Number(Number),
+    Text(Text),
+    /// Nowhere: the format lacks it.
+    Absent,
 }
 
 impl Plan {
@@ -161,51 +118,17 @@ impl Plan {
                 target_cpu: number("target_cpu").or_else(|_| number("cpu"))?,
                 success: of("success"),
             },
-            Kind::SchedMigrateTask => {
-                Self::Migrate { who: who()?, orig_cpu: number("orig_cpu")?, dest_cpu: number("dest_cpu")? }
-            }
-            Kind::SchedStatRuntime => Self::StatRuntime { who: who()?, runtime: number("runtime")? },
-            Kind::SchedPiSetprio => Self::PiSetprio {
-                pid: number("pid")?,
-                comm: text("comm"),
-                oldprio: number("oldprio")?,
-                newprio: number("newprio")?,
-            },
-            Kind::SchedProcessFork => {
-                Self::Fork { parent: number("parent_pid")?, child: number("child_pid")?, comm: text("child_comm") }
-            }
-            Kind::TaskNewtask => {
-                Self::Fork { parent: number("common_pid")?, child: number("pid")?, comm: text("comm") }
-            }
-            Kind::SchedProcessExit => Self::Exit { pid: number("pid")?, comm: text("comm") },
-            Kind::SchedProcessExec => Self::Exec { pid: number("pid")?, old_pid: number("old_pid")? },
-            Kind::TaskRename => {
-                Self::Rename { pid: number("pid").or_else(|_| number("common_pid"))?, comm: text("newcomm") }
-            }
-            Kind::IrqHandlerEntry => Self::Irq { irq: number("irq")?, name: Some(text("name")) },
-            Kind::IrqHandlerExit => Self::Irq { irq: number("irq")?, name: None },
-            Kind::SoftirqRaise | Kind::SoftirqEntry | Kind::SoftirqExit => Self::Softirq { kind, vec: number("vec")? },
-            Kind::WorkqueueQueueWork
-            | Kind::WorkqueueActivateWork
-            | Kind::WorkqueueExecuteStart
-            | Kind::WorkqueueExecuteEnd => Self::Work {
-                kind,
-                work: number("work")?,
-                function: of("function"),
-                queue: text("workqueue"),
-                cpu: of("cpu"),
-                worker: number("common_pid")?,
-            },
-            Kind::CpuIdle => Self::CpuIdle { state: number("state")?, cpu: number("cpu_id")? },
             Kind::SysEnter => {
                 let args = Number::first_two(format.field("args"), big_endian);
                 let args = args.ok_or_else(|| format!("{} has no six numbers `args`", format.name))?;
                 Self::SysEnter { pid: number("common_pid")?, id: number("id")?, args }
             }
             Kind::SysExit => Self::SysExit { pid: number("common_pid")?, id: number("id")?, ret: number("ret")? },
-            Kind::CgroupAttachTask => {
-                let (path, comm) = (text("dst_path"), text("comm"));
-                Self::CgroupAttach { pid: number("pid")?, comm, root: number("dst_root")?, path }
+            _ => {
+                let row = kind.row();
+                let sources: Result<_, String> =
+                    row.fields.iter().map(|field| Source::of(field, format, big_endian)).collect();
+                Self::Row { row, sources: sources? }
             }
         })
     }
@@ -250,84 +173,62 @@ impl Plan {
                 };
                 Ok(woken(*kind, wake))
             }
-            _ => self.decode_rare(raw, dictionary),
+            _ => self.decode_rare(raw, names),
         }
     }
 
-    fn decode_rare(&self, raw: &[u8], dictionary: &mut Dictionary) -> Result<What, Refused> {
-        let names = &mut dictionary.names;
-        Ok(match self {
-            Self::Migrate { who, orig_cpu, dest_cpu } => {
-                let (tid, comm) = named(raw, who.pid, who.comm, names)?;
-                let (orig_cpu, dest_cpu) = (orig_cpu.cpu(raw)?, dest_cpu.cpu(raw)?);
-                What::Migrate { tid, comm, prio: who.prio(raw)?, orig_cpu, dest_cpu }
-            }
-            Self::StatRuntime { who, runtime } => {
-                let (tid, comm) = named(raw, who.pid, who.comm, names)?;
-                What::StatRuntime { tid, comm, runtime: (runtime.get(raw).ok_or(Refused::Short)? as u64).into() }
-            }
-            Self::PiSetprio { pid, comm, oldprio, newprio } => {
-                let (tid, comm) = named(raw, *pid, *comm, names)?;
-                What::PiSetprio { tid, comm, oldprio: oldprio.prio(raw)?, newprio: newprio.prio(raw)? }
-            }
-            Self::Fork { parent, child, comm } => {
-                let (child, comm) = named(raw, *child, *comm, names)?;
-                What::Fork { parent: parent.tid(raw)?, child, comm }
-            }
-            Self::Exit { pid, comm } => {
-                let (tid, comm) = named(raw, *pid, *comm, names)?;
-                What::Exit { tid, comm }
-            }
-            Self::Exec { pid, old_pid } => What::Exec { tid: pid.tid(raw)?, old_tid: old_pid.tid(raw)? },
-            Self::Rename { pid, comm } => {
-                let (tid, comm) = named(raw, *pid, *comm, names)?;
-                What::Comm { tid, comm }
-            }
-            Self::Irq { irq, name: Some(name) } => What::IrqEntry { irq: irq.u32(raw)?, name: name.name(raw, names)? },
-            Self::Irq { irq, name: None } => What::IrqExit { irq: irq.u32(raw)? },
-            Self::Softirq { kind: Kind::SoftirqRaise, vec } => What::SoftirqRaise { vec: vec.u32(raw)? },
-            Self::Softirq { kind: Kind::SoftirqEntry, vec } => What::SoftirqEntry { vec: vec.u32(raw)? },
-            Self::Softirq { vec, .. } => What::SoftirqExit { vec: vec.u32(raw)? },
-            Self::CpuIdle { state, cpu } => What::CpuIdle { state: state.u32(raw)?, cpu: cpu.cpu(raw)? },
-            Self::SysEnter { pid, id, args: [arg0, arg1] } => What::SysEnter {
+    fn decode_rare(&self, raw: &[u8], names: &mut Names) -> Result<What, Refused> {
+        match self {
+            Self::Row { row, sources } => decode_row(row, sources, raw, names),
+            Self::SysEnter { pid, id, args: [arg0, arg1] } => Ok(What::SysEnter {
                 tid: pid.tid(raw)?,
                 number: id.syscall(raw)?,
                 arg0: arg0.u64(raw)?.into(),
                 arg1: second_argument(arg1.u64(raw)?),
-            },
+            }),
             Self::SysExit { pid, id, ret } => {
-                What::SysExit { tid: pid.tid(raw)?, number: id.syscall(raw)?, ret: ret.u64(raw)?.into() }
+                Ok(What::SysExit { tid: pid.tid(raw)?, number: id.syscall(raw)?, ret: ret.u64(raw)?.into() })
             }
-            Self::CgroupAttach { pid, comm, root, path } => {
-                let (tid, comm) = named(raw, *pid, *comm, names)?;
-                What::CgroupAttach { tid, comm, dst_root: root.u32(raw)?, dst_path: path.name(raw, names)? }
-            }
-            Self::Work { .. } => return self.decode_work(raw, names),
             // These are decoded above.
             Self::Switch { .. } | Self::Wake { .. } | Self::NativeSwitch | Self::NativeWake { .. } => {
-                return Err(Refused::Short);
+                Err(Refused::Short)
             }
-        })
+        }
     }
+}
 
-    fn decode_work(&self, raw: &[u8], names: &mut Names) -> Result<What, Refused> {
-        let Self::Work { kind, work, function, queue, cpu, worker } = self else { return Err(Refused::Short) };
-        let work = (work.get(raw).ok_or(Refused::Short)? as u64).into();
-        let function = match function {
-            Some(function) => names.address(function.get(raw).ok_or(Refused::Short)? as u64),
-            None => Name::UNKNOWN,
+fn decode_row(row: &Row, sources: &[Source], raw: &[u8], names: &mut Names) -> Result<What, Refused> {
+    let mut fields = Values::default();
+    for (at, (field, source)) in row.fields.iter().zip(sources).enumerate() {
+        fields[at] = match (field.holds, *source) {
+            (Holds::Thread, Source::Number(number)) => number.tid(raw)?.bits(),
+            (Holds::Comm, Source::Text(text)) => text.comm(raw, Bits::of(fields[at - 1]), names)?.bits(),
+            (_, Source::Text(text)) => text.name(raw, names)?.bits(),
+            (Holds::Function, Source::Number(number)) => names.address(number.u64(raw)?).bits(),
+            (Holds::Prio, Source::Number(number)) => number.prio(raw)?.bits(),
+            (Holds::Cpu, Source::Number(number)) => number.cpu(raw)?.bits(),
+            (Holds::Pool, Source::Number(number)) => number.cpu(raw).unwrap_or(Cpu::ANY).bits(),
+            (Holds::Number, Source::Number(number)) => number.u32(raw)?.bits(),
+            (_, Source::Number(number)) => number.u64(raw)?,
+            (Holds::Prio, Source::Absent) => Prio::UNKNOWN.bits(),
+            (Holds::Pool, Source::Absent) => Cpu::ANY.bits(),
+            (_, Source::Absent) => Name::UNKNOWN.bits(),
         };
-        Ok(match kind {
-            Kind::WorkqueueQueueWork => {
-                let workqueue = queue.name(raw, names)?;
-                // An unbound queue says 0x2000 (WORK_CPU_UNBOUND), which is no CPU.
-                let cpu = cpu.and_then(|c| c.cpu(raw).ok()).unwrap_or(Cpu::ANY);
-                What::WorkQueued { work, function, workqueue, cpu }
-            }
-            Kind::WorkqueueActivateWork => What::WorkActivated { work, function },
-            Kind::WorkqueueExecuteStart => What::WorkStarted { work, function, worker: worker.tid(raw)? },
-            _ => What::WorkEnded { work, function, worker: worker.tid(raw)? },
-        })
+    }
+    What::of(row.kind, fields).ok_or(Refused::Short)
+}
+
+impl Source {
+    fn of(field: &Field, format: &Format, big_endian: bool) -> Result<Self, String> {
+        if matches!(field.holds, Holds::Comm | Holds::Text) {
+            return Ok(Self::Text(Text::of(format.field(field.kernel[0]), big_endian)));
+        }
+        let number = field.kernel.iter().find_map(|name| Number::of(format.field(name)?, big_endian));
+        match (number, field.holds) {
+            (Some(number), _) => Ok(Self::Number(number)),
+            (None, Holds::Function | Holds::Prio | Holds::Pool) => Ok(Self::Absent),
+            (None, _) => Err(format!("{} has no number `{}`", format.name, field.kernel[field.kernel.len() - 1])),
+        }
     }
 }
 
@@ -345,9 +246,4 @@ fn woken(kind: Kind, wake: Wake) -> What {
         Kind::SchedWakeupNew => What::WakeupNew(wake),
         _ => What::Wakeup(wake),
     }
-}
-
-fn named(raw: &[u8], pid: Number, comm: Text, names: &mut Names) -> Result<(Tid, Name), Refused> {
-    let tid = pid.tid(raw)?;
-    Ok((tid, comm.comm(raw, tid, names)?))
 }

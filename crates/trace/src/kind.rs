@@ -1,85 +1,43 @@
 //! Which events are read, by the kernel's names for them.
 
-/// An event of the kernel that the model knows.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-#[repr(u8)]
-#[allow(missing_docs)] // Each is the kernel's event of that name.
-pub enum Kind {
-    SchedSwitch,
-    SchedWaking,
-    SchedWakeup,
-    SchedWakeupNew,
-    SchedMigrateTask,
-    SchedStatRuntime,
-    SchedPiSetprio,
-    SchedProcessFork,
-    SchedProcessExit,
-    SchedProcessExec,
-    TaskNewtask,
-    TaskRename,
-    IrqHandlerEntry,
-    IrqHandlerExit,
-    SoftirqRaise,
-    SoftirqEntry,
-    SoftirqExit,
-    WorkqueueQueueWork,
-    WorkqueueActivateWork,
-    WorkqueueExecuteStart,
-    WorkqueueExecuteEnd,
-    CpuIdle,
-    SysEnter,
-    SysExit,
-    CgroupAttachTask,
-}
+pub use crate::rows::Kind;
+use crate::rows::ROWS;
+use schedlab_run::EventGroup;
 
 impl Kind {
-    /// Every event with its system and name.
-    pub const ALL: [(Self, &'static str, &'static str); 25] = [
-        (Self::SchedSwitch, "sched", "sched_switch"),
-        (Self::SchedWaking, "sched", "sched_waking"),
-        (Self::SchedWakeup, "sched", "sched_wakeup"),
-        (Self::SchedWakeupNew, "sched", "sched_wakeup_new"),
-        (Self::SchedMigrateTask, "sched", "sched_migrate_task"),
-        (Self::SchedStatRuntime, "sched", "sched_stat_runtime"),
-        (Self::SchedPiSetprio, "sched", "sched_pi_setprio"),
-        (Self::SchedProcessFork, "sched", "sched_process_fork"),
-        (Self::SchedProcessExit, "sched", "sched_process_exit"),
-        (Self::SchedProcessExec, "sched", "sched_process_exec"),
-        (Self::TaskNewtask, "task", "task_newtask"),
-        (Self::TaskRename, "task", "task_rename"),
-        (Self::IrqHandlerEntry, "irq", "irq_handler_entry"),
-        (Self::IrqHandlerExit, "irq", "irq_handler_exit"),
-        (Self::SoftirqRaise, "irq", "softirq_raise"),
-        (Self::SoftirqEntry, "irq", "softirq_entry"),
-        (Self::SoftirqExit, "irq", "softirq_exit"),
-        (Self::WorkqueueQueueWork, "workqueue", "workqueue_queue_work"),
-        (Self::WorkqueueActivateWork, "workqueue", "workqueue_activate_work"),
-        (Self::WorkqueueExecuteStart, "workqueue", "workqueue_execute_start"),
-        (Self::WorkqueueExecuteEnd, "workqueue", "workqueue_execute_end"),
-        (Self::CpuIdle, "power", "cpu_idle"),
-        (Self::SysEnter, "raw_syscalls", "sys_enter"),
-        (Self::SysExit, "raw_syscalls", "sys_exit"),
-        (Self::CgroupAttachTask, "cgroup", "cgroup_attach_task"),
-    ];
-
     /// The event of a system and a name.
     pub fn of(system: &str, name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|(_, s, n)| *n == name && *s == system).map(|(kind, ..)| kind)
+        Self::of_name(name).filter(|kind| kind.system() == system)
     }
 
     /// The event of a name alone, as text traces give it; a name belongs to one system.
     pub fn of_name(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|(_, _, n)| *n == name).map(|(kind, ..)| kind)
+        ROWS.iter().find(|row| row.name == name).map(|row| row.kind)
     }
 
     /// Of the systems `sched` and `task`: what the state machine follows.
     pub fn is_of_tasks(self) -> bool {
-        matches!(Self::ALL[self as usize].1, "sched" | "task")
+        matches!(self.system(), "sched" | "task")
     }
 
     /// The kernel's name.
     pub fn name(self) -> &'static str {
-        Self::ALL[self as usize].2
+        self.row().name
+    }
+
+    /// The kernel's name of the group of events that it is of, a directory in tracefs.
+    pub fn system(self) -> &'static str {
+        self.row().system
+    }
+
+    /// Its number in recordings.
+    pub(crate) const fn op(self) -> u8 {
+        ROWS[self as usize].op
+    }
+
+    /// The part of a selection that records it.
+    pub fn group(self) -> Option<EventGroup> {
+        self.row().group
     }
 }
 
@@ -89,15 +47,31 @@ pub struct Kinds(u32);
 
 impl Kinds {
     /// Every kind.
-    pub const ALL: Self = Self((1 << Kind::ALL.len()) - 1);
+    pub const ALL: Self = Self((1 << ROWS.len()) - 1);
 
     /// What the waits of threads are told by. `sched_stat_runtime` is left out: 40 % of what `perf sched record` writes,
     /// and run times follow from the switches.
-    pub const TASKS: Self = Self(0b1_1111 | 0b1_1111 << 7);
+    pub const TASKS: Self = Self::of(&[
+        Kind::SchedSwitch,
+        Kind::SchedWaking,
+        Kind::SchedWakeup,
+        Kind::SchedWakeupNew,
+        Kind::SchedMigrateTask,
+        Kind::SchedProcessFork,
+        Kind::SchedProcessExit,
+        Kind::SchedProcessExec,
+        Kind::TaskNewtask,
+        Kind::TaskRename,
+    ]);
 
     /// These.
-    pub fn of(kinds: &[Kind]) -> Self {
-        Self(kinds.iter().fold(0, |set, kind| set | 1 << *kind as u8))
+    pub const fn of(kinds: &[Kind]) -> Self {
+        let (mut set, mut at) = (0, 0);
+        while at < kinds.len() {
+            set |= 1 << kinds[at] as u8;
+            at += 1;
+        }
+        Self(set)
     }
 
     /// These too.
@@ -113,7 +87,7 @@ impl Kinds {
 
     /// The kinds, in order.
     pub fn iter(self) -> impl Iterator<Item = Kind> {
-        Kind::ALL.into_iter().map(|(kind, ..)| kind).filter(move |kind| self.has(*kind))
+        ROWS.iter().map(|row| row.kind).filter(move |kind| self.has(*kind))
     }
 }
 
@@ -122,31 +96,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_table_is_in_the_order_of_the_kinds() {
-        for (at, (kind, system, name)) in Kind::ALL.into_iter().enumerate() {
-            assert_eq!(kind as usize, at);
-            assert_eq!((Kind::of(system, name), Kind::of_name(name), kind.name()), (Some(kind), Some(kind), name));
+    fn a_kind_is_found_by_its_name() {
+        for kind in Kinds::ALL.iter() {
+            assert_eq!(Kind::of(kind.system(), kind.name()), Some(kind));
         }
         assert_eq!(Kind::of("power", "sched_switch"), None);
-        assert_eq!(Kinds::ALL.iter().count(), Kind::ALL.len());
-    }
-
-    #[test]
-    fn the_events_of_tasks_are_named() {
-        use Kind::*;
-        let tasks = [
-            SchedSwitch,
-            SchedWaking,
-            SchedWakeup,
-            SchedWakeupNew,
-            SchedMigrateTask,
-            SchedProcessFork,
-            SchedProcessExit,
-            SchedProcessExec,
-            TaskNewtask,
-            TaskRename,
-        ];
-        assert_eq!(Kinds::TASKS, Kinds::of(&tasks));
-        assert!(Kinds::TASKS.with(CpuIdle).has(CpuIdle) && !Kinds::TASKS.has(CpuIdle));
+        assert_eq!(Kinds::ALL.iter().count(), ROWS.len());
+        assert!(Kinds::TASKS.with(Kind::CpuIdle).has(Kind::CpuIdle) && !Kinds::TASKS.has(Kind::CpuIdle));
+        assert!(Kinds::TASKS.iter().all(Kind::is_of_tasks));
     }
 }

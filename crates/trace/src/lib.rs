@@ -41,6 +41,7 @@ mod prev_state;
 mod problem;
 mod reader;
 pub mod recording;
+mod rows;
 mod section;
 mod syscall;
 mod tables;

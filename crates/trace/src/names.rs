@@ -12,6 +12,12 @@ impl Name {
     /// The source does not say.
     pub const UNKNOWN: Self = Self(0);
 
+    /// The name of a number, as [`Name::index`] gives it.
+    #[inline]
+    pub(crate) fn numbered(number: u32) -> Self {
+        Self(number)
+    }
+
     /// As an index: names are numbered from 0 in the order in which they were met.
     #[inline]
     pub fn index(self) -> usize {

@@ -1,6 +1,7 @@
 //! Of the plans: what formats of old and new kernels make of records.
 
 use super::*;
+use crate::Tid;
 
 const COMMON: &str = "\tfield:unsigned short common_type;\toffset:0;\tsize:2;\tsigned:0;\n\
     \tfield:unsigned char common_flags;\toffset:2;\tsize:1;\tsigned:0;\n\

@@ -1,5 +1,6 @@
 //! The content of events in the words of Perfetto's schema.
 
+use super::events::FIELDS;
 use super::schema::packet;
 use super::wire::{put_bytes, put_number};
 use super::writer::write_packet;
@@ -8,6 +9,7 @@ use crate::event::{Cpu, Prio, Tid, Wake, What};
 use crate::kind::Kind;
 use crate::names::{Name, Names};
 use crate::prev_state::StateBits;
+use crate::rows::{Bits, Field, Holds, Row, Values};
 use crate::syscall::Syscall;
 use std::collections::HashMap;
 use std::io::{self, Write};
@@ -69,78 +71,6 @@ pub(super) fn encode(what: &What, reader: &Reader, symbols: &mut Symbols, out: &
         What::Waking(wake) => put_wake(&wake, Kind::SchedWaking, names, out),
         What::Wakeup(wake) => put_wake(&wake, Kind::SchedWakeup, names, out),
         What::WakeupNew(wake) => put_wake(&wake, Kind::SchedWakeupNew, names, out),
-        What::IrqEntry { irq, name } => {
-            put_number(1, u64::from(irq), out);
-            put_name(2, name, names, out);
-            Kind::IrqHandlerEntry
-        }
-        What::IrqExit { irq } => put_one(1, u64::from(irq), Kind::IrqHandlerExit, out),
-        What::SoftirqRaise { vec } => put_one(1, u64::from(vec), Kind::SoftirqRaise, out),
-        What::SoftirqEntry { vec } => put_one(1, u64::from(vec), Kind::SoftirqEntry, out),
-        What::SoftirqExit { vec } => put_one(1, u64::from(vec), Kind::SoftirqExit, out),
-        What::CpuIdle { state, cpu } => {
-            put_number(1, u64::from(state), out);
-            put_cpu(2, cpu, out);
-            Kind::CpuIdle
-        }
-        _ => return encode_work(what, names, symbols, out).or_else(|| encode_thread(what, names, out)),
-    })
-}
-
-/// What happens to a work item. Which kworker executes it, the event's own thread says.
-fn encode_work(what: &What, names: &Names, symbols: &mut Symbols, out: &mut Vec<u8>) -> Option<Kind> {
-    let (kind, work, function) = match *what {
-        What::WorkQueued { work, function, .. } => (Kind::WorkqueueQueueWork, work, function),
-        What::WorkActivated { work, function } => (Kind::WorkqueueActivateWork, work, function),
-        What::WorkStarted { work, function, .. } => (Kind::WorkqueueExecuteStart, work, function),
-        What::WorkEnded { work, function, .. } => (Kind::WorkqueueExecuteEnd, work, function),
-        _ => return None,
-    };
-    put_number(1, work.get(), out);
-    put_number(2, symbols.number(function, names), out);
-    if let What::WorkQueued { workqueue, cpu, .. } = *what {
-        put_cpu(5, cpu, out);
-        put_name(6, workqueue, names, out);
-    }
-    Some(kind)
-}
-
-/// What happens to a thread beside switches and wakeups.
-fn encode_thread(what: &What, names: &Names, out: &mut Vec<u8>) -> Option<Kind> {
-    Some(match *what {
-        What::Migrate { tid, comm, prio, orig_cpu, dest_cpu } => {
-            put_thread((1, comm), (2, tid), names, out);
-            put_prio(3, prio, out);
-            put_cpu(4, orig_cpu, out);
-            put_cpu(5, dest_cpu, out);
-            Kind::SchedMigrateTask
-        }
-        What::PiSetprio { tid, comm, oldprio, newprio } => {
-            put_name(1, comm, names, out);
-            put_prio(2, newprio, out);
-            put_prio(3, oldprio, out);
-            put_tid(4, tid, out);
-            Kind::SchedPiSetprio
-        }
-        What::Fork { parent, child, comm } => {
-            put_tid(2, parent, out);
-            put_thread((3, comm), (4, child), names, out);
-            Kind::SchedProcessFork
-        }
-        What::Exit { tid, comm } => {
-            put_thread((1, comm), (2, tid), names, out);
-            Kind::SchedProcessExit
-        }
-        What::Exec { tid, old_tid } => {
-            put_tid(2, tid, out);
-            put_tid(3, old_tid, out);
-            Kind::SchedProcessExec
-        }
-        What::Comm { tid, comm } => {
-            put_tid(1, tid, out);
-            put_name(3, comm, names, out);
-            Kind::TaskRename
-        }
         What::SysEnter { number, arg0, arg1, .. } => {
             put_syscall(number, out);
             put_number(2, arg0.get(), out);
@@ -154,25 +84,33 @@ fn encode_thread(what: &What, names: &Names, out: &mut Vec<u8>) -> Option<Kind> 
             put_number(2, ret.get(), out);
             Kind::SysExit
         }
-        What::CgroupAttach { tid, comm, dst_root, dst_path } => {
-            put_number(1, u64::from(dst_root), out);
-            put_tid(3, tid, out);
-            put_name(4, comm, names, out);
-            put_name(7, dst_path, names, out);
-            Kind::CgroupAttachTask
-        }
         // Run times are not in the schema; gaps are slices.
-        _ => return None,
+        _ => {
+            let (row, fields) = what.fields().filter(|(row, _)| row.perfetto > 0)?;
+            put_row(row, &fields, names, symbols, out);
+            row.kind
+        }
     })
+}
+
+/// The fields of a row by their numbers. What has none, the event's own thread says.
+fn put_row(row: &Row, fields: &Values, names: &Names, symbols: &mut Symbols, out: &mut Vec<u8>) {
+    for number in 1..FIELDS as u8 {
+        let of = |(field, _): &(&Field, &u64)| field.perfetto.first() == Some(&number);
+        let Some((field, bits)) = row.fields.iter().zip(fields).find(of) else { continue };
+        let number = number.into();
+        match field.holds {
+            Holds::Comm | Holds::Text => put_name(number, Bits::of(*bits), names, out),
+            Holds::Function => put_number(number, symbols.number(Bits::of(*bits), names), out),
+            Holds::Prio => put_prio(number, Bits::of(*bits), out),
+            Holds::Cpu | Holds::Pool => put_cpu(number, Bits::of(*bits), out),
+            Holds::Thread | Holds::Number | Holds::Long | Holds::Address => put_number(number, *bits, out),
+        }
+    }
 }
 
 fn put_syscall(number: Syscall, out: &mut Vec<u8>) {
     put_number(1, if number == Syscall::OTHER { u64::MAX } else { u64::from(number.0) }, out);
-}
-
-fn put_one(field: u32, number: u64, kind: Kind, out: &mut Vec<u8>) -> Kind {
-    put_number(field, number, out);
-    kind
 }
 
 fn put_wake(wake: &Wake, kind: Kind, names: &Names, out: &mut Vec<u8>) -> Kind {

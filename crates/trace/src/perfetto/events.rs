@@ -6,6 +6,7 @@ use crate::event::{Context, Cpu, Prio, Tid, Wake, What, second_argument};
 use crate::fields::Dictionary;
 use crate::kind::Kind;
 use crate::names::Name;
+use crate::rows::{Bits, Holds, Row, Values};
 use crate::syscall::Syscall;
 use std::collections::HashMap;
 
@@ -51,7 +52,7 @@ impl<'a> Raw<'a> {
 }
 
 /// Fields of an event by number; none that is used has a larger one.
-const FIELDS: usize = 8;
+pub(super) const FIELDS: usize = 8;
 
 /// The content of an event.
 struct Message<'a> {
@@ -121,20 +122,11 @@ pub(super) fn what(
         Kind::SchedWaking => What::Waking(wake(raw, m, dictionary)?),
         Kind::SchedWakeup => What::Wakeup(wake(raw, m, dictionary)?),
         Kind::SchedWakeupNew => What::WakeupNew(wake(raw, m, dictionary)?),
-        Kind::WorkqueueQueueWork
-        | Kind::WorkqueueActivateWork
-        | Kind::WorkqueueExecuteStart
-        | Kind::WorkqueueExecuteEnd => {
-            // A symbol's number where the recorder was asked to resolve it, else its address, which is a large number.
-            const LARGEST_SYMBOL: u64 = 1 << 24;
-            let function = match (m.numbers[2], symbols.get(&sequence).and_then(|symbols| symbols.get(&m.numbers[2]))) {
-                (_, Some(symbol)) => *symbol,
-                (0..LARGEST_SYMBOL, None) => Name::UNKNOWN,
-                (address, None) => dictionary.names.address(address),
-            };
-            work(raw, kind, m, function, dictionary)?
+        Kind::SysEnter => sys_enter(raw, m)?,
+        Kind::SysExit => {
+            What::SysExit { tid: raw.pid()?, number: Syscall::from_raw(m.number(1)? as i64), ret: m.numbers[2].into() }
         }
-        _ => rare(raw, kind, m, dictionary)?,
+        _ => of_row(raw, kind.row(), m, symbols.get(&sequence), dictionary)?,
     })
 }
 
@@ -149,69 +141,44 @@ fn wake(raw: &Raw<'_>, m: &Message<'_>, dictionary: &mut Dictionary) -> Option<W
     })
 }
 
-fn work(raw: &Raw<'_>, kind: Kind, m: &Message<'_>, function: Name, dictionary: &mut Dictionary) -> Option<What> {
-    let work = m.number(1)?.into();
-    Some(match kind {
-        Kind::WorkqueueQueueWork => {
-            let cpu = m.cpu(5).filter(|cpu| cpu.0 < 8192).unwrap_or(Cpu::ANY);
-            What::WorkQueued { work, function, workqueue: m.comm(6, dictionary), cpu }
-        }
-        Kind::WorkqueueActivateWork => What::WorkActivated { work, function },
-        Kind::WorkqueueExecuteStart => What::WorkStarted { work, function, worker: raw.pid()? },
-        _ => What::WorkEnded { work, function, worker: raw.pid()? },
-    })
+/// What the fields of a row are in the message.
+fn of_row(
+    raw: &Raw<'_>,
+    row: &Row,
+    m: &Message<'_>,
+    symbols: Option<&HashMap<u64, Name>>,
+    dictionary: &mut Dictionary,
+) -> Option<What> {
+    let mut fields = Values::default();
+    for (field, bits) in row.fields.iter().zip(&mut fields) {
+        let number = |at: &&u8| m.has[usize::from(**at)] || !m.texts[usize::from(**at)].is_empty();
+        let numbers = field.perfetto;
+        let Some(number) = numbers.iter().find(number).or(numbers.last()).map(|at| usize::from(*at)) else {
+            *bits = raw.pid()?.bits();
+            continue;
+        };
+        *bits = match field.holds {
+            Holds::Thread => m.tid(number)?.bits(),
+            Holds::Comm | Holds::Text => m.comm(number, dictionary).bits(),
+            Holds::Function => function(m.numbers[number], symbols, dictionary).bits(),
+            Holds::Prio => m.prio(number).bits(),
+            Holds::Cpu => m.cpu(number)?.bits(),
+            Holds::Pool => m.cpu(number).unwrap_or(Cpu::ANY).bits(),
+            Holds::Number => (m.number(number)? as u32).bits(),
+            Holds::Long | Holds::Address => m.number(number)?,
+        };
+    }
+    What::of(row.kind, fields)
 }
 
-/// What is neither a switch, a wakeup nor a work item.
-fn rare(raw: &Raw<'_>, kind: Kind, m: &Message<'_>, dictionary: &mut Dictionary) -> Option<What> {
-    let first = || m.number(1).map(|number| number as u32);
-    Some(match kind {
-        Kind::SchedMigrateTask => What::Migrate {
-            tid: m.tid(2)?,
-            comm: m.comm(1, dictionary),
-            prio: m.prio(3),
-            orig_cpu: m.cpu(4)?,
-            dest_cpu: m.cpu(5)?,
-        },
-        Kind::SchedPiSetprio => {
-            What::PiSetprio { tid: m.tid(4)?, comm: m.comm(1, dictionary), oldprio: m.prio(3), newprio: m.prio(2) }
-        }
-        Kind::SchedProcessFork => What::Fork { parent: m.tid(2)?, child: m.tid(4)?, comm: m.comm(3, dictionary) },
-        Kind::TaskNewtask => What::Fork { parent: raw.pid()?, child: m.tid(1)?, comm: m.comm(2, dictionary) },
-        Kind::SchedProcessExit => What::Exit { tid: m.tid(2)?, comm: m.comm(1, dictionary) },
-        Kind::SchedProcessExec => What::Exec { tid: m.tid(2)?, old_tid: m.tid(3)? },
-        Kind::TaskRename => What::Comm { tid: m.tid(1)?, comm: m.comm(3, dictionary) },
-        Kind::IrqHandlerEntry => What::IrqEntry { irq: first()?, name: m.comm(2, dictionary) },
-        Kind::IrqHandlerExit => What::IrqExit { irq: first()? },
-        Kind::SoftirqRaise => What::SoftirqRaise { vec: first()? },
-        Kind::SoftirqEntry => What::SoftirqEntry { vec: first()? },
-        Kind::SoftirqExit => What::SoftirqExit { vec: first()? },
-        Kind::CpuIdle => What::CpuIdle { state: first()?, cpu: m.cpu(2)? },
-        Kind::SysEnter => sys_enter(raw, m)?,
-        Kind::SysExit => {
-            What::SysExit { tid: raw.pid()?, number: Syscall::from_raw(m.number(1)? as i64), ret: m.numbers[2].into() }
-        }
-        Kind::CgroupAttachTask => {
-            // Before it was a path it was the group's own name.
-            let path = if m.texts[7].is_empty() { 5 } else { 7 };
-            What::CgroupAttach {
-                tid: m.tid(3)?,
-                comm: m.comm(4, dictionary),
-                dst_root: first()?,
-                dst_path: m.comm(path, dictionary),
-            }
-        }
-        // Run times are not in the schema, and the others are read by who calls this.
-        Kind::SchedStatRuntime
-        | Kind::SchedSwitch
-        | Kind::SchedWaking
-        | Kind::SchedWakeup
-        | Kind::SchedWakeupNew
-        | Kind::WorkqueueQueueWork
-        | Kind::WorkqueueActivateWork
-        | Kind::WorkqueueExecuteStart
-        | Kind::WorkqueueExecuteEnd => return None,
-    })
+/// A symbol's number where the recorder was asked to resolve it, else its address, which is a large number.
+fn function(number: u64, symbols: Option<&HashMap<u64, Name>>, dictionary: &mut Dictionary) -> Name {
+    const LARGEST_SYMBOL: u64 = 1 << 24;
+    match (number, symbols.and_then(|symbols| symbols.get(&number))) {
+        (_, Some(symbol)) => *symbol,
+        (0..LARGEST_SYMBOL, None) => Name::UNKNOWN,
+        (address, None) => dictionary.names.address(address),
+    }
 }
 
 /// Its arguments are one field several times; older recorders leave them out.

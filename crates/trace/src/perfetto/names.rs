@@ -152,7 +152,7 @@ pub(super) fn of(field: u32) -> Option<&'static str> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::kind::Kind;
+    use crate::kind::Kinds;
     use crate::perfetto::schema;
 
     #[test]
@@ -165,7 +165,7 @@ mod tests {
 
     #[test]
     fn what_is_read_has_the_field_of_its_name() {
-        for (kind, ..) in Kind::ALL {
+        for kind in Kinds::ALL.iter() {
             let field = schema::field(kind);
             assert_eq!(field.and_then(of), field.map(|_| kind.name()));
         }

@@ -1,6 +1,7 @@
 //! Numbers of fields, from the published schema: protos/perfetto/trace of Perfetto.
 
 use crate::kind::Kind;
+use crate::rows::ROWS;
 
 /// `TracePacket` inside `Trace`.
 pub(super) const PACKET: u32 = 1;
@@ -79,42 +80,14 @@ pub(super) mod compact {
 /// `GenericFtraceEvent`: an event that the recorder had no field for, with its name.
 pub(super) const GENERIC: u32 = 327;
 
-/// The events that are known here, by their field in `FtraceEvent`.
-const EVENTS: [(Kind, u32); 24] = [
-    (Kind::SchedSwitch, 4),
-    (Kind::SchedWaking, 20),
-    (Kind::SchedWakeup, 17),
-    (Kind::SchedWakeupNew, 114),
-    (Kind::SchedMigrateTask, 491),
-    (Kind::SchedPiSetprio, 353),
-    (Kind::SchedProcessFork, 239),
-    (Kind::SchedProcessExit, 238),
-    (Kind::SchedProcessExec, 237),
-    (Kind::TaskNewtask, 235),
-    (Kind::TaskRename, 236),
-    (Kind::IrqHandlerEntry, 36),
-    (Kind::IrqHandlerExit, 37),
-    (Kind::SoftirqRaise, 26),
-    (Kind::SoftirqEntry, 24),
-    (Kind::SoftirqExit, 25),
-    (Kind::WorkqueueQueueWork, 59),
-    (Kind::WorkqueueActivateWork, 56),
-    (Kind::WorkqueueExecuteStart, 58),
-    (Kind::WorkqueueExecuteEnd, 57),
-    (Kind::CpuIdle, 13),
-    (Kind::SysEnter, 329),
-    (Kind::SysExit, 330),
-    (Kind::CgroupAttachTask, 67),
-];
-
 /// The event of a field.
 pub(super) fn kind(field: u32) -> Option<Kind> {
-    EVENTS.into_iter().find(|(_, number)| *number == field).map(|(kind, _)| kind)
+    ROWS.iter().find(|row| row.perfetto == field && field > 0).map(|row| row.kind)
 }
 
 /// The field of an event; `None` where the schema has none.
 pub(super) fn field(kind: Kind) -> Option<u32> {
-    EVENTS.into_iter().find(|(of, _)| *of == kind).map(|(_, number)| number)
+    Some(kind.row().perfetto).filter(|field| *field > 0)
 }
 
 /// The clock of `ftrace_clock`, as its name in tracefs.

@@ -4,12 +4,13 @@
 //! dropped (a recording that keeps the last seconds), lost to a disk, or decoded by several cores.
 
 use super::chunk::{self, Tag};
-use super::op::{CONTEXT, NAMED, Op, STATE_SHIFT, STATE_STORED, TARGET};
+use super::op::{self, CONTEXT, NAMED, STATE_SHIFT, STATE_STORED, TARGET};
 use super::varint::{fold, put, take};
 use super::woken::Woken;
-use crate::event::{Context, Cpu, Prio, Tid, Wake, What, Wide};
+use crate::event::{Context, Cpu, Prio, Tid, Wake, What};
 use crate::names::{Name, Names};
 use crate::prev_state::{PrevStates, StateId};
+use crate::rows::{Bits, Holds, Row, Values};
 use std::collections::HashMap;
 
 /// Ops in a block at most; a reader refuses more.
@@ -136,9 +137,9 @@ impl BlockWriter {
                 let next = Who { tid: next, comm: next_comm, prio: next_prio };
                 self.switch(prev, prev_state, next);
             }
-            What::Waking(wake) => self.wake(Op::Waking, &wake),
-            What::Wakeup(wake) => self.wake(Op::Wakeup, &wake),
-            What::WakeupNew(wake) => self.wake(Op::WakeupNew, &wake),
+            What::Waking(wake) => self.wake(op::WAKING, &wake),
+            What::Wakeup(wake) => self.wake(op::WAKEUP, &wake),
+            What::WakeupNew(wake) => self.wake(op::WAKEUP_NEW, &wake),
             rare => self.push_rare(rare),
         }
     }
@@ -146,7 +147,7 @@ impl BlockWriter {
     /// Notes that events of this CPU were lost before `ts`; 0 where nobody counted them.
     pub fn lost(&mut self, ts: u64, events: u64) {
         self.time(ts);
-        self.ops.push(Op::Lost as u8);
+        self.ops.push(op::LOST);
         put(&mut self.extra, events);
         self.current = None;
     }
@@ -157,7 +158,7 @@ impl BlockWriter {
             (self.first_ns, self.last_ns) = (ts, ts);
         }
         if ts < self.last_ns {
-            self.ops.push(Op::Back as u8);
+            self.ops.push(op::BACK);
             put(&mut self.extra, self.last_ns - ts);
             self.last_ns = ts;
         }
@@ -180,19 +181,18 @@ impl BlockWriter {
         }
         let next = self.thread(next);
         let op = if self.woken.expected() == Some(next) {
-            Op::SwitchToWoken
+            op::SWITCH_TO_WOKEN
         } else {
             put(&mut self.refs, next.into());
-            Op::Switch
+            op::SWITCH
         };
         self.woken.came(next);
         self.current = Some(next);
-        self.ops.push(op as u8 | bits);
+        self.ops.push(op | bits);
     }
 
     #[inline]
-    fn wake(&mut self, op: Op, wake: &Wake) {
-        let mut op = op as u8;
+    fn wake(&mut self, mut op: u8, wake: &Wake) {
         let number = self.thread(Who { tid: wake.tid, comm: wake.comm, prio: wake.prio });
         put(&mut self.refs, number.into());
         if self.current.is_none_or(|current| self.threads[current as usize].tid != wake.waker) {
@@ -216,142 +216,59 @@ impl BlockWriter {
 
     fn push_rare(&mut self, what: What) {
         let op = match what {
-            What::Migrate { tid, comm, prio, orig_cpu, dest_cpu } => {
-                self.named_thread(tid, comm, prio);
-                self.extra([orig_cpu.0.into(), dest_cpu.0.into()]);
-                Op::Migrate
-            }
-            What::StatRuntime { tid, comm, runtime } => {
-                self.named_thread(tid, comm, Prio::UNKNOWN);
-                self.extra([runtime.get()]);
-                Op::StatRuntime
-            }
-            What::PiSetprio { tid, comm, oldprio, newprio } => {
-                self.named_thread(tid, comm, oldprio);
-                self.extra([newprio.byte().into()]);
-                Op::PiSetprio
-            }
-            What::Fork { parent, child, comm } => {
-                self.named_thread(child, comm, Prio::UNKNOWN);
-                self.extra([parent.0.into()]);
-                Op::Fork
-            }
-            What::Exit { tid, comm } => {
-                self.named_thread(tid, comm, Prio::UNKNOWN);
-                Op::Exit
-            }
-            What::Comm { tid, comm } => {
-                self.named_thread(tid, comm, Prio::UNKNOWN);
-                Op::Comm
-            }
-            What::Exec { tid, old_tid } => {
-                self.extra([tid.0.into(), old_tid.0.into()]);
-                Op::Exec
-            }
-            What::CpuIdle { state, cpu } => {
-                self.extra([state.into(), cpu.0.into()]);
-                Op::CpuIdle
-            }
             What::SysEnter { tid, number, arg0, arg1 } => {
-                let op = self.caller(Op::SysEnter, tid);
+                let op = self.caller(op::SYS_ENTER, tid);
                 self.extra([number.0.into(), fold(arg0.get() as i64), u64::from(arg1.wrapping_add(1))]);
-                return self.ops.push(op);
+                op
             }
             What::SysExit { tid, number, ret } => {
-                let op = self.caller(Op::SysExit, tid);
+                let op = self.caller(op::SYS_EXIT, tid);
                 self.extra([number.0.into(), fold(ret.get() as i64)]);
-                return self.ops.push(op);
+                op
             }
-            What::CgroupAttach { tid, comm, dst_root, dst_path } => {
-                self.named_thread(tid, comm, Prio::UNKNOWN);
-                let path = self.name(dst_path);
-                self.extra([dst_root.into(), path]);
-                Op::CgroupAttach
-            }
-            // A gap is found out by who reads; a recording holds what was lost.
-            What::GapBegin | What::GapEnd { .. } => {
-                self.extra([0]);
-                Op::Lost
-            }
-            interrupt_or_work => self.push_work(interrupt_or_work),
+            what => match what.fields() {
+                Some((row, fields)) => self.push_row(row, &fields),
+                // A gap is found out by who reads; a recording holds what was lost.
+                None => {
+                    self.extra([0]);
+                    op::LOST
+                }
+            },
         };
-        self.ops.push(op as u8);
+        self.ops.push(op);
     }
 
-    fn push_work(&mut self, what: What) -> Op {
-        match what {
-            What::IrqEntry { irq, name } => {
-                let name = self.name(name);
-                self.extra([irq.into(), name]);
-                Op::IrqEntry
-            }
-            What::IrqExit { irq } => {
-                self.extra([irq.into()]);
-                Op::IrqExit
-            }
-            What::SoftirqRaise { vec } => {
-                self.extra([vec.into()]);
-                Op::SoftirqRaise
-            }
-            What::SoftirqEntry { vec } => {
-                self.extra([vec.into()]);
-                Op::SoftirqEntry
-            }
-            What::SoftirqExit { vec } => {
-                self.extra([vec.into()]);
-                Op::SoftirqExit
-            }
-            What::WorkQueued { work, function, workqueue, cpu } => {
-                let (function, workqueue) = (self.name(function), self.name(workqueue));
-                self.work(work, function);
-                self.extra([workqueue, cpu.0.into()]);
-                Op::WorkQueued
-            }
-            What::WorkActivated { work, function } => {
-                let function = self.name(function);
-                self.work(work, function);
-                Op::WorkActivated
-            }
-            What::WorkStarted { work, function, worker } => {
-                let function = self.name(function);
-                self.work(work, function);
-                self.extra([worker.0.into()]);
-                Op::WorkStarted
-            }
-            What::WorkEnded { work, function, worker } => {
-                let function = self.name(function);
-                self.work(work, function);
-                self.extra([worker.0.into()]);
-                Op::WorkEnded
-            }
-            _ => unreachable!("the others are handled by `push` and `push_rare`"),
+    /// The thread that an event has a name of, then its other fields in their order.
+    fn push_row(&mut self, row: &Row, fields: &Values) -> u8 {
+        let thread = row.thread();
+        if let [tid, comm, prio @ ..] = &fields[thread.clone()] {
+            let prio = prio.first().map_or(Prio::UNKNOWN, |prio| Bits::of(*prio));
+            let number = self.thread(Who { tid: Bits::of(*tid), comm: Bits::of(*comm), prio });
+            put(&mut self.refs, number.into());
         }
+        for (_, (field, bits)) in row.fields.iter().zip(fields).enumerate().filter(|(at, _)| !thread.contains(at)) {
+            let number = match field.holds {
+                Holds::Text | Holds::Function => self.name(Bits::of(*bits)),
+                // Work items lie in structures beside each other: the distance to the last one is shorter than the address.
+                Holds::Address => fold(bits.wrapping_sub(std::mem::replace(&mut self.last_work, *bits)) as i64),
+                _ => *bits,
+            };
+            put(&mut self.extra, number);
+        }
+        row.op
     }
 
     /// The operation of a system call, its caller named where another thread was switched in last.
-    fn caller(&mut self, op: Op, tid: Tid) -> u8 {
+    fn caller(&mut self, op: u8, tid: Tid) -> u8 {
         if self.current.is_some_and(|current| self.threads[current as usize].tid == tid) {
-            return op as u8;
+            return op;
         }
         put(&mut self.extra, tid.0.into());
-        op as u8 | NAMED
+        op | NAMED
     }
 
     fn extra<const N: usize>(&mut self, numbers: [u64; N]) {
         numbers.into_iter().for_each(|number| put(&mut self.extra, number));
-    }
-
-    /// Work items lie in structures beside each other: the distance to the last one is shorter than the address.
-    fn work(&mut self, work: Wide, function: u64) {
-        let address = work.get();
-        put(&mut self.extra, fold(address.wrapping_sub(self.last_work) as i64));
-        self.last_work = address;
-        put(&mut self.extra, function);
-    }
-
-    fn named_thread(&mut self, tid: Tid, comm: Name, prio: Prio) {
-        let number = self.thread(Who { tid, comm, prio });
-        put(&mut self.refs, number.into());
     }
 
     /// The number of a thread in this block.

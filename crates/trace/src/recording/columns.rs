@@ -3,13 +3,14 @@
 //! names the event.
 
 use super::block::{MOST_EVENTS, Who, strings};
-use super::op::{CONTEXT, NAMED, OP_BITS, Op, STATE_SHIFT, STATE_STORED, TARGET};
+use super::op::{self, BY_OP, CONTEXT, NAMED, OP_BITS, STATE_SHIFT, STATE_STORED, TARGET};
 use super::varint::{take, unfold};
 use super::woken::Woken;
-use crate::event::{Context, Cpu, Event, Prio, Tid, Wake, What, Wide};
+use crate::event::{Context, Cpu, Event, Prio, Tid, Wake, What};
 use crate::fields::Dictionary;
 use crate::names::Name;
 use crate::prev_state::StateId;
+use crate::rows::{Bits, Holds, Row, Values};
 use crate::syscall::Syscall;
 
 /// A block that is being read.
@@ -33,8 +34,12 @@ pub(super) struct Columns<'a> {
 /// One entry of a block.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Entry {
-    Event(Op, Event),
-    Lost { ts: u64, events: u64 },
+    /// With its number.
+    Event(u8, Event),
+    Lost {
+        ts: u64,
+        events: u64,
+    },
 }
 
 impl<'a> Columns<'a> {
@@ -99,34 +104,34 @@ impl<'a> Columns<'a> {
     #[inline]
     fn entry(&mut self) -> Option<Entry> {
         let mut op = *self.ops.get(self.at)?;
-        while op & OP_BITS == Op::Back as u8 {
+        while op & OP_BITS == op::BACK {
             self.now = self.now.checked_sub(take(&mut self.extra)?)?;
             // A step back stands before an event, so at the end of the block it is wrong.
             op = *self.ops.get(self.at + 1)?;
             self.at += 1;
         }
         let now = self.now.checked_add(take(&mut self.times)?)?;
-        let kind = *Op::ALL.get(usize::from(op & OP_BITS))?;
+        let kind = op & OP_BITS;
         let what = match kind {
-            Op::Switch | Op::SwitchToWoken => self.switch(op, kind)?,
-            Op::Waking => What::Waking(self.wake(op)?),
-            Op::Wakeup => What::Wakeup(self.wake(op)?),
-            Op::WakeupNew => What::WakeupNew(self.wake(op)?),
-            Op::Lost => {
+            op::SWITCH | op::SWITCH_TO_WOKEN => self.switch(op, kind)?,
+            op::WAKING => What::Waking(self.wake(op)?),
+            op::WAKEUP => What::Wakeup(self.wake(op)?),
+            op::WAKEUP_NEW => What::WakeupNew(self.wake(op)?),
+            op::LOST => {
                 let events = take(&mut self.extra)?;
                 self.current = None;
                 (self.now, self.at) = (now, self.at + 1);
                 return Some(Entry::Lost { ts: now, events });
             }
-            Op::SysEnter | Op::SysExit => self.call(op, kind)?,
-            _ => self.rare(kind)?,
+            op::SYS_ENTER | op::SYS_EXIT => self.call(op, kind)?,
+            _ => self.row(BY_OP[usize::from(kind)]?)?,
         };
         (self.now, self.at) = (now, self.at + 1);
         Some(Entry::Event(kind, Event { ts: now, cpu: self.cpu, what }))
     }
 
     #[inline]
-    fn switch(&mut self, op: u8, kind: Op) -> Option<What> {
+    fn switch(&mut self, op: u8, kind: u8) -> Option<What> {
         let prev = if op & NAMED == 0 { self.current? } else { self.thread()?.1 };
         let state = match u64::from(op >> STATE_SHIFT) {
             STATE_STORED => take(&mut self.extra)?,
@@ -134,7 +139,7 @@ impl<'a> Columns<'a> {
         };
         let prev_state = *self.states.get(usize::try_from(state).ok()?)?;
         let (number, next) = match kind {
-            Op::SwitchToWoken => {
+            op::SWITCH_TO_WOKEN => {
                 let expected = self.woken.expected()?;
                 self.numbered(expected as usize)?
             }
@@ -172,11 +177,11 @@ impl<'a> Columns<'a> {
         Some(Wake { tid: who.tid, comm: who.comm, waker, target_cpu, prio: who.prio, context })
     }
 
-    fn call(&mut self, op: u8, kind: Op) -> Option<What> {
+    fn call(&mut self, op: u8, kind: u8) -> Option<What> {
         let tid = if op & NAMED == 0 { self.current?.tid } else { self.tid()? };
         let number = Syscall(self.number()?.try_into().ok()?);
         let first = (unfold(self.number()?) as u64).into();
-        if kind == Op::SysExit {
+        if kind == op::SYS_EXIT {
             return Some(What::SysExit { tid, number, ret: first });
         }
         // Small for "not known", too.
@@ -184,56 +189,29 @@ impl<'a> Columns<'a> {
         Some(What::SysEnter { tid, number, arg0: first, arg1 })
     }
 
-    fn rare(&mut self, op: Op) -> Option<What> {
-        Some(match op {
-            Op::Migrate => {
-                let who = self.thread()?.1;
-                let (orig_cpu, dest_cpu) = (self.cpu_number()?, self.cpu_number()?);
-                What::Migrate { tid: who.tid, comm: who.comm, prio: who.prio, orig_cpu, dest_cpu }
-            }
-            Op::StatRuntime => {
-                let who = self.thread()?.1;
-                What::StatRuntime { tid: who.tid, comm: who.comm, runtime: self.number()?.into() }
-            }
-            Op::PiSetprio => {
-                let who = self.thread()?.1;
-                let newprio = Prio::from_byte(self.number()?.try_into().ok()?);
-                What::PiSetprio { tid: who.tid, comm: who.comm, oldprio: who.prio, newprio }
-            }
-            Op::Fork => {
-                let who = self.thread()?.1;
-                What::Fork { parent: self.tid()?, child: who.tid, comm: who.comm }
-            }
-            Op::Exit => {
-                let who = self.thread()?.1;
-                What::Exit { tid: who.tid, comm: who.comm }
-            }
-            Op::Comm => {
-                let who = self.thread()?.1;
-                What::Comm { tid: who.tid, comm: who.comm }
-            }
-            Op::Exec => What::Exec { tid: self.tid()?, old_tid: self.tid()? },
-            Op::IrqEntry => What::IrqEntry { irq: self.small()?, name: self.name()? },
-            Op::IrqExit => What::IrqExit { irq: self.small()? },
-            Op::SoftirqRaise => What::SoftirqRaise { vec: self.small()? },
-            Op::SoftirqEntry => What::SoftirqEntry { vec: self.small()? },
-            Op::SoftirqExit => What::SoftirqExit { vec: self.small()? },
-            Op::CpuIdle => What::CpuIdle { state: self.small()?, cpu: self.cpu_number()? },
-            Op::WorkQueued => {
-                let (work, function) = (self.work()?, self.name()?);
-                What::WorkQueued { work, function, workqueue: self.name()?, cpu: self.cpu_number()? }
-            }
-            Op::WorkActivated => What::WorkActivated { work: self.work()?, function: self.name()? },
-            Op::WorkStarted => What::WorkStarted { work: self.work()?, function: self.name()?, worker: self.tid()? },
-            Op::WorkEnded => What::WorkEnded { work: self.work()?, function: self.name()?, worker: self.tid()? },
-            Op::CgroupAttach => {
-                let who = self.thread()?.1;
-                What::CgroupAttach { tid: who.tid, comm: who.comm, dst_root: self.small()?, dst_path: self.name()? }
-            }
-            // These are read above.
-            Op::Switch | Op::SwitchToWoken | Op::Waking | Op::Wakeup | Op::WakeupNew => return None,
-            Op::SysEnter | Op::SysExit | Op::Lost | Op::Back => return None,
-        })
+    /// The other side of `push_row` of the writer.
+    fn row(&mut self, row: &Row) -> Option<What> {
+        let (mut fields, thread) = (Values::default(), row.thread());
+        if !thread.is_empty() {
+            let who = self.thread()?.1;
+            let bits = [who.tid.bits(), who.comm.bits(), who.prio.bits()];
+            fields[thread.clone()].copy_from_slice(&bits[..thread.len()]);
+        }
+        for (at, field) in row.fields.iter().enumerate().filter(|(at, _)| !thread.contains(at)) {
+            fields[at] = match field.holds {
+                Holds::Thread => self.tid()?.bits(),
+                Holds::Comm | Holds::Text | Holds::Function => self.name()?.bits(),
+                Holds::Prio => u8::try_from(self.number()?).ok()?.into(),
+                Holds::Cpu | Holds::Pool => cpu(self.number()?)?.bits(),
+                Holds::Number => self.small()?.bits(),
+                Holds::Long => self.number()?,
+                Holds::Address => {
+                    self.last_work = self.last_work.wrapping_add(unfold(self.number()?) as u64);
+                    self.last_work
+                }
+            };
+        }
+        What::of(row.kind, fields)
     }
 
     #[inline]
@@ -259,18 +237,9 @@ impl<'a> Columns<'a> {
         tid(self.number()?)
     }
 
-    fn cpu_number(&mut self) -> Option<Cpu> {
-        cpu(self.number()?)
-    }
-
     fn name(&mut self) -> Option<Name> {
         let number = usize::try_from(self.number()?).ok()?;
         self.names.get(number).copied()
-    }
-
-    fn work(&mut self) -> Option<Wide> {
-        self.last_work = self.last_work.wrapping_add(unfold(self.number()?) as u64);
-        Some(self.last_work.into())
     }
 }
 

@@ -1,71 +1,40 @@
-//! What an event of a block is, in a byte: five bits of what happened, three of what is stored of it.
+//! What an event of a block is, in a byte: five bits of what happened, three of what is stored of it. FORMAT.md says what
+//! follows each in which column; the numbers that are not here are those of the [rows](crate::rows).
 
-/// What happened: the lower five bits of an event's first byte. FORMAT.md says what follows each in which column.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[repr(u8)]
-pub(super) enum Op {
-    Switch,
-    Waking,
-    Wakeup,
-    WakeupNew,
-    Migrate,
-    StatRuntime,
-    PiSetprio,
-    Fork,
-    Exit,
-    Exec,
-    Comm,
-    IrqEntry,
-    IrqExit,
-    SoftirqRaise,
-    SoftirqEntry,
-    SoftirqExit,
-    WorkQueued,
-    WorkActivated,
-    WorkStarted,
-    WorkEnded,
-    CpuIdle,
-    /// Events were lost here; how many.
-    Lost,
-    /// No event: time goes back by so much before the next one.
-    Back,
-    /// A switch to whom the wake-ups before let expect.
-    SwitchToWoken,
-    SysEnter,
-    SysExit,
-    CgroupAttach,
-}
+use crate::kind::{Kind, Kinds};
+use crate::rows::{ROWS, Row};
 
-impl Op {
-    pub(super) const ALL: [Self; 27] = [
-        Self::Switch,
-        Self::Waking,
-        Self::Wakeup,
-        Self::WakeupNew,
-        Self::Migrate,
-        Self::StatRuntime,
-        Self::PiSetprio,
-        Self::Fork,
-        Self::Exit,
-        Self::Exec,
-        Self::Comm,
-        Self::IrqEntry,
-        Self::IrqExit,
-        Self::SoftirqRaise,
-        Self::SoftirqEntry,
-        Self::SoftirqExit,
-        Self::WorkQueued,
-        Self::WorkActivated,
-        Self::WorkStarted,
-        Self::WorkEnded,
-        Self::CpuIdle,
-        Self::Lost,
-        Self::Back,
-        Self::SwitchToWoken,
-        Self::SysEnter,
-        Self::SysExit,
-        Self::CgroupAttach,
-    ];
+pub(super) const SWITCH: u8 = Kind::SchedSwitch.op();
+pub(super) const WAKING: u8 = Kind::SchedWaking.op();
+pub(super) const WAKEUP: u8 = Kind::SchedWakeup.op();
+pub(super) const WAKEUP_NEW: u8 = Kind::SchedWakeupNew.op();
+pub(super) const SYS_ENTER: u8 = Kind::SysEnter.op();
+pub(super) const SYS_EXIT: u8 = Kind::SysExit.op();
+/// Events were lost here; how many.
+pub(super) const LOST: u8 = 21;
+/// No event: time goes back by so much before the next one.
+pub(super) const BACK: u8 = 22;
+/// A switch to whom the wake-ups before let expect.
+pub(super) const SWITCH_TO_WOKEN: u8 = 23;
+
+/// How many numbers there can be.
+pub(super) const MOST: usize = 1 << OP_BITS.count_ones();
+
+/// The row of each number; of a number that two have, that of the event which recordings hold.
+pub(super) static BY_OP: [Option<&Row>; MOST] = {
+    let (mut rows, mut at) = ([None; MOST], ROWS.len());
+    while at > 0 {
+        at -= 1;
+        rows[ROWS[at].op as usize] = Some(&ROWS[at]);
+    }
+    rows[SWITCH_TO_WOKEN as usize] = rows[SWITCH as usize];
+    rows
+};
+
+/// The numbers, as bits, of events that may be of these kinds.
+pub(super) fn of_kinds(kinds: Kinds) -> u32 {
+    let ops = kinds.iter().fold(0, |ops, kind| ops | 1 << kind.op());
+    ops | (ops >> SWITCH & 1) << SWITCH_TO_WOKEN
 }
 
 /// Bits of a byte that say what happened.

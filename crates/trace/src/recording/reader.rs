@@ -3,7 +3,7 @@
 use super::about::About;
 use super::chunk::{Found, HEAD_BYTES, MAGIC, Parts, Tag, VERSION};
 use super::columns::{Columns, Entry};
-use super::op::Op;
+use super::op::{self, BY_OP};
 use super::threads::{self, Moment, ThreadState};
 use super::varint::take;
 use super::writer::{FormatText, Totals};
@@ -62,7 +62,7 @@ pub struct RecordingReader {
     formats: Vec<FormatText>,
     snapshots: Vec<Snapshot>,
     totals: Option<Totals>,
-    counts: [u64; Op::ALL.len()],
+    counts: [u64; op::MOST],
     /// Names of the threads that were there at the start, before any event; handed out first.
     known: Vec<Event>,
     blocks: u64,
@@ -94,7 +94,7 @@ impl RecordingReader {
             formats: Vec::new(),
             snapshots: Vec::new(),
             totals: None,
-            counts: [0; Op::ALL.len()],
+            counts: [0; op::MOST],
             known: Vec::new(),
             blocks: 0,
         };
@@ -167,17 +167,17 @@ impl RecordingReader {
     fn events(&mut self) -> Result<(), String> {
         self.blocks += 1;
         let mut columns = Columns::new(self.parts.content(), &mut self.dictionary)?;
-        let all = self.wanted == Kinds::ALL;
+        let wanted = op::of_kinds(self.wanted);
         while let Some(entry) = columns.next()? {
             match entry {
                 Entry::Event(op, event) => {
-                    self.counts[op as usize] += 1;
-                    if all || op.kinds().iter().any(|kind| self.wanted.has(*kind)) {
+                    self.counts[usize::from(op)] += 1;
+                    if wanted >> op & 1 != 0 {
                         self.order.push(event, &mut self.problems);
                     }
                 }
                 Entry::Lost { ts, events } => {
-                    self.counts[Op::Lost as usize] += events;
+                    self.counts[usize::from(op::LOST)] += events;
                     self.order.lost(columns.cpu, ts, events, &mut self.problems);
                 }
             }
@@ -232,12 +232,12 @@ impl RecordingReader {
     /// Each name once: some events are written by several operations.
     fn events_by_name(&self) -> Vec<(String, u64)> {
         let mut all: Vec<(String, u64)> = Vec::new();
-        for (op, count) in Op::ALL.into_iter().zip(self.counts).filter(|(_, count)| *count > 0) {
+        for (row, count) in BY_OP.into_iter().zip(self.counts).filter(|(_, count)| *count > 0) {
             // A mark of a loss is no event.
-            let Some(kind) = op.kinds().first() else { continue };
-            match all.iter_mut().find(|(name, _)| name == kind.name()) {
+            let Some(row) = row else { continue };
+            match all.iter_mut().find(|(name, _)| name == row.name) {
                 Some((_, sum)) => *sum += count,
-                None => all.push((kind.name().to_owned(), count)),
+                None => all.push((row.name.to_owned(), count)),
             }
         }
         all
@@ -321,39 +321,6 @@ impl Merging for RecordingReader {
         }
         self.order.relieve(&mut self.problems);
         Ok(())
-    }
-}
-
-impl Op {
-    /// The kernel's events that it may be.
-    fn kinds(self) -> &'static [Kind] {
-        match self {
-            Self::Switch | Self::SwitchToWoken => &[Kind::SchedSwitch],
-            Self::Waking => &[Kind::SchedWaking],
-            Self::Wakeup => &[Kind::SchedWakeup],
-            Self::WakeupNew => &[Kind::SchedWakeupNew],
-            Self::Migrate => &[Kind::SchedMigrateTask],
-            Self::StatRuntime => &[Kind::SchedStatRuntime],
-            Self::PiSetprio => &[Kind::SchedPiSetprio],
-            Self::Fork => &[Kind::SchedProcessFork, Kind::TaskNewtask],
-            Self::Exit => &[Kind::SchedProcessExit],
-            Self::Exec => &[Kind::SchedProcessExec],
-            Self::Comm => &[Kind::TaskRename],
-            Self::IrqEntry => &[Kind::IrqHandlerEntry],
-            Self::IrqExit => &[Kind::IrqHandlerExit],
-            Self::SoftirqRaise => &[Kind::SoftirqRaise],
-            Self::SoftirqEntry => &[Kind::SoftirqEntry],
-            Self::SoftirqExit => &[Kind::SoftirqExit],
-            Self::WorkQueued => &[Kind::WorkqueueQueueWork],
-            Self::WorkActivated => &[Kind::WorkqueueActivateWork],
-            Self::WorkStarted => &[Kind::WorkqueueExecuteStart],
-            Self::WorkEnded => &[Kind::WorkqueueExecuteEnd],
-            Self::CpuIdle => &[Kind::CpuIdle],
-            Self::SysEnter => &[Kind::SysEnter],
-            Self::SysExit => &[Kind::SysExit],
-            Self::CgroupAttach => &[Kind::CgroupAttachTask],
-            Self::Lost | Self::Back => &[],
-        }
     }
 }
 

@@ -4,8 +4,9 @@ use super::*;
 use crate::event::{Context, Cpu, Event, Missing, Prio, Tid, Wake, What};
 use crate::names::{Name, Names};
 use crate::prev_state::{PrevStates, StateId};
+use crate::rows::{Bits, Holds, ROWS, Row, Values};
 use crate::syscall::Syscall;
-use crate::{Kinds, ProblemKind, Reader, TraceError};
+use crate::{Kind, Kinds, ProblemKind, Reader, TraceError};
 
 /// Reproducible choices (xorshift64*).
 struct Draw(u64);
@@ -74,10 +75,7 @@ impl Machine {
         let cpu = self.draw.below(2) as usize;
         self.now += self.draw.below(3000);
         let tid = 10 + self.draw.below(300) as u32;
-        let comm = self.comm(tid);
         let number = self.draw.below(1 << 20) as u32;
-        let work = (0xffff_8880_0000_0000 + u64::from(number) * 8).into();
-        let function = self.comms[number as usize % 40];
         let what = match self.draw.below(43) {
             0..=14 => {
                 let prev = self.current[cpu];
@@ -101,37 +99,43 @@ impl Machine {
             15..=21 => What::Waking(self.wake(cpu, tid)),
             22..=23 => What::Wakeup(self.wake(cpu, tid)),
             24 => What::WakeupNew(self.wake(cpu, tid)),
-            25 => What::Migrate { tid: Tid(tid), comm, prio: self.prio(), orig_cpu: Cpu(0), dest_cpu: Cpu(1) },
-            26 => What::StatRuntime { tid: Tid(tid), comm, runtime: u64::from(number).into() },
-            27 => What::PiSetprio { tid: Tid(tid), comm, oldprio: self.prio(), newprio: self.prio() },
-            28 => What::Fork { parent: Tid(tid), child: Tid(tid + 1), comm },
-            29 => What::Exit { tid: Tid(tid), comm },
-            30 => What::Comm { tid: Tid(tid), comm },
-            31 if number.is_multiple_of(2) => What::Exec { tid: Tid(tid), old_tid: Tid(tid) },
-            31 => What::IrqEntry { irq: number, name: function },
-            32 => What::IrqExit { irq: number },
-            33 => What::SoftirqRaise { vec: number % 10 },
-            34 => What::SoftirqEntry { vec: number % 10 },
-            35 => What::SoftirqExit { vec: number % 10 },
-            36 => What::WorkQueued { work, function, workqueue: comm, cpu: Cpu::ANY },
-            37 => What::WorkActivated { work, function },
-            38 if number.is_multiple_of(2) => What::WorkStarted { work, function, worker: Tid(tid) },
-            38 => What::WorkEnded { work, function, worker: Tid(tid) },
-            39 => What::SysEnter {
+            25 => What::SysEnter {
                 tid: Tid(if number.is_multiple_of(3) { tid } else { self.current[cpu] }),
                 number: Syscall([202, 0, 232, u16::MAX][number as usize % 4]),
                 arg0: [0, 0x7ffd_0000_1234, (-100_i64) as u64, u64::MAX][number as usize % 4].into(),
                 arg1: [0, 128, u32::MAX - 1, u32::MAX][number as usize / 4 % 4],
             },
-            40 => What::SysExit {
+            26 => What::SysExit {
                 tid: Tid(if number.is_multiple_of(3) { tid } else { self.current[cpu] }),
                 number: Syscall(number as u16),
                 ret: [0, 1, (-11_i64) as u64, 1 << 40][number as usize % 4].into(),
             },
-            41 => What::CgroupAttach { tid: Tid(tid), comm, dst_root: number % 3, dst_path: function },
-            _ => What::CpuIdle { state: if number.is_multiple_of(2) { 1 } else { u32::MAX }, cpu: Cpu(cpu as u16) },
+            _ => self.of_some_row(tid),
         };
         Event { ts: self.now, cpu: Cpu(cpu as u16), what }
+    }
+
+    /// An event of which only the row says what it is.
+    fn of_some_row(&mut self, tid: u32) -> What {
+        let rows: Vec<&Row> = ROWS.iter().filter(|row| !row.fields.is_empty()).collect();
+        let row = rows[self.draw.below(rows.len() as u64) as usize];
+        let mut fields = Values::default();
+        for (at, field) in row.fields.iter().enumerate() {
+            let number = self.draw.below(1 << 20);
+            fields[at] = match field.holds {
+                // An exec that changed its id would have the other one on the CPU.
+                Holds::Thread if row.kind == Kind::SchedProcessExec => Tid(tid).bits(),
+                Holds::Thread => Tid(tid + at as u32).bits(),
+                Holds::Comm => self.comm(fields[at - 1] as u32).bits(),
+                Holds::Text | Holds::Function => self.comms[number as usize % 40].bits(),
+                Holds::Prio => self.prio().bits(),
+                Holds::Cpu | Holds::Pool => [Cpu(0), Cpu(1), Cpu::ANY][number as usize % 3].bits(),
+                Holds::Number => [number as u32 % 10, number as u32, u32::MAX][number as usize % 3].bits(),
+                Holds::Long => number << (number % 40),
+                Holds::Address => 0xffff_8880_0000_0000 + number * 8,
+            };
+        }
+        What::of(row.kind, fields).unwrap()
     }
 }
 
@@ -149,25 +153,15 @@ fn words(event: &Event, names: &Names, states: &PrevStates) -> String {
             text = text.replace(&format!("{prev_state:?}"), states.letters(prev_state));
         }
         What::Waking(wake) | What::Wakeup(wake) | What::WakeupNew(wake) => named(&mut text, "comm", wake.comm),
-        What::WorkQueued { function, workqueue, .. } => {
-            named(&mut text, "function", function);
-            named(&mut text, "workqueue", workqueue);
+        other => {
+            let (row, fields) =
+                other.fields().map_or((&[][..], Values::default()), |(row, fields)| (row.fields, fields));
+            for (field, bits) in row.iter().zip(fields) {
+                if matches!(field.holds, Holds::Comm | Holds::Text | Holds::Function) {
+                    named(&mut text, field.name, Name::of(bits));
+                }
+            }
         }
-        What::WorkActivated { function, .. }
-        | What::WorkStarted { function, .. }
-        | What::WorkEnded { function, .. } => named(&mut text, "function", function),
-        What::IrqEntry { name, .. } => named(&mut text, "name", name),
-        What::CgroupAttach { comm, dst_path, .. } => {
-            named(&mut text, "comm", comm);
-            named(&mut text, "dst_path", dst_path);
-        }
-        What::Migrate { comm, .. }
-        | What::StatRuntime { comm, .. }
-        | What::PiSetprio { comm, .. }
-        | What::Fork { comm, .. }
-        | What::Exit { comm, .. }
-        | What::Comm { comm, .. } => named(&mut text, "comm", comm),
-        _ => {}
     }
     text
 }
@@ -253,7 +247,7 @@ fn a_recording_says_what_it_is() {
     let (_, reader) = read(bytes).unwrap();
     let info = reader.info();
     assert_eq!((info.format, info.clock.as_str(), info.cpus), ("schedlab recording", "mono", Some(2)));
-    assert_eq!(info.kinds, Kinds::of(&[crate::Kind::SchedSwitch, crate::Kind::SchedWaking]));
+    assert_eq!(info.kinds, Kinds::of(&[Kind::SchedSwitch, Kind::SchedWaking]));
     assert!(info.events.iter().any(|(name, count)| name == "sched_switch" && *count > 10), "{:?}", info.events);
     let (mut once, mut names) = (std::collections::BTreeSet::new(), info.events.iter().map(|(name, _)| name));
     assert!(names.all(|name| once.insert(name)), "a name is listed twice: {:?}", info.events);
@@ -267,7 +261,7 @@ fn a_recording_says_what_it_is() {
 #[test]
 fn only_the_wanted_kinds_are_read_and_names_of_the_start_come_first() {
     let (bytes, _) = recorded(3, 1000, 50);
-    let wanted = Kinds::of(&[crate::Kind::SchedMigrateTask]);
+    let wanted = Kinds::of(&[Kind::SchedMigrateTask]);
     let mut reader = Reader::open("t.slt", Box::new(bytes), wanted).unwrap();
     let (mut batch, mut all) = (Vec::new(), Vec::new());
     while reader.next_batch(&mut batch).unwrap() {

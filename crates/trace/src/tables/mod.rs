@@ -9,6 +9,7 @@ use crate::engine::{Began, Censored, CensoredWait, Engine, Observer, Run, Task, 
 use crate::event::{Context, Cpu, Event, Missing, What};
 use crate::prev_state::StateClass;
 use crate::{Name, Reader, Tid};
+pub(crate) use events::{NO_COLUMN, column};
 use schedlab_run::Cell::{self, T, U};
 use schedlab_run::{RunError, Table, TableDir};
 use std::collections::BTreeMap;
@@ -53,7 +54,7 @@ const GAP_COLUMNS: Columns = &[("cpu", 'u'), ("start_ns", 'u'), ("end_ns", 'u'),
 /// The tables of a trace, empty: what a [`TableDir`] for [`convert_to_tables`] begins with.
 pub fn trace_tables() -> Vec<Table> {
     vec![
-        Table::new("events", events::COLUMNS),
+        Table::new("events", &events::COLUMNS),
         Table::new("threads", threads::COLUMNS),
         Table::new("runs", RUN_COLUMNS),
         Table::new("waits", WAIT_COLUMNS),

@@ -1,12 +1,14 @@
 //! What an event prints behind its name, as the kernel's print formats and trace-cmd's plugins write it.
 
 use super::line::Line;
-use super::shape::{Comm, Nothing, Number, Shape, Text, Word, values};
+use super::print::pieces;
+use super::shape::{Comm, MOST, Nothing, Number, Shape, Text, Value, Word, values, values_of};
 use crate::event::{Cpu, Prio, Tid, Wake, What, second_argument};
 use crate::fields::Dictionary;
 use crate::kind::Kind;
 use crate::names::{Name, Names};
 use crate::prev_state::StateId;
+use crate::rows::{Bits, Holds, Row, Values};
 use crate::syscall::Syscall;
 
 /// Why a line is no event of its kind.
@@ -38,58 +40,64 @@ pub(super) fn parse(
 /// What is neither a switch nor a wakeup.
 fn other(kind: Kind, line: &Line<'_>, names: &mut Names) -> Option<What> {
     let payload = line.payload;
-    Some(match kind {
+    match kind {
         Kind::WorkqueueQueueWork
         | Kind::WorkqueueActivateWork
         | Kind::WorkqueueExecuteStart
-        | Kind::WorkqueueExecuteEnd => return work(kind, line, names),
-        Kind::SysEnter => return sys_enter(payload, line.tid),
+        | Kind::WorkqueueExecuteEnd => work(kind, line, names),
+        Kind::SysEnter => sys_enter(payload, line.tid),
         Kind::SysExit => {
             let (id, ret) = payload.strip_prefix("NR ")?.split_once(" = ")?;
             let ret = ret.trim().parse::<i64>().ok()? as u64;
-            What::SysExit { tid: line.tid, number: Syscall::from_raw(id.trim().parse().ok()?), ret: ret.into() }
+            Some(What::SysExit { tid: line.tid, number: Syscall::from_raw(id.trim().parse().ok()?), ret: ret.into() })
         }
-        Kind::SchedMigrateTask | Kind::SchedStatRuntime | Kind::SchedPiSetprio | Kind::SchedProcessExit => {
-            return of_one_thread(kind, payload, names);
+        _ => of_row(kind.row(), line, names),
+    }
+}
+
+/// What a row's texts make of a line.
+fn of_row(row: &Row, line: &Line<'_>, names: &mut Names) -> Option<What> {
+    let (words, values) = row.texts.iter().find_map(|template| {
+        let (mut shape, mut words) = ([("", Nothing); MOST], [""; MOST]);
+        let mut count = 0;
+        for ((key, word), at) in pieces(template).filter(|(_, word)| !word.is_empty()).zip(0..MOST) {
+            (shape[at], words[at], count) = ((key, of_word(word, row)), word, at + 1);
         }
-        Kind::SchedProcessFork => {
-            let [_, parent, comm, child] = values(payload, &FORK).or_else(|| values(payload, &RAW_FORK))?;
-            What::Fork { parent: tid(parent)?, child: tid(child)?, comm: name(comm, names) }
-        }
-        Kind::TaskNewtask => {
-            let [child, comm, ..] = values(payload, &NEWTASK)?;
-            What::Fork { parent: line.tid, child: tid(child)?, comm: name(comm, names) }
-        }
-        Kind::SchedProcessExec => {
-            let [_, new, old] = values(payload, &EXEC)?;
-            What::Exec { tid: tid(new)?, old_tid: tid(old)? }
-        }
-        Kind::TaskRename => {
-            let renamed = values(payload, &RENAME).map(|[of, _, comm, _]| (Some(of), comm));
-            let (of, comm) = renamed.or_else(|| values(payload, &RENAME_SELF).map(|[_, comm, _]| (None, comm)))?;
-            let tid = if let Some(of) = of { tid(of)? } else { line.tid };
-            What::Comm { tid, comm: name(comm, names) }
-        }
-        Kind::IrqHandlerEntry => {
-            let [irq, of] = values(payload, &[("irq=", Number), (" name=", Text)])?;
-            What::IrqEntry { irq: number(irq)?, name: names.intern(of) }
-        }
-        Kind::IrqHandlerExit => What::IrqExit { irq: number(values(payload, &[("irq=", Number)])?[0])? },
-        Kind::SoftirqRaise => What::SoftirqRaise { vec: vec(payload)? },
-        Kind::SoftirqEntry => What::SoftirqEntry { vec: vec(payload)? },
-        Kind::SoftirqExit => What::SoftirqExit { vec: vec(payload)? },
-        Kind::CpuIdle => {
-            let [state, on] = values(payload, &[("state=", Number), (" cpu_id=", Number)])?;
-            What::CpuIdle { state: number(state)?, cpu: cpu(on)? }
-        }
-        Kind::CgroupAttachTask => {
-            let whole = values(payload, &CGROUP).map(|[root, _, _, path, who, comm]| [root, path, who, comm]);
-            let [dst_root, path, who, comm] = whole.or_else(|| values(payload, &OUR_CGROUP))?;
-            let (comm, dst_path) = (name(comm, names), names.intern(path));
-            What::CgroupAttach { tid: tid(who)?, comm, dst_root: number(dst_root)?, dst_path }
-        }
-        Kind::SchedSwitch | Kind::SchedWaking | Kind::SchedWakeup | Kind::SchedWakeupNew => return None,
-    })
+        Some((words, values_of(line.payload, &shape[..count])?))
+    })?;
+    let mut fields = Values::default();
+    for (field, bits) in row.fields.iter().zip(&mut fields) {
+        let text = words.iter().position(|word| *word == field.name).map(|at| values[at]);
+        *bits = match (field.holds, text) {
+            (Holds::Thread, Some(text)) => tid(text)?.bits(),
+            (Holds::Thread, None) => line.tid.bits(),
+            (Holds::Comm | Holds::Text | Holds::Function, text) => name(text?, names).bits(),
+            (Holds::Prio, text) => prio(text?).bits(),
+            (Holds::Cpu | Holds::Pool, text) => cpu(text?)?.bits(),
+            (Holds::Number, text) => number(text?)?.bits(),
+            (Holds::Long, text) => text?.parse().ok()?,
+            (Holds::Address, text) => u64::from_str_radix(text?.trim_start_matches("0x"), 16).ok()?,
+        };
+    }
+    What::of(row.kind, fields)
+}
+
+/// What stands for a word between the braces of a row's text: a field, or what the model has none for.
+fn of_word(word: &str, row: &Row) -> Value {
+    if let Some(field) = row.fields.iter().find(|field| field.name == word) {
+        return match field.holds {
+            Holds::Comm => Comm,
+            Holds::Text => Text,
+            Holds::Function | Holds::Address => Word,
+            _ => Number,
+        };
+    }
+    match word.split_once(':').map_or(word, |(word, _)| word) {
+        "comm" => Comm,
+        "text" => Text,
+        "word" => Word,
+        _ => Number,
+    }
 }
 
 const SWITCH: Shape<7> = [
@@ -124,53 +132,8 @@ const OLD_WAKE: Shape<5> =
     [("comm=", Comm), (" pid=", Number), (" prio=", Number), (" success=", Number), (" target_cpu=", Number)];
 /// `bash:1977 [120] success=1 CPU:003` of trace-cmd's plugin, whose end depends on the kernel.
 const PLUGIN_WAKE: Shape<4> = [("", Comm), (":", Number), (" [", Number), ("]", Nothing)];
-const MIGRATE: Shape<5> =
-    [("comm=", Comm), (" pid=", Number), (" prio=", Number), (" orig_cpu=", Number), (" dest_cpu=", Number)];
-const RUNTIME: Shape<3> = [("comm=", Comm), (" pid=", Number), (" runtime=", Number)];
-const SETPRIO: Shape<4> = [("comm=", Comm), (" pid=", Number), (" oldprio=", Number), (" newprio=", Number)];
-const EXIT: Shape<3> = [("comm=", Comm), (" pid=", Number), (" prio=", Number)];
-const FORK: Shape<4> = [("comm=", Comm), (" pid=", Number), (" child_comm=", Comm), (" child_pid=", Number)];
-const RAW_FORK: Shape<4> =
-    [("parent_comm=", Comm), (" parent_pid=", Number), (" child_comm=", Comm), (" child_pid=", Number)];
-const NEWTASK: Shape<4> = [("pid=", Number), (" comm=", Comm), (" clone_flags=", Word), (" oom_score_adj=", Number)];
-const EXEC: Shape<3> = [("filename=", Text), (" pid=", Number), (" old_pid=", Number)];
-const RENAME: Shape<4> = [("pid=", Number), (" oldcomm=", Comm), (" newcomm=", Comm), (" oom_score_adj=", Number)];
-/// Newer kernels leave out who: the thread itself.
-const RENAME_SELF: Shape<3> = [("oldcomm=", Comm), (" newcomm=", Comm), (" oom_score_adj=", Number)];
-const CGROUP: Shape<6> = [
-    ("dst_root=", Number),
-    (" dst_id=", Number),
-    (" dst_level=", Number),
-    (" dst_path=", Text),
-    (" pid=", Number),
-    (" comm=", Comm),
-];
-/// As far as the event model has it: what `trace convert` writes.
-const OUR_CGROUP: Shape<4> = [("dst_root=", Number), (" dst_path=", Text), (" pid=", Number), (" comm=", Comm)];
 const QUEUE_WORK: Shape<5> =
     [("work struct=", Word), (" function=", Word), (" workqueue=", Text), (" req_cpu=", Number), (" cpu=", Number)];
-
-fn of_one_thread(kind: Kind, payload: &str, names: &mut Names) -> Option<What> {
-    Some(match kind {
-        Kind::SchedMigrateTask => {
-            let [comm, who, of, from, to] = values(payload, &MIGRATE)?;
-            let (tid, comm, prio) = (tid(who)?, name(comm, names), prio(of));
-            What::Migrate { tid, comm, prio, orig_cpu: cpu(from)?, dest_cpu: cpu(to)? }
-        }
-        Kind::SchedStatRuntime => {
-            let [comm, who, ns] = values(payload, &RUNTIME)?;
-            What::StatRuntime { tid: tid(who)?, comm: name(comm, names), runtime: ns.parse::<u64>().ok()?.into() }
-        }
-        Kind::SchedPiSetprio => {
-            let [comm, who, old, new] = values(payload, &SETPRIO)?;
-            What::PiSetprio { tid: tid(who)?, comm: name(comm, names), oldprio: prio(old), newprio: prio(new) }
-        }
-        _ => {
-            let [comm, who, _] = values(payload, &EXIT)?;
-            What::Exit { tid: tid(who)?, comm: name(comm, names) }
-        }
-    })
-}
 
 /// `NR 202 (7f00, 80, 1, 0, 0, 0)`: the arguments in hexadecimal.
 fn sys_enter(payload: &str, tid: Tid) -> Option<What> {
@@ -256,11 +219,6 @@ fn work(kind: Kind, line: &Line<'_>, names: &mut Names) -> Option<What> {
         Kind::WorkqueueExecuteStart => What::WorkStarted { work: address, function, worker: line.tid },
         _ => What::WorkEnded { work: address, function, worker: line.tid },
     })
-}
-
-/// `vec=3 [action=NET_RX]`.
-fn vec(payload: &str) -> Option<u32> {
-    number(values(payload, &[("vec=", Number)])?[0])
 }
 
 fn name(comm: &str, names: &mut Names) -> Name {

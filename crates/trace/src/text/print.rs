@@ -3,6 +3,7 @@
 use crate::event::{Cpu, Prio, Wake, What};
 use crate::names::{Name, Names};
 use crate::prev_state::PrevStates;
+use crate::rows::{Bits, Holds, Row, Values};
 use crate::syscall::Syscall;
 
 /// Name and words of an event; `None` for what is no event of the kernel.
@@ -21,24 +22,16 @@ pub(crate) fn payload_of(what: &What, names: &Names, states: &PrevStates) -> Opt
         What::Waking(wake) => Some(("sched_waking", of_wake(&wake, names))),
         What::Wakeup(wake) => Some(("sched_wakeup", of_wake(&wake, names))),
         What::WakeupNew(wake) => Some(("sched_wakeup_new", of_wake(&wake, names))),
-        What::Migrate { .. }
-        | What::StatRuntime { .. }
-        | What::PiSetprio { .. }
-        | What::Fork { .. }
-        | What::Exit { .. }
-        | What::Exec { .. }
-        | What::Comm { .. } => of_thread(what, names),
-        What::WorkQueued { .. } | What::WorkActivated { .. } | What::WorkStarted { .. } | What::WorkEnded { .. } => {
-            of_work(what, names)
+        // Of the arguments stand there those that an event has.
+        What::SysEnter { number, arg0, arg1, .. } => {
+            let arg1 = if arg1 == u32::MAX { String::new() } else { format!(", {arg1:x}") };
+            Some(("sys_enter", format!("NR {} ({:x}{arg1})", call(number), arg0.get())))
         }
-        What::IrqEntry { .. }
-        | What::IrqExit { .. }
-        | What::SoftirqRaise { .. }
-        | What::SoftirqEntry { .. }
-        | What::SoftirqExit { .. }
-        | What::CpuIdle { .. } => of_interrupt(what, names),
-        What::SysEnter { .. } | What::SysExit { .. } | What::CgroupAttach { .. } => of_call(what, names),
-        What::GapBegin | What::GapEnd { .. } | What::WaitsUnknown { .. } => None,
+        What::SysExit { number, ret, .. } => Some(("sys_exit", format!("NR {} = {}", call(number), ret.get() as i64))),
+        other => {
+            let (row, fields) = other.fields()?;
+            Some((row.name, of_row(row, &fields, names)))
+        }
     }
 }
 
@@ -60,84 +53,31 @@ fn of_wake(wake: &Wake, names: &Names) -> String {
     format!("comm={comm} pid={} prio={prio} target_cpu={cpu:03}", wake.tid.0)
 }
 
-/// What happens to a thread beside switches and wakeups.
-fn of_thread(what: &What, names: &Names) -> Option<(&'static str, String)> {
-    let name = |of: Name| name(of, names);
-    Some(match *what {
-        What::Migrate { tid, comm, prio, orig_cpu, dest_cpu } => {
-            let (comm, prio, orig, dest) = (name(comm), number(prio), on(orig_cpu), on(dest_cpu));
-            ("sched_migrate_task", format!("comm={comm} pid={} prio={prio} orig_cpu={orig} dest_cpu={dest}", tid.0))
-        }
-        What::StatRuntime { tid, comm, runtime } => {
-            ("sched_stat_runtime", format!("comm={} pid={} runtime={} [ns]", name(comm), tid.0, runtime.get()))
-        }
-        What::PiSetprio { tid, comm, oldprio, newprio } => {
-            let (old, new) = (number(oldprio), number(newprio));
-            ("sched_pi_setprio", format!("comm={} pid={} oldprio={old} newprio={new}", name(comm), tid.0))
-        }
-        What::Fork { parent, child, comm } => {
-            let words = format!("comm=<...> pid={} child_comm={} child_pid={}", parent.0, name(comm), child.0);
-            ("sched_process_fork", words)
-        }
-        What::Exit { tid, comm } => ("sched_process_exit", format!("comm={} pid={} prio=-2", name(comm), tid.0)),
-        What::Exec { tid, old_tid } => {
-            ("sched_process_exec", format!("filename=? pid={} old_pid={}", tid.0, old_tid.0))
-        }
-        What::Comm { tid, comm } => {
-            let words = format!("pid={} oldcomm=<...> newcomm={} oom_score_adj=0", tid.0, name(comm));
-            ("task_rename", words)
-        }
-        _ => return None,
-    })
+fn call(number: Syscall) -> i64 {
+    if number == Syscall::OTHER { -1 } else { number.0.into() }
 }
 
-fn of_work(what: &What, names: &Names) -> Option<(&'static str, String)> {
-    let name = |of: Name| name(of, names);
-    Some(match *what {
-        What::WorkQueued { work, function, workqueue, cpu } => {
-            let (work, function, queue, cpu) = (work.get(), name(function), name(workqueue), on(cpu));
-            let words =
-                format!("work struct={work:016x} function={function} workqueue={queue} req_cpu={cpu} cpu={cpu}");
-            ("workqueue_queue_work", words)
-        }
-        What::WorkActivated { work, function } => {
-            ("workqueue_activate_work", format!("work struct {:016x} function={}", work.get(), name(function)))
-        }
-        What::WorkStarted { work, function, .. } => {
-            ("workqueue_execute_start", format!("work struct {:016x}: function {}", work.get(), name(function)))
-        }
-        What::WorkEnded { work, function, .. } => {
-            ("workqueue_execute_end", format!("work struct {:016x}: function {}", work.get(), name(function)))
-        }
-        _ => return None,
-    })
+/// A row's first text with the fields in it.
+fn of_row(row: &Row, fields: &Values, names: &Names) -> String {
+    let mut words = String::new();
+    for (key, word) in row.texts.first().into_iter().flat_map(|template| pieces(template)) {
+        words += key;
+        let Some((field, bits)) = row.fields.iter().zip(*fields).find(|(field, _)| field.name == word) else {
+            words += word.split_once(':').map_or("", |(_, written)| written);
+            continue;
+        };
+        words += &match field.holds {
+            Holds::Thread | Holds::Number | Holds::Long => bits.to_string(),
+            Holds::Comm | Holds::Text | Holds::Function => name(Bits::of(bits), names).to_owned(),
+            Holds::Prio => number(Bits::of(bits)).to_string(),
+            Holds::Cpu | Holds::Pool => on(Bits::of(bits)).to_string(),
+            Holds::Address => format!("{bits:016x}"),
+        };
+    }
+    words
 }
 
-fn of_interrupt(what: &What, names: &Names) -> Option<(&'static str, String)> {
-    Some(match *what {
-        What::IrqEntry { irq, name: of } => ("irq_handler_entry", format!("irq={irq} name={}", name(of, names))),
-        What::IrqExit { irq } => ("irq_handler_exit", format!("irq={irq} ret=handled")),
-        What::SoftirqRaise { vec } => ("softirq_raise", format!("vec={vec}")),
-        What::SoftirqEntry { vec } => ("softirq_entry", format!("vec={vec}")),
-        What::SoftirqExit { vec } => ("softirq_exit", format!("vec={vec}")),
-        What::CpuIdle { state, cpu } => ("cpu_idle", format!("state={state} cpu_id={}", on(cpu))),
-        _ => return None,
-    })
-}
-
-/// What a thread asks of the kernel, and where it is put. Of the arguments stand there those that an event has.
-fn of_call(what: &What, names: &Names) -> Option<(&'static str, String)> {
-    let number = |number: Syscall| if number == Syscall::OTHER { -1 } else { i64::from(number.0) };
-    Some(match *what {
-        What::SysEnter { number: nr, arg0, arg1, .. } => {
-            let arg1 = if arg1 == u32::MAX { String::new() } else { format!(", {arg1:x}") };
-            ("sys_enter", format!("NR {} ({:x}{arg1})", number(nr), arg0.get()))
-        }
-        What::SysExit { number: nr, ret, .. } => ("sys_exit", format!("NR {} = {}", number(nr), ret.get() as i64)),
-        What::CgroupAttach { tid, comm, dst_root, dst_path } => {
-            let (comm, path) = (name(comm, names), names.text(dst_path));
-            ("cgroup_attach_task", format!("dst_root={dst_root} dst_path={path} pid={} comm={comm}", tid.0))
-        }
-        _ => return None,
-    })
+/// A row's text in pieces: what stands there, and what is in the braces behind it; nothing behind the last.
+pub(super) fn pieces(template: &str) -> impl Iterator<Item = (&str, &str)> {
+    template.split('}').map(|piece| piece.split_once('{').unwrap_or((piece, "")))
 }

@@ -26,14 +26,23 @@ const LONGEST_COMM: usize = 15;
 /// Ways to read one payload that are looked at.
 const MOST_WAYS: usize = 64;
 
+/// Fields of a shape at most.
+pub(super) const MOST: usize = 8;
+
 /// The values of a payload; `None` where it has another shape, or where its names let it be read in more than one way.
 pub(super) fn values<'a, const N: usize>(payload: &'a str, shape: &Shape<N>) -> Option<[&'a str; N]> {
+    const { assert!(N <= MOST) };
+    values_of(payload, shape).map(|values| std::array::from_fn(|at| values[at]))
+}
+
+/// The same of a shape that is not known when this is compiled; what is behind its fields is empty.
+pub(super) fn values_of<'a>(payload: &'a str, shape: &[(&str, Value)]) -> Option<[&'a str; MOST]> {
     let mut ways = Vec::new();
     let payload = payload.strip_prefix("[FAILED TO PARSE] ").unwrap_or(payload);
-    search(payload, shape, 0, &mut [""; N], &mut ways);
+    search(payload, shape, 0, &mut [""; MOST], &mut ways);
     if ways.len() > 1 {
         // No name of the kernel is longer; those that we write for other formats' names may be.
-        let is_short = |values: &[&str; N]| {
+        let is_short = |values: &[&str; MOST]| {
             shape.iter().zip(values).all(|((_, value), text)| *value != Comm || bytes(text) <= LONGEST_COMM)
         };
         ways.retain(is_short);
@@ -51,16 +60,16 @@ fn bytes(text: &str) -> usize {
 }
 
 /// Reads the fields from `at` on in every way.
-fn search<'a, const N: usize>(
+fn search<'a>(
     text: &'a str,
-    shape: &Shape<N>,
+    shape: &[(&str, Value)],
     at: usize,
-    values: &mut [&'a str; N],
-    ways: &mut Vec<[&'a str; N]>,
+    values: &mut [&'a str; MOST],
+    ways: &mut Vec<[&'a str; MOST]>,
 ) {
     let Some((key, value)) = shape.get(at) else {
         // A field that nobody asks for may follow.
-        if text.is_empty() || text.starts_with([' ', '\t']) || shape[N - 1].1 == Nothing {
+        if text.is_empty() || text.starts_with([' ', '\t']) || shape.last().is_some_and(|last| last.1 == Nothing) {
             ways.push(*values);
         }
         return;
