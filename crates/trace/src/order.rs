@@ -57,17 +57,22 @@ pub(crate) trait Merging {
 
     /// The next events in the order of time, into `out`, which is emptied; false at the end.
     fn next_batch(&mut self, out: &mut Vec<Event>) -> Result<bool, TraceError> {
-        out.clear();
-        loop {
-            self.order().take(out);
-            if !out.is_empty() {
-                return Ok(true);
-            }
-            if self.order().is_finished() {
-                return Ok(false);
-            }
-            self.advance()?;
+        merge(self, out)
+    }
+}
+
+/// Reads on until there is a batch.
+pub(crate) fn merge(reader: &mut (impl Merging + ?Sized), out: &mut Vec<Event>) -> Result<bool, TraceError> {
+    out.clear();
+    loop {
+        reader.order().take(out);
+        if !out.is_empty() {
+            return Ok(true);
         }
+        if reader.order().is_finished() {
+            return Ok(false);
+        }
+        reader.advance()?;
     }
 }
 

@@ -17,16 +17,38 @@ use crate::recording::{self, RecordingReader, Snapshot};
 use crate::text::{self, Text};
 use crate::trace_dat::{self, TraceDat};
 use crate::{ByteSource, TraceError, tracing_data, wrapped};
+use std::collections::BTreeMap;
 
 /// A trace that is being read. Memory stays bounded whatever the file holds: see `order.rs` for how much.
-pub struct Reader(Format);
+pub struct Reader(Box<dyn TraceSource>);
 
-enum Format {
-    PerfData(Box<PerfData>),
-    Perfetto(Box<Perfetto>),
-    Text(Box<Text>),
-    TraceDat(Box<TraceDat>),
-    Recording(Box<RecordingReader>),
+/// A format's reader: a [`Reader`] is one of them. What only some formats have is not there where it is not said.
+pub(crate) trait TraceSource: Merging + Send {
+    fn info(&self) -> TraceInfo;
+    fn dictionary(&self) -> &Dictionary;
+    fn problems(&self) -> &Problems;
+    fn helper(&self) -> Option<Helper> {
+        None
+    }
+    fn snapshots(&self) -> &[Snapshot] {
+        &[]
+    }
+    fn choose_machine(&mut self, _machine: u32) -> bool {
+        false
+    }
+    fn watch_cgroups(&mut self) {}
+    fn seen_cgroups(&self) -> Option<&SeenCgroups> {
+        None
+    }
+    fn record_counts(&self) -> Option<RecordCounts> {
+        None
+    }
+    fn noted(&self) -> Option<&BTreeMap<Cpu, u64>> {
+        None
+    }
+    fn recording(&self) -> Option<&RecordingReader> {
+        None
+    }
 }
 
 impl Reader {
@@ -43,7 +65,7 @@ impl Reader {
         parts: Vec<Box<dyn ByteSource>>,
         wanted: Kinds,
     ) -> Result<Self, TraceError> {
-        Ok(Self(Format::PerfData(Box::new(PerfData::open(file, data, parts, wanted)?))))
+        Ok(Self(Box::new(PerfData::open(file, data, parts, wanted)?)))
     }
 
     /// `packed`: the file may be an archive, or compressed; what comes out of one may not.
@@ -55,200 +77,140 @@ impl Reader {
         if head.is_empty() {
             return Err(TraceError::Empty { file: file.to_owned() });
         }
-        let format = match Known::of(head) {
-            // What perf writes into a file it is read by position.
-            Some(Known::PerfData) if !packed && !perf_data::is_stream(head) => {
-                let source = wrapped::in_memory(&input)?;
-                Format::PerfData(Box::new(PerfData::open(file, source, Vec::new(), wanted)?))
-            }
-            Some(Known::PerfData) => {
-                Format::PerfData(Box::new(PerfData::open(file, input.source, Vec::new(), wanted)?))
-            }
-            Some(Known::TraceDat) => Format::TraceDat(Box::new(TraceDat::open(file, input.source, wanted)?)),
-            Some(Known::RawPages) => Format::TraceDat(Box::new(TraceDat::open_archive(file, input.source, wanted)?)),
-            Some(Known::Recording) => Format::Recording(Box::new(RecordingReader::open(file, input.source, wanted)?)),
-            Some(Known::Atrace(at)) => Format::Text(Box::new(wrapped::open_atrace(file, input.source, at, wanted))),
-            Some(Known::Text) => Format::Text(Box::new(Text::open(file, input.source, wanted))),
-            Some(Known::Perfetto) => Format::Perfetto(Box::new(Perfetto::open(file, input.source, wanted))),
+        if let Some((_, open)) = FORMATS.iter().find(|(is, _)| is(head)) {
+            return open(Found { file, head, input, wanted, packed }).map(Self);
+        }
+        match head {
             // Its CPUs are read side by side, so it is unpacked as a whole.
-            None if packed && wrapped::is_archive(head) => {
-                Format::TraceDat(Box::new(wrapped::open_archive(file, input.source, wanted)?))
+            head if packed && wrapped::is_archive(head) => {
+                Ok(Self(Box::new(wrapped::open_archive(file, input.source, wanted)?)))
             }
-            None if packed && head.starts_with(&archive::GZIP) => {
-                return Self::open_inner(file, archive::gunzip(input), wanted, false);
+            head if packed && head.starts_with(&archive::GZIP) => {
+                Self::open_inner(file, archive::gunzip(input), wanted, false)
             }
-            None if packed && head.starts_with(&archive::ZIP) => {
-                let (file, source) = archive::only_trace(input, |head| Known::of(head).is_some())?;
-                return Self::open_inner(&file, source, wanted, false);
+            head if packed && head.starts_with(&archive::ZIP) => {
+                let (file, source) = archive::only_trace(input, |head| FORMATS.iter().any(|(is, _)| is(head)))?;
+                Self::open_inner(&file, source, wanted, false)
             }
-            None => return Err(unknown(file, head)),
-        };
-        Ok(Self(format))
+            head => Err(unknown(file, head)),
+        }
     }
 
     /// The next events in the order of time, into `out`, which is emptied; false at the end.
     pub fn next_batch(&mut self, out: &mut Vec<Event>) -> Result<bool, TraceError> {
-        match &mut self.0 {
-            Format::PerfData(reader) => reader.next_batch(out),
-            Format::Perfetto(reader) => reader.next_batch(out),
-            Format::Text(reader) => reader.next_batch(out),
-            Format::TraceDat(reader) => reader.next_batch(out),
-            Format::Recording(reader) => reader.next_batch(out),
-        }
+        self.0.next_batch(out)
     }
 
     /// Reads ahead in other threads, where bytes are all that it takes to be faster.
     pub(crate) fn helper(&self) -> Option<Helper> {
-        match &self.0 {
-            Format::PerfData(reader) => reader.helper(),
-            Format::Perfetto(reader) => reader.helper(),
-            Format::Text(reader) => reader.helper(),
-            Format::TraceDat(_) | Format::Recording(_) => None,
-        }
+        self.0.helper()
     }
 
     /// What the trace says about itself; counts of events are those read so far.
     pub fn info(&self) -> TraceInfo {
-        match &self.0 {
-            Format::PerfData(reader) => reader.info(),
-            Format::Perfetto(reader) => reader.info(),
-            Format::Text(reader) => reader.info(),
-            Format::TraceDat(reader) => reader.info(),
-            Format::Recording(reader) => reader.info(),
-        }
+        self.0.info()
     }
 
     /// The texts of the names in its events.
     pub fn names(&self) -> &Names {
-        &self.dictionary().names
+        &self.0.dictionary().names
     }
 
     /// The letters of the states in its events.
     pub fn states(&self) -> &PrevStates {
-        &self.dictionary().states
-    }
-
-    fn dictionary(&self) -> &Dictionary {
-        match &self.0 {
-            Format::PerfData(reader) => reader.dictionary(),
-            Format::Perfetto(reader) => reader.dictionary(),
-            Format::Text(reader) => reader.dictionary(),
-            Format::TraceDat(reader) => reader.dictionary(),
-            Format::Recording(reader) => reader.dictionary(),
-        }
+        &self.0.dictionary().states
     }
 
     /// The threads of the machine at the start of our own recordings, and at the end once that was read; other formats
     /// say nothing of them.
     pub fn snapshots(&self) -> &[Snapshot] {
-        match &self.0 {
-            Format::Recording(reader) => reader.snapshots(),
-            Format::PerfData(_) | Format::Perfetto(_) | Format::Text(_) | Format::TraceDat(_) => &[],
-        }
+        self.0.snapshots()
     }
 
     /// Reads the machine with this `machine_id` instead of the host, where a trace may have several; whether it may: one of
     /// Perfetto of which nothing was read yet.
     pub fn choose_machine(&mut self, machine: u32) -> bool {
-        match &mut self.0 {
-            Format::Perfetto(reader) => reader.choose_machine(machine),
-            _ => return false,
-        }
-        true
+        self.0.choose_machine(machine)
     }
 
     /// Remembers which cgroups threads are seen in while events are read, where samples say it.
     pub fn watch_cgroups(&mut self) {
-        if let Format::PerfData(reader) = &mut self.0 {
-            reader.watch_cgroups();
-        }
+        self.0.watch_cgroups();
     }
 
     /// Which cgroups threads were seen in so far, where that is watched: of files of `perf record --all-cgroups`.
     pub fn seen_cgroups(&self) -> Option<&SeenCgroups> {
-        match &self.0 {
-            Format::PerfData(reader) => reader.cgroups(),
-            _ => None,
-        }
+        self.0.seen_cgroups()
     }
 
     /// The records so far as perf counts them, of perf.data.
     pub fn record_counts(&self) -> Option<RecordCounts> {
-        match &self.0 {
-            Format::PerfData(reader) => Some(reader.counts()),
-            _ => None,
-        }
+        self.0.record_counts()
     }
 
     /// How many of the events so far are none of the trace's, of a CPU: perf notes names, forks and exits of threads apart.
     /// What was there before the trace ([`Event::is_from_before`]) is not counted.
     pub fn noted(&self, cpu: Cpu) -> u64 {
-        match &self.0 {
-            Format::PerfData(reader) => reader.noted().get(&cpu).copied().unwrap_or(0),
-            _ => 0,
-        }
+        self.0.noted().and_then(|noted| noted.get(&cpu)).copied().unwrap_or(0)
     }
 
     /// The same of all CPUs.
     pub fn noted_in_all(&self) -> u64 {
-        match &self.0 {
-            Format::PerfData(reader) => reader.noted().values().sum(),
-            _ => 0,
-        }
+        self.0.noted().map_or(0, |noted| noted.values().sum())
     }
 
     /// What was wrong so far.
     pub fn problems(&self) -> &Problems {
-        match &self.0 {
-            Format::PerfData(reader) => reader.problems(),
-            Format::Perfetto(reader) => reader.problems(),
-            Format::Text(reader) => reader.problems(),
-            Format::TraceDat(reader) => reader.problems(),
-            Format::Recording(reader) => reader.problems(),
-        }
+        self.0.problems()
     }
 
     /// What only a recording of schedlab has: its threads at start and end, its formats, its sums.
     pub fn recording(&self) -> Option<&RecordingReader> {
-        match &self.0 {
-            Format::Recording(reader) => Some(reader),
-            _ => None,
-        }
+        self.0.recording()
     }
 }
 
-/// A format that is known by its first bytes.
-enum Known {
-    PerfData,
-    TraceDat,
-    /// A tar of raw pages.
-    RawPages,
-    Recording,
-    /// Compressed text, and where it begins.
-    Atrace(u64),
-    Text,
-    Perfetto,
+/// A file whose format is known.
+struct Found<'a> {
+    file: &'a str,
+    /// Its first bytes.
+    head: &'a [u8],
+    input: Input,
+    wanted: Kinds,
+    /// It came as it is, not out of an archive.
+    packed: bool,
 }
 
-impl Known {
-    fn of(head: &[u8]) -> Option<Self> {
-        let mut swapped = perf_data::MAGIC;
-        swapped.reverse();
-        if let Some(at) = wrapped::atrace(head) {
-            return Some(Self::Atrace(at));
-        }
-        Some(match head {
-            head if head.starts_with(&perf_data::MAGIC) || head.starts_with(&swapped) => Self::PerfData,
-            head if head.starts_with(&tracing_data::MAGIC) => Self::TraceDat,
-            head if head.starts_with(&recording::MAGIC) => Self::Recording,
-            head if trace_dat::archive::recognise(head) => Self::RawPages,
-            head if text::recognise(head) => Self::Text,
-            // Last, since its first byte is a line feed.
-            head if perfetto::recognise(head) => Self::Perfetto,
-            _ => return None,
-        })
-    }
-}
+/// Whether a file that begins so is of a format, and how it is opened.
+type Format = (fn(&[u8]) -> bool, fn(Found<'_>) -> Result<Box<dyn TraceSource>, TraceError>);
+
+/// The formats; the first that a file is of decides.
+const FORMATS: [Format; 7] = [
+    // Compressed text.
+    (
+        |head| wrapped::atrace(head).is_some(),
+        |f| Ok(Box::new(wrapped::open_atrace(f.file, f.input.source, wrapped::atrace(f.head).unwrap_or(0), f.wanted))),
+    ),
+    (perf_data::recognise, |f| {
+        // What perf writes into a file it is read by position.
+        let by_position = !f.packed && !perf_data::is_stream(f.head);
+        let source = if by_position { wrapped::in_memory(&f.input)? } else { f.input.source };
+        Ok(Box::new(PerfData::open(f.file, source, Vec::new(), f.wanted)?))
+    }),
+    (
+        |head| head.starts_with(&tracing_data::MAGIC),
+        |f| Ok(Box::new(TraceDat::open(f.file, f.input.source, f.wanted)?)),
+    ),
+    (
+        |head| head.starts_with(&recording::MAGIC),
+        |f| Ok(Box::new(RecordingReader::open(f.file, f.input.source, f.wanted)?)),
+    ),
+    // A tar of raw pages.
+    (trace_dat::archive::recognise, |f| Ok(Box::new(TraceDat::open_archive(f.file, f.input.source, f.wanted)?))),
+    (text::recognise, |f| Ok(Box::new(Text::open(f.file, f.input.source, f.wanted)))),
+    // Last, since its first byte is a line feed.
+    (perfetto::recognise, |f| Ok(Box::new(Perfetto::open(f.file, f.input.source, f.wanted)))),
+];
 
 /// What cannot be read at all.
 fn unknown(file: &str, head: &[u8]) -> TraceError {

@@ -203,8 +203,7 @@ fn check_ping_pong(lab: &Lab, players: &[Player; 2], recorded: &Recorded) {
     assert_eq!(recording.about().get("clock"), "CLOCK_MONOTONIC");
     assert_eq!(recording.about().get("source"), recorded.source);
     assert_eq!(recording.totals().map(|t| t.cpus.iter().map(|c| c.events).sum()), Some(recorded.events));
-    let own =
-        recording.snapshots()[0].threads.iter().any(|t| t.pid == std::process::id() && t.comm == "schedlab-drain");
+    let own = reader.snapshots()[0].threads.iter().any(|t| t.pid == std::process::id() && t.comm == "schedlab-drain");
     assert!(own, "the recorder's own threads can be told");
     let per_event = recorded.file_bytes as f64 / recorded.events as f64;
     assert!(per_event < 60.0, "{per_event} bytes an event, head and snapshots included");

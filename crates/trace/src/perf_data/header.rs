@@ -13,6 +13,13 @@ const MAGIC_SWAPPED: [u8; 8] = *b"2ELIFREP";
 /// Size of the header of a pipe: magic and size, nothing else.
 const PIPE_HEADER: u64 = 16;
 
+/// Whether a file that begins so is perf.data, in either byte order.
+pub(crate) fn recognise(head: &[u8]) -> bool {
+    let mut swapped = MAGIC;
+    swapped.reverse();
+    head.starts_with(&MAGIC) || head.starts_with(&swapped)
+}
+
 /// Whether what begins so is what perf writes into a pipe.
 pub(crate) fn is_stream(head: &[u8]) -> bool {
     let size = head.get(8..16).and_then(|bytes| bytes.try_into().ok()).map_or(0, u64::from_le_bytes);

@@ -23,13 +23,14 @@ use crate::kind::{Kind, Kinds};
 use crate::order::{Merging, Order};
 use crate::pieces::Helper;
 use crate::problem::{ProblemKind, Problems};
+use crate::reader::TraceSource;
 use crate::section::Window;
 use crate::tracing_data::TracingData;
 use crate::{ByteSource, TraceError};
 use attr::Attr;
 pub use cgroups::SeenCgroups;
 use header::{About, Header};
-pub(crate) use header::{MAGIC, is_stream};
+pub(crate) use header::{is_stream, recognise};
 use parts::Parts;
 use records::{HeaderPiece, Records, Step};
 use std::collections::BTreeMap;
@@ -171,17 +172,6 @@ impl PerfData {
         }
     }
 
-    /// What `perf sched latency` counts of the records read so far.
-    pub(crate) fn counts(&self) -> RecordCounts {
-        let counted = self.records.counted;
-        RecordCounts { records: self.records.records(), lost: counted.lost, losses: counted.losses }
-    }
-
-    /// Events that were made of records which are no samples, by CPU.
-    pub(crate) fn noted(&self) -> &BTreeMap<Cpu, u64> {
-        &self.records.noted
-    }
-
     fn describe_pipe(&mut self) -> Result<(), TraceError> {
         if self.attrs.is_empty() {
             return Err(self.input.malformed(16, "a stream without an event", "records of perf's pipe mode"));
@@ -258,12 +248,14 @@ impl PerfData {
         let input = Input::part(&self.input.file, at, text);
         header::read_tracing(&mut Cursor::new(&input, 0, bytes, self.records.big_endian()))
     }
+}
 
-    pub(crate) fn helper(&self) -> Option<Helper> {
+impl TraceSource for PerfData {
+    fn helper(&self) -> Option<Helper> {
         self.window.helper()
     }
 
-    pub(crate) fn info(&self) -> TraceInfo {
+    fn info(&self) -> TraceInfo {
         let clock = match self.records.clockid {
             None => "perf (local_clock of each CPU)",
             Some(0) => "CLOCK_REALTIME",
@@ -292,22 +284,29 @@ impl PerfData {
         }
     }
 
-    pub(crate) fn dictionary(&self) -> &Dictionary {
+    fn dictionary(&self) -> &Dictionary {
         &self.records.dictionary
     }
 
-    /// Remembers from now on which cgroups threads are seen in.
-    pub(crate) fn watch_cgroups(&mut self) {
+    fn watch_cgroups(&mut self) {
         self.records.cgroups.get_or_insert_default();
     }
 
-    /// Those that were seen, where the recorder asked for them.
-    pub(crate) fn cgroups(&self) -> Option<&SeenCgroups> {
+    fn seen_cgroups(&self) -> Option<&SeenCgroups> {
         self.records.cgroups.as_deref().filter(|_| self.records.sources.have_cgroups())
     }
 
-    pub(crate) fn problems(&self) -> &Problems {
+    fn problems(&self) -> &Problems {
         &self.records.problems
+    }
+
+    fn record_counts(&self) -> Option<RecordCounts> {
+        let counted = self.records.counted;
+        Some(RecordCounts { records: self.records.records(), lost: counted.lost, losses: counted.losses })
+    }
+
+    fn noted(&self) -> Option<&BTreeMap<Cpu, u64>> {
+        Some(&self.records.noted)
     }
 }
 

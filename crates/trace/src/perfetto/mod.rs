@@ -27,6 +27,7 @@ use crate::order::{Merging, Order};
 use crate::pieces::Helper;
 use crate::prev_state::{PrevStates, StateBits};
 use crate::problem::{ProblemKind, Problems};
+use crate::reader::TraceSource;
 use crate::section::Window;
 use crate::{ByteSource, TraceError};
 use bundle::CpuState;
@@ -123,11 +124,6 @@ impl Perfetto {
             others: BTreeSet::new(),
             infers_prev: false,
         }
-    }
-
-    /// Reads the machine with this `machine_id` instead of the host.
-    pub(crate) fn choose_machine(&mut self, machine: u32) {
-        self.chosen = machine.into();
     }
 
     /// The length of the next packet, whose header is consumed; `None` at the end, or where nothing can be followed.
@@ -236,12 +232,14 @@ impl Perfetto {
             _ => *self.counts.entry(field).or_default() += 1,
         }
     }
+}
 
-    pub(crate) fn helper(&self) -> Option<Helper> {
+impl TraceSource for Perfetto {
+    fn helper(&self) -> Option<Helper> {
         self.window.helper()
     }
 
-    pub(crate) fn info(&self) -> TraceInfo {
+    fn info(&self) -> TraceInfo {
         TraceInfo {
             format: "Perfetto",
             clock: clock(self.clock.unwrap_or(0)).to_owned(),
@@ -254,12 +252,17 @@ impl Perfetto {
         }
     }
 
-    pub(crate) fn dictionary(&self) -> &Dictionary {
+    fn dictionary(&self) -> &Dictionary {
         &self.dictionary
     }
 
-    pub(crate) fn problems(&self) -> &Problems {
+    fn problems(&self) -> &Problems {
         &self.problems
+    }
+
+    fn choose_machine(&mut self, machine: u32) -> bool {
+        self.chosen = machine.into();
+        true
     }
 }
 

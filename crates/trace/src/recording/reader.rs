@@ -12,10 +12,9 @@ use crate::event::{Cpu, Event, Tid, What};
 use crate::fields::Dictionary;
 use crate::info::TraceInfo;
 use crate::kind::{Kind, Kinds};
-use crate::names::Names;
-use crate::order::{Merging, Order};
-use crate::prev_state::PrevStates;
+use crate::order::{Merging, Order, merge};
 use crate::problem::{ProblemKind, Problems};
+use crate::reader::TraceSource;
 use crate::{ByteSource, TraceError};
 
 /// The threads of the machine at one moment of a recording.
@@ -119,17 +118,6 @@ impl RecordingReader {
         Ok(())
     }
 
-    /// The next events in the order of time, into `out`, which is emptied; false at the end.
-    pub fn next_batch(&mut self, out: &mut Vec<Event>) -> Result<bool, TraceError> {
-        if !self.known.is_empty() {
-            let more = self.known.len().min(crate::BATCH);
-            out.clear();
-            out.extend(self.known.drain(..more));
-            return Ok(true);
-        }
-        Merging::next_batch(self, out)
-    }
-
     /// What a damaged part held is missing: events of some CPU, if it held events.
     fn damaged(&mut self, at: u64, tag: Tag, why: &str) {
         self.problems.add(ProblemKind::SkippedPart, || format!("byte {at}: a part ({tag:?}) is damaged: {why}"));
@@ -209,26 +197,6 @@ impl RecordingReader {
         }
     }
 
-    /// What the recording says about itself; counts of events are those read so far.
-    pub fn info(&self) -> TraceInfo {
-        let about = |key: &str| self.about.get(key).to_owned();
-        let kinds = about("events").split(',').filter_map(Kind::of_name).fold(Kinds::default(), Kinds::with);
-        let wanted = kinds.iter().filter(|kind| self.wanted.has(*kind)).fold(Kinds::default(), Kinds::with);
-        TraceInfo {
-            infers_prev: false,
-            format: "schedlab recording",
-            clock: about("clock"),
-            hostname: about("hostname"),
-            release: about("release"),
-            arch: about("arch"),
-            recorder: about("recorder"),
-            command: about("command"),
-            cpus: self.about.number("cpus").and_then(|cpus| cpus.try_into().ok()),
-            kinds: wanted,
-            events: self.events_by_name(),
-        }
-    }
-
     /// Each name once: some events are written by several operations.
     fn events_by_name(&self) -> Vec<(String, u64)> {
         let mut all: Vec<(String, u64)> = Vec::new();
@@ -253,39 +221,62 @@ impl RecordingReader {
         &self.formats
     }
 
-    /// The threads at its start, and at its end once that was read.
-    pub fn snapshots(&self) -> &[Snapshot] {
-        &self.snapshots
-    }
-
     /// Its sums, once the end was read; `None` of a recording that was killed.
     pub fn totals(&self) -> Option<&Totals> {
         self.totals.as_ref()
     }
+}
 
-    /// The texts of the names in its events.
-    pub fn names(&self) -> &Names {
-        &self.dictionary.names
+impl TraceSource for RecordingReader {
+    fn info(&self) -> TraceInfo {
+        let about = |key: &str| self.about.get(key).to_owned();
+        let kinds = about("events").split(',').filter_map(Kind::of_name).fold(Kinds::default(), Kinds::with);
+        let wanted = kinds.iter().filter(|kind| self.wanted.has(*kind)).fold(Kinds::default(), Kinds::with);
+        TraceInfo {
+            infers_prev: false,
+            format: "schedlab recording",
+            clock: about("clock"),
+            hostname: about("hostname"),
+            release: about("release"),
+            arch: about("arch"),
+            recorder: about("recorder"),
+            command: about("command"),
+            cpus: self.about.number("cpus").and_then(|cpus| cpus.try_into().ok()),
+            kinds: wanted,
+            events: self.events_by_name(),
+        }
     }
 
-    pub(crate) fn dictionary(&self) -> &Dictionary {
+    fn dictionary(&self) -> &Dictionary {
         &self.dictionary
     }
 
-    /// The letters of the states in its events.
-    pub fn states(&self) -> &PrevStates {
-        &self.dictionary.states
+    fn problems(&self) -> &Problems {
+        &self.problems
     }
 
-    /// What was wrong so far.
-    pub fn problems(&self) -> &Problems {
-        &self.problems
+    fn snapshots(&self) -> &[Snapshot] {
+        &self.snapshots
+    }
+
+    fn recording(&self) -> Option<&RecordingReader> {
+        Some(self)
     }
 }
 
 impl Merging for RecordingReader {
     fn order(&mut self) -> &mut Order {
         &mut self.order
+    }
+
+    fn next_batch(&mut self, out: &mut Vec<Event>) -> Result<bool, TraceError> {
+        if !self.known.is_empty() {
+            let more = self.known.len().min(crate::BATCH);
+            out.clear();
+            out.extend(self.known.drain(..more));
+            return Ok(true);
+        }
+        merge(self, out)
     }
 
     /// Reads one part.

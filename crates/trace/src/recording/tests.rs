@@ -253,7 +253,7 @@ fn a_recording_says_what_it_is() {
     assert!(names.all(|name| once.insert(name)), "a name is listed twice: {:?}", info.events);
     let recording = reader.recording().unwrap();
     assert_eq!(recording.formats()[0].text, "name: sched_switch\n");
-    let moments: Vec<_> = recording.snapshots().iter().map(|s| (s.moment, s.threads.len())).collect();
+    let moments: Vec<_> = reader.snapshots().iter().map(|s| (s.moment, s.threads.len())).collect();
     assert_eq!(moments, [(Moment::Start, 1), (Moment::End, 1)]);
     assert_eq!(recording.totals().map(|t| t.cpus[0].lost), Some(2));
 }

@@ -20,6 +20,7 @@ use crate::kind::{Kind, Kinds};
 use crate::order::{Merging, Order};
 use crate::pieces::Helper;
 use crate::problem::{ProblemKind, Problems};
+use crate::reader::TraceSource;
 use crate::section::Window;
 use crate::wrapped::Failed;
 use crate::{ByteSource, TraceError};
@@ -177,12 +178,14 @@ impl Text {
         self.now = self.now.max(line.ts);
         self.order.push(Event { ts: line.ts, cpu: line.cpu, what }, &mut self.problems);
     }
+}
 
-    pub(crate) fn helper(&self) -> Option<Helper> {
+impl TraceSource for Text {
+    fn helper(&self) -> Option<Helper> {
         self.window.helper()
     }
 
-    pub(crate) fn info(&self) -> TraceInfo {
+    fn info(&self) -> TraceInfo {
         TraceInfo {
             format: "ftrace text",
             clock: if self.is_latency {
@@ -196,11 +199,11 @@ impl Text {
         }
     }
 
-    pub(crate) fn dictionary(&self) -> &Dictionary {
+    fn dictionary(&self) -> &Dictionary {
         &self.dictionary
     }
 
-    pub(crate) fn problems(&self) -> &Problems {
+    fn problems(&self) -> &Problems {
         &self.problems
     }
 }

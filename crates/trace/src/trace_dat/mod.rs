@@ -19,6 +19,7 @@ use crate::kind::Kinds;
 use crate::order::{Merging, Order};
 use crate::page::PageFormat;
 use crate::problem::{ProblemKind, Problems};
+use crate::reader::TraceSource;
 use crate::{ByteSource, TraceError};
 use header::{Buffer, Counted, Header};
 use records::{Plans, Sink, Times};
@@ -179,8 +180,10 @@ impl TraceDat {
         let has = if names.is_empty() { "no record at all".into() } else { names.join(", ") };
         Err(TraceError::NoSchedEvents { file: self.input.file.clone(), has })
     }
+}
 
-    pub(crate) fn info(&self) -> TraceInfo {
+impl TraceSource for TraceDat {
+    fn info(&self) -> TraceInfo {
         let header = &self.header;
         let mut uname = header.uname.split_whitespace();
         let (_, hostname, release) = (uname.next(), uname.next(), uname.next());
@@ -199,11 +202,11 @@ impl TraceDat {
         }
     }
 
-    pub(crate) fn dictionary(&self) -> &Dictionary {
+    fn dictionary(&self) -> &Dictionary {
         &self.dictionary
     }
 
-    pub(crate) fn problems(&self) -> &Problems {
+    fn problems(&self) -> &Problems {
         &self.problems
     }
 }
