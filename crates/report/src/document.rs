@@ -1,13 +1,42 @@
 //! A report before it has a form: sections of blocks in the order in which they are read. The printers (`text`, `markdown`,
 //! `html`) know how each kind looks and nothing of what it says.
 
+use crate::page::Page;
 use crate::pictures::Picture;
 use crate::table::Table;
 use schedlab_analyze::Verdict;
 use schedlab_run::CheckState;
+use std::io::{self, Write};
 
 /// What is only made where it is printed.
 pub(crate) type Make<'a, T> = Box<dyn Fn() -> Vec<T> + 'a>;
+
+/// A page of findings that has no form yet.
+#[derive(Default)]
+pub struct Document(pub(crate) Vec<Section<'static>>);
+
+impl Document {
+    /// The page for a terminal `width` columns wide, with ANSI colours or without.
+    pub fn text(&self, width: usize, colour: bool, out: &mut dyn Write) -> io::Result<()> {
+        crate::text::print(&mut Page::new(out, width, colour), &self.0)
+    }
+
+    /// The page as Markdown within 78 columns.
+    pub fn markdown(&self, out: &mut dyn Write) -> io::Result<()> {
+        crate::markdown::print(&self.0, out)
+    }
+
+    /// This page and another below it.
+    pub fn and(mut self, other: Self) -> Self {
+        self.0.extend(other.0);
+        self
+    }
+
+    /// A section below the others.
+    pub(crate) fn add(&mut self, title: impl Into<String>, blocks: Vec<Block<'static>>) {
+        self.0.push(Section::body("", title, blocks));
+    }
+}
 
 /// Blocks below one title.
 pub(crate) struct Section<'a> {
@@ -47,6 +76,10 @@ pub(crate) enum Block<'a> {
     Claims(Vec<(String, Verdict)>),
     /// A paragraph.
     Text(String),
+    /// Where a trace is from.
+    Origin(String),
+    /// A paragraph behind a lead, its further lines below its first; the blanks before the lead are its depth.
+    Hanging(String, String),
     /// A paragraph in a lower voice: how to read a table.
     Aside(String),
     /// What was run, one long word.
@@ -77,19 +110,39 @@ pub(crate) enum Block<'a> {
 
 /// A sentence of a list.
 pub(crate) struct Remark {
-    pub(crate) is_warning: bool,
+    pub(crate) kind: RemarkKind,
     pub(crate) text: String,
+}
+
+/// What a remark is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum RemarkKind {
+    Note,
+    /// It weakens what is said.
+    Warning,
+    /// What a number means.
+    Definition,
+}
+
+impl Remark {
+    pub(crate) fn note(text: impl Into<String>) -> Self {
+        Self { kind: RemarkKind::Note, text: text.into() }
+    }
+
+    pub(crate) fn warning(text: impl Into<String>) -> Self {
+        Self { kind: RemarkKind::Warning, text: text.into() }
+    }
 }
 
 impl<'a> Block<'a> {
     /// A list, unless it is empty.
     pub(crate) fn list(texts: impl IntoIterator<Item = String>) -> Option<Self> {
-        Self::remarks(texts.into_iter().map(|text| Remark { is_warning: false, text }))
+        Self::remarks(texts.into_iter().map(Remark::note))
     }
 
     /// Warnings, if there are any.
     pub(crate) fn warnings(texts: impl IntoIterator<Item = String>) -> Option<Self> {
-        Self::remarks(texts.into_iter().map(|text| Remark { is_warning: true, text }))
+        Self::remarks(texts.into_iter().map(Remark::warning))
     }
 
     /// Remarks and warnings, if there are any.

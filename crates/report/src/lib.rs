@@ -30,21 +30,21 @@ mod words;
 
 pub use bench_text::bench_text;
 pub use checks::checks_text;
+pub use document::Document;
 pub use dossier::{DossierSubject, dossier_html, dossier_markdown, dossier_pictures};
 pub use html::html;
 pub use markdown::markdown;
 pub use number::effect_text;
 pub use page::terms_text;
 pub use pictures::pictures;
-pub use profile::{annotation_text, folded_text, profile_text};
+pub use profile::{annotation, folded_text, profile};
 pub use summary::{More, summary};
 pub use table::wrap;
 pub use text::{scaling_text, text};
 pub use trace::{
-    map_line, perf_latency_text, pooled_kworkers_svg, pooled_kworkers_text, timehist_header, timehist_line,
-    trace_affine_text, trace_blame_text, trace_chains_text, trace_check_claim, trace_check_text, trace_copies_svg,
-    trace_copies_text, trace_inversions_text, trace_kworkers_text, trace_latency_text, trace_overview_text,
-    trace_queues_text, trace_slow_text, trace_states_text,
+    map_line, perf_latency_text, pooled_kworkers, pooled_kworkers_svg, timehist_header, timehist_line, trace_affine,
+    trace_blame, trace_chains, trace_check, trace_check_claim, trace_copies, trace_copies_svg, trace_inversions,
+    trace_kworkers, trace_latency, trace_overview, trace_queues, trace_slow, trace_states,
 };
 pub use words::place;
 

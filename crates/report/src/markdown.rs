@@ -18,7 +18,7 @@ pub fn markdown(input: &Input<'_>, out: &mut dyn Write) -> io::Result<()> {
     print(&sections::whole(&Subject::new(*input)), out)
 }
 
-fn print(sections: &[Section<'_>], out: &mut dyn Write) -> io::Result<()> {
+pub(crate) fn print(sections: &[Section<'_>], out: &mut dyn Write) -> io::Result<()> {
     for section in sections {
         if !section.title.is_empty() {
             writeln!(out, "## {}\n", escape(&section.title))?;
@@ -32,7 +32,8 @@ fn one(block: &Block, out: &mut dyn Write) -> io::Result<()> {
     match block {
         Block::Headline(text, _) => paragraph(&format!("**{}**", words::full_stop(text)), out),
         Block::Claims(claims) => list(claims.iter().map(|(text, _)| words::full_stop(text)), out),
-        Block::Text(text) | Block::Aside(text) | Block::Spec(text) => paragraph(text, out),
+        Block::Hanging(lead, text) => paragraph(&format!("{} {text}", lead.trim()), out),
+        Block::Origin(text) | Block::Text(text) | Block::Aside(text) | Block::Spec(text) => paragraph(text, out),
         Block::Lead(text) => paragraph(&format!("{}:", text.trim_end_matches(':')), out),
         Block::Remarks(remarks) => list(remarks.iter().map(|remark| remark.text.clone()), out),
         Block::Terms(terms) | Block::Arms(terms) => {

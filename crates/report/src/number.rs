@@ -95,6 +95,11 @@ pub(crate) fn ns(x: f64) -> String {
     quantity(x, "ns")
 }
 
+/// Whole nanoseconds.
+pub(crate) fn ns_of(ns: u64) -> String {
+    quantity(ns as f64, "ns")
+}
+
 /// A share of one as a percentage: `2.5 %`.
 pub(crate) fn percent(share: f64) -> String {
     let x = share * 100.0;

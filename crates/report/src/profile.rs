@@ -1,9 +1,9 @@
 //! Sampled profiles in print: shares of functions, call chains and tasks, instructions of a function, folded stacks.
 
+use crate::document::{Block, Document, Remark, Section};
 use crate::number::{count, maybe_quantity, percent, quantity};
-use crate::page::Page;
 use crate::table::{Align, Cell, Table};
-use schedlab_analyze::profile::{Annotation, FunctionShare, ProfileFindings};
+use schedlab_analyze::profile::{Annotation, ChainShare, FunctionShare, ProfileFindings};
 use schedlab_run::{counted, noun};
 use std::collections::BTreeMap;
 use std::io::{self, Write};
@@ -19,24 +19,24 @@ const MOST_OF_IMAGE: usize = 16;
 /// Instructions shown before and after one with samples.
 const AROUND: usize = 3;
 
-/// The findings for a terminal `width` columns wide, with ANSI colours or without.
-pub fn profile_text(found: &ProfileFindings, width: usize, colour: bool, out: &mut dyn Write) -> io::Result<()> {
-    let mut page = Page::new(out, width, colour);
-    page.heading(&claim(found))?;
-    page.paragraph("", &origin(found))?;
+/// The findings as a page.
+pub fn profile(found: &ProfileFindings) -> Document {
+    let mut page = Document::default();
+    page.add(claim(found), vec![Block::Origin(origin(found))]);
     if found.samples > 0 {
-        page.blank()?;
-        page.table(&functions(found))?;
-        page.blank()?;
-        page.heading("Call chains, the outermost function first")?;
-        for chain in &found.chains {
+        page.add("", vec![Block::Table(functions(found))]);
+        let chain = |chain: &ChainShare| {
             let per_operation = chain.per_operation.map_or(String::new(), |x| format!("  {}", amount(found, x)));
-            page.paragraph(&format!("  {:>6}{per_operation}  ", percent(chain.share)), &chain.functions.join(" > "))?;
-        }
-        tasks(&mut page, found)?;
-        page.blank()?;
+            let lead = format!("  {:>6}{per_operation}  ", percent(chain.share));
+            Block::Hanging(lead, chain.functions.join(" > "))
+        };
+        page.add("Call chains, the outermost function first", found.chains.iter().map(chain).collect());
+        page.0.extend(tasks(found).map(|text| Section::body("", "", vec![Block::Hanging("Tasks: ".into(), text)])));
+        page.add("", remarks(found));
+    } else if let Some(Section { blocks, .. }) = page.0.last_mut() {
+        blocks.extend(remarks(found));
     }
-    remarks(&mut page, found)
+    page
 }
 
 fn claim(found: &ProfileFindings) -> String {
@@ -120,9 +120,9 @@ fn short(image: &str) -> String {
 }
 
 /// Who ran, where that is not one and the same.
-fn tasks(page: &mut Page<'_>, found: &ProfileFindings) -> io::Result<()> {
+fn tasks(found: &ProfileFindings) -> Option<String> {
     if found.tasks.len() < 2 {
-        return Ok(());
+        return None;
     }
     let mut all: Vec<String> =
         found.tasks.iter().take(MOST_TASKS).map(|t| format!("{} {}", t.comm, percent(t.share))).collect();
@@ -130,50 +130,47 @@ fn tasks(page: &mut Page<'_>, found: &ProfileFindings) -> io::Result<()> {
     if more > 0 {
         all.push(format!("{more} more"));
     }
-    page.blank()?;
-    page.paragraph("Tasks: ", &all.join(", "))
+    Some(all.join(", "))
 }
 
-fn remarks(page: &mut Page<'_>, found: &ProfileFindings) -> io::Result<()> {
-    if let Some(share) = found.share_interrupts_back_on.filter(|share| *share > 0.0) {
-        page.paragraph(
-            &format!("  {BACK_ON} "),
-            &format!(
-                "interrupts come back on in these functions, and {} cannot interrupt where they are off: their own samples \
-                 ({} of all) are in part time of the code before, such as a context switch or a wakeup under a lock; the \
-                 totals of their callers are right",
-                found.pace,
-                percent(share)
-            ),
-        )?;
-    }
-    for (more, what) in [(found.more_functions, "functions"), (found.more_chains, "call chains")] {
-        if more > 0 {
-            let all = if what == "functions" { "; --top 0 shows all" } else { "; --chains 0 shows all" };
-            page.paragraph("  - ", &format!("{} more {}{all}", count(more), noun(more, what)))?;
-        }
-    }
-    let mut told = |n: u64, mark: &str, text: &str| match n {
-        0 => Ok(()),
-        n => page.paragraph(mark, &format!("{} {text}", count(n))),
-    };
-    told(found.lost, "  ! ", "samples were lost, because the buffers were full: lower --frequency")?;
-    told(found.throttled, "  ! ", "times the kernel lowered the rate (kernel.perf_cpu_time_max_percent)")?;
-    told(found.of_the_sampler, "  - ", "samples of schedlab's own sampling are left out")?;
-    for note in &found.notes {
-        page.paragraph("  - ", note)?;
-    }
-    Ok(())
+fn remarks(found: &ProfileFindings) -> Vec<Block<'static>> {
+    let back_on = found.share_interrupts_back_on.filter(|share| *share > 0.0).map(|share| {
+        let text = format!(
+            "interrupts come back on in these functions, and {} cannot interrupt where they are off: their own samples ({} of \
+             all) are in part time of the code before, such as a context switch or a wakeup under a lock; the totals of their \
+             callers are right",
+            found.pace,
+            percent(share)
+        );
+        Block::Hanging(format!("  {BACK_ON} "), text)
+    });
+    let more = [(found.more_functions, "functions", "--top 0"), (found.more_chains, "call chains", "--chains 0")];
+    let more = more.into_iter().filter(|(more, ..)| *more > 0);
+    let more = more.map(|(n, what, all)| Remark::note(format!("{} more {}; {all} shows all", count(n), noun(n, what))));
+    let told = [
+        (found.lost, Remark::warning("samples were lost, because the buffers were full: lower --frequency")),
+        (found.throttled, Remark::warning("times the kernel lowered the rate (kernel.perf_cpu_time_max_percent)")),
+        (found.of_the_sampler, Remark::note("samples of schedlab's own sampling are left out")),
+    ];
+    let told = told.into_iter().filter(|(n, _)| *n > 0);
+    let told = told.map(|(n, remark)| Remark { text: format!("{} {}", count(n), remark.text), ..remark });
+    let notes = found.notes.iter().map(Remark::note);
+    back_on.into_iter().chain(Block::remarks(more.chain(told).chain(notes))).collect()
 }
 
-/// Instructions of a function with their shares, for a terminal.
-pub fn annotation_text(found: &Annotation, width: usize, colour: bool, out: &mut dyn Write) -> io::Result<()> {
-    let mut page = Page::new(out, width, colour);
+/// Instructions of a function with their shares.
+pub fn annotation(found: &Annotation) -> Document {
     let samples = counted(found.samples, "samples");
-    page.heading(&format!("{} of {}: {} of all, {samples}", found.name, found.image, percent(found.share)))?;
-    if let Some(why) = &found.no_text {
-        page.paragraph("  - ", &format!("offsets alone, because the code cannot be shown: {why}"))?;
-    }
+    let title = format!("{} of {}: {} of all, {samples}", found.name, found.image, percent(found.share));
+    let no_text = found.no_text.as_ref();
+    let no_text = no_text.map(|why| Remark::note(format!("offsets alone, because the code cannot be shown: {why}")));
+    let mut page = Document::default();
+    let table = Block::Table(instructions(found));
+    page.add(title, Block::remarks(no_text).into_iter().chain([table]).collect());
+    page
+}
+
+fn instructions(found: &Annotation) -> Table {
     let sampled: Vec<usize> = (0..found.rows.len()).filter(|at| found.rows[*at].samples > 0).collect();
     let near = |at: usize| {
         let after = sampled.partition_point(|sampled| *sampled + AROUND < at);
@@ -192,7 +189,7 @@ pub fn annotation_text(found: &Annotation, width: usize, colour: bool, out: &mut
         let share = if row.samples == 0 { String::new() } else { percent(row.share) };
         table.push(vec![share.into(), format!("+{:#x}", row.offset).into(), row.text.clone().into()]);
     }
-    page.table(&table)
+    table
 }
 
 /// Folded stacks, a line each: what flame graphs are drawn from.
@@ -203,7 +200,7 @@ pub fn folded_text(stacks: &BTreeMap<String, u64>, out: &mut dyn Write) -> io::R
 #[cfg(test)]
 mod tests {
     use super::*;
-    use schedlab_analyze::profile::{ChainShare, InstructionShare, TaskShare};
+    use schedlab_analyze::profile::{InstructionShare, TaskShare};
 
     fn found() -> ProfileFindings {
         let row = |name: &str, image: &str, share: f64, marked: bool| FunctionShare {
@@ -253,7 +250,7 @@ mod tests {
 
     fn text(found: &ProfileFindings) -> String {
         let mut out = Vec::new();
-        profile_text(found, 80, false, &mut out).unwrap();
+        profile(found).text(80, false, &mut out).unwrap();
         String::from_utf8(out).unwrap()
     }
 
@@ -320,11 +317,12 @@ Tasks: parent 50.0 %, child 50.0 %
             rows,
         };
         let mut out = Vec::new();
-        annotation_text(&found, 80, false, &mut out).unwrap();
+        annotation(&found).text(80, false, &mut out).unwrap();
         let text = String::from_utf8(out).unwrap();
         let expected = "\
 f of [kernel]: 25.0 % of all, 4 samples
   - offsets alone, because the code cannot be shown: no kcore
+
          offset  instruction
               …
            +0x3  op 3

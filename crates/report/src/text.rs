@@ -1,6 +1,6 @@
 //! Sections on a terminal.
 
-use crate::document::{Block, Section, Tone, printed};
+use crate::document::{Block, Remark, RemarkKind, Section, Tone, printed};
 use crate::page::Page;
 use crate::sections::{self, Subject};
 use crate::{Input, tables};
@@ -56,9 +56,12 @@ fn one(page: &mut Page<'_>, block: &Block) -> io::Result<()> {
         }
         Block::Text(text) | Block::Lead(text) => page.paragraph("  ", text),
         Block::Aside(text) | Block::Spec(text) => page.item("  ", text, Some("2")),
-        Block::Remarks(remarks) => remarks.iter().try_for_each(|remark| match remark.is_warning {
-            true => page.item("  ! ", &remark.text, Some("33")),
-            false => page.paragraph("  - ", &remark.text),
+        Block::Origin(text) => page.paragraph("", text),
+        Block::Hanging(lead, text) => page.paragraph(lead, text),
+        Block::Remarks(remarks) => remarks.iter().try_for_each(|Remark { kind, text }| match kind {
+            RemarkKind::Warning => page.item("  ! ", text, Some("33")),
+            RemarkKind::Note => page.paragraph("  - ", text),
+            RemarkKind::Definition => page.paragraph("  = ", text),
         }),
         Block::Terms(terms) | Block::Arms(terms) => page.table(&tables::of_terms(terms)),
         Block::Table(table) => page.table(table),

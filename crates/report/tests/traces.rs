@@ -16,10 +16,9 @@ use schedlab_analyze::trace::{
     check, copies, inversions, kworkers, latency, map, overview, perf_latency, queues, states, timehist,
 };
 use schedlab_report::{
-    map_line, perf_latency_text, pooled_kworkers_svg, pooled_kworkers_text, timehist_header, timehist_line,
-    trace_affine_text, trace_blame_text, trace_chains_text, trace_check_text, trace_copies_svg, trace_copies_text,
-    trace_inversions_text, trace_kworkers_text, trace_latency_text, trace_overview_text, trace_queues_text,
-    trace_states_text,
+    map_line, perf_latency_text, pooled_kworkers, pooled_kworkers_svg, timehist_header, timehist_line, trace_affine,
+    trace_blame, trace_chains, trace_check, trace_copies, trace_copies_svg, trace_inversions, trace_kworkers,
+    trace_latency, trace_overview, trace_queues, trace_states,
 };
 
 const TRACES: [&str; 38] = [
@@ -315,7 +314,7 @@ fn checked(lines: &str) -> check::Check {
 
 fn believed_of(found: &check::Check) -> String {
     let mut out = Vec::new();
-    trace_check_text(found, 240, false, &mut out).expect("written");
+    trace_check(found).text(240, false, &mut out).expect("written");
     String::from_utf8(out).expect("UTF-8").lines().next().unwrap_or_default().to_owned()
 }
 
@@ -386,7 +385,7 @@ fn copies_are_told_beside_their_scores() {
     assert_eq!((rows[0].co_located_share, rows[0].flips, rows[0].queue_delay_ns), (Some(0.7), 2, [30_000, 20_000]));
     assert_eq!((rows[1].co_located_share, rows[1].queue_delay_ns, rows[1].relative), (None, [25_000, 0], 0.5));
     let mut page = Vec::new();
-    trace_copies_text(&found, 1, 80, false, &mut page).expect("a Vec takes every byte");
+    trace_copies(&found, 1).text(80, false, &mut page).expect("a Vec takes every byte");
     let is = String::from_utf8(page).expect("pages are UTF-8");
     assert!(is.lines().all(|line| line.chars().count() <= 80), "{is}");
     let golden = dir().join("copies.pairs");
@@ -412,7 +411,7 @@ fn the_work_of_an_arm_is_that_of_all_of_its_traces() {
     assert_eq!(many.parts.waiting_ns, 30 * once.parts.waiting_ns);
     assert_eq!(many.longest, once.longest);
     let mut page = Vec::new();
-    pooled_kworkers_text(&pooled, 1, 80, false, &mut page).expect("a Vec takes every byte");
+    pooled_kworkers(&pooled, 1).text(80, false, &mut page).expect("a Vec takes every byte");
     let page = String::from_utf8(page).expect("pages are UTF-8");
     assert!(page.contains("f on events") && page.contains("1 more functions"), "{page}");
     let picture = pooled_kworkers_svg(&pooled, "out/run");

@@ -1,7 +1,7 @@
 //! Sections and blocks on the page.
 
 use super::build::{Page, escape};
-use crate::document::{Block, Place, Remark, Section, Tone};
+use crate::document::{Block, Place, Remark, RemarkKind, Section, Tone};
 use crate::{tables, words};
 
 /// Remarks above the fold of a callout; the others are a click away.
@@ -39,7 +39,7 @@ pub(super) fn section(page: &mut Page, section: &Section<'_>) {
 fn list(page: &mut Page, remarks: &[Remark]) {
     page.open("ul", "class=\"notes\"");
     for remark in remarks {
-        page.element("li", if remark.is_warning { "class=\"warning\"" } else { "" }, &remark.text);
+        page.element("li", if remark.kind == RemarkKind::Warning { "class=\"warning\"" } else { "" }, &remark.text);
     }
     page.close("ul");
 }
@@ -68,7 +68,8 @@ fn one(page: &mut Page, name: &str, block: &Block<'_>) {
             }
             page.close("ul");
         }
-        Block::Text(text) => page.element("p", "class=\"notes\"", text),
+        Block::Origin(text) | Block::Text(text) => page.element("p", "class=\"notes\"", text),
+        Block::Hanging(lead, text) => page.element("p", "class=\"notes\"", &format!("{} {text}", lead.trim())),
         Block::Aside(text) => page.element("p", "class=\"caption\"", text),
         // It may break after each comma.
         Block::Spec(text) => page.raw(&format!("<p class=\"spec\">{}</p>\n", escape(text).replace(',', ",<wbr>"))),

@@ -24,10 +24,9 @@ pub(super) fn sections<'a>(subject: &'a Subject<'a>) -> Vec<Section<'a>> {
         true => format!("{} differs: {} in A, {} in B.", c.what, c.before, c.after),
         false => format!("{} changed: {} → {}.", c.what, c.before, c.after),
     });
-    let remark = |is_warning| move |text| Remark { is_warning, text };
-    let warnings = remarks::warnings(findings).into_iter().map(remark(true));
+    let warnings = remarks::warnings(findings).into_iter().map(Remark::warning);
     let mut blocks = vec![Block::Terms(first)];
-    blocks.extend(Block::remarks(warnings.chain(changes.map(remark(false)))));
+    blocks.extend(Block::remarks(warnings.chain(changes.map(Remark::note))));
     let what = [(rest.len(), "more facts"), (environment.checks.len(), "checks")];
     let what: Vec<String> = what.iter().filter(|(n, _)| *n > 0).map(|(n, what)| counted(*n, what)).collect();
     if !what.is_empty() {

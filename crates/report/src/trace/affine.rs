@@ -1,25 +1,18 @@
 //! Who turns from one wakee to another, on a terminal, and for which wakings wake-affine was ruled out.
 
-use super::Page;
+use super::basis::basis;
+use super::{more, remarks};
+use crate::document::{Block, Document, Remark};
 use crate::number::{NONE, count, percent, significant};
 use crate::table::{Align, Cell, Table};
 use schedlab_analyze::trace::affine::{Affine, AffineRow, MOST_WAKEES};
 use schedlab_run::counted;
-use std::io::{self, Write};
 
-/// The findings for a terminal `width` columns wide, with ANSI colours or without.
-pub fn trace_affine_text(found: &Affine, width: usize, colour: bool, out: &mut dyn Write) -> io::Result<()> {
-    let mut page = Page::new(out, width, colour);
-    page.heading(&claim(found))?;
-    page.origin(&found.trace)?;
+/// The findings as a page.
+pub fn trace_affine(found: &Affine) -> Document {
+    let mut page = Document::of_trace(claim(found), &found.trace);
     if !found.rows.is_empty() {
-        page.blank()?;
-        page.heading("Wakers")?;
-        page.table(&wakers(found))?;
-    }
-    page.blank()?;
-    if found.more_rows > 0 {
-        page.paragraph("  - ", &format!("{} more wakers; --top 0 shows all", count(found.more_rows)))?;
+        page.add("Wakers", vec![Block::Table(wakers(found))]);
     }
     let aside = &found.aside;
     let reasons = [
@@ -29,12 +22,12 @@ pub fn trace_affine_text(found: &Affine, width: usize, colour: bool, out: &mut d
         (aside.by_strangers, "by a thread that was on its CPU before the trace began"),
         (aside.itself, "of the thread itself"),
     ];
-    for (number, why) in reasons.into_iter().filter(|(number, _)| *number > 0) {
-        page.paragraph("  - ", &format!("{} {why}, not counted", counted(number, "wakings")))?;
-    }
-    caveats(found).iter().try_for_each(|sentence| page.paragraph("  - ", sentence))?;
-    page.basis(&found.lacking, if found.total.wakings > 0 { found.definitions } else { &[] })?;
-    page.remarks(&found.trace)
+    let reasons = reasons.into_iter().filter(|(number, _)| *number > 0);
+    let reasons = reasons.map(|(number, why)| format!("{} {why}, not counted", counted(number, "wakings")));
+    let mut end: Vec<Remark> = more(found.more_rows, "wakers").into_iter().collect();
+    end.extend(reasons.chain(caveats(found)).map(Remark::note));
+    end.extend(basis(&found.lacking, if found.total.wakings > 0 { found.definitions } else { &[] }));
+    page.ends(end.into_iter().chain(remarks(&found.trace)))
 }
 
 fn claim(found: &Affine) -> String {

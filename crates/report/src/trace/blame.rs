@@ -1,56 +1,45 @@
 //! Behind whom tasks waited, on a terminal: the causes, the victims, the longest waits, what cannot be known.
 
-use super::Page;
-use crate::number::{count, percent, quantity};
+use super::basis::{basis, censored, listed};
+use super::{more, remarks};
+use crate::document::{Block, Document, Remark};
+use crate::number::{count, ns_of as ns, percent};
 use crate::table::{Align, Cell, Table};
 use schedlab_analyze::trace::Seconds;
 use schedlab_analyze::trace::blame::{Blame, BlameShare, LongestPart, LongestWait, MOST_LISTED, VictimRow};
 use schedlab_run::noun;
-use std::io::{self, Write};
 
 /// Causes that a victim's row shows.
 const SHARES_SHOWN: usize = 3;
 
-/// The findings for a terminal `width` columns wide, with ANSI colours or without.
-pub fn trace_blame_text(found: &Blame, width: usize, colour: bool, out: &mut dyn Write) -> io::Result<()> {
-    let mut page = Page::new(out, width, colour);
-    page.heading(&claim(found))?;
-    page.origin(&found.trace)?;
-    if found.total.waits > 0 {
-        page.blank()?;
-        page.heading("What had the CPU that was waited for")?;
-        page.table(&causes(found))?;
-        page.blank()?;
-        page.heading("Who waited, and behind whom")?;
-        page.table(&victims(found))?;
-        page.blank()?;
-        page.heading("The longest waits")?;
-        for wait in &found.longest {
-            longest(wait, &mut page)?;
-        }
-        page.listed(found.longest.len(), MOST_LISTED, &format!("of {} waits", count(found.total.waits)))?;
+/// The findings as a page.
+pub fn trace_blame(found: &Blame) -> Document {
+    let mut page = Document::of_trace(claim(found), &found.trace);
+    let total = &found.total;
+    if total.waits > 0 {
+        page.add("What had the CPU that was waited for", vec![Block::Table(causes(found))]);
+        page.add("Who waited, and behind whom", vec![Block::Table(victims(found))]);
+        let end = listed(found.longest.len(), MOST_LISTED, &format!("of {} waits", count(total.waits)));
+        page.add("The longest waits", found.longest.iter().flat_map(longest).chain(Block::remarks(end)).collect());
     }
-    page.blank()?;
-    let more = [(found.more_causes, "more causes"), (found.more_victims, "more tasks")];
-    for (number, what) in more.into_iter().filter(|(number, _)| *number > 0) {
-        page.paragraph("  - ", &format!("{} {what}; --top 0 shows all", count(number)))?;
-    }
-    if found.total.idle_elsewhere_ns > 0 && !found.affinity_known {
+    let mut end: Vec<Remark> = more(found.more_causes, "causes").into_iter().collect();
+    end.extend(more(found.more_victims, "tasks"));
+    if total.idle_elsewhere_ns > 0 && !found.affinity_known {
         let text = "CPUs that a thread may not use count as idle elsewhere, too: which those are is not in the trace";
-        page.paragraph("  - ", text)?;
+        end.push(Remark::note(text));
     }
     if found.affinity_changed > 0 {
         let text = "threads may use other CPUs at the end than at the start";
-        page.paragraph("  - ", &format!("{} {text}", count(found.affinity_changed)))?;
+        end.push(Remark::note(format!("{} {text}", count(found.affinity_changed))));
     }
-    if found.total.unknown_set_waits > 0 {
+    if total.unknown_set_waits > 0 {
         let text = "waits it is not known which CPUs the thread may use: idle elsewhere is an upper bound there";
-        let (unknown, all) = (count(found.total.unknown_set_waits), count(found.total.waits));
-        page.paragraph("  - ", &format!("of {unknown} of the {all} {text}"))?;
+        let (unknown, all) = (count(total.unknown_set_waits), count(total.waits));
+        end.push(Remark::note(format!("of {unknown} of the {all} {text}")));
     }
-    page.censored("waits", found.total.censored)?;
-    page.basis(&found.lacking, if found.total.waits > 0 { found.definitions } else { &[] })?;
-    page.remarks(&found.trace)
+    end.extend(censored("waits that are in no number", total.censored));
+    end.extend(basis(&found.lacking, if total.waits > 0 { found.definitions } else { &[] }));
+    page.ends(end.into_iter().chain(remarks(&found.trace)))
 }
 
 fn claim(found: &Blame) -> String {
@@ -64,7 +53,7 @@ fn claim(found: &Blame) -> String {
         0 => String::new(),
         ns => format!("; for up to {} of the time another CPU was idle", share(ns)),
     };
-    let waited = quantity(total.waited_ns as f64, "ns");
+    let waited = ns(total.waited_ns);
     format!(
         "{} {}, {waited} together: {}{elsewhere}.",
         count(total.waits),
@@ -84,14 +73,14 @@ fn causes(found: &Blame) -> Table {
     ];
     let mut table = Table::new(&header);
     for row in &found.causes {
-        let BlameShare { cause, ns, waits, longest_ns, .. } = &row.share;
-        let against = percent(row.most_against_ns as f64 / (*ns).max(1) as f64);
+        let BlameShare { cause, ns: time, waits, longest_ns, .. } = &row.share;
+        let against = percent(row.most_against_ns as f64 / (*time).max(1) as f64);
         table.push(vec![
             cause.as_str().into(),
-            quantity(*ns as f64, "ns").into(),
-            percent(*ns as f64 / found.total.waited_ns.max(1) as f64).into(),
+            ns(*time).into(),
+            percent(*time as f64 / found.total.waited_ns.max(1) as f64).into(),
             count(*waits).into(),
-            quantity(*longest_ns as f64, "ns").into(),
+            ns(*longest_ns).into(),
             format!("{} {against}", row.most_against).into(),
         ]);
     }
@@ -111,7 +100,7 @@ fn victims(found: &Blame) -> Table {
         table.push(vec![
             super::task(&row.comm, row.tid, row.tasks).into(),
             count(row.waits).into(),
-            quantity(row.waited_ns as f64, "ns").into(),
+            ns(row.waited_ns).into(),
             elsewhere(row),
             behind(row).into(),
         ]);
@@ -136,8 +125,7 @@ fn behind(row: &VictimRow) -> String {
     shown.join(", ")
 }
 
-fn longest(wait: &LongestWait, page: &mut Page<'_>) -> io::Result<()> {
-    let ns = |ns: u64| quantity(ns as f64, "ns");
+fn longest(wait: &LongestWait) -> [Block<'static>; 2] {
     let began = match (&wait.waker, wait.after) {
         (Some(waker), "new") => format!("forked by {waker}"),
         (Some(waker), _) => format!("woken by {waker}"),
@@ -149,7 +137,7 @@ fn longest(wait: &LongestWait, page: &mut Page<'_>) -> io::Result<()> {
         1 => ", moved once".into(),
         n => format!(", moved {n} times"),
     };
-    let text = format!(
+    let head = format!(
         "{} {}:{}{prio}, {began}, {:.6} to {:.6} s on CPU {}{moves}",
         ns(wait.ns),
         wait.comm,
@@ -158,7 +146,6 @@ fn longest(wait: &LongestWait, page: &mut Page<'_>) -> io::Result<()> {
         Seconds(wait.end_ns),
         wait.cpu
     );
-    page.paragraph("  ", &text)?;
     let part = |part: &LongestPart| match (part.most_tid, part.threads) {
         (Some(tid), 1) => format!("{} {}:{tid}", ns(part.ns), part.cause),
         (Some(tid), n) => format!("{} {} ({n} threads, :{tid} for {})", ns(part.ns), part.cause, ns(part.most_ns)),
@@ -172,5 +159,5 @@ fn longest(wait: &LongestWait, page: &mut Page<'_>) -> io::Result<()> {
     if wait.idle_elsewhere_ns > 0 {
         text += &format!("; another CPU was idle for {}", ns(wait.idle_elsewhere_ns));
     }
-    page.paragraph("      ", &text)
+    [Block::Text(head), Block::Hanging("      ".into(), text)]
 }

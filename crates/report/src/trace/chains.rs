@@ -1,52 +1,34 @@
 //! Who woke whom, on a terminal: pairs, paths, and the chains with the longest delays step by step.
 
-use super::Page;
-use crate::number::{count, maybe_quantity, percent, quantity};
+use super::basis::{basis, censored, listed};
+use super::{more, remarks};
+use crate::document::{Block, Document, Remark};
+use crate::number::{count, maybe_quantity, ns_of as ns, percent, quantity};
 use crate::table::{Align, Table};
 use schedlab_analyze::trace::Seconds;
 use schedlab_analyze::trace::chains::{ChainRow, Chains, MOST_LISTED, StepRow};
 use schedlab_run::noun;
-use std::io::{self, Write};
 
-/// The findings for a terminal `width` columns wide, with ANSI colours or without.
-pub fn trace_chains_text(found: &Chains, width: usize, colour: bool, out: &mut dyn Write) -> io::Result<()> {
-    let mut page = Page::new(out, width, colour);
-    page.heading(&claim(found))?;
-    page.origin(&found.trace)?;
+/// The findings as a page.
+pub fn trace_chains(found: &Chains) -> Document {
+    let mut page = Document::of_trace(claim(found), &found.trace);
     if !found.pairs.is_empty() {
-        page.blank()?;
-        page.heading("Who woke whom, by waiting")?;
-        page.table(&pairs(found))?;
+        page.add("Who woke whom, by waiting", vec![Block::Table(pairs(found))]);
     }
     if !found.paths.is_empty() {
-        page.blank()?;
-        page.heading("Chains from their origin, by waiting")?;
-        page.table(&paths(found))?;
-        page.blank()?;
-        page.heading("The chains that waited longest")?;
-        for chain in &found.longest {
-            longest(chain, &mut page)?;
-        }
-        page.listed(found.longest.len(), MOST_LISTED, "chains, one of each origin")?;
+        page.add("Chains from their origin, by waiting", vec![Block::Table(paths(found))]);
+        let end = Block::remarks(listed(found.longest.len(), MOST_LISTED, "chains, one of each origin"));
+        page.add("The chains that waited longest", found.longest.iter().flat_map(longest).chain(end).collect());
     }
-    page.blank()?;
-    let more = [(found.more_pairs, "more pairs"), (found.more_paths, "more paths")];
-    for (number, what) in more.into_iter().filter(|(number, _)| *number > 0) {
-        page.paragraph("  - ", &format!("{} {what}; --top 0 shows all", count(number)))?;
-    }
+    let mut end: Vec<Remark> = more(found.more_pairs, "pairs").into_iter().collect();
+    end.extend(more(found.more_paths, "paths"));
     if found.cut > 0 {
-        page.paragraph(
-            "  - ",
-            &format!("{} chains were cut after 16 wakeups; the rest is a chain of its own", count(found.cut)),
-        )?;
+        let text = "chains were cut after 16 wakeups; the rest is a chain of its own";
+        end.push(Remark::note(format!("{} {text}", count(found.cut))));
     }
-    page.censored("wakeups", found.censored)?;
-    page.basis(&found.lacking, if found.wakeups > 0 { found.definitions } else { &[] })?;
-    page.remarks(&found.trace)
-}
-
-fn ns(ns: u64) -> String {
-    quantity(ns as f64, "ns")
+    end.extend(censored("wakeups that are in no number", found.censored));
+    end.extend(basis(&found.lacking, if found.wakeups > 0 { found.definitions } else { &[] }));
+    page.ends(end.into_iter().chain(remarks(&found.trace)))
 }
 
 fn claim(found: &Chains) -> String {
@@ -113,19 +95,19 @@ fn path(names: &[String]) -> String {
     runs.iter().map(run).collect::<Vec<_>>().join(" → ")
 }
 
-fn longest(chain: &ChainRow, page: &mut Page<'_>) -> io::Result<()> {
+fn longest(chain: &ChainRow) -> Vec<Block<'static>> {
     let text =
         format!("{} of waiting in {}, to {:.6} s", ns(chain.delay_ns), ns(chain.elapsed_ns), Seconds(chain.end_ns));
-    page.paragraph("  ", &text)?;
+    let mut all = vec![Block::Text(text)];
     if let Some(first) = chain.steps.first() {
         let who = first.waker_tid.map_or(first.waker.clone(), |tid| format!("{}:{tid}", first.waker));
         let who = if chain.whole { who } else { format!("… {who}") };
-        page.paragraph("      ", &format!("{who}, waking at {:.6} s", Seconds(first.waking_at_ns)))?;
+        all.push(Block::Hanging("      ".into(), format!("{who}, waking at {:.6} s", Seconds(first.waking_at_ns))));
     }
     for (at, step) in chain.steps.iter().enumerate() {
-        page.paragraph("      → ", &line(step, chain.steps.get(at + 1)))?;
+        all.push(Block::Hanging("      → ".into(), line(step, chain.steps.get(at + 1))));
     }
-    Ok(())
+    all
 }
 
 fn line(step: &StepRow, next: Option<&StepRow>) -> String {

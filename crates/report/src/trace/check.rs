@@ -1,39 +1,27 @@
 //! Whether a trace can be believed, on a terminal.
 
-use super::Page;
-use crate::number::{count, percent, quantity};
+use crate::document::{Block, Document, Remark};
+use crate::number::{count, ns_of, percent};
 use crate::table::{Align, Table};
 use schedlab_analyze::trace::check::CpuCheck;
 use schedlab_analyze::trace::{Check, Seconds};
 use schedlab_run::noun;
-use std::io::{self, Write};
 
 /// Gaps that are shown; the JSON has more.
 const GAPS_SHOWN: usize = 10;
 
-/// The findings for a terminal `width` columns wide, with ANSI colours or without.
-pub fn trace_check_text(found: &Check, width: usize, colour: bool, out: &mut dyn Write) -> io::Result<()> {
-    let mut page = Page::new(out, width, colour);
-    page.heading(&trace_check_claim(found))?;
-    page.origin(&found.trace)?;
-    page.blank()?;
-    page.table(&cpus(found))?;
+/// The findings as a page.
+pub fn trace_check(found: &Check) -> Document {
+    let mut page = Document::of_trace(trace_check_claim(found), &found.trace);
+    page.add("", vec![Block::Table(cpus(found))]);
     if !found.gaps.is_empty() {
-        page.blank()?;
-        page.heading("The longest gaps")?;
-        page.table(&gaps(found))?;
+        page.add("The longest gaps", vec![Block::Table(gaps(found))]);
     }
-    page.blank()?;
-    for (name, events) in &found.trace.events_by_name {
-        page.paragraph("  ", &format!("{} {name}", count(*events)))?;
-    }
-    for sentence in &found.lacking {
-        page.paragraph("  - ", sentence)?;
-    }
-    for problem in &found.trace.problems {
-        page.paragraph("  ! ", problem)?;
-    }
-    Ok(())
+    let event = |(name, events): &(String, u64)| Block::Hanging("  ".into(), format!("{} {name}", count(*events)));
+    let lacking = found.lacking.iter().map(Remark::note);
+    let end = Block::remarks(lacking.chain(found.trace.problems.iter().map(Remark::warning)));
+    page.add("", found.trace.events_by_name.iter().map(event).chain(end).collect());
+    page
 }
 
 /// Whether events are missing, in a sentence: what `trace check` begins with, and what `record` says of what it has written.
@@ -141,7 +129,7 @@ fn gaps(found: &Check) -> Table {
         table.push(vec![
             gap.cpu.map_or("?".to_owned(), |n| n.to_string()).into(),
             format!("{:.6}", Seconds(gap.start_ns)).into(),
-            quantity(gap.end_ns.saturating_sub(gap.start_ns) as f64, "ns").into(),
+            ns_of(gap.end_ns.saturating_sub(gap.start_ns)).into(),
             why.into(),
         ]);
     }

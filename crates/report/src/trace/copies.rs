@@ -1,56 +1,45 @@
 //! The copies of a workload of pairs: a table and a line of time for each on a terminal, and a picture of where the partners
 //! were.
 
-use super::Page;
+use super::basis::basis;
+use super::{more, remarks};
 use crate::chart::{Draw, Lane, Places};
+use crate::document::{Block, Document};
 use crate::number::{count, percent, quantity};
 use crate::table::{Align, Cell, Table};
 use schedlab_analyze::trace::copies::{CopiesOfArm, CopyRow, CopySlice};
 use schedlab_analyze::trace::{Copies, CopiesOfArms};
-use std::io::{self, Write};
+use schedlab_run::counted;
 
 /// Width of the picture, px.
 const WIDTH: f64 = 760.0;
 
-/// The findings for a terminal `width` columns wide, at most `most` trials of each arm copy by copy.
-pub fn trace_copies_text(
-    found: &CopiesOfArms,
-    most: usize,
-    width: usize,
-    colour: bool,
-    out: &mut dyn Write,
-) -> io::Result<()> {
-    let mut page = Page::new(out, width, colour);
+/// The findings as a page, at most `most` trials of each arm copy by copy.
+pub fn trace_copies(found: &CopiesOfArms, most: usize) -> Document {
+    let mut page = Document::default();
     for arm in &found.arms {
-        page.heading(&claim(arm))?;
+        page.add(claim(arm), Vec::new());
         for trial in arm.trials.iter().take(most) {
-            page.blank()?;
-            page.table(&table(trial))?;
-            for row in &trial.copies {
-                page.paragraph(&format!("  {:>4}  ", row.copy), &line(&row.slices))?;
-            }
-            page.paragraph("        ", "over time: # together on one CPU, + in part, . on two, ? not known")?;
-            page.remarks(&trial.trace)?;
+            let copies =
+                trial.copies.iter().map(|row| Block::Hanging(format!("  {:>4}  ", row.copy), line(&row.slices)));
+            let key = "over time: # together on one CPU, + in part, . on two, ? not known";
+            let key = [Block::Hanging("        ".into(), key.into())].into_iter();
+            let end = key.chain(Block::remarks(remarks(&trial.trace)));
+            page.add("", [Block::Table(table(trial))].into_iter().chain(copies).chain(end).collect());
         }
-        page.blank()?;
-        if arm.trials.len() > most {
-            page.paragraph("  - ", &format!("{} more trials; --top 0 shows all", arm.trials.len() - most))?;
-        }
-        for found in &arm.correlations {
+        let trials = more(arm.trials.len().saturating_sub(most) as u64, "trials");
+        let correlations = arm.correlations.iter().map(|found| {
             let r = match found.r {
                 Some(r) => format!("r {r:+.2}, r² {:.2}", r * r),
                 None if found.copies < 3 => "too few copies".to_owned(),
                 None => "does not vary".to_owned(),
             };
-            page.paragraph(
-                "  ",
-                &format!("score and {}: {r}, over {}", words(found.of), schedlab_run::counted(found.copies, "copies")),
-            )?;
-        }
-        page.blank()?;
+            Block::Text(format!("score and {}: {r}, over {}", words(found.of), counted(found.copies, "copies")))
+        });
+        page.add("", Block::remarks(trials).into_iter().chain(correlations).collect());
     }
     let lacking = found.arms.iter().flat_map(|arm| &arm.trials).map(|trial| &trial.lacking[..]).max_by_key(|l| l.len());
-    page.basis(lacking.unwrap_or(&[]), found.definitions)
+    page.ends(basis(lacking.unwrap_or(&[]), found.definitions))
 }
 
 fn words(field: &str) -> &'static str {
@@ -70,7 +59,6 @@ fn claim(arm: &CopiesOfArm) -> String {
     };
     let best = arm.correlations.first().and_then(|found| Some((found.of, found.r?)));
     let with = best.map_or_else(String::new, |(of, r)| format!("; {} goes with it most, r {r:+.2}", words(of)));
-    let counted = schedlab_run::counted;
     format!(
         "{}: {}, {} each: {spread}{with}.",
         arm.arm,

@@ -1,49 +1,33 @@
 //! Priority inversions, on a terminal: who was held up, who ran instead, and the longest with what they went through.
 
-use super::Page;
-use crate::number::{NONE, count, quantity};
+use super::basis::{basis, censored, listed};
+use super::{more, remarks};
+use crate::document::{Block, Document, Remark};
+use crate::number::{NONE, count, ns_of as ns};
 use crate::table::{Align, Cell, Table};
 use schedlab_analyze::trace::Seconds;
 use schedlab_analyze::trace::inversions::{InversionRow, Inversions, LowerPart, MOST_LISTED, Party, Times};
 use schedlab_run::noun;
-use std::io::{self, Write};
 
-/// The findings for a terminal `width` columns wide, with ANSI colours or without.
-pub fn trace_inversions_text(found: &Inversions, width: usize, colour: bool, out: &mut dyn Write) -> io::Result<()> {
-    let mut page = Page::new(out, width, colour);
-    page.heading(&claim(found))?;
-    page.origin(&found.trace)?;
+/// The findings as a page.
+pub fn trace_inversions(found: &Inversions) -> Document {
+    let mut page = Document::of_trace(claim(found), &found.trace);
     if !found.held.is_empty() {
-        page.blank()?;
-        page.heading("Who was held up")?;
-        page.table(&held(found))?;
+        page.add("Who was held up", vec![Block::Table(held(found))]);
     }
     if !found.lower.is_empty() {
-        page.blank()?;
-        page.heading("Who ran instead, at a lower priority")?;
-        page.table(&lower(found))?;
-        page.blank()?;
-        page.heading("The longest")?;
-        for row in &found.longest {
-            longest(row, &mut page)?;
-        }
-        page.listed(found.longest.len(), MOST_LISTED, "inversions")?;
+        page.add("Who ran instead, at a lower priority", vec![Block::Table(lower(found))]);
+        let end = Block::remarks(listed(found.longest.len(), MOST_LISTED, "inversions"));
+        page.add("The longest", found.longest.iter().flat_map(longest).chain(end).collect());
     }
-    page.blank()?;
-    let more = [(found.more_held, "more tasks held up"), (found.more_lower, "more that ran instead")];
-    for (number, what) in more.into_iter().filter(|(number, _)| *number > 0) {
-        page.paragraph("  - ", &format!("{} {what}; --top 0 shows all", count(number)))?;
-    }
+    let mut end: Vec<Remark> = more(found.more_held, "tasks held up").into_iter().collect();
+    end.extend(more(found.more_lower, "that ran instead"));
     if found.boosts > 0 {
-        page.paragraph("  - ", &format!("{} priorities were raised by inheritance", count(found.boosts)))?;
+        end.push(Remark::note(format!("{} priorities were raised by inheritance", count(found.boosts))));
     }
-    page.censored("waits", found.total.censored)?;
-    page.basis(&found.lacking, if found.total.waits > 0 { found.definitions } else { &[] })?;
-    page.remarks(&found.trace)
-}
-
-fn ns(ns: u64) -> String {
-    quantity(ns as f64, "ns")
+    end.extend(censored("waits that are in no number", found.total.censored));
+    end.extend(basis(&found.lacking, if found.total.waits > 0 { found.definitions } else { &[] }));
+    page.ends(end.into_iter().chain(remarks(&found.trace)))
 }
 
 fn claim(found: &Inversions) -> String {
@@ -110,7 +94,7 @@ fn lower(found: &Inversions) -> Table {
     table
 }
 
-fn longest(row: &InversionRow, page: &mut Page<'_>) -> io::Result<()> {
+fn longest(row: &InversionRow) -> Vec<Block<'static>> {
     let began = if row.preempted { "preempted" } else { "woken" };
     let slept = row.slept_from_ns.map_or(String::new(), |from| format!("asleep from {:.6} s, ", Seconds(from)));
     let text = format!(
@@ -121,7 +105,8 @@ fn longest(row: &InversionRow, page: &mut Page<'_>) -> io::Result<()> {
         Seconds(row.end_ns),
         row.cpu
     );
-    page.paragraph("  ", &text)?;
+    let mut all = vec![Block::Text(text)];
+    let mut below = |text: String| all.push(Block::Hanging("      ".to_owned(), text));
     for link in &row.links {
         let boosted = if link.boosted { ", boosted" } else { "" };
         let text = format!(
@@ -130,15 +115,15 @@ fn longest(row: &InversionRow, page: &mut Page<'_>) -> io::Result<()> {
             ns(link.ns),
             parts(&link.behind)
         );
-        page.paragraph("      ", &text)?;
+        below(text);
     }
     if row.own_ns > 0 {
-        page.paragraph("      ", &format!("its own wait: {} behind {}", ns(row.own_ns), parts(&row.own)))?;
+        below(format!("its own wait: {} behind {}", ns(row.own_ns), parts(&row.own)));
     }
     if row.cut {
-        page.paragraph("      ", "what it depended on before that is further back than is remembered")?;
+        below("what it depended on before that is further back than is remembered".to_owned());
     }
-    Ok(())
+    all
 }
 
 fn parts(parts: &[LowerPart]) -> String {

@@ -1,39 +1,27 @@
 //! How late work items run, on a terminal: by work function, or the waits of kworkers by pool.
 
-use super::Page;
-use crate::number::{count, maybe_quantity, percent, quantity};
+use super::basis::basis;
+use super::{numbered, remarks};
+use crate::document::{Block, Document, Remark};
+use crate::number::{count, maybe_quantity, ns_of as ns, percent};
 use crate::table::{Align, Cell, Table};
 use schedlab_analyze::trace::Seconds;
 use schedlab_analyze::trace::kworkers::{Figures, FunctionRow, Kworkers, Parts};
-use std::io::{self, Write};
 
 /// Items that are told one by one.
 const LONGEST_SHOWN: usize = 5;
 
-/// The findings for a terminal `width` columns wide, with ANSI colours or without.
-pub fn trace_kworkers_text(found: &Kworkers, width: usize, colour: bool, out: &mut dyn Write) -> io::Result<()> {
-    let mut page = Page::new(out, width, colour);
-    page.heading(&claim(found))?;
-    page.origin(&found.trace)?;
+/// The findings as a page.
+pub fn trace_kworkers(found: &Kworkers) -> Document {
+    let mut page = Document::of_trace(claim(found), &found.trace);
     if !found.functions.is_empty() {
-        page.blank()?;
-        page.heading("Queued to executed, by work function")?;
-        page.table(&functions(found))?;
-        page.blank()?;
-        page.heading("What that time went into, and how long the work took")?;
-        page.table(&parts(found))?;
-        page.blank()?;
-        page.heading("The items that waited longest")?;
-        for row in longest(found) {
-            item(row, &mut page)?;
-        }
+        page.add("Queued to executed, by work function", vec![Block::Table(functions(found))]);
+        page.add("What that time went into, and how long the work took", vec![Block::Table(parts(found))]);
+        page.add("The items that waited longest", longest(found).into_iter().filter_map(item).collect());
     }
     if !found.pools.is_empty() {
-        page.blank()?;
-        page.heading("Waits of kworkers for a CPU, by pool")?;
-        page.table(&pools(found))?;
+        page.add("Waits of kworkers for a CPU, by pool", vec![Block::Table(pools(found))]);
     }
-    page.blank()?;
     let told = [
         (found.more_rows, "more row; --top 0 shows all", "more rows; --top 0 shows all"),
         (
@@ -62,18 +50,11 @@ pub fn trace_kworkers_text(found: &Kworkers, width: usize, colour: bool, out: &m
             "waits that are not known; in no number",
         ),
     ];
-    page.numbered(told)?;
-    if found.functions.iter().any(|row| row.function.starts_with("0x")) {
-        let text =
-            "functions are given by address: --kallsyms FILE names them, from a copy of /proc/kallsyms of that boot";
-        page.paragraph("  - ", text)?;
-    }
-    page.basis(&found.lacking, if found.by_function { found.definitions } else { &[] })?;
-    page.remarks(&found.trace)
-}
-
-fn ns(ns: u64) -> String {
-    quantity(ns as f64, "ns")
+    let by_address = found.functions.iter().any(|row| row.function.starts_with("0x"));
+    let text = "functions are given by address: --kallsyms FILE names them, from a copy of /proc/kallsyms of that boot";
+    let by_address = by_address.then(|| Remark::note(text));
+    let basis = basis(&found.lacking, if found.by_function { found.definitions } else { &[] });
+    page.ends(numbered(told).chain(by_address).chain(basis).chain(remarks(&found.trace)))
 }
 
 fn claim(found: &Kworkers) -> String {
@@ -142,8 +123,8 @@ fn parts(found: &Kworkers) -> Table {
     table
 }
 
-fn item(row: &FunctionRow, page: &mut Page<'_>) -> io::Result<()> {
-    let Some(item) = &row.longest else { return Ok(()) };
+fn item(row: &FunctionRow) -> Option<Block<'static>> {
+    let item = row.longest.as_ref()?;
     let Parts { inactive_ns, busy_ns, waiting_ns, other_ns } = item.parts;
     let parts = [
         (inactive_ns, "inactive"),
@@ -163,7 +144,7 @@ fn item(row: &FunctionRow, page: &mut Page<'_>) -> io::Result<()> {
         item.cpu,
         told.join(", ")
     );
-    page.paragraph("  ", &text)
+    Some(Block::Text(text))
 }
 
 fn pools(found: &Kworkers) -> Table {

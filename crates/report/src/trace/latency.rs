@@ -1,46 +1,29 @@
 //! The latency table on a terminal: the worst wait first, then waits after wakeups, waits after preemptions, remarks.
 
-use super::Page;
+use super::basis::{basis, censored};
+use super::{more, remarks};
+use crate::document::{Block, Document};
 use crate::number::{NONE, count, maybe_quantity};
 use crate::table::{Align, Cell, Table};
 use schedlab_analyze::trace::Seconds;
 use schedlab_analyze::trace::latency::{Latency, LatencyRow, Waits};
-use std::io::{self, Write};
 
-/// The findings for a terminal `width` columns wide, with ANSI colours or without.
-pub fn trace_latency_text(found: &Latency, width: usize, colour: bool, out: &mut dyn Write) -> io::Result<()> {
-    let mut page = Page::new(out, width, colour);
-    page.heading(&claim(&found.total))?;
-    page.origin(&found.trace)?;
+/// The findings as a page.
+pub fn trace_latency(found: &Latency) -> Document {
+    let mut page = Document::of_trace(claim(&found.total), &found.trace);
     if found.total.wakeup.count > 0 {
-        page.blank()?;
-        page.heading(&format!("After a wakeup: {} to switched in", found.wakeup_begins))?;
-        page.table(&wakeups(found))?;
+        let title = format!("After a wakeup: {} to switched in", found.wakeup_begins);
+        page.add(title, vec![Block::Table(wakeups(found))]);
     }
     if found.total.preempt.count > 0 {
-        page.blank()?;
-        page.heading("After a preemption: switched out runnable to switched in")?;
-        page.table(&preemptions(found))?;
+        page.add("After a preemption: switched out runnable to switched in", vec![Block::Table(preemptions(found))]);
     }
-    page.blank()?;
-    if found.more_rows > 0 {
-        page.paragraph("  - ", &format!("{} more rows; --top 0 shows all", count(found.more_rows)))?;
-    }
-    page.basis(&found.lacking, &[])?;
-    for (what, waits) in [("wakeup", &found.total.wakeup), ("preemption", &found.total.preempt)] {
-        let [gap, contradiction, unfinished] = waits.censored;
-        if gap + contradiction + unfinished > 0 {
-            let text = format!(
-                "waits after a {what} that are counted and in no column: {} over missing events, {} that what follows \
-                 contradicts, {} cut off by the end",
-                count(gap),
-                count(contradiction),
-                count(unfinished)
-            );
-            page.paragraph("  - ", &text)?;
-        }
-    }
-    page.remarks(&found.trace)
+    let waits = [("wakeup", &found.total.wakeup), ("preemption", &found.total.preempt)];
+    let censored = waits.into_iter().filter_map(|(what, waits)| {
+        censored(&format!("waits after a {what} that are counted and in no column"), waits.censored)
+    });
+    let rows = more(found.more_rows, "rows").into_iter();
+    page.ends(rows.chain(basis(&found.lacking, &[])).chain(censored).chain(remarks(&found.trace)))
 }
 
 fn claim(total: &LatencyRow) -> String {
@@ -155,7 +138,7 @@ mod tests {
             total: LatencyRow { comm: "all".into(), ..row },
         };
         let mut out = Vec::new();
-        trace_latency_text(&found, 240, false, &mut out).unwrap();
+        trace_latency(&found).text(240, false, &mut out).unwrap();
         let text = String::from_utf8(out).unwrap();
         let first = "Longest wait after a wakeup: 5.000 µs (sh 77, 1.000001 to 1.000006 s on CPU 3).";
         assert_eq!(text.lines().next(), Some(first));

@@ -18,32 +18,32 @@ mod slow;
 mod states;
 mod timehist;
 
-pub use affine::trace_affine_text;
-pub use blame::trace_blame_text;
-pub use chains::trace_chains_text;
-pub use check::{trace_check_claim, trace_check_text};
-pub use copies::{trace_copies_svg, trace_copies_text};
-pub use inversions::trace_inversions_text;
-pub use kworkers::trace_kworkers_text;
-pub use latency::trace_latency_text;
+pub use affine::trace_affine;
+pub use blame::trace_blame;
+pub use chains::trace_chains;
+pub use check::{trace_check, trace_check_claim};
+pub use copies::{trace_copies, trace_copies_svg};
+pub use inversions::trace_inversions;
+pub use kworkers::trace_kworkers;
+pub use latency::trace_latency;
 pub use map::map_line;
-pub use overview::trace_overview_text;
+pub use overview::trace_overview;
 pub use perf_latency::perf_latency_text;
-pub use pooled_kworkers::{pooled_kworkers_svg, pooled_kworkers_text};
-pub use queues::trace_queues_text;
-pub use slow::trace_slow_text;
-pub use states::trace_states_text;
+pub use pooled_kworkers::{pooled_kworkers, pooled_kworkers_svg};
+pub use queues::trace_queues;
+pub use slow::trace_slow;
+pub use states::trace_states;
 pub use timehist::{timehist_header, timehist_line};
 
-use crate::page::Page;
+use crate::document::{Block, Document, Remark, Section};
+use crate::number::{count, ns_of};
 use schedlab_analyze::trace::TraceFacts;
 use schedlab_run::counted;
-use std::io;
 
 /// What pages of traces have in common.
-impl Page<'_> {
-    /// Where the trace is from.
-    pub(super) fn origin(&mut self, trace: &TraceFacts) -> io::Result<()> {
+impl Document {
+    /// A page with its claim and where the trace is from.
+    fn of_trace(claim: impl Into<String>, trace: &TraceFacts) -> Self {
         let mut text = trace.format.clone();
         let mut add = |before: &str, what: &str| {
             if !what.is_empty() {
@@ -55,54 +55,58 @@ impl Page<'_> {
         add(" ", &trace.arch);
         add(", by ", &trace.recorder);
         add("; clock: ", &trace.clock);
-        let length = crate::number::quantity(trace.length_ns as f64, "ns");
         let events = match trace.events_in_file() {
             all if all > trace.events => format!("{} of the file's {} events", trace.events, all),
             _ => counted(trace.events, "events"),
         };
-        self.paragraph("", &format!("{text}; {length}, {events}"))?;
-        trace.unmatched.iter().try_for_each(|sentence| self.paragraph("  ! ", sentence))
+        let origin = Block::Origin(format!("{text}; {}, {events}", ns_of(trace.length_ns)));
+        let unmatched = Block::warnings(trace.unmatched.iter().cloned());
+        Self(vec![Section::body("", claim, [origin].into_iter().chain(unmatched).collect())])
     }
 
-    /// Sentences that begin with a number, of those that are not 0: how each goes on behind 1, and behind others.
-    pub(super) fn numbered<'s>(&mut self, told: impl IntoIterator<Item = (u64, &'s str, &'s str)>) -> io::Result<()> {
-        for (number, one, more) in told.into_iter().filter(|(number, ..)| *number > 0) {
-            let text = if number == 1 { one } else { more };
-            self.paragraph("  - ", &format!("{} {text}", crate::number::count(number)))?;
-        }
-        Ok(())
+    /// The page with what its reader must know of the numbers below it.
+    fn ends(mut self, remarks: impl IntoIterator<Item = Remark>) -> Self {
+        self.add("", Block::remarks(remarks).into_iter().collect());
+        self
     }
+}
 
-    /// What the reader of the findings must know of the trace.
-    pub(super) fn remarks(&mut self, trace: &TraceFacts) -> io::Result<()> {
-        let told = [
-            (
-                trace.repaired_wakings,
-                "waking came before the switch-out that it ended; that wait begins there",
-                "wakings came before the switch-out that they ended; those waits begin there",
-            ),
-            (
-                trace.cancelled_sleeps,
-                "waking found its thread not asleep yet, and it did not sleep",
-                "wakings found their thread not asleep yet, and it did not sleep",
-            ),
-            (
-                trace.unseen_wakings,
-                "time a thread was switched in after a sleep whose waking is not in the trace",
-                "times a thread was switched in after a sleep whose waking is not in the trace",
-            ),
-            (
-                trace.gaps,
-                "stretch of some CPU has missing events; waits that overlap it are censored",
-                "stretches of some CPU have missing events; waits that overlap them are censored",
-            ),
-        ];
-        self.numbered(told)?;
-        for problem in &trace.problems {
-            self.paragraph("  ! ", problem)?;
-        }
-        Ok(())
-    }
+/// What `--top` left out.
+fn more(number: u64, what: &str) -> Option<Remark> {
+    (number > 0).then(|| Remark::note(format!("{} more {what}; --top 0 shows all", count(number))))
+}
+
+/// Sentences that begin with a number, of those that are not 0: how each goes on behind 1, and behind others.
+fn numbered<'s>(told: impl IntoIterator<Item = (u64, &'s str, &'s str)>) -> impl Iterator<Item = Remark> {
+    let told = told.into_iter().filter(|(number, ..)| *number > 0);
+    told.map(|(number, one, more)| Remark::note(format!("{} {}", count(number), if number == 1 { one } else { more })))
+}
+
+/// What the reader of the findings must know of the trace.
+fn remarks(trace: &TraceFacts) -> impl Iterator<Item = Remark> {
+    let told = [
+        (
+            trace.repaired_wakings,
+            "waking came before the switch-out that it ended; that wait begins there",
+            "wakings came before the switch-out that they ended; those waits begin there",
+        ),
+        (
+            trace.cancelled_sleeps,
+            "waking found its thread not asleep yet, and it did not sleep",
+            "wakings found their thread not asleep yet, and it did not sleep",
+        ),
+        (
+            trace.unseen_wakings,
+            "time a thread was switched in after a sleep whose waking is not in the trace",
+            "times a thread was switched in after a sleep whose waking is not in the trace",
+        ),
+        (
+            trace.gaps,
+            "stretch of some CPU has missing events; waits that overlap it are censored",
+            "stretches of some CPU have missing events; waits that overlap them are censored",
+        ),
+    ];
+    numbered(told).chain(trace.problems.iter().map(Remark::warning))
 }
 
 /// Whose a row is: `name:tid` of one task, `name:(n)` of several, as perf writes them.

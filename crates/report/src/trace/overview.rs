@@ -1,40 +1,33 @@
 //! Who had each CPU over time, on a terminal: a line for each CPU, a sign for each slice.
 
-use super::Page;
-use crate::number::{count, percent, quantity};
+use super::basis::basis;
+use super::remarks;
+use crate::document::{Block, Document, Remark};
+use crate::number::{count, ns_of, percent};
 use crate::table::{Align, Table};
 use schedlab_analyze::trace::Seconds;
 use schedlab_analyze::trace::overview::{CpuMap, Overview};
-use std::io::{self, Write};
 
-/// The findings for a terminal `width` columns wide, with ANSI colours or without.
-pub fn trace_overview_text(found: &Overview, width: usize, colour: bool, out: &mut dyn Write) -> io::Result<()> {
-    let mut page = Page::new(out, width, colour);
-    page.heading(&claim(found))?;
-    page.origin(&found.trace)?;
+/// The findings as a page.
+pub fn trace_overview(found: &Overview) -> Document {
+    let mut page = Document::of_trace(claim(found), &found.trace);
     if !found.cpus.is_empty() {
-        page.blank()?;
         let mut table = Table::new(&[("CPU", Align::Right), ("", Align::Left), ("busy", Align::Right)]);
         for cpu in &found.cpus {
             table.push(vec![cpu.cpu.to_string().into(), format!("|{}|", cpu.signs).into(), busy(cpu).into()]);
         }
-        page.table(&table)?;
-        page.blank()?;
-        page.table(&signs(found))?;
+        page.add("", vec![Block::Table(table), Block::Table(signs(found))]);
     }
-    page.blank()?;
-    if found.more_names > 0 {
-        page.paragraph("  - ", &format!("{} more names share the sign *", count(found.more_names)))?;
-    }
-    page.basis(&[], found.definitions)?;
-    page.remarks(&found.trace)
+    let names = format!("{} more names share the sign *", count(found.more_names));
+    let names = (found.more_names > 0).then(|| Remark::note(names));
+    page.ends(names.into_iter().chain(basis(&[], found.definitions)).chain(remarks(&found.trace)))
 }
 
 fn claim(found: &Overview) -> String {
     if found.cpus.is_empty() {
         return "No switch of a CPU is in the trace (or in what is asked for).".into();
     }
-    let slice = quantity(found.slice_ns as f64, "ns");
+    let slice = ns_of(found.slice_ns);
     format!("From {:.6} s, {slice} a column: who had most of each CPU's time.", Seconds(found.start_ns))
 }
 
@@ -53,7 +46,7 @@ fn signs(found: &Overview) -> Table {
     let all = sum(|cpu| cpu.busy_ns) + idle + unknown;
     let mut push = |sign: char, ns: u64, name: &str| {
         let share = percent(ns as f64 / all.max(1) as f64);
-        table.push(vec![sign.to_string().into(), quantity(ns as f64, "ns").into(), share.into(), name.into()]);
+        table.push(vec![sign.to_string().into(), ns_of(ns).into(), share.into(), name.into()]);
     };
     found.signs.iter().for_each(|row| push(row.sign, row.ns, &row.comm));
     push('.', idle, "(idle)");

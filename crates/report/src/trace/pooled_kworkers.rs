@@ -1,12 +1,13 @@
 //! How late work items run in each arm: a table on a terminal and a picture, by work function.
 
-use super::Page;
+use super::basis::basis;
+use super::more;
 use crate::chart::{Draw, RangeGroup, RangeRow, Ranges};
+use crate::document::{Block, Document, Remark};
 use crate::number::{count, maybe_quantity, percent, quantity};
 use crate::table::{Align, Cell, Table};
 use schedlab_analyze::trace::PooledKworkers;
 use schedlab_analyze::trace::kworkers::FunctionRow;
-use std::io::{self, Write};
 
 /// Items from which on a function is a row: a tail of fewer says little.
 const LEAST_ITEMS: u64 = 20;
@@ -17,25 +18,16 @@ const DRAWN: usize = 8;
 /// Width of the picture, px.
 const WIDTH: f64 = 760.0;
 
-/// Arms beside each other for a terminal `width` columns wide, at most `most` functions.
-pub fn pooled_kworkers_text(
-    found: &PooledKworkers,
-    most: usize,
-    width: usize,
-    colour: bool,
-    out: &mut dyn Write,
-) -> io::Result<()> {
-    let mut page = Page::new(out, width, colour);
+/// Arms beside each other, at most `most` functions.
+pub fn pooled_kworkers(found: &PooledKworkers, most: usize) -> Document {
     let arms: Vec<String> =
         found.arms.iter().map(|arm| format!("{} ({} traces, {} items)", arm.arm, arm.traces, arm.started)).collect();
-    page.heading("Queued to executed, by work function and arm")?;
-    page.paragraph("  ", &arms.join(" · "))?;
+    let mut page = Document::default();
+    page.add("Queued to executed, by work function and arm", vec![Block::Text(arms.join(" · "))]);
     let mut header: Vec<_> = ["items", "p50", "p99", "max", "waiting", "took p50"].map(|n| (n, Align::Right)).into();
     header.insert(0, ("arm", Align::Left));
     let functions = found.by_function(LEAST_ITEMS);
     for rows in functions.iter().take(most) {
-        page.blank()?;
-        page.heading(&name(rows[0].1))?;
         let mut table = Table::new(&header);
         for (arm, row) in rows {
             let max = row.latency.max_ns.map(|ns| ns as f64);
@@ -46,18 +38,13 @@ pub fn pooled_kworkers_text(
             cells.push(maybe_quantity(row.execution.p50_ns, "ns").into());
             table.push(cells);
         }
-        page.table(&table)?;
+        page.add(name(rows[0].1), vec![Block::Table(table)]);
     }
-    page.blank()?;
-    if functions.is_empty() {
-        page.paragraph("  - ", &format!("no function has {LEAST_ITEMS} items in an arm"))?;
-    }
-    if functions.len() > most {
-        page.paragraph("  - ", &format!("{} more functions; --top 0 shows all", functions.len() - most))?;
-    }
-    page.paragraph("  - ", "waiting: the share of the time in which the kworker waited for a CPU")?;
-    page.basis(&found.lacking, found.definitions)?;
-    found.problems.iter().try_for_each(|problem| page.paragraph("  ! ", problem))
+    let none = format!("no function has {LEAST_ITEMS} items in an arm");
+    let none = functions.is_empty().then(|| Remark::note(none)).into_iter();
+    let waiting = Remark::note("waiting: the share of the time in which the kworker waited for a CPU");
+    let end = none.chain(more(functions.len().saturating_sub(most) as u64, "functions")).chain([waiting]);
+    page.ends(end.chain(basis(&found.lacking, found.definitions)).chain(found.problems.iter().map(Remark::warning)))
 }
 
 /// The same as a picture: a file of its own. `place`: of which trace, on which machine, when.

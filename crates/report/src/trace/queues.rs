@@ -1,49 +1,37 @@
 //! How long the queue of each CPU was, on a terminal: the time at each length, and a line over time.
 
-use super::Page;
-use crate::number::{NONE, percent, quantity, significant};
+use super::basis::basis;
+use super::remarks;
+use crate::document::{Block, Document, Remark};
+use crate::number::{NONE, ns_of as ns, percent, significant};
 use crate::table::{Align, Cell, Table};
 use schedlab_analyze::trace::Seconds;
 use schedlab_analyze::trace::queues::{QueueRow, Queues};
-use std::io::{self, Write};
 
-/// The findings for a terminal `width` columns wide, with ANSI colours or without.
-pub fn trace_queues_text(found: &Queues, width: usize, colour: bool, out: &mut dyn Write) -> io::Result<()> {
-    let mut page = Page::new(out, width, colour);
-    page.heading(&claim(found))?;
-    page.origin(&found.trace)?;
+/// The findings as a page.
+pub fn trace_queues(found: &Queues) -> Document {
+    let mut page = Document::of_trace(claim(found), &found.trace);
     if !found.cpus.is_empty() {
-        page.blank()?;
-        page.heading("Share of the known time with so many threads that run or wait")?;
-        page.table(&shares(found))?;
-        page.blank()?;
-        let slice = ns(found.slice_ns);
-        page.heading(&format!(
-            "Over time, from {:.6} s, {slice} a column: threads on average",
-            Seconds(found.start_ns)
-        ))?;
+        let shares = Block::Table(shares(found));
+        page.add("Share of the known time with so many threads that run or wait", vec![shares]);
         let mut table = Table::new(&[("CPU", Align::Right), ("", Align::Left)]);
         for row in &found.cpus {
             let signs: String = row.slices.iter().map(|mean| sign(*mean)).collect();
             table.push(vec![name(row).into(), format!("|{signs}|").into()]);
         }
-        page.table(&table)?;
-        page.paragraph("  ", "rounded: . none, 1 to 9, + more; ? not known")?;
+        let (start, slice) = (Seconds(found.start_ns), ns(found.slice_ns));
+        let key = Block::Text("rounded: . none, 1 to 9, + more; ? not known".into());
+        let title = format!("Over time, from {start:.6} s, {slice} a column: threads on average");
+        page.add(title, vec![Block::Table(table), key]);
     }
-    page.blank()?;
     let told = [
         (found.missed_ns, "of waits are in no length: their CPU was not known, or they were known only at their end"),
         (found.censored_ns, "in the lengths are of waits that were censored later: by so much they may be too high"),
     ];
-    for (time, what) in told.into_iter().filter(|(time, _)| *time > 0) {
-        page.paragraph("  - ", &format!("{} {what}", ns(time)))?;
-    }
-    page.basis(&found.lacking, if found.cpus.is_empty() { &[] } else { found.definitions })?;
-    page.remarks(&found.trace)
-}
-
-fn ns(ns: u64) -> String {
-    quantity(ns as f64, "ns")
+    let told = told.into_iter().filter(|(time, _)| *time > 0);
+    let told = told.map(|(time, what)| Remark::note(format!("{} {what}", ns(time))));
+    let basis = basis(&found.lacking, if found.cpus.is_empty() { &[] } else { found.definitions });
+    page.ends(told.chain(basis).chain(remarks(&found.trace)))
 }
 
 fn claim(found: &Queues) -> String {

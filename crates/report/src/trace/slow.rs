@@ -1,37 +1,30 @@
 //! What happened in the slowest operations, on a terminal: for each what its time went into, then step by step.
 
-use super::Page;
-use crate::number::{count, quantity};
+use super::basis::basis;
+use super::{more, remarks};
+use crate::document::{Block, Document, Remark};
+use crate::number::ns_of as ns;
 use schedlab_analyze::trace::Seconds;
 use schedlab_analyze::trace::slow::{Slow, SlowPart, SlowRow, SlowStep, SlowTask};
 use schedlab_run::counted;
-use std::io::{self, Write};
 
 /// Parts that an operation's line shows, and steps below it: the longest ones.
 const PARTS_SHOWN: usize = 4;
 const STEPS_SHOWN: usize = 16;
 
-/// The findings for a terminal `width` columns wide, with ANSI colours or without.
-pub fn trace_slow_text(found: &Slow, width: usize, colour: bool, out: &mut dyn Write) -> io::Result<()> {
-    let mut page = Page::new(out, width, colour);
-    page.heading(&claim(found))?;
-    page.origin(&found.trace)?;
+/// The findings as a page.
+pub fn trace_slow(found: &Slow) -> Document {
+    let mut page = Document::of_trace(claim(found), &found.trace);
     for (number, row) in found.operations.iter().enumerate() {
-        page.blank()?;
-        operation(number + 1, row, &mut page)?;
+        let (title, blocks) = operation(number + 1, row);
+        page.add(title, blocks);
     }
-    page.blank()?;
-    if found.more_operations > 0 {
-        let text = "slow operations were kept; --top 0 shows all";
-        page.paragraph("  - ", &format!("{} more {text}", count(found.more_operations)))?;
-    }
-    if found.outside > 0 {
-        let lie = if found.outside == 1 { "lies" } else { "lie" };
-        let text = "outside the times of the trace: a flight recorder kept less, or the trace is another trial's";
-        page.paragraph("  ! ", &format!("{} {lie} {text}", counted(found.outside, "operations")))?;
-    }
-    page.basis(&found.lacking, found.definitions)?;
-    page.remarks(&found.trace)
+    let kept = more(found.more_operations, "slow operations were kept").into_iter();
+    let lie = if found.outside == 1 { "lies" } else { "lie" };
+    let text = "outside the times of the trace: a flight recorder kept less, or the trace is another trial's";
+    let outside =
+        (found.outside > 0).then(|| Remark::warning(format!("{} {lie} {text}", counted(found.outside, "operations"))));
+    page.ends(kept.chain(outside).chain(basis(&found.lacking, found.definitions)).chain(remarks(&found.trace)))
 }
 
 fn claim(found: &Slow) -> String {
@@ -40,7 +33,7 @@ fn claim(found: &Slow) -> String {
     format!("The slowest operation took {}{most}.", ns(row.ns))
 }
 
-fn operation(number: usize, row: &SlowRow, page: &mut Page<'_>) -> io::Result<()> {
+fn operation(number: usize, row: &SlowRow) -> (String, Vec<Block<'static>>) {
     let (comm, tid) = (&row.comm, row.tid);
     let head = format!(
         "{number}. {} {}, {:.6} to {:.6} s, seen by {comm}:{tid} of group {}",
@@ -50,33 +43,31 @@ fn operation(number: usize, row: &SlowRow, page: &mut Page<'_>) -> io::Result<()
         Seconds(row.end_ns),
         row.group
     );
-    page.heading(&head)?;
+    let mut all = Vec::new();
+    let mut line = |lead: &str, text: String| all.push(Block::Hanging(lead.to_owned(), text));
     let shown = row.parts.iter().take(PARTS_SHOWN);
     let mut parts: Vec<String> = shown.map(|p| format!("{} {}", ns(p.ns), part(p))).collect();
     let rest: u64 = row.parts.iter().skip(PARTS_SHOWN).map(|p| p.ns).sum();
     parts.extend((rest > 0).then(|| format!("{} others", ns(rest))));
-    page.paragraph("   ", &parts.join(", "))?;
+    line("   ", parts.join(", "));
     // The shortest steps of many are left out, in the order of time.
     let mut lengths: Vec<u64> = row.steps.iter().map(|step| step.ns).collect();
     lengths.sort_unstable_by(|a, b| b.cmp(a));
     let least = lengths.get(STEPS_SHOWN).map_or(0, |length| length + 1);
     for step in row.steps.iter().filter(|step| step.ns >= least) {
-        page.paragraph(&format!("     +{:<9}  ", ns(step.offset_ns)), &text(step))?;
+        line(&format!("     +{:<9}  ", ns(step.offset_ns)), text(step));
     }
     let (hidden, hidden_ns) =
         row.steps.iter().filter(|step| step.ns < least).fold((0, 0), |(n, sum), step| (n + 1, sum + step.ns));
     if hidden > 0 {
-        page.paragraph("     ", &format!("and {}, {} together", counted(hidden, "shorter steps"), ns(hidden_ns)))?;
+        line("     ", format!("and {}, {} together", counted(hidden, "shorter steps"), ns(hidden_ns)));
     }
     if row.cut {
-        page.paragraph("     ", "what was before is not kept: there were too many switches")?;
+        line("     ", "what was before is not kept: there were too many switches".to_owned());
     }
     let tasks: Vec<String> = row.tasks.iter().map(task).collect();
-    page.paragraph("   in all: ", &tasks.join("; "))
-}
-
-fn ns(ns: u64) -> String {
-    quantity(ns as f64, "ns")
+    line("   in all: ", tasks.join("; "));
+    (head, all)
 }
 
 fn who(comm: &str, tid: Option<u32>) -> String {

@@ -1,23 +1,26 @@
 //! Where the time of tasks went, on a terminal.
 
-use super::Page;
-use crate::number::{count, percent, quantity};
+use super::{more, remarks};
+use crate::document::{Block, Document};
+use crate::number::{ns_of, percent};
 use crate::table::{Align, Cell, Table};
 use schedlab_analyze::trace::States;
-use std::io::{self, Write};
 
-/// The findings for a terminal `width` columns wide, with ANSI colours or without.
-pub fn trace_states_text(found: &States, width: usize, colour: bool, out: &mut dyn Write) -> io::Result<()> {
-    let mut page = Page::new(out, width, colour);
-    page.origin(&found.trace)?;
-    page.blank()?;
+/// The findings as a page.
+pub fn trace_states(found: &States) -> Document {
+    let mut page = Document::of_trace("", &found.trace);
+    page.add("", vec![Block::Table(rows(found))]);
+    page.ends(more(found.more_rows, "tasks").into_iter().chain(remarks(&found.trace)))
+}
+
+fn rows(found: &States) -> Table {
     let mut header = vec![("task", Align::Left)];
     let columns = ["seen", "running", "after wakeup", "preempted", "S", "D", "I", "other", "unknown"];
     header.extend(columns.map(|name| (name, Align::Right)));
     let mut table = Table::new(&header);
     for row in &found.rows {
         let mut cells: Vec<Cell> = vec![super::task(&row.comm, row.tid, row.tasks).into()];
-        cells.push(quantity(row.seen_ns as f64, "ns").into());
+        cells.push(ns_of(row.seen_ns).into());
         let parts = [
             row.running_ns,
             row.wakeup_wait_ns,
@@ -31,10 +34,5 @@ pub fn trace_states_text(found: &States, width: usize, colour: bool, out: &mut d
         cells.extend(parts.map(|ns| Cell::from(if ns == 0 { String::new() } else { percent(row.share(ns)) })));
         table.push(cells);
     }
-    page.table(&table)?;
-    page.blank()?;
-    if found.more_rows > 0 {
-        page.paragraph("  - ", &format!("{} more tasks; --top 0 shows all", count(found.more_rows)))?;
-    }
-    page.remarks(&found.trace)
+    table
 }

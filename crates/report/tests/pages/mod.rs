@@ -7,11 +7,11 @@ pub(crate) fn pages(name: &str) -> String {
     let mut out = Vec::new();
     let title = |out: &mut Vec<u8>, text: &str| out.extend(format!("=== {text}\n").as_bytes());
     title(&mut out, "latency");
-    trace_latency_text(&latencies(name), 140, false, &mut out).expect("a Vec takes every byte");
+    trace_latency(&latencies(name)).text(140, false, &mut out).expect("a Vec takes every byte");
     title(&mut out, "states");
     let scope = Scope::default();
     let found = states(&mut open(name, states::wanted()), &scope, None).expect("readable");
-    trace_states_text(&found, 140, false, &mut out).expect("a Vec takes every byte");
+    trace_states(&found).text(140, false, &mut out).expect("a Vec takes every byte");
     title(&mut out, "timehist");
     timehist_header(&mut out).expect("a Vec takes every byte");
     let mut reader = open(name, timehist::wanted());
@@ -21,22 +21,23 @@ pub(crate) fn pages(name: &str) -> String {
     let mut each = |row: &_| map_line(row, &mut out).is_ok();
     map(&mut open(name, map::wanted()), &scope, &mut each).expect("readable");
     title(&mut out, "blame");
-    trace_blame_text(&blames(name), 80, false, &mut out).expect("a Vec takes every byte");
+    trace_blame(&blames(name)).text(80, false, &mut out).expect("a Vec takes every byte");
     title(&mut out, "chains");
-    trace_chains_text(&chained(name), 80, false, &mut out).expect("a Vec takes every byte");
+    trace_chains(&chained(name)).text(80, false, &mut out).expect("a Vec takes every byte");
     title(&mut out, "inversions");
-    trace_inversions_text(&inverted(name), 80, false, &mut out).expect("a Vec takes every byte");
+    trace_inversions(&inverted(name)).text(80, false, &mut out).expect("a Vec takes every byte");
     title(&mut out, "kworkers");
-    trace_kworkers_text(&worked(name), 80, false, &mut out).expect("a Vec takes every byte");
+    trace_kworkers(&worked(name)).text(80, false, &mut out).expect("a Vec takes every byte");
     title(&mut out, "affine");
     let found = affine(&mut open(name, affine::wanted()), &AffineOptions::default()).expect("readable");
-    trace_affine_text(&found, 80, false, &mut out).expect("a Vec takes every byte");
+    trace_affine(&found).text(80, false, &mut out).expect("a Vec takes every byte");
     title(&mut out, "map, in slices");
-    trace_overview_text(&mapped(name), 80, false, &mut out).expect("a Vec takes every byte");
+    trace_overview(&mapped(name)).text(80, false, &mut out).expect("a Vec takes every byte");
     title(&mut out, "queues");
-    trace_queues_text(&queued(name), 80, false, &mut out).expect("a Vec takes every byte");
+    trace_queues(&queued(name)).text(80, false, &mut out).expect("a Vec takes every byte");
     title(&mut out, "check");
-    trace_check_text(&check(&mut open(name, check::wanted())).expect("readable"), 140, false, &mut out)
+    trace_check(&check(&mut open(name, check::wanted())).expect("readable"))
+        .text(140, false, &mut out)
         .expect("written");
     title(&mut out, "latency --compat perf");
     let found =

@@ -12,6 +12,7 @@ use clap::{CommandFactory, FromArgMatches};
 use schedlab_analyze::profile::{self as analysis, Operations, ProfileOptions, SortBy};
 use schedlab_record::Roots;
 use schedlab_record::profile::{ProfileOrder, Sampler, Whose, instructions};
+use schedlab_report::Document;
 use schedlab_run::units::parse_duration_ns;
 use schedlab_run::{Setting, TrialOrder, TrialOutcome, WorkloadSpec};
 use schedlab_sys::interrupt::Interrupt;
@@ -205,11 +206,7 @@ fn print_found(args: &Profile, found: &analysis::ProfileFindings) -> Result<()> 
         return Ok(());
     }
     let colour = std::io::stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none();
-    to_stdout(|out| {
-        schedlab_report::profile_text(found, terminal_width(), colour, out)?;
-        found.annotations.iter().try_for_each(|annotation| {
-            writeln!(out)?;
-            schedlab_report::annotation_text(annotation, terminal_width(), colour, out)
-        })
-    })
+    let page =
+        found.annotations.iter().map(schedlab_report::annotation).fold(schedlab_report::profile(found), Document::and);
+    to_stdout(|out| page.text(terminal_width(), colour, out))
 }

@@ -191,14 +191,14 @@ pub(super) fn run(args: &Trace) -> Result<u8> {
             let (mut reader, scope) = args.source.open_for(&args.filters, states::wanted())?;
             let mut found = states(&mut reader, &scope, most(args.top))?;
             found.trace.tell_unmatched(&scope, &reader);
-            args.source.print(&found, schedlab_report::trace_states_text)?;
+            args.source.print(&found, schedlab_report::trace_states)?;
         }
         Analysis::Slow(args) => slow::run(args)?,
         Analysis::Convert(args) => convert::run(args)?,
         Analysis::Check(args) => {
             let mut reader = args.source.open(check::wanted())?;
             let found = check(&mut reader)?;
-            args.source.print(&found, schedlab_report::trace_check_text)?;
+            args.source.print(&found, schedlab_report::trace_check)?;
         }
     }
     Ok(exit::DONE)
@@ -234,7 +234,7 @@ fn run_latency(args: &Latency) -> Result<()> {
     };
     let mut found = latency(&mut reader, &options)?;
     found.trace.tell_unmatched(&options.scope, &reader);
-    args.source.print(&found, schedlab_report::trace_latency_text)
+    args.source.print(&found, schedlab_report::trace_latency)
 }
 
 fn run_timehist(args: &Timehist) -> Result<()> {
@@ -256,7 +256,7 @@ fn run_map(args: &Map) -> Result<()> {
         let options = OverviewOptions { scope, slices: slices(), top: most(args.top) };
         let mut found = overview(&mut reader, &options)?;
         found.trace.tell_unmatched(&options.scope, &reader);
-        return args.source.print(&found, schedlab_report::trace_overview_text);
+        return args.source.print(&found, schedlab_report::trace_overview);
     }
     args.source.print_lines(
         Some(MOST_OF_MAP),
@@ -276,7 +276,7 @@ fn run_queues(args: &Queues) -> Result<()> {
     let options = QueuesOptions { scope, slices: slices() };
     let mut found = queues(&mut reader, &options)?;
     found.trace.tell_unmatched(&options.scope, &reader);
-    args.source.print(&found, schedlab_report::trace_queues_text)
+    args.source.print(&found, schedlab_report::trace_queues)
 }
 
 pub(super) fn open(path: &Path, wanted: schedlab_trace::Kinds) -> Result<Reader> {
@@ -384,12 +384,8 @@ impl Source {
         Ok(())
     }
 
-    fn print<T: serde::Serialize>(
-        &self,
-        found: &T,
-        text: impl FnOnce(&T, usize, bool, &mut dyn Write) -> std::io::Result<()>,
-    ) -> Result<()> {
-        print(self.json, found, text)
+    fn print<T: serde::Serialize>(&self, found: &T, page: impl FnOnce(&T) -> schedlab_report::Document) -> Result<()> {
+        print(self.json, found, page)
     }
 }
 
@@ -410,17 +406,13 @@ impl Write for Counting<'_> {
 }
 
 /// Findings as JSON, or as text for this terminal.
-fn print<T: serde::Serialize>(
-    json: bool,
-    found: &T,
-    text: impl FnOnce(&T, usize, bool, &mut dyn Write) -> std::io::Result<()>,
-) -> Result<()> {
+fn print<T: serde::Serialize>(json: bool, found: &T, page: impl FnOnce(&T) -> schedlab_report::Document) -> Result<()> {
     to_stdout(|out| {
         if json {
             writeln!(out, "{}", pretty(found)?)
         } else {
             let (width, colour) = terminal();
-            text(found, width, colour, out)
+            page(found).text(width, colour, out)
         }
     })
 }

@@ -33,5 +33,5 @@ pub(super) fn run(args: &Wakers) -> Result<()> {
     let options = AffineOptions { scope, each_task: args.each_task, top: most(args.top), llc_size: args.llc_size };
     let mut found = affine(&mut reader, &options)?;
     found.trace.tell_unmatched(&options.scope, &reader);
-    args.source.print(&found, schedlab_report::trace_affine_text)
+    args.source.print(&found, schedlab_report::trace_affine)
 }

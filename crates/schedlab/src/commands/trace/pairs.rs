@@ -55,9 +55,7 @@ pub(super) fn run_copies(args: &Pairs) -> Result<()> {
             .with_context(|| format!("{} cannot be written", file.display()))?;
     }
     let shown = most(args.top).unwrap_or(usize::MAX);
-    super::print(args.json, &found, |found, width, colour, out| {
-        schedlab_report::trace_copies_text(found, shown, width, colour, out)
-    })
+    super::print(args.json, &found, |found| schedlab_report::trace_copies(found, shown))
 }
 
 fn of_trial(outcome: &TrialOutcome, file: &Path, slices: usize) -> Result<Copies> {

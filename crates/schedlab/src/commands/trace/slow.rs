@@ -31,7 +31,7 @@ pub(super) fn run(args: &SlowOf) -> Result<()> {
     }
     let mut reader = open(&file, slow::wanted())?;
     let found = slow::slow(&mut reader, &outcome.slowest, most(args.top))?;
-    print(args.json, &found, schedlab_report::trace_slow_text)
+    print(args.json, &found, schedlab_report::trace_slow)
 }
 
 /// The trace and the answer of the trial beside it.

@@ -8,7 +8,7 @@ use schedlab_analyze::trace::{
     BlameOptions, ChainsOptions, ExplainOptions, Explained, InversionsOptions, Kworkers, KworkersOptions,
     PooledKworkers, blame, chains, explain, inversions, kworkers,
 };
-use std::io::{self, Write};
+use schedlab_report::Document;
 use std::path::{Path, PathBuf};
 
 /// Rows of a table, and waits that are listed, when nobody says how many.
@@ -60,7 +60,7 @@ pub(super) fn run_blame(args: &WaitsOfTasks) -> Result<()> {
     let options = BlameOptions { scope, each_task: *each_task, top: most(waits.top) };
     let mut found = blame(&mut reader, &options)?;
     found.trace.tell_unmatched(&options.scope, &reader);
-    waits.source.print(&found, schedlab_report::trace_blame_text)
+    waits.source.print(&found, schedlab_report::trace_blame)
 }
 
 pub(super) fn run_chains(args: &Waits) -> Result<()> {
@@ -68,7 +68,7 @@ pub(super) fn run_chains(args: &Waits) -> Result<()> {
     let options = ChainsOptions { scope, top: most(args.top) };
     let mut found = chains(&mut reader, &options)?;
     found.trace.tell_unmatched(&options.scope, &reader);
-    args.source.print(&found, schedlab_report::trace_chains_text)
+    args.source.print(&found, schedlab_report::trace_chains)
 }
 
 pub(super) fn run_inversions(args: &WaitsOfTasks) -> Result<()> {
@@ -77,7 +77,7 @@ pub(super) fn run_inversions(args: &WaitsOfTasks) -> Result<()> {
     let options = InversionsOptions { scope, each_task: *each_task, top: most(waits.top) };
     let mut found = inversions(&mut reader, &options)?;
     found.trace.tell_unmatched(&options.scope, &reader);
-    waits.source.print(&found, schedlab_report::trace_inversions_text)
+    waits.source.print(&found, schedlab_report::trace_inversions)
 }
 
 pub(super) fn run_kworkers(args: &Works) -> Result<()> {
@@ -94,17 +94,14 @@ pub(super) fn run_kworkers(args: &Works) -> Result<()> {
     let dir = &args.source.file;
     if dir.is_dir() && super::trace_in(dir) == *dir && super::part_numbers(dir).is_empty() {
         let pooled = pooled(args, &symbols)?;
-        let show = |found: &PooledKworkers, width, colour, out: &mut dyn Write| {
-            schedlab_report::pooled_kworkers_text(found, top.unwrap_or(usize::MAX), width, colour, out)
-        };
         draw(args, &pooled)?;
-        return args.source.print(&pooled, show);
+        return args.source.print(&pooled, |found| schedlab_report::pooled_kworkers(found, top.unwrap_or(usize::MAX)));
     }
     let found = of_file(args, &args.source.file, &symbols, top)?;
     let mut alone = PooledKworkers::new();
     alone.arm(&args.source.file.display().to_string(), std::slice::from_ref(&found));
     draw(args, &alone)?;
-    args.source.print(&found, schedlab_report::trace_kworkers_text)
+    args.source.print(&found, schedlab_report::trace_kworkers)
 }
 
 fn of_file(args: &Works, file: &Path, symbols: &kworkers::Symbols, top: Option<usize>) -> Result<Kworkers> {
@@ -145,14 +142,8 @@ pub(super) fn run_explain(args: &WaitsOfTasks) -> Result<()> {
     waits.source.print(&found, pages)
 }
 
-fn pages(found: &Explained, width: usize, colour: bool, out: &mut dyn Write) -> io::Result<()> {
-    schedlab_report::trace_blame_text(&found.blame, width, colour, out)?;
-    writeln!(out)?;
-    schedlab_report::trace_chains_text(&found.chains, width, colour, out)?;
-    writeln!(out)?;
-    schedlab_report::trace_inversions_text(&found.inversions, width, colour, out)?;
-    writeln!(out)?;
-    schedlab_report::trace_kworkers_text(&found.kworkers, width, colour, out)?;
-    writeln!(out)?;
-    schedlab_report::trace_overview_text(&found.map, width, colour, out)
+fn pages(found: &Explained) -> Document {
+    use schedlab_report::{trace_blame, trace_chains, trace_inversions, trace_kworkers, trace_overview};
+    let waits = trace_blame(&found.blame).and(trace_chains(&found.chains)).and(trace_inversions(&found.inversions));
+    waits.and(trace_kworkers(&found.kworkers)).and(trace_overview(&found.map))
 }
