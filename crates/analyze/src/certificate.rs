@@ -4,6 +4,7 @@
 
 use crate::contrasts::control_twice;
 use crate::findings::*;
+use crate::metric_name::metric_name;
 use crate::selection::{Fate, Selection};
 use crate::words::phrase;
 use crate::workload::Workload;
@@ -51,8 +52,8 @@ fn certificate(
     let includes = contrast.effect.is_none_or(|e| e.lo <= none(&e) && none(&e) <= e.hi);
     let units = counted(contrast.units, &contrast.unit_name);
     let mut sentence = match &contrast.effect {
-        Some(effect) => format!("{pair}: {} on {}, {units}", phrase(metric, effect).short, metric.name),
-        None => format!("{pair}: no numbers on {}", metric.name),
+        Some(effect) => format!("{pair}: {} on {}, {units}", phrase(metric, effect).short, metric_name(&metric.name)),
+        None => format!("{pair}: no numbers on {}", metric_name(&metric.name)),
     };
     if !includes {
         sentence.push_str(&format!("; this excludes no effect: {cause}, or one time in twenty it is chance"));

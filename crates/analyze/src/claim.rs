@@ -2,6 +2,7 @@
 //! percentages, large ones factors.
 
 use crate::findings::*;
+use crate::metric_name::metric_name;
 use crate::words::{percent, phrase, times};
 use schedlab_run::{WorkloadSpec, counted};
 
@@ -109,7 +110,7 @@ fn sentence_of(
     let evidence = evidence(contrast);
     let prefix = if contrast.is_aa { "A/A control: " } else { "" };
     let several = workload.metrics.iter().filter(|m| m.role == Role::Primary).count() > 1;
-    let on = if several { format!("{label} ({})", metric.name) } else { label.clone() };
+    let on = if several { format!("{label} ({})", metric_name(&metric.name)) } else { label.clone() };
     let shown = contrast.effect.map(|effect| phrase(metric, &effect));
     let sesoi = percent(findings.rules.sesoi, findings.rules.sesoi);
     match (&contrast.verdict, shown) {
@@ -133,7 +134,7 @@ fn sentence_of(
             format!("{prefix}no verdict on {arm} against {control} on {on}: {reason} (descriptive: {})", phrase.short)
         }
         (_, Some(phrase)) if several && !phrase.names_metric => {
-            format!("{prefix}{arm} makes {label} {} by {}: {evidence}", phrase.full, metric.name)
+            format!("{prefix}{arm} makes {label} {} by {}: {evidence}", phrase.full, metric_name(&metric.name))
         }
         (_, Some(phrase)) => format!("{prefix}{arm} makes {label} {}: {evidence}", phrase.full),
         (_, None) => format!("{prefix}{arm} differs from {control} on {on}: {evidence}"),

@@ -4,6 +4,7 @@ use crate::certificate::certificates;
 use crate::claim;
 use crate::environment::environment;
 use crate::findings::*;
+use crate::metric_name::metric_name;
 use crate::selection::Fate;
 use crate::verdict::correct;
 use crate::workload::Workload;
@@ -197,7 +198,7 @@ fn of_workload(
     workload.confounded.iter().for_each(|c| say(c.sentence.clone(), ""));
     // The note of a secondary metric stands beside the metric; only a primary without numbers is a problem of the run.
     for metric in workload.metrics.iter().filter(|m| m.role == Role::Primary) {
-        metric.note.iter().for_each(|note| say(format!("{}: {note}", metric.name), ""));
+        metric.note.iter().for_each(|note| say(format!("{}: {note}", metric_name(&metric.name)), ""));
     }
     for certificate in workload.certificates.iter().filter(|c| !c.includes_no_effect) {
         say(certificate.sentence.clone(), "`schedlab doctor` names what moves by itself, such as the frequency");

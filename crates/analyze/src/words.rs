@@ -2,6 +2,7 @@
 //! carries.
 
 use crate::findings::{Effect, MetricFindings, Scale};
+use crate::metric_name::metric_name;
 use schedlab_run::Direction;
 
 /// Ratios beyond this (or below its reciprocal) read better as factors.
@@ -18,7 +19,7 @@ pub(crate) struct Phrase {
 pub(crate) fn phrase(metric: &MetricFindings, effect: &Effect) -> Phrase {
     if effect.scale == Scale::Difference {
         let (value, lo, hi) = (signed(effect.value), signed(effect.lo), signed(effect.hi));
-        let short = format!("{} {value} {} [{lo}, {hi}]", metric.name, metric.unit);
+        let short = format!("{} {value} {} [{lo}, {hi}]", metric_name(&metric.name), metric.unit);
         return Phrase { full: format!("change {short}"), short, names_metric: true };
     }
     let rate = metric.direction == Direction::HigherIsBetter && metric.unit.ends_with("/s");
@@ -34,7 +35,7 @@ pub(crate) fn phrase(metric: &MetricFindings, effect: &Effect) -> Phrase {
         let text = size(effect, "less time", "more time");
         return Phrase { full: format!("take {text}"), short: text, names_metric: false };
     }
-    let text = format!("{} {}", metric.name, size(effect, "lower", "higher"));
+    let text = format!("{} {}", metric_name(&metric.name), size(effect, "lower", "higher"));
     Phrase { full: format!("have {text}"), short: text, names_metric: true }
 }
 

@@ -73,12 +73,12 @@ fn other_metrics_are_named_and_neutral_ones_not_praised() {
     let p99 = |v: f64| vec![metric("latency_p99_ns", 1000.0 * v, "ns", Direction::LowerIsBetter)];
     assert_eq!(
         one(0.01, [1.0, 1.1], p99),
-        "batch makes messaging have latency_p99_ns 10 % higher [9, 11]: 8 blocks, 95 % interval"
+        "batch makes messaging have 99th-percentile latency 10 % higher [9, 11]: 8 blocks, 95 % interval"
     );
     let switches = |v: f64| vec![metric("switches_per_op", v, "1/op", Direction::Neutral)];
     assert_eq!(
         one(0.01, [1.0, 3.0], switches),
-        "batch makes messaging have switches_per_op 3.00 times higher [2.97, 3.03]: 8 blocks, 95 % interval"
+        "batch makes messaging have switches per operation 3.00 times higher [2.97, 3.03]: 8 blocks, 95 % interval"
     );
 }
 

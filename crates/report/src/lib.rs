@@ -13,7 +13,6 @@ mod escape;
 mod html;
 mod interval_text;
 mod markdown;
-mod metric_name;
 mod number;
 mod page;
 mod pictures;

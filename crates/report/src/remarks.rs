@@ -42,7 +42,7 @@ pub(crate) fn contrast_notes(findings: &Findings, workload: &WorkloadFindings, r
     let metrics = workload.metrics.iter().filter(|m| m.role == role);
     let said = |(metric, contrast): (&MetricFindings, &Contrast)| {
         let arm = words::arm_name(findings, contrast.arm);
-        let on = if several { format!("{arm}, {}", metric.name) } else { arm.to_owned() };
+        let on = if several { format!("{arm}, {}", words::metric_name(&metric.name)) } else { arm.to_owned() };
         contrast.notes.iter().map(|n| format!("{on}: {n}")).collect::<Vec<_>>()
     };
     metrics.flat_map(|m| m.contrasts.iter().map(move |c| (m, c))).flat_map(said).collect()
@@ -80,7 +80,7 @@ fn noise(findings: &Findings, workload: &WorkloadFindings) -> Vec<String> {
     let asked: Vec<_> = if findings.factors.is_empty() { of_arms.collect() } else { of_factors.collect() };
     let said = |(name, metric, c): (&str, &String, &Contrast)| {
         let sentence = &c.noise.as_ref()?.sentence;
-        Some(format!("Noise of {name} on {metric}: {sentence}."))
+        Some(format!("Noise of {name} on {}: {sentence}.", words::metric_name(metric)))
     };
     asked.into_iter().filter_map(said).collect()
 }
@@ -212,7 +212,7 @@ pub(crate) fn tier_split_notes(splits: &[TierSplit]) -> Vec<String> {
 pub(crate) fn variance(v: &VarianceSplit) -> String {
     let mut text = format!(
         "Spread of {}: a trial varies by {}; {} of its variance is between blocks, {} between trials of a block",
-        v.metric,
+        words::metric_name(&v.metric),
         percent(v.trial_sd),
         percent(v.block_share),
         percent(v.trial_share)

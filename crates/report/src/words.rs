@@ -1,7 +1,7 @@
 //! Names for what the findings hold: arms, verdicts, roles, tiers.
 
-pub(crate) use crate::metric_name::metric_name;
 use schedlab_analyze::beside;
+pub(crate) use schedlab_analyze::metric_name;
 pub(crate) use schedlab_analyze::workload_label;
 use schedlab_analyze::{Contrast, Findings, MetricFindings, Role, Verdict, WorkloadFindings};
 use schedlab_run::manifest::Environment;

@@ -53,7 +53,7 @@ fn a_list_of_copies_is_a_sweep_with_a_scaling_table() {
     let out = lab.path("run");
     let arguments = ["ab", "-w", "pipe:pin=same", "--sweep", "bytes=8,64", "--b", "", "--trials", "6"];
     let ran = schedlab(&[&arguments[..], &["--trial", "20ms", "--full", "--out", &out]].concat()).success();
-    assert!(ran.stdout.contains("Scaling: round_trips_per_s over bytes"), "{}", ran.stdout);
+    assert!(ran.stdout.contains("Scaling: round trips per second over bytes"), "{}", ran.stdout);
     let refused = schedlab(&["bench", "pipe:copies=2", "--sweep", "copies=1,4"]).failure();
     assert!(refused.stderr.contains("say it once"), "{}", refused.stderr);
 }

@@ -14,7 +14,7 @@ pub(super) fn main_effects(place: &Place<'_>) -> Option<Picture> {
         let effects: Vec<&MainEffect> =
             place.workload.main_effects.iter().filter(|e| e.metric == metric.name).collect();
         if !effects.is_empty() {
-            lines.push(Line::Heading(metric.name.clone(), good_side(metric.direction).to_owned()));
+            lines.push(Line::Heading(words::metric_name(&metric.name), good_side(metric.direction).to_owned()));
         }
         for of_factor in effects {
             let label = place.findings.factors.get(of_factor.factor as usize)?.name.clone();

@@ -121,7 +121,7 @@ pub(super) fn variance(place: &Place<'_>) -> Option<Picture> {
         }
     }
     kinds.extend((stacks.len() > 1).then(|| ("t2", "goes with placement or steal".to_owned())));
-    let title = format!("Where the noise is: {}", v.metric);
+    let title = format!("Where the noise is: {}", words::metric_name(&v.metric));
     let caption = format!("A single trial varies by {}. Shares of its variance.", percent(v.trial_sd));
     let picture = place.picture(Kind::Variance, "variance", title, &caption, Box::new(Stacks { kinds, stacks }));
     Some(picture.described(remarks::variance(v)))

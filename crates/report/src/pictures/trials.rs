@@ -5,6 +5,7 @@ use super::{Kind, Picture, Place};
 use crate::Input;
 use crate::chart::{CROWDED, Dot, Plot, Point, PointState, Strip, StripRow, Timeline};
 use crate::number::{count, maybe_quantity};
+use crate::words;
 use schedlab_analyze::{ArmValues, MetricFindings, Role, Source};
 use schedlab_run::manifest::OrderKnown;
 use schedlab_run::noun;
@@ -44,7 +45,8 @@ pub(super) fn distributions(place: &Place<'_>, rows: &Rows) -> Vec<Picture> {
         });
         let description = medians.collect::<Vec<_>>().join("; ");
         let chart = Strip { unit: metric.unit.clone(), rows: strip, plot: plot(place, index, column) };
-        let (name, title) = (format!("trials-{}", metric.name), format!("Trials by arm: {}", metric.name));
+        let (name, title) =
+            (format!("trials-{}", metric.name), format!("Trials by arm: {}", words::metric_name(&metric.name)));
         Some(place.picture(Kind::Distribution, &name, title, caption, Box::new(chart)).described(description))
     };
     primaries(place).filter_map(of_metric).collect()
@@ -88,7 +90,8 @@ pub(super) fn timelines(place: &Place<'_>, input: &Input<'_>, rows: &Rows) -> Ve
             "{}: {used} used, {unused} not in the verdict, {marked} while the machine was disturbed, {failed} without a value",
             counted(rows)
         );
-        let (name, title) = (format!("order-{}", metric.name), format!("Every trial in order: {}", metric.name));
+        let (name, title) =
+            (format!("order-{}", metric.name), format!("Every trial in order: {}", words::metric_name(&metric.name)));
         Some(place.picture(Kind::Timeline, &name, title, &caption, Box::new(chart)).described(description))
     };
     primaries(place).filter_map(of_metric).collect()

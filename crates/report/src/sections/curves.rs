@@ -2,10 +2,9 @@
 
 use super::workload::Of;
 use crate::document::Block;
-use crate::metric_name::metric_name;
 use crate::number::{NONE, effect, percent, quantity, significant};
 use crate::table::{Align, Table};
-use schedlab_analyze::{Curve, CurveRegion, Effect, RegionBoundary, Trend};
+use schedlab_analyze::{Curve, CurveRegion, Effect, RegionBoundary, Trend, metric_name};
 
 const KEY: &str = "A region has one line and one spread (standard deviation of a block around the line). Each further \
                    boundary is tested at 5 %. Switches that go with a region need not be its cause.";

@@ -85,7 +85,7 @@ fn untold(workload: &WorkloadFindings) -> Vec<String> {
         let withheld = m.contrasts.iter().find(|c| {
             matches!(c.verdict, Verdict::NoVerdict { why: Withheld::NotPerOperation, .. }) && c.effect.is_some()
         });
-        withheld.and_then(|c| Some(format!("{}: {}.", m.name, words::reason(&c.verdict)?)))
+        withheld.and_then(|c| Some(format!("{}: {}.", words::metric_name(&m.name), words::reason(&c.verdict)?)))
     };
     let untold = exploratory(workload).filter(measured).filter(|m| !is_told(m) && not_judged(m).is_none());
     let same = |m: &&MetricFindings| {

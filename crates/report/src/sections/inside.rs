@@ -95,7 +95,9 @@ fn views(findings: &Findings, workload: &WorkloadFindings) -> Table {
     let mut table = Table::new(&Vec::from_iter([("view", Align::Left)].into_iter().chain(numbers)));
     for metric in workload.metrics.iter().filter(|m| m.role == Role::Primary) {
         for c in metric.contrasts.iter().filter(|c| !c.views.is_empty()) {
-            table.push(vec![format!("{} · {}", words::arm_name(findings, c.arm), metric.name).into()]);
+            table.push(vec![
+                format!("{} · {}", words::arm_name(findings, c.arm), words::metric_name(&metric.name)).into(),
+            ]);
             for view in &c.views {
                 let [value, interval] = printed(view.effect, &metric.unit);
                 let n = view.n.to_string();

@@ -46,7 +46,7 @@ fn on_metric<'a>(findings: &Findings, metric: &MetricFindings, effects: &[&MainE
         format!(", {} of {arms}", words::units(&e.contrast))
     });
     let notes = effects.iter().flat_map(|of_factor| notes(findings, of_factor));
-    let title = Block::Lead(format!("Main effects on {}{over}", metric.name));
+    let title = Block::Lead(format!("Main effects on {}{over}", words::metric_name(&metric.name)));
     [title, Block::Table(table)].into_iter().chain(Block::list(notes)).collect()
 }
 

@@ -43,7 +43,7 @@ pub(crate) fn section<'a>(
 ) -> Section<'a> {
     let first = scaling.workloads.first().and_then(|index| workloads.iter().find(|w| w.workload == *index));
     let load = first.map(|workload| beside(&workload.load)).unwrap_or_default();
-    let title = format!("Scaling: {} over {}{load}", scaling.metric, scaling.option);
+    let title = format!("Scaling: {} over {}{load}", words::metric_name(&scaling.metric), scaling.option);
     let mut all = vec![Block::Spec(scaling.spec.clone())];
     all.extend(picture.map(Block::Pictures));
     all.extend([Block::Table(scaling_table(scaling, arms)), Block::Aside(SCALING_KEY.into())]);

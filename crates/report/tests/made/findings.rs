@@ -198,7 +198,7 @@ fn workload(trials: &[TrialRecord]) -> WorkloadFindings {
             effect: aa,
             includes_no_effect: true,
             sentence:
-                "other again against other, which have the same settings: 0.4 % faster [-1.9, 2.6] on msgs_per_s, 6 blocks"
+                "other again against other, which have the same settings: 0.4 % faster [-1.9, 2.6] on messages per second, 6 blocks"
                     .into(),
         }],
         warm_up: WarmUp {

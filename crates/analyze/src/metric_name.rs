@@ -1,4 +1,4 @@
-//! Metrics by names for people: `msgs_per_s` is `messages per second`, `latency_p99_ns` is `latency, 99th percentile`. A name
+//! Metrics by names for people: `msgs_per_s` is `messages per second`, `latency_p99_ns` is `99th-percentile latency`. A name
 //! that is none of ours (of an import, of a command's output) stays as it is.
 
 /// Whole names that no rule reads.
@@ -20,16 +20,13 @@ const WHOLE: [(&str, &str); 14] = [
 ];
 
 /// The name for a person.
-pub(crate) fn metric_name(name: &str) -> String {
+pub fn metric_name(name: &str) -> String {
     if let Some((_, whole)) = WHOLE.iter().find(|(ours, _)| *ours == name) {
         return (*whole).to_owned();
     }
     if let Some((of, percent)) = quantile(name) {
-        let tail = match percent.as_str() {
-            "50" => "median".to_owned(),
-            percent => format!("{percent}th percentile"),
-        };
-        return format!("{}, {tail}", plain(of));
+        let which = if percent == "50" { "median".to_owned() } else { format!("{percent}th-percentile") };
+        return format!("{which} {}", plain(of));
     }
     for (suffix, said) in [("_per_s", " per second"), ("_per_op", " per operation")] {
         if let Some(of) = name.strip_suffix(suffix) {
@@ -68,9 +65,9 @@ mod tests {
         for (name, said) in [
             ("msgs_per_s", "messages per second"),
             ("round_trips_per_s", "round trips per second"),
-            ("latency_p50_ns", "latency, median"),
-            ("latency_p99_ns", "latency, 99th percentile"),
-            ("other_p999_ns", "other, 99.9th percentile"),
+            ("latency_p50_ns", "median latency"),
+            ("latency_p99_ns", "99th-percentile latency"),
+            ("other_p999_ns", "99.9th-percentile other"),
             ("voluntary_switches_per_op", "voluntary switches per operation"),
             ("received_bytes_per_s", "received per second"),
             ("mean_segment_bytes", "mean segment"),
