@@ -18,7 +18,7 @@ pub(super) struct Of<'a> {
 type Part = for<'a> fn(Of<'a>) -> Vec<Block<'a>>;
 
 /// Everything of a workload, in order.
-const PARTS: [Part; 12] = [
+const PARTS: &[Part] = &[
     about,
     drawn,
     main_effects::blocks,
