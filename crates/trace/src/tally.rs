@@ -4,6 +4,7 @@ use crate::cells::Cells;
 use crate::engine::{Began, Censored, CensoredWait, Counts, Engine, Observer, Run, Task, TaskId, Wait};
 use crate::event::{Cpu, Prio, Tid};
 use crate::names::Name;
+use crate::numbered::{PerCpu, PerTask};
 use crate::prev_state::StateClass;
 use crate::{Reader, TimeWindow, TraceError, for_each_batch};
 use std::collections::BTreeMap;
@@ -152,9 +153,9 @@ struct Counter<'a> {
     whole: bool,
     /// Of the event that the engine takes.
     now: u64,
-    tasks: Vec<TaskTally>,
+    tasks: PerTask<TaskTally>,
     retired: BTreeMap<Ended, (u64, TaskTally)>,
-    cpus: Vec<CpuTally>,
+    cpus: PerCpu<CpuTally>,
 }
 
 /// Reads a trace to its end and counts what its tasks did; of waits only those that are wanted, all for `None`. Where there
@@ -166,7 +167,7 @@ pub fn tally(
     ended: &dyn Fn(&Task) -> Option<Ended>,
 ) -> Result<Tally, TraceError> {
     let mut engine = Engine::default();
-    let (tasks, cpus) = (Vec::new(), Vec::new());
+    let (tasks, cpus) = (PerTask::default(), PerCpu::default());
     let whole = *window == TimeWindow::default();
     let mut counter = Counter { window, wanted, ended, whole, now: 0, tasks, retired: BTreeMap::new(), cpus };
     for_each_batch(reader, |batch, classes| {
@@ -177,39 +178,13 @@ pub fn tally(
     })?;
     engine.finish(&mut counter);
     let (counts, span) = (engine.counts(), engine.span());
-    counter.tasks.resize(engine.tasks().len(), TaskTally::default());
-    let tasks = engine.tasks().iter().cloned().zip(counter.tasks).collect();
+    let done = counter.tasks.first(engine.tasks().len());
+    let tasks = engine.tasks().iter().cloned().zip(done).collect();
     let retired = counter.retired.into_iter().map(|(ended, (number, done))| (ended, number, done)).collect();
-    Ok(Tally { tasks, retired, cpus: counter.cpus, counts, span })
+    Ok(Tally { tasks, retired, cpus: counter.cpus.all().to_vec(), counts, span })
 }
 
 impl Counter<'_> {
-    #[inline]
-    fn task(&mut self, task: TaskId) -> &mut TaskTally {
-        if task.index() >= self.tasks.len() {
-            self.meet_task(task);
-        }
-        &mut self.tasks[task.index()]
-    }
-
-    #[inline]
-    fn cpu(&mut self, cpu: Cpu) -> &mut CpuTally {
-        if usize::from(cpu.0) >= self.cpus.len() {
-            self.meet_cpu(cpu);
-        }
-        &mut self.cpus[usize::from(cpu.0)]
-    }
-
-    #[cold]
-    fn meet_task(&mut self, task: TaskId) {
-        self.tasks.resize(task.index() + 1, TaskTally::default());
-    }
-
-    #[cold]
-    fn meet_cpu(&mut self, cpu: Cpu) {
-        self.cpus.resize(usize::from(cpu.0) + 1, CpuTally::default());
-    }
-
     /// Whether what ends then and there counts.
     #[inline]
     fn counts(&self, end: u64, cpu: Cpu) -> bool {
@@ -224,11 +199,11 @@ impl Observer for Counter<'_> {
             return;
         }
         let ns = run.end.saturating_sub(run.start);
-        let tally = self.task(task);
+        let tally = self.tasks.of(task);
         tally.runs += 1;
         tally.run_ns += ns;
         tally.longest_run_ns = tally.longest_run_ns.max(ns);
-        self.cpu(run.cpu).busy_ns += ns;
+        self.cpus.of(run.cpu).busy_ns += ns;
     }
 
     #[inline(always)]
@@ -238,7 +213,7 @@ impl Observer for Counter<'_> {
         }
         let ns = wait.ns();
         let longest = Longest { start: wait.start, end: wait.end, cpu: wait.cpu.0 };
-        let tally = self.task(task);
+        let tally = self.tasks.of(task);
         if wait.began == Began::Preempted {
             if ns > tally.preempt.max_ns() || tally.preempt.count() == 0 {
                 tally.longest_preempt = longest;
@@ -264,7 +239,7 @@ impl Observer for Counter<'_> {
         if !self.window.has_time(self.now) || self.wanted.is_some_and(|wanted| !wanted(wait.left, wait.prio)) {
             return;
         }
-        let tally = self.task(task);
+        let tally = self.tasks.of(task);
         let preempted = wait.began == Began::Preempted;
         let kind = if preempted { &mut tally.censored_preempt } else { &mut tally.censored_wakeup };
         kind[wait.why as usize] += 1;
@@ -272,7 +247,7 @@ impl Observer for Counter<'_> {
 
     fn run_censored(&mut self, task: TaskId, _why: Censored) {
         if self.window.has_time(self.now) {
-            self.task(task).censored_runs += 1;
+            self.tasks.of(task).censored_runs += 1;
         }
     }
 
@@ -281,24 +256,24 @@ impl Observer for Counter<'_> {
         if !self.counts(self.now, cpu) {
             return;
         }
-        let tally = self.task(task);
+        let tally = self.tasks.of(task);
         if class.is_runnable() {
             tally.involuntary += 1;
         } else {
             tally.voluntary += 1;
         }
-        self.cpu(cpu).switches += 1;
+        self.cpus.of(cpu).switches += 1;
     }
 
     fn moved(&mut self, task: TaskId, _from: Cpu, to: Cpu) {
         if !self.counts(self.now, to) {
             return;
         }
-        self.task(task).migrations += 1;
+        self.tasks.of(task).migrations += 1;
     }
 
     fn retired(&mut self, task: TaskId, known: &Task) {
-        let done = std::mem::take(self.task(task));
+        let done = std::mem::take(self.tasks.of(task));
         if let Some(ended) = (self.ended)(known) {
             let (number, sum) = self.retired.entry(ended).or_default();
             *number += 1;
@@ -310,6 +285,6 @@ impl Observer for Counter<'_> {
         if !self.counts(end, cpu) {
             return;
         }
-        self.cpu(cpu).idle_ns += end.saturating_sub(start);
+        self.cpus.of(cpu).idle_ns += end.saturating_sub(start);
     }
 }

@@ -5,8 +5,8 @@ use super::filter::TaskFilter;
 use super::scope::Chosen;
 use schedlab_trace::engine::{CensoredWait, Engine, Observer, Run, Task, TaskId, Wait};
 use schedlab_trace::{
-    Cpu, Event, Name, Prio, Reader, StateClass, Tid, TraceError, Wake, What, for_each_batch, for_each_batch_twice,
-    for_each_named_batch,
+    Cpu, Event, Name, PerTask, Prio, Reader, StateClass, Tid, TraceError, Wake, What, for_each_batch,
+    for_each_batch_twice, for_each_named_batch,
 };
 
 /// The event that the engine takes; what it tells follows from it.
@@ -192,7 +192,8 @@ pub(super) struct Known {
     pub(super) chosen: bool,
 }
 
-const STRANGER: Known = Known {
+/// A task that no event told of.
+static STRANGER: Known = Known {
     tid: Tid::IDLE,
     comm: Name::UNKNOWN,
     prio: Prio::UNKNOWN,
@@ -203,37 +204,35 @@ const STRANGER: Known = Known {
 
 /// All tasks, by number.
 #[derive(Debug, Default)]
-pub(super) struct KnownTasks(Vec<Known>);
+pub(super) struct KnownTasks(PerTask<Known>);
+
+impl Default for Known {
+    fn default() -> Self {
+        STRANGER
+    }
+}
 
 impl KnownTasks {
     #[inline]
     pub(super) fn get(&self, task: TaskId) -> &Known {
-        self.0.get(task.index()).unwrap_or(&STRANGER)
-    }
-
-    #[inline]
-    fn of(&mut self, task: TaskId) -> &mut Known {
-        if task.index() >= self.0.len() {
-            self.0.resize(task.index() + 1, STRANGER);
-        }
-        &mut self.0[task.index()]
+        self.0.get(task).unwrap_or(&STRANGER)
     }
 
     /// The number will be another task's.
     fn forget(&mut self, task: TaskId) {
-        *self.of(task) = STRANGER;
+        *self.0.of(task) = STRANGER;
     }
 
     /// Nobody knows any more where the task is.
     fn lose(&mut self, task: TaskId) {
-        let known = self.of(task);
+        let known = self.0.of(task);
         (known.on_cpu, known.left) = (false, StateClass::Unknown);
     }
 
     /// A thread goes on with another id.
     fn exec(&mut self, tid: Tid, new: Option<TaskId>, old: Option<TaskId>) {
         let Some((new, old)) = new.zip(old).filter(|(new, old)| new != old) else { return };
-        *self.of(new) = Known { tid, ..*self.get(old) };
+        *self.0.of(new) = Known { tid, ..*self.get(old) };
         self.lose(old);
     }
 
@@ -241,7 +240,7 @@ impl KnownTasks {
     #[inline]
     fn woken(&mut self, wake: &Wake, engine: &Engine, chosen: &Chosen) -> Option<TaskId> {
         let task = if wake.tid == Tid::IDLE { None } else { engine.task(wake.tid) }?;
-        let known = self.of(task);
+        let known = self.0.of(task);
         known.tid = wake.tid;
         known.name(wake.comm, wake.prio, chosen);
         Some(task)
@@ -262,12 +261,12 @@ impl KnownTasks {
         let of = |tid: Tid| if tid == Tid::IDLE { None } else { engine.task(tid) };
         let (out, into) = (of(prev), of(next));
         if let Some(task) = out {
-            let known = self.of(task);
+            let known = self.0.of(task);
             (known.tid, known.left, known.on_cpu) = (prev, class, false);
             known.name(prev_comm, prev_prio, chosen);
         }
         if let Some(task) = into {
-            let known = self.of(task);
+            let known = self.0.of(task);
             (known.tid, known.on_cpu) = (next, true);
             known.name(next_comm, next_prio, chosen);
         }

@@ -2,7 +2,7 @@
 //! lies further back is told as not known, never guessed.
 
 use super::recent::Recent;
-use schedlab_trace::{Cpu, Event, Name, What};
+use schedlab_trace::{Cpu, Event, Name, PerCpu, What};
 
 /// Changes that are remembered, over all CPUs: 64 MiB.
 const MOST_MARKS: usize = 1 << 22;
@@ -169,7 +169,7 @@ impl<T: Copy + PartialEq> Lane<T> {
 /// For how long some CPU has been idle: the time that a thread could have run elsewhere.
 #[derive(Debug)]
 pub(super) struct IdleTimes {
-    idle: Vec<bool>,
+    idle: PerCpu<bool>,
     number: u32,
     /// Changes between some and none: when, and the time of some until then.
     marks: Recent<(u64, u64, bool)>,
@@ -177,7 +177,7 @@ pub(super) struct IdleTimes {
 
 impl Default for IdleTimes {
     fn default() -> Self {
-        Self { idle: Vec::new(), number: 0, marks: Recent::new(MOST_OF_A_CPU) }
+        Self { idle: PerCpu::default(), number: 0, marks: Recent::new(MOST_OF_A_CPU) }
     }
 }
 
@@ -185,14 +185,7 @@ impl IdleTimes {
     /// A CPU became idle, or not idle or not known to be.
     #[inline]
     pub(super) fn set(&mut self, ts: u64, cpu: Cpu, idle: bool) {
-        let at = usize::from(cpu.0);
-        if cpu == Cpu::ANY {
-            return;
-        }
-        if at >= self.idle.len() {
-            self.idle.resize(at + 1, false);
-        }
-        if std::mem::replace(&mut self.idle[at], idle) == idle {
+        if cpu == Cpu::ANY || std::mem::replace(self.idle.of(cpu), idle) == idle {
             return;
         }
         let some = self.number > 0;
@@ -205,7 +198,7 @@ impl IdleTimes {
 
     /// All events are lost from here.
     pub(super) fn lose_all(&mut self, ts: u64) {
-        (0..self.idle.len()).for_each(|cpu| self.set(ts, Cpu(cpu as u16), false));
+        (0..self.idle.all().len()).for_each(|cpu| self.set(ts, Cpu(cpu as u16), false));
     }
 
     /// How long some CPU had been idle up to a time; `None` where that is further back than is remembered.

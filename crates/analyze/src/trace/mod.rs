@@ -26,6 +26,7 @@ mod processes;
 pub mod queues;
 mod quick;
 mod recent;
+mod run_queues;
 mod scope;
 mod slices;
 pub mod slow;

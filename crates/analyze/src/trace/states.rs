@@ -3,7 +3,7 @@
 use super::facts::TraceFacts;
 use super::scope::Scope;
 use schedlab_trace::engine::{Began, Engine, Observer, Run, Task, TaskId, Wait};
-use schedlab_trace::{Ended, Kinds, Names, Prio, Reader, StateClass, TraceError, for_each_batch};
+use schedlab_trace::{Ended, Kinds, Names, PerTask, Prio, Reader, StateClass, TraceError, for_each_batch};
 use serde::Serialize;
 use std::collections::BTreeMap;
 
@@ -60,14 +60,14 @@ pub struct States {
 /// Reads a trace to its end. Of the scope a state selects the tasks that spent time in it, those with most of it first; a
 /// priority those that ran or got a CPU at it; the window of time is not looked at.
 pub fn states(reader: &mut Reader, scope: &Scope, top: Option<usize>) -> Result<States, TraceError> {
-    let (mut engine, mut times) = (Engine::default(), Times { scope, tasks: Vec::new(), retired: BTreeMap::new() });
+    let (mut engine, mut times) =
+        (Engine::default(), Times { scope, tasks: PerTask::default(), retired: BTreeMap::new() });
     for_each_batch(reader, |batch, classes| batch.iter().for_each(|event| engine.tell(event, classes, &mut times)))?;
     engine.finish_telling(&mut times);
     let span = engine.span();
-    times.tasks.resize(engine.tasks().len(), TaskTimes::default());
     let names = reader.names();
     let met = |times: &TaskTimes| times.is_meant(scope);
-    let wanted = engine.tasks().iter().zip(times.tasks);
+    let wanted = engine.tasks().iter().zip(times.tasks.first(engine.tasks().len()));
     let wanted = wanted.filter(|(task, times)| scope.tasks.has(task, names) && met(times));
     let mut rows: Vec<StatesRow> =
         wanted.map(|(task, times)| times.row.of(task, names.text(task.comm), span)).collect();
@@ -147,32 +147,25 @@ impl TaskTimes {
 struct Times<'a> {
     scope: &'a Scope,
     /// By [`TaskId`].
-    tasks: Vec<TaskTimes>,
+    tasks: PerTask<TaskTimes>,
     retired: BTreeMap<Ended, StatesRow>,
 }
 
 impl Times<'_> {
     fn of(&mut self, task: TaskId) -> &mut StatesRow {
-        &mut self.times(task).row
-    }
-
-    fn times(&mut self, task: TaskId) -> &mut TaskTimes {
-        if task.index() >= self.tasks.len() {
-            self.tasks.resize(task.index() + 1, TaskTimes::default());
-        }
-        &mut self.tasks[task.index()]
+        &mut self.tasks.of(task).row
     }
 
     fn meet(&mut self, task: TaskId, prio: Prio) {
         if self.scope.has_prio(prio) {
-            self.times(task).met_prio = true;
+            self.tasks.of(task).met_prio = true;
         }
     }
 }
 
 impl Observer for Times<'_> {
     fn retired(&mut self, task: TaskId, known: &Task) {
-        let times = std::mem::take(self.times(task));
+        let times = std::mem::take(self.tasks.of(task));
         if let Some(ended) = self.scope.tasks.ended(known).filter(|_| times.is_meant(self.scope)) {
             let sum = self.retired.entry(ended).or_default();
             sum.tasks += 1;

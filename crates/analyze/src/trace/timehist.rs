@@ -4,7 +4,7 @@ use super::calls::{self, Calls};
 use super::facts::TraceFacts;
 use super::scope::Scope;
 use schedlab_trace::engine::{Began, CensoredWait, Engine, Observer, Run, Task, TaskId, Wait};
-use schedlab_trace::{Cpu, Kinds, Name, Reader, StateClass, Syscall, TraceError, What};
+use schedlab_trace::{Cpu, Kinds, Name, PerTask, Reader, StateClass, Syscall, TraceError, What};
 use serde::Serialize;
 
 /// The kinds of events that the analysis needs.
@@ -95,7 +95,7 @@ struct Ran {
 
 #[derive(Default)]
 struct History {
-    before: Vec<Before>,
+    before: PerTask<Before>,
     runs: Vec<Ran>,
     /// Whom the present event takes from a CPU.
     name: Option<Name>,
@@ -104,13 +104,6 @@ struct History {
 }
 
 impl History {
-    fn of(&mut self, task: TaskId) -> &mut Before {
-        if task.index() >= self.before.len() {
-            self.before.resize(task.index() + 1, Before::default());
-        }
-        &mut self.before[task.index()]
-    }
-
     fn hand_out(&mut self, engine: &Engine, reader: &Reader, scope: &Scope, each: Sink<'_>) -> bool {
         let arch = reader.info().arch;
         for Ran { id, retired, name, run, before } in self.runs.drain(..) {
@@ -142,26 +135,26 @@ impl History {
 
 impl Observer for History {
     fn ran(&mut self, task: TaskId, run: &Run) {
-        let before = std::mem::take(self.of(task));
+        let before = std::mem::take(self.before.of(task));
         self.runs.push(Ran { id: task, retired: None, name: self.name, run: *run, before });
     }
 
     fn left(&mut self, task: TaskId, _cpu: Cpu, _class: StateClass) {
-        self.of(task).left_in = self.call;
+        self.before.of(task).left_in = self.call;
     }
 
     fn retired(&mut self, task: TaskId, known: &Task) {
-        *self.of(task) = Before::default();
+        *self.before.of(task) = Before::default();
         let of_task = self.runs.iter_mut().filter(|ran| ran.id == task && ran.retired.is_none());
         of_task.for_each(|ran| ran.retired = Some(known.clone()));
     }
 
     fn run_censored(&mut self, task: TaskId, _why: schedlab_trace::engine::Censored) {
-        *self.of(task) = Before::default();
+        *self.before.of(task) = Before::default();
     }
 
     fn waited(&mut self, task: TaskId, wait: &Wait) {
-        let before = self.of(task);
+        let before = self.before.of(task);
         if wait.began == Began::Preempted {
             before.preempt = Some(wait.ns());
         } else {
@@ -171,10 +164,10 @@ impl Observer for History {
 
     fn wait_censored(&mut self, task: TaskId, _wait: &CensoredWait) {
         // It may have run meanwhile, unseen: then its sleep was before that time on a CPU, not before the next.
-        *self.of(task) = Before::default();
+        *self.before.of(task) = Before::default();
     }
 
     fn slept(&mut self, task: TaskId, _state: StateClass, start: u64, end: u64) {
-        self.of(task).slept = Some(end.saturating_sub(start));
+        self.before.of(task).slept = Some(end.saturating_sub(start));
     }
 }

@@ -7,6 +7,7 @@
 //! falsify it.
 
 use crate::event::Cpu;
+use crate::numbered::PerCpu;
 
 #[derive(Debug, Clone, Copy, Default)]
 struct Lane {
@@ -20,7 +21,7 @@ struct Lane {
 #[derive(Debug, Default)]
 pub(super) struct Gaps {
     /// By CPU; those of an unknown CPU apart.
-    lanes: Vec<Lane>,
+    lanes: PerCpu<Lane>,
     anywhere: Lane,
     /// End of the latest gap of any CPU; `u64::MAX` while one is open. Most intervals begin after it: one comparison.
     latest: u64,
@@ -37,7 +38,7 @@ impl Gaps {
     pub(super) fn end(&mut self, cpu: Cpu, ts: u64) {
         let lane = self.lane(cpu);
         (lane.open, lane.end) = (lane.open.saturating_sub(1), ts);
-        let all = || self.lanes.iter().chain([&self.anywhere]);
+        let all = || self.lanes.all().iter().chain([&self.anywhere]);
         let latest = if all().any(|l| l.open > 0) { u64::MAX } else { all().map(|l| l.end).max().unwrap_or(0) };
         self.latest = latest.max(self.waits_from);
     }
@@ -49,14 +50,7 @@ impl Gaps {
     }
 
     fn lane(&mut self, cpu: Cpu) -> &mut Lane {
-        if cpu == Cpu::ANY {
-            return &mut self.anywhere;
-        }
-        let at = usize::from(cpu.0);
-        if at >= self.lanes.len() {
-            self.lanes.resize(at + 1, Lane::default());
-        }
-        &mut self.lanes[at]
+        if cpu == Cpu::ANY { &mut self.anywhere } else { self.lanes.of(cpu) }
     }
 
     /// Whether a thread may have run and slept unseen between `since` and now, where it was seen on the CPUs `seen_on` (bits
@@ -76,7 +70,7 @@ impl Gaps {
     fn taint_of(&self, since: u64, seen_on: u64) -> bool {
         let hit = |lane: &Lane| lane.open > 0 || lane.end > since;
         let on = |cpu: usize| seen_on & 1 << (cpu % 64) != 0;
-        hit(&self.anywhere) || self.lanes.iter().enumerate().any(|(cpu, lane)| on(cpu) && hit(lane))
+        hit(&self.anywhere) || self.lanes.all().iter().enumerate().any(|(cpu, lane)| on(cpu) && hit(lane))
     }
 }
 

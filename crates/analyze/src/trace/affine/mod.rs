@@ -10,7 +10,7 @@ use super::lacking::lacking;
 use super::scope::Scope;
 use flips::{Flips, is_known_rule, is_wide};
 use schedlab_trace::engine::{Engine, Task, TaskId};
-use schedlab_trace::{Cpu, Kind, Kinds, Name, Reader, Tid, TraceError, Wake, What};
+use schedlab_trace::{Cpu, Kind, Kinds, Name, PerCpu, PerTask, Reader, Tid, TraceError, Wake, What};
 use serde::Serialize;
 use std::collections::{BTreeMap, HashSet};
 
@@ -141,8 +141,8 @@ pub fn affine(reader: &mut Reader, options: &AffineOptions) -> Result<Affine, Tr
         affinity: Affinity::new(reader),
         llc_size: options.llc_size.or(reader.info().cpus).filter(|size| *size > 0),
         rule_known: is_known_rule(&reader.info().release),
-        tasks: Vec::new(),
-        idle: Vec::new(),
+        tasks: PerTask::default(),
+        idle: PerCpu::default(),
         told_apart: 0,
         retired: BTreeMap::new(),
         aside: Aside::default(),
@@ -194,21 +194,13 @@ struct Wakers<'a> {
     affinity: Affinity,
     llc_size: Option<u32>,
     rule_known: bool,
-    /// By [`TaskId`].
-    tasks: Vec<Waker>,
+    tasks: PerTask<Waker>,
     /// The idle threads, by CPU: what interrupts wake while they run is charged to them.
-    idle: Vec<Waker>,
+    idle: PerCpu<Waker>,
     /// Wakees in the sets of all wakers.
     told_apart: usize,
     retired: BTreeMap<Name, AffineRow>,
     aside: Aside,
-}
-
-fn grown(all: &mut Vec<Waker>, index: usize) -> &mut Waker {
-    if index >= all.len() {
-        all.resize_with(index + 1, Waker::default);
-    }
-    &mut all[index]
 }
 
 impl Wakers<'_> {
@@ -224,10 +216,10 @@ impl Wakers<'_> {
             self.aside.by_strangers += u64::from(meant);
             return;
         }
-        let wakee_flips = grown(&mut self.tasks, wakee.index()).flips;
+        let wakee_flips = self.tasks.of(wakee).flips;
         let of_waker = match waker {
-            Some(waker) => grown(&mut self.tasks, waker.index()),
-            None => grown(&mut self.idle, usize::from(cpu.0)),
+            Some(waker) => self.tasks.of(waker),
+            None => self.idle.of(cpu),
         };
         let flip = of_waker.flips.record(wakee, taken.event.ts);
         if !meant {
@@ -275,10 +267,10 @@ impl Wakers<'_> {
     fn findings(self, engine: &Engine, reader: &Reader, options: &AffineOptions) -> Affine {
         let names = reader.names();
         let mut rows: Vec<AffineRow> = Vec::new();
-        for (task, waker) in engine.tasks().iter().zip(&self.tasks) {
+        for (task, waker) in engine.tasks().iter().zip(self.tasks.all()) {
             rows.push(waker.finished(names.text(task.comm), Some(task.tid.0)));
         }
-        let idle = self.idle.iter().enumerate();
+        let idle = self.idle.all().iter().enumerate();
         rows.extend(idle.map(|(cpu, waker)| AffineRow {
             idle_of: Some(cpu as u16),
             ..waker.finished(&format!("(idle of CPU {cpu})"), Some(0))
@@ -327,21 +319,21 @@ impl Analysis for Wakers<'_> {
             What::Switch { .. } => {
                 let Some(out) = taken.out.filter(|_| !taken.class.is_runnable()) else { return };
                 if self.scope.window.has(taken.event.ts, taken.event.cpu) {
-                    grown(&mut self.tasks, out.index()).row.sleeps += 1;
+                    self.tasks.of(out).row.sleeps += 1;
                 }
             }
             What::Fork { parent, child, .. } => {
                 self.affinity.take(taken.event);
                 let Some(child) = taken.engine.task(child) else { return };
-                let parent = taken.engine.task(parent).map(|parent| grown(&mut self.tasks, parent.index()).flips);
-                grown(&mut self.tasks, child.index()).flips = Flips::inherit(parent.unwrap_or_default());
+                let parent = taken.engine.task(parent).map(|parent| self.tasks.of(parent).flips);
+                self.tasks.of(child).flips = Flips::inherit(parent.unwrap_or_default());
             }
             _ => _ = self.affinity.take(taken.event),
         }
     }
 
     fn retired(&mut self, _now: &Now<'_>, task: TaskId, as_known: &Task) {
-        let waker = std::mem::take(grown(&mut self.tasks, task.index()));
+        let waker = std::mem::take(self.tasks.of(task));
         self.told_apart -= waker.wakees.len();
         if waker.row.wakings > 0 {
             self.retired.entry(as_known.comm).or_default().add(&waker.finished("", None));

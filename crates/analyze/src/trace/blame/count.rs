@@ -2,11 +2,11 @@
 
 use crate::trace::affinity::{ALL, Affinity, SetId, UNKNOWN};
 use crate::trace::follow::{Analysis, Now, Taken};
-use crate::trace::lanes::{Does, IdleTimes, Lanes};
-use crate::trace::places::Place;
+use crate::trace::lanes::{Does, IdleTimes};
+use crate::trace::run_queues::{RunQueues, Stretch};
 use crate::trace::scope::Scope;
 use schedlab_trace::engine::{CensoredWait, Task, TaskId, Wait};
-use schedlab_trace::{Context, Cpu, Ended, Event, Name, Prio, StateClass, Tid, Wake, What};
+use schedlab_trace::{Context, Cpu, Ended, Event, Name, PerTask, Prio, StateClass, Tid, Wake, What};
 use std::collections::{BTreeMap, HashMap};
 
 /// Parts of a wait that is listed.
@@ -177,7 +177,6 @@ pub(super) struct LongWait {
 /// What is known of a task while it goes.
 #[derive(Debug, Clone)]
 struct Waiter {
-    place: Place,
     /// Somebody woke it since it was last on a CPU, or while it was.
     woken: bool,
     waker_comm: Name,
@@ -187,7 +186,7 @@ struct Waiter {
 
 impl Default for Waiter {
     fn default() -> Self {
-        Self { place: Place::default(), woken: false, waker_comm: Name::UNKNOWN, may: UNKNOWN }
+        Self { woken: false, waker_comm: Name::UNKNOWN, may: UNKNOWN }
     }
 }
 
@@ -196,13 +195,13 @@ impl Default for Waiter {
 pub(in crate::trace) struct Counter<'a> {
     scope: &'a Scope,
     longest_listed: usize,
-    waiters: Vec<Waiter>,
-    lanes: Lanes<(TaskId, Name)>,
+    waiters: PerTask<Waiter>,
+    queues: RunQueues,
     /// When some CPU was idle: any, and any of each set of CPUs.
     idle: Vec<IdleTimes>,
     pub(super) affinity: Affinity,
     pub(super) causes: Causes,
-    pub(super) victims: Vec<Victim>,
+    pub(super) victims: PerTask<Victim>,
     pub(super) retired: BTreeMap<Ended, Victim>,
     /// Waits of which the trace does not say the priority, where some priorities are asked for.
     pub(super) without_prio: u64,
@@ -218,12 +217,12 @@ impl<'a> Counter<'a> {
         Self {
             scope,
             longest_listed,
-            waiters: Vec::new(),
-            lanes: Lanes::default(),
+            waiters: PerTask::default(),
+            queues: RunQueues::default(),
             idle,
             affinity,
             causes: Causes::default(),
-            victims: Vec::new(),
+            victims: PerTask::default(),
             retired: BTreeMap::new(),
             without_prio: 0,
             longest: Vec::new(),
@@ -231,65 +230,37 @@ impl<'a> Counter<'a> {
         }
     }
 
-    #[inline]
-    fn waiter(&mut self, task: TaskId) -> &mut Waiter {
-        if task.index() >= self.waiters.len() {
-            self.waiters.resize_with(task.index() + 1, Waiter::default);
-        }
-        &mut self.waiters[task.index()]
-    }
-
-    #[inline]
-    fn victim(&mut self, task: TaskId) -> &mut Victim {
-        if task.index() >= self.victims.len() {
-            self.victims.resize_with(task.index() + 1, Victim::default);
-        }
-        &mut self.victims[task.index()]
-    }
-
     /// The pieces of a wait by cause, into `parts`; how long another CPU was idle.
     #[inline]
     fn divide(&mut self, task: TaskId, wait: &Wait) -> u64 {
-        let Self { lanes, waiters, parts, causes, idle, affinity, .. } = self;
+        let Self { queues, waiters, parts, causes, idle, affinity, .. } = self;
         parts.clear();
         let mut add = |cause: CauseId, ns: u64| match parts.iter_mut().find(|(id, _)| *id == cause) {
             _ if ns == 0 => {}
             Some((_, sum)) => *sum += ns,
             None => parts.push((cause, ns)),
         };
-        let from = wait.queued.unwrap_or(wait.start).clamp(wait.start, wait.end);
-        if from > wait.start {
-            add(causes.other(Cause::Placing), from - wait.start);
-        }
-        let Waiter { place, may, .. } = &waiters[task.index()];
-        let idle = (!affinity.is_one(*may)).then(|| &idle[usize::from(if *may == UNKNOWN { ALL } else { *may })]);
-        let (mut elsewhere, mut placing) = (0, 0);
-        place.within(from, wait.end, wait.cpu, |cpu, start, end| {
-            let Some(cpu) = cpu else {
-                placing += end.saturating_sub(start);
-                return;
-            };
-            // While its own CPU was idle that one counts as idle, too, and it is no other.
-            let mut own_idle = 0;
-            lanes.walk(cpu, start, end, |start, end, does| {
-                let cause = match does {
-                    Does::Task((_, comm)) => causes.task(comm),
-                    Does::Idle => {
-                        own_idle += end - start;
-                        causes.other(Cause::Cpu(Does::Idle))
-                    }
-                    Does::Unknown => causes.other(Cause::Cpu(Does::Unknown)),
-                    Does::Irq(irq, name) => causes.other(Cause::Cpu(Does::Irq(irq, name))),
-                    Does::Softirq(vec) => causes.other(Cause::Cpu(Does::Softirq(vec))),
-                };
-                add(cause, end - start);
-            });
-            let some = idle.and_then(|idle| idle.at(end).zip(idle.at(start)));
-            elsewhere += some.map_or(0, |(to, from)| to.saturating_sub(from).saturating_sub(own_idle));
+        let may = waiters.of(task).may;
+        let idle = (!affinity.is_one(may)).then(|| &idle[usize::from(if may == UNKNOWN { ALL } else { may })]);
+        // While its own CPU was idle that one counts as idle, too, and it is no other.
+        let (mut elsewhere, mut own_idle) = (0, 0);
+        queues.divide(task, wait, (wait.start, wait.end), |stretch, start, end| match stretch {
+            Stretch::Placing if end > start => add(causes.other(Cause::Placing), end - start),
+            Stretch::Placing => {}
+            Stretch::Behind(Does::Task((_, comm))) => add(causes.task(comm), end - start),
+            Stretch::Behind(Does::Idle) => {
+                own_idle += end - start;
+                add(causes.other(Cause::Cpu(Does::Idle)), end - start);
+            }
+            Stretch::Behind(Does::Unknown) => add(causes.other(Cause::Cpu(Does::Unknown)), end - start),
+            Stretch::Behind(Does::Irq(irq, name)) => add(causes.other(Cause::Cpu(Does::Irq(irq, name))), end - start),
+            Stretch::Behind(Does::Softirq(vec)) => add(causes.other(Cause::Cpu(Does::Softirq(vec))), end - start),
+            Stretch::Queue => {
+                let some = idle.and_then(|idle| idle.at(end).zip(idle.at(start)));
+                let own_idle = std::mem::take(&mut own_idle);
+                elsewhere += some.map_or(0, |(to, from)| to.saturating_sub(from).saturating_sub(own_idle));
+            }
         });
-        if placing > 0 {
-            add(causes.other(Cause::Placing), placing);
-        }
         elsewhere
     }
 
@@ -297,32 +268,22 @@ impl<'a> Counter<'a> {
     #[cold]
     fn list(&mut self, now: &Now<'_>, task: TaskId, wait: &Wait, idle_elsewhere_ns: u64) {
         let What::Switch { next, next_comm, next_prio, .. } = now.event.what else { return };
-        let (mut pieces, mut moves) = (Vec::new(), 0);
-        let from = wait.queued.unwrap_or(wait.start).clamp(wait.start, wait.end);
-        pieces.push((Cause::Placing, None, from - wait.start));
-        let Self { lanes, waiters, .. } = self;
-        let waiter = &waiters[task.index()];
-        waiter.place.within(from, wait.end, wait.cpu, |cpu, start, end| {
-            let Some(cpu) = cpu else { return pieces.push((Cause::Placing, None, end.saturating_sub(start))) };
-            moves += 1;
-            lanes.walk(cpu, start, end, |start, end, does| {
-                let (does, tid) = match does {
-                    Does::Task((task, comm)) => (Does::Task(comm), Some(now.known.get(task).tid)),
-                    Does::Idle => (Does::Idle, None),
-                    Does::Unknown => (Does::Unknown, None),
-                    Does::Irq(irq, name) => (Does::Irq(irq, name), None),
-                    Does::Softirq(vec) => (Does::Softirq(vec), None),
-                };
+        let (mut pieces, mut moves) = (Vec::new(), 0_u32);
+        self.queues.divide(task, wait, (wait.start, wait.end), |stretch, start, end| match stretch {
+            Stretch::Placing => pieces.push((Cause::Placing, None, end - start)),
+            Stretch::Behind(does) => {
+                let (does, tid) = does.named(now.known);
                 pieces.push((Cause::Cpu(does), tid, end - start));
-            });
+            }
+            Stretch::Queue => moves += 1,
         });
         let long = LongWait {
             wait: *wait,
             tid: next,
             comm: next_comm,
             prio: next_prio,
-            waker_comm: waiter.waker_comm,
-            moves: u32::saturating_sub(moves, 1) + waiter.place.forgotten(),
+            waker_comm: self.waiters.of(task).waker_comm,
+            moves: moves.saturating_sub(1) + self.queues.forgotten(task),
             idle_elsewhere_ns,
             parts: parts(pieces),
         };
@@ -358,12 +319,10 @@ impl<'a> Counter<'a> {
         let waker_comm = waker.map_or(Name::UNKNOWN, |waker| engine.tasks()[waker.index()].comm);
         let known = taken.known.get(task);
         let may = self.affinity.of(wake.tid);
-        let waiter = self.waiter(task);
+        let waiter = self.waiters.of(task);
         waiter.may = may;
-        match event.what {
-            What::Waking(_) => waiter.place.waking(event, wake.target_cpu, known),
-            _ if !known.on_cpu => waiter.place.queued(event, wake.target_cpu),
-            _ => return,
+        if known.on_cpu && !matches!(event.what, What::Waking(_)) {
+            return;
         }
         // A wakeup tells of its waker only where the waking is not in the trace.
         if !matches!(event.what, What::Wakeup(_)) || !std::mem::replace(&mut waiter.woken, true) {
@@ -375,49 +334,31 @@ impl<'a> Counter<'a> {
 impl Analysis for Counter<'_> {
     #[inline]
     fn take(&mut self, taken: &Taken<'_>) {
-        let Taken { event, class, engine, into, .. } = *taken;
+        let Taken { event, engine, into, .. } = *taken;
         let Event { ts, cpu, .. } = *event;
+        self.queues.take(taken);
         match event.what {
-            What::Switch { prev, next, next_comm, .. } => {
+            What::Switch { prev, next, .. } => {
                 if let Some(task) = taken.out {
-                    let may = self.affinity.of(prev);
-                    let waiter = self.waiter(task);
-                    waiter.may = may;
-                    waiter.place.left(ts, cpu, class.is_runnable());
+                    self.waiters.of(task).may = self.affinity.of(prev);
                 }
                 if let Some(task) = into {
-                    let waiter = self.waiter(task);
-                    waiter.place.entered();
-                    waiter.woken = false;
+                    self.waiters.of(task).woken = false;
                 }
-                self.lanes.switch(ts, cpu, into.map(|task| (task, next_comm)));
                 self.set_idle(ts, cpu, next == Tid::IDLE);
             }
             What::Waking(wake) | What::Wakeup(wake) | What::WakeupNew(wake) => self.woken(taken, &wake),
-            What::Migrate { tid, .. } => {
-                if let Some(task) = engine.task(tid).filter(|task| !taken.known.get(*task).on_cpu) {
-                    let switched = self.lanes.switched(cpu);
-                    self.waiter(task).place.moved(event, switched);
-                }
-            }
-            What::GapBegin => {
-                self.lanes.take_rare(event);
-                match cpu {
-                    Cpu::ANY => self.idle.iter_mut().for_each(|idle| idle.lose_all(ts)),
-                    cpu => self.set_idle(ts, cpu, false),
-                }
-            }
+            What::Migrate { .. } => {}
+            What::GapBegin if cpu == Cpu::ANY => self.idle.iter_mut().for_each(|idle| idle.lose_all(ts)),
+            What::GapBegin => self.set_idle(ts, cpu, false),
             What::Fork { .. } | What::Exec { .. } | What::SysEnter { .. } | What::CgroupAttach { .. } => {
                 // Of a wait that has begun it is not known any more.
                 for task in self.affinity.take(event).into_iter().filter_map(|tid| engine.task(tid)) {
-                    self.waiter(task).may = UNKNOWN;
+                    self.waiters.of(task).may = UNKNOWN;
                 }
             }
-            _ => {
-                self.lanes.take_rare(event);
-                // One that serves an interrupt is not idle.
-                self.set_idle(ts, cpu, self.lanes.now(cpu) == Does::Idle);
-            }
+            // One that serves an interrupt is not idle.
+            _ => self.set_idle(ts, cpu, self.queues.now(cpu) == Does::Idle),
         }
     }
 
@@ -427,10 +368,10 @@ impl Analysis for Counter<'_> {
         if !self.scope.window.has(wait.end, wait.cpu) || !self.is_meant(wait.left, wait.prio) {
             return;
         }
-        let unknown_set = self.waiter(task).may == UNKNOWN && self.affinity.is_known();
+        let unknown_set = self.waiters.of(task).may == UNKNOWN && self.affinity.is_known();
         let idle_elsewhere_ns = self.divide(task, wait);
         let parts = std::mem::take(&mut self.parts);
-        let victim = self.victim(task);
+        let victim = self.victims.of(task);
         victim.waits += 1;
         victim.ns += wait.ns();
         victim.idle_elsewhere_ns += idle_elsewhere_ns;
@@ -448,13 +389,14 @@ impl Analysis for Counter<'_> {
     fn wait_censored(&mut self, now: &Now<'_>, task: TaskId, wait: &CensoredWait) {
         // Where it would have ended is not known.
         if self.scope.window.has_time(now.event.ts) && self.is_meant(wait.left, wait.prio) {
-            self.victim(task).censored[wait.why as usize] += 1;
+            self.victims.of(task).censored[wait.why as usize] += 1;
         }
     }
 
     fn retired(&mut self, now: &Now<'_>, task: TaskId, as_known: &Task) {
-        let done = std::mem::take(self.victim(task));
-        *self.waiter(task) = Waiter::default();
+        let done = std::mem::take(self.victims.of(task));
+        *self.waiters.of(task) = Waiter::default();
+        self.queues.retired(task);
         let ended = self.scope.tasks.ended(as_known).filter(|_| now.known.get(task).chosen && !done.is_empty());
         if let Some(ended) = ended {
             self.retired.entry(ended).or_default().add(&Victim { tasks: 1, ..done });

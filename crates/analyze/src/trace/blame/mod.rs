@@ -207,9 +207,9 @@ pub(super) fn counter<'a>(reader: &Reader, options: &'a BlameOptions) -> Counter
 pub(super) fn findings(mut counter: Counter<'_>, engine: &Engine, reader: &Reader, options: &BlameOptions) -> Blame {
     let most = options.top.unwrap_or(usize::MAX);
     let names = reader.names();
-    counter.victims.resize_with(engine.tasks().len(), Victim::default);
+    let done = std::mem::take(&mut counter.victims).first(engine.tasks().len());
     let mut sums = Sums::new(names, &counter.causes.all);
-    let tasks = engine.tasks().iter().zip(&counter.victims).enumerate();
+    let tasks = engine.tasks().iter().zip(&done).enumerate();
     for (number, (task, done)) in
         tasks.filter(|(_, (task, done))| !done.is_empty() && options.scope.tasks.has(task, names))
     {

@@ -6,7 +6,7 @@ use crate::trace::lanes::{Does, Lanes};
 use crate::trace::recent::Recent;
 use crate::trace::scope::Scope;
 use schedlab_trace::engine::{Began, CensoredWait, Engine, Task, TaskId, Wait};
-use schedlab_trace::{Cpu, Event, Name, StateClass, Tid, Wake, What};
+use schedlab_trace::{Cpu, Event, Name, PerTask, StateClass, Tid, Wake, What};
 
 /// Wakeups that are remembered so that the longest chains can be told: 8 MB.
 const MOST_STEPS: usize = 1 << 16;
@@ -102,7 +102,7 @@ pub(super) struct LongChain {
 pub(in crate::trace) struct Weaver<'a> {
     scope: &'a Scope,
     longest_listed: usize,
-    carriers: Vec<Carrier>,
+    carriers: PerTask<Carrier>,
     lanes: Lanes<()>,
     steps: Recent<Step>,
     pub(super) paths: Paths,
@@ -119,7 +119,7 @@ impl<'a> Weaver<'a> {
         Self {
             scope,
             longest_listed,
-            carriers: Vec::new(),
+            carriers: PerTask::default(),
             lanes: Lanes::of_now(),
             steps: Recent::new(MOST_STEPS),
             paths: Paths::default(),
@@ -128,14 +128,6 @@ impl<'a> Weaver<'a> {
             cut: 0,
             censored: [0; 3],
         }
-    }
-
-    #[inline]
-    fn carrier(&mut self, task: TaskId) -> &mut Carrier {
-        if task.index() >= self.carriers.len() {
-            self.carriers.resize(task.index() + 1, Carrier::default());
-        }
-        &mut self.carriers[task.index()]
     }
 
     /// Who wakes: the interrupt where there is one, since the thread it interrupted does nothing.
@@ -170,7 +162,7 @@ impl<'a> Weaver<'a> {
             if known.on_cpu {
                 return self.came_to_nothing(task);
             }
-            if self.carrier(task).from.is_some() {
+            if self.carriers.of(task).from.is_some() {
                 return;
             }
         }
@@ -188,7 +180,7 @@ impl<'a> Weaver<'a> {
         };
         if let Some(by) = by {
             origin.chosen = taken.known.get(by).chosen;
-            let carrier = self.carrier(by);
+            let carrier = self.carriers.of(by);
             (origin.chain, origin.waker_preempted_ns) = (carrier.chain, carrier.preempted_ns);
             if let Some(chain) = &mut carrier.chain {
                 chain.woke |= !origin.unsettled;
@@ -198,7 +190,7 @@ impl<'a> Weaver<'a> {
                 step.unsettled += 1;
             }
         }
-        self.carrier(task).from = Some(origin);
+        self.carriers.of(task).from = Some(origin);
     }
 
     /// A task got the CPU after a wakeup: a step more of the chain.
@@ -244,7 +236,7 @@ impl<'a> Weaver<'a> {
             // A round trip ends here; what the task does next begins another.
             self.end(&chain);
         }
-        *self.carrier(task) = Carrier { chain: (!returned).then_some(chain), ..Carrier::default() };
+        *self.carriers.of(task) = Carrier { chain: (!returned).then_some(chain), ..Carrier::default() };
     }
 
     /// What a task carries after this step.
@@ -385,7 +377,7 @@ impl<'a> Weaver<'a> {
     /// The task sleeps: what it carried ends here, unless others carry it on.
     #[inline]
     fn sleeps(&mut self, task: TaskId) {
-        let carrier = self.carrier(task);
+        let carrier = self.carriers.of(task);
         carrier.preempted_ns = 0;
         let Some(chain) = carrier.chain.take().filter(|chain| !chain.woke) else { return };
         match self.steps.get_mut(chain.serial) {
@@ -398,14 +390,14 @@ impl<'a> Weaver<'a> {
     /// Whoever woke the task last, if anybody did, only kept it from sleeping.
     #[inline]
     fn came_to_nothing(&mut self, task: TaskId) {
-        if self.carrier(task).from.is_some() {
+        if self.carriers.of(task).from.is_some() {
             self.forget_waker(task);
         }
     }
 
     #[cold]
     fn forget_waker(&mut self, task: TaskId) {
-        if let Some(origin) = self.carrier(task).from.take() {
+        if let Some(origin) = self.carriers.of(task).from.take() {
             self.settle(&origin, false);
         }
     }
@@ -442,20 +434,20 @@ impl Analysis for Weaver<'_> {
     #[inline]
     fn waited(&mut self, now: &Now<'_>, task: TaskId, wait: &Wait) {
         if wait.began == Began::Preempted {
-            self.carrier(task).preempted_ns += wait.ns();
+            self.carriers.of(task).preempted_ns += wait.ns();
             // A waking of a preempted thread is no wakeup.
             self.came_to_nothing(task);
-        } else if let Some(origin) = self.carrier(task).from.take() {
+        } else if let Some(origin) = self.carriers.of(task).from.take() {
             self.step(now, task, wait, origin);
         }
     }
 
     fn wait_censored(&mut self, now: &Now<'_>, task: TaskId, wait: &CensoredWait) {
-        let origin = self.carrier(task).from;
+        let origin = self.carriers.of(task).from;
         if wait.began == Began::Preempted {
             self.came_to_nothing(task);
         }
-        *self.carrier(task) = Carrier::default();
+        *self.carriers.of(task) = Carrier::default();
         let (known, scope) = (now.known.get(task), self.scope);
         let meant = known.chosen || origin.is_some_and(|origin| origin.chosen);
         let counts = meant && scope.has_prio(wait.prio) && scope.has_state(wait.left);
@@ -467,6 +459,6 @@ impl Analysis for Weaver<'_> {
     fn retired(&mut self, _now: &Now<'_>, task: TaskId, _as_known: &Task) {
         // Its last switch-out is being taken, and `take` will not find it.
         self.sleeps(task);
-        *self.carrier(task) = Carrier::default();
+        *self.carriers.of(task) = Carrier::default();
     }
 }

@@ -4,7 +4,7 @@ use super::{CopiesOrder, CopyRow, CopySlice, CopyTasks};
 use crate::trace::filter::TaskFilter;
 use crate::trace::follow::{Analysis, Now, Taken, follow};
 use schedlab_trace::engine::{Engine, Run, Task, TaskId, Wait};
-use schedlab_trace::{Cpu, Event, Reader, Tid, TraceError, What};
+use schedlab_trace::{Cpu, Event, PerTask, Reader, Tid, TraceError, What};
 
 /// All that is followed.
 pub(super) struct Followed {
@@ -12,7 +12,7 @@ pub(super) struct Followed {
     /// Thread ids in order: which copy's which partner.
     partners: Vec<(Tid, usize, usize)>,
     /// Waits and runs by [`TaskId`].
-    times: Vec<Times>,
+    times: PerTask<Times>,
     steady: (u64, u64),
 }
 
@@ -56,18 +56,18 @@ struct Times {
 impl Analysis for Followed {
     fn ran(&mut self, _now: &Now<'_>, task: TaskId, run: &Run) {
         let ns = self.within(run.start, run.end);
-        self.of(task).run_ns += ns;
+        self.times.of(task).run_ns += ns;
     }
 
     fn waited(&mut self, _now: &Now<'_>, task: TaskId, wait: &Wait) {
         let ns = self.within(wait.start, wait.end);
-        let of = self.of(task);
+        let of = self.times.of(task);
         of.delay_ns += ns;
         of.waits += u64::from(ns > 0);
     }
 
     fn retired(&mut self, _now: &Now<'_>, task: TaskId, _as_known: &Task) {
-        *self.of(task) = Times::default();
+        *self.times.of(task) = Times::default();
     }
 
     fn take(&mut self, taken: &Taken<'_>) {
@@ -114,20 +114,13 @@ impl Followed {
         let mut partners: Vec<_> = order.copies.iter().enumerate().flat_map(partners).collect();
         partners.sort_unstable();
         let pairs = order.copies.iter().map(pair).collect();
-        Self { pairs, partners, times: Vec::new(), steady: order.steady }
+        Self { pairs, partners, times: PerTask::default(), steady: order.steady }
     }
 
     /// Which copy's which partner a thread is.
     fn partner(&self, tid: Tid) -> Option<(usize, usize)> {
         let at = self.partners.binary_search_by_key(&tid, |(of, ..)| *of).ok()?;
         Some((self.partners[at].1, self.partners[at].2))
-    }
-
-    fn of(&mut self, task: TaskId) -> &mut Times {
-        if task.index() >= self.times.len() {
-            self.times.resize(task.index() + 1, Times::default());
-        }
-        &mut self.times[task.index()]
     }
 
     /// What of a stretch lies in the steady phase, ns.
@@ -139,7 +132,7 @@ impl Followed {
     pub(super) fn rows(self, engine: &Engine, order: &CopiesOrder) -> Vec<CopyRow> {
         // A thread id that was somebody else's before has nothing in the steady phase from then.
         let mut of = vec![[Times::default(); 2]; self.pairs.len()];
-        for (task, times) in engine.tasks().iter().zip(&self.times) {
+        for (task, times) in engine.tasks().iter().zip(self.times.all()) {
             if let Some((copy, partner)) = self.partner(task.tid) {
                 of[copy][partner].add(times);
             }

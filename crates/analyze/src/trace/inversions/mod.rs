@@ -211,14 +211,14 @@ pub(super) fn findings(
 ) -> Inversions {
     let most = options.top.unwrap_or(usize::MAX);
     let names = reader.names();
-    seeker.held.resize_with(engine.tasks().len(), Held::default);
+    let done = std::mem::take(&mut seeker.held).first(engine.tasks().len());
     let mut rows: BTreeMap<(String, u32), (Option<Tid>, Held)> = BTreeMap::new();
     let mut add = |comm: String, tid: Option<Tid>, number: u32, held: &Held| {
         let (first, sum) = rows.entry((comm, if options.each_task { number } else { 0 })).or_default();
         *first = tid.filter(|_| sum.tasks == 0);
         sum.add(&Held { tasks: held.tasks.max(1), ..held.clone() });
     };
-    let tasks = engine.tasks().iter().zip(&seeker.held).enumerate();
+    let tasks = engine.tasks().iter().zip(&done).enumerate();
     for (number, (task, held)) in
         tasks.filter(|(_, (task, held))| !held.is_empty() && options.scope.tasks.has(task, names))
     {

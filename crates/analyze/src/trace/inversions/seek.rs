@@ -5,7 +5,7 @@ use crate::trace::lanes::{Does, Lanes};
 use crate::trace::recent::Recent;
 use crate::trace::scope::Scope;
 use schedlab_trace::engine::{Began, CensoredWait, Task, TaskId, Wait};
-use schedlab_trace::{Cpu, Ended, Name, Prio, StateClass, Tid, What};
+use schedlab_trace::{Cpu, Ended, Name, PerTask, Prio, StateClass, Tid, What};
 use std::collections::BTreeMap;
 
 /// Waits and sleeps that are remembered of each task.
@@ -171,9 +171,9 @@ fn who(known: &KnownTasks, task: TaskId, prio: Prio) -> Who {
 pub(in crate::trace) struct Seeker<'a> {
     scope: &'a Scope,
     longest_listed: usize,
-    states: Vec<State>,
+    states: PerTask<State>,
     lanes: Lanes<(TaskId, Prio)>,
-    pub(super) held: Vec<Held>,
+    pub(super) held: PerTask<Held>,
     pub(super) retired: BTreeMap<Ended, Held>,
     pub(super) longest: Vec<Episode>,
     /// `sched_pi_setprio` that raised a priority.
@@ -185,9 +185,9 @@ impl<'a> Seeker<'a> {
         Self {
             scope,
             longest_listed,
-            states: Vec::new(),
+            states: PerTask::default(),
             lanes: Lanes::default(),
-            held: Vec::new(),
+            held: PerTask::default(),
             retired: BTreeMap::new(),
             longest: Vec::new(),
             boosts: 0,
@@ -195,23 +195,8 @@ impl<'a> Seeker<'a> {
     }
 
     #[inline]
-    fn state(&mut self, task: TaskId) -> &mut State {
-        if task.index() >= self.states.len() {
-            self.states.resize_with(task.index() + 1, State::default);
-        }
-        &mut self.states[task.index()]
-    }
-
-    fn held(&mut self, task: TaskId) -> &mut Held {
-        if task.index() >= self.held.len() {
-            self.held.resize_with(task.index() + 1, Held::default);
-        }
-        &mut self.held[task.index()]
-    }
-
-    #[inline]
     fn remember(&mut self, task: TaskId, past: Past) {
-        self.state(task).past.push(past);
+        self.states.of(task).past.push(past);
     }
 
     /// Whether waits at this priority are sought: real time where nothing else is asked for.
@@ -253,10 +238,10 @@ impl<'a> Seeker<'a> {
             if links.len() >= MOST_LINKS {
                 return (links, true);
             }
-            let past = std::mem::replace(&mut self.state(task).past, Recent::new(MOST_PAST));
+            let past = std::mem::replace(&mut self.states.of(task).past, Recent::new(MOST_PAST));
             let mut link = Link { who: who(now.known, task, Prio::UNKNOWN), ns: 0, behind: Vec::new(), boosted: false };
             link.who.prio = now.known.get(task).prio;
-            link.boosted = self.state(task).boosted.is_some_and(|ts| (from..=until).contains(&ts));
+            link.boosted = self.states.of(task).boosted.is_some_and(|ts| (from..=until).contains(&ts));
             // Nothing of it is forgotten.
             let mut reached = past.first() == 0;
             for past in (past.first()..past.next()).rev().filter_map(|serial| past.get(serial)) {
@@ -279,7 +264,7 @@ impl<'a> Seeker<'a> {
                     Past::Slept { .. } => {}
                 }
             }
-            self.state(task).past = past;
+            self.states.of(task).past = past;
             cut |= !reached;
             link.behind.sort_by_key(|lower| std::cmp::Reverse(lower.ns));
             links.push(link);
@@ -290,7 +275,7 @@ impl<'a> Seeker<'a> {
     /// A thread of high priority got its CPU.
     #[cold]
     fn settle(&mut self, now: &Now<'_>, task: TaskId, wait: &Wait, prio: Prio) {
-        let blocked = self.state(task).blocked.take().filter(|_| wait.began != Began::Preempted);
+        let blocked = self.states.of(task).blocked.take().filter(|_| wait.began != Began::Preempted);
         if !self.scope.window.has(wait.end, wait.cpu) || !self.scope.has_state(wait.left) {
             return;
         }
@@ -303,7 +288,7 @@ impl<'a> Seeker<'a> {
         if let What::Switch { next, next_comm, .. } = now.event.what {
             (episode.who.tid, episode.who.comm) = (next, next_comm);
         }
-        let held = self.held(task);
+        let held = self.held.of(task);
         held.prio = higher(held.prio, Some(prio));
         held.waits += 1;
         held.waited_ns += wait.ns();
@@ -340,7 +325,7 @@ impl Analysis for Seeker<'_> {
             What::PiSetprio { tid, oldprio, newprio, .. } if newprio < oldprio => {
                 self.boosts += 1;
                 if let Some(task) = engine.task(tid) {
-                    self.state(task).boosted = Some(event.ts);
+                    self.states.of(task).boosted = Some(event.ts);
                 }
             }
             _ => self.lanes.take_rare(event),
@@ -360,23 +345,23 @@ impl Analysis for Seeker<'_> {
         let (by, prio) = (now.waker, now.known.get(task).prio);
         if self.is_high(prio) {
             let (links, cut) = self.follow_back(now, prio, (start, end));
-            self.state(task).blocked = Some((start, links, cut));
+            self.states.of(task).blocked = Some((start, links, cut));
         }
         self.remember(task, Past::Slept { end, by });
     }
 
     fn wait_censored(&mut self, now: &Now<'_>, task: TaskId, wait: &CensoredWait) {
-        self.state(task).blocked = None;
+        self.states.of(task).blocked = None;
         // Where it would have ended is not known.
         let meant = self.scope.window.has_time(now.event.ts) && self.scope.has_state(wait.left);
         if meant && self.is_high(wait.prio) {
-            self.held(task).censored[wait.why as usize] += 1;
+            self.held.of(task).censored[wait.why as usize] += 1;
         }
     }
 
     fn retired(&mut self, now: &Now<'_>, task: TaskId, as_known: &Task) {
-        *self.state(task) = State::default();
-        let done = std::mem::take(self.held(task));
+        *self.states.of(task) = State::default();
+        let done = std::mem::take(self.held.of(task));
         let ended = self.scope.tasks.ended(as_known).filter(|_| now.known.get(task).chosen && !done.is_empty());
         if let Some(ended) = ended {
             self.retired.entry(ended).or_default().add(&Held { tasks: 1, ..done });

@@ -4,7 +4,7 @@ use super::spans::Spans;
 use crate::trace::follow::{Analysis, KnownTasks, Now, Taken};
 use crate::trace::scope::Scope;
 use schedlab_trace::engine::{Began, CensoredWait, Run, Task, TaskId, Wait};
-use schedlab_trace::{Cells, Cpu, Event, Name, Tid, What};
+use schedlab_trace::{Cells, Cpu, Event, Name, PerTask, Tid, What};
 use std::collections::HashMap;
 
 /// Work items that are waiting at a time and remembered: 48 MB.
@@ -103,10 +103,10 @@ pub(super) struct OfTask {
 pub(in crate::trace) struct Items<'a> {
     scope: &'a Scope,
     waiting: HashMap<u64, Queued>,
-    workers: Vec<Worker>,
+    workers: PerTask<Worker>,
     pub(super) functions: Vec<((Name, Name), OfFunction)>,
     by_name: HashMap<(Name, Name), usize>,
-    pub(super) tasks: Vec<OfTask>,
+    pub(super) tasks: PerTask<OfTask>,
     /// Tasks that ended and were forgotten, by name.
     pub(super) retired: Vec<(Name, OfTask)>,
     /// Queued again before they were started: cancelled, or the start is not in the trace.
@@ -119,10 +119,10 @@ impl<'a> Items<'a> {
         Self {
             scope,
             waiting: HashMap::new(),
-            workers: Vec::new(),
+            workers: PerTask::default(),
             functions: Vec::new(),
             by_name: HashMap::new(),
-            tasks: Vec::new(),
+            tasks: PerTask::default(),
             retired: Vec::new(),
             queued_again: 0,
             started: 0,
@@ -132,22 +132,6 @@ impl<'a> Items<'a> {
     /// Items that were queued and not started until the trace ended.
     pub(super) fn left_over(&self) -> u64 {
         self.waiting.len() as u64
-    }
-
-    #[inline]
-    fn worker(&mut self, task: TaskId) -> &mut Worker {
-        if task.index() >= self.workers.len() {
-            self.workers.resize_with(task.index() + 1, Worker::default);
-        }
-        &mut self.workers[task.index()]
-    }
-
-    #[inline]
-    fn of_task(&mut self, task: TaskId) -> &mut OfTask {
-        if task.index() >= self.tasks.len() {
-            self.tasks.resize_with(task.index() + 1, OfTask::default);
-        }
-        &mut self.tasks[task.index()]
     }
 
     fn function(&mut self, function: Name, workqueue: Name) -> usize {
@@ -185,13 +169,13 @@ impl<'a> Items<'a> {
         let queued = self.waiting.remove(&work);
         let at = self.function(function, queued.map_or(Name::UNKNOWN, |q| q.workqueue));
         let tid = known.get(worker).tid;
-        let split = queued.map(|q| self.worker(worker).split(&q, ts));
+        let split = queued.map(|q| self.workers.of(worker).split(&q, ts));
         // One that was executed and queued again unseen: where it is queued and executed, or anywhere.
         let cpus = match queued.map_or(Cpu::ANY, |queued| queued.cpu) {
             Cpu::ANY => u64::MAX,
             Cpu(queued) => 1 << (queued % 64) | 1 << (cpu.0 % 64),
         };
-        let of_worker = self.worker(worker);
+        let of_worker = self.workers.of(worker);
         (of_worker.is_one, of_worker.now) = (true, Some((work, ts, at, cpus)));
         if !self.is_meant(event, known, worker) {
             return;
@@ -218,7 +202,7 @@ impl<'a> Items<'a> {
     fn ended(&mut self, taken: &Taken<'_>, work: u64, worker: TaskId) {
         let Taken { event, engine, known, .. } = *taken;
         let meant = self.is_meant(event, known, worker);
-        let worker = self.worker(worker);
+        let worker = self.workers.of(worker);
         let Some((_, start, at, cpus)) = worker.now.take().filter(|(of, ..)| *of == work) else { return };
         worker.items.push(start, event.ts, MOST_OF_A_WORKER);
         worker.waits.cut(start);
@@ -268,18 +252,18 @@ impl Analysis for Items<'_> {
 
     fn ran(&mut self, _now: &Now<'_>, task: TaskId, run: &Run) {
         if self.scope.window.has(run.end, run.cpu) {
-            self.of_task(task).run_ns += run.end.saturating_sub(run.start);
+            self.tasks.of(task).run_ns += run.end.saturating_sub(run.start);
         }
     }
 
     #[inline]
     fn waited(&mut self, _now: &Now<'_>, task: TaskId, wait: &Wait) {
-        let worker = self.worker(task);
+        let worker = self.workers.of(task);
         let most = if worker.is_one { MOST_OF_A_WORKER } else { MOST_OF_OTHERS };
         worker.waits.push(wait.start, wait.end, most);
         let scope = self.scope;
         if scope.window.has(wait.end, wait.cpu) && scope.has_state(wait.left) && scope.has_prio(wait.prio) {
-            let of_task = self.of_task(task);
+            let of_task = self.tasks.of(task);
             let waits = if wait.began == Began::Preempted { &mut of_task.preempt } else { &mut of_task.wakeup };
             waits.add(wait.ns());
         }
@@ -289,13 +273,13 @@ impl Analysis for Items<'_> {
         // Where it would have ended is not known.
         let scope = self.scope;
         if scope.window.has_time(now.event.ts) && scope.has_state(wait.left) && scope.has_prio(wait.prio) {
-            self.of_task(task).censored += 1;
+            self.tasks.of(task).censored += 1;
         }
     }
 
     fn retired(&mut self, now: &Now<'_>, task: TaskId, as_known: &Task) {
-        *self.worker(task) = Worker::default();
-        let done = std::mem::take(self.of_task(task));
+        *self.workers.of(task) = Worker::default();
+        let done = std::mem::take(self.tasks.of(task));
         if self.retired.len() < MOST_FUNCTIONS && now.known.get(task).chosen {
             self.retired.push((as_known.comm, done));
         }

@@ -181,7 +181,7 @@ pub fn kworkers(reader: &mut Reader, options: &KworkersOptions) -> Result<Kworke
 /// What was found, after the trace was read.
 pub(super) fn findings(mut items: Items<'_>, engine: &Engine, reader: &Reader, options: &KworkersOptions) -> Kworkers {
     let most = options.top.unwrap_or(usize::MAX);
-    items.tasks.resize_with(engine.tasks().len(), OfTask::default);
+    let done = std::mem::take(&mut items.tasks).first(engine.tasks().len());
     let (names, kinds) = (reader.names(), reader.info().kinds);
     let by_function = kinds.has(Kind::WorkqueueExecuteStart);
     let (mut functions, mut pools) = (Vec::new(), Vec::new());
@@ -193,7 +193,7 @@ pub(super) fn findings(mut items: Items<'_>, engine: &Engine, reader: &Reader, o
             .sort_unstable_by(|a, b| (all(b), &a.function, &a.workqueue).cmp(&(all(a), &b.function, &b.workqueue)));
     } else {
         let mut sums: BTreeMap<String, (u64, OfTask)> = BTreeMap::new();
-        let chosen = engine.tasks().iter().zip(&items.tasks).filter(|(task, _)| options.scope.tasks.has(task, names));
+        let chosen = engine.tasks().iter().zip(&done).filter(|(task, _)| options.scope.tasks.has(task, names));
         let all = chosen.map(|(task, of)| (task.comm, of)).chain(items.retired.iter().map(|(comm, of)| (*comm, of)));
         for (comm, of) in all {
             let Some(pool) = pool(names.text(comm)) else { continue };

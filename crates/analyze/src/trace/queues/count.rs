@@ -5,7 +5,7 @@ use crate::trace::affinity::Affinity;
 use crate::trace::follow::{Analysis, Now, Taken};
 use crate::trace::slices::Slicing;
 use schedlab_trace::engine::{Censored, CensoredWait, Engine, Task, TaskId, Wait};
-use schedlab_trace::{Cpu, Event, Missing, Tid, TimeWindow, Wake, What};
+use schedlab_trace::{Cpu, Event, Missing, PerTask, Tid, TimeWindow, Wake, What};
 
 /// A thread as far as queues go.
 #[derive(Debug, Clone, Copy, Default)]
@@ -31,7 +31,7 @@ pub(super) struct Counter<'a> {
     pub(super) affinity: Affinity,
     pub(super) slicing: Slicing,
     pub(super) lanes: Vec<Lane>,
-    waiters: Vec<Waiter>,
+    waiters: PerTask<Waiter>,
     /// Events are missing, nobody knows of which CPU.
     gap: bool,
     /// A `sched_wakeup` was seen: threads count from there.
@@ -56,7 +56,7 @@ impl<'a> Counter<'a> {
             affinity,
             slicing: Slicing::new(slices),
             lanes: Vec::new(),
-            waiters: Vec::new(),
+            waiters: PerTask::default(),
             gap: false,
             wakeups: false,
             since: 0,
@@ -82,7 +82,7 @@ impl<'a> Counter<'a> {
 
     /// Counted, of waits that go on, ns.
     pub(super) fn unfinished_ns(&self) -> u64 {
-        let before = self.waiters.iter().filter(|waiter| waiter.queue.is_some()).map(|waiter| waiter.counted_ns);
+        let before = self.waiters.all().iter().filter(|waiter| waiter.queue.is_some()).map(|waiter| waiter.counted_ns);
         before.chain(self.lanes.iter().map(Lane::counted_ns)).fold(0, u64::saturating_add)
     }
 
@@ -138,13 +138,6 @@ impl<'a> Counter<'a> {
         }
     }
 
-    fn waiter(&mut self, task: TaskId) -> &mut Waiter {
-        if task.index() >= self.waiters.len() {
-            self.waiters.resize(task.index() + 1, Waiter::default());
-        }
-        &mut self.waiters[task.index()]
-    }
-
     /// A thread counts in a queue from now on.
     fn enter(&mut self, ts: u64, task: TaskId, cpu: Cpu, tid: Tid) {
         if cpu == Cpu::ANY {
@@ -158,7 +151,7 @@ impl<'a> Counter<'a> {
             lane.movable += u64::from(!bound);
             lane.came_ns = lane.came_ns.wrapping_add(known_ns);
         });
-        let waiter = self.waiter(task);
+        let waiter = self.waiters.of(task);
         if waiter.queue.is_none() && waiter.counted_ns == 0 {
             waiter.since = ts;
         }
@@ -167,8 +160,8 @@ impl<'a> Counter<'a> {
 
     /// It does no more; whether it did.
     fn quit(&mut self, ts: u64, task: TaskId) -> bool {
-        let Some((cpu, epoch)) = self.waiter(task).queue.take() else { return false };
-        let waiter = *self.waiter(task);
+        let Some((cpu, epoch)) = self.waiters.of(task).queue.take() else { return false };
+        let waiter = *self.waiters.of(task);
         let mut counted_ns = 0;
         self.change(ts, cpu, |lane| {
             if lane.epoch == epoch {
@@ -178,7 +171,7 @@ impl<'a> Counter<'a> {
                 lane.came_ns = lane.came_ns.wrapping_sub(waiter.known_ns);
             }
         });
-        let sum = &mut self.waiter(task).counted_ns;
+        let sum = &mut self.waiters.of(task).counted_ns;
         *sum = sum.saturating_add(counted_ns);
         true
     }
@@ -186,12 +179,12 @@ impl<'a> Counter<'a> {
     /// It counted, and nobody knows whether it waited.
     fn quit_censored(&mut self, ts: u64, task: TaskId) {
         self.quit(ts, task);
-        let counted_ns = std::mem::take(&mut self.waiter(task).counted_ns);
+        let counted_ns = std::mem::take(&mut self.waiters.of(task).counted_ns);
         self.censored_ns = self.censored_ns.saturating_add(counted_ns);
     }
 
     fn move_to(&mut self, ts: u64, task: TaskId, cpu: Cpu, tid: Tid) {
-        let from = self.waiter(task).queue;
+        let from = self.waiters.of(task).queue;
         if from.is_some_and(|(from, _)| from != cpu) && cpu != Cpu::ANY && self.quit(ts, task) {
             self.enter(ts, task, cpu, tid);
         }
@@ -213,7 +206,7 @@ impl<'a> Counter<'a> {
         self.slicing.start.get_or_insert(ts.max(self.window.from_ns));
         if let Some(task) = taken.into {
             self.quit_censored(ts, task);
-            self.waiter(task).on = Some(cpu);
+            self.waiters.of(task).on = Some(cpu);
         }
         let gap = self.gap;
         self.change(ts, cpu, |lane| {
@@ -235,7 +228,7 @@ impl<'a> Counter<'a> {
     fn woken(&mut self, taken: &Taken<'_>, wake: &Wake) {
         let (Event { ts, what, .. }, Some(task)) = (*taken.event, taken.woken) else { return };
         self.wakeups |= matches!(what, What::Wakeup(_));
-        let waiter = *self.waiter(task);
+        let waiter = *self.waiters.of(task);
         let on_cpu = waiter.on.is_some_and(|cpu| taken.engine.current(cpu) == Some(wake.tid));
         let placing = self.wakeups && matches!(what, What::Waking(_));
         if on_cpu || placing {
@@ -269,7 +262,7 @@ impl<'a> Counter<'a> {
     /// A thread keeps its CPU under another's id.
     fn exec(&mut self, engine: &Engine, tid: Tid, cpu: Cpu) {
         if let Some(task) = engine.task(tid).filter(|_| engine.current(cpu) == Some(tid)) {
-            self.waiter(task).on = Some(cpu);
+            self.waiters.of(task).on = Some(cpu);
         }
     }
 }
@@ -297,12 +290,12 @@ impl Analysis for Counter<'_> {
 
     fn waited(&mut self, now: &Now<'_>, task: TaskId, wait: &Wait) {
         self.quit(now.event.ts, task);
-        let Waiter { since, counted_ns, .. } = *self.waiter(task);
+        let Waiter { since, counted_ns, .. } = *self.waiters.of(task);
         let queued = wait.queued.unwrap_or(wait.start);
         let from = if counted_ns > 0 { since.min(queued).max(wait.start) } else { queued };
         let waited_ns = self.asked(from, wait.end).map_or(0, |(from, to)| to - from);
         self.missed_ns = self.missed_ns.saturating_add(waited_ns.saturating_sub(counted_ns));
-        self.waiter(task).counted_ns = 0;
+        self.waiters.of(task).counted_ns = 0;
     }
 
     fn wait_censored(&mut self, now: &Now<'_>, task: TaskId, wait: &CensoredWait) {
@@ -314,6 +307,6 @@ impl Analysis for Counter<'_> {
 
     fn retired(&mut self, now: &Now<'_>, task: TaskId, _as_known: &Task) {
         self.quit_censored(now.event.ts, task);
-        *self.waiter(task) = Waiter::default();
+        *self.waiters.of(task) = Waiter::default();
     }
 }

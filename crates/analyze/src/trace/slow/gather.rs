@@ -1,10 +1,10 @@
 //! Keeps what threads did while the slow operations ran: every interval that overlaps one of them, waits divided.
 
 use crate::trace::follow::{Analysis, KnownTasks, Now, Taken};
-use crate::trace::lanes::{Does, Lanes};
-use crate::trace::places::Place;
+use crate::trace::lanes::Does;
+use crate::trace::run_queues::{RunQueues, Stretch};
 use schedlab_trace::engine::{Began, Run, Task, TaskId, Wait};
-use schedlab_trace::{Context, Cpu, Event, Name, StateClass, Tid, What};
+use schedlab_trace::{Context, Cpu, Name, PerTask, StateClass, Tid};
 use std::collections::VecDeque;
 
 /// Intervals that are kept for an operation, the latest: a megabyte or two.
@@ -49,13 +49,6 @@ pub(super) struct Piece {
     pub(super) did: Did,
 }
 
-/// Where a thread is queued, and where it ran last.
-#[derive(Debug, Clone, Default)]
-struct Queue {
-    place: Place,
-    last: Option<Cpu>,
-}
-
 /// Follows while the engine goes.
 #[derive(Debug)]
 pub(super) struct Gatherer {
@@ -63,8 +56,9 @@ pub(super) struct Gatherer {
     windows: Vec<(u64, u64)>,
     /// All of them together.
     span: (u64, u64),
-    queues: Vec<Queue>,
-    lanes: Lanes<(TaskId, Name)>,
+    queues: RunQueues,
+    /// Where each task left a CPU last.
+    last: PerTask<Option<Cpu>>,
     /// By window, in the order of their ends.
     pub(super) pieces: Vec<VecDeque<Piece>>,
 }
@@ -77,16 +71,9 @@ impl Gatherer {
             pieces: windows.iter().map(|_| VecDeque::new()).collect(),
             windows,
             span: (from, to),
-            queues: Vec::new(),
-            lanes: Lanes::default(),
+            queues: RunQueues::default(),
+            last: PerTask::default(),
         }
-    }
-
-    fn queue(&mut self, task: TaskId) -> &mut Queue {
-        if task.index() >= self.queues.len() {
-            self.queues.resize_with(task.index() + 1, Queue::default);
-        }
-        &mut self.queues[task.index()]
     }
 
     /// Keeps an interval for each operation that it overlaps.
@@ -128,32 +115,19 @@ impl Gatherer {
             Some((.., sum)) => *sum += ns,
             None => behind.push((does, tid, ns)),
         };
-        let queued = wait.queued.unwrap_or(wait.start).clamp(wait.start, wait.end).clamp(from, to);
-        add(None, None, queued - from);
-        self.queue(task);
-        let Self { lanes, queues, .. } = self;
-        let queue = &queues[task.index()];
-        let mut places = 0u32;
-        queue.place.within(queued, to, wait.cpu, |cpu, start, end| {
-            // What lies behind the operation's end is none of its.
-            let (start, end) = (start.min(to), end.min(to));
-            let Some(cpu) = cpu else { return add(None, None, end.saturating_sub(start)) };
-            places += 1;
-            lanes.walk(cpu, start, end, |start, end, does| {
-                let (does, tid) = match does {
-                    Does::Task((task, comm)) => (Does::Task(comm), Some(known.get(task).tid)),
-                    Does::Idle => (Does::Idle, None),
-                    Does::Unknown => (Does::Unknown, None),
-                    Does::Irq(irq, name) => (Does::Irq(irq, name), None),
-                    Does::Softirq(vec) => (Does::Softirq(vec), None),
-                };
+        let mut places = 0_u32;
+        self.queues.divide(task, wait, (from, to), |stretch, start, end| match stretch {
+            Stretch::Placing => add(None, None, end - start),
+            Stretch::Behind(does) => {
+                let (does, tid) = does.named(known);
                 add(Some(does), tid, end - start);
-            });
+            }
+            Stretch::Queue => places += 1,
         });
         behind.sort_by_key(|(.., ns)| std::cmp::Reverse(*ns));
         Waited {
             cpu: wait.cpu,
-            from: queue.last.filter(|last| *last != wait.cpu),
+            from: self.last.of(task).filter(|last| *last != wait.cpu),
             began: wait.began,
             waker: wait.waker,
             context: wait.context,
@@ -165,36 +139,9 @@ impl Gatherer {
 
 impl Analysis for Gatherer {
     fn take(&mut self, taken: &Taken<'_>) {
-        let Event { ts, cpu, .. } = *taken.event;
-        match taken.event.what {
-            What::Switch { next_comm, .. } => {
-                if let Some(task) = taken.out {
-                    let queue = self.queue(task);
-                    queue.place.left(ts, cpu, taken.class.is_runnable());
-                    queue.last = Some(cpu);
-                }
-                if let Some(task) = taken.into {
-                    self.queue(task).place.entered();
-                }
-                self.lanes.switch(ts, cpu, taken.into.map(|task| (task, next_comm)));
-            }
-            What::Waking(wake) | What::Wakeup(wake) | What::WakeupNew(wake) => {
-                let Some(task) = taken.woken else { return };
-                let known = taken.known.get(task);
-                let place = &mut self.queue(task).place;
-                match taken.event.what {
-                    What::Waking(_) => place.waking(taken.event, wake.target_cpu, known),
-                    _ if !known.on_cpu => place.queued(taken.event, wake.target_cpu),
-                    _ => {}
-                }
-            }
-            What::Migrate { tid, .. } => {
-                if let Some(task) = taken.engine.task(tid).filter(|task| !taken.known.get(*task).on_cpu) {
-                    let switched = self.lanes.switched(cpu);
-                    self.queue(task).place.moved(taken.event, switched);
-                }
-            }
-            _ => self.lanes.take_rare(taken.event),
+        self.queues.take(taken);
+        if let Some(task) = taken.out {
+            *self.last.of(task) = Some(taken.event.cpu);
         }
     }
 
@@ -212,6 +159,7 @@ impl Analysis for Gatherer {
     }
 
     fn retired(&mut self, _now: &Now<'_>, task: TaskId, _as_known: &Task) {
-        *self.queue(task) = Queue::default();
+        self.queues.retired(task);
+        *self.last.of(task) = None;
     }
 }
