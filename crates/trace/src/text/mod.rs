@@ -28,6 +28,8 @@ use ends::Ends;
 use line::{Line, Said};
 use payload::Unread;
 pub(crate) use print::payload_of;
+#[cfg(test)]
+pub(crate) use print::pieces;
 use std::sync::Arc;
 
 /// How long an event may be held back, so that a gap that is found later is marked where it began.

@@ -78,6 +78,6 @@ fn of_row(row: &Row, fields: &Values, names: &Names) -> String {
 }
 
 /// A row's text in pieces: what stands there, and what is in the braces behind it; nothing behind the last.
-pub(super) fn pieces(template: &str) -> impl Iterator<Item = (&str, &str)> {
+pub(crate) fn pieces(template: &str) -> impl Iterator<Item = (&str, &str)> {
     template.split('}').map(|piece| piece.split_once('{').unwrap_or((piece, "")))
 }

@@ -5,6 +5,8 @@ use super::{converted, open};
 use crate::perfetto::schema::{PACKET, bundle as of_bundle, packet as of_packet};
 use crate::perfetto::wire::{put_bytes, put_number};
 use crate::problem::ProblemKind;
+use crate::rows::{Holds, ROWS, Row};
+use crate::text::pieces;
 use crate::{Event, Kinds, Reader, Target, convert};
 use flate2::Compression;
 use flate2::write::ZlibEncoder;
@@ -272,10 +274,29 @@ const EVERY_KIND: [&str; 26] = [
     "sched_stat_runtime: comm=a pid=12 runtime=12345 [ns] vruntime=1 [ns]",
 ];
 
+/// A line of each row that has none above, as the row writes it.
+fn of_rows() -> Vec<String> {
+    let is_drawn = |row: &Row| EVERY_KIND.iter().any(|line| line.split(':').next() == Some(row.name));
+    let value = |row: &Row, word: &str| {
+        match row.fields.iter().find(|field| field.name == word).map(|f| f.holds) {
+            Some(Holds::Comm | Holds::Text | Holds::Function) => "name",
+            Some(_) => "7",
+            None => word.split_once(':').map_or("", |(_, written)| written),
+        }
+        .to_owned()
+    };
+    let line = |row: &Row| {
+        let words = pieces(row.texts[0]).flat_map(|(key, word)| [key.to_owned(), value(row, word)]);
+        format!("{}: {}", row.name, words.collect::<String>())
+    };
+    ROWS.iter().filter(|row| !is_drawn(row)).map(line).collect()
+}
+
 #[test]
 fn every_kind_of_event_comes_back_from_either_target_or_is_counted() {
-    let line = |(n, event): (usize, &&str)| format!("kworker/1:1-31 [001] ..... 1.{n:09}: {event}\n");
-    let text: String = EVERY_KIND.iter().enumerate().map(line).collect();
+    let lines: Vec<String> = EVERY_KIND.iter().map(|line| (*line).to_owned()).chain(of_rows()).collect();
+    let line = |(n, event): (usize, &String)| format!("kworker/1:1-31 [001] ..... 1.{n:09}: {event}\n");
+    let text: String = lines.iter().enumerate().map(line).collect();
     let words = |bytes: Vec<u8>| {
         let (events, reader) = open(bytes).unwrap();
         let word = |event: &Event| {
@@ -284,12 +305,16 @@ fn every_kind_of_event_comes_back_from_either_target_or_is_counted() {
         (events.iter().map(word).collect::<Vec<_>>(), reader.info().kinds)
     };
     let (read, kinds) = words(text.clone().into_bytes());
-    assert_eq!((read.len(), kinds), (EVERY_KIND.len(), Kinds::ALL), "all of them are drawn");
-    for (target, left_out) in [(Target::Text, 0), (Target::Perfetto, 1)] {
+    assert_eq!((read.len(), kinds), (lines.len(), Kinds::ALL), "all of them are drawn");
+    let in_schema = |name: &str| ROWS.iter().any(|row| row.name == name && row.perfetto > 0);
+    let (mut in_perfetto, all) = (read.clone(), read.len());
+    in_perfetto.retain(|(.., event)| event.as_ref().is_some_and(|(name, _)| in_schema(name)));
+    assert!(in_perfetto.len() < all);
+    for (target, kept) in [(Target::Text, read), (Target::Perfetto, in_perfetto)] {
         let mut reader = Reader::open("t", Box::new(text.clone().into_bytes()), Kinds::ALL).unwrap();
         let mut out = Vec::new();
         let converted = convert(&mut reader, target, &[], &mut out).unwrap();
-        assert_eq!(converted.left_out, left_out, "{target:?}");
-        assert_eq!(words(out).0, read[..EVERY_KIND.len() - left_out as usize], "{target:?}");
+        assert_eq!(converted.left_out, (all - kept.len()) as u64, "{target:?}");
+        assert_eq!(words(out).0, kept, "{target:?}");
     }
 }
