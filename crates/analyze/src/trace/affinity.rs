@@ -3,6 +3,7 @@
 //! not, start and end may differ, and then nobody knows. A child has what its parent has, an unknown set included.
 
 use super::processes::Processes;
+use schedlab_run::units::CpuList;
 use schedlab_trace::recording::{Moment, Snapshot, ThreadState};
 use schedlab_trace::{Cpu, Event, Kind, Kinds, Reader, Syscall, Tid, What};
 use std::collections::{BTreeMap, HashMap};
@@ -231,18 +232,10 @@ fn set_of(
     }
 }
 
-/// The CPUs of a list as the kernel writes it, `0-3,8`; `None` of what is none.
+/// The CPUs of a list; `None` of what is none, or has numbers that no machine has.
 fn cpus(list: &str) -> Option<Vec<u32>> {
-    let mut cpus = Vec::new();
-    for part in list.trim().split(',') {
-        let (from, to) = part.split_once('-').unwrap_or((part, part));
-        let (from, to): (u32, u32) = (from.parse().ok()?, to.parse().ok()?);
-        if from > to || to >= u32::from(Cpu::ANY.0) {
-            return None;
-        }
-        cpus.extend(from..=to);
-    }
-    Some(cpus)
+    let list: CpuList = list.parse().ok()?;
+    Some(list.as_slice().to_vec()).filter(|cpus| cpus.iter().all(|cpu| *cpu < u32::from(Cpu::ANY.0)))
 }
 
 #[cfg(test)]
