@@ -4,6 +4,7 @@ mod drawn;
 
 use drawn::drawn;
 use schedlab_analyze::trace::{Latency, LatencyOptions, Queues, QueuesOptions, latency, queues};
+use schedlab_stats::Random;
 use std::fmt::Write;
 
 fn with(text: &str, options: &QueuesOptions) -> Queues {
@@ -233,20 +234,10 @@ fn slices_have_means_and_holes() {
     assert_eq!(rounded(1), [Some(100.0); 4], "of the first slice 6 µs are known");
 }
 
-/// Numbers by chance, the same each time.
-struct Chance(u64);
-
-impl Chance {
-    fn below(&mut self, n: usize) -> usize {
-        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        ((self.0 >> 33) % n as u64) as usize
-    }
-}
-
 /// A scheduler of three CPUs that does what chance wills: its events, and the true time at each length, ns.
 fn made_up(seed: u64, wakeups: bool) -> (String, Vec<Vec<u64>>) {
     let name = |thread: usize| format!("{}", char::from(b'A' + thread as u8));
-    let (mut chance, mut text, mut times) = (Chance(seed), String::from(WAKEUPS), vec![vec![0; 12]; 3]);
+    let (mut chance, mut text, mut times) = (Random::new(seed), String::from(WAKEUPS), vec![vec![0; 12]; 3]);
     if !wakeups {
         text.clear();
     }

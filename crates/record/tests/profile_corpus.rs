@@ -5,14 +5,7 @@
 mod profile_records;
 
 use schedlab_record::profile::records::{Record, next};
-
-/// xorshift64: a drawn number below `n`.
-fn below(state: &mut u64, n: usize) -> usize {
-    *state ^= *state << 13;
-    *state ^= *state >> 7;
-    *state ^= *state << 17;
-    (*state % n.max(1) as u64) as usize
-}
+use schedlab_stats::Random;
 
 fn seeds() -> Vec<Vec<u8>> {
     let dir = concat!(env!("CARGO_MANIFEST_DIR"), "/../../fuzz/corpus/profile_records");
@@ -23,7 +16,7 @@ fn seeds() -> Vec<Vec<u8>> {
 
 #[test]
 fn rings_whole_cut_and_damaged() {
-    let mut state = 0x9e37_79b9_7f4a_7c15;
+    let mut random = Random::new(1);
     let seeds = seeds();
     assert!(seeds.len() >= 2, "seeds of the fuzzer");
     for bytes in seeds {
@@ -31,12 +24,12 @@ fn rings_whole_cut_and_damaged() {
         (0..bytes.len()).step_by(1 + bytes.len() / 50).for_each(|n| profile_records::check(&bytes[..n]));
         for _ in 0..500 {
             let mut damaged = bytes.clone();
-            for _ in 0..1 + below(&mut state, 8) {
-                let at = below(&mut state, damaged.len());
-                damaged[at] = below(&mut state, 256) as u8;
+            for _ in 0..1 + random.below(8) {
+                let at = random.below(damaged.len());
+                damaged[at] = random.below(256) as u8;
             }
-            let (a, b) = (below(&mut state, bytes.len()), below(&mut state, bytes.len()));
-            damaged.drain(a.min(b)..(a.min(b) + below(&mut state, 64)).min(damaged.len()));
+            let (a, b) = (random.below(bytes.len()), random.below(bytes.len()));
+            damaged.drain(a.min(b)..(a.min(b) + random.below(64)).min(damaged.len()));
             profile_records::check(&damaged);
         }
     }

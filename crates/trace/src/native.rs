@@ -98,6 +98,7 @@ fn comm(raw: &[u8], tid: Tid, names: &mut Names) -> Result<Name, Refused> {
 mod tests {
     use super::*;
     use crate::fields::Plan;
+    use schedlab_stats::Random;
 
     fn format(name: &str, fields: &Fields) -> Format {
         let mut text = format!("name: {name}\nID: 7\nformat:\n");
@@ -111,13 +112,8 @@ mod tests {
     /// Records of plausible and of impossible numbers, whole and cut, are what the table makes of them.
     #[test]
     fn constant_offsets_and_the_table_agree() {
-        let mut random = 88_172_645_463_325_252_u64;
-        let mut draw = move || {
-            random ^= random << 13;
-            random ^= random >> 7;
-            random ^= random << 17;
-            random
-        };
+        let mut random = Random::new(1);
+        let mut draw = move || random.next_u64();
         let kinds = [Kind::SchedSwitch, Kind::SchedWaking, Kind::SchedWakeup, Kind::SchedWakeupNew];
         for kind in kinds {
             let fields = if kind == Kind::SchedSwitch { SWITCH } else { WAKE };

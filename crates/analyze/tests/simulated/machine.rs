@@ -2,16 +2,14 @@
 //! where from one event to the next. It knows nothing of the rules by which a trace is read back.
 
 use super::task::{After, At, Task, Truth, Turn, Waiting};
+use schedlab_stats::Random;
 
-/// Reproducible choices (xorshift64*).
-pub(crate) struct Draw(u64);
+/// Reproducible choices.
+pub(crate) struct Draw(Random);
 
 impl Draw {
     pub(crate) fn below(&mut self, most: usize) -> usize {
-        self.0 ^= self.0 >> 12;
-        self.0 ^= self.0 << 25;
-        self.0 ^= self.0 >> 27;
-        (self.0.wrapping_mul(0x2545_f491_4f6c_dd1d) >> 8) as usize % most
+        self.0.below(most)
     }
     fn chance(&mut self, percent: usize) -> bool {
         self.below(100) < percent
@@ -56,7 +54,7 @@ const SOFT: &str = "(softirq NET_RX)";
 impl Machine {
     /// Lets a machine run.
     pub(crate) fn run(seed: u64, shape: Shape) -> Self {
-        let draw = Draw(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1);
+        let draw = Draw(Random::new(seed));
         let cpus = vec![Cpu::default(); shape.cpus];
         let mut machine = Self { draw, shape, now: 5_000_000_000, cpus, tasks: Vec::new(), lines: Vec::new() };
         for number in 0..shape.cpus + shape.tasks {

@@ -327,25 +327,19 @@ mod tests {
     #[test]
     fn damaged_rings_are_gathered_as_far_as_they_can_be_read() {
         let dir = concat!(env!("CARGO_MANIFEST_DIR"), "/../../fuzz/corpus/profile_records");
-        let mut state = 88_172_645_463_325_252u64;
-        let mut draw = |n: usize| {
-            state ^= state << 13;
-            state ^= state >> 7;
-            state ^= state << 17;
-            (state % n as u64) as usize
-        };
+        let mut draw = schedlab_stats::Random::new(1);
         for file in std::fs::read_dir(dir).unwrap() {
             let whole = std::fs::read(file.unwrap().path()).unwrap();
             for round in 0..200 {
                 let mut bytes = whole.clone();
                 for _ in 0..round % 9 {
-                    let at = draw(bytes.len());
-                    bytes[at] = draw(256) as u8;
+                    let at = draw.below(bytes.len());
+                    bytes[at] = draw.below(256) as u8;
                 }
                 let mut order = InOrder::default();
                 let mut gathered = Gathered::new(u64::MAX, 99);
                 order.buffer().extend(&bytes);
-                order.hand_over(1 << draw(63), &mut gathered);
+                order.hand_over(1 << draw.below(63), &mut gathered);
                 order.hand_over(u64::MAX, &mut gathered);
                 order.hand_over(u64::MAX, &mut gathered);
                 assert!(round > 0 || gathered.samples.len() > 3, "the whole ring");

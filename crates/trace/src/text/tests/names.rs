@@ -2,14 +2,14 @@
 
 use super::read;
 use crate::{Event, Name, ProblemKind, Reader, What};
+use schedlab_stats::Random;
 
-/// Numbers that look random.
-struct Dice(u64);
+/// What is drawn.
+struct Dice(Random);
 
 impl Dice {
     fn below(&mut self, n: u64) -> u64 {
-        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        (self.0 >> 33) % n
+        self.0.below(n as usize) as u64
     }
 
     /// A name out of what the formats are made of, as long as the kernel's may be.
@@ -98,7 +98,7 @@ fn found(event: &Event, reader: &Reader) -> (u32, Vec<String>) {
 
 #[test]
 fn every_name_is_read_back_or_told() {
-    let mut dice = Dice(1);
+    let mut dice = Dice(Random::new(1));
     let (mut right, mut told) = (0, 0);
     for _ in 0..1500 {
         let (a, b) = (dice.name(), dice.name());
