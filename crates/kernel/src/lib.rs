@@ -5,9 +5,12 @@
 //! patches are bytes, not UTF-8: names in comments and CRLF lines come through unchanged.
 #![forbid(unsafe_code)]
 
+pub mod contract;
 pub mod dossier;
 mod gnu;
 mod lines;
+mod names;
+pub mod needs;
 mod port;
 mod series;
 pub mod source;

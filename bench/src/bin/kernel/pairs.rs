@@ -9,6 +9,8 @@ use std::process::Command;
 /// A back-port with a known answer.
 pub(crate) struct Pair {
     pub(crate) file: String,
+    /// Of the hunk among those of the file, from 0.
+    pub(crate) number: usize,
     /// Of the newer series.
     pub(crate) hunk: Hunk,
     /// The maintainers' own, at its exact lines.
@@ -34,12 +36,19 @@ pub(crate) fn files(trees: &[PathBuf; 4]) -> Result<Vec<String>> {
     Ok(files)
 }
 
-fn differing(a: &Path, b: &Path) -> Result<Vec<String>> {
+/// Files that are in both trees and not the same.
+pub(crate) fn differing(a: &Path, b: &Path) -> Result<Vec<String>> {
     let out = Command::new("diff").arg("-rq").args([a, b]).output().context("the program diff")?;
     let said = String::from_utf8_lossy(&out.stdout).into_owned();
     let prefix = format!("Files {}/", a.display());
     let name = |line: &str| line.strip_prefix(&*prefix)?.split(" and ").next().map(str::to_owned);
     Ok(said.lines().filter_map(name).collect())
+}
+
+/// Lines in which a file of the older series differs from the same of the newer one.
+pub(crate) fn difference(trees: &[PathBuf; 4], file: &str) -> Result<usize> {
+    let hunks = hunks(&trees[0].join(file), &trees[2].join(file))?;
+    Ok(hunks.iter().flat_map(|hunk| &hunk.lines).filter(|line| !matches!(line, Line::Context(_))).count())
 }
 
 fn hunks(a: &Path, b: &Path) -> Result<Vec<Hunk>> {
@@ -74,7 +83,7 @@ pub(crate) fn of_file(trees: &[PathBuf; 4], file: &str) -> Result<Vec<Pair>> {
         let exactly = Placement::At { line, offset: 0, fuzz: 0 };
         let right = apply(std::slice::from_ref(&twin), &[exactly], &split(&old));
         let hunk = newer[i].clone();
-        out.push(Pair { file: file.into(), hunk, twin, is_same: a[i] == b[j], old: old.clone(), right });
+        out.push(Pair { file: file.into(), number: i, hunk, twin, is_same: a[i] == b[j], old: old.clone(), right });
     }
     Ok(out)
 }

@@ -45,6 +45,8 @@ pub struct Port {
     pub adapted: Vec<Vec<FilePatch>>,
     /// For each patch the hunks, and files without hunks, that are neither taken nor present already.
     pub left_out: Vec<Vec<FilePatch>>,
+    /// What the adapted series makes of the files that it touches; `None`: the file is gone.
+    pub changed: HashMap<String, Option<Vec<u8>>>,
 }
 
 /// Answers a file of the tree; `None`: there is none.
@@ -95,6 +97,7 @@ pub fn rehearse_series<E>(patches: &[Patch], there: &[Option<Present>], read: &m
         out.adapted.push(adapted);
         out.left_out.push(left_out);
     }
+    out.changed = tree.changed;
     Ok(out)
 }
 

@@ -4,7 +4,7 @@ use std::ops::Range;
 
 /// What a token is. A punctuation mark is its own byte: `->` is two tokens.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(crate) enum Kind {
     Word,
     Number,
     Text,
@@ -14,20 +14,20 @@ pub(super) enum Kind {
 
 /// A token and where it stands, in bytes.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Token {
-    pub(super) kind: Kind,
-    pub(super) start: usize,
-    pub(super) end: usize,
+pub(crate) struct Token {
+    pub(crate) kind: Kind,
+    pub(crate) start: usize,
+    pub(crate) end: usize,
 }
 
 impl Token {
-    pub(super) fn is(&self, mark: u8) -> bool {
+    pub(crate) fn is(&self, mark: u8) -> bool {
         self.kind == Kind::Mark(mark)
     }
 }
 
 /// The tokens of `range` of `text`. Directives are looked for if `lines` is set; the inside of one is lexed without.
-pub(super) fn lex(text: &[u8], range: Range<usize>, lines: bool) -> Vec<Token> {
+pub(crate) fn lex(text: &[u8], range: Range<usize>, lines: bool) -> Vec<Token> {
     let (mut out, mut at, mut fresh) = (Vec::with_capacity(range.len() / 5), range.start, true);
     let text = &text[..range.end];
     while at < text.len() {
@@ -75,7 +75,7 @@ pub(super) fn lex(text: &[u8], range: Range<usize>, lines: bool) -> Vec<Token> {
 }
 
 /// Letters, digits, `_`, `$` and bytes outside ASCII.
-pub(super) fn is_word(byte: u8) -> bool {
+pub(crate) fn is_word(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'$' || byte >= 0x80
 }
 

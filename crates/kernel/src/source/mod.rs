@@ -6,7 +6,7 @@
 
 mod conditions;
 mod head;
-mod lex;
+pub(crate) mod lex;
 mod members;
 mod scan;
 mod spell;

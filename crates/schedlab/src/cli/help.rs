@@ -81,10 +81,7 @@ const MORE: &[(&str, &str)] = &[
         "Writes dossier.md, dossier.html, dossier.json and pictures of calls into DIR. Without --paths, a patch or a range is \
          read with the folders that it touches.",
     ),
-    (
-        "kernel port",
-        "Nothing is written to TREE. Not looked for yet: symbols that TREE lacks, prerequisite commits; nothing is built or booted.",
-    ),
+    ("kernel port", "Nothing is written to TREE; nothing is built or booted."),
 ];
 
 const EXIT_CODES: &str = "Exit codes: 0 done · 1 error · 2 usage · 3 regression found and 4 inconclusive (both only with \

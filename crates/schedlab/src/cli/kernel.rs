@@ -25,6 +25,9 @@ pub(crate) struct Port {
     /// The source tree to put them onto
     #[arg(long, value_name = "TREE")]
     pub(crate) onto: PathBuf,
+    /// The source tree that the series was made for: who changes what its code reads is compared there and in --onto
+    #[arg(long, value_name = "TREE")]
+    pub(crate) from: Option<PathBuf>,
     /// Also to FILE, or instead to standard output with `-`: one JSON object a line for each hunk
     #[arg(long, value_name = "FILE|-", num_args = 0..=1, default_missing_value = "-")]
     pub(crate) json: Option<String>,

@@ -1,7 +1,7 @@
 //! Findings as JSON, one object a line: a hunk, or a part of the series that was skipped.
 
 use super::port::Rehearsal;
-use super::shown::{confidence, sign, verdict};
+use super::shown::{access, confidence, kind, sign, verdict};
 use serde_json::{Value, json};
 use std::io::{self, Write};
 
@@ -34,6 +34,7 @@ pub(super) fn write(rehearsal: &Rehearsal, out: &mut dyn Write) -> io::Result<()
                 "there": fixed.there,
             })).collect::<Vec<_>>(),
             "taken": finding.is_taken,
+            "needs": needs(rehearsal, number),
         });
         writeln!(out, "{line}")?;
     }
@@ -49,4 +50,34 @@ pub(super) fn write(rehearsal: &Rehearsal, out: &mut dyn Write) -> io::Result<()
         }
     }
     Ok(())
+}
+
+/// Names that the tree lacks, then states that other functions change there.
+fn needs(rehearsal: &Rehearsal, number: usize) -> Vec<Value> {
+    let lacks = rehearsal.needs[number].iter().map(|need| {
+        json!({"kind": kind(need.kind), "name": need.name, "of": need.of, "lines": need.lines, "instead": need.instead})
+    });
+    let states = rehearsal.contract.iter().flat_map(|contract| &contract.states);
+    let states = states.filter(|state| state.differs() && state.read_by.contains(&number)).map(|state| {
+        let differences = state.differences.iter().map(|found| {
+            json!({
+                "function": found.function,
+                "file": found.file,
+                "line": found.line,
+                "in": if found.is_in_target { "target" } else { "source" },
+                "does": found.does.iter().map(|does| access(*does)).collect::<Vec<_>>(),
+                "through": found.through,
+            })
+        });
+        json!({
+            "kind": "state",
+            "name": state.name,
+            "of": state.of,
+            "source_writers": state.writers[0],
+            "target_writers": state.writers[1],
+            "differences": differences.collect::<Vec<_>>(),
+            "rewritten": state.rewritten,
+        })
+    });
+    lacks.chain(states).collect()
 }

@@ -5,9 +5,11 @@ mod answer;
 mod checkout;
 mod dossier;
 mod history;
+mod lacking;
 mod patched;
 mod port;
 mod shown;
+mod states;
 mod trees;
 
 use crate::cli::kernel::KernelAction;

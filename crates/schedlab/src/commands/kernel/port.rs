@@ -1,12 +1,14 @@
 //! `schedlab kernel port`: a series and a tree from the disk, findings to the terminal or as JSON.
 
 use super::history::{self, History};
-use super::{adapted, answer, shown};
+use super::{adapted, answer, lacking, shown, states};
 use crate::cli::kernel::Port;
 use crate::commands::report::write_file;
 use crate::output::to_stdout;
 use crate::{exit, input};
 use anyhow::{Context, Result, bail};
+use schedlab_kernel::contract::Contract;
+use schedlab_kernel::needs::Need;
 use schedlab_kernel::{Patch, parse, rehearse_series};
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
@@ -18,6 +20,10 @@ pub(super) struct Rehearsal {
     pub(super) from: Vec<PathBuf>,
     pub(super) history: History,
     pub(super) port: schedlab_kernel::Port,
+    /// For each finding.
+    pub(super) needs: Vec<Vec<Need>>,
+    /// Where the tree is known that the series is from.
+    pub(super) contract: Option<Contract>,
 }
 
 pub(super) fn run(args: &Port) -> Result<u8> {
@@ -49,19 +55,25 @@ fn rehearsal(args: &Port) -> Result<Rehearsal> {
         from.extend(found.iter().map(|_| file.clone()));
         patches.extend(found);
     }
-    // The names are relative and without `..`: the parser sees to that.
-    let mut read = |path: &str| match input::regular(&args.onto.join(path)) {
+    let mut read = |path: &str| file(&args.onto, path);
+    let history = history::read(&args.onto, &patches);
+    let port = rehearse_series(&patches, &history.present, &mut read)?;
+    let needs = lacking::find(&args.onto, &patches, &port, &mut read)?;
+    let contract = args.from.as_ref().map(|from| states::find(from, &args.onto, &patches, &port)).transpose()?;
+    Ok(Rehearsal { patches, from, history, port, needs, contract })
+}
+
+/// A file of a tree. Its name is relative and without `..`: the parser sees to that.
+pub(super) fn file(tree: &Path, path: &str) -> Result<Option<Vec<u8>>> {
+    match input::regular(&tree.join(path)) {
         Ok(text) => Ok(Some(text)),
         Err(error)
             if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory | ErrorKind::IsADirectory) =>
         {
             Ok(None)
         }
-        Err(error) => Err(error).with_context(|| format!("{} cannot be read", args.onto.join(path).display())),
-    };
-    let history = history::read(&args.onto, &patches);
-    let port = rehearse_series(&patches, &history.present, &mut read)?;
-    Ok(Rehearsal { patches, from, history, port })
+        Err(error) => Err(error).with_context(|| format!("{} cannot be read", tree.join(path).display())),
+    }
 }
 
 /// The files of the series in order, with what they hold.

@@ -2,6 +2,8 @@
 
 use super::history::History;
 use super::port::Rehearsal;
+use schedlab_kernel::contract::{Access, Contract, Difference, State};
+use schedlab_kernel::needs::{Need, NeedKind};
 use schedlab_kernel::{Confidence, Finding, Obstacle, Sign, Verdict};
 use schedlab_run::counted;
 use std::io::{self, Write};
@@ -37,6 +39,84 @@ pub(super) fn sign(sign: Sign) -> &'static str {
         Sign::Origin => "names the same origin",
         Sign::Subject => "same subject",
     }
+}
+
+pub(super) fn kind(kind: NeedKind) -> &'static str {
+    match kind {
+        NeedKind::File => "file",
+        NeedKind::Header => "header",
+        NeedKind::Type => "type",
+        NeedKind::Function => "function",
+        NeedKind::Field => "field",
+        NeedKind::Name => "name",
+    }
+}
+
+/// What the tree lacks, a line; longer lists are in the JSON.
+fn lacks(needs: &[Need]) -> String {
+    const SHOWN: usize = 6;
+    let one = |need: &Need| {
+        let of = need.of.as_ref().map(|of| format!(" of struct {of}")).unwrap_or_default();
+        let near: Vec<&str> = need.instead.iter().take(3).map(String::as_str).collect();
+        let near = if near.is_empty() { String::new() } else { format!(" (there is {})", near.join(", ")) };
+        format!("{} {}{of}{near}", kind(need.kind), need.name)
+    };
+    let mut said: Vec<String> = needs.iter().take(SHOWN).map(one).collect();
+    said.extend((needs.len() > SHOWN).then(|| format!("{} more", needs.len() - SHOWN)));
+    said.join(", ")
+}
+
+pub(super) fn access(access: Access) -> &'static str {
+    match access {
+        Access::Read => "reads",
+        Access::Set => "sets",
+        Access::Clear => "clears",
+        Access::Change => "changes",
+        Access::Transfer => "transfers",
+    }
+}
+
+/// `calls skb_orphan, which clears it`.
+pub(super) fn deed(difference: &Difference) -> String {
+    let does = difference.does.iter().map(|found| access(*found)).collect::<Vec<_>>().join(" and ");
+    if difference.through.is_empty() {
+        return format!("{does} it");
+    }
+    format!("calls {}, which {does} it", difference.through.join(", "))
+}
+
+/// The states that are not treated alike in both trees.
+fn states(contract: &Contract, out: &mut dyn Write) -> io::Result<()> {
+    const SHOWN: usize = 8;
+    for state in contract.states.iter().filter(|state| state.differs()) {
+        let of = state.of.as_ref().map(|of| format!(" of struct {of}")).unwrap_or_default();
+        let hunks =
+            state.read_by.iter().take(SHOWN).map(|number| (number + 1).to_string()).collect::<Vec<_>>().join(", ");
+        writeln!(out, "\nstate {}{of}, which hunk {hunks} of the series reads:", state.name)?;
+        if state.is_dead() {
+            writeln!(out, "  nothing in the target changes it; there: {}", list(&state.writers[0]))?;
+        }
+        for found in state.differences.iter().take(SHOWN) {
+            let only = if found.is_in_target { "only in the target" } else { "not in the target" };
+            writeln!(out, "  {only}: {} ({}:{}) {}", found.function, found.file, found.line, deed(found))?;
+        }
+        if state.differences.len() > SHOWN {
+            writeln!(out, "  {} more in the JSON", state.differences.len() - SHOWN)?;
+        }
+    }
+    let differ = contract.states.iter().filter(|state: &&State| state.differs()).count();
+    writeln!(
+        out,
+        "\nstate contract: {} followed, {differ} of them changed by other functions in the target; {} not told apart by name",
+        counted(contract.states.len(), "states"),
+        contract.ambiguous.len()
+    )
+}
+
+fn list(names: &[String]) -> String {
+    let more = names.len().saturating_sub(5);
+    let shown = names.iter().take(5).map(String::as_str).collect::<Vec<_>>().join(", ");
+    if more == 0 { shown } else { format!("{shown} and {more} more") }
 }
 
 /// What the history says of a patch.
@@ -95,8 +175,13 @@ pub(super) fn write(rehearsal: &Rehearsal, out: &mut dyn Write) -> io::Result<()
         let remark = remark(finding);
         let gap = if remark.is_empty() { "" } else { "  " };
         writeln!(out, "  hunk {:<4} {:<8} {place}{gap}{remark}", number + 1, verdict(finding.verdict))?;
+        let needs = lacks(&rehearsal.needs[number]);
+        if !needs.is_empty() {
+            writeln!(out, "            the tree lacks: {needs}")?;
+        }
     }
     proposals(rehearsal, out)?;
+    rehearsal.contract.as_ref().map_or(Ok(()), |contract| states(contract, out))?;
     for (patch, from) in rehearsal.patches.iter().zip(&rehearsal.from) {
         for refused in &patch.refused {
             writeln!(out, "skipped: {} {refused}", from.display())?;
@@ -141,9 +226,10 @@ fn sums(rehearsal: &Rehearsal, out: &mut dyn Write) -> io::Result<()> {
     )?;
     writeln!(
         out,
-        "proposals: {} sure, {} likely, {} guess; {skipped} skipped; no symbols or prerequisites looked for, nothing built (docs/kernel.md)",
+        "proposals: {} sure, {} likely, {} guess; {} with names that the tree lacks; {skipped} skipped; nothing built (docs/kernel.md)",
         proposed(Confidence::Sure),
         proposed(Confidence::Likely),
         proposed(Confidence::Guess),
+        counted(rehearsal.needs.iter().filter(|needs| !needs.is_empty()).count(), "hunks"),
     )
 }

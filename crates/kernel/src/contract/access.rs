@@ -1,0 +1,344 @@
+//! What code does to a member, a variable or a flag, told from the words around it.
+
+use crate::needs::side::Side;
+use crate::source::lex::Kind;
+
+/// What is done to a state, where it is named.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Access {
+    /// Nothing is changed.
+    Read,
+    /// It gets a value, or a flag is set.
+    Set,
+    /// It gets 0, `NULL` or `false`, or a flag is cleared.
+    Clear,
+    /// It is counted up or down, or a function that may change it gets its address.
+    Change,
+    /// It gets the value that it has in another object.
+    Transfer,
+}
+
+/// How a state is named in code.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Kept {
+    /// `a->NAME`.
+    Member,
+    /// A variable at file scope, also one of each CPU.
+    Variable,
+    /// A constant that is set and cleared in something else.
+    Flag,
+}
+
+/// Of the token `at`, which is the state's name; `None`: the name stands for something else there.
+pub(super) fn access(side: &Side<'_>, at: usize, kept: Kept) -> Option<Access> {
+    let is_member = is_member(side, at);
+    match kept {
+        Kept::Member if is_member => Some(of_value(side, at)),
+        Kept::Variable if !is_member => Some(of_value(side, at)),
+        Kept::Flag if !is_member => Some(of_flag(side, at)),
+        _ => None,
+    }
+}
+
+/// Behind `->` or `.`.
+pub(super) fn is_member(side: &Side<'_>, at: usize) -> bool {
+    let before = at.checked_sub(1);
+    side.is(before, b'.') || side.is(before, b'>') && side.is(at.checked_sub(2), b'-')
+}
+
+fn of_value(side: &Side<'_>, at: usize) -> Access {
+    let Some(end) = end(side, at + 1) else { return Access::Read };
+    let start = start(side, at);
+    let before = start.checked_sub(1);
+    let is_and = |at: usize| ends_value(side, at) || side.is(Some(at), b'&');
+    let is_address = side.is(before, b'&') && !start.checked_sub(2).is_some_and(is_and);
+    if is_address {
+        return argument(side, start - 1).map_or(Access::Read, |(by, rest)| by_address(side, by, rest));
+    }
+    if let Some((by, rest)) = argument(side, start).filter(|_| side.is(before, b'(')) {
+        match by {
+            "WRITE_ONCE" | "rcu_assign_pointer" | "RCU_INIT_POINTER" | "smp_store_mb" => return value(side, at, rest),
+            "swap" => return Access::Change,
+            _ if by.contains("this_cpu_") || by.contains("raw_cpu_") => {
+                let is_read = by.contains("read") || by.contains("ptr");
+                let changed = if by.ends_with("_write") { value(side, at, rest) } else { Access::Change };
+                return if is_read { Access::Read } else { changed };
+            }
+            _ => {}
+        }
+    }
+    let is_twice = |at: usize, mark: u8| side.is(Some(at), mark) && side.is(Some(at + 1), mark);
+    let is_counted = |at: usize| is_twice(at, b'+') || is_twice(at, b'-');
+    if is_counted(end) || start.checked_sub(2).is_some_and(is_counted) {
+        return Access::Change;
+    }
+    if side.is(Some(end), b'=') {
+        return if side.is(Some(end + 1), b'=') { Access::Read } else { value(side, at, end + 1) };
+    }
+    let is_shifted = (is_twice(end, b'<') || is_twice(end, b'>')) && side.is(Some(end + 2), b'=');
+    let is_assigned = side.is(Some(end + 1), b'=') && side.tokens[end].end == side.tokens[end + 1].start;
+    match side.tokens.get(end).map(|token| token.kind).filter(|_| is_assigned) {
+        _ if is_shifted => Access::Change,
+        Some(Kind::Mark(b'|')) => Access::Set,
+        Some(Kind::Mark(b'&')) => Access::Clear,
+        Some(Kind::Mark(b'+' | b'-' | b'*' | b'/' | b'%' | b'^')) => Access::Change,
+        _ => Access::Read,
+    }
+}
+
+/// Behind `[…]` and `.inner`, which are parts of it; `None`: behind it stands `->`, and what it points to is meant.
+fn end(side: &Side<'_>, mut at: usize) -> Option<usize> {
+    loop {
+        if side.is(Some(at), b'[') {
+            at = closing(side, at)? + 1;
+        } else if side.is(Some(at), b'.') {
+            at += 2;
+        } else if side.is(Some(at), b'-') && side.is(Some(at + 1), b'>') {
+            return None;
+        } else {
+            return Some(at);
+        }
+    }
+}
+
+/// The first token of `a->b[1].name`, `name` at `at`.
+fn start(side: &Side<'_>, mut at: usize) -> usize {
+    while is_member(side, at) {
+        let Some(mut owner) = at.checked_sub(if side.is(at.checked_sub(1), b'.') { 2 } else { 3 }) else { return at };
+        while side.is(Some(owner), b']') || side.is(Some(owner), b')') {
+            let Some(open) = opening(side, owner) else { return at };
+            let is_behind = open.checked_sub(1).is_some_and(|before| ends_value(side, before));
+            owner = if is_behind { open - 1 } else { return open };
+        }
+        at = owner;
+    }
+    at
+}
+
+/// A word, a number or a closing bracket: `&` behind it is no address.
+fn ends_value(side: &Side<'_>, at: usize) -> bool {
+    match side.tokens.get(at).map(|token| token.kind) {
+        Some(Kind::Word) => !matches!(side.word(at), Some("return" | "case" | "else" | "sizeof")),
+        Some(kind) => matches!(kind, Kind::Number | Kind::Mark(b')' | b']')),
+        None => false,
+    }
+}
+
+fn closing(side: &Side<'_>, open: usize) -> Option<usize> {
+    let mut depth = 0usize;
+    (open..side.tokens.len()).find(|&at| {
+        match side.tokens[at].kind {
+            Kind::Mark(b'(' | b'[' | b'{') => depth += 1,
+            Kind::Mark(b')' | b']' | b'}') => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+        depth == 0
+    })
+}
+
+fn opening(side: &Side<'_>, close: usize) -> Option<usize> {
+    let mut depth = 0usize;
+    (0..=close).rev().find(|&at| {
+        match side.tokens[at].kind {
+            Kind::Mark(b')' | b']' | b'}') => depth += 1,
+            Kind::Mark(b'(' | b'[' | b'{') => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+        depth == 0
+    })
+}
+
+/// The call that has the token among its arguments, and where its next argument begins, or its end.
+fn argument<'a>(side: &'a Side<'_>, at: usize) -> Option<(&'a str, usize)> {
+    let mut depth = 0usize;
+    let open = (0..at).rev().find(|&at| match side.tokens[at].kind {
+        Kind::Mark(b')' | b']' | b'}') => {
+            depth += 1;
+            false
+        }
+        Kind::Mark(b'(') if depth == 0 => true,
+        Kind::Mark(b'(' | b'[' | b'{') => {
+            depth = depth.saturating_sub(1);
+            false
+        }
+        _ => false,
+    })?;
+    let by = open.checked_sub(1).and_then(|by| side.word(by))?;
+    let mut next = at;
+    while next < side.tokens.len() {
+        match side.tokens[next].kind {
+            Kind::Mark(b'(' | b'[' | b'{') => next = closing(side, next)?,
+            Kind::Mark(b',') => return Some((by, next + 1)),
+            Kind::Mark(b')' | b';') => break,
+            _ => {}
+        }
+        next += 1;
+    }
+    Some((by, next))
+}
+
+/// Parts of the names of functions that only look at what they get the address of. A lock is no state.
+const LOOKS: &[&str] = &[
+    "read",
+    "READ",
+    "test",
+    "empty",
+    "for_each",
+    "entry",
+    "cmp",
+    "print",
+    "equal",
+    "deref",
+    "lock",
+    "copy_to",
+    "wake",
+    "wait",
+    "sizeof",
+    "typeof",
+    "offsetof",
+    "container_of",
+    "acquire",
+    "sum",
+    "weight",
+    "likely",
+    "IS_ERR",
+    "debug",
+];
+
+fn by_address(side: &Side<'_>, by: &str, rest: usize) -> Access {
+    let has = |part: &&str| by.contains(*part);
+    if !by.contains("_and_") && LOOKS.iter().any(has) {
+        Access::Read
+    } else if by.ends_with("clear_bit") || by.starts_with("memset") || by.contains("zero") {
+        Access::Clear
+    } else if by.ends_with("set_bit") {
+        Access::Set
+    } else if by.ends_with("_set") || by == "smp_store_release" {
+        value(side, usize::MAX, rest)
+    } else {
+        Access::Change
+    }
+}
+
+/// What it gets from the expression that begins at `from`.
+fn value(side: &Side<'_>, at: usize, from: usize) -> Access {
+    let is_end = |at: &usize| match side.tokens[*at].kind {
+        Kind::Mark(b';' | b',') => true,
+        Kind::Mark(b')') => opening(side, *at).is_none_or(|open| open < from),
+        _ => false,
+    };
+    let end = (from..side.tokens.len()).find(is_end).unwrap_or(side.tokens.len());
+    let text = |at: usize| &side.text[side.tokens[at].start..side.tokens[at].end];
+    if end == from + 1 && matches!(text(from), b"0" | b"0U" | b"0UL" | b"0ULL" | b"0L" | b"NULL" | b"false") {
+        return Access::Clear;
+    }
+    if at == usize::MAX {
+        return Access::Set;
+    }
+    let whole = |at: usize| &side.text[side.tokens[start(side, at)].start..side.tokens[at].end];
+    let same = (from..end).find(|&other| text(other) == text(at) && is_member(side, other) == is_member(side, at));
+    match same {
+        Some(other) if whole(other) == whole(at) => Access::Change,
+        Some(_) => Access::Transfer,
+        None => Access::Set,
+    }
+}
+
+/// `set_bit(FLAG, …)`, `sock_reset_flag(sk, FLAG)`, `x |= FLAG`, `x &= ~FLAG`. A constant that is only assigned or
+/// compared is no flag.
+fn of_flag(side: &Side<'_>, at: usize) -> Access {
+    let mut inside = at;
+    // `set_bit(BIT(FLAG), …)`.
+    for _ in 0..3 {
+        let Some((by, _)) = argument(side, inside) else { break };
+        let is_looked_at = by.contains("test") && !by.contains("_and_");
+        if (by.ends_with("_bit") || by.ends_with("_flag")) && !is_looked_at {
+            return match () {
+                () if by.contains("clear") || by.contains("reset") => Access::Clear,
+                () if by.contains("set") => Access::Set,
+                () => Access::Change,
+            };
+        }
+        inside = (0..inside).rev().find(|&i| side.word(i) == Some(by)).unwrap_or(0);
+    }
+    let mut depth = 0usize;
+    for i in (1..at).rev() {
+        let next = |mark: u8| side.is(Some(i - 1), mark) && side.tokens[i - 1].end == side.tokens[i].start;
+        match side.tokens[i].kind {
+            Kind::Mark(b')' | b']') => depth += 1,
+            // Of a call the value counts, not the arguments.
+            Kind::Mark(b'(' | b'[') if depth == 0 && ends_value(side, i - 1) => return Access::Read,
+            Kind::Mark(b'(' | b'[') => depth = depth.saturating_sub(1),
+            Kind::Mark(b';' | b'{' | b'}') => return Access::Read,
+            Kind::Mark(b'=') if depth == 0 && next(b'|') => return Access::Set,
+            Kind::Mark(b'=') if depth == 0 && next(b'&') => return Access::Clear,
+            _ => {}
+        }
+    }
+    Access::Read
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(code: &str, name: &str, kept: Kept) -> Vec<Access> {
+        let side = Side::of(code.as_bytes());
+        (0..side.tokens.len())
+            .filter(|&at| side.word(at) == Some(name))
+            .filter_map(|at| access(&side, at, kept))
+            .collect()
+    }
+
+    #[test]
+    fn members_and_variables() {
+        use Access::{Change, Clear, Read, Set, Transfer};
+        for (code, expected) in [
+            ("x->w = y;", &[Set][..]),
+            ("x->w = 0;", &[Clear]),
+            ("a->b[i].w = NULL;", &[Clear]),
+            ("x->w == 0;", &[Read]),
+            ("if (a && x->w) f();", &[Read]),
+            ("if (a & x->w) f();", &[Read]),
+            ("x->w |= 4;", &[Set]),
+            ("x->w &= ~4;", &[Clear]),
+            ("x->w += n; x->w++; --x->w; x->w >>= 1;", &[Change, Change, Change, Change]),
+            ("if (x->w >= 1 || x->w >> 1) f();", &[Read, Read]),
+            ("refcount_sub(n, &x->w);", &[Change]),
+            ("return refcount_read(&x->w) > n;", &[Read]),
+            ("atomic_set(&x->w, 0); atomic_set(&(x->y)->w, 1);", &[Clear, Set]),
+            ("WRITE_ONCE(x->w, 0); WRITE_ONCE(x->w, v);", &[Clear, Set]),
+            ("READ_ONCE(x->w);", &[Read]),
+            ("new->w = old->w;", &[Transfer, Read]),
+            ("x->w = x->w >> 1;", &[Change, Read]),
+            ("x->w.deep = 1; x->w->deep = 1;", &[Set, Read]),
+            ("if (test_and_set_bit(3, &x->w)) set_bit(1, &x->w);", &[Set, Set]),
+            ("spin_lock(&x->w);", &[Read]),
+            ("f(x->w, 0); w = 1;", &[Read]),
+        ] {
+            assert_eq!(of(code, "w", Kept::Member), expected, "{code}");
+        }
+        assert_eq!(
+            of("w = 1; this_cpu_inc(w); x->w = 2; y = __this_cpu_read(w);", "w", Kept::Variable),
+            [Set, Change, Read]
+        );
+    }
+
+    #[test]
+    fn flags() {
+        use Access::{Clear, Read, Set};
+        for (code, expected) in [
+            ("set_bit(F, &x->w); clear_bit(F, &x->w);", &[Set, Clear][..]),
+            ("if (test_bit(F, &x->w)) y = 1;", &[Read]),
+            ("if (test_and_set_bit(F, &x->w)) return;", &[Set]),
+            ("x->flags |= F | G; x->flags &= ~F;", &[Set, Clear]),
+            ("x->flags &= ~(F | G); x->flags = F;", &[Clear, Read]),
+            ("x = y & F; if (x == F) return F;", &[Read, Read, Read]),
+            ("if (x & F) y = 0;", &[Read]),
+            ("sock_set_flag(sk, F); sock_reset_flag(sk, F);", &[Set, Clear]),
+            ("set_bit(BIT(F), &x);", &[Set]),
+        ] {
+            assert_eq!(of(code, "F", Kept::Flag), expected, "{code}");
+        }
+    }
+}

@@ -1,0 +1,271 @@
+//! The state contract: code that was ported may build and do nothing, because what it reads is written elsewhere in the
+//! target. For each member, variable and flag that added code reads, who changes it in the tree that the series is from
+//! and in the target: directly, through a call, or through a member that a function is registered as, two steps far.
+//!
+//! Nothing is typed: a member counts if one struct alone has that name, and functions of one name are taken for one.
+
+mod access;
+mod reads;
+mod tree;
+
+pub use access::{Access, Kept};
+pub use tree::Text;
+
+use crate::port::Port;
+use crate::series::Patch;
+use crate::source::Invocation;
+use std::collections::{BTreeMap, BTreeSet};
+use tree::{How, Reach, Tree};
+
+/// Of the lines of a function, percent that both trees have: below it was rewritten, and what it does cannot be compared.
+const ALIKE_PERCENT: usize = 70;
+
+/// A state that added code reads.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct State {
+    /// Its name.
+    pub name: String,
+    /// Of a member the struct.
+    pub of: Option<String>,
+    /// How it is named in code.
+    pub kept: Kept,
+    /// Numbers of the findings that read it.
+    pub read_by: Vec<usize>,
+    /// Functions that change it themselves: in the tree that the series is from, in the target.
+    pub writers: [Vec<String>; 2],
+    /// What differs, the nearest first.
+    pub differences: Vec<Difference>,
+    /// Functions that come to change it in one tree only and were rewritten between the trees.
+    pub rewritten: usize,
+}
+
+/// A function that both trees have and that changes a state in one of them only.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Difference {
+    /// The function.
+    pub function: String,
+    /// Where it stands in the tree in which it changes the state.
+    pub file: String,
+    /// Line of its name there.
+    pub line: usize,
+    /// That tree is the target; else the one that the series is from.
+    pub is_in_target: bool,
+    /// What it comes to.
+    pub does: Vec<Access>,
+    /// What it calls to that end, one after the other; `->member` for a call through one. Empty: it does so itself.
+    pub through: Vec<String>,
+}
+
+/// What was found of a series.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Contract {
+    /// Those whose change could be followed.
+    pub states: Vec<State>,
+    /// Members of several structs, which cannot be told apart by name.
+    pub ambiguous: Vec<String>,
+}
+
+/// Compares the trees, each with the series in it, by the files given: those that the code could be written in.
+pub fn contract(patches: &[Patch], port: &Port, source: &[Text], target: &[Text]) -> Contract {
+    let mut reads = reads::Reads::new();
+    let hunks =
+        patches.iter().flat_map(|patch| &patch.files).flat_map(|file| file.hunks.iter().map(move |hunk| (file, hunk)));
+    for (number, (file, hunk)) in hunks.enumerate() {
+        let is_c = file.path().ends_with(".c") || file.path().ends_with(".h");
+        if is_c && port.findings.get(number).is_some_and(|found| !found.is_present) {
+            reads::read(hunk, number, &mut reads);
+        }
+    }
+    let mut trees = Tree::pair(source, target);
+    let mut out = Contract::default();
+    for ((name, is_member), read_by) in reads {
+        let mut files = [0, 1].map(|tree| trees[tree].rare(&name));
+        if files.iter().any(Vec::is_empty) {
+            continue;
+        }
+        let (kept, of) = match kept(&mut trees, &name, is_member, &mut files) {
+            Ok(Some(found)) => found,
+            Ok(None) => continue,
+            Err(()) => {
+                out.ambiguous.push(name);
+                continue;
+            }
+        };
+        let mut state = State { name, of, kept, read_by, ..State::new() };
+        compare(&mut trees, &files, &mut state);
+        if state.writers.iter().any(|writers| !writers.is_empty()) {
+            out.states.push(state);
+        }
+    }
+    out
+}
+
+/// How the state is named in code and the struct that has it; `None`: it is none. Both trees are asked. `Err`: several
+/// structs have a member of this name, or several files a variable.
+fn kept(
+    trees: &mut [Tree<'_>; 2],
+    name: &str,
+    is_member: bool,
+    files: &mut [Vec<usize>; 2],
+) -> Result<Option<(Kept, Option<String>)>, ()> {
+    let is_capital = !name.bytes().any(|byte| byte.is_ascii_lowercase());
+    let (mut structs, mut is_constant, mut variables) = (BTreeSet::new(), false, [Vec::new(), Vec::new()]);
+    for (number, tree) in trees.iter_mut().enumerate() {
+        for &file in &files[number] {
+            let unit = tree.unit(file);
+            for found in unit.types.iter().filter(|found| found.members.iter().any(|member| member.name == name)) {
+                if found.keyword == "enum" {
+                    is_constant = true;
+                } else {
+                    structs.insert(found.name.clone());
+                }
+            }
+            is_constant |= unit.macros.iter().any(|found| found.name == name && !found.text.starts_with('('));
+            let defines = |call: &Invocation| {
+                let is_one = ["DEFINE_PER_CPU", "DEFINE_STATIC_KEY"].iter().any(|by| call.name.starts_with(by));
+                is_one && call.function.is_none() && call.arguments.iter().any(|argument| argument == name)
+            };
+            if unit.variables.iter().any(|found| found.name == name) || unit.invocations.iter().any(defines) {
+                variables[number].push(file);
+            }
+        }
+    }
+    if is_member {
+        return if structs.len() > 1 { Err(()) } else { Ok(structs.pop_first().map(|of| (Kept::Member, Some(of)))) };
+    }
+    if is_capital {
+        return Ok(is_constant.then_some((Kept::Flag, None)));
+    }
+    match variables.each_ref().map(Vec::len) {
+        [1, 1] => {
+            // Where no header names it, other files mean something else.
+            for ((tree, files), of) in trees.iter().zip(files).zip(variables) {
+                if !files.iter().any(|file| tree.path(*file).ends_with(".h")) {
+                    *files = of;
+                }
+            }
+            Ok(Some((Kept::Variable, None)))
+        }
+        [0, _] | [_, 0] => Ok(None),
+        _ => Err(()),
+    }
+}
+
+impl State {
+    /// Nothing in the target changes it.
+    pub fn is_dead(&self) -> bool {
+        self.writers[1].is_empty()
+    }
+
+    /// What the code expects of it is not what the target does.
+    pub fn differs(&self) -> bool {
+        self.is_dead() || !self.differences.is_empty()
+    }
+
+    fn new() -> Self {
+        Self {
+            name: String::new(),
+            of: None,
+            kept: Kept::Member,
+            read_by: Vec::new(),
+            writers: Default::default(),
+            differences: Vec::new(),
+            rewritten: 0,
+        }
+    }
+}
+
+/// Functions that change the state: themselves, by one call, by two, and so on.
+type Levels = [Reach; 5];
+
+/// Calls from a function that is named to one that changes the state. What takes more in the other tree is no difference.
+const STEPS: usize = 2;
+
+fn compare(trees: &mut [Tree<'_>; 2], files: &[Vec<usize>; 2], state: &mut State) {
+    let mut both: [Levels; 2] = Default::default();
+    for ((tree, files), levels) in trees.iter_mut().zip(files).zip(&mut both) {
+        levels[0] = tree.writers(&state.name, state.kept, files);
+        for level in 1..levels.len() {
+            levels[level] = tree.callers(&levels[level - 1]);
+        }
+    }
+    state.writers = [0, 1].map(|tree| both[tree][0].keys().cloned().collect());
+    let level = |tree: usize, name: &str| both[tree].iter().position(|reach| reach.contains_key(name));
+    let mut found: Vec<(usize, usize, &String, &How)> = Vec::new();
+    for here in [0, 1] {
+        for (at, reach) in both[here].iter().enumerate().take(STEPS + 1) {
+            for (name, how) in reach.iter().filter(|(name, _)| level(here, name) == Some(at)) {
+                let there = level(1 - here, name);
+                let is_more = match there {
+                    None => at == 0 || how.calls.keys().any(|called| level(1 - here, called).is_some_and(|l| l < at)),
+                    Some(0) if at == 0 => {
+                        let other = &both[1 - here][0][name].does;
+                        how.does.iter().any(|(access, times)| other.get(access).is_none_or(|less| less < times))
+                    }
+                    Some(_) => false,
+                };
+                if is_more {
+                    found.push((at, here, name, how));
+                }
+            }
+        }
+    }
+    found.sort_by_key(|(at, here, name, _)| (*at, 1 - *here, *name));
+    for (_, here, name, how) in found {
+        let [Some(a), Some(b)] = [0, 1].map(|tree| trees[tree].lines(name, &how.file)) else { continue };
+        let (through, does) = chain(&both[here], name);
+        // It calls the same there: the difference is another function's.
+        let called = through.first().map(|first| first.trim_start_matches("->"));
+        let other = if here == 0 { &b } else { &a };
+        if called.is_some_and(|called| other.iter().any(|line| has_word(line, called))) {
+            continue;
+        }
+        if alike(&a, &b) < ALIKE_PERCENT {
+            state.rewritten += 1;
+            continue;
+        }
+        let does = match both[1 - here][0].get(name).filter(|_| through.is_empty()) {
+            Some(other) => does.into_iter().filter(|d| other.does.get(d).is_none_or(|n| *n < how.does[d])).collect(),
+            None => does,
+        };
+        state.differences.push(Difference {
+            function: name.clone(),
+            file: how.file.clone(),
+            line: how.line,
+            is_in_target: here == 1,
+            does,
+            through,
+        });
+    }
+}
+
+/// What a function calls down to one that changes the state itself, and what that does.
+fn chain(levels: &Levels, name: &str) -> (Vec<String>, Vec<Access>) {
+    let (mut through, mut name) = (Vec::new(), name.to_owned());
+    loop {
+        let Some(at) = levels.iter().position(|reach| reach.contains_key(&name)) else { return (through, Vec::new()) };
+        let how = &levels[at][&name];
+        if at == 0 {
+            return (through, how.does.keys().copied().collect());
+        }
+        let next = how.calls.iter().find(|(called, _)| levels[..at].iter().any(|reach| reach.contains_key(*called)));
+        let Some((called, member)) = next else { return (through, Vec::new()) };
+        through.extend(member.as_ref().map(|member| format!("->{member}")));
+        through.push(called.clone());
+        name.clone_from(called);
+    }
+}
+
+fn has_word(line: &str, word: &str) -> bool {
+    line.split(|c: char| !(c.is_ascii_alphanumeric() || c == '_')).any(|other| other == word)
+}
+
+/// Percent of the lines that both have.
+fn alike(a: &[String], b: &[String]) -> usize {
+    let mut left: BTreeMap<&str, usize> = BTreeMap::new();
+    a.iter().for_each(|line| *left.entry(line).or_default() += 1);
+    let is_there =
+        |line: &&String| left.get_mut(line.as_str()).is_some_and(|n| n.checked_sub(1).map(|less| *n = less).is_some());
+    let both = b.iter().filter(is_there).count();
+    200 * both / (a.len() + b.len()).max(1)
+}

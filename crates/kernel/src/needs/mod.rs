@@ -1,0 +1,198 @@
+//! What added lines use and the tree lacks: a hunk that applies may not compile.
+//!
+//! Nothing is preprocessed. A name counts as there if it stands in the code of a header, of the file itself where it can
+//! be seen, or of an added line that defines it; so what is missing under one configuration only is not found.
+
+mod declared;
+mod headers;
+mod own;
+mod paths;
+pub(crate) mod side;
+pub(crate) mod uses;
+
+pub use headers::Headers;
+pub use paths::Paths;
+
+use crate::port::{Finding, Obstacle, Port, Read};
+use crate::series::{FilePatch, Hunk, Line, Patch};
+use own::{Own, Scope};
+use std::collections::HashSet;
+use uses::{Added, Use, added};
+
+/// What kind of thing is missing, the worst first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum NeedKind {
+    /// The file that the hunk is for.
+    File,
+    /// An included header.
+    Header,
+    /// `struct`, `union` or `enum`.
+    Type,
+    /// A function or a macro with arguments.
+    Function,
+    /// A member.
+    Field,
+    /// A variable, a constant or a typedef.
+    Name,
+}
+
+/// Something that the tree lacks.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Need {
+    /// What it is.
+    pub kind: NeedKind,
+    /// Its name as it is used.
+    pub name: String,
+    /// Of a member the struct that lacks it, where that could be told.
+    pub of: Option<String>,
+    /// Added lines of the hunk that use it.
+    pub lines: usize,
+    /// Names of the tree that could be meant: they differ by case or stand in another folder.
+    pub instead: Vec<String>,
+}
+
+/// For each finding of a rehearsal what its hunk needs, the worst first. `read` answers the files of the tree as they
+/// were before the series.
+pub fn needs<E>(
+    patches: &[Patch],
+    port: &Port,
+    headers: &Headers,
+    paths: &Paths,
+    read: &mut Read<'_, E>,
+) -> Result<Vec<Vec<Need>>, E> {
+    let mut series = Series::default();
+    let mut findings = port.findings.iter();
+    let mut out = Vec::with_capacity(port.findings.len());
+    for patch in patches {
+        series.made.extend(patch.files.iter().filter_map(|file| file.new.clone()));
+        let parts: Vec<Vec<Added>> = patch.files.iter().map(|file| file.hunks.iter().map(added).collect()).collect();
+        series.defined.extend(parts.iter().flatten().flat_map(|part| part.defined.iter().cloned()));
+        for (file, parts) in patch.files.iter().zip(&parts) {
+            let found: Vec<&Finding> = findings.by_ref().take(file.hunks.len()).collect();
+            let Some(path) = found.first().map(|found| &*found.file) else { continue };
+            if !is_c(file) {
+                out.extend(found.iter().map(|finding| no_file(finding, paths).into_iter().collect()));
+                continue;
+            }
+            let text = read(path)?.unwrap_or_default();
+            let own = Own::new(path, &text);
+            let functions: Vec<Option<&str>> =
+                file.hunks.iter().zip(&found).map(|(hunk, finding)| function(hunk, finding)).collect();
+            for (number, finding) in found.iter().enumerate() {
+                let is_with =
+                    |at: &usize| *at == number || functions[number].is_some() && functions[*at] == functions[number];
+                let with: Vec<&Added> = (0..parts.len()).filter(is_with).map(|at| &parts[at]).collect();
+                let with = if functions[number].is_some() || is_new(&file.hunks[number]) { with } else { Vec::new() };
+                let scope = own.scope(functions[number], &with);
+                let mut needs: Vec<Need> = no_file(finding, paths).into_iter().collect();
+                if !finding.is_present {
+                    let mut context = Context { headers, paths, series: &series, own: &own, scope, read };
+                    for need in of_hunk(&parts[number], &mut context)? {
+                        let rank = |need: &Need| (need.kind, usize::MAX - need.lines);
+                        let at = needs.partition_point(|other| (rank(other), &other.name) < (rank(&need), &need.name));
+                        needs.insert(at, need);
+                    }
+                }
+                out.push(needs);
+            }
+        }
+    }
+    Ok(out)
+}
+
+/// A line that begins a function or another declaration.
+fn begins(line: &Line) -> bool {
+    let is_label = line.text().trim_ascii_end().ends_with(b":");
+    line.text().first().is_some_and(|byte| byte.is_ascii_alphabetic() || *byte == b'_') && !is_label
+}
+
+/// All that is added stands behind a beginning that is added as well: nothing of it is in a function that was there.
+fn is_new(hunk: &Hunk) -> bool {
+    let mut added = hunk.lines.iter().filter(|line| matches!(line, Line::Added(text) if !text.trim_ascii().is_empty()));
+    added.next().is_some_and(begins)
+}
+
+/// The function that a hunk is in, if it is only one.
+fn function<'a>(hunk: &Hunk, finding: &'a Finding) -> Option<&'a str> {
+    let place = finding.rehearsed.as_ref()?.place.as_ref()?;
+    let mut changed = hunk.lines.iter().skip_while(|line| matches!(line, Line::Context(_)));
+    Some(&*place.function).filter(|name| !name.is_empty() && !changed.any(begins))
+}
+
+fn no_file(finding: &Finding, paths: &Paths) -> Option<Need> {
+    let instead = paths.like(&finding.file);
+    let need = Need { kind: NeedKind::File, name: finding.file.clone(), of: None, lines: 0, instead };
+    (finding.obstacle == Some(Obstacle::NoFile)).then_some(need)
+}
+
+fn is_c(file: &FilePatch) -> bool {
+    file.path().ends_with(".c") || file.path().ends_with(".h")
+}
+
+/// What the patches so far have brought.
+#[derive(Default)]
+struct Series {
+    defined: HashSet<String>,
+    made: HashSet<String>,
+}
+
+struct Context<'a, 'b, E> {
+    headers: &'a Headers,
+    paths: &'a Paths,
+    series: &'a Series,
+    own: &'a Own<'a>,
+    scope: Scope,
+    read: &'a mut Read<'b, E>,
+}
+
+/// Of a use that is missing: its kind, the struct of a member, and names that come near.
+type Lack = (NeedKind, Option<String>, Vec<String>);
+
+impl<E> Context<'_, '_, E> {
+    /// A header or the series has it, or has what a macro makes it of.
+    fn has(&self, name: &str) -> bool {
+        let is_brought = |name: &str| self.series.defined.contains(name) || self.own.all.has(name);
+        self.headers.has(name)
+            || self.series.defined.contains(name)
+            || [self.headers, &self.own.all].into_iter().any(|by| by.make(name, is_brought))
+    }
+
+    /// What is missing of a use.
+    fn missing(&mut self, used: &Use) -> Result<Option<Lack>, E> {
+        let name = used.name();
+        let lacks = |is_there: bool, kind| (!is_there).then(|| (kind, None, Vec::new()));
+        Ok(match used {
+            Use::Header { is_local, .. } => {
+                let plain = name.trim_start_matches("../");
+                let is_made = |path: &String| path.strip_suffix(plain).is_some_and(|rest| rest.ends_with('/'));
+                let found = self.paths.header(name, *is_local, &self.own.path);
+                let is_made = self.series.made.iter().any(is_made);
+                found.err().filter(|_| !is_made).map(|instead| (NeedKind::Header, None, instead))
+            }
+            Use::Type { .. } => lacks(self.own.all.has(name) || self.has(name), NeedKind::Type),
+            Use::Call { .. } => lacks(self.own.all.has(name) || self.has(name), NeedKind::Function),
+            Use::Name { .. } => lacks(self.own.sees(name, &self.scope) || self.has(name), NeedKind::Name),
+            Use::Field { of, .. } => match self.own.type_of(of, &self.scope, self.headers, self.read)? {
+                Some((of, body)) => {
+                    let is_macro = self.headers.has_macro(name) || self.own.all.has_macro(name);
+                    let is_brought = self.series.defined.contains(name);
+                    let is_there = body.words.iter().any(|word| word == name.as_bytes()) || is_macro || is_brought;
+                    (!is_there).then(|| (NeedKind::Field, Some(of), Vec::new()))
+                }
+                None => lacks(self.own.all.has(name) || self.has(name), NeedKind::Field),
+            },
+        })
+    }
+}
+
+fn of_hunk<E>(part: &Added, context: &mut Context<'_, '_, E>) -> Result<Vec<Need>, E> {
+    let mut out: Vec<Need> = Vec::new();
+    for (used, lines) in &part.uses {
+        let Some((kind, of, instead)) = context.missing(used)? else { continue };
+        match out.iter_mut().find(|need| need.kind == kind && need.name == used.name()) {
+            Some(need) => need.lines += lines,
+            None => out.push(Need { kind, name: used.name().to_owned(), of, lines: *lines, instead }),
+        }
+    }
+    Ok(out)
+}

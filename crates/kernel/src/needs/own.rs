@@ -1,0 +1,93 @@
+//! The file that a hunk is for, as its own lines see it.
+
+use super::declared::variables;
+use super::headers::{Body, Headers, body};
+use super::uses::Added;
+use crate::port::Read;
+use crate::source::{Function, scan};
+
+/// A file of the tree.
+pub(super) struct Own<'a> {
+    pub(super) path: String,
+    text: &'a [u8],
+    lines: Vec<&'a [u8]>,
+    functions: Vec<Function>,
+    /// All its names, and those outside of functions.
+    pub(super) all: Headers,
+    outside: Headers,
+}
+
+/// What the lines of one hunk see of it.
+pub(super) struct Scope {
+    names: Option<Headers>,
+    /// Each variable and its struct; one with two cannot be told.
+    types: Vec<(String, String)>,
+}
+
+impl<'a> Own<'a> {
+    pub(super) fn new(path: &str, text: &'a [u8]) -> Self {
+        let lines = crate::split(text);
+        let functions = scan(text).functions;
+        let mut is_inside = vec![false; lines.len() + 1];
+        for function in &functions {
+            is_inside[function.line.min(lines.len())..function.last_line.min(lines.len())].fill(true);
+        }
+        // A directive in a body is seen below it as everywhere.
+        let is_kept = |(at, line): &(usize, &&[u8])| !is_inside[*at] || line.trim_ascii_start().starts_with(b"#");
+        let outside: Vec<&[u8]> = lines.iter().enumerate().filter(is_kept).map(|(_, line)| *line).collect();
+        let (all, outside) = (Headers::read(path, text), Headers::read(path, &outside.concat()));
+        Self { path: path.to_owned(), text, lines, functions, all, outside }
+    }
+
+    /// Of a hunk in this function, with those of the patch that change it as well; `None`: not in one function, and only
+    /// what added lines declare is typed.
+    pub(super) fn scope(&self, function: Option<&str>, parts: &[&Added]) -> Scope {
+        let named = self.functions.iter().filter(|f| Some(&*f.name) == function);
+        let bodies: Vec<Vec<u8>> =
+            named.map(|f| self.lines[f.first_line - 1..f.last_line.min(self.lines.len())].concat()).collect();
+        let types = bodies.iter().flat_map(|body| variables(body)).chain(parts.iter().flat_map(|p| p.types.clone()));
+        let names = (!bodies.is_empty()).then(|| Headers::read(&self.path, &bodies.concat()));
+        Scope { names, types: types.collect() }
+    }
+
+    /// Whether the lines of the scope can use a name; where that is no function of the file, all of its names count.
+    pub(super) fn sees(&self, name: &str, scope: &Scope) -> bool {
+        match &scope.names {
+            Some(names) => self.outside.has(name) || names.has(name),
+            None => self.all.has(name),
+        }
+    }
+
+    /// The struct that `a->b` is, from the declaration of `a`, and what stands in it. `None`: it cannot be told.
+    pub(super) fn type_of<E>(
+        &self,
+        names: &[String],
+        scope: &Scope,
+        headers: &Headers,
+        read: &mut Read<'_, E>,
+    ) -> Result<Option<(String, Body)>, E> {
+        let Some((first, rest)) = names.split_first() else { return Ok(None) };
+        let mut found = scope.types.iter().filter(|(name, _)| name == first).map(|(_, of)| of);
+        let of = if first == "current" { Some("task_struct".to_owned()) } else { found.next().cloned() };
+        let Some(mut of) = of.filter(|of| found.all(|other| other == of)) else { return Ok(None) };
+        let mut found = self.body(&of, headers, read)?;
+        for name in rest {
+            let types = found.iter().flat_map(|body| &body.types);
+            let Some([_, next]) = types.rev().find(|[member, _]| member == name.as_bytes()) else { return Ok(None) };
+            of = String::from_utf8_lossy(next).into_owned();
+            found = self.body(&of, headers, read)?;
+        }
+        Ok(found.map(|body| (of, body)))
+    }
+
+    fn body<E>(&self, of: &str, headers: &Headers, read: &mut Read<'_, E>) -> Result<Option<Body>, E> {
+        let mut out = Body::default();
+        body(self.text, of, &mut out);
+        for file in headers.files_of(of) {
+            if let Some(text) = read(file)? {
+                body(&text, of, &mut out);
+            }
+        }
+        Ok((!out.words.is_empty()).then_some(out))
+    }
+}

@@ -1,0 +1,226 @@
+//! The state contract on small trees, in which who changes what is known: the two cases that a port builds with and does
+//! nothing, and trees that differ in what does not matter.
+
+use schedlab_kernel::contract::{Access, Contract, Text, contract};
+use schedlab_kernel::{Port, parse, rehearse_series};
+use std::collections::BTreeMap;
+use std::convert::Infallible;
+
+type Tree = BTreeMap<&'static str, String>;
+
+/// A queue of packets as in net/: a packet counts for its socket until its destructor runs, by the driver or by `skb_orphan`.
+const SKBUFF: &str = "\
+struct sock { int sk_wmem_alloc; struct sk_buff *head; };
+struct sk_buff { struct sock *sk; int truesize; void (*destructor)(struct sk_buff *skb); };
+static inline void skb_orphan(struct sk_buff *skb)
+{
+	if (skb->destructor) {
+		skb->destructor(skb);
+		skb->destructor = NULL;
+		skb->sk = NULL;
+	}
+}
+";
+const SOCK: &str = "\
+void sock_wfree(struct sk_buff *skb)
+{
+	struct sock *sk = skb->sk;
+	sk->sk_wmem_alloc -= skb->truesize;
+}
+
+void skb_set_owner_w(struct sk_buff *skb, struct sock *sk)
+{
+	skb->sk = sk;
+	skb->destructor = sock_wfree;
+	sk->sk_wmem_alloc += skb->truesize;
+}
+";
+const DEV: &str = "\
+int dev_hard_start_xmit(struct sk_buff *first, struct net_device *dev)
+{
+	struct sk_buff *skb = first;
+	int rc = 0;
+
+	trace_net_dev_start_xmit(skb, dev);
+	rc = dev->ops->ndo_start_xmit(skb, dev);
+	trace_net_dev_xmit(skb, rc, dev);
+	if (rc)
+		dev_requeue(skb, dev);
+	return rc;
+}
+";
+const TCP: &str = "\
+static void tcp_push(struct sock *sk, int flags, int mss)
+{
+	struct sk_buff *skb = sk->head;
+
+	if (!skb)
+		return;
+	__tcp_push_pending_frames(sk, mss, flags);
+}
+";
+const AUTOCORKING: &str = "\
+--- a/net/ipv4/tcp.c
++++ b/net/ipv4/tcp.c
+@@ -4,5 +4,7 @@ static void tcp_push(struct sock *sk, int flags, int mss)
+
+ 	if (!skb)
+ 		return;
++	if (sk->sk_wmem_alloc > skb->truesize)
++		return;
+ 	__tcp_push_pending_frames(sk, mss, flags);
+ }
+";
+
+fn network() -> Tree {
+    [("include/linux/skbuff.h", SKBUFF), ("net/core/sock.c", SOCK), ("net/core/dev.c", DEV), ("net/ipv4/tcp.c", TCP)]
+        .map(|(path, text)| (path, text.to_owned()))
+        .into()
+}
+
+/// A waker's flips as in kernel/sched: counted at each wake-up, halved each second.
+const SCHED: &str = "\
+struct task_struct { int wakee_flips; long wakee_flip_decay_ts; struct task_struct *last_wakee; };
+";
+const FAIR: &str = "\
+static void record_wakee(struct task_struct *p)
+{
+	if (time_after(jiffies, current->wakee_flip_decay_ts + HZ)) {
+		current->wakee_flips >>= 1;
+		current->wakee_flip_decay_ts = jiffies;
+	}
+	if (current->last_wakee != p) {
+		current->last_wakee = p;
+		current->wakee_flips++;
+	}
+}
+
+static int select_task_rq_fair(struct task_struct *p, int prev_cpu, int wake_flags)
+{
+	int new_cpu = prev_cpu;
+	int want_affine = 0;
+
+	record_wakee(p);
+	if (cpumask_test_cpu(prev_cpu, p->cpus_ptr))
+		want_affine = 1;
+	if (want_affine)
+		new_cpu = wake_affine(p, prev_cpu);
+	return new_cpu;
+}
+";
+const WAKE_WIDE: &str = "\
+--- a/kernel/sched/fair.c
++++ b/kernel/sched/fair.c
+@@ -17,6 +17,6 @@ static int select_task_rq_fair(struct task_struct *p, int prev_cpu, int wake_flags)
+
+ 	record_wakee(p);
+-	if (cpumask_test_cpu(prev_cpu, p->cpus_ptr))
++	if (current->wakee_flips < 4 && cpumask_test_cpu(prev_cpu, p->cpus_ptr))
+ 		want_affine = 1;
+ 	if (want_affine)
+ 		new_cpu = wake_affine(p, prev_cpu);
+";
+
+fn scheduler() -> Tree {
+    [("include/linux/sched.h", SCHED), ("kernel/sched/fair.c", FAIR)].map(|(path, text)| (path, text.to_owned())).into()
+}
+
+fn with(mut tree: Tree, path: &'static str, from: &str, to: &str) -> Tree {
+    let text = tree.get_mut(path).expect("a file of the tree");
+    assert!(text.contains(from), "{path} has no {from}");
+    *text = text.replacen(from, to, 1);
+    tree
+}
+
+fn ported(tree: &Tree, series: &str) -> Port {
+    let mut read = |path: &str| Ok::<_, Infallible>(tree.get(path).map(|text| text.clone().into_bytes()));
+    let Ok(port) = rehearse_series(&parse(series.as_bytes()), &[], &mut read);
+    assert!(port.findings.iter().all(|found| found.rehearsed.is_some() && !port.changed.is_empty()), "{port:?}");
+    port
+}
+
+/// The trees as they are with the series in them.
+fn compared(series: &str, source: &Tree, target: &Tree) -> Contract {
+    let files = |tree: &Tree, port: &Port| -> Vec<Text> {
+        let text = |path: &str, old: &String| match port.changed.get(path) {
+            Some(new) => new.clone().unwrap_or_default(),
+            None => old.clone().into_bytes(),
+        };
+        tree.iter().map(|(path, old)| ((*path).to_owned(), text(path, old))).collect()
+    };
+    let (home, there) = (ported(source, series), ported(target, series));
+    contract(&parse(series.as_bytes()), &there, &files(source, &home), &files(target, &there))
+}
+
+/// `state: function in which tree, what it calls` of each difference.
+fn differences(found: &Contract) -> Vec<String> {
+    let of = |state: &schedlab_kernel::contract::State| {
+        let name = state.name.clone();
+        let one = move |d: &schedlab_kernel::contract::Difference| {
+            let tree = if d.is_in_target { "target" } else { "source" };
+            format!("{name}: {} in the {tree}, {}", d.function, d.through.join(" "))
+        };
+        state.differences.iter().map(one).collect::<Vec<_>>()
+    };
+    found.states.iter().flat_map(of).collect()
+}
+
+#[test]
+fn packets_that_leave_their_socket_early_are_named_with_the_function() {
+    let early = with(network(), "net/core/dev.c", "	trace_net_dev_start", "	skb_orphan(skb);\n	trace_net_dev_start");
+    let found = compared(AUTOCORKING, &network(), &early);
+    assert_eq!(
+        differences(&found),
+        ["sk_wmem_alloc: dev_hard_start_xmit in the target, skb_orphan ->destructor sock_wfree"],
+        "{found:?}"
+    );
+    let state = found.states.iter().find(|state| state.name == "sk_wmem_alloc").unwrap();
+    assert_eq!((state.of.as_deref(), &state.read_by[..], state.is_dead()), (Some("sock"), &[0][..], false));
+    // The other way round the function is missing in the target, which is as much of a difference.
+    let back = compared(AUTOCORKING, &early, &network());
+    assert_eq!(
+        differences(&back),
+        ["sk_wmem_alloc: dev_hard_start_xmit in the source, skb_orphan ->destructor sock_wfree"]
+    );
+}
+
+#[test]
+fn flips_that_nothing_counts_are_dead() {
+    let none = with(scheduler(), "kernel/sched/fair.c", "		current->wakee_flips++;\n", "");
+    let none = with(none, "kernel/sched/fair.c", "		current->wakee_flips >>= 1;\n", "");
+    let found = compared(WAKE_WIDE, &scheduler(), &none);
+    let [state] = &found.states[..] else { panic!("{found:?}") };
+    assert_eq!((state.name.as_str(), state.is_dead()), ("wakee_flips", true));
+    assert_eq!(state.writers, [vec!["record_wakee".to_owned()], vec![]]);
+}
+
+#[test]
+fn flips_that_are_cleared_at_each_wake_up_are_named_with_the_function() {
+    let cleared = "	current->wakee_flips = 0;\n	if (current->last_wakee != p) {";
+    let cleared = with(scheduler(), "kernel/sched/fair.c", "	if (current->last_wakee != p) {", cleared);
+    let found = compared(WAKE_WIDE, &scheduler(), &cleared);
+    assert_eq!(differences(&found), ["wakee_flips: record_wakee in the target, "], "{found:?}");
+    assert_eq!(found.states[0].differences[0].does, [Access::Clear]);
+}
+
+#[test]
+fn what_does_not_change_the_state_is_no_difference() {
+    for (series, tree) in [(AUTOCORKING, network()), (WAKE_WIDE, scheduler())] {
+        let found = compared(series, &tree, &tree);
+        assert!(!found.states.is_empty() && found.states.iter().all(|state| !state.differs()), "{found:?}");
+    }
+    let read = "	pr_debug(\"%d\", first->sk->sk_wmem_alloc);\n	trace_net_dev_start";
+    let read = with(network(), "net/core/dev.c", "	trace_net_dev_start", read);
+    assert_eq!(differences(&compared(AUTOCORKING, &network(), &read)), [""; 0], "it is read, not changed");
+    let moved =
+        with(network(), "net/core/sock.c", "	struct sock *sk = skb->sk;\n", "	struct sock *sk;\n\n	sk = skb->sk;\n");
+    assert_eq!(differences(&compared(AUTOCORKING, &network(), &moved)), [""; 0], "the same in other words");
+}
+
+#[test]
+fn a_member_of_two_structs_is_not_told_apart() {
+    let both =
+        |tree| with(tree, "net/core/sock.c", "void sock_wfree", "struct pool { int sk_wmem_alloc; };\nvoid sock_wfree");
+    let found = compared(AUTOCORKING, &both(network()), &both(network()));
+    assert!(found.ambiguous.contains(&"sk_wmem_alloc".to_owned()), "{found:?}");
+}

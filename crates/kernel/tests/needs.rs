@@ -1,0 +1,162 @@
+//! What a hunk uses and a tree lacks, on small trees whose names are all known.
+
+use schedlab_kernel::needs::{Headers, NeedKind, Paths, needs};
+use schedlab_kernel::{parse, rehearse_series};
+use std::collections::BTreeMap;
+use std::convert::Infallible;
+
+const HEADER: &str = "\
+#define NULL ((void *)0)
+#define SCALE(x) ((x) << 10)
+#define PageFlag(name) static inline int Page##name(struct page *p) { return test_bit(PG_##name, p); }
+#define sk_state common.state
+enum { PG_dirty };
+struct inner { int deep; };
+struct sock {
+	struct { int state; } common;
+	struct inner *in;
+	int wmem;
+};
+int take(struct sock *sk);
+PageFlag(Dirty)
+";
+const FILE: &str = "\
+static int own;
+static int helper(struct sock *sk)
+{
+	int only_here = 1;
+	return take(sk);
+}
+
+static int f(struct sock *sk, int x)
+{
+	int ret = 0;
+
+	ret = take(sk);
+	return ret;
+}
+";
+
+/// For each hunk of a series on the tree of above: what it lacks, as `kind name of there`.
+fn lacks(diff: &str) -> Vec<Vec<String>> {
+    let tree = BTreeMap::from([
+        ("include/linux/sock.h", HEADER),
+        ("include/uapi/linux/netfilter/xt_MARK.h", "struct mark { int x; };\n"),
+        ("net/f.c", FILE),
+        ("net/other/moved.c", "int moved;\n"),
+    ]);
+    let mut read = |path: &str| Ok::<_, Infallible>(tree.get(path).map(|text| text.as_bytes().to_vec()));
+    let mut headers = Headers::default();
+    tree.iter().filter(|(path, _)| path.ends_with(".h")).for_each(|(path, text)| {
+        headers.join(Headers::read(path, text.as_bytes()));
+    });
+    headers.seal();
+    let paths = Paths(tree.keys().map(|path| (*path).to_owned()).collect());
+    let patches = parse(diff.as_bytes());
+    let Ok(port) = rehearse_series(&patches, &[], &mut read);
+    let Ok(found) = needs(&patches, &port, &headers, &paths, &mut read);
+    assert_eq!(found.len(), port.findings.len());
+    let kind = |kind: NeedKind| format!("{kind:?}").to_lowercase();
+    let said = |need: &schedlab_kernel::needs::Need| {
+        format!("{} {} {} {}", kind(need.kind), need.name, need.of.clone().unwrap_or_default(), need.instead.join(","))
+            .trim_end()
+            .to_owned()
+    };
+    found.iter().map(|needs| needs.iter().map(said).collect()).collect()
+}
+
+/// Lines added to `f` behind `ret = take(sk);`.
+fn in_f(lines: &[&str]) -> Vec<String> {
+    let added: String = lines.iter().map(|line| format!("+\t{line}\n")).collect();
+    let diff = format!(
+        "--- a/net/f.c\n+++ b/net/f.c\n@@ -10,4 +10,{} @@ static int f(struct sock *sk, int x)\n \tint ret = 0;\n \n \tret = take(sk);\n{added} \treturn ret;\n",
+        4 + lines.len()
+    );
+    lacks(&diff).remove(0)
+}
+
+#[test]
+fn what_stands_in_the_tree_or_is_brought_along_is_not_missed() {
+    for lines in [
+        &["ret += SCALE(x) + own + helper(sk);"][..],
+        &["int y = x, *z = &y;", "for (int i = 0; i < y; i++)", "\t*z = i;"],
+        &["if (sk->wmem || sk->in->deep || sk->sk_state)", "\tgoto out;", "out:"],
+        &["struct inner in = { .deep = 1 };", "ret = in.deep;"],
+        &["/* no_such_name() */ take(\"no_such_name\"); // no_such_name"],
+        &["ret = PageDirty(NULL) + PG_dirty;"],
+        &["#ifdef CONFIG_NO_SUCH", "ret = sizeof(struct sock);", "#endif"],
+        &["struct sock *other __attribute__((unused)) = sk;", "other->wmem++;"],
+        &["#define LOCAL(a) ((a) + own)", "ret = LOCAL(x);", "#undef LOCAL"],
+        &["__builtin_expect(ret, 0);", "asm volatile(\"nop\");"],
+    ] {
+        assert_eq!(in_f(lines), [""; 0], "{lines:?}");
+    }
+}
+
+#[test]
+fn what_is_missing_is_named_by_its_kind() {
+    for (line, said) in [
+        ("no_such_function(sk);", "function no_such_function"),
+        ("ret = NO_SUCH_CONSTANT;", "name NO_SUCH_CONSTANT"),
+        ("sk->no_such_field = 1;", "field no_such_field sock"),
+        ("sk->in->no_such_field = 1;", "field no_such_field inner"),
+        ("current->no_such_field = 1;", "field no_such_field"),
+        ("struct no_such_type *t;", "type no_such_type"),
+        ("ret = only_here;", "name only_here"),
+        // Typed by its declaration beside it.
+        ("struct inner *i = sk->in; i->wmem = 1;", "field wmem inner"),
+        ("ret = PageLost(NULL);", "function PageLost"),
+    ] {
+        assert!(in_f(&[line]).contains(&said.to_owned()), "{line}: {:?}", in_f(&[line]));
+    }
+    let found = in_f(&["ret = gone(x);", "ret |= gone(ret);", "x = sk->lost;"]);
+    assert_eq!(found, ["function gone", "field lost sock"]);
+}
+
+#[test]
+fn a_name_of_an_earlier_patch_is_there_for_a_later_one() {
+    let mail = |n: u32, diff: &str| format!("From {n:040} Mon Sep 17 00:00:00 2001\nSubject: p{n}\n\n---\n{diff}");
+    let use_it = |n: u32| {
+        mail(
+            n,
+            "--- a/net/f.c\n+++ b/net/f.c\n@@ -12,2 +12,3 @@ static int f(struct sock *sk, int x)\n \tret = take(sk);\n+\tret += brought(sk->fresh);\n \treturn ret;\n",
+        )
+    };
+    let bring = |n: u32| {
+        mail(
+            n,
+            "--- a/include/linux/sock.h\n+++ b/include/linux/sock.h\n@@ -9,5 +9,7 @@ struct sock {\n \tstruct inner *in;\n \tint wmem;\n+\tint fresh;\n };\n int take(struct sock *sk);\n+int brought(int x);\n PageFlag(Dirty)\n",
+        )
+    };
+    assert_eq!(lacks(&[bring(1), use_it(2)].concat()), [[""; 0]; 2]);
+    let late = lacks(&[use_it(1), bring(2)].concat());
+    assert_eq!(late, [vec!["function brought", "field fresh sock"], vec![]]);
+}
+
+#[test]
+fn headers_and_files_are_found_by_a_name_that_differs_in_case_or_folder() {
+    let include = |name: &str| {
+        let diff = format!("--- a/net/f.c\n+++ b/net/f.c\n@@ -1 +1,2 @@\n+#include {name}\n static int own;\n");
+        lacks(&diff).remove(0)
+    };
+    for there in ["<linux/sock.h>", "<linux/netfilter/xt_MARK.h>", "<generated/x.h>", "\"../include/linux/sock.h\""] {
+        assert_eq!(include(there), [""; 0], "{there}");
+    }
+    assert_eq!(include("<linux/no.h>"), ["header linux/no.h"]);
+    assert_eq!(include("\"no.h\""), ["header no.h"]);
+    let by_case = "header linux/netfilter/xt_mark.h  include/uapi/linux/netfilter/xt_MARK.h";
+    assert_eq!(include("<linux/netfilter/xt_mark.h>"), [by_case]);
+    let of_file = |path: &str| lacks(&format!("--- a/{path}\n+++ b/{path}\n@@ -1 +1 @@\n-a\n+b\n")).remove(0);
+    assert_eq!(of_file("net/moved.c")[0], "file net/moved.c  net/other/moved.c");
+    assert_eq!(of_file("Net/F.c")[0], "file Net/F.c  net/f.c");
+    assert_eq!(of_file("net/nowhere.txt"), ["file net/nowhere.txt"]);
+}
+
+/// What patch skips because it stands there already needs nothing, and what is no C has no names.
+#[test]
+fn what_is_present_or_no_c_lacks_nothing() {
+    let there = "--- a/net/f.c\n+++ b/net/f.c\n@@ -10,4 +10,4 @@ static int f(struct sock *sk, int x)\n \tint ret = 0;\n \n-\tret = took(sk);\n+\tret = take(sk);\n \treturn ret;\n";
+    assert_eq!(lacks(there), [[""; 0]]);
+    let text = "--- /dev/null\n+++ b/Documentation/x.rst\n@@ -0,0 +1 @@\n+no_such_function();\n";
+    assert_eq!(lacks(text), [[""; 0]]);
+}

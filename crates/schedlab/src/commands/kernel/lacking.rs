@@ -1,0 +1,121 @@
+//! What the hunks of a series need and the tree lacks: reads the headers that they could see.
+
+use crate::input;
+use crate::output::say;
+use anyhow::Result;
+use schedlab_kernel::needs::{Headers, Need, Paths, needs};
+use schedlab_kernel::{Patch, Port, Read};
+use std::collections::BTreeSet;
+use std::path::Path;
+use std::thread;
+
+/// For each finding; nothing of a tree without an `include` folder, which is no whole kernel.
+pub(super) fn find(
+    tree: &Path,
+    patches: &[Patch],
+    port: &Port,
+    read: &mut Read<'_, anyhow::Error>,
+) -> Result<Vec<Vec<Need>>> {
+    if !tree.join("include").is_dir() {
+        say(format_args!("{} has no folder include: names that the series needs are not looked for", tree.display()));
+        return Ok(port.findings.iter().map(|_| Vec::new()).collect());
+    }
+    let files: BTreeSet<&str> = port.findings.iter().map(|found| &*found.file).collect();
+    let folders: BTreeSet<&str> =
+        files.iter().map(|file| file.rsplit_once('/').map_or("", |(folder, _)| folder)).collect();
+    let mut names = BTreeSet::new();
+    walk(tree, "include", true, &mut names);
+    for architecture in folders_of(tree, "arch") {
+        walk(tree, &format!("{architecture}/include"), true, &mut names);
+    }
+    let mut headers: BTreeSet<String> = names.iter().filter(|name| name.ends_with(".h")).cloned().collect();
+    for folder in &folders {
+        let mut beside = BTreeSet::new();
+        walk(tree, folder, false, &mut beside);
+        headers.extend(joined(tree, folder, &beside));
+        // `#include "../common/x.h"`: folders beside it count, where they are not all drivers there are.
+        let above = folder.rsplit_once('/').map_or("", |(above, _)| above);
+        if matches!(above, "" | "drivers" | "arch" | "sound") {
+            walk(tree, folder, true, &mut beside);
+        } else {
+            walk(tree, above, true, &mut beside);
+        }
+        headers.extend(beside.into_iter().filter(|name| name.ends_with(".h")));
+    }
+    // Headers and files of another folder are known by name: `-I` of a Makefile leads there, or a file has moved.
+    for top in folders.iter().map(|folder| top(folder)).collect::<BTreeSet<&str>>() {
+        walk(tree, top, true, &mut names);
+    }
+    let headers = contents(tree, headers.into_iter().collect());
+    needs(patches, port, &headers, &Paths(names.into_iter().collect()), read)
+}
+
+/// `net` of `net/ipv4`, `drivers/net` of `drivers/net/ethernet/intel`.
+fn top(folder: &str) -> &str {
+    let parts = if folder.starts_with("drivers/") || folder.starts_with("arch/") { 2 } else { 1 };
+    folder.match_indices('/').nth(parts - 1).map_or(folder, |(at, _)| &folder[..at])
+}
+
+/// Files below a folder of the tree, without links; folders that cannot be read hold none.
+fn walk(tree: &Path, folder: &str, is_deep: bool, out: &mut BTreeSet<String>) {
+    let mut open = vec![folder.to_owned()];
+    while let Some(folder) = open.pop() {
+        for entry in std::fs::read_dir(tree.join(&folder)).into_iter().flatten().flatten() {
+            let (Ok(kind), Ok(name)) = (entry.file_type(), entry.file_name().into_string()) else { continue };
+            let path = if folder.is_empty() { name } else { format!("{folder}/{name}") };
+            if kind.is_dir() && is_deep {
+                open.push(path);
+            } else if kind.is_file() {
+                out.insert(path);
+            }
+        }
+    }
+}
+
+fn folders_of(tree: &Path, folder: &str) -> Vec<String> {
+    let entries = std::fs::read_dir(tree.join(folder)).into_iter().flatten().flatten();
+    let entries = entries.filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir()));
+    entries.filter_map(|entry| Some(format!("{folder}/{}", entry.file_name().to_str()?))).collect()
+}
+
+/// C files that are compiled as one: those that a neighbour includes, and that neighbour.
+fn joined(tree: &Path, folder: &str, beside: &BTreeSet<String>) -> BTreeSet<String> {
+    let mut out = BTreeSet::new();
+    for file in beside.iter().filter(|name| name.ends_with(".c")) {
+        let Ok(text) = input::regular(&tree.join(file)) else { continue };
+        let lines = text.split(|&byte| byte == b'\n').filter_map(|line| line.strip_prefix(b"#include \""));
+        let names =
+            lines.filter_map(|rest| rest.strip_suffix(b".c\"")).filter_map(|name| std::str::from_utf8(name).ok());
+        let included: Vec<String> =
+            names.map(|name| format!("{folder}/{name}.c")).filter(|name| beside.contains(name)).collect();
+        if !included.is_empty() {
+            out.insert(file.clone());
+            out.extend(included);
+        }
+    }
+    out
+}
+
+/// Reads the files on all CPUs.
+fn contents(tree: &Path, files: Vec<String>) -> Headers {
+    let workers = thread::available_parallelism().map_or(1, usize::from);
+    let share = files.len().div_ceil(workers).max(1);
+    let work = |files: &[String]| {
+        let mut out = Headers::default();
+        for file in files {
+            if let Ok(text) = input::regular(&tree.join(file)) {
+                out.join(Headers::read(file, &text));
+            }
+        }
+        out
+    };
+    let mut out = Headers::default();
+    thread::scope(|scope| {
+        let threads: Vec<_> = files.chunks(share).map(|files| scope.spawn(|| work(files))).collect();
+        for thread in threads {
+            out.join(thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)));
+        }
+    });
+    out.seal();
+    out
+}

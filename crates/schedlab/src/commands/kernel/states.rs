@@ -1,0 +1,37 @@
+//! The state contract of a series: reads the code of both trees that could change what the series reads.
+
+use super::dossier::Raw;
+use super::{port, trees};
+use crate::output::say;
+use anyhow::{Result, bail};
+use schedlab_kernel::contract::{Contract, contract};
+use schedlab_kernel::{Patch, Port, rehearse_series};
+use std::path::Path;
+
+/// `from`: the tree that the series was made for, before it or with it.
+pub(super) fn find(from: &Path, onto: &Path, patches: &[Patch], ported: &Port) -> Result<Contract> {
+    if !from.is_dir() {
+        bail!("--from {}: it is no directory; name the source tree that the series was made for", from.display());
+    }
+    let home = rehearse_series(patches, &[], &mut |path: &str| port::file(from, path))?;
+    let touched = ported.findings.iter().map(|found| folder(&found.file));
+    let paths = trees::folders(touched.chain(["include/"]));
+    let files = |tree: &Path, port: &Port| -> Result<Vec<Raw>> {
+        let mut problems = Vec::new();
+        let mut files = trees::files(tree, &paths, &mut problems)?;
+        problems.iter().for_each(|problem| say(format_args!("{problem}")));
+        files.retain(|(path, _)| (path.ends_with(".c") || path.ends_with(".h")) && !port.changed.contains_key(path));
+        let changed = port.changed.iter().filter_map(|(path, text)| Some((path.clone(), text.clone()?)));
+        files.extend(changed);
+        files.sort();
+        Ok(files)
+    };
+    Ok(contract(patches, ported, &files(from, &home)?, &files(onto, ported)?))
+}
+
+/// A file in the folder that is searched for one of the series: `net/` for `net/ipv4/tcp.c`; of drivers only their own.
+fn folder(file: &str) -> &str {
+    let is_wide = ["drivers/", "arch/", "sound/"].iter().any(|top| file.starts_with(top));
+    let end = if is_wide { file.rfind('/') } else { file.find('/') };
+    end.map_or(file, |end| &file[..=end])
+}
