@@ -12,6 +12,8 @@ use std::collections::BTreeMap;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum UnitKind {
     Blocks,
+    /// Of several blocks each.
+    Boots,
     SwitchbackTrials,
     Pairs,
     /// No unit holds both arms: two independent samples.
@@ -23,6 +25,7 @@ impl UnitKind {
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Blocks => "blocks",
+            Self::Boots => "boots",
             Self::SwitchbackTrials => "switchback trials",
             Self::Pairs => "pairs",
             Self::Trials => "trials",
@@ -72,10 +75,28 @@ pub(crate) fn values_by_block(
     key: &MetricKey,
     arm: u32,
 ) -> Result<BTreeMap<u32, Vec<f64>>, String> {
+    values_by(selection, key, arm, |block| block)
+}
+
+/// The same by unit: by boot where blocks share boots.
+pub(crate) fn values_by_unit(
+    selection: &Selection<'_>,
+    key: &MetricKey,
+    arm: u32,
+) -> Result<BTreeMap<u32, Vec<f64>>, String> {
+    values_by(selection, key, arm, |block| selection.unit_of(block))
+}
+
+fn values_by(
+    selection: &Selection<'_>,
+    key: &MetricKey,
+    arm: u32,
+    unit: impl Fn(u32) -> u32,
+) -> Result<BTreeMap<u32, Vec<f64>>, String> {
     let mut blocks: BTreeMap<u32, Vec<f64>> = BTreeMap::new();
     for record in selection.used(Some(arm)) {
         let outcome = record.outcome.as_ref().ok_or("a trial without outcome")?;
-        blocks.entry(record.block).or_default().push(key.value(outcome)?);
+        blocks.entry(unit(record.block)).or_default().push(key.value(outcome)?);
     }
     Ok(blocks)
 }
@@ -91,7 +112,7 @@ pub(crate) fn units(
     if selection.used(None).next().is_some() {
         return switchback_units(selection, key);
     }
-    let (a, b) = (values_by_block(selection, key, control)?, values_by_block(selection, key, arm)?);
+    let (a, b) = (values_by_unit(selection, key, control)?, values_by_unit(selection, key, arm)?);
     let positive = a.values().chain(b.values()).flatten().all(|&v| v > 0.0);
     let scale = if positive { Scale::Ratio } else { Scale::Difference };
     let plain: Vec<f64> = a.values().flatten().copied().collect();
@@ -101,29 +122,33 @@ pub(crate) fn units(
         Scale::Difference => values.clone(),
     };
     let mut units = Units {
-        kind: if order_known { UnitKind::Blocks } else { UnitKind::Pairs },
+        kind: if order_known { of_blocks(selection) } else { UnitKind::Pairs },
         scale,
         effects: Vec::new(),
         control: Vec::new(),
         arm: Vec::new(),
         control_mean,
     };
-    let both: Vec<u32> = a.keys().filter(|block| b.contains_key(block)).copied().collect();
+    let both: Vec<u32> = a.keys().filter(|unit| b.contains_key(unit)).copied().collect();
     if both.is_empty() && !order_known {
         units.kind = UnitKind::Trials;
         units.control = vec![a.values().flat_map(on_scale).collect()];
         units.arm = vec![b.values().flat_map(on_scale).collect()];
         return Ok(units);
     }
-    for block in both {
-        let (x, y) = (on_scale(&a[&block]), on_scale(&b[&block]));
+    for unit in both {
+        let (x, y) = (on_scale(&a[&unit]), on_scale(&b[&unit]));
         if let (Some(mx), Some(my)) = (mean(&x), mean(&y)) {
-            units.effects.push((u64::from(block), my - mx));
+            units.effects.push((u64::from(unit), my - mx));
             units.control.push(x);
             units.arm.push(y);
         }
     }
     Ok(units)
+}
+
+fn of_blocks(selection: &Selection<'_>) -> UnitKind {
+    if selection.has_boots() { UnitKind::Boots } else { UnitKind::Blocks }
 }
 
 /// The second used trial of an arm against its first in each block that has both: equal by design. Unlike a mirrored
@@ -140,14 +165,17 @@ pub(crate) fn control_twice(selection: &Selection<'_>, key: &MetricKey, control:
     let scale = if twice.iter().all(|t| t.1 > 0.0 && t.2 > 0.0) { Scale::Ratio } else { Scale::Difference };
     let on_scale = |value: f64| if scale == Scale::Ratio { value.ln() } else { value };
     let plain: Vec<f64> = twice.iter().flat_map(|t| [t.1, t.2]).collect();
-    Ok(Units {
-        kind: UnitKind::Blocks,
-        scale,
-        effects: twice.iter().map(|t| (u64::from(t.0), on_scale(t.2) - on_scale(t.1))).collect(),
-        control: twice.iter().map(|t| vec![on_scale(t.1)]).collect(),
-        arm: twice.iter().map(|t| vec![on_scale(t.2)]).collect(),
-        control_mean: mean(&plain).unwrap_or(0.0),
-    })
+    let mut by_unit: BTreeMap<u32, (Vec<f64>, Vec<f64>)> = BTreeMap::new();
+    for (block, first, second) in twice {
+        let (firsts, seconds) = by_unit.entry(selection.unit_of(block)).or_default();
+        firsts.push(on_scale(first));
+        seconds.push(on_scale(second));
+    }
+    let effect = |(firsts, seconds): &(Vec<f64>, Vec<f64>)| Some(mean(seconds)? - mean(firsts)?);
+    let effects = by_unit.iter().filter_map(|(&unit, both)| Some((u64::from(unit), effect(both)?))).collect();
+    let (control, arm) = by_unit.into_values().unzip();
+    let control_mean = mean(&plain).unwrap_or(0.0);
+    Ok(Units { kind: of_blocks(selection), scale, effects, control, arm, control_mean })
 }
 
 /// A trial's windows as the statistics want them: log of operations per second of counted time.

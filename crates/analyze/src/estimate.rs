@@ -25,8 +25,10 @@ pub(crate) fn estimate(units: &Units, rule: &Rule, alpha: f64) -> Option<Named> 
     let of = match (units.kind, units.scale) {
         (UnitKind::SwitchbackTrials, _) => "switchback contrasts",
         (UnitKind::Pairs, Scale::Ratio) => "log-ratios of pairs",
+        (UnitKind::Boots, Scale::Ratio) => "log-ratios of boots",
         (_, Scale::Ratio) => "block log-ratios",
         (UnitKind::Pairs, Scale::Difference) => "differences of pairs",
+        (UnitKind::Boots, Scale::Difference) => "differences of boots",
         (_, Scale::Difference) => "block differences",
     };
     rule.estimate(&units.values(), alpha, of)

@@ -62,5 +62,13 @@ pub fn forecast(manifest: &Manifest, trials: &[TrialRecord], workload: u32, bloc
     // A block's log-ratio is the difference of two means: of `per_arm` trials, in a factorial of those of half its arms.
     let arms_a_side = manifest.factorial.as_ref().map_or(1, |factorial| (factorial.levels.len() / 2).max(1));
     let sd = (2.0 * squares / freedom as f64 / (per_arm * arms_a_side) as f64).sqrt();
-    forecast_from_sd(sd, blocks, manifest.alpha, Rule::planned_width_factor(&manifest.design))
+    let width_factor = Rule::planned_width_factor(&manifest.design);
+    let Some(boots) = manifest.boots.map(|boots| boots as usize) else {
+        return forecast_from_sd(sd, blocks, manifest.alpha, width_factor);
+    };
+    // A boot's is the mean of those of its blocks. How much an effect varies from boot to boot no pilot of one boot tells.
+    let of_boot = sd * (boots as f64 / blocks.max(1) as f64).sqrt();
+    let found = forecast_from_sd(of_boot, boots, manifest.alpha, width_factor)?;
+    let sentence = found.sentence.replacen("blocks", "boots", 1);
+    Some(PowerForecast { blocks, sentence: format!("{sentence}, if an effect is the same in each boot"), ..found })
 }

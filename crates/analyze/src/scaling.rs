@@ -1,7 +1,7 @@
 //! The scaling table of a swept option: the score at each value, how linear it is, how far runs spread, how fairly the
 //! copies shared it, and where each pair ran. Descriptive: a value is not an arm, and no verdict is given here.
 
-use crate::contrasts::{mean, values_by_block};
+use crate::contrasts::{mean, values_by_unit};
 use crate::estimate::effect;
 use crate::findings::*;
 use crate::metric::MetricKey;
@@ -98,7 +98,7 @@ fn row(
 ) -> ScalingRow {
     let outcomes: Vec<&TrialOutcome> = selection.used(Some(arm)).filter_map(|r| r.outcome.as_ref()).collect();
     let mut row = described(value, arm, &outcomes);
-    let blocks = values_by_block(selection, key, arm).unwrap_or_default();
+    let blocks = values_by_unit(selection, key, arm).unwrap_or_default();
     let all: Vec<f64> = blocks.values().flatten().copied().collect();
     row.score = (!all.is_empty()).then(|| median(&all));
     row.min = all.iter().copied().reduce(f64::min);
@@ -106,7 +106,7 @@ fn row(
     row.spread = spread(&all);
     row.linearity = base.and_then(|(base_value, base)| {
         let times = linear_factor(key.direction, &key.unit, number(value), base_value)?;
-        linearity(&blocks, &values_by_block(base, key, arm).ok()?, times, level)
+        linearity(&blocks, &values_by_unit(base, key, arm).ok()?, times, level)
     });
     row
 }

@@ -41,6 +41,8 @@ pub(crate) struct Selection<'t> {
     pub(crate) marked: BTreeMap<u32, (String, Option<u32>)>,
     /// Blocks cut from the front as warm-up.
     pub(crate) cut_blocks: BTreeSet<u32>,
+    /// The boot of each block, where blocks share boots.
+    boots: BTreeMap<u32, u32>,
 }
 
 /// What a contaminating mark says, `None` for marks that do not spoil a block.
@@ -82,7 +84,18 @@ impl<'t> Selection<'t> {
             },
         };
         let rows = records.iter().map(|&record| Row { record, fate: fate(record) }).collect();
-        Self { workload, rows, not_applied, marked, cut_blocks: BTreeSet::new() }
+        let boots = records.iter().filter_map(|r| Some((r.block, manifest.boot_of(r.block)?))).collect();
+        Self { workload, rows, not_applied, marked, cut_blocks: BTreeSet::new(), boots }
+    }
+
+    /// Whether boots are the units, each of several blocks.
+    pub(crate) fn has_boots(&self) -> bool {
+        !self.boots.is_empty()
+    }
+
+    /// The independent unit that a block is, or is part of: what a boot happens to be is in all its blocks.
+    pub(crate) fn unit_of(&self, block: u32) -> u32 {
+        self.boots.get(&block).copied().unwrap_or(block)
     }
 
     /// Blocks with at least one used row, in order.

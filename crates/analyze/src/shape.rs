@@ -42,13 +42,14 @@ pub(crate) fn dispersion(
 /// Puts the ratio of the spreads, its p and its verdict into a contrast.
 fn spread(contrast: &mut Contrast, units: &Units, alpha: f64) {
     let level = 1.0 - alpha;
-    let (estimate, fewest, shown) = if units.kind == UnitKind::Blocks {
-        contrast.estimator = "ratio of robust log-SDs within blocks".into();
+    let (estimate, fewest, shown) = if matches!(units.kind, UnitKind::Blocks | UnitKind::Boots) {
+        contrast.unit_name = units.kind.name().into();
+        contrast.estimator = format!("ratio of robust log-SDs within {}", contrast.unit_name);
         contrast.units = units.effects.len();
         let repeated = |values: &[Vec<f64>]| !values.is_empty() && values.iter().all(|v| v.len() >= 2);
         let both = repeated(&units.control) && repeated(&units.arm);
         let estimate = both.then(|| dispersion_ratio_blocked(&units.control, &units.arm, level)).flatten();
-        (estimate, contrast.units, counted(contrast.units, "blocks"))
+        (estimate, contrast.units, counted(contrast.units, &contrast.unit_name))
     } else {
         let (a, b) = (units.control.concat(), units.arm.concat());
         contrast.estimator = "ratio of robust log-SDs over all trials, in which drift counts as spread".into();

@@ -1,4 +1,4 @@
-//! Where the variance of a metric comes from: between blocks (drift), between trials, and what placement and steal
+//! Where the variance of a metric comes from: between boots, between blocks (drift), between trials, and what placement and steal
 //! explain of it. It says what would make the next run shorter: pinning, more trials a block, a quieter host.
 
 use crate::findings::VarianceSplit;
@@ -19,11 +19,17 @@ pub(crate) fn variance_split(selection: &Selection<'_>, key: &MetricKey, arms: u
         let mean = values.iter().map(|v| v.1).sum::<f64>() / values.len().max(1) as f64;
         rows.extend(values.into_iter().map(|(r, v)| (r, v - mean)));
     }
-    let mut blocks: BTreeMap<u32, Vec<f64>> = BTreeMap::new();
-    for (record, value) in &rows {
-        blocks.entry(record.block).or_default().push(*value);
-    }
-    let parts = components(&blocks.into_values().collect::<Vec<_>>())?;
+    let parts_by = |unit: &dyn Fn(u32) -> u32| {
+        let mut units: BTreeMap<u32, Vec<f64>> = BTreeMap::new();
+        for (record, value) in &rows {
+            units.entry(unit(record.block)).or_default().push(*value);
+        }
+        components(&units.into_values().collect::<Vec<_>>())
+    };
+    let parts = parts_by(&|block| block)?;
+    // Blocks differ by their boots, too.
+    let between_boots = selection.has_boots().then(|| parts_by(&|block| selection.unit_of(block))).flatten();
+    let between_boots = between_boots.map(|boots| boots.between.min(parts.between));
     let total = parts.between + parts.within;
     if !(total > 0.0 && total.is_finite()) {
         return None;
@@ -32,7 +38,8 @@ pub(crate) fn variance_split(selection: &Selection<'_>, key: &MetricKey, arms: u
     Some(VarianceSplit {
         metric: key.name.clone(),
         trial_sd: total.sqrt(),
-        block_share: parts.between / total,
+        boot_share: between_boots.map(|between| between / total),
+        block_share: (parts.between - between_boots.unwrap_or(0.0)) / total,
         trial_share: parts.within / total,
         tier_explained,
         steal_explained,

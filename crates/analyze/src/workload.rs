@@ -43,6 +43,7 @@ impl<'t> Workload<'t> {
         let one_boot = selection.rows.windows(2).all(|pair| pair[0].record.boot_id == pair[1].record.boot_id);
         if manifest.order == OrderKnown::Randomized
             && one_boot
+            && !selection.has_boots()
             && let Some(first) = keys.first()
         {
             let pooled = pooled_by_block(&selection, first);

@@ -145,5 +145,6 @@ fn manifest(table: Table, workload_ids: Vec<String>, options: &Options) -> Manif
         warnings: table.warnings,
         sweeps: Vec::new(),
         factorial: None,
+        boots: None,
     }
 }

@@ -211,10 +211,12 @@ pub(crate) fn tier_split_notes(splits: &[TierSplit]) -> Vec<String> {
 /// Where the variance comes from, in a sentence.
 pub(crate) fn variance(v: &VarianceSplit) -> String {
     let mut text = format!(
-        "Spread of {}: a trial varies by {}; {} of its variance is between blocks, {} between trials of a block",
+        "Spread of {}: a trial varies by {}; {}{} of its variance is between blocks{}, {} between trials of a block",
         words::metric_name(&v.metric),
         percent(v.trial_sd),
+        v.boot_share.map_or(String::new(), |share| format!("{} is between boots, ", percent(share))),
         percent(v.block_share),
+        if v.boot_share.is_some() { " of a boot" } else { "" },
         percent(v.trial_share)
     );
     for (share, what) in [(v.tier_explained, "placement"), (v.steal_explained, "steal")] {

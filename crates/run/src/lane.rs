@@ -273,6 +273,9 @@ impl fmt::Display for Provenance {
     }
 }
 
+/// A word on the command line of a guest that went on from a kept state: its seed is the boot's, and an order's is the sample's.
+pub const KEPT: &str = "schedlab.kept=1";
+
 /// A word for a guest's command line that tells its kernel from another build of the same release. By the checksum of the image
 /// alone, which is as long for each kernel: two guests of one seed differ in nothing else.
 pub fn kernel_word(crc32: u32) -> String {

@@ -231,9 +231,20 @@ pub struct Manifest {
     /// The factorial that the arms are made of.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub factorial: Option<Factorial>,
+    /// How many boots the blocks of a fixed design are divided among: the units of its verdicts. `None`: blocks are.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub boots: Option<u32>,
 }
 
 impl Manifest {
+    /// The boot of a block, from 1, where blocks share boots: those of one boot follow each other, and blocks beyond the planned
+    /// ones begin with the first boot again.
+    pub fn boot_of(&self, block: u32) -> Option<u32> {
+        let (Design::Fixed { blocks }, Some(boots)) = (&self.design, self.boots) else { return None };
+        let blocks = u64::from(*blocks).max(1);
+        Some((u64::from(block) % blocks * u64::from(boots) / blocks) as u32 + 1)
+    }
+
     /// Workloads whose blocks take turns, as indices: those of a sweep together, any other one alone, in order.
     pub fn groups(&self) -> Vec<Vec<u32>> {
         let mut groups: Vec<Vec<u32>> = Vec::new();

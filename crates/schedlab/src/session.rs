@@ -6,6 +6,7 @@ use crate::progress::Progress;
 use anyhow::{Context, Result, bail};
 use schedlab_analyze::Packer;
 use schedlab_record::tracer;
+use schedlab_run::manifest::Design;
 use schedlab_run::{Applied, Manifest, RunError, RunReader, RunWriter, Setting, TrialRecord};
 use schedlab_sys::net_name;
 use schedlab_trial::guest::GuestTrial;
@@ -163,8 +164,10 @@ fn in_guests(
     let watch = || Watch::start(schedlab_host::Roots::default(), schedlab_record::Roots::default());
     let watch = (!guests.are_virtual()).then(watch);
     let mut boot = |trial: &GuestTrial| guests.boot(trial);
-    let (mut runner, mut settings) =
-        schedlab_trial::guest::guests(&mut boot, guests.per(), guests.identities(&manifest.arms)?, &trials);
+    let blocks = if let Design::Fixed { blocks } = manifest.design { blocks } else { 0 };
+    let boots = (0..blocks).filter_map(|block| manifest.boot_of(block)).map(u64::from).collect();
+    let identities = guests.identities(&manifest.arms)?;
+    let (mut runner, mut settings) = schedlab_trial::guest::guests(&mut boot, guests.per(), identities, boots, &trials);
     conduct(manifest, trials, writer, Place { dir, runner: &mut runner, host: &mut settings, watch })
 }
 

@@ -103,6 +103,7 @@ fn manifest() -> Manifest {
         warnings: vec![evil()],
         sweeps: Vec::new(),
         factorial: None,
+        boots: None,
     }
 }
 

@@ -25,6 +25,7 @@ pub mod perf_event;
 pub mod perf_ring;
 pub mod pidfd;
 pub mod places;
+pub mod ports;
 pub mod power;
 pub mod private_memory;
 pub mod process;

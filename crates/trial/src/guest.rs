@@ -25,6 +25,8 @@ pub struct GuestTrial {
     pub booted_with: Vec<Setting>,
     /// Which sample it is, from 1: in the virtual lane the seed, so that arms are paired by it.
     pub sample: u64,
+    /// The boot that it shares with other samples, from 1; none: it has one of its own.
+    pub boot: Option<u64>,
     /// For all its trials together.
     pub limit: Duration,
 }
@@ -53,6 +55,8 @@ pub struct GuestRunner<'a> {
     pending: Pending,
     identities: Vec<Identity>,
     per: GuestPer,
+    /// The boot of each planned block, from 1; empty: every guest has one of its own.
+    boots: Vec<u64>,
     /// Trials so far, by workload and arm.
     trials: BTreeMap<(u32, u32), u64>,
     /// What comes next.
@@ -77,12 +81,13 @@ struct Block {
     done: BTreeMap<u32, (Result<TrialOutcome, String>, Option<String>)>,
 }
 
-/// The two sides of a run in guests. `identities` are those of the arms. `trials` are those of an interrupted run: samples are
-/// counted on from them.
+/// The two sides of a run in guests. `identities` are those of the arms. `boots` are those of the planned blocks where blocks share
+/// boots. `trials` are those of an interrupted run: samples are counted on from them.
 pub fn guests<'a>(
     boot: &'a mut Boot<'a>,
     per: GuestPer,
     identities: Vec<Identity>,
+    boots: Vec<u64>,
     trials: &[TrialRecord],
 ) -> (GuestRunner<'a>, GuestSettings) {
     let pending = Pending::default();
@@ -95,6 +100,7 @@ pub fn guests<'a>(
         pending: Rc::clone(&pending),
         identities,
         per,
+        boots,
         trials: counts,
         next: Next::default(),
         block: Block::default(),
@@ -150,6 +156,12 @@ impl GuestRunner<'_> {
         outcomes
     }
 
+    /// Of the block under way; the warm-up is of the first one's.
+    fn boot_of_block(&self) -> Option<u64> {
+        let block = usize::try_from(self.block.number.saturating_sub(1)).ok()?;
+        self.boots.get(block.checked_rem(self.boots.len())?).copied()
+    }
+
     /// Boots the guest of the next trial with all trials of the block that are its machine's.
     fn run_block(&mut self) {
         let machine = |arm: u32| self.identities.get(arm as usize).map(|identity| &identity.machine);
@@ -168,6 +180,7 @@ impl GuestRunner<'_> {
             task: GuestTask::Trials(ordered.collect()),
             booted_with: booted_with(&self.pending.borrow()),
             sample,
+            boot: self.boot_of_block(),
             limit: planned.iter().map(|trial| trial.timeout).sum(),
         };
         let settings: Vec<&[Setting]> = planned.iter().map(|trial| trial.settings.as_slice()).collect();
@@ -180,7 +193,7 @@ impl GuestRunner<'_> {
 
 impl Runner for GuestRunner<'_> {
     fn wants_blocks(&self) -> bool {
-        self.per == GuestPer::Block
+        self.per == GuestPer::Block || !self.boots.is_empty()
     }
 
     fn block(&mut self, number: u64, trials: Vec<Planned>) {
@@ -204,7 +217,8 @@ impl Runner for GuestRunner<'_> {
         if self.per == GuestPer::Trial {
             let (settings, sample) = (self.pending.borrow().clone(), self.next.sample);
             let task = GuestTask::Trials(vec![in_guest(order, sample, &settings, false)]);
-            let trial = GuestTrial { task, booted_with: booted_with(&settings), sample, limit: timeout };
+            let (booted_with, boot) = (booted_with(&settings), self.boot_of_block());
+            let trial = GuestTrial { task, booted_with, sample, boot, limit: timeout };
             return self.ran(&trial, &[&settings]).remove(0);
         }
         if !self.has_run(self.next.position) {

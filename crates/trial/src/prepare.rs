@@ -81,6 +81,7 @@ pub fn manifest(plan: &Plan, command: Vec<String>, environment: Environment) -> 
         warnings: Vec::new(),
         sweeps: Vec::new(),
         factorial: plan.factorial.clone(),
+        boots: plan.guest.as_ref().and_then(|guest| guest.boots),
     };
     workloads.fill(&mut manifest, plan, trial_ns(plan, workloads.len()))?;
     if manifest.switchback_window_ns.is_some() {

@@ -64,6 +64,9 @@ pub enum VmError {
     /// The guest does not run under KVM.
     #[error("under KVM {evidence}; {WITHOUT_KVM}", evidence = .0.evidence)]
     Kvm(Failure),
+    /// Keeping a guest's state, or going on from it.
+    #[error("the state of the guest's machine: {0}")]
+    State(String),
     /// The guest's kernel panicked.
     #[error("the guest's kernel panicked {when}: {reason}{hint}; its last lines:\n{tail}")]
     Panic {

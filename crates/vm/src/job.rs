@@ -31,6 +31,20 @@ pub struct Job {
     pub perturbation: Perturbation,
     /// A shell on the console instead of a command.
     pub shell: bool,
+    /// It stops once it is up, for its state to be kept; where it goes on it is handed what to do ([`Handed`]).
+    pub stops: bool,
+}
+
+/// What a guest that goes on from a kept state is handed: it is read at one moment of the guest, whatever the host does.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Handed {
+    /// What the sample's seed does before the command starts.
+    pub perturbation: Perturbation,
+    /// A file of the guest that the command reads.
+    pub path: String,
+    /// What is in it.
+    pub content: String,
 }
 
 /// How many CPUs, sockets, threads of a core and nodes a machine has; all 0 where nothing is asked for.

@@ -18,10 +18,11 @@ pub mod machine;
 pub mod profile;
 pub mod qemu;
 mod qemu_version;
+pub mod states;
 
 pub use error::VmError;
 pub use host::accelerate::boot;
 pub use host::boot::{Boot, Ended, Events, Stage};
-pub use job::Job;
+pub use job::{Handed, Job};
 pub use lane::Lane;
 pub use machine::Machine;

@@ -44,7 +44,21 @@ pub struct Guest<'a> {
     pub orders: Option<&'a Path>,
     /// The plugin that counts instructions.
     pub counting: Option<Counting<'a>>,
+    /// Of a guest whose state is kept.
+    pub keeping: Option<Keeping<'a>>,
 }
+
+/// A guest that stops to be kept, or goes on from there. QEMU is told what to do on its standard input.
+#[derive(Debug, Clone, Copy)]
+pub struct Keeping<'a> {
+    /// The file that it is handed.
+    pub handed: &'a Path,
+    /// The state that it goes on from; none: it boots.
+    pub from: Option<&'a Path>,
+}
+
+/// Names the file that a guest is handed, among those of QEMU's fw_cfg device.
+pub const HANDED: &str = "opt/schedlab/handed";
 
 /// The plugin that counts instructions.
 #[derive(Debug, Clone, Copy)]
@@ -121,12 +135,35 @@ pub fn arguments(guest: &Guest<'_>) -> Vec<OsString> {
             line.extend_last(OsStr::new(&format!(",{name}={address:x}")));
         }
     }
+    if let Some(keeping) = guest.keeping {
+        keep(&mut line, keeping);
+    }
     line.flags(&["-kernel"]);
     line.0.push(guest.kernel.into());
     line.flags(&["-initrd"]);
     line.0.push(guest.initramfs.into());
     line.option("-append", guest.command_line);
     line.0
+}
+
+/// The device that a guest stops itself by: a write to its port is the last thing that it does (`panic=pause`). Where it goes
+/// on, an end by the same device is an end.
+fn keep(line: &mut Line, Keeping { handed, from }: Keeping<'_>) {
+    line.option("-device", "pvpanic");
+    line.path("-fw_cfg", &format!("name={HANDED},file="), handed);
+    line.option("-chardev", "stdio,id=monitor,signal=off");
+    line.option("-mon", "chardev=monitor,mode=control");
+    match from {
+        None => line.option("-action", "panic=pause"),
+        Some(state) => {
+            line.flags(&["-incoming"]);
+            let mut uri = OsString::from("file:");
+            uri.push(state);
+            line.0.push(uri);
+            // QEMU would announce its network cards after a restore, by timers.
+            line.option("-global", "migration.announce-rounds=0");
+        }
+    }
 }
 
 fn machine_type(architecture: Architecture) -> &'static str {
@@ -261,6 +298,7 @@ mod tests {
                 out: Path::new("/t/a,b/counts"),
                 landmarks: &[("reads", 0xffff_ffff_8100_0000)],
             }),
+            keeping: None,
         };
         let words = arguments(&guest);
         words.iter().map(|w| w.to_str().unwrap()).collect::<Vec<_>>().join(" ")
@@ -309,6 +347,20 @@ mod tests {
             line.contains(" -plugin file=/t/plugin.so,out=/t/a,,b/counts,reads=ffffffff81000000 -kernel "),
             "{line}"
         );
+    }
+
+    #[test]
+    fn a_guest_that_is_kept_stops_itself_and_goes_on_without_the_hosts_time() {
+        let words = |from| {
+            let mut line = Line::default();
+            keep(&mut line, Keeping { handed: Path::new("/t/a,b"), from });
+            line.0.iter().map(|w| w.to_str().unwrap()).collect::<Vec<_>>().join(" ")
+        };
+        let both = "-device pvpanic -fw_cfg name=opt/schedlab/handed,file=/t/a,,b -chardev stdio,id=monitor,signal=off \
+                    -mon chardev=monitor,mode=control";
+        assert_eq!(words(None), format!("{both} -action panic=pause"));
+        let restored = "-incoming file:/c/1.state -global migration.announce-rounds=0";
+        assert_eq!(words(Some(Path::new("/c/1.state"))), format!("{both} {restored}"));
     }
 
     #[test]

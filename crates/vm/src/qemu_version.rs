@@ -6,6 +6,9 @@ const TAKES_ORDERS: (u32, u32) = (8, 1);
 /// this version both were tried. Before, the CPU whose turn it is gets them all, and those it waits for have none left.
 const SHARES_TURNS: (u32, u32) = (10, 0);
 
+/// It writes a guest's state into a file, and reads it (`migrate` to `file:`).
+const KEEPS_STATES: (u32, u32) = (8, 2);
+
 /// How to get one that does all.
 pub(crate) const MEND: &str = "use QEMU 10 or newer (Debian 12: apt-get install -t bookworm-backports qemu-system-x86)";
 
@@ -24,6 +27,11 @@ pub(crate) fn shares_turns(version: &str) -> bool {
     at_least(version, SHARES_TURNS)
 }
 
+/// Whether a guest's state can be kept.
+pub(crate) fn keeps_states(version: &str) -> bool {
+    at_least(version, KEEPS_STATES)
+}
+
 /// Whether it counts instructions with our plugin.
 pub(crate) fn loads_plugin(version: &str) -> bool {
     at_least(version, SHARES_TURNS)
@@ -38,6 +46,7 @@ mod tests {
         let of = |can: fn(&str) -> bool| ["unknown", "7.2.22", "8.0.5", "8.1.0", "9.2", "10.0.2"].map(can);
         assert_eq!(of(takes_orders), [false, false, false, true, true, true]);
         assert_eq!(of(shares_turns), [false, false, false, false, false, true]);
+        assert_eq!(of(keeps_states), [false, false, false, false, true, true]);
         assert_eq!(of(loads_plugin), of(shares_turns));
     }
 }

@@ -92,7 +92,10 @@ pub struct VarianceSplit {
     pub metric: String,
     /// SD of a trial's log-value (0.02 is about 2 %).
     pub trial_sd: f64,
-    /// Share between blocks.
+    /// Share between boots, where blocks share boots.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub boot_share: Option<f64>,
+    /// Share between blocks; of one boot, where they share boots.
     pub block_share: f64,
     /// Share between trials of a block and arm.
     pub trial_share: f64,

@@ -48,6 +48,7 @@ pub fn lab(arms: &[(&str, &str)], workloads: &[&str]) -> Lab {
         warnings: Vec::new(),
         sweeps: Vec::new(),
         factorial: None,
+        boots: None,
     };
     Lab { manifest, trials: Vec::new(), random: Random::new(7), blocks: vec![0; workloads.len()] }
 }

@@ -108,7 +108,12 @@ pub(super) fn counters(place: &Place<'_>) -> Option<Picture> {
 pub(super) fn variance(place: &Place<'_>) -> Option<Picture> {
     let v = place.workload.variance.as_ref()?;
     let mut kinds = vec![("t1", "between blocks".to_owned()), ("t3", "between trials of a block".into())];
-    let split = vec![Segment { kind: 0, share: v.block_share }, Segment { kind: 1, share: v.trial_share }];
+    let mut split = vec![Segment { kind: 0, share: v.block_share }, Segment { kind: 1, share: v.trial_share }];
+    if let Some(share) = v.boot_share {
+        kinds.push(("t4", "between boots".into()));
+        split.insert(0, Segment { kind: 2, share });
+    }
+    let explained = kinds.len();
     let mut stacks = vec![Stack { arm: None, name: "variance".into(), segments: split }];
     // Two things may explain the same part, so each has a bar of its own.
     for (what, share) in [("placement", v.tier_explained), ("steal", v.steal_explained)] {
@@ -116,7 +121,7 @@ pub(super) fn variance(place: &Place<'_>) -> Option<Picture> {
             stacks.push(Stack {
                 arm: None,
                 name: format!("of it with {what}"),
-                segments: vec![Segment { kind: 2, share }],
+                segments: vec![Segment { kind: explained, share }],
             });
         }
     }

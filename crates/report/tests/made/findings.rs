@@ -185,6 +185,7 @@ fn workload(trials: &[TrialRecord]) -> WorkloadFindings {
         variance: Some(VarianceSplit {
             metric: "msgs_per_s".into(),
             trial_sd: 0.0197,
+            boot_share: None,
             block_share: 0.21,
             trial_share: 0.79,
             tier_explained: Some(0.098),

@@ -125,6 +125,7 @@ pub(crate) fn manifest() -> Manifest {
         warnings: vec!["autogroup is on: the session is a task group of its own".into()],
         sweeps: Vec::new(),
         factorial: None,
+        boots: None,
     }
 }
 

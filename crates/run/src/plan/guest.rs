@@ -1,7 +1,7 @@
 //! `[guest]` of a plan: trials run in guests that are booted for them, so that arms may differ by kernel, kernel command line
 //! and topology, and a boot is a unit.
 
-use super::{Plan, PlanError, inconsistent};
+use super::{Plan, PlanError, Stopping, inconsistent};
 use crate::lane::WantedAccelerator;
 use crate::setting::Setting;
 use crate::units::{format_ns_exact, parse_bytes, parse_duration_ns};
@@ -40,6 +40,9 @@ pub struct GuestPlan {
     pub accelerator: WantedAccelerator,
     /// For what each is booted.
     pub per: GuestPer,
+    /// Virtual lane: how many boots the blocks are divided among, each kept as a state from which its samples start; without it,
+    /// every guest is booted.
+    pub boots: Option<u32>,
     /// Whether they are of arm64, whatever the host is.
     pub aarch64: bool,
     /// Our own binary for them, where they are of another architecture.
@@ -83,6 +86,7 @@ pub(super) struct WrittenGuest {
     accelerator: WantedAccelerator,
     #[serde(default)]
     per: GuestPer,
+    boots: Option<u32>,
     #[serde(default)]
     aarch64: bool,
     binary: Option<String>,
@@ -116,6 +120,7 @@ impl WrittenGuest {
             lane: self.lane,
             accelerator: self.accelerator,
             per: self.per,
+            boots: self.boots,
             aarch64: self.aarch64,
             binary: self.binary.clone(),
             add: self.add.clone(),
@@ -151,6 +156,7 @@ impl GuestPlan {
                 (self.accelerator != WantedAccelerator::Auto).then(|| written(&self.accelerator.to_string())),
             ),
             ("per", (self.per == GuestPer::Block).then(|| written("block"))),
+            ("boots", self.boots.map(|n| n.to_string())),
             ("aarch64", self.aarch64.then(|| "true".to_owned())),
             ("binary", self.binary.as_deref().map(&written)),
             ("add", list(&self.add)),
@@ -210,6 +216,24 @@ impl Plan {
                 "[guest]: accelerator = \"kvm\" counts no instructions: it belongs to `lane = \"real\"`",
             );
         }
+        if let Some(boots) = guest.boots {
+            if guest.lane == GuestLane::Real {
+                return inconsistent(
+                    "[guest]: boots belongs to `lane = \"virtual\"`: the real lane's guests cannot be kept",
+                );
+            }
+            match self.stopping {
+                Stopping::Trials { blocks } if (1..=blocks).contains(&boots) => {}
+                Stopping::Trials { blocks } => {
+                    return inconsistent(format!(
+                        "[guest]: boots = {boots}: give 1 to {blocks}, a block of `trials` at least for each"
+                    ));
+                }
+                _ => {
+                    return inconsistent("[guest]: boots divides a known number of blocks: say `trials = N` beside it");
+                }
+            }
+        }
         if let Some(shift) = guest.shift.filter(|shift| *shift > MOST_SHIFT) {
             return inconsistent(format!("[guest]: shift = {shift} is over {MOST_SHIFT}, 1024 ns an instruction"));
         }
@@ -258,6 +282,23 @@ mod tests {
         assert_eq!(translated.guest.as_ref().unwrap().accelerator, WantedAccelerator::Tcg);
         assert_eq!(Plan::parse(&translated.to_toml()).unwrap(), translated);
         assert!(plan.arms[1].settings.iter().all(Setting::is_of_guest));
+    }
+
+    #[test]
+    fn boots_divide_the_blocks_of_the_virtual_lane() {
+        let plan = Plan::parse(&PLAN.replace("cpus = 4", "cpus = 4\nboots = 3")).unwrap();
+        assert_eq!(plan.guest.as_ref().unwrap().boots, Some(3));
+        assert_eq!(Plan::parse(&plan.to_toml()).unwrap(), plan);
+        for boots in [0, 7] {
+            let refused = error(&PLAN.replace("cpus = 4", &format!("cpus = 4\nboots = {boots}")));
+            assert!(refused.contains("give 1 to 6"), "{refused}");
+        }
+        let boots = PLAN.replace("cpus = 4", "cpus = 4\nboots = 3");
+        let open = error(&boots.replace("trials = 6", "until_decided = true"));
+        assert!(open.contains("say `trials = N` beside it"), "{open}");
+        let real =
+            error(&boots.replace("\"virtual\"\n", "\"real\"\n").replace("quantum = \"50us\"\ndither = \"6ms\"\n", ""));
+        assert!(real.contains("boots belongs to"), "{real}");
     }
 
     #[test]

@@ -220,6 +220,7 @@ pub(crate) fn manifest() -> Manifest {
         looks: Vec::new(),
         ended: "planned".into(),
         warnings: Vec::new(),
+        boots: Some(3),
         sweeps: vec![Sweep { option: "pin".into(), parallel: false, values: vec!["same".into()], workloads: vec![0] }],
         factorial: Some(Factorial {
             factors: vec![Factor {

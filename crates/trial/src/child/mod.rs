@@ -9,7 +9,7 @@ use anyhow::{Context, Result, anyhow, bail};
 use control::Control;
 use schedlab_bench::load::Load;
 use schedlab_bench::{RunOrder, Stall, Topology};
-use schedlab_run::lane::{Dither, Lane, Provenance};
+use schedlab_run::lane::{Dither, KEPT, Lane, Provenance, Virtual};
 use schedlab_run::{LoadGroup, LoadReport, Setting, TrialOrder, TrialOutcome};
 use schedlab_sys::{clock, process};
 use schedlab_tune::Roots;
@@ -108,7 +108,7 @@ fn run_beside_load(
         topology: Topology::read(Path::new("/sys"))?,
         cgroups: order.workload_cgroups.clone(),
         trace_instance: order.trace_instance.clone(),
-        dither: dither_of(&std::fs::read_to_string("/proc/cmdline").unwrap_or_default()),
+        dither: dither_of(&std::fs::read_to_string("/proc/cmdline").unwrap_or_default(), order.seed),
         keep_slowest: order.trace.as_ref().is_some_and(|trace| trace.out.is_some()),
     };
     // The switchback notes what an arm that leaves a key alone goes back to: before anything is applied.
@@ -121,9 +121,12 @@ fn run_beside_load(
     Ok(outcome)
 }
 
-/// What a guest of the virtual lane has its tasks do before they start: like the lane, a fact of the machine.
-fn dither_of(command_line: &str) -> Option<Dither> {
+/// What a guest of the virtual lane has its tasks do before they start: like the lane, a fact of the machine; of one that went on
+/// from a kept state, of the sample.
+fn dither_of(command_line: &str, sample_seed: u64) -> Option<Dither> {
+    let is_kept = command_line.split_ascii_whitespace().any(|word| word == KEPT);
     match Provenance::of_command_line(command_line)?.lane {
+        Lane::Virtual(boot) if is_kept => Virtual { seed: sample_seed, ..boot }.dither(),
         Lane::Virtual(parameters) => parameters.dither(),
         Lane::Real { .. } => None,
     }
@@ -143,8 +146,11 @@ mod tests {
     #[test]
     fn tasks_are_dithered_in_guests_of_the_virtual_lane_alone() {
         let line = "quiet schedlab.lane=virtual schedlab.shift=3 schedlab.seed=7 schedlab.dither_us=12000 schedlab.qemu=10.0.2";
-        let dither = dither_of(line).unwrap();
+        let dither = dither_of(line, 5).unwrap();
         assert!((0..100).all(|task| dither.ns_of(task) < 12_000_000));
+        assert_eq!(dither_of(line, 6), Some(dither), "the boot's");
+        let kept = |seed| dither_of(&format!("{line} {KEPT}"), seed).unwrap();
+        assert!(kept(5) != kept(6) && kept(7) == dither, "the sample's");
         for other in [
             "",
             "quiet ro",
@@ -152,7 +158,7 @@ mod tests {
             &line.replace("seed=7", "seed=0"),
             &line.replace("schedlab.dither_us=12000", ""),
         ] {
-            assert_eq!(dither_of(other), None, "{other}");
+            assert_eq!(dither_of(other, 5), None, "{other}");
         }
     }
 }

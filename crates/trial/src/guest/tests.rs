@@ -37,7 +37,7 @@ fn each_trial_boots_its_arms_guest_and_samples_pair_the_arms() {
     };
     // The second arm's guests are those of the third, which says so in other words.
     let identities = ["6.1", "6.12", "6.12"].map(|machine| identity(machine, "")).into();
-    let (mut runner, mut host) = guests(&mut boot, GuestPer::Trial, identities, &[]);
+    let (mut runner, mut host) = guests(&mut boot, GuestPer::Trial, identities, Vec::new(), &[]);
     for (number, arm) in [0u32, 1, 2, 2, 1, 0].into_iter().enumerate() {
         host.apply(&arms[arm as usize].settings).unwrap();
         runner.begin(0, Some(arm), number as u32);
@@ -81,7 +81,7 @@ fn a_guest_of_a_block_runs_the_trials_of_its_machine_in_their_order() {
         Ok(GuestAnswer { environment, result: GuestResult::Measured(outcomes), ..answer() })
     };
     let identities = ["a", "a", "b"].map(|machine| identity(machine, "")).into();
-    let (mut runner, mut host) = guests(&mut boot, GuestPer::Block, identities, &[]);
+    let (mut runner, mut host) = guests(&mut boot, GuestPer::Block, identities, Vec::new(), &[]);
     assert!(runner.wants_blocks() && !runner.has_run(0));
     let block = [1u32, 2, 0, 0, 2, 1];
     let planned = |(position, arm): (u32, u32)| Planned {

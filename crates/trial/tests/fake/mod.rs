@@ -237,6 +237,7 @@ pub fn manifest(design: Design, specs: &[&str]) -> Manifest {
         warnings: Vec::new(),
         sweeps: Vec::new(),
         factorial: None,
+        boots: None,
     }
 }
 

@@ -3,6 +3,7 @@
 
 mod arranged;
 mod command;
+mod handed;
 mod keep;
 mod mounts;
 mod port;
@@ -10,7 +11,7 @@ mod words;
 
 use crate::frame::Frame;
 use crate::host::initramfs::module_path;
-use crate::job::{JOB_FILE, Job, MODULES_FILE};
+use crate::job::{JOB_FILE, Job, MODULES_FILE, Perturbation};
 use crate::kernel::modules::{Module, answering, load_order};
 pub use keep::Keeper;
 pub(crate) use port::END;
@@ -112,8 +113,15 @@ fn serve(job: &Job, port: &mut Port) -> Result<i32, Failure> {
         load(&module.name).map_err(|e| format!("the module {}: {e}{}", module.name, module_hint(&e)))?;
     }
     let release = kernel_facts::uname().map(|uname| uname.release).unwrap_or_default();
-    port.send(&Frame::Started(release)).map_err(|e| e.to_string())?;
-    perturb(job);
+    port.send(&Frame::Started(release.clone())).map_err(|e| e.to_string())?;
+    if job.stops {
+        port.drain();
+        let handed = handed::stop_and_take()?;
+        port.send(&Frame::Started(release)).map_err(|e| e.to_string())?;
+        perturb(handed.perturbation);
+    } else {
+        perturb(job.perturbation);
+    }
     if job.shell {
         return command::shell(&job.directory);
     }
@@ -179,14 +187,14 @@ fn modprobe(arguments: &[String]) -> Result<(), Failure> {
 }
 
 /// The differences that a seed of the virtual lane makes, before the command starts.
-fn perturb(job: &Job) {
-    for _ in 0..job.perturbation.forks {
+fn perturb(perturbation: Perturbation) {
+    for _ in 0..perturbation.forks {
         if let Ok(pid) = process::fork_child(|| 0) {
             let _ = process::wait_for(pid);
         }
     }
     let tick_ns = kernel_facts::tick_ns().unwrap_or(0);
-    let spin_ns = tick_ns * u64::from(job.perturbation.spin_tick_millionths) / 1_000_000;
+    let spin_ns = tick_ns * u64::from(perturbation.spin_tick_millionths) / 1_000_000;
     let end_ns = clock::monotonic_ns() + spin_ns;
     while clock::monotonic_ns() < end_ns {
         std::hint::spin_loop();

@@ -5,7 +5,7 @@ use super::accelerate::Proof;
 use super::command_line::command_line;
 use super::initramfs::{self, Added};
 use super::kvm::Kvm;
-use super::process::{Installed, Qemu};
+use super::process::{Installed, Qemu, Streams};
 use super::scratch::Scratch;
 use super::session::{Ends, Session};
 use super::unpack;
@@ -17,9 +17,10 @@ use crate::kernel::modules::{Module, load_order};
 use crate::lane::{Lane, NoKvm};
 use crate::machine::Machine;
 use crate::profile::{self, Counted, Landmark};
-use crate::qemu::{self, Counting, Guest};
+use crate::qemu::{self, Counting, Guest, Keeping};
 use crate::qemu_version;
 use schedlab_sys::{fd, kernel_facts};
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -112,73 +113,129 @@ pub struct Ended {
 /// QEMU's command line as a shell would take it, with the files of a guest that is not started; what would be refused before its
 /// start is.
 pub fn dry_run(boot: &Boot) -> Result<String, VmError> {
-    let architecture = boot.kernel.image.architecture;
     has_room(boot, initramfs_bytes(boot, &boot.job)?.len() as u64)?;
-    let command_line = command_line(boot)?;
-    let console = PathBuf::from("console");
+    Ok(words(boot, &command_line(boot)?))
+}
+
+/// QEMU's command line with names for paths.
+fn words(boot: &Boot, command_line: &str) -> String {
+    let architecture = boot.kernel.image.architecture;
     let guest = Guest {
         architecture,
         kernel: &boot.kernel.path,
-        initramfs: Path::new("initramfs"),
-        command_line: &command_line,
+        initramfs: Path::new(INITRAMFS),
+        command_line,
         machine: &boot.machine,
         lane: boot.lane,
-        console: console_of(boot, console),
+        console: console_of(boot, "console".into()),
         port: Path::new("port"),
         orders: takes_orders(boot).then_some(Path::new("orders")),
-        counting: counting(boot, Path::new("plugin.so"), Path::new("counts")),
+        counting: counting(boot, Path::new(PLUGIN), Path::new(COUNTS)),
+        keeping: boot.job.stops.then_some(Keeping { handed: Path::new(HANDED), from: None }),
     };
     let words: Vec<String> = qemu::arguments(&guest).iter().map(|word| word.to_string_lossy().into_owned()).collect();
     let all = [qemu::program(architecture)].into_iter().chain(words.iter().map(String::as_str));
-    Ok(schedlab_run::words::join(all))
+    schedlab_run::words::join(all)
 }
 
 fn console_of(boot: &Boot, file: PathBuf) -> qemu::Console {
     if boot.job.shell { qemu::Console::Terminal(file) } else { qemu::Console::File(file) }
 }
 
+/// A guest's files on the host, gone when dropped.
+pub(super) struct Laid<'a> {
+    boot: &'a Boot,
+    directory: Scratch,
+    command_line: String,
+    unpacked: Option<PathBuf>,
+    /// Length and checksum.
+    initramfs: (usize, u32),
+}
+
+/// Names of files.
+pub(super) const HANDED: &str = "handed";
+const INITRAMFS: &str = "initramfs";
+const PLUGIN: &str = "plugin.so";
+const COUNTS: &str = "counts";
+
+impl<'a> Laid<'a> {
+    pub(super) fn new(boot: &'a Boot) -> Result<Self, VmError> {
+        let directory = Scratch::new()?;
+        let job = Job { port: qemu::port_device(boot.kernel.image.architecture).into(), ..boot.job.clone() };
+        let initramfs = directory.path().join(INITRAMFS);
+        let bytes = initramfs_bytes(boot, &job)?;
+        has_room(boot, bytes.len() as u64)?;
+        std::fs::write(&initramfs, &bytes).map_err(VmError::file("writing", &initramfs))?;
+        let unpacked = unpacked(&boot.kernel, directory.path().join("vmlinux"))?;
+        let initramfs = (bytes.len(), crc32fast::hash(&bytes));
+        Ok(Self { boot, command_line: command_line(boot)?, unpacked, initramfs, directory })
+    }
+
+    pub(super) fn at(&self, name: &str) -> PathBuf {
+        self.directory.path().join(name)
+    }
+
+    /// Starts QEMU with them; of a guest that was started before nothing is left.
+    pub(super) fn start(&self, keeping: Option<Keeping<'_>>) -> Result<(Qemu, Ends), VmError> {
+        let boot = self.boot;
+        let [port, console, orders_path, initramfs, plugin, counts] =
+            ["port", "console", "orders", INITRAMFS, PLUGIN, COUNTS].map(|name| self.at(name));
+        for file in [&port, &console, &orders_path] {
+            let _ = std::fs::remove_file(file);
+        }
+        let orders = match takes_orders(boot) {
+            true => Some(fd::named_pipe(&orders_path).map_err(VmError::file("making the pipe", &orders_path))?),
+            false => None,
+        };
+        let architecture = boot.kernel.image.architecture;
+        let guest = Guest {
+            architecture,
+            kernel: self.unpacked.as_deref().unwrap_or(&boot.kernel.path),
+            initramfs: &initramfs,
+            command_line: &self.command_line,
+            machine: &boot.machine,
+            lane: boot.lane,
+            console: console_of(boot, console.clone()),
+            port: &port,
+            orders: orders.is_some().then_some(&*orders_path),
+            counting: counting(boot, &plugin, &counts),
+            keeping,
+        };
+        let streams = match keeping {
+            Some(_) => Streams::Pipes,
+            None if boot.job.shell => Streams::Terminal,
+            None => Streams::None,
+        };
+        let qemu = Qemu::start(&boot.qemu.path, architecture, &qemu::arguments(&guest), streams)?;
+        Ok((qemu, Ends { port, console, orders }))
+    }
+
+    /// All that a state of this guest depends on.
+    pub(super) fn made_from(&self) -> Result<String, VmError> {
+        let Boot { qemu, kernel, .. } = self.boot;
+        let length = |path: &Path| std::fs::metadata(path).map(|file| (file.len(), file.mtime()));
+        let program = length(&qemu.path).map_err(VmError::file("reading", &qemu.path))?;
+        let (line, (bytes, crc32)) = (words(self.boot, &self.command_line), self.initramfs);
+        let (version, kernel) = (&qemu.version, kernel.crc32);
+        Ok(format!("{line}\nQEMU {version} {program:?}\nkernel {kernel:08x}\ninitramfs {bytes} {crc32:08x}\n"))
+    }
+}
+
 /// Boots it as it is described, follows the guest to its end, and returns what it sent; `proof` is kept when it is up.
 pub(super) fn once(boot: &Boot, proof: Option<Proof>, events: &mut dyn Events) -> Result<Ended, VmError> {
-    let directory = Scratch::new()?;
-    let at = |name: &str| directory.path().join(name);
-    let architecture = boot.kernel.image.architecture;
-    let job = Job { port: qemu::port_device(architecture).into(), ..boot.job.clone() };
-    let initramfs = at("initramfs");
-    let bytes = initramfs_bytes(boot, &job)?;
-    has_room(boot, bytes.len() as u64)?;
-    std::fs::write(&initramfs, bytes).map_err(VmError::file("writing", &initramfs))?;
-    let command_line = command_line(boot)?;
-    let (port, console, orders_path) = (at("port"), at("console"), at("orders"));
-    let orders = match takes_orders(boot) {
-        true => Some(fd::named_pipe(&orders_path).map_err(VmError::file("making the pipe", &orders_path))?),
-        false => None,
-    };
-    let unpacked = unpacked(&boot.kernel, at("vmlinux"))?;
-    let (plugin, counts) = (at("plugin.so"), at("counts"));
+    let laid = Laid::new(boot)?;
     if boot.counting.is_some() {
-        profile::check(&boot.qemu.version, architecture)?;
+        profile::check(&boot.qemu.version, boot.kernel.image.architecture)?;
+        let plugin = laid.at(PLUGIN);
         std::fs::write(&plugin, profile::PLUGIN).map_err(VmError::file("writing", &plugin))?;
     }
-    let guest = Guest {
-        architecture,
-        kernel: unpacked.as_deref().unwrap_or(&boot.kernel.path),
-        initramfs: &initramfs,
-        command_line: &command_line,
-        machine: &boot.machine,
-        lane: boot.lane,
-        console: console_of(boot, console.clone()),
-        port: &port,
-        orders: orders.is_some().then_some(&*orders_path),
-        counting: counting(boot, &plugin, &counts),
-    };
     events.stage(Stage::Starting);
-    let qemu = Qemu::start(&boot.qemu.path, architecture, &qemu::arguments(&guest), job.shell)?;
-    let ends = Ends { port: &port, console: &console, orders };
+    let (qemu, ends) = laid.start(None)?;
     let ended = Session::new(boot, qemu, ends, proof, events).follow()?;
     if boot.counting.is_none() {
         return Ok(ended);
     }
-    let text = std::fs::read_to_string(&counts).map_err(|_| VmError::Guest(NO_COUNTS.into()))?;
+    let text = std::fs::read_to_string(laid.at(COUNTS)).map_err(|_| VmError::Guest(NO_COUNTS.into()))?;
     Ok(Ended { counts: Some(Counted::parse(&text)?), ..ended })
 }
 

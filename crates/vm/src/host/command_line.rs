@@ -5,7 +5,7 @@ use crate::error::VmError;
 use crate::kernel::image::Architecture;
 use crate::lane::{self, Accelerator, Lane, Provenance};
 use crate::qemu;
-use schedlab_run::lane::kernel_word;
+use schedlab_run::lane::{KEPT, kernel_word};
 
 /// A kernel's command line is cut after this many bytes (COMMAND_LINE_SIZE less its end).
 const LONGEST_COMMAND_LINE: usize = 2047;
@@ -17,7 +17,8 @@ pub(super) fn command_line(boot: &Boot) -> Result<String, VmError> {
     let is_intel = qemu::is_intel(architecture, *lane, &boot.machine);
     let made_by = Provenance { lane: *lane, qemu: boot.qemu.version.clone(), no_kvm: *no_kvm };
     let mitigations = if is_intel { lane::AS_ON_AMD } else { &[] };
-    words(architecture, &made_by, boot.kernel.crc32, mitigations, command_line)
+    let kept = if boot.job.stops { &[KEPT][..] } else { &[] };
+    words(architecture, &made_by, boot.kernel.crc32, &[kept, mitigations].concat(), command_line)
 }
 
 /// The kernel's command line: our console and end, what made the result, the user's words last, so that they win.
@@ -25,7 +26,7 @@ fn words(
     architecture: Architecture,
     made_by: &Provenance,
     kernel_crc32: u32,
-    mitigations: &[&str],
+    more: &[&str],
     added: &str,
 ) -> Result<String, VmError> {
     let lane = made_by.lane;
@@ -46,7 +47,7 @@ fn words(
     }
     words.extend(made_by.words());
     words.push(kernel_word(kernel_crc32));
-    words.extend(mitigations.iter().map(|word| (*word).to_owned()));
+    words.extend(more.iter().map(|word| (*word).to_owned()));
     words.extend(lane::padding(lane));
     if let Some(ours) = added.split_whitespace().find(|word| word.starts_with("schedlab.")) {
         let mend = "that is ours to say: leave it out, and use the option (--lane, --seed, --shift, …)";

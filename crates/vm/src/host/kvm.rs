@@ -4,7 +4,7 @@
 
 use super::answers::Answers;
 use super::first_word::{FirstWord, Silence};
-use super::process::{Installed, Qemu};
+use super::process::{Installed, Qemu, Streams};
 use super::scratch::Scratch;
 use super::tail::{Growing, LastWords, MOST_OF_CONSOLE};
 use crate::error::VmError;
@@ -119,8 +119,9 @@ pub fn starts(qemu: &Installed, kernel: &Kernel, limit: Duration) -> Result<Opti
         port: &directory.path().join("port"),
         orders: None,
         counting: None,
+        keeping: None,
     };
-    let mut process = Qemu::start(&qemu.path, guest.architecture, &qemu::arguments(&guest), false)?;
+    let mut process = Qemu::start(&qemu.path, guest.architecture, &qemu::arguments(&guest), Streams::None)?;
     let (mut file, mut words) = (Growing::new(&console, MOST_OF_CONSOLE), LastWords::default());
     let (started, mut silence) = (Instant::now(), Silence::new(process.id()));
     loop {
@@ -168,7 +169,7 @@ pub fn runs_real_mode(qemu: &Installed) -> Result<Option<Failure>, VmError> {
     let directory = Scratch::new()?;
     let file = directory.path().join("firmware");
     std::fs::write(&file, firmware()).map_err(VmError::file("writing", &file))?;
-    let mut process = Qemu::start(&qemu.path, Architecture::X86_64, &arguments(&file), false)?;
+    let mut process = Qemu::start(&qemu.path, Architecture::X86_64, &arguments(&file), Streams::None)?;
     let evidence = match process.wait(LIMIT) {
         Some(status) if status.code() == Some(i32::from(WRITTEN) << 1 | 1) => return Ok(None),
         Some(status) => {
@@ -224,7 +225,7 @@ mod tests {
             skip("the_firmware_ends_a_translated_machine_as_written: needs qemu-system-x86_64");
             return;
         };
-        let mut qemu = Qemu::start(&installed.path, Architecture::X86_64, &translated, false).unwrap();
+        let mut qemu = Qemu::start(&installed.path, Architecture::X86_64, &translated, Streams::None).unwrap();
         let status = qemu.wait(Duration::from_secs(60));
         assert_eq!(status.and_then(|s| s.code()), Some(0x55), "{}", qemu.complaints());
     }

@@ -9,7 +9,7 @@ use std::ffi::OsString;
 use std::io::Read;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
-use std::process::{Child, ExitStatus, Stdio};
+use std::process::{Child, ChildStdin, ChildStdout, ExitStatus, Stdio};
 use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
@@ -58,6 +58,17 @@ fn in_path(name: &str) -> PathBuf {
     found.unwrap_or_else(|| name.into())
 }
 
+/// QEMU's standard input and output.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Streams {
+    /// Nobody's.
+    None,
+    /// Ours.
+    Terminal,
+    /// Pipes, to be had by [`Qemu::take_pipes`].
+    Pipes,
+}
+
 /// A running QEMU; ended when dropped.
 #[derive(Debug)]
 pub struct Qemu {
@@ -68,22 +79,22 @@ pub struct Qemu {
 }
 
 impl Qemu {
-    /// Starts it. With `at_terminal` it has our standard input and output.
+    /// Starts it.
     pub fn start(
         program: &Path,
         architecture: Architecture,
         arguments: &[OsString],
-        at_terminal: bool,
+        streams: Streams,
     ) -> Result<Self, VmError> {
         let mut command = program::command(program);
         command.args(arguments).stderr(Stdio::piped());
-        if at_terminal {
-            command.stdin(Stdio::inherit()).stdout(Stdio::inherit());
-        } else {
-            // A group of its own: Ctrl-C at the terminal reaches us alone, and we end it.
-            use std::os::unix::process::CommandExt;
-            command.stdout(Stdio::null()).process_group(0);
-        }
+        // A group of its own: Ctrl-C at the terminal reaches us alone, and we end it.
+        use std::os::unix::process::CommandExt;
+        match streams {
+            Streams::Terminal => command.stdin(Stdio::inherit()).stdout(Stdio::inherit()),
+            Streams::None => command.stdout(Stdio::null()).process_group(0),
+            Streams::Pipes => command.stdin(Stdio::piped()).stdout(Stdio::piped()).process_group(0),
+        };
         let spawned = command.spawn();
         let mut child = spawned.map_err(|e| program::not_started("starting QEMU", &command, &e, mend(architecture)))?;
         let complaints = Arc::new(Mutex::new(Vec::new()));
@@ -98,6 +109,11 @@ impl Qemu {
     /// Its process id.
     pub fn id(&self) -> u32 {
         self.child.id()
+    }
+
+    /// Its ends of [`Streams::Pipes`], once.
+    pub(super) fn take_pipes(&mut self) -> Option<(ChildStdin, ChildStdout)> {
+        Some((self.child.stdin.take()?, self.child.stdout.take()?))
     }
 
     /// Its exit status, if it has ended.

@@ -5,6 +5,7 @@ use super::accelerate::Proof;
 use super::boot::{Boot, Ended, Events, Stage};
 use super::first_word::{FirstWord, Silence};
 use super::kvm::{self, Failure};
+use super::monitor::Monitor;
 use super::process::Qemu;
 use super::tail::{Growing, LastWords, MOST_OF_CONSOLE, MOST_OF_PORT};
 use crate::error::{VmError, WITHOUT_KVM};
@@ -23,11 +24,11 @@ const SWITCH_OFF: Duration = Duration::from_secs(5);
 const SWITCH_OFF_COUNTING: Duration = Duration::from_secs(120);
 
 /// The host's ends of a guest's ports.
-pub(super) struct Ends<'a> {
+pub(super) struct Ends {
     /// The file of the second one.
-    pub(super) port: &'a Path,
+    pub(super) port: PathBuf,
     /// The file of the first one.
-    pub(super) console: &'a Path,
+    pub(super) console: PathBuf,
     /// What the guest reads from the second one.
     pub(super) orders: Option<File>,
 }
@@ -49,6 +50,8 @@ pub(super) struct Session<'a> {
     console: LastWords,
     decoder: Decoder,
     orders: Option<File>,
+    /// Of a guest that stops to be kept.
+    monitor: Option<Monitor>,
     /// When the command was told to end, and why.
     told: Option<(Instant, VmError)>,
     result: Ended,
@@ -62,7 +65,7 @@ impl<'a> Session<'a> {
     pub(super) fn new(
         boot: &'a Boot,
         qemu: Qemu,
-        ends: Ends<'_>,
+        ends: Ends,
         proof: Option<Proof>,
         events: &'a mut dyn Events,
     ) -> Self {
@@ -74,12 +77,13 @@ impl<'a> Session<'a> {
             started: Instant::now(),
             up: None,
             directory: ends.port.parent().unwrap_or(Path::new("/")).to_owned(),
-            port: Growing::new(ends.port, MOST_OF_PORT),
+            port: Growing::new(&ends.port, MOST_OF_PORT),
             // What a person does in a shell may be much.
-            console_file: Growing::new(ends.console, if boot.job.shell { MOST_OF_PORT } else { MOST_OF_CONSOLE }),
+            console_file: Growing::new(&ends.console, if boot.job.shell { MOST_OF_PORT } else { MOST_OF_CONSOLE }),
             console: LastWords::default(),
             decoder: Decoder::default(),
             orders: ends.orders,
+            monitor: None,
             told: None,
             result: Ended::default(),
             kept: BTreeMap::new(),
@@ -98,16 +102,30 @@ impl<'a> Session<'a> {
         }
     }
 
+    /// Until the guest has stopped to be kept; its QEMU's monitor.
+    pub(super) fn follow_until_stopped(&mut self, monitor: Monitor) -> Result<&mut Monitor, VmError> {
+        self.monitor = Some(monitor);
+        self.listen()?;
+        self.monitor
+            .as_mut()
+            .filter(|_| self.result.exit_code == 0)
+            .ok_or_else(|| VmError::State("it never stopped".into()))
+    }
+
     fn listen(&mut self) -> Result<Ended, VmError> {
         let (boot, shell) = (self.boot, self.boot.job.shell);
         loop {
             // Asked before reading, so that what it wrote last is read.
             let died = self.qemu.try_wait().inspect(|_| self.qemu.hear_out());
+            let has_stopped = self.monitor.as_mut().is_some_and(Monitor::has_stopped);
             self.hear_console()?;
             if self.hear_port()? {
                 let limit = if boot.counting.is_some() { SWITCH_OFF_COUNTING } else { SWITCH_OFF };
                 self.switched_off(limit);
                 return Ok(self.ended());
+            }
+            if has_stopped {
+                return self.stopped();
             }
             self.kvm_runs_it(died)?;
             match died {
@@ -118,6 +136,15 @@ impl<'a> Session<'a> {
             self.cut_short()?;
             std::thread::sleep(Silence::LOOK_EVERY);
         }
+    }
+
+    /// By itself where it is up, else by a kernel that panicked.
+    fn stopped(&self) -> Result<Ended, VmError> {
+        let reason = match (self.up, self.console.panic()) {
+            (Some(_), _) => return Ok(Ended::default()),
+            (None, reason) => reason.unwrap_or_else(|| "it stopped".into()),
+        };
+        Err(VmError::Panic { when: self.when(), hint: panic_hint(&reason), reason, tail: self.console.last_lines(20) })
     }
 
     /// Waits for its end, not while it fills the disk.

@@ -112,6 +112,11 @@ impl Cache {
         self.root.join("builds")
     }
 
+    /// States of guests that have booted.
+    pub(crate) fn states(&self) -> PathBuf {
+        self.root.join("states")
+    }
+
     fn kernels(&self) -> PathBuf {
         self.root.join("kernels")
     }

@@ -24,6 +24,7 @@ pub(super) fn preparations(plan: &Plan, command: &[String]) -> Vec<(String, Gues
         task: GuestTask::Prepare { plan_toml: of_arms(plan, arms).to_toml(), command: command.to_vec() },
         booted_with,
         sample: 1,
+        boot: plan.guest.as_ref().and_then(|guest| guest.boots).map(|_| 1),
         limit: TO_PREPARE,
     };
     kinds

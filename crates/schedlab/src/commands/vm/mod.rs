@@ -29,6 +29,7 @@ use schedlab_vm::kernel::image::Architecture;
 use schedlab_vm::kernel::mirrors::Mirrors;
 use schedlab_vm::kernel::own_architecture;
 use schedlab_vm::kernel::reference::Reference;
+use schedlab_vm::states::States;
 use std::io::IsTerminal;
 use std::path::Path;
 
@@ -90,11 +91,14 @@ fn architecture(aarch64: bool) -> Architecture {
 }
 
 fn list() -> Result<u8> {
-    let entries = Cache::of_this_user().entries()?;
+    let cache = Cache::of_this_user();
+    let (entries, states) = (cache.entries()?, States::of(&cache));
     to_stdout(|out| {
-        entries.iter().try_for_each(|(entry, path)| {
-            writeln!(out, "{}  {}  {}  {}", entry.name, entry.version(), entry.architecture, path.display())
-        })
+        for (entry, path) in &entries {
+            writeln!(out, "{}  {}  {}  {}", entry.name, entry.version(), entry.architecture, path.display())?;
+        }
+        let Some((path, count, bytes)) = states.summary() else { return Ok(()) };
+        writeln!(out, "{} of guests  {} MiB  {}", counted(count, "states"), bytes >> 20, path.display())
     })?;
     Ok(exit::DONE)
 }

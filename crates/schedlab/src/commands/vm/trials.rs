@@ -9,18 +9,22 @@ use super::listener::Quiet;
 use super::task;
 use crate::cli::vm::{GuestOptions, LaneName};
 use anyhow::{Context, Result, bail};
+use schedlab_run::counted;
 use schedlab_run::plan::{GuestLane, GuestPer, GuestPlan};
 use schedlab_run::{Arm, Environment, GuestAnswer, GuestResult, GuestTask, Manifest, Plan, Setting};
 use schedlab_sys::clock;
 use schedlab_sys::interrupt::Interrupt;
 use schedlab_trial::guest::{GuestTrial, Identity};
-use schedlab_vm::Boot;
 use schedlab_vm::host::boot::takes_orders;
 use schedlab_vm::host::initramfs::{self, Added};
+use schedlab_vm::host::kept;
 use schedlab_vm::host::scratch::Scratch;
+use schedlab_vm::job::Perturbation;
 use schedlab_vm::kernel::Kernel;
+use schedlab_vm::kernel::cache::Cache;
 use schedlab_vm::kernel::reference::Reference;
-use schedlab_vm::lane::NoKvm;
+use schedlab_vm::lane::{Lane, NoKvm, Virtual};
+use schedlab_vm::{Boot, Handed, Job};
 use std::cell::{OnceCell, RefCell};
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -42,6 +46,8 @@ pub(crate) struct Guests {
     /// Of the files that the plan adds, as they were at the beginning.
     extras: OnceCell<Option<u32>>,
     modules: Vec<String>,
+    /// Why each trial or block is booted although the plan says `boots`, once that is known.
+    unkept: RefCell<Option<String>>,
 }
 
 impl Guests {
@@ -55,6 +61,7 @@ impl Guests {
             kernels: RefCell::default(),
             extras: OnceCell::new(),
             modules,
+            unkept: RefCell::default(),
         })
     }
 
@@ -93,6 +100,18 @@ impl Guests {
             }
         }
         let mut manifest = manifest.context("the plan has no arms")?;
+        if let Some(boots) = self.plan.boots {
+            described.push(match &*self.unkept.borrow() {
+                Some(why) => {
+                    manifest.boots = None;
+                    format!("boots = {boots} is not followed, and every guest boots: {why}")
+                }
+                None => format!(
+                    "samples start from kept states of {}: those of one boot are one unit",
+                    counted(boots, "boots")
+                ),
+            });
+        }
         // Each guest was asked for what is required of its own arms.
         manifest.plan_toml = plan.to_toml();
         described
@@ -142,6 +161,7 @@ impl Guests {
         };
         let kinds = preparations(plan, &[]);
         self.settle(&kinds)?;
+        self.settle_states(&kinds)?;
         kinds.into_iter().map(line).collect()
     }
 
@@ -179,10 +199,15 @@ impl Guests {
     fn booted(&self, trial: &GuestTrial) -> Result<(GuestAnswer, Option<NoKvm>)> {
         self.extras()?;
         let directory = Scratch::new()?;
-        let file = directory.path().join("task.json");
-        std::fs::write(&file, schedlab_run::json::pretty(&trial.task)?)
-            .context("the guest's task cannot be written")?;
-        let mut boot = self.guest(trial, vec![Added { from: file, to: TASK.into() }])?;
+        let task = schedlab_run::json::pretty(&trial.task)?;
+        let mut reads = Vec::new();
+        let boots = self.boot_of(trial).is_none();
+        if boots {
+            let file = directory.path().join("task.json");
+            std::fs::write(&file, &task).context("the guest's task cannot be written")?;
+            reads.push(Added { from: file, to: TASK.into() });
+        }
+        let mut boot = self.guest(trial, reads)?;
         let interrupt = || Interrupt::catch().context("signals cannot be caught");
         let mut listener = match &trial.task {
             GuestTask::Prepare { .. } => {
@@ -197,7 +222,14 @@ impl Guests {
             }
             GuestTask::Trials(_) => Quiet::deaf(),
         };
-        let ended = schedlab_vm::boot(&boot, &mut listener)?;
+        let (ended, state) = if boots {
+            (schedlab_vm::boot(&boot, &mut listener)?, None)
+        } else {
+            let perturbation = schedlab_vm::lane::perturbation(of_seed(boot.lane, trial.sample));
+            let handed = Handed { perturbation, path: TASK.into(), content: task };
+            let (ended, state) = kept::from_state(&boot, &handed, &Cache::of_this_user(), &mut listener)?;
+            (ended, Some(state))
+        };
         let mut answer = task::read(&ended.files)?
             .with_context(|| format!("the guest's command left no answer and ended with {}", ended.exit_code))?;
         if let (Some(why), GuestResult::Measured(outcomes), GuestTask::Trials(ordered)) =
@@ -207,11 +239,19 @@ impl Guests {
             let before = format!("not begun: its guest had ended before ({})", first_line(why));
             outcomes.resize(ordered.len(), Err(before));
         }
-        if self.are_virtual() {
+        match state {
+            // What goes on from one state is of one boot.
+            Some(crc32) => answer.environment.boot_id += &format!("-{crc32:08x}"),
             // Equal boots draw equal ids, and are two boots all the same.
-            answer.environment.boot_id += &format!("-{:x}", clock::realtime_ns());
+            None if self.are_virtual() => answer.environment.boot_id += &format!("-{:x}", clock::realtime_ns()),
+            None => {}
         }
         Ok((answer, ended.fell_back))
+    }
+
+    /// The boot from whose state a trial starts; none where it has a guest of its own.
+    fn boot_of(&self, trial: &GuestTrial) -> Option<u64> {
+        trial.boot.filter(|_| self.unkept.borrow().is_none())
     }
 
     /// The guest of a trial, with the files that it reads.
@@ -225,12 +265,17 @@ impl Guests {
         };
         let (kernel, options) = self.options(&trial.booted_with)?;
         let options = GuestOptions {
-            seed: if self.are_virtual() { trial.sample } else { 0 },
+            seed: if self.are_virtual() { self.boot_of(trial).unwrap_or(trial.sample) } else { 0 },
             timeout: format!("{}ms", self.limit(trial).as_millis()),
             ..options
         };
-        guest::boot(self.kernel(&kernel)?, &options, &inside, false, &self.sight)
-            .context("[guest], whose keys are named as the options of `vm run`")
+        let mut boot = guest::boot(self.kernel(&kernel)?, &options, &inside, false, &self.sight)
+            .context("[guest], whose keys are named as the options of `vm run`")?;
+        if self.boot_of(trial).is_some() {
+            // What the sample's seed does comes after the state.
+            boot.job = Job { stops: true, perturbation: Perturbation::default(), ..boot.job };
+        }
+        Ok(boot)
     }
 
     /// The workload's own time-out is inside, where a guest that hangs does not come to it.
@@ -312,5 +357,13 @@ impl Guests {
             binary: binary.map(Into::into),
         };
         Ok((kernel.context("an arm has no kernel")?, options))
+    }
+}
+
+/// The lane with another seed.
+fn of_seed(lane: Lane, seed: u64) -> Lane {
+    match lane {
+        Lane::Virtual(parameters) => Lane::Virtual(Virtual { seed, ..parameters }),
+        real => real,
     }
 }

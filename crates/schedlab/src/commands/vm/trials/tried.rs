@@ -6,17 +6,27 @@ use crate::output::say;
 use anyhow::{Context, Result};
 use schedlab_run::{Environment, Manifest};
 use schedlab_trial::guest::GuestTrial;
+use schedlab_vm::VmError;
 use schedlab_vm::host::accelerate::Choice;
+use schedlab_vm::host::kept;
 
 impl Guests {
     /// What each kind of guest makes of the plan, and the guest. Where KVM does not run one of them, all are translated: trials of
     /// one comparison are of one lane.
     pub(super) fn tried(&self, kinds: &[(String, GuestTrial)]) -> Result<Vec<(Manifest, Environment)>> {
         self.settle(kinds)?;
+        self.settle_states(kinds)?;
         let mut tried = Vec::new();
         while let Some((arms, trial)) = kinds.get(tried.len()) {
             say(format_args!("schedlab: trying the guest of {arms}"));
-            let (prepared, guest, fell_back) = self.prepared(trial).with_context(|| arms.clone())?;
+            let (prepared, guest, fell_back) = match self.prepared(trial) {
+                Err(error) if self.boot_of(trial).is_some() && cannot_be_kept(&error) => {
+                    self.boot_each(format!("{arms}: {error:#}"));
+                    tried.clear();
+                    continue;
+                }
+                prepared => prepared.with_context(|| arms.clone())?,
+            };
             tried.push((prepared, guest));
             let Some(why) = fell_back else { continue };
             self.sight.settle(Choice::translated(why));
@@ -29,6 +39,21 @@ impl Guests {
         }
         self.sight.keep_to_it();
         Ok(tried)
+    }
+
+    /// Whether guests can be kept, where the plan wants that: all kinds of them, or none.
+    pub(super) fn settle_states(&self, kinds: &[(String, GuestTrial)]) -> Result<()> {
+        for (arms, trial) in kinds.iter().filter(|(_, trial)| self.boot_of(trial).is_some()) {
+            if let Some(why) = kept::refusal(&self.guest(trial, Vec::new()).with_context(|| arms.clone())?) {
+                self.boot_each(why);
+            }
+        }
+        Ok(())
+    }
+
+    fn boot_each(&self, why: String) {
+        say(format_args!("schedlab: no guest's state is kept, each trial or block boots: {why}"));
+        *self.unkept.borrow_mut() = Some(why);
     }
 
     /// KVM for all guests, where it is wanted and nothing is known against it for any kind of them.
@@ -44,4 +69,9 @@ impl Guests {
         }
         Ok(())
     }
+}
+
+/// Whether the guest may be well but for its state: then it is booted.
+fn cannot_be_kept(error: &anyhow::Error) -> bool {
+    matches!(error.downcast_ref(), Some(VmError::State(_) | VmError::Guest(_) | VmError::QemuDied { .. }))
 }

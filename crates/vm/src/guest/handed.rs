@@ -1,0 +1,47 @@
+//! A guest that stops for its state to be kept, and what it is handed where it goes on: read from QEMU's fw_cfg device by
+//! instructions of its own, so that nothing comes in at a moment of the host's choice. Sources: QEMU's
+//! docs/specs/pvpanic.rst and fw_cfg.rst.
+
+use crate::job::Handed;
+use crate::qemu::HANDED;
+use schedlab_sys::ports::Ports;
+use std::fs;
+use std::path::Path;
+
+const PVPANIC: u16 = 0x505;
+/// A kernel panicked: the machine pauses.
+const PANICKED: u8 = 1;
+const SELECT: u16 = 0x510;
+const DATA: u16 = 0x511;
+/// The directory of files: their number (u32 BE), then for each its size (u32 BE), key (u16 BE), two bytes and 56 of its name.
+const DIRECTORY: u16 = 0x19;
+
+/// Stops the machine; the next instruction is the first one after its state has been kept and restored. Then takes what it is
+/// handed, and puts the file where the command looks for it.
+pub(super) fn stop_and_take() -> Result<Handed, String> {
+    // Drawn at its first reading: the same for all that goes on from this state.
+    let _ = fs::read("/proc/sys/kernel/random/boot_id");
+    let ports = Ports::open().map_err(|e| format!("it cannot stop itself: no right to its ports (iopl): {e}"))?;
+    ports.write_byte(PVPANIC, PANICKED);
+    let text = read(&ports, HANDED).ok_or("it was handed nothing")?;
+    drop(ports);
+    let handed: Handed = serde_json::from_slice(&text).map_err(|e| format!("what it was handed: {e}"))?;
+    let written = match Path::new(&handed.path).parent() {
+        Some(parent) => fs::create_dir_all(parent).and_then(|()| fs::write(&handed.path, &handed.content)),
+        None => fs::write(&handed.path, &handed.content),
+    };
+    written.map_err(|e| format!("{}: {e}", handed.path))?;
+    Ok(handed)
+}
+
+fn read(ports: &Ports, name: &str) -> Option<Vec<u8>> {
+    let take = |bytes: usize| -> Vec<u8> { (0..bytes).map(|_| ports.read_byte(DATA)).collect() };
+    let number = |bytes: &[u8]| bytes.iter().fold(0, |sum, byte| sum << 8 | usize::from(*byte));
+    ports.write_word(SELECT, DIRECTORY);
+    let files = number(&take(4));
+    let found = (0..files)
+        .map(|_| take(64))
+        .find(|entry| entry[8..].split(|byte| *byte == 0).next() == Some(name.as_bytes()))?;
+    ports.write_word(SELECT, number(&found[4..6]) as u16);
+    Some(take(number(&found[..4])))
+}

@@ -1,0 +1,95 @@
+//! A guest that goes on from a kept state instead of booting: the state is made where there is none, restored, and handed what
+//! to do. Nothing of the host's time is in what follows: the guest reads what it is handed by instructions of its own.
+
+use super::boot::{Boot, Ended, Events, Laid};
+use super::monitor::Monitor;
+use super::session::Session;
+use crate::error::VmError;
+use crate::job::Handed;
+use crate::kernel::cache::Cache;
+use crate::kernel::image::Architecture;
+use crate::lane::Lane;
+use crate::qemu::Keeping;
+use crate::qemu_version;
+use crate::states::{State, States};
+use std::path::Path;
+
+/// Why guests like this are not kept, as far as that is known without one.
+pub fn refusal(boot: &Boot) -> Option<String> {
+    if !matches!(boot.lane, Lane::Virtual(_)) {
+        return Some("the real lane's time goes on while a guest stands still".into());
+    }
+    if boot.kernel.image.architecture != Architecture::X86_64 {
+        return Some("a guest of arm64 has no port by which it stops itself".into());
+    }
+    let version = &boot.qemu.version;
+    (!qemu_version::keeps_states(version)).then(|| {
+        format!("QEMU {version} does not write a guest's state into a file (8.2 does); {}", qemu_version::MEND)
+    })
+}
+
+/// Restores the guest's state, which is made where the cache has none, hands it what to do, and follows it to its end. With it
+/// the checksum of the state. The job says that the guest stops.
+pub fn from_state(
+    boot: &Boot,
+    handed: &Handed,
+    cache: &Cache,
+    events: &mut dyn Events,
+) -> Result<(Ended, u32), VmError> {
+    let laid = Laid::new(boot)?;
+    let (states, made_from) = (States::of(cache), laid.made_from()?);
+    let file = laid.at(super::boot::HANDED);
+    let text = serde_json::to_vec(handed).map_err(|e| VmError::Refused(e.to_string()))?;
+    let mut again = false;
+    loop {
+        // The listener hears of both: one after the other.
+        let mut notes = Vec::new();
+        std::fs::write(&file, "").map_err(VmError::file("writing", &file))?;
+        let mut make = |into: &Path| make(boot, &laid, &file, into, events);
+        let state = states.get(cache, &made_from, &mut |note| notes.push(note.to_owned()), &mut make);
+        notes.iter().for_each(|note| events.note(note));
+        let state = state?;
+        std::fs::write(&file, &text).map_err(VmError::file("writing", &file))?;
+        match restored(boot, &laid, &file, &state, events) {
+            // QEMU does not take what it wrote: another build of that version.
+            Err(VmError::State(why)) if !again => {
+                events.note(&format!("the kept state is not taken ({why}): it is made anew"));
+                states.remove(&made_from);
+                again = true;
+            }
+            ended => return Ok((ended?, state.crc32)),
+        }
+    }
+}
+
+/// Boots the guest until it stops, and writes its state.
+fn make(boot: &Boot, laid: &Laid<'_>, handed: &Path, into: &Path, events: &mut dyn Events) -> Result<(), VmError> {
+    let (mut qemu, ends) = laid.start(Some(Keeping { handed, from: None }))?;
+    let monitor = Monitor::new(&mut qemu).map_err(|why| complained(&mut qemu, why))?;
+    let mut session = Session::new(boot, qemu, ends, None, events);
+    session.follow_until_stopped(monitor)?.keep(into)
+}
+
+fn restored(
+    boot: &Boot,
+    laid: &Laid<'_>,
+    handed: &Path,
+    state: &State,
+    events: &mut dyn Events,
+) -> Result<Ended, VmError> {
+    let (mut qemu, ends) = laid.start(Some(Keeping { handed, from: Some(&state.path) }))?;
+    let gone_on = Monitor::new(&mut qemu).and_then(|mut monitor| monitor.go_on().map(|()| monitor));
+    // Held to the end: QEMU reads from it.
+    let _monitor = gone_on.map_err(|why| complained(&mut qemu, why))?;
+    Session::new(boot, qemu, ends, None, events).follow()
+}
+
+/// With QEMU's own words, where it has any.
+fn complained(qemu: &mut super::process::Qemu, why: VmError) -> VmError {
+    qemu.end();
+    qemu.hear_out();
+    match (qemu.complaints(), why) {
+        (said, VmError::State(why)) if !said.is_empty() => VmError::State(format!("{why}: {said}")),
+        (_, why) => why,
+    }
+}

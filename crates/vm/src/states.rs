@@ -1,0 +1,180 @@
+//! The cache of states: what QEMU wrote of a guest that had booted and stopped, beside a description of what it was made from. A
+//! state is used where that is the same to the letter and the file is whole; the oldest ones go when all take too much.
+
+use crate::error::VmError;
+use crate::kernel::cache::{Cache, wait_for};
+use schedlab_sys::{durable, places};
+use serde::{Deserialize, Serialize};
+use std::fs::{self, File};
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
+use std::time::SystemTime;
+
+/// Version of a description; others are not used.
+const FORMAT: u32 = 1;
+/// All of them together. One takes about 100 MiB.
+pub const MOST_BYTES: u64 = 2 << 30;
+const PART: &str = ".part-";
+
+/// What a state is, as it is written beside it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Description {
+    format: u32,
+    /// QEMU, its arguments, the kernel and the initramfs.
+    made_from: String,
+    bytes: u64,
+    crc32: u32,
+}
+
+/// A state that is whole.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct State {
+    /// QEMU's file.
+    pub path: PathBuf,
+    /// Which one it is: of several CPUs no two are made equal.
+    pub crc32: u32,
+}
+
+/// The directory of states.
+#[derive(Debug, Clone)]
+pub struct States {
+    root: PathBuf,
+    most_bytes: u64,
+}
+
+impl States {
+    /// Those of a cache.
+    pub fn of(cache: &Cache) -> Self {
+        Self { root: cache.states(), most_bytes: MOST_BYTES }
+    }
+
+    fn files(&self, made_from: &str) -> (PathBuf, PathBuf) {
+        let name = format!("{:08x}", crc32fast::hash(made_from.as_bytes()));
+        (self.root.join(format!("{name}.state")), self.root.join(format!("{name}.json")))
+    }
+
+    /// The state that was made from this, and used just now; `Err` says why one that is there is none.
+    fn find(&self, made_from: &str) -> Result<Option<State>, String> {
+        let (path, description) = self.files(made_from);
+        let Ok(text) = fs::read(&description) else { return Ok(None) };
+        let said: Description =
+            serde_json::from_slice(&text).map_err(|_| format!("{} is damaged", description.display()))?;
+        if said.format != FORMAT || said.made_from != made_from {
+            return Ok(None);
+        }
+        let found = checksum(&path).map_err(|why| format!("{}: {why}", path.display()))?;
+        if found != (said.bytes, said.crc32) {
+            return Err(format!("{} is damaged", path.display()));
+        }
+        // The oldest by its last use goes first.
+        let _ = File::options().append(true).open(&description).and_then(|file| file.set_modified(SystemTime::now()));
+        Ok(Some(State { path, crc32: said.crc32 }))
+    }
+
+    /// The state made from this; `make` writes it into a file where there is none. Who makes one waits for who makes another.
+    pub fn get(
+        &self,
+        cache: &Cache,
+        made_from: &str,
+        say: &mut dyn FnMut(&str),
+        make: &mut dyn FnMut(&Path) -> Result<(), VmError>,
+    ) -> Result<State, VmError> {
+        cache.make()?;
+        if let Ok(Some(state)) = self.find(made_from) {
+            return Ok(state);
+        }
+        places::private_directory(&self.root).map_err(VmError::file("making", &self.root))?;
+        let lock_path = self.root.join("lock");
+        let lock = places::lock_file(&lock_path).map_err(VmError::file("locking", &lock_path))?;
+        wait_for(&lock, &lock_path, say)?;
+        match self.find(made_from) {
+            Ok(Some(state)) => return Ok(state),
+            Ok(None) => {}
+            Err(why) => say(&format!("the kept state {why}: it is made anew")),
+        }
+        let part = self.root.join(format!("{PART}{}", std::process::id()));
+        // Of who was killed: the lock is ours.
+        self.names(PART).iter().for_each(|orphan| drop(fs::remove_file(orphan)));
+        let made = make(&part).and_then(|()| self.keep(&part, made_from));
+        let _ = fs::remove_file(&part);
+        made
+    }
+
+    fn keep(&self, part: &Path, made_from: &str) -> Result<State, VmError> {
+        let (bytes, crc32) = checksum(part).map_err(VmError::file("reading", part))?;
+        let (path, described) = self.files(made_from);
+        let description = Description { format: FORMAT, made_from: made_from.to_owned(), bytes, crc32 };
+        let text = schedlab_run::json::pretty(&description).map_err(|e| VmError::Refused(e.to_string()))?;
+        // Between the two there is none, and never one under another's description.
+        self.remove(made_from);
+        fs::rename(part, &path).map_err(VmError::file("naming", &path))?;
+        places::write_whole(&described, 0o600, text.as_bytes()).map_err(VmError::file("writing", &described))?;
+        durable::sync_directory(&self.root).map_err(VmError::file("writing", &self.root))?;
+        self.make_room(&path);
+        Ok(State { path, crc32 })
+    }
+
+    /// Forgets the state made from this.
+    pub fn remove(&self, made_from: &str) {
+        let (path, description) = self.files(made_from);
+        let _ = fs::remove_file(description);
+        let _ = fs::remove_file(path);
+    }
+
+    /// Removes the longest unused until the rest fit; not this one.
+    fn make_room(&self, not: &Path) {
+        let mut all: Vec<(SystemTime, u64, PathBuf)> = self
+            .names("")
+            .into_iter()
+            .filter(|path| path.extension().is_some_and(|e| e == "state"))
+            .map(size)
+            .collect();
+        all.sort_unstable();
+        let mut bytes: u64 = all.iter().map(|(_, bytes, _)| bytes).sum();
+        for (_, own, path) in all.iter().filter(|(.., path)| path != not) {
+            if bytes <= self.most_bytes {
+                return;
+            }
+            let _ = fs::remove_file(path.with_extension("json"));
+            let _ = fs::remove_file(path);
+            bytes -= own;
+        }
+    }
+
+    fn names(&self, begin: &str) -> Vec<PathBuf> {
+        let entries = fs::read_dir(&self.root).into_iter().flatten().flatten();
+        entries.filter(|e| e.file_name().to_string_lossy().starts_with(begin)).map(|e| e.path()).collect()
+    }
+
+    /// Where they are, how many, and their bytes; `None` where there are none.
+    pub fn summary(&self) -> Option<(&Path, usize, u64)> {
+        let all = self.names("").into_iter().filter(|path| path.extension().is_some_and(|e| e == "state"));
+        let bytes: Vec<u64> = all.map(|path| size(path).1).collect();
+        (!bytes.is_empty()).then(|| (self.root.as_path(), bytes.len(), bytes.iter().sum()))
+    }
+}
+
+/// When a state was last used, by its description, and its length.
+fn size(path: PathBuf) -> (SystemTime, u64, PathBuf) {
+    let used = fs::metadata(path.with_extension("json")).and_then(|m| m.modified()).unwrap_or(SystemTime::UNIX_EPOCH);
+    (used, fs::metadata(&path).map_or(0, |m| m.len()), path)
+}
+
+/// A file's length and CRC-32.
+fn checksum(path: &Path) -> io::Result<(u64, u32)> {
+    let (mut file, mut buffer) = (File::open(path)?, vec![0; 1 << 20]);
+    let (mut bytes, mut hasher) = (0, crc32fast::Hasher::new());
+    loop {
+        match file.read(&mut buffer)? {
+            0 => return Ok((bytes, hasher.finalize())),
+            length => {
+                hasher.update(&buffer[..length]);
+                bytes += length as u64;
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;
