@@ -8,6 +8,7 @@ pub mod cyclictest;
 pub mod formats;
 pub mod ftrace_pages;
 pub mod kill;
+pub mod load;
 pub mod pairs;
 pub mod perf_file;
 pub mod plant;

@@ -8,12 +8,12 @@
 #![allow(clippy::print_stdout, clippy::print_stderr)]
 
 use anyhow::{Context, Result, bail};
+use schedlab_benches::load::Load;
 use schedlab_benches::{program, table};
 use std::collections::BTreeSet;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 /// A row of the table: the machine, and how many boots of it are compared.
@@ -154,36 +154,6 @@ fn keep(row: &Row, root: &Path, file: &Path) -> Result<()> {
     let part: PathBuf = file.with_extension("part");
     std::fs::write(&part, &output.stdout)?;
     std::fs::rename(&part, file).with_context(|| format!("{} cannot be written", file.display()))
-}
-
-/// A busy thread for each CPU, until dropped.
-struct Load(Option<(std::sync::Arc<AtomicBool>, Vec<std::thread::JoinHandle<()>>)>);
-
-impl Load {
-    fn start(wanted: bool) -> Self {
-        if !wanted {
-            return Self(None);
-        }
-        let end = std::sync::Arc::new(AtomicBool::new(false));
-        let cpus = std::thread::available_parallelism().map_or(1, usize::from);
-        let burn = |end: std::sync::Arc<AtomicBool>| {
-            std::thread::spawn(move || {
-                while !end.load(Ordering::Relaxed) {
-                    std::hint::spin_loop();
-                }
-            })
-        };
-        let threads = (0..cpus).map(|_| burn(std::sync::Arc::clone(&end))).collect();
-        Self(Some((end, threads)))
-    }
-}
-
-impl Drop for Load {
-    fn drop(&mut self) {
-        let Some((end, threads)) = self.0.take() else { return };
-        end.store(true, Ordering::Relaxed);
-        threads.into_iter().for_each(|thread| drop(thread.join()));
-    }
 }
 
 /// The table of the real lane. The kernel of ours is nobody's but who built it.

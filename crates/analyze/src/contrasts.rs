@@ -75,7 +75,7 @@ pub(crate) fn values_by_block(
     key: &MetricKey,
     arm: u32,
 ) -> Result<BTreeMap<u32, Vec<f64>>, String> {
-    values_by(selection, key, arm, |block| block)
+    values_by(selection, key, arm, &|block| block)
 }
 
 /// The same by unit: by boot where blocks share boots.
@@ -84,14 +84,14 @@ pub(crate) fn values_by_unit(
     key: &MetricKey,
     arm: u32,
 ) -> Result<BTreeMap<u32, Vec<f64>>, String> {
-    values_by(selection, key, arm, |block| selection.unit_of(block))
+    values_by(selection, key, arm, &|block| selection.unit_of(block))
 }
 
 fn values_by(
     selection: &Selection<'_>,
     key: &MetricKey,
     arm: u32,
-    unit: impl Fn(u32) -> u32,
+    unit: &dyn Fn(u32) -> u32,
 ) -> Result<BTreeMap<u32, Vec<f64>>, String> {
     let mut blocks: BTreeMap<u32, Vec<f64>> = BTreeMap::new();
     for record in selection.used(Some(arm)) {

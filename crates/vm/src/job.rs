@@ -36,8 +36,7 @@ pub struct Job {
 }
 
 /// What a guest that goes on from a kept state is handed: it is read at one moment of the guest, whatever the host does.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Handed {
     /// What the sample's seed does before the command starts.
     pub perturbation: Perturbation,
@@ -45,6 +44,23 @@ pub struct Handed {
     pub path: String,
     /// What is in it.
     pub content: String,
+}
+
+impl Handed {
+    /// As it is handed: a line, and the content.
+    pub fn to_text(&self) -> String {
+        let Perturbation { forks, spin_tick_millionths } = self.perturbation;
+        format!("{forks} {spin_tick_millionths} {}\n{}", self.path, self.content)
+    }
+
+    /// `None` for what no host of this version hands.
+    pub fn parse(text: &str) -> Option<Self> {
+        let (line, content) = text.split_once('\n')?;
+        let mut words = line.splitn(3, ' ');
+        let mut number = || words.next()?.parse().ok();
+        let perturbation = Perturbation { forks: number()?, spin_tick_millionths: number()? };
+        Some(Self { perturbation, path: words.next()?.to_owned(), content: content.to_owned() })
+    }
 }
 
 /// How many CPUs, sockets, threads of a core and nodes a machine has; all 0 where nothing is asked for.
@@ -69,4 +85,17 @@ pub struct Perturbation {
     pub forks: u32,
     /// Time spent spinning, in millionths of the guest's tick: moves the command's start against the tick.
     pub spin_tick_millionths: u32,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_guest_is_handed_is_read_as_it_was_written() {
+        let perturbation = Perturbation { forks: 3, spin_tick_millionths: 999_999 };
+        let handed = Handed { perturbation, path: "/a b/task".into(), content: "{\n}\n".into() };
+        assert_eq!(Handed::parse(&handed.to_text()), Some(handed));
+        assert_eq!(["", "3\n", "3 x /a\n", "1 2\n"].map(Handed::parse), [const { None }; 4]);
+    }
 }

@@ -4,28 +4,16 @@
 use crate::error::VmError;
 use crate::kernel::cache::{Cache, wait_for};
 use schedlab_sys::{durable, places};
-use serde::{Deserialize, Serialize};
 use std::fs::{self, File};
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
-/// Version of a description; others are not used.
-const FORMAT: u32 = 1;
+/// Begins a description: of another version it is none.
+const FORMAT: &str = "schedlab state 1";
 /// All of them together. One takes about 100 MiB.
 pub const MOST_BYTES: u64 = 2 << 30;
 const PART: &str = ".part-";
-
-/// What a state is, as it is written beside it.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Description {
-    format: u32,
-    /// QEMU, its arguments, the kernel and the initramfs.
-    made_from: String,
-    bytes: u64,
-    crc32: u32,
-}
 
 /// A state that is whole.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -51,25 +39,21 @@ impl States {
 
     fn files(&self, made_from: &str) -> (PathBuf, PathBuf) {
         let name = format!("{:08x}", crc32fast::hash(made_from.as_bytes()));
-        (self.root.join(format!("{name}.state")), self.root.join(format!("{name}.json")))
+        (self.root.join(format!("{name}.state")), self.root.join(format!("{name}.txt")))
     }
 
     /// The state that was made from this, and used just now; `Err` says why one that is there is none.
     fn find(&self, made_from: &str) -> Result<Option<State>, String> {
         let (path, description) = self.files(made_from);
-        let Ok(text) = fs::read(&description) else { return Ok(None) };
-        let said: Description =
-            serde_json::from_slice(&text).map_err(|_| format!("{} is damaged", description.display()))?;
-        if said.format != FORMAT || said.made_from != made_from {
-            return Ok(None);
-        }
+        let Ok(text) = fs::read_to_string(&description) else { return Ok(None) };
+        let Some(said) = text.strip_suffix(made_from) else { return Ok(None) };
         let found = checksum(&path).map_err(|why| format!("{}: {why}", path.display()))?;
-        if found != (said.bytes, said.crc32) {
+        if said != described(found) {
             return Err(format!("{} is damaged", path.display()));
         }
         // The oldest by its last use goes first.
         let _ = File::options().append(true).open(&description).and_then(|file| file.set_modified(SystemTime::now()));
-        Ok(Some(State { path, crc32: said.crc32 }))
+        Ok(Some(State { path, crc32: found.1 }))
     }
 
     /// The state made from this; `make` writes it into a file where there is none. Who makes one waits for who makes another.
@@ -102,17 +86,16 @@ impl States {
     }
 
     fn keep(&self, part: &Path, made_from: &str) -> Result<State, VmError> {
-        let (bytes, crc32) = checksum(part).map_err(VmError::file("reading", part))?;
-        let (path, described) = self.files(made_from);
-        let description = Description { format: FORMAT, made_from: made_from.to_owned(), bytes, crc32 };
-        let text = schedlab_run::json::pretty(&description).map_err(|e| VmError::Refused(e.to_string()))?;
+        let found = checksum(part).map_err(VmError::file("reading", part))?;
+        let (path, description) = self.files(made_from);
         // Between the two there is none, and never one under another's description.
         self.remove(made_from);
         fs::rename(part, &path).map_err(VmError::file("naming", &path))?;
-        places::write_whole(&described, 0o600, text.as_bytes()).map_err(VmError::file("writing", &described))?;
+        let text = described(found) + made_from;
+        places::write_whole(&description, 0o600, text.as_bytes()).map_err(VmError::file("writing", &description))?;
         durable::sync_directory(&self.root).map_err(VmError::file("writing", &self.root))?;
         self.make_room(&path);
-        Ok(State { path, crc32 })
+        Ok(State { path, crc32: found.1 })
     }
 
     /// Forgets the state made from this.
@@ -136,7 +119,7 @@ impl States {
             if bytes <= self.most_bytes {
                 return;
             }
-            let _ = fs::remove_file(path.with_extension("json"));
+            let _ = fs::remove_file(path.with_extension("txt"));
             let _ = fs::remove_file(path);
             bytes -= own;
         }
@@ -157,8 +140,13 @@ impl States {
 
 /// When a state was last used, by its description, and its length.
 fn size(path: PathBuf) -> (SystemTime, u64, PathBuf) {
-    let used = fs::metadata(path.with_extension("json")).and_then(|m| m.modified()).unwrap_or(SystemTime::UNIX_EPOCH);
+    let used = fs::metadata(path.with_extension("txt")).and_then(|m| m.modified()).unwrap_or(SystemTime::UNIX_EPOCH);
     (used, fs::metadata(&path).map_or(0, |m| m.len()), path)
+}
+
+/// What is written beside a state before what it was made from: its length and CRC-32.
+fn described((bytes, crc32): (u64, u32)) -> String {
+    format!("{FORMAT}\n{bytes} bytes, CRC-32 {crc32:08x}\n")
 }
 
 /// A file's length and CRC-32.

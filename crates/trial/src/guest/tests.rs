@@ -119,6 +119,25 @@ fn a_guest_of_a_block_runs_the_trials_of_its_machine_in_their_order() {
 }
 
 #[test]
+fn blocks_that_share_a_boot_ask_for_it_and_samples_go_on_being_counted() {
+    let mut seen = Vec::new();
+    let mut boot = |trial: &GuestTrial| {
+        seen.push((trial.boot, trial.sample));
+        Ok(answer())
+    };
+    let identities = ["6.1", "6.1"].map(|machine| identity(machine, "")).into();
+    let (mut runner, _) = guests(&mut boot, GuestPer::Trial, identities, vec![1, 1, 2], &[]);
+    assert!(runner.wants_blocks());
+    // The warm-up, the three planned blocks, and one in place of a spoilt one.
+    for number in 0..5 {
+        runner.block(number, Vec::new());
+        runner.begin(0, Some(0), 0);
+        let _ = runner.run(&order(), Duration::from_secs(1));
+    }
+    assert_eq!(seen, [1, 1, 1, 2, 1].into_iter().map(Some).zip(1..).collect::<Vec<_>>());
+}
+
+#[test]
 fn a_word_that_is_not_on_the_command_line_or_that_its_kernel_does_not_know_is_not_applied() {
     let answer = GuestAnswer {
         environment: Environment { cmdline: "quiet preempt=full nosuch".into(), ..Environment::default() },

@@ -25,7 +25,7 @@ pub(super) fn stop_and_take() -> Result<Handed, String> {
     ports.write_byte(PVPANIC, PANICKED);
     let text = read(&ports, HANDED).ok_or("it was handed nothing")?;
     drop(ports);
-    let handed: Handed = serde_json::from_slice(&text).map_err(|e| format!("what it was handed: {e}"))?;
+    let handed = Handed::parse(&String::from_utf8_lossy(&text)).ok_or("what it was handed cannot be read")?;
     let written = match Path::new(&handed.path).parent() {
         Some(parent) => fs::create_dir_all(parent).and_then(|()| fs::write(&handed.path, &handed.content)),
         None => fs::write(&handed.path, &handed.content),

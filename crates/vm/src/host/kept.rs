@@ -39,7 +39,6 @@ pub fn from_state(
     let laid = Laid::new(boot)?;
     let (states, made_from) = (States::of(cache), laid.made_from()?);
     let file = laid.at(super::boot::HANDED);
-    let text = serde_json::to_vec(handed).map_err(|e| VmError::Refused(e.to_string()))?;
     let mut again = false;
     loop {
         // The listener hears of both: one after the other.
@@ -49,7 +48,7 @@ pub fn from_state(
         let state = states.get(cache, &made_from, &mut |note| notes.push(note.to_owned()), &mut make);
         notes.iter().for_each(|note| events.note(note));
         let state = state?;
-        std::fs::write(&file, &text).map_err(VmError::file("writing", &file))?;
+        std::fs::write(&file, handed.to_text()).map_err(VmError::file("writing", &file))?;
         match restored(boot, &laid, &file, &state, events) {
             // QEMU does not take what it wrote: another build of that version.
             Err(VmError::State(why)) if !again => {

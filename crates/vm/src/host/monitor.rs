@@ -2,21 +2,24 @@
 
 use super::process::Qemu;
 use crate::error::VmError;
-use serde_json::{Value, json};
-use std::io::{BufRead, BufReader, Write};
+use schedlab_sys::{clock, fd};
+use serde_json::Value;
+use std::io::{Read, Write};
+use std::os::fd::AsFd;
 use std::path::Path;
-use std::process::ChildStdin;
-use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
+use std::process::{ChildStdin, ChildStdout};
 use std::time::Duration;
 
 /// For an answer: QEMU gives it between two turns of its main loop.
-const PATIENCE: Duration = Duration::from_secs(60);
+const PATIENCE_NS: u64 = 60_000_000_000;
 const LOOK_EVERY: Duration = Duration::from_millis(2);
 
 /// A QEMU that takes requests.
 pub(super) struct Monitor {
     to: ChildStdin,
-    heard: Receiver<Value>,
+    from: ChildStdout,
+    /// Read and not yet a line.
+    rest: Vec<u8>,
     has_stopped: bool,
 }
 
@@ -24,54 +27,67 @@ impl Monitor {
     /// Of a QEMU that was started with its standard input and output as a monitor.
     pub(super) fn new(qemu: &mut Qemu) -> Result<Self, VmError> {
         let (to, from) = qemu.take_pipes().ok_or_else(|| failed("QEMU has no monitor"))?;
-        let (say, heard) = channel();
-        std::thread::spawn(move || {
-            let lines = BufReader::new(from).lines().map_while(Result::ok);
-            let values = lines.filter_map(|line| serde_json::from_str::<Value>(&line).ok());
-            values.map(|value| say.send(value)).take_while(Result::is_ok).for_each(drop);
-        });
-        let mut monitor = Self { to, heard, has_stopped: false };
-        monitor.ask("qmp_capabilities", json!({}))?;
+        let mut monitor = Self { to, from, rest: Vec::new(), has_stopped: false };
+        monitor.ask("qmp_capabilities", "")?;
         Ok(monitor)
     }
 
     /// Whether the guest has stopped itself. Nothing is asked: it is told.
     pub(super) fn has_stopped(&mut self) -> bool {
-        while let Ok(value) = self.heard.try_recv() {
-            self.note(&value);
+        while let Ok(Some(said)) = self.hear(0) {
+            self.note(&said);
         }
         self.has_stopped
     }
 
-    fn note(&mut self, value: &Value) {
-        self.has_stopped |= value["event"] == "STOP";
+    fn note(&mut self, said: &Value) {
+        self.has_stopped |= said["event"] == "STOP";
     }
 
-    fn ask(&mut self, what: &str, arguments: Value) -> Result<Value, VmError> {
-        let request = json!({ "execute": what, "arguments": arguments });
-        writeln!(self.to, "{request}").map_err(|e| failed(format!("`{what}` cannot be asked: {e}")))?;
+    /// The next line, `None` at the deadline; an error where QEMU has ended.
+    fn hear(&mut self, deadline_ns: u64) -> Result<Option<Value>, VmError> {
         loop {
-            let mut answer = self.heard.recv_timeout(PATIENCE).map_err(|error| match error {
-                RecvTimeoutError::Timeout => failed(format!("no answer to `{what}` in {PATIENCE:?}")),
-                RecvTimeoutError::Disconnected => failed(format!("QEMU ended at `{what}`")),
-            })?;
-            if let Some(why) = answer.get("error") {
-                return Err(failed(format!("{what}: {}", why["desc"].as_str().unwrap_or_default())));
+            if let Some(end) = self.rest.iter().position(|byte| *byte == b'\n') {
+                let line: Vec<u8> = self.rest.drain(..=end).collect();
+                return Ok(Some(serde_json::from_slice(&line).unwrap_or_default()));
             }
-            if answer.get("return").is_some() {
-                return Ok(answer["return"].take());
+            if !fd::poll_readable(self.from.as_fd(), deadline_ns).unwrap_or(true) {
+                return Ok(None);
             }
-            self.note(&answer);
+            let mut buffer = [0; 4096];
+            match self.from.read(&mut buffer) {
+                Ok(length @ 1..) => self.rest.extend_from_slice(&buffer[..length]),
+                _ => return Err(failed("QEMU ended")),
+            }
         }
     }
 
+    /// Asks, with arguments as an object's text, and answers what is returned.
+    fn ask(&mut self, what: &str, arguments: &str) -> Result<Value, VmError> {
+        let arguments = if arguments.is_empty() { "{}" } else { arguments };
+        let asked = writeln!(self.to, "{{\"execute\":\"{what}\",\"arguments\":{arguments}}}");
+        asked.map_err(|e| failed(&format!("`{what}` cannot be asked: {e}")))?;
+        let deadline_ns = clock::monotonic_ns() + PATIENCE_NS;
+        while let Some(mut said) = self.hear(deadline_ns)? {
+            if let Some(why) = said.get("error") {
+                return Err(failed(&format!("{what}: {}", why["desc"].as_str().unwrap_or_default())));
+            }
+            if said.get("return").is_some() {
+                return Ok(said["return"].take());
+            }
+            self.note(&said);
+        }
+        Err(failed(&format!("no answer to `{what}`")))
+    }
+
     /// Asks until the status is none of these.
-    fn wait(&mut self, what: &str, passing: &[&str]) -> Result<Value, VmError> {
+    fn wait(&mut self, what: &str, passing: &[&str]) -> Result<String, VmError> {
         loop {
-            let answer = self.ask(what, json!({}))?;
+            let answer = self.ask(what, "")?;
             let status = answer["status"].as_str().unwrap_or_default();
             if !passing.contains(&status) {
-                return Ok(answer);
+                let why = answer["error-desc"].as_str().unwrap_or_default();
+                return Ok(if why.is_empty() { status.to_owned() } else { why.to_owned() });
             }
             std::thread::sleep(LOOK_EVERY);
         }
@@ -79,28 +95,24 @@ impl Monitor {
 
     /// Writes the state of the stopped guest into a file.
     pub(super) fn keep(&mut self, file: &Path) -> Result<(), VmError> {
-        let path = file.to_str().ok_or_else(|| failed(format!("{} is not UTF-8", file.display())))?;
-        self.ask("migrate", json!({ "uri": format!("file:{path}") }))?;
-        let end = self.wait("query-migrate", &["", "setup", "active", "device"])?;
-        match end["status"].as_str() {
-            Some("completed") => Ok(()),
-            status => {
-                let why = end["error-desc"].as_str().or(status).unwrap_or("unknown");
-                Err(failed(format!("it cannot be written to {path}: {why}")))
-            }
+        // As JSON writes a text.
+        let uri = Value::from(format!("file:{}", file.display()));
+        self.ask("migrate", &format!("{{\"uri\":{uri}}}"))?;
+        match self.wait("query-migrate", &["", "setup", "active", "device"])?.as_str() {
+            "completed" => Ok(()),
+            why => Err(failed(&format!("it cannot be written to {}: {why}", file.display()))),
         }
     }
 
     /// Once the state is there, lets the guest go on.
     pub(super) fn go_on(&mut self) -> Result<(), VmError> {
-        let there = self.wait("query-status", &["inmigrate", "finish-migrate", "prelaunch"])?;
-        if there["status"] != "guest-panicked" {
-            return Err(failed(format!("QEMU is {} with it, not where the guest stopped", there["status"])));
+        match self.wait("query-status", &["inmigrate", "finish-migrate", "prelaunch"])?.as_str() {
+            "guest-panicked" => self.ask("cont", "").map(drop),
+            other => Err(failed(&format!("with it QEMU is `{other}`, not where the guest stopped"))),
         }
-        self.ask("cont", json!({})).map(drop)
     }
 }
 
-fn failed(why: impl Into<String>) -> VmError {
-    VmError::State(why.into())
+fn failed(why: &str) -> VmError {
+    VmError::State(why.to_owned())
 }
