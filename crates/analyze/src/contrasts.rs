@@ -165,15 +165,15 @@ pub(crate) fn control_twice(selection: &Selection<'_>, key: &MetricKey, control:
     let scale = if twice.iter().all(|t| t.1 > 0.0 && t.2 > 0.0) { Scale::Ratio } else { Scale::Difference };
     let on_scale = |value: f64| if scale == Scale::Ratio { value.ln() } else { value };
     let plain: Vec<f64> = twice.iter().flat_map(|t| [t.1, t.2]).collect();
-    let mut by_unit: BTreeMap<u32, (Vec<f64>, Vec<f64>)> = BTreeMap::new();
+    let (mut firsts, mut seconds): (BTreeMap<u32, Vec<f64>>, BTreeMap<u32, Vec<f64>>) = Default::default();
     for (block, first, second) in twice {
-        let (firsts, seconds) = by_unit.entry(selection.unit_of(block)).or_default();
-        firsts.push(on_scale(first));
-        seconds.push(on_scale(second));
+        let unit = selection.unit_of(block);
+        firsts.entry(unit).or_default().push(on_scale(first));
+        seconds.entry(unit).or_default().push(on_scale(second));
     }
-    let effect = |(firsts, seconds): &(Vec<f64>, Vec<f64>)| Some(mean(seconds)? - mean(firsts)?);
-    let effects = by_unit.iter().filter_map(|(&unit, both)| Some((u64::from(unit), effect(both)?))).collect();
-    let (control, arm) = by_unit.into_values().unzip();
+    let effect = |(&unit, values): (&u32, &Vec<f64>)| Some((u64::from(unit), mean(values)? - mean(&firsts[&unit])?));
+    let effects = seconds.iter().filter_map(effect).collect();
+    let (control, arm) = (firsts.into_values().collect(), seconds.into_values().collect());
     let control_mean = mean(&plain).unwrap_or(0.0);
     Ok(Units { kind: of_blocks(selection), scale, effects, control, arm, control_mean })
 }

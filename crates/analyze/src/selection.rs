@@ -3,6 +3,7 @@
 //!
 //! The rules look at marks, positions and completeness, never at which arm was faster.
 
+use schedlab_run::manifest::SharedBoots;
 use schedlab_run::{LEAST_UNITS, Manifest, Mark, TrialRecord, TrialStatus};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -41,8 +42,8 @@ pub(crate) struct Selection<'t> {
     pub(crate) marked: BTreeMap<u32, (String, Option<u32>)>,
     /// Blocks cut from the front as warm-up.
     pub(crate) cut_blocks: BTreeSet<u32>,
-    /// The boot of each block, where blocks share boots.
-    boots: BTreeMap<u32, u32>,
+    /// Where blocks share boots.
+    boots: Option<SharedBoots>,
 }
 
 /// What a contaminating mark says, `None` for marks that do not spoil a block.
@@ -84,18 +85,17 @@ impl<'t> Selection<'t> {
             },
         };
         let rows = records.iter().map(|&record| Row { record, fate: fate(record) }).collect();
-        let boots = records.iter().filter_map(|r| Some((r.block, manifest.boot_of(r.block)?))).collect();
-        Self { workload, rows, not_applied, marked, cut_blocks: BTreeSet::new(), boots }
+        Self { workload, rows, not_applied, marked, cut_blocks: BTreeSet::new(), boots: manifest.shared_boots() }
     }
 
     /// Whether boots are the units, each of several blocks.
     pub(crate) fn has_boots(&self) -> bool {
-        !self.boots.is_empty()
+        self.boots.is_some()
     }
 
     /// The independent unit that a block is, or is part of: what a boot happens to be is in all its blocks.
     pub(crate) fn unit_of(&self, block: u32) -> u32 {
-        self.boots.get(&block).copied().unwrap_or(block)
+        self.boots.map_or(block, |shared| shared.of(block))
     }
 
     /// Blocks with at least one used row, in order.

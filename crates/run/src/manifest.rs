@@ -236,13 +236,34 @@ pub struct Manifest {
     pub boots: Option<u32>,
 }
 
+/// Blocks divided among boots, in order.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct SharedBoots {
+    /// Planned ones.
+    pub blocks: u32,
+    /// For all of them.
+    pub boots: u32,
+}
+
+impl SharedBoots {
+    /// The boot of a block, from 1.
+    pub fn of(self, block: u32) -> u32 {
+        let blocks = u64::from(self.blocks);
+        (u64::from(block) % blocks * u64::from(self.boots) / blocks) as u32 + 1
+    }
+}
+
 impl Manifest {
     /// The boot of a block, from 1, where blocks share boots: those of one boot follow each other, and blocks beyond the planned
     /// ones begin with the first boot again.
     pub fn boot_of(&self, block: u32) -> Option<u32> {
+        self.shared_boots().map(|shared| shared.of(block))
+    }
+
+    /// How blocks share boots, where they do.
+    pub fn shared_boots(&self) -> Option<SharedBoots> {
         let (Design::Fixed { blocks }, Some(boots)) = (&self.design, self.boots) else { return None };
-        let blocks = u64::from(*blocks).max(1);
-        Some((u64::from(block) % blocks * u64::from(boots) / blocks) as u32 + 1)
+        Some(SharedBoots { blocks: (*blocks).max(1), boots })
     }
 
     /// Workloads whose blocks take turns, as indices: those of a sweep together, any other one alone, in order.

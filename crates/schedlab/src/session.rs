@@ -6,7 +6,6 @@ use crate::progress::Progress;
 use anyhow::{Context, Result, bail};
 use schedlab_analyze::Packer;
 use schedlab_record::tracer;
-use schedlab_run::manifest::Design;
 use schedlab_run::{Applied, Manifest, RunError, RunReader, RunWriter, Setting, TrialRecord};
 use schedlab_sys::net_name;
 use schedlab_trial::guest::GuestTrial;
@@ -164,8 +163,8 @@ fn in_guests(
     let watch = || Watch::start(schedlab_host::Roots::default(), schedlab_record::Roots::default());
     let watch = (!guests.are_virtual()).then(watch);
     let mut boot = |trial: &GuestTrial| guests.boot(trial);
-    let blocks = if let Design::Fixed { blocks } = manifest.design { blocks } else { 0 };
-    let boots = (0..blocks).filter_map(|block| manifest.boot_of(block)).map(u64::from).collect();
+    let shared = manifest.shared_boots();
+    let boots = shared.iter().flat_map(|shared| (0..shared.blocks).map(|block| shared.of(block).into())).collect();
     let identities = guests.identities(&manifest.arms)?;
     let (mut runner, mut settings) = schedlab_trial::guest::guests(&mut boot, guests.per(), identities, boots, &trials);
     conduct(manifest, trials, writer, Place { dir, runner: &mut runner, host: &mut settings, watch })

@@ -107,22 +107,24 @@ impl States {
 
     /// Removes the longest unused until the rest fit; not this one.
     fn make_room(&self, not: &Path) {
-        let mut all: Vec<(SystemTime, u64, PathBuf)> = self
-            .names("")
-            .into_iter()
-            .filter(|path| path.extension().is_some_and(|e| e == "state"))
-            .map(size)
-            .collect();
-        all.sort_unstable();
-        let mut bytes: u64 = all.iter().map(|(_, bytes, _)| bytes).sum();
-        for (_, own, path) in all.iter().filter(|(.., path)| path != not) {
-            if bytes <= self.most_bytes {
-                return;
-            }
+        let mut all = self.all();
+        while all.iter().map(|(_, bytes, _)| bytes).sum::<u64>() > self.most_bytes {
+            let others = (0..all.len()).filter(|&place| all[place].2 != not);
+            let Some(oldest) = others.min_by_key(|&place| all[place].0) else { return };
+            let (.., path) = all.swap_remove(oldest);
             let _ = fs::remove_file(path.with_extension("txt"));
             let _ = fs::remove_file(path);
-            bytes -= own;
         }
+    }
+
+    /// When each was last used, by its description, its length, and its file.
+    fn all(&self) -> Vec<(SystemTime, u64, PathBuf)> {
+        let states = self.names("").into_iter().filter(|path| path.extension().is_some_and(|end| end == "state"));
+        let described = |path: PathBuf| {
+            let used = fs::metadata(path.with_extension("txt")).and_then(|file| file.modified());
+            (used.unwrap_or(SystemTime::UNIX_EPOCH), fs::metadata(&path).map_or(0, |file| file.len()), path)
+        };
+        states.map(described).collect()
     }
 
     fn names(&self, begin: &str) -> Vec<PathBuf> {
@@ -132,16 +134,9 @@ impl States {
 
     /// Where they are, how many, and their bytes; `None` where there are none.
     pub fn summary(&self) -> Option<(&Path, usize, u64)> {
-        let all = self.names("").into_iter().filter(|path| path.extension().is_some_and(|e| e == "state"));
-        let bytes: Vec<u64> = all.map(|path| size(path).1).collect();
-        (!bytes.is_empty()).then(|| (self.root.as_path(), bytes.len(), bytes.iter().sum()))
+        let all = self.all();
+        (!all.is_empty()).then(|| (self.root.as_path(), all.len(), all.iter().map(|(_, bytes, _)| bytes).sum()))
     }
-}
-
-/// When a state was last used, by its description, and its length.
-fn size(path: PathBuf) -> (SystemTime, u64, PathBuf) {
-    let used = fs::metadata(path.with_extension("txt")).and_then(|m| m.modified()).unwrap_or(SystemTime::UNIX_EPOCH);
-    (used, fs::metadata(&path).map_or(0, |m| m.len()), path)
 }
 
 /// What is written beside a state before what it was made from: its length and CRC-32.

@@ -3,7 +3,6 @@
 use super::process::Qemu;
 use crate::error::VmError;
 use schedlab_sys::{clock, fd};
-use serde_json::Value;
 use std::io::{Read, Write};
 use std::os::fd::AsFd;
 use std::path::Path;
@@ -40,16 +39,16 @@ impl Monitor {
         self.has_stopped
     }
 
-    fn note(&mut self, said: &Value) {
-        self.has_stopped |= said["event"] == "STOP";
+    fn note(&mut self, said: &str) {
+        self.has_stopped |= field(said, "event") == "STOP";
     }
 
     /// The next line, `None` at the deadline; an error where QEMU has ended.
-    fn hear(&mut self, deadline_ns: u64) -> Result<Option<Value>, VmError> {
+    fn hear(&mut self, deadline_ns: u64) -> Result<Option<String>, VmError> {
         loop {
             if let Some(end) = self.rest.iter().position(|byte| *byte == b'\n') {
                 let line: Vec<u8> = self.rest.drain(..=end).collect();
-                return Ok(Some(serde_json::from_slice(&line).unwrap_or_default()));
+                return Ok(Some(String::from_utf8_lossy(&line).into_owned()));
             }
             if !fd::poll_readable(self.from.as_fd(), deadline_ns).unwrap_or(true) {
                 return Ok(None);
@@ -62,18 +61,18 @@ impl Monitor {
         }
     }
 
-    /// Asks, with arguments as an object's text, and answers what is returned.
-    fn ask(&mut self, what: &str, arguments: &str) -> Result<Value, VmError> {
+    /// Asks, with arguments as an object's text, and answers the line with what is returned.
+    fn ask(&mut self, what: &str, arguments: &str) -> Result<String, VmError> {
         let arguments = if arguments.is_empty() { "{}" } else { arguments };
         let asked = writeln!(self.to, "{{\"execute\":\"{what}\",\"arguments\":{arguments}}}");
         asked.map_err(|e| failed(&format!("`{what}` cannot be asked: {e}")))?;
         let deadline_ns = clock::monotonic_ns() + PATIENCE_NS;
-        while let Some(mut said) = self.hear(deadline_ns)? {
-            if let Some(why) = said.get("error") {
-                return Err(failed(&format!("{what}: {}", why["desc"].as_str().unwrap_or_default())));
+        while let Some(said) = self.hear(deadline_ns)? {
+            if said.starts_with("{\"error\"") {
+                return Err(failed(&format!("{what}: {}", field(&said, "desc"))));
             }
-            if said.get("return").is_some() {
-                return Ok(said["return"].take());
+            if said.starts_with("{\"return\"") {
+                return Ok(said);
             }
             self.note(&said);
         }
@@ -84,9 +83,9 @@ impl Monitor {
     fn wait(&mut self, what: &str, passing: &[&str]) -> Result<String, VmError> {
         loop {
             let answer = self.ask(what, "")?;
-            let status = answer["status"].as_str().unwrap_or_default();
+            let status = field(&answer, "status");
             if !passing.contains(&status) {
-                let why = answer["error-desc"].as_str().unwrap_or_default();
+                let why = field(&answer, "error-desc");
                 return Ok(if why.is_empty() { status.to_owned() } else { why.to_owned() });
             }
             std::thread::sleep(LOOK_EVERY);
@@ -95,9 +94,13 @@ impl Monitor {
 
     /// Writes the state of the stopped guest into a file.
     pub(super) fn keep(&mut self, file: &Path) -> Result<(), VmError> {
-        // As JSON writes a text.
-        let uri = Value::from(format!("file:{}", file.display()));
-        self.ask("migrate", &format!("{{\"uri\":{uri}}}"))?;
+        let path = file.display().to_string();
+        if path.contains(['"', '\\']) || path.contains(|c: char| c.is_control()) {
+            return Err(failed(&format!(
+                "{path} cannot be said to QEMU: name a cache without quotes (SCHEDLAB_CACHE)"
+            )));
+        }
+        self.ask("migrate", &format!("{{\"uri\":\"file:{path}\"}}"))?;
         match self.wait("query-migrate", &["", "setup", "active", "device"])?.as_str() {
             "completed" => Ok(()),
             why => Err(failed(&format!("it cannot be written to {}: {why}", file.display()))),
@@ -113,6 +116,32 @@ impl Monitor {
     }
 }
 
+/// The text of an object's field, as QEMU writes it; empty where there is none. The fields asked for have no name in common
+/// with others of their answers.
+fn field<'a>(line: &'a str, name: &str) -> &'a str {
+    let value = line.split_once(&format!("\"{name}\": \"")).map_or("", |(_, value)| value);
+    value.split('"').next().unwrap_or_default()
+}
+
 fn failed(why: &str) -> VmError {
     VmError::State(why.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn answers_of_qemu_are_read() {
+        let lines = [
+            ("{\"timestamp\": {\"seconds\": 1, \"microseconds\": 2}, \"event\": \"STOP\"}\r\n", "event", "STOP"),
+            ("{\"return\": {\"status\": \"guest-panicked\", \"running\": false}}", "status", "guest-panicked"),
+            ("{\"return\": {\"expected-downtime\": 300, \"status\": \"active\"}}", "status", "active"),
+            ("{\"error\": {\"class\": \"GenericError\", \"desc\": \"No space\"}}", "desc", "No space"),
+            ("{\"return\": {}}", "status", ""),
+        ];
+        for (line, name, value) in lines {
+            assert_eq!(field(line, name), value);
+        }
+    }
 }
