@@ -1,7 +1,7 @@
 //! Curves of a plan's arms: arms that differ in the number given to one setting alone, in the order of the numbers, and the
 //! regions that the primary metric has along them. Any plan may hold some; a `[[grid]]` makes many.
 
-use crate::contrasts::{mean, values_by_block};
+use crate::contrasts::{mean, values_by_block, values_by_unit};
 use crate::estimate::effect;
 use crate::findings::{Curve, CurveRegion, RegionBoundary, Role, Scale, Trend};
 use crate::metric::MetricKey;
@@ -60,7 +60,7 @@ fn series(part: &Workload<'_>) -> Vec<Series> {
 }
 
 fn curve(part: &Workload<'_>, key: &MetricKey, series: Series) -> Option<Curve> {
-    let of_arm = |arm: u32| values_by_block(&part.selection, key, arm).ok();
+    let of_arm = |arm: u32| values_by_unit(&part.selection, key, arm).ok();
     let raw: Vec<BTreeMap<u32, Vec<f64>>> =
         series.points.iter().map(|(.., arm)| of_arm(*arm)).collect::<Option<_>>()?;
     let positive = raw.iter().flat_map(BTreeMap::values).flatten().all(|value| *value > 0.0);
@@ -95,6 +95,7 @@ fn curve(part: &Workload<'_>, key: &MetricKey, series: Series) -> Option<Curve> 
 }
 
 /// Logarithms, a mean for each block, without what all points of a block share: blocks take turns, so drift is of the block.
+/// (Where blocks share boots, for each boot.)
 fn free_of_blocks(raw: Vec<BTreeMap<u32, Vec<f64>>>) -> Option<Vec<Vec<f64>>> {
     let in_all = |block: &&u32| raw.iter().all(|of_arm| of_arm.contains_key(block));
     let blocks: Vec<u32> = raw.first()?.keys().filter(in_all).copied().collect();

@@ -136,6 +136,12 @@ fn samples_from_kept_states_repeat_to_the_byte_also_in_a_killed_run_that_goes_on
     let made: Vec<&str> = anew.trials[..2].iter().map(|trial| trial.boot_id.as_str()).collect();
     assert!(made[0] == made[1] && made[0] != ids[0], "the boot that was made in its place has its own name: {made:?}");
     outcomes(&anew, 2);
+    // Another QEMU's state is its own.
+    let before = guests.states().len();
+    guests.qemu("if [ \"$1\" = --version ]; then echo 'QEMU emulator version 10.0.99'; exit; fi");
+    guests.until(1, &[], "other", SIGINT);
+    let other = guests.read("other").trials[0].boot_id.clone();
+    assert!(guests.states().len() == before + 1 && other != ids[0] && other != made[0], "{other}");
 }
 
 #[test]
