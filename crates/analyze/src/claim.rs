@@ -4,6 +4,7 @@
 use crate::findings::*;
 use crate::metric_name::metric_name;
 use crate::words::{percent, phrase, times};
+use schedlab_run::InOrder;
 use schedlab_run::{WorkloadSpec, counted};
 
 /// One claim per workload, arm and primary metric: A/A controls last, differences first.
@@ -29,7 +30,7 @@ pub(crate) fn claims(findings: &Findings) -> Vec<Claim> {
         }
         claims.extend(steadier(findings, workload).map(|claim| (3, claim)));
     }
-    claims.sort_by_key(|(rank, _)| *rank);
+    claims.in_order_by_key(|(rank, _)| *rank);
     claims.into_iter().map(|(_, claim)| claim).collect()
 }
 

@@ -6,6 +6,7 @@ use crate::estimate::effect;
 use crate::findings::{Curve, CurveRegion, RegionBoundary, Role, Scale, Trend};
 use crate::metric::MetricKey;
 use crate::workload::Workload;
+use schedlab_run::InOrder;
 use schedlab_run::units::{format_ns, parse_duration_ns};
 use schedlab_stats::regions::LEAST_POINTS;
 use schedlab_stats::{Cutting, Interval, Regions, dispersion_ratio, regions, welch};
@@ -52,7 +53,7 @@ fn series(part: &Workload<'_>) -> Vec<Series> {
     }
     let enough = |points: &Vec<Point>| points.len() >= 2 * LEAST_POINTS;
     let all = found.into_iter().filter(|(_, points)| enough(points)).map(|((others, knob), mut points)| {
-        points.sort_unstable_by(|a, b| a.0.total_cmp(&b.0));
+        points.in_order_by(|a, b| a.0.total_cmp(&b.0));
         points.dedup_by(|a, b| a.0 == b.0);
         Series { knob, others, points }
     });

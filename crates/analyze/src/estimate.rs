@@ -4,6 +4,7 @@
 use crate::contrasts::{UnitKind, Units, mean};
 use crate::findings::{Effect, Scale, UnitEffect, View};
 use crate::rule::{Named, Rule};
+use schedlab_run::InOrder;
 use schedlab_run::noun;
 use schedlab_stats::{Interval, bootstrap_interval, hodges_lehmann, mad, median, welch};
 
@@ -138,7 +139,7 @@ fn without_far_out(units: &Units, rule: &Rule, alpha: f64) -> Option<View> {
 /// Mean of the middle 60 %.
 fn trimmed_mean(values: &[f64]) -> f64 {
     let mut sorted = values.to_vec();
-    sorted.sort_unstable_by(f64::total_cmp);
+    sorted.in_order_by(f64::total_cmp);
     let cut = sorted.len() / 5;
     mean(&sorted[cut..sorted.len() - cut]).unwrap_or(f64::NAN)
 }

@@ -2,6 +2,7 @@
 //! that at least ten samples are expected beyond one; what a trial cannot say is an error in words, never a number.
 
 use crate::findings::Role;
+use schedlab_run::InOrder;
 use schedlab_run::{Direction, Manifest, TrialOutcome};
 
 /// Quantiles derived from every whole histogram: the share, and how it is written.
@@ -97,7 +98,7 @@ pub(crate) fn metric_keys<'t>(
             key.role = Role::Primary;
         }
     }
-    keys.sort_by_key(|k| primaries.iter().position(|p| *p == k.name).unwrap_or(usize::MAX));
+    keys.in_order_by_key(|k| primaries.iter().position(|p| *p == k.name).unwrap_or(usize::MAX));
     keys
 }
 

@@ -1,6 +1,7 @@
 //! Which interval a verdict may use, given how the run was stopped: a plain t interval for a fixed plan, the repeated
 //! interval at the last look of a budgeted one, a confidence sequence for one stopped at will.
 
+use schedlab_run::InOrder;
 use schedlab_run::manifest::{Design, OrderKnown};
 use schedlab_run::{Manifest, TrialRecord};
 use schedlab_stats::{Estimate, GroupSequential, Look, TMixture, repeated_interval, t_estimate};
@@ -136,7 +137,7 @@ impl PlacedLook {
         grid.extend([alpha, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.96, 0.999]);
         let mut overall: Vec<(f64, f64)> =
             grid.into_iter().filter_map(|a| Some((last_look(fractions, a)?.nominal_p, a))).collect();
-        overall.sort_unstable_by(|a, b| a.0.total_cmp(&b.0).then(a.1.total_cmp(&b.1)));
+        overall.in_order_by(|a, b| a.0.total_cmp(&b.0).then(a.1.total_cmp(&b.1)));
         Some(Self { look, number: fractions.len(), overall })
     }
 

@@ -7,6 +7,7 @@ use crate::findings::*;
 use crate::metric::MetricKey;
 use crate::selection::Selection;
 use crate::workload::Workload;
+use schedlab_run::InOrder;
 use schedlab_run::manifest::Sweep;
 use schedlab_run::{Direction, Manifest, TaskRecord, TrialOutcome, WorkloadSpec};
 use schedlab_stats::{median, welch};
@@ -184,7 +185,7 @@ fn copy_row(copy: u32, pairs: &[[&TaskRecord; 2]]) -> CopyRow {
     }
     let last = |((parent_cpu, child_cpu), runs)| LastCpus { parent_cpu, child_cpu, runs };
     let mut places: Vec<LastCpus> = places.into_iter().map(last).collect();
-    places.sort_by_key(|place| std::cmp::Reverse(place.runs));
+    places.in_order_by_key(|place| std::cmp::Reverse(place.runs));
     CopyRow { copy, operations: median(&operations), same_cpu_share: mean(&same_cpu), places }
 }
 

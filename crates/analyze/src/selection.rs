@@ -3,6 +3,7 @@
 //!
 //! The rules look at marks, positions and completeness, never at which arm was faster.
 
+use schedlab_run::InOrder;
 use schedlab_run::manifest::SharedBoots;
 use schedlab_run::{LEAST_UNITS, Manifest, Mark, TrialRecord, TrialStatus};
 use std::collections::{BTreeMap, BTreeSet};
@@ -59,7 +60,7 @@ impl<'t> Selection<'t> {
     /// Sorts out the rows of a workload; without the warm-up detection, see [`Self::cut_warm_up`].
     pub(crate) fn new(manifest: &Manifest, trials: &'t [TrialRecord], workload: u32) -> Self {
         let mut records: Vec<&TrialRecord> = trials.iter().filter(|t| t.workload == workload).collect();
-        records.sort_by_key(|t| t.trial);
+        records.in_order_by_key(|t| t.trial);
         let mut not_applied = BTreeMap::new();
         for record in &records {
             if let (TrialStatus::NotApplied(reason), arm) = (&record.status, record.arm) {

@@ -3,6 +3,7 @@
 use crate::escape::terminal;
 use crate::table::{self, paint, wrap};
 use crate::words;
+use schedlab_run::InOrder;
 use schedlab_run::{Check, CheckState, Environment, counted};
 use std::io::{self, Write};
 
@@ -24,7 +25,7 @@ pub fn checks_text(environment: &Environment, width: usize, colour: bool, out: &
         hang(&format!("{name:<8}"), &terminal(value), columns, out)?;
     }
     let mut checks: Vec<&Check> = e.checks.iter().collect();
-    checks.sort_by_key(|c| words::check_rank(c.state));
+    checks.in_order_by_key(|c| words::check_rank(c.state));
     let column = checks.iter().map(|c| table::width(&c.title)).max().unwrap_or(0).min(34);
     let mut last = None;
     for check in checks {

@@ -2,6 +2,7 @@
 
 use crate::error::RunError;
 use crate::frame;
+use crate::in_order::InOrder;
 use crate::manifest::{CHECKED_SINCE, FORMAT_VERSION, Factorial, Manifest, Sweep};
 use crate::record::TrialRecord;
 use crate::writer::{MANIFEST, TABLES, TRIALS, UNREADABLE};
@@ -179,7 +180,7 @@ fn read_trial_files(dir: &Path, run: &mut Run, take: Take<'_>) -> Result<(), Run
             Err(why) => run.skip(path, why),
         }
     }
-    run.trials.sort_by_key(|t| t.trial);
+    run.trials.in_order_by_key(|t| t.trial);
     Ok(())
 }
 

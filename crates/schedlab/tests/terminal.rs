@@ -70,7 +70,11 @@ fn a_measured_comparison_is_less_than_a_screen_and_full_is_all_of_it() {
     let arguments = ["ab", "-w", "pipe:pin=same", "-w", "messaging:5x5", "--b", "plant=spin:20us", "--trials", "6"];
     let ran = at(&lab, 0, &[&arguments[..], &["--trial", "20ms", "--out", "run"]].concat()).success();
     assert!(ran.stdout.lines().count() <= 25 && widest(&ran.stdout) <= 80, "{}", ran.stdout);
-    assert!(ran.stdout.contains("round trips per second") && ran.stdout.contains('●'), "{}", ran.stdout);
+    assert!(ran.stdout.contains("round trips per second"), "{}", ran.stdout);
+    // On a machine that is taken away for long enough nothing is decided, and what is undecided has no plot.
+    let decided = program::json(&at(&lab, 0, &["report", "run", "--json"]).success().stdout);
+    let decided = decided["claims"].as_array().unwrap().iter().any(|claim| claim["verdict"]["verdict"] == "worse");
+    assert!(ran.stdout.contains('●') || !decided, "{}", ran.stdout);
     assert!(ran.stdout.contains("Report: run/report.html\nAll of it: schedlab report run --full\n"), "{}", ran.stdout);
     let full = at(&lab, 0, &["report", "run", "--full"]).success().stdout;
     assert!(full.lines().count() > 50 && full.contains("Exploratory metrics"), "{full}");
@@ -124,5 +128,8 @@ fn a_log_has_a_line_for_each_look_with_what_is_left_and_the_estimate() {
     let manifest = program::json(&std::fs::read_to_string(lab.path("budget/manifest.json")).unwrap());
     let looks = manifest["looks"].as_array().unwrap().len();
     let lines = said.lines().filter(|line| line.contains(" % of the budget, block ") && line.contains(" left"));
-    assert!(looks > 0 && lines.count() == looks, "{looks} looks:\n{said}");
+    assert_eq!(lines.count(), looks, "{said}");
+    // A busy machine may end no block within the budget.
+    let found = program::json(&at(&lab, 0, &["report", "budget", "--json"]).success().stdout);
+    assert!(looks > 0 || found["workloads"][0]["counts"]["used"] == 0, "{said}");
 }

@@ -19,6 +19,7 @@ use crate::roots::Roots;
 use crate::state::StateLock;
 use crate::sysctl::{judge, not_applied};
 use crate::task::online_cpus;
+use schedlab_run::InOrder;
 use schedlab_run::units::CpuList;
 use schedlab_run::{Applied, Setting};
 use std::io;
@@ -113,7 +114,7 @@ impl HostGuard {
         let mut applied = self.set_files(&wanted)?;
         applied.extend(self.set_groups(&groups)?);
         // In the order they were asked for.
-        applied.sort_by_key(|a| settings.iter().position(|s| *s == a.setting));
+        applied.in_order_by_key(|a| settings.iter().position(|s| *s == a.setting));
         Ok(applied)
     }
 

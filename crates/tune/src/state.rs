@@ -4,6 +4,7 @@
 use crate::error::TuneError;
 use crate::journal::{Parsed, is_journal, parse};
 use crate::owner::Owner;
+use schedlab_run::InOrder;
 use schedlab_sys::places;
 use std::fs::{File, TryLockError};
 use std::io::{self, Read, Write};
@@ -75,7 +76,7 @@ pub(crate) fn journals(state_dir: &Path) -> Result<Vec<(PathBuf, Parsed)>, TuneE
         }
     }
     // The latest first, as within one journal.
-    found.sort_by_key(|(_, parsed)| std::cmp::Reverse(parsed.owner.as_ref().map(|o| (o.start_ticks, o.pid))));
+    found.in_order_by_key(|(_, parsed)| std::cmp::Reverse(parsed.owner.as_ref().map(|o| (o.start_ticks, o.pid))));
     Ok(found)
 }
 

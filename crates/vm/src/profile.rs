@@ -9,6 +9,7 @@ pub use legs::{Counted, LEGS, Landmark, NAMES_OF_LANDMARKS};
 use crate::error::VmError;
 use crate::kernel::image::Architecture;
 use crate::qemu_version;
+use schedlab_run::InOrder;
 use std::collections::BTreeMap;
 
 /// The plugin, for the QEMU of this binary's architecture; empty in a build that cannot have one.
@@ -84,7 +85,7 @@ impl Profile {
     pub fn per_operation(&self, operations: u64) -> Vec<(&str, f64)> {
         let mut rows: Vec<(&str, f64)> =
             self.rows().map(|(name, count)| (name, count as f64 / operations as f64)).collect();
-        rows.sort_by(|a, b| b.1.total_cmp(&a.1));
+        rows.in_order_by(|a, b| b.1.total_cmp(&a.1));
         rows
     }
 }
@@ -110,7 +111,7 @@ pub fn differences<'p>(a: (&'p Profile, u64), b: (&'p Profile, u64)) -> Vec<Diff
         rows.entry(name).or_insert(Difference { name, a: 0.0, b: 0.0 }).b = count;
     }
     let mut rows: Vec<Difference<'p>> = rows.into_values().collect();
-    rows.sort_by(|x, y| (y.b - y.a).abs().total_cmp(&(x.b - x.a).abs()));
+    rows.in_order_by(|x, y| (y.b - y.a).abs().total_cmp(&(x.b - x.a).abs()));
     rows
 }
 

@@ -4,6 +4,7 @@ use super::folded::{base, label};
 use super::interrupts_off::turns_interrupts_on;
 use super::tally::{Tally, functions, tally};
 use super::{Annotation, Operations};
+use schedlab_run::InOrder;
 use schedlab_run::profile::Profile;
 use serde::Serialize;
 use std::collections::HashMap;
@@ -236,7 +237,7 @@ fn by_function(profile: &Profile, by_chain: &[Tally], whole: &Whole, sort: SortB
         SortBy::Itself => (row.share, row.share_with_callees),
         SortBy::Total => (row.share_with_callees, row.share),
     };
-    rows.sort_by(|a, b| {
+    rows.in_order_by(|a, b| {
         let by_share = key(b).partial_cmp(&key(a)).unwrap_or(std::cmp::Ordering::Equal);
         by_share.then_with(|| (&a.name, &a.image).cmp(&(&b.name, &b.image)))
     });
@@ -256,7 +257,7 @@ fn by_chain(profile: &Profile, by_chain: &[Tally], whole: &Whole) -> Vec<ChainSh
         per_operation: whole.per_operation(tally),
     };
     let mut rows: Vec<ChainShare> = found.into_iter().map(row).collect();
-    rows.sort_unstable_by(|a, b| b.share.total_cmp(&a.share).then_with(|| a.functions.cmp(&b.functions)));
+    rows.in_order_by(|a, b| b.share.total_cmp(&a.share).then_with(|| a.functions.cmp(&b.functions)));
     rows
 }
 
@@ -274,7 +275,7 @@ fn by_task(profile: &Profile, by_chain: &[Tally], whole: &Whole) -> Vec<TaskShar
         share: whole.share(tally),
     };
     let mut rows: Vec<TaskShare> = met.map(row).collect();
-    rows.sort_unstable_by(|a, b| b.share.total_cmp(&a.share).then_with(|| a.comm.cmp(&b.comm)));
+    rows.in_order_by(|a, b| b.share.total_cmp(&a.share).then_with(|| a.comm.cmp(&b.comm)));
     rows
 }
 

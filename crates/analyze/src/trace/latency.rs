@@ -6,6 +6,7 @@ use super::filter::ended_row;
 use super::lacking::{NO_SWITCH, lacking};
 use super::scope::{Scope, without_prio};
 use super::words;
+use schedlab_run::InOrder;
 use schedlab_run::histogram::Histogram;
 use schedlab_trace::engine::Task;
 use schedlab_trace::{Cells, Kind, Kinds, Longest, Names, Reader, TaskTally, TraceError, WantedWaits, tally};
@@ -214,7 +215,7 @@ fn sort(rows: &mut [LatencyRow], by: LatencySort) {
         LatencySort::Count => row.wakeup.count as f64,
     };
     // Rows come in the order of their names, which decides among equals.
-    rows.sort_by(|a, b| key(b).total_cmp(&key(a)));
+    rows.in_order_by(|a, b| key(b).total_cmp(&key(a)));
 }
 
 /// Tasks added up.

@@ -4,6 +4,7 @@ use super::facts::{Definition, TraceFacts};
 use super::follow::{Analysis, Taken, follow};
 use super::scope::Scope;
 use super::slices::Slicing;
+use schedlab_run::InOrder;
 use schedlab_trace::engine::{Counts, Engine};
 use schedlab_trace::{Cpu, Event, Name, Names, Reader, Tid, TraceError, What};
 use serde::Serialize;
@@ -231,7 +232,7 @@ impl<'a> Painter<'a> {
             }
         }
         let mut times: Vec<(Name, u64)> = times.into_iter().collect();
-        times.sort_unstable_by_key(|(comm, ns)| (std::cmp::Reverse(*ns), *comm));
+        times.in_order_by_key(|(comm, ns)| (std::cmp::Reverse(*ns), *comm));
         let signs: Vec<(Name, char, u64)> =
             times.iter().zip(SIGNS.chars()).take(most).map(|((comm, ns), sign)| (*comm, sign, *ns)).collect();
         let number = self.slicing.number(end);

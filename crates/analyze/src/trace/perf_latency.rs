@@ -4,6 +4,7 @@
 //! or done; a preemption and a wakeup wait the same; a waking that finds the atom not asleep is dropped; a thread first
 //! seen at its switch-in has waited 0 ns; nothing is censored. [`super::latency`](super::latency()) has rules that are right.
 
+use schedlab_run::InOrder;
 use schedlab_trace::{Cpu, Event, Kind, Kinds, Reader, Tid, TraceError, What};
 use std::collections::BTreeMap;
 
@@ -236,7 +237,7 @@ impl Machine {
         }
         let mut rows: Vec<PerfRow> = merged.into_values().filter(|r| r.count > 0 && r.comm != "swapper").collect();
         let key = |row: &PerfRow| (row.total_ns / row.count, row.max_ns, row.count, row.runtime_ns);
-        rows.sort_by_key(|row| std::cmp::Reverse(key(row)));
+        rows.in_order_by_key(|row| std::cmp::Reverse(key(row)));
         self.found.rows = rows;
         self.found
     }

@@ -2,6 +2,7 @@
 
 use super::facts::TraceFacts;
 use super::scope::Scope;
+use schedlab_run::InOrder;
 use schedlab_trace::engine::{Began, Engine, Observer, Run, Task, TaskId, Wait};
 use schedlab_trace::{Ended, Kinds, Names, PerTask, Prio, Reader, StateClass, TraceError, for_each_batch};
 use serde::Serialize;
@@ -74,7 +75,7 @@ pub fn states(reader: &mut Reader, scope: &Scope, top: Option<usize>) -> Result<
     let retired = times.retired.into_iter().filter(|(ended, _)| scope.tasks.has_ended(ended, names));
     rows.extend(retired.map(|(ended, row)| row.of_retired(names, &ended)));
     let most = |row: &StatesRow| if scope.states.is_empty() { row.running_ns } else { row.within(&scope.states) };
-    rows.sort_unstable_by(|a, b| (most(b), a.tid).cmp(&(most(a), b.tid)));
+    rows.in_order_by(|a, b| (most(b), a.tid).cmp(&(most(a), b.tid)));
     let more_rows = rows.len().saturating_sub(top.unwrap_or(usize::MAX)) as u64;
     rows.truncate(rows.len() - more_rows as usize);
     Ok(States { schema: SCHEMA, trace: TraceFacts::new(reader, &engine.counts(), span), rows, more_rows })

@@ -6,6 +6,7 @@ use super::inheritance::{Circumstances, Inheritance};
 use super::report::{Account, Class, FirstMiss, Kept, Tally};
 use crate::recorder::Recorder;
 use crate::transport::binder_inherits_real_time;
+use schedlab_run::InOrder;
 use schedlab_run::{Histogram, NamedHistogram, SlowOperation};
 
 /// One class of one pair, or of all.
@@ -109,7 +110,7 @@ impl Measured {
 /// The slowest transactions of all pairs, the slowest first.
 pub(super) fn slowest(run: &Run<'_>) -> Vec<SlowOperation> {
     let mut all: Vec<SlowOperation> = run.recorders.iter().flat_map(Recorder::slowest).collect();
-    all.sort_unstable_by_key(|operation| (std::cmp::Reverse(operation.ns()), operation.start_ns));
+    all.in_order_by_key(|operation| (std::cmp::Reverse(operation.ns()), operation.start_ns));
     all
 }
 
@@ -123,6 +124,6 @@ pub(super) fn histograms(run: &Run<'_>) -> Vec<NamedHistogram> {
         }
     }
     let order = |named: &NamedHistogram| (named.name == Class::Fifo.name(), named.tier);
-    all.sort_by_key(order);
+    all.in_order_by_key(order);
     all
 }

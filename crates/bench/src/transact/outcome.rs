@@ -9,6 +9,7 @@ use crate::error::BenchError;
 use crate::herd::{Herd, Timeline};
 use crate::metrics::{self, metric};
 use crate::placement;
+use schedlab_run::InOrder;
 use schedlab_run::units::show_ns;
 use schedlab_run::{Direction, Metric, Stamping, StampingReport, TaskRecord, TrialOutcome};
 use schedlab_sys::clock::monotonic_ns;
@@ -31,7 +32,7 @@ pub(super) fn build(run: &Run<'_>, herd: &Herd, line: &Timeline) -> Result<Trial
     }
     all.extend(metrics::per_operation(&tasks, operations, &tiers, &histograms));
     // The primary one first.
-    all.sort_by_key(|metric| metric.name != INFO.primary[0]);
+    all.in_order_by_key(|metric| metric.name != INFO.primary[0]);
 
     let (native_lines, mut notes) = print(run, &measured);
     notes.extend(self::notes(run, &measured));

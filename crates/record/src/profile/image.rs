@@ -3,6 +3,7 @@
 
 use object::read::elf::ElfFile64;
 use object::{NativeEndian, Object, ObjectSegment, ObjectSymbol, SymbolKind};
+use schedlab_run::InOrder;
 use std::path::{Path, PathBuf};
 
 /// Larger files are not read: none is a program.
@@ -74,7 +75,7 @@ impl ImageSymbols {
             table = Table::Exported(None);
         }
         // Of aliases the longest function; a symbol without a length ends where the next begins.
-        symbols.sort_unstable_by(|a, b| (a.start, b.length, &a.name).cmp(&(b.start, a.length, &b.name)));
+        symbols.in_order_by(|a, b| (a.start, b.length, &a.name).cmp(&(b.start, a.length, &b.name)));
         symbols.dedup_by_key(|symbol| symbol.start);
         for at in 0..symbols.len().saturating_sub(1) {
             if symbols[at].length == 0 {

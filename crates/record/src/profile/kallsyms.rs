@@ -1,6 +1,7 @@
 //! The kernel's own symbol table: /proc/kallsyms, modules and BPF programs included. Pure. Source: kernel/kallsyms.c.
 
 use crate::parse_error::{ParseError, Place};
+use schedlab_run::InOrder;
 
 const FILE: &str = "/proc/kallsyms";
 
@@ -36,7 +37,7 @@ impl<'a> KernelSymbols<'a> {
         let lines = text.lines().enumerate().map(|(at, text)| line(text, Place { file: FILE, line: at + 1 }));
         let mut lines = lines.collect::<Result<Vec<Line<'a>>, _>>()?;
         lines.retain(|line| line.address != 0);
-        lines.sort_by_key(|line| (line.address, !line.is_code, line.rank));
+        lines.in_order_by_key(|line| (line.address, !line.is_code, line.rank));
         lines.dedup_by_key(|line| line.address);
         let ends: Vec<u64> = lines.iter().skip(1).map(|line| line.address).chain([u64::MAX]).collect();
         let code = lines.into_iter().zip(ends).filter(|(line, _)| line.is_code);

@@ -4,6 +4,7 @@ use super::gather::{Code, Gathered, Numbered, Spot};
 use super::image::{ImageSymbol, ImageSymbols};
 use super::kallsyms::KernelSymbols;
 use crate::Roots;
+use schedlab_run::InOrder;
 use schedlab_run::profile::{CallChain, Frame, Function, Image, Profile};
 use std::path::Path;
 
@@ -194,7 +195,7 @@ fn only_exported(users: &[User]) -> Option<String> {
 
 /// From how much was met of each, and its name.
 fn exported_note(mut lacking: Vec<(u32, String)>) -> Option<String> {
-    lacking.sort_unstable_by(|(a, of_a), (b, of_b)| (b, of_a).cmp(&(a, of_b)));
+    lacking.in_order_by(|(a, of_a), (b, of_b)| (b, of_a).cmp(&(a, of_b)));
     let more = lacking.len().saturating_sub(MOST_NAMED);
     let mut named: Vec<String> = lacking.into_iter().take(MOST_NAMED).map(|(_, name)| name).collect();
     if more > 0 {

@@ -1,5 +1,6 @@
 //! Every thread of the machine, as /proc and sched_getattr(2) tell of it: what no event says.
 
+use schedlab_run::InOrder;
 use schedlab_sys::{kernel_facts, sched_attr};
 use schedlab_trace::recording::ThreadState;
 use std::path::Path;
@@ -20,7 +21,7 @@ pub(super) fn threads(proc: &Path) -> Vec<ThreadState> {
             threads.extend(thread(&tasks.join(tid.to_string()), pid, tid));
         }
     }
-    threads.sort_unstable_by_key(|thread| thread.tid);
+    threads.in_order_by_key(|thread| thread.tid);
     threads
 }
 

@@ -3,6 +3,7 @@
 use super::measure::text_width;
 use super::svg::{Anchor, Svg};
 use crate::number::{is_factor, significant, unit_for};
+use schedlab_run::InOrder;
 
 /// Values to px, linear or logarithmic. Values beyond its ends land on them.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -136,7 +137,7 @@ pub(crate) fn ratio_ticks(lo: f64, hi: f64, room: f64) -> Vec<(f64, String)> {
             kept.push(tick);
         }
     }
-    kept.sort_unstable_by(f64::total_cmp);
+    kept.in_order_by(f64::total_cmp);
     // One way for the whole axis: half in percent and half in factors is read wrong.
     let factors = kept.iter().any(|t| is_factor(*t));
     let label = |t: f64| match t {

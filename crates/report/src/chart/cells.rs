@@ -3,6 +3,7 @@
 
 use super::axis::Scale;
 use super::svg::{Anchor, Svg};
+use schedlab_run::InOrder;
 
 /// Width and height of a cell, px.
 const CELL: (f64, f64) = (140.0, 14.0);
@@ -31,7 +32,7 @@ impl RatioCells {
         let sesoi = if sesoi.is_finite() { sesoi.clamp(0.0, 10.0) } else { 0.0 };
         let mut far: Vec<f64> = intervals.iter().flat_map(|(_, lo, hi)| [lo.ln().abs(), hi.ln().abs()]).collect();
         far.retain(|x| x.is_finite());
-        far.sort_unstable_by(f64::total_cmp);
+        far.in_order_by(f64::total_cmp);
         let most = far.get(far.len() * 9 / 10).copied().unwrap_or(0.0).min(4f64.ln()).exp();
         let end = most.max((1.0 + sesoi).powf(1.5)).max(1.01);
         let scale = Scale::log([1.0 / end, end].into_iter(), 4.0, CELL.0 - 4.0);

@@ -1,6 +1,7 @@
 //! More points than a picture has room for: what may be left out without anyone seeing less. A point goes only where
 //! another of its kind already is; the extremes stay, since nothing else is where they are.
 
+use schedlab_run::InOrder;
 use std::collections::BTreeSet;
 
 /// From so many trials on a picture draws dots instead of signs, once where they would cover each other, and medians
@@ -20,7 +21,7 @@ pub(crate) fn medians(points: &[(f64, f64)], runs: usize) -> Vec<(f64, f64)> {
     let each = points.len().div_ceil(runs.max(1)).max(1);
     let of_run = |run: &[(f64, f64)]| {
         let mut values: Vec<f64> = run.iter().map(|p| p.1).collect();
-        values.sort_unstable_by(f64::total_cmp);
+        values.in_order_by(f64::total_cmp);
         ((run[0].0 + run[run.len() - 1].0) / 2.0, schedlab_stats::quantile(&values, 0.5))
     };
     points.chunks(each).map(of_run).collect()

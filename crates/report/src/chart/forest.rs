@@ -9,6 +9,7 @@ use super::svg::{Anchor, Svg};
 use super::theme::arm_class;
 use super::{Draw, NARROW};
 use crate::number::{is_factor, significant};
+use schedlab_run::InOrder;
 use schedlab_stats::quantile;
 
 /// One contrast.
@@ -92,7 +93,7 @@ impl Forest {
         let ends = self.rows().filter_map(|r| Some((r, r.interval?))).flat_map(|(row, (v, lo, hi))| {
             let cap = |end: f64| end.clamp(v / 8.0, v * 8.0);
             let mut units: Vec<f64> = row.units.iter().map(|u| u.0).filter(|u| u.is_finite()).collect();
-            units.sort_unstable_by(f64::total_cmp);
+            units.in_order_by(f64::total_cmp);
             let unit = |share| if self.dense || units.is_empty() { v } else { quantile(&units, share) };
             [cap(lo), v, cap(hi), cap(unit(0.1)), cap(unit(0.9))]
         });
@@ -214,7 +215,7 @@ impl Forest {
 fn draw_beyond(svg: &mut Svg, row: &ForestRow, y: f64, scale: &Scale, columns: &Columns) {
     let beyond = |is_beyond: &dyn Fn(f64) -> bool| -> Vec<f64> {
         let mut found: Vec<f64> = row.units.iter().map(|u| u.0).filter(|u| u.is_finite() && is_beyond(*u)).collect();
-        found.sort_unstable_by(f64::total_cmp);
+        found.in_order_by(f64::total_cmp);
         found
     };
     let said = |found: &[f64]| match found {

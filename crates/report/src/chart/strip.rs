@@ -9,6 +9,7 @@ use super::measure::text_width;
 use super::svg::{Anchor, Svg};
 use super::theme::arm_class;
 use super::{BESIDE, Draw, MANY, Plot};
+use schedlab_run::InOrder;
 use schedlab_stats::quantile;
 
 /// A trial.
@@ -93,7 +94,7 @@ fn draw_row(svg: &mut Svg, row: &StripRow, y: f64, scale: &Scale, crowded: bool)
         svg.dots("d", radius, thin(at(true), 2.0));
     }
     let mut used: Vec<f64> = row.dots.iter().filter(|d| d.used && d.value.is_finite()).map(|d| d.value).collect();
-    used.sort_unstable_by(f64::total_cmp);
+    used.in_order_by(f64::total_cmp);
     if used.len() > 1 {
         let [q1, q2, q3] = [0.25, 0.5, 0.75].map(|q| scale.at(quantile(&used, q)));
         svg.rect("box", (q1, y - 13.0), ((q3 - q1).max(1.0), 26.0));

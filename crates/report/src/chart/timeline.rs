@@ -9,6 +9,7 @@ use super::measure::text_width;
 use super::svg::{Anchor, Svg};
 use super::theme::arm_class;
 use super::{ArmKey, Draw, legend};
+use schedlab_run::InOrder;
 
 /// What became of a trial.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -120,7 +121,7 @@ impl Timeline {
             return;
         }
         let mut widths: Vec<f64> = runs.iter().map(|r| r.2).collect();
-        widths.sort_unstable_by(f64::total_cmp);
+        widths.in_order_by(f64::total_cmp);
         let each = round_step(40.0 / widths.get(widths.len() / 2).copied().unwrap_or(40.0));
         let (mut labels, mut free) = (Vec::new(), f64::NEG_INFINITY);
         for (block, x, wide) in runs {

@@ -5,6 +5,7 @@ use crate::Input;
 use crate::chart::PointState;
 use crate::number::unit_for;
 use schedlab_analyze::{MetricFindings, Role, Source, TrialValue, WorkloadFindings};
+use schedlab_run::InOrder;
 use schedlab_run::{Mark, TrialRecord, TrialStatus};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -100,7 +101,7 @@ fn column(
         }
     }
     let mut sizes: Vec<f64> = column.iter().filter_map(|(v, _)| *v).filter(|v| v.is_finite()).map(f64::abs).collect();
-    sizes.sort_unstable_by(f64::total_cmp);
+    sizes.in_order_by(f64::total_cmp);
     let (scale, unit) = unit_for(sizes.get(sizes.len() / 2).copied().unwrap_or(0.0), &metric.unit);
     Column { name: metric.name.clone(), scale, unit, values: column }
 }

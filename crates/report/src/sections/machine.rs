@@ -5,6 +5,7 @@ use crate::document::{Block, Remark, Section, Tone};
 use crate::table::{Align, Cell, Table};
 use crate::{remarks, words};
 use schedlab_analyze::{CheckRow, Source};
+use schedlab_run::InOrder;
 use schedlab_run::counted;
 
 /// What is said of a machine first; a page has the rest, too.
@@ -43,7 +44,7 @@ fn checks(checks: &[CheckRow]) -> Table {
     let header = ["state", "check", "value", "what it does to results", "what to do", "read at"];
     let mut table = Table::new(&header.map(|name| (name, Align::Left)));
     let mut checks: Vec<&CheckRow> = checks.iter().collect();
-    checks.sort_by_key(|c| words::check_rank(c.state));
+    checks.in_order_by_key(|c| words::check_rank(c.state));
     for c in checks {
         let state = Cell::toned(words::check_state(c.state), c.state);
         let told = [&c.title, &c.value, &c.effect, &c.mend].map(|text| Cell::from(text.as_str()));

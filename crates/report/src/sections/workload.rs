@@ -5,6 +5,7 @@ use crate::document::{Block, Section};
 use crate::pictures::{Kind, Picture, of_workload};
 use crate::{remarks, words};
 use schedlab_analyze::{Findings, WorkloadFindings};
+use schedlab_run::InOrder;
 
 /// A workload of a report.
 #[derive(Clone, Copy)]
@@ -67,7 +68,7 @@ fn drawn(of: Of<'_>) -> Vec<Block<'_>> {
         };
         let mut all = of_workload(&of.subject.input, of.index, of.subject.rows(of.index));
         all.retain(|picture| rank(picture).is_some());
-        all.sort_by_key(rank);
+        all.in_order_by_key(rank);
         all
     };
     vec![Block::Pictures(Box::new(pictures))]

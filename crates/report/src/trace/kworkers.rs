@@ -7,6 +7,7 @@ use crate::number::{count, maybe_quantity, ns_of as ns, percent};
 use crate::table::{Align, Cell, Table};
 use schedlab_analyze::trace::Seconds;
 use schedlab_analyze::trace::kworkers::{Figures, FunctionRow, Kworkers, Parts};
+use schedlab_run::InOrder;
 
 /// Items that are told one by one.
 const LONGEST_SHOWN: usize = 5;
@@ -78,7 +79,7 @@ fn claim(found: &Kworkers) -> String {
 /// Functions with their latest item, the latest first.
 fn longest(found: &Kworkers) -> Vec<&FunctionRow> {
     let mut rows: Vec<&FunctionRow> = found.functions.iter().filter(|row| row.longest.is_some()).collect();
-    rows.sort_by_key(|row| std::cmp::Reverse(row.latency.max_ns));
+    rows.in_order_by_key(|row| std::cmp::Reverse(row.latency.max_ns));
     rows.truncate(LONGEST_SHOWN);
     rows
 }

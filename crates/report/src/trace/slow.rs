@@ -6,6 +6,7 @@ use crate::document::{Block, Document, Remark};
 use crate::number::ns_of as ns;
 use schedlab_analyze::trace::Seconds;
 use schedlab_analyze::trace::slow::{Slow, SlowPart, SlowRow, SlowStep, SlowTask};
+use schedlab_run::InOrder;
 use schedlab_run::counted;
 
 /// Parts that an operation's line shows, and steps below it: the longest ones.
@@ -52,7 +53,7 @@ fn operation(number: usize, row: &SlowRow) -> (String, Vec<Block<'static>>) {
     line("   ", parts.join(", "));
     // The shortest steps of many are left out, in the order of time.
     let mut lengths: Vec<u64> = row.steps.iter().map(|step| step.ns).collect();
-    lengths.sort_unstable_by(|a, b| b.cmp(a));
+    lengths.in_order_by(|a, b| b.cmp(a));
     let least = lengths.get(STEPS_SHOWN).map_or(0, |length| length + 1);
     for step in row.steps.iter().filter(|step| step.ns >= least) {
         line(&format!("     +{:<9}  ", ns(step.offset_ns)), text(step));

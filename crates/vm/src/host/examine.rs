@@ -8,6 +8,7 @@ use crate::error::VmError;
 use crate::kernel::cache::Cache;
 use crate::kernel::image::Architecture;
 use crate::kernel::{Kernel, debian};
+use schedlab_run::InOrder;
 use std::time::Duration;
 
 /// In any case, on a host that is busy without end.
@@ -54,7 +55,7 @@ fn newest(cache: &Cache) -> Result<Option<Kernel>, VmError> {
 fn without_a_kernel(kvm: &Kvm, qemu: &Installed) -> Result<Seen, VmError> {
     let mut kept = Question::of(qemu, 0).map(|question| kvm.answers.of_any_kernel(&question)).unwrap_or_default();
     // One kernel that does not run is what a user has to know of.
-    kept.sort_by_key(|answer| answer.no_kvm.is_none());
+    kept.in_order_by_key(|answer| answer.no_kvm.is_none());
     if let Some(answer) = kept.into_iter().next() {
         return Ok(of_answer(answer, "by a guest"));
     }

@@ -6,6 +6,7 @@ use super::debian;
 use super::image::Image;
 use super::modules::Module;
 use crate::error::VmError;
+use schedlab_run::InOrder;
 use schedlab_sys::{durable, places};
 use serde::{Deserialize, Serialize};
 use std::fs::{self, File};
@@ -185,7 +186,7 @@ impl Cache {
                 (entry.format == FORMAT).then_some((entry, directory))
             })
             .collect();
-        entries.sort_by_key(|(entry, _)| std::cmp::Reverse(entry.fetched_unix_s));
+        entries.in_order_by_key(|(entry, _)| std::cmp::Reverse(entry.fetched_unix_s));
         Ok(entries)
     }
 

@@ -9,6 +9,7 @@ use super::follow::{Analysis, Now, Taken, follow};
 use super::lacking::lacking;
 use super::scope::Scope;
 use flips::{Flips, is_known_rule, is_wide};
+use schedlab_run::InOrder;
 use schedlab_trace::engine::{Engine, Task, TaskId};
 use schedlab_trace::{Cpu, Kind, Kinds, Name, PerCpu, PerTask, Reader, Tid, TraceError, Wake, What};
 use serde::Serialize;
@@ -288,7 +289,7 @@ impl Wakers<'_> {
         }
         let mut total = AffineRow::default();
         rows.iter().for_each(|row| total.add(row));
-        rows.sort_unstable_by(|a, b| (b.wakings, &a.comm, a.tid).cmp(&(a.wakings, &b.comm, b.tid)));
+        rows.in_order_by(|a, b| (b.wakings, &a.comm, a.tid).cmp(&(a.wakings, &b.comm, b.tid)));
         let more_rows = rows.len().saturating_sub(options.top.unwrap_or(usize::MAX)) as u64;
         rows.truncate(rows.len() - more_rows as usize);
         let needs = [

@@ -11,6 +11,7 @@ use super::lanes::Does;
 use super::scope::{Scope, without_prio};
 use super::words;
 use count::{Cause, Counter, LongWait, Share, Victim};
+use schedlab_run::InOrder;
 use schedlab_trace::engine::{Began, Engine, Task};
 use schedlab_trace::{Kind, Kinds, Names, Reader, Tid, TraceError};
 use serde::Serialize;
@@ -316,21 +317,21 @@ impl<'a> Sums<'a> {
             total.add(&sum);
             victims.push(self.row(comm.clone(), *tid, one_cpu, &sum));
         }
-        victims.sort_by_key(|victim| std::cmp::Reverse(victim.waited_ns));
+        victims.in_order_by_key(|victim| std::cmp::Reverse(victim.waited_ns));
         let row = |(cause, share): &(u32, Share)| {
             let (most_against_ns, most_against) = against[*cause as usize].unwrap_or_default();
             let share = self.causes[*cause as usize].share(self.names, share);
             BlameRow { share, most_against: most_against.to_owned(), most_against_ns }
         };
         let mut causes: Vec<BlameRow> = total.shares.iter().map(row).collect();
-        causes.sort_unstable_by(|a, b| (b.share.ns, &a.share.cause).cmp(&(a.share.ns, &b.share.cause)));
+        causes.in_order_by(|a, b| (b.share.ns, &a.share.cause).cmp(&(a.share.ns, &b.share.cause)));
         (causes, victims, self.row("all".into(), None, false, &total))
     }
 
     fn row(&self, comm: String, tid: Option<Tid>, one_cpu: bool, sum: &Victim) -> VictimRow {
         let share = |(cause, share): &(u32, Share)| self.causes[*cause as usize].share(self.names, share);
         let mut shares: Vec<BlameShare> = sum.shares.iter().map(share).collect();
-        shares.sort_unstable_by(|a, b| (b.ns, &a.cause).cmp(&(a.ns, &b.cause)));
+        shares.in_order_by(|a, b| (b.ns, &a.cause).cmp(&(a.ns, &b.cause)));
         VictimRow {
             comm,
             tid: tid.map(|tid| tid.0),

@@ -2,6 +2,7 @@
 
 use super::{Copies, CopyRow, DEFINITIONS};
 use crate::trace::Definition;
+use schedlab_run::InOrder;
 use serde::Serialize;
 
 /// Version of the JSON document.
@@ -66,7 +67,7 @@ impl CopiesOfArm {
                 Correlation { of, copies: points.len() as u64, r: pearson(&points) }
             })
             .collect();
-        correlations.sort_unstable_by(|a, b| b.r.map_or(0.0, f64::abs).total_cmp(&a.r.map_or(0.0, f64::abs)));
+        correlations.in_order_by(|a, b| b.r.map_or(0.0, f64::abs).total_cmp(&a.r.map_or(0.0, f64::abs)));
         let scores: Vec<f64> = trials.iter().flat_map(|trial| trial.copies.iter().map(|row| row.relative)).collect();
         let variance = scores.iter().map(|score| (score - 1.0).powi(2)).sum::<f64>();
         // The mean of each trial is taken off: so many are free.

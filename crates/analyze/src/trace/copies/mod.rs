@@ -8,6 +8,7 @@ use super::facts::{Definition, TraceFacts};
 use super::lacking::lacking;
 use follow::Followed;
 pub use joined::{CopiesOfArm, CopiesOfArms, Correlation};
+use schedlab_run::InOrder;
 use schedlab_run::TrialOutcome;
 use schedlab_trace::{Kind, Kinds, Reader, TraceError};
 use serde::Serialize;
@@ -72,7 +73,7 @@ impl CopiesOrder {
             return Err("the trial's steady phase has no length".to_owned());
         }
         let mut tasks: Vec<_> = outcome.tasks.iter().enumerate().collect();
-        tasks.sort_unstable_by_key(|(at, task)| (task.group, *at));
+        tasks.in_order_by_key(|(at, task)| (task.group, *at));
         let mut copies = Vec::new();
         for tasks in tasks.chunk_by(|(_, a), (_, b)| a.group == b.group) {
             let copy = tasks[0].1.group;

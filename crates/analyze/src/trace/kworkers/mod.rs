@@ -13,6 +13,7 @@ use super::scope::Scope;
 pub(super) use items::Items;
 use items::{Longest, OfFunction, OfTask, Split};
 pub use pooled::{ArmWork, POOLED_SCHEMA, PooledKworkers};
+use schedlab_run::InOrder;
 use schedlab_run::histogram::Histogram;
 use schedlab_trace::engine::Engine;
 use schedlab_trace::{Cells, Kind, Kinds, Names, Reader, TraceError};
@@ -189,8 +190,7 @@ pub(super) fn findings(mut items: Items<'_>, engine: &Engine, reader: &Reader, o
         functions = items.functions.iter().map(|(key, of)| of.row(*key, names, &options.symbols)).collect();
         functions.retain(|row| row.latency.count + row.unseen + row.censored > 0);
         let all = |row: &FunctionRow| row.latency.histogram.sum_ns;
-        functions
-            .sort_unstable_by(|a, b| (all(b), &a.function, &a.workqueue).cmp(&(all(a), &b.function, &b.workqueue)));
+        functions.in_order_by(|a, b| (all(b), &a.function, &a.workqueue).cmp(&(all(a), &b.function, &b.workqueue)));
     } else {
         let mut sums: BTreeMap<String, (u64, OfTask)> = BTreeMap::new();
         let chosen = engine.tasks().iter().zip(&done).filter(|(task, _)| options.scope.tasks.has(task, names));
@@ -203,7 +203,7 @@ pub(super) fn findings(mut items: Items<'_>, engine: &Engine, reader: &Reader, o
         }
         pools = sums.into_iter().map(|(pool, (workers, of))| of.row(pool, workers)).collect();
         let all = |row: &PoolRow| row.wakeup.histogram.sum_ns + row.preempt.histogram.sum_ns;
-        pools.sort_by_key(|row| std::cmp::Reverse(all(row)));
+        pools.in_order_by_key(|row| std::cmp::Reverse(all(row)));
     }
     let more_rows = (functions.len() + pools.len()).saturating_sub(most) as u64;
     functions.truncate(most);

@@ -2,6 +2,7 @@
 
 use super::{DEFINITIONS, Figures, FunctionRow, Kworkers, Parts, figures_of};
 use crate::trace::Definition;
+use schedlab_run::InOrder;
 use schedlab_run::histogram::Histogram;
 use serde::Serialize;
 
@@ -53,7 +54,7 @@ impl PooledKworkers {
                 None => functions.push(row.clone()),
             }
         }
-        functions.sort_unstable_by_key(|row| std::cmp::Reverse(row.latency.histogram.sum_ns));
+        functions.in_order_by_key(|row| std::cmp::Reverse(row.latency.histogram.sum_ns));
         let started = traces.iter().map(|trace| trace.started).sum();
         self.arms.push(ArmWork { arm: arm.to_owned(), traces: traces.len() as u64, started, functions });
         for trace in traces {
@@ -78,7 +79,7 @@ impl PooledKworkers {
         all.retain(|rows| rows.iter().any(|(_, row)| row.latency.count >= least));
         let waited =
             |rows: &[(usize, &FunctionRow)]| rows.iter().map(|(_, row)| row.latency.histogram.sum_ns).sum::<u64>();
-        all.sort_unstable_by_key(|rows| std::cmp::Reverse(waited(rows)));
+        all.in_order_by_key(|rows| std::cmp::Reverse(waited(rows)));
         all
     }
 }

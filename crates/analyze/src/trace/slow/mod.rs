@@ -12,6 +12,7 @@ use super::lanes::Does;
 use super::words;
 use gather::{Behind, Did, Gatherer, Piece, Waited};
 use path::{Step, Threads};
+use schedlab_run::InOrder;
 use schedlab_run::SlowOperation;
 use schedlab_trace::engine::{Began, Engine};
 use schedlab_trace::{Cpu, Kind, Kinds, Name, Names, Reader, Tid, TraceError};
@@ -147,7 +148,7 @@ pub struct Slow {
 /// Reads a trace to its end and explains these operations, the slowest first; all for `None`.
 pub fn slow(reader: &mut Reader, operations: &[SlowOperation], top: Option<usize>) -> Result<Slow, TraceError> {
     let mut wanted: Vec<&SlowOperation> = operations.iter().collect();
-    wanted.sort_by_key(|operation| (std::cmp::Reverse(operation.ns()), operation.start_ns));
+    wanted.in_order_by_key(|operation| (std::cmp::Reverse(operation.ns()), operation.start_ns));
     wanted.truncate(top.unwrap_or(usize::MAX));
     let mut gatherer = Gatherer::new(wanted.iter().map(|o| (o.start_ns, o.end_ns)).collect());
     let engine = follow(reader, &TaskFilter::default(), &mut [&mut gatherer])?;
@@ -219,7 +220,7 @@ fn parts(steps: &[SlowStep]) -> Vec<SlowPart> {
             did => add(SlowPart { did, whom: step.comm.clone(), tid: Some(step.tid), cpu: None, ns: step.ns }),
         }
     }
-    all.sort_by_key(|part| std::cmp::Reverse(part.ns));
+    all.in_order_by_key(|part| std::cmp::Reverse(part.ns));
     all
 }
 

@@ -7,6 +7,7 @@ use crate::output::say;
 use anyhow::{Context, Result, bail};
 use schedlab_kernel::dossier::{File, FileChange, FunctionChange, InterfaceChange, KeyFunction, SkippedPlace, compare};
 use schedlab_report::{DossierSubject, dossier_html, dossier_markdown, dossier_pictures};
+use schedlab_run::InOrder;
 use schedlab_run::json::pretty;
 use schedlab_sys::places;
 use serde::Serialize;
@@ -127,6 +128,6 @@ fn read(files: Vec<Raw>) -> Vec<File> {
         let threads: Vec<_> = shares.into_iter().map(work).collect();
         threads.into_iter().flat_map(|t| t.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))).collect()
     });
-    out.sort_by(|a, b| a.path.cmp(&b.path));
+    out.in_order_by(|a, b| a.path.cmp(&b.path));
     out
 }

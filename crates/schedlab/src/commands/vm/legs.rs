@@ -2,6 +2,7 @@
 
 use anyhow::{Context, Result};
 use schedlab_record::profile::KernelSymbols;
+use schedlab_run::InOrder;
 use schedlab_vm::profile::{Counted, LEGS, Landmark, NAMES_OF_LANDMARKS, Profile};
 use std::collections::BTreeMap;
 use std::io::{self, Write};
@@ -72,7 +73,7 @@ impl Legs {
             }
         }
         let mut rows: Vec<(&str, Vec<u64>)> = rows.into_iter().collect();
-        rows.sort_unstable_by_key(|(name, counts)| (std::cmp::Reverse(counts.iter().sum::<u64>()), *name));
+        rows.in_order_by_key(|(name, counts)| (std::cmp::Reverse(counts.iter().sum::<u64>()), *name));
         rows
     }
 
