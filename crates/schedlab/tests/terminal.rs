@@ -73,7 +73,7 @@ fn a_measured_comparison_is_less_than_a_screen_and_full_is_all_of_it() {
     assert!(ran.stdout.contains("round trips per second"), "{}", ran.stdout);
     // On a machine that is taken away for long enough nothing is decided, and what is undecided has no plot.
     let decided = program::json(&at(&lab, 0, &["report", "run", "--json"]).success().stdout);
-    let decided = decided["claims"].as_array().unwrap().iter().any(|claim| claim["verdict"]["verdict"] == "worse");
+    let decided = decided["claims"].as_array().unwrap().iter().any(|claim| claim["verdict"]["kind"] == "worse");
     assert!(ran.stdout.contains('●') || !decided, "{}", ran.stdout);
     assert!(ran.stdout.contains("Report: run/report.html\nAll of it: schedlab report run --full\n"), "{}", ran.stdout);
     let full = at(&lab, 0, &["report", "run", "--full"]).success().stdout;
