@@ -3,6 +3,7 @@
 //! of its guest; and what the plan takes with a boot for each trial. A cache of its own, below `bench/series/states/`, and the
 //! kernels of the user's. Arguments: numbers of CPUs, for those rows alone; `runs=N` (3); `boots`, for the plan without states
 //! as well; `kernel=debian:6.12`. Without arguments: 1, 2 and 4 CPUs.
+//! About 12 minutes.
 #![forbid(unsafe_code)]
 #![allow(clippy::print_stdout, clippy::print_stderr)]
 
