@@ -65,7 +65,7 @@ pub enum Streams {
     None,
     /// Ours.
     Terminal,
-    /// Pipes, to be had by [`Qemu::take_pipes`].
+    /// Pipes, to be had by `Qemu::take_pipes`.
     Pipes,
 }
 
