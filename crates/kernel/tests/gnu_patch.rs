@@ -1,7 +1,7 @@
 //! Verdict, offset, fuzz and bytes are those of the program `patch`, on random texts and hunks.
 
 #![allow(clippy::print_stderr, reason = "the skip marker is for `cargo xtask test`")]
-use schedlab_kernel::{Hunk, Placement, apply, parse, place, split};
+use schedlab_kernel::{Hunk, Placement, Verdict, apply, parse, place, rehearse_series, split};
 use std::path::Path;
 use std::process::{Command, Stdio};
 
@@ -101,10 +101,71 @@ fn without_last_newline(text: &mut Vec<u8>, draw: &mut Draw) {
     }
 }
 
+fn is_skipped(test: &str) -> bool {
+    let is_missing = Command::new("patch").arg("--version").output().is_err();
+    if is_missing {
+        eprintln!("schedlab-skip: {test}: needs the program patch");
+    }
+    is_missing
+}
+
+/// Which diffs make, empty and remove the file `f`; what stands behind the names decides, and the range of the hunk.
+#[test]
+fn files_that_are_not_there_by_their_stamp() {
+    if is_skipped("files_that_are_not_there_by_their_stamp") {
+        return;
+    }
+    let dir = tempfile::tempdir().unwrap();
+    let f = dir.path().join("f");
+    let stamps = [
+        "1970-01-01 00:00:00.000000000 +0000",
+        "1970-01-01 05:30:00 +0530",
+        "1969-12-31 20:30:00.000000000 -0330",
+        "1970-01-01 00:00:00",
+        "Thu Jan  1 00:00:00 1970",
+        "Wed Dec 31 16:00:00 1969",
+        "1970-01-01 00:00:01 +0000",
+        "1969-12-30 22:59:59 +0000",
+        "1969-12-30 23:00:00 +0000",
+        "1969-12-30 23:00:01 +0000",
+        "1970-01-02 01:59:59.9 +0000",
+        "1970-01-02 02:00:00 +0000",
+        "2024-01-01 00:00:00.000000000 +0000",
+        "Mon Jan  1 00:00:00 2024",
+        "(revision 0)",
+        "",
+    ];
+    let hunks = ["@@ -0,0 +1 @@\n+n\n", "@@ -1 +0,0 @@\n-g\n", "@@ -1 +1 @@\n-g\n+n\n", "@@ -5,0 +6 @@\n+n\n"];
+    let texts = [None, Some(""), Some("g\n"), Some("n\n"), Some("g\nh\n")];
+    let mut ends = std::collections::BTreeMap::<_, usize>::new();
+    for (stamp, other) in stamps.iter().flat_map(|stamp| [(*stamp, "2024-01-01 00:00:00 +0000"), ("", *stamp)]) {
+        for (hunk, text) in hunks.iter().flat_map(|hunk| texts.map(|text| (hunk, text))) {
+            let diff = format!("--- a/f\t{stamp}\n+++ b/f\t{other}\n{hunk}");
+            let _ = std::fs::remove_file(&f);
+            text.iter().for_each(|text| std::fs::write(&f, text).unwrap());
+            std::fs::write(dir.path().join("p"), &diff).unwrap();
+            let mut patch = Command::new("patch");
+            patch.args(["-p1", "-f", "-s", "--no-backup-if-mismatch", "-r", "-", "-i", "p"]);
+            let said = patch.current_dir(dir.path()).env("TZ", "UTC").output().unwrap().stdout;
+            let said = String::from_utf8_lossy(&said);
+            let its = std::fs::read(&f).ok();
+            let mut read = |_: &str| Ok::<_, ()>(text.map(|text| text.as_bytes().to_vec()));
+            let mut found = rehearse_series(&parse(diff.as_bytes()), &[], &mut read).unwrap();
+            let ours = found.changed.remove("f").unwrap_or_else(|| text.map(|text| text.as_bytes().to_vec()));
+            let shown = |text: &Option<Vec<u8>>| text.as_ref().map(|t| String::from_utf8_lossy(t).into_owned());
+            assert_eq!(shown(&ours), shown(&its), "{diff}{text:?}");
+            let fails = said.contains("FAILED") || said.contains("ignored");
+            assert_eq!(found.findings[0].verdict == Verdict::Fails, fails, "{diff}{text:?}\n{said}");
+            *ends.entry((text.is_some(), its.is_some(), fails)).or_default() += 1;
+        }
+    }
+    // All but one that is not there, fails, and is there then.
+    assert_eq!(ends.len(), 6, "{ends:?}");
+}
+
 #[test]
 fn random_texts_and_hunks() {
-    if Command::new("patch").arg("--version").output().is_err() {
-        eprintln!("schedlab-skip: random_texts_and_hunks: needs the program patch");
+    if is_skipped("random_texts_and_hunks") {
         return;
     }
     let dir = tempfile::tempdir().unwrap();

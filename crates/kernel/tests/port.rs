@@ -261,3 +261,26 @@ fn files_are_made_moved_and_removed_in_the_adapted_series() {
     );
     assert!(found.adapted[0].is_empty() && !found.findings[0].is_taken && found.left_out[0].len() == 1);
 }
+
+/// As `diff -urN` writes it, and a tool without stamps.
+#[test]
+fn files_that_are_not_there_by_their_stamp_are_made_and_removed_in_the_adapted_series() {
+    let [never, now] = ["1970-01-01 01:00:00.000000000 +0100", "2024-01-01 00:00:00.000000000 +0000"];
+    let diff = format!(
+        "--- a/new\t{never}\n+++ b/new\t{now}\n@@ -0,0 +1 @@\n+n\n\
+         --- a/gone\t{now}\n+++ b/gone\t{never}\n@@ -1 +0,0 @@\n-g\n\
+         --- a/kept\t{never}\n+++ b/kept\t{never}\n@@ -1 +1 @@\n-a\n+b\n\
+         --- a/made\n+++ b/made\n@@ -0,0 +1 @@\n+m\n"
+    );
+    let adapted = written(&port(&diff, &[("gone", "g\n"), ("kept", "a\n")]).adapted[0]);
+    let made = |name: &str, line: &str| {
+        format!(
+            "diff --git a/{name} b/{name}\nnew file mode 100644\n--- /dev/null\n+++ b/{name}\n@@ -0,0 +1,1 @@\n+{line}\n"
+        )
+    };
+    let expected = made("new", "n")
+        + "diff --git a/gone b/gone\ndeleted file mode 100644\n--- a/gone\n+++ /dev/null\n@@ -1,1 +0,0 @@\n-g\n\
+           diff --git a/kept b/kept\n--- a/kept\n+++ b/kept\n@@ -1,1 +1,1 @@\n-a\n+b\n"
+        + &made("made", "m");
+    assert_eq!(adapted, expected);
+}

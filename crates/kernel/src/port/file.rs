@@ -14,6 +14,8 @@ use crate::series::{Change, FilePatch, Hunk};
 pub(super) struct Look {
     /// Its name in the tree, or as the patch calls it.
     path: String,
+    /// What happens to it as a whole, in this tree.
+    change: Change,
     /// One for each hunk, none of them taken yet.
     pub(super) findings: Vec<Finding>,
 }
@@ -31,6 +33,13 @@ pub(super) fn look<E>(
     {
         (path, text) = (old.clone(), Some(other));
     }
+    // As GNU patch has it: lines for line 0 of a file that is not there make it.
+    let makes = file.hunks.first().is_some_and(|hunk| hunk.old_start == 0)
+        && file.hunks.iter().all(|hunk| hunk.old_side().is_empty());
+    let change = match file.change {
+        Change::Modified if makes && text.is_none() => Change::Created,
+        change => change,
+    };
     let finding = |obstacle, seen: Option<Rehearsed>| Finding {
         patch,
         file: path.clone(),
@@ -41,7 +50,7 @@ pub(super) fn look<E>(
         is_taken: false,
     };
     let all = |one: &dyn Fn(&Hunk) -> Finding| file.hunks.iter().map(one).collect();
-    let findings = match (file.change, &text) {
+    let findings = match (change, &text) {
         (Change::Created, Some(there)) if !there.is_empty() => all(&|hunk| {
             let is_present = hunk.new_side().concat() == *there;
             finding(Some(Obstacle::Exists), Some(without_text(Placement::Reversed, None, is_present)))
@@ -57,7 +66,7 @@ pub(super) fn look<E>(
             found.into_iter().map(|seen| finding(None, Some(seen))).collect()
         }
     };
-    Ok((Look { path, findings }, text))
+    Ok((Look { path, change, findings }, text))
 }
 
 fn without_text(patch: Placement, place: Option<Place>, is_present: bool) -> Rehearsed {
@@ -81,7 +90,7 @@ pub(super) fn take<E>(
     text: Option<Vec<u8>>,
     tree: &mut Tree<'_, '_, E>,
 ) -> Result<Option<FilePatch>, E> {
-    match (file.change, text) {
+    match (look.change, text) {
         (Change::Created, Some(there)) if !there.is_empty() => Ok(None),
         (Change::Created, there) => {
             let made: Vec<u8> = file.hunks.iter().flat_map(|hunk| hunk.new_side().concat()).collect();

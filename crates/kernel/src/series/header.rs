@@ -54,13 +54,20 @@ impl Header {
         true
     }
 
-    /// The two lines `--- OLD` and `+++ NEW`, from behind their signs.
-    pub(super) fn names(&mut self, old: &[u8], new: &[u8]) {
+    /// The two lines `--- OLD` and `+++ NEW`, from behind their signs, and the `@@` line below them: a side without lines
+    /// that has the time stamp of no file is none.
+    pub(super) fn names(&mut self, old: &[u8], new: &[u8], hunk: &[u8]) {
         self.strips_cr = new.ends_with(b"\r\n");
         // The names of `rename from` are without a first part, and are the same files.
         if !matches!(self.change, Some(Change::Renamed | Change::Copied)) {
-            self.old = Some(path::read(without_end(old), true));
-            self.new = Some(path::read(without_end(new), true));
+            let mut ranges = hunk.split(|&b| b == b' ').skip(1);
+            let mut side = |field: &[u8]| {
+                let range = ranges.next().unwrap_or_default().get(1..).unwrap_or_default();
+                let is_empty = range.starts_with(b"0") && !range.get(1).is_some_and(u8::is_ascii_digit);
+                let name = path::read(without_end(field), true);
+                name.map(|name| name.filter(|_| !(is_empty && path::is_stamp_of_none(field))))
+            };
+            (self.old, self.new) = (Some(side(old)), Some(side(new)));
         }
     }
 

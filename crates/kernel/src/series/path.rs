@@ -19,6 +19,37 @@ pub(super) fn read(field: &[u8], strip: bool) -> Result<Option<String>, PatchErr
     checked(&name, strip).map(Some)
 }
 
+/// Behind the name stands the time of a file that is not there (`diff -N`): the beginning of 1970. Stamps were once local
+/// times that did not name their zone, so GNU patch 2.7.6 takes all from 25 hours before to 26 hours behind it, both not
+/// included. Read as GNU diff writes them (`1970-01-01 01:00:00.000000000 +0100`), and older and BSD's diff
+/// (`Thu Jan  1 00:00:00 1970`); without a zone as UTC.
+pub(super) fn is_stamp_of_none(field: &[u8]) -> bool {
+    let text = String::from_utf8_lossy(field);
+    let words: Vec<&str> = text.split_once('\t').map_or("", |(_, stamp)| stamp).split_whitespace().collect();
+    let (day, time, zone) = match words[..] {
+        [day, time] => (day.to_owned(), time, "0"),
+        [day, time, zone] => (day.to_owned(), time, zone),
+        [_, month, day, time, year] => (format!("{year} {month} {day}"), time, "0"),
+        _ => return false,
+    };
+    let day = match &*day {
+        "1969-12-30" | "1969 Dec 30" => -2,
+        "1969-12-31" | "1969 Dec 31" => -1,
+        "1970-01-01" | "1970 Jan 1" => 0,
+        "1970-01-02" | "1970 Jan 2" => 1,
+        _ => return false,
+    };
+    let mut parts = time.splitn(3, ':').map(str::parse::<f64>);
+    let (Some(Ok(hour)), Some(Ok(minute)), Some(Ok(second)), Ok(zone)) =
+        (parts.next(), parts.next(), parts.next(), zone.parse::<i32>())
+    else {
+        return false;
+    };
+    let ahead = f64::from(zone / 100) + f64::from(zone % 100) / 60.0;
+    let hours = f64::from(day * 24) + hour + minute / 60.0 + second / 3600.0 - ahead;
+    -25.0 < hours && hours < 26.0
+}
+
 fn checked(name: &[u8], strip: bool) -> Result<String, PatchError> {
     let shown =
         || String::from_utf8_lossy(name).chars().map(|c| if c.is_control() { '?' } else { c }).collect::<String>();

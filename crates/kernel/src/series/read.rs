@@ -108,7 +108,7 @@ impl<'a> Reader<'a> {
                 self.close();
             }
             let mut header = self.header.take().unwrap_or_else(|| Header::at(self.at + 1));
-            header.names(&line[4..], &self.line(1)[4..]);
+            header.names(&line[4..], &self.line(1)[4..], self.line(2));
             self.strips_cr = header.strips_cr;
             self.header = Some(header);
             self.open();
