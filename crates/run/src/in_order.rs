@@ -1,5 +1,5 @@
 //! Sorting without code of its own for each type: the standard library's sorts are made anew for every type and comparison,
-//! some 4 kB each, a sixteenth of the whole program. For lists that are short or sorted once; hot paths take the library's.
+//! some 4 kB each. For lists that are short or sorted once; hot paths take the library's.
 
 use std::cmp::Ordering;
 
