@@ -2,7 +2,7 @@
 //! the metrics mean.
 
 use super::scope::Scope;
-use super::{affine, blame, chains, copies, inversions, kworkers, overview, queues, slow};
+use super::{affine, blame, chains, copies, diff, inversions, kworkers, overview, queues, slow};
 use schedlab_trace::engine::Counts;
 use schedlab_trace::{Reader, TraceInfo};
 use serde::Serialize;
@@ -125,6 +125,7 @@ pub fn all_definitions() -> impl Iterator<Item = &'static Definition> {
         .chain(affine::DEFINITIONS)
         .chain(queues::DEFINITIONS)
         .chain(slow::DEFINITIONS)
+        .chain(diff::DEFINITIONS)
 }
 
 /// The metrics of single waits and runs.

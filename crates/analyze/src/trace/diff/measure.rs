@@ -1,0 +1,246 @@
+//! What one trace tells, in numbers that compare with those of another: of each second, or of each wait.
+
+use super::blocks::{Stretches, stretches};
+use super::names::group;
+use super::{DiffOptions, DiffTrace};
+use crate::trace::scope::Scope;
+use crate::trace::{
+    BlameOptions, ChainsOptions, LatencyOptions, QueuesOptions, TraceFacts, blame, chains, latency, queues,
+};
+use schedlab_run::histogram::Histogram;
+use schedlab_trace::{Kind, Kinds, Reader, TraceError, for_each_batch};
+use std::collections::BTreeMap;
+use std::fmt;
+
+/// Why two sides are not compared: a sentence with what to do.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DiffError(pub(super) String);
+
+impl fmt::Display for DiffError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for DiffError {}
+
+/// Events that change what is counted: only those of them are used that every trace has, and what follows where some lack it.
+const COUNTED: [(Kind, &str); 9] = [
+    (Kind::SchedSwitch, ""),
+    (Kind::SchedWaking, "waits after wakeups begin at sched_wakeup, when a queue has the thread"),
+    (Kind::SchedWakeup, "a woken thread counts in queues from sched_waking on"),
+    (Kind::SchedWakeupNew, "first waits of new threads are left out"),
+    (Kind::SchedMigrateTask, "a thread that was moved while it waited is taken to have waited where it ran"),
+    (Kind::IrqHandlerEntry, "time in hard interrupts is part of the thread that they interrupt"),
+    (Kind::IrqHandlerExit, ""),
+    (Kind::SoftirqEntry, "time in soft interrupts is part of the thread that they interrupt"),
+    (Kind::SoftirqExit, ""),
+];
+
+/// Which events a trace has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Looked {
+    kinds: Kinds,
+    events: u64,
+}
+
+/// Reads a trace to its end for the kinds of its events: text says which it has at its end only.
+pub fn look(reader: &mut Reader) -> Result<Looked, TraceError> {
+    let mut events = 0;
+    for_each_batch(reader, |batch, _| events += batch.len() as u64)?;
+    Ok(Looked { kinds: reader.info().kinds, events })
+}
+
+/// The kinds of events to look for.
+pub fn wanted() -> Kinds {
+    COUNTED.iter().fold(Kinds::TASKS, |kinds, (kind, _)| kinds.with(*kind))
+}
+
+/// What of the traces is used.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Compared {
+    /// The kinds of events to read of each.
+    pub kinds: Kinds,
+    /// Waits after wakeups can be told: where one side has the wakings and the other the wakeups they cannot.
+    pub(super) wakeups: bool,
+    /// What some traces have and others lack, a sentence each.
+    pub(super) told: Vec<String>,
+}
+
+/// Which events both sides have; each trace with the name of its file.
+pub fn compared(a: &[(String, Looked)], b: &[(String, Looked)]) -> Result<Compared, DiffError> {
+    let all = || a.iter().chain(b);
+    if let Some((file, _)) = all().find(|(_, looked)| looked.events == 0) {
+        return Err(DiffError(format!(
+            "{file} has no event of the scheduler: record one with `schedlab record -d 5s`, and see `schedlab trace check {file}`"
+        )));
+    }
+    if let Some((file, _)) = all().find(|(_, looked)| !looked.kinds.has(Kind::SchedSwitch)) {
+        return Err(DiffError(format!(
+            "{file} has no sched_switch, so nobody knows who ran: record it with `schedlab record` or `perf sched record`"
+        )));
+    }
+    let in_all = |kind: Kind| all().all(|(_, looked)| looked.kinds.has(kind));
+    let lacked: Vec<(Kind, &str)> = COUNTED.iter().copied().filter(|(kind, _)| !in_all(*kind)).collect();
+    let kinds = wanted().iter().filter(|kind| lacked.iter().all(|(lack, _)| lack != kind));
+    let kinds = kinds.fold(Kinds::default(), Kinds::with);
+    let wakeups = kinds.has(Kind::SchedWaking) || kinds.has(Kind::SchedWakeup);
+    let has = |side: &[(String, Looked)], kind: Kind| side.iter().filter(|(_, looked)| looked.kinds.has(kind)).count();
+    let mut told = Vec::new();
+    for (kind, then) in lacked.into_iter().filter(|(_, then)| !then.is_empty()) {
+        let of = |name: &str, side: &[(String, Looked)]| match has(side, kind) {
+            0 => format!("not in {name}"),
+            n if n == side.len() => format!("in {name}"),
+            n => format!("in {n} of {} traces of {name}", side.len()),
+        };
+        if has(a, kind) + has(b, kind) > 0 {
+            let (of_a, of_b, name) = (of("A", a), of("B", b), kind.name());
+            let is_of_wakeups = matches!(kind, Kind::SchedWaking | Kind::SchedWakeup);
+            let then = if is_of_wakeups && !wakeups { "waits after wakeups are not compared" } else { then };
+            told.push(format!("{name} is {of_a} and {of_b}, so it is used of no trace: {then}"));
+        }
+    }
+    Ok(Compared { kinds, wakeups, told })
+}
+
+/// Threads of one name.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Group {
+    pub(super) ran_ns: u64,
+    pub(super) wakeup: Histogram,
+    pub(super) preempt_ns: u64,
+}
+
+/// How often, and for how long in all.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Times {
+    pub(super) number: u64,
+    pub(super) ns: u64,
+}
+
+/// Queues of all CPUs.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Lengths {
+    pub(super) mean: Option<f64>,
+    pub(super) crowded: f64,
+    pub(super) not_conserved: f64,
+    pub(super) affinity_known: bool,
+}
+
+/// What one trace tells.
+#[derive(Debug, Clone)]
+pub struct Measured {
+    pub(super) file: String,
+    pub(super) facts: TraceFacts,
+    pub(super) trace: DiffTrace,
+    pub(super) groups: BTreeMap<String, Group>,
+    /// For how long threads of other names waited behind these, ns.
+    pub(super) behind_ns: BTreeMap<String, u64>,
+    pub(super) pairs: BTreeMap<String, Times>,
+    pub(super) paths: BTreeMap<String, Times>,
+    pub(super) lengths: Lengths,
+    /// None where they were not asked for.
+    pub(super) stretches: BTreeMap<String, Stretches>,
+    /// What the events are not enough for.
+    pub(super) lacking: Vec<String>,
+}
+
+/// Measures a trace; each call of `open` begins at its first event. `steadiness`: also how it went on, which one trace a side
+/// is described by.
+pub fn measure<E: From<TraceError>>(
+    file: &str,
+    open: &mut dyn FnMut(Kinds) -> Result<Reader, E>,
+    used: &Compared,
+    options: &DiffOptions,
+    steadiness: bool,
+) -> Result<Measured, E> {
+    let of = |kinds: Kinds| kinds.iter().filter(|kind| used.kinds.has(*kind)).fold(Kinds::default(), Kinds::with);
+    let scope = Scope { tasks: options.tasks.clone(), ..Scope::default() };
+    let named = |name: &str| group(name, options.whole_names);
+    let found = latency(
+        &mut open(of(latency::wanted()))?,
+        &LatencyOptions { scope: scope.clone(), ..LatencyOptions::default() },
+    )?;
+    let mut groups: BTreeMap<String, Group> = BTreeMap::new();
+    for row in &found.rows {
+        let sum = groups.entry(named(&row.comm)).or_default();
+        sum.ran_ns += row.run_ns;
+        sum.wakeup.merge(&row.wakeup.histogram);
+        sum.preempt_ns += row.preempt.histogram.sum_ns;
+    }
+    let blamed = blame(
+        &mut open(of(blame::wanted()))?,
+        &BlameOptions { scope: scope.clone(), ..BlameOptions::default() },
+    )?;
+    let mut behind_ns: BTreeMap<String, u64> = BTreeMap::new();
+    for victim in &blamed.victims {
+        let of_victim = named(&victim.comm);
+        for share in victim.shares.iter().filter(|share| share.kind != "idle" && share.kind != "placing") {
+            let cause = named(&share.cause);
+            if cause != of_victim {
+                *behind_ns.entry(cause).or_default() += share.ns;
+            }
+        }
+    }
+    let woven = chains(&mut open(of(chains::wanted()))?, &ChainsOptions { scope: scope.clone(), top: None })?;
+    let (mut pairs, mut paths) = (BTreeMap::<String, Times>::new(), BTreeMap::<String, Times>::new());
+    for pair in &woven.pairs {
+        let times = pairs.entry(format!("{} → {}", named(&pair.waker), named(&pair.wakee))).or_default();
+        (times.number, times.ns) = (times.number + pair.wakeups, times.ns + pair.waited_ns);
+    }
+    for path in &woven.paths {
+        let names: Vec<String> = path.path.iter().map(|name| named(name)).collect();
+        let times = paths.entry(names.join(" → ")).or_default();
+        (times.number, times.ns) = (times.number + path.chains, times.ns + path.delay_ns);
+    }
+    let queued = queues(
+        &mut open(of(queues::wanted()))?,
+        &QueuesOptions { slices: 1, ..QueuesOptions::default() },
+    )?;
+    let facts = found.trace;
+    let span = (facts.start_ns, facts.length_ns);
+    let share = |ns: u64| ns as f64 / facts.length_ns.max(1) as f64;
+    let stretches = match steadiness {
+        true => stretches(&mut open(of(latency::wanted()))?, span, &options.tasks, options.whole_names)?,
+        false => BTreeMap::new(),
+    };
+    let all_ns = queued.all.known_ns + queued.all.unknown_ns;
+    let mut lacking = blamed.lacking;
+    lacking.extend(woven.lacking.into_iter().filter(|text| text.starts_with("sched_wakeup_new")));
+    let censored = [&found.total.wakeup.censored, &found.total.preempt.censored];
+    let trace = DiffTrace {
+        file: file.to_owned(),
+        format: facts.format.clone(),
+        release: facts.release.clone(),
+        seconds: facts.length_ns as f64 / 1e9,
+        waits: found.total.wakeup.count + found.total.preempt.count,
+        censored: censored.into_iter().flatten().sum(),
+        gaps: facts.gaps,
+        unknown: queued.all.unknown_ns as f64 / all_ns.max(1) as f64,
+    };
+    let lengths = Lengths {
+        mean: queued.all.mean,
+        crowded: share(queued.crowded_ns),
+        not_conserved: share(queued.not_conserved_ns),
+        affinity_known: queued.affinity_known,
+    };
+    Ok(Measured { file: file.to_owned(), facts, trace, groups, behind_ns, pairs, paths, lengths, stretches, lacking })
+}
+
+/// Refuses what would be counted twice: the same recording under two names, or on both sides.
+pub(super) fn same_recording(a: &[Measured], b: &[Measured]) -> Result<(), DiffError> {
+    let all: Vec<&Measured> = a.iter().chain(b).collect();
+    for (at, one) in all.iter().enumerate() {
+        let is_same = |other: &&&Measured| {
+            let key = |of: &Measured| (of.facts.start_ns, of.facts.length_ns, of.facts.events, of.trace.waits);
+            key(one) == key(other) && one.facts.clock == other.facts.clock
+        };
+        if let Some(other) = all[..at].iter().find(is_same) {
+            return Err(DiffError(format!(
+                "{} and {} are the same recording: a difference needs two, so name another file",
+                other.file, one.file
+            )));
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,216 @@
+//! Two traces, or two sets of them, side by side: what the threads of one name did a second of the trace, for how long they
+//! waited, behind whom, woken by whom, and how long the queues were; what moved most first.
+//!
+//! A trace is one observation. What varies inside one, as it goes on, says how steady it was and not what another recording of
+//! the same thing would say: so one trace a side gets a description, and a verdict takes five a side.
+
+mod blocks;
+mod judge;
+mod measure;
+mod names;
+mod rows;
+
+pub use measure::{Compared, DiffError, Looked, Measured, compared, look, measure, wanted};
+
+use super::facts::Definition;
+use super::filter::TaskFilter;
+use measure::same_recording;
+use schedlab_run::json::pretty;
+use serde::Serialize;
+
+/// Version of the JSON document.
+pub const SCHEMA: &str = "schedlab/trace-diff/1";
+
+/// Rows of a table when nobody says how many: the JSON of such a document is below [`MOST_BYTES`].
+pub const ROWS: usize = 5;
+
+/// Most bytes of the JSON when nobody says how many rows, however long the names are: tables lose rows until it fits.
+pub const MOST_BYTES: usize = 20_000;
+
+/// What the numbers mean.
+pub const DEFINITIONS: &[Definition] = &[
+    Definition {
+        id: "diff/1",
+        means: "the mean over the traces of B less that over the traces of A, of a number for each second of the trace or for each \
+                wait, so that traces of different lengths compare. Threads are matched by name, runs of digits in it read as *. \
+                Only events that are in every trace are used. With two traces or more a side the interval is Welch's t at 95 %, a \
+                trace being one observation",
+    },
+    Definition {
+        id: "moved/1",
+        means: "with five traces or more a side: p at most 0.05 after Holm's correction over all that is judged, and a change of at \
+                least 1 ms a second, a hundredth of a thread or of the time, or 5 % of what is counted otherwise. With fewer there \
+                is no verdict",
+    },
+    Definition {
+        id: "apart/1",
+        means: "of fewer traces, a description and no verdict: each trace is cut into ten stretches of equal length, and no stretch \
+                of one side reaches the other side's, with room between them as wide as the wider side, and a change ten times \
+                that of moved/1. Two recordings of the same thing may be apart",
+    },
+    Definition {
+        id: "behind/1",
+        means: "for how long threads of other names waited behind the threads of this one (blame/1)",
+    },
+];
+
+/// What is asked for.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct DiffOptions {
+    /// Whose runs, waits and wakeups; queues are those of all threads.
+    pub tasks: TaskFilter,
+    /// Names as they are: `worker-1` and `worker-2` are two.
+    pub whole_names: bool,
+    /// Rows of each table, all for `Some(usize::MAX)`; [`ROWS`] or fewer, so that the JSON fits, when `None`.
+    pub top: Option<usize>,
+}
+
+/// One number of a row in both sides.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct DiffChange {
+    /// Its name: `ran`, `behind`, `waited`, `wakeup_mean`, `wakeup_p99`, `wakeups`, `mean_wait`, `delay`, `chains`, `mean_delay`,
+    /// `length`, `crowded`, `not_conserved`.
+    pub of: &'static str,
+    /// `ns/s` (of each second of the trace), `ns`, `1/s`, `threads` or `share`.
+    pub unit: &'static str,
+    /// Mean over the traces of A; absent where none of them tells it.
+    pub a: Option<f64>,
+    /// The same of B.
+    pub b: Option<f64>,
+    /// B less A; absent where one is.
+    pub change: Option<f64>,
+    /// The interval of the change, with two traces or more a side.
+    pub interval: Option<[f64; 2]>,
+    /// p after Holm's correction, with five traces or more a side.
+    pub p: Option<f64>,
+    /// Lowest and highest of A: of its traces, or of the stretches of one where a side has one only.
+    pub a_range: Option<[f64; 2]>,
+    /// The same of B.
+    pub b_range: Option<[f64; 2]>,
+    /// `moved` or `not shown` with a verdict; `apart` or `not apart` without one; `not compared` where a side does not tell it
+    /// or too few times, `small` where it cannot be as large as what is named.
+    pub says: &'static str,
+}
+
+/// Threads of one name, a waker and a woken, or a path of wakeups.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct DiffRow {
+    /// Names, with `→` from a waker to whom it woke.
+    pub name: String,
+    /// `A` or `B` where only that side has it.
+    pub only: Option<&'static str>,
+    /// Its numbers.
+    pub changes: Vec<DiffChange>,
+}
+
+/// Rows about one thing.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct DiffTable {
+    /// `threads`, `waits`, `wakers`, `chains` or `queues`.
+    pub about: &'static str,
+    /// What moved or is apart first, then by the change of the time in it.
+    pub rows: Vec<DiffRow>,
+    /// Rows that are not shown.
+    pub more_rows: u64,
+}
+
+/// A decile of waits.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct DiffDecile {
+    /// Share of the waits that are no longer.
+    pub share: f64,
+    /// Mean over the traces of A, ns.
+    pub a_ns: f64,
+    /// The same of B, ns.
+    pub b_ns: f64,
+    /// The interval of their difference, ns, with two traces or more a side.
+    pub interval_ns: Option<[f64; 2]>,
+}
+
+/// A shift function: how waits after wakeups differ from decile to decile.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct DiffShift {
+    /// Whose.
+    pub name: String,
+    /// Waits in all traces of A.
+    pub a_waits: u64,
+    /// The same of B.
+    pub b_waits: u64,
+    /// From 0.1 to 0.9.
+    pub deciles: Vec<DiffDecile>,
+}
+
+/// A trace of a side.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct DiffTrace {
+    /// Its file.
+    pub file: String,
+    /// Its format, as in `perf.data`.
+    pub format: String,
+    /// The kernel; empty where the trace does not say.
+    pub release: String,
+    /// From its first event to its last, s.
+    pub seconds: f64,
+    /// Waits that are known.
+    pub waits: u64,
+    /// Waits that are censored: in no number here.
+    pub censored: u64,
+    /// Stretches of some CPU in which events are missing.
+    pub gaps: u64,
+    /// Share of the time of its CPUs in which it is not known who ran.
+    pub unknown: f64,
+}
+
+/// What was found.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct TraceDiff {
+    /// [`SCHEMA`].
+    pub schema: &'static str,
+    /// What the numbers mean.
+    pub definitions: &'static [Definition],
+    /// `verdict` with five traces or more a side, else `description`.
+    pub basis: &'static str,
+    /// Names that moved, or are apart, the most first: of the table of threads, then of the others.
+    pub named: Vec<String>,
+    /// Numbers that were judged together.
+    pub judged: u64,
+    /// The traces of A.
+    pub a: Vec<DiffTrace>,
+    /// The traces of B.
+    pub b: Vec<DiffTrace>,
+    /// What the sides do not tell alike, and what is wrong with the traces, a sentence each.
+    pub remarks: Vec<String>,
+    /// The tables.
+    pub tables: Vec<DiffTable>,
+    /// Shift functions of the names in the table of waits.
+    pub shifts: Vec<DiffShift>,
+}
+
+/// Lays two sides beside each other.
+pub fn diff(a: &[Measured], b: &[Measured], used: &Compared, options: &DiffOptions) -> Result<TraceDiff, DiffError> {
+    same_recording(a, b)?;
+    let mut found = rows::found(a, b, used, options)?;
+    let all = found.clone();
+    let mut top = options.top.unwrap_or(ROWS);
+    found.keep(top);
+    while options.top.is_none() && top > 1 && pretty(&found).map_or(0, |text| text.len()) >= MOST_BYTES {
+        top -= 1;
+        found = all.clone();
+        found.keep(top);
+    }
+    Ok(found)
+}
+
+impl TraceDiff {
+    /// Takes the rows behind the first `most` of each table away, and the shifts of those that are gone.
+    fn keep(&mut self, most: usize) {
+        for table in &mut self.tables {
+            table.more_rows += table.rows.len().saturating_sub(most) as u64;
+            table.rows.truncate(most);
+        }
+        self.named.truncate(most.max(ROWS));
+        let shown = self.tables.iter().filter(|table| table.about == "waits").flat_map(|table| &table.rows);
+        let shown: Vec<&str> = shown.map(|row| row.name.as_str()).collect();
+        self.shifts.retain(|shift| shown.contains(&shift.name.as_str()));
+    }
+}

@@ -1,0 +1,402 @@
+//! The tables: which numbers each row has, which rows there are, and in what order.
+
+use super::blocks::{BLOCKS, Stretch};
+use super::judge::{Least, Values, change, correct, decides};
+use super::measure::{Compared, DiffError, Measured, Times};
+use super::{DEFINITIONS, DiffChange, DiffDecile, DiffOptions, DiffRow, DiffShift, DiffTable, SCHEMA, TraceDiff};
+use schedlab_run::histogram::Histogram;
+use schedlab_run::{InOrder, counted};
+use schedlab_stats::{enough_tail, welch};
+use std::collections::BTreeSet;
+
+/// A trace tells the mean of so many waits, a stretch of it that of so many.
+const LEAST_WAITS: u64 = 20;
+const LEAST_OF_STRETCH: u64 = 5;
+
+/// From this share of waits that are censored, or of time in which nobody knows who ran, on a trace is said to lack much.
+const LACKS_MUCH: f64 = 0.01;
+
+/// A number of a row.
+struct Number {
+    of: &'static str,
+    unit: &'static str,
+    least: Least,
+    value: fn(&Measured, &str) -> Option<f64>,
+    /// In a stretch of so many seconds.
+    stretch: Option<fn(&Stretch, f64) -> Option<f64>>,
+}
+
+const ALL_CPUS: &str = "all CPUs";
+
+/// 1 ms a second.
+const TIME: Least = Least::Of(1e6);
+const HUNDREDTH: Least = Least::Of(0.01);
+const TWENTIETH: Least = Least::Share(0.05);
+
+const TABLES: [(&str, &[Number]); 5] = [
+    (
+        "threads",
+        &[
+            Number {
+                of: "ran",
+                unit: "ns/s",
+                least: TIME,
+                value: |m, name| Some(per_second(m, m.groups.get(name).map_or(0, |group| group.ran_ns))),
+                stretch: Some(|s, seconds| Some(s.ran_ns as f64 / seconds)),
+            },
+            Number {
+                of: "behind",
+                unit: "ns/s",
+                least: TIME,
+                value: |m, name| Some(per_second(m, m.behind_ns.get(name).copied().unwrap_or(0))),
+                stretch: None,
+            },
+        ],
+    ),
+    (
+        "waits",
+        &[
+            Number {
+                of: "waited",
+                unit: "ns/s",
+                least: TIME,
+                value: |m, name| {
+                    let waited = m.groups.get(name).map_or(0, |group| group.wakeup.sum_ns + group.preempt_ns);
+                    Some(per_second(m, waited))
+                },
+                stretch: Some(|s, seconds| Some(s.waited_ns as f64 / seconds)),
+            },
+            Number {
+                of: "wakeup_mean",
+                unit: "ns",
+                least: TWENTIETH,
+                value: |m, name| wakeups(m, name).filter(|h| h.count() >= LEAST_WAITS)?.mean_ns(),
+                stretch: Some(|s, _| (s.wakeups >= LEAST_OF_STRETCH).then(|| s.wakeup_ns as f64 / s.wakeups as f64)),
+            },
+            Number {
+                of: "wakeup_p99",
+                unit: "ns",
+                least: TWENTIETH,
+                value: |m, name| wakeups(m, name).filter(|h| enough_tail(h.count(), 0.99))?.quantile_ns(0.99),
+                stretch: None,
+            },
+            Number {
+                of: "wakeups",
+                unit: "1/s",
+                least: TWENTIETH,
+                value: |m, name| Some(per_second(m, wakeups(m, name).map_or(0, Histogram::count))),
+                stretch: Some(|s, seconds| Some(s.wakeups as f64 / seconds)),
+            },
+        ],
+    ),
+    (
+        "wakers",
+        &[
+            Number {
+                of: "waited",
+                unit: "ns/s",
+                least: TIME,
+                value: |m, name| Some(per_second(m, m.pairs.get(name).map_or(0, |times| times.ns))),
+                stretch: None,
+            },
+            Number {
+                of: "wakeups",
+                unit: "1/s",
+                least: TWENTIETH,
+                value: |m, name| Some(per_second(m, m.pairs.get(name).map_or(0, |times| times.number))),
+                stretch: None,
+            },
+            Number {
+                of: "mean_wait",
+                unit: "ns",
+                least: TWENTIETH,
+                value: |m, name| mean(m.pairs.get(name)),
+                stretch: None,
+            },
+        ],
+    ),
+    (
+        "chains",
+        &[
+            Number {
+                of: "delay",
+                unit: "ns/s",
+                least: TIME,
+                value: |m, name| Some(per_second(m, m.paths.get(name).map_or(0, |times| times.ns))),
+                stretch: None,
+            },
+            Number {
+                of: "chains",
+                unit: "1/s",
+                least: TWENTIETH,
+                value: |m, name| Some(per_second(m, m.paths.get(name).map_or(0, |times| times.number))),
+                stretch: None,
+            },
+            Number {
+                of: "mean_delay",
+                unit: "ns",
+                least: TWENTIETH,
+                value: |m, name| mean(m.paths.get(name)),
+                stretch: None,
+            },
+        ],
+    ),
+    (
+        "queues",
+        &[
+            Number {
+                of: "length",
+                unit: "threads",
+                least: HUNDREDTH,
+                value: |m, _| m.lengths.mean,
+                stretch: None,
+            },
+            Number {
+                of: "crowded",
+                unit: "share",
+                least: HUNDREDTH,
+                value: |m, _| Some(m.lengths.crowded),
+                stretch: None,
+            },
+            Number {
+                of: "not_conserved",
+                unit: "share",
+                least: HUNDREDTH,
+                value: |m, _| Some(m.lengths.not_conserved),
+                stretch: None,
+            },
+        ],
+    ),
+];
+
+fn per_second(of: &Measured, number: u64) -> f64 {
+    number as f64 / of.trace.seconds
+}
+
+fn wakeups<'m>(of: &'m Measured, name: &str) -> Option<&'m Histogram> {
+    of.groups.get(name).map(|group| &group.wakeup)
+}
+
+fn mean(times: Option<&Times>) -> Option<f64> {
+    times.filter(|times| times.number >= LEAST_WAITS).map(|times| times.ns as f64 / times.number as f64)
+}
+
+/// The names of a table's rows in a trace.
+fn names<'m>(about: &str, of: &'m Measured) -> Vec<&'m str> {
+    match about {
+        // Also who is no thread, as interrupts are, has others behind it.
+        "threads" => of.groups.keys().chain(of.behind_ns.keys()).map(String::as_str).collect(),
+        "waits" => of.groups.keys().map(String::as_str).collect(),
+        "wakers" => of.pairs.keys().map(String::as_str).collect(),
+        "chains" => of.paths.keys().map(String::as_str).collect(),
+        _ => vec![ALL_CPUS],
+    }
+}
+
+/// Everything, with all rows.
+pub(super) fn found(
+    a: &[Measured],
+    b: &[Measured],
+    used: &Compared,
+    options: &DiffOptions,
+) -> Result<TraceDiff, DiffError> {
+    refuse(a, b, options)?;
+    let verdict = decides([a.len(), b.len()]);
+    let mut tables: Vec<DiffTable> = Vec::new();
+    let mut p_values = Vec::new();
+    for (about, numbers) in &TABLES {
+        let skipped = |number: &&Number| {
+            let of_wakeups = number.of.starts_with("wakeup") || matches!(*about, "wakers" | "chains");
+            (of_wakeups && !used.wakeups) || (number.of == "not_conserved" && !alike_affinity(a, b))
+        };
+        let numbers: Vec<&Number> = numbers.iter().filter(|number| !skipped(number)).collect();
+        if numbers.is_empty() {
+            continue;
+        }
+        let all: BTreeSet<&str> = a.iter().chain(b).flat_map(|m| names(about, m)).collect();
+        let (of_a, of_b) = (all_names(about, a), all_names(about, b));
+        let row = |name: &str| {
+            let changes = numbers.iter().map(|number| {
+                let (found, p) = change((number.of, number.unit, number.least), &values(number, name, [a, b]), verdict);
+                p_values.push((p, number.least));
+                found
+            });
+            let only = match (of_a.contains(name), of_b.contains(name)) {
+                (true, false) => Some("A"),
+                (false, true) => Some("B"),
+                _ => None,
+            };
+            DiffRow { name: name.to_owned(), only, changes: changes.collect() }
+        };
+        let rows: Vec<DiffRow> = all.into_iter().map(row).collect();
+        tables.push(DiffTable { about, rows, more_rows: 0 });
+    }
+    let changes = tables.iter_mut().flat_map(|table| &mut table.rows).flat_map(|row| &mut row.changes);
+    let judged = changes.zip(p_values).filter_map(|(change, (p, least))| Some((change, p?, least)));
+    let mut judged: Vec<(&mut DiffChange, f64, Least)> = judged.collect();
+    correct(&mut judged);
+    let judged = judged.len() as u64;
+    tables.iter_mut().for_each(order);
+    let mut named: Vec<String> = Vec::new();
+    for row in tables.iter().flat_map(|table| &table.rows).filter(|row| row.is_named()) {
+        if !named.contains(&row.name) {
+            named.push(row.name.clone());
+        }
+    }
+    let traces = |side: &[Measured]| side.iter().map(|m| m.trace.clone()).collect();
+    Ok(TraceDiff {
+        schema: SCHEMA,
+        definitions: DEFINITIONS,
+        basis: if verdict { "verdict" } else { "description" },
+        named,
+        judged,
+        a: traces(a),
+        b: traces(b),
+        remarks: remarks(a, b, used),
+        shifts: if used.wakeups { shifts(&tables, a, b) } else { Vec::new() },
+        tables,
+    })
+}
+
+fn all_names<'m>(about: &str, side: &'m [Measured]) -> BTreeSet<&'m str> {
+    side.iter().flat_map(|m| names(about, m)).collect()
+}
+
+/// What a number is in each trace, and in each stretch.
+fn values(number: &Number, name: &str, sides: [&[Measured]; 2]) -> Values {
+    let traces = sides.map(|side| side.iter().filter_map(|m| (number.value)(m, name)).collect());
+    let of_trace = |m: &Measured| {
+        let Some(stretch) = number.stretch.filter(|_| !m.stretches.is_empty()) else { return Vec::new() };
+        let seconds = m.trace.seconds / BLOCKS as f64;
+        let none = Default::default();
+        let stretches = m.stretches.get(name).unwrap_or(&none);
+        stretches.iter().filter_map(|s| stretch(s, seconds)).collect()
+    };
+    let stretches = sides.map(|side| side.iter().flat_map(of_trace).collect());
+    Values { traces, stretches }
+}
+
+impl DiffRow {
+    /// Whether one of its numbers moved or is apart.
+    pub fn is_named(&self) -> bool {
+        self.changes.iter().any(|change| matches!(change.says, "moved" | "apart"))
+    }
+
+    /// By how much the time in it changed, ns a second.
+    fn amount(&self) -> f64 {
+        let of_time = self.changes.iter().filter(|change| change.unit == "ns/s");
+        of_time.filter_map(|change| change.change).map(f64::abs).sum()
+    }
+}
+
+fn order(table: &mut DiffTable) {
+    table.rows.in_order_by(|x, y| {
+        y.is_named().cmp(&x.is_named()).then(y.amount().total_cmp(&x.amount())).then_with(|| x.name.cmp(&y.name))
+    });
+}
+
+fn shifts(tables: &[DiffTable], a: &[Measured], b: &[Measured]) -> Vec<DiffShift> {
+    let rows = tables.iter().filter(|table| table.about == "waits").flat_map(|table| &table.rows);
+    rows.filter_map(|row| shift(&row.name, a, b)).collect()
+}
+
+fn shift(name: &str, a: &[Measured], b: &[Measured]) -> Option<DiffShift> {
+    let of = |side: &'_ [Measured]| -> Vec<Histogram> {
+        let all = side.iter().filter_map(|m| wakeups(m, name)).filter(|h| h.count() >= LEAST_WAITS);
+        all.cloned().collect()
+    };
+    let (of_a, of_b) = (of(a), of(b));
+    let mean = |xs: &[f64]| xs.iter().sum::<f64>() / xs.len() as f64;
+    let decile = |tenth: u32| {
+        let share = f64::from(tenth) / 10.0;
+        let at = |side: &[Histogram]| side.iter().filter_map(|h| h.quantile_ns(share)).collect::<Vec<f64>>();
+        let (a, b) = (at(&of_a), at(&of_b));
+        let interval_ns = welch(&a, &b, 0.95).map(|e| [e.interval.lo, e.interval.hi]);
+        DiffDecile { share, a_ns: mean(&a), b_ns: mean(&b), interval_ns }
+    };
+    let waits = |side: &[Histogram]| side.iter().map(Histogram::count).sum();
+    (!of_a.is_empty() && !of_b.is_empty()).then(|| DiffShift {
+        name: name.to_owned(),
+        a_waits: waits(&of_a),
+        b_waits: waits(&of_b),
+        deciles: (1..10).map(decile).collect(),
+    })
+}
+
+/// Our own recordings say which threads may use one CPU only, and such do not count.
+fn alike_affinity(a: &[Measured], b: &[Measured]) -> bool {
+    let mut known = a.iter().chain(b).map(|m| m.lengths.affinity_known);
+    let first = known.next();
+    known.all(|known| Some(known) == first)
+}
+
+/// Sides that have nothing to be compared by.
+fn refuse(a: &[Measured], b: &[Measured], options: &DiffOptions) -> Result<(), DiffError> {
+    if let Some(m) = a.iter().chain(b).find(|m| m.facts.length_ns == 0) {
+        let file = &m.file;
+        return Err(DiffError(format!(
+            "{file} has all its events at one time, so nothing in it is a rate: record for longer, as `schedlab record -d 5s` does"
+        )));
+    }
+    let (of_a, of_b) = (all_names("waits", a), all_names("waits", b));
+    for (name, of, other) in [("A", &of_a, &of_b), ("B", &of_b, &of_a)] {
+        if of.is_empty() && !options.tasks.comms.is_empty() {
+            let asked = options.tasks.comms.join("`, `");
+            return Err(DiffError(format!(
+                "no thread of {name} is called `{asked}`: `schedlab trace latency FILE --top 0` shows the names"
+            )));
+        }
+        if of.is_disjoint(other) {
+            return Err(DiffError(format!(
+                "no thread of A has a name that B has, so nothing can be matched: name traces of the same workload \
+                 (`schedlab trace latency {} --top 0` shows the names)",
+                a[0].file
+            )));
+        }
+    }
+    Ok(())
+}
+
+/// What must be known of the sides before any number is believed.
+fn remarks(a: &[Measured], b: &[Measured], used: &Compared) -> Vec<String> {
+    let all = || a.iter().chain(b);
+    let mut told = used.told.clone();
+    if !alike_affinity(a, b) {
+        told.push(
+            "only some traces say which CPUs each thread may use, so time that was not conserved is not compared".into(),
+        );
+    }
+    let releases: BTreeSet<&str> = all().map(|m| m.facts.release.as_str()).filter(|r| !r.is_empty()).collect();
+    if releases.len() > 1 {
+        let releases: Vec<&str> = releases.into_iter().collect();
+        told.push(format!("the traces are of several kernels: {}", releases.join(", ")));
+    }
+    for m in all() {
+        let (file, waits) = (&m.file, m.trace.waits + m.trace.censored);
+        let share = m.trace.censored as f64 / waits.max(1) as f64;
+        if share >= LACKS_MUCH || m.trace.unknown >= LACKS_MUCH {
+            told.push(format!(
+                "{file}: {} of {} are censored, and who ran is not known for {:.1} % of the time: its sums are too low; record with \
+                 larger buffers (`schedlab record --buffer 64M`, `perf record -m 64M`)",
+                m.trace.censored,
+                counted(waits, "waits"),
+                100.0 * m.trace.unknown
+            ));
+        }
+    }
+    let mut lacking: Vec<&String> = Vec::new();
+    for text in all().flat_map(|m| &m.lacking) {
+        let said = used.told.iter().any(|told| told.split(' ').next() == text.split(' ').next());
+        if !said && !lacking.contains(&text) {
+            lacking.push(text);
+        }
+    }
+    told.extend(lacking.into_iter().cloned());
+    let problems: Vec<String> = all().flat_map(|m| m.facts.problems.iter().map(|p| format!("{}: {p}", m.file))).collect();
+    told.extend(problems.iter().take(6).cloned());
+    let more = problems.len().saturating_sub(6);
+    if more > 0 {
+        told.push(format!("{more} more things are wrong with the traces: `schedlab trace check FILE` tells them"));
+    }
+    told
+}
