@@ -26,6 +26,11 @@ impl Document {
         crate::markdown::print(&self.0, out)
     }
 
+    /// The page as one HTML file without any reference outside itself; `kicker` stands above its title.
+    pub fn html(&self, kicker: &str, out: &mut dyn Write) -> io::Result<()> {
+        crate::html::document(kicker, &self.0, out)
+    }
+
     /// This page and another below it.
     pub fn and(mut self, other: Self) -> Self {
         self.0.extend(other.0);

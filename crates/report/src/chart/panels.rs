@@ -16,6 +16,8 @@ pub(crate) struct Panel {
     pub(crate) steps: Vec<String>,
     /// The levels, each with its value at every step; the key picks colour and shape.
     pub(crate) lines: Vec<(ArmKey, Vec<Option<f64>>)>,
+    /// Of the first line at each step; none where they are not known.
+    pub(crate) intervals: Vec<Option<[f64; 2]>>,
 }
 
 /// Charts of one value.
@@ -73,13 +75,20 @@ impl PanelRow {
         axis::bottom(svg, &across, &ticks, top, bottom);
         let values =
             self.panels.iter().flat_map(|panel| panel.lines.iter().flat_map(|line| &line.1)).flatten().copied();
-        if let Some(scale) = Scale::linear(values.chain(self.reference), bottom - 4.0, top + 4.0) {
+        let ends = self.panels.iter().flat_map(|panel| panel.intervals.iter().flatten().flatten().copied());
+        if let Some(scale) = Scale::linear(values.chain(ends).chain(self.reference), bottom - 4.0, top + 4.0) {
             let ticks = scale.ticks(4);
             let labels = axis::own_labels(&ticks, &self.unit).into_iter().map(|label| fit(&label, 11.0, ASIDE - 8.0));
             axis::side(svg, &scale, &ticks.into_iter().zip(labels).collect::<Vec<_>>(), left, right);
             if let Some(reference) = self.reference {
                 svg.line("s dashed zero", (left, scale.at(reference)), (right, scale.at(reference)));
             }
+            let bars =
+                panel.intervals.iter().enumerate().filter_map(|(at, ends)| Some((across.at(at as f64), (*ends)?)));
+            let arm = panel.lines.first().map_or(0, |(key, _)| key.arm);
+            svg.open(&arm_class(arm), None);
+            svg.lines("ci", bars.map(|(x, [lo, hi])| ((x, scale.at(lo)), (x, scale.at(hi)))));
+            svg.close();
             for (key, values) in &panel.lines {
                 let points = values.iter().enumerate().filter_map(|(at, value)| Some((at as f64, (*value)?)));
                 let points: Vec<_> = points.map(|(at, value)| (across.at(at), scale.at(value))).collect();
@@ -120,7 +129,7 @@ mod tests {
     fn charts_stand_beside_each_other_where_there_is_room() {
         let lines = vec![(ArmKey { arm: 0, name: "w=1".into() }, vec![Some(1.0), None, Some(3.0)])];
         let steps = ["1", "2", "3"].map(str::to_owned).to_vec();
-        let panel = Panel { title: "along m".into(), steps, lines };
+        let panel = Panel { title: "along m".into(), steps, lines, intervals: Vec::new() };
         let row = PanelRow { unit: "1/s".into(), panels: vec![panel.clone(), panel], reference: Some(2.0) };
         let chart = Panels { rows: vec![row.clone(), row] };
         let (wide, narrow) = (chart.draw(760.0), chart.draw(360.0));

@@ -14,10 +14,11 @@ pub(super) fn section(page: &mut Page, section: &Section<'_>) {
         Place::Head => ("header", String::new()),
         Place::Callout => ("aside", format!("class=\"callout\" id=\"{id}\" aria-label=\"{title}\"")),
         Place::Legend => ("section", format!("class=\"arms\" id=\"{id}\" aria-label=\"{title}\"")),
+        Place::Body if id.is_empty() => ("section", String::new()),
         Place::Body => ("section", format!("id=\"{id}\"")),
     };
     page.open(element, &attributes);
-    if section.place == Place::Body {
+    if section.place == Place::Body && !title.is_empty() {
         page.element("h2", "", title);
     }
     match (section.place, section.blocks.as_slice()) {
@@ -45,7 +46,7 @@ fn list(page: &mut Page, remarks: &[Remark]) {
 }
 
 /// Blocks below each other. A table is named for those who do not see it by what leads to it.
-fn blocks(page: &mut Page, title: &str, blocks: &[Block<'_>]) {
+pub(super) fn blocks(page: &mut Page, title: &str, blocks: &[Block<'_>]) {
     let mut name = title;
     for block in blocks {
         if let Block::Lead(text) = block {

@@ -33,22 +33,44 @@ pub fn html(input: &Input<'_>, out: &mut dyn Write) -> io::Result<()> {
     main.into_iter().for_each(|section| blocks::section(&mut page, section));
     page.close("main");
     let rows = Vec::from_iter((0..findings.workloads.len()).map(|index| subject.rows(index)));
-    let title = build::escape(&sections::headline(findings).0);
+    let script = format!(
+        "<div id=\"tip\" hidden></div>\n<script id=\"data\" type=\"application/json\">{}</script>\n<script>\n{}</script>\n",
+        data::of(findings, &rows),
+        script()
+    );
+    whole(&sections::headline(findings).0, &format!("{}{script}", page.into_text()), out)
+}
+
+/// A page of findings without trials: its first section is its head.
+pub(crate) fn document(kicker: &str, sections: &[Section<'_>], out: &mut dyn Write) -> io::Result<()> {
+    let mut page = Page::default();
+    let Some((head, sections)) = sections.split_first() else { return Ok(()) };
+    let title = &head.title;
+    page.open("header", "");
+    page.element("p", "class=\"kicker\"", kicker);
+    page.element("h1", "", title);
+    blocks::blocks(&mut page, title, &head.blocks);
+    page.close("header");
+    page.open("main", "");
+    sections.iter().for_each(|section| blocks::section(&mut page, section));
+    page.close("main");
+    whole(title, &page.into_text(), out)
+}
+
+/// The file around a body.
+fn whole(title: &str, body: &str, out: &mut dyn Write) -> io::Result<()> {
     write!(
         out,
         "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
          <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
-         <meta name=\"color-scheme\" content=\"light dark\">\n<title>{title}</title>\n\
-         <style>\n:root{{{}}}\n@media screen and (prefers-color-scheme: dark){{:root{{{}}}}}\n{}{}</style>\n</head>\n<body>\n{}\
-         <div id=\"tip\" hidden></div>\n<script id=\"data\" type=\"application/json\">{}</script>\n<script>\n{}</script>\n</body>\n\
-         </html>\n",
+         <meta name=\"color-scheme\" content=\"light dark\">\n<title>{}</title>\n\
+         <style>\n:root{{{}}}\n@media screen and (prefers-color-scheme: dark){{:root{{{}}}}}\n{}{}</style>\n</head>\n<body>\n{body}\
+         </body>\n</html>\n",
+        build::escape(title),
         theme::properties(false),
         theme::properties(true),
         theme::CHART_CSS,
         include_str!("page.css"),
-        page.into_text(),
-        data::of(findings, &rows),
-        script(),
     )
 }
 

@@ -52,6 +52,7 @@ impl Grid {
             title: format!("{} along {}", words::metric_name(&metric.name), self.names[axis]),
             steps: self.values[axis].clone(),
             lines: self.values[other].iter().enumerate().map(line).collect(),
+            intervals: Vec::new(),
         }
     }
 }

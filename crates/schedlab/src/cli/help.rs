@@ -30,6 +30,7 @@ const EXAMPLES: &[(&str, &[&str])] = &[
     ("trace copies", &["schedlab trace copies out/copies", "schedlab trace copies out/copies --svg copies.svg"]),
     ("trace explain", &["schedlab trace explain perf.data", "schedlab trace explain out/trace --comm 'nginx*'"]),
     ("trace slow", &["schedlab trace slow out/trace --top 3", "schedlab trace slow out/run --trial 12"]),
+    ("trace diff", &["schedlab trace diff before.data after.data", "schedlab trace diff a1 b1 --more-a a2 a3 a4 a5 --more-b b2 b3 b4 b5"]),
     ("trace states", &["schedlab trace states perf.data", "schedlab trace states perf.data --top 0"]),
     ("trace convert", &["schedlab trace convert perf.data -o out.perfetto-trace", "schedlab trace convert trace.dat -o tables"]),
     ("trace check", &["schedlab trace check perf.data", "schedlab trace check out/trace --json"]),

@@ -2,6 +2,7 @@
 
 mod affine;
 mod convert;
+mod diff;
 mod filters;
 mod pairs;
 mod slow;
@@ -60,6 +61,8 @@ enum Analysis {
     Explain(waits::WaitsOfTasks),
     /// What happened in the slowest operations: of a traced workload, step by step, behind whom, woken by whom
     Slow(slow::SlowOf),
+    /// Two traces, or two sets of traces, side by side: what moved most first
+    Diff(diff::Sides),
     /// Where the time of each task went: running, waiting, asleep
     States(States),
     /// Write the trace for other tools: Perfetto's protobuf, lines of ftrace, or Parquet tables
@@ -193,6 +196,7 @@ pub(super) fn run(args: &Trace) -> Result<u8> {
             found.trace.tell_unmatched(&scope, &reader);
             args.source.print(&found, schedlab_report::trace_states)?;
         }
+        Analysis::Diff(args) => diff::run(args)?,
         Analysis::Slow(args) => slow::run(args)?,
         Analysis::Convert(args) => convert::run(args)?,
         Analysis::Check(args) => {

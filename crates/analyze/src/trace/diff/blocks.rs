@@ -42,8 +42,7 @@ pub(super) fn stretches(
     whole_names: bool,
 ) -> Result<BTreeMap<String, Stretches>, TraceError> {
     let block_ns = length_ns.div_ceil(BLOCKS as u64).max(1);
-    let mut counter =
-        Counter { filter, start_ns, block_ns, tasks: PerTask::default(), retired: BTreeMap::new() };
+    let mut counter = Counter { filter, start_ns, block_ns, tasks: PerTask::default(), retired: BTreeMap::new() };
     let engine = follow(reader, filter, &mut [&mut counter])?;
     let names = reader.names();
     let mut groups: BTreeMap<String, Stretches> = BTreeMap::new();

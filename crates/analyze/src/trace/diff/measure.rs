@@ -168,10 +168,8 @@ pub fn measure<E: From<TraceError>>(
         sum.wakeup.merge(&row.wakeup.histogram);
         sum.preempt_ns += row.preempt.histogram.sum_ns;
     }
-    let blamed = blame(
-        &mut open(of(blame::wanted()))?,
-        &BlameOptions { scope: scope.clone(), ..BlameOptions::default() },
-    )?;
+    let blamed =
+        blame(&mut open(of(blame::wanted()))?, &BlameOptions { scope: scope.clone(), ..BlameOptions::default() })?;
     let mut behind_ns: BTreeMap<String, u64> = BTreeMap::new();
     for victim in &blamed.victims {
         let of_victim = named(&victim.comm);
@@ -193,10 +191,7 @@ pub fn measure<E: From<TraceError>>(
         let times = paths.entry(names.join(" → ")).or_default();
         (times.number, times.ns) = (times.number + path.chains, times.ns + path.delay_ns);
     }
-    let queued = queues(
-        &mut open(of(queues::wanted()))?,
-        &QueuesOptions { slices: 1, ..QueuesOptions::default() },
-    )?;
+    let queued = queues(&mut open(of(queues::wanted()))?, &QueuesOptions { slices: 1, ..QueuesOptions::default() })?;
     let facts = found.trace;
     let span = (facts.start_ns, facts.length_ns);
     let share = |ns: u64| ns as f64 / facts.length_ns.max(1) as f64;

@@ -144,13 +144,7 @@ const TABLES: [(&str, &[Number]); 5] = [
     (
         "queues",
         &[
-            Number {
-                of: "length",
-                unit: "threads",
-                least: HUNDREDTH,
-                value: |m, _| m.lengths.mean,
-                stretch: None,
-            },
+            Number { of: "length", unit: "threads", least: HUNDREDTH, value: |m, _| m.lengths.mean, stretch: None },
             Number {
                 of: "crowded",
                 unit: "share",
@@ -363,7 +357,8 @@ fn remarks(a: &[Measured], b: &[Measured], used: &Compared) -> Vec<String> {
     let mut told = used.told.clone();
     if !alike_affinity(a, b) {
         told.push(
-            "only some traces say which CPUs each thread may use, so time that was not conserved is not compared".into(),
+            "only some traces say which CPUs each thread may use, so time that was not conserved is not compared"
+                .into(),
         );
     }
     let releases: BTreeSet<&str> = all().map(|m| m.facts.release.as_str()).filter(|r| !r.is_empty()).collect();
@@ -392,7 +387,8 @@ fn remarks(a: &[Measured], b: &[Measured], used: &Compared) -> Vec<String> {
         }
     }
     told.extend(lacking.into_iter().cloned());
-    let problems: Vec<String> = all().flat_map(|m| m.facts.problems.iter().map(|p| format!("{}: {p}", m.file))).collect();
+    let problems: Vec<String> =
+        all().flat_map(|m| m.facts.problems.iter().map(|p| format!("{}: {p}", m.file))).collect();
     told.extend(problems.iter().take(6).cloned());
     let more = problems.len().saturating_sub(6);
     if more > 0 {

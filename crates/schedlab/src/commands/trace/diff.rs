@@ -1,0 +1,129 @@
+//! `schedlab trace diff A B`: two traces, or two sets of them, side by side.
+
+use super::super::report::write_file;
+use super::traces::{self, Traced};
+use super::{most, print};
+use crate::exit::usage;
+use anyhow::{Result, bail};
+use clap::Args;
+use schedlab_analyze::trace::diff::{Compared, Looked, Measured, compared, look, measure, wanted};
+use schedlab_analyze::trace::{DiffOptions, TaskFilter, diff};
+use std::path::{Path, PathBuf};
+
+/// With fewer traces on a side there is no verdict, and how steady each trace is stands in for one.
+const DECIDES: usize = 5;
+
+#[derive(Debug, Args)]
+pub(super) struct Sides {
+    /// The trace to compare with, or a run directory: alone the traces of its two arms, else those of its one
+    a: PathBuf,
+    /// The trace that is compared with it, or a run directory
+    b: Option<PathBuf>,
+    /// More traces of A: five a side have a verdict
+    #[arg(long, value_name = "TRACE", num_args = 1.., requires = "b")]
+    more_a: Vec<PathBuf>,
+    /// More traces of B
+    #[arg(long, value_name = "TRACE", num_args = 1.., requires = "b")]
+    more_b: Vec<PathBuf>,
+    /// Only threads of this name: `*` for any characters; may be given several times
+    #[arg(long, value_name = "NAME")]
+    comm: Vec<String>,
+    /// Match names as they are: else runs of digits in them do not count
+    #[arg(long)]
+    whole_names: bool,
+    /// Most rows of each table: 0 shows all [default: 5, fewer where the JSON would not stay below 20 kB]
+    #[arg(long, value_name = "N")]
+    top: Option<usize>,
+    /// Also a page with pictures: how waits differ from decile to decile
+    #[arg(long, value_name = "FILE")]
+    html: Option<PathBuf>,
+    /// The findings as JSON on standard output
+    #[arg(long)]
+    json: bool,
+}
+
+pub(super) fn run(args: &Sides) -> Result<()> {
+    let [a, b] = sides(args)?;
+    let tasks = TaskFilter { comms: args.comm.clone(), ..TaskFilter::default() };
+    let top = args.top.map(|top| most(top).unwrap_or(usize::MAX));
+    let options = DiffOptions { tasks, whole_names: args.whole_names, top };
+    let used = compared(&looked(&a)?, &looked(&b)?)?;
+    let steadiness = a.len().min(b.len()) < DECIDES;
+    let (a, b) = (measured(&a, &used, &options, steadiness)?, measured(&b, &used, &options, steadiness)?);
+    let found = diff(&a, &b, &used, &options)?;
+    if let Some(file) = &args.html {
+        write_file(file, |out| schedlab_report::trace_diff(&found).html("schedlab trace diff", out))?;
+    }
+    print(args.json, &found, schedlab_report::trace_diff)
+}
+
+/// The files of A and of B.
+fn sides(args: &Sides) -> Result<[Vec<PathBuf>; 2]> {
+    let (is_a_run, dir) = (is_run(&args.a), args.a.display());
+    let Some(b) = &args.b else {
+        if !is_a_run {
+            usage!(
+                "one trace is not compared: name two (`trace diff {dir} OTHER`), or a run directory with two traced arms"
+            );
+        }
+        let mut arms = traces::by_arm(&args.a)?;
+        let names: Vec<String> = arms.iter().map(|arm| arm.name.clone()).collect();
+        let (Some(b), Some(a), true) = (arms.pop(), arms.pop(), arms.is_empty()) else {
+            bail!(
+                "{dir} has {} with traces ({}), and two sides are compared: name their files, {dir}/traces/*.slt, with --more-a and --more-b",
+                schedlab_run::counted(names.len(), "arms"),
+                names.join(", ")
+            );
+        };
+        crate::output::say(format_args!("A is `{}`, B is `{}`", a.name, b.name));
+        return Ok([files(a), files(b)]);
+    };
+    let side = |first: &Path, more: &[PathBuf]| {
+        let each = std::iter::once(first).chain(more.iter().map(PathBuf::as_path)).map(of_one);
+        each.collect::<Result<Vec<_>>>().map(|all| all.concat())
+    };
+    Ok([side(&args.a, &args.more_a)?, side(b, &args.more_b)?])
+}
+
+fn is_run(path: &Path) -> bool {
+    path.join("manifest.json").exists()
+}
+
+fn files(arm: Traced) -> Vec<PathBuf> {
+    arm.files.into_iter().map(|(_, file)| file).collect()
+}
+
+/// A trace, or all of a run with one arm.
+fn of_one(path: &Path) -> Result<Vec<PathBuf>> {
+    if path == Path::new("-") {
+        usage!("-: a trace is read several times to be compared, and standard input once: name a file");
+    }
+    if !is_run(path) {
+        return Ok(vec![path.to_owned()]);
+    }
+    let mut arms = traces::by_arm(path)?;
+    match (arms.pop(), arms.is_empty()) {
+        (Some(arm), true) => Ok(files(arm)),
+        _ => bail!("{} has several arms with traces: name it alone, or files of its traces", path.display()),
+    }
+}
+
+/// Which events each trace has. What is no file, such as a pipe, is refused: it can be read once.
+fn looked(files: &[PathBuf]) -> Result<Vec<(String, Looked)>> {
+    let one = |file: &PathBuf| {
+        let name = file.display().to_string();
+        let place = super::trace_in(file);
+        if std::fs::metadata(&place).is_ok_and(|there| !there.is_file() && !there.is_dir()) {
+            usage!("{name} is no file: a trace is read several times to be compared; copy it into one first");
+        }
+        Ok((name, look(&mut super::open(file, wanted())?)?))
+    };
+    files.iter().map(one).collect()
+}
+
+fn measured(files: &[PathBuf], used: &Compared, options: &DiffOptions, steadiness: bool) -> Result<Vec<Measured>> {
+    let one = |file: &PathBuf| {
+        measure(&file.display().to_string(), &mut |kinds| super::open(file, kinds), used, options, steadiness)
+    };
+    files.iter().map(one).collect()
+}
