@@ -499,3 +499,55 @@ fn the_json_is_complete() {
     assert_eq!(found["total"]["wakeup"]["histogram"]["max_ns"], 4000);
     assert!(found["definitions"].as_array().is_some_and(|d| d.iter().any(|d| d["id"] == "wakeup/1")));
 }
+
+/// Each golden trace beside each other: a refusal is a sentence, a page is as wide as it may be, and the other way round
+/// every change has the other sign.
+#[test]
+fn every_pair_of_golden_traces_is_compared_or_refused_in_a_sentence() {
+    use schedlab_analyze::trace::diff::{compared, look, measure, wanted};
+    use schedlab_analyze::trace::{DiffOptions, TraceError, diff};
+    let looked = TRACES.map(|name| (name.to_owned(), look(&mut open(name, wanted())).expect("readable")));
+    let options = DiffOptions { top: Some(usize::MAX), ..DiffOptions::default() };
+    let beside = |a: usize, b: usize| {
+        let used = compared(&looked[a..=a], &looked[b..=b])?;
+        let of = |at: usize| {
+            let name = TRACES[at];
+            let found = measure::<TraceError>(name, &mut |kinds| Ok(open(name, kinds)), &used, &options, true);
+            vec![found.expect("readable")]
+        };
+        diff(&of(a), &of(b), &used, &options)
+    };
+    let (mut pages, mut refused) = (0, 0);
+    for a in 0..TRACES.len() {
+        for b in (0..=a).rev().step_by(if a % 4 == 0 { 1 } else { 5 }) {
+            match (beside(a, b), beside(b, a)) {
+                (Ok(there), Ok(back)) => {
+                    let changes = |found: &schedlab_analyze::trace::TraceDiff| {
+                        let rows = found.tables.iter().flat_map(|table| table.rows.clone());
+                        rows.flat_map(|row| row.changes.into_iter().map(move |c| (row.name.clone(), c)))
+                            .collect::<Vec<_>>()
+                    };
+                    for ((name, there), (_, back)) in changes(&there).into_iter().zip(changes(&back)) {
+                        assert_eq!((there.a, there.b, there.says), (back.b, back.a, back.says), "{name} {a} {b}");
+                    }
+                    let mut page = Vec::new();
+                    schedlab_report::trace_diff(&there).text(100, false, &mut page).expect("a Vec takes every byte");
+                    let page = String::from_utf8(page).expect("UTF-8");
+                    assert!(page.lines().all(|line| line.chars().count() <= 100), "{page}");
+                    let mut html = Vec::new();
+                    schedlab_report::trace_diff(&there).html("trace diff", &mut html).expect("a Vec takes every byte");
+                    assert!(String::from_utf8(html).expect("UTF-8").ends_with("</html>\n"));
+                    pages += 1;
+                }
+                (Err(why), Err(_)) => {
+                    let why = why.to_string();
+                    let mends = ["name ", "record"];
+                    assert!(mends.iter().any(|mend| why.contains(mend)) && !why.contains('\n'), "{why}");
+                    refused += 1;
+                }
+                (there, _) => panic!("{} and {} only one way round: {:?}", TRACES[a], TRACES[b], there.err()),
+            }
+        }
+    }
+    assert!(pages > 50 && refused > TRACES.len(), "{pages} pages, {refused} refused");
+}

@@ -324,3 +324,93 @@ fn what_the_trace_lacks_is_told() {
     let page = schedlab(&["trace", "latency", &lab.path("far.txt")]).success().stdout;
     assert!(page.contains("! line 2: this machine has no CPU or thread 4294967295; skipped"), "{page}");
 }
+
+/// A worker that wakes each millisecond, waits `wait` and runs 0.3 ms; beside it a burner, where one is asked for.
+fn worker(begin: u64, wait: u64, burner: bool) -> String {
+    let (other, tid) = if burner { ("burner", 99) } else { ("swapper/0", 0) };
+    let mut text = String::new();
+    for turn in 0..400 {
+        let at = |micros: u64| format!("{begin}.{:06}", turn * 1000 + micros);
+        let wait = 300 + wait + turn % 7;
+        text += &format!(
+            "A-10 [000] d..2. {}: sched_switch: prev_comm=A prev_pid=10 prev_prio=120 prev_state=S ==> next_comm={other} next_pid={tid} next_prio=120\n\
+             {other}-{tid} [000] d.h2. {}: sched_waking: comm=A pid=10 prio=120 target_cpu=000\n\
+             {other}-{tid} [000] d..2. {}: sched_switch: prev_comm={other} prev_pid={tid} prev_prio=120 prev_state=R ==> next_comm=A next_pid=10 next_prio=120\n",
+            at(0),
+            at(300),
+            at(wait)
+        );
+    }
+    text
+}
+
+#[test]
+fn two_traces_are_laid_beside_each_other() {
+    let lab = Lab::new("trace-diff");
+    let write = |name: &str, text: &str| {
+        let file = lab.path(name);
+        std::fs::write(&file, text).unwrap();
+        file
+    };
+    let (a, same) = (write("a.txt", &worker(10, 20, false)), write("same.txt", &worker(50, 20, false)));
+    let b = write("b.txt", &worker(90, 400, true));
+    let page = schedlab(&["trace", "diff", &a, &b]).success().stdout;
+    assert!(page.starts_with("Apart, without a verdict: burner ran 0 ns/s → "), "{page}");
+    assert!(page.contains("one trace a side has no verdict"), "{page}");
+    let equal = schedlab(&["trace", "diff", &a, &same]).success().stdout;
+    assert!(equal.starts_with("Nothing is apart"), "{equal}");
+    let found = json(&schedlab(&["trace", "diff", &a, &b, "--json", "--top", "1"]).success().stdout);
+    let first = &found["tables"][0]["rows"][0];
+    assert_eq!(
+        (&first["name"], &first["only"], &found["basis"]),
+        (&"burner".into(), &"B".into(), &"description".into())
+    );
+    // As `trace latency` has it, which the burner's time and the trace's length are taken from here.
+    let alone = json(&schedlab(&["trace", "latency", &b, "--json"]).success().stdout);
+    let rows = alone["rows"].as_array().unwrap();
+    let ran = rows.iter().find(|row| row["comm"] == "burner").unwrap()["run_ns"].as_f64().unwrap();
+    let a_second = 1e9 * ran / alone["trace"]["length_ns"].as_f64().unwrap();
+    assert!((first["changes"][0]["b"].as_f64().unwrap() / a_second - 1.0).abs() < 1e-3, "{first} {a_second}");
+    let html = lab.path("d.html");
+    schedlab(&["trace", "diff", &a, &b, "--html", &html]).success();
+    let html = std::fs::read_to_string(html).unwrap();
+    assert!(html.contains("B less A") && html.contains("<svg") && !html.contains("http://"), "no picture");
+    let five: Vec<String> = (0..4).map(|n| write(&format!("a{n}.txt"), &worker(200 + n, 20 + n, false))).collect();
+    let more: Vec<String> = (0..4).map(|n| write(&format!("b{n}.txt"), &worker(300 + n, 400 + n, true))).collect();
+    let mut words = vec!["trace", "diff", &a, &b, "--more-a"];
+    words.extend(five.iter().map(String::as_str));
+    words.push("--more-b");
+    words.extend(more.iter().map(String::as_str));
+    let judged = schedlab(&words).success().stdout;
+    assert!(judged.starts_with("Moved: burner ran 0 ns/s → "), "{judged}");
+}
+
+#[test]
+fn what_is_not_compared_is_one_sentence() {
+    let lab = Lab::new("trace-diff-bad");
+    let file = lab.path("a.txt");
+    std::fs::write(&file, worker(10, 20, false)).unwrap();
+    let (empty, copy, wakings) = (lab.path("empty"), lab.path("copy.txt"), lab.path("wakings.txt"));
+    std::fs::write(&empty, "").unwrap();
+    std::fs::copy(&file, &copy).unwrap();
+    let kept: Vec<String> =
+        worker(20, 20, false).lines().filter(|l| !l.contains("sched_switch")).map(|l| format!("{l}\n")).collect();
+    std::fs::write(&wakings, kept.concat()).unwrap();
+    let strangers = lab.path("strangers.txt");
+    std::fs::write(&strangers, worker(20, 20, false).replace("A-10", "Z-10").replace("comm=A", "comm=Z")).unwrap();
+    for (words, said) in [
+        (vec!["trace", "diff", &file, &file], "are the same recording"),
+        (vec!["trace", "diff", &file, &copy], "are the same recording"),
+        (vec!["trace", "diff", &file, &empty], "is empty"),
+        (vec!["trace", "diff", &file, &wakings], "has no sched_switch"),
+        (vec!["trace", "diff", &file, &strangers], "no thread of A has a name that B has"),
+        (vec!["trace", "diff", &file], "one trace is not compared"),
+        (vec!["trace", "diff", &file, "-"], "a trace is read several times"),
+        (vec!["trace", "diff", &file, "/dev/null"], "is no file"),
+        (vec!["trace", "diff", &file, &copy, "--comm", "nobody"], "the same recording"),
+    ] {
+        let failed = schedlab(&words).failure();
+        assert!(failed.stderr.contains(said) && failed.stderr.lines().count() == 1, "{words:?}: {}", failed.stderr);
+        assert!(failed.stdout.is_empty(), "{words:?}");
+    }
+}

@@ -4,7 +4,7 @@ use super::basis::basis;
 use super::more;
 use crate::chart::{ArmKey, Panel, PanelRow, Panels};
 use crate::document::{Block, Document, Remark, Section, Tone};
-use crate::number::{NONE, count, ns, p_value, percent, quantity, significant};
+use crate::number::{NONE, count, ns, p_value, percent, significant, unit_for};
 use crate::pictures::{Kind, Picture};
 use crate::table::{Align, Cell, Table};
 use schedlab_analyze::trace::TraceDiff;
@@ -19,14 +19,13 @@ pub fn trace_diff(found: &TraceDiff) -> Document {
     let mut page = Document(vec![Section::body("", claim(found), vec![Block::Origin(origin(found))])]);
     for table in found.tables.iter().filter(|table| !table.rows.is_empty()) {
         let more = Block::remarks(more(table.more_rows, "rows"));
-        page.add(title(table), [Block::Table(rows(found, table))].into_iter().chain(more).collect());
-    }
-    if !found.shifts.is_empty() {
-        let shifts = found.shifts.clone();
+        let shifts = if table.about == "waits" { found.shifts.clone() } else { Vec::new() };
         let pictures = Block::Pictures(Box::new(move || shifts.iter().enumerate().map(picture).collect()));
-        page.0.push(Section::body("shifts", "Shift functions of waits after wakeups", vec![pictures]));
+        page.add(title(table), [Block::Table(rows(found, table)), pictures].into_iter().chain(more).collect());
     }
-    page.ends(how(found).chain(found.remarks.iter().map(Remark::warning)).chain(basis(&[], found.definitions)))
+    page.ends(
+        how(found).chain(found.remarks.iter().map(Remark::warning)).chain(basis(&found.lacking, found.definitions)),
+    )
 }
 
 /// What moved most, or that nothing did, and by what right that is said.
@@ -149,21 +148,18 @@ fn says(row: &DiffRow) -> Cell {
 
 fn value(change: &DiffChange, x: f64) -> String {
     match change.unit {
-        "ns/s" => format!("{}/s", quantity(three(x), "ns")),
-        "ns" => quantity(three(x), "ns"),
-        "1/s" => format!("{}/s", quantity(three(x), "").trim()),
+        "ns/s" => format!("{}/s", short(x, "ns")),
+        "ns" => short(x, "ns"),
+        "1/s" => format!("{}/s", short(x, "")),
         "share" => percent(x),
         _ => significant(x, 3),
     }
 }
 
-/// Rounded to three digits: what is behind them is of that trace alone.
-fn three(x: f64) -> f64 {
-    if x == 0.0 || !x.is_finite() {
-        return x;
-    }
-    let step = 10f64.powf(x.abs().log10().floor() - 2.0);
-    (x / step).round() * step
+/// With three digits: what is behind them is of that trace alone.
+fn short(x: f64, unit: &str) -> String {
+    let (scale, unit) = unit_for(x.abs(), unit);
+    format!("{} {unit}", significant(x / scale, 3)).trim_end().to_owned()
 }
 
 fn both(change: &DiffChange) -> String {

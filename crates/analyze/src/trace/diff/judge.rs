@@ -7,6 +7,9 @@ use schedlab_stats::{holm, welch};
 /// Of the interval, and of all that is named together.
 const LEVEL: f64 = 0.95;
 
+/// A rate of fewer in a trace is as whole numbers are: 0 in each trace of one side and 1 in each of the other has no spread.
+pub(super) const LEAST_TIMES: f64 = 20.0;
+
 /// Without a verdict a change must be so many times as large to be named.
 const DESCRIBED: f64 = 10.0;
 
@@ -41,8 +44,12 @@ impl Least {
 pub(super) struct Values {
     /// Of each trace that tells it, A and B.
     pub(super) traces: [Vec<f64>; 2],
-    /// Of the stretches of all traces; empty where they are not known.
+    /// Of the stretches of all traces; empty where they are not known, or not in each.
     pub(super) stretches: [Vec<f64>; 2],
+    /// Length of a trace, s, on average.
+    pub(super) seconds: f64,
+    /// One side has nothing of that name.
+    pub(super) of_one_side: bool,
 }
 
 /// Whether so many traces a side allow a verdict.
@@ -64,6 +71,10 @@ pub(super) fn change(
     let interval = estimate.map(|e| [e.interval.lo, e.interval.hi]);
     let mut found = DiffChange { of, unit, a, b, change, interval, p: None, a_range, b_range, says: "not compared" };
     let Some((a, b)) = a.zip(b) else { return (found, None) };
+    if unit == "1/s" && a.max(b) * values.seconds < LEAST_TIMES {
+        found.says = "small";
+        return (found, None);
+    }
     if verdict {
         // What cannot be as large as what is named is no question: this looks at the sum of the sides and not at their
         // difference, which it does not bias.
@@ -77,7 +88,12 @@ pub(super) fn change(
         return (found, p);
     }
     found.says = match values.stretches.each_ref().map(|xs| range(xs)) {
-        [Some(of_a), Some(of_b)] if is_apart(of_a, of_b) && (b - a).abs() >= least.described().of(a, b) => "apart",
+        [Some(of_a), Some(of_b)]
+            if (is_apart(of_a, of_b) || values.of_one_side && is_always(of_a, of_b))
+                && (b - a).abs() >= least.described().of(a, b) =>
+        {
+            "apart"
+        }
         [Some(_), Some(_)] => "not apart",
         _ => "no spread",
     };
@@ -100,6 +116,11 @@ pub(super) fn correct(judged: &mut [(&mut DiffChange, f64, Least)]) {
 fn is_apart([a_lo, a_hi]: [f64; 2], [b_lo, b_hi]: [f64; 2]) -> bool {
     let room = (b_lo - a_hi).max(a_lo - b_hi);
     room > 0.0 && room >= (a_hi - a_lo).max(b_hi - b_lo)
+}
+
+/// Whether a side has some in every stretch where the other has none in any.
+fn is_always([a_lo, a_hi]: [f64; 2], [b_lo, b_hi]: [f64; 2]) -> bool {
+    (a_hi == 0.0 && b_lo > 0.0) || (b_hi == 0.0 && a_lo > 0.0)
 }
 
 fn mean(xs: &[f64]) -> Option<f64> {
@@ -127,6 +148,8 @@ mod tests {
             let values = Values {
                 traces: [vec![a.iter().sum::<f64>() / 3.0], vec![b.iter().sum::<f64>() / 3.0]],
                 stretches: [a.to_vec(), b.to_vec()],
+                seconds: 1.0,
+                of_one_side: a == [0.0; 3],
             };
             let (found, p) = change(RAN, &values, false);
             assert_eq!((p, found.interval), (None, None));
@@ -135,7 +158,17 @@ mod tests {
         assert_eq!(of([1e7, 2e7, 3e7], [6e7, 7e7, 8e7]), "apart");
         assert_eq!(of([1e7, 2e7, 3e7], [4e7, 5e7, 6e7]), "not apart", "the room is less than the sides are wide");
         assert_eq!(of([6e7, 7e7, 8e7], [1e7, 2e7, 3e7]), "apart", "B may be less");
+        assert_eq!(of([0.0, 0.0, 0.0], [1e6, 9e7, 3e7]), "apart", "there all along, and not there at all");
+        assert_eq!(of([0.0, 0.0, 0.0], [0.0, 9e7, 3e7]), "not apart", "there at times");
         assert_eq!(of([1e6, 1e6, 1e6], [2e6, 2e6, 2e6]), "not apart", "too small to be named of one trace a side");
+    }
+
+    #[test]
+    fn a_rate_of_a_few_is_not_judged() {
+        let rate = ("wakeups", "1/s", Least::Share(0.05));
+        let of = |seconds| change(rate, &Values { seconds, ..of_traces(&[0.0; 6], &[0.3; 6]) }, true);
+        assert_eq!((of(3.0).0.says, of(3.0).1), ("small", None), "one in each trace of B");
+        assert!(of(100.0).1.is_some());
     }
 
     #[test]

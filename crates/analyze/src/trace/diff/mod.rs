@@ -15,7 +15,7 @@ pub use measure::{Compared, DiffError, Looked, Measured, compared, look, measure
 use super::facts::Definition;
 use super::filter::TaskFilter;
 use measure::same_recording;
-use schedlab_run::json::pretty;
+use schedlab_run::json::small;
 use serde::Serialize;
 
 /// Version of the JSON document.
@@ -26,6 +26,9 @@ pub const ROWS: usize = 5;
 
 /// Most bytes of the JSON when nobody says how many rows, however long the names are: tables lose rows until it fits.
 pub const MOST_BYTES: usize = 20_000;
+
+/// Shift functions.
+pub const SHIFTS: usize = 4;
 
 /// What the numbers mean.
 pub const DEFINITIONS: &[Definition] = &[
@@ -45,7 +48,8 @@ pub const DEFINITIONS: &[Definition] = &[
     Definition {
         id: "apart/1",
         means: "of fewer traces, a description and no verdict: each trace is cut into ten stretches of equal length, and no stretch \
-                of one side reaches the other side's, with room between them as wide as the wider side, and a change ten times \
+                of one side reaches the other side's, with room between them as wide as the wider side (of a name that one side \
+                lacks: there in every stretch of the other), and a change ten times \
                 that of moved/1. Two recordings of the same thing may be apart",
     },
     Definition {
@@ -180,9 +184,11 @@ pub struct TraceDiff {
     pub b: Vec<DiffTrace>,
     /// What the sides do not tell alike, and what is wrong with the traces, a sentence each.
     pub remarks: Vec<String>,
+    /// What the events are not enough for.
+    pub lacking: Vec<String>,
     /// The tables.
     pub tables: Vec<DiffTable>,
-    /// Shift functions of the names in the table of waits.
+    /// Shift functions of the first [`SHIFTS`] names in the table of waits.
     pub shifts: Vec<DiffShift>,
 }
 
@@ -193,7 +199,7 @@ pub fn diff(a: &[Measured], b: &[Measured], used: &Compared, options: &DiffOptio
     let all = found.clone();
     let mut top = options.top.unwrap_or(ROWS);
     found.keep(top);
-    while options.top.is_none() && top > 1 && pretty(&found).map_or(0, |text| text.len()) >= MOST_BYTES {
+    while options.top.is_none() && top > 1 && small(&found).map_or(0, |text| text.len()) >= MOST_BYTES {
         top -= 1;
         found = all.clone();
         found.keep(top);
@@ -212,5 +218,6 @@ impl TraceDiff {
         let shown = self.tables.iter().filter(|table| table.about == "waits").flat_map(|table| &table.rows);
         let shown: Vec<&str> = shown.map(|row| row.name.as_str()).collect();
         self.shifts.retain(|shift| shown.contains(&shift.name.as_str()));
+        self.shifts.truncate(SHIFTS);
     }
 }

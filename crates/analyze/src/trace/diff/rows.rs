@@ -1,7 +1,7 @@
 //! The tables: which numbers each row has, which rows there are, and in what order.
 
 use super::blocks::{BLOCKS, Stretch};
-use super::judge::{Least, Values, change, correct, decides};
+use super::judge::{LEAST_TIMES, Least, Values, change, correct, decides};
 use super::measure::{Compared, DiffError, Measured, Times};
 use super::{DEFINITIONS, DiffChange, DiffDecile, DiffOptions, DiffRow, DiffShift, DiffTable, SCHEMA, TraceDiff};
 use schedlab_run::histogram::Histogram;
@@ -10,7 +10,7 @@ use schedlab_stats::{enough_tail, welch};
 use std::collections::BTreeSet;
 
 /// A trace tells the mean of so many waits, a stretch of it that of so many.
-const LEAST_WAITS: u64 = 20;
+const LEAST_WAITS: u64 = LEAST_TIMES as u64;
 const LEAST_OF_STRETCH: u64 = 5;
 
 /// From this share of waits that are censored, or of time in which nobody knows who ran, on a trace is said to lack much.
@@ -199,6 +199,7 @@ pub(super) fn found(
     let mut tables: Vec<DiffTable> = Vec::new();
     let mut p_values = Vec::new();
     for (about, numbers) in &TABLES {
+        let (of_a, of_b) = (all_names(about, a), all_names(about, b));
         let skipped = |number: &&Number| {
             let of_wakeups = number.of.starts_with("wakeup") || matches!(*about, "wakers" | "chains");
             (of_wakeups && !used.wakeups) || (number.of == "not_conserved" && !alike_affinity(a, b))
@@ -208,7 +209,6 @@ pub(super) fn found(
             continue;
         }
         let all: BTreeSet<&str> = a.iter().chain(b).flat_map(|m| names(about, m)).collect();
-        let (of_a, of_b) = (all_names(about, a), all_names(about, b));
         let row = |name: &str| {
             let changes = numbers.iter().map(|number| {
                 let (found, p) = change((number.of, number.unit, number.least), &values(number, name, [a, b]), verdict);
@@ -230,6 +230,7 @@ pub(super) fn found(
     let mut judged: Vec<(&mut DiffChange, f64, Least)> = judged.collect();
     correct(&mut judged);
     let judged = judged.len() as u64;
+    tables.iter_mut().flat_map(|table| &mut table.rows).flat_map(|row| &mut row.changes).for_each(round);
     tables.iter_mut().for_each(order);
     let mut named: Vec<String> = Vec::new();
     for row in tables.iter().flat_map(|table| &table.rows).filter(|row| row.is_named()) {
@@ -247,6 +248,7 @@ pub(super) fn found(
         a: traces(a),
         b: traces(b),
         remarks: remarks(a, b, used),
+        lacking: lacking(a, b, used),
         shifts: if used.wakeups { shifts(&tables, a, b) } else { Vec::new() },
         tables,
     })
@@ -266,8 +268,19 @@ fn values(number: &Number, name: &str, sides: [&[Measured]; 2]) -> Values {
         let stretches = m.stretches.get(name).unwrap_or(&none);
         stretches.iter().filter_map(|s| stretch(s, seconds)).collect()
     };
-    let stretches = sides.map(|side| side.iter().flat_map(of_trace).collect());
-    Values { traces, stretches }
+    // A stretch that tells nothing leaves the spread unknown: so few may be alike by chance.
+    let stretches = sides.map(|side| {
+        let all: Vec<f64> = side.iter().flat_map(of_trace).collect();
+        if all.len() == BLOCKS * side.len() { all } else { Vec::new() }
+    });
+    let seconds: Vec<f64> = sides.into_iter().flatten().map(|m| m.trace.seconds).collect();
+    let has = |side: &[Measured]| side.iter().any(|m| m.groups.contains_key(name));
+    Values {
+        traces,
+        stretches,
+        seconds: seconds.iter().sum::<f64>() / seconds.len().max(1) as f64,
+        of_one_side: sides.into_iter().filter(|side| has(side)).count() == 1,
+    }
 }
 
 impl DiffRow {
@@ -306,7 +319,8 @@ fn shift(name: &str, a: &[Measured], b: &[Measured]) -> Option<DiffShift> {
         let at = |side: &[Histogram]| side.iter().filter_map(|h| h.quantile_ns(share)).collect::<Vec<f64>>();
         let (a, b) = (at(&of_a), at(&of_b));
         let interval_ns = welch(&a, &b, 0.95).map(|e| [e.interval.lo, e.interval.hi]);
-        DiffDecile { share, a_ns: mean(&a), b_ns: mean(&b), interval_ns }
+        let interval_ns = interval_ns.map(|ends| ends.map(rounded));
+        DiffDecile { share, a_ns: rounded(mean(&a)), b_ns: rounded(mean(&b)), interval_ns }
     };
     let waits = |side: &[Histogram]| side.iter().map(Histogram::count).sum();
     (!of_a.is_empty() && !of_b.is_empty()).then(|| DiffShift {
@@ -351,6 +365,35 @@ fn refuse(a: &[Measured], b: &[Measured], options: &DiffOptions) -> Result<(), D
     Ok(())
 }
 
+/// What the events that all traces have are not enough for; what only some have is told of before.
+fn lacking(a: &[Measured], b: &[Measured], used: &Compared) -> Vec<String> {
+    let mut lacking: Vec<String> = Vec::new();
+    for text in a.iter().chain(b).flat_map(|m| &m.lacking) {
+        let said = used.told.iter().any(|told| told.split(' ').next() == text.split(' ').next());
+        if !said && !lacking.contains(text) {
+            lacking.push(text.clone());
+        }
+    }
+    lacking
+}
+
+/// To four digits: what is behind them is noise, and three times as many bytes.
+fn round(change: &mut DiffChange) {
+    let DiffChange { a, b, change, interval, p, a_range, b_range, .. } = change;
+    [a, b, change, p].into_iter().flatten().for_each(|x| *x = rounded(*x));
+    [interval, a_range, b_range].into_iter().flatten().flatten().for_each(|x| *x = rounded(*x));
+}
+
+fn rounded(x: f64) -> f64 {
+    if x == 0.0 || !x.is_finite() {
+        return x;
+    }
+    let digits = 3 - x.abs().log10().floor() as i32;
+    // By a whole number, which is exact, or the digits come back.
+    let scale = 10f64.powi(digits.abs());
+    if digits >= 0 { (x * scale).round() / scale } else { (x / scale).round() * scale }
+}
+
 /// What must be known of the sides before any number is believed.
 fn remarks(a: &[Measured], b: &[Measured], used: &Compared) -> Vec<String> {
     let all = || a.iter().chain(b);
@@ -379,14 +422,6 @@ fn remarks(a: &[Measured], b: &[Measured], used: &Compared) -> Vec<String> {
             ));
         }
     }
-    let mut lacking: Vec<&String> = Vec::new();
-    for text in all().flat_map(|m| &m.lacking) {
-        let said = used.told.iter().any(|told| told.split(' ').next() == text.split(' ').next());
-        if !said && !lacking.contains(&text) {
-            lacking.push(text);
-        }
-    }
-    told.extend(lacking.into_iter().cloned());
     let problems: Vec<String> =
         all().flat_map(|m| m.facts.problems.iter().map(|p| format!("{}: {p}", m.file))).collect();
     told.extend(problems.iter().take(6).cloned());

@@ -4,6 +4,7 @@ use super::super::report::write_file;
 use super::traces::{self, Traced};
 use super::{most, print};
 use crate::exit::usage;
+use crate::output::print_line;
 use anyhow::{Result, bail};
 use clap::Args;
 use schedlab_analyze::trace::diff::{Compared, Looked, Measured, compared, look, measure, wanted};
@@ -54,7 +55,11 @@ pub(super) fn run(args: &Sides) -> Result<()> {
     if let Some(file) = &args.html {
         write_file(file, |out| schedlab_report::trace_diff(&found).html("schedlab trace diff", out))?;
     }
-    print(args.json, &found, schedlab_report::trace_diff)
+    if args.json {
+        // In one line: laid out it is half as long again.
+        return print_line(schedlab_run::json::small(&found)?);
+    }
+    print(false, &found, schedlab_report::trace_diff)
 }
 
 /// The files of A and of B.

@@ -1,0 +1,235 @@
+//! Two traces, or two sets, side by side: of a drawn CPU on which a worker sleeps and wakes, with a burner beside it or not.
+
+use schedlab_analyze::trace::diff::{DiffError, Measured, ROWS, compared, look, measure, wanted};
+use schedlab_analyze::trace::{DiffOptions, Reader, TaskFilter, TraceDiff, TraceError, diff};
+use schedlab_run::json::small;
+use schedlab_stats::Random;
+use std::fmt::Write;
+
+/// What is drawn.
+#[derive(Clone, Copy)]
+struct Shape {
+    seed: u64,
+    burner: bool,
+    wakings: u64,
+}
+
+/// Of a thread: its name and id; the idle one is nobody's.
+type Thread = (&'static str, u32);
+const IDLE: Thread = ("swapper/0", 0);
+const WORKER: Thread = ("worker-7", 17);
+const BURNER: Thread = ("burner", 99);
+
+fn line(out: &mut String, (ns, (comm, tid)): (u64, Thread), event: &str) {
+    let (seconds, micros, rest) = (ns / 1_000_000_000, ns / 1000 % 1_000_000, ns % 1000);
+    writeln!(out, "{comm}-{tid} [000] d..2. {seconds}.{micros:06}{rest:03}: {event}").unwrap();
+}
+
+fn switch(out: &mut String, at: u64, (from, state): (Thread, &str), to: Thread) {
+    let ((a, x), (b, y)) = (from, to);
+    let event = format!(
+        "sched_switch: prev_comm={a} prev_pid={x} prev_prio=120 prev_state={state} ==> next_comm={b} next_pid={y} next_prio=120"
+    );
+    line(out, (at, from), &event);
+}
+
+/// A worker that wakes about each millisecond and runs for 0.2 to 0.4 ms; a burner has the CPU else, and keeps it at times.
+fn text(Shape { seed, burner, wakings }: Shape) -> String {
+    let (mut draw, mut out, mut now) = (Random::new(seed), String::new(), 1_000_000_000 + seed * 60_000_000_000);
+    let mut between = |from: u64, to: u64| from + draw.below((to - from) as usize) as u64;
+    let (other, state) = if burner { (BURNER, "R") } else { (IDLE, "R") };
+    switch(&mut out, now, (WORKER, "S"), other);
+    for _ in 0..wakings {
+        now += between(500_000, 900_000);
+        for event in ["sched_waking", "sched_wakeup"] {
+            line(&mut out, (now, other), &format!("{event}: comm=worker-7 pid=17 prio=120 target_cpu=000"));
+            now += 1000;
+        }
+        now += between(5_000, 20_000) + if burner && between(0, 10) < 4 { between(50_000, 500_000) } else { 0 };
+        switch(&mut out, now, (other, state), WORKER);
+        now += between(200_000, 400_000);
+        switch(&mut out, now, (WORKER, "S"), other);
+    }
+    out
+}
+
+fn plain(seed: u64) -> String {
+    text(Shape { seed, burner: false, wakings: 1000 })
+}
+
+fn burning(seed: u64) -> String {
+    text(Shape { seed, burner: true, wakings: 1000 })
+}
+
+/// As the command does it.
+fn compare(a: &[String], b: &[String], options: &DiffOptions) -> Result<TraceDiff, DiffError> {
+    let open = |text: &str, kinds| Reader::open("trace", Box::new(text.as_bytes().to_vec()), kinds);
+    let name = |side: &str, at: usize| format!("{side}{}", at + 1);
+    let looked = |side: &str, texts: &[String]| -> Vec<_> {
+        let each = texts.iter().enumerate();
+        each.map(|(at, text)| (name(side, at), look(&mut open(text, wanted()).unwrap()).unwrap())).collect()
+    };
+    let used = compared(&looked("a", a), &looked("b", b))?;
+    let measured = |side: &str, texts: &[String]| -> Vec<Measured> {
+        let one = |(at, text): (usize, &String)| {
+            let few = a.len().min(b.len()) < 5;
+            measure::<TraceError>(&name(side, at), &mut |kinds| open(text, kinds), &used, options, few).unwrap()
+        };
+        texts.iter().enumerate().map(one).collect()
+    };
+    diff(&measured("a", a), &measured("b", b), &used, options)
+}
+
+fn found(a: &[String], b: &[String]) -> TraceDiff {
+    compare(a, b, &DiffOptions::default()).unwrap()
+}
+
+/// A number of a row of a table.
+fn number(found: &TraceDiff, about: &str, name: &str, of: &str) -> (Option<f64>, Option<f64>, &'static str) {
+    let table = found.tables.iter().find(|table| table.about == about).expect("a table");
+    let row = table.rows.iter().find(|row| row.name == name).unwrap_or_else(|| panic!("no {name} in {about}"));
+    let change = row.changes.iter().find(|change| change.of == of).expect("a number");
+    (change.a, change.b, change.says)
+}
+
+#[test]
+fn a_planted_burner_is_the_first_line_of_one_trace_a_side() {
+    let found = found(&[plain(1)], &[burning(2)]);
+    assert_eq!((found.basis, found.named[0].as_str(), found.judged), ("description", "burner", 0));
+    let first = &found.tables[0].rows[0];
+    assert_eq!((first.name.as_str(), first.only), ("burner", Some("B")));
+    let (a, b, says) = number(&found, "threads", "burner", "ran");
+    assert!(a == Some(0.0) && says == "apart" && b.unwrap() > 5e8, "{a:?} {b:?} {says}");
+    // Whom it holds up: the worker waits behind it and nobody else.
+    let (_, behind, _) = number(&found, "threads", "burner", "behind");
+    let (_, waited, says) = number(&found, "waits", "worker-*", "waited");
+    assert!((behind.unwrap() - waited.unwrap()).abs() < 0.05 * waited.unwrap(), "{behind:?} {waited:?}");
+    assert_eq!(says, "apart");
+    let shift = found.shifts.iter().find(|shift| shift.name == "worker-*").expect("a shift function");
+    let at = |tenth: usize| shift.deciles[tenth - 1];
+    // Six waits of ten are as without it; the others are up to half a millisecond longer.
+    assert!((at(3).b_ns / at(3).a_ns - 1.0).abs() < 0.4, "{:?}", at(3));
+    assert!(at(9).b_ns > 10.0 * at(9).a_ns, "{:?}", at(9));
+    assert_eq!(shift.deciles.len(), 9);
+}
+
+#[test]
+fn nothing_is_named_of_equal_traces_however_long_each_is() {
+    for seed in 1..=20 {
+        let long = text(Shape { seed: 100 + seed, burner: false, wakings: 2500 });
+        let found = found(&[plain(seed)], &[long]);
+        assert_eq!(found.named, Vec::<String>::new(), "seed {seed}");
+    }
+}
+
+#[test]
+fn five_traces_a_side_have_a_verdict_and_fewer_have_none() {
+    let set = |from: u64, of: fn(u64) -> String| -> Vec<String> { (from..from + 5).map(of).collect() };
+    let (a, b) = (set(1, plain), set(11, burning));
+    let forward = found(&a, &b);
+    assert_eq!((forward.basis, forward.named[0].as_str()), ("verdict", "burner"));
+    assert_eq!(number(&forward, "threads", "burner", "ran").2, "moved");
+    assert!(forward.judged > 5);
+    // The other way round it is the same with the signs turned.
+    let back = found(&b, &a);
+    assert_eq!(forward.named, back.named);
+    for (there, here) in forward.tables.iter().zip(&back.tables) {
+        for (there, here) in there.rows.iter().flat_map(|r| &r.changes).zip(here.rows.iter().flat_map(|r| &r.changes)) {
+            assert_eq!((there.change, there.a, there.says), (here.change.map(|x| 0.0 - x), here.b, here.says));
+        }
+    }
+    let few = found(&a[..4], &b);
+    assert_eq!((few.basis, few.judged), ("description", 0));
+    let (table, says) = (&few.tables[0].rows[0].changes[0], number(&few, "threads", "burner", "ran").2);
+    assert!(table.interval.is_some() && says == "apart", "{table:?}");
+}
+
+/// Twenty comparisons of equal sets at 5 %: one is expected to name something.
+#[test]
+fn equal_sets_are_seldom_called_moved() {
+    let set = |from: u64| -> Vec<String> {
+        (from..from + 5).map(|seed| text(Shape { seed, burner: false, wakings: 150 })).collect()
+    };
+    let false_names =
+        (0..20).filter(|round| !found(&set(1 + 10 * round), &set(6 + 10 * round)).named.is_empty()).count();
+    assert!(false_names <= 3, "{false_names} of 20");
+}
+
+#[test]
+fn what_one_side_lacks_is_told_and_used_of_neither() {
+    let without = |text: &str, event: &str| -> String {
+        text.lines().filter(|line| !line.contains(event)).flat_map(|line| [line, "\n"]).collect()
+    };
+    let (a, b) = (without(&plain(1), "sched_waking:"), plain(2));
+    let less = found(&[a.clone()], &[b.clone()]);
+    let told =
+        "sched_waking is not in A and in B, so it is used of no trace: waits after wakeups begin at sched_wakeup";
+    assert!(less.remarks[0].starts_with(told), "{:?}", less.remarks);
+    // Both from the same event on: B's waits are as long as those of A, and a microsecond shorter than they were.
+    let mean = |found: &TraceDiff, of: &str| number(found, "waits", "worker-*", of).1.unwrap();
+    let all = found(&[plain(1)], &[b.clone()]);
+    assert!((mean(&all, "wakeup_mean") - mean(&less, "wakeup_mean") - 1000.0).abs() < 10.0);
+    assert_eq!(less.named, Vec::<String>::new());
+    // The wakings of one and the wakeups of the other begin no waits that compare.
+    let none = found(&[a], &[without(&b, "sched_wakeup:")]);
+    let about: Vec<&str> = none.tables.iter().map(|table| table.about).collect();
+    assert_eq!(about, ["threads", "waits", "queues"]);
+    let waits: Vec<&str> = none.tables[1].rows[0].changes.iter().map(|change| change.of).collect();
+    assert_eq!((waits, none.shifts.len()), (vec!["waited"], 0));
+    assert!(none.remarks.iter().any(|text| text.ends_with("waits after wakeups are not compared")), "{none:?}");
+}
+
+#[test]
+fn what_cannot_be_compared_is_refused_with_what_to_do() {
+    let refused = |a: String, b: String| compare(&[a], &[b], &DiffOptions::default()).unwrap_err().to_string();
+    assert!(refused(plain(1), plain(1)).starts_with("a1 and b1 are the same recording"));
+    let twice = compare(&[plain(1), plain(1)], &[plain(2)], &DiffOptions::default()).unwrap_err().to_string();
+    assert!(twice.starts_with("a1 and a2 are the same recording"), "{twice}");
+    let strangers = refused(plain(1), plain(2).replace("worker-7", "somebody"));
+    assert!(strangers.starts_with("no thread of A has a name that B has") && strangers.contains("name traces"));
+    let wakings: String = plain(2).lines().filter(|l| !l.contains("sched_switch")).flat_map(|l| [l, "\n"]).collect();
+    assert!(refused(plain(1), wakings).starts_with("b1 has no sched_switch"));
+    let one = plain(2).lines().take(1).flat_map(|line| [line, "\n"]).collect::<String>();
+    assert!(refused(plain(1), one).starts_with("b1 has all its events at one time"));
+    let tasks = TaskFilter { comms: vec!["nobody".into()], ..TaskFilter::default() };
+    let options = DiffOptions { tasks, ..DiffOptions::default() };
+    let nobody = compare(&[plain(1)], &[plain(2)], &options).unwrap_err().to_string();
+    assert!(nobody.starts_with("no thread of A is called `nobody`"), "{nobody}");
+}
+
+#[test]
+fn a_loss_is_told_with_what_to_do() {
+    // Every third switch to the worker is gone: who ran then is not known.
+    let mut number = 0;
+    let lossy: String = plain(2)
+        .lines()
+        .filter(|line| {
+            number += usize::from(line.contains("next_comm=worker-7"));
+            !line.contains("next_comm=worker-7") || !number.is_multiple_of(3)
+        })
+        .flat_map(|line| [line, "\n"])
+        .collect();
+    let found = found(&[plain(1)], &[lossy]);
+    assert!(found.b[0].censored > 100 && found.a[0].censored == 0, "{:?}", found.b);
+    assert!(found.remarks.iter().any(|text| text.starts_with("b1: ") && text.contains("--buffer")), "{found:?}");
+}
+
+#[test]
+fn the_json_stays_small_whatever_the_names_are() {
+    let crowd = |seed: u64| -> String {
+        let mut all = String::new();
+        for (number, letter) in ('a'..='z').enumerate() {
+            let name = format!("{}{letter}", letter.to_string().repeat(12));
+            let one = text(Shape { seed: seed * 50 + number as u64, burner: false, wakings: 40 });
+            all += &one.replace("worker-7", &name).replace("pid=17", &format!("pid={}", 100 + number));
+        }
+        all
+    };
+    let (a, b) = ([crowd(1)], [crowd(2)]);
+    let found = found(&a, &b);
+    let bytes = small(&found).unwrap().len();
+    assert!(bytes < 20_000, "{bytes}");
+    assert!(found.tables.iter().all(|table| table.rows.len() <= ROWS) && found.tables[0].more_rows > 10);
+    let all = compare(&a, &b, &DiffOptions { top: Some(usize::MAX), ..DiffOptions::default() }).unwrap();
+    assert!(small(&all).unwrap().len() > bytes && all.tables.iter().all(|table| table.more_rows == 0));
+}
