@@ -6,7 +6,7 @@ use std::fmt::Write;
 use std::path::{Path, PathBuf};
 
 /// What is printed: the command, its type, and the file whose `SCHEMA` it carries; the rows of two have none.
-const DOCUMENTS: [(&str, &str, &str); 15] = [
+const DOCUMENTS: [(&str, &str, &str); 16] = [
     ("trace latency", "Latency", "latency.rs SCHEMA"),
     ("trace blame", "Blame", "blame/mod.rs SCHEMA"),
     ("trace chains", "Chains", "chains/mod.rs SCHEMA"),
@@ -21,6 +21,7 @@ const DOCUMENTS: [(&str, &str, &str); 15] = [
     ("trace affine", "Affine", "affine/mod.rs SCHEMA"),
     ("trace slow", "Slow", "slow/mod.rs SCHEMA"),
     ("trace copies", "CopiesOfArms", "copies/joined.rs ARMS_SCHEMA"),
+    ("trace diff", "TraceDiff", "diff/mod.rs SCHEMA"),
     ("trace check", "Check", "check.rs SCHEMA"),
 ];
 

@@ -94,7 +94,10 @@ pub fn compared(a: &[(String, Looked)], b: &[(String, Looked)]) -> Result<Compar
             n => format!("in {n} of {} traces of {name}", side.len()),
         };
         if has(a, kind) + has(b, kind) > 0 {
-            let (of_a, of_b, name) = (of("A", a), of("B", b), kind.name());
+            let (mut of_a, mut of_b, name) = (of("A", a), of("B", b), kind.name());
+            if of_a.starts_with("not") {
+                std::mem::swap(&mut of_a, &mut of_b);
+            }
             let is_of_wakeups = matches!(kind, Kind::SchedWaking | Kind::SchedWakeup);
             let then = if is_of_wakeups && !wakeups { "waits after wakeups are not compared" } else { then };
             told.push(format!("{name} is {of_a} and {of_b}, so it is used of no trace: {then}"));

@@ -414,8 +414,8 @@ fn remarks(a: &[Measured], b: &[Measured], used: &Compared) -> Vec<String> {
         let share = m.trace.censored as f64 / waits.max(1) as f64;
         if share >= LACKS_MUCH || m.trace.unknown >= LACKS_MUCH {
             told.push(format!(
-                "{file}: {} of {} are censored, and who ran is not known for {:.1} % of the time: its sums are too low; record with \
-                 larger buffers (`schedlab record --buffer 64M`, `perf record -m 64M`)",
+                "{file}: {} of {} are censored, and who ran is not known for {:.1} % of the time: its sums are too low; `schedlab trace \
+                 check {file}` says what is missing, and where events were lost larger buffers help (`schedlab record --buffer 64M`)",
                 m.trace.censored,
                 counted(waits, "waits"),
                 100.0 * m.trace.unknown
