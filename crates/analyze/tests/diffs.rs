@@ -161,13 +161,13 @@ fn what_one_side_lacks_is_told_and_used_of_neither() {
         text.lines().filter(|line| !line.contains(event)).flat_map(|line| [line, "\n"]).collect()
     };
     let (a, b) = (without(&plain(1), "sched_waking:"), plain(2));
-    let less = found(&[a.clone()], &[b.clone()]);
+    let less = found(std::slice::from_ref(&a), std::slice::from_ref(&b));
     let told =
         "sched_waking is in B and not in A, so it is used of no trace: waits after wakeups begin at sched_wakeup";
     assert!(less.remarks[0].starts_with(told), "{:?}", less.remarks);
     // Both from the same event on: B's waits are as long as those of A, and a microsecond shorter than they were.
     let mean = |found: &TraceDiff, of: &str| number(found, "waits", "worker-*", of).1.unwrap();
-    let all = found(&[plain(1)], &[b.clone()]);
+    let all = found(&[plain(1)], std::slice::from_ref(&b));
     assert!((mean(&all, "wakeup_mean") - mean(&less, "wakeup_mean") - 1000.0).abs() < 10.0);
     assert_eq!(less.named, Vec::<String>::new());
     // The wakings of one and the wakeups of the other begin no waits that compare.

@@ -178,7 +178,7 @@ fn changed(change: &DiffChange, wide: bool) -> String {
 
 /// The deciles of both sides, and below them how far they are shifted.
 fn picture((number, shift): (usize, &DiffShift)) -> Picture {
-    let steps = || shift.deciles.iter().map(|decile| percent(decile.share)).collect();
+    let steps = || shift.deciles.iter().map(|decile| format!("{:.0} %", 100.0 * decile.share)).collect();
     let line = |arm: u32, name: &str, of: fn(&schedlab_analyze::trace::diff::DiffDecile) -> f64| {
         let values = shift.deciles.iter().map(|decile| Some(of(decile)));
         (ArmKey { arm, name: name.into() }, values.collect())
