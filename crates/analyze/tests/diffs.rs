@@ -1,6 +1,6 @@
 //! Two traces, or two sets, side by side: of a drawn CPU on which a worker sleeps and wakes, with a burner beside it or not.
 
-use schedlab_analyze::trace::diff::{DiffError, Measured, ROWS, compared, look, measure, wanted};
+use schedlab_analyze::trace::diff::{DiffError, Measured, ROWS, compared, decides, look, measure, wanted};
 use schedlab_analyze::trace::{DiffOptions, Reader, TaskFilter, TraceDiff, TraceError, diff};
 use schedlab_run::json::small;
 use schedlab_stats::Random;
@@ -72,7 +72,7 @@ fn compare(a: &[String], b: &[String], options: &DiffOptions) -> Result<TraceDif
     let used = compared(&looked("a", a), &looked("b", b))?;
     let measured = |side: &str, texts: &[String]| -> Vec<Measured> {
         let one = |(at, text): (usize, &String)| {
-            let few = a.len().min(b.len()) < 5;
+            let few = !decides([a.len(), b.len()]);
             measure::<TraceError>(&name(side, at), &mut |kinds| open(text, kinds), &used, options, few).unwrap()
         };
         texts.iter().enumerate().map(one).collect()

@@ -52,8 +52,8 @@ pub(super) struct Values {
     pub(super) of_one_side: bool,
 }
 
-/// Whether so many traces a side allow a verdict.
-pub(super) fn decides(traces: [usize; 2]) -> bool {
+/// Whether so many traces of A and of B allow a verdict; else how steady each is stands in for one.
+pub fn decides(traces: [usize; 2]) -> bool {
     traces.into_iter().all(|n| n >= LEAST_OF_LEVEL)
 }
 

@@ -10,6 +10,7 @@ mod measure;
 mod names;
 mod rows;
 
+pub use judge::decides;
 pub use measure::{Compared, DiffError, Looked, Measured, compared, look, measure, wanted};
 
 use super::facts::Definition;

@@ -7,12 +7,9 @@ use crate::exit::usage;
 use crate::output::print_line;
 use anyhow::{Result, bail};
 use clap::Args;
-use schedlab_analyze::trace::diff::{Compared, Looked, Measured, compared, look, measure, wanted};
+use schedlab_analyze::trace::diff::{Compared, Looked, Measured, compared, decides, look, measure, wanted};
 use schedlab_analyze::trace::{DiffOptions, TaskFilter, diff};
 use std::path::{Path, PathBuf};
-
-/// With fewer traces on a side there is no verdict, and how steady each trace is stands in for one.
-const DECIDES: usize = 5;
 
 #[derive(Debug, Args)]
 pub(super) struct Sides {
@@ -49,7 +46,7 @@ pub(super) fn run(args: &Sides) -> Result<()> {
     let top = args.top.map(|top| most(top).unwrap_or(usize::MAX));
     let options = DiffOptions { tasks, whole_names: args.whole_names, top };
     let used = compared(&looked(&a)?, &looked(&b)?)?;
-    let steadiness = a.len().min(b.len()) < DECIDES;
+    let steadiness = !decides([a.len(), b.len()]);
     let (a, b) = (measured(&a, &used, &options, steadiness)?, measured(&b, &used, &options, steadiness)?);
     let found = diff(&a, &b, &used, &options)?;
     if let Some(file) = &args.html {
