@@ -41,6 +41,8 @@ fn words_that_cannot_be_meant_are_2_and_what_this_machine_refuses_is_1() {
         (2, vec!["record"]),
         (2, vec!["record", "-d", "5"]),
         (2, vec!["record", "-d", "0s"]),
+        (2, vec!["record", "-d", "-5s"]),
+        (2, with(&["--budget", "-1s"])),
         (2, vec!["record", "-d", "1s", "--events", "foo"]),
         (2, vec!["trace", "latency", "--time", "5,3", "t"]),
         (2, vec!["trace", "latency", "--prio", "foo", "t"]),

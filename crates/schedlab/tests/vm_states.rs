@@ -97,26 +97,26 @@ fn samples_from_kept_states_repeat_to_the_byte_also_in_a_killed_run_that_goes_on
     if !can_boot(test) {
         return;
     }
-    let guests = Guests::new("vm-states", "boots = 3");
-    guests.until(6, &[], "killed", SIGKILL);
-    // Four of the warm-up, and two blocks a boot.
-    let said = guests.until(14, &["--resume"], "killed", SIGINT);
+    let guests = Guests::new("vm-states", "boots = 6");
+    guests.until(5, &[], "killed", SIGKILL);
+    // Four of the warm-up, and a block a boot.
+    let said = guests.until(10, &["--resume"], "killed", SIGINT);
     assert!(!said.contains("anew"), "{said}");
-    guests.until(14, &[], "whole", SIGINT);
+    guests.until(10, &[], "whole", SIGINT);
     let (killed, whole) = (guests.read("killed"), guests.read("whole"));
-    let (a, b) = (outcomes(&killed, 14), outcomes(&whole, 14));
+    let (a, b) = (outcomes(&killed, 10), outcomes(&whole, 10));
     assert!(a == b, "one seed, two outcomes");
     let different: BTreeSet<String> = a.iter().map(|outcome| format!("{:?}", outcome.metrics)).collect();
-    assert!(different.len() > 7, "each sample has a seed of its own: {}", different.len());
-    let boots = |run: &Run| -> Vec<String> { run.trials[..14].iter().map(|trial| trial.boot_id.clone()).collect() };
+    assert!(different.len() > 5, "each sample has a seed of its own: {}", different.len());
+    let boots = |run: &Run| -> Vec<String> { run.trials[..10].iter().map(|trial| trial.boot_id.clone()).collect() };
     assert_eq!(boots(&killed), boots(&whole), "the states of the first run are those of the second");
     let ids = boots(&whole);
     assert!(
-        ids[..12].iter().all(|id| *id == ids[0]) && ids[12..].iter().all(|id| *id == ids[12] && *id != ids[0]),
+        ids[..8].iter().all(|id| *id == ids[0]) && ids[8..].iter().all(|id| *id == ids[8] && *id != ids[0]),
         "{ids:?}"
     );
-    assert_eq!((whole.manifest.boots, guests.states().len()), (Some(3), 2), "a state that no sample wants is not made");
-    let note = whole.manifest.warnings.iter().find(|note| note.contains("kept states of 3 boots"));
+    assert_eq!((whole.manifest.boots, guests.states().len()), (Some(6), 2), "a state that no sample wants is not made");
+    let note = whole.manifest.warnings.iter().find(|note| note.contains("kept states of 6 boots"));
     assert!(note.is_some(), "{:?}", whole.manifest.warnings);
     for trial in whole.trials.iter().filter(|trial| trial.arm == Some(1)) {
         let applied = &trial.outcome.as_ref().unwrap().applied;

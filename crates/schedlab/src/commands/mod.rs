@@ -28,8 +28,16 @@ use clap::{CommandFactory, FromArgMatches};
 /// How clap begins what is wrong.
 const CLAPS_OWN: &str = "error: ";
 
-/// One prefix for all that is wrong.
-fn in_our_form(error: &clap::Error) -> Usage {
+/// One prefix for all that is wrong. A negative value looks to clap like an option that nobody knows.
+fn in_our_form(error: &clap::Error, words: &[String]) -> Usage {
+    use clap::error::{ContextKind, ContextValue, ErrorKind};
+    if let (ErrorKind::UnknownArgument, Some(ContextValue::String(unknown))) =
+        (error.kind(), error.get(ContextKind::InvalidArg))
+        && unknown.strip_prefix('-').is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_digit()))
+    {
+        let value = words.iter().find(|word| word.starts_with(unknown.as_str())).unwrap_or(unknown);
+        return Usage(format!("`{value}`: no value here can be negative"));
+    }
     let words = error.to_string();
     Usage(words.strip_prefix(CLAPS_OWN).unwrap_or(&words).trim_end().to_owned())
 }
@@ -46,7 +54,7 @@ pub(crate) fn run() -> Result<u8> {
     let arguments = twin_spelling::normalise(std::env::args_os().collect(), &bench::switches());
     let words: Vec<String> = arguments.iter().map(|word| word.to_string_lossy().into_owned()).collect();
     let matches = match command(&words, report::terminal_width()).try_get_matches_from(arguments) {
-        Err(error) if error.to_string().starts_with(CLAPS_OWN) => return Err(in_our_form(&error).into()),
+        Err(error) if error.to_string().starts_with(CLAPS_OWN) => return Err(in_our_form(&error, &words).into()),
         // Help and the version.
         matches => matches.unwrap_or_else(|error| error.exit()),
     };
