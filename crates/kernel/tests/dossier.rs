@@ -1,6 +1,6 @@
 //! What two small trees differ in.
 
-use schedlab_kernel::dossier::{Dossier, File, Kind, Status, compare};
+use schedlab_kernel::dossier::{Dossier, File, Kind, Status, body, compare, similar, structures};
 
 fn tree(files: &[(&str, &str)]) -> Vec<File> {
     files.iter().map(|(path, text)| File::read((*path).to_owned(), text.as_bytes().to_vec())).collect()
@@ -122,4 +122,72 @@ fn tracepoints_of_each_macro_and_none_of_what_is_said_of_one() {
     let dossier = compare(&tree(&[]), &tree(&[("include/trace/events/sched.h", after)]));
     let names: Vec<&str> = dossier.interfaces.iter().map(|c| c.name.as_str()).collect();
     assert_eq!(names, ["sched_kthread_stop", "sched_move", "sched_waking"]);
+}
+
+#[test]
+fn structures_with_who_writes_and_reads_each_member() {
+    let before = "struct s {\n\tint kept;\n\tint gone;\n\tint wide;\n};\nstruct other { int wide; };\nvoid set(struct s *s)\n{\n\ts->gone = 1;\n\ts->wide = s->kept;\n}\n\
+        int get(struct s *s)\n{\n\treturn s->gone + s->wide;\n}\n";
+    let after = before
+        .replace("\tint gone;\n", "")
+        .replace("\tint wide;", "\tlong wide;")
+        .replace("s->gone = 1", "s->wide++")
+        .replace("s->gone + ", "");
+    let [before, after] = [tree(&[("a.c", before)]), tree(&[("a.c", &after)])];
+    let found = structures(&compare(&before, &after).interfaces, &before, &after);
+    assert_eq!(found.iter().map(|s| (s.name.as_str(), s.kept)).collect::<Vec<_>>(), [("struct s", 1)]);
+    let [wide, gone] = &found[0].members[..] else { panic!("{found:?}") };
+    let names = |sets: &[std::collections::BTreeSet<String>; 2]| {
+        sets.each_ref().map(|set| set.iter().cloned().collect::<Vec<_>>().join(" "))
+    };
+    assert_eq!(
+        (wide.name.as_str(), wide.namesakes, names(&wide.writers)),
+        ("wide", 2, ["set", "set"].map(String::from))
+    );
+    assert_eq!(names(&wide.readers), ["get", "get"].map(String::from));
+    assert_eq!((gone.declared.clone(), gone.namesakes), ([Some("int gone".into()), None], 1));
+    assert_eq!(
+        (names(&gone.writers), names(&gone.readers)),
+        (["set", ""].map(String::from), ["get", ""].map(String::from))
+    );
+}
+
+#[test]
+fn a_body_has_the_lines_of_both_versions_with_their_numbers() {
+    let before = "\nint f(void)\n{\n\tone();\n\ttwo();\n\treturn 0;\n}\n";
+    let after = before.replace("\ttwo();\n", "\t2();\n\tthree();\n");
+    let [before, after] = [tree(&[("a.c", before)]), tree(&[("a.c", &after)])];
+    let dossier = compare(&before, &after);
+    let lines = body(&dossier.functions[0], &before, &after).lines;
+    let shown: Vec<_> = lines.iter().map(|line| (line.numbers, line.text.trim())).collect();
+    let expected = [
+        ([Some(2), Some(2)], "int f(void)"),
+        ([Some(3), Some(3)], "{"),
+        ([Some(4), Some(4)], "one();"),
+        ([Some(5), None], "two();"),
+        ([None, Some(5)], "2();"),
+        ([None, Some(6)], "three();"),
+        ([Some(6), Some(7)], "return 0;"),
+        ([Some(7), Some(8)], "}"),
+    ];
+    assert_eq!(shown, expected);
+}
+
+#[test]
+fn what_shares_rare_names_with_the_changed_is_similar() {
+    let of = |name: &str, uses: &str| format!("void {name}(struct s *s)\n{{\n\t{uses}\n}}\n");
+    let before = [
+        "struct s { int nonagle; int corked; int common; };\n".to_owned(),
+        of("push", "s->nonagle = s->corked;"),
+        of("nagle_check", "if (s->nonagle && s->corked) s->common = 1;"),
+        of("stranger", "s->common = s->common;"),
+        of("half", "s->corked = 0;"),
+    ]
+    .concat();
+    let after = before.replace("s->nonagle = s->corked", "s->nonagle = s->corked + 1");
+    let [before, after] = [tree(&[("a.c", &before)]), tree(&[("a.c", &after)])];
+    let found = similar(&compare(&before, &after).functions, &before, &after);
+    assert_eq!(found.len(), 1, "one shared name is not enough: {found:?}");
+    assert_eq!((found[0].function.as_str(), found[0].shared.join(" ")), ("nagle_check", "nonagle corked".to_owned()));
+    assert_eq!(found[0].with, ["push"]);
 }

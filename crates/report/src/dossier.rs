@@ -1,15 +1,25 @@
 //! The dossier of a kernel feature as Markdown, as an HTML page and as pictures of calls. Chapters follow the template
-//! of the design; what only an engineer can write is a marked slot.
+//! of the design; what only an engineer can write is a slot, which a new dossier keeps.
 
 mod chapters;
+mod differences;
 mod flow;
+mod measured;
+mod sentences;
+mod slots;
+mod term;
+
+pub use measured::{Measured, measured};
+pub use sentences::Lang;
+pub use slots::{OldPage, dossier_slots};
 
 use crate::escape;
-use schedlab_kernel::dossier::Dossier;
+use schedlab_kernel::dossier::{Body, Dossier, Event, Mention, Similar, Structure, SubsystemChange};
+use std::collections::BTreeMap;
 use std::io::{self, Write};
 
-/// What a dossier is about.
-#[derive(Debug, Clone)]
+/// What a dossier is about, and what is known besides the two states of the source.
+#[derive(Debug, Default)]
 pub struct DossierSubject {
     /// Its heading.
     pub title: String,
@@ -17,55 +27,107 @@ pub struct DossierSubject {
     pub sides: [String; 2],
     /// The folders and files it is limited to; empty: all.
     pub paths: Vec<String>,
-    /// One line for each commit, the oldest first; empty where no history was given.
-    pub commits: Vec<String>,
+    /// Its language.
+    pub lang: Lang,
+    /// Commits or patches, the oldest first; empty where no history was given.
+    pub events: Vec<Event>,
+    /// Commits behind those, the oldest first.
+    pub later: Vec<Event>,
+    /// Lines by subsystem; empty without a file MAINTAINERS.
+    pub subsystems: Vec<SubsystemChange>,
+    /// Where the documentation names changed interfaces.
+    pub mentions: Vec<Mention>,
+    /// Where to look for a similar feature.
+    pub similar: Vec<Similar>,
+    /// What the template for a term has besides.
+    pub term: Option<Term>,
+    /// A measured run.
+    pub measured: Option<Measured>,
+    /// What ran.
+    pub hits: Option<Hits>,
+    /// What an engineer wrote into the last page, by slot.
+    pub slots: BTreeMap<String, String>,
+}
+
+/// Data structures and functions line by line.
+#[derive(Debug)]
+pub struct Term {
+    /// Those used most first.
+    pub structures: Vec<Structure>,
+    /// Of the key functions, in their order.
+    pub bodies: Vec<Body>,
+}
+
+/// How often functions ran.
+#[derive(Debug)]
+pub struct Hits {
+    /// Where that is from and what was counted.
+    pub source: String,
+    /// By function.
+    pub counts: BTreeMap<String, u64>,
 }
 
 /// A piece of a page.
 enum Block {
     Heading(usize, String),
     Text(String),
+    /// Headings and rows.
     Table(Vec<&'static str>, Vec<Vec<String>>),
     /// A key function's number.
     Picture(usize),
+    /// The picture of the run.
+    MeasuredPicture,
+    /// Lines as they are.
+    Lines(Vec<String>),
+    /// A slot's name and what it holds.
+    Slot(String, String),
 }
 
 /// The dossier as Markdown. Pictures are linked as `flow-N.svg` beside it; [`dossier_pictures`] draws them.
 pub fn dossier_markdown(subject: &DossierSubject, dossier: &Dossier, out: &mut dyn Write) -> io::Result<()> {
-    for block in chapters::blocks(subject, dossier) {
-        match block {
-            Block::Heading(level, text) => writeln!(out, "{} {}\n", "#".repeat(level), escape::markdown(&text))?,
-            Block::Text(text) => writeln!(out, "{}\n", escape::markdown(&text))?,
-            Block::Table(header, rows) => {
-                writeln!(out, "| {} |\n|{}", header.join(" | "), "---|".repeat(header.len()))?;
-                for row in rows {
-                    let cells: Vec<String> = row.iter().map(|c| escape::markdown(c)).collect();
-                    writeln!(out, "| {} |", cells.join(" | "))?;
-                }
-                writeln!(out)?;
-            }
-            Block::Picture(number) => {
-                let name = escape::markdown(&dossier.key_functions[number].name);
-                writeln!(out, "![calls of {name}](flow-{}.svg)\n", number + 1)?;
-            }
+    let blocks = chapters::blocks(subject, dossier);
+    let page: String = blocks.iter().map(|block| as_markdown(block, subject, dossier)).collect();
+    writeln!(out, "{page}{}", slots::seal(&page))
+}
+
+fn as_markdown(block: &Block, subject: &DossierSubject, dossier: &Dossier) -> String {
+    match block {
+        Block::Heading(level, text) => format!("{} {}\n\n", "#".repeat(*level), escape::markdown(text)),
+        Block::Text(text) => format!("{}\n\n", escape::markdown(text)),
+        Block::Table(header, rows) => {
+            let row = |row: &Vec<String>| {
+                format!("| {} |\n", row.iter().map(|c| escape::markdown(c)).collect::<Vec<_>>().join(" | "))
+            };
+            let rows: String = rows.iter().map(row).collect();
+            format!("| {} |\n|{}\n{rows}\n", header.join(" | "), "---|".repeat(header.len()))
         }
+        Block::Picture(number) => {
+            let name = subject.lang.with(sentences::CALLS_OF, &[&dossier.key_functions[*number].name]);
+            format!("![{}](flow-{}.svg)\n\n", escape::markdown(&name), number + 1)
+        }
+        Block::MeasuredPicture => format!("![{0}]({0}.svg)\n\n", measured::NAME),
+        // Indented: a fence could be closed from inside.
+        Block::Lines(lines) => {
+            let line =
+                |line: &String| format!("    {}\n", escape::terminal(&line.replace('\t', "        ")).trim_end());
+            lines.iter().map(line).collect::<String>() + "\n"
+        }
+        Block::Slot(name, text) => slots::marked(name, text),
     }
-    Ok(())
 }
 
 /// The dossier as one HTML file with its pictures in it.
 pub fn dossier_html(subject: &DossierSubject, dossier: &Dossier, out: &mut dyn Write) -> io::Result<()> {
-    let title = escape::xml(&subject.title);
+    let (title, code) = (escape::xml(&subject.title), subject.lang.code());
     writeln!(
         out,
-        "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n<title>{title}</title>\n<style>"
+        "<!doctype html>\n<html lang=\"{code}\">\n<head>\n<meta charset=\"utf-8\">\n<title>{title}</title>\n<style>"
     )?;
     writeln!(out, "body{{font:16px/1.5 sans-serif;max-width:70em;margin:2em auto;padding:0 1em}}")?;
     writeln!(out, "table{{border-collapse:collapse;font-size:14px}}td,th{{border:1px solid #ccc;padding:2px 6px;")?;
-    writeln!(
-        out,
-        "text-align:left;vertical-align:top;overflow-wrap:anywhere}}svg{{max-width:100%}}</style>\n</head>\n<body>"
-    )?;
+    writeln!(out, "text-align:left;vertical-align:top;overflow-wrap:anywhere}}svg{{max-width:100%}}")?;
+    writeln!(out, "pre{{font-size:13px;overflow-x:auto}}.slot{{border-left:4px solid #c90;padding-left:1em}}")?;
+    writeln!(out, ".add{{background:#dfd}}.del{{background:#fdd}}</style>\n</head>\n<body>")?;
     for block in chapters::blocks(subject, dossier) {
         match block {
             Block::Heading(level, text) => writeln!(out, "<h{level}>{}</h{level}>", escape::xml(&text))?,
@@ -79,14 +141,32 @@ pub fn dossier_html(subject: &DossierSubject, dossier: &Dossier, out: &mut dyn W
                 }
                 writeln!(out, "</table>")?;
             }
-            Block::Picture(number) => writeln!(out, "{}", flow::picture(&dossier.key_functions[number]))?,
+            Block::Picture(number) => writeln!(out, "{}", flow::picture(&dossier.key_functions[number], subject.lang))?,
+            Block::MeasuredPicture => {
+                let picture = subject.measured.as_ref().and_then(|run| run.picture.as_deref());
+                writeln!(out, "{}", picture.unwrap_or_default())?;
+            }
+            Block::Lines(lines) => {
+                let line = |line: &String| match line.chars().nth(term::SIGN) {
+                    Some('+') => format!("<span class=\"add\">{}</span>\n", escape::xml(line)),
+                    Some('-') => format!("<span class=\"del\">{}</span>\n", escape::xml(line)),
+                    _ => format!("{}\n", escape::xml(line)),
+                };
+                writeln!(out, "<pre>{}</pre>", lines.iter().map(line).collect::<String>())?;
+            }
+            Block::Slot(_, text) => {
+                let parts: String = text.split("\n\n").map(|p| format!("<p>{}</p>", escape::xml(p))).collect();
+                writeln!(out, "<div class=\"slot\">{parts}</div>")?;
+            }
         }
     }
     writeln!(out, "</body>\n</html>")
 }
 
 /// The pictures that the Markdown links: file name and SVG.
-pub fn dossier_pictures(dossier: &Dossier) -> Vec<(String, String)> {
+pub fn dossier_pictures(subject: &DossierSubject, dossier: &Dossier) -> Vec<(String, String)> {
     let pictured = dossier.key_functions.iter().enumerate().filter(|(_, f)| flow::has_calls(f));
-    pictured.map(|(at, f)| (format!("flow-{}.svg", at + 1), flow::picture(f))).collect()
+    let flows = pictured.map(|(at, f)| (format!("flow-{}.svg", at + 1), flow::picture(f, subject.lang)));
+    let run = subject.measured.as_ref().and_then(|run| run.picture.clone());
+    flows.chain(run.map(|svg| (format!("{}.svg", measured::NAME), svg))).collect()
 }

@@ -30,7 +30,10 @@ mod words;
 pub use bench_text::bench_text;
 pub use checks::checks_text;
 pub use document::Document;
-pub use dossier::{DossierSubject, dossier_html, dossier_markdown, dossier_pictures};
+pub use dossier::{
+    DossierSubject, Hits, Lang, Measured, OldPage, Term, dossier_html, dossier_markdown, dossier_pictures,
+    dossier_slots, measured,
+};
 pub use html::html;
 pub use markdown::markdown;
 pub use number::effect_text;

@@ -265,7 +265,7 @@ fn a_dossier_of_trees_of_a_patch_and_of_a_range_says_the_same() {
     schedlab(&["kernel", "dossier", &patch, "--tree", &new, "-o", &twice]).success();
     let whole = json(&std::fs::read_to_string(lab.path("twice/dossier.json")).unwrap());
     assert_eq!(whole["sides"], serde_json::json!(["new", "new with p.patch"]));
-    assert_eq!((&whole["paths"], &whole["commits"]), (&serde_json::json!(["kernel"]), &serde_json::json!(["a knob"])));
+    assert_eq!((&whole["paths"], &whole["events"][0]["subject"]), (&serde_json::json!(["kernel"]), &"a knob".into()));
     assert_eq!(whole["problems"], serde_json::json!(["kernel/x.c: 1 of 1 hunks do not apply and are left out"]));
     assert_eq!(whole["interfaces"], serde_json::json!([]));
 }
@@ -381,4 +381,70 @@ fn series_and_trees_of_others_are_regular_files_of_some_size() {
         let ran = schedlab(&[&["kernel"], words].concat());
         assert!(ran.code == 1 && ran.stderr.contains(why), "{words:?}: {} {}", ran.code, ran.stderr);
     }
+}
+
+/// A history with two releases, a fix and documentation; what an engineer writes stays, and what is changed outside of
+/// the slots is kept beside the new page.
+#[test]
+fn a_dossier_of_a_history_names_releases_subsystems_references_and_keeps_what_was_written() {
+    let lab = Lab::new("kernel-dossier-history");
+    write(&lab, "t/kernel/x.c", TEXT.as_bytes());
+    write(
+        &lab,
+        "t/MAINTAINERS",
+        b"THE KNOBS\nL:\tknobs@example.org\nS:\tMaintained\nF:\tkernel/\n\nTHE REST\nF:\t*\nF:\t*/\n",
+    );
+    write(&lab, "t/Documentation/knobs.rst", b"Knobs\n\nSet the_knob to turn it.\n");
+    git(&lab, "t", &["init", "-q"]);
+    let commit = |message: &str, tag: Option<&str>| {
+        git(&lab, "t", &["add", "-A"]);
+        git(&lab, "t", &["commit", "-qm", message]);
+        tag.map(|tag| git(&lab, "t", &["tag", tag]));
+        git(&lab, "t", &["rev-parse", "HEAD"]).trim().to_owned()
+    };
+    commit("first", Some("v1"));
+    write(&lab, "t/kernel/x.c", [TEXT, &KNOB.replace("\"knob\"", "\"the_knob\"")].concat().as_bytes());
+    let knob = commit("a knob\n\nLink: https://example.org/knob", Some("v2-rc1"));
+    git(&lab, "t", &["tag", "v2"]);
+    write(&lab, "t/kernel/x.c", [TEXT, &KNOB.replace("\"knob\"", "\"the_knob\""), DEAD_END].concat().as_bytes());
+    commit("an open", None);
+    write(&lab, "t/kernel/x.c", TEXT.replace("unlock(x)", "release(x)").as_bytes());
+    commit(&format!("mend\n\nFixes: {} (\"a knob\")", &knob[..12]), None);
+    let (tree, out) = (lab.path("t"), lab.path("out"));
+    let traced = write(&lab, "hits.txt", b" a-1 [000] d 1.0: open <-syscall\n a-1 [000] d 1.1: open <-syscall\n");
+    let words =
+        ["kernel", "dossier", "HEAD~3..HEAD~1", "--tree", &tree, "--template", "term", "--hits", &traced, "-o", &out];
+    schedlab(&words).success();
+    let page = std::fs::read_to_string(lab.path("out/dossier.md")).unwrap();
+    let row = |subject: &str| page.lines().find(|line| line.contains(&format!("| {subject} |"))).unwrap_or_default();
+    assert!(row("a knob").starts_with(&format!("| {} | ", &knob[..12])), "{page}");
+    assert!(row("a knob").ends_with("| v2-rc1 |") && row("an open").ends_with("| in no tag yet |"), "{page}");
+    assert!(page.contains("| Link | https://example.org/knob |"), "{page}");
+    assert!(page.contains("| the_knob | Documentation | Documentation/knobs.rst:3 |"), "{page}");
+    assert!(page.contains("| THE KNOBS | Maintained | knobs@example.org | 1 | +7 | -0 |"), "{page}");
+    assert!(page.contains(" a knob | ") && page.contains(" mend |  |"), "the fix is a problem of the knob: {page}");
+    assert!(page.contains("| kernel | 1 | 0 | 2 |") && page.contains("| open | kernel | 2 |"), "{page}");
+    assert!(page.contains("           19 +int open(int x)\n"), "line by line: {page}");
+    // Written into a slot, and changed elsewhere; then in Chinese.
+    let slot = "<!-- slot: function open -->\n";
+    let edited = page.replace(&format!("{slot}[Comment of an engineer.]"), &format!("{slot}It *opens*."));
+    assert_ne!(edited, page);
+    std::fs::write(lab.path("out/dossier.md"), &edited).unwrap();
+    let again = [&words[..], &["--lang", "zh"]].concat();
+    assert!(!schedlab(&again).success().stderr.contains("was changed outside"));
+    let chinese = std::fs::read_to_string(lab.path("out/dossier.md")).unwrap();
+    assert!(chinese.contains(&format!("{slot}It *opens*.\n")) && chinese.contains("## 5. 总结"), "{chinese}");
+    assert!(!chinese.contains("engineer") && chinese.contains("[由工程师填写：用途与工作原理。]"), "{chinese}");
+    std::fs::write(lab.path("out/dossier.md"), chinese.replace("## 5. 总结", "## 5. Mine")).unwrap();
+    let told = schedlab(&again).success().stderr;
+    assert!(told.contains("changed outside of its slots; as it was it is kept as dossier.md.old1"), "{told}");
+    assert!(std::fs::read_to_string(lab.path("out/dossier.md.old1")).unwrap().contains("## 5. Mine"));
+    std::fs::write(lab.path("out/dossier.md"), edited.replace("It *opens*.\n<!-- end of slot -->", "It")).unwrap();
+    let refused = schedlab(&words);
+    assert!(refused.code == 1 && refused.stderr.contains("the slot `function open` has no line"), "{}", refused.stderr);
+    // A function that is not there any more: its note stays.
+    std::fs::write(lab.path("out/dossier.md"), &edited).unwrap();
+    schedlab(&["kernel", "dossier", "HEAD~3..HEAD~2", "--tree", &tree, "-o", &out]).success();
+    let page = std::fs::read_to_string(lab.path("out/dossier.md")).unwrap();
+    assert!(page.contains("Notes whose place is gone") && page.contains("It *opens*."), "{page}");
 }

@@ -30,7 +30,7 @@ pub enum Kept {
 }
 
 /// Of the token `at`, which is the state's name; `None`: the name stands for something else there.
-pub(super) fn access(side: &Side<'_>, at: usize, kept: Kept) -> Option<Access> {
+pub(crate) fn access(side: &Side<'_>, at: usize, kept: Kept) -> Option<Access> {
     let is_member = is_member(side, at);
     match kept {
         Kept::Member if is_member => Some(of_value(side, at)),

@@ -8,6 +8,7 @@ mod access;
 mod reads;
 mod tree;
 
+pub(crate) use access::access;
 pub use access::{Access, Kept};
 pub use tree::Text;
 

@@ -25,8 +25,10 @@ pub struct KeyFunction {
     pub name: String,
     /// Where it stands, in the second tree if it is there.
     pub place: Place,
-    /// What its rank is made of.
-    pub reason: String,
+    /// Lines of its code in the diff; with the callers, the tables and the signature what its rank is made of.
+    pub lines: usize,
+    /// Its signature differs.
+    pub is_signature_changed: bool,
     /// Callers in the tree that the place is in, by file.
     pub callers: Vec<Caller>,
     /// Calls that both versions make, or the only version.
@@ -115,21 +117,14 @@ fn key_function(change: &FunctionChange, trees: &[Tree; 2]) -> Option<(usize, Ke
         false => [[shared(&new, &old, false), shared(&old, &new, false)].concat(), Vec::new(), Vec::new()],
     };
     let lines = change.added + change.removed;
-    let count = |n: usize, what: &str| format!("{n} {what}{}", if n == 1 { "" } else { "s" });
-    let mut reason = format!("{} in the diff, {}", count(lines, "line"), count(callers.len(), "caller"));
-    if !entries.is_empty() {
-        reason += &format!(", in {}", count(entries.len(), "operation table"));
-    }
-    if change.signatures.is_some() {
-        reason += ", signature changed";
-    }
     // Lines count most; what many call or a table leads to is met by more code.
     let rank =
         lines + 3 * callers.len().min(20) + 10 * entries.len().min(3) + 5 * usize::from(change.signatures.is_some());
     let found = KeyFunction {
         name: name.to_owned(),
         place,
-        reason,
+        lines,
+        is_signature_changed: change.signatures.is_some(),
         callers,
         calls_kept,
         calls_added,

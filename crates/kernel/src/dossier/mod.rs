@@ -1,14 +1,26 @@
 //! What two states of a kernel's source differ in: interfaces, functions, who calls them, what operations they serve.
 
+mod bodies;
 mod calls;
 mod functions;
+mod history;
 mod interfaces;
 mod kconfig;
 mod lines;
+mod maintainers;
+mod mentions;
+mod similar;
+mod structures;
 
+pub use bodies::{Body, BodyLine, body};
 pub use calls::{Caller, KeyFunction};
 pub use functions::{FunctionChange, Status};
+pub use history::{Event, Reference, mended, references};
 pub use interfaces::{Interface, InterfaceChange, Kind};
+pub use maintainers::{Maintainers, Subsystem, SubsystemChange, by_subsystem};
+pub use mentions::{Mention, mentions, names as documented_names};
+pub use similar::{Similar, similar};
+pub use structures::{MemberUse, Structure, structures};
 
 use crate::source::{Unit, scan};
 use serde::Serialize;

@@ -1,193 +1,180 @@
 //! The chapters, as blocks that Markdown and HTML share.
 
-use super::{Block, DossierSubject, flow};
-use schedlab_kernel::dossier::{Caller, Dossier, FunctionChange, Interface, InterfaceChange, Kind, Place, Status};
-use std::collections::BTreeMap;
+use super::sentences::{self as s, Lang, Said};
+use super::{Block, DossierSubject, differences, term};
+use schedlab_kernel::dossier::{Dossier, Event, Place, Status, mended};
+use std::collections::BTreeSet;
 
-/// How many characters of a definition a cell shows; the JSON has all.
-const SHOWN: usize = 160;
-/// How many callers are listed of a function.
-const CALLERS: usize = 12;
+/// A page as it grows.
+pub(super) struct Page<'a> {
+    pub(super) subject: &'a DossierSubject,
+    pub(super) dossier: &'a Dossier,
+    pub(super) lang: Lang,
+    pub(super) out: Vec<Block>,
+    /// Slots that have a place.
+    placed: BTreeSet<String>,
+}
+
+impl Page<'_> {
+    pub(super) fn heading(&mut self, level: usize, said: Said) {
+        self.out.push(Block::Heading(level, self.lang.of(said).to_owned()));
+    }
+
+    pub(super) fn text(&mut self, said: Said) {
+        self.out.push(Block::Text(self.lang.of(said).to_owned()));
+    }
+
+    /// Nothing where there are no rows.
+    pub(super) fn table(&mut self, header: &[Said], rows: Vec<Vec<String>>) {
+        if !rows.is_empty() {
+            self.out.push(Block::Table(header.iter().map(|said| self.lang.of(*said)).collect(), rows));
+        }
+    }
+
+    /// What an engineer has written there, or number `empty` of what is to be written.
+    pub(super) fn slot(&mut self, name: &str, empty: usize) {
+        let text = self.subject.slots.get(name).cloned();
+        let text = text.unwrap_or_else(|| self.lang.of(s::TO_WRITE[empty]).to_owned());
+        // Of two functions with one name the first has the slot.
+        if self.placed.insert(name.to_owned()) {
+            self.out.push(Block::Slot(name.to_owned(), text));
+        }
+    }
+
+    /// The first of some names.
+    pub(super) fn shortened(&self, names: &[String], most: usize) -> String {
+        let more = names.len().saturating_sub(most);
+        let more = if more > 0 { self.lang.with(s::AND_MORE, &[&more.to_string()]) } else { String::new() };
+        self.lang.list(&names[..names.len().min(most)]) + &more
+    }
+
+    /// `added` and its like in the page's language.
+    pub(super) fn change(&self, word: &str) -> String {
+        let found = s::CHANGES.iter().find(|said| said[0] == word);
+        found.map_or(word.to_owned(), |said| self.lang.of(*said).to_owned())
+    }
+}
 
 pub(super) fn blocks(subject: &DossierSubject, dossier: &Dossier) -> Vec<Block> {
-    let mut out = vec![Block::Heading(1, subject.title.clone())];
-    let limited = if subject.paths.is_empty() { "all files".to_owned() } else { subject.paths.join(", ") };
+    let title = vec![Block::Heading(1, subject.title.clone())];
+    let mut page = Page { subject, dossier, lang: subject.lang, out: title, placed: BTreeSet::new() };
+    let lang = page.lang;
+    let limited = if subject.paths.is_empty() { lang.of(s::ALL_FILES).to_owned() } else { lang.list(&subject.paths) };
     let [before, after] = &subject.sides;
-    let [read_before, read_after] = dossier.files_read;
-    out.push(Block::Text(format!(
-        "Before: {before} ({read_before} files read). After: {after} ({read_after} files read). Limited to {limited}."
-    )));
-    out.push(Block::Heading(2, "1. Feature and principle".into()));
-    out.push(Block::Text("[To be written by an engineer: what it is for and how it works.]".into()));
-    out.push(Block::Heading(2, "2. Evolution".into()));
-    match subject.commits.is_empty() {
-        true => out.push(Block::Text("No history was given: commits and releases are unknown.".into())),
-        false => out.push(Block::Table(vec!["commit"], subject.commits.iter().map(|c| vec![c.clone()]).collect())),
+    let [read_before, read_after] = dossier.files_read.map(|n| n.to_string());
+    page.out.push(Block::Text(lang.with(s::SIDES, &[before, &read_before, after, &read_after, &limited])));
+    page.heading(2, s::FEATURE);
+    page.slot("principle", 0);
+    evolution(&mut page);
+    differences::chapters(&mut page);
+    if let Some(found) = &subject.term {
+        term::chapters(&mut page, found);
     }
-    differences(dossier, &mut out);
-    out.push(Block::Heading(2, "4. Measurement".into()));
-    out.push(Block::Text("[To be filled from a measured run.]".into()));
-    out.push(Block::Heading(2, "5. Summary".into()));
-    out.push(Block::Text(summary(dossier)));
+    measurement(&mut page);
+    page.heading(2, s::SUMMARY);
+    let counts = summary(dossier);
+    let counts: Vec<&str> = counts.iter().map(String::as_str).collect();
+    page.out.push(Block::Text(lang.with(s::COUNTS, &counts)));
+    page.slot("summary", 3);
     if !dossier.skipped.is_empty() {
-        out.push(Block::Heading(2, "Not read".into()));
-        let row = |s: &schedlab_kernel::dossier::SkippedPlace| {
-            vec![["before", "after"][s.tree.min(1)].to_owned(), place(&s.place), s.what.clone()]
+        page.heading(2, s::NOT_READ);
+        let row = |found: &schedlab_kernel::dossier::SkippedPlace| {
+            vec![lang.of(s::BEFORE_AFTER[found.tree.min(1)]).to_owned(), place(&found.place), found.what.clone()]
         };
-        out.push(Block::Table(vec!["tree", "place", "what"], dossier.skipped.iter().map(row).collect()));
+        let rows = dossier.skipped.iter().map(row).collect();
+        page.table(&s::NOT_READ_COLUMNS, rows);
     }
-    out
-}
-
-fn differences(dossier: &Dossier, out: &mut Vec<Block>) {
-    out.push(Block::Heading(2, "3. Differences".into()));
-    out.push(Block::Heading(3, "3.1 Interfaces".into()));
-    let mut kinds: BTreeMap<Kind, Vec<&InterfaceChange>> = BTreeMap::new();
-    dossier.interfaces.iter().for_each(|c| kinds.entry(c.kind).or_default().push(c));
-    if kinds.is_empty() {
-        out.push(Block::Text("None differs.".into()));
-    }
-    for (kind, changes) in kinds {
-        out.push(Block::Heading(4, format!("{} ({})", title(kind), changes.len())));
-        let rows = changes.iter().map(|c| {
-            let side = |i: &Option<Interface>| i.as_ref().map_or(String::new(), said);
-            vec![c.name.clone(), c.change.to_owned(), side(&c.before), side(&c.after)]
-        });
-        out.push(Block::Table(vec!["name", "change", "before", "after"], rows.collect()));
-    }
-    code(dossier, out);
-    flows(dossier, out);
-    modules(dossier, out);
-}
-
-fn code(dossier: &Dossier, out: &mut Vec<Block>) {
-    out.push(Block::Heading(3, "3.2 Code".into()));
-    let files = dossier.files.iter();
-    let rows =
-        files.map(|f| vec![f.path.clone(), f.status.to_owned(), format!("+{}", f.added), format!("-{}", f.removed)]);
-    out.push(Block::Table(vec!["file", "", "added", "removed"], rows.collect()));
-    out.push(Block::Text("Functions, by lines of code; comments and white space do not count.".into()));
-    let rows = dossier.functions.iter().map(|f| {
-        let at = |p: &Option<Place>| p.as_ref().map_or(String::new(), place);
-        let size = format!("+{} -{}", f.added, f.removed);
-        vec![f.name.clone(), status(f), size, at(&f.before), at(&f.after), f.condition.clone()]
-    });
-    out.push(Block::Table(vec!["function", "change", "lines", "before", "after", "condition"], rows.collect()));
-}
-
-fn flows(dossier: &Dossier, out: &mut Vec<Block>) {
-    out.push(Block::Heading(3, "3.3 Call flow and 3.4 key functions".into()));
-    out.push(Block::Text(
-        "Ranked by lines that differ, callers, operation tables and a changed signature. In the pictures a call is green \
-         if only the second version makes it and red if only the first did. Calls are found by name; those through a \
-         pointer by the name of the member, so other tables of the same member are among them."
-            .into(),
-    ));
-    for (number, f) in dossier.key_functions.iter().enumerate() {
-        out.push(Block::Heading(4, format!("{}. {}", number + 1, f.name)));
-        let mut text = format!("{}: {}.", place(&f.place), f.reason);
-        if !f.registered.is_empty() {
-            text += &format!(" Registered as {}.", listed(&f.registered));
-        }
-        if !f.callers.is_empty() {
-            text += &format!(" Called by {}.", listed(&f.callers.iter().map(caller).collect::<Vec<_>>()));
-        }
-        if !f.dispatched_from.is_empty() {
-            text += &format!(" Dispatched from {}.", listed(&f.dispatched_from.iter().map(caller).collect::<Vec<_>>()));
-        }
-        out.push(Block::Text(text));
-        if flow::has_calls(f) {
-            out.push(Block::Picture(number));
+    let gone: Vec<&String> = subject.slots.keys().filter(|name| !page.placed.contains(*name)).collect();
+    if !gone.is_empty() {
+        page.heading(2, s::WITHOUT_PLACE);
+        for name in gone {
+            page.out.push(Block::Text(lang.with(s::NOTE_OF, &[name])));
+            page.slot(name, 4);
         }
     }
+    page.out
 }
 
-/// Folders whose functions call what changed.
-fn modules(dossier: &Dossier, out: &mut Vec<Block>) {
-    out.push(Block::Heading(3, "3.5 Affected modules".into()));
-    let mut folders: BTreeMap<&str, (usize, usize)> = BTreeMap::new();
-    for f in &dossier.functions {
-        let file = f.after.as_ref().or(f.before.as_ref()).map_or("", |p| p.file.as_str());
-        folders.entry(folder(file)).or_default().0 += 1;
+fn evolution(page: &mut Page<'_>) {
+    page.heading(2, s::EVOLUTION);
+    let (subject, lang) = (page.subject, page.lang);
+    let is_history = subject.events.iter().any(|event| !event.commit.is_empty());
+    let is_tagged = subject.events.iter().any(|event| event.release.is_some());
+    if subject.events.is_empty() {
+        page.text(s::NO_HISTORY);
+    } else if is_history && !is_tagged {
+        page.text(s::NO_TAGS);
     }
-    for caller in dossier.key_functions.iter().flat_map(|f| f.callers.iter().chain(&f.dispatched_from)) {
-        folders.entry(folder(&caller.file)).or_default().1 += 1;
+    let row = |event: &Event| {
+        let Event { commit, date, author, subject, release, .. } = event;
+        let release = release.clone().unwrap_or_else(|| lang.of(s::NOT_RELEASED).to_owned());
+        let cells = [commit, date, author, subject, &release].map(String::clone);
+        cells.into_iter().take(if is_tagged { 5 } else { 4 }).collect()
+    };
+    let rows = subject.events.iter().map(row).collect();
+    page.table(&s::EVENT_COLUMNS[..if is_tagged { 5 } else { 4 }], rows);
+    let mut rows = Vec::new();
+    for event in &subject.events {
+        let of = if event.commit.is_empty() { &event.subject } else { &event.commit };
+        rows.extend(event.references.iter().map(|r| vec![of.clone(), r.kind.to_owned(), r.to.clone()]));
     }
-    let rows =
-        folders.iter().map(|(f, (changed, calls))| vec![(*f).to_owned(), changed.to_string(), calls.to_string()]);
-    out.push(Block::Table(vec!["folder", "functions that differ", "calls of key functions from it"], rows.collect()));
+    for found in &subject.mentions {
+        let at = place(&found.place);
+        let at = if found.files > 1 { lang.with(s::FILES_NAME_IT, &[&at, &found.files.to_string()]) } else { at };
+        rows.push(vec![found.name.clone(), lang.of(s::DOCUMENTATION).to_owned(), at]);
+    }
+    if !rows.is_empty() {
+        page.heading(3, s::REFERENCES);
+        page.table(&s::REFERENCE_COLUMNS, rows);
+    }
 }
 
-fn summary(dossier: &Dossier) -> String {
+fn measurement(page: &mut Page<'_>) {
+    page.heading(2, s::MEASUREMENT);
+    let subject = page.subject;
+    if let Some(run) = &subject.measured {
+        let place = if run.place.is_empty() { run.name.clone() } else { format!("{} ({})", run.name, run.place) };
+        page.out.push(Block::Text(page.lang.with(s::FROM_RUN, &[&place])));
+        page.out.extend(run.claims.iter().map(|claim| Block::Text(claim.clone())));
+        page.out.extend(run.picture.iter().map(|_| Block::MeasuredPicture));
+        let rows = run.calls.iter().map(|(function, arm, n)| vec![function.clone(), arm.clone(), n.clone()]).collect();
+        page.table(&s::CALL_COLUMNS, rows);
+    }
+    page.slot("measurement", if subject.measured.is_some() { 4 } else { 2 });
+    if subject.term.is_none() {
+        return;
+    }
+    page.heading(3, s::VERIFICATION);
+    page.slot("verification", 5);
+    page.heading(3, s::PROBLEMS);
+    let named = |event: &Event| format!("{} {}", event.commit, event.subject);
+    let later = subject.events.iter().chain(&subject.later);
+    let row = |(later, at): (&Event, usize)| {
+        vec![named(&subject.events[at]), named(later), later.release.clone().unwrap_or_default()]
+    };
+    let found = later.flat_map(|event| mended(event, &subject.events).into_iter().map(move |at| (event, at)));
+    let rows: Vec<Vec<String>> = found.map(row).collect();
+    if rows.is_empty() && subject.events.iter().any(|event| !event.commit.is_empty()) {
+        page.text(s::NO_PROBLEMS);
+    }
+    page.table(&s::PROBLEM_COLUMNS, rows);
+    page.slot("problems", 6);
+}
+
+/// Files, interfaces, functions changed, new, removed, renamed.
+fn summary(dossier: &Dossier) -> [String; 6] {
     let count = |wanted: fn(&Status) -> bool| dossier.functions.iter().filter(|f| wanted(&f.status)).count();
-    format!(
-        "{} files and {} interfaces differ. Functions: {} changed, {} new, {} removed, {} renamed. [Conclusions: to be \
-         written by an engineer.]",
+    [
         dossier.files.len(),
         dossier.interfaces.len(),
-        count(|s| *s == Status::Changed),
-        count(|s| *s == Status::New),
-        count(|s| *s == Status::Removed),
-        count(|s| matches!(s, Status::RenamedFrom(_))),
-    )
+        count(|status| *status == Status::Changed),
+        count(|status| *status == Status::New),
+        count(|status| *status == Status::Removed),
+        count(|status| matches!(status, Status::RenamedFrom(_))),
+    ]
+    .map(|n| n.to_string())
 }
 
-fn status(f: &FunctionChange) -> String {
-    match (&f.status, &f.signatures) {
-        (Status::New, _) => "new".into(),
-        (Status::Removed, _) => "removed".into(),
-        (Status::RenamedFrom(old), _) => format!("renamed from {old}"),
-        (Status::Changed, Some([old, new])) => format!("signature: {old} → {new}"),
-        (Status::Changed, None) => "changed".into(),
-    }
-}
-
-fn said(i: &Interface) -> String {
-    let detail: String = i.detail.chars().take(SHOWN).collect();
-    let more = if detail.len() < i.detail.len() { "…" } else { "" };
-    let condition = if i.condition.is_empty() { String::new() } else { format!(" if {}", i.condition) };
-    format!("{} {detail}{more}{condition}", place(&i.place))
-}
-
-fn listed(names: &[String]) -> String {
-    let more = if names.len() > CALLERS { format!(" and {} more", names.len() - CALLERS) } else { String::new() };
-    format!("{}{more}", names[..names.len().min(CALLERS)].join(", "))
-}
-
-fn caller(caller: &Caller) -> String {
-    format!("{} ({})", caller.function, caller.file)
-}
-
-fn place(place: &Place) -> String {
+pub(super) fn place(place: &Place) -> String {
     format!("{}:{}", place.file, place.line)
-}
-
-fn folder(file: &str) -> &str {
-    file.rsplit_once('/').map_or(".", |(folder, _)| folder)
-}
-
-fn title(kind: Kind) -> &'static str {
-    match kind {
-        Kind::Syscall => "System calls",
-        Kind::Sysctl => "Sysctls",
-        Kind::SysctlDefault => "Defaults of sysctl variables",
-        Kind::Debugfs => "Debugfs files",
-        Kind::Procfs => "Files in /proc",
-        Kind::Sysfs => "Files in /sys",
-        Kind::CgroupFile => "Cgroup files",
-        Kind::SchedFeature => "Scheduler features",
-        Kind::Kconfig => "Kconfig options",
-        Kind::BootParameter => "Boot parameters",
-        Kind::ModuleParameter => "Module parameters",
-        Kind::MibItem => "MIB counters",
-        Kind::Tracepoint => "Tracepoints",
-        Kind::Kfunc => "Kfuncs",
-        Kind::StaticKey => "Static keys",
-        Kind::Export => "Exported symbols",
-        Kind::UapiConstant => "Constants of the user-space API",
-        Kind::Type => "Types",
-        Kind::Member => "Members",
-        Kind::Operation => "Operations registered in tables",
-        Kind::Signature => "Signatures of global functions",
-    }
 }

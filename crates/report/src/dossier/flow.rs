@@ -1,5 +1,6 @@
 //! One function's calls before and after as a picture: callers on the left, calls on the right.
 
+use super::sentences::{AND_MORE, CALLS_OF, Lang};
 use crate::escape::xml;
 use schedlab_kernel::dossier::KeyFunction;
 
@@ -17,23 +18,23 @@ pub(super) fn has_calls(f: &KeyFunction) -> bool {
     !(f.callers.is_empty() && f.calls_kept.is_empty() && f.calls_added.is_empty() && f.calls_removed.is_empty())
 }
 
-pub(super) fn picture(f: &KeyFunction) -> String {
+pub(super) fn picture(f: &KeyFunction, lang: Lang) -> String {
     let of = |names: &[String], colour: &'static str, sign: &'static str| -> Vec<(String, &'static str)> {
         names.iter().map(|n| (format!("{sign}{n}"), colour)).collect()
     };
     let callers: Vec<String> = f.callers.iter().map(|c| c.function.clone()).collect();
-    let left = shortened(of(&callers, KEPT, ""));
+    let left = shortened(of(&callers, KEPT, ""), lang);
     // What differs comes first: it is the last to be cut.
     let right =
         [of(&f.calls_added, ADDED, "+ "), of(&f.calls_removed, REMOVED, "− "), of(&f.calls_kept, KEPT, "")].concat();
-    let right = shortened(right);
+    let right = shortened(right, lang);
     let height = ROW * left.len().max(right.len()).max(1) + 2 * ROW;
     let middle = height / 2;
     let mut out = format!(
         "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {WIDTH} {height}\" width=\"{WIDTH}\" height=\"{height}\" \
-         role=\"img\" font-family=\"monospace\" font-size=\"13\"><title>Calls of {}</title>\n\
+         role=\"img\" font-family=\"monospace\" font-size=\"13\"><title>{}</title>\n\
          <rect width=\"100%\" height=\"100%\" fill=\"#fff\"/>\n",
-        xml(&f.name)
+        xml(&lang.with(CALLS_OF, &[&f.name]))
     );
     for (column, x, end, anchor) in [(&left, 280, 310, "end"), (&right, 620, 590, "start")] {
         let top = middle - ROW * column.len() / 2 + ROW / 2;
@@ -59,11 +60,11 @@ pub(super) fn picture(f: &KeyFunction) -> String {
     )
 }
 
-fn shortened(mut names: Vec<(String, &'static str)>) -> Vec<(String, &'static str)> {
+fn shortened(mut names: Vec<(String, &'static str)>, lang: Lang) -> Vec<(String, &'static str)> {
     let more = names.len().saturating_sub(ROWS);
     if more > 0 {
         names.truncate(ROWS);
-        names.push((format!("… {more} more"), KEPT));
+        names.push((format!("…{}", lang.with(AND_MORE, &[&more.to_string()])), KEPT));
     }
     names
 }

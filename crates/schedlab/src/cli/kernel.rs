@@ -1,6 +1,6 @@
 //! The command line of `schedlab kernel`.
 
-use clap::{Args, Subcommand};
+use clap::{Args, Subcommand, ValueEnum};
 use std::path::PathBuf;
 
 #[derive(Debug, Args)]
@@ -47,10 +47,38 @@ pub(crate) struct Dossier {
     /// Only these folders and files of the trees, such as kernel/sched,include/linux/sched
     #[arg(long, value_name = "P,…", value_delimiter = ',')]
     pub(crate) paths: Vec<String>,
+    /// The language of the report
+    #[arg(long, value_name = "LANG", default_value = "en")]
+    pub(crate) lang: Language,
+    /// `term` has besides: data structures with who writes and reads their members, key functions line by line, verification
+    #[arg(long, value_name = "NAME", default_value = "feature")]
+    pub(crate) template: Template,
+    /// A run directory that measured the feature: its verdict, picture and counted calls fill chapter 4
+    #[arg(long, value_name = "DIR")]
+    pub(crate) run: Option<PathBuf>,
+    /// What ran: JSON of `vm profile --json` or `profile --json`, or text of the kernel's function tracer
+    #[arg(long, value_name = "FILE")]
+    pub(crate) hits: Option<PathBuf>,
     /// The heading of the report
     #[arg(long, value_name = "TEXT")]
     pub(crate) title: Option<String>,
     /// The directory that the files are written to; made if it is missing
     #[arg(short, long, value_name = "DIR")]
     pub(crate) output: PathBuf,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Language {
+    /// English
+    En,
+    /// Chinese, simplified
+    Zh,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Template {
+    /// A feature: interfaces, code, calls, modules
+    Feature,
+    /// A term of the subsystem: the same and how the code works
+    Term,
 }

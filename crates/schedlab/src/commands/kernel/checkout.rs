@@ -5,14 +5,17 @@
 //! asked, which does not look at most of them; what it does look at is set here, and nothing is fetched.
 
 use super::dossier::{Raw, Sides};
-use super::trees;
+use super::timeline;
+use super::trees::{self, Origin};
 use anyhow::{Context, Result, bail};
+use std::collections::BTreeSet;
 use std::io::{Read, Write};
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::thread;
 
-pub(super) fn sides(tree: &Path, range: &str, paths: &[String]) -> Result<Sides> {
+/// `has_later`: with the commits between the range and HEAD.
+pub(super) fn sides(tree: &Path, range: &str, paths: &[String], has_later: bool) -> Result<Sides> {
     if range.starts_with('-') || range.contains("...") {
         bail!("{range} is no file, commit or range A..B");
     }
@@ -31,12 +34,13 @@ pub(super) fn sides(tree: &Path, range: &str, paths: &[String]) -> Result<Sides>
     let changed = git(tree, &["diff-tree", "-r", "--name-only", "-z", &ids[0], &ids[1]], &[], vec![])?;
     let changed: Vec<String> = names(&changed);
     let paths = if paths.is_empty() { trees::folders(changed.iter().map(String::as_str)) } else { paths.to_vec() };
-    let span = format!("{}..{}", ids[0], ids[1]);
-    let log = ["rev-list", "--reverse", "--no-merges", "--no-commit-header", "--format=%h %as %an: %s", &span, "--"];
-    let log = git(tree, &log, &paths, vec![])?;
-    let commits = String::from_utf8_lossy(&log).lines().map(str::to_owned).collect();
-    let files = [files(tree, &ids[0], &paths)?, files(tree, &ids[1], &paths)?];
-    Ok(Sides { names: [from, to], files, paths, commits, problems: Vec::new() })
+    let events = timeline::events(tree, &ids[0], &ids[1], &paths)?;
+    let later = if has_later { timeline::events(tree, &ids[1], "HEAD", &paths)? } else { Vec::new() };
+    let touched: BTreeSet<&str> = changed.iter().map(String::as_str).collect();
+    let is_wanted = |path: &str| trees::is_read(path) || touched.contains(path);
+    let files = [files(tree, &ids[0], &paths, &is_wanted)?, files(tree, &ids[1], &paths, &is_wanted)?];
+    let origins = ids.map(|id| Origin::Commit(tree.to_owned(), id));
+    Ok(Sides { names: [from, to], files, paths, events, later, origins, problems: Vec::new() })
 }
 
 fn names(list: &[u8]) -> Vec<String> {
@@ -44,7 +48,7 @@ fn names(list: &[u8]) -> Vec<String> {
 }
 
 /// The files of a commit, in the order of their paths.
-fn files(tree: &Path, commit: &str, paths: &[String]) -> Result<Vec<Raw>> {
+pub(super) fn files(tree: &Path, commit: &str, paths: &[String], is_wanted: &dyn Fn(&str) -> bool) -> Result<Vec<Raw>> {
     let list = git(
         tree,
         &["ls-tree", "-r", "-z", "--full-tree", "--format=%(objecttype) %(objectname) %(path)", commit, "--"],
@@ -53,7 +57,7 @@ fn files(tree: &Path, commit: &str, paths: &[String]) -> Result<Vec<Raw>> {
     )?;
     let entry = |line: String| {
         let mut words = line.splitn(3, ' ').map(str::to_owned);
-        Some((words.next().filter(|kind| kind == "blob")?, words.next()?, words.next().filter(|p| trees::is_read(p))?))
+        Some((words.next().filter(|kind| kind == "blob")?, words.next()?, words.next().filter(|p| is_wanted(p))?))
     };
     let entries: Vec<(String, String, String)> = names(&list).into_iter().filter_map(entry).collect();
     let asked: String = entries.iter().map(|(_, id, _)| format!("{id}\n")).collect();

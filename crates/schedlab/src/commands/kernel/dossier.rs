@@ -1,16 +1,26 @@
 //! `schedlab kernel dossier`: two states of a source, from trees, patches or git, to a report in a directory.
 
-use super::{checkout, patched, trees};
-use crate::cli::kernel::Dossier as Arguments;
-use crate::exit;
+use super::trees::Origin;
+use super::{checkout, patched, ran, trees};
+use crate::cli::kernel::{Dossier as Arguments, Language, Template};
+use crate::commands::report;
 use crate::output::say;
+use crate::{exit, input};
 use anyhow::{Context, Result, bail};
-use schedlab_kernel::dossier::{File, FileChange, FunctionChange, InterfaceChange, KeyFunction, SkippedPlace, compare};
-use schedlab_report::{DossierSubject, dossier_html, dossier_markdown, dossier_pictures};
+use schedlab_kernel::dossier::{
+    Body, Dossier, Event, File, FileChange, FunctionChange, InterfaceChange, KeyFunction, Maintainers, Mention,
+    Similar, SkippedPlace, Structure, SubsystemChange, body, by_subsystem, compare, documented_names, mentions,
+    similar, structures,
+};
+use schedlab_report::{
+    DossierSubject, Input, Lang, Measured, OldPage, Term, dossier_html, dossier_markdown, dossier_pictures,
+    dossier_slots, measured,
+};
 use schedlab_run::InOrder;
 use schedlab_run::json::pretty;
 use schedlab_sys::places;
 use serde::Serialize;
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::thread;
 
@@ -19,7 +29,7 @@ use std::thread;
 struct Answer<'a> {
     sides: &'a [String; 2],
     paths: &'a [String],
-    commits: &'a [String],
+    events: &'a [Event],
     /// What was left out of the input, a sentence each.
     problems: &'a [String],
     files: &'a [FileChange],
@@ -28,7 +38,21 @@ struct Answer<'a> {
     key_functions: &'a [KeyFunction],
     skipped: &'a [SkippedPlace],
     files_read: [usize; 2],
+    subsystems: &'a [SubsystemChange],
+    mentions: &'a [Mention],
+    similar: &'a [Similar],
+    /// Of the template for a term.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    structures: Option<&'a [Structure]>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    bodies: Option<&'a [Body]>,
+    /// What somebody wrote into the page, by slot.
+    slots: &'a BTreeMap<String, String>,
 }
+
+/// How many key functions are shown line by line.
+const BODIES: usize = 10;
+const PAGE: &str = "dossier.md";
 
 /// A file's path in its tree and its bytes.
 pub(super) type Raw = (String, Vec<u8>);
@@ -38,7 +62,12 @@ pub(super) struct Sides {
     pub(super) names: [String; 2],
     pub(super) files: [Vec<Raw>; 2],
     pub(super) paths: Vec<String>,
-    pub(super) commits: Vec<String>,
+    /// Commits or patches, the oldest first.
+    pub(super) events: Vec<Event>,
+    /// Commits behind those.
+    pub(super) later: Vec<Event>,
+    /// Where more of each state can be read.
+    pub(super) origins: [Origin; 2],
     /// What was left out, a sentence each.
     pub(super) problems: Vec<String>,
 }
@@ -49,6 +78,9 @@ pub(super) fn run(args: &Arguments) -> Result<u8> {
             bail!("--paths {path}: name folders and files inside the tree, such as kernel/sched");
         }
     }
+    let (run, hits) = (args.run.as_deref().map(measured_run), args.hits.as_deref().map(ran::read));
+    let (measured, hits) = (run.transpose()?, hits.transpose()?);
+    let old = old_page(&args.output)?;
     let sides = sides(args)?;
     let problems = sides.problems;
     problems.iter().for_each(|problem| say(format_args!("schedlab: {problem}")));
@@ -58,42 +90,142 @@ pub(super) fn run(args: &Arguments) -> Result<u8> {
         bail!("no C file and no Kconfig in {places}; see --paths");
     }
     let dossier = compare(&before, &after);
-    let title = args.title.clone().unwrap_or_else(|| format!("{} → {}", sides.names[0], sides.names[1]));
-    let subject = DossierSubject { title, sides: sides.names, paths: sides.paths, commits: sides.commits };
-    let dir = &args.output;
+    let maintainers = first(&sides.origins, |origin| origin.files("MAINTAINERS", &|path| path == "MAINTAINERS"))?;
+    let maintainers = Maintainers::read(maintainers.first().map_or(&[], |(_, text)| text));
+    let term = || Term {
+        structures: structures(&dossier.interfaces, &before, &after),
+        bodies: bodies(&dossier, &before, &after),
+    };
+    let subject = DossierSubject {
+        title: args.title.clone().unwrap_or_else(|| format!("{} → {}", sides.names[0], sides.names[1])),
+        lang: if args.lang == Language::Zh { Lang::Zh } else { Lang::En },
+        events: sides.events,
+        later: sides.later,
+        subsystems: by_subsystem(&maintainers, &dossier.files),
+        mentions: documentation(&dossier, &sides.origins)?,
+        similar: similar(&dossier.functions, &before, &after),
+        term: (args.template == Template::Term).then(term),
+        sides: sides.names,
+        paths: sides.paths,
+        measured,
+        hits,
+        slots: old.as_ref().map(|(page, _)| page.slots.clone()).unwrap_or_default(),
+    };
+    write(&args.output, &subject, &dossier, &problems, old)?;
+    say(format_args!(
+        "dossier: {}: {} interfaces and {} functions differ; {} places could not be read",
+        args.output.join("dossier.html").display(),
+        dossier.interfaces.len(),
+        dossier.functions.len(),
+        dossier.skipped.len()
+    ));
+    Ok(exit::DONE)
+}
+
+/// The page of an earlier dossier, and its bytes. What a link names is no page of ours.
+fn old_page(dir: &Path) -> Result<Option<(OldPage, Vec<u8>)>> {
+    let file = dir.join(PAGE);
+    if !std::fs::symlink_metadata(&file).is_ok_and(|found| found.is_file()) {
+        return Ok(None);
+    }
+    let text = input::regular(&file).with_context(|| format!("{} cannot be read", file.display()))?;
+    match dossier_slots(&String::from_utf8_lossy(&text)) {
+        Ok(page) => Ok(Some((page, text))),
+        Err(slot) => bail!(
+            "{}: the slot `{slot}` has no line `<!-- end of slot -->`, so its text cannot be kept: put the line back, or \
+             name another directory",
+            file.display()
+        ),
+    }
+}
+
+/// The answer of the second state, or of the first where that has none.
+fn first(origins: &[Origin; 2], ask: impl Fn(&Origin) -> Result<Vec<Raw>>) -> Result<Vec<Raw>> {
+    let found = ask(&origins[1])?;
+    if found.is_empty() { ask(&origins[0]) } else { Ok(found) }
+}
+
+/// Where the documentation names what differs; what only the first state has is looked for there.
+fn documentation(dossier: &Dossier, origins: &[Origin; 2]) -> Result<Vec<Mention>> {
+    let mut names = documented_names(&dossier.interfaces);
+    let is_text = |path: &str| path.ends_with(".rst") || path.ends_with(".txt");
+    let mut out = Vec::new();
+    for origin in origins.iter().rev().take(if dossier.interfaces.is_empty() { 0 } else { 2 }) {
+        if names.is_empty() {
+            break;
+        }
+        let found = mentions(&names, &origin.files("Documentation", &is_text)?);
+        names.retain(|name| found.iter().all(|mention| mention.name != *name));
+        out.extend(found);
+    }
+    out.in_order_by(|a, b| a.name.cmp(&b.name));
+    Ok(out)
+}
+
+/// The first key functions, line by line.
+fn bodies(dossier: &Dossier, before: &[File], after: &[File]) -> Vec<Body> {
+    let change = |key: &KeyFunction| {
+        let is_it =
+            |f: &&FunctionChange| f.name == key.name && f.after.as_ref().or(f.before.as_ref()) == Some(&key.place);
+        dossier.functions.iter().find(is_it)
+    };
+    let changes = dossier.key_functions.iter().take(BODIES).filter_map(change);
+    changes.map(|change| body(change, before, after)).collect()
+}
+
+fn measured_run(dir: &Path) -> Result<Measured> {
+    let run = report::open(dir)?;
+    let findings = schedlab_analyze::compare(&run.manifest, &run.trials);
+    let name = dir.file_name().map_or_else(String::new, |name| name.to_string_lossy().into_owned());
+    Ok(measured(&name, &Input { manifest: &run.manifest, trials: &run.trials, findings: &findings }))
+}
+
+fn write(
+    dir: &Path,
+    subject: &DossierSubject,
+    dossier: &Dossier,
+    problems: &[String],
+    old: Option<(OldPage, Vec<u8>)>,
+) -> Result<()> {
     std::fs::create_dir_all(dir).with_context(|| format!("{} cannot be made", dir.display()))?;
     let (mut md, mut html) = (Vec::new(), Vec::new());
-    dossier_markdown(&subject, &dossier, &mut md)?;
-    dossier_html(&subject, &dossier, &mut html)?;
-    let mut whole = vec![("dossier.md".to_owned(), md), ("dossier.html".to_owned(), html)];
-    let DossierSubject { sides, paths, commits, .. } = &subject;
+    dossier_markdown(subject, dossier, &mut md)?;
+    dossier_html(subject, dossier, &mut html)?;
+    let mut whole = Vec::new();
+    if let Some((_, text)) = old.filter(|(page, _)| !page.is_ours) {
+        let kept =
+            (1..).map(|n| format!("{PAGE}.old{n}")).find(|name| std::fs::symlink_metadata(dir.join(name)).is_err());
+        let kept = kept.unwrap_or_default();
+        say(format_args!("schedlab: {PAGE} was changed outside of its slots; as it was it is kept as {kept}"));
+        whole.push((kept, text));
+    }
+    whole.extend([(PAGE.to_owned(), md), ("dossier.html".to_owned(), html)]);
     let answer = Answer {
-        sides,
-        paths,
-        commits,
-        problems: &problems,
+        sides: &subject.sides,
+        paths: &subject.paths,
+        events: &subject.events,
+        problems,
         files: &dossier.files,
         interfaces: &dossier.interfaces,
         functions: &dossier.functions,
         key_functions: &dossier.key_functions,
         skipped: &dossier.skipped,
         files_read: dossier.files_read,
+        subsystems: &subject.subsystems,
+        mentions: &subject.mentions,
+        similar: &subject.similar,
+        structures: subject.term.as_ref().map(|term| &term.structures[..]),
+        bodies: subject.term.as_ref().map(|term| &term.bodies[..]),
+        slots: &subject.slots,
     };
     whole.push(("dossier.json".to_owned(), pretty(&answer)?.into_bytes()));
-    whole.extend(dossier_pictures(&dossier).into_iter().map(|(name, svg)| (name, svg.into_bytes())));
+    whole.extend(dossier_pictures(subject, dossier).into_iter().map(|(name, svg)| (name, svg.into_bytes())));
     // Names of ours in a directory that may be anybody's: a link there is replaced, not followed.
     for (name, bytes) in whole {
         let file = dir.join(name);
         places::write_whole(&file, 0o666, &bytes).with_context(|| format!("{} cannot be written", file.display()))?;
     }
-    say(format_args!(
-        "dossier: {}: {} interfaces and {} functions differ; {} places could not be read",
-        dir.join("dossier.html").display(),
-        dossier.interfaces.len(),
-        dossier.functions.len(),
-        dossier.skipped.len()
-    ));
-    Ok(exit::DONE)
+    Ok(())
 }
 
 fn sides(args: &Arguments) -> Result<Sides> {
@@ -110,7 +242,9 @@ fn sides(args: &Arguments) -> Result<Sides> {
         (Some(tree), _) if !tree.is_dir() => {
             bail!("--tree {}: it is no directory; name a source tree or a checkout", tree.display())
         }
-        (Some(tree), [range]) if !Path::new(range).exists() => checkout::sides(tree, range, &args.paths),
+        (Some(tree), [range]) if !Path::new(range).exists() => {
+            checkout::sides(tree, range, &args.paths, args.template == Template::Term)
+        }
         (Some(tree), patches) => patched::sides(tree, patches, &args.paths),
     }
 }

@@ -8,8 +8,10 @@ mod history;
 mod lacking;
 mod patched;
 mod port;
+mod ran;
 mod shown;
 mod states;
+mod timeline;
 mod trees;
 
 use crate::cli::kernel::KernelAction;

@@ -1,11 +1,12 @@
 //! A tree, and what patches make of it in memory.
 
 use super::dossier::Sides;
-use super::trees;
+use super::trees::{self, Origin};
 use crate::input;
 use anyhow::{Result, bail};
+use schedlab_kernel::dossier::{Event, references};
 use schedlab_kernel::{Change, Patch, Placement, apply, parse, place, split};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 pub(super) fn sides(tree: &Path, patches: &[String], paths: &[String]) -> Result<Sides> {
@@ -18,15 +19,17 @@ pub(super) fn sides(tree: &Path, patches: &[String], paths: &[String]) -> Result
         series.extend(found);
     }
     let touched = series.iter().flat_map(|p| &p.files).flat_map(|f| [&f.old, &f.new]).flatten().map(String::as_str);
-    let paths = if paths.is_empty() { trees::folders(touched) } else { paths.to_vec() };
+    let touched: BTreeSet<&str> = touched.collect();
+    let paths = if paths.is_empty() { trees::folders(touched.iter().copied()) } else { paths.to_vec() };
     let mut problems = Vec::new();
-    let before = trees::files(tree, &paths, &mut problems)?;
+    let is_wanted = |path: &str| trees::is_read(path) || touched.contains(path);
+    let before = trees::files(tree, &paths, &is_wanted, &mut problems)?;
     let mut after: BTreeMap<String, Vec<u8>> = before.iter().cloned().collect();
     for file in series.iter().flat_map(|patch| &patch.files) {
         let path = file.path();
         let is_in =
             paths.iter().any(|p| path == p || path.strip_prefix(p.as_str()).is_some_and(|r| r.starts_with('/')));
-        if !trees::is_read(path) || !is_in {
+        if !is_in {
             continue;
         }
         let text = after.get(path).cloned().unwrap_or_default();
@@ -45,9 +48,35 @@ pub(super) fn sides(tree: &Path, patches: &[String], paths: &[String]) -> Result
         }
     }
     let name = tree.file_name().map_or("tree".into(), |n| n.to_string_lossy().into_owned());
-    let commits = series.iter().filter(|p| !p.subject.is_empty()).map(|p| p.subject.clone()).collect();
+    let events = series.iter().filter(|p| !p.subject.is_empty()).map(event).collect();
     let named = |file: &String| Path::new(file).file_name().map_or(file.clone(), |n| n.to_string_lossy().into_owned());
     let patches: Vec<String> = patches.iter().map(named).collect();
     let names = [name.clone(), format!("{name} with {}", patches.join(", "))];
-    Ok(Sides { names, files: [before, after.into_iter().collect()], paths, commits, problems })
+    let origins = [tree, tree].map(|tree| Origin::Tree(tree.to_owned()));
+    let files = [before, after.into_iter().collect()];
+    Ok(Sides { names, files, paths, events, later: Vec::new(), origins, problems })
+}
+
+/// What the head of a mail says.
+fn event(patch: &Patch) -> Event {
+    let of = |key: &str| {
+        let found = patch.trailers.iter().find(|trailer| trailer.key.eq_ignore_ascii_case(key));
+        found.map_or("", |trailer| trailer.value.as_str())
+    };
+    let author = of("From").split('<').next().unwrap_or_default().trim().trim_matches('"').to_owned();
+    let commit = patch.commit.as_deref().unwrap_or_default().chars().take(12).collect();
+    let references = references(&String::from_utf8_lossy(&patch.message));
+    Event { commit, date: day(of("Date")), author, subject: patch.subject.clone(), release: None, references }
+}
+
+/// `2023-08-17` of `Thu, 17 Aug 2023 11:04:00 +0200`; empty if it is none.
+fn day(date: &str) -> String {
+    const MONTHS: &str = "JanFebMarAprMayJunJulAugSepOctNovDec";
+    let words: Vec<&str> = date.split([' ', ',']).filter(|word| !word.is_empty()).collect();
+    let read = |part: &[&str]| {
+        let [day, month, year] = *part else { return None };
+        let month = MONTHS.find(month).filter(|at| month.len() == 3 && at % 3 == 0)? / 3 + 1;
+        Some(format!("{:04}-{month:02}-{:02}", year.parse::<u16>().ok()?, day.parse::<u8>().ok()?))
+    };
+    words.windows(3).find_map(read).unwrap_or_default()
 }

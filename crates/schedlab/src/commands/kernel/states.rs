@@ -18,9 +18,9 @@ pub(super) fn find(from: &Path, onto: &Path, patches: &[Patch], ported: &Port) -
     let paths = trees::folders(touched.chain(["include/"]));
     let files = |tree: &Path, port: &Port| -> Result<Vec<Raw>> {
         let mut problems = Vec::new();
-        let mut files = trees::files(tree, &paths, &mut problems)?;
+        let mut files = trees::files(tree, &paths, &trees::is_c, &mut problems)?;
         problems.iter().for_each(|problem| say(format_args!("{problem}")));
-        files.retain(|(path, _)| (path.ends_with(".c") || path.ends_with(".h")) && !port.changed.contains_key(path));
+        files.retain(|(path, _)| !port.changed.contains_key(path));
         let changed = port.changed.iter().filter_map(|(path, text)| Some((path.clone(), text.clone()?)));
         files.extend(changed);
         files.sort();

@@ -1,31 +1,62 @@
 //! Files of unpacked trees.
 
+use super::checkout;
 use super::dossier::{Raw, Sides};
 use crate::input;
 use anyhow::{Context, Result, bail};
 use std::io::ErrorKind;
-use std::path::Path;
+use std::path::{Path, PathBuf};
+
+/// Where a state of the source can be read on.
+pub(super) enum Origin {
+    Tree(PathBuf),
+    /// A checkout, and a commit of it.
+    Commit(PathBuf, String),
+}
+
+impl Origin {
+    /// Files besides those of the dossier; a folder that is not there has none.
+    pub(super) fn files(&self, path: &str, is_wanted: &dyn Fn(&str) -> bool) -> Result<Vec<Raw>> {
+        let paths = [path.to_owned()];
+        match self {
+            Self::Tree(tree) => files(tree, &paths, is_wanted, &mut Vec::new()),
+            Self::Commit(tree, commit) => checkout::files(tree, commit, &paths, is_wanted),
+        }
+    }
+}
 
 /// Most bytes of one state. All of a kernel's C has 1.3 GB.
 pub(super) const MOST_BYTES: u64 = 2 << 30;
 
 pub(super) fn sides(trees: [&String; 2], paths: &[String]) -> Result<Sides> {
     let mut problems = Vec::new();
-    let [before, after] = trees.map(|tree| files(Path::new(tree), paths, &mut problems));
+    let [before, after] = trees.map(|tree| files(Path::new(tree), paths, &is_read, &mut problems));
     let files = [before?, after?];
     let names = trees.map(|t| Path::new(t).file_name().map_or(t.clone(), |name| name.to_string_lossy().into_owned()));
-    Ok(Sides { names, files, paths: paths.to_vec(), commits: Vec::new(), problems })
+    let origins = trees.map(|tree| Origin::Tree(tree.into()));
+    Ok(Sides { names, files, paths: paths.to_vec(), events: Vec::new(), later: Vec::new(), origins, problems })
 }
 
-/// What a dossier reads: C and Kconfig.
+/// What a dossier reads: C and Kconfig, and of assembly, makefiles and documentation the lines.
 pub(super) fn is_read(path: &str) -> bool {
     let name = path.rsplit('/').next().unwrap_or_default();
-    name.ends_with(".c") || name.ends_with(".h") || name.starts_with("Kconfig")
+    is_c(name)
+        || [".S", ".rst", ".txt", ".tbl"].iter().any(|end| name.ends_with(end))
+        || ["Kconfig", "Makefile", "Kbuild"].iter().any(|start| name.starts_with(start))
+}
+
+pub(super) fn is_c(path: &str) -> bool {
+    path.ends_with(".c") || path.ends_with(".h")
 }
 
 /// The files under `paths` of a tree, all of it if there are none. A path that is missing is a problem, no error: the
 /// other tree may have it. Links are not followed.
-pub(super) fn files(tree: &Path, paths: &[String], problems: &mut Vec<String>) -> Result<Vec<Raw>> {
+pub(super) fn files(
+    tree: &Path,
+    paths: &[String],
+    is_wanted: &dyn Fn(&str) -> bool,
+    problems: &mut Vec<String>,
+) -> Result<Vec<Raw>> {
     let mut open: Vec<String> = if paths.is_empty() { vec![String::new()] } else { paths.to_vec() };
     let mut names = std::collections::BTreeSet::new();
     while let Some(path) = open.pop() {
@@ -39,7 +70,7 @@ pub(super) fn files(tree: &Path, paths: &[String], problems: &mut Vec<String>) -
             }
             Err(error) => return Err(error).with_context(|| format!("{} cannot be read", at.display())),
         };
-        if kind.is_file() && is_read(&path) {
+        if kind.is_file() && is_wanted(&path) {
             names.insert(path);
         } else if kind.is_dir() || path.is_empty() {
             for entry in std::fs::read_dir(&at).with_context(|| format!("{} cannot be read", at.display()))? {

@@ -1,0 +1,179 @@
+//! Chapter 3: interfaces, code, calls, modules, similar features.
+
+use super::chapters::{Page, place};
+use super::sentences as s;
+use super::{Block, flow};
+use schedlab_kernel::dossier::{
+    Caller, FileChange, FunctionChange, Interface, InterfaceChange, KeyFunction, Kind, Place, Similar, Status,
+    SubsystemChange,
+};
+use std::collections::BTreeMap;
+
+/// How many characters of a definition a cell shows; the JSON has all.
+const SHOWN: usize = 160;
+/// How many callers are listed of a function.
+const CALLERS: usize = 12;
+/// How many functions that ran are listed.
+const RAN: usize = 40;
+
+pub(super) fn chapters(page: &mut Page<'_>) {
+    page.heading(2, s::DIFFERENCES);
+    interfaces(page);
+    code(page);
+    flows(page);
+    modules(page);
+    page.heading(3, s::SIMILAR);
+    if !page.subject.similar.is_empty() {
+        page.text(s::SIMILAR_HOW);
+        let row = |found: &Similar| {
+            let [shared, with] = [&found.shared, &found.with].map(|names| page.shortened(names, CALLERS));
+            vec![found.function.clone(), place(&found.place), shared, with]
+        };
+        let rows = page.subject.similar.iter().map(row).collect();
+        page.table(&s::SIMILAR_COLUMNS, rows);
+    }
+    page.slot("similar", 1);
+}
+
+fn interfaces(page: &mut Page<'_>) {
+    page.heading(3, s::INTERFACES);
+    let mut kinds: BTreeMap<Kind, Vec<&InterfaceChange>> = BTreeMap::new();
+    page.dossier.interfaces.iter().for_each(|c| kinds.entry(c.kind).or_default().push(c));
+    if kinds.is_empty() {
+        page.text(s::NONE_DIFFERS);
+    }
+    for (kind, changes) in kinds {
+        let title = page.lang.of(s::KINDS[kind as usize]);
+        page.out.push(Block::Heading(4, format!("{title} ({})", changes.len())));
+        let side = |i: &Option<Interface>| i.as_ref().map_or(String::new(), |i| said(page, i));
+        let row = |c: &&InterfaceChange| vec![c.name.clone(), page.change(c.change), side(&c.before), side(&c.after)];
+        let rows = changes.iter().map(row).collect();
+        page.table(&s::INTERFACE_COLUMNS, rows);
+    }
+}
+
+fn said(page: &Page<'_>, i: &Interface) -> String {
+    let detail: String = i.detail.chars().take(SHOWN).collect();
+    let more = if detail.len() < i.detail.len() { "…" } else { "" };
+    let condition =
+        if i.condition.is_empty() { String::new() } else { format!(" {} {}", page.lang.of(s::IF), i.condition) };
+    format!("{} {detail}{more}{condition}", place(&i.place))
+}
+
+fn code(page: &mut Page<'_>) {
+    page.heading(3, s::CODE);
+    let signed = |added: usize, removed: usize| [format!("+{added}"), format!("-{removed}")];
+    match page.subject.subsystems.is_empty() {
+        true => page.text(s::NO_MAINTAINERS),
+        false => {
+            let row = |found: &SubsystemChange| {
+                let [added, removed] = signed(found.added, found.removed);
+                let lists = page.lang.list(&found.lists);
+                vec![found.name.clone(), found.status.clone(), lists, found.files.to_string(), added, removed]
+            };
+            let rows = page.subject.subsystems.iter().map(row).collect();
+            page.table(&s::SUBSYSTEM_COLUMNS, rows);
+        }
+    }
+    let row = |f: &FileChange| {
+        let [added, removed] = signed(f.added, f.removed);
+        vec![f.path.clone(), page.change(f.status), added, removed]
+    };
+    let rows = page.dossier.files.iter().map(row).collect();
+    page.table(&s::FILE_COLUMNS, rows);
+    page.text(s::FUNCTIONS);
+    let row = |f: &FunctionChange| {
+        let at = |p: &Option<Place>| p.as_ref().map_or(String::new(), place);
+        let size = format!("+{} -{}", f.added, f.removed);
+        vec![f.name.clone(), status(page, f), size, at(&f.before), at(&f.after), f.condition.clone()]
+    };
+    let rows = page.dossier.functions.iter().map(row).collect();
+    page.table(&s::FUNCTION_COLUMNS, rows);
+}
+
+fn status(page: &Page<'_>, f: &FunctionChange) -> String {
+    match (&f.status, &f.signatures) {
+        (Status::New, _) => page.change("new"),
+        (Status::Removed, _) => page.change("removed"),
+        (Status::RenamedFrom(old), _) => page.lang.with(s::RENAMED_FROM, &[old]),
+        (Status::Changed, Some([old, new])) => page.lang.with(s::SIGNATURE, &[old, new]),
+        (Status::Changed, None) => page.change("changed"),
+    }
+}
+
+fn flows(page: &mut Page<'_>) {
+    page.heading(3, s::FLOW);
+    page.text(s::HOW_RANKED);
+    for (number, f) in page.dossier.key_functions.iter().enumerate() {
+        page.out.push(Block::Heading(4, format!("{}. {}", number + 1, f.name)));
+        let text = of_function(page, f);
+        page.out.push(Block::Text(text));
+        if flow::has_calls(f) {
+            page.out.push(Block::Picture(number));
+        }
+    }
+}
+
+fn of_function(page: &Page<'_>, f: &KeyFunction) -> String {
+    let lang = page.lang;
+    let callers = |callers: &[Caller]| {
+        let names: Vec<String> = callers.iter().map(|c| format!("{} ({})", c.function, c.file)).collect();
+        page.shortened(&names, CALLERS)
+    };
+    let mut text = lang.with(s::REASON, &[&place(&f.place), &f.lines.to_string(), &f.callers.len().to_string()]);
+    if !f.registered.is_empty() {
+        text += &lang.with(s::REASON_TABLES, &[&f.registered.len().to_string()]);
+    }
+    if f.is_signature_changed {
+        text += lang.of(s::REASON_SIGNATURE);
+    }
+    text += lang.of(s::STOP);
+    if !f.registered.is_empty() {
+        text += &lang.with(s::REGISTERED, &[&page.shortened(&f.registered, CALLERS)]);
+    }
+    for (said, named) in [(s::CALLED_BY, &f.callers), (s::DISPATCHED, &f.dispatched_from)] {
+        if !named.is_empty() {
+            text += &lang.with(said, &[&callers(named)]);
+        }
+    }
+    text
+}
+
+/// Folders whose functions differ, call what changed, or ran.
+fn modules(page: &mut Page<'_>) {
+    page.heading(3, s::MODULES);
+    let (dossier, hits) = (page.dossier, page.subject.hits.as_ref());
+    let hit = |f: &FunctionChange| hits.and_then(|hits| hits.counts.get(&f.name)).copied().unwrap_or(0);
+    let folder_of =
+        |f: &FunctionChange| folder(f.after.as_ref().or(f.before.as_ref()).map_or("", |p| &p.file)).to_owned();
+    let mut folders: BTreeMap<String, [u64; 3]> = BTreeMap::new();
+    for f in &dossier.functions {
+        let counts = folders.entry(folder_of(f)).or_default();
+        counts[0] += 1;
+        counts[2] += hit(f);
+    }
+    for caller in dossier.key_functions.iter().flat_map(|f| f.callers.iter().chain(&f.dispatched_from)) {
+        folders.entry(folder(&caller.file).to_owned()).or_default()[1] += 1;
+    }
+    let shown = if hits.is_some() { 4 } else { 3 };
+    let row = |(folder, counts): (&String, &[u64; 3])| {
+        let cells = [folder.clone()].into_iter().chain(counts.iter().map(u64::to_string));
+        cells.take(shown).collect()
+    };
+    let rows = folders.iter().map(row).collect();
+    page.table(&s::MODULE_COLUMNS[..shown], rows);
+    let Some(hits) = hits else { return };
+    let ran: BTreeMap<&str, &FunctionChange> =
+        dossier.functions.iter().filter(|f| hit(f) > 0).map(|f| (f.name.as_str(), f)).collect();
+    let not = dossier.functions.iter().filter(|f| hit(f) == 0).count();
+    let text = page.lang.with(s::HITS, &[&hits.source, &ran.len().to_string(), &not.to_string()]);
+    page.out.push(Block::Text(text));
+    let mut ran: Vec<&FunctionChange> = ran.into_values().collect();
+    ran.sort_by_key(|f| std::cmp::Reverse(hit(f)));
+    let rows = ran.iter().take(RAN).map(|f| vec![f.name.clone(), folder_of(f), hit(f).to_string()]).collect();
+    page.table(&s::HIT_COLUMNS, rows);
+}
+
+fn folder(file: &str) -> &str {
+    file.rsplit_once('/').map_or(".", |(folder, _)| folder)
+}

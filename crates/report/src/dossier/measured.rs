@@ -1,0 +1,46 @@
+//! Chapter 4 from a measured run: what it comes down to, its picture, and how often the functions ran.
+
+use crate::{Input, pictures, sections, words};
+use schedlab_run::require::CALLS;
+
+/// The picture's file, without `.svg`.
+pub(super) const NAME: &str = "measured";
+
+/// What a dossier shows of a run. Sentences are those of the run's report.
+#[derive(Debug, Clone, Default)]
+pub struct Measured {
+    /// Its directory's name.
+    pub name: String,
+    /// Where and when it was made.
+    pub place: String,
+    /// The verdict first.
+    pub claims: Vec<String>,
+    /// SVG of all questions, or of the first.
+    pub picture: Option<String>,
+    /// Function, arm, median calls per operation.
+    pub calls: Vec<(String, String, String)>,
+}
+
+/// Reads the findings of a run.
+pub fn measured(name: &str, input: &Input<'_>) -> Measured {
+    let findings = input.findings;
+    let (headline, _) = sections::headline(findings);
+    let others = findings.claims.iter().skip(1).filter(|_| sections::stopped(findings).is_none());
+    let claims = [headline].into_iter().chain(others.map(|claim| claim.sentence.clone())).collect();
+    let mut calls = Vec::new();
+    for workload in &findings.workloads {
+        for facts in &workload.arms {
+            for counter in &facts.per_operation {
+                let Some(function) = counter.name.strip_prefix(CALLS) else { continue };
+                let value = match (counter.median, &counter.not_counted) {
+                    (Some(value), _) => crate::number::significant(value, 4),
+                    (None, why) => why.clone().unwrap_or_default(),
+                };
+                calls.push((function.to_owned(), words::arm_with_spec(findings, facts.arm), value));
+            }
+        }
+    }
+    calls.sort();
+    let picture = pictures::pictures(input).into_iter().next().map(|(_, svg)| svg);
+    Measured { name: name.to_owned(), place: words::place(input.manifest), claims, picture, calls }
+}

@@ -1,0 +1,213 @@
+//! Every sentence of a dossier in both of its languages. `{0}` stands for the first value.
+
+/// The language of a dossier.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Lang {
+    /// English.
+    #[default]
+    En,
+    /// Chinese, simplified.
+    Zh,
+}
+
+/// A sentence: English, Chinese.
+pub(super) type Said = [&'static str; 2];
+
+impl Lang {
+    pub(super) fn of(self, said: Said) -> &'static str {
+        said[usize::from(self == Self::Zh)]
+    }
+
+    /// With values put in.
+    pub(super) fn with(self, said: Said, values: &[&str]) -> String {
+        values
+            .iter()
+            .enumerate()
+            .fold(self.of(said).to_owned(), |text, (at, value)| text.replace(&format!("{{{at}}}"), value))
+    }
+
+    /// Names in a row.
+    pub(super) fn list(self, names: &[String]) -> String {
+        names.join(self.of([", ", "、"]))
+    }
+
+    /// As `html lang` wants it.
+    pub(super) fn code(self) -> &'static str {
+        self.of(["en", "zh-CN"])
+    }
+}
+
+pub(super) const SIDES: Said = [
+    "Before: {0} ({1} files read). After: {2} ({3} files read). Limited to {4}.",
+    "改动前：{0}（读取 {1} 个文件）。改动后：{2}（读取 {3} 个文件）。范围：{4}。",
+];
+pub(super) const ALL_FILES: Said = ["all files", "全部文件"];
+pub(super) const FEATURE: Said = ["1. Feature and principle", "1. 特性与原理"];
+pub(super) const EVOLUTION: Said = ["2. Evolution", "2. 演进历史"];
+pub(super) const NO_HISTORY: Said =
+    ["No history was given: commits and releases are unknown.", "未提供历史：提交和发布版本未知。"];
+pub(super) const NO_TAGS: Said = [
+    "No tag of the checkout holds these commits: the releases that they landed in are not known.",
+    "检出的仓库中没有包含这些提交的标签：进入的发布版本未知。",
+];
+pub(super) const EVENT_COLUMNS: [Said; 5] =
+    [["commit", "提交"], ["date", "日期"], ["author", "作者"], ["subject", "主题"], ["landed in", "进入版本"]];
+pub(super) const NOT_RELEASED: Said = ["in no tag yet", "尚无标签"];
+pub(super) const REFERENCES: Said = ["2.1 References", "2.1 参考资料"];
+pub(super) const REFERENCE_COLUMNS: [Said; 3] = [["of", "来源"], ["kind", "类型"], ["reference", "参考"]];
+pub(super) const DOCUMENTATION: Said = ["Documentation", "文档"];
+pub(super) const FILES_NAME_IT: Said = ["{0} ({1} files name it)", "{0}（{1} 个文件提到）"];
+pub(super) const DIFFERENCES: Said = ["3. Differences", "3. 差异"];
+pub(super) const INTERFACES: Said = ["3.1 Interfaces", "3.1 接口"];
+pub(super) const NONE_DIFFERS: Said = ["None differs.", "没有差异。"];
+pub(super) const INTERFACE_COLUMNS: [Said; 4] =
+    [["name", "名称"], ["change", "变化"], ["before", "改动前"], ["after", "改动后"]];
+pub(super) const IF: Said = ["if", "条件"];
+pub(super) const CODE: Said = ["3.2 Code", "3.2 代码"];
+pub(super) const SUBSYSTEM_COLUMNS: [Said; 6] = [
+    ["subsystem (MAINTAINERS)", "子系统（MAINTAINERS）"],
+    ["status", "状态"],
+    ["lists", "邮件列表"],
+    ["files", "文件数"],
+    ["added", "新增行"],
+    ["removed", "删除行"],
+];
+pub(super) const NO_MAINTAINERS: Said =
+    ["The trees have no file MAINTAINERS: subsystems are not known.", "源码树中没有 MAINTAINERS 文件：子系统未知。"];
+pub(super) const FILE_COLUMNS: [Said; 4] =
+    [["file", "文件"], ["change", "变化"], ["added", "新增行"], ["removed", "删除行"]];
+pub(super) const FUNCTIONS: Said =
+    ["Functions, by lines of code; comments and white space do not count.", "函数，按代码行统计；注释和空白不计。"];
+pub(super) const FUNCTION_COLUMNS: [Said; 6] = [
+    ["function", "函数"],
+    ["change", "变化"],
+    ["lines", "行数"],
+    ["before", "改动前"],
+    ["after", "改动后"],
+    ["condition", "条件"],
+];
+pub(super) const FLOW: Said = ["3.3 Call flow and 3.4 key functions", "3.3 调用流程与 3.4 关键函数"];
+pub(super) const HOW_RANKED: Said = [
+    "Ranked by lines that differ, callers, operation tables and a changed signature. In the pictures a call is green if \
+     only the second version makes it and red if only the first did. Calls are found by name; those through a pointer by \
+     the name of the member, so other tables of the same member are among them.",
+    "按差异行数、调用者、操作表和签名变化排序。图中绿色为仅新版本有的调用，红色为仅旧版本有的调用。调用按名称查找；\
+     经指针的调用按成员名查找，因此同名成员的其他操作表也在其中。",
+];
+pub(super) const REASON: Said = ["{0}: lines in the diff: {1}, callers: {2}", "{0}：差异行数 {1}，调用者 {2} 个"];
+pub(super) const REASON_TABLES: Said = [", operation tables: {0}", "，操作表 {0} 个"];
+pub(super) const REASON_SIGNATURE: Said = [", signature changed", "，签名变化"];
+pub(super) const REGISTERED: Said = [" Registered as {0}.", "注册为 {0}。"];
+pub(super) const CALLED_BY: Said = [" Called by {0}.", "调用者：{0}。"];
+pub(super) const DISPATCHED: Said = [" Dispatched from {0}.", "分派自 {0}。"];
+pub(super) const AND_MORE: Said = [" and {0} more", " 等另外 {0} 个"];
+pub(super) const STOP: Said = [".", "。"];
+pub(super) const CALLS_OF: Said = ["calls of {0}", "{0} 的调用"];
+pub(super) const MODULES: Said = ["3.5 Affected modules", "3.5 受影响的模块"];
+pub(super) const MODULE_COLUMNS: [Said; 4] = [
+    ["folder", "目录"],
+    ["functions that differ", "有差异的函数"],
+    ["calls of key functions from it", "来自该目录的关键函数调用"],
+    ["hits of functions that differ", "有差异函数的命中次数"],
+];
+pub(super) const HITS: Said = [
+    "At run time ({0}), of the functions that differ {1} ran, {2} did not or have no symbol of their own.",
+    "运行时（{0}）：有差异的函数中 {1} 个被执行，{2} 个未执行或没有自己的符号。",
+];
+pub(super) const HIT_COLUMNS: [Said; 3] =
+    [["function that ran", "执行过的函数"], ["folder", "目录"], ["hits", "命中次数"]];
+pub(super) const SIMILAR: Said = ["3.6 Similar features", "3.6 相似特性"];
+pub(super) const SIMILAR_HOW: Said = [
+    "Candidates: functions that did not change and use the same members, constants and knobs as those that did; rare names count more.",
+    "候选：未改动、但与改动函数使用相同成员、常量和可调参数的函数；越少见的名称权重越高。",
+];
+pub(super) const SIMILAR_COLUMNS: [Said; 4] =
+    [["function", "函数"], ["place", "位置"], ["shares", "共同使用"], ["with", "对应的改动函数"]];
+pub(super) const STRUCTURES: Said = ["3.7 Main data structures", "3.7 主要数据结构"];
+pub(super) const STRUCTURES_HOW: Said = [
+    "Members that differ. Who writes and reads is told by the member's name; where several structs have one of that name, theirs are among them.",
+    "有差异的成员。读写者按成员名查找；多个结构体有同名成员时，其他结构体的读写也在其中。",
+];
+pub(super) const KEPT: Said = ["{0}; members kept as they are: {1}.", "{0}；未变的成员：{1} 个。"];
+pub(super) const MEMBER_COLUMNS: [Said; 5] =
+    [["member", "成员"], ["before", "改动前"], ["after", "改动后"], ["written by", "写入者"], ["read by", "读取者"]];
+pub(super) const NAMESAKES: Said = ["{0} (a name in {1} structs)", "{0}（{1} 个结构体有此名）"];
+pub(super) const BODIES: Said = ["3.8 Key functions, line by line", "3.8 关键函数逐行说明"];
+pub(super) const BODIES_HOW: Said =
+    ["Line numbers before and after; + and - as in a diff.", "左侧为改动前和改动后的行号；+ 和 - 与 diff 相同。"];
+pub(super) const MEASUREMENT: Said = ["4. Measurement", "4. 测量"];
+pub(super) const FROM_RUN: Said = ["From the run {0}:", "来自测量 {0}（原文为英文）："];
+pub(super) const CALL_COLUMNS: [Said; 3] =
+    [["function", "函数"], ["arm", "分组"], ["calls per operation", "每次操作的调用次数"]];
+pub(super) const VERIFICATION: Said = ["4.1 Verification", "4.1 验证"];
+pub(super) const PROBLEMS: Said = ["4.2 Problems and fixes", "4.2 问题与修复"];
+pub(super) const PROBLEM_COLUMNS: [Said; 3] =
+    [["commit", "提交"], ["later commit that mends it", "修复它的后续提交"], ["landed in", "进入版本"]];
+pub(super) const NO_PROBLEMS: Said = [
+    "No later commit of the history says that it fixes or reverts one of these.",
+    "历史中没有后续提交声明修复或撤销上述提交。",
+];
+pub(super) const SUMMARY: Said = ["5. Summary", "5. 总结"];
+pub(super) const COUNTS: Said = [
+    "{0} files and {1} interfaces differ. Functions: {2} changed, {3} new, {4} removed, {5} renamed.",
+    "{0} 个文件、{1} 个接口有差异。函数：{2} 个改动，{3} 个新增，{4} 个删除，{5} 个改名。",
+];
+pub(super) const NOT_READ: Said = ["Not read", "未能读取"];
+pub(super) const NOT_READ_COLUMNS: [Said; 3] = [["tree", "源码树"], ["place", "位置"], ["what", "内容"]];
+pub(super) const WITHOUT_PLACE: Said = ["Notes whose place is gone", "失去位置的注释"];
+pub(super) const NOTE_OF: Said = ["Of `{0}`:", "原位置 `{0}`："];
+pub(super) const BEFORE_AFTER: [Said; 2] = [["before", "改动前"], ["after", "改动后"]];
+
+/// What became of a thing, by the kernel crate's word for it.
+pub(super) const CHANGES: &[Said] = &[
+    ["added", "新增"],
+    ["removed", "删除"],
+    ["changed", "改动"],
+    ["renamed", "改名"],
+    ["new", "新增"],
+    ["gone", "删除"],
+];
+pub(super) const RENAMED_FROM: Said = ["renamed from {0}", "由 {0} 改名"];
+pub(super) const SIGNATURE: Said = ["signature: {0} → {1}", "签名：{0} → {1}"];
+
+/// Titles in the order of `Kind`.
+pub(super) const KINDS: [Said; 21] = [
+    ["System calls", "系统调用"],
+    ["Sysctls", "Sysctl 参数"],
+    ["Defaults of sysctl variables", "Sysctl 变量默认值"],
+    ["Debugfs files", "Debugfs 文件"],
+    ["Files in /proc", "/proc 文件"],
+    ["Files in /sys", "/sys 文件"],
+    ["Cgroup files", "Cgroup 文件"],
+    ["Scheduler features", "调度器特性开关"],
+    ["Kconfig options", "Kconfig 选项"],
+    ["Boot parameters", "启动参数"],
+    ["Module parameters", "模块参数"],
+    ["MIB counters", "MIB 计数器"],
+    ["Tracepoints", "跟踪点"],
+    ["Kfuncs", "Kfunc"],
+    ["Static keys", "静态键"],
+    ["Exported symbols", "导出符号"],
+    ["Constants of the user-space API", "用户空间 API 常量"],
+    ["Types", "类型"],
+    ["Members", "成员"],
+    ["Operations registered in tables", "操作表中注册的操作"],
+    ["Signatures of global functions", "全局函数签名"],
+];
+
+/// What stands in a slot until an engineer writes there.
+pub(super) const TO_WRITE: [Said; 7] = [
+    ["[To be written by an engineer: what it is for and how it works.]", "[由工程师填写：用途与工作原理。]"],
+    [
+        "[To be written by an engineer: which of these, or which other feature, is like this one, and how they act together.]",
+        "[由工程师填写：哪些特性与此相似，以及它们如何相互作用。]",
+    ],
+    ["[To be filled from a measured run: --run DIR.]", "[由测量结果填写：--run DIR。]"],
+    ["[Conclusions: to be written by an engineer.]", "[结论：由工程师填写。]"],
+    ["[Comment of an engineer.]", "[工程师注释。]"],
+    ["[To be written by an engineer: how it was verified.]", "[由工程师填写：如何验证。]"],
+    [
+        "[To be written by an engineer: problems met and how they were solved.]",
+        "[由工程师填写：遇到的问题与解决方法。]",
+    ],
+];

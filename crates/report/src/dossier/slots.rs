@@ -1,0 +1,92 @@
+//! What an engineer writes into a dossier, which a new one keeps: lines between two marks, by name.
+
+use super::sentences::TO_WRITE;
+use std::collections::BTreeMap;
+
+const BEGIN: &str = "<!-- slot: ";
+const END: &str = "<!-- end of slot -->";
+const SUM: &str = "<!-- schedlab dossier ";
+
+/// What an old page holds.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct OldPage {
+    /// Slots that somebody has written into, by name.
+    pub slots: BTreeMap<String, String>,
+    /// Nothing but slots was changed since it was made: it can be written over.
+    pub is_ours: bool,
+}
+
+/// Reads a page that was made before. Error: a slot that has no end, by name.
+pub fn dossier_slots(page: &str) -> Result<OldPage, String> {
+    let mut out = OldPage::default();
+    let (mut open, mut outside, mut sum): (Option<(String, Vec<&str>)>, String, &str) = Default::default();
+    for line in page.lines() {
+        let begins = line.strip_prefix(BEGIN).and_then(|rest| rest.strip_suffix(" -->"));
+        match (&mut open, begins) {
+            (Some((name, _)), Some(_)) => return Err(name.clone()),
+            (Some((_, lines)), None) if line.trim() != END => lines.push(line),
+            (Some(_), None) => {
+                let (name, lines) = open.take().unwrap_or_default();
+                let text = lines.join("\n").trim().to_owned();
+                if !text.is_empty() && !TO_WRITE.iter().flatten().any(|default| *default == text) {
+                    out.slots.insert(name, text);
+                }
+            }
+            (None, Some(name)) => open = Some((name.to_owned(), Vec::new())),
+            (None, None) if line.starts_with(SUM) => sum = line,
+            (None, None) => outside += &format!("{}\n", line.trim_end()),
+        }
+    }
+    if let Some((name, _)) = open {
+        return Err(name);
+    }
+    out.is_ours = sum == self::sum(&outside);
+    Ok(out)
+}
+
+/// A slot's lines.
+pub(super) fn marked(name: &str, text: &str) -> String {
+    // A line of the text that looks like a mark would end it.
+    let text = text.replace("<!-- slot", "<!-- a slot").replace(END, "<!-- end -->");
+    format!("{BEGIN}{name} -->\n{text}\n{END}\n\n")
+}
+
+/// The last line of a page, over what stands outside of its slots: FNV-1a.
+fn sum(outside: &str) -> String {
+    let step = |h: u64, b: u8| (h ^ u64::from(b)).wrapping_mul(0x100_0000_01b3);
+    format!("{SUM}{:016x} -->", outside.bytes().fold(0xcbf2_9ce4_8422_2325, step))
+}
+
+/// The last line of a page whose other lines are these.
+pub(super) fn seal(page: &str) -> String {
+    let (mut outside, mut is_inside) = (String::new(), false);
+    for line in page.lines() {
+        is_inside |= line.starts_with(BEGIN);
+        if !is_inside {
+            outside += &format!("{}\n", line.trim_end());
+        }
+        is_inside &= line.trim() != END;
+    }
+    sum(&outside)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_written_is_found_and_what_was_not_is_none() {
+        let page = format!("# T\n\n{}text\n{}", marked("principle", "mine\n\n- x"), marked("summary", TO_WRITE[3][1]));
+        let page = format!("{page}{}\n", seal(&page));
+        let found = dossier_slots(&page).unwrap();
+        assert_eq!(found.slots, BTreeMap::from([("principle".to_owned(), "mine\n\n- x".to_owned())]));
+        assert!(found.is_ours);
+        assert!(dossier_slots(&page.replace("mine", "yours")).unwrap().is_ours, "a slot may change");
+        assert!(!dossier_slots(&page.replace("text", "TEXT")).unwrap().is_ours);
+        assert!(!dossier_slots("# by hand\n").unwrap().is_ours);
+        assert_eq!(dossier_slots(&page.replacen(END, "", 1)), Err("principle".to_owned()));
+        let hostile = format!("{END}\n{BEGIN}evil -->");
+        let found = dossier_slots(&marked("principle", &hostile)).unwrap();
+        assert_eq!(found.slots.keys().collect::<Vec<_>>(), ["principle"]);
+    }
+}

@@ -1,0 +1,76 @@
+//! What ran: counts of functions from a profile, or from the kernel's function tracer.
+
+use crate::input;
+use anyhow::{Context, Result, bail};
+use schedlab_report::Hits;
+use std::collections::BTreeMap;
+use std::path::Path;
+
+pub(super) fn read(file: &Path) -> Result<Hits> {
+    let text = input::bytes(file)?;
+    let name = file.file_name().map_or_else(String::new, |name| name.to_string_lossy().into_owned());
+    let text = String::from_utf8_lossy(&text);
+    let (what, counts) = match text.trim_start().starts_with('{') {
+        true => profile(&text).with_context(|| format!("--hits {}", file.display()))?,
+        false => ("calls, by the function tracer", traced(&text)),
+    };
+    if counts.is_empty() {
+        bail!(
+            "--hits {}: no function in it; give JSON of `vm profile --json` or `profile --json`, or lines `FUNCTION <-CALLER` \
+             of the function tracer",
+            file.display()
+        );
+    }
+    Ok(Hits { source: format!("{name}: {what}"), counts })
+}
+
+/// Of several profiles the last, which is the one that was asked for.
+fn profile(text: &str) -> Result<(&'static str, BTreeMap<String, u64>)> {
+    let whole: serde_json::Value = serde_json::from_str(text).context("it is no JSON")?;
+    let last = whole.get("profiles").and_then(|all| all.as_array()?.last());
+    if let Some(functions) = last.and_then(|one| one.get("functions")?.as_object()) {
+        let counts = functions.iter().filter_map(|(name, count)| Some((name.clone(), count.as_u64()?)));
+        return Ok(("instructions", counts.collect()));
+    }
+    let sampled = whole.get("functions").and_then(|functions| functions.as_array());
+    let mut out = BTreeMap::new();
+    for one in sampled.context("it is no profile of `vm profile --json` or `profile --json`")? {
+        let of = |key: &str| one.get(key).and_then(|value| value.as_str()).unwrap_or_default();
+        // `[kernel]`, or the name of a module; a program is a path.
+        if of("image").starts_with('[') {
+            let samples = one.get("samples").and_then(serde_json::Value::as_u64).unwrap_or(0);
+            *out.entry(of("name").to_owned()).or_default() += samples;
+        }
+    }
+    Ok(("samples", out))
+}
+
+/// `… 12.3: schedule <-worker_thread`; trace-cmd writes `schedule <-- worker_thread`.
+fn traced(text: &str) -> BTreeMap<String, u64> {
+    let mut out = BTreeMap::new();
+    for line in text.lines() {
+        let function = line.split_once(" <-").and_then(|(before, _)| before.split_whitespace().last());
+        if let Some(name) = function.filter(|_| !line.trim_start().starts_with('#')) {
+            *out.entry(name.to_owned()).or_default() += 1;
+        }
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_source_is_told_by_its_form() {
+        let traced = traced(
+            "# a <-b\n <idle>-0 [001] d..2. 12.3: schedule <-worker_thread\n x-1 [000] 1.0: function: schedule <-- do_x\n x-1 y\n",
+        );
+        assert_eq!(traced, BTreeMap::from([("schedule".to_owned(), 2)]));
+        let counted = r#"{"profiles": [{"functions": {"old": 1}}, {"functions": {"tcp_push": 7}}]}"#;
+        assert_eq!(profile(counted).unwrap(), ("instructions", BTreeMap::from([("tcp_push".to_owned(), 7)])));
+        let sampled = r#"{"functions": [{"name": "f", "image": "[kernel]", "samples": 3}, {"name": "main", "image": "/bin/x", "samples": 9}]}"#;
+        assert_eq!(profile(sampled).unwrap(), ("samples", BTreeMap::from([("f".to_owned(), 3)])));
+        assert!(profile("{}").unwrap_err().to_string().contains("no profile"));
+    }
+}

@@ -1,0 +1,59 @@
+//! The commits of a range and the release that each landed in.
+
+use super::checkout::git;
+use anyhow::Result;
+use schedlab_kernel::dossier::{Event, references};
+use std::collections::HashMap;
+use std::path::Path;
+
+/// Commits that are read, and tags that are looked into, the oldest first.
+const COMMITS: &str = "-n20000";
+const TAGS: usize = 500;
+
+/// The commits of `to` that `from` has not and that touch the paths, the oldest first.
+pub(super) fn events(tree: &Path, from: &str, to: &str, paths: &[String]) -> Result<Vec<Event>> {
+    let span = format!("{from}..{to}");
+    let format = "--format=%H%x00%as%x00%an%x00%s%x00%b%x00";
+    let log = ["rev-list", "--reverse", "--no-merges", "--no-commit-header", COMMITS, format, &span, "--"];
+    let log = git(tree, &log, paths, vec![])?;
+    // A commit ends with a zero and a line end.
+    let fields = log.split(|&b| b == 0).map(|field| String::from_utf8_lossy(field).trim_start_matches('\n').to_owned());
+    let fields: Vec<String> = fields.collect();
+    let released = if fields.len() > 1 { releases(tree, from, paths, fields.len() / 5)? } else { HashMap::new() };
+    let event = |fields: &[String]| match fields {
+        [id, date, author, subject, body] => Some(Event {
+            commit: id.chars().take(12).collect(),
+            date: date.clone(),
+            author: author.clone(),
+            subject: subject.clone(),
+            release: released.get(id).cloned(),
+            references: references(body),
+        }),
+        _ => None,
+    };
+    Ok(fields.chunks(5).filter_map(event).collect())
+}
+
+/// By commit the first tag that has it. Tags are taken by their date, of one date by their version, and no more than
+/// are needed for `wanted` commits.
+fn releases(tree: &Path, from: &str, paths: &[String], wanted: usize) -> Result<HashMap<String, String>> {
+    let list = ["-c", "versionsort.suffix=-rc", "for-each-ref", "--sort=version:refname", "--sort=creatordate"];
+    let list = [&list[..], &["--format=%(refname)", "--no-merged", from, "refs/tags"]].concat();
+    let tags = String::from_utf8_lossy(&git(tree, &list, &[], vec![])?).into_owned();
+    let (mut out, mut seen) = (HashMap::new(), vec![from.to_owned()]);
+    for tag in tags.lines().take(TAGS) {
+        if out.len() >= wanted {
+            break;
+        }
+        let mut asked = vec!["rev-list", "--no-merges", tag, "--not"];
+        asked.extend(seen.iter().map(String::as_str));
+        asked.push("--");
+        let landed = git(tree, &asked, paths, vec![])?;
+        let name = tag.strip_prefix("refs/tags/").unwrap_or(tag);
+        for id in String::from_utf8_lossy(&landed).lines() {
+            out.entry(id.to_owned()).or_insert_with(|| name.to_owned());
+        }
+        seen.push(tag.to_owned());
+    }
+    Ok(out)
+}
