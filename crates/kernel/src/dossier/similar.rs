@@ -2,6 +2,7 @@
 
 use super::{File, FunctionChange, Place};
 use crate::names::words;
+use crate::source::code_lines;
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -23,8 +24,8 @@ pub struct Similar {
     pub with: Vec<String>,
 }
 
-/// Candidates in the second tree, and in the first for what is gone; those that share most come first. A name that
-/// stands in `n` functions counts 1/n.
+/// Candidates in the second tree, or in the first where a feature is taken out; those that share most with the lines that
+/// differ come first. A name that stands in `n` functions counts 1/n.
 pub fn similar(functions: &[FunctionChange], before: &[File], after: &[File]) -> Vec<Similar> {
     let is_there = functions.iter().filter(|change| change.after.is_some()).count();
     // Where a feature is taken out, what was like it stands in the first tree.
@@ -33,24 +34,36 @@ pub fn similar(functions: &[FunctionChange], before: &[File], after: &[File]) ->
     let changed: BTreeSet<(String, usize)> =
         functions.iter().filter_map(place).map(|place| (place.file, place.line)).collect();
     let known = interfaces(files);
+    let named = |lines: &[String]| -> BTreeSet<&str> {
+        let all = lines.iter().flat_map(|line| words(line.as_bytes()));
+        all.filter_map(|word| known.get(std::str::from_utf8(word).ok()?).copied()).collect()
+    };
+    // By name the changed functions that have it in a line that differs.
+    let mut asked: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
+    for change in functions {
+        let [old, new] = [(before, &change.before), (after, &change.after)].map(|(files, at)| code(files, at.as_ref()));
+        let [gone, come] = [(&old, &new), (&new, &old)].map(|(a, b)| -> Vec<String> {
+            let other: BTreeSet<&String> = b.iter().collect();
+            a.iter().filter(|line| !other.contains(line)).cloned().collect()
+        });
+        for name in named(&[gone, come].concat()) {
+            asked.entry(name).or_default().insert(&change.name);
+        }
+    }
     let mut used_by: BTreeMap<&str, Vec<usize>> = BTreeMap::new();
     let all: Vec<_> = files.iter().flat_map(|file| file.unit.functions.iter().map(move |f| (file, f))).collect();
     for (number, (file, function)) in all.iter().enumerate() {
-        let text = &file.text[function.bytes.clone()];
-        let named: BTreeSet<&str> =
-            words(text).filter_map(|w| known.get(std::str::from_utf8(w).ok()?).copied()).collect();
-        named.into_iter().for_each(|name| used_by.entry(name).or_default().push(number));
+        let uses = named(&code_lines(&file.text, function));
+        uses.into_iter().filter(|n| asked.contains_key(n)).for_each(|n| used_by.entry(n).or_default().push(number));
     }
-    let is_changed = |number: &usize| {
-        let (file, function) = all[*number];
-        changed.contains(&(file.path.clone(), function.line))
-    };
     let mut found: BTreeMap<usize, Vec<(&str, usize)>> = BTreeMap::new();
-    for (name, users) in used_by.iter().filter(|(_, users)| (2..=COMMON).contains(&users.len())) {
-        if users.iter().any(is_changed) {
-            let others = users.iter().filter(|number| !is_changed(number));
-            others.for_each(|number| found.entry(*number).or_default().push((name, users.len())));
-        }
+    for (name, users) in used_by.iter().filter(|(_, users)| users.len() <= COMMON) {
+        let is_changed = |number: &&usize| {
+            let (file, function) = all[**number];
+            changed.contains(&(file.path.clone(), function.line))
+        };
+        let others = users.iter().filter(|number| !is_changed(number));
+        others.for_each(|number| found.entry(*number).or_default().push((name, users.len())));
     }
     let weight = |shared: &[(&str, usize)]| shared.iter().map(|(_, users)| 10_000 / users).sum::<usize>();
     let mut ranked: Vec<(usize, Vec<(&str, usize)>)> =
@@ -59,15 +72,24 @@ pub fn similar(functions: &[FunctionChange], before: &[File], after: &[File]) ->
     let named = ranked.into_iter().take(NAMED).map(|(number, mut shared)| {
         shared.sort_by_key(|(name, users)| (*users, *name));
         let (file, function) = all[number];
-        let users = shared.iter().flat_map(|(name, _)| &used_by[name]).filter(|number| is_changed(number));
+        let with: BTreeSet<&str> = shared.iter().flat_map(|(name, _)| asked[name].iter().copied()).collect();
         Similar {
             function: function.name.clone(),
             place: Place { file: file.path.clone(), line: function.line },
-            with: users.map(|&number| all[number].1.name.clone()).collect::<BTreeSet<_>>().into_iter().collect(),
+            with: with.into_iter().map(str::to_owned).collect(),
             shared: shared.into_iter().map(|(name, _)| name.to_owned()).collect(),
         }
     });
     named.collect()
+}
+
+/// The code of the function whose name stands there.
+fn code(files: &[File], place: Option<&Place>) -> Vec<String> {
+    let found = place.and_then(|place| {
+        let file = &files[files.binary_search_by(|file| file.path.as_str().cmp(&place.file)).ok()?];
+        Some((file, file.unit.functions.iter().find(|function| function.line == place.line)?))
+    });
+    found.map_or(Vec::new(), |(file, function)| code_lines(&file.text, function))
 }
 
 /// Names that are a member, a constant, a scheduler feature or a knob's variable, each as itself.

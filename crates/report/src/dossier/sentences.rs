@@ -118,8 +118,8 @@ pub(super) const HIT_COLUMNS: [Said; 3] =
     [["function that ran", "执行过的函数"], ["folder", "目录"], ["hits", "命中次数"]];
 pub(super) const SIMILAR: Said = ["3.6 Similar features", "3.6 相似特性"];
 pub(super) const SIMILAR_HOW: Said = [
-    "Candidates: functions that did not change and use the same members, constants and knobs as those that did; rare names count more.",
-    "候选：未改动、但与改动函数使用相同成员、常量和可调参数的函数；越少见的名称权重越高。",
+    "Candidates: functions that did not change and use members, constants and knobs of the lines that differ; rare names count more.",
+    "候选：未改动、但使用差异行中的成员、常量和可调参数的函数；越少见的名称权重越高。",
 ];
 pub(super) const SIMILAR_COLUMNS: [Said; 4] =
     [["function", "函数"], ["place", "位置"], ["shares", "共同使用"], ["with", "对应的改动函数"]];
