@@ -283,7 +283,8 @@ fn recorders_at_once_have_files_of_their_own_or_are_refused() {
         let (done, refused): (Vec<_>, Vec<_>) = ran.iter().partition(|ran| ran.status.success());
         assert_eq!((done.len(), refused.len()), (1, 2), "{ran:?}");
         let sentence = format!("schedlab: {dir} holds a recording already: give another --out\n");
-        assert!(refused.iter().all(|ran| ran.stderr == sentence.as_bytes()), "{refused:?}");
+        // What a recorder that another test killed has left may be told before it.
+        assert!(refused.iter().all(|ran| ran.stderr.ends_with(sentence.as_bytes())), "{refused:?}");
         is_whole(&lab.path(&format!("{dir}/trace.slt")));
     }
 }
