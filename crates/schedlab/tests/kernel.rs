@@ -89,6 +89,16 @@ fn the_adapted_series_applies_and_stays_in_its_directory() {
     let ran = schedlab(&["kernel", "port", &series, "--onto", &tree, "--write", &out]).success();
     assert!(ran.stderr.contains("2 of 3 patches in "), "{}", ran.stderr);
     assert!(ran.stderr.contains("1 *.rej file with hunks"), "{}", ran.stderr);
+    for row in [
+        "    1 part          1       0        1  ../../up: a / b",
+        " 1 not rehearsed\n",
+        "    2 present       0       1        0  there\n",
+        "    3 part          1       0        1  more\n",
+        " 1 only a guess\n",
+        "patches: 1 present, 0 clean, 0 adapted, 2 part, 0 left out\n",
+    ] {
+        assert!(ran.stdout.contains(row), "{row}: {}", ran.stdout);
+    }
     let names = |dir: &str| {
         let entries = std::fs::read_dir(lab.path(dir)).unwrap();
         let mut names: Vec<String> = entries.map(|e| e.unwrap().file_name().into_string().unwrap()).collect();

@@ -3,6 +3,7 @@
 mod adapt;
 mod align;
 mod file;
+mod outcome;
 mod present;
 mod rehearse;
 mod section;
@@ -11,6 +12,7 @@ mod source;
 mod splice;
 mod tokens;
 
+pub use outcome::{Outcome, Reason};
 pub use present::{Commit, Fixed, Present, Sign, fixed, present};
 pub use rehearse::{Confidence, Place, Proposal, Rehearsed, rehearse};
 pub use series::{Finding, Obstacle, Port, Read, rehearse_series};

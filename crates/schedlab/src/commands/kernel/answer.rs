@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 use std::io::{self, Write};
 
 pub(super) fn write(rehearsal: &Rehearsal, out: &mut dyn Write) -> io::Result<()> {
+    let outcomes = rehearsal.port.outcomes(&rehearsal.patches);
     for (number, finding) in rehearsal.port.findings.iter().enumerate() {
         let seen = finding.rehearsed.as_ref();
         let place = seen.and_then(|seen| seen.place.as_ref());
@@ -13,6 +14,7 @@ pub(super) fn write(rehearsal: &Rehearsal, out: &mut dyn Write) -> io::Result<()
         let line = json!({
             "patch": rehearsal.patches[finding.patch].subject,
             "from": rehearsal.from[finding.patch].display().to_string(),
+            "outcome": super::patches::outcome(outcomes[finding.patch].0),
             "file": finding.file,
             "hunk": number + 1,
             "verdict": verdict(finding.verdict),

@@ -7,6 +7,7 @@ mod dossier;
 mod history;
 mod lacking;
 mod patched;
+mod patches;
 mod port;
 mod ran;
 mod shown;

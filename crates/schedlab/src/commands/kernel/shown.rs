@@ -187,6 +187,7 @@ pub(super) fn write(rehearsal: &Rehearsal, out: &mut dyn Write) -> io::Result<()
             writeln!(out, "skipped: {} {refused}", from.display())?;
         }
     }
+    super::patches::write(rehearsal, out)?;
     sums(rehearsal, out)
 }
 

@@ -1,0 +1,90 @@
+//! What becomes of a patch as a whole.
+
+use super::rehearse::Confidence;
+use super::series::{Finding, Obstacle, Port};
+use crate::gnu::Verdict;
+use crate::series::Patch;
+
+/// What becomes of a patch.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Outcome {
+    /// The tree has all of it already.
+    Present,
+    /// What the tree lacks of it goes in as GNU patch puts it.
+    Clean,
+    /// All of it goes in, some hunks as proposals, sure or likely ones.
+    Adapted,
+    /// Some of it goes in or is there; the rest is left out.
+    Part,
+    /// Nothing of it goes in.
+    LeftOut,
+}
+
+/// Why a hunk is left out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Reason {
+    /// The tree has no such file.
+    NoFile,
+    /// The file is to be made and is there.
+    Exists,
+    /// The file has no lines like those that the hunk changes.
+    NoPlace,
+    /// Its proposal is a guess.
+    Guess,
+    /// It has a place, and no hunk could be made for it.
+    NoProposal,
+    /// It is not rehearsed: a binary file, a hostile path, a hunk that is not what its header counts, or a change of name
+    /// or mode only.
+    NotRehearsed,
+}
+
+impl Port {
+    /// What becomes of each of `patches`, which are those that were rehearsed, and how many of its hunks and files are left
+    /// out for which reason, in the order of [`Reason`].
+    pub fn outcomes(&self, patches: &[Patch]) -> Vec<(Outcome, Vec<(Reason, usize)>)> {
+        let of = |number: usize| self.findings.iter().filter(move |found| found.patch == number);
+        let each = patches.iter().enumerate().map(|(number, patch)| {
+            let mut reasons: Vec<Reason> = of(number).filter_map(reason).collect();
+            let without_hunks = self.left_out[number].iter().filter(|file| file.hunks.is_empty()).count();
+            reasons.extend(std::iter::repeat_n(Reason::NotRehearsed, patch.refused.len() + without_hunks));
+            let is_taken = !self.adapted[number].is_empty();
+            let outcome = match (reasons.is_empty(), is_taken) {
+                (true, false) => Outcome::Present,
+                (true, true) if of(number).any(is_adapted) => Outcome::Adapted,
+                (true, true) => Outcome::Clean,
+                (false, false) if !of(number).any(|found| found.is_present) => Outcome::LeftOut,
+                (false, _) => Outcome::Part,
+            };
+            (outcome, counts(&reasons))
+        });
+        each.collect()
+    }
+}
+
+/// A taken hunk that is not patch's own.
+fn is_adapted(found: &Finding) -> bool {
+    let is_flagged = found.rehearsed.as_ref().is_some_and(|seen| seen.flagged.is_some());
+    found.is_taken && (found.verdict == Verdict::Fails || is_flagged)
+}
+
+fn reason(found: &Finding) -> Option<Reason> {
+    if found.is_taken || found.is_present {
+        return None;
+    }
+    let proposal = found.rehearsed.as_ref().and_then(|seen| seen.proposal.as_ref());
+    let has_place = found.rehearsed.as_ref().is_some_and(|seen| seen.place.is_some());
+    Some(match (found.obstacle, proposal.map(|proposal| proposal.confidence)) {
+        (Some(Obstacle::NoFile), _) => Reason::NoFile,
+        (Some(Obstacle::Exists), _) => Reason::Exists,
+        (None, Some(Confidence::Guess)) => Reason::Guess,
+        (None, _) if !has_place => Reason::NoPlace,
+        (None, _) => Reason::NoProposal,
+    })
+}
+
+fn counts(reasons: &[Reason]) -> Vec<(Reason, usize)> {
+    use Reason::{Exists, Guess, NoFile, NoPlace, NoProposal, NotRehearsed};
+    let all = [NoFile, Exists, NoPlace, Guess, NoProposal, NotRehearsed];
+    let count = |wanted: Reason| (wanted, reasons.iter().filter(|reason| **reason == wanted).count());
+    all.map(count).into_iter().filter(|(_, count)| *count > 0).collect()
+}
