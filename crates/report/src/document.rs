@@ -21,11 +21,6 @@ impl Document {
         crate::text::print(&mut Page::new(out, width, colour), &self.0)
     }
 
-    /// The page as Markdown within 78 columns.
-    pub fn markdown(&self, out: &mut dyn Write) -> io::Result<()> {
-        crate::markdown::print(&self.0, out)
-    }
-
     /// The page as one HTML file without any reference outside itself; `kicker` stands above its title.
     pub fn html(&self, kicker: &str, out: &mut dyn Write) -> io::Result<()> {
         crate::html::document(kicker, &self.0, out)
