@@ -6,6 +6,7 @@
 //! verdict says of the noise).
 #![forbid(unsafe_code)]
 
+mod arm_effects;
 mod arms;
 mod certificate;
 mod claim;
@@ -41,6 +42,7 @@ mod verdict;
 mod words;
 mod workload;
 
+pub use arm_effects::{ArmEffects, arm_effects};
 pub use claim::{beside, workload_label};
 pub use compare::compare;
 pub use environment::changes;

@@ -93,6 +93,9 @@ pub struct Plan {
     pub max_arms: u32,
     /// The design of the factors, once it is settled ([`Plan::settle`]).
     pub factorial: Option<Factorial>,
+    /// Title of the study that this run is a round of. The study judges its rounds together, so a round may have fewer blocks
+    /// than a verdict needs.
+    pub round_of: Option<String>,
 }
 
 /// A plan that cannot be run.
@@ -148,6 +151,21 @@ impl Plan {
         let plan = written::read(text)?;
         plan.check()?;
         Ok(plan)
+    }
+
+    /// The plan as a round of a study: what it measures, how and where, over other arms (the first is the control) and a fixed
+    /// number of blocks.
+    pub fn round(&self, number: u32, arms: Vec<Arm>, blocks: u32, seed: u64) -> Self {
+        Self {
+            title: format!("{}, round {number}", self.title),
+            seed: Some(seed),
+            stopping: Stopping::Trials { blocks },
+            arms,
+            factors: Vec::new(),
+            factorial: None,
+            round_of: Some(self.title.clone()),
+            ..self.clone()
+        }
     }
 
     /// The plan with the arms of its factorial, if it has one; `refused` says of each factor why it cannot be set here.

@@ -6,6 +6,7 @@ use crate::progress::Progress;
 use anyhow::{Context, Result, bail};
 use schedlab_analyze::Packer;
 use schedlab_record::tracer;
+use schedlab_run::lane::Provenance;
 use schedlab_run::{Applied, Manifest, RunError, RunReader, RunWriter, Setting, TrialRecord};
 use schedlab_sys::net_name;
 use schedlab_trial::guest::GuestTrial;
@@ -134,6 +135,11 @@ pub(crate) fn run(
     // The loop keeps of a trial what stopping asks for; the report is made of all that was stored.
     let trials = packed(dir).context("the run cannot be read again for its report")?.trials;
     Ok(Ended { manifest, trials, sealed })
+}
+
+/// Whether this is a guest of schedlab. Its run cannot go on: the next boot is another one.
+pub(crate) fn is_guest() -> bool {
+    Provenance::of_command_line(&std::fs::read_to_string("/proc/cmdline").unwrap_or_default()).is_some()
 }
 
 /// A run for a report: of its trials what reports look at.

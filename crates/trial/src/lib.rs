@@ -11,6 +11,7 @@ pub mod guest;
 mod host;
 pub mod prepare;
 mod require;
+pub mod rounds;
 pub mod runner;
 pub mod schedule;
 pub mod stopping;

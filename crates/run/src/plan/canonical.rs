@@ -25,6 +25,7 @@ impl Plan {
             ("sesoi", written(share(self.sesoi))),
             ("alpha", self.alpha.to_string()),
         ];
+        keys.extend(self.round_of.as_ref().map(|study| ("round_of", written(study))));
         keys.extend(self.seed.map(|seed| ("seed", seed.to_string())));
         match self.stopping {
             Stopping::Trials { blocks } => keys.push(("trials", blocks.to_string())),

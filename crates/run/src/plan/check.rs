@@ -77,7 +77,10 @@ impl Plan {
             ));
         }
         match self.stopping {
-            Stopping::Trials { blocks } if (blocks as usize) < LEAST_UNITS => too_few("trials", blocks),
+            Stopping::Trials { blocks: 0 } => too_few("trials", 0),
+            Stopping::Trials { blocks } if (blocks as usize) < LEAST_UNITS && self.round_of.is_none() => {
+                too_few("trials", blocks)
+            }
             Stopping::UntilDecided { max_blocks } if (max_blocks as usize) < LEAST_UNITS => {
                 too_few("max_blocks", max_blocks)
             }

@@ -26,6 +26,7 @@ const DEFAULT_WINDOW_NS: u64 = 50_000_000;
 #[serde(deny_unknown_fields)]
 struct WrittenPlan {
     title: Option<String>,
+    round_of: Option<String>,
     sesoi: Option<String>,
     alpha: Option<f64>,
     seed: Option<u64>,
@@ -148,6 +149,7 @@ impl WrittenPlan {
             factors: self.factor.iter().map(WrittenFactor::planned).collect::<Result<_, _>>()?,
             max_arms: self.max_arms.unwrap_or(DEFAULT_MAX_ARMS),
             factorial: None,
+            round_of: self.round_of.clone(),
             title: self.title.unwrap_or_else(|| "Untitled".into()),
         };
         let require = self.require.iter().map(|written| written.requirement(&plan).map_err(PlanError::Inconsistent));

@@ -8,7 +8,6 @@ use crate::exit::{self, usage};
 use crate::output::{say, to_stdout};
 use crate::{input, session};
 use anyhow::{Context, Result, anyhow, bail};
-use schedlab_run::lane::Provenance;
 use schedlab_run::{Manifest, Plan, RunError, RunReader, RunWriter, Setting, TraceSetting, words};
 use schedlab_trial::{Stop, factors, keep_what_stopping_needs, prepare};
 use schedlab_tune::Roots;
@@ -32,22 +31,25 @@ pub(super) fn execute(plan: &Plan, name: &str, output: &RunOutput) -> Result<u8>
     }
     // Without --out a second run does not trip over the first: out/quickstart-2, and so on.
     let dir = if output.out.is_none() && !output.resume { session::unused(dir) } else { dir };
-    let guests = plan.guest.as_ref().map(|guest| Guests::new(guest, plan)).transpose()?;
-    let (manifest, writer, trials) =
-        if output.resume { resume(&dir, plan, guests.as_ref())? } else { begin(&dir, plan, guests.as_ref())? };
-    let ended = session::run(&dir, manifest, writer, trials, guests.as_ref())?;
+    let ended = measure(&dir, plan, output.resume)?;
     let concluded = conclude(&dir, &ended.manifest, &ended.trials, output);
-    let is_guest = Provenance::of_command_line(&std::fs::read_to_string("/proc/cmdline").unwrap_or_default()).is_some();
-    // A guest's run cannot go on: the next boot is another one.
-    if ended.manifest.ended == Stop::Interrupted.reason() && !is_guest {
+    if ended.manifest.ended == Stop::Interrupted.reason() && !session::is_guest() {
         say(format_args!("schedlab: interrupted; to go on: {}", resumed(&dir, std::env::args())));
     }
     ended.sealed?;
     concluded
 }
 
+/// Runs a plan, or goes on with the run that was cut in `dir`.
+pub(super) fn measure(dir: &Path, plan: &Plan, go_on: bool) -> Result<session::Ended> {
+    let guests = plan.guest.as_ref().map(|guest| Guests::new(guest, plan)).transpose()?;
+    let begun = if go_on { resume } else { begin };
+    let (manifest, writer, trials) = begun(dir, plan, guests.as_ref())?;
+    session::run(dir, manifest, writer, trials, guests.as_ref())
+}
+
 /// The command line that goes on with the run in `dir`.
-fn resumed(dir: &Path, command: impl Iterator<Item = String>) -> String {
+pub(super) fn resumed(dir: &Path, command: impl Iterator<Item = String>) -> String {
     let command: Vec<String> = command.collect();
     let (begin, rest) = command.split_at(command.len().min(2));
     let out = dir.display().to_string();

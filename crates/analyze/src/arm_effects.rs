@@ -1,0 +1,118 @@
+//! What a study in rounds reads of a run: of each arm and each primary metric the effect of every independent unit, as
+//! the verdict's own estimator sees them, without a verdict. A study pools them over its rounds and judges them itself.
+
+use crate::compare::void_reason;
+use crate::contrasts::{self, Units, mean};
+use crate::findings::{Role, Scale};
+use crate::metric::{MetricKey, primary_names};
+use crate::workload::Workload;
+use schedlab_run::manifest::OrderKnown;
+use schedlab_run::{Direction, Manifest, TrialRecord, TrialStatus};
+
+/// An arm against the control on one metric.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ArmEffects {
+    /// Index in the manifest, above 0.
+    pub arm: u32,
+    /// The metric's name.
+    pub metric: String,
+    /// Its unit.
+    pub unit: String,
+    /// Which way is better.
+    pub direction: Direction,
+    /// Whether `effects` are ln(arm/control) or arm − control in `unit`.
+    pub scale: Scale,
+    /// What a unit is, plural: `blocks`, `boots`, `switchback trials`.
+    pub unit_name: &'static str,
+    /// Number of the unit in its run and its effect.
+    pub effects: Vec<(u64, f64)>,
+    /// Mean of the control over all its trials, in `unit`: geometric on the ratio scale.
+    pub control_mean: f64,
+    /// The same of the arm.
+    pub arm_mean: f64,
+    /// Why there are no effects: the arm is not in force here, its trials failed, or the metric has no number.
+    pub lacking: Option<String>,
+}
+
+impl ArmEffects {
+    /// The effects with the sign that makes larger ones better.
+    pub fn gains(&self) -> impl Iterator<Item = f64> + '_ {
+        let sign = if self.direction == Direction::HigherIsBetter { 1.0 } else { -1.0 };
+        self.effects.iter().map(move |(_, effect)| sign * effect)
+    }
+}
+
+/// The effects of all arms but the control on the primary metrics of one workload, metric by metric; an error where the
+/// run is void.
+pub fn arm_effects(manifest: &Manifest, trials: &[TrialRecord], workload: u32) -> Result<Vec<ArmEffects>, String> {
+    let part = match void_reason(manifest, trials) {
+        Some(why) => return Err(why),
+        None => Workload::new(manifest, trials, workload, None),
+    };
+    let primaries: Vec<&MetricKey> = part.keys.iter().filter(|key| key.role == Role::Primary).collect();
+    if primaries.is_empty() {
+        // No trial has an outcome: of the metric the plan knows the name alone.
+        let names = primary_names(manifest, workload, None);
+        let unmeasured = |name: String| MetricKey {
+            name,
+            unit: String::new(),
+            direction: Direction::HigherIsBetter,
+            role: Role::Primary,
+            quantile: None,
+            undivided: false,
+        };
+        let keys: Vec<MetricKey> = names.into_iter().map(unmeasured).collect();
+        return Ok(keys.iter().flat_map(|key| part.others().map(|arm| of_arm(&part, key, arm))).collect());
+    }
+    Ok(primaries.into_iter().flat_map(|key| part.others().map(|arm| of_arm(&part, key, arm))).collect())
+}
+
+fn of_arm(part: &Workload<'_>, key: &MetricKey, arm: u32) -> ArmEffects {
+    let order_known = part.manifest.order == OrderKnown::Randomized;
+    let units = contrasts::units(&part.selection, key, 0, arm, order_known);
+    let mut of_arm = ArmEffects {
+        arm,
+        metric: key.name.clone(),
+        unit: key.unit.clone(),
+        direction: key.direction,
+        scale: Scale::Ratio,
+        unit_name: "blocks",
+        effects: Vec::new(),
+        control_mean: f64::NAN,
+        arm_mean: f64::NAN,
+        lacking: not_in_force(part, arm).or_else(|| not_in_force(part, 0)),
+    };
+    match units {
+        Ok(units) => {
+            of_arm.scale = units.scale;
+            of_arm.unit_name = units.kind.name();
+            of_arm.control_mean = level(&units, &units.control);
+            of_arm.arm_mean = level(&units, &units.arm);
+            of_arm.effects = units.effects;
+        }
+        Err(why) => of_arm.lacking = of_arm.lacking.or(Some(why)),
+    }
+    if of_arm.effects.is_empty() && of_arm.lacking.is_none() {
+        of_arm.lacking = Some(failed(part, arm).unwrap_or_else(|| "no unit holds it and the control".into()));
+    }
+    of_arm
+}
+
+/// Mean over all trials of one side, back from the scale of the units.
+fn level(units: &Units, side: &[Vec<f64>]) -> f64 {
+    let all: Vec<f64> = side.iter().flatten().copied().collect();
+    let mean = mean(&all).unwrap_or(f64::NAN);
+    if units.scale == Scale::Ratio { mean.exp() } else { mean }
+}
+
+fn not_in_force(part: &Workload<'_>, arm: u32) -> Option<String> {
+    part.selection.not_applied.get(&arm).map(|why| format!("not applied: {why}"))
+}
+
+/// Why the first trial of an arm that failed did.
+fn failed(part: &Workload<'_>, arm: u32) -> Option<String> {
+    part.selection.rows.iter().filter(|row| row.record.arm == Some(arm)).find_map(|row| match &row.record.status {
+        TrialStatus::Failed(why) => Some(format!("its trials failed: {why}")),
+        _ => None,
+    })
+}

@@ -1,0 +1,50 @@
+//! Studies in rounds on this host: each round is a run directory below the study's.
+
+use super::run;
+use crate::output::say;
+use crate::session;
+use anyhow::{Context, Result, bail};
+use schedlab_run::{Plan, counted};
+use schedlab_trial::rounds::{Ended, Round, Study, drive};
+use std::path::Path;
+
+/// Below a study's directory: its rounds, `001`, `002`, …
+const ROUNDS: &str = "rounds";
+
+/// Runs a study in `dir`. With `resume` the rounds that are stored there are told again, and the one that was cut goes on;
+/// without it a directory that holds rounds is an error.
+pub(super) fn study(study: &mut dyn Study, dir: &Path, resume: bool) -> Result<Ended> {
+    let rounds = dir.join(ROUNDS);
+    if !resume && rounds.exists() {
+        bail!("{} holds rounds of a study already; go on with --resume, or give another -o DIR", dir.display());
+    }
+    std::fs::create_dir_all(&rounds)
+        .with_context(|| format!("{} cannot be made; name another place by -o DIR", rounds.display()))?;
+    let mut measure = |number: u32, plan: &Plan| round(&rounds.join(format!("{number:03}")), number, plan);
+    let (ended, _) = drive(study, &mut measure)?;
+    if ended == Ended::Interrupted && !session::is_guest() {
+        let again = run::resumed(dir, std::env::args());
+        say(format_args!("schedlab: interrupted; to go on: {again}"));
+    }
+    Ok(ended)
+}
+
+/// A round that is stored is read, one that was cut goes on, any other begins.
+fn round(dir: &Path, number: u32, plan: &Plan) -> Result<Round> {
+    if dir.exists() {
+        let stored = session::packed(dir).with_context(|| format!("round {number}"))?;
+        if stored.sealed {
+            if stored.manifest.plan_toml != plan.to_toml() {
+                bail!(
+                    "{} is a round of another study; give another -o DIR, or the plan and options it was begun with",
+                    dir.display()
+                );
+            }
+            return Ok(Round { number, dir: dir.to_owned(), manifest: stored.manifest, trials: stored.trials });
+        }
+    }
+    say(format_args!("round {number}: {}", counted(plan.arms.len(), "arms")));
+    let ended = run::measure(dir, plan, dir.exists())?;
+    ended.sealed?;
+    Ok(Round { number, dir: dir.to_owned(), manifest: ended.manifest, trials: ended.trials })
+}
