@@ -89,7 +89,9 @@ fn what_of(kind: u32, message: &[u8]) -> Option<What> {
         .into_iter()
         .map(|(field, value)| if let Value::Number(number) = value { Some((field, number)) } else { None })
         .collect::<Option<_>>()?;
-    let of = |field: u32| numbers.iter().find(|(number, _)| *number == field).and_then(|(_, n)| u32::try_from(*n).ok());
+    // Of a field that stands twice the last one counts (protobuf.dev, "Last One Wins").
+    let of =
+        |field: u32| numbers.iter().rfind(|(number, _)| *number == field).and_then(|(_, n)| u32::try_from(*n).ok());
     Some(match kind {
         4 => What::Switch { prev: of(2)?, state: state_of(u64::from(of(4)?)), next: of(6)? },
         20 => What::Waking { tid: of(2)?, target_cpu: of(5)? },
@@ -166,5 +168,12 @@ mod tests {
             }
         }
         assert_eq!(decode(&bytes), Some(events));
+    }
+
+    #[test]
+    fn of_a_field_that_stands_twice_the_last_one_counts() {
+        let message: Vec<u8> =
+            [[2, 5], [2, 9], [5, 1]].iter().flat_map(|[field, value]| [field << 3, *value]).collect();
+        assert_eq!(what_of(20, &message), Some(What::Waking { tid: 9, target_cpu: 1 }));
     }
 }
