@@ -146,5 +146,6 @@ fn manifest(table: Table, workload_ids: Vec<String>, options: &Options) -> Manif
         sweeps: Vec::new(),
         factorial: None,
         boots: None,
+        kernels: Vec::new(),
     }
 }

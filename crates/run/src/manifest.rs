@@ -1,5 +1,6 @@
 //! The manifest: what was asked, of which machine, and everything a reader needs to trust or distrust the run.
 
+use crate::kernel::BootedKernel;
 use crate::order::{CounterLevel, LoadGroup, Stamping};
 use crate::setting::Arm;
 use crate::workload_spec::WorkloadSpec;
@@ -7,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
 /// Version of the run directory's format; `FORMAT.md` lists what changed.
-pub const FORMAT_VERSION: u32 = 5;
+pub const FORMAT_VERSION: u32 = 6;
 /// Since this version a manifest carries its own CRC-32, tables have their checksums and trial files their list; older
 /// runs may lack them.
 pub(crate) const CHECKED_SINCE: u32 = 4;
@@ -234,6 +235,9 @@ pub struct Manifest {
     /// How many boots the blocks of a fixed design are divided among: the units of its verdicts. `None`: blocks are.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub boots: Option<u32>,
+    /// Kernels of the guests, each once; none where trials ran on the host, and up to version 5.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub kernels: Vec<BootedKernel>,
 }
 
 /// Blocks divided among boots, in order.

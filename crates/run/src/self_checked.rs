@@ -15,10 +15,21 @@ pub(crate) fn with_crc(object: &str) -> Vec<u8> {
 
 /// Whether the content is what was written; `None` where it carries no CRC.
 pub(crate) fn is_intact(bytes: &[u8]) -> Option<bool> {
+    let (body, digits) = parts(bytes)?;
+    Some(format!("{:08x}", crc32fast::hash(body)).as_bytes() == digits)
+}
+
+/// The object without the member; `None` where it is not what was written, or carries no CRC.
+pub(crate) fn without_crc(bytes: &[u8]) -> Option<Vec<u8>> {
+    let (body, _) = parts(bytes).filter(|_| is_intact(bytes) == Some(true))?;
+    Some([body, b"\n}"].concat())
+}
+
+/// What is covered, and the digits.
+fn parts(bytes: &[u8]) -> Option<(&[u8], &[u8])> {
     let rest = bytes.strip_suffix(AFTER.as_bytes())?;
     let (rest, digits) = rest.split_at_checked(rest.len().checked_sub(DIGITS)?)?;
-    let body = rest.strip_suffix(BEFORE.as_bytes())?;
-    Some(format!("{:08x}", crc32fast::hash(body)).as_bytes() == digits)
+    Some((rest.strip_suffix(BEFORE.as_bytes())?, digits))
 }
 
 #[cfg(test)]
@@ -29,6 +40,7 @@ mod tests {
     fn no_byte_can_change_unseen() {
         let written = with_crc("{\n  \"a\": 1,\n  \"b\": [\n    2\n  ]\n}");
         assert_eq!(is_intact(&written), Some(true));
+        assert_eq!(without_crc(&written).unwrap(), b"{\n  \"a\": 1,\n  \"b\": [\n    2\n  ]\n}");
         let value: serde_json::Value = serde_json::from_slice(&written).unwrap();
         assert_eq!((value["a"].as_u64(), value["crc32"].as_str().map(str::len)), (Some(1), Some(DIGITS)));
         for at in 0..written.len() {

@@ -104,6 +104,7 @@ fn manifest() -> Manifest {
         sweeps: Vec::new(),
         factorial: None,
         boots: None,
+        kernels: Vec::new(),
     }
 }
 

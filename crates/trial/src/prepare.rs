@@ -82,6 +82,7 @@ pub fn manifest(plan: &Plan, command: Vec<String>, environment: Environment) -> 
         sweeps: Vec::new(),
         factorial: plan.factorial.clone(),
         boots: plan.guest.as_ref().and_then(|guest| guest.boots),
+        kernels: Vec::new(),
     };
     workloads.fill(&mut manifest, plan, trial_ns(plan, workloads.len()))?;
     if manifest.switchback_window_ns.is_some() {

@@ -60,7 +60,16 @@ impl Host {
     fn kernel(&self, crc32: u32) -> Kernel {
         let image = Image { architecture: Architecture::X86_64, release: "6.1.0".into() };
         let (name, path) = ("debian:6.1".into(), self.at("kernel"));
-        Kernel { name, path, image, crc32, config: None, symbols: None, modules: Vec::new() }
+        Kernel {
+            name,
+            path,
+            image,
+            crc32,
+            config: None,
+            source: schedlab_run::KernelSource::File,
+            symbols: None,
+            modules: Vec::new(),
+        }
     }
 
     /// Boots as `vm run --accel WANTED` does.

@@ -49,6 +49,7 @@ pub fn lab(arms: &[(&str, &str)], workloads: &[&str]) -> Lab {
         sweeps: Vec::new(),
         factorial: None,
         boots: None,
+        kernels: Vec::new(),
     };
     Lab { manifest, trials: Vec::new(), random: Random::new(7), blocks: vec![0; workloads.len()] }
 }

@@ -126,6 +126,7 @@ pub(crate) fn manifest() -> Manifest {
         sweeps: Vec::new(),
         factorial: None,
         boots: None,
+        kernels: Vec::new(),
     }
 }
 

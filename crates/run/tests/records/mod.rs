@@ -221,6 +221,7 @@ pub(crate) fn manifest() -> Manifest {
         ended: "planned".into(),
         warnings: Vec::new(),
         boots: Some(3),
+        kernels: Vec::new(),
         sweeps: vec![Sweep { option: "pin".into(), parallel: false, values: vec!["same".into()], workloads: vec![0] }],
         factorial: Some(Factorial {
             factors: vec![Factor {

@@ -47,16 +47,16 @@ pub(crate) struct Fetch {
 pub(crate) struct Build {
     /// The source tree; it stays as it is
     pub(crate) tree: PathBuf,
-    /// A patch for a copy of it (-p1)
+    /// A patch for a copy of it (-p1); several are applied in their order
     #[arg(long, value_name = "FILE")]
-    pub(crate) patch: Option<PathBuf>,
+    pub(crate) patch: Vec<PathBuf>,
     /// An option of the configuration, such as HZ_1000=y; may be given several times
     #[arg(long, value_name = "OPTION=VALUE")]
     pub(crate) set: Vec<String>,
     /// A file of such options
     #[arg(long, value_name = "FILE")]
     pub(crate) config: Option<PathBuf>,
-    /// The kernel is build:NAME then [default: the tree's directory, and the patch]
+    /// The kernel is build:NAME then [default: the tree's directory, and the patches]
     #[arg(long)]
     pub(crate) name: Option<String>,
     /// Compilers at once [default: as many as CPUs]

@@ -238,6 +238,7 @@ pub fn manifest(design: Design, specs: &[&str]) -> Manifest {
         sweeps: Vec::new(),
         factorial: None,
         boots: None,
+        kernels: Vec::new(),
     }
 }
 

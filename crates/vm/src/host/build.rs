@@ -20,8 +20,8 @@ use std::process::{Command, Stdio};
 pub struct Build {
     /// The source tree.
     pub tree: PathBuf,
-    /// Applied to a copy of it, `patch -p1`.
-    pub patch: Option<PathBuf>,
+    /// Applied to a copy of it in this order, `patch -p1`.
+    pub patches: Vec<PathBuf>,
     /// Lines of configuration on top of ours.
     pub options: Vec<String>,
     /// For which machines.
@@ -32,15 +32,12 @@ pub struct Build {
     pub jobs: usize,
 }
 
-/// What a build of the user's is called when nobody names it: the tree's directory, and the patch.
-pub fn usual_name(tree: &Path, patch: Option<&Path>) -> String {
+/// What a build of the user's is called when nobody names it: the tree's directory, and the patches.
+pub fn usual_name(tree: &Path, patches: &[PathBuf]) -> String {
     let last = |path: &Path| path.file_stem().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
     // A version is no extension.
     let tree = tree.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_else(|| "linux".into());
-    match patch {
-        Some(patch) => format!("{tree}+{}", last(patch)),
-        None => tree,
-    }
+    patches.iter().fold(tree, |name, patch| format!("{name}+{}", last(patch)))
 }
 
 /// Builds it; `say` gets a line at each step. Returns the entry, and the requested options that the tree did not take.
@@ -60,11 +57,11 @@ pub fn build(
     let lock = places::lock_file(&lock_file).map_err(VmError::file("locking", &lock_file))?;
     wait_for(&lock, &lock_file, say)?;
     is_of_one_tree(&place, &tree, &build.name)?;
-    let source = match &build.patch {
-        Some(patch) => patched(&tree, patch, &place, say)?,
-        None => tree,
+    let (source, patches) = match build.patches.as_slice() {
+        [] => (tree, Vec::new()),
+        patches => patched(&tree, patches, &place, say)?,
     };
-    let make = Make { build, source, objects };
+    let make = Make { build, source, patches, objects };
     say("configuring");
     let config = make.configure(&requests)?;
     let dropped = small::dropped(&requests, &config);
@@ -76,11 +73,11 @@ pub fn build(
 
 /// Where a build's objects are: its own, or those that all patches of a tree share.
 fn place(cache: &Cache, build: &Build, tree: &Path) -> PathBuf {
-    let name = match build.patch {
-        None if build.architecture == own_architecture() => build.name.clone(),
+    let name = match build.patches.is_empty() {
+        true if build.architecture == own_architecture() => build.name.clone(),
         // These begin like no name of a build.
-        None => format!(".{}-{}", build.architecture, build.name),
-        Some(_) => format!(".patched-{:08x}-{}", crc32fast::hash(tree.as_os_str().as_bytes()), build.architecture),
+        true => format!(".{}-{}", build.architecture, build.name),
+        false => format!(".patched-{:08x}-{}", crc32fast::hash(tree.as_os_str().as_bytes()), build.architecture),
     };
     cache.builds().join(name)
 }
@@ -153,6 +150,8 @@ fn is_of_one_tree(place: &Path, tree: &Path, name: &str) -> Result<(), VmError> 
 struct Make<'a> {
     build: &'a Build,
     source: PathBuf,
+    /// As they were applied.
+    patches: Vec<Vec<u8>>,
     objects: PathBuf,
 }
 
@@ -221,6 +220,7 @@ impl Make<'_> {
         };
         let mut writer = Writer::new(&part, &name, image, &kernel, Some(config.as_bytes()))?;
         writer.symbols(&symbols)?;
+        self.patches.iter().try_for_each(|patch| writer.patch(patch))?;
         let entry = writer.entry(vec![package]);
         cache.finish(&part, &entry).map(|path| (entry, path))
     }
@@ -271,9 +271,12 @@ mod tests {
 
     #[test]
     fn a_build_is_named_after_its_tree_and_patch() {
-        let name = |tree: &str, patch: Option<&str>| usual_name(Path::new(tree), patch.map(Path::new));
-        assert_eq!(name("/usr/src/linux-source-6.1", None), "linux-source-6.1");
-        assert_eq!(name("linux-6.1/", Some("a/no-wake-wide.patch")), "linux-6.1+no-wake-wide");
+        let name = |tree: &str, patches: &[&str]| {
+            usual_name(Path::new(tree), &patches.iter().map(PathBuf::from).collect::<Vec<_>>())
+        };
+        assert_eq!(name("/usr/src/linux-source-6.1", &[]), "linux-source-6.1");
+        assert_eq!(name("linux-6.1/", &["a/no-wake-wide.patch"]), "linux-6.1+no-wake-wide");
+        assert_eq!(name("linux-6.1", &["0001-a.patch", "0002-b.patch"]), "linux-6.1+0001-a+0002-b");
     }
 
     #[test]

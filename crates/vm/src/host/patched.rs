@@ -1,4 +1,4 @@
-//! A patched copy of a kernel's source tree. All patches of a tree share one copy, and so one set of objects: the next
+//! A patched copy of a kernel's source tree. All builds with patches of a tree share one copy, and so one set of objects: the next
 //! patch compiles what it and the one before it touch, and nothing else. The user's tree stays as it is.
 
 use super::program::{self, command, not_started};
@@ -8,9 +8,16 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// The copy in `place`, with this patch alone in it. A patch that fails leaves the copy as the tree is.
-pub(super) fn patched(tree: &Path, patch: &Path, place: &Path, say: &mut dyn FnMut(&str)) -> Result<PathBuf, VmError> {
-    let patch = fs::canonicalize(patch).map_err(VmError::file("reading the patch", patch))?;
+/// The copy in `place`, with these patches alone in it, and the patches as they were applied. A patch that fails leaves the copy
+/// as those before it left it.
+pub(super) fn patched(
+    tree: &Path,
+    patches: &[PathBuf],
+    place: &Path,
+    say: &mut dyn FnMut(&str),
+) -> Result<(PathBuf, Vec<Vec<u8>>), VmError> {
+    let read = |patch: &PathBuf| fs::read(patch).map_err(VmError::file("reading the patch", patch));
+    let texts = patches.iter().map(read).collect::<Result<Vec<_>, _>>()?;
     let source = place.join("source");
     if fs::canonicalize(place).is_ok_and(|place| place.starts_with(tree)) {
         let (place, tree) = (place.display(), tree.display());
@@ -28,26 +35,37 @@ pub(super) fn patched(tree: &Path, patch: &Path, place: &Path, say: &mut dyn FnM
         program::output("copying the source tree", &mut copy, "apt-get install coreutils")?;
     }
     say("patching it");
-    let would = apply(&source, &patch, true)?;
+    for (patch, text) in patches.iter().zip(&texts) {
+        // What is kept is what was applied, also where the patch comes from a pipe.
+        let file = place.join("patch");
+        fs::write(&file, text).map_err(VmError::file("writing", &file))?;
+        let file = fs::canonicalize(&file).map_err(VmError::file("finding", &file))?;
+        one(&source, patch, &file, say)?;
+    }
+    Ok((source, texts))
+}
+
+/// Applies a patch, of the user's name `patch`, which lies in `file`.
+fn one(source: &Path, patch: &Path, file: &Path, say: &mut dyn FnMut(&str)) -> Result<(), VmError> {
+    let would = apply(source, patch, file, true)?;
     if !would.lines().any(|line| line.starts_with("checking file ")) {
         let patch = patch.display();
         return Err(VmError::Refused(format!(
             "the patch {patch} changes no file: give --patch what `git diff` prints"
         )));
     }
-    let mut file = "";
+    let mut changed = "";
     for line in would.lines() {
-        file = line.strip_prefix("checking file ").unwrap_or(file);
+        changed = line.strip_prefix("checking file ").unwrap_or(changed);
         if line.contains("(offset ") {
-            say(&format!("{file}: {line}"));
+            say(&format!("{changed}: {line}"));
         }
     }
-    apply(&source, &patch, false)?;
-    Ok(source)
+    apply(source, patch, file, false).map(drop)
 }
 
 /// Applies the patch, or tries whether it can be applied; what the program said.
-fn apply(source: &Path, patch: &Path, try_only: bool) -> Result<String, VmError> {
+fn apply(source: &Path, patch: &Path, file: &Path, try_only: bool) -> Result<String, VmError> {
     let mut apply: Command = command("patch");
     // A hunk whose context is not there may change another place than its author saw: no fuzz.
     apply.env("LC_ALL", "C").args([
@@ -59,7 +77,7 @@ fn apply(source: &Path, patch: &Path, try_only: bool) -> Result<String, VmError>
         "--reject-file=-",
         "-d",
     ]);
-    apply.arg(source).arg("-i").arg(patch).args(try_only.then_some("--dry-run"));
+    apply.arg(source).arg("-i").arg(file).args(try_only.then_some("--dry-run"));
     let output = apply.output().map_err(|e| not_started("patching", &apply, &e, "apt-get install patch"))?;
     let said = String::from_utf8_lossy(&output.stdout).into_owned();
     if output.status.success() {
@@ -117,14 +135,15 @@ mod tests {
     fn a_patch_that_fails_names_file_and_hunk_and_leaves_tree_and_copy() {
         let Some(directory) = tree(&[("good", GOOD), ("bad", BAD)]) else { return };
         let at = |name: &str| directory.path().join(name);
-        let apply = |patch: &str| patched(&at("tree"), &at(patch), directory.path(), &mut |_| {});
+        let apply =
+            |patch: &str| patched(&at("tree"), &[at(patch)], directory.path(), &mut |_| {}).map(|(source, _)| source);
         let source = apply("good").unwrap();
         assert_eq!(fs::read_to_string(source.join("fair.c")).unwrap(), "one\n2\nthree\n");
         let why = apply("bad").unwrap_err().to_string();
         assert!(why.contains("fair.c: Hunk #1 FAILED at 1") && !why.contains("core.c"), "{why}");
         assert_eq!(fs::read_to_string(source.join("core.c")).unwrap(), "core\n", "no half of a patch");
         assert_eq!(fs::read_to_string(at("tree/fair.c")).unwrap(), "one\ntwo\nthree\n");
-        assert!(patched(&at("tree"), &at("none"), directory.path(), &mut |_| {}).is_err());
+        assert!(patched(&at("tree"), &[at("none")], directory.path(), &mut |_| {}).is_err());
         fs::write(at("prose"), "no patch at all\n").unwrap();
         let why = apply("prose").unwrap_err().to_string();
         assert!(why.contains("Only garbage was found"), "{why}");
@@ -134,7 +153,7 @@ mod tests {
     fn the_next_patch_replaces_the_one_before_and_touches_nothing_else() {
         let Some(directory) = tree(&[("good", GOOD), ("other", OTHER)]) else { return };
         let at = |name: &str| directory.path().join(name);
-        let apply = |patch: &str| patched(&at("tree"), &at(patch), directory.path(), &mut |_| {}).unwrap();
+        let apply = |patch: &str| patched(&at("tree"), &[at(patch)], directory.path(), &mut |_| {}).unwrap().0;
         let time = |path: PathBuf| fs::metadata(path).unwrap().modified().unwrap();
         let source = apply("other");
         assert_eq!(fs::read_to_string(source.join("new.c")).unwrap(), "new\n");
@@ -160,11 +179,11 @@ mod tests {
         let fuzzy = "--- a/fair.c\n+++ b/fair.c\n@@ -1,3 +1,3 @@\n eins\n-two\n+2\n drei\n";
         let Some(directory) = tree(&[("good", GOOD), ("fuzzy", fuzzy)]) else { return };
         let at = |name: &str| directory.path().join(name);
-        let why = patched(&at("tree"), &at("fuzzy"), directory.path(), &mut |_| {}).unwrap_err().to_string();
+        let why = patched(&at("tree"), &[at("fuzzy")], directory.path(), &mut |_| {}).unwrap_err().to_string();
         assert!(why.contains("fair.c: Hunk #1 FAILED at 1"), "{why}");
         fs::write(at("tree/fair.c"), "zero\none\ntwo\nthree\n").unwrap();
         let mut said = Vec::new();
-        patched(&at("tree"), &at("good"), directory.path(), &mut |line| said.push(line.to_owned())).unwrap();
+        patched(&at("tree"), &[at("good")], directory.path(), &mut |line| said.push(line.to_owned())).unwrap();
         assert!(said.contains(&"fair.c: Hunk #1 succeeded at 2 (offset 1 line).".to_owned()), "{said:?}");
     }
 
@@ -172,9 +191,9 @@ mod tests {
     fn what_changes_nothing_is_no_patch() {
         let Some(directory) = tree(&[("good", GOOD)]) else { return };
         let root = directory.path();
-        let why = patched(&root.join("tree"), Path::new("/dev/null"), root, &mut |_| {}).unwrap_err().to_string();
+        let why = patched(&root.join("tree"), &["/dev/null".into()], root, &mut |_| {}).unwrap_err().to_string();
         assert!(why.contains("/dev/null changes no file") && !why.contains('\n'), "{why}");
-        let why = patched(root, &root.join("good"), &root.join("tree"), &mut |_| {}).unwrap_err().to_string();
+        let why = patched(root, &[root.join("good")], &root.join("tree"), &mut |_| {}).unwrap_err().to_string();
         assert!(why.contains("lies in the tree"), "{why}");
     }
 }

@@ -6,7 +6,7 @@ use super::debian;
 use super::image::Image;
 use super::modules::Module;
 use crate::error::VmError;
-use schedlab_run::InOrder;
+use schedlab_run::{InOrder, KernelPackage, KernelSource};
 use schedlab_sys::{durable, places};
 use serde::{Deserialize, Serialize};
 use std::fs::{self, File};
@@ -60,6 +60,9 @@ pub struct Entry {
     /// System.map, of our own builds: Debian's is empty.
     #[serde(default)]
     symbols: Option<Stored>,
+    /// Of our own builds: what was applied to the source, in order.
+    #[serde(default)]
+    patches: Vec<Stored>,
     modules: Vec<(Module, Stored)>,
 }
 
@@ -271,6 +274,7 @@ impl<'a> Writer<'a> {
             kernel: store(part, "kernel", kernel)?,
             config: config.map(|text| store(part, "config", text)).transpose()?,
             symbols: None,
+            patches: Vec::new(),
             modules: Vec::new(),
         };
         Ok(Self { part, entry })
@@ -286,6 +290,13 @@ impl<'a> Writer<'a> {
     /// Stores the kernel's System.map.
     pub(crate) fn symbols(&mut self, text: &[u8]) -> Result<(), VmError> {
         self.entry.symbols = Some(store(self.part, "System.map", text)?);
+        Ok(())
+    }
+
+    /// Stores a patch of its source, after those before it.
+    pub(crate) fn patch(&mut self, bytes: &[u8]) -> Result<(), VmError> {
+        let name = format!("{:04}.patch", self.entry.patches.len() + 1);
+        self.entry.patches.push(store(self.part, &name, bytes)?);
         Ok(())
     }
 
@@ -327,16 +338,33 @@ fn open(entry: &Entry, directory: &Path) -> Result<Kernel, VmError> {
         checked(stored)?;
     }
     checked(&entry.kernel)?;
+    let text = |bytes: Vec<u8>| String::from_utf8_lossy(&bytes).into_owned();
+    let config = config.map(text);
+    let patches = entry.patches.iter().map(|stored| checked(stored).map(text)).collect::<Result<Vec<_>, _>>()?;
     let kernel = Kernel {
         name: entry.name.clone(),
+        source: source(entry, config.as_deref().unwrap_or_default(), patches),
         path: directory.join(&entry.kernel.file),
         image: entry.image.clone(),
         crc32: entry.kernel.crc32,
-        config: config.map(|bytes| String::from_utf8_lossy(&bytes).into_owned()),
+        config,
         symbols: entry.symbols.as_ref().map(|stored| directory.join(&stored.file)),
         modules: entry.modules.iter().map(|(m, s)| (m.clone(), directory.join(&s.file))).collect(),
     };
     kernel.check()
+}
+
+/// Where an entry's kernel came from.
+fn source(entry: &Entry, config: &str, patches: Vec<String>) -> KernelSource {
+    if entry.name.starts_with("build:") {
+        return KernelSource::Build { version: entry.version().to_owned(), config: config.to_owned(), patches };
+    }
+    let package = |Package { name, version, checksum }: &Package| KernelPackage {
+        name: name.clone(),
+        version: version.clone(),
+        sha256: checksum.clone(),
+    };
+    KernelSource::Debian { packages: entry.packages.iter().map(package).collect() }
 }
 
 #[cfg(test)]

@@ -14,6 +14,7 @@ pub mod small;
 use crate::error::VmError;
 use image::{Architecture, Image};
 use modules::Module;
+use schedlab_run::KernelSource;
 use std::path::{Path, PathBuf};
 
 /// A kernel that can be booted.
@@ -27,6 +28,8 @@ pub struct Kernel {
     pub image: Image,
     /// Its checksum: a name may stand for another build tomorrow.
     pub crc32: u32,
+    /// Where it came from.
+    pub source: KernelSource,
     /// Its configuration's text, where it is known.
     pub config: Option<String>,
     /// The System.map of a build of ours: for a kernel that does not show its symbols itself.
@@ -48,8 +51,8 @@ impl Kernel {
         let config = config_of(path, &image.release);
         let name = path.display().to_string();
         let crc32 = crc32fast::hash(&bytes);
-        let kernel = Self { name, path: path.to_owned(), image, crc32, config, symbols: None, modules: Vec::new() };
-        kernel.check()
+        let (path, source) = (path.to_owned(), KernelSource::File);
+        Self { name, path, image, crc32, source, config, symbols: None, modules: Vec::new() }.check()
     }
 
     /// Refuses a kernel whose configuration says that its guest could not tell us anything.

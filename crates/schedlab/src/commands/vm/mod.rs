@@ -63,14 +63,14 @@ fn build_kernel(args: &Build) -> Result<u8> {
     if let Some(file) = &args.config {
         options.insert(0, input::text(file)?);
     }
-    let name = args.name.clone().unwrap_or_else(|| build::usual_name(&args.tree, args.patch.as_deref()));
+    let name = args.name.clone().unwrap_or_else(|| build::usual_name(&args.tree, &args.patch));
     let plain = |c: char| c.is_ascii_alphanumeric() || "-_.+".contains(c);
     if name.is_empty() || name.starts_with('.') || !name.chars().all(plain) {
         usage!("`{name}` cannot name a kernel: give --name of letters, digits, `-`, `_`, `.` and `+`");
     }
     let build = build::Build {
         tree: args.tree.clone(),
-        patch: args.patch.clone(),
+        patches: args.patch.clone(),
         options,
         architecture: architecture(args.aarch64),
         name,

@@ -1,5 +1,6 @@
 //! A plan with a `[guest]` table: trials in guests that are booted for them.
 
+mod booted;
 mod tried;
 
 use super::guest::{self, Sight};
@@ -100,6 +101,7 @@ impl Guests {
             }
         }
         let mut manifest = manifest.context("the plan has no arms")?;
+        manifest.kernels = self.booted_kernels(&plan.arms)?;
         if let Some(boots) = self.plan.boots {
             described.push(match &*self.unkept.borrow() {
                 Some(why) => {

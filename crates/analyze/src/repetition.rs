@@ -1,0 +1,258 @@
+//! Whether what a pack says is found again in a run here: each effect by [`schedlab_stats::replication`], all of them in one
+//! answer. What stands in the way of an answer is named instead of guessed around.
+
+use crate::environment::changes;
+use crate::findings::{Change, Contrast, Effect, Findings, Scale, Verdict};
+use crate::pack::packed_machine;
+use schedlab_run::pack::{ExpectedEffect, ExpectedScale, Pack, PackedMachine, Said};
+use schedlab_run::{Check, CheckState, Environment, Manifest, counted};
+use schedlab_stats::{Again, Interval, Known, nothing_again, replication};
+use serde::Serialize;
+
+/// Version of [`Repetition`]'s JSON.
+const REPETITION_SCHEMA: u32 = 1;
+/// The share of an effect's size that must be found: what is told was selected for being large.
+pub const KEPT: f64 = 0.5;
+
+/// What came of repeating a pack; the JSON of `schedlab repeat --json`.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Repetition {
+    /// Version of this schema.
+    pub schema: u32,
+    /// The pack's title.
+    pub title: String,
+    /// Of all effects together.
+    pub answer: Answer,
+    /// Why, in a sentence part.
+    pub because: String,
+    /// Each effect that the pack holds.
+    pub effects: Vec<RepeatedEffect>,
+    /// In what this machine differs from that of the pack.
+    pub differences: Vec<Change>,
+}
+
+/// The three answers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Answer {
+    /// Every effect is found again.
+    Reproduced,
+    /// One at least is not.
+    Contradicted,
+    /// This machine or this run cannot tell.
+    CannotTell,
+}
+
+impl Answer {
+    /// In words.
+    pub fn words(self) -> &'static str {
+        match self {
+            Self::Reproduced => "reproduced",
+            Self::Contradicted => "contradicted",
+            Self::CannotTell => "cannot tell here",
+        }
+    }
+}
+
+/// An effect there and here.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct RepeatedEffect {
+    /// The workload, spelled out.
+    pub workload: String,
+    /// The arm's name.
+    pub arm: String,
+    /// The metric.
+    pub metric: String,
+    /// Its unit.
+    pub unit: String,
+    /// What the pack says of it; nothing is asked of one that was open.
+    pub said: Said,
+    /// The effect there.
+    pub there: Effect,
+    /// Units behind it.
+    pub units_there: u32,
+    /// The effect here.
+    pub here: Option<Effect>,
+    /// Units behind it.
+    pub units_here: usize,
+    /// What a unit is here.
+    pub unit_name: String,
+    /// The answer; `None` where nothing was asked.
+    pub answer: Option<Answer>,
+    /// Why it cannot be told.
+    pub because: Option<String>,
+    /// Units in all that would tell four times in five.
+    pub units_needed: Option<u64>,
+}
+
+impl Repetition {
+    /// Where nothing can be run: `why` is a sentence part.
+    pub fn not_here(pack: &Pack, why: &str) -> Self {
+        Self {
+            schema: REPETITION_SCHEMA,
+            title: pack.title.clone(),
+            answer: Answer::CannotTell,
+            because: why.to_owned(),
+            effects: Vec::new(),
+            differences: Vec::new(),
+        }
+    }
+}
+
+/// Compares a pack with the run that repeats it.
+pub fn repetition(pack: &Pack, manifest: &Manifest, here: &Findings) -> Repetition {
+    let asked = pack.effects.iter().filter(|effect| effect.said != Said::Open).count();
+    // Each of several questions gets its part of the error rate.
+    let alpha = manifest.alpha / asked.max(1) as f64;
+    let effects: Vec<RepeatedEffect> =
+        pack.effects.iter().map(|effect| repeated(pack, effect, here, (manifest.sesoi, alpha))).collect();
+    let machine = packed_machine(&manifest.environment);
+    let (answer, because) = match &here.void {
+        Some(why) => (Answer::CannotTell, format!("the run here is void: {why}")),
+        None => together(pack, &machine, &effects),
+    };
+    let differences = changes(&environment_of(&pack.machine), &environment_of(&machine));
+    Repetition { schema: REPETITION_SCHEMA, title: pack.title.clone(), answer, because, effects, differences }
+}
+
+fn together(pack: &Pack, machine: &PackedMachine, effects: &[RepeatedEffect]) -> (Answer, String) {
+    let of = |answer| effects.iter().filter(|effect| effect.answer == Some(answer)).collect::<Vec<_>>();
+    let (again, against, open) = (of(Answer::Reproduced), of(Answer::Contradicted), of(Answer::CannotTell));
+    let all = counted(again.len() + against.len() + open.len(), "effects");
+    if let Some(first) = against.first() {
+        let what = format!("{} on {} (`{}`)", first.metric, first.workload, first.arm);
+        let of_all = format!("{} of {all}, {what}", against.len());
+        // What an effect needs may be the CPUs that are missing here.
+        if machine.cpus < pack.machine.cpus {
+            let (here, there) = (counted(machine.cpus, "CPUs"), pack.machine.cpus);
+            return (
+                Answer::CannotTell,
+                format!("not found: {of_all}; but there are {here} here and there were {there}, which it may need"),
+            );
+        }
+        return (Answer::Contradicted, format!("not found again: {of_all}"));
+    }
+    match open.first() {
+        Some(first) => (Answer::CannotTell, first.because.clone().unwrap_or_default()),
+        None => (Answer::Reproduced, format!("found again: {all}")),
+    }
+}
+
+fn repeated(pack: &Pack, expected: &ExpectedEffect, here: &Findings, rule: (f64, f64)) -> RepeatedEffect {
+    let spec = pack.workloads[expected.workload as usize].to_string();
+    let arm = here.arms.get(expected.arm as usize).map_or_else(|| expected.arm.to_string(), |arm| arm.name.clone());
+    let there = Effect {
+        scale: if expected.scale == ExpectedScale::Ratio { Scale::Ratio } else { Scale::Difference },
+        value: expected.value,
+        lo: expected.lo,
+        hi: expected.hi,
+        level: expected.level,
+    };
+    let found = here.workloads.iter().find(|workload| workload.spec == spec).and_then(|workload| {
+        let metric = workload.metrics.iter().find(|metric| metric.name == expected.metric)?;
+        metric.contrasts.iter().find(|contrast| contrast.arm == expected.arm)
+    });
+    let mut effect = RepeatedEffect {
+        workload: spec,
+        arm,
+        metric: expected.metric.clone(),
+        unit: expected.unit.clone(),
+        said: expected.said,
+        there,
+        units_there: expected.units,
+        here: found.and_then(|contrast| contrast.effect),
+        units_here: found.map_or(0, |contrast| contrast.units),
+        unit_name: found.map_or_else(|| expected.unit_name.clone(), |contrast| contrast.unit_name.clone()),
+        answer: None,
+        because: None,
+        units_needed: None,
+    };
+    if expected.said != Said::Open {
+        match judged(expected, &there, found, rule) {
+            Ok((again, units)) => {
+                effect.units_needed = units.map(|units| units.ceil() as u64);
+                effect.because = (again == Again::Open).then(|| too_noisy(&effect));
+                effect.answer = Some(match again {
+                    Again::Reproduced => Answer::Reproduced,
+                    Again::Contradicted => Answer::Contradicted,
+                    Again::Open => Answer::CannotTell,
+                });
+            }
+            Err(why) => (effect.answer, effect.because) = (Some(Answer::CannotTell), Some(why)),
+        }
+    }
+    effect
+}
+
+/// The rule's answer and the units that would give one; an error where there is nothing to compare.
+fn judged(
+    expected: &ExpectedEffect,
+    there: &Effect,
+    found: Option<&Contrast>,
+    (sesoi, alpha): (f64, f64),
+) -> Result<(Again, Option<f64>), String> {
+    let contrast = found.ok_or_else(|| format!("the run here has no {}", expected.metric))?;
+    if let Verdict::NoVerdict { reason, .. } = &contrast.verdict {
+        return Err(reason.clone());
+    }
+    let effect = contrast.effect.ok_or_else(|| format!("{} has no numbers here", expected.metric))?;
+    if effect.scale != there.scale {
+        return Err(format!("{} is a ratio on one side and a difference on the other", expected.metric));
+    }
+    let no_error = || format!("{} has no error that could be compared", expected.metric);
+    let here = known(&effect, contrast.units).ok_or_else(no_error)?;
+    if expected.said == Said::Equivalent {
+        return Ok((nothing_again(&here, (1.0 + sesoi).ln(), alpha), None));
+    }
+    let there = known(there, expected.units as usize).ok_or_else(no_error)?;
+    let replication = replication(&there, &here, KEPT, alpha).ok_or_else(no_error)?;
+    Ok((replication.again, replication.units))
+}
+
+/// On the scale on which it was estimated.
+fn known(effect: &Effect, units: usize) -> Option<Known> {
+    let scaled = |x: f64| if effect.scale == Scale::Ratio { x.ln() } else { x };
+    let interval = Interval { lo: scaled(effect.lo), hi: scaled(effect.hi), level: effect.level };
+    Known::new(scaled(effect.value), interval, units)
+}
+
+fn too_noisy(effect: &RepeatedEffect) -> String {
+    let (units, what) = (effect.units_here, &effect.unit_name);
+    match (effect.units_needed, effect.said) {
+        (Some(needed), _) => {
+            format!(
+                "too noisy here for {units} {what}: about {needed} would tell if the effect is what it was (--trials)"
+            )
+        }
+        (None, Said::Differs) => {
+            format!(
+                "too noisy, there as well as here: the pack's own interval is so wide that no number of {what} here tells"
+            )
+        }
+        (None, _) => format!("too noisy here for {units} {what} to show that nothing is there (--trials N takes more)"),
+    }
+}
+
+/// As the checks of an environment, for one rule about what counts as a change.
+fn environment_of(machine: &PackedMachine) -> Environment {
+    let check = |(id, value): (&String, &String)| Check {
+        id: id.clone(),
+        title: id.clone(),
+        state: CheckState::Info,
+        value: value.clone(),
+        effect: String::new(),
+        evidence: String::new(),
+        mend: String::new(),
+    };
+    Environment {
+        kernel_release: machine.kernel_release.clone(),
+        kernel_version: machine.kernel_version.clone(),
+        machine: machine.machine.clone(),
+        cpu_model: machine.cpu_model.clone(),
+        allowed_cpus: machine.cpus.to_string(),
+        program_crc32: machine.program_crc32.clone(),
+        knobs: machine.knobs.clone(),
+        checks: machine.conditions.iter().map(check).collect(),
+        ..Environment::default()
+    }
+}

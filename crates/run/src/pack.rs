@@ -1,0 +1,258 @@
+//! A pack: what another person needs to repeat a run, in one JSON file of at most 1 MB that carries its own CRC-32 and names neither
+//! a host nor a place on its disk. Pure: bytes in, a checked [`Pack`] out. What a pack says is believed by nobody: it is parsed
+//! with bounds, and everything in it that names something is checked here.
+
+mod portable;
+
+pub use portable::without_prose;
+
+use crate::kernel::{BootedKernel, KernelSource};
+use crate::outcome::Direction;
+use crate::plan::Plan;
+use crate::setting::Setting;
+use crate::workload_spec::WorkloadSpec;
+use crate::{json, self_checked};
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+/// Version of the format; FORMAT.md describes it.
+pub const PACK_VERSION: u32 = 1;
+/// Most bytes of a pack.
+pub const MOST_PACK_BYTES: usize = 1 << 20;
+
+/// A run that can be repeated elsewhere.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Pack {
+    /// [`PACK_VERSION`] of the writer.
+    pub pack_version: u32,
+    /// Of the program that measured.
+    pub schedlab_version: String,
+    /// Title of the run.
+    pub title: String,
+    /// The plan, complete, with every number of CPUs spelled out and without a seed.
+    pub plan_toml: String,
+    /// The workloads, every argument spelled out; those of a sweep each.
+    pub workloads: Vec<WorkloadSpec>,
+    /// Their versioned ids.
+    pub workload_ids: Vec<String>,
+    /// What it was measured on.
+    pub machine: PackedMachine,
+    /// Kernels of its guests; none where it ran on the host.
+    pub kernels: Vec<BootedKernel>,
+    /// What was found of each primary metric and arm.
+    pub effects: Vec<ExpectedEffect>,
+}
+
+/// The machine of a run, as far as it is of a class and no single one.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PackedMachine {
+    /// `uname -m`.
+    pub machine: String,
+    /// Its CPUs' model.
+    pub cpu_model: String,
+    /// CPUs that the program might use.
+    pub cpus: u32,
+    /// `uname -r`, of guests the control's.
+    pub kernel_release: String,
+    /// `uname -v`: of Debian's kernels it ends with the package's version.
+    pub kernel_version: String,
+    /// Length and CRC-32 of the program that measured.
+    pub program_crc32: String,
+    /// What `schedlab doctor` says of it, by id: what changes results and names nobody.
+    pub conditions: BTreeMap<String, String>,
+    /// Knobs that have a value, by the names of the catalogue.
+    pub knobs: BTreeMap<String, String>,
+}
+
+/// An effect with its interval, as it was printed.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ExpectedEffect {
+    /// Index into the pack's workloads.
+    pub workload: u32,
+    /// Index into the plan's arms; the control is 0.
+    pub arm: u32,
+    /// Metric, such as `msgs_per_s`.
+    pub metric: String,
+    /// Its unit.
+    pub unit: String,
+    /// Which way is good.
+    pub direction: Direction,
+    /// What the three numbers are.
+    pub scale: ExpectedScale,
+    /// Estimate.
+    pub value: f64,
+    /// Lower end of its interval.
+    pub lo: f64,
+    /// Upper end.
+    pub hi: f64,
+    /// Coverage of the interval, 0.95.
+    pub level: f64,
+    /// Independent units behind it.
+    pub units: u32,
+    /// What a unit is: `blocks`, `boots`.
+    pub unit_name: String,
+    /// What was said of it.
+    pub said: Said,
+}
+
+/// Scale of an effect.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ExpectedScale {
+    /// arm / control.
+    Ratio,
+    /// arm − control, in the metric's unit.
+    Difference,
+}
+
+/// The verdict on an effect.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Said {
+    /// There is a difference.
+    Differs,
+    /// Any difference is smaller than the plan's smallest effect of interest.
+    Equivalent,
+    /// Neither; nothing to be found again.
+    Open,
+}
+
+/// Why bytes are no pack that can be repeated.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum PackError {
+    /// More bytes than a pack has.
+    #[error("it has more than {} kB, which no pack has: ask its maker for another", MOST_PACK_BYTES >> 10)]
+    TooLong,
+    /// Written by a later schedlab.
+    #[error("it is a pack of format {0}, and this schedlab reads up to {PACK_VERSION}: use a newer schedlab")]
+    Newer(u32),
+    /// Bytes that are not those that were written.
+    #[error("its content is not what `schedlab pack` wrote (CRC-32): get the file again, or ask its maker")]
+    Changed,
+    /// No pack at all.
+    #[error("it is no pack of `schedlab pack`: {0}")]
+    NoPack(String),
+    /// A run that claims nothing.
+    #[error("there is nothing to repeat: {0}")]
+    Nothing(String),
+    /// It names what no other machine has.
+    #[error("{0}")]
+    NotPortable(String),
+}
+
+impl Pack {
+    /// The file's bytes. Refuses a pack that nobody else could repeat, or that is too long.
+    pub fn to_bytes(&self) -> Result<Vec<u8>, PackError> {
+        self.check()?;
+        let object = json::pretty(self).map_err(|e| PackError::NoPack(e.to_string()))?;
+        let bytes = self_checked::with_crc(&object);
+        if bytes.len() > MOST_PACK_BYTES {
+            let kernels: usize = self.kernels.iter().map(|kernel| format!("{kernel:?}").len()).sum();
+            return Err(PackError::NotPortable(format!(
+                "the pack would have {} kB, {} of them configurations and patches of kernels, and {} at most is allowed: pack a run \
+                 with fewer kernels",
+                bytes.len() >> 10,
+                kernels >> 10,
+                MOST_PACK_BYTES >> 10
+            )));
+        }
+        Ok(bytes)
+    }
+
+    /// A pack from a file's bytes: the version first, then the checksum, then the content.
+    pub fn parse(bytes: &[u8]) -> Result<Self, PackError> {
+        #[derive(Deserialize)]
+        struct Version {
+            pack_version: u32,
+        }
+        if bytes.len() > MOST_PACK_BYTES {
+            return Err(PackError::TooLong);
+        }
+        let no_pack = |e: serde_json::Error| PackError::NoPack(e.to_string());
+        let Version { pack_version } = serde_json::from_slice(bytes).map_err(no_pack)?;
+        if pack_version > PACK_VERSION {
+            return Err(PackError::Newer(pack_version));
+        }
+        let object = self_checked::without_crc(bytes).ok_or(PackError::Changed)?;
+        let pack: Self = serde_json::from_slice(&object).map_err(no_pack)?;
+        pack.check()?;
+        Ok(pack)
+    }
+
+    /// The plan.
+    pub fn plan(&self) -> Result<Plan, PackError> {
+        Plan::parse(&self.plan_toml).map_err(|e| PackError::NoPack(format!("its plan: {e}")))
+    }
+
+    /// What it would do here that a stranger should not decide: run commands, write files of the kernel by path, build a kernel.
+    pub fn asks_for_trust(&self) -> Result<Vec<String>, PackError> {
+        let plan = self.plan()?;
+        let loads = plan.workloads.iter().flat_map(|workload| &workload.load);
+        let specs = self.workloads.iter().chain(loads).chain(plan.workloads.iter().map(|workload| &workload.run));
+        let mut asks: Vec<String> =
+            specs.filter(|spec| spec.name == "exec").map(|spec| format!("runs `{spec}`")).collect();
+        let levels = plan.factors.iter().flat_map(|factor| [&factor.low, &factor.high]);
+        for setting in plan.arms.iter().chain(levels).flat_map(|arm| &arm.settings) {
+            match setting {
+                Setting::Sysctl { .. } | Setting::Debugfs { .. } | Setting::Sysfs { .. } => {
+                    asks.push(format!("writes {setting}"));
+                }
+                Setting::WorkloadOption { key, .. } if key == "command" => asks.push(format!("runs `{setting}`")),
+                _ => {}
+            }
+        }
+        let built = self.kernels.iter().filter(|kernel| matches!(kernel.source, KernelSource::Build { .. }));
+        asks.extend(built.map(|kernel| format!("builds {} with its configuration and patches", kernel.name)));
+        asks.sort();
+        asks.dedup();
+        Ok(asks)
+    }
+
+    /// Everything that later code relies on, and that nothing names a place of one machine.
+    fn check(&self) -> Result<(), PackError> {
+        let no_pack = |why: String| Err(PackError::NoPack(why));
+        let plan = self.plan()?;
+        portable::plan(&plan)?;
+        let arms = if plan.factors.is_empty() { plan.arms.len() } else { plan.max_arms as usize };
+        if self.workloads.is_empty() || self.workloads.len() != self.workload_ids.len() {
+            return no_pack("its lists of workloads do not fit each other".into());
+        }
+        if self.machine.cpus == 0 {
+            return no_pack("its machine has no CPU".into());
+        }
+        for kernel in &self.kernels {
+            portable::kernel(kernel)?;
+            if kernel.arms.iter().any(|&arm| arm as usize >= arms) {
+                return no_pack(format!("kernel {} is of an arm that the plan does not have", kernel.name));
+            }
+        }
+        if plan.guest.is_some() == self.kernels.is_empty() {
+            return no_pack("its kernels do not fit its plan".into());
+        }
+        match self.effects.iter().find(|effect| !effect.is_sound(self.workloads.len(), arms)) {
+            Some(effect) => no_pack(format!("the effect on {} is no estimate with an interval", effect.metric)),
+            None if self.effects.is_empty() => no_pack("it expects no effect".into()),
+            None => Ok(()),
+        }
+    }
+}
+
+impl ExpectedEffect {
+    fn is_sound(&self, workloads: usize, arms: usize) -> bool {
+        let least = if self.scale == ExpectedScale::Ratio { f64::MIN_POSITIVE } else { f64::MIN };
+        let numbers = [self.lo, self.value, self.hi].iter().all(|x| x.is_finite() && *x >= least);
+        (self.workload as usize) < workloads
+            && (1..arms).contains(&(self.arm as usize))
+            && numbers
+            && (self.lo..=self.hi).contains(&self.value)
+            && (0.5..1.0).contains(&self.level)
+            && self.units >= 2
+    }
+}
+
+#[cfg(test)]
+mod tests;
