@@ -9,17 +9,18 @@
 
 use crate::dispatch::Length;
 use crate::error::BenchError;
-use crate::herd::{Gate, Herd, Timeline};
+use crate::herd::Herd;
 use crate::limits::Limits;
-use crate::metrics::{self, metric};
+use crate::metrics::metric;
 use crate::observer::{Observer, RunOrder};
 use crate::options::{Arguments, canonical, cpus_text, set_duration};
 use crate::placement::confine;
+use crate::prepared::{Ended, Prepared, StampParts};
 use crate::recorder::Recorder;
-use crate::registry::{Workload, WorkloadInfo, option};
-use crate::task::{StopFlag, TaskCells, Work};
+use crate::task::{StopFlag, Work};
+use crate::workload::{Workload, WorkloadInfo, option};
 use schedlab_run::units::{self, CpuList};
-use schedlab_run::{Direction, Stamping, StampingReport, Tier, TrialOutcome, WorkloadSpec};
+use schedlab_run::{Direction, Tier, TrialOutcome, WorkloadSpec};
 use schedlab_sys::clock::{monotonic_ns, thread_cpu_ns};
 use schedlab_sys::fd;
 use std::hint::black_box;
@@ -161,14 +162,10 @@ pub(crate) fn burn(config: &Config, stop: &StopFlag, counter: &AtomicU64, mut as
 }
 
 /// Forks the burners of one configuration.
-pub(crate) fn start(
-    herd: &mut Herd,
-    config: &Config,
-    cells: &TaskCells,
-    recorder: Option<&Recorder>,
-) -> Result<(), BenchError> {
+fn start(config: &Config, run: &Prepared<'_>) -> Result<Herd, BenchError> {
+    let mut herd = run.herd(config.threads as usize, fd::pipe_pair)?;
     for thread in 0..config.threads {
-        let task = herd.next_task();
+        let (task, recorder) = (herd.next_task(), run.recorder.as_ref());
         let prepare = || {
             if let Some(recorder) = recorder {
                 recorder.fault_in(thread as usize);
@@ -176,17 +173,19 @@ pub(crate) fn start(
             confine(config.cpus.as_slice())
         };
         let body = |()| {
+            let mut work = Work::default();
             let record = |ns| {
                 if let Some(recorder) = recorder {
                     recorder.record(0, Tier::SameCpu, thread as usize, ns);
+                    work.stamped += 1;
                 }
             };
-            let operations = burn(config, &cells.stop_flag(), cells.counter(task), record);
-            Ok(Work { operations, ..Work::default() })
+            work.operations = burn(config, &run.cells.stop_flag(), run.cells.counter(task), record);
+            Ok(work)
         };
         herd.fork("burner", thread, prepare, body)?;
     }
-    Ok(())
+    Ok(herd)
 }
 
 impl Config {
@@ -222,65 +221,31 @@ impl Workload for Config {
 
     fn run(&self, order: &RunOrder, observer: &mut dyn Observer) -> Result<TrialOutcome, BenchError> {
         order.plants_nothing(INFO.name)?;
-        let setup_ns = monotonic_ns();
-        let map = || BenchError::io("mapping the shared cells");
-        let cells = TaskCells::new(self.threads as usize, 1, true).map_err(map())?;
         // One stamp to a sleep of milliseconds: free at every level but `off`, which reads no clock for it.
-        let stamps = order.stamping != Stamping::Off;
-        let recorder = stamps.then(|| Recorder::new(&["overshoot"], &[], 1).map_err(map())).transpose()?;
-        observer.before_fork().map_err(BenchError::Observer)?;
-        let gate = Gate::new(fd::pipe_pair).map_err(BenchError::io("opening the gate's pipes"))?;
-        let mut herd = Herd::new(cells.clone(), gate, self.threads as usize, order.dither);
-        start(&mut herd, self, &cells, recorder.as_ref())?;
-        herd.gather()?;
-        let Length::DurationNs(ns) = self.length else {
-            return Err(BenchError::Conflict { workload: INFO.name, reason: "burn runs for a duration".into() });
-        };
-        let line = herd.run(observer, Some(ns), ns, "burner")?;
-        Ok(outcome(self, order, setup_ns, &herd, &line, recorder.as_ref()))
+        let free = StampParts { clock_reads: 0.0, values: 0.0 };
+        let run = Prepared::new(order, self.threads as usize, 1, true)?
+            .recorded(|| Recorder::new(&["overshoot"], &[], 1), free)?;
+        run.before_fork(observer)?;
+        let herd = start(self, &run)?;
+        // It has no loops.
+        let ended = run.run(herd, observer, self.length, |_| 0, "burner")?;
+        Ok(outcome(self, &run, ended))
     }
 }
 
-fn outcome(
-    config: &Config,
-    order: &RunOrder,
-    setup_ns: u64,
-    herd: &Herd,
-    line: &Timeline,
-    recorder: Option<&Recorder>,
-) -> TrialOutcome {
-    let tasks = herd.records();
-    let operations: u64 = tasks.iter().map(|task| task.operations).sum();
-    let busy_ns: u64 = tasks.iter().filter_map(|task| task.run_ns.or(task.cpu_ns)).sum();
-    let wall_ns = (line.drained_ns.max(line.t0_ns + 1) - line.t0_ns) as f64;
+fn outcome(config: &Config, run: &Prepared<'_>, ended: Ended) -> TrialOutcome {
+    let operations = ended.total("burner");
+    let busy_ns: u64 = ended.tasks.iter().filter_map(|task| task.run_ns.or(task.cpu_ns)).sum();
+    let wall_ns = (ended.line.drained_ns.max(ended.line.t0_ns + 1) - ended.line.t0_ns) as f64;
     let share = busy_ns as f64 / (wall_ns * f64::from(config.threads));
-    let histograms = recorder.map(Recorder::histograms).unwrap_or_default();
-    let stamped = histograms.iter().filter(|h| h.tier.is_none()).map(|h| h.histogram.count()).sum();
-    let mut all = vec![
+    let own = vec![
         metric("achieved_cpu_share", share, "share", Direction::HigherIsBetter),
         metric("asked_cpu_share", config.load, "share", Direction::Neutral),
-        metric("chunks_per_s", metrics::rate_per_s(line, operations), "1/s", Direction::HigherIsBetter),
+        metric("chunks_per_s", ended.rate_per_s(operations), "1/s", Direction::HigherIsBetter),
     ];
-    all.extend(metrics::per_operation(&tasks, operations, &[], &histograms));
+    let (threads, asked, achieved) = (config.threads, config.load * 100.0, share * 100.0);
     TrialOutcome {
-        operations,
-        metrics: all,
-        phases: metrics::phases(setup_ns, line, monotonic_ns()),
-        histograms,
-        stamping: StampingReport {
-            level: order.stamping,
-            every: u64::from(recorder.is_some()),
-            stamped,
-            cost_ns: 0.0,
-            cost_share: 0.0,
-        },
-        native_lines: vec![format!(
-            "{} burners: {:.1}% of a CPU each asked, {:.1}% achieved",
-            config.threads,
-            config.load * 100.0,
-            share * 100.0
-        )],
-        tasks,
-        ..INFO.outcome()
+        native_lines: vec![format!("{threads} burners: {asked:.1}% of a CPU each asked, {achieved:.1}% achieved")],
+        ..run.outcome(&INFO, ended, operations, own)
     }
 }

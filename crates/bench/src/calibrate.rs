@@ -1,5 +1,6 @@
 //! Short measurements before the fork: what a clock read costs, and a lower bound of what moving a message costs.
 
+use crate::error::BenchError;
 use schedlab_sys::clock::monotonic_ns;
 use schedlab_sys::fd::{self, Pair};
 use std::hint::black_box;
@@ -19,9 +20,16 @@ pub(crate) fn clock_read_ns() -> f64 {
     (0..20).map(|_| batch()).min().unwrap_or(0) as f64 / READS as f64
 }
 
+/// A lower bound of what a message of so many bytes through such a channel costs, ns.
+pub(crate) fn message_ns(channel: fn() -> io::Result<Pair>, bytes: usize) -> Result<f64, BenchError> {
+    let calibrating = || BenchError::io("calibrating the stamping interval");
+    let pair = channel().map_err(calibrating())?;
+    transfer_ns(&pair, bytes).map_err(calibrating())
+}
+
 /// Time to write one message into a pair and read it back in the same process, ns: no switch, so a lower bound, and a
 /// stamping interval derived from it errs towards fewer stamps.
-pub(crate) fn transfer_ns(pair: &Pair, bytes: usize) -> io::Result<f64> {
+fn transfer_ns(pair: &Pair, bytes: usize) -> io::Result<f64> {
     const MESSAGES: u64 = 32;
     // A message larger than the smallest pipe would block its only task; its first page costs enough to divide by.
     let mut message = vec![0u8; bytes.clamp(1, 4096)];

@@ -36,6 +36,22 @@ pub(crate) enum Length {
     DurationNs(u64),
 }
 
+impl Length {
+    pub(crate) fn loops(self) -> Option<u64> {
+        match self {
+            Self::Loops(loops) => Some(loops),
+            Self::DurationNs(_) => None,
+        }
+    }
+
+    pub(crate) fn duration_ns(self) -> Option<u64> {
+        match self {
+            Self::Loops(_) => None,
+            Self::DurationNs(ns) => Some(ns),
+        }
+    }
+}
+
 /// What the loops of one run are compiled for.
 #[derive(Clone)]
 pub(crate) struct LoopOrder {

@@ -1,8 +1,7 @@
 //! Metrics that every workload reports alike: from the tasks' rows to numbers per operation.
 
-use crate::dispatch::LoopOrder;
 use crate::herd::Timeline;
-use schedlab_run::{Direction, Metric, NamedHistogram, Phase, Stamping, StampingReport, TaskRecord, Tier, TierCount};
+use schedlab_run::{Direction, Metric, NamedHistogram, Phase, TaskRecord, Tier, TierCount};
 
 /// A metric.
 pub(crate) fn metric(name: &str, value: f64, unit: &str, direction: Direction) -> Metric {
@@ -76,6 +75,23 @@ pub(crate) fn quantiles(named: &NamedHistogram) -> Vec<Metric> {
     enough.filter_map(quantile).collect()
 }
 
+/// Jain's fairness index (1: all alike, 1/n: one has all) and the range over the mean.
+pub(crate) fn across_copies(copies: &[u64]) -> Vec<Metric> {
+    let sum: f64 = copies.iter().map(|&n| n as f64).sum();
+    let squares: f64 = copies.iter().map(|&n| (n as f64).powi(2)).sum();
+    let (low, high) = (copies.iter().min().copied().unwrap_or(0), copies.iter().max().copied().unwrap_or(0));
+    let mean = (sum / copies.len() as f64).max(f64::MIN_POSITIVE);
+    vec![
+        metric(
+            "fairness_jain",
+            sum * sum / (copies.len() as f64 * squares).max(1.0),
+            "share",
+            Direction::HigherIsBetter,
+        ),
+        metric("spread", (high - low) as f64 / mean, "share", Direction::LowerIsBetter),
+    ]
+}
+
 /// The sum of the tasks' tallies.
 pub(crate) fn tier_counts(tallies: impl Iterator<Item = [u64; Tier::ALL.len()]>) -> Vec<TierCount> {
     let mut all = [0u64; Tier::ALL.len()];
@@ -84,19 +100,6 @@ pub(crate) fn tier_counts(tallies: impl Iterator<Item = [u64; Tier::ALL.len()]>)
     }
     let count = |(tier, operations)| TierCount { tier, operations };
     Tier::ALL.into_iter().zip(all).filter(|&(_, n)| n > 0).map(count).collect()
-}
-
-/// What stamping cost: `cost_ns` is one stamped operation's share of it.
-pub(crate) fn stamping_report(order: &LoopOrder, stamped: u64, cost_ns: f64, tasks: &[TaskRecord]) -> StampingReport {
-    let busy_ns = sum(tasks, |t| t.run_ns.filter(|&ns| ns > 0).or(t.cpu_ns)).unwrap_or(0).max(1) as f64;
-    let off = order.stamping == Stamping::Off;
-    StampingReport {
-        level: order.stamping,
-        every: order.every,
-        stamped,
-        cost_ns: if off { 0.0 } else { cost_ns },
-        cost_share: if off { 0.0 } else { stamped as f64 * cost_ns / busy_ns },
-    }
 }
 
 #[cfg(test)]
@@ -125,5 +128,14 @@ mod tests {
             ("cpu_ns_per_op", 170.0),
         ];
         assert_eq!(found, wanted);
+    }
+
+    #[test]
+    fn fairness_is_one_for_equals_and_a_share_for_a_tyrant() {
+        let value =
+            |copies: &[u64], name: &str| across_copies(copies).into_iter().find(|m| m.name == name).unwrap().value;
+        assert_eq!(value(&[5, 5, 5, 5], "fairness_jain"), 1.0);
+        assert_eq!(value(&[8, 0, 0, 0], "fairness_jain"), 0.25);
+        assert_eq!((value(&[5, 5], "spread"), value(&[2, 6], "spread")), (0.0, 1.0));
     }
 }

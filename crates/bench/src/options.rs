@@ -3,7 +3,7 @@
 
 use crate::dispatch::Length;
 use crate::error::BenchError;
-use crate::registry::WorkloadInfo;
+use crate::workload::WorkloadInfo;
 use schedlab_run::WorkloadSpec;
 use schedlab_run::nearest::nearest;
 use schedlab_run::units::{self, CpuList};

@@ -1,9 +1,9 @@
 //! On which CPUs the two partners of each copy or pair are pinned.
 
 use crate::error::BenchError;
-use crate::registry::{OptionDoc, option};
 use crate::task::{Step, TaskError};
 use crate::topology::Topology;
+use crate::workload::{OptionDoc, option};
 use schedlab_run::Tier;
 use schedlab_run::units::CpuList;
 use schedlab_sys::affinity;

@@ -113,6 +113,26 @@ impl Herd {
         Ok(())
     }
 
+    /// Starts a task that owns its part in the run, as the mode says.
+    pub(crate) fn start<P: Send + Sync + 'static, T>(
+        &mut self,
+        mode: Mode,
+        role: &'static str,
+        group: u32,
+        part: P,
+        prepare: impl FnOnce(&P) -> Result<T, TaskError> + Send + 'static,
+        body: impl FnOnce(&P, T) -> Result<Work, TaskError> + Send + 'static,
+    ) -> Result<(), BenchError> {
+        match mode {
+            Mode::Process => self.fork(role, group, || prepare(&part), |state| body(&part, state)),
+            Mode::Thread => {
+                let part = Arc::new(part);
+                let mine = Arc::clone(&part);
+                self.spawn(role, group, move || prepare(&mine), move |state| body(&part, state))
+            }
+        }
+    }
+
     /// CPU time that a task burns before it is ready.
     fn burnt_ns(&self, task: usize) -> u64 {
         self.dither.map_or(0, |dither| dither.ns_of(task))

@@ -4,7 +4,7 @@ use crate::dispatch::Length;
 use crate::error::BenchError;
 use crate::herd::Mode;
 use crate::options::Arguments;
-use crate::registry::{Workload, WorkloadInfo, option};
+use crate::workload::{Workload, WorkloadInfo, option};
 use schedlab_run::WorkloadSpec;
 use schedlab_run::units::CpuList;
 use schedlab_sys::fd::{self, Pair};
@@ -59,13 +59,8 @@ impl Config {
     }
     /// Messages in all, in loops mode.
     pub(crate) fn messages(&self) -> Option<u64> {
-        match self.length {
-            Length::Loops(loops) => {
-                let pairs = u64::from(self.groups) * u64::from(self.senders) * u64::from(self.receivers);
-                Some(pairs.saturating_mul(loops))
-            }
-            Length::DurationNs(_) => None,
-        }
+        let pairs = u64::from(self.groups) * u64::from(self.senders) * u64::from(self.receivers);
+        self.length.loops().map(|loops| pairs.saturating_mul(loops))
     }
     /// Whether messages are long enough to carry the sender's CPU and the send time.
     pub(crate) fn has_header(&self) -> bool {

@@ -3,82 +3,50 @@
 //! last ready byte, before the wake byte, to after the last task has been reaped or joined.
 
 mod config;
-mod herding;
 mod loops;
 mod outcome;
+mod spawn;
 
 pub(crate) use config::INFO;
 
-use crate::dispatch::{Length, LoopOrder};
 use crate::error::BenchError;
 use crate::herd::Mode;
 use crate::limits::Limits;
 use crate::observer::{Counted, Observer, RunOrder};
 use crate::options::{canonical, cpus_text, set_duration};
-use crate::plant::PlantCell;
+use crate::prepared::{Prepared, StampParts};
 use crate::recorder::Recorder;
-use crate::registry::{Workload, WorkloadInfo};
-use crate::task::TaskCells;
+use crate::workload::{Workload, WorkloadInfo};
 use crate::{calibrate, stamp};
 use config::Config;
-use schedlab_run::{Policy, Stamping, TrialOutcome, WorkloadSpec, counted};
-use schedlab_sys::clock::monotonic_ns;
+use schedlab_run::{Policy, TrialOutcome, WorkloadSpec, counted};
 
-/// Everything one run is made of, besides the herd.
-struct Run<'a> {
-    config: &'a Config,
-    order: &'a RunOrder,
-    setup_ns: u64,
-    cells: TaskCells,
-    recorder: Option<Recorder>,
-    stamp_cost_ns: f64,
-    every: u64,
-    /// The sender's part of a message, for counting those under way.
-    sending_share: f64,
-    plant: Option<PlantCell>,
-}
-
-impl<'a> Run<'a> {
-    fn new(config: &'a Config, order: &'a RunOrder) -> Result<Self, BenchError> {
-        let setup_ns = monotonic_ns();
-        let map = || BenchError::io("mapping the shared cells");
-        let cells =
-            TaskCells::new(config.tasks(), config.groups as usize, config.messages().is_none()).map_err(map())?;
-        let stamps = order.stamping != Stamping::Off && config.has_header();
-        let tiers = order.topology.tiers();
-        let recorder = stamps.then(|| Recorder::new(&["latency"], &tiers, config.groups as usize).map_err(map()));
-        let recorder = recorder.transpose()?.map(|recorder| recorder.beside(order));
-        let (mut stamp_cost_ns, mut every) = (0.0, 0);
-        if let Some(recorder) = &recorder {
-            // A stamped message costs a clock read on each side and the count.
-            stamp_cost_ns = 2.0 * calibrate::clock_read_ns() + recorder.cost_ns();
-            let pair = (config.transport.maker())().map_err(BenchError::io("calibrating the stamping interval"))?;
-            let message_ns = calibrate::transfer_ns(&pair, config.bytes)
-                .map_err(BenchError::io("calibrating the stamping interval"))?;
-            every = stamp::every(order.stamping, stamp_cost_ns, message_ns, config.receivers.into());
+impl Config {
+    /// The shared cells of a run, a group for each group.
+    fn prepare<'o>(&self, order: &'o RunOrder) -> Result<Prepared<'o>, BenchError> {
+        let groups = self.groups as usize;
+        let run = Prepared::new(order, self.tasks(), groups, self.messages().is_none())?;
+        if !self.has_header() {
+            return Ok(run);
         }
-        let sending_share = match config.length {
-            Length::Loops(_) => 0.5,
-            Length::DurationNs(_) => {
-                let weighing = || BenchError::io("weighing a send against a receive");
-                let pair = (config.transport.maker())().map_err(weighing())?;
-                calibrate::sending_share(&pair, config.bytes).map_err(weighing())?
-            }
-        };
-        let plant = order.plant().map_err(map())?;
-        Ok(Self { config, order, setup_ns, cells, recorder, stamp_cost_ns, every, sending_share, plant })
+        // A clock read on each side and the count.
+        let parts = StampParts { clock_reads: 2.0, values: 1.0 };
+        run.recorded(|| Recorder::new(&["latency"], &order.topology.tiers(), groups), parts)?.sampled(
+            |level, cost_ns| {
+                let message_ns = calibrate::message_ns(self.transport.maker(), self.bytes)?;
+                Ok(stamp::every(level, cost_ns, message_ns, self.receivers.into()))
+            },
+        )
     }
 
-    /// The loop order of a task that does `loops` operations (`None`: until the stop flag).
-    fn loops(&self, loops: Option<u64>, task: usize) -> LoopOrder {
-        LoopOrder {
-            stamping: if self.recorder.is_some() { self.order.stamping } else { Stamping::Off },
-            every: self.every,
-            phase: self.order.seed.wrapping_add(task as u64 * 7),
-            plant: self.plant.clone(),
-            loops,
-            stop: self.cells.stop_flag(),
+    /// The sender's part of a message, for counting those under way.
+    fn sending_share(&self) -> Result<f64, BenchError> {
+        if self.length.loops().is_some() {
+            return Ok(0.5);
         }
+        let weighing = || BenchError::io("weighing a send against a receive");
+        let pair = (self.transport.maker())().map_err(weighing())?;
+        calibrate::sending_share(&pair, self.bytes).map_err(weighing())
     }
 }
 
@@ -122,21 +90,14 @@ impl Workload for Config {
     }
 
     fn run(&self, order: &RunOrder, observer: &mut dyn Observer) -> Result<TrialOutcome, BenchError> {
-        let run = Run::new(self, order)?;
-        if let Some(cell) = &run.plant {
-            observer.plant_cell(cell);
-        }
-        observer.before_fork().map_err(BenchError::Observer)?;
-        let _placed = herding::Placed::enter(self)?;
-        let mut herd = herding::start(&run)?;
-        herd.gather()?;
-        let (duration_ns, expected_ns) = match self.length {
-            Length::DurationNs(ns) => (Some(ns), ns),
-            // 20 µs a message is ten times what a slow machine needs.
-            Length::Loops(_) => (None, run.config.messages().unwrap_or(0).saturating_mul(20_000)),
-        };
-        let counted = Counted::Parts { roles: ["sender", "receiver"], first_share: run.sending_share };
-        let line = herd.run(observer, duration_ns, expected_ns, counted)?;
-        outcome::build(&run, &herd, &line)
+        let run = self.prepare(order)?;
+        let counted = Counted::Parts { roles: ["sender", "receiver"], first_share: self.sending_share()? };
+        run.before_fork(observer)?;
+        let _placed = spawn::Placed::enter(self)?;
+        let herd = spawn::start(self, &run)?;
+        // 20 µs a message is ten times what a slow machine needs.
+        let by_loops = |_| self.messages().unwrap_or(0).saturating_mul(20_000);
+        let ended = run.run(herd, observer, self.length, by_loops, counted)?;
+        outcome::build(self, &run, ended)
     }
 }

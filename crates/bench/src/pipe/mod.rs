@@ -6,28 +6,24 @@
 //! `loops` the last task's last operation. The twins begin before fork and pipe(): a difference of less than 1 ms.
 
 mod config;
-mod herding;
 mod loops;
 mod outcome;
+mod spawn;
 
 pub(crate) use config::{INFO, INFO_TWO_TOKENS};
-pub(crate) use outcome::across_copies;
 
-use crate::dispatch::{Length, LoopOrder};
 use crate::error::BenchError;
 use crate::herd::Mode;
 use crate::limits::Limits;
 use crate::observer::{Observer, RunOrder};
 use crate::options::{canonical, cpus_text, set_duration};
-use crate::plant::PlantCell;
+use crate::prepared::{Prepared, StampParts};
 use crate::recorder::Recorder;
-use crate::registry::{Workload, WorkloadInfo};
-use crate::task::TaskCells;
 use crate::topology::Topology;
+use crate::workload::{Workload, WorkloadInfo};
 use crate::{calibrate, placement, stamp};
 use config::{Config, Tokens};
-use schedlab_run::{Stamping, TrialOutcome, WorkloadSpec, counted};
-use schedlab_sys::clock::monotonic_ns;
+use schedlab_run::{TrialOutcome, WorkloadSpec, counted};
 use schedlab_sys::fd;
 use std::path::PathBuf;
 
@@ -41,54 +37,23 @@ const STRICT_SERIES: &[&str] = &[
 ];
 const TWO_TOKEN_SERIES: &[&str] = &["latency"];
 
-/// Everything one run is made of, besides the herd.
-struct Run<'a> {
-    config: &'a Config,
-    order: &'a RunOrder,
-    setup_ns: u64,
-    cells: TaskCells,
-    recorder: Option<Recorder>,
-    stamp_cost_ns: f64,
-    every: u64,
-    plant: Option<PlantCell>,
-}
-
-impl<'a> Run<'a> {
-    fn new(config: &'a Config, order: &'a RunOrder) -> Result<Self, BenchError> {
-        let setup_ns = monotonic_ns();
-        let map = || BenchError::io("mapping the shared cells");
-        let copies = config.copies as usize;
-        let cells = TaskCells::new(2 * copies, copies, matches!(config.length, Length::DurationNs(_))).map_err(map())?;
-        let (series, clock_reads) = match config.tokens {
+impl Config {
+    /// The shared cells of a run, a group for each copy.
+    fn prepare<'o>(&self, order: &'o RunOrder) -> Result<Prepared<'o>, BenchError> {
+        let copies = self.copies as usize;
+        let (series, clock_reads) = match self.tokens {
             // The parent's write, read and next write, the child's read and write.
             Tokens::One => (STRICT_SERIES, 5.0),
             Tokens::Two => (TWO_TOKEN_SERIES, 2.0),
         };
-        let tiers = if config.is_wide() { order.topology.tiers() } else { Vec::new() };
-        let stamps = order.stamping != Stamping::Off;
-        let recorder = stamps.then(|| Recorder::new(series, &tiers, copies).map_err(map())).transpose()?;
-        let recorder = recorder.map(|recorder| recorder.beside(order));
-        let (mut stamp_cost_ns, mut every) = (0.0, 0);
-        if let Some(recorder) = &recorder {
-            stamp_cost_ns = clock_reads * calibrate::clock_read_ns() + series.len() as f64 * recorder.cost_ns();
-            let calibrating = || BenchError::io("calibrating the stamping interval");
-            let pair = fd::pipe_pair().map_err(calibrating())?;
-            let message_ns = calibrate::transfer_ns(&pair, config.bytes).map_err(calibrating())?;
-            every = stamp::every(order.stamping, stamp_cost_ns, 2.0 * message_ns, 1);
-        }
-        let plant = order.plant().map_err(map())?;
-        Ok(Self { config, order, setup_ns, cells, recorder, stamp_cost_ns, every, plant })
-    }
-
-    /// The loop order of both tasks of a copy: the same phase, so that both stamp the same operations.
-    fn loops(&self, copy: u32) -> LoopOrder {
-        let loops = match self.config.length {
-            Length::Loops(loops) => Some(loops),
-            Length::DurationNs(_) => None,
-        };
-        let phase = self.order.seed.wrapping_add(u64::from(copy) * 7);
-        let (stamping, every, plant) = (self.order.stamping, self.every, self.plant.clone());
-        LoopOrder { stamping, every, phase, plant, loops, stop: self.cells.stop_flag() }
+        let tiers = if self.is_wide() { order.topology.tiers() } else { Vec::new() };
+        let parts = StampParts { clock_reads, values: series.len() as f64 };
+        Prepared::new(order, 2 * copies, copies, self.length.loops().is_none())?
+            .recorded(|| Recorder::new(series, &tiers, copies), parts)?
+            .sampled(|level, cost_ns| {
+                let message_ns = calibrate::message_ns(fd::pipe_pair, self.bytes)?;
+                Ok(stamp::every(level, cost_ns, 2.0 * message_ns, 1))
+            })
     }
 }
 
@@ -159,20 +124,13 @@ impl Workload for Config {
     fn run(&self, order: &RunOrder, observer: &mut dyn Observer) -> Result<TrialOutcome, BenchError> {
         let (name, copies) = (self.tokens.info().name, self.copies as usize);
         let places = placement::places(name, self.pin, &self.cpus, copies, &order.topology)?;
-        let run = Run::new(self, order)?;
-        if let Some(cell) = &run.plant {
-            observer.plant_cell(cell);
-        }
+        let run = self.prepare(order)?;
         let sides = self.sides(order)?;
-        observer.before_fork().map_err(BenchError::Observer)?;
-        let mut herd = herding::start(&run, &places, sides)?;
-        herd.gather()?;
-        let (duration_ns, expected_ns) = match self.length {
-            Length::DurationNs(ns) => (Some(ns), ns),
-            // 200 µs a round trip: two idle exits on a slow virtual machine.
-            Length::Loops(loops) => (None, loops.saturating_mul(200_000).saturating_mul(self.copies.into())),
-        };
-        let line = herd.run(observer, duration_ns, expected_ns, "parent")?;
-        outcome::build(&run, &herd, &line)
+        run.before_fork(observer)?;
+        let herd = spawn::start(self, &run, &places, sides)?;
+        // 200 µs a round trip: two idle exits on a slow virtual machine.
+        let by_loops = |loops: u64| loops.saturating_mul(200_000).saturating_mul(self.copies.into());
+        let ended = run.run(herd, observer, self.length, by_loops, "parent")?;
+        outcome::build(self, &run, ended)
     }
 }

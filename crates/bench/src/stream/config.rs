@@ -3,7 +3,7 @@
 use crate::dispatch::Length;
 use crate::error::BenchError;
 use crate::options::Arguments;
-use crate::registry::{WorkloadInfo, option};
+use crate::workload::{WorkloadInfo, option};
 use schedlab_run::WorkloadSpec;
 use schedlab_run::units::{self, CpuList};
 

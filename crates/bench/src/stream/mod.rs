@@ -6,27 +6,25 @@
 //! connecting is before t0.
 
 mod config;
-mod herding;
 mod link;
 mod loops;
 mod outcome;
+mod spawn;
 
 pub(crate) use config::INFO;
 
-use crate::dispatch::{Length, LoopOrder};
+use crate::dispatch::Length;
 use crate::error::BenchError;
 use crate::limits::Limits;
 use crate::observer::{Observer, RunOrder};
 use crate::options::{canonical, cpus_text, set_duration};
-use crate::plant::PlantCell;
+use crate::prepared::{Prepared, StampParts};
 use crate::recorder::Recorder;
-use crate::registry::{Workload, WorkloadInfo};
-use crate::task::TaskCells;
+use crate::workload::{Workload, WorkloadInfo};
 use crate::{calibrate, stamp};
 use config::{Config, Push};
 use link::VethLink;
-use schedlab_run::{Stamping, TrialOutcome, WorkloadSpec, units};
-use schedlab_sys::clock::monotonic_ns;
+use schedlab_run::{TrialOutcome, WorkloadSpec, units};
 use schedlab_sys::{fd, tcp};
 use std::net::Ipv4Addr;
 
@@ -38,72 +36,39 @@ pub(crate) struct Stream {
     link: Option<VethLink>,
 }
 
-/// Everything one run is made of, besides the herd.
-struct Run<'a> {
-    config: &'a Config,
-    order: &'a RunOrder,
-    setup_ns: u64,
-    cells: TaskCells,
-    recorder: Option<Recorder>,
-    stamp_cost_ns: f64,
-    every: u64,
-    plant: Option<PlantCell>,
-}
-
-impl<'a> Run<'a> {
-    fn new(config: &'a Config, order: &'a RunOrder) -> Result<Self, BenchError> {
-        let setup_ns = monotonic_ns();
-        let map = || BenchError::io("mapping the shared cells");
-        let streams = config.streams as usize;
-        let cells = TaskCells::new(config.tasks(), streams, herding::sends(config).is_none()).map_err(map())?;
-        let stamps = order.stamping != Stamping::Off;
-        let recorder = stamps.then(|| Recorder::new(&["send"], &[], streams).map_err(map())).transpose()?;
-        let recorder = recorder.map(|recorder| recorder.beside(order));
-        let (mut stamp_cost_ns, mut every) = (0.0, 0);
-        if let Some(recorder) = &recorder {
-            stamp_cost_ns = 2.0 * calibrate::clock_read_ns() + recorder.cost_ns();
-            let calibrating = || BenchError::io("calibrating the stamping interval");
-            // A send that joins a segment already queued is cheaper than one through the whole stack; a write into a
-            // pipe is as cheap, so the interval errs towards fewer stamps.
-            let pair = fd::pipe_pair().map_err(calibrating())?;
-            let message_ns = calibrate::transfer_ns(&pair, config.bytes).map_err(calibrating())?;
-            every = stamp::every(order.stamping, stamp_cost_ns, message_ns, 1);
-        }
-        let plant = order.plant().map_err(map())?;
-        Ok(Self { config, order, setup_ns, cells, recorder, stamp_cost_ns, every, plant })
-    }
-
-    fn loops(&self, stream: u32) -> LoopOrder {
-        LoopOrder {
-            stamping: self.order.stamping,
-            every: self.every,
-            phase: self.order.seed.wrapping_add(u64::from(stream) * 7),
-            plant: self.plant.clone(),
-            loops: herding::sends(self.config),
-            stop: self.cells.stop_flag(),
-        }
-    }
-}
-
 impl Config {
     pub(crate) fn tasks(&self) -> usize {
         2 * self.streams as usize
     }
 
-    /// The steady state, where it has a length, and how long a run may take, ns.
-    fn expected(&self) -> (Option<u64>, u64) {
+    /// The shared cells of a run, a group for each stream.
+    fn prepare<'o>(&self, order: &'o RunOrder) -> Result<Prepared<'o>, BenchError> {
+        let streams = self.streams as usize;
+        let parts = StampParts { clock_reads: 2.0, values: 1.0 };
+        Prepared::new(order, self.tasks(), streams, self.length.loops().is_none())?
+            .recorded(|| Recorder::new(&["send"], &[], streams), parts)?
+            .sampled(|level, cost_ns| {
+                // A send that joins a segment already queued is cheaper than one through the whole stack; a write into
+                // a pipe is as cheap, so the interval errs towards fewer stamps.
+                let message_ns = calibrate::message_ns(fd::pipe_pair, self.bytes)?;
+                Ok(stamp::every(level, cost_ns, message_ns, 1))
+            })
+    }
+
+    /// How long a run may take, ns.
+    fn expected_ns(&self) -> u64 {
         let streams = u64::from(self.streams);
         let rate = self.veth.as_ref().and_then(|veth| veth.rate_bits_per_s);
         let carried_ns = |bytes: u64| rate.map_or(0, |rate| (bytes as f64 * 8e9 / rate as f64) as u64);
         // What a send buffer may hold when the senders stop; 4 MB is how far the kernel lets one grow.
         let drain_ns = carried_ns(streams * u64::from(self.send_buffer.unwrap_or(4 << 20)));
         match self.length {
-            Length::DurationNs(ns) => (Some(ns), ns + drain_ns),
+            Length::DurationNs(ns) => ns + drain_ns,
             // 20 µs a message is ten times what a slow machine needs.
             Length::Loops(loops) => {
                 let messages = loops.saturating_mul(streams);
                 let sent_ns = carried_ns(messages.saturating_mul(self.bytes as u64));
-                (None, messages.saturating_mul(20_000).saturating_add(sent_ns))
+                messages.saturating_mul(20_000).saturating_add(sent_ns)
             }
         }
     }
@@ -154,12 +119,10 @@ impl Workload for Stream {
     }
 
     fn run(&self, order: &RunOrder, observer: &mut dyn Observer) -> Result<TrialOutcome, BenchError> {
-        let run = Run::new(&self.config, order)?;
-        if let Some(cell) = &run.plant {
-            observer.plant_cell(cell);
-        }
-        observer.before_fork().map_err(BenchError::Observer)?;
-        let listener = match (&self.config.veth, &self.link) {
+        let config = &self.config;
+        let run = config.prepare(order)?;
+        run.before_fork(observer)?;
+        let listener = match (&config.veth, &self.link) {
             (None, _) => tcp::listen(Ipv4Addr::LOCALHOST).map_err(BenchError::io("listening on 127.0.0.1"))?,
             (Some(_), Some(link)) => link.listen()?,
             (Some(_), None) => {
@@ -167,10 +130,8 @@ impl Workload for Stream {
                 return Err(BenchError::Conflict { workload: INFO.name, reason });
             }
         };
-        let (mut herd, sockets) = herding::start(&run, &listener)?;
-        herd.gather()?;
-        let (duration_ns, expected_ns) = self.config.expected();
-        let line = herd.run(observer, duration_ns, expected_ns, "receiver")?;
-        outcome::build(&run, &herd, &line, &sockets)
+        let (herd, sockets) = spawn::start(config, &run, &listener)?;
+        let ended = run.run_for(herd, observer, config.length.duration_ns(), config.expected_ns(), "receiver")?;
+        outcome::build(config, &run, ended, &sockets)
     }
 }

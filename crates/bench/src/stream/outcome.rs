@@ -1,69 +1,49 @@
 //! From a finished herd to the outcome: bytes verified stream by stream, netperf's own row, throughput, CPU and
 //! segments.
 
-use super::Run;
-use super::herding::{Sockets, received_bytes, sends};
+use super::config::Config;
+use super::spawn::{Sockets, received_bytes};
 use crate::error::BenchError;
-use crate::herd::{Herd, Timeline};
-use crate::metrics::{self, metric};
-use crate::pipe::across_copies;
-use crate::recorder::Recorder;
+use crate::herd::Timeline;
+use crate::metrics::{across_copies, metric};
+use crate::prepared::{Ended, Prepared};
 use schedlab_run::{Direction, Metric, TaskRecord, TrialOutcome};
-use schedlab_sys::clock::monotonic_ns;
 use schedlab_sys::tcp;
 use std::os::fd::AsFd;
 
 pub(super) fn build(
-    run: &Run<'_>,
-    herd: &Herd,
-    line: &Timeline,
+    config: &Config,
+    run: &Prepared<'_>,
+    ended: Ended,
     sockets: &Sockets,
 ) -> Result<TrialOutcome, BenchError> {
-    let tasks = herd.records();
-    let streams = verify(run, &tasks)?;
+    let streams = verify(config, run, &ended.tasks)?;
     let operations: u64 = streams.iter().sum();
-    let bytes = operations * run.config.bytes as u64;
-    let tiers = metrics::tier_counts((0..tasks.len()).map(|task| run.cells.tier_counts(task)));
-    let stamped = (0..tasks.len()).map(|task| run.cells.stamped(task)).sum();
-    let histograms = run.recorder.as_ref().map(|recorder| recorder.histograms()).unwrap_or_default();
+    let bytes = operations * config.bytes as u64;
 
-    let rate = metrics::rate_per_s(line, operations) * run.config.bytes as f64;
-    let mut all = vec![metric("received_bytes_per_s", rate, "B/s", Direction::HigherIsBetter)];
-    all.extend(cpu(&tasks, line, bytes));
-    all.extend(segments(sockets, line)?);
-    if sends(run.config).is_some() {
-        all.push(metric("time_s", (line.t1_ns - line.t0_ns) as f64 / 1e9, "s", Direction::LowerIsBetter));
-    }
+    let rate = ended.rate_per_s(operations) * config.bytes as f64;
+    let mut own = vec![metric("received_bytes_per_s", rate, "B/s", Direction::HigherIsBetter)];
+    own.extend(cpu(&ended.tasks, &ended.line, bytes));
+    own.extend(segments(sockets, &ended.line)?);
+    own.extend(config.length.loops().map(|_| ended.time_s()));
     if streams.len() > 1 {
-        all.extend(across_copies(&streams));
+        own.extend(across_copies(&streams));
     }
-    all.extend(metrics::per_operation(&tasks, operations, &tiers, &histograms));
-
-    Ok(TrialOutcome {
-        operations,
-        metrics: all,
-        phases: metrics::phases(run.setup_ns, line, monotonic_ns()),
-        histograms,
-        slowest: run.recorder.as_ref().map(Recorder::slowest).unwrap_or_default(),
-        tiers,
-        stamping: metrics::stamping_report(&run.loops(0), stamped, run.stamp_cost_ns, &tasks),
-        native_lines: native_lines(run, line, sockets, bytes),
-        tasks,
-        ..super::INFO.outcome()
-    })
+    let native_lines = native_lines(config, &ended.line, sockets, bytes);
+    Ok(TrialOutcome { native_lines, ..run.outcome(&super::INFO, ended, operations, own) })
 }
 
 /// Messages of each stream. Its receiver's bytes must be its sender's, and in loops mode as many as were ordered.
-fn verify(run: &Run<'_>, tasks: &[TaskRecord]) -> Result<Vec<u64>, BenchError> {
+fn verify(config: &Config, run: &Prepared<'_>, tasks: &[TaskRecord]) -> Result<Vec<u64>, BenchError> {
     let mut streams = Vec::with_capacity(tasks.len() / 2);
     for pair in tasks.chunks_exact(2) {
         let (stream, sent) = (pair[1].group, pair[1].operations);
-        let (sent_bytes, received) = (sent * run.config.bytes as u64, received_bytes(run, stream));
+        let (sent_bytes, received) = (sent * config.bytes as u64, received_bytes(run, stream));
         if sent_bytes != received {
             let text = format!("stream {stream}: {sent_bytes} bytes were sent and {received} received");
             return Err(BenchError::Verification(text));
         }
-        if let Some(ordered) = sends(run.config).filter(|&ordered| ordered != sent) {
+        if let Some(ordered) = config.length.loops().filter(|&ordered| ordered != sent) {
             let text = format!("stream {stream}: {ordered} messages were ordered and {sent} sent");
             return Err(BenchError::Verification(text));
         }
@@ -110,10 +90,10 @@ fn segments(sockets: &Sockets, line: &Timeline) -> Result<Vec<Metric>, BenchErro
 }
 
 /// What netperf prints, with the sum of the streams where it would print one after the other.
-fn native_lines(run: &Run<'_>, line: &Timeline, sockets: &Sockets, bytes: u64) -> Vec<String> {
+fn native_lines(config: &Config, line: &Timeline, sockets: &Sockets, bytes: u64) -> Vec<String> {
     let elapsed_s = line.drained_ns.saturating_sub(line.t0_ns).max(1) as f64 / 1e9;
     let megabits_per_s = bytes as f64 * 8.0 / 1e6 / elapsed_s;
-    let (receive, send, message) = (sockets.receive_buffer, sockets.send_buffer, run.config.bytes);
+    let (receive, send, message) = (sockets.receive_buffer, sockets.send_buffer, config.bytes);
     vec![
         "Recv   Send    Send".to_owned(),
         "Socket Socket  Message  Elapsed".to_owned(),

@@ -4,8 +4,8 @@ use crate::dispatch::Length;
 use crate::error::BenchError;
 use crate::options::{Arguments, cpus_text};
 use crate::placement::Pin;
-use crate::registry::{Workload, WorkloadInfo, option};
 use crate::transport::{Sizes, Transport};
+use crate::workload::{Workload, WorkloadInfo, option};
 use schedlab_run::WorkloadSpec;
 use schedlab_run::units::CpuList;
 
@@ -113,10 +113,7 @@ impl Config {
 
     /// The time for each payload, when the run ends by time.
     pub(super) fn payload_ns(&self) -> Option<u64> {
-        match self.length {
-            Length::DurationNs(ns) => Some((ns / self.payloads.len() as u64).max(1)),
-            Length::Loops(_) => None,
-        }
+        self.length.duration_ns().map(|ns| (ns / self.payloads.len() as u64).max(1))
     }
 
     /// The arguments as the canonical spec spells them.

@@ -7,28 +7,26 @@
 
 mod config;
 mod google_benchmark;
-mod herding;
 mod loops;
 mod measured;
 mod outcome;
 mod shared;
+mod spawn;
 
 pub(crate) use config::INFO;
 
-use crate::dispatch::{Length, LoopOrder};
+use crate::dispatch::Length;
 use crate::error::BenchError;
 use crate::limits::Limits;
 use crate::observer::{Observer, RunOrder};
 use crate::options::{canonical, set_duration};
-use crate::plant::PlantCell;
+use crate::prepared::{Prepared, StampParts, mapping};
 use crate::recorder::Recorder;
-use crate::registry::{Workload, WorkloadInfo};
-use crate::task::TaskCells;
 use crate::transport::Transport;
+use crate::workload::{Workload, WorkloadInfo};
 use crate::{calibrate, placement, stamp};
 use config::{Config, Format, SWEEP};
-use schedlab_run::{Stamping, TrialOutcome, WorkloadSpec};
-use schedlab_sys::clock::monotonic_ns;
+use schedlab_run::{TrialOutcome, WorkloadSpec};
 use schedlab_sys::fd;
 use shared::Pace;
 
@@ -53,49 +51,27 @@ const SWEEP_SERIES: &[&str] = &[
 const _: () = assert!(SWEEP_SERIES.len() == SWEEP.len());
 const ONE_SERIES: &[&str] = &["latency"];
 
-/// Everything one run is made of, besides the herd.
+/// A prepared run, and the batches through which a client and its server agree.
 struct Run<'a> {
     config: &'a Config,
-    order: &'a RunOrder,
-    setup_ns: u64,
-    cells: TaskCells,
+    shared: Prepared<'a>,
     pace: Pace,
-    recorder: Option<Recorder>,
-    stamp_cost_ns: f64,
-    every: u64,
-    plant: Option<PlantCell>,
 }
 
 impl<'a> Run<'a> {
     fn new(config: &'a Config, order: &'a RunOrder) -> Result<Self, BenchError> {
-        let setup_ns = monotonic_ns();
-        let map = || BenchError::io("mapping the shared cells");
-        let pairs = config.pairs as usize;
-        let cells = TaskCells::new(config.transport.managers() + 2 * pairs, 1, true).map_err(map())?;
-        let pace = Pace::new(pairs, config.payloads.len(), config.payloads[0]).map_err(map())?;
+        let (pairs, smallest) = (config.pairs as usize, config.payloads[0]);
         let series = if config.payloads.len() == SWEEP.len() { SWEEP_SERIES } else { ONE_SERIES };
-        // The payload is the user's: no room for a CPU number, so tiers are unknown.
-        let stamps = order.stamping != Stamping::Off;
-        let recorder = stamps.then(|| Recorder::new(series, &[], 1).map_err(map())).transpose()?;
-        let recorder = recorder.map(|recorder| recorder.beside(order));
-        let (mut stamp_cost_ns, mut every) = (0.0, 0);
-        if let Some(recorder) = &recorder {
-            stamp_cost_ns = 2.0 * calibrate::clock_read_ns() + recorder.cost_ns();
-            let calibrating = || BenchError::io("calibrating the stamping interval");
-            let pair = fd::pipe_pair().map_err(calibrating())?;
-            let smallest = config.payloads[0];
-            let one_way_ns = calibrate::transfer_ns(&pair, smallest).map_err(calibrating())?;
-            every = stamp::every(order.stamping, stamp_cost_ns, 2.0 * one_way_ns, 1);
-        }
-        let plant = order.plant().map_err(map())?;
-        Ok(Self { config, order, setup_ns, cells, pace, recorder, stamp_cost_ns, every, plant })
-    }
-
-    /// What a pair's loops are compiled for; how many operations a batch has is the client's.
-    fn loops(&self, pair: usize) -> LoopOrder {
-        let phase = self.order.seed.wrapping_add(pair as u64 * 7);
-        let (stamping, every, plant) = (self.order.stamping, self.every, self.plant.clone());
-        LoopOrder { stamping, every, phase, plant, loops: None, stop: self.cells.stop_flag() }
+        let parts = StampParts { clock_reads: 2.0, values: 1.0 };
+        let shared = Prepared::new(order, config.transport.managers() + 2 * pairs, 1, true)?
+            // The payload is the user's: no room for a CPU number, so tiers are unknown.
+            .recorded(|| Recorder::new(series, &[], 1), parts)?
+            .sampled(|level, cost_ns| {
+                let one_way_ns = calibrate::message_ns(fd::pipe_pair, smallest)?;
+                Ok(stamp::every(level, cost_ns, 2.0 * one_way_ns, 1))
+            })?;
+        let pace = Pace::new(pairs, config.payloads.len(), smallest).map_err(mapping())?;
+        Ok(Self { config, shared, pace })
     }
 }
 
@@ -125,12 +101,8 @@ impl Workload for Config {
     fn run(&self, order: &RunOrder, observer: &mut dyn Observer) -> Result<TrialOutcome, BenchError> {
         let places = placement::places(INFO.name, self.pin, &self.cpus, self.pairs as usize, &order.topology)?;
         let run = Run::new(self, order)?;
-        if let Some(cell) = &run.plant {
-            observer.plant_cell(cell);
-        }
-        observer.before_fork().map_err(BenchError::Observer)?;
-        let mut herd = herding::start(&run, &places)?;
-        herd.gather()?;
+        run.shared.before_fork(observer)?;
+        let herd = spawn::start(&run, &places)?;
         let expected_ns = match self.length {
             // The clients' own search takes about a fifth more.
             Length::DurationNs(ns) => ns.saturating_mul(2),
@@ -138,7 +110,7 @@ impl Workload for Config {
             Length::Loops(loops) => loops.saturating_mul(1_000_000 * self.payloads.len() as u64),
         };
         // The clients end it: how many operations fit into a payload's time is theirs to find.
-        let line = herd.run(observer, None, expected_ns, "client")?;
-        outcome::build(&run, &herd, &line)
+        let ended = run.shared.run_for(herd, observer, None, expected_ns, "client")?;
+        outcome::build(&run, ended)
     }
 }

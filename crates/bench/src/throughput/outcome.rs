@@ -5,34 +5,21 @@ use super::google_benchmark::{self, Context};
 use super::measured::{self, Row};
 use super::{INFO, Run};
 use crate::error::BenchError;
-use crate::herd::{Herd, Timeline};
-use crate::metrics::{self, metric};
+use crate::metrics::metric;
 use crate::placement;
-use crate::recorder::Recorder;
+use crate::prepared::Ended;
 use schedlab_run::{Direction, Metric, TaskRecord, TrialOutcome};
-use schedlab_sys::clock::monotonic_ns;
 use std::path::Path;
 
-pub(super) fn build(run: &Run<'_>, herd: &Herd, line: &Timeline) -> Result<TrialOutcome, BenchError> {
-    let tasks = herd.records();
-    let operations = verify(run, &tasks)?;
+pub(super) fn build(run: &Run<'_>, ended: Ended) -> Result<TrialOutcome, BenchError> {
+    let operations = verify(run, &ended.tasks)?;
     let rows = measured::rows(run);
-    let stamped = (0..tasks.len()).map(|task| run.cells.stamped(task)).sum();
-    let histograms = run.recorder.as_ref().map(|recorder| recorder.histograms()).unwrap_or_default();
-    let mut all = row_metrics(&rows);
-    all.extend(metrics::per_operation(&tasks, operations, &[], &histograms));
-    let overloaded = placement::overloaded(run.config.pairs, &run.config.cpus, &run.order.topology);
+    let topology = &run.shared.order.topology;
+    let overloaded = placement::overloaded(run.config.pairs, &run.config.cpus, topology);
     Ok(TrialOutcome {
-        operations,
-        metrics: all,
-        phases: metrics::phases(run.setup_ns, line, monotonic_ns()),
-        histograms,
-        slowest: run.recorder.as_ref().map(Recorder::slowest).unwrap_or_default(),
-        stamping: metrics::stamping_report(&run.loops(0), stamped, run.stamp_cost_ns, &tasks),
         native_lines: native_lines(run, &rows),
         notes: overloaded.into_iter().collect(),
-        tasks,
-        ..INFO.outcome()
+        ..run.shared.outcome(&INFO, ended, operations, row_metrics(&rows))
     })
 }
 
@@ -74,7 +61,7 @@ fn row_metrics(rows: &[Row]) -> Vec<Metric> {
 }
 
 fn native_lines(run: &Run<'_>, rows: &[Row]) -> Vec<String> {
-    let context = || Context::read(Path::new("/proc"), Path::new("/sys"), run.order.topology.online().len());
+    let context = || Context::read(Path::new("/proc"), Path::new("/sys"), run.shared.order.topology.online().len());
     match run.config.format {
         Format::None => google_benchmark::console(rows),
         Format::Console => {

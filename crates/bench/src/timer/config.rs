@@ -5,7 +5,7 @@ use crate::dispatch::Length;
 use crate::error::BenchError;
 use crate::herd::Mode;
 use crate::options::Arguments;
-use crate::registry::{WorkloadInfo, option};
+use crate::workload::{WorkloadInfo, option};
 use schedlab_run::units::{self, CpuList};
 use schedlab_run::{Policy, WorkloadSpec};
 use schedlab_sys::affinity;

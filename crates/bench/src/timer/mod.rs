@@ -14,78 +14,64 @@ mod policy;
 
 pub(crate) use config::INFO;
 
-use crate::calibrate;
-use crate::dispatch::{Length, LoopOrder};
+use crate::dispatch::LoopOrder;
 use crate::error::BenchError;
-use crate::herd::{Gate, Herd, Mode};
+use crate::herd::{Herd, Mode};
 use crate::limits::Limits;
 use crate::observer::{Observer, RunOrder};
 use crate::options::{canonical, cpus_text, set_duration};
 use crate::placement::confine;
-use crate::plant::PlantCell;
+use crate::prepared::{Prepared, StampParts};
 use crate::recorder::Recorder;
-use crate::registry::{Workload, WorkloadInfo};
 use crate::task::{Step, TaskCells, TaskError, Work};
+use crate::topology::Topology;
+use crate::workload::{Workload, WorkloadInfo};
 use config::Config;
 use dma_latency::{DmaLatency, Wish};
 use loops::{SERIES, Timer};
 use schedlab_run::units::format_ns_exact;
-use schedlab_run::{Policy, Stamping, TrialOutcome, WorkloadSpec};
-use schedlab_sys::clock::monotonic_ns;
+use schedlab_run::{Policy, TrialOutcome, WorkloadSpec};
 use schedlab_sys::fd;
 use std::path::Path;
 
-/// Everything one run is made of, besides the herd.
-struct Run<'a> {
-    config: &'a Config,
-    order: &'a RunOrder,
-    setup_ns: u64,
-    cells: TaskCells,
-    recorder: Option<Recorder>,
-    stamp_cost_ns: f64,
-    plant: Option<PlantCell>,
-}
-
-impl<'a> Run<'a> {
-    fn new(config: &'a Config, order: &'a RunOrder) -> Result<Self, BenchError> {
-        let setup_ns = monotonic_ns();
-        let map = || BenchError::io("mapping the shared cells");
-        let threads = config.threads as usize;
-        let cells = TaskCells::new(threads, threads, true).map_err(map())?;
-        let stamps = order.stamping != Stamping::Off;
-        let recorder = stamps.then(|| Recorder::new(SERIES, &[], threads).map_err(map())).transpose()?;
-        let recorder = recorder.map(|recorder| recorder.beside(order));
-        let stamp_cost_ns =
-            recorder.as_ref().map_or(0.0, |r| calibrate::clock_read_ns() + SERIES.len() as f64 * r.cost_ns());
-        let plant = order.plant().map_err(map())?;
-        Ok(Self { config, order, setup_ns, cells, recorder, stamp_cost_ns, plant })
-    }
-
-    /// Each wake-up is stamped at `sampled` too: its clock read is what tells a missed period, and it is one in a
-    /// millisecond.
-    fn loops(&self) -> LoopOrder {
-        let loops = match self.config.length {
-            Length::Loops(loops) => Some(loops),
-            Length::DurationNs(_) => None,
-        };
-        let every = u64::from(self.recorder.is_some());
-        let plant = self.plant.clone();
-        LoopOrder { stamping: self.order.stamping, every, phase: 0, plant, loops, stop: self.cells.stop_flag() }
-    }
-
+impl Config {
     /// The CPUs of a thread; empty is free.
-    fn cpus_of(&self, thread: u32) -> Vec<u32> {
-        let cpus =
-            if self.config.cpus.is_empty() { self.order.topology.allowed() } else { self.config.cpus.as_slice() };
-        match self.config.pin_each {
+    fn cpus_of(&self, thread: u32, topology: &Topology) -> Vec<u32> {
+        let cpus = if self.cpus.is_empty() { topology.allowed() } else { self.cpus.as_slice() };
+        match self.pin_each {
             true => cpus.iter().copied().cycle().nth(thread as usize).into_iter().collect(),
-            false => self.config.cpus.as_slice().to_vec(),
+            false => self.cpus.as_slice().to_vec(),
         }
+    }
+
+    /// The shared cells of a run. Each wake-up is stamped at `sampled` too: its clock read is what tells a missed period,
+    /// and it is one in a millisecond.
+    fn prepare<'o>(&self, order: &'o RunOrder) -> Result<Prepared<'o>, BenchError> {
+        let threads = self.threads as usize;
+        let parts = StampParts { clock_reads: 1.0, values: SERIES.len() as f64 };
+        Prepared::new(order, threads, threads, true)?.recorded(|| Recorder::new(SERIES, &[], threads), parts)
+    }
+
+    fn start(&self, run: &Prepared<'_>) -> Result<Herd, BenchError> {
+        let mut herd = run.herd(self.threads as usize, fd::pipe_pair)?;
+        for thread in 0..self.threads {
+            let part = Part {
+                cells: run.cells.clone(),
+                recorder: run.recorder.clone(),
+                thread,
+                task: herd.next_task(),
+                interval_ns: self.interval_of(thread),
+                policy: self.policy,
+                cpus: self.cpus_of(thread, &run.order.topology),
+                loops: run.loops(thread as usize, self.length.loops()),
+            };
+            herd.start(self.mode, "timer", thread, part, Part::prepare, |part, ()| part.run())?;
+        }
+        Ok(herd)
     }
 }
 
 /// One thread's share of the run.
-#[derive(Clone)]
 struct Part {
     cells: TaskCells,
     recorder: Option<Recorder>,
@@ -116,31 +102,6 @@ impl Part {
             line: self.cells.group(self.thread as usize),
         })
     }
-}
-
-fn start(run: &Run<'_>) -> Result<Herd, BenchError> {
-    let gate = Gate::new(fd::pipe_pair).map_err(BenchError::io("opening the gate's pipes"))?;
-    let mut herd = Herd::new(run.cells.clone(), gate, run.config.threads as usize, run.order.dither);
-    for thread in 0..run.config.threads {
-        let part = Part {
-            cells: run.cells.clone(),
-            recorder: run.recorder.clone(),
-            thread,
-            task: herd.next_task(),
-            interval_ns: run.config.interval_of(thread),
-            policy: run.config.policy,
-            cpus: run.cpus_of(thread),
-            loops: run.loops(),
-        };
-        match run.config.mode {
-            Mode::Process => herd.fork("timer", thread, || part.prepare(), |()| part.run())?,
-            Mode::Thread => {
-                let mine = part.clone();
-                herd.spawn("timer", thread, move || mine.prepare(), move |()| part.run())?;
-            }
-        }
-    }
-    Ok(herd)
 }
 
 impl Workload for Config {
@@ -183,19 +144,12 @@ impl Workload for Config {
 
     fn run(&self, order: &RunOrder, observer: &mut dyn Observer) -> Result<TrialOutcome, BenchError> {
         self.policy.map_or(Ok(()), policy::check)?;
-        let run = Run::new(self, order)?;
-        if let Some(cell) = &run.plant {
-            observer.plant_cell(cell);
-        }
-        observer.before_fork().map_err(BenchError::Observer)?;
+        let run = self.prepare(order)?;
+        run.before_fork(observer)?;
         let dma_latency = DmaLatency::hold(Path::new(dma_latency::DEVICE), self.dma_latency)?;
-        let mut herd = start(&run)?;
-        herd.gather()?;
-        let (duration_ns, expected_ns) = match self.length {
-            Length::DurationNs(ns) => (Some(ns), ns),
-            Length::Loops(loops) => (None, loops.saturating_mul(self.longest_ns())),
-        };
-        let line = herd.run(observer, duration_ns, expected_ns, "timer")?;
-        outcome::build(&run, &herd, &line, &dma_latency)
+        let herd = self.start(&run)?;
+        let by_loops = |loops: u64| loops.saturating_mul(self.longest_ns());
+        let ended = run.run(herd, observer, self.length, by_loops, "timer")?;
+        outcome::build(self, &run, ended, &dma_latency)
     }
 }

@@ -4,8 +4,8 @@ use crate::dispatch::Length;
 use crate::error::BenchError;
 use crate::options::Arguments;
 use crate::placement::Pin;
-use crate::registry::{Workload, WorkloadInfo, option};
 use crate::transport::Transport;
+use crate::workload::{Workload, WorkloadInfo, option};
 use schedlab_run::WorkloadSpec;
 use schedlab_run::units::{self, CpuList};
 
@@ -173,14 +173,6 @@ fn check_together(args: &Arguments<'_>, config: &Config) -> Result<(), BenchErro
 }
 
 impl Config {
-    /// Iterations of each pair, when they are ordered.
-    pub(super) fn loops(&self) -> Option<u64> {
-        match self.length {
-            Length::Loops(loops) => Some(loops),
-            Length::DurationNs(_) => None,
-        }
-    }
-
     /// Whether every transaction is kept.
     pub(super) fn keeps_all(&self) -> bool {
         self.raw_data || self.verbose

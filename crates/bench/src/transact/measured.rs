@@ -103,7 +103,7 @@ impl Measured {
     /// Iterations ordered or, by duration, those of the busiest pair.
     pub(super) fn iterations(&self, config: &Config) -> u64 {
         let done = self.pairs.iter().map(|pair| pair.class(Class::Other).tally.transactions);
-        config.loops().unwrap_or_else(|| done.max().unwrap_or(0))
+        config.length.loops().unwrap_or_else(|| done.max().unwrap_or(0))
     }
 }
 

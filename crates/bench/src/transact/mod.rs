@@ -10,75 +10,65 @@ mod calling_thread;
 mod client;
 mod compat;
 mod config;
-mod herding;
 mod inheritance;
 mod measured;
 mod message;
 mod outcome;
 mod report;
 mod server;
+mod spawn;
 mod summary;
 mod timed;
 mod trace_stop;
 
 pub(crate) use config::INFO;
 
-use crate::dispatch::Length;
 use crate::error::BenchError;
 use crate::limits::Limits;
 use crate::observer::{Observer, RunOrder};
 use crate::options::{canonical, set_duration};
-use crate::plant::PlantCell;
+use crate::prepared::{Prepared, StampParts, mapping};
 use crate::recorder::Recorder;
-use crate::registry::{Workload, WorkloadInfo};
-use crate::task::TaskCells;
 use crate::transport::Transport;
-use crate::{Topology, calibrate, placement};
+use crate::workload::{Workload, WorkloadInfo};
+use crate::{Topology, placement};
 use config::{Compat, Config};
 use report::{Class, Reports};
 use schedlab_run::{Policy, Stamping, TrialOutcome, WorkloadSpec};
-use schedlab_sys::clock::monotonic_ns;
 use schedlab_sys::{rights, sched_attr};
 use std::path::Path;
 use trace_stop::TraceStop;
 
-/// Everything one run is made of, besides the herd.
+/// A prepared run, and what its pairs leave.
 struct Run<'a> {
     config: &'a Config,
-    order: &'a RunOrder,
-    setup_ns: u64,
-    cells: TaskCells,
+    shared: Prepared<'a>,
     reports: Reports,
     /// One for each pair; none when nothing is timed.
     recorders: Vec<Recorder>,
-    stamp_cost_ns: f64,
-    plant: Option<PlantCell>,
     fifo_refused: Option<String>,
     trace: Option<TraceStop>,
 }
 
 impl<'a> Run<'a> {
     fn new(config: &'a Config, order: &'a RunOrder) -> Result<Self, BenchError> {
-        let setup_ns = monotonic_ns();
-        let map = || BenchError::io("mapping the shared cells");
         let pairs = config.pairs as usize;
         // The last third: a kept FIFO thread of each client.
-        let cells = TaskCells::new(config.transport.managers() + 3 * pairs, 1, true).map_err(map())?;
-        let kept = config.loops().filter(|_| config.keeps_all()).unwrap_or(0);
-        let reports = Reports::new(pairs, kept).map_err(map())?;
+        let mut shared = Prepared::new(order, config.transport.managers() + 3 * pairs, 1, true)?;
+        let kept = config.length.loops().filter(|_| config.keeps_all()).unwrap_or(0);
+        let reports = Reports::new(pairs, kept).map_err(mapping())?;
         // A deadline is missed or met by every transaction, so at every level but `off` each is timed, as in the twins.
         let timed_pairs = if order.stamping == Stamping::Off { 0 } else { pairs };
         let tiers = order.topology.tiers();
-        let recorder = |_| Recorder::new(Class::NAMES, &tiers, 1).map(|recorder| recorder.beside(order)).map_err(map());
-        let recorders = (0..timed_pairs).map(recorder).collect::<Result<Vec<_>, _>>()?;
-        let count_ns = recorders.first().map(Recorder::cost_ns);
-        let stamp_cost_ns = count_ns.map_or(0.0, |count_ns| 2.0 * calibrate::clock_read_ns() + count_ns);
-        let plant = order.plant().map_err(map())?;
+        let recorder = |_| Recorder::new(Class::NAMES, &tiers, 1).map(|recorder| recorder.beside(order));
+        let recorders = (0..timed_pairs).map(recorder).collect::<Result<Vec<_>, _>>().map_err(mapping())?;
+        if let Some(recorder) = recorders.first() {
+            shared.stamped_by(recorder, StampParts { clock_reads: 2.0, values: 1.0 });
+        }
         // A trace of ours beside the trial is stopped too, unless another one is named.
         let beside = order.trace_instance.as_deref().filter(|_| config.stop_on_miss).and_then(Path::to_str);
         let trace = config.trace_instance.as_deref().or(beside).map(TraceStop::open).transpose()?;
-        let fifo_refused = fifo_refused();
-        Ok(Self { config, order, setup_ns, cells, reports, recorders, stamp_cost_ns, plant, fifo_refused, trace })
+        Ok(Self { config, shared, reports, recorders, fifo_refused: fifo_refused(), trace })
     }
 }
 
@@ -138,18 +128,11 @@ impl Workload for Config {
             return Err(BenchError::Conflict { workload: INFO.name, reason: reason.into() });
         }
         let run = Run::new(self, order)?;
-        if let Some(cell) = &run.plant {
-            observer.plant_cell(cell);
-        }
-        observer.before_fork().map_err(BenchError::Observer)?;
-        let mut herd = herding::start(&run, &places)?;
-        herd.gather()?;
-        let (duration_ns, expected_ns) = match self.length {
-            Length::DurationNs(ns) => (Some(ns), ns),
-            // 2 ms an iteration: a slow virtual machine's thread creation and two idle exits.
-            Length::Loops(loops) => (None, loops.saturating_mul(2_000_000).saturating_mul(self.pairs.into())),
-        };
-        let line = herd.run(observer, duration_ns, expected_ns, "client")?;
-        outcome::build(&run, &herd, &line)
+        run.shared.before_fork(observer)?;
+        let herd = spawn::start(&run, &places)?;
+        // 2 ms an iteration: a slow virtual machine's thread creation and two idle exits.
+        let by_loops = |loops: u64| loops.saturating_mul(2_000_000).saturating_mul(self.pairs.into());
+        let ended = run.shared.run(herd, observer, self.length, by_loops, "client")?;
+        outcome::build(&run, ended)
     }
 }

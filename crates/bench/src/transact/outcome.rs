@@ -6,49 +6,29 @@ use super::measured::{self, Measured};
 use super::report::{Account, Class, FifoUse};
 use super::{INFO, compat, summary};
 use crate::error::BenchError;
-use crate::herd::{Herd, Timeline};
 use crate::metrics::{self, metric};
 use crate::placement;
+use crate::prepared::Ended;
 use schedlab_run::InOrder;
 use schedlab_run::units::show_ns;
-use schedlab_run::{Direction, Metric, Stamping, StampingReport, TaskRecord, TrialOutcome};
-use schedlab_sys::clock::monotonic_ns;
+use schedlab_run::{Direction, Metric, TaskRecord, TrialOutcome};
 
-pub(super) fn build(run: &Run<'_>, herd: &Herd, line: &Timeline) -> Result<TrialOutcome, BenchError> {
-    let members = herd.records();
+pub(super) fn build(run: &Run<'_>, mut ended: Ended) -> Result<TrialOutcome, BenchError> {
     let measured = Measured::collect(run);
-    let operations = verify(run, &members)?;
-    let stamped = (0..members.len()).map(|task| run.cells.stamped(task)).sum();
-    let tiers = metrics::tier_counts((0..members.len()).map(|task| run.cells.tier_counts(task)));
-    let tasks = with_fifo_threads(run, members);
-    let histograms = measured::histograms(run);
+    let operations = verify(run, &ended.tasks)?;
+    ended.tasks = with_fifo_threads(run, ended.tasks);
+    (ended.histograms, ended.slowest) = (measured::histograms(run), measured::slowest(run));
 
-    let rate = metrics::rate_per_s(line, operations);
-    let mut all: Vec<Metric> = Class::ALL.iter().flat_map(|&class| class_metrics(&measured, class)).collect();
-    all.push(metric("transactions_per_s", rate, "1/s", Direction::HigherIsBetter));
-    all.extend(sync_metrics(&measured));
-    for class in histograms.iter().filter(|named| named.tier.is_none()) {
-        all.extend(metrics::quantiles(class));
-    }
-    all.extend(metrics::per_operation(&tasks, operations, &tiers, &histograms));
+    let mut own: Vec<Metric> = Class::ALL.iter().flat_map(|&class| class_metrics(&measured, class)).collect();
+    own.push(metric("transactions_per_s", ended.rate_per_s(operations), "1/s", Direction::HigherIsBetter));
+    own.extend(sync_metrics(&measured));
+    own.extend(ended.histograms.iter().filter(|named| named.tier.is_none()).flat_map(metrics::quantiles));
     // The primary one first.
-    all.in_order_by_key(|metric| metric.name != INFO.primary[0]);
+    own.in_order_by_key(|metric| metric.name != INFO.primary[0]);
 
     let (native_lines, mut notes) = print(run, &measured);
     notes.extend(self::notes(run, &measured));
-    Ok(TrialOutcome {
-        operations,
-        metrics: all,
-        phases: metrics::phases(run.setup_ns, line, monotonic_ns()),
-        histograms,
-        slowest: measured::slowest(run),
-        tiers,
-        stamping: stamping(run, stamped, &tasks),
-        native_lines,
-        notes,
-        tasks,
-        ..INFO.outcome()
-    })
+    Ok(TrialOutcome { native_lines, notes, ..run.shared.outcome(&INFO, ended, operations, own) })
 }
 
 /// Transactions of all pairs: client and server must have counted the same, and unless a miss ended the run, as many
@@ -64,7 +44,7 @@ fn verify(run: &Run<'_>, members: &[TaskRecord]) -> Result<u64, BenchError> {
             return Err(BenchError::Verification(text));
         }
         let classes = if run.fifo_refused.is_some() { 1 } else { 2 };
-        let ordered = run.config.loops().map(|loops| loops * classes);
+        let ordered = run.config.length.loops().map(|loops| loops * classes);
         if ordered.is_some_and(|ordered| done != ordered) && !run.config.stop_on_miss {
             let text = format!("pair {pair}: {} transactions were ordered and {done} made", ordered.unwrap_or(0));
             return Err(BenchError::Verification(text));
@@ -99,7 +79,7 @@ fn with_fifo_threads(run: &Run<'_>, members: Vec<TaskRecord>) -> Vec<TaskRecord>
         task.involuntary_switches = without(task.involuntary_switches, involuntary_switches);
         task.operations -= fifo_transactions;
         let fifo = match run.config.fifo_thread {
-            FifoThread::Kept => run.cells.record(run.kept_cell(pair), FIFO_ROLE, task.group, None),
+            FifoThread::Kept => run.shared.cells.record(run.kept_cell(pair), FIFO_ROLE, task.group, None),
             // Threads of one transaction each: their sums.
             FifoThread::Fresh => TaskRecord {
                 tid,
@@ -144,18 +124,6 @@ fn sync_metrics(measured: &Measured) -> Vec<Metric> {
     seen.map(share).collect()
 }
 
-fn stamping(run: &Run<'_>, stamped: u64, tasks: &[TaskRecord]) -> StampingReport {
-    let off = run.order.stamping == Stamping::Off;
-    let busy_ns: u64 = tasks.iter().filter_map(|task| task.run_ns.or(task.cpu_ns)).sum();
-    StampingReport {
-        level: run.order.stamping,
-        every: u64::from(!off),
-        stamped,
-        cost_ns: run.stamp_cost_ns,
-        cost_share: stamped as f64 * run.stamp_cost_ns / busy_ns.max(1) as f64,
-    }
-}
-
 /// The lines to print and those that stand beside them: in a twin's place nothing may come between its own.
 fn print(run: &Run<'_>, measured: &Measured) -> (Vec<String>, Vec<String>) {
     let config = run.config;
@@ -188,7 +156,7 @@ fn raw_lines(measured: &Measured) -> Vec<String> {
 
 fn notes(run: &Run<'_>, measured: &Measured) -> Vec<String> {
     let config = run.config;
-    let overloaded = placement::overloaded(config.pairs, &config.cpus, &run.order.topology);
+    let overloaded = placement::overloaded(config.pairs, &config.cpus, &run.shared.order.topology);
     let mut notes: Vec<String> = overloaded.into_iter().collect();
     if let Some(why) = &run.fifo_refused {
         notes.push(format!("no FIFO class: {why}"));
@@ -216,7 +184,7 @@ fn notes(run: &Run<'_>, measured: &Measured) -> Vec<String> {
 fn trace_note(run: &Run<'_>) -> String {
     let Some(trace) = &run.trace else {
         // Recorded and nothing to stop it by: there is no instance.
-        if run.order.keep_slowest {
+        if run.shared.order.keep_slowest {
             return "the trace was not stopped: it is read from perf's ring buffers, which a miss cannot stop (--source tracefs \
                     needs an instance); what is kept ends with the run"
                 .to_owned();

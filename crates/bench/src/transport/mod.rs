@@ -13,8 +13,8 @@ mod stream;
 
 use crate::error::BenchError;
 use crate::herd::Herd;
-use crate::registry::{OptionDoc, option};
 use crate::task::{TaskError, Work};
+use crate::workload::{OptionDoc, option};
 use std::io;
 use std::path::Path;
 

@@ -5,7 +5,7 @@ use crate::error::BenchError;
 use crate::herd::Mode;
 use crate::options::Arguments;
 use crate::placement::Pin;
-use crate::registry::{WorkloadInfo, option};
+use crate::workload::{WorkloadInfo, option};
 use schedlab_run::WorkloadSpec;
 use schedlab_run::units::{self, CpuList};
 use schedlab_sys::affinity;

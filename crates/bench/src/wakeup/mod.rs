@@ -8,32 +8,30 @@
 
 mod arrivals;
 mod config;
-mod herding;
 mod job;
 mod lines;
 mod messenger;
 mod outcome;
+mod spawn;
 mod worker;
 
 pub(crate) use config::INFO;
 
-use crate::dispatch::{Length, LoopOrder};
+use crate::dispatch::LoopOrder;
 use crate::error::BenchError;
 use crate::herd::Mode;
 use crate::limits::Limits;
 use crate::observer::{Observer, RunOrder};
 use crate::options::{canonical, cpus_text, set_duration};
-use crate::plant::PlantCell;
+use crate::prepared::{Prepared, StampParts, mapping};
 use crate::recorder::Recorder;
-use crate::registry::{Workload, WorkloadInfo};
-use crate::task::TaskCells;
+use crate::workload::{Workload, WorkloadInfo};
 use crate::{calibrate, stamp};
 use config::Config;
 use job::{CpuLocks, Pages, matrix_size};
 use lines::Lines;
 use schedlab_run::units::format_ns_exact;
-use schedlab_run::{Stamping, TrialOutcome, WorkloadSpec};
-use schedlab_sys::clock::monotonic_ns;
+use schedlab_run::{TrialOutcome, WorkloadSpec};
 use schedlab_sys::fd;
 use schedlab_sys::futex::Scope;
 use worker::{CLOSED_SERIES, OPEN_SERIES};
@@ -41,96 +39,66 @@ use worker::{CLOSED_SERIES, OPEN_SERIES};
 /// Least time of one multiply-add of 64-bit numbers, ns: no CPU does four of them in one.
 const MULTIPLY_ADD_NS: f64 = 0.1;
 
-/// Everything one run is made of, besides the herd.
+/// A prepared run, and the memory through which messengers and workers talk and compute.
 struct Run<'a> {
     config: &'a Config,
-    order: &'a RunOrder,
-    setup_ns: u64,
-    cells: TaskCells,
+    shared: Prepared<'a>,
     lines: Lines,
     locks: Option<CpuLocks>,
     pages: Option<Pages>,
-    recorder: Option<Recorder>,
-    stamp_cost_ns: f64,
-    every: u64,
-    plant: Option<PlantCell>,
 }
 
 impl<'a> Run<'a> {
     fn new(config: &'a Config, order: &'a RunOrder) -> Result<Self, BenchError> {
-        let setup_ns = monotonic_ns();
-        let map = || BenchError::io("mapping the shared cells");
-        let cells = TaskCells::new(config.tasks(), 0, true).map_err(map())?;
+        let tasks = config.tasks();
+        let series = if config.rate.is_some() { OPEN_SERIES } else { CLOSED_SERIES };
+        // The messenger's stamp, the worker's at begin and end; and one count less than there are reads.
+        let parts = StampParts { clock_reads: 3.0, values: 2.0 };
+        let shared = Prepared::new(order, tasks, 0, true)?
+            .recorded(|| Recorder::with_untiered(series, &order.topology.tiers(), tasks), parts)?
+            .sampled(|level, cost_ns| Ok(stamp::every_or_each(level, cost_ns, config.least_request_ns()?)))?;
         let scope = if config.mode == Mode::Thread { Scope::PRIVATE } else { Scope::SHARED };
         let highest = order.topology.online().last().copied().unwrap_or(0);
-        let locks = config.lock.then(|| CpuLocks::new(highest).map_err(map())).transpose()?;
-        let pages = config.pipe_bytes.map(|bytes| Pages::new(config.all_workers() as usize, bytes).map_err(map()));
-        let series = if config.rate.is_some() { OPEN_SERIES } else { CLOSED_SERIES };
-        let stamps = order.stamping != Stamping::Off;
-        let recorder =
-            stamps.then(|| Recorder::with_untiered(series, &order.topology.tiers(), config.tasks()).map_err(map()));
-        let mut run = Self {
+        let pages = config.pipe_bytes.map(|bytes| Pages::new(config.all_workers() as usize, bytes));
+        Ok(Self {
             config,
-            order,
-            setup_ns,
+            shared,
             // A line for each task, of the same number.
-            lines: Lines::new(config.tasks(), scope).map_err(map())?,
-            cells,
-            locks,
-            pages: pages.transpose()?,
-            recorder: recorder.transpose()?.map(|recorder| recorder.beside(order)),
-            stamp_cost_ns: 0.0,
-            every: 0,
-            plant: order.plant().map_err(map())?,
-        };
-        run.calibrate()?;
-        Ok(run)
-    }
-
-    /// What a stamped request costs, and how many requests to one.
-    fn calibrate(&mut self) -> Result<(), BenchError> {
-        let Some(recorder) = &self.recorder else { return Ok(()) };
-        // The messenger's stamp, the worker's at begin and end; and one count less than there are reads.
-        self.stamp_cost_ns = 3.0 * calibrate::clock_read_ns() + 2.0 * recorder.cost_ns();
-        let calibrating = || BenchError::io("calibrating the stamping interval");
-        let pair = fd::pipe_pair().map_err(calibrating())?;
-        // Two system calls are less than two switches, a multiplication takes its cube: lower bounds both.
-        let wake_ns = calibrate::transfer_ns(&pair, 8).map_err(calibrating())?;
-        let cube = (matrix_size(self.config.footprint_bytes) as f64).powi(3);
-        let work_ns = self.config.work as f64 * cube * MULTIPLY_ADD_NS;
-        // An open loop has the time between two arrivals for each, and sleeps the rest of it.
-        let arrival_ns = self.config.rate.map_or(0.0, |rate| 1e9 / rate as f64);
-        let request_ns = (wake_ns + self.config.think_ns as f64 + work_ns).max(arrival_ns);
-        self.every = stamp::every_or_each(self.order.stamping, self.stamp_cost_ns, request_ns);
-        Ok(())
+            lines: Lines::new(tasks, scope).map_err(mapping())?,
+            locks: config.lock.then(|| CpuLocks::new(highest)).transpose().map_err(mapping())?,
+            pages: pages.transpose().map_err(mapping())?,
+        })
     }
 
     /// The loop order of the worker with this task number.
     fn loops(&self, task: usize) -> LoopOrder {
-        let loops = match (self.config.length, self.config.rate) {
-            (Length::Loops(loops), _) => Some(loops),
-            // The messenger ends an open loop: a worker that stopped by itself would leave late requests uncounted.
-            (Length::DurationNs(_), Some(_)) => Some(u64::MAX),
-            (Length::DurationNs(_), None) => None,
-        };
-        let phase = self.order.seed.wrapping_add(task as u64 * 7);
-        let (stamping, every, plant) = (self.order.stamping, self.every, self.plant.clone());
-        LoopOrder { stamping, every, phase, plant, loops, stop: self.cells.stop_flag() }
+        // The messenger ends an open loop: a worker that stopped by itself would leave late requests uncounted.
+        let open = self.config.rate.map(|_| u64::MAX);
+        self.shared.loops(task, self.config.length.loops().or(open))
+    }
+}
+
+impl Config {
+    /// A lower bound of the time from one request of a worker to its next, ns.
+    fn least_request_ns(&self) -> Result<f64, BenchError> {
+        // Two system calls are less than two switches, a multiplication takes its cube: lower bounds both.
+        let wake_ns = calibrate::message_ns(fd::pipe_pair, 8)?;
+        let cube = (matrix_size(self.footprint_bytes) as f64).powi(3);
+        let work_ns = self.work as f64 * cube * MULTIPLY_ADD_NS;
+        // An open loop has the time between two arrivals for each, and sleeps the rest of it.
+        let arrival_ns = self.rate.map_or(0.0, |rate| 1e9 / rate as f64);
+        Ok((wake_ns + self.think_ns as f64 + work_ns).max(arrival_ns))
     }
 
-    /// How long the run should take, ns; generous where only the work is known.
-    fn expected_ns(&self) -> u64 {
-        match (self.config.length, self.config.rate) {
-            (Length::DurationNs(ns), _) => ns,
-            (Length::Loops(loops), Some(rate)) => {
-                (loops.saturating_mul(self.config.all_workers()) as f64 * 1e9 / rate as f64) as u64
-            }
-            (Length::Loops(loops), None) => {
-                let cube = (matrix_size(self.config.footprint_bytes) as u64).pow(3);
-                let request_ns = self.config.think_ns + 200_000 + self.config.work.saturating_mul(cube * 4);
-                request_ns.saturating_mul(loops).saturating_mul(self.config.all_workers())
-            }
+    /// How long so many loops should take, ns; generous where only the work is known.
+    fn expected_ns(&self, loops: u64) -> u64 {
+        let requests = loops.saturating_mul(self.all_workers());
+        if let Some(rate) = self.rate {
+            return (requests as f64 * 1e9 / rate as f64) as u64;
         }
+        let cube = (matrix_size(self.footprint_bytes) as u64).pow(3);
+        let request_ns = self.think_ns + 200_000 + self.work.saturating_mul(cube * 4);
+        request_ns.saturating_mul(requests)
     }
 }
 
@@ -169,19 +137,11 @@ impl Workload for Config {
     }
 
     fn run(&self, order: &RunOrder, observer: &mut dyn Observer) -> Result<TrialOutcome, BenchError> {
-        let places = herding::places(self, &order.topology)?;
+        let places = spawn::places(self, &order.topology)?;
         let run = Run::new(self, order)?;
-        if let Some(cell) = &run.plant {
-            observer.plant_cell(cell);
-        }
-        observer.before_fork().map_err(BenchError::Observer)?;
-        let mut herd = herding::start(&run, &places)?;
-        herd.gather()?;
-        let duration_ns = match self.length {
-            Length::DurationNs(ns) => Some(ns),
-            Length::Loops(_) => None,
-        };
-        let line = herd.run(observer, duration_ns, run.expected_ns(), "worker")?;
-        outcome::build(&run, &herd, &line)
+        run.shared.before_fork(observer)?;
+        let herd = spawn::start(&run, &places)?;
+        let ended = run.shared.run(herd, observer, self.length, |loops| self.expected_ns(loops), "worker")?;
+        outcome::build(&run, ended)
     }
 }

@@ -2,13 +2,11 @@
 //! own lines.
 
 use super::{INFO, Run};
-use crate::dispatch::Length;
 use crate::error::BenchError;
-use crate::herd::{Herd, Timeline};
-use crate::metrics::{self, metric};
-use crate::recorder::Recorder;
+use crate::herd::Timeline;
+use crate::metrics::metric;
+use crate::prepared::Ended;
 use schedlab_run::{Direction, Histogram, Metric, NamedHistogram, TaskRecord, TrialOutcome};
-use schedlab_sys::clock::monotonic_ns;
 
 /// What the workers of an open loop left behind.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
@@ -19,35 +17,19 @@ struct Left {
     queued: u64,
 }
 
-pub(super) fn build(run: &Run<'_>, herd: &Herd, line: &Timeline) -> Result<TrialOutcome, BenchError> {
-    let tasks = herd.records();
-    let left = left(run, &tasks);
-    let served = verify(run, &tasks, left)?;
-    let tiers = metrics::tier_counts((0..tasks.len()).map(|task| run.cells.tier_counts(task)));
-    let stamped = (0..tasks.len()).map(|task| run.cells.stamped(task)).sum();
-    let histograms = run.recorder.as_ref().map(|recorder| recorder.histograms()).unwrap_or_default();
-    let rate = metrics::rate_per_s(line, served);
-
-    let mut all = vec![metric("requests_per_s", rate, "1/s", Direction::HigherIsBetter)];
+pub(super) fn build(run: &Run<'_>, ended: Ended) -> Result<TrialOutcome, BenchError> {
+    let left = left(run, &ended.tasks);
+    let served = verify(run, &ended, left)?;
+    let rate = ended.rate_per_s(served);
+    let mut own = vec![metric("requests_per_s", rate, "1/s", Direction::HigherIsBetter)];
     if let Some(asked) = run.config.rate {
-        all.extend(open_loop(asked as f64, rate, served, left));
+        own.extend(open_loop(asked as f64, rate, served, left));
     }
-    all.extend(metrics::per_operation(&tasks, served, &tiers, &histograms));
-    let native_lines = native_lines(line, rate, &histograms);
-
-    Ok(TrialOutcome {
-        operations: served,
-        metrics: all,
-        phases: metrics::phases(run.setup_ns, line, monotonic_ns()),
-        histograms: without_tiers_of_the_generator(histograms),
-        slowest: run.recorder.as_ref().map(Recorder::slowest).unwrap_or_default(),
-        tiers,
-        stamping: metrics::stamping_report(&run.loops(0), stamped, run.stamp_cost_ns, &tasks),
-        native_lines,
-        notes: notes(served, left),
-        tasks,
-        ..INFO.outcome()
-    })
+    let native_lines = native_lines(&ended.line, rate, &ended.histograms);
+    let mut outcome = run.shared.outcome(&INFO, ended, served, own);
+    // How late the generator was has no waker and no wakee.
+    outcome.histograms.retain(|named| named.name != "arrival_late" || named.tier.is_none());
+    Ok(TrialOutcome { native_lines, notes: notes(served, left), ..outcome })
 }
 
 fn left(run: &Run<'_>, tasks: &[TaskRecord]) -> Left {
@@ -62,16 +44,15 @@ fn left(run: &Run<'_>, tasks: &[TaskRecord]) -> Left {
 
 /// Requests served. Each is one wake-up of a messenger (closed) or one posted request (open), none lost; in loops mode
 /// as many as were ordered of each worker.
-fn verify(run: &Run<'_>, tasks: &[TaskRecord], left: Left) -> Result<u64, BenchError> {
-    let total = |role: &str| tasks.iter().filter(|t| t.role == role).map(|t| t.operations).sum::<u64>();
-    let (given, served) = (total("messenger"), total("worker"));
+fn verify(run: &Run<'_>, ended: &Ended, left: Left) -> Result<u64, BenchError> {
+    let (given, served) = (ended.total("messenger"), ended.total("worker"));
     if given != served + left.unserved {
         let unserved = left.unserved;
         let text = format!("messengers gave {given} requests, workers served {served} and left {unserved}");
         return Err(BenchError::Verification(text));
     }
-    if let Length::Loops(loops) = run.config.length
-        && let Some(task) = tasks.iter().find(|task| task.role == "worker" && task.operations != loops)
+    if let Some(loops) = run.config.length.loops()
+        && let Some(task) = ended.tasks.iter().find(|task| task.role == "worker" && task.operations != loops)
     {
         let (tid, done) = (task.tid, task.operations);
         return Err(BenchError::Verification(format!("worker {tid} served {done} requests, {loops} were ordered")));
@@ -87,11 +68,6 @@ fn open_loop(asked: f64, rate: f64, served: u64, left: Left) -> Vec<Metric> {
         metric("queued_share", share(left.queued, served), "share", Direction::LowerIsBetter),
         metric("unserved_share", share(left.unserved, served + left.unserved), "share", Direction::LowerIsBetter),
     ]
-}
-
-/// How late the generator was has no waker and no wakee.
-fn without_tiers_of_the_generator(histograms: Vec<NamedHistogram>) -> Vec<NamedHistogram> {
-    histograms.into_iter().filter(|named| named.name != "arrival_late" || named.tier.is_none()).collect()
 }
 
 /// schbench's tables, in whole microseconds as there, but with the values below one that it drops.

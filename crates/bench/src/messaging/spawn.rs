@@ -2,12 +2,12 @@
 //! senders, then the parent closes the group's write ends. In process mode a receiver closes its write end and the
 //! parent each read end, as there; in thread mode nobody closes anything.
 
-use super::Run;
 use super::config::Config;
 use super::loops::{FILL, Receive, Send, send_end};
 use crate::dispatch::{Length, LoopOrder};
 use crate::error::BenchError;
-use crate::herd::{Gate, Herd, Mode};
+use crate::herd::{Herd, Mode};
+use crate::prepared::Prepared;
 use crate::recorder::Recorder;
 use crate::task::{TaskCells, TaskError, Work};
 use crate::topology::Topology;
@@ -68,14 +68,14 @@ struct Part {
 }
 
 impl Part {
-    fn new(run: &Run<'_>, task: usize, group: u32, loops: Option<u64>) -> Self {
+    fn new(config: &Config, run: &Prepared<'_>, task: usize, group: u32, loops: Option<u64>) -> Self {
         Self {
             cells: run.cells.clone(),
             task,
             group: group as usize,
-            bytes: run.config.bytes,
-            header: run.config.has_header(),
-            loops: run.loops(loops, task),
+            bytes: config.bytes,
+            header: config.has_header(),
+            loops: run.loops(task, loops),
             topology: run.order.topology.clone(),
             recorder: run.recorder.clone(),
         }
@@ -132,33 +132,31 @@ fn loops(config: &Config) -> (Option<u64>, Option<u64>) {
 }
 
 /// Starts all groups; every task is at its gate or on its way there.
-pub(super) fn start(run: &Run<'_>) -> Result<Herd, BenchError> {
-    let config = run.config;
-    let gate = Gate::new(config.transport.maker()).map_err(BenchError::io("opening the gate's channels"))?;
-    let mut herd = Herd::new(run.cells.clone(), gate, config.tasks(), run.order.dither);
+pub(super) fn start(config: &Config, run: &Prepared<'_>) -> Result<Herd, BenchError> {
+    let mut herd = run.herd(config.tasks(), config.transport.maker())?;
     for group in 0..config.groups {
         // Loops mode never ends by a marker: the count stays above 0.
         run.cells.group(group as usize)[0].store(config.senders.into(), Release);
         match config.mode {
-            Mode::Process => start_processes(run, &mut herd, group)?,
-            Mode::Thread => start_threads(run, &mut herd, group)?,
+            Mode::Process => start_processes(config, run, &mut herd, group)?,
+            Mode::Thread => start_threads(config, run, &mut herd, group)?,
         }
     }
     Ok(herd)
 }
 
-fn open_pair(run: &Run<'_>, group: u32) -> Result<schedlab_sys::fd::Pair, BenchError> {
-    let transport = run.config.transport;
+fn open_pair(config: &Config, group: u32) -> Result<schedlab_sys::fd::Pair, BenchError> {
+    let transport = config.transport;
     (transport.maker())().map_err(BenchError::io(format!("opening a {} pair for group {group}", transport.name())))
 }
 
-fn start_processes(run: &Run<'_>, herd: &mut Herd, group: u32) -> Result<(), BenchError> {
-    let (to_send, to_receive) = loops(run.config);
-    let mut outs = Vec::with_capacity(run.config.receivers as usize);
-    for _ in 0..run.config.receivers {
-        let pair = open_pair(run, group)?;
+fn start_processes(config: &Config, run: &Prepared<'_>, herd: &mut Herd, group: u32) -> Result<(), BenchError> {
+    let (to_send, to_receive) = loops(config);
+    let mut outs = Vec::with_capacity(config.receivers as usize);
+    for _ in 0..config.receivers {
+        let pair = open_pair(config, group)?;
         let (input, mut own_out) = (pair.read, Some(pair.write));
-        let part = Part::new(run, herd.next_task(), group, to_receive);
+        let part = Part::new(config, run, herd.next_task(), group, to_receive);
         let prepare = || {
             // In the child only: hackbench's receiver closes its own write end and inherits the earlier ones.
             own_out.take();
@@ -167,20 +165,20 @@ fn start_processes(run: &Run<'_>, herd: &mut Herd, group: u32) -> Result<(), Ben
         herd.fork("receiver", group, prepare, |message| part.receive(&input, message))?;
         outs.extend(own_out);
     }
-    for _ in 0..run.config.senders {
-        let part = Part::new(run, herd.next_task(), group, to_send);
+    for _ in 0..config.senders {
+        let part = Part::new(config, run, herd.next_task(), group, to_send);
         herd.fork("sender", group, || part.prepare(), |message| part.send(&outs, message))?;
     }
     Ok(())
 }
 
-fn start_threads(run: &Run<'_>, herd: &mut Herd, group: u32) -> Result<(), BenchError> {
-    let (to_send, to_receive) = loops(run.config);
-    let pairs = (0..run.config.receivers).map(|_| open_pair(run, group)).collect::<Result<Vec<_>, _>>()?;
+fn start_threads(config: &Config, run: &Prepared<'_>, herd: &mut Herd, group: u32) -> Result<(), BenchError> {
+    let (to_send, to_receive) = loops(config);
+    let pairs = (0..config.receivers).map(|_| open_pair(config, group)).collect::<Result<Vec<_>, _>>()?;
     let (inputs, outs): (Vec<OwnedFd>, Vec<OwnedFd>) = pairs.into_iter().map(|pair| (pair.read, pair.write)).unzip();
     let outs = Arc::new(outs);
     for input in inputs {
-        let part = Arc::new(Part::new(run, herd.next_task(), group, to_receive));
+        let part = Arc::new(Part::new(config, run, herd.next_task(), group, to_receive));
         // The write ends stay open in every thread, as in the twin: a receiver that ends early must not turn a
         // sender's write into a broken pipe before the count is compared.
         let (mine, kept) = (Arc::clone(&part), Arc::clone(&outs));
@@ -190,8 +188,8 @@ fn start_threads(run: &Run<'_>, herd: &mut Herd, group: u32) -> Result<(), Bench
         };
         herd.spawn("receiver", group, move || mine.prepare(), body)?;
     }
-    for _ in 0..run.config.senders {
-        let part = Arc::new(Part::new(run, herd.next_task(), group, to_send));
+    for _ in 0..config.senders {
+        let part = Arc::new(Part::new(config, run, herd.next_task(), group, to_send));
         let (mine, outs) = (Arc::clone(&part), Arc::clone(&outs));
         herd.spawn("sender", group, move || mine.prepare(), move |message| part.send(&outs, message))?;
     }
@@ -199,6 +197,6 @@ fn start_threads(run: &Run<'_>, herd: &mut Herd, group: u32) -> Result<(), Bench
 }
 
 /// Senders that have not stopped yet, over all groups; 0 after a clean run by duration.
-pub(super) fn senders_left(run: &Run<'_>) -> u64 {
-    (0..run.config.groups as usize).map(|group| run.cells.group(group)[0].load(Relaxed)).sum()
+pub(super) fn senders_left(config: &Config, run: &Prepared<'_>) -> u64 {
+    (0..config.groups as usize).map(|group| run.cells.group(group)[0].load(Relaxed)).sum()
 }

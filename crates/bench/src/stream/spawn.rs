@@ -2,13 +2,13 @@
 //! the senders' sockets, to ask the kernel at the end what it counted for each; every end of a stream is said by
 //! shutdown(2), because a close is not seen while another process holds the socket.
 
-use super::Run;
 use super::config::{Config, Push};
 use super::loops::{Receive, Send};
-use crate::dispatch::{Length, LoopOrder};
+use crate::dispatch::LoopOrder;
 use crate::error::BenchError;
-use crate::herd::{Gate, Herd};
+use crate::herd::Herd;
 use crate::placement::confine;
+use crate::prepared::Prepared;
 use crate::task::{Step, TaskCells, TaskError};
 use schedlab_sys::fd;
 use schedlab_sys::tcp::{self, Connection};
@@ -34,9 +34,12 @@ pub(super) struct Sockets {
 }
 
 /// Starts all streams; every task is at its gate or on its way there.
-pub(super) fn start(run: &Run<'_>, listener: &TcpListener) -> Result<(Herd, Sockets), BenchError> {
-    let gate = Gate::new(fd::pipe_pair).map_err(BenchError::io("opening the gate's pipes"))?;
-    let mut herd = Herd::new(run.cells.clone(), gate, run.config.tasks(), run.order.dither);
+pub(super) fn start(
+    config: &Config,
+    run: &Prepared<'_>,
+    listener: &TcpListener,
+) -> Result<(Herd, Sockets), BenchError> {
+    let mut herd = run.herd(config.tasks(), fd::pipe_pair)?;
     let buffers = || BenchError::io("reading the sizes of socket buffers");
     // The listener is as new as netperf's socket, and its sizes are what an accepted one begins with.
     let mut sockets = Sockets {
@@ -44,13 +47,13 @@ pub(super) fn start(run: &Run<'_>, listener: &TcpListener) -> Result<(Herd, Sock
         send_buffer: tcp::send_buffer(listener.as_fd()).map_err(buffers())?,
         receive_buffer: tcp::receive_buffer(listener.as_fd()).map_err(buffers())?,
     };
-    for stream in 0..run.config.streams {
-        let connection = open(run.config, listener, stream)?;
-        if run.config.send_buffer.is_some() {
+    for stream in 0..config.streams {
+        let connection = open(config, listener, stream)?;
+        if config.send_buffer.is_some() {
             sockets.send_buffer = tcp::send_buffer(connection.connecting.as_fd()).map_err(buffers())?;
         }
-        start_receiver(run, &mut herd, stream, connection.accepted, sockets.receive_buffer)?;
-        start_sender(run, &mut herd, stream, &connection.connecting, sockets.send_buffer)?;
+        start_receiver(config, run, &mut herd, stream, connection.accepted, sockets.receive_buffer)?;
+        start_sender(config, run, &mut herd, stream, &connection.connecting, sockets.send_buffer)?;
         sockets.senders.push(connection.connecting);
     }
     Ok((herd, sockets))
@@ -92,8 +95,9 @@ struct Part {
 }
 
 impl Part {
-    fn new(run: &Run<'_>, task: usize, stream: u32) -> Self {
-        Self { cells: run.cells.clone(), task, stream: stream as usize, loops: run.loops(stream) }
+    fn new(config: &Config, run: &Prepared<'_>, task: usize, stream: u32) -> Self {
+        let stream = stream as usize;
+        Self { cells: run.cells.clone(), task, stream, loops: run.loops(stream, config.length.loops()) }
     }
 
     fn word(&self, word: usize) -> &AtomicU64 {
@@ -102,15 +106,16 @@ impl Part {
 }
 
 fn start_receiver(
-    run: &Run<'_>,
+    config: &Config,
+    run: &Prepared<'_>,
     herd: &mut Herd,
     stream: u32,
     socket: TcpStream,
     buffer_bytes: u32,
 ) -> Result<(), BenchError> {
-    let part = Part::new(run, herd.next_task(), stream);
+    let part = Part::new(config, run, herd.next_task(), stream);
     let prepare = || {
-        confine(run.config.cpus.as_slice())?;
+        confine(config.cpus.as_slice())?;
         // netserver receives into as much as the socket's buffer holds.
         Ok(vec![FILL; buffer_bytes.max(1) as usize])
     };
@@ -118,7 +123,7 @@ fn start_receiver(
         let receive = Receive {
             socket: socket.as_fd(),
             buffer: &mut buffer,
-            bytes: run.config.bytes as u64,
+            bytes: config.bytes as u64,
             sender_cpu: part.word(SENDER_CPU),
             counter: part.cells.counter(part.task),
             topology: &run.order.topology,
@@ -133,16 +138,17 @@ fn start_receiver(
 }
 
 fn start_sender(
-    run: &Run<'_>,
+    config: &Config,
+    run: &Prepared<'_>,
     herd: &mut Herd,
     stream: u32,
     socket: &TcpStream,
     buffer_bytes: u32,
 ) -> Result<(), BenchError> {
-    let part = Part::new(run, herd.next_task(), stream);
-    let (bytes, stride) = (run.config.bytes, run.config.bytes.next_multiple_of(8));
+    let part = Part::new(config, run, herd.next_task(), stream);
+    let (bytes, stride) = (config.bytes, config.bytes.next_multiple_of(8));
     let prepare = || {
-        confine(run.config.cpus.as_slice())?;
+        confine(config.cpus.as_slice())?;
         if let Some(recorder) = &run.recorder {
             recorder.fault_in(part.stream);
         }
@@ -176,14 +182,6 @@ fn end(socket: &TcpStream) -> Result<(), TaskError> {
 }
 
 /// Bytes that a stream's receiver has counted.
-pub(super) fn received_bytes(run: &Run<'_>, stream: u32) -> u64 {
+pub(super) fn received_bytes(run: &Prepared<'_>, stream: u32) -> u64 {
     run.cells.group(stream as usize)[RECEIVED_BYTES].load(Acquire)
-}
-
-/// Sends of each stream; `None`: until the stop flag.
-pub(super) fn sends(config: &Config) -> Option<u64> {
-    match config.length {
-        Length::Loops(loops) => Some(loops),
-        Length::DurationNs(_) => None,
-    }
 }

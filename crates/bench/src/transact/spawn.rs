@@ -2,10 +2,9 @@
 
 use super::Run;
 use super::client::ClientTask;
-use super::config::FifoThread;
 use super::{INFO, server, timed};
 use crate::error::BenchError;
-use crate::herd::{Gate, Herd};
+use crate::herd::Herd;
 use crate::placement::{Cpus, confine};
 use crate::transport::{Sizes, Wiring};
 use schedlab_sys::fd;
@@ -17,9 +16,8 @@ pub(super) fn start(run: &Run<'_>, places: &[(Cpus, Cpus)]) -> Result<Herd, Benc
     let config = run.config;
     let device = config.binder_device.as_deref();
     let wiring = Wiring::new(INFO.name, config.transport, SIZES, config.pairs, device)?;
-    let gate = Gate::new(fd::pipe_pair).map_err(BenchError::io("opening the gate's pipes"))?;
-    let mut herd = Herd::new(run.cells.clone(), gate, config.transport.managers() + 2 * places.len(), run.order.dither);
-    let timed = timed::choose(!run.recorders.is_empty(), run.plant.as_ref());
+    let mut herd = run.shared.herd(config.transport.managers() + 2 * places.len(), fd::pipe_pair)?;
+    let timed = timed::choose(!run.recorders.is_empty(), run.shared.plant.as_ref());
     wiring.start_manager(&mut herd)?;
     for (pair, (client_cpus, server_cpus)) in places.iter().enumerate() {
         let mut link = wiring.link(pair as u32)?;
@@ -32,16 +30,16 @@ pub(super) fn start(run: &Run<'_>, places: &[(Cpus, Cpus)]) -> Result<Herd, Benc
             pair,
             task: herd.next_task(),
             kept_cell: run.kept_cell(pair),
-            loops: run.config.loops(),
-            fifo: fifo(run),
-            deadline_ns: run.config.deadline_ns,
-            stop_on_miss: run.config.stop_on_miss,
+            loops: config.length.loops(),
+            fifo: run.fifo_refused.is_none().then_some(config.fifo_thread),
+            deadline_ns: config.deadline_ns,
+            stop_on_miss: config.stop_on_miss,
             trace: run.trace.as_ref(),
-            probes_nice: run.config.transport.inherits(),
+            probes_nice: config.transport.inherits(),
             timed: timed.as_ref(),
             recorder: run.recorders.get(pair),
-            topology: &run.order.topology,
-            cells: &run.cells,
+            topology: &run.shared.order.topology,
+            cells: &run.shared.cells,
             reports: &run.reports,
         };
         let prepare = || {
@@ -55,8 +53,4 @@ pub(super) fn start(run: &Run<'_>, places: &[(Cpus, Cpus)]) -> Result<Herd, Benc
         herd.fork("client", pair as u32, prepare, |end| client.run(end.as_ref()))?;
     }
     Ok(herd)
-}
-
-fn fifo(run: &Run<'_>) -> Option<FifoThread> {
-    run.fifo_refused.is_none().then_some(run.config.fifo_thread)
 }

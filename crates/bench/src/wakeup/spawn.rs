@@ -7,9 +7,9 @@ use super::job::{Compute, CpuLocks, Job, Pages, Pipe};
 use super::lines::Lines;
 use super::messenger::Messenger;
 use super::worker::{Closed, Open, Worker};
-use crate::dispatch::{Length, LoopOrder};
+use crate::dispatch::LoopOrder;
 use crate::error::BenchError;
-use crate::herd::{Gate, Herd, Mode};
+use crate::herd::Herd;
 use crate::placement::{Cpus, Pin, confine};
 use crate::recorder::Recorder;
 use crate::task::{Step, TaskCells, TaskError, Work};
@@ -101,10 +101,8 @@ impl Part {
             (Some(pages), _) => messenger.serve_pages(pages, self.first_page()),
             (None, None) => messenger.serve(),
             (None, Some(_)) => {
-                let total = match self.config.length {
-                    Length::Loops(loops) => loops.saturating_mul(self.config.workers.into()),
-                    Length::DurationNs(_) => u64::MAX,
-                };
+                let workers = u64::from(self.config.workers);
+                let total = self.config.length.loops().map_or(u64::MAX, |loops| loops.saturating_mul(workers));
                 let (first, stride) = (self.messenger as u64, u64::from(self.config.messengers));
                 let arrivals = Arrivals { epoch_ns: 0, period_ns: self.period_ns(), first, stride };
                 messenger.generate(arrivals, total, &self.cells.stop_flag(), self.recorder.as_ref())
@@ -152,57 +150,33 @@ impl Part {
 
 /// Starts all tasks; `places` holds the CPUs of each messenger and of its workers.
 pub(super) fn start(run: &Run<'_>, places: &[(Cpus, Cpus)]) -> Result<Herd, BenchError> {
-    let gate = Gate::new(fd::pipe_pair).map_err(BenchError::io("opening the gate's pipes"))?;
-    let mut herd = Herd::new(run.cells.clone(), gate, run.config.tasks(), run.order.dither);
+    let (config, mode) = (run.config, run.config.mode);
+    let mut herd = run.shared.herd(config.tasks(), fd::pipe_pair)?;
     for (messenger, (messenger_cpus, worker_cpus)) in places.iter().enumerate() {
         let part = |task: usize, cpus: &Cpus| Part {
-            config: run.config.clone(),
-            cells: run.cells.clone(),
+            config: config.clone(),
+            cells: run.shared.cells.clone(),
             lines: run.lines.clone(),
             locks: run.locks.clone(),
             pages: run.pages.clone(),
-            recorder: run.recorder.clone(),
-            topology: run.order.topology.clone(),
+            recorder: run.shared.recorder.clone(),
+            topology: run.shared.order.topology.clone(),
             loops: run.loops(task),
             messenger,
             task,
             cpus: cpus.clone(),
         };
         let own = herd.next_task();
-        run.lines.of(own).set_workers(run.config.workers);
-        start_messenger(&mut herd, run.config.mode, part(own, messenger_cpus))?;
-        for _ in 0..run.config.workers {
-            let part = part(herd.next_task(), worker_cpus);
-            start_worker(&mut herd, run.config.mode, part)?;
+        run.lines.of(own).set_workers(config.workers);
+        let group = messenger as u32;
+        let serve = |part: &Part, ()| part.messenger();
+        herd.start(mode, "messenger", group, part(own, messenger_cpus), Part::prepare, serve)?;
+        for _ in 0..config.workers {
+            let prepare = |part: &Part| part.prepare().and_then(|()| part.compute());
+            herd.start(mode, "worker", group, part(herd.next_task(), worker_cpus), prepare, Part::work)?;
         }
     }
     Ok(herd)
-}
-
-fn start_messenger(herd: &mut Herd, mode: Mode, part: Part) -> Result<(), BenchError> {
-    let group = part.messenger as u32;
-    match mode {
-        Mode::Process => herd.fork("messenger", group, || part.prepare(), |()| part.messenger()),
-        Mode::Thread => {
-            let mine = part.clone();
-            herd.spawn("messenger", group, move || mine.prepare(), move |()| part.messenger())
-        }
-    }
-}
-
-fn start_worker(herd: &mut Herd, mode: Mode, part: Part) -> Result<(), BenchError> {
-    let group = part.messenger as u32;
-    match mode {
-        Mode::Process => {
-            let prepare = || part.prepare().and_then(|()| part.compute());
-            herd.fork("worker", group, prepare, |job| part.work(job))
-        }
-        Mode::Thread => {
-            let mine = part.clone();
-            let prepare = move || mine.prepare().and_then(|()| mine.compute());
-            herd.spawn("worker", group, prepare, move |job| part.work(job))
-        }
-    }
 }
 
 #[cfg(test)]

@@ -2,9 +2,8 @@
 
 use super::loops::{Buffers, ClientTask, serve};
 use super::{INFO, Run};
-use crate::dispatch::Length;
 use crate::error::BenchError;
-use crate::herd::{Gate, Herd};
+use crate::herd::Herd;
 use crate::placement::{Cpus, confine};
 use crate::transport::Wiring;
 use schedlab_sys::fd;
@@ -14,8 +13,7 @@ pub(super) fn start(run: &Run<'_>, places: &[(Cpus, Cpus)]) -> Result<Herd, Benc
     let config = run.config;
     let (sizes, device) = (config.sizes(), config.binder_device.as_deref());
     let wiring = Wiring::new(INFO.name, config.transport, sizes, config.pairs, device)?;
-    let gate = Gate::new(fd::pipe_pair).map_err(BenchError::io("opening the gate's pipes"))?;
-    let mut herd = Herd::new(run.cells.clone(), gate, config.transport.managers() + 2 * places.len(), run.order.dither);
+    let mut herd = run.shared.herd(config.transport.managers() + 2 * places.len(), fd::pipe_pair)?;
     wiring.start_manager(&mut herd)?;
     for (pair, (client_cpus, server_cpus)) in places.iter().enumerate() {
         let mut link = wiring.link(pair as u32)?;
@@ -30,15 +28,13 @@ pub(super) fn start(run: &Run<'_>, places: &[(Cpus, Cpus)]) -> Result<Herd, Benc
         let client = ClientTask {
             pair,
             payloads: &config.payloads,
-            loops: match config.length {
-                Length::Loops(loops) => Some(loops),
-                Length::DurationNs(_) => None,
-            },
+            loops: config.length.loops(),
             payload_ns: config.payload_ns().unwrap_or(0),
-            order: run.loops(pair),
-            recorder: run.recorder.as_ref(),
+            // How many operations a batch has is the client's.
+            order: run.shared.loops(pair, None),
+            recorder: run.shared.recorder.as_ref(),
             pace: &run.pace,
-            counter: run.cells.counter(herd.next_task()),
+            counter: run.shared.cells.counter(herd.next_task()),
         };
         let prepare = || {
             confine(client_cpus)?;

@@ -1,12 +1,12 @@
 //! Building the herd of `pipe/1`: for each copy two pipes and two tasks, which close the ends they do not use.
 
-use super::Run;
-use super::config::Tokens;
+use super::config::{Config, Tokens};
 use super::loops::{Shared, Side, StrictChild, StrictParent, TwoTokens};
 use crate::dispatch::LoopOrder;
 use crate::error::BenchError;
-use crate::herd::{Gate, Herd, Mode};
+use crate::herd::{Herd, Mode};
 use crate::placement::{Cpus, confine};
+use crate::prepared::Prepared;
 use crate::recorder::Recorder;
 use crate::task::{Step, TaskCells, TaskError, Work};
 use crate::topology::Topology;
@@ -76,32 +76,32 @@ impl Part {
 
 /// Starts all copies; `places` holds the CPUs of each copy's parent and child, `sides` the `cgroup.procs` of all
 /// parents and of all children.
-pub(super) fn start(run: &Run<'_>, places: &[(Cpus, Cpus)], sides: Option<&[PathBuf; 2]>) -> Result<Herd, BenchError> {
-    let gate = Gate::new(fd::pipe_pair).map_err(BenchError::io("opening the gate's pipes"))?;
-    let mut herd = Herd::new(run.cells.clone(), gate, 2 * places.len(), run.order.dither);
+pub(super) fn start(
+    config: &Config,
+    run: &Prepared<'_>,
+    places: &[(Cpus, Cpus)],
+    sides: Option<&[PathBuf; 2]>,
+) -> Result<Herd, BenchError> {
+    let mut herd = run.herd(2 * places.len(), fd::pipe_pair)?;
     for (copy, (parent_cpus, child_cpus)) in (0..).zip(places) {
         let part = |task: usize, is_parent: bool, cpus: &Cpus| Part {
             cells: run.cells.clone(),
             task,
             copy: copy as usize,
-            bytes: run.config.bytes,
-            wide: run.config.is_wide(),
-            tokens: run.config.tokens,
+            bytes: config.bytes,
+            wide: config.is_wide(),
+            tokens: config.tokens,
             is_parent,
             cpus: cpus.clone(),
             cgroup_procs: sides.map(|[parents, children]| if is_parent { parents } else { children }.clone()),
-            loops: run.loops(copy),
+            // Both tasks of a copy stamp the same operations.
+            loops: run.loops(copy as usize, config.length.loops()),
             topology: run.order.topology.clone(),
             recorder: run.recorder.clone(),
         };
         let first = herd.next_task();
-        start_copy(
-            &mut herd,
-            run.config.mode,
-            copy,
-            part(first, true, parent_cpus),
-            part(first + 1, false, child_cpus),
-        )?;
+        let (parent, child) = (part(first, true, parent_cpus), part(first + 1, false, child_cpus));
+        start_copy(&mut herd, config.mode, copy, parent, child)?;
     }
     Ok(herd)
 }
