@@ -40,6 +40,10 @@ pub(crate) enum Command {
     Report(Report),
     /// Who waited for a CPU, how long, and why: scheduler traces of any tool
     Trace(crate::commands::trace::Trace),
+    /// A run as one file that somebody else can repeat
+    Pack(PackArgs),
+    /// Whether what a pack says is found again here
+    Repeat(Repeat),
     /// Where CPU time goes: by function and call chain, of a workload per operation
     Profile(Profile),
     /// Knobs of this host: know them, set them, and put them back
@@ -373,6 +377,57 @@ pub(crate) struct Report {
     /// Findings as JSON on standard output
     #[arg(long)]
     pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct PackArgs {
+    /// The run directory
+    pub(crate) run: PathBuf,
+    /// The file [default: NAME.pack.json of the run directory NAME]
+    #[arg(short, long, value_name = "FILE")]
+    pub(crate) out: Option<PathBuf>,
+    /// Print the pack, too
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// Print what would be in it, and write nothing
+    #[arg(long)]
+    pub(crate) dry_run: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Repeat {
+    /// The pack
+    pub(crate) file: PathBuf,
+    /// Run directory [default: out/repeat-<name of FILE>]
+    #[arg(short, long, value_name = "DIR")]
+    pub(crate) out: Option<PathBuf>,
+    /// Continue the interrupted run in the run directory
+    #[arg(long)]
+    pub(crate) resume: bool,
+    /// So many blocks instead of what the plan says
+    #[arg(long, value_name = "N")]
+    pub(crate) trials: Option<u32>,
+    /// The source tree that its kernels are built from
+    #[arg(long, value_name = "TREE")]
+    pub(crate) tree: Option<PathBuf>,
+    /// Another kernel than the pack's, such as debian:6.1=debian:6.12: the answer is then about that one
+    #[arg(long, value_name = "ITS=YOURS")]
+    pub(crate) kernel: Vec<String>,
+    /// A mirror of Debian's archive, as `vm fetch` takes it
+    #[arg(long, value_name = "URL")]
+    pub(crate) mirror: Vec<String>,
+    /// Run the commands, write the files and build the kernels that the pack names
+    #[arg(long)]
+    pub(crate) trust: bool,
+    /// Exit with 3 if an effect is contradicted, 4 if it cannot be told here
+    #[arg(long, value_name = "ANSWER", value_parser = ["contradicted"])]
+    pub(crate) fail_on: Option<String>,
+    /// The answer as JSON on standard output; with --dry-run the pack
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// Print what the pack holds and what would be fetched, built and run, and do nothing
+    #[arg(long)]
+    pub(crate) dry_run: bool,
 }
 
 #[derive(Debug, Args)]

@@ -8,8 +8,10 @@ pub(crate) mod doctor;
 mod import;
 mod kernel;
 mod list;
+mod pack;
 mod profile;
 mod record;
+mod repeat;
 mod report;
 #[expect(dead_code, reason = "the studies that use it come in the next commits")]
 mod rounds;
@@ -77,6 +79,8 @@ pub(crate) fn run() -> Result<u8> {
         Command::Compare(args) => compare::run(&args),
         Command::Import(args) => import::run(&args),
         Command::Report(args) => report::run(&args),
+        Command::Pack(args) => pack::run(&args),
+        Command::Repeat(args) => repeat::run(&args),
         Command::Profile(args) => profile::run(&args),
         Command::Trace(args) => trace::run(&args),
         Command::Tune(args) => tune::run(&args),
