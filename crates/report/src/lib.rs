@@ -5,6 +5,7 @@
 #![forbid(unsafe_code)]
 
 mod bench_text;
+mod bisection;
 mod chart;
 mod checks;
 mod document;
@@ -29,6 +30,7 @@ mod trace;
 mod words;
 
 pub use bench_text::bench_text;
+pub use bisection::bisection;
 pub use checks::checks_text;
 pub use document::Document;
 pub use dossier::{

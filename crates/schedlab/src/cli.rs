@@ -40,6 +40,8 @@ pub(crate) enum Command {
     Report(Report),
     /// Who waited for a CPU, how long, and why: scheduler traces of any tool
     Trace(crate::commands::trace::Trace),
+    /// With which commit, patch, kernel or setting a metric changed
+    Bisect(Bisect),
     /// A run as one file that somebody else can repeat
     Pack(PackArgs),
     /// Whether what a pack says is found again here
@@ -377,6 +379,50 @@ pub(crate) struct Report {
     /// Findings as JSON on standard output
     #[arg(long)]
     pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Bisect {
+    /// The good end: a commit with --git, else a member of the list by its name or by its index from 0
+    pub(crate) good: String,
+    /// The bad end
+    pub(crate) bad: String,
+    /// What is measured: a plan with one workload, of whose arms the first is run with each member
+    #[arg(long, value_name = "PLAN")]
+    pub(crate) plan: PathBuf,
+    /// Kernels, the oldest first: debian:6.1,debian:6.6,build:x, or a file with one a line
+    #[arg(long, value_name = "LIST|FILE", group = "history")]
+    pub(crate) kernels: Option<String>,
+    /// A folder of patches (its series, or by name) on top of --onto: member 0 is the tree without them
+    #[arg(long, value_name = "DIR", group = "history", requires = "onto")]
+    pub(crate) series: Option<PathBuf>,
+    /// The source tree of --series; it stays as it is
+    #[arg(long, value_name = "TREE", requires = "series")]
+    pub(crate) onto: Option<PathBuf>,
+    /// A checkout of the kernel: its commits along first parents; it stays as it is
+    #[arg(long, value_name = "CHECKOUT", group = "history")]
+    pub(crate) git: Option<PathBuf>,
+    /// A file of settings, a SPEC a line, `default` for none
+    #[arg(long, value_name = "FILE", group = "history")]
+    pub(crate) arms: Option<PathBuf>,
+    /// The metric to follow [default: the plan's first primary one]
+    #[arg(long, value_name = "NAME")]
+    pub(crate) metric: Option<String>,
+    /// Trials at most; what is known by then is the answer
+    #[arg(long, value_name = "N", default_value_t = 4000)]
+    pub(crate) max_trials: usize,
+    /// Directory of the study [default: out/bisect-<name of PLAN>]
+    #[arg(short, long, value_name = "DIR")]
+    pub(crate) out: Option<PathBuf>,
+    /// Go on with the study in the directory
+    #[arg(long)]
+    pub(crate) resume: bool,
+    /// The answer as JSON on standard output
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// Print the history and the first round's plan, and run nothing
+    #[arg(long)]
+    pub(crate) dry_run: bool,
 }
 
 #[derive(Debug, Args)]
