@@ -12,7 +12,7 @@ struct Measurement {
 }
 
 #[rustfmt::skip]
-const MEASUREMENTS: [Measurement; 17] = [
+const MEASUREMENTS: [Measurement; 18] = [
     Measurement { name: "fidelity", minutes: 25, shows: "our workloads against their twins, pinned pairs" },
     Measurement { name: "aa", minutes: 44, shows: "false alarms on A against A, and a planted 3 % found, on recorded series" },
     Measurement { name: "power", minutes: 1, shows: "seconds to a verdict on a planted 3 % (after aa, whose series it reads)" },
@@ -23,6 +23,7 @@ const MEASUREMENTS: [Measurement; 17] = [
     Measurement { name: "knobs", minutes: 1, shows: "the catalogue of knobs against sources of kernels (names their trees)" },
     Measurement { name: "omission", minutes: 1, shows: "a planted stall in open and closed loops, predicted and measured" },
     Measurement { name: "regions", minutes: 1, shows: "curves with a known boundary: found, inside its interval, none invented" },
+    Measurement { name: "bisect", minutes: 1, shows: "simulated histories bisected in noise: the right commit, trials beside plain bisection" },
     Measurement { name: "trace", minutes: 6, shows: "reading a trace against perf sched latency: speed, memory, agreement, cost by length" },
     Measurement { name: "vm", minutes: 5, shows: "guests: one seed, one outcome, on 1, 2 and 4 CPUs; seconds to the first output" },
     Measurement { name: "states", minutes: 12, shows: "virtual samples from kept states: equal to the byte, seconds to their first instruction, a study with and without" },

@@ -8,6 +8,7 @@
 
 mod arm_effects;
 mod arms;
+mod bisection;
 mod certificate;
 mod claim;
 mod compare;
@@ -45,6 +46,7 @@ mod words;
 mod workload;
 
 pub use arm_effects::{ArmEffects, arm_effects};
+pub use bisection::{BisectFindings, BisectMember, BisectOutcome, Bisected, bisect_findings, relative};
 pub use claim::{beside, workload_label};
 pub use compare::compare;
 pub use environment::changes;

@@ -23,6 +23,8 @@ pub struct Repetition {
     pub title: String,
     /// Of all effects together.
     pub answer: Answer,
+    /// Whether the machine changed under the run here.
+    pub is_void: bool,
     /// Why, in a sentence part.
     pub because: String,
     /// Each effect that the pack holds.
@@ -92,6 +94,7 @@ impl Repetition {
             schema: REPETITION_SCHEMA,
             title: pack.title.clone(),
             answer: Answer::CannotTell,
+            is_void: false,
             because: why.to_owned(),
             effects: Vec::new(),
             differences: Vec::new(),
@@ -112,7 +115,15 @@ pub fn repetition(pack: &Pack, manifest: &Manifest, here: &Findings) -> Repetiti
         None => together(pack, &machine, &effects),
     };
     let differences = changes(&environment_of(&pack.machine), &environment_of(&machine));
-    Repetition { schema: REPETITION_SCHEMA, title: pack.title.clone(), answer, because, effects, differences }
+    Repetition {
+        schema: REPETITION_SCHEMA,
+        title: pack.title.clone(),
+        answer,
+        is_void: here.void.is_some(),
+        because,
+        effects,
+        differences,
+    }
 }
 
 fn together(pack: &Pack, machine: &PackedMachine, effects: &[RepeatedEffect]) -> (Answer, String) {

@@ -5,6 +5,7 @@
 #![forbid(unsafe_code)]
 
 mod bench_text;
+mod bisection;
 mod chart;
 mod checks;
 mod document;
@@ -18,6 +19,7 @@ mod page;
 mod pictures;
 mod profile;
 mod remarks;
+mod repetition;
 mod sections;
 mod summary;
 mod table;
@@ -28,6 +30,7 @@ mod trace;
 mod words;
 
 pub use bench_text::bench_text;
+pub use bisection::bisection;
 pub use checks::checks_text;
 pub use document::Document;
 pub use dossier::{
@@ -40,6 +43,7 @@ pub use number::effect_text;
 pub use page::terms_text;
 pub use pictures::pictures;
 pub use profile::{annotation, folded_text, profile};
+pub use repetition::{pack, pack_asks, repetition};
 pub use summary::{More, summary};
 pub use table::wrap;
 pub use text::{scaling_text, text};

@@ -1,5 +1,7 @@
-//! The corpora of the fuzz targets `plan` and `run_reader`, replayed: what once was found stays found.
+//! The corpora of the fuzz targets `pack`, `plan` and `run_reader`, replayed: what once was found stays found.
 
+#[path = "../../../fuzz/bodies/pack.rs"]
+mod pack;
 #[path = "../../../fuzz/bodies/plan.rs"]
 mod plan;
 #[path = "../../../fuzz/bodies/run_reader.rs"]
@@ -21,6 +23,11 @@ fn replay(target: &str, check: impl Fn(&[u8])) {
 #[test]
 fn plans() {
     replay("plan", plan::check);
+}
+
+#[test]
+fn packs() {
+    replay("pack", pack::check);
 }
 
 #[test]

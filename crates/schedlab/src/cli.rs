@@ -40,6 +40,12 @@ pub(crate) enum Command {
     Report(Report),
     /// Who waited for a CPU, how long, and why: scheduler traces of any tool
     Trace(crate::commands::trace::Trace),
+    /// With which commit, patch, kernel or setting a metric changed
+    Bisect(Bisect),
+    /// A run as one file that somebody else can repeat
+    Pack(PackArgs),
+    /// Whether what a pack says is found again here
+    Repeat(Repeat),
     /// Where CPU time goes: by function and call chain, of a workload per operation
     Profile(Profile),
     /// Knobs of this host: know them, set them, and put them back
@@ -373,6 +379,101 @@ pub(crate) struct Report {
     /// Findings as JSON on standard output
     #[arg(long)]
     pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Bisect {
+    /// The good end: a commit with --git, else a member of the list by its name or by its index from 0
+    pub(crate) good: String,
+    /// The bad end
+    pub(crate) bad: String,
+    /// What is measured: a plan with one workload, of whose arms the first is run with each member
+    #[arg(long, value_name = "PLAN")]
+    pub(crate) plan: PathBuf,
+    /// Kernels, the oldest first: debian:6.1,debian:6.6,build:x, or a file with one a line
+    #[arg(long, value_name = "LIST|FILE", group = "history")]
+    pub(crate) kernels: Option<String>,
+    /// A folder of patches (its series, or by name) on top of --onto: member 0 is the tree without them
+    #[arg(long, value_name = "DIR", group = "history", requires = "onto")]
+    pub(crate) series: Option<PathBuf>,
+    /// The source tree of --series; it stays as it is
+    #[arg(long, value_name = "TREE", requires = "series")]
+    pub(crate) onto: Option<PathBuf>,
+    /// A checkout of the kernel: its commits along first parents; it stays as it is
+    #[arg(long, value_name = "CHECKOUT", group = "history")]
+    pub(crate) git: Option<PathBuf>,
+    /// A file of settings, a SPEC a line, `default` for none
+    #[arg(long, value_name = "FILE", group = "history")]
+    pub(crate) arms: Option<PathBuf>,
+    /// The metric to follow [default: the plan's first primary one]
+    #[arg(long, value_name = "NAME")]
+    pub(crate) metric: Option<String>,
+    /// Trials at most; what is known by then is the answer
+    #[arg(long, value_name = "N", default_value_t = 4000)]
+    pub(crate) max_trials: usize,
+    /// Directory of the study [default: out/bisect-<name of PLAN>]
+    #[arg(short, long, value_name = "DIR")]
+    pub(crate) out: Option<PathBuf>,
+    /// Go on with the study in the directory
+    #[arg(long)]
+    pub(crate) resume: bool,
+    /// The answer as JSON on standard output
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// Print the history and the first round's plan, and run nothing
+    #[arg(long)]
+    pub(crate) dry_run: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct PackArgs {
+    /// The run directory
+    pub(crate) run: PathBuf,
+    /// The file [default: NAME.pack.json of the run directory NAME]
+    #[arg(short, long, value_name = "FILE")]
+    pub(crate) out: Option<PathBuf>,
+    /// Print the pack, too
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// Print what would be in it, and write nothing
+    #[arg(long)]
+    pub(crate) dry_run: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Repeat {
+    /// The pack
+    pub(crate) file: PathBuf,
+    /// Run directory [default: out/repeat-<name of FILE>]
+    #[arg(short, long, value_name = "DIR")]
+    pub(crate) out: Option<PathBuf>,
+    /// Continue the interrupted run in the run directory
+    #[arg(long)]
+    pub(crate) resume: bool,
+    /// So many blocks instead of what the plan says
+    #[arg(long, value_name = "N")]
+    pub(crate) trials: Option<u32>,
+    /// The source tree that its kernels are built from
+    #[arg(long, value_name = "TREE")]
+    pub(crate) tree: Option<PathBuf>,
+    /// Another kernel than the pack's, such as debian:6.1=debian:6.12: the answer is then about that one
+    #[arg(long, value_name = "ITS=YOURS")]
+    pub(crate) kernel: Vec<String>,
+    /// A mirror of Debian's archive, as `vm fetch` takes it
+    #[arg(long, value_name = "URL")]
+    pub(crate) mirror: Vec<String>,
+    /// Run the commands, write the files and build the kernels that the pack names
+    #[arg(long)]
+    pub(crate) trust: bool,
+    /// Exit with 3 if an effect is contradicted, 4 if it cannot be told here
+    #[arg(long, value_name = "ANSWER", value_parser = ["contradicted"])]
+    pub(crate) fail_on: Option<String>,
+    /// The answer as JSON on standard output; with --dry-run the pack
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// Print what the pack holds and what would be fetched, built and run, and do nothing
+    #[arg(long)]
+    pub(crate) dry_run: bool,
 }
 
 #[derive(Debug, Args)]

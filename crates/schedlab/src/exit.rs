@@ -14,6 +14,10 @@ pub(crate) const DONE: u8 = 0;
 pub(crate) const ERROR: u8 = 1;
 /// What was typed or written in a plan cannot be meant: known from the words alone, on any machine.
 const USAGE: u8 = 2;
+/// Asked for with `--fail-on`: the answer is no.
+pub(crate) const WORSE: u8 = 3;
+/// Asked for with `--fail-on`: there is no answer.
+pub(crate) const INCONCLUSIVE: u8 = 4;
 /// Nothing of the run is judged.
 pub(crate) const VOID: u8 = 5;
 // 3 worse, 4 inconclusive and, where the machine changed, 5 come from `schedlab_analyze::exit_status`.

@@ -9,11 +9,17 @@ use std::path::Path;
 /// Most bytes of one: a plan has some kB, a log of a night of benchmarks some MB.
 const MOST_BYTES: u64 = 256 << 20;
 
-/// All bytes of a file.
-pub(crate) fn bytes(file: &Path) -> Result<Vec<u8>> {
+/// All bytes of a file, or one more than `most`, which then tells that it is longer.
+pub(crate) fn at_most(file: &Path, most: u64) -> Result<Vec<u8>> {
     let unread = || format!("{} cannot be read", file.display());
     let mut bytes = Vec::new();
-    File::open(file).and_then(|open| open.take(MOST_BYTES + 1).read_to_end(&mut bytes)).with_context(unread)?;
+    File::open(file).and_then(|open| open.take(most + 1).read_to_end(&mut bytes)).with_context(unread)?;
+    Ok(bytes)
+}
+
+/// All bytes of a file.
+pub(crate) fn bytes(file: &Path) -> Result<Vec<u8>> {
+    let bytes = at_most(file, MOST_BYTES)?;
     if bytes.len() as u64 > MOST_BYTES {
         bail!("{} has more than {} MiB, or never ends: name a smaller file", file.display(), MOST_BYTES >> 20);
     }

@@ -17,6 +17,12 @@ const EXAMPLES: &[(&str, &[&str])] = &[
     ("compare", &["schedlab compare out/kernel-a out/kernel-b", "schedlab compare a1 b1 --more-a a2 a3 a4 a5 --more-b b2 b3 b4 b5"]),
     ("import", &["schedlab import results.csv --lower-is-better --unit CPUs", "schedlab import old/perf-stat.txt new/perf-stat.txt --metric context-switches"]),
     ("report", &["schedlab report out/quickstart", "schedlab report out/quickstart --full", "schedlab report out/quickstart --html r.html --svg pictures"]),
+    ("bisect", &["schedlab bisect debian:6.1 debian:6.12 --kernels list --plan guests.toml",
+        "schedlab bisect 0 64 --series patches --onto linux-6.1 --plan guests.toml",
+        "schedlab bisect v6.11 v6.12 --git linux --plan guests.toml --dry-run"]),
+    ("pack", &["schedlab pack out/quickstart -o quickstart.pack.json", "schedlab pack out/quickstart --dry-run"]),
+    ("repeat", &["schedlab repeat quickstart.pack.json --dry-run", "schedlab repeat quickstart.pack.json --fail-on contradicted",
+        "schedlab vm run --kernel debian:6.12 -- repeat quickstart.pack.json"]),
     ("trace", &["schedlab trace latency perf.data", "schedlab trace explain out/trace"]),
     ("trace latency", &["schedlab trace latency perf.data --top 10", "schedlab trace latency trace.dat --comm 'nginx*'"]),
     ("trace timehist", &["schedlab trace timehist perf.data", "schedlab trace timehist out/trace --time 1.5,1.6"]),
@@ -59,6 +65,9 @@ const EXAMPLES: &[(&str, &[&str])] = &[
     ("man", &["schedlab man share/man/man1", "schedlab man ."]),
 ];
 
+/// Commands whose names are enough on the first screen: `--help` says what they are for.
+const RARE_COMMANDS: &[&str] = &["bisect", "completions", "import", "man", "pack", "repeat"];
+
 /// Options that most people do not need, of every command or of one: `--help` has them.
 #[rustfmt::skip]
 const RARE: &[&str] = &[
@@ -92,6 +101,15 @@ end by Ctrl-C, SIGTERM, SIGHUP";
 /// The command and all below it with examples, short texts and whole ones.
 pub(crate) fn with_help(command: Command) -> Command {
     below(command, "")
+}
+
+/// What `schedlab -h` shows: a screen holds the commands that most people begin with, and the names of the others.
+pub(crate) fn first_screen(command: Command) -> Command {
+    let is_rare = |name: &str| RARE_COMMANDS.contains(&name);
+    let names: Vec<&str> = command.get_subcommands().map(Command::get_name).filter(|name| is_rare(name)).collect();
+    let examples = command.get_after_help().map(ToString::to_string).unwrap_or_default();
+    let after = format!("Also: {} (--help)\n\n{examples}", names.join(", "));
+    command.mut_subcommands(|c| if is_rare(c.get_name()) { c.hide(true) } else { c }).after_help(after)
 }
 
 fn below(command: Command, path: &str) -> Command {
@@ -163,8 +181,13 @@ mod tests {
     #[test]
     fn short_help_is_less_than_a_screen_and_long_help_is_whole() {
         let mut seen = 0;
+        let words = ["schedlab", "-h"].map(str::to_owned);
+        let mut first = command(&words, 80).render_help().to_string();
+        assert!(RARE_COMMANDS.iter().all(|name| first.contains(name)), "{first}");
         for (path, mut command) in commands() {
             let (short, long) = (command.render_help().to_string(), command.render_long_help().to_string());
+            // Of all commands at once there are two.
+            let short = if path.is_empty() { std::mem::take(&mut first) } else { short };
             assert!(short.lines().count() <= 30, "{path}: {} lines\n{short}", short.lines().count());
             for line in short.lines().chain(long.lines()) {
                 let is_ours_to_wrap =

@@ -2,16 +2,18 @@
 
 mod ab;
 mod bench;
+mod bisect;
 mod claim;
 mod compare;
 pub(crate) mod doctor;
 mod import;
 mod kernel;
 mod list;
+mod pack;
 mod profile;
 mod record;
+mod repeat;
 mod report;
-#[expect(dead_code, reason = "the studies that use it come in the next commits")]
 mod rounds;
 mod run;
 mod shell;
@@ -20,7 +22,7 @@ mod tune;
 pub(crate) mod vm;
 mod waiting;
 
-use crate::cli::help::with_help;
+use crate::cli::help::{self, with_help};
 use crate::cli::{Cli, Command};
 use crate::exit::Usage;
 use crate::twin_spelling;
@@ -48,7 +50,9 @@ fn in_our_form(error: &clap::Error, words: &[String]) -> Usage {
 /// name are shown.
 pub(crate) fn command(arguments: &[String], columns: usize) -> clap::Command {
     let shown = bench::named(arguments);
-    with_help(bench::with_workload_options(Cli::command(), &shown)).term_width(columns.min(100))
+    let command = with_help(bench::with_workload_options(Cli::command(), &shown)).term_width(columns.min(100));
+    let is_first = !arguments.is_empty() && arguments.get(1).is_none_or(|word| word == "-h");
+    if is_first { help::first_screen(command) } else { command }
 }
 
 /// Parses the command line and runs the command; answers the exit code.
@@ -77,6 +81,9 @@ pub(crate) fn run() -> Result<u8> {
         Command::Compare(args) => compare::run(&args),
         Command::Import(args) => import::run(&args),
         Command::Report(args) => report::run(&args),
+        Command::Bisect(args) => bisect::run(&args),
+        Command::Pack(args) => pack::run(&args),
+        Command::Repeat(args) => repeat::run(&args),
         Command::Profile(args) => profile::run(&args),
         Command::Trace(args) => trace::run(&args),
         Command::Tune(args) => tune::run(&args),

@@ -94,9 +94,9 @@ fn traced(plan: &Plan, events: Option<&str>) -> Result<Plan> {
     Ok(plan)
 }
 
-type Begun = (Manifest, RunWriter, Vec<schedlab_run::TrialRecord>);
+pub(super) type Begun = (Manifest, RunWriter, Vec<schedlab_run::TrialRecord>);
 
-fn begin(dir: &Path, plan: &Plan, guests: Option<&Guests>) -> Result<Begun> {
+pub(super) fn begin(dir: &Path, plan: &Plan, guests: Option<&Guests>) -> Result<Begun> {
     let plan = settled(plan)?;
     let command: Vec<String> = std::env::args().collect();
     let manifest = match guests {
@@ -142,7 +142,7 @@ fn settled(plan: &Plan) -> Result<Plan> {
     Ok(settled)
 }
 
-fn resume(dir: &Path, plan: &Plan, guests: Option<&Guests>) -> Result<Begun> {
+pub(super) fn resume(dir: &Path, plan: &Plan, guests: Option<&Guests>) -> Result<Begun> {
     // Before anything is moved: the writer sets aside what it cannot read.
     let begun = RunReader::open_with(dir, &mut |_, _| None)?;
     let mut warnings = Vec::new();

@@ -410,7 +410,11 @@ impl Write for Counting<'_> {
 }
 
 /// Findings as JSON, or as text for this terminal.
-fn print<T: serde::Serialize>(json: bool, found: &T, page: impl FnOnce(&T) -> schedlab_report::Document) -> Result<()> {
+pub(super) fn print<T: serde::Serialize>(
+    json: bool,
+    found: &T,
+    page: impl FnOnce(&T) -> schedlab_report::Document,
+) -> Result<()> {
     to_stdout(|out| {
         if json {
             writeln!(out, "{}", pretty(found)?)

@@ -78,7 +78,7 @@ pub(super) fn files(tree: &Path, commit: &str, paths: &[String], is_wanted: &dyn
 }
 
 /// What git answers to `input`, written while the answer is read: either may be larger than a pipe.
-pub(super) fn git(tree: &Path, arguments: &[&str], paths: &[String], input: Vec<u8>) -> Result<Vec<u8>> {
+pub(in crate::commands) fn git(tree: &Path, arguments: &[&str], paths: &[String], input: Vec<u8>) -> Result<Vec<u8>> {
     let mut git = Command::new("git");
     git.arg("-C").arg(tree).args(["--no-pager", "--literal-pathspecs"]);
     git.args(["-c", "core.fsmonitor=false", "-c", "core.attributesFile=/dev/null"]);

@@ -15,6 +15,8 @@ mod states;
 mod timeline;
 mod trees;
 
+pub(super) use checkout::git;
+
 use crate::cli::kernel::KernelAction;
 use anyhow::Result;
 

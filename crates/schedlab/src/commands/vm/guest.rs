@@ -178,7 +178,7 @@ pub(super) fn advise(boot: &Boot) {
 }
 
 /// A kernel of the cache, or a file. Nothing is fetched unasked.
-pub(super) fn find(name: &str, of: Architecture) -> Result<Kernel> {
+pub(in crate::commands) fn find(name: &str, of: Architecture) -> Result<Kernel> {
     match name.parse()? {
         Reference::File(path) => Ok(Kernel::of_file(&path)?),
         Reference::Debian(wanted) => {

@@ -1,14 +1,14 @@
 //! The command that runs in the guest, read as the host would read it: which files it needs and which it makes. Its
 //! directory has the same name in the guest, so that every path means the same there.
 
-use crate::cli::{Cli, Command, RunOutput};
+use crate::cli::{Cli, Command};
 use crate::commands::claim::must_be_free;
 use crate::commands::{ab, bench};
 use crate::exit::usage;
 use crate::{input, session, twin_spelling};
 use anyhow::{Context, Result, bail};
 use clap::{CommandFactory, FromArgMatches};
-use schedlab_run::Plan;
+use schedlab_run::{Pack, Plan};
 use schedlab_vm::host::initramfs::Added;
 use std::ffi::OsString;
 use std::path::{Component, Path, PathBuf};
@@ -61,7 +61,9 @@ impl Inside {
                     inside.collect.push(text(&absolute(&directory, recording)?)?);
                 }
             }
-            Command::Ab(args) => inside.experiment(&directory, &args.output, &ab::name(&args))?,
+            Command::Ab(args) => {
+                inside.experiment(&directory, args.output.resume, args.output.out.as_deref(), &ab::name(&args))?
+            }
             Command::Run(args) => {
                 let plan = absolute(&directory, &args.plan)?;
                 if input::text(&plan).ok().and_then(|text| Plan::parse(&text).ok()?.guest).is_some() {
@@ -73,7 +75,16 @@ impl Inside {
                 }
                 inside.reads.push(Added { from: plan.clone(), to: text(&plan)? });
                 let name = args.plan.file_stem().map_or("run".into(), |stem| stem.to_string_lossy().into_owned());
-                inside.experiment(&directory, &args.output, &name)?;
+                inside.experiment(&directory, args.output.resume, args.output.out.as_deref(), &name)?;
+            }
+            Command::Repeat(args) => {
+                let pack = absolute(&directory, &args.file)?;
+                if input::bytes(&pack).is_ok_and(|bytes| Pack::parse(&bytes).is_ok_and(|pack| !pack.kernels.is_empty()))
+                {
+                    bail!("{}: its trials run in guests of their own: schedlab repeat {0}", args.file.display());
+                }
+                inside.reads.push(Added { from: pack.clone(), to: text(&pack)? });
+                inside.experiment(&directory, args.resume, args.out.as_deref(), "repeat")?;
             }
             Command::Doctor(args) if args.against.is_none() => {}
             Command::Tune(args) if args.root.is_none() && args.action.only_looks() => {}
@@ -88,11 +99,11 @@ impl Inside {
     }
 
     /// The run directory is chosen on the host, where it must be free.
-    fn experiment(&mut self, directory: &Path, output: &RunOutput, name: &str) -> Result<()> {
-        if output.resume {
+    fn experiment(&mut self, directory: &Path, resume: bool, out: Option<&Path>, name: &str) -> Result<()> {
+        if resume {
             usage!("a run cannot be resumed in a guest: each start is another boot, and a boot is a unit of its own");
         }
-        let out = match &output.out {
+        let out = match out {
             Some(out) => absolute(directory, out)?,
             None => {
                 let free = absolute(directory, &session::unused(session::default_out(name)))?;

@@ -14,6 +14,7 @@ use crate::exit::{self, usage};
 use crate::input;
 use crate::output::{print_line, say, to_stdout};
 use anyhow::{Result, bail};
+pub(super) use guest::find;
 use inside::Inside;
 use schedlab_host::{KvmOutcome, KvmSeen};
 use schedlab_run::lane::Provenance;
@@ -86,7 +87,7 @@ fn build_kernel(args: &Build) -> Result<u8> {
 }
 
 /// The architecture that `--aarch64` asks for.
-fn architecture(aarch64: bool) -> Architecture {
+pub(super) fn architecture(aarch64: bool) -> Architecture {
     if aarch64 { Architecture::Aarch64 } else { own_architecture() }
 }
 

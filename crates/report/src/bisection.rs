@@ -1,0 +1,49 @@
+//! What a bisection found, on a terminal.
+
+use crate::document::{Block, Document, Tone};
+use crate::number::effect_text;
+use crate::table::{Align, Table};
+use schedlab_analyze::{BisectFindings, BisectMember, BisectOutcome, metric_name};
+
+/// Members less probable than this are left out of the table; the JSON has all.
+const SHOWN: f64 = 0.01;
+
+/// The answer, the effect, and where else it may be.
+pub fn bisection(found: &BisectFindings) -> Document {
+    let mut page = Document::default();
+    let tone = match found.answer {
+        BisectOutcome::Change { .. } => Tone::Good,
+        BisectOutcome::Reversed => Tone::Bad,
+        _ => Tone::Open,
+    };
+    let mut letters = found.sentence.chars();
+    let sentence = letters.next().map(|c| c.to_uppercase().chain(letters).collect()).unwrap_or_default();
+    let cost = format!(
+        "{} rounds, {} {}, {} trials; the chance of a wrong answer is kept at {:.0} %",
+        found.rounds,
+        found.units,
+        found.unit_name,
+        found.trials,
+        100.0 * found.error
+    );
+    page.add("", vec![Block::Headline(sentence, tone), Block::Text(cost)]);
+    let name = metric_name(&found.metric);
+    let effects = [("bad against good end", &found.ends), ("size of the change", &found.change)];
+    let terms = effects.iter().filter_map(|(what, effect)| {
+        Some(((*what).to_owned(), format!("{name} {}", effect_text(effect.as_ref()?, &found.unit))))
+    });
+    page.add("", vec![Block::Terms(terms.collect())]);
+    let mut table = Table::new(&[("", Align::Right), ("member", Align::Left), ("it came with it", Align::Right)]);
+    for member in found.members.iter().filter(|member| member.probability >= SHOWN) {
+        let BisectMember { index, name, probability, .. } = member;
+        table.push(vec![index.to_string().into(), name.clone().into(), format!("{:.1} %", 100.0 * probability).into()]);
+    }
+    page.add("", Block::table(table).into_iter().collect());
+    let skipped = found.members.iter().filter_map(|member| {
+        Some(format!("{} `{}` could not be tried: {}", member.index, member.name, member.skipped.as_ref()?))
+    });
+    if let Some(list) = Block::warnings(skipped) {
+        page.add("", vec![list]);
+    }
+    page
+}

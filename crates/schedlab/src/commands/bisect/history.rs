@@ -1,0 +1,124 @@
+//! Where histories come from: lists, folders of patches, and checkouts, through git's plumbing.
+
+use crate::commands::kernel::git;
+use crate::exit::usage;
+use crate::input;
+use anyhow::{Context, Result, bail};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// A list in words, or the lines of a file.
+pub(super) fn list(text: &str) -> Result<Vec<String>> {
+    let file = Path::new(text);
+    if file.is_file() && !text.contains(',') {
+        return Ok(lines(&input::text(file)?));
+    }
+    Ok(text.split(',').map(|one| one.trim().to_owned()).filter(|one| !one.is_empty()).collect())
+}
+
+/// Lines with something on them that is no remark.
+pub(super) fn lines(text: &str) -> Vec<String> {
+    let lines = text.lines().map(str::trim);
+    lines.filter(|line| !line.is_empty() && !line.starts_with('#')).map(str::to_owned).collect()
+}
+
+/// The patches of a folder in order: as its `series` says, or by their names.
+pub(super) fn series(folder: &Path) -> Result<Vec<PathBuf>> {
+    let list = folder.join("series");
+    if list.is_file() {
+        // What quilt takes behind a name are options.
+        let name = |line: &String| line.split_whitespace().next().unwrap_or_default().to_owned();
+        return Ok(lines(&input::text(&list)?).iter().map(|line| folder.join(name(line))).collect());
+    }
+    let unread = || format!("{}: a folder of patches is wanted", folder.display());
+    let mut files: Vec<PathBuf> = folder.read_dir().with_context(unread)?.flatten().map(|entry| entry.path()).collect();
+    files.retain(|file| file.extension().is_some_and(|end| end == "patch" || end == "diff"));
+    files.sort_unstable();
+    if files.is_empty() {
+        bail!("{} holds no patch (NAME.patch) and no series", folder.display());
+    }
+    Ok(files)
+}
+
+/// The commits from `good` to `bad` along first parents, (id, `id subject`), the good one first.
+pub(super) fn commits(checkout: &Path, good: &str, bad: &str) -> Result<Vec<(String, String)>> {
+    let commit = |name: &str| -> Result<String> {
+        let asked = format!("{name}^{{commit}}");
+        let answer = git(checkout, &["rev-parse", "--verify", "--quiet", "--end-of-options", &asked], &[], vec![]);
+        let answer = answer.with_context(|| format!("{name} is no commit of {}", checkout.display()))?;
+        Ok(String::from_utf8_lossy(&answer).trim().to_owned())
+    };
+    let (from, to) = (commit(good)?, commit(bad)?);
+    let range = format!("{from}..{to}");
+    let format = ["rev-list", "--first-parent", "--reverse", "--no-commit-header", "--format=%H %h %s"];
+    let listed = git(checkout, &[&format[..], &[&range]].concat(), &[], vec![])?;
+    let first = git(checkout, &[&format[..], &["--max-count=1", &from]].concat(), &[], vec![])?;
+    let texts = [first, listed].concat();
+    let one = |line: &str| line.split_once(' ').map(|(id, name)| (id.to_owned(), name.to_owned()));
+    let commits: Vec<(String, String)> = String::from_utf8_lossy(&texts).lines().filter_map(one).collect();
+    let is_before = git(checkout, &["merge-base", "--is-ancestor", &from, &to], &[], vec![]).is_ok();
+    if commits.len() < 2 || !is_before {
+        usage!("GOOD {good} is no earlier commit of BAD {bad}: exchange them, or name a common ancestor as GOOD");
+    }
+    Ok(commits)
+}
+
+/// What a commit changes against the good one, as a patch.
+pub(super) fn changes(checkout: &Path, from: &str, to: &str) -> Result<Vec<u8>> {
+    git(checkout, &["diff-tree", "-p", "--no-ext-diff", "--no-textconv", "--no-renames", from, to], &[], vec![])
+}
+
+/// The files of a commit in `place`, made once.
+pub(super) fn extracted(checkout: &Path, commit: &str, place: &Path) -> Result<PathBuf> {
+    let unmade = || format!("{} cannot be made", place.display());
+    let (done, tree) = (place.join("commit"), place.join("tree"));
+    if std::fs::read_to_string(&done).is_ok_and(|of| of == commit) {
+        return Ok(tree);
+    }
+    let _ = std::fs::remove_dir_all(place);
+    std::fs::create_dir_all(&tree).with_context(unmade)?;
+    let (index, prefix) = (place.join("index"), format!("{}/", std::fs::canonicalize(&tree)?.display()));
+    let index = std::path::absolute(index)?;
+    // An index of its own: the checkout's stays as it is.
+    for arguments in [&["read-tree", commit][..], &["checkout-index", "-a", "--prefix", &prefix]] {
+        let mut git = Command::new("git");
+        git.arg("-C").arg(checkout).args(arguments).env("GIT_INDEX_FILE", &index).env("GIT_NO_LAZY_FETCH", "1");
+        let output = git.output().context("the program git cannot be run")?;
+        if !output.status.success() {
+            bail!("git {}: {}", arguments[0], String::from_utf8_lossy(&output.stderr).trim());
+        }
+    }
+    std::fs::write(&done, commit).with_context(unmade)?;
+    Ok(tree)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn patches_are_in_the_order_of_their_series_or_of_their_names() {
+        let directory = tempfile::tempdir().unwrap();
+        let folder = directory.path();
+        assert!(series(folder).unwrap_err().to_string().contains("holds no patch"));
+        for name in ["0002-b.patch", "0001-a.patch", "notes.txt"] {
+            std::fs::write(folder.join(name), "").unwrap();
+        }
+        let names = || -> Vec<String> {
+            series(folder).unwrap().iter().map(|f| f.file_name().unwrap().to_string_lossy().into_owned()).collect()
+        };
+        assert_eq!(names(), ["0001-a.patch", "0002-b.patch"]);
+        std::fs::write(folder.join("series"), "# order\n0002-b.patch -p1\n0001-a.patch\n").unwrap();
+        assert_eq!(names(), ["0002-b.patch", "0001-a.patch"]);
+        assert!(series(Path::new("/nowhere")).is_err());
+    }
+
+    #[test]
+    fn a_list_is_words_or_a_file() {
+        assert_eq!(list("debian:6.1, debian:6.6").unwrap(), ["debian:6.1", "debian:6.6"]);
+        let directory = tempfile::tempdir().unwrap();
+        let file = directory.path().join("kernels");
+        std::fs::write(&file, "# oldest first\ndebian:6.1\n\ndebian:6.12\n").unwrap();
+        assert_eq!(list(file.to_str().unwrap()).unwrap(), ["debian:6.1", "debian:6.12"]);
+    }
+}

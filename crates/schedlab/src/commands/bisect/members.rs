@@ -1,0 +1,183 @@
+//! The members of a history: kernels, patches on a tree, commits of a checkout, or settings; each made when it is asked for.
+
+use super::history;
+use crate::cli::Bisect;
+use crate::commands::vm::{architecture, find};
+use crate::exit::usage;
+use crate::input;
+use crate::output::say;
+use anyhow::{Context, Result, bail};
+use schedlab_run::{Arm, Setting};
+use schedlab_vm::host::build;
+use schedlab_vm::kernel::cache::Cache;
+use std::path::{Path, PathBuf};
+
+/// Longest name of an arm that a member gives.
+const LONGEST_NAME: usize = 60;
+
+/// A history, the good end first.
+pub(super) struct Members {
+    names: Vec<String>,
+    kind: Kind,
+}
+
+enum Kind {
+    /// Settings of an arm each.
+    Settings(Vec<Vec<Setting>>),
+    /// Patches on top of a tree, of each member in order.
+    Patches { tree: PathBuf, patches: Vec<Vec<PathBuf>> },
+    /// The changes of each commit against the good one, which `tree` is.
+    Commits { checkout: PathBuf, ids: Vec<String>, place: PathBuf },
+}
+
+impl Members {
+    /// As the options say; `dir` is the study's.
+    pub(super) fn of(args: &Bisect, dir: &Path) -> Result<Self> {
+        if let Some(checkout) = &args.git {
+            let commits = history::commits(checkout, &args.good, &args.bad)?;
+            let (ids, names) = commits.into_iter().unzip();
+            let kind = Kind::Commits { checkout: checkout.clone(), ids, place: dir.join("source") };
+            return Ok(Self { names, kind });
+        }
+        if let Some(series) = &args.series {
+            let tree = args.onto.clone().context("--series needs the tree that its patches are for: --onto TREE")?;
+            let files = history::series(series)?;
+            let name = |file: &PathBuf| file.file_name().unwrap_or_default().to_string_lossy().into_owned();
+            let names: Vec<String> = std::iter::once("none".to_owned()).chain(files.iter().map(name)).collect();
+            let (from, to) = ends(&names, args)?;
+            let patches = (from..=to).map(|count| files[..count].to_vec()).collect();
+            return Ok(Self { names: names[from..=to].to_vec(), kind: Kind::Patches { tree, patches } });
+        }
+        let (list, prefix) = match (&args.kernels, &args.arms) {
+            (Some(kernels), _) => (history::list(kernels)?, "kernel:"),
+            (None, Some(arms)) => (history::lines(&input::text(arms)?), ""),
+            (None, None) => {
+                usage!("what is bisected? --kernels LIST, --series PATCHES --onto TREE, --git CHECKOUT or --arms FILE")
+            }
+        };
+        let (from, to) = ends(&list, args)?;
+        let names = list[from..=to].to_vec();
+        let settings = |name: &String| {
+            let spec = if name == "default" { String::new() } else { format!("{prefix}{name}") };
+            Ok(Arm::parse(name, &spec)?.settings)
+        };
+        let settings = names.iter().map(settings).collect::<Result<Vec<_>>>()?;
+        Ok(Self { names, kind: Kind::Settings(settings) })
+    }
+
+    pub(super) fn names(&self) -> &[String] {
+        &self.names
+    }
+
+    /// The last one's index.
+    pub(super) fn last(&self) -> usize {
+        self.names.len() - 1
+    }
+
+    /// Whether they are kernels.
+    pub(super) fn builds(&self) -> bool {
+        match &self.kind {
+            Kind::Settings(all) => all.iter().flatten().any(|setting| matches!(setting, Setting::Kernel(_))),
+            Kind::Patches { .. } | Kind::Commits { .. } => true,
+        }
+    }
+
+    /// A member as an arm: its settings on top of those of the plan's first arm.
+    pub(super) fn arm(&self, member: usize, common: &Arm) -> Result<Arm> {
+        let own = match &self.kind {
+            Kind::Settings(all) => all[member].clone(),
+            Kind::Patches { .. } | Kind::Commits { .. } => {
+                vec![format!("kernel:build:{}", self.built_name(member)?).parse().context("a name of ours")?]
+            }
+        };
+        let is_set = |setting: &&Setting| !own.iter().any(|one| one.key() == setting.key());
+        let settings = common.settings.iter().filter(is_set).cloned().chain(own.iter().cloned()).collect();
+        let name: String = self.names[member].chars().take(LONGEST_NAME).collect();
+        Ok(Arm { name: format!("{member} {name}"), settings })
+    }
+
+    /// Makes a member where it has to be built; the compiler's or the patch's words where it cannot be.
+    pub(super) fn make(&self, member: usize, dir: &Path) -> Result<Result<(), String>> {
+        let tree = match &self.kind {
+            Kind::Settings(_) => return Ok(Ok(())),
+            Kind::Patches { tree, .. } => tree.clone(),
+            Kind::Commits { checkout, ids, place } => history::extracted(checkout, &ids[0], place)?,
+        };
+        let name = self.built_name(member)?;
+        let of = architecture(false);
+        if find(&format!("build:{name}"), of).is_ok() {
+            return Ok(Ok(()));
+        }
+        let patches = match &self.kind {
+            Kind::Patches { patches, .. } => patches[member].clone(),
+            _ => {
+                // A commit that changes nothing of the tree is the good one.
+                let file = dir.join("source.patch");
+                let text = self.changes(member)?;
+                std::fs::write(&file, &text).with_context(|| format!("{} cannot be written", file.display()))?;
+                if text.is_empty() { Vec::new() } else { vec![file] }
+            }
+        };
+        let jobs = std::thread::available_parallelism().map_or(1, usize::from);
+        say(format_args!("schedlab: building {member} `{}`", self.names[member]));
+        let wanted = build::Build { tree, patches, options: Vec::new(), architecture: of, name, jobs };
+        let mut tell = |line: &str| say(format_args!("schedlab: {line}"));
+        match build::build(&Cache::of_this_user(), &wanted, &mut tell) {
+            Ok(_) => Ok(Ok(())),
+            // What is missing on this machine is missing for every member.
+            Err(error @ schedlab_vm::VmError::NoProgram { .. }) => Err(error.into()),
+            Err(error) => Ok(Err(error.to_string())),
+        }
+    }
+
+    /// Of the good commit's tree, as one patch.
+    fn changes(&self, member: usize) -> Result<Vec<u8>> {
+        match &self.kind {
+            Kind::Commits { checkout, ids, .. } => history::changes(checkout, &ids[0], &ids[member]),
+            _ => bail!("only commits are told by their changes"),
+        }
+    }
+
+    /// By content: what was built for another bisection is not built again.
+    fn built_name(&self, member: usize) -> Result<String> {
+        Ok(match &self.kind {
+            Kind::Commits { ids, .. } => format!("bisect-{:.12}-{:.12}", ids[0], ids[member]),
+            Kind::Patches { tree, patches } => {
+                let mut sum = crc32fast::Hasher::new();
+                let place = std::fs::canonicalize(tree).with_context(|| format!("{} is not there", tree.display()))?;
+                sum.update(place.as_os_str().as_encoded_bytes());
+                for file in &patches[member] {
+                    let text = input::regular(file).with_context(|| format!("{} cannot be read", file.display()))?;
+                    sum.update(&(text.len() as u64).to_le_bytes());
+                    sum.update(&text);
+                }
+                format!("bisect-{:08x}-{}", sum.finalize(), patches[member].len())
+            }
+            Kind::Settings(_) => bail!("settings are not built"),
+        })
+    }
+}
+
+/// GOOD and BAD in a list, by name or by index.
+fn ends(list: &[String], args: &Bisect) -> Result<(usize, usize)> {
+    let place = |wanted: &str, what: &str| -> Result<usize> {
+        let by_name: Vec<usize> = (0..list.len()).filter(|&at| list[at] == wanted).collect();
+        match (by_name.as_slice(), wanted.parse::<usize>()) {
+            ([one], _) => Ok(*one),
+            ([], Ok(index)) if index < list.len() => Ok(index),
+            ([_, _, ..], _) => usage!("{what} `{wanted}` stands in the list several times: say its index, from 0"),
+            _ => {
+                usage!("{what} `{wanted}` is not in the list, nor an index from 0 to {}", list.len().saturating_sub(1))
+            }
+        }
+    };
+    let (good, bad) = (place(&args.good, "GOOD")?, place(&args.bad, "BAD")?);
+    if good >= bad {
+        usage!(
+            "GOOD `{}` stands at or after BAD `{}` in the history: the list begins with the oldest",
+            args.good,
+            args.bad
+        );
+    }
+    Ok((good, bad))
+}

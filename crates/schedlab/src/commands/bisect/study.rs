@@ -1,0 +1,230 @@
+//! The state machine of `schedlab_stats::bisect` as a study in rounds: each comparison is a run of two arms.
+
+use super::members::Members;
+use crate::commands::vm::trials::Guests;
+use crate::exit::usage;
+use crate::output::say;
+use anyhow::{Context, Result, anyhow, bail};
+use schedlab_analyze::{ArmEffects, BisectFindings, Bisected, Scale, arm_effects, bisect_findings, relative};
+use schedlab_run::plan::Stopping;
+use schedlab_run::{Arm, Direction, Plan};
+use schedlab_stats::{BisectAnswer, BisectRules, BisectStep, Bisection};
+use schedlab_trial::rounds::{Round, Study};
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+
+/// Members that were tried, with why those that cannot be run cannot; below the study's directory, so that a resumed study
+/// asks what it asked before.
+const TRIED: &str = "members.json";
+
+/// A bisection under way.
+pub(super) struct Search {
+    plan: Plan,
+    members: Members,
+    bisection: Bisection,
+    dir: PathBuf,
+    /// The metric to follow; the first primary one where nobody says.
+    metric: Option<String>,
+    /// By index; empty text: it runs.
+    tried: BTreeMap<usize, String>,
+    /// Those of them that this process has come to: before, a resumed study must ask what it asked then.
+    skipped: BTreeSet<usize>,
+    asked: Option<(usize, usize)>,
+    answer: Option<BisectAnswer>,
+    /// What the rounds gave: control, candidate, effects.
+    told: Vec<(usize, usize, ArmEffects)>,
+    rules: BisectRules,
+    seen: Bisected,
+}
+
+impl Search {
+    pub(super) fn new(
+        plan: Plan,
+        members: Members,
+        rules: BisectRules,
+        metric: Option<String>,
+        dir: &Path,
+    ) -> Result<Self> {
+        if plan.workloads.len() != 1 || plan.workloads[0].sweep.is_some() {
+            usage!("a bisection follows one workload: give a plan with one, and no sweep");
+        }
+        let tried = match std::fs::read(dir.join(TRIED)) {
+            Ok(bytes) => serde_json::from_slice(&bytes).with_context(|| format!("{} is damaged", TRIED))?,
+            Err(_) => BTreeMap::new(),
+        };
+        let bisection = Bisection::new(members.last(), rules);
+        let names = members.names().to_vec();
+        let seen = Bisected { names, error: rules.alpha, unit_name: "blocks".into(), ..Bisected::default() };
+        let dir = dir.to_owned();
+        Ok(Self {
+            plan,
+            members,
+            bisection,
+            dir,
+            metric,
+            tried,
+            skipped: BTreeSet::new(),
+            asked: None,
+            answer: None,
+            told: Vec::new(),
+            rules,
+            seen,
+        })
+    }
+
+    pub(super) fn members(&self) -> &Members {
+        &self.members
+    }
+
+    /// How many members a bisection of this length tries: the ends, and one for each halving.
+    pub(super) fn expected(&self) -> usize {
+        let halvings = (self.members.last() as f64).log2().ceil() as usize;
+        (2 + halvings).min(self.members.names().len())
+    }
+
+    /// The plan of a comparison.
+    fn comparison(&self, [control, candidate]: [usize; 2], blocks: usize) -> Result<Plan> {
+        let mut plan = self.plan.clone();
+        let common = self.plan.arms.first().context("the plan has no arms")?;
+        plan.arms =
+            [control, candidate].map(|member| self.members.arm(member, common)).into_iter().collect::<Result<_>>()?;
+        plan.stopping = Stopping::Trials { blocks: u32::try_from(blocks).context("too many blocks")? };
+        // What is required of an arm by its name is required of none here.
+        plan.require.retain(|requirement| requirement.arm.is_none());
+        plan.seed = plan.seed.map(|seed| seed.wrapping_add(u64::from(self.seen.rounds)));
+        plan.title =
+            format!("Bisecting: {} against {}", self.members.names()[candidate], self.members.names()[control]);
+        Ok(Plan::parse(&plan.to_toml())?)
+    }
+
+    /// The first round's, for `--dry-run`.
+    pub(super) fn first_plan(&self) -> Result<Plan> {
+        self.comparison([0, self.members.last()], schedlab_run::LEAST_UNITS)
+    }
+
+    /// The two members around the change, with as many blocks as show it once more.
+    pub(super) fn between(&self, last_good: usize, first_bad: usize) -> Result<Plan> {
+        const MORE: usize = 24;
+        self.comparison([last_good, first_bad], MORE)
+    }
+
+    /// Whether a member can be run, found out once: it is built, and where it is a kernel it boots and reads the plan.
+    fn can_be_tried(&mut self, member: usize) -> Result<bool> {
+        if let Some(why) = self.tried.get(&member) {
+            return Ok(why.is_empty());
+        }
+        let why = match self.members.make(member, &self.dir)? {
+            Err(why) => why,
+            Ok(()) if self.members.builds() => self.boots(member).err().map(|e| format!("{e:#}")).unwrap_or_default(),
+            Ok(()) => String::new(),
+        };
+        self.note(member, why)
+    }
+
+    fn boots(&self, member: usize) -> Result<()> {
+        // One guest is tried for two arms that are alike.
+        let arm = self.members.arm(member, self.plan.arms.first().context("the plan has no arms")?)?;
+        let again = Arm { name: format!("{} again", arm.name), ..arm.clone() };
+        let plan = Plan { arms: vec![arm, again], require: Vec::new(), ..self.plan.clone() };
+        let guest = plan.guest.as_ref().context("the plan has no [guest]")?;
+        Guests::new(guest, &plan)?.manifest(&plan, &[]).map(drop)
+    }
+
+    /// Keeps what came of a member; an end that cannot be tried ends the study.
+    fn note(&mut self, member: usize, why: String) -> Result<bool> {
+        let runs = why.is_empty();
+        let why = why.lines().next().unwrap_or_default().to_owned();
+        if !runs {
+            let name = &self.members.names()[member];
+            if member == 0 || member == self.members.last() {
+                bail!("{name}, an end of the history, cannot be tried: {why}; name another end");
+            }
+            say(format_args!("schedlab: {member} `{name}` is skipped: {why}"));
+        }
+        self.tried.insert(member, why);
+        std::fs::create_dir_all(&self.dir).with_context(|| format!("{} cannot be made", self.dir.display()))?;
+        let text = schedlab_run::json::pretty(&self.tried)?;
+        crate::commands::report::write_file(&self.dir.join(TRIED), |out| out.write_all(text.as_bytes()))?;
+        Ok(runs)
+    }
+
+    fn skip(&mut self, member: usize) {
+        self.skipped.insert(member);
+        self.bisection.skip(member);
+    }
+
+    /// Tells a new state machine all rounds: one of them may have changed the scale of those before it.
+    fn tell_all(&mut self) {
+        self.bisection = Bisection::new(self.members.last(), self.rules);
+        self.skipped.iter().for_each(|member| self.bisection.skip(*member));
+        for (control, candidate, effects) in &self.told {
+            let gains = if self.seen.is_relative { relative(effects) } else { effects.gains().collect() };
+            self.bisection.tell(*control, *candidate, &gains);
+        }
+    }
+
+    pub(super) fn findings(&self) -> BisectFindings {
+        let mut seen = self.seen.clone();
+        seen.skipped = self.tried.iter().filter(|(_, why)| !why.is_empty()).map(|(k, v)| (*k, v.clone())).collect();
+        bisect_findings(&self.bisection, self.answer.as_ref(), &seen)
+    }
+
+    /// The effects on the metric that is followed.
+    fn followed(&self, effects: Vec<ArmEffects>) -> Result<ArmEffects> {
+        let names: Vec<String> = effects.iter().map(|effect| effect.metric.clone()).collect();
+        let wanted = |effect: &ArmEffects| self.metric.as_ref().is_none_or(|name| effect.metric == *name);
+        effects.into_iter().find(wanted).ok_or_else(|| {
+            let metric = self.metric.as_deref().unwrap_or_default();
+            anyhow!("`{metric}` is no primary metric of the plan; it has {}", names.join(", "))
+        })
+    }
+}
+
+impl Study for Search {
+    fn ask(&mut self) -> Result<Option<Plan>> {
+        loop {
+            let (control, candidate, units) = match self.bisection.next() {
+                BisectStep::Compare { control, candidate, units } => (control, candidate, units),
+                BisectStep::Ended(answer) => {
+                    self.answer = Some(answer);
+                    return Ok(None);
+                }
+            };
+            if !self.can_be_tried(control)? {
+                bail!("an end of the history cannot be tried");
+            }
+            if !self.can_be_tried(candidate)? {
+                self.skip(candidate);
+                continue;
+            }
+            self.asked = Some((control, candidate));
+            return self.comparison([control, candidate], units).map(Some);
+        }
+    }
+
+    fn tell(&mut self, round: &Round) -> Result<()> {
+        let (control, candidate) = self.asked.take().context("a round that was not asked for")?;
+        let effects = arm_effects(&round.manifest, &round.trials, 0).map_err(|why| anyhow!("{why}"))?;
+        let of_candidate = self.followed(effects)?;
+        self.seen.rounds = round.number;
+        self.seen.trials += round.trials.len();
+        self.seen.metric = (of_candidate.metric.clone(), of_candidate.unit.clone());
+        self.seen.is_relative |= of_candidate.scale == Scale::Difference;
+        self.seen.lower_is_better = of_candidate.direction == Direction::LowerIsBetter;
+        self.seen.unit_name = of_candidate.unit_name.to_owned();
+        if let Some(why) = &of_candidate.lacking {
+            self.note(candidate, why.clone())?;
+            self.skip(candidate);
+            return Ok(());
+        }
+        self.told.push((control, candidate, of_candidate));
+        self.tell_all();
+        let most = self.bisection.stretches().into_iter().max_by(|a, b| a.probability.total_cmp(&b.probability));
+        if let Some(most) = most {
+            let name = &self.members.names()[most.first];
+            let percent = 100.0 * most.probability;
+            say(format_args!("schedlab: most probable so far: {} `{name}`, {percent:.0} %", most.first));
+        }
+        Ok(())
+    }
+}

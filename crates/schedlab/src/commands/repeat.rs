@@ -1,0 +1,131 @@
+//! `schedlab repeat FILE`: a pack's plan run here, and whether what the pack says is found again.
+
+mod kernels;
+
+use super::run::{begin, resume};
+use super::trace::print;
+use super::vm::trials::Guests;
+use crate::cli::Repeat;
+use crate::exit::{self, usage};
+use crate::output::{print_line, say};
+use crate::{input, session};
+use anyhow::{Context, Result, anyhow, bail};
+use kernels::Kernels;
+use schedlab_analyze::{Answer, Repetition, repetition};
+use schedlab_run::pack::MOST_PACK_BYTES;
+use schedlab_run::plan::Stopping;
+use schedlab_run::{Pack, Plan, RunError};
+use schedlab_trial::Stop;
+use std::path::{Path, PathBuf};
+
+pub(super) fn run(args: &Repeat) -> Result<u8> {
+    let pack = read(&args.file)?;
+    let asks = pack.asks_for_trust()?;
+    let kernels = Kernels::of(&pack, args)?;
+    if args.dry_run {
+        return describe(&pack, &kernels, args);
+    }
+    if !asks.is_empty() && !args.trust {
+        bail!(
+            "{}: whoever made the pack decides what your user does here: it {}; look at it with --dry-run, and say --trust",
+            args.file.display(),
+            asks.join(", ")
+        );
+    }
+    let found = match repeated(&pack, &kernels, args)? {
+        Ok(found) => found,
+        Err(why) => Repetition::not_here(&pack, &why),
+    };
+    print(args.json, &found, schedlab_report::repetition)?;
+    Ok(match found.answer {
+        _ if found.is_void => exit::VOID,
+        Answer::Contradicted if args.fail_on.is_some() => exit::WORSE,
+        Answer::CannotTell if args.fail_on.is_some() => exit::INCONCLUSIVE,
+        _ => exit::DONE,
+    })
+}
+
+fn read(file: &Path) -> Result<Pack> {
+    let bytes = input::at_most(file, MOST_PACK_BYTES as u64)?;
+    Pack::parse(&bytes).map_err(|why| anyhow!("{}: {why}", file.display()))
+}
+
+/// What is done, and nothing of it.
+fn describe(pack: &Pack, kernels: &Kernels<'_>, args: &Repeat) -> Result<u8> {
+    print(args.json, pack, |pack| super::pack::page(pack, pack.to_bytes().map_or(0, |bytes| bytes.len())))?;
+    if args.json {
+        return Ok(exit::DONE);
+    }
+    if let Some(why) = other_architecture(pack) {
+        print_line(format_args!("It cannot be told here: {why}"))?;
+    }
+    kernels.steps().iter().try_for_each(print_line)?;
+    print_line(format_args!("Its plan would run into {}", directory(args).display()))?;
+    Ok(exit::DONE)
+}
+
+/// Where the run goes.
+fn directory(args: &Repeat) -> PathBuf {
+    let usual = || {
+        let name = args.file.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+        session::default_out(&format!("repeat-{}", name.split('.').next().unwrap_or_default()))
+    };
+    match &args.out {
+        Some(out) => out.clone(),
+        None if args.resume => usual(),
+        None => session::unused(usual()),
+    }
+}
+
+/// Another instruction set is another machine; of guests the pack says which they are.
+fn other_architecture(pack: &Pack) -> Option<String> {
+    let (there, here) = (pack.machine.machine.as_str(), std::env::consts::ARCH);
+    (pack.kernels.is_empty() && there != here)
+        .then(|| format!("it was measured on {there}, and this machine is {here}: repeat it on one of {there}"))
+}
+
+/// What came of the run; or why there is none here, as a sentence part. Errors are of the user's directories and of signals.
+fn repeated(pack: &Pack, kernels: &Kernels<'_>, args: &Repeat) -> Result<Result<Repetition, String>> {
+    if let Some(why) = other_architecture(pack) {
+        return Ok(Err(why));
+    }
+    let prepared = match kernels.prepare()? {
+        Ok(names) => names,
+        Err(why) => return Ok(Err(why)),
+    };
+    let plan = plan(pack, &prepared, args)?;
+    let dir = directory(args);
+    let guests = plan.guest.as_ref().map(|guest| Guests::new(guest, &plan)).transpose()?;
+    let begun = if args.resume { resume(&dir, &plan, guests.as_ref()) } else { begin(&dir, &plan, guests.as_ref()) };
+    let (manifest, writer, trials) = match begun {
+        Err(error) if is_of_directory(&error) || args.resume => return Err(error),
+        Err(error) => return Ok(Err(format!("{error:#}"))),
+        Ok(begun) => begun,
+    };
+    let ended = session::run(&dir, manifest, writer, trials, guests.as_ref())?;
+    ended.sealed?;
+    if ended.manifest.ended == Stop::Interrupted.reason() {
+        bail!("interrupted; the same command with --resume -o {} goes on", dir.display());
+    }
+    let here = schedlab_analyze::compare(&ended.manifest, &ended.trials);
+    say(format_args!("schedlab: the run: {}", super::report::again(&dir)));
+    Ok(Ok(repetition(pack, &ended.manifest, &here)))
+}
+
+fn is_of_directory(error: &anyhow::Error) -> bool {
+    error.chain().any(|cause| cause.is::<RunError>()) || error.to_string().contains("-o DIR")
+}
+
+/// The pack's plan with this machine's names of its kernels.
+fn plan(pack: &Pack, names: &[(String, String)], args: &Repeat) -> Result<Plan> {
+    let mut plan = pack.plan()?;
+    kernels::rename(&mut plan, names);
+    if let Some(blocks) = args.trials {
+        if (blocks as usize) < schedlab_run::LEAST_UNITS {
+            usage!("--trials {blocks}: an answer needs {} blocks at least", schedlab_run::LEAST_UNITS);
+        }
+        plan.stopping = Stopping::Trials { blocks };
+    }
+    // Checked as a plan that was written by hand.
+    Plan::parse(&plan.to_toml()).context("the pack's plan with what is asked for here")
+}

@@ -1,0 +1,103 @@
+//! Histories of settings bisected by the real binary: the planted cost is found, a killed study goes on, and what cannot be
+//! bisected is said in a sentence.
+
+mod program;
+
+use program::{Lab, Ran, json};
+use std::path::Path;
+use std::process::Command;
+
+fn from(lab: &Lab, arguments: &[&str]) -> Ran {
+    Command::new(env!("CARGO_BIN_EXE_schedlab"))
+        .args(arguments)
+        .current_dir(lab.path(""))
+        .output()
+        .expect("the binary starts")
+        .into()
+}
+
+/// A history of settings in which everything from `change` on has a spin many times as long as a round trip.
+fn history(lab: &Lab, members: usize, change: usize) {
+    let plan = "trials = 6\ntrial = \"20ms\"\nlatency = \"off\"\ncounters = \"basic\"\n[[workload]]\nrun = \"pipe:pin=same\"\n\
+                [[arm]]\nname = \"a\"\n[[arm]]\nname = \"unused\"\nset = \"nice=3\"\n";
+    std::fs::write(lab.path("plan.toml"), plan).unwrap();
+    let line = |member: usize| format!("plant=spin:{}ns\n", if member >= change { 300_000 + member } else { member });
+    std::fs::write(lab.path("arms"), (0..members).map(line).collect::<String>()).unwrap();
+}
+
+const BISECT: [&str; 6] = ["bisect", "--plan", "plan.toml", "--arms", "arms", "--json"];
+
+#[test]
+fn the_member_with_the_cost_is_found_and_the_study_is_kept() {
+    let lab = Lab::new("bisect");
+    history(&lab, 8, 5);
+    let shown =
+        from(&lab, &["bisect", "0", "7", "--plan", "plan.toml", "--arms", "arms", "--dry-run"]).success().stdout;
+    assert!(shown.contains("8 members, good first") && shown.contains("set = \"plant=spin:300.007us\""), "{shown}");
+    assert!(!Path::new(&lab.path("out")).exists(), "nothing was run");
+    let found = from(&lab, &[&BISECT[..], &["0", "7"]].concat()).success();
+    let answer = json(&found.stdout);
+    assert_eq!(answer["answer"]["kind"], "change", "{}", found.stdout);
+    assert_eq!((&answer["answer"]["last_good"], &answer["answer"]["first_bad"]), (&4.into(), &5.into()));
+    assert!(answer["answer"]["probability"].as_f64().unwrap() >= 0.95);
+    assert!(answer["change"]["hi"].as_f64().unwrap() < 0.7, "{}", found.stdout);
+    let rounds = answer["rounds"].as_u64().unwrap();
+    assert!((4..=12).contains(&rounds), "{rounds}");
+    let between = std::fs::read_to_string(lab.path("out/bisect-plan/between.toml")).unwrap();
+    assert!(between.contains("plant=spin:300.005us") && between.contains("set = \"plant=spin:4ns\""), "{between}");
+    // Told again, it is the same answer without a trial; a cut last round is run.
+    let last = lab.path(&format!("out/bisect-plan/rounds/{rounds:03}"));
+    std::fs::remove_dir_all(last).unwrap();
+    let again = from(&lab, &[&BISECT[..], &["0", "7", "--resume"]].concat()).success();
+    assert_eq!(json(&again.stdout)["answer"]["first_bad"], 5, "{}", again.stderr);
+    let run: Vec<&str> = again.stderr.lines().filter(|line| line.starts_with("round ")).collect();
+    assert!(run.len() == 1 && run[0].starts_with(&format!("round {rounds}:")), "{run:?}");
+}
+
+#[test]
+fn a_good_end_that_is_worse_is_said_at_once() {
+    let lab = Lab::new("bisect-reversed");
+    history(&lab, 4, 2);
+    let arms = std::fs::read_to_string(lab.path("arms")).unwrap();
+    let reversed: String = arms.lines().rev().map(|line| format!("{line}\n")).collect();
+    std::fs::write(lab.path("arms"), reversed).unwrap();
+    let found = from(&lab, &[&BISECT[..], &["0", "3"]].concat()).success();
+    assert_eq!(json(&found.stdout)["answer"]["kind"], "reversed", "{}", found.stdout);
+    assert!(found.stdout.contains("exchange the two"));
+}
+
+#[test]
+fn what_cannot_be_set_is_skipped_and_said() {
+    let lab = Lab::new("bisect-skips");
+    history(&lab, 6, 3);
+    let arms = std::fs::read_to_string(lab.path("arms")).unwrap();
+    let mut lines: Vec<&str> = arms.lines().collect();
+    // Less than -1 is out of range, and not everybody may write it at all.
+    lines[3] = "sysctl:kernel.sched_rt_runtime_us=-2";
+    std::fs::write(lab.path("arms"), lines.join("\n")).unwrap();
+    let found = from(&lab, &[&BISECT[..], &["0", "5"]].concat()).success();
+    let answer = json(&found.stdout);
+    assert_eq!((&answer["answer"]["last_good"], &answer["answer"]["first_bad"]), (&2.into(), &4.into()), "{answer}");
+    assert!(answer["members"][3]["skipped"].as_str().is_some_and(|why| !why.is_empty()), "{answer}");
+    assert!(answer["sentence"].as_str().unwrap().contains("one of 2 members"), "{answer}");
+}
+
+#[test]
+fn what_is_no_history_is_one_sentence() {
+    let lab = Lab::new("bisect-words");
+    history(&lab, 3, 2);
+    std::fs::create_dir(lab.path("empty")).unwrap();
+    for (arguments, needle) in [
+        (&["2", "0", "--arms", "arms"][..], "stands at or after BAD"),
+        (&["0", "9", "--arms", "arms"], "BAD `9` is not in the list, nor an index from 0 to 2"),
+        (&["0", "1"], "what is bisected?"),
+        (&["debian:6.1", "debian:6.12", "--kernels", "debian:6.1,debian:6.12"], "give the plan a [guest] table"),
+        (&["0", "1", "--series", "empty", "--onto", "empty"], "holds no patch"),
+        (&["a", "b", "--git", "empty"], "is no commit of empty"),
+        (&["0", "2", "--arms", "arms", "--max-trials", "10"], "48 at least"),
+    ] {
+        let ran = from(&lab, &[&["bisect", "--plan", "plan.toml"], arguments].concat());
+        assert!(ran.code != 0 && ran.stderr.contains(needle), "{arguments:?}: {}", ran.stderr);
+        assert_eq!(ran.stderr.lines().count(), 1, "{}", ran.stderr);
+    }
+}

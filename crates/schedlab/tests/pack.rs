@@ -1,0 +1,164 @@
+//! A run made a pack, and packs repeated: what is there is found again, what is not is contradicted, and what is changed or
+//! hostile is refused before anything is done.
+
+mod program;
+
+use program::{Lab, Ran, json, schedlab};
+use std::path::Path;
+use std::process::Command;
+
+/// The spin makes a round trip several times as long: no disturbance hides it.
+const SLOWER: &str = "plant=spin:200us";
+const NOT: &str = "plant=spin:0ns";
+
+fn from(lab: &Lab, arguments: &[&str]) -> Ran {
+    Command::new(env!("CARGO_BIN_EXE_schedlab"))
+        .args(arguments)
+        .current_dir(lab.path(""))
+        .output()
+        .expect("the binary starts")
+        .into()
+}
+
+/// In one line, however wide the terminal.
+fn unwrapped(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+/// A run with the effect, packed.
+fn packed(lab: &Lab) {
+    let arms = ["--a", NOT, "--b", SLOWER, "--latency", "off", "--counters", "basic"];
+    let run = ["ab", "-w", "pipe:pin=same", "--trials", "8", "--trial", "30ms", "-o", "run"];
+    from(lab, &[&run[..], &arms].concat()).success();
+    from(lab, &["pack", "run", "-o", "p.json"]).success();
+}
+
+/// The pack with a part of it changed as its maker would have written it.
+fn rewritten(lab: &Lab, name: &str, change: impl Fn(&mut serde_json::Value)) {
+    let mut pack = json(&std::fs::read_to_string(lab.path("p.json")).unwrap());
+    change(&mut pack);
+    let members = pack.as_object_mut().unwrap();
+    members.remove("crc32");
+    let object = serde_json::to_string_pretty(&pack).unwrap();
+    let body = object.strip_suffix("\n}").unwrap();
+    let crc = crc32fast::hash(body.as_bytes());
+    std::fs::write(lab.path(name), format!("{body},\n  \"crc32\": \"{crc:08x}\"\n}}")).unwrap();
+}
+
+#[test]
+fn an_effect_that_is_there_is_reproduced_and_one_that_is_not_is_contradicted() {
+    let lab = Lab::new("repeat");
+    packed(&lab);
+    let answer = from(&lab, &["repeat", "p.json", "--json"]).success().stdout;
+    assert_eq!(json(&answer)["answer"], "reproduced", "{answer}");
+    assert_eq!(json(&answer)["effects"][0]["answer"], "reproduced");
+    assert!(Path::new(&lab.path("out/repeat-p/tables")).is_dir(), "the run is kept");
+    // The same claim of a setting that does nothing.
+    rewritten(&lab, "nothing.json", |pack| {
+        let plan = pack["plan_toml"].as_str().unwrap().replace(SLOWER, "nice=0").replace(NOT, "");
+        pack["plan_toml"] = plan.into();
+    });
+    let ran = from(&lab, &["repeat", "nothing.json", "--fail-on", "contradicted"]);
+    assert_eq!(ran.code, 3, "{}{}", ran.stdout, ran.stderr);
+    assert!(unwrapped(&ran.stdout).contains("Contradicted: not found again: 1 of 1 effect"), "{}", ran.stdout);
+    // More CPUs there may be what it needs.
+    rewritten(&lab, "larger.json", |pack| {
+        let plan = pack["plan_toml"].as_str().unwrap().replace(SLOWER, "nice=0").replace(NOT, "");
+        (pack["plan_toml"], pack["machine"]["cpus"]) = (plan.into(), 4096.into());
+    });
+    let ran = from(&lab, &["repeat", "larger.json", "--fail-on", "contradicted"]);
+    assert_eq!(ran.code, 4, "{}{}", ran.stdout, ran.stderr);
+    assert!(unwrapped(&ran.stdout).contains("there were 4096, which it may need"), "{}", ran.stdout);
+}
+
+#[test]
+fn a_pack_names_neither_host_nor_place() {
+    let lab = Lab::new("pack-plain");
+    packed(&lab);
+    let pack = std::fs::read_to_string(lab.path("p.json")).unwrap();
+    let manifest = json(&std::fs::read_to_string(lab.path("run/manifest.json")).unwrap());
+    let environment = &manifest["environment"];
+    for named in ["boot_id", "cmdline", "cgroup"].map(|key| environment[key].as_str().unwrap()) {
+        assert!(named.len() < 4 || !pack.contains(named), "{named}");
+    }
+    assert!(!pack.contains(&lab.path("")) && !pack.contains("\"hostname\"") && !pack.contains("ffff8"), "{pack}");
+    assert!(pack.len() < 1 << 20);
+    // What is shown is what is written, and showing writes nothing.
+    let shown = from(&lab, &["pack", "run", "--dry-run", "--json"]).success().stdout;
+    let mut written = json(&pack);
+    written.as_object_mut().unwrap().remove("crc32");
+    assert_eq!(json(&shown), written);
+    assert!(!Path::new(&lab.path("run.pack.json")).exists());
+    let text = from(&lab, &["repeat", "p.json", "--dry-run"]).success().stdout;
+    assert!(text.contains("run = \"pipe/1:") && text.contains("out/repeat-p"), "{text}");
+    assert!(!Path::new(&lab.path("out")).exists(), "nothing was run");
+}
+
+#[test]
+fn what_was_changed_or_is_newer_or_of_another_machine_is_one_sentence() {
+    let lab = Lab::new("pack-refused");
+    packed(&lab);
+    let whole = std::fs::read_to_string(lab.path("p.json")).unwrap();
+    let write = |name: &str, text: &str| std::fs::write(lab.path(name), text).unwrap();
+    write("tampered", &whole.replace("pin=same", "pin=apart"));
+    write("newer", &whole.replace("\"pack_version\": 1", "\"pack_version\": 2"));
+    write("cut", &whole[..whole.len() / 2]);
+    write("long", &" ".repeat(2 << 20));
+    write("plan.toml", "trials = 6\n");
+    rewritten(&lab, "elsewhere", |pack| pack["machine"]["machine"] = "s390x".into());
+    rewritten(&lab, "up", |pack| {
+        let plan = pack["plan_toml"].as_str().unwrap();
+        pack["plan_toml"] = format!("{plan}\n[guest]\nkernel = \"build:../../x\"\n").into();
+    });
+    rewritten(&lab, "huge", |pack| pack["effects"][0]["units"] = serde_json::json!(1u64 << 40));
+    for (name, needle) in [
+        ("tampered", "its content is not what `schedlab pack` wrote"),
+        ("newer", "use a newer schedlab"),
+        ("cut", "it is no pack of `schedlab pack`"),
+        ("long", "more than 1024 kB"),
+        ("plan.toml", "it is no pack of `schedlab pack`"),
+        ("up", "`build:../../x`"),
+        ("huge", "it is no pack of `schedlab pack`"),
+    ] {
+        let ran = from(&lab, &["repeat", name, "--trust"]);
+        assert!(ran.code == 1 && ran.stderr.contains(needle), "{name}: {} {}", ran.code, ran.stderr);
+        assert_eq!(ran.stderr.lines().count(), 1, "{}", ran.stderr);
+    }
+    let ran = from(&lab, &["repeat", "elsewhere", "--fail-on", "contradicted"]);
+    assert!(
+        ran.code == 4 && unwrapped(&ran.stdout).contains("Cannot tell here: it was measured on s390x"),
+        "{}",
+        ran.stdout
+    );
+    assert!(!Path::new(&lab.path("out")).exists(), "nothing was run");
+}
+
+#[test]
+fn a_stranger_runs_no_command_unasked() {
+    let lab = Lab::new("pack-trust");
+    packed(&lab);
+    rewritten(&lab, "hostile", |pack| {
+        let plan = pack["plan_toml"].as_str().unwrap();
+        let begin = plan.find("run = ").unwrap();
+        let end = begin + plan[begin..].find('\n').unwrap();
+        pack["plan_toml"] = format!("{}run = \"exec:command='touch owned'\"{}", &plan[..begin], &plan[end..]).into();
+        pack["workloads"] = serde_json::json!(["exec:command='touch owned'"]);
+    });
+    let ran = from(&lab, &["repeat", "hostile"]);
+    assert!(ran.code == 1 && ran.stderr.contains("touch owned") && ran.stderr.contains("--trust"), "{}", ran.stderr);
+    let shown = from(&lab, &["repeat", "hostile", "--dry-run"]).success().stdout;
+    assert!(shown.contains("Only with --trust") && shown.contains("touch owned"), "{shown}");
+    assert!(!Path::new(&lab.path("owned")).exists() && !Path::new(&lab.path("out")).exists());
+}
+
+#[test]
+fn a_run_that_decided_nothing_is_no_pack() {
+    let lab = Lab::new("pack-nothing");
+    let ran = schedlab(&["pack", &lab.path("absent")]);
+    assert!(ran.code == 1 && ran.stderr.contains("is not there"), "{}", ran.stderr);
+    std::fs::write(lab.path("a.csv"), "before,after\n1,2\n1,2.1\n1,2.2\n1,2\n1,2.1\n1,2.2\n").unwrap();
+    from(&lab, &["import", "a.csv", "--lower-is-better", "-o", "imported"]).success();
+    let ran = from(&lab, &["pack", "imported"]);
+    assert!(ran.code == 1 && ran.stderr.contains("there is no plan that could be run again"), "{}", ran.stderr);
+    assert_eq!(ran.stderr.lines().count(), 1, "{}", ran.stderr);
+}
