@@ -1,6 +1,8 @@
 //! Events of several CPUs into one order, late ones put in their places, gaps marked where they begin.
 
 use super::*;
+use crate::event::Missing;
+use crate::problem::ProblemKind;
 use crate::event::Prio;
 use crate::names::Name;
 use crate::prev_state::StateId;
