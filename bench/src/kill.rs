@@ -51,7 +51,7 @@ pub const SPECIMENS: &[Specimen] = &[
     specimen(&["wakeup:1x2,duration=60s,rate=500"], 2),
     specimen(&["timer:threads=2,duration=60s,mode=process"], 4),
     specimen(&["timer:threads=2,duration=60s"], 2),
-    // The program, the trial, the warden, the command, and what the command has put into a session of its own.
+    // The program, the trial, the subreaper, the command, and what the command has put into a session of its own.
     specimen(&["exec", "--", "sh", "-c", "setsid sleep 6100 & exec sleep 6200"], 5),
     specimen(&["pipe:duration=60s", "--load", "burn:2x50%"], 6),
     specimen(&["pipe:duration=60s", "--load", "burn:1x50%", "--load-group", "separate"], 5),

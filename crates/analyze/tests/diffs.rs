@@ -1,7 +1,7 @@
 //! Two traces, or two sets, side by side: of a drawn CPU on which a worker sleeps and wakes, with a burner beside it or not.
 
-use schedlab_analyze::trace::diff::{DiffError, Measured, ROWS, compared, decides, look, measure, wanted};
-use schedlab_analyze::trace::{DiffOptions, Reader, TaskFilter, TraceDiff, TraceError, diff};
+use schedlab_analyze::trace::diff::{DiffError, Looked, Measured, ROWS, compared, decides, look, measure, wanted};
+use schedlab_analyze::trace::{DiffOptions, Reader, TaskFilter, TraceDiff, diff};
 use schedlab_run::json::small;
 use schedlab_stats::Random;
 use std::fmt::Write;
@@ -69,15 +69,16 @@ fn compare(a: &[String], b: &[String], options: &DiffOptions) -> Result<TraceDif
         let each = texts.iter().enumerate();
         each.map(|(at, text)| (name(side, at), look(&mut open(text, wanted()).unwrap()).unwrap())).collect()
     };
-    let used = compared(&looked("a", a), &looked("b", b))?;
-    let measured = |side: &str, texts: &[String]| -> Vec<Measured> {
-        let one = |(at, text): (usize, &String)| {
-            let few = !decides([a.len(), b.len()]);
-            measure::<TraceError>(&name(side, at), &mut |kinds| open(text, kinds), &used, options, few).unwrap()
+    let (of_a, of_b) = (looked("a", a), looked("b", b));
+    let used = compared(&of_a, &of_b)?;
+    let few = !decides([a.len(), b.len()]);
+    let measured = |looked: &[(String, Looked)], texts: &[String]| -> Vec<Measured> {
+        let one = |((name, looked), text): (&(String, Looked), &String)| {
+            measure(name, &mut open(text, used.kinds).unwrap(), options, few.then_some(*looked)).unwrap()
         };
-        texts.iter().enumerate().map(one).collect()
+        looked.iter().zip(texts).map(one).collect()
     };
-    diff(&measured("a", a), &measured("b", b), &used, options)
+    diff(&measured(&of_a, a), &measured(&of_b, b), &used, options)
 }
 
 fn found(a: &[String], b: &[String]) -> TraceDiff {

@@ -45,6 +45,14 @@ macro_rules! usage {
 }
 pub(crate) use usage;
 
+/// What clap says of the command line, printed where it belongs: help and the version on standard output.
+pub(crate) fn of_the_command_line(error: &anyhow::Error) -> u8 {
+    let Some(error) = error.downcast_ref::<clap::Error>() else { return ERROR };
+    // Nobody may read it any more.
+    let _ = error.print();
+    if error.use_stderr() { USAGE } else { DONE }
+}
+
 /// 2 for words that cannot be meant on any machine (command line, SPEC, WORKLOAD, plan), 1 for everything else.
 pub(crate) fn of_error(error: &anyhow::Error) -> u8 {
     let is_of_words = |cause: &(dyn std::error::Error + 'static)| {

@@ -64,6 +64,7 @@ fn finish(result: anyhow::Result<u8>) -> ExitCode {
         Ok(code) => ExitCode::from(told_to_end.unwrap_or(code)),
         // Who ordered this trial is gone; results of commands go through `output`.
         Err(error) if is_broken_pipe(&error) => ExitCode::from(exit::DONE),
+        Err(error) if error.is::<clap::Error>() => ExitCode::from(exit::of_the_command_line(&error)),
         Err(error) => {
             output::say(format_args!("schedlab: {error:#}"));
             ExitCode::from(told_to_end.unwrap_or_else(|| exit::of_error(&error)))

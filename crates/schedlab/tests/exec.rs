@@ -129,10 +129,10 @@ fn killed(number: u32, victim: impl Fn(u32, u32) -> u32) -> String {
         .unwrap();
     wait_until("two sleeps", Duration::from_secs(20), || with_argument(&sleep).len() == 2);
     let parents: Vec<u32> = with_argument(&sleep).into_iter().map(parent_of).collect();
-    // One sleep is the shell's child; the other one has come to the warden, the shell's parent.
-    let warden = parents.iter().copied().find(|&p| parents.iter().any(|&other| other != p && parent_of(other) == p));
-    let warden = warden.expect("a warden above the shell");
-    let victim = victim(schedlab.id(), warden);
+    // One sleep is the shell's child; the other one has come to the subreaper, the shell's parent.
+    let subreaper = parents.iter().copied().find(|&p| parents.iter().any(|&other| other != p && parent_of(other) == p));
+    let subreaper = subreaper.expect("a subreaper above the shell");
+    let victim = victim(schedlab.id(), subreaper);
     assert!(Command::new("kill").args(["-KILL", &victim.to_string()]).status().unwrap().success());
     wait_until("nobody is left", Duration::from_secs(10), || with_argument(&sleep).is_empty());
     wait_until("cleanup has run", Duration::from_secs(4), || std::fs::exists(lab.path("log")).unwrap());
@@ -141,9 +141,9 @@ fn killed(number: u32, victim: impl Fn(u32, u32) -> u32) -> String {
 
 #[test]
 fn whoever_is_killed_the_whole_tree_ends() {
-    let error = killed(3, |_, warden| warden);
+    let error = killed(3, |_, subreaper| subreaper);
     assert!(error.contains("was killed by signal 9"), "{error}");
-    let error = killed(4, |_, warden| parent_of(warden));
+    let error = killed(4, |_, subreaper| parent_of(subreaper));
     assert!(error.contains("trial process died"), "{error}");
     // The program itself cannot say anything any more.
     killed(5, |schedlab, _| schedlab);

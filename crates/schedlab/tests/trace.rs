@@ -405,7 +405,7 @@ fn what_is_not_compared_is_one_sentence() {
         (vec!["trace", "diff", &file, &wakings], "has no sched_switch"),
         (vec!["trace", "diff", &file, &strangers], "no thread of A has a name that B has"),
         (vec!["trace", "diff", &file], "one trace is not compared"),
-        (vec!["trace", "diff", &file, "-"], "a trace is read several times"),
+        (vec!["trace", "diff", &file, "-"], "a trace is read twice"),
         (vec!["trace", "diff", &file, "/dev/null"], "is no file"),
         (vec!["trace", "diff", &file, &copy, "--comm", "nobody"], "the same recording"),
     ] {

@@ -2,9 +2,13 @@
 //! kernels function by function. Pure. Counts are exact: every instruction is seen when it is executed, those that run with
 //! interrupts off as well, and one that faults and is executed again counts twice.
 
+mod document;
 mod legs;
+mod tables;
 
-pub use legs::{Counted, LEGS, Landmark, NAMES_OF_LANDMARKS};
+pub use document::{Instructions, Leg, ProfileFile, Profiled, SCHEMA, legs};
+pub use legs::{Counted, LEGS, Landmark, landmarks};
+pub use tables::{alone, compared};
 
 use crate::error::VmError;
 use crate::kernel::image::Architecture;

@@ -76,9 +76,10 @@ pub(super) fn unsafe_outside_sys(sources: &[Source]) -> Vec<String> {
     search(sources, |s| !UNSAFE_CRATES.contains(&s.package.as_str()) && s.package != "xtask", Text::Whole, &forms)
 }
 
-/// Everyone else returns: an exit in a library skips the restoring of the host.
-pub(super) fn exits_outside_the_binary(sources: &[Source]) -> Vec<String> {
-    search(sources, |s| s.package != "schedlab" && s.package != "xtask", Text::WithoutTests, &["process::exit("])
+/// Everyone returns to `main`, which returns an exit code: an exit skips the restoring of the host. clap's errors have an
+/// `exit()` of their own.
+pub(super) fn exits(sources: &[Source]) -> Vec<String> {
+    search(sources, |s| s.package != "xtask", Text::WithoutTests, &["process::exit(", ".exit()", ".get_matches"])
 }
 
 pub(super) fn impure(sources: &[Source]) -> Vec<String> {
@@ -171,8 +172,9 @@ mod tests {
 
     #[test]
     fn exits_and_writes_are_named() {
-        let found = exits_outside_the_binary(&source("schedlab-trial", "t.rs", "\nstd::process::exit(1);"));
+        let found = exits(&source("schedlab-trial", "t.rs", "\nstd::process::exit(1);"));
         assert_eq!(found, ["t.rs:2: process::exit("]);
+        assert_eq!(exits(&source("schedlab", "s.rs", "error.exit()")), ["s.rs:1: .exit()"]);
         let found = writes_in_host(&source("schedlab-host", "crates/host/src/a.rs", "fs::write(path, text)?;"));
         assert_eq!(found, ["crates/host/src/a.rs:1: fs::write"]);
     }

@@ -3,6 +3,7 @@
 
 use super::facts::TraceFacts;
 use super::map::Nobody;
+use super::scope::Scope;
 use schedlab_trace::engine::{Counts, Engine};
 use schedlab_trace::{Cpu, Event, Kind, Kinds, Missing, ProblemKind, Reader, TraceError, What, for_each_batch};
 use serde::Serialize;
@@ -103,7 +104,7 @@ pub fn check(reader: &mut Reader) -> Result<Check, TraceError> {
     }
     let gaps = cpus.iter().map(|c| c.gaps).sum();
     let counts = Counts { events: seen.events, gaps, ..engine.counts() };
-    let trace = TraceFacts::new(reader, &counts, seen.span);
+    let trace = TraceFacts::new(reader, &counts, seen.span, &Scope::default());
     let problems = reader.problems();
     let reported_lost = problems.count(ProblemKind::Lost);
     let unread = UNREAD.map(|kind| problems.count(kind)).iter().sum();

@@ -2,7 +2,6 @@
 //! the metrics mean.
 
 use super::scope::Scope;
-use super::{affine, blame, chains, copies, diff, inversions, kworkers, overview, queues, slow};
 use schedlab_trace::engine::Counts;
 use schedlab_trace::{Reader, TraceInfo};
 use serde::Serialize;
@@ -46,8 +45,8 @@ pub struct TraceFacts {
 }
 
 impl TraceFacts {
-    /// After the trace was read.
-    pub fn new(reader: &Reader, counts: &Counts, span: Option<(u64, u64)>) -> Self {
+    /// After the trace was read for what `scope` asks for.
+    pub fn new(reader: &Reader, counts: &Counts, span: Option<(u64, u64)>, scope: &Scope) -> Self {
         let TraceInfo { format, clock, hostname, release, arch, recorder, events, .. } = reader.info();
         let (start, end) = span.unwrap_or((0, 0));
         Self {
@@ -65,7 +64,7 @@ impl TraceFacts {
             cancelled_sleeps: counts.cancelled,
             unseen_wakings: counts.unseen_wakings,
             gaps: counts.gaps,
-            unmatched: Vec::new(),
+            unmatched: scope.unmatched(reader, (start, end.max(start))),
             problems: reader.problems().all().map(|p| p.to_string()).collect(),
         }
     }
@@ -78,11 +77,6 @@ impl TraceFacts {
             0 => self.events,
             events => events,
         }
-    }
-
-    /// Tells which filters nothing in the trace meets, after it was read.
-    pub fn tell_unmatched(&mut self, scope: &Scope, reader: &Reader) {
-        self.unmatched = scope.unmatched(reader, (self.start_ns, self.start_ns.saturating_add(self.length_ns)));
     }
 }
 
@@ -112,20 +106,6 @@ pub struct Definition {
     pub id: &'static str,
     /// From which event to which, and what is in it.
     pub means: &'static str,
-}
-
-/// Every metric of every analysis.
-pub fn all_definitions() -> impl Iterator<Item = &'static Definition> {
-    let waits = definitions().iter().chain(blame::DEFINITIONS).chain(chains::DEFINITIONS);
-    waits
-        .chain(inversions::DEFINITIONS)
-        .chain(kworkers::DEFINITIONS)
-        .chain(overview::DEFINITIONS)
-        .chain(copies::DEFINITIONS)
-        .chain(affine::DEFINITIONS)
-        .chain(queues::DEFINITIONS)
-        .chain(slow::DEFINITIONS)
-        .chain(diff::DEFINITIONS)
 }
 
 /// The metrics of single waits and runs.

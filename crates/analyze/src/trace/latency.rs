@@ -183,7 +183,7 @@ pub fn latency(reader: &mut Reader, options: &LatencyOptions) -> Result<Latency,
     told.extend(without_prio(unsaid.get()));
     Ok(Latency {
         schema: SCHEMA,
-        trace: TraceFacts::new(reader, &tally.counts, tally.span),
+        trace: TraceFacts::new(reader, &tally.counts, tally.span, scope),
         definitions: definitions(),
         lacking: told,
         wakeup_begins: [Kind::SchedWaking, Kind::SchedWakeup]

@@ -43,7 +43,7 @@ pub use check::{Check, check};
 pub use copies::{Copies, CopiesOfArms, CopiesOrder, copies};
 pub use diff::{DiffError, DiffOptions, TraceDiff, diff};
 pub use explain::{ExplainOptions, Explained, explain};
-pub use facts::{Definition, Seconds, TraceFacts, all_definitions, definitions};
+pub use facts::{Definition, Seconds, TraceFacts, definitions};
 pub use filter::TaskFilter;
 pub use inversions::{Inversions, InversionsOptions, inversions};
 pub use kworkers::{Kworkers, KworkersOptions, PooledKworkers, kworkers};
@@ -57,3 +57,21 @@ pub use scope::{Scope, ScopeError};
 pub use slow::{Slow, slow};
 pub use states::{States, states};
 pub use timehist::{TimehistRow, timehist};
+
+/// Every metric of every analysis, in the order in which they are listed.
+pub fn all_definitions() -> impl Iterator<Item = &'static Definition> {
+    let all = [
+        definitions(),
+        blame::DEFINITIONS,
+        chains::DEFINITIONS,
+        inversions::DEFINITIONS,
+        kworkers::DEFINITIONS,
+        overview::DEFINITIONS,
+        copies::DEFINITIONS,
+        affine::DEFINITIONS,
+        queues::DEFINITIONS,
+        slow::DEFINITIONS,
+        diff::DEFINITIONS,
+    ];
+    all.into_iter().flatten()
+}

@@ -121,7 +121,7 @@ pub(super) fn findings(
     }
     // Without wakings in what is read nothing can be said of them.
     let Counts { events, gaps, .. } = engine.counts();
-    let trace = TraceFacts::new(reader, &Counts { events, gaps, ..Counts::default() }, engine.span());
+    let trace = TraceFacts::new(reader, &Counts { events, gaps, ..Counts::default() }, engine.span(), &options.scope);
     painter.group(end);
     painter.overview(trace, reader.names(), (end, options.top.unwrap_or(usize::MAX).min(SIGNS.len())))
 }

@@ -3,7 +3,7 @@
 //! workload.
 //!
 //! t0 is before the byte that lets the forked, ready child exec the command, t1 the instant its exit is seen. A
-//! [`warden`] between the trial and the command is the subreaper of the tree; nobody of it is left when a trial ends.
+//! [`subreaper`] between the trial and the command adopts what the command leaves; nobody of it is left when a trial ends.
 
 mod capture;
 mod config;
@@ -12,8 +12,8 @@ mod outcome;
 mod running;
 mod script;
 mod steps;
+mod subreaper;
 pub(crate) mod tree;
-mod warden;
 
 pub(crate) use config::{Config, read};
 pub(crate) use running::Running;
@@ -88,7 +88,7 @@ impl Workload for Config {
     }
 
     fn check(&self, limits: &Limits) -> Result<(), BenchError> {
-        limits.fit(INFO.name, "a command and its warden", 2, 16)?;
+        limits.fit(INFO.name, "a command and its subreaper", 2, 16)?;
         self.script.check()
     }
 
@@ -113,7 +113,7 @@ impl Workload for Config {
     }
 }
 
-/// From the release to the warden's last word, with the observer's ticks in between.
+/// From the release to the subreaper's last word, with the observer's ticks in between.
 fn watch(running: &mut Running, observer: &mut dyn Observer, line: &mut Timeline) -> Result<Report, BenchError> {
     let cells = TaskCells::new(1, 1, false).map_err(BenchError::io("mapping a counter"))?;
     let progress = Progress::new(&cells, &["command"], "command".into());

@@ -1,7 +1,7 @@
-//! The trial's side of a command: its warden started, asked, listened to, and replaced where it was killed.
+//! The trial's side of a command: its subreaper started, asked, listened to, and replaced where it was killed.
 
 use super::script::{GO_ON, Message, STOP, Script};
-use super::{tree, warden};
+use super::{subreaper, tree};
 use crate::error::BenchError;
 use schedlab_sys::clock::{monotonic_ns, sleep_until_ns};
 use schedlab_sys::process::{self, ExitStatus};
@@ -12,18 +12,18 @@ use std::io::Read;
 use std::os::fd::{AsFd, OwnedFd};
 use std::path::Path;
 
-/// How long a warden that was told to stop gets: it kills at once and may still run `cleanup`.
+/// How long a subreaper that was told to stop gets: it kills at once and may still run `cleanup`.
 const STOP_PATIENCE_NS: u64 = 10_000_000_000;
-/// How long a warden that has said its last word gets to end.
+/// How long a subreaper that has said its last word gets to end.
 const REAP_PATIENCE_NS: u64 = 500_000_000;
 /// How long the killed get to disappear.
 const SWEEP_PATIENCE_NS: u64 = 2_000_000_000;
 
-/// A command below its warden; dropping it ends the whole tree.
+/// A command below its subreaper; dropping it ends the whole tree.
 #[derive(Debug)]
 pub(crate) struct Running {
     script: Script,
-    warden: u32,
+    subreaper: u32,
     pidfd: OwnedFd,
     gate: OwnedFd,
     control: OwnedFd,
@@ -35,24 +35,24 @@ pub(crate) struct Running {
 }
 
 impl Running {
-    /// Forks the warden, which begins with the script.
+    /// Forks the subreaper, which begins with the script.
     pub(crate) fn start(script: &Script) -> Result<Self, BenchError> {
         let doing = |what: &str| BenchError::io(format!("{what} for a command"));
         process::become_subreaper().map_err(doing("becoming the subreaper"))?;
         let others = children().into_iter().map(|child| child.pid).collect();
         let pipe = || fd::pipe_pair().map_err(doing("opening a pipe"));
         let (gate, control, messages) = (pipe()?, pipe()?, pipe()?);
-        let ends = warden::Ends {
+        let ends = subreaper::Ends {
             gate: gate.read.as_fd(),
             control: control.read.as_fd(),
             messages: messages.write.as_fd(),
             trial: thread::current_pid(),
         };
-        let warden = process::fork_child(|| warden::run(script, ends)).map_err(doing("forking the warden"))?;
+        let subreaper = process::fork_child(|| subreaper::run(script, ends)).map_err(doing("forking the subreaper"))?;
         Ok(Self {
             script: script.clone(),
-            warden,
-            pidfd: pidfd::open(warden).map_err(doing("watching the warden"))?,
+            subreaper,
+            pidfd: pidfd::open(subreaper).map_err(doing("watching the subreaper"))?,
             gate: gate.write,
             control: control.write,
             messages: messages.read.into(),
@@ -62,9 +62,9 @@ impl Running {
         })
     }
 
-    /// Process id of the warden.
-    pub(crate) fn warden(&self) -> u32 {
-        self.warden
+    /// Process id of the subreaper.
+    pub(crate) fn subreaper(&self) -> u32 {
+        self.subreaper
     }
 
     /// Waits until the measured command blocks before its exec; its process id, `None` at the deadline.
@@ -91,12 +91,12 @@ impl Running {
         fd::write_full(self.gate.as_fd(), b"*").map_err(BenchError::io("releasing the command"))
     }
 
-    /// The command's end is noted: the warden may go on.
+    /// The command's end is noted: the subreaper may go on.
     pub(super) fn go_on(&self) {
         let _ = fd::write_full(self.control.as_fd(), &[GO_ON]);
     }
 
-    /// The next message, `None` at the deadline (CLOCK_MONOTONIC ns). A failed step is an error, and so is a warden
+    /// The next message, `None` at the deadline (CLOCK_MONOTONIC ns). A failed step is an error, and so is a subreaper
     /// that died; then nobody is left.
     pub(super) fn next(&mut self, deadline_ns: u64) -> Result<Option<Message>, BenchError> {
         loop {
@@ -104,7 +104,7 @@ impl Running {
                 let line: Vec<u8> = self.buffer.drain(..=end).collect();
                 let message = serde_json::from_slice(&line);
                 return match message
-                    .map_err(|e| BenchError::Command(format!("the warden's words are not clear: {e}")))?
+                    .map_err(|e| BenchError::Command(format!("the subreaper's words are not clear: {e}")))?
                 {
                     Message::Failed(why) => {
                         self.reap();
@@ -118,13 +118,15 @@ impl Running {
                 };
             }
             let fds = [self.messages.as_fd(), self.pidfd.as_fd()];
-            let ready = fd::poll_any(&fds, deadline_ns).map_err(BenchError::io("listening to the warden"))?;
+            let ready = fd::poll_any(&fds, deadline_ns).map_err(BenchError::io("listening to the subreaper"))?;
             let mut chunk = vec![0; 1 << 16];
             match ready.as_slice() {
-                [true, _] => match self.messages.read(&mut chunk).map_err(BenchError::io("listening to the warden"))? {
-                    0 => return Err(self.died()),
-                    got => self.buffer.extend_from_slice(&chunk[..got]),
-                },
+                [true, _] => {
+                    match self.messages.read(&mut chunk).map_err(BenchError::io("listening to the subreaper"))? {
+                        0 => return Err(self.died()),
+                        got => self.buffer.extend_from_slice(&chunk[..got]),
+                    }
+                }
                 [_, true] => return Err(self.died()),
                 _ => return Ok(None),
             }
@@ -146,7 +148,7 @@ impl Running {
         self.reap();
     }
 
-    /// The warden is done, or is made to be; nobody of its tree is left.
+    /// The subreaper is done, or is made to be; nobody of its tree is left.
     fn reap(&mut self) {
         if self.ended {
             return;
@@ -155,18 +157,18 @@ impl Running {
         let patience_ns = monotonic_ns() + REAP_PATIENCE_NS;
         let by_itself = fd::poll_readable(self.pidfd.as_fd(), patience_ns).unwrap_or(false);
         if !by_itself {
-            let _ = signal::kill(self.warden, signal::SIGKILL);
+            let _ = signal::kill(self.subreaper, signal::SIGKILL);
         }
         // ECHILD when a wait for any child of the herd has taken it already.
-        let _ = process::wait_for(self.warden);
+        let _ = process::wait_for(self.subreaper);
         if !by_itself {
             sweep(&self.others);
         }
     }
 
-    /// The warden was killed: what it guarded has come to us.
+    /// The subreaper was killed: what it guarded has come to us.
     fn died(&mut self) -> BenchError {
-        let status = process::wait_for(self.warden).map(|reaped| reaped.status);
+        let status = process::wait_for(self.subreaper).map(|reaped| reaped.status);
         self.ended = true;
         sweep(&self.others);
         let what = match status {
@@ -176,7 +178,7 @@ impl Running {
         };
         let tidied = if self.script.cleanup.is_empty() { Ok(()) } else { self.clean_up_instead() };
         let untidy = tidied.err().map(|error| format!("; {error}")).unwrap_or_default();
-        BenchError::Command(format!("the warden {} {what}; the command was taken down{untidy}", self.warden))
+        BenchError::Command(format!("the subreaper {} {what}; the command was taken down{untidy}", self.subreaper))
     }
 
     fn clean_up_instead(&self) -> Result<(), BenchError> {
@@ -206,7 +208,7 @@ fn children() -> Vec<tree::Process> {
     tree::processes(Path::new("/proc")).into_iter().filter(|process| process.parent == own).collect()
 }
 
-/// Kills and reaps what has come to us from below a warden.
+/// Kills and reaps what has come to us from below a subreaper.
 fn sweep(others: &BTreeSet<u32>) {
     let give_up = monotonic_ns() + SWEEP_PATIENCE_NS;
     let own = thread::current_pid();

@@ -1,10 +1,10 @@
-//! What the trial process and the warden of a command say to each other.
+//! What the trial process and the subreaper of a command say to each other.
 
 use schedlab_sys::rusage::Rusage;
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 
-/// What the warden is to run, in this order: `warmup` times setup, command, cleanup; then setup, the measured command,
+/// What the subreaper is to run, in this order: `warmup` times setup, command, cleanup; then setup, the measured command,
 /// cleanup. All of them have the same directory and time-out.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Script {
@@ -64,12 +64,12 @@ pub(super) struct Report {
     pub(super) left_behind: Vec<String>,
 }
 
-/// From the warden, one JSON line each.
+/// From the subreaper, one JSON line each.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(super) enum Message {
     /// The measured command is forked and blocks before its exec.
     Ready { pid: u32 },
-    /// It has ended (CLOCK_MONOTONIC); the warden goes on when it hears [`GO_ON`].
+    /// It has ended (CLOCK_MONOTONIC); the subreaper goes on when it hears [`GO_ON`].
     Ended { t1_ns: u64 },
     /// Everything is over and everybody gone.
     Finished(Box<Report>),
@@ -77,7 +77,7 @@ pub(super) enum Message {
     Failed(String),
 }
 
-/// Byte to the warden: the end has been noted.
+/// Byte to the subreaper: the end has been noted.
 pub(super) const GO_ON: u8 = b'c';
-/// Byte to the warden: end the command now.
+/// Byte to the subreaper: end the command now.
 pub(super) const STOP: u8 = b's';

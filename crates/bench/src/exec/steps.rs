@@ -1,4 +1,4 @@
-//! One program after another below the warden: started, listened to, bounded in time, reaped, and its whole tree ended.
+//! One program after another below the subreaper: started, listened to, bounded in time, reaped, and its whole tree ended.
 
 use super::capture::Capture;
 use super::script::{GO_ON, STOP, Script, Usage};
@@ -71,7 +71,7 @@ pub(super) struct Child {
     trouble: File,
 }
 
-/// The process tree below the warden.
+/// The process tree below the subreaper.
 pub(super) struct Steps<'a> {
     script: &'a Script,
     trial: OwnedFd,
@@ -110,9 +110,9 @@ impl<'a> Steps<'a> {
         let words: Vec<CString> = words.iter().map(|w| CString::new(w.as_str())).collect::<Result<_, _>>()?;
         let (stdout, stderr, trouble) = (fd::pipe_pair()?, fd::pipe_pair()?, fd::pipe_pair()?);
         let nothing = File::open("/dev/null")?;
-        let (script, warden) = (self.script, thread::current_pid());
+        let (script, subreaper) = (self.script, thread::current_pid());
         let become_program = || -> io::Result<()> {
-            process::die_with_parent(warden)?;
+            process::die_with_parent(subreaper)?;
             if script.new_session {
                 process::new_session()?
             } else {

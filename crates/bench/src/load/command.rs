@@ -1,4 +1,4 @@
-//! A command as a load: below a warden of its own, running beside the workload and ended with its whole tree.
+//! A command as a load: below a subreaper of its own, running beside the workload and ended with its whole tree.
 
 use super::not_of_a_load;
 use crate::error::BenchError;
@@ -86,15 +86,15 @@ impl CommandLoad {
     }
 
     fn tree(&self) -> Vec<tree::Process> {
-        tree::descendants(&tree::processes(Path::new("/proc")), self.running.warden(), &BTreeSet::new())
+        tree::descendants(&tree::processes(Path::new("/proc")), self.running.subreaper(), &BTreeSet::new())
     }
 
     /// CPU time of the tree so far, the ended ones included.
     fn cpu_ns(&self) -> u64 {
         let all = tree::processes(Path::new("/proc"));
-        let mut processes = tree::descendants(&all, self.running.warden(), &BTreeSet::new());
-        // The warden's own row holds what it has reaped.
-        processes.extend(all.into_iter().filter(|process| process.pid == self.running.warden()));
+        let mut processes = tree::descendants(&all, self.running.subreaper(), &BTreeSet::new());
+        // The subreaper's own row holds what it has reaped.
+        processes.extend(all.into_iter().filter(|process| process.pid == self.running.subreaper()));
         tree::cpu_ns(Path::new("/proc"), &processes)
     }
 

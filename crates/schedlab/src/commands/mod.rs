@@ -27,7 +27,7 @@ use crate::cli::{Cli, Command};
 use crate::exit::Usage;
 use crate::twin_spelling;
 use anyhow::Result;
-use clap::{CommandFactory, FromArgMatches};
+use clap::{ArgMatches, CommandFactory, FromArgMatches};
 
 /// How clap begins what is wrong.
 const CLAPS_OWN: &str = "error: ";
@@ -55,16 +55,24 @@ pub(crate) fn command(arguments: &[String], columns: usize) -> clap::Command {
     if is_first { help::first_screen(command) } else { command }
 }
 
+/// Reads the words of a command of ours that stands in another one's.
+fn read_words(words: &[String]) -> Result<(Command, ArgMatches)> {
+    let line = std::iter::once("schedlab").chain(words.iter().map(String::as_str)).map(Into::into).collect();
+    let line = twin_spelling::normalise(line, &bench::switches());
+    let matches = bench::with_workload_options(Cli::command(), &[]).try_get_matches_from(line)?;
+    Ok((Cli::from_arg_matches(&matches)?.command, matches))
+}
+
 /// Parses the command line and runs the command; answers the exit code.
 pub(crate) fn run() -> Result<u8> {
     let arguments = twin_spelling::normalise(std::env::args_os().collect(), &bench::switches());
     let words: Vec<String> = arguments.iter().map(|word| word.to_string_lossy().into_owned()).collect();
     let matches = match command(&words, report::terminal_width()).try_get_matches_from(arguments) {
         Err(error) if error.to_string().starts_with(CLAPS_OWN) => return Err(in_our_form(&error, &words).into()),
-        // Help and the version.
-        matches => matches.unwrap_or_else(|error| error.exit()),
+        // Help and the version are errors that are printed on standard output.
+        matches => matches?,
     };
-    let cli = Cli::from_arg_matches(&matches).unwrap_or_else(|error| error.exit());
+    let cli = Cli::from_arg_matches(&matches)?;
     match cli.command {
         Command::Doctor(args) => doctor::run(&args),
         Command::List(args) => list::run(&args),

@@ -3,12 +3,11 @@
 use super::bench;
 use super::report::terminal_width;
 use super::waiting::{wait_for_command, wait_for_time};
-use crate::cli::{Cli, Command, Profile};
+use crate::cli::{Command, Profile};
 use crate::exit::usage;
 use crate::output::{print_line, say, to_stdout};
-use crate::{exit, session, twin_spelling};
+use crate::{exit, session};
 use anyhow::{Context, Result, bail};
-use clap::{CommandFactory, FromArgMatches};
 use schedlab_analyze::profile::{self as analysis, Operations, ProfileOptions, SortBy};
 use schedlab_record::Roots;
 use schedlab_record::profile::{ProfileOrder, Sampler, Whose, instructions};
@@ -101,11 +100,7 @@ fn subject(args: &Profile) -> Result<Subject> {
 
 /// The command line of `bench`, as it stands after `profile`.
 fn workload(words: &[String]) -> Result<Subject> {
-    let line = std::iter::once("schedlab").chain(words.iter().map(String::as_str)).map(Into::into).collect();
-    let line = twin_spelling::normalise(line, &bench::switches());
-    let matches = bench::with_workload_options(Cli::command(), &[]).try_get_matches_from(line);
-    let matches = matches.unwrap_or_else(|error| error.exit());
-    let Command::Bench(args) = Cli::from_arg_matches(&matches).unwrap_or_else(|error| error.exit()).command else {
+    let (Command::Bench(args), matches) = super::read_words(words)? else {
         usage!("`bench` is the command that is profiled");
     };
     if args.json.is_some() || args.dry_run {

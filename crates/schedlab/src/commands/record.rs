@@ -9,13 +9,12 @@ use crate::output::{print_line, say, to_stdout};
 use crate::session;
 use anyhow::{Context, Result, bail};
 use schedlab_analyze::trace::check;
-use schedlab_analyze::{Range, RecorderCost};
 use schedlab_record::tracer::{Recorded, Tracer, TracerOrder};
 use schedlab_run::units::{parse_bytes, parse_duration_ns, show_ns};
 use schedlab_run::{Plan, RunReader, TraceOrder, TraceSource, TrialOrder, WorkloadSpec, words};
 use schedlab_sys::interrupt::Interrupt;
 use schedlab_sys::{net_name, places};
-use std::io::{self, Write};
+use std::io;
 use std::path::{Path, PathBuf};
 use std::process::Child;
 
@@ -224,7 +223,7 @@ fn self_test(args: &Record) -> Result<u8> {
     places::write_whole(&file, 0o666, (schedlab_run::json::pretty(&cost)? + "\n").as_bytes())
         .with_context(|| format!("{} cannot be written", file.display()))?;
     if !args.json {
-        to_stdout(|out| print_cost(&cost, out))?;
+        to_stdout(|out| schedlab_report::recorder_cost_text(&cost, out))?;
     }
     Ok(code)
 }
@@ -237,26 +236,4 @@ fn remove_traces(dir: &PathBuf) -> Result<()> {
         }
         _ => Ok(()),
     }
-}
-
-fn print_cost(cost: &RecorderCost, out: &mut dyn Write) -> io::Result<()> {
-    let range = |range: Range| format!("{:.0} ns [{:.0}, {:.0}]", range.mean, range.low, range.high);
-    let (alone, recording) = (range(cost.events_alone_ns), range(cost.recording_ns));
-    writeln!(
-        out,
-        "\nA round trip takes {:.0} ns. The events alone add {alone}, their recording {recording}.",
-        cost.plain_ns
-    )?;
-    match cost.ratio {
-        Some(Range { mean, low, high }) => {
-            writeln!(out, "Recording costs {mean:.2} [{low:.2}, {high:.2}] times the events alone.")?;
-        }
-        None => {
-            writeln!(
-                out,
-                "The events alone cannot be told from nothing here: give more --trials or a longer --trial."
-            )?;
-        }
-    }
-    writeln!(out, "{} events were recorded, {} lost; {} blocks.", cost.events, cost.lost, cost.blocks)
 }

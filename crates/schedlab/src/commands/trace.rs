@@ -191,10 +191,8 @@ pub(super) fn run(args: &Trace) -> Result<u8> {
         Analysis::Explain(args) => waits::run_explain(args)?,
         Analysis::States(args) => {
             args.filters.refuse_times("the time of a task is added up over the whole trace")?;
-            let (mut reader, scope) = args.source.open_for(&args.filters, states::wanted())?;
-            let mut found = states(&mut reader, &scope, most(args.top))?;
-            found.trace.tell_unmatched(&scope, &reader);
-            args.source.print(&found, schedlab_report::trace_states)?;
+            let of = |reader: &mut Reader, scope: &Scope| states(reader, scope, most(args.top));
+            args.source.answer(&args.filters, states::wanted(), |scope| scope, of, schedlab_report::trace_states)?;
         }
         Analysis::Diff(args) => diff::run(args)?,
         Analysis::Slow(args) => slow::run(args)?,
@@ -222,8 +220,7 @@ fn run_latency(args: &Latency) -> Result<()> {
         }
         return Ok(());
     }
-    let (mut reader, scope) = args.source.open_for(&args.filters, latency::wanted())?;
-    let options = LatencyOptions {
+    let options = |scope| LatencyOptions {
         scope,
         each_task: args.each_task,
         sort: match args.sort {
@@ -236,17 +233,13 @@ fn run_latency(args: &Latency) -> Result<()> {
         },
         top: most(args.top),
     };
-    let mut found = latency(&mut reader, &options)?;
-    found.trace.tell_unmatched(&options.scope, &reader);
-    args.source.print(&found, schedlab_report::trace_latency)
+    args.source.answer(&args.filters, latency::wanted(), options, latency, schedlab_report::trace_latency)
 }
 
 fn run_timehist(args: &Timehist) -> Result<()> {
     let (mut reader, scope) = args.source.open_for(&args.filters, timehist::wanted())?;
     args.source.print_lines(None, schedlab_report::timehist_header, schedlab_report::timehist_line, |each| {
-        let mut facts = timehist(&mut reader, &scope, each)?;
-        facts.tell_unmatched(&scope, &reader);
-        Ok(facts)
+        timehist(&mut reader, &scope, each)
     })
 }
 
@@ -255,32 +248,23 @@ const MOST_OF_MAP: u64 = 256 << 20;
 
 fn run_map(args: &Map) -> Result<()> {
     args.filters.refuse_states("a map shows who has each CPU, and states are of those who have none")?;
-    let (mut reader, scope) = args.source.open_for(&args.filters, map::wanted())?;
     if !args.switches {
-        let options = OverviewOptions { scope, slices: slices(), top: most(args.top) };
-        let mut found = overview(&mut reader, &options)?;
-        found.trace.tell_unmatched(&options.scope, &reader);
-        return args.source.print(&found, schedlab_report::trace_overview);
+        let options = |scope| OverviewOptions { scope, slices: slices(), top: most(args.top) };
+        return args.source.answer(&args.filters, map::wanted(), options, overview, schedlab_report::trace_overview);
     }
+    let (mut reader, scope) = args.source.open_for(&args.filters, map::wanted())?;
     args.source.print_lines(
         Some(MOST_OF_MAP),
         |_| Ok(()),
         schedlab_report::map_line,
-        |each| {
-            let mut facts = map(&mut reader, &scope, each)?;
-            facts.tell_unmatched(&scope, &reader);
-            Ok(facts)
-        },
+        |each| map(&mut reader, &scope, each),
     )
 }
 
 fn run_queues(args: &Queues) -> Result<()> {
     args.filters.refuse_tasks("the length of a queue counts all threads that run or wait there")?;
-    let (mut reader, scope) = args.source.open_for(&args.filters, queues::wanted())?;
-    let options = QueuesOptions { scope, slices: slices() };
-    let mut found = queues(&mut reader, &options)?;
-    found.trace.tell_unmatched(&options.scope, &reader);
-    args.source.print(&found, schedlab_report::trace_queues)
+    let options = |scope| QueuesOptions { scope, slices: slices() };
+    args.source.answer(&args.filters, queues::wanted(), options, queues, schedlab_report::trace_queues)
 }
 
 pub(super) fn open(path: &Path, wanted: schedlab_trace::Kinds) -> Result<Reader> {
@@ -337,6 +321,20 @@ impl Source {
     fn open_for(&self, filters: &Filters, wanted: schedlab_trace::Kinds) -> Result<(Reader, Scope)> {
         let scope = filters.scope(&self.file)?;
         Ok((self.open(wanted)?, scope))
+    }
+
+    /// Asks an analysis about what the filters select and prints what it finds.
+    fn answer<O, T: serde::Serialize>(
+        &self,
+        filters: &Filters,
+        wanted: schedlab_trace::Kinds,
+        options: impl FnOnce(Scope) -> O,
+        analysis: impl FnOnce(&mut Reader, &O) -> Result<T, TraceError>,
+        page: impl FnOnce(&T) -> schedlab_report::Document,
+    ) -> Result<()> {
+        let (mut reader, scope) = self.open_for(filters, wanted)?;
+        let found = analysis(&mut reader, &options(scope))?;
+        self.print(&found, page)
     }
 
     /// Prints the rows of an analysis as they come, as lines of text or of JSON, `most` bytes of them, and what was wrong

@@ -1,9 +1,11 @@
 //! Events of several CPUs into one order, late ones put in their places, gaps marked where they begin.
 
 use super::*;
+use crate::event::Missing;
 use crate::event::Prio;
 use crate::names::Name;
 use crate::prev_state::StateId;
+use crate::problem::ProblemKind;
 
 fn idle(cpu: u16, ts: u64) -> Event {
     Event { ts, cpu: Cpu(cpu), what: What::CpuIdle { state: 1, cpu: Cpu(cpu) } }

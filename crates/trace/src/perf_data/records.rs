@@ -1,12 +1,16 @@
 //! The records of a perf.data file: samples into events, everything else into names, gaps and ends of rounds.
 
+mod compressed;
+mod held;
+mod threads;
+
 use super::attr::{Attr, u16_at, u32_at, u64_at};
 use super::cgroups::SeenCgroups;
 use super::coverage::Coverage;
 use super::inflate::Inflate;
 use super::shape::{Shape, shape};
 use super::sources::Sources;
-use crate::event::{Cpu, Event, Missing, Tid, What};
+use crate::event::{Cpu, Event, What};
 use crate::fields::{Dictionary, Plan, Refused};
 use crate::kind::{Kind, Kinds};
 use crate::native;
@@ -63,9 +67,6 @@ pub(super) enum HeaderPiece {
     /// A feature section.
     Feature { number: u64, size: usize },
 }
-
-/// Events of rings that are read backward which are held back at most (128 MiB).
-const MOST_HELD: usize = 4 << 20;
 
 /// Numbers of records that nothing else counts.
 #[derive(Debug, Clone, Copy, Default)]
@@ -294,213 +295,9 @@ impl Records {
         None
     }
 
-    fn end_of_round(&mut self) -> Option<Step> {
-        if let Some(inflate) = &mut self.inflate {
-            inflate.end_of_round();
-            return None;
-        }
-        self.release_round();
-        self.order.is_ready().then_some(Step::Round)
-    }
-
-    fn release_round(&mut self) {
-        self.sort_held();
-        // A ring that overwrites itself is read at the end: rounds of other rings say nothing of what is in it.
-        if self.sample_type == record::SAMPLE {
-            self.order.end_of_round(&mut self.problems);
-        }
-    }
-
-    /// A ring that is written backward comes newest first. Rounds of it are all that was in it (perf empties it once, at the
-    /// end or when it is told to), so they are sorted as a whole.
-    fn sort_held(&mut self) {
-        for (cpu, ts) in std::mem::take(&mut self.rings_begin) {
-            self.order.begins_at(cpu, ts);
-        }
-        // Of one time the later one came first.
-        self.held.reverse();
-        self.held.sort_by_key(|event| event.ts);
-        for event in self.held.drain(..) {
-            match event.what {
-                What::GapEnd { lost, .. } => self.order.lost(event.cpu, event.ts, lost.into(), &mut self.problems),
-                _ => self.order.push(event, &mut self.problems),
-            }
-        }
-    }
-
-    #[cold]
-    fn sample_held_back(&mut self, record: &[u8], offset: u64) {
-        if self.held.len() >= MOST_HELD {
-            self.problems.add(ProblemKind::Unsorted, || {
-                format!(
-                    "a ring that is read backward has more than {MOST_HELD} events; some are told later than they were"
-                )
-            });
-            self.release_round();
-        }
-        if let Some(event) = self.event(record, offset) {
-            self.held.push(event);
-        }
-    }
-
-    /// The event of a sample.
-    fn event(&mut self, record: &[u8], offset: u64) -> Option<Event> {
-        let big_endian = self.big_endian;
-        let Some(source) = self.sources.of(record, big_endian) else {
-            self.unknown(offset);
-            return None;
-        };
-        source.samples += 1;
-        if let Some(cgroups) = &mut self.cgroups {
-            cgroups.sample(&source.layout, record, big_endian);
-        }
-        let layout = &source.layout;
-        let when = layout.time.zip(layout.cpu).filter(|_| source.is_backward);
-        if let Some((ts, cpu)) = when
-            && let Some(ts) = u64_at(record, ts, big_endian)
-            && let Some(cpu) = u32_at(record, cpu, big_endian).and_then(|cpu| Cpu::from_raw(i64::from(cpu)))
-        {
-            let begin = self.rings_begin.entry(cpu).or_insert(ts);
-            *begin = ts.min(*begin);
-        }
-        let (_, plan) = source.plan.as_ref()?;
-        let parts = || {
-            let ts = u64_at(record, layout.time?, big_endian)?;
-            Some((ts, u32_at(record, layout.cpu?, big_endian)?, layout.raw(record, big_endian)?))
-        };
-        let decoded = parts().ok_or(Refused::Short).and_then(|(ts, cpu, raw)| {
-            let cpu = Cpu::from_raw(i64::from(cpu)).ok_or(Refused::Number)?;
-            Ok(Event { ts, cpu, what: plan.decode(raw, &mut self.dictionary)? })
-        });
-        decoded.map_err(|refused| tell_refused(refused, offset, &mut self.problems)).ok()
-    }
-
-    /// A record in which the kernel says that it lost events.
-    fn lost(&mut self, record: &[u8], lost: u64) {
-        let (ts, cpu) = self.when(record);
-        // Where it does not say when, it was before now.
-        let ts = if ts == 0 { self.order.latest() } else { ts };
-        if self.sample_type == record::SAMPLE {
-            return self.order.lost(cpu, ts, lost, &mut self.problems);
-        }
-        let what = What::GapEnd { missing: Missing::Lost, lost: u32::try_from(lost).unwrap_or(u32::MAX) };
-        self.held.push(Event { ts, cpu, what });
-    }
-
-    /// Time and CPU of a record that is no sample; 0 where it says no time.
-    fn when(&self, record: &[u8]) -> (u64, Cpu) {
-        let trailer = self.sources.trailer(record, self.big_endian);
-        let from_end = |back: Option<usize>| back.and_then(|back| record.len().checked_sub(back));
-        let ts = from_end(trailer.time).and_then(|at| u64_at(record, at, self.big_endian)).unwrap_or(0);
-        let cpu = from_end(trailer.cpu).and_then(|at| u32_at(record, at, self.big_endian));
-        (ts, cpu.and_then(|cpu| Cpu::from_raw(i64::from(cpu))).unwrap_or(Cpu::ANY))
-    }
-
-    /// COMM, FORK and EXIT: names and lifetimes, also of threads that were there before the recording (time 0).
-    fn thread_record(&mut self, kind: u32, record: &[u8]) {
-        let tid = |at: usize| u32_at(record, at, self.big_endian).and_then(|raw| Tid::from_raw(i64::from(raw)));
-        let (mut ts, cpu) = self.when(record);
-        let what = if kind == record::COMM {
-            let end = record.len().saturating_sub(self.sources.trailer(record, self.big_endian).size);
-            let Some((tid, comm)) = tid(12).zip(record.get(16..end)) else { return };
-            What::Comm { tid, comm: self.dictionary.names.intern_bytes(comm) }
-        } else {
-            let (Some(tid), Some(parent)) = (tid(16), tid(20)) else { return };
-            ts = u64_at(record, 24, self.big_endian).unwrap_or(ts);
-            let comm = crate::names::Name::UNKNOWN;
-            if kind == record::FORK { What::Fork { parent, child: tid, comm } } else { What::Exit { tid, comm } }
-        };
-        let kind = match what {
-            What::Comm { .. } => Kind::TaskRename,
-            What::Fork { .. } => Kind::SchedProcessFork,
-            _ => Kind::SchedProcessExit,
-        };
-        // Where the tracepoint was recorded on that CPU, too, this says the same again.
-        if self.wanted.has(kind) && (ts == 0 || !self.traced.has(kind) || !self.coverage.has(cpu)) {
-            // What perf made up for the threads it found has no time, and belongs to no CPU.
-            let event = Event { ts, cpu: if ts == 0 { Cpu::ANY } else { cpu }, what };
-            if !event.is_from_before() {
-                *self.noted.entry(cpu).or_default() += 1;
-            }
-            if self.sample_type == record::SAMPLE || ts == 0 {
-                self.order.push(event, &mut self.problems);
-            } else {
-                self.held.push(event);
-            }
-        }
-    }
-
-    fn inflate(&mut self, piece: &[u8], offset: u64) -> Option<Step> {
-        let pushed = self.inflate.get_or_insert_with(|| Box::new(Inflate::new())).push(piece);
-        let done = pushed.and_then(|()| self.drain(offset));
-        match done {
-            Ok(true) => Some(Step::Round),
-            Ok(false) => None,
-            Err(why) => {
-                self.unreadable = Some(why.clone());
-                self.problems
-                    .add(ProblemKind::SkippedPart, || format!("byte {offset}: {why}; nothing behind it was read"));
-                Some(Step::Stop)
-            }
-        }
-    }
-
-    /// Reads the records that can be inflated by now; whether a round ended among them.
-    fn drain(&mut self, offset: u64) -> Result<bool, String> {
-        let Some(mut inflate) = self.inflate.take() else { return Ok(false) };
-        let mut rounds = false;
-        self.inflating = true;
-        let result = loop {
-            match inflate.step() {
-                Ok(true) => {}
-                Ok(false) => break Ok(rounds),
-                Err(why) => break Err(why),
-            }
-            let plain = std::mem::take(&mut inflate.plain);
-            let (mut at, mut step) = self.read(&plain, offset);
-            while step != Step::More && step != Step::Stop {
-                // Header pieces and skips do not occur inside: perf compresses what the kernel wrote.
-                let (more, next) = self.read(&plain[at..], offset);
-                (at, step) = (at + more, next);
-            }
-            if step == Step::Stop {
-                // Where the next one begins is not known either.
-                inflate = Box::new(Inflate::new());
-                break Err("its records cannot be followed".into());
-            }
-            inflate.plain = plain;
-            inflate.plain.drain(..at);
-            while inflate.round_ended() {
-                self.release_round();
-                rounds |= self.order.is_ready();
-            }
-            self.order.relieve(&mut self.problems);
-        };
-        self.inflating = false;
-        self.inflate = Some(inflate);
-        result
-    }
-
     /// Samples of every event and all other records.
     pub(super) fn records(&self) -> u64 {
         self.sources.counts().map(|(_, samples)| samples).sum::<u64>() + self.counted.others
-    }
-
-    /// What the decoder of compressed records still holds comes out.
-    pub(super) fn end_of_stream(&mut self) {
-        if let Some(inflate) = &mut self.inflate {
-            let unread = inflate.end();
-            let whole = self.drain(0);
-            let left = self.inflate.as_ref().map_or(0, |inflate| inflate.plain.len());
-            if unread + left > 0 || whole.is_err() {
-                self.problems.add(ProblemKind::Truncated, || match whole {
-                    Err(why) => format!("at the end of the file: {why}"),
-                    Ok(_) => {
-                        format!("the zstd stream ends inside a record, of which {} bytes are there", unread + left)
-                    }
-                });
-            }
-        }
     }
 
     /// The file has ended, recorded on a machine with so many CPUs: what is still held back comes out.

@@ -15,10 +15,12 @@ use crate::job::Job;
 use crate::kernel::Kernel;
 use crate::kernel::modules::{Module, load_order};
 use crate::lane::{Lane, NoKvm};
-use crate::machine::Machine;
+use crate::machine::{Machine, Topology};
 use crate::profile::{self, Counted, Landmark};
 use crate::qemu::{self, Counting, Guest, Keeping};
 use crate::qemu_version;
+use schedlab_run::counted;
+use schedlab_run::lane::Provenance;
 use schedlab_sys::{fd, kernel_facts};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
@@ -58,6 +60,24 @@ pub struct Boot {
     pub grace: Duration,
     /// Whether instructions are counted, by our plugin in QEMU; with landmarks by leg, on one CPU.
     pub counting: Option<Vec<Landmark>>,
+}
+
+impl Boot {
+    /// What of a guest is part of every number from it, but for its kernel and its command.
+    pub fn guest(&self) -> String {
+        let provenance = Provenance { lane: self.lane, qemu: self.qemu.version.clone(), no_kvm: self.no_kvm };
+        let Topology { sockets, threads, nodes, .. } = self.machine.topology;
+        let cpus = counted(self.machine.topology.cpus(), "CPUs");
+        let arranged = match (sockets, threads, nodes) {
+            (1, 1, 1) => String::new(),
+            _ => format!(" (sockets={sockets},threads={threads},nodes={nodes})"),
+        };
+        let words = match self.command_line.trim() {
+            "" => String::new(),
+            words => format!(", `{words}`"),
+        };
+        format!("{provenance}, {cpus}{arranged}, {} MiB{words}", self.machine.memory_mib)
+    }
 }
 
 /// How far a guest is.

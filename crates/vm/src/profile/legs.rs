@@ -10,7 +10,7 @@ pub const LEGS: [&str; 5] =
 
 /// Functions at whose first instruction something begins or ends for the plugin: its argument's name, and the function's, in
 /// whichever kernel.
-pub const NAMES_OF_LANDMARKS: [(&str, &[&str]); 7] = [
+const NAMES_OF_LANDMARKS: [(&str, &[&str]); 7] = [
     ("enters", &["entry_SYSCALL_64"]),
     ("switched", &["__switch_to"]),
     ("writes", &["pipe_write", "anon_pipe_write"]),
@@ -22,6 +22,18 @@ pub const NAMES_OF_LANDMARKS: [(&str, &[&str]); 7] = [
 
 /// The argument's name and the function's address.
 pub type Landmark = (&'static str, u64);
+
+/// Where the functions of a kernel begin, by which legs are told apart; `address_of` knows them by name.
+pub fn landmarks(address_of: impl Fn(&str) -> Option<u64>) -> Result<Vec<Landmark>, VmError> {
+    let landmark = |(argument, names): &(&'static str, &[&str])| {
+        let missing = || {
+            let names = names.join(" or ");
+            VmError::Refused(format!("its kernel has no function {names}, by which legs are told apart"))
+        };
+        Ok((*argument, names.iter().find_map(|name| address_of(name)).ok_or_else(missing)?))
+    };
+    NAMES_OF_LANDMARKS.iter().map(landmark).collect()
+}
 
 /// The plugin's whole file.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

@@ -298,7 +298,7 @@ impl Wakers<'_> {
         ];
         Affine {
             schema: SCHEMA,
-            trace: TraceFacts::new(reader, &engine.counts(), engine.span()),
+            trace: TraceFacts::new(reader, &engine.counts(), engine.span(), &options.scope),
             definitions: DEFINITIONS,
             lacking: lacking(reader.info().kinds, &needs),
             llc_size: self.llc_size,

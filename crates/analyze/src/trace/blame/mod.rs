@@ -238,7 +238,7 @@ pub(super) fn findings(mut counter: Counter<'_>, engine: &Engine, reader: &Reade
     told.extend(without_prio(counter.without_prio));
     Blame {
         schema: SCHEMA,
-        trace: TraceFacts::new(reader, &engine.counts(), engine.span()),
+        trace: TraceFacts::new(reader, &engine.counts(), engine.span(), &options.scope),
         definitions: DEFINITIONS,
         lacking: told,
         causes,

@@ -196,7 +196,7 @@ pub(super) fn findings(weaver: &Weaver<'_>, engine: &Engine, reader: &Reader, op
     rows.truncate(most);
     Chains {
         schema: SCHEMA,
-        trace: TraceFacts::new(reader, &engine.counts(), engine.span()),
+        trace: TraceFacts::new(reader, &engine.counts(), engine.span(), &options.scope),
         definitions: DEFINITIONS,
         lacking: lacking(
             reader.info().kinds,

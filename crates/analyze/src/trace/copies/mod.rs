@@ -6,6 +6,7 @@ mod joined;
 
 use super::facts::{Definition, TraceFacts};
 use super::lacking::lacking;
+use super::scope::Scope;
 use follow::Followed;
 pub use joined::{CopiesOfArm, CopiesOfArms, Correlation};
 use schedlab_run::InOrder;
@@ -164,7 +165,7 @@ pub fn copies(reader: &mut Reader, order: &CopiesOrder) -> Result<Copies, TraceE
     let kinds = reader.info().kinds;
     Ok(Copies {
         schema: SCHEMA,
-        trace: TraceFacts::new(reader, &engine.counts(), engine.span()),
+        trace: TraceFacts::new(reader, &engine.counts(), engine.span(), &Scope::default()),
         definitions: DEFINITIONS,
         lacking: lacking(kinds, &[(Kind::SchedWaking, "waits after wakeups are not known")]),
         steady_ns: order.steady.1.saturating_sub(order.steady.0),

@@ -1,13 +1,11 @@
 //! What one trace tells, in numbers that compare with those of another: of each second, or of each wait.
 
-use super::blocks::{Stretches, stretches};
 use super::names::group;
+use super::threads::{self, Group};
 use super::{DiffOptions, DiffTrace};
+use crate::trace::follow::{Analysis, follow_apart};
 use crate::trace::scope::Scope;
-use crate::trace::{
-    BlameOptions, ChainsOptions, LatencyOptions, QueuesOptions, TraceFacts, blame, chains, latency, queues,
-};
-use schedlab_run::histogram::Histogram;
+use crate::trace::{Blame, BlameOptions, Chains, ChainsOptions, QueuesOptions, TraceFacts, blame, chains, queues};
 use schedlab_trace::{Kind, Kinds, Reader, TraceError, for_each_batch};
 use std::collections::BTreeMap;
 use std::fmt;
@@ -37,18 +35,22 @@ const COUNTED: [(Kind, &str); 9] = [
     (Kind::SoftirqExit, ""),
 ];
 
-/// Which events a trace has.
+/// Which events a trace has, and from when to when.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Looked {
     kinds: Kinds,
-    events: u64,
+    span: Option<(u64, u64)>,
 }
 
 /// Reads a trace to its end for the kinds of its events: text says which it has at its end only.
 pub fn look(reader: &mut Reader) -> Result<Looked, TraceError> {
-    let mut events = 0;
-    for_each_batch(reader, |batch, _| events += batch.len() as u64)?;
-    Ok(Looked { kinds: reader.info().kinds, events })
+    let mut span: Option<(u64, u64)> = None;
+    for_each_batch(reader, |batch, _| {
+        if let (Some(first), Some(last)) = (batch.first(), batch.last()) {
+            span = Some((span.map_or(first.ts, |(start, _)| start), last.ts));
+        }
+    })?;
+    Ok(Looked { kinds: reader.info().kinds, span })
 }
 
 /// The kinds of events to look for.
@@ -70,7 +72,7 @@ pub struct Compared {
 /// Which events both sides have; each trace with the name of its file.
 pub fn compared(a: &[(String, Looked)], b: &[(String, Looked)]) -> Result<Compared, DiffError> {
     let all = || a.iter().chain(b);
-    if let Some((file, _)) = all().find(|(_, looked)| looked.events == 0) {
+    if let Some((file, _)) = all().find(|(_, looked)| looked.span.is_none()) {
         return Err(DiffError(format!(
             "{file} has no event of the scheduler: record one with `schedlab record -d 5s`, and see `schedlab trace check {file}`"
         )));
@@ -106,14 +108,6 @@ pub fn compared(a: &[(String, Looked)], b: &[(String, Looked)]) -> Result<Compar
     Ok(Compared { kinds, wakeups, told })
 }
 
-/// Threads of one name.
-#[derive(Debug, Clone, Default)]
-pub(super) struct Group {
-    pub(super) ran_ns: u64,
-    pub(super) wakeup: Histogram,
-    pub(super) preempt_ns: u64,
-}
-
 /// How often, and for how long in all.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Times {
@@ -142,77 +136,47 @@ pub struct Measured {
     pub(super) pairs: BTreeMap<String, Times>,
     pub(super) paths: BTreeMap<String, Times>,
     pub(super) lengths: Lengths,
-    /// None where they were not asked for.
-    pub(super) stretches: BTreeMap<String, Stretches>,
+    /// Groups have their stretches.
+    pub(super) in_stretches: bool,
     /// What the events are not enough for.
     pub(super) lacking: Vec<String>,
 }
 
-/// Measures a trace; each call of `open` begins at its first event. `steadiness`: also how it went on, which one trace a side
-/// is described by.
-pub fn measure<E: From<TraceError>>(
+/// Measures a trace, opened for [`Compared::kinds`]. `in_stretches`: also how it went on from begin to end, as it was looked
+/// at before, which one trace a side is described by.
+pub fn measure(
     file: &str,
-    open: &mut dyn FnMut(Kinds) -> Result<Reader, E>,
-    used: &Compared,
+    reader: &mut Reader,
     options: &DiffOptions,
-    steadiness: bool,
-) -> Result<Measured, E> {
-    let of = |kinds: Kinds| kinds.iter().filter(|kind| used.kinds.has(*kind)).fold(Kinds::default(), Kinds::with);
+    in_stretches: Option<Looked>,
+) -> Result<Measured, TraceError> {
     let scope = Scope { tasks: options.tasks.clone(), ..Scope::default() };
+    let of_blame = BlameOptions { scope: scope.clone(), ..BlameOptions::default() };
+    let of_chains = ChainsOptions { scope: scope.clone(), top: None };
+    let of_queues = QueuesOptions { slices: 1, ..QueuesOptions::default() };
+    let mut of_threads = threads::Counter::new(&options.tasks, in_stretches.and_then(|looked| looked.span));
+    let (mut blamed, mut woven) = (blame::counter(reader, &of_blame), chains::weaver(&of_chains));
+    let mut queued = queues::counter(reader, &of_queues);
+    // In halves that take as long.
+    let here: &mut [&mut dyn Analysis] = &mut [&mut blamed, &mut of_threads];
+    let there: &mut [&mut dyn Analysis] = &mut [&mut woven, &mut queued];
+    let engine = follow_apart(reader, &options.tasks, here, there)?;
+
+    let blamed = blame::findings(blamed, &engine, reader, &of_blame);
+    let woven = chains::findings(&woven, &engine, reader, &of_chains);
+    let queued = queues::findings(queued, &engine, reader, &of_queues);
+    let groups = of_threads.groups(&engine, reader, options.whole_names);
     let named = |name: &str| group(name, options.whole_names);
-    let found = latency(
-        &mut open(of(latency::wanted()))?,
-        &LatencyOptions { scope: scope.clone(), ..LatencyOptions::default() },
-    )?;
-    let mut groups: BTreeMap<String, Group> = BTreeMap::new();
-    for row in &found.rows {
-        let sum = groups.entry(named(&row.comm)).or_default();
-        sum.ran_ns += row.run_ns;
-        sum.wakeup.merge(&row.wakeup.histogram);
-        sum.preempt_ns += row.preempt.histogram.sum_ns;
-    }
-    let blamed =
-        blame(&mut open(of(blame::wanted()))?, &BlameOptions { scope: scope.clone(), ..BlameOptions::default() })?;
-    let mut behind_ns: BTreeMap<String, u64> = BTreeMap::new();
-    for victim in &blamed.victims {
-        let of_victim = named(&victim.comm);
-        for share in victim.shares.iter().filter(|share| share.kind != "idle" && share.kind != "placing") {
-            let cause = named(&share.cause);
-            if cause != of_victim {
-                *behind_ns.entry(cause).or_default() += share.ns;
-            }
-        }
-    }
-    let woven = chains(&mut open(of(chains::wanted()))?, &ChainsOptions { scope: scope.clone(), top: None })?;
-    let (mut pairs, mut paths) = (BTreeMap::<String, Times>::new(), BTreeMap::<String, Times>::new());
-    for pair in &woven.pairs {
-        let times = pairs.entry(format!("{} → {}", named(&pair.waker), named(&pair.wakee))).or_default();
-        (times.number, times.ns) = (times.number + pair.wakeups, times.ns + pair.waited_ns);
-    }
-    for path in &woven.paths {
-        let names: Vec<String> = path.path.iter().map(|name| named(name)).collect();
-        let times = paths.entry(names.join(" → ")).or_default();
-        (times.number, times.ns) = (times.number + path.chains, times.ns + path.delay_ns);
-    }
-    let queued = queues(&mut open(of(queues::wanted()))?, &QueuesOptions { slices: 1, ..QueuesOptions::default() })?;
-    let facts = found.trace;
-    let span = (facts.start_ns, facts.length_ns);
+    let facts = TraceFacts::new(reader, &engine.counts(), engine.span(), &scope);
     let share = |ns: u64| ns as f64 / facts.length_ns.max(1) as f64;
-    let stretches = match steadiness {
-        true => stretches(&mut open(of(latency::wanted()))?, span, &options.tasks, options.whole_names)?,
-        false => BTreeMap::new(),
-    };
     let all_ns = queued.all.known_ns + queued.all.unknown_ns;
-    let mut lacking = blamed.lacking;
-    lacking.extend(woven.lacking.into_iter().filter(|text| text.starts_with("sched_wakeup_new")));
-    let censored = [&found.total.wakeup.censored, &found.total.preempt.censored];
     let trace = DiffTrace {
         file: file.to_owned(),
         format: facts.format.clone(),
         release: facts.release.clone(),
         seconds: facts.length_ns as f64 / 1e9,
-        waits: found.total.wakeup.count + found.total.preempt.count,
-        censored: censored.into_iter().flatten().sum(),
+        waits: groups.waits,
+        censored: groups.censored,
         gaps: facts.gaps,
         unknown: queued.all.unknown_ns as f64 / all_ns.max(1) as f64,
     };
@@ -222,7 +186,59 @@ pub fn measure<E: From<TraceError>>(
         not_conserved: share(queued.not_conserved_ns),
         affinity_known: queued.affinity_known,
     };
-    Ok(Measured { file: file.to_owned(), facts, trace, groups, behind_ns, pairs, paths, lengths, stretches, lacking })
+    let mut lacking = blamed.lacking.clone();
+    lacking.extend(woven.lacking.iter().filter(|text| text.starts_with("sched_wakeup_new")).cloned());
+    Ok(Measured {
+        file: file.to_owned(),
+        facts,
+        trace,
+        groups: groups.by_name,
+        behind_ns: behind(&blamed, named),
+        pairs: pairs(&woven, named),
+        paths: paths(&woven, named),
+        lengths,
+        in_stretches: in_stretches.is_some(),
+        lacking,
+    })
+}
+
+/// For how long threads of other names waited behind those of each.
+fn behind(blamed: &Blame, named: impl Fn(&str) -> String) -> BTreeMap<String, u64> {
+    let mut behind_ns = BTreeMap::new();
+    for victim in &blamed.victims {
+        let of_victim = named(&victim.comm);
+        for share in victim.shares.iter().filter(|share| share.kind != "idle" && share.kind != "placing") {
+            let cause = named(&share.cause);
+            if cause != of_victim {
+                *behind_ns.entry(cause).or_default() += share.ns;
+            }
+        }
+    }
+    behind_ns
+}
+
+/// Wakeups by waker and woken.
+fn pairs(woven: &Chains, named: impl Fn(&str) -> String) -> BTreeMap<String, Times> {
+    let each = woven
+        .pairs
+        .iter()
+        .map(|pair| (format!("{} → {}", named(&pair.waker), named(&pair.wakee)), (pair.wakeups, pair.waited_ns)));
+    times(each)
+}
+
+/// Chains by their path.
+fn paths(woven: &Chains, named: impl Fn(&str) -> String) -> BTreeMap<String, Times> {
+    let name = |path: &[String]| path.iter().map(|name| named(name)).collect::<Vec<_>>().join(" → ");
+    times(woven.paths.iter().map(|path| (name(&path.path), (path.chains, path.delay_ns))))
+}
+
+fn times(each: impl Iterator<Item = (String, (u64, u64))>) -> BTreeMap<String, Times> {
+    let mut sums = BTreeMap::<String, Times>::new();
+    for (name, (number, ns)) in each {
+        let times = sums.entry(name).or_default();
+        (times.number, times.ns) = (times.number + number, times.ns + ns);
+    }
+    sums
 }
 
 /// Refuses what would be counted twice: the same recording under two names, or on both sides.

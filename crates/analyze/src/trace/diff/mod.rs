@@ -4,11 +4,11 @@
 //! A trace is one observation. What varies inside one, as it goes on, says how steady it was and not what another recording of
 //! the same thing would say: so one trace a side gets a description, and a verdict takes five a side.
 
-mod blocks;
 mod judge;
 mod measure;
 mod names;
 mod rows;
+mod threads;
 
 pub use judge::decides;
 pub use measure::{Compared, DiffError, Looked, Measured, compared, look, measure, wanted};

@@ -1,8 +1,8 @@
 //! The tables: which numbers each row has, which rows there are, and in what order.
 
-use super::blocks::{BLOCKS, Stretch};
 use super::judge::{LEAST_TIMES, Least, Values, change, correct, decides};
 use super::measure::{Compared, DiffError, Measured, Times};
+use super::threads::{STRETCHES, Stretch};
 use super::{DEFINITIONS, DiffChange, DiffDecile, DiffOptions, DiffRow, DiffShift, DiffTable, SCHEMA, TraceDiff};
 use schedlab_run::histogram::Histogram;
 use schedlab_run::{InOrder, counted};
@@ -262,16 +262,16 @@ fn all_names<'m>(about: &str, side: &'m [Measured]) -> BTreeSet<&'m str> {
 fn values(number: &Number, name: &str, sides: [&[Measured]; 2]) -> Values {
     let traces = sides.map(|side| side.iter().filter_map(|m| (number.value)(m, name)).collect());
     let of_trace = |m: &Measured| {
-        let Some(stretch) = number.stretch.filter(|_| !m.stretches.is_empty()) else { return Vec::new() };
-        let seconds = m.trace.seconds / BLOCKS as f64;
+        let Some(stretch) = number.stretch.filter(|_| m.in_stretches) else { return Vec::new() };
+        let seconds = m.trace.seconds / STRETCHES as f64;
         let none = Default::default();
-        let stretches = m.stretches.get(name).unwrap_or(&none);
+        let stretches = m.groups.get(name).map_or(&none, |group| &group.stretches);
         stretches.iter().filter_map(|s| stretch(s, seconds)).collect()
     };
     // A stretch that tells nothing leaves the spread unknown: so few may be alike by chance.
     let stretches = sides.map(|side| {
         let all: Vec<f64> = side.iter().flat_map(of_trace).collect();
-        if all.len() == BLOCKS * side.len() { all } else { Vec::new() }
+        if all.len() == STRETCHES * side.len() { all } else { Vec::new() }
     });
     let seconds: Vec<f64> = sides.into_iter().flatten().map(|m| m.trace.seconds).collect();
     let has = |side: &[Measured]| side.iter().any(|m| m.groups.contains_key(name));

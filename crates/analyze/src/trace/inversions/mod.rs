@@ -238,7 +238,7 @@ pub(super) fn findings(
     lower.truncate(most);
     Inversions {
         schema: SCHEMA,
-        trace: TraceFacts::new(reader, &engine.counts(), engine.span()),
+        trace: TraceFacts::new(reader, &engine.counts(), engine.span(), &options.scope),
         definitions: DEFINITIONS,
         lacking: lacking(
             reader.info().kinds,

@@ -210,7 +210,7 @@ pub(super) fn findings(mut items: Items<'_>, engine: &Engine, reader: &Reader, o
     pools.truncate(most);
     Kworkers {
         schema: SCHEMA,
-        trace: TraceFacts::new(reader, &engine.counts(), engine.span()),
+        trace: TraceFacts::new(reader, &engine.counts(), engine.span(), &options.scope),
         definitions: DEFINITIONS,
         lacking: if by_function { lacking_of_items(kinds) } else { lacking(kinds, &[NO_ITEMS]) },
         by_function,

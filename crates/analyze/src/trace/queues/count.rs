@@ -26,7 +26,7 @@ struct Waiter {
 
 /// Counts while the engine goes.
 #[derive(Debug)]
-pub(super) struct Counter<'a> {
+pub(in crate::trace) struct Counter<'a> {
     window: &'a TimeWindow,
     pub(super) affinity: Affinity,
     pub(super) slicing: Slicing,

@@ -11,6 +11,7 @@ use super::overview::SLICES;
 use super::scope::Scope;
 use count::Counter;
 use lane::Lane;
+use schedlab_trace::engine::Engine;
 use schedlab_trace::{Cpu, Kind, Kinds, Reader, TraceError};
 use serde::Serialize;
 
@@ -118,9 +119,19 @@ pub struct Queues {
 
 /// Reads a trace to its end.
 pub fn queues(reader: &mut Reader, options: &QueuesOptions) -> Result<Queues, TraceError> {
-    let window = &options.scope.window;
-    let mut counter = Counter::new(window, options.slices, Affinity::new(reader));
+    let mut counter = counter(reader, options);
     let engine = follow(reader, &Scope::default().tasks, &mut [&mut counter])?;
+    Ok(findings(counter, &engine, reader, options))
+}
+
+/// What counts while a trace is read.
+pub(super) fn counter<'a>(reader: &Reader, options: &'a QueuesOptions) -> Counter<'a> {
+    Counter::new(&options.scope.window, options.slices, Affinity::new(reader))
+}
+
+/// What was counted, after the trace was read.
+pub(super) fn findings(mut counter: Counter<'_>, engine: &Engine, reader: &Reader, options: &QueuesOptions) -> Queues {
+    let window = &options.scope.window;
     let (start, last) = (counter.slicing.start, engine.span().map_or(0, |(_, last)| last));
     let end = counter.end(last);
     let start = start.unwrap_or(end);
@@ -129,9 +140,9 @@ pub fn queues(reader: &mut Reader, options: &QueuesOptions) -> Result<Queues, Tr
     let lanes = counter.lanes.iter().enumerate().filter(|(cpu, lane)| lane.seen && asked(*cpu));
     let cpus: Vec<QueueRow> =
         lanes.map(|(cpu, lane)| lane.row(cpu as u16, end.saturating_sub(start), number)).collect();
-    Ok(Queues {
+    Queues {
         schema: SCHEMA,
-        trace: TraceFacts::new(reader, &engine.counts(), engine.span()),
+        trace: TraceFacts::new(reader, &engine.counts(), engine.span(), &options.scope),
         definitions: DEFINITIONS,
         lacking: lacking(
             reader.info().kinds,
@@ -156,7 +167,7 @@ pub fn queues(reader: &mut Reader, options: &QueuesOptions) -> Result<Queues, Tr
         censored_ns: counter.censored_ns,
         missed_ns: counter.missed_ns,
         unfinished_ns: counter.unfinished_ns(),
-    })
+    }
 }
 
 impl Lane {

@@ -9,6 +9,7 @@ use super::filter::TaskFilter;
 use super::follow::follow;
 use super::lacking::lacking;
 use super::lanes::Does;
+use super::scope::Scope;
 use super::words;
 use gather::{Behind, Did, Gatherer, Piece, Waited};
 use path::{Step, Threads};
@@ -157,7 +158,7 @@ pub fn slow(reader: &mut Reader, operations: &[SlowOperation], top: Option<usize
     let row = |(operation, pieces): (&&SlowOperation, _)| row(operation, pieces, &engine, names);
     Ok(Slow {
         schema: SCHEMA,
-        trace: TraceFacts::new(reader, &engine.counts(), engine.span()),
+        trace: TraceFacts::new(reader, &engine.counts(), engine.span(), &Scope::default()),
         definitions: DEFINITIONS,
         lacking: lacking(
             reader.info().kinds,

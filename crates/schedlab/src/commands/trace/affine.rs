@@ -29,9 +29,7 @@ pub(super) struct Wakers {
 
 pub(super) fn run(args: &Wakers) -> Result<()> {
     args.filters.refuse_states("who wakes another is on a CPU")?;
-    let (mut reader, scope) = args.source.open_for(&args.filters, affine::wanted())?;
-    let options = AffineOptions { scope, each_task: args.each_task, top: most(args.top), llc_size: args.llc_size };
-    let mut found = affine(&mut reader, &options)?;
-    found.trace.tell_unmatched(&options.scope, &reader);
-    args.source.print(&found, schedlab_report::trace_affine)
+    let options =
+        |scope| AffineOptions { scope, each_task: args.each_task, top: most(args.top), llc_size: args.llc_size };
+    args.source.answer(&args.filters, affine::wanted(), options, affine, schedlab_report::trace_affine)
 }

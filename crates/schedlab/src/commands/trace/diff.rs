@@ -7,7 +7,7 @@ use crate::exit::usage;
 use crate::output::print_line;
 use anyhow::{Result, bail};
 use clap::Args;
-use schedlab_analyze::trace::diff::{Compared, Looked, Measured, compared, decides, look, measure, wanted};
+use schedlab_analyze::trace::diff::{Looked, Measured, compared, decides, look, measure, wanted};
 use schedlab_analyze::trace::{DiffOptions, TaskFilter, diff};
 use std::path::{Path, PathBuf};
 
@@ -45,9 +45,16 @@ pub(super) fn run(args: &Sides) -> Result<()> {
     let tasks = TaskFilter { comms: args.comm.clone(), ..TaskFilter::default() };
     let top = args.top.map(|top| most(top).unwrap_or(usize::MAX));
     let options = DiffOptions { tasks, whole_names: args.whole_names, top };
-    let used = compared(&looked(&a)?, &looked(&b)?)?;
-    let steadiness = !decides([a.len(), b.len()]);
-    let (a, b) = (measured(&a, &used, &options, steadiness)?, measured(&b, &used, &options, steadiness)?);
+    let (of_a, of_b) = (looked(&a)?, looked(&b)?);
+    let used = compared(&of_a, &of_b)?;
+    let in_stretches = !decides([a.len(), b.len()]);
+    let measured = |files: &[PathBuf], looked: &[(String, Looked)]| -> Result<Vec<Measured>> {
+        let one = |(file, (name, looked)): (&PathBuf, &(String, Looked))| {
+            Ok(measure(name, &mut super::open(file, used.kinds)?, &options, in_stretches.then_some(*looked))?)
+        };
+        files.iter().zip(looked).map(one).collect()
+    };
+    let (a, b) = (measured(&a, &of_a)?, measured(&b, &of_b)?);
     let found = diff(&a, &b, &used, &options)?;
     if let Some(file) = &args.html {
         write_file(file, |out| schedlab_report::trace_diff(&found).html("schedlab trace diff", out))?;
@@ -98,7 +105,7 @@ fn files(arm: Traced) -> Vec<PathBuf> {
 /// A trace, or all of a run with one arm.
 fn of_one(path: &Path) -> Result<Vec<PathBuf>> {
     if path == Path::new("-") {
-        usage!("-: a trace is read several times to be compared, and standard input once: name a file");
+        usage!("-: a trace is read twice to be compared, and standard input once: name a file");
     }
     if !is_run(path) {
         return Ok(vec![path.to_owned()]);
@@ -116,16 +123,9 @@ fn looked(files: &[PathBuf]) -> Result<Vec<(String, Looked)>> {
         let name = file.display().to_string();
         let place = super::trace_in(file);
         if std::fs::metadata(&place).is_ok_and(|there| !there.is_file() && !there.is_dir()) {
-            usage!("{name} is no file: a trace is read several times to be compared; copy it into one first");
+            usage!("{name} is no file: a trace is read twice to be compared; copy it into one first");
         }
         Ok((name, look(&mut super::open(file, wanted())?)?))
-    };
-    files.iter().map(one).collect()
-}
-
-fn measured(files: &[PathBuf], used: &Compared, options: &DiffOptions, steadiness: bool) -> Result<Vec<Measured>> {
-    let one = |file: &PathBuf| {
-        measure(&file.display().to_string(), &mut |kinds| super::open(file, kinds), used, options, steadiness)
     };
     files.iter().map(one).collect()
 }

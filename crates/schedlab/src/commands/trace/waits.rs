@@ -56,28 +56,19 @@ pub(super) struct Works {
 
 pub(super) fn run_blame(args: &WaitsOfTasks) -> Result<()> {
     let WaitsOfTasks { waits, each_task } = args;
-    let (mut reader, scope) = waits.source.open_for(&waits.filters, blame::wanted())?;
-    let options = BlameOptions { scope, each_task: *each_task, top: most(waits.top) };
-    let mut found = blame(&mut reader, &options)?;
-    found.trace.tell_unmatched(&options.scope, &reader);
-    waits.source.print(&found, schedlab_report::trace_blame)
+    let options = |scope| BlameOptions { scope, each_task: *each_task, top: most(waits.top) };
+    waits.source.answer(&waits.filters, blame::wanted(), options, blame, schedlab_report::trace_blame)
 }
 
 pub(super) fn run_chains(args: &Waits) -> Result<()> {
-    let (mut reader, scope) = args.source.open_for(&args.filters, chains::wanted())?;
-    let options = ChainsOptions { scope, top: most(args.top) };
-    let mut found = chains(&mut reader, &options)?;
-    found.trace.tell_unmatched(&options.scope, &reader);
-    args.source.print(&found, schedlab_report::trace_chains)
+    let options = |scope| ChainsOptions { scope, top: most(args.top) };
+    args.source.answer(&args.filters, chains::wanted(), options, chains, schedlab_report::trace_chains)
 }
 
 pub(super) fn run_inversions(args: &WaitsOfTasks) -> Result<()> {
     let WaitsOfTasks { waits, each_task } = args;
-    let (mut reader, scope) = waits.source.open_for(&waits.filters, inversions::wanted())?;
-    let options = InversionsOptions { scope, each_task: *each_task, top: most(waits.top) };
-    let mut found = inversions(&mut reader, &options)?;
-    found.trace.tell_unmatched(&options.scope, &reader);
-    waits.source.print(&found, schedlab_report::trace_inversions)
+    let options = |scope| InversionsOptions { scope, each_task: *each_task, top: most(waits.top) };
+    waits.source.answer(&waits.filters, inversions::wanted(), options, inversions, schedlab_report::trace_inversions)
 }
 
 pub(super) fn run_kworkers(args: &Works) -> Result<()> {
@@ -108,8 +99,7 @@ fn of_file(args: &Works, file: &Path, symbols: &kworkers::Symbols, top: Option<u
     let scope = args.filters.scope(file)?;
     let options = KworkersOptions { scope, symbols: symbols.clone(), top };
     let mut reader = super::open(file, kworkers::wanted())?;
-    let mut found = kworkers(&mut reader, &options)?;
-    found.trace.tell_unmatched(&options.scope, &reader);
+    let found = kworkers(&mut reader, &options)?;
     Ok(found)
 }
 
@@ -131,15 +121,11 @@ fn draw(args: &Works, found: &PooledKworkers) -> Result<()> {
 
 pub(super) fn run_explain(args: &WaitsOfTasks) -> Result<()> {
     let WaitsOfTasks { waits, each_task } = args;
-    let (mut reader, scope) = waits.source.open_for(&waits.filters, explain::wanted())?;
-    let top = most(waits.top);
-    let options = ExplainOptions { scope, each_task: *each_task, top, slices: slices(), ..ExplainOptions::default() };
-    let mut found = explain(&mut reader, &options)?;
-    let Explained { blame, chains, inversions, kworkers, map } = &mut found;
-    for facts in [&mut blame.trace, &mut chains.trace, &mut inversions.trace, &mut kworkers.trace, &mut map.trace] {
-        facts.tell_unmatched(&options.scope, &reader);
-    }
-    waits.source.print(&found, pages)
+    let options = |scope| {
+        let (each_task, top) = (*each_task, most(waits.top));
+        ExplainOptions { scope, each_task, top, slices: slices(), ..ExplainOptions::default() }
+    };
+    waits.source.answer(&waits.filters, explain::wanted(), options, explain, pages)
 }
 
 fn pages(found: &Explained) -> Document {

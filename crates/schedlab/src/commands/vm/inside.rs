@@ -1,16 +1,14 @@
 //! The command that runs in the guest, read as the host would read it: which files it needs and which it makes. Its
 //! directory has the same name in the guest, so that every path means the same there.
 
-use crate::cli::{Cli, Command};
+use crate::cli::Command;
 use crate::commands::claim::must_be_free;
-use crate::commands::{ab, bench};
+use crate::commands::{ab, bench, read_words};
 use crate::exit::usage;
-use crate::{input, session, twin_spelling};
+use crate::{input, session};
 use anyhow::{Context, Result, bail};
-use clap::{CommandFactory, FromArgMatches};
 use schedlab_run::{Pack, Plan};
 use schedlab_vm::host::initramfs::Added;
-use std::ffi::OsString;
 use std::path::{Component, Path, PathBuf};
 
 /// A command for a guest.
@@ -44,7 +42,7 @@ impl Inside {
     pub(super) fn of_words(words: &[String]) -> Result<Self> {
         let directory = std::env::current_dir().context("the current directory cannot be read")?;
         let mut inside = Self { arguments: words.to_vec(), directory: text(&directory)?, ..Self::default() };
-        let (command, written) = read(words);
+        let (command, written) = read(words)?;
         match command {
             Command::Bench(args) => {
                 bench::check_anywhere(&args, &written)?;
@@ -120,18 +118,10 @@ impl Inside {
     }
 }
 
-/// As `schedlab` itself would read them; what it would refuse ends us with its words.
-pub(super) fn parse(words: &[String]) -> Command {
-    read(words).0
-}
-
-/// With the workload's options that are written as options of `bench`.
-fn read(words: &[String]) -> (Command, Vec<(String, String)>) {
-    let arguments: Vec<OsString> = ["schedlab".to_owned()].iter().chain(words).map(OsString::from).collect();
-    let arguments = twin_spelling::normalise(arguments, &bench::switches());
-    let matches = bench::with_workload_options(Cli::command(), &[]).get_matches_from(arguments);
-    let written = bench::workload_options(&matches, "bench");
-    (Cli::from_arg_matches(&matches).unwrap_or_else(|error| error.exit()).command, written)
+/// As `schedlab` itself would read them, with the workload's options that are written as options of `bench`.
+fn read(words: &[String]) -> Result<(Command, Vec<(String, String)>)> {
+    let (command, matches) = read_words(words)?;
+    Ok((command, bench::workload_options(&matches, "bench")))
 }
 
 /// Without `..`: the guest sends plain paths. What is above the current directory is the same there; what is above another

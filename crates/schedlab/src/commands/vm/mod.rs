@@ -3,7 +3,6 @@
 mod guest;
 mod inside;
 mod kinds;
-mod legs;
 mod listener;
 mod profile;
 pub(crate) mod task;

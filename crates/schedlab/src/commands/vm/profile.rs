@@ -2,42 +2,26 @@
 //! function and per operation; two kernels, or a kernel and a profile of before, side by side.
 
 use super::guest::{self, Sight};
-use super::inside::{Inside, OUTCOME, parse};
-use super::legs::{Legs, landmarks};
+use super::inside::{Inside, OUTCOME};
 use super::listener::Quiet;
 use crate::cli::Command;
 use crate::cli::vm::{GuestOptions, LaneName, VmProfile};
+use crate::commands::read_words;
 use crate::commands::report::write_file;
 use crate::exit::{self, usage};
 use crate::output::{print_line, say, to_stdout};
 use anyhow::{Context, Result, bail};
 use schedlab_record::profile::KernelSymbols;
-use schedlab_run::lane::Provenance;
-use schedlab_run::{TrialOutcome, counted};
+use schedlab_run::TrialOutcome;
 use schedlab_sys::interrupt::Interrupt;
 use schedlab_vm::Boot;
 use schedlab_vm::host::boot::dry_run;
 use schedlab_vm::host::deliver::probe;
-use schedlab_vm::profile::{Counted, Profile, differences};
-use std::io::{self, Write};
+use schedlab_vm::profile::{self, Counted, Instructions, ProfileFile, Profiled, SCHEMA, landmarks};
 use std::path::Path;
 
 /// Where the guest's symbols are.
 const SYMBOLS: &str = "/proc/kallsyms";
-
-/// One kernel's profile.
-struct Profiled {
-    kernel: String,
-    /// The `bench` command, as it was given.
-    command: String,
-    /// Lane, shift, seed, QEMU and machine: they are part of the result.
-    guest: String,
-    /// What one is, such as a message.
-    operation: String,
-    operations: u64,
-    profile: Profile,
-    legs: Option<Legs>,
-}
 
 pub(super) fn run(args: &VmProfile) -> Result<u8> {
     one_workload(&args.command)?;
@@ -69,8 +53,8 @@ pub(super) fn run(args: &VmProfile) -> Result<u8> {
         return print_line(json(&found)?).map(|()| exit::DONE);
     }
     let shown = to_stdout(|out| match found.as_slice() {
-        [against, this] => compared(against, this, args.top, out),
-        _ => found.iter().try_for_each(|one| alone(one, args.top, out)),
+        [against, this] => profile::compared(against, this, args.top, out),
+        _ => found.iter().try_for_each(|one| profile::alone(one, args.top, out)),
     });
     // The guests have worked for both: neither is lost for the other's sake.
     if let Some(file) = file {
@@ -87,7 +71,8 @@ pub(super) fn run(args: &VmProfile) -> Result<u8> {
 fn one_workload(command: &[String]) -> Result<()> {
     let example = "vm profile --kernel K -- bench pipe:loops=2000";
     let is_bench = command.first().is_some_and(|word| word == "bench");
-    let Some(Command::Bench(bench)) = is_bench.then(|| parse(command)) else {
+    let Some(Command::Bench(bench)) = is_bench.then(|| read_words(command)).transpose()?.map(|(command, _)| command)
+    else {
         usage!("vm profile takes a `bench` command: {example}");
     };
     let asked = [
@@ -168,7 +153,7 @@ fn profiled(
     sight: &Sight,
 ) -> Result<Profiled> {
     let boot = counting(kernel, args.legs, options, words, sight)?;
-    let guest = guest_of(&boot);
+    let guest = boot.guest();
     say(format_args!("schedlab: counting in a guest of {kernel}"));
     let found = count(&boot)?;
     let symbols = KernelSymbols::parse(&found.symbols)?;
@@ -178,131 +163,36 @@ fn profiled(
         false => None,
         true => {
             say(format_args!("schedlab: and again, with legs"));
-            let boot = Boot { counting: Some(landmarks(&symbols)?), ..boot };
+            let boot =
+                Boot { counting: Some(landmarks(|name| symbols.named(name).map(|symbol| symbol.start))?), ..boot };
             let counted = count(&boot)?.counted;
             // What a guest does, it does again; else the legs would be of another run than the whole.
             if counted.whole() != whole {
                 bail!("the guest with legs executed other instructions than the one without: they are no parts of it");
             }
-            Some(Legs::of(&counted, name_of))
+            Some(profile::legs(&counted, name_of))
         }
     };
+    let profile = whole.by_function(name_of);
     Ok(Profiled {
-        kernel: kernel.to_owned(),
         command: args.command.join(" "),
         guest,
+        instructions: Instructions::from(&profile),
+        functions: profile.functions,
+        kernel: kernel.to_owned(),
+        legs,
         operation: found.outcome.operation,
         operations: found.outcome.operations,
-        profile: whole.by_function(name_of),
-        legs,
     })
-}
-
-/// What of a guest moves its instructions, but for its kernel and its command.
-fn guest_of(boot: &Boot) -> String {
-    let provenance = Provenance { lane: boot.lane, qemu: boot.qemu.version.clone(), no_kvm: boot.no_kvm };
-    let t = &boot.machine.topology;
-    let cpus = counted(t.cpus(), "CPUs");
-    let flat = t.sockets == 1 && t.threads == 1 && t.nodes == 1;
-    let (sockets, threads, nodes) = (t.sockets, t.threads, t.nodes);
-    let arranged = if flat { String::new() } else { format!(" (sockets={sockets},threads={threads},nodes={nodes})") };
-    let words = boot.command_line.trim();
-    let words = if words.is_empty() { String::new() } else { format!(", `{words}`") };
-    format!("{provenance}, {cpus}{arranged}, {} MiB{words}", boot.machine.memory_mib)
-}
-
-impl Profiled {
-    fn per_operation(&self, count: u64) -> f64 {
-        count as f64 / self.operations as f64
-    }
-
-    fn headline(&self, out: &mut dyn Write) -> io::Result<()> {
-        let (kernel, programs) = (self.profile.kernel(), self.profile.programs);
-        let of = |count| self.per_operation(count);
-        writeln!(
-            out,
-            "{}, {}: {} operations, {:.1} instructions each: {:.1} in the kernel, {:.1} in programs",
-            self.kernel,
-            self.command,
-            self.operations,
-            of(kernel + programs),
-            of(kernel),
-            of(programs)
-        )
-    }
-}
-
-fn alone(one: &Profiled, top: usize, out: &mut dyn Write) -> io::Result<()> {
-    one.headline(out)?;
-    if let Some(legs) = &one.legs {
-        return legs.show(one.operations, top, out);
-    }
-    writeln!(out, "\n{:>12} {:>7}  function", "per op", "share")?;
-    let kernel = one.per_operation(one.profile.kernel());
-    let rows = one.profile.per_operation(one.operations);
-    for (name, count) in rows.iter().take(top) {
-        writeln!(out, "{count:>12.2} {:>6.1}%  {name}", 100.0 * count / kernel)?;
-    }
-    let rest: f64 = rows.iter().skip(top).map(|(_, count)| count).sum();
-    if rest > 0.0 {
-        let others = rows.len() - top;
-        writeln!(out, "{rest:>12.2} {:>6.1}%  {others} others", 100.0 * rest / kernel)?;
-    }
-    Ok(())
-}
-
-fn compared(against: &Profiled, this: &Profiled, top: usize, out: &mut dyn Write) -> io::Result<()> {
-    against.headline(out)?;
-    this.headline(out)?;
-    if against.guest != this.guest {
-        writeln!(out, "not the same guest, and that is in the difference: {}; {}", against.guest, this.guest)?;
-    }
-    if against.operation != this.operation {
-        let [a, b] = [against, this].map(|one| one.operation.as_str());
-        writeln!(out, "not the same operation: instructions of a {a} beside those of a {b}")?;
-    }
-    let change = this.per_operation(this.profile.kernel()) - against.per_operation(against.profile.kernel());
-    write!(out, "{change:+.2} instructions per operation in the kernel")?;
-    let rows = differences((&against.profile, against.operations), (&this.profile, this.operations));
-    if let Some(most) = rows.first().filter(|row| row.a != row.b) {
-        write!(out, "; {:+.2} in {}", most.b - most.a, most.name)?;
-    }
-    writeln!(out, "\n\n{:>12} {:>12} {:>12}  function", "against", "this", "difference")?;
-    for row in rows.iter().take(top) {
-        writeln!(out, "{:>12.2} {:>12.2} {:>+12.2}  {}", row.a, row.b, row.b - row.a, row.name)?;
-    }
-    let rest: f64 = rows.iter().skip(top).map(|row| row.b - row.a).sum();
-    if rows.len() > top {
-        writeln!(out, "{:>12} {:>12} {rest:>+12.2}  {} others", "", "", rows.len() - top)?;
-    }
-    Ok(())
 }
 
 /// The last profile of a file of `--json`: the one that was not there to be compared with.
 fn read_json(file: &str) -> Result<Profiled> {
     let text = std::fs::read_to_string(file).context("it cannot be read")?;
-    let whole: serde_json::Value = serde_json::from_str(&text).context("it is no JSON")?;
-    let read = || {
-        let one = whole.get("profiles")?.as_array()?.last()?;
-        let text = |name: &str| one.get(name)?.as_str().map(str::to_owned);
-        let count = |name: &str| one.get("instructions")?.get(name)?.as_u64();
-        let functions = one.get("functions")?.as_object()?;
-        let functions = functions.iter().map(|(name, count)| Some((name.clone(), count.as_u64()?)));
-        Some(Profiled {
-            kernel: format!("{file}: {}", text("kernel")?),
-            command: text("command")?,
-            guest: text("guest")?,
-            operation: text("operation")?,
-            operations: one.get("operations")?.as_u64().filter(|operations| *operations > 0)?,
-            profile: Profile {
-                programs: count("programs")?,
-                unknown: count("no_function")?,
-                functions: functions.collect::<Option<_>>()?,
-            },
-            legs: None,
-        })
-    };
-    read().context("it is no profile of `vm profile --json`")
+    let _: serde_json::Value = serde_json::from_str(&text).context("it is no JSON")?;
+    let one = serde_json::from_str(&text).ok().and_then(|mut whole: ProfileFile| whole.profiles.pop());
+    let one = one.filter(|one| one.operations > 0).context("it is no profile of `vm profile --json`")?;
+    Ok(Profiled { kernel: format!("{file}: {}", one.kernel), legs: None, ..one })
 }
 
 /// Asked before guests work for it.
@@ -318,22 +208,5 @@ fn can_be_written(file: &Path, dry_run: bool) -> Result<()> {
 }
 
 fn json(found: &[Profiled]) -> Result<String> {
-    let one = |one: &Profiled| {
-        serde_json::json!({
-            "kernel": one.kernel,
-            "command": one.command,
-            "guest": one.guest,
-            "operation": one.operation,
-            "operations": one.operations,
-            "instructions": {
-                "programs": one.profile.programs,
-                "kernel": one.profile.kernel(),
-                "no_function": one.profile.unknown,
-            },
-            "functions": one.profile.functions,
-            "legs": one.legs.as_ref().map(Legs::to_json),
-        })
-    };
-    let profiles: Vec<_> = found.iter().map(one).collect();
-    Ok(schedlab_run::json::pretty(&serde_json::json!({ "profiles": profiles }))?)
+    Ok(schedlab_run::json::pretty(&ProfileFile { profiles: found.to_vec(), schema: SCHEMA.to_owned() })?)
 }

@@ -1,4 +1,4 @@
-//! The warden: a small process between the trial and a command. It is a subreaper, so every process that the command
+//! The subreaper: a small process between the trial and a command. By `PR_SET_CHILD_SUBREAPER` every process that the command
 //! starts stays below it, also one that daemonizes into a session of its own; it reads what they print, bounds their
 //! time, reaps them with what they used, and before it ends it kills whoever is left. When the trial process dies it
 //! does so at once. Nobody depends on its survival: the trial is a subreaper too and inherits the tree.
@@ -19,7 +19,7 @@ use std::path::Path;
 /// How long the trial gets to take note of the command's end.
 const NOTE_NS: u64 = 1_000_000_000;
 
-/// The warden's ends of its connections.
+/// The subreaper's ends of its connections.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Ends<'a> {
     /// The measured command reads one byte before its exec.
@@ -38,18 +38,18 @@ enum Halt {
 
 impl From<io::Error> for Halt {
     fn from(error: io::Error) -> Self {
-        Self::Failed(format!("the warden failed: {error}"))
+        Self::Failed(format!("the subreaper failed: {error}"))
     }
 }
 
-/// The warden's whole life; the exit code.
+/// The subreaper's whole life; the exit code.
 pub(super) fn run(script: &Script, ends: Ends<'_>) -> i32 {
-    process::set_name(c"schedlab-warden");
-    let mut warden = match Steps::new(script, ends.trial, ends.control) {
-        Ok(steps) => Warden { script, ends, steps },
-        Err(error) => return tell(ends.messages, &Message::Failed(format!("the warden cannot begin: {error}"))),
+    process::set_name(c"schedlab-reaper");
+    let mut subreaper = match Steps::new(script, ends.trial, ends.control) {
+        Ok(steps) => Subreaper { script, ends, steps },
+        Err(error) => return tell(ends.messages, &Message::Failed(format!("the subreaper cannot begin: {error}"))),
     };
-    let message = match warden.run_script() {
+    let message = match subreaper.run_script() {
         Ok(report) => Message::Finished(Box::new(report)),
         Err(Halt::Stopped) => Message::Finished(Box::default()),
         Err(Halt::Failed(why)) => Message::Failed(why),
@@ -63,13 +63,13 @@ fn tell(messages: BorrowedFd<'_>, message: &Message) -> i32 {
     i32::from(fd::write_full(messages, &line).is_err())
 }
 
-struct Warden<'a> {
+struct Subreaper<'a> {
     script: &'a Script,
     ends: Ends<'a>,
     steps: Steps<'a>,
 }
 
-impl Warden<'_> {
+impl Subreaper<'_> {
     /// All steps; whatever happens, `cleanup` has run and nobody is left when this returns.
     fn run_script(&mut self) -> Result<Report, Halt> {
         let result = self.run_steps();

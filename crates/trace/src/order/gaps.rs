@@ -1,0 +1,300 @@
+//! What is missing of a CPU's events: losses that a recorder reports, breaks in the chain of switches, clocks that went back,
+//! beginnings that were overwritten. Each gap is marked among the events that wait, where it begins and where it ends.
+
+use super::{Lane, Order, SWAPPED_NS, lane_index};
+use crate::event::{Cpu, Event, Missing, Tid, What};
+use crate::problem::{ProblemKind, Problems};
+
+/// How far back in a CPU's events a late one is put in its place. An interrupt between taking the time and reserving
+/// the space swaps neighbours; more is a clock that went back.
+const NEIGHBOURS: usize = 64;
+
+/// What is missing before the events of a CPU.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Begin {
+    cpu: Cpu,
+    /// From when on they are complete; `None` while that is not known.
+    until: Option<u64>,
+    lost: u32,
+    /// A problem tells of it already.
+    told: bool,
+    /// Events of others had to be handed out first, and the gap is open.
+    marked: bool,
+}
+
+impl Begin {
+    fn of(cpu: Cpu, told: bool) -> Self {
+        Self { cpu, until: None, lost: 0, told, marked: false }
+    }
+}
+
+impl Order {
+    /// Events of a CPU were lost between its last event and its next one. The recorder noticed at `ts`, which may be a
+    /// little after the time of that next event.
+    pub(crate) fn lost(&mut self, cpu: Cpu, ts: u64, lost: u64, problems: &mut Problems) {
+        self.lost_in(lane_index(cpu), cpu, ts, lost, problems);
+    }
+
+    /// The same of a stream that is in order by itself.
+    pub(crate) fn lost_in(&mut self, index: usize, cpu: Cpu, ts: u64, lost: u64, problems: &mut Problems) {
+        problems.add_many(ProblemKind::Lost, lost.max(1), || match cpu {
+            Cpu::ANY => format!("events were lost up to {ts} ns, on an unknown CPU"),
+            Cpu(n) if ts == 0 => format!("CPU {n} lost events before the trace begins"),
+            Cpu(n) => format!("CPU {n} lost events, noticed at {ts} ns"),
+        });
+        if index >= self.cpus.len() {
+            self.meet(index);
+        }
+        let lane = &mut self.cpus[index];
+        let lost = u32::try_from(lost).unwrap_or(u32::MAX);
+        if cpu == Cpu::ANY {
+            // Nobody knows whose next event would end it, nor since when: since the round before, at the earliest.
+            let ts = ts.max(lane.last);
+            if self.latest_before == 0 && !lane.seen {
+                let before = lane.begin.map_or(0, |begin| begin.lost);
+                lane.begin = Some(Begin { until: Some(ts), lost: before.saturating_add(lost), ..Begin::of(cpu, true) });
+                (lane.last, self.begins_late) = (ts, true);
+                return;
+            }
+            (lane.last, lane.seen) = (lane.last.max(self.latest_before).min(ts), true);
+            lane.gap(cpu, ts, Missing::Lost, lost);
+            self.pending += 2;
+        } else if let Some((_, missing, before)) = &mut lane.losing {
+            (*missing, *before) = (Missing::Lost, before.saturating_add(lost));
+        } else if lane.seen {
+            lane.begin_gap(cpu, Missing::Lost, lost);
+            self.pending += 1;
+        } else {
+            lane.begin_behind_gap(cpu, lost, true);
+            self.begins_late = true;
+        }
+    }
+
+    /// What a CPU traced between the trace's first event and its own next one was overwritten.
+    pub(crate) fn begins_late(&mut self, cpu: Cpu) {
+        let index = lane_index(cpu);
+        if index >= self.cpus.len() {
+            self.meet(index);
+        }
+        let lane = &mut self.cpus[index];
+        if !lane.seen && lane.losing.is_none() {
+            lane.begin_behind_gap(cpu, 0, true);
+            self.begins_late = true;
+        }
+    }
+
+    /// So many events of a CPU were lost, nobody knows when: of what is not handed out yet nothing of this CPU is known to be
+    /// complete, and no wait.
+    pub(crate) fn lost_at_unknown_times(&mut self, cpu: Cpu, lost: u64) {
+        let (first, latest) = (self.first_waiting(), self.latest);
+        let lost = u32::try_from(lost).unwrap_or(u32::MAX);
+        if let Some(lane) = self.cpus.get_mut(lane_index(cpu)).filter(|lane| lane.seen && first < latest) {
+            lane.events.insert(lane.at, Event { ts: first, cpu, what: What::GapBegin });
+            lane.events.push(Event { ts: latest, cpu, what: What::GapEnd { missing: Missing::Lost, lost } });
+            self.pending += 2;
+        }
+        self.waits_unknown(first, latest);
+    }
+
+    /// What waits between these times may have run on any CPU.
+    fn waits_unknown(&mut self, from: u64, until: u64) {
+        let index = lane_index(Cpu::ANY);
+        if index >= self.cpus.len() {
+            self.meet(index);
+        }
+        let lane = &mut self.cpus[index];
+        let ts = from.max(lane.last).max(self.handed_out);
+        if ts < until {
+            lane.last = ts;
+            lane.put(Event { ts, cpu: Cpu::ANY, what: What::WaitsUnknown { until: until.into() } });
+            self.pending += 1;
+        }
+    }
+
+    /// Time of the first event that is not handed out; what a recorder found when it began is none.
+    pub(super) fn first_waiting(&self) -> u64 {
+        let first =
+            |lane: &Lane| lane.events[lane.at..].iter().find(|event| !event.is_from_before()).map(|event| event.ts);
+        self.cpus.iter().filter_map(first).min().unwrap_or(u64::MAX).max(self.handed_out)
+    }
+
+    /// Events of a CPU between its last one and `ts` were lost; those behind `ts` follow.
+    pub(crate) fn lost_until(&mut self, cpu: Cpu, ts: u64, problems: &mut Problems) {
+        self.lost(cpu, ts, 0, problems);
+        let lane = &mut self.cpus[lane_index(cpu)];
+        lane.last = lane.last.max(ts);
+        self.pending += lane.end_of_gap(lane.last);
+    }
+
+    /// In a gap of a CPU: its events stand in the gap, which the next one ends when this is taken back.
+    pub(crate) fn hold_gap(&mut self, cpu: Cpu, held: bool) {
+        if let Some(lane) = self.cpus.get_mut(lane_index(cpu)) {
+            lane.held = held;
+        }
+    }
+
+    /// The events of a CPU are complete from `ts` on; before, some may be missing.
+    pub(crate) fn begins_at(&mut self, cpu: Cpu, ts: u64) {
+        let index = lane_index(cpu);
+        if index >= self.cpus.len() {
+            self.meet(index);
+        }
+        self.cpus[index].begin = Some(Begin { until: Some(ts), ..Begin::of(cpu, false) });
+        self.begins_late = true;
+    }
+
+    /// Marks what is missing at the beginnings of CPUs, for all readers: from the first event of the trace on, which is not
+    /// known before events are handed out. Before that one there is nothing that a gap could hide from us. Until the last CPU
+    /// has begun, a thread of any other may have run there, also one that was not seen there before: nobody could see it.
+    pub(super) fn settle_begins(&mut self, problems: &mut Problems) {
+        let first = if self.handed_out > 0 { self.handed_out } else { self.first_waiting() };
+        let mut last = first;
+        self.begins_late = false;
+        for lane in &mut self.cpus {
+            let Some(begin) = lane.begin.take() else { continue };
+            if let Some(until) = begin.until.filter(|until| !begin.told && *until > first) {
+                let cpu = begin.cpu.0;
+                problems.add(ProblemKind::Lost, || format!("the events of CPU {cpu} before {until} ns are missing"));
+            }
+            self.pending += lane.mark_begin(begin, first);
+            self.begins_late |= lane.begin.is_some();
+            last = last.max(begin.until.unwrap_or(self.limit));
+        }
+        self.waits_unknown(first, last);
+    }
+
+    /// Finds the place of a lane's newest event, which is older than the one before, or than what was handed out.
+    #[cold]
+    pub(super) fn settle_late(&mut self, index: usize, problems: &mut Problems) {
+        let lane = &mut self.cpus[index];
+        let Some(event) = lane.events.pop() else { return };
+        self.pending += 1;
+        if event.is_from_before() {
+            return lane.put(event);
+        }
+        let waiting = &lane.events[lane.at..];
+        let later = waiting.iter().rev().take(NEIGHBOURS + 1).take_while(|e| e.ts > event.ts).count();
+        let back = lane.last.saturating_sub(event.ts);
+        let swapped = (1..SWAPPED_NS).contains(&back) && later <= NEIGHBOURS && event.ts >= self.handed_out;
+        if swapped && !matches!(event.what, What::Switch { .. }) {
+            let at = lane.events.len() - later;
+            lane.events.insert(at, event);
+            if lane.place > 0 {
+                lane.places.insert(at, lane.place);
+            }
+            return;
+        }
+        let (cpu, last, limit) = (event.cpu, lane.last, self.limit);
+        if last > limit {
+            problems.add(ProblemKind::ClockBack, || {
+                format!("the clock of CPU {} went back by {back} ns at {last} ns", cpu.0)
+            });
+        } else {
+            problems.add(ProblemKind::Unsorted, || {
+                format!(
+                    "an event of CPU {} at {} ns came after the recorder had said that all up to {limit} ns were there; \
+                     it is told later than it was",
+                    cpu.0, event.ts
+                )
+            });
+        }
+        // Time never goes back: until the clock has caught up, everything happens where it stood, in a gap.
+        let ts = last.max(limit);
+        if !lane.seen {
+            // Before the first event of a CPU there is nothing that the gap could hide from us.
+            lane.last = ts;
+        }
+        if lane.losing.is_none() {
+            lane.begin_gap(cpu, Missing::Clock, 0);
+            self.pending += 1;
+        }
+        if let What::Switch { next, .. } = event.what {
+            lane.current = Some(next);
+        }
+        lane.last = ts;
+        lane.put(Event { ts, ..event });
+    }
+}
+
+impl Lane {
+    #[cold]
+    pub(super) fn chain_break(&mut self, cpu: Cpu, ts: u64, prev: Tid, problems: Option<&mut Problems>) {
+        let current = self.current.map_or(0, |c| c.0);
+        if let Some(problems) = problems {
+            problems.add(ProblemKind::ChainBreak, || {
+                format!("CPU {} at {ts} ns: {} leaves the CPU, where {current} had been put", cpu.0, prev.0)
+            });
+        }
+        self.gap(cpu, ts, Missing::Chain, 0);
+    }
+
+    fn begin_gap(&mut self, cpu: Cpu, missing: Missing, lost: u32) {
+        self.put(Event { ts: self.last, cpu, what: What::GapBegin });
+        (self.losing, self.current) = (Some((cpu, missing, lost)), None);
+    }
+
+    /// The CPU's first event is missing, and those before it.
+    fn begin_behind_gap(&mut self, cpu: Cpu, lost: u32, told: bool) {
+        self.begin = Some(Begin::of(cpu, told));
+        (self.losing, self.current) = (Some((cpu, Missing::Lost, lost)), None);
+    }
+
+    /// The gap ends; how many events more are waiting.
+    #[cold]
+    pub(super) fn end_of_gap(&mut self, ts: u64) -> usize {
+        let Some((cpu, missing, lost)) = self.losing.take() else { return 0 };
+        match &mut self.begin {
+            Some(begin) if !self.seen => {
+                (begin.until, begin.lost) = (begin.until.max(Some(ts)), lost);
+                return 0;
+            }
+            begin => _ = begin.take_if(|begin| begin.marked),
+        }
+        self.put(Event { ts, cpu, what: What::GapEnd { missing, lost } });
+        1
+    }
+
+    /// Marks the gap before the CPU's events, which begins at `first` and may still be open; by how many marks.
+    fn mark_begin(&mut self, begin: Begin, first: u64) -> usize {
+        let Begin { cpu, until, lost, .. } = begin;
+        if until.is_some_and(|until| until <= first && lost == 0) {
+            return 0;
+        }
+        match until {
+            None => {
+                self.begin = Some(Begin { marked: true, ..begin });
+                (self.last, self.seen) = (first, true);
+            }
+            // First the end, since a mark comes in front of what is there of its time.
+            Some(until) => {
+                self.mark(Event { ts: until.max(first), cpu, what: What::GapEnd { missing: Missing::Lost, lost } });
+            }
+        }
+        if begin.marked {
+            return 0;
+        }
+        self.mark(Event { ts: first, cpu, what: What::GapBegin });
+        1 + usize::from(until.is_some())
+    }
+
+    /// Puts the mark of a gap among the events that wait: in front of those of its time.
+    fn mark(&mut self, event: Event) {
+        let later = self.events[self.at..].partition_point(|e| e.ts < event.ts);
+        let at = self.at + later;
+        self.events.insert(at, event);
+        if self.place > 0 {
+            self.places.insert(at, 0);
+        }
+    }
+
+    /// Marks events as missing from the last one to `ts`.
+    fn gap(&mut self, cpu: Cpu, ts: u64, missing: Missing, lost: u32) {
+        // Before the first event of a CPU there is nothing that the gap could hide from us.
+        let from = if self.seen { self.last } else { ts };
+        self.put(Event { ts: from, cpu, what: What::GapBegin });
+        self.put(Event { ts, cpu, what: What::GapEnd { missing, lost } });
+        self.last = ts;
+        self.seen = true;
+        self.current = None;
+    }
+}

@@ -1,0 +1,127 @@
+//! Which events may be handed out, by the recorder's rounds, and handing them out in the order of time.
+
+use super::{BATCH, Lane, Order, lane_index};
+use crate::event::{Cpu, Event};
+use crate::problem::{ProblemKind, Problems};
+use std::cmp::Reverse;
+
+/// Events held back at most (256 MiB). A recorder that marks its rounds needs a few MB per CPU.
+const MOST_PENDING: usize = 8 << 20;
+
+impl Order {
+    /// A recorder's end of a round: what is older than the end of the round before may be handed out.
+    pub(crate) fn end_of_round(&mut self, problems: &mut Problems) {
+        self.release(self.latest_before, problems);
+        self.latest_before = self.latest;
+    }
+
+    /// Everything up to `ts` may be handed out.
+    pub(crate) fn release(&mut self, ts: u64, problems: &mut Problems) {
+        self.limit = self.limit.max(ts);
+        self.latest_before = self.latest_before.max(ts);
+        self.gather(problems);
+    }
+
+    /// Time of the latest event so far.
+    pub(crate) fn latest(&self) -> u64 {
+        self.latest
+    }
+
+    /// Has the latest event of one stream be found; returns that of all.
+    pub(crate) fn replace_latest(&mut self, ts: u64) -> u64 {
+        std::mem::replace(&mut self.latest, ts)
+    }
+
+    /// Whether a CPU has had events.
+    pub(crate) fn has_seen(&self, cpu: Cpu) -> bool {
+        self.cpus.get(lane_index(cpu)).is_some_and(|lane| lane.seen)
+    }
+
+    /// No more events will come.
+    pub(crate) fn finish(&mut self, problems: &mut Problems) {
+        for lane in self.cpus.iter_mut().filter(|lane| lane.losing.is_some()) {
+            self.pending += lane.end_of_gap(self.latest.max(lane.last));
+        }
+        self.limit = u64::MAX;
+        self.finished = true;
+        self.gather(problems);
+    }
+
+    /// Whether no more events will come.
+    pub(crate) fn is_finished(&self) -> bool {
+        self.finished
+    }
+
+    /// Events that may be handed out are waiting.
+    pub(crate) fn is_ready(&self) -> bool {
+        self.handing_out
+    }
+
+    /// Keeps memory bounded where a source never ends its rounds: hands out the older half.
+    pub(crate) fn relieve(&mut self, problems: &mut Problems) {
+        if self.pending < MOST_PENDING {
+            return;
+        }
+        let mut starts: Vec<(u64, u64)> =
+            self.cpus.iter().filter(|l| l.at < l.events.len()).map(|l| (l.events[l.at].ts, l.last)).collect();
+        starts.sort_unstable();
+        let oldest = starts.first().map_or(0, |s| s.0);
+        let latest = starts.iter().map(|s| s.1).max().unwrap_or(0);
+        problems.add(ProblemKind::Unsorted, || {
+            format!("more than {MOST_PENDING} events had to be held back for ordering; some may be out of order")
+        });
+        self.release(oldest + (latest - oldest) / 2, problems);
+    }
+
+    fn gather(&mut self, problems: &mut Problems) {
+        if self.begins_late && self.first_waiting() <= self.limit {
+            self.settle_begins(problems);
+        }
+        self.heads.clear();
+        for (index, lane) in self.cpus.iter().enumerate() {
+            if let Some(first) = lane.events.get(lane.at).filter(|e| e.ts <= self.limit) {
+                self.heads.push(Reverse((first.ts, lane.place_of(lane.at, index as u32), index as u32)));
+            }
+        }
+        self.handing_out = !self.heads.is_empty();
+    }
+
+    /// Hands out up to [`BATCH`] events in order; nothing when all that may go is gone.
+    pub(crate) fn take(&mut self, out: &mut Vec<Event>) {
+        while out.len() < BATCH {
+            let Some(Reverse((.., index))) = self.heads.pop() else { break };
+            let next = self.heads.peek().map_or((u64::MAX, u64::MAX), |r| (r.0.0, r.0.1));
+            let lane = &mut self.cpus[index as usize];
+            let waiting = &lane.events[lane.at..];
+            let most = waiting.len().min(BATCH - out.len());
+            // As far as this CPU is ahead of the others: often many events.
+            let is_later = |at: usize, e: &Event| {
+                e.ts > next.0 || e.ts == next.0 && lane.place_of(lane.at + at, index) > next.1 || e.ts > self.limit
+            };
+            let run = waiting[..most].iter().enumerate().position(|(at, e)| is_later(at, e)).unwrap_or(most);
+            out.extend_from_slice(&waiting[..run]);
+            lane.at += run;
+            self.pending -= run;
+            if let Some(first) = lane.events.get(lane.at).filter(|e| e.ts <= self.limit) {
+                self.heads.push(Reverse((first.ts, lane.place_of(lane.at, index), index)));
+            } else {
+                lane.compact();
+            }
+        }
+        self.handing_out = !self.heads.is_empty();
+        if let Some(last) = out.last() {
+            self.handed_out = last.ts;
+        }
+    }
+}
+
+impl Lane {
+    /// Gives the room of what was handed out back to what follows.
+    fn compact(&mut self) {
+        if self.at * 2 >= self.events.len() {
+            self.events.drain(..self.at);
+            self.places.drain(..self.at.min(self.places.len()));
+            self.at = 0;
+        }
+    }
+}

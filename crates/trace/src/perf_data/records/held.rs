@@ -1,0 +1,95 @@
+//! Rounds, and rings that overwrite themselves: they are written backward, so the newest event comes first, and a round of
+//! them is held back until it is sorted.
+
+use super::super::attr::{u32_at, u64_at};
+use super::{Records, Step, record};
+use crate::event::{Cpu, Event, What};
+use crate::fields::Refused;
+use crate::plans::tell_refused;
+use crate::problem::ProblemKind;
+
+/// Events of rings that are read backward which are held back at most (128 MiB).
+const MOST_HELD: usize = 4 << 20;
+
+impl Records {
+    pub(super) fn end_of_round(&mut self) -> Option<Step> {
+        if let Some(inflate) = &mut self.inflate {
+            inflate.end_of_round();
+            return None;
+        }
+        self.release_round();
+        self.order.is_ready().then_some(Step::Round)
+    }
+
+    pub(super) fn release_round(&mut self) {
+        self.sort_held();
+        // A ring that overwrites itself is read at the end: rounds of other rings say nothing of what is in it.
+        if self.sample_type == record::SAMPLE {
+            self.order.end_of_round(&mut self.problems);
+        }
+    }
+
+    /// A ring that is written backward comes newest first. Rounds of it are all that was in it (perf empties it once, at the
+    /// end or when it is told to), so they are sorted as a whole.
+    pub(super) fn sort_held(&mut self) {
+        for (cpu, ts) in std::mem::take(&mut self.rings_begin) {
+            self.order.begins_at(cpu, ts);
+        }
+        // Of one time the later one came first.
+        self.held.reverse();
+        self.held.sort_by_key(|event| event.ts);
+        for event in self.held.drain(..) {
+            match event.what {
+                What::GapEnd { lost, .. } => self.order.lost(event.cpu, event.ts, lost.into(), &mut self.problems),
+                _ => self.order.push(event, &mut self.problems),
+            }
+        }
+    }
+
+    #[cold]
+    pub(super) fn sample_held_back(&mut self, record: &[u8], offset: u64) {
+        if self.held.len() >= MOST_HELD {
+            self.problems.add(ProblemKind::Unsorted, || {
+                format!(
+                    "a ring that is read backward has more than {MOST_HELD} events; some are told later than they were"
+                )
+            });
+            self.release_round();
+        }
+        if let Some(event) = self.event(record, offset) {
+            self.held.push(event);
+        }
+    }
+
+    /// The event of a sample.
+    fn event(&mut self, record: &[u8], offset: u64) -> Option<Event> {
+        let big_endian = self.big_endian;
+        let Some(source) = self.sources.of(record, big_endian) else {
+            self.unknown(offset);
+            return None;
+        };
+        source.samples += 1;
+        if let Some(cgroups) = &mut self.cgroups {
+            cgroups.sample(&source.layout, record, big_endian);
+        }
+        let layout = &source.layout;
+        let when = layout.time.zip(layout.cpu).filter(|_| source.is_backward);
+        if let Some((ts, cpu)) = when
+            && let Some(ts) = u64_at(record, ts, big_endian)
+            && let Some(cpu) = u32_at(record, cpu, big_endian).and_then(|cpu| Cpu::from_raw(i64::from(cpu)))
+        {
+            let begin = self.rings_begin.entry(cpu).or_insert(ts);
+            *begin = ts.min(*begin);
+        }
+        let (_, plan) = source.plan.as_ref()?;
+        let parts = || {
+            let ts = u64_at(record, layout.time?, big_endian)?;
+            Some((ts, u32_at(record, layout.cpu?, big_endian)?, layout.raw(record, big_endian)?))
+        };
+        let decoded = parts().ok_or(Refused::Short).and_then(|(ts, cpu, raw)| {
+            let cpu = Cpu::from_raw(i64::from(cpu)).ok_or(Refused::Number)?;
+            Ok(Event { ts, cpu, what: plan.decode(raw, &mut self.dictionary)? })
+        });
+        decoded.map_err(|refused| tell_refused(refused, offset, &mut self.problems)).ok()
+    }
+}

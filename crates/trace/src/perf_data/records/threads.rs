@@ -1,0 +1,63 @@
+//! Records beside the samples: losses, and the names and lives of threads.
+
+use super::super::attr::{u32_at, u64_at};
+use super::{Records, record};
+use crate::event::{Cpu, Event, Missing, Tid, What};
+use crate::kind::Kind;
+
+impl Records {
+    /// A record in which the kernel says that it lost events.
+    pub(super) fn lost(&mut self, record: &[u8], lost: u64) {
+        let (ts, cpu) = self.when(record);
+        // Where it does not say when, it was before now.
+        let ts = if ts == 0 { self.order.latest() } else { ts };
+        if self.sample_type == record::SAMPLE {
+            return self.order.lost(cpu, ts, lost, &mut self.problems);
+        }
+        let what = What::GapEnd { missing: Missing::Lost, lost: u32::try_from(lost).unwrap_or(u32::MAX) };
+        self.held.push(Event { ts, cpu, what });
+    }
+
+    /// Time and CPU of a record that is no sample; 0 where it says no time.
+    fn when(&self, record: &[u8]) -> (u64, Cpu) {
+        let trailer = self.sources.trailer(record, self.big_endian);
+        let from_end = |back: Option<usize>| back.and_then(|back| record.len().checked_sub(back));
+        let ts = from_end(trailer.time).and_then(|at| u64_at(record, at, self.big_endian)).unwrap_or(0);
+        let cpu = from_end(trailer.cpu).and_then(|at| u32_at(record, at, self.big_endian));
+        (ts, cpu.and_then(|cpu| Cpu::from_raw(i64::from(cpu))).unwrap_or(Cpu::ANY))
+    }
+
+    /// COMM, FORK and EXIT: names and lifetimes, also of threads that were there before the recording (time 0).
+    pub(super) fn thread_record(&mut self, kind: u32, record: &[u8]) {
+        let tid = |at: usize| u32_at(record, at, self.big_endian).and_then(|raw| Tid::from_raw(i64::from(raw)));
+        let (mut ts, cpu) = self.when(record);
+        let what = if kind == record::COMM {
+            let end = record.len().saturating_sub(self.sources.trailer(record, self.big_endian).size);
+            let Some((tid, comm)) = tid(12).zip(record.get(16..end)) else { return };
+            What::Comm { tid, comm: self.dictionary.names.intern_bytes(comm) }
+        } else {
+            let (Some(tid), Some(parent)) = (tid(16), tid(20)) else { return };
+            ts = u64_at(record, 24, self.big_endian).unwrap_or(ts);
+            let comm = crate::names::Name::UNKNOWN;
+            if kind == record::FORK { What::Fork { parent, child: tid, comm } } else { What::Exit { tid, comm } }
+        };
+        let kind = match what {
+            What::Comm { .. } => Kind::TaskRename,
+            What::Fork { .. } => Kind::SchedProcessFork,
+            _ => Kind::SchedProcessExit,
+        };
+        // Where the tracepoint was recorded on that CPU, too, this says the same again.
+        if self.wanted.has(kind) && (ts == 0 || !self.traced.has(kind) || !self.coverage.has(cpu)) {
+            // What perf made up for the threads it found has no time, and belongs to no CPU.
+            let event = Event { ts, cpu: if ts == 0 { Cpu::ANY } else { cpu }, what };
+            if !event.is_from_before() {
+                *self.noted.entry(cpu).or_default() += 1;
+            }
+            if self.sample_type == record::SAMPLE || ts == 0 {
+                self.order.push(event, &mut self.problems);
+            } else {
+                self.held.push(event);
+            }
+        }
+    }
+}
