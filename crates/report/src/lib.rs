@@ -16,6 +16,7 @@ mod markdown;
 mod number;
 mod page;
 mod pictures;
+pub mod port;
 mod profile;
 mod remarks;
 mod sections;

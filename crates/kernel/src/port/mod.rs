@@ -15,5 +15,5 @@ mod tokens;
 pub use outcome::{Outcome, Reason};
 pub use present::{Commit, Fixed, Present, Sign, fixed, present};
 pub use rehearse::{Confidence, Place, Proposal, Rehearsed, rehearse};
-pub use series::{Finding, Obstacle, Port, Read, rehearse_series};
+pub use series::{Finding, Made, Obstacle, Port, Read, rehearse_series};
 pub use source::Source;

@@ -106,6 +106,11 @@ impl Building {
         with_files(&self.tree, files, &self.place, say).map(|_| ())
     }
 
+    /// Where the sources are that are compiled: compilers name files below it.
+    pub fn source(&self) -> &Path {
+        &self.make.source
+    }
+
     /// Compiles what has changed. Returns the requested options that the tree did not take.
     pub fn compile(&mut self, say: &mut dyn FnMut(&str)) -> Result<Vec<String>, VmError> {
         say("configuring");

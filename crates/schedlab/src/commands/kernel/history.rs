@@ -3,7 +3,8 @@
 use super::checkout::git;
 use crate::output::say;
 use anyhow::{Context, Result};
-use schedlab_kernel::{Commit, Fixed, Patch, Present, fixed, present};
+use schedlab_kernel::{Commit, Patch, fixed, present};
+use schedlab_report::port::History;
 use std::collections::{BTreeSet, HashMap};
 use std::path::Path;
 
@@ -12,22 +13,6 @@ const COMMITS: usize = 20_000;
 const CHANGES: usize = 2_000;
 /// Bytes of file names that one command line takes.
 const NAMES: usize = 1 << 20;
-
-/// For each patch of a series what was found.
-#[derive(Default)]
-pub(super) struct History {
-    pub(super) present: Vec<Option<Present>>,
-    pub(super) fixed: Vec<Vec<Fixed>>,
-    /// All commits of the files were read: what was not found is not there.
-    pub(super) is_whole: bool,
-}
-
-impl History {
-    /// The commit that a patch is, taken back or not.
-    pub(super) fn of(&self, patch: usize) -> Option<&Present> {
-        self.present.get(patch)?.as_ref()
-    }
-}
 
 /// Reads the commits that touch the files of the series. A tree without history is no error: nothing is found then.
 pub(super) fn read(tree: &Path, patches: &[Patch]) -> History {

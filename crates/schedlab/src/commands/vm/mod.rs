@@ -5,6 +5,7 @@ mod inside;
 mod kinds;
 mod legs;
 mod listener;
+pub(crate) mod measured;
 mod profile;
 pub(crate) mod task;
 pub(crate) mod trials;
@@ -78,18 +79,18 @@ fn build_kernel(args: &Build) -> Result<u8> {
 }
 
 /// The lines of configuration that `--config` and `--set` give, the last word last.
-pub(super) fn options(set: &[String], config: Option<&Path>) -> Result<Vec<String>> {
+pub(crate) fn options(set: &[String], config: Option<&Path>) -> Result<Vec<String>> {
     let file = config.map(input::text).transpose()?;
     Ok(file.into_iter().chain(set.iter().cloned()).collect())
 }
 
 /// As many compilers as CPUs.
-pub(super) fn usual_jobs() -> usize {
+pub(crate) fn usual_jobs() -> usize {
     std::thread::available_parallelism().map_or(1, usize::from)
 }
 
 /// A name that `build:NAME` can have.
-pub(super) fn plain_name(name: String) -> Result<String> {
+pub(crate) fn plain_name(name: String) -> Result<String> {
     let plain = |c: char| c.is_ascii_alphanumeric() || "-_.+".contains(c);
     if name.is_empty() || name.starts_with('.') || !name.chars().all(plain) {
         usage!("`{name}` cannot name a kernel: give --name of letters, digits, `-`, `_`, `.` and `+`");
