@@ -4,9 +4,11 @@ mod builds;
 mod hunks;
 mod json;
 mod patches;
+mod prerequisites;
 mod words;
 
 pub use builds::{Build, Counted, Proof, Step};
+pub use prerequisites::{Prerequisites, Wanted};
 pub use words::confidence;
 
 use schedlab_kernel::contract::Contract;
@@ -31,6 +33,8 @@ pub struct Rehearsal {
     pub contract: Option<Contract>,
     /// Where the adapted series was compiled.
     pub build: Option<Build>,
+    /// Where the tree that the series is from has a history.
+    pub prerequisites: Option<Prerequisites>,
 }
 
 /// For each patch of a series what the target's history has of it.
@@ -63,7 +67,8 @@ impl Rehearsal {
         hunks::write(self, out)?;
         patches::write(self, out)?;
         hunks::sums(self, out)?;
-        self.build.as_ref().map_or(Ok(()), |build| builds::write(self, build, out))
+        self.build.as_ref().map_or(Ok(()), |build| builds::write(self, build, out))?;
+        self.prerequisites.as_ref().map_or(Ok(()), |found| found.write(out))
     }
 
     /// As JSON, one object a line: a hunk, a part of the series that was skipped, a step of the build.

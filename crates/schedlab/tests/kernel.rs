@@ -546,3 +546,66 @@ fn a_series_is_compiled_patch_after_patch_up_to_the_first_that_fails() {
     let ran = port(&["--boot", "no-such-workload"]).failure();
     assert!(ran.stderr.contains("no-such-workload"), "{}", ran.stderr);
 }
+
+/// The source has a history: the commit that brought a name, the one that wrote a line that the target lacks, one that
+/// the target has under another id, and others. The series itself and what comes after it count for nothing.
+#[test]
+fn commits_that_a_series_leans_on_are_found_in_the_sources_history_and_looked_for_in_the_target() {
+    let lab = Lab::new("kernel-port-prerequisites");
+    let from = lab.path("from");
+    write(&lab, "from/include/a.h", b"int lock(int);\nint unlock(int);\nint compute(int);\n");
+    write(&lab, "from/net/x.c", TEXT.as_bytes());
+    git(&lab, "", &["init", "-q", &from]);
+    let commit = |lab: &Lab, message: &str| {
+        git(lab, "from", &["add", "-A"]);
+        git(lab, "from", &["commit", "-qm", message]);
+        git(lab, "from", &["rev-parse", "HEAD"]).trim().to_owned()
+    };
+    commit(&lab, "base");
+    git(&lab, "", &["clone", "-q", &format!("file://{from}"), &lab.path("onto")]);
+    let header = |more: &str| format!("int lock(int);\nint unlock(int);\nint compute(int);\n{more}");
+    write(&lab, "from/include/a.h", header("int corked(int);\n").as_bytes());
+    let brought = commit(&lab, "a: corked");
+    write(&lab, "from/include/a.h", header("int corked(int);\nint other(int);\n").as_bytes());
+    commit(&lab, "a: nothing of ours");
+    let latched = TEXT.replace("lock(x);\n\tx =", "lock_nested(x, 1);\n\tx =");
+    write(&lab, "from/net/x.c", latched.as_bytes());
+    let wrote = commit(&lab, "x: lock nested");
+    let checked = latched.replacen("\treturn x;", "\tassert(x > 0);\n\treturn x;", 1);
+    write(&lab, "from/net/x.c", checked.as_bytes());
+    let known = commit(&lab, "x: check");
+    let feature = checked.replacen(
+        "\tx = compute(x);\n\tunlock(x);\n\tassert",
+        "\tif (corked(x))\n\t\tx = compute(x);\n\tunlock(x);\n\tassert",
+        1,
+    );
+    assert_ne!(feature, checked);
+    write(&lab, "from/net/x.c", feature.as_bytes());
+    commit(&lab, "x: the feature");
+    let series = write(&lab, "s.patch", git(&lab, "from", &["format-patch", "-1", "--stdout"]).as_bytes());
+    write(&lab, "from/net/x.c", feature.replace("corked(x)", "corked(x) > 1").as_bytes());
+    commit(&lab, "x: later");
+    // The target has one of them as a pick, with other lines around it.
+    write(&lab, "onto/net/x.c", TEXT.replacen("\treturn x;", "\tassert(x > 0);\n\treturn x;", 1).as_bytes());
+    git(&lab, "onto", &["commit", "-qam", &format!("y: check\n\n[ Upstream commit {known} ]\n")]);
+    let onto = lab.path("onto");
+    let ran = schedlab(&["kernel", "port", &series, "--onto", &onto, "--from", &from, "--json"]).success();
+    let hunk = json(ran.stdout.lines().next().unwrap());
+    let commits: Vec<_> = hunk["needs"].as_array().unwrap().iter().filter(|need| need["kind"] == "commit").collect();
+    let said: Vec<_> =
+        commits.iter().map(|c| (c["name"].as_str().unwrap(), c["brought"][0].as_str(), c["there"].as_bool())).collect();
+    assert_eq!(said, [(&*brought, Some("corked"), Some(false)), (&*wrote, None, Some(false))], "{}", ran.stdout);
+    let text = schedlab(&["kernel", "port", &series, "--onto", &onto, "--from", &from]).success().stdout;
+    for line in [
+        "prerequisites: 2 commits of 4 brought what the target misses; 0 there already",
+        &format!("  {}  a: corked  (absent, clean)\n      brought corked\n", &brought[..12]),
+        "x: lock nested  (absent, clean)\n      wrote 1 line that its hunks expect\n",
+    ] {
+        assert!(text.contains(line), "{line}\n{text}");
+    }
+    // Taken into the target, they are there: one by its text alone, one by the line that names it.
+    write(&lab, "onto/include/a.h", header("int corked(int);\n").as_bytes());
+    git(&lab, "onto", &["commit", "-qam", &format!("b\n\n(cherry picked from commit {brought})\n")]);
+    let text = schedlab(&["kernel", "port", &series, "--onto", &onto, "--from", &from]).success().stdout;
+    assert!(text.contains("prerequisites: 1 commit of 4") && !text.contains("corked  ("), "{text}");
+}

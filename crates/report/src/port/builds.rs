@@ -3,7 +3,7 @@
 use super::Rehearsal;
 use super::hunks::lacks;
 use super::json::lacking;
-use schedlab_kernel::needs::{self, Mistake};
+use schedlab_kernel::needs::{self, Mistake, Need};
 use schedlab_run::counted;
 use serde_json::{Value, json};
 use std::io::{self, Write};
@@ -65,6 +65,16 @@ impl Build {
     pub fn is_good(&self) -> bool {
         let is_failed = self.steps.iter().any(|step| matches!(step, Step::Failed { .. }));
         !is_failed && self.proof.as_ref().is_none_or(|proof| proof.counts.iter().any(Counted::ran))
+    }
+}
+
+impl Step {
+    /// What its errors miss.
+    pub fn needs(&self) -> Vec<Need> {
+        match self {
+            Self::Failed { mistakes, .. } => needs::lacking(mistakes),
+            _ => Vec::new(),
+        }
     }
 }
 
@@ -169,7 +179,7 @@ pub(super) fn json(rehearsal: &Rehearsal, build: &Build) -> Vec<Value> {
             "kernel": build.kernel,
             "not_compiled": unused,
             "errors": errors.collect::<Vec<_>>(),
-            "needs": needs::lacking(mistakes).iter().map(lacking).collect::<Vec<_>>(),
+            "needs": step.needs().iter().map(lacking).collect::<Vec<_>>(),
             "said": said,
             "ran": counts.collect::<Vec<_>>(),
         })

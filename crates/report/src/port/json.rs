@@ -63,7 +63,7 @@ pub(super) fn lacking(need: &Need) -> Value {
     json!({"kind": kind(need.kind), "name": need.name, "of": need.of, "lines": need.lines, "instead": need.instead})
 }
 
-/// Names that the tree lacks, then states that other functions change there.
+/// Names that the tree lacks, then states that other functions change there, then commits.
 fn needs(rehearsal: &Rehearsal, number: usize) -> Vec<Value> {
     let lacks = rehearsal.needs[number].iter().map(lacking);
     let states = rehearsal.contract.iter().flat_map(|contract| &contract.states);
@@ -88,5 +88,6 @@ fn needs(rehearsal: &Rehearsal, number: usize) -> Vec<Value> {
             "rewritten": state.rewritten,
         })
     });
-    lacks.chain(states).collect()
+    let commits = rehearsal.prerequisites.iter().flat_map(|found| found.json(number));
+    lacks.chain(states).chain(commits).collect()
 }

@@ -9,6 +9,7 @@ mod history;
 mod lacking;
 mod patched;
 mod port;
+mod prerequisites;
 mod ran;
 mod states;
 mod timeline;

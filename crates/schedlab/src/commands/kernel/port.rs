@@ -1,6 +1,6 @@
 //! `schedlab kernel port`: a series and a tree from the disk, findings to the terminal or as JSON.
 
-use super::{adapted, built, history, lacking, states};
+use super::{adapted, built, history, lacking, prerequisites, states};
 use crate::cli::kernel::Port;
 use crate::commands::report::write_file;
 use crate::output::{say, to_stdout};
@@ -24,6 +24,9 @@ pub(super) fn run(args: &Port) -> Result<u8> {
         say(built::plan(args, &rehearsal)?);
     } else if args.build {
         rehearsal.build = Some(built::build(args, &rehearsal)?);
+    }
+    if let Some(from) = &args.from {
+        rehearsal.prerequisites = prerequisites::find(from, &args.onto, &rehearsal);
     }
     let is_good = rehearsal.build.as_ref().is_none_or(Build::is_good);
     let code = if is_good { exit::DONE } else { exit::ERROR };
@@ -52,7 +55,7 @@ fn rehearsal(args: &Port) -> Result<Rehearsal> {
     let port = rehearse_series(&patches, &history.present, &mut read)?;
     let needs = lacking::find(&args.onto, &patches, &port, &mut read)?;
     let contract = args.from.as_ref().map(|from| states::find(from, &args.onto, &patches, &port)).transpose()?;
-    Ok(Rehearsal { patches, from, history, port, needs, contract, build: None })
+    Ok(Rehearsal { patches, from, history, port, needs, contract, build: None, prerequisites: None })
 }
 
 /// A file of a tree. Its name is relative and without `..`: the parser sees to that.
