@@ -393,6 +393,33 @@ fn series_and_trees_of_others_are_regular_files_of_some_size() {
     }
 }
 
+/// As GNU patch does, which would not follow a link out of the tree either.
+#[test]
+fn a_link_of_the_tree_is_not_patched_nor_is_what_lies_behind_one() {
+    let lab = Lab::new("kernel-port-links");
+    write(&lab, "tree/kernel/x.c", TEXT.as_bytes());
+    write(&lab, "outside/y.c", TEXT.as_bytes());
+    for (to, at) in [("x.c", "tree/kernel/link.c"), ("kernel", "tree/inside"), ("../outside", "tree/out")] {
+        std::os::unix::fs::symlink(to, lab.path(at)).unwrap();
+    }
+    let hunk = MISPLACED.replace("-3,4 +3,4", "-11,4 +11,4");
+    let part = |path: &str| format!("--- a/{path}\n+++ b/{path}\n{hunk}");
+    let new = "--- /dev/null\n+++ b/out/new.c\n@@ -0,0 +1 @@\n+x\n";
+    let series = ["kernel/link.c", "out/y.c", "inside/x.c"].map(part).concat() + new;
+    let (series, out) = (write(&lab, "s.patch", series.as_bytes()), lab.path("written"));
+    let ran = schedlab(&["kernel", "port", &series, "--onto", &lab.path("tree"), "--write", &out]).success();
+    for path in ["kernel/link.c", "out/y.c", "out/new.c"] {
+        let said = ran.stdout.lines().any(|line| line.contains(&format!("`{path}` is a symbolic link in the tree")));
+        assert!(said, "{path}\n{}", ran.stdout);
+    }
+    assert!(ran.stdout.contains("1 hunk of 1 patch: 1 apply") && ran.stdout.contains("3 skipped"), "{}", ran.stdout);
+    let written = std::fs::read_to_string(format!("{out}/0001-s.patch")).unwrap();
+    assert!(
+        written.contains("+++ b/inside/x.c") && !written.contains("link.c") && !written.contains("out/"),
+        "{written}"
+    );
+}
+
 /// A history with two releases, a fix and documentation; what an engineer writes stays, and what is changed outside of
 /// the slots is kept beside the new page.
 #[test]

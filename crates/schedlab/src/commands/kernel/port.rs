@@ -6,7 +6,7 @@ use crate::commands::report::write_file;
 use crate::output::{say, to_stdout};
 use crate::{exit, input};
 use anyhow::{Context, Result, bail};
-use schedlab_kernel::{parse, rehearse_series};
+use schedlab_kernel::{FilePatch, Patch, PatchError, Refused, parse, rehearse_series};
 use schedlab_report::port::{Build, Rehearsal};
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
@@ -43,10 +43,11 @@ pub(super) fn run(args: &Port) -> Result<u8> {
 fn rehearsal(args: &Port) -> Result<Rehearsal> {
     let (mut patches, mut from) = (Vec::new(), Vec::new());
     for (file, text) in files(&args.series)? {
-        let found = parse(&text);
+        let mut found = parse(&text);
         if found.iter().all(|patch| patch.files.is_empty() && patch.refused.is_empty()) {
             bail!("{} holds no diff; name patches as git format-patch, git diff or diff -u write them", file.display());
         }
+        found.iter_mut().for_each(|patch| refuse_links(&args.onto, patch));
         from.extend(found.iter().map(|_| file.clone()));
         patches.extend(found);
     }
@@ -56,6 +57,24 @@ fn rehearsal(args: &Port) -> Result<Rehearsal> {
     let needs = lacking::find(&args.onto, &patches, &port, &mut read)?;
     let contract = args.from.as_ref().map(|from| states::find(from, &args.onto, &patches, &port)).transpose()?;
     Ok(Rehearsal { patches, from, history, port, needs, contract, build: None, prerequisites: None })
+}
+
+/// Takes out files that the tree has as symbolic links, or behind one that leads out of it.
+fn refuse_links(tree: &Path, patch: &mut Patch) {
+    let root = tree.canonicalize();
+    let is_link = |name: &String| {
+        let path = tree.join(name);
+        let folder = path.ancestors().skip(1).find_map(|folder| folder.canonicalize().ok());
+        let is_outside = root.as_ref().is_ok_and(|root| folder.is_some_and(|folder| !folder.starts_with(root)));
+        is_outside || path.is_symlink()
+    };
+    let (kept, links): (Vec<_>, Vec<_>) = std::mem::take(&mut patch.files).into_iter().partition(|file| {
+        let mut names = file.old.iter().chain(&file.new);
+        !names.any(is_link)
+    });
+    patch.files = kept;
+    let refused = |file: FilePatch| Refused { line: file.line, why: PatchError::Link(file.path().to_owned()) };
+    patch.refused.extend(links.into_iter().map(refused));
 }
 
 /// A file of a tree. Its name is relative and without `..`: the parser sees to that.
