@@ -1,6 +1,6 @@
 //! What a hunk uses and a tree lacks, on small trees whose names are all known.
 
-use schedlab_kernel::needs::{Headers, NeedKind, Paths, needs};
+use schedlab_kernel::needs::{Headers, NeedKind, Paths, lacking, mistakes, needs};
 use schedlab_kernel::{parse, rehearse_series};
 use std::collections::BTreeMap;
 use std::convert::Infallible;
@@ -159,4 +159,66 @@ fn what_is_present_or_no_c_lacks_nothing() {
     assert_eq!(lacks(there), [[""; 0]]);
     let text = "--- /dev/null\n+++ b/Documentation/x.rst\n@@ -0,0 +1 @@\n+no_such_function();\n";
     assert_eq!(lacks(text), [[""; 0]]);
+}
+
+/// What gcc 12.2 and GNU ld 2.40 say in the C locale, without the lines of code below each.
+const LOG: &str = "\
+In file included from /b/source/net/t.c:1:
+/b/source/net/t.c: In function 'f':
+/b/source/net/t.c:8:19: error: 'struct sock' has no member named 'sk_wmem'
+/b/source/net/t.c:9:9: error: 'undeclared_one' undeclared (first use in this function)
+/b/source/net/t.c:9:9: note: each undeclared identifier is reported only once for each function it appears in
+/b/source/net/t.c:10:9: error: too few arguments to function 'two'
+/b/source/net/t.c:4:5: note: declared here
+/b/source/net/t.c:12:9: error: implicit declaration of function 'gone' [-Werror=implicit-function-declaration]
+/b/source/net/t.c:13:14: error: invalid use of undefined type 'struct later'
+/b/source/net/t.c:14:23: error: macro \"THREE\" requires 3 arguments, but only 2 given
+/b/source/net/t.c:14:13: error: 'THREE' undeclared (first use in this function)
+/b/source/net/t.c:15:13: error: passing argument 1 of 'two' makes integer from pointer without a cast [-Werror=int-conversion]
+/b/source/net/t.c:16:20: error: 'struct sock' has no member named 'aa'; did you mean 'a'?
+/b/source/net/t.c: At top level:
+/b/source/net/t.c:18:1: error: unknown type name 'some_type_t'
+/b/source/net/t.c:20:16: error: storage size of 'h' isn't known
+cc1: some warnings being treated as errors
+/b/source/net/u.c:1:10: fatal error: linux/nope.h: No such file or directory
+compilation terminated.
+make[4]: *** No rule to make target 'kernel/sched/ext.o', needed by 'kernel/sched/built-in.a'.  Stop.
+/usr/bin/ld: /tmp/ccdakeNI.o: in function `main':
+/tmp/v.c:1: undefined reference to `q'
+";
+
+#[test]
+fn a_compilers_errors_are_places_and_things_that_are_missing() {
+    let found = mistakes(LOG, "/b/source");
+    assert_eq!(found.len(), 14);
+    let first = &found[0];
+    assert_eq!((&*first.file, first.line, first.function.as_deref()), ("net/t.c", 8, Some("f")));
+    let unread: Vec<&str> = found.iter().filter(|one| one.need.is_none()).map(|one| &*one.message).collect();
+    assert_eq!(unread, ["storage size of 'h' isn't known"]);
+    assert!(found.iter().filter(|one| one.file == "net/t.c" && one.line > 16).all(|one| one.function.is_none()));
+    let said: Vec<String> = lacking(&found)
+        .iter()
+        .map(|need| {
+            let of = need.of.as_ref().map(|of| format!(" of {of}")).unwrap_or_default();
+            let instead = need.instead.first().map(|name| format!(" ({name}?)")).unwrap_or_default();
+            format!("{:?} {}{of}{instead} {}", need.kind, need.name, need.lines)
+        })
+        .collect();
+    assert_eq!(
+        said,
+        [
+            "File kernel/sched/ext.c 1",
+            "Header linux/nope.h 1",
+            "Type later 1",
+            "Type some_type_t 1",
+            "Function gone 1",
+            "Function q 1",
+            "Field sk_wmem of sock 1",
+            "Field aa of sock (a?) 1",
+            "Name undeclared_one 1",
+            "Signature two 2",
+            "Signature THREE 1",
+        ]
+    );
+    assert!(mistakes("make: *** [Makefile:250: __sub-make] Error 2\nnoise: error\n", "/b").is_empty());
 }

@@ -17,6 +17,7 @@ mod markdown;
 mod number;
 mod page;
 mod pictures;
+pub mod port;
 mod profile;
 mod recorder_cost;
 mod remarks;

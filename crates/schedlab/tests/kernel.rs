@@ -393,6 +393,33 @@ fn series_and_trees_of_others_are_regular_files_of_some_size() {
     }
 }
 
+/// As GNU patch does, which would not follow a link out of the tree either.
+#[test]
+fn a_link_of_the_tree_is_not_patched_nor_is_what_lies_behind_one() {
+    let lab = Lab::new("kernel-port-links");
+    write(&lab, "tree/kernel/x.c", TEXT.as_bytes());
+    write(&lab, "outside/y.c", TEXT.as_bytes());
+    for (to, at) in [("x.c", "tree/kernel/link.c"), ("kernel", "tree/inside"), ("../outside", "tree/out")] {
+        std::os::unix::fs::symlink(to, lab.path(at)).unwrap();
+    }
+    let hunk = MISPLACED.replace("-3,4 +3,4", "-11,4 +11,4");
+    let part = |path: &str| format!("--- a/{path}\n+++ b/{path}\n{hunk}");
+    let new = "--- /dev/null\n+++ b/out/new.c\n@@ -0,0 +1 @@\n+x\n";
+    let series = ["kernel/link.c", "out/y.c", "inside/x.c"].map(part).concat() + new;
+    let (series, out) = (write(&lab, "s.patch", series.as_bytes()), lab.path("written"));
+    let ran = schedlab(&["kernel", "port", &series, "--onto", &lab.path("tree"), "--write", &out]).success();
+    for path in ["kernel/link.c", "out/y.c", "out/new.c"] {
+        let said = ran.stdout.lines().any(|line| line.contains(&format!("`{path}` is a symbolic link in the tree")));
+        assert!(said, "{path}\n{}", ran.stdout);
+    }
+    assert!(ran.stdout.contains("1 hunk of 1 patch: 1 apply") && ran.stdout.contains("3 skipped"), "{}", ran.stdout);
+    let written = std::fs::read_to_string(format!("{out}/0001-s.patch")).unwrap();
+    assert!(
+        written.contains("+++ b/inside/x.c") && !written.contains("link.c") && !written.contains("out/"),
+        "{written}"
+    );
+}
+
 /// A history with two releases, a fix and documentation; what an engineer writes stays, and what is changed outside of
 /// the slots is kept beside the new page.
 #[test]
@@ -457,4 +484,155 @@ fn a_dossier_of_a_history_names_releases_subsystems_references_and_keeps_what_wa
     schedlab(&["kernel", "dossier", "HEAD~3..HEAD~2", "--tree", &tree, "-o", &out]).success();
     let page = std::fs::read_to_string(lab.path("out/dossier.md")).unwrap();
     assert!(page.contains("Notes whose place is gone") && page.contains("It *opens*."), "{page}");
+}
+
+/// A tree that a program called `make` of the test's builds: configured with nothing, compiled where no file has the
+/// word BROKEN. What the compiler says then, and what was written, is the test's.
+fn tree_with_make(lab: &Lab) {
+    for file in ["Makefile", "Kconfig", "kernel/sched/core.c"] {
+        write(lab, &format!("tree/{file}"), b"int core;\n");
+    }
+    write(lab, "tree/kernel/x.c", TEXT.as_bytes());
+    write(lab, "tree/kernel/unused.c", TEXT.as_bytes());
+    let make = "#!/bin/sh
+for word; do case $word in O=*) out=${word#O=};; */source) source=$word;; esac; last=$word; done
+echo \"$last\" >> $LAB/asked
+case $last in
+tinyconfig|olddefconfig) : > $out/.config;;
+bzImage)
+  if grep -q BROKEN $source/kernel/x.c; then
+    echo \"$source/kernel/x.c: In function 'second':\" >&2
+    echo \"$source/kernel/x.c:12:6: error: implicit declaration of function 'recompute' [-Werror=implicit-function-declaration]\" >&2
+    exit 2
+  fi
+  mkdir -p $out/kernel; echo \"deps_kernel/x.o := $source/kernel/x.c\" > $out/kernel/.x.o.cmd;;
+esac
+";
+    for tool in ["gcc", "flex", "bison", "bc", "xz"] {
+        write(lab, &format!("bin/{tool}"), b"#!/bin/sh\n");
+    }
+    let make = write(lab, "bin/make", make.as_bytes());
+    std::fs::set_permissions(make, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+}
+
+#[test]
+fn a_series_is_compiled_patch_after_patch_up_to_the_first_that_fails() {
+    let lab = Lab::new("kernel-port-build");
+    tree_with_make(&lab);
+    let patch = |n: u32, file: &str, to: &str| {
+        format!(
+            "Subject: [PATCH] number {n}\n\n--- a/kernel/{file}\n+++ b/kernel/{file}\n@@ -1,4 +1,4 @@\n int first(int x)\n {{\n-\tlock(x);\n+\t{to}(x);\n \tx = compute(x);\n"
+        )
+    };
+    let broken = MISPLACED.replace("recompute", "BROKEN").replace("-3,4 +3,4", "-11,4 +11,4");
+    write(&lab, "q/1.patch", patch(1, "unused.c", "latch").as_bytes());
+    write(&lab, "q/2.patch", patch(2, "x.c", "latch").as_bytes());
+    write(&lab, "q/3.patch", format!("Subject: three\n\n--- a/kernel/x.c\n+++ b/kernel/x.c\n{broken}").as_bytes());
+    write(&lab, "q/4.patch", patch(4, "unused.c", "never").replace("lock(x)", "latch(x)").as_bytes());
+    let path = format!("{}:{}", lab.path("bin"), std::env::var("PATH").unwrap());
+    let port = |more: &[&str]| -> program::Ran {
+        let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_schedlab"));
+        command.args(["kernel", "port", &lab.path("q"), "--onto", &lab.path("tree"), "--build"]).args(more);
+        command.env("PATH", &path).env("LAB", lab.path("")).env("SCHEDLAB_CACHE", lab.path("cache"));
+        command.output().unwrap().into()
+    };
+    let would = port(&["--dry-run"]).success();
+    assert!(
+        would.stderr.contains("would compile") && would.stderr.contains("with each of 4 patches"),
+        "{}",
+        would.stderr
+    );
+    assert!(!std::path::Path::new(&lab.path("asked")).exists(), "nothing is made");
+    let ran = port(&["--json", &lab.path("found")]);
+    assert_eq!(ran.code, 1, "{}\n{}", ran.stdout, ran.stderr);
+    for line in [
+        "    1 compiles  number 1\n      not compiled by this configuration: kernel/unused.c\n    2 compiles  number 2\n",
+        "    3 does not compile  three\n      kernel/x.c:12 second: implicit declaration of function 'recompute'",
+        "      it needs: function recompute\n",
+        "built: 2 of 4 patches compile, 1 not tried\n",
+    ] {
+        assert!(ran.stdout.contains(line), "{line}\n{}", ran.stdout);
+    }
+    let asked = std::fs::read_to_string(lab.path("asked")).unwrap();
+    assert_eq!(asked.lines().filter(|line| *line == "bzImage").count(), 4, "the tree, and three patches: {asked}");
+    let found = std::fs::read_to_string(lab.path("found")).unwrap();
+    let steps: Vec<_> = found.lines().map(json).filter(|line| line["build"].is_string()).collect();
+    let states: Vec<&str> = steps.iter().map(|step| step["build"].as_str().unwrap()).collect();
+    assert_eq!(states, ["compiled", "compiled", "failed"]);
+    assert_eq!(steps[0]["not_compiled"][0], "kernel/unused.c");
+    assert_eq!(
+        (&steps[2]["needs"][0]["kind"], &steps[2]["needs"][0]["name"]),
+        (&"function".into(), &"recompute".into())
+    );
+    assert_eq!((&steps[2]["errors"][0]["line"], &steps[2]["errors"][0]["function"]), (&12.into(), &"second".into()));
+    assert_eq!(std::fs::read_to_string(lab.path("tree/kernel/x.c")).unwrap(), TEXT, "the tree stays as it is");
+    // A tree that does not compile by itself is said to be one; a workload that is none is refused before that.
+    write(&lab, "tree/kernel/x.c", TEXT.replace("unlock", "BROKEN").as_bytes());
+    let ran = port(&[]).failure();
+    assert!(ran.stderr.contains("the tree does not compile without the series"), "{}", ran.stderr);
+    let ran = port(&["--boot", "no-such-workload"]).failure();
+    assert!(ran.stderr.contains("no-such-workload"), "{}", ran.stderr);
+}
+
+/// The source has a history: the commit that brought a name, the one that wrote a line that the target lacks, one that
+/// the target has under another id, and others. The series itself and what comes after it count for nothing.
+#[test]
+fn commits_that_a_series_leans_on_are_found_in_the_sources_history_and_looked_for_in_the_target() {
+    let lab = Lab::new("kernel-port-prerequisites");
+    let from = lab.path("from");
+    write(&lab, "from/include/a.h", b"int lock(int);\nint unlock(int);\nint compute(int);\n");
+    write(&lab, "from/net/x.c", TEXT.as_bytes());
+    git(&lab, "", &["init", "-q", &from]);
+    let commit = |lab: &Lab, message: &str| {
+        git(lab, "from", &["add", "-A"]);
+        git(lab, "from", &["commit", "-qm", message]);
+        git(lab, "from", &["rev-parse", "HEAD"]).trim().to_owned()
+    };
+    commit(&lab, "base");
+    git(&lab, "", &["clone", "-q", &format!("file://{from}"), &lab.path("onto")]);
+    let header = |more: &str| format!("int lock(int);\nint unlock(int);\nint compute(int);\n{more}");
+    write(&lab, "from/include/a.h", header("int corked(int);\n").as_bytes());
+    let brought = commit(&lab, "a: corked");
+    write(&lab, "from/include/a.h", header("int corked(int);\nint other(int);\n").as_bytes());
+    commit(&lab, "a: nothing of ours");
+    let latched = TEXT.replace("lock(x);\n\tx =", "lock_nested(x, 1);\n\tx =");
+    write(&lab, "from/net/x.c", latched.as_bytes());
+    let wrote = commit(&lab, "x: lock nested");
+    let checked = latched.replacen("\treturn x;", "\tassert(x > 0);\n\treturn x;", 1);
+    write(&lab, "from/net/x.c", checked.as_bytes());
+    let known = commit(&lab, "x: check");
+    let feature = checked.replacen(
+        "\tx = compute(x);\n\tunlock(x);\n\tassert",
+        "\tif (corked(x))\n\t\tx = compute(x);\n\tunlock(x);\n\tassert",
+        1,
+    );
+    assert_ne!(feature, checked);
+    write(&lab, "from/net/x.c", feature.as_bytes());
+    commit(&lab, "x: the feature");
+    let series = write(&lab, "s.patch", git(&lab, "from", &["format-patch", "-1", "--stdout"]).as_bytes());
+    write(&lab, "from/net/x.c", feature.replace("corked(x)", "corked(x) > 1").as_bytes());
+    commit(&lab, "x: later");
+    // The target has one of them as a pick, with other lines around it.
+    write(&lab, "onto/net/x.c", TEXT.replacen("\treturn x;", "\tassert(x > 0);\n\treturn x;", 1).as_bytes());
+    git(&lab, "onto", &["commit", "-qam", &format!("y: check\n\n[ Upstream commit {known} ]\n")]);
+    let onto = lab.path("onto");
+    let ran = schedlab(&["kernel", "port", &series, "--onto", &onto, "--from", &from, "--json"]).success();
+    let hunk = json(ran.stdout.lines().next().unwrap());
+    let commits: Vec<_> = hunk["needs"].as_array().unwrap().iter().filter(|need| need["kind"] == "commit").collect();
+    let said: Vec<_> =
+        commits.iter().map(|c| (c["name"].as_str().unwrap(), c["brought"][0].as_str(), c["there"].as_bool())).collect();
+    assert_eq!(said, [(&*brought, Some("corked"), Some(false)), (&*wrote, None, Some(false))], "{}", ran.stdout);
+    let text = schedlab(&["kernel", "port", &series, "--onto", &onto, "--from", &from]).success().stdout;
+    for line in [
+        "prerequisites: 2 commits of 4 brought what the target misses; 0 there already",
+        &format!("  {}  a: corked  (absent, clean)\n      brought corked\n", &brought[..12]),
+        "x: lock nested  (absent, clean)\n      wrote 1 line that its hunks expect\n",
+    ] {
+        assert!(text.contains(line), "{line}\n{text}");
+    }
+    // Taken into the target, they are there: one by its text alone, one by the line that names it.
+    write(&lab, "onto/include/a.h", header("int corked(int);\n").as_bytes());
+    git(&lab, "onto", &["commit", "-qam", &format!("b\n\n(cherry picked from commit {brought})\n")]);
+    let text = schedlab(&["kernel", "port", &series, "--onto", &onto, "--from", &from]).success().stdout;
+    assert!(text.contains("prerequisites: 1 commit of 4") && !text.contains("corked  ("), "{text}");
 }

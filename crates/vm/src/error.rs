@@ -42,6 +42,18 @@ pub enum VmError {
         /// Its last words.
         said: String,
     },
+    /// A kernel could not be configured or compiled.
+    #[error("{step}: `make … {target}` failed: {said}")]
+    Make {
+        /// What it was for.
+        step: &'static str,
+        /// What was to be made.
+        target: String,
+        /// The first lines that are errors.
+        said: String,
+        /// All that it said of errors and warnings.
+        log: String,
+    },
     /// The words alone cannot be meant, on any machine.
     #[error("{0}")]
     Words(String),

@@ -3,6 +3,7 @@
 //! Nothing is preprocessed. A name counts as there if it stands in the code of a header, of the file itself where it can
 //! be seen, or of an added line that defines it; so what is missing under one configuration only is not found.
 
+mod compiler;
 mod declared;
 mod headers;
 mod own;
@@ -10,6 +11,7 @@ mod paths;
 pub(crate) mod side;
 pub(crate) mod uses;
 
+pub use compiler::{Mistake, lacking, mistakes};
 pub use headers::Headers;
 pub use paths::Paths;
 
@@ -34,6 +36,8 @@ pub enum NeedKind {
     Field,
     /// A variable, a constant or a typedef.
     Name,
+    /// A function or macro that takes other arguments there; only a compiler says so.
+    Signature,
 }
 
 /// Something that the tree lacks.

@@ -4,6 +4,7 @@ mod adapt;
 mod align;
 mod file;
 mod outcome;
+mod prerequisites;
 mod present;
 mod rehearse;
 mod section;
@@ -13,7 +14,8 @@ mod splice;
 mod tokens;
 
 pub use outcome::{Outcome, Reason};
+pub use prerequisites::{Missed, Prerequisite, missed};
 pub use present::{Commit, Fixed, Present, Sign, fixed, present};
 pub use rehearse::{Confidence, Place, Proposal, Rehearsed, rehearse};
-pub use series::{Finding, Obstacle, Port, Read, rehearse_series};
+pub use series::{Finding, Made, Obstacle, Port, Read, rehearse_series};
 pub use source::Source;

@@ -5,7 +5,7 @@ use super::present::{Present, Sign};
 use super::rehearse::Rehearsed;
 use crate::gnu::Verdict;
 use crate::series::{Change, FilePatch, Hunk, Patch};
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 
 /// What the rehearsal found of one hunk of a series.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -45,9 +45,14 @@ pub struct Port {
     pub adapted: Vec<Vec<FilePatch>>,
     /// For each patch the hunks, and files without hunks, that are neither taken nor present already.
     pub left_out: Vec<Vec<FilePatch>>,
+    /// For each patch the files that it touches, as it leaves them; `None`: the file is gone.
+    pub made: Vec<Made>,
     /// What the adapted series makes of the files that it touches; `None`: the file is gone.
     pub changed: HashMap<String, Option<Vec<u8>>>,
 }
+
+/// Files and what they have become; `None`: the file is gone.
+pub type Made = BTreeMap<String, Option<Vec<u8>>>;
 
 /// Answers a file of the tree; `None`: there is none.
 pub type Read<'a, E> = dyn FnMut(&str) -> Result<Option<Vec<u8>>, E> + 'a;
@@ -94,6 +99,9 @@ pub fn rehearse_series<E>(patches: &[Patch], there: &[Option<Present>], read: &m
             adapted.extend(done.filter(FilePatch::is_change));
             out.findings.extend(look.findings);
         }
+        let names = adapted.iter().flat_map(|file| [&file.old, &file.new]).flatten();
+        let made = |name: &String| Some((name.clone(), tree.changed.get(name)?.clone()));
+        out.made.push(names.filter_map(made).collect());
         out.adapted.push(adapted);
         out.left_out.push(left_out);
     }

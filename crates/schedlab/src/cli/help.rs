@@ -51,7 +51,8 @@ const EXAMPLES: &[(&str, &[&str])] = &[
         "schedlab kernel dossier 0001-feature.patch --tree linux-6.1 -o feature"]),
     ("kernel port", &["schedlab kernel port 0001-fix.patch --onto linux-6.1",
         "schedlab kernel port debian/patches-rt --onto linux-6.12 --json findings.jsonl",
-        "schedlab kernel port series.mbox --onto linux-6.1 --write ported"]),
+        "schedlab kernel port series.mbox --onto linux-6.1 --write ported",
+        "schedlab kernel port series.mbox --onto linux-6.1 --build --boot pipe"]),
     ("vm", &["schedlab vm fetch debian:6.1", "schedlab vm run --kernel debian:6.1 -- bench pipe"]),
     ("vm fetch", &["schedlab vm fetch debian:6.1", "schedlab vm fetch debian:6.12-rt --module zram"]),
     ("vm build", &["schedlab vm build linux-source-6.1", "schedlab vm build linux-source-6.1 --patch no-wake-wide.patch --set HZ_1000=y"]),
@@ -91,7 +92,11 @@ const MORE: &[(&str, &str)] = &[
         "Writes dossier.md, dossier.html, dossier.json and pictures of calls into DIR. Without --paths, a patch or a range is \
          read with the folders that it touches.",
     ),
-    ("kernel port", "Nothing is written to TREE; nothing is built or booted."),
+    (
+        "kernel port",
+        "Nothing is written to TREE. With --build the exit code is 1 where a patch does not compile, and with --boot where \
+         nothing of the series ran.",
+    ),
 ];
 
 const EXIT_CODES: &str = "Exit codes: 0 done · 1 error · 2 usage · 3 regression found and 4 inconclusive (both only with \

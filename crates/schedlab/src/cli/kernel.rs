@@ -34,6 +34,27 @@ pub(crate) struct Port {
     /// Write the adapted series to DIR, which is new or empty: patches, a `series` file, and hunks left out as *.rej
     #[arg(long, value_name = "DIR")]
     pub(crate) write: Option<PathBuf>,
+    /// Compile the tree, then after each patch of the adapted series, up to the first that fails; as `vm build` does
+    #[arg(long)]
+    pub(crate) build: bool,
+    /// Boot what was built and count how often the functions that the series changes run in `bench WORKLOAD`
+    #[arg(long, value_name = "WORKLOAD", requires = "build")]
+    pub(crate) boot: Option<String>,
+    /// An option of the configuration, such as HZ_1000=y; may be given several times
+    #[arg(long, value_name = "OPTION=VALUE", requires = "build")]
+    pub(crate) set: Vec<String>,
+    /// A file of such options
+    #[arg(long, value_name = "FILE", requires = "build")]
+    pub(crate) config: Option<PathBuf>,
+    /// The kernel is build:NAME then [default: the tree's directory, and the series]
+    #[arg(long, requires = "build")]
+    pub(crate) name: Option<String>,
+    /// Compilers at once [default: as many as CPUs]
+    #[arg(long, value_name = "N", requires = "build")]
+    pub(crate) jobs: Option<usize>,
+    /// Rehearse only: write no series, build and boot nothing, and say what would be
+    #[arg(long)]
+    pub(crate) dry_run: bool,
 }
 
 #[derive(Debug, Args)]

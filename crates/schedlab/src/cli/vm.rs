@@ -1,7 +1,7 @@
 //! The command line of `schedlab vm`.
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
-use clap::{Args, Subcommand, ValueEnum};
+use clap::{Args, Command, FromArgMatches, Subcommand, ValueEnum};
 use schedlab_run::lane::WantedAccelerator;
 use std::path::PathBuf;
 
@@ -201,6 +201,13 @@ fn accelerator() -> impl TypedValueParser<Value = WantedAccelerator> {
 }
 
 impl GuestOptions {
+    /// As they are where none is given.
+    pub(crate) fn usual() -> Self {
+        let command = Self::augment_args(Command::new("guest"));
+        let usual = command.try_get_matches_from(["guest"]).and_then(|matches| Self::from_arg_matches(&matches));
+        usual.unwrap_or_else(|error| error.exit())
+    }
+
     /// What runs the real lane's CPUs.
     pub(crate) fn accelerator(&self) -> WantedAccelerator {
         if self.no_kvm { WantedAccelerator::Tcg } else { self.accel }

@@ -1,27 +1,27 @@
 //! Builds a kernel from a source tree, small, out of the tree, into the cache: `build:NAME`. The objects stay beside the
 //! cache, so the next build of that name, or with another patch of that tree, compiles only what changed.
 
-use super::patched::patched;
-use super::program::{self, command, not_started};
-use super::unpack;
+use super::make::{Make, cross_prefix};
+pub use super::patched::Files;
+use super::patched::{patched, with_files};
 use crate::error::VmError;
-use crate::kernel::cache::{Cache, Entry, Package, Writer, wait_for};
-use crate::kernel::image::{Architecture, Image};
+use crate::kernel::cache::{Cache, Entry, wait_for};
+use crate::kernel::image::Architecture;
 use crate::kernel::own_architecture;
 use crate::kernel::small::{self, Request};
 use schedlab_sys::places;
-use std::fs;
+use std::collections::BTreeSet;
+use std::fs::{self, File};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
 
 /// A kernel to be built.
 #[derive(Debug, Clone)]
 pub struct Build {
     /// The source tree.
     pub tree: PathBuf,
-    /// Applied to a copy of it in this order, `patch -p1`.
-    pub patches: Vec<PathBuf>,
+    /// What is built: the tree, or a copy of it that is changed.
+    pub change: Change,
     /// Lines of configuration on top of ours.
     pub options: Vec<String>,
     /// For which machines.
@@ -30,6 +30,24 @@ pub struct Build {
     pub name: String,
     /// Compilers at once.
     pub jobs: usize,
+}
+
+/// What a copy of the tree has that the tree has not.
+#[derive(Debug, Clone)]
+pub enum Change {
+    /// There is no copy.
+    None,
+    /// Patches, applied in this order by `patch -p1`.
+    Patches(Vec<PathBuf>),
+    /// Files, which [`Building::put`] gives it.
+    Files,
+}
+
+impl Change {
+    /// By these patches, if there are any.
+    pub fn of(patches: Vec<PathBuf>) -> Self {
+        if patches.is_empty() { Self::None } else { Self::Patches(patches) }
+    }
 }
 
 /// What a build of the user's is called when nobody names it: the tree's directory, and the patches.
@@ -46,38 +64,87 @@ pub fn build(
     build: &Build,
     say: &mut dyn FnMut(&str),
 ) -> Result<(Entry, PathBuf, Vec<String>), VmError> {
-    let tree = source_tree(&build.tree)?;
-    let requests = small::requests(build.architecture, &build.options).map_err(VmError::Refused)?;
-    cache.make()?;
-    has_tools(build.architecture)?;
-    let place = place(cache, build, &tree);
-    let objects = place.join("objects");
-    fs::create_dir_all(&objects).map_err(VmError::file("making", &objects))?;
-    let lock_file = place.join("lock");
-    let lock = places::lock_file(&lock_file).map_err(VmError::file("locking", &lock_file))?;
-    wait_for(&lock, &lock_file, say)?;
-    is_of_one_tree(&place, &tree, &build.name)?;
-    let (source, patches) = match build.patches.as_slice() {
-        [] => (tree, Vec::new()),
-        patches => patched(&tree, patches, &place, say)?,
-    };
-    let make = Make { build, source, patches, objects };
-    say("configuring");
-    let config = make.configure(&requests)?;
-    let dropped = small::dropped(&requests, &config);
-    say(&format!("compiling, {} at once", build.jobs));
-    make.compile()?;
-    let (entry, path) = make.keep(cache, &config, say)?;
+    let mut building = Building::begin(cache, build, say)?;
+    let dropped = building.compile(say)?;
+    let (entry, path) = building.keep(cache, say)?;
     Ok((entry, path, dropped))
+}
+
+/// A build in progress. Nobody else builds where it does.
+#[derive(Debug)]
+pub struct Building {
+    tree: PathBuf,
+    place: PathBuf,
+    make: Make,
+    requests: Vec<Request>,
+    /// The configuration that the last compiling came out with.
+    config: String,
+    _lock: File,
+}
+
+impl Building {
+    /// Waits for its place and makes its sources ready.
+    pub fn begin(cache: &Cache, build: &Build, say: &mut dyn FnMut(&str)) -> Result<Self, VmError> {
+        let tree = source_tree(&build.tree)?;
+        let requests = small::requests(build.architecture, &build.options).map_err(VmError::Refused)?;
+        cache.make()?;
+        has_tools(build.architecture)?;
+        let place = place(cache, build, &tree);
+        let objects = place.join("objects");
+        fs::create_dir_all(&objects).map_err(VmError::file("making", &objects))?;
+        let lock_file = place.join("lock");
+        let lock = places::lock_file(&lock_file).map_err(VmError::file("locking", &lock_file))?;
+        wait_for(&lock, &lock_file, say)?;
+        is_of_one_tree(&place, &tree, &build.name)?;
+        let (source, patches) = match &build.change {
+            Change::None => (tree.clone(), Vec::new()),
+            Change::Patches(patches) => patched(&tree, patches, &place, say)?,
+            Change::Files => (with_files(&tree, &Files::new(), &place, say)?, Vec::new()),
+        };
+        let make = Make { build: build.clone(), source, patches, objects };
+        Ok(Self { tree, place, make, requests, config: String::new(), _lock: lock })
+    }
+
+    /// The copy has these files instead of the tree's, and in all else is like it.
+    pub fn put(&mut self, files: &Files, say: &mut dyn FnMut(&str)) -> Result<(), VmError> {
+        with_files(&self.tree, files, &self.place, say).map(|_| ())
+    }
+
+    /// Where the sources are that are compiled: compilers name files below it.
+    pub fn source(&self) -> &Path {
+        &self.make.source
+    }
+
+    /// Compiles what has changed. Returns the requested options that the tree did not take.
+    pub fn compile(&mut self, say: &mut dyn FnMut(&str)) -> Result<Vec<String>, VmError> {
+        say("configuring");
+        self.config = self.make.configure(&self.requests)?;
+        say(&format!("compiling, {} at once", self.make.build.jobs));
+        self.make.compile()?;
+        Ok(small::dropped(&self.requests, &self.config))
+    }
+
+    /// Which of these files of the tree the kernel was made of, after it was compiled.
+    pub fn used<'a>(&self, files: impl Iterator<Item = &'a str>) -> Result<BTreeSet<String>, VmError> {
+        let sources = self.make.sources()?;
+        Ok(files.filter(|file| sources.contains(*file)).map(str::to_owned).collect())
+    }
+
+    /// Puts the kernel into the cache.
+    pub fn keep(&self, cache: &Cache, say: &mut dyn FnMut(&str)) -> Result<(Entry, PathBuf), VmError> {
+        self.make.keep(cache, &self.config, say)
+    }
 }
 
 /// Where a build's objects are: its own, or those that all patches of a tree share.
 fn place(cache: &Cache, build: &Build, tree: &Path) -> PathBuf {
-    let name = match build.patches.is_empty() {
-        true if build.architecture == own_architecture() => build.name.clone(),
+    let name = match build.change {
+        Change::None if build.architecture == own_architecture() => build.name.clone(),
         // These begin like no name of a build.
-        true => format!(".{}-{}", build.architecture, build.name),
-        false => format!(".patched-{:08x}-{}", crc32fast::hash(tree.as_os_str().as_bytes()), build.architecture),
+        Change::None => format!(".{}-{}", build.architecture, build.name),
+        Change::Patches(_) | Change::Files => {
+            format!(".patched-{:08x}-{}", crc32fast::hash(tree.as_os_str().as_bytes()), build.architecture)
+        }
     };
     cache.builds().join(name)
 }
@@ -122,18 +189,6 @@ fn has_tools(architecture: Architecture) -> Result<(), VmError> {
     Err(VmError::NoProgram { program: names.join(", "), mend })
 }
 
-fn cross_prefix(architecture: Architecture) -> &'static str {
-    match architecture {
-        Architecture::Aarch64 if own_architecture() != architecture => "aarch64-linux-gnu-",
-        _ => "",
-    }
-}
-
-fn has_ccache() -> bool {
-    let path = std::env::var_os("PATH").unwrap_or_default();
-    std::env::split_paths(&path).any(|directory| directory.join("ccache").is_file())
-}
-
 /// A name stands for one tree: objects of another would be taken for its own.
 fn is_of_one_tree(place: &Path, tree: &Path, name: &str) -> Result<(), VmError> {
     let file = place.join("tree");
@@ -144,124 +199,6 @@ fn is_of_one_tree(place: &Path, tree: &Path, name: &str) -> Result<(), VmError> 
         }
         Ok(_) => Ok(()),
         Err(_) => fs::write(&file, own).map_err(VmError::file("writing", &file)),
-    }
-}
-
-struct Make<'a> {
-    build: &'a Build,
-    source: PathBuf,
-    /// As they were applied.
-    patches: Vec<Vec<u8>>,
-    objects: PathBuf,
-}
-
-impl Make<'_> {
-    fn command(&self) -> Command {
-        let mut make = command("make");
-        let (arch, prefix) = match self.build.architecture {
-            Architecture::X86_64 => ("x86", ""),
-            Architecture::Aarch64 => ("arm64", cross_prefix(Architecture::Aarch64)),
-        };
-        make.arg("-C").arg(&self.source).arg(format!("O={}", self.objects.display()));
-        make.arg(format!("ARCH={arch}"))
-            .arg(format!("CROSS_COMPILE={prefix}"))
-            .args(["-s", "KBUILD_BUILD_TIMESTAMP=0"]);
-        // Who built it and where is no part of it: equal sources give equal kernels.
-        make.args([
-            "KBUILD_BUILD_USER=schedlab",
-            "KBUILD_BUILD_HOST=schedlab",
-            "KBUILD_BUILD_VERSION=1",
-            "LOCALVERSION=",
-        ]);
-        if has_ccache() {
-            make.arg(format!("CC=ccache {prefix}gcc"));
-        }
-        make
-    }
-
-    /// The configuration that came out.
-    fn configure(&self, requests: &[Request]) -> Result<String, VmError> {
-        run("configuring the kernel", self.command().arg("tinyconfig"))?;
-        let file = self.objects.join(".config");
-        let tiny = fs::read_to_string(&file).map_err(VmError::file("reading", &file))?;
-        let asked: Vec<&str> = requests.iter().map(|(option, _)| option.as_str()).collect();
-        fs::write(&file, without(&tiny, &asked) + &small::fragment(requests))
-            .map_err(VmError::file("writing", &file))?;
-        run("configuring the kernel", self.command().arg("olddefconfig"))?;
-        fs::read_to_string(&file).map_err(VmError::file("reading", &file))
-    }
-
-    fn image(&self) -> (&'static str, &'static str) {
-        match self.build.architecture {
-            Architecture::X86_64 => ("bzImage", "arch/x86/boot/bzImage"),
-            Architecture::Aarch64 => ("Image", "arch/arm64/boot/Image"),
-        }
-    }
-
-    fn compile(&self) -> Result<(), VmError> {
-        run("compiling the kernel", self.command().arg(format!("-j{}", self.build.jobs)).arg(self.image().0))
-    }
-
-    /// Into the cache, with its configuration and symbols.
-    fn keep(&self, cache: &Cache, config: &str, say: &mut dyn FnMut(&str)) -> Result<(Entry, PathBuf), VmError> {
-        let file = self.objects.join(self.image().1);
-        let kernel = fs::read(&file).map_err(VmError::file("reading", &file))?;
-        let name = format!("build:{}", self.build.name);
-        let image = Image::of_bytes(&kernel).map_err(|why| VmError::Refused(format!("{}: {why}", file.display())))?;
-        let kernel = unpack::vmlinux(&kernel).unwrap_or(kernel);
-        let symbols = self.objects.join("System.map");
-        let symbols = fs::read(&symbols).map_err(VmError::file("reading", &symbols))?;
-        let _lock = cache.lock(say)?;
-        let part = cache.begin()?;
-        let package = Package {
-            name: self.build.tree.display().to_string(),
-            version: image.release.clone(),
-            checksum: format!("{:08x}", crc32fast::hash(&kernel)),
-        };
-        let mut writer = Writer::new(&part, &name, image, &kernel, Some(config.as_bytes()))?;
-        writer.symbols(&symbols)?;
-        self.patches.iter().try_for_each(|patch| writer.patch(patch))?;
-        let entry = writer.entry(vec![package]);
-        cache.finish(&part, &entry).map(|path| (entry, path))
-    }
-}
-
-/// A configuration without what is asked for anew: twice the same option is a warning of Kconfig's.
-fn without(config: &str, options: &[&str]) -> String {
-    let option = |line: &str| {
-        let name = line.strip_prefix("# ").unwrap_or(line);
-        name.split(['=', ' ']).next().unwrap_or_default().to_owned()
-    };
-    let kept = config.lines().filter(|line| !options.contains(&option(line).as_str()));
-    kept.map(|line| format!("{line}\n")).collect()
-}
-
-/// Runs make; its error is the compiler's lines.
-fn run(step: &'static str, make: &mut Command) -> Result<(), VmError> {
-    make.env("LC_ALL", "C").stdout(Stdio::null());
-    let output = make.output().map_err(|e| not_started(step, make, &e, "apt-get install make"))?;
-    if output.status.success() {
-        return Ok(());
-    }
-    let said = complaints(&String::from_utf8_lossy(&output.stderr));
-    let target = make.get_args().last().map(|word| word.to_string_lossy().into_owned()).unwrap_or_default();
-    Err(VmError::Program { step, command: format!("make … {target}"), said })
-}
-
-/// The first lines that are errors, and what usually mends them.
-fn complaints(stderr: &str) -> String {
-    let is_error = |line: &&str| line.contains("error:") || line.contains("Error ") || line.contains("***");
-    let errors: Vec<&str> = stderr.lines().map(str::trim).filter(is_error).take(6).collect();
-    let said = if errors.is_empty() { program::last_lines(stderr, 4) } else { errors.join("\n") };
-    let mends = [
-        ("gelf.h", "apt-get install libelf-dev"),
-        ("libelf", "apt-get install libelf-dev"),
-        ("openssl/", "apt-get install libssl-dev"),
-        ("mrproper", "the tree was built in: make mrproper in it, or give another"),
-    ];
-    match mends.iter().find(|(part, _)| stderr.contains(part)) {
-        Some((_, mend)) => format!("{said}\n{mend}"),
-        None => said,
     }
 }
 
@@ -294,19 +231,5 @@ mod tests {
         check("/src/a").unwrap();
         check("/src/a").unwrap();
         assert!(check("/other/a").unwrap_err().to_string().contains("--name"));
-    }
-
-    #[test]
-    fn complaints_are_the_compilers_lines_and_the_mend() {
-        let stderr = "  warning: x\nkernel/sched/fair.c:12:3: error: 'x' undeclared\nmake[2]: *** [a.o] Error 1\n";
-        assert!(complaints(stderr).starts_with("kernel/sched/fair.c:12:3: error: 'x' undeclared\n"));
-        assert!(complaints("fatal error: gelf.h: No such file\n").ends_with("libelf-dev"));
-        assert_eq!(complaints("killed\n"), "killed");
-    }
-
-    #[test]
-    fn an_option_that_is_asked_for_anew_is_taken_out() {
-        let config = "CONFIG_A=y\n# CONFIG_B is not set\nCONFIG_BB=1\n# Compiler: gcc\n";
-        assert_eq!(without(config, &["CONFIG_A", "CONFIG_B"]), "CONFIG_BB=1\n# Compiler: gcc\n");
     }
 }

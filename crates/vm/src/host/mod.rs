@@ -12,6 +12,7 @@ mod first_word;
 pub mod initramfs;
 pub mod kept;
 pub mod kvm;
+mod make;
 mod monitor;
 mod patched;
 pub mod process;

@@ -4,9 +4,66 @@
 use super::program::{self, command, not_started};
 use super::sync::sync;
 use crate::error::VmError;
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+
+/// Paths of a tree and what is there instead; `None`: nothing.
+pub type Files = BTreeMap<PathBuf, Option<Vec<u8>>>;
+
+/// The copy in `place`, with these files instead of the tree's. A file that is as it was keeps its time: between two
+/// sets of files make sees what differs between them, and nothing else.
+pub(super) fn with_files(
+    tree: &Path,
+    files: &Files,
+    place: &Path,
+    say: &mut dyn FnMut(&str),
+) -> Result<PathBuf, VmError> {
+    let source = copied(tree, files, place, say)?;
+    for (name, content) in files {
+        let path = source.join(name);
+        let is = |path: &Path| fs::symlink_metadata(path).ok();
+        // A link of the tree may lead out of it.
+        let folders = name.ancestors().skip(1).map(|folder| source.join(folder));
+        let is_plain = is(&path).is_none_or(|file| file.is_file())
+            && folders.into_iter().all(|folder| is(&folder).is_none_or(|folder| folder.is_dir()));
+        if !is_plain {
+            return Err(VmError::Refused(format!("{} is no plain file of the tree", name.display())));
+        }
+        let Some(content) = content else {
+            is(&path).map_or(Ok(()), |_| fs::remove_file(&path)).map_err(VmError::file("removing", &path))?;
+            continue;
+        };
+        let folder = path.parent().unwrap_or(&source);
+        fs::create_dir_all(folder).map_err(VmError::file("making", folder))?;
+        if fs::read(&path).ok().as_ref() != Some(content) {
+            fs::write(&path, content).map_err(VmError::file("writing", &path))?;
+        }
+    }
+    Ok(source)
+}
+
+/// The copy in `place`, equal to the tree but for these files, which are left as they are in it.
+fn copied(tree: &Path, but: &Files, place: &Path, say: &mut dyn FnMut(&str)) -> Result<PathBuf, VmError> {
+    let source = place.join("source");
+    if fs::canonicalize(place).is_ok_and(|place| place.starts_with(tree)) {
+        let (place, tree) = (place.display(), tree.display());
+        return Err(VmError::Refused(format!("the cache {place} lies in the tree {tree}: copy the tree elsewhere")));
+    }
+    if source.is_dir() {
+        // Also what is left of a copy that was interrupted, and what the patch before this one changed.
+        say("bringing the copy of the source tree up to date");
+        sync(tree, &source, but)?;
+    } else {
+        say("copying the source tree");
+        let mut copy = command("cp");
+        // Times are kept: by them the next time tells what is the same.
+        copy.args(["-aT", "--reflink=auto"]).arg(tree).arg(&source);
+        program::output("copying the source tree", &mut copy, "apt-get install coreutils")?;
+    }
+    Ok(source)
+}
 
 /// The copy in `place`, with these patches alone in it, and the patches as they were applied. A patch that fails leaves the copy
 /// as those before it left it.
@@ -18,22 +75,7 @@ pub(super) fn patched(
 ) -> Result<(PathBuf, Vec<Vec<u8>>), VmError> {
     let read = |patch: &PathBuf| fs::read(patch).map_err(VmError::file("reading the patch", patch));
     let texts = patches.iter().map(read).collect::<Result<Vec<_>, _>>()?;
-    let source = place.join("source");
-    if fs::canonicalize(place).is_ok_and(|place| place.starts_with(tree)) {
-        let (place, tree) = (place.display(), tree.display());
-        return Err(VmError::Refused(format!("the cache {place} lies in the tree {tree}: copy the tree elsewhere")));
-    }
-    if source.is_dir() {
-        // Also what is left of a copy that was interrupted, and what the patch before this one changed.
-        say("bringing the copy of the source tree up to date");
-        sync(tree, &source)?;
-    } else {
-        say("copying the source tree");
-        let mut copy = command("cp");
-        // Times are kept: by them the next time tells what is the same.
-        copy.args(["-aT", "--reflink=auto"]).arg(tree).arg(&source);
-        program::output("copying the source tree", &mut copy, "apt-get install coreutils")?;
-    }
+    let source = copied(tree, &Files::new(), place, say)?;
     say("patching it");
     for (patch, text) in patches.iter().zip(&texts) {
         // What is kept is what was applied, also where the patch comes from a pipe.
@@ -172,6 +214,53 @@ mod tests {
         fs::write(at("tree/core.c"), "changed\n").unwrap();
         apply("good");
         assert_eq!(fs::read_to_string(source.join("core.c")).unwrap(), "changed\n");
+    }
+
+    #[test]
+    fn between_two_sets_of_files_only_what_differs_is_written() {
+        let directory = tempfile::tempdir().unwrap();
+        let at = |name: &str| directory.path().join(name);
+        fs::create_dir_all(at("tree/old")).unwrap();
+        fs::write(at("tree/fair.c"), "fair\n").unwrap();
+        fs::write(at("tree/old/core.c"), "core\n").unwrap();
+        let put = |files: &[(&str, Option<&str>)]| {
+            let files =
+                files.iter().map(|(name, text)| (PathBuf::from(name), text.map(|text| text.as_bytes().to_vec())));
+            with_files(&at("tree"), &files.collect(), directory.path(), &mut |_| {})
+        };
+        let of = |name: &str| fs::read_to_string(at("source").join(name)).ok();
+        put(&[("fair.c", Some("1\n")), ("new/a/rt.c", Some("rt\n")), ("old/core.c", None)]).unwrap();
+        assert_eq!([of("fair.c"), of("new/a/rt.c"), of("old/core.c")], [Some("1\n".into()), Some("rt\n".into()), None]);
+        let old = std::time::SystemTime::UNIX_EPOCH + std::time::Duration::from_secs(1_000_000_000);
+        for name in ["fair.c", "new/a/rt.c"] {
+            fs::File::options().append(true).open(at("source").join(name)).unwrap().set_modified(old).unwrap();
+        }
+        let time = |name: &str| fs::metadata(at("source").join(name)).unwrap().modified().unwrap();
+        put(&[("fair.c", Some("2\n")), ("new/a/rt.c", Some("rt\n"))]).unwrap();
+        assert_eq!([of("fair.c"), of("old/core.c")], [Some("2\n".into()), Some("core\n".into())]);
+        assert!(time("fair.c") > old, "make must see that it is another file");
+        assert_eq!(time("new/a/rt.c"), old, "and that this one is the same");
+        put(&[]).unwrap();
+        assert_eq!([of("fair.c"), of("new/a/rt.c")], [Some("fair\n".into()), None]);
+        assert!(!at("source/new").exists());
+    }
+
+    #[test]
+    fn nothing_is_written_through_a_link_of_the_tree() {
+        let directory = tempfile::tempdir().unwrap();
+        let at = |name: &str| directory.path().join(name);
+        fs::create_dir_all(at("tree")).unwrap();
+        fs::create_dir(at("outside")).unwrap();
+        fs::write(at("outside/file"), "mine\n").unwrap();
+        std::os::unix::fs::symlink("../outside", at("tree/folder")).unwrap();
+        std::os::unix::fs::symlink("../outside/file", at("tree/file")).unwrap();
+        for name in ["folder/new", "folder/file", "file"] {
+            let files = Files::from([(PathBuf::from(name), Some(b"theirs\n".to_vec()))]);
+            let why = with_files(&at("tree"), &files, directory.path(), &mut |_| {}).unwrap_err().to_string();
+            assert!(why.contains("no plain file of the tree"), "{name}: {why}");
+        }
+        assert_eq!(fs::read_to_string(at("outside/file")).unwrap(), "mine\n");
+        assert!(!at("outside/new").exists());
     }
 
     #[test]

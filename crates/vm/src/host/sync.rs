@@ -1,6 +1,7 @@
 //! Makes a copy of a directory equal to it again and leaves alone what is equal. `cp -u` would miss a file whose time
 //! went back, as that of a restored one does, and what was deleted.
 
+use super::patched::Files;
 use crate::error::VmError;
 use std::collections::BTreeSet;
 use std::ffi::OsString;
@@ -9,11 +10,74 @@ use std::io::{self, BufRead, BufReader};
 use std::path::Path;
 
 /// A file that differs is copied with the time of now: it is another than the objects were made of, and make must see
-/// that.
-pub(super) fn sync(tree: &Path, copy: &Path) -> Result<(), VmError> {
-    let wanted = names(tree)?;
-    names(copy)?.difference(&wanted).try_for_each(|name| remove(&copy.join(name)))?;
-    wanted.iter().try_for_each(|name| entry(&tree.join(name), &copy.join(name)))
+/// that. Files that `but` names are left as they are in the copy.
+pub(super) fn sync(tree: &Path, copy: &Path, but: &Files) -> Result<(), VmError> {
+    Sync { but }.directory(tree, copy, Path::new(""))
+}
+
+struct Sync<'a> {
+    but: &'a Files,
+}
+
+impl Sync<'_> {
+    fn directory(&self, tree: &Path, copy: &Path, at: &Path) -> Result<(), VmError> {
+        let wanted = names(tree)?;
+        for name in names(copy)?.difference(&wanted) {
+            self.gone(&copy.join(name), &at.join(name))?;
+        }
+        wanted.iter().try_for_each(|name| self.entry(&tree.join(name), &copy.join(name), &at.join(name)))
+    }
+
+    /// What the tree lacks goes, but for files that are to stay.
+    fn gone(&self, copy: &Path, at: &Path) -> Result<(), VmError> {
+        let below = self.but.range(at.to_owned()..).next().is_some_and(|(name, _)| name.starts_with(at));
+        if self.but.contains_key(at) {
+            return Ok(());
+        }
+        let is_directory = fs::symlink_metadata(copy).is_ok_and(|is| is.is_dir());
+        if !(below && is_directory) {
+            return remove(copy);
+        }
+        names(copy)?.iter().try_for_each(|name| self.gone(&copy.join(name), &at.join(name)))
+    }
+
+    fn entry(&self, from: &Path, to: &Path, at: &Path) -> Result<(), VmError> {
+        if self.but.contains_key(at) {
+            return Ok(());
+        }
+        let is = fs::symlink_metadata(from).map_err(VmError::file("reading", from))?;
+        let kind = is.file_type();
+        let was = fs::symlink_metadata(to).ok();
+        // Where the kind is another, nothing of what was there can stay.
+        let kept = was.as_ref().filter(|was| was.file_type() == kind);
+        // Removed before it is written again: it may be read-only, or a second name of another file.
+        let clear = || if was.is_some() { remove(to) } else { Ok(()) };
+        if kind.is_dir() {
+            if kept.is_none() {
+                clear()?;
+                fs::create_dir(to).map_err(VmError::file("making", to))?;
+            }
+            self.directory(from, to, at)?;
+        } else if kind.is_symlink() {
+            let target = fs::read_link(from).map_err(VmError::file("reading", from))?;
+            if kept.is_none() || fs::read_link(to).ok().as_ref() != Some(&target) {
+                clear()?;
+                std::os::unix::fs::symlink(target, to).map_err(VmError::file("making", to))?;
+            }
+            return Ok(());
+        } else if !kind.is_file() {
+            // Sockets and the like are no sources.
+            return Ok(());
+        } else if !kept.map_or(Ok(false), |was| same((from, &is), (to, was)))? {
+            clear()?;
+            fs::copy(from, to).map_err(VmError::file("copying", from))?;
+        }
+        // The executable bit is part of the sources: scripts are run.
+        if kept.is_none_or(|was| was.permissions() != is.permissions()) {
+            fs::set_permissions(to, is.permissions()).map_err(VmError::file("setting the mode of", to))?;
+        }
+        Ok(())
+    }
 }
 
 fn names(directory: &Path) -> Result<BTreeSet<OsString>, VmError> {
@@ -27,41 +91,6 @@ fn remove(path: &Path) -> Result<(), VmError> {
         false => fs::remove_file(path),
     };
     remove().map_err(VmError::file("removing", path))
-}
-
-fn entry(from: &Path, to: &Path) -> Result<(), VmError> {
-    let is = fs::symlink_metadata(from).map_err(VmError::file("reading", from))?;
-    let kind = is.file_type();
-    let was = fs::symlink_metadata(to).ok();
-    // Where the kind is another, nothing of what was there can stay.
-    let kept = was.as_ref().filter(|was| was.file_type() == kind);
-    // Removed before it is written again: it may be read-only, or a second name of another file.
-    let clear = || if was.is_some() { remove(to) } else { Ok(()) };
-    if kind.is_dir() {
-        if kept.is_none() {
-            clear()?;
-            fs::create_dir(to).map_err(VmError::file("making", to))?;
-        }
-        sync(from, to)?;
-    } else if kind.is_symlink() {
-        let target = fs::read_link(from).map_err(VmError::file("reading", from))?;
-        if kept.is_none() || fs::read_link(to).ok().as_ref() != Some(&target) {
-            clear()?;
-            std::os::unix::fs::symlink(target, to).map_err(VmError::file("making", to))?;
-        }
-        return Ok(());
-    } else if !kind.is_file() {
-        // Sockets and the like are no sources.
-        return Ok(());
-    } else if !kept.map_or(Ok(false), |was| same((from, &is), (to, was)))? {
-        clear()?;
-        fs::copy(from, to).map_err(VmError::file("copying", from))?;
-    }
-    // The executable bit is part of the sources: scripts are run.
-    if kept.is_none_or(|was| was.permissions() != is.permissions()) {
-        fs::set_permissions(to, is.permissions()).map_err(VmError::file("setting the mode of", to))?;
-    }
-    Ok(())
 }
 
 /// Equal in size, and in time or in content: most files are told by their time, which the first copy kept.
@@ -128,7 +157,7 @@ mod tests {
         fs::write(copy.join("Makefile"), "two\n").unwrap();
         let before = SystemTime::now() - Duration::from_secs(1);
         set_time(&copy.join("Makefile"), before - Duration::from_secs(60));
-        sync(&tree, &copy).unwrap();
+        sync(&tree, &copy, &Files::new()).unwrap();
         assert_eq!(fs::read_to_string(copy.join("Makefile")).unwrap(), "one\n");
         assert!(time(&copy.join("Makefile")) > before, "make must see that it is another file");
     }
@@ -139,7 +168,7 @@ mod tests {
         let later = old() + Duration::from_secs(60);
         set_time(&tree.join("kernel/fair.c"), later);
         set_time(&copy.join("Makefile"), old() - Duration::from_secs(60));
-        sync(&tree, &copy).unwrap();
+        sync(&tree, &copy, &Files::new()).unwrap();
         assert_eq!(time(&copy.join("kernel/fair.c")), old(), "touched, and still the same");
         assert_eq!(time(&copy.join("Makefile")), old() - Duration::from_secs(60));
     }
@@ -154,7 +183,7 @@ mod tests {
         fs::create_dir(copy.join("swapped")).unwrap();
         fs::write(copy.join("swapped/file"), "x").unwrap();
         fs::write(tree.join("swapped"), "a file\n").unwrap();
-        sync(&tree, &copy).unwrap();
+        sync(&tree, &copy, &Files::new()).unwrap();
         assert!(!copy.join("kernel").exists());
         assert_eq!(fs::read_to_string(copy.join("new/below/file.c")).unwrap(), "new\n");
         assert_eq!(fs::read_to_string(copy.join("swapped")).unwrap(), "a file\n");
@@ -172,7 +201,7 @@ mod tests {
         for root in [&tree, &copy] {
             fs::set_permissions(root.join("Makefile"), fs::Permissions::from_mode(0o444)).unwrap();
         }
-        sync(&tree, &copy).unwrap();
+        sync(&tree, &copy, &Files::new()).unwrap();
         assert_eq!(fs::read_link(copy.join("link")).unwrap(), Path::new("kernel"));
         assert_eq!((mode(&copy.join("kernel/fair.c")), time(&copy.join("kernel/fair.c"))), (0o755, old()));
         assert_eq!(fs::read_to_string(copy.join("Makefile")).unwrap(), "longer than before\n");

@@ -2,7 +2,7 @@
 
 use super::history;
 use crate::cli::Bisect;
-use crate::commands::vm::{architecture, find};
+use crate::commands::vm::{architecture, find, usual_jobs};
 use crate::exit::usage;
 use crate::input;
 use crate::output::say;
@@ -118,9 +118,15 @@ impl Members {
                 if text.is_empty() { Vec::new() } else { vec![file] }
             }
         };
-        let jobs = std::thread::available_parallelism().map_or(1, usize::from);
         say(format_args!("schedlab: building {member} `{}`", self.names[member]));
-        let wanted = build::Build { tree, patches, options: Vec::new(), architecture: of, name, jobs };
+        let wanted = build::Build {
+            tree,
+            change: build::Change::of(patches),
+            options: Vec::new(),
+            architecture: of,
+            name,
+            jobs: usual_jobs(),
+        };
         let mut tell = |line: &str| say(format_args!("schedlab: {line}"));
         match build::build(&Cache::of_this_user(), &wanted, &mut tell) {
             Ok(_) => Ok(Ok(())),

@@ -1,10 +1,9 @@
 //! The adapted series as files: patches in order, a quilt `series` file that names them, and what is left out of each.
 
-use super::port::Rehearsal;
-use super::shown;
 use crate::output::say;
 use anyhow::{Context, Result, bail};
 use schedlab_kernel::{FilePatch, Finding, Patch};
+use schedlab_report::port::{Rehearsal, confidence};
 use schedlab_run::counted;
 use schedlab_sys::places;
 use std::path::Path;
@@ -90,7 +89,7 @@ fn notes(rehearsal: &Rehearsal, patch: usize, rest: &str) -> String {
         let proposal = seen.and_then(|seen| seen.proposal.as_ref());
         let what = match (found.is_taken, proposal) {
             (true, Some(proposal)) => {
-                format!("{} proposal, not the hunk itself", shown::confidence(proposal.confidence))
+                format!("{} proposal, not the hunk itself", confidence(proposal.confidence))
             }
             (true, None) => return None,
             (false, _) if found.is_present => "present already".into(),

@@ -3,7 +3,8 @@
 use super::checkout::git;
 use crate::output::say;
 use anyhow::{Context, Result};
-use schedlab_kernel::{Commit, Fixed, Patch, Present, fixed, present};
+use schedlab_kernel::{Commit, Patch, fixed, present};
+use schedlab_report::port::History;
 use std::collections::{BTreeSet, HashMap};
 use std::path::Path;
 
@@ -12,22 +13,6 @@ const COMMITS: usize = 20_000;
 const CHANGES: usize = 2_000;
 /// Bytes of file names that one command line takes.
 const NAMES: usize = 1 << 20;
-
-/// For each patch of a series what was found.
-#[derive(Default)]
-pub(super) struct History {
-    pub(super) present: Vec<Option<Present>>,
-    pub(super) fixed: Vec<Vec<Fixed>>,
-    /// All commits of the files were read: what was not found is not there.
-    pub(super) is_whole: bool,
-}
-
-impl History {
-    /// The commit that a patch is, taken back or not.
-    pub(super) fn of(&self, patch: usize) -> Option<&Present> {
-        self.present.get(patch)?.as_ref()
-    }
-}
 
 /// Reads the commits that touch the files of the series. A tree without history is no error: nothing is found then.
 pub(super) fn read(tree: &Path, patches: &[Patch]) -> History {
@@ -49,21 +34,9 @@ fn found(tree: &Path, patches: &[Patch]) -> Result<History> {
     let files: Vec<String> = files.collect::<BTreeSet<_>>().into_iter().cloned().collect();
     let size: usize = files.iter().map(|file| file.len() + 1).sum();
     anyhow::ensure!(size < NAMES, "the series names {} files, too many for one command line of git", files.len());
-    let most = format!("-n{COMMITS}");
-    let log = ["rev-list", "--no-merges", "--no-commit-header", "--format=%H%x00%s%x00%b%x00", &most, "HEAD", "--"];
-    let log = git(tree, &log, &files, vec![])?;
-    // A commit ends with a zero and a line end.
-    let fields = log.split(|&b| b == 0).map(|field| String::from_utf8_lossy(field).trim_start_matches('\n').to_owned());
-    let fields: Vec<String> = fields.collect();
     let ids = changes(tree, &files)?;
-    let commit = |fields: &[String]| match fields {
-        [id, subject, body] => {
-            let patch_id = ids.get(id).cloned();
-            Some(Commit { id: id.clone(), subject: subject.clone(), body: body.clone(), patch_id })
-        }
-        _ => None,
-    };
-    let commits: Vec<Commit> = fields.chunks(3).filter_map(commit).collect();
+    let mut commits = commits(tree, COMMITS, &["HEAD"], &files)?;
+    commits.iter_mut().for_each(|commit| commit.patch_id = ids.get(&commit.id).cloned());
     let is_shallow = git(tree, &["rev-parse", "--is-shallow-repository"], &[], vec![])?.starts_with(b"true");
     let ours = of_series(tree, patches)?;
     let one = |(number, patch)| present(patch, ours.get(&name(number)).map(String::as_str), &commits);
@@ -74,14 +47,35 @@ fn found(tree: &Path, patches: &[Patch]) -> Result<History> {
     })
 }
 
+/// The newest commits of these revisions that touch the files, without patch ids.
+pub(super) fn commits(tree: &Path, most: usize, revisions: &[&str], files: &[String]) -> Result<Vec<Commit>> {
+    let most = format!("-n{most}");
+    let log = ["rev-list", "--no-merges", "--no-commit-header", "--format=%H%x00%s%x00%b%x00", &most];
+    let log = git(tree, &[&log[..], revisions, &["--"]].concat(), files, vec![])?;
+    // A commit ends with a zero and a line end.
+    let fields = log.split(|&b| b == 0).map(|field| String::from_utf8_lossy(field).trim_start_matches('\n').to_owned());
+    let commit = |fields: &[String]| match fields {
+        [id, subject, body] => {
+            Some(Commit { id: id.clone(), subject: subject.clone(), body: body.clone(), patch_id: None })
+        }
+        _ => None,
+    };
+    Ok(fields.collect::<Vec<_>>().chunks(3).filter_map(commit).collect())
+}
+
+/// What the commits of a list change, each behind a line with its id; as `git format-patch` shows them, whatever the
+/// checkout's own settings are.
+pub(super) fn diffs(tree: &Path, paths: &[String], commits: Vec<u8>) -> Result<Vec<u8>> {
+    let shown = ["diff-tree", "--stdin", "--root", "-r", "-p", "-M", "-U3", "--no-textconv", "--no-ext-diff"];
+    let shown = [&shown[..], &["--src-prefix=a/", "--dst-prefix=b/", "--diff-algorithm=myers", "--"]].concat();
+    git(tree, &shown, paths, commits)
+}
+
 /// Patch ids of the newest commits.
 fn changes(tree: &Path, files: &[String]) -> Result<HashMap<String, String>> {
     let most = format!("-n{CHANGES}");
     let newest = git(tree, &["rev-list", "--no-merges", &most, "HEAD", "--"], files, vec![])?;
-    // As `git format-patch` shows them, whatever the checkout's own settings are.
-    let shown = ["diff-tree", "--stdin", "--root", "-r", "-p", "-M", "-U3", "--no-textconv", "--no-ext-diff"];
-    let shown = [&shown[..], &["--src-prefix=a/", "--dst-prefix=b/", "--diff-algorithm=myers", "--"]].concat();
-    patch_ids(tree, git(tree, &shown, files, newest)?)
+    patch_ids(tree, diffs(tree, &[], newest)?)
 }
 
 /// The commit id by which patch number `number` of the series goes.

@@ -1,16 +1,16 @@
 //! `schedlab kernel …`: opens files for the pure crate of that name and shows what it found.
 
 mod adapted;
-mod answer;
+mod booted;
+mod built;
 mod checkout;
 mod dossier;
 mod history;
 mod lacking;
 mod patched;
-mod patches;
 mod port;
+mod prerequisites;
 mod ran;
-mod shown;
 mod states;
 mod timeline;
 mod trees;

@@ -1,57 +1,53 @@
 //! `schedlab kernel port`: a series and a tree from the disk, findings to the terminal or as JSON.
 
-use super::history::{self, History};
-use super::{adapted, answer, lacking, shown, states};
+use super::{adapted, built, history, lacking, prerequisites, states};
 use crate::cli::kernel::Port;
 use crate::commands::report::write_file;
-use crate::output::to_stdout;
+use crate::output::{say, to_stdout};
 use crate::{exit, input};
 use anyhow::{Context, Result, bail};
-use schedlab_kernel::contract::Contract;
-use schedlab_kernel::needs::Need;
-use schedlab_kernel::{Patch, parse, rehearse_series};
+use schedlab_kernel::{FilePatch, Patch, PatchError, Refused, parse, rehearse_series};
+use schedlab_report::port::{Build, Rehearsal};
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
-
-/// A series and what was found of it.
-pub(super) struct Rehearsal {
-    pub(super) patches: Vec<Patch>,
-    /// For each patch the file that it is from.
-    pub(super) from: Vec<PathBuf>,
-    pub(super) history: History,
-    pub(super) port: schedlab_kernel::Port,
-    /// For each finding.
-    pub(super) needs: Vec<Vec<Need>>,
-    /// Where the tree is known that the series is from.
-    pub(super) contract: Option<Contract>,
-}
 
 pub(super) fn run(args: &Port) -> Result<u8> {
     if !args.onto.is_dir() {
         bail!("--onto {}: it is no directory; name an unpacked source tree", args.onto.display());
     }
     args.write.as_deref().map_or(Ok(()), adapted::check)?;
-    let rehearsal = rehearsal(args)?;
-    if let Some(dir) = &args.write {
+    let mut rehearsal = rehearsal(args)?;
+    if let Some(dir) = args.write.as_deref().filter(|_| !args.dry_run) {
         adapted::write(&rehearsal, dir)?;
     }
+    if args.build && args.dry_run {
+        say(built::plan(args, &rehearsal)?);
+    } else if args.build {
+        rehearsal.build = Some(built::build(args, &rehearsal)?);
+    }
+    if let Some(from) = &args.from {
+        rehearsal.prerequisites = prerequisites::find(from, &args.onto, &rehearsal);
+    }
+    let is_good = rehearsal.build.as_ref().is_none_or(Build::is_good);
+    let code = if is_good { exit::DONE } else { exit::ERROR };
     if args.json.as_deref() == Some("-") {
-        return to_stdout(|out| answer::write(&rehearsal, out)).map(|()| exit::DONE);
+        return to_stdout(|out| rehearsal.write_json(out)).map(|()| code);
     }
-    if let Some(file) = &args.json {
-        write_file(Path::new(file), |out| answer::write(&rehearsal, out))?;
+    if let Some(file) = args.json.as_deref().filter(|_| !args.dry_run) {
+        write_file(Path::new(file), |out| rehearsal.write_json(out))?;
     }
-    to_stdout(|out| shown::write(&rehearsal, out))?;
-    Ok(exit::DONE)
+    to_stdout(|out| rehearsal.write_text(out))?;
+    Ok(code)
 }
 
 fn rehearsal(args: &Port) -> Result<Rehearsal> {
     let (mut patches, mut from) = (Vec::new(), Vec::new());
     for (file, text) in files(&args.series)? {
-        let found = parse(&text);
+        let mut found = parse(&text);
         if found.iter().all(|patch| patch.files.is_empty() && patch.refused.is_empty()) {
             bail!("{} holds no diff; name patches as git format-patch, git diff or diff -u write them", file.display());
         }
+        found.iter_mut().for_each(|patch| refuse_links(&args.onto, patch));
         from.extend(found.iter().map(|_| file.clone()));
         patches.extend(found);
     }
@@ -60,7 +56,25 @@ fn rehearsal(args: &Port) -> Result<Rehearsal> {
     let port = rehearse_series(&patches, &history.present, &mut read)?;
     let needs = lacking::find(&args.onto, &patches, &port, &mut read)?;
     let contract = args.from.as_ref().map(|from| states::find(from, &args.onto, &patches, &port)).transpose()?;
-    Ok(Rehearsal { patches, from, history, port, needs, contract })
+    Ok(Rehearsal { patches, from, history, port, needs, contract, build: None, prerequisites: None })
+}
+
+/// Takes out files that the tree has as symbolic links, or behind one that leads out of it.
+fn refuse_links(tree: &Path, patch: &mut Patch) {
+    let root = tree.canonicalize();
+    let is_link = |name: &String| {
+        let path = tree.join(name);
+        let folder = path.ancestors().skip(1).find_map(|folder| folder.canonicalize().ok());
+        let is_outside = root.as_ref().is_ok_and(|root| folder.is_some_and(|folder| !folder.starts_with(root)));
+        is_outside || path.is_symlink()
+    };
+    let (kept, links): (Vec<_>, Vec<_>) = std::mem::take(&mut patch.files).into_iter().partition(|file| {
+        let mut names = file.old.iter().chain(&file.new);
+        !names.any(is_link)
+    });
+    patch.files = kept;
+    let refused = |file: FilePatch| Refused { line: file.line, why: PatchError::Link(file.path().to_owned()) };
+    patch.refused.extend(links.into_iter().map(refused));
 }
 
 /// A file of a tree. Its name is relative and without `..`: the parser sees to that.

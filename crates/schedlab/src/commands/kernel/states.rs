@@ -30,7 +30,7 @@ pub(super) fn find(from: &Path, onto: &Path, patches: &[Patch], ported: &Port) -
 }
 
 /// A file in the folder that is searched for one of the series: `net/` for `net/ipv4/tcp.c`; of drivers only their own.
-fn folder(file: &str) -> &str {
+pub(super) fn folder(file: &str) -> &str {
     let is_wide = ["drivers/", "arch/", "sound/"].iter().any(|top| file.starts_with(top));
     let end = if is_wide { file.rfind('/') } else { file.find('/') };
     end.map_or(file, |end| &file[..=end])

@@ -1,7 +1,7 @@
 //! Kernels of a pack, made this machine's: found in the cache, fetched, built; or why one is not to be had here.
 
 use crate::cli::Repeat;
-use crate::commands::vm::{architecture, find};
+use crate::commands::vm::{architecture, find, usual_jobs};
 use crate::exit::usage;
 use crate::output::say;
 use anyhow::{Context, Result};
@@ -139,11 +139,11 @@ impl<'a> Kernels<'a> {
         }
         let wanted = build::Build {
             tree: tree.to_owned(),
-            patches: files,
+            change: build::Change::of(files),
             options: vec![config.to_owned()],
             architecture: self.of,
             name: name.to_owned(),
-            jobs: std::thread::available_parallelism().map_or(1, usize::from),
+            jobs: usual_jobs(),
         };
         build::build(&Cache::of_this_user(), &wanted, &mut |line| say(format_args!("schedlab: {line}")))?;
         let name = format!("build:{name}");

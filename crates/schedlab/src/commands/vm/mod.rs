@@ -4,6 +4,7 @@ mod guest;
 mod inside;
 mod kinds;
 mod listener;
+pub(crate) mod measured;
 mod profile;
 pub(crate) mod task;
 pub(crate) mod trials;
@@ -59,22 +60,14 @@ fn fetch_kernel(args: &Fetch) -> Result<u8> {
 }
 
 fn build_kernel(args: &Build) -> Result<u8> {
-    let mut options = args.set.clone();
-    if let Some(file) = &args.config {
-        options.insert(0, input::text(file)?);
-    }
     let name = args.name.clone().unwrap_or_else(|| build::usual_name(&args.tree, &args.patch));
-    let plain = |c: char| c.is_ascii_alphanumeric() || "-_.+".contains(c);
-    if name.is_empty() || name.starts_with('.') || !name.chars().all(plain) {
-        usage!("`{name}` cannot name a kernel: give --name of letters, digits, `-`, `_`, `.` and `+`");
-    }
     let build = build::Build {
         tree: args.tree.clone(),
-        patches: args.patch.clone(),
-        options,
+        change: build::Change::of(args.patch.clone()),
+        options: options(&args.set, args.config.as_deref())?,
         architecture: architecture(args.aarch64),
-        name,
-        jobs: args.jobs.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, usize::from)).max(1),
+        name: plain_name(name)?,
+        jobs: args.jobs.unwrap_or_else(usual_jobs).max(1),
     };
     let mut tell = |line: &str| say(format_args!("schedlab: {line}"));
     let (entry, path, dropped) = build::build(&Cache::of_this_user(), &build, &mut tell)?;
@@ -83,6 +76,26 @@ fn build_kernel(args: &Build) -> Result<u8> {
         print_line(format_args!("not taken by this tree: {option}"))?;
     }
     Ok(exit::DONE)
+}
+
+/// The lines of configuration that `--config` and `--set` give, the last word last.
+pub(crate) fn options(set: &[String], config: Option<&Path>) -> Result<Vec<String>> {
+    let file = config.map(input::text).transpose()?;
+    Ok(file.into_iter().chain(set.iter().cloned()).collect())
+}
+
+/// As many compilers as CPUs.
+pub(crate) fn usual_jobs() -> usize {
+    std::thread::available_parallelism().map_or(1, usize::from)
+}
+
+/// A name that `build:NAME` can have.
+pub(crate) fn plain_name(name: String) -> Result<String> {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "-_.+".contains(c);
+    if name.is_empty() || name.starts_with('.') || !name.chars().all(plain) {
+        usage!("`{name}` cannot name a kernel: give --name of letters, digits, `-`, `_`, `.` and `+`");
+    }
+    Ok(name)
 }
 
 /// The architecture that `--aarch64` asks for.

@@ -4,6 +4,7 @@
 use super::guest::{self, Sight};
 use super::inside::{Inside, OUTCOME};
 use super::listener::Quiet;
+use super::measured;
 use crate::cli::Command;
 use crate::cli::vm::{GuestOptions, LaneName, VmProfile};
 use crate::commands::read_words;
@@ -111,15 +112,11 @@ fn count(boot: &Boot) -> Result<Counting> {
     if ended.exit_code != 0 {
         bail!("the guest's command ended with {}", ended.exit_code);
     }
-    let file = |path: &str| {
-        let found = ended.files.iter().find(|(name, _)| name == path);
-        found.map(|(_, content)| content).with_context(|| format!("the guest sent no {path}"))
-    };
-    let outcome: TrialOutcome = serde_json::from_slice(file(OUTCOME)?).context("the guest's result cannot be read")?;
+    let outcome = measured::outcome(&ended)?;
     if outcome.operations == 0 {
         bail!("{} counts no operations: there is nothing to divide by", outcome.workload);
     }
-    let symbols = symbols(file(SYMBOLS).ok().map(Vec::as_slice), boot)?;
+    let symbols = symbols(measured::file(&ended, SYMBOLS).ok(), boot)?;
     Ok(Counting { outcome, symbols, counted: ended.counts.context("nothing was counted")? })
 }
 

@@ -1,59 +1,15 @@
 //! Findings for a terminal: a line per hunk, then the proposals, then the sums.
 
-use super::history::History;
-use super::port::Rehearsal;
-use schedlab_kernel::contract::{Access, Contract, Difference, State};
-use schedlab_kernel::needs::{Need, NeedKind};
-use schedlab_kernel::{Confidence, Finding, Obstacle, Sign, Verdict};
+use super::words::{access, confidence, kind, obstacle, sign, verdict};
+use super::{History, Rehearsal};
+use schedlab_kernel::contract::{Contract, Difference, State};
+use schedlab_kernel::needs::Need;
+use schedlab_kernel::{Confidence, Finding, Verdict};
 use schedlab_run::counted;
 use std::io::{self, Write};
 
-pub(super) fn verdict(verdict: Verdict) -> &'static str {
-    match verdict {
-        Verdict::Applies => "applies",
-        Verdict::Offset => "offset",
-        Verdict::Fuzz => "fuzz",
-        Verdict::Fails => "fails",
-    }
-}
-
-pub(super) fn confidence(confidence: Confidence) -> &'static str {
-    match confidence {
-        Confidence::Sure => "sure",
-        Confidence::Likely => "likely",
-        Confidence::Guess => "guess",
-    }
-}
-
-pub(super) fn obstacle(obstacle: Obstacle) -> &'static str {
-    match obstacle {
-        Obstacle::NoFile => "the tree has no such file",
-        Obstacle::Exists => "the file is to be made and is there",
-    }
-}
-
-pub(super) fn sign(sign: Sign) -> &'static str {
-    match sign {
-        Sign::Commit => "same commit",
-        Sign::PatchId => "same patch-id",
-        Sign::Origin => "names the same origin",
-        Sign::Subject => "same subject",
-    }
-}
-
-pub(super) fn kind(kind: NeedKind) -> &'static str {
-    match kind {
-        NeedKind::File => "file",
-        NeedKind::Header => "header",
-        NeedKind::Type => "type",
-        NeedKind::Function => "function",
-        NeedKind::Field => "field",
-        NeedKind::Name => "name",
-    }
-}
-
 /// What the tree lacks, a line; longer lists are in the JSON.
-fn lacks(needs: &[Need]) -> String {
+pub(super) fn lacks(needs: &[Need]) -> String {
     const SHOWN: usize = 6;
     let one = |need: &Need| {
         let of = need.of.as_ref().map(|of| format!(" of struct {of}")).unwrap_or_default();
@@ -66,18 +22,8 @@ fn lacks(needs: &[Need]) -> String {
     said.join(", ")
 }
 
-pub(super) fn access(access: Access) -> &'static str {
-    match access {
-        Access::Read => "reads",
-        Access::Set => "sets",
-        Access::Clear => "clears",
-        Access::Change => "changes",
-        Access::Transfer => "transfers",
-    }
-}
-
 /// `calls skb_orphan, which clears it`.
-pub(super) fn deed(difference: &Difference) -> String {
+fn deed(difference: &Difference) -> String {
     let does = difference.does.iter().map(|found| access(*found)).collect::<Vec<_>>().join(" and ");
     if difference.through.is_empty() {
         return format!("{does} it");
@@ -156,14 +102,8 @@ pub(super) fn write(rehearsal: &Rehearsal, out: &mut dyn Write) -> io::Result<()
     let mut shown = None;
     for (number, finding) in rehearsal.port.findings.iter().enumerate() {
         if shown != Some(finding.patch) {
-            let subject = &rehearsal.patches[finding.patch].subject;
-            let from = rehearsal.from[finding.patch].display();
-            writeln!(
-                out,
-                "\npatch {}: {} ({from})",
-                finding.patch + 1,
-                if subject.is_empty() { "without a subject" } else { subject }
-            )?;
+            let (subject, from) = (rehearsal.subject(finding.patch), rehearsal.from[finding.patch].display());
+            writeln!(out, "\npatch {}: {subject} ({from})", finding.patch + 1)?;
             history(&rehearsal.history, finding.patch, out)?;
             shown = Some(finding.patch);
         }
@@ -187,8 +127,7 @@ pub(super) fn write(rehearsal: &Rehearsal, out: &mut dyn Write) -> io::Result<()
             writeln!(out, "skipped: {} {refused}", from.display())?;
         }
     }
-    super::patches::write(rehearsal, out)?;
-    sums(rehearsal, out)
+    Ok(())
 }
 
 fn proposals(rehearsal: &Rehearsal, out: &mut dyn Write) -> io::Result<()> {
@@ -206,7 +145,7 @@ fn proposals(rehearsal: &Rehearsal, out: &mut dyn Write) -> io::Result<()> {
     Ok(())
 }
 
-fn sums(rehearsal: &Rehearsal, out: &mut dyn Write) -> io::Result<()> {
+pub(super) fn sums(rehearsal: &Rehearsal, out: &mut dyn Write) -> io::Result<()> {
     let all = &rehearsal.port.findings;
     let of = |wanted: Verdict| all.iter().filter(|f| f.verdict == wanted).count();
     let seen = || all.iter().filter_map(|f| f.rehearsed.as_ref());
@@ -227,10 +166,11 @@ fn sums(rehearsal: &Rehearsal, out: &mut dyn Write) -> io::Result<()> {
     )?;
     writeln!(
         out,
-        "proposals: {} sure, {} likely, {} guess; {} with names that the tree lacks; {skipped} skipped; nothing built (docs/kernel.md)",
+        "proposals: {} sure, {} likely, {} guess; {} with names that the tree lacks; {skipped} skipped{}",
         proposed(Confidence::Sure),
         proposed(Confidence::Likely),
         proposed(Confidence::Guess),
         counted(rehearsal.needs.iter().filter(|needs| !needs.is_empty()).count(), "hunks"),
+        if rehearsal.build.is_none() { "; nothing built (docs/kernel.md)" } else { "" },
     )
 }

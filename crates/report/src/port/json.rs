@@ -1,7 +1,8 @@
 //! Findings as JSON, one object a line: a hunk, or a part of the series that was skipped.
 
-use super::port::Rehearsal;
-use super::shown::{access, confidence, kind, sign, verdict};
+use super::words::{access, confidence, kind, obstacle, outcome, sign, verdict};
+use super::{Rehearsal, builds};
+use schedlab_kernel::needs::Need;
 use serde_json::{Value, json};
 use std::io::{self, Write};
 
@@ -14,11 +15,11 @@ pub(super) fn write(rehearsal: &Rehearsal, out: &mut dyn Write) -> io::Result<()
         let line = json!({
             "patch": rehearsal.patches[finding.patch].subject,
             "from": rehearsal.from[finding.patch].display().to_string(),
-            "outcome": super::patches::outcome(outcomes[finding.patch].0),
+            "outcome": outcome(outcomes[finding.patch].0),
             "file": finding.file,
             "hunk": number + 1,
             "verdict": verdict(finding.verdict),
-            "obstacle": finding.obstacle.map(super::shown::obstacle),
+            "obstacle": finding.obstacle.map(obstacle),
             "flagged": seen.and_then(|seen| seen.flagged.clone()),
             "place": place.map(|p| json!({"file": finding.file, "function": p.function, "line": p.line})),
             "proposal": proposal.map(|p| String::from_utf8_lossy(&p.hunk.to_bytes()).into_owned()),
@@ -51,14 +52,20 @@ pub(super) fn write(rehearsal: &Rehearsal, out: &mut dyn Write) -> io::Result<()
             writeln!(out, "{line}")?;
         }
     }
+    for line in rehearsal.build.iter().flat_map(|build| builds::json(rehearsal, build)) {
+        writeln!(out, "{line}")?;
+    }
     Ok(())
 }
 
-/// Names that the tree lacks, then states that other functions change there.
+/// Something that the tree lacks.
+pub(super) fn lacking(need: &Need) -> Value {
+    json!({"kind": kind(need.kind), "name": need.name, "of": need.of, "lines": need.lines, "instead": need.instead})
+}
+
+/// Names that the tree lacks, then states that other functions change there, then commits.
 fn needs(rehearsal: &Rehearsal, number: usize) -> Vec<Value> {
-    let lacks = rehearsal.needs[number].iter().map(|need| {
-        json!({"kind": kind(need.kind), "name": need.name, "of": need.of, "lines": need.lines, "instead": need.instead})
-    });
+    let lacks = rehearsal.needs[number].iter().map(lacking);
     let states = rehearsal.contract.iter().flat_map(|contract| &contract.states);
     let states = states.filter(|state| state.differs() && state.read_by.contains(&number)).map(|state| {
         let differences = state.differences.iter().map(|found| {
@@ -81,5 +88,6 @@ fn needs(rehearsal: &Rehearsal, number: usize) -> Vec<Value> {
             "rewritten": state.rewritten,
         })
     });
-    lacks.chain(states).collect()
+    let commits = rehearsal.prerequisites.iter().flat_map(|found| found.json(number));
+    lacks.chain(states).chain(commits).collect()
 }

@@ -1,29 +1,9 @@
 //! What becomes of each patch of a series: a row for each, for the terminal.
 
-use super::port::Rehearsal;
-use schedlab_kernel::{Outcome, Reason};
+use super::Rehearsal;
+use super::words::{outcome, reason};
+use schedlab_kernel::Outcome;
 use std::io::{self, Write};
-
-pub(super) fn outcome(outcome: Outcome) -> &'static str {
-    match outcome {
-        Outcome::Present => "present",
-        Outcome::Clean => "clean",
-        Outcome::Adapted => "adapted",
-        Outcome::Part => "part",
-        Outcome::LeftOut => "left out",
-    }
-}
-
-fn reason(reason: Reason) -> &'static str {
-    match reason {
-        Reason::NoFile => "no such file",
-        Reason::Exists => "its new file is there",
-        Reason::NoPlace => "nothing like it in the file",
-        Reason::Guess => "only a guess",
-        Reason::NoProposal => "no hunk could be made",
-        Reason::NotRehearsed => "not rehearsed",
-    }
-}
 
 /// A row for each patch, where there are several, and how many there are of each outcome.
 pub(super) fn write(rehearsal: &Rehearsal, out: &mut dyn Write) -> io::Result<()> {
@@ -37,8 +17,7 @@ pub(super) fn write(rehearsal: &Rehearsal, out: &mut dyn Write) -> io::Result<()
         let taken = of_patch().filter(|finding| finding.is_taken).count();
         let present = of_patch().filter(|finding| finding.is_present && !finding.is_taken).count();
         let left: usize = reasons.iter().map(|(_, count)| count).sum();
-        let subject = &rehearsal.patches[number].subject;
-        let subject = if subject.is_empty() { "without a subject" } else { subject };
+        let subject = rehearsal.subject(number);
         writeln!(out, "{:>5} {:<8}  {taken:>5} {present:>7} {left:>8}  {subject}", number + 1, outcome(*found))?;
         let why: Vec<String> = reasons.iter().map(|(why, count)| format!("{count} {}", reason(*why))).collect();
         if !why.is_empty() {

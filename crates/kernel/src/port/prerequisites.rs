@@ -1,0 +1,145 @@
+//! Which commits of the source's history a series leans on: those that brought the names that it needs and the target
+//! lacks, and those that wrote the lines that its hunks expect and the target has not.
+
+use super::series::{Port, Read};
+use crate::gnu::Verdict;
+use crate::needs::Need;
+use crate::series::{FilePatch, Line, Patch};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+
+/// What a series misses in the target, each with the hunks that miss it.
+#[derive(Debug, Default)]
+pub struct Missed {
+    /// Names; hunks are findings, from 0. A name that only a compiler missed has none.
+    names: BTreeMap<String, BTreeSet<usize>>,
+    /// By file, lines without blanks at their ends.
+    lines: HashMap<String, HashMap<Vec<u8>, BTreeSet<usize>>>,
+}
+
+/// A commit that a series leans on.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Prerequisite {
+    /// Of the candidates, from 0.
+    pub candidate: usize,
+    /// Names that it brought.
+    pub names: Vec<String>,
+    /// Lines of hunks that it wrote and the target has not.
+    pub lines: usize,
+    /// The hunks that miss either.
+    pub hunks: BTreeSet<usize>,
+}
+
+/// A shorter line stands everywhere.
+const SHORTEST_LINE: usize = 6;
+
+/// What is missed: `needs` of each finding, what a compiler missed besides, and of hunks that fail or take fuzz the old
+/// lines that their file has nowhere. What an earlier patch of the series adds is not missed.
+pub fn missed<E>(
+    patches: &[Patch],
+    port: &Port,
+    needs: &[Vec<Need>],
+    built: &[Need],
+    read: &mut Read<'_, E>,
+) -> Result<Missed, E> {
+    let mut out = Missed::default();
+    for (number, needs) in needs.iter().enumerate() {
+        needs.iter().for_each(|need| {
+            out.names.entry(need.name.clone()).or_default().insert(number);
+        });
+    }
+    built.iter().for_each(|need| {
+        out.names.entry(need.name.clone()).or_default();
+    });
+    let mut findings = port.findings.iter().enumerate();
+    let mut added: HashSet<&[u8]> = HashSet::new();
+    for file in patches.iter().flat_map(|patch| &patch.files) {
+        let found: Vec<_> = findings.by_ref().take(file.hunks.len()).collect();
+        let Some(path) = found.first().map(|(_, finding)| &finding.file) else { continue };
+        let text = read(path)?.unwrap_or_default();
+        let there: HashSet<&[u8]> = crate::split(&text).into_iter().map(<[u8]>::trim_ascii).collect();
+        for (hunk, (number, finding)) in file.hunks.iter().zip(&found) {
+            let is_torn = matches!(finding.verdict, Verdict::Fails | Verdict::Fuzz) && !finding.is_present;
+            let old = hunk.old_side().into_iter().map(<[u8]>::trim_ascii).filter(|_| is_torn && !text.is_empty());
+            for line in old.filter(|line| line.len() >= SHORTEST_LINE && !there.contains(line) && !added.contains(line))
+            {
+                let lines = out.lines.entry(path.clone()).or_default();
+                lines.entry(line.to_vec()).or_default().insert(*number);
+            }
+        }
+        added.extend(added_lines(file).map(<[u8]>::trim_ascii));
+    }
+    Ok(out)
+}
+
+fn added_lines(file: &FilePatch) -> impl Iterator<Item = &[u8]> {
+    let lines = file.hunks.iter().flat_map(|hunk| &hunk.lines);
+    lines.filter(|line| matches!(line, Line::Added(_))).map(Line::text)
+}
+
+impl Missed {
+    /// Nothing is.
+    pub fn is_empty(&self) -> bool {
+        self.names.is_empty() && self.lines.is_empty()
+    }
+
+    /// The commits that brought it, those that brought most first: names before lines. `candidates` are what each commit
+    /// of the source before the series does, the newest first. A name counts for the oldest commit that adds it and
+    /// removes it nowhere, a line for the newest that adds it to its file.
+    pub fn prerequisites(&self, candidates: &[Vec<FilePatch>]) -> Vec<Prerequisite> {
+        let mut found: BTreeMap<usize, Prerequisite> = BTreeMap::new();
+        let mut by_name: BTreeMap<&str, usize> = BTreeMap::new();
+        let mut written: HashSet<(&str, &[u8])> = HashSet::new();
+        for (number, files) in candidates.iter().enumerate() {
+            for name in self.brought(files) {
+                by_name.insert(name, number);
+            }
+            for file in files {
+                let Some((path, lines)) = file.new.as_ref().and_then(|new| self.lines.get_key_value(new)) else {
+                    continue;
+                };
+                for (line, hunks) in added_lines(file).filter_map(|line| lines.get_key_value(line.trim_ascii())) {
+                    if written.insert((path, line)) {
+                        let one = entry(&mut found, number);
+                        one.lines += 1;
+                        one.hunks.extend(hunks);
+                    }
+                }
+            }
+        }
+        for (name, number) in by_name {
+            let one = entry(&mut found, number);
+            one.names.push(name.to_owned());
+            one.hunks.extend(&self.names[name]);
+        }
+        let mut out: Vec<Prerequisite> = found.into_values().collect();
+        out.sort_by_key(|one| (usize::MAX - one.names.len(), usize::MAX - one.lines, one.candidate));
+        out
+    }
+
+    /// Names that a commit adds and does not remove.
+    fn brought(&self, files: &[FilePatch]) -> Vec<&str> {
+        let (mut added, mut removed) = (HashSet::new(), HashSet::new());
+        for line in files.iter().flat_map(|file| &file.hunks).flat_map(|hunk| &hunk.lines) {
+            let names = crate::names::words(line.text()).filter_map(|word| std::str::from_utf8(word).ok());
+            let names = names.filter_map(|word| self.names.get_key_value(word)).map(|(name, _)| name.as_str());
+            match line {
+                Line::Added(_) => added.extend(names),
+                Line::Removed(_) => removed.extend(names),
+                Line::Context(_) => {}
+            }
+        }
+        // A header or a file is brought by the commit that makes it.
+        let made = files.iter().filter(|file| file.old.is_none()).filter_map(|file| file.new.as_deref());
+        let made: Vec<&str> = made.collect();
+        let is_made = |name: &str| {
+            made.iter().any(|path| path.strip_suffix(name).is_some_and(|rest| rest.is_empty() || rest.ends_with('/')))
+        };
+        added.extend(self.names.keys().map(String::as_str).filter(|name| !made.is_empty() && is_made(name)));
+        added.difference(&removed).copied().collect()
+    }
+}
+
+fn entry(found: &mut BTreeMap<usize, Prerequisite>, candidate: usize) -> &mut Prerequisite {
+    let new = || Prerequisite { candidate, names: Vec::new(), lines: 0, hunks: BTreeSet::new() };
+    found.entry(candidate).or_insert_with(new)
+}

@@ -1,0 +1,188 @@
+//! What was built of an adapted series, patch after patch, and what ran of it.
+
+use super::Rehearsal;
+use super::hunks::lacks;
+use super::json::lacking;
+use schedlab_kernel::needs::{self, Mistake, Need};
+use schedlab_run::counted;
+use serde_json::{Value, json};
+use std::io::{self, Write};
+
+/// An adapted series that was compiled patch after patch, up to the first that failed.
+#[derive(Debug, Default)]
+pub struct Build {
+    /// For each patch that was come to.
+    pub steps: Vec<Step>,
+    /// Requested options that the tree did not take.
+    pub dropped: Vec<String>,
+    /// The kernel with all of them, as `build:NAME`.
+    pub kernel: Option<String>,
+    /// Where it was booted.
+    pub proof: Option<Proof>,
+}
+
+/// What the compiler said of the tree with a patch and those before it.
+#[derive(Debug)]
+pub enum Step {
+    /// Nothing of the patch is taken: the kernel is that of before.
+    Unchanged,
+    /// It compiles.
+    Compiled {
+        /// Files of the patch that this configuration does not compile: nothing was said of them.
+        unused: Vec<String>,
+    },
+    /// It does not.
+    Failed {
+        /// Its errors.
+        mistakes: Vec<Mistake>,
+        /// The first lines of it, where no error could be read.
+        said: String,
+    },
+}
+
+/// What was counted in a guest with the kernel that was built.
+#[derive(Debug)]
+pub struct Proof {
+    /// The workload that ran in it.
+    pub workload: String,
+    /// A row for each function that the series changes or adds, and for each counter.
+    pub counts: Vec<Counted>,
+}
+
+/// One function or counter.
+#[derive(Debug)]
+pub struct Counted {
+    /// Which patch of the series, from 0.
+    pub patch: usize,
+    /// The function, or a counter such as `TcpExt.TCPAutoCorking`.
+    pub name: String,
+    /// How often, while the workload ran; else why that is not known.
+    pub count: Result<u64, String>,
+}
+
+impl Build {
+    /// Every patch compiled and, where it was booted, something of the series ran.
+    pub fn is_good(&self) -> bool {
+        let is_failed = self.steps.iter().any(|step| matches!(step, Step::Failed { .. }));
+        !is_failed && self.proof.as_ref().is_none_or(|proof| proof.counts.iter().any(Counted::ran))
+    }
+}
+
+impl Step {
+    /// What its errors miss.
+    pub fn needs(&self) -> Vec<Need> {
+        match self {
+            Self::Failed { mistakes, .. } => needs::lacking(mistakes),
+            _ => Vec::new(),
+        }
+    }
+}
+
+impl Counted {
+    fn ran(&self) -> bool {
+        self.count.as_ref().is_ok_and(|count| *count > 0)
+    }
+}
+
+/// Errors that are shown of a patch; the JSON has all.
+const SHOWN: usize = 8;
+
+pub(super) fn write(rehearsal: &Rehearsal, build: &Build, out: &mut dyn Write) -> io::Result<()> {
+    writeln!(out, "\nbuilt patch after patch:")?;
+    for (number, step) in build.steps.iter().enumerate() {
+        let subject = rehearsal.subject(number);
+        match step {
+            Step::Unchanged => writeln!(out, "{:>5} nothing of it is taken  {subject}", number + 1)?,
+            Step::Compiled { unused } if unused.is_empty() => writeln!(out, "{:>5} compiles  {subject}", number + 1)?,
+            Step::Compiled { unused } => {
+                writeln!(out, "{:>5} compiles  {subject}", number + 1)?;
+                writeln!(out, "      not compiled by this configuration: {}", unused.join(", "))?;
+            }
+            Step::Failed { mistakes, said } => {
+                writeln!(out, "{:>5} does not compile  {subject}", number + 1)?;
+                failed(mistakes, said, out)?;
+            }
+        }
+    }
+    for option in &build.dropped {
+        writeln!(out, "not taken by this tree: {option}")?;
+    }
+    let compiled = build.steps.iter().filter(|step| matches!(step, Step::Compiled { .. })).count();
+    let left = rehearsal.patches.len() - build.steps.len();
+    let left = if left > 0 { format!(", {left} not tried") } else { String::new() };
+    writeln!(out, "built: {compiled} of {} compile{left}", counted(rehearsal.patches.len(), "patches"))?;
+    build.kernel.as_ref().map_or(Ok(()), |kernel| writeln!(out, "the kernel is {kernel}"))?;
+    build.proof.as_ref().map_or(Ok(()), |proof| ran(rehearsal, proof, out))
+}
+
+fn failed(mistakes: &[Mistake], said: &str, out: &mut dyn Write) -> io::Result<()> {
+    for mistake in mistakes.iter().take(SHOWN) {
+        let function = mistake.function.as_ref().map(|name| format!(" {name}")).unwrap_or_default();
+        let place = if mistake.file.is_empty() { "link".into() } else { format!("{}:{}", mistake.file, mistake.line) };
+        writeln!(out, "      {place}{function}: {}", mistake.message)?;
+    }
+    if mistakes.len() > SHOWN {
+        writeln!(out, "      {} more in the JSON", mistakes.len() - SHOWN)?;
+    }
+    if mistakes.is_empty() {
+        said.lines().try_for_each(|line| writeln!(out, "      {line}"))?;
+    }
+    let needs = lacks(&needs::lacking(mistakes));
+    if needs.is_empty() { Ok(()) } else { writeln!(out, "      it needs: {needs}") }
+}
+
+fn ran(rehearsal: &Rehearsal, proof: &Proof, out: &mut dyn Write) -> io::Result<()> {
+    writeln!(out, "\nin a guest with it, while `bench {}` ran:", proof.workload)?;
+    for counted in &proof.counts {
+        let Counted { patch, name, count } = counted;
+        match count {
+            Ok(count) => writeln!(out, "{:>5} {count:>12}  {name}", patch + 1)?,
+            Err(why) => writeln!(out, "{:>5} {:>12}  {name}: {why}", patch + 1, "unknown")?,
+        }
+    }
+    let ran = |patch: &usize| proof.counts.iter().any(|counted| counted.patch == *patch && counted.ran());
+    let (all, with): (Vec<usize>, Vec<usize>) =
+        ((0..rehearsal.patches.len()).collect(), (0..rehearsal.patches.len()).filter(|patch| ran(patch)).collect());
+    writeln!(
+        out,
+        "of {}, {} ran in part: a function or counter that it changes was counted",
+        counted(all.len(), "patches"),
+        with.len()
+    )
+}
+
+/// A line for each patch that was come to.
+pub(super) fn json(rehearsal: &Rehearsal, build: &Build) -> Vec<Value> {
+    let line = |(number, step): (usize, &Step)| {
+        let (state, unused, mistakes, said) = match step {
+            Step::Unchanged => ("unchanged", &[][..], &[][..], None),
+            Step::Compiled { unused } => ("compiled", &unused[..], &[][..], None),
+            Step::Failed { mistakes, said } => ("failed", &[][..], &mistakes[..], Some(said)),
+        };
+        let errors = mistakes.iter().map(|mistake| {
+            json!({
+                "file": mistake.file,
+                "line": mistake.line,
+                "function": mistake.function,
+                "message": mistake.message,
+                "need": mistake.need.as_ref().map(lacking),
+            })
+        });
+        let counts = build.proof.iter().flat_map(|proof| &proof.counts).filter(|counted| counted.patch == number);
+        let counts = counts.map(|counted| {
+            json!({"name": counted.name, "count": counted.count.as_ref().ok(), "unknown": counted.count.as_ref().err()})
+        });
+        json!({
+            "patch": rehearsal.patches[number].subject,
+            "from": rehearsal.from[number].display().to_string(),
+            "build": state,
+            "kernel": build.kernel,
+            "not_compiled": unused,
+            "errors": errors.collect::<Vec<_>>(),
+            "needs": step.needs().iter().map(lacking).collect::<Vec<_>>(),
+            "said": said,
+            "ran": counts.collect::<Vec<_>>(),
+        })
+    };
+    build.steps.iter().enumerate().map(line).collect()
+}

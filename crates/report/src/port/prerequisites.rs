@@ -1,0 +1,104 @@
+//! The commits that a series leans on.
+
+use super::words::{outcome, sign};
+use schedlab_kernel::{Outcome, Prerequisite, Present};
+use schedlab_run::counted;
+use serde_json::{Value, json};
+use std::io::{self, Write};
+
+/// What was found of them.
+#[derive(Debug, Default)]
+pub struct Prerequisites {
+    /// Commits of the source whose changes were read.
+    pub commits: usize,
+    /// Those that count, the first first.
+    pub wanted: Vec<Wanted>,
+    /// Further ones, which were not looked for in the target.
+    pub more: usize,
+}
+
+/// A commit that the series leans on.
+#[derive(Debug)]
+pub struct Wanted {
+    /// All digits of its id.
+    pub commit: String,
+    /// Its subject.
+    pub subject: String,
+    /// What of the series it brought.
+    pub why: Prerequisite,
+    /// The commit of the target's history that it is.
+    pub there: Option<Present>,
+    /// What would become of it on the target, alone.
+    pub alone: Option<Outcome>,
+}
+
+impl Wanted {
+    /// The target has it: its history says so and does not take it back, or its text does.
+    fn is_there(&self) -> bool {
+        let in_history = self.there.as_ref().is_some_and(|there| there.reverted_by.is_none());
+        in_history || self.alone == Some(Outcome::Present)
+    }
+
+    fn state(&self) -> String {
+        match (&self.there, self.alone) {
+            (Some(there), _) if there.reverted_by.is_some() => "reverted".into(),
+            (Some(there), _) => format!("there ({})", sign(there.by)),
+            (None, Some(Outcome::Present)) => "there (same change)".into(),
+            (None, Some(alone)) => format!("absent, {}", outcome(alone)),
+            (None, None) => "absent".into(),
+        }
+    }
+}
+
+/// Commits and names that are shown; the JSON has all.
+const SHOWN: usize = 12;
+const NAMES: usize = 5;
+
+impl Prerequisites {
+    pub(super) fn write(&self, out: &mut dyn Write) -> io::Result<()> {
+        let absent = || self.wanted.iter().filter(|wanted| !wanted.is_there());
+        writeln!(
+            out,
+            "\nprerequisites: {} of {} brought what the target misses; {} there already, {} not looked for",
+            counted(self.wanted.len() + self.more, "commits"),
+            self.commits,
+            self.wanted.len() - absent().count(),
+            self.more
+        )?;
+        let there = self.wanted.iter().filter(|wanted| wanted.is_there());
+        for wanted in absent().chain(there).take(SHOWN) {
+            let short: String = wanted.commit.chars().take(12).collect();
+            writeln!(out, "  {short}  {}  ({})", wanted.subject, wanted.state())?;
+            let names = &wanted.why.names;
+            let mut why = Vec::new();
+            if !names.is_empty() {
+                let more = names.len().saturating_sub(NAMES);
+                let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+                why.push(format!("brought {}{more}", names[..names.len().min(NAMES)].join(", ")));
+            }
+            if wanted.why.lines > 0 {
+                why.push(format!("wrote {} that its hunks expect", counted(wanted.why.lines, "lines")));
+            }
+            writeln!(out, "      {}", why.join("; "))?;
+        }
+        Ok(())
+    }
+
+    /// Those that a hunk leans on.
+    pub(super) fn json(&self, hunk: usize) -> impl Iterator<Item = Value> {
+        let of_hunk = self.wanted.iter().filter(move |wanted| wanted.why.hunks.contains(&hunk));
+        of_hunk.map(|wanted| {
+            json!({
+                "kind": "commit",
+                "name": wanted.commit,
+                "subject": wanted.subject,
+                "brought": wanted.why.names,
+                "lines": wanted.why.lines,
+                "there": wanted.is_there(),
+                "by": wanted.there.as_ref().map(|there| sign(there.by)),
+                "reverted_by": wanted.there.as_ref().and_then(|there| there.reverted_by.clone()),
+                "alone": wanted.alone.map(outcome),
+            })
+        })
+    }
+}

@@ -1,0 +1,82 @@
+//! The words for what a rehearsal finds, the same on the terminal and in JSON.
+
+use schedlab_kernel::contract::Access;
+use schedlab_kernel::needs::NeedKind;
+use schedlab_kernel::{Confidence, Obstacle, Outcome, Reason, Sign, Verdict};
+
+pub(super) fn verdict(verdict: Verdict) -> &'static str {
+    match verdict {
+        Verdict::Applies => "applies",
+        Verdict::Offset => "offset",
+        Verdict::Fuzz => "fuzz",
+        Verdict::Fails => "fails",
+    }
+}
+
+/// How far a proposal is to be trusted.
+pub fn confidence(confidence: Confidence) -> &'static str {
+    match confidence {
+        Confidence::Sure => "sure",
+        Confidence::Likely => "likely",
+        Confidence::Guess => "guess",
+    }
+}
+
+pub(super) fn obstacle(obstacle: Obstacle) -> &'static str {
+    match obstacle {
+        Obstacle::NoFile => "the tree has no such file",
+        Obstacle::Exists => "the file is to be made and is there",
+    }
+}
+
+pub(super) fn sign(sign: Sign) -> &'static str {
+    match sign {
+        Sign::Commit => "same commit",
+        Sign::PatchId => "same patch-id",
+        Sign::Origin => "names the same origin",
+        Sign::Subject => "same subject",
+    }
+}
+
+pub(super) fn kind(kind: NeedKind) -> &'static str {
+    match kind {
+        NeedKind::File => "file",
+        NeedKind::Header => "header",
+        NeedKind::Type => "type",
+        NeedKind::Function => "function",
+        NeedKind::Field => "field",
+        NeedKind::Name => "name",
+        NeedKind::Signature => "signature",
+    }
+}
+
+pub(super) fn access(access: Access) -> &'static str {
+    match access {
+        Access::Read => "reads",
+        Access::Set => "sets",
+        Access::Clear => "clears",
+        Access::Change => "changes",
+        Access::Transfer => "transfers",
+    }
+}
+
+pub(super) fn outcome(outcome: Outcome) -> &'static str {
+    match outcome {
+        Outcome::Present => "present",
+        Outcome::Clean => "clean",
+        Outcome::Adapted => "adapted",
+        Outcome::Part => "part",
+        Outcome::LeftOut => "left out",
+    }
+}
+
+pub(super) fn reason(reason: Reason) -> &'static str {
+    match reason {
+        Reason::NoFile => "no such file",
+        Reason::Exists => "its new file is there",
+        Reason::NoPlace => "nothing like it in the file",
+        Reason::Guess => "only a guess",
+        Reason::NoProposal => "no hunk could be made",
+        Reason::NotRehearsed => "not rehearsed",
+    }
+}

@@ -1,0 +1,99 @@
+//! The adapted series compiled, patch after patch, in a copy of the tree that `vm build` keeps.
+
+use super::{booted, port};
+use crate::cli::kernel::Port;
+use crate::commands::vm;
+use crate::output::say;
+use anyhow::{Context, Result};
+use schedlab_kernel::FilePatch;
+use schedlab_kernel::needs::mistakes;
+use schedlab_report::port::{Build, Rehearsal, Step};
+use schedlab_vm::VmError;
+use schedlab_vm::host::build::{self, Building, Change, Files};
+use schedlab_vm::kernel::cache::Cache;
+use schedlab_vm::kernel::own_architecture;
+use std::path::PathBuf;
+
+/// What `vm build` is to do with the tree.
+fn request(args: &Port) -> Result<build::Build> {
+    let first: Vec<PathBuf> = args.series.first().map(PathBuf::from).into_iter().collect();
+    let name = args.name.clone().unwrap_or_else(|| build::usual_name(&args.onto, &first));
+    Ok(build::Build {
+        tree: args.onto.clone(),
+        change: Change::Files,
+        options: vm::options(&args.set, args.config.as_deref())?,
+        architecture: own_architecture(),
+        name: vm::plain_name(name)?,
+        jobs: args.jobs.unwrap_or_else(vm::usual_jobs).max(1),
+    })
+}
+
+/// What would be done, in a line.
+pub(super) fn plan(args: &Port, rehearsal: &Rehearsal) -> Result<String> {
+    let request = request(args)?;
+    let taken = rehearsal.port.adapted.iter().filter(|files| !files.is_empty()).count();
+    let boot = args.boot.as_ref().map(|workload| format!("; then boot it and run `bench {workload}`"));
+    Ok(format!(
+        "would compile {} alone, then with each of {taken} patches, as build:{}{}",
+        args.onto.display(),
+        request.name,
+        boot.unwrap_or_default()
+    ))
+}
+
+/// Compiles the tree as it is, then with each patch of the series, up to the first that fails; boots the last where that
+/// is asked for.
+pub(super) fn build(args: &Port, rehearsal: &Rehearsal) -> Result<Build> {
+    let request = request(args)?;
+    if let Some(workload) = &args.boot {
+        booted::check(workload)?;
+    }
+    let cache = Cache::of_this_user();
+    let mut tell = |line: &str| say(format_args!("schedlab: {line}"));
+    let mut building = Building::begin(&cache, &request, &mut tell)?;
+    tell("the tree without the series");
+    let dropped = building.compile(&mut tell).context("the tree does not compile without the series")?;
+    let mut out = Build { dropped, ..Build::default() };
+    let mut files = Files::new();
+    for (number, adapted) in rehearsal.port.adapted.iter().enumerate() {
+        if adapted.is_empty() {
+            out.steps.push(Step::Unchanged);
+            continue;
+        }
+        tell(&format!("patch {} of {}", number + 1, rehearsal.patches.len()));
+        let made = &rehearsal.port.made[number];
+        files.extend(made.iter().map(|(path, text)| (path.into(), text.clone())));
+        building.put(&files, &mut tell)?;
+        match building.compile(&mut tell) {
+            Ok(_) => out.steps.push(Step::Compiled { unused: unused(&building, adapted)? }),
+            Err(VmError::Make { said, log, .. }) => {
+                let source = building.source().display().to_string();
+                out.steps.push(Step::Failed { mistakes: mistakes(&log, &source), said });
+                return Ok(out);
+            }
+            Err(error) => return Err(error.into()),
+        }
+    }
+    let (entry, _) = building.keep(&cache, &mut tell)?;
+    drop(building);
+    out.proof = match &args.boot {
+        Some(workload) => {
+            let mut read = |path: &str| port::file(&args.onto, path);
+            Some(booted::prove(workload, &entry.name, rehearsal, &mut read)?)
+        }
+        None => None,
+    };
+    out.kernel = Some(entry.name);
+    Ok(out)
+}
+
+/// Sources of a patch that nothing was made of.
+fn unused(building: &Building, files: &[FilePatch]) -> Result<Vec<String>> {
+    let sources = || files.iter().filter_map(|file| file.new.as_deref()).filter(|path| is_source(path));
+    let used = building.used(sources())?;
+    Ok(sources().filter(|path| !used.contains(*path)).map(str::to_owned).collect())
+}
+
+fn is_source(path: &str) -> bool {
+    [".c", ".h", ".S"].iter().any(|end| path.ends_with(end))
+}

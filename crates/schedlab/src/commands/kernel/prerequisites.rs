@@ -1,0 +1,107 @@
+//! The commits of the source's history that a series leans on and the target may lack, where `--from` is a checkout.
+
+use super::checkout::git;
+use super::{history, port, states, trees};
+use crate::output::say;
+use anyhow::Result;
+use schedlab_kernel::{Commit, FilePatch, Patch, missed, parse, present, rehearse_series};
+use schedlab_report::port::{Prerequisites, Rehearsal, Step, Wanted};
+use std::path::Path;
+
+/// Commits whose changes are read, the newest first, and those of them that are looked for in the target.
+const COMMITS: usize = 5_000;
+const LOOKED_FOR: usize = 40;
+
+/// Looks for what the rehearsal, and the compiler where it was asked, found missing. A tree without history has none.
+pub(super) fn find(from: &Path, onto: &Path, rehearsal: &Rehearsal) -> Option<Prerequisites> {
+    if !from.join(".git").exists() {
+        return None;
+    }
+    let found = found(from, onto, rehearsal);
+    found.map_err(|error| say(format_args!("the history of {} cannot be read: {error:#}", from.display()))).ok()
+}
+
+fn found(from: &Path, onto: &Path, rehearsal: &Rehearsal) -> Result<Prerequisites> {
+    let built = rehearsal.build.iter().flat_map(|build| &build.steps).flat_map(Step::needs).collect::<Vec<_>>();
+    let mut read = |path: &str| port::file(onto, path);
+    let missed = missed(&rehearsal.patches, &rehearsal.port, &rehearsal.needs, &built, &mut read)?;
+    if missed.is_empty() {
+        return Ok(Prerequisites::default());
+    }
+    let touched = rehearsal.port.findings.iter().map(|found| states::folder(&found.file));
+    let paths = trees::folders(touched.chain(["include/"]));
+    let commits = before_the_series(from, onto, &paths, &rehearsal.patches)?;
+    let changes = changes(from, &commits)?;
+    let all = missed.prerequisites(&changes);
+    let patch = |at: usize| {
+        let Commit { id, subject, .. } = &commits[at];
+        Patch { subject: subject.clone(), commit: Some(id.clone()), files: changes[at].clone(), ..Patch::default() }
+    };
+    let patches: Vec<Patch> = all.iter().take(LOOKED_FOR).map(|one| patch(one.candidate)).collect();
+    let there = history::read(onto, &patches).present;
+    let mut wanted = Vec::new();
+    for (number, (one, patch)) in all.into_iter().zip(&patches).enumerate() {
+        let alone = rehearse_series(std::slice::from_ref(patch), &[], &mut read)?;
+        wanted.push(Wanted {
+            commit: commits[one.candidate].id.clone(),
+            subject: patch.subject.clone(),
+            there: there.get(number).cloned().flatten(),
+            alone: alone.outcomes(std::slice::from_ref(patch)).first().map(|(outcome, _)| *outcome),
+            why: one,
+        });
+    }
+    let more = missed.prerequisites(&changes).len() - wanted.len();
+    Ok(Prerequisites { commits: commits.len(), wanted, more })
+}
+
+/// The newest commits that touch the paths and that the target has not, where both histories share a commit, without
+/// the series itself and what came after it.
+fn before_the_series(from: &Path, onto: &Path, paths: &[String], series: &[Patch]) -> Result<Vec<Commit>> {
+    let but = shared(from, onto).map(|id| format!("^{id}"));
+    let revisions: Vec<&str> = ["HEAD"].into_iter().chain(but.as_deref()).collect();
+    let mut commits = history::commits(from, COMMITS, &revisions, paths)?;
+    let last = series.iter().filter_map(|patch| {
+        let found = present(patch, None, &commits)?;
+        commits.iter().position(|commit| commit.id == found.commit)
+    });
+    let last = last.max().map_or(0, |at| at + 1);
+    commits.drain(..last);
+    Ok(commits)
+}
+
+/// The newest commit of the target's history that the source has, too.
+fn shared(from: &Path, onto: &Path) -> Option<String> {
+    let is_checkout = onto.join(".git").exists();
+    let target = is_checkout.then(|| git(onto, &["rev-list", "-n20000", "HEAD"], &[], vec![]).ok()).flatten()?;
+    let said = git(from, &["cat-file", "--batch-check=%(objectname) %(objecttype)"], &[], target).ok()?;
+    let said = String::from_utf8_lossy(&said);
+    said.lines().find_map(|line| line.strip_suffix(" commit")).map(str::to_owned)
+}
+
+/// What each commit does, in their order.
+fn changes(tree: &Path, commits: &[Commit]) -> Result<Vec<Vec<FilePatch>>> {
+    let asked: String = commits.iter().map(|commit| format!("{}\n", commit.id)).collect();
+    let said = history::diffs(tree, &[], asked.into_bytes())?;
+    let mut out = vec![Vec::new(); commits.len()];
+    let (mut begin, mut of) = (0, None);
+    let lines = said.split_inclusive(|&byte| byte == b'\n').scan(0, |at, line| {
+        *at += line.len();
+        Some((*at - line.len(), line))
+    });
+    let mut take = |of: Option<usize>, text: &[u8]| {
+        if let Some(place) = of.and_then(|at| out.get_mut(at)) {
+            *place = parse(text).into_iter().flat_map(|patch| patch.files).collect();
+        }
+    };
+    let mut next = 0;
+    for (at, line) in lines {
+        // A commit without changes in text is left out of the answer.
+        let id = line.trim_ascii_end();
+        if let Some(step) = commits[next.min(commits.len())..].iter().position(|commit| commit.id.as_bytes() == id) {
+            take(of, &said[begin..at]);
+            (of, begin, next) = (Some(next + step), at + line.len(), next + step + 1);
+        }
+    }
+    take(of, &said[begin..]);
+    Ok(out)
+}

@@ -1,0 +1,55 @@
+//! A `bench` command in a guest of its own, for other commands: its outcome, and nothing on the host.
+
+use super::guest::{self, Sight};
+use super::inside::{Inside, OUTCOME};
+use super::listener::Quiet;
+use crate::cli::vm::GuestOptions;
+use crate::output::say;
+use anyhow::{Context, Result, bail};
+use schedlab_run::TrialOutcome;
+use schedlab_sys::interrupt::Interrupt;
+use schedlab_vm::host::boot::Ended;
+use schedlab_vm::kernel::own_architecture;
+
+/// Refuses a command that the guest would refuse.
+pub(crate) fn check(words: &[String]) -> Result<()> {
+    inside(words).map(|_| ())
+}
+
+fn inside(words: &[String]) -> Result<Inside> {
+    let mut words = words.to_vec();
+    words.splice(1..1, ["--json", OUTCOME].map(str::to_owned));
+    Inside::of_words(&words)
+}
+
+/// Runs it in a guest with this kernel of the cache and the usual options.
+pub(crate) fn measured(kernel: &str, words: &[String]) -> Result<TrialOutcome> {
+    let options = GuestOptions::usual();
+    let found = guest::find(kernel, own_architecture())?;
+    let boot = guest::boot(found, &options, &inside(words)?, false, &Sight::default())?;
+    let interrupt = Interrupt::catch().context("signals cannot be caught")?;
+    say(format_args!("schedlab: `{}` in a guest of {kernel}", words.join(" ")));
+    let ended = schedlab_vm::boot(&boot, &mut Quiet::at_once(interrupt))?;
+    if ended.exit_code != 0 {
+        bail!("the guest's command ended with {}", ended.exit_code);
+    }
+    outcome(&ended)
+}
+
+/// What the guest's `bench` wrote.
+pub(super) fn outcome(ended: &Ended) -> Result<TrialOutcome> {
+    serde_json::from_slice(file(ended, OUTCOME)?).context("the guest's result cannot be read")
+}
+
+/// A file that the guest sent.
+pub(super) fn file<'a>(ended: &'a Ended, path: &str) -> Result<&'a [u8]> {
+    let found = ended.files.iter().find(|(name, _)| name == path);
+    found.map(|(_, content)| content.as_slice()).with_context(|| format!("the guest sent no {path}"))
+}
+
+/// The System.map of a build of ours.
+pub(crate) fn symbols(kernel: &str) -> Result<String> {
+    let found = guest::find(kernel, own_architecture())?;
+    let map = found.symbols.with_context(|| format!("there is no System.map of {kernel}"))?;
+    std::fs::read_to_string(&map).with_context(|| format!("{} cannot be read", map.display()))
+}

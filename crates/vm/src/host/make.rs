@@ -1,0 +1,192 @@
+//! Kbuild: `make` with the words that a build of ours gives it, and what it says when it fails.
+
+use super::build::Build;
+use super::program::{self, command, not_started};
+use super::unpack;
+use crate::error::VmError;
+use crate::kernel::cache::{Cache, Entry, Package, Writer};
+use crate::kernel::image::{Architecture, Image};
+use crate::kernel::own_architecture;
+use crate::kernel::small::{self, Request};
+use std::collections::HashSet;
+use std::fs;
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+
+/// `make` with what a build needs of it.
+#[derive(Debug)]
+pub(super) struct Make {
+    pub(super) build: Build,
+    pub(super) source: PathBuf,
+    /// As they were applied.
+    pub(super) patches: Vec<Vec<u8>>,
+    pub(super) objects: PathBuf,
+}
+
+impl Make {
+    fn command(&self) -> Command {
+        let mut make = command("make");
+        let (arch, prefix) = match self.build.architecture {
+            Architecture::X86_64 => ("x86", ""),
+            Architecture::Aarch64 => ("arm64", cross_prefix(Architecture::Aarch64)),
+        };
+        make.arg("-C").arg(&self.source).arg(format!("O={}", self.objects.display()));
+        make.arg(format!("ARCH={arch}"))
+            .arg(format!("CROSS_COMPILE={prefix}"))
+            .args(["-s", "KBUILD_BUILD_TIMESTAMP=0"]);
+        // Who built it and where is no part of it: equal sources give equal kernels.
+        make.args([
+            "KBUILD_BUILD_USER=schedlab",
+            "KBUILD_BUILD_HOST=schedlab",
+            "KBUILD_BUILD_VERSION=1",
+            "LOCALVERSION=",
+        ]);
+        if has_ccache() {
+            make.arg(format!("CC=ccache {prefix}gcc"));
+        }
+        make
+    }
+
+    /// The configuration that came out.
+    pub(super) fn configure(&self, requests: &[Request]) -> Result<String, VmError> {
+        run("configuring the kernel", self.command().arg("tinyconfig"))?;
+        let file = self.objects.join(".config");
+        let tiny = fs::read_to_string(&file).map_err(VmError::file("reading", &file))?;
+        let asked: Vec<&str> = requests.iter().map(|(option, _)| option.as_str()).collect();
+        fs::write(&file, without(&tiny, &asked) + &small::fragment(requests))
+            .map_err(VmError::file("writing", &file))?;
+        run("configuring the kernel", self.command().arg("olddefconfig"))?;
+        fs::read_to_string(&file).map_err(VmError::file("reading", &file))
+    }
+
+    fn image(&self) -> (&'static str, &'static str) {
+        match self.build.architecture {
+            Architecture::X86_64 => ("bzImage", "arch/x86/boot/bzImage"),
+            Architecture::Aarch64 => ("Image", "arch/arm64/boot/Image"),
+        }
+    }
+
+    pub(super) fn compile(&self) -> Result<(), VmError> {
+        run("compiling the kernel", self.command().arg(format!("-j{}", self.build.jobs)).arg(self.image().0))
+    }
+
+    /// The files of the tree that the objects were made of, as Kbuild's `.x.o.cmd` files name them.
+    pub(super) fn sources(&self) -> Result<HashSet<String>, VmError> {
+        let prefix = format!("{}/", self.source.display());
+        let (mut out, mut open) = (HashSet::new(), vec![self.objects.clone()]);
+        while let Some(directory) = open.pop() {
+            for entry in fs::read_dir(&directory).map_err(VmError::file("reading", &directory))?.flatten() {
+                let (path, name) = (entry.path(), entry.file_name());
+                let kind = entry.file_type().map_err(VmError::file("reading", &path))?;
+                if kind.is_dir() {
+                    open.push(path);
+                } else if kind.is_file() && name.to_string_lossy().ends_with(".o.cmd") {
+                    let said = fs::read_to_string(&path).map_err(VmError::file("reading", &path))?;
+                    let words = said.split([' ', '\n', '\\']).filter_map(|word| word.strip_prefix(&prefix));
+                    out.extend(words.map(str::to_owned));
+                }
+            }
+        }
+        Ok(out)
+    }
+
+    /// Into the cache, with its configuration and symbols.
+    pub(super) fn keep(
+        &self,
+        cache: &Cache,
+        config: &str,
+        say: &mut dyn FnMut(&str),
+    ) -> Result<(Entry, PathBuf), VmError> {
+        let file = self.objects.join(self.image().1);
+        let kernel = fs::read(&file).map_err(VmError::file("reading", &file))?;
+        let name = format!("build:{}", self.build.name);
+        let image = Image::of_bytes(&kernel).map_err(|why| VmError::Refused(format!("{}: {why}", file.display())))?;
+        let kernel = unpack::vmlinux(&kernel).unwrap_or(kernel);
+        let symbols = self.objects.join("System.map");
+        let symbols = fs::read(&symbols).map_err(VmError::file("reading", &symbols))?;
+        let _lock = cache.lock(say)?;
+        let part = cache.begin()?;
+        let package = Package {
+            name: self.build.tree.display().to_string(),
+            version: image.release.clone(),
+            checksum: format!("{:08x}", crc32fast::hash(&kernel)),
+        };
+        let mut writer = Writer::new(&part, &name, image, &kernel, Some(config.as_bytes()))?;
+        writer.symbols(&symbols)?;
+        self.patches.iter().try_for_each(|patch| writer.patch(patch))?;
+        let entry = writer.entry(vec![package]);
+        cache.finish(&part, &entry).map(|path| (entry, path))
+    }
+}
+
+/// A configuration without what is asked for anew: twice the same option is a warning of Kconfig's.
+fn without(config: &str, options: &[&str]) -> String {
+    let option = |line: &str| {
+        let name = line.strip_prefix("# ").unwrap_or(line);
+        name.split(['=', ' ']).next().unwrap_or_default().to_owned()
+    };
+    let kept = config.lines().filter(|line| !options.contains(&option(line).as_str()));
+    kept.map(|line| format!("{line}\n")).collect()
+}
+
+/// Runs make; its error is the compiler's lines.
+fn run(step: &'static str, make: &mut Command) -> Result<(), VmError> {
+    make.env("LC_ALL", "C").stdout(Stdio::null());
+    let output = make.output().map_err(|e| not_started(step, make, &e, "apt-get install make"))?;
+    if output.status.success() {
+        return Ok(());
+    }
+    let log = String::from_utf8_lossy(&output.stderr).into_owned();
+    let said = complaints(&log);
+    let target = make.get_args().last().map(|word| word.to_string_lossy().into_owned()).unwrap_or_default();
+    Err(VmError::Make { step, target, said, log })
+}
+
+/// The first lines that are errors, and what usually mends them.
+fn complaints(stderr: &str) -> String {
+    let is_error = |line: &&str| line.contains("error:") || line.contains("Error ") || line.contains("***");
+    let errors: Vec<&str> = stderr.lines().map(str::trim).filter(is_error).take(6).collect();
+    let said = if errors.is_empty() { program::last_lines(stderr, 4) } else { errors.join("\n") };
+    let mends = [
+        ("gelf.h", "apt-get install libelf-dev"),
+        ("libelf", "apt-get install libelf-dev"),
+        ("openssl/", "apt-get install libssl-dev"),
+        ("mrproper", "the tree was built in: make mrproper in it, or give another"),
+    ];
+    match mends.iter().find(|(part, _)| stderr.contains(part)) {
+        Some((_, mend)) => format!("{said}\n{mend}"),
+        None => said,
+    }
+}
+
+/// Of the compiler for an architecture, empty where it is this machine's.
+pub(super) fn cross_prefix(architecture: Architecture) -> &'static str {
+    match architecture {
+        Architecture::Aarch64 if own_architecture() != architecture => "aarch64-linux-gnu-",
+        _ => "",
+    }
+}
+
+fn has_ccache() -> bool {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    std::env::split_paths(&path).any(|directory| directory.join("ccache").is_file())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn complaints_are_the_compilers_lines_and_the_mend() {
+        let stderr = "  warning: x\nkernel/sched/fair.c:12:3: error: 'x' undeclared\nmake[2]: *** [a.o] Error 1\n";
+        assert!(complaints(stderr).starts_with("kernel/sched/fair.c:12:3: error: 'x' undeclared\n"));
+        assert!(complaints("fatal error: gelf.h: No such file\n").ends_with("libelf-dev"));
+        assert_eq!(complaints("killed\n"), "killed");
+    }
+
+    #[test]
+    fn an_option_that_is_asked_for_anew_is_taken_out() {
+        let config = "CONFIG_A=y\n# CONFIG_B is not set\nCONFIG_BB=1\n# Compiler: gcc\n";
+        assert_eq!(without(config, &["CONFIG_A", "CONFIG_B"]), "CONFIG_BB=1\n# Compiler: gcc\n");
+    }
+}
