@@ -26,6 +26,7 @@ pub mod random;
 pub mod rate;
 pub mod regions;
 pub mod replication;
+pub mod screen;
 pub mod spending;
 pub mod switchback;
 pub mod variance;
