@@ -4,12 +4,13 @@
 
 use crate::manifest::{Factor, Factorial};
 use crate::setting::{Arm, Setting};
+use serde::{Deserialize, Serialize};
 
 /// Most factors of a design: beyond the table of fractions, and beyond what a machine has time for.
 pub const MOST_FACTORS: usize = 8;
 
 /// A factor of a plan.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PlannedFactor {
     /// Its name.
     pub name: String,
@@ -17,6 +18,15 @@ pub struct PlannedFactor {
     pub low: Arm,
     /// The settings of its high level.
     pub high: Arm,
+}
+
+/// What a kernel lets one switch, each from what it is (low) to its other value (high).
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Toggles {
+    /// What can be switched.
+    pub factors: Vec<PlannedFactor>,
+    /// What cannot although the kernel has it, and why; one line each.
+    pub left_out: Vec<String>,
 }
 
 /// Generators of the fractions: (factors, generators): each further factor as a product of the first ones.

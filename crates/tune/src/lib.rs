@@ -26,6 +26,7 @@ mod state;
 mod sysctl;
 mod sysfs;
 pub mod task;
+mod toggles;
 
 pub use catalogue::{Knob, Named, PlaceOfKnob, Special, catalogue, named, of_names, release, values};
 pub use error::TuneError;
@@ -35,3 +36,4 @@ pub use restore::{Of, leftovers, restore_leftovers, unreadable_journals};
 pub use restored::{Leftover, RestoreOutcome, Restored};
 pub use roots::{Roots, state_dir};
 pub use sysctl::{net_sysctl, present_value, write_sysctl};
+pub use toggles::toggles;

@@ -1,7 +1,7 @@
 //! The catalogue on trees with the scheduler knobs of seven kernels: everything has its one name, and what is not there
 //! is told with the kernels that have it.
 
-use schedlab_tune::{Knob, Roots, catalogue, named, of_names};
+use schedlab_tune::{Knob, Roots, catalogue, named, of_names, toggles};
 use std::fs;
 use std::path::PathBuf;
 
@@ -189,4 +189,34 @@ fn this_kernel_is_listed_whole() {
     names.sort_unstable();
     names.dedup();
     assert_eq!(names.len(), knobs.len());
+}
+
+#[test]
+fn every_feature_bit_and_every_knob_with_a_neutral_value_is_a_toggle() {
+    let toggles = toggles(&tree("6.12").roots);
+    let spec = |name: &str| toggles.factors.iter().find(|f| f.name == name).map(|f| f.high.spec());
+    for (name, expected) in [
+        ("NO_DELAY_DEQUEUE", "feature:NO_DELAY_DEQUEUE"),
+        ("NEXT_BUDDY", "feature:NEXT_BUDDY"),
+        ("migration_cost=0", "debugfs:sched/migration_cost_ns=0"),
+        ("preempt=full", "debugfs:sched/preempt=full"),
+        ("autogroup=off", "autogroup=off"),
+        ("rt_runtime=-1", "sysctl:kernel.sched_rt_runtime_us=-1"),
+    ] {
+        assert_eq!(spec(name).as_deref(), Some(expected), "{name}");
+    }
+    assert!(toggles.factors.iter().all(|factor| !factor.name.contains("WARN")), "a report is no behaviour");
+    assert!(toggles.factors.len() > 25, "{}", toggles.factors.len());
+    assert_eq!(toggles.left_out, [""; 0]);
+}
+
+#[test]
+fn a_kernel_without_feature_bits_says_so_first() {
+    let mut tree = tree("6.12");
+    fs::remove_file(tree.root.path().join(tree.files.iter().find(|file| file.ends_with("sched/features")).unwrap()))
+        .unwrap();
+    tree.files.clear();
+    let toggles = toggles(&tree.roots);
+    assert!(toggles.left_out[0].starts_with("feature bits: ") && toggles.left_out[0].contains("No such file"));
+    assert!(toggles.factors.iter().any(|factor| factor.name == "migration_cost=0"));
 }

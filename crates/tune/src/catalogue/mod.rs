@@ -40,6 +40,8 @@ pub struct Knob {
     pub range: &'static str,
     /// Values with a meaning of their own.
     pub special: Vec<Special>,
+    /// The value at which it decides nothing, where there is one.
+    pub neutral: Option<Special>,
     /// What it is bound to.
     pub coupled: &'static str,
     /// Options of the kernel's build that it needs, without `CONFIG_`.
@@ -115,6 +117,7 @@ fn of_row(roots: &Roots, release: &str, row: &Row) -> Knob {
         scaled_with_cpus: row.scaled,
         range: row.range,
         special: row.special.clone(),
+        neutral: row.neutral.clone(),
         coupled: row.coupled,
         options: row.options,
         kernels: row.kernels(),
@@ -145,6 +148,7 @@ fn plain(place: String, path: &Path, value: Option<String>) -> Knob {
         scaled_with_cpus: false,
         range: "",
         special: Vec::new(),
+        neutral: None,
         coupled: "",
         options: "",
         kernels: String::new(),

@@ -39,6 +39,8 @@ pub(crate) struct Row {
     pub(crate) options: &'static str,
     /// Values with a meaning of their own.
     pub(crate) special: Vec<Special>,
+    /// At which it decides nothing.
+    pub(crate) neutral: Option<Special>,
     pub(crate) coupled: &'static str,
     pub(crate) does: &'static str,
 }
@@ -146,14 +148,17 @@ pub(crate) fn rows() -> Vec<Row> {
             ("?", options) => row.options = options,
             ("&", text) => row.coupled = text,
             ("-", text) => row.does = text,
-            ("=", special) => {
-                let (value, meaning) = special.split_once(' ').expect("a value and its meaning");
-                row.special.push(Special { value, meaning });
-            }
+            ("=", special) => row.special.push(with_meaning(special)),
+            ("~", neutral) => row.neutral = Some(with_meaning(neutral)),
             (at, rest) => row.places.push(place(at, rest)),
         }
     }
     rows
+}
+
+fn with_meaning(text: &'static str) -> Special {
+    let (value, meaning) = text.split_once(' ').expect("a value and its meaning");
+    Special { value, meaning }
 }
 
 fn head(family: &'static str, line: &'static str) -> Row {
@@ -161,9 +166,9 @@ fn head(family: &'static str, line: &'static str) -> Row {
     let mut next = || words.next().expect("NAME UNIT SCALE RANGE in knobs.txt");
     let (name, unit, scale, range) = (next(), next(), next(), next());
     let (scale, scaled) = scale.strip_suffix('*').map_or((scale, false), |plain| (plain, true));
-    let (places, special) = (Vec::new(), Vec::new());
+    let (places, special, neutral) = (Vec::new(), Vec::new(), None);
     let range = if range == ".." { "" } else { range };
-    Row { family, name, unit, scale, scaled, range, places, options: "", special, coupled: "", does: "" }
+    Row { family, name, unit, scale, scaled, range, places, options: "", special, neutral, coupled: "", does: "" }
 }
 
 fn place(at: &'static str, rest: &'static str) -> Place {
@@ -192,8 +197,9 @@ mod tests {
                 let kinds = ["sysctl", "debugfs", "sysfs", "spec", "task", "cgroup1", "cgroup2", "device"];
                 assert!(kinds.contains(&place.kind()) && !place.path().is_empty(), "{place:?}");
                 assert!(place.from.zip(place.to).is_none_or(|(from, to)| from <= to), "{place:?}");
-                for default in &place.defaults {
-                    assert_eq!(row.out_of_range(default), None, "{}: its default {default}", row.name);
+                for default in place.defaults.iter().copied().chain(row.neutral.iter().flat_map(|n| n.value.split('|')))
+                {
+                    assert_eq!(row.out_of_range(default), None, "{}: {default}", row.name);
                 }
             }
             // Places of one hierarchy follow each other without a gap in which no kernel would have it.

@@ -1,0 +1,67 @@
+//! What this kernel lets one switch in its scheduler, as factors of a screen: every feature bit, and every knob that the
+//! catalogue knows a neutral value of.
+
+use crate::catalogue::{Knob, catalogue};
+use crate::roots::Roots;
+use schedlab_run::Arm;
+use schedlab_run::factorial::{PlannedFactor, Toggles};
+
+/// Features that report and decide nothing (kernel/sched/features.h of 5.10 to 6.18).
+const REPORTS: [&str; 2] = ["feature:WARN_DOUBLE_CLOCK", "feature:LATENCY_WARN"];
+
+/// All of them, the feature bits first, as the kernel lists them.
+pub fn toggles(roots: &Roots) -> Toggles {
+    let mut toggles = Toggles::default();
+    let knobs = catalogue(roots);
+    let (features, others): (Vec<&Knob>, Vec<&Knob>) =
+        knobs.iter().filter(|knob| !REPORTS.contains(&knob.name.as_str())).partition(|knob| is_feature(knob));
+    for knob in features.into_iter().chain(others) {
+        let Some(other) = other_value(knob) else { continue };
+        match &knob.why_not {
+            Some(why) => toggles.left_out.push(format!("{}: {why}", knob.name)),
+            None => match Arm::parse("high", &other.spec) {
+                Ok(high) => toggles.factors.push(PlannedFactor {
+                    name: other.name,
+                    low: Arm { name: "low".into(), settings: Vec::new() },
+                    high,
+                }),
+                Err(why) => toggles.left_out.push(format!("{}: {why}", knob.name)),
+            },
+        }
+    }
+    if !knobs.iter().any(is_feature) {
+        let file = roots.debugfs.join("sched/features");
+        let why = std::fs::read_to_string(&file).err().map_or_else(|| "it is empty".to_owned(), |e| e.to_string());
+        toggles.left_out.insert(0, format!("feature bits: {}: {why}", file.display()));
+    }
+    toggles
+}
+
+fn is_feature(knob: &Knob) -> bool {
+    knob.name.starts_with("feature:")
+}
+
+/// A switch by its name in tables and its SPEC.
+struct Other {
+    name: String,
+    spec: String,
+}
+
+/// The other value of a feature, the neutral one of a knob that shows another; `None` where there is nothing to switch.
+fn other_value(knob: &Knob) -> Option<Other> {
+    let present = knob.value.as_deref()?;
+    if let Some(feature) = knob.name.strip_prefix("feature:") {
+        let word = if present == "on" { format!("NO_{feature}") } else { feature.to_owned() };
+        return Some(Other { spec: format!("feature:{word}"), name: word });
+    }
+    let wanted = knob.neutral.as_ref().filter(|_| knob.set == "host")?;
+    let offered = knob.path.as_ref().and_then(|path| std::fs::read_to_string(path).ok()).unwrap_or_default();
+    // `none (voluntary) full`: a list of choices has only these.
+    let is_offered = |value: &&str| !offered.contains('(') || offered.split_whitespace().any(|word| word == *value);
+    let value = wanted.value.split('|').filter(|value| *value != present).find(is_offered)?;
+    let spec = match knob.here.as_deref()?.split_once(':')? {
+        ("spec", example) => format!("{}={value}", example.split('=').next()?),
+        _ => format!("{}={value}", knob.here.as_deref()?),
+    };
+    Some(Other { name: format!("{}={value}", knob.name), spec })
+}
