@@ -1,5 +1,6 @@
 //! What a guest that was booted for a trial, or for those of a block, is told, and what it answers: files in the guest, as JSON.
 
+use crate::factorial::Toggles;
 use crate::manifest::{Environment, Manifest};
 use crate::order::TrialOrder;
 use crate::outcome::TrialOutcome;
@@ -17,6 +18,8 @@ pub enum GuestTask {
         /// The host's command line.
         command: Vec<String>,
     },
+    /// Tell what its kernel lets one switch.
+    Toggles,
     /// Run trials, one after the other.
     Trials(Vec<GuestOrder>),
 }
@@ -39,6 +42,8 @@ pub struct GuestOrder {
 pub enum GuestResult {
     /// The manifest.
     Prepared(Box<Manifest>),
+    /// What can be switched.
+    Toggles(Toggles),
     /// Of each trial what it measured, or one sentence on why it failed; fewer than were ordered where the guest did not come to
     /// its end.
     Measured(Vec<Result<TrialOutcome, String>>),

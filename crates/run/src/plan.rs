@@ -18,6 +18,9 @@ use crate::setting::{Arm, SettingError};
 use crate::units::UnitError;
 use crate::workload_spec::{SpecError, WorkloadSpec};
 
+/// More samples than an arm has in a round.
+const SEEDS_OF_A_ROUND: u64 = 900;
+
 /// No verdict below this many independent units: blocks, switchback trials, pairs (design, section 6).
 pub const LEAST_UNITS: usize = 6;
 
@@ -154,9 +157,16 @@ impl Plan {
     }
 
     /// The plan as a round of a study: what it measures, how and where, over other arms (the first is the control) and a fixed
-    /// number of blocks.
+    /// number of blocks. In the virtual lane each round has seeds and boots of its own: what one round chose by is not what the
+    /// next one judges by.
     pub fn round(&self, number: u32, arms: Vec<Arm>, blocks: u32, seed: u64) -> Self {
+        let mut guest = self.guest.clone();
+        if let Some(guest) = guest.as_mut().filter(|guest| guest.lane == GuestLane::Virtual) {
+            guest.first_seed = Some(guest.first_seed.unwrap_or(1) + SEEDS_OF_A_ROUND * u64::from(number));
+            guest.boots = guest.boots.map(|boots| boots.min(blocks));
+        }
         Self {
+            guest,
             title: format!("{}, round {number}", self.title),
             seed: Some(seed),
             stopping: Stopping::Trials { blocks },

@@ -172,7 +172,8 @@ fn in_guests(
     let shared = manifest.shared_boots();
     let boots = shared.iter().flat_map(|shared| (0..shared.blocks).map(|block| shared.of(block).into())).collect();
     let identities = guests.identities(&manifest.arms)?;
-    let (mut runner, mut settings) = schedlab_trial::guest::guests(&mut boot, guests.per(), identities, boots, &trials);
+    let (mut runner, mut settings) =
+        schedlab_trial::guest::guests(&mut boot, guests.per(), identities, boots, guests.first_seed(), &trials);
     conduct(manifest, trials, writer, Place { dir, runner: &mut runner, host: &mut settings, watch })
 }
 

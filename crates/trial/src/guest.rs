@@ -57,6 +57,8 @@ pub struct GuestRunner<'a> {
     per: GuestPer,
     /// The boot of each planned block, from 1; empty: every guest has one of its own.
     boots: Vec<u64>,
+    /// Number of the first sample, and of the first boot.
+    first: u64,
     /// Trials so far, by workload and arm.
     trials: BTreeMap<(u32, u32), u64>,
     /// What comes next.
@@ -82,12 +84,14 @@ struct Block {
 }
 
 /// The two sides of a run in guests. `identities` are those of the arms. `boots` are those of the planned blocks where blocks share
-/// boots. `trials` are those of an interrupted run: samples are counted on from them.
+/// boots. `trials` are those of an interrupted run: samples are counted on from them. `first` is the number of the first
+/// sample, and of the first boot.
 pub fn guests<'a>(
     boot: &'a mut Boot<'a>,
     per: GuestPer,
     identities: Vec<Identity>,
     boots: Vec<u64>,
+    first: u64,
     trials: &[TrialRecord],
 ) -> (GuestRunner<'a>, GuestSettings) {
     let pending = Pending::default();
@@ -101,6 +105,7 @@ pub fn guests<'a>(
         identities,
         per,
         boots,
+        first,
         trials: counts,
         next: Next::default(),
         block: Block::default(),
@@ -143,7 +148,9 @@ impl GuestRunner<'_> {
         let mut outcomes = match &answer.result {
             GuestResult::Measured(outcomes) => outcomes.clone(),
             GuestResult::Failed(why) => vec![Err(why.clone()); settings.len()],
-            GuestResult::Prepared(_) => vec![Err("the guest answered another question".into()); settings.len()],
+            GuestResult::Prepared(_) | GuestResult::Toggles(_) => {
+                vec![Err("the guest answered another question".into()); settings.len()]
+            }
         };
         if outcomes.is_empty() {
             outcomes.push(Err("the guest did not answer".into()));
@@ -159,7 +166,7 @@ impl GuestRunner<'_> {
     /// Of the block under way; the warm-up is of the first one's.
     fn boot_of_block(&self) -> Option<u64> {
         let block = usize::try_from(self.block.number.saturating_sub(1)).ok()?;
-        self.boots.get(block.checked_rem(self.boots.len())?).copied()
+        self.boots.get(block.checked_rem(self.boots.len())?).map(|boot| boot + self.first - 1)
     }
 
     /// Boots the guest of the next trial with all trials of the block that are its machine's.
@@ -168,7 +175,7 @@ impl GuestRunner<'_> {
         let own = machine(self.next.arm);
         let planned: Vec<Planned> =
             self.block.trials.iter().filter(|trial| machine(trial.arm) == own).cloned().collect();
-        let sample = self.block.number + 1;
+        let sample = self.block.number + self.first;
         let mut earlier: BTreeMap<u32, u64> = BTreeMap::new();
         let ordered = planned.iter().map(|trial| {
             let earlier = earlier.entry(trial.arm).or_default();
@@ -210,7 +217,7 @@ impl Runner for GuestRunner<'_> {
         *count += 1;
         let own = self.identities.get(arm as usize);
         let twins = self.identities.iter().take(arm as usize).filter(|other| Some(*other) == own).count() as u64;
-        self.next = Next { arm, position, sample: *count + twins * SAMPLES_APART };
+        self.next = Next { arm, position, sample: *count + self.first - 1 + twins * SAMPLES_APART };
     }
 
     fn run(&mut self, order: &TrialOrder, timeout: Duration) -> Result<TrialOutcome, String> {

@@ -43,6 +43,8 @@ pub struct GuestPlan {
     /// Virtual lane: how many boots the blocks are divided among, each kept as a state from which its samples start; without it,
     /// every guest is booted.
     pub boots: Option<u32>,
+    /// Virtual lane: seed of the first sample, and number of the first boot; without it 1. Runs with others share none.
+    pub first_seed: Option<u64>,
     /// Whether they are of arm64, whatever the host is.
     pub aarch64: bool,
     /// Our own binary for them, where they are of another architecture.
@@ -87,6 +89,7 @@ pub(super) struct WrittenGuest {
     #[serde(default)]
     per: GuestPer,
     boots: Option<u32>,
+    first_seed: Option<u64>,
     #[serde(default)]
     aarch64: bool,
     binary: Option<String>,
@@ -121,6 +124,7 @@ impl WrittenGuest {
             accelerator: self.accelerator,
             per: self.per,
             boots: self.boots,
+            first_seed: self.first_seed,
             aarch64: self.aarch64,
             binary: self.binary.clone(),
             add: self.add.clone(),
@@ -157,6 +161,7 @@ impl GuestPlan {
             ),
             ("per", (self.per == GuestPer::Block).then(|| written("block"))),
             ("boots", self.boots.map(|n| n.to_string())),
+            ("first_seed", self.first_seed.map(|n| n.to_string())),
             ("aarch64", self.aarch64.then(|| "true".to_owned())),
             ("binary", self.binary.as_deref().map(&written)),
             ("add", list(&self.add)),
@@ -207,9 +212,15 @@ impl Plan {
                 "arm `{name}` has no kernel; give `kernel = \"debian:6.1\"` in [guest], or one to each arm"
             ));
         }
-        let is_of_virtual = guest.shift.is_some() || guest.quantum_ns.is_some() || guest.dither_ns.is_some();
+        let is_of_virtual = guest.shift.is_some()
+            || guest.quantum_ns.is_some()
+            || guest.dither_ns.is_some()
+            || guest.first_seed.is_some();
         if guest.lane == GuestLane::Real && is_of_virtual {
-            return inconsistent("[guest]: shift, quantum and dither belong to `lane = \"virtual\"`");
+            return inconsistent("[guest]: shift, quantum, dither and first_seed belong to `lane = \"virtual\"`");
+        }
+        if let Some(seed) = guest.first_seed.filter(|seed| !(1..=MOST_FIRST_SEED).contains(seed)) {
+            return inconsistent(format!("[guest]: first_seed = {seed}: give 1 to {MOST_FIRST_SEED}"));
         }
         if guest.lane == GuestLane::Virtual && guest.accelerator == WantedAccelerator::Kvm {
             return inconsistent(
@@ -252,6 +263,9 @@ impl Plan {
         Ok(())
     }
 }
+
+/// Further on are the seeds of arms that are alike.
+const MOST_FIRST_SEED: u64 = 999_999;
 
 /// As `vm run --shift` takes it, which is what QEMU takes.
 const MOST_SHIFT: u8 = 10;
@@ -302,6 +316,16 @@ mod tests {
     }
 
     #[test]
+    fn rounds_of_a_study_share_no_seed() {
+        let plan = Plan::parse(&PLAN.replace("cpus = 4", "cpus = 4\nboots = 6")).unwrap();
+        let [first, second] = [1, 2].map(|number| plan.round(number, plan.arms.clone(), 4, 7));
+        let seeds = [&first, &second].map(|round| round.guest.as_ref().unwrap().first_seed.unwrap());
+        assert!(seeds[0] > 1 && seeds[1] >= seeds[0] + 900, "{seeds:?}");
+        assert_eq!(first.guest.as_ref().unwrap().boots, Some(4), "not more than blocks");
+        assert_eq!(Plan::parse(&first.to_toml()).unwrap(), first);
+    }
+
+    #[test]
     fn what_needs_a_guest_says_so_and_what_it_forbids_too() {
         let without = PLAN.replace(
             "[guest]\nkernel = \"debian:6.1\"\nlane = \"virtual\"\ncpus = 4\nmemory = \"2g\"\nsd_llc_size = 4\nquantum = \"50us\"\ndither = \"6ms\"\nboot_timeout = \"30m\"\nper = \"block\"\nadd = [\"/a:/b\"]\nmodule = [\"zram\"]\n",
@@ -314,6 +338,7 @@ mod tests {
         assert!(by_kvm.contains("accelerator = \"kvm\" counts no instructions"), "{by_kvm}");
         assert!(error(&PLAN.replace("sd_llc_size = 4", "accelerator = \"hvf\"")).contains("hvf"));
         assert!(error(&PLAN.replace("sd_llc_size = 4", "shift = 40")).contains("shift = 40 is over 10"));
+        assert!(error(&PLAN.replace("sd_llc_size = 4", "first_seed = 0")).contains("give 1 to 999999"));
         assert!(error(&PLAN.replace("sd_llc_size = 4", "sd_llc_size = 0")).contains("at least one CPU"));
         let alike = PLAN.replace(";topology:sockets=2,nodes=2", "").replace("sd_llc_size = 4", "sd_llc_size = 5");
         assert!(error(&alike).contains("sd_llc_size = 5 is more than its 4 CPUs"));

@@ -37,7 +37,7 @@ fn each_trial_boots_its_arms_guest_and_samples_pair_the_arms() {
     };
     // The second arm's guests are those of the third, which says so in other words.
     let identities = ["6.1", "6.12", "6.12"].map(|machine| identity(machine, "")).into();
-    let (mut runner, mut host) = guests(&mut boot, GuestPer::Trial, identities, Vec::new(), &[]);
+    let (mut runner, mut host) = guests(&mut boot, GuestPer::Trial, identities, Vec::new(), 1, &[]);
     for (number, arm) in [0u32, 1, 2, 2, 1, 0].into_iter().enumerate() {
         host.apply(&arms[arm as usize].settings).unwrap();
         runner.begin(0, Some(arm), number as u32);
@@ -81,7 +81,7 @@ fn a_guest_of_a_block_runs_the_trials_of_its_machine_in_their_order() {
         Ok(GuestAnswer { environment, result: GuestResult::Measured(outcomes), ..answer() })
     };
     let identities = ["a", "a", "b"].map(|machine| identity(machine, "")).into();
-    let (mut runner, mut host) = guests(&mut boot, GuestPer::Block, identities, Vec::new(), &[]);
+    let (mut runner, mut host) = guests(&mut boot, GuestPer::Block, identities, Vec::new(), 1, &[]);
     assert!(runner.wants_blocks() && !runner.has_run(0));
     let block = [1u32, 2, 0, 0, 2, 1];
     let planned = |(position, arm): (u32, u32)| Planned {
@@ -126,7 +126,7 @@ fn blocks_that_share_a_boot_ask_for_it_and_samples_go_on_being_counted() {
         Ok(answer())
     };
     let identities = ["6.1", "6.1"].map(|machine| identity(machine, "")).into();
-    let (mut runner, _) = guests(&mut boot, GuestPer::Trial, identities, vec![1, 1, 2], &[]);
+    let (mut runner, _) = guests(&mut boot, GuestPer::Trial, identities, vec![1, 1, 2], 1, &[]);
     assert!(runner.wants_blocks());
     // The warm-up, the three planned blocks, and one in place of a spoilt one.
     for number in 0..5 {
@@ -135,6 +135,23 @@ fn blocks_that_share_a_boot_ask_for_it_and_samples_go_on_being_counted() {
         let _ = runner.run(&order(), Duration::from_secs(1));
     }
     assert_eq!(seen, [1, 1, 1, 2, 1].into_iter().map(Some).zip(1..).collect::<Vec<_>>());
+}
+
+#[test]
+fn a_run_that_begins_further_on_shares_no_sample_and_no_boot() {
+    let mut seen = Vec::new();
+    let mut boot = |trial: &GuestTrial| {
+        seen.push((trial.boot, trial.sample));
+        Ok(answer())
+    };
+    let identities = ["6.1", "6.12"].map(|machine| identity(machine, "")).into();
+    let (mut runner, _) = guests(&mut boot, GuestPer::Trial, identities, vec![1, 2], 901, &[]);
+    for number in 1..3 {
+        runner.block(number, Vec::new());
+        runner.begin(0, Some(0), 0);
+        let _ = runner.run(&order(), Duration::from_secs(1));
+    }
+    assert_eq!(seen, [(Some(901), 901), (Some(902), 902)]);
 }
 
 #[test]

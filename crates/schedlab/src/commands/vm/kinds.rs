@@ -7,8 +7,8 @@ use schedlab_vm::VmError;
 use schedlab_vm::kernel::Kernel;
 use std::time::Duration;
 
-/// For a manifest.
-const TO_PREPARE: Duration = Duration::from_secs(300);
+/// For a manifest, or a look at the kernel.
+pub(super) const TO_PREPARE: Duration = Duration::from_secs(300);
 
 /// The first boot of each kind of guest, with the names of its arms: it reads the plan there.
 pub(super) fn preparations(plan: &Plan, command: &[String]) -> Vec<(String, GuestTrial)> {
@@ -20,11 +20,12 @@ pub(super) fn preparations(plan: &Plan, command: &[String]) -> Vec<(String, Gues
             None => kinds.push((booted_with, vec![&arm.name])),
         }
     }
+    let first = plan.guest.as_ref().and_then(|guest| guest.first_seed).unwrap_or(1);
     let trial = |booted_with, arms: &[&str]| GuestTrial {
         task: GuestTask::Prepare { plan_toml: of_arms(plan, arms).to_toml(), command: command.to_vec() },
         booted_with,
-        sample: 1,
-        boot: plan.guest.as_ref().and_then(|guest| guest.boots).map(|_| 1),
+        sample: first,
+        boot: plan.guest.as_ref().and_then(|guest| guest.boots).map(|_| first),
         limit: TO_PREPARE,
     };
     kinds

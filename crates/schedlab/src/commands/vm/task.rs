@@ -38,6 +38,10 @@ pub(crate) fn run(arguments: impl Iterator<Item = OsString>) -> Result<()> {
             let result = prepared.unwrap_or_else(|error| GuestResult::Failed(format!("{error:#}")));
             write(&answers.join(ANSWER), &answered(true, result))
         }
+        GuestTask::Toggles => {
+            let toggles = schedlab_tune::toggles(&schedlab_tune::Roots::default());
+            write(&answers.join(ANSWER), &answered(false, GuestResult::Toggles(toggles)))
+        }
         GuestTask::Trials(ordered) => run_trials(ordered, answers),
     }
 }

@@ -5,12 +5,13 @@ mod tried;
 
 use super::guest::{self, Sight};
 use super::inside::{BINDER, Inside};
-use super::kinds::{check, description, first_line, other_llc, preparations};
+use super::kinds::{TO_PREPARE, check, description, first_line, other_llc, preparations};
 use super::listener::Quiet;
 use super::task;
 use crate::cli::vm::{GuestOptions, LaneName};
 use anyhow::{Context, Result, bail};
 use schedlab_run::counted;
+use schedlab_run::factorial::Toggles;
 use schedlab_run::plan::{GuestLane, GuestPer, GuestPlan};
 use schedlab_run::{Arm, Environment, GuestAnswer, GuestResult, GuestTask, Manifest, Plan, Setting};
 use schedlab_sys::clock;
@@ -141,6 +142,11 @@ impl Guests {
         self.plan.per
     }
 
+    /// Number of the first sample, and of the first boot.
+    pub(crate) fn first_seed(&self) -> u64 {
+        self.plan.first_seed.unwrap_or(1)
+    }
+
     /// Of each arm, what its guests are and have set: equal for arms between which there is only noise, however they are
     /// written.
     pub(crate) fn identities(&self, arms: &[Arm]) -> Result<Vec<Identity>> {
@@ -188,7 +194,17 @@ impl Guests {
         match answer.result {
             GuestResult::Prepared(prepared) => Ok((*prepared, answer.environment, fell_back)),
             GuestResult::Failed(why) => bail!(why),
-            GuestResult::Measured(_) => bail!("its guest answered another question"),
+            _ => bail!("its guest answered another question"),
+        }
+    }
+
+    /// What the kernel of a guest that is booted with these settings lets one switch.
+    pub(crate) fn toggles(&self, booted_with: &[Setting]) -> Result<Toggles> {
+        let (task, booted_with) = (GuestTask::Toggles, booted_with.to_vec());
+        let (answer, _) = self.booted(&GuestTrial { task, booted_with, sample: 1, boot: None, limit: TO_PREPARE })?;
+        match answer.result {
+            GuestResult::Toggles(toggles) => Ok(toggles),
+            _ => bail!("its guest answered another question"),
         }
     }
 
@@ -212,7 +228,7 @@ impl Guests {
         let mut boot = self.guest(trial, reads)?;
         let interrupt = || Interrupt::catch().context("signals cannot be caught");
         let mut listener = match &trial.task {
-            GuestTask::Prepare { .. } => {
+            GuestTask::Prepare { .. } | GuestTask::Toggles => {
                 guest::advise(&boot);
                 // Nothing is measured yet, so nothing is worth waiting for.
                 Quiet::at_once(interrupt()?)
