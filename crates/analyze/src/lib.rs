@@ -42,6 +42,8 @@ pub mod trace;
 mod two_runs;
 mod variance;
 mod verdict;
+mod why;
+mod why_kernels;
 mod words;
 mod workload;
 
@@ -62,3 +64,5 @@ pub use repetition::{Answer, KEPT, RepeatedEffect, Repetition, repetition};
 pub use scaling::scaling_of_trials;
 pub use two_runs::compare_runs;
 pub use verdict::{FailOn, exit_status};
+pub use why::{Beside, Difference, WHY_SCHEMA, WhyCell, WhyContrast, WhyFactor, WhyFindings, WhyStage};
+pub use why_kernels::{OnKernel, WHY_KERNELS_SCHEMA, WhyKernelsFindings};

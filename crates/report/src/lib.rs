@@ -29,6 +29,7 @@ mod tables;
 mod text;
 mod topdown;
 mod trace;
+mod why;
 mod words;
 
 pub use bench_text::bench_text;
@@ -55,6 +56,7 @@ pub use trace::{
     trace_blame, trace_chains, trace_check, trace_check_claim, trace_copies, trace_copies_svg, trace_diff,
     trace_inversions, trace_kworkers, trace_latency, trace_overview, trace_queues, trace_slow, trace_states,
 };
+pub use why::{why, why_kernels};
 pub use words::place;
 
 use schedlab_analyze::Findings;

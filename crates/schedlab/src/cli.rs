@@ -3,6 +3,7 @@
 pub(crate) mod help;
 pub(crate) mod kernel;
 pub(crate) mod vm;
+pub(crate) mod why;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use schedlab_run::TraceSource;
@@ -30,6 +31,8 @@ pub(crate) enum Command {
     Ab(Ab),
     /// An experiment from a plan file: run directory and report
     Run(Run),
+    /// What changes the difference of two arms: which toggles of the scheduler
+    Why(why::Why),
     /// A trace of the scheduler: beside a workload, a command, or for a time
     Record(Record),
     /// Statistics across two run directories (two kernels, two machines, two days)

@@ -120,6 +120,18 @@ impl Screen {
         Ok(())
     }
 
+    /// The stages from here on as far as they can be foreseen: rows, the most there may be in the later ones, and blocks.
+    pub fn forecast(&self) -> Vec<(Stage, usize, usize)> {
+        let Some(next) = self.ask() else { return Vec::new() };
+        let later = match next.stage {
+            Stage::Groups => vec![(Stage::Fraction, 64), (Stage::Full, 1 << MOST_IN_FULL)],
+            Stage::Fraction => vec![(Stage::Full, 1 << MOST_IN_FULL)],
+            Stage::Full => Vec::new(),
+        };
+        let later = later.into_iter().map(|(stage, rows)| (stage, rows, self.blocks(stage, rows)));
+        std::iter::once((next.stage, next.rows.len(), next.blocks)).chain(later).collect()
+    }
+
     /// Stages that are done, in their order.
     pub fn steps(&self) -> &[Step] {
         &self.steps

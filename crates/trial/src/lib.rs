@@ -17,6 +17,8 @@ pub mod schedule;
 pub mod stopping;
 mod tally;
 mod traced;
+pub mod why;
+pub mod why_kernels;
 mod workloads;
 
 pub use contamination::Watch;

@@ -13,6 +13,7 @@ const EXAMPLES: &[(&str, &[&str])] = &[
         "schedlab bench pipe --copies 1,2,4,ncpu"]),
     ("ab", &["schedlab ab -w messaging:5x50 --b policy=batch --budget 60s", "schedlab ab 'gzip -k -f file' 'xz -k -f file'"]),
     ("run", &["schedlab run experiments/quickstart.toml", "schedlab run plan.toml --dry-run", "schedlab run plan.toml --fail-on worse"]),
+    ("why", &["schedlab why plan.toml --dry-run", "schedlab why out/slower --without autogroup=off", "schedlab why plan.toml --kernels debian:6.1,debian:6.12"]),
     ("record", &["schedlab record -o out/trace -- pipe:pin=same", "schedlab record -d 5s --events full+workqueue"]),
     ("compare", &["schedlab compare out/kernel-a out/kernel-b", "schedlab compare a1 b1 --more-a a2 a3 a4 a5 --more-b b2 b3 b4 b5"]),
     ("import", &["schedlab import results.csv --lower-is-better --unit CPUs", "schedlab import old/perf-stat.txt new/perf-stat.txt --metric context-switches"]),

@@ -21,6 +21,8 @@ pub(crate) mod trace;
 mod tune;
 pub(crate) mod vm;
 mod waiting;
+mod why;
+mod why_kernels;
 
 use crate::cli::help::{self, with_help};
 use crate::cli::{Cli, Command};
@@ -85,6 +87,7 @@ pub(crate) fn run() -> Result<u8> {
             ab::run(&args, &written)
         }
         Command::Run(args) => run::run(&args),
+        Command::Why(args) => why::run(&args),
         Command::Record(args) => record::run(&args),
         Command::Compare(args) => compare::run(&args),
         Command::Import(args) => import::run(&args),

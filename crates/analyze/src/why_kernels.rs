@@ -1,0 +1,73 @@
+//! One difference over a list of kernels: where it came, and where it went.
+
+use crate::findings::Effect;
+use crate::why::{Difference, ratio};
+use serde::Serialize;
+
+/// Schema of [`WhyKernelsFindings`].
+pub const WHY_KERNELS_SCHEMA: &str = "schedlab-why-kernels/1";
+
+/// The difference on one kernel.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct OnKernel {
+    /// As it was named.
+    pub kernel: String,
+    /// Arm 1 over arm 0.
+    pub effect: Effect,
+    /// Whether the verdict there is that they differ.
+    pub is_there: bool,
+    /// By what the difference is multiplied against the kernel before.
+    pub step: Option<Effect>,
+    /// Holm's p of that, over all steps.
+    pub p_adjusted: Option<f64>,
+}
+
+/// What `schedlab why --kernels` says.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct WhyKernelsFindings {
+    /// [`WHY_KERNELS_SCHEMA`].
+    pub schema: &'static str,
+    /// Of the plan.
+    pub title: String,
+    /// The workload as run; empty before the first kernel is measured.
+    pub workload: String,
+    /// The metric.
+    pub metric: String,
+    /// Names of the arms.
+    pub arms: [String; 2],
+    /// Chance of calling any step wrongly a change.
+    pub alpha: f64,
+    /// In the order of the list.
+    pub kernels: Vec<OnKernel>,
+}
+
+impl WhyKernelsFindings {
+    /// From the differences measured so far.
+    pub fn new(title: &str, alpha: f64, measured: &[(String, Difference)]) -> Self {
+        let logs = |at: usize| measured[at].1.logs.as_slice();
+        let steps: Vec<_> =
+            (1..measured.len()).map(|at| schedlab_stats::welch(logs(at - 1), logs(at), 1.0 - alpha)).collect();
+        let p_values: Vec<f64> = steps.iter().map(|step| step.map_or(f64::NAN, |step| step.p_value)).collect();
+        let adjusted = schedlab_stats::holm(&p_values);
+        let on = |(at, (kernel, difference)): (usize, &(String, Difference))| {
+            let step = at.checked_sub(1).and_then(|before| Some((steps[before]?, adjusted[before])));
+            OnKernel {
+                kernel: kernel.clone(),
+                effect: difference.effect,
+                is_there: difference.is_there,
+                step: step.as_ref().map(|(step, _)| ratio(step)),
+                p_adjusted: step.map(|(_, p)| p),
+            }
+        };
+        let first = measured.first().map(|(_, difference)| difference);
+        Self {
+            schema: WHY_KERNELS_SCHEMA,
+            title: title.to_owned(),
+            workload: first.map(|d| d.workload.clone()).unwrap_or_default(),
+            metric: first.map(|d| d.metric.clone()).unwrap_or_default(),
+            arms: first.map(|d| d.arms.clone()).unwrap_or_default(),
+            alpha,
+            kernels: measured.iter().enumerate().map(on).collect(),
+        }
+    }
+}

@@ -1,0 +1,202 @@
+//! What `schedlab why` found, in plain text for a mail: a paragraph, the difference under each combination of the toggles
+//! that were confirmed, what goes with it, and how it was looked for.
+
+use crate::document::{Block, Document};
+use crate::number::{effect_text, given, maybe_quantity, p_value};
+use crate::table::{Align, Cell, Table};
+use schedlab_analyze::{Effect, OnKernel, WhyContrast, WhyFindings, WhyKernelsFindings, metric_name};
+use schedlab_run::counted;
+
+/// Most combinations, and most contrasts, that are printed.
+const MOST_ROWS: usize = 16;
+
+/// The findings as a page.
+pub fn why(found: &WhyFindings) -> Document {
+    let mut page = Document::default();
+    page.add(found.difference.claim.clone(), vec![Block::Text(paragraph(found))]);
+    let cells = Block::table(cells(found)).into_iter();
+    page.add(
+        format!("`{}` against `{}`, by what is switched", found.difference.arms[1], found.difference.arms[0]),
+        cells.collect(),
+    );
+    page.add("What changes it", Block::table(contrasts(found)).into_iter().collect());
+    let beside = Block::table(beside(found)).into_iter();
+    let aside = "This goes with the difference; it is not shown to be its cause.".to_owned();
+    page.add("What goes with it", beside.chain([Block::Aside(aside)]).collect());
+    page.add("How it was looked for", how(found));
+    page.0.retain(|section| !section.blocks.iter().all(|block| matches!(block, Block::Aside(_))));
+    page
+}
+
+/// The answer in sentences.
+fn paragraph(found: &WhyFindings) -> String {
+    let difference = &found.difference;
+    if !difference.is_there {
+        return "There is no difference to explain. Give the plan more `trials` or longer ones, or arms that differ; the \
+                run's report says which size its trials can find."
+            .into();
+    }
+    let toggles = counted(found.factors.len(), "toggles of the scheduler");
+    if !found.finished {
+        return format!("The screen of {toggles} is not at its end; `--resume` goes on.");
+    }
+    if found.named.is_empty() {
+        return format!(
+            "None of the {toggles} that were varied was found to change this by {} or more. What may: what is compiled in, \
+             code outside of the scheduler, or a toggle that was left out (below).",
+            change_of(found.smallest)
+        );
+    }
+    let mut text = format!("Of {toggles}, it depends on {}.", list(&found.named));
+    for cell in found.cells.iter().filter(|cell| is_told(found, &cell.switched)) {
+        let interval =
+            cell.change.as_ref().map(|change| format!(" (changed by {})", short(change))).unwrap_or_default();
+        text += &format!(
+            " With {} it is {}{interval}, instead of {}.",
+            list(&cell.switched),
+            change_of(cell.difference),
+            change_of(found.cells[0].difference)
+        );
+    }
+    let together: Vec<&WhyContrast> =
+        found.contrasts.iter().filter(|c| c.factors.len() > 1 && c.p_adjusted <= found.alpha).collect();
+    for contrast in together {
+        text += &format!(" {} act together: one's change depends on the other.", list(&contrast.factors));
+    }
+    text + &format!(
+        " The toggles were switched at random in order, on trials that were not used to choose them; the chance of naming any \
+         wrongly is at most {}.",
+        given(found.alpha)
+    )
+}
+
+/// Combinations of named toggles alone, one at least.
+fn is_told(found: &WhyFindings, switched: &[String]) -> bool {
+    !switched.is_empty() && switched.iter().all(|name| found.named.contains(name))
+}
+
+fn list(names: &[String]) -> String {
+    match names {
+        [one] => one.clone(),
+        [first @ .., last] => format!("{} and {last}", first.join(", ")),
+        [] => String::new(),
+    }
+}
+
+/// `-34 %`.
+fn change_of(ratio: f64) -> String {
+    let percent = 100.0 * (ratio - 1.0);
+    let digits = if percent.abs() < 9.95 { 1 } else { 0 };
+    format!("{percent:+.digits$} %")
+}
+
+fn short(effect: &Effect) -> String {
+    effect_text(effect, "")
+}
+
+fn cells(found: &WhyFindings) -> Table {
+    let mut table =
+        Table::new(&[("switched", Align::Left), ("difference", Align::Right), ("changed by [95 %]", Align::Right)]);
+    for cell in found.cells.iter().take(MOST_ROWS) {
+        let switched = if cell.switched.is_empty() { "nothing".into() } else { cell.switched.join(" + ") };
+        let change = cell.change.as_ref().map(short).unwrap_or_default();
+        table.push([switched, change_of(cell.difference), change].map(Cell::from).into());
+    }
+    table
+}
+
+fn contrasts(found: &WhyFindings) -> Table {
+    let mut table = Table::new(&[
+        ("toggle", Align::Left),
+        ("changed by", Align::Right),
+        ("p, Holm", Align::Right),
+        ("", Align::Left),
+    ]);
+    for contrast in found.contrasts.iter().take(MOST_ROWS) {
+        let named = if contrast.p_adjusted <= found.alpha { "named" } else { "" };
+        let row = [
+            contrast.factors.join(" × "),
+            short(&contrast.effect),
+            p_value(Some(contrast.p_adjusted)),
+            named.to_owned(),
+        ];
+        table.push(row.map(Cell::from).into());
+    }
+    table
+}
+
+fn beside(found: &WhyFindings) -> Table {
+    let [a, b] = &found.difference.arms;
+    let header = [("per operation", Align::Left), (a, Align::Right), (b, Align::Right), ("change", Align::Right)];
+    let mut table = Table::new(&header);
+    for one in found.difference.beside.iter().filter(|one| one.differs) {
+        let median = |arm: usize| maybe_quantity(one.medians[arm], &one.unit);
+        let change = one.effect.as_ref().map(|effect| effect_text(effect, &one.unit)).unwrap_or_default();
+        table.push([metric_name(&one.metric), median(0), median(1), change].map(Cell::from).into());
+    }
+    table
+}
+
+fn how(found: &WhyFindings) -> Vec<Block<'static>> {
+    let stage = |stage: &schedlab_analyze::WhyStage| {
+        let kept = if stage.kept.is_empty() { "none".into() } else { stage.kept.join(", ") };
+        let (rows, blocks) = (counted(stage.rows, "combinations"), counted(stage.blocks, "blocks"));
+        format!(
+            "{}: {} in {rows} and {blocks}, SD of a block {:.1} %; {} {kept}",
+            stage.stage,
+            counted(stage.factors, "toggles"),
+            100.0 * stage.sd,
+            if stage.stage == "full" { "named:" } else { "went on:" }
+        )
+    };
+    let all: Vec<&str> = found.factors.iter().map(|factor| factor.name.as_str()).collect();
+    let varied = format!("varied, each from what it is to: {}", all.join(", "));
+    let left_out = found.left_out.iter().map(|line| format!("not varied: {line}"));
+    let stages = found.stages.iter().map(stage).chain([varied]).chain(left_out);
+    Block::list(stages.filter(|_| found.difference.is_there)).into_iter().collect()
+}
+
+/// The difference over a list of kernels as a page.
+pub fn why_kernels(found: &WhyKernelsFindings) -> Document {
+    let [a, b] = &found.arms;
+    let mut table = Table::new(&[
+        ("kernel", Align::Left),
+        ("difference [95 %]", Align::Right),
+        ("verdict", Align::Left),
+        ("against the one before", Align::Right),
+        ("p, Holm", Align::Right),
+    ]);
+    for on in &found.kernels {
+        let verdict = if on.is_there { "there" } else { "not shown" };
+        let step = on.step.as_ref().map(short).unwrap_or_default();
+        let p = on.p_adjusted.map_or(String::new(), |p| p_value(Some(p)));
+        table.push([on.kernel.clone(), short(&on.effect), verdict.into(), step, p].map(Cell::from).into());
+    }
+    let mut page = Document::default();
+    let title = format!("`{b}` against `{a}` on {}, {}", found.workload, metric_name(&found.metric));
+    page.add(title, vec![Block::Text(course(found)), Block::Table(table)]);
+    page
+}
+
+/// Where the difference changed.
+fn course(found: &WhyKernelsFindings) -> String {
+    let changed = |pair: &[OnKernel]| {
+        let [before, after] = pair else { return None };
+        let text = format!(
+            "from {} to {} it changed, {} to {}",
+            before.kernel,
+            after.kernel,
+            change_of(before.effect.value),
+            change_of(after.effect.value)
+        );
+        after.p_adjusted.filter(|p| *p <= found.alpha).map(|_| text)
+    };
+    let all: Vec<String> = found.kernels.windows(2).filter_map(changed).collect();
+    let chance = given(found.alpha);
+    if all.is_empty() {
+        return format!(
+            "No change of the difference from one kernel to the next was shown (Holm, {chance} over all steps)."
+        );
+    }
+    format!("Between neighbours in this list: {} (Holm, {chance} over all steps).", all.join("; "))
+}

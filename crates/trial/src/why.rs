@@ -1,0 +1,235 @@
+//! `schedlab why`: which toggles change the difference between two arms, as a study in rounds. The first round is the
+//! plan's own comparison, unless a run of it is given; those that follow are the stages of a screen
+//! ([`schedlab_stats::screen`]), each over both arms under every combination of toggles that it asks for.
+
+use crate::rounds::{Round, Study};
+use anyhow::{Context, Result, bail};
+use schedlab_analyze::{Difference, WhyFactor, WhyFindings, arm_effects};
+use schedlab_run::factorial::{self, PlannedFactor, Toggles};
+use schedlab_run::plan::{Plan, Stopping};
+use schedlab_run::{Arm, LEAST_UNITS, Manifest, PlanError, TrialRecord};
+use schedlab_stats::screen::{Request, Screen, Sought, Stage};
+use std::collections::BTreeMap;
+
+/// Blocks of the first round where the plan says no number.
+const FIRST_BLOCKS: u32 = 12;
+
+/// A toggle, and in which of the arms the kernel has it.
+#[derive(Debug, Clone, PartialEq)]
+struct Factor {
+    toggle: PlannedFactor,
+    in_arms: [bool; 2],
+}
+
+/// The study.
+pub struct Why {
+    plan: Plan,
+    factors: Vec<Factor>,
+    left_out: Vec<String>,
+    seed: u64,
+    rounds: u32,
+    difference: Option<Difference>,
+    screen: Option<Screen>,
+}
+
+impl Why {
+    /// Of a plan of two arms on one workload; `toggles` are those of each arm's kernel. Toggles that an arm sets itself, and
+    /// those that `without` names, are no factors; where `only` names some, all others are none either.
+    pub fn new(plan: &Plan, toggles: &[Toggles; 2], only: &[String], without: &[String]) -> Result<Self> {
+        check(plan)?;
+        let mut left_out: Vec<String> = toggles.iter().flat_map(|toggles| toggles.left_out.clone()).collect();
+        left_out.dedup();
+        let mut factors = factors(plan, toggles, &mut left_out);
+        let known: Vec<&str> = factors.iter().map(|f| f.toggle.name.as_str()).collect();
+        for name in only.iter().chain(without) {
+            if !known.contains(&name.as_str()) {
+                let near = schedlab_run::nearest::nearest(name, known.iter().copied());
+                let near = near.map(|near| format!("; did you mean `{near}`?")).unwrap_or_default();
+                return refused(format!("`{name}` is no toggle of this plan's kernels{near} (--dry-run lists them)"));
+            }
+        }
+        let wanted = |name: &String| (only.is_empty() || only.contains(name)) && !without.contains(name);
+        factors.retain(|factor| wanted(&factor.toggle.name));
+        if factors.is_empty() {
+            let why = left_out.first().map_or("no toggle is left", String::as_str);
+            bail!(
+                "nothing can be switched here: {why}; a guest's kernel can: give the plan a `[guest]` table with \
+                 `kernel = \"debian:6.12\"` (docs/vm.md)"
+            );
+        }
+        let seed = plan.seed.unwrap_or(1);
+        Ok(Self { plan: plan.clone(), factors, left_out, seed, rounds: 0, difference: None, screen: None })
+    }
+
+    /// Takes the difference from a run of the plan that is there already.
+    pub fn known(&mut self, manifest: &Manifest, trials: &[TrialRecord]) -> Result<()> {
+        let difference = Difference::of(manifest, trials).map_err(anyhow::Error::msg)?;
+        self.screen = difference.is_there.then(|| self.begun(&difference));
+        self.difference = Some(difference);
+        Ok(())
+    }
+
+    fn begun(&self, difference: &Difference) -> Screen {
+        self.screen_of(difference.size() / 2.0, difference.sd)
+    }
+
+    fn screen_of(&self, size: f64, sd: f64) -> Screen {
+        let (factors, alpha, seed) = (self.factors.len(), self.plan.alpha, self.seed);
+        Screen::new(Sought { factors, size, sd, alpha, seed, fraction: factorial::levels })
+    }
+
+    /// Blocks of the first round; none where the difference is known.
+    pub fn first_blocks(&self) -> Option<u32> {
+        self.difference.is_none().then(|| blocks_of(&self.plan))
+    }
+
+    /// The stages as far as they can be foreseen: combinations and blocks, the most of the later ones. Where the difference is
+    /// not known yet, for blocks whose spread is half of the smallest change looked for.
+    pub fn forecast(&self) -> Vec<(Stage, usize, usize)> {
+        self.screen.clone().unwrap_or_else(|| self.screen_of(1.0, 0.5)).forecast()
+    }
+
+    /// Names and SPECs of the toggles that are varied.
+    pub fn factors(&self) -> Vec<WhyFactor> {
+        let factor = |factor: &Factor| WhyFactor {
+            name: factor.toggle.name.clone(),
+            spec: factor.toggle.high.spec(),
+            in_arms: factor.in_arms,
+        };
+        self.factors.iter().map(factor).collect()
+    }
+
+    /// What is not varied, and why.
+    pub fn left_out(&self) -> &[String] {
+        &self.left_out
+    }
+
+    /// What is found so far; `None` before the difference is known.
+    pub fn findings(&self) -> Option<WhyFindings> {
+        let (factors, left_out) = (self.factors(), self.left_out.clone());
+        let difference = self.difference.clone()?;
+        Some(WhyFindings::new(&self.plan.title, difference, self.plan.alpha, factors, left_out, self.screen.as_ref()))
+    }
+
+    /// The plan of a round over these arms. Each block has a boot of its own where boots are kept: the block is the unit.
+    fn round(&self, arms: Vec<Arm>, blocks: u32) -> Plan {
+        let number = self.rounds;
+        let mut plan = self.plan.round(number, arms, blocks, self.seed.wrapping_add(u64::from(number)) % (1 << 53));
+        if let Some(boots) = plan.guest.as_mut().and_then(|guest| guest.boots.as_mut()) {
+            *boots = blocks;
+        }
+        plan
+    }
+
+    /// Both arms under every combination, combination by combination.
+    fn arms(&self, request: &Request) -> Vec<Arm> {
+        let of_row = |(number, row): (usize, &Vec<bool>)| {
+            let of_arm = |arm: usize| {
+                let mut combined = self.plan.arms[arm].clone();
+                combined.name = format!("{}: {}", number + 1, combined.name);
+                let switched = self.factors.iter().zip(row).filter(|(factor, level)| **level && factor.in_arms[arm]);
+                combined.settings.extend(switched.flat_map(|(factor, _)| factor.toggle.high.settings.clone()));
+                combined
+            };
+            [of_arm(0), of_arm(1)]
+        };
+        request.rows.iter().enumerate().flat_map(of_row).collect()
+    }
+}
+
+/// Refuses a plan that is not one question.
+pub(crate) fn check(plan: &Plan) -> Result<()> {
+    if plan.arms.len() != 2 || plan.workloads.len() != 1 || plan.workloads[0].sweep.is_some() {
+        return refused(format!(
+            "`why` looks at two arms on one workload without a sweep; this plan has {} and {}: leave the others out",
+            schedlab_run::counted(plan.arms.len(), "arms"),
+            schedlab_run::counted(plan.workloads.len(), "workloads")
+        ));
+    }
+    if plan.switchback_window_ns.is_some() {
+        return refused("`why` compares in blocks: leave `design = \"switchback\"` out of the plan".into());
+    }
+    Ok(())
+}
+
+fn refused<T>(why: String) -> Result<T> {
+    Err(PlanError::Inconsistent(why).into())
+}
+
+/// Blocks of a comparison by itself.
+pub(crate) fn blocks_of(plan: &Plan) -> u32 {
+    match plan.stopping {
+        Stopping::Trials { blocks } => blocks.max(LEAST_UNITS as u32),
+        _ => FIRST_BLOCKS,
+    }
+}
+
+/// Those that some arm's kernel has and none sets itself; what is set is told among those left out.
+fn factors(plan: &Plan, toggles: &[Toggles; 2], left_out: &mut Vec<String>) -> Vec<Factor> {
+    let mut factors: Vec<Factor> = Vec::new();
+    for (arm, of_arm) in toggles.iter().enumerate() {
+        for toggle in &of_arm.factors {
+            let keys: Vec<String> = toggle.high.settings.iter().map(|setting| setting.key()).collect();
+            let is_set = |arm: &Arm| arm.settings.iter().any(|setting| keys.contains(&setting.key()));
+            if let Some(by) = plan.arms.iter().find(|arm| is_set(arm)) {
+                let line = format!("{}: arm `{}` sets it", toggle.name, by.name);
+                if !left_out.contains(&line) {
+                    left_out.push(line);
+                }
+                continue;
+            }
+            match factors.iter_mut().find(|factor| factor.toggle == *toggle) {
+                Some(factor) => factor.in_arms[arm] = true,
+                None => {
+                    let mut in_arms = [false; 2];
+                    in_arms[arm] = true;
+                    factors.push(Factor { toggle: toggle.clone(), in_arms });
+                }
+            }
+        }
+    }
+    factors
+}
+
+impl Study for Why {
+    fn ask(&mut self) -> Result<Option<Plan>> {
+        self.rounds += 1;
+        if let Some(blocks) = self.first_blocks() {
+            return Ok(Some(self.round(self.plan.arms.clone(), blocks)));
+        }
+        let Some(request) = self.screen.as_ref().and_then(Screen::ask) else { return Ok(None) };
+        Ok(Some(self.round(self.arms(&request), request.blocks as u32)))
+    }
+
+    fn tell(&mut self, round: &Round) -> Result<()> {
+        if self.difference.is_none() {
+            return self.known(&round.manifest, &round.trials);
+        }
+        let screen = self.screen.as_mut().context("nothing was asked for")?;
+        let rows = screen.ask().map_or(0, |request| request.rows.len());
+        let values = differences(rows, &round.manifest, &round.trials).map_err(anyhow::Error::msg)?;
+        screen.tell(&values).with_context(|| format!("round {}", round.number))
+    }
+}
+
+/// The logarithm of arm 1 over arm 0 of each combination in each unit that has all of them.
+fn differences(rows: usize, manifest: &Manifest, trials: &[TrialRecord]) -> Result<Vec<Vec<f64>>, String> {
+    let all = arm_effects(manifest, trials, 0)?;
+    let metric = all.first().map(|effects| effects.metric.clone()).unwrap_or_default();
+    let mut by_arm: BTreeMap<u32, BTreeMap<u64, f64>> = BTreeMap::new();
+    for effects in all.iter().filter(|effects| effects.metric == metric) {
+        if let Some(why) = &effects.lacking {
+            let arm = &manifest.arms[effects.arm as usize];
+            return Err(format!("{} ({}): {why}; leave it out with --without", arm.name, arm.spec()));
+        }
+        by_arm.insert(effects.arm, effects.effects.iter().copied().collect());
+    }
+    let first = by_arm.values().next().map(|units| units.keys().copied().collect()).unwrap_or_default();
+    let units: Vec<u64> = by_arm
+        .values()
+        .fold(first, |units: Vec<u64>, of_arm| units.into_iter().filter(|unit| of_arm.contains_key(unit)).collect());
+    // The control is its own effect of nothing.
+    let value = |arm: usize, unit: &u64| by_arm.get(&(arm as u32)).map_or(0.0, |of_arm| of_arm[unit]);
+    let row = |row: usize| units.iter().map(|unit| value(2 * row + 1, unit) - value(2 * row, unit)).collect();
+    Ok((0..rows).map(row).collect())
+}

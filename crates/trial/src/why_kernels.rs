@@ -1,0 +1,50 @@
+//! `schedlab why --kernels`: a plan of two arms on one kernel after the other, as a study in rounds.
+
+use crate::rounds::{Round, Study};
+use crate::why::{blocks_of, check};
+use anyhow::{Context, Result};
+use schedlab_analyze::{Difference, WhyKernelsFindings};
+use schedlab_run::plan::Plan;
+
+/// The study.
+pub struct WhyKernels {
+    plan: Plan,
+    kernels: Vec<String>,
+    measured: Vec<(String, Difference)>,
+}
+
+impl WhyKernels {
+    /// Of a plan with guests whose arms name no kernel.
+    pub fn new(plan: &Plan, kernels: &[String]) -> Result<Self> {
+        check(plan)?;
+        Ok(Self { plan: plan.clone(), kernels: kernels.to_vec(), measured: Vec::new() })
+    }
+
+    /// Blocks on each kernel.
+    pub fn blocks(&self) -> u32 {
+        blocks_of(&self.plan)
+    }
+
+    /// What is found so far.
+    pub fn findings(&self) -> WhyKernelsFindings {
+        WhyKernelsFindings::new(&self.plan.title, self.plan.alpha, &self.measured)
+    }
+}
+
+impl Study for WhyKernels {
+    fn ask(&mut self) -> Result<Option<Plan>> {
+        let at = self.measured.len();
+        let Some(kernel) = self.kernels.get(at) else { return Ok(None) };
+        let seed = self.plan.seed.unwrap_or(1).wrapping_add(at as u64);
+        let mut plan = self.plan.round(at as u32 + 1, self.plan.arms.clone(), self.blocks(), seed);
+        plan.guest.as_mut().context("the plan has no [guest] table")?.kernel = Some(kernel.clone());
+        Ok(Some(plan))
+    }
+
+    fn tell(&mut self, round: &Round) -> Result<()> {
+        let kernel = self.kernels[self.measured.len()].clone();
+        let difference = Difference::of(&round.manifest, &round.trials).map_err(anyhow::Error::msg);
+        self.measured.push((kernel.clone(), difference.with_context(|| kernel)?));
+        Ok(())
+    }
+}
