@@ -24,6 +24,8 @@ pub struct Lab {
     pub corks: [u64; 2],
     /// Rate of every arm but the first against the first.
     pub effect: f64,
+    /// Rate by the settings of the arm; in place of `effect`.
+    pub rate: Option<fn(&[Setting]) -> f64>,
     /// SD of a trial's log-rate.
     pub noise: f64,
     pub stored: Vec<TrialRecord>,
@@ -45,6 +47,7 @@ impl Lab {
             foreign_at: None,
             corks: [0, 0],
             effect: 1.0,
+            rate: None,
             noise: 0.01,
             stored: Vec::new(),
             host_settings: None,
@@ -55,7 +58,7 @@ impl Lab {
 
     pub fn run(&mut self) -> (Manifest, Vec<TrialRecord>) {
         let (clock, count) = (Cell::new(1_000u64), Cell::new(self.rows.len() as u64));
-        let mut runner = FakeRunner { lab: self, clock: &clock, count: &count, last: None, arms: Vec::new() };
+        let mut runner = FakeRunner { lab: self, clock: &clock, count: &count, last: None, arms: Vec::new(), arm: 0 };
         runner.arms = runner.lab.manifest.arms.iter().map(|a| a.settings.clone()).collect();
         let (manifest, trials) = (runner.lab.manifest.clone(), runner.lab.rows.clone());
         let mut host = FakeHost { now: None, foreign_at: runner.lab.foreign_at, count: &count, cgroups: 0 };
@@ -94,9 +97,15 @@ struct FakeRunner<'a> {
     count: &'a Cell<u64>,
     last: Option<TrialOrder>,
     arms: Vec<Vec<Setting>>,
+    /// Of the next trial.
+    arm: usize,
 }
 
 impl Runner for FakeRunner<'_> {
+    fn begin(&mut self, _workload: u32, arm: Option<u32>, _position: u32) {
+        self.arm = arm.unwrap_or(0) as usize;
+    }
+
     fn run(&mut self, order: &TrialOrder, _timeout: Duration) -> Result<TrialOutcome, String> {
         self.last = Some(order.clone());
         let trial = self.count.get();
@@ -109,7 +118,9 @@ impl Runner for FakeRunner<'_> {
         let mut coins = schedlab_trial::schedule::Coins::new(order.seed, &[]);
         let normal: f64 = (0..12).map(|_| coins.next() as f64 / u64::MAX as f64).sum::<f64>() - 6.0;
         let control = self.arms[0].iter().filter(|s| s.is_per_task()).eq(&order.settings);
-        let rate = 1e6 * if control { 1.0 } else { self.lab.effect } * (self.lab.noise * normal).exp();
+        let of_settings = self.lab.rate.map(|rate| rate(&self.arms[self.arm]));
+        let of_arm = of_settings.unwrap_or(if control { 1.0 } else { self.lab.effect });
+        let rate = 1e6 * of_arm * (self.lab.noise * normal).exp();
         let mut outcome = outcome(rate);
         outcome.applied = order.settings.iter().map(|s| self.applied(s)).collect();
         if self.lab.steal_every.is_some_and(|n| trial.is_multiple_of(n)) {

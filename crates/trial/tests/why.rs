@@ -1,0 +1,128 @@
+//! `schedlab why` over the loop and its fakes: a difference that two toggles take away, and what cannot be asked.
+
+mod fake;
+
+use anyhow::Result;
+use fake::{Lab, manifest};
+use schedlab_run::factorial::{PlannedFactor, Toggles};
+use schedlab_run::manifest::Design;
+use schedlab_run::plan::{Plan, Stopping};
+use schedlab_run::{Arm, Setting};
+use schedlab_trial::rounds::{Ended, Round, drive};
+use schedlab_trial::why::Why;
+use schedlab_trial::why_kernels::WhyKernels;
+
+const PLAN: &str = "title = \"s\"\ntrials = 8\n[[workload]]\nrun = \"pipe\"\n[[arm]]\nname = \"a\"\n[[arm]]\nname = \"b\"\nset = \"nice=5\"\n";
+
+fn toggle(name: &str) -> PlannedFactor {
+    let arm = |spec: &str| Arm::parse("x", spec).unwrap();
+    PlannedFactor { name: name.into(), low: arm(""), high: arm(&format!("feature:{name}")) }
+}
+
+fn toggles() -> Toggles {
+    let names = ["NO_A", "NO_B", "NO_C", "NO_D", "NO_E", "NO_F", "NO_G", "NO_H", "NO_I", "NO_J", "NO_K", "NO_L"];
+    Toggles { factors: names.map(toggle).into(), left_out: vec!["numa_balancing: not here".into()] }
+}
+
+fn has(settings: &[Setting], text: &str) -> bool {
+    settings.iter().any(|setting| setting.to_string() == text)
+}
+
+/// Arm b is 20 % slower, but where either of two features is off: then it is as fast as a. A third one slows both alike.
+fn rate(settings: &[Setting]) -> f64 {
+    let freed = has(settings, "feature:NO_C") || has(settings, "feature:NO_K");
+    let slower = if has(settings, "nice=5") && !freed { 0.8 } else { 1.0 };
+    slower * if has(settings, "feature:NO_E") { 0.5 } else { 1.0 }
+}
+
+fn measured(number: u32, plan: &Plan, rate: fn(&[Setting]) -> f64) -> Result<Round> {
+    let Stopping::Trials { blocks } = plan.stopping else { panic!("{:?}", plan.stopping) };
+    let mut manifest = manifest(Design::Fixed { blocks }, &[]);
+    manifest.arms = plan.arms.clone();
+    manifest.seed = plan.seed.expect("the study draws it");
+    manifest.plan_toml = plan.to_toml();
+    assert_eq!(&Plan::parse(&manifest.plan_toml)?, plan);
+    let mut lab = Lab::new(manifest);
+    (lab.rate, lab.noise) = (Some(rate), 0.02);
+    let (manifest, trials) = lab.run();
+    Ok(Round { number, dir: format!("rounds/{number:03}").into(), manifest, trials })
+}
+
+fn why(plan: &str) -> Result<Why> {
+    Why::new(&Plan::parse(plan)?, &[toggles(), toggles()], &[], &[])
+}
+
+#[test]
+fn toggles_that_change_the_difference_are_named_and_one_that_slows_both_arms_is_not() {
+    let mut study = why(PLAN).unwrap();
+    let (ended, rounds) = drive(&mut study, &mut |number, plan| measured(number, plan, rate)).unwrap();
+    assert_eq!((ended, rounds), (Ended::Finished, 3), "the difference, each alone and all but it, the two in full");
+    let found = study.findings().unwrap();
+    assert_eq!(found.named, ["NO_C", "NO_K"]);
+    assert!(found.difference.is_there && (found.difference.effect.value - 0.8).abs() < 0.02);
+    let alone = found.cells.iter().find(|cell| cell.switched == ["NO_C"]).unwrap();
+    assert!((alone.difference - 1.0).abs() < 0.05, "{alone:?}");
+    assert!(found.contrasts.iter().any(|c| c.factors == ["NO_C", "NO_K"] && c.p_adjusted < 0.05), "they act together");
+    assert_eq!(found.left_out, ["numa_balancing: not here"]);
+}
+
+#[test]
+fn a_study_that_goes_on_from_its_rounds_asks_the_same() {
+    let mut stored = Vec::new();
+    let keep = |number: u32, plan: &Plan| {
+        stored.push(plan.to_toml());
+        measured(number, plan, rate)
+    };
+    drive(&mut why(PLAN).unwrap(), &mut { keep }).unwrap();
+    let mut again = Vec::new();
+    let check = |number: u32, plan: &Plan| {
+        again.push(plan.to_toml());
+        measured(number, plan, rate)
+    };
+    drive(&mut why(PLAN).unwrap(), &mut { check }).unwrap();
+    assert_eq!(stored, again);
+}
+
+#[test]
+fn without_a_difference_nothing_is_screened() {
+    let mut study = why(PLAN).unwrap();
+    let (ended, rounds) = drive(&mut study, &mut |number, plan| measured(number, plan, |_| 1.0)).unwrap();
+    assert_eq!((ended, rounds), (Ended::Finished, 1));
+    let found = study.findings().unwrap();
+    assert!(!found.difference.is_there && found.stages.is_empty() && found.named.is_empty());
+}
+
+#[test]
+fn what_an_arm_sets_is_no_toggle_and_what_is_no_question_is_told() {
+    let set = PLAN.replace("nice=5", "feature:NO_C");
+    let study = why(&set).unwrap();
+    assert_eq!(study.factors().len(), 11);
+    assert!(study.left_out().contains(&"NO_C: arm `b` sets it".to_owned()), "{:?}", study.left_out());
+    let three = format!("{PLAN}[[arm]]\nname = \"c\"\nset = \"nice=6\"\n");
+    assert!(why(&three).err().unwrap().to_string().contains("this plan has 3 arms"));
+    let plan = Plan::parse(PLAN).unwrap();
+    let only = |name: &str| Why::new(&plan, &[toggles(), toggles()], &[name.to_owned()], &[]);
+    assert_eq!(only("NO_C").unwrap().factors().len(), 1);
+    assert!(only("NO_CC").err().unwrap().to_string().contains("did you mean `NO_C`?"));
+    let nothing = Toggles { factors: Vec::new(), left_out: vec!["feature bits: locked down".into()] };
+    let none = Why::new(&plan, &[nothing.clone(), nothing], &[], &[]).err().unwrap().to_string();
+    assert!(none.contains("feature bits: locked down") && none.contains("[guest]"), "{none}");
+}
+
+#[test]
+fn a_difference_that_one_kernel_has_is_told_from_the_others() {
+    let plan = PLAN.replace("[[workload]]", "[guest]\nkernel = \"debian:6.1\"\n[[workload]]");
+    let kernels = ["debian:5.10", "debian:6.1", "debian:6.12"].map(str::to_owned);
+    let mut study = WhyKernels::new(&Plan::parse(&plan).unwrap(), &kernels).unwrap();
+    let slower: fn(&[Setting]) -> f64 = |settings| if has(settings, "nice=5") { 0.8 } else { 1.0 };
+    let measure = &mut |number: u32, plan: &Plan| {
+        assert_eq!(plan.guest.as_ref().unwrap().kernel.as_deref(), Some(kernels[number as usize - 1].as_str()));
+        measured(number, plan, if number == 2 { slower } else { |_| 1.0 })
+    };
+    drive(&mut study, measure).unwrap();
+    let found = study.findings();
+    let there: Vec<bool> = found.kernels.iter().map(|on| on.is_there).collect();
+    assert_eq!(there, [false, true, false]);
+    assert_eq!(found.kernels[0].step, None);
+    assert!(found.kernels[1..].iter().all(|on| on.p_adjusted.unwrap() < 0.05), "it came, and it went: {found:?}");
+}
