@@ -1,11 +1,12 @@
-//! The project's automation, run as `cargo xtask`: every test (`test`), the long measurements (`bench`), the release
-//! files (`dist`). It knows the repository and the machine, nothing about schedulers, and links no crate of ours, so
+//! The project's automation, run as `cargo xtask`: every test (`test`), the long measurements (`bench`), the
+//! gallery of public regressions (`gallery`), the release files (`dist`). It knows the repository and the machine, nothing about schedulers, and links no crate of ours, so
 //! that it starts in seconds and runs while those crates do not compile.
 #![forbid(unsafe_code)]
 #![allow(clippy::print_stdout, clippy::print_stderr)] // A program for the terminal; it has no library users.
 
 mod bench;
 mod dist;
+mod gallery;
 mod machine;
 mod nearest;
 mod structure;
@@ -22,9 +23,11 @@ cargo xtask test [--install] [--hogs]  set up, then every check and test; second
                                     (implied by CI=true, where a skip this machine could have run is a failure)
                                     --hogs: beside real-time burners on all CPUs, 40 ms on, 30 to 80 ms off
 cargo xtask bench [NAME [-- ARGS]]  a long measurement of the documents; without a name: their list with minutes
+cargo xtask gallery [--runs DIR] [CASE…]
+                                    public regressions of experiments/gallery, run, and a table of what is found here
 cargo xtask dist                    release files for this host and for aarch64 under target/dist/";
 
-const COMMANDS: [&str; 3] = ["test", "bench", "dist"];
+const COMMANDS: [&str; 4] = ["test", "bench", "gallery", "dist"];
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -47,6 +50,7 @@ fn run(arguments: &[String]) -> Result<bool> {
     match command.as_str() {
         "test" => test::run(&Workspace::find()?, &test::Options::parse(rest)?),
         "bench" => bench::run(&Workspace::find()?, rest),
+        "gallery" => gallery::run(&Workspace::find()?, rest),
         "dist" => dist::run(&Workspace::find()?),
         test::hogs::COMMAND => {
             let of = rest.first().and_then(|pid| pid.parse().ok()).context("the process to burn beside")?;

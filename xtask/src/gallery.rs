@@ -1,0 +1,141 @@
+//! `cargo xtask gallery`: public regressions as plans in `experiments/gallery`, run by the released binary, and a table of what
+//! was published beside what is found here. A run that is in the directory already is read and not made again.
+
+use crate::workspace::{Workspace, run_to_success, stdout_of};
+use anyhow::{Context, Result, bail};
+use serde_json::Value;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+const PLANS: &str = "experiments/gallery";
+
+/// A plan and what is said at its head.
+#[derive(Debug)]
+struct Case {
+    plan: PathBuf,
+    name: String,
+    commits: String,
+    published: String,
+    lane: &'static str,
+}
+
+/// Runs the cases that are named, or all, into `target/gallery` or the directory behind `--runs`, and prints the table.
+pub(crate) fn run(workspace: &Workspace, arguments: &[String]) -> Result<bool> {
+    let (runs, names) = match arguments {
+        [option, dir, names @ ..] if option == "--runs" => (PathBuf::from(dir), names),
+        [option, ..] if option.starts_with('-') => bail!("cargo xtask gallery [--runs DIR] [CASE…], not `{option}`"),
+        names => (workspace.root.join("target/gallery"), names),
+    };
+    let cases = cases(&workspace.root.join(PLANS), names)?;
+    run_to_success(&mut workspace.cargo(&["build", "--release", "-p", "schedlab"]))?;
+    let schedlab = workspace.release_binary(&workspace.host);
+    println!("| case | commits | lane | arm against the first | published | found here |\n|---|---|---|---|---|---|");
+    for case in cases {
+        let dir = runs.join(case.plan.file_stem().context("a plan has a name")?);
+        if !dir.exists() {
+            let mut run = Command::new(&schedlab);
+            run_to_success(run.arg("run").arg(&case.plan).arg("-o").arg(&dir).stdout(std::io::stderr()))?;
+        }
+        let report = stdout_of(Command::new(&schedlab).arg("report").arg(&dir).arg("--json"))?;
+        let findings: Value = serde_json::from_str(&report).context("the report is no JSON")?;
+        rows(&case, &findings).iter().for_each(|row| println!("{row}"));
+    }
+    Ok(true)
+}
+
+fn cases(plans: &Path, names: &[String]) -> Result<Vec<Case>> {
+    let files = std::fs::read_dir(plans).with_context(|| plans.display().to_string())?;
+    let mut paths: Vec<PathBuf> = files.map(|file| Ok(file?.path())).collect::<Result<_>>()?;
+    paths.retain(|path| path.extension().is_some_and(|extension| extension == "toml"));
+    paths.sort();
+    let stem = |path: &PathBuf| path.file_stem().map(|stem| stem.to_string_lossy().into_owned()).unwrap_or_default();
+    if let Some(unknown) = names.iter().find(|name| !paths.iter().any(|path| stem(path) == **name)) {
+        bail!("no case `{unknown}`; there are {}", paths.iter().map(stem).collect::<Vec<_>>().join(", "));
+    }
+    paths.retain(|path| names.is_empty() || names.contains(&stem(path)));
+    paths.into_iter().map(|plan| read(&std::fs::read_to_string(&plan)?, plan)).collect()
+}
+
+/// A plan's head: `# case: …`, `# commits: …`, `# published: …`.
+fn read(text: &str, plan: PathBuf) -> Result<Case> {
+    let said = |key: &str| {
+        let line = text.lines().find_map(|line| line.strip_prefix(&format!("# {key}: ")));
+        line.map(str::to_owned).with_context(|| format!("{}: its head has no `# {key}: `", plan.display()))
+    };
+    let lane = if text.contains("lane = \"virtual\"") { "virtual" } else { "real" };
+    Ok(Case { name: said("case")?, commits: said("commits")?, published: said("published")?, lane, plan })
+}
+
+/// A row for each arm but the first, from the findings of its run.
+fn rows(case: &Case, findings: &Value) -> Vec<String> {
+    let name = |arm: &Value| {
+        let index = arm.as_u64().and_then(|arm| usize::try_from(arm).ok()).unwrap_or_default();
+        findings["arms"][index]["name"].as_str().unwrap_or("?").to_owned()
+    };
+    let metrics = findings["workloads"][0]["metrics"].as_array();
+    let primary = metrics.and_then(|all| all.iter().find(|metric| metric["role"] == "primary"));
+    let contrasts = primary.and_then(|metric| metric["contrasts"].as_array()).map(Vec::as_slice).unwrap_or_default();
+    let row = |contrast: &Value| {
+        let Case { name: case, commits, published, lane, .. } = case;
+        format!("| {case} | {commits} | {lane} | {} | {published} | {} |", name(&contrast["arm"]), found(contrast))
+    };
+    contrasts.iter().map(row).collect()
+}
+
+/// Verdict and interval, or that it cannot be told here, and what that would take.
+fn found(contrast: &Value) -> String {
+    let percent = |key: &str| contrast["effect"][key].as_f64().map(|ratio| 100.0 * (ratio - 1.0));
+    let numbers = match (percent("value"), percent("lo"), percent("hi")) {
+        (Some(value), Some(lo), Some(hi)) => format!("{value:+.1} % [{lo:+.1}, {hi:+.1}]"),
+        _ => "no number".to_owned(),
+    };
+    let units = contrast["unit_name"].as_str().unwrap_or("units");
+    let reason = || contrast["verdict"]["reason"].as_str().unwrap_or("no verdict").to_owned();
+    match contrast["verdict"]["kind"].as_str() {
+        Some("inconclusive") => {
+            let more = &contrast["more_units"];
+            let more = match (more["least"].as_u64(), more["most"].as_u64()) {
+                (Some(least), Some(most)) => format!("{least} to {most} more {units} would tell"),
+                (Some(least), None) => format!("at least {least} more {units} would tell"),
+                _ => format!("no number of {units} within reach would tell"),
+            };
+            format!("cannot tell here: {numbers}; {more}")
+        }
+        Some("no_verdict") | None => format!("cannot tell here: {}", reason()),
+        Some(verdict) => format!("**{verdict}** {numbers}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn every_plan_of_the_gallery_says_what_was_published() {
+        let plans = Path::new(env!("CARGO_MANIFEST_DIR")).join("..").join(PLANS);
+        let all = cases(&plans, &[]).unwrap();
+        assert!(all.len() >= 4 && all.iter().all(|case| !case.published.is_empty()), "{all:?}");
+        let unknown = cases(&plans, &["nosuch".to_owned()]).unwrap_err().to_string();
+        assert!(unknown.contains("delay-dequeue"), "{unknown}");
+    }
+
+    #[test]
+    fn a_row_says_what_was_found_or_why_it_cannot_be_told() {
+        let effect = json!({"value": 0.9, "lo": 0.85, "hi": 0.95});
+        let of = |verdict: Value| {
+            found(&json!({"effect": effect, "verdict": verdict, "unit_name": "boots",
+            "more_units": {"least": 3, "most": null}}))
+        };
+        assert_eq!(of(json!({"kind": "worse"})), "**worse** -10.0 % [-15.0, -5.0]");
+        let open = of(json!({"kind": "inconclusive"}));
+        assert_eq!(open, "cannot tell here: -10.0 % [-15.0, -5.0]; at least 3 more boots would tell");
+        let none = of(json!({"kind": "no_verdict", "reason": "2 boots"}));
+        assert_eq!(none, "cannot tell here: 2 boots");
+        let case = read("# case: c\n# commits: d\n# published: p\n", "x.toml".into()).unwrap();
+        let findings = json!({"arms": [{"name": "a"}, {"name": "b"}], "workloads": [{"metrics": [{"role": "primary",
+            "contrasts": [{"arm": 1, "effect": effect, "verdict": {"kind": "better"}}]}]}]});
+        assert_eq!(rows(&case, &findings), ["| c | d | real | b | p | **better** -10.0 % [-15.0, -5.0] |"]);
+        assert!(read("title = \"x\"", "x.toml".into()).is_err());
+    }
+}
