@@ -230,6 +230,10 @@ fn known(effect: &Effect, units: usize) -> Option<Known> {
 fn too_noisy(effect: &RepeatedEffect) -> String {
     let (units, what) = (effect.units_here, &effect.unit_name);
     match (effect.units_needed, effect.said) {
+        // What is seen is less than what it was, or these units scatter little by luck.
+        (Some(needed), _) if needed <= units as u64 => {
+            format!("{units} {what} show neither that it is there nor that half of it is not: more tell (--trials N)")
+        }
         (Some(needed), _) => {
             format!(
                 "too noisy here for {units} {what}: about {needed} would tell if the effect is what it was (--trials)"

@@ -3,18 +3,9 @@
 
 mod program;
 
-use program::{Lab, Ran, json};
+use program::guests::from;
+use program::{Lab, json};
 use std::path::Path;
-use std::process::Command;
-
-fn from(lab: &Lab, arguments: &[&str]) -> Ran {
-    Command::new(env!("CARGO_BIN_EXE_schedlab"))
-        .args(arguments)
-        .current_dir(lab.path(""))
-        .output()
-        .expect("the binary starts")
-        .into()
-}
 
 /// A history of settings in which everything from `change` on has a spin many times as long as a round trip.
 fn history(lab: &Lab, members: usize, change: usize) {

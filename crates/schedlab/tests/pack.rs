@@ -3,22 +3,13 @@
 
 mod program;
 
-use program::{Lab, Ran, json, schedlab};
+use program::guests::from;
+use program::{Lab, json, schedlab};
 use std::path::Path;
-use std::process::Command;
 
 /// The spin makes a round trip several times as long: no disturbance hides it.
 const SLOWER: &str = "plant=spin:200us";
 const NOT: &str = "plant=spin:0ns";
-
-fn from(lab: &Lab, arguments: &[&str]) -> Ran {
-    Command::new(env!("CARGO_BIN_EXE_schedlab"))
-        .args(arguments)
-        .current_dir(lab.path(""))
-        .output()
-        .expect("the binary starts")
-        .into()
-}
 
 /// In one line, however wide the terminal.
 fn unwrapped(text: &str) -> String {

@@ -121,4 +121,36 @@ mod tests {
         std::fs::write(&file, "# oldest first\ndebian:6.1\n\ndebian:6.12\n").unwrap();
         assert_eq!(list(file.to_str().unwrap()).unwrap(), ["debian:6.1", "debian:6.12"]);
     }
+
+    #[test]
+    fn a_checkout_gives_its_commits_their_changes_and_the_good_tree() {
+        let directory = tempfile::tempdir().unwrap();
+        let (checkout, place) = (directory.path().join("tree"), directory.path().join("source"));
+        std::fs::create_dir(&checkout).unwrap();
+        let run = |arguments: &[&str]| {
+            let identity = ["-c", "user.name=n", "-c", "user.email=e", "-c", "commit.gpgsign=false"];
+            let status = Command::new("git").arg("-C").arg(&checkout).args(identity).args(arguments).output();
+            assert!(status.is_ok_and(|output| output.status.success()), "{arguments:?}");
+        };
+        run(&["init", "-q"]);
+        for (number, text) in ["one\n", "two\n", "three\n"].iter().enumerate() {
+            std::fs::write(checkout.join("fair.c"), text).unwrap();
+            run(&["add", "fair.c"]);
+            run(&["commit", "-q", "-m", &format!("step {number}")]);
+        }
+        let found = commits(&checkout, "HEAD~2", "HEAD").unwrap();
+        let subjects: Vec<&str> = found.iter().filter_map(|(_, name)| name.split_once(' ')).map(|(_, s)| s).collect();
+        assert_eq!(subjects, ["step 0", "step 1", "step 2"]);
+        let patch = String::from_utf8(changes(&checkout, &found[0].0, &found[2].0).unwrap()).unwrap();
+        assert!(patch.contains("-one\n+three\n"), "{patch}");
+        let tree = extracted(&checkout, &found[0].0, &place).unwrap();
+        assert_eq!(std::fs::read_to_string(tree.join("fair.c")).unwrap(), "one\n");
+        assert_eq!(std::fs::read_to_string(checkout.join("fair.c")).unwrap(), "three\n", "the checkout stays");
+        for (good, bad, needle) in
+            [("HEAD", "HEAD~2", "exchange them"), ("HEAD~9", "HEAD", "is no commit"), ("HEAD", "HEAD", "exchange")]
+        {
+            let why = commits(&checkout, good, bad).unwrap_err().to_string();
+            assert!(why.contains(needle), "{good} {bad}: {why}");
+        }
+    }
 }
