@@ -55,17 +55,17 @@ pub fn explain(reader: &mut Reader, options: &ExplainOptions) -> Result<Explaine
     let of_inversions = InversionsOptions { scope: scope.clone(), each_task, top };
     let of_kworkers = KworkersOptions { scope: scope.clone(), symbols: symbols.clone(), top };
     let of_map = OverviewOptions { scope: scope.clone(), slices: *slices, top };
-    let (mut counter, mut weaver) = (blame::counter(reader, &of_blame), chains::weaver(&of_chains));
-    let (mut seeker, mut items) = (inversions::seeker(&of_inversions), Items::new(&of_kworkers.scope));
+    let (mut counter, mut tracker) = (blame::counter(reader, &of_blame), chains::tracker(&of_chains));
+    let (mut detector, mut items) = (inversions::detector(&of_inversions), Items::new(&of_kworkers.scope));
     let mut painter = Painter::new(&of_map);
     // In halves that take as long.
     let here: &mut [&mut dyn Analysis] = &mut [&mut counter, &mut painter];
-    let there: &mut [&mut dyn Analysis] = &mut [&mut weaver, &mut seeker, &mut items];
+    let there: &mut [&mut dyn Analysis] = &mut [&mut tracker, &mut detector, &mut items];
     let engine = follow_apart(reader, &scope.tasks, here, there)?;
     Ok(Explained {
         blame: blame::findings(counter, &engine, reader, &of_blame),
-        chains: chains::findings(&weaver, &engine, reader, &of_chains),
-        inversions: inversions::findings(seeker, &engine, reader, &of_inversions),
+        chains: chains::findings(&tracker, &engine, reader, &of_chains),
+        inversions: inversions::findings(detector, &engine, reader, &of_inversions),
         kworkers: kworkers::findings(items, &engine, reader, &of_kworkers),
         map: overview::findings(painter, &engine, reader, &of_map),
     })

@@ -7,18 +7,17 @@ pub(super) const NO_SWITCH: &str = "it is not known when threads got a CPU, so n
 
 /// A sentence for each kind of event that is needed and not in the trace.
 pub(super) fn lacking(kinds: Kinds, needs: &[(Kind, &str)]) -> Vec<String> {
-    let lacks = needs.iter().filter(|(kind, _)| !kinds.has(*kind));
-    let mut sentences: Vec<String> =
-        lacks.map(|(kind, then)| format!("{} was not recorded: {then}", kind.name())).collect();
-    if !kinds.has(Kind::SchedWaking) && !kinds.has(Kind::SchedWakeup) {
-        // Instead of what is said of either.
-        sentences.retain(|s| !s.starts_with("sched_wak"));
-        let text = "neither sched_waking nor sched_wakeup was recorded: only waits after preemptions and of new \
-                    threads are known";
-        let after_switch = sentences.iter().take_while(|s| s.starts_with("sched_switch")).count();
-        sentences.insert(after_switch, text.into());
-    }
-    sentences
+    let no_wakeups = !kinds.has(Kind::SchedWaking) && !kinds.has(Kind::SchedWakeup);
+    let is_of_wakeups = |kind: Kind| matches!(kind, Kind::SchedWaking | Kind::SchedWakeup | Kind::SchedWakeupNew);
+    let lacks = needs.iter().filter(|(kind, _)| !(kinds.has(*kind) || no_wakeups && is_of_wakeups(*kind)));
+    let (switches, others): (Vec<_>, Vec<_>) = lacks.partition(|(kind, _)| *kind == Kind::SchedSwitch);
+    let sentence = |(kind, then): &(Kind, &str)| format!("{} was not recorded: {then}", kind.name());
+    // Instead of what is said of each kind of wakeup.
+    let of_wakeups = no_wakeups.then(|| {
+        "neither sched_waking nor sched_wakeup was recorded: only waits after preemptions and of new threads are known"
+            .to_owned()
+    });
+    switches.into_iter().map(sentence).chain(of_wakeups).chain(others.into_iter().map(sentence)).collect()
 }
 
 #[cfg(test)]

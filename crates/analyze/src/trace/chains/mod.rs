@@ -2,7 +2,7 @@
 //! origin, an interrupt or a thread that ran of its own accord, to a task that woke nobody.
 
 mod paths;
-mod weave;
+mod tracker;
 
 use super::facts::{Definition, TraceFacts};
 use super::follow::follow;
@@ -15,7 +15,7 @@ use schedlab_run::histogram::Histogram;
 use schedlab_trace::engine::Engine;
 use schedlab_trace::{Kind, Kinds, Names, Reader, TraceError};
 use serde::Serialize;
-use weave::{LongChain, Step, Weaver};
+use tracker::{LongChain, Step, Tracker};
 
 /// Version of the JSON document.
 pub const SCHEMA: &str = "schedlab/trace-chains/1";
@@ -168,26 +168,30 @@ pub struct Chains {
     pub longest: Vec<ChainRow>,
 }
 
+/// What is not known without their event.
+pub(super) const NEW_THREADS: (Kind, &str) =
+    (Kind::SchedWakeupNew, "the first wakeup of new threads, by their parent, is not seen");
+
 /// Reads a trace to its end.
 pub fn chains(reader: &mut Reader, options: &ChainsOptions) -> Result<Chains, TraceError> {
-    let mut weaver = weaver(options);
-    let engine = follow(reader, &options.scope.tasks, &mut [&mut weaver])?;
-    Ok(findings(&weaver, &engine, reader, options))
+    let mut tracker = tracker(options);
+    let engine = follow(reader, &options.scope.tasks, &mut [&mut tracker])?;
+    Ok(findings(&tracker, &engine, reader, options))
 }
 
-/// What weaves while a trace is read.
-pub(super) fn weaver(options: &ChainsOptions) -> Weaver<'_> {
-    Weaver::new(&options.scope, options.top.unwrap_or(usize::MAX).min(MOST_LISTED))
+/// What follows chains while a trace is read.
+pub(super) fn tracker(options: &ChainsOptions) -> Tracker<'_> {
+    Tracker::new(&options.scope, options.top.unwrap_or(usize::MAX).min(MOST_LISTED))
 }
 
-/// What was woven, after the trace was read.
-pub(super) fn findings(weaver: &Weaver<'_>, engine: &Engine, reader: &Reader, options: &ChainsOptions) -> Chains {
+/// What was found, after the trace was read.
+pub(super) fn findings(tracker: &Tracker<'_>, engine: &Engine, reader: &Reader, options: &ChainsOptions) -> Chains {
     let most = options.top.unwrap_or(usize::MAX);
     let names = reader.names();
-    let mut pairs: Vec<PairRow> = weaver.paths.pairs.iter().map(|pair| pair.row(names)).collect();
+    let mut pairs: Vec<PairRow> = tracker.paths.pairs.iter().map(|pair| pair.row(names)).collect();
     pairs.in_order_by(|a, b| (b.waited_ns, &a.waker, &a.wakee).cmp(&(a.waited_ns, &b.waker, &b.wakee)));
-    let ended = weaver.paths.nodes.iter().enumerate().filter(|(_, node)| node.chains > 0);
-    let path = |id: usize| weaver.paths.names(id as u32).into_iter().map(|waker| waker.text(names)).collect();
+    let ended = tracker.paths.nodes.iter().enumerate().filter(|(_, node)| node.chains > 0);
+    let path = |id: usize| tracker.paths.names(id as u32).into_iter().map(|waker| waker.text(names)).collect();
     let mut rows: Vec<PathRow> = ended.map(|(id, node)| node.row(path(id))).collect();
     rows.in_order_by(|a, b| (b.waited_ns, &a.path).cmp(&(a.waited_ns, &b.path)));
     let more = |len: usize| len.saturating_sub(most) as u64;
@@ -205,19 +209,19 @@ pub(super) fn findings(weaver: &Weaver<'_>, engine: &Engine, reader: &Reader, op
                     Kind::SchedWaking,
                     "the waker is who traced sched_wakeup, which for a wakeup on another CPU is that CPU's interrupt",
                 ),
-                (Kind::SchedWakeupNew, "the first wakeup of new threads, by their parent, is not seen"),
+                NEW_THREADS,
                 (Kind::IrqHandlerEntry, "hard interrupts that wake have no name"),
                 (Kind::SoftirqEntry, "soft interrupts that wake have no name"),
             ],
         ),
-        wakeups: weaver.wakeups,
-        censored: weaver.censored,
-        cut: weaver.cut,
+        wakeups: tracker.wakeups,
+        censored: tracker.censored,
+        cut: tracker.cut,
         pairs,
         more_pairs,
         paths: rows,
         more_paths,
-        longest: weaver.longest.iter().map(|long| long.row(names)).collect(),
+        longest: tracker.longest.iter().map(|long| long.row(names)).collect(),
     }
 }
 

@@ -4,6 +4,7 @@ use super::names::group;
 use super::threads::{self, Group};
 use super::{DiffOptions, DiffTrace};
 use crate::trace::follow::{Analysis, follow_apart};
+use crate::trace::lacking::lacking as lacks;
 use crate::trace::scope::Scope;
 use crate::trace::{Blame, BlameOptions, Chains, ChainsOptions, QueuesOptions, TraceFacts, blame, chains, queues};
 use schedlab_trace::{Kind, Kinds, Reader, TraceError, for_each_batch};
@@ -97,7 +98,7 @@ pub fn compared(a: &[(String, Looked)], b: &[(String, Looked)]) -> Result<Compar
         };
         if has(a, kind) + has(b, kind) > 0 {
             let (mut of_a, mut of_b, name) = (of("A", a), of("B", b), kind.name());
-            if of_a.starts_with("not") {
+            if has(a, kind) == 0 {
                 std::mem::swap(&mut of_a, &mut of_b);
             }
             let is_of_wakeups = matches!(kind, Kind::SchedWaking | Kind::SchedWakeup);
@@ -155,15 +156,15 @@ pub fn measure(
     let of_chains = ChainsOptions { scope: scope.clone(), top: None };
     let of_queues = QueuesOptions { slices: 1, ..QueuesOptions::default() };
     let mut of_threads = threads::Counter::new(&options.tasks, in_stretches.and_then(|looked| looked.span));
-    let (mut blamed, mut woven) = (blame::counter(reader, &of_blame), chains::weaver(&of_chains));
+    let (mut blamed, mut chained) = (blame::counter(reader, &of_blame), chains::tracker(&of_chains));
     let mut queued = queues::counter(reader, &of_queues);
     // In halves that take as long.
     let here: &mut [&mut dyn Analysis] = &mut [&mut blamed, &mut of_threads];
-    let there: &mut [&mut dyn Analysis] = &mut [&mut woven, &mut queued];
+    let there: &mut [&mut dyn Analysis] = &mut [&mut chained, &mut queued];
     let engine = follow_apart(reader, &options.tasks, here, there)?;
 
     let blamed = blame::findings(blamed, &engine, reader, &of_blame);
-    let woven = chains::findings(&woven, &engine, reader, &of_chains);
+    let chained = chains::findings(&chained, &engine, reader, &of_chains);
     let queued = queues::findings(queued, &engine, reader, &of_queues);
     let groups = of_threads.groups(&engine, reader, options.whole_names);
     let named = |name: &str| group(name, options.whole_names);
@@ -187,15 +188,18 @@ pub fn measure(
         affinity_known: queued.affinity_known,
     };
     let mut lacking = blamed.lacking.clone();
-    lacking.extend(woven.lacking.iter().filter(|text| text.starts_with("sched_wakeup_new")).cloned());
+    let kinds = reader.info().kinds;
+    if kinds.has(Kind::SchedWaking) || kinds.has(Kind::SchedWakeup) {
+        lacking.extend(lacks(kinds, &[chains::NEW_THREADS]));
+    }
     Ok(Measured {
         file: file.to_owned(),
         facts,
         trace,
         groups: groups.by_name,
         behind_ns: behind(&blamed, named),
-        pairs: pairs(&woven, named),
-        paths: paths(&woven, named),
+        pairs: pairs(&chained, named),
+        paths: paths(&chained, named),
         lengths,
         in_stretches: in_stretches.is_some(),
         lacking,
@@ -218,8 +222,8 @@ fn behind(blamed: &Blame, named: impl Fn(&str) -> String) -> BTreeMap<String, u6
 }
 
 /// Wakeups by waker and woken.
-fn pairs(woven: &Chains, named: impl Fn(&str) -> String) -> BTreeMap<String, Times> {
-    let each = woven
+fn pairs(chained: &Chains, named: impl Fn(&str) -> String) -> BTreeMap<String, Times> {
+    let each = chained
         .pairs
         .iter()
         .map(|pair| (format!("{} → {}", named(&pair.waker), named(&pair.wakee)), (pair.wakeups, pair.waited_ns)));
@@ -227,9 +231,9 @@ fn pairs(woven: &Chains, named: impl Fn(&str) -> String) -> BTreeMap<String, Tim
 }
 
 /// Chains by their path.
-fn paths(woven: &Chains, named: impl Fn(&str) -> String) -> BTreeMap<String, Times> {
+fn paths(chained: &Chains, named: impl Fn(&str) -> String) -> BTreeMap<String, Times> {
     let name = |path: &[String]| path.iter().map(|name| named(name)).collect::<Vec<_>>().join(" → ");
-    times(woven.paths.iter().map(|path| (name(&path.path), (path.chains, path.delay_ns))))
+    times(chained.paths.iter().map(|path| (name(&path.path), (path.chains, path.delay_ns))))
 }
 
 fn times(each: impl Iterator<Item = (String, (u64, u64))>) -> BTreeMap<String, Times> {

@@ -1,7 +1,7 @@
 //! Priority inversions: a thread of high priority is held up while one of lower priority runs, on its own CPU or on that
 //! of a thread it depends on.
 
-mod seek;
+mod detector;
 
 use super::facts::{Definition, TraceFacts};
 use super::filter::ended_row;
@@ -9,10 +9,10 @@ use super::follow::follow;
 use super::lacking::lacking;
 use super::scope::Scope;
 use super::words;
+use detector::{Detector, Episode, Held, Link, Lower, Sum, Who};
 use schedlab_run::InOrder;
 use schedlab_trace::engine::{Began, Engine};
 use schedlab_trace::{Kind, Kinds, Name, Names, Reader, Tid, TraceError};
-use seek::{Episode, Held, Link, Lower, Seeker, Sum, Who};
 use serde::Serialize;
 use std::collections::BTreeMap;
 
@@ -193,26 +193,26 @@ pub struct Inversions {
 
 /// Reads a trace to its end.
 pub fn inversions(reader: &mut Reader, options: &InversionsOptions) -> Result<Inversions, TraceError> {
-    let mut seeker = seeker(options);
-    let engine = follow(reader, &options.scope.tasks, &mut [&mut seeker])?;
-    Ok(findings(seeker, &engine, reader, options))
+    let mut detector = detector(options);
+    let engine = follow(reader, &options.scope.tasks, &mut [&mut detector])?;
+    Ok(findings(detector, &engine, reader, options))
 }
 
-/// What seeks while a trace is read.
-pub(super) fn seeker(options: &InversionsOptions) -> Seeker<'_> {
-    Seeker::new(&options.scope, options.top.unwrap_or(usize::MAX).min(MOST_LISTED))
+/// What detects while a trace is read.
+pub(super) fn detector(options: &InversionsOptions) -> Detector<'_> {
+    Detector::new(&options.scope, options.top.unwrap_or(usize::MAX).min(MOST_LISTED))
 }
 
 /// What was found, after the trace was read.
 pub(super) fn findings(
-    mut seeker: Seeker<'_>,
+    mut detector: Detector<'_>,
     engine: &Engine,
     reader: &Reader,
     options: &InversionsOptions,
 ) -> Inversions {
     let most = options.top.unwrap_or(usize::MAX);
     let names = reader.names();
-    let done = std::mem::take(&mut seeker.held).first(engine.tasks().len());
+    let done = std::mem::take(&mut detector.held).first(engine.tasks().len());
     let mut rows: BTreeMap<(String, u32), (Option<Tid>, Held)> = BTreeMap::new();
     let mut add = |comm: String, tid: Option<Tid>, number: u32, held: &Held| {
         let (first, sum) = rows.entry((comm, if options.each_task { number } else { 0 })).or_default();
@@ -225,7 +225,7 @@ pub(super) fn findings(
     {
         add(words::thread(names, task.comm, task.tid), Some(task.tid), number as u32, held);
     }
-    seeker.retired.iter().for_each(|(of, held)| add(words::ended(names, of), of.tid, ended_row(of), held));
+    detector.retired.iter().for_each(|(of, held)| add(words::ended(names, of), of.tid, ended_row(of), held));
     let mut total = Held::default();
     rows.values().for_each(|(_, held)| total.add(held));
     let mut held: Vec<HeldRow> = rows.iter().map(|((comm, _), (tid, held))| held.row(comm.clone(), *tid)).collect();
@@ -252,8 +252,8 @@ pub(super) fn findings(
         lower,
         more_lower,
         total: total.row("all".into(), None),
-        boosts: seeker.boosts,
-        longest: seeker.longest.iter().map(|episode| episode.row(names)).collect(),
+        boosts: detector.boosts,
+        longest: detector.longest.iter().map(|episode| episode.row(names)).collect(),
     }
 }
 

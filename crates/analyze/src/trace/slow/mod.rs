@@ -1,8 +1,8 @@
 //! What happened in the slowest operations of a workload: its stamps and the trace are of one clock, so each operation is
 //! a window of the trace, and what its time went into is told from its end back to its begin.
 
-mod gather;
 mod path;
+mod timeline;
 
 use super::facts::{Definition, TraceFacts};
 use super::filter::TaskFilter;
@@ -11,7 +11,6 @@ use super::lacking::lacking;
 use super::lanes::Does;
 use super::scope::Scope;
 use super::words;
-use gather::{Behind, Did, Gatherer, Piece, Waited};
 use path::{Step, Threads};
 use schedlab_run::InOrder;
 use schedlab_run::SlowOperation;
@@ -19,6 +18,7 @@ use schedlab_trace::engine::{Began, Engine};
 use schedlab_trace::{Cpu, Kind, Kinds, Name, Names, Reader, Tid, TraceError};
 use serde::Serialize;
 use std::collections::BTreeSet;
+use timeline::{Behind, Did, Piece, Timelines, Waited};
 
 /// Version of the JSON document.
 pub const SCHEMA: &str = "schedlab/trace-slow/1";
@@ -151,8 +151,8 @@ pub fn slow(reader: &mut Reader, operations: &[SlowOperation], top: Option<usize
     let mut wanted: Vec<&SlowOperation> = operations.iter().collect();
     wanted.in_order_by_key(|operation| (std::cmp::Reverse(operation.ns()), operation.start_ns));
     wanted.truncate(top.unwrap_or(usize::MAX));
-    let mut gatherer = Gatherer::new(wanted.iter().map(|o| (o.start_ns, o.end_ns)).collect());
-    let engine = follow(reader, &TaskFilter::default(), &mut [&mut gatherer])?;
+    let mut timelines = Timelines::new(wanted.iter().map(|o| (o.start_ns, o.end_ns)).collect());
+    let engine = follow(reader, &TaskFilter::default(), &mut [&mut timelines])?;
     let (names, span) = (reader.names(), engine.span().unwrap_or((0, 0)));
     let is_outside = |o: &SlowOperation| o.end_ns <= span.0 || o.start_ns >= span.1;
     let row = |(operation, pieces): (&&SlowOperation, _)| row(operation, pieces, &engine, names);
@@ -172,7 +172,7 @@ pub fn slow(reader: &mut Reader, operations: &[SlowOperation], top: Option<usize
                 (Kind::SoftirqEntry, "time in soft interrupts is part of the thread that they interrupt"),
             ],
         ),
-        operations: wanted.iter().zip(&gatherer.pieces).map(row).collect(),
+        operations: wanted.iter().zip(&timelines.pieces).map(row).collect(),
         more_operations: operations.len().saturating_sub(wanted.len()) as u64,
         outside: wanted.iter().filter(|operation| is_outside(operation)).count() as u64,
     })

@@ -1,6 +1,6 @@
 //! What an operation's time went into: walked back from its end, through whoever woke whom.
 
-use super::gather::{Did, Piece};
+use super::timeline::{Did, Piece};
 use schedlab_trace::Tid;
 use schedlab_trace::engine::Began;
 use std::collections::BTreeMap;

@@ -51,7 +51,7 @@ pub(super) struct Piece {
 
 /// Follows while the engine goes.
 #[derive(Debug)]
-pub(super) struct Gatherer {
+pub(super) struct Timelines {
     /// The operations: from, to, ns.
     windows: Vec<(u64, u64)>,
     /// All of them together.
@@ -63,7 +63,7 @@ pub(super) struct Gatherer {
     pub(super) pieces: Vec<VecDeque<Piece>>,
 }
 
-impl Gatherer {
+impl Timelines {
     pub(super) fn new(windows: Vec<(u64, u64)>) -> Self {
         let from = windows.iter().map(|(from, _)| *from).min().unwrap_or(0);
         let to = windows.iter().map(|(_, to)| *to).max().unwrap_or(0);
@@ -137,7 +137,7 @@ impl Gatherer {
     }
 }
 
-impl Analysis for Gatherer {
+impl Analysis for Timelines {
     fn take(&mut self, taken: &Taken<'_>) {
         self.queues.take(taken);
         if let Some(task) = taken.out {

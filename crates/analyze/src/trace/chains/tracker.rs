@@ -97,9 +97,9 @@ pub(super) struct LongChain {
     pub(super) whole: bool,
 }
 
-/// Weaves while the engine goes.
+/// Follows chains while the engine goes.
 #[derive(Debug)]
-pub(in crate::trace) struct Weaver<'a> {
+pub(in crate::trace) struct Tracker<'a> {
     scope: &'a Scope,
     longest_listed: usize,
     carriers: PerTask<Carrier>,
@@ -114,7 +114,7 @@ pub(in crate::trace) struct Weaver<'a> {
     pub(super) censored: [u64; 3],
 }
 
-impl<'a> Weaver<'a> {
+impl<'a> Tracker<'a> {
     pub(super) fn new(scope: &'a Scope, longest_listed: usize) -> Self {
         Self {
             scope,
@@ -415,7 +415,7 @@ impl<'a> Weaver<'a> {
     }
 }
 
-impl Analysis for Weaver<'_> {
+impl Analysis for Tracker<'_> {
     #[inline]
     fn take(&mut self, taken: &Taken<'_>) {
         let event = taken.event;

@@ -166,9 +166,9 @@ fn who(known: &KnownTasks, task: TaskId, prio: Prio) -> Who {
     Who { tid, comm, prio }
 }
 
-/// Seeks while the engine goes.
+/// Detects inversions while the engine goes.
 #[derive(Debug)]
-pub(in crate::trace) struct Seeker<'a> {
+pub(in crate::trace) struct Detector<'a> {
     scope: &'a Scope,
     longest_listed: usize,
     states: PerTask<State>,
@@ -180,7 +180,7 @@ pub(in crate::trace) struct Seeker<'a> {
     pub(super) boosts: u64,
 }
 
-impl<'a> Seeker<'a> {
+impl<'a> Detector<'a> {
     pub(super) fn new(scope: &'a Scope, longest_listed: usize) -> Self {
         Self {
             scope,
@@ -313,7 +313,7 @@ impl<'a> Seeker<'a> {
     }
 }
 
-impl Analysis for Seeker<'_> {
+impl Analysis for Detector<'_> {
     #[inline]
     fn take(&mut self, taken: &Taken<'_>) {
         let Taken { event, engine, into, .. } = *taken;
