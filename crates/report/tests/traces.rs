@@ -505,14 +505,14 @@ fn the_json_is_complete() {
 #[test]
 fn every_pair_of_golden_traces_is_compared_or_refused_in_a_sentence() {
     use schedlab_analyze::trace::diff::{compared, look, measure, wanted};
-    use schedlab_analyze::trace::{DiffOptions, TraceError, diff};
+    use schedlab_analyze::trace::{DiffOptions, diff};
     let looked = TRACES.map(|name| (name.to_owned(), look(&mut open(name, wanted())).expect("readable")));
     let options = DiffOptions { top: Some(usize::MAX), ..DiffOptions::default() };
     let beside = |a: usize, b: usize| {
         let used = compared(&looked[a..=a], &looked[b..=b])?;
         let of = |at: usize| {
-            let name = TRACES[at];
-            let found = measure::<TraceError>(name, &mut |kinds| Ok(open(name, kinds)), &used, &options, true);
+            let (name, looked) = &looked[at];
+            let found = measure(name, &mut open(name, used.kinds), &options, Some(*looked));
             vec![found.expect("readable")]
         };
         diff(&of(a), &of(b), &used, &options)
