@@ -1,6 +1,6 @@
 //! Simulated histories of 64 commits with one of them 3 % slower, bisected as `schedlab bisect` does and plainly, in the noise of
 //! docs/evidence/false-alarms.md: how often the right commit is named, and how many trials that takes. Plain bisection is given
-//! what nobody has: the size of the change, and the number of repeats that is just enough. About a minute.
+//! what nobody has: the size of the change, and the number of repeats that is just enough. About 1 minute.
 #![forbid(unsafe_code)]
 #![allow(clippy::print_stdout)]
 
