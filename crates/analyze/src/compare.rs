@@ -10,7 +10,7 @@ use crate::verdict::correct;
 use crate::workload::Workload;
 use schedlab_run::manifest::{Design, OrderKnown};
 use schedlab_run::units::format_ns;
-use schedlab_run::{Manifest, Mark, Stamping, TrialRecord, counted, lane};
+use schedlab_run::{Manifest, Mark, RunEnd, Stamping, TrialRecord, counted, lane};
 
 /// Compares every arm with the control on every workload and metric. Pure: the same rows give the same findings. Rows
 /// that cannot be used become `problems`, never an error.
@@ -54,7 +54,10 @@ pub(crate) fn void_reason(manifest: &Manifest, trials: &[TrialRecord]) -> Option
         Mark::Foreign { what } => Some(what.clone()),
         _ => None,
     });
-    let ended = manifest.ended.strip_prefix("void").map(|rest| rest.trim_start_matches(':').trim().to_owned());
+    let ended = match manifest.end() {
+        RunEnd::Void(why) => Some(why.to_owned()),
+        _ => None,
+    };
     let complete = manifest.workload_ids.len() == manifest.workloads.len()
         && !manifest.arms.is_empty()
         && !manifest.workloads.is_empty();
@@ -140,7 +143,7 @@ fn problems(manifest: &Manifest, findings: &Findings, parts: &[Workload<'_>]) ->
         problems.push(Problem::of_run(format!("The run is void and nothing in it is judged: {why}"), ""));
     }
     problems.extend(lane::caveat(&manifest.environment).map(|caveat| Problem::of_run(caveat, "")));
-    if manifest.ended.is_empty() {
+    if manifest.end() == RunEnd::Unfinished {
         let fix = "the same command with --resume goes on";
         problems.push(Problem::of_run("The run was not finished; these are the trials it has", fix));
     }

@@ -18,7 +18,7 @@ pub(crate) fn noise(contrast: &Contrast, units: &Units, rule: &Rule, unit: &str)
         Scale::Ratio => in_ratio(margin, &effect),
         Scale::Difference => format!("{} {unit}", number(margin)),
     };
-    let corrected = match contrast.adjustment.starts_with("Holm over 1 ") {
+    let corrected = match contrast.is_alone {
         true => String::new(),
         false => format!(", after {}", contrast.adjustment),
     };

@@ -1,7 +1,7 @@
 //! Several run directories as one side of a comparison. A run holds one boot, and a verdict between kernels needs five
 //! boots a side: five runs of the same experiment, one in each boot, are that side.
 
-use schedlab_run::{Manifest, TrialRecord};
+use schedlab_run::{Manifest, RunEnd, TrialRecord};
 
 /// Adds the trials of a further run of the same experiment on the same kernel. Trials and blocks are numbered on, so that no
 /// two blocks become one; each trial keeps the boot and the time it ran in.
@@ -21,11 +21,11 @@ pub fn pool(side: &mut (Manifest, Vec<TrialRecord>), run: (Manifest, Vec<TrialRe
         repeats_block: t.repeats_block.map(|block| block + next_block),
         ..t
     }));
-    side.0.warnings.extend(manifest.warnings);
     // One void run voids the side.
-    if manifest.ended.starts_with("void") {
-        side.0.ended = manifest.ended;
+    if matches!(manifest.end(), RunEnd::Void(_)) {
+        side.0.ended.clone_from(&manifest.ended);
     }
+    side.0.warnings.extend(manifest.warnings);
     Ok(())
 }
 

@@ -53,11 +53,7 @@ impl Rule {
             // Whoever interrupts or kills a run may have watched its interval, and who reads one that is still running
             // (or was killed: its end is then unknown as well) may stop at what it shows. Short of the planned number only
             // an estimate that may be stopped at any time is left; with all planned blocks in, the stop was the plan's.
-            Design::Fixed { blocks }
-                if matches!(manifest.ended.as_str(), "" | "interrupted") && units < *blocks as usize =>
-            {
-                Self::Sequence
-            }
+            Design::Fixed { blocks } if manifest.is_cut_off() && units < *blocks as usize => Self::Sequence,
             Design::Fixed { .. } => Self::Fixed,
             Design::OpenEnded { .. } => Self::Sequence,
             Design::Budgeted { budget_ns, .. } => {
@@ -69,7 +65,7 @@ impl Rule {
                     }
                 }
                 // Blocks that came after the last look, in a run that was cut off: reading it now is one more look.
-                let cut_off = matches!(manifest.ended.as_str(), "" | "interrupted");
+                let cut_off = manifest.is_cut_off();
                 if cut_off && looks.last().is_none_or(|l| (l.blocks as usize) < units) {
                     let spent: u64 = trials.iter().filter(|t| t.workload == workload).map(|t| t.wall_ns).sum();
                     let now = (spent as f64 / (*budget_ns).max(1) as f64).min(1.0);

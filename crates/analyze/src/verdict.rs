@@ -57,7 +57,7 @@ fn more_units(contrast: &Contrast, sesoi: f64, alpha: f64) -> Option<MoreUnits> 
     let logs: Vec<f64> = contrast.unit_effects.iter().map(|u| u.value.ln()).collect();
     let (n, estimate) = (logs.len(), t_estimate(&logs, effect.level)?);
     // A confidence sequence is wider than the t interval that the question speaks of.
-    let width = if contrast.estimator.starts_with("t-mixture") { SEQUENCE_WIDTH } else { 1.0 };
+    let width = if contrast.is_sequence { SEQUENCE_WIDTH } else { 1.0 };
     let sd = width * estimate.se * (n as f64).sqrt();
     let question = Question {
         delta: estimate.mean,
@@ -109,6 +109,7 @@ fn correct_family(family: &mut [&mut Contrast], primary: bool, questions: &str, 
     for (i, (contrast, p)) in family.iter_mut().zip(adjusted).enumerate() {
         contrast.p_adjusted = p.is_finite().then_some(p);
         contrast.p_needed = Some(rate_of_next(primary, n, found_beside(&p_values, i, primary, alpha), alpha));
+        contrast.is_alone = primary && n == 1;
         contrast.adjustment = match primary {
             true => format!("Holm over {n} {}", noun(n, questions)),
             false => format!("Benjamini–Hochberg over {n} {}", noun(n, questions)),

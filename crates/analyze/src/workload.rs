@@ -250,13 +250,16 @@ pub(crate) fn empty_contrast(arm: u32, control: u32, is_aa: bool) -> Contrast {
         is_aa,
         effect: None,
         estimator: "none".into(),
+        is_sequence: false,
         p: None,
         p_adjusted: None,
         p_needed: None,
         adjustment: String::new(),
+        is_alone: false,
         verdict: withheld(Withheld::NoNumbers, "no numbers"),
         units: 0,
         unit_name: "blocks".into(),
+        shares_trials: false,
         unit_effects: Vec::new(),
         more_units: None,
         noise: None,
@@ -269,6 +272,7 @@ pub(crate) fn empty_contrast(arm: u32, control: u32, is_aa: bool) -> Contrast {
 pub(crate) fn fill(contrast: &mut Contrast, units: &Units, rule: &Rule, key: &MetricKey, manifest: &Manifest) {
     contrast.units = units.count();
     contrast.unit_name = units.kind.name().to_owned();
+    contrast.shares_trials = units.kind == UnitKind::SwitchbackTrials;
     contrast.unit_effects = unit_effects(units);
     let Some(named) = estimate(units, rule, manifest.alpha) else {
         let (n, name, least) = (units.count(), units.kind.name(), schedlab_run::LEAST_UNITS);
@@ -289,6 +293,7 @@ pub(crate) fn fill(contrast: &mut Contrast, units: &Units, rule: &Rule, key: &Me
     };
     contrast.effect = effect(units.scale, named.estimate.mean, named.estimate.interval);
     contrast.estimator = named.name;
+    contrast.is_sequence = matches!(rule, Rule::Sequence) && units.kind != UnitKind::Trials;
     contrast.p = finite(named.estimate.p_value);
     contrast.verdict = judge(units, &named.estimate, key.direction, manifest.sesoi);
     if contrast.effect.is_none() {
@@ -305,6 +310,7 @@ fn describe(contrast: &mut Contrast, units: &Units, alpha: f64) {
     if let Some(e) = schedlab_stats::t_estimate(&units.values(), 1.0 - alpha) {
         contrast.effect = effect(units.scale, e.mean, e.interval);
         contrast.estimator = format!("t interval on {}, descriptive", units.kind.name());
+        contrast.is_sequence = false;
     }
 }
 

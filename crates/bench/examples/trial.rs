@@ -22,8 +22,8 @@ fn main() -> Result<(), Box<dyn Error>> {
     let order = RunOrder {
         stamping,
         seed: 1,
-        plant_spin_ns: after("plant").map(|ns| ns.parse()).transpose()?,
-        plant_stall: None,
+        delay_spin_ns: after("plant").map(|ns| ns.parse()).transpose()?,
+        delay_stall: None,
         topology: Topology::read(Path::new("/sys"))?,
         cgroups: Vec::new(),
         trace_instance: None,

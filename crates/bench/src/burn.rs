@@ -220,7 +220,7 @@ impl Workload for Config {
     }
 
     fn run(&self, order: &RunOrder, observer: &mut dyn Observer) -> Result<TrialOutcome, BenchError> {
-        order.plants_nothing(INFO.name)?;
+        order.injects_nothing(INFO.name)?;
         // One stamp to a sleep of milliseconds: free at every level but `off`, which reads no clock for it.
         let free = StampParts { clock_reads: 0.0, values: 0.0 };
         let run = Prepared::new(order, self.threads as usize, 1, true)?

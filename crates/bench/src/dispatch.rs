@@ -1,6 +1,6 @@
-//! From the options of a run to one of the compiled loops: stamping level × planted spin × end condition.
+//! From the options of a run to one of the compiled loops: stamping level × injected spin × end condition.
 
-use crate::plant::{NoPlant, Plant, PlantCell};
+use crate::delay::{Delay, DelayCell, NoDelay};
 use crate::stamp::{All, Off, Sampled, Stamp};
 use crate::task::StopFlag;
 use schedlab_run::Stamping;
@@ -58,7 +58,7 @@ pub(crate) struct LoopOrder {
     pub(crate) stamping: Stamping,
     pub(crate) every: u64,
     pub(crate) phase: u64,
-    pub(crate) plant: Option<PlantCell>,
+    pub(crate) delay: Option<DelayCell>,
     /// Operations of the task, or `None`: until the flag.
     pub(crate) loops: Option<u64>,
     pub(crate) stop: StopFlag,
@@ -67,7 +67,7 @@ pub(crate) struct LoopOrder {
 /// A timed loop, generic over everything that must not be a branch in it.
 pub(crate) trait TimedLoop {
     type Output;
-    fn run<S: Stamp, P: Plant, U: Until>(self, stamp: S, plant: P, until: U) -> Self::Output;
+    fn run<S: Stamp, P: Delay, U: Until>(self, stamp: S, delay: P, until: U) -> Self::Output;
 }
 
 impl LoopOrder {
@@ -81,16 +81,16 @@ impl LoopOrder {
     }
 
     fn with_stamp<S: Stamp, B: TimedLoop>(&self, stamp: S, body: B) -> B::Output {
-        match &self.plant {
-            None => self.with_plant(stamp, NoPlant, body),
-            Some(cell) => self.with_plant(stamp, cell.clone(), body),
+        match &self.delay {
+            None => self.with_delay(stamp, NoDelay, body),
+            Some(cell) => self.with_delay(stamp, cell.clone(), body),
         }
     }
 
-    fn with_plant<S: Stamp, P: Plant, B: TimedLoop>(&self, stamp: S, plant: P, body: B) -> B::Output {
+    fn with_delay<S: Stamp, P: Delay, B: TimedLoop>(&self, stamp: S, delay: P, body: B) -> B::Output {
         match self.loops {
-            Some(loops) => body.run(stamp, plant, Loops(loops)),
-            None => body.run(stamp, plant, self.stop.clone()),
+            Some(loops) => body.run(stamp, delay, Loops(loops)),
+            None => body.run(stamp, delay, self.stop.clone()),
         }
     }
 }

@@ -8,6 +8,7 @@
 
 mod burn;
 mod calibrate;
+mod delay;
 mod dispatch;
 mod error;
 mod exec;
@@ -20,7 +21,6 @@ mod observer;
 mod options;
 mod pipe;
 mod placement;
-mod plant;
 mod prepared;
 mod recorder;
 mod registry;
@@ -37,10 +37,10 @@ mod transport;
 mod wakeup;
 mod workload;
 
+pub use delay::{DelayCell, Stall};
 pub use error::BenchError;
 pub use limits::Limits;
 pub use observer::{HerdTask, Observer, Progress, Quiet, RunOrder};
-pub use plant::{PlantCell, Stall};
 pub use registry::{WORKLOADS, find, parse};
 pub use sweep::{Sweep, sweep};
 pub use topology::{Topology, TopologyError};

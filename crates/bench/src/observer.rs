@@ -1,8 +1,8 @@
 //! How a workload tells its caller where it is: counters open before the fork, settings are read back before the
 //! release, the series ticks while the herd runs. All calls come from the control process, none from a timed loop.
 
+use crate::delay::{DelayCell, Stall};
 use crate::error::BenchError;
-use crate::plant::{PlantCell, Stall};
 use crate::task::TaskCells;
 use crate::topology::Topology;
 use schedlab_run::Stamping;
@@ -17,11 +17,11 @@ pub struct RunOrder {
     pub stamping: Stamping,
     /// Every random choice derives from this.
     pub seed: u64,
-    /// A spin planted in every operation, ns: the known effect of a power experiment. `Some(0)` compiles the spin in
-    /// (a switchback controller sets it through [`Observer::plant_cell`]), `None` leaves it out.
-    pub plant_spin_ns: Option<u64>,
-    /// A stall planted into the tasks that serve operations.
-    pub plant_stall: Option<Stall>,
+    /// A spin injected into every operation, ns: the known effect of a power experiment. `Some(0)` compiles the spin in
+    /// (a switchback controller sets it through [`Observer::delay_cell`]), `None` leaves it out.
+    pub delay_spin_ns: Option<u64>,
+    /// A stall injected into the tasks that serve operations.
+    pub delay_stall: Option<Stall>,
     /// The machine.
     pub topology: Topology,
     /// `cgroup.procs` of each cgroup that [`Workload::cgroups`](crate::Workload::cgroups) names, in its order.
@@ -35,20 +35,20 @@ pub struct RunOrder {
 }
 
 impl RunOrder {
-    /// Refuses a planted spin or stall for a workload that has no operation of ours to plant it in.
-    pub(crate) fn plants_nothing(&self, workload: &'static str) -> Result<(), BenchError> {
-        if self.plant_spin_ns.is_none() && self.plant_stall.is_none() {
+    /// Refuses an injected spin or stall for a workload that has no operation of ours to inject it into.
+    pub(crate) fn injects_nothing(&self, workload: &'static str) -> Result<(), BenchError> {
+        if self.delay_spin_ns.is_none() && self.delay_stall.is_none() {
             return Ok(());
         }
-        let reason = format!("neither a spin nor a stall can be planted into {workload}: leave out plant=");
+        let reason = format!("neither a spin nor a stall can be injected into {workload}: leave out plant=");
         Err(BenchError::Conflict { workload, reason })
     }
 
-    /// The shared cell of what this order plants; `None` plants nothing.
-    pub(crate) fn plant(&self) -> io::Result<Option<PlantCell>> {
-        match (self.plant_spin_ns, self.plant_stall) {
+    /// The shared cell of what this order injects; `None` injects nothing.
+    pub(crate) fn delay(&self) -> io::Result<Option<DelayCell>> {
+        match (self.delay_spin_ns, self.delay_stall) {
             (None, None) => Ok(None),
-            (spin_ns, stall) => PlantCell::new(spin_ns.unwrap_or(0), stall).map(Some),
+            (spin_ns, stall) => DelayCell::new(spin_ns.unwrap_or(0), stall).map(Some),
         }
     }
 }
@@ -90,8 +90,8 @@ pub trait Observer {
     }
     /// The steady state ended at `t1_ns`: the stop flag is about to be set, or all tasks are done.
     fn stopped(&mut self, _t1_ns: u64) {}
-    /// The shared cell of the planted spin, handed over before the fork when a spin is planted.
-    fn plant_cell(&mut self, _cell: &PlantCell) {}
+    /// The shared cell of the injected spin, handed over before the fork when a spin is injected.
+    fn delay_cell(&mut self, _cell: &DelayCell) {}
 }
 
 /// The observer of a trial nobody watches.

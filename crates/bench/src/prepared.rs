@@ -1,11 +1,11 @@
 //! One prepared run: what every workload shares with its tasks before they start, and the one way from started tasks to
 //! an outcome. A workload keeps its loop, its verification, its own metrics and the lines it prints.
 
+use crate::delay::DelayCell;
 use crate::dispatch::{Length, LoopOrder};
 use crate::error::BenchError;
 use crate::herd::{Gate, Herd, Timeline};
 use crate::observer::{Counted, Observer, RunOrder};
-use crate::plant::PlantCell;
 use crate::recorder::Recorder;
 use crate::task::TaskCells;
 use crate::workload::WorkloadInfo;
@@ -31,7 +31,7 @@ pub(crate) struct Prepared<'a> {
     pub(crate) cells: TaskCells,
     /// `None` where nothing is stamped.
     pub(crate) recorder: Option<Recorder>,
-    pub(crate) plant: Option<PlantCell>,
+    pub(crate) delay: Option<DelayCell>,
     setup_ns: u64,
     stamp_cost_ns: f64,
     every: u64,
@@ -52,8 +52,8 @@ impl<'a> Prepared<'a> {
     ) -> Result<Self, BenchError> {
         let setup_ns = monotonic_ns();
         let cells = TaskCells::new(tasks, groups, reads_migrations).map_err(mapping())?;
-        let plant = order.plant().map_err(mapping())?;
-        Ok(Self { order, cells, recorder: None, plant, setup_ns, stamp_cost_ns: 0.0, every: 0 })
+        let delay = order.delay().map_err(mapping())?;
+        Ok(Self { order, cells, recorder: None, delay, setup_ns, stamp_cost_ns: 0.0, every: 0 })
     }
 
     /// Maps the histograms, unless the order stamps nothing; every operation is stamped until [`Self::sampled`].
@@ -94,7 +94,7 @@ impl<'a> Prepared<'a> {
             stamping: if self.recorder.is_some() { self.order.stamping } else { Stamping::Off },
             every: self.every,
             phase: self.order.seed.wrapping_add(number as u64 * 7),
-            plant: self.plant.clone(),
+            delay: self.delay.clone(),
             loops,
             stop: self.cells.stop_flag(),
         }
@@ -102,8 +102,8 @@ impl<'a> Prepared<'a> {
 
     /// The observer's turn while there is one thread and nothing forked.
     pub(crate) fn before_fork(&self, observer: &mut dyn Observer) -> Result<(), BenchError> {
-        if let Some(cell) = &self.plant {
-            observer.plant_cell(cell);
+        if let Some(cell) = &self.delay {
+            observer.delay_cell(cell);
         }
         observer.before_fork().map_err(BenchError::Observer)
     }

@@ -1,7 +1,7 @@
 //! Every transport, mode and stamping level end to end with small loops: counts verified, tiers told, nothing left
 //! behind; and what happens when a task dies.
 
-use schedlab_bench::{BenchError, HerdTask, Observer, PlantCell, Progress, Quiet, RunOrder, Topology};
+use schedlab_bench::{BenchError, DelayCell, HerdTask, Observer, Progress, Quiet, RunOrder, Topology};
 use schedlab_run::{Stamping, TrialOutcome};
 use std::path::Path;
 
@@ -10,8 +10,8 @@ fn order(stamping: Stamping) -> RunOrder {
     RunOrder {
         stamping,
         seed: 3,
-        plant_spin_ns: None,
-        plant_stall: None,
+        delay_spin_ns: None,
+        delay_stall: None,
         topology,
         cgroups: Vec::new(),
         trace_instance: None,
@@ -238,7 +238,7 @@ impl Observer for Watcher {
     fn stopped(&mut self, _t1_ns: u64) {
         self.calls.push("stopped");
     }
-    fn plant_cell(&mut self, cell: &PlantCell) {
+    fn delay_cell(&mut self, cell: &DelayCell) {
         self.plant_ns = Some(cell.ns());
     }
 }
@@ -247,7 +247,7 @@ impl Observer for Watcher {
 fn the_observer_sees_phases_in_order_and_progress_growing() {
     for spec in ["messaging:1x1,groups=1,duration=300ms", "pipe:duration=300ms,mode=thread"] {
         let mut watcher = Watcher::default();
-        let order = RunOrder { plant_spin_ns: Some(500), ..order(Stamping::Off) };
+        let order = RunOrder { delay_spin_ns: Some(500), ..order(Stamping::Off) };
         run_with(spec, &order, &mut watcher).unwrap();
         assert_eq!(watcher.calls, ["before_fork", "herd_ready", "releasing", "released", "stopped"]);
         assert!(

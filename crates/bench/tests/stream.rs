@@ -10,8 +10,8 @@ fn order(stamping: Stamping) -> RunOrder {
     RunOrder {
         stamping,
         seed: 3,
-        plant_spin_ns: None,
-        plant_stall: None,
+        delay_spin_ns: None,
+        delay_stall: None,
         cgroups: Vec::new(),
         trace_instance: None,
         dither: None,

@@ -11,8 +11,8 @@ fn run(spec: &str, stamping: Stamping) -> Result<TrialOutcome, BenchError> {
     let order = RunOrder {
         stamping,
         seed: 3,
-        plant_spin_ns: None,
-        plant_stall: None,
+        delay_spin_ns: None,
+        delay_stall: None,
         topology,
         cgroups: Vec::new(),
         trace_instance: None,

@@ -11,8 +11,8 @@ fn order(stamping: Stamping) -> RunOrder {
     RunOrder {
         stamping,
         seed: 3,
-        plant_spin_ns: None,
-        plant_stall: None,
+        delay_spin_ns: None,
+        delay_stall: None,
         cgroups: Vec::new(),
         trace_instance: None,
         dither: None,
@@ -64,7 +64,7 @@ fn a_timer_without_stamps_reads_no_clock_and_says_so() {
 #[test]
 fn a_stall_is_in_every_period_it_covers_and_in_one_wake_up() {
     let stall = Stall { ns: 40_000_000, period_ns: 200_000_000 };
-    let order = RunOrder { plant_stall: Some(stall), ..order(Stamping::All) };
+    let order = RunOrder { delay_stall: Some(stall), ..order(Stamping::All) };
     let outcome = run_with("timer:interval=1ms,duration=400ms,dma_latency=none", &order, &mut Quiet).unwrap();
     assert!(value(&outcome, "missed_periods").unwrap() >= 35.0, "two stalls of 40 periods, one of them at least");
     let late = |histogram: &Histogram| -> u64 {
@@ -140,7 +140,7 @@ fn an_open_loop_keeps_every_request_that_arrived() {
 #[test]
 fn a_stall_delays_the_requests_of_an_open_loop_and_one_of_a_closed_loop() {
     let stall = Stall { ns: 40_000_000, period_ns: 200_000_000 };
-    let order = RunOrder { plant_stall: Some(stall), ..order(Stamping::All) };
+    let order = RunOrder { delay_stall: Some(stall), ..order(Stamping::All) };
     let stalled = |spec: &str| -> (u64, u64) {
         let outcome = run_with(spec, &order, &mut Quiet).unwrap();
         let latency = whole(&outcome, "latency").unwrap();

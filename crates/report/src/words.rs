@@ -16,7 +16,7 @@ pub(crate) fn arm_name(findings: &Findings, arm: u32) -> &str {
 /// both where a trial holds both.
 pub(crate) fn fact_arms(findings: &Findings, workload: &WorkloadFindings) -> Vec<(u32, String)> {
     let mut contrasts = workload.metrics.iter().flat_map(|m| &m.contrasts);
-    if contrasts.any(|c| c.unit_name.starts_with("switchback")) {
+    if contrasts.any(|c| c.shares_trials) {
         return vec![(0, "both arms".to_owned())];
     }
     arms(findings)

@@ -500,6 +500,18 @@ fn the_json_is_complete() {
     assert!(found["definitions"].as_array().is_some_and(|d| d.iter().any(|d| d["id"] == "wakeup/1")));
 }
 
+/// What a recorder found when it began has no time: it is not where the stretches of a trace begin.
+#[test]
+fn the_stretches_of_a_trace_are_of_the_time_that_it_is_of() {
+    use schedlab_analyze::trace::diff::{look, wanted};
+    for name in TRACES {
+        let looked = look(&mut open(name, wanted())).expect("readable");
+        let trace = blame(&mut open(name, wanted()), &BlameOptions::default()).expect("readable").trace;
+        let span = (trace.start_ns, trace.start_ns + trace.length_ns);
+        assert_eq!(looked.span().unwrap_or_default(), span, "{name}");
+    }
+}
+
 /// Each golden trace beside each other: a refusal is a sentence, a page is as wide as it may be, and the other way round
 /// every change has the other sign.
 #[test]

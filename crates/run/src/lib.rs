@@ -44,7 +44,7 @@ pub use guest_task::{GuestAnswer, GuestOrder, GuestResult, GuestTask};
 pub use histogram::Histogram;
 pub use in_order::InOrder;
 pub use kernel::{BootedKernel, KernelPackage, KernelSource};
-pub use manifest::{Check, CheckState, Environment, Manifest};
+pub use manifest::{Check, CheckState, Environment, Manifest, RunEnd};
 pub use order::{CounterLevel, LoadGroup, Stamping, SwitchbackOrder, TrialOrder};
 pub use outcome::*;
 pub use pack::{Pack, PackError};

@@ -257,7 +257,37 @@ impl SharedBoots {
     }
 }
 
+/// How a run ended, as far as it matters to what is made of it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum RunEnd<'m> {
+    /// It runs, or was killed.
+    Unfinished,
+    /// Somebody wanted an end: by what it showed, maybe.
+    Interrupted,
+    /// Nothing of it is judged, and why.
+    Void(&'m str),
+    /// By its own rule, or imported.
+    Whole,
+}
+
 impl Manifest {
+    /// How the run ended.
+    pub fn end(&self) -> RunEnd<'_> {
+        match self.ended.as_str() {
+            "" => RunEnd::Unfinished,
+            "interrupted" => RunEnd::Interrupted,
+            ended => match ended.strip_prefix("void") {
+                Some(why) => RunEnd::Void(why.trim_start_matches(':').trim()),
+                None => RunEnd::Whole,
+            },
+        }
+    }
+
+    /// It ended, or goes on, short of what its own rule asks for.
+    pub fn is_cut_off(&self) -> bool {
+        matches!(self.end(), RunEnd::Unfinished | RunEnd::Interrupted)
+    }
+
     /// The boot of a block, from 1, where blocks share boots: those of one boot follow each other, and blocks beyond the planned
     /// ones begin with the first boot again.
     pub fn boot_of(&self, block: u32) -> Option<u32> {

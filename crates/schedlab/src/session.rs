@@ -7,7 +7,7 @@ use anyhow::{Context, Result, bail};
 use schedlab_analyze::Packer;
 use schedlab_record::tracer;
 use schedlab_run::lane::Provenance;
-use schedlab_run::{Applied, Manifest, RunError, RunReader, RunWriter, Setting, TrialRecord};
+use schedlab_run::{Applied, Manifest, RunEnd, RunError, RunReader, RunWriter, Setting, TrialRecord};
 use schedlab_sys::net_name;
 use schedlab_trial::guest::GuestTrial;
 use schedlab_trial::{Event, ExecRunner, Experiment, HostSettings, Runner, Store, Watch};
@@ -130,7 +130,8 @@ pub(crate) fn run(
         manifest.environment_end = Some(crate::commands::doctor::environment(false));
     }
     let stored = writer.update_manifest(&manifest);
-    let sealed = if manifest.ended == "interrupted" { stored.map(drop) } else { stored.and_then(|_| writer.seal()) };
+    let sealed =
+        if manifest.end() == RunEnd::Interrupted { stored.map(drop) } else { stored.and_then(|_| writer.seal()) };
     let sealed = sealed.context("the run could not be sealed; it stays readable as it is");
     // The loop keeps of a trial what stopping asks for; the report is made of all that was stored.
     let trials = packed(dir).context("the run cannot be read again for its report")?.trials;

@@ -107,6 +107,9 @@ pub struct Contrast {
     /// `t-mixture confidence sequence on …`, `t interval on switchback contrasts`, `paired t on log-ratios of pairs`,
     /// `Welch's t on trials`, or something `descriptive`.
     pub estimator: String,
+    /// Its interval is that of a confidence sequence, valid whenever the run is stopped; in words in `estimator`.
+    #[serde(skip)]
+    pub is_sequence: bool,
     /// p of "no effect", valid for the stopping rule.
     pub p: Option<f64>,
     /// p after the correction for many questions.
@@ -116,12 +119,18 @@ pub struct Contrast {
     pub p_needed: Option<f64>,
     /// `Holm over 4 primary contrasts` or `Benjamini–Hochberg over 31 others`.
     pub adjustment: String,
+    /// It is the only primary question of its family, so that nothing was corrected; in words in `adjustment`.
+    #[serde(skip)]
+    pub is_alone: bool,
     /// The verdict.
     pub verdict: Verdict,
     /// Independent units used: blocks, switchback trials, pairs or boots.
     pub units: usize,
     /// What a unit is: `blocks`, `switchback trials`, `pairs`, `trials`, `boots`.
     pub unit_name: String,
+    /// Both arms are in each trial, as in switchback trials.
+    #[serde(skip)]
+    pub shares_trials: bool,
     /// The log-ratio (or difference) of each unit, in time order; an outlier is seen here.
     pub unit_effects: Vec<UnitEffect>,
     /// More units that would decide an effect as large as the one estimated; `None` when decided or unknowable.

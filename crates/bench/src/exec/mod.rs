@@ -93,7 +93,7 @@ impl Workload for Config {
     }
 
     fn run(&self, order: &RunOrder, observer: &mut dyn Observer) -> Result<TrialOutcome, BenchError> {
-        order.plants_nothing(INFO.name)?;
+        order.injects_nothing(INFO.name)?;
         let run = Run { config: self, order, setup_ns: monotonic_ns() };
         observer.before_fork().map_err(BenchError::Observer)?;
         let mut running = Running::start(&self.script)?;

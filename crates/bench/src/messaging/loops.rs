@@ -1,4 +1,4 @@
-//! The timed loops of `messaging/1`: the shortest functions here, compiled once for each stamping level, plant and end
+//! The timed loops of `messaging/1`: the shortest functions here, compiled once for each stamping level, delay and end
 //! condition.
 //!
 //! A message of 16 bytes or more begins with a header: a magic number, the kind and the sender's CPU in the first word,
@@ -6,8 +6,8 @@
 //! in a stream (TCP, messages over a page) a header can land inside another message: the magic tells, and such a
 //! message is counted and verified by its bytes but has no tier and no latency.
 
+use crate::delay::Delay;
 use crate::dispatch::{TimedLoop, Until};
-use crate::plant::Plant;
 use crate::recorder::Recorder;
 use crate::stamp::Stamp;
 use crate::task::{Step, TaskError, Work};
@@ -48,10 +48,10 @@ pub(super) struct Send<'a, const HEADER: bool> {
 impl<const HEADER: bool> TimedLoop for Send<'_, HEADER> {
     type Output = Result<u64, TaskError>;
 
-    fn run<S: Stamp, P: Plant, U: Until>(self, mut stamp: S, plant: P, until: U) -> Self::Output {
+    fn run<S: Stamp, P: Delay, U: Until>(self, mut stamp: S, delay: P, until: U) -> Self::Output {
         let (mut sent, mut next) = (0u64, 0usize);
         while until.more(sent) {
-            plant.spin();
+            delay.spin();
             if HEADER {
                 let cpu = u64::from(cpu_number::current_cpu()) & CPU_MASK;
                 if stamp.due() {
@@ -100,7 +100,7 @@ pub(super) struct Receive<'a, const HEADER: bool> {
 impl<const HEADER: bool> TimedLoop for Receive<'_, HEADER> {
     type Output = Result<Work, TaskError>;
 
-    fn run<S: Stamp, P: Plant, U: Until>(self, _stamp: S, _plant: P, until: U) -> Self::Output {
+    fn run<S: Stamp, P: Delay, U: Until>(self, _stamp: S, _delay: P, until: U) -> Self::Output {
         let mut work = Work::default();
         while until.more(work.operations) {
             fd::read_full(self.input.as_fd(), self.message).map_err(TaskError::at(Step::Read))?;

@@ -1,4 +1,4 @@
-//! The timed loops of `pipe/1` and `pipe2/1`, compiled once for each stamping level, plant, end condition and width.
+//! The timed loops of `pipe/1` and `pipe2/1`, compiled once for each stamping level, delay, end condition and width.
 //!
 //! Every token is verified on both sides. A token of 8 bytes or more holds a 48-bit counter and the writer's CPU above
 //! it; shorter ones hold a 32-bit counter. The counter with all bits set ends a copy.
@@ -7,8 +7,8 @@
 //! child's write, R = after the parent's read. latency = R − W; the legs are R' − W, W' − R', R − W' and (next W) − R,
 //! the last of which holds the parent's own bookkeeping.
 
+use crate::delay::Delay;
 use crate::dispatch::{TimedLoop, Until};
-use crate::plant::Plant;
 use crate::recorder::Recorder;
 use crate::stamp::Stamp;
 use crate::task::{Step, TaskError, Work};
@@ -109,11 +109,11 @@ pub(super) struct StrictParent<'a, const WIDE: bool> {
 impl<const WIDE: bool> TimedLoop for StrictParent<'_, WIDE> {
     type Output = Result<Work, TaskError>;
 
-    fn run<S: Stamp, P: Plant, U: Until>(mut self, mut stamp: S, plant: P, until: U) -> Self::Output {
+    fn run<S: Stamp, P: Delay, U: Until>(mut self, mut stamp: S, delay: P, until: U) -> Self::Output {
         let mut work = Work::default();
         let mut last_read: Option<(u64, Tier)> = None;
         while until.more(work.operations) {
-            plant.spin();
+            delay.spin();
             let due = stamp.due();
             let mut write_ns = 0;
             if S::ANY && (due || last_read.is_some()) {
@@ -157,7 +157,7 @@ pub(super) struct StrictChild<'a, const WIDE: bool> {
 impl<const WIDE: bool> TimedLoop for StrictChild<'_, WIDE> {
     type Output = Result<Work, TaskError>;
 
-    fn run<S: Stamp, P: Plant, U: Until>(mut self, mut stamp: S, _plant: P, _until: U) -> Self::Output {
+    fn run<S: Stamp, P: Delay, U: Until>(mut self, mut stamp: S, _delay: P, _until: U) -> Self::Output {
         let mut work = Work::default();
         loop {
             let (counter, _) = self.side.read::<WIDE>()?;
@@ -189,13 +189,13 @@ pub(super) struct TwoTokens<'a, const WIDE: bool> {
 impl<const WIDE: bool> TimedLoop for TwoTokens<'_, WIDE> {
     type Output = Result<Work, TaskError>;
 
-    fn run<S: Stamp, P: Plant, U: Until>(mut self, mut stamp: S, plant: P, until: U) -> Self::Output {
+    fn run<S: Stamp, P: Delay, U: Until>(mut self, mut stamp: S, delay: P, until: U) -> Self::Output {
         let mut work = Work::default();
         if !self.is_parent {
             return self.follow();
         }
         while until.more(work.operations) {
-            plant.spin();
+            delay.spin();
             let due = stamp.due();
             let write_ns = if due { monotonic_ns() } else { 0 };
             self.side.write::<WIDE>(work.operations)?;

@@ -4,8 +4,8 @@
 //! A stream carries no header, so the sender leaves the CPU it runs on in a word it shares with its receiver, and only
 //! when that changes; the receiver tells the tier of each receive from it.
 
+use crate::delay::Delay;
 use crate::dispatch::{TimedLoop, Until};
-use crate::plant::Plant;
 use crate::recorder::Recorder;
 use crate::stamp::Stamp;
 use crate::task::{Step, TaskError, Work};
@@ -34,10 +34,10 @@ pub(super) struct Send<'a> {
 impl TimedLoop for Send<'_> {
     type Output = Result<Work, TaskError>;
 
-    fn run<S: Stamp, P: Plant, U: Until>(self, mut stamp: S, plant: P, until: U) -> Self::Output {
+    fn run<S: Stamp, P: Delay, U: Until>(self, mut stamp: S, delay: P, until: U) -> Self::Output {
         let (mut work, mut at, mut last_cpu) = (Work::default(), 0, u32::MAX);
         while until.more(work.operations) {
-            plant.spin();
+            delay.spin();
             let cpu = cpu_number::current_cpu();
             if cpu != last_cpu {
                 last_cpu = cpu;

@@ -6,8 +6,8 @@
 //! has come back.
 
 use super::shared::{Batch, Pace};
+use crate::delay::Delay;
 use crate::dispatch::{LoopOrder, TimedLoop, Until};
-use crate::plant::Plant;
 use crate::recorder::Recorder;
 use crate::stamp::Stamp;
 use crate::task::{Step, TaskError, Work};
@@ -33,12 +33,12 @@ impl TimedLoop for Echoes<'_> {
     /// Stamped operations.
     type Output = Result<u64, TaskError>;
 
-    fn run<S: Stamp, P: Plant, U: Until>(self, mut stamp: S, plant: P, until: U) -> Self::Output {
+    fn run<S: Stamp, P: Delay, U: Until>(self, mut stamp: S, delay: P, until: U) -> Self::Output {
         let (mut done, mut stamped) = (0, 0);
         while until.more(done) {
             let due = stamp.due();
             let t0 = if due { monotonic_ns() } else { 0 };
-            plant.spin();
+            delay.spin();
             self.caller.transact(self.payload, self.echo)?;
             if due {
                 let end_ns = monotonic_ns();

@@ -1,12 +1,12 @@
-//! The timed loop of `timer/1`, compiled once for each stamping level, plant and end condition.
+//! The timed loop of `timer/1`, compiled once for each stamping level, delay and end condition.
 //!
 //! t0 of a wake-up is the instant its period begins (what the sleep was armed for), t1 the first clock read after the
 //! sleep. At `off` there is no clock in the loop: periods pass unseen, and a thread that fell behind catches up by
 //! sleeps that return at once.
 
 use super::periods::Periods;
+use crate::delay::Delay;
 use crate::dispatch::{TimedLoop, Until};
-use crate::plant::Plant;
 use crate::recorder::Recorder;
 use crate::stamp::Stamp;
 use crate::task::{TaskError, Work};
@@ -33,13 +33,13 @@ pub(super) struct Timer<'a> {
 impl TimedLoop for Timer<'_> {
     type Output = Result<Work, TaskError>;
 
-    fn run<S: Stamp, P: Plant, U: Until>(self, _stamp: S, plant: P, until: U) -> Self::Output {
+    fn run<S: Stamp, P: Delay, U: Until>(self, _stamp: S, delay: P, until: U) -> Self::Output {
         let mut work = Work::default();
         let mut tally = Tally::default();
         let mut periods = Periods::from(monotonic_ns(), self.interval_ns);
         while until.more(work.operations) {
             sleep_until_ns(periods.next_ns());
-            plant.spin();
+            delay.spin();
             if S::ANY {
                 let now_ns = monotonic_ns();
                 let woke = periods.woke(now_ns, |late_ns| self.record(LATENCY, late_ns));

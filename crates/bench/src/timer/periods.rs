@@ -91,12 +91,12 @@ mod tests {
         check("|...|...W...|w..", &[(4, 0, &[4]), (5, 1, &[5, 1])]);
     }
 
-    /// The theory of the planted stall: 100 ms at 1 kHz every 5 s delay one period in fifty by 0 … 100 ms, so p99 is
+    /// The theory of the injected stall: 100 ms at 1 kHz every 5 s delay one period in fifty by 0 … 100 ms, so p99 is
     /// half a stall; what cyclictest keeps is one value in 4901, which no p99 shows.
     #[test]
     fn a_stall_moves_the_p99_of_all_periods_and_not_that_of_the_wake_ups() {
         const MS: u64 = 1_000_000;
-        let stall = crate::plant::Stall { ns: 100 * MS, period_ns: 5_000 * MS };
+        let stall = crate::delay::Stall { ns: 100 * MS, period_ns: 5_000 * MS };
         let mut periods = Periods::from(0, MS);
         let (mut all, mut wakes) = (Vec::new(), Vec::new());
         while periods.next_ns() < 20_000 * MS {

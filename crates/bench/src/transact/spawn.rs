@@ -17,7 +17,7 @@ pub(super) fn start(run: &Run<'_>, places: &[(Cpus, Cpus)]) -> Result<Herd, Benc
     let device = config.binder_device.as_deref();
     let wiring = Wiring::new(INFO.name, config.transport, SIZES, config.pairs, device)?;
     let mut herd = run.shared.herd(config.transport.managers() + 2 * places.len(), fd::pipe_pair)?;
-    let timed = timed::choose(!run.recorders.is_empty(), run.shared.plant.as_ref());
+    let timed = timed::choose(!run.recorders.is_empty(), run.shared.delay.as_ref());
     wiring.start_manager(&mut herd)?;
     for (pair, (client_cpus, server_cpus)) in places.iter().enumerate() {
         let mut link = wiring.link(pair as u32)?;

@@ -4,7 +4,7 @@
 //! reply is there. Between them lie the request's way, the server's wake-up, its reading of its own CPU and scheduling
 //! attributes (as the twins' servers do), the reply's way and the caller's wake-up. Making the FIFO thread is outside.
 
-use crate::plant::{NoPlant, Plant, PlantCell};
+use crate::delay::{Delay, DelayCell, NoDelay};
 use crate::task::TaskError;
 use crate::transport::Caller;
 use schedlab_sys::clock::monotonic_ns;
@@ -22,10 +22,10 @@ pub(super) struct Took {
     pub(super) end_ns: u64,
 }
 
-/// With a clock read on both sides, and a planted spin or none.
+/// With a clock read on both sides, and a injected spin or none.
 struct Stamped<P>(P);
 
-impl<P: Plant + Sync> Timed for Stamped<P> {
+impl<P: Delay + Sync> Timed for Stamped<P> {
     #[inline]
     fn transact(&self, caller: &mut dyn Caller, request: &[u8], reply: &mut [u8]) -> Result<Took, TaskError> {
         let t0 = monotonic_ns();
@@ -39,7 +39,7 @@ impl<P: Plant + Sync> Timed for Stamped<P> {
 /// Without any clock.
 struct Unstamped<P>(P);
 
-impl<P: Plant + Sync> Timed for Unstamped<P> {
+impl<P: Delay + Sync> Timed for Unstamped<P> {
     #[inline]
     fn transact(&self, caller: &mut dyn Caller, request: &[u8], reply: &mut [u8]) -> Result<Took, TaskError> {
         self.0.spin();
@@ -49,11 +49,11 @@ impl<P: Plant + Sync> Timed for Unstamped<P> {
 }
 
 /// The instance that a run asks for.
-pub(super) fn choose(stamped: bool, plant: Option<&PlantCell>) -> Box<dyn Timed> {
-    match (stamped, plant) {
-        (true, None) => Box::new(Stamped(NoPlant)),
+pub(super) fn choose(stamped: bool, delay: Option<&DelayCell>) -> Box<dyn Timed> {
+    match (stamped, delay) {
+        (true, None) => Box::new(Stamped(NoDelay)),
         (true, Some(cell)) => Box::new(Stamped(cell.clone())),
-        (false, None) => Box::new(Unstamped(NoPlant)),
+        (false, None) => Box::new(Unstamped(NoDelay)),
         (false, Some(cell)) => Box::new(Unstamped(cell.clone())),
     }
 }

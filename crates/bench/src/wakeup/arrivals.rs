@@ -24,7 +24,7 @@ impl Arrivals {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::plant::Stall;
+    use crate::delay::Stall;
 
     const MS: u64 = 1_000_000;
 

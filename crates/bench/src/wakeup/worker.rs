@@ -1,4 +1,4 @@
-//! The workers' timed loops, compiled once for each stamping level, plant and end condition.
+//! The workers' timed loops, compiled once for each stamping level, delay and end condition.
 //!
 //! Closed loop: t0 of a wake-up is when the messenger begins the list the worker is on, t1 when the worker runs again.
 //! Open loop: t0 is the instant the request was meant to arrive, t1 when the worker begins it, whether it slept until
@@ -7,8 +7,8 @@
 use super::arrivals::Arrivals;
 use super::job::Job;
 use super::lines::Line;
+use crate::delay::Delay;
 use crate::dispatch::{TimedLoop, Until};
-use crate::plant::Plant;
 use crate::recorder::Recorder;
 use crate::stamp::Stamp;
 use crate::task::{TaskError, Work};
@@ -70,7 +70,7 @@ pub(super) struct Closed<'a>(pub(super) Worker<'a>);
 impl TimedLoop for Closed<'_> {
     type Output = Result<Work, TaskError>;
 
-    fn run<S: Stamp, P: Plant, U: Until>(self, mut stamp: S, plant: P, until: U) -> Self::Output {
+    fn run<S: Stamp, P: Delay, U: Until>(self, mut stamp: S, delay: P, until: U) -> Self::Output {
         let (worker, mut work) = (self.0, Work::default());
         let timed = worker.job.is_timed();
         while until.more(work.operations) {
@@ -80,7 +80,7 @@ impl TimedLoop for Closed<'_> {
             worker.own.join(worker.messenger, worker.task, due);
             worker.messenger.post();
             worker.own.wait();
-            plant.spin();
+            delay.spin();
             let begun_ns = if due { monotonic_ns() } else { 0 };
             let tier = worker.tier(&mut work);
             if due {
@@ -109,7 +109,7 @@ pub(super) struct Open<'a> {
 impl TimedLoop for Open<'_> {
     type Output = Result<Work, TaskError>;
 
-    fn run<S: Stamp, P: Plant, U: Until>(self, mut stamp: S, plant: P, until: U) -> Self::Output {
+    fn run<S: Stamp, P: Delay, U: Until>(self, mut stamp: S, delay: P, until: U) -> Self::Output {
         let Self { worker, mut arrivals } = self;
         let (mut work, mut queued) = (Work::default(), 0);
         while until.more(work.operations) {
@@ -118,7 +118,7 @@ impl TimedLoop for Open<'_> {
                 break;
             }
             queued += u64::from(!slept);
-            plant.spin();
+            delay.spin();
             let due = stamp.due();
             arrivals.epoch_ns = worker.messenger.epoch_ns();
             let intended_ns = arrivals.intended_ns(work.operations);

@@ -19,6 +19,8 @@ fn contrast(arm: u32, effect: Option<Effect>, p: f64, verdict: Verdict) -> Contr
         arm,
         control: 0,
         is_aa: arm == 1,
+        is_sequence: false,
+        is_alone: false,
         estimator: if units > 0 { "t interval on block log-ratios".into() } else { "none".into() },
         p: effect.map(|_| p),
         p_adjusted: effect.map(|_| (2.0 * p).min(1.0)),
@@ -37,6 +39,7 @@ fn contrast(arm: u32, effect: Option<Effect>, p: f64, verdict: Verdict) -> Contr
         verdict,
         units,
         unit_name: "blocks".into(),
+        shares_trials: false,
         unit_effects: spread.iter().enumerate().filter_map(unit).collect(),
         views: effect
             .map(|e| View { name: "20 % trimmed mean".into(), effect: Some(e), p: None, n: 6 })

@@ -2,7 +2,7 @@
 
 use super::switchback::Switchback;
 use schedlab_bench::load::Load;
-use schedlab_bench::{HerdTask, Observer, PlantCell, Progress};
+use schedlab_bench::{DelayCell, HerdTask, Observer, Progress};
 use schedlab_record::TrialCounters;
 use schedlab_run::{Applied, Setting, TaskGroup, TrialOrder, TrialOutcome};
 use schedlab_tune::task;
@@ -122,9 +122,9 @@ impl Observer for Control<'_> {
         Ok(())
     }
 
-    fn plant_cell(&mut self, cell: &PlantCell) {
+    fn delay_cell(&mut self, cell: &DelayCell) {
         if let Some(switchback) = &mut self.switchback {
-            switchback.plant_cell(cell.clone());
+            switchback.delay_cell(cell.clone());
         }
     }
 

@@ -88,23 +88,23 @@ fn run_beside_load(
     let net = order.settings.iter().filter(|s| s.is_net_sysctl());
     let applied = net.map(|s| schedlab_tune::net_sysctl(&Roots::default(), s)).collect();
     let per_task: Vec<Setting> = order.settings.iter().filter(|s| s.is_per_task()).cloned().collect();
-    let plant = per_task.iter().find_map(|s| match s {
+    let delay = per_task.iter().find_map(|s| match s {
         Setting::PlantSpin { ns } => Some(*ns),
         _ => None,
     });
-    let plant_stall = per_task.iter().find_map(|s| match s {
+    let delay_stall = per_task.iter().find_map(|s| match s {
         Setting::PlantStall { ns, period_ns } => Some(Stall { ns: *ns, period_ns: *period_ns }),
         _ => None,
     });
-    let switched_plant = order
+    let switched_delay = order
         .switchback
         .as_ref()
         .is_some_and(|s| s.a.iter().chain(&s.b).any(|s| matches!(s, Setting::PlantSpin { .. })));
     let run_order = RunOrder {
         stamping: order.stamping,
         seed: order.seed,
-        plant_spin_ns: plant.or(switched_plant.then_some(0)),
-        plant_stall,
+        delay_spin_ns: delay.or(switched_delay.then_some(0)),
+        delay_stall,
         topology: Topology::read(Path::new("/sys"))?,
         cgroups: order.workload_cgroups.clone(),
         trace_instance: order.trace_instance.clone(),

@@ -5,7 +5,7 @@
 //! know nothing of windows. The controller runs under SCHED_FIFO where it may: a late boundary only shortens a window,
 //! and the recorded instants are those that happened, not those that were planned.
 
-use schedlab_bench::{HerdTask, PlantCell, Progress};
+use schedlab_bench::{DelayCell, HerdTask, Progress};
 use schedlab_run::{Applied, Policy, Setting, SwitchbackOrder, Window};
 use schedlab_sys::clock::monotonic_ns;
 use schedlab_tune::{Roots, task};
@@ -24,7 +24,7 @@ pub(super) struct Switchback {
     /// Settings to write for an A window and for a B window: every key of either arm, so that each undoes the other.
     sides: [Vec<Setting>; 2],
     tids: Vec<u32>,
-    plant: Option<PlantCell>,
+    delay: Option<DelayCell>,
     t0_ns: u64,
     window: usize,
     stage: Stage,
@@ -41,7 +41,7 @@ impl Switchback {
             order,
             sides,
             tids: Vec::new(),
-            plant: None,
+            delay: None,
             t0_ns: 0,
             window: 0,
             stage: Stage::Settling,
@@ -65,8 +65,8 @@ impl Switchback {
         }
     }
 
-    pub(super) fn plant_cell(&mut self, cell: PlantCell) {
-        self.plant = Some(cell);
+    pub(super) fn delay_cell(&mut self, cell: DelayCell) {
+        self.delay = Some(cell);
     }
 
     pub(super) fn released(&mut self, t0_ns: u64) {
@@ -124,8 +124,8 @@ impl Switchback {
         for setting in &self.sides[usize::from(is_b)] {
             match setting {
                 Setting::PlantSpin { ns } => {
-                    if let Some(plant) = &self.plant {
-                        plant.set_ns(*ns as f64);
+                    if let Some(delay) = &self.delay {
+                        delay.set_ns(*ns as f64);
                     }
                 }
                 Setting::Sysctl { .. } => {

@@ -43,11 +43,20 @@ pub struct Looked {
     span: Option<(u64, u64)>,
 }
 
+impl Looked {
+    /// From its first event to its last, ns of its clock; `None` of a trace without events.
+    pub fn span(&self) -> Option<(u64, u64)> {
+        self.span
+    }
+}
+
 /// Reads a trace to its end for the kinds of its events: text says which it has at its end only.
 pub fn look(reader: &mut Reader) -> Result<Looked, TraceError> {
     let mut span: Option<(u64, u64)> = None;
     for_each_batch(reader, |batch, _| {
-        if let (Some(first), Some(last)) = (batch.first(), batch.last()) {
+        // What a recorder found when it began has no time.
+        let first = batch.iter().find(|event| !event.is_from_before());
+        if let (Some(first), Some(last)) = (first, batch.last()) {
             span = Some((span.map_or(first.ts, |(start, _)| start), last.ts));
         }
     })?;

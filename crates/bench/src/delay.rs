@@ -1,4 +1,4 @@
-//! Planted effects, the known truths that experiments must find. A **spin** is a calibrated delay in every operation,
+//! Injected delays, the known effects that experiments must find. A **spin** is a calibrated delay in every operation,
 //! counted in turns of a dependent multiplication, not by the clock, because a few nanoseconds are less than a clock
 //! read; the number of turns lies in a shared cell, so that a switchback controller can change it while tasks run. A
 //! **stall** makes every serving task stand still in the same stretches of wall-clock time, as a collector or a frozen
@@ -34,15 +34,15 @@ impl Stall {
     }
 }
 
-/// The shared cell that holds the planted spin, and the stall beside it.
+/// The shared cell that holds the injected spin, and the stall beside it.
 #[derive(Debug, Clone)]
-pub struct PlantCell {
+pub struct DelayCell {
     shared: Arc<SharedWords>,
     turns_per_ns: f64,
     stall: Option<Stall>,
 }
 
-impl PlantCell {
+impl DelayCell {
     /// Maps the cell and measures how fast a turn is here.
     pub(crate) fn new(spin_ns: u64, stall: Option<Stall>) -> io::Result<Self> {
         let shared = Arc::new(SharedWords::new(2 * WORDS_PER_TASK_LINE)?);
@@ -77,21 +77,21 @@ impl PlantCell {
 }
 
 /// Compiled in or not: see [`crate::stamp`].
-pub(crate) trait Plant: Clone + Send + 'static {
+pub(crate) trait Delay: Clone + Send + 'static {
     /// Spins as long as the cell says, and sits out a stall.
     fn spin(&self);
 }
 
-/// Nothing planted.
+/// Nothing injected.
 #[derive(Clone, Copy)]
-pub(crate) struct NoPlant;
+pub(crate) struct NoDelay;
 
-impl Plant for NoPlant {
+impl Delay for NoDelay {
     #[inline(always)]
     fn spin(&self) {}
 }
 
-impl Plant for PlantCell {
+impl Delay for DelayCell {
     #[inline(always)]
     fn spin(&self) {
         turn(self.shared.words()[TURNS].load(Relaxed));
@@ -130,7 +130,7 @@ mod tests {
     #[test]
     fn a_spin_is_as_many_turns_as_its_time_holds() {
         let shared = Arc::new(SharedWords::new(2 * WORDS_PER_TASK_LINE).unwrap());
-        let cell = PlantCell { shared, turns_per_ns: 0.25, stall: None };
+        let cell = DelayCell { shared, turns_per_ns: 0.25, stall: None };
         let turns = |ns: f64| {
             cell.set_ns(ns);
             (cell.shared.words()[TURNS].load(Relaxed), cell.ns())
@@ -159,7 +159,7 @@ mod tests {
     #[test]
     fn a_task_sits_a_stall_out_to_its_end() {
         let stall = Stall { ns: 8_000_000, period_ns: 10_000_000 };
-        let cell = PlantCell::new(0, Some(stall)).unwrap();
+        let cell = DelayCell::new(0, Some(stall)).unwrap();
         cell.spin();
         let since_first_ns = || monotonic_ns() - cell.shared.words()[EPOCH_NS].load(Relaxed);
         let mut sat_out = 0;
