@@ -202,10 +202,9 @@ fn accelerator() -> impl TypedValueParser<Value = WantedAccelerator> {
 
 impl GuestOptions {
     /// As they are where none is given.
-    pub(crate) fn usual() -> Self {
+    pub(crate) fn usual() -> clap::error::Result<Self> {
         let command = Self::augment_args(Command::new("guest"));
-        let usual = command.try_get_matches_from(["guest"]).and_then(|matches| Self::from_arg_matches(&matches));
-        usual.unwrap_or_else(|error| error.exit())
+        command.try_get_matches_from(["guest"]).and_then(|matches| Self::from_arg_matches(&matches))
     }
 
     /// What runs the real lane's CPUs.

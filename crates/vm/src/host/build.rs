@@ -105,9 +105,12 @@ impl Building {
         Ok(Self { tree, place, make, requests, config: String::new(), _lock: lock })
     }
 
-    /// The copy has these files instead of the tree's, and in all else is like it.
-    pub fn put(&mut self, files: &Files, say: &mut dyn FnMut(&str)) -> Result<(), VmError> {
-        with_files(&self.tree, files, &self.place, say).map(|_| ())
+    /// The copy has these files instead of the tree's, and in all else is like it. `patch` says what is new since the last
+    /// time: the kernel is kept with it.
+    pub fn put(&mut self, files: &Files, patch: Vec<u8>, say: &mut dyn FnMut(&str)) -> Result<(), VmError> {
+        with_files(&self.tree, files, &self.place, say)?;
+        self.make.patches.push(patch);
+        Ok(())
     }
 
     /// Where the sources are that are compiled: compilers name files below it.

@@ -63,7 +63,7 @@ pub(super) fn build(args: &Port, rehearsal: &Rehearsal) -> Result<Build> {
         tell(&format!("patch {} of {}", number + 1, rehearsal.patches.len()));
         let made = &rehearsal.port.made[number];
         files.extend(made.iter().map(|(path, text)| (path.into(), text.clone())));
-        building.put(&files, &mut tell)?;
+        building.put(&files, adapted.iter().flat_map(FilePatch::to_bytes).collect(), &mut tell)?;
         match building.compile(&mut tell) {
             Ok(_) => out.steps.push(Step::Compiled { unused: unused(&building, adapted)? }),
             Err(VmError::Make { said, log, .. }) => {

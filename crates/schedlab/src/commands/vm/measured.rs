@@ -24,7 +24,7 @@ fn inside(words: &[String]) -> Result<Inside> {
 
 /// Runs it in a guest with this kernel of the cache and the usual options.
 pub(crate) fn measured(kernel: &str, words: &[String]) -> Result<TrialOutcome> {
-    let options = GuestOptions::usual();
+    let options = GuestOptions::usual()?;
     let found = guest::find(kernel, own_architecture())?;
     let boot = guest::boot(found, &options, &inside(words)?, false, &Sight::default())?;
     let interrupt = Interrupt::catch().context("signals cannot be caught")?;
