@@ -1,6 +1,6 @@
 //! A run made a pack: what another person needs to repeat it, without what tells one machine from others of its class.
 
-use crate::findings::{Findings, Role, Scale, Verdict};
+use crate::findings::{Findings, MetricFindings, Role, Scale, Verdict};
 use schedlab_run::manifest::Sweep;
 use schedlab_run::pack::{
     ExpectedEffect, ExpectedScale, PACK_VERSION, Pack, PackError, PackedMachine, Said, without_prose,
@@ -139,12 +139,18 @@ fn expected(findings: &Findings) -> Vec<ExpectedEffect> {
                     level: effect.level,
                     units: u32::try_from(contrast.units).unwrap_or(u32::MAX),
                     unit_name: contrast.unit_name.clone(),
+                    control_mean: control_mean(metric, contrast.control),
                     said: said(&contrast.verdict),
                 });
             }
         }
     }
     effects
+}
+
+/// Mean of the control's trials; 0 where it has none.
+pub(crate) fn control_mean(metric: &MetricFindings, control: u32) -> f64 {
+    metric.values.iter().find(|values| values.arm == control).and_then(|values| values.mean).unwrap_or(0.0)
 }
 
 /// What a verdict claims.

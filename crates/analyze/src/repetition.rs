@@ -3,7 +3,7 @@
 
 use crate::environment::changes;
 use crate::findings::{Change, Contrast, Effect, Findings, Scale, Verdict};
-use crate::pack::packed_machine;
+use crate::pack::{control_mean, packed_machine};
 use schedlab_run::pack::{ExpectedEffect, ExpectedScale, Pack, PackedMachine, Said};
 use schedlab_run::{Check, CheckState, Environment, Manifest, counted};
 use schedlab_stats::{Again, Interval, Known, nothing_again, replication};
@@ -159,10 +159,13 @@ fn repeated(pack: &Pack, expected: &ExpectedEffect, here: &Findings, rule: (f64,
         hi: expected.hi,
         level: expected.level,
     };
-    let found = here.workloads.iter().find(|workload| workload.spec == spec).and_then(|workload| {
-        let metric = workload.metrics.iter().find(|metric| metric.name == expected.metric)?;
-        metric.contrasts.iter().find(|contrast| contrast.arm == expected.arm)
+    let of_workload = here.workloads.iter().find(|workload| workload.spec == spec);
+    let metric = of_workload.and_then(|workload| workload.metrics.iter().find(|metric| metric.name == expected.metric));
+    let found = metric.and_then(|metric| {
+        let contrast = metric.contrasts.iter().find(|contrast| contrast.arm == expected.arm)?;
+        Some((contrast, control_mean(metric, contrast.control)))
     });
+    let contrast = found.map(|(contrast, _)| contrast);
     let mut effect = RepeatedEffect {
         workload: spec,
         arm,
@@ -171,9 +174,9 @@ fn repeated(pack: &Pack, expected: &ExpectedEffect, here: &Findings, rule: (f64,
         said: expected.said,
         there,
         units_there: expected.units,
-        here: found.and_then(|contrast| contrast.effect),
-        units_here: found.map_or(0, |contrast| contrast.units),
-        unit_name: found.map_or_else(|| expected.unit_name.clone(), |contrast| contrast.unit_name.clone()),
+        here: contrast.and_then(|contrast| contrast.effect),
+        units_here: contrast.map_or(0, |contrast| contrast.units),
+        unit_name: contrast.map_or_else(|| expected.unit_name.clone(), |contrast| contrast.unit_name.clone()),
         answer: None,
         because: None,
         units_needed: None,
@@ -199,25 +202,34 @@ fn repeated(pack: &Pack, expected: &ExpectedEffect, here: &Findings, rule: (f64,
 fn judged(
     expected: &ExpectedEffect,
     there: &Effect,
-    found: Option<&Contrast>,
+    found: Option<(&Contrast, f64)>,
     (sesoi, alpha): (f64, f64),
 ) -> Result<(Again, Option<f64>), String> {
-    let contrast = found.ok_or_else(|| format!("the run here has no {}", expected.metric))?;
+    let (contrast, control_here) = found.ok_or_else(|| format!("the run here has no {}", expected.metric))?;
     if let Verdict::NoVerdict { reason, .. } = &contrast.verdict {
         return Err(reason.clone());
     }
     let effect = contrast.effect.ok_or_else(|| format!("{} has no numbers here", expected.metric))?;
-    if effect.scale != there.scale {
-        return Err(format!("{} is a ratio on one side and a difference on the other", expected.metric));
-    }
+    // A trial in which nothing ended has no logarithm: both are then relative differences.
+    let is_mixed = effect.scale != there.scale;
+    let scaled = |effect: &Effect, control: f64| if is_mixed { relative(effect, control) } else { Some(*effect) };
     let no_error = || format!("{} has no error that could be compared", expected.metric);
-    let here = known(&effect, contrast.units).ok_or_else(no_error)?;
+    let here = scaled(&effect, control_here).and_then(|effect| known(&effect, contrast.units)).ok_or_else(no_error)?;
     if expected.said == Said::Equivalent {
         return Ok((nothing_again(&here, (1.0 + sesoi).ln(), alpha), None));
     }
-    let there = known(there, expected.units as usize).ok_or_else(no_error)?;
+    let there = scaled(there, expected.control_mean).and_then(|effect| known(&effect, expected.units as usize));
+    let there = there.ok_or_else(no_error)?;
     let replication = replication(&there, &here, KEPT, alpha).ok_or_else(no_error)?;
     Ok((replication.again, replication.units))
+}
+
+/// As a difference relative to the control.
+fn relative(effect: &Effect, control_mean: f64) -> Option<Effect> {
+    let shown = |x: f64| if effect.scale == Scale::Ratio { x - 1.0 } else { x / control_mean };
+    let is_possible = effect.scale == Scale::Ratio || control_mean > 0.0;
+    let (value, lo, hi) = (shown(effect.value), shown(effect.lo), shown(effect.hi));
+    is_possible.then_some(Effect { scale: Scale::Difference, value, lo, hi, level: effect.level })
 }
 
 /// On the scale on which it was estimated.

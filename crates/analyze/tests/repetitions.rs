@@ -44,6 +44,17 @@ fn an_effect_is_found_again_contradicted_or_open() {
 }
 
 #[test]
+fn a_trial_in_which_nothing_ended_is_compared_by_differences() {
+    let pack = packed(0.5);
+    let (manifest, mut trials) = run(0.5, 12);
+    let last = trials.iter_mut().rev().find(|trial| trial.arm == Some(1)).unwrap();
+    last.outcome.as_mut().unwrap().metrics[0].value = 0.0;
+    let found = repeated(&pack, (manifest, trials));
+    assert_eq!(found.effects[0].here.unwrap().scale, schedlab_analyze::Scale::Difference);
+    assert_eq!(found.answer, Answer::Reproduced, "{found:?}");
+}
+
+#[test]
 fn that_nothing_is_there_is_found_again_too() {
     let pack = packed(1.0);
     assert_eq!(pack.effects[0].said, Said::Equivalent);

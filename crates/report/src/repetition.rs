@@ -128,8 +128,8 @@ fn source(kernel: &BootedKernel) -> String {
             packages.first().map(|package| format!("{} {}", package.name, package.version)).unwrap_or_default()
         }
         KernelSource::Build { version, config, patches } => format!(
-            "Linux {version}, a configuration of {} lines, {}",
-            config.lines().count(),
+            "Linux {version}, a configuration of {}, {}",
+            counted(config.lines().count(), "lines"),
             counted(patches.len(), "patches")
         ),
         KernelSource::File => "a file".into(),

@@ -94,6 +94,8 @@ pub struct ExpectedEffect {
     pub units: u32,
     /// What a unit is: `blocks`, `boots`.
     pub unit_name: String,
+    /// Mean of the control, in the metric's unit; it makes a difference relative.
+    pub control_mean: f64,
     /// What was said of it.
     pub said: Said,
 }
@@ -249,6 +251,7 @@ impl ExpectedEffect {
             && (1..arms).contains(&(self.arm as usize))
             && numbers
             && (self.lo..=self.hi).contains(&self.value)
+            && self.control_mean.is_finite()
             && (0.5..1.0).contains(&self.level)
             && self.units >= 2
     }

@@ -9,7 +9,7 @@ use std::path::Path;
 
 /// A history of settings in which everything from `change` on has a spin many times as long as a round trip.
 fn history(lab: &Lab, members: usize, change: usize) {
-    let plan = "trials = 6\ntrial = \"20ms\"\nlatency = \"off\"\ncounters = \"basic\"\n[[workload]]\nrun = \"pipe:pin=same\"\n\
+    let plan = "trials = 6\nlatency = \"off\"\ncounters = \"basic\"\n[[workload]]\nrun = \"pipe:pin=same,loops=60\"\n\
                 [[arm]]\nname = \"a\"\n[[arm]]\nname = \"unused\"\nset = \"nice=3\"\n";
     std::fs::write(lab.path("plan.toml"), plan).unwrap();
     let line = |member: usize| format!("plant=spin:{}ns\n", if member >= change { 300_000 + member } else { member });

@@ -19,7 +19,8 @@ fn unwrapped(text: &str) -> String {
 /// A run with the effect, packed.
 fn packed(lab: &Lab) {
     let arms = ["--a", NOT, "--b", SLOWER, "--latency", "off", "--counters", "basic"];
-    let run = ["ab", "-w", "pipe:pin=same", "--trials", "8", "--trial", "30ms", "-o", "run"];
+    // By loops, not by time: a trial that gets no turn for a while still ends its work.
+    let run = ["ab", "-w", "pipe:pin=same,loops=100", "--trials", "8", "-o", "run"];
     from(lab, &[&run[..], &arms].concat()).success();
     from(lab, &["pack", "run", "-o", "p.json"]).success();
 }
@@ -152,4 +153,57 @@ fn a_run_that_decided_nothing_is_no_pack() {
     let ran = from(&lab, &["pack", "imported"]);
     assert!(ran.code == 1 && ran.stderr.contains("there is no plan that could be run again"), "{}", ran.stderr);
     assert_eq!(ran.stderr.lines().count(), 1, "{}", ran.stderr);
+}
+
+#[test]
+fn a_kernel_that_is_not_to_be_had_is_no_answer_and_says_what_to_name() {
+    let lab = Lab::new("pack-kernels");
+    packed(&lab);
+    let guests = |pack: &mut serde_json::Value| {
+        let plan = pack["plan_toml"].as_str().unwrap().replacen(
+            "\n[[workload]]",
+            "\n[guest]\nkernel = \"build:mine\"\n[[workload]]",
+            1,
+        );
+        pack["plan_toml"] = plan.into();
+        let source = serde_json::json!({"kind": "build", "version": "6.1.192", "config": "CONFIG_HZ=250\n",
+            "patches": ["--- a/kernel/sched/fair.c\n+++ b/kernel/sched/fair.c\n@@ -1 +1 @@\n-a\n+b\n"]});
+        pack["kernels"] = serde_json::json!([{"arms": [0, 1], "name": "build:mine", "release": "6.1.192",
+            "crc32": "0badcafe", "source": source}]);
+    };
+    rewritten(&lab, "built", guests);
+    let repeat =
+        |arguments: &[&str]| from(&lab, &[&["repeat", "built", "--fail-on", "contradicted"], arguments].concat());
+    let untrusted = repeat(&[]);
+    assert!(untrusted.code == 1 && untrusted.stderr.contains("builds build:mine"), "{}", untrusted.stderr);
+    let shown = repeat(&["--dry-run"]).success().stdout;
+    assert!(shown.contains("Linux 6.1.192, a configuration of 1 line, 1 patch"), "{shown}");
+    std::fs::create_dir(lab.path("tree")).unwrap();
+    let makefile = "VERSION = 6\nPATCHLEVEL = 12\nSUBLEVEL = 3\nEXTRAVERSION =\n";
+    for (arguments, needle) in [
+        (&["--trust"][..], "name its tree by --tree (Debian: linux-source-6.1)"),
+        (&["--trust", "--tree", "tree"], "is no kernel source tree"),
+        (&["--trust", "--tree", "other"], "and other is Linux 6.12.3"),
+    ] {
+        let _ = std::fs::create_dir(lab.path("other"));
+        std::fs::write(lab.path("other/Makefile"), makefile).unwrap();
+        let ran = repeat(arguments);
+        let said = unwrapped(&ran.stdout);
+        assert!(
+            ran.code == 4 && said.contains("Cannot tell here: kernel build:mine is not to be had"),
+            "{said}{}",
+            ran.stderr
+        );
+        assert!(said.contains(needle), "{said}");
+    }
+    for (arguments, needle) in [
+        (["--kernel", "debian:6.1=debian:6.12"], "it has build:mine"),
+        (["--kernel", "build:mine"], "debian:6.1=debian:6.12"),
+    ] {
+        let ran = repeat(&arguments);
+        assert!(ran.code == 2 && ran.stderr.contains(needle), "{}", ran.stderr);
+    }
+    let of_host = from(&lab, &["repeat", "p.json", "--kernel", "debian:6.1=debian:6.12"]);
+    assert!(of_host.code == 2 && of_host.stderr.contains("schedlab vm run --kernel"), "{}", of_host.stderr);
+    assert!(!Path::new(&lab.path("out")).exists(), "nothing was run");
 }

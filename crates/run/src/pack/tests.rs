@@ -38,6 +38,7 @@ fn pack(plan: &str) -> Pack {
             level: 0.95,
             units: 12,
             unit_name: "blocks".into(),
+            control_mean: 1e5,
             said: Said::Differs,
         }],
     }

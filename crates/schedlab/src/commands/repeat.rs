@@ -13,10 +13,13 @@ use anyhow::{Context, Result, anyhow, bail};
 use kernels::Kernels;
 use schedlab_analyze::{Answer, Repetition, repetition};
 use schedlab_run::pack::MOST_PACK_BYTES;
-use schedlab_run::plan::Stopping;
+use schedlab_run::plan::{GuestLane, Stopping};
 use schedlab_run::{Pack, Plan, RunError};
 use schedlab_trial::Stop;
 use std::path::{Path, PathBuf};
+
+/// How far the seeds of a repetition in the virtual lane are from those of the pack.
+const OTHER_SEEDS: u64 = 500_000;
 
 pub(super) fn run(args: &Repeat) -> Result<u8> {
     let pack = read(&args.file)?;
@@ -125,6 +128,11 @@ fn plan(pack: &Pack, names: &[(String, String)], args: &Repeat) -> Result<Plan> 
             usage!("--trials {blocks}: an answer needs {} blocks at least", schedlab_run::LEAST_UNITS);
         }
         plan.stopping = Stopping::Trials { blocks };
+    }
+    if let Some(guest) = plan.guest.as_mut().filter(|guest| guest.lane == GuestLane::Virtual) {
+        // With the seeds of the pack it would be the same run, to the bit, and no second estimate.
+        let first = guest.first_seed.unwrap_or(1);
+        guest.first_seed = Some(if first < OTHER_SEEDS { first + OTHER_SEEDS } else { first - OTHER_SEEDS + 1 });
     }
     // Checked as a plan that was written by hand.
     Plan::parse(&plan.to_toml()).context("the pack's plan with what is asked for here")

@@ -6,9 +6,9 @@ use crate::exit::usage;
 use crate::output::say;
 use anyhow::{Context, Result, anyhow, bail};
 use schedlab_analyze::{ArmEffects, BisectFindings, Bisected, Scale, arm_effects, bisect_findings, relative};
-use schedlab_run::plan::Stopping;
 use schedlab_run::{Arm, Direction, Plan};
 use schedlab_stats::{BisectAnswer, BisectRules, BisectStep, Bisection};
+use schedlab_sys::interrupt::Interrupt;
 use schedlab_trial::rounds::{Round, Study};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -16,6 +16,9 @@ use std::path::{Path, PathBuf};
 /// Members that were tried, with why those that cannot be run cannot; below the study's directory, so that a resumed study
 /// asks what it asked before.
 const TRIED: &str = "members.json";
+
+/// Of the coins of a study whose plan says no seed.
+const FIRST_SEED: u64 = 1;
 
 /// A bisection under way.
 pub(super) struct Search {
@@ -82,18 +85,17 @@ impl Search {
         (2 + halvings).min(self.members.names().len())
     }
 
-    /// The plan of a comparison.
+    /// The plan of a comparison, as the round after those that were told.
     fn comparison(&self, [control, candidate]: [usize; 2], blocks: usize) -> Result<Plan> {
-        let mut plan = self.plan.clone();
         let common = self.plan.arms.first().context("the plan has no arms")?;
-        plan.arms =
-            [control, candidate].map(|member| self.members.arm(member, common)).into_iter().collect::<Result<_>>()?;
-        plan.stopping = Stopping::Trials { blocks: u32::try_from(blocks).context("too many blocks")? };
+        let arms = [control, candidate].map(|member| self.members.arm(member, common));
+        let arms = arms.into_iter().collect::<Result<_>>()?;
+        let (number, blocks) = (self.seen.rounds + 1, u32::try_from(blocks).context("too many blocks")?);
+        // A resumed study must toss the same coins.
+        let seed = self.plan.seed.unwrap_or(FIRST_SEED).wrapping_add(u64::from(number));
+        let mut plan = self.plan.round(number, arms, blocks, seed);
         // What is required of an arm by its name is required of none here.
         plan.require.retain(|requirement| requirement.arm.is_none());
-        plan.seed = plan.seed.map(|seed| seed.wrapping_add(u64::from(self.seen.rounds)));
-        plan.title =
-            format!("Bisecting: {} against {}", self.members.names()[candidate], self.members.names()[control]);
         Ok(Plan::parse(&plan.to_toml())?)
     }
 
@@ -118,6 +120,10 @@ impl Search {
             Ok(()) if self.members.builds() => self.boots(member).err().map(|e| format!("{e:#}")).unwrap_or_default(),
             Ok(()) => String::new(),
         };
+        // A build or a boot that was told to end says nothing of the member.
+        if !why.is_empty() && Interrupt::seen().is_some() {
+            bail!("interrupted; the same command with --resume -o {} goes on", self.dir.display());
+        }
         self.note(member, why)
     }
 
