@@ -100,11 +100,14 @@ fn describe(why: &Why, plan: &Plan, known: Option<&Run>) -> String {
     let factors = why.factors();
     let mut text = format!("{} would be switched, each from what it is:\n", counted(factors.len(), "toggles"));
     for factor in &factors {
-        let of = match factor.in_arms {
-            [true, true] => String::new(),
-            [first, _] => format!("  (`{}` alone has it)", plan.arms[usize::from(!first)].name),
+        let [a, b] = &plan.arms[..] else { continue };
+        let spec = match &factor.specs {
+            [first, second] if first == second => first.clone(),
+            [first, second] if second.is_empty() => format!("{first}  (`{}` alone has it)", a.name),
+            [first, second] if first.is_empty() => format!("{second}  (`{}` alone has it)", b.name),
+            [first, second] => format!("{first} in `{}`, {second} in `{}`", a.name, b.name),
         };
-        text += &format!("  {}  {}{of}\n", factor.name, factor.spec);
+        text += &format!("  {}  {spec}\n", factor.name);
     }
     for line in why.left_out() {
         text += &format!("  not switched: {line}\n");
