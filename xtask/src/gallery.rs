@@ -8,6 +8,8 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 const PLANS: &str = "experiments/gallery";
+/// Of a control: its arms are alike.
+const NO_COMMIT: &str = "none";
 
 /// A plan and what is said at its head.
 #[derive(Debug)]
@@ -77,13 +79,17 @@ fn rows(case: &Case, findings: &Value) -> Vec<String> {
     let contrasts = primary.and_then(|metric| metric["contrasts"].as_array()).map(Vec::as_slice).unwrap_or_default();
     let row = |contrast: &Value| {
         let Case { name: case, commits, published, lane, .. } = case;
-        format!("| {case} | {commits} | {lane} | {} | {published} | {} |", name(&contrast["arm"]), found(contrast))
+        format!(
+            "| {case} | {commits} | {lane} | {} | {published} | {} |",
+            name(&contrast["arm"]),
+            found(commits == NO_COMMIT, contrast)
+        )
     };
     contrasts.iter().map(row).collect()
 }
 
-/// Verdict and interval, or that it cannot be told here, and what that would take.
-fn found(contrast: &Value) -> String {
+/// Verdict and interval, or that it cannot be told here, and what that would take. Of a control, whether it was called.
+fn found(is_control: bool, contrast: &Value) -> String {
     let percent = |key: &str| contrast["effect"][key].as_f64().map(|ratio| 100.0 * (ratio - 1.0));
     let numbers = match (percent("value"), percent("lo"), percent("hi")) {
         (Some(value), Some(lo), Some(hi)) => format!("{value:+.1} % [{lo:+.1}, {hi:+.1}]"),
@@ -92,6 +98,7 @@ fn found(contrast: &Value) -> String {
     let units = contrast["unit_name"].as_str().unwrap_or("units");
     let reason = || contrast["verdict"]["reason"].as_str().unwrap_or("no verdict").to_owned();
     match contrast["verdict"]["kind"].as_str() {
+        Some("inconclusive" | "equivalent") if is_control => format!("not called: {numbers}"),
         Some("inconclusive") => {
             let more = &contrast["more_units"];
             let more = match (more["least"].as_u64(), more["most"].as_u64()) {
@@ -102,6 +109,7 @@ fn found(contrast: &Value) -> String {
             format!("cannot tell here: {numbers}; {more}")
         }
         Some("no_verdict") | None => format!("cannot tell here: {}", reason()),
+        Some(verdict) if is_control => format!("**called {verdict}**, which is wrong: {numbers}"),
         Some(verdict) => format!("**{verdict}** {numbers}"),
     }
 }
@@ -124,14 +132,19 @@ mod tests {
     fn a_row_says_what_was_found_or_why_it_cannot_be_told() {
         let effect = json!({"value": 0.9, "lo": 0.85, "hi": 0.95});
         let of = |verdict: Value| {
-            found(&json!({"effect": effect, "verdict": verdict, "unit_name": "boots",
-            "more_units": {"least": 3, "most": null}}))
+            found(
+                false,
+                &json!({"effect": effect, "verdict": verdict, "unit_name": "boots",
+            "more_units": {"least": 3, "most": null}}),
+            )
         };
         assert_eq!(of(json!({"kind": "worse"})), "**worse** -10.0 % [-15.0, -5.0]");
         let open = of(json!({"kind": "inconclusive"}));
         assert_eq!(open, "cannot tell here: -10.0 % [-15.0, -5.0]; at least 3 more boots would tell");
         let none = of(json!({"kind": "no_verdict", "reason": "2 boots"}));
         assert_eq!(none, "cannot tell here: 2 boots");
+        let inconclusive = json!({"effect": effect, "verdict": {"kind": "inconclusive"}});
+        assert_eq!(found(true, &inconclusive), "not called: -10.0 % [-15.0, -5.0]");
         let case = read("# case: c\n# commits: d\n# published: p\n", "x.toml".into()).unwrap();
         let findings = json!({"arms": [{"name": "a"}, {"name": "b"}], "workloads": [{"metrics": [{"role": "primary",
             "contrasts": [{"arm": 1, "effect": effect, "verdict": {"kind": "better"}}]}]}]});

@@ -120,10 +120,8 @@ fn beside(metric: &MetricFindings) -> Option<Beside> {
 pub struct WhyFactor {
     /// `NO_DELAY_DEQUEUE`, `migration_cost=0`.
     pub name: String,
-    /// As a SPEC.
-    pub spec: String,
-    /// In which of the two arms the kernel has it.
-    pub in_arms: [bool; 2],
+    /// How it is switched in each arm, as a SPEC; empty where the arm's kernel has none of that name.
+    pub specs: [String; 2],
 }
 
 /// A stage of the screen.

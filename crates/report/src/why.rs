@@ -32,8 +32,8 @@ pub fn why(found: &WhyFindings) -> Document {
 fn paragraph(found: &WhyFindings) -> String {
     let difference = &found.difference;
     if !difference.is_there {
-        return "There is no difference to explain. Give the plan more `trials` or longer ones, or arms that differ; the \
-                run's report says which size its trials can find."
+        return "No difference was shown, so no toggle was looked for. Give the plan more `trials` or longer ones, or arms that \
+                differ more; the run's report says which size its trials can find."
             .into();
     }
     let toggles = counted(found.factors.len(), "toggles of the scheduler");
@@ -129,10 +129,12 @@ fn beside(found: &WhyFindings) -> Table {
     let [a, b] = &found.difference.arms;
     let header = [("per operation", Align::Left), (a, Align::Right), (b, Align::Right), ("change", Align::Right)];
     let mut table = Table::new(&header);
-    for one in found.difference.beside.iter().filter(|one| one.differs) {
+    for one in found.difference.beside.iter().filter(|one| one.differs && found.difference.is_there) {
         let median = |arm: usize| maybe_quantity(one.medians[arm], &one.unit);
         let change = one.effect.as_ref().map(|effect| effect_text(effect, &one.unit)).unwrap_or_default();
-        table.push([metric_name(&one.metric), median(0), median(1), change].map(Cell::from).into());
+        let name = metric_name(&one.metric);
+        let name = name.strip_suffix(" per operation").unwrap_or(&name).to_owned();
+        table.push([name, median(0), median(1), change].map(Cell::from).into());
     }
     table
 }

@@ -5,20 +5,20 @@
 use crate::rounds::{Round, Study};
 use anyhow::{Context, Result, bail};
 use schedlab_analyze::{Difference, WhyFactor, WhyFindings, arm_effects};
-use schedlab_run::factorial::{self, PlannedFactor, Toggles};
+use schedlab_run::factorial::{self, Toggles};
 use schedlab_run::plan::{Plan, Stopping};
-use schedlab_run::{Arm, LEAST_UNITS, Manifest, PlanError, TrialRecord};
+use schedlab_run::{Arm, LEAST_UNITS, Manifest, PlanError, Setting, TrialRecord};
 use schedlab_stats::screen::{Request, Screen, Sought, Stage};
 use std::collections::BTreeMap;
 
 /// Blocks of the first round where the plan says no number.
 const FIRST_BLOCKS: u32 = 12;
 
-/// A toggle, and in which of the arms the kernel has it.
+/// A toggle, and how it is switched in each arm; nothing where the arm's kernel has none of that name.
 #[derive(Debug, Clone, PartialEq)]
 struct Factor {
-    toggle: PlannedFactor,
-    in_arms: [bool; 2],
+    name: String,
+    in_arms: [Vec<Setting>; 2],
 }
 
 /// The study.
@@ -40,7 +40,7 @@ impl Why {
         let mut left_out: Vec<String> = toggles.iter().flat_map(|toggles| toggles.left_out.clone()).collect();
         left_out.dedup();
         let mut factors = factors(plan, toggles, &mut left_out);
-        let known: Vec<&str> = factors.iter().map(|f| f.toggle.name.as_str()).collect();
+        let known: Vec<&str> = factors.iter().map(|f| f.name.as_str()).collect();
         for name in only.iter().chain(without) {
             if !known.contains(&name.as_str()) {
                 let near = schedlab_run::nearest::nearest(name, known.iter().copied());
@@ -49,7 +49,7 @@ impl Why {
             }
         }
         let wanted = |name: &String| (only.is_empty() || only.contains(name)) && !without.contains(name);
-        factors.retain(|factor| wanted(&factor.toggle.name));
+        factors.retain(|factor| wanted(&factor.name));
         if factors.is_empty() {
             let why = left_out.first().map_or("no toggle is left", String::as_str);
             bail!(
@@ -91,11 +91,9 @@ impl Why {
 
     /// Names and SPECs of the toggles that are varied.
     pub fn factors(&self) -> Vec<WhyFactor> {
-        let factor = |factor: &Factor| WhyFactor {
-            name: factor.toggle.name.clone(),
-            spec: factor.toggle.high.spec(),
-            in_arms: factor.in_arms,
-        };
+        let spec = |settings: &Vec<Setting>| settings.iter().map(Setting::to_string).collect::<Vec<_>>().join(";");
+        let factor =
+            |factor: &Factor| WhyFactor { name: factor.name.clone(), specs: factor.in_arms.each_ref().map(spec) };
         self.factors.iter().map(factor).collect()
     }
 
@@ -127,8 +125,8 @@ impl Why {
             let of_arm = |arm: usize| {
                 let mut combined = self.plan.arms[arm].clone();
                 combined.name = format!("{}: {}", number + 1, combined.name);
-                let switched = self.factors.iter().zip(row).filter(|(factor, level)| **level && factor.in_arms[arm]);
-                combined.settings.extend(switched.flat_map(|(factor, _)| factor.toggle.high.settings.clone()));
+                let switched = self.factors.iter().zip(row).filter(|(_, level)| **level);
+                combined.settings.extend(switched.flat_map(|(factor, _)| factor.in_arms[arm].clone()));
                 combined
             };
             [of_arm(0), of_arm(1)]
@@ -178,14 +176,12 @@ fn factors(plan: &Plan, toggles: &[Toggles; 2], left_out: &mut Vec<String>) -> V
                 }
                 continue;
             }
-            match factors.iter_mut().find(|factor| factor.toggle == *toggle) {
-                Some(factor) => factor.in_arms[arm] = true,
-                None => {
-                    let mut in_arms = [false; 2];
-                    in_arms[arm] = true;
-                    factors.push(Factor { toggle: toggle.clone(), in_arms });
-                }
-            }
+            let known = factors.iter().position(|factor| factor.name == toggle.name);
+            let at = known.unwrap_or_else(|| {
+                factors.push(Factor { name: toggle.name.clone(), in_arms: Default::default() });
+                factors.len() - 1
+            });
+            factors[at].in_arms[arm].clone_from(&toggle.high.settings);
         }
     }
     factors

@@ -126,3 +126,21 @@ fn a_difference_that_one_kernel_has_is_told_from_the_others() {
     assert_eq!(found.kernels[0].step, None);
     assert!(found.kernels[1..].iter().all(|on| on.p_adjusted.unwrap() < 0.05), "it came, and it went: {found:?}");
 }
+
+/// As base_slice, which 6.1 has under another name.
+#[test]
+fn one_name_is_one_toggle_however_each_kernel_writes_it() {
+    let arm = |spec: &str| Arm::parse("x", spec).unwrap();
+    let of = |spec: &str| Toggles {
+        factors: vec![
+            PlannedFactor { name: "base_slice=1".into(), low: arm(""), high: arm(spec) },
+            toggle(&format!("NO_{}", spec.len())),
+        ],
+        left_out: Vec::new(),
+    };
+    let (old, new) = ("debugfs:sched/min_granularity_ns=1", "debugfs:sched/base_slice_ns=1");
+    let study = Why::new(&Plan::parse(PLAN).unwrap(), &[of(old), of(new)], &[], &[]).unwrap();
+    let factors = study.factors();
+    assert_eq!((factors.len(), factors[0].specs.clone()), (3, [old.to_owned(), new.to_owned()]));
+    assert!(factors[1].specs[1].is_empty() && factors[2].specs[0].is_empty(), "{factors:?}");
+}

@@ -16,6 +16,7 @@ use schedlab_trial::prepare;
 use schedlab_trial::rounds::Ended;
 use schedlab_trial::why::Why;
 use schedlab_tune::Roots;
+use std::collections::BTreeSet;
 use std::path::Path;
 
 /// What a trial takes beside its length.
@@ -100,21 +101,25 @@ fn describe(why: &Why, plan: &Plan, known: Option<&Run>) -> String {
     let factors = why.factors();
     let mut text = format!("{} would be switched, each from what it is:\n", counted(factors.len(), "toggles"));
     for factor in &factors {
-        let of = match factor.in_arms {
-            [true, true] => String::new(),
-            [first, _] => format!("  (`{}` alone has it)", plan.arms[usize::from(!first)].name),
+        let [a, b] = &plan.arms[..] else { continue };
+        let spec = match &factor.specs {
+            [first, second] if first == second => first.clone(),
+            [first, second] if second.is_empty() => format!("{first}  (`{}` alone has it)", a.name),
+            [first, second] if first.is_empty() => format!("{second}  (`{}` alone has it)", b.name),
+            [first, second] => format!("{first} in `{}`, {second} in `{}`", a.name, b.name),
         };
-        text += &format!("  {}  {}{of}\n", factor.name, factor.spec);
+        text += &format!("  {}  {spec}\n", factor.name);
     }
     for line in why.left_out() {
         text += &format!("  not switched: {line}\n");
     }
-    let each_ns = trial_ns(plan, known);
+    let cost = cost(plan, known);
     let mut all_ns = 0;
     let mut line = |what: &str, rows: usize, blocks: usize| {
-        let trials = (4 * rows * (blocks + 1)) as u64;
-        let took = each_ns.map_or(String::new(), |each| format!(", about {}", rough(trials * each)));
-        all_ns += trials * each_ns.unwrap_or(0);
+        // One block more: the warm-up.
+        let took_ns = cost.as_ref().map(|cost| (blocks as u64 + 1) * (4 * rows as u64 * cost.trial + cost.block));
+        let took = took_ns.map_or(String::new(), |took| format!(", about {}", rough(took)));
+        all_ns += took_ns.unwrap_or(0);
         text += &format!("{what}: {rows} × 2 arms in {}{took}\n", counted(blocks, "blocks"));
     };
     if let Some(blocks) = why.first_blocks() {
@@ -128,7 +133,7 @@ fn describe(why: &Why, plan: &Plan, known: Option<&Run>) -> String {
         };
         line(&if number == 0 { what.to_owned() } else { format!("{what}, at most") }, rows, blocks);
     }
-    text += &match each_ns {
+    text += &match cost {
         Some(_) => format!("in all about {} at most\n", rough(all_ns)),
         None => "a sample takes as long as in `schedlab run` of this plan; give its run directory for a time\n".into(),
     };
@@ -143,15 +148,25 @@ fn rough(ns: u64) -> String {
     format_ns(ns.div_ceil(1_000_000_000) * 1_000_000_000)
 }
 
-/// What a trial takes: of a run what it took, on this host what the plan says; of guests only a run tells.
-fn trial_ns(plan: &Plan, known: Option<&Run>) -> Option<u64> {
-    match known {
-        Some(run) if !run.trials.is_empty() => {
-            Some(run.trials.iter().map(|trial| trial.wall_ns).sum::<u64>() / run.trials.len() as u64)
-        }
-        _ if plan.guest.is_some() => None,
-        _ => Some(plan.trial_ns.unwrap_or(TRIAL_NS).saturating_add(OVERHEAD_NS)),
-    }
+/// What measuring takes, ns: each trial, and beside it each block, where guests boot.
+struct Cost {
+    trial: u64,
+    block: u64,
+}
+
+/// Of a run what it took, on this host what the plan says; of guests only a run tells.
+fn cost(plan: &Plan, known: Option<&Run>) -> Option<Cost> {
+    let Some(run) = known.filter(|run| !run.trials.is_empty()) else {
+        let trial = plan.trial_ns.unwrap_or(TRIAL_NS).saturating_add(OVERHEAD_NS);
+        return plan.guest.is_none().then_some(Cost { trial, block: 0 });
+    };
+    let mut took: Vec<u64> = run.trials.iter().map(|trial| trial.wall_ns).collect();
+    let blocks: BTreeSet<u32> = run.trials.iter().map(|trial| trial.block).collect();
+    took.sort_unstable();
+    // A boot is in the time of the first trial after it.
+    let trial = took[took.len() / 2];
+    let booting: u64 = took.iter().map(|each| each.saturating_sub(trial)).sum();
+    Some(Cost { trial, block: booting / blocks.len() as u64 })
 }
 
 fn print(found: &WhyFindings, json: bool) -> Result<()> {

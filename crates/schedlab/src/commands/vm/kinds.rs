@@ -28,10 +28,17 @@ pub(super) fn preparations(plan: &Plan, command: &[String]) -> Vec<(String, Gues
         boot: plan.guest.as_ref().and_then(|guest| guest.boots).map(|_| first),
         limit: TO_PREPARE,
     };
-    kinds
-        .into_iter()
-        .map(|(booted_with, arms)| (format!("`{}`", arms.join("`, `")), trial(booted_with, &arms)))
-        .collect()
+    kinds.into_iter().map(|(booted_with, arms)| (names(&arms), trial(booted_with, &arms))).collect()
+}
+
+/// Most arms whose names are told one by one.
+const MOST_NAMES: usize = 8;
+
+fn names(arms: &[&str]) -> String {
+    match arms {
+        [first, rest @ ..] if arms.len() > MOST_NAMES => format!("`{first}` and {} more arms", rest.len()),
+        arms => format!("`{}`", arms.join("`, `")),
+    }
 }
 
 pub(super) fn first_line(why: &VmError) -> String {

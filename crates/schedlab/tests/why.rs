@@ -1,0 +1,70 @@
+//! `schedlab why` end to end: a planted difference that no toggle of this host changes, and what cannot be asked.
+
+mod program;
+
+use program::{Lab, json, schedlab};
+
+const PLAN: &str = "title = \"planted\"\ntrials = 6\ntrial = \"20ms\"\nlatency = \"off\"\ncounters = \"basic\"\n\
+                    [[workload]]\nrun = \"pipe:pin=same\"\n[[arm]]\nname = \"a\"\n[[arm]]\nname = \"b\"\n";
+
+fn plan(lab: &Lab, set: &str) -> String {
+    let file = lab.path("plan.toml");
+    std::fs::write(&file, format!("{PLAN}set = \"{set}\"\n")).unwrap();
+    file
+}
+
+/// The first two toggles of this host, if it lets any be switched.
+fn toggles(test: &str, plan: &str) -> Option<Vec<String>> {
+    let ran = schedlab(&["why", plan, "--dry-run"]);
+    if ran.code != 0 {
+        assert!(ran.stderr.contains("nothing can be switched here"), "{}", ran.stderr);
+        eprintln!("schedlab-skip: {test}: needs root, or a host whose scheduler can be switched");
+        return None;
+    }
+    let names = ran.stdout.lines().filter_map(|line| line.strip_prefix("  ")).filter(|line| !line.starts_with("not "));
+    Some(names.filter_map(|line| line.split("  ").next()).take(2).map(str::to_owned).collect())
+}
+
+#[test]
+fn a_planted_difference_is_no_toggles_doing_and_a_study_goes_on_from_its_rounds() {
+    let lab = Lab::new("why");
+    let file = plan(&lab, "plant=spin:20us");
+    let Some(toggles) = toggles("a_planted_difference_is_no_toggles_doing", &file) else { return };
+    let (out, only) = (lab.path("out"), toggles.join(","));
+    let ran = schedlab(&["why", &file, "--only", &only, "-o", &out, "--json"]).success();
+    let found = json(&ran.stdout);
+    assert_eq!(found["schema"], "schedlab-why/1");
+    assert_eq!(found["difference"]["is_there"], true, "{found}");
+    assert_eq!((&found["finished"], found["stages"].as_array().unwrap().len()), (&true.into(), 1));
+    assert_eq!(found["factors"].as_array().unwrap().len(), toggles.len());
+    // One in twenty studies of nothing names something: that one is left out here, its text is looked at all the same.
+    assert!(ran.stdout.len() < 20_000, "{}", ran.stdout.len());
+    assert_eq!(found, json(&std::fs::read_to_string(format!("{out}/why.json")).unwrap()));
+    let text = schedlab(&["why", &file, "--only", &only, "-o", &out, "--resume"]).success().stdout;
+    assert!(text.contains("What goes with it") || text.contains("How it was looked for"), "{text}");
+    let again = schedlab(&["why", &file, "--only", &only, "-o", &out]).failure();
+    assert!(again.stderr.contains("holds rounds of a study already"), "{}", again.stderr);
+    // A run of the plan is a beginning, too.
+    let run = format!("{out}/rounds/001");
+    let from_run = schedlab(&["why", &run, "--only", &only, "--dry-run"]).success().stdout;
+    assert!(from_run.contains("in all about") && !from_run.contains("the difference: "), "{from_run}");
+}
+
+#[test]
+fn what_cannot_be_asked_is_told_in_a_sentence() {
+    let lab = Lab::new("why-refused");
+    let file = plan(&lab, "nice=1");
+    let refused = |arguments: &[&str], code: i32, words: &str| {
+        let ran = schedlab(arguments);
+        assert_eq!((ran.code, ran.stderr.contains(words)), (code, true), "{arguments:?}: {}", ran.stderr);
+    };
+    refused(&["why", &file, "--kernels", "debian:6.1,debian:6.12"], 2, "`[guest]` table");
+    refused(&["why", &file, "--kernels", "debian:6.1", "--only", "NO_X"], 2, "cannot be used with");
+    refused(&["why", &lab.path("nosuch")], 1, "nosuch");
+    if toggles("what_cannot_be_asked", &file).is_some() {
+        refused(&["why", &file, "--without", "nosuch=1", "--dry-run"], 2, "no toggle of this plan's kernels");
+    }
+    let three = lab.path("three.toml");
+    std::fs::write(&three, format!("{PLAN}set = \"nice=1\"\n[[arm]]\nname = \"c\"\nset = \"nice=2\"\n")).unwrap();
+    refused(&["why", &three, "--dry-run"], 2, "3 arms");
+}
