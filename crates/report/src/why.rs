@@ -94,11 +94,27 @@ fn short(effect: &Effect) -> String {
     effect_text(effect, "")
 }
 
+/// A toggle with its letter, several by their letters: their names would not stand in a line.
+fn label(found: &WhyFindings, names: &[String], between: &str) -> String {
+    let singles = found.cells.iter().filter(|cell| cell.switched.len() == 1).map(|cell| &cell.switched[0]);
+    let singles: Vec<&String> = singles.collect();
+    let letter = |name: &String| {
+        let at = singles.iter().position(|single| *single == name)?;
+        char::from_u32('a' as u32 + u32::try_from(at).ok()?).map(String::from)
+    };
+    let letters: Option<Vec<String>> = names.iter().map(letter).collect();
+    match (names, letters) {
+        ([one], Some(letters)) => format!("{}  {one}", letters[0]),
+        (_, Some(letters)) => letters.join(between),
+        (names, None) => names.join(between),
+    }
+}
+
 fn cells(found: &WhyFindings) -> Table {
     let mut table =
         Table::new(&[("switched", Align::Left), ("difference", Align::Right), ("changed by [95 %]", Align::Right)]);
     for cell in found.cells.iter().take(MOST_ROWS) {
-        let switched = if cell.switched.is_empty() { "nothing".into() } else { cell.switched.join(" + ") };
+        let switched = if cell.switched.is_empty() { "nothing".into() } else { label(found, &cell.switched, " + ") };
         let change = cell.change.as_ref().map(short).unwrap_or_default();
         table.push([switched, change_of(cell.difference), change].map(Cell::from).into());
     }
@@ -115,7 +131,7 @@ fn contrasts(found: &WhyFindings) -> Table {
     for contrast in found.contrasts.iter().take(MOST_ROWS) {
         let named = if contrast.p_adjusted <= found.alpha { "named" } else { "" };
         let row = [
-            contrast.factors.join(" × "),
+            label(found, &contrast.factors, " × "),
             short(&contrast.effect),
             p_value(Some(contrast.p_adjusted)),
             named.to_owned(),
