@@ -1,5 +1,7 @@
 //! `schedlab why` end to end: a planted difference that no toggle of this host changes, and what cannot be asked.
 
+#![allow(clippy::print_stderr)] // Skips say why.
+
 mod program;
 
 use program::{Lab, json, schedlab};
