@@ -4,12 +4,16 @@
 //! `cargo xtask bench kernel -- NEWER_OLD NEWER_NEW TARGET_OLD TARGET_NEW [--misses FILE]`: four kernel trees, two
 //! releases of a newer series and two of an older one, such as 6.12.107, 6.12.117, 6.1.176 and 6.1.192 unpacked from
 //! Debian's packages linux-source-*. About 1 minute.
-//! `cargo xtask bench kernel -- --functions TREE …` checks the scanner of C against universal-ctags instead.
+//! `cargo xtask bench kernel -- --functions TREE …` checks the scanner of C against universal-ctags instead;
+//! `… -- --calls TREE OBJECTS FOLDER …` the calls in these folders against the objects that were built of them
+//! (`builds/…/objects` of the cache of `vm build`); `… -- --changed TREE OBJECTS TREE OBJECTS FOLDER …` the functions
+//! that differ between two trees against the code of two builds.
 #![forbid(unsafe_code)]
 #![allow(clippy::print_stdout, clippy::print_stderr)]
 
 mod functions;
 mod needs;
+mod objects;
 mod pairs;
 mod score;
 
@@ -37,6 +41,14 @@ fn run() -> Result<bool> {
     if arguments.first().is_some_and(|a| a == "--functions") {
         let trees: Vec<PathBuf> = arguments[1..].iter().map(PathBuf::from).collect();
         return functions::run(&trees);
+    }
+    match arguments.iter().map(String::as_str).collect::<Vec<_>>().as_slice() {
+        ["--calls", tree, build, ..] => return objects::calls(tree.as_ref(), build.as_ref(), &arguments[3..]),
+        ["--changed", a, built_a, b, built_b, ..] => {
+            let (trees, builds) = ([a.as_ref(), b.as_ref()], [built_a.as_ref(), built_b.as_ref()]);
+            return objects::changed(trees, builds, &arguments[5..]);
+        }
+        _ => {}
     }
     let misses = match arguments.iter().position(|a| a == "--misses") {
         Some(at) if at + 1 < arguments.len() => arguments.drain(at..at + 2).next_back(),
