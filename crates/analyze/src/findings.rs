@@ -7,6 +7,7 @@
 mod designs;
 mod environment;
 mod facts;
+mod search;
 mod shape;
 mod verdict;
 mod workload;
@@ -14,6 +15,7 @@ mod workload;
 pub use designs::*;
 pub use environment::*;
 pub use facts::*;
+pub use search::*;
 pub use shape::*;
 pub use verdict::*;
 pub use workload::*;

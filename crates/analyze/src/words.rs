@@ -17,13 +17,18 @@ pub(crate) struct Phrase {
 
 /// What an effect on a metric is in words.
 pub(crate) fn phrase(metric: &MetricFindings, effect: &Effect) -> Phrase {
+    phrase_of(&metric.name, &metric.unit, metric.direction, effect)
+}
+
+/// The same of a metric by its name, unit and direction.
+pub(crate) fn phrase_of(metric: &str, unit: &str, direction: Direction, effect: &Effect) -> Phrase {
     if effect.scale == Scale::Difference {
         let (value, lo, hi) = (signed(effect.value), signed(effect.lo), signed(effect.hi));
-        let short = format!("{} {value} {} [{lo}, {hi}]", metric_name(&metric.name), metric.unit);
+        let short = format!("{} {value} {unit} [{lo}, {hi}]", metric_name(metric));
         return Phrase { full: format!("change {short}"), short, names_metric: true };
     }
-    let rate = metric.direction == Direction::HigherIsBetter && metric.unit.ends_with("/s");
-    let time = metric.direction == Direction::LowerIsBetter && metric.unit == "s";
+    let rate = direction == Direction::HigherIsBetter && unit.ends_with("/s");
+    let time = direction == Direction::LowerIsBetter && unit == "s";
     let large = is_large(effect.value);
     if rate || (time && large) {
         // A time's reciprocal is a speed; only far from 1 does it read better than "less time".
@@ -35,7 +40,7 @@ pub(crate) fn phrase(metric: &MetricFindings, effect: &Effect) -> Phrase {
         let text = size(effect, "less time", "more time");
         return Phrase { full: format!("take {text}"), short: text, names_metric: false };
     }
-    let text = format!("{} {}", metric_name(&metric.name), size(effect, "lower", "higher"));
+    let text = format!("{} {}", metric_name(metric), size(effect, "lower", "higher"));
     Phrase { full: format!("have {text}"), short: text, names_metric: true }
 }
 

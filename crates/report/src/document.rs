@@ -26,6 +26,11 @@ impl Document {
         crate::html::document(kicker, &self.0, out)
     }
 
+    /// The page as Markdown that reads as plain text.
+    pub fn markdown(&self, out: &mut dyn Write) -> io::Result<()> {
+        crate::markdown::print(&self.0, out)
+    }
+
     /// This page and another below it.
     pub fn and(mut self, other: Self) -> Self {
         self.0.extend(other.0);

@@ -5,9 +5,11 @@ mod canonical;
 mod check;
 mod grid;
 mod guest;
+mod search;
 mod written;
 
 pub use guest::{GuestLane, GuestPer, GuestPlan};
+pub use search::{KnobScale, PlannedKnob, PlannedSearch, SearchStrategy};
 pub use written::parse_sweep;
 
 use crate::factorial::{self, PlannedFactor};
@@ -99,6 +101,8 @@ pub struct Plan {
     /// Title of the study that this run is a round of. The study judges its rounds together, so a round may have fewer blocks
     /// than a verdict needs.
     pub round_of: Option<String>,
+    /// The knobs that are searched; the arms then are none, or the control alone.
+    pub search: Option<PlannedSearch>,
 }
 
 /// A plan that cannot be run.
@@ -174,6 +178,7 @@ impl Plan {
             factors: Vec::new(),
             factorial: None,
             round_of: Some(self.title.clone()),
+            search: None,
             ..self.clone()
         }
     }

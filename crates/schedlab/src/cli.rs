@@ -569,6 +569,15 @@ pub(crate) enum TuneAction {
         #[arg(last = true, value_name = "COMMAND", requires = "during")]
         command: Vec<String>,
     },
+    /// Settings as files to keep: sysctl.d, a unit of systemd, a profile of tuned, a script that starts a command with them
+    Export {
+        /// NAME=VALUE, as of `tune set`
+        #[arg(required = true, value_name = "NAME=VALUE")]
+        values: Vec<String>,
+        /// The directory for the files; nothing is installed
+        #[arg(short, long, value_name = "DIR")]
+        out: PathBuf,
+    },
     /// Undo what `tune set` set and what a killed run left behind
     Restore {
         /// Say what would be restored, and restore nothing

@@ -12,7 +12,7 @@ use schedlab_analyze::Scale;
 use schedlab_run::manifest::Design;
 use schedlab_run::plain;
 use schedlab_run::units::format_ns;
-use schedlab_run::{Manifest, Mark, RunLog, TrialRecord, TrialStatus, WorkloadSpec, counted};
+use schedlab_run::{LEAST_UNITS, Manifest, Mark, RunLog, TrialRecord, TrialStatus, WorkloadSpec, counted};
 use schedlab_trial::Event;
 use std::collections::BTreeSet;
 use std::time::Instant;
@@ -95,7 +95,10 @@ impl Progress {
             }
             Event::Trial { record, trials, manifest } => self.trial(record, trials, manifest),
             Event::Forecast { workload, block_ns, blocks, trials, manifest } => {
-                let detectable = schedlab_analyze::forecast(manifest, trials, *workload, *blocks as usize)
+                // A round of a study has too few for a verdict, and none is asked of it.
+                let enough = Some(*blocks as usize).filter(|&blocks| blocks >= LEAST_UNITS);
+                let detectable = enough
+                    .and_then(|blocks| schedlab_analyze::forecast(manifest, trials, *workload, blocks))
                     .map(|forecast| format!("; by the pilot, {}", forecast.sentence))
                     .unwrap_or_default();
                 self.say(&format!(

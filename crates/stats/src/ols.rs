@@ -42,7 +42,8 @@ pub(crate) fn fit(y: &[f64], columns: &[Vec<f64>]) -> Option<Fit> {
     Some(Fit { coefficients, residual_squares: dot(&residual, &residual) })
 }
 
-fn dot(a: &[f64], b: &[f64]) -> f64 {
+/// Σ aᵢ·bᵢ.
+pub(crate) fn dot(a: &[f64], b: &[f64]) -> f64 {
     a.iter().zip(b).map(|(x, y)| x * y).sum()
 }
 

@@ -14,6 +14,7 @@ mod require;
 pub mod rounds;
 pub mod runner;
 pub mod schedule;
+pub mod search;
 pub mod stopping;
 mod tally;
 mod traced;

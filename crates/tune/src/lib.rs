@@ -10,6 +10,7 @@
 mod catalogue;
 mod cgroup;
 mod error;
+mod export;
 mod fate;
 mod guard;
 mod journal;
@@ -22,6 +23,7 @@ mod resolve;
 mod restore;
 mod restored;
 mod roots;
+pub mod search;
 mod state;
 mod sysctl;
 mod sysfs;
@@ -30,6 +32,7 @@ mod toggles;
 
 pub use catalogue::{Knob, Named, PlaceOfKnob, Special, catalogue, named, of_names, release, values};
 pub use error::TuneError;
+pub use export::{Export, Exports, exports};
 pub use guard::HostGuard;
 pub use needs::{Need, check, check_groups, groups_need, needs};
 pub use restore::{Of, leftovers, restore_leftovers, unreadable_journals};

@@ -16,7 +16,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("schedlab-bench", &["schedlab-sys", "schedlab-run"]),
     ("schedlab-record", &["schedlab-sys", "schedlab-run", "schedlab-trace"]),
     ("schedlab-host", &["schedlab-sys", "schedlab-run"]),
-    ("schedlab-tune", &["schedlab-sys", "schedlab-run"]),
+    ("schedlab-tune", &["schedlab-sys", "schedlab-run", "schedlab-stats"]),
     ("schedlab-import", &["schedlab-run"]),
     ("schedlab-kernel", &[]),
     ("schedlab-vm", &["schedlab-sys", "schedlab-run"]),
@@ -29,7 +29,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
         "schedlab-host", "schedlab-tune", "schedlab-trial", "schedlab-trace", "schedlab-analyze", "schedlab-report",
         "schedlab-import", "schedlab-vm", "schedlab-kernel"]),
     ("schedlab-benches", &["schedlab-sys", "schedlab-run", "schedlab-stats", "schedlab-trace", "schedlab-analyze",
-        "schedlab-kernel"]),
+        "schedlab-kernel", "schedlab-tune"]),
     ("xtask", &[]),
 ];
 

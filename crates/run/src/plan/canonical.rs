@@ -15,7 +15,8 @@ impl Plan {
         let tables = self.workloads.iter().map(workload_table).chain(self.factors.iter().map(factor_table)).chain(arms);
         let requirements = self.require.iter().map(|requirement| requirement.to_toml(|text| written(text)));
         let guest = self.guest.iter().map(|guest| guest.to_toml(|text| written(text)));
-        top.chain(guest).chain(tables).chain(requirements).collect()
+        let knobs = self.search.iter().map(|search| search.to_toml(|text| written(text)));
+        top.chain(guest).chain(tables).chain(knobs).chain(requirements).collect()
     }
 
     /// Keys outside the tables and their values as TOML, in print order.
@@ -26,6 +27,7 @@ impl Plan {
             ("alpha", self.alpha.to_string()),
         ];
         keys.extend(self.round_of.as_ref().map(|study| ("round_of", written(study))));
+        keys.extend(self.search.as_ref().map(|search| ("strategy", written(search.strategy.name()))));
         keys.extend(self.seed.map(|seed| ("seed", seed.to_string())));
         match self.stopping {
             Stopping::Trials { blocks } => keys.push(("trials", blocks.to_string())),

@@ -17,6 +17,10 @@ impl Plan {
         if !self.factors.is_empty() {
             return self.check_factors();
         }
+        if let Some(search) = &self.search {
+            self.check_search(search)?;
+            return self.check_rules();
+        }
         match self.arms.as_slice() {
             [] => {
                 return inconsistent(

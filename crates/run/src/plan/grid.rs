@@ -21,11 +21,9 @@ pub(super) struct WrittenAxis {
 }
 
 impl WrittenAxis {
-    /// A point of it: its part of the name, and of the settings. A knob in nanoseconds takes a time with a unit.
+    /// A point of it: its part of the name, and of the settings.
     fn point(&self, value: &str) -> (String, String) {
-        let in_ns = Some(()).filter(|()| self.set.ends_with("_ns")).and_then(|()| parse_duration_ns(value).ok());
-        let written = in_ns.map_or_else(|| value.to_owned(), |ns| ns.to_string());
-        (format!("{}={value}", self.name), format!("{}={written}", self.set))
+        (format!("{}={value}", self.name), written_setting(&self.set, value))
     }
 
     fn check(&self) -> Result<(), PlanError> {
@@ -40,6 +38,12 @@ impl WrittenAxis {
         }
         Ok(())
     }
+}
+
+/// A setting without its value, and the value: a knob in nanoseconds takes a time with a unit.
+pub(super) fn written_setting(set: &str, value: &str) -> String {
+    let in_ns = Some(()).filter(|()| set.ends_with("_ns")).and_then(|()| parse_duration_ns(value).ok());
+    format!("{set}={}", in_ns.map_or_else(|| value.to_owned(), |ns| ns.to_string()))
 }
 
 /// Every combination, the values of the last axis changing fastest; none without an axis.

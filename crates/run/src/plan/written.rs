@@ -2,6 +2,7 @@
 
 use super::grid::{self, WrittenAxis};
 use super::guest::WrittenGuest;
+use super::search::{self, WrittenKnob};
 use super::{Plan, PlanError, PlannedWorkload, Stopping, inconsistent};
 use crate::factorial::PlannedFactor;
 use crate::nearest::nearest;
@@ -52,6 +53,10 @@ struct WrittenPlan {
     guest: Option<WrittenGuest>,
     #[serde(default)]
     grid: Vec<WrittenAxis>,
+    strategy: Option<String>,
+    objective: Option<Vec<String>>,
+    #[serde(default)]
+    knob: Vec<WrittenKnob>,
 }
 
 #[derive(Debug, Deserialize)]
@@ -126,7 +131,10 @@ impl WrittenPlan {
             return inconsistent("max_arms caps the arms of a factorial; this plan has no `[[factor]]`");
         }
         let stopping = self.stopping(duration("budget", &self.budget)?)?;
-        let workloads = self.workload.iter().map(WrittenWorkload::planned).collect::<Result<_, _>>()?;
+        let search = search::search(self.strategy.as_deref(), &self.knob)?;
+        let mut workloads: Vec<PlannedWorkload> =
+            self.workload.iter().map(WrittenWorkload::planned).collect::<Result<_, _>>()?;
+        self.give_objectives(search.is_some(), &mut workloads)?;
         let arms = self.arm.iter().map(|a| {
             Arm::parse(&a.name, &a.set).map_err(|cause| PlanError::Setting { of: format!("arm `{}`", a.name), cause })
         });
@@ -150,11 +158,29 @@ impl WrittenPlan {
             max_arms: self.max_arms.unwrap_or(DEFAULT_MAX_ARMS),
             factorial: None,
             round_of: self.round_of.clone(),
+            search,
             title: self.title.unwrap_or_else(|| "Untitled".into()),
         };
         let require = self.require.iter().map(|written| written.requirement(&plan).map_err(PlanError::Inconsistent));
         plan.require = require.collect::<Result<_, _>>()?;
         Ok(plan)
+    }
+
+    /// What a search is to make better is what its workload is judged by.
+    fn give_objectives(&self, is_search: bool, workloads: &mut [PlannedWorkload]) -> Result<(), PlanError> {
+        match (&self.objective, workloads) {
+            (None, _) => Ok(()),
+            (Some(_), _) if !is_search => inconsistent(
+                "`objective` is what a search makes better; this plan has no `[[knob]]`: `primary` of a workload says what it is judged by",
+            ),
+            (Some(_), [workload, ..]) if !workload.primary.is_empty() => {
+                inconsistent("`objective` and the workload's `primary` say the same; give one of them")
+            }
+            (Some(objectives), workloads) => {
+                workloads.iter_mut().for_each(|workload| workload.primary.clone_from(objectives));
+                Ok(())
+            }
+        }
     }
 
     fn stopping(&self, budget_ns: Option<u64>) -> Result<Stopping, PlanError> {

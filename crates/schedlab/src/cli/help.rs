@@ -45,6 +45,7 @@ const EXAMPLES: &[(&str, &[&str])] = &[
     ("tune show", &["schedlab tune show", "schedlab tune show --json"]),
     ("tune catalog", &["schedlab tune catalog", "schedlab tune catalog base_slice"]),
     ("tune set", &["schedlab tune set base_slice=3ms rt_runtime=-1", "schedlab tune set slice=1ms --for -- make -j8"]),
+    ("tune export", &["schedlab tune export base_slice=3ms -o keep", "schedlab tune export slice=1ms policy=batch -o keep"]),
     ("tune restore", &["schedlab tune restore", "schedlab tune restore --dry-run"]),
     ("kernel", &["schedlab kernel port 0001-fix.patch --onto linux-6.1", "schedlab kernel dossier linux-6.1 linux-6.12 -o eevdf"]),
     ("kernel dossier", &["schedlab kernel dossier linux-6.1 linux-6.12 --paths kernel/sched -o eevdf",

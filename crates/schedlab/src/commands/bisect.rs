@@ -26,6 +26,9 @@ const PER_BLOCK: usize = 4;
 pub(super) fn run(args: &Bisect) -> Result<u8> {
     let of_plan = || args.plan.display().to_string();
     let plan = Plan::parse(&input::text(&args.plan)?).with_context(of_plan)?;
+    if plan.search.is_some() {
+        usage!("{}: a search makes its arms itself: give a plan with [[arm]] tables", of_plan());
+    }
     if plan.arms.is_empty() {
         usage!("{}: a factorial has no arm to bisect with: give it [[arm]] tables", of_plan());
     }

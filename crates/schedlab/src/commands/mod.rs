@@ -16,6 +16,7 @@ mod repeat;
 mod report;
 mod rounds;
 mod run;
+mod search;
 mod shell;
 pub(crate) mod trace;
 mod tune;

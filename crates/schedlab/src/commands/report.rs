@@ -1,7 +1,8 @@
 //! `schedlab report RUN`, and the writing of reports that `run`, `ab`, `compare` and `import` share.
 
+use super::search;
 use crate::cli::{Report, RunOutput};
-use crate::exit;
+use crate::exit::{self, usage};
 use crate::output::{say, to_stdout};
 use crate::session;
 use anyhow::{Context, Result, bail};
@@ -14,6 +15,9 @@ use std::io::{BufWriter, IsTerminal, Write};
 use std::path::{Path, PathBuf};
 
 pub(super) fn run(args: &Report) -> Result<u8> {
+    if let Some(found) = search::report(&args.run)? {
+        return of_search(&found, args);
+    }
     let run = open(&args.run)?;
     let findings = schedlab_analyze::compare(&run.manifest, &run.trials);
     let input = Input { manifest: &run.manifest, trials: &run.trials, findings: &findings };
@@ -39,6 +43,23 @@ pub(super) fn run(args: &Report) -> Result<u8> {
             command: again(&args.run),
         };
         print(&input, form(args.json, args.full), &more)?;
+    }
+    Ok(exit::DONE)
+}
+
+fn of_search(found: &schedlab_analyze::SearchFindings, args: &Report) -> Result<u8> {
+    let page = schedlab_report::search(found);
+    if let Some(file) = &args.html {
+        write_file(file, |out| page.html(&found.title, out))?;
+    }
+    if let Some(file) = &args.md {
+        write_file(file, |out| page.markdown(out))?;
+    }
+    if args.svg.is_some() {
+        usage!("the report of a search has no pictures; those of its rounds: schedlab report DIR/rounds/001 --svg");
+    }
+    if args.json || args.html.is_none() && args.md.is_none() {
+        super::trace::print(args.json, found, schedlab_report::search)?;
     }
     Ok(exit::DONE)
 }

@@ -6,10 +6,15 @@ use crate::session;
 use anyhow::{Context, Result, bail};
 use schedlab_run::{Plan, counted};
 use schedlab_trial::rounds::{Ended, Round, Study, drive};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// Below a study's directory: its rounds, `001`, `002`, …
-const ROUNDS: &str = "rounds";
+pub(super) const ROUNDS: &str = "rounds";
+
+/// The run directory of a round.
+pub(super) fn place(dir: &Path, number: u32) -> PathBuf {
+    dir.join(ROUNDS).join(format!("{number:03}"))
+}
 
 /// Runs a study in `dir`. With `resume` the rounds that are stored there are told again, and the one that was cut goes on;
 /// without it a directory that holds rounds is an error.
@@ -20,7 +25,7 @@ pub(super) fn study(study: &mut dyn Study, dir: &Path, resume: bool) -> Result<E
     }
     std::fs::create_dir_all(&rounds)
         .with_context(|| format!("{} cannot be made; name another place by -o DIR", rounds.display()))?;
-    let mut measure = |number: u32, plan: &Plan| round(&rounds.join(format!("{number:03}")), number, plan);
+    let mut measure = |number: u32, plan: &Plan| round(&place(dir, number), number, plan);
     let (ended, _) = drive(study, &mut measure)?;
     if ended == Ended::Interrupted && !session::is_guest() {
         let again = run::resumed(dir, std::env::args());

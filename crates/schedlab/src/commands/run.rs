@@ -2,6 +2,7 @@
 
 use super::doctor::environment;
 use super::report::conclude;
+use super::search;
 use super::vm::trials::Guests;
 use crate::cli::{Run, RunOutput};
 use crate::exit::{self, usage};
@@ -21,6 +22,11 @@ pub(super) fn run(args: &Run) -> Result<u8> {
 
 /// From a plan to a sealed run directory and its report; `ab` ends here too.
 pub(super) fn execute(plan: &Plan, name: &str, output: &RunOutput) -> Result<u8> {
+    if plan.search.is_some() {
+        let dir = output.out.clone().unwrap_or_else(|| session::default_out(name));
+        let dir = if output.out.is_none() && !output.resume { session::unused(dir) } else { dir };
+        return search::run(plan, &dir, output);
+    }
     let plan = &traced(plan, output.trace.as_deref())?;
     let dir = output.out.clone().unwrap_or_else(|| session::default_out(name));
     if plan.guest.is_some() {

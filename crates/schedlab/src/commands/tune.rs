@@ -1,5 +1,6 @@
-//! `schedlab tune show|catalog|set|restore`.
+//! `schedlab tune show|catalog|set|export|restore`.
 
+pub(super) mod export;
 mod print;
 mod set;
 
@@ -30,6 +31,7 @@ pub(super) fn run(args: &Tune) -> Result<u8> {
         TuneAction::Show { names, json } => knobs(&place, names, *json, print::values),
         TuneAction::Catalog { names, json } => knobs(&place, names, *json, print::catalogue),
         TuneAction::Set { values, dry_run, command, .. } => set::run(&place, values, *dry_run, command),
+        TuneAction::Export { values, out } => export::run(&place, values, out),
         TuneAction::Restore { dry_run } => restore(&place, *dry_run),
     }
 }

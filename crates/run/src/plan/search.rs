@@ -1,0 +1,388 @@
+//! `strategy` and `[[knob]]` of a plan: what a search looks through, and how. The values of a knob are written out, or are steps
+//! from one value to another on its scale.
+
+use super::grid::written_setting;
+use super::{Plan, PlanError, Stopping, inconsistent};
+use crate::nearest::nearest;
+use crate::setting::Arm;
+use crate::units::{format_ns_exact, parse_duration_ns};
+use serde::Deserialize;
+
+/// Steps of a range that names none.
+const STEPS: usize = 8;
+/// Values of a knob, and points of all of them: more are no grid that could be searched with a budget.
+const MOST_VALUES: usize = 64;
+const MOST_POINTS: usize = 1_000_000;
+/// From this ratio of its ends on numbers are put on a logarithmic scale.
+const WIDE: f64 = 8.0;
+
+/// How the next points are chosen.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SearchStrategy {
+    /// Many points in few blocks, the better half in twice as many, and so on.
+    Halving,
+    /// Where a surface fitted to all that was seen promises most.
+    Surrogate,
+    /// Every point.
+    Grid,
+}
+
+impl SearchStrategy {
+    /// All of them, with their words.
+    const ALL: [(&str, Self); 3] = [("halving", Self::Halving), ("surrogate", Self::Surrogate), ("grid", Self::Grid)];
+
+    /// Its word in a plan.
+    pub fn name(self) -> &'static str {
+        Self::ALL[self as usize].0
+    }
+
+    fn parse(text: &str) -> Result<Self, PlanError> {
+        let words = || Self::ALL.iter().map(|(word, _)| *word);
+        match Self::ALL.iter().find(|(word, _)| *word == text) {
+            Some((_, strategy)) => Ok(*strategy),
+            None => {
+                let meant = nearest(text, words()).map(|word| format!(" (did you mean `{word}`?)")).unwrap_or_default();
+                inconsistent(format!(
+                    "there is no strategy `{text}`{meant}; there are {}",
+                    Vec::from_iter(words()).join(", ")
+                ))
+            }
+        }
+    }
+}
+
+/// How the values of a knob lie beside each other.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum KnobScale {
+    /// Equal ratios are equally far.
+    Log,
+    /// Equal differences are equally far.
+    Linear,
+    /// Each is as far from every other.
+    Words,
+}
+
+impl KnobScale {
+    /// Its word in a plan.
+    pub fn name(self) -> &'static str {
+        ["log", "linear", "words"][self as usize]
+    }
+
+    fn parse(knob: &str, text: &str) -> Result<Self, PlanError> {
+        match text {
+            "log" => Ok(Self::Log),
+            "linear" | "lin" => Ok(Self::Linear),
+            "words" => Ok(Self::Words),
+            _ => inconsistent(format!("knob `{knob}`: scale `{text}` is not `log`, `linear` or `words`")),
+        }
+    }
+}
+
+/// A knob and the values it may take.
+#[derive(Debug, Clone, PartialEq)]
+pub struct PlannedKnob {
+    /// In the arms' names.
+    pub name: String,
+    /// A setting without its value; empty where the values are whole settings.
+    pub set: String,
+    /// How the values lie.
+    pub scale: KnobScale,
+    /// As written, at least one.
+    pub values: Vec<String>,
+}
+
+impl PlannedKnob {
+    /// The settings of one of its values; a value that is none is found when the plan is read.
+    pub fn arm(&self, value: usize) -> Result<Arm, PlanError> {
+        let text = &self.values[value];
+        let spec = if self.set.is_empty() { text.clone() } else { written_setting(&self.set, text) };
+        let name = if self.set.is_empty() && text.is_empty() { "default" } else { text };
+        let of = || format!("knob `{}`, value `{text}`", self.name);
+        Arm::parse(&format!("{}={name}", self.name), &spec).map_err(|cause| PlanError::Setting { of: of(), cause })
+    }
+
+    /// Its values as numbers: times are ns. Words have none and lie at 0.
+    pub fn numbers(&self) -> Vec<f64> {
+        self.values.iter().map(|value| number(value).unwrap_or(0.0)).collect()
+    }
+}
+
+/// What a plan searches.
+#[derive(Debug, Clone, PartialEq)]
+pub struct PlannedSearch {
+    /// How.
+    pub strategy: SearchStrategy,
+    /// At least one.
+    pub knobs: Vec<PlannedKnob>,
+}
+
+impl PlannedSearch {
+    /// The arm of a point, given as the index of a value of each knob; `control` holds what all arms set.
+    pub fn arm(&self, point: &[usize], control: &Arm) -> Result<Arm, PlanError> {
+        let arms: Vec<Arm> =
+            self.knobs.iter().zip(point).map(|(knob, &value)| knob.arm(value)).collect::<Result<_, _>>()?;
+        let mut settings = control.settings.clone();
+        for setting in arms.iter().flat_map(|arm| &arm.settings) {
+            settings.retain(|other| other.key() != setting.key());
+            settings.push(setting.clone());
+        }
+        Ok(Arm { name: Vec::from_iter(arms.into_iter().map(|arm| arm.name)).join(" "), settings })
+    }
+
+    /// How many points there are.
+    pub fn points(&self) -> usize {
+        self.knobs.iter().map(|knob| knob.values.len()).fold(1, usize::saturating_mul)
+    }
+
+    /// The knobs as TOML.
+    pub(super) fn to_toml(&self, written: impl Fn(&str) -> String) -> String {
+        let knob = |knob: &PlannedKnob| {
+            let set = if knob.set.is_empty() { String::new() } else { format!("set = {}\n", written(&knob.set)) };
+            let values: Vec<String> = knob.values.iter().map(|value| written(value)).collect();
+            let (name, scale) = (written(&knob.name), written(knob.scale.name()));
+            format!("\n[[knob]]\nname = {name}\n{set}scale = {scale}\nvalues = [{}]\n", values.join(", "))
+        };
+        self.knobs.iter().map(knob).collect()
+    }
+}
+
+/// One knob as written.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct WrittenKnob {
+    name: Option<String>,
+    #[serde(default)]
+    set: String,
+    values: Option<Vec<String>>,
+    range: Option<[String; 2]>,
+    steps: Option<usize>,
+    scale: Option<String>,
+}
+
+/// The search of a plan with a strategy or knobs, if it is one.
+pub(super) fn search(strategy: Option<&str>, knobs: &[WrittenKnob]) -> Result<Option<PlannedSearch>, PlanError> {
+    match (strategy, knobs) {
+        (None, []) => Ok(None),
+        (Some(strategy), []) => inconsistent(format!(
+            "strategy = \"{strategy}\" has nothing to search: add `[[knob]]` with `set = \"slice\"` and `range = [\"0.1ms\", \"30ms\"]`"
+        )),
+        (strategy, knobs) => {
+            let strategy = SearchStrategy::parse(strategy.unwrap_or("surrogate"))?;
+            let knobs = knobs.iter().map(WrittenKnob::planned).collect::<Result<_, _>>()?;
+            Ok(Some(PlannedSearch { strategy, knobs }))
+        }
+    }
+}
+
+impl WrittenKnob {
+    fn planned(&self) -> Result<PlannedKnob, PlanError> {
+        let name = match (&self.name, self.set.as_str()) {
+            (Some(name), _) => name.clone(),
+            (None, "") => {
+                return inconsistent(
+                    "a knob needs `set`, a setting without its value, or a `name` and whole settings as values",
+                );
+            }
+            // `debugfs:sched/base_slice_ns` is called by its last part.
+            (None, set) => set.rsplit(['/', ':']).next().unwrap_or(set).to_owned(),
+        };
+        if self.set.contains(['=', ';']) {
+            return inconsistent(format!("knob `{name}`: `set` is one setting without its value"));
+        }
+        let scale = self.scale.as_deref().map(|text| KnobScale::parse(&name, text)).transpose()?;
+        let values = match (&self.values, &self.range) {
+            (Some(values), None) if self.steps.is_none() => values.clone(),
+            (Some(_), None) => return inconsistent(format!("knob `{name}`: `steps` belong to a `range`")),
+            (None, Some([from, to])) => steps(&name, from, to, self.steps.unwrap_or(STEPS), scale)?,
+            _ => return inconsistent(format!("knob `{name}`: give one of `values` and `range`")),
+        };
+        let scale = scale.unwrap_or_else(|| scale_of(&values));
+        let knob = PlannedKnob { name, set: self.set.clone(), scale, values };
+        knob.check()?;
+        Ok(knob)
+    }
+}
+
+impl PlannedKnob {
+    fn check(&self) -> Result<(), PlanError> {
+        let Self { name, values, .. } = self;
+        if values.is_empty() || values.len() > MOST_VALUES {
+            return inconsistent(format!("knob `{name}` has {} values; give it 1 to {MOST_VALUES}", values.len()));
+        }
+        if let Some((_, twice)) = values.iter().enumerate().find(|(i, value)| values[..*i].contains(value)) {
+            return inconsistent(format!("knob `{name}` has the value `{twice}` twice"));
+        }
+        let numbers: Vec<Option<f64>> = values.iter().map(|value| number(value)).collect();
+        let fits = |number: &Option<f64>| match self.scale {
+            KnobScale::Log => number.is_some_and(|number| number > 0.0),
+            KnobScale::Linear => number.is_some(),
+            KnobScale::Words => true,
+        };
+        if let Some(at) = numbers.iter().position(|number| !fits(number)) {
+            let scale = self.scale.name();
+            return inconsistent(format!("knob `{name}`: `{}` has no place on a {scale} scale", values[at]));
+        }
+        (0..values.len()).try_for_each(|value| self.arm(value).map(drop))
+    }
+}
+
+/// A time in ns, or a plain number.
+fn number(text: &str) -> Option<f64> {
+    let plain = || text.parse().ok().filter(|number: &f64| number.is_finite());
+    parse_duration_ns(text).ok().map(|ns| ns as f64).or_else(plain)
+}
+
+fn scale_of(values: &[String]) -> KnobScale {
+    let Some(numbers) = values.iter().map(|value| number(value)).collect::<Option<Vec<f64>>>() else {
+        return KnobScale::Words;
+    };
+    let (least, most) = numbers.iter().fold((f64::MAX, f64::MIN), |(lo, hi), &x| (lo.min(x), hi.max(x)));
+    if least > 0.0 && most / least >= WIDE { KnobScale::Log } else { KnobScale::Linear }
+}
+
+/// The values of a range: times to three digits, other numbers whole.
+fn steps(name: &str, from: &str, to: &str, steps: usize, scale: Option<KnobScale>) -> Result<Vec<String>, PlanError> {
+    let is_time = parse_duration_ns(from).is_ok() && from.parse::<f64>().is_err();
+    let (Some(least), Some(most)) = (number(from), number(to)) else {
+        return inconsistent(format!(
+            "knob `{name}`: a range goes from one number or time to another, not from `{from}` to `{to}`"
+        ));
+    };
+    if least >= most || !(2..=MOST_VALUES).contains(&steps) {
+        return inconsistent(format!("knob `{name}`: a range rises, in 2 to {MOST_VALUES} steps"));
+    }
+    let is_log = scale.unwrap_or_else(|| scale_of(&[from.to_owned(), to.to_owned()])) == KnobScale::Log;
+    if is_log && least <= 0.0 {
+        return inconsistent(format!("knob `{name}`: a range on a log scale begins above 0"));
+    }
+    let at = |step: usize| {
+        let share = step as f64 / (steps - 1) as f64;
+        if is_log { least * (most / least).powf(share) } else { least + share * (most - least) }
+    };
+    let value = |step: usize| match (step, is_time) {
+        (0, _) => from.to_owned(),
+        (step, _) if step == steps - 1 => to.to_owned(),
+        (step, true) => format_ns_exact(three_digits(at(step)) as u64),
+        (step, false) => (at(step).round() as i64).to_string(),
+    };
+    let mut values: Vec<String> = (0..steps).map(value).collect();
+    values.dedup();
+    Ok(values)
+}
+
+fn three_digits(x: f64) -> f64 {
+    let unit = 10f64.powf((x.log10().floor() - 2.0).max(0.0));
+    (x / unit).round() * unit
+}
+
+impl Plan {
+    /// What no search can be.
+    pub(super) fn check_search(&self, search: &PlannedSearch) -> Result<(), PlanError> {
+        for (i, knob) in search.knobs.iter().enumerate() {
+            let key = |knob: &PlannedKnob| knob.arm(0).ok().and_then(|arm| arm.settings.first().map(|s| s.key()));
+            if let Some(other) =
+                search.knobs[..i].iter().find(|other| other.name == knob.name || key(other) == key(knob))
+            {
+                return inconsistent(format!(
+                    "knobs `{}` and `{}` are one; give it once, with all its values",
+                    other.name, knob.name
+                ));
+            }
+        }
+        if search.points() > MOST_POINTS {
+            return inconsistent(format!(
+                "the knobs have {} points, more than {MOST_POINTS}: give fewer values",
+                search.points()
+            ));
+        }
+        if search.points() < 2 {
+            return inconsistent("a search needs two points or more: give a knob more values");
+        }
+        if self.arms.len() > 1 || !self.factors.is_empty() {
+            return inconsistent(
+                "a search makes its arms from its knobs; give one `[[arm]]` at most, the control that all of them begin from",
+            );
+        }
+        if self.workloads.len() > 1 || self.workloads.iter().any(|workload| workload.sweep.is_some()) {
+            return inconsistent("a search has one workload without a sweep: what is best for one is not for another");
+        }
+        if !matches!(self.stopping, Stopping::Budget { .. }) {
+            return inconsistent(
+                "a search lasts as long as its budget; give `budget = \"5min\"` instead of `trials` or `until_decided`",
+            );
+        }
+        if self.switchback_window_ns.is_some() {
+            return inconsistent("a switchback alternates two arms; a search has more: use blocks");
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SEARCH: &str = "strategy = \"halving\"\nbudget = \"90s\"\nobjective = [\"a\", \"b\"]\n[[workload]]\nrun = \"pipe\"\n\
+        [[knob]]\nset = \"slice\"\nrange = [\"0.1ms\", \"100ms\"]\nsteps = 4\n\
+        [[knob]]\nset = \"policy\"\nvalues = [\"other\", \"batch\"]\n\
+        [[knob]]\nname = \"idle\"\nvalues = [\"\", \"feature:NO_WA_IDLE\"]\n";
+
+    fn error(plan: &str) -> String {
+        Plan::parse(plan).unwrap_err().to_string()
+    }
+
+    #[test]
+    fn knobs_have_values_a_scale_and_arms() {
+        let plan = Plan::parse(SEARCH).unwrap();
+        let search = plan.search.as_ref().unwrap();
+        assert_eq!((search.strategy, search.points()), (SearchStrategy::Halving, 16));
+        let slice = &search.knobs[0];
+        assert_eq!((slice.scale, slice.values.join(" ").as_str()), (KnobScale::Log, "0.1ms 1ms 10ms 100ms"));
+        assert_eq!(search.knobs[1].scale, KnobScale::Words);
+        let arm = search.arm(&[1, 1, 1], &Arm { name: String::new(), settings: Vec::new() }).unwrap();
+        assert_eq!(arm.name, "slice=1ms policy=batch idle=feature:NO_WA_IDLE");
+        assert_eq!(arm.spec(), "slice=1ms;policy=batch;feature:NO_WA_IDLE");
+        assert_eq!(plan.workloads[0].primary, ["a", "b"]);
+        assert_eq!(Plan::parse(&plan.to_toml()).unwrap(), plan, "{}", plan.to_toml());
+    }
+
+    #[test]
+    fn a_knob_takes_the_place_of_what_the_control_sets() {
+        let plan = Plan::parse(&format!("{SEARCH}[[arm]]\nname = \"today\"\nset = \"policy=batch;nice=1\"\n")).unwrap();
+        let arm = plan.search.as_ref().unwrap().arm(&[0, 0, 0], &plan.arms[0]).unwrap();
+        assert_eq!(arm.spec(), "nice=1;slice=100us;policy=other");
+        assert_eq!(Plan::parse(&plan.to_toml()).unwrap(), plan);
+    }
+
+    #[test]
+    fn ranges_are_cut_on_their_scale() {
+        let values = |range: &str| {
+            let plan = format!("{}[[knob]]\nset = \"nice\"\n{range}\n", SEARCH.split("[[knob]]").next().unwrap());
+            Plan::parse(&plan).unwrap().search.unwrap().knobs[0].values.join(" ")
+        };
+        assert_eq!(values("range = [\"-10\", \"10\"]\nsteps = 5"), "-10 -5 0 5 10");
+        assert_eq!(values("range = [\"1\", \"4\"]\nsteps = 8"), "1 2 3 4", "whole numbers, each once");
+    }
+
+    #[test]
+    fn what_is_no_search_is_refused() {
+        let with = |from: &str, to: &str| error(&SEARCH.replace(from, to));
+        assert!(with("halving", "halvign").contains("did you mean `halving`"));
+        assert!(with("set = \"policy\"", "set = \"polcy\"").contains("did you mean `policy`"));
+        assert!(with("steps = 4", "stpes = 4").contains("did you mean `steps`"));
+        assert!(with("\"batch\"", "\"bath\"").contains("knob `policy`, value `bath`"));
+        assert!(with("\"batch\"", "\"other\"").contains("twice"));
+        assert!(with("set = \"policy\"", "set = \"slice\"").contains("slice"));
+        assert!(with("budget = \"90s\"", "trials = 6").contains("as long as its budget"));
+        assert!(with("\"0.1ms\", \"100ms\"", "\"10ms\", \"1ms\"").contains("a range rises"));
+        assert!(with("steps = 4", "scale = \"logarithmic\"").contains("is not `log`"));
+        assert!(error("strategy = \"grid\"\n[[workload]]\nrun = \"pipe\"\n").contains("add `[[knob]]`"));
+        assert!(
+            error(&format!("{SEARCH}[[arm]]\nname = \"a\"\n[[arm]]\nname = \"b\"\n")).contains("one `[[arm]]` at most")
+        );
+        assert!(
+            error("objective = [\"a\"]\n[[workload]]\nrun = \"pipe\"\n[[arm]]\nname=\"a\"\n[[arm]]\nname=\"b\"\n")
+                .contains("objective")
+        );
+    }
+}

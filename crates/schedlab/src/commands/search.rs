@@ -1,0 +1,152 @@
+//! `schedlab run` of a plan with knobs: a search in rounds, its findings as page and files in its directory.
+
+use super::report::write_file;
+use super::rounds;
+use super::trace::print;
+use crate::cli::RunOutput;
+use crate::exit::{self, usage};
+use crate::output::{say, to_stdout};
+use crate::session;
+use anyhow::{Context, Result, bail};
+use schedlab_analyze::{SearchFindings, Verdict};
+use schedlab_run::{Arm, Plan};
+use schedlab_trial::rounds::{Ended, Round, Study};
+use schedlab_trial::search::SearchStudy;
+use schedlab_tune::{Roots, needs};
+use std::path::Path;
+
+/// In the directory of a search: the plan with its seed.
+const PLAN: &str = "plan.toml";
+const JSON: &str = "search.json";
+const HTML: &str = "report.html";
+/// Below it: the winner's settings as files.
+const KEEP: &str = "keep";
+const MARKDOWN: &str = "report.md";
+
+/// Searches in `dir`.
+pub(super) fn run(plan: &Plan, dir: &Path, output: &RunOutput) -> Result<u8> {
+    if output.trace.is_some() {
+        usage!(
+            "--trace records what a comparison does; search first, then trace the point that was found: schedlab ab --trace"
+        );
+    }
+    if output.dry_run {
+        return describe(plan);
+    }
+    let plan = seeded(plan, dir, output.resume)?;
+    let mut study = SearchStudy::new(&plan)?;
+    if !output.resume {
+        write_file(&dir.join(PLAN), |out| out.write_all(plan.to_toml().as_bytes()))?;
+    }
+    let ended = rounds::study(&mut study, dir, output.resume)?;
+    let mut found = study.findings(&ended);
+    found.keep = keep(dir, &plan, &found)?;
+    conclude(dir, &found, output.json)
+}
+
+/// `schedlab report` of the directory of a search; `None` where it is none.
+pub(super) fn report(dir: &Path) -> Result<Option<SearchFindings>> {
+    let file = dir.join(PLAN);
+    if !file.exists() || !dir.join(rounds::ROUNDS).exists() {
+        return Ok(None);
+    }
+    let plan = Plan::parse(&crate::input::text(&file)?).with_context(|| file.display().to_string())?;
+    let mut study = SearchStudy::new(&plan)?;
+    let mut ended = Ended::Finished;
+    for number in 1.. {
+        let Some(_) = study.ask()? else { break };
+        let place = rounds::place(dir, number);
+        let stored = if place.exists() { Some(session::packed(&place)?) } else { None };
+        let Some(stored) = stored.filter(|stored| stored.sealed) else {
+            ended = Ended::Interrupted;
+            break;
+        };
+        study.tell(&Round { number, dir: place, manifest: stored.manifest, trials: stored.trials })?;
+    }
+    Ok(Some(study.findings(&ended)))
+}
+
+/// The plan with a seed: its own, or one that is drawn and kept in the directory, so that a search goes on as it began.
+fn seeded(plan: &Plan, dir: &Path, resume: bool) -> Result<Plan> {
+    let mut plan = plan.clone();
+    if resume {
+        let file = dir.join(PLAN);
+        let begun = Plan::parse(&crate::input::text(&file)?).with_context(|| file.display().to_string())?;
+        plan.seed = plan.seed.or(begun.seed);
+        if plan != begun {
+            bail!(
+                "{} was begun with another plan; give another --out, or the plan it was begun with ({PLAN})",
+                dir.display()
+            );
+        }
+        return Ok(plan);
+    }
+    plan.seed = plan.seed.or_else(|| Some(schedlab_trial::prepare::fresh_seed()));
+    std::fs::create_dir_all(dir)
+        .with_context(|| format!("{} cannot be made; name another place by -o DIR", dir.display()))?;
+    if dir.join(PLAN).exists() {
+        bail!("{} holds a search already; go on with --resume, or give another -o DIR", dir.display());
+    }
+    Ok(plan)
+}
+
+/// `--dry-run`: the plan, what its values need, and how long it may take.
+fn describe(plan: &Plan) -> Result<u8> {
+    let mut plan = plan.clone();
+    plan.seed = plan.seed.or(Some(0));
+    let mut study = SearchStudy::new(&plan)?;
+    let mut lines = study.forecast();
+    let first = study.ask()?.context("a search has a first round")?;
+    schedlab_trial::prepare::check_anywhere(&first)?;
+    let search = plan.search.as_ref().context("a search")?;
+    for knob in &search.knobs {
+        let of = |value: usize| knob.arm(value);
+        let arms: Vec<Arm> = (0..knob.values.len()).map(of).collect::<Result<_, _>>()?;
+        // One line says of all values what they need, where all need the same.
+        let mut said: Vec<String> = Vec::new();
+        for need in arms.iter().flat_map(|arm| needs(&Roots::default(), &arm.settings)) {
+            let need = need.to_string();
+            let after = need.split_once(": ").map_or(need.clone(), |(_, after)| after.to_owned());
+            if !said.contains(&after) {
+                lines.push(format!("knob `{}`: {need}", knob.name));
+                said.push(after);
+            }
+        }
+    }
+    let names: Vec<&str> = first.arms.iter().map(|arm| arm.name.as_str()).collect();
+    lines.push(format!("round 1, for seed {}: {}", plan.seed.unwrap_or(0), names.join(" · ")));
+    to_stdout(|out| {
+        writeln!(out, "{}", plan.to_toml())?;
+        lines.iter().try_for_each(|line| writeln!(out, "# {line}"))
+    })?;
+    Ok(exit::DONE)
+}
+
+/// Files with the winner's settings, where it is better.
+fn keep(dir: &Path, plan: &Plan, found: &SearchFindings) -> Result<Vec<String>> {
+    let Some(winner) = found.confirmed.first().filter(|_| found.verdict == Some(Verdict::Better)) else {
+        return Ok(Vec::new());
+    };
+    let settings = Arm::parse(&winner.name, &winner.spec)?.settings;
+    let mut evidence = vec![found.claim(), format!("Kernel {}", schedlab_tune::release(&Roots::default()))];
+    evidence.extend(plan.guest.as_ref().map(|_| "Measured in guests: not shown for this machine.".to_owned()));
+    evidence.push(format!("From `{}`: schedlab report {}", plan.title, dir.display()));
+    super::tune::export::files(&Roots::default(), &settings, &evidence, &dir.join(KEEP))
+}
+
+fn conclude(dir: &Path, found: &SearchFindings, json: bool) -> Result<u8> {
+    print(json, found, schedlab_report::search)?;
+    write(dir, found)?;
+    if !json {
+        say(format_args!("report: {}", dir.join(HTML).display()));
+    }
+    Ok(if found.ended.starts_with("void") { exit::VOID } else { exit::DONE })
+}
+
+fn write(dir: &Path, found: &SearchFindings) -> Result<()> {
+    let page = schedlab_report::search(found);
+    let json = schedlab_run::json::pretty(found)?;
+    write_file(&dir.join(JSON), |out| writeln!(out, "{json}"))?;
+    write_file(&dir.join(MARKDOWN), |out| page.markdown(out))?;
+    write_file(&dir.join(HTML), |out| page.html(&found.title, out))
+}

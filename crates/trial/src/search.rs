@@ -1,0 +1,337 @@
+//! A search over knobs as a study in rounds: points of crate `tune`'s search become arms, effects of arms become gains, and what it
+//! comes to becomes findings.
+
+use crate::prepare::OVERHEAD_NS;
+use crate::rounds::{Ended, Round, Study};
+use crate::schedule::Coins;
+use anyhow::{Context, Result, bail};
+use schedlab_analyze::{
+    ArmEffects, Effect, LeftOut, Objective, SEARCH_SCHEMA, Scale, SearchFindings, SearchedKnob, SearchedPoint, Verdict,
+    arm_effects,
+};
+use schedlab_run::plan::{KnobScale, PlannedSearch, SearchStrategy, Stopping};
+use schedlab_run::units::format_ns;
+use schedlab_run::{Arm, Direction, Plan, PlanError, Setting, TrialRecord, counted};
+use schedlab_stats::Estimate;
+use schedlab_tune::search::{Answer, Ask, Candidate, Gain, Options, Point, Search, Space, Stopped, Strategy};
+
+/// Length of a trial when the plan names none: many short ones tell more of many points.
+const TRIAL_NS: u64 = 200_000_000;
+/// What a round takes beside its trials, the checks of the machine before and after, until it is known.
+const ROUND_NS: u64 = 3_000_000_000;
+/// A longer break between two rounds is one of the user's.
+const LONGEST_GAP_NS: u64 = 20_000_000_000;
+/// Of all intervals.
+const LEVEL: f64 = 0.95;
+
+/// A search under way.
+pub struct SearchStudy {
+    plan: Plan,
+    planned: PlannedSearch,
+    control: Arm,
+    options: Options,
+    search: Search,
+    asked: Option<Ask>,
+    round: u32,
+    /// Time spent, ns, and trials run.
+    spent: (u64, u64),
+    /// When the last trial ended, ns since 1970.
+    last_end_ns: Option<u64>,
+    objectives: Vec<Objective>,
+    left_out: Vec<LeftOut>,
+}
+
+impl SearchStudy {
+    /// Of a plan with a search and a seed; an error where its budget does not hold one.
+    pub fn new(plan: &Plan) -> Result<Self> {
+        let planned = plan.search.clone().context("the plan has no knobs to search")?;
+        let seed = plan.seed.context("a search needs a seed")?;
+        let mut plan = plan.clone();
+        plan.trial_ns = plan.trial_ns.or(Some(TRIAL_NS));
+        let control = plan.arms.first().cloned().unwrap_or(Arm { name: "default".into(), settings: Vec::new() });
+        let options = Options { seed, least: plan.sesoi.ln_1p(), ..options(&plan, &planned)? };
+        let search = Search::new(space(&planned), options.clone());
+        Ok(Self {
+            plan,
+            planned,
+            control,
+            options,
+            search,
+            asked: None,
+            round: 0,
+            spent: (0, 0),
+            last_end_ns: None,
+            objectives: Vec::new(),
+            left_out: Vec::new(),
+        })
+    }
+
+    /// A round as a plan, the control first.
+    fn round_of(&self, ask: &Ask) -> Result<Plan> {
+        let arm = |point: &Point| self.planned.arm(point, &self.control);
+        let points = ask.points.iter().map(arm).collect::<Result<Vec<Arm>, _>>()?;
+        let arms = std::iter::once(self.control.clone()).chain(points).collect();
+        // Below 2^53, as `fresh_seed`.
+        let seed = Coins::new(self.options.seed, &[u64::from(self.round)]).next() >> 11;
+        Ok(self.plan.round(self.round, arms, ask.blocks, seed))
+    }
+
+    /// What came of each point of a round.
+    fn answers(&mut self, round: &Round, ask: &Ask) -> Result<Vec<Answer>> {
+        let effects = arm_effects(&round.manifest, &round.trials, 0).map_err(anyhow::Error::msg)?;
+        let metrics = &round.manifest.primary[0];
+        let of = |metric: &str, arm: usize| effects.iter().find(|e| e.metric == metric && e.arm == arm as u32);
+        if let Some(unknown) = metrics.iter().find(|metric| of(metric, 1).is_none()) {
+            bail!("{} has no number `{unknown}` to make better", self.plan.workloads[0].run);
+        }
+        let units = units_of_all(&effects);
+        let answer = |arm: usize| -> Answer {
+            let of_arm: Vec<&ArmEffects> = metrics.iter().filter_map(|metric| of(metric, arm)).collect();
+            if let Some(why) = of_arm.iter().find_map(|effects| effects.lacking.clone()) {
+                return Answer::LeftOut(why);
+            }
+            Answer::Gains(of_arm.iter().map(|effects| gains(effects, &units)).collect())
+        };
+        let objective = |metric: &String| {
+            let seen = effects.iter().find(|e| e.metric == *metric && e.lacking.is_none())?;
+            let (unit, direction) = (seen.unit.clone(), seen.direction);
+            Some(Objective { metric: metric.clone(), unit, direction, scale: seen.scale, control: seen.control_mean })
+        };
+        if let Some(objectives) = metrics.iter().map(objective).collect() {
+            self.objectives = objectives;
+        }
+        Ok((1..=ask.points.len()).map(answer).collect())
+    }
+
+    /// Points of one reason are told together.
+    fn leave_out(&mut self, point: &Point, why: &str) {
+        let arm = self.planned.arm(point, &self.control).unwrap_or_else(|_| self.control.clone());
+        let why = why.trim_start_matches("not applied: ");
+        // `slice=3ms: a slice belongs to the fair policies`: the rest is the same of all values.
+        let own = arm.settings.iter().map(|setting: &Setting| format!("{setting}: "));
+        let why = own.fold(why.to_owned(), |why, own| why.replace(&own, ""));
+        match self.left_out.iter_mut().find(|out| out.why == why) {
+            Some(out) => out.points.push(arm.name),
+            None => self.left_out.push(LeftOut { points: vec![arm.name], why }),
+        }
+    }
+
+    /// What was found; `ended` says how its rounds ended.
+    pub fn findings(&self, ended: &Ended) -> SearchFindings {
+        let outcome = self.search.outcome(LEVEL);
+        let point = |candidate: &Candidate| self.point(candidate);
+        let winner = outcome.confirmed.first().and_then(|winner| winner.fresh.first().copied().flatten());
+        SearchFindings {
+            schema: SEARCH_SCHEMA,
+            title: self.plan.title.clone(),
+            workload: self.plan.workloads[0].run.to_string(),
+            strategy: self.planned.strategy.name().into(),
+            seed: self.options.seed,
+            control: self.control.spec(),
+            knobs: self
+                .planned
+                .knobs
+                .iter()
+                .map(|knob| SearchedKnob {
+                    name: knob.name.clone(),
+                    scale: knob.scale.name().into(),
+                    values: knob.values.clone(),
+                })
+                .collect(),
+            objectives: self.objectives.clone(),
+            points: self.planned.points(),
+            rounds: outcome.rounds,
+            trials: self.spent.1,
+            seconds: self.spent.0 as f64 / 1e9,
+            ended: match ended {
+                Ended::Finished => "finished".into(),
+                Ended::Interrupted => "interrupted".into(),
+                Ended::Void(why) => format!("void: {why}"),
+            },
+            stopped: self.stopped(outcome.stopped),
+            sesoi: self.plan.sesoi,
+            confirmed: outcome.confirmed.iter().map(point).collect(),
+            measured: outcome.measured.iter().map(point).collect(),
+            front: outcome.front,
+            left_out: self.left_out.clone(),
+            keep: Vec::new(),
+            verdict: winner.map(|gain| judged(&gain, self.plan.sesoi)),
+        }
+    }
+
+    fn stopped(&self, stopped: Option<Stopped>) -> String {
+        let all = self.planned.strategy == SearchStrategy::Grid;
+        match stopped {
+            Some(Stopped::NothingToGain(hope)) => {
+                format!("no point promises {:.2} % more any longer", 100.0 * hope.max(0.0).exp_m1())
+            }
+            Some(Stopped::Budget) if all => "every point is measured, or the budget is spent".into(),
+            Some(Stopped::Budget) => "the budget holds no further round".into(),
+            None => "it goes on".into(),
+        }
+    }
+
+    fn point(&self, candidate: &Candidate) -> SearchedPoint {
+        let arm = self.planned.arm(&candidate.point, &self.control).unwrap_or_else(|_| self.control.clone());
+        let pairs = || self.objectives.iter();
+        SearchedPoint {
+            spec: arm.spec(),
+            name: arm.name,
+            units: candidate.units,
+            search: pairs().zip(&candidate.search).map(|(objective, gain)| seen(objective, gain)).collect(),
+            fresh: pairs()
+                .zip(&candidate.fresh)
+                .map(|(objective, fresh)| fresh.map(|f| measured(objective, &f)))
+                .collect(),
+            fresh_units: candidate.fresh.iter().flatten().map(|fresh| fresh.n).next().unwrap_or(0),
+        }
+    }
+
+    /// Counts what a round took, from its rows alone: a search that is told them again decides the same.
+    fn spend(&mut self, trials: &[TrialRecord]) {
+        let began = trials.iter().map(|trial| trial.started_unix_ns).min().unwrap_or(0);
+        let gap_ns = self.last_end_ns.map_or(ROUND_NS, |end| began.saturating_sub(end).min(LONGEST_GAP_NS));
+        self.last_end_ns = trials.iter().map(|trial| trial.started_unix_ns + trial.wall_ns).max().or(self.last_end_ns);
+        self.spent.0 += gap_ns + trials.iter().map(|trial| trial.wall_ns).sum::<u64>();
+        self.spent.1 += trials.len() as u64;
+    }
+
+    /// What the search may run, for people: before anything is measured.
+    pub fn forecast(&self) -> Vec<String> {
+        let Options { budget, points, blocks, confirmed, fresh_blocks, .. } = self.options;
+        let trial_ns = self.plan.trial_ns.unwrap_or(TRIAL_NS);
+        let of_round = Options::trials_of(points.min(self.planned.points()), blocks);
+        let confirm = Options::trials_of(confirmed.min(self.planned.points()), fresh_blocks);
+        vec![
+            format!("{} of {}", counted(self.planned.points(), "points"), counted(self.planned.knobs.len(), "knobs")),
+            format!(
+                "about {budget} trials of {} and {} around each: rounds of at most {points} points beside the default in {}, \
+                 {of_round} trials each with those that warm up",
+                format_ns(trial_ns),
+                format_ns(OVERHEAD_NS),
+                counted(blocks as usize, "blocks"),
+            ),
+            format!(
+                "then the winner and {} in {} of fresh trials, {confirm} of the trials",
+                counted(confirmed.saturating_sub(1), "runners-up"),
+                counted(fresh_blocks as usize, "blocks"),
+            ),
+            "a workload that takes longer than its trial has fewer of them: the time is the budget, and is kept".into(),
+        ]
+    }
+}
+
+impl Study for SearchStudy {
+    fn ask(&mut self) -> Result<Option<Plan>> {
+        self.asked = self.search.ask();
+        let Some(ask) = self.asked.clone() else { return Ok(None) };
+        self.round += 1;
+        self.round_of(&ask).map(Some)
+    }
+
+    fn tell(&mut self, round: &Round) -> Result<()> {
+        let Some(ask) = self.asked.take() else { return Ok(()) };
+        let answers = self.answers(round, &ask)?;
+        for (point, answer) in ask.points.iter().zip(&answers) {
+            if let Answer::LeftOut(why) = answer {
+                self.leave_out(point, why);
+            }
+        }
+        self.search.tell(answers);
+        self.spend(&round.trials);
+        // The budget is time: what a trial really takes says how many are left.
+        if let (Stopping::Budget { budget_ns, .. }, 1..) = (&self.plan.stopping, self.spent.1) {
+            let left = budget_ns.saturating_sub(self.spent.0) / (self.spent.0 / self.spent.1).max(1);
+            self.search.may_spend(left);
+        }
+        Ok(())
+    }
+}
+
+fn space(planned: &PlannedSearch) -> Space {
+    use schedlab_tune::search::Scale;
+    let scale = |scale: KnobScale| match scale {
+        KnobScale::Log => Scale::Log,
+        KnobScale::Linear => Scale::Linear,
+        KnobScale::Words => Scale::Words,
+    };
+    let knobs: Vec<_> = planned.knobs.iter().map(|knob| (scale(knob.scale), knob.numbers())).collect();
+    Space::new(&knobs)
+}
+
+fn options(plan: &Plan, planned: &PlannedSearch) -> Result<Options> {
+    let Stopping::Budget { budget_ns, .. } = plan.stopping else { bail!("a search needs a budget") };
+    let strategy = match planned.strategy {
+        SearchStrategy::Halving => Strategy::Halving,
+        SearchStrategy::Surrogate => Strategy::Surrogate,
+        SearchStrategy::Grid => Strategy::Grid,
+    };
+    let trial_ns = plan.trial_ns.unwrap_or(TRIAL_NS).saturating_add(OVERHEAD_NS);
+    let objectives = plan.workloads[0].primary.len().max(1);
+    // A round's own time, spread over some forty trials.
+    let budget = budget_ns / trial_ns.saturating_add(ROUND_NS / 40);
+    let space = space(planned);
+    let options = Options::for_budget(strategy, &space, objectives, budget);
+    let least = options.least_budget(&space);
+    if least > budget {
+        let needs =
+            least.saturating_mul(trial_ns + ROUND_NS / 40).div_ceil(1_000_000_000).saturating_mul(1_000_000_000);
+        return Err(PlanError::Inconsistent(format!(
+            "a budget of {} holds some {budget} trials of {}; a search by `{}` over {} needs {least}: give at least {}, a shorter \
+             `trial`, or fewer values",
+            format_ns(budget_ns),
+            format_ns(plan.trial_ns.unwrap_or(TRIAL_NS)),
+            planned.strategy.name(),
+            counted(planned.points(), "points"),
+            format_ns(needs),
+        ))
+        .into());
+    }
+    Ok(options)
+}
+
+/// Units that every arm with effects has, in order.
+fn units_of_all(effects: &[ArmEffects]) -> Vec<u64> {
+    let mut with = effects.iter().filter(|effects| effects.lacking.is_none());
+    let Some(first) = with.next() else { return Vec::new() };
+    let rest: Vec<&ArmEffects> = with.collect();
+    let in_all = |unit: &u64| rest.iter().all(|effects| effects.effects.iter().any(|(of, _)| of == unit));
+    first.effects.iter().map(|(unit, _)| *unit).filter(in_all).collect()
+}
+
+fn gains(effects: &ArmEffects, units: &[u64]) -> Vec<f64> {
+    let all: Vec<(u64, f64)> = effects.effects.iter().map(|(unit, _)| *unit).zip(effects.gains()).collect();
+    all.iter().filter(|(unit, _)| units.contains(unit)).map(|(_, gain)| *gain).collect()
+}
+
+fn sign(objective: &Objective) -> f64 {
+    if objective.direction == Direction::HigherIsBetter { 1.0 } else { -1.0 }
+}
+
+/// A gain and its ends as an effect on the metric.
+fn on_metric(objective: &Objective, gain: f64, half: f64, level: f64) -> Effect {
+    let of = |gain: f64| match objective.scale {
+        Scale::Ratio => (sign(objective) * gain).exp(),
+        Scale::Difference => sign(objective) * gain,
+    };
+    let (a, b) = (of(gain - half), of(gain + half));
+    Effect { scale: objective.scale, value: of(gain), lo: a.min(b), hi: a.max(b), level }
+}
+
+fn seen(objective: &Objective, gain: &Gain) -> Effect {
+    on_metric(objective, gain.mean, 2.0 * gain.se.unwrap_or(0.0), LEVEL)
+}
+
+fn measured(objective: &Objective, fresh: &Estimate) -> Effect {
+    on_metric(objective, fresh.mean, fresh.interval.half_width(), fresh.interval.level)
+}
+
+/// A gain is better where it is larger.
+fn judged(gain: &Estimate, sesoi: f64) -> Verdict {
+    match schedlab_stats::decide(gain.interval, sesoi.ln_1p(), true) {
+        schedlab_stats::Verdict::Better => Verdict::Better,
+        schedlab_stats::Verdict::Worse => Verdict::Worse,
+        schedlab_stats::Verdict::Equivalent => Verdict::Equivalent,
+        schedlab_stats::Verdict::Inconclusive => Verdict::Inconclusive,
+    }
+}

@@ -1,0 +1,80 @@
+//! A search over the loop and its fakes: rounds become gains, gains become a finding, and told again it is the same.
+
+mod fake;
+
+use anyhow::Result;
+use fake::{Lab, manifest};
+use schedlab_analyze::{SearchFindings, Verdict};
+use schedlab_run::Plan;
+use schedlab_run::manifest::Design;
+use schedlab_run::plan::Stopping;
+use schedlab_trial::rounds::{Ended, Round, drive};
+use schedlab_trial::search::SearchStudy;
+
+fn plan(strategy: &str, budget: &str) -> Plan {
+    let text = format!(
+        "seed = 7\nstrategy = \"{strategy}\"\nbudget = \"{budget}\"\ntrial = \"100ms\"\n[[workload]]\nrun = \"pipe:pin=same\"\n\
+         [[knob]]\nset = \"nice\"\nrange = [\"1\", \"8\"]\n[[knob]]\nset = \"slice\"\nvalues = [\"1ms\", \"9ms\", \"30ms\"]\n"
+    );
+    Plan::parse(&text).unwrap()
+}
+
+/// Every point is as fast as `lab` says against the default.
+fn measured(number: u32, plan: &Plan, change: &dyn Fn(&mut Lab)) -> Result<Round> {
+    let Stopping::Trials { blocks } = plan.stopping else { panic!("a round has its blocks") };
+    let specs: Vec<String> = plan.arms.iter().map(|arm| arm.spec()).collect();
+    let specs: Vec<&str> = specs.iter().map(String::as_str).collect();
+    let mut manifest = manifest(Design::Fixed { blocks }, &specs);
+    (manifest.seed, manifest.plan_toml) = (plan.seed.unwrap(), plan.to_toml());
+    let mut lab = Lab::new(manifest);
+    (lab.effect, lab.noise) = (1.05, 0.02);
+    change(&mut lab);
+    let (manifest, trials) = lab.run();
+    Ok(Round { number, dir: format!("rounds/{number:03}").into(), manifest, trials })
+}
+
+fn search(strategy: &str, change: &dyn Fn(&mut Lab)) -> SearchFindings {
+    let mut study = SearchStudy::new(&plan(strategy, "60s")).unwrap();
+    let (ended, _) = drive(&mut study, &mut |number, plan| measured(number, plan, change)).unwrap();
+    study.findings(&ended)
+}
+
+#[test]
+fn a_search_ends_with_fresh_trials_of_a_winner() {
+    for strategy in ["surrogate", "halving"] {
+        let found = search(strategy, &|_| {});
+        assert_eq!((found.ended.as_str(), &found.verdict), ("finished", &Some(Verdict::Better)), "{strategy}");
+        let fresh = found.confirmed[0].fresh[0].unwrap();
+        assert!((fresh.value - 1.05).abs() < 0.03 && fresh.hi - fresh.lo < 0.1, "{fresh:?}");
+        assert_eq!((found.confirmed.len(), found.confirmed[0].fresh_units), (3, 6));
+        assert!(found.claim().contains("faster") && found.claim().contains("6 fresh blocks"), "{}", found.claim());
+        assert_eq!(found.objectives[0].metric, "round_trips_per_s");
+        assert!(found.seconds > 1.0 && found.trials > 100, "{} trials", found.trials);
+        assert_eq!(found, search(strategy, &|_| {}), "told again, it is the same");
+    }
+}
+
+#[test]
+fn a_value_that_is_refused_is_left_out_with_its_reason() {
+    let found = search("surrogate", &|lab| lab.refuse = Some("slice"));
+    assert!(found.confirmed.is_empty() && found.claim().starts_with("No point"), "{}", found.claim());
+    let [only] = found.left_out.as_slice() else { panic!("{:?}", found.left_out) };
+    assert_eq!(only.why, "this kernel ignores it");
+    assert!(only.points[0].starts_with("nice="), "{only:?}");
+}
+
+#[test]
+fn a_round_that_was_cut_is_not_told_and_what_was_seen_stands() {
+    let mut study = SearchStudy::new(&plan("surrogate", "60s")).unwrap();
+    let cut_second = |number: u32| move |lab: &mut Lab| lab.interrupt_after = (number == 2).then_some(4);
+    let (ended, _) = drive(&mut study, &mut |number, plan| measured(number, plan, &cut_second(number))).unwrap();
+    let found = study.findings(&ended);
+    assert_eq!((ended, found.rounds, found.ended.as_str()), (Ended::Interrupted, 1, "interrupted"));
+    assert!(found.confirmed.is_empty() && !found.measured.is_empty());
+}
+
+#[test]
+fn a_budget_that_holds_no_search_says_what_it_takes() {
+    let said = SearchStudy::new(&plan("grid", "30s")).err().unwrap().to_string();
+    assert!(said.contains("over 18 points needs") && said.contains("give at least"), "{said}");
+}

@@ -1,0 +1,281 @@
+//! Settings as files that a machine keeps: sysctl.d, a unit of systemd, a profile of tuned, a script that starts a command with them.
+//! Each says in its head what it rests on and how it is undone. Nothing is installed here.
+
+use crate::Roots;
+use schedlab_run::{Policy, Setting, plain, words};
+use std::path::{Path, PathBuf};
+
+/// A file and what to do with it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Export {
+    /// Its name in a directory of exports.
+    pub file: &'static str,
+    /// All of it.
+    pub text: String,
+    /// The command that puts it in force.
+    pub apply: String,
+    /// The command that takes it back.
+    pub undo: String,
+}
+
+/// What settings become.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Exports {
+    /// The files.
+    pub files: Vec<Export>,
+    /// Settings that no file can hold, and what holds them instead.
+    pub without: Vec<String>,
+}
+
+const SYSCTL: &str = "90-schedlab.conf";
+const UNIT: &str = "schedlab-knobs.service";
+const TUNED: &str = "tuned.conf";
+const SCRIPT: &str = "schedlab-run";
+
+/// A value of a file of the kernel: what it was found to be best at, and what it has now.
+struct Value {
+    file: PathBuf,
+    /// The dotted name of a sysctl.
+    sysctl: Option<String>,
+    value: String,
+    before: Option<String>,
+}
+
+/// The files for some settings; `evidence` is what they rest on, a line each.
+pub fn exports(roots: &Roots, settings: &[Setting], evidence: &[String]) -> Exports {
+    let (mut values, mut of_task, mut exports) = (Vec::new(), Vec::new(), Exports::default());
+    for setting in settings {
+        match (value_of(roots, setting), setting.is_per_task()) {
+            (Some(value), _) => values.push(value),
+            (None, true) if !matches!(setting, Setting::PlantSpin { .. } | Setting::PlantStall { .. }) => {
+                of_task.push(setting);
+            }
+            _ => exports.without.push(format!("{setting}: {}", instead(setting))),
+        }
+    }
+    let sysctls: Vec<&Value> = values.iter().filter(|value| value.sysctl.is_some()).collect();
+    let files: Vec<&Value> = values.iter().filter(|value| value.sysctl.is_none()).collect();
+    if !sysctls.is_empty() {
+        exports.files.push(sysctl_d(&sysctls, evidence));
+    }
+    if !files.is_empty() {
+        exports.files.push(unit(&files, evidence));
+    }
+    if !values.is_empty() {
+        exports.files.push(tuned(&sysctls, &files, evidence));
+    }
+    if !of_task.is_empty() {
+        exports.files.push(script(&of_task, evidence));
+    }
+    exports
+}
+
+fn value_of(roots: &Roots, setting: &Setting) -> Option<Value> {
+    let sysctl = |name: &str, value: &str| {
+        let file = roots.proc.join("sys").join(name.replace('.', "/"));
+        Value { before: read(&file), file, sysctl: Some(plain::line(name)), value: plain::line(value) }
+    };
+    let file = |file: PathBuf, value: &str| Value {
+        before: read(&file),
+        file: plain::line(&file.to_string_lossy()).into(),
+        sysctl: None,
+        value: plain::line(value),
+    };
+    match setting {
+        Setting::Sysctl { name, value } => Some(sysctl(name, value)),
+        Setting::Autogroup(on) => Some(sysctl("kernel.sched_autogroup_enabled", if *on { "1" } else { "0" })),
+        Setting::Debugfs { path, value } => Some(file(roots.debugfs.join(path), value)),
+        Setting::Sysfs { path, value } => Some(file(roots.sys.join(path), value)),
+        Setting::Thp(thp) => Some(file(roots.sys.join("kernel/mm/transparent_hugepage/enabled"), thp.name())),
+        Setting::Feature { name, on } => Some(feature(roots, name, *on)),
+        _ => None,
+    }
+}
+
+/// A word of `sched/features`, which is written alone and read back among the others.
+fn feature(roots: &Roots, name: &str, on: bool) -> Value {
+    let file = roots.debugfs.join("sched/features");
+    let word = |on: bool| format!("{}{name}", if on { "" } else { "NO_" });
+    let all = std::fs::read_to_string(&file).unwrap_or_default();
+    let before = [true, false].map(word).into_iter().find(|word| all.split_whitespace().any(|w| w == word));
+    Value { file, sysctl: None, value: word(on), before }
+}
+
+/// The value of a file; of several words the one in brackets.
+fn read(file: &Path) -> Option<String> {
+    let text = std::fs::read_to_string(file).ok()?;
+    let chosen = text.split_once('[').and_then(|(_, rest)| rest.split_once(']')).map(|(word, _)| word);
+    Some(chosen.unwrap_or(text.trim()).to_owned())
+}
+
+fn instead(setting: &Setting) -> &'static str {
+    match setting {
+        Setting::CpuWeight(_) => "CPUWeight= in the service's unit (systemd.resource-control(5))",
+        Setting::CpuQuota { .. } => "CPUQuota= in the service's unit (systemd.resource-control(5))",
+        Setting::Kernel(_) | Setting::BootArgument(_) => "it belongs to the boot loader's configuration",
+        Setting::Topology(_) => "it is a guest's",
+        Setting::WorkloadOption { .. } | Setting::Trace(_) => "it belongs to the measurement",
+        Setting::PlantSpin { .. } | Setting::PlantStall { .. } => "it is planted to be found",
+        _ => "`schedlab tune set` sets it until `schedlab tune restore`",
+    }
+}
+
+/// Comment lines: names and titles come from plans, and a line break in one would be a line of the file.
+fn head(evidence: &[String], undo: &str) -> String {
+    let line = |text: &str| format!("# {}\n", plain::line(text));
+    evidence.iter().map(|text| line(text)).chain([line(&format!("Undo: {undo}"))]).collect()
+}
+
+fn sysctl_d(values: &[&Value], evidence: &[String]) -> Export {
+    let name = |value: &Value| value.sysctl.clone().unwrap_or_default();
+    let back: Vec<String> = values
+        .iter()
+        .filter_map(|value| Some(words::join([format!("{}={}", name(value), value.before.as_ref()?).as_str()])))
+        .collect();
+    let back = if back.is_empty() { String::new() } else { format!(" && sysctl -w {}", back.join(" ")) };
+    let undo = format!("rm /etc/sysctl.d/{SYSCTL}{back}");
+    let lines: String = values.iter().map(|value| format!("{} = {}\n", name(value), value.value)).collect();
+    Export {
+        file: SYSCTL,
+        text: head(evidence, &undo) + &lines,
+        apply: format!("cp {SYSCTL} /etc/sysctl.d/ && sysctl -p /etc/sysctl.d/{SYSCTL}"),
+        undo,
+    }
+}
+
+/// A shell's line in a unit, where `%` and `$` have meanings of systemd's.
+fn shell(command: &str) -> String {
+    let escaped = command.replace('\\', "\\\\").replace('%', "%%").replace('$', "$$").replace('"', "\\\"");
+    format!("/bin/sh -c \"{escaped}\"")
+}
+
+fn write(value: &str, file: &Path) -> String {
+    words::join(["echo", value]) + " > " + &words::join([file.display().to_string().as_str()])
+}
+
+fn unit(values: &[&Value], evidence: &[String]) -> Export {
+    let undo = format!("systemctl disable --now {UNIT} && rm /etc/systemd/system/{UNIT}");
+    let mut text = head(evidence, &undo);
+    text += "[Unit]\nDescription=Scheduler knobs that schedlab found\nAfter=sys-kernel-debug.mount\n\n\
+             [Service]\nType=oneshot\nRemainAfterExit=yes\n";
+    for value in values {
+        text += &format!("ExecStart={}\n", shell(&write(&value.value, &value.file)));
+    }
+    // Without it the next CPU that goes on- or offline takes a slice back (docs/knobs.md).
+    let slice = |value: &&&Value| {
+        value.file.to_string_lossy().contains("sched/") && value.file.to_string_lossy().ends_with("_ns")
+    };
+    let scaling = values.iter().find(slice).and_then(|value| Some(value.file.parent()?.join("tunable_scaling")));
+    let again = scaling.map(|file| {
+        let file = words::join([file.display().to_string().as_str()]);
+        shell(&format!("v=$(cat {file}) && echo $v > {file}"))
+    });
+    text += &again.iter().map(|again| format!("ExecStart={again}\n")).collect::<String>();
+    for value in values.iter().rev() {
+        if let Some(before) = &value.before {
+            text += &format!("ExecStop={}\n", shell(&write(before, &value.file)));
+        }
+    }
+    text += &again.iter().map(|again| format!("ExecStop={again}\n")).collect::<String>();
+    text += "\n[Install]\nWantedBy=multi-user.target\n";
+    let apply = format!("cp {UNIT} /etc/systemd/system/ && systemctl enable --now {UNIT}");
+    Export { file: UNIT, text, apply, undo }
+}
+
+fn tuned(sysctls: &[&Value], files: &[&Value], evidence: &[String]) -> Export {
+    let undo = "tuned-adm off && rm -r /etc/tuned/schedlab".to_owned();
+    let mut text = head(evidence, &undo) + "[main]\nsummary=Knobs that schedlab found\n";
+    let mut section = |name: &str, lines: Vec<String>| {
+        if !lines.is_empty() {
+            text += &format!("\n[{name}]\n{}\n", lines.join("\n"));
+        }
+    };
+    let of_sysctl = |value: &&Value| format!("{}={}", value.sysctl.as_deref().unwrap_or_default(), value.value);
+    section("sysctl", sysctls.iter().map(of_sysctl).collect());
+    section("sysfs", files.iter().map(|value| format!("{}={}", value.file.display(), value.value)).collect());
+    let apply =
+        format!("mkdir -p /etc/tuned/schedlab && cp {TUNED} /etc/tuned/schedlab/ && tuned-adm profile schedlab");
+    Export { file: TUNED, text, apply, undo }
+}
+
+/// What belongs to tasks is set for a command; a new policy or slice needs no journal.
+fn script(settings: &[&Setting], evidence: &[String]) -> Export {
+    let undo = "it ends with the command".to_owned();
+    let settings: Vec<String> = settings.iter().map(|setting| setting.to_string()).collect();
+    let real_time = settings.iter().any(|s| matches!(s.parse(), Ok(Setting::Policy(Policy::Fifo(_) | Policy::Rr(_)))));
+    let rights = if real_time { "# A real-time policy needs CAP_SYS_NICE.\n" } else { "" };
+    let words = words::join(settings.iter().map(String::as_str));
+    let text = format!(
+        "#!/bin/sh\n{}{rights}exec \"${{SCHEDLAB:-schedlab}}\" tune set {words} --for -- \"$@\"\n",
+        head(evidence, &undo)
+    );
+    Export { file: SCRIPT, text, apply: format!("sh {SCRIPT} COMMAND"), undo }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn made(settings: &str) -> Exports {
+        let tree = tempfile::tempdir().unwrap();
+        let put = |file: &str, text: &str| {
+            let path = tree.path().join(file);
+            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+            std::fs::write(path, text).unwrap();
+        };
+        put("proc/sys/kernel/sched_autogroup_enabled", "1\n");
+        put("sys/kernel/debug/sched/base_slice_ns", "2800000\n");
+        put("sys/kernel/debug/sched/features", "PLACE_LAG NO_HRTICK WA_IDLE\n");
+        put("sys/kernel/mm/transparent_hugepage/enabled", "always [madvise] never\n");
+        let settings: Vec<Setting> = settings.split(';').map(|text| text.parse().unwrap()).collect();
+        let mut made = exports(&Roots::below(tree.path()), &settings, &["5 % faster [4, 6]\nrm -rf /".into()]);
+        let root = tree.path().display().to_string();
+        made.files.iter_mut().for_each(|export| export.text = export.text.replace(&root, ""));
+        made
+    }
+
+    fn text<'e>(made: &'e Exports, file: &str) -> &'e str {
+        &made.files.iter().find(|export| export.file == file).unwrap().text
+    }
+
+    #[test]
+    fn a_sysctl_becomes_a_file_with_its_evidence_and_undo() {
+        let made = made("autogroup=off");
+        let lines: Vec<&str> = text(&made, SYSCTL).lines().collect();
+        assert!(lines[0].starts_with("# 5 % faster [4, 6]") && lines[0].contains("rm -rf"), "one line: {lines:?}");
+        assert!(lines[1].starts_with("# Undo: rm /etc/sysctl.d/90-schedlab.conf && sysctl -w"), "{lines:?}");
+        assert!(lines[1].ends_with("kernel.sched_autogroup_enabled=1"), "{lines:?}");
+        assert_eq!(lines[2..], ["kernel.sched_autogroup_enabled = 0"]);
+        assert!(text(&made, TUNED).ends_with("[sysctl]\nkernel.sched_autogroup_enabled=0\n"));
+        assert_eq!(made.files.len(), 2);
+    }
+
+    #[test]
+    fn files_of_debugfs_become_a_unit_that_puts_them_back() {
+        let made = made("debugfs:sched/base_slice_ns=5000000;feature:NO_WA_IDLE;thp=never");
+        let unit = text(&made, UNIT);
+        for line in [
+            "ExecStart=/bin/sh -c \"echo 5000000 > /sys/kernel/debug/sched/base_slice_ns\"\n",
+            "ExecStart=/bin/sh -c \"echo NO_WA_IDLE > /sys/kernel/debug/sched/features\"\n",
+            "ExecStop=/bin/sh -c \"echo 2800000 > /sys/kernel/debug/sched/base_slice_ns\"\n",
+            "ExecStop=/bin/sh -c \"echo WA_IDLE > /sys/kernel/debug/sched/features\"\n",
+            "ExecStop=/bin/sh -c \"echo madvise > /sys/kernel/mm/transparent_hugepage/enabled\"\n",
+            "v=$$(cat /sys/kernel/debug/sched/tunable_scaling) && echo $$v > /sys",
+        ] {
+            assert!(unit.contains(line), "{line} in {unit}");
+        }
+        assert!(text(&made, TUNED).contains("[sysfs]\n/sys/kernel/debug/sched/base_slice_ns=5000000\n"));
+    }
+
+    #[test]
+    fn what_belongs_to_tasks_becomes_a_script_and_the_rest_says_where_it_belongs() {
+        let made = made("slice=3ms;policy=batch;cpu_weight=200;boot:preempt=full");
+        assert!(text(&made, SCRIPT).ends_with("tune set slice=3ms policy=batch --for -- \"$@\"\n"));
+        assert_eq!(made.files.len(), 1);
+        assert!(
+            made.without[0].contains("CPUWeight=") && made.without[1].contains("boot loader"),
+            "{:?}",
+            made.without
+        );
+    }
+}

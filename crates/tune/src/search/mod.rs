@@ -1,0 +1,274 @@
+//! The search for the best values of some knobs, as a machine that is asked and told: it says which points to measure next beside
+//! the default, is told the gain of each in every block, and at its end has the best measured again, in trials that no choice
+//! rests on. Nothing here knows a knob, a file or a clock; the same seed and the same answers give the same questions, so a
+//! search that was broken off goes on by being told again what was measured.
+//!
+//! A gain is what a point has over the default that was measured in the same block, larger is better: ln(arm/control), or a
+//! difference. The first objective decides who wins; the others have their say in the Pareto front.
+
+mod halving;
+mod ledger;
+mod outcome;
+mod pareto;
+mod space;
+mod surrogate;
+
+pub use outcome::{Candidate, Gain, Outcome};
+pub use pareto::front;
+pub use space::{Point, Scale, Space};
+
+use halving::Halving;
+use ledger::{Ledger, Measured};
+use surrogate::Surrogate;
+
+/// How the next points are chosen.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Strategy {
+    /// Many points in few blocks, the better half of them in twice as many, and so on (Karnin, Koren & Somekh 2013).
+    Halving,
+    /// Where a Gaussian process through all that was seen expects the largest improvement.
+    Surrogate,
+    /// Every point.
+    Grid,
+}
+
+/// What a search may cost and what it is to find.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Options {
+    /// How points are chosen.
+    pub strategy: Strategy,
+    /// Objectives, at least one.
+    pub objectives: usize,
+    /// Most trials, those that warm up and those that confirm among them.
+    pub budget: u64,
+    /// Most points of a round, beside the default.
+    pub points: usize,
+    /// Blocks of a round.
+    pub blocks: u32,
+    /// Points that are measured again at the end, the winner among them.
+    pub confirmed: usize,
+    /// Blocks in which they are measured again.
+    pub fresh_blocks: u32,
+    /// A gain that is too small to matter.
+    pub least: f64,
+    /// Of all draws.
+    pub seed: u64,
+}
+
+impl Options {
+    /// For so many trials: rounds of as many points as the budget bears, and three points, or the best of each objective,
+    /// measured again in six blocks.
+    pub fn for_budget(strategy: Strategy, space: &Space, objectives: usize, budget: u64) -> Self {
+        let sizes: &[(usize, u32)] = match strategy {
+            Strategy::Grid => &[(16, 6)],
+            Strategy::Halving => &[(16, 1)],
+            Strategy::Surrogate => &[(8, 2), (6, 2), (4, 2), (4, 1)],
+        };
+        let confirmed = (objectives + 1).max(3);
+        let of_size = |&(points, blocks): &(usize, u32)| Self {
+            strategy,
+            objectives,
+            budget,
+            points,
+            blocks,
+            confirmed,
+            fresh_blocks: 6,
+            least: 0.01,
+            seed: 0,
+        };
+        let mut options = sizes.iter().map(of_size);
+        let first = of_size(&sizes[0]);
+        let mut fits = options.find(|options| options.least_budget(space) <= budget).unwrap_or(first);
+        if strategy == Strategy::Surrogate {
+            // A fit costs the third power of what it was told.
+            let rounds = |blocks| budget / Self::trials_of(fits.points, blocks);
+            fits.blocks = (fits.blocks..64).find(|&blocks| rounds(blocks) <= MOST_ROUNDS).unwrap_or(64);
+        }
+        fits
+    }
+
+    /// What a round costs: its blocks and the one that warms up, of two trials of each point and of the default.
+    pub fn trials_of(points: usize, blocks: u32) -> u64 {
+        2 * (points as u64 + 1) * (u64::from(blocks) + 1)
+    }
+
+    /// What measuring so many points costs, in as few rounds as may be, those of one size.
+    fn trials_in_rounds(&self, points: usize, blocks: u32) -> u64 {
+        self.rounds_of(points).map(|points| Self::trials_of(points, blocks)).sum()
+    }
+
+    /// How many points each round has.
+    fn rounds_of(&self, points: usize) -> impl Iterator<Item = usize> {
+        let rounds = points.div_ceil(self.points.max(1)).max(1);
+        (0..rounds).map(move |round| (round + 1) * points / rounds - round * points / rounds)
+    }
+
+    /// What the end costs.
+    fn trials_to_confirm(&self, space: &Space) -> u64 {
+        Self::trials_of(self.confirmed.min(space.len()), self.fresh_blocks)
+    }
+
+    /// The smallest budget with which such a search makes sense.
+    pub fn least_budget(&self, space: &Space) -> u64 {
+        let search = match self.strategy {
+            Strategy::Grid => self.trials_in_rounds(space.len(), self.blocks),
+            Strategy::Surrogate => self.trials_in_rounds(surrogate::first_points(space, self.points), self.blocks),
+            Strategy::Halving => halving::least_trials(space, self),
+        };
+        search + self.trials_to_confirm(space)
+    }
+}
+
+/// Of a surrogate: more budget makes larger rounds.
+const MOST_ROUNDS: u64 = 30;
+
+/// What to measure.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Ask {
+    /// Whether it confirms: the choice is made.
+    pub is_fresh: bool,
+    /// The points, beside the default.
+    pub points: Vec<Point>,
+    /// In so many blocks.
+    pub blocks: u32,
+}
+
+/// What came of a point.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Answer {
+    /// For each objective its gain in every block, the blocks in the same order for all points of a round.
+    Gains(Vec<Vec<f64>>),
+    /// It cannot be, and why.
+    LeftOut(String),
+}
+
+/// Why the search for points ended.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Stopped {
+    /// No further round fits the budget, or the strategy's rounds are done.
+    Budget,
+    /// No point promises as much as this any more: the gain that is expected at the best of them.
+    NothingToGain(f64),
+}
+
+/// A search under way.
+#[derive(Debug)]
+pub struct Search {
+    space: Space,
+    options: Options,
+    ledger: Ledger,
+    method: Method,
+    asked: Option<Ask>,
+    spent: u64,
+    stopped: Option<Stopped>,
+    /// Those to confirm, the winner first, once they are chosen.
+    chosen: Option<Vec<Point>>,
+}
+
+#[derive(Debug)]
+enum Method {
+    Halving(Halving),
+    Surrogate(Box<Surrogate>),
+    Grid(Vec<Vec<Point>>),
+}
+
+impl Search {
+    /// Over the points of `space`.
+    pub fn new(space: Space, options: Options) -> Self {
+        let method = match options.strategy {
+            Strategy::Halving => Method::Halving(Halving::new(&space, &options)),
+            Strategy::Surrogate => Method::Surrogate(Box::new(Surrogate::new(&space, &options))),
+            Strategy::Grid => Method::Grid(in_rounds(space.points().collect(), &options)),
+        };
+        Self { space, options, ledger: Ledger::default(), method, asked: None, spent: 0, stopped: None, chosen: None }
+    }
+
+    /// What to measure next; the same until it was told. `None` at the end.
+    pub fn ask(&mut self) -> Option<Ask> {
+        if self.asked.is_none() && self.chosen.is_none() {
+            self.asked = self.search().or_else(|| self.confirm());
+        }
+        self.asked.clone()
+    }
+
+    /// So many trials more, those that confirm among them: the budget is time, and trials take what they take.
+    pub fn may_spend(&mut self, trials: u64) {
+        self.options.budget = self.spent + trials;
+    }
+
+    /// What came of the points that were asked for last, in their order.
+    pub fn tell(&mut self, answers: Vec<Answer>) {
+        let Some(asked) = self.asked.take() else { return };
+        let mut round = Measured { is_fresh: asked.is_fresh, points: Vec::new(), gains: Vec::new() };
+        for (point, answer) in asked.points.into_iter().zip(answers) {
+            match answer {
+                Answer::Gains(gains)
+                    if gains.len() == self.options.objectives && gains.iter().all(|units| is_usable(units)) =>
+                {
+                    round.points.push(point);
+                    round.gains.push(gains);
+                }
+                Answer::Gains(_) => self.leave_out(&point, "no block has a number for every objective"),
+                Answer::LeftOut(why) => self.leave_out(&point, &why),
+            }
+        }
+        self.ledger.refuse_values(self.space.axes());
+        if !round.points.is_empty() {
+            self.spent += Options::trials_of(round.points.len(), asked.blocks);
+            self.ledger.rounds.push(round);
+        }
+    }
+
+    fn leave_out(&mut self, point: &Point, why: &str) {
+        self.ledger.left_out.push((point.clone(), why.to_owned()));
+    }
+
+    fn search(&mut self) -> Option<Ask> {
+        let left = self.options.budget.saturating_sub(self.spent + self.options.trials_to_confirm(&self.space));
+        loop {
+            let (points, blocks) = match &mut self.method {
+                Method::Halving(halving) => halving.next(&self.ledger)?,
+                Method::Grid(rounds) => (rounds.pop()?, self.options.blocks),
+                Method::Surrogate(surrogate) => match surrogate.next(&self.space, &self.options, &self.ledger, left) {
+                    Ok(points) => (points, self.options.blocks),
+                    Err(stopped) => {
+                        self.stopped = Some(stopped);
+                        return None;
+                    }
+                },
+            };
+            let points: Vec<Point> = points.into_iter().filter(|point| !self.ledger.is_left_out(point)).collect();
+            if Options::trials_of(points.len(), blocks) > left {
+                return None;
+            }
+            if !points.is_empty() {
+                return Some(Ask { is_fresh: false, points, blocks });
+            }
+        }
+    }
+
+    /// The choice, and the trials that confirm it.
+    fn confirm(&mut self) -> Option<Ask> {
+        let chosen = outcome::choose(self);
+        self.chosen = Some(chosen.clone());
+        (!chosen.is_empty()).then_some(Ask { is_fresh: true, points: chosen, blocks: self.options.fresh_blocks })
+    }
+}
+
+/// A round's gains have a mean.
+fn is_usable(units: &[f64]) -> bool {
+    !units.is_empty() && units.iter().all(|gain| gain.is_finite())
+}
+
+/// Points by round, the last round first.
+fn in_rounds(points: Vec<Point>, options: &Options) -> Vec<Vec<Point>> {
+    let mut points = points.into_iter();
+    let count = points.len();
+    let mut rounds: Vec<Vec<Point>> =
+        options.rounds_of(count).map(|of_round| points.by_ref().take(of_round).collect()).collect();
+    rounds.reverse();
+    rounds
+}
+
+#[cfg(test)]
+mod tests;
