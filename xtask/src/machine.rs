@@ -24,7 +24,7 @@ pub(crate) struct Machine {
 }
 
 /// Programs that tests may name as a need; a name outside this list is `Unknown`, not an absent program.
-const PROGRAMS: [&str; 18] = [
+const PROGRAMS: &[&str] = &[
     "cc",
     "chrt",
     "cpio",
@@ -41,6 +41,8 @@ const PROGRAMS: [&str; 18] = [
     "sh",
     "stress-ng",
     "strip",
+    "sysctl",
+    "systemd-analyze",
     "taskset",
     "unshare",
 ];

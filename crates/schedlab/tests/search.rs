@@ -59,11 +59,15 @@ fn a_search_leaves_its_findings_and_goes_on_from_its_rounds() {
     assert!(twice.code == 1 && twice.stderr.contains("--resume"), "{}", twice.stderr);
 }
 
-/// Whether a program is there; without it a test says that it is skipped.
+/// Of the one test that loads files: what it leaves out for want of something.
+fn skip(need: &str) {
+    eprintln!("schedlab-skip: exported_files_are_what_their_programs_load: needs {need}");
+}
+
 fn has(program: &str) -> bool {
     let there = Command::new(program).arg("--version").output().is_ok();
     if !there {
-        eprintln!("schedlab-skip: {program} is not installed");
+        skip(program);
     }
     there
 }
@@ -87,7 +91,7 @@ fn exported_files_are_what_their_programs_load() {
     let said = if said.code == 0 {
         said
     } else {
-        eprintln!("schedlab-skip: debugfs: {}", said.stderr);
+        skip("debugfs");
         schedlab(&["tune", "export", "-o", &out, &sysctl, "thp=madvise", "nice=5"])
     };
     let said = said.success().stdout;
@@ -95,7 +99,7 @@ fn exported_files_are_what_their_programs_load() {
     let file = |name: &str| lab.path(&format!("keep/{name}"));
     let may_write = std::fs::OpenOptions::new().write(true).open("/proc/sys/kernel/sched_rt_period_us").is_ok();
     if !may_write {
-        eprintln!("schedlab-skip: sysctl -p: needs root");
+        skip("root");
     }
     if has("sysctl") && may_write {
         // The value it has: nothing changes.
