@@ -570,6 +570,7 @@ fn a_series_is_compiled_patch_after_patch_up_to_the_first_that_fails() {
     write(&lab, "tree/kernel/x.c", TEXT.replace("unlock", "BROKEN").as_bytes());
     let ran = port(&[]).failure();
     assert!(ran.stderr.contains("the tree does not compile without the series"), "{}", ran.stderr);
+    assert!(ran.stdout.contains("hunks of 4 patches"), "what was rehearsed is shown: {}", ran.stdout);
     let ran = port(&["--boot", "no-such-workload"]).failure();
     assert!(ran.stderr.contains("no-such-workload"), "{}", ran.stderr);
 }

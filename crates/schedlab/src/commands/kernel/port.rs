@@ -20,24 +20,29 @@ pub(super) fn run(args: &Port) -> Result<u8> {
     if let Some(dir) = args.write.as_deref().filter(|_| !args.dry_run) {
         adapted::write(&rehearsal, dir)?;
     }
+    // What was rehearsed is shown also where nothing could be built.
+    let mut failed = None;
     if args.build && args.dry_run {
         say(built::plan(args, &rehearsal)?);
     } else if args.build {
-        rehearsal.build = Some(built::build(args, &rehearsal)?);
+        match built::build(args, &rehearsal) {
+            Ok(build) => rehearsal.build = Some(build),
+            Err(error) => failed = Some(error),
+        }
     }
     if let Some(from) = &args.from {
         rehearsal.prerequisites = prerequisites::find(from, &args.onto, &rehearsal);
     }
-    let is_good = rehearsal.build.as_ref().is_none_or(Build::is_good);
-    let code = if is_good { exit::DONE } else { exit::ERROR };
     if args.json.as_deref() == Some("-") {
-        return to_stdout(|out| rehearsal.write_json(out)).map(|()| code);
+        to_stdout(|out| rehearsal.write_json(out))?;
+    } else {
+        if let Some(file) = args.json.as_deref().filter(|_| !args.dry_run) {
+            write_file(Path::new(file), |out| rehearsal.write_json(out))?;
+        }
+        to_stdout(|out| rehearsal.write_text(out))?;
     }
-    if let Some(file) = args.json.as_deref().filter(|_| !args.dry_run) {
-        write_file(Path::new(file), |out| rehearsal.write_json(out))?;
-    }
-    to_stdout(|out| rehearsal.write_text(out))?;
-    Ok(code)
+    let is_good = rehearsal.build.as_ref().is_none_or(Build::is_good);
+    failed.map_or(Ok(if is_good { exit::DONE } else { exit::ERROR }), Err)
 }
 
 fn rehearsal(args: &Port) -> Result<Rehearsal> {
