@@ -52,7 +52,6 @@ const EXAMPLES: &[(&str, &[&str])] = &[
         "schedlab kernel dossier 0001-feature.patch --tree linux-6.1 -o feature"]),
     ("kernel port", &["schedlab kernel port 0001-fix.patch --onto linux-6.1",
         "schedlab kernel port debian/patches-rt --onto linux-6.12 --json findings.jsonl",
-        "schedlab kernel port series.mbox --onto linux-6.1 --write ported",
         "schedlab kernel port series.mbox --onto linux-6.1 --build --boot pipe"]),
     ("vm", &["schedlab vm fetch debian:6.1", "schedlab vm run --kernel debian:6.1 -- bench pipe"]),
     ("vm fetch", &["schedlab vm fetch debian:6.1", "schedlab vm fetch debian:6.12-rt --module zram"]),
