@@ -129,7 +129,8 @@ fn a_log_has_a_line_for_each_look_with_what_is_left_and_the_estimate() {
     let looks = manifest["looks"].as_array().unwrap().len();
     let lines = said.lines().filter(|line| line.contains(" % of the budget, block ") && line.contains(" left"));
     assert_eq!(lines.count(), looks, "{said}");
-    // A busy machine may end no block within the budget.
+    // A busy machine may end fewer blocks of four within the budget than a look asks for.
     let found = program::json(&at(&lab, 0, &["report", "budget", "--json"]).success().stdout);
-    assert!(looks > 0 || found["workloads"][0]["counts"]["used"] == 0, "{said}");
+    let used = found["workloads"][0]["counts"]["used"].as_u64().unwrap();
+    assert!(looks > 0 || used < 4 * schedlab_run::LEAST_UNITS as u64, "{said}");
 }
