@@ -128,6 +128,9 @@ fn other_formats_and_encoded_mails_are_said_to_be_so() {
     assert!(matches!(why("diff --cc f\nindex 1,2..3\n"), PatchError::OtherFormat(_)));
     let encoded = "From a Mon Sep 17 00:00:00 2001\nSubject: x\nContent-Transfer-Encoding: quoted-printable\n\nx=20\n";
     assert_eq!(why(encoded), PatchError::Encoded("quoted-printable".into()));
+    let diff = "--- a/x.c\n+++ b/x.c\n@@ -1 +1 @@\n-x =3D 1;\n+x =3D 2;\n";
+    let patch = &parse(format!("{encoded}{diff}").as_bytes())[0];
+    assert!(patch.files.is_empty() && patch.refused.len() == 1, "what was encoded is not taken as it stands");
     assert!(parse(b"no diff at all\n").is_empty());
     assert!(parse(b"").is_empty());
 }

@@ -61,7 +61,10 @@ impl<'a> Reader<'a> {
             reader.at += 1;
         }
         message::read(&lines[from..reader.at], &mut reader.patch);
-        reader.encoding(from);
+        if reader.is_encoded(from) {
+            // Its lines are not those of the diff.
+            return reader.patch;
+        }
         while reader.at < lines.len() {
             reader.step();
         }
@@ -87,14 +90,15 @@ impl<'a> Reader<'a> {
         self.patch.refused.push(Refused { line, why });
     }
 
-    fn encoding(&mut self, from: usize) {
+    /// Whether the mail says that its text is not as it stands, which is then refused.
+    fn is_encoded(&mut self, from: usize) -> bool {
         let key = b"content-transfer-encoding:";
         let head = self.lines[from..self.at].iter().take_while(|l| !without_end(l).is_empty());
         let found = head.filter(|l| l.to_ascii_lowercase().starts_with(key)).last();
         let value = found.map(|l| String::from_utf8_lossy(&l[key.len()..]).trim().to_ascii_lowercase());
-        if let Some(value) = value.filter(|v| v == "base64" || v == "quoted-printable") {
-            self.refuse(from + 1, PatchError::Encoded(value));
-        }
+        let Some(value) = value.filter(|v| v == "base64" || v == "quoted-printable") else { return false };
+        self.refuse(from + 1, PatchError::Encoded(value));
+        true
     }
 
     fn step(&mut self) {
