@@ -64,9 +64,10 @@ pub(super) fn commits(tree: &Path, most: usize, revisions: &[&str], files: &[Str
 }
 
 /// What the commits of a list change, each behind a line with its id; as `git format-patch` shows them, whatever the
-/// checkout's own settings are.
+/// checkout's own settings are. A commit without a parent has none: it may be where a shallow clone was cut, and would bring the
+/// whole tree.
 pub(super) fn diffs(tree: &Path, paths: &[String], commits: Vec<u8>) -> Result<Vec<u8>> {
-    let shown = ["diff-tree", "--stdin", "--root", "-r", "-p", "-M", "-U3", "--no-textconv", "--no-ext-diff"];
+    let shown = ["diff-tree", "--stdin", "-r", "-p", "-M", "-U3", "--no-textconv", "--no-ext-diff"];
     let shown = [&shown[..], &["--src-prefix=a/", "--dst-prefix=b/", "--diff-algorithm=myers", "--"]].concat();
     git(tree, &shown, paths, commits)
 }

@@ -95,6 +95,19 @@ pub(super) fn file(tree: &Path, path: &str) -> Result<Option<Vec<u8>>> {
     }
 }
 
+/// The patch of an entry. Without its options it would be another patch.
+fn of_quilt<'e>(series: &Path, entry: &'e str) -> Result<&'e str> {
+    let mut words = entry.split_whitespace();
+    let name = words.next().unwrap_or_default();
+    match words.find(|option| *option != "-p1") {
+        None => Ok(name),
+        Some(option) => bail!(
+            "{}: `{entry}`: of the options of patch only -p1 is followed, not {option}; rewrite the patch so that it needs none",
+            series.display()
+        ),
+    }
+}
+
 /// The files of the series in order, with what they hold.
 fn files(named: &[PathBuf]) -> Result<Vec<(PathBuf, Vec<u8>)>> {
     let mut out = Vec::new();
@@ -108,8 +121,12 @@ fn files(named: &[PathBuf]) -> Result<Vec<(PathBuf, Vec<u8>)>> {
             // Quilt: a name a line, options of patch behind it, comments behind `#`.
             Ok(names) => {
                 let names = String::from_utf8_lossy(&names);
-                let names = names.lines().filter_map(|line| line.split('#').next()?.split_whitespace().next());
-                names.map(|name| path.join(name)).collect()
+                let entries = names.lines().filter_map(|line| line.split('#').next()).map(str::trim);
+                let entries: Vec<&str> = entries.filter(|entry| !entry.is_empty()).collect();
+                if entries.is_empty() {
+                    bail!("{} names no patch", series.display());
+                }
+                entries.iter().map(|entry| Ok(path.join(of_quilt(&series, entry)?))).collect::<Result<_>>()?
             }
             Err(error) if error.kind() == ErrorKind::NotFound => by_name(path)?,
             Err(error) => return Err(error).with_context(|| format!("{} cannot be read", series.display())),
