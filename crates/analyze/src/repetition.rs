@@ -145,6 +145,8 @@ fn together(pack: &Pack, machine: &PackedMachine, effects: &[RepeatedEffect]) ->
     }
     match open.first() {
         Some(first) => (Answer::CannotTell, first.because.clone().unwrap_or_default()),
+        // Such a pack was not made by `pack`, which refuses a run in which nothing was decided.
+        None if again.is_empty() => (Answer::CannotTell, "the pack says of no effect what it was".into()),
         None => (Answer::Reproduced, format!("found again: {all}")),
     }
 }

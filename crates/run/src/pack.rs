@@ -9,7 +9,7 @@ pub use portable::without_prose;
 use crate::kernel::{BootedKernel, KernelSource};
 use crate::outcome::Direction;
 use crate::plan::Plan;
-use crate::setting::Setting;
+use crate::setting::{Policy, Setting};
 use crate::workload_spec::WorkloadSpec;
 use crate::{json, self_checked};
 use serde::{Deserialize, Serialize};
@@ -190,7 +190,8 @@ impl Pack {
         Plan::parse(&self.plan_toml).map_err(|e| PackError::NoPack(format!("its plan: {e}")))
     }
 
-    /// What it would do here that a stranger should not decide: run commands, write files of the kernel by path, build a kernel.
+    /// What it would do here that a stranger should not decide: run commands, change settings of the whole host, take a real-time
+    /// policy, build a kernel.
     pub fn asks_for_trust(&self) -> Result<Vec<String>, PackError> {
         let plan = self.plan()?;
         let loads = plan.workloads.iter().flat_map(|workload| &workload.load);
@@ -200,9 +201,11 @@ impl Pack {
         let levels = plan.factors.iter().flat_map(|factor| [&factor.low, &factor.high]);
         for setting in plan.arms.iter().chain(levels).flat_map(|arm| &arm.settings) {
             match setting {
-                Setting::Sysctl { .. } | Setting::Debugfs { .. } | Setting::Sysfs { .. } => {
-                    asks.push(format!("writes {setting}"));
-                }
+                // What is the guest's own, and groups of ours, change nothing here.
+                Setting::CpuWeight(_) | Setting::CpuQuota { .. } => {}
+                _ if setting.is_of_guest() => {}
+                _ if setting.is_host_wide() => asks.push(format!("writes {setting}")),
+                Setting::Policy(Policy::Fifo(_) | Policy::Rr(_)) => asks.push(format!("runs under {setting}")),
                 Setting::WorkloadOption { key, .. } if key == "command" => asks.push(format!("runs `{setting}`")),
                 _ => {}
             }

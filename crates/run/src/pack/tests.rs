@@ -147,6 +147,10 @@ fn what_a_stranger_should_not_decide_is_listed() {
     let exec = asks(&PLAN.replace("pipe:pin=same,duration=20ms", "exec:command='rm x'"));
     assert!(exec.contains("runs `exec:command") && exec.contains("rm x"), "{exec}");
     assert_eq!(asks(&PLAN.replace("nice=5", "sysctl:kernel.core_pattern=|x")), "writes sysctl:kernel.core_pattern=|x");
+    for setting in ["autogroup=off", "thp=never", "feature:NO_WA_IDLE"] {
+        assert_eq!(asks(&PLAN.replace("nice=5", setting)), format!("writes {setting}"));
+    }
+    assert_eq!(asks(&PLAN.replace("nice=5", "policy=fifo:99")), "runs under policy=fifo:99");
     assert!(asks(&PLAN.replace("nice=5", "option:command=x")).contains("runs"));
     let built = of_guests(vec![built("build:a", "")]).asks_for_trust().unwrap();
     assert!(built[0].contains("builds build:a"), "{built:?}");
