@@ -411,7 +411,7 @@ pub(crate) struct Bisect {
     /// The metric to follow [default: the plan's first primary one]
     #[arg(long, value_name = "NAME")]
     pub(crate) metric: Option<String>,
-    /// Trials at most; what is known by then is the answer
+    /// Begin no round after so many trials, warm-ups aside; what is known by then is the answer
     #[arg(long, value_name = "N", default_value_t = 4000)]
     pub(crate) max_trials: usize,
     /// Directory of the study [default: out/bisect-<name of PLAN>]

@@ -48,7 +48,8 @@ pub fn load_group(text: &str) -> Result<LoadGroup> {
 
 /// The manifest of a run about to begin.
 pub fn manifest(plan: &Plan, command: Vec<String>, environment: Environment) -> Result<Manifest> {
-    for arm in &plan.arms {
+    // In a round of a study an arm that cannot be is found out like one that does not take: the study goes on without it.
+    for arm in plan.arms.iter().filter(|_| plan.round_of.is_none()) {
         schedlab_tune::check(&Roots::default(), &arm.settings).with_context(|| format!("arm `{}`", arm.name))?;
     }
     crate::require::check(plan, &schedlab_record::Roots::default())?;

@@ -4,7 +4,7 @@ use super::run;
 use crate::output::say;
 use crate::session;
 use anyhow::{Context, Result, bail};
-use schedlab_run::{Plan, counted};
+use schedlab_run::{Plan, Run, counted};
 use schedlab_trial::rounds::{Ended, Round, Study, drive};
 use std::path::{Path, PathBuf};
 
@@ -34,19 +34,26 @@ pub(super) fn study(study: &mut dyn Study, dir: &Path, resume: bool) -> Result<E
     Ok(ended)
 }
 
+/// A round of this plan that is stored and complete.
+pub(super) fn stored(dir: &Path, number: u32, plan: &Plan) -> Result<Option<Round>> {
+    if !dir.exists() {
+        return Ok(None);
+    }
+    let stored = session::packed(dir).with_context(|| format!("round {number}"))?;
+    if stored.sealed && stored.manifest.plan_toml != plan.to_toml() {
+        bail!(
+            "{} is a round of another study; give another -o DIR, or the plan and options it was begun with",
+            dir.display()
+        );
+    }
+    let round = |stored: Run| Round { number, dir: dir.to_owned(), manifest: stored.manifest, trials: stored.trials };
+    Ok(Some(stored).filter(|stored| stored.sealed).map(round))
+}
+
 /// A round that is stored is read, one that was cut goes on, any other begins.
 fn round(dir: &Path, number: u32, plan: &Plan) -> Result<Round> {
-    if dir.exists() {
-        let stored = session::packed(dir).with_context(|| format!("round {number}"))?;
-        if stored.sealed {
-            if stored.manifest.plan_toml != plan.to_toml() {
-                bail!(
-                    "{} is a round of another study; give another -o DIR, or the plan and options it was begun with",
-                    dir.display()
-                );
-            }
-            return Ok(Round { number, dir: dir.to_owned(), manifest: stored.manifest, trials: stored.trials });
-        }
+    if let Some(round) = stored(dir, number, plan)? {
+        return Ok(round);
     }
     say(format_args!("round {number}: {}", counted(plan.arms.len(), "arms")));
     let ended = run::measure(dir, plan, dir.exists())?;

@@ -6,11 +6,10 @@ use super::trace::print;
 use crate::cli::RunOutput;
 use crate::exit::{self, usage};
 use crate::output::{say, to_stdout};
-use crate::session;
 use anyhow::{Context, Result, bail};
 use schedlab_analyze::{SearchFindings, Verdict};
 use schedlab_run::{Arm, Plan};
-use schedlab_trial::rounds::{Ended, Round, Study};
+use schedlab_trial::rounds::{Ended, Study};
 use schedlab_trial::search::SearchStudy;
 use schedlab_tune::{Roots, needs};
 use std::path::Path;
@@ -54,14 +53,12 @@ pub(super) fn report(dir: &Path) -> Result<Option<SearchFindings>> {
     let mut study = SearchStudy::new(&plan)?;
     let mut ended = Ended::Finished;
     for number in 1.. {
-        let Some(_) = study.ask()? else { break };
-        let place = rounds::place(dir, number);
-        let stored = if place.exists() { Some(session::packed(&place)?) } else { None };
-        let Some(stored) = stored.filter(|stored| stored.sealed) else {
+        let Some(asked) = study.ask()? else { break };
+        let Some(round) = rounds::stored(&rounds::place(dir, number), number, &asked)? else {
             ended = Ended::Interrupted;
             break;
         };
-        study.tell(&Round { number, dir: place, manifest: stored.manifest, trials: stored.trials })?;
+        study.tell(&round)?;
     }
     Ok(Some(study.findings(&ended)))
 }
@@ -84,7 +81,7 @@ fn seeded(plan: &Plan, dir: &Path, resume: bool) -> Result<Plan> {
     plan.seed = plan.seed.or_else(|| Some(schedlab_trial::prepare::fresh_seed()));
     std::fs::create_dir_all(dir)
         .with_context(|| format!("{} cannot be made; name another place by -o DIR", dir.display()))?;
-    if dir.join(PLAN).exists() {
+    if dir.join(PLAN).exists() || dir.join(rounds::ROUNDS).exists() {
         bail!("{} holds a search already; go on with --resume, or give another -o DIR", dir.display());
     }
     Ok(plan)
