@@ -4,6 +4,7 @@ use crate::document::{Block, Document, Tone};
 use crate::number::effect_text;
 use crate::table::{Align, Table};
 use schedlab_analyze::{BisectFindings, BisectMember, BisectOutcome, metric_name};
+use schedlab_run::counted;
 
 /// Members less probable than this are left out of the table; the JSON has all.
 const SHOWN: f64 = 0.01;
@@ -18,23 +19,23 @@ pub fn bisection(found: &BisectFindings) -> Document {
     };
     let mut letters = found.sentence.chars();
     let sentence = letters.next().map(|c| c.to_uppercase().chain(letters).collect()).unwrap_or_default();
-    let cost = format!(
-        "{} rounds, {} {}, {} trials; the chance of a wrong answer is kept at {:.0} %",
-        found.rounds,
-        found.units,
-        found.unit_name,
-        found.trials,
-        100.0 * found.error
-    );
+    let mut cost =
+        format!("{}, {} {}, {} trials", counted(found.rounds, "rounds"), found.units, found.unit_name, found.trials);
+    // Of an answer that there is nothing to find the error is not kept: a small change may be missed.
+    if matches!(found.answer, BisectOutcome::Change { .. }) {
+        cost += &format!("; the chance of a wrong answer is kept at {:.0} %", 100.0 * found.error);
+    }
     page.add("", vec![Block::Headline(sentence, tone), Block::Text(cost)]);
     let name = metric_name(&found.metric);
     let effects = [("bad against good end", &found.ends), ("size of the change", &found.change)];
-    let terms = effects.iter().filter_map(|(what, effect)| {
+    // Where no change is looked for, none has a size or a place.
+    let is_looked_for = !matches!(found.answer, BisectOutcome::Nothing | BisectOutcome::Reversed);
+    let terms = effects.iter().take(1 + usize::from(is_looked_for)).filter_map(|(what, effect)| {
         Some(((*what).to_owned(), format!("{name} {}", effect_text(effect.as_ref()?, &found.unit))))
     });
     page.add("", vec![Block::Terms(terms.collect())]);
     let mut table = Table::new(&[("", Align::Right), ("member", Align::Left), ("it came with it", Align::Right)]);
-    for member in found.members.iter().filter(|member| member.probability >= SHOWN) {
+    for member in found.members.iter().filter(|member| is_looked_for && member.probability >= SHOWN) {
         let BisectMember { index, name, probability, .. } = member;
         table.push(vec![index.to_string().into(), name.clone().into(), format!("{:.1} %", 100.0 * probability).into()]);
     }

@@ -81,7 +81,10 @@ impl Prerequisites {
             }
             writeln!(out, "      {}", why.join("; "))?;
         }
-        Ok(())
+        match self.wanted.len().saturating_sub(SHOWN) {
+            0 => Ok(()),
+            more => writeln!(out, "  {more} more, of which the JSON names those that a hunk leans on"),
+        }
     }
 
     /// Those that a hunk leans on.
