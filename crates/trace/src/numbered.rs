@@ -58,6 +58,12 @@ impl<K: Number, T: Default> Numbered<K, T> {
         self.0.get(number.index())
     }
 
+    /// The same, to be changed.
+    #[inline]
+    pub fn get_mut(&mut self, number: K) -> Option<&mut T> {
+        self.0.get_mut(number.index())
+    }
+
     /// All that were asked for, and those with lower numbers.
     pub fn all(&self) -> &[T] {
         &self.0

@@ -92,7 +92,7 @@ impl Engine {
         *self.tids.get(tid) = Slot { task, ..slot };
         *self.tids.get(old_tid) = Slot { phase: Phase::Dead, ..Slot::of(slot.task) };
         self.tasks.all[slot.task.index()].end = Some(event.ts);
-        if let Some(state) = self.cpus.get_mut(usize::from(event.cpu.0)).filter(|c| c.current == Some(old_tid)) {
+        if let Some(state) = self.cpus.get_mut(event.cpu).filter(|c| c.current == Some(old_tid)) {
             state.current = Some(tid);
         }
     }

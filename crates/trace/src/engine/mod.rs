@@ -10,6 +10,7 @@ mod tids;
 
 use crate::event::{Cpu, Event, Missing, Prio, Tid, Wake, What};
 use crate::names::Name;
+use crate::numbered::PerCpu;
 use crate::prev_state::{StateClass, StateId};
 use gaps::Gaps;
 use lives::{MOST_TASKS, Tasks, task_of};
@@ -24,7 +25,7 @@ const ANY_CPU: u64 = u64::MAX;
 #[derive(Debug)]
 pub struct Engine {
     most_tasks: usize,
-    cpus: Vec<CpuState>,
+    cpus: PerCpu<CpuState>,
     tids: Tids,
     tasks: Tasks,
     gaps: Gaps,
@@ -55,7 +56,7 @@ impl Engine {
     pub fn remembering(most_tasks: usize) -> Self {
         Self {
             most_tasks,
-            cpus: Vec::new(),
+            cpus: PerCpu::default(),
             tids: Tids::default(),
             tasks: Tasks::default(),
             gaps: Gaps::default(),
@@ -79,7 +80,7 @@ impl Engine {
 
     /// Who is on a CPU now.
     pub fn current(&self, cpu: Cpu) -> Option<Tid> {
-        self.cpus.get(usize::from(cpu.0)).and_then(|c| c.current)
+        self.cpus.get(cpu).and_then(|c| c.current)
     }
 
     /// What happened to wakings so far.
@@ -188,26 +189,17 @@ impl Engine {
             }
             slot.phase = Phase::Unknown;
         }
-        for (number, cpu) in self.cpus.iter_mut().enumerate() {
-            if let Some(since) = cpu.idle_since.take() {
-                observer.idled(Cpu(number as u16), since, end);
+        for cpu in (0..self.cpus.all().len()).map(|number| Cpu(number as u16)) {
+            if let Some(since) = self.cpus.of(cpu).idle_since.take() {
+                observer.idled(cpu, since, end);
             }
         }
-    }
-
-    #[cold]
-    fn meet(&mut self, cpu: usize) {
-        self.cpus.resize(cpu + 1, CpuState::default());
     }
 
     /// The CPU gets `next`; whoever was thought to be on it and is not the one that leaves was lost sight of.
     #[inline]
     fn change_current<O: Observer>(&mut self, ts: u64, cpu: Cpu, next: Tid, observer: &mut O) {
-        let at = usize::from(cpu.0);
-        if at >= self.cpus.len() {
-            self.meet(at);
-        }
-        let state = &mut self.cpus[at];
+        let state = self.cpus.of(cpu);
         state.current = Some(next);
         let idle_since = (next == Tid::IDLE).then_some(ts);
         if let Some(since) = std::mem::replace(&mut state.idle_since, idle_since) {
@@ -398,7 +390,7 @@ impl Engine {
 
     fn gap_end<O: Observer>(&mut self, ts: u64, cpu: Cpu, missing: Missing, observer: &mut O) {
         self.gaps.end(cpu, ts);
-        let Some(state) = self.cpus.get_mut(usize::from(cpu.0)) else { return };
+        let Some(state) = self.cpus.get_mut(cpu) else { return };
         state.idle_since = None;
         let Some(current) = state.current.take().filter(|c| *c != Tid::IDLE) else { return };
         let slot = self.tids.get(current);
