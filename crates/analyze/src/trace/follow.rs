@@ -2,6 +2,7 @@
 //! each task beside its states.
 
 use super::filter::TaskFilter;
+use super::run_queues::RunQueues;
 use super::scope::Chosen;
 use schedlab_trace::engine::{CensoredWait, Engine, Observer, Run, Task, TaskId, Wait};
 use schedlab_trace::{
@@ -14,6 +15,8 @@ pub(super) struct Now<'a> {
     pub(super) event: &'a Event,
     /// What was known of the tasks before the event.
     pub(super) known: &'a KnownTasks,
+    /// The queues before the event, where one of the analyses asks for them.
+    pub(super) queues: &'a RunQueues,
     /// The thread that wakes another, before the event; `None` where it is an interrupt, or was not met.
     pub(super) waker: Option<TaskId>,
 }
@@ -26,6 +29,8 @@ pub(super) struct Taken<'a> {
     pub(super) engine: &'a Engine,
     /// What is known of the tasks with the event.
     pub(super) known: &'a KnownTasks,
+    /// The queues with the event, where one of the analyses asks for them.
+    pub(super) queues: &'a RunQueues,
     /// Who left a CPU, who got one and who is being woken: `None` for idle threads.
     pub(super) out: Option<TaskId>,
     pub(super) into: Option<TaskId>,
@@ -34,7 +39,11 @@ pub(super) struct Taken<'a> {
 
 /// What is told of each event: first what the engine finds by it, then that it has taken it.
 pub(super) trait Analysis: Send {
-    fn take(&mut self, taken: &Taken<'_>);
+    /// It wants to know what CPUs do and did, and who waits in which queue.
+    fn asks_for_queues(&self) -> bool {
+        false
+    }
+    fn take(&mut self, _taken: &Taken<'_>) {}
     fn ran(&mut self, _now: &Now<'_>, _task: TaskId, _run: &Run) {}
     fn waited(&mut self, _now: &Now<'_>, _task: TaskId, _wait: &Wait) {}
     fn wait_censored(&mut self, _now: &Now<'_>, _task: TaskId, _wait: &CensoredWait) {}
@@ -93,7 +102,9 @@ struct Follower<'s, 'a> {
 impl<'s, 'a> Follower<'s, 'a> {
     fn new(all: &'s mut [&'a mut dyn Analysis]) -> Self {
         let event = Event { ts: 0, cpu: Cpu::ANY, what: What::GapBegin };
-        let told = Told { all, known: KnownTasks::default(), event, waker: None };
+        let follows_queues = all.iter().any(|analysis| analysis.asks_for_queues());
+        let (known, queues) = (KnownTasks::default(), RunQueues::default());
+        let told = Told { all, known, queues, follows_queues, event, waker: None };
         Self { engine: Engine::default(), told }
     }
 
@@ -126,13 +137,15 @@ impl<'s, 'a> Follower<'s, 'a> {
 struct Told<'s, 'a> {
     all: &'s mut [&'a mut dyn Analysis],
     known: KnownTasks,
+    queues: RunQueues,
+    follows_queues: bool,
     event: Event,
     waker: Option<TaskId>,
 }
 
 impl Told<'_, '_> {
     fn each(&mut self, mut tell: impl FnMut(&mut dyn Analysis, &Now<'_>)) {
-        let now = Now { event: &self.event, known: &self.known, waker: self.waker };
+        let now = Now { event: &self.event, known: &self.known, queues: &self.queues, waker: self.waker };
         self.all.iter_mut().for_each(|analysis| tell(&mut **analysis, &now));
     }
 
@@ -149,7 +162,10 @@ impl Told<'_, '_> {
             What::Exec { tid, old_tid } => self.known.exec(tid, engine.task(tid), engine.task(old_tid)),
             _ => {}
         }
-        let taken = Taken { event, class, engine, known: &self.known, out, into, woken };
+        if self.follows_queues {
+            self.queues.take(event, &self.known, engine, (class, out, into, woken));
+        }
+        let taken = Taken { event, class, engine, known: &self.known, queues: &self.queues, out, into, woken };
         self.all.iter_mut().for_each(|analysis| analysis.take(&taken));
     }
 }
@@ -174,6 +190,9 @@ impl Observer for Told<'_, '_> {
     fn retired(&mut self, task: TaskId, as_known: &Task) {
         self.each(|analysis, now| analysis.retired(now, task, as_known));
         self.known.forget(task);
+        if self.follows_queues {
+            self.queues.retired(task);
+        }
     }
 }
 
@@ -187,6 +206,8 @@ pub(super) struct Known {
     pub(super) prio: Prio,
     /// How it last left a CPU.
     pub(super) left: StateClass,
+    /// Where it was switched in or out last.
+    pub(super) cpu: Option<Cpu>,
     pub(super) on_cpu: bool,
     /// It is asked for, by its present name or one before.
     pub(super) chosen: bool,
@@ -198,6 +219,7 @@ static STRANGER: Known = Known {
     comm: Name::UNKNOWN,
     prio: Prio::UNKNOWN,
     left: StateClass::Unknown,
+    cpu: None,
     on_cpu: false,
     chosen: false,
 };
@@ -259,15 +281,15 @@ impl KnownTasks {
             return (None, None);
         };
         let of = |tid: Tid| if tid == Tid::IDLE { None } else { engine.task(tid) };
-        let (out, into) = (of(prev), of(next));
+        let (out, into, cpu) = (of(prev), of(next), Some(event.cpu));
         if let Some(task) = out {
             let known = self.0.of(task);
-            (known.tid, known.left, known.on_cpu) = (prev, class, false);
+            (known.tid, known.left, known.cpu, known.on_cpu) = (prev, class, cpu, false);
             known.name(prev_comm, prev_prio, chosen);
         }
         if let Some(task) = into {
             let known = self.0.of(task);
-            (known.tid, known.on_cpu) = (next, true);
+            (known.tid, known.cpu, known.on_cpu) = (next, cpu, true);
             known.name(next_comm, next_prio, chosen);
         }
         (out, into)

@@ -2,7 +2,8 @@
 //! lies further back is told as not known, never guessed.
 
 use super::recent::Recent;
-use schedlab_trace::{Cpu, Event, Name, PerCpu, What};
+use schedlab_trace::engine::TaskId;
+use schedlab_trace::{Cpu, Event, Name, PerCpu, Prio, What};
 
 /// Changes that are remembered, over all CPUs: 64 MiB.
 const MOST_MARKS: usize = 1 << 22;
@@ -11,9 +12,17 @@ const MOST_MARKS: usize = 1 << 22;
 const MOST_OF_A_CPU: usize = 1 << 16;
 const LEAST_OF_A_CPU: usize = 1 << 12;
 
-/// What a CPU does.
+/// A thread that has a CPU, as it was switched in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct OnCpu {
+    pub(super) task: TaskId,
+    pub(super) comm: Name,
+    pub(super) prio: Prio,
+}
+
+/// What a CPU does; threads are told apart by `T`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub(super) enum Does<T> {
+pub(super) enum Does<T = OnCpu> {
     /// Nobody knows.
     Unknown,
     /// Nothing.
@@ -28,46 +37,29 @@ pub(super) enum Does<T> {
 
 /// The recent history of one CPU: changes, the latest last.
 #[derive(Debug)]
-struct Lane<T> {
-    marks: Recent<(u64, Does<T>)>,
+struct Lane {
+    marks: Recent<(u64, Does)>,
     /// Who has it when no interrupt does, and since when.
-    thread: Does<T>,
+    thread: Does,
     switched: u64,
     hard: Option<(u32, Name)>,
     soft: Option<u32>,
 }
 
-impl<T> Lane<T> {
+impl Lane {
     fn new(most: usize) -> Self {
         Self { marks: Recent::new(most), thread: Does::Unknown, switched: 0, hard: None, soft: None }
     }
 }
 
 /// The recent histories of all CPUs.
-#[derive(Debug)]
-pub(super) struct Lanes<T> {
-    lanes: Vec<Lane<T>>,
-    /// Changes of a CPU that are remembered, where the CPUs are few.
-    most: usize,
-}
+#[derive(Debug, Default)]
+pub(super) struct Lanes(Vec<Lane>);
 
-impl<T> Default for Lanes<T> {
-    fn default() -> Self {
-        Self { lanes: Vec::new(), most: MOST_OF_A_CPU }
-    }
-}
-
-impl<T> Lanes<T> {
-    /// For what the CPUs do now alone.
-    pub(super) fn of_now() -> Self {
-        Self { lanes: Vec::new(), most: 1 }
-    }
-}
-
-impl<T: Copy + PartialEq> Lanes<T> {
+impl Lanes {
     /// A thread, or the idle one for `None`, gets a CPU.
     #[inline]
-    pub(super) fn switch(&mut self, ts: u64, cpu: Cpu, to: Option<T>) {
+    pub(super) fn switch(&mut self, ts: u64, cpu: Cpu, to: Option<OnCpu>) {
         let lane = self.lane(cpu);
         (lane.thread, lane.switched) = (to.map_or(Does::Idle, Does::Task), ts);
         // An interrupt that does not end before a switch has lost its end.
@@ -78,7 +70,7 @@ impl<T: Copy + PartialEq> Lanes<T> {
     /// Interrupts and gaps; other events change nothing.
     pub(super) fn take_rare(&mut self, event: &Event) {
         if event.what == What::GapBegin && event.cpu == Cpu::ANY {
-            return self.lanes.iter_mut().for_each(|lane| lane.lose(event.ts));
+            return self.0.iter_mut().for_each(|lane| lane.lose(event.ts));
         }
         if event.cpu == Cpu::ANY {
             return;
@@ -95,20 +87,20 @@ impl<T: Copy + PartialEq> Lanes<T> {
     }
 
     /// What a CPU does now.
-    pub(super) fn now(&self, cpu: Cpu) -> Does<T> {
-        self.lanes.get(usize::from(cpu.0)).map_or(Does::Unknown, Lane::does)
+    pub(super) fn now(&self, cpu: Cpu) -> Does {
+        self.0.get(usize::from(cpu.0)).map_or(Does::Unknown, Lane::does)
     }
 
     /// When a CPU was switched last, ns; 0 where that is not known.
     pub(super) fn switched(&self, cpu: Cpu) -> u64 {
-        self.lanes.get(usize::from(cpu.0)).map_or(0, |lane| lane.switched)
+        self.0.get(usize::from(cpu.0)).map_or(0, |lane| lane.switched)
     }
 
     /// Hands out what a CPU did between two times, the latest first, without holes.
     #[inline]
-    pub(super) fn walk(&self, cpu: Cpu, from: u64, to: u64, mut each: impl FnMut(u64, u64, Does<T>)) {
+    pub(super) fn walk(&self, cpu: Cpu, from: u64, to: u64, mut each: impl FnMut(u64, u64, Does)) {
         let mut end = to;
-        if let Some(Lane { marks, .. }) = self.lanes.get(usize::from(cpu.0)) {
+        if let Some(Lane { marks, .. }) = self.0.get(usize::from(cpu.0)) {
             let mut serial = marks.next();
             while end > from && serial > 0 {
                 serial -= 1;
@@ -126,26 +118,26 @@ impl<T: Copy + PartialEq> Lanes<T> {
     }
 
     #[inline]
-    fn lane(&mut self, cpu: Cpu) -> &mut Lane<T> {
+    fn lane(&mut self, cpu: Cpu) -> &mut Lane {
         let at = usize::from(cpu.0);
-        if at >= self.lanes.len() {
+        if at >= self.0.len() {
             self.meet(at);
         }
-        &mut self.lanes[at]
+        &mut self.0[at]
     }
 
     /// The more CPUs there are, the less is remembered of each.
     #[cold]
     fn meet(&mut self, cpu: usize) {
         let share = (MOST_MARKS / (cpu + 1)).clamp(LEAST_OF_A_CPU, MOST_OF_A_CPU);
-        let most = self.most.min(1 << share.ilog2());
-        self.lanes.iter_mut().for_each(|lane| lane.marks.keep(most));
-        self.lanes.resize_with(cpu + 1, || Lane::new(most));
+        let most = 1 << share.ilog2();
+        self.0.iter_mut().for_each(|lane| lane.marks.keep(most));
+        self.0.resize_with(cpu + 1, || Lane::new(most));
     }
 }
 
-impl<T: Copy + PartialEq> Lane<T> {
-    fn does(&self) -> Does<T> {
+impl Lane {
+    fn does(&self) -> Does {
         match (self.hard, self.soft) {
             (Some((irq, name)), _) => Does::Irq(irq, name),
             (None, Some(vec)) => Does::Softirq(vec),
@@ -216,7 +208,11 @@ impl IdleTimes {
 mod tests {
     use super::*;
 
-    fn did(lanes: &Lanes<u8>, from: u64, to: u64) -> Vec<(u64, u64, Does<u8>)> {
+    fn thread(number: u32) -> OnCpu {
+        OnCpu { task: TaskId(number), comm: Name::UNKNOWN, prio: Prio::UNKNOWN }
+    }
+
+    fn did(lanes: &Lanes, from: u64, to: u64) -> Vec<(u64, u64, Does)> {
         let mut did = Vec::new();
         lanes.walk(Cpu(0), from, to, |start, end, does| did.push((start, end, does)));
         did
@@ -226,7 +222,7 @@ mod tests {
     fn interrupts_are_cut_out_of_what_they_interrupt() {
         let mut lanes = Lanes::default();
         let rare = |ts, what| Event { ts, cpu: Cpu(0), what };
-        lanes.switch(10, Cpu(0), Some(1));
+        lanes.switch(10, Cpu(0), Some(thread(1)));
         lanes.take_rare(&rare(12, What::SoftirqEntry { vec: 3 }));
         lanes.take_rare(&rare(13, What::IrqEntry { irq: 7, name: Name::UNKNOWN }));
         lanes.take_rare(&rare(14, What::IrqExit { irq: 7 }));
@@ -235,15 +231,15 @@ mod tests {
         let irq = Does::Irq(7, Name::UNKNOWN);
         let parts = [
             (20, 22, Does::Idle),
-            (16, 20, Does::Task(1)),
+            (16, 20, Does::Task(thread(1))),
             (14, 16, Does::Softirq(3)),
             (13, 14, irq),
             (12, 13, Does::Softirq(3)),
-            (10, 12, Does::Task(1)),
+            (10, 12, Does::Task(thread(1))),
             (5, 10, Does::Unknown),
         ];
         assert_eq!(did(&lanes, 5, 22), parts);
-        assert_eq!(did(&lanes, 17, 18), [(17, 18, Does::Task(1))]);
+        assert_eq!(did(&lanes, 17, 18), [(17, 18, Does::Task(thread(1)))]);
         assert_eq!(did(&lanes, 20, 20), []);
         lanes.take_rare(&rare(25, What::GapBegin));
         assert_eq!(did(&lanes, 24, 30), [(25, 30, Does::Unknown), (24, 25, Does::Idle)]);
@@ -254,7 +250,7 @@ mod tests {
     fn what_is_forgotten_is_unknown() {
         let mut lanes = Lanes::default();
         for ts in 0..2 * MOST_OF_A_CPU as u64 {
-            lanes.switch(ts, Cpu(0), Some((ts % 2) as u8));
+            lanes.switch(ts, Cpu(0), Some(thread((ts % 2) as u32)));
         }
         let from = MOST_OF_A_CPU as u64 - 5;
         let (last_start, last_end, last) = *did(&lanes, from, from + 100).last().unwrap();

@@ -19,6 +19,7 @@ pub mod kworkers;
 mod lacking;
 mod lanes;
 pub mod latency;
+mod longest;
 pub mod map;
 pub mod overview;
 pub mod perf_latency;

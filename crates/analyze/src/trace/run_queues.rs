@@ -1,16 +1,16 @@
 //! In whose queue each thread is and who has each CPU: what a wait is divided by when it ends.
 
-use super::follow::{KnownTasks, Taken};
-use super::lanes::{Does, Lanes};
+use super::follow::KnownTasks;
+use super::lanes::{Does, Lanes, OnCpu};
 use super::places::Place;
-use schedlab_trace::engine::{TaskId, Wait};
-use schedlab_trace::{Cpu, Event, Name, PerTask, Tid, What};
+use schedlab_trace::engine::{Engine, TaskId, Wait};
+use schedlab_trace::{Event, Name, PerTask, StateClass, Tid, What};
 
-/// Follows threads from queue to queue.
+/// Follows threads from queue to queue, and CPUs from thread to thread.
 #[derive(Debug, Default)]
 pub(super) struct RunQueues {
     places: PerTask<Place>,
-    lanes: Lanes<(TaskId, Name)>,
+    pub(super) lanes: Lanes,
 }
 
 /// A stretch of a wait.
@@ -19,47 +19,48 @@ pub(super) enum Stretch {
     /// Between the waking and the queue, or between queues.
     Placing,
     /// In a queue, behind what its CPU did.
-    Behind(Does<(TaskId, Name)>),
+    Behind(Does),
     /// All of one queue, told after the parts of it.
     Queue,
 }
 
 impl RunQueues {
+    /// An event that the engine has taken: how a thread left a CPU, who did, who got one and who is being woken.
     #[inline]
-    pub(super) fn take(&mut self, taken: &Taken<'_>) {
-        let Event { ts, cpu, what } = *taken.event;
+    pub(super) fn take(
+        &mut self,
+        event: &Event,
+        known: &KnownTasks,
+        engine: &Engine,
+        (class, out, into, woken): (StateClass, Option<TaskId>, Option<TaskId>, Option<TaskId>),
+    ) {
+        let Event { ts, cpu, what } = *event;
         match what {
-            What::Switch { next_comm, .. } => {
-                if let Some(task) = taken.out {
-                    self.places.of(task).left(ts, cpu, taken.class.is_runnable());
+            What::Switch { next_comm: comm, next_prio: prio, .. } => {
+                if let Some(task) = out {
+                    self.places.of(task).left(ts, cpu, class.is_runnable());
                 }
-                if let Some(task) = taken.into {
+                if let Some(task) = into {
                     self.places.of(task).entered();
                 }
-                self.lanes.switch(ts, cpu, taken.into.map(|task| (task, next_comm)));
+                self.lanes.switch(ts, cpu, into.map(|task| OnCpu { task, comm, prio }));
             }
             What::Waking(wake) | What::Wakeup(wake) | What::WakeupNew(wake) => {
-                let Some(task) = taken.woken else { return };
-                let known = taken.known.get(task);
+                let Some(task) = woken else { return };
+                let known = known.get(task);
                 match what {
-                    What::Waking(_) => self.places.of(task).waking(taken.event, wake.target_cpu, known),
-                    _ if !known.on_cpu => self.places.of(task).queued(taken.event, wake.target_cpu),
+                    What::Waking(_) => self.places.of(task).waking(event, wake.target_cpu, known),
+                    _ if !known.on_cpu => self.places.of(task).queued(event, wake.target_cpu),
                     _ => {}
                 }
             }
             What::Migrate { tid, .. } => {
-                if let Some(task) = taken.engine.task(tid).filter(|task| !taken.known.get(*task).on_cpu) {
-                    let switched = self.lanes.switched(cpu);
-                    self.places.of(task).moved(taken.event, switched);
+                if let Some(task) = engine.task(tid).filter(|task| !known.get(*task).on_cpu) {
+                    self.places.of(task).moved(event, self.lanes.switched(cpu));
                 }
             }
-            _ => self.lanes.take_rare(taken.event),
+            _ => self.lanes.take_rare(event),
         }
-    }
-
-    /// What a CPU does now.
-    pub(super) fn now(&self, cpu: Cpu) -> Does<(TaskId, Name)> {
-        self.lanes.now(cpu)
     }
 
     /// Moves of a wait that are not handed out one by one.
@@ -70,7 +71,7 @@ impl RunQueues {
     /// Hands out the stretches of a wait that has ended, between two times in it; of each its begin and end.
     #[inline]
     pub(super) fn divide(
-        &mut self,
+        &self,
         task: TaskId,
         wait: &Wait,
         (from, to): (u64, u64),
@@ -78,12 +79,12 @@ impl RunQueues {
     ) {
         let queued = wait.queued.unwrap_or(wait.start).clamp(wait.start, wait.end).clamp(from, to);
         each(Stretch::Placing, from, queued);
-        let Self { places, lanes } = self;
-        places.of(task).within(queued, to, wait.cpu, |cpu, start, end| {
+        let nowhere = Place::default();
+        self.places.get(task).unwrap_or(&nowhere).within(queued, to, wait.cpu, |cpu, start, end| {
             // What lies behind the end that is asked for is no part.
             let (start, end) = (start.min(to), end.min(to));
             let Some(cpu) = cpu else { return each(Stretch::Placing, start, end.max(start)) };
-            lanes.walk(cpu, start, end, |start, end, does| each(Stretch::Behind(does), start, end));
+            self.lanes.walk(cpu, start, end, |start, end, does| each(Stretch::Behind(does), start, end));
             each(Stretch::Queue, start, end);
         });
     }
@@ -94,11 +95,11 @@ impl RunQueues {
     }
 }
 
-impl Does<(TaskId, Name)> {
+impl Does {
     /// By the thread's name, and which one it is.
     pub(super) fn named(self, known: &KnownTasks) -> (Does<Name>, Option<Tid>) {
         match self {
-            Self::Task((task, comm)) => (Does::Task(comm), Some(known.get(task).tid)),
+            Self::Task(OnCpu { task, comm, .. }) => (Does::Task(comm), Some(known.get(task).tid)),
             Self::Idle => (Does::Idle, None),
             Self::Unknown => (Does::Unknown, None),
             Self::Irq(irq, name) => (Does::Irq(irq, name), None),

@@ -2,7 +2,9 @@
 
 use crate::trace::affinity::{ALL, Affinity, SetId, UNKNOWN};
 use crate::trace::follow::{Analysis, Now, Taken};
+use crate::trace::lanes::OnCpu;
 use crate::trace::lanes::{Does, IdleTimes};
+use crate::trace::longest::Longest;
 use crate::trace::run_queues::{RunQueues, Stretch};
 use crate::trace::scope::Scope;
 use schedlab_trace::engine::{CensoredWait, Task, TaskId, Wait};
@@ -194,9 +196,7 @@ impl Default for Waiter {
 #[derive(Debug)]
 pub(in crate::trace) struct Counter<'a> {
     scope: &'a Scope,
-    longest_listed: usize,
     waiters: PerTask<Waiter>,
-    queues: RunQueues,
     /// When some CPU was idle: any, and any of each set of CPUs.
     idle: Vec<IdleTimes>,
     pub(super) affinity: Affinity,
@@ -205,8 +205,7 @@ pub(in crate::trace) struct Counter<'a> {
     pub(super) retired: BTreeMap<Ended, Victim>,
     /// Waits of which the trace does not say the priority, where some priorities are asked for.
     pub(super) without_prio: u64,
-    /// The longest first.
-    pub(super) longest: Vec<LongWait>,
+    pub(super) longest: Longest<LongWait>,
     /// Of the wait at hand, by cause: kept for its room.
     parts: Vec<(CauseId, u64)>,
 }
@@ -216,24 +215,22 @@ impl<'a> Counter<'a> {
         let idle = (0..=affinity.sets().count()).map(|_| IdleTimes::default()).collect();
         Self {
             scope,
-            longest_listed,
             waiters: PerTask::default(),
-            queues: RunQueues::default(),
             idle,
             affinity,
             causes: Causes::default(),
             victims: PerTask::default(),
             retired: BTreeMap::new(),
             without_prio: 0,
-            longest: Vec::new(),
+            longest: Longest::new(longest_listed),
             parts: Vec::new(),
         }
     }
 
     /// The pieces of a wait by cause, into `parts`; how long another CPU was idle.
     #[inline]
-    fn divide(&mut self, task: TaskId, wait: &Wait) -> u64 {
-        let Self { queues, waiters, parts, causes, idle, affinity, .. } = self;
+    fn divide(&mut self, queues: &RunQueues, task: TaskId, wait: &Wait) -> u64 {
+        let Self { waiters, parts, causes, idle, affinity, .. } = self;
         parts.clear();
         let mut add = |cause: CauseId, ns: u64| match parts.iter_mut().find(|(id, _)| *id == cause) {
             _ if ns == 0 => {}
@@ -247,7 +244,7 @@ impl<'a> Counter<'a> {
         queues.divide(task, wait, (wait.start, wait.end), |stretch, start, end| match stretch {
             Stretch::Placing if end > start => add(causes.other(Cause::Placing), end - start),
             Stretch::Placing => {}
-            Stretch::Behind(Does::Task((_, comm))) => add(causes.task(comm), end - start),
+            Stretch::Behind(Does::Task(OnCpu { comm, .. })) => add(causes.task(comm), end - start),
             Stretch::Behind(Does::Idle) => {
                 own_idle += end - start;
                 add(causes.other(Cause::Cpu(Does::Idle)), end - start);
@@ -269,7 +266,7 @@ impl<'a> Counter<'a> {
     fn list(&mut self, now: &Now<'_>, task: TaskId, wait: &Wait, idle_elsewhere_ns: u64) {
         let What::Switch { next, next_comm, next_prio, .. } = now.event.what else { return };
         let (mut pieces, mut moves) = (Vec::new(), 0_u32);
-        self.queues.divide(task, wait, (wait.start, wait.end), |stretch, start, end| match stretch {
+        now.queues.divide(task, wait, (wait.start, wait.end), |stretch, start, end| match stretch {
             Stretch::Placing => pieces.push((Cause::Placing, None, end - start)),
             Stretch::Behind(does) => {
                 let (does, tid) = does.named(now.known);
@@ -283,13 +280,11 @@ impl<'a> Counter<'a> {
             comm: next_comm,
             prio: next_prio,
             waker_comm: self.waiters.of(task).waker_comm,
-            moves: moves.saturating_sub(1) + self.queues.forgotten(task),
+            moves: moves.saturating_sub(1) + now.queues.forgotten(task),
             idle_elsewhere_ns,
             parts: parts(pieces),
         };
-        let at = self.longest.partition_point(|l| l.wait.ns() >= wait.ns());
-        self.longest.insert(at, long);
-        self.longest.truncate(self.longest_listed);
+        self.longest.add(wait.ns(), long);
     }
 
     /// Whether waits of threads that left their CPU so, and of this priority, are asked for.
@@ -332,11 +327,14 @@ impl<'a> Counter<'a> {
 }
 
 impl Analysis for Counter<'_> {
+    fn asks_for_queues(&self) -> bool {
+        true
+    }
+
     #[inline]
     fn take(&mut self, taken: &Taken<'_>) {
         let Taken { event, engine, into, .. } = *taken;
         let Event { ts, cpu, .. } = *event;
-        self.queues.take(taken);
         match event.what {
             What::Switch { prev, next, .. } => {
                 if let Some(task) = taken.out {
@@ -358,7 +356,7 @@ impl Analysis for Counter<'_> {
                 }
             }
             // One that serves an interrupt is not idle.
-            _ => self.set_idle(ts, cpu, self.queues.now(cpu) == Does::Idle),
+            _ => self.set_idle(ts, cpu, taken.queues.lanes.now(cpu) == Does::Idle),
         }
     }
 
@@ -369,7 +367,7 @@ impl Analysis for Counter<'_> {
             return;
         }
         let unknown_set = self.waiters.of(task).may == UNKNOWN && self.affinity.is_known();
-        let idle_elsewhere_ns = self.divide(task, wait);
+        let idle_elsewhere_ns = self.divide(now.queues, task, wait);
         let parts = std::mem::take(&mut self.parts);
         let victim = self.victims.of(task);
         victim.waits += 1;
@@ -380,8 +378,7 @@ impl Analysis for Counter<'_> {
             victim.share(*cause).add(&Share { ns: *ns, waits: 1, longest_ns: *ns });
         }
         self.parts = parts;
-        let shortest = self.longest.last().filter(|_| self.longest.len() >= self.longest_listed);
-        if known.chosen && shortest.is_none_or(|least| wait.ns() > least.wait.ns()) {
+        if known.chosen && self.longest.has_room(wait.ns()) {
             self.list(now, task, wait, idle_elsewhere_ns);
         }
     }
@@ -396,7 +393,6 @@ impl Analysis for Counter<'_> {
     fn retired(&mut self, now: &Now<'_>, task: TaskId, as_known: &Task) {
         let done = std::mem::take(self.victims.of(task));
         *self.waiters.of(task) = Waiter::default();
-        self.queues.retired(task);
         let ended = self.scope.tasks.ended(as_known).filter(|_| now.known.get(task).chosen && !done.is_empty());
         if let Some(ended) = ended {
             self.retired.entry(ended).or_default().add(&Victim { tasks: 1, ..done });

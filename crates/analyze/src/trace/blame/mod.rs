@@ -224,7 +224,7 @@ pub(super) fn findings(mut counter: Counter<'_>, engine: &Engine, reader: &Reade
     let (more_causes, more_victims) = (more(causes.len()), more(victims.len()));
     causes.truncate(most);
     victims.truncate(most);
-    let more_waits = total.waits.saturating_sub(counter.longest.len() as u64);
+    let more_waits = total.waits.saturating_sub(counter.longest.iter().count() as u64);
     let mut told = lacking(
         reader.info().kinds,
         &[

@@ -2,11 +2,12 @@
 
 use super::paths::{NodeId, Paths, Waker};
 use crate::trace::follow::{Analysis, Now, Taken};
-use crate::trace::lanes::{Does, Lanes};
+use crate::trace::lanes::Does;
+use crate::trace::longest::Longest;
 use crate::trace::recent::Recent;
 use crate::trace::scope::Scope;
-use schedlab_trace::engine::{Began, CensoredWait, Engine, Task, TaskId, Wait};
-use schedlab_trace::{Cpu, Event, Name, PerTask, StateClass, Tid, Wake, What};
+use schedlab_trace::engine::{Began, CensoredWait, Task, TaskId, Wait};
+use schedlab_trace::{Cpu, Name, PerTask, StateClass, Tid, Wake, What};
 
 /// Wakeups that are remembered so that the longest chains can be told: 8 MB.
 const MOST_STEPS: usize = 1 << 16;
@@ -101,12 +102,10 @@ pub(super) struct LongChain {
 #[derive(Debug)]
 pub(in crate::trace) struct Tracker<'a> {
     scope: &'a Scope,
-    longest_listed: usize,
     carriers: PerTask<Carrier>,
-    lanes: Lanes<()>,
     steps: Recent<Step>,
     pub(super) paths: Paths,
-    pub(super) longest: Vec<LongChain>,
+    pub(super) longest: Longest<LongChain>,
     /// Wakeups that are in the tables.
     pub(super) wakeups: u64,
     /// Chains cut since they were too long.
@@ -118,12 +117,10 @@ impl<'a> Tracker<'a> {
     pub(super) fn new(scope: &'a Scope, longest_listed: usize) -> Self {
         Self {
             scope,
-            longest_listed,
             carriers: PerTask::default(),
-            lanes: Lanes::of_now(),
             steps: Recent::new(MOST_STEPS),
             paths: Paths::default(),
-            longest: Vec::new(),
+            longest: Longest::new(longest_listed),
             wakeups: 0,
             cut: 0,
             censored: [0; 3],
@@ -131,11 +128,12 @@ impl<'a> Tracker<'a> {
     }
 
     /// Who wakes: the interrupt where there is one, since the thread it interrupted does nothing.
-    fn waker(&mut self, event: &Event, wake: &Wake, engine: &Engine) -> (Waker, Option<TaskId>) {
+    fn waker(taken: &Taken<'_>, wake: &Wake) -> (Waker, Option<TaskId>) {
+        let Taken { event, engine, queues, .. } = *taken;
         if wake.context.is_interrupt() {
             let hard = wake.context.is_hard();
             return (
-                match self.lanes.now(event.cpu) {
+                match queues.lanes.now(event.cpu) {
                     Does::Irq(irq, name) if hard => Waker::Irq(irq, name),
                     Does::Softirq(vec) if !hard => Waker::Softirq(vec),
                     _ if hard => Waker::Hard,
@@ -154,8 +152,7 @@ impl<'a> Tracker<'a> {
     /// Remembers who woke a task, with what the waker carries.
     #[inline]
     fn woken(&mut self, taken: &Taken<'_>, wake: &Wake) {
-        let Taken { event, engine, .. } = *taken;
-        let Some(task) = taken.woken else { return };
+        let Taken { event, woken: Some(task), .. } = *taken else { return };
         // A wakeup tells of its waker only where the waking is not in the trace; one of a thread on its CPU wakes nobody.
         let known = taken.known.get(task);
         if matches!(event.what, What::Wakeup(_)) {
@@ -167,7 +164,7 @@ impl<'a> Tracker<'a> {
             }
         }
         self.came_to_nothing(task);
-        let (waker, by) = self.waker(event, wake, engine);
+        let (waker, by) = Self::waker(taken, wake);
         let mut origin = Origin {
             waker,
             waker_tid: wake.waker,
@@ -288,8 +285,7 @@ impl<'a> Tracker<'a> {
         node.delay_ns += chain.delay_ns;
         node.longest_ns = node.longest_ns.max(chain.delay_ns);
         node.elapsed_ns += chain.end.saturating_sub(chain.begun);
-        let least = self.longest.last().filter(|_| self.longest.len() >= self.longest_listed);
-        if least.is_none_or(|least| chain.delay_ns > least.delay_ns) {
+        if self.longest.has_room(chain.delay_ns) {
             self.list(chain);
         }
     }
@@ -326,12 +322,19 @@ impl<'a> Tracker<'a> {
     /// One chain for each origin, the one that waited longest.
     #[cold]
     fn list(&mut self, chain: &Chain) {
-        if let Some(at) = self.longest.iter().position(|l| l.first == chain.first) {
-            if self.longest[at].delay_ns >= chain.delay_ns || self.lengthen(at, chain) {
-                return;
-            }
-            self.longest.remove(at);
+        let of_origin = |long: &LongChain| long.first == chain.first;
+        if self.longest.iter().any(|long| of_origin(long) && long.delay_ns >= chain.delay_ns) {
+            return;
         }
+        let known = self.longest.take(of_origin);
+        let steps = known.and_then(|(_, long)| self.lengthened(long, chain));
+        let (steps, whole) = steps.map_or_else(|| self.steps_of(chain), |steps| (steps, true));
+        let (first, delay_ns, begun, end) = (chain.first, chain.delay_ns, chain.begun, chain.end);
+        self.longest.add(delay_ns, LongChain { first, delay_ns, begun, end, steps, whole });
+    }
+
+    /// From the origin on, as far as they are remembered; whether all are.
+    fn steps_of(&self, chain: &Chain) -> (Vec<Step>, bool) {
         let mut steps = Vec::new();
         let mut serial = Some(chain.serial);
         while let Some(step) = serial.and_then(|serial| self.remembered(serial)) {
@@ -339,28 +342,17 @@ impl<'a> Tracker<'a> {
             steps.push(step);
         }
         steps.reverse();
-        let (delay_ns, begun, end) = (chain.delay_ns, chain.begun, chain.end);
-        let at = self.longest.partition_point(|l| l.delay_ns >= delay_ns);
-        let long = LongChain { first: chain.first, delay_ns, begun, end, steps, whole: serial.is_none() };
-        self.longest.insert(at, long);
-        self.longest.truncate(self.longest_listed);
+        (steps, serial.is_none())
     }
 
-    /// Of a chain that forks at its last task, as of who wakes again and again, only the last step is another. False where
+    /// Of a chain that forks at its last task, as of who wakes again and again, only the last step is another. `None` where
     /// it forks elsewhere, or its beginning is no longer remembered.
-    fn lengthen(&mut self, at: usize, chain: &Chain) -> bool {
-        let Some(step) = self.remembered(chain.serial).filter(|_| chain.first >= self.steps.first()) else {
-            return false;
-        };
-        let long = &mut self.longest[at];
-        match long.steps.last_mut() {
-            Some(last) if last.parent == step.parent && step.parent.is_some() => *last = step,
-            _ => return false,
-        }
-        (long.delay_ns, long.begun, long.end, long.whole) = (chain.delay_ns, chain.begun, chain.end, true);
-        let to = self.longest[..at].partition_point(|l| l.delay_ns >= chain.delay_ns);
-        self.longest[to..=at].rotate_right(1);
-        true
+    fn lengthened(&self, long: LongChain, chain: &Chain) -> Option<Vec<Step>> {
+        let step = self.remembered(chain.serial).filter(|_| chain.first >= self.steps.first())?;
+        let mut steps = long.steps;
+        let last = steps.last_mut().filter(|last| last.parent == step.parent && step.parent.is_some())?;
+        *last = step;
+        Some(steps)
     }
 
     /// The task leaves its CPU; where it does not sleep, who woke it before only kept it from that.
@@ -416,18 +408,17 @@ impl<'a> Tracker<'a> {
 }
 
 impl Analysis for Tracker<'_> {
+    fn asks_for_queues(&self) -> bool {
+        true
+    }
+
     #[inline]
     fn take(&mut self, taken: &Taken<'_>) {
-        let event = taken.event;
-        match event.what {
-            What::Switch { next, .. } => {
-                if let Some(task) = taken.out {
-                    self.leaves(task, taken.class);
-                }
-                self.lanes.switch(event.ts, event.cpu, (next != Tid::IDLE).then_some(()));
-            }
-            What::Waking(wake) | What::Wakeup(wake) | What::WakeupNew(wake) => self.woken(taken, &wake),
-            _ => self.lanes.take_rare(event),
+        if let Some(task) = taken.out {
+            self.leaves(task, taken.class);
+        }
+        if let What::Waking(wake) | What::Wakeup(wake) | What::WakeupNew(wake) = taken.event.what {
+            self.woken(taken, &wake);
         }
     }
 

@@ -1,7 +1,8 @@
 //! Holds the waits and sleeps of threads of high priority against who ran meanwhile.
 
 use crate::trace::follow::{Analysis, Known, KnownTasks, Now, Taken};
-use crate::trace::lanes::{Does, Lanes};
+use crate::trace::lanes::{Does, OnCpu};
+use crate::trace::longest::Longest;
 use crate::trace::recent::Recent;
 use crate::trace::scope::Scope;
 use schedlab_trace::engine::{Began, CensoredWait, Task, TaskId, Wait};
@@ -170,12 +171,10 @@ fn who(known: &KnownTasks, task: TaskId, prio: Prio) -> Who {
 #[derive(Debug)]
 pub(in crate::trace) struct Detector<'a> {
     scope: &'a Scope,
-    longest_listed: usize,
     states: PerTask<State>,
-    lanes: Lanes<(TaskId, Prio)>,
     pub(super) held: PerTask<Held>,
     pub(super) retired: BTreeMap<Ended, Held>,
-    pub(super) longest: Vec<Episode>,
+    pub(super) longest: Longest<Episode>,
     /// `sched_pi_setprio` that raised a priority.
     pub(super) boosts: u64,
 }
@@ -184,12 +183,10 @@ impl<'a> Detector<'a> {
     pub(super) fn new(scope: &'a Scope, longest_listed: usize) -> Self {
         Self {
             scope,
-            longest_listed,
             states: PerTask::default(),
-            lanes: Lanes::default(),
             held: PerTask::default(),
             retired: BTreeMap::new(),
-            longest: Vec::new(),
+            longest: Longest::new(longest_listed),
             boosts: 0,
         }
     }
@@ -205,16 +202,10 @@ impl<'a> Detector<'a> {
     }
 
     /// Who ran on a CPU at a lower priority than this one.
-    fn lower(
-        &self,
-        known: &KnownTasks,
-        cpu: Cpu,
-        (from, to): (u64, u64),
-        (high, but): (Prio, TaskId),
-    ) -> (u64, Vec<Lower>) {
+    fn lower(now: &Now<'_>, cpu: Cpu, (from, to): (u64, u64), (high, but): (Prio, TaskId)) -> (u64, Vec<Lower>) {
         let mut parts: Vec<(TaskId, Prio, u64)> = Vec::new();
-        self.lanes.walk(cpu, from, to, |start, end, does| {
-            let Does::Task((task, prio)) = does else { return };
+        now.queues.lanes.walk(cpu, from, to, |start, end, does| {
+            let Does::Task(OnCpu { task, prio, .. }) = does else { return };
             if task == but || prio == Prio::UNKNOWN || prio <= high {
                 return;
             }
@@ -225,7 +216,7 @@ impl<'a> Detector<'a> {
         });
         let ns = parts.iter().map(|part| part.2).sum();
         parts.sort_unstable_by_key(|part| (std::cmp::Reverse(part.2), part.0));
-        let lower = parts.into_iter().map(|(task, prio, ns)| Lower { who: who(known, task, prio), ns, cpu });
+        let lower = parts.into_iter().map(|(task, prio, ns)| Lower { who: who(now.known, task, prio), ns, cpu });
         (ns, lower.collect())
     }
 
@@ -252,7 +243,7 @@ impl<'a> Detector<'a> {
                     }
                     Past::Waited { start, end, cpu } => {
                         let within = (start.max(from), end.min(until));
-                        let (ns, mut behind) = self.lower(now.known, cpu, within, (high, task));
+                        let (ns, mut behind) = Self::lower(now, cpu, within, (high, task));
                         link.ns += ns;
                         link.behind.append(&mut behind);
                     }
@@ -279,7 +270,7 @@ impl<'a> Detector<'a> {
         if !self.scope.window.has(wait.end, wait.cpu) || !self.scope.has_state(wait.left) {
             return;
         }
-        let (own_ns, own) = self.lower(now.known, wait.cpu, (wait.start, wait.end), (prio, task));
+        let (own_ns, own) = Self::lower(now, wait.cpu, (wait.start, wait.end), (prio, task));
         let (slept_from, links, cut) = match blocked {
             Some((from, links, cut)) => (Some(from), links, cut),
             None => (None, Vec::new(), false),
@@ -300,35 +291,28 @@ impl<'a> Detector<'a> {
         for lower in episode.links.iter().flat_map(|link| &link.behind) {
             held.by.entry(lower.who.comm).or_default().1.count(lower.ns);
         }
-        let least = self.longest.last().filter(|_| self.longest.len() >= self.longest_listed);
-        let enough = episode.ns() > 0 && least.is_none_or(|least| episode.ns() > least.ns());
-        if enough && now.known.get(task).chosen {
+        if episode.ns() > 0 && self.longest.has_room(episode.ns()) && now.known.get(task).chosen {
             episode.own.truncate(PARTS_LISTED);
             episode.links.retain(|link| link.ns > 0);
             episode.links.iter_mut().for_each(|link| link.behind.truncate(PARTS_LISTED));
-            let at = self.longest.partition_point(|l| l.ns() >= episode.ns());
-            self.longest.insert(at, episode);
-            self.longest.truncate(self.longest_listed);
+            self.longest.add(episode.ns(), episode);
         }
     }
 }
 
 impl Analysis for Detector<'_> {
+    fn asks_for_queues(&self) -> bool {
+        true
+    }
+
     #[inline]
     fn take(&mut self, taken: &Taken<'_>) {
-        let Taken { event, engine, into, .. } = *taken;
-        match event.what {
-            What::Switch { next_prio, .. } => {
-                self.lanes.switch(event.ts, event.cpu, into.map(|task| (task, next_prio)));
+        let What::PiSetprio { tid, oldprio, newprio, .. } = taken.event.what else { return };
+        if newprio < oldprio {
+            self.boosts += 1;
+            if let Some(task) = taken.engine.task(tid) {
+                self.states.of(task).boosted = Some(taken.event.ts);
             }
-            What::Waking(_) | What::Wakeup(_) | What::WakeupNew(_) => {}
-            What::PiSetprio { tid, oldprio, newprio, .. } if newprio < oldprio => {
-                self.boosts += 1;
-                if let Some(task) = engine.task(tid) {
-                    self.states.of(task).boosted = Some(event.ts);
-                }
-            }
-            _ => self.lanes.take_rare(event),
         }
     }
 

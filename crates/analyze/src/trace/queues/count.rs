@@ -4,14 +4,12 @@ use super::lane::Lane;
 use crate::trace::affinity::Affinity;
 use crate::trace::follow::{Analysis, Now, Taken};
 use crate::trace::slices::Slicing;
-use schedlab_trace::engine::{Censored, CensoredWait, Engine, Task, TaskId, Wait};
+use schedlab_trace::engine::{Censored, CensoredWait, Task, TaskId, Wait};
 use schedlab_trace::{Cpu, Event, Missing, PerTask, Tid, TimeWindow, Wake, What};
 
 /// A thread as far as queues go.
 #[derive(Debug, Clone, Copy, Default)]
 struct Waiter {
-    /// Where it was switched in last.
-    on: Option<Cpu>,
     /// In whose queue it counts, and which one of that CPU's.
     queue: Option<(Cpu, u32)>,
     /// When it came to count, in this wait.
@@ -206,7 +204,6 @@ impl<'a> Counter<'a> {
         self.slicing.start.get_or_insert(ts.max(self.window.from_ns));
         if let Some(task) = taken.into {
             self.quit_censored(ts, task);
-            self.waiters.of(task).on = Some(cpu);
         }
         let gap = self.gap;
         self.change(ts, cpu, |lane| {
@@ -228,13 +225,11 @@ impl<'a> Counter<'a> {
     fn woken(&mut self, taken: &Taken<'_>, wake: &Wake) {
         let (Event { ts, what, .. }, Some(task)) = (*taken.event, taken.woken) else { return };
         self.wakeups |= matches!(what, What::Wakeup(_));
-        let waiter = *self.waiters.of(task);
-        let on_cpu = waiter.on.is_some_and(|cpu| taken.engine.current(cpu) == Some(wake.tid));
         let placing = self.wakeups && matches!(what, What::Waking(_));
-        if on_cpu || placing {
+        if taken.known.get(task).on_cpu || placing {
             return;
         }
-        match waiter.queue {
+        match self.waiters.of(task).queue {
             Some((cpu, epoch)) if self.lanes[usize::from(cpu.0)].epoch == epoch => {
                 self.move_to(ts, task, wake.target_cpu, wake.tid);
             }
@@ -258,13 +253,6 @@ impl<'a> Counter<'a> {
             }
         }
     }
-
-    /// A thread keeps its CPU under another's id.
-    fn exec(&mut self, engine: &Engine, tid: Tid, cpu: Cpu) {
-        if let Some(task) = engine.task(tid).filter(|_| engine.current(cpu) == Some(tid)) {
-            self.waiters.of(task).on = Some(cpu);
-        }
-    }
 }
 
 impl Analysis for Counter<'_> {
@@ -280,10 +268,6 @@ impl Analysis for Counter<'_> {
             }
             What::GapBegin => self.gap(ts, cpu, None),
             What::GapEnd { missing, .. } => self.gap(ts, cpu, Some(missing)),
-            What::Exec { tid, .. } => {
-                self.affinity.take(taken.event);
-                self.exec(taken.engine, tid, cpu);
-            }
             _ => _ = self.affinity.take(taken.event),
         }
     }

@@ -1,10 +1,10 @@
 //! Keeps what threads did while the slow operations ran: every interval that overlaps one of them, waits divided.
 
-use crate::trace::follow::{Analysis, KnownTasks, Now, Taken};
+use crate::trace::follow::{Analysis, Now};
 use crate::trace::lanes::Does;
-use crate::trace::run_queues::{RunQueues, Stretch};
-use schedlab_trace::engine::{Began, Run, Task, TaskId, Wait};
-use schedlab_trace::{Context, Cpu, Name, PerTask, StateClass, Tid};
+use crate::trace::run_queues::Stretch;
+use schedlab_trace::engine::{Began, Run, TaskId, Wait};
+use schedlab_trace::{Context, Cpu, Name, StateClass, Tid};
 use std::collections::VecDeque;
 
 /// Intervals that are kept for an operation, the latest: a megabyte or two.
@@ -56,9 +56,6 @@ pub(super) struct Timelines {
     windows: Vec<(u64, u64)>,
     /// All of them together.
     span: (u64, u64),
-    queues: RunQueues,
-    /// Where each task left a CPU last.
-    last: PerTask<Option<Cpu>>,
     /// By window, in the order of their ends.
     pub(super) pieces: Vec<VecDeque<Piece>>,
 }
@@ -67,24 +64,12 @@ impl Timelines {
     pub(super) fn new(windows: Vec<(u64, u64)>) -> Self {
         let from = windows.iter().map(|(from, _)| *from).min().unwrap_or(0);
         let to = windows.iter().map(|(_, to)| *to).max().unwrap_or(0);
-        Self {
-            pieces: windows.iter().map(|_| VecDeque::new()).collect(),
-            windows,
-            span: (from, to),
-            queues: RunQueues::default(),
-            last: PerTask::default(),
-        }
+        Self { pieces: windows.iter().map(|_| VecDeque::new()).collect(), windows, span: (from, to) }
     }
 
     /// Keeps an interval for each operation that it overlaps.
     #[inline]
-    fn add(
-        &mut self,
-        now: &Now<'_>,
-        task: TaskId,
-        (start, end): (u64, u64),
-        did: &dyn Fn(&mut Self, (u64, u64)) -> Did,
-    ) {
+    fn add(&mut self, now: &Now<'_>, task: TaskId, (start, end): (u64, u64), did: &dyn Fn((u64, u64)) -> Did) {
         if end <= self.span.0 || start >= self.span.1 {
             return;
         }
@@ -93,7 +78,7 @@ impl Timelines {
             if end <= from || start >= to {
                 continue;
             }
-            let did = did(self, (start.max(from), end.min(to)));
+            let did = did((start.max(from), end.min(to)));
             let known = now.known.get(task);
             let piece = Piece { tid: known.tid, comm: known.comm, start, end, did };
             let pieces = &mut self.pieces[number];
@@ -105,7 +90,7 @@ impl Timelines {
     }
 
     /// A wait, divided by what the CPU did between two times in it.
-    fn divide(&mut self, known: &KnownTasks, task: TaskId, wait: &Wait, (from, to): (u64, u64)) -> Waited {
+    fn divide(now: &Now<'_>, task: TaskId, wait: &Wait, (from, to): (u64, u64)) -> Waited {
         let mut behind: Vec<Behind> = Vec::new();
         let mut add = |does: Option<Does<Name>>, tid: Option<Tid>, ns: u64| match behind
             .iter_mut()
@@ -116,10 +101,10 @@ impl Timelines {
             None => behind.push((does, tid, ns)),
         };
         let mut places = 0_u32;
-        self.queues.divide(task, wait, (from, to), |stretch, start, end| match stretch {
+        now.queues.divide(task, wait, (from, to), |stretch, start, end| match stretch {
             Stretch::Placing => add(None, None, end - start),
             Stretch::Behind(does) => {
-                let (does, tid) = does.named(known);
+                let (does, tid) = does.named(now.known);
                 add(Some(does), tid, end - start);
             }
             Stretch::Queue => places += 1,
@@ -127,7 +112,7 @@ impl Timelines {
         behind.sort_by_key(|(.., ns)| std::cmp::Reverse(*ns));
         Waited {
             cpu: wait.cpu,
-            from: self.last.of(task).filter(|last| *last != wait.cpu),
+            from: now.known.get(task).cpu.filter(|last| *last != wait.cpu),
             began: wait.began,
             waker: wait.waker,
             context: wait.context,
@@ -138,28 +123,20 @@ impl Timelines {
 }
 
 impl Analysis for Timelines {
-    fn take(&mut self, taken: &Taken<'_>) {
-        self.queues.take(taken);
-        if let Some(task) = taken.out {
-            *self.last.of(task) = Some(taken.event.cpu);
-        }
+    fn asks_for_queues(&self) -> bool {
+        true
     }
 
     fn ran(&mut self, now: &Now<'_>, task: TaskId, run: &Run) {
-        self.add(now, task, (run.start, run.end), &|_, _| Did::Ran(run.cpu));
+        self.add(now, task, (run.start, run.end), &|_| Did::Ran(run.cpu));
     }
 
     fn waited(&mut self, now: &Now<'_>, task: TaskId, wait: &Wait) {
-        let waited = |all: &mut Self, part| Did::Waited(all.divide(now.known, task, wait, part));
+        let waited = |part| Did::Waited(Self::divide(now, task, wait, part));
         self.add(now, task, (wait.start, wait.end), &waited);
     }
 
     fn slept(&mut self, now: &Now<'_>, task: TaskId, state: StateClass, span: (u64, u64)) {
-        self.add(now, task, span, &|_, _| Did::Slept(state));
-    }
-
-    fn retired(&mut self, _now: &Now<'_>, task: TaskId, _as_known: &Task) {
-        self.queues.retired(task);
-        *self.last.of(task) = None;
+        self.add(now, task, span, &|_| Did::Slept(state));
     }
 }
