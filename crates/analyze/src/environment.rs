@@ -52,7 +52,7 @@ pub fn changes(before: &Environment, after: &Environment) -> Vec<Change> {
     };
     let pairs = facts(before).into_iter().zip(facts(after));
     let mut all: Vec<Change> = pairs.filter(|(a, b)| a.1 != b.1).map(|(a, b)| change(a.0, &a.1, &b.1)).collect();
-    let value = |e: &Environment, id: &str| e.checks.iter().find(|c| c.id == id).map(|c| c.value.clone());
+    let value = |e: &Environment, id: &str| e.value(id).map(str::to_owned);
     let steady = |check: &&Check| !FLUCTUATING.contains(&check.id.as_str());
     for check in before.checks.iter().filter(steady) {
         let now = value(after, &check.id).unwrap_or_else(|| "not checked".into());

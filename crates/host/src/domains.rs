@@ -12,25 +12,31 @@ struct Domain {
     shares_cache: bool,
 }
 
+/// `None` where the domains are not shown.
+pub(crate) fn sd_llc_size(machine: &Machine<'_>) -> Option<u32> {
+    let domains = domains_of_cpu0(machine);
+    let largest = domains.iter().rev().find(|domain| domain.shares_cache).map_or(1, |domain| domain.cpus);
+    (machine.cpu_dirs().len() == 1 || !domains.is_empty()).then_some(largest)
+}
+
 /// Names, sizes, and `sd_llc_size`: a wake-up looks for an idle CPU among that many, and it is `wake_wide`'s factor.
 pub(crate) fn sched_domains(machine: &Machine<'_>) -> Check {
     let draft = check("sched_domains", "scheduling domains");
     let effect = "a wake-up looks for an idle CPU within the last-level cache's domain; balancing climbs the rest";
     let evidence = "/sys/kernel/debug/sched/domains/cpu0/*; /proc/schedstat";
-    let domains = domains_of_cpu0(machine);
     if machine.cpu_dirs().len() == 1 {
         return draft.info("one CPU; sd_llc_size 1", "there is nothing to balance").evidence(evidence);
     }
-    if domains.is_empty() {
+    let Some(llc) = sd_llc_size(machine) else {
         return draft
             .unavailable("unknown", effect)
             .mend(machine.by_root(
                 "mount -t debugfs none /sys/kernel/debug; the kernel needs CONFIG_SCHED_DEBUG, or CONFIG_SCHEDSTATS for /proc/schedstat",
             ))
             .evidence(evidence);
-    }
-    let llc = domains.iter().rev().find(|domain| domain.shares_cache).map_or(1, |domain| domain.cpus);
-    let names: Vec<String> = domains.iter().map(|domain| format!("{} {}", domain.name, domain.cpus)).collect();
+    };
+    let names: Vec<String> =
+        domains_of_cpu0(machine).iter().map(|domain| format!("{} {}", domain.name, domain.cpus)).collect();
     draft.info(format!("{}; sd_llc_size {llc}", names.join(", ")), effect).evidence(evidence)
 }
 

@@ -1,5 +1,6 @@
 //! Which machine and kernel this is.
 
+use crate::domains::sd_llc_size;
 use crate::machine::Machine;
 use schedlab_run::Environment;
 use std::fs::File;
@@ -24,6 +25,7 @@ pub(crate) fn identity(machine: &Machine<'_>) -> Environment {
         autogroup: proc("self/autogroup"),
         allowed_cpus: allowed_cpus(&proc("self/status")),
         program_crc32: fingerprint(&machine.roots.proc.join("self/exe")).unwrap_or_default(),
+        sd_llc_size: sd_llc_size(machine),
         knobs: Default::default(),
         checks: Vec::new(),
     }

@@ -83,11 +83,22 @@ pub struct Environment {
     /// Length and CRC-32 of this program's file; empty in version 1.
     #[serde(default)]
     pub program_crc32: String,
+    /// CPUs that the scheduler takes for sharing a last-level cache, its `sd_llc_size`; absent where it does not show its
+    /// domains, and up to version 5.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sd_llc_size: Option<u32>,
     /// Knobs of the host that have a value, by the names of the catalogue (docs/knobs.md); empty up to version 4.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub knobs: BTreeMap<String, String>,
     /// The checks, in doctor's order.
     pub checks: Vec<Check>,
+}
+
+impl Environment {
+    /// The value of a check, by its id.
+    pub fn value(&self, id: &str) -> Option<&str> {
+        self.checks.iter().find(|check| check.id == id).map(|check| check.value.as_str())
+    }
 }
 
 /// Which stopping rule and unit the verdict uses.

@@ -2,10 +2,13 @@
 //! settings of their arms. To the loop they are one more runner; who boots is a closure, so the loop knows no QEMU and its
 //! tests boot nothing.
 
+mod kinds;
+
 use crate::host::HostSettings;
 use crate::runner::{Planned, Runner};
 use crate::schedule::Coins;
 use anyhow::Result;
+pub use kinds::{TO_PREPARE, description, other_llc, preparations};
 use schedlab_run::plan::GuestPer;
 use schedlab_run::{
     Applied, GuestAnswer, GuestOrder, GuestResult, GuestTask, Setting, TrialOrder, TrialOutcome, TrialRecord,
@@ -256,8 +259,7 @@ fn in_force(setting: &Setting, answer: &GuestAnswer) -> Applied {
         }
         Setting::Topology(_) => {
             not_applied = answer.other_machine.clone();
-            let check = guest.checks.iter().find(|check| check.id == "topology");
-            check.map_or_else(|| guest.online_cpus.clone(), |check| check.value.clone())
+            guest.value("topology").unwrap_or(&guest.online_cpus).to_owned()
         }
         _ => guest.kernel_release.clone(),
     };

@@ -54,6 +54,7 @@ pub(crate) fn environment() -> Environment {
         autogroup: "/autogroup-77 nice 0".into(),
         allowed_cpus: String::new(),
         program_crc32: String::new(),
+        sd_llc_size: None,
         knobs: Default::default(),
         checks: vec![
             check("preempt_model", "Preemption model", Info, "voluntary", "decides how soon a wakeup preempts", ""),

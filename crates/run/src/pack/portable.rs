@@ -2,7 +2,7 @@
 
 use super::PackError;
 use crate::kernel::{BootedKernel, KernelSource};
-use crate::plan::Plan;
+use crate::plan::{GuestPlan, Plan};
 use crate::setting::Setting;
 
 /// Directories that are the system's on every Linux.
@@ -14,9 +14,8 @@ fn refused<T>(why: String) -> Result<T, PackError> {
 
 /// Refuses a plan that names a file of one machine.
 pub(super) fn plan(plan: &Plan) -> Result<(), PackError> {
-    if let Some(guest) = &plan.guest
-        && let Some(added) = guest.add.first().or(guest.binary.as_ref())
-    {
+    let binary = |guest: &GuestPlan| guest.binary.as_ref().map(|file| file.display().to_string());
+    if let Some(added) = plan.guest.as_ref().and_then(|guest| guest.add.first().cloned().or_else(|| binary(guest))) {
         return refused(format!(
             "[guest] brings a file of one machine into its guests, `{added}`, which a pack does not carry"
         ));

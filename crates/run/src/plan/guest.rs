@@ -5,7 +5,9 @@ use super::{Plan, PlanError, Stopping, inconsistent};
 use crate::lane::WantedAccelerator;
 use crate::setting::Setting;
 use crate::units::{format_ns_exact, parse_bytes, parse_duration_ns};
-use serde::{Deserialize, Serialize};
+use serde::de::Error;
+use serde::{Deserialize, Deserializer, Serialize};
+use std::path::PathBuf;
 
 /// How time passes in the guests.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -29,8 +31,10 @@ pub enum GuestPer {
     Block,
 }
 
-/// The guests of a plan; an arm's `kernel:`, `boot:` and `topology:` come on top.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+/// What a guest is: the `[guest]` table of a plan, on top of which come an arm's `kernel:`, `boot:` and `topology:`; or the
+/// options of `schedlab vm`, which are named alike.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
 pub struct GuestPlan {
     /// Kernel of the arms that name none.
     pub kernel: Option<String>,
@@ -48,7 +52,7 @@ pub struct GuestPlan {
     /// Whether they are of arm64, whatever the host is.
     pub aarch64: bool,
     /// Our own binary for them, where they are of another architecture.
-    pub binary: Option<String>,
+    pub binary: Option<PathBuf>,
     /// Files of the host for them, as `vm run --add` takes them.
     pub add: Vec<String>,
     /// Modules to load at the start.
@@ -60,88 +64,36 @@ pub struct GuestPlan {
     /// How they are arranged, as `vm boot --topology` takes it.
     pub topology: Option<String>,
     /// Memory.
+    #[serde(rename = "memory", deserialize_with = "size")]
     pub memory_bytes: Option<u64>,
     /// Words added to the kernel's command line.
     pub cmdline: String,
     /// Virtual lane: an instruction takes 2^shift ns.
     pub shift: Option<u8>,
     /// Virtual lane: longest turn of a CPU.
+    #[serde(rename = "quantum", deserialize_with = "time")]
     pub quantum_ns: Option<u64>,
     /// Virtual lane: CPU time that a task uses at most before its workload starts; without it, the lane's usual one.
+    #[serde(rename = "dither", deserialize_with = "time")]
     pub dither_ns: Option<u64>,
     /// What the scheduler of every arm's guest must take for the number of CPUs that share a last-level cache.
     pub sd_llc_size: Option<u32>,
     /// How long a guest may take to start, by the host's clock.
+    #[serde(rename = "boot_timeout", deserialize_with = "time")]
     pub boot_timeout_ns: Option<u64>,
     /// How long a trial may take from then on, by the host's clock.
+    #[serde(rename = "timeout", deserialize_with = "time")]
     pub timeout_ns: Option<u64>,
 }
 
-/// The table as written.
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(super) struct WrittenGuest {
-    kernel: Option<String>,
-    #[serde(default)]
-    lane: GuestLane,
-    #[serde(default)]
-    accelerator: WantedAccelerator,
-    #[serde(default)]
-    per: GuestPer,
-    boots: Option<u32>,
-    first_seed: Option<u64>,
-    #[serde(default)]
-    aarch64: bool,
-    binary: Option<String>,
-    #[serde(default)]
-    add: Vec<String>,
-    #[serde(default)]
-    module: Vec<String>,
-    #[serde(default)]
-    oversubscribe: bool,
-    cpus: Option<u32>,
-    topology: Option<String>,
-    memory: Option<String>,
-    #[serde(default)]
-    cmdline: String,
-    shift: Option<u8>,
-    quantum: Option<String>,
-    dither: Option<String>,
-    sd_llc_size: Option<u32>,
-    boot_timeout: Option<String>,
-    timeout: Option<String>,
+/// A time as written, `100us`, in ns.
+fn time<'de, D: Deserializer<'de>>(written: D) -> Result<Option<u64>, D::Error> {
+    parse_duration_ns(&String::deserialize(written)?).map(Some).map_err(D::Error::custom)
 }
 
-impl WrittenGuest {
-    pub(super) fn planned(&self) -> Result<GuestPlan, PlanError> {
-        let memory = self.memory.as_deref().map(parse_bytes).transpose();
-        let time = |key, text: &Option<String>| {
-            text.as_deref().map(parse_duration_ns).transpose().map_err(|cause| PlanError::Unit { key, cause })
-        };
-        Ok(GuestPlan {
-            kernel: self.kernel.clone(),
-            lane: self.lane,
-            accelerator: self.accelerator,
-            per: self.per,
-            boots: self.boots,
-            first_seed: self.first_seed,
-            aarch64: self.aarch64,
-            binary: self.binary.clone(),
-            add: self.add.clone(),
-            module: self.module.clone(),
-            oversubscribe: self.oversubscribe,
-            cpus: self.cpus,
-            topology: self.topology.clone(),
-            memory_bytes: memory.map_err(|cause| PlanError::Unit { key: "memory", cause })?,
-            cmdline: self.cmdline.clone(),
-            shift: self.shift,
-            quantum_ns: time("quantum", &self.quantum)?,
-            dither_ns: time("dither", &self.dither)?,
-            sd_llc_size: self.sd_llc_size,
-            boot_timeout_ns: time("boot_timeout", &self.boot_timeout)?,
-            timeout_ns: time("timeout", &self.timeout)?,
-        })
-    }
+/// A size as written, `2g`, in bytes.
+fn size<'de, D: Deserializer<'de>>(written: D) -> Result<Option<u64>, D::Error> {
+    parse_bytes(&String::deserialize(written)?).map(Some).map_err(D::Error::custom)
 }
 
 impl GuestPlan {
@@ -163,7 +115,7 @@ impl GuestPlan {
             ("boots", self.boots.map(|n| n.to_string())),
             ("first_seed", self.first_seed.map(|n| n.to_string())),
             ("aarch64", self.aarch64.then(|| "true".to_owned())),
-            ("binary", self.binary.as_deref().map(&written)),
+            ("binary", self.binary.as_ref().map(|file| written(&file.to_string_lossy()))),
             ("add", list(&self.add)),
             ("module", list(&self.module)),
             ("oversubscribe", self.oversubscribe.then(|| "true".to_owned())),
@@ -342,7 +294,8 @@ mod tests {
         assert!(error(&PLAN.replace("sd_llc_size = 4", "sd_llc_size = 0")).contains("at least one CPU"));
         let alike = PLAN.replace(";topology:sockets=2,nodes=2", "").replace("sd_llc_size = 4", "sd_llc_size = 5");
         assert!(error(&alike).contains("sd_llc_size = 5 is more than its 4 CPUs"));
-        assert!(error(&PLAN.replace("\"30m\"", "\"30\"")).contains("boot_timeout"));
+        let without_unit = error(&PLAN.replace("\"30m\"", "\"30\""));
+        assert!(without_unit.starts_with("line 10: `30`"), "{without_unit}");
         assert!(error(&PLAN.replace("cpus = 4", "cpu = 4")).contains("unknown key `cpu` (did you mean `cpus`?)"));
         let traced = error(&PLAN.replace("boot:preempt=full", "trace=on"));
         assert!(traced.contains("would record this host"), "{traced}");

@@ -1,7 +1,7 @@
 //! A plan as a person writes it: optional keys, defaults, and errors that name line and nearest key.
 
 use super::grid::{self, WrittenAxis};
-use super::guest::WrittenGuest;
+use super::guest::GuestPlan;
 use super::search::{self, WrittenKnob};
 use super::{Plan, PlanError, PlannedWorkload, Stopping, inconsistent};
 use crate::factorial::PlannedFactor;
@@ -50,7 +50,7 @@ struct WrittenPlan {
     #[serde(default)]
     factor: Vec<WrittenFactor>,
     max_arms: Option<u32>,
-    guest: Option<WrittenGuest>,
+    guest: Option<GuestPlan>,
     #[serde(default)]
     grid: Vec<WrittenAxis>,
     strategy: Option<String>,
@@ -153,7 +153,7 @@ impl WrittenPlan {
             workloads,
             arms,
             require: Vec::new(),
-            guest: self.guest.as_ref().map(WrittenGuest::planned).transpose()?,
+            guest: self.guest.clone(),
             factors: self.factor.iter().map(WrittenFactor::planned).collect::<Result<_, _>>()?,
             max_arms: self.max_arms.unwrap_or(DEFAULT_MAX_ARMS),
             factorial: None,

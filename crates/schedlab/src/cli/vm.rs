@@ -1,8 +1,10 @@
 //! The command line of `schedlab vm`.
 
-use clap::builder::{PossibleValuesParser, TypedValueParser};
-use clap::{Args, Command, FromArgMatches, Subcommand, ValueEnum};
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
+use clap::{Args, Subcommand};
 use schedlab_run::lane::WantedAccelerator;
+use schedlab_run::plan::{GuestLane, GuestPlan};
+use schedlab_run::units::{parse_bytes, parse_duration_ns};
 use std::path::PathBuf;
 
 #[derive(Debug, Args)]
@@ -121,67 +123,59 @@ pub(crate) struct VmProfile {
     pub(crate) command: Vec<String>,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum LaneName {
-    /// Wall clock
-    Real,
-    /// Time counted in instructions: repeats to the bit, and is no latency
-    Virtual,
-}
-
-/// The guest's machine, common to `boot`, `run` and `profile`.
+/// The guest, common to `boot`, `run` and `profile`.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct GuestOptions {
     /// How time passes in the guest [default: real]
-    #[arg(long, value_enum)]
-    pub(crate) lane: Option<LaneName>,
+    #[arg(long, value_parser = lane())]
+    pub(crate) lane: Option<GuestLane>,
     /// CPUs [default: 2, or 1 on a host with one]
     #[arg(long, value_name = "N")]
-    pub(crate) cpus: Option<u32>,
+    cpus: Option<u32>,
     /// How the CPUs are arranged: sockets=2,cores=2,threads=2,nodes=2,distance=31, each part optional; distance also as
     /// a matrix, 10:21/21:10
     #[arg(long, value_name = "SPEC")]
-    pub(crate) topology: Option<String>,
+    topology: Option<String>,
     /// Memory
-    #[arg(long, value_name = "SIZE", default_value = "1g")]
-    pub(crate) memory: String,
+    #[arg(long, value_name = "SIZE", default_value = "1g", value_parser = parse_bytes)]
+    memory: u64,
     /// Words added to the kernel's command line
     #[arg(long, value_name = "WORDS", default_value = "")]
-    pub(crate) cmdline: String,
+    cmdline: String,
     /// A file or directory for the guest, HOST_PATH:GUEST_PATH or one absolute path for both; may be given several times
     #[arg(long, value_name = "PATH")]
-    pub(crate) add: Vec<String>,
+    add: Vec<String>,
     /// A module to load at the start; others are loaded when the kernel asks for them
     #[arg(long, value_name = "NAME")]
-    pub(crate) module: Vec<String>,
+    module: Vec<String>,
     /// More CPUs than the host has; the run is marked, since nothing of it can be compared
     #[arg(long)]
-    pub(crate) oversubscribe: bool,
+    oversubscribe: bool,
     /// What runs the real lane's CPUs: auto is kvm where it runs this kernel, else tcg, a translating thread for each; kvm is
     /// kvm or an error
     #[arg(long, value_name = "ACCELERATOR", default_value = "auto", conflicts_with = "no_kvm", value_parser = accelerator())]
-    pub(crate) accel: WantedAccelerator,
+    accel: WantedAccelerator,
     /// The same as --accel tcg
     #[arg(long, hide = true)]
-    pub(crate) no_kvm: bool,
+    no_kvm: bool,
     /// Virtual lane: which of the harmless differences between boots this one has; one seed is one sample
     #[arg(long, default_value_t = 0)]
-    pub(crate) seed: u64,
+    seed: u64,
     /// Virtual lane: an instruction takes 2^N ns [default: by QEMU's version and the number of CPUs]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8).range(0..=10))]
-    pub(crate) shift: Option<u8>,
+    shift: Option<u8>,
     /// Virtual lane: a CPU's turn ends after at most this long, such as 100us
-    #[arg(long, value_name = "TIME")]
-    pub(crate) quantum: Option<String>,
+    #[arg(long, value_name = "TIME", value_parser = parse_duration_ns)]
+    quantum: Option<u64>,
     /// Virtual lane: each task uses up to this much CPU time before its workload starts, as the seed says; 0: none
-    #[arg(long, value_name = "TIME")]
-    pub(crate) dither: Option<String>,
+    #[arg(long, value_name = "TIME", value_parser = parse_duration_ns)]
+    dither: Option<u64>,
     /// How long the guest may take to start [default: 2min, virtual lane 10min]
-    #[arg(long, value_name = "TIME")]
-    pub(crate) boot_timeout: Option<String>,
+    #[arg(long, value_name = "TIME", value_parser = parse_duration_ns)]
+    boot_timeout: Option<u64>,
     /// How long its command may take
-    #[arg(long, value_name = "TIME", default_value = "1h")]
-    pub(crate) timeout: String,
+    #[arg(long, value_name = "TIME", default_value = "1h", value_parser = parse_duration_ns)]
+    timeout: u64,
     /// Show the guest's console as it talks
     #[arg(long)]
     pub(crate) verbose: bool,
@@ -190,25 +184,47 @@ pub(crate) struct GuestOptions {
     pub(crate) dry_run: bool,
     /// The arm64 kernel of that name, translated; needs --binary on another machine
     #[arg(long)]
-    pub(crate) aarch64: bool,
+    aarch64: bool,
     /// Our own binary for the guest's architecture [default: this one]
     #[arg(long, value_name = "FILE")]
-    pub(crate) binary: Option<PathBuf>,
+    binary: Option<PathBuf>,
 }
 
 fn accelerator() -> impl TypedValueParser<Value = WantedAccelerator> {
     PossibleValuesParser::new(WantedAccelerator::NAMES).try_map(|name| name.parse())
 }
 
-impl GuestOptions {
-    /// As they are where none is given.
-    pub(crate) fn usual() -> clap::error::Result<Self> {
-        let command = Self::augment_args(Command::new("guest"));
-        command.try_get_matches_from(["guest"]).and_then(|matches| Self::from_arg_matches(&matches))
-    }
+fn lane() -> impl TypedValueParser<Value = GuestLane> {
+    let real = PossibleValue::new("real").help("Wall clock");
+    let counted =
+        PossibleValue::new("virtual").help("Time counted in instructions: repeats to the bit, and is no latency");
+    PossibleValuesParser::new([real, counted])
+        .map(|name| if name == "virtual" { GuestLane::Virtual } else { GuestLane::Real })
+}
 
-    /// What runs the real lane's CPUs.
-    pub(crate) fn accelerator(&self) -> WantedAccelerator {
-        if self.no_kvm { WantedAccelerator::Tcg } else { self.accel }
+impl GuestOptions {
+    /// As a plan would say it.
+    pub(crate) fn guest(&self) -> GuestPlan {
+        let console = if self.verbose { "loglevel=7 " } else { "" };
+        GuestPlan {
+            lane: self.lane.unwrap_or_default(),
+            accelerator: if self.no_kvm { WantedAccelerator::Tcg } else { self.accel },
+            first_seed: Some(self.seed).filter(|seed| *seed > 0),
+            aarch64: self.aarch64,
+            binary: self.binary.clone(),
+            add: self.add.clone(),
+            module: self.module.clone(),
+            oversubscribe: self.oversubscribe,
+            cpus: self.cpus,
+            topology: self.topology.clone(),
+            memory_bytes: Some(self.memory),
+            cmdline: format!("{console}{}", self.cmdline),
+            shift: self.shift,
+            quantum_ns: self.quantum,
+            dither_ns: self.dither,
+            boot_timeout_ns: self.boot_timeout,
+            timeout_ns: Some(self.timeout),
+            ..GuestPlan::default()
+        }
     }
 }

@@ -2,12 +2,13 @@
 
 use super::inside::Inside;
 use super::listener::Screen;
-use crate::cli::vm::{GuestOptions, LaneName};
+use crate::cli::vm::GuestOptions;
 use crate::exit::{self, usage};
 use crate::output::{print_line, say};
 use anyhow::{Context, Result, bail};
 use schedlab_run::counted;
-use schedlab_run::units::{parse_bytes, parse_duration_ns};
+use schedlab_run::plan::{GuestLane, GuestPlan};
+use schedlab_run::units::format_ns_exact;
 use schedlab_sys::interrupt::Interrupt;
 use schedlab_vm::host::accelerate::Choice;
 use schedlab_vm::host::initramfs::Added;
@@ -32,10 +33,14 @@ pub(super) type Answer = (u8, Vec<(String, Vec<u8>)>);
 /// Of a command that is told to end: a trial of it in progress ends first.
 const GRACE: Duration = Duration::from_secs(60);
 
+/// For a command or a trial, where nothing else is said.
+pub(super) const USUAL_LIMIT: Duration = Duration::from_secs(3600);
+
 /// Boots a guest, shows what it does, and returns when it has ended.
 pub(super) fn run(kernel: &str, options: &GuestOptions, inside: &Inside, shell: bool) -> Result<Answer> {
-    let kernel = find(kernel, super::architecture(options.aarch64))?;
-    let boot = Boot { grace: GRACE, ..boot(kernel, options, inside, shell, &Sight::default())? };
+    let guest = options.guest();
+    let kernel = find(kernel, super::architecture(guest.aarch64))?;
+    let boot = Boot { grace: GRACE, ..boot(kernel, &guest, inside, shell, &Sight::default())? };
     advise(&boot);
     if options.dry_run {
         print_line(schedlab_vm::host::boot::dry_run(&boot)?)?;
@@ -84,12 +89,12 @@ impl Sight {
     }
 
     /// What a guest of this kernel is started with: as was settled, or as its options say.
-    pub(super) fn choice(&self, kernel: &Kernel, options: &GuestOptions) -> Result<Choice> {
+    pub(super) fn choice(&self, kernel: &Kernel, wanted: WantedAccelerator) -> Result<Choice> {
         if let Some(settled) = self.settled.get() {
             return Ok(settled);
         }
         let qemu = self.qemu(kernel.image.architecture)?;
-        let (choice, note) = Choice::of(options.accelerator(), &Kvm::of_this_host(), &qemu, kernel)?;
+        let (choice, note) = Choice::of(wanted, &Kvm::of_this_host(), &qemu, kernel)?;
         note.iter().for_each(|note| say(format_args!("schedlab: {note}")));
         Ok(choice)
     }
@@ -106,33 +111,24 @@ impl Sight {
 }
 
 /// A guest, from what the user says of it.
-pub(super) fn boot(
-    kernel: Kernel,
-    options: &GuestOptions,
-    inside: &Inside,
-    shell: bool,
-    sight: &Sight,
-) -> Result<Boot> {
-    let machine = machine(options)?;
+pub(super) fn boot(kernel: Kernel, guest: &GuestPlan, inside: &Inside, shell: bool, sight: &Sight) -> Result<Boot> {
+    let machine = machine(guest)?;
     let architecture = kernel.image.architecture;
     let qemu = sight.qemu(architecture)?;
-    let (lane, choice) = match options.lane {
-        Some(LaneName::Virtual) => {
-            (virtual_lane(options, &machine, &qemu.version)?, Choice::translated(NoKvm::Unwanted))
-        }
-        _ => real_lane(options, &machine, sight.choice(&kernel, options)?)?,
+    let virtual_ = guest.lane == GuestLane::Virtual;
+    let (lane, choice) = match guest.lane {
+        GuestLane::Virtual => (virtual_lane(guest, &machine, &qemu.version)?, Choice::translated(NoKvm::Unwanted)),
+        GuestLane::Real => real_lane(guest, &machine, sight.choice(&kernel, guest.accelerator)?)?,
     };
-    let virtual_ = matches!(lane, Lane::Virtual(_));
-    let default_boot = if virtual_ { 600 } else { 120 };
-    let boot_limit = options.boot_timeout.as_deref().map(duration).transpose()?;
+    let usual_start = Duration::from_secs(if virtual_ { 600 } else { 120 });
     let mut add = inside.reads.clone();
-    add.extend(options.add.iter().map(|text| Added::parse(text)).collect::<Result<Vec<_>, _>>()?);
+    add.extend(guest.add.iter().map(|text| Added::parse(text)).collect::<Result<Vec<_>, _>>()?);
     if shell && !add.iter().any(|added| added.to == "/bin/sh") {
         add.push(busybox()?);
     }
     // What a kernel has not as a module it may have built in; where it has neither, the workload says what it misses.
     let has = |name: &&String| kernel.modules.iter().any(|(module, _)| module.name == **name);
-    let modules = inside.modules.iter().filter(has).chain(&options.module).cloned().collect();
+    let modules = inside.modules.iter().filter(has).chain(&guest.module).cloned().collect();
     let job = Job {
         arguments: inside.arguments.clone(),
         directory: inside.directory.clone(),
@@ -150,7 +146,7 @@ pub(super) fn boot(
         shell,
         ..Job::default()
     };
-    let program = binary(options, architecture)?;
+    let program = binary(guest, architecture)?;
     Ok(Boot {
         kernel,
         machine,
@@ -161,10 +157,10 @@ pub(super) fn boot(
         job,
         program,
         add,
-        command_line: if options.verbose { format!("loglevel=7 {}", options.cmdline) } else { options.cmdline.clone() },
+        command_line: guest.cmdline.clone(),
         qemu,
-        boot_limit: boot_limit.unwrap_or(Duration::from_secs(default_boot)),
-        limit: duration(&options.timeout)?,
+        boot_limit: guest.boot_timeout_ns.map_or(usual_start, Duration::from_nanos),
+        limit: guest.timeout_ns.map_or(USUAL_LIMIT, Duration::from_nanos),
         grace: Duration::ZERO,
         counting: None,
     })
@@ -196,47 +192,47 @@ pub(in crate::commands) fn find(name: &str, of: Architecture) -> Result<Kernel> 
     }
 }
 
-fn machine(options: &GuestOptions) -> Result<Machine> {
-    let default = if options.topology.is_some() { None } else { Some(host_cpus().min(2)) };
-    let topology = Topology::parse(options.cpus.or(default), options.topology.as_deref())?;
-    let memory_mib = parse_bytes(&options.memory)? >> 20;
-    if memory_mib < 64 {
-        usage!("--memory {}: a guest needs at least 64m", options.memory);
+fn machine(guest: &GuestPlan) -> Result<Machine> {
+    let default = if guest.topology.is_some() { None } else { Some(host_cpus().min(2)) };
+    let topology = Topology::parse(guest.cpus.or(default), guest.topology.as_deref())?;
+    let bytes = guest.memory_bytes.unwrap_or(1 << 30);
+    if bytes < 64 << 20 {
+        usage!("--memory {bytes}: a guest needs at least 64m");
     }
-    Ok(Machine { memory_mib, topology })
+    Ok(Machine { memory_mib: bytes >> 20, topology })
 }
 
 fn host_cpus() -> u32 {
     std::thread::available_parallelism().map_or(1, |n| u32::try_from(n.get()).unwrap_or(u32::MAX))
 }
 
-fn virtual_lane(options: &GuestOptions, machine: &Machine, qemu_version: &str) -> Result<Lane> {
-    if options.accelerator() == WantedAccelerator::Kvm {
+fn virtual_lane(guest: &GuestPlan, machine: &Machine, qemu_version: &str) -> Result<Lane> {
+    if guest.accelerator == WantedAccelerator::Kvm {
         usage!("--accel kvm counts no instructions: it belongs to --lane real");
     }
-    let quantum_us = options.quantum.as_deref().map(parse_duration_ns).transpose()?.map(|ns| ns.div_ceil(1000));
     let usual_shift = || schedlab_vm::lane::usual_shift(qemu_version, machine.topology.cpus());
-    let shift = options.shift.unwrap_or_else(usual_shift);
-    let quantum_us = quantum_us.map(u32::try_from).transpose().context("--quantum is too long")?;
+    let shift = guest.shift.unwrap_or_else(usual_shift);
+    let quantum_us =
+        guest.quantum_ns.map(|ns| u32::try_from(ns.div_ceil(1000))).transpose().context("--quantum is too long")?;
     if quantum_us == Some(0) {
         usage!(
             "--quantum 0: a turn has to have a length, such as 100us; leave it out for turns that end with the next timer"
         );
     }
-    let dither_us = options.dither.as_deref().map_or(Ok(USUAL_DITHER_US), dither_us)?;
-    Ok(Lane::Virtual(Virtual { shift, seed: options.seed, quantum_us, dither_us }))
+    let dither_us = guest.dither_ns.map_or(Ok(USUAL_DITHER_US), dither_us)?;
+    Ok(Lane::Virtual(Virtual { shift, seed: guest.first_seed.unwrap_or(0), quantum_us, dither_us }))
 }
 
-fn real_lane(options: &GuestOptions, machine: &Machine, choice: Choice) -> Result<(Lane, Choice)> {
+fn real_lane(guest: &GuestPlan, machine: &Machine, choice: Choice) -> Result<(Lane, Choice)> {
     let cpus = machine.topology.cpus();
-    if options.seed != 0 || options.shift.is_some() || options.quantum.is_some() || options.dither.is_some() {
+    if guest.first_seed.is_some() || guest.shift.is_some() || guest.quantum_ns.is_some() || guest.dither_ns.is_some() {
         usage!(
             "--seed, --shift, --quantum and --dither belong to --lane virtual: in the real lane no two boots are equal \
              anyway"
         );
     }
     let oversubscribed = cpus > host_cpus();
-    if oversubscribed && !options.oversubscribe {
+    if oversubscribed && !guest.oversubscribe {
         bail!(
             "{} for the guest on a host with {}: its CPUs would wait for each other and nothing could be compared; give \
              fewer --cpus, --lane virtual, or --oversubscribe to run it all the same",
@@ -248,21 +244,17 @@ fn real_lane(options: &GuestOptions, machine: &Machine, choice: Choice) -> Resul
 }
 
 /// Many tasks take their turns, and a herd that is not ready after half a minute counts as hung.
-fn dither_us(text: &str) -> Result<u32> {
+fn dither_us(ns: u64) -> Result<u32> {
     const MOST_US: u64 = 100_000;
-    match parse_duration_ns(text).with_context(|| format!("--dither {text}"))?.div_ceil(1000) {
+    match ns.div_ceil(1000) {
         us if us <= MOST_US => Ok(us as u32),
-        _ => usage!("--dither {text}: give at most 100ms"),
+        _ => usage!("--dither {}: give at most 100ms", format_ns_exact(ns)),
     }
 }
 
-fn duration(text: &str) -> Result<Duration> {
-    Ok(Duration::from_nanos(parse_duration_ns(text)?))
-}
-
 /// This very binary, static as it is; a guest of another architecture needs its own.
-fn binary(options: &GuestOptions, architecture: Architecture) -> Result<std::path::PathBuf> {
-    match &options.binary {
+fn binary(guest: &GuestPlan, architecture: Architecture) -> Result<std::path::PathBuf> {
+    match &guest.binary {
         Some(file) => {
             let mut magic = [0; 4];
             let read = std::fs::File::open(file).and_then(|mut file| file.read_exact(&mut magic));

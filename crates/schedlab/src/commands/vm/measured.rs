@@ -3,10 +3,10 @@
 use super::guest::{self, Sight};
 use super::inside::{Inside, OUTCOME};
 use super::listener::Quiet;
-use crate::cli::vm::GuestOptions;
 use crate::output::say;
 use anyhow::{Context, Result, bail};
 use schedlab_run::TrialOutcome;
+use schedlab_run::plan::GuestPlan;
 use schedlab_sys::interrupt::Interrupt;
 use schedlab_vm::host::boot::Ended;
 use schedlab_vm::kernel::own_architecture;
@@ -24,9 +24,8 @@ fn inside(words: &[String]) -> Result<Inside> {
 
 /// Runs it in a guest with this kernel of the cache and the usual options.
 pub(crate) fn measured(kernel: &str, words: &[String]) -> Result<TrialOutcome> {
-    let options = GuestOptions::usual()?;
     let found = guest::find(kernel, own_architecture())?;
-    let boot = guest::boot(found, &options, &inside(words)?, false, &Sight::default())?;
+    let boot = guest::boot(found, &GuestPlan::default(), &inside(words)?, false, &Sight::default())?;
     let interrupt = Interrupt::catch().context("signals cannot be caught")?;
     say(format_args!("schedlab: `{}` in a guest of {kernel}", words.join(" ")));
     let ended = schedlab_vm::boot(&boot, &mut Quiet::at_once(interrupt))?;

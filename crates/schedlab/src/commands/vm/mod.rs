@@ -2,7 +2,6 @@
 
 mod guest;
 mod inside;
-mod kinds;
 mod listener;
 pub(crate) mod measured;
 mod profile;

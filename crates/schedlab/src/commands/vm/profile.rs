@@ -6,7 +6,7 @@ use super::inside::{Inside, OUTCOME};
 use super::listener::Quiet;
 use super::measured;
 use crate::cli::Command;
-use crate::cli::vm::{GuestOptions, LaneName, VmProfile};
+use crate::cli::vm::VmProfile;
 use crate::commands::read_words;
 use crate::commands::report::write_file;
 use crate::exit::{self, usage};
@@ -14,6 +14,7 @@ use crate::output::{print_line, say, to_stdout};
 use anyhow::{Context, Result, bail};
 use schedlab_record::profile::KernelSymbols;
 use schedlab_run::TrialOutcome;
+use schedlab_run::plan::{GuestLane, GuestPlan};
 use schedlab_sys::interrupt::Interrupt;
 use schedlab_vm::Boot;
 use schedlab_vm::host::boot::dry_run;
@@ -27,28 +28,28 @@ const SYMBOLS: &str = "/proc/kallsyms";
 pub(super) fn run(args: &VmProfile) -> Result<u8> {
     one_workload(&args.command)?;
     let sight = Sight::default();
-    if args.guest.lane == Some(LaneName::Real) {
+    if args.guest.lane == Some(GuestLane::Real) {
         usage!("--lane real: instructions are counted where time is made of them; leave --lane out");
     }
-    let options = GuestOptions { lane: Some(LaneName::Virtual), ..args.guest.clone() };
+    let guest = GuestPlan { lane: GuestLane::Virtual, ..args.guest.guest() };
     let words = words(&args.command);
     let file = args.json.as_deref().filter(|file| *file != "-").map(Path::new);
-    file.map_or(Ok(()), |file| can_be_written(file, options.dry_run))?;
-    if options.dry_run {
+    file.map_or(Ok(()), |file| can_be_written(file, args.guest.dry_run))?;
+    if args.guest.dry_run {
         let against = args.against.iter().filter(|name| !name.ends_with(".json"));
         for kernel in against.chain([&args.kernel]) {
-            let boot = counting(kernel, args.legs, &options, &words, &sight).with_context(|| kernel.clone())?;
+            let boot = counting(kernel, args.legs, &guest, &words, &sight).with_context(|| kernel.clone())?;
             print_line(dry_run(&boot)?)?;
         }
         return Ok(exit::DONE);
     }
     let of = |name: &String| match name.ends_with(".json") {
         true => read_json(name).with_context(|| format!("--against {name}")),
-        false => profiled(name, args, &options, &words, &sight).with_context(|| name.clone()),
+        false => profiled(name, args, &guest, &words, &sight).with_context(|| name.clone()),
     };
     // Against what is asked first: a file that is none must not cost a boot.
     let against = args.against.as_ref().map(of).transpose()?;
-    let this = profiled(&args.kernel, args, &options, &words, &sight).with_context(|| args.kernel.clone())?;
+    let this = profiled(&args.kernel, args, &guest, &words, &sight).with_context(|| args.kernel.clone())?;
     let found: Vec<Profiled> = against.into_iter().chain([this]).collect();
     if args.json.as_deref() == Some("-") {
         return print_line(json(&found)?).map(|()| exit::DONE);
@@ -131,26 +132,20 @@ fn symbols(shown: Option<&[u8]>, boot: &Boot) -> Result<String> {
     std::fs::read_to_string(map).with_context(|| format!("{} cannot be read", map.display()))
 }
 
-fn counting(kernel: &str, legs: bool, options: &GuestOptions, words: &[String], sight: &Sight) -> Result<Boot> {
+fn counting(kernel: &str, legs: bool, guest: &GuestPlan, words: &[String], sight: &Sight) -> Result<Boot> {
     let mut inside = Inside::of_words(words)?;
     inside.collect.push(SYMBOLS.into());
-    let kernel = guest::find(kernel, super::architecture(options.aarch64))?;
-    let boot = Boot { counting: Some(Vec::new()), ..guest::boot(kernel, options, &inside, false, sight)? };
+    let kernel = guest::find(kernel, super::architecture(guest.aarch64))?;
+    let boot = Boot { counting: Some(Vec::new()), ..guest::boot(kernel, guest, &inside, false, sight)? };
     if legs && boot.machine.topology.cpus() != 1 {
         usage!("legs are told apart on one CPU: --cpus 1");
     }
     Ok(boot)
 }
 
-fn profiled(
-    kernel: &str,
-    args: &VmProfile,
-    options: &GuestOptions,
-    words: &[String],
-    sight: &Sight,
-) -> Result<Profiled> {
-    let boot = counting(kernel, args.legs, options, words, sight)?;
-    let guest = boot.guest();
+fn profiled(kernel: &str, args: &VmProfile, guest: &GuestPlan, words: &[String], sight: &Sight) -> Result<Profiled> {
+    let boot = counting(kernel, args.legs, guest, words, sight)?;
+    let described = boot.guest();
     say(format_args!("schedlab: counting in a guest of {kernel}"));
     let found = count(&boot)?;
     let symbols = KernelSymbols::parse(&found.symbols)?;
@@ -173,7 +168,7 @@ fn profiled(
     let profile = whole.by_function(name_of);
     Ok(Profiled {
         command: args.command.join(" "),
-        guest,
+        guest: described,
         instructions: Instructions::from(&profile),
         functions: profile.functions,
         kernel: kernel.to_owned(),

@@ -3,12 +3,10 @@
 mod booted;
 mod tried;
 
-use super::guest::{self, Sight};
+use super::guest::{self, Sight, USUAL_LIMIT};
 use super::inside::{BINDER, Inside};
-use super::kinds::{TO_PREPARE, check, description, first_line, other_llc, preparations};
 use super::listener::Quiet;
 use super::task;
-use crate::cli::vm::{GuestOptions, LaneName};
 use anyhow::{Context, Result, bail};
 use schedlab_run::counted;
 use schedlab_run::factorial::Toggles;
@@ -16,7 +14,7 @@ use schedlab_run::plan::{GuestLane, GuestPer, GuestPlan};
 use schedlab_run::{Arm, Environment, GuestAnswer, GuestResult, GuestTask, Manifest, Plan, Setting};
 use schedlab_sys::clock;
 use schedlab_sys::interrupt::Interrupt;
-use schedlab_trial::guest::{GuestTrial, Identity};
+use schedlab_trial::guest::{GuestTrial, Identity, TO_PREPARE, description, other_llc, preparations};
 use schedlab_vm::host::boot::takes_orders;
 use schedlab_vm::host::initramfs::{self, Added};
 use schedlab_vm::host::kept;
@@ -26,7 +24,7 @@ use schedlab_vm::kernel::Kernel;
 use schedlab_vm::kernel::cache::Cache;
 use schedlab_vm::kernel::reference::Reference;
 use schedlab_vm::lane::{Lane, NoKvm, Virtual};
-use schedlab_vm::{Boot, Handed, Job};
+use schedlab_vm::{Boot, Handed, Job, VmError};
 use std::cell::{OnceCell, RefCell};
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -34,9 +32,6 @@ use std::time::Duration;
 /// Where the guest has its task and leaves its answers.
 const TASK: &str = "/schedlab/task.json";
 const ANSWERS: &str = "/schedlab/answers";
-
-/// For a trial of a plan that says no `timeout`, as for `vm run`.
-const USUAL_LIMIT: Duration = Duration::from_secs(3600);
 
 /// Boots the guests of one plan.
 pub(crate) struct Guests {
@@ -86,12 +81,13 @@ impl Guests {
             if let Some(why) = self.plan.sd_llc_size.and_then(|wanted| other_llc(wanted, &guest)) {
                 bail!("{arms}: {why}");
             }
-            let own = check(&guest, "mitigations");
-            if own != check(&manifest.environment, "mitigations") {
+            let mitigations = |of: &Environment| of.value("mitigations").unwrap_or("unknown").to_owned();
+            let own = mitigations(&guest);
+            if own != mitigations(&manifest.environment) {
                 described.push(format!("{arms}: other CPU mitigations than in the control's guest: {own}"));
             }
-            let kernel = self.kernel(&self.options(&trial.booted_with)?.0)?;
-            described.push(description(arms, &kernel, &guest, self.plan.per));
+            let kernel = self.kernel(&self.of_arm(&trial.booted_with)?.0)?;
+            described.push(description(arms, (&kernel.name, kernel.crc32), &guest, self.plan.per));
         }
         let identities = self.identities(&plan.arms)?;
         for (place, twin) in identities.iter().enumerate() {
@@ -152,9 +148,9 @@ impl Guests {
     pub(crate) fn identities(&self, arms: &[Arm]) -> Result<Vec<Identity>> {
         let of = |arm: &Arm| {
             let (booted_with, set): (Vec<_>, Vec<_>) = arm.settings.iter().cloned().partition(Setting::is_of_guest);
-            let (kernel, options) = self.options(&booted_with)?;
-            let words: Vec<&str> = options.cmdline.split_whitespace().collect();
-            let machine = format!("{:08x} {words:?} {:?}", self.kernel(&kernel)?.crc32, options.topology);
+            let (kernel, guest) = self.of_arm(&booted_with)?;
+            let words: Vec<&str> = guest.cmdline.split_whitespace().collect();
+            let machine = format!("{:08x} {words:?} {:?}", self.kernel(&kernel)?.crc32, guest.topology);
             Ok(Identity { machine, set: format!("{set:?}") })
         };
         arms.iter().map(of).collect()
@@ -281,14 +277,11 @@ impl Guests {
             collect: vec![ANSWERS.into()],
             modules: self.modules.clone(),
         };
-        let (kernel, options) = self.options(&trial.booted_with)?;
-        let options = GuestOptions {
-            seed: if self.are_virtual() { self.boot_of(trial).unwrap_or(trial.sample) } else { 0 },
-            timeout: format!("{}ms", self.limit(trial).as_millis()),
-            ..options
-        };
-        let mut boot = guest::boot(self.kernel(&kernel)?, &options, &inside, false, &self.sight)
+        let (kernel, mut guest) = self.of_arm(&trial.booted_with)?;
+        guest.first_seed = self.are_virtual().then(|| self.boot_of(trial).unwrap_or(trial.sample));
+        let mut boot = guest::boot(self.kernel(&kernel)?, &guest, &inside, false, &self.sight)
             .context("[guest], whose keys are named as the options of `vm run`")?;
+        boot.limit = self.limit(trial);
         if self.boot_of(trial).is_some() {
             // What the sample's seed does comes after the state.
             boot.job = Job { stops: true, perturbation: Perturbation::default(), ..boot.job };
@@ -322,60 +315,23 @@ impl Guests {
         Ok(found)
     }
 
-    /// The plan's guest with what the arm changes of it.
-    fn options(&self, booted_with: &[Setting]) -> Result<(String, GuestOptions)> {
-        let GuestPlan {
-            kernel,
-            lane,
-            accelerator,
-            cpus,
-            topology,
-            memory_bytes,
-            cmdline,
-            shift,
-            quantum_ns,
-            dither_ns,
-            boot_timeout_ns,
-            aarch64,
-            binary,
-            add,
-            module,
-            oversubscribe,
-            ..
-        } = self.plan.clone();
-        let (mut kernel, mut topology, mut words) = (kernel, topology, vec![cmdline]);
+    /// The plan's guest with what the arm changes of it, and its kernel.
+    fn of_arm(&self, booted_with: &[Setting]) -> Result<(String, GuestPlan)> {
+        let mut guest = self.plan.clone();
         for setting in booted_with {
             match setting {
-                Setting::Kernel(name) => kernel = Some(name.clone()),
-                Setting::Topology(text) => topology = Some(text.clone()),
-                Setting::BootArgument(word) => words.push(word.clone()),
+                Setting::Kernel(name) => guest.kernel = Some(name.clone()),
+                Setting::Topology(text) => guest.topology = Some(text.clone()),
+                Setting::BootArgument(word) => guest.cmdline += &format!(" {word}"),
                 other => bail!("{other} is set in a guest, not booted"),
             }
         }
-        let options = GuestOptions {
-            lane: Some(if lane == GuestLane::Virtual { LaneName::Virtual } else { LaneName::Real }),
-            cpus,
-            topology,
-            memory: memory_bytes.map_or_else(|| "1g".into(), |bytes| bytes.to_string()),
-            cmdline: words.join(" "),
-            add,
-            module,
-            oversubscribe,
-            accel: accelerator,
-            no_kvm: false,
-            seed: 0,
-            shift,
-            quantum: quantum_ns.map(|ns| format!("{ns}ns")),
-            dither: dither_ns.map(|ns| format!("{ns}ns")),
-            boot_timeout: boot_timeout_ns.map(|ns| format!("{ns}ns")),
-            timeout: String::new(),
-            verbose: false,
-            dry_run: false,
-            aarch64,
-            binary: binary.map(Into::into),
-        };
-        Ok((kernel.context("an arm has no kernel")?, options))
+        Ok((guest.kernel.clone().context("an arm has no kernel")?, guest))
     }
+}
+
+fn first_line(why: &VmError) -> String {
+    why.to_string().lines().next().unwrap_or_default().trim_end_matches(':').to_owned()
 }
 
 /// The lane with another seed.

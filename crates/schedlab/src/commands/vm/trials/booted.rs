@@ -10,7 +10,7 @@ impl Guests {
         let mut kernels: Vec<BootedKernel> = Vec::new();
         for (arm, number) in arms.iter().zip(0..) {
             let booted_with: Vec<Setting> = arm.settings.iter().filter(|s| s.is_of_guest()).cloned().collect();
-            let name = self.options(&booted_with)?.0;
+            let name = self.of_arm(&booted_with)?.0;
             if let Some(known) = kernels.iter_mut().find(|kernel| kernel.name == name) {
                 known.arms.push(number);
                 continue;

@@ -59,8 +59,8 @@ impl Guests {
     /// KVM for all guests, where it is wanted and nothing is known against it for any kind of them.
     pub(super) fn settle(&self, kinds: &[(String, GuestTrial)]) -> Result<()> {
         for (arms, trial) in kinds.iter().filter(|_| !self.are_virtual()) {
-            let (kernel, options) = self.options(&trial.booted_with)?;
-            let choice = self.kernel(&kernel).and_then(|kernel| self.sight.choice(&kernel, &options));
+            let kernel = self.kernel(&self.of_arm(&trial.booted_with)?.0);
+            let choice = kernel.and_then(|kernel| self.sight.choice(&kernel, self.plan.accelerator));
             let choice = choice.with_context(|| arms.clone())?;
             if choice.no_kvm.is_some() {
                 self.sight.settle(choice);

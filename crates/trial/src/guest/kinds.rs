@@ -1,17 +1,15 @@
 //! The kinds of guest that a plan's arms ask for: what each is tried with first, and what is said of it.
 
+use super::GuestTrial;
 use schedlab_run::plan::GuestPer;
 use schedlab_run::{Environment, GuestTask, Plan, Setting};
-use schedlab_trial::guest::GuestTrial;
-use schedlab_vm::VmError;
-use schedlab_vm::kernel::Kernel;
 use std::time::Duration;
 
 /// For a manifest, or a look at the kernel.
-pub(super) const TO_PREPARE: Duration = Duration::from_secs(300);
+pub const TO_PREPARE: Duration = Duration::from_secs(300);
 
 /// The first boot of each kind of guest, with the names of its arms: it reads the plan there.
-pub(super) fn preparations(plan: &Plan, command: &[String]) -> Vec<(String, GuestTrial)> {
+pub fn preparations(plan: &Plan, command: &[String]) -> Vec<(String, GuestTrial)> {
     let mut kinds: Vec<(Vec<Setting>, Vec<&str>)> = Vec::new();
     for arm in &plan.arms {
         let booted_with: Vec<Setting> = arm.settings.iter().filter(|s| s.is_of_guest()).cloned().collect();
@@ -41,10 +39,6 @@ fn names(arms: &[&str]) -> String {
     }
 }
 
-pub(super) fn first_line(why: &VmError) -> String {
-    why.to_string().lines().next().unwrap_or_default().trim_end_matches(':').to_owned()
-}
-
 /// The plan with the requirements of these arms alone: another kernel may lack what is counted in theirs.
 fn of_arms(plan: &Plan, arms: &[&str]) -> Plan {
     let mut own = plan.clone();
@@ -52,31 +46,28 @@ fn of_arms(plan: &Plan, arms: &[&str]) -> Plan {
     own
 }
 
-pub(super) fn check<'g>(guest: &'g Environment, id: &str) -> &'g str {
-    guest.checks.iter().find(|c| c.id == id).map_or("unknown", |c| c.value.as_str())
-}
-
 /// What the plan says of the guest's last-level cache and the guest does not.
-pub(super) fn other_llc(wanted: u32, guest: &Environment) -> Option<String> {
-    let domains = check(guest, "sched_domains");
-    let said: Option<u32> = domains.rsplit_once("sd_llc_size ").and_then(|(_, size)| size.trim().parse().ok());
+pub fn other_llc(wanted: u32, guest: &Environment) -> Option<String> {
     let mend = "change `sd_llc_size` or the cpus and topology of [guest]";
-    match said {
+    match guest.sd_llc_size {
         Some(size) if size == wanted => None,
-        Some(size) => Some(format!("the plan says sd_llc_size {wanted}, its guest has {size} ({domains}); {mend}")),
+        Some(size) => Some(format!(
+            "the plan says sd_llc_size {wanted}, its guest has {size} ({}); {mend}",
+            guest.value("sched_domains").unwrap_or("unknown")
+        )),
         None => Some(format!(
-            "the plan says sd_llc_size {wanted}, which its guest does not tell ({domains}): its kernel \
-                              needs CONFIG_SCHED_DEBUG and CONFIG_SCHEDSTATS"
+            "the plan says sd_llc_size {wanted}, which its guest does not tell: its kernel needs CONFIG_SCHED_DEBUG and \
+             CONFIG_SCHEDSTATS"
         )),
     }
 }
 
-/// A guest in a sentence of the report. Two builds of one name differ in the checksum alone.
-pub(super) fn description(arms: &str, kernel: &Kernel, guest: &Environment, per: GuestPer) -> String {
-    let (release, topology, domains) = (&guest.kernel_release, check(guest, "topology"), check(guest, "sched_domains"));
-    let (name, crc32) = (&kernel.name, kernel.crc32);
+/// A guest in a sentence of the report: `kernel` is its name and checksum, which alone tells two builds of one name apart.
+pub fn description(arms: &str, (kernel, crc32): (&str, u32), guest: &Environment, per: GuestPer) -> String {
+    let (release, of) = (&guest.kernel_release, |id| guest.value(id).unwrap_or("unknown"));
+    let (topology, domains) = (of("topology"), of("sched_domains"));
     let each = if per == GuestPer::Block { ", one for each block" } else { "" };
     format!(
-        "{arms} ran in guests with Linux {release} ({name}, CRC-32 {crc32:08x}), {topology}; domains {domains}{each}"
+        "{arms} ran in guests with Linux {release} ({kernel}, CRC-32 {crc32:08x}), {topology}; domains {domains}{each}"
     )
 }
