@@ -267,44 +267,80 @@ impl Setting {
         }
     }
 
-    /// Whether the setting belongs to tasks (inherited over fork, changeable while they run) and not to the host.
-    pub fn is_per_task(&self) -> bool {
-        matches!(
-            self,
+    /// Where it is put in force.
+    pub fn place(&self) -> Place {
+        match self {
             Self::Slice { .. }
-                | Self::Policy(_)
-                | Self::Nice(_)
-                | Self::Cpus(_)
-                | Self::TimerSlack { .. }
-                | Self::PlantSpin { .. }
-                | Self::PlantStall { .. }
-        )
+            | Self::Policy(_)
+            | Self::Nice(_)
+            | Self::Cpus(_)
+            | Self::TimerSlack { .. }
+            | Self::PlantSpin { .. }
+            | Self::PlantStall { .. } => Place::Task,
+            Self::WorkloadOption { .. } => Place::Workload,
+            Self::Kernel(_) | Self::BootArgument(_) | Self::Topology(_) => Place::Guest,
+            Self::Trace(_) => Place::Trace,
+            Self::Sysctl { name, .. } if name.starts_with("net.") => Place::Namespace,
+            Self::Autogroup(_)
+            | Self::Sysctl { .. }
+            | Self::CpuWeight(_)
+            | Self::CpuQuota { .. }
+            | Self::Debugfs { .. }
+            | Self::Feature { .. }
+            | Self::Sysfs { .. }
+            | Self::Thp(_)
+            | Self::HaltPoll { .. }
+            | Self::Cpuidle(_)
+            | Self::Audit(_) => Place::Host,
+        }
     }
 
-    /// Whether the setting is an option of the workload: no task and no host is changed.
+    /// Whether it is put on tasks.
+    pub fn is_per_task(&self) -> bool {
+        self.place() == Place::Task
+    }
+
+    /// Whether it is an option of the workload.
     pub fn is_workload_option(&self) -> bool {
-        matches!(self, Self::WorkloadOption { .. })
+        self.place() == Place::Workload
     }
 
-    /// Whether the setting makes another guest: it is booted with it, not set in it.
+    /// Whether another guest is booted for it.
     pub fn is_of_guest(&self) -> bool {
-        matches!(self, Self::Kernel(_) | Self::BootArgument(_) | Self::Topology(_))
+        self.place() == Place::Guest
     }
 
-    /// Whether the setting is the host's: set before a trial and taken back after it, not by the trial itself.
+    /// Whether it is there before a trial begins, and not by the trial itself: the host's, or its guest's.
     pub fn is_host_wide(&self) -> bool {
-        !self.is_per_task() && !self.is_net_sysctl() && !self.is_workload_option() && !self.is_trace()
+        matches!(self.place(), Place::Host | Place::Guest)
     }
 
-    /// Whether the setting is a trace beside the trial: whoever runs the trial starts and ends it.
+    /// Whether it is a trace beside the trial.
     pub fn is_trace(&self) -> bool {
-        matches!(self, Self::Trace(_))
+        self.place() == Place::Trace
     }
 
-    /// Whether the setting is a sysctl of a network namespace.
+    /// Whether it is a sysctl of a network namespace.
     pub fn is_net_sysctl(&self) -> bool {
-        matches!(self, Self::Sysctl { name, .. } if name.starts_with("net."))
+        self.place() == Place::Namespace
     }
+}
+
+/// Where a setting is put in force, each in one place.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Place {
+    /// On tasks: inherited over fork, changeable while they run.
+    Task,
+    /// In the workload, which is told of it: no task and no host is changed.
+    Workload,
+    /// In the network namespace of the trial.
+    Namespace,
+    /// On the host: set before a trial and taken back after it.
+    Host,
+    /// In the guest's machine: it is booted with it, not set in it.
+    Guest,
+    /// Beside the trial: whoever runs the trial starts and ends the trace.
+    Trace,
 }
 
 /// One side of a comparison: a name and its settings; no settings is the host's default.
