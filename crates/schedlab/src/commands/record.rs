@@ -10,7 +10,8 @@ use crate::session;
 use anyhow::{Context, Result, bail};
 use schedlab_analyze::trace::check;
 use schedlab_record::tracer::{Recorded, Tracer, TracerOrder};
-use schedlab_run::units::{parse_bytes, parse_duration_ns, show_ns};
+use schedlab_report::{Recording, recording_text};
+use schedlab_run::units::{parse_bytes, parse_duration_ns};
 use schedlab_run::{Plan, RunReader, TraceOrder, TraceSource, TrialOrder, WorkloadSpec, words};
 use schedlab_sys::interrupt::Interrupt;
 use schedlab_sys::{net_name, places};
@@ -60,7 +61,7 @@ pub(super) fn run(args: &Record) -> Result<u8> {
         return Ok(exit::DONE);
     }
     let (recorded, failed) = beside_command(args, trace, length_ns)?;
-    tell(&recorded, args.json)?;
+    tell(recorded, args.json)?;
     match failed {
         Some(how) => bail!("the command ended with {how}; what it did is recorded"),
         None => Ok(exit::DONE),
@@ -165,25 +166,25 @@ fn begin(args: &Record, trace: TraceOrder) -> Result<(Tracer, Option<Child>)> {
     Ok((tracer, Some(child.with_context(|| format!("{program} cannot be started"))?)))
 }
 
-fn tell(recorded: &Recorded, json: bool) -> Result<()> {
+fn tell(recorded: Recorded, json: bool) -> Result<()> {
     recorded.notes.iter().for_each(|note| say(format_args!("schedlab: {note}")));
-    let file = recorded.file.as_deref().unwrap_or(Path::new(""));
-    let (claim, file) = (claim_of(file)?, file.display());
+    let file = recorded.file.unwrap_or_default();
+    let answer = Recording {
+        check: claim_of(&file)?,
+        file: file.display().to_string(),
+        source: recorded.source,
+        file_bytes: recorded.file_bytes,
+        events: recorded.events,
+        lost: recorded.lost,
+        on_ns: recorded.on_ns,
+        reader_cpu_ns: recorded.reader_cpu_ns,
+        bytes_before_compression: recorded.whole_bytes,
+        notes: recorded.notes,
+    };
     if json {
-        let answer = serde_json::json!({
-            "file": file.to_string(), "source": recorded.source, "file_bytes": recorded.file_bytes, "events": recorded.events,
-            "lost": recorded.lost, "check": claim, "on_ns": recorded.on_ns, "reader_cpu_ns": recorded.reader_cpu_ns, "bytes_before_compression": recorded.whole_bytes, "notes": recorded.notes,
-        });
         return print_line(schedlab_run::json::pretty(&answer)?);
     }
-    let per_event = recorded.file_bytes as f64 / recorded.events.max(1) as f64;
-    let (events, length) = (schedlab_run::counted(recorded.events, "events"), show_ns(recorded.on_ns));
-    let bytes = recorded.file_bytes;
-    print_line(format_args!(
-        "{file}: {events} in {length}, {bytes} bytes ({per_event:.1} an event), from {}",
-        recorded.source
-    ))?;
-    print_line(claim)
+    to_stdout(|out| recording_text(&answer, out))
 }
 
 /// The A/B/C of recording: the same-CPU ping-pong alone, with the events unread, and recorded.
