@@ -506,9 +506,6 @@ pub(crate) struct Profile {
     /// Write folded stacks, of which flame graphs are made, to FILE, or to standard output with `-`
     #[arg(long, value_name = "FILE|-")]
     pub(crate) folded: Option<String>,
-    /// Write the samples as a Perfetto trace, for ui.perfetto.dev: by thread and time, and as flame graphs
-    #[arg(long, value_name = "FILE")]
-    pub(crate) perfetto: Option<String>,
     /// The findings as JSON on standard output
     #[arg(long)]
     pub(crate) json: bool,

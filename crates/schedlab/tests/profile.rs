@@ -4,9 +4,7 @@
 
 mod program;
 
-use program::{Lab, json, python_with_perfetto, schedlab};
-use std::collections::BTreeMap;
-use std::process::Command;
+use program::{Lab, json, schedlab};
 
 /// Whether this process may sample its children, tried by doing it.
 fn permitted(test: &str) -> bool {
@@ -67,42 +65,6 @@ fn a_command_and_its_children_are_profiled_and_their_functions_have_names() {
     let samples: u64 = of_awk.map(|line| line.rsplit_once(' ').unwrap().1.parse::<u64>().unwrap()).sum();
     assert!(samples >= 20, "{folded}");
     assert!(!folded.lines().any(|line| line.starts_with("schedlab;")), "the sampler is not sampled: {folded}");
-}
-
-#[test]
-fn perfettos_own_schema_reads_the_samples_of_the_folded_stacks() {
-    let test = "perfettos_own_schema_reads_the_samples_of_the_folded_stacks";
-    if !permitted(test) {
-        return;
-    }
-    let lab = Lab::new("profile-perfetto");
-    let (folded, trace) = (lab.path("pipe.folded"), lab.path("pipe.perfetto-trace"));
-    let spec = "pipe:pin=same,duration=300ms";
-    let ran = schedlab(&["profile", "-F", "4999", "--folded", &folded, "--perfetto", &trace, "bench", spec]);
-    let told = ran.success().stdout;
-    assert!(told.contains("round trip"), "the table is there as well: {told}");
-    // Our own reader takes it for what it is: a trace of Perfetto's without an event of the scheduler.
-    let check = schedlab(&["trace", "check", &trace]).failure();
-    assert!(check.stderr.contains("has no scheduler events (no event of ftrace)"), "{}", check.stderr);
-    let Some(python) = python_with_perfetto() else {
-        eprintln!("schedlab-skip: {test}: needs perfetto (python3 without the package; SCHEDLAB_PYTHON names another)");
-        return;
-    };
-    let script = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/perfetto_samples.py");
-    let ran = Command::new(&python).arg(script).arg(&trace).output().unwrap();
-    assert!(ran.status.success(), "{}", String::from_utf8_lossy(&ran.stderr));
-    let seen = json(&String::from_utf8(ran.stdout).unwrap());
-    // A folded line begins with the task's name, which is no part of its stack.
-    let mut stacks: BTreeMap<String, u64> = BTreeMap::new();
-    for line in std::fs::read_to_string(&folded).unwrap().lines() {
-        let (stack, samples) = line.rsplit_once(' ').unwrap();
-        let stack = stack.split_once(';').map_or("", |(_, stack)| stack);
-        *stacks.entry(stack.to_owned()).or_default() += samples.parse::<u64>().unwrap();
-    }
-    assert!(stacks.values().sum::<u64>() > 100, "{stacks:?}");
-    assert_eq!(seen["stacks"], serde_json::json!(stacks));
-    assert!(seen["threads"].as_array().is_some_and(|threads| !threads.is_empty()), "{seen}");
-    assert!(seen["span_ns"].as_u64().unwrap() > 100_000_000, "{}", seen["span_ns"]);
 }
 
 #[test]
@@ -169,8 +131,7 @@ fn what_cannot_be_profiled_is_said_in_one_line_and_nothing_runs() {
         (&["profile", "bench", "pipe:copies=1,2"], "one value instead of a list"),
         (&["profile", "bench", "pipe", "--json", "-"], "belong before `bench`"),
         (&["profile", "--json", "--folded", "-", "true"], "both write to standard output"),
-        (&["profile", "--perfetto", "-", "true"], "needs the name of a file"),
-        (&["profile", "--perfetto", "/no/such/dir/file", "true"], "/no/such/dir/file cannot be written"),
+        (&["profile", "--folded", "/no/such/dir/file", "true"], "/no/such/dir/file cannot be written"),
         (&["profile", "bench", "pipf"], "pipe"),
     ] {
         let ran = schedlab(arguments).failure();

@@ -67,7 +67,6 @@ pub use numbered::{PerCpu, PerTask};
 pub use order::BATCH;
 pub use page::{Item, Page, PageDecoder, PageError, RingRead};
 pub use perf_data::{RecordCounts, SeenCgroups};
-pub use perfetto::profile::write_profile;
 pub use pipeline::{for_each_batch, for_each_batch_twice, for_each_named_batch};
 pub use prev_state::{PrevStates, StateBits, StateClass, StateId};
 pub use problem::{Problem, ProblemKind, Problems};

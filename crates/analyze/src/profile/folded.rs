@@ -22,7 +22,7 @@ pub fn folded(profile: &Profile, during_ns: Option<(u64, u64)>) -> BTreeMap<Stri
 }
 
 /// A function's name, or its image's in brackets.
-pub fn label(profile: &Profile, function: &Function) -> String {
+pub(super) fn label(profile: &Profile, function: &Function) -> String {
     if !function.name.is_empty() {
         return function.name.clone();
     }

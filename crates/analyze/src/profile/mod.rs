@@ -8,10 +8,9 @@ mod shares;
 mod tally;
 
 pub use annotate::{Annotation, InstructionShare, annotate, functions_named};
-pub use folded::{folded, label};
+pub use folded::folded;
 pub use schedlab_run::profile::Profile;
 pub use shares::{ChainShare, FunctionShare, ProfileFindings, ProfileOptions, SCHEMA, SortBy, TaskShare, profile};
-pub use tally::busy;
 
 /// What the operations of a workload are measured in, and when they were done.
 #[derive(Debug, Clone, Default, PartialEq)]

@@ -64,13 +64,6 @@ pub(super) fn tally(profile: &Profile, during_ns: Option<(u64, u64)>) -> Tallies
     found
 }
 
-/// The samples of that time at which a CPU worked: those that every view of a profile is made of.
-pub fn busy(profile: &Profile, during_ns: Option<(u64, u64)>) -> Vec<Sample> {
-    let is_busy = |chain: u32| profile.chains.get(chain as usize).is_some_and(|chain| !is_idle(profile, chain));
-    let within = profile.samples.iter().filter(|sample| is_within(profile, sample, during_ns));
-    within.filter(|sample| is_busy(sample.chain)).copied().collect()
-}
-
 fn is_within(profile: &Profile, sample: &Sample, during_ns: Option<(u64, u64)>) -> bool {
     let at_ns = profile.start_ns + u64::from(sample.at_us) * 1_000;
     during_ns.is_none_or(|(from, until)| (from..until).contains(&at_ns))

@@ -74,7 +74,7 @@ const RARE_COMMANDS: &[&str] = &["bisect", "completions", "import", "man", "pack
 const RARE: &[&str] = &[
     "ab latency", "ab sweep", "accel", "add", "aarch64", "all_cpus", "annotate", "binary", "boot_timeout", "buffer", "calls", "cgroup",
     "chains", "cmdline", "compat", "counters", "design", "dither", "events", "fail_on", "folded", "keep", "load_group", "machine",
-    "max_blocks", "mirror", "module", "oversubscribe", "perfetto", "prio", "quantum", "resume", "seed", "self_test", "shift", "sort",
+    "max_blocks", "mirror", "module", "oversubscribe", "prio", "quantum", "resume", "seed", "self_test", "shift", "sort",
     "source", "tid", "timeout", "trial", "verbose",
 ];
 

@@ -34,9 +34,6 @@ pub(super) fn run(args: &Profile) -> Result<u8> {
     if args.json && args.folded.as_deref() == Some("-") {
         usage!("--json and --folded - both write to standard output: give --folded a file");
     }
-    if args.perfetto.as_deref() == Some("-") {
-        usage!("--perfetto needs the name of a file: a trace is nothing to read on a terminal");
-    }
     let subject = subject(args)?;
     let everyone = args.all_cpus || matches!(subject, Subject::Machine { .. });
     let order = ProfileOrder {
@@ -48,10 +45,11 @@ pub(super) fn run(args: &Profile) -> Result<u8> {
         return dry_run(&subject, &order);
     }
     // Before anything is measured for them.
-    let create =
-        |file: &str| places::private_file(Path::new(file)).map(BufWriter::new).with_context(|| not_written(file));
+    let create = |file: &str| {
+        let made = places::private_file(Path::new(file)).map(BufWriter::new);
+        made.with_context(|| format!("{file} cannot be written"))
+    };
     let mut folded = args.folded.as_deref().filter(|file| *file != "-").map(create).transpose()?;
-    let perfetto = args.perfetto.as_deref().map(create).transpose()?;
     let (profile, operations, failed) = sample(&subject, order)?;
     let during_ns = operations.as_ref().map(|operations| operations.during_ns);
     if args.folded.is_some() {
@@ -61,21 +59,11 @@ pub(super) fn run(args: &Profile) -> Result<u8> {
             None => to_stdout(|out| schedlab_report::folded_text(&stacks, out))?,
         }
     }
-    if let (Some(mut out), Some(file)) = (perfetto, args.perfetto.as_deref()) {
-        let names: Vec<String> = profile.functions.iter().map(|f| analysis::label(&profile, f)).collect();
-        let samples = analysis::busy(&profile, during_ns);
-        let written = schedlab_trace::write_profile(&profile, &names, &samples, &mut out).and_then(|()| out.flush());
-        written.with_context(|| not_written(file))?;
-    }
     print(args, &profile, operations)?;
     match failed {
         Some(how) => bail!("the command ended with {how}; what it did is profiled"),
         None => Ok(exit::DONE),
     }
-}
-
-fn not_written(file: &str) -> String {
-    format!("{file} cannot be written")
 }
 
 fn subject(args: &Profile) -> Result<Subject> {

@@ -10,7 +10,6 @@ mod facts;
 mod losses;
 mod names;
 mod packet;
-pub(crate) mod profile;
 mod schema;
 mod stats;
 #[cfg(test)]

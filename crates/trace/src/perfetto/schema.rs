@@ -21,9 +21,7 @@ pub(super) mod packet {
     pub(in super::super) const PREVIOUS_PACKET_DROPPED: u32 = 42;
     pub(in super::super) const SYSTEM_INFO: u32 = 45;
     pub(in super::super) const COMPRESSED_PACKETS: u32 = 50;
-    pub(in super::super) const DEFAULTS: u32 = 59;
     pub(in super::super) const TRACK_DESCRIPTOR: u32 = 60;
-    pub(in super::super) const PERF_SAMPLE: u32 = 66;
     pub(in super::super) const SERVICE_EVENT: u32 = 69;
     pub(in super::super) const FIRST_PACKET_ON_SEQUENCE: u32 = 87;
     pub(in super::super) const MACHINE_ID: u32 = 98;

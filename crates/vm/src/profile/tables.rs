@@ -64,7 +64,9 @@ fn headline(one: &Profiled, out: &mut dyn Write) -> io::Result<()> {
 
 /// The legs, then the functions that have most, in each of them.
 fn by_leg(one: &Profiled, legs: &[Leg], top: usize, out: &mut dyn Write) -> io::Result<()> {
-    let in_order = || (0..legs.len()).filter(|leg| *leg != OUTSIDE).chain([OUTSIDE]);
+    // Of a workload that uses no pipes all is outside.
+    let has_some = |leg: &usize| legs[*leg].instructions.kernel > 0;
+    let in_order = || (0..legs.len()).filter(|leg| *leg != OUTSIDE).chain([OUTSIDE]).filter(has_some);
     writeln!(out, "\n{:>12} {:>12} {:>12}  leg", "calls per op", "instr per op", "per call")?;
     for at in in_order() {
         let Leg { calls, instructions, leg, .. } = &legs[at];
@@ -78,8 +80,8 @@ fn by_leg(one: &Profiled, legs: &[Leg], top: usize, out: &mut dyn Write) -> io::
         writeln!(out, "{shown:>12} {:>12.1} {each:>12}  {leg}", one.per_operation(instructions.kernel))?;
     }
     writeln!(out, "\nper op:")?;
-    let short = ["write", "that wakes", "read", "that waits", "outside"];
-    writeln!(out, "{}  function", short.map(|name| format!("{name:>11}")).concat())?;
+    let short = ["outside", "write", "that wakes", "read", "that waits"];
+    writeln!(out, "{}  function", in_order().map(|leg| format!("{:>11}", short[leg])).collect::<String>())?;
     let rows = by_function(legs);
     let mut show = |counts: &[u64], name: &str| {
         let cells = in_order().map(|leg| format!("{:>11.2}", one.per_operation(counts[leg])));
