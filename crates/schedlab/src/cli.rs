@@ -2,11 +2,12 @@
 
 pub(crate) mod help;
 pub(crate) mod kernel;
+mod single;
 pub(crate) mod vm;
 pub(crate) mod why;
 
-use clap::{Args, Parser, Subcommand, ValueEnum};
-use schedlab_run::TraceSource;
+use clap::{Args, Parser, Subcommand};
+pub(crate) use single::{Bench, Doctor, List, Listing, Measuring, Profile, Record};
 use std::path::PathBuf;
 
 /// Is B better than A for the Linux scheduler and IPC: how much, how sure, why?
@@ -67,155 +68,6 @@ pub(crate) enum Command {
         /// Where to write schedlab.1 and a page per command
         dir: PathBuf,
     },
-}
-
-#[derive(Debug, Args)]
-pub(crate) struct Doctor {
-    /// What differs from the machine at the start of this run: kernel, checks, and every knob
-    #[arg(long, value_name = "RUN", conflicts_with = "noise")]
-    pub(crate) against: Option<PathBuf>,
-    /// Also measure the A/A noise floor of this machine (about 20 s)
-    #[arg(long)]
-    pub(crate) noise: bool,
-    /// The same as JSON
-    #[arg(long)]
-    pub(crate) json: bool,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Listing {
-    /// Benchmarks and background loads
-    Workloads,
-    /// What an arm can differ in
-    Knobs,
-    /// What is counted beside a workload
-    Counters,
-    /// What the numbers of `schedlab trace` mean
-    Analyses,
-}
-
-#[derive(Debug, Args)]
-pub(crate) struct List {
-    /// What to list; everything when left out
-    pub(crate) what: Option<Listing>,
-    /// The same as JSON
-    #[arg(long)]
-    pub(crate) json: bool,
-}
-
-/// How trials are run, common to `bench` and `ab`.
-#[derive(Debug, Args)]
-pub(crate) struct Measuring {
-    /// Time stamps: off (no clock in the loop), sampled (≤ 1 % cost), all
-    #[arg(long, value_name = "LEVEL", default_value = "sampled", value_parser = ["off", "sampled", "all"])]
-    pub(crate) latency: String,
-    /// Counters: basic (before and after), full (also perf events and a sample each 100 ms), or topdown (full, with the
-    /// PMU given to a top-down analysis, and memory bandwidth by socket and die)
-    #[arg(long, value_name = "LEVEL", default_value = "full", value_parser = ["basic", "full", "topdown"])]
-    pub(crate) counters: String,
-    /// Background load beside the workload, such as burn:2x50%; may be given several times
-    #[arg(long, value_name = "WORKLOAD")]
-    pub(crate) load: Vec<String>,
-    /// Whether the load shares the workload's session, autogroup and cgroup
-    #[arg(long, value_name = "GROUP", default_value = "same", value_parser = ["same", "separate"])]
-    pub(crate) load_group: String,
-}
-
-impl Default for Measuring {
-    /// As the options say.
-    fn default() -> Self {
-        let word = |word: &str| word.to_owned();
-        Self { latency: word("sampled"), counters: word("full"), load: Vec::new(), load_group: word("same") }
-    }
-}
-
-#[derive(Debug, Args)]
-pub(crate) struct Bench {
-    /// The workload and its options, such as pipe:copies=4
-    ///
-    /// id[:args], such as messaging:5x50,groups=10 or pipe:copies=4,pin=apart
-    pub(crate) workload: String,
-    #[command(flatten)]
-    pub(crate) measuring: Measuring,
-    #[command(flatten)]
-    pub(crate) tracing: Tracing,
-    /// Run once for each value of an option and show how it scales, such as copies=1,2,4,ncpu
-    #[arg(long, value_name = "OPTION=LIST")]
-    pub(crate) sweep: Option<String>,
-    /// Settings to run under, a `;`-list such as 'slice=0.1ms;policy=batch'
-    #[arg(long, value_name = "SPEC", default_value = "")]
-    pub(crate) set: String,
-    /// Count the calls of these functions of the kernel, by probes, such as try_to_wake_up,schedule
-    #[arg(long, value_name = "FUNCTIONS", value_delimiter = ',')]
-    pub(crate) calls: Vec<String>,
-    /// Write the whole outcome as JSON to FILE, or to standard output with `-`
-    #[arg(long, value_name = "FILE|-")]
-    pub(crate) json: Option<String>,
-    /// Print what would be run, and run nothing
-    #[arg(long)]
-    pub(crate) dry_run: bool,
-    /// The command of exec, word by word: bench exec --metric 'tps = ([0-9.]+)' --direction higher -- pgbench -T 5
-    #[arg(last = true, value_name = "COMMAND")]
-    pub(crate) command: Vec<String>,
-}
-
-/// What is traced beside a trial.
-#[derive(Debug, Args)]
-pub(crate) struct Tracing {
-    /// Record the scheduler beside the trial into DIR: trace.slt, and outcome.json with the trial's own times
-    #[arg(long, value_name = "DIR")]
-    pub(crate) trace: Option<PathBuf>,
-    /// What --trace records: min (switch, waking) or full, and with `+` irq, softirq, workqueue, pi, idle,
-    /// syscalls, cgroup
-    #[arg(long, value_name = "EVENTS", default_value = "full", requires = "trace")]
-    pub(crate) events: String,
-    /// Keep only the last TIME of the trace: up to a missed deadline with transact --stop-on-miss
-    #[arg(long, value_name = "TIME", requires = "trace")]
-    pub(crate) keep: Option<String>,
-    /// Where events are read from: an instance of tracefs, ring buffers of perf, or what can be used here
-    #[arg(long, value_name = "auto|tracefs|perf", default_value = "auto", requires = "trace")]
-    pub(crate) source: TraceSource,
-}
-
-#[derive(Debug, Args)]
-pub(crate) struct Record {
-    /// Directory for the recording [default: out/record]
-    #[arg(short, long, value_name = "DIR")]
-    pub(crate) out: Option<PathBuf>,
-    /// For how long, where no command is given
-    #[arg(short, long, value_name = "TIME")]
-    pub(crate) duration: Option<String>,
-    /// What is recorded: min (switch, waking) or full, and with `+` irq, softirq, workqueue, pi, idle,
-    /// syscalls, cgroup
-    #[arg(long, value_name = "EVENTS", default_value = "full")]
-    pub(crate) events: String,
-    /// Keep only the last TIME (a flight recorder)
-    #[arg(long, value_name = "TIME")]
-    pub(crate) keep: Option<String>,
-    /// Where events are read from: an instance of tracefs, ring buffers of perf, or what can be used here
-    #[arg(long, value_name = "auto|tracefs|perf", default_value = "auto", conflicts_with = "self_test")]
-    pub(crate) source: TraceSource,
-    /// Size of the kernel's buffer for each CPU [default: 8M]
-    #[arg(long, value_name = "SIZE")]
-    pub(crate) buffer: Option<String>,
-    /// Measure what recording costs here: same-CPU ping-pong alone, with the events unread, and recorded
-    #[arg(long)]
-    pub(crate) self_test: bool,
-    /// Blocks of the self-test
-    #[arg(long, value_name = "N", default_value_t = 15, requires = "self_test")]
-    pub(crate) trials: u32,
-    /// Length of one of its trials
-    #[arg(long, value_name = "TIME", default_value = "500ms", requires = "self_test")]
-    pub(crate) trial: String,
-    /// The answer as JSON on standard output
-    #[arg(long)]
-    pub(crate) json: bool,
-    /// Say what would be recorded, and record nothing
-    #[arg(long)]
-    pub(crate) dry_run: bool,
-    /// A workload (pipe:pin=same), or a command word by word
-    #[arg(last = true, value_name = "WORKLOAD | COMMAND")]
-    pub(crate) command: Vec<String>,
 }
 
 #[derive(Debug, Args)]
@@ -477,44 +329,6 @@ pub(crate) struct Repeat {
     /// Print what the pack holds and what would be fetched, built and run, and do nothing
     #[arg(long)]
     pub(crate) dry_run: bool,
-}
-
-#[derive(Debug, Args)]
-pub(crate) struct Profile {
-    /// How long to sample the whole machine [default: 5s]; a command and a workload are sampled to their end
-    #[arg(short, long, value_name = "TIME")]
-    pub(crate) duration: Option<String>,
-    /// Samples a second of CPU time
-    #[arg(short = 'F', long, value_name = "HZ", default_value_t = schedlab_record::profile::DEFAULT_HZ)]
-    #[arg(value_parser = clap::value_parser!(u32).range(1..=100_000))]
-    pub(crate) frequency: u32,
-    /// The whole machine while the command runs, not the command and its children alone
-    #[arg(short, long)]
-    pub(crate) all_cpus: bool,
-    /// What the functions are ordered by
-    #[arg(long, value_name = "ORDER", default_value = "self", value_parser = ["self", "total"])]
-    pub(crate) sort: String,
-    /// Most functions to show; 0 shows all
-    #[arg(long, value_name = "N", default_value_t = 20)]
-    pub(crate) top: usize,
-    /// Most call chains to show; 0 shows all
-    #[arg(long, value_name = "N", default_value_t = 5)]
-    pub(crate) chains: usize,
-    /// Also the instructions of this function with their shares
-    #[arg(long, value_name = "FUNCTION")]
-    pub(crate) annotate: Option<String>,
-    /// Write folded stacks, of which flame graphs are made, to FILE, or to standard output with `-`
-    #[arg(long, value_name = "FILE|-")]
-    pub(crate) folded: Option<String>,
-    /// The findings as JSON on standard output
-    #[arg(long)]
-    pub(crate) json: bool,
-    /// Print what would be sampled, and sample nothing
-    #[arg(long)]
-    pub(crate) dry_run: bool,
-    /// A command with its arguments, or `bench WORKLOAD …`; without one the whole machine is sampled
-    #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "COMMAND")]
-    pub(crate) command: Vec<String>,
 }
 
 #[derive(Debug, Args)]
