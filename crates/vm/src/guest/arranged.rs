@@ -3,6 +3,7 @@
 
 use crate::job::Arranged;
 use schedlab_run::counted;
+use schedlab_run::units::CpuList;
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
@@ -35,24 +36,16 @@ pub(super) fn other(wanted: Arranged, sys: &Path) -> Option<String> {
 /// By what sysfs shows of the CPUs that are online; a kernel for one CPU shows nothing.
 fn seen(sys: &Path) -> Arranged {
     let text = |path: String| fs::read_to_string(sys.join(path)).unwrap_or_default();
-    let cpus = numbers(&text("devices/system/cpu/online".into()));
+    let numbers = |path: String| text(path).parse::<CpuList>().unwrap_or_default().as_slice().to_vec();
+    let cpus = numbers("devices/system/cpu/online".into());
     let package = |cpu: &u32| text(format!("devices/system/cpu/cpu{cpu}/topology/physical_package_id"));
     let sockets: BTreeSet<String> = cpus.iter().map(package).collect();
-    let siblings = |cpu: &u32| text(format!("devices/system/cpu/cpu{cpu}/topology/thread_siblings_list"));
-    let threads = cpus.iter().map(|cpu| numbers(&siblings(cpu)).len()).max().unwrap_or(1);
-    let nodes = numbers(&text("devices/system/node/online".into()));
+    let siblings = |cpu: &u32| numbers(format!("devices/system/cpu/cpu{cpu}/topology/thread_siblings_list"));
+    let threads = cpus.iter().map(|cpu| siblings(cpu).len()).max().unwrap_or(1);
+    let nodes = numbers("devices/system/node/online".into());
     let count = |length: usize| u32::try_from(length.max(1)).unwrap_or(u32::MAX);
     let (cpus, sockets, nodes) = (count(cpus.len()), count(sockets.len()), count(nodes.len()));
     Arranged { cpus, sockets, threads: count(threads), nodes }
-}
-
-/// `0-2,5` as the kernel writes a list.
-fn numbers(list: &str) -> Vec<u32> {
-    let range = |part: &str| {
-        let (first, last) = part.split_once('-').unwrap_or((part, part));
-        Some(first.parse::<u32>().ok()?..=last.parse().ok()?)
-    };
-    list.trim().split(',').filter_map(range).flatten().collect()
 }
 
 #[cfg(test)]
