@@ -1,5 +1,10 @@
 //! Whole files, written by [`Writer`] and read back: what comes out, and what happens to spoilt ones.
 
+mod overwritten;
+mod packed;
+mod parts;
+mod tasks;
+
 use super::written::{BIG, KINDS, LITTLE, Writer};
 use crate::drawing::{Drawing, Line, Told, is_in_corpus, tell, tell_events};
 use crate::{ByteSource, Event, Forward, Kinds, ProblemKind, Reader, TraceError};
@@ -54,6 +59,21 @@ fn survive(file: Vec<u8>) {
     }
 }
 
+const EXIT: u32 = 4;
+const FORK: u32 = 7;
+
+/// The FORK or EXIT record of a thread, with what `sample_id_all` puts behind it: thread, time, CPU, id.
+fn life(kind: u32, tid: u32, ts: u64, cpu: u32) -> Vec<u8> {
+    let mut body: Vec<u8> = [tid, 10, tid, 10].iter().flat_map(|n| LITTLE.u32(*n)).collect();
+    body.extend([LITTLE.u64(ts), LITTLE.u64(0), LITTLE.u64(ts), LITTLE.u64(cpu.into()), LITTLE.u64(1000)].concat());
+    LITTLE.record(kind, &body)
+}
+
+/// `PERF_RECORD_ID_INDEX` of one event.
+fn id_index(cpu: i64, tid: i64) -> Vec<u8> {
+    LITTLE.record(69, &[1, 1000, 0, cpu as u64, tid as u64].iter().flat_map(|n| LITTLE.u64(*n)).collect::<Vec<u8>>())
+}
+
 #[test]
 fn a_file_tells_what_was_drawn_in_either_byte_order() {
     let (drawing, drawn) = (Drawing::new(DRAWING), tell(DRAWING));
@@ -94,60 +114,6 @@ fn rounds_put_cpus_that_were_written_one_after_the_other_in_order() {
     assert_eq!(told(LITTLE.file(&file)).lines, drawn.lines);
 }
 
-/// The records of a CPU, as a thread of `perf record --threads` writes them.
-fn of_cpu(drawing: &Drawing, cpus: &[u16]) -> Vec<u8> {
-    let is_there = |line: &&Line| match line {
-        Line::Event(event) => cpus.contains(&event.cpu.0),
-        Line::Lost { cpu, .. } => cpus.contains(&cpu.0),
-    };
-    drawing.lines.iter().filter(is_there).flat_map(|line| LITTLE.line(drawing, line)).collect()
-}
-
-fn read_parts(parts: &[Vec<u8>]) -> (Vec<Event>, Reader) {
-    let data = LITTLE.file(&[id_index(0, -1), id_index(1, -1)].concat());
-    let parts = parts.iter().map(|part| Box::new(part.clone()) as Box<dyn ByteSource>).collect();
-    read_all(Reader::open_parts("t", Box::new(data), parts, Kinds::ALL).unwrap()).expect("a good directory")
-}
-
-#[test]
-fn files_of_threads_are_read_side_by_side() {
-    let (drawing, drawn) = (Drawing::new(DRAWING), tell(DRAWING));
-    let files = [of_cpu(&drawing, &[0]), of_cpu(&drawing, &[1])];
-    let small = files.each_ref().map(|file| packed(file, 50, 81).concat());
-    // The last is of a thread that read both.
-    for parts in [&files[..], &small, &[files.concat()]] {
-        let (events, reader) = read_parts(parts);
-        assert_eq!(tell_events(&events, reader.names(), reader.states()).lines, drawn.lines);
-        assert_eq!(reader.problems().all().filter(|p| p.kind != ProblemKind::Lost).count(), 0);
-    }
-}
-
-#[test]
-fn files_of_threads_may_be_long_and_of_any_speed() {
-    // CPU 1 switches ten times as often as CPU 0: its file is read on while the other waits.
-    let line = |i: u64| {
-        let (cpu, who) = if i.is_multiple_of(11) { (0, "A") } else { (1, "B") };
-        format!("{cpu} {} {who} R > {who}\n", 10 + i)
-    };
-    let text: String = (0..40_000).map(line).collect();
-    let drawing = Drawing::new(&text);
-    let (events, reader) = read_parts(&[of_cpu(&drawing, &[0]), of_cpu(&drawing, &[1])]);
-    assert!(events.is_sorted_by_key(|event| event.ts));
-    assert_eq!(events.iter().filter(|event| !event.what.is_mark()).count(), 40_000);
-    assert_eq!(reader.problems().count(ProblemKind::Unsorted), 0);
-}
-
-#[test]
-fn what_is_wrong_with_a_file_of_a_thread_is_told_with_its_name() {
-    let drawing = Drawing::new(DRAWING);
-    let (whole, cut) = (of_cpu(&drawing, &[0]), of_cpu(&drawing, &[1]));
-    let told = |parts: &[Vec<u8>]| read_parts(parts).1.problems().all().map(|p| p.to_string()).collect::<Vec<_>>();
-    let spoilt = told(&[whole.clone(), cut[..cut.len() - 3].to_vec()]);
-    assert!(spoilt.iter().any(|line| line.starts_with("data.1: byte ")), "{spoilt:?}");
-    let missing = told(&[whole]);
-    assert!(missing.iter().any(|line| line.starts_with("no file has an event of CPU 1")), "{missing:?}");
-}
-
 /// The same with the end of a round behind each.
 fn compressed(records: &[u8], piece: usize, kind: u32) -> Vec<u8> {
     packed(records, piece, kind).into_iter().flat_map(|record| [record, LITTLE.record(68, &[])].concat()).collect()
@@ -172,46 +138,6 @@ fn packed(records: &[u8], piece: usize, kind: u32) -> Vec<Vec<u8>> {
 }
 
 #[test]
-fn compressed_records_tell_the_same() {
-    let (drawing, drawn) = (Drawing::new(DRAWING), tell(DRAWING));
-    let plain = records(LITTLE, &drawing);
-    for (piece, kind) in [(64, 81), (333, 81), (4000, 81), (50, 83)] {
-        let file = LITTLE.file(&compressed(&plain, piece, kind));
-        assert_eq!(told(file).lines, drawn.lines, "pieces of {piece}");
-    }
-}
-
-#[test]
-fn rounds_of_a_compressed_file_end_where_they_stand() {
-    // 40 rounds of 25 events of CPU 1 and then of CPU 0, in a window of 64 KiB, of which each fills a twentieth.
-    let text: String = (0..2000).map(|at| format!("{} {} migrate A 0 1\n", at % 2, 10 + at)).collect();
-    let drawing = Drawing::new(&text);
-    let mut file = Vec::new();
-    let mut frame = vec![0x28, 0xb5, 0x2f, 0xfd, 0x00, 0x30];
-    for lines in drawing.lines.chunks(50) {
-        let of_cpu = |cpu: usize| lines.iter().skip(cpu).step_by(2).flat_map(|line| LITTLE.line(&drawing, line));
-        let block: Vec<u8> = of_cpu(1).chain(of_cpu(0)).collect();
-        frame.extend(&((block.len() as u32) << 3).to_le_bytes()[..3]);
-        frame.extend(block);
-        file.extend(LITTLE.record(81, &std::mem::take(&mut frame)));
-        file.extend(LITTLE.record(68, &[]));
-    }
-    let (events, reader) = read(LITTLE.file(&file)).unwrap();
-    // No switch is drawn, which is told.
-    let told: Vec<ProblemKind> = reader.problems().all().map(|problem| problem.kind).collect();
-    assert_eq!((events.len(), &told[..]), (2000, &[ProblemKind::Recording][..]));
-    assert!(events.is_sorted_by_key(|event| event.ts), "time never goes back");
-}
-
-#[test]
-fn a_compressed_record_in_a_compressed_one_is_not_followed() {
-    let inner = compressed(&records(LITTLE, &Drawing::new(DRAWING)), 64, 81);
-    let (events, reader) = read(LITTLE.file(&compressed(&inner, 64, 81))).unwrap();
-    assert!(events.is_empty());
-    assert!(reader.problems().count(ProblemKind::BadRecord) > 1);
-}
-
-#[test]
 fn only_what_is_wanted_is_decoded_and_all_is_counted() {
     let drawing = Drawing::new(DRAWING);
     let file = LITTLE.file(&records(LITTLE, &drawing));
@@ -222,22 +148,6 @@ fn only_what_is_wanted_is_decoded_and_all_is_counted() {
     let counted: u64 = reader.info().events.iter().map(|e| e.1).sum();
     assert_eq!((counted, reader.info().events[0].0.as_str()), (12, "sched:sched_switch"));
     assert_eq!(reader.info().events.len(), KINDS.len());
-}
-
-#[test]
-fn a_fork_that_a_record_and_a_tracepoint_tell_is_one_event() {
-    let drawing = Drawing::new("0 10 . R > A\n0 14 fork A D\n0 20 A S > .");
-    let mut bytes = records(LITTLE, &drawing);
-    // What perf makes up for threads of before the recording stays.
-    bytes.extend([life(FORK, 13, 14_500, 0), life(FORK, 40, 0, 0)].concat());
-    let (events, _) = read(LITTLE.file(&bytes)).unwrap();
-    let forks = events.iter().filter_map(|e| match e.what {
-        crate::What::Fork { child, .. } => Some((child.0, e.ts)),
-        _ => None,
-    });
-    let mut forks: Vec<_> = forks.collect();
-    forks.sort_unstable();
-    assert_eq!(forks, [(13, 14_000), (40, 0)]);
 }
 
 #[test]
@@ -257,61 +167,6 @@ fn an_event_that_was_asked_for_twice_is_read_once() {
     let told: Vec<String> = reader.problems().all().map(|problem| problem.to_string()).collect();
     assert_eq!(events.len(), 3);
     assert!(told.len() == 1 && told[0].starts_with("sched:sched_switch was recorded twice"), "{told:?}");
-}
-
-#[test]
-fn a_fork_on_a_cpu_that_was_not_recorded_is_told_by_its_record_alone() {
-    let switches = records(LITTLE, &Drawing::new("0 10 . R > A\n0 20 A S > ."));
-    let forks = |cpu| {
-        let file = LITTLE.file(&[id_index(0, -1), switches.clone(), life(FORK, 13, 14_500, cpu)].concat());
-        let (events, _) = read(file).unwrap();
-        events.iter().filter(|event| matches!(event.what, crate::What::Fork { .. })).count()
-    };
-    assert_eq!((forks(0), forks(1)), (0, 1));
-}
-
-const EXIT: u32 = 4;
-const FORK: u32 = 7;
-
-/// The FORK or EXIT record of a thread, with what `sample_id_all` puts behind it: thread, time, CPU, id.
-fn life(kind: u32, tid: u32, ts: u64, cpu: u32) -> Vec<u8> {
-    let mut body: Vec<u8> = [tid, 10, tid, 10].iter().flat_map(|n| LITTLE.u32(*n)).collect();
-    body.extend([LITTLE.u64(ts), LITTLE.u64(0), LITTLE.u64(ts), LITTLE.u64(cpu.into()), LITTLE.u64(1000)].concat());
-    LITTLE.record(kind, &body)
-}
-
-#[test]
-fn what_perf_notes_apart_is_no_event_of_the_file() {
-    let switches = records(LITTLE, &Drawing::new("0 10 . R > A\n0 20 A S > ."));
-    let file = |cpu| LITTLE.file(&[switches.clone(), life(EXIT, 10, 25_000, cpu), life(EXIT, 11, 0, cpu)].concat());
-    let (events, reader) = read(file(0)).unwrap();
-    assert_eq!((events.len(), reader.noted(crate::Cpu(0)), reader.noted_in_all()), (4, 1, 1));
-    let engine = tell_events(&events, reader.names(), reader.states());
-    assert_eq!(engine.counts.events - reader.noted_in_all(), 2, "the samples");
-    // One of an unknown CPU has no line in a text, which would have to name it.
-    for (cpu, lines) in [(0, 3), (u32::MAX, 2)] {
-        let (mut reader, mut out) = (Reader::open("t", Box::new(file(cpu)), Kinds::ALL).unwrap(), Vec::new());
-        let converted = crate::convert(&mut reader, crate::Target::Text, &[], &mut out).unwrap();
-        assert_eq!((converted.written, converted.left_out), (lines, 4 - lines));
-        assert!(!String::from_utf8(out).unwrap().contains("65535"));
-    }
-}
-
-#[test]
-fn a_record_whose_type_was_spoilt_is_told() {
-    let bytes = records(LITTLE, &Drawing::new("0 10 . R > A\n1 16 waking C by B\n0 20 A S > ."));
-    let whole = read(LITTLE.file(&bytes)).unwrap();
-    assert_eq!((whole.0.len(), whole.1.problems().all().next()), (3, None));
-    for bit in 0..32 {
-        let mut spoilt = bytes.clone();
-        let kind = u32::from_le_bytes(spoilt[..4].try_into().unwrap()) ^ 1 << bit;
-        spoilt[..4].copy_from_slice(&kind.to_le_bytes());
-        let (events, reader) = read(LITTLE.file(&spoilt)).unwrap();
-        let told: Vec<String> = reader.problems().all().map(|problem| problem.to_string()).collect();
-        assert_eq!((events.len(), told.len()), (2, 1), "type {kind}: {told:?}");
-        // Of the kernel's next types nobody can say that they are none.
-        assert_eq!(told[0].starts_with("1 record of unknown type"), [4, 5].contains(&bit), "type {kind}: {told:?}");
-    }
 }
 
 /// Words of every `perf_event_attr` of a file changed, the word at `at` by `change`, of which the first argument is the
@@ -351,74 +206,6 @@ fn a_file_of_samples_of_the_events_is_refused() {
     assert!(Reader::open("t", Box::new(file), Kinds::of(&[crate::Kind::SchedWaking])).is_ok());
 }
 
-/// A file of rings that overwrite themselves, read newest first.
-fn overwritten(drawing: &Drawing, others: &[u8], rounds: &[u8]) -> Vec<u8> {
-    let mut file = others.to_vec();
-    for cpu in [1, 0] {
-        let of_cpu = drawing.lines.iter().rev().filter(|line| match line {
-            Line::Event(event) => event.cpu.0 == cpu,
-            Line::Lost { cpu: c, .. } => c.0 == cpu,
-        });
-        file.extend(of_cpu.flat_map(|line| LITTLE.line(drawing, line)));
-    }
-    file.extend(rounds);
-    with_attrs(LITTLE.file(&file), FLAGS_AT, |_, flags| flags | 1 << 27)
-}
-
-#[test]
-fn rings_that_were_overwritten_are_read_from_their_end() {
-    // Both rings begin at once, so that nothing is missing.
-    let text = DRAWING.replace("1 12 . R > B", "1 10 . R > B");
-    let drawing = Drawing::new(&text);
-    for rounds in [Vec::new(), LITTLE.record(68, &[])] {
-        assert_eq!(told(overwritten(&drawing, &[], &rounds)).lines, tell(&text).lines);
-    }
-}
-
-#[test]
-fn what_a_ring_overwrote_is_missing_up_to_its_first_sample() {
-    // A is woken, runs and sleeps on CPU 1 in the time that its ring no longer has; it is woken again and gets CPU 0.
-    let ring = "0 10 . R > B\n0 20 waking A by B\n0 30 B S > .\n1 60 . R > C\n0 70 . R > A\n0 80 A S > .\n1 90 C S > .";
-    let drawing = Drawing::new(ring);
-    // Names and lives of threads have a ring of their own, which has all of them.
-    let lives =
-        [life(EXIT, 40, 5_000, 1), LITTLE.record(68, &[]), life(EXIT, 41, 50_000, 1), LITTLE.record(68, &[])].concat();
-    for others in [Vec::new(), lives] {
-        let (events, reader) = read(overwritten(&drawing, &others, &LITTLE.record(68, &[]))).unwrap();
-        assert!(events.is_sorted_by_key(|event| event.ts));
-        let told = tell_events(&events, reader.names(), reader.states());
-        assert_eq!(told.waits(), ["A censored Waking Gap"], "{events:?}");
-        assert_eq!(events[0].ts, if others.is_empty() { 10_000 } else { 5_000 });
-        let end = events.iter().rfind(|event| matches!(event.what, crate::What::GapEnd { .. })).unwrap();
-        assert_eq!((end.ts, end.cpu.0), (60_000, 1));
-        let problems: Vec<String> = reader.problems().all().map(|problem| problem.to_string()).collect();
-        assert!(
-            problems.len() == 1 && problems[0].contains("before 60000 ns are missing") || !others.is_empty(),
-            "{problems:?}"
-        );
-        assert_eq!(reader.problems().count(ProblemKind::Unsorted), 0);
-    }
-}
-
-/// `PERF_RECORD_ID_INDEX` of one event.
-fn id_index(cpu: i64, tid: i64) -> Vec<u8> {
-    LITTLE.record(69, &[1, 1000, 0, cpu as u64, tid as u64].iter().flat_map(|n| LITTLE.u64(*n)).collect::<Vec<u8>>())
-}
-
-#[test]
-fn tasks_alone_are_told_from_a_loss() {
-    let drawing = Drawing::new("0 10 A S > B\n0 20 A S > C\n0 30 A S > .");
-    let events = records(LITTLE, &drawing);
-    let problems = |index: Vec<u8>| {
-        let (_, reader) = read(LITTLE.file(&[index, events.clone()].concat())).unwrap();
-        [ProblemKind::ChainBreak, ProblemKind::SomeTasks].map(|kind| reader.problems().count(kind))
-    };
-    assert_eq!(problems(Vec::new()), [2, 0]);
-    assert_eq!(problems(id_index(0, -1)), [2, 0], "the whole machine");
-    assert_eq!(problems(id_index(0, 77)), [0, 1], "perf record without -a");
-    assert_eq!(problems(id_index(-1, 77)), [0, 1], "perf record --per-thread");
-}
-
 #[test]
 fn a_record_of_an_event_without_a_time_has_none() {
     // The last event has no time in its samples, and so none at the end of its other records.
@@ -451,13 +238,6 @@ fn what_the_kernel_counted_as_lost_is_counted_once() {
         let counts = reader.record_counts().unwrap();
         assert_eq!((counts.records, counts.lost, counts.losses), (4, 4, 1));
     }
-}
-
-#[test]
-fn a_stream_that_cannot_be_inflated_is_refused() {
-    let frame = [0x28, 0xb5, 0x2f, 0xfd, 0x00, 0xff, 0, 0];
-    let error = error(LITTLE.file(&LITTLE.record(81, &frame)));
-    assert!(error.contains("at most 134217728 are read; record again without -z"), "{error}");
 }
 
 #[test]

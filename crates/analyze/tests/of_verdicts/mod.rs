@@ -1,0 +1,4 @@
+//! Tests of verdicts, by what they are about.
+
+mod noise;
+mod stopping;

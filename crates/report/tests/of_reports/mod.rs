@@ -1,0 +1,4 @@
+//! Tests of reports, by what they are about.
+
+mod robust;
+mod shapes;

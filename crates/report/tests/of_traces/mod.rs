@@ -1,0 +1,4 @@
+//! Tests of pages of traces, by what they are about.
+
+mod filters;
+mod stories;

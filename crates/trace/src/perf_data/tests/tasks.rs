@@ -1,0 +1,78 @@
+//! Forks, exits and other records beside the samples.
+
+use super::*;
+
+#[test]
+fn a_fork_that_a_record_and_a_tracepoint_tell_is_one_event() {
+    let drawing = Drawing::new("0 10 . R > A\n0 14 fork A D\n0 20 A S > .");
+    let mut bytes = records(LITTLE, &drawing);
+    // What perf makes up for threads of before the recording stays.
+    bytes.extend([life(FORK, 13, 14_500, 0), life(FORK, 40, 0, 0)].concat());
+    let (events, _) = read(LITTLE.file(&bytes)).unwrap();
+    let forks = events.iter().filter_map(|e| match e.what {
+        crate::What::Fork { child, .. } => Some((child.0, e.ts)),
+        _ => None,
+    });
+    let mut forks: Vec<_> = forks.collect();
+    forks.sort_unstable();
+    assert_eq!(forks, [(13, 14_000), (40, 0)]);
+}
+
+#[test]
+fn a_fork_on_a_cpu_that_was_not_recorded_is_told_by_its_record_alone() {
+    let switches = records(LITTLE, &Drawing::new("0 10 . R > A\n0 20 A S > ."));
+    let forks = |cpu| {
+        let file = LITTLE.file(&[id_index(0, -1), switches.clone(), life(FORK, 13, 14_500, cpu)].concat());
+        let (events, _) = read(file).unwrap();
+        events.iter().filter(|event| matches!(event.what, crate::What::Fork { .. })).count()
+    };
+    assert_eq!((forks(0), forks(1)), (0, 1));
+}
+
+#[test]
+fn what_perf_notes_apart_is_no_event_of_the_file() {
+    let switches = records(LITTLE, &Drawing::new("0 10 . R > A\n0 20 A S > ."));
+    let file = |cpu| LITTLE.file(&[switches.clone(), life(EXIT, 10, 25_000, cpu), life(EXIT, 11, 0, cpu)].concat());
+    let (events, reader) = read(file(0)).unwrap();
+    assert_eq!((events.len(), reader.noted(crate::Cpu(0)), reader.noted_in_all()), (4, 1, 1));
+    let engine = tell_events(&events, reader.names(), reader.states());
+    assert_eq!(engine.counts.events - reader.noted_in_all(), 2, "the samples");
+    // One of an unknown CPU has no line in a text, which would have to name it.
+    for (cpu, lines) in [(0, 3), (u32::MAX, 2)] {
+        let (mut reader, mut out) = (Reader::open("t", Box::new(file(cpu)), Kinds::ALL).unwrap(), Vec::new());
+        let converted = crate::convert(&mut reader, crate::Target::Text, &[], &mut out).unwrap();
+        assert_eq!((converted.written, converted.left_out), (lines, 4 - lines));
+        assert!(!String::from_utf8(out).unwrap().contains("65535"));
+    }
+}
+
+#[test]
+fn a_record_whose_type_was_spoilt_is_told() {
+    let bytes = records(LITTLE, &Drawing::new("0 10 . R > A\n1 16 waking C by B\n0 20 A S > ."));
+    let whole = read(LITTLE.file(&bytes)).unwrap();
+    assert_eq!((whole.0.len(), whole.1.problems().all().next()), (3, None));
+    for bit in 0..32 {
+        let mut spoilt = bytes.clone();
+        let kind = u32::from_le_bytes(spoilt[..4].try_into().unwrap()) ^ 1 << bit;
+        spoilt[..4].copy_from_slice(&kind.to_le_bytes());
+        let (events, reader) = read(LITTLE.file(&spoilt)).unwrap();
+        let told: Vec<String> = reader.problems().all().map(|problem| problem.to_string()).collect();
+        assert_eq!((events.len(), told.len()), (2, 1), "type {kind}: {told:?}");
+        // Of the kernel's next types nobody can say that they are none.
+        assert_eq!(told[0].starts_with("1 record of unknown type"), [4, 5].contains(&bit), "type {kind}: {told:?}");
+    }
+}
+
+#[test]
+fn tasks_alone_are_told_from_a_loss() {
+    let drawing = Drawing::new("0 10 A S > B\n0 20 A S > C\n0 30 A S > .");
+    let events = records(LITTLE, &drawing);
+    let problems = |index: Vec<u8>| {
+        let (_, reader) = read(LITTLE.file(&[index, events.clone()].concat())).unwrap();
+        [ProblemKind::ChainBreak, ProblemKind::SomeTasks].map(|kind| reader.problems().count(kind))
+    };
+    assert_eq!(problems(Vec::new()), [2, 0]);
+    assert_eq!(problems(id_index(0, -1)), [2, 0], "the whole machine");
+    assert_eq!(problems(id_index(0, 77)), [0, 1], "perf record without -a");
+    assert_eq!(problems(id_index(-1, 77)), [0, 1], "perf record --per-thread");
+}
