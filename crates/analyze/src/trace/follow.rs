@@ -15,7 +15,7 @@ pub(super) struct Now<'a> {
     pub(super) event: &'a Event,
     /// What was known of the tasks before the event.
     pub(super) known: &'a KnownTasks,
-    /// The queues before the event, where one of the analyses asks for them.
+    /// CPUs and queues before the event, as far as an analysis asks for them.
     pub(super) queues: &'a RunQueues,
     /// The thread that wakes another, before the event; `None` where it is an interrupt, or was not met.
     pub(super) waker: Option<TaskId>,
@@ -29,7 +29,7 @@ pub(super) struct Taken<'a> {
     pub(super) engine: &'a Engine,
     /// What is known of the tasks with the event.
     pub(super) known: &'a KnownTasks,
-    /// The queues with the event, where one of the analyses asks for them.
+    /// CPUs and queues with the event, as far as an analysis asks for them.
     pub(super) queues: &'a RunQueues,
     /// Who left a CPU, who got one and who is being woken: `None` for idle threads.
     pub(super) out: Option<TaskId>,
@@ -37,11 +37,22 @@ pub(super) struct Taken<'a> {
     pub(super) woken: Option<TaskId>,
 }
 
+/// What is followed for an analysis, each with what stands before it.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Follows {
+    /// What is known of each task.
+    #[default]
+    Tasks,
+    /// What each CPU does and did.
+    Cpus,
+    /// Who waits in whose queue.
+    Queues,
+}
+
 /// What is told of each event: first what the engine finds by it, then that it has taken it.
 pub(super) trait Analysis: Send {
-    /// It wants to know what CPUs do and did, and who waits in which queue.
-    fn asks_for_queues(&self) -> bool {
-        false
+    fn follows(&self) -> Follows {
+        Follows::Tasks
     }
     fn take(&mut self, _taken: &Taken<'_>) {}
     fn ran(&mut self, _now: &Now<'_>, _task: TaskId, _run: &Run) {}
@@ -102,9 +113,9 @@ struct Follower<'s, 'a> {
 impl<'s, 'a> Follower<'s, 'a> {
     fn new(all: &'s mut [&'a mut dyn Analysis]) -> Self {
         let event = Event { ts: 0, cpu: Cpu::ANY, what: What::GapBegin };
-        let follows_queues = all.iter().any(|analysis| analysis.asks_for_queues());
+        let follows = all.iter().map(|analysis| analysis.follows()).max().unwrap_or_default();
         let (known, queues) = (KnownTasks::default(), RunQueues::default());
-        let told = Told { all, known, queues, follows_queues, event, waker: None };
+        let told = Told { all, known, queues, follows, event, waker: None };
         Self { engine: Engine::default(), told }
     }
 
@@ -138,7 +149,7 @@ struct Told<'s, 'a> {
     all: &'s mut [&'a mut dyn Analysis],
     known: KnownTasks,
     queues: RunQueues,
-    follows_queues: bool,
+    follows: Follows,
     event: Event,
     waker: Option<TaskId>,
 }
@@ -162,8 +173,11 @@ impl Told<'_, '_> {
             What::Exec { tid, old_tid } => self.known.exec(tid, engine.task(tid), engine.task(old_tid)),
             _ => {}
         }
-        if self.follows_queues {
-            self.queues.take(event, &self.known, engine, (class, out, into, woken));
+        if self.follows == Follows::Queues {
+            self.queues.place(event, &self.known, engine, (class, out, into, woken));
+        }
+        if self.follows >= Follows::Cpus {
+            self.queues.lanes.take(event, into);
         }
         let taken = Taken { event, class, engine, known: &self.known, queues: &self.queues, out, into, woken };
         self.all.iter_mut().for_each(|analysis| analysis.take(&taken));
@@ -190,7 +204,7 @@ impl Observer for Told<'_, '_> {
     fn retired(&mut self, task: TaskId, as_known: &Task) {
         self.each(|analysis, now| analysis.retired(now, task, as_known));
         self.known.forget(task);
-        if self.follows_queues {
+        if self.follows == Follows::Queues {
             self.queues.retired(task);
         }
     }

@@ -25,30 +25,29 @@ pub(super) enum Stretch {
 }
 
 impl RunQueues {
-    /// An event that the engine has taken: how a thread left a CPU, who did, who got one and who is being woken.
+    /// Follows who waits where, before the CPUs take the event: how a thread left a CPU, who did, who got one and who is being
+    /// woken.
     #[inline]
-    pub(super) fn take(
+    pub(super) fn place(
         &mut self,
         event: &Event,
         known: &KnownTasks,
         engine: &Engine,
         (class, out, into, woken): (StateClass, Option<TaskId>, Option<TaskId>, Option<TaskId>),
     ) {
-        let Event { ts, cpu, what } = *event;
-        match what {
-            What::Switch { next_comm: comm, next_prio: prio, .. } => {
+        match event.what {
+            What::Switch { .. } => {
                 if let Some(task) = out {
-                    self.places.of(task).left(ts, cpu, class.is_runnable());
+                    self.places.of(task).left(event.ts, event.cpu, class.is_runnable());
                 }
                 if let Some(task) = into {
                     self.places.of(task).entered();
                 }
-                self.lanes.switch(ts, cpu, into.map(|task| OnCpu { task, comm, prio }));
             }
             What::Waking(wake) | What::Wakeup(wake) | What::WakeupNew(wake) => {
                 let Some(task) = woken else { return };
                 let known = known.get(task);
-                match what {
+                match event.what {
                     What::Waking(_) => self.places.of(task).waking(event, wake.target_cpu, known),
                     _ if !known.on_cpu => self.places.of(task).queued(event, wake.target_cpu),
                     _ => {}
@@ -56,10 +55,10 @@ impl RunQueues {
             }
             What::Migrate { tid, .. } => {
                 if let Some(task) = engine.task(tid).filter(|task| !known.get(*task).on_cpu) {
-                    self.places.of(task).moved(event, self.lanes.switched(cpu));
+                    self.places.of(task).moved(event, self.lanes.switched(event.cpu));
                 }
             }
-            _ => self.lanes.take_rare(event),
+            _ => {}
         }
     }
 

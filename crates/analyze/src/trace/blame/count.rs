@@ -1,7 +1,7 @@
 //! Holds each wait, when it ends, against what its CPU did meanwhile.
 
 use crate::trace::affinity::{ALL, Affinity, SetId, UNKNOWN};
-use crate::trace::follow::{Analysis, Now, Taken};
+use crate::trace::follow::{Analysis, Follows, Now, Taken};
 use crate::trace::lanes::OnCpu;
 use crate::trace::lanes::{Does, IdleTimes};
 use crate::trace::longest::Longest;
@@ -327,8 +327,8 @@ impl<'a> Counter<'a> {
 }
 
 impl Analysis for Counter<'_> {
-    fn asks_for_queues(&self) -> bool {
-        true
+    fn follows(&self) -> Follows {
+        Follows::Queues
     }
 
     #[inline]

@@ -1,7 +1,7 @@
 //! Follows wakeups from task to task: each carries the waiting of those before it.
 
 use super::paths::{NodeId, Paths, Waker};
-use crate::trace::follow::{Analysis, Now, Taken};
+use crate::trace::follow::{Analysis, Follows, Now, Taken};
 use crate::trace::lanes::Does;
 use crate::trace::longest::Longest;
 use crate::trace::recent::Recent;
@@ -408,8 +408,8 @@ impl<'a> Tracker<'a> {
 }
 
 impl Analysis for Tracker<'_> {
-    fn asks_for_queues(&self) -> bool {
-        true
+    fn follows(&self) -> Follows {
+        Follows::Cpus
     }
 
     #[inline]

@@ -1,6 +1,6 @@
 //! Holds the waits and sleeps of threads of high priority against who ran meanwhile.
 
-use crate::trace::follow::{Analysis, Known, KnownTasks, Now, Taken};
+use crate::trace::follow::{Analysis, Follows, Known, KnownTasks, Now, Taken};
 use crate::trace::lanes::{Does, OnCpu};
 use crate::trace::longest::Longest;
 use crate::trace::recent::Recent;
@@ -301,8 +301,8 @@ impl<'a> Detector<'a> {
 }
 
 impl Analysis for Detector<'_> {
-    fn asks_for_queues(&self) -> bool {
-        true
+    fn follows(&self) -> Follows {
+        Follows::Cpus
     }
 
     #[inline]

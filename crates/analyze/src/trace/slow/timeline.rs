@@ -1,6 +1,6 @@
 //! Keeps what threads did while the slow operations ran: every interval that overlaps one of them, waits divided.
 
-use crate::trace::follow::{Analysis, Now};
+use crate::trace::follow::{Analysis, Follows, Now};
 use crate::trace::lanes::Does;
 use crate::trace::run_queues::Stretch;
 use schedlab_trace::engine::{Began, Run, TaskId, Wait};
@@ -123,8 +123,8 @@ impl Timelines {
 }
 
 impl Analysis for Timelines {
-    fn asks_for_queues(&self) -> bool {
-        true
+    fn follows(&self) -> Follows {
+        Follows::Queues
     }
 
     fn ran(&mut self, now: &Now<'_>, task: TaskId, run: &Run) {
