@@ -3,13 +3,13 @@
 mod drawn;
 
 use drawn::drawn;
-use schedlab_analyze::trace::{Blame, BlameOptions, Scope, blame};
+use schedlab_analyze::trace::{Asked, Blame, Scope, blame};
 
 fn found(text: &str) -> Blame {
-    with(text, &BlameOptions::default())
+    with(text, &Asked::default())
 }
 
-fn with(text: &str, options: &BlameOptions) -> Blame {
+fn with(text: &str, options: &Asked) -> Blame {
     blame(&mut drawn(text, blame::wanted()), options).expect("readable to its end")
 }
 
@@ -203,7 +203,7 @@ fn filters_choose_waits_by_state_priority_name_and_id() {
         0 30 A!50 S > B
     ";
     let waits = |set: &dyn Fn(&mut Scope)| {
-        let mut options = BlameOptions::default();
+        let mut options = Asked::default();
         set(&mut options.scope);
         with(drawing, &options).total.waits
     };
@@ -214,7 +214,7 @@ fn filters_choose_waits_by_state_priority_name_and_id() {
     assert_eq!(waits(&|scope| scope.tasks.comms = vec!["B*".into()]), 2);
     assert_eq!(waits(&|scope| scope.tasks.tids = vec![10]), 2);
     assert_eq!(waits(&|scope| scope.window.from_ns = 22_500), 2);
-    let mut options = BlameOptions { top: Some(1), ..BlameOptions::default() };
+    let mut options = Asked { top: Some(1), ..Asked::default() };
     options.scope.tasks.comms = vec!["A".into()];
     let found = with(drawing, &options);
     assert_eq!((found.causes.len(), found.longest.len(), found.longest[0].tid), (1, 1, 10));
@@ -232,7 +232,7 @@ fn an_id_that_is_used_again_is_another_victim() {
         0 35 B S > D=10
         0 40 D=10 S > .
     ",
-        &BlameOptions { each_task: true, ..BlameOptions::default() },
+        &Asked { each_task: true, ..Asked::default() },
     );
     let rows: Vec<_> = found.victims.iter().map(|row| (row.comm.as_str(), row.tid, row.waited_ns)).collect();
     assert_eq!(rows, [("D", Some(10), 5_000), ("A", Some(10), 2_000)]);
@@ -261,6 +261,6 @@ fn the_list_of_waits_says_how_many_are_not_in_it() {
     }
     let all = found(&text);
     assert_eq!((all.longest.len(), all.more_waits, all.total.waits), (100, 30, 130));
-    let some = with(&text, &BlameOptions { top: Some(7), ..BlameOptions::default() });
+    let some = with(&text, &Asked { top: Some(7), ..Asked::default() });
     assert_eq!((some.longest.len(), some.more_waits), (7, 123));
 }

@@ -3,7 +3,7 @@
 mod drawn;
 
 use drawn::drawn;
-use schedlab_analyze::trace::{BlameOptions, LatencyOptions, Scope, blame, latency, timehist};
+use schedlab_analyze::trace::{Asked, Scope, blame, latency, timehist};
 use schedlab_trace::Cpu;
 
 #[test]
@@ -124,9 +124,9 @@ fn what_is_censored_outside_the_window_does_not_count() {
     let censored = |from_us: u64, cpus: Option<Vec<Cpu>>| {
         let mut scope = Scope::default();
         (scope.window.from_ns, scope.window.cpus) = (from_us * 1000, cpus);
-        let options = LatencyOptions { scope: scope.clone(), ..LatencyOptions::default() };
+        let options = Asked { scope: scope.clone(), ..Asked::default() };
         let latency = latency(&mut drawn(text, latency::wanted()), &options).unwrap();
-        let options = BlameOptions { scope, ..BlameOptions::default() };
+        let options = Asked { scope, ..Asked::default() };
         let blame = blame(&mut drawn(text, blame::wanted()), &options).unwrap();
         (latency.total.wakeup.censored[0], blame.total.censored[0])
     };

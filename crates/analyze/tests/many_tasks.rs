@@ -1,9 +1,7 @@
 //! Traces of more tasks than are remembered one by one: those that end are added up by name, and who is asked for by its id is
 //! not lost among them.
 
-use schedlab_analyze::trace::{
-    BlameOptions, LatencyOptions, Reader, Scope, TaskFilter, blame, inversions, latency, states,
-};
+use schedlab_analyze::trace::{Asked, Reader, Scope, TaskFilter, blame, inversions, latency, states};
 use std::fmt::Write;
 use std::sync::OnceLock;
 
@@ -65,7 +63,7 @@ fn of(comms: &[&str], tids: &[u32]) -> Scope {
 #[test]
 fn a_thread_that_is_asked_for_by_its_id_keeps_its_row() {
     let rows = |scope: Scope, each_task| {
-        let options = LatencyOptions { scope, each_task, ..LatencyOptions::default() };
+        let options = Asked { scope, each_task, ..Asked::default() };
         let found = latency(&mut open(latency::wanted()), &options).expect("readable");
         let rows = found.rows.into_iter().map(|row| (row.comm, row.tid, row.tasks, row.wakeup.max_ns));
         rows.collect::<Vec<_>>()
@@ -80,14 +78,15 @@ fn a_thread_that_is_asked_for_by_its_id_keeps_its_row() {
 
 #[test]
 fn blame_and_states_keep_it_too() {
-    let options = BlameOptions { scope: of(&[], &[8]), each_task: true, ..BlameOptions::default() };
+    let options = Asked { scope: of(&[], &[8]), each_task: true, ..Asked::default() };
     let found = blame(&mut open(blame::wanted()), &options).expect("readable");
     let victims: Vec<_> = found.victims.iter().map(|row| (row.comm.as_str(), row.tid, row.waited_ns)).collect();
     assert_eq!(victims, [("late", Some(8), 5_000)]);
-    let found = states(&mut open(states::wanted()), &of(&[], &[9]), None).expect("readable");
+    let found =
+        states(&mut open(states::wanted()), &Asked { scope: of(&[], &[9]), ..Asked::default() }).expect("readable");
     let rows: Vec<_> = found.rows.iter().map(|row| (row.comm.as_str(), row.tid, row.running_ns)).collect();
     assert_eq!(rows, [("late", Some(9), 43_000)]);
-    let mut options = schedlab_analyze::trace::InversionsOptions { scope: of(&[], &[7]), ..Default::default() };
+    let mut options = schedlab_analyze::trace::Asked { scope: of(&[], &[7]), ..Default::default() };
     options.scope.set_prios("fair").expect("a class");
     let found = inversions(&mut open(inversions::wanted()), &options).expect("readable");
     assert_eq!(

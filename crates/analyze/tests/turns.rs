@@ -3,15 +3,15 @@
 mod drawn;
 
 use drawn::drawn;
-use schedlab_analyze::trace::affine::{self, Affine, AffineOptions, affine};
+use schedlab_analyze::trace::{Affine, Asked, affine};
 
-fn with(text: &str, options: &AffineOptions) -> Affine {
+fn with(text: &str, options: &Asked) -> Affine {
     affine(&mut drawn(text, affine::wanted()), options).expect("readable to its end")
 }
 
 /// With two CPUs that share a cache.
 fn found(text: &str) -> Affine {
-    with(text, &AffineOptions { llc_size: Some(2), each_task: true, ..AffineOptions::default() })
+    with(text, &Asked { llc_size: Some(2), each_task: true, ..Asked::default() })
 }
 
 /// Wakings, flips, sleeps and wakees of a waker.
@@ -103,25 +103,25 @@ fn wide() -> String {
 
 #[test]
 fn who_turns_to_many_beside_one_who_turns_to_some_is_wide() {
-    let found = with(&wide(), &AffineOptions { llc_size: Some(1), each_task: true, ..AffineOptions::default() });
+    let found = with(&wide(), &Asked { llc_size: Some(1), each_task: true, ..Asked::default() });
     let row = |comm: &str| found.rows.iter().find(|row| row.comm == comm).expect("a waker");
     // P has flips before R has its first: nothing is wide until both have some; of Q and S, who wake nobody, nothing is.
     assert_eq!((row("P").wakings, row("P").wide, row("P").unsettled), (12, 5, 0));
     assert_eq!((row("R").wakings, row("R").wide, row("R").unsettled), (12, 6, 0));
     assert_eq!(found.total.wide_share(), Some(11.0 / 24.0));
-    let larger = with(&wide(), &AffineOptions { llc_size: Some(4), ..AffineOptions::default() });
+    let larger = with(&wide(), &Asked { llc_size: Some(4), ..Asked::default() });
     assert_eq!((larger.total.wide, larger.total.unsettled, larger.llc_size_assumed), (0, 0, false));
 }
 
 #[test]
 fn without_the_number_of_cpus_nothing_is_estimated() {
-    let found = with(&wide(), &AffineOptions::default());
+    let found = with(&wide(), &Asked::default());
     assert_eq!((found.llc_size, found.total.wakings, found.total.unsettled), (None, 24, 24));
 }
 
 #[test]
 fn filters_choose_wakers_and_leave_the_count_of_flips_as_it_is() {
-    let mut options = AffineOptions { llc_size: Some(1), ..AffineOptions::default() };
+    let mut options = Asked { llc_size: Some(1), ..Asked::default() };
     options.scope.tasks.comms = vec!["R".into()];
     let found = with(&wide(), &options);
     assert_eq!((found.rows.len(), found.total.wakings, found.total.wide), (1, 12, 6));

@@ -4,14 +4,14 @@ mod drawn;
 
 use drawn::drawn;
 use schedlab_analyze::trace::kworkers::{FunctionRow, Parts};
-use schedlab_analyze::trace::{Kworkers, KworkersOptions, kworkers};
+use schedlab_analyze::trace::{Asked, Kworkers, kworkers};
 
-fn with(text: &str, options: &KworkersOptions) -> Kworkers {
+fn with(text: &str, options: &Asked) -> Kworkers {
     kworkers(&mut drawn(text, kworkers::wanted()), options).expect("readable to its end")
 }
 
 fn found(text: &str) -> Kworkers {
-    with(text, &KworkersOptions::default())
+    with(text, &Asked::default())
 }
 
 /// The only item of a function: µs from queued to started, inactive, busy, waiting, the rest.
@@ -122,10 +122,10 @@ fn without_work_items_kworkers_are_told_by_pool() {
 
 #[test]
 fn filters_choose_kworkers_and_times() {
-    let mut options = KworkersOptions::default();
+    let mut options = Asked::default();
     options.scope.tasks.tids = vec![999];
     assert_eq!(with(ONE, &options).started, 0);
-    let mut options = KworkersOptions::default();
+    let mut options = Asked::default();
     options.scope.window.from_ns = 22_000;
     assert_eq!(with(ONE, &options).started, 0);
 }

@@ -11,10 +11,9 @@ use dumps::{dir, is_trace, open};
 use pages::pages;
 use schedlab_analyze::trace::copies::CopyTasks;
 use schedlab_analyze::trace::{
-    AffineOptions, Blame, BlameOptions, Chains, ChainsOptions, CopiesOfArms, CopiesOrder, Inversions,
-    InversionsOptions, Kworkers, KworkersOptions, Latency, LatencyOptions, Overview, OverviewOptions, PooledKworkers,
-    Queues, QueuesOptions, Reader, Scope, TaskFilter, TimeWindow, affine, blame, cgroup_members, cgroups, chains,
-    check, copies, inversions, kworkers, latency, map, overview, perf_latency, queues, states, timehist,
+    Asked, Blame, Chains, CopiesOfArms, CopiesOrder, Inversions, Kworkers, Latency, Overview, PooledKworkers, Queues,
+    Reader, Scope, TaskFilter, TimeWindow, affine, blame, cgroup_members, cgroups, chains, check, copies, inversions,
+    kworkers, latency, map, overview, perf_latency, queues, states, timehist,
 };
 use schedlab_report::{
     map_line, perf_latency_text, pooled_kworkers, pooled_kworkers_svg, timehist_header, timehist_line, trace_affine,
@@ -64,7 +63,7 @@ const TRACES: [&str; 38] = [
 ];
 
 fn latencies(name: &str) -> Latency {
-    latency(&mut open(name, latency::wanted()), &LatencyOptions::default()).expect("readable to its end")
+    latency(&mut open(name, latency::wanted()), &Asked::default()).expect("readable to its end")
 }
 
 /// Waits after wakeups and after preemptions: number, longest in ns, censored by reason.
@@ -74,28 +73,28 @@ fn answer(name: &str) -> [(u64, u64, [u64; 3]); 2] {
 }
 
 fn blames(name: &str) -> Blame {
-    blame(&mut open(name, blame::wanted()), &BlameOptions::default()).expect("readable to its end")
+    blame(&mut open(name, blame::wanted()), &Asked::default()).expect("readable to its end")
 }
 
 fn chained(name: &str) -> Chains {
-    chains(&mut open(name, chains::wanted()), &ChainsOptions::default()).expect("readable to its end")
+    chains(&mut open(name, chains::wanted()), &Asked::default()).expect("readable to its end")
 }
 
 fn inverted(name: &str) -> Inversions {
-    let options = InversionsOptions::default();
+    let options = Asked::default();
     inversions(&mut open(name, inversions::wanted()), &options).expect("readable to its end")
 }
 
 fn worked(name: &str) -> Kworkers {
-    kworkers(&mut open(name, kworkers::wanted()), &KworkersOptions::default()).expect("readable to its end")
+    kworkers(&mut open(name, kworkers::wanted()), &Asked::default()).expect("readable to its end")
 }
 
 fn mapped(name: &str) -> Overview {
-    overview(&mut open(name, map::wanted()), &OverviewOptions::default()).expect("readable to its end")
+    overview(&mut open(name, map::wanted()), &Asked::default()).expect("readable to its end")
 }
 
 fn queued(name: &str) -> Queues {
-    queues(&mut open(name, queues::wanted()), &QueuesOptions::default()).expect("readable to its end")
+    queues(&mut open(name, queues::wanted()), &Asked::default()).expect("readable to its end")
 }
 
 /// A line that is too wide for a terminal of 80 columns, of the pages that are printed so.
@@ -214,7 +213,7 @@ fn the_stretches_of_a_trace_are_of_the_time_that_it_is_of() {
     use schedlab_analyze::trace::diff::{look, wanted};
     for name in TRACES {
         let looked = look(&mut open(name, wanted())).expect("readable");
-        let trace = blame(&mut open(name, wanted()), &BlameOptions::default()).expect("readable").trace;
+        let trace = blame(&mut open(name, wanted()), &Asked::default()).expect("readable").trace;
         let span = (trace.start_ns, trace.start_ns + trace.length_ns);
         assert_eq!(looked.span().unwrap_or_default(), span, "{name}");
     }

@@ -1,10 +1,11 @@
 //! How long tasks waited for a CPU: after a wakeup and after a preemption, never mixed, with exact maxima and where they
 //! are in the trace.
 
+use super::asked::Asked;
 use super::facts::{Definition, TraceFacts, definitions};
 use super::filter::ended_row;
 use super::lacking::{NO_SWITCH, lacking};
-use super::scope::{Scope, without_prio};
+use super::scope::without_prio;
 use super::words;
 use schedlab_run::InOrder;
 use schedlab_run::histogram::Histogram;
@@ -33,20 +34,6 @@ pub enum LatencySort {
     Run,
     /// Waits after wakeups, by number.
     Count,
-}
-
-/// What is asked for.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct LatencyOptions {
-    /// Which waits. Times on a CPU and switches are those of the tasks whatever their state or priority; a task without a
-    /// wait of these states and priorities has no row.
-    pub scope: Scope,
-    /// A row for each task instead of one for each name.
-    pub each_task: bool,
-    /// The order of the rows.
-    pub sort: LatencySort,
-    /// Most rows; all when `None`.
-    pub top: Option<usize>,
 }
 
 /// The kinds of events that the analysis needs.
@@ -140,8 +127,10 @@ pub struct Latency {
 }
 
 /// Reads a trace to its end.
-pub fn latency(reader: &mut Reader, options: &LatencyOptions) -> Result<Latency, TraceError> {
-    let scope = &options.scope;
+/// Times on a CPU and switches are those of the tasks whatever their state or priority; a task without a wait of the
+/// states and priorities that are asked for has no row.
+pub fn latency(reader: &mut Reader, asked: &Asked) -> Result<Latency, TraceError> {
+    let scope = &asked.scope;
     let unsaid = Cell::new(0);
     let wanted = |left, prio| {
         unsaid.set(unsaid.get() + u64::from(scope.has_state(left) && scope.lacks_prio(prio)));
@@ -157,7 +146,7 @@ pub fn latency(reader: &mut Reader, options: &LatencyOptions) -> Result<Latency,
     for (number, (task, done)) in tasks {
         let comm = comm(task, names);
         total.add((1, Some(task.tid.0)), &comm, done);
-        let key = (comm.clone(), if options.each_task { number as u32 } else { 0 });
+        let key = (comm.clone(), if asked.each_task { number as u32 } else { 0 });
         rows.entry(key).or_default().add((1, Some(task.tid.0)), &comm, done);
     }
     let retired = tally.retired.iter();
@@ -165,12 +154,12 @@ pub fn latency(reader: &mut Reader, options: &LatencyOptions) -> Result<Latency,
     for (ended, number, done) in retired {
         let (comm, tasks) = (words::ended(names, ended), (*number, ended.tid.map(|tid| tid.0)));
         total.add(tasks, &comm, done);
-        let key = (comm.clone(), if options.each_task { ended_row(ended) } else { 0 });
+        let key = (comm.clone(), if asked.each_task { ended_row(ended) } else { 0 });
         rows.entry(key).or_default().add(tasks, &comm, done);
     }
     let mut rows: Vec<LatencyRow> = rows.into_iter().map(|((comm, _), sum)| sum.row(comm)).collect();
-    sort(&mut rows, options.sort);
-    let more_rows = rows.len().saturating_sub(options.top.unwrap_or(usize::MAX)) as u64;
+    sort(&mut rows, asked.sort);
+    let more_rows = rows.len().saturating_sub(asked.top.unwrap_or(usize::MAX)) as u64;
     rows.truncate(rows.len() - more_rows as usize);
     let mut told = lacking(
         reader.info().kinds,

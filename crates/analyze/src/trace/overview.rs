@@ -1,8 +1,8 @@
 //! Who had each CPU over the time of a trace, in slices that fit a line: whoever had most of a slice.
 
+use super::asked::Asked;
 use super::facts::{Definition, TraceFacts};
 use super::follow::{Analysis, Taken, follow};
-use super::scope::Scope;
 use super::slices::Slicing;
 use schedlab_run::InOrder;
 use schedlab_trace::engine::{Counts, Engine};
@@ -20,9 +20,6 @@ pub const DEFINITIONS: &[Definition] = &[Definition {
             each slice, all its threads together, or idle, or not known (before the first switch and over missing events)",
 }];
 
-/// Slices of the whole time where nobody says how many.
-pub const SLICES: usize = 60;
-
 /// Signs for names, in the order of their time.
 const SIGNS: &str = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
 
@@ -34,23 +31,6 @@ pub const UNKNOWN: char = '?';
 pub const OTHER: char = '-';
 /// A name without a sign of its own.
 pub const MANY: char = '*';
-
-/// What is asked for.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct OverviewOptions {
-    /// Which tasks have signs, when, at which priorities and on which CPUs; states are of who waits, and select nothing here.
-    pub scope: Scope,
-    /// Slices at most; there are at least four fifths as many of a trace that is not very short.
-    pub slices: usize,
-    /// Names that have signs, at most.
-    pub top: Option<usize>,
-}
-
-impl Default for OverviewOptions {
-    fn default() -> Self {
-        Self { scope: Scope::default(), slices: SLICES, top: None }
-    }
-}
 
 /// A name with its sign.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -102,28 +82,25 @@ pub struct Overview {
 }
 
 /// Reads a trace to its end.
-pub fn overview(reader: &mut Reader, options: &OverviewOptions) -> Result<Overview, TraceError> {
-    let mut painter = Painter::new(options);
-    let engine = follow(reader, &options.scope.tasks, &mut [&mut painter])?;
-    Ok(findings(painter, &engine, reader, options))
+/// The scope says which tasks have signs, when, at which priorities and on which CPUs; states are of who waits, and
+/// select nothing here. There are at least four fifths as many slices as are asked for, but in a very short trace.
+pub fn overview(reader: &mut Reader, asked: &Asked) -> Result<Overview, TraceError> {
+    let mut painter = Painter::new(asked);
+    let engine = follow(reader, &asked.scope.tasks, &mut [&mut painter])?;
+    Ok(findings(painter, &engine, reader, asked))
 }
 
 /// What was painted, after the trace was read.
-pub(super) fn findings(
-    mut painter: Painter<'_>,
-    engine: &Engine,
-    reader: &Reader,
-    options: &OverviewOptions,
-) -> Overview {
-    let end = options.scope.window.to_ns.map_or(painter.last, |to| to.min(painter.last));
+pub(super) fn findings(mut painter: Painter<'_>, engine: &Engine, reader: &Reader, asked: &Asked) -> Overview {
+    let end = asked.scope.window.to_ns.map_or(painter.last, |to| to.min(painter.last));
     for cpu in 0..painter.cpus.len() {
         painter.paint(cpu, end);
     }
     // Without wakings in what is read nothing can be said of them.
     let Counts { events, gaps, .. } = engine.counts();
-    let trace = TraceFacts::new(reader, &Counts { events, gaps, ..Counts::default() }, engine.span(), &options.scope);
+    let trace = TraceFacts::new(reader, &Counts { events, gaps, ..Counts::default() }, engine.span(), &asked.scope);
     painter.group(end);
-    painter.overview(trace, reader.names(), (end, options.top.unwrap_or(usize::MAX).min(SIGNS.len())))
+    painter.overview(trace, reader.names(), (end, asked.top.unwrap_or(usize::MAX).min(SIGNS.len())))
 }
 
 /// Who has a CPU.
@@ -158,7 +135,7 @@ struct Row {
 
 #[derive(Debug)]
 pub(super) struct Painter<'a> {
-    options: &'a OverviewOptions,
+    asked: &'a Asked,
     /// From the first switch, or where the time that is asked for begins: the same whatever else is read beside switches.
     slicing: Slicing,
     /// Of the last switch.
@@ -167,8 +144,8 @@ pub(super) struct Painter<'a> {
 }
 
 impl<'a> Painter<'a> {
-    pub(super) fn new(options: &'a OverviewOptions) -> Self {
-        Self { options, slicing: Slicing::new(options.slices), last: 0, cpus: Vec::new() }
+    pub(super) fn new(asked: &'a Asked) -> Self {
+        Self { asked, slicing: Slicing::new(asked.slices), last: 0, cpus: Vec::new() }
     }
 
     fn row(&mut self, cpu: Cpu) -> usize {
@@ -183,7 +160,7 @@ impl<'a> Painter<'a> {
     /// Whoever has a CPU had it until now. Of the numbers between those that occur nothing is kept.
     fn paint(&mut self, cpu: usize, now: u64) {
         let Some(start) = self.slicing.start.filter(|_| self.cpus[cpu].seen) else { return };
-        let window = &self.options.scope.window;
+        let window = &self.asked.scope.window;
         let end = window.to_ns.map_or(now, |to| now.min(to));
         let join = self.slicing.fit(end);
         self.join(join);
@@ -221,7 +198,7 @@ impl<'a> Painter<'a> {
     fn overview(self, trace: TraceFacts, names: &Names, (end, most): (u64, usize)) -> Overview {
         let mut times: BTreeMap<Name, u64> = BTreeMap::new();
         let wanted = |cpu: usize| {
-            let cpus = self.options.scope.window.cpus.as_ref();
+            let cpus = self.asked.scope.window.cpus.as_ref();
             cpus.is_none_or(|cpus| cpus.contains(&Cpu(cpu as u16)))
         };
         let rows: Vec<(usize, &Row)> =
@@ -298,10 +275,10 @@ impl Analysis for Painter<'_> {
         let event = taken.event;
         match event.what {
             What::Switch { next, next_comm, next_prio, .. } => {
-                self.slicing.start.get_or_insert(event.ts.max(self.options.scope.window.from_ns));
+                self.slicing.start.get_or_insert(event.ts.max(self.asked.scope.window.from_ns));
                 self.last = self.last.max(event.ts);
                 let is_chosen = taken.into.is_some_and(|task| taken.known.get(task).chosen);
-                let is_chosen = is_chosen && self.options.scope.has_prio(next_prio);
+                let is_chosen = is_chosen && self.asked.scope.has_prio(next_prio);
                 let who = match next {
                     Tid::IDLE => Who::Idle,
                     _ if is_chosen => Who::Task(next_comm),
@@ -327,8 +304,8 @@ mod tests {
 
     #[test]
     fn a_large_number_of_a_cpu_takes_no_room_for_those_below_it() {
-        let options = OverviewOptions::default();
-        let mut painter = Painter::new(&options);
+        let asked = Asked::default();
+        let mut painter = Painter::new(&asked);
         painter.slicing.start = Some(0);
         for (ts, cpu) in [(0, 0), (1_000_000, Cpu::MOST - 1), (2_000_000_000, 0)] {
             let event = Event { ts, cpu: Cpu(cpu), what: What::GapBegin };

@@ -1,5 +1,6 @@
 //! Where the time of each task went: on a CPU, waiting for one, asleep and in which way, and how much of it is not known.
 
+use super::asked::Asked;
 use super::facts::TraceFacts;
 use super::scope::Scope;
 use schedlab_run::InOrder;
@@ -60,7 +61,8 @@ pub struct States {
 
 /// Reads a trace to its end. Of the scope a state selects the tasks that spent time in it, those with most of it first; a
 /// priority those that ran or got a CPU at it; the window of time is not looked at.
-pub fn states(reader: &mut Reader, scope: &Scope, top: Option<usize>) -> Result<States, TraceError> {
+pub fn states(reader: &mut Reader, asked: &Asked) -> Result<States, TraceError> {
+    let Asked { scope, top, .. } = asked;
     let (mut engine, mut times) =
         (Engine::default(), Times { scope, tasks: PerTask::default(), retired: BTreeMap::new() });
     for_each_batch(reader, |batch, classes| batch.iter().for_each(|event| engine.tell(event, classes, &mut times)))?;

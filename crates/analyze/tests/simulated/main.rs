@@ -5,9 +5,7 @@ mod task;
 
 use machine::{Machine, Shape};
 use schedlab_analyze::trace::latency::{LatencyRow, Waits};
-use schedlab_analyze::trace::{
-    BlameOptions, LatencyOptions, Reader, Scope, TimeWindow, blame, latency, states, timehist,
-};
+use schedlab_analyze::trace::{Asked, Reader, Scope, TimeWindow, blame, latency, states, timehist};
 use schedlab_trace::Kinds;
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
@@ -52,7 +50,7 @@ fn ran_ns(task: &Task) -> u64 {
 #[test]
 fn latency_tells_every_run_and_wait_of_every_task() {
     for (seed, machine) in machines() {
-        let options = LatencyOptions { each_task: true, ..LatencyOptions::default() };
+        let options = Asked { each_task: true, ..Asked::default() };
         let found = latency(&mut reader(machine, latency::wanted()), &options).expect("readable");
         let rows: BTreeMap<u32, &LatencyRow> =
             found.rows.iter().map(|row| (row.tid.expect("of one task"), row)).collect();
@@ -85,7 +83,7 @@ fn latency_tells_every_run_and_wait_of_every_task() {
 fn blame_divides_every_wait_among_who_had_the_cpu() {
     // Without sched_wakeup nobody knows on whose queue a thread waits that was moved.
     for (seed, machine) in machines().filter(|(_, machine)| machine.shape.full || !machine.shape.moves) {
-        let options = BlameOptions { each_task: true, ..BlameOptions::default() };
+        let options = Asked { each_task: true, ..Asked::default() };
         let found = blame(&mut reader(machine, blame::wanted()), &options).expect("readable");
         for task in &machine.tasks {
             let (truth, row) = (&task.truth, found.victims.iter().find(|row| row.tid == Some(task.tid)));
@@ -103,7 +101,7 @@ fn blame_divides_every_wait_among_who_had_the_cpu() {
 #[test]
 fn states_add_up_to_the_time_that_a_task_was_seen() {
     for (seed, machine) in machines() {
-        let found = states(&mut reader(machine, states::wanted()), &Scope::default(), None).expect("readable");
+        let found = states(&mut reader(machine, states::wanted()), &Asked::default()).expect("readable");
         for row in &found.rows {
             let task = machine.tasks.iter().find(|task| Some(task.tid) == row.tid).expect("one of the machine");
             let (truth, asleep) = (&task.truth, |letter| task.truth.slept_ns.get(&letter).copied().unwrap_or(0));
@@ -187,7 +185,7 @@ fn windows_of_time_and_cpus_add_up_to_the_whole() {
     for (seed, machine) in machines() {
         let of = |window: TimeWindow| {
             let scope = Scope { window, ..Scope::default() };
-            let options = LatencyOptions { scope, ..LatencyOptions::default() };
+            let options = Asked { scope, ..Asked::default() };
             let total = latency(&mut reader(machine, latency::wanted()), &options).expect("readable").total;
             let ((waits, waited_ns, _), (preempted, preempted_ns, _)) = (sums(&total.wakeup), sums(&total.preempt));
             [waits, waited_ns, preempted, preempted_ns, total.voluntary, total.involuntary]

@@ -10,7 +10,8 @@ pub(crate) fn pages(name: &str) -> String {
     trace_latency(&latencies(name)).text(140, false, &mut out).expect("a Vec takes every byte");
     title(&mut out, "states");
     let scope = Scope::default();
-    let found = states(&mut open(name, states::wanted()), &scope, None).expect("readable");
+    let found = states(&mut open(name, states::wanted()), &Asked { scope: scope.clone(), ..Asked::default() })
+        .expect("readable");
     trace_states(&found).text(140, false, &mut out).expect("a Vec takes every byte");
     title(&mut out, "timehist");
     timehist_header(&mut out).expect("a Vec takes every byte");
@@ -29,7 +30,7 @@ pub(crate) fn pages(name: &str) -> String {
     title(&mut out, "kworkers");
     trace_kworkers(&worked(name)).text(80, false, &mut out).expect("a Vec takes every byte");
     title(&mut out, "affine");
-    let found = affine(&mut open(name, affine::wanted()), &AffineOptions::default()).expect("readable");
+    let found = affine(&mut open(name, affine::wanted()), &Asked::default()).expect("readable");
     trace_affine(&found).text(80, false, &mut out).expect("a Vec takes every byte");
     title(&mut out, "map, in slices");
     trace_overview(&mapped(name)).text(80, false, &mut out).expect("a Vec takes every byte");

@@ -16,8 +16,8 @@ use anyhow::{Context, Result, bail};
 use clap::{Args, Subcommand, ValueEnum};
 use filters::Filters;
 use schedlab_analyze::trace::{
-    ByteSource, Forward, LatencyOptions, LatencySort, OverviewOptions, QueuesOptions, Reader, Scope, TraceError,
-    TraceFacts, check, latency, map, overview, perf_latency, queues, states, timehist,
+    Asked, ByteSource, Forward, LatencySort, Reader, Scope, TraceError, TraceFacts, blame, chains, check, explain,
+    inversions, latency, map, overview, perf_latency, queues, states, timehist,
 };
 use schedlab_run::json::pretty;
 use std::ffi::OsStr;
@@ -182,17 +182,19 @@ pub(super) fn run(args: &Trace) -> Result<u8> {
         Analysis::Timehist(args) => run_timehist(args)?,
         Analysis::Map(args) => run_map(args)?,
         Analysis::Queues(args) => run_queues(args)?,
-        Analysis::Blame(args) => waits::run_blame(args)?,
+        Analysis::Blame(args) => args.answer(blame::wanted(), blame, schedlab_report::trace_blame)?,
         Analysis::Affine(args) => affine::run(args)?,
         Analysis::Copies(args) => pairs::run_copies(args)?,
-        Analysis::Chains(args) => waits::run_chains(args)?,
-        Analysis::Inversions(args) => waits::run_inversions(args)?,
+        Analysis::Chains(args) => args.answer(false, chains::wanted(), chains, schedlab_report::trace_chains)?,
+        Analysis::Inversions(args) => {
+            args.answer(inversions::wanted(), inversions, schedlab_report::trace_inversions)?;
+        }
         Analysis::Kworkers(args) => waits::run_kworkers(args)?,
-        Analysis::Explain(args) => waits::run_explain(args)?,
+        Analysis::Explain(args) => args.answer(explain::wanted(), explain, waits::pages)?,
         Analysis::States(args) => {
             args.filters.refuse_times("the time of a task is added up over the whole trace")?;
-            let of = |reader: &mut Reader, scope: &Scope| states(reader, scope, most(args.top));
-            args.source.answer(&args.filters, states::wanted(), |scope| scope, of, schedlab_report::trace_states)?;
+            let asked = |scope| Asked { scope, top: most(args.top), ..Asked::default() };
+            args.source.answer(&args.filters, states::wanted(), asked, states, schedlab_report::trace_states)?;
         }
         Analysis::Diff(args) => diff::run(args)?,
         Analysis::Slow(args) => slow::run(args)?,
@@ -220,7 +222,7 @@ fn run_latency(args: &Latency) -> Result<()> {
         }
         return Ok(());
     }
-    let options = |scope| LatencyOptions {
+    let asked = |scope| Asked {
         scope,
         each_task: args.each_task,
         sort: match args.sort {
@@ -232,8 +234,9 @@ fn run_latency(args: &Latency) -> Result<()> {
             Sort::Count => LatencySort::Count,
         },
         top: most(args.top),
+        ..Asked::default()
     };
-    args.source.answer(&args.filters, latency::wanted(), options, latency, schedlab_report::trace_latency)
+    args.source.answer(&args.filters, latency::wanted(), asked, latency, schedlab_report::trace_latency)
 }
 
 fn run_timehist(args: &Timehist) -> Result<()> {
@@ -249,8 +252,8 @@ const MOST_OF_MAP: u64 = 256 << 20;
 fn run_map(args: &Map) -> Result<()> {
     args.filters.refuse_states("a map shows who has each CPU, and states are of those who have none")?;
     if !args.switches {
-        let options = |scope| OverviewOptions { scope, slices: slices(), top: most(args.top) };
-        return args.source.answer(&args.filters, map::wanted(), options, overview, schedlab_report::trace_overview);
+        let asked = |scope| Asked { scope, slices: slices(), top: most(args.top), ..Asked::default() };
+        return args.source.answer(&args.filters, map::wanted(), asked, overview, schedlab_report::trace_overview);
     }
     let (mut reader, scope) = args.source.open_for(&args.filters, map::wanted())?;
     args.source.print_lines(
@@ -263,8 +266,8 @@ fn run_map(args: &Map) -> Result<()> {
 
 fn run_queues(args: &Queues) -> Result<()> {
     args.filters.refuse_tasks("the length of a queue counts all threads that run or wait there")?;
-    let options = |scope| QueuesOptions { scope, slices: slices() };
-    args.source.answer(&args.filters, queues::wanted(), options, queues, schedlab_report::trace_queues)
+    let asked = |scope| Asked { scope, slices: slices(), ..Asked::default() };
+    args.source.answer(&args.filters, queues::wanted(), asked, queues, schedlab_report::trace_queues)
 }
 
 pub(super) fn open(path: &Path, wanted: schedlab_trace::Kinds) -> Result<Reader> {
@@ -324,16 +327,16 @@ impl Source {
     }
 
     /// Asks an analysis about what the filters select and prints what it finds.
-    fn answer<O, T: serde::Serialize>(
+    fn answer<T: serde::Serialize>(
         &self,
         filters: &Filters,
         wanted: schedlab_trace::Kinds,
-        options: impl FnOnce(Scope) -> O,
-        analysis: impl FnOnce(&mut Reader, &O) -> Result<T, TraceError>,
-        page: impl FnOnce(&T) -> schedlab_report::Document,
+        asked: impl FnOnce(Scope) -> Asked,
+        analysis: fn(&mut Reader, &Asked) -> Result<T, TraceError>,
+        page: fn(&T) -> schedlab_report::Document,
     ) -> Result<()> {
         let (mut reader, scope) = self.open_for(filters, wanted)?;
-        let found = analysis(&mut reader, &options(scope))?;
+        let found = analysis(&mut reader, &asked(scope))?;
         self.print(&found, page)
     }
 

@@ -4,6 +4,7 @@
 mod flips;
 
 use super::affinity::{self, Affinity};
+use super::asked::Asked;
 use super::facts::{Definition, TraceFacts};
 use super::follow::{Analysis, Now, Taken, follow};
 use super::lacking::lacking;
@@ -49,19 +50,6 @@ pub const DEFINITIONS: &[Definition] = &[
 /// The kinds of events that the analysis needs.
 pub fn wanted() -> Kinds {
     affinity::KINDS.into_iter().fold(Kinds::TASKS, Kinds::with)
-}
-
-/// What is asked for.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct AffineOptions {
-    /// Whose wakings, when and on which CPU of the waker, at which of its priorities. States are not looked at.
-    pub scope: Scope,
-    /// A row for each task instead of one for each name.
-    pub each_task: bool,
-    /// Most rows; all when `None`.
-    pub top: Option<usize>,
-    /// CPUs that share a last-level cache, `sd_llc_size`; all CPUs of the trace when `None`.
-    pub llc_size: Option<u32>,
 }
 
 /// A waker, or all wakers of one name.
@@ -136,11 +124,12 @@ pub struct Affine {
 }
 
 /// Reads a trace to its end.
-pub fn affine(reader: &mut Reader, options: &AffineOptions) -> Result<Affine, TraceError> {
+/// Whose wakings, when and on which CPU of the waker, at which of its priorities; states are not looked at.
+pub fn affine(reader: &mut Reader, asked: &Asked) -> Result<Affine, TraceError> {
     let mut wakers = Wakers {
-        scope: &options.scope,
+        scope: &asked.scope,
         affinity: Affinity::new(reader),
-        llc_size: options.llc_size.or(reader.info().cpus).filter(|size| *size > 0),
+        llc_size: asked.llc_size.or(reader.info().cpus).filter(|size| *size > 0),
         rule_known: is_known_rule(&reader.info().release),
         tasks: PerTask::default(),
         idle: PerCpu::default(),
@@ -148,8 +137,8 @@ pub fn affine(reader: &mut Reader, options: &AffineOptions) -> Result<Affine, Tr
         retired: BTreeMap::new(),
         aside: Aside::default(),
     };
-    let engine = follow(reader, &options.scope.tasks, &mut [&mut wakers])?;
-    Ok(wakers.findings(&engine, reader, options))
+    let engine = follow(reader, &asked.scope.tasks, &mut [&mut wakers])?;
+    Ok(wakers.findings(&engine, reader, asked))
 }
 
 /// What is known of a thread that wakes others, or is woken.
@@ -265,7 +254,7 @@ impl Wakers<'_> {
         }
     }
 
-    fn findings(self, engine: &Engine, reader: &Reader, options: &AffineOptions) -> Affine {
+    fn findings(self, engine: &Engine, reader: &Reader, asked: &Asked) -> Affine {
         let names = reader.names();
         let mut rows: Vec<AffineRow> = Vec::new();
         for (task, waker) in engine.tasks().iter().zip(self.tasks.all()) {
@@ -278,7 +267,7 @@ impl Wakers<'_> {
         }));
         rows.extend(self.retired.into_iter().map(|(comm, row)| AffineRow { comm: names.text(comm).to_owned(), ..row }));
         rows.retain(|row| row.wakings > 0);
-        if !options.each_task {
+        if !asked.each_task {
             let mut by_name: BTreeMap<String, AffineRow> = BTreeMap::new();
             for row in rows {
                 let sum = by_name.entry(row.comm.clone()).or_default();
@@ -290,7 +279,7 @@ impl Wakers<'_> {
         let mut total = AffineRow::default();
         rows.iter().for_each(|row| total.add(row));
         rows.in_order_by(|a, b| (b.wakings, &a.comm, a.tid).cmp(&(a.wakings, &b.comm, b.tid)));
-        let more_rows = rows.len().saturating_sub(options.top.unwrap_or(usize::MAX)) as u64;
+        let more_rows = rows.len().saturating_sub(asked.top.unwrap_or(usize::MAX)) as u64;
         rows.truncate(rows.len() - more_rows as usize);
         let needs = [
             (Kind::SchedSwitch, "it is not known which wakees slept, nor how often wakers did"),
@@ -298,11 +287,11 @@ impl Wakers<'_> {
         ];
         Affine {
             schema: SCHEMA,
-            trace: TraceFacts::new(reader, &engine.counts(), engine.span(), &options.scope),
+            trace: TraceFacts::new(reader, &engine.counts(), engine.span(), &asked.scope),
             definitions: DEFINITIONS,
             lacking: lacking(reader.info().kinds, &needs),
             llc_size: self.llc_size,
-            llc_size_assumed: options.llc_size.is_none(),
+            llc_size_assumed: asked.llc_size.is_none(),
             rule_known: self.rule_known,
             affinity_known: self.affinity.is_known(),
             total,

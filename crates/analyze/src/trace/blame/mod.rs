@@ -3,12 +3,13 @@
 mod count;
 
 use super::affinity::{self, Affinity};
+use super::asked::Asked;
 use super::facts::{Definition, TraceFacts};
 use super::filter::ended_row;
 use super::follow::follow;
 use super::lacking::{NO_SWITCH, lacking};
 use super::lanes::Does;
-use super::scope::{Scope, without_prio};
+use super::scope::without_prio;
 use super::words;
 use count::{Cause, Counter, LongWait, Share, Victim};
 use schedlab_run::InOrder;
@@ -48,17 +49,6 @@ pub fn wanted() -> Kinds {
         .into_iter()
         .chain(affinity::KINDS)
         .fold(Kinds::TASKS, Kinds::with)
-}
-
-/// What is asked for.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct BlameOptions {
-    /// Which waits.
-    pub scope: Scope,
-    /// A row for each task that waited instead of one for each name.
-    pub each_task: bool,
-    /// Most rows; all when `None`.
-    pub top: Option<usize>,
 }
 
 /// A share of waits that is put down to one cause.
@@ -192,32 +182,32 @@ pub struct Blame {
 }
 
 /// Reads a trace to its end.
-pub fn blame(reader: &mut Reader, options: &BlameOptions) -> Result<Blame, TraceError> {
-    let mut counter = counter(reader, options);
-    let engine = follow(reader, &options.scope.tasks, &mut [&mut counter])?;
-    Ok(findings(counter, &engine, reader, options))
+pub fn blame(reader: &mut Reader, asked: &Asked) -> Result<Blame, TraceError> {
+    let mut counter = counter(reader, asked);
+    let engine = follow(reader, &asked.scope.tasks, &mut [&mut counter])?;
+    Ok(findings(counter, &engine, reader, asked))
 }
 
 /// What counts while a trace is read.
-pub(super) fn counter<'a>(reader: &Reader, options: &'a BlameOptions) -> Counter<'a> {
-    let listed = options.top.unwrap_or(usize::MAX).min(MOST_LISTED);
-    Counter::new(&options.scope, listed, Affinity::new(reader))
+pub(super) fn counter<'a>(reader: &Reader, asked: &'a Asked) -> Counter<'a> {
+    let listed = asked.top.unwrap_or(usize::MAX).min(MOST_LISTED);
+    Counter::new(&asked.scope, listed, Affinity::new(reader))
 }
 
 /// What was counted, after the trace was read.
-pub(super) fn findings(mut counter: Counter<'_>, engine: &Engine, reader: &Reader, options: &BlameOptions) -> Blame {
-    let most = options.top.unwrap_or(usize::MAX);
+pub(super) fn findings(mut counter: Counter<'_>, engine: &Engine, reader: &Reader, asked: &Asked) -> Blame {
+    let most = asked.top.unwrap_or(usize::MAX);
     let names = reader.names();
     let done = std::mem::take(&mut counter.victims).first(engine.tasks().len());
     let mut sums = Sums::new(names, &counter.causes.all);
     let tasks = engine.tasks().iter().zip(&done).enumerate();
     for (number, (task, done)) in
-        tasks.filter(|(_, (task, done))| !done.is_empty() && options.scope.tasks.has(task, names))
+        tasks.filter(|(_, (task, done))| !done.is_empty() && asked.scope.tasks.has(task, names))
     {
-        sums.add(task_name(task, names), Some(task.tid), if options.each_task { number as u32 } else { 0 }, done);
+        sums.add(task_name(task, names), Some(task.tid), if asked.each_task { number as u32 } else { 0 }, done);
     }
     for (of, done) in &counter.retired {
-        sums.add(words::ended(names, of), of.tid, if options.each_task { ended_row(of) } else { 0 }, done);
+        sums.add(words::ended(names, of), of.tid, if asked.each_task { ended_row(of) } else { 0 }, done);
     }
     let (mut causes, mut victims, total) = sums.finish();
     let more = |len: usize| len.saturating_sub(most) as u64;
@@ -238,7 +228,7 @@ pub(super) fn findings(mut counter: Counter<'_>, engine: &Engine, reader: &Reade
     told.extend(without_prio(counter.without_prio));
     Blame {
         schema: SCHEMA,
-        trace: TraceFacts::new(reader, &engine.counts(), engine.span(), &options.scope),
+        trace: TraceFacts::new(reader, &engine.counts(), engine.span(), &asked.scope),
         definitions: DEFINITIONS,
         lacking: told,
         causes,

@@ -4,10 +4,10 @@
 mod paths;
 mod tracker;
 
+use super::asked::Asked;
 use super::facts::{Definition, TraceFacts};
 use super::follow::follow;
 use super::lacking::lacking;
-use super::scope::Scope;
 use super::words;
 use paths::{Node, Pair, Waker};
 use schedlab_run::InOrder;
@@ -48,15 +48,6 @@ pub fn wanted() -> Kinds {
     [Kind::IrqHandlerEntry, Kind::IrqHandlerExit, Kind::SoftirqEntry, Kind::SoftirqExit]
         .into_iter()
         .fold(Kinds::TASKS, Kinds::with)
-}
-
-/// What is asked for.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct ChainsOptions {
-    /// Wakeups of or by these tasks, and chains in which they are.
-    pub scope: Scope,
-    /// Most rows; all when `None`.
-    pub top: Option<usize>,
 }
 
 /// All wakeups of tasks of one name by wakers of one name.
@@ -173,20 +164,21 @@ pub(super) const NEW_THREADS: (Kind, &str) =
     (Kind::SchedWakeupNew, "the first wakeup of new threads, by their parent, is not seen");
 
 /// Reads a trace to its end.
-pub fn chains(reader: &mut Reader, options: &ChainsOptions) -> Result<Chains, TraceError> {
-    let mut tracker = tracker(options);
-    let engine = follow(reader, &options.scope.tasks, &mut [&mut tracker])?;
-    Ok(findings(&tracker, &engine, reader, options))
+/// Wakeups of or by the tasks that are asked for, and chains in which they are.
+pub fn chains(reader: &mut Reader, asked: &Asked) -> Result<Chains, TraceError> {
+    let mut tracker = tracker(asked);
+    let engine = follow(reader, &asked.scope.tasks, &mut [&mut tracker])?;
+    Ok(findings(&tracker, &engine, reader, asked))
 }
 
 /// What follows chains while a trace is read.
-pub(super) fn tracker(options: &ChainsOptions) -> Tracker<'_> {
-    Tracker::new(&options.scope, options.top.unwrap_or(usize::MAX).min(MOST_LISTED))
+pub(super) fn tracker(asked: &Asked) -> Tracker<'_> {
+    Tracker::new(&asked.scope, asked.top.unwrap_or(usize::MAX).min(MOST_LISTED))
 }
 
 /// What was found, after the trace was read.
-pub(super) fn findings(tracker: &Tracker<'_>, engine: &Engine, reader: &Reader, options: &ChainsOptions) -> Chains {
-    let most = options.top.unwrap_or(usize::MAX);
+pub(super) fn findings(tracker: &Tracker<'_>, engine: &Engine, reader: &Reader, asked: &Asked) -> Chains {
+    let most = asked.top.unwrap_or(usize::MAX);
     let names = reader.names();
     let mut pairs: Vec<PairRow> = tracker.paths.pairs.iter().map(|pair| pair.row(names)).collect();
     pairs.in_order_by(|a, b| (b.waited_ns, &a.waker, &a.wakee).cmp(&(a.waited_ns, &b.waker, &b.wakee)));
@@ -200,7 +192,7 @@ pub(super) fn findings(tracker: &Tracker<'_>, engine: &Engine, reader: &Reader, 
     rows.truncate(most);
     Chains {
         schema: SCHEMA,
-        trace: TraceFacts::new(reader, &engine.counts(), engine.span(), &options.scope),
+        trace: TraceFacts::new(reader, &engine.counts(), engine.span(), &asked.scope),
         definitions: DEFINITIONS,
         lacking: lacking(
             reader.info().kinds,

@@ -6,7 +6,7 @@ use super::{DiffOptions, DiffTrace};
 use crate::trace::follow::{Analysis, follow_apart};
 use crate::trace::lacking::lacking as lacks;
 use crate::trace::scope::Scope;
-use crate::trace::{Blame, BlameOptions, Chains, ChainsOptions, QueuesOptions, TraceFacts, blame, chains, queues};
+use crate::trace::{Asked, Blame, Chains, TraceFacts, blame, chains, queues};
 use schedlab_trace::{Kind, Kinds, Reader, TraceError, for_each_batch};
 use std::collections::BTreeMap;
 use std::fmt;
@@ -161,23 +161,21 @@ pub fn measure(
     in_stretches: Option<Looked>,
 ) -> Result<Measured, TraceError> {
     let scope = Scope { tasks: options.tasks.clone(), ..Scope::default() };
-    let of_blame = BlameOptions { scope: scope.clone(), ..BlameOptions::default() };
-    let of_chains = ChainsOptions { scope: scope.clone(), top: None };
-    let of_queues = QueuesOptions { slices: 1, ..QueuesOptions::default() };
+    let asked = Asked { scope, slices: 1, ..Asked::default() };
     let mut of_threads = threads::Counter::new(&options.tasks, in_stretches.and_then(|looked| looked.span));
-    let (mut blamed, mut chained) = (blame::counter(reader, &of_blame), chains::tracker(&of_chains));
-    let mut queued = queues::counter(reader, &of_queues);
+    let (mut blamed, mut chained) = (blame::counter(reader, &asked), chains::tracker(&asked));
+    let mut queued = queues::counter(reader, &asked);
     // In halves that take as long.
     let here: &mut [&mut dyn Analysis] = &mut [&mut blamed, &mut of_threads];
     let there: &mut [&mut dyn Analysis] = &mut [&mut chained, &mut queued];
     let engine = follow_apart(reader, &options.tasks, here, there)?;
 
-    let blamed = blame::findings(blamed, &engine, reader, &of_blame);
-    let chained = chains::findings(&chained, &engine, reader, &of_chains);
-    let queued = queues::findings(queued, &engine, reader, &of_queues);
+    let blamed = blame::findings(blamed, &engine, reader, &asked);
+    let chained = chains::findings(&chained, &engine, reader, &asked);
+    let queued = queues::findings(queued, &engine, reader, &asked);
     let groups = of_threads.groups(&engine, reader, options.whole_names);
     let named = |name: &str| group(name, options.whole_names);
-    let facts = TraceFacts::new(reader, &engine.counts(), engine.span(), &scope);
+    let facts = TraceFacts::new(reader, &engine.counts(), engine.span(), &asked.scope);
     let share = |ns: u64| ns as f64 / facts.length_ns.max(1) as f64;
     let all_ns = queued.all.known_ns + queued.all.unknown_ns;
     let trace = DiffTrace {

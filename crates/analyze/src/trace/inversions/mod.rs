@@ -3,11 +3,11 @@
 
 mod detector;
 
+use super::asked::Asked;
 use super::facts::{Definition, TraceFacts};
 use super::filter::ended_row;
 use super::follow::follow;
 use super::lacking::lacking;
-use super::scope::Scope;
 use super::words;
 use detector::{Detector, Episode, Held, Link, Lower, Sum, Who};
 use schedlab_run::InOrder;
@@ -41,17 +41,6 @@ pub const DEFINITIONS: &[Definition] = &[
 /// The kinds of events that the analysis needs.
 pub fn wanted() -> Kinds {
     Kinds::TASKS.with(Kind::SchedPiSetprio)
-}
-
-/// What is asked for.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct InversionsOptions {
-    /// Which threads may be held up; real-time and deadline threads where no priority is given.
-    pub scope: Scope,
-    /// A row for each task instead of one for each name.
-    pub each_task: bool,
-    /// Most rows; all when `None`.
-    pub top: Option<usize>,
 }
 
 /// How often and how long.
@@ -192,36 +181,32 @@ pub struct Inversions {
 }
 
 /// Reads a trace to its end.
-pub fn inversions(reader: &mut Reader, options: &InversionsOptions) -> Result<Inversions, TraceError> {
-    let mut detector = detector(options);
-    let engine = follow(reader, &options.scope.tasks, &mut [&mut detector])?;
-    Ok(findings(detector, &engine, reader, options))
+/// The scope is of threads that may be held up; real-time and deadline threads where it names no priority.
+pub fn inversions(reader: &mut Reader, asked: &Asked) -> Result<Inversions, TraceError> {
+    let mut detector = detector(asked);
+    let engine = follow(reader, &asked.scope.tasks, &mut [&mut detector])?;
+    Ok(findings(detector, &engine, reader, asked))
 }
 
 /// What detects while a trace is read.
-pub(super) fn detector(options: &InversionsOptions) -> Detector<'_> {
-    Detector::new(&options.scope, options.top.unwrap_or(usize::MAX).min(MOST_LISTED))
+pub(super) fn detector(asked: &Asked) -> Detector<'_> {
+    Detector::new(&asked.scope, asked.top.unwrap_or(usize::MAX).min(MOST_LISTED))
 }
 
 /// What was found, after the trace was read.
-pub(super) fn findings(
-    mut detector: Detector<'_>,
-    engine: &Engine,
-    reader: &Reader,
-    options: &InversionsOptions,
-) -> Inversions {
-    let most = options.top.unwrap_or(usize::MAX);
+pub(super) fn findings(mut detector: Detector<'_>, engine: &Engine, reader: &Reader, asked: &Asked) -> Inversions {
+    let most = asked.top.unwrap_or(usize::MAX);
     let names = reader.names();
     let done = std::mem::take(&mut detector.held).first(engine.tasks().len());
     let mut rows: BTreeMap<(String, u32), (Option<Tid>, Held)> = BTreeMap::new();
     let mut add = |comm: String, tid: Option<Tid>, number: u32, held: &Held| {
-        let (first, sum) = rows.entry((comm, if options.each_task { number } else { 0 })).or_default();
+        let (first, sum) = rows.entry((comm, if asked.each_task { number } else { 0 })).or_default();
         *first = tid.filter(|_| sum.tasks == 0);
         sum.add(&Held { tasks: held.tasks.max(1), ..held.clone() });
     };
     let tasks = engine.tasks().iter().zip(&done).enumerate();
     for (number, (task, held)) in
-        tasks.filter(|(_, (task, held))| !held.is_empty() && options.scope.tasks.has(task, names))
+        tasks.filter(|(_, (task, held))| !held.is_empty() && asked.scope.tasks.has(task, names))
     {
         add(words::thread(names, task.comm, task.tid), Some(task.tid), number as u32, held);
     }
@@ -238,7 +223,7 @@ pub(super) fn findings(
     lower.truncate(most);
     Inversions {
         schema: SCHEMA,
-        trace: TraceFacts::new(reader, &engine.counts(), engine.span(), &options.scope),
+        trace: TraceFacts::new(reader, &engine.counts(), engine.span(), &asked.scope),
         definitions: DEFINITIONS,
         lacking: lacking(
             reader.info().kinds,

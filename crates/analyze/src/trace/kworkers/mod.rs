@@ -6,10 +6,10 @@ mod pooled;
 mod spans;
 mod symbols;
 
+use super::asked::Asked;
 use super::facts::{Definition, TraceFacts};
 use super::follow::follow;
 use super::lacking::lacking;
-use super::scope::Scope;
 pub(super) use items::Items;
 use items::{Longest, OfFunction, OfTask, Split};
 pub use pooled::{ArmWork, POOLED_SCHEMA, PooledKworkers};
@@ -46,18 +46,6 @@ pub fn wanted() -> Kinds {
     [Kind::WorkqueueQueueWork, Kind::WorkqueueActivateWork, Kind::WorkqueueExecuteStart, Kind::WorkqueueExecuteEnd]
         .into_iter()
         .fold(Kinds::TASKS, Kinds::with)
-}
-
-/// What is asked for.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct KworkersOptions {
-    /// Which kworkers, when and where work was started, and the kworker's priority then. A work item has no state: one
-    /// selects waits of kworkers where the trace has no work items, and nothing else.
-    pub scope: Scope,
-    /// Names of functions that the trace gives by address.
-    pub symbols: Symbols,
-    /// Most rows; all when `None`.
-    pub top: Option<usize>,
 }
 
 /// A distribution in figures.
@@ -173,27 +161,29 @@ pub struct Kworkers {
 }
 
 /// Reads a trace to its end.
-pub fn kworkers(reader: &mut Reader, options: &KworkersOptions) -> Result<Kworkers, TraceError> {
-    let mut items = Items::new(&options.scope);
-    let engine = follow(reader, &options.scope.tasks, &mut [&mut items])?;
-    Ok(findings(items, &engine, reader, options))
+/// Which kworkers, when and where work was started, and the kworker's priority then. A work item has no state: one
+/// selects waits of kworkers where the trace has no work items, and nothing else.
+pub fn kworkers(reader: &mut Reader, asked: &Asked) -> Result<Kworkers, TraceError> {
+    let mut items = Items::new(&asked.scope);
+    let engine = follow(reader, &asked.scope.tasks, &mut [&mut items])?;
+    Ok(findings(items, &engine, reader, asked))
 }
 
 /// What was found, after the trace was read.
-pub(super) fn findings(mut items: Items<'_>, engine: &Engine, reader: &Reader, options: &KworkersOptions) -> Kworkers {
-    let most = options.top.unwrap_or(usize::MAX);
+pub(super) fn findings(mut items: Items<'_>, engine: &Engine, reader: &Reader, asked: &Asked) -> Kworkers {
+    let most = asked.top.unwrap_or(usize::MAX);
     let done = std::mem::take(&mut items.tasks).first(engine.tasks().len());
     let (names, kinds) = (reader.names(), reader.info().kinds);
     let by_function = kinds.has(Kind::WorkqueueExecuteStart);
     let (mut functions, mut pools) = (Vec::new(), Vec::new());
     if by_function {
-        functions = items.functions.iter().map(|(key, of)| of.row(*key, names, &options.symbols)).collect();
+        functions = items.functions.iter().map(|(key, of)| of.row(*key, names, &asked.symbols)).collect();
         functions.retain(|row| row.latency.count + row.unseen + row.censored > 0);
         let all = |row: &FunctionRow| row.latency.histogram.sum_ns;
         functions.in_order_by(|a, b| (all(b), &a.function, &a.workqueue).cmp(&(all(a), &b.function, &b.workqueue)));
     } else {
         let mut sums: BTreeMap<String, (u64, OfTask)> = BTreeMap::new();
-        let chosen = engine.tasks().iter().zip(&done).filter(|(task, _)| options.scope.tasks.has(task, names));
+        let chosen = engine.tasks().iter().zip(&done).filter(|(task, _)| asked.scope.tasks.has(task, names));
         let all = chosen.map(|(task, of)| (task.comm, of)).chain(items.retired.iter().map(|(comm, of)| (*comm, of)));
         for (comm, of) in all {
             let Some(pool) = pool(names.text(comm)) else { continue };
@@ -210,7 +200,7 @@ pub(super) fn findings(mut items: Items<'_>, engine: &Engine, reader: &Reader, o
     pools.truncate(most);
     Kworkers {
         schema: SCHEMA,
-        trace: TraceFacts::new(reader, &engine.counts(), engine.span(), &options.scope),
+        trace: TraceFacts::new(reader, &engine.counts(), engine.span(), &asked.scope),
         definitions: DEFINITIONS,
         lacking: if by_function { lacking_of_items(kinds) } else { lacking(kinds, &[NO_ITEMS]) },
         by_function,

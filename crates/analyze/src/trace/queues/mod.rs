@@ -4,10 +4,10 @@ mod count;
 mod lane;
 
 use super::affinity::{self, Affinity};
+use super::asked::Asked;
 use super::facts::{Definition, TraceFacts};
 use super::follow::follow;
 use super::lacking::{NO_SWITCH, lacking};
-use super::overview::SLICES;
 use super::scope::Scope;
 use count::Counter;
 use lane::Lane;
@@ -39,21 +39,6 @@ pub const DEFINITIONS: &[Definition] = &[
 /// The kinds of events that the analysis needs.
 pub fn wanted() -> Kinds {
     affinity::KINDS.into_iter().fold(Kinds::TASKS, Kinds::with)
-}
-
-/// What is asked for.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct QueuesOptions {
-    /// When, and which CPUs; all threads count, whatever tasks, states and priorities it names.
-    pub scope: Scope,
-    /// Slices at most, as of a map.
-    pub slices: usize,
-}
-
-impl Default for QueuesOptions {
-    fn default() -> Self {
-        Self { scope: Scope::default(), slices: SLICES }
-    }
 }
 
 /// The queue of a CPU, or of all of them one by one.
@@ -118,31 +103,32 @@ pub struct Queues {
 }
 
 /// Reads a trace to its end.
-pub fn queues(reader: &mut Reader, options: &QueuesOptions) -> Result<Queues, TraceError> {
-    let mut counter = counter(reader, options);
+/// The scope says when, and which CPUs; all threads count, whatever tasks, states and priorities it names.
+pub fn queues(reader: &mut Reader, asked: &Asked) -> Result<Queues, TraceError> {
+    let mut counter = counter(reader, asked);
     let engine = follow(reader, &Scope::default().tasks, &mut [&mut counter])?;
-    Ok(findings(counter, &engine, reader, options))
+    Ok(findings(counter, &engine, reader, asked))
 }
 
 /// What counts while a trace is read.
-pub(super) fn counter<'a>(reader: &Reader, options: &'a QueuesOptions) -> Counter<'a> {
-    Counter::new(&options.scope.window, options.slices, Affinity::new(reader))
+pub(super) fn counter<'a>(reader: &Reader, asked: &'a Asked) -> Counter<'a> {
+    Counter::new(&asked.scope.window, asked.slices, Affinity::new(reader))
 }
 
 /// What was counted, after the trace was read.
-pub(super) fn findings(mut counter: Counter<'_>, engine: &Engine, reader: &Reader, options: &QueuesOptions) -> Queues {
-    let window = &options.scope.window;
+pub(super) fn findings(mut counter: Counter<'_>, engine: &Engine, reader: &Reader, asked: &Asked) -> Queues {
+    let window = &asked.scope.window;
     let (start, last) = (counter.slicing.start, engine.span().map_or(0, |(_, last)| last));
     let end = counter.end(last);
     let start = start.unwrap_or(end);
     let number = counter.slicing.number(end);
-    let asked = |cpu: usize| window.cpus.as_ref().is_none_or(|cpus| cpus.contains(&Cpu(cpu as u16)));
-    let lanes = counter.lanes.iter().enumerate().filter(|(cpu, lane)| lane.seen && asked(*cpu));
+    let is_shown = |cpu: usize| window.cpus.as_ref().is_none_or(|cpus| cpus.contains(&Cpu(cpu as u16)));
+    let lanes = counter.lanes.iter().enumerate().filter(|(cpu, lane)| lane.seen && is_shown(*cpu));
     let cpus: Vec<QueueRow> =
         lanes.map(|(cpu, lane)| lane.row(cpu as u16, end.saturating_sub(start), number)).collect();
     Queues {
         schema: SCHEMA,
-        trace: TraceFacts::new(reader, &engine.counts(), engine.span(), &options.scope),
+        trace: TraceFacts::new(reader, &engine.counts(), engine.span(), &asked.scope),
         definitions: DEFINITIONS,
         lacking: lacking(
             reader.info().kinds,

@@ -4,7 +4,7 @@ use super::filters::Filters;
 use super::{Source, most};
 use anyhow::Result;
 use clap::Args;
-use schedlab_analyze::trace::affine::{self, AffineOptions, affine};
+use schedlab_analyze::trace::{Asked, affine};
 
 /// Rows of the table when nobody says how many.
 const ROWS: usize = 20;
@@ -29,7 +29,12 @@ pub(super) struct Wakers {
 
 pub(super) fn run(args: &Wakers) -> Result<()> {
     args.filters.refuse_states("who wakes another is on a CPU")?;
-    let options =
-        |scope| AffineOptions { scope, each_task: args.each_task, top: most(args.top), llc_size: args.llc_size };
-    args.source.answer(&args.filters, affine::wanted(), options, affine, schedlab_report::trace_affine)
+    let asked = |scope| Asked {
+        scope,
+        each_task: args.each_task,
+        top: most(args.top),
+        llc_size: args.llc_size,
+        ..Asked::default()
+    };
+    args.source.answer(&args.filters, affine::wanted(), asked, affine, schedlab_report::trace_affine)
 }

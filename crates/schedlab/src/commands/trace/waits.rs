@@ -4,11 +4,10 @@ use super::filters::Filters;
 use super::{Source, most, slices, traces};
 use anyhow::{Context, Result};
 use clap::Args;
-use schedlab_analyze::trace::{
-    BlameOptions, ChainsOptions, ExplainOptions, Explained, InversionsOptions, Kworkers, KworkersOptions,
-    PooledKworkers, blame, chains, explain, inversions, kworkers,
-};
+use schedlab_analyze::trace::{Asked, Explained, Kworkers, PooledKworkers, Reader, TraceError, kworkers};
 use schedlab_report::Document;
+use schedlab_trace::Kinds;
+use serde::Serialize;
 use std::path::{Path, PathBuf};
 
 /// Rows of a table, and waits that are listed, when nobody says how many.
@@ -54,21 +53,29 @@ pub(super) struct Works {
     svg: Option<PathBuf>,
 }
 
-pub(super) fn run_blame(args: &WaitsOfTasks) -> Result<()> {
-    let WaitsOfTasks { waits, each_task } = args;
-    let options = |scope| BlameOptions { scope, each_task: *each_task, top: most(waits.top) };
-    waits.source.answer(&waits.filters, blame::wanted(), options, blame, schedlab_report::trace_blame)
+impl Waits {
+    /// Asks an analysis of waits and prints what it finds.
+    pub(super) fn answer<T: Serialize>(
+        &self,
+        each_task: bool,
+        wanted: Kinds,
+        analysis: fn(&mut Reader, &Asked) -> Result<T, TraceError>,
+        page: fn(&T) -> Document,
+    ) -> Result<()> {
+        let asked = |scope| Asked { scope, each_task, top: most(self.top), slices: slices(), ..Asked::default() };
+        self.source.answer(&self.filters, wanted, asked, analysis, page)
+    }
 }
 
-pub(super) fn run_chains(args: &Waits) -> Result<()> {
-    let options = |scope| ChainsOptions { scope, top: most(args.top) };
-    args.source.answer(&args.filters, chains::wanted(), options, chains, schedlab_report::trace_chains)
-}
-
-pub(super) fn run_inversions(args: &WaitsOfTasks) -> Result<()> {
-    let WaitsOfTasks { waits, each_task } = args;
-    let options = |scope| InversionsOptions { scope, each_task: *each_task, top: most(waits.top) };
-    waits.source.answer(&waits.filters, inversions::wanted(), options, inversions, schedlab_report::trace_inversions)
+impl WaitsOfTasks {
+    pub(super) fn answer<T: Serialize>(
+        &self,
+        wanted: Kinds,
+        analysis: fn(&mut Reader, &Asked) -> Result<T, TraceError>,
+        page: fn(&T) -> Document,
+    ) -> Result<()> {
+        self.waits.answer(self.each_task, wanted, analysis, page)
+    }
 }
 
 pub(super) fn run_kworkers(args: &Works) -> Result<()> {
@@ -97,7 +104,7 @@ pub(super) fn run_kworkers(args: &Works) -> Result<()> {
 
 fn of_file(args: &Works, file: &Path, symbols: &kworkers::Symbols, top: Option<usize>) -> Result<Kworkers> {
     let scope = args.filters.scope(file)?;
-    let options = KworkersOptions { scope, symbols: symbols.clone(), top };
+    let options = Asked { scope, symbols: symbols.clone(), top, ..Asked::default() };
     let mut reader = super::open(file, kworkers::wanted())?;
     let found = kworkers(&mut reader, &options)?;
     Ok(found)
@@ -119,16 +126,8 @@ fn draw(args: &Works, found: &PooledKworkers) -> Result<()> {
         .with_context(|| format!("{} cannot be written", file.display()))
 }
 
-pub(super) fn run_explain(args: &WaitsOfTasks) -> Result<()> {
-    let WaitsOfTasks { waits, each_task } = args;
-    let options = |scope| {
-        let (each_task, top) = (*each_task, most(waits.top));
-        ExplainOptions { scope, each_task, top, slices: slices(), ..ExplainOptions::default() }
-    };
-    waits.source.answer(&waits.filters, explain::wanted(), options, explain, pages)
-}
-
-fn pages(found: &Explained) -> Document {
+/// All of them, one below the other.
+pub(super) fn pages(found: &Explained) -> Document {
     use schedlab_report::{trace_blame, trace_chains, trace_inversions, trace_kworkers, trace_overview};
     let waits = trace_blame(&found.blame).and(trace_chains(&found.chains)).and(trace_inversions(&found.inversions));
     waits.and(trace_kworkers(&found.kworkers)).and(trace_overview(&found.map))
