@@ -19,17 +19,8 @@ fn main() -> Result<(), Box<dyn Error>> {
     };
     let workload = schedlab_bench::parse(&spec)?;
     workload.check(&Limits::raise_and_read(Path::new("/proc"))?)?;
-    let order = RunOrder {
-        stamping,
-        seed: 1,
-        delay_spin_ns: after("plant").map(|ns| ns.parse()).transpose()?,
-        delay_stall: None,
-        topology: Topology::read(Path::new("/sys"))?,
-        cgroups: Vec::new(),
-        trace_instance: None,
-        dither: None,
-        keep_slowest: false,
-    };
+    let delay_spin_ns = after("plant").map(|ns| ns.parse()).transpose()?;
+    let order = RunOrder { delay_spin_ns, ..RunOrder::plain(stamping, 1, Topology::read(Path::new("/sys"))?) };
     let load =
         after("load").map(|spec| Load::start(&[spec.parse()?], false).map_err(Box::<dyn Error>::from)).transpose()?;
     let outcome = workload.run(&order, &mut Quiet)?;

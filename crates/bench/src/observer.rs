@@ -35,6 +35,21 @@ pub struct RunOrder {
 }
 
 impl RunOrder {
+    /// One that injects nothing, joins no cgroup and keeps nothing beside what a trial answers.
+    pub fn plain(stamping: Stamping, seed: u64, topology: Topology) -> Self {
+        Self {
+            stamping,
+            seed,
+            delay_spin_ns: None,
+            delay_stall: None,
+            topology,
+            cgroups: Vec::new(),
+            trace_instance: None,
+            dither: None,
+            keep_slowest: false,
+        }
+    }
+
     /// Refuses an injected spin or stall for a workload that has no operation of ours to inject it into.
     pub(crate) fn injects_nothing(&self, workload: &'static str) -> Result<(), BenchError> {
         if self.delay_spin_ns.is_none() && self.delay_stall.is_none() {

@@ -6,18 +6,7 @@ use schedlab_run::{Stamping, TrialOutcome};
 use std::path::Path;
 
 fn order(stamping: Stamping) -> RunOrder {
-    let topology = Topology::read(Path::new("/sys")).unwrap();
-    RunOrder {
-        stamping,
-        seed: 3,
-        delay_spin_ns: None,
-        delay_stall: None,
-        topology,
-        cgroups: Vec::new(),
-        trace_instance: None,
-        dither: None,
-        keep_slowest: false,
-    }
+    RunOrder::plain(stamping, 3, Topology::read(Path::new("/sys")).unwrap())
 }
 
 fn run_with(spec: &str, order: &RunOrder, observer: &mut dyn Observer) -> Result<TrialOutcome, BenchError> {

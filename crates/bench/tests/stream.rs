@@ -6,18 +6,7 @@ use schedlab_run::{Stamping, TrialOutcome};
 use std::path::Path;
 
 fn order(stamping: Stamping) -> RunOrder {
-    let topology = Topology::read(Path::new("/sys")).unwrap();
-    RunOrder {
-        stamping,
-        seed: 3,
-        delay_spin_ns: None,
-        delay_stall: None,
-        cgroups: Vec::new(),
-        trace_instance: None,
-        dither: None,
-        keep_slowest: false,
-        topology,
-    }
+    RunOrder::plain(stamping, 3, Topology::read(Path::new("/sys")).unwrap())
 }
 
 /// On this test's own thread, which a veth pair's namespaces stay with.

@@ -8,17 +8,7 @@ use std::path::Path;
 
 fn run(spec: &str, stamping: Stamping) -> Result<TrialOutcome, BenchError> {
     let topology = Topology::read(Path::new("/sys")).unwrap();
-    let order = RunOrder {
-        stamping,
-        seed: 3,
-        delay_spin_ns: None,
-        delay_stall: None,
-        topology,
-        cgroups: Vec::new(),
-        trace_instance: None,
-        dither: None,
-        keep_slowest: false,
-    };
+    let order = RunOrder::plain(stamping, 3, topology);
     schedlab_bench::parse(&spec.parse().unwrap()).unwrap().run(&order, &mut Quiet)
 }
 

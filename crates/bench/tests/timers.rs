@@ -7,18 +7,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 fn order(stamping: Stamping) -> RunOrder {
-    let topology = Topology::read(Path::new("/sys")).unwrap();
-    RunOrder {
-        stamping,
-        seed: 3,
-        delay_spin_ns: None,
-        delay_stall: None,
-        cgroups: Vec::new(),
-        trace_instance: None,
-        dither: None,
-        keep_slowest: false,
-        topology,
-    }
+    RunOrder::plain(stamping, 3, Topology::read(Path::new("/sys")).unwrap())
 }
 
 fn run_with(spec: &str, order: &RunOrder, observer: &mut dyn Observer) -> Result<TrialOutcome, BenchError> {

@@ -20,6 +20,16 @@ use crate::names::{Name, Names};
 use crate::order::Order;
 use crate::prev_state::{PrevStates, StateClass};
 use crate::problem::Problems;
+use crate::{Reader, TraceError};
+
+/// Everything that a reader has.
+pub(crate) fn read_all(mut reader: Reader) -> Result<(Vec<Event>, Reader), TraceError> {
+    let (mut all, mut batch) = (Vec::new(), Vec::new());
+    while reader.next_batch(&mut batch)? {
+        all.extend_from_slice(&batch);
+    }
+    Ok((all, reader))
+}
 
 /// Events of a drawing, as a reader would have them: in the order of the lines, losses apart.
 pub(crate) struct Drawing {

@@ -15,7 +15,6 @@ use schedlab_run::{
 };
 use std::cell::RefCell;
 use std::collections::BTreeMap;
-use std::path::PathBuf;
 use std::rc::Rc;
 use std::time::Duration;
 
@@ -273,19 +272,6 @@ impl HostSettings for GuestSettings {
     fn apply(&mut self, settings: &[Setting]) -> Result<Vec<Applied>> {
         *self.0.borrow_mut() = settings.to_vec();
         Ok(Vec::new())
-    }
-    fn cgroup_procs(&self) -> Vec<PathBuf> {
-        Vec::new()
-    }
-    /// The guest makes its own.
-    fn make_trial_cgroups(&mut self, _names: &[&str]) -> Result<Result<Vec<PathBuf>, String>> {
-        Ok(Ok(Vec::new()))
-    }
-    fn remove_trial_cgroups(&mut self) -> Result<()> {
-        Ok(())
-    }
-    fn foreign_changes(&self) -> Vec<String> {
-        Vec::new()
     }
 }
 

@@ -9,7 +9,6 @@ use schedlab_run::manifest::{Design, Sweep};
 use schedlab_run::{Applied, Manifest, Plan, Setting, TrialRecord, TrialStatus};
 use schedlab_trial::{HostSettings, factors};
 use schedlab_tune::Roots;
-use std::path::PathBuf;
 
 /// Three values of an option, two arms.
 fn swept(design: Design) -> Manifest {
@@ -94,18 +93,6 @@ impl HostSettings for Picky {
             not_applied: setting.to_string().ends_with("never").then(|| "this kernel has none".to_owned()),
         };
         Ok(settings.iter().map(applied).collect())
-    }
-    fn cgroup_procs(&self) -> Vec<PathBuf> {
-        Vec::new()
-    }
-    fn make_trial_cgroups(&mut self, _names: &[&str]) -> Result<Result<Vec<PathBuf>, String>> {
-        Ok(Ok(Vec::new()))
-    }
-    fn remove_trial_cgroups(&mut self) -> Result<()> {
-        Ok(())
-    }
-    fn foreign_changes(&self) -> Vec<String> {
-        Vec::new()
     }
 }
 

@@ -64,25 +64,12 @@ pub fn rate(value: f64) -> Vec<Metric> {
 
 pub fn outcome(metrics: Vec<Metric>) -> TrialOutcome {
     TrialOutcome {
-        packed: None,
         workload: "pipe/1".into(),
         operations: 1000,
         operation: "round trip".into(),
         metrics,
-        phases: Vec::new(),
-        histograms: Vec::new(),
-        slowest: Vec::new(),
-        tiers: Vec::new(),
-        counters: Vec::new(),
-        series: Vec::new(),
-        tasks: Vec::new(),
-        groups: Vec::new(),
-        windows: Vec::new(),
-        applied: Vec::new(),
         stamping: StampingReport { level: Stamping::Sampled, every: 64, stamped: 10, cost_ns: 20.0, cost_share: 0.004 },
-        loads: Vec::new(),
-        native_lines: Vec::new(),
-        notes: Vec::new(),
+        ..TrialOutcome::default()
     }
 }
 

@@ -286,22 +286,8 @@ fn outcome(t: &Table, i: usize, workload: String) -> Result<TrialOutcome, String
         workload,
         operations: t.u("operations", i)?,
         operation: t.text("operation", i)?,
-        metrics: Vec::new(),
-        phases: Vec::new(),
-        histograms: Vec::new(),
-        slowest: Vec::new(),
-        tiers: Vec::new(),
-        counters: Vec::new(),
-        series: Vec::new(),
-        tasks: Vec::new(),
-        groups: Vec::new(),
-        windows: Vec::new(),
-        applied: Vec::new(),
         stamping,
-        loads: Vec::new(),
-        native_lines: Vec::new(),
-        notes: Vec::new(),
-        packed: None,
+        ..TrialOutcome::default()
     })
 }
 

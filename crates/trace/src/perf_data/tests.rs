@@ -6,7 +6,7 @@ mod parts;
 mod tasks;
 
 use super::written::{BIG, KINDS, LITTLE, Writer};
-use crate::drawing::{Drawing, Line, Told, is_in_corpus, tell, tell_events};
+use crate::drawing::{Drawing, Line, Told, is_in_corpus, read_all, tell, tell_events};
 use crate::{ByteSource, Event, Forward, Kinds, ProblemKind, Reader, TraceError};
 
 /// Something of everything, on two CPUs.
@@ -29,14 +29,6 @@ const DRAWING: &str = "
 
 fn records(writer: Writer, drawing: &Drawing) -> Vec<u8> {
     drawing.lines.iter().flat_map(|line| writer.line(drawing, line)).collect()
-}
-
-fn read_all(mut reader: Reader) -> Result<(Vec<Event>, Reader), TraceError> {
-    let (mut all, mut batch) = (Vec::new(), Vec::new());
-    while reader.next_batch(&mut batch)? {
-        all.extend_from_slice(&batch);
-    }
-    Ok((all, reader))
 }
 
 fn read(file: Vec<u8>) -> Result<(Vec<Event>, Reader), TraceError> {

@@ -6,7 +6,7 @@ mod packets;
 use super::recognise;
 use super::schema::{PACKET, bundle, packet};
 use super::wire::{put_bytes, put_number};
-use crate::drawing::{Told, is_in_corpus, tell, tell_events};
+use crate::drawing::{Told, is_in_corpus, read_all, tell, tell_events};
 use crate::perf_data::written::LITTLE;
 use crate::{Event, Forward, Kinds, ProblemKind, Reader, Target, TraceError, convert};
 
@@ -27,12 +27,7 @@ const DRAWING: &str = "
 ";
 
 fn open(bytes: Vec<u8>) -> Result<(Vec<Event>, Reader), TraceError> {
-    let mut reader = Reader::open("t", Box::new(bytes), Kinds::ALL)?;
-    let (mut all, mut batch) = (Vec::new(), Vec::new());
-    while reader.next_batch(&mut batch)? {
-        all.extend_from_slice(&batch);
-    }
-    Ok((all, reader))
+    read_all(Reader::open("t", Box::new(bytes), Kinds::ALL)?)
 }
 
 fn told(bytes: Vec<u8>) -> Told {

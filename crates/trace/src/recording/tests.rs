@@ -1,6 +1,7 @@
 //! What is written is read back, to the bit; what is damaged is named, and never more than it says is lost.
 
 use super::*;
+use crate::drawing::read_all;
 use crate::event::{Context, Cpu, Event, Missing, Prio, Tid, Wake, What};
 use crate::names::{Name, Names};
 use crate::prev_state::{PrevStates, StateId};
@@ -247,11 +248,7 @@ fn a_recording_says_what_it_is() {
 fn only_the_wanted_kinds_are_read_and_names_of_the_start_come_first() {
     let (bytes, _) = recorded(3, 1000, 50);
     let wanted = Kinds::of(&[Kind::SchedMigrateTask]);
-    let mut reader = Reader::open("t.slt", Box::new(bytes), wanted).unwrap();
-    let (mut batch, mut all) = (Vec::new(), Vec::new());
-    while reader.next_batch(&mut batch).unwrap() {
-        all.extend(batch.iter().copied());
-    }
+    let (all, _) = read_all(Reader::open("t.slt", Box::new(bytes), wanted).unwrap()).unwrap();
     assert!(matches!(all[0], Event { ts: 0, what: What::Comm { tid: Tid(10), .. }, .. }), "{:?}", all[0]);
     assert!(all.len() > 5 && all[1..].iter().all(|e| matches!(e.what, What::Migrate { .. })));
 }

@@ -3,16 +3,11 @@
 mod ends;
 mod names;
 
-use crate::drawing::{Told, tell_events};
+use crate::drawing::{Told, read_all, tell_events};
 use crate::{Event, Kinds, ProblemKind, Reader, Syscall, Target, TraceError, What, convert};
 
 fn read(text: &str) -> Result<(Vec<Event>, Reader), TraceError> {
-    let mut reader = Reader::open("t", Box::new(text.as_bytes().to_vec()), Kinds::ALL)?;
-    let (mut all, mut batch) = (Vec::new(), Vec::new());
-    while reader.next_batch(&mut batch)? {
-        all.extend_from_slice(&batch);
-    }
-    Ok((all, reader))
+    read_all(Reader::open("t", Box::new(text.as_bytes().to_vec()), Kinds::ALL)?)
 }
 
 fn told(text: &str) -> Told {

@@ -1,7 +1,7 @@
 //! Whole files of both versions, written here and read back.
 
 use super::written::{Packed, Saved, begin, version_6, version_7};
-use crate::drawing::{Drawing, is_in_corpus, tell, tell_events};
+use crate::drawing::{Drawing, is_in_corpus, read_all, tell, tell_events};
 use crate::perf_data::written::{BIG, LITTLE};
 use crate::{Event, Kinds, ProblemKind, Reader, TraceError};
 
@@ -26,12 +26,7 @@ const SAVED: Saved = Saved { cmdlines: "10 early name\n77 only here\n", overrun:
 const MONO: Saved = Saved { clocks: "local [mono]", ..SAVED };
 
 fn read(file: Vec<u8>) -> Result<(Vec<Event>, Reader), TraceError> {
-    let mut reader = Reader::open("t", Box::new(file), Kinds::ALL)?;
-    let (mut all, mut batch) = (Vec::new(), Vec::new());
-    while reader.next_batch(&mut batch)? {
-        all.extend_from_slice(&batch);
-    }
-    Ok((all, reader))
+    read_all(Reader::open("t", Box::new(file), Kinds::ALL)?)
 }
 
 fn check(file: Vec<u8>) -> Reader {

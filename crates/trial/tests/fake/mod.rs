@@ -187,9 +187,6 @@ impl HostSettings for FakeHost<'_> {
         let applied = |s: &Setting| Applied { setting: s.clone(), effective: String::new(), not_applied: None };
         Ok(settings.iter().map(applied).collect())
     }
-    fn cgroup_procs(&self) -> Vec<PathBuf> {
-        Vec::new()
-    }
     fn make_trial_cgroups(&mut self, names: &[&str]) -> Result<Result<Vec<PathBuf>, String>> {
         assert_eq!(self.cgroups, 0, "the groups of the trial before are gone");
         self.cgroups = names.len();
@@ -255,7 +252,6 @@ pub fn manifest(design: Design, specs: &[&str]) -> Manifest {
 
 fn outcome(rate: f64) -> TrialOutcome {
     TrialOutcome {
-        packed: None,
         workload: "pipe/1".into(),
         operations: 1000,
         operation: "round trip".into(),
@@ -265,19 +261,7 @@ fn outcome(rate: f64) -> TrialOutcome {
             unit: "1/s".into(),
             direction: Direction::HigherIsBetter,
         }],
-        phases: Vec::new(),
-        histograms: Vec::new(),
-        slowest: Vec::new(),
-        tiers: Vec::new(),
-        counters: Vec::new(),
-        series: Vec::new(),
-        tasks: Vec::new(),
-        groups: Vec::new(),
-        windows: Vec::new(),
-        applied: Vec::new(),
         stamping: StampingReport { level: Stamping::Off, every: 0, stamped: 0, cost_ns: 0.0, cost_share: 0.0 },
-        loads: Vec::new(),
-        native_lines: Vec::new(),
-        notes: Vec::new(),
+        ..TrialOutcome::default()
     }
 }
