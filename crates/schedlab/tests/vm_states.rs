@@ -88,6 +88,8 @@ fn outcomes(run: &Run, count: usize) -> Vec<TrialOutcome> {
         .collect()
 }
 
+/// As far as the first sample of the second boot.
+const SAMPLES: usize = 9;
 const SIGKILL: i32 = 9;
 const SIGINT: i32 = 2;
 
@@ -98,17 +100,18 @@ fn samples_from_kept_states_repeat_to_the_byte_also_in_a_killed_run_that_goes_on
         return;
     }
     let guests = Guests::new("vm-states", "boots = 6");
-    guests.until(5, &[], "killed", SIGKILL);
+    guests.until(3, &[], "killed", SIGKILL);
     // Four of the warm-up, and a block a boot.
-    let said = guests.until(10, &["--resume"], "killed", SIGINT);
+    let said = guests.until(SAMPLES, &["--resume"], "killed", SIGINT);
     assert!(!said.contains("anew"), "{said}");
-    guests.until(10, &[], "whole", SIGINT);
+    guests.until(SAMPLES, &[], "whole", SIGINT);
     let (killed, whole) = (guests.read("killed"), guests.read("whole"));
-    let (a, b) = (outcomes(&killed, 10), outcomes(&whole, 10));
+    let (a, b) = (outcomes(&killed, SAMPLES), outcomes(&whole, SAMPLES));
     assert!(a == b, "one seed, two outcomes");
     let different: BTreeSet<String> = a.iter().map(|outcome| format!("{:?}", outcome.metrics)).collect();
     assert!(different.len() > 5, "each sample has a seed of its own: {}", different.len());
-    let boots = |run: &Run| -> Vec<String> { run.trials[..10].iter().map(|trial| trial.boot_id.clone()).collect() };
+    let boots =
+        |run: &Run| -> Vec<String> { run.trials[..SAMPLES].iter().map(|trial| trial.boot_id.clone()).collect() };
     assert_eq!(boots(&killed), boots(&whole), "the states of the first run are those of the second");
     let ids = boots(&whole);
     assert!(

@@ -11,7 +11,7 @@ pub const MODULES_FILE: &str = "/schedlab/modules.json";
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Job {
-    /// Arguments of the schedlab command, without the program's name; empty with `shell`.
+    /// Arguments of the schedlab command, without the program's name; empty with `shell`, and where they are handed.
     pub arguments: Vec<String>,
     /// Current directory of the command; made when it is not there. The host's own, so that paths mean the same.
     pub directory: String,
@@ -42,7 +42,7 @@ pub struct Handed {
     pub perturbation: Perturbation,
     /// A file of the guest that the command reads.
     pub path: String,
-    /// What is in it.
+    /// What is in it; the command's arguments, as a JSON array, where the job has none.
     pub content: String,
 }
 

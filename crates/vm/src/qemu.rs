@@ -127,7 +127,9 @@ pub fn arguments(guest: &Guest<'_>) -> Vec<OsString> {
     if matches!(guest.console, Console::Terminal(_)) {
         line.option("-mon", "chardev=console,mode=readline");
     }
-    if let Some(Counting { plugin, out, landmarks }) = guest.counting {
+    // What makes a state only boots: what is counted goes on from it.
+    let makes_a_state = guest.keeping.is_some_and(|keeping| keeping.from.is_none());
+    if let Some(Counting { plugin, out, landmarks }) = guest.counting.filter(|_| !makes_a_state) {
         line.path("-plugin", "file=", plugin);
         line.extend_last(OsStr::new(",out="));
         line.extend_last(&quoted(out));

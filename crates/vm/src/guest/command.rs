@@ -21,9 +21,9 @@ const SHELLS: &[&[&str]] = &[&["/bin/sh"], &["/bin/busybox", "sh"]];
 const LINES: &[&str] = &["/dev/ttyAMA0", "/dev/ttyS0"];
 
 /// Runs the command to its end; its exit code, or 128 and the signal.
-pub(super) fn run(job: &Job, port: &mut Port) -> Result<i32, String> {
+pub(super) fn run(job: &Job, arguments: &[String], port: &mut Port) -> Result<i32, String> {
     let mut command = Command::new("/bin/schedlab");
-    command.args(&job.arguments).current_dir(&job.directory);
+    command.args(arguments).current_dir(&job.directory);
     command.env_clear().env("PATH", "/bin:/sbin:/usr/bin:/usr/sbin").env("HOME", "/root").env("TMPDIR", "/tmp");
     command.envs(job.environment.iter().map(|(key, value)| (key, value)));
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());

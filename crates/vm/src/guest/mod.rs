@@ -114,10 +114,14 @@ fn serve(job: &Job, port: &mut Port) -> Result<i32, Failure> {
     }
     let release = kernel_facts::uname().map(|uname| uname.release).unwrap_or_default();
     port.send(&Frame::Started(release.clone())).map_err(|e| e.to_string())?;
+    let mut arguments = job.arguments.clone();
     if job.stops {
         port.drain();
         let handed = handed::stop_and_take()?;
         port.send(&Frame::Started(release)).map_err(|e| e.to_string())?;
+        if arguments.is_empty() {
+            arguments = serde_json::from_str(&handed.content).map_err(|e| format!("what it was handed: {e}"))?;
+        }
         perturb(handed.perturbation);
     } else {
         perturb(job.perturbation);
@@ -125,7 +129,7 @@ fn serve(job: &Job, port: &mut Port) -> Result<i32, Failure> {
     if job.shell {
         return command::shell(&job.directory);
     }
-    let code = command::run(job, port)?;
+    let code = command::run(job, &arguments, port)?;
     for place in &job.collect {
         send_below(Path::new(place), port)?;
     }

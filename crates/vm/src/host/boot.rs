@@ -134,11 +134,12 @@ pub struct Ended {
 /// start is.
 pub fn dry_run(boot: &Boot) -> Result<String, VmError> {
     has_room(boot, initramfs_bytes(boot, &boot.job)?.len() as u64)?;
-    Ok(words(boot, &command_line(boot)?))
+    // It is what counts that goes on from a state; the rest is seen where its state is made.
+    Ok(words(boot, &command_line(boot)?, boot.counting.as_ref().map(|_| Path::new(STATE))))
 }
 
-/// QEMU's command line with names for paths.
-fn words(boot: &Boot, command_line: &str) -> String {
+/// QEMU's command line with names for paths; `from`: the state, where it is one that goes on.
+fn words(boot: &Boot, command_line: &str, from: Option<&Path>) -> String {
     let architecture = boot.kernel.image.architecture;
     let guest = Guest {
         architecture,
@@ -151,7 +152,7 @@ fn words(boot: &Boot, command_line: &str) -> String {
         port: Path::new("port"),
         orders: takes_orders(boot).then_some(Path::new("orders")),
         counting: counting(boot, Path::new(PLUGIN), Path::new(COUNTS)),
-        keeping: boot.job.stops.then_some(Keeping { handed: Path::new(HANDED), from: None }),
+        keeping: boot.job.stops.then_some(Keeping { handed: Path::new(HANDED), from }),
     };
     let words: Vec<String> = qemu::arguments(&guest).iter().map(|word| word.to_string_lossy().into_owned()).collect();
     let all = [qemu::program(architecture)].into_iter().chain(words.iter().map(String::as_str));
@@ -174,6 +175,7 @@ pub(super) struct Laid<'a> {
 
 /// Names of files.
 pub(super) const HANDED: &str = "handed";
+const STATE: &str = "state";
 const INITRAMFS: &str = "initramfs";
 const PLUGIN: &str = "plugin.so";
 const COUNTS: &str = "counts";
@@ -188,7 +190,21 @@ impl<'a> Laid<'a> {
         std::fs::write(&initramfs, &bytes).map_err(VmError::file("writing", &initramfs))?;
         let unpacked = unpacked(&boot.kernel, directory.path().join("vmlinux"))?;
         let initramfs = (bytes.len(), crc32fast::hash(&bytes));
+        if boot.counting.is_some() {
+            profile::check(&boot.qemu.version, boot.kernel.image.architecture)?;
+            let plugin = directory.path().join(PLUGIN);
+            std::fs::write(&plugin, profile::PLUGIN).map_err(VmError::file("writing", &plugin))?;
+        }
         Ok(Self { boot, command_line: command_line(boot)?, unpacked, initramfs, directory })
+    }
+
+    /// What QEMU wrote of a guest whose instructions are counted, once it has ended.
+    pub(super) fn counts(&self) -> Result<Option<Counted>, VmError> {
+        if self.boot.counting.is_none() {
+            return Ok(None);
+        }
+        let text = std::fs::read_to_string(self.at(COUNTS)).map_err(|_| VmError::Guest(NO_COUNTS.into()))?;
+        Counted::parse(&text).map(Some)
     }
 
     pub(super) fn at(&self, name: &str) -> PathBuf {
@@ -235,7 +251,7 @@ impl<'a> Laid<'a> {
         let Boot { qemu, kernel, .. } = self.boot;
         let length = |path: &Path| std::fs::metadata(path).map(|file| (file.len(), file.mtime()));
         let program = length(&qemu.path).map_err(VmError::file("reading", &qemu.path))?;
-        let (line, (bytes, crc32)) = (words(self.boot, &self.command_line), self.initramfs);
+        let (line, (bytes, crc32)) = (words(self.boot, &self.command_line, None), self.initramfs);
         let (version, kernel) = (&qemu.version, kernel.crc32);
         Ok(format!("{line}\nQEMU {version} {program:?}\nkernel {kernel:08x}\ninitramfs {bytes} {crc32:08x}\n"))
     }
@@ -244,19 +260,10 @@ impl<'a> Laid<'a> {
 /// Boots it as it is described, follows the guest to its end, and returns what it sent; `proof` is kept when it is up.
 pub(super) fn once(boot: &Boot, proof: Option<Proof>, events: &mut dyn Events) -> Result<Ended, VmError> {
     let laid = Laid::new(boot)?;
-    if boot.counting.is_some() {
-        profile::check(&boot.qemu.version, boot.kernel.image.architecture)?;
-        let plugin = laid.at(PLUGIN);
-        std::fs::write(&plugin, profile::PLUGIN).map_err(VmError::file("writing", &plugin))?;
-    }
     events.stage(Stage::Starting);
     let (qemu, ends) = laid.start(None)?;
     let ended = Session::new(boot, qemu, ends, proof, events).follow()?;
-    if boot.counting.is_none() {
-        return Ok(ended);
-    }
-    let text = std::fs::read_to_string(laid.at(COUNTS)).map_err(|_| VmError::Guest(NO_COUNTS.into()))?;
-    Ok(Ended { counts: Some(Counted::parse(&text)?), ..ended })
+    Ok(Ended { counts: laid.counts()?, ..ended })
 }
 
 /// Whether its command can be told to end.

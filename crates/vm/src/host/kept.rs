@@ -5,7 +5,7 @@ use super::boot::{Boot, Ended, Events, Laid};
 use super::monitor::Monitor;
 use super::session::Session;
 use crate::error::VmError;
-use crate::job::Handed;
+use crate::job::{Handed, Job, Perturbation};
 use crate::kernel::cache::Cache;
 use crate::kernel::image::Architecture;
 use crate::lane::Lane;
@@ -13,6 +13,17 @@ use crate::qemu::Keeping;
 use crate::qemu_version;
 use crate::states::{State, States};
 use std::path::Path;
+
+/// The guest with its command handed to it once it goes on from a state, and what it is handed.
+pub fn handed_its_command(boot: &Boot) -> Result<(Boot, Handed), VmError> {
+    let Job { arguments, perturbation, .. } = boot.job.clone();
+    let content = serde_json::to_string(&arguments).map_err(|why| VmError::State(why.to_string()))?;
+    let job = Job { stops: true, arguments: Vec::new(), perturbation: Perturbation::default(), ..boot.job.clone() };
+    Ok((Boot { job, ..boot.clone() }, Handed { perturbation, path: COMMAND.into(), content }))
+}
+
+/// Where the guest leaves the arguments of a command that it was handed.
+const COMMAND: &str = "/schedlab/command.json";
 
 /// Why guests like this are not kept, as far as that is known without one.
 pub fn refusal(boot: &Boot) -> Option<String> {
@@ -80,7 +91,8 @@ fn restored(
     let gone_on = Monitor::new(&mut qemu).and_then(|mut monitor| monitor.go_on().map(|()| monitor));
     // Held to the end: QEMU reads from it.
     let _monitor = gone_on.map_err(|why| complained(&mut qemu, why))?;
-    Session::new(boot, qemu, ends, None, events).follow()
+    let ended = Session::new(boot, qemu, ends, None, events).follow()?;
+    Ok(Ended { counts: laid.counts()?, ..ended })
 }
 
 /// With QEMU's own words, where it has any.

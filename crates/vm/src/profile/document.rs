@@ -37,6 +37,9 @@ pub struct Profiled {
     pub operation: String,
     /// How many there were, at least one.
     pub operations: u64,
+    /// CRC-32 of the kept state that the guest went on from; of several CPUs no two are made equal. None: it was booted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub state: Option<String>,
 }
 
 /// Sums of instructions.

@@ -132,6 +132,7 @@ mod tests {
             legs: with_legs.then(|| legs(&counted, name_of)),
             operation: "round trip".into(),
             operations: 2,
+            state: None,
         }
     }
 

@@ -16,10 +16,12 @@ use schedlab_record::profile::KernelSymbols;
 use schedlab_run::TrialOutcome;
 use schedlab_run::plan::{GuestLane, GuestPlan};
 use schedlab_sys::interrupt::Interrupt;
-use schedlab_vm::Boot;
-use schedlab_vm::host::boot::dry_run;
+use schedlab_vm::host::boot::{Ended, dry_run};
 use schedlab_vm::host::deliver::probe;
+use schedlab_vm::host::kept;
+use schedlab_vm::kernel::cache::Cache;
 use schedlab_vm::profile::{self, Counted, Instructions, ProfileFile, Profiled, SCHEMA, landmarks};
+use schedlab_vm::{Boot, Handed, VmError};
 use std::path::Path;
 
 /// Where the guest's symbols are.
@@ -39,7 +41,8 @@ pub(super) fn run(args: &VmProfile) -> Result<u8> {
         let against = args.against.iter().filter(|name| !name.ends_with(".json"));
         for kernel in against.chain([&args.kernel]) {
             let boot = counting(kernel, args.legs, &guest, &words, &sight).with_context(|| kernel.clone())?;
-            print_line(dry_run(&boot)?)?;
+            let stops = if_kept(&boot)?.map(|(stops, _)| stops);
+            print_line(dry_run(stops.as_ref().unwrap_or(&boot))?)?;
         }
         return Ok(exit::DONE);
     }
@@ -105,11 +108,13 @@ struct Counting {
     outcome: TrialOutcome,
     symbols: String,
     counted: Counted,
+    /// The state that it went on from.
+    state: Option<u32>,
 }
 
 fn count(boot: &Boot) -> Result<Counting> {
     let interrupt = Interrupt::catch().context("signals cannot be caught")?;
-    let ended = schedlab_vm::boot(boot, &mut Quiet::at_once(interrupt))?;
+    let (ended, state) = ended(boot, &mut Quiet::at_once(interrupt))?;
     if ended.exit_code != 0 {
         bail!("the guest's command ended with {}", ended.exit_code);
     }
@@ -118,7 +123,23 @@ fn count(boot: &Boot) -> Result<Counting> {
         bail!("{} counts no operations: there is nothing to divide by", outcome.workload);
     }
     let symbols = symbols(measured::file(&ended, SYMBOLS).ok(), boot)?;
-    Ok(Counting { outcome, symbols, counted: ended.counts.context("nothing was counted")? })
+    Ok(Counting { outcome, symbols, counted: ended.counts.context("nothing was counted")?, state })
+}
+
+/// The guest that stops for its state to be kept, and what it is handed, where guests like this can be kept.
+fn if_kept(boot: &Boot) -> Result<Option<(Boot, Handed)>> {
+    Ok(kept::refusal(boot).is_none().then(|| kept::handed_its_command(boot)).transpose()?)
+}
+
+/// From a kept state, where guests like this can be kept: booting is the longer part of a profile.
+fn ended(boot: &Boot, listener: &mut Quiet) -> Result<(Ended, Option<u32>)> {
+    if let Some((stops, handed)) = if_kept(boot)? {
+        match kept::from_state(&stops, &handed, &Cache::of_this_user(), listener) {
+            Err(VmError::State(why)) => say(format_args!("schedlab: no guest's state is kept, so it boots: {why}")),
+            ended => return Ok(ended.map(|(ended, state)| (ended, Some(state)))?),
+        }
+    }
+    Ok((schedlab_vm::boot(boot, listener)?, None))
 }
 
 /// What the guest's kernel shows, or else its System.map, where it is a build of ours: no guest of this lane moves its kernel.
@@ -175,6 +196,7 @@ fn profiled(kernel: &str, args: &VmProfile, guest: &GuestPlan, words: &[String],
         legs,
         operation: found.outcome.operation,
         operations: found.outcome.operations,
+        state: found.state.map(|crc32| format!("{crc32:08x}")),
     })
 }
 
