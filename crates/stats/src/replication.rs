@@ -57,7 +57,7 @@ pub struct Replication {
 
 /// Compares an effect `there` with the one `here`, two-sided at `alpha`. The chance of *reproduced* where the effect here is
 /// nothing, or of *contradicted* where it is all that it was there, is about alpha / 2 at most; of the latter more where only
-/// luck had shown the effect there (METHODOLOGY.md has the simulated rates). `None` where the effect there is zero.
+/// luck had shown the effect there (docs/repeat.md has the simulated rates). `None` where the effect there is zero.
 pub fn replication(there: &Known, here: &Known, kept: f64, alpha: f64) -> Option<Replication> {
     if there.mean == 0.0 {
         return None;
@@ -172,7 +172,7 @@ mod tests {
         (f64::from(again) / 2000.0, f64::from(against) / 2000.0)
     }
 
-    /// METHODOLOGY.md has these numbers. The SD of a unit is 2 %.
+    /// docs/repeat.md has these numbers. The SD of a unit is 2 %.
     #[test]
     fn simulated_error_rates() {
         let (mut of_nothing, mut of_all, mut of_luck) = (0.0_f64, 0.0_f64, 0.0_f64);
