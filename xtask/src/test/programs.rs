@@ -1,10 +1,11 @@
-//! The test programs of the workspace: built by one call of cargo, then run two at a time, which cargo itself does not: those of
-//! the host, which wait for guests and timers most of their time, and all others beside them.
+//! The test programs of the workspace: built by one call of cargo, then run in lanes side by side, which cargo itself does not:
+//! those of the host, which wait for timers most of their time, those that boot guests, and all others.
 
 use super::cargo_output::{Skip, TestOutput};
 use crate::workspace::Workspace;
 use anyhow::{Context, Result, bail};
 use serde_json::Value;
+use std::ffi::OsStr;
 use std::fs::File;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::path::{Path, PathBuf};
@@ -15,6 +16,13 @@ use std::time::{Duration, Instant};
 /// Crates whose tests set, kill and restore on this host: what one leaves, the next start of schedlab takes back and says so. They run
 /// one after the other, as cargo runs them, and the others beside them.
 const OF_THE_HOST: [&str; 7] = ["bench", "host", "record", "schedlab", "sys", "trial", "tune"];
+
+/// Of them, programs that change nothing but guests. Each has one CPU to do at most, and they are half of the time of all.
+const OF_GUESTS: [&str; 5] = ["vm", "vm_accel", "vm_plans", "vm_profile", "vm_states"];
+
+/// In a mount namespace: a `/run` of its own, so that what tests of the host leave there on purpose is not found, and taken back,
+/// by a schedlab of another lane.
+const OWN_RUN: &str = "mount -t tmpfs -o mode=755 tmpfs /run && exec \"$@\"";
 
 /// One program that `cargo test` would run.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -27,10 +35,49 @@ pub(super) struct TestProgram {
 }
 
 impl TestProgram {
-    /// Whether it needs this host to itself, as far as other tests go.
-    fn is_of_the_host(&self) -> bool {
-        self.name.split_once('/').is_some_and(|(package, _)| OF_THE_HOST.contains(&package))
+    /// What it may run beside. Without a `/run` of their own guests are the host's.
+    fn lane(&self, can_own_run: bool) -> Lane {
+        match self.name.split_once('/') {
+            Some(("schedlab", target)) if can_own_run && OF_GUESTS.contains(&target) => Lane::Guests,
+            Some((package, _)) if OF_THE_HOST.contains(&package) => Lane::Host,
+            _ => Lane::Others,
+        }
     }
+
+    /// As its lane starts it.
+    fn command(&self, lane: Lane, limit_seconds: Option<&str>) -> Command {
+        let mut words: Vec<&OsStr> = Vec::new();
+        if let Some(seconds) = limit_seconds {
+            words.extend(["timeout", "--kill-after=30", seconds].map(OsStr::new));
+        }
+        if lane == Lane::Guests {
+            words.extend(OWN_RUN_WORDS.map(OsStr::new));
+        }
+        words.extend([self.file.as_os_str(), OsStr::new("--show-output")]);
+        let mut command = Command::new(words[0]);
+        command.args(&words[1..]).current_dir(&self.folder).env("CARGO_MANIFEST_DIR", &self.folder);
+        command
+    }
+}
+
+/// Programs of different lanes run side by side, those of one lane one after the other.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Lane {
+    /// Needs this host to itself, as far as other tests go.
+    Host,
+    /// Boots guests.
+    Guests,
+    /// Any time.
+    Others,
+}
+
+const OWN_RUN_WORDS: [&str; 6] = ["unshare", "--mount", "sh", "-c", OWN_RUN, "sh"];
+
+/// Whether a program can have a `/run` of its own here: that takes root, and a host that lets it mount.
+fn can_own_run() -> bool {
+    let mut words = Command::new(OWN_RUN_WORDS[0]);
+    let tried = words.args(&OWN_RUN_WORDS[1..]).arg("true").stderr(Stdio::null()).status();
+    tried.is_ok_and(|status| status.success())
 }
 
 /// What became of one.
@@ -77,42 +124,26 @@ pub(super) fn run(
     log: &Path,
 ) -> Result<Vec<Ended>> {
     let log = Mutex::new(File::create(log).with_context(|| format!("{} cannot be written", log.display()))?);
-    let (of_the_host, others): (Vec<&TestProgram>, Vec<&TestProgram>) =
-        programs.iter().partition(|program| program.is_of_the_host());
-    let (of_the_host, others) = (Mutex::new(of_the_host.into_iter()), Mutex::new(others.into_iter()));
+    let can_own_run = can_own_run();
     let ended = Mutex::new(Vec::new());
-    let lane = |waiting: &Mutex<std::vec::IntoIter<&TestProgram>>| {
-        loop {
-            let Some(program) = waiting.lock().expect("no lane panics").next() else { return };
-            let result = run_one(program, environment, limit_seconds, &log);
+    let in_turn = |lane: Lane| {
+        for program in programs.iter().filter(|program| program.lane(can_own_run) == lane) {
+            let mut command = program.command(lane, limit_seconds);
+            let result = run_one(program, command.envs(environment.iter().cloned()), &log);
             ended.lock().expect("no lane panics").push(result);
         }
     };
     std::thread::scope(|scope| {
-        scope.spawn(|| lane(&of_the_host));
-        scope.spawn(|| lane(&others));
+        for lane in [Lane::Host, Lane::Guests, Lane::Others] {
+            scope.spawn(move || in_turn(lane));
+        }
     });
     ended.into_inner().expect("no lane panics").into_iter().collect()
 }
 
-fn run_one(
-    program: &TestProgram,
-    environment: &[(&str, PathBuf)],
-    limit_seconds: Option<&str>,
-    log: &Mutex<File>,
-) -> Result<Ended> {
-    let mut command = match limit_seconds {
-        None => Command::new(&program.file),
-        Some(seconds) => {
-            let mut timeout = Command::new("timeout");
-            timeout.args(["--kill-after=30", seconds]).arg(&program.file);
-            timeout
-        }
-    };
-    command.arg("--show-output").current_dir(&program.folder).stdin(Stdio::null());
-    command.env("CARGO_MANIFEST_DIR", &program.folder).envs(environment.iter().cloned());
+fn run_one(program: &TestProgram, command: &mut Command, log: &Mutex<File>) -> Result<Ended> {
     let started = Instant::now();
-    let watched = watch(&mut command)?;
+    let watched = watch(command.stdin(Stdio::null()))?;
     let took = started.elapsed();
     let mut log = log.lock().expect("no lane panics");
     // The log is a convenience; a full disk must not hide the result.
@@ -185,12 +216,31 @@ mod tests {
     }
 
     #[test]
-    fn programs_that_change_the_host_are_told_from_others() {
-        let is = |name: &str| {
-            TestProgram { name: name.into(), folder: PathBuf::new(), file: PathBuf::new() }.is_of_the_host()
+    fn programs_that_change_the_host_and_those_with_guests_are_told_from_others() {
+        let lanes = |can_own_run: bool| {
+            ["schedlab/crash", "tune/host", "schedlab/vm_plans", "schedlab/vm_fetch", "report/size", "vm/schedlab_vm"]
+                .map(|name| {
+                    let program = TestProgram { name: name.into(), folder: PathBuf::new(), file: PathBuf::new() };
+                    program.lane(can_own_run)
+                })
         };
-        assert!(["schedlab/crash", "schedlab/vm_plans", "tune/host"].map(is).iter().all(|host| *host));
-        assert!(!["report/size", "stats/coverage", "vm/schedlab_vm"].map(is).iter().any(|host| *host));
+        use Lane::{Guests, Host, Others};
+        assert_eq!(lanes(true), [Host, Host, Guests, Host, Others, Others]);
+        assert_eq!(lanes(false), [Host, Host, Host, Host, Others, Others]);
+    }
+
+    #[test]
+    fn a_program_with_guests_is_started_with_a_run_of_its_own() {
+        let program = TestProgram { name: "schedlab/vm".into(), folder: "/".into(), file: "/t/vm-1".into() };
+        let words = |lane, limit| {
+            let command = program.command(lane, limit);
+            let words = [command.get_program()].into_iter().chain(command.get_args());
+            words.map(|word| word.to_string_lossy().into_owned()).collect::<Vec<_>>().join(" ")
+        };
+        assert_eq!(words(Lane::Others, None), "/t/vm-1 --show-output");
+        let whole = words(Lane::Guests, Some("60"));
+        assert!(whole.starts_with("timeout --kill-after=30 60 unshare --mount sh -c mount -t tmpfs "), "{whole}");
+        assert!(whole.ends_with(" sh /t/vm-1 --show-output"), "{whole}");
     }
 
     #[test]
