@@ -56,53 +56,64 @@ pub(super) struct Alignment {
 
 /// The best place in the text; of equals the one nearest to line `near`. `None`: nothing like it, or too long to look.
 pub(super) fn align(old: &[Old<'_>], source: &Source<'_>, near: usize) -> Option<Alignment> {
-    let (m, n) = (old.len(), source.lines.len());
-    let width = n + 1;
+    let (m, width) = (old.len(), source.lines.len() + 1);
     if m == 0 || (m + 1).checked_mul(width)? > CELLS {
         return None;
     }
     let mut from = vec![0u8; (m + 1) * width];
-    let mut above = vec![0.0f32; width];
-    let mut gap_above = vec![f32::NEG_INFINITY; width];
+    let mut row = Row { score: vec![0.0; width], gap: vec![f32::NEG_INFINITY; width] };
     for (i, line) in old.iter().enumerate() {
-        let skip = line.weight * if line.is_removed { 0.6 } else { 0.3 };
-        let torn = if i > 0 && line.is_removed && old[i - 1].is_removed { TORN } else { 0.0 };
-        gap_above.iter_mut().for_each(|score| *score -= torn);
-        let mut row = vec![f32::NEG_INFINITY; width];
-        let mut gap = vec![f32::NEG_INFINITY; width];
-        for j in 0..width {
-            let cell = &mut from[(i + 1) * width + j];
-            // Two bits: where the score of this cell is from. Two more: the same of a gap that ends here.
-            let up = above[j].max(gap_above[j]) - skip;
-            let (mut best, mut way) = (up, if above[j] >= gap_above[j] { 0 } else { 1 });
-            if j > 0 {
-                let gain = gain(line, source, j - 1);
-                let before = above[j - 1].max(gap_above[j - 1]);
-                if gain > 0.0 && before + gain >= best {
-                    (best, way) = (before + gain, if above[j - 1] >= gap_above[j - 1] { 2 } else { 3 });
-                }
-                let (opened, extended) = (row[j - 1] - OPEN, gap[j - 1] - EXTEND);
-                gap[j] = opened.max(extended);
-                way |= u8::from(extended > opened) << 2;
-            }
-            row[j] = best;
-            *cell = way;
+        if i > 0 && line.is_removed && old[i - 1].is_removed {
+            row.gap.iter_mut().for_each(|score| *score -= TORN);
         }
-        (above, gap_above) = (row, gap);
+        row = next(line, &row, source, &mut from[(i + 1) * width..(i + 2) * width]);
     }
+    let ends = &row.score;
     let distance = |j: usize| (j as isize - (near + m) as isize).unsigned_abs();
-    let end = (0..width).max_by(|&a, &b| above[a].total_cmp(&above[b]).then_with(|| distance(b).cmp(&distance(a))))?;
-    let score = above[end];
+    let end = (0..width).max_by(|&a, &b| ends[a].total_cmp(&ends[b]).then_with(|| distance(b).cmp(&distance(a))))?;
     let map = trace(&from, old, source, end);
     let first = map.iter().flatten().next()?.0;
     let last = map.iter().flatten().last()?.0;
     let is_apart = |j: &usize| *j <= first || *j > last + m;
-    let rival = (0..width).filter(is_apart).map(|j| above[j]).fold(0.0, f32::max);
+    let rival = (0..width).filter(is_apart).map(|j| ends[j]).fold(0.0, f32::max);
     let full = old.iter().map(|line| line.weight + bonus(line)).sum();
     let standing = || old.iter().zip(&map).filter_map(|(line, there)| there.map(|(at, _)| (line, at)));
     let at_home = standing().filter(|(line, at)| is_home(line, source, *at)).count();
     let is_at_home = 2 * at_home > standing().count();
-    Some(Alignment { map, score, rival, full, is_at_home })
+    Some(Alignment { map, score: ends[end], rival, full, is_at_home })
+}
+
+/// The best scores of the old lines so far that end before each line of the text, and of those the ones behind lines that
+/// only the text has.
+struct Row {
+    score: Vec<f32>,
+    gap: Vec<f32>,
+}
+
+/// The row of one more old line. Of each cell it is kept where its score is from, in two bits, and in a third the same of
+/// a gap that ends there.
+fn next(line: &Old<'_>, above: &Row, source: &Source<'_>, from: &mut [u8]) -> Row {
+    let width = from.len();
+    let pattern = source.pattern(&line.known);
+    let skip = line.weight * if line.is_removed { 0.6 } else { 0.3 };
+    let mut row = Row { score: vec![f32::NEG_INFINITY; width], gap: vec![f32::NEG_INFINITY; width] };
+    let better = |j: usize| above.score[j].max(above.gap[j]);
+    let is_gap = |j: usize| u8::from(above.gap[j] > above.score[j]);
+    for (j, cell) in from.iter_mut().enumerate() {
+        let (mut best, mut way) = (better(j) - skip, is_gap(j));
+        if j > 0 {
+            let gain = gain(line, source.likeness(&pattern, j - 1), source, j - 1);
+            if gain > 0.0 && better(j - 1) + gain >= best {
+                (best, way) = (better(j - 1) + gain, 2 | is_gap(j - 1));
+            }
+            let (opened, extended) = (row.score[j - 1] - OPEN, row.gap[j - 1] - EXTEND);
+            row.gap[j] = opened.max(extended);
+            way |= u8::from(extended > opened) << 2;
+        }
+        row.score[j] = best;
+        *cell = way;
+    }
+    row
 }
 
 fn trace(from: &[u8], old: &[Old<'_>], source: &Source<'_>, end: usize) -> Vec<Option<(usize, f32)>> {
@@ -131,9 +142,8 @@ fn bonus(line: &Old<'_>) -> f32 {
     if line.section.is_some() { 0.1 + 0.2 * line.weight } else { 0.0 }
 }
 
-/// What it is worth that this old line is that line of the text.
-fn gain(line: &Old<'_>, source: &Source<'_>, at: usize) -> f32 {
-    let like = line.known.likeness(&source.known[at]);
+/// What it is worth that this old line is that line of the text, which is so like it.
+fn gain(line: &Old<'_>, like: f32, source: &Source<'_>, at: usize) -> f32 {
     if like == 0.0 {
         return 0.0;
     }

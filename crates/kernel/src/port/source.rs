@@ -1,7 +1,7 @@
 //! A text prepared for looking hunks up in it.
 
 use super::section::{self, Section};
-use super::tokens::{likeness, mask, telling};
+use super::tokens::{likeness, mask, of_common, telling};
 use crate::lines::without_end;
 use std::collections::HashMap;
 
@@ -24,14 +24,21 @@ impl<'a> Known<'a> {
 
     /// 1: the same but for indentation; 0: another line.
     pub(super) fn likeness(&self, other: &Self) -> f32 {
+        self.likeness_by(other, || likeness(&self.words, &other.words))
+    }
+
+    fn likeness_by(&self, other: &Self, of_words: impl FnOnce() -> f32) -> f32 {
         if self.trimmed == other.trimmed {
             return 1.0;
         }
         let (both, all) = ((self.mask & other.mask).count_ones(), self.mask.count_ones() + other.mask.count_ones());
-        if all == 0 || 5 * both < all {
+        let (few, words) = (self.words.len().min(other.words.len()), self.words.len() + other.words.len());
+        // Even if all words of the shorter line stood in the other.
+        let at_most = 2.0 * few as f32 / words as f32;
+        if all == 0 || 5 * both < all || at_most < LIKE {
             return 0.0;
         }
-        let found = likeness(&self.words, &other.words);
+        let found = of_words();
         if found < LIKE { 0.0 } else { found.min(0.99) }
     }
 
@@ -48,6 +55,17 @@ pub struct Source<'a> {
     sections: Vec<Section>,
     section_of: Vec<Option<usize>>,
     times: HashMap<&'a [u8], usize>,
+    /// A number for each word of the text, and each line's words as such.
+    numbers: HashMap<&'a [u8], usize>,
+    numbered: Vec<Vec<usize>>,
+}
+
+/// Where the words of one line stand in it, to compare it with every line of a text without a table for
+/// each.
+pub(super) struct Pattern<'k, 'a> {
+    known: &'k Known<'a>,
+    /// By the text's number of a word, a bit for each place; empty where the line is too long.
+    places: Vec<u64>,
 }
 
 impl<'a> Source<'a> {
@@ -60,7 +78,33 @@ impl<'a> Source<'a> {
         for line in &known {
             *times.entry(line.trimmed).or_default() += 1;
         }
-        Self { lines, known, sections, section_of, times }
+        let mut numbers = HashMap::new();
+        let mut number = |word: &&'a [u8]| {
+            let next = numbers.len();
+            *numbers.entry(*word).or_insert(next)
+        };
+        let numbered = known.iter().map(|line| line.words.iter().map(&mut number).collect()).collect();
+        Self { lines, known, sections, section_of, times, numbers, numbered }
+    }
+
+    /// Prepares a line that is to be compared with many lines of the text.
+    pub(super) fn pattern<'k, 'b>(&self, known: &'k Known<'b>) -> Pattern<'k, 'b> {
+        let mut places = Vec::new();
+        if known.words.len() <= u64::BITS as usize {
+            places.resize(self.numbers.len(), 0);
+            let numbers = known.words.iter().map(|word| self.numbers.get(word));
+            numbers.enumerate().for_each(|(at, number)| number.into_iter().for_each(|n| places[*n] |= 1 << at));
+        }
+        Pattern { known, places }
+    }
+
+    /// [`Known::likeness`] to a line of the text.
+    pub(super) fn likeness(&self, pattern: &Pattern<'_, '_>, line: usize) -> f32 {
+        let (known, there, numbers) = (pattern.known, &self.known[line], &self.numbered[line]);
+        known.likeness_by(there, || match &pattern.places[..] {
+            [] => likeness(&known.words, &there.words),
+            places => of_common(common_of_bits(places, numbers), known.words.len() + there.words.len()),
+        })
     }
 
     /// Its lines, with their newlines.
@@ -76,5 +120,36 @@ impl<'a> Source<'a> {
     /// How often a line stands in the text.
     pub(super) fn times(&self, line: &Known<'_>) -> usize {
         self.times.get(line.trimmed).copied().unwrap_or(0)
+    }
+}
+
+/// Length of the longest common subsequence, all places of the one line at once (Crochemore, Iliopoulos, Pinzon and Reid
+/// 2001).
+fn common_of_bits(places: &[u64], numbers: &[usize]) -> u32 {
+    let open = numbers.iter().fold(u64::MAX, |open, number| {
+        let there = open & places[*number];
+        open.wrapping_add(there) | (open - there)
+    });
+    open.count_zeros()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Both ways to compare two lines answer the same.
+    #[test]
+    fn likeness_to_a_line_of_the_text_is_that_of_both_lines() {
+        let lines = "a = b(c, d);\nb = a(d, c);\nx\n\nif (a && b || c)\n\treturn a_b_c(d, x, x);\n";
+        let long = "a, ".repeat(40) + "b\n";
+        let text = lines.to_owned() + &long;
+        let source = Source::new(text.as_bytes());
+        for line in text.lines().chain(["a = c(b, y);", "return a_b_d(x, d);"]) {
+            let known = Known::new(line.as_bytes());
+            let pattern = source.pattern(&known);
+            for (at, there) in source.known.iter().enumerate() {
+                assert_eq!(source.likeness(&pattern, at), known.likeness(there), "{line} {at}");
+            }
+        }
     }
 }

@@ -47,7 +47,12 @@ pub(super) fn likeness(a: &[&[u8]], b: &[&[u8]]) -> f32 {
             diagonal = above;
         }
     }
-    2.0 * row[b.len()] as f32 / (a.len() + b.len()) as f32
+    of_common(row[b.len()], a.len() + b.len())
+}
+
+/// Share of the words of two lines that they have in common.
+pub(super) fn of_common(common: u32, words: usize) -> f32 {
+    2.0 * common as f32 / words as f32
 }
 
 /// Where the words of `a` stand in `b`: the longest common subsequence; `None` for texts too long to compare.
