@@ -5,6 +5,7 @@ mod bench;
 mod bisect;
 mod claim;
 mod compare;
+mod destination;
 pub(crate) mod doctor;
 mod import;
 mod kernel;

@@ -1,6 +1,6 @@
 //! `schedlab report RUN`, and the writing of reports that `run`, `ab`, `compare` and `import` share.
 
-use super::search;
+use super::{destination, search};
 use crate::cli::{Report, RunOutput};
 use crate::exit::{self, usage};
 use crate::output::{say, to_stdout};
@@ -15,6 +15,9 @@ use std::io::{BufWriter, IsTerminal, Write};
 use std::path::{Path, PathBuf};
 
 pub(super) fn run(args: &Report) -> Result<u8> {
+    for (option, file) in [("--html", &args.html), ("--md", &args.md)] {
+        file.as_ref().map_or(Ok(()), |file| destination::check(option, file, &[&args.run], false))?;
+    }
     if let Some(found) = search::report(&args.run)? {
         return of_search(&found, args);
     }

@@ -1,6 +1,7 @@
 //! `schedlab trace convert`: a trace for other tools.
 
 use super::{open, trace_in};
+use crate::commands::destination::is_same;
 use crate::commands::report::write_file;
 use crate::exit::usage;
 use crate::output::{bytes_to_stdout, say};
@@ -10,7 +11,6 @@ use schedlab_run::{SlowOperation, TableDir, counted};
 use schedlab_trace::{ConvertError, Converted, Reader, Target};
 use std::fs::{File, Metadata};
 use std::os::fd::AsFd;
-use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 #[derive(Debug, Args)]
@@ -98,7 +98,7 @@ pub(super) fn run(args: &Convert) -> Result<()> {
 fn refuse_same(source: &Path, target: &Path) -> Result<()> {
     // Of what is not there the reader tells more.
     let Some(source) = metadata_of(source).filter(Metadata::is_file) else { return Ok(()) };
-    if std::fs::metadata(target).is_ok_and(|there| (there.dev(), there.ino()) == (source.dev(), source.ino())) {
+    if std::fs::metadata(target).is_ok_and(|there| is_same(&there, &source)) {
         bail!("{} is the trace that is read, and would be lost: name another file with -o", target.display());
     }
     Ok(())

@@ -1,5 +1,6 @@
 //! `schedlab trace diff A B`: two traces, or two sets of them, side by side.
 
+use super::super::destination;
 use super::super::report::write_file;
 use super::traces::{self, Traced};
 use super::{most, print};
@@ -42,6 +43,8 @@ pub(super) struct Sides {
 
 pub(super) fn run(args: &Sides) -> Result<()> {
     let [a, b] = sides(args)?;
+    let read: Vec<&Path> = a.iter().chain(&b).map(PathBuf::as_path).collect();
+    args.html.as_ref().map_or(Ok(()), |file| destination::check("--html", file, &read, false))?;
     let tasks = TaskFilter { comms: args.comm.clone(), ..TaskFilter::default() };
     let top = args.top.map(|top| most(top).unwrap_or(usize::MAX));
     let options = DiffOptions { tasks, whole_names: args.whole_names, top };

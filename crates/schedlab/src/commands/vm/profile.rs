@@ -7,8 +7,8 @@ use super::listener::Quiet;
 use super::measured;
 use crate::cli::Command;
 use crate::cli::vm::VmProfile;
-use crate::commands::read_words;
 use crate::commands::report::write_file;
+use crate::commands::{destination, read_words};
 use crate::exit::{self, usage};
 use crate::output::{print_line, say, to_stdout};
 use anyhow::{Context, Result, bail};
@@ -17,7 +17,6 @@ use schedlab_run::TrialOutcome;
 use schedlab_run::plan::{GuestLane, GuestPlan};
 use schedlab_sys::interrupt::Interrupt;
 use schedlab_vm::host::boot::{Ended, dry_run};
-use schedlab_vm::host::deliver::probe;
 use schedlab_vm::host::kept;
 use schedlab_vm::kernel::cache::Cache;
 use schedlab_vm::profile::{self, Counted, Instructions, ProfileFile, Profiled, SCHEMA, landmarks};
@@ -36,7 +35,8 @@ pub(super) fn run(args: &VmProfile) -> Result<u8> {
     let guest = GuestPlan { lane: GuestLane::Virtual, ..args.guest.guest() };
     let words = words(&args.command);
     let file = args.json.as_deref().filter(|file| *file != "-").map(Path::new);
-    file.map_or(Ok(()), |file| can_be_written(file, args.guest.dry_run))?;
+    let read: Vec<&Path> = args.against.iter().map(Path::new).collect();
+    file.map_or(Ok(()), |file| destination::check("--json", file, &read, args.guest.dry_run))?;
     if args.guest.dry_run {
         let against = args.against.iter().filter(|name| !name.ends_with(".json"));
         for kernel in against.chain([&args.kernel]) {
@@ -207,18 +207,6 @@ fn read_json(file: &str) -> Result<Profiled> {
     let one = serde_json::from_str(&text).ok().and_then(|mut whole: ProfileFile| whole.profiles.pop());
     let one = one.filter(|one| one.operations > 0).context("it is no profile of `vm profile --json`")?;
     Ok(Profiled { kernel: format!("{file}: {}", one.kernel), legs: None, ..one })
-}
-
-/// Asked before guests work for it.
-fn can_be_written(file: &Path, dry_run: bool) -> Result<()> {
-    let place = std::path::absolute(file).with_context(|| format!("--json {}", file.display()))?;
-    if let Some(parent) = place.parent().filter(|parent| !parent.is_dir()) {
-        bail!("--json: there is no directory {}", parent.display());
-    }
-    if place.is_dir() {
-        bail!("--json: {} is a directory; name a file in it", file.display());
-    }
-    if dry_run { Ok(()) } else { Ok(probe(&place)?) }
 }
 
 fn json(found: &[Profiled]) -> Result<String> {

@@ -1,0 +1,64 @@
+//! Files that a command is to write, looked at before it works for them: one that is read would be lost, and one that
+//! cannot be written would be known only in the end.
+
+use anyhow::{Context, Result, bail};
+use schedlab_sys::places::Draft;
+use std::fs::Metadata;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
+/// Refuses a file that cannot be written, or that is one of those that are `read`, under whatever name; of a directory
+/// that is read each file counts but for its reports. A dry run writes nothing to find out.
+pub(super) fn check(option: &str, file: &Path, read: &[&Path], is_dry_run: bool) -> Result<()> {
+    let named = || format!("{option} {}", file.display());
+    let place = std::path::absolute(file).with_context(named)?;
+    if let Some(parent) = place.parent().filter(|parent| !parent.is_dir()) {
+        bail!("{option}: there is no directory {}", parent.display());
+    }
+    let there = std::fs::metadata(&place);
+    if there.as_ref().is_ok_and(Metadata::is_dir) {
+        bail!("{}: it is a directory; name a file in it", named());
+    }
+    let is_device = there.as_ref().is_ok_and(|there| !there.is_file());
+    if let Some(lost) = read.iter().find(|path| !is_device && holds(path, &place)) {
+        bail!("{}: it is read ({}), and would be lost; name another file", named(), lost.display());
+    }
+    if !is_dry_run && !is_device {
+        Draft::beside(&place.canonicalize().unwrap_or(place), 0o666).map(drop).with_context(named)?;
+    }
+    Ok(())
+}
+
+fn holds(read: &Path, place: &Path) -> bool {
+    let Ok(read_as) = std::fs::metadata(read) else { return false };
+    if !read_as.is_dir() {
+        return std::fs::metadata(place).is_ok_and(|there| is_same(&read_as, &there));
+    }
+    let is_report = place.file_name().is_some_and(|name| name.to_string_lossy().starts_with("report."));
+    place.exists() && !is_report && within(place, read).is_some()
+}
+
+/// Both are one file, whatever its names.
+pub(super) fn is_same(a: &Metadata, b: &Metadata) -> bool {
+    (a.dev(), a.ino()) == (b.dev(), b.ino())
+}
+
+/// Refuses a place in a tree that is only read.
+pub(super) fn outside(option: &str, place: &Path, tree_option: &str, tree: &Path) -> Result<()> {
+    match within(place, tree) {
+        Some(tree) => bail!(
+            "{option} {}: it lies in {tree_option} {}, which stays as it is; name a place outside of it",
+            place.display(),
+            tree.display()
+        ),
+        None => Ok(()),
+    }
+}
+
+/// The directory, if the place lies in it or is it. Of the place nothing need be there yet.
+fn within<'a>(place: &Path, directory: &'a Path) -> Option<&'a Path> {
+    let root = directory.canonicalize().ok()?;
+    let absolute: PathBuf = std::path::absolute(place).ok()?;
+    let there = absolute.ancestors().find_map(|folder| folder.canonicalize().ok())?;
+    there.starts_with(root).then_some(directory)
+}
