@@ -182,6 +182,14 @@ type Levels = [Reach; 5];
 /// Calls from a function that is named to one that changes the state. What takes more in the other tree is no difference.
 const STEPS: usize = 2;
 
+/// A function that comes to change the state, in steps, in one of the trees only.
+struct Candidate<'a> {
+    steps: usize,
+    tree: usize,
+    name: &'a str,
+    how: &'a How,
+}
+
 fn compare(trees: &mut [Tree<'_>; 2], files: &[Vec<usize>; 2], state: &mut State) {
     let mut both: [Levels; 2] = Default::default();
     for ((tree, files), levels) in trees.iter_mut().zip(files).zip(&mut both) {
@@ -191,33 +199,12 @@ fn compare(trees: &mut [Tree<'_>; 2], files: &[Vec<usize>; 2], state: &mut State
         }
     }
     state.writers = [0, 1].map(|tree| both[tree][0].keys().cloned().collect());
-    let level = |tree: usize, name: &str| both[tree].iter().position(|reach| reach.contains_key(name));
-    let mut found: Vec<(usize, usize, &String, &How)> = Vec::new();
-    for here in [0, 1] {
-        for (at, reach) in both[here].iter().enumerate().take(STEPS + 1) {
-            for (name, how) in reach.iter().filter(|(name, _)| level(here, name) == Some(at)) {
-                let there = level(1 - here, name);
-                let is_more = match there {
-                    None => at == 0 || how.calls.keys().any(|called| level(1 - here, called).is_some_and(|l| l < at)),
-                    Some(0) if at == 0 => {
-                        let other = &both[1 - here][0][name].does;
-                        how.does.iter().any(|(access, times)| other.get(access).is_none_or(|less| less < times))
-                    }
-                    Some(_) => false,
-                };
-                if is_more {
-                    found.push((at, here, name, how));
-                }
-            }
-        }
-    }
-    found.sort_by_key(|(at, here, name, _)| (*at, 1 - *here, *name));
-    for (_, here, name, how) in found {
+    for Candidate { tree, name, how, .. } in candidates(&both) {
         let [Some(a), Some(b)] = [0, 1].map(|tree| trees[tree].lines(name, &how.file)) else { continue };
-        let (through, does) = chain(&both[here], name);
+        let (through, does) = chain(&both[tree], name);
         // It calls the same there: the difference is another function's.
         let called = through.first().map(|first| first.trim_start_matches("->"));
-        let other = if here == 0 { &b } else { &a };
+        let other = if tree == 0 { &b } else { &a };
         if called.is_some_and(|called| other.iter().any(|line| has_word(line, called))) {
             continue;
         }
@@ -225,19 +212,41 @@ fn compare(trees: &mut [Tree<'_>; 2], files: &[Vec<usize>; 2], state: &mut State
             state.rewritten += 1;
             continue;
         }
-        let does = match both[1 - here][0].get(name).filter(|_| through.is_empty()) {
+        let does = match both[1 - tree][0].get(name).filter(|_| through.is_empty()) {
             Some(other) => does.into_iter().filter(|d| other.does.get(d).is_none_or(|n| *n < how.does[d])).collect(),
             None => does,
         };
-        state.differences.push(Difference {
-            function: name.clone(),
-            file: how.file.clone(),
-            line: how.line,
-            is_in_target: here == 1,
-            does,
-            through,
-        });
+        let (function, file, is_in_target) = (name.to_owned(), how.file.clone(), tree == 1);
+        state.differences.push(Difference { function, file, line: how.line, is_in_target, does, through });
     }
+}
+
+/// The nearest first, of equals those of the target.
+fn candidates(both: &[Levels; 2]) -> Vec<Candidate<'_>> {
+    let level = |tree: usize, name: &str| both[tree].iter().position(|reach| reach.contains_key(name));
+    let mut found = Vec::new();
+    for tree in [0, 1] {
+        let other = 1 - tree;
+        for (steps, reach) in both[tree].iter().enumerate().take(STEPS + 1) {
+            for (name, how) in reach.iter().filter(|(name, _)| level(tree, name) == Some(steps)) {
+                let is_more = match level(other, name) {
+                    None => {
+                        steps == 0 || how.calls.keys().any(|called| level(other, called).is_some_and(|l| l < steps))
+                    }
+                    Some(0) if steps == 0 => {
+                        let less = &both[other][0][name].does;
+                        how.does.iter().any(|(access, times)| less.get(access).is_none_or(|less| less < times))
+                    }
+                    Some(_) => false,
+                };
+                if is_more {
+                    found.push(Candidate { steps, tree, name, how });
+                }
+            }
+        }
+    }
+    found.sort_by_key(|one| (one.steps, 1 - one.tree, one.name));
+    found
 }
 
 /// What a function calls down to one that changes the state itself, and what that does.

@@ -34,51 +34,65 @@ pub fn similar(functions: &[FunctionChange], before: &[File], after: &[File]) ->
     let changed: BTreeSet<(String, usize)> =
         functions.iter().filter_map(place).map(|place| (place.file, place.line)).collect();
     let known = interfaces(files);
-    let named = |lines: &[String]| -> BTreeSet<&str> {
-        let all = lines.iter().flat_map(|line| words(line.as_bytes()));
-        all.filter_map(|word| known.get(std::str::from_utf8(word).ok()?).copied()).collect()
-    };
-    // By name the changed functions that have it in a line that differs.
-    let mut asked: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
+    let asked = asked(functions, before, after, &known);
+    let all: Vec<_> = files.iter().flat_map(|file| file.unit.functions.iter().map(move |f| (file, f))).collect();
+    let mut used_by: BTreeMap<&str, Vec<usize>> = BTreeMap::new();
+    for (number, (file, function)) in all.iter().enumerate() {
+        let uses = known.in_lines(&code_lines(&file.text, function));
+        uses.into_iter().filter(|n| asked.contains_key(n)).for_each(|n| used_by.entry(n).or_default().push(number));
+    }
+    let is_changed = |number: usize| changed.contains(&(all[number].0.path.clone(), all[number].1.line));
+    let named = ranked(&used_by, is_changed).into_iter().map(|(number, shared)| {
+        let (file, function) = all[number];
+        let with: BTreeSet<&str> = shared.iter().flat_map(|name| asked[name].iter().copied()).collect();
+        Similar {
+            function: function.name.clone(),
+            place: Place { file: file.path.clone(), line: function.line },
+            with: with.into_iter().map(str::to_owned).collect(),
+            shared: shared.into_iter().map(str::to_owned).collect(),
+        }
+    });
+    named.collect()
+}
+
+/// By name of an interface the changed functions that have it in a line that differs.
+fn asked<'a>(
+    functions: &'a [FunctionChange],
+    before: &[File],
+    after: &[File],
+    known: &Interfaces<'a>,
+) -> BTreeMap<&'a str, BTreeSet<&'a str>> {
+    let mut out: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
     for change in functions {
         let [old, new] = [(before, &change.before), (after, &change.after)].map(|(files, at)| code(files, at.as_ref()));
         let [gone, come] = [(&old, &new), (&new, &old)].map(|(a, b)| -> Vec<String> {
             let other: BTreeSet<&String> = b.iter().collect();
             a.iter().filter(|line| !other.contains(line)).cloned().collect()
         });
-        for name in named(&[gone, come].concat()) {
-            asked.entry(name).or_default().insert(&change.name);
+        for name in known.in_lines(&[gone, come].concat()) {
+            out.entry(name).or_default().insert(&change.name);
         }
     }
-    let mut used_by: BTreeMap<&str, Vec<usize>> = BTreeMap::new();
-    let all: Vec<_> = files.iter().flat_map(|file| file.unit.functions.iter().map(move |f| (file, f))).collect();
-    for (number, (file, function)) in all.iter().enumerate() {
-        let uses = named(&code_lines(&file.text, function));
-        uses.into_iter().filter(|n| asked.contains_key(n)).for_each(|n| used_by.entry(n).or_default().push(number));
-    }
-    let mut found: BTreeMap<usize, Vec<(&str, usize)>> = BTreeMap::new();
+    out
+}
+
+/// Numbers of functions that share several names with changed ones, those that share most first, and the names, the
+/// rarest first.
+fn ranked<'a>(
+    used_by: &BTreeMap<&'a str, Vec<usize>>,
+    is_changed: impl Fn(usize) -> bool,
+) -> Vec<(usize, Vec<&'a str>)> {
+    let mut found: BTreeMap<usize, Vec<(usize, &str)>> = BTreeMap::new();
     for (name, users) in used_by.iter().filter(|(_, users)| users.len() <= COMMON) {
-        let is_changed = |number: &&usize| {
-            let (file, function) = all[**number];
-            changed.contains(&(file.path.clone(), function.line))
-        };
-        let others = users.iter().filter(|number| !is_changed(number));
-        others.for_each(|number| found.entry(*number).or_default().push((name, users.len())));
+        let others = users.iter().filter(|number| !is_changed(**number));
+        others.for_each(|number| found.entry(*number).or_default().push((users.len(), name)));
     }
-    let weight = |shared: &[(&str, usize)]| shared.iter().map(|(_, users)| 10_000 / users).sum::<usize>();
-    let mut ranked: Vec<(usize, Vec<(&str, usize)>)> =
-        found.into_iter().filter(|(_, shared)| shared.len() > 1).collect();
+    let weight = |shared: &[(usize, &str)]| shared.iter().map(|(users, _)| 10_000 / users).sum::<usize>();
+    let mut ranked: Vec<_> = found.into_iter().filter(|(_, shared)| shared.len() > 1).collect();
     ranked.sort_by_key(|(number, shared)| (usize::MAX - weight(shared), *number));
     let named = ranked.into_iter().take(NAMED).map(|(number, mut shared)| {
-        shared.sort_by_key(|(name, users)| (*users, *name));
-        let (file, function) = all[number];
-        let with: BTreeSet<&str> = shared.iter().flat_map(|(name, _)| asked[name].iter().copied()).collect();
-        Similar {
-            function: function.name.clone(),
-            place: Place { file: file.path.clone(), line: function.line },
-            with: with.into_iter().map(str::to_owned).collect(),
-            shared: shared.into_iter().map(|(name, _)| name.to_owned()).collect(),
-        }
+        shared.sort_unstable();
+        (number, shared.into_iter().map(|(_, name)| name).collect())
     });
     named.collect()
 }
@@ -92,9 +106,19 @@ fn code(files: &[File], place: Option<&Place>) -> Vec<String> {
     found.map_or(Vec::new(), |(file, function)| code_lines(&file.text, function))
 }
 
-/// Names that are a member, a constant, a scheduler feature or a knob's variable, each as itself.
-fn interfaces(files: &[File]) -> BTreeMap<&str, &str> {
-    let mut out = BTreeMap::new();
+/// Names that are a member, a constant, a scheduler feature or a knob's variable.
+struct Interfaces<'a>(BTreeSet<&'a str>);
+
+impl<'a> Interfaces<'a> {
+    /// Those that these lines have.
+    fn in_lines(&self, lines: &[String]) -> BTreeSet<&'a str> {
+        let all = lines.iter().flat_map(|line| words(line.as_bytes()));
+        all.filter_map(|word| self.0.get(std::str::from_utf8(word).ok()?).copied()).collect()
+    }
+}
+
+fn interfaces(files: &[File]) -> Interfaces<'_> {
+    let mut out = BTreeSet::new();
     for unit in files.iter().map(|file| &file.unit) {
         let members = unit.types.iter().flat_map(|found| &found.members).map(|member| member.name.as_str());
         let constants =
@@ -103,7 +127,7 @@ fn interfaces(files: &[File]) -> BTreeMap<&str, &str> {
         let features =
             unit.invocations.iter().filter(|found| found.name == "SCHED_FEAT").filter_map(|f| f.arguments.first());
         let all = members.chain(constants).chain(variables).chain(features.map(String::as_str));
-        out.extend(all.filter(|name| name.len() > 3).map(|name| (name, name)));
+        out.extend(all.filter(|name| name.len() > 3));
     }
-    out
+    Interfaces(out)
 }
