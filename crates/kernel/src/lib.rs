@@ -18,7 +18,8 @@ pub mod source;
 pub use gnu::{FUZZ_LIMIT, Placement, Verdict, apply, place};
 pub use lines::split;
 pub use port::{
-    Commit, Confidence, Finding, Fixed, Made, Missed, Obstacle, Outcome, Place, Port, Prerequisite, Present, Proposal,
-    Read, Reason, Rehearsed, Sign, Source, fixed, missed, present, rehearse, rehearse_series,
+    Commit, Confidence, FileFinding, Finding, Fixed, Made, Missed, Obstacle, Outcome, Place, Port, Prerequisite,
+    Present, Proposal, Read, Reason, Rehearsed, Sign, Source, abbreviated, fixed, missed, present, rehearse,
+    rehearse_series,
 };
 pub use series::{Change, FilePatch, Hunk, Line, Patch, PatchError, Refused, Trailer, parse};

@@ -3,7 +3,7 @@
 use super::adapt::Edit;
 use super::present::Sign;
 use super::rehearse::{Confidence, Place, Rehearsed, rehearse};
-use super::series::{Finding, Obstacle, Tree};
+use super::series::{FileFinding, Finding, Obstacle, Tree};
 use super::source::Source;
 use super::splice::{joined, placed, spliced, unified};
 use crate::gnu::{Placement, Verdict};
@@ -12,10 +12,15 @@ use crate::series::{Change, FilePatch, Hunk};
 
 /// A file of a patch in the tree.
 pub(super) struct Look {
+    patch: usize,
     /// Its name in the tree, or as the patch calls it.
     path: String,
     /// What happens to it as a whole, in this tree.
     change: Change,
+    /// Why that cannot be.
+    obstacle: Option<Obstacle>,
+    /// It has come to that already: it is gone, or has its new name.
+    is_done: bool,
     /// One for each hunk, none of them taken yet.
     pub(super) findings: Vec<Finding>,
 }
@@ -40,6 +45,15 @@ pub(super) fn look<E>(
         Change::Modified if makes && text.is_none() => Change::Created,
         change => change,
     };
+    let to = file.new.as_ref().filter(|_| matches!(change, Change::Renamed | Change::Copied));
+    let has_new_name = to.map_or(Ok(false), |to| tree.text(to).map(|text| text.is_some()))?;
+    let obstacle = match (change, &text) {
+        (Change::Created, Some(there)) if !there.is_empty() => Some(Obstacle::Exists),
+        (Change::Created, _) => None,
+        (_, None) => Some(Obstacle::NoFile),
+        _ => has_new_name.then_some(Obstacle::Exists),
+    };
+    let is_done = text.is_none() && (change == Change::Deleted || has_new_name);
     let finding = |obstacle, seen: Option<Rehearsed>| Finding {
         patch,
         file: path.clone(),
@@ -66,7 +80,26 @@ pub(super) fn look<E>(
             found.into_iter().map(|seen| finding(None, Some(seen))).collect()
         }
     };
-    Ok((Look { path, change, findings }, text))
+    Ok((Look { patch, path, change, obstacle, is_done, findings }, text))
+}
+
+impl Look {
+    /// What is said of the file besides its hunks: where it has none, or gets another name or mode.
+    pub(super) fn as_whole(&self, file: &FilePatch, is_taken: bool, is_known: bool) -> Option<FileFinding> {
+        let is_moved = matches!(file.change, Change::Renamed | Change::Copied);
+        let is_said = is_moved || file.modes().is_some() || file.hunks.is_empty();
+        let is_present = self.is_done || is_known;
+        is_said.then(|| FileFinding {
+            patch: self.patch,
+            change: self.change,
+            file: self.path.clone(),
+            to: file.new.clone().filter(|_| is_moved),
+            modes: file.modes(),
+            obstacle: self.obstacle.filter(|_| !is_present),
+            is_present,
+            is_taken,
+        })
+    }
 }
 
 fn without_text(patch: Placement, place: Option<Place>, is_present: bool) -> Rehearsed {

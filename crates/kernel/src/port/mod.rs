@@ -15,7 +15,7 @@ mod tokens;
 
 pub use outcome::{Outcome, Reason};
 pub use prerequisites::{Missed, Prerequisite, missed};
-pub use present::{Commit, Fixed, Present, Sign, fixed, present};
+pub use present::{Commit, Fixed, Present, Sign, abbreviated, fixed, present};
 pub use rehearse::{Confidence, Place, Proposal, Rehearsed, rehearse};
-pub use series::{Finding, Made, Obstacle, Port, Read, rehearse_series};
+pub use series::{FileFinding, Finding, Made, Obstacle, Port, Read, rehearse_series};
 pub use source::Source;

@@ -25,7 +25,7 @@ pub enum Outcome {
 pub enum Reason {
     /// The tree has no such file.
     NoFile,
-    /// The file is to be made and is there.
+    /// The tree already has the file that the patch makes, or one of the name that it gives another.
     Exists,
     /// The file has no lines like those that the hunk changes.
     NoPlace,
@@ -33,8 +33,7 @@ pub enum Reason {
     Guess,
     /// It has a place, and no hunk could be made for it.
     NoProposal,
-    /// It is not rehearsed: a binary file, a hostile path, a hunk that is not what its header counts, or a change of name
-    /// or mode only.
+    /// It is not rehearsed: a binary file, a hostile path, or a hunk that is not what its header counts.
     NotRehearsed,
 }
 
@@ -45,8 +44,9 @@ impl Port {
         let of = |number: usize| self.findings.iter().filter(move |found| found.patch == number);
         let each = patches.iter().enumerate().map(|(number, patch)| {
             let mut reasons: Vec<Reason> = of(number).filter_map(reason).collect();
-            let without_hunks = self.left_out[number].iter().filter(|file| file.hunks.is_empty()).count();
-            reasons.extend(std::iter::repeat_n(Reason::NotRehearsed, patch.refused.len() + without_hunks));
+            reasons.extend(std::iter::repeat_n(Reason::NotRehearsed, patch.refused.len()));
+            let files = self.files.iter().filter(|whole| whole.patch == number && !whole.is_taken && !whole.is_present);
+            reasons.extend(files.map(|whole| whole.obstacle.map_or(Reason::NoPlace, Reason::of)));
             let is_taken = !self.adapted[number].is_empty();
             let outcome = match (reasons.is_empty(), is_taken) {
                 (true, false) => Outcome::Present,
@@ -58,6 +58,15 @@ impl Port {
             (outcome, counts(&reasons))
         });
         each.collect()
+    }
+}
+
+impl Reason {
+    fn of(obstacle: Obstacle) -> Self {
+        match obstacle {
+            Obstacle::NoFile => Self::NoFile,
+            Obstacle::Exists => Self::Exists,
+        }
     }
 }
 
@@ -74,8 +83,7 @@ fn reason(found: &Finding) -> Option<Reason> {
     let proposal = found.rehearsed.as_ref().and_then(|seen| seen.proposal.as_ref());
     let has_place = found.rehearsed.as_ref().is_some_and(|seen| seen.place.is_some());
     Some(match (found.obstacle, proposal.map(|proposal| proposal.confidence)) {
-        (Some(Obstacle::NoFile), _) => Reason::NoFile,
-        (Some(Obstacle::Exists), _) => Reason::Exists,
+        (Some(obstacle), _) => Reason::of(obstacle),
         (None, Some(Confidence::Guess)) => Reason::Guess,
         (None, _) if !has_place => Reason::NoPlace,
         (None, _) => Reason::NoProposal,

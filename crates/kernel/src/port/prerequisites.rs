@@ -5,6 +5,7 @@ use super::series::{Port, Read};
 use crate::gnu::Verdict;
 use crate::needs::Need;
 use crate::series::{FilePatch, Line, Patch};
+use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 /// What a series misses in the target, each with the hunks that miss it.
@@ -82,7 +83,7 @@ impl Missed {
         self.names.is_empty() && self.lines.is_empty()
     }
 
-    /// The commits that brought it, those that brought most first: names before lines. `candidates` are what each commit
+    /// The commits that brought it, those that brought most first: names before lines, of equals the oldest. `candidates` are what each commit
     /// of the source before the series does, the newest first. A name counts for the oldest commit that adds it and
     /// removes it nowhere, a line for the newest that adds it to its file.
     pub fn prerequisites(&self, candidates: &[Vec<FilePatch>]) -> Vec<Prerequisite> {
@@ -112,7 +113,8 @@ impl Missed {
             one.hunks.extend(&self.names[name]);
         }
         let mut out: Vec<Prerequisite> = found.into_values().collect();
-        out.sort_by_key(|one| (usize::MAX - one.names.len(), usize::MAX - one.lines, one.candidate));
+        // Of equals the oldest first: the others may stand on it.
+        out.sort_by_key(|one| Reverse((one.names.len(), one.lines, one.candidate)));
         out
     }
 
@@ -142,4 +144,21 @@ impl Missed {
 fn entry(found: &mut BTreeMap<usize, Prerequisite>, candidate: usize) -> &mut Prerequisite {
     let new = || Prerequisite { candidate, names: Vec::new(), lines: 0, hunks: BTreeSet::new() };
     found.entry(candidate).or_insert_with(new)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn of_commits_that_brought_as_much_the_oldest_comes_first() {
+        let header = |name: &str| format!("--- /dev/null\n+++ b/{name}.h\n@@ -0,0 +1 @@\n+int {name};\n");
+        let read = |text: &str| crate::parse(text.as_bytes()).remove(0).files;
+        // The newest first, as a history is read.
+        let candidates = [read(&header("c")), read(&(header("a") + &header("b"))), read(&header("d"))];
+        let names = ["a", "b", "c", "d"].map(|name| (name.to_owned(), BTreeSet::from([0]))).into();
+        let missed = Missed { names, lines: HashMap::new() };
+        let order: Vec<usize> = missed.prerequisites(&candidates).iter().map(|one| one.candidate).collect();
+        assert_eq!(order, [1, 2, 0]);
+    }
 }

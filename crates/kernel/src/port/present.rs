@@ -52,6 +52,11 @@ pub struct Fixed {
     pub there: Option<String>,
 }
 
+/// The first twelve digits of a commit's id, by which kernel people name it.
+pub fn abbreviated(id: &str) -> &str {
+    id.get(..12).unwrap_or(id)
+}
+
 /// Looks for the patch in the history, whose newest commit comes first.
 pub fn present(patch: &Patch, patch_id: Option<&str>, history: &[Commit]) -> Option<Present> {
     let ids: Vec<&str> = patch.commit.iter().chain(&patch.copied_from).map(String::as_str).collect();

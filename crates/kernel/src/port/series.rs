@@ -26,12 +26,33 @@ pub struct Finding {
     pub is_taken: bool,
 }
 
+/// What the rehearsal found of a file that gets another name or mode, or that comes or goes without a line.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FileFinding {
+    /// Which patch of the series, from 0.
+    pub patch: usize,
+    /// What happens to it.
+    pub change: Change,
+    /// Its name in the tree, or as the patch calls it.
+    pub file: String,
+    /// Its other name.
+    pub to: Option<String>,
+    /// Its mode before and after, where they differ.
+    pub modes: Option<(u32, u32)>,
+    /// Why it cannot be.
+    pub obstacle: Option<Obstacle>,
+    /// The tree has it already.
+    pub is_present: bool,
+    /// It is in the adapted series.
+    pub is_taken: bool,
+}
+
 /// Why a file's hunks have no text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Obstacle {
     /// The file is to be changed and is not in the tree.
     NoFile,
-    /// The file is to be made and is in the tree.
+    /// The patch makes a file that the tree has, or gives another one its name.
     Exists,
 }
 
@@ -40,6 +61,8 @@ pub enum Obstacle {
 pub struct Port {
     /// A finding for each hunk, in the order of the series.
     pub findings: Vec<Finding>,
+    /// What happens to files as a whole, in the order of the series.
+    pub files: Vec<FileFinding>,
     /// For each patch what of it is taken, made for the tree as the adapted patches before it leave it: each hunk fits at
     /// its line.
     pub adapted: Vec<Vec<FilePatch>>,
@@ -93,9 +116,12 @@ pub fn rehearse_series<E>(patches: &[Patch], there: &[Option<Present>], read: &m
                 None => false,
             };
             let done = if is_whole { None } else { take(file, &mut look, text, &mut tree)? };
-            if !is_whole {
+            let whole = look.as_whole(file, done.is_some(), there.is_some());
+            let is_there = is_whole || whole.as_ref().is_some_and(|whole| whole.is_present && file.hunks.is_empty());
+            if !is_there {
                 left_out.extend(rest(file, &look.findings, done.as_ref()));
             }
+            out.files.extend(whole);
             adapted.extend(done.filter(FilePatch::is_change));
             out.findings.extend(look.findings);
         }

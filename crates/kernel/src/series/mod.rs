@@ -58,7 +58,7 @@ impl FilePatch {
     }
 
     /// Both modes where they differ.
-    fn modes(&self) -> Option<(u32, u32)> {
+    pub fn modes(&self) -> Option<(u32, u32)> {
         self.old_mode.zip(self.new_mode).filter(|(old, new)| old != new)
     }
 

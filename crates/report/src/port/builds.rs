@@ -168,6 +168,9 @@ pub(super) fn json(rehearsal: &Rehearsal, build: &Build) -> Vec<Value> {
                 "need": mistake.need.as_ref().map(lacking),
             })
         });
+        let lacks = step.needs();
+        let commits = rehearsal.prerequisites.iter().flat_map(|found| found.of_needs(&lacks));
+        let needs: Vec<Value> = lacks.iter().map(lacking).chain(commits).collect();
         let counts = build.proof.iter().flat_map(|proof| &proof.counts).filter(|counted| counted.patch == number);
         let counts = counts.map(|counted| {
             json!({"name": counted.name, "count": counted.count.as_ref().ok(), "unknown": counted.count.as_ref().err()})
@@ -179,7 +182,7 @@ pub(super) fn json(rehearsal: &Rehearsal, build: &Build) -> Vec<Value> {
             "kernel": build.kernel,
             "not_compiled": unused,
             "errors": errors.collect::<Vec<_>>(),
-            "needs": step.needs().iter().map(lacking).collect::<Vec<_>>(),
+            "needs": needs,
             "said": said,
             "ran": counts.collect::<Vec<_>>(),
         })

@@ -1,10 +1,10 @@
 //! Findings for a terminal: a line per hunk, then the proposals, then the sums.
 
 use super::words::{access, confidence, kind, obstacle, sign, verdict};
-use super::{History, Rehearsal};
+use super::{History, Rehearsal, words};
 use schedlab_kernel::contract::{Contract, Difference, State};
 use schedlab_kernel::needs::Need;
-use schedlab_kernel::{Confidence, Finding, Verdict};
+use schedlab_kernel::{Change, Confidence, FileFinding, Finding, Verdict, abbreviated};
 use schedlab_run::counted;
 use std::io::{self, Write};
 
@@ -68,11 +68,10 @@ fn list(names: &[String]) -> String {
 /// What the history says of a patch.
 fn history(history: &History, patch: usize, out: &mut dyn Write) -> io::Result<()> {
     if let Some(found) = history.of(patch) {
-        let short = |id: &str| id.chars().take(12).collect::<String>();
-        let (commit, sign) = (short(&found.commit), sign(found.by));
+        let (commit, sign) = (abbreviated(&found.commit), sign(found.by));
         match &found.reverted_by {
             None => writeln!(out, "  in the tree already: {commit} ({sign})")?,
-            Some(by) => writeln!(out, "  was in the tree: {commit} ({sign}), reverted by {}", short(by))?,
+            Some(by) => writeln!(out, "  was in the tree: {commit} ({sign}), reverted by {}", abbreviated(by))?,
         }
     }
     for fixed in history.fixed.get(patch).into_iter().flatten().filter(|fixed| fixed.there.is_none()) {
@@ -98,27 +97,34 @@ fn remark(finding: &Finding) -> String {
     said.join("; ")
 }
 
+/// `renamed: a.c to b.c; mode 100644 to 100755`, and why it cannot be.
+fn of_file(found: &FileFinding) -> String {
+    let mut said = match (found.change, &found.to, found.modes) {
+        (Change::Modified, ..) => found.file.clone(),
+        (change, Some(to), _) => format!("{} to {to}: {}", found.file, words::change(change)),
+        (change, None, _) => format!("{}: {}", found.file, words::change(change)),
+    };
+    said += &found.modes.map(|(old, new)| format!("; mode {old:06o} to {new:06o}")).unwrap_or_default();
+    let remark = match found.obstacle {
+        Some(found) => format!("  {}", obstacle(found)),
+        None if found.is_present => "  present already".into(),
+        None => String::new(),
+    };
+    said + &remark
+}
+
 pub(super) fn write(rehearsal: &Rehearsal, out: &mut dyn Write) -> io::Result<()> {
-    let mut shown = None;
-    for (number, finding) in rehearsal.port.findings.iter().enumerate() {
-        if shown != Some(finding.patch) {
-            let (subject, from) = (rehearsal.subject(finding.patch), rehearsal.from[finding.patch].display());
-            writeln!(out, "\npatch {}: {subject} ({from})", finding.patch + 1)?;
-            history(&rehearsal.history, finding.patch, out)?;
-            shown = Some(finding.patch);
+    for patch in 0..rehearsal.patches.len() {
+        let of_patch = |(_, finding): &(usize, &Finding)| finding.patch == patch;
+        let mut hunks = rehearsal.port.findings.iter().enumerate().filter(of_patch).peekable();
+        let mut files = rehearsal.port.files.iter().filter(|found| found.patch == patch).peekable();
+        if hunks.peek().is_none() && files.peek().is_none() {
+            continue;
         }
-        let place = finding.rehearsed.as_ref().and_then(|seen| seen.place.as_ref());
-        let place = place.map_or(finding.file.clone(), |p| {
-            let function = if p.function.is_empty() { String::new() } else { format!(" {}", p.function) };
-            format!("{}:{}{function}", finding.file, p.line)
-        });
-        let remark = remark(finding);
-        let gap = if remark.is_empty() { "" } else { "  " };
-        writeln!(out, "  hunk {:<4} {:<8} {place}{gap}{remark}", number + 1, verdict(finding.verdict))?;
-        let needs = lacks(&rehearsal.needs[number]);
-        if !needs.is_empty() {
-            writeln!(out, "            the tree lacks: {needs}")?;
-        }
+        writeln!(out, "\npatch {}: {} ({})", patch + 1, rehearsal.subject(patch), rehearsal.from[patch].display())?;
+        history(&rehearsal.history, patch, out)?;
+        files.try_for_each(|found| writeln!(out, "  file {:<13} {}", "", of_file(found)))?;
+        hunks.try_for_each(|(number, finding)| hunk(rehearsal, number, finding, out))?;
     }
     proposals(rehearsal, out)?;
     rehearsal.contract.as_ref().map_or(Ok(()), |contract| states(contract, out))?;
@@ -128,6 +134,19 @@ pub(super) fn write(rehearsal: &Rehearsal, out: &mut dyn Write) -> io::Result<()
         }
     }
     Ok(())
+}
+
+fn hunk(rehearsal: &Rehearsal, number: usize, finding: &Finding, out: &mut dyn Write) -> io::Result<()> {
+    let place = finding.rehearsed.as_ref().and_then(|seen| seen.place.as_ref());
+    let place = place.map_or(finding.file.clone(), |p| {
+        let function = if p.function.is_empty() { String::new() } else { format!(" {}", p.function) };
+        format!("{}:{}{function}", finding.file, p.line)
+    });
+    let remark = remark(finding);
+    let gap = if remark.is_empty() { "" } else { "  " };
+    writeln!(out, "  hunk {:<4} {:<8} {place}{gap}{remark}", number + 1, verdict(finding.verdict))?;
+    let needs = lacks(&rehearsal.needs[number]);
+    if needs.is_empty() { Ok(()) } else { writeln!(out, "            the tree lacks: {needs}") }
 }
 
 fn proposals(rehearsal: &Rehearsal, out: &mut dyn Write) -> io::Result<()> {
@@ -152,9 +171,13 @@ pub(super) fn sums(rehearsal: &Rehearsal, out: &mut dyn Write) -> io::Result<()>
     let proposed =
         |wanted: Confidence| seen().filter(|s| s.proposal.as_ref().is_some_and(|p| p.confidence == wanted)).count();
     let skipped: usize = rehearsal.patches.iter().map(|patch| patch.refused.len()).sum();
+    let files = match &rehearsal.port.files[..] {
+        [] => String::new(),
+        files => format!(" and {} as a whole", counted(files.len(), "files")),
+    };
     writeln!(
         out,
-        "\n{} of {}: {} apply, {} with offset, {} with fuzz, {} fail, as GNU patch has it; {} flagged, {} present already",
+        "\n{}{files} of {}: {} apply, {} with offset, {} with fuzz, {} fail, as GNU patch has it; {} flagged, {} present already",
         counted(all.len(), "hunks"),
         counted(rehearsal.patches.len(), "patches"),
         of(Verdict::Applies),

@@ -1,61 +1,80 @@
-//! Findings as JSON, one object a line: a hunk, or a part of the series that was skipped.
+//! Findings as JSON, one object a line: a hunk, a file as a whole, a part of the series that was skipped.
 
-use super::words::{access, confidence, kind, obstacle, outcome, sign, verdict};
+use super::words::{access, change, confidence, kind, obstacle, outcome, sign, verdict};
 use super::{Rehearsal, builds};
+use schedlab_kernel::FileFinding;
 use schedlab_kernel::needs::Need;
 use serde_json::{Value, json};
 use std::io::{self, Write};
 
 pub(super) fn write(rehearsal: &Rehearsal, out: &mut dyn Write) -> io::Result<()> {
-    let outcomes = rehearsal.port.outcomes(&rehearsal.patches);
-    for (number, finding) in rehearsal.port.findings.iter().enumerate() {
-        let seen = finding.rehearsed.as_ref();
-        let place = seen.and_then(|seen| seen.place.as_ref());
-        let proposal = seen.and_then(|seen| seen.proposal.as_ref());
-        let line = json!({
-            "patch": rehearsal.patches[finding.patch].subject,
-            "from": rehearsal.from[finding.patch].display().to_string(),
-            "outcome": outcome(outcomes[finding.patch].0),
-            "file": finding.file,
-            "hunk": number + 1,
-            "verdict": verdict(finding.verdict),
-            "obstacle": finding.obstacle.map(obstacle),
-            "flagged": seen.and_then(|seen| seen.flagged.clone()),
-            "place": place.map(|p| json!({"file": finding.file, "function": p.function, "line": p.line})),
-            "proposal": proposal.map(|p| String::from_utf8_lossy(&p.hunk.to_bytes()).into_owned()),
-            "confidence": proposal.map(|p| confidence(p.confidence)),
-            "present": finding.is_present,
-            "history": rehearsal.history.of(finding.patch).map(|found| json!({
-                "commit": found.commit,
-                "subject": found.subject,
-                "by": sign(found.by),
-                "reverted_by": found.reverted_by,
-            })),
-            "fixes": rehearsal.history.fixed.get(finding.patch).into_iter().flatten().map(|fixed| json!({
-                "commit": fixed.commit,
-                "subject": fixed.subject,
-                "there": fixed.there,
-            })).collect::<Vec<_>>(),
-            "taken": finding.is_taken,
-            "needs": needs(rehearsal, number),
-        });
-        writeln!(out, "{line}")?;
-    }
-    for (patch, from) in rehearsal.patches.iter().zip(&rehearsal.from) {
-        for refused in &patch.refused {
-            let line: Value = json!({
+    let outcomes: Vec<&str> =
+        rehearsal.port.outcomes(&rehearsal.patches).iter().map(|(found, _)| outcome(*found)).collect();
+    let hunks = (0..rehearsal.port.findings.len()).map(|number| hunk(rehearsal, number, &outcomes));
+    let files = rehearsal.port.files.iter().map(|found| file(rehearsal, found, &outcomes));
+    let skipped = rehearsal.patches.iter().zip(&rehearsal.from).flat_map(|(patch, from)| {
+        patch.refused.iter().map(|refused| {
+            json!({
                 "patch": patch.subject,
                 "from": from.display().to_string(),
                 "line": refused.line,
                 "skipped": refused.why.to_string(),
-            });
-            writeln!(out, "{line}")?;
-        }
-    }
-    for line in rehearsal.build.iter().flat_map(|build| builds::json(rehearsal, build)) {
-        writeln!(out, "{line}")?;
-    }
-    Ok(())
+            })
+        })
+    });
+    let builds = rehearsal.build.iter().flat_map(|build| builds::json(rehearsal, build));
+    hunks.chain(files).chain(skipped).chain(builds).try_for_each(|line| writeln!(out, "{line}"))
+}
+
+fn hunk(rehearsal: &Rehearsal, number: usize, outcomes: &[&str]) -> Value {
+    let finding = &rehearsal.port.findings[number];
+    let seen = finding.rehearsed.as_ref();
+    let place = seen.and_then(|seen| seen.place.as_ref());
+    let proposal = seen.and_then(|seen| seen.proposal.as_ref());
+    let history = rehearsal.history.of(finding.patch).map(|found| {
+        json!({
+            "commit": found.commit,
+            "subject": found.subject,
+            "by": sign(found.by),
+            "reverted_by": found.reverted_by,
+        })
+    });
+    let fixes = rehearsal.history.fixed.get(finding.patch).into_iter().flatten();
+    let fixes = fixes.map(|fixed| json!({"commit": fixed.commit, "subject": fixed.subject, "there": fixed.there}));
+    json!({
+        "patch": rehearsal.patches[finding.patch].subject,
+        "from": rehearsal.from[finding.patch].display().to_string(),
+        "outcome": outcomes[finding.patch],
+        "file": finding.file,
+        "hunk": number + 1,
+        "verdict": verdict(finding.verdict),
+        "obstacle": finding.obstacle.map(obstacle),
+        "flagged": seen.and_then(|seen| seen.flagged.clone()),
+        "place": place.map(|p| json!({"file": finding.file, "function": p.function, "line": p.line})),
+        "proposal": proposal.map(|p| String::from_utf8_lossy(&p.hunk.to_bytes()).into_owned()),
+        "confidence": proposal.map(|p| confidence(p.confidence)),
+        "present": finding.is_present,
+        "history": history,
+        "fixes": fixes.collect::<Vec<_>>(),
+        "taken": finding.is_taken,
+        "needs": needs(rehearsal, number),
+    })
+}
+
+/// A file that gets another name or mode, or that comes or goes without a line.
+fn file(rehearsal: &Rehearsal, found: &FileFinding, outcomes: &[&str]) -> Value {
+    json!({
+        "patch": rehearsal.patches[found.patch].subject,
+        "from": rehearsal.from[found.patch].display().to_string(),
+        "outcome": outcomes[found.patch],
+        "file": found.file,
+        "change": change(found.change),
+        "to": found.to,
+        "modes": found.modes.map(|(old, new)| [old, new].map(|mode| format!("{mode:06o}"))),
+        "obstacle": found.obstacle.map(obstacle),
+        "present": found.is_present,
+        "taken": found.is_taken,
+    })
 }
 
 /// Something that the tree lacks.
@@ -88,6 +107,6 @@ fn needs(rehearsal: &Rehearsal, number: usize) -> Vec<Value> {
             "rewritten": state.rewritten,
         })
     });
-    let commits = rehearsal.prerequisites.iter().flat_map(|found| found.json(number));
+    let commits = rehearsal.prerequisites.iter().flat_map(|found| found.of_hunk(number));
     lacks.chain(states).chain(commits).collect()
 }

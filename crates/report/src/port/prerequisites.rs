@@ -1,7 +1,8 @@
 //! The commits that a series leans on.
 
 use super::words::{outcome, sign};
-use schedlab_kernel::{Outcome, Prerequisite, Present};
+use schedlab_kernel::needs::Need;
+use schedlab_kernel::{Outcome, Prerequisite, Present, abbreviated};
 use schedlab_run::counted;
 use serde_json::{Value, json};
 use std::io::{self, Write};
@@ -48,6 +49,20 @@ impl Wanted {
             (None, None) => "absent".into(),
         }
     }
+
+    fn json(&self) -> Value {
+        json!({
+            "kind": "commit",
+            "name": self.commit,
+            "subject": self.subject,
+            "brought": self.why.names,
+            "lines": self.why.lines,
+            "there": self.is_there(),
+            "by": self.there.as_ref().map(|there| sign(there.by)),
+            "reverted_by": self.there.as_ref().and_then(|there| there.reverted_by.clone()),
+            "alone": self.alone.map(outcome),
+        })
+    }
 }
 
 /// Commits and names that are shown; the JSON has all.
@@ -67,7 +82,7 @@ impl Prerequisites {
         )?;
         let there = self.wanted.iter().filter(|wanted| wanted.is_there());
         for wanted in absent().chain(there).take(SHOWN) {
-            let short: String = wanted.commit.chars().take(12).collect();
+            let short = abbreviated(&wanted.commit);
             writeln!(out, "  {short}  {}  ({})", wanted.subject, wanted.state())?;
             let names = &wanted.why.names;
             let mut why = Vec::new();
@@ -83,25 +98,19 @@ impl Prerequisites {
         }
         match self.wanted.len().saturating_sub(SHOWN) {
             0 => Ok(()),
-            more => writeln!(out, "  {more} more, of which the JSON names those that a hunk leans on"),
+            more => writeln!(out, "  {more} more in the JSON"),
         }
     }
 
     /// Those that a hunk leans on.
-    pub(super) fn json(&self, hunk: usize) -> impl Iterator<Item = Value> {
+    pub(super) fn of_hunk(&self, hunk: usize) -> impl Iterator<Item = Value> {
         let of_hunk = self.wanted.iter().filter(move |wanted| wanted.why.hunks.contains(&hunk));
-        of_hunk.map(|wanted| {
-            json!({
-                "kind": "commit",
-                "name": wanted.commit,
-                "subject": wanted.subject,
-                "brought": wanted.why.names,
-                "lines": wanted.why.lines,
-                "there": wanted.is_there(),
-                "by": wanted.there.as_ref().map(|there| sign(there.by)),
-                "reverted_by": wanted.there.as_ref().and_then(|there| there.reverted_by.clone()),
-                "alone": wanted.alone.map(outcome),
-            })
-        })
+        of_hunk.map(Wanted::json)
+    }
+
+    /// Those that brought something of this.
+    pub(super) fn of_needs<'a>(&'a self, needs: &'a [Need]) -> impl Iterator<Item = Value> + 'a {
+        let brought = |wanted: &&Wanted| needs.iter().any(|need| wanted.why.names.contains(&need.name));
+        self.wanted.iter().filter(brought).map(Wanted::json)
     }
 }

@@ -2,7 +2,7 @@
 
 use schedlab_kernel::contract::Access;
 use schedlab_kernel::needs::NeedKind;
-use schedlab_kernel::{Confidence, Obstacle, Outcome, Reason, Sign, Verdict};
+use schedlab_kernel::{Change, Confidence, Obstacle, Outcome, Reason, Sign, Verdict};
 
 pub(super) fn verdict(verdict: Verdict) -> &'static str {
     match verdict {
@@ -25,7 +25,18 @@ pub fn confidence(confidence: Confidence) -> &'static str {
 pub(super) fn obstacle(obstacle: Obstacle) -> &'static str {
     match obstacle {
         Obstacle::NoFile => "the tree has no such file",
-        Obstacle::Exists => "the file is to be made and is there",
+        Obstacle::Exists => "the tree has that file already",
+    }
+}
+
+/// What happens to a file as a whole.
+pub(super) fn change(change: Change) -> &'static str {
+    match change {
+        Change::Modified => "changed",
+        Change::Created => "created",
+        Change::Deleted => "deleted",
+        Change::Renamed => "renamed",
+        Change::Copied => "copied",
     }
 }
 
@@ -73,7 +84,7 @@ pub(super) fn outcome(outcome: Outcome) -> &'static str {
 pub(super) fn reason(reason: Reason) -> &'static str {
     match reason {
         Reason::NoFile => "no such file",
-        Reason::Exists => "its new file is there",
+        Reason::Exists => "the tree has that file already",
         Reason::NoPlace => "nothing like it in the file",
         Reason::Guess => "only a guess",
         Reason::NoProposal => "no hunk could be made",

@@ -4,6 +4,7 @@
 
 pub mod guests;
 pub mod recordings;
+pub mod sources;
 
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};

@@ -2,7 +2,7 @@
 //! cache, so the next build of that name, or with another patch of that tree, compiles only what changed.
 
 use super::make::{Make, cross_prefix};
-pub use super::patched::Files;
+pub use super::patched::{Content, Files};
 use super::patched::{patched, with_files};
 use crate::error::VmError;
 use crate::kernel::cache::{Cache, Entry, wait_for};
@@ -85,10 +85,8 @@ pub struct Building {
 impl Building {
     /// Waits for its place and makes its sources ready.
     pub fn begin(cache: &Cache, build: &Build, say: &mut dyn FnMut(&str)) -> Result<Self, VmError> {
-        let tree = source_tree(&build.tree)?;
-        let requests = small::requests(build.architecture, &build.options).map_err(VmError::Refused)?;
+        let (tree, requests) = looked_at(build)?;
         cache.make()?;
-        has_tools(build.architecture)?;
         let place = place(cache, build, &tree);
         let objects = place.join("objects");
         fs::create_dir_all(&objects).map_err(VmError::file("making", &objects))?;
@@ -137,6 +135,19 @@ impl Building {
     pub fn keep(&self, cache: &Cache, say: &mut dyn FnMut(&str)) -> Result<(Entry, PathBuf), VmError> {
         self.make.keep(cache, &self.config, say)
     }
+}
+
+/// Refuses what cannot be built here; nothing is made.
+pub fn check(build: &Build) -> Result<(), VmError> {
+    looked_at(build).map(drop)
+}
+
+/// The tree and the configuration that is asked for.
+fn looked_at(build: &Build) -> Result<(PathBuf, Vec<Request>), VmError> {
+    let tree = source_tree(&build.tree)?;
+    let requests = small::requests(build.architecture, &build.options).map_err(VmError::Refused)?;
+    has_tools(build.architecture)?;
+    Ok((tree, requests))
 }
 
 /// Where a build's objects are: its own, or those that all patches of a tree share.

@@ -6,11 +6,26 @@ use super::sync::sync;
 use crate::error::VmError;
 use std::collections::BTreeMap;
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::os::unix::fs::{PermissionsExt, symlink};
+use std::path::{Component, Path, PathBuf};
 use std::process::Command;
 
 /// Paths of a tree and what is there instead; `None`: nothing.
-pub type Files = BTreeMap<PathBuf, Option<Vec<u8>>>;
+pub type Files = BTreeMap<PathBuf, Option<Content>>;
+
+/// What a path of a tree holds.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Content {
+    /// A file.
+    File {
+        /// Its bytes.
+        text: Vec<u8>,
+        /// Whether it may be run; `None`: as it is, a new one may not.
+        is_executable: Option<bool>,
+    },
+    /// A symbolic link to this place in the tree.
+    Link(PathBuf),
+}
 
 /// The copy in `place`, with these files instead of the tree's. A file that is as it was keeps its time: between two
 /// sets of files make sees what differs between them, and nothing else.
@@ -22,26 +37,76 @@ pub(super) fn with_files(
 ) -> Result<PathBuf, VmError> {
     let source = copied(tree, files, place, say)?;
     for (name, content) in files {
-        let path = source.join(name);
-        let is = |path: &Path| fs::symlink_metadata(path).ok();
-        // A link of the tree may lead out of it.
-        let folders = name.ancestors().skip(1).map(|folder| source.join(folder));
-        let is_plain = is(&path).is_none_or(|file| file.is_file())
-            && folders.into_iter().all(|folder| is(&folder).is_none_or(|folder| folder.is_dir()));
-        if !is_plain {
-            return Err(VmError::Refused(format!("{} is no plain file of the tree", name.display())));
-        }
-        let Some(content) = content else {
-            is(&path).map_or(Ok(()), |_| fs::remove_file(&path)).map_err(VmError::file("removing", &path))?;
-            continue;
-        };
-        let folder = path.parent().unwrap_or(&source);
-        fs::create_dir_all(folder).map_err(VmError::file("making", folder))?;
-        if fs::read(&path).ok().as_ref() != Some(content) {
-            fs::write(&path, content).map_err(VmError::file("writing", &path))?;
-        }
+        put(tree, &source, name, content.as_ref())?;
     }
     Ok(source)
+}
+
+/// Gives the copy one of the files, unless it is there as it should be.
+fn put(tree: &Path, source: &Path, name: &Path, content: Option<&Content>) -> Result<(), VmError> {
+    let path = source.join(name);
+    let is = |path: &Path| fs::symlink_metadata(path).ok();
+    // A link of the tree may lead out of it; one that only the copy has is ours, of before.
+    let is_link = |root: &Path| is(&root.join(name)).is_some_and(|file| file.is_symlink());
+    let folders = name.ancestors().skip(1).map(|folder| source.join(folder));
+    let is_plain = !is_link(tree)
+        && is(&path).is_none_or(|file| file.is_file() || file.is_symlink())
+        && folders.into_iter().all(|folder| is(&folder).is_none_or(|folder| folder.is_dir()));
+    if !is_plain {
+        return Err(VmError::Refused(format!("{} is no plain file of the tree", name.display())));
+    }
+    let is_ours = match content {
+        Some(Content::Link(to)) => is_link(source) && fs::read_link(&path).ok().as_ref() == Some(to),
+        Some(Content::File { .. }) => !is_link(source),
+        None => false,
+    };
+    if !is_ours && is(&path).is_some() {
+        fs::remove_file(&path).map_err(VmError::file("removing", &path))?;
+    }
+    let folder = path.parent().unwrap_or(source);
+    match content {
+        None => return Ok(()),
+        Some(_) => fs::create_dir_all(folder).map_err(VmError::file("making", folder))?,
+    }
+    match content {
+        Some(Content::Link(to)) if !is_ours => {
+            if !stays_inside(name, to) {
+                let (name, to) = (name.display(), to.display());
+                return Err(VmError::Refused(format!("the link {name} to {to} leads out of the tree")));
+            }
+            symlink(to, &path).map_err(VmError::file("making", &path))
+        }
+        Some(Content::File { text, is_executable }) => file(&path, text, *is_executable),
+        _ => Ok(()),
+    }
+}
+
+/// Writes a file that is another than it was, and its mode.
+fn file(path: &Path, text: &[u8], is_executable: Option<bool>) -> Result<(), VmError> {
+    if fs::read(path).ok().as_deref() != Some(text) {
+        fs::write(path, text).map_err(VmError::file("writing", path))?;
+    }
+    let Some(is_executable) = is_executable else { return Ok(()) };
+    let mode = fs::metadata(path).map_err(VmError::file("reading", path))?.permissions().mode();
+    let wanted = if is_executable { mode | 0o111 } else { mode & !0o111 };
+    if wanted == mode {
+        return Ok(());
+    }
+    fs::set_permissions(path, fs::Permissions::from_mode(wanted)).map_err(VmError::file("setting the mode of", path))
+}
+
+/// Whether a link of this name to that place never leaves the tree on its way.
+fn stays_inside(name: &Path, to: &Path) -> bool {
+    let mut depth = name.components().count().saturating_sub(1);
+    to.components().all(|part| match part {
+        Component::Normal(_) => {
+            depth += 1;
+            true
+        }
+        Component::ParentDir => depth.checked_sub(1).map(|less| depth = less).is_some(),
+        Component::CurDir => true,
+        _ => false,
+    })
 }
 
 /// The copy in `place`, equal to the tree but for these files, which are left as they are in it.
@@ -161,6 +226,10 @@ mod tests {
     const BAD: &str = "--- a/core.c\n+++ b/core.c\n@@ -1 +1 @@\n-core\n+kern\n--- a/fair.c\n+++ b/fair.c\n@@ -1,3 +1,3 @@\n \
                        one\n-zwei\n+2\n drei\n";
 
+    fn plain(text: &str) -> Content {
+        Content::File { text: text.as_bytes().to_vec(), is_executable: None }
+    }
+
     /// A tree with two files and these patches; `None` without a patch program.
     fn tree(patches: &[(&str, &str)]) -> Option<tempfile::TempDir> {
         program::output("trying patch", command("patch").arg("--version"), "").ok()?;
@@ -224,8 +293,7 @@ mod tests {
         fs::write(at("tree/fair.c"), "fair\n").unwrap();
         fs::write(at("tree/old/core.c"), "core\n").unwrap();
         let put = |files: &[(&str, Option<&str>)]| {
-            let files =
-                files.iter().map(|(name, text)| (PathBuf::from(name), text.map(|text| text.as_bytes().to_vec())));
+            let files = files.iter().map(|(name, text)| (PathBuf::from(name), text.map(plain)));
             with_files(&at("tree"), &files.collect(), directory.path(), &mut |_| {})
         };
         let of = |name: &str| fs::read_to_string(at("source").join(name)).ok();
@@ -246,6 +314,37 @@ mod tests {
     }
 
     #[test]
+    fn modes_and_links_come_and_go_and_no_link_leads_out() {
+        let directory = tempfile::tempdir().unwrap();
+        let at = |name: &str| directory.path().join(name);
+        fs::create_dir_all(at("tree/scripts")).unwrap();
+        fs::write(at("tree/scripts/old.sh"), "old\n").unwrap();
+        let put = |files: &[(&str, Content)]| {
+            let files = files.iter().map(|(name, content)| (PathBuf::from(name), Some(content.clone())));
+            with_files(&at("tree"), &files.collect(), directory.path(), &mut |_| {})
+        };
+        let script = |text: &str, is_executable| Content::File { text: text.as_bytes().to_vec(), is_executable };
+        let runs = |name: &str| fs::metadata(at("source").join(name)).unwrap().permissions().mode() & 0o111 != 0;
+        put(&[("scripts/new.sh", script("new\n", Some(true))), ("scripts/old.sh", script("old\n", Some(true)))])
+            .unwrap();
+        assert!(runs("scripts/new.sh") && runs("scripts/old.sh"));
+        put(&[
+            ("scripts/new.sh", script("newer\n", None)),
+            ("scripts/link", Content::Link("../scripts/new.sh".into())),
+        ])
+        .unwrap();
+        assert!(runs("scripts/new.sh") && !runs("scripts/old.sh"), "as the tree has it again");
+        assert_eq!(fs::read_to_string(at("source/scripts/link")).unwrap(), "newer\n");
+        // What was a link is a file, and what it named stays.
+        put(&[("scripts/link", plain("file\n"))]).unwrap();
+        assert!(fs::symlink_metadata(at("source/scripts/link")).unwrap().is_file());
+        for out in ["../../x", "/etc/passwd", "../scripts/../../x"] {
+            let why = put(&[("scripts/link2", Content::Link(out.into()))]).unwrap_err().to_string();
+            assert!(why.contains("leads out of the tree"), "{out}: {why}");
+        }
+    }
+
+    #[test]
     fn nothing_is_written_through_a_link_of_the_tree() {
         let directory = tempfile::tempdir().unwrap();
         let at = |name: &str| directory.path().join(name);
@@ -255,7 +354,7 @@ mod tests {
         std::os::unix::fs::symlink("../outside", at("tree/folder")).unwrap();
         std::os::unix::fs::symlink("../outside/file", at("tree/file")).unwrap();
         for name in ["folder/new", "folder/file", "file"] {
-            let files = Files::from([(PathBuf::from(name), Some(b"theirs\n".to_vec()))]);
+            let files = Files::from([(PathBuf::from(name), Some(plain("theirs\n")))]);
             let why = with_files(&at("tree"), &files, directory.path(), &mut |_| {}).unwrap_err().to_string();
             assert!(why.contains("no plain file of the tree"), "{name}: {why}");
         }

@@ -24,6 +24,18 @@ pub(super) fn check(dir: &Path) -> Result<()> {
     Ok(())
 }
 
+/// Says what would be written.
+pub(super) fn plan(rehearsal: &Rehearsal, dir: &Path) {
+    let of = |patches: &[Vec<FilePatch>]| patches.iter().filter(|files| !files.is_empty()).count();
+    say(format_args!(
+        "would write {} of {}, the file `series` and {} into {}",
+        of(&rehearsal.port.adapted),
+        counted(rehearsal.patches.len(), "patches"),
+        counted(of(&rehearsal.port.left_out), "*.rej files"),
+        dir.display()
+    ));
+}
+
 /// Writes all of it; names of files are made of numbers and letters of the subject or of the
 /// patch's own file, and of nothing else.
 pub(super) fn write(rehearsal: &Rehearsal, dir: &Path) -> Result<()> {

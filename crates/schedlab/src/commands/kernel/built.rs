@@ -9,10 +9,14 @@ use schedlab_kernel::FilePatch;
 use schedlab_kernel::needs::mistakes;
 use schedlab_report::port::{Build, Rehearsal, Step};
 use schedlab_vm::VmError;
-use schedlab_vm::host::build::{self, Building, Change, Files};
+use schedlab_vm::host::build::{self, Building, Change, Content, Files};
 use schedlab_vm::kernel::cache::Cache;
 use schedlab_vm::kernel::own_architecture;
-use std::path::PathBuf;
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::os::unix::ffi::OsStringExt;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
 
 /// What `vm build` is to do with the tree.
 fn request(args: &Port) -> Result<build::Build> {
@@ -26,6 +30,12 @@ fn request(args: &Port) -> Result<build::Build> {
         name: vm::plain_name(name)?,
         jobs: args.jobs.unwrap_or_else(vm::usual_jobs).max(1),
     })
+}
+
+/// Refuses what could not be built or booted, before anything is rehearsed for it.
+pub(super) fn check(args: &Port) -> Result<()> {
+    build::check(&request(args)?)?;
+    args.boot.as_deref().map_or(Ok(()), booted::check)
 }
 
 /// What would be done, in a line.
@@ -45,24 +55,22 @@ pub(super) fn plan(args: &Port, rehearsal: &Rehearsal) -> Result<String> {
 /// is asked for.
 pub(super) fn build(args: &Port, rehearsal: &Rehearsal) -> Result<Build> {
     let request = request(args)?;
-    if let Some(workload) = &args.boot {
-        booted::check(workload)?;
-    }
     let cache = Cache::of_this_user();
     let mut tell = |line: &str| say(format_args!("schedlab: {line}"));
     let mut building = Building::begin(&cache, &request, &mut tell)?;
     tell("the tree without the series");
     let dropped = building.compile(&mut tell).context("the tree does not compile without the series")?;
     let mut out = Build { dropped, ..Build::default() };
-    let mut files = Files::new();
+    let (mut files, mut kinds) = (Files::new(), Kinds::default());
     for (number, adapted) in rehearsal.port.adapted.iter().enumerate() {
         if adapted.is_empty() {
             out.steps.push(Step::Unchanged);
             continue;
         }
         tell(&format!("patch {} of {}", number + 1, rehearsal.patches.len()));
+        kinds.learn(adapted, &args.onto);
         let made = &rehearsal.port.made[number];
-        files.extend(made.iter().map(|(path, text)| (path.into(), text.clone())));
+        files.extend(made.iter().map(|(path, text)| (path.into(), text.clone().map(|text| kinds.content(path, text)))));
         building.put(&files, adapted.iter().flat_map(FilePatch::to_bytes).collect(), &mut tell)?;
         match building.compile(&mut tell) {
             Ok(_) => out.steps.push(Step::Compiled { unused: unused(&building, adapted)? }),
@@ -85,6 +93,34 @@ pub(super) fn build(args: &Port, rehearsal: &Rehearsal) -> Result<Build> {
     };
     out.kernel = Some(entry.name);
     Ok(out)
+}
+
+/// What the patches so far say that files are: links, or to be executed.
+#[derive(Default)]
+struct Kinds(BTreeMap<String, u32>);
+
+impl Kinds {
+    fn learn(&mut self, files: &[FilePatch], tree: &Path) {
+        for file in files {
+            let Some(new) = &file.new else { continue };
+            // Under its new name a file is what it was.
+            let of_old = || {
+                let old = file.old.as_ref().filter(|old| *old != new)?;
+                self.0.get(old).copied().or_else(|| Some(std::fs::metadata(tree.join(old)).ok()?.permissions().mode()))
+            };
+            if let Some(mode) = file.new_mode.or_else(of_old) {
+                self.0.insert(new.clone(), mode);
+            }
+        }
+    }
+
+    fn content(&self, path: &str, text: Vec<u8>) -> Content {
+        const LINK: u32 = 0o120_000;
+        match self.0.get(path) {
+            Some(&LINK) => Content::Link(OsString::from_vec(text).into()),
+            mode => Content::File { text, is_executable: mode.map(|mode| mode & 0o100 != 0) },
+        }
+    }
 }
 
 /// Sources of a patch that nothing was made of.

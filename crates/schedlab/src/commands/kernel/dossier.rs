@@ -73,45 +73,22 @@ pub(super) struct Sides {
 }
 
 pub(super) fn run(args: &Arguments) -> Result<u8> {
-    for path in &args.paths {
-        if path.is_empty() || path.starts_with('/') || path.split('/').any(|part| part == "..") {
-            bail!("--paths {path}: name folders and files inside the tree, such as kernel/sched");
-        }
-    }
+    check(args)?;
     let (run, hits) = (args.run.as_deref().map(measured_run), args.hits.as_deref().map(ran::read));
     let (measured, hits) = (run.transpose()?, hits.transpose()?);
     let old = old_page(&args.output)?;
-    let sides = sides(args)?;
-    let problems = sides.problems;
-    problems.iter().for_each(|problem| say(format_args!("schedlab: {problem}")));
-    let [before, after] = sides.files.map(read);
+    let mut sides = sides(args)?;
+    sides.problems.iter().for_each(|problem| say(format_args!("schedlab: {problem}")));
+    let [before, after] = std::mem::take(&mut sides.files).map(read);
     if before.is_empty() && after.is_empty() {
         let places = if sides.paths.is_empty() { "the trees".to_owned() } else { sides.paths.join(", ") };
         bail!("no C file and no Kconfig in {places}; see --paths");
     }
     let dossier = compare(&before, &after);
-    let maintainers = first(&sides.origins, |origin| origin.files("MAINTAINERS", &|path| path == "MAINTAINERS"))?;
-    let maintainers = Maintainers::read(maintainers.first().map_or(&[], |(_, text)| text));
-    let term = || Term {
-        structures: structures(&dossier.interfaces, &before, &after),
-        bodies: bodies(&dossier, &before, &after),
-    };
-    let subject = DossierSubject {
-        title: args.title.clone().unwrap_or_else(|| format!("{} → {}", sides.names[0], sides.names[1])),
-        lang: if args.lang == Language::Zh { Lang::Zh } else { Lang::En },
-        events: sides.events,
-        later: sides.later,
-        subsystems: by_subsystem(&maintainers, &dossier.files),
-        mentions: documentation(&dossier, &sides.origins)?,
-        similar: similar(&dossier.functions, &before, &after),
-        term: (args.template == Template::Term).then(term),
-        sides: sides.names,
-        paths: sides.paths,
-        measured,
-        hits,
-        slots: old.as_ref().map(|(page, _)| page.slots.clone()).unwrap_or_default(),
-    };
-    write(&args.output, &subject, &dossier, &problems, old)?;
+    let problems = std::mem::take(&mut sides.problems);
+    let slots = old.as_ref().map(|(page, _)| page.slots.clone()).unwrap_or_default();
+    let subject = DossierSubject { measured, hits, slots, ..subject(args, sides, &dossier, [&before, &after])? };
+    write(&args.output, files(&subject, &dossier, &problems)?, old)?;
     say(format_args!(
         "dossier: {}: {} interfaces and {} functions differ; {} places could not be read",
         args.output.join("dossier.html").display(),
@@ -120,6 +97,42 @@ pub(super) fn run(args: &Arguments) -> Result<u8> {
         dossier.skipped.len()
     ));
     Ok(exit::DONE)
+}
+
+/// Refuses what would be refused in the end.
+fn check(args: &Arguments) -> Result<()> {
+    for path in &args.paths {
+        if path.is_empty() || path.starts_with('/') || path.split('/').any(|part| part == "..") {
+            bail!("--paths {path}: name folders and files inside the tree, such as kernel/sched");
+        }
+    }
+    if args.output.exists() && !args.output.is_dir() {
+        bail!("-o {}: it is no directory", args.output.display());
+    }
+    Ok(())
+}
+
+/// What the dossier is of; nothing of it was measured yet, and nobody has written in it.
+fn subject(args: &Arguments, sides: Sides, dossier: &Dossier, [before, after]: [&[File]; 2]) -> Result<DossierSubject> {
+    let maintainers = first(&sides.origins, |origin| origin.files("MAINTAINERS", &|path| path == "MAINTAINERS"))?;
+    let maintainers = Maintainers::read(maintainers.first().map_or(&[], |(_, text)| text));
+    let term =
+        || Term { structures: structures(&dossier.interfaces, before, after), bodies: bodies(dossier, before, after) };
+    Ok(DossierSubject {
+        title: args.title.clone().unwrap_or_else(|| format!("{} → {}", sides.names[0], sides.names[1])),
+        lang: if args.lang == Language::Zh { Lang::Zh } else { Lang::En },
+        events: sides.events,
+        later: sides.later,
+        subsystems: by_subsystem(&maintainers, &dossier.files),
+        mentions: documentation(dossier, &sides.origins)?,
+        similar: similar(&dossier.functions, before, after),
+        term: (args.template == Template::Term).then(term),
+        sides: sides.names,
+        paths: sides.paths,
+        measured: None,
+        hits: None,
+        slots: BTreeMap::new(),
+    })
 }
 
 /// The page of an earlier dossier, and its bytes. What a link names is no page of ours.
@@ -180,26 +193,11 @@ fn measured_run(dir: &Path) -> Result<Measured> {
     Ok(measured(&name, &Input { manifest: &run.manifest, trials: &run.trials, findings: &findings }))
 }
 
-fn write(
-    dir: &Path,
-    subject: &DossierSubject,
-    dossier: &Dossier,
-    problems: &[String],
-    old: Option<(OldPage, Vec<u8>)>,
-) -> Result<()> {
-    std::fs::create_dir_all(dir).with_context(|| format!("{} cannot be made", dir.display()))?;
+/// What is written, by name.
+fn files(subject: &DossierSubject, dossier: &Dossier, problems: &[String]) -> Result<Vec<(String, Vec<u8>)>> {
     let (mut md, mut html) = (Vec::new(), Vec::new());
     dossier_markdown(subject, dossier, &mut md)?;
     dossier_html(subject, dossier, &mut html)?;
-    let mut whole = Vec::new();
-    if let Some((_, text)) = old.filter(|(page, _)| !page.is_ours) {
-        let kept =
-            (1..).map(|n| format!("{PAGE}.old{n}")).find(|name| std::fs::symlink_metadata(dir.join(name)).is_err());
-        let kept = kept.unwrap_or_default();
-        say(format_args!("schedlab: {PAGE} was changed outside of its slots; as it was it is kept as {kept}"));
-        whole.push((kept, text));
-    }
-    whole.extend([(PAGE.to_owned(), md), ("dossier.html".to_owned(), html)]);
     let answer = Answer {
         sides: &subject.sides,
         paths: &subject.paths,
@@ -218,10 +216,23 @@ fn write(
         bodies: subject.term.as_ref().map(|term| &term.bodies[..]),
         slots: &subject.slots,
     };
-    whole.push(("dossier.json".to_owned(), pretty(&answer)?.into_bytes()));
-    whole.extend(dossier_pictures(subject, dossier).into_iter().map(|(name, svg)| (name, svg.into_bytes())));
+    let json = pretty(&answer)?.into_bytes();
+    let mut out = vec![(PAGE.to_owned(), md), ("dossier.html".to_owned(), html), ("dossier.json".to_owned(), json)];
+    out.extend(dossier_pictures(subject, dossier).into_iter().map(|(name, svg)| (name, svg.into_bytes())));
+    Ok(out)
+}
+
+fn write(dir: &Path, mut files: Vec<(String, Vec<u8>)>, old: Option<(OldPage, Vec<u8>)>) -> Result<()> {
+    std::fs::create_dir_all(dir).with_context(|| format!("{} cannot be made", dir.display()))?;
+    if let Some((_, text)) = old.filter(|(page, _)| !page.is_ours) {
+        let kept =
+            (1..).map(|n| format!("{PAGE}.old{n}")).find(|name| std::fs::symlink_metadata(dir.join(name)).is_err());
+        let kept = kept.unwrap_or_default();
+        say(format_args!("schedlab: {PAGE} was changed outside of its slots; as it was it is kept as {kept}"));
+        files.insert(0, (kept, text));
+    }
     // Names of ours in a directory that may be anybody's: a link there is replaced, not followed.
-    for (name, bytes) in whole {
+    for (name, bytes) in files {
         let file = dir.join(name);
         places::write_whole(&file, 0o666, &bytes).with_context(|| format!("{} cannot be written", file.display()))?;
     }

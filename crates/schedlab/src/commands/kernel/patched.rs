@@ -5,47 +5,23 @@ use super::trees::{self, Origin};
 use crate::input;
 use anyhow::{Result, bail};
 use schedlab_kernel::dossier::{Event, references};
-use schedlab_kernel::{Change, Patch, Placement, apply, parse, place, split};
+use schedlab_kernel::{Change, FilePatch, Patch, Placement, abbreviated, apply, parse, place, split};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 pub(super) fn sides(tree: &Path, patches: &[String], paths: &[String]) -> Result<Sides> {
-    let mut series: Vec<Patch> = Vec::new();
-    for file in patches {
-        let found = parse(&input::bytes(Path::new(file))?);
-        if found.iter().all(|patch| patch.files.is_empty()) {
-            bail!("{file} holds no diff; name patches as git format-patch, git diff or diff -u write them");
-        }
-        series.extend(found);
-    }
+    let (series, mut problems) = series(patches)?;
     let touched = series.iter().flat_map(|p| &p.files).flat_map(|f| [&f.old, &f.new]).flatten().map(String::as_str);
     let touched: BTreeSet<&str> = touched.collect();
     let paths = if paths.is_empty() { trees::folders(touched.iter().copied()) } else { paths.to_vec() };
-    let mut problems = Vec::new();
     let is_wanted = |path: &str| trees::is_read(path) || touched.contains(path);
     let before = trees::files(tree, &paths, &is_wanted, &mut problems)?;
     let mut after: BTreeMap<String, Vec<u8>> = before.iter().cloned().collect();
-    for file in series.iter().flat_map(|patch| &patch.files) {
-        let path = file.path();
-        let is_in =
-            paths.iter().any(|p| path == p || path.strip_prefix(p.as_str()).is_some_and(|r| r.starts_with('/')));
-        if !is_in {
-            continue;
-        }
-        let text = after.get(path).cloned().unwrap_or_default();
-        let lines = split(&text);
-        let placements = place(&file.hunks, &lines);
-        let missed = placements.iter().filter(|p| !matches!(p, Placement::At { .. })).count();
-        if missed > 0 {
-            problems.push(format!("{path}: {missed} of {} hunks do not apply and are left out", placements.len()));
-        }
-        let made = apply(&file.hunks, &placements, &lines);
-        if file.change != Change::Copied {
-            after.remove(path);
-        }
-        if let Some(new) = &file.new {
-            after.insert(new.clone(), made);
-        }
+    let is_in = |path: &str| {
+        paths.iter().any(|p| path == p || path.strip_prefix(&**p).is_some_and(|rest| rest.starts_with('/')))
+    };
+    for file in series.iter().flat_map(|patch| &patch.files).filter(|file| is_in(file.path())) {
+        problems.extend(change(&mut after, file));
     }
     let name = tree.file_name().map_or("tree".into(), |n| n.to_string_lossy().into_owned());
     let events = series.iter().filter(|p| !p.subject.is_empty()).map(event).collect();
@@ -57,6 +33,38 @@ pub(super) fn sides(tree: &Path, patches: &[String], paths: &[String]) -> Result
     Ok(Sides { names, files, paths, events, later: Vec::new(), origins, problems })
 }
 
+/// The patches of these files, and what of them is not read.
+fn series(files: &[String]) -> Result<(Vec<Patch>, Vec<String>)> {
+    let (mut series, mut problems) = (Vec::new(), Vec::new());
+    for file in files {
+        let found = parse(&input::bytes(Path::new(file))?);
+        if found.iter().all(|patch| patch.files.is_empty() && patch.refused.is_empty()) {
+            bail!("{file} holds no diff; name patches as git format-patch, git diff or diff -u write them");
+        }
+        let refused = found.iter().flat_map(|patch| &patch.refused);
+        problems.extend(refused.map(|refused| format!("{file} {refused}; it is left out")));
+        series.extend(found);
+    }
+    Ok((series, problems))
+}
+
+/// Makes of a file what the patch does; answers what of it does not apply.
+fn change(files: &mut BTreeMap<String, Vec<u8>>, file: &FilePatch) -> Option<String> {
+    let path = file.path();
+    let text = files.get(path).cloned().unwrap_or_default();
+    let lines = split(&text);
+    let placements = place(&file.hunks, &lines);
+    let made = apply(&file.hunks, &placements, &lines);
+    if file.change != Change::Copied {
+        files.remove(path);
+    }
+    if let Some(new) = &file.new {
+        files.insert(new.clone(), made);
+    }
+    let missed = placements.iter().filter(|p| !matches!(p, Placement::At { .. })).count();
+    (missed > 0).then(|| format!("{path}: {missed} of {} hunks do not apply and are left out", placements.len()))
+}
+
 /// What the head of a mail says.
 fn event(patch: &Patch) -> Event {
     let of = |key: &str| {
@@ -64,7 +72,7 @@ fn event(patch: &Patch) -> Event {
         found.map_or("", |trailer| trailer.value.as_str())
     };
     let author = of("From").split('<').next().unwrap_or_default().trim().trim_matches('"').to_owned();
-    let commit = patch.commit.as_deref().unwrap_or_default().chars().take(12).collect();
+    let commit = abbreviated(patch.commit.as_deref().unwrap_or_default()).to_owned();
     let references = references(&String::from_utf8_lossy(&patch.message));
     Event { commit, date: day(of("Date")), author, subject: patch.subject.clone(), release: None, references }
 }

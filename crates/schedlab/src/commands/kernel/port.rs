@@ -2,6 +2,7 @@
 
 use super::{adapted, built, history, lacking, prerequisites, states};
 use crate::cli::kernel::Port;
+use crate::commands::destination;
 use crate::commands::report::write_file;
 use crate::output::{say, to_stdout};
 use crate::{exit, input};
@@ -15,10 +16,10 @@ pub(super) fn run(args: &Port) -> Result<u8> {
     if !args.onto.is_dir() {
         bail!("--onto {}: it is no directory; name an unpacked source tree", args.onto.display());
     }
-    args.write.as_deref().map_or(Ok(()), adapted::check)?;
+    places(args)?;
     let mut rehearsal = rehearsal(args)?;
-    if let Some(dir) = args.write.as_deref().filter(|_| !args.dry_run) {
-        adapted::write(&rehearsal, dir)?;
+    if let Some(dir) = &args.write {
+        if args.dry_run { adapted::plan(&rehearsal, dir) } else { adapted::write(&rehearsal, dir)? }
     }
     // What was rehearsed is shown also where nothing could be built.
     let mut failed = None;
@@ -36,13 +37,34 @@ pub(super) fn run(args: &Port) -> Result<u8> {
     if args.json.as_deref() == Some("-") {
         to_stdout(|out| rehearsal.write_json(out))?;
     } else {
-        if let Some(file) = args.json.as_deref().filter(|_| !args.dry_run) {
-            write_file(Path::new(file), |out| rehearsal.write_json(out))?;
+        match &args.json {
+            Some(file) if args.dry_run => say(format_args!("would write {file}: an object a line")),
+            Some(file) => write_file(Path::new(file), |out| rehearsal.write_json(out))?,
+            None => {}
         }
         to_stdout(|out| rehearsal.write_text(out))?;
     }
     let is_good = rehearsal.build.as_ref().is_none_or(Build::is_good);
     failed.map_or(Ok(if is_good { exit::DONE } else { exit::ERROR }), Err)
+}
+
+/// Looks at what is to be written, and where, before anything is done for it.
+fn places(args: &Port) -> Result<()> {
+    let trees = [("--onto", Some(&args.onto)), ("--from", args.from.as_ref())];
+    let trees = || trees.into_iter().filter_map(|(option, tree)| Some((option, tree?)));
+    let outside = |option: &str, place: &Path| {
+        trees().try_for_each(|(tree_option, tree)| destination::outside(option, place, tree_option, tree))
+    };
+    if let Some(dir) = &args.write {
+        outside("--write", dir)?;
+        adapted::check(dir)?;
+    }
+    if let Some(file) = args.json.as_deref().filter(|file| *file != "-").map(Path::new) {
+        outside("--json", file)?;
+        let series: Vec<&Path> = args.series.iter().map(PathBuf::as_path).collect();
+        destination::check("--json", file, &series, args.dry_run)?;
+    }
+    if args.build { built::check(args) } else { Ok(()) }
 }
 
 fn rehearsal(args: &Port) -> Result<Rehearsal> {

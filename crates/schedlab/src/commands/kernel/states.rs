@@ -5,7 +5,8 @@ use super::{port, trees};
 use crate::output::say;
 use anyhow::{Result, bail};
 use schedlab_kernel::contract::{Contract, contract};
-use schedlab_kernel::{Patch, Port, rehearse_series};
+use schedlab_kernel::{Finding, Obstacle, Patch, Port, rehearse_series};
+use schedlab_run::counted;
 use std::path::Path;
 
 /// `from`: the tree that the series was made for, before it or with it.
@@ -14,6 +15,22 @@ pub(super) fn find(from: &Path, onto: &Path, patches: &[Patch], ported: &Port) -
         bail!("--from {}: it is no directory; name the source tree that the series was made for", from.display());
     }
     let home = rehearse_series(patches, &[], &mut |path: &str| port::file(from, path))?;
+    let in_from = |finding: &Finding| finding.obstacle != Some(Obstacle::NoFile);
+    if !home.findings.is_empty() && !home.findings.iter().any(in_from) {
+        bail!(
+            "--from {}: it has none of the files that the series changes; name the tree that it was made for",
+            from.display()
+        );
+    }
+    let fits = |finding: &Finding| finding.is_taken || finding.is_present;
+    let astray = home.findings.iter().filter(|finding| !fits(finding)).count();
+    if astray > 0 {
+        say(format_args!(
+            "--from {}: without place there: {} of the series; is it the tree that it was made for?",
+            from.display(),
+            counted(astray, "hunks")
+        ));
+    }
     let touched = ported.findings.iter().map(|found| folder(&found.file));
     let paths = trees::folders(touched.chain(["include/"]));
     let files = |tree: &Path, port: &Port| -> Result<Vec<Raw>> {

@@ -2,6 +2,7 @@
 
 use super::checkout::git;
 use anyhow::Result;
+use schedlab_kernel::abbreviated;
 use schedlab_kernel::dossier::{Event, references};
 use std::collections::HashMap;
 use std::path::Path;
@@ -22,7 +23,7 @@ pub(super) fn events(tree: &Path, from: &str, to: &str, paths: &[String]) -> Res
     let released = if fields.len() > 1 { releases(tree, from, paths, fields.len() / 5)? } else { HashMap::new() };
     let event = |fields: &[String]| match fields {
         [id, date, author, subject, body] => Some(Event {
-            commit: id.chars().take(12).collect(),
+            commit: abbreviated(id).to_owned(),
             date: date.clone(),
             author: author.clone(),
             subject: subject.clone(),

@@ -1,0 +1,123 @@
+//! `kernel port --build`, with a program called `make` of the test's.
+
+mod program;
+
+use program::sources::{MISPLACED, TEXT, git, write};
+use program::{Lab, json};
+
+/// A tree that a program called `make` of the test's builds: configured with nothing, compiled where no file has the
+/// word BROKEN. What the compiler says then, and what was written, is the test's.
+fn tree_with_make(lab: &Lab) {
+    for file in ["Makefile", "Kconfig", "kernel/sched/core.c"] {
+        write(lab, &format!("tree/{file}"), b"int core;\n");
+    }
+    write(lab, "tree/kernel/x.c", TEXT.as_bytes());
+    write(lab, "tree/kernel/unused.c", TEXT.as_bytes());
+    let make = "#!/bin/sh
+for word; do case $word in O=*) out=${word#O=};; */source) source=$word;; esac; last=$word; done
+echo \"$last\" >> $LAB/asked
+case $last in
+tinyconfig|olddefconfig) : > $out/.config;;
+bzImage)
+  if grep -q BROKEN $source/kernel/x.c; then
+    echo \"$source/kernel/x.c: In function 'second':\" >&2
+    echo \"$source/kernel/x.c:12:6: error: implicit declaration of function 'recompute' [-Werror=implicit-function-declaration]\" >&2
+    exit 2
+  fi
+  mkdir -p $out/kernel; echo \"deps_kernel/x.o := $source/kernel/x.c\" > $out/kernel/.x.o.cmd;;
+esac
+";
+    for tool in ["gcc", "flex", "bison", "bc", "xz"] {
+        write(lab, &format!("bin/{tool}"), b"#!/bin/sh\n");
+    }
+    let make = write(lab, "bin/make", make.as_bytes());
+    std::fs::set_permissions(make, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+}
+
+#[test]
+fn a_series_is_compiled_patch_after_patch_up_to_the_first_that_fails() {
+    let lab = Lab::new("kernel-port-build");
+    tree_with_make(&lab);
+    let patch = |n: u32, file: &str, to: &str| {
+        format!(
+            "Subject: [PATCH] number {n}\n\n--- a/kernel/{file}\n+++ b/kernel/{file}\n@@ -1,4 +1,4 @@\n int first(int x)\n {{\n-\tlock(x);\n+\t{to}(x);\n \tx = compute(x);\n"
+        )
+    };
+    let broken = MISPLACED.replace("recompute", "BROKEN").replace("-3,4 +3,4", "-11,4 +11,4");
+    write(&lab, "q/1.patch", patch(1, "unused.c", "latch").as_bytes());
+    write(&lab, "q/2.patch", patch(2, "x.c", "latch").as_bytes());
+    write(&lab, "q/3.patch", format!("Subject: three\n\n--- a/kernel/x.c\n+++ b/kernel/x.c\n{broken}").as_bytes());
+    write(&lab, "q/4.patch", patch(4, "unused.c", "never").replace("lock(x)", "latch(x)").as_bytes());
+    // A script that may be run and a link: both are in the copy as the patch says.
+    let script = "diff --git a/scripts/s.sh b/scripts/s.sh\nnew file mode 100755\n--- /dev/null\n+++ b/scripts/s.sh\n@@ -0,0 +1 @@\n+#!/bin/sh\n";
+    let link = "diff --git a/scripts/l b/scripts/l\nnew file mode 120000\n--- /dev/null\n+++ b/scripts/l\n@@ -0,0 +1 @@\n+s.sh\n\\ No newline at end of file\n";
+    let first = std::fs::read_to_string(lab.path("q/1.patch")).unwrap();
+    write(&lab, "q/1.patch", [&first, script, link].concat().as_bytes());
+    let path = format!("{}:{}", lab.path("bin"), std::env::var("PATH").unwrap());
+    let port = |more: &[&str]| -> program::Ran {
+        let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_schedlab"));
+        command.args(["kernel", "port", &lab.path("q"), "--onto", &lab.path("tree"), "--build"]).args(more);
+        command.env("PATH", &path).env("LAB", lab.path("")).env("SCHEDLAB_CACHE", lab.path("cache"));
+        command.output().unwrap().into()
+    };
+    let would = port(&["--dry-run"]).success();
+    assert!(
+        would.stderr.contains("would compile") && would.stderr.contains("with each of 4 patches"),
+        "{}",
+        would.stderr
+    );
+    assert!(!std::path::Path::new(&lab.path("asked")).exists(), "nothing is made");
+    let ran = port(&["--json", &lab.path("found")]);
+    assert_eq!(ran.code, 1, "{}\n{}", ran.stdout, ran.stderr);
+    for line in [
+        "    1 compiles  number 1\n      not compiled by this configuration: kernel/unused.c\n    2 compiles  number 2\n",
+        "    3 does not compile  three\n      kernel/x.c:12 second: implicit declaration of function 'recompute'",
+        "      it needs: function recompute\n",
+        "built: 2 of 4 patches compile, 1 not tried\n",
+    ] {
+        assert!(ran.stdout.contains(line), "{line}\n{}", ran.stdout);
+    }
+    let source = std::fs::read_dir(lab.path("cache/builds")).unwrap().next().unwrap().unwrap().path().join("source");
+    let mode =
+        std::os::unix::fs::PermissionsExt::mode(&std::fs::metadata(source.join("scripts/s.sh")).unwrap().permissions());
+    assert_eq!(mode & 0o111, 0o111);
+    assert_eq!(std::fs::read_link(source.join("scripts/l")).unwrap().to_str(), Some("s.sh"));
+    let asked = std::fs::read_to_string(lab.path("asked")).unwrap();
+    assert_eq!(asked.lines().filter(|line| *line == "bzImage").count(), 4, "the tree, and three patches: {asked}");
+    let found = std::fs::read_to_string(lab.path("found")).unwrap();
+    let steps: Vec<_> = found.lines().map(json).filter(|line| line["build"].is_string()).collect();
+    let states: Vec<&str> = steps.iter().map(|step| step["build"].as_str().unwrap()).collect();
+    assert_eq!(states, ["compiled", "compiled", "failed"]);
+    assert_eq!(steps[0]["not_compiled"][0], "kernel/unused.c");
+    assert_eq!(
+        (&steps[2]["needs"][0]["kind"], &steps[2]["needs"][0]["name"]),
+        (&"function".into(), &"recompute".into())
+    );
+    assert_eq!((&steps[2]["errors"][0]["line"], &steps[2]["errors"][0]["function"]), (&12.into(), &"second".into()));
+    assert_eq!(std::fs::read_to_string(lab.path("tree/kernel/x.c")).unwrap(), TEXT, "the tree stays as it is");
+    // Of a name that only the compiler missed the JSON knows who brought it.
+    write(&lab, "tree/kernel/x.c", TEXT.as_bytes());
+    write(&lab, "from/kernel/x.c", TEXT.as_bytes());
+    git(&lab, "", &["init", "-q", &lab.path("from")]);
+    let commit = |file: &str, text: &[u8]| {
+        write(&lab, file, text);
+        git(&lab, "from", &["add", "-A"]);
+        git(&lab, "from", &["commit", "-qm", file]);
+        git(&lab, "from", &["rev-parse", "HEAD"]).trim().to_owned()
+    };
+    let brought = commit("from/kernel/r.h", b"int recompute(int);\n");
+    commit("from/kernel/other.h", b"int other(int);\n");
+    let from = lab.path("from");
+    port(&["--from", &from, "--json", &lab.path("found2")]).failure();
+    let found = std::fs::read_to_string(lab.path("found2")).unwrap();
+    let failed = found.lines().map(json).find(|line| line["build"] == "failed").unwrap();
+    let commits: Vec<_> = failed["needs"].as_array().unwrap().iter().filter(|need| need["kind"] == "commit").collect();
+    assert_eq!((commits.len(), &commits[0]["name"]), (1, &brought.into()), "{failed}");
+    // A tree that does not compile by itself is said to be one; a workload that is none is refused before that.
+    write(&lab, "tree/kernel/x.c", TEXT.replace("unlock", "BROKEN").as_bytes());
+    let ran = port(&[]).failure();
+    assert!(ran.stderr.contains("the tree does not compile without the series"), "{}", ran.stderr);
+    assert!(ran.stdout.contains("hunks of 4 patches"), "what was rehearsed is shown: {}", ran.stdout);
+    let ran = port(&["--boot", "no-such-workload"]).failure();
+    assert!(ran.stderr.contains("no-such-workload"), "{}", ran.stderr);
+}

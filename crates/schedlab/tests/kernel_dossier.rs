@@ -1,0 +1,228 @@
+//! `kernel dossier` as a user starts it: on small trees.
+
+mod program;
+
+use program::sources::{TEXT, git, write};
+use program::{Lab, json, schedlab};
+
+const KNOB: &str = "static struct ctl_table t[] = {\n\t{ .procname = \"knob\", .data = &knob, .mode = 0644, },\n};\n";
+const DEAD_END: &str = "int open(int x)\n{\n\treturn x;\n}\n";
+
+/// The same difference from two trees, from a patch and from a range in a checkout.
+#[test]
+fn a_dossier_of_trees_of_a_patch_and_of_a_range_says_the_same() {
+    let lab = Lab::new("kernel-dossier");
+    write(&lab, "old/kernel/x.c", TEXT.as_bytes());
+    write(&lab, "new/kernel/x.c", [TEXT, KNOB, DEAD_END].concat().as_bytes());
+    let diff =
+        "--- a/kernel/x.c\n+++ b/kernel/x.c\n@@ -13,3 +13,10 @@ int second(int x)\n \tunlock(x);\n \treturn x;\n }\n";
+    let added: String = [KNOB, DEAD_END].concat().lines().map(|line| format!("+{line}\n")).collect();
+    let patch = write(&lab, "p.patch", format!("Subject: a knob\n\n{diff}{added}").as_bytes());
+    let (old, new) = (lab.path("old"), lab.path("new"));
+    let of = |out: &str, words: &[&str]| {
+        let dir = lab.path(out);
+        schedlab(&[&["kernel", "dossier"], words, &["-o", &dir]].concat()).success();
+        let page = std::fs::read_to_string(lab.path(&format!("{out}/dossier.md"))).unwrap();
+        assert!(page.contains("| knob | added |  | kernel/x.c:17 "), "{page}");
+        assert!(page.contains("| open | new | +4 -0 |  | kernel/x.c:19 |"), "{page}");
+        assert!(page.contains("Functions: 0 changed, 1 new, 0 removed, 0 renamed."), "{page}");
+        page
+    };
+    of("by-trees", &[&old, &new, "--paths", "kernel"]);
+    assert!(of("by-patch", &[&patch, "--tree", &old]).contains("a knob"));
+    // A link that waits in the directory is replaced: what it names stays.
+    let kept = write(&lab, "kept", b"mine");
+    write(&lab, "by-link/x", b"");
+    std::os::unix::fs::symlink(&kept, lab.path("by-link/dossier.md")).unwrap();
+    of("by-link", &[&old, &new]);
+    assert_eq!(std::fs::read(&kept).unwrap(), b"mine");
+    git(&lab, "old", &["init", "-q"]);
+    git(&lab, "old", &["add", "-A"]);
+    git(&lab, "old", &["commit", "-qm", "first"]);
+    std::fs::copy(lab.path("new/kernel/x.c"), lab.path("old/kernel/x.c")).unwrap();
+    git(&lab, "old", &["commit", "-qam", "a knob and an open"]);
+    assert!(of("by-range", &["HEAD~1..HEAD", "--tree", &old]).contains("a knob and an open"));
+    assert!(std::fs::metadata(lab.path("by-range/dossier.html")).unwrap().len() > 500);
+    // The JSON says what was compared and what was left out: here the patch is in the tree already.
+    let twice = lab.path("twice");
+    schedlab(&["kernel", "dossier", &patch, "--tree", &new, "-o", &twice]).success();
+    let whole = json(&std::fs::read_to_string(lab.path("twice/dossier.json")).unwrap());
+    assert_eq!(whole["sides"], serde_json::json!(["new", "new with p.patch"]));
+    assert_eq!((&whole["paths"], &whole["events"][0]["subject"]), (&serde_json::json!(["kernel"]), &"a knob".into()));
+    assert_eq!(whole["problems"], serde_json::json!(["kernel/x.c: 1 of 1 hunks do not apply and are left out"]));
+    assert_eq!(whole["interfaces"], serde_json::json!([]));
+}
+
+#[test]
+fn a_patch_that_copies_a_file_leaves_its_origin() {
+    let lab = Lab::new("kernel-dossier-copy");
+    write(&lab, "tree/kernel/x.c", TEXT.as_bytes());
+    let copy = "diff --git a/kernel/x.c b/kernel/y.c\nsimilarity index 90%\ncopy from kernel/x.c\ncopy to kernel/y.c\n\
+        --- a/kernel/x.c\n+++ b/kernel/y.c\n@@ -12,4 +12,4 @@ int second(int x)\n \tx = compute(x);\n \tunlock(x);\n-\treturn x;\n+\treturn -x;\n }\n";
+    let patch = write(&lab, "copy.patch", copy.as_bytes());
+    let (tree, out) = (lab.path("tree"), lab.path("out"));
+    schedlab(&["kernel", "dossier", &patch, "--tree", &tree, "-o", &out]).success();
+    let page = std::fs::read_to_string(lab.path("out/dossier.md")).unwrap();
+    assert!(page.contains("| kernel/y.c | new | +15 | -0 |") && !page.contains("| kernel/x.c | gone"), "{page}");
+}
+
+#[test]
+fn what_is_no_input_of_a_dossier_is_said_and_nothing_is_written() {
+    let lab = Lab::new("kernel-dossier-bad");
+    write(&lab, "tree/kernel/x.c", TEXT.as_bytes());
+    let (tree, text) = (lab.path("tree"), write(&lab, "notes.txt", b"no diff\n"));
+    let dir = lab.path("out");
+    for (words, why) in [
+        (&[&*tree, "absent"][..], "absent is no directory"),
+        (&[&*tree], "name two source trees"),
+        (&[&*text, "--tree", &tree], "holds no diff"),
+        (&["v1..v2", "--tree", &tree], "git"),
+        (&[&*tree, &tree, "--paths", "../etc"], "name folders and files inside the tree"),
+        (&[&*tree, &tree, "--paths", "mm"], "no C file and no Kconfig in mm"),
+    ] {
+        let ran = schedlab(&[&["kernel", "dossier"], words, &["-o", &dir]].concat());
+        assert_eq!(ran.code, 1, "{words:?}: {}", ran.stderr);
+        assert!(ran.stderr.contains(why), "{words:?}: {}", ran.stderr);
+    }
+    assert!(!std::path::Path::new(&dir).exists());
+}
+
+/// A checkout of somebody else's: its settings name a program wherever git would run one, and a pipe wherever it would read.
+#[test]
+fn a_checkouts_own_settings_run_nothing_and_are_not_waited_for() {
+    let lab = Lab::new("kernel-hostile-checkout");
+    write(&lab, "tree/kernel/x.c", TEXT.as_bytes());
+    git(&lab, "tree", &["init", "-q"]);
+    git(&lab, "tree", &["add", "-A"]);
+    git(&lab, "tree", &["commit", "-qm", "first"]);
+    write(&lab, "tree/kernel/x.c", [TEXT, DEAD_END].concat().as_bytes());
+    git(&lab, "tree", &["commit", "-qam", "second"]);
+    let patch = write(&lab, "p.patch", git(&lab, "tree", &["diff", "HEAD~1", "HEAD"]).as_bytes());
+    // A signature, for which git log would run a program.
+    let commit = git(&lab, "tree", &["cat-file", "commit", "HEAD"]);
+    let signature = "\ngpgsig -----BEGIN PGP SIGNATURE-----\n \n x\n -----END PGP SIGNATURE-----\n\n";
+    write(&lab, "commit", commit.replacen("\n\n", signature, 1).as_bytes());
+    let signed = git(&lab, "tree", &["hash-object", "-t", "commit", "-w", &lab.path("commit")]);
+    git(&lab, "tree", &["reset", "-q", "--hard", signed.trim()]);
+    let (program, ran, pipe) = (lab.path("program"), lab.path("ran"), lab.path("pipe"));
+    write(&lab, "program", format!("#!/bin/sh\necho \"$0 $@\" >> {ran}\nexit 1\n").as_bytes());
+    std::fs::set_permissions(&program, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+    assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+    for (name, value) in [
+        ("log.showSignature", "true"),
+        ("gpg.program", &program),
+        ("core.fsmonitor", &program),
+        ("core.pager", &program),
+        ("diff.external", &program),
+        ("diff.c.textconv", &program),
+        ("diff.c.command", &program),
+        ("diff.orderFile", &pipe),
+        ("mailmap.file", &pipe),
+        ("core.attributesFile", &pipe),
+        ("core.repositoryFormatVersion", "1"),
+        ("extensions.partialClone", "origin"),
+        ("remote.origin.promisor", "true"),
+        ("remote.origin.url", &lab.path("tree")),
+        ("remote.origin.uploadpack", &program),
+        ("protocol.allow", "always"),
+    ] {
+        git(&lab, "tree", &["config", name, value]);
+    }
+    write(&lab, "tree/.gitattributes", b"*.c diff=c\n");
+    let (tree, out) = (lab.path("tree"), lab.path("out"));
+    schedlab(&["kernel", "dossier", "HEAD~1..HEAD", "--tree", &tree, "-o", &out]).success();
+    let port = schedlab(&["kernel", "port", &patch, "--onto", &tree]).success();
+    assert!(port.stdout.contains("same patch-id"), "its history is read: {}{}", port.stdout, port.stderr);
+    // A file that the promised remote would have to bring.
+    let blob = git(&lab, "tree", &["rev-parse", "HEAD:kernel/x.c"]);
+    std::fs::remove_file(lab.path(&format!("tree/.git/objects/{}/{}", &blob[..2], blob[2..].trim()))).unwrap();
+    let gone = schedlab(&["kernel", "dossier", "HEAD~1..HEAD", "--tree", &tree, "-o", &out]);
+    assert!(gone.code == 1 && gone.stderr.contains("nothing is fetched"), "{}", gone.stderr);
+    let said = std::fs::read_to_string(&ran).unwrap_or_default();
+    assert!(said.is_empty(), "git ran: {said}");
+}
+
+/// A history with two releases, a fix and documentation; what an engineer writes stays, and what is changed outside of
+/// the slots is kept beside the new page.
+#[test]
+fn a_dossier_of_a_history_names_releases_subsystems_references_and_keeps_what_was_written() {
+    let lab = Lab::new("kernel-dossier-history");
+    write(&lab, "t/kernel/x.c", TEXT.as_bytes());
+    write(
+        &lab,
+        "t/MAINTAINERS",
+        b"THE KNOBS\nL:\tknobs@example.org\nS:\tMaintained\nF:\tkernel/\n\nTHE REST\nF:\t*\nF:\t*/\n",
+    );
+    write(&lab, "t/Documentation/knobs.rst", b"Knobs\n\nSet the_knob to turn it.\n");
+    git(&lab, "t", &["init", "-q"]);
+    let commit = |message: &str, tag: Option<&str>| {
+        git(&lab, "t", &["add", "-A"]);
+        git(&lab, "t", &["commit", "-qm", message]);
+        tag.map(|tag| git(&lab, "t", &["tag", tag]));
+        git(&lab, "t", &["rev-parse", "HEAD"]).trim().to_owned()
+    };
+    commit("first", Some("v1"));
+    write(&lab, "t/kernel/x.c", [TEXT, &KNOB.replace("\"knob\"", "\"the_knob\"")].concat().as_bytes());
+    let knob = commit("a knob\n\nLink: https://example.org/knob", Some("v2-rc1"));
+    git(&lab, "t", &["tag", "v2"]);
+    write(&lab, "t/kernel/x.c", [TEXT, &KNOB.replace("\"knob\"", "\"the_knob\""), DEAD_END].concat().as_bytes());
+    commit("an open", None);
+    write(&lab, "t/kernel/x.c", TEXT.replace("unlock(x)", "release(x)").as_bytes());
+    commit(&format!("mend\n\nFixes: {} (\"a knob\")", &knob[..12]), None);
+    let (tree, out) = (lab.path("t"), lab.path("out"));
+    let traced = write(&lab, "hits.txt", b" a-1 [000] d 1.0: open <-syscall\n a-1 [000] d 1.1: open <-syscall\n");
+    let words =
+        ["kernel", "dossier", "HEAD~3..HEAD~1", "--tree", &tree, "--template", "term", "--hits", &traced, "-o", &out];
+    schedlab(&words).success();
+    let page = std::fs::read_to_string(lab.path("out/dossier.md")).unwrap();
+    let row = |subject: &str| page.lines().find(|line| line.contains(&format!("| {subject} |"))).unwrap_or_default();
+    assert!(row("a knob").starts_with(&format!("| {} | ", &knob[..12])), "{page}");
+    assert!(row("a knob").ends_with("| v2-rc1 |") && row("an open").ends_with("| in no tag yet |"), "{page}");
+    assert!(page.contains("| Link | https://example.org/knob |"), "{page}");
+    assert!(page.contains("| the_knob | Documentation | Documentation/knobs.rst:3 |"), "{page}");
+    assert!(page.contains("| THE KNOBS | Maintained | knobs@example.org | 1 | +7 | -0 |"), "{page}");
+    assert!(page.contains(" a knob | ") && page.contains(" mend |  |"), "the fix is a problem of the knob: {page}");
+    assert!(page.contains("| kernel | 1 | 0 | 2 |") && page.contains("| open | kernel | 2 |"), "{page}");
+    assert!(page.contains("           19 +int open(int x)\n"), "line by line: {page}");
+    // Written into a slot, and changed elsewhere; then in Chinese.
+    let slot = "<!-- slot: function open -->\n";
+    let edited = page.replace(&format!("{slot}[Comment of an engineer.]"), &format!("{slot}It *opens*."));
+    assert_ne!(edited, page);
+    std::fs::write(lab.path("out/dossier.md"), &edited).unwrap();
+    let again = [&words[..], &["--lang", "zh"]].concat();
+    assert!(!schedlab(&again).success().stderr.contains("was changed outside"));
+    let chinese = std::fs::read_to_string(lab.path("out/dossier.md")).unwrap();
+    assert!(chinese.contains(&format!("{slot}It *opens*.\n")) && chinese.contains("## 5. 总结"), "{chinese}");
+    assert!(!chinese.contains("engineer") && chinese.contains("[由工程师填写：用途与工作原理。]"), "{chinese}");
+    std::fs::write(lab.path("out/dossier.md"), chinese.replace("## 5. 总结", "## 5. Mine")).unwrap();
+    let told = schedlab(&again).success().stderr;
+    assert!(told.contains("changed outside of its slots; as it was it is kept as dossier.md.old1"), "{told}");
+    assert!(std::fs::read_to_string(lab.path("out/dossier.md.old1")).unwrap().contains("## 5. Mine"));
+    std::fs::write(lab.path("out/dossier.md"), edited.replace("It *opens*.\n<!-- end of slot -->", "It")).unwrap();
+    let refused = schedlab(&words);
+    assert!(refused.code == 1 && refused.stderr.contains("the slot `function open` has no line"), "{}", refused.stderr);
+    // A function that is not there any more: its note stays.
+    std::fs::write(lab.path("out/dossier.md"), &edited).unwrap();
+    schedlab(&["kernel", "dossier", "HEAD~3..HEAD~2", "--tree", &tree, "-o", &out]).success();
+    let page = std::fs::read_to_string(lab.path("out/dossier.md")).unwrap();
+    assert!(page.contains("Notes whose place is gone") && page.contains("It *opens*."), "{page}");
+}
+
+/// What of a patch is not read is a problem that the answer names.
+#[test]
+fn a_dossier_of_a_patch_names_what_was_refused() {
+    let lab = Lab::new("kernel-dossier-refused");
+    write(&lab, "tree/kernel/x.c", TEXT.as_bytes());
+    let hunk = "--- a/kernel/x.c\n+++ b/kernel/x.c\n@@ -13,3 +13,4 @@ int second(int x)\n \tunlock(x);\n \treturn x;\n }\n+int y;\n";
+    let refused = "--- a/../../x\n+++ b/../../x\n@@ -0,0 +1 @@\n+x\ndiff --git a/f.bin b/f.bin\nindex 1..2\nBinary files a/f.bin and b/f.bin differ\n";
+    let patch = write(&lab, "p.patch", format!("{hunk}{refused}").as_bytes());
+    let (tree, out) = (lab.path("tree"), lab.path("out"));
+    let ran = schedlab(&["kernel", "dossier", &patch, "--tree", &tree, "-o", &out]).success();
+    for why in ["leads out of the tree", "f.bin is binary"] {
+        assert!(ran.stderr.contains(why), "{why}: {}", ran.stderr);
+    }
+    let answer = json(&std::fs::read_to_string(lab.path("out/dossier.json")).unwrap());
+    assert_eq!(answer["problems"].as_array().unwrap().len(), 2, "{answer}");
+    let ran = schedlab(&["kernel", "dossier", &patch, "--tree", &tree, "-o", &patch]).failure();
+    assert!(ran.stderr.contains("it is no directory"), "{}", ran.stderr);
+}

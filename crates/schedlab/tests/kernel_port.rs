@@ -1,0 +1,444 @@
+//! `kernel port` as a user starts it: on small trees.
+
+mod program;
+
+use program::sources::{MISPLACED, TEXT, git, write};
+use program::{Lab, json, schedlab};
+
+#[test]
+fn a_quilt_directory_is_rehearsed_and_the_tree_stays_as_it_is() {
+    let lab = Lab::new("kernel-port");
+    let source = write(&lab, "tree/kernel/x.c", TEXT.as_bytes());
+    write(&lab, "q/series", b"# order\nb.patch -p1\na.patch\n");
+    write(
+        &lab,
+        "q/b.patch",
+        format!("Subject: [PATCH 1/2] of b\n\n--- a/kernel/x.c\n+++ b/kernel/x.c\n{MISPLACED}").as_bytes(),
+    );
+    let a = "Subject: of a\n\n--- a/../../etc/x\n+++ b/../../etc/x\n@@ -1 +1 @@\n-a\n+b\n--- a/kernel/gone.c\n+++ b/kernel/gone.c\n@@ -1 +1 @@\n-a\n+b\n";
+    write(&lab, "q/a.patch", a.as_bytes());
+    let (series, tree, file) = (lab.path("q"), lab.path("tree"), lab.path("found.jsonl"));
+    let ran = schedlab(&["kernel", "port", &series, "--onto", &tree, "--json", &file]).success();
+    let flagged =
+        "hunk 1    applies  kernel/x.c:12 second  patch puts it into `first`, it is for `second`; proposal: sure";
+    assert!(ran.stdout.contains(flagged), "{}", ran.stdout);
+    assert!(ran.stdout.contains("patch 1: of b (") && ran.stdout.contains("kernel/gone.c  the tree has no such file"));
+    assert!(ran.stdout.contains("`a/../../etc/x` leads out of the tree"), "{}", ran.stdout);
+    assert!(ran.stdout.contains("2 hunks of 2 patches: 1 apply, 0 with offset, 0 with fuzz, 1 fail"), "{}", ran.stdout);
+    let lines: Vec<_> = std::fs::read_to_string(&file).unwrap().lines().map(json).collect();
+    assert_eq!(lines.len(), 3);
+    assert_eq!((&lines[0]["verdict"], &lines[0]["place"]["line"]), (&"applies".into(), &12.into()));
+    assert_eq!((&lines[0]["confidence"], &lines[0]["place"]["function"]), (&"sure".into(), &"second".into()));
+    assert!(
+        lines[0]["proposal"].as_str().unwrap().starts_with("@@ -9,7 +9,7 @@ int first(int x)\n int second(int x)\n"),
+        "{}",
+        lines[0]
+    );
+    assert_eq!((&lines[1]["verdict"], lines[1]["place"].is_null()), (&"fails".into(), true));
+    assert_eq!(lines[2]["line"], 3);
+    assert_eq!(std::fs::read_to_string(source).unwrap(), TEXT);
+    let alone = schedlab(&["kernel", "port", &series, "--onto", &tree, "--json"]).success();
+    assert_eq!(alone.stdout, std::fs::read_to_string(&file).unwrap());
+}
+
+/// Of three patches the first is put right, the second is there already, and of the third a hunk is left out; what is
+/// written goes in with `git apply`, and nothing else is written anywhere.
+#[test]
+fn the_adapted_series_applies_and_stays_in_its_directory() {
+    let lab = Lab::new("kernel-port-write");
+    let source = write(&lab, "tree/kernel/x.c", TEXT.as_bytes());
+    let mail = |n: u32, subject: &str, files: &str| {
+        format!(
+            "From {n:040} Mon Sep 17 00:00:00 2001\nFrom: A B <a@example.org>\nSubject: [PATCH {n}/3] {subject}\n\nWhy.\n---\n x | 9 +\n\n{files}-- \n2.39.5\n\n"
+        )
+    };
+    let there = "--- a/kernel/x.c\n+++ b/kernel/x.c\n@@ -1,4 +1,4 @@\n int first(int x)\n {\n-\tlatch(x);\n+\tlock(x);\n \tx = compute(x);\n";
+    let lost = "@@ -90,3 +90,3 @@ int third(int x)\n \talpha(x);\n-\tbeta(x);\n+\tgamma(x);\n \tdelta(x);\n";
+    let hostile = "--- a/../../evil\n+++ b/../../evil\n@@ -0,0 +1 @@\n+x\n";
+    let series = [
+        mail(1, "../../up: a / b\u{1b}[31m", &format!("--- a/kernel/x.c\n+++ b/kernel/x.c\n{MISPLACED}{hostile}")),
+        mail(2, "there", there),
+        mail(
+            3,
+            "more",
+            &format!("--- a/kernel/x.c\n+++ b/kernel/x.c\n@@ -1 +1 @@\n-int first(int x)\n+int first(long x)\n{lost}"),
+        ),
+    ];
+    let series = write(&lab, "series.mbox", series.concat().as_bytes());
+    let (tree, out) = (lab.path("tree"), lab.path("out/deep"));
+    let ran = schedlab(&["kernel", "port", &series, "--onto", &tree, "--write", &out]).success();
+    assert!(ran.stderr.contains("2 of 3 patches in "), "{}", ran.stderr);
+    assert!(ran.stderr.contains("1 *.rej file with hunks"), "{}", ran.stderr);
+    for row in [
+        "    1 part          1       0        1  ../../up: a / b",
+        " 1 not rehearsed\n",
+        "    2 present       0       1        0  there\n",
+        "    3 part          1       0        1  more\n",
+        " 1 only a guess\n",
+        "patches: 1 present, 0 clean, 0 adapted, 2 part, 0 left out\n",
+    ] {
+        assert!(ran.stdout.contains(row), "{row}: {}", ran.stdout);
+    }
+    let names = |dir: &str| {
+        let entries = std::fs::read_dir(lab.path(dir)).unwrap();
+        let mut names: Vec<String> = entries.map(|e| e.unwrap().file_name().into_string().unwrap()).collect();
+        names.sort();
+        names
+    };
+    assert_eq!(names("out/deep"), ["0001-up-a-b-31m.patch", "0003-more.patch", "0003-more.rej", "series"]);
+    assert_eq!(names(""), ["out", "series.mbox", "tree"]);
+    let read = |name: &str| std::fs::read_to_string(lab.path(&format!("out/deep/{name}"))).unwrap();
+    assert_eq!(read("series"), "0001-up-a-b-31m.patch\n# 0002-there: nothing is left of it\n0003-more.patch\n");
+    let first = read("0001-up-a-b-31m.patch");
+    assert!(first.contains("\nWhy.\n---\n# schedlab: hunk 1 of the series, kernel/x.c: sure proposal"), "{first}");
+    assert!(!first.contains("evil") && read("0003-more.rej").ends_with(lost));
+    assert_eq!(std::fs::read_to_string(&source).unwrap(), TEXT);
+    for patch in ["0001-up-a-b-31m.patch", "0003-more.patch"] {
+        let file = lab.path(&format!("out/deep/{patch}"));
+        let ran = std::process::Command::new("git").args(["apply", "-v", &file]).current_dir(&tree).output().unwrap();
+        assert!(ran.status.success(), "{patch}: {}", String::from_utf8_lossy(&ran.stderr));
+    }
+    let (head, tail) = TEXT.split_at(TEXT.find("int second").unwrap());
+    let ported = head.replace("first(int", "first(long") + &tail.replace("compute", "recompute");
+    assert_eq!(std::fs::read_to_string(&source).unwrap(), ported);
+    // Written once, it may be edited.
+    let again = schedlab(&["kernel", "port", &series, "--onto", &tree, "--write", &out]);
+    assert_eq!((again.code, again.stderr.contains("it is not empty")), (1, true), "{}", again.stderr);
+    let file = schedlab(&["kernel", "port", &series, "--onto", &tree, "--write", &series]);
+    assert_eq!((file.code, file.stderr.contains("it is no directory")), (1, true), "{}", file.stderr);
+}
+
+/// A checkout: five patches, of which its history has the first four in one way each, the fourth taken back since.
+#[test]
+fn patches_that_the_history_of_a_checkout_has_are_known_there() {
+    let lab = Lab::new("kernel-port-history");
+    let tree = lab.path("tree");
+    let lines = |changed: &[(usize, &str)]| -> String {
+        let line =
+            |n: usize| changed.iter().find(|(at, _)| *at == n).map_or(format!("line {n}"), |(_, new)| (*new).into());
+        (1..=60).map(|n| line(n) + "\n").collect()
+    };
+    let commit = |changed: &[(usize, &str)], message: &str| {
+        write(&lab, "tree/x.c", lines(changed).as_bytes());
+        git(&lab, "tree", &["add", "-A"]);
+        git(&lab, "tree", &["commit", "-qm", message]);
+        git(&lab, "tree", &["rev-parse", "HEAD"]).trim().to_owned()
+    };
+    write(&lab, "tree/x.c", b"");
+    git(&lab, "tree", &["init", "-q"]);
+    commit(&[], "base");
+    let by_id = commit(&[(5, "a")], "another name");
+    let by_subject = commit(&[(5, "a"), (15, "b, adapted")], "second");
+    let origin = "0123456789abcdef0123456789abcdef01234567";
+    let by_origin =
+        commit(&[(5, "a"), (15, "b, adapted"), (25, "c")], &format!("x: third\n\ncommit {origin} upstream.\n"));
+    let fourth = commit(&[(5, "a"), (15, "b, adapted"), (25, "c"), (35, "d")], "fourth");
+    let back = commit(
+        &[(5, "a"), (15, "b, adapted"), (25, "c")],
+        &format!("Revert \"fourth\"\n\nThis reverts commit {fourth}.\n"),
+    );
+    let mail = |from: &str, subject: &str, more: &str, at: usize, new: &str| {
+        let context = |n: usize| format!(" line {n}\n");
+        let hunk = format!(
+            "@@ -{},7 +{},7 @@\n{}-line {at}\n+{new}\n{}",
+            at - 3,
+            at - 3,
+            (at - 3..at).map(context).collect::<String>(),
+            (at + 1..=at + 3).map(context).collect::<String>()
+        );
+        format!(
+            "From {from} Mon Sep 17 00:00:00 2001\nSubject: [PATCH] {subject}\n\n{more}\n---\n--- a/x.c\n+++ b/x.c\n{hunk}-- \n2\n\n"
+        )
+    };
+    let none = "0000000000000000000000000000000000000000";
+    let series = [
+        mail(none, "first", "", 5, "a"),
+        mail(none, "second", "", 15, "b"),
+        mail(origin, "third", "", 25, "C"),
+        mail(none, "fourth", "", 35, "d"),
+        mail(none, "fifth", "Fixes: deadbeef1234 (\"never was\")\nFixes: 0123456789ab (\"third\")", 45, "e"),
+    ];
+    let series = write(&lab, "s.mbox", series.concat().as_bytes());
+    let ran = schedlab(&["kernel", "port", &series, "--onto", &tree, "--json"]).success();
+    let found: Vec<_> = ran.stdout.lines().map(json).collect();
+    let told: Vec<_> = found.iter().map(|f| (f["history"]["commit"].as_str(), f["history"]["by"].as_str())).collect();
+    let expected = [
+        (Some(&*by_id), Some("same patch-id")),
+        (Some(&*by_subject), Some("same subject")),
+        (Some(&*by_origin), Some("names the same origin")),
+        (Some(&*fourth), Some("same patch-id")),
+        (None, None),
+    ];
+    assert_eq!(told, expected, "{}", ran.stdout);
+    let of = |key: &str| found.iter().map(|f| f[key].as_bool().unwrap()).collect::<Vec<_>>();
+    assert_eq!(
+        (of("present"), of("taken")),
+        (vec![true, true, true, false, false], vec![false, false, false, true, true])
+    );
+    assert_eq!(found[3]["history"]["reverted_by"], *back);
+    assert_eq!((found[4]["fixes"][0]["there"].is_null(), &found[4]["fixes"][1]["there"]), (true, &(*by_origin).into()));
+    let text = schedlab(&["kernel", "port", &series, "--onto", &tree]).success().stdout;
+    let not_there = "fixes deadbeef1234 (never was): not in the history of its files; it may not be needed";
+    assert!(text.contains(not_there) && text.contains(&format!("reverted by {}", &back[..12])), "{text}");
+    // Without its newest commits it knows less, and says that there is less.
+    let clone = lab.path("clone");
+    git(&lab, "", &["clone", "-q", "--depth=1", &format!("file://{tree}"), &clone]);
+    let text = schedlab(&["kernel", "port", &series, "--onto", &clone]).success().stdout;
+    assert!(text.contains("not in what was read of the history"), "{text}");
+    // A checkout that git will not read is a tree as any other.
+    write(&lab, "broken/.git", b"gitdir: nowhere\n");
+    write(&lab, "broken/x.c", lines(&[]).as_bytes());
+    let ran = schedlab(&["kernel", "port", &series, "--onto", &lab.path("broken")]).success();
+    assert!(ran.stderr.contains("whose history cannot be read") && ran.stdout.contains("5 apply"), "{}", ran.stderr);
+}
+
+#[test]
+fn what_cannot_be_rehearsed_is_said_in_a_sentence() {
+    let lab = Lab::new("kernel-port-bad");
+    let (tree, text) = (lab.path(""), write(&lab, "notes.txt", b"no diff\n"));
+    write(&lab, "empty/readme", b"");
+    let empty = lab.path("empty");
+    for (series, onto, code, why) in [
+        (&*text, &*tree, 1, "holds no diff"),
+        ("absent.patch", &tree, 1, "absent.patch cannot be read"),
+        ("/dev/zero", &tree, 1, "never ends"),
+        (&empty, &tree, 1, "holds no *.patch or *.diff"),
+        (&text, "absent", 1, "--onto absent: it is no directory"),
+    ] {
+        let ran = schedlab(&["kernel", "port", series, "--onto", onto]);
+        assert_eq!(ran.code, code, "{}", ran.stderr);
+        assert!(ran.stderr.contains(why), "{}", ran.stderr);
+    }
+    assert_eq!(schedlab(&["kernel", "port", &text]).code, 2);
+}
+
+/// A series and trees of somebody else's: pipes and devices are not waited for, and a file has a largest size.
+#[test]
+fn series_and_trees_of_others_are_regular_files_of_some_size() {
+    let lab = Lab::new("kernel-hostile-series");
+    write(&lab, "tree/kernel/x.c", TEXT.as_bytes());
+    write(&lab, "long/kernel/x.c", b"");
+    std::fs::File::options().write(true).open(lab.path("long/kernel/x.c")).unwrap().set_len(1 << 40).unwrap();
+    let patch = format!("--- a/kernel/x.c\n+++ b/kernel/x.c\n{MISPLACED}");
+    write(&lab, "series/x.patch", patch.as_bytes());
+    std::os::unix::fs::symlink("/dev/zero", lab.path("series/series")).unwrap();
+    let (series, tree, long) = (lab.path("series"), lab.path("tree"), lab.path("long"));
+    schedlab(&["kernel", "port", &series, "--onto", &tree]).success();
+    assert!(std::process::Command::new("mkfifo").arg(lab.path("series/y.patch")).status().unwrap().success());
+    let (patch, out) = (lab.path("series/x.patch"), lab.path("out"));
+    for (words, why) in [
+        (&["port", &*series, "--onto", &tree][..], "y.patch cannot be read"),
+        (&["port", &patch, "--onto", &long], "kernel/x.c cannot be read: file too large"),
+        (&["dossier", &tree, &long, "-o", &out], "kernel/x.c cannot be read: file too large"),
+    ] {
+        let ran = schedlab(&[&["kernel"], words].concat());
+        assert!(ran.code == 1 && ran.stderr.contains(why), "{words:?}: {} {}", ran.code, ran.stderr);
+    }
+}
+
+/// As GNU patch does, which would not follow a link out of the tree either.
+#[test]
+fn a_link_of_the_tree_is_not_patched_nor_is_what_lies_behind_one() {
+    let lab = Lab::new("kernel-port-links");
+    write(&lab, "tree/kernel/x.c", TEXT.as_bytes());
+    write(&lab, "outside/y.c", TEXT.as_bytes());
+    for (to, at) in [("x.c", "tree/kernel/link.c"), ("kernel", "tree/inside"), ("../outside", "tree/out")] {
+        std::os::unix::fs::symlink(to, lab.path(at)).unwrap();
+    }
+    let hunk = MISPLACED.replace("-3,4 +3,4", "-11,4 +11,4");
+    let part = |path: &str| format!("--- a/{path}\n+++ b/{path}\n{hunk}");
+    let new = "--- /dev/null\n+++ b/out/new.c\n@@ -0,0 +1 @@\n+x\n";
+    let series = ["kernel/link.c", "out/y.c", "inside/x.c"].map(part).concat() + new;
+    let (series, out) = (write(&lab, "s.patch", series.as_bytes()), lab.path("written"));
+    let ran = schedlab(&["kernel", "port", &series, "--onto", &lab.path("tree"), "--write", &out]).success();
+    for path in ["kernel/link.c", "out/y.c", "out/new.c"] {
+        let said = ran.stdout.lines().any(|line| line.contains(&format!("`{path}` is a symbolic link in the tree")));
+        assert!(said, "{path}\n{}", ran.stdout);
+    }
+    assert!(ran.stdout.contains("1 hunk of 1 patch: 1 apply") && ran.stdout.contains("3 skipped"), "{}", ran.stdout);
+    let written = std::fs::read_to_string(format!("{out}/0001-s.patch")).unwrap();
+    assert!(
+        written.contains("+++ b/inside/x.c") && !written.contains("link.c") && !written.contains("out/"),
+        "{written}"
+    );
+}
+
+/// The source has a history: the commit that brought a name, the one that wrote a line that the target lacks, one that
+/// the target has under another id, and others. The series itself and what comes after it count for nothing.
+#[test]
+fn commits_that_a_series_leans_on_are_found_in_the_sources_history_and_looked_for_in_the_target() {
+    let lab = Lab::new("kernel-port-prerequisites");
+    let from = lab.path("from");
+    write(&lab, "from/include/a.h", b"int lock(int);\nint unlock(int);\nint compute(int);\n");
+    write(&lab, "from/net/x.c", TEXT.as_bytes());
+    git(&lab, "", &["init", "-q", &from]);
+    let commit = |lab: &Lab, message: &str| {
+        git(lab, "from", &["add", "-A"]);
+        git(lab, "from", &["commit", "-qm", message]);
+        git(lab, "from", &["rev-parse", "HEAD"]).trim().to_owned()
+    };
+    commit(&lab, "base");
+    git(&lab, "", &["clone", "-q", &format!("file://{from}"), &lab.path("onto")]);
+    let header = |more: &str| format!("int lock(int);\nint unlock(int);\nint compute(int);\n{more}");
+    write(&lab, "from/include/a.h", header("int corked(int);\n").as_bytes());
+    let brought = commit(&lab, "a: corked");
+    write(&lab, "from/include/a.h", header("int corked(int);\nint other(int);\n").as_bytes());
+    commit(&lab, "a: nothing of ours");
+    let latched = TEXT.replace("lock(x);\n\tx =", "lock_nested(x, 1);\n\tx =");
+    write(&lab, "from/net/x.c", latched.as_bytes());
+    let wrote = commit(&lab, "x: lock nested");
+    let checked = latched.replacen("\treturn x;", "\tassert(x > 0);\n\treturn x;", 1);
+    write(&lab, "from/net/x.c", checked.as_bytes());
+    let known = commit(&lab, "x: check");
+    let feature = checked.replacen(
+        "\tx = compute(x);\n\tunlock(x);\n\tassert",
+        "\tif (corked(x))\n\t\tx = compute(x);\n\tunlock(x);\n\tassert",
+        1,
+    );
+    assert_ne!(feature, checked);
+    write(&lab, "from/net/x.c", feature.as_bytes());
+    commit(&lab, "x: the feature");
+    let series = write(&lab, "s.patch", git(&lab, "from", &["format-patch", "-1", "--stdout"]).as_bytes());
+    write(&lab, "from/net/x.c", feature.replace("corked(x)", "corked(x) > 1").as_bytes());
+    commit(&lab, "x: later");
+    // The target has one of them as a pick, with other lines around it.
+    write(&lab, "onto/net/x.c", TEXT.replacen("\treturn x;", "\tassert(x > 0);\n\treturn x;", 1).as_bytes());
+    git(&lab, "onto", &["commit", "-qam", &format!("y: check\n\n[ Upstream commit {known} ]\n")]);
+    let onto = lab.path("onto");
+    let ran = schedlab(&["kernel", "port", &series, "--onto", &onto, "--from", &from, "--json"]).success();
+    let hunk = json(ran.stdout.lines().next().unwrap());
+    let commits: Vec<_> = hunk["needs"].as_array().unwrap().iter().filter(|need| need["kind"] == "commit").collect();
+    let said: Vec<_> =
+        commits.iter().map(|c| (c["name"].as_str().unwrap(), c["brought"][0].as_str(), c["there"].as_bool())).collect();
+    assert_eq!(said, [(&*brought, Some("corked"), Some(false)), (&*wrote, None, Some(false))], "{}", ran.stdout);
+    let text = schedlab(&["kernel", "port", &series, "--onto", &onto, "--from", &from]).success().stdout;
+    for line in [
+        "prerequisites: 2 commits of 4 brought what the target misses; 0 there already",
+        &format!("  {}  a: corked  (absent, clean)\n      brought corked\n", &brought[..12]),
+        "x: lock nested  (absent, clean)\n      wrote 1 line that its hunks expect\n",
+    ] {
+        assert!(text.contains(line), "{line}\n{text}");
+    }
+    // Taken into the target, they are there: one by its text alone, one by the line that names it.
+    write(&lab, "onto/include/a.h", header("int corked(int);\n").as_bytes());
+    git(&lab, "onto", &["commit", "-qam", &format!("b\n\n(cherry picked from commit {brought})\n")]);
+    let text = schedlab(&["kernel", "port", &series, "--onto", &onto, "--from", &from]).success().stdout;
+    assert!(text.contains("prerequisites: 1 commit of 4") && !text.contains("corked  ("), "{text}");
+}
+
+/// Files that get another name or mode, or that come and go without a line, are said like hunks are.
+#[test]
+fn a_patch_that_only_renames_or_changes_a_mode_is_shown() {
+    let lab = Lab::new("kernel-port-files");
+    for file in ["kernel/x.c", "kernel/taken.c", "scripts/run.sh"] {
+        write(&lab, &format!("tree/{file}"), TEXT.as_bytes());
+    }
+    write(&lab, "tree/kernel/late.c", b"");
+    let rename = |from: &str, to: &str| {
+        format!("diff --git a/{from} b/{to}\nsimilarity index 100%\nrename from {from}\nrename to {to}\n")
+    };
+    let mode = "diff --git a/scripts/run.sh b/scripts/run.sh\nold mode 100644\nnew mode 100755\n";
+    let empty = "diff --git a/kernel/empty.h b/kernel/empty.h\nnew file mode 100644\nindex 000000..e69de2\n";
+    let series = [
+        format!("Subject: moves\n\n{}{mode}{empty}", rename("kernel/x.c", "kernel/y.c")),
+        format!(
+            "Subject: cannot\n\n{}{}",
+            rename("kernel/y.c", "kernel/taken.c"),
+            rename("kernel/none.c", "kernel/n.c")
+        ),
+        format!("Subject: done\n\n{}", rename("kernel/early.c", "kernel/late.c")),
+    ];
+    let files: Vec<String> =
+        series.iter().enumerate().map(|(n, text)| write(&lab, &format!("{n}.patch"), text.as_bytes())).collect();
+    let (tree, json_file) = (lab.path("tree"), lab.path("found"));
+    let mut words = vec!["kernel", "port"];
+    words.extend(files.iter().map(String::as_str));
+    words.extend(["--onto", &tree, "--json", &json_file]);
+    let ran = schedlab(&words).success();
+    for line in [
+        "patch 1: moves (",
+        "  kernel/x.c to kernel/y.c: renamed\n",
+        "  scripts/run.sh; mode 100644 to 100755\n",
+        "  kernel/empty.h: created\n",
+        "  kernel/y.c to kernel/taken.c: renamed  the tree has that file already\n",
+        "  kernel/none.c to kernel/n.c: renamed  the tree has no such file\n",
+        "  kernel/early.c to kernel/late.c: renamed  present already\n",
+        "1 no such file, 1 the tree has that file already\n",
+        "0 hunks and 6 files as a whole of 3 patches",
+        "patches: 1 present, 1 clean, 0 adapted, 0 part, 1 left out\n",
+    ] {
+        assert!(ran.stdout.contains(line), "{line}\n{}", ran.stdout);
+    }
+    let found = std::fs::read_to_string(&json_file).unwrap();
+    let found: Vec<_> = found.lines().map(json).collect();
+    assert_eq!(found.len(), 6, "{found:?}");
+    assert_eq!((&found[0]["to"], &found[0]["taken"]), (&"kernel/y.c".into(), &true.into()));
+    assert_eq!((&found[1]["modes"][1], &found[1]["change"]), (&"100755".into(), &"changed".into()));
+    assert_eq!((&found[3]["outcome"], &found[3]["taken"]), (&"left out".into(), &false.into()));
+}
+
+/// What is written lies outside of the trees, replaces nothing that is read, and is looked at before the work.
+#[test]
+fn nothing_is_written_into_a_tree_or_over_a_patch() {
+    let lab = Lab::new("kernel-port-places");
+    write(&lab, "tree/kernel/x.c", TEXT.as_bytes());
+    write(&lab, "from/kernel/x.c", TEXT.as_bytes());
+    let text = format!("--- a/kernel/x.c\n+++ b/kernel/x.c\n{MISPLACED}");
+    let series = write(&lab, "s.patch", text.as_bytes());
+    std::os::unix::fs::symlink(lab.path("tree"), lab.path("link")).unwrap();
+    std::fs::hard_link(&series, lab.path("same.patch")).unwrap();
+    let (tree, from) = (lab.path("tree"), lab.path("from"));
+    for (words, why) in [
+        (["--write", "tree/ported"], "lies in --onto"),
+        (["--write", "link/deep/ported"], "lies in --onto"),
+        (["--write", "from/ported"], "lies in --from"),
+        (["--json", "tree/kernel/x.c"], "lies in --onto"),
+        (["--json", "s.patch"], "it is read ("),
+        (["--json", "same.patch"], "it is read ("),
+        (["--json", "none/f"], "there is no directory"),
+        (["--json", "from"], "lies in --from"),
+    ] {
+        let place = lab.path(words[1]);
+        let port = ["kernel", "port", &series, "--onto", &tree, "--from", &from, words[0], &place];
+        for words in [&port[..], &[&port[..], &["--dry-run"]].concat()] {
+            let ran = schedlab(words).failure();
+            assert!(ran.stderr.contains(why) && ran.stdout.is_empty(), "{words:?}: {}{}", ran.stderr, ran.stdout);
+        }
+    }
+    assert_eq!(std::fs::read_to_string(&series).unwrap(), text);
+    assert_eq!(std::fs::read_to_string(lab.path("tree/kernel/x.c")).unwrap(), TEXT);
+    assert!(!std::path::Path::new(&lab.path("tree/ported")).exists());
+}
+
+#[test]
+fn a_dry_run_says_what_would_be_written_and_refuses_what_could_not_be_built() {
+    let lab = Lab::new("kernel-port-dry");
+    write(&lab, "tree/kernel/x.c", TEXT.as_bytes());
+    let series = write(&lab, "s.patch", format!("--- a/kernel/x.c\n+++ b/kernel/x.c\n{MISPLACED}").as_bytes());
+    let (tree, out, file) = (lab.path("tree"), lab.path("out"), lab.path("f.jsonl"));
+    let port = ["kernel", "port", &series, "--onto", &tree, "--dry-run"];
+    let ran = schedlab(&[&port[..], &["--write", &out, "--json", &file]].concat()).success();
+    for line in [&format!("would write 1 of 1 patch, the file `series` and 0 *.rej files into {out}"), "would write "] {
+        assert!(ran.stderr.contains(line), "{line}: {}", ran.stderr);
+    }
+    assert!(ran.stderr.contains(&format!("would write {file}")) && !std::path::Path::new(&file).exists());
+    assert!(!std::path::Path::new(&out).exists());
+    let ran = schedlab(&[&port[..], &["--build"]].concat()).failure();
+    assert!(ran.stderr.contains("is no kernel source tree") && ran.stdout.is_empty(), "{}", ran.stderr);
+}
+
+/// A tree that the series was not made for has no contract to compare.
+#[test]
+fn a_source_tree_without_the_series_is_refused_or_doubted() {
+    let lab = Lab::new("kernel-port-from");
+    write(&lab, "tree/kernel/x.c", TEXT.as_bytes());
+    write(&lab, "other/kernel/x.c", b"int other;\n");
+    write(&lab, "empty/README", b"");
+    let series = write(&lab, "s.patch", format!("--- a/kernel/x.c\n+++ b/kernel/x.c\n{MISPLACED}").as_bytes());
+    let port =
+        |from: &str| schedlab(&["kernel", "port", &series, "--onto", &lab.path("tree"), "--from", &lab.path(from)]);
+    let ran = port("empty").failure();
+    assert!(ran.stderr.contains("it has none of the files that the series changes"), "{}", ran.stderr);
+    assert!(port("other").success().stderr.contains("without place there: 1 hunk of the series"));
+    assert!(!port("tree").success().stderr.contains("without place"));
+}
