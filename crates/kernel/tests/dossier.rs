@@ -191,3 +191,23 @@ fn what_shares_rare_names_with_the_changed_is_similar() {
     assert_eq!((found[0].function.as_str(), found[0].shared.join(" ")), ("nagle_check", "nonagle corked".to_owned()));
     assert_eq!(found[0].with, ["push"]);
 }
+
+#[test]
+fn all_calls_of_a_new_function_are_new_and_annotations_are_none() {
+    let new = "static int fresh(int x)\n{\n\tif (unlikely(probe(x)))\n\t\treturn -1;\n\treturn container_of(x);\n}\n";
+    let (without, with) = (tree(&[("kernel/a.c", "int a;\n")]), tree(&[("kernel/a.c", new)]));
+    let found = compare(&without, &with).key_functions.remove(0);
+    assert_eq!((found.calls_added, found.calls_kept.len()), (vec!["probe".to_owned()], 0));
+    let gone = compare(&with, &without).key_functions.remove(0);
+    assert_eq!((gone.calls_removed, gone.calls_kept.len()), (vec!["probe".to_owned()], 0));
+}
+
+/// As kernel/sched/debug.c makes the files of a domain.
+#[test]
+fn a_macro_of_the_file_that_makes_debugfs_files_names_them() {
+    let text = "static void add(struct dentry *parent)\n{\n#define SDM(type, mode, member)\t\\\n\tdebugfs_create_##type(#member, mode, parent, &sd->member)\n\n\tSDM(ulong, 0644, min_interval);\n\tSDM(str, 0444, name);\n#undef SDM\n\tdebugfs_create_file(\"flags\", 0444, parent, NULL, NULL);\n}\n";
+    let file = &tree(&[("kernel/sched/debug.c", text)])[0];
+    let names: Vec<&str> =
+        file.interfaces.iter().filter(|one| one.kind == Kind::Debugfs).map(|one| one.name.as_str()).collect();
+    assert_eq!(names, ["min_interval", "name", "flags"]);
+}

@@ -7,11 +7,13 @@
 //! `cargo xtask bench kernel -- --functions TREE …` checks the scanner of C against universal-ctags instead;
 //! `… -- --calls TREE OBJECTS FOLDER …` the calls in these folders against the objects that were built of them
 //! (`builds/…/objects` of the cache of `vm build`); `… -- --changed TREE OBJECTS TREE OBJECTS FOLDER …` the functions
-//! that differ between two trees against the code of two builds.
+//! that differ between two trees against the code of two builds; `… -- --guest KERNEL TREE` the interfaces that a booted
+//! guest shows against its source (such as debian:6.1 and the tree of that very version).
 #![forbid(unsafe_code)]
 #![allow(clippy::print_stdout, clippy::print_stderr)]
 
 mod functions;
+mod guest;
 mod needs;
 mod objects;
 mod pairs;
@@ -48,6 +50,7 @@ fn run() -> Result<bool> {
             let (trees, builds) = ([a.as_ref(), b.as_ref()], [built_a.as_ref(), built_b.as_ref()]);
             return objects::changed(trees, builds, &arguments[5..]);
         }
+        ["--guest", kernel, tree] => return with_scratch(|scratch| guest::run(kernel, tree.as_ref(), scratch)),
         _ => {}
     }
     let misses = match arguments.iter().position(|a| a == "--misses") {
@@ -61,17 +64,22 @@ fn run() -> Result<bool> {
     if let Some(missing) = trees.iter().find(|tree| !tree.is_dir()) {
         bail!("{} is no directory", missing.display());
     }
-    let scratch = std::env::temp_dir().join(format!("schedlab-bench-kernel-{}", std::process::id()));
-    std::fs::create_dir_all(&scratch).context("no place for scratch files")?;
     let mut score = Score::default();
-    let done = measured(&trees, &scratch, &mut score);
-    std::fs::remove_dir_all(&scratch).context("scratch files")?;
-    let is_met = done?;
+    let done = with_scratch(|scratch| measured(&trees, scratch, &mut score));
     if let Some(path) = misses {
         std::fs::write(&path, &score.misses).with_context(|| path.clone())?;
     }
     table::closing("kernel", began.elapsed());
-    Ok(is_met)
+    done
+}
+
+/// In a directory that is gone afterwards.
+fn with_scratch(work: impl FnOnce(&Path) -> Result<bool>) -> Result<bool> {
+    let scratch = std::env::temp_dir().join(format!("schedlab-bench-kernel-{}", std::process::id()));
+    std::fs::create_dir_all(&scratch).context("no place for scratch files")?;
+    let done = work(&scratch);
+    std::fs::remove_dir_all(&scratch).context("scratch files")?;
+    done
 }
 
 fn measured(trees: &[PathBuf; 4], scratch: &Path, score: &mut Score) -> Result<bool> {

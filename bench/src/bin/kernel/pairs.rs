@@ -13,6 +13,8 @@ pub(crate) struct Pair {
     pub(crate) number: usize,
     /// Of the newer series.
     pub(crate) hunk: Hunk,
+    /// The same with more of the newer file's text around it.
+    pub(crate) wide: Hunk,
     /// The maintainers' own, at its exact lines.
     pub(crate) twin: Hunk,
     /// Both change the same lines, trailing blanks aside.
@@ -61,6 +63,7 @@ pub(crate) fn of_file(trees: &[PathBuf; 4], file: &str) -> Result<Vec<Pair>> {
     let at = |tree: usize| trees[tree].join(file);
     let (newer, twins) = (hunks(&at(0), &at(1))?, hunks(&at(2), &at(3))?);
     let old = std::fs::read(at(2)).with_context(|| at(2).display().to_string())?;
+    let base = std::fs::read(at(0)).with_context(|| at(0).display().to_string())?;
     let changed = |hunk: &Hunk| -> Vec<Vec<u8>> {
         let lines = hunk.lines.iter().filter(|l| !matches!(l, Line::Context(_)));
         lines.map(|l| [&[l.sign()], l.text().trim_ascii_end()].concat()).collect()
@@ -83,9 +86,23 @@ pub(crate) fn of_file(trees: &[PathBuf; 4], file: &str) -> Result<Vec<Pair>> {
         let exactly = Placement::At { line, offset: 0, fuzz: 0 };
         let right = apply(std::slice::from_ref(&twin), &[exactly], &split(&old));
         let hunk = newer[i].clone();
-        out.push(Pair { file: file.into(), number: i, hunk, twin, is_same: a[i] == b[j], old: old.clone(), right });
+        let (file, wide, old) = (file.into(), widened(&hunk, &split(&base)), old.clone());
+        out.push(Pair { file, number: i, hunk, wide, twin, is_same: a[i] == b[j], old, right });
     }
     Ok(out)
+}
+
+/// A hunk with this many more lines of its text on either side.
+const AROUND: usize = 30;
+
+fn widened(hunk: &Hunk, text: &[&[u8]]) -> Hunk {
+    let first = hunk.old_start - usize::from(!hunk.old_side().is_empty());
+    let last = (first + hunk.old_side().len()).min(text.len());
+    let begin = first.saturating_sub(AROUND);
+    let context = |lines: &[&[u8]]| lines.iter().map(|line| Line::Context(line.to_vec())).collect::<Vec<_>>();
+    let behind = context(&text[last..(last + AROUND).min(text.len())]);
+    let lines = [context(&text[begin..first]), hunk.lines.clone(), behind].concat();
+    Hunk { old_start: hunk.old_start - (first - begin), lines, ..hunk.clone() }
 }
 
 /// Ratcliff and Obershelp's measure, as Python's difflib has it: twice the lines in matching blocks by all lines.

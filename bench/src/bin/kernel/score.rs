@@ -44,6 +44,9 @@ pub(crate) struct Score {
     place_of_failures: Share,
     flagged_misplaced: Share,
     flagged_right: Share,
+    /// The second design: what is flagged, or belongs elsewhere by more of the text around it.
+    wide_misplaced: Share,
+    wide_right: Share,
     took: Duration,
     /// What went wrong, to be read.
     pub(crate) misses: String,
@@ -56,6 +59,9 @@ impl Score {
         let hunks = std::slice::from_ref(&pair.hunk);
         let Some(ours) = rehearse(hunks, &source).pop() else { return Ok(()) };
         self.took += began.elapsed();
+        let wide = rehearse(std::slice::from_ref(&pair.wide), &source).pop().and_then(|wide| wide.place);
+        let is_elsewhere =
+            ours.flagged.is_some() || wide.map(|place| place.line) != ours.place.as_ref().map(|p| p.line);
         let (verdict, by_patch) = patch(pair, scratch)?;
         let ours_by_patch = apply(hunks, &[ours.patch], source.lines());
         let is_as_patch = ours.patch.verdict() == verdict && ours_by_patch == by_patch;
@@ -78,8 +84,10 @@ impl Score {
             self.place_of_failures.add(is_placed);
         } else if is_right {
             self.flagged_right.add(ours.flagged.is_some());
+            self.wide_right.add(is_elsewhere);
         } else if pair.is_same {
             self.flagged_misplaced.add(ours.flagged.is_some());
+            self.wide_misplaced.add(is_elsewhere);
         }
         let is_missed = !is_as_patch
             || !is_placed
@@ -138,6 +146,8 @@ impl Score {
                 self.flagged_misplaced.percent() >= 90.0,
             ),
             (self.flagged_right, "patch is right: flagged", "≤ 1 %", self.flagged_right.percent() <= 1.0),
+            (self.wide_misplaced, "with 30 more lines around: misplaced and flagged", "", true),
+            (self.wide_right, "with 30 more lines around: right and flagged", "", true),
         ];
         let rows: Vec<Vec<String>> = bars.iter().map(|(share, what, bar, ok)| share.row(what, bar, *ok)).collect();
         table::print("Back-port rehearsal", &["of the pairs", "found", "bar", "met"], &rows);

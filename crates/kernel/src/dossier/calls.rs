@@ -2,6 +2,7 @@
 
 use super::functions::{Named, by_name};
 use super::{File, FunctionChange, Place, Status};
+use crate::source::Call;
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -31,17 +32,20 @@ pub struct KeyFunction {
     pub is_signature_changed: bool,
     /// Callers in the tree that the place is in, by file.
     pub callers: Vec<Caller>,
-    /// Calls that both versions make, or the only version.
+    /// Calls that both versions make.
     pub calls_kept: Vec<String>,
-    /// Calls that only the second version makes; empty for a new function.
+    /// Calls that only the second version makes; of a new function all.
     pub calls_added: Vec<String>,
-    /// Calls that only the first version made; empty for one that is gone.
+    /// Calls that only the first version made; of one that is gone all.
     pub calls_removed: Vec<String>,
     /// `table.member` that it is registered as.
     pub registered: Vec<String>,
     /// Functions that call such a member: any of the table's type, so more than dispatch to this one.
     pub dispatched_from: Vec<Caller>,
 }
+
+/// Macros in small letters that call nothing.
+const ANNOTATIONS: [&str; 4] = ["likely", "unlikely", "container_of", "container_of_const"];
 
 /// One tree, indexed.
 struct Tree<'a> {
@@ -80,7 +84,9 @@ impl<'a> Tree<'a> {
         let found = self.functions.get(name).into_iter().flatten();
         let here = found.filter(|(file, f)| file.path == place.file && f.line == place.line);
         // Macros in capitals are guards and annotations more often than calls.
-        let named = here.flat_map(|(_, f)| &f.calls).filter(|c| c.name.bytes().any(|b| b.is_ascii_lowercase()));
+        let is_call =
+            |c: &&Call| c.name.bytes().any(|b| b.is_ascii_lowercase()) && !ANNOTATIONS.contains(&c.name.as_str());
+        let named = here.flat_map(|(_, f)| &f.calls).filter(is_call);
         named.map(|c| if c.is_member { format!("->{}", c.name) } else { c.name.clone() }).collect()
     }
 }
@@ -110,12 +116,6 @@ fn key_function(change: &FunctionChange, trees: &[Tree; 2]) -> Option<(usize, Ke
     let shared = |a: &BTreeSet<String>, b: &BTreeSet<String>, is_shared: bool| -> Vec<String> {
         a.iter().filter(|call| b.contains(*call) == is_shared).cloned().collect()
     };
-    let is_in_both = change.before.is_some() && change.after.is_some();
-    let [calls_kept, calls_added, calls_removed] = match is_in_both {
-        true => [shared(&new, &old, true), shared(&new, &old, false), shared(&old, &new, false)],
-        // The calls of the only version; the other set is empty.
-        false => [[shared(&new, &old, false), shared(&old, &new, false)].concat(), Vec::new(), Vec::new()],
-    };
     let lines = change.added + change.removed;
     // Lines count most; what many call or a table leads to is met by more code.
     let rank =
@@ -126,9 +126,9 @@ fn key_function(change: &FunctionChange, trees: &[Tree; 2]) -> Option<(usize, Ke
         lines,
         is_signature_changed: change.signatures.is_some(),
         callers,
-        calls_kept,
-        calls_added,
-        calls_removed,
+        calls_kept: shared(&new, &old, true),
+        calls_added: shared(&new, &old, false),
+        calls_removed: shared(&old, &new, false),
         registered: entries.iter().map(|(table, member)| format!("{table}.{member}")).collect(),
         dispatched_from: dispatched.into_iter().cloned().collect(),
     };

@@ -65,7 +65,14 @@ pub struct InterfaceChange {
 
 pub(super) fn of(path: &str, unit: &Unit) -> Vec<Interface> {
     let mut out = Collected { path, out: Vec::new() };
-    unit.invocations.iter().for_each(|i| invocation(&mut out, i));
+    let macros = unit.macros.iter().filter(|found| found.text.contains("debugfs_create"));
+    let macros: BTreeMap<&str, &str> = macros.map(|found| (found.name.as_str(), found.text.as_str())).collect();
+    for i in &unit.invocations {
+        match macros.get(i.name.as_str()) {
+            Some(text) => by_macro(&mut out, i, text),
+            None => invocation(&mut out, i),
+        }
+    }
     unit.tables.iter().for_each(|t| table(&mut out, t));
     for f in &unit.functions {
         let is_syscall = f.by.as_ref().is_some_and(|by| by.contains("SYSCALL_DEFINE"));
@@ -133,6 +140,16 @@ fn invocation(out: &mut Collected, i: &Invocation) {
     let rest: Vec<&str> = i.arguments.iter().enumerate().filter(|(n, _)| *n != at).map(|(_, a)| a.as_str()).collect();
     let detail = format!("{}({})", i.name, rest.join(", "));
     out.add(kind, argument(at).trim_matches('"'), detail, &i.condition, i.line);
+}
+
+/// `SDM(u32, 0644, busy_factor)` of `#define SDM(type, mode, member) debugfs_create_##type(#member, …)`.
+fn by_macro(out: &mut Collected, i: &Invocation, text: &str) {
+    let Some((parameters, body)) = text.strip_prefix('(').and_then(|text| text.split_once(')')) else { return };
+    let is_name = |parameter: &str| body.contains(&format!("(#{},", parameter.trim()));
+    let named = parameters.split(',').position(is_name).and_then(|at| i.arguments.get(at));
+    let Some(name) = named else { return };
+    let detail = format!("{}({})", i.name, i.arguments.join(", "));
+    out.add(Kind::Debugfs, name, detail, &i.condition, i.line);
 }
 
 fn table(out: &mut Collected, t: &Table) {

@@ -33,7 +33,8 @@ pub struct File {
     /// As on the disk.
     pub text: Vec<u8>,
     unit: Unit,
-    interfaces: Vec<Interface>,
+    /// What it offers to user space, modules and tracers.
+    pub interfaces: Vec<Interface>,
 }
 
 impl File {

@@ -358,11 +358,15 @@ impl Scanner<'_> {
         self.out.invocations.extend(found);
     }
 
-    /// Calls in a body with a string among the arguments that register a name with the user's side.
+    /// Calls in a body with a string among the arguments that register a name with the user's side, or of a macro of the
+    /// file that does.
     fn registrations(&mut self, body: std::ops::Range<usize>, condition: &str, function: &str) {
         const STARTS: &[&[u8]] =
             &[b"debugfs_create", b"proc_create", b"proc_mkdir", b"register_sysctl", b"register_net_sysctl"];
-        let found = invoked(&self.file, &self.tokens[body], |name| STARTS.iter().any(|s| name.starts_with(s)));
+        let by_macro = self.out.macros.iter().filter(|found| found.text.contains("debugfs_create"));
+        let by_macro: Vec<&[u8]> = by_macro.map(|found| found.name.as_bytes()).collect();
+        let is_one = |name: &[u8]| STARTS.iter().any(|s| name.starts_with(s)) || by_macro.contains(&name);
+        let found = invoked(&self.file, &self.tokens[body], is_one);
         let of = |i| Invocation { condition: condition.to_owned(), function: Some(function.to_owned()), ..i };
         self.out.invocations.extend(found.into_iter().map(of));
     }
