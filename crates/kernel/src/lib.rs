@@ -12,6 +12,7 @@ mod lines;
 mod names;
 pub mod needs;
 mod port;
+mod related;
 mod series;
 pub mod source;
 
@@ -19,7 +20,8 @@ pub use gnu::{FUZZ_LIMIT, Placement, Verdict, apply, place};
 pub use lines::split;
 pub use port::{
     Commit, Confidence, FileFinding, Finding, Fixed, Made, Missed, Obstacle, Outcome, Place, Port, Prerequisite,
-    Present, Proposal, Read, Reason, Rehearsed, Sign, Source, abbreviated, fixed, missed, present, rehearse,
-    rehearse_series,
+    Present, Proposal, Read, Reason, Rehearsed, Sign, Source, abbreviated, doubt, fixed, missed, present, rehearse,
+    rehearse_series, widened,
 };
+pub use related::{Related, related};
 pub use series::{Change, FilePatch, Hunk, Line, Patch, PatchError, Refused, Trailer, parse};

@@ -5,10 +5,12 @@ mod hunks;
 mod json;
 mod patches;
 mod prerequisites;
+mod related;
 mod words;
 
 pub use builds::{Build, Counted, Proof, Step};
 pub use prerequisites::{Prerequisites, Wanted};
+pub use related::{Discovery, Member};
 pub use words::confidence;
 
 use schedlab_kernel::contract::Contract;

@@ -97,7 +97,6 @@ fn a_series_is_compiled_patch_after_patch_up_to_the_first_that_fails() {
     assert_eq!(std::fs::read_to_string(lab.path("tree/kernel/x.c")).unwrap(), TEXT, "the tree stays as it is");
     // Of a name that only the compiler missed the JSON knows who brought it.
     write(&lab, "tree/kernel/x.c", TEXT.as_bytes());
-    write(&lab, "from/kernel/x.c", TEXT.as_bytes());
     git(&lab, "", &["init", "-q", &lab.path("from")]);
     let commit = |file: &str, text: &[u8]| {
         write(&lab, file, text);
@@ -105,6 +104,7 @@ fn a_series_is_compiled_patch_after_patch_up_to_the_first_that_fails() {
         git(&lab, "from", &["commit", "-qm", file]);
         git(&lab, "from", &["rev-parse", "HEAD"]).trim().to_owned()
     };
+    commit("from/kernel/x.c", TEXT.as_bytes());
     let brought = commit("from/kernel/r.h", b"int recompute(int);\n");
     commit("from/kernel/other.h", b"int other(int);\n");
     let from = lab.path("from");

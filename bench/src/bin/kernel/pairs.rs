@@ -1,7 +1,7 @@
 //! A hunk of the newer series beside the maintainers' own version of it in the older one.
 
 use anyhow::{Context, Result};
-use schedlab_kernel::{Hunk, Line, Placement, apply, parse, split};
+use schedlab_kernel::{Hunk, Line, Placement, apply, parse, split, widened};
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -86,23 +86,14 @@ pub(crate) fn of_file(trees: &[PathBuf; 4], file: &str) -> Result<Vec<Pair>> {
         let exactly = Placement::At { line, offset: 0, fuzz: 0 };
         let right = apply(std::slice::from_ref(&twin), &[exactly], &split(&old));
         let hunk = newer[i].clone();
-        let (file, wide, old) = (file.into(), widened(&hunk, &split(&base)), old.clone());
+        let (file, wide, old) = (
+            file.into(),
+            widened(&hunk, hunk.old_start - usize::from(!hunk.old_side().is_empty()), &split(&base)),
+            old.clone(),
+        );
         out.push(Pair { file, number: i, hunk, wide, twin, is_same: a[i] == b[j], old, right });
     }
     Ok(out)
-}
-
-/// A hunk with this many more lines of its text on either side.
-const AROUND: usize = 30;
-
-fn widened(hunk: &Hunk, text: &[&[u8]]) -> Hunk {
-    let first = hunk.old_start - usize::from(!hunk.old_side().is_empty());
-    let last = (first + hunk.old_side().len()).min(text.len());
-    let begin = first.saturating_sub(AROUND);
-    let context = |lines: &[&[u8]]| lines.iter().map(|line| Line::Context(line.to_vec())).collect::<Vec<_>>();
-    let behind = context(&text[last..(last + AROUND).min(text.len())]);
-    let lines = [context(&text[begin..first]), hunk.lines.clone(), behind].concat();
-    Hunk { old_start: hunk.old_start - (first - begin), lines, ..hunk.clone() }
 }
 
 /// Ratcliff and Obershelp's measure, as Python's difflib has it: twice the lines in matching blocks by all lines.

@@ -61,6 +61,7 @@ pub(super) fn look<E>(
         obstacle,
         is_present: seen.as_ref().is_some_and(|seen| seen.is_present),
         rehearsed: seen,
+        doubt: None,
         is_taken: false,
     };
     let all = |one: &dyn Fn(&Hunk) -> Finding| file.hunks.iter().map(one).collect();

@@ -2,6 +2,7 @@
 
 mod adapt;
 mod align;
+mod elsewhere;
 mod file;
 mod outcome;
 mod prerequisites;
@@ -13,9 +14,11 @@ mod source;
 mod splice;
 mod tokens;
 
+pub use elsewhere::{doubt, widened};
 pub use outcome::{Outcome, Reason};
 pub use prerequisites::{Missed, Prerequisite, missed};
 pub use present::{Commit, Fixed, Present, Sign, abbreviated, fixed, present};
 pub use rehearse::{Confidence, Place, Proposal, Rehearsed, rehearse};
+pub(crate) use section::name_of_hunk as section_name;
 pub use series::{FileFinding, Finding, Made, Obstacle, Port, Read, rehearse_series};
 pub use source::Source;

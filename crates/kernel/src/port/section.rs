@@ -38,6 +38,12 @@ impl Section {
     }
 }
 
+/// The function, struct or table that a hunk names behind its second `@@`; one that `diff` has cut is not told.
+pub(crate) fn name_of_hunk(text: &[u8]) -> Option<&[u8]> {
+    Section::of_hunk(text).filter(|section| !section.is_cut)?;
+    name(without_end(text))
+}
+
 /// The name before the first parenthesis, or the last one before `{`, `=` or the end: `int f(int x)`, `struct s {`.
 /// Of a macro that defines something (`SYSCALL_DEFINE2(name, …)`) what it defines counts, too.
 fn name(line: &[u8]) -> Option<&[u8]> {

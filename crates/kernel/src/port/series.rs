@@ -20,6 +20,8 @@ pub struct Finding {
     pub obstacle: Option<Obstacle>,
     /// What was found in the text, where there is one.
     pub rehearsed: Option<Rehearsed>,
+    /// Why it may belong elsewhere than patch puts it, where the tree that it is from was asked.
+    pub doubt: Option<String>,
     /// The tree has it already: its text says so, or its history has the patch.
     pub is_present: bool,
     /// The hunk or its proposal is in the adapted series.

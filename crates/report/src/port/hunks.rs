@@ -89,6 +89,7 @@ fn remark(finding: &Finding) -> String {
     said.extend(finding.obstacle.map(|found| obstacle(found).to_owned()));
     if let Some(seen) = &finding.rehearsed {
         said.extend(seen.flagged.clone());
+        said.extend(finding.doubt.clone());
         said.extend(seen.proposal.as_ref().map(|p| format!("proposal: {}", confidence(p.confidence))));
         if seen.place.is_none() && finding.obstacle.is_none() && !finding.is_present {
             said.push("nothing like it in the file".into());
@@ -184,7 +185,7 @@ pub(super) fn sums(rehearsal: &Rehearsal, out: &mut dyn Write) -> io::Result<()>
         of(Verdict::Offset),
         of(Verdict::Fuzz),
         of(Verdict::Fails),
-        seen().filter(|s| s.flagged.is_some()).count(),
+        seen().filter(|s| s.flagged.is_some()).count() + all.iter().filter(|f| f.doubt.is_some()).count(),
         all.iter().filter(|f| f.is_present).count(),
     )?;
     writeln!(

@@ -49,7 +49,7 @@ fn hunk(rehearsal: &Rehearsal, number: usize, outcomes: &[&str]) -> Value {
         "hunk": number + 1,
         "verdict": verdict(finding.verdict),
         "obstacle": finding.obstacle.map(obstacle),
-        "flagged": seen.and_then(|seen| seen.flagged.clone()),
+        "flagged": seen.and_then(|seen| seen.flagged.as_ref()).or(finding.doubt.as_ref()),
         "place": place.map(|p| json!({"file": finding.file, "function": p.function, "line": p.line})),
         "proposal": proposal.map(|p| String::from_utf8_lossy(&p.hunk.to_bytes()).into_owned()),
         "confidence": proposal.map(|p| confidence(p.confidence)),

@@ -15,6 +15,30 @@ pub(crate) enum KernelAction {
     Dossier(Dossier),
     /// Rehearses a back-port in memory: what GNU patch would do with each hunk, where it belongs, and what it would have to be
     Port(Port),
+    /// The commits of a history that belong to one of them, or to names: those that change the same, fix it or were sent with it
+    Related(Related),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Related {
+    /// Commits, or names of functions, members and knobs
+    #[arg(required = true, value_name = "COMMIT|NAME")]
+    pub(crate) what: Vec<String>,
+    /// The checkout whose history is read
+    #[arg(long, value_name = "TREE")]
+    pub(crate) tree: PathBuf,
+    /// Between which two versions, such as v6.1..v6.12
+    #[arg(long, value_name = "A..B")]
+    pub(crate) range: String,
+    /// A tree or checkout that they are meant for: what it has already is not shown
+    #[arg(long, value_name = "TREE")]
+    pub(crate) onto: Option<PathBuf>,
+    /// Only commits that touch these folders and files [default: of a commit its folders, of names all]
+    #[arg(long, value_name = "P,…", value_delimiter = ',')]
+    pub(crate) paths: Vec<String>,
+    /// Instead as JSON, one object a line
+    #[arg(long)]
+    pub(crate) json: bool,
 }
 
 #[derive(Debug, Args)]

@@ -50,8 +50,18 @@ fn found(tree: &Path, patches: &[Patch]) -> Result<History> {
 /// The newest commits of these revisions that touch the files, without patch ids.
 pub(super) fn commits(tree: &Path, most: usize, revisions: &[&str], files: &[String]) -> Result<Vec<Commit>> {
     let most = format!("-n{most}");
-    let log = ["rev-list", "--no-merges", "--no-commit-header", "--format=%H%x00%s%x00%b%x00", &most];
-    let log = git(tree, &[&log[..], revisions, &["--"]].concat(), files, vec![])?;
+    read_commits(tree, &[&[&most, "--no-merges"], revisions, &["--"]].concat(), files)
+}
+
+/// These commits, without patch ids.
+pub(super) fn by_id(tree: &Path, ids: &[String]) -> Result<Vec<Commit>> {
+    let ids: Vec<&str> = ids.iter().map(String::as_str).collect();
+    if ids.is_empty() { Ok(Vec::new()) } else { read_commits(tree, &[&["--no-walk"], &ids[..], &["--"]].concat(), &[]) }
+}
+
+fn read_commits(tree: &Path, which: &[&str], files: &[String]) -> Result<Vec<Commit>> {
+    let log = ["rev-list", "--no-commit-header", "--format=%H%x00%s%x00%b%x00"];
+    let log = git(tree, &[&log[..], which].concat(), files, vec![])?;
     // A commit ends with a zero and a line end.
     let fields = log.split(|&b| b == 0).map(|field| String::from_utf8_lossy(field).trim_start_matches('\n').to_owned());
     let commit = |fields: &[String]| match fields {

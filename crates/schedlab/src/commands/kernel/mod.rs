@@ -11,6 +11,7 @@ mod patched;
 mod port;
 mod prerequisites;
 mod ran;
+mod related;
 mod states;
 mod timeline;
 mod trees;
@@ -24,5 +25,6 @@ pub(super) fn run(action: &KernelAction) -> Result<u8> {
     match action {
         KernelAction::Dossier(args) => dossier::run(args),
         KernelAction::Port(args) => port::run(args),
+        KernelAction::Related(args) => related::run(args),
     }
 }

@@ -80,9 +80,9 @@ fn rehearsal(args: &Port) -> Result<Rehearsal> {
     }
     let mut read = |path: &str| file(&args.onto, path);
     let history = history::read(&args.onto, &patches);
-    let port = rehearse_series(&patches, &history.present, &mut read)?;
+    let mut port = rehearse_series(&patches, &history.present, &mut read)?;
     let needs = lacking::find(&args.onto, &patches, &port, &mut read)?;
-    let contract = args.from.as_ref().map(|from| states::find(from, &args.onto, &patches, &port)).transpose()?;
+    let contract = args.from.as_ref().map(|from| states::find(from, &args.onto, &patches, &mut port)).transpose()?;
     Ok(Rehearsal { patches, from, history, port, needs, contract, build: None, prerequisites: None })
 }
 

@@ -4,7 +4,7 @@ use super::checkout::git;
 use super::{history, port, states, trees};
 use crate::output::say;
 use anyhow::Result;
-use schedlab_kernel::{Commit, FilePatch, Patch, missed, parse, present, rehearse_series};
+use schedlab_kernel::{Commit, FilePatch, Outcome, Patch, Present, missed, parse, present, rehearse_series};
 use schedlab_report::port::{Prerequisites, Rehearsal, Step, Wanted};
 use std::path::Path;
 
@@ -33,25 +33,36 @@ fn found(from: &Path, onto: &Path, rehearsal: &Rehearsal) -> Result<Prerequisite
     let commits = before_the_series(from, onto, &paths, &rehearsal.patches)?;
     let changes = changes(from, &commits)?;
     let all = missed.prerequisites(&changes);
-    let patch = |at: usize| {
-        let Commit { id, subject, .. } = &commits[at];
-        Patch { subject: subject.clone(), commit: Some(id.clone()), files: changes[at].clone(), ..Patch::default() }
-    };
+    let patch = |at: usize| as_patch(&commits[at], &changes[at]);
     let patches: Vec<Patch> = all.iter().take(LOOKED_FOR).map(|one| patch(one.candidate)).collect();
-    let there = history::read(onto, &patches).present;
-    let mut wanted = Vec::new();
-    for (number, (one, patch)) in all.into_iter().zip(&patches).enumerate() {
+    let more = all.len() - patches.len();
+    let wanted = all.into_iter().zip(&patches).zip(looked_for(onto, &patches)?);
+    let wanted = wanted.map(|((why, patch), (there, alone))| Wanted {
+        commit: commits[why.candidate].id.clone(),
+        subject: patch.subject.clone(),
+        there,
+        alone,
+        why,
+    });
+    Ok(Prerequisites { commits: commits.len(), wanted: wanted.collect(), more })
+}
+
+/// For each commit the one of the target's history that it is, and what would become of it there, alone.
+pub(super) fn looked_for(onto: &Path, patches: &[Patch]) -> Result<Vec<(Option<Present>, Option<Outcome>)>> {
+    let mut there = history::read(onto, patches).present.into_iter();
+    let mut read = |path: &str| port::file(onto, path);
+    let one = |patch: &Patch| {
         let alone = rehearse_series(std::slice::from_ref(patch), &[], &mut read)?;
-        wanted.push(Wanted {
-            commit: commits[one.candidate].id.clone(),
-            subject: patch.subject.clone(),
-            there: there.get(number).cloned().flatten(),
-            alone: alone.outcomes(std::slice::from_ref(patch)).first().map(|(outcome, _)| *outcome),
-            why: one,
-        });
-    }
-    let more = missed.prerequisites(&changes).len() - wanted.len();
-    Ok(Prerequisites { commits: commits.len(), wanted, more })
+        let outcome = alone.outcomes(std::slice::from_ref(patch)).first().map(|(outcome, _)| *outcome);
+        Ok((there.next().flatten(), outcome))
+    };
+    patches.iter().map(one).collect()
+}
+
+/// A commit as a patch.
+pub(super) fn as_patch(commit: &Commit, files: &[FilePatch]) -> Patch {
+    let Commit { id, subject, .. } = commit;
+    Patch { subject: subject.clone(), commit: Some(id.clone()), files: files.to_vec(), ..Patch::default() }
 }
 
 /// The newest commits that touch the paths and that the target has not, where both histories share a commit, without
@@ -79,7 +90,7 @@ fn shared(from: &Path, onto: &Path) -> Option<String> {
 }
 
 /// What each commit does, in their order.
-fn changes(tree: &Path, commits: &[Commit]) -> Result<Vec<Vec<FilePatch>>> {
+pub(super) fn changes(tree: &Path, commits: &[Commit]) -> Result<Vec<Vec<FilePatch>>> {
     let asked: String = commits.iter().map(|commit| format!("{}\n", commit.id)).collect();
     let said = history::diffs(tree, &[], asked.into_bytes())?;
     let mut out = vec![Vec::new(); commits.len()];

@@ -1,16 +1,17 @@
-//! The state contract of a series: reads the code of both trees that could change what the series reads.
+//! What the tree knows that a series is from: places that its hunks have there, and the state contract, for which the code
+//! of both trees is read that could change what the series reads.
 
 use super::dossier::Raw;
 use super::{port, trees};
 use crate::output::say;
 use anyhow::{Result, bail};
 use schedlab_kernel::contract::{Contract, contract};
-use schedlab_kernel::{Finding, Obstacle, Patch, Port, rehearse_series};
+use schedlab_kernel::{Finding, Obstacle, Patch, Port, doubt, rehearse_series};
 use schedlab_run::counted;
 use std::path::Path;
 
 /// `from`: the tree that the series was made for, before it or with it.
-pub(super) fn find(from: &Path, onto: &Path, patches: &[Patch], ported: &Port) -> Result<Contract> {
+pub(super) fn find(from: &Path, onto: &Path, patches: &[Patch], ported: &mut Port) -> Result<Contract> {
     if !from.is_dir() {
         bail!("--from {}: it is no directory; name the source tree that the series was made for", from.display());
     }
@@ -31,6 +32,9 @@ pub(super) fn find(from: &Path, onto: &Path, patches: &[Patch], ported: &Port) -
             counted(astray, "hunks")
         ));
     }
+    let (mut there, mut here) = (|path: &str| port::file(from, path), |path: &str| port::file(onto, path));
+    doubt(patches, ported, &home, &mut there, &mut here)?;
+    let ported = &*ported;
     let touched = ported.findings.iter().map(|found| folder(&found.file));
     let paths = trees::folders(touched.chain(["include/"]));
     let files = |tree: &Path, port: &Port| -> Result<Vec<Raw>> {
