@@ -53,12 +53,7 @@ pub use search::search;
 pub use summary::{More, summary};
 pub use table::wrap;
 pub use text::{scaling_text, text};
-pub use trace::{
-    Recording, map_line, perf_latency_text, pooled_kworkers, pooled_kworkers_svg, recording_text, timehist_header,
-    timehist_line, trace_affine, trace_blame, trace_chains, trace_check, trace_check_claim, trace_copies,
-    trace_copies_svg, trace_diff, trace_inversions, trace_kworkers, trace_latency, trace_overview, trace_queues,
-    trace_slow, trace_states,
-};
+pub use trace::*;
 pub use why::{why, why_kernels};
 pub use words::place;
 

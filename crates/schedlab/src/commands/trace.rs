@@ -40,11 +40,11 @@ enum Analysis {
     /// How long tasks waited for a CPU: after a wakeup and after a preemption
     Latency(Latency),
     /// Every time on a CPU as a line: slept, waited, ran
-    Timehist(Timehist),
+    Timehist(Selected),
     /// Who had each CPU over time: a line for each CPU, or with --switches a line for each change
     Map(Map),
     /// How long each CPU's run queue was: time at each length, over time, and while another CPU was idle
-    Queues(Queues),
+    Queues(Selected),
     /// Behind whom tasks waited: what had their CPU meanwhile, in all and for the longest waits
     Blame(waits::WaitsOfTasks),
     /// Who woke whom: how delays add up from the origin of a chain of wakeups to its end
@@ -129,8 +129,9 @@ struct Latency {
     compat: Option<Compat>,
 }
 
+/// A trace and what of it is asked for.
 #[derive(Debug, Args)]
-struct Timehist {
+struct Selected {
     #[command(flatten)]
     source: Source,
     #[command(flatten)]
@@ -149,14 +150,6 @@ struct Map {
     /// Most names with a sign of their own; 0 gives signs to as many as there are letters
     #[arg(long, value_name = "N", default_value_t = ROWS)]
     top: usize,
-}
-
-#[derive(Debug, Args)]
-struct Queues {
-    #[command(flatten)]
-    source: Source,
-    #[command(flatten)]
-    filters: Filters,
 }
 
 #[derive(Debug, Args)]
@@ -239,7 +232,7 @@ fn run_latency(args: &Latency) -> Result<()> {
     args.source.answer(&args.filters, latency::wanted(), asked, latency, schedlab_report::trace_latency)
 }
 
-fn run_timehist(args: &Timehist) -> Result<()> {
+fn run_timehist(args: &Selected) -> Result<()> {
     let (mut reader, scope) = args.source.open_for(&args.filters, timehist::wanted())?;
     args.source.print_lines(None, schedlab_report::timehist_header, schedlab_report::timehist_line, |each| {
         timehist(&mut reader, &scope, each)
@@ -264,7 +257,7 @@ fn run_map(args: &Map) -> Result<()> {
     )
 }
 
-fn run_queues(args: &Queues) -> Result<()> {
+fn run_queues(args: &Selected) -> Result<()> {
     args.filters.refuse_tasks("the length of a queue counts all threads that run or wait there")?;
     let asked = |scope| Asked { scope, slices: slices(), ..Asked::default() };
     args.source.answer(&args.filters, queues::wanted(), asked, queues, schedlab_report::trace_queues)
