@@ -229,6 +229,10 @@ impl Pack {
         if self.machine.cpus == 0 {
             return no_pack("its machine has no CPU".into());
         }
+        let fits = |(spec, id): (&WorkloadSpec, &String)| id.split('/').next() == Some(spec.name.as_str());
+        if let Some((spec, id)) = self.workloads.iter().zip(&self.workload_ids).find(|pair| !fits(*pair)) {
+            return no_pack(format!("{spec} is no workload {id}"));
+        }
         for kernel in &self.kernels {
             portable::kernel(kernel)?;
             if kernel.arms.iter().any(|&arm| arm as usize >= arms) {
@@ -237,6 +241,15 @@ impl Pack {
         }
         if plan.guest.is_some() == self.kernels.is_empty() {
             return no_pack("its kernels do not fit its plan".into());
+        }
+        for (at, effect) in self.effects.iter().enumerate() {
+            let contradicts = |other: &&ExpectedEffect| effect.contradicts(other);
+            if let Some(other) = self.effects[..at].iter().find(contradicts) {
+                return no_pack(format!(
+                    "its effects on {} contradict each other: {:?} in {}, and {:?} in {}",
+                    effect.metric, other.direction, other.unit, effect.direction, effect.unit
+                ));
+            }
         }
         match self.effects.iter().find(|effect| !effect.is_sound(self.workloads.len(), arms)) {
             Some(effect) => no_pack(format!("the effect on {} is no estimate with an interval", effect.metric)),
@@ -247,6 +260,12 @@ impl Pack {
 }
 
 impl ExpectedEffect {
+    /// One metric of one workload has one unit and one good direction.
+    fn contradicts(&self, other: &Self) -> bool {
+        (self.workload, &self.metric) == (other.workload, &other.metric)
+            && (&self.unit, self.direction) != (&other.unit, other.direction)
+    }
+
     fn is_sound(&self, workloads: usize, arms: usize) -> bool {
         let least = if self.scale == ExpectedScale::Ratio { f64::MIN_POSITIVE } else { f64::MIN };
         let numbers = [self.lo, self.value, self.hi].iter().all(|x| x.is_finite() && *x >= least);
