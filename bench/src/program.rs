@@ -66,7 +66,7 @@ pub fn bench(cpus: Option<&str>, arguments: &[&str]) -> Result<Command> {
 
 /// One trial of ours; the outcome as JSON.
 pub fn trial(cpus: Option<&str>, arguments: &[&str]) -> Result<serde_json::Value> {
-    let arguments: Vec<&str> = arguments.iter().chain(&["--json", "-"]).copied().collect();
+    let arguments: Vec<&str> = arguments.iter().chain(&["--json", "-", "--top", "0"]).copied().collect();
     let output = output(bench(cpus, &arguments)?)?;
     serde_json::from_slice(&output.stdout).context("the trial's JSON")
 }

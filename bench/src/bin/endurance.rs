@@ -52,7 +52,7 @@ fn not_here(transport: &str) -> Result<Option<String>> {
 
 fn run(transport: &str, iterations: u64, mark: &Mark) -> Result<Output> {
     let spec = format!("transact:loops={iterations},transport={transport}");
-    let mut command = program::bench(None, &[&spec, "--json", "-"])?;
+    let mut command = program::bench(None, &[&spec, "--json", "-", "--top", "0"])?;
     mark.put_on(command.stdin(Stdio::null()));
     command.output().context("schedlab cannot be started")
 }

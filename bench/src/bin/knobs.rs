@@ -21,7 +21,7 @@ fn main() -> Result<()> {
         bail!("name trees of kernel sources: cargo xtask bench knobs -- TREE…");
     }
     let mut catalogue = Command::new(program::schedlab()?);
-    catalogue.args(["tune", "catalog", "--json"]);
+    catalogue.args(["tune", "catalog", "--json", "--top", "0"]);
     let catalogue: Value = serde_json::from_slice(&program::output(catalogue)?.stdout)?;
     let knobs = catalogue["knobs"].as_array().context("knobs")?;
     let (mut rows, mut problems) = (Vec::new(), Vec::new());

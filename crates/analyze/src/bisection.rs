@@ -2,6 +2,7 @@
 
 use crate::arm_effects::ArmEffects;
 use crate::findings::{Effect, Scale};
+use crate::why::WhyFindings;
 use schedlab_run::counted;
 use schedlab_stats::{BisectAnswer, Bisection, Estimate};
 use serde::Serialize;
@@ -10,8 +11,6 @@ use std::collections::BTreeMap;
 /// The JSON of `schedlab bisect --json`.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct BisectFindings {
-    /// Version of this schema.
-    pub schema: u32,
     /// The metric that was followed.
     pub metric: String,
     /// Its unit.
@@ -22,9 +21,9 @@ pub struct BisectFindings {
     pub sentence: String,
     /// The chance that a named member is the wrong one, as asked for.
     pub error: f64,
-    /// The bad end against the good one, by their own comparisons.
+    /// The bad end against the good one, by their own comparisons, which went on until the two differed: too large on average.
     pub ends: Option<Effect>,
-    /// The change where it most probably is, by all comparisons.
+    /// The change where it most probably is, by the comparisons after those of the ends; absent where none of them straddles it.
     pub change: Option<Effect>,
     /// The history, the good end first.
     pub members: Vec<BisectMember>,
@@ -36,6 +35,8 @@ pub struct BisectFindings {
     pub trials: usize,
     /// Runs.
     pub rounds: u32,
+    /// What `why` says of the two members around the change, on fresh trials; `None` where it was not asked.
+    pub why: Option<WhyFindings>,
 }
 
 /// How it ended.
@@ -148,7 +149,6 @@ pub fn bisect_findings(bisection: &Bisection, answer: Option<&BisectAnswer>, of:
     let change = bisection.change();
     let effect = |estimate: Option<Estimate>| estimate.map(|estimate| of.effect(&estimate));
     BisectFindings {
-        schema: 1,
         metric: of.metric.0.clone(),
         unit: of.metric.1.clone(),
         sentence: of.sentence(&answer),
@@ -161,6 +161,7 @@ pub fn bisect_findings(bisection: &Bisection, answer: Option<&BisectAnswer>, of:
         unit_name: of.unit_name.clone(),
         trials: of.trials,
         rounds: of.rounds,
+        why: None,
     }
 }
 

@@ -28,7 +28,6 @@ pub fn compare(manifest: &Manifest, trials: &[TrialRecord]) -> Findings {
     }
     let imported = manifest.order == OrderKnown::Unknown;
     let mut findings = Findings {
-        schema: SCHEMA,
         title: manifest.title.clone(),
         command: manifest.command.clone(),
         source: if imported { Source::Imported } else { Source::OneRun },

@@ -24,14 +24,9 @@ use schedlab_run::manifest::Factor;
 use serde::{Serialize, Serializer};
 use std::fmt;
 
-/// Version of this schema, in [`Findings::schema`].
-pub const SCHEMA: u32 = 1;
-
 /// Everything found in one run, or in a pair of runs.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Findings {
-    /// [`SCHEMA`].
-    pub schema: u32,
     /// Title for reports.
     pub title: String,
     /// The exact command that made the run; for two runs that of the first.

@@ -64,5 +64,5 @@ pub use repetition::{Answer, KEPT, RepeatedEffect, Repetition, repetition};
 pub use scaling::scaling_of_trials;
 pub use two_runs::compare_runs;
 pub use verdict::{FailOn, exit_status};
-pub use why::{Beside, Difference, WHY_SCHEMA, WhyCell, WhyContrast, WhyFactor, WhyFindings, WhyStage};
-pub use why_kernels::{OnKernel, WHY_KERNELS_SCHEMA, WhyKernelsFindings};
+pub use why::{Beside, Difference, WhyCell, WhyContrast, WhyFactor, WhyFindings, WhyStage};
+pub use why_kernels::{OnKernel, WhyKernelsFindings};

@@ -2,23 +2,19 @@
 //! answer. What stands in the way of an answer is named instead of guessed around.
 
 use crate::environment::changes;
-use crate::findings::{Change, Contrast, Effect, Findings, Scale, Verdict};
+use crate::findings::{Change, Contrast, Effect, Findings, MetricFindings, Scale, Verdict};
 use crate::pack::{control_mean, packed_machine};
 use schedlab_run::pack::{ExpectedEffect, ExpectedScale, Pack, PackedMachine, Said};
-use schedlab_run::{Check, CheckState, Environment, Manifest, counted};
+use schedlab_run::{Check, CheckState, Direction, Environment, Manifest, counted};
 use schedlab_stats::{Again, Interval, Known, nothing_again, replication};
 use serde::Serialize;
 
-/// Version of [`Repetition`]'s JSON.
-const REPETITION_SCHEMA: u32 = 1;
 /// The share of an effect's size that must be found: what is told was selected for being large.
 pub const KEPT: f64 = 0.5;
 
 /// What came of repeating a pack; the JSON of `schedlab repeat --json`.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Repetition {
-    /// Version of this schema.
-    pub schema: u32,
     /// The pack's title.
     pub title: String,
     /// Of all effects together.
@@ -91,7 +87,6 @@ impl Repetition {
     /// Where nothing can be run: `why` is a sentence part.
     pub fn not_here(pack: &Pack, why: &str) -> Self {
         Self {
-            schema: REPETITION_SCHEMA,
             title: pack.title.clone(),
             answer: Answer::CannotTell,
             is_void: false,
@@ -115,15 +110,7 @@ pub fn repetition(pack: &Pack, manifest: &Manifest, here: &Findings) -> Repetiti
         None => together(pack, &machine, &effects),
     };
     let differences = changes(&environment_of(&pack.machine), &environment_of(&machine));
-    Repetition {
-        schema: REPETITION_SCHEMA,
-        title: pack.title.clone(),
-        answer,
-        is_void: here.void.is_some(),
-        because,
-        effects,
-        differences,
-    }
+    Repetition { title: pack.title.clone(), answer, is_void: here.void.is_some(), because, effects, differences }
 }
 
 fn together(pack: &Pack, machine: &PackedMachine, effects: &[RepeatedEffect]) -> (Answer, String) {
@@ -168,6 +155,7 @@ fn repeated(pack: &Pack, expected: &ExpectedEffect, here: &Findings, rule: (f64,
         Some((contrast, control_mean(metric, contrast.control)))
     });
     let contrast = found.map(|(contrast, _)| contrast);
+    let is_another = metric.filter(|metric| (&metric.unit, metric.direction) != (&expected.unit, expected.direction));
     let mut effect = RepeatedEffect {
         workload: spec,
         arm,
@@ -184,7 +172,9 @@ fn repeated(pack: &Pack, expected: &ExpectedEffect, here: &Findings, rule: (f64,
         units_needed: None,
     };
     if expected.said != Said::Open {
-        match judged(expected, &there, found, rule) {
+        let judged =
+            is_another.map_or_else(|| judged(expected, &there, found, rule), |metric| Err(another(expected, metric)));
+        match judged {
             Ok((again, units)) => {
                 effect.units_needed = units.map(|units| units.ceil() as u64);
                 effect.because = (again == Again::Open).then(|| too_noisy(&effect));
@@ -198,6 +188,21 @@ fn repeated(pack: &Pack, expected: &ExpectedEffect, here: &Findings, rule: (f64,
         }
     }
     effect
+}
+
+/// A metric of that name that is not what the pack says of it.
+fn another(expected: &ExpectedEffect, here: &MetricFindings) -> String {
+    let said = |direction: Direction, unit: &str| match direction {
+        Direction::HigherIsBetter => format!("{unit}, higher is better"),
+        Direction::LowerIsBetter => format!("{unit}, lower is better"),
+        Direction::Neutral => format!("{unit}, neither way better"),
+    };
+    format!(
+        "{} is another metric here ({}) than the pack says ({}): ask its maker for a pack of the same version",
+        expected.metric,
+        said(here.direction, &here.unit),
+        said(expected.direction, &expected.unit)
+    )
 }
 
 /// The rule's answer and the units that would give one; an error where there is nothing to compare.

@@ -58,7 +58,6 @@ pub fn compare_runs(a: &(Manifest, Vec<TrialRecord>), b: &(Manifest, Vec<TrialRe
     let confounded = workloads.iter().find_map(|w| w.confounded.as_ref());
     confounded.iter().for_each(|c| of_run(c.sentence.clone()));
     let mut findings = Findings {
-        schema: SCHEMA,
         title: format!("{} against {}", other.title, manifest.title),
         command: manifest.command.clone(),
         source: Source::TwoRuns { a: manifest.title.clone(), b: other.title.clone(), refused },

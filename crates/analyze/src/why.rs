@@ -8,9 +8,6 @@ use schedlab_stats::screen::{Screen, Stage};
 use schedlab_stats::{Estimate, Interval};
 use serde::Serialize;
 
-/// Schema of [`WhyFindings`].
-pub const WHY_SCHEMA: &str = "schedlab-why/1";
-
 /// The effect of the second arm against the first, on the first primary metric of a run of two arms and one workload.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Difference {
@@ -166,8 +163,6 @@ pub struct WhyCell {
 /// What `schedlab why` says.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct WhyFindings {
-    /// [`WHY_SCHEMA`].
-    pub schema: &'static str,
     /// Of the plan.
     pub title: String,
     /// What is to be explained.
@@ -231,7 +226,6 @@ impl WhyFindings {
             change: cell.change.as_ref().map(ratio),
         };
         Self {
-            schema: WHY_SCHEMA,
             title: title.to_owned(),
             alpha,
             smallest: (difference.size() / 2.0).exp(),

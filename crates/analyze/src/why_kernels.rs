@@ -4,9 +4,6 @@ use crate::findings::Effect;
 use crate::why::{Difference, ratio};
 use serde::Serialize;
 
-/// Schema of [`WhyKernelsFindings`].
-pub const WHY_KERNELS_SCHEMA: &str = "schedlab-why-kernels/1";
-
 /// The difference on one kernel.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct OnKernel {
@@ -25,8 +22,6 @@ pub struct OnKernel {
 /// What `schedlab why --kernels` says.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct WhyKernelsFindings {
-    /// [`WHY_KERNELS_SCHEMA`].
-    pub schema: &'static str,
     /// Of the plan.
     pub title: String,
     /// The workload as run; empty before the first kernel is measured.
@@ -61,7 +56,6 @@ impl WhyKernelsFindings {
         };
         let first = measured.first().map(|(_, difference)| difference);
         Self {
-            schema: WHY_KERNELS_SCHEMA,
             title: title.to_owned(),
             workload: first.map(|d| d.workload.clone()).unwrap_or_default(),
             metric: first.map(|d| d.metric.clone()).unwrap_or_default(),

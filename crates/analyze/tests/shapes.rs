@@ -168,7 +168,7 @@ fn findings_are_json_and_the_same_every_time() {
     let json = serde_json::to_value(&findings).unwrap();
     let contrast = &json["workloads"][0]["metrics"][0]["contrasts"][0];
     assert!(contrast["effect"]["lo"].is_f64() && contrast["effect"]["scale"] == "ratio");
-    assert!(contrast["verdict"]["kind"].is_string() && json["schema"] == SCHEMA);
+    assert!(contrast["verdict"]["kind"].is_string());
 }
 
 #[test]

@@ -27,7 +27,7 @@ pub fn bisection(found: &BisectFindings) -> Document {
     }
     page.add("", vec![Block::Headline(sentence, tone), Block::Text(cost)]);
     let name = metric_name(&found.metric);
-    let effects = [("bad against good end", &found.ends), ("size of the change", &found.change)];
+    let effects = [("bad against good end, until told apart", &found.ends), ("size of the change", &found.change)];
     // Where no change is looked for, none has a size or a place.
     let is_looked_for = !matches!(found.answer, BisectOutcome::Nothing | BisectOutcome::Reversed);
     let terms = effects.iter().take(1 + usize::from(is_looked_for)).filter_map(|(what, effect)| {
@@ -46,5 +46,5 @@ pub fn bisection(found: &BisectFindings) -> Document {
     if let Some(list) = Block::warnings(skipped) {
         page.add("", vec![list]);
     }
-    page
+    found.why.iter().map(crate::why::why).fold(page, Document::and)
 }

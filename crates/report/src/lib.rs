@@ -58,9 +58,7 @@ pub use why::{why, why_kernels};
 pub use words::place;
 
 use schedlab_analyze::Findings;
-use schedlab_run::json::pretty;
 use schedlab_run::{Manifest, TrialRecord};
-use std::io::{self, Write};
 
 /// What a report is made of. For two runs, manifest and trials are those of the first.
 #[derive(Clone, Copy)]
@@ -71,9 +69,4 @@ pub struct Input<'a> {
     pub trials: &'a [TrialRecord],
     /// What was found.
     pub findings: &'a Findings,
-}
-
-/// The findings as one JSON document; [`schedlab_analyze::findings::SCHEMA`] is its version.
-pub fn json(input: &Input<'_>, out: &mut dyn Write) -> io::Result<()> {
-    writeln!(out, "{}", pretty(input.findings)?)
 }

@@ -7,7 +7,7 @@ mod room;
 mod xml;
 
 use schedlab_analyze::{Findings, Role, Verdict, compare};
-use schedlab_report::{Input, More, bench_text, checks_text, html, json, markdown, pictures, summary, text};
+use schedlab_report::{Input, More, bench_text, checks_text, html, markdown, pictures, summary, text};
 use schedlab_run::{Manifest, TrialRecord, TrialStatus};
 use std::io::Write;
 use std::path::Path;
@@ -46,7 +46,7 @@ impl Made {
             ("report-120.txt".to_owned(), written(&|out| text(&input, 120, false, out))),
             ("narrow.txt".to_owned(), written(&|out| text(&input, 60, true, out))),
             ("report.md".to_owned(), written(&|out| markdown(&input, out))),
-            ("report.json".to_owned(), written(&|out| json(&input, out))),
+            ("report.json".to_owned(), schedlab_run::json::pretty(input.findings).unwrap() + "\n"),
             ("report.html".to_owned(), written(&|out| html(&input, out))),
             ("doctor.txt".to_owned(), written(&|out| checks_text(&self.manifest.environment, 80, false, out))),
         ];

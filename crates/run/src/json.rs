@@ -2,6 +2,10 @@
 //! serializer that indents, and one for each kind of output, for every type that is printed is a hundred kilobytes more
 //! program.
 
+mod short;
+
+pub use short::{Room, USUAL_BYTES};
+
 use serde::Serialize;
 
 /// The same text as `serde_json::to_string_pretty`, and what steers a terminal in escapes. Fails where a map has keys that are no
@@ -13,6 +17,17 @@ pub fn pretty<T: Serialize + ?Sized>(value: &T) -> Result<String, serde_json::Er
 /// The same in one line.
 pub fn small<T: Serialize + ?Sized>(value: &T) -> Result<String, serde_json::Error> {
     serde_json::to_string(value).map(crate::plain::json)
+}
+
+/// An answer: an object whose first member says its `schema`, unless it does so itself, cut to the room there is.
+pub fn answer<T: Serialize + ?Sized>(schema: &str, value: &T, room: Room) -> Result<String, serde_json::Error> {
+    let small = small(value)?;
+    let members = small.strip_prefix('{').unwrap_or(&small);
+    if members.starts_with("\"schema\":") {
+        return Ok(short::shortened(&small, room));
+    }
+    let between = if members == "}" { "" } else { "," };
+    Ok(short::shortened(&format!("{{\"schema\":\"{schema}\"{between}{members}"), room))
 }
 
 /// Lays out JSON that has no space outside its strings.

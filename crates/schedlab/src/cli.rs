@@ -58,6 +58,11 @@ pub(crate) enum Command {
     Vm(vm::Vm),
     /// What a feature changes in kernel source, what a back-port meets
     Kernel(kernel::Kernel),
+    /// What is in the answers of `--json`, member by member
+    ExplainJson {
+        /// As in the answer's `schema`; without one all are listed
+        schema: Option<String>,
+    },
     /// Shell completions on standard output
     Completions {
         /// The shell to complete for
@@ -68,6 +73,17 @@ pub(crate) enum Command {
         /// Where to write schedlab.1 and a page per command
         dir: PathBuf,
     },
+}
+
+/// An answer for programs.
+#[derive(Debug, Args, Clone, Default)]
+pub(crate) struct Answer {
+    /// The answer as JSON on standard output: `schedlab explain-json` says what is in it
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// At most N entries of each list of the JSON, 0 for all [default: what stays below 20 kB]
+    #[arg(long, value_name = "N", requires = "json")]
+    pub(crate) top: Option<usize>,
 }
 
 #[derive(Debug, Args)]
@@ -138,9 +154,8 @@ pub(crate) struct RunOutput {
     /// Print everything: not only the claim, its interval and the warnings that matter most
     #[arg(long, conflicts_with = "json")]
     pub(crate) full: bool,
-    /// Findings as JSON on standard output: instead of the text report
-    #[arg(long)]
-    pub(crate) json: bool,
+    #[command(flatten)]
+    pub(crate) answer: Answer,
     /// Record the scheduler beside every trial: of every arm, into traces/ of the run directory [default EVENTS: min]
     #[arg(long, value_name = "EVENTS", num_args = 0..=1, require_equals = true, default_missing_value = "min")]
     pub(crate) trace: Option<String>,
@@ -169,9 +184,8 @@ pub(crate) struct Compare {
     /// Print everything: not only the claim, its interval and the warnings that matter most
     #[arg(long, conflicts_with = "json")]
     pub(crate) full: bool,
-    /// Findings as JSON on standard output
-    #[arg(long)]
-    pub(crate) json: bool,
+    #[command(flatten)]
+    pub(crate) answer: Answer,
     /// Markdown into a file
     #[arg(long, value_name = "FILE")]
     pub(crate) md: Option<PathBuf>,
@@ -207,9 +221,8 @@ pub(crate) struct Import {
     /// Print everything: not only the claim, its interval and the warnings that matter most
     #[arg(long, conflicts_with = "json")]
     pub(crate) full: bool,
-    /// Findings as JSON on standard output: instead of the text report
-    #[arg(long)]
-    pub(crate) json: bool,
+    #[command(flatten)]
+    pub(crate) answer: Answer,
     /// Say what would be imported, and write nothing
     #[arg(long)]
     pub(crate) dry_run: bool,
@@ -231,9 +244,8 @@ pub(crate) struct Report {
     /// Print everything: not only the claim, its interval and the warnings that matter most
     #[arg(long, conflicts_with = "json")]
     pub(crate) full: bool,
-    /// Findings as JSON on standard output
-    #[arg(long)]
-    pub(crate) json: bool,
+    #[command(flatten)]
+    pub(crate) answer: Answer,
 }
 
 #[derive(Debug, Args)]
@@ -263,6 +275,12 @@ pub(crate) struct Bisect {
     /// The metric to follow [default: the plan's first primary one]
     #[arg(long, value_name = "NAME")]
     pub(crate) metric: Option<String>,
+    /// Do not ask, at the end, which toggles change the difference of the two members around the change
+    #[arg(long)]
+    pub(crate) no_why: bool,
+    /// Ask it of these toggles alone, as `why --only` does
+    #[arg(long, value_name = "TOGGLES", value_delimiter = ',', conflicts_with = "no_why")]
+    pub(crate) only: Vec<String>,
     /// Begin no round after so many trials, warm-ups aside; what is known by then is the answer
     #[arg(long, value_name = "N", default_value_t = 4000)]
     pub(crate) max_trials: usize,
@@ -272,9 +290,8 @@ pub(crate) struct Bisect {
     /// Go on with the study in the directory
     #[arg(long)]
     pub(crate) resume: bool,
-    /// The answer as JSON on standard output
-    #[arg(long)]
-    pub(crate) json: bool,
+    #[command(flatten)]
+    pub(crate) answer: Answer,
     /// Print the history and the first round's plan, and run nothing
     #[arg(long)]
     pub(crate) dry_run: bool,
@@ -287,9 +304,8 @@ pub(crate) struct PackArgs {
     /// The file [default: NAME.pack.json of the run directory NAME]
     #[arg(short, long, value_name = "FILE")]
     pub(crate) out: Option<PathBuf>,
-    /// Print the pack, too
-    #[arg(long)]
-    pub(crate) json: bool,
+    #[command(flatten)]
+    pub(crate) answer: Answer,
     /// Print what would be in it, and write nothing
     #[arg(long)]
     pub(crate) dry_run: bool,
@@ -302,7 +318,7 @@ pub(crate) struct Repeat {
     /// Run directory [default: out/repeat-<name of FILE>]
     #[arg(short, long, value_name = "DIR")]
     pub(crate) out: Option<PathBuf>,
-    /// Continue the interrupted run in the run directory
+    /// Go on with the run in the run directory; of one that is at its end the answer again
     #[arg(long)]
     pub(crate) resume: bool,
     /// So many blocks instead of what the plan says
@@ -323,9 +339,8 @@ pub(crate) struct Repeat {
     /// Exit with 3 if an effect is contradicted, 4 if it cannot be told here
     #[arg(long, value_name = "ANSWER", value_parser = ["contradicted"])]
     pub(crate) fail_on: Option<String>,
-    /// The answer as JSON on standard output; with --dry-run the pack
-    #[arg(long)]
-    pub(crate) json: bool,
+    #[command(flatten)]
+    pub(crate) answer: Answer,
     /// Print what the pack holds and what would be fetched, built and run, and do nothing
     #[arg(long)]
     pub(crate) dry_run: bool,
@@ -353,17 +368,15 @@ pub(crate) enum TuneAction {
     Show {
         /// Only these, by any of their names
         names: Vec<String>,
-        /// The same as JSON, as `catalog --json`
-        #[arg(long)]
-        json: bool,
+        #[command(flatten)]
+        answer: Answer,
     },
     /// All knobs on all kernels: what each does, its range, its coupling, and whether it can be set here
     Catalog {
         /// Only these, by any of their names
         names: Vec<String>,
-        /// The same as JSON
-        #[arg(long)]
-        json: bool,
+        #[command(flatten)]
+        answer: Answer,
     },
     /// Set knobs of this host until `tune restore`, or for the length of a command
     Set {

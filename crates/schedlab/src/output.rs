@@ -3,7 +3,9 @@
 //! head`) is no error and changes no exit code, and one who has left standard error ends no run.
 
 use anyhow::{Context, Result};
+use schedlab_run::json::Room;
 use schedlab_run::plain::Plain;
+use serde::Serialize;
 use std::fmt::Display;
 use std::io::{self, BufWriter, ErrorKind, IsTerminal, Write};
 
@@ -30,6 +32,11 @@ fn to(destination: impl Write, write: impl FnOnce(&mut dyn Write) -> io::Result<
 /// One line of results.
 pub(crate) fn print_line(line: impl Display) -> Result<()> {
     to_stdout(|out| writeln!(out, "{line}"))
+}
+
+/// An answer for programs, in the room that `--top` leaves.
+pub(crate) fn print_answer<T: Serialize + ?Sized>(schema: &str, value: &T, top: Option<usize>) -> Result<()> {
+    print_line(schedlab_run::json::answer(schema, value, Room::of(top))?)
 }
 
 /// One line of talk.

@@ -16,7 +16,7 @@ fn history(lab: &Lab, members: usize, change: usize) {
     std::fs::write(lab.path("arms"), (0..members).map(line).collect::<String>()).unwrap();
 }
 
-const BISECT: [&str; 6] = ["bisect", "--plan", "plan.toml", "--arms", "arms", "--json"];
+const BISECT: [&str; 7] = ["bisect", "--plan", "plan.toml", "--arms", "arms", "--no-why", "--json"];
 
 #[test]
 fn the_member_with_the_cost_is_found_and_the_study_is_kept() {
@@ -31,11 +31,14 @@ fn the_member_with_the_cost_is_found_and_the_study_is_kept() {
     assert_eq!(answer["answer"]["kind"], "change", "{}", found.stdout);
     assert_eq!((&answer["answer"]["last_good"], &answer["answer"]["first_bad"]), (&4.into(), &5.into()));
     assert!(answer["answer"]["probability"].as_f64().unwrap() >= 0.95);
-    assert!(answer["change"]["hi"].as_f64().unwrap() < 0.7, "{}", found.stdout);
+    assert!(answer["ends"]["hi"].as_f64().unwrap() < 0.7, "{}", found.stdout);
+    // Not of the trials that told the ends apart; where no others straddle the change, not at all.
+    assert!(answer["change"]["hi"].as_f64().is_none_or(|hi| hi < 0.7), "{}", found.stdout);
     let rounds = answer["rounds"].as_u64().unwrap();
     assert!((2..=20).contains(&rounds), "{rounds}");
     let between = std::fs::read_to_string(lab.path("out/bisect-plan/between.toml")).unwrap();
     assert!(between.contains("plant=spin:300.005us") && between.contains("set = \"plant=spin:4ns\""), "{between}");
+    assert_eq!(answer["why"], serde_json::Value::Null, "it was not asked");
     // Told again, it is the same answer without a trial; a cut last round is run.
     let last = lab.path(&format!("out/bisect-plan/rounds/{rounds:03}"));
     std::fs::remove_dir_all(last).unwrap();
@@ -78,8 +81,12 @@ fn what_is_no_history_is_one_sentence() {
     let lab = Lab::new("bisect-words");
     history(&lab, 3, 2);
     std::fs::create_dir(lab.path("empty")).unwrap();
+    let shown = from(&lab, &[&BISECT[..], &["0", "2", "--dry-run"]].concat()).success().stdout;
+    assert_eq!(json(&shown)["members"].as_array().unwrap().len(), 3, "{shown}");
     for (arguments, needle) in [
-        (&["2", "0", "--arms", "arms"][..], "stands at or after BAD"),
+        (&["0", "2", "--arms", "arms", "--resume", "-o", "nosuch"][..], "nosuch holds no study to go on with"),
+        (&["0", "2", "--arms", "arms", "--metric", "round_trips"], "did you mean `round_trips_per_s`?"),
+        (&["2", "0", "--arms", "arms"], "stands at or after BAD"),
         (&["0", "9", "--arms", "arms"], "BAD `9` is not in the list, nor an index from 0 to 2"),
         (&["0", "1"], "what is bisected?"),
         (&["debian:6.1", "debian:6.12", "--kernels", "debian:6.1,debian:6.12"], "give the plan a [guest] table"),

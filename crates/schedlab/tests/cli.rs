@@ -8,7 +8,8 @@ use program::{Lab, json, schedlab};
 fn a_bench_prints_a_summary_and_its_json_is_complete() {
     let text = schedlab(&["bench", "messaging:groups=1,loops=20,transport=pipe"]).success();
     assert!(text.stdout.contains("Time: "), "hackbench's own line: {}", text.stdout);
-    let outcome = json(&schedlab(&["bench", "pipe:pin=same,duration=300ms", "--json", "-"]).success().stdout);
+    let outcome =
+        json(&schedlab(&["bench", "pipe:pin=same,duration=300ms", "--json", "-", "--top", "0"]).success().stdout);
     assert_eq!(outcome["workload"], "pipe/1");
     assert!(outcome["operations"].as_u64().unwrap() > 100);
     assert!(outcome["metrics"].as_array().unwrap().iter().any(|m| m["name"] == "round_trips_per_s"));
@@ -16,7 +17,7 @@ fn a_bench_prints_a_summary_and_its_json_is_complete() {
 
 #[test]
 fn the_group_of_every_task_is_told_that_of_a_load_too() {
-    let bench = ["bench", "pipe:pin=same,duration=300ms", "--load", "burn:2x20%", "--json", "-"];
+    let bench = ["bench", "pipe:pin=same,duration=300ms", "--load", "burn:2x20%", "--json", "-", "--top", "0"];
     let outcome = json(&schedlab(&bench).success().stdout);
     let tasks: Vec<u64> = outcome["groups"].as_array().unwrap().iter().map(|g| g["tasks"].as_u64().unwrap()).collect();
     assert_eq!(tasks.iter().sum::<u64>(), 4, "two partners and two burners: {}", outcome["groups"]);
@@ -46,8 +47,9 @@ fn a_dry_run_says_what_the_arms_need() {
 #[test]
 fn a_list_of_copies_is_a_sweep_with_a_scaling_table() {
     let lab = Lab::new("sweep");
-    let answer =
-        json(&schedlab(&["bench", "pipe:duration=300ms", "--copies", "1,2,2", "--json", "-"]).success().stdout);
+    let answer = json(
+        &schedlab(&["bench", "pipe:duration=300ms", "--copies", "1,2,2", "--json", "-", "--top", "0"]).success().stdout,
+    );
     let rows = answer["scaling"]["rows"].as_array().unwrap();
     assert_eq!((rows.len(), rows[1]["copies"].as_array().unwrap().len()), (2, 2), "one value is run once");
     let out = lab.path("run");
@@ -66,7 +68,7 @@ fn an_ab_leaves_a_sealed_run_that_another_run_does_not_overwrite() {
     let ran = schedlab(&[&arguments[..], &["--out", &out]].concat()).success();
     let said = ran.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(said.contains("6 blocks"), "{}", ran.stdout);
-    let reread = schedlab(&["report", &out, "--json"]).success();
+    let reread = schedlab(&["report", &out, "--json", "--top", "0"]).success();
     assert!(!reread.stderr.contains("not sealed"), "{}", reread.stderr);
     // What the verdict is depends on the machine; that it rests on six blocks of equal arms does not.
     let contrast = json(&reread.stdout)["workloads"][0]["metrics"][0]["contrasts"][0].clone();
@@ -144,7 +146,7 @@ fn an_import_is_a_run_of_unknown_order() {
     let out = lab.path("run");
     let ran = schedlab(&["import", csv, "--lower-is-better", "--unit", "CPUs", "--out", &out, "--full"]).success();
     assert!(ran.stdout.contains("22"), "{}", ran.stdout);
-    let findings = json(&schedlab(&["report", &out, "--json"]).success().stdout);
+    let findings = json(&schedlab(&["report", &out, "--json", "--top", "0"]).success().stdout);
     assert_eq!(findings["source"]["kind"], "imported");
 }
 
@@ -160,7 +162,8 @@ fn logs_of_other_tools_are_recognised_and_compared() {
         ("perf-stat-per-cpu.csv", "perf-stat-per-cpu.csv", "task-clock"),
     ] {
         let out = lab.path(a);
-        let findings = json(&schedlab(&["import", &log(a), &log(b), "--out", &out, "--json"]).success().stdout);
+        let findings =
+            json(&schedlab(&["import", &log(a), &log(b), "--out", &out, "--json", "--top", "0"]).success().stdout);
         assert_eq!(findings["workloads"][0]["metrics"][0]["name"], primary, "{a}");
         assert_eq!(
             findings["workloads"][0]["metrics"][0]["contrasts"][0]["unit_name"], "trials",
@@ -175,7 +178,9 @@ fn logs_of_other_tools_are_recognised_and_compared() {
 
 #[test]
 fn a_topdown_run_has_its_tree_or_the_reason_why_not() {
-    let ran = schedlab(&["bench", "pipe:pin=same,duration=120ms", "--counters", "topdown", "--json", "-"]).success();
+    let ran =
+        schedlab(&["bench", "pipe:pin=same,duration=120ms", "--counters", "topdown", "--json", "-", "--top", "0"])
+            .success();
     let outcome = json(&ran.stdout);
     let metrics = outcome["metrics"].as_array().unwrap();
     let counters = outcome["counters"].as_array().unwrap();
@@ -183,7 +188,7 @@ fn a_topdown_run_has_its_tree_or_the_reason_why_not() {
     let tree = metrics.iter().any(|m| m["name"] == "topdown.retiring");
     assert!(tree != reason.is_some(), "a tree or a reason: {reason:?}");
     assert!(counters.iter().any(|c| c["name"] == "dram_read_bytes"), "bytes or a reason");
-    let listed = json(&schedlab(&["list", "counters", "--json"]).success().stdout);
+    let listed = json(&schedlab(&["list", "counters", "--json", "--top", "0"]).success().stdout);
     assert!(listed["topdown"]["tables"].as_array().unwrap().iter().any(|t| t["id"] == "hisi-hip08"));
     assert!(listed["topdown"]["here"].is_string() != listed["topdown"]["why_not"].is_string());
 }
@@ -195,22 +200,22 @@ fn two_runs_of_one_boot_are_confounded() {
     for out in [&a, &b] {
         schedlab(&["ab", "-w", "pipe:pin=same", "--b", "", "--trials", "6", "--trial", "30ms", "--out", out]).success();
     }
-    let findings = json(&schedlab(&["compare", &a, &b, "--json"]).success().stdout);
+    let findings = json(&schedlab(&["compare", &a, &b, "--json", "--top", "0"]).success().stdout);
     assert_eq!(findings["workloads"][0]["metrics"][0]["contrasts"][0]["verdict"]["kind"], "no_verdict");
-    let pooled = json(&schedlab(&["compare", &a, &b, "--more-a", &b, "--json"]).success().stdout);
+    let pooled = json(&schedlab(&["compare", &a, &b, "--more-a", &b, "--json", "--top", "0"]).success().stdout);
     let total = |findings: &serde_json::Value| findings["workloads"][0]["counts"]["total"].as_u64().unwrap();
     // Not twice the half: a run that repeated a block has more trials than the other.
-    let of_b = json(&schedlab(&["report", &b, "--json"]).success().stdout);
+    let of_b = json(&schedlab(&["report", &b, "--json", "--top", "0"]).success().stdout);
     assert_eq!(total(&pooled), total(&findings) + total(&of_b), "three runs, two of them on one side");
 }
 
 #[test]
 fn doctor_and_list_speak_json() {
-    let doctor = json(&schedlab(&["doctor", "--json"]).success().stdout);
+    let doctor = json(&schedlab(&["doctor", "--json", "--top", "0"]).success().stdout);
     let checks = doctor["environment"]["checks"].as_array().unwrap();
     assert!(checks.len() >= 20, "{}", checks.len());
     assert!(checks.iter().any(|c| c["id"] == "round_trip"), "the round trip on one CPU against two");
-    let list = json(&schedlab(&["list", "--json"]).success().stdout);
+    let list = json(&schedlab(&["list", "--json", "--top", "0"]).success().stdout);
     assert!(list["workloads"].as_array().unwrap().iter().any(|w| w["id"] == "pipe2/1"));
     let keys: Vec<&str> = list["knobs"].as_array().unwrap().iter().map(|k| k["key"].as_str().unwrap()).collect();
     assert!(keys.contains(&"slice") && keys.contains(&"kernel"), "{keys:?}");
@@ -246,11 +251,11 @@ fn unread(arguments: &[&str], stdout: impl Into<std::process::Stdio>) -> (Option
 fn a_reader_who_has_seen_enough_is_no_error_and_a_full_disk_is_one_line() {
     for arguments in [
         &["list"][..],
-        &["list", "--json"],
+        &["list", "--json", "--top", "0"],
         &["tune", "show"],
-        &["tune", "show", "--json"],
+        &["tune", "show", "--json", "--top", "0"],
         &["bench", "pipe", "--dry-run"],
-        &["bench", "pipe:pin=same,duration=5ms", "--json", "-"],
+        &["bench", "pipe:pin=same,duration=5ms", "--json", "-", "--top", "0"],
         &["bench", "pipe:pin=same,duration=5ms"],
         &["doctor"],
         &["completions", "bash"],
@@ -272,7 +277,9 @@ fn a_setting_on_the_control_of_a_switchback_is_undone_in_the_other_arm() {
     let out = lab.path("run");
     let arguments =
         ["ab", "-w", "pipe:pin=same", "--a", "plant=spin:30us;nice=5", "--b", "", "--trials", "6", "--trial", "600ms"];
-    let ran = schedlab(&[&arguments[..], &["--design", "switchback=30ms", "--out", &out, "--json"]].concat()).success();
+    let ran =
+        schedlab(&[&arguments[..], &["--design", "switchback=30ms", "--out", &out, "--json", "--top", "0"]].concat())
+            .success();
     let verdict = json(&ran.stdout)["workloads"][0]["metrics"][0]["contrasts"][0]["verdict"]["kind"].clone();
     assert_eq!(verdict, "better", "B runs without A's spin");
 }

@@ -133,7 +133,7 @@ fn imported(name: &str, text: &str) -> Vec<TrialRecord> {
     let (a, b, out) = (lab.path("a"), lab.path("b"), lab.path("run"));
     std::fs::write(&a, text).unwrap();
     std::fs::write(&b, text).unwrap();
-    schedlab(&["import", &a, &b, "--out", &out, "--json"]).success();
+    schedlab(&["import", &a, &b, "--out", &out, "--json", "--top", "0"]).success();
     RunReader::open(Path::new(&out)).unwrap().trials
 }
 
@@ -167,7 +167,7 @@ fn our_importers_take_our_text_for_the_twins() {
     assert_eq!(value(trials[0].outcome.as_ref().unwrap(), "real_time_ns"), real_ns);
 
     let spec = "messaging:groups=2,loops=30,transport=pipe";
-    let ours = json(&schedlab(&["bench", spec, "--json", "-"]).success().stdout);
+    let ours = json(&schedlab(&["bench", spec, "--json", "-", "--top", "0"]).success().stdout);
     let ours: TrialOutcome = serde_json::from_value(ours).unwrap();
     let trials = imported("hackbench", &ours.native_lines.join("\n"));
     let (printed, measured) = (value(trials[0].outcome.as_ref().unwrap(), "time_s"), value(&ours, "time_s"));

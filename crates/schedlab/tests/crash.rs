@@ -137,7 +137,7 @@ fn a_killed_run_loses_no_finished_trial_and_resumes() {
     wait_for_trials(&out, 5);
     child.kill().unwrap();
     child.wait().unwrap();
-    let unsealed = schedlab(&["report", &out, "--json"]).success();
+    let unsealed = schedlab(&["report", &out, "--json", "--top", "0"]).success();
     assert!(unsealed.stderr.contains("not sealed"), "{}", unsealed.stderr);
     let before = count_values(&json(&unsealed.stdout));
     assert!(before >= 1, "finished trials can be read");
@@ -159,7 +159,7 @@ fn a_killed_run_loses_no_finished_trial_and_resumes() {
     let refused = schedlab(&["run", &plan, "--out", &out, "--resume"]).failure().stderr;
     assert!(refused.contains("clocksource was `sundial` and is ") && torn.exists(), "{refused}");
     std::fs::write(&manifest, begun).unwrap();
-    let resumed = schedlab(&["run", &plan, "--out", &out, "--resume", "--json"]).success();
+    let resumed = schedlab(&["run", &plan, "--out", &out, "--resume", "--json", "--top", "0"]).success();
     assert!(!torn.exists(), "it was set aside");
     // Beside them stand blocks that were repeated because the machine disturbed them.
     let used = json(&resumed.stdout)["workloads"][0]["counts"]["used"].as_u64();

@@ -43,7 +43,7 @@ fn metric(outcome: &serde_json::Value, name: &str) -> Option<f64> {
 fn a_commands_figure_and_its_trees_usage_are_reported() {
     let script = "echo 'tps = 1,234.5'; (head -c 20000000 /dev/zero | md5sum >/dev/null)";
     let arguments = ["bench", "exec", "--metric", "tps = ([0-9,.]+)", "--unit", "1/s", "--direction", "higher"];
-    let tail = ["--name", "tps", "--json", "-", "--", "sh", "-c", script];
+    let tail = ["--name", "tps", "--json", "-", "--top", "0", "--", "sh", "-c", script];
     let outcome = json(&schedlab(&[&arguments[..], &tail].concat()).success().stdout);
     assert_eq!((outcome["workload"].as_str(), outcome["metrics"][0]["name"].as_str()), (Some("exec/1"), Some("tps")));
     assert_eq!(metric(&outcome, "tps"), Some(1234.5));
@@ -57,7 +57,7 @@ fn a_commands_figure_and_its_trees_usage_are_reported() {
 fn settings_are_those_of_the_command() {
     let arguments = ["bench", "exec", "--set", "nice=7;policy=batch;cpus=0", "--metric", "^([0-9]+)"];
     let script = "nice; chrt -p $$ | grep -q BATCH && taskset -cp $$ | grep -q 'list: 0$'";
-    let tail = ["--direction", "neutral", "--json", "-", "--", "sh", "-c", script];
+    let tail = ["--direction", "neutral", "--json", "-", "--top", "0", "--", "sh", "-c", script];
     let outcome = json(&schedlab(&[&arguments[..], &tail].concat()).success().stdout);
     assert_eq!(metric(&outcome, "value"), Some(7.0));
     assert!(
@@ -73,7 +73,8 @@ fn setup_warm_up_and_cleanup_run_in_their_order_and_a_server_lives_in_between() 
     let (log, pid_file) = (lab.path("log"), lab.path("pid"));
     let setup = format!("sh -c 'echo setup >> {log}; sleep {} & echo $! > {pid_file}'", mark(1));
     let cleanup = format!("sh -c 'kill $(cat {pid_file}) && echo cleanup >> {log}'");
-    let arguments = ["bench", "exec", "--setup", &setup, "--cleanup", &cleanup, "--warmup", "1", "--json", "-", "--"];
+    let arguments =
+        ["bench", "exec", "--setup", &setup, "--cleanup", &cleanup, "--warmup", "1", "--json", "-", "--top", "0", "--"];
     let script = format!("echo run >> {log}; kill -0 $(cat {pid_file})");
     let outcome = json(&schedlab(&[&arguments[..], &["sh", "-c", &script]].concat()).success().stdout);
     let lines = std::fs::read_to_string(&log).unwrap();
@@ -153,7 +154,9 @@ fn whoever_is_killed_the_whole_tree_ends() {
 fn a_command_is_compared_like_any_workload() {
     let lab = Lab::new("exec-ab");
     let out = lab.path("run");
-    let arguments = ["ab", "-w", "exec", "--a", "nice=10", "--b", "nice=15", "--trials", "6", "--out", &out, "--json"];
+    let arguments = [
+        "ab", "-w", "exec", "--a", "nice=10", "--b", "nice=15", "--trials", "6", "--out", &out, "--json", "--top", "0",
+    ];
     let figure = ["--metric", "([0-9]+)", "--direction", "lower", "--name", "nice", "--"];
     let ran = schedlab(&[&arguments[..], &figure, &["sh", "-c", "echo $((20 + $(nice)))"]].concat()).success();
     let contrast = json(&ran.stdout)["workloads"][0]["metrics"][0]["contrasts"][0].clone();
@@ -177,7 +180,7 @@ fn a_plans_command_needs_no_quoting() {
         name = "b"
     "#;
     std::fs::write(&plan, text).unwrap();
-    let ran = schedlab(&["run", &plan, "--out", &lab.path("run"), "--json"]).success();
+    let ran = schedlab(&["run", &plan, "--out", &lab.path("run"), "--json", "--top", "0"]).success();
     assert_eq!(json(&ran.stdout)["workloads"][0]["metrics"][0]["name"], "value");
     let switchback = text.replace("trials = 6", "trials = 6\ndesign = \"switchback\"");
     std::fs::write(&plan, switchback).unwrap();
@@ -189,7 +192,7 @@ fn a_plans_command_needs_no_quoting() {
 fn a_load_that_is_a_command_runs_beside_and_is_gone_afterwards() {
     let sleep = mark(6);
     let load = format!("exec:sh -c '(setsid sleep {sleep} &) ; while :; do :; done'");
-    let arguments = ["bench", "pipe:pin=same,duration=300ms", "--load", &load, "--json", "-"];
+    let arguments = ["bench", "pipe:pin=same,duration=300ms", "--load", &load, "--json", "-", "--top", "0"];
     let outcome = json(&schedlab(&arguments).success().stdout);
     let report = &outcome["loads"][0];
     assert!(report["alive"] == true && report["asked_cpu_ns"] == 0, "{report}");

@@ -45,6 +45,16 @@ fn an_effect_that_is_there_is_reproduced_and_one_that_is_not_is_contradicted() {
     assert_eq!(json(&answer)["answer"], "reproduced", "{answer}");
     assert_eq!(json(&answer)["effects"][0]["answer"], "reproduced");
     assert!(Path::new(&lab.path("out/repeat-p/tables")).is_dir(), "the run is kept");
+    // Of a run that is at its end the answer again, without a trial.
+    let again = from(&lab, &["repeat", "p.json", "--resume", "--json"]).success();
+    assert_eq!(json(&again.stdout), json(&answer), "{}", again.stderr);
+    for (options, needle) in [
+        (&["--resume", "--trials", "12"][..], "is no run of this pack under these options (--trials, --kernel)"),
+        (&["--resume", "-o", "nosuch"], "nosuch is not there, so there is nothing to go on with"),
+    ] {
+        let ran = from(&lab, &[&["repeat", "p.json"], options].concat());
+        assert!(ran.code == 1 && ran.stderr.contains(needle), "{options:?}: {}", ran.stderr);
+    }
     // The same claim of a setting that does nothing.
     rewritten(&lab, "nothing.json", |pack| {
         let plan = pack["plan_toml"].as_str().unwrap().replace(SLOWER, "nice=0").replace(NOT, "");
@@ -79,7 +89,9 @@ fn a_pack_names_neither_host_nor_place() {
     let shown = from(&lab, &["pack", "run", "--dry-run", "--json"]).success().stdout;
     let mut written = json(&pack);
     written.as_object_mut().unwrap().remove("crc32");
-    assert_eq!(json(&shown), written);
+    let mut shown = json(&shown);
+    shown.as_object_mut().unwrap().remove("schema");
+    assert_eq!(shown, written);
     assert!(!Path::new(&lab.path("run.pack.json")).exists());
     let text = from(&lab, &["repeat", "p.json", "--dry-run"]).success().stdout;
     assert!(text.contains("run = \"pipe/1:") && text.contains("out/repeat-p"), "{text}");
@@ -102,6 +114,12 @@ fn what_was_changed_or_is_newer_or_of_another_machine_is_one_sentence() {
         let plan = pack["plan_toml"].as_str().unwrap();
         pack["plan_toml"] = format!("{plan}\n[guest]\nkernel = \"build:../../x\"\n").into();
     });
+    rewritten(&lab, "id", |pack| pack["workload_ids"] = serde_json::json!(["messaging/1"]));
+    rewritten(&lab, "two-ways", |pack| {
+        let mut other = pack["effects"][0].clone();
+        other["direction"] = "lower_is_better".into();
+        pack["effects"].as_array_mut().unwrap().push(other);
+    });
     rewritten(&lab, "huge", |pack| pack["effects"][0]["units"] = serde_json::json!(1u64 << 40));
     for (name, needle) in [
         ("tampered", "its content is not what `schedlab pack` wrote"),
@@ -111,6 +129,8 @@ fn what_was_changed_or_is_newer_or_of_another_machine_is_one_sentence() {
         ("plan.toml", "it is no pack of `schedlab pack`"),
         ("up", "`build:../../x`"),
         ("huge", "it is no pack of `schedlab pack`"),
+        ("id", "is no workload messaging/1"),
+        ("two-ways", "contradict each other"),
     ] {
         let ran = from(&lab, &["repeat", name, "--trust"]);
         assert!(ran.code == 1 && ran.stderr.contains(needle), "{name}: {} {}", ran.code, ran.stderr);
@@ -123,6 +143,13 @@ fn what_was_changed_or_is_newer_or_of_another_machine_is_one_sentence() {
         ran.stdout
     );
     assert!(!Path::new(&lab.path("out")).exists(), "nothing was run");
+    // What lower is better of there is a rate here.
+    rewritten(&lab, "reversed", |pack| {
+        (pack["effects"][0]["unit"], pack["effects"][0]["direction"]) = ("ms".into(), "lower_is_better".into());
+    });
+    let ran = from(&lab, &["repeat", "reversed", "--fail-on", "contradicted"]);
+    let said = unwrapped(&ran.stdout);
+    assert!(ran.code == 4 && said.contains("is another metric here (1/s, higher is better)"), "{said}");
 }
 
 #[test]
@@ -135,6 +162,7 @@ fn a_stranger_runs_no_command_unasked() {
         let end = begin + plan[begin..].find('\n').unwrap();
         pack["plan_toml"] = format!("{}run = \"exec:command='touch owned'\"{}", &plan[..begin], &plan[end..]).into();
         pack["workloads"] = serde_json::json!(["exec:command='touch owned'"]);
+        pack["workload_ids"] = serde_json::json!(["exec/1"]);
     });
     let ran = from(&lab, &["repeat", "hostile"]);
     assert!(ran.code == 1 && ran.stderr.contains("touch owned") && ran.stderr.contains("--trust"), "{}", ran.stderr);

@@ -245,7 +245,7 @@ fn a_missed_deadline_stops_the_flight_recorder() {
     let (test, lab) = ("a_missed_deadline_stops_the_flight_recorder", Lab::new("record-miss"));
     let out = lab.path("trace");
     let workload = "transact:loops=2000,deadline=1ns,stop-on-miss=yes";
-    let arguments = ["bench", workload, "--trace", &out, "--keep", "1s", "--json", "-"];
+    let arguments = ["bench", workload, "--trace", &out, "--keep", "1s", "--json", "-", "--top", "0"];
     let Some(ran) = traced(test, &arguments) else { return };
     let outcome = json(&ran.stdout);
     let notes = outcome["notes"].to_string();
@@ -255,7 +255,7 @@ fn a_missed_deadline_stops_the_flight_recorder() {
     assert!(gone < tasks, "{gone} of {tasks} tasks ended before the miss");
     // A trace that goes on shows the end of each.
     let out = lab.path("on");
-    let arguments = ["bench", "transact:loops=2000", "--trace", &out, "--keep", "5s", "--json", "-"];
+    let arguments = ["bench", "transact:loops=2000", "--trace", &out, "--keep", "5s", "--json", "-", "--top", "0"];
     let outcome = json(&schedlab(&arguments).success().stdout);
     let (gone, tasks) = ended(&outcome, &lab.path("on/trace.slt"));
     assert!(gone == tasks && tasks > 0, "{gone} of {tasks} tasks ended");
@@ -276,7 +276,8 @@ fn rings_of_perf_are_not_stopped_by_a_miss_and_that_is_said() {
     let (test, lab) = ("rings_of_perf_are_not_stopped_by_a_miss_and_that_is_said", Lab::new("record-miss-perf"));
     let workload = "transact:loops=2000,deadline=1ns,stop-on-miss=yes";
     let out = lab.path("trace");
-    let arguments = ["bench", workload, "--trace", &out, "--keep", "1s", "--source", "perf", "--json", "-"];
+    let arguments =
+        ["bench", workload, "--trace", &out, "--keep", "1s", "--source", "perf", "--json", "-", "--top", "0"];
     let Some(ran) = traced(test, &arguments) else { return };
     let outcome = json(&ran.stdout);
     let notes = outcome["notes"].to_string();

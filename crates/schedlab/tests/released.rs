@@ -38,7 +38,10 @@ fn an_error_is_a_sentence_whatever_rust_backtrace_says() {
 fn a_command_that_is_started_has_the_environment_of_the_caller() {
     for binary in binaries() {
         let show = "exec:metric='x=([0-9])',unit=1,direction=higher";
-        let ran = run(&binary, &["bench", show, "--json", "-", "--", "sh", "-c", "echo x=${RUST_LIB_BACKTRACE}"]);
+        let ran = run(
+            &binary,
+            &["bench", show, "--json", "-", "--top", "0", "--", "sh", "-c", "echo x=${RUST_LIB_BACKTRACE}"],
+        );
         let said = String::from_utf8_lossy(&ran.stderr);
         let outcome: serde_json::Value = serde_json::from_slice(&ran.stdout).unwrap_or_else(|e| panic!("{e}: {said}"));
         let metric = &outcome["metrics"].as_array().unwrap()[0];

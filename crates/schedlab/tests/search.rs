@@ -40,7 +40,7 @@ fn a_search_leaves_its_findings_and_goes_on_from_its_rounds() {
     let lab = Lab::new("search-run");
     let first = search(&lab, PLAN, &["--json"]).success();
     let found = json(&first.stdout);
-    assert_eq!(found["schema"], "schedlab-search/1");
+    assert_eq!(found["schema"], "schedlab/search/1");
     assert_eq!(found["measured"].as_array().unwrap().len(), 4, "{}", first.stdout);
     assert_eq!(found["confirmed"].as_array().unwrap().len(), 3);
     assert!(found["confirmed"][0]["fresh"][0]["lo"].is_number(), "{}", first.stdout);

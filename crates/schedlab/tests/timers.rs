@@ -30,7 +30,8 @@ fn a_planted_stall_is_a_setting_of_an_arm() {
     let ran =
         schedlab(&["bench", "wakeup:1x1,rate=1000,work=0,think=0,duration=150ms", "--set", "plant=stall:40ms/100ms"]);
     assert!(ran.success().stdout.contains("wakeup/2: "));
-    let outcome = schedlab(&["bench", "timer:duration=150ms", "--set", "plant=stall:40ms/100ms", "--json", "-"]);
+    let outcome =
+        schedlab(&["bench", "timer:duration=150ms", "--set", "plant=stall:40ms/100ms", "--json", "-", "--top", "0"]);
     let outcome = json(&outcome.success().stdout);
     let missed = outcome["metrics"].as_array().unwrap().iter().find(|m| m["name"] == "missed_periods").unwrap();
     assert!(missed["value"].as_f64().unwrap() >= 20.0, "{missed}");

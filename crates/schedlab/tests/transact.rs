@@ -28,7 +28,7 @@ fn a_miss_with_trace_ends_the_run_and_the_json_is_whole() {
 
 #[test]
 fn the_whole_outcome_has_both_classes_and_says_overloaded() {
-    let ran = schedlab(&["bench", "transact:loops=30,pairs=100", "--json", "-"]).success();
+    let ran = schedlab(&["bench", "transact:loops=30,pairs=100", "--json", "-", "--top", "0"]).success();
     let outcome = json(&ran.stdout);
     assert_eq!(outcome["workload"], "transact/1");
     let notes = outcome["notes"].to_string();

@@ -19,7 +19,7 @@ fn an_ab_runs_without_any_right_and_says_what_is_not_counted() {
     };
     let text = String::from_utf8_lossy(&ran.stderr).into_owned();
     assert!(ran.status.success(), "{text}");
-    let bench = as_nobody(&lab, &["bench", "pipe:pin=same,duration=300ms", "--json", "-"]).unwrap();
+    let bench = as_nobody(&lab, &["bench", "pipe:pin=same,duration=300ms", "--json", "-", "--top", "0"]).unwrap();
     let outcome = json(&String::from_utf8_lossy(&bench.stdout));
     let counters = outcome["counters"].as_array().unwrap();
     let value = |name: &str| counters.iter().find(|c| c["name"] == name && c["scope"] == "workload");
@@ -78,8 +78,22 @@ fn a_setting_that_needs_root_is_not_applied_and_gets_no_verdict() {
     let lab = Lab::new("nobody-sysctl");
     let out = lab.path("run");
     let sysctl = "sysctl:kernel.sched_cfs_bandwidth_slice_us=4000";
-    let arguments =
-        ["ab", "-w", "pipe:pin=same", "--b", sysctl, "--trials", "6", "--trial", "20ms", "--out", &out, "--json"];
+    let arguments = [
+        "ab",
+        "-w",
+        "pipe:pin=same",
+        "--b",
+        sysctl,
+        "--trials",
+        "6",
+        "--trial",
+        "20ms",
+        "--out",
+        &out,
+        "--json",
+        "--top",
+        "0",
+    ];
     let Some(ran) = as_nobody(&lab, &arguments) else {
         eprintln!("schedlab-skip: a_setting_that_needs_root_is_not_applied_and_gets_no_verdict: needs root");
         return;

@@ -83,10 +83,14 @@ impl Why {
         self.difference.is_none().then(|| blocks_of(&self.plan))
     }
 
-    /// The stages as far as they can be foreseen: combinations and blocks, the most of the later ones. Where the difference is
-    /// not known yet, for blocks whose spread is half of the smallest change looked for.
+    /// The stages as far as they can be foreseen: combinations and blocks, the most of the later ones; none where no difference
+    /// was shown. Where it is not known yet, for blocks whose spread is half of the smallest change looked for.
     pub fn forecast(&self) -> Vec<(Stage, usize, usize)> {
-        self.screen.clone().unwrap_or_else(|| self.screen_of(1.0, 0.5)).forecast()
+        match (&self.screen, &self.difference) {
+            (Some(screen), _) => screen.forecast(),
+            (None, Some(_)) => Vec::new(),
+            (None, None) => self.screen_of(1.0, 0.5).forecast(),
+        }
     }
 
     /// Names and SPECs of the toggles that are varied.

@@ -159,7 +159,7 @@ fn ns_an_operation(arm: Arm, subject: &Subject, lab: &Lab) -> Result<f64> {
             let perf = perf.to_str().context("the path of perf is not text")?;
             let record = "record -q -a -m 1024 -c 1 -e sched:sched_switch -e sched:sched_waking -o";
             let words: Vec<&str> = record.split(' ').chain([data.as_str(), "--", program, "bench"]).collect();
-            let command = program::on_cpus(None, perf, &[&words, &bench[..], &["--json", "-"]].concat());
+            let command = program::on_cpus(None, perf, &[&words, &bench[..], &["--json", "-", "--top", "0"]].concat());
             serde_json::from_slice(&program::output(command)?.stdout).context("the trial's JSON")?
         }
     };

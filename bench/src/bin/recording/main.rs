@@ -120,7 +120,7 @@ impl Encoded {
 fn lossless(lab: &Lab) -> Result<()> {
     let dir = lab.path("long")?;
     let spec = format!("{},{LONG}", PING_PONG.workload);
-    let outcome = record(&["-o", &dir, "--events", "min", "--json", "--", &spec])?;
+    let outcome = record(&["-o", &dir, "--events", "min", "--json", "--top", "0", "--", &spec])?;
     let count = |name: &str| counter(&outcome, name);
     let (events, lost, on_ns) = (count("trace_events")?, count("trace_lost")?, count("trace_on_ns")?);
     let per_event = |name: &str| Ok::<f64, anyhow::Error>(count(name)? as f64 / events as f64);

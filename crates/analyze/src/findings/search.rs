@@ -7,7 +7,7 @@ use schedlab_run::{Direction, counted};
 use serde::Serialize;
 
 /// Version of this schema, in [`SearchFindings::schema`].
-pub const SEARCH_SCHEMA: &str = "schedlab-search/1";
+pub const SEARCH_SCHEMA: &str = "schedlab/search/1";
 
 /// Everything found by a search.
 #[derive(Debug, Clone, PartialEq, Serialize)]

@@ -10,9 +10,14 @@ use super::overview::{self, Overview, Painter};
 use schedlab_trace::{Kinds, Reader, TraceError};
 use serde::Serialize;
 
+/// Version of [`Explained`] in JSON.
+pub const SCHEMA: &str = "schedlab/trace-explain/1";
+
 /// What was found.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Explained {
+    /// [`SCHEMA`].
+    pub schema: &'static str,
     /// Behind whom tasks waited.
     pub blame: Blame,
     /// Who woke whom.
@@ -41,6 +46,7 @@ pub fn explain(reader: &mut Reader, asked: &Asked) -> Result<Explained, TraceErr
     let there: &mut [&mut dyn Analysis] = &mut [&mut tracker, &mut detector, &mut items];
     let engine = follow_apart(reader, &asked.scope.tasks, here, there)?;
     Ok(Explained {
+        schema: SCHEMA,
         blame: blame::findings(counter, &engine, reader, asked),
         chains: chains::findings(&tracker, &engine, reader, asked),
         inversions: inversions::findings(detector, &engine, reader, asked),

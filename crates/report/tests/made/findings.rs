@@ -248,7 +248,6 @@ pub(crate) fn findings(manifest: &Manifest, trials: &[TrialRecord]) -> Findings 
         verdict,
     };
     Findings {
-        schema: SCHEMA,
         title: manifest.title.clone(),
         command: manifest.command.clone(),
         source: Source::OneRun,

@@ -64,12 +64,13 @@ const EXAMPLES: &[(&str, &[&str])] = &[
         "schedlab vm run --kernel debian:6.1 --lane virtual -- bench messaging:5x10"]),
     ("vm profile", &["schedlab vm profile --kernel debian:6.1 --cpus 1 -- bench pipe",
         "schedlab vm profile --kernel build:new --against build:old -- bench pipe"]),
+    ("explain-json", &["schedlab explain-json", "schedlab explain-json schedlab/findings/2"]),
     ("completions", &["schedlab completions bash", "schedlab completions zsh > ~/.zfunc/_schedlab"]),
     ("man", &["schedlab man share/man/man1", "schedlab man ."]),
 ];
 
 /// Commands whose names are enough on the first screen: `--help` says what they are for.
-const RARE_COMMANDS: &[&str] = &["bisect", "completions", "import", "man", "pack", "repeat"];
+const RARE_COMMANDS: &[&str] = &["bisect", "completions", "explain-json", "import", "man", "pack", "repeat"];
 
 /// Options that most people do not need, of every command or of one: `--help` has them.
 #[rustfmt::skip]

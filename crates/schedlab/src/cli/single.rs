@@ -1,5 +1,6 @@
 //! The command lines of what looks at the host or runs one workload: `doctor`, `list`, `bench`, `record`, `profile`.
 
+use super::Answer;
 use clap::{Args, ValueEnum};
 use schedlab_run::TraceSource;
 use std::path::PathBuf;
@@ -12,9 +13,8 @@ pub(crate) struct Doctor {
     /// Also measure the A/A noise floor of this machine (about 20 s)
     #[arg(long)]
     pub(crate) noise: bool,
-    /// The same as JSON
-    #[arg(long)]
-    pub(crate) json: bool,
+    #[command(flatten)]
+    pub(crate) answer: Answer,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -33,9 +33,8 @@ pub(crate) enum Listing {
 pub(crate) struct List {
     /// What to list; everything when left out
     pub(crate) what: Option<Listing>,
-    /// The same as JSON
-    #[arg(long)]
-    pub(crate) json: bool,
+    #[command(flatten)]
+    pub(crate) answer: Answer,
 }
 
 /// How trials are run, common to `bench` and `ab`.
@@ -86,6 +85,9 @@ pub(crate) struct Bench {
     /// Write the whole outcome as JSON to FILE, or to standard output with `-`
     #[arg(long, value_name = "FILE|-")]
     pub(crate) json: Option<String>,
+    /// With --json -: at most N entries of each list, 0 for all [default: what stays below 20 kB]
+    #[arg(long, value_name = "N", requires = "json")]
+    pub(crate) top: Option<usize>,
     /// Print what would be run, and run nothing
     #[arg(long)]
     pub(crate) dry_run: bool,
@@ -142,9 +144,8 @@ pub(crate) struct Record {
     /// Length of one of its trials
     #[arg(long, value_name = "TIME", default_value = "500ms", requires = "self_test")]
     pub(crate) trial: String,
-    /// The answer as JSON on standard output
-    #[arg(long)]
-    pub(crate) json: bool,
+    #[command(flatten)]
+    pub(crate) answer: Answer,
     /// Say what would be recorded, and record nothing
     #[arg(long)]
     pub(crate) dry_run: bool,
@@ -168,9 +169,9 @@ pub(crate) struct Profile {
     /// What the functions are ordered by
     #[arg(long, value_name = "ORDER", default_value = "self", value_parser = ["self", "total"])]
     pub(crate) sort: String,
-    /// Most functions to show; 0 shows all
-    #[arg(long, value_name = "N", default_value_t = 20)]
-    pub(crate) top: usize,
+    /// Most functions to show; 0 shows all [default: 20; of the JSON what stays below 20 kB]
+    #[arg(long, value_name = "N")]
+    pub(crate) top: Option<usize>,
     /// Most call chains to show; 0 shows all
     #[arg(long, value_name = "N", default_value_t = 5)]
     pub(crate) chains: usize,

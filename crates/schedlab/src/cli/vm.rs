@@ -110,9 +110,9 @@ pub(crate) struct VmProfile {
     /// in two guests, which have to agree
     #[arg(long, conflicts_with = "against")]
     pub(crate) legs: bool,
-    /// Functions to show; with --json all are written
-    #[arg(long, value_name = "N", default_value_t = 25)]
-    pub(crate) top: usize,
+    /// Functions to show, 0 for all [default: 25; of --json - what stays below 20 kB]
+    #[arg(long, value_name = "N")]
+    pub(crate) top: Option<usize>,
     /// Writes all functions as JSON; `-` is standard output
     #[arg(long, value_name = "FILE")]
     pub(crate) json: Option<String>,

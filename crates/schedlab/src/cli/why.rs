@@ -1,5 +1,6 @@
 //! The command line of `schedlab why`.
 
+use super::Answer;
 use clap::Args;
 use std::path::PathBuf;
 
@@ -26,7 +27,6 @@ pub(crate) struct Why {
     /// Measure nothing: print what would be switched, the stages, and how long they may take
     #[arg(long)]
     pub(crate) dry_run: bool,
-    /// Findings as JSON on standard output: instead of the text
-    #[arg(long)]
-    pub(crate) json: bool,
+    #[command(flatten)]
+    pub(crate) answer: Answer,
 }

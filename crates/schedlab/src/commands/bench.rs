@@ -5,20 +5,26 @@ use super::record;
 use super::report::terminal_width;
 use crate::cli::{Bench, Cli, Measuring};
 use crate::exit::{self, usage};
-use crate::output::{print_line, say, to_stdout};
+use crate::output::{print_answer, print_line, say, to_stdout};
 use crate::session;
 use anyhow::{Context, Result, bail};
 use clap::{Arg, ArgMatches, Command, CommandFactory};
+use schedlab_analyze::Scaling;
 use schedlab_bench::Sweep;
+use schedlab_run::json::{self, Room};
 use schedlab_run::lane::{Provenance, kernel_of};
 use schedlab_run::plan::parse_sweep;
 use schedlab_run::{Applied, Arm, Setting, TraceOrder, TrialOrder, TrialOutcome, WorkloadSpec};
 use schedlab_sys::interrupt::Interrupt;
 use schedlab_trial::{ExecRunner, HostSettings, run_in_cgroups};
+use serde::Serialize;
 use std::collections::BTreeMap;
 use std::fs::OpenOptions;
 use std::path::Path;
 use std::time::Duration;
+
+/// The schema of a trial's answer.
+pub(super) const OUTCOME: &str = "schedlab/outcome/1";
 
 /// Adds every workload's options as long options of `bench` and `ab`: `--groups 10` says the same as
 /// `messaging:groups=10`. Help shows those of the workloads in `shown`.
@@ -162,7 +168,7 @@ pub(super) fn run(args: &Bench, written: &[(String, String)]) -> Result<u8> {
     let claim = args.tracing.trace.as_deref().map(|dir| Claim::of(dir, "--trace")).transpose()?;
     let mut outcome = run_claimed(&order, &host_settings(&args.set)?, claim)?;
     outcome.notes.extend(of_guest(&std::fs::read_to_string("/proc/cmdline").unwrap_or_default()));
-    if write_json(args, schedlab_run::json::pretty(&outcome))? {
+    if write_json(args, OUTCOME, &outcome)? {
         print(&outcome, as_twin)?;
     }
     all_applied(&outcome.applied)?;
@@ -191,6 +197,15 @@ fn must_be_writable(file: Option<&str>) -> Result<()> {
     if is_new { std::fs::remove_file(path).with_context(|| format!("{file} cannot be written")) } else { Ok(()) }
 }
 
+/// The answer of `bench --sweep`.
+#[derive(Debug, Serialize)]
+struct BenchSweep<'a> {
+    /// The table of them all.
+    scaling: &'a Scaling,
+    /// Each trial, in the sweep's order.
+    trials: Vec<&'a TrialOutcome>,
+}
+
 /// One trial for each value, and the table of them all.
 fn run_sweep(args: &Bench, sweep: &Sweep) -> Result<u8> {
     let set = Arm::parse("bench", &args.set)?.settings;
@@ -216,18 +231,21 @@ fn run_sweep(args: &Bench, sweep: &Sweep) -> Result<u8> {
     let scaling = schedlab_analyze::scaling_of_trials(&sweep.option, sweep.parallel, &trials)
         .context("the workload has no metric, so there is nothing to scale")?;
     let outcomes: Vec<&TrialOutcome> = trials.iter().map(|(_, outcome)| outcome).collect();
-    let answer = serde_json::json!({ "scaling": scaling, "trials": outcomes });
-    if write_json(args, schedlab_run::json::pretty(&answer))? {
+    let answer = BenchSweep { scaling: &scaling, trials: outcomes };
+    if write_json(args, "schedlab/bench-sweep/1", &answer)? {
         to_stdout(|out| schedlab_report::scaling_text(&scaling, terminal_width(), out))?;
     }
     Ok(exit::DONE)
 }
 
 /// The answer as JSON where that was asked for; whether standard output is left for the text.
-fn write_json(args: &Bench, answer: serde_json::Result<String>) -> Result<bool> {
+fn write_json<T: Serialize>(args: &Bench, schema: &str, answer: &T) -> Result<bool> {
     match args.json.as_deref() {
-        Some("-") => print_line(answer?)?,
-        Some(file) => std::fs::write(file, answer? + "\n").with_context(|| format!("{file} cannot be written"))?,
+        Some("-") => print_answer(schema, answer, args.top)?,
+        Some(file) => {
+            let whole = json::answer(schema, answer, Room::All)? + "\n";
+            std::fs::write(file, whole).with_context(|| format!("{file} cannot be written"))?;
+        }
         None => {}
     }
     Ok(args.json.as_deref() != Some("-"))

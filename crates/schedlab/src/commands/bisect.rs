@@ -5,20 +5,22 @@ mod members;
 mod study;
 
 use super::report::write_file;
-use super::rounds;
 use super::trace::print;
-use crate::cli::Bisect;
+use super::{rounds, why};
+use crate::cli::{Answer, Bisect};
 use crate::exit::{self, usage};
-use crate::output::{print_line, say};
+use crate::output::{print_answer, say, to_stdout};
 use crate::{input, session};
 use anyhow::{Context, Result};
 use members::Members;
-use schedlab_analyze::BisectOutcome;
+use schedlab_analyze::{BisectOutcome, WhyFindings};
 use schedlab_run::{Plan, counted};
 use schedlab_stats::BisectRules;
 use schedlab_trial::rounds::Ended;
+use schedlab_trial::why::Why;
+use serde::Serialize;
 use std::path::{Path, PathBuf};
-use study::Search;
+use study::BisectStudy;
 
 /// Trials of a block of two arms.
 const PER_BLOCK: usize = 4;
@@ -43,26 +45,42 @@ pub(super) fn run(args: &Bisect) -> Result<u8> {
         usage!("--max-trials {}: {} at least", args.max_trials, 2 * least_units * PER_BLOCK);
     }
     let rules = BisectRules { alpha: plan.alpha, least_units, most_units };
-    let mut search = Search::new(plan, members, rules, args.metric.clone(), &dir)?;
+    schedlab_trial::prepare::check_anywhere(&plan).with_context(of_plan)?;
+    let mut bisection = BisectStudy::new(plan, members, rules, args.metric.clone(), &dir)?;
     if args.dry_run {
-        return describe(&search, &dir);
+        return describe(&bisection, &dir, &args.answer);
     }
-    let ended = rounds::study(&mut search, &dir, args.resume)?;
-    let found = search.findings();
-    print(args.json, &found, schedlab_report::bisection)?;
+    let mut ended = rounds::study(&mut bisection, &dir, args.resume)?;
+    let mut found = bisection.findings();
     if let BisectOutcome::Change { last_good, first_bad, .. } | BisectOutcome::Undecided { last_good, first_bad, .. } =
         found.answer
     {
         let file = dir.join("between.toml");
-        let text = search.between(last_good, first_bad)?.to_toml();
-        write_file(&file, |out| out.write_all(text.as_bytes()))?;
+        let between = bisection.between(last_good, first_bad)?;
+        write_file(&file, |out| out.write_all(between.to_toml().as_bytes()))?;
         say(format_args!("schedlab: the two around it as a plan, with fresh trials: schedlab run {}", file.display()));
+        if !args.no_why && matches!(found.answer, BisectOutcome::Change { .. }) {
+            (found.why, ended) = why_between(&between, &dir, &args.only)?;
+        }
     }
-    if let Ended::Void(why) = ended {
-        say(format_args!("schedlab: the last round is void: {why}"));
-        return Ok(exit::VOID);
-    }
-    Ok(exit::DONE)
+    print(&args.answer, "schedlab/bisect/1", &found, schedlab_report::bisection)?;
+    Ok(why::code(&ended))
+}
+
+/// What changes the difference of the two around the change: a study of its own in `DIR/why`, which begins, or goes on.
+fn why_between(plan: &Plan, dir: &Path, only: &[String]) -> Result<(Option<WhyFindings>, Ended)> {
+    let dir = dir.join("why");
+    let mut why = match why::toggles(plan).and_then(|toggles| Why::new(plan, &toggles, only, &[])) {
+        Ok(why) => why,
+        Err(error) if only.is_empty() => {
+            say(format_args!("schedlab: why the two differ is not asked: {error:#}"));
+            return Ok((None, Ended::Finished));
+        }
+        Err(error) => return Err(error).context("--only"),
+    };
+    say(format_args!("schedlab: why the two differ, with fresh trials, in {}", dir.display()));
+    let ended = rounds::study(&mut why, &dir, dir.join(rounds::ROUNDS).exists())?;
+    Ok((why.findings(), ended))
 }
 
 fn directory(args: &Bisect) -> PathBuf {
@@ -75,17 +93,35 @@ fn directory(args: &Bisect) -> PathBuf {
     }
 }
 
-fn describe(search: &Search, dir: &Path) -> Result<u8> {
-    let names = search.members().names();
-    print_line(format_args!(
-        "{}, good first; about {} of them would be tried:",
-        counted(names.len(), "members"),
-        search.expected()
-    ))?;
-    for (index, name) in names.iter().enumerate() {
-        print_line(format_args!("{index:5}  {name}"))?;
+/// The answer of `bisect --dry-run`.
+#[derive(Debug, Serialize)]
+struct BisectForecast {
+    /// The history, the good end first.
+    members: Vec<String>,
+    /// About how many of them would be tried.
+    expected: usize,
+    /// Run directory of the first round.
+    first_round: String,
+    /// Its plan.
+    plan_toml: String,
+}
+
+fn describe(bisection: &BisectStudy, dir: &Path, answer: &Answer) -> Result<u8> {
+    let found = BisectForecast {
+        members: bisection.members().names().to_vec(),
+        expected: bisection.expected(),
+        first_round: rounds::place(dir, 1).display().to_string(),
+        plan_toml: bisection.first_plan()?.to_toml(),
+    };
+    if answer.json {
+        return print_answer("schedlab/bisect-forecast/1", &found, answer.top).map(|()| exit::DONE);
     }
-    print_line(format_args!("\nThe first round, into {}:\n", dir.join("rounds/001").display()))?;
-    print_line(search.first_plan()?.to_toml())?;
+    let BisectForecast { members, expected, first_round, plan_toml } = &found;
+    to_stdout(|out| {
+        let count = counted(members.len(), "members");
+        writeln!(out, "{count}, good first; about {expected} of them would be tried:")?;
+        members.iter().enumerate().try_for_each(|(index, name)| writeln!(out, "{index:5}  {name}"))?;
+        writeln!(out, "\nThe first round, into {first_round}:\n\n{plan_toml}")
+    })?;
     Ok(exit::DONE)
 }

@@ -22,7 +22,7 @@ pub(super) fn run(args: &Compare) -> Result<u8> {
     let words: Vec<String> = std::env::args().skip(1).collect();
     let words = ["schedlab"].into_iter().chain(words.iter().map(String::as_str)).chain(["--full"]);
     let more = More { command: words::join(words), ..More::default() };
-    print(&input, form(args.json, args.full), &more)?;
+    print(&input, form(&args.answer, args.full), &more)?;
     Ok(exit::DONE)
 }
 

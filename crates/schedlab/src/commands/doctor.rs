@@ -2,28 +2,45 @@
 
 use super::bench::run_once;
 use super::report::{open, terminal_width};
-use crate::cli::Doctor;
-use crate::output::{print_line, to_stdout};
+use crate::cli::{Answer, Doctor};
+use crate::output::{print_answer, to_stdout};
 use crate::{exit, session};
 use anyhow::{Context, Result};
+use schedlab_analyze::Change;
 use schedlab_host::Probes;
 use schedlab_run::{
     Check, CheckState, CounterLevel, Environment, LoadGroup, Manifest, Stamping, TrialOrder, TrialRecord,
 };
 use schedlab_trial::{ExecRunner, Experiment, Store, Watch, prepare};
+use serde::Serialize;
 use std::io::IsTerminal;
+
+/// The answer of `doctor`.
+#[derive(Debug, Serialize)]
+struct Looked {
+    /// The machine and its checks.
+    environment: Environment,
+    /// With `--noise`: the A/A noise floor, a sentence each.
+    noise: Option<Vec<String>>,
+}
+
+/// The answer of `doctor --against`.
+#[derive(Debug, Serialize)]
+struct Against {
+    /// What differs between the machine at the start of the run and now.
+    changes: Vec<Change>,
+}
 
 pub(super) fn run(args: &Doctor) -> Result<u8> {
     let mut environment = environment(true);
     if let Some(dir) = &args.against {
-        return against(&open(dir)?.manifest.environment, &environment, args.json);
+        return against(&open(dir)?.manifest.environment, &environment, &args.answer);
     }
     environment.checks.extend(super::vm::kvm_check(&environment.cmdline));
     environment.checks.push(knobs());
     let noise = if args.noise { Some(noise_floor(&environment)?) } else { None };
-    if args.json {
-        let value = serde_json::json!({ "environment": environment, "noise": noise });
-        print_line(schedlab_run::json::pretty(&value)?)?;
+    if args.answer.json {
+        print_answer("schedlab/doctor/1", &Looked { environment, noise }, args.answer.top)?;
         return Ok(exit::DONE);
     }
     let colour = std::io::stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none();
@@ -35,10 +52,10 @@ pub(super) fn run(args: &Doctor) -> Result<u8> {
 }
 
 /// What differs between the machine at the start of a run and this one now.
-fn against(then: &Environment, now: &Environment, json: bool) -> Result<u8> {
+fn against(then: &Environment, now: &Environment, answer: &Answer) -> Result<u8> {
     let changes = schedlab_analyze::changes(then, now);
-    if json {
-        print_line(schedlab_run::json::pretty(&changes)?)?;
+    if answer.json {
+        print_answer("schedlab/doctor-against/1", &Against { changes }, answer.top)?;
     } else {
         to_stdout(|out| {
             changes.iter().try_for_each(|c| writeln!(out, "{}: `{}` then, `{}` now", c.what, c.before, c.after))?;

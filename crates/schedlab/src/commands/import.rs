@@ -35,7 +35,7 @@ pub(super) fn run(args: &Import) -> Result<u8> {
     say(format_args!("imported {trials} into {}", dir.display()));
     let findings = schedlab_analyze::compare(&imported.manifest, &imported.trials);
     let input = Input { manifest: &imported.manifest, trials: &imported.trials, findings: &findings };
-    print(&input, form(args.json, args.full), &More { command: again(&dir), ..More::default() })?;
+    print(&input, form(&args.answer, args.full), &More { command: again(&dir), ..More::default() })?;
     Ok(exit::DONE)
 }
 

@@ -1,43 +1,21 @@
 //! `schedlab list`: names and forms, from the tables the program itself uses.
 
+mod answer;
+
 use super::report::terminal_width;
 use crate::cli::{List, Listing};
 use crate::exit;
-use crate::output::{print_line, to_stdout};
+use crate::output::{print_answer, to_stdout};
+use answer::Listed;
 use anyhow::Result;
 use schedlab_report::terms_text;
 use schedlab_run::setting::SETTING_FORMS;
-use serde_json::{Value, json};
 use std::io::{self, Write};
 
 pub(super) fn run(args: &List) -> Result<u8> {
     let wanted = |listing| args.what.is_none() || args.what == Some(listing);
-    if args.json {
-        let mut all = serde_json::Map::new();
-        if wanted(Listing::Workloads) {
-            all.insert("workloads".into(), workloads());
-        }
-        if wanted(Listing::Knobs) {
-            all.insert(
-                "knobs".into(),
-                SETTING_FORMS.iter().map(|(k, form, m)| json!({"key": k, "form": form, "meaning": m})).collect(),
-            );
-        }
-        if wanted(Listing::Counters) {
-            let rows = schedlab_record::COUNTERS.iter();
-            all.insert(
-                "counters".into(),
-                rows.map(|(n, s, d)| json!({"name": n, "source": s, "meaning": d})).collect(),
-            );
-            all.insert("topdown".into(), topdown());
-        }
-        if wanted(Listing::Analyses) {
-            all.insert(
-                "analyses".into(),
-                serde_json::to_value(schedlab_analyze::trace::all_definitions().collect::<Vec<_>>())?,
-            );
-        }
-        print_line(schedlab_run::json::pretty(&Value::Object(all))?)?;
+    if args.answer.json {
+        print_answer("schedlab/list/1", &Listed::of(&wanted), args.answer.top)?;
         return Ok(exit::DONE);
     }
     to_stdout(|out| text(&wanted, out))?;
@@ -82,18 +60,6 @@ fn of_workload(w: &schedlab_bench::WorkloadInfo) -> Vec<(String, String)> {
     rows
 }
 
-fn workloads() -> Value {
-    let option =
-        |o: &schedlab_bench::OptionDoc| json!({"name": o.name, "form": o.form, "default": o.default, "doc": o.doc});
-    let rows = schedlab_bench::WORKLOADS.iter().map(|w| {
-        json!({
-            "id": format!("{}/{}", w.name, w.version), "twin": w.twin, "summary": w.summary, "operation": w.operation,
-            "primary": w.primary, "shorthand": w.shorthand, "options": w.options.iter().map(option).collect::<Value>(),
-        })
-    });
-    rows.collect()
-}
-
 /// Tables of top-down formulas, and the one for this machine or why it has none.
 fn topdown_tables() -> Vec<(String, String)> {
     let tables = schedlab_record::topdown::TABLES.into_iter();
@@ -103,17 +69,4 @@ fn topdown_tables() -> Vec<(String, String)> {
         Err(why) => ("none here".into(), why),
     });
     rows
-}
-
-fn topdown() -> Value {
-    let row = |table: &schedlab_record::topdown::Table| {
-        let nodes: Vec<&str> = table.paths().collect();
-        json!({"id": table.id, "cpus": table.cpus, "source": table.source, "missing": table.missing, "nodes": nodes})
-    };
-    let here = schedlab_record::topdown::table_of(&schedlab_record::Roots::default());
-    json!({
-        "tables": schedlab_record::topdown::TABLES.into_iter().map(row).collect::<Value>(),
-        "here": here.as_ref().map(|t| t.id).ok(),
-        "why_not": here.err(),
-    })
 }

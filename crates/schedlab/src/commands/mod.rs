@@ -7,6 +7,7 @@ mod claim;
 mod compare;
 mod destination;
 pub(crate) mod doctor;
+mod explain_json;
 mod import;
 mod kernel;
 mod list;
@@ -102,6 +103,7 @@ pub(crate) fn run() -> Result<u8> {
         Command::Tune(args) => tune::run(&args),
         Command::Vm(args) => vm::run(&args.action),
         Command::Kernel(args) => kernel::run(&args.action),
+        Command::ExplainJson { schema } => explain_json::run(schema.as_deref()),
         Command::Completions { shell } => shell::completions(shell),
         Command::Man { dir } => shell::man(&dir),
     }

@@ -10,21 +10,24 @@ use schedlab_report::Document;
 use schedlab_run::Pack;
 use std::path::{Path, PathBuf};
 
+/// The schema of a pack as it is shown.
+pub(super) const SCHEMA: &str = "schedlab/pack/1";
+
 pub(super) fn run(args: &PackArgs) -> Result<u8> {
     let run = open(&args.run)?;
     let findings = schedlab_analyze::compare(&run.manifest, &run.trials);
     let of_run = || args.run.display().to_string();
     let pack = schedlab_analyze::pack(&run.manifest, &findings).with_context(of_run)?;
     let bytes = pack.to_bytes().with_context(of_run)?;
-    if args.json || args.dry_run {
-        print(args.json, &pack, |pack| page(pack, bytes.len()))?;
+    if args.answer.json || args.dry_run {
+        print(&args.answer, SCHEMA, &pack, |pack| page(pack, bytes.len()))?;
     }
     if args.dry_run {
         return Ok(exit::DONE);
     }
     let file = args.out.clone().unwrap_or_else(|| usual_name(&args.run));
     write_file(&file, |out| out.write_all(&bytes))?;
-    if !args.json {
+    if !args.answer.json {
         print_line(format_args!("{}: {} bytes; schedlab repeat {}", file.display(), bytes.len(), file.display()))?;
     }
     Ok(exit::DONE)

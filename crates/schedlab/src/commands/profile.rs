@@ -5,7 +5,7 @@ use super::report::terminal_width;
 use super::waiting::{wait_for_command, wait_for_time};
 use crate::cli::{Command, Profile};
 use crate::exit::usage;
-use crate::output::{print_line, say, to_stdout};
+use crate::output::{print_answer, print_line, say, to_stdout};
 use crate::{exit, session};
 use anyhow::{Context, Result, bail};
 use schedlab_analyze::profile::{self as analysis, Operations, ProfileOptions, SortBy};
@@ -29,6 +29,9 @@ enum Subject {
     Command(Vec<String>),
     Workload { order: Box<TrialOrder>, on_host: Vec<Setting> },
 }
+
+/// Functions that are shown where nobody says how many.
+const ROWS: usize = 20;
 
 pub(super) fn run(args: &Profile) -> Result<u8> {
     if args.json && args.folded.as_deref() == Some("-") {
@@ -167,7 +170,7 @@ fn print(args: &Profile, profile: &analysis::Profile, operations: Option<Operati
     let options = ProfileOptions {
         operations,
         sort: if args.sort == "total" { SortBy::Total } else { SortBy::Itself },
-        top: (args.top > 0).then_some(args.top),
+        top: Some(args.top.unwrap_or(ROWS)).filter(|top| *top > 0),
         top_chains: (args.chains > 0).then_some(args.chains),
     };
     let mut found = analysis::profile(profile, &options);
@@ -183,7 +186,7 @@ fn print(args: &Profile, profile: &analysis::Profile, operations: Option<Operati
 
 fn print_found(args: &Profile, found: &analysis::ProfileFindings) -> Result<()> {
     if args.json {
-        return print_line(schedlab_run::json::pretty(found)?);
+        return print_answer("", found, args.top.map(|_| 0));
     }
     if args.folded.as_deref() == Some("-") {
         return Ok(());

@@ -3,9 +3,9 @@
 use super::bench;
 use super::claim::{Claim, must_be_free};
 use super::waiting::{wait_for_command, wait_for_time};
-use crate::cli::{Measuring, Record, RunOutput};
+use crate::cli::{Answer, Measuring, Record, RunOutput};
 use crate::exit::{self, Usage, usage};
-use crate::output::{print_line, say, to_stdout};
+use crate::output::{print_answer, print_line, say, to_stdout};
 use crate::session;
 use anyhow::{Context, Result, bail};
 use schedlab_analyze::trace::check;
@@ -61,7 +61,7 @@ pub(super) fn run(args: &Record) -> Result<u8> {
         return Ok(exit::DONE);
     }
     let (recorded, failed) = beside_command(args, trace, length_ns)?;
-    tell(recorded, args.json)?;
+    tell(recorded, &args.answer)?;
     match failed {
         Some(how) => bail!("the command ended with {how}; what it did is recorded"),
         None => Ok(exit::DONE),
@@ -109,8 +109,8 @@ fn beside_workload(spec: &WorkloadSpec, mut trace: TraceOrder, args: &Record) ->
     }
     let outcome = bench::run_claimed(&order, &[], claim)?;
     bench::all_applied(&outcome.applied)?;
-    if args.json {
-        print_line(schedlab_run::json::pretty(&outcome)?)?;
+    if args.answer.json {
+        print_answer(bench::OUTCOME, &outcome, args.answer.top)?;
     } else {
         to_stdout(|out| schedlab_report::bench_text(&outcome, super::report::terminal_width(), out))?;
     }
@@ -166,7 +166,7 @@ fn begin(args: &Record, trace: TraceOrder) -> Result<(Tracer, Option<Child>)> {
     Ok((tracer, Some(child.with_context(|| format!("{program} cannot be started"))?)))
 }
 
-fn tell(recorded: Recorded, json: bool) -> Result<()> {
+fn tell(recorded: Recorded, asked: &Answer) -> Result<()> {
     recorded.notes.iter().for_each(|note| say(format_args!("schedlab: {note}")));
     let file = recorded.file.unwrap_or_default();
     let answer = Recording {
@@ -181,8 +181,8 @@ fn tell(recorded: Recorded, json: bool) -> Result<()> {
         bytes_before_compression: recorded.whole_bytes,
         notes: recorded.notes,
     };
-    if json {
-        return print_line(schedlab_run::json::pretty(&answer)?);
+    if asked.json {
+        return print_answer("schedlab/recording/1", &answer, asked.top);
     }
     to_stdout(|out| recording_text(&answer, out))
 }
@@ -209,7 +209,7 @@ fn self_test(args: &Record) -> Result<u8> {
         full: false,
         dry_run: args.dry_run,
         fail_on: None,
-        json: args.json,
+        answer: args.answer.clone(),
         trace: None,
     };
     let code = super::run::execute(&plan, "record-self-test", &output)?;
@@ -223,7 +223,7 @@ fn self_test(args: &Record) -> Result<u8> {
     let file = dir.join("recorder-cost.json");
     places::write_whole(&file, 0o666, (schedlab_run::json::pretty(&cost)? + "\n").as_bytes())
         .with_context(|| format!("{} cannot be written", file.display()))?;
-    if !args.json {
+    if !args.answer.json {
         to_stdout(|out| schedlab_report::recorder_cost_text(&cost, out))?;
     }
     Ok(code)

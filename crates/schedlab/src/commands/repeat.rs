@@ -14,7 +14,7 @@ use kernels::Kernels;
 use schedlab_analyze::{Answer, Repetition, repetition};
 use schedlab_run::pack::MOST_PACK_BYTES;
 use schedlab_run::plan::{GuestLane, Stopping};
-use schedlab_run::{Pack, Plan, RunError};
+use schedlab_run::{Manifest, Pack, Plan, Run, RunError, TrialRecord};
 use schedlab_trial::Stop;
 use std::path::{Path, PathBuf};
 
@@ -39,7 +39,7 @@ pub(super) fn run(args: &Repeat) -> Result<u8> {
         Ok(found) => found,
         Err(why) => Repetition::not_here(&pack, &why),
     };
-    print(args.json, &found, schedlab_report::repetition)?;
+    print(&args.answer, "schedlab/repeat/1", &found, schedlab_report::repetition)?;
     Ok(match found.answer {
         _ if found.is_void => exit::VOID,
         Answer::Contradicted if args.fail_on.is_some() => exit::WORSE,
@@ -55,8 +55,10 @@ fn read(file: &Path) -> Result<Pack> {
 
 /// What is done, and nothing of it.
 fn describe(pack: &Pack, kernels: &Kernels<'_>, args: &Repeat) -> Result<u8> {
-    print(args.json, pack, |pack| super::pack::page(pack, pack.to_bytes().map_or(0, |bytes| bytes.len())))?;
-    if args.json {
+    print(&args.answer, super::pack::SCHEMA, pack, |pack| {
+        super::pack::page(pack, pack.to_bytes().map_or(0, |bytes| bytes.len()))
+    })?;
+    if args.answer.json {
         return Ok(exit::DONE);
     }
     if let Some(why) = other_architecture(pack) {
@@ -98,6 +100,9 @@ fn repeated(pack: &Pack, kernels: &Kernels<'_>, args: &Repeat) -> Result<Result<
     };
     let plan = plan(pack, &prepared, args)?;
     let dir = directory(args);
+    if let Some(run) = args.resume.then(|| finished(&dir, &plan)).transpose()?.flatten() {
+        return Ok(Ok(answered(pack, &dir, &run.manifest, &run.trials)));
+    }
     let guests = plan.guest.as_ref().map(|guest| Guests::new(guest, &plan)).transpose()?;
     let begun = if args.resume { resume(&dir, &plan, guests.as_ref()) } else { begin(&dir, &plan, guests.as_ref()) };
     let (manifest, writer, trials) = match begun {
@@ -110,9 +115,31 @@ fn repeated(pack: &Pack, kernels: &Kernels<'_>, args: &Repeat) -> Result<Result<
     if ended.manifest.ended == Stop::Interrupted.reason() {
         bail!("interrupted; the same command with --resume -o {} goes on", dir.display());
     }
-    let here = schedlab_analyze::compare(&ended.manifest, &ended.trials);
-    say(format_args!("schedlab: the run: {}", super::report::again(&dir)));
-    Ok(Ok(repetition(pack, &ended.manifest, &here)))
+    Ok(Ok(answered(pack, &dir, &ended.manifest, &ended.trials)))
+}
+
+/// What a run that is complete says.
+fn answered(pack: &Pack, dir: &Path, manifest: &Manifest, trials: &[TrialRecord]) -> Repetition {
+    say(format_args!("schedlab: the run: {}", super::report::again(dir)));
+    repetition(pack, manifest, &schedlab_analyze::compare(manifest, trials))
+}
+
+/// The run in the directory, where it is at its end; an error where there is none, or one of something else.
+fn finished(dir: &Path, plan: &Plan) -> Result<Option<Run>> {
+    if !dir.exists() {
+        bail!(
+            "{} is not there, so there is nothing to go on with: leave out --resume, or name the run by -o DIR",
+            dir.display()
+        );
+    }
+    let run = session::packed(dir)?;
+    if run.manifest.plan_toml != plan.to_toml() {
+        bail!(
+            "{} is no run of this pack under these options (--trials, --kernel): give those it was begun with, or leave out --resume",
+            dir.display()
+        );
+    }
+    Ok(Some(run).filter(|run| run.sealed && run.manifest.ended != Stop::Interrupted.reason()))
 }
 
 fn is_of_directory(error: &anyhow::Error) -> bool {

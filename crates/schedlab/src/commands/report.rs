@@ -1,16 +1,18 @@
 //! `schedlab report RUN`, and the writing of reports that `run`, `ab`, `compare` and `import` share.
 
 use super::{destination, search};
-use crate::cli::{Report, RunOutput};
+use crate::cli::{Answer, Report, RunOutput};
 use crate::exit::{self, usage};
 use crate::output::{say, to_stdout};
 use crate::session;
 use anyhow::{Context, Result, bail};
 use schedlab_analyze::{FailOn, Findings};
 use schedlab_report::{Input, More};
+use schedlab_run::json::Room;
 use schedlab_run::{Manifest, TrialRecord, words};
 use schedlab_sys::places::{self, Draft};
 use schedlab_trial::Stop;
+use serde::Serialize;
 use std::io::{BufWriter, IsTerminal, Write};
 use std::path::{Path, PathBuf};
 
@@ -39,13 +41,13 @@ pub(super) fn run(args: &Report) -> Result<u8> {
         }
     }
     let only_files = args.html.is_some() || args.md.is_some() || args.svg.is_some();
-    if args.json || !only_files {
+    if args.answer.json || !only_files {
         let page = page_of(&args.run);
         let more = More {
             page: if page.exists() { page.display().to_string() } else { String::new() },
             command: again(&args.run),
         };
-        print(&input, form(args.json, args.full), &more)?;
+        print(&input, form(&args.answer, args.full), &more)?;
     }
     Ok(exit::DONE)
 }
@@ -61,8 +63,8 @@ fn of_search(found: &schedlab_analyze::SearchFindings, args: &Report) -> Result<
     if args.svg.is_some() {
         usage!("the report of a search has no pictures; those of its rounds: schedlab report DIR/rounds/001 --svg");
     }
-    if args.json || args.html.is_none() && args.md.is_none() {
-        super::trace::print(args.json, found, schedlab_report::search)?;
+    if args.answer.json || args.html.is_none() && args.md.is_none() {
+        super::trace::print(&args.answer, "", found, schedlab_report::search)?;
     }
     Ok(exit::DONE)
 }
@@ -83,6 +85,9 @@ pub(super) fn open(dir: &Path) -> Result<schedlab_run::Run> {
     Ok(run)
 }
 
+/// The schema of a comparison's findings.
+const FINDINGS: &str = "schedlab/findings/2";
+
 /// What a comparison is printed as.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Form {
@@ -90,14 +95,14 @@ pub(super) enum Form {
     Summary,
     /// Everything, for a person.
     Full,
-    /// Everything, for a program.
-    Json,
+    /// For a program: as much as `--top` says.
+    Json(Option<usize>),
 }
 
 /// As the options say.
-pub(super) fn form(json: bool, full: bool) -> Form {
-    match (json, full) {
-        (true, _) => Form::Json,
+pub(super) fn form(answer: &Answer, full: bool) -> Form {
+    match (answer.json, full) {
+        (true, _) => Form::Json(answer.top),
         (_, true) => Form::Full,
         _ => Form::Summary,
     }
@@ -117,7 +122,7 @@ pub(super) fn again(dir: &Path) -> String {
 pub(super) fn print(input: &Input<'_>, form: Form, more: &More) -> Result<()> {
     let colour = std::io::stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none();
     to_stdout(|out| match form {
-        Form::Json => schedlab_report::json(input, out),
+        Form::Json(top) => writeln!(out, "{}", schedlab_run::json::answer(FINDINGS, input.findings, Room::of(top))?),
         Form::Full => schedlab_report::text(input, terminal_width(), colour, out),
         Form::Summary => schedlab_report::summary(input, more, terminal_width(), colour, out),
     })
@@ -129,7 +134,7 @@ pub(super) fn conclude(dir: &Path, manifest: &Manifest, trials: &[TrialRecord], 
     let findings = schedlab_analyze::compare(manifest, trials);
     let input = Input { manifest, trials, findings: &findings };
     let html = page_of(dir);
-    let form = form(output.json, output.full);
+    let form = form(&output.answer, output.full);
     print(&input, form, &More { page: html.display().to_string(), command: again(dir) })?;
     write_file(&html, |out| schedlab_report::html(&input, out))?;
     if form != Form::Summary {
@@ -146,6 +151,11 @@ pub(super) fn exit_code(findings: &Findings, fail_on_worse: bool) -> u8 {
         return exit::VOID;
     }
     schedlab_analyze::exit_status(findings, asked)
+}
+
+/// A whole answer into a file.
+pub(super) fn write_answer<T: Serialize>(file: &Path, schema: &str, found: &T) -> Result<()> {
+    write_file(file, |out| writeln!(out, "{}", schedlab_run::json::answer(schema, found, Room::All)?))
 }
 
 /// Bytes that are written at once.

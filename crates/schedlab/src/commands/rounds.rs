@@ -23,6 +23,9 @@ pub(super) fn study(study: &mut dyn Study, dir: &Path, resume: bool) -> Result<E
     if !resume && rounds.exists() {
         bail!("{} holds rounds of a study already; go on with --resume, or give another -o DIR", dir.display());
     }
+    if resume && !rounds.exists() {
+        bail!("{} holds no study to go on with: leave out --resume, or name its directory by -o DIR", dir.display());
+    }
     std::fs::create_dir_all(&rounds)
         .with_context(|| format!("{} cannot be made; name another place by -o DIR", rounds.display()))?;
     let mut measure = |number: u32, plan: &Plan| round(&place(dir, number), number, plan);

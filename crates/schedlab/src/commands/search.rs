@@ -3,7 +3,7 @@
 use super::report::write_file;
 use super::rounds;
 use super::trace::print;
-use crate::cli::RunOutput;
+use crate::cli::{Answer, RunOutput};
 use crate::exit::{self, usage};
 use crate::output::{say, to_stdout};
 use anyhow::{Context, Result, bail};
@@ -40,7 +40,7 @@ pub(super) fn run(plan: &Plan, dir: &Path, output: &RunOutput) -> Result<u8> {
     let ended = rounds::study(&mut study, dir, output.resume)?;
     let mut found = study.findings(&ended);
     found.keep = keep(dir, &plan, &found)?;
-    conclude(dir, &found, output.json)
+    conclude(dir, &found, &output.answer)
 }
 
 /// `schedlab report` of the directory of a search; `None` where it is none.
@@ -131,10 +131,10 @@ fn keep(dir: &Path, plan: &Plan, found: &SearchFindings) -> Result<Vec<String>> 
     super::tune::export::files(&Roots::default(), &settings, &evidence, &dir.join(KEEP))
 }
 
-fn conclude(dir: &Path, found: &SearchFindings, json: bool) -> Result<u8> {
-    print(json, found, schedlab_report::search)?;
+fn conclude(dir: &Path, found: &SearchFindings, answer: &Answer) -> Result<u8> {
+    print(answer, "", found, schedlab_report::search)?;
     write(dir, found)?;
-    if !json {
+    if !answer.json {
         say(format_args!("report: {}", dir.join(HTML).display()));
     }
     Ok(if found.ended.starts_with("void") { exit::VOID } else { exit::DONE })

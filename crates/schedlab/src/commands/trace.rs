@@ -10,8 +10,9 @@ mod traces;
 mod waits;
 
 use super::report::terminal_width;
+use crate::cli::Answer;
 use crate::exit;
-use crate::output::{say, to_stdout};
+use crate::output::{print_answer, say, to_stdout};
 use anyhow::{Context, Result, bail};
 use clap::{Args, Subcommand, ValueEnum};
 use filters::Filters;
@@ -19,7 +20,6 @@ use schedlab_analyze::trace::{
     Asked, ByteSource, Forward, LatencySort, Reader, Scope, TraceError, TraceFacts, blame, chains, check, explain,
     inversions, latency, map, overview, perf_latency, queues, states, timehist,
 };
-use schedlab_run::json::pretty;
 use std::ffi::OsStr;
 use std::fs::File;
 use std::io::{IsTerminal, Seek, Write};
@@ -121,9 +121,9 @@ struct Latency {
     /// What the rows are ordered by
     #[arg(long, value_enum, default_value = "max")]
     sort: Sort,
-    /// Most rows to show; 0 shows all
-    #[arg(long, value_name = "N", default_value_t = ROWS)]
-    top: usize,
+    /// Most rows to show; 0 shows all [default: 20]
+    #[arg(long, value_name = "N")]
+    top: Option<usize>,
     /// The numbers and the page of another tool
     #[arg(long, value_enum, value_name = "TOOL", conflicts_with_all = ["json", "comm", "tid", "cgroup", "time", "cpu", "state", "prio", "sort", "top"])]
     compat: Option<Compat>,
@@ -147,9 +147,9 @@ struct Map {
     /// A line for each change of who is on a CPU, all CPUs beside each other, as `perf sched map` draws it
     #[arg(long, conflicts_with = "top")]
     switches: bool,
-    /// Most names with a sign of their own; 0 gives signs to as many as there are letters
-    #[arg(long, value_name = "N", default_value_t = ROWS)]
-    top: usize,
+    /// Most names with a sign of their own; 0 gives signs to as many as there are letters [default: 20]
+    #[arg(long, value_name = "N")]
+    top: Option<usize>,
 }
 
 #[derive(Debug, Args)]
@@ -158,9 +158,9 @@ struct States {
     source: Source,
     #[command(flatten)]
     filters: Filters,
-    /// Most rows to show; 0 shows all
-    #[arg(long, value_name = "N", default_value_t = ROWS)]
-    top: usize,
+    /// Most rows to show; 0 shows all [default: 20]
+    #[arg(long, value_name = "N")]
+    top: Option<usize>,
 }
 
 #[derive(Debug, Args)]
@@ -186,8 +186,15 @@ pub(super) fn run(args: &Trace) -> Result<u8> {
         Analysis::Explain(args) => args.answer(explain::wanted(), explain, waits::pages)?,
         Analysis::States(args) => {
             args.filters.refuse_times("the time of a task is added up over the whole trace")?;
-            let asked = |scope| Asked { scope, top: most(args.top), ..Asked::default() };
-            args.source.answer(&args.filters, states::wanted(), asked, states, schedlab_report::trace_states)?;
+            let asked = |scope| Asked { scope, top: most(args.top, ROWS), ..Asked::default() };
+            args.source.answer(
+                args.top,
+                &args.filters,
+                states::wanted(),
+                asked,
+                states,
+                schedlab_report::trace_states,
+            )?;
         }
         Analysis::Diff(args) => diff::run(args)?,
         Analysis::Slow(args) => slow::run(args)?,
@@ -195,7 +202,7 @@ pub(super) fn run(args: &Trace) -> Result<u8> {
         Analysis::Check(args) => {
             let mut reader = args.source.open(check::wanted())?;
             let found = check(&mut reader)?;
-            args.source.print(&found, schedlab_report::trace_check)?;
+            args.source.print(None, &found, schedlab_report::trace_check)?;
         }
     }
     Ok(exit::DONE)
@@ -226,10 +233,10 @@ fn run_latency(args: &Latency) -> Result<()> {
             Sort::Run => LatencySort::Run,
             Sort::Count => LatencySort::Count,
         },
-        top: most(args.top),
+        top: most(args.top, ROWS),
         ..Asked::default()
     };
-    args.source.answer(&args.filters, latency::wanted(), asked, latency, schedlab_report::trace_latency)
+    args.source.answer(args.top, &args.filters, latency::wanted(), asked, latency, schedlab_report::trace_latency)
 }
 
 fn run_timehist(args: &Selected) -> Result<()> {
@@ -245,8 +252,15 @@ const MOST_OF_MAP: u64 = 256 << 20;
 fn run_map(args: &Map) -> Result<()> {
     args.filters.refuse_states("a map shows who has each CPU, and states are of those who have none")?;
     if !args.switches {
-        let asked = |scope| Asked { scope, slices: slices(), top: most(args.top), ..Asked::default() };
-        return args.source.answer(&args.filters, map::wanted(), asked, overview, schedlab_report::trace_overview);
+        let asked = |scope| Asked { scope, slices: slices(), top: most(args.top, ROWS), ..Asked::default() };
+        return args.source.answer(
+            args.top,
+            &args.filters,
+            map::wanted(),
+            asked,
+            overview,
+            schedlab_report::trace_overview,
+        );
     }
     let (mut reader, scope) = args.source.open_for(&args.filters, map::wanted())?;
     args.source.print_lines(
@@ -260,7 +274,7 @@ fn run_map(args: &Map) -> Result<()> {
 fn run_queues(args: &Selected) -> Result<()> {
     args.filters.refuse_tasks("the length of a queue counts all threads that run or wait there")?;
     let asked = |scope| Asked { scope, slices: slices(), ..Asked::default() };
-    args.source.answer(&args.filters, queues::wanted(), asked, queues, schedlab_report::trace_queues)
+    args.source.answer(None, &args.filters, queues::wanted(), asked, queues, schedlab_report::trace_queues)
 }
 
 pub(super) fn open(path: &Path, wanted: schedlab_trace::Kinds) -> Result<Reader> {
@@ -322,6 +336,7 @@ impl Source {
     /// Asks an analysis about what the filters select and prints what it finds.
     fn answer<T: serde::Serialize>(
         &self,
+        top: Option<usize>,
         filters: &Filters,
         wanted: schedlab_trace::Kinds,
         asked: impl FnOnce(Scope) -> Asked,
@@ -330,7 +345,7 @@ impl Source {
     ) -> Result<()> {
         let (mut reader, scope) = self.open_for(filters, wanted)?;
         let found = analysis(&mut reader, &asked(scope))?;
-        self.print(&found, page)
+        self.print(top, &found, page)
     }
 
     /// Prints the rows of an analysis as they come, as lines of text or of JSON, `most` bytes of them, and what was wrong
@@ -382,8 +397,14 @@ impl Source {
         Ok(())
     }
 
-    fn print<T: serde::Serialize>(&self, found: &T, page: impl FnOnce(&T) -> schedlab_report::Document) -> Result<()> {
-        print(self.json, found, page)
+    /// Of JSON as much as is asked for, by the analysis' own `top`, or as there is room for.
+    fn print<T: serde::Serialize>(
+        &self,
+        top: Option<usize>,
+        found: &T,
+        page: impl FnOnce(&T) -> schedlab_report::Document,
+    ) -> Result<()> {
+        print(&answer(self.json, top), "", found, page)
     }
 }
 
@@ -403,20 +424,23 @@ impl Write for Counting<'_> {
     }
 }
 
+/// An answer whose tables the analysis has cut already, where `top` was said.
+fn answer(json: bool, top: Option<usize>) -> Answer {
+    Answer { json, top: top.map(|_| 0) }
+}
+
 /// Findings as JSON, or as text for this terminal.
 pub(super) fn print<T: serde::Serialize>(
-    json: bool,
+    answer: &Answer,
+    schema: &str,
     found: &T,
     page: impl FnOnce(&T) -> schedlab_report::Document,
 ) -> Result<()> {
-    to_stdout(|out| {
-        if json {
-            writeln!(out, "{}", pretty(found)?)
-        } else {
-            let (width, colour) = terminal();
-            page(found).text(width, colour, out)
-        }
-    })
+    if answer.json {
+        return print_answer(schema, found, answer.top);
+    }
+    let (width, colour) = terminal();
+    to_stdout(|out| page(found).text(width, colour, out))
 }
 
 /// A file by position, or a pipe from its beginning to its end.
@@ -454,9 +478,9 @@ fn slices() -> usize {
     terminal_width().clamp(60, 240) - 20
 }
 
-/// Rows to show, all for 0.
-fn most(top: usize) -> Option<usize> {
-    (top > 0).then_some(top)
+/// Rows to show: as `--top` says, where it says nothing `usual`, all for 0.
+fn most(top: Option<usize>, usual: usize) -> Option<usize> {
+    Some(top.unwrap_or(usual)).filter(|rows| *rows > 0)
 }
 
 fn terminal() -> (usize, bool) {

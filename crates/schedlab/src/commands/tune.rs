@@ -4,14 +4,15 @@ pub(super) mod export;
 mod print;
 mod set;
 
-use crate::cli::{Tune, TuneAction};
+use crate::cli::{Answer, Tune, TuneAction};
 use crate::exit;
-use crate::output::{print_line, to_stdout};
+use crate::output::{print_answer, to_stdout};
 use anyhow::Result;
 use schedlab_record::tracer;
 use schedlab_run::counted;
 use schedlab_sys::net_name;
-use schedlab_tune::{Of, RestoreOutcome, Roots};
+use schedlab_tune::{Knob, Of, RestoreOutcome, Roots};
+use serde::Serialize;
 use std::path::{Path, PathBuf};
 
 /// Whose knobs, and where their journals are.
@@ -28,21 +29,28 @@ pub(super) fn run(args: &Tune) -> Result<u8> {
         None => Place { roots: Roots::default(), state: schedlab_tune::state_dir(), ours: true },
     };
     match &args.action {
-        TuneAction::Show { names, json } => knobs(&place, names, *json, print::values),
-        TuneAction::Catalog { names, json } => knobs(&place, names, *json, print::catalogue),
+        TuneAction::Show { names, answer } => knobs(&place, names, answer, print::values),
+        TuneAction::Catalog { names, answer } => knobs(&place, names, answer, print::catalogue),
         TuneAction::Set { values, dry_run, command, .. } => set::run(&place, values, *dry_run, command),
         TuneAction::Export { values, out } => export::run(&place, values, out),
         TuneAction::Restore { dry_run } => restore(&place, *dry_run),
     }
 }
 
-fn knobs(place: &Place, names: &[String], json: bool, text: print::Printer) -> Result<u8> {
+/// The answer of `tune show` and `tune catalog`.
+#[derive(Debug, Serialize)]
+struct Knobs {
+    /// `uname -r` of the kernel whose files were read.
+    kernel: String,
+    /// Each, in the order of the catalogue.
+    knobs: Vec<Knob>,
+}
+
+fn knobs(place: &Place, names: &[String], answer: &Answer, text: print::Printer) -> Result<u8> {
     let knobs = schedlab_tune::of_names(&place.roots, names).map_err(exit::Usage)?;
-    if json {
+    if answer.json {
         let kernel = schedlab_tune::release(&place.roots);
-        print_line(schedlab_run::json::pretty(
-            &serde_json::json!({"schema": "schedlab-knobs/1", "kernel": kernel, "knobs": knobs}),
-        )?)?;
+        print_answer("schedlab/knobs/1", &Knobs { kernel, knobs }, answer.top)?;
     } else {
         to_stdout(|out| text(&knobs, !names.is_empty(), out))?;
     }

@@ -1,28 +1,25 @@
 //! `schedlab why PLAN|RUN`: what changes the difference between two arms.
 
-use super::report::{terminal_width, write_file};
+pub(super) mod forecast;
+
+use super::report::write_answer;
 use super::rounds;
+use super::trace::print;
 use super::vm::trials::Guests;
 use crate::cli::why::Why as Args;
-use crate::output::{print_line, say, to_stdout};
+use crate::output::say;
 use crate::{exit, input, session};
 use anyhow::{Context, Result, bail};
-use schedlab_analyze::WhyFindings;
 use schedlab_run::factorial::Toggles;
-use schedlab_run::units::format_ns;
-use schedlab_run::{Plan, Run, Setting, counted};
-use schedlab_stats::screen::Stage;
+use schedlab_run::{Plan, Run, Setting};
 use schedlab_trial::prepare;
 use schedlab_trial::rounds::Ended;
 use schedlab_trial::why::Why;
 use schedlab_tune::Roots;
-use std::collections::BTreeSet;
 use std::path::Path;
 
-/// What a trial takes beside its length.
-const OVERHEAD_NS: u64 = 60_000_000;
-/// Length of a trial where a plan says none.
-const TRIAL_NS: u64 = 500_000_000;
+/// The schema of the answer.
+const WHY: &str = "schedlab/why/1";
 
 pub(super) fn run(args: &Args) -> Result<u8> {
     let (plan, known) = subject(&args.subject)?;
@@ -36,15 +33,14 @@ pub(super) fn run(args: &Args) -> Result<u8> {
         why.known(&run.manifest, &run.trials).with_context(|| args.subject.display().to_string())?;
     }
     if args.dry_run {
-        let text = describe(&why, &plan, known.as_ref());
-        to_stdout(|out| write!(out, "{text}"))?;
-        return Ok(exit::DONE);
+        schedlab_trial::prepare::check_anywhere(&plan).with_context(|| args.subject.display().to_string())?;
+        return forecast::print(&forecast::of(&why, &plan, known.as_ref()), &args.answer).map(|()| exit::DONE);
     }
     let dir = if args.out.is_none() && !args.resume { session::unused(dir) } else { dir };
     let ended = rounds::study(&mut why, &dir, args.resume)?;
     let Some(found) = why.findings() else { return Ok(code(&ended)) };
-    write_file(&dir.join("why.json"), |out| writeln!(out, "{}", schedlab_run::json::pretty(&found)?))?;
-    print(&found, args.json)?;
+    write_answer(&dir.join("why.json"), WHY, &found)?;
+    print(&args.answer, WHY, &found, schedlab_report::why)?;
     Ok(code(&ended))
 }
 
@@ -73,7 +69,7 @@ fn subject(path: &Path) -> Result<(Plan, Option<Run>)> {
 }
 
 /// What the kernel of each arm lets one switch.
-fn toggles(plan: &Plan) -> Result<[Toggles; 2]> {
+pub(super) fn toggles(plan: &Plan) -> Result<[Toggles; 2]> {
     let Some(guest) = &plan.guest else {
         let here = schedlab_tune::toggles(&Roots::default());
         return Ok([here.clone(), here]);
@@ -94,85 +90,4 @@ fn toggles(plan: &Plan) -> Result<[Toggles; 2]> {
         _ if kind(0) == kind(1) => of(0).map(|toggles| [toggles.clone(), toggles]),
         _ => Ok([of(0)?, of(1)?]),
     }
-}
-
-/// `--dry-run`.
-fn describe(why: &Why, plan: &Plan, known: Option<&Run>) -> String {
-    let factors = why.factors();
-    let mut text = format!("{} would be switched, each from what it is:\n", counted(factors.len(), "toggles"));
-    for factor in &factors {
-        let [a, b] = &plan.arms[..] else { continue };
-        let spec = match &factor.specs {
-            [first, second] if first == second => first.clone(),
-            [first, second] if second.is_empty() => format!("{first}  (`{}` alone has it)", a.name),
-            [first, second] if first.is_empty() => format!("{second}  (`{}` alone has it)", b.name),
-            [first, second] => format!("{first} in `{}`, {second} in `{}`", a.name, b.name),
-        };
-        text += &format!("  {}  {spec}\n", factor.name);
-    }
-    for line in why.left_out() {
-        text += &format!("  not switched: {line}\n");
-    }
-    let cost = cost(plan, known);
-    let mut all_ns = 0;
-    let mut line = |what: &str, rows: usize, blocks: usize| {
-        // One block more: the warm-up.
-        let took_ns = cost.as_ref().map(|cost| (blocks as u64 + 1) * (4 * rows as u64 * cost.trial + cost.block));
-        let took = took_ns.map_or(String::new(), |took| format!(", about {}", rough(took)));
-        all_ns += took_ns.unwrap_or(0);
-        text += &format!("{what}: {rows} × 2 arms in {}{took}\n", counted(blocks, "blocks"));
-    };
-    if let Some(blocks) = why.first_blocks() {
-        line("the difference", 1, blocks as usize);
-    }
-    for (number, (stage, rows, blocks)) in why.forecast().into_iter().enumerate() {
-        let what = match stage {
-            Stage::Groups => "each toggle or group alone, and all but it",
-            Stage::Fraction => "a fraction over what is left",
-            Stage::Full => "all combinations of the last",
-        };
-        line(&if number == 0 { what.to_owned() } else { format!("{what}, at most") }, rows, blocks);
-    }
-    text += &match cost {
-        Some(_) => format!("in all about {} at most\n", rough(all_ns)),
-        None => "a sample takes as long as in `schedlab run` of this plan; give its run directory for a time\n".into(),
-    };
-    if known.is_none() {
-        text += "blocks are for a spread of half the smallest change looked for (half of the difference); they grow with its square\n";
-    }
-    text
-}
-
-/// A time of which the first digits mean something.
-fn rough(ns: u64) -> String {
-    format_ns(ns.div_ceil(1_000_000_000) * 1_000_000_000)
-}
-
-/// What measuring takes, ns: each trial, and beside it each block, where guests boot.
-struct Cost {
-    trial: u64,
-    block: u64,
-}
-
-/// Of a run what it took, on this host what the plan says; of guests only a run tells.
-fn cost(plan: &Plan, known: Option<&Run>) -> Option<Cost> {
-    let Some(run) = known.filter(|run| !run.trials.is_empty()) else {
-        let trial = plan.trial_ns.unwrap_or(TRIAL_NS).saturating_add(OVERHEAD_NS);
-        return plan.guest.is_none().then_some(Cost { trial, block: 0 });
-    };
-    let mut took: Vec<u64> = run.trials.iter().map(|trial| trial.wall_ns).collect();
-    let blocks: BTreeSet<u32> = run.trials.iter().map(|trial| trial.block).collect();
-    took.sort_unstable();
-    // A boot is in the time of the first trial after it.
-    let trial = took[took.len() / 2];
-    let booting: u64 = took.iter().map(|each| each.saturating_sub(trial)).sum();
-    Some(Cost { trial, block: booting / blocks.len() as u64 })
-}
-
-fn print(found: &WhyFindings, json: bool) -> Result<()> {
-    if json {
-        return print_line(schedlab_run::json::pretty(found)?);
-    }
-    let colour = std::io::IsTerminal::is_terminal(&std::io::stdout()) && std::env::var_os("NO_COLOR").is_none();
-    to_stdout(|out| schedlab_report::why(found).text(terminal_width(), colour, out))
 }

@@ -1,15 +1,20 @@
 //! `schedlab why PLAN --kernels A,B,C`: the plan on one kernel after the other: where its difference came, and where it went.
 
-use super::report::write_file;
+use super::report::write_answer;
+use super::trace::print;
+use super::vm::{architecture, find};
+use super::why::forecast::{self, ForecastStage, WhyForecast};
 use super::{rounds, why};
 use crate::cli::why::Why as Args;
 use crate::exit::{self, usage};
-use crate::output::{print_line, to_stdout};
 use crate::session;
-use anyhow::Result;
-use schedlab_run::{Plan, Setting, counted};
+use anyhow::{Context, Result};
+use schedlab_run::{Plan, Setting};
 use schedlab_trial::why_kernels::WhyKernels;
 use std::path::PathBuf;
+
+/// The schema of the answer.
+const SCHEMA: &str = "schedlab/why-kernels/1";
 
 pub(super) fn run(args: &Args, plan: &Plan, dir: PathBuf) -> Result<u8> {
     if plan.guest.is_none() {
@@ -23,21 +28,43 @@ pub(super) fn run(args: &Args, plan: &Plan, dir: PathBuf) -> Result<u8> {
     if args.kernels.len() < 2 {
         usage!("--kernels takes two or more, in their order: --kernels debian:6.1,debian:6.12");
     }
+    are_kernels(&args.kernels)?;
     let mut study = WhyKernels::new(plan, &args.kernels)?;
     if args.dry_run {
-        let line = format!("{}, in {} of both arms each", args.kernels.join(", "), counted(study.blocks(), "blocks"));
-        print_line(line)?;
-        return Ok(exit::DONE);
+        schedlab_trial::prepare::check_anywhere(plan).with_context(|| args.subject.display().to_string())?;
+        return forecast::print(&of(&study, plan, &args.kernels), &args.answer).map(|()| exit::DONE);
     }
     let dir = if args.out.is_none() && !args.resume { session::unused(dir) } else { dir };
     let ended = rounds::study(&mut study, &dir, args.resume)?;
     let found = study.findings();
-    write_file(&dir.join("why.json"), |out| writeln!(out, "{}", schedlab_run::json::pretty(&found)?))?;
-    if args.json {
-        print_line(schedlab_run::json::pretty(&found)?)?;
-    } else {
-        let width = super::report::terminal_width();
-        to_stdout(|out| schedlab_report::why_kernels(&found).text(width, false, out))?;
-    }
+    write_answer(&dir.join("why.json"), SCHEMA, &found)?;
+    print(&args.answer, SCHEMA, &found, schedlab_report::why_kernels)?;
     Ok(why::code(&ended))
+}
+
+/// All are here before the first is booted, and each stands once.
+fn are_kernels(kernels: &[String]) -> Result<()> {
+    for (at, kernel) in kernels.iter().enumerate() {
+        if kernels[..at].contains(kernel) {
+            usage!("--kernels: {kernel} stands there twice");
+        }
+        find(kernel, architecture(false)).with_context(|| format!("--kernels: {kernel}"))?;
+    }
+    Ok(())
+}
+
+fn of(study: &WhyKernels, plan: &Plan, kernels: &[String]) -> WhyForecast {
+    let stage = |kernel: &String| ForecastStage {
+        what: format!("the difference on {kernel}"),
+        rows: 1,
+        blocks: study.blocks() as usize,
+        seconds: None,
+    };
+    WhyForecast {
+        arms: plan.arms.iter().map(|arm| arm.name.clone()).collect(),
+        kernels: kernels.to_vec(),
+        stages: kernels.iter().map(stage).collect(),
+        note: "blocks are the plan's".into(),
+        ..WhyForecast::default()
+    }
 }

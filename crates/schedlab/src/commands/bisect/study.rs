@@ -21,7 +21,7 @@ const TRIED: &str = "members.json";
 const FIRST_SEED: u64 = 1;
 
 /// A bisection under way.
-pub(super) struct Search {
+pub(super) struct BisectStudy {
     plan: Plan,
     members: Members,
     bisection: Bisection,
@@ -40,7 +40,7 @@ pub(super) struct Search {
     seen: Bisected,
 }
 
-impl Search {
+impl BisectStudy {
     pub(super) fn new(
         plan: Plan,
         members: Members,
@@ -51,6 +51,7 @@ impl Search {
         if plan.workloads.len() != 1 || plan.workloads[0].sweep.is_some() {
             usage!("a bisection follows one workload: give a plan with one, and no sweep");
         }
+        metric.as_deref().map_or(Ok(()), |metric| has_metric(&plan, metric))?;
         let tried = match std::fs::read(dir.join(TRIED)) {
             Ok(bytes) => serde_json::from_slice(&bytes).with_context(|| format!("{} is damaged", TRIED))?,
             Err(_) => BTreeMap::new(),
@@ -186,7 +187,20 @@ impl Search {
     }
 }
 
-impl Study for Search {
+/// Refuses a metric that no round would have.
+fn has_metric(plan: &Plan, metric: &str) -> Result<()> {
+    let spec = &plan.workloads[0].run;
+    let settings = plan.arms.first().map(|arm| arm.settings.as_slice()).unwrap_or_default();
+    let primary = schedlab_bench::parse(&spec.with_options(settings))?.primary();
+    if !primary.iter().any(|name| name == metric) {
+        let near = schedlab_run::nearest::nearest(metric, primary.iter().map(String::as_str));
+        let near = near.map(|near| format!("; did you mean `{near}`?")).unwrap_or_default();
+        usage!("--metric {metric}: it is no primary metric of {}{near} (it has {})", spec.name, primary.join(", "));
+    }
+    Ok(())
+}
+
+impl Study for BisectStudy {
     fn ask(&mut self) -> Result<Option<Plan>> {
         loop {
             let (control, candidate, units) = match self.bisection.next() {
@@ -225,8 +239,7 @@ impl Study for Search {
         }
         self.told.push((control, candidate, of_candidate));
         self.tell_all();
-        let most = self.bisection.stretches().into_iter().max_by(|a, b| a.probability.total_cmp(&b.probability));
-        if let Some(most) = most {
+        if let Some(most) = self.bisection.best() {
             let name = &self.members.names()[most.first];
             let percent = 100.0 * most.probability;
             say(format_args!("schedlab: most probable so far: {} `{name}`, {percent:.0} %", most.first));

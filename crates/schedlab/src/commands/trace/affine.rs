@@ -22,9 +22,9 @@ pub(super) struct Wakers {
     /// A row for each task instead of one for all tasks of a name
     #[arg(long, short = 'p')]
     each_task: bool,
-    /// Most rows to show; 0 shows all
-    #[arg(long, value_name = "N", default_value_t = ROWS)]
-    top: usize,
+    /// Most rows to show; 0 shows all [default: 20]
+    #[arg(long, value_name = "N")]
+    top: Option<usize>,
 }
 
 pub(super) fn run(args: &Wakers) -> Result<()> {
@@ -32,9 +32,9 @@ pub(super) fn run(args: &Wakers) -> Result<()> {
     let asked = |scope| Asked {
         scope,
         each_task: args.each_task,
-        top: most(args.top),
+        top: most(args.top, ROWS),
         llc_size: args.llc_size,
         ..Asked::default()
     };
-    args.source.answer(&args.filters, affine::wanted(), asked, affine, schedlab_report::trace_affine)
+    args.source.answer(args.top, &args.filters, affine::wanted(), asked, affine, schedlab_report::trace_affine)
 }

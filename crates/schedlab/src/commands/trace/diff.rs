@@ -4,6 +4,7 @@ use super::super::destination;
 use super::super::report::write_file;
 use super::traces::{self, Traced};
 use super::{most, print};
+use crate::cli::Answer;
 use crate::exit::usage;
 use crate::output::print_line;
 use anyhow::{Result, bail};
@@ -46,7 +47,7 @@ pub(super) fn run(args: &Sides) -> Result<()> {
     let read: Vec<&Path> = a.iter().chain(&b).map(PathBuf::as_path).collect();
     args.html.as_ref().map_or(Ok(()), |file| destination::check("--html", file, &read, false))?;
     let tasks = TaskFilter { comms: args.comm.clone(), ..TaskFilter::default() };
-    let top = args.top.map(|top| most(top).unwrap_or(usize::MAX));
+    let top = args.top.map(|top| most(Some(top), 0).unwrap_or(usize::MAX));
     let options = DiffOptions { tasks, whole_names: args.whole_names, top };
     let (of_a, of_b) = (looked(&a)?, looked(&b)?);
     let used = compared(&of_a, &of_b)?;
@@ -66,7 +67,7 @@ pub(super) fn run(args: &Sides) -> Result<()> {
         // In one line: laid out it is half as long again.
         return print_line(schedlab_run::json::small(&found)?);
     }
-    print(false, &found, schedlab_report::trace_diff)
+    print(&Answer::default(), "", &found, schedlab_report::trace_diff)
 }
 
 /// The files of A and of B.

@@ -1,7 +1,7 @@
 //! Analyses that join a trace with the answer of the trial that it was recorded beside.
 
 use super::super::record;
-use super::{most, traces};
+use super::{answer, most, traces};
 use anyhow::{Context, Result, anyhow};
 use clap::Args;
 use schedlab_analyze::trace::{Copies, CopiesOfArms, CopiesOrder, copies};
@@ -20,9 +20,9 @@ pub(super) struct Pairs {
     /// Stretches that the steady phase is cut into, to show where the partners were
     #[arg(long, value_name = "N", default_value_t = SLICES, value_parser = clap::value_parser!(u32).range(1..=4096))]
     slices: u32,
-    /// Trials of each arm that are shown copy by copy; 0 shows all
-    #[arg(long, value_name = "N", default_value_t = 1)]
-    top: usize,
+    /// Trials of each arm that are shown copy by copy; 0 shows all [default: 1; of the JSON what stays below 20 kB]
+    #[arg(long, value_name = "N")]
+    top: Option<usize>,
     /// Also a picture: which CPU each partner was on over time, of the first trial of each arm
     #[arg(long, value_name = "FILE")]
     svg: Option<PathBuf>,
@@ -54,8 +54,8 @@ pub(super) fn run_copies(args: &Pairs) -> Result<()> {
         std::fs::write(file, schedlab_report::trace_copies_svg(&found, &traces::place(&args.dir)))
             .with_context(|| format!("{} cannot be written", file.display()))?;
     }
-    let shown = most(args.top).unwrap_or(usize::MAX);
-    super::print(args.json, &found, |found| schedlab_report::trace_copies(found, shown))
+    let shown = most(args.top, 1).unwrap_or(usize::MAX);
+    super::print(&answer(args.json, args.top), "", &found, |found| schedlab_report::trace_copies(found, shown))
 }
 
 fn of_trial(outcome: &TrialOutcome, file: &Path, slices: usize) -> Result<Copies> {

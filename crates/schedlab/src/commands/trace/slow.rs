@@ -1,12 +1,15 @@
 //! `schedlab trace slow DIR`: the slowest operations of a workload, and what happened in them.
 
-use super::{most, open, print};
+use super::{answer, most, open, print};
 use anyhow::{Context, Result, bail};
 use clap::Args;
 use schedlab_analyze::trace::slow;
 use schedlab_run::{RunReader, SlowOperation, Stamping, TrialOutcome, TrialRecord, TrialStatus};
 use schedlab_trial::trace_file;
 use std::path::{Path, PathBuf};
+
+/// Operations that are shown where nobody says how many.
+const ROWS: usize = 10;
 
 #[derive(Debug, Args)]
 pub(super) struct SlowOf {
@@ -16,9 +19,9 @@ pub(super) struct SlowOf {
     /// Which trial of a run; without it the one with the slowest operation
     #[arg(long, value_name = "N")]
     trial: Option<u64>,
-    /// Most operations to show; 0 shows all that were kept
-    #[arg(long, value_name = "N", default_value_t = 10)]
-    top: usize,
+    /// Most operations to show; 0 shows all that were kept [default: 10]
+    #[arg(long, value_name = "N")]
+    top: Option<usize>,
     /// The findings as JSON on standard output
     #[arg(long)]
     json: bool,
@@ -30,8 +33,8 @@ pub(super) fn run(args: &SlowOf) -> Result<()> {
         bail!("{}: {}", args.dir.display(), why_none(&outcome));
     }
     let mut reader = open(&file, slow::wanted())?;
-    let found = slow::slow(&mut reader, &outcome.slowest, most(args.top))?;
-    print(args.json, &found, schedlab_report::trace_slow)
+    let found = slow::slow(&mut reader, &outcome.slowest, most(args.top, ROWS))?;
+    print(&answer(args.json, args.top), "", &found, schedlab_report::trace_slow)
 }
 
 /// The trace and the answer of the trial beside it.

@@ -20,9 +20,9 @@ pub(super) struct Waits {
     source: Source,
     #[command(flatten)]
     filters: Filters,
-    /// Most rows of each table, all for 0, and most waits or chains to list one by one, up to 100
-    #[arg(long, value_name = "N", default_value_t = ROWS)]
-    top: usize,
+    /// Most rows of each table, all for 0, and most waits or chains to list one by one, up to 100 [default: 10]
+    #[arg(long, value_name = "N")]
+    top: Option<usize>,
 }
 
 /// Which waits, by name or one by one.
@@ -45,9 +45,9 @@ pub(super) struct Works {
     /// Names of functions that the trace gives by address: a copy of /proc/kallsyms of that boot
     #[arg(long, value_name = "FILE")]
     kallsyms: Option<PathBuf>,
-    /// Most rows of each table; 0 shows all
-    #[arg(long, value_name = "N", default_value_t = ROWS)]
-    top: usize,
+    /// Most rows of each table; 0 shows all [default: 10]
+    #[arg(long, value_name = "N")]
+    top: Option<usize>,
     /// Also a picture: work latency by function, of a run directory by arm
     #[arg(long, value_name = "FILE")]
     svg: Option<PathBuf>,
@@ -62,8 +62,8 @@ impl Waits {
         analysis: fn(&mut Reader, &Asked) -> Result<T, TraceError>,
         page: fn(&T) -> Document,
     ) -> Result<()> {
-        let asked = |scope| Asked { scope, each_task, top: most(self.top), slices: slices(), ..Asked::default() };
-        self.source.answer(&self.filters, wanted, asked, analysis, page)
+        let asked = |scope| Asked { scope, each_task, top: most(self.top, ROWS), slices: slices(), ..Asked::default() };
+        self.source.answer(self.top, &self.filters, wanted, asked, analysis, page)
     }
 }
 
@@ -88,18 +88,20 @@ pub(super) fn run_kworkers(args: &Works) -> Result<()> {
         }
         None => kworkers::Symbols::default(),
     };
-    let top = most(args.top);
+    let top = most(args.top, ROWS);
     let dir = &args.source.file;
     if dir.is_dir() && super::trace_in(dir) == *dir && super::part_numbers(dir).is_empty() {
         let pooled = pooled(args, &symbols)?;
         draw(args, &pooled)?;
-        return args.source.print(&pooled, |found| schedlab_report::pooled_kworkers(found, top.unwrap_or(usize::MAX)));
+        return args
+            .source
+            .print(args.top, &pooled, |found| schedlab_report::pooled_kworkers(found, top.unwrap_or(usize::MAX)));
     }
     let found = of_file(args, &args.source.file, &symbols, top)?;
     let mut alone = PooledKworkers::new();
     alone.arm(&args.source.file.display().to_string(), std::slice::from_ref(&found));
     draw(args, &alone)?;
-    args.source.print(&found, schedlab_report::trace_kworkers)
+    args.source.print(args.top, &found, schedlab_report::trace_kworkers)
 }
 
 fn of_file(args: &Works, file: &Path, symbols: &kworkers::Symbols, top: Option<usize>) -> Result<Kworkers> {

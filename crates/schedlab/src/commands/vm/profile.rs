@@ -10,7 +10,7 @@ use crate::cli::vm::VmProfile;
 use crate::commands::report::write_file;
 use crate::commands::{destination, read_words};
 use crate::exit::{self, usage};
-use crate::output::{print_line, say, to_stdout};
+use crate::output::{print_answer, print_line, say, to_stdout};
 use anyhow::{Context, Result, bail};
 use schedlab_record::profile::KernelSymbols;
 use schedlab_run::TrialOutcome;
@@ -23,6 +23,8 @@ use schedlab_vm::profile::{self, Counted, Instructions, ProfileFile, Profiled, S
 use schedlab_vm::{Boot, Handed, VmError};
 use std::path::Path;
 
+/// Functions that are shown where nobody says how many.
+const ROWS: usize = 25;
 /// Where the guest's symbols are.
 const SYMBOLS: &str = "/proc/kallsyms";
 
@@ -55,15 +57,16 @@ pub(super) fn run(args: &VmProfile) -> Result<u8> {
     let this = profiled(&args.kernel, args, &guest, &words, &sight).with_context(|| args.kernel.clone())?;
     let found: Vec<Profiled> = against.into_iter().chain([this]).collect();
     if args.json.as_deref() == Some("-") {
-        return print_line(json(&found)?).map(|()| exit::DONE);
+        return print_answer("", &document(&found), args.top).map(|()| exit::DONE);
     }
+    let top = Some(args.top.unwrap_or(ROWS)).filter(|top| *top > 0).unwrap_or(usize::MAX);
     let shown = to_stdout(|out| match found.as_slice() {
-        [against, this] => profile::compared(against, this, args.top, out),
-        _ => found.iter().try_for_each(|one| profile::alone(one, args.top, out)),
+        [against, this] => profile::compared(against, this, top, out),
+        _ => found.iter().try_for_each(|one| profile::alone(one, top, out)),
     });
     // The guests have worked for both: neither is lost for the other's sake.
     if let Some(file) = file {
-        let text = json(&found)?;
+        let text = schedlab_run::json::pretty(&document(&found))?;
         write_file(file, |out| writeln!(out, "{text}"))?;
     }
     shown?;
@@ -209,6 +212,6 @@ fn read_json(file: &str) -> Result<Profiled> {
     Ok(Profiled { kernel: format!("{file}: {}", one.kernel), legs: None, ..one })
 }
 
-fn json(found: &[Profiled]) -> Result<String> {
-    Ok(schedlab_run::json::pretty(&ProfileFile { profiles: found.to_vec(), schema: SCHEMA.to_owned() })?)
+fn document(found: &[Profiled]) -> ProfileFile {
+    ProfileFile { schema: SCHEMA.to_owned(), profiles: found.to_vec() }
 }

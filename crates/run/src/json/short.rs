@@ -1,0 +1,382 @@
+//! An answer in JSON cut to what a reader with little room can take. The text is read as a tree of pieces of itself, so that
+//! what stays is what was written, in its order. Lists of rows are cut from their ends, lists of numbers are left out whole:
+//! half of a distribution misleads. What was cut stands in `shortened`.
+
+use super::laid_out;
+use std::collections::BTreeMap;
+
+/// Bytes of an answer where nobody says how much.
+pub const USUAL_BYTES: usize = 20_000;
+/// The member that says what was cut.
+const SHORTENED: &str = "shortened";
+/// Kept of its bytes for that.
+const FOR_SHORTENED: usize = 2_000;
+/// Lists of plain values up to this length are pairs, intervals, a value for each arm: they stay.
+const FEW: usize = 4;
+/// An object with more members, none of which holds any, is a list by name.
+const MANY: usize = 32;
+/// Text is cut to so many bytes where nothing else is left to cut.
+const SHORT_TEXT: usize = 400;
+
+/// How much of an answer is wanted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Room {
+    /// At most so many bytes.
+    Bytes(usize),
+    /// At most so many entries of each list of rows.
+    Entries(usize),
+    /// All.
+    All,
+}
+
+impl Room {
+    /// As `--top N` says: none, 0 or a number.
+    pub fn of(top: Option<usize>) -> Self {
+        match top {
+            None => Self::Bytes(USUAL_BYTES),
+            Some(0) => Self::All,
+            Some(entries) => Self::Entries(entries),
+        }
+    }
+}
+
+#[derive(Debug, Clone)]
+enum Node<'a> {
+    Leaf(&'a str),
+    /// Of a text that was cut, with its first quote.
+    Beginning(&'a str),
+    List(Vec<Node<'a>>),
+    Object(Vec<(&'a str, Node<'a>)>),
+}
+
+/// What stands at one place of the answer: `workloads[].metrics[]`.
+#[derive(Debug, Default, Clone, Copy)]
+struct Place {
+    /// Bytes, without those of lists in it.
+    bytes: usize,
+    /// Entries of the longest.
+    longest: usize,
+    /// All entries.
+    entries: usize,
+    is_numbers: bool,
+    /// It holds what is no plain value.
+    is_rows: bool,
+}
+
+impl Place {
+    /// Entries that are left at least.
+    fn least(&self) -> usize {
+        if self.is_rows { 1 } else { FEW }
+    }
+}
+
+/// An object as serde_json writes it, laid out, in this room.
+pub(super) fn shortened(small: &str, room: Room) -> String {
+    let whole = laid_out(small);
+    let is_enough = match room {
+        Room::All => true,
+        Room::Bytes(most) => whole.len() < most,
+        Room::Entries(_) => false,
+    };
+    if is_enough {
+        return whole;
+    }
+    let mut tree = read(&mut &small[..]);
+    let before = places(&tree);
+    match room {
+        Room::Bytes(most) => to_bytes(&mut tree, most.saturating_sub(FOR_SHORTENED)),
+        Room::Entries(most) => {
+            for (place, found) in before.iter().filter(|(_, found)| !found.is_numbers) {
+                cut(&mut tree, "", place, most.max(found.least()));
+            }
+        }
+        Room::All => {}
+    }
+    let notes = notes(&before, &places(&tree));
+    let mut text = String::new();
+    write(&tree, &mut text);
+    if !notes.is_empty() && text.ends_with('}') {
+        text.pop();
+        let between = if text.ends_with('{') { "" } else { "," };
+        text += &format!("{between}\"{SHORTENED}\":[{}]}}", notes.join(","));
+    }
+    laid_out(&text)
+}
+
+/// Cuts what takes most room until it fits: lists of rows to the half, of numbers to nothing, at last long texts.
+fn to_bytes(tree: &mut Node<'_>, most: usize) {
+    loop {
+        if size(tree) <= most {
+            return;
+        }
+        let places = places(tree);
+        let can_be_cut = |(_, place): &(&String, &Place)| place.longest > place.least();
+        let Some((at, place)) = places.iter().filter(can_be_cut).max_by_key(|(_, place)| place.bytes) else { break };
+        let kept = if place.is_numbers { 0 } else { place.longest.div_ceil(2).max(place.least()) };
+        cut(tree, "", at, kept);
+    }
+    cut_texts(tree);
+}
+
+fn size(tree: &Node<'_>) -> usize {
+    let mut text = String::new();
+    write(tree, &mut text);
+    laid_out(&text).len()
+}
+
+/// All lists, by where they are.
+fn places(tree: &Node<'_>) -> BTreeMap<String, Place> {
+    let mut found = BTreeMap::new();
+    look(tree, "", "", &mut found);
+    found
+}
+
+/// `list` is the list that a node is in; its bytes are counted there.
+fn look(node: &Node<'_>, at: &str, list: &str, found: &mut BTreeMap<String, Place>) {
+    let mut note = |entries: usize, is_numbers: bool, is_rows: bool| {
+        let place = found.entry(at.to_owned()).or_default();
+        place.longest = place.longest.max(entries);
+        place.entries += entries;
+        place.is_numbers |= is_numbers;
+        place.is_rows |= is_rows;
+    };
+    match node {
+        Node::Leaf(text) | Node::Beginning(text) => {
+            if let Some(place) = found.get_mut(list) {
+                place.bytes += text.len() + 2;
+            }
+        }
+        Node::List(entries) => {
+            let is_rows = entries.iter().any(|entry| !matches!(entry, Node::Leaf(_)));
+            note(entries.len(), !entries.is_empty() && entries.iter().all(is_number), is_rows);
+            let inside = format!("{at}[]");
+            entries.iter().for_each(|entry| look(entry, &inside, at, found));
+        }
+        Node::Object(members) => {
+            let own = is_by_name(members);
+            if own {
+                note(members.len(), false, true);
+            }
+            let list = if own { at } else { list };
+            for (name, member) in members {
+                if let Some(place) = found.get_mut(list) {
+                    place.bytes += name.len() + 8;
+                }
+                look(member, &below(at, name), list, found);
+            }
+        }
+    }
+}
+
+/// A number, or several that belong together.
+fn is_number(node: &Node<'_>) -> bool {
+    match node {
+        Node::Leaf(text) | Node::Beginning(text) => !text.starts_with('"'),
+        Node::List(entries) => entries.iter().all(is_number),
+        Node::Object(_) => false,
+    }
+}
+
+fn is_by_name(members: &[(&str, Node<'_>)]) -> bool {
+    members.len() > MANY && members.iter().all(|(_, member)| matches!(member, Node::Leaf(_)))
+}
+
+fn below(at: &str, name: &str) -> String {
+    let name = name.trim_matches('"');
+    if at.is_empty() { name.to_owned() } else { format!("{at}.{name}") }
+}
+
+/// Cuts the lists at a place to so many entries; of those by name that are numbers the largest stay.
+fn cut(node: &mut Node<'_>, at: &str, place: &str, kept: usize) {
+    match node {
+        Node::Leaf(_) | Node::Beginning(_) => {}
+        Node::List(entries) => {
+            if at == place {
+                entries.truncate(kept);
+            }
+            let inside = format!("{at}[]");
+            entries.iter_mut().for_each(|entry| cut(entry, &inside, place, kept));
+        }
+        Node::Object(members) => {
+            if at == place && members.len() > kept {
+                let number = |node: &Node<'_>| if let Node::Leaf(text) = node { text.parse().ok() } else { None };
+                members.sort_by(|(_, a), (_, b)| {
+                    let (a, b): (Option<f64>, Option<f64>) = (number(a), number(b));
+                    b.unwrap_or(0.0).total_cmp(&a.unwrap_or(0.0))
+                });
+                members.truncate(kept);
+            }
+            for (name, member) in members {
+                cut(member, &below(at, name), place, kept);
+            }
+        }
+    }
+}
+
+fn cut_texts(node: &mut Node<'_>) {
+    match node {
+        Node::Leaf(text) => {
+            if text.starts_with('"') && text.len() > SHORT_TEXT {
+                *node = Node::Beginning(&text[..before(text, SHORT_TEXT)]);
+            }
+        }
+        Node::Beginning(_) => {}
+        Node::List(entries) => entries.iter_mut().for_each(cut_texts),
+        Node::Object(members) => members.iter_mut().for_each(|(_, member)| cut_texts(member)),
+    }
+}
+
+/// The last end of a character of a quoted text, or of an escape in it, up to `most`.
+fn before(quoted: &str, most: usize) -> usize {
+    let (bytes, mut at, mut end) = (quoted.as_bytes(), 1, 1);
+    while at <= most {
+        end = at;
+        at += match &bytes[at..] {
+            [b'\\', b'u', ..] => 6,
+            [b'\\', ..] => 2,
+            _ => quoted[at..].chars().next().map_or(1, char::len_utf8),
+        };
+    }
+    end
+}
+
+/// What was cut, where: objects of JSON.
+fn notes(before: &BTreeMap<String, Place>, after: &BTreeMap<String, Place>) -> Vec<String> {
+    // What is within something that was cut is gone with it, and said with it.
+    let kept = |at: &String| after.get(at).map_or(0, |place| place.entries);
+    let is_cut = |at: &str| before.get(at).is_some_and(|place| kept(&at.to_owned()) < place.entries);
+    let within_cut = |at: &String| at.match_indices("[]").any(|(end, _)| is_cut(&at[..end]));
+    let all = before.iter().filter(|(at, place)| kept(at) < place.entries && !within_cut(at));
+    all.map(|(at, place)| format!("{{\"list\":\"{at}\",\"entries\":{},\"kept\":{}}}", place.entries, kept(at)))
+        .collect()
+}
+
+/// Reads a value from the beginning of what serde_json wrote, and takes it off.
+fn read<'a>(rest: &mut &'a str) -> Node<'a> {
+    match rest.as_bytes().first() {
+        Some(b'{') => Node::Object(entries(rest, '}', |rest| {
+            let name = leaf(rest);
+            *rest = rest.strip_prefix(':').unwrap_or(rest);
+            (name, read(rest))
+        })),
+        Some(b'[') => Node::List(entries(rest, ']', read)),
+        _ => Node::Leaf(leaf(rest)),
+    }
+}
+
+fn entries<'a, T>(rest: &mut &'a str, end: char, mut one: impl FnMut(&mut &'a str) -> T) -> Vec<T> {
+    let mut all = Vec::new();
+    *rest = &rest[1..];
+    while !rest.is_empty() && !rest.starts_with(end) {
+        all.push(one(rest));
+        *rest = rest.strip_prefix(',').unwrap_or(rest);
+    }
+    *rest = rest.strip_prefix(end).unwrap_or(rest);
+    all
+}
+
+fn leaf<'a>(rest: &mut &'a str) -> &'a str {
+    let bytes = rest.as_bytes();
+    let end = if bytes.first() == Some(&b'"') {
+        let mut at = 1;
+        while at < bytes.len() && bytes[at] != b'"' {
+            at += 1 + usize::from(bytes[at] == b'\\');
+        }
+        at + 1
+    } else {
+        bytes.iter().position(|byte| matches!(byte, b',' | b'}' | b']')).unwrap_or(bytes.len())
+    };
+    let (leaf, after) = rest.split_at(end.min(bytes.len()));
+    *rest = after;
+    leaf
+}
+
+fn write(node: &Node<'_>, out: &mut String) {
+    let mut between = "";
+    match node {
+        Node::Beginning(text) => {
+            out.push_str(text);
+            out.push_str("…\"");
+        }
+        Node::Leaf(text) => out.push_str(text),
+        Node::List(entries) => {
+            out.push('[');
+            for entry in entries {
+                out.push_str(std::mem::replace(&mut between, ","));
+                write(entry, out);
+            }
+            out.push(']');
+        }
+        Node::Object(members) => {
+            out.push('{');
+            for (name, member) in members {
+                out.push_str(std::mem::replace(&mut between, ","));
+                out.push_str(name);
+                out.push(':');
+                write(member, out);
+            }
+            out.push('}');
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::{Value, json};
+
+    fn cut_to(value: &Value, room: Room) -> (Value, usize) {
+        let text = shortened(&value.to_string(), room);
+        (serde_json::from_str(&text).unwrap_or_else(|why| panic!("{why}: {text}")), text.len())
+    }
+
+    /// Rows with a distribution each, a text that is no list, and what is only a pair.
+    fn answer(rows: usize) -> Value {
+        let row =
+            |n: usize| json!({"name": format!("row {n}"), "pair": [1.5, 2.5], "cells": (0..100).collect::<Vec<_>>()});
+        json!({"schema": "schedlab/x/1", "title": "a \"b\\", "rows": (0..rows).map(row).collect::<Vec<_>>()})
+    }
+
+    #[test]
+    fn what_fits_stays_as_it_is() {
+        let small = answer(2);
+        assert_eq!(cut_to(&small, Room::Bytes(USUAL_BYTES)).0, small);
+        assert_eq!(cut_to(&answer(500), Room::All).0, answer(500));
+    }
+
+    #[test]
+    fn what_does_not_fit_loses_numbers_first_then_rows_from_the_end_and_says_so() {
+        let (cut, bytes) = cut_to(&answer(40), Room::Bytes(USUAL_BYTES));
+        assert!(bytes < USUAL_BYTES, "{bytes}");
+        assert_eq!((cut["rows"].as_array().unwrap().len(), cut["rows"][0]["cells"].clone()), (40, json!([])));
+        assert_eq!(cut["shortened"], json!([{"list": "rows[].cells", "entries": 4000, "kept": 0}]));
+        assert_eq!(cut["rows"][39]["pair"], json!([1.5, 2.5]));
+        let (cut, bytes) = cut_to(&answer(1000), Room::Bytes(USUAL_BYTES));
+        let kept = cut["rows"].as_array().unwrap().len();
+        assert!(bytes < USUAL_BYTES && kept > 30, "{bytes} {kept}");
+        assert_eq!(cut["rows"][kept - 1]["name"], format!("row {}", kept - 1));
+        assert_eq!(cut["shortened"], json!([{"list": "rows", "entries": 1000, "kept": kept}]));
+    }
+
+    #[test]
+    fn a_number_of_entries_is_that_of_each_list_of_rows() {
+        let (cut, _) = cut_to(&answer(40), Room::Entries(3));
+        assert_eq!(
+            (cut["rows"].as_array().unwrap().len(), cut["rows"][2]["cells"].as_array().unwrap().len()),
+            (3, 100)
+        );
+        assert_eq!(cut["shortened"], json!([{"list": "rows", "entries": 40, "kept": 3}]));
+        assert_eq!(cut_to(&answer(3), Room::Entries(3)).0, answer(3));
+    }
+
+    #[test]
+    fn a_list_by_name_keeps_its_largest_and_long_texts_go_last() {
+        let by_name: serde_json::Map<String, Value> = (0..3000).map(|n| (format!("f{n}"), json!(n))).collect();
+        let (cut, bytes) = cut_to(&json!({"functions": by_name}), Room::Bytes(USUAL_BYTES));
+        assert!(bytes < USUAL_BYTES && cut["functions"]["f2999"] == 2999 && cut["functions"]["f0"].is_null(), "{cut}");
+        for text in ["x".repeat(50_000), "\\\"\n\u{1}".repeat(20_000), "ü…".repeat(20_000)] {
+            let (cut, bytes) = cut_to(&json!({"plan": text, "a": 1}), Room::Bytes(USUAL_BYTES));
+            assert!(bytes < USUAL_BYTES && cut["plan"].as_str().unwrap().ends_with('…') && cut["a"] == 1, "{cut}");
+        }
+    }
+}

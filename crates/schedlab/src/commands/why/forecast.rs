@@ -1,0 +1,149 @@
+//! `schedlab why --dry-run`: what would be switched, in which stages, and how long that may take.
+
+use crate::cli::Answer;
+use anyhow::Result;
+use schedlab_analyze::WhyFactor;
+use schedlab_run::units::format_ns;
+use schedlab_run::{Plan, Run, counted};
+use schedlab_stats::screen::Stage;
+use schedlab_trial::why::Why;
+use serde::Serialize;
+use std::collections::BTreeSet;
+
+/// What a trial takes beside its length.
+const OVERHEAD_NS: u64 = 60_000_000;
+/// Length of a trial where a plan says none.
+const TRIAL_NS: u64 = 500_000_000;
+
+/// The answer of `why --dry-run`.
+#[derive(Debug, Default, Serialize)]
+pub(crate) struct WhyForecast {
+    /// Names of the arms.
+    pub(crate) arms: Vec<String>,
+    /// What would be switched.
+    pub(crate) toggles: Vec<WhyFactor>,
+    /// What would not, and why.
+    pub(crate) left_out: Vec<String>,
+    /// With `--kernels`: these, in their order.
+    pub(crate) kernels: Vec<String>,
+    /// What would be run; empty where the run that was given shows no difference.
+    pub(crate) stages: Vec<ForecastStage>,
+    /// How long all may take at most, s; of guests only a run tells.
+    pub(crate) seconds: Option<f64>,
+    /// What the numbers of blocks rest on.
+    pub(crate) note: String,
+}
+
+/// A stage, with the most it may take.
+#[derive(Debug, Serialize)]
+pub(crate) struct ForecastStage {
+    /// What it compares.
+    pub(crate) what: String,
+    /// Combinations, of both arms each.
+    pub(crate) rows: usize,
+    /// Blocks of each.
+    pub(crate) blocks: usize,
+    /// How long it may take, s.
+    pub(crate) seconds: Option<f64>,
+}
+
+/// Of a study that has not begun.
+pub(crate) fn of(why: &Why, plan: &Plan, known: Option<&Run>) -> WhyForecast {
+    let cost = cost(plan, known);
+    let stage = |what: String, rows: usize, blocks: usize| {
+        // One block more: the warm-up.
+        let took = |cost: &Cost| (blocks as u64 + 1) * (4 * rows as u64 * cost.trial + cost.block);
+        ForecastStage { what, rows, blocks, seconds: cost.as_ref().map(|cost| took(cost) as f64 / 1e9) }
+    };
+    let mut stages: Vec<ForecastStage> =
+        why.first_blocks().map(|blocks| stage("the difference".into(), 1, blocks as usize)).into_iter().collect();
+    for (number, (kind, rows, blocks)) in why.forecast().into_iter().enumerate() {
+        let what = match kind {
+            Stage::Groups => "each toggle or group alone, and all but it",
+            Stage::Fraction => "a fraction over what is left",
+            Stage::Full => "all combinations of the last",
+        };
+        stages.push(stage(if number == 0 { what.to_owned() } else { format!("{what}, at most") }, rows, blocks));
+    }
+    let note = match (stages.is_empty(), known.is_some()) {
+        (true, _) => {
+            "the run shows no difference, so no toggle would be looked for: more `trials`, longer ones, or other arms"
+        }
+        (false, true) => "blocks follow from the noise of the run",
+        (false, false) => {
+            "blocks are for a spread of half the smallest change looked for (half of the difference); they grow with its square"
+        }
+    };
+    WhyForecast {
+        arms: plan.arms.iter().map(|arm| arm.name.clone()).collect(),
+        toggles: why.factors(),
+        left_out: why.left_out().to_vec(),
+        kernels: Vec::new(),
+        seconds: stages.iter().map(|stage| stage.seconds).sum(),
+        stages,
+        note: note.into(),
+    }
+}
+
+/// As JSON, or as lines.
+pub(crate) fn print(found: &WhyForecast, answer: &Answer) -> Result<()> {
+    if answer.json {
+        return crate::output::print_answer("schedlab/why-forecast/1", found, answer.top);
+    }
+    let text = text(found);
+    crate::output::to_stdout(|out| write!(out, "{text}"))
+}
+
+fn text(found: &WhyForecast) -> String {
+    let [a, b] = &found.arms[..] else { return String::new() };
+    let mut text = match found.toggles.len() {
+        0 => format!("{}, in their order:\n", found.kernels.join(", ")),
+        count => format!("{} would be switched, each from what it is:\n", counted(count, "toggles")),
+    };
+    for factor in &found.toggles {
+        let spec = match &factor.specs {
+            [first, second] if first == second => first.clone(),
+            [first, second] if second.is_empty() => format!("{first}  (`{a}` alone has it)"),
+            [first, second] if first.is_empty() => format!("{second}  (`{b}` alone has it)"),
+            [first, second] => format!("{first} in `{a}`, {second} in `{b}`"),
+        };
+        text += &format!("  {}  {spec}\n", factor.name);
+    }
+    found.left_out.iter().for_each(|line| text += &format!("  not switched: {line}\n"));
+    for ForecastStage { what, rows, blocks, seconds } in &found.stages {
+        let took = seconds.map_or(String::new(), |seconds| format!(", about {}", rough(seconds)));
+        text += &format!("{what}: {rows} × 2 arms in {}{took}\n", counted(*blocks, "blocks"));
+    }
+    text += &match found.seconds {
+        _ if found.stages.is_empty() => String::new(),
+        Some(seconds) => format!("in all about {} at most\n", rough(seconds)),
+        None => "a sample takes as long as in `schedlab run` of this plan; give its run directory for a time\n".into(),
+    };
+    text + &found.note + "\n"
+}
+
+/// A time of which the first digits mean something.
+fn rough(seconds: f64) -> String {
+    format_ns(seconds.ceil() as u64 * 1_000_000_000)
+}
+
+/// What measuring takes, ns: each trial, and beside it each block, where guests boot.
+struct Cost {
+    trial: u64,
+    block: u64,
+}
+
+/// Of a run what it took, on this host what the plan says; of guests only a run tells.
+fn cost(plan: &Plan, known: Option<&Run>) -> Option<Cost> {
+    let Some(run) = known.filter(|run| !run.trials.is_empty()) else {
+        let trial = plan.trial_ns.unwrap_or(TRIAL_NS).saturating_add(OVERHEAD_NS);
+        return plan.guest.is_none().then_some(Cost { trial, block: 0 });
+    };
+    let mut took: Vec<u64> = run.trials.iter().map(|trial| trial.wall_ns).collect();
+    let blocks: BTreeSet<u32> = run.trials.iter().map(|trial| trial.block).collect();
+    took.sort_unstable();
+    // A boot is in the time of the first trial after it.
+    let trial = took[took.len() / 2];
+    let booting: u64 = took.iter().map(|each| each.saturating_sub(trial)).sum();
+    Some(Cost { trial, block: booting / blocks.len() as u64 })
+}

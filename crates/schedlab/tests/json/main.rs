@@ -1,0 +1,246 @@
+//! What `--json` prints: each schema has a row in the registry and a place in `docs/json.md`, and what the commands print is what
+//! stands there. `SCHEDLAB_BLESS=1 cargo test -p schedlab --test json` writes the page anew.
+
+#![allow(clippy::print_stderr)] // What was not met says why.
+
+mod page;
+#[path = "../program/mod.rs"]
+mod program;
+mod real;
+mod shapes;
+
+use page::ANSWERS;
+use program::guests::from;
+use program::{Lab, json, schedlab};
+use real::{Met, ROOM};
+use shapes::{Shape, Shapes};
+use std::collections::BTreeSet;
+use std::path::Path;
+
+fn root() -> &'static Path {
+    Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../.."))
+}
+
+fn shapes() -> Shapes {
+    Shapes::of(&root().join("crates"))
+}
+
+#[test]
+fn the_page_says_what_every_member_is() {
+    let (page, path) = (page::page(&shapes()), root().join("docs/json.md"));
+    if std::env::var_os("SCHEDLAB_BLESS").is_some() {
+        std::fs::write(&path, &page).unwrap();
+    }
+    let kept = std::fs::read_to_string(&path).unwrap_or_default();
+    let differs = kept.lines().zip(page.lines()).find(|(kept, made)| kept != made);
+    assert!(kept == page, "docs/json.md is old, {differs:?}: SCHEDLAB_BLESS=1 cargo test -p schedlab --test json");
+}
+
+#[test]
+fn a_schema_is_explained_and_another_one_is_told_what_is_near() {
+    let all = schedlab(&["explain-json"]).success().stdout;
+    assert_eq!(all.lines().count(), ANSWERS.len(), "{all}");
+    for answer in &ANSWERS {
+        let line = all.lines().find(|line| line.split_whitespace().next() == Some(answer.schema));
+        assert!(line.is_some_and(|line| line.ends_with(answer.command)), "{}: {line:?}", answer.schema);
+        let told = schedlab(&["explain-json", answer.schema]).success().stdout;
+        let (of, name) = answer.of;
+        for (_, field) in shapes().members(of, name) {
+            let line = format!("  {}  (", field.name);
+            assert!(told.lines().any(|told| told.starts_with(&line)), "{}: {line} in {told}", answer.schema);
+        }
+    }
+    let of_bisect = schedlab(&["explain-json", "bisect/1"]).success().stdout;
+    assert!(of_bisect.contains("\nBisectMember\n") && !of_bisect.contains("]("), "{of_bisect}");
+    let refused = schedlab(&["explain-json", "schedlab/bisekt/1"]);
+    assert!(refused.code == 2 && refused.stderr.contains("did you mean `schedlab/bisect/1`"), "{}", refused.stderr);
+}
+
+const TRACE: &str = "\
+A-10 [000] d..2. 1.000010: sched_switch: prev_comm=A prev_pid=10 prev_prio=120 prev_state=S ==> next_comm=swapper/0 next_pid=0 next_prio=120
+B-11 [001] d.h2. 1.000020: sched_waking: comm=A pid=10 prio=120 target_cpu=000
+<idle>-0 [000] d..2. 1.000025: sched_switch: prev_comm=swapper/0 prev_pid=0 prev_prio=120 prev_state=R ==> next_comm=A next_pid=10 next_prio=120
+A-10 [000] d..2. 1.000030: sched_waking: comm=B pid=11 prio=120 target_cpu=001
+A-10 [000] d..2. 1.000045: sched_switch: prev_comm=A prev_pid=10 prev_prio=120 prev_state=S ==> next_comm=swapper/0 next_pid=0 next_prio=120
+";
+const ARMS: [&str; 6] = ["--a", "plant=spin:0ns", "--b", "plant=spin:200us", "--trials", "8"];
+const PLAN: &str =
+    "trials = 6\nlatency = \"off\"\ncounters = \"basic\"\n[[workload]]\nrun = \"pipe:pin=same,loops=60\"\n";
+const TWO: &str = "[[arm]]\nname = \"a\"\n[[arm]]\nname = \"b\"\nset = \"plant=spin:200us\"\n";
+const KNOB: &str = "title = \"k\"\nstrategy = \"halving\"\nbudget = \"60s\"\ntrial = \"20ms\"\nlatency = \"off\"\ncounters = \"basic\"\n\
+    [[workload]]\nrun = \"pipe:pin=same\"\n[[knob]]\nset = \"nice\"\nvalues = [\"3\", \"9\"]\n\
+    [[knob]]\nset = \"timer_slack\"\nrange = [\"1us\", \"50us\"]\nsteps = 2\n";
+const FACTORS: &str =
+    "[[factor]]\nname = \"spin\"\nhigh = \"plant=spin:100us\"\n[[factor]]\nname = \"nice\"\nhigh = \"nice=3\"\n";
+
+/// Commands that print an answer anywhere, in this order: later ones read what earlier ones wrote.
+const EVERYWHERE: &[&str] = &[
+    "run two.toml -o two --json",
+    "report run --json",
+    "report factors --json",
+    "compare run two --json",
+    "report knob --json",
+    "import pairs.csv --lower-is-better -o imported --json",
+    "bench pipe:pin=same,loops=60 --json -",
+    "bench pipe:loops=60 --sweep copies=1,2 --json -",
+    "ab -w pipe:loops=60 --sweep copies=1,2 --b nice=3 --trials 6 -o sweep --json",
+    "doctor --json",
+    "doctor --against run --json",
+    "list --json",
+    "list counters --json",
+    "tune catalog --json",
+    "tune show --json",
+    "bisect 0 3 --plan two.toml --arms arms --dry-run --json",
+    "bisect 0 3 --plan two.toml --arms arms --no-why --json",
+    "pack run -o p.json --json",
+    "repeat p.json --dry-run --json",
+    "repeat p.json --json",
+    "trace latency trace.txt --json",
+    "trace blame trace.txt --json",
+    "trace chains trace.txt --json",
+    "trace inversions trace.txt --prio 120 --json",
+    "trace kworkers trace.txt --json",
+    "trace map trace.txt --json",
+    "trace states trace.txt --json",
+    "trace queues trace.txt --json",
+    "trace affine trace.txt --json",
+    "trace diff trace.txt other.txt --json",
+    "trace check trace.txt --json",
+    "trace explain trace.txt --json",
+];
+
+/// Commands that need more than everybody has: rights, a kernel that can be switched.
+const SOMEWHERE: &[&str] = &[
+    "why two.toml --dry-run --json",
+    "why two --dry-run --json",
+    "profile --json -- true",
+    "bench transact:loops=200,pairs=2 --trace traced --json -",
+    "trace slow traced --json",
+    "trace copies traced --json",
+    "record -o recorded --json -- true",
+];
+
+/// Types of which these commands need not print an object: of other plans, of longer traces, of what a machine has or does by
+/// chance.
+const RARE: &[&str] = &[
+    "analyze::Annotation",
+    "analyze::Beside",
+    "analyze::ChainRow",
+    "analyze::Change",
+    "analyze::Curve",
+    "analyze::CurveRegion",
+    "analyze::DiffDecile",
+    "analyze::DiffShift",
+    "analyze::Difference",
+    "analyze::Figures",
+    "analyze::FunctionRow",
+    "analyze::Gap",
+    "analyze::InstructionShare",
+    "analyze::InversionRow",
+    "analyze::LeftOut",
+    "analyze::LinkRow",
+    "analyze::LoadAchieved",
+    "analyze::LongestItem",
+    "analyze::LowerPart",
+    "analyze::LowerRow",
+    "analyze::MarkedBlock",
+    "analyze::Parts",
+    "analyze::PathRow",
+    "analyze::PoolRow",
+    "analyze::Reason",
+    "analyze::RegionBoundary",
+    "analyze::StepRow",
+    "analyze::TierRow",
+    "analyze::TierSplit",
+    "analyze::WhyCell",
+    "analyze::WhyContrast",
+    "analyze::WhyFindings",
+    "analyze::WhyStage",
+    "run::BootedKernel",
+    "run::KernelPackage",
+    "run::KernelSource",
+    "run::LoadReport",
+    "run::Window",
+    // Where a machine is loaded.
+    "analyze::Problem",
+    "analyze::ModeFindings",
+    "analyze::Mode",
+    "analyze::Certificate",
+    "analyze::VarianceSplit",
+    "analyze::MoreUnits",
+    "analyze::Noise",
+    "analyze::UnitEffect",
+    "analyze::FunctionShare",
+    "analyze::ChainShare",
+    "analyze::TaskShare",
+    "analyze::PerOperation",
+    "tune::Special",
+    "tune::PlaceOfKnob",
+    "analyze::Step",
+    "analyze::Effect",
+];
+
+#[test]
+fn what_is_printed_is_what_is_listed_and_has_room() {
+    let lab = Lab::new("json");
+    let write = |name: &str, text: &str| std::fs::write(lab.path(name), text).unwrap();
+    write("trace.txt", TRACE);
+    write("other.txt", &TRACE.replace("1.000045", "1.000055"));
+    write("two.toml", &format!("{PLAN}{TWO}"));
+    write("factors.toml", &format!("{PLAN}{FACTORS}"));
+    write("knob.toml", KNOB);
+    write("arms", "plant=spin:1ns\nplant=spin:2ns\nplant=spin:300us\nplant=spin:301us\n");
+    write("pairs.csv", "before,after\n1,2\n1,2.1\n1,2.2\n1,2\n1,2.1\n1,2.2\n");
+    let (shapes, mut met) = (shapes(), Met::default());
+    let run = ["ab", "-w", "pipe:pin=same,loops=60", "-o", "run", "--json", "--top", "0"];
+    let whole = from(&lab, &[&run[..], &ARMS].concat()).success().stdout;
+    met.check(&shapes, &whole);
+    from(&lab, &["run", "factors.toml", "-o", "factors"]).success();
+    from(&lab, &["run", "knob.toml", "-o", "knob"]).success();
+    for line in EVERYWHERE.iter().chain(SOMEWHERE) {
+        let words: Vec<&str> = line.split(' ').collect();
+        let ran = from(&lab, &words);
+        if ran.code != 0 && SOMEWHERE.contains(line) {
+            eprintln!("not met: {line}: {}", ran.stderr);
+            continue;
+        }
+        let text = ran.success().stdout;
+        assert!(text.len() < ROOM, "{line}: {} bytes", text.len());
+        met.check(&shapes, &text);
+        // Whole, what has no room by default is met as well.
+        let reads = ["report", "compare", "doctor", "list", "tune", "trace"].contains(&words[0]);
+        if reads && !json(&text)["shortened"].is_null() {
+            met.check(&shapes, &from(&lab, &[&words[..], &["--top", "0"]].concat()).success().stdout);
+        }
+    }
+    for (analysis, schema) in
+        [("timehist", "schedlab/trace-timehist-line/1"), ("map --switches", "schedlab/trace-map-line/1")]
+    {
+        let words: Vec<&str> =
+            ["trace"].into_iter().chain(analysis.split(' ')).chain(["trace.txt", "--json"]).collect();
+        let lines = from(&lab, &words).success().stdout;
+        lines.lines().for_each(|line| met.check_line(&shapes, schema, line));
+    }
+    let unmet = unmet(&shapes, &met);
+    eprintln!("schemas met: {} of {}; types not met: {unmet:?}", met.schemas.len(), ANSWERS.len());
+    assert!(unmet.iter().all(|name| RARE.contains(&name.as_str())), "not met, and not known to be rare: {unmet:?}");
+    let of_all: BTreeSet<&str> =
+        ["findings/2", "search/1", "outcome/1", "bisect/1", "pack/1", "repeat/1", "knobs/1"].into();
+    assert!(of_all.iter().all(|schema| met.schemas.contains(&format!("schedlab/{schema}"))), "{:?}", met.schemas);
+}
+
+/// Types in the answers that were met of which no object was.
+fn unmet(shapes: &Shapes, met: &Met) -> BTreeSet<String> {
+    let (mut left, mut all) = (Vec::new(), BTreeSet::new());
+    for answer in ANSWERS.iter().filter(|answer| met.schemas.contains(answer.schema)) {
+        left.push((answer.of.0.to_owned(), answer.of.1.to_owned()));
+    }
+    while let Some((of, name)) = left.pop() {
+        if matches!(shapes.get(&of, &name).1, Shape::Object(_)) && all.insert((of.clone(), name.clone())) {
+            for (its, field) in shapes.members(&of, &name) {
+                shapes.in_words(&its, &field.of, &mut left);
+            }
+        }
+    }
+    all.difference(&met.types).map(|(of, name)| format!("{of}::{name}")).collect()
+}

@@ -1,0 +1,125 @@
+//! `docs/json.md`, and with it what `schedlab explain-json` says: written from the registry of answers and the comments of the
+//! types that are printed.
+
+use crate::shapes::Shapes;
+use std::collections::BTreeMap;
+use std::fmt::Write;
+
+/// An answer: its schema with the version, the command, and the crate and name of its type.
+pub(crate) struct Answer {
+    pub(crate) schema: &'static str,
+    pub(crate) command: &'static str,
+    pub(crate) of: (&'static str, &'static str),
+}
+
+const fn answer(schema: &'static str, command: &'static str, of: &'static str, name: &'static str) -> Answer {
+    Answer { schema, command, of: (of, name) }
+}
+
+/// Every answer of every command; those of `-line` are printed one a line, and carry no `schema`.
+pub(crate) const ANSWERS: [Answer; 37] = [
+    answer("schedlab/findings/2", "run, ab, report, compare, import", "analyze", "Findings"),
+    answer("schedlab/search/1", "run, report (a plan with [[knob]])", "analyze", "SearchFindings"),
+    answer("schedlab/outcome/1", "bench, record -- WORKLOAD", "run", "TrialOutcome"),
+    answer("schedlab/bench-sweep/1", "bench --sweep", "schedlab", "BenchSweep"),
+    answer("schedlab/recording/1", "record", "report", "Recording"),
+    answer("schedlab/doctor/1", "doctor", "schedlab", "Looked"),
+    answer("schedlab/doctor-against/1", "doctor --against RUN", "schedlab", "Against"),
+    answer("schedlab/list/1", "list", "schedlab", "Listed"),
+    answer("schedlab/knobs/1", "tune show, tune catalog", "schedlab", "Knobs"),
+    answer("schedlab/why/1", "why", "analyze", "WhyFindings"),
+    answer("schedlab/why-kernels/1", "why --kernels", "analyze", "WhyKernelsFindings"),
+    answer("schedlab/why-forecast/1", "why --dry-run", "schedlab", "WhyForecast"),
+    answer("schedlab/bisect/1", "bisect", "analyze", "BisectFindings"),
+    answer("schedlab/bisect-forecast/1", "bisect --dry-run", "schedlab", "BisectForecast"),
+    answer("schedlab/pack/1", "pack, repeat --dry-run", "run", "Pack"),
+    answer("schedlab/repeat/1", "repeat", "analyze", "Repetition"),
+    answer("schedlab/profile/1", "profile", "analyze", "ProfileFindings"),
+    answer("schedlab/vm-profile/1", "vm profile", "vm", "ProfileFile"),
+    answer("schedlab/trace-latency/1", "trace latency", "analyze", "Latency"),
+    answer("schedlab/trace-blame/1", "trace blame", "analyze", "Blame"),
+    answer("schedlab/trace-chains/1", "trace chains", "analyze", "Chains"),
+    answer("schedlab/trace-inversions/1", "trace inversions", "analyze", "Inversions"),
+    answer("schedlab/trace-kworkers/1", "trace kworkers", "analyze", "Kworkers"),
+    answer("schedlab/trace-kworkers-pooled/1", "trace kworkers RUN", "analyze", "PooledKworkers"),
+    answer("schedlab/trace-map/1", "trace map", "analyze", "Overview"),
+    answer("schedlab/trace-map-line/1", "trace map --switches", "analyze", "MapRow"),
+    answer("schedlab/trace-timehist-line/1", "trace timehist", "analyze", "TimehistRow"),
+    answer("schedlab/trace-states/1", "trace states", "analyze", "States"),
+    answer("schedlab/trace-queues/1", "trace queues", "analyze", "Queues"),
+    answer("schedlab/trace-affine/1", "trace affine", "analyze", "Affine"),
+    answer("schedlab/trace-slow/1", "trace slow", "analyze", "Slow"),
+    answer("schedlab/trace-copies/1", "trace copies", "analyze", "Copies"),
+    answer("schedlab/trace-copies-of-arms/1", "trace copies RUN", "analyze", "CopiesOfArms"),
+    answer("schedlab/trace-diff/1", "trace diff", "analyze", "TraceDiff"),
+    answer("schedlab/trace-check/1", "trace check", "analyze", "Check"),
+    answer("schedlab/trace-explain/1", "trace explain", "analyze", "Explained"),
+    answer("schedlab/recorder-cost/1", "record --self-test (recorder-cost.json)", "analyze", "RecorderCost"),
+];
+
+const HEAD: &str = "# The JSON of all commands
+
+`--json` prints one object, told apart by its first member `schema`; `trace timehist` and `trace map
+--switches` print an object a line, without it. `schedlab explain-json SCHEMA` prints the part of
+this page that is of one schema. A schema's number changes when a member goes away or changes its
+meaning; members may be added.
+
+An answer stays below 20 kB. Where it would not, lists are cut: those of numbers whole, since half
+of a distribution misleads, those of rows from the end, objects by name to their largest, and at
+last long texts. `shortened` then says of each list how many `entries` there were and how many are
+`kept`. `--top N` cuts each list of rows to N entries instead, and `--top 0` nothing; analyses of
+traces and profiles have a `--top` for their own rows, and with it nothing else is cut. What is
+written to a file is whole.
+
+Times end in `_ns` and are whole nanoseconds; those *of the trace's clock* are instants, the others
+durations. What is not there is `null`, or absent where a row says so; a number that is not finite is
+`null`. Every table but for the top one of a schema is the shape of an object in it. Cells of a
+histogram are those of [FORMAT.md](../FORMAT.md) (histogram_cells), so that distributions of several
+traces add up cell by cell.
+
+This page is written from the comments of the types that are printed (`crates/schedlab/tests/json`),
+and checked against what the commands print. Not in it: the lines of `kernel port --json`
+([kernel.md](kernel.md)), and `dossier.json`.
+";
+
+/// The page.
+pub(crate) fn page(shapes: &Shapes) -> String {
+    let (mut page, mut told) = (HEAD.to_owned(), BTreeMap::new());
+    for answer in &ANSWERS {
+        let own = |text: &str| (answer.of.0.to_owned(), text.to_owned());
+        let mut title = Some(format!("## `{}`: `{}`", answer.command, answer.schema));
+        let mut left = vec![own(answer.of.1)];
+        while let Some((of, name)) = left.pop() {
+            let title = title.take();
+            if title.is_none()
+                && let Some(known) = told.insert(name.clone(), of.clone())
+            {
+                assert_eq!(known, of, "two types are called {name}");
+                continue;
+            }
+            let mut met = Vec::new();
+            let title = title.unwrap_or_else(|| format!("### {name}"));
+            write!(page, "\n{title}\n\n| field | type | what it is |\n|---|---|---|\n").unwrap();
+            for (its, field) in shapes.members(&of, &name) {
+                assert!(!field.means.is_empty(), "{name}.{} says nothing", field.name);
+                let mut of = shapes.in_words(&its, &field.of, &mut met);
+                of += if field.or_text { ", or \"NaN\", \"inf\", \"-inf\"" } else { "" };
+                of += if field.optional { ", or absent" } else { "" };
+                let means = if field.name == "schema" { "Which answer this is.".into() } else { plain(&field.means) };
+                writeln!(page, "| `{}` | {of} | {means} |", field.name).unwrap();
+            }
+            left.extend(met.into_iter().rev());
+        }
+    }
+    page
+}
+
+/// `[`Name`]` is a link in Rust's documents only, as is `[`Name`](path)`; `|` ends a cell.
+fn plain(means: &str) -> String {
+    let mut text = means.replace("[`", "`").replace("`]", "`").replace('|', "\\|");
+    while let Some(at) = text.find("`(") {
+        let end = text[at..].find(')').map_or(text.len(), |end| at + end + 1);
+        text.replace_range(at + 1..end, "");
+    }
+    text
+}
