@@ -75,7 +75,8 @@ const RARE_COMMANDS: &[&str] = &["bisect", "completions", "explain-json", "impor
 /// Options that most people do not need, of every command or of one: `--help` has them.
 #[rustfmt::skip]
 const RARE: &[&str] = &[
-    "ab latency", "ab sweep", "accel", "add", "aarch64", "all_cpus", "annotate", "binary", "boot_timeout", "buffer", "calls", "cgroup",
+    "ab latency", "ab sweep", "ab top", "bench top", "bisect max_trials", "bisect metric", "bisect no_why", "bisect only", "bisect top",
+    "record top", "repeat top", "run top", "accel", "add", "aarch64", "all_cpus", "annotate", "binary", "boot_timeout", "buffer", "calls", "cgroup",
     "chains", "cmdline", "compat", "counters", "design", "dither", "events", "fail_on", "folded", "keep", "load_group", "machine",
     "max_blocks", "mirror", "module", "oversubscribe", "prio", "quantum", "resume", "seed", "self_test", "shift", "sort",
     "source", "tid", "timeout", "trial", "verbose",
