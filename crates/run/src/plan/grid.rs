@@ -1,6 +1,7 @@
 //! `[[grid]]` of a plan: settings and the values of each, of which every combination is an arm. What is looked at is how
 //! a measure falls along one of them while the others stay, so each arm's name holds its values in order.
 
+use super::written::WrittenValue;
 use super::{PlanError, inconsistent};
 use crate::setting::Arm;
 use crate::units::parse_duration_ns;
@@ -17,7 +18,7 @@ pub(super) struct WrittenAxis {
     name: String,
     /// A setting without its value: `debugfs:sched/min_granularity_ns`, `slice`.
     set: String,
-    values: Vec<String>,
+    values: Vec<WrittenValue>,
 }
 
 impl WrittenAxis {
@@ -59,7 +60,7 @@ pub(super) fn arms(axes: &[WrittenAxis]) -> Result<Vec<Arm>, PlanError> {
         let longer = |(names, settings): &(Vec<String>, Vec<String>)| {
             let (names, settings) = (names.clone(), settings.clone());
             axis.values.iter().map(move |value| {
-                let (name, setting) = axis.point(value);
+                let (name, setting) = axis.point(&value.text());
                 ([&names[..], &[name]].concat(), [&settings[..], &[setting]].concat())
             })
         };

@@ -2,6 +2,7 @@
 //! from one value to another on its scale.
 
 use super::grid::written_setting;
+use super::written::WrittenValue;
 use super::{Plan, PlanError, Stopping, inconsistent};
 use crate::nearest::nearest;
 use crate::setting::Arm;
@@ -153,8 +154,8 @@ pub(super) struct WrittenKnob {
     name: Option<String>,
     #[serde(default)]
     set: String,
-    values: Option<Vec<String>>,
-    range: Option<[String; 2]>,
+    values: Option<Vec<WrittenValue>>,
+    range: Option<[WrittenValue; 2]>,
     steps: Option<usize>,
     scale: Option<String>,
 }
@@ -191,9 +192,9 @@ impl WrittenKnob {
         }
         let scale = self.scale.as_deref().map(|text| KnobScale::parse(&name, text)).transpose()?;
         let values = match (&self.values, &self.range) {
-            (Some(values), None) if self.steps.is_none() => values.clone(),
+            (Some(values), None) if self.steps.is_none() => values.iter().map(WrittenValue::text).collect(),
             (Some(_), None) => return inconsistent(format!("knob `{name}`: `steps` belong to a `range`")),
-            (None, Some([from, to])) => steps(&name, from, to, self.steps.unwrap_or(STEPS), scale)?,
+            (None, Some([from, to])) => steps(&name, &from.text(), &to.text(), self.steps.unwrap_or(STEPS), scale)?,
             _ => return inconsistent(format!("knob `{name}`: give one of `values` and `range`")),
         };
         let scale = scale.unwrap_or_else(|| scale_of(&values));
@@ -362,6 +363,8 @@ mod tests {
         };
         assert_eq!(values("range = [\"-10\", \"10\"]\nsteps = 5"), "-10 -5 0 5 10");
         assert_eq!(values("range = [\"1\", \"4\"]\nsteps = 8"), "1 2 3 4", "whole numbers, each once");
+        assert_eq!(values("range = [-10, 10]\nsteps = 5"), "-10 -5 0 5 10", "a number needs no quotes");
+        assert_eq!(values("values = [1, \"4\"]"), "1 4");
     }
 
     #[test]
@@ -375,6 +378,7 @@ mod tests {
         assert!(with("set = \"policy\"", "set = \"slice\"").contains("slice"));
         assert!(with("budget = \"90s\"", "trials = 6").contains("as long as its budget"));
         assert!(with("\"0.1ms\", \"100ms\"", "\"10ms\", \"1ms\"").contains("a range rises"));
+        assert!(with("\"0.1ms\", \"100ms\"", "true, 1").contains("a number, or text in quotes"));
         assert!(with("steps = 4", "scale = \"logarithmic\"").contains("is not `log`"));
         assert!(error("strategy = \"grid\"\n[[workload]]\nrun = \"pipe\"\n").contains("add `[[knob]]`"));
         assert!(

@@ -69,7 +69,7 @@ struct WrittenWorkload {
     command: Option<WrittenCommand>,
     /// Options of the workload that would need quotes in `run`.
     #[serde(default)]
-    options: BTreeMap<String, WrittenOption>,
+    options: BTreeMap<String, WrittenValue>,
     #[serde(default)]
     load: Vec<String>,
     #[serde(default)]
@@ -83,11 +83,23 @@ enum WrittenCommand {
     Words(Vec<String>),
 }
 
+/// A value of an option or a knob: a bare number needs no quotes.
 #[derive(Debug, Deserialize)]
-#[serde(untagged)]
-enum WrittenOption {
+#[serde(untagged, expecting = "a value is a number, or text in quotes: 8, \"3ms\"")]
+pub(super) enum WrittenValue {
     Text(String),
-    Number(i64),
+    Whole(i64),
+    Real(f64),
+}
+
+impl WrittenValue {
+    pub(super) fn text(&self) -> String {
+        match self {
+            Self::Text(text) => text.clone(),
+            Self::Whole(number) => number.to_string(),
+            Self::Real(number) => number.to_string(),
+        }
+    }
 }
 
 #[derive(Debug, Deserialize)]
@@ -219,10 +231,7 @@ impl WrittenWorkload {
             WrittenCommand::Line(line) => line.clone(),
             WrittenCommand::Words(words) => words::join(words.iter().map(String::as_str)),
         });
-        let options = self.options.iter().map(|(key, value)| match value {
-            WrittenOption::Text(text) => (key.clone(), text.clone()),
-            WrittenOption::Number(number) => (key.clone(), number.to_string()),
-        });
+        let options = self.options.iter().map(|(key, value)| (key.clone(), value.text()));
         for (key, value) in command.map(|command| ("command".to_owned(), command)).into_iter().chain(options) {
             run.add(&key, value)?;
         }
