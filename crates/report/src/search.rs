@@ -1,9 +1,9 @@
 //! The page of a search: what won and by how much, from fresh trials; what else was measured; what was left out.
 
 use crate::document::{Block, Document, Place, Remark, Section, Tone};
-use crate::number::{effect, given, quantity};
+use crate::number::{effect, effect_text, given, quantity};
 use crate::table::{Align, Cell, Table};
-use schedlab_analyze::{Effect, Objective, SearchFindings, SearchedPoint};
+use schedlab_analyze::{Effect, Objective, SearchFindings, SearchedPoint, Seen};
 use schedlab_run::counted;
 
 /// Points of a search that are in print; a page folds the others away.
@@ -61,32 +61,37 @@ fn table(first: &str, columns: &[Vec<(String, Align)>]) -> Table {
     Table::new(&first.chain(columns.iter().map(|(name, align)| (name.as_str(), *align))).collect::<Vec<_>>())
 }
 
-fn shown(of: Option<&Effect>, objective: &Objective) -> String {
-    let Some(of) = of else { return crate::number::NONE.into() };
-    let text = effect(of, &objective.unit);
-    if of.hi > of.lo { format!("{} {}", text.value, text.interval) } else { text.value }
+/// The point estimate alone where there is no interval.
+fn shown(of: &Seen, unit: &str) -> String {
+    of.effect().map_or_else(|| effect(&of.point(), unit).value, |of| effect_text(&of, unit))
 }
 
-fn cells(found: &SearchFindings, of: impl Fn(usize) -> Option<Effect>) -> Vec<Cell> {
-    let objectives = found.objectives.iter().enumerate();
-    objectives.map(|(i, objective)| shown(of(i).as_ref(), objective).into()).collect()
+fn of_fresh(found: &SearchFindings, point: &SearchedPoint) -> Vec<Cell> {
+    let cell = |(objective, of): (&Objective, &Option<Effect>)| {
+        of.map_or(crate::number::NONE.into(), |of| effect_text(&of, &objective.unit)).into()
+    };
+    found.objectives.iter().zip(&point.fresh).map(cell).collect()
+}
+
+fn as_seen(found: &SearchFindings, point: &SearchedPoint) -> Vec<Cell> {
+    found.objectives.iter().zip(&point.search).map(|(objective, of)| shown(of, &objective.unit).into()).collect()
 }
 
 fn confirmed(found: &SearchFindings) -> Vec<Block<'static>> {
     let mut table = table("point", &[header(found, "fresh"), header(found, "as the search saw it")]);
     for point in &found.confirmed {
-        let fresh = cells(found, |objective| point.fresh.get(objective).copied().flatten());
-        let seen = cells(found, |objective| point.search.get(objective).copied());
-        table.push(std::iter::once(Cell::from(point.name.as_str())).chain(fresh).chain(seen).collect());
+        let name = std::iter::once(Cell::from(point.name.as_str()));
+        table.push(name.chain(of_fresh(found, point)).chain(as_seen(found, point)).collect());
     }
     let of_control = found
         .objectives
         .iter()
         .map(|objective| format!("{} {}", objective.name(), quantity(objective.control, &objective.unit)));
     let key = format!(
-        "Against the default ({}) in the same blocks; fresh: 95 % intervals, of trials that no choice rests on. The first was chosen \
+        "Against the default ({}) in the same blocks; fresh: {} intervals, of trials that no choice rests on. The first was chosen \
          before they were run.",
-        Vec::from_iter(of_control).join(", ")
+        Vec::from_iter(of_control).join(", "),
+        given(found.level),
     );
     vec![Block::Table(table), Block::Aside(key)]
 }
@@ -105,9 +110,9 @@ fn seen<'p>(found: &SearchFindings, points: impl Iterator<Item = &'p SearchedPoi
     let blocks = vec![("blocks".to_owned(), Align::Right)];
     let mut table = table("point", &[header(found, "gain seen"), blocks]);
     for point in points {
-        let seen = cells(found, |objective| point.search.get(objective).copied());
         let units = Cell::from(point.units.to_string());
-        table.push(std::iter::once(Cell::from(point.name.as_str())).chain(seen).chain([units]).collect());
+        let name = std::iter::once(Cell::from(point.name.as_str()));
+        table.push(name.chain(as_seen(found, point)).chain([units]).collect());
     }
     table
 }
@@ -127,13 +132,14 @@ fn measured(found: &SearchFindings) -> Vec<Block<'static>> {
             Box::new(move || vec![Block::Table(seen(&whole, rest.iter()))]),
         ));
     }
-    let key = match found.strategy.as_str() {
-        "surrogate" => {
-            "Of the surface through all that was seen, two standard errors either way: the best of them are too good."
-        }
-        _ => "Means, two standard errors either way: the best of them are too good.",
+    let of = match found.strategy.as_str() {
+        "surrogate" => "Of the surface through all that was seen",
+        _ => "Means",
     };
-    blocks.push(Block::Aside(key.into()));
+    let level = given(found.level);
+    blocks.push(Block::Aside(format!(
+        "{of}, {level} intervals where there are two blocks: the best of them are too good."
+    )));
     blocks
 }
 

@@ -1,6 +1,6 @@
 //! Means with Student-t intervals: the default estimator for block log-ratios, since at 6–50 blocks it covers closer to its
 //! level than the percentile bootstrap (see `examples/simulate.rs`).
-use crate::distribution::{t_critical, t_two_sided};
+use crate::distribution::{normal_quantile, t_critical, t_two_sided};
 
 /// A two-sided interval; `level` is its nominal coverage, e.g. 0.95. Ends may be infinite when the data cannot bound that side.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -14,6 +14,12 @@ pub struct Interval {
 }
 
 impl Interval {
+    /// mean ± z·sd of something normal whose standard deviation is known.
+    pub fn normal(mean: f64, sd: f64, level: f64) -> Self {
+        let half = normal_quantile(0.5 + 0.5 * level) * sd;
+        Self { lo: mean - half, hi: mean + half, level }
+    }
+
     /// Whether `x` lies inside; the ends count as inside.
     pub fn contains(&self, x: f64) -> bool {
         self.lo <= x && x <= self.hi

@@ -6,13 +6,13 @@ use crate::rounds::{Ended, Round, Study};
 use crate::schedule::Coins;
 use anyhow::{Context, Result, bail};
 use schedlab_analyze::{
-    ArmEffects, Effect, LeftOut, Objective, SEARCH_SCHEMA, Scale, SearchFindings, SearchedKnob, SearchedPoint, Verdict,
-    arm_effects,
+    ArmEffects, Effect, LeftOut, Objective, SEARCH_SCHEMA, Scale, SearchFindings, SearchedKnob, SearchedPoint, Seen,
+    Verdict, arm_effects,
 };
 use schedlab_run::plan::{KnobScale, PlannedSearch, SearchStrategy, Stopping};
 use schedlab_run::units::format_ns;
 use schedlab_run::{Arm, Direction, Plan, PlanError, Setting, TrialRecord, counted};
-use schedlab_stats::Estimate;
+use schedlab_stats::{Estimate, Interval};
 use schedlab_tune::search::{Answer, Ask, Candidate, Gain, Options, Point, Search, Space, Stopped, Strategy};
 
 /// Length of a trial when the plan names none: many short ones tell more of many points.
@@ -21,8 +21,6 @@ const TRIAL_NS: u64 = 200_000_000;
 const ROUND_NS: u64 = 3_000_000_000;
 /// A longer break between two rounds is one of the user's.
 const LONGEST_GAP_NS: u64 = 20_000_000_000;
-/// Of all intervals.
-const LEVEL: f64 = 0.95;
 
 /// A search under way.
 pub struct SearchStudy {
@@ -118,8 +116,9 @@ impl SearchStudy {
 
     /// What was found; `ended` says how its rounds ended.
     pub fn findings(&self, ended: &Ended) -> SearchFindings {
-        let outcome = self.search.outcome(LEVEL);
-        let point = |candidate: &Candidate| self.point(candidate);
+        let level = 1.0 - self.plan.alpha;
+        let outcome = self.search.outcome(level);
+        let point = |candidate: &Candidate| self.point(candidate, level);
         let winner = outcome.confirmed.first().and_then(|winner| winner.fresh.first().copied().flatten());
         SearchFindings {
             schema: SEARCH_SCHEMA,
@@ -150,6 +149,7 @@ impl SearchStudy {
             },
             stopped: self.stopped(outcome.stopped),
             sesoi: self.plan.sesoi,
+            level,
             confirmed: outcome.confirmed.iter().map(point).collect(),
             measured: outcome.measured.iter().map(point).collect(),
             front: outcome.front,
@@ -165,24 +165,26 @@ impl SearchStudy {
             Some(Stopped::NothingToGain(hope)) => {
                 format!("no point promises {:.2} % more any longer", 100.0 * hope.max(0.0).exp_m1())
             }
-            Some(Stopped::Budget) if all => "every point is measured, or the budget is spent".into(),
+            Some(Stopped::Done) if all => "every point is measured".into(),
+            Some(Stopped::Done) => "few enough points are left to measure them again".into(),
             Some(Stopped::Budget) => "the budget holds no further round".into(),
             None => "it goes on".into(),
         }
     }
 
-    fn point(&self, candidate: &Candidate) -> SearchedPoint {
+    fn point(&self, candidate: &Candidate, level: f64) -> SearchedPoint {
         let arm = self.planned.arm(&candidate.point, &self.control).unwrap_or_else(|_| self.control.clone());
         let pairs = || self.objectives.iter();
         SearchedPoint {
             spec: arm.spec(),
             name: arm.name,
             units: candidate.units,
-            search: pairs().zip(&candidate.search).map(|(objective, gain)| seen(objective, gain)).collect(),
+            search: pairs().zip(&candidate.search).map(|(objective, gain)| seen(objective, gain, level)).collect(),
             fresh: pairs()
                 .zip(&candidate.fresh)
                 .map(|(objective, fresh)| fresh.map(|f| measured(objective, &f)))
                 .collect(),
+            over_winner: pairs().zip(&candidate.over_winner).map(|(objective, over)| measured(objective, over)).next(),
             fresh_units: candidate.fresh.iter().flatten().map(|fresh| fresh.n).next().unwrap_or(0),
         }
     }
@@ -308,22 +310,28 @@ fn sign(objective: &Objective) -> f64 {
     if objective.direction == Direction::HigherIsBetter { 1.0 } else { -1.0 }
 }
 
-/// A gain and its ends as an effect on the metric.
-fn on_metric(objective: &Objective, gain: f64, half: f64, level: f64) -> Effect {
-    let of = |gain: f64| match objective.scale {
+/// A gain as an effect on the metric.
+fn on_metric(objective: &Objective, gain: f64) -> f64 {
+    match objective.scale {
         Scale::Ratio => (sign(objective) * gain).exp(),
         Scale::Difference => sign(objective) * gain,
-    };
-    let (a, b) = (of(gain - half), of(gain + half));
-    Effect { scale: objective.scale, value: of(gain), lo: a.min(b), hi: a.max(b), level }
+    }
 }
 
-fn seen(objective: &Objective, gain: &Gain) -> Effect {
-    on_metric(objective, gain.mean, 2.0 * gain.se.unwrap_or(0.0), LEVEL)
+/// The lower end first: where less is better the larger gain is the smaller number.
+fn ends(objective: &Objective, gain: Interval) -> (f64, f64) {
+    let (a, b) = (on_metric(objective, gain.lo), on_metric(objective, gain.hi));
+    (a.min(b), a.max(b))
 }
 
-fn measured(objective: &Objective, fresh: &Estimate) -> Effect {
-    on_metric(objective, fresh.mean, fresh.interval.half_width(), fresh.interval.level)
+fn seen(objective: &Objective, gain: &Gain, level: f64) -> Seen {
+    let (lo, hi) = gain.interval.map(|interval| ends(objective, interval)).unzip();
+    Seen { scale: objective.scale, value: on_metric(objective, gain.mean), lo, hi, level }
+}
+
+fn measured(objective: &Objective, of: &Estimate) -> Effect {
+    let (lo, hi) = ends(objective, of.interval);
+    Effect { scale: objective.scale, value: on_metric(objective, of.mean), lo, hi, level: of.interval.level }
 }
 
 /// A gain is better where it is larger.

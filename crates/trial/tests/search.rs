@@ -55,6 +55,25 @@ fn a_search_ends_with_fresh_trials_of_a_winner() {
 }
 
 #[test]
+fn intervals_are_at_the_level_of_the_plan() {
+    let with_alpha = |alpha: f64| {
+        let plan = Plan { alpha, ..plan("halving", "60s") };
+        let mut study = SearchStudy::new(&plan).unwrap();
+        let (ended, _) = drive(&mut study, &mut |number, plan| measured(number, plan, &|_| {})).unwrap();
+        study.findings(&ended)
+    };
+    let (usual, strict) = (with_alpha(0.05), with_alpha(0.001));
+    let fresh = |found: &SearchFindings| found.confirmed[0].fresh[0].unwrap();
+    let width = |found: &SearchFindings| fresh(found).hi - fresh(found).lo;
+    assert!((fresh(&strict).level - 0.999).abs() < 1e-12 && width(&strict) > 2.0 * width(&usual), "{strict:?}");
+    assert!(strict.claim().contains("99.9 % interval"), "{}", strict.claim());
+    // Of one block there is no interval, and none is made up.
+    let alone = usual.measured.iter().find(|point| point.units == 1).unwrap();
+    assert_eq!((alone.search[0].lo, alone.search[0].hi), (None, None));
+    assert!(usual.confirmed[1].over_winner.is_some() && usual.confirmed[0].over_winner.is_none());
+}
+
+#[test]
 fn a_value_that_is_refused_is_left_out_with_its_reason() {
     let found = search("surrogate", &|lab| lab.refuse = Some("slice"));
     assert!(found.confirmed.is_empty() && found.claim().starts_with("No point"), "{}", found.claim());

@@ -42,6 +42,8 @@ pub struct SearchFindings {
     pub stopped: String,
     /// A share below which nothing matters.
     pub sesoi: f64,
+    /// Nominal coverage of all intervals.
+    pub level: f64,
     /// Points measured again in fresh trials, the winner first.
     pub confirmed: Vec<SearchedPoint>,
     /// All points that the search has measured, the best in the first objective first.
@@ -91,12 +93,49 @@ pub struct SearchedPoint {
     pub spec: String,
     /// Blocks of the search behind it.
     pub units: usize,
-    /// What the search saw, which chose by it: of the best of many too good. Two standard errors either way, where they are known.
-    pub search: Vec<Effect>,
+    /// What the search saw, which chose by it: of the best of many too good.
+    pub search: Vec<Seen>,
     /// What fresh trials say.
     pub fresh: Vec<Option<Effect>>,
+    /// The point against the winner in the first objective, of pairs in the same fresh blocks; `None` of the winner itself.
+    pub over_winner: Option<Effect>,
     /// Blocks of fresh trials.
     pub fresh_units: usize,
+}
+
+/// An effect as the search saw it.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct Seen {
+    /// The scale of the numbers.
+    pub scale: Scale,
+    /// Point estimate.
+    pub value: f64,
+    /// Lower end; `None` where one block says nothing of the error.
+    pub lo: Option<f64>,
+    /// Upper end.
+    pub hi: Option<f64>,
+    /// Nominal coverage of the ends.
+    pub level: f64,
+}
+
+impl Seen {
+    /// With its interval; `None` where it has none.
+    pub fn effect(&self) -> Option<Effect> {
+        let (lo, hi) = self.lo.zip(self.hi)?;
+        Some(Effect { scale: self.scale, value: self.value, lo, hi, level: self.level })
+    }
+
+    /// The estimate alone, in an interval without a width.
+    pub fn point(&self) -> Effect {
+        Effect { scale: self.scale, value: self.value, lo: self.value, hi: self.value, level: self.level }
+    }
+
+    /// Whether other trials say something else: by more than the errors of both. `None` where its own is not known.
+    fn is_contradicted(&self, fresh: &Effect) -> Option<bool> {
+        let on = |x: f64| if self.scale == Scale::Ratio { x.ln() } else { x };
+        let half = |effect: &Effect| 0.5 * (on(effect.hi) - on(effect.lo));
+        Some((on(fresh.value) - on(self.value)).abs() > half(&self.effect()?).hypot(half(fresh)))
+    }
 }
 
 /// What could not be measured.
@@ -119,7 +158,7 @@ impl SearchFindings {
         };
         let phrase = phrase_of(&objective.metric, &objective.unit, objective.direction, &effect);
         let evidence =
-            format!("{}, {:.0} % interval", counted(winner.fresh_units, "fresh blocks"), 100.0 * effect.level);
+            format!("{}, {} % interval", counted(winner.fresh_units, "fresh blocks"), percentage(effect.level));
         let (name, workload) = (&winner.name, &self.workload);
         match self.verdict {
             Some(Verdict::Better) => format!("{name} makes {workload} {}: {evidence}", phrase.full),
@@ -143,40 +182,44 @@ impl SearchFindings {
         let (winner, objective) = (self.confirmed.first()?, self.objectives.first()?);
         let (seen, fresh) = (winner.search.first()?, winner.fresh.first().copied().flatten()?);
         let short = |effect: &Effect| phrase_of(&objective.metric, &objective.unit, objective.direction, effect).short;
-        let held = if fresh.lo <= seen.value && seen.value <= fresh.hi {
-            "do not contradict it"
-        } else {
-            "do not bear it out"
+        let held = match seen.is_contradicted(&fresh) {
+            Some(true) => "do not bear it out",
+            Some(false) => "do not contradict it",
+            None => "are the first that have an error",
+        };
+        let before = match seen.effect() {
+            Some(effect) => short(&effect),
+            // Brackets without a width would be a claim.
+            None => short(&seen.point()).split(" [").next().unwrap_or_default().to_owned(),
         };
         Some(format!(
-            "The search had seen {} ({}), the best of {}; its fresh trials {held}: {}. Only these count.",
-            short(seen),
+            "The search had seen {before} ({}), the best of {}; its fresh trials {held}: {}. Only these count.",
             counted(winner.units, "blocks"),
             counted(self.measured.len(), "points"),
             short(&fresh),
         ))
     }
 
-    /// Runners-up that the fresh trials do not tell from the winner, or show to be better.
+    /// Runners-up that the fresh trials do not tell from the winner, or show to be better: by their pairs in each block.
     pub fn rivals(&self) -> Vec<String> {
-        let Some(winner) = self.confirmed.first().and_then(|winner| winner.fresh.first().copied().flatten()) else {
-            return Vec::new();
-        };
+        let Some(objective) = self.objectives.first() else { return Vec::new() };
         let of_point = |point: &SearchedPoint| {
-            let fresh = point.fresh.first().copied().flatten()?;
-            let overlap = fresh.lo <= winner.hi && winner.lo <= fresh.hi;
-            let name = &point.name;
-            if overlap {
-                return Some(format!("{name} is not told from it: their intervals overlap"));
+            let (over, name) = (point.over_winner?, &point.name);
+            let none = if over.scale == Scale::Ratio { 1.0 } else { 0.0 };
+            let short = phrase_of(&objective.metric, &objective.unit, objective.direction, &over).short;
+            if over.lo <= none && none <= over.hi {
+                return Some(format!("{name} is not told from it: {short} in the same blocks"));
             }
-            let better = match self.objectives[0].direction {
-                Direction::HigherIsBetter => fresh.value > winner.value,
-                _ => fresh.value < winner.value,
-            };
-            better.then(|| format!("{name} did better in the fresh trials; search again around it"))
+            let better = (over.value > none) == (objective.direction == Direction::HigherIsBetter);
+            better.then(|| format!("{name} did better, {short} in the same blocks; search again around it"))
         };
         self.confirmed.iter().skip(1).filter_map(of_point).collect()
     }
+}
+
+/// 95, 99.9: as many digits as it has.
+fn percentage(level: f64) -> f64 {
+    (1e5 * level).round() / 1e3
 }
 
 impl Objective {
@@ -194,16 +237,17 @@ mod tests {
         Effect { scale: Scale::Ratio, value, lo: value - half, hi: value + half, level: 0.95 }
     }
 
-    fn findings(verdict: Verdict, winner: f64, runner_up: f64) -> SearchFindings {
-        let point = |name: &str, value| SearchedPoint {
+    fn findings(verdict: Verdict, winner: f64, over_winner: Effect) -> SearchFindings {
+        let point = |name: &str, value, over_winner| SearchedPoint {
             name: name.into(),
             spec: name.into(),
             units: 4,
-            search: vec![effect(1.09, 0.02)],
+            search: vec![seen(1.09, Some(0.02))],
             fresh: vec![Some(effect(value, 0.01))],
+            over_winner,
             fresh_units: 6,
         };
-        let confirmed = vec![point("slice=3ms", winner), point("slice=6ms", runner_up)];
+        let confirmed = vec![point("slice=3ms", winner, None), point("slice=6ms", 1.05, Some(over_winner))];
         SearchFindings {
             schema: SEARCH_SCHEMA,
             title: "t".into(),
@@ -226,6 +270,7 @@ mod tests {
             ended: "finished".into(),
             stopped: "the budget is spent".into(),
             sesoi: 0.01,
+            level: 0.95,
             measured: confirmed.clone(),
             confirmed,
             front: vec![0],
@@ -235,16 +280,42 @@ mod tests {
         }
     }
 
+    fn seen(value: f64, half: Option<f64>) -> Seen {
+        let (lo, hi) = (half.map(|half| value - half), half.map(|half| value + half));
+        Seen { scale: Scale::Ratio, value, lo, hi, level: 0.95 }
+    }
+
+    /// The search's estimate has an error, too: what one block saw, or a few noisy ones, is not contradicted by less.
+    #[test]
+    fn what_the_search_saw_is_weighed_with_its_own_error() {
+        let shrinkage = |of: Seen| {
+            let mut found = findings(Verdict::Better, 1.05, effect(1.0, 0.01));
+            found.confirmed[0].search = vec![of];
+            found.shrinkage().unwrap()
+        };
+        assert!(shrinkage(seen(1.09, Some(0.02))).contains("do not bear it out"));
+        assert!(shrinkage(seen(1.09, Some(0.05))).contains("do not contradict it"));
+        let alone = shrinkage(seen(1.09, None));
+        assert!(alone.contains("9 % faster (4 blocks)") && alone.contains("the first that have an error"), "{alone}");
+    }
+
+    /// Two intervals overlap long after pairs have told them apart.
+    #[test]
+    fn a_runner_up_is_told_from_the_winner_by_pairs() {
+        let rivals = |over| findings(Verdict::Better, 1.05, over).rivals();
+        assert_eq!(rivals(effect(0.99, 0.005)), [""; 0], "1 % slower in the same blocks, though the intervals overlap");
+        let same = rivals(effect(0.99, 0.02));
+        assert_eq!(same, ["slice=6ms is not told from it: 1 % slower [-1, 3] in the same blocks"]);
+        assert!(rivals(effect(1.03, 0.01))[0].contains("did better, 3 % faster [2, 4] in the same"));
+    }
+
     #[test]
     fn the_claim_is_that_of_the_fresh_trials() {
-        let found = findings(Verdict::Better, 1.05, 1.05);
+        let found = findings(Verdict::Better, 1.05, effect(1.0, 0.01));
         assert_eq!(found.claim(), "slice=3ms makes pipe 5 % faster [4, 6]: 6 fresh blocks, 95 % interval");
         let shrinkage = found.shrinkage().unwrap();
         assert!(shrinkage.contains("had seen 9 % faster") && shrinkage.contains("do not bear it out"), "{shrinkage}");
-        assert_eq!(found.rivals(), ["slice=6ms is not told from it: their intervals overlap"]);
-        assert!(findings(Verdict::Better, 1.05, 1.1).rivals()[0].contains("did better"));
-        assert!(findings(Verdict::Better, 1.05, 1.0).rivals().is_empty());
-        let same = findings(Verdict::Equivalent, 1.001, 1.0).claim();
+        let same = findings(Verdict::Equivalent, 1.001, effect(1.0, 0.01)).claim();
         assert!(same.starts_with("the default is as good on pipe"), "{same}");
     }
 }

@@ -39,8 +39,12 @@ pub(super) fn run(plan: &Plan, dir: &Path, output: &RunOutput) -> Result<u8> {
     }
     let ended = rounds::study(&mut study, dir, output.resume)?;
     let mut found = study.findings(&ended);
-    found.keep = keep(dir, &plan, &found)?;
-    conclude(dir, &found, &output.answer)
+    found.keep = match kept(dir) {
+        // Written again they would take what is in force now, the winner maybe, for what was there before.
+        keep if !keep.is_empty() => keep,
+        _ => keep(dir, &plan, &found)?,
+    };
+    conclude(dir, &found, output)
 }
 
 /// `schedlab report` of the directory of a search; `None` where it is none.
@@ -60,7 +64,17 @@ pub(super) fn report(dir: &Path) -> Result<Option<SearchFindings>> {
         };
         study.tell(&round)?;
     }
-    Ok(Some(study.findings(&ended)))
+    let keep = kept(dir);
+    Ok(Some(SearchFindings { keep, ..study.findings(&ended) }))
+}
+
+/// What the search has said of its files, if it has made some.
+fn kept(dir: &Path) -> Vec<String> {
+    let said = |text: String| serde_json::from_str::<serde_json::Value>(&text).ok();
+    let lines = |found: serde_json::Value| serde_json::from_value(found.get("keep")?.clone()).ok();
+    let file = dir.join(JSON);
+    let text = file.exists().then(|| crate::input::text(&file).ok()).flatten();
+    text.and_then(said).and_then(lines).unwrap_or_default()
 }
 
 /// The plan with a seed: its own, or one that is drawn and kept in the directory, so that a search goes on as it began.
@@ -131,13 +145,20 @@ fn keep(dir: &Path, plan: &Plan, found: &SearchFindings) -> Result<Vec<String>> 
     super::tune::export::files(&Roots::default(), &settings, &evidence, &dir.join(KEEP))
 }
 
-fn conclude(dir: &Path, found: &SearchFindings, answer: &Answer) -> Result<u8> {
-    print(answer, "", found, schedlab_report::search)?;
+fn conclude(dir: &Path, found: &SearchFindings, output: &RunOutput) -> Result<u8> {
+    print(&output.answer, "", found, schedlab_report::search)?;
     write(dir, found)?;
-    if !answer.json {
+    if !output.answer.json {
         say(format_args!("report: {}", dir.join(HTML).display()));
     }
-    Ok(if found.ended.starts_with("void") { exit::VOID } else { exit::DONE })
+    let is_asked = output.fail_on.is_some();
+    Ok(match found.verdict {
+        _ if found.ended.starts_with("void") => exit::VOID,
+        Some(Verdict::Worse) if is_asked => exit::WORSE,
+        Some(Verdict::Better | Verdict::Equivalent) => exit::DONE,
+        _ if is_asked => exit::INCONCLUSIVE,
+        _ => exit::DONE,
+    })
 }
 
 fn write(dir: &Path, found: &SearchFindings) -> Result<()> {

@@ -93,6 +93,13 @@ impl Ledger {
         t_estimate(&self.gains(point, objective, true), level)
     }
 
+    /// What a point has over another in the fresh trials, block by block: what disturbs a block is in both.
+    pub(super) fn fresh_difference(&self, point: &Point, from: &Point, level: f64) -> Option<Estimate> {
+        let (of_point, of_other) = (self.gains(point, 0, true), self.gains(from, 0, true));
+        let pairs: Vec<f64> = of_point.iter().zip(&of_other).map(|(point, other)| point - other).collect();
+        t_estimate(&pairs, level).filter(|_| of_point.len() == of_other.len())
+    }
+
     /// Means of the search by point and round.
     pub(super) fn means(&self, objective: usize) -> Vec<Mean> {
         let of_round = |(number, round): (usize, &Measured)| -> Vec<Mean> {

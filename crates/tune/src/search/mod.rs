@@ -145,8 +145,10 @@ pub enum Answer {
 /// Why the search for points ended.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Stopped {
-    /// No further round fits the budget, or the strategy's rounds are done.
+    /// No further round fits the budget.
     Budget,
+    /// The rounds of the strategy are done: every point of a grid, every rung of a halving.
+    Done,
     /// No point promises as much as this any more: the gain that is expected at the best of them.
     NothingToGain(f64),
 }
@@ -224,25 +226,28 @@ impl Search {
     }
 
     fn search(&mut self) -> Option<Ask> {
+        let ask = self.next_round();
+        self.stopped = ask.as_ref().err().copied();
+        ask.ok()
+    }
+
+    fn next_round(&mut self) -> Result<Ask, Stopped> {
         let left = self.options.budget.saturating_sub(self.spent + self.options.trials_to_confirm(&self.space));
         loop {
+            let of_round = self.options.blocks;
             let (points, blocks) = match &mut self.method {
-                Method::Halving(halving) => halving.next(&self.ledger)?,
-                Method::Grid(rounds) => (rounds.pop()?, self.options.blocks),
-                Method::Surrogate(surrogate) => match surrogate.next(&self.space, &self.options, &self.ledger, left) {
-                    Ok(points) => (points, self.options.blocks),
-                    Err(stopped) => {
-                        self.stopped = Some(stopped);
-                        return None;
-                    }
-                },
+                Method::Halving(halving) => halving.next(&self.ledger).ok_or(Stopped::Done)?,
+                Method::Grid(rounds) => (rounds.pop().ok_or(Stopped::Done)?, of_round),
+                Method::Surrogate(surrogate) => {
+                    (surrogate.next(&self.space, &self.options, &self.ledger, left)?, of_round)
+                }
             };
             let points: Vec<Point> = points.into_iter().filter(|point| !self.ledger.is_left_out(point)).collect();
             if Options::trials_of(points.len(), blocks) > left {
-                return None;
+                return Err(Stopped::Budget);
             }
             if !points.is_empty() {
-                return Some(Ask { is_fresh: false, points, blocks });
+                return Ok(Ask { is_fresh: false, points, blocks });
             }
         }
     }

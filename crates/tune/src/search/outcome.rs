@@ -1,15 +1,15 @@
 //! What a search comes to.
 
 use super::{Method, Options, Point, Search, Stopped, pareto};
-use schedlab_stats::Estimate;
+use schedlab_stats::{Estimate, Interval, t_estimate};
 
 /// A gain as the search saw it, which chose by it.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Gain {
     /// What the choice was made by: the surface there, or the mean of all its blocks.
     pub mean: f64,
-    /// Its standard error; `None` where one block is no basis for one.
-    pub se: Option<f64>,
+    /// Its interval, at the level that was asked for; `None` where one block is no basis for one.
+    pub interval: Option<Interval>,
 }
 
 /// A point that was measured.
@@ -23,6 +23,8 @@ pub struct Candidate {
     pub search: Vec<Gain>,
     /// By objective, from fresh trials alone; `None` where there are none.
     pub fresh: Vec<Option<Estimate>>,
+    /// What it has over the winner in the first objective, of pairs in the same fresh block; `None` of the winner.
+    pub over_winner: Option<Estimate>,
 }
 
 /// What was found.
@@ -52,12 +54,18 @@ impl Search {
         let mut all: Vec<Vec<f64>> = measured.iter().map(gains).collect();
         all.push(vec![0.0; self.options.objectives]);
         let front = pareto::front(&all).into_iter().filter(|&i| i < measured.len()).collect();
-        let of_chosen = |point: &Point| measured.iter().find(|candidate| candidate.point == *point).cloned();
+        let winner = self.chosen.iter().flatten().next();
+        let of_chosen = |point: &Point| {
+            let candidate = measured.iter().find(|candidate| candidate.point == *point)?.clone();
+            let rival = winner.filter(|winner| *winner != point);
+            let over_winner = rival.and_then(|winner| self.ledger.fresh_difference(point, winner, level));
+            Some(Candidate { over_winner, ..candidate })
+        };
         Outcome {
             confirmed: self.chosen.iter().flatten().filter_map(of_chosen).collect(),
             front,
             left_out: self.ledger.left_out.clone(),
-            stopped: self.chosen.as_ref().map(|_| self.stopped.unwrap_or(Stopped::Budget)),
+            stopped: self.chosen.as_ref().and(self.stopped),
             rounds: self.ledger.rounds.len(),
             trials: self.spent,
             measured,
@@ -73,12 +81,12 @@ impl Search {
         let gain = |point: &Point, objective: usize| match &surfaces {
             Some(surfaces) => {
                 let (mean, sd) = surfaces[objective].predict(point);
-                Gain { mean, se: Some(sd) }
+                Gain { mean, interval: Some(Interval::normal(mean, sd, level)) }
             }
             None => {
                 let gains = self.ledger.gains(point, objective, false);
-                let estimate = schedlab_stats::t_estimate(&gains, level);
-                Gain { mean: self.ledger.mean(point, objective).unwrap_or(f64::NAN), se: estimate.map(|e| e.se) }
+                let interval = t_estimate(&gains, level).map(|estimate| estimate.interval);
+                Gain { mean: self.ledger.mean(point, objective).unwrap_or(f64::NAN), interval }
             }
         };
         let objectives = 0..self.options.objectives;
@@ -86,6 +94,7 @@ impl Search {
             units: self.ledger.gains(&point, 0, false).len(),
             search: objectives.clone().map(|objective| gain(&point, objective)).collect(),
             fresh: objectives.clone().map(|objective| self.ledger.fresh(&point, objective, level)).collect(),
+            over_winner: None,
             point,
         };
         let mut all: Vec<Candidate> = self.ledger.measured().into_iter().map(candidate).collect();

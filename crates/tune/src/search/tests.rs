@@ -98,6 +98,35 @@ fn halving_ends_with_a_good_point_and_keeps_to_its_budget() {
     assert!(good >= 18 && spent > BUDGET / 2, "{good} of 20, {spent} trials");
 }
 
+/// What a halving has to do it does, whatever is left of its budget.
+#[test]
+fn why_no_more_was_looked_for_is_the_strategys_own_reason() {
+    let stopped = |strategy, budget| Lab::new(hill, 0.04, 1).run(search(strategy, budget, 1)).1.stopped;
+    assert_eq!(stopped(Strategy::Halving, 4000), Some(Stopped::Done));
+    assert_eq!(stopped(Strategy::Grid, 10_000), Some(Stopped::Done));
+    assert_eq!(stopped(Strategy::Surrogate, 200), Some(Stopped::Budget));
+}
+
+#[test]
+fn intervals_are_at_the_level_asked_for_and_of_pairs() {
+    let mut search = search(Strategy::Halving, BUDGET, 1);
+    let mut lab = Lab::new(hill, 0.04, 1);
+    while let Some(ask) = search.ask() {
+        search.tell(lab.answer(&ask));
+    }
+    let half = |of: &Candidate| of.fresh[0].unwrap().interval.half_width();
+    let (wide, narrow) = (search.outcome(0.99), search.outcome(0.8));
+    assert!(half(&wide.confirmed[0]) > 2.0 * half(&narrow.confirmed[0]));
+    // One block has no error: the points that left after the first rung.
+    assert!(wide.measured.last().unwrap().search[0].interval.is_none_or(|of| of.level == 0.99));
+    let [winner, second] = &wide.confirmed[..2] else { panic!("two were confirmed") };
+    assert_eq!(winner.over_winner, None);
+    let over = second.over_winner.unwrap();
+    assert!((over.mean - (second.fresh[0].unwrap().mean - winner.fresh[0].unwrap().mean)).abs() < 1e-12);
+    // The error of the control is in both.
+    assert!(over.se < 2f64.sqrt() * 0.04, "{over:?}");
+}
+
 #[test]
 fn the_grid_measures_every_point_once() {
     let space = square(4);
