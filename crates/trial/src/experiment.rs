@@ -20,7 +20,7 @@ use crate::tally::Tally;
 use anyhow::{Context, Result, bail};
 use kept::keep_what_stopping_needs;
 use schedlab_run::manifest::{Design, LookRecord};
-use schedlab_run::{Applied, LEAST_UNITS, Manifest, Mark, Setting, TrialRecord, TrialStatus};
+use schedlab_run::{Applied, LEAST_UNITS, Manifest, Mark, NamedHistogram, Setting, Stamping, TrialRecord, TrialStatus};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
@@ -175,8 +175,8 @@ impl Experiment<'_> {
         Ok(())
     }
 
-    /// After the warm-up block: a plan whose every trial fails, or whose primary metric does not exist, ends here with
-    /// the reason and not after the whole budget.
+    /// After the first trial that has an outcome, and after the warm-up block: a plan whose every trial fails, or whose primary
+    /// metric does not exist, ends here with the reason and not after the whole budget.
     fn refuse_hopeless(&self, workload: u32) -> Result<()> {
         let name = &self.manifest.workloads[workload as usize];
         let rows = || self.trials.iter().filter(|t| t.workload == workload);
@@ -188,8 +188,14 @@ impl Experiment<'_> {
             bail!("{name}: every trial of the warm-up failed: {}", why.unwrap_or("no reason given"));
         };
         let known: Vec<&str> = outcome.metrics.iter().map(|m| m.name.as_str()).collect();
-        // Quantiles come from the distributions and may lack samples in a short warm-up.
-        let missing = |p: &&String| !known.contains(&p.as_str()) && !p.ends_with("_ns");
+        // Quantiles come from the distributions, which a short warm-up may lack.
+        let of_one = |whole: &NamedHistogram, p: &str| p.strip_prefix(&whole.name).is_some_and(|q| q.starts_with("_p"));
+        let is_quantile = |p: &str| {
+            let all = &outcome.histograms;
+            let may_come = all.is_empty() && self.manifest.stamping != Stamping::Off;
+            p.ends_with("_ns") && (may_come || all.iter().any(|whole| of_one(whole, p)))
+        };
+        let missing = |p: &&String| !known.contains(&p.as_str()) && !is_quantile(p);
         if let Some(primary) = self.manifest.primary[workload as usize].iter().find(missing) {
             bail!("{name} has no metric `{primary}`; it has {}", known.join(", "));
         }
@@ -276,6 +282,7 @@ impl Experiment<'_> {
             }
             let unmet = require::unmet(&requirements, &self.manifest, &record);
             let record = self.keep(record)?;
+            let tells_metrics = warm_up && record.outcome.is_some();
             if let Some(what) = void(&record.marks) {
                 return Ok(Some(Stop::Void(what.to_owned())));
             }
@@ -288,6 +295,9 @@ impl Experiment<'_> {
                 if let Some(stop) = self.nothing_left(workload, dropped) {
                     return Ok(Some(stop));
                 }
+            }
+            if tells_metrics {
+                self.refuse_hopeless(workload)?;
             }
         }
         Ok(cut.then_some(Stop::Interrupted))
