@@ -1,5 +1,6 @@
 //! The command line: parsing without side effects. Commands turn these into plans; the libraries never see clap.
 
+pub(crate) mod exec;
 pub(crate) mod help;
 pub(crate) mod kernel;
 mod single;
@@ -54,6 +55,8 @@ pub(crate) enum Command {
     Profile(Profile),
     /// Knobs of this host: know them, set them, and put them back
     Tune(Tune),
+    /// A command under settings of its own: slice, policy, niceness, CPUs, timer slack
+    Exec(exec::Exec),
     /// Kernels in QEMU: fetch, boot, run in them what would run here
     Vm(vm::Vm),
     /// What a feature changes in kernel source, what a back-port meets

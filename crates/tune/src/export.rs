@@ -34,6 +34,8 @@ const SCRIPT: &str = "schedlab-run";
 
 /// A value of a file of the kernel: what it was found to be best at, and what it has now.
 struct Value {
+    /// As a SPEC has it.
+    setting: String,
     file: PathBuf,
     /// The dotted name of a sysctl.
     sysctl: Option<String>,
@@ -41,8 +43,15 @@ struct Value {
     before: Option<String>,
 }
 
+/// What files rest on: it was found of all settings together, of which a file may hold a part.
+struct Evidence<'e> {
+    lines: &'e [String],
+    all: Vec<String>,
+}
+
 /// The files for some settings; `evidence` is what they rest on, a line each.
 pub fn exports(roots: &Roots, settings: &[Setting], evidence: &[String]) -> Exports {
+    let evidence = &Evidence { lines: evidence, all: settings.iter().map(Setting::to_string).collect() };
     let (mut values, mut of_task, mut exports) = (Vec::new(), Vec::new(), Exports::default());
     for setting in settings {
         match (value_of(roots, setting), setting.is_per_task()) {
@@ -71,11 +80,14 @@ pub fn exports(roots: &Roots, settings: &[Setting], evidence: &[String]) -> Expo
 }
 
 fn value_of(roots: &Roots, setting: &Setting) -> Option<Value> {
+    let text = || setting.to_string();
     let sysctl = |name: &str, value: &str| {
         let file = roots.proc.join("sys").join(name.replace('.', "/"));
-        Value { before: read(&file), file, sysctl: Some(plain::line(name)), value: plain::line(value) }
+        let (before, sysctl) = (read(&file), Some(plain::line(name)));
+        Value { setting: text(), before, file, sysctl, value: plain::line(value) }
     };
     let file = |file: PathBuf, value: &str| Value {
+        setting: text(),
         before: read(&file),
         file: plain::line(&file.to_string_lossy()).into(),
         sysctl: None,
@@ -87,7 +99,7 @@ fn value_of(roots: &Roots, setting: &Setting) -> Option<Value> {
         Setting::Debugfs { path, value } => Some(file(roots.debugfs.join(path), value)),
         Setting::Sysfs { path, value } => Some(file(roots.sys.join(path), value)),
         Setting::Thp(thp) => Some(file(roots.sys.join("kernel/mm/transparent_hugepage/enabled"), thp.name())),
-        Setting::Feature { name, on } => Some(feature(roots, name, *on)),
+        Setting::Feature { name, on } => Some(Value { setting: text(), ..feature(roots, name, *on) }),
         _ => None,
     }
 }
@@ -98,7 +110,7 @@ fn feature(roots: &Roots, name: &str, on: bool) -> Value {
     let word = |on: bool| format!("{}{name}", if on { "" } else { "NO_" });
     let all = std::fs::read_to_string(&file).unwrap_or_default();
     let before = [true, false].map(word).into_iter().find(|word| all.split_whitespace().any(|w| w == word));
-    Value { file, sysctl: None, value: word(on), before }
+    Value { setting: String::new(), file, sysctl: None, value: word(on), before }
 }
 
 /// The value of a file; of several words the one in brackets.
@@ -121,23 +133,42 @@ fn instead(setting: &Setting) -> &'static str {
 }
 
 /// Comment lines: names and titles come from plans, and a line break in one would be a line of the file.
-fn head(evidence: &[String], undo: &str) -> String {
+fn head(evidence: &Evidence<'_>, held: &[&str], undo: &str) -> String {
     let line = |text: &str| format!("# {}\n", plain::line(text));
-    evidence.iter().map(|text| line(text)).chain([line(&format!("Undo: {undo}"))]).collect()
+    let elsewhere: Vec<&str> =
+        evidence.all.iter().map(String::as_str).filter(|setting| !held.contains(setting)).collect();
+    let part = format!("That is of all settings together; not in this file: {}", elsewhere.join("; "));
+    let part = (!elsewhere.is_empty()).then(|| line(&part));
+    evidence.lines.iter().map(|text| line(text)).chain(part).chain([line(&format!("Undo: {undo}"))]).collect()
 }
 
-fn sysctl_d(values: &[&Value], evidence: &[String]) -> Export {
+fn settings_of<'v>(values: impl IntoIterator<Item = &'v &'v Value>) -> Vec<&'v str> {
+    values.into_iter().map(|value| value.setting.as_str()).collect()
+}
+
+/// No undo is promised of what was not seen.
+fn but_for_unknown(undo: String, values: &[&Value]) -> String {
+    let name = |value: &&&Value| value.before.is_none();
+    let of: Vec<String> = values.iter().filter(name).map(|value| value.file.display().to_string()).collect();
+    if of.is_empty() {
+        undo
+    } else {
+        format!("{undo}; {} stays until a reboot: its value before is not known here", of.join(", "))
+    }
+}
+
+fn sysctl_d(values: &[&Value], evidence: &Evidence<'_>) -> Export {
     let name = |value: &Value| value.sysctl.clone().unwrap_or_default();
     let back: Vec<String> = values
         .iter()
         .filter_map(|value| Some(words::join([format!("{}={}", name(value), value.before.as_ref()?).as_str()])))
         .collect();
     let back = if back.is_empty() { String::new() } else { format!(" && sysctl -w {}", back.join(" ")) };
-    let undo = format!("rm /etc/sysctl.d/{SYSCTL}{back}");
+    let undo = but_for_unknown(format!("rm /etc/sysctl.d/{SYSCTL}{back}"), values);
     let lines: String = values.iter().map(|value| format!("{} = {}\n", name(value), value.value)).collect();
     Export {
         file: SYSCTL,
-        text: head(evidence, &undo) + &lines,
+        text: head(evidence, &settings_of(values), &undo) + &lines,
         apply: format!("cp {SYSCTL} /etc/sysctl.d/ && sysctl -p /etc/sysctl.d/{SYSCTL}"),
         undo,
     }
@@ -153,9 +184,10 @@ fn write(value: &str, file: &Path) -> String {
     words::join(["echo", value]) + " > " + &words::join([file.display().to_string().as_str()])
 }
 
-fn unit(values: &[&Value], evidence: &[String]) -> Export {
+fn unit(values: &[&Value], evidence: &Evidence<'_>) -> Export {
     let undo = format!("systemctl disable --now {UNIT} && rm /etc/systemd/system/{UNIT}");
-    let mut text = head(evidence, &undo);
+    let undo = but_for_unknown(undo, values);
+    let mut text = head(evidence, &settings_of(values), &undo);
     text += "[Unit]\nDescription=Scheduler knobs that schedlab found\nAfter=sys-kernel-debug.mount\n\n\
              [Service]\nType=oneshot\nRemainAfterExit=yes\n";
     for value in values {
@@ -182,9 +214,11 @@ fn unit(values: &[&Value], evidence: &[String]) -> Export {
     Export { file: UNIT, text, apply, undo }
 }
 
-fn tuned(sysctls: &[&Value], files: &[&Value], evidence: &[String]) -> Export {
+/// Undone by tuned, which keeps what it found.
+fn tuned(sysctls: &[&Value], files: &[&Value], evidence: &Evidence<'_>) -> Export {
     let undo = "tuned-adm off && rm -r /etc/tuned/schedlab".to_owned();
-    let mut text = head(evidence, &undo) + "[main]\nsummary=Knobs that schedlab found\n";
+    let held = settings_of(sysctls.iter().chain(files));
+    let mut text = head(evidence, &held, &undo) + "[main]\nsummary=Knobs that schedlab found\n";
     let mut section = |name: &str, lines: Vec<String>| {
         if !lines.is_empty() {
             text += &format!("\n[{name}]\n{}\n", lines.join("\n"));
@@ -198,16 +232,18 @@ fn tuned(sysctls: &[&Value], files: &[&Value], evidence: &[String]) -> Export {
     Export { file: TUNED, text, apply, undo }
 }
 
-/// What belongs to tasks is set for a command; a new policy or slice needs no journal.
-fn script(settings: &[&Setting], evidence: &[String]) -> Export {
+/// What belongs to tasks is set for a command, by `schedlab exec`.
+fn script(settings: &[&Setting], evidence: &Evidence<'_>) -> Export {
     let undo = "it ends with the command".to_owned();
     let settings: Vec<String> = settings.iter().map(|setting| setting.to_string()).collect();
     let real_time = settings.iter().any(|s| matches!(s.parse(), Ok(Setting::Policy(Policy::Fifo(_) | Policy::Rr(_)))));
     let rights = if real_time { "# A real-time policy needs CAP_SYS_NICE.\n" } else { "" };
-    let words = words::join(settings.iter().map(String::as_str));
+    let held: Vec<&str> = settings.iter().map(String::as_str).collect();
+    let options: Vec<String> = settings.iter().map(|setting| format!("--{setting}")).collect();
+    let words = words::join(options.iter().map(String::as_str));
     let text = format!(
-        "#!/bin/sh\n{}{rights}exec \"${{SCHEDLAB:-schedlab}}\" tune set {words} --for -- \"$@\"\n",
-        head(evidence, &undo)
+        "#!/bin/sh\n{}{rights}exec \"${{SCHEDLAB:-schedlab}}\" exec {words} -- \"$@\"\n",
+        head(evidence, &held, &undo)
     );
     Export { file: SCRIPT, text, apply: format!("sh {SCRIPT} COMMAND"), undo }
 }
@@ -267,10 +303,34 @@ mod tests {
         assert!(text(&made, TUNED).contains("[sysfs]\n/sys/kernel/debug/sched/base_slice_ns=5000000\n"));
     }
 
+    /// Of a file that is not there, or a word that it does not show.
+    #[test]
+    fn no_undo_is_promised_where_the_value_before_is_not_known() {
+        let made = made("sysctl:kernel.no_such=1;autogroup=off;debugfs:sched/no_such_ns=1;feature:NO_WA_IDLE");
+        let sysctl = text(&made, SYSCTL);
+        assert!(
+            sysctl.contains("&& sysctl -w kernel.sched_autogroup_enabled=1; /proc/sys/kernel/no_such stays until"),
+            "{sysctl}"
+        );
+        let unit = text(&made, UNIT);
+        assert!(unit.contains("; /sys/kernel/debug/sched/no_such_ns stays until a reboot"), "{unit}");
+        assert!(!unit.contains("WA_IDLE stays") && unit.matches("ExecStop=").count() == 2, "{unit}");
+    }
+
+    /// A claim is of all settings of a point; a file that holds some of them says so.
+    #[test]
+    fn a_file_names_the_settings_it_does_not_hold() {
+        let made = made("autogroup=off;slice=3ms;cpu_weight=200");
+        let part = |file| text(&made, file).lines().find(|line| line.contains("not in this file")).unwrap().to_owned();
+        assert!(part(SYSCTL).ends_with("not in this file: slice=3ms; cpu_weight=200"), "{}", part(SYSCTL));
+        assert!(part(SCRIPT).ends_with("not in this file: autogroup=off; cpu_weight=200"), "{}", part(SCRIPT));
+        assert!(!text(&self::made("autogroup=off"), SYSCTL).contains("not in this file"));
+    }
+
     #[test]
     fn what_belongs_to_tasks_becomes_a_script_and_the_rest_says_where_it_belongs() {
         let made = made("slice=3ms;policy=batch;cpu_weight=200;boot:preempt=full");
-        assert!(text(&made, SCRIPT).ends_with("tune set slice=3ms policy=batch --for -- \"$@\"\n"));
+        assert!(text(&made, SCRIPT).ends_with("exec --slice=3ms --policy=batch -- \"$@\"\n"));
         assert_eq!(made.files.len(), 1);
         assert!(
             made.without[0].contains("CPUWeight=") && made.without[1].contains("boot loader"),

@@ -47,6 +47,7 @@ const EXAMPLES: &[(&str, &[&str])] = &[
     ("tune set", &["schedlab tune set base_slice=3ms rt_runtime=-1", "schedlab tune set slice=1ms --for -- make -j8"]),
     ("tune export", &["schedlab tune export base_slice=3ms -o keep", "schedlab tune export slice=1ms policy=batch -o keep"]),
     ("tune restore", &["schedlab tune restore", "schedlab tune restore --dry-run"]),
+    ("exec", &["schedlab exec --slice 3ms -- make -j8", "schedlab exec --policy batch --cpus 0-3 --dry-run -- ./server"]),
     ("kernel", &["schedlab kernel port 0001-fix.patch --onto linux-6.1", "schedlab kernel dossier linux-6.1 linux-6.12 -o eevdf"]),
     ("kernel dossier", &["schedlab kernel dossier linux-6.1 linux-6.12 --paths kernel/sched -o eevdf",
         "schedlab kernel dossier 0001-feature.patch --tree linux-6.1 -o feature"]),
@@ -70,7 +71,7 @@ const EXAMPLES: &[(&str, &[&str])] = &[
 ];
 
 /// Commands whose names are enough on the first screen: `--help` says what they are for.
-const RARE_COMMANDS: &[&str] = &["bisect", "completions", "explain-json", "import", "man", "pack", "repeat"];
+const RARE_COMMANDS: &[&str] = &["bisect", "completions", "exec", "explain-json", "import", "man", "pack", "repeat"];
 
 /// Options that most people do not need, of every command or of one: `--help` has them.
 #[rustfmt::skip]

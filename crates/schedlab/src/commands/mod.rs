@@ -7,6 +7,7 @@ mod claim;
 mod compare;
 mod destination;
 pub(crate) mod doctor;
+mod exec;
 mod explain_json;
 mod import;
 mod kernel;
@@ -101,6 +102,7 @@ pub(crate) fn run() -> Result<u8> {
         Command::Profile(args) => profile::run(&args),
         Command::Trace(args) => trace::run(&args),
         Command::Tune(args) => tune::run(&args),
+        Command::Exec(args) => exec::run(&args),
         Command::Vm(args) => vm::run(&args.action),
         Command::Kernel(args) => kernel::run(&args.action),
         Command::ExplainJson { schema } => explain_json::run(schema.as_deref()),

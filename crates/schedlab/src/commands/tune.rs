@@ -5,13 +5,13 @@ mod print;
 mod set;
 
 use crate::cli::{Answer, Tune, TuneAction};
-use crate::exit;
-use crate::output::{print_answer, to_stdout};
+use crate::exit::{self, usage};
+use crate::output::{print_answer, say, to_stdout};
 use anyhow::Result;
 use schedlab_record::tracer;
-use schedlab_run::counted;
+use schedlab_run::{Setting, counted};
 use schedlab_sys::net_name;
-use schedlab_tune::{Knob, Of, RestoreOutcome, Roots};
+use schedlab_tune::{Knob, Named, Of, RestoreOutcome, Roots, named};
 use serde::Serialize;
 use std::path::{Path, PathBuf};
 
@@ -35,6 +35,22 @@ pub(super) fn run(args: &Tune) -> Result<u8> {
         TuneAction::Export { values, out } => export::run(&place, values, out),
         TuneAction::Restore { dry_run } => restore(&place, *dry_run),
     }
+}
+
+/// What NAME=VALUE words mean here, each once.
+fn settings(roots: &Roots, values: &[String]) -> Result<Vec<Setting>> {
+    let mut settings: Vec<Setting> = Vec::new();
+    for text in values {
+        let Named { setting, also_called } = named(roots, text).map_err(exit::Usage)?;
+        if let Some(name) = also_called {
+            say(format_args!("schedlab: {}: one knob with {name}, here {}", text, setting.key()));
+        }
+        if settings.iter().any(|other| other.key() == setting.key()) {
+            usage!("{} is set twice", setting.key());
+        }
+        settings.push(setting);
+    }
+    Ok(settings)
 }
 
 /// The answer of `tune show` and `tune catalog`.

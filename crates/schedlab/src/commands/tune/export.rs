@@ -2,21 +2,22 @@
 
 use super::Place;
 use crate::commands::report::write_file;
-use crate::exit;
+use crate::exit::{self, usage};
 use crate::output::{print_line, say};
 use anyhow::{Context, Result};
 use schedlab_run::Setting;
-use schedlab_tune::{Exports, Roots, exports, named};
+use schedlab_tune::{Exports, Roots, exports};
 use std::path::Path;
 
 pub(super) fn run(place: &Place, values: &[String], dir: &Path) -> Result<u8> {
-    let of = |text: &String| Ok(named(&place.roots, text).map_err(exit::Usage)?.setting);
-    let settings = values.iter().map(of).collect::<Result<Vec<Setting>>>()?;
+    let settings = super::settings(&place.roots, values)?;
     schedlab_tune::check(&place.roots, &settings)?;
     let evidence = ["Settings given by hand: nothing was measured.".to_owned()];
-    for line in files(&place.roots, &settings, &evidence, dir)? {
-        print_line(line)?;
+    let lines = files(&place.roots, &settings, &evidence, dir)?;
+    if lines.is_empty() {
+        usage!("no file can hold any of these settings; nothing was written");
     }
+    lines.iter().try_for_each(print_line)?;
     Ok(exit::DONE)
 }
 
@@ -28,12 +29,15 @@ pub(in crate::commands) fn files(
     dir: &Path,
 ) -> Result<Vec<String>> {
     let Exports { files, without } = exports(roots, settings, evidence);
+    without.iter().for_each(|why| say(format_args!("schedlab: no file for {why}")));
+    if files.is_empty() {
+        return Ok(Vec::new());
+    }
     std::fs::create_dir_all(dir)
         .with_context(|| format!("{} cannot be made; name another place by -o DIR", dir.display()))?;
     for export in &files {
         write_file(&dir.join(export.file), |out| out.write_all(export.text.as_bytes()))?;
     }
-    without.iter().for_each(|why| say(format_args!("schedlab: no file for {why}")));
     let line = |export: &schedlab_tune::Export| {
         format!("{}: {}; undo: {}", dir.join(export.file).display(), export.apply, export.undo)
     };

@@ -6,23 +6,13 @@ use crate::output::{print_line, say};
 use anyhow::{Context, Result, bail};
 use schedlab_run::{Applied, Setting};
 use schedlab_sys::interrupt::Interrupt;
-use schedlab_tune::{HostGuard, Named, Of, Restored, check, named, needs, task};
+use schedlab_tune::{HostGuard, Of, Restored, check, needs, task};
 use std::os::unix::process::ExitStatusExt;
 use std::process::Command;
 
 pub(super) fn run(place: &Place, values: &[String], dry_run: bool, command: &[String]) -> Result<u8> {
-    let mut settings: Vec<Setting> = Vec::new();
-    for text in values {
-        let Named { setting, also_called } = named(&place.roots, text).map_err(exit::Usage)?;
-        if let Some(name) = also_called {
-            say(format_args!("schedlab: {}: one knob with {name}, here {}", text, setting.key()));
-        }
-        refuse(&setting, !command.is_empty())?;
-        if settings.iter().any(|other| other.key() == setting.key()) {
-            usage!("{} is set twice", setting.key());
-        }
-        settings.push(setting);
-    }
+    let settings = super::settings(&place.roots, values)?;
+    settings.iter().try_for_each(|setting| refuse(setting, !command.is_empty()))?;
     check(&place.roots, &settings)?;
     if dry_run {
         needs(&place.roots, &settings).iter().try_for_each(print_line)?;
@@ -67,7 +57,7 @@ fn refuse(setting: &Setting, during: bool) -> Result<()> {
             usage!("{setting} is of a group around a workload: `schedlab bench exec --set '{setting}' -- COMMAND`")
         }
         _ if setting.is_per_task() && !during => {
-            usage!("{setting} is of tasks: `schedlab tune set {setting} --for -- COMMAND`")
+            usage!("{setting} is of tasks: `schedlab exec --{setting} -- COMMAND`")
         }
         _ if host || setting.is_per_task() => Ok(()),
         _ => usage!("{setting} is no knob of this host"),

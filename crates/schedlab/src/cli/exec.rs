@@ -1,0 +1,44 @@
+//! `schedlab exec`: a command with settings of its own.
+
+use clap::Args;
+
+/// Its options are the settings of tasks, with the names they have in a SPEC.
+#[derive(Debug, Args)]
+pub(crate) struct Exec {
+    /// Slice of the command's tasks, such as 3ms: Linux 6.12 or newer
+    #[arg(long, value_name = "TIME")]
+    pub(crate) slice: Option<String>,
+    /// Policy: other, batch, idle, fifo:PRIO or rr:PRIO
+    #[arg(long, value_name = "POLICY")]
+    pub(crate) policy: Option<String>,
+    /// Niceness, -20 to 19
+    #[arg(long, value_name = "NICE", allow_hyphen_values = true)]
+    pub(crate) nice: Option<String>,
+    /// CPUs it may run on, such as 0-3,8
+    #[arg(long, value_name = "CPUS")]
+    pub(crate) cpus: Option<String>,
+    /// How late its timers may be, such as 50us
+    #[arg(long, value_name = "TIME", alias = "timer_slack")]
+    pub(crate) timer_slack: Option<String>,
+    /// Say what would be set and run, and do neither
+    #[arg(long)]
+    pub(crate) dry_run: bool,
+    /// The command, word by word
+    #[arg(last = true, required = true, value_name = "COMMAND")]
+    pub(crate) command: Vec<String>,
+}
+
+impl Exec {
+    /// The settings that were given, as in a SPEC.
+    pub(crate) fn spec(&self) -> String {
+        let named = [
+            ("policy", &self.policy),
+            ("nice", &self.nice),
+            ("slice", &self.slice),
+            ("cpus", &self.cpus),
+            ("timer_slack", &self.timer_slack),
+        ];
+        let given = named.into_iter().filter_map(|(name, value)| Some(format!("{name}={}", value.as_ref()?)));
+        Vec::from_iter(given).join(";")
+    }
+}
