@@ -44,6 +44,7 @@ const PROGRAMS: &[&str] = &[
     "sysctl",
     "systemd-analyze",
     "taskset",
+    "tuned-adm",
     "unshare",
 ];
 

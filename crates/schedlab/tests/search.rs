@@ -5,10 +5,10 @@
 
 mod program;
 
-use program::{Lab, Ran, json, schedlab};
+use program::{Lab, Ran, json, schedlab, trials_in};
 use std::process::Command;
 
-const PLAN: &str = "title = \"nice of a pipe\"\nstrategy = \"halving\"\nbudget = \"60s\"\ntrial = \"20ms\"\nlatency = \"off\"\n\
+const PLAN: &str = "title = \"nice of a pipe\"\nalpha = 0.1\nstrategy = \"halving\"\nbudget = \"60s\"\ntrial = \"20ms\"\nlatency = \"off\"\n\
     counters = \"basic\"\n[[workload]]\nrun = \"pipe:pin=same\"\n[[knob]]\nset = \"nice\"\nvalues = [\"3\", \"9\"]\n\
     [[knob]]\nset = \"timer_slack\"\nrange = [\"1us\", \"50us\"]\nsteps = 2\n";
 
@@ -43,7 +43,9 @@ fn a_search_leaves_its_findings_and_goes_on_from_its_rounds() {
     assert_eq!(found["schema"], "schedlab/search/1");
     assert_eq!(found["measured"].as_array().unwrap().len(), 4, "{}", first.stdout);
     assert_eq!(found["confirmed"].as_array().unwrap().len(), 3);
-    assert!(found["confirmed"][0]["fresh"][0]["lo"].is_number(), "{}", first.stdout);
+    let fresh = &found["confirmed"][0]["fresh"][0];
+    assert!(fresh["lo"].is_number() && fresh["level"] == 0.9 && found["level"] == 0.9, "{}", first.stdout);
+    assert!(found["confirmed"][1]["over_winner"]["lo"].is_number(), "{}", first.stdout);
     let html = std::fs::read_to_string(lab.path("out/report.html")).unwrap();
     let markdown = std::fs::read_to_string(lab.path("out/report.md")).unwrap();
     assert!(html.contains("Measured again, in fresh trials") && markdown.contains("| point"), "{markdown}");
@@ -52,11 +54,71 @@ fn a_search_leaves_its_findings_and_goes_on_from_its_rounds() {
     // Told its rounds again it says the same, without a trial.
     let again = search(&lab, PLAN, &["--json", "--resume"]).success();
     assert_eq!(json(&again.stdout), found);
+    assert_eq!(json(&schedlab(&["report", &lab.path("out"), "--json"]).success().stdout), found);
+    // The verdict is the exit code where it is asked for.
+    let code = match found["verdict"]["kind"].as_str() {
+        Some("better" | "equivalent") => 0,
+        Some("worse") => 3,
+        _ => 4,
+    };
+    assert_eq!(search(&lab, PLAN, &["--resume", "--fail-on", "worse"]).code, code, "{}", found["verdict"]);
+    // What a report is made of is not written over by it.
+    let plan = || std::fs::read_to_string(lab.path("out/plan.toml")).unwrap();
+    let before = plan();
+    let lost = schedlab(&["report", &lab.path("out"), "--md", &lab.path("out/plan.toml")]);
+    assert!(lost.code == 2 && lost.stderr.contains("would be lost"), "{}", lost.stderr);
+    assert_eq!(plan(), before);
+    schedlab(&["report", &lab.path("out"), "--md", &lab.path("out/report.md")]).success();
     assert!(!again.stderr.contains("round 1:"), "{}", again.stderr);
     let other = search(&lab, &PLAN.replace("\"9\"", "\"8\""), &["--resume"]);
     assert!(other.code == 1 && other.stderr.contains("another plan"), "{}", other.stderr);
     let twice = search(&lab, PLAN, &[]);
     assert!(twice.code == 1 && twice.stderr.contains("--resume"), "{}", twice.stderr);
+}
+
+#[test]
+fn an_objective_that_is_none_ends_a_search_with_its_first_trial() {
+    let lab = Lab::new("search-objective");
+    for objective in ["round_trip_per_s", "latency_p50_ms_ns"] {
+        let plan = format!("objective = [\"{objective}\"]\n{PLAN}");
+        let ran = search(&lab, &plan, &[]);
+        assert!(
+            ran.code == 1 && ran.stderr.contains(&format!("has no metric `{objective}`; it has")),
+            "{}",
+            ran.stderr
+        );
+        assert_eq!(trials_in(&lab.path("out/rounds/001")), 1, "{}", ran.stderr);
+        std::fs::remove_dir_all(lab.path("out")).unwrap();
+    }
+}
+
+#[test]
+fn a_command_runs_with_its_settings_or_not_at_all() {
+    let nice = schedlab(&["exec", "--nice", "5", "--timer-slack", "1ms", "--", "nice"]).success();
+    assert_eq!(nice.stdout, "5\n");
+    let code = schedlab(&["exec", "--policy=batch", "--", "sh", "-c", "exit 7"]);
+    assert_eq!(code.code, 7, "it becomes the command");
+    let shown = schedlab(&["exec", "--nice=5", "--dry-run", "--", "echo", "a b"]).success().stdout;
+    assert!(shown.ends_with("echo 'a b'\n") && shown.contains("nice=5"), "{shown}");
+    for (options, code, told) in
+        [(&["--cpus=8191"][..], 1, "not online here"), (&["--nice=50"], 2, "nice"), (&[], 2, "nothing is set")]
+    {
+        let ran = schedlab(&[&["exec"], options, &["--", "echo", "it ran"]].concat());
+        assert!(ran.code == code && ran.stderr.contains(told) && ran.stdout.is_empty(), "{options:?}: {}", ran.stderr);
+    }
+    let missing = schedlab(&["exec", "--nice=5", "--", "/no/such/program"]);
+    assert!(missing.code == 1 && missing.stderr.contains("cannot be run"), "{}", missing.stderr);
+}
+
+#[test]
+fn an_export_without_a_file_is_an_error_and_leaves_nothing() {
+    let lab = Lab::new("search-export-none");
+    let out = lab.path("keep");
+    let none = schedlab(&["tune", "export", "cpu_weight=200", "-o", &out]);
+    assert!(none.code == 2 && none.stderr.contains("CPUWeight="), "{}", none.stderr);
+    assert!(!std::path::Path::new(&out).exists());
+    let twice = schedlab(&["tune", "export", "nice=1", "nice=2", "-o", &out]);
+    assert!(twice.code == 2 && twice.stderr.contains("nice is set twice"), "{}", twice.stderr);
 }
 
 /// Of the one test that loads files: what it leaves out for want of something.
@@ -108,6 +170,15 @@ fn exported_files_are_what_their_programs_load() {
     }
     if has("systemd-analyze") {
         ran(Command::new("systemd-analyze").args(["verify", "--man=no", &file("schedlab-knobs.service")]));
+    }
+    // A profile that tuned cannot read has no summary in its list.
+    if has("tuned-adm") && may_write {
+        let (dir, list) = ("/etc/tuned/schedlab", || ran(Command::new("tuned-adm").arg("list")));
+        std::fs::create_dir_all(dir).unwrap();
+        std::fs::copy(file("tuned.conf"), format!("{dir}/tuned.conf")).unwrap();
+        let shown = list();
+        std::fs::remove_dir_all(dir).unwrap();
+        assert!(shown.contains("Knobs that schedlab found"), "{shown}");
     }
     let nice =
         ran(Command::new("sh").arg(file("schedlab-run")).arg("nice").env("SCHEDLAB", env!("CARGO_BIN_EXE_schedlab")));

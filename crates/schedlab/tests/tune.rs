@@ -87,10 +87,11 @@ fn what_cannot_be_set_is_one_sentence_and_nothing_is() {
         ("base_slise=1ms", 2, "did you mean `base_slice`"),
         ("base_slice=1us", 2, "takes 100000 to 1000000000 ns"),
         ("wakeup_granularity=1ms", 1, "Linux up to 6.5"),
-        ("slice=1ms", 2, "--for -- COMMAND"),
+        ("slice=1ms", 2, "schedlab exec --slice=1ms -- COMMAND"),
         ("cpu_weight=50", 2, "bench exec --set"),
         ("kernel:debian:6.1", 2, "no knob of this host"),
         ("tcp_autocorking=0", 1, "tcp_autocorking is not here"),
+        ("rt_runtime=800000", 2, "is set twice"),
     ] {
         let ran = machine.tune(&["set", "rt_runtime=900000", value]);
         assert_eq!(ran.code, code, "{value}: {}", ran.stderr);

@@ -1,6 +1,7 @@
 //! Files that a command is to write, looked at before it works for them: one that is read would be lost, and one that
 //! cannot be written would be known only in the end.
 
+use crate::exit::usage;
 use anyhow::{Context, Result, bail};
 use schedlab_sys::places::Draft;
 use std::fs::Metadata;
@@ -21,7 +22,7 @@ pub(super) fn check(option: &str, file: &Path, read: &[&Path], is_dry_run: bool)
     }
     let is_device = there.as_ref().is_ok_and(|there| !there.is_file());
     if let Some(lost) = read.iter().find(|path| !is_device && holds(path, &place)) {
-        bail!("{}: it is read ({}), and would be lost; name another file", named(), lost.display());
+        usage!("{}: it is read ({}), and would be lost; name another file", named(), lost.display());
     }
     if !is_dry_run && !is_device {
         Draft::beside(&place.canonicalize().unwrap_or(place), 0o666).map(drop).with_context(named)?;

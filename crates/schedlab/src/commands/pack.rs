@@ -1,5 +1,6 @@
 //! `schedlab pack RUN`: a run as one file that somebody else can repeat.
 
+use super::destination;
 use super::report::{open, write_file};
 use super::trace::print;
 use crate::cli::PackArgs;
@@ -26,6 +27,7 @@ pub(super) fn run(args: &PackArgs) -> Result<u8> {
         return Ok(exit::DONE);
     }
     let file = args.out.clone().unwrap_or_else(|| usual_name(&args.run));
+    destination::check("-o", &file, &[&args.run], false)?;
     write_file(&file, |out| out.write_all(&bytes))?;
     if !args.answer.json {
         print_line(format_args!("{}: {} bytes; schedlab repeat {}", file.display(), bytes.len(), file.display()))?;

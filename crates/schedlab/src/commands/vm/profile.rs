@@ -37,7 +37,7 @@ pub(super) fn run(args: &VmProfile) -> Result<u8> {
     let guest = GuestPlan { lane: GuestLane::Virtual, ..args.guest.guest() };
     let words = words(&args.command);
     let file = args.json.as_deref().filter(|file| *file != "-").map(Path::new);
-    let read: Vec<&Path> = args.against.iter().map(Path::new).collect();
+    let read: Vec<&Path> = args.against.iter().chain([&args.kernel]).map(Path::new).collect();
     file.map_or(Ok(()), |file| destination::check("--json", file, &read, args.guest.dry_run))?;
     if args.guest.dry_run {
         let against = args.against.iter().filter(|name| !name.ends_with(".json"));
