@@ -6,6 +6,7 @@ mod check;
 mod grid;
 mod guest;
 mod search;
+mod sweep;
 mod written;
 
 pub use guest::{GuestLane, GuestPer, GuestPlan};

@@ -71,6 +71,65 @@ fn a_killed_sysctl_run_is_undone_by_the_next_start() {
     assert!(changed > 0, "no kill hit a moment at which the sysctl was changed: the test showed nothing");
 }
 
+/// All sysctls that can be written, as files of the kernel: what nobody here wrote is as it was. Process ids go on.
+fn sysctls() -> std::collections::BTreeMap<std::path::PathBuf, Vec<u8>> {
+    use std::os::unix::fs::PermissionsExt;
+    let (mut found, mut open) = (std::collections::BTreeMap::new(), vec![Path::new("/proc/sys").to_owned()]);
+    while let Some(directory) = open.pop() {
+        for path in std::fs::read_dir(&directory).into_iter().flatten().flatten().map(|item| item.path()) {
+            let Ok(kind) = std::fs::symlink_metadata(&path) else { continue };
+            if kind.is_dir() {
+                open.push(path);
+            } else if kind.permissions().mode() & 0o200 != 0 && !path.ends_with("ns_last_pid") {
+                found.extend(std::fs::read(&path).ok().map(|value| (path, value)));
+            }
+        }
+    }
+    found
+}
+
+/// One value after the other, killed in the middle, resumed, and looked at from outside.
+#[test]
+fn a_sweep_ends_with_every_sysctl_as_before() {
+    let _host = host_is_ours();
+    let original = value();
+    if original.is_empty() || std::fs::write(SYSCTL, &original).is_err() {
+        eprintln!("schedlab-skip: a_sweep_ends_with_every_sysctl_as_before: needs root");
+        return;
+    }
+    let (lab, before) = (Lab::new("crash-sweep"), sysctls());
+    let plan = "strategy = \"one-at-a-time\"\ntrials = 6\ntrial = \"10ms\"\nlatency = \"off\"\ncounters = \"basic\"\n\
+        [[workload]]\nrun = \"pipe:pin=same\"\n\
+        [[knob]]\nset = \"sysctl:kernel.sched_cfs_bandwidth_slice_us\"\nvalues = [4321, 6789]\n\
+        [[knob]]\nset = \"sysctl:kernel.sched_rr_timeslice_ms\"\nvalues = [40, 80]\n";
+    std::fs::write(lab.path("plan.toml"), plan).unwrap();
+    let (file, out) = (lab.path("plan.toml"), lab.path("out"));
+    let words = ["run", &file, "-o", &out, "--json"];
+    let mut child = Command::new(env!("CARGO_BIN_EXE_schedlab"))
+        .args(words)
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    let give_up = Instant::now() + Duration::from_secs(60);
+    while (value() == original || trials_in(&out) < 15)
+        && child.try_wait().unwrap().is_none()
+        && Instant::now() < give_up
+    {
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    assert!(value() != original, "the kill would find nothing changed");
+    child.kill().unwrap();
+    child.wait().unwrap();
+    let resumed = schedlab(&[&words[..], &["--resume"]].concat()).success();
+    let arms = json(&resumed.stdout)["arms"].as_array().unwrap().len();
+    assert_eq!(arms, 5, "the default and four values: {}", resumed.stdout);
+    let after = sysctls();
+    let changed: Vec<_> =
+        before.iter().filter(|(path, value)| after.get(*path) != Some(value)).map(|(path, _)| path).collect();
+    assert!(changed.is_empty() && before.len() > 100, "{changed:?} of {}", before.len());
+}
+
 /// Cgroups of ours in every hierarchy, wherever a run may have put them.
 fn our_cgroups(of_pid: u32) -> Vec<std::path::PathBuf> {
     let (mut found, mut open) = (Vec::new(), vec![Path::new("/sys/fs/cgroup").to_owned()]);

@@ -77,6 +77,31 @@ fn a_search_leaves_its_findings_and_goes_on_from_its_rounds() {
 }
 
 #[test]
+fn a_sweep_shows_its_points_order_and_time() {
+    let lab = Lab::new("search-sweep");
+    let sweep = |strategy: &str| {
+        let plan = PLAN.replace("budget = \"60s\"", "trials = 6").replace("\"halving\"", strategy);
+        search(&lab, &plan, &["--dry-run"])
+    };
+    let one = sweep("\"one-at-a-time\"").success().stdout;
+    for part in [
+        "# arm `default`: the host as it is",
+        "# arm `nice=9`: ",
+        "# arm `timer_slack=50us`",
+        "6 blocks, about",
+        "block 1: ",
+    ] {
+        assert!(one.contains(part), "{part} in {one}");
+    }
+    let cube = sweep("\"latin-hypercube\"\npoints = 3").success().stdout;
+    assert_eq!(cube.matches("[[arm]]").count(), 4, "{cube}");
+    let order = cube.lines().find(|line| line.contains("block 0: ")).unwrap();
+    assert_eq!(order.matches("default").count(), 2, "the control is in every block: {order}");
+    let many = sweep("\"latin-hypercube\"\npoints = 5");
+    assert!(many.code == 2 && many.stderr.contains("give 2 to 4"), "{}", many.stderr);
+}
+
+#[test]
 fn an_objective_that_is_none_ends_a_search_with_its_first_trial() {
     let lab = Lab::new("search-objective");
     for objective in ["round_trip_per_s", "latency_p50_ms_ns"] {

@@ -2,6 +2,7 @@
 //! from one value to another on its scale.
 
 use super::grid::written_setting;
+use super::sweep::{Sweep, merged};
 use super::written::WrittenValue;
 use super::{Plan, PlanError, Stopping, inconsistent};
 use crate::nearest::nearest;
@@ -42,6 +43,7 @@ impl SearchStrategy {
         match Self::ALL.iter().find(|(word, _)| *word == text) {
             Some((_, strategy)) => Ok(*strategy),
             None => {
+                let words = || words().chain(Sweep::ALL.iter().map(|(word, _)| *word));
                 let meant = nearest(text, words()).map(|word| format!(" (did you mean `{word}`?)")).unwrap_or_default();
                 inconsistent(format!(
                     "there is no strategy `{text}`{meant}; there are {}",
@@ -122,12 +124,7 @@ impl PlannedSearch {
     pub fn arm(&self, point: &[usize], control: &Arm) -> Result<Arm, PlanError> {
         let arms: Vec<Arm> =
             self.knobs.iter().zip(point).map(|(knob, &value)| knob.arm(value)).collect::<Result<_, _>>()?;
-        let mut settings = control.settings.clone();
-        for setting in arms.iter().flat_map(|arm| &arm.settings) {
-            settings.retain(|other| other.key() != setting.key());
-            settings.push(setting.clone());
-        }
-        Ok(Arm { name: Vec::from_iter(arms.into_iter().map(|arm| arm.name)).join(" "), settings })
+        merged(control, &arms)
     }
 
     /// How many points there are.
@@ -158,6 +155,17 @@ pub(super) struct WrittenKnob {
     range: Option<[WrittenValue; 2]>,
     steps: Option<usize>,
     scale: Option<String>,
+}
+
+/// The knobs of a plan that is a sweep, with its strategy.
+pub(super) fn sweep(
+    strategy: Option<&str>,
+    knobs: &[WrittenKnob],
+) -> Result<Option<(Sweep, Vec<PlannedKnob>)>, PlanError> {
+    let Some(sweep) = strategy.and_then(Sweep::of).filter(|_| !knobs.is_empty()) else { return Ok(None) };
+    let knobs: Vec<PlannedKnob> = knobs.iter().map(WrittenKnob::planned).collect::<Result<_, _>>()?;
+    all_different(&knobs)?;
+    Ok(Some((sweep, knobs)))
 }
 
 /// The search of a plan with a strategy or knobs, if it is one.
@@ -276,20 +284,23 @@ fn three_digits(x: f64) -> f64 {
     (x / unit).round() * unit
 }
 
+fn all_different(knobs: &[PlannedKnob]) -> Result<(), PlanError> {
+    for (i, knob) in knobs.iter().enumerate() {
+        let key = |knob: &PlannedKnob| knob.arm(0).ok().and_then(|arm| arm.settings.first().map(|s| s.key()));
+        if let Some(other) = knobs[..i].iter().find(|other| other.name == knob.name || key(other) == key(knob)) {
+            return inconsistent(format!(
+                "knobs `{}` and `{}` are one; give it once, with all its values",
+                other.name, knob.name
+            ));
+        }
+    }
+    Ok(())
+}
+
 impl Plan {
     /// What no search can be.
     pub(super) fn check_search(&self, search: &PlannedSearch) -> Result<(), PlanError> {
-        for (i, knob) in search.knobs.iter().enumerate() {
-            let key = |knob: &PlannedKnob| knob.arm(0).ok().and_then(|arm| arm.settings.first().map(|s| s.key()));
-            if let Some(other) =
-                search.knobs[..i].iter().find(|other| other.name == knob.name || key(other) == key(knob))
-            {
-                return inconsistent(format!(
-                    "knobs `{}` and `{}` are one; give it once, with all its values",
-                    other.name, knob.name
-                ));
-            }
-        }
+        all_different(&search.knobs)?;
         if search.points() > MOST_POINTS {
             return inconsistent(format!(
                 "the knobs have {} points, more than {MOST_POINTS}: give fewer values",

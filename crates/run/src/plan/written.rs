@@ -54,6 +54,7 @@ struct WrittenPlan {
     #[serde(default)]
     grid: Vec<WrittenAxis>,
     strategy: Option<String>,
+    points: Option<usize>,
     objective: Option<Vec<String>>,
     #[serde(default)]
     knob: Vec<WrittenKnob>,
@@ -143,7 +144,12 @@ impl WrittenPlan {
             return inconsistent("max_arms caps the arms of a factorial; this plan has no `[[factor]]`");
         }
         let stopping = self.stopping(duration("budget", &self.budget)?)?;
-        let search = search::search(self.strategy.as_deref(), &self.knob)?;
+        let strategy = self.strategy.as_deref();
+        let sweep = search::sweep(strategy, &self.knob)?;
+        let search = if sweep.is_some() { None } else { search::search(strategy, &self.knob)? };
+        if self.points.is_some() && sweep.is_none() {
+            return inconsistent("`points` is the number of points of `strategy = \"latin-hypercube\"`");
+        }
         let mut workloads: Vec<PlannedWorkload> =
             self.workload.iter().map(WrittenWorkload::planned).collect::<Result<_, _>>()?;
         self.give_objectives(search.is_some(), &mut workloads)?;
@@ -152,6 +158,14 @@ impl WrittenPlan {
         });
         let mut arms = arms.collect::<Result<Vec<_>, _>>()?;
         arms.extend(grid::arms(&self.grid)?);
+        if let Some((sweep, knobs)) = sweep {
+            if arms.len() > 1 || !self.factor.is_empty() {
+                return inconsistent("a sweep makes its arms from its knobs; give one `[[arm]]` at most, the control");
+            }
+            let control = arms.pop().unwrap_or(Arm { name: "default".into(), settings: Vec::new() });
+            arms = sweep.arms(&knobs, self.points, &control)?;
+            arms.insert(0, control);
+        }
         let mut plan = Plan {
             sesoi,
             alpha: self.alpha.unwrap_or(0.05),
