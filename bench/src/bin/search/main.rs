@@ -1,7 +1,7 @@
 //! Searches over surfaces that are known: how often the point that a search names is within 3 % of the best, for at most 15 % of
 //! the trials of the whole grid, beside random search, an optimiser on single samples, Optuna's TPE (`pip install optuna`, left
 //! out without it), and the grid itself. Surfaces are drawn, or recorded by whole grids (bench/data/search). About 10 minutes;
-//! `-- --seeds N`, `-- --tpe-seeds N`, `-- --python PYTHON`.
+//! `-- --seeds N`, `-- --tpe-seeds N`, `-- --python PYTHON`, `-- --only METHOD`.
 #![forbid(unsafe_code)]
 #![allow(clippy::print_stdout, clippy::print_stderr)]
 
@@ -23,6 +23,10 @@ const GRID_BLOCKS: u32 = 6;
 const SHARE: f64 = 0.15;
 /// What is near enough to the best.
 const NEAR: f64 = 0.97;
+
+/// Columns of the tables.
+const METHODS: [&str; 6] =
+    ["surrogate", "halving", "random, paired", "single samples", "TPE", "whole grid, all its trials"];
 
 /// What a method named, and what it took.
 struct Named {
@@ -61,26 +65,31 @@ fn main() -> Result<()> {
             }
             None => [&mut row, &mut cost].into_iter().for_each(|cells| cells.push("–".into())),
         };
-        for strategy in [Strategy::Surrogate, Strategy::Halving] {
-            count(ours(&surface, strategy, budget, seeds));
+        for method in METHODS {
+            let is_asked = option("--only").is_none_or(|only| only == method);
+            let found = match method {
+                _ if !is_asked => None,
+                "surrogate" => ours(&surface, Strategy::Surrogate, budget, seeds),
+                "halving" => ours(&surface, Strategy::Halving, budget, seeds),
+                "random, paired" => Some(all(seeds, |seed| rivals::random(&surface, budget, seed))),
+                "single samples" => Some(all(seeds, |seed| rivals::single_samples(&surface, budget, seed))),
+                "TPE" => python.as_ref().ok().map(|python| python.tpe(&surface, budget, tpe_seeds)).transpose()?,
+                _ => Some(all(seeds, |seed| rivals::grid(&surface, seed))),
+            };
+            count(found);
         }
-        count(Some(all(seeds, |seed| rivals::random(&surface, budget, seed))));
-        count(Some(all(seeds, |seed| rivals::single_samples(&surface, budget, seed))));
-        count(python.as_ref().ok().map(|python| python.tpe(&surface, budget, tpe_seeds)).transpose()?);
-        count(Some(all(seeds, |seed| rivals::grid(&surface, seed))));
         eprintln!("{}: {:.0} s", row.join(" | "), started.elapsed().as_secs_f64());
         shares.push(row);
         costs.push(cost);
     }
-    let methods = ["surrogate", "halving", "random, paired", "single samples", "TPE", "whole grid, all its trials"];
     table::print(
         "The point named is within 3 % of the best",
-        &[&["surface", "points", "of them within 3 %", "trials (15 %)"][..], &methods].concat(),
+        &[&["surface", "points", "of them within 3 %", "trials (15 %)"][..], &METHODS].concat(),
         &shares,
     );
     table::print(
         "Mean loss against the best; trials taken; fresh interval holds the truth",
-        &[&["surface"][..], &methods].concat(),
+        &[&["surface"][..], &METHODS].concat(),
         &costs,
     );
     println!(

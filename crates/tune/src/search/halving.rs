@@ -1,13 +1,25 @@
-//! Successive halving: the better half of the points goes on, and is measured in twice as many blocks.
+//! Successive halving: the better half of the points goes on, and is measured in twice as many blocks. It can only keep what it has
+//! drawn, so where points are many the rungs before are of one size: the best quarter stays, and points around it, ever nearer,
+//! take the places of the others.
 
 use super::ledger::Ledger;
 use super::{Options, Point, Space, in_rounds, pareto};
 use schedlab_stats::Random;
 
+/// A rung that explores leaves one point of so many.
+const STAYS: usize = 4;
+/// With fewer points in a rung its best quarter is two lucky ones.
+const LEAST_EXPLORING: usize = 8;
+/// Draws for a place around a point before it is left empty.
+const ATTEMPTS: usize = 50;
+
 /// Where it stands.
 #[derive(Debug)]
 pub(super) struct Halving {
     options: Options,
+    random: Random,
+    /// How far around those that stay the rungs to come look, as a share of a knob's values, the last one first.
+    steps: Vec<f64>,
     /// Points still in it, the best first once they were measured.
     pub(super) alive: Vec<Point>,
     /// Rounds of this rung that are still to be asked for, the last one first.
@@ -20,14 +32,22 @@ impl Halving {
     pub(super) fn new(space: &Space, options: &Options) -> Self {
         let afford = options.budget.saturating_sub(options.trials_to_confirm(space));
         let most = space.len().min(usize::try_from(afford).unwrap_or(usize::MAX));
-        let count = (1..=most).rev().find(|&count| trials(count, options) <= afford).unwrap_or(most.max(1));
-        let alive = space.spread(count, &mut Random::new(options.seed));
+        let count = |exploring: usize| {
+            let fits = |count: &usize| trials(*count, exploring, options) <= afford;
+            (1..=most).rev().find(fits).unwrap_or(most.max(1))
+        };
+        let mut steps = steps(space);
+        if space.len() <= 2 * count(0) || count(steps.len()) < LEAST_EXPLORING {
+            steps.clear();
+        }
+        let mut random = Random::new(options.seed);
+        let alive = space.spread(count(steps.len()), &mut random);
         let waiting = in_rounds(alive.clone(), options);
-        Self { options: options.clone(), alive, waiting, blocks: options.blocks, is_done: false }
+        Self { options: options.clone(), random, steps, alive, waiting, blocks: options.blocks, is_done: false }
     }
 
     /// The next round of this rung or of the one after it.
-    pub(super) fn next(&mut self, ledger: &Ledger) -> Option<(Vec<Point>, u32)> {
+    pub(super) fn next(&mut self, space: &Space, ledger: &Ledger) -> Option<(Vec<Point>, u32)> {
         if let Some(round) = self.waiting.pop() {
             return Some((round, self.blocks));
         }
@@ -35,16 +55,41 @@ impl Halving {
             return None;
         }
         let ends = self.alive.len() <= self.options.confirmed;
+        let size = self.alive.len();
         self.alive = ranked(&self.alive, ledger, self.options.objectives);
-        self.is_done = ends;
-        if ends {
+        if let Some(step) = self.steps.pop() {
+            self.alive.truncate(size.div_ceil(STAYS));
+            self.explore(space, ledger, step, size);
+        } else if ends {
+            self.is_done = true;
             return None;
+        } else {
+            self.alive.truncate(next_rung(self.alive.len(), &self.options));
+            self.blocks *= 2;
         }
-        self.alive.truncate(next_rung(self.alive.len(), &self.options));
-        self.blocks *= 2;
         self.waiting = in_rounds(self.alive.clone(), &self.options);
-        self.next(ledger)
+        self.next(space, ledger)
     }
+
+    /// Fills the rung up to `size` with new points around those that stay, in turn.
+    fn explore(&mut self, space: &Space, ledger: &Ledger, step: f64, size: usize) {
+        let (stay, measured) = (self.alive.clone(), ledger.measured());
+        for from in stay.iter().cycle().take(size.saturating_sub(stay.len())) {
+            let new = (0..ATTEMPTS)
+                .map(|_| space.near(from, step, &mut self.random))
+                .find(|point| !measured.contains(point) && !self.alive.contains(point) && !ledger.is_left_out(point));
+            self.alive.extend(new);
+        }
+    }
+}
+
+/// A quarter of a knob's values, then half of that, down to one step of the knob with the most of them.
+fn steps(space: &Space) -> Vec<f64> {
+    let most = space.axes().iter().filter(|axis| axis.is_ordered).map(|axis| axis.levels.len()).max().unwrap_or(0);
+    let halved = std::iter::successors(Some(0.25), |step| Some(step / 2.0));
+    let mut steps: Vec<f64> = halved.take_while(|step| step * most as f64 >= 1.0).collect();
+    steps.reverse();
+    steps
 }
 
 /// Best first: those on the front of all, then those behind it, each by the first objective.
@@ -69,9 +114,10 @@ fn next_rung(alive: usize, options: &Options) -> usize {
     alive.div_ceil(2).max(options.confirmed.min(alive))
 }
 
-/// What all rungs from so many points cost.
-fn trials(count: usize, options: &Options) -> u64 {
-    let (mut alive, mut blocks, mut sum) = (count, options.blocks, 0u64);
+/// What all rungs from so many points cost, `exploring` of them of this size.
+fn trials(count: usize, exploring: usize, options: &Options) -> u64 {
+    let of_exploring = options.trials_in_rounds(count, options.blocks).saturating_mul(exploring as u64);
+    let (mut alive, mut blocks, mut sum) = (count, options.blocks, of_exploring);
     loop {
         sum = sum.saturating_add(options.trials_in_rounds(alive, blocks));
         if alive <= options.confirmed {
@@ -83,5 +129,5 @@ fn trials(count: usize, options: &Options) -> u64 {
 
 /// With fewer than four points there is nothing to halve.
 pub(super) fn least_trials(space: &Space, options: &Options) -> u64 {
-    trials(space.len().min(options.confirmed.max(2) * 2), options)
+    trials(space.len().min(options.confirmed.max(2) * 2), 0, options)
 }

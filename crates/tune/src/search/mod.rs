@@ -24,7 +24,8 @@ use surrogate::Surrogate;
 /// How the next points are chosen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Strategy {
-    /// Many points in few blocks, the better half of them in twice as many, and so on (Karnin, Koren & Somekh 2013).
+    /// Points around the best of those before, ever nearer, then the better half of them in twice as many blocks, and so on (Karnin,
+    /// Koren & Somekh 2013).
     Halving,
     /// Where a Gaussian process through all that was seen expects the largest improvement.
     Surrogate,
@@ -236,7 +237,7 @@ impl Search {
         loop {
             let of_round = self.options.blocks;
             let (points, blocks) = match &mut self.method {
-                Method::Halving(halving) => halving.next(&self.ledger).ok_or(Stopped::Done)?,
+                Method::Halving(halving) => halving.next(&self.space, &self.ledger).ok_or(Stopped::Done)?,
                 Method::Grid(rounds) => (rounds.pop().ok_or(Stopped::Done)?, of_round),
                 Method::Surrogate(surrogate) => {
                     (surrogate.next(&self.space, &self.options, &self.ledger, left)?, of_round)

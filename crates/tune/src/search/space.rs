@@ -77,6 +77,19 @@ impl Space {
         self.axes.iter().enumerate().flat_map(of_knob).collect()
     }
 
+    /// One drawn around `point`: each ordered knob within `step` of its values, or one value, each word itself or as likely any.
+    pub(super) fn near(&self, point: &Point, step: f64, random: &mut Random) -> Point {
+        let near = |(axis, here): (&Axis, &usize)| {
+            let levels = axis.levels.len();
+            if !axis.is_ordered {
+                return if random.below(2) == 0 { *here } else { random.below(levels) };
+            }
+            let reach = ((step * levels as f64).round() as usize).max(1);
+            (here + random.below(2 * reach + 1)).saturating_sub(reach).min(levels - 1)
+        };
+        self.axes.iter().zip(point).map(near).collect()
+    }
+
     /// `count` different points that take each knob's values as evenly as so many can (McKay, Beckman & Conover 1979), drawn;
     /// all points, in a drawn order, where there are no more.
     pub(super) fn spread(&self, count: usize, random: &mut Random) -> Vec<Point> {
