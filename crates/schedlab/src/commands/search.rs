@@ -3,7 +3,7 @@
 use super::report::write_file;
 use super::rounds;
 use super::trace::print;
-use crate::cli::{Answer, RunOutput};
+use crate::cli::RunOutput;
 use crate::exit::{self, usage};
 use crate::output::{say, to_stdout};
 use anyhow::{Context, Result, bail};
