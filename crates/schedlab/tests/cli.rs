@@ -137,6 +137,12 @@ fn every_report_format_is_written_from_files_alone() {
     assert!(page.contains("<svg") && !page.contains("http://") | page.contains("http://www.w3.org"), "self-contained");
     assert!(std::fs::read_to_string(&md).unwrap().lines().count() > 5);
     assert!(std::fs::read_dir(&svg).unwrap().count() > 0);
+    // A file of the run that is read is not replaced by its report; the run's own report is.
+    let manifest = format!("{out}/manifest.json");
+    let before = std::fs::read(&manifest).unwrap();
+    let ran = schedlab(&["report", &out, "--html", &manifest]).failure();
+    assert!(ran.stderr.contains("it is read (") && std::fs::read(&manifest).unwrap() == before, "{}", ran.stderr);
+    schedlab(&["report", &out, "--html", &format!("{out}/report.html")]).success();
 }
 
 #[test]

@@ -130,7 +130,7 @@ fn what_is_no_profile_costs_no_boot() {
         ("--against debian:1.0 -- bench pipe", "schedlab vm fetch debian:1.0"),
         ("--json nowhere/a.json -- bench pipe", "--json: there is no directory "),
         ("--json . -- bench pipe", "--json: . is a directory"),
-        ("--json /proc/a.json -- bench pipe", "no place for the result /proc/a.json"),
+        ("--json /proc/a.json -- bench pipe", "--json: /proc/a.json cannot be written"),
     ] {
         let words: Vec<&str> = ["vm", "profile", "--kernel", KERNEL].into_iter().chain(words.split(' ')).collect();
         let ran = from(&lab, &words).failure();

@@ -11,21 +11,21 @@ use std::path::{Path, PathBuf};
 /// Refuses a file that cannot be written, or that is one of those that are `read`, under whatever name; of a directory
 /// that is read each file counts but for its reports. A dry run writes nothing to find out.
 pub(super) fn check(option: &str, file: &Path, read: &[&Path], is_dry_run: bool) -> Result<()> {
-    let named = || format!("{option} {}", file.display());
-    let place = std::path::absolute(file).with_context(named)?;
+    let unwritten = || format!("{option}: {} cannot be written", file.display());
+    let place = std::path::absolute(file).with_context(unwritten)?;
     if let Some(parent) = place.parent().filter(|parent| !parent.is_dir()) {
         bail!("{option}: there is no directory {}", parent.display());
     }
     let there = std::fs::metadata(&place);
     if there.as_ref().is_ok_and(Metadata::is_dir) {
-        bail!("{}: it is a directory; name a file in it", named());
+        bail!("{option}: {} is a directory; name a file in it", file.display());
     }
     let is_device = there.as_ref().is_ok_and(|there| !there.is_file());
     if let Some(lost) = read.iter().find(|path| !is_device && holds(path, &place)) {
-        usage!("{}: it is read ({}), and would be lost; name another file", named(), lost.display());
+        usage!("{option} {}: it is read ({}), and would be lost; name another file", file.display(), lost.display());
     }
     if !is_dry_run && !is_device {
-        Draft::beside(&place.canonicalize().unwrap_or(place), 0o666).map(drop).with_context(named)?;
+        Draft::beside(&place.canonicalize().unwrap_or(place), 0o666).map(drop).with_context(unwritten)?;
     }
     Ok(())
 }
