@@ -165,8 +165,8 @@ mod tests {
         let one = profiled("calls 0 4 2 0 0\n10 8 4 0 0 0\n20 0 0 6 0 0\nend\n", true);
         let shown = lines(|out| alone(&one, 5, out));
         assert_eq!(shown[3], "2.00          2.0          1.0  write that wakes nobody");
-        assert_eq!(shown[7], "4.0               outside");
-        assert_eq!(shown[11], "2.00       0.00       0.00       0.00       4.00  pick");
+        assert_eq!(shown[5], "4.0               outside", "legs without an instruction are left out");
+        assert_eq!(shown[9], "2.00       0.00       4.00  pick");
         let text = serde_json::to_string(&one).unwrap();
         assert_eq!(serde_json::from_str::<Profiled>(&text).unwrap(), one);
     }
