@@ -14,7 +14,7 @@ const TRANSPORTS: [&str; 5] = ["unix", "pipe", "futex", "seccomp-notify", "secco
 
 /// The outcome of a trial at this stamping level, or what the program said.
 fn try_run(spec: &str, arguments: &[&str]) -> Result<TrialOutcome, String> {
-    let common = ["--counters", "basic", "--json", "-"];
+    let common = ["--counters", "basic", "--json", "-", "--top", "0"];
     let ran = schedlab(&[&["bench", spec], arguments, &common].concat());
     if ran.code == 0 { Ok(serde_json::from_str(&ran.stdout).unwrap()) } else { Err(ran.stderr) }
 }
