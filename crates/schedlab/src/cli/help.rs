@@ -54,8 +54,8 @@ const EXAMPLES: &[(&str, &[&str])] = &[
     ("kernel port", &["schedlab kernel port 0001-fix.patch --onto linux-6.1",
         "schedlab kernel port debian/patches-rt --onto linux-6.12 --json findings.jsonl",
         "schedlab kernel port series.mbox --onto linux-6.1 --build --boot pipe"]),
-    ("kernel related", &["schedlab kernel related 62470419e993 --tree linux.git --range v3.10..v4.0",
-        "schedlab kernel related wake_wide wakee_flips --tree linux.git --range v6.1.. --onto linux-6.1"]),
+    ("kernel related", &["schedlab kernel related 62470419e993 --tree linux --range v3.10..v4.0",
+        "schedlab kernel related wake_wide --tree linux --range v6.1.. --onto linux-6.1"]),
     ("vm", &["schedlab vm fetch debian:6.1", "schedlab vm run --kernel debian:6.1 -- bench pipe"]),
     ("vm fetch", &["schedlab vm fetch debian:6.1", "schedlab vm fetch debian:6.12-rt --module zram"]),
     ("vm build", &["schedlab vm build linux-source-6.1", "schedlab vm build linux-source-6.1 --patch no-wake-wide.patch --set HZ_1000=y"]),
@@ -118,7 +118,7 @@ pub(crate) fn first_screen(command: Command) -> Command {
     let is_rare = |name: &str| RARE_COMMANDS.contains(&name);
     let names: Vec<&str> = command.get_subcommands().map(Command::get_name).filter(|name| is_rare(name)).collect();
     let examples = command.get_after_help().map(ToString::to_string).unwrap_or_default();
-    let after = format!("Also: {} (--help)\n\n{examples}", names.join(", "));
+    let after = format!("Also: {}\n\n{examples}", names.join(", "));
     command.mut_subcommands(|c| if is_rare(c.get_name()) { c.hide(true) } else { c }).after_help(after)
 }
 
