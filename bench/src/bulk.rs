@@ -21,8 +21,8 @@ pub const PAIRS: usize = 16;
 /// How long a server gets to listen.
 const LISTEN_NS: u64 = 5_000_000_000;
 
-/// One twin. `PORT` in a line stands for a free port.
-struct Twin {
+/// One reference. `PORT` in a line stands for a free port.
+struct Reference {
     name: &'static str,
     program: &'static str,
     package: &'static str,
@@ -32,9 +32,9 @@ struct Twin {
     bytes: fn(&str) -> Option<f64>,
 }
 
-fn twins() -> [Twin; 2] {
+fn references() -> [Reference; 2] {
     [
-        Twin {
+        Reference {
             name: "netperf TCP_STREAM -m 128",
             program: "netperf",
             package: "netperf, from Debian's non-free",
@@ -45,7 +45,7 @@ fn twins() -> [Twin; 2] {
             ),
             bytes: |text| number_after(text, "REMOTE_BYTES_RECVD="),
         },
-        Twin {
+        Reference {
             name: "sockperf throughput -m 128",
             program: "sockperf",
             package: "sockperf",
@@ -60,20 +60,24 @@ fn number_after(text: &str, label: &str) -> Option<f64> {
     text.split(label).nth(1)?.split_whitespace().next()?.parse().ok()
 }
 
-/// Table rows below [`crate::pairs::HEADER`], of names that hold `filter`; and a sentence for each twin that is missing.
+/// Table rows below [`crate::pairs::HEADER`], of names that hold `filter`; and a sentence for each reference that is missing.
 pub fn rows(filter: &str, pairs: Option<usize>) -> Result<(Vec<Vec<String>>, Vec<String>)> {
     let (mut rows, mut left_out) = (Vec::new(), Vec::new());
-    for twin in twins().into_iter().filter(|twin| twin.name.contains(filter)) {
-        if let Some(missing) = program::missing(twin.program, twin.package) {
-            left_out.push(format!("{}: {missing}", twin.name));
+    for reference in references().into_iter().filter(|reference| reference.name.contains(filter)) {
+        if let Some(missing) = program::missing(reference.program, reference.package) {
+            left_out.push(format!("{}: {missing}", reference.name));
             continue;
         }
-        let found =
-            interleave_by(pairs.unwrap_or(PAIRS), 0x5EED, || per_cpu_second(|| twin.run()), || per_cpu_second(ours))?;
-        let logs: Vec<f64> = found.iter().map(|(twin, ours)| (ours / twin).ln()).collect();
+        let found = interleave_by(
+            pairs.unwrap_or(PAIRS),
+            0x5EED,
+            || per_cpu_second(|| reference.run()),
+            || per_cpu_second(ours),
+        )?;
+        let logs: Vec<f64> = found.iter().map(|(reference, ours)| (ours / reference).ln()).collect();
         let ratio = Ratio::from_logs(&logs).context("no pairs")?;
-        let typical = schedlab_stats::median(&found.iter().map(|(twin, _)| *twin).collect::<Vec<_>>());
-        rows.push(ratio.row(twin.name, "one CPU", format!("{:.1} MB a CPU second", typical / 1e6)));
+        let typical = schedlab_stats::median(&found.iter().map(|(reference, _)| *reference).collect::<Vec<_>>());
+        rows.push(ratio.row(reference.name, "one CPU", format!("{:.1} MB a CPU second", typical / 1e6)));
     }
     Ok((rows, left_out))
 }
@@ -94,7 +98,7 @@ fn ours() -> Result<f64> {
     Ok((outcome.operations * MESSAGE_BYTES) as f64)
 }
 
-impl Twin {
+impl Reference {
     fn run(&self) -> Result<f64> {
         let port = TcpListener::bind("127.0.0.1:0")?.local_addr()?.port();
         let words = |line: &str| line.replace("PORT", &port.to_string());
@@ -138,7 +142,7 @@ mod tests {
 
     #[test]
     fn bytes_are_read_from_what_either_prints() {
-        let [netperf, sockperf] = twins().map(|twin| twin.bytes);
+        let [netperf, sockperf] = references().map(|reference| reference.bytes);
         let printed = "THROUGHPUT=3012.20\nREMOTE_BYTES_RECVD=1506123520\n";
         assert_eq!((netperf(printed), netperf("recv_response: partial")), (Some(1_506_123_520.0), None));
         let printed =

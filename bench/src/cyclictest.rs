@@ -1,7 +1,7 @@
 //! `timer/1` against Debian's cyclictest, both pinned to one CPU, both holding /dev/cpu_dma_latency at 0 µs, for the same
 //! number of wake-ups: mean and median lateness, in nanoseconds, from the same pairs of runs.
 //!
-//! The twin's figures are of its wake-ups alone, so ours are those of `wake_latency`, not of `latency`, which holds the
+//! The reference's figures are of its wake-ups alone, so ours are those of `wake_latency`, not of `latency`, which holds the
 //! missed periods too.
 
 use crate::pairs::{Ratio, interleave_by};
@@ -22,7 +22,7 @@ struct Lateness {
 /// Table rows below [`crate::pairs::HEADER`], of names that hold `filter`.
 pub fn rows(filter: &str, pairs: usize) -> Result<Vec<Vec<String>>> {
     let mut rows = Vec::new();
-    for (policy, ours, twin) in [("SCHED_OTHER", "policy=other", ""), ("SCHED_FIFO", "policy=fifo:80", "-p 80")] {
+    for (policy, ours, reference) in [("SCHED_OTHER", "policy=other", ""), ("SCHED_FIFO", "policy=fifo:80", "-p 80")] {
         let name = format!("cyclictest {policy}");
         if !name.contains(filter) {
             continue;
@@ -30,9 +30,9 @@ pub fn rows(filter: &str, pairs: usize) -> Result<Vec<Vec<String>>> {
         if !program::exists("cyclictest") {
             bail!("cyclictest is not installed: apt install rt-tests");
         }
-        let found = interleave_by(pairs, 0x5EED, || run_twin(twin), || run_ours(ours))?;
+        let found = interleave_by(pairs, 0x5EED, || run_reference(reference), || run_ours(ours))?;
         for (figure, of) in [("mean", mean as fn(&Lateness) -> f64), ("median", median)] {
-            let logs: Vec<f64> = found.iter().map(|(twin, ours)| (of(ours) / of(twin)).ln()).collect();
+            let logs: Vec<f64> = found.iter().map(|(reference, ours)| (of(ours) / of(reference)).ln()).collect();
             let ratio = Ratio::from_logs(&logs).context("no pairs")?;
             let typical = format!("{:.1} µs", typical(&found, of) / 1e3);
             rows.push(ratio.row(&format!("{name}, {figure} lateness"), "one CPU", typical));
@@ -49,9 +49,9 @@ fn median(lateness: &Lateness) -> f64 {
     lateness.median_ns
 }
 
-/// The twin's middle figure: what the ratio is a ratio to.
+/// The reference's middle figure: what the ratio is a ratio to.
 fn typical(found: &[(Lateness, Lateness)], of: fn(&Lateness) -> f64) -> f64 {
-    schedlab_stats::median(&found.iter().map(|(twin, _)| of(twin)).collect::<Vec<_>>())
+    schedlab_stats::median(&found.iter().map(|(reference, _)| of(reference)).collect::<Vec<_>>())
 }
 
 fn run_ours(policy: &str) -> Result<Lateness> {
@@ -64,7 +64,7 @@ fn run_ours(policy: &str) -> Result<Lateness> {
 }
 
 /// With a histogram of one bucket to a nanosecond, up to 0.5 ms; later wake-ups are in its overflow, and in the mean.
-fn run_twin(policy: &str) -> Result<Lateness> {
+fn run_reference(policy: &str) -> Result<Lateness> {
     let line = format!("-q -N -i 1000 -l {WAKES} -h 500000 {policy}");
     let arguments: Vec<&str> = line.split_whitespace().collect();
     let text = program::text(program::on_cpus(Some("0"), "cyclictest", &arguments))?;
@@ -103,7 +103,7 @@ mod tests {
                            # Histogram Overflow at cycle number:\n# Thread 0: 00003\n";
 
     #[test]
-    fn the_median_counts_the_overflows_and_the_mean_is_the_twins_own() {
+    fn the_median_counts_the_overflows_and_the_mean_is_the_references_own() {
         assert_eq!(parse(PRINTED), Some(Lateness { mean_ns: 31.0, median_ns: 2.0 }));
     }
 

@@ -73,7 +73,7 @@ pub struct Side {
 /// One pair.
 #[derive(Debug, Clone, Copy)]
 pub struct Pair {
-    /// The first measurement, such as the twin's.
+    /// The first measurement, such as the reference's.
     pub a: Side,
     /// The second.
     pub b: Side,

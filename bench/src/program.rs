@@ -1,4 +1,4 @@
-//! Running the released binary and the twins, pinned or free.
+//! Running the released binary and the references, pinned or free.
 
 use anyhow::{Context, Result, bail};
 use std::path::PathBuf;
@@ -37,7 +37,7 @@ pub fn output(mut command: Command) -> Result<Output> {
     Ok(output)
 }
 
-/// Standard output and standard error of a run, as one text: twins disagree on where results go.
+/// Standard output and standard error of a run, as one text: references disagree on where results go.
 pub fn text(command: Command) -> Result<String> {
     let output = output(command)?;
     Ok(format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr)))
@@ -49,7 +49,7 @@ pub fn exists(program: &str) -> bool {
     std::env::split_paths(&paths).any(|dir| dir.join(program).exists())
 }
 
-/// A sentence on a twin that is not here, with the command that installs it. What Debian does not have in its main part
+/// A sentence on a reference that is not here, with the command that installs it. What Debian does not have in its main part
 /// needs an apt source that is the user's to add.
 pub fn missing(program: &str, package: &str) -> Option<String> {
     let sentence = || format!("{program} is not installed, so this row is left out: apt install {package}");

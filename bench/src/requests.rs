@@ -63,7 +63,7 @@ int main(int count, char **words)
 }
 "#;
 
-/// Table rows below [`crate::pairs::HEADER`], of names that hold `filter`; and a sentence for each twin that is missing.
+/// Table rows below [`crate::pairs::HEADER`], of names that hold `filter`; and a sentence for each reference that is missing.
 pub fn rows(filter: &str, pairs: Option<usize>) -> Result<(Vec<Vec<String>>, Vec<String>)> {
     let (mut rows, mut left_out) = (Vec::new(), Vec::new());
     let name = "wakeup request, C reference of cc -O2";
@@ -91,9 +91,9 @@ pub fn rows(filter: &str, pairs: Option<usize>) -> Result<(Vec<Vec<String>>, Vec
 }
 
 fn row(name: &str, place: &str, found: &[(f64, f64)]) -> Result<Vec<String>> {
-    let logs: Vec<f64> = found.iter().map(|(twin, ours)| (ours / twin).ln()).collect();
+    let logs: Vec<f64> = found.iter().map(|(reference, ours)| (ours / reference).ln()).collect();
     let ratio = Ratio::from_logs(&logs).context("no pairs")?;
-    let typical = schedlab_stats::median(&found.iter().map(|(twin, _)| *twin).collect::<Vec<_>>());
+    let typical = schedlab_stats::median(&found.iter().map(|(reference, _)| *reference).collect::<Vec<_>>());
     Ok(ratio.row(name, place, format!("{:.3} ms a request", typical / 1e6)))
 }
 

@@ -21,8 +21,8 @@ const SEARCH_NS: u64 = 80_000_000;
 /// When there should be one: fio takes 0.2 s to begin, and several times that beside a burner.
 const PATIENCE_NS: u64 = 10_000_000_000;
 
-/// One twin.
-struct Twin {
+/// One reference.
+struct Reference {
     name: &'static str,
     package: &'static str,
     /// Burns for longer than it will be let.
@@ -30,14 +30,14 @@ struct Twin {
     ours: &'static str,
 }
 
-const TWINS: [Twin; 2] = [
-    Twin {
+const REFERENCES: [Reference; 2] = [
+    Reference {
         name: "fio cpuio, burn by wall clock",
         package: "fio",
         line: "fio --name=burn --ioengine=cpuio --cpuload=50 --cpuchunks=10000 --time_based --runtime=60",
         ours: "burn:1x50%,chunk=10ms,clock=wall,duration=60s",
     },
-    Twin {
+    Reference {
         name: "stress-ng --cpu-load, burn by CPU clock",
         package: "stress-ng",
         // The method without a library call; the default goes through all of them, some of them longer than a slice.
@@ -49,34 +49,35 @@ const TWINS: [Twin; 2] = [
 /// Pairs of a row without and with a burner beside it, whose turns on the CPU are chance.
 pub const PAIRS: [usize; 2] = [8, 20];
 
-/// Table rows below [`crate::pairs::HEADER`], of names that hold `filter`; and a sentence for each twin that is missing.
+/// Table rows below [`crate::pairs::HEADER`], of names that hold `filter`; and a sentence for each reference that is missing.
 pub fn rows(filter: &str, pairs: Option<usize>) -> Result<(Vec<Vec<String>>, Vec<String>)> {
     let (mut rows, mut left_out) = (Vec::new(), Vec::new());
-    for twin in &TWINS {
-        let cases = [(false, "alone"), (true, "beside a burner")].map(|(b, how)| (b, format!("{}, {how}", twin.name)));
+    for reference in &REFERENCES {
+        let cases =
+            [(false, "alone"), (true, "beside a burner")].map(|(b, how)| (b, format!("{}, {how}", reference.name)));
         for (beside, name) in cases.into_iter().filter(|(_, name)| name.contains(filter)) {
-            if let Some(missing) = program::missing(twin.package, twin.package) {
+            if let Some(missing) = program::missing(reference.package, reference.package) {
                 left_out.push(format!("{name}: {missing}"));
                 continue;
             }
             let pairs = pairs.unwrap_or(PAIRS[usize::from(beside)]);
-            rows.push(row(twin, &name, beside, pairs)?);
+            rows.push(row(reference, &name, beside, pairs)?);
         }
     }
     Ok((rows, left_out))
 }
 
-fn row(twin: &Twin, name: &str, beside: bool, pairs: usize) -> Result<Vec<String>> {
+fn row(reference: &Reference, name: &str, beside: bool, pairs: usize) -> Result<Vec<String>> {
     let _burner = beside.then(burner_beside).transpose()?;
-    let ours = || share(program::bench(Some("0"), &[twin.ours, "--latency", "off", "--counters", "basic"])?);
+    let ours = || share(program::bench(Some("0"), &[reference.ours, "--latency", "off", "--counters", "basic"])?);
     let theirs = || {
-        let words: Vec<&str> = twin.line.split_whitespace().collect();
+        let words: Vec<&str> = reference.line.split_whitespace().collect();
         share(program::on_cpus(Some("0"), words[0], &words[1..]))
     };
     let found = interleave_by(pairs, 0x5EED, theirs, ours)?;
-    let logs: Vec<f64> = found.iter().map(|(twin, ours)| (ours / twin).ln()).collect();
+    let logs: Vec<f64> = found.iter().map(|(reference, ours)| (ours / reference).ln()).collect();
     let ratio = Ratio::from_logs(&logs).context("no pairs")?;
-    let typical = schedlab_stats::median(&found.iter().map(|(twin, _)| *twin).collect::<Vec<_>>());
+    let typical = schedlab_stats::median(&found.iter().map(|(reference, _)| *reference).collect::<Vec<_>>());
     Ok(ratio.row(name, "one CPU", format!("{:.1} % of the CPU, 50 % asked", 100.0 * typical)))
 }
 

@@ -13,7 +13,7 @@ struct Measurement {
 
 #[rustfmt::skip]
 const MEASUREMENTS: &[Measurement] = &[
-    Measurement { name: "fidelity", minutes: 25, shows: "our workloads against their twins, pinned pairs" },
+    Measurement { name: "fidelity", minutes: 25, shows: "our workloads against the reference tools, pinned pairs" },
     Measurement { name: "aa", minutes: 44, shows: "false alarms on A against A, and a planted 3 % found, on recorded series" },
     Measurement { name: "power", minutes: 1, shows: "seconds to a verdict on a planted 3 % (after aa, whose series it reads)" },
     Measurement { name: "overhead", minutes: 8, shows: "cost of each stamping level and of the counters" },

@@ -31,7 +31,7 @@ struct Row {
     place: Place,
     ours: Vec<String>,
     metric: &'static str,
-    twin: Vec<String>,
+    reference: Vec<String>,
     seconds: fn(&str) -> Option<f64>,
     /// Enough for an interval of ± 2 % with the noise of this row: chosen once, before the recorded run.
     pairs: usize,
@@ -43,8 +43,8 @@ fn main() -> Result<()> {
     let fixed: Option<usize> = std::env::args().nth(2).map(|n| n.parse()).transpose().context("the number of pairs")?;
     let mut rows = Vec::new();
     for row in hackbench_rows().into_iter().chain(pipe_rows()).filter(|r| r.name.contains(&filter)) {
-        if !program::exists(&row.twin[0]) {
-            bail!("{} is not installed: apt install rt-tests linux-perf", row.twin[0]);
+        if !program::exists(&row.reference[0]) {
+            bail!("{} is not installed: apt install rt-tests linux-perf", row.reference[0]);
         }
         let (pairs, tiers) = measure(&row, fixed.unwrap_or(row.pairs))?;
         rows.push(line(&row, &pairs, tiers)?);
@@ -61,7 +61,7 @@ fn main() -> Result<()> {
         "time against switches, ours : reference",
         "our tiers",
     ];
-    table::print("Fidelity to the twins", &header, &rows);
+    table::print("Fidelity to the references", &header, &rows);
     let rows = cyclictest::rows(&filter, fixed.unwrap_or(CYCLICTEST_PAIRS))?;
     table::print("Fidelity of timer to cyclictest", &pairs::HEADER, &rows);
     for (title, (rows, left_out)) in [
@@ -131,25 +131,25 @@ fn hackbench_rows() -> Vec<Row> {
 fn hackbench(place: Place, transport: &str, mode: &str, (groups, loops): (u32, u32), pairs: usize) -> Row {
     let mode_flag = if mode == "process" { "-P" } else { "-T" };
     let socket_flag = if transport == "pipe" { "-p" } else { "" };
-    let twin = format!("hackbench -g {groups} -l {loops} -s 100 {mode_flag} {socket_flag}");
+    let reference = format!("hackbench -g {groups} -l {loops} -s 100 {mode_flag} {socket_flag}");
     Row {
         name: format!("hackbench {transport} {mode}, {groups} groups, {loops} loops"),
         place,
         ours: vec![format!("messaging:groups={groups},loops={loops},transport={transport},mode={mode}")],
         metric: "time_s",
-        twin: words(&twin),
+        reference: words(&reference),
         seconds: |text| number_after(text, "Time:"),
         pairs,
     }
 }
 
 fn pipe_rows() -> Vec<Row> {
-    let row = |place, loops: u64, ours: &str, twin: &str| Row {
-        name: format!("perf bench sched pipe{}", if twin.contains("-T") { " threads" } else { "" }),
+    let row = |place, loops: u64, ours: &str, reference: &str| Row {
+        name: format!("perf bench sched pipe{}", if reference.contains("-T") { " threads" } else { "" }),
         place,
         ours: vec![format!("pipe:bytes=4,loops={loops},{ours}")],
         metric: "time_s",
-        twin: words(&format!("perf bench sched pipe -l {loops} {twin}")),
+        reference: words(&format!("perf bench sched pipe -l {loops} {reference}")),
         seconds: |text| number_after(text, "Total time:"),
         pairs: if place == Place::OneCpu { 40 } else { 24 },
     };
@@ -179,19 +179,19 @@ fn measure(row: &Row, pairs: usize) -> Result<(Vec<Pair>, String)> {
         tiers = tier_shares(&outcome);
         program::metric(&outcome, row.metric)
     };
-    let pairs = interleave(pairs, 0x5EED, || twin(row, cpus), ours)?;
+    let pairs = interleave(pairs, 0x5EED, || reference(row, cpus), ours)?;
     Ok((pairs, tiers))
 }
 
-/// The twin's own figure. `perf bench` cannot pin its two sides apart, so its child is moved from outside, within some
+/// The reference's own figure. `perf bench` cannot pin its two sides apart, so its child is moved from outside, within some
 /// 0.1 ms of its fork: until then they share a CPU and are faster, some 30 rounds of 20 000.
-fn twin(row: &Row, cpus: Option<&str>) -> Result<f64> {
-    let arguments: Vec<&str> = row.twin[1..].iter().map(String::as_str).collect();
+fn reference(row: &Row, cpus: Option<&str>) -> Result<f64> {
+    let arguments: Vec<&str> = row.reference[1..].iter().map(String::as_str).collect();
     let text = if row.place == Place::Apart {
         let before = affinity::allowed_cpus(0)?;
-        let mut command = program::on_cpus(Some("0"), &row.twin[0], &arguments);
+        let mut command = program::on_cpus(Some("0"), &row.reference[0], &arguments);
         command.stdout(std::process::Stdio::piped()).stderr(std::process::Stdio::piped());
-        // Watch from the CPU the child will go to, so that looking costs the twin's parent nothing.
+        // Watch from the CPU the child will go to, so that looking costs the reference's parent nothing.
         affinity::set_affinity(0, &[1])?;
         let child = command.spawn()?;
         let moved = move_child_apart(child.id());
@@ -200,9 +200,9 @@ fn twin(row: &Row, cpus: Option<&str>) -> Result<f64> {
         moved?;
         String::from_utf8_lossy(&output.stdout).into_owned()
     } else {
-        program::text(program::on_cpus(cpus, &row.twin[0], &arguments))?
+        program::text(program::on_cpus(cpus, &row.reference[0], &arguments))?
     };
-    (row.seconds)(&text).with_context(|| format!("{:?} printed no figure: {text}", row.twin))
+    (row.seconds)(&text).with_context(|| format!("{:?} printed no figure: {text}", row.reference))
 }
 
 fn move_child_apart(parent: u32) -> Result<()> {
@@ -214,7 +214,7 @@ fn move_child_apart(parent: u32) -> Result<()> {
             return Ok(affinity::set_affinity(child.parse()?, &[1])?);
         }
     }
-    bail!("the twin forked no child within 0.5 s")
+    bail!("the reference forked no child within 0.5 s")
 }
 
 fn tier_shares(outcome: &serde_json::Value) -> String {

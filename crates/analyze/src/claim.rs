@@ -70,8 +70,8 @@ pub fn workload_label(findings: &Findings, workload: &WorkloadFindings) -> Strin
     let others = findings.workloads.iter().filter(|w| w.workload != workload.workload);
     let others: Vec<WorkloadSpec> = others.filter_map(parsed).collect();
     let label = own.label_among(others.iter());
-    let has_twin = findings.workloads.iter().any(|w| w.spec == workload.spec && w.load != workload.load);
-    if has_twin { label + &beside(&workload.load) } else { label }
+    let has_both_loads = findings.workloads.iter().any(|w| w.spec == workload.spec && w.load != workload.load);
+    if has_both_loads { label + &beside(&workload.load) } else { label }
 }
 
 /// ` beside burn:1`, or nothing.

@@ -1,6 +1,6 @@
 //! One run directory to findings.
 
-use crate::certificate::certificates;
+use crate::aa::aa_comparisons;
 use crate::claim;
 use crate::environment::environment;
 use crate::findings::*;
@@ -24,7 +24,7 @@ pub fn compare(manifest: &Manifest, trials: &[TrialRecord]) -> Findings {
     let arms = arm_infos(manifest);
     for (workload, part) in workloads.iter_mut().zip(&parts) {
         part.state_noise(workload);
-        workload.certificates = certificates(part, workload, &arms);
+        workload.aa_comparisons = aa_comparisons(part, workload, &arms);
     }
     let imported = manifest.order == OrderKnown::Unknown;
     let mut findings = Findings {
@@ -202,8 +202,8 @@ fn of_workload(
     for metric in workload.metrics.iter().filter(|m| m.role == Role::Primary) {
         metric.note.iter().for_each(|note| say(format!("{}: {note}", metric_name(&metric.name)), ""));
     }
-    for certificate in workload.certificates.iter().filter(|c| !c.includes_no_effect) {
-        say(certificate.sentence.clone(), "`schedlab doctor` names what moves by itself, such as the frequency");
+    for aa_comparison in workload.aa_comparisons.iter().filter(|c| !c.includes_no_effect) {
+        say(aa_comparison.sentence.clone(), "`schedlab doctor` names what moves by itself, such as the frequency");
     }
     missing_primaries(manifest, part).into_iter().for_each(|text| say(text, "`schedlab list workloads` has the names"));
     problems

@@ -15,7 +15,7 @@ pub(crate) fn environment(manifest: &Manifest) -> EnvironmentFindings {
         value: c.value.clone(),
         effect: c.effect.clone(),
         evidence: c.evidence.clone(),
-        mend: c.mend.clone(),
+        fix: c.fix.clone(),
     });
     EnvironmentFindings {
         facts: facts(start).into_iter().filter(|(_, v)| !v.is_empty()).map(|(n, v)| (n.to_owned(), v)).collect(),
@@ -103,7 +103,7 @@ mod tests {
             value: value.into(),
             effect: String::new(),
             evidence: String::new(),
-            mend: String::new(),
+            fix: String::new(),
         };
         Environment { hostname: hostname.into(), checks: checks.iter().map(check).collect(), ..Environment::default() }
     }

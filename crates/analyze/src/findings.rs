@@ -132,7 +132,7 @@ pub struct ArmInfo {
     pub name: String,
     /// Settings as a SPEC; empty for the host's default.
     pub spec: String,
-    /// Whether its settings are the control's: an A/A control, whose contrast is a certificate.
+    /// Whether its settings are the control's: an A/A control, whose contrast is an A/A comparison.
     pub is_aa: bool,
 }
 

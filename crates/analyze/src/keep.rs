@@ -6,7 +6,7 @@ use schedlab_run::{Applied, Count, Counter, Histogram, Manifest, TrialOutcome, T
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// Of so many trials of an arm one keeps what is shown once for all: lines of the twin, groups, what an operation is.
+/// Of so many trials of an arm one keeps what is shown once for all: lines of the reference, groups, what an operation is.
 const SHOWN_OF: usize = 50;
 
 /// Lists of names that are compared with a trial's. Where counters come and go a run has some more; those of a trial are

@@ -9,7 +9,7 @@
 mod arm_effects;
 mod arms;
 mod bisection;
-mod certificate;
+mod aa;
 mod claim;
 mod compare;
 mod confounded;

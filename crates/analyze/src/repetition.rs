@@ -276,7 +276,7 @@ fn environment_of(machine: &PackedMachine) -> Environment {
         value: value.clone(),
         effect: String::new(),
         evidence: String::new(),
-        mend: String::new(),
+        fix: String::new(),
     };
     Environment {
         kernel_release: machine.kernel_release.clone(),

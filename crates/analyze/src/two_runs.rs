@@ -108,8 +108,8 @@ fn refusal(a: &Manifest, b: &Manifest) -> Option<String> {
     }
     let base = |id: &str| id.split('/').next().unwrap_or_default().to_owned();
     for id in &a.workload_ids {
-        let twin = b.workload_ids.iter().find(|other| base(other) == base(id));
-        if let Some(other) = twin.filter(|other| *other != id) {
+        let other = b.workload_ids.iter().find(|other| base(other) == base(id));
+        if let Some(other) = other.filter(|other| *other != id) {
             return Some(format!("workload versions differ ({id}, {other}), so their numbers mean different things"));
         }
     }

@@ -74,7 +74,7 @@ fn more_units(contrast: &Contrast, sesoi: f64, alpha: f64) -> Option<MoreUnits> 
 }
 
 /// Adjusts the p of every judged contrast and withdraws differences that do not survive: Holm over the primaries of the
-/// whole run, Benjamini–Hochberg over the rest. A/A contrasts are certificates, not questions: a family of their own.
+/// whole run, Benjamini–Hochberg over the rest. A/A contrasts are comparisons of equals, not questions: a family of their own.
 pub(crate) fn correct(workloads: &mut [WorkloadFindings], sesoi: f64, alpha: f64) {
     for (primary, is_aa) in [(true, false), (true, true), (false, false), (false, true)] {
         let mut family: Vec<&mut Contrast> = workloads

@@ -202,7 +202,7 @@ impl<'t> Workload<'t> {
                 .filter_map(|arm| tiers::tier_split(self.manifest, &self.selection, (0, arm)))
                 .collect(),
             variance: first.and_then(|key| variance::variance_split(&self.selection, key, arms)),
-            certificates: Vec::new(),
+            aa_comparisons: Vec::new(),
             warm_up: self.warm_up(),
             contamination: self.contamination(arms),
             confounded: self.others().find_map(|arm| self.confounded(arm)),

@@ -49,7 +49,7 @@ fn a_boot_is_one_unit_whose_number_is_the_mean_of_its_blocks() {
     let noise = found.noise.as_ref().unwrap();
     assert!(noise.sentence.starts_with("6 boots that scatter like these"), "{}", noise.sentence);
     assert_eq!(findings.workloads[0].dispersion[0].unit_name, "boots");
-    assert_eq!(findings.workloads[0].certificates[0].units, BOOTS);
+    assert_eq!(findings.workloads[0].aa_comparisons[0].units, BOOTS);
     // Levels of boots differ most, their blocks not at all.
     let split = findings.workloads[0].variance.clone().unwrap();
     let boots = split.boot_share.unwrap();

@@ -1,4 +1,4 @@
-//! `burn/1`: threads that keep a CPU busy for a share of the time, twin of stress-ng --cpu-load and fio's cpuio. Two
+//! `burn/1`: threads that keep a CPU busy for a share of the time, reference of stress-ng --cpu-load and fio's cpuio. Two
 //! named clocks, because they differ under contention: `cpu` burns CPU time (stress-ng: a preempted burner catches up),
 //! `wall` burns until a wall-clock instant (fio: a preempted burner believes it burned).
 //!
@@ -52,7 +52,7 @@ pub(crate) struct Config {
 pub(crate) static INFO: WorkloadInfo = WorkloadInfo {
     name: "burn",
     version: 1,
-    twin: "stress-ng --cpu-load (clock=cpu), fio cpuio (clock=wall)",
+    reference: "stress-ng --cpu-load (clock=cpu), fio cpuio (clock=wall)",
     summary: "tasks that keep a CPU busy for a share of the time; also a background load",
     operation: "chunk",
     primary: &["achieved_cpu_share"],

@@ -58,7 +58,7 @@ pub enum BenchError {
     },
     /// The herd does not fit the machine's limits.
     #[error(
-        "{workload}: {what} need {needed} and leave {spare} to others, over the limit of {limit} ({source_of_limit}); {mend}"
+        "{workload}: {what} need {needed} and leave {spare} to others, over the limit of {limit} ({source_of_limit}); {fix}"
     )]
     OverLimit {
         /// The workload.
@@ -74,7 +74,7 @@ pub enum BenchError {
         /// Which limit.
         source_of_limit: String,
         /// What to do.
-        mend: &'static str,
+        fix: &'static str,
     },
     /// The machine lacks what the order asks for (a tier, a CPU, a right).
     #[error("{workload}: {reason}")]

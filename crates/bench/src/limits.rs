@@ -58,22 +58,22 @@ impl Limits {
         // Room for what else runs: a herd that fills the pid space to the last number takes the machine with it.
         const SPARE_TASKS: u64 = 300;
         const SPARE_FILES: u64 = 64;
-        let over = |unit: &str, (needed, spare), limit, name: &str, mend| {
+        let over = |unit: &str, (needed, spare), limit, name: &str, fix| {
             let (what, source_of_limit) = (format!("{what} ({unit})"), name.to_owned());
-            Err(BenchError::OverLimit { workload, what, needed, spare, limit, source_of_limit, mend })
+            Err(BenchError::OverLimit { workload, what, needed, spare, limit, source_of_limit, fix })
         };
-        for (limit, name, mend) in [
+        for (limit, name, fix) in [
             (self.processes, "RLIMIT_NPROC", "use fewer tasks or raise `ulimit -u`"),
             (self.pid_max, "kernel.pid_max", "use fewer tasks or raise the sysctl"),
             (self.threads_max, "kernel.threads-max", "use fewer tasks or raise the sysctl"),
         ] {
             if tasks.saturating_add(SPARE_TASKS) > limit {
-                return over("processes", (tasks, SPARE_TASKS), limit, name, mend);
+                return over("processes", (tasks, SPARE_TASKS), limit, name, fix);
             }
         }
         if open_files.saturating_add(SPARE_FILES) > self.open_files {
-            let mend = "use fewer tasks or raise `ulimit -n`";
-            return over("file descriptors", (open_files, SPARE_FILES), self.open_files, "RLIMIT_NOFILE", mend);
+            let fix = "use fewer tasks or raise `ulimit -n`";
+            return over("file descriptors", (open_files, SPARE_FILES), self.open_files, "RLIMIT_NOFILE", fix);
         }
         Ok(())
     }

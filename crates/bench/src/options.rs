@@ -52,7 +52,7 @@ impl<'a> Arguments<'a> {
         self.spec.shorthand.as_deref()
     }
 
-    /// The value of an option, which may be written with `_` for `-`, as twins write theirs.
+    /// The value of an option, which may be written with `_` for `-`, as references write theirs.
     pub(crate) fn get(&self, key: &str) -> Option<&'a str> {
         let args = &self.spec.args;
         args.get(key).or_else(|| args.get(&key.replace('-', "_"))).map(String::as_str)

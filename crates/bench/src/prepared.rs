@@ -216,7 +216,7 @@ impl Ended {
         (self.line.steady_end_ns - self.line.t0_ns) as f64 / 1e9
     }
 
-    /// From the release to the end of the last task, s: what twins print after a number of loops.
+    /// From the release to the end of the last task, s: what references print after a number of loops.
     pub(crate) fn time_s(&self) -> Metric {
         let seconds = (self.line.t1_ns - self.line.t0_ns) as f64 / 1e9;
         metrics::metric("time_s", seconds, "s", Direction::LowerIsBetter)

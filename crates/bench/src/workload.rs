@@ -37,7 +37,7 @@ pub struct WorkloadInfo {
     /// Semantic version: any change of what is measured raises it.
     pub version: u32,
     /// The program it is faithful to.
-    pub twin: &'static str,
+    pub reference: &'static str,
     /// What it does, in a sentence.
     pub summary: &'static str,
     /// What one operation is: `message`.
@@ -98,8 +98,8 @@ pub trait Workload {
     fn own_policy(&self) -> Option<Policy> {
         None
     }
-    /// Whether the spec asks for a twin's own output: its native lines and nothing else on standard output.
-    fn prints_as_its_twin(&self) -> bool {
+    /// Whether the spec asks for a reference's own output: its native lines and nothing else on standard output.
+    fn prints_as_its_reference(&self) -> bool {
         false
     }
     /// Moves the calling process into a network namespace of the workload's own, where it needs one, and says whether it

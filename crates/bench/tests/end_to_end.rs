@@ -292,13 +292,13 @@ fn the_slowest_operations_are_kept_where_they_are_asked_for() {
 }
 
 #[test]
-fn a_twins_latencies_are_not_printed_where_none_is_measured() {
+fn a_references_latencies_are_not_printed_where_none_is_measured() {
     let error = run_with("transact:loops=3,compat=hwbinder", &order(Stamping::Off), &mut Quiet).unwrap_err();
     assert!(error.to_string().contains("with --latency off none is measured"), "{error}");
 }
 
 #[test]
-fn options_are_taken_in_the_spelling_of_twins_too() {
+fn options_are_taken_in_the_spelling_of_references_too() {
     let spec = |text: &str| schedlab_bench::parse(&text.parse().unwrap()).map(|workload| workload.spec().to_string());
     assert_eq!(spec("transact:raw_data=yes,loops=3").unwrap(), spec("transact:raw-data=yes,loops=3").unwrap());
     assert!(spec("throughput:benchmark_format=json").unwrap().contains("benchmark-format=json"));

@@ -8,8 +8,8 @@ fn main() -> std::io::Result<()> {
     for check in environment(&Roots::default(), Probes::default()).checks {
         writeln!(out, "{:?} {}: {}\n    {}", check.state, check.title, check.value, check.effect)?;
         writeln!(out, "    [{}]", check.evidence)?;
-        if !check.mend.is_empty() {
-            writeln!(out, "    → {}", check.mend)?;
+        if !check.fix.is_empty() {
+            writeln!(out, "    → {}", check.fix)?;
         }
     }
     Ok(())

@@ -15,7 +15,7 @@ pub(crate) fn smt(machine: &Machine<'_>) -> Check {
     match active.text() {
         Some("1") => draft
             .warning("on", "two threads of a core slow each other: where tasks land changes their speed")
-            .mend(format!("pin by tier, or {}", machine.by_root("echo off > /sys/devices/system/cpu/smt/control")))
+            .fix(format!("pin by tier, or {}", machine.by_root("echo off > /sys/devices/system/cpu/smt/control")))
             .evidence(evidence),
         Some(_) => draft.good("off", "a CPU is a core of its own, as far as this kernel sees").evidence(evidence),
         None => draft.info("unknown", "whether CPUs share cores is not known").evidence(evidence),
@@ -78,7 +78,7 @@ pub(crate) fn clocksource(machine: &Machine<'_>) -> Check {
             .evidence(current.evidence()),
         Some(name) => draft
             .warning(name, "each time stamp is a system call or a device read: stamping costs microseconds")
-            .mend("boot with tsc=reliable if dmesg shows the TSC was given up, or use --latency off")
+            .fix("boot with tsc=reliable if dmesg shows the TSC was given up, or use --latency off")
             .evidence(current.evidence()),
         None => draft.unavailable("unknown", "what a time stamp costs is not known").evidence(current.evidence()),
     }

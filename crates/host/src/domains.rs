@@ -30,7 +30,7 @@ pub(crate) fn sched_domains(machine: &Machine<'_>) -> Check {
     let Some(llc) = sd_llc_size(machine) else {
         return draft
             .unavailable("unknown", effect)
-            .mend(machine.by_root(
+            .fix(machine.by_root(
                 "mount -t debugfs none /sys/kernel/debug; the kernel needs CONFIG_SCHED_DEBUG, or CONFIG_SCHEDSTATS for /proc/schedstat",
             ))
             .evidence(evidence);

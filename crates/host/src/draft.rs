@@ -14,7 +14,7 @@ pub(crate) fn check(id: &str, title: &str) -> Draft {
         value: String::new(),
         effect: String::new(),
         evidence: String::new(),
-        mend: String::new(),
+        fix: String::new(),
     })
 }
 
@@ -47,8 +47,8 @@ impl Draft {
     }
 
     /// What to do about it.
-    pub(crate) fn mend(mut self, mend: impl Into<String>) -> Self {
-        self.0.mend = mend.into();
+    pub(crate) fn fix(mut self, fix: impl Into<String>) -> Self {
+        self.0.fix = fix.into();
         self
     }
 

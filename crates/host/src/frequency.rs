@@ -26,7 +26,7 @@ pub(crate) fn governor(machine: &Machine<'_>) -> Check {
                 format!("{driver}: {other}"),
                 "the frequency follows the load: an arm that sleeps more also runs slower",
             )
-            .mend("cpupower frequency-set -g performance")
+            .fix("cpupower frequency-set -g performance")
             .evidence(evidence),
     }
 }
@@ -48,7 +48,7 @@ pub(crate) fn turbo(machine: &Machine<'_>) -> Check {
     if on {
         draft
             .warning("on", "the frequency depends on heat and on how many cores idle: drift between trials")
-            .mend(machine.by_root(off))
+            .fix(machine.by_root(off))
             .evidence(fact.evidence())
     } else {
         draft.good("off", "the frequency does not depend on heat or on other cores").evidence(fact.evidence())

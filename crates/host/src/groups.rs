@@ -55,7 +55,7 @@ pub(crate) fn cgroup(machine: &Machine<'_>) -> Check {
         Holder::V2 => draft.info("v2", "cpu_weight is cpu.weight, cpu_quota is cpu.max"),
         Holder::Nobody => draft
             .unavailable("none", "cpu_weight and cpu_quota cannot be set here")
-            .mend("mount cgroup2 with the cpu controller"),
+            .fix("mount cgroup2 with the cpu controller"),
     }
     .evidence(format!("/proc/self/cgroup: {path}; /sys/{mount}"))
 }
@@ -75,7 +75,7 @@ pub(crate) fn cpu_quota(machine: &Machine<'_>) -> Check {
         if let Some(quota) = quota {
             return draft
                 .warning(quota, "the group is stopped for the rest of each period once it has used its quota")
-                .mend("measure outside this group, or lift its quota (container --cpus, CPUQuota=)")
+                .fix("measure outside this group, or lift its quota (container --cpus, CPUQuota=)")
                 .evidence(format!("/sys/{mount}/{group}"));
         }
         match group.rsplit_once('/') {
@@ -97,7 +97,7 @@ pub(crate) fn pressure(machine: &Machine<'_>) -> Check {
             .evidence("/proc/pressure/cpu: readable"),
         None => draft
             .info("off", "waiting for CPU, memory and I/O is not counted for the machine")
-            .mend("boot with psi=1 where the kernel has it")
+            .fix("boot with psi=1 where the kernel has it")
             .evidence(cpu.evidence()),
     }
 }

@@ -12,7 +12,7 @@ pub(crate) fn lane(machine: &Machine<'_>) -> Option<Check> {
     let draft = match made_by.lane {
         Lane::Real { oversubscribed: true, .. } => draft
             .warning(value, "more CPUs than the host has: they wait for each other, and nothing can be compared")
-            .mend("fewer --cpus, or --lane virtual"),
+            .fix("fewer --cpus, or --lane virtual"),
         Lane::Real { accelerator: Accelerator::Kvm, .. } => {
             draft.info(value, "wall clock, on the host's CPUs; beside a translated guest its numbers mean nothing")
         }

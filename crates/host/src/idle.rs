@@ -29,7 +29,7 @@ pub(crate) fn cpuidle(machine: &Machine<'_>) -> Check {
     if deepest >= DEEP_US {
         draft
             .warning(value, "waking an idle CPU costs up to its exit latency: tails, and rewards for keeping CPUs busy")
-            .mend("hold /dev/cpu_dma_latency at 0 while measuring, or `cpupower idle-set -D 10`")
+            .fix("hold /dev/cpu_dma_latency at 0 while measuring, or `cpupower idle-set -D 10`")
             .evidence(evidence)
     } else {
         draft.info(value, "waking an idle CPU costs at most the exit latency shown").evidence(evidence)

@@ -89,7 +89,7 @@ pub(crate) fn hrtick(machine: &Machine<'_>) -> Check {
         }
         _ => draft
             .unavailable("unknown", "whether a slice can end between ticks is not known; by default it cannot")
-            .mend(machine.by_root("mount -t debugfs none /sys/kernel/debug, which shows sched/features"))
+            .fix(machine.by_root("mount -t debugfs none /sys/kernel/debug, which shows sched/features"))
             .evidence(features[0].evidence()),
     }
 }
@@ -117,7 +117,7 @@ pub(crate) fn default_slice(machine: &Machine<'_>) -> Check {
         Some(ns) => draft.info(format!("{} ns", ns.trim()), effect).evidence("/proc/self/sched: se.slice"),
         None => draft
             .unavailable("unknown", "what slice=… is compared with is not known")
-            .mend(machine.by_root(
+            .fix(machine.by_root(
                 "mount -t debugfs none /sys/kernel/debug, which shows sched/base_slice_ns or sched/min_granularity_ns",
             ))
             .evidence("no debugfs sched/, no se.slice in /proc/self/sched"),
@@ -136,7 +136,7 @@ pub(crate) fn sched_ext(machine: &Machine<'_>) -> Check {
             let name = ops.text().unwrap_or("unnamed");
             draft
                 .warning(format!("{text}: {name}"), "a BPF scheduler decides; slice, nice and policy may mean nothing")
-                .mend("stop it (systemctl stop scx) unless it is what you measure")
+                .fix("stop it (systemctl stop scx) unless it is what you measure")
                 .evidence(format!("{}; {}", state.evidence(), ops.evidence()))
         }
     }
@@ -150,13 +150,13 @@ pub(crate) fn schedstats(machine: &Machine<'_>) -> Check {
     if own.text().is_none() {
         return draft
             .unavailable("no run delay", "how long tasks waited for a CPU is not counted")
-            .mend("a kernel with CONFIG_SCHED_INFO (any distribution's)")
+            .fix("a kernel with CONFIG_SCHED_INFO (any distribution's)")
             .evidence(own.evidence());
     }
     match switch.text() {
         Some("1") => draft
             .warning("on", "every wake-up and switch pays for statistics that schedlab does not need")
-            .mend("sysctl kernel.sched_schedstats=0")
+            .fix("sysctl kernel.sched_schedstats=0")
             .evidence(switch.evidence()),
         Some(text) => draft.good(if text == "0" { "off" } else { text }, RUN_DELAY).evidence(switch.evidence()),
         None => draft.good("not built in", RUN_DELAY).evidence(format!("{}; {}", switch.evidence(), own.evidence())),

@@ -30,7 +30,7 @@ pub(crate) fn debug_options(machine: &Machine<'_>) -> Check {
     let Some(config) = &machine.config else {
         return draft
             .unavailable("unknown", "a debug kernel can be several times slower, and this one cannot be told")
-            .mend("install the kernel's config as /boot/config-$(uname -r)")
+            .fix("install the kernel's config as /boot/config-$(uname -r)")
             .evidence("neither /proc/config.gz nor /boot/config-RELEASE nor /lib/modules/RELEASE/config");
     };
     let on: Vec<&str> = DEBUG_OPTIONS.into_iter().filter(|name| config.has(name)).collect();
@@ -42,7 +42,7 @@ pub(crate) fn debug_options(machine: &Machine<'_>) -> Check {
             on.join(", "),
             "every lock, switch or allocation is checked: absolute numbers are not those of production",
         )
-        .mend("boot a kernel without them, or compare only within this kernel")
+        .fix("boot a kernel without them, or compare only within this kernel")
         .evidence(format!("{}: CONFIG_{}=y", config.source, on.join("=y, CONFIG_")))
 }
 
@@ -54,11 +54,11 @@ pub(crate) fn context_tracking(machine: &Machine<'_>) -> Check {
     match cpus.text() {
         Some(list) if !list.is_empty() && list != "(null)" => draft
             .warning(format!("nohz_full={list}"), "each system call on these CPUs pays for tracking; others do not")
-            .mend("pin both arms to CPUs of one kind")
+            .fix("pin both arms to CPUs of one kind")
             .evidence(cpus.evidence()),
         _ if forced => draft
             .warning("forced on", "each system call pays for tracking")
-            .mend("build without CONFIG_CONTEXT_TRACKING_USER_FORCE")
+            .fix("build without CONFIG_CONTEXT_TRACKING_USER_FORCE")
             .evidence("kernel config: CONFIG_CONTEXT_TRACKING_USER_FORCE=y"),
         // As the kernel prints a list that it does not have.
         Some("(null)") => {
@@ -81,7 +81,7 @@ pub(crate) fn audit(machine: &Machine<'_>) -> Check {
             .evidence("netlink AUDIT_LIST_RULES: never,task"),
         Ok(state) => draft
             .warning(format!("on, {}", counted(state.rules, "rules")), slow)
-            .mend("set `audit=off` in the arms, or boot with audit=0")
+            .fix("set `audit=off` in the arms, or boot with audit=0")
             .evidence(format!("netlink AUDIT_GET: enabled={}; AUDIT_LIST_RULES: {}", state.enabled, state.rules)),
         Err(why) => {
             let off = machine.boot_argument("audit").is_some_and(|value| value == "0" || value == "off");
@@ -91,7 +91,7 @@ pub(crate) fn audit(machine: &Machine<'_>) -> Check {
                 (_, None) => draft.good("not built in", "system calls are not audited").evidence(built.evidence()),
                 _ if daemon_runs(machine) => draft
                     .warning("auditd runs", slow)
-                    .mend("systemctl stop auditd and auditctl -e 0 while measuring")
+                    .fix("systemctl stop auditd and auditctl -e 0 while measuring")
                     .evidence(format!("a process named auditd; netlink: {why}")),
                 _ => draft
                     .info("no auditd", "system calls are probably not audited; only root can be told")
@@ -123,7 +123,7 @@ pub(crate) fn seccomp(machine: &Machine<'_>) -> Check {
             let value = filters.parse::<u32>().map_or_else(|_| format!("{filters} filters"), |n| counted(n, "filters"));
             draft
                 .warning(value, "a filter runs at every system call, in both arms")
-                .mend("run outside the container, or with its seccomp profile unconfined")
+                .fix("run outside the container, or with its seccomp profile unconfined")
                 .evidence(format!("/proc/self/status: Seccomp: {mode}, Seccomp_filters: {filters}"))
         }
     }

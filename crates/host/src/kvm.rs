@@ -12,7 +12,7 @@ pub struct KvmSeen {
     /// What showed it.
     pub evidence: String,
     /// What to do about it; empty where nothing is.
-    pub mend: String,
+    pub fix: String,
 }
 
 /// How far KVM got.
@@ -43,7 +43,7 @@ pub fn kvm(seen: &KvmSeen) -> Check {
         KvmOutcome::Fails(NoKvm::Foreign | NoKvm::Unwanted) => draft.info("not used", TRANSLATED),
         KvmOutcome::Unknown => draft.unavailable("unknown", "whether guests are translated is not known"),
     };
-    draft.mend(&seen.mend).evidence(&seen.evidence)
+    draft.fix(&seen.fix).evidence(&seen.evidence)
 }
 
 #[cfg(test)]
@@ -54,8 +54,8 @@ mod tests {
     #[test]
     fn what_was_seen_is_told_apart() {
         let of = |outcome| {
-            let check = kvm(&KvmSeen { outcome, evidence: "seen".into(), mend: "mend".into() });
-            assert_eq!((check.evidence.as_str(), check.mend.as_str()), ("seen", "mend"));
+            let check = kvm(&KvmSeen { outcome, evidence: "seen".into(), fix: "fix".into() });
+            assert_eq!((check.evidence.as_str(), check.fix.as_str()), ("seen", "fix"));
             (check.value, check.state)
         };
         let all = [

@@ -1,5 +1,5 @@
 //! What this machine is and what it can measure: `doctor`. Read-only checks, each with its effect on results, the
-//! evidence and the mend; the same list is in every manifest, and crate `analyze` says what differs.
+//! evidence and the fix; the same list is in every manifest, and crate `analyze` says what differs.
 //!
 //! Checks are small functions over a `machine::Machine`: file trees below [`Roots`], answers of system calls
 //! ([`SystemAnswers`]) and measurements of the caller ([`Probes`]). None of them fails: what cannot be read is said.

@@ -33,7 +33,7 @@ pub(crate) fn numa_balancing(machine: &Machine<'_>) -> Check {
         Some("0") => draft.good("off", "tasks and pages are not moved for locality").evidence(knob.evidence()),
         Some(mode) => draft
             .warning(format!("on ({mode})"), "page faults and task moves for locality come and go during a trial")
-            .mend("sysctl kernel.numa_balancing=0 in both arms, unless it is what you measure")
+            .fix("sysctl kernel.numa_balancing=0 in both arms, unless it is what you measure")
             .evidence(knob.evidence()),
         None => draft.good("not built in", "tasks and pages are not moved for locality").evidence(knob.evidence()),
     }

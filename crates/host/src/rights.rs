@@ -24,7 +24,7 @@ pub(crate) fn limits(machine: &Machine<'_>) -> Check {
     if files.parse().is_ok_and(|n: u64| n < FILES_WANTED) {
         draft
             .warning(value, "large herds (messaging with many groups) will be refused")
-            .mend(format!(
+            .fix(format!(
                 "{}, or `* hard nofile` in /etc/security/limits.conf",
                 machine.by_root(format_args!("ulimit -Hn {FILES_WANTED}"))
             ))
@@ -44,14 +44,14 @@ pub(crate) fn lockdown(machine: &Machine<'_>) -> Check {
         }
         Some(mode) => draft
             .warning(mode, "not even root reads debugfs sched/: no base_slice_ns, no features")
-            .mend("per-task slices still work (slice=2ms); else boot without Secure Boot or lockdown=")
+            .fix("per-task slices still work (slice=2ms); else boot without Secure Boot or lockdown=")
             .evidence(file.evidence()),
         None => {
             let built = machine.config.as_ref().is_some_and(|c| c.has("SECURITY_LOCKDOWN_LSM"));
             let value = if built { "unknown" } else { "not seen" };
             draft
                 .info(value, "if the kernel is locked down, debugfs knobs are refused to root too")
-                .mend(if built { "mount -t securityfs none /sys/kernel/security" } else { "" })
+                .fix(if built { "mount -t securityfs none /sys/kernel/security" } else { "" })
                 .evidence(file.evidence())
         }
     }
@@ -74,7 +74,7 @@ pub(crate) fn tracefs(machine: &Machine<'_>) -> Check {
     let fact = machine.sys("kernel/tracing/trace_clock");
     let effect = "nothing is recorded: a slow operation cannot be explained by who was on the CPU";
     let missing = fact.evidence().ends_with("not there");
-    let (value, mend) = match (missing, machine.is_root()) {
+    let (value, fix) = match (missing, machine.is_root()) {
         (true, true) => (
             "not mounted",
             "a recording mounts tracefs for itself, where it may; else mount -t tracefs none /sys/kernel/tracing",
@@ -83,7 +83,7 @@ pub(crate) fn tracefs(machine: &Machine<'_>) -> Check {
         (false, true) => ("no", BARRED),
         (false, false) => ("no", "run as root"),
     };
-    draft.unavailable(value, effect).mend(mend).evidence(fact.evidence())
+    draft.unavailable(value, effect).fix(fix).evidence(fact.evidence())
 }
 
 /// Software events of perf on a whole CPU.
@@ -96,7 +96,7 @@ pub(crate) fn perf_software(machine: &Machine<'_>) -> Check {
             .evidence(format!("perf_event_open: granted; {}", paranoid.evidence())),
         Err(why) => draft
             .unavailable("no", "switches, run delay and migrations come from rusage and /proc only")
-            .mend(if machine.is_root() { BARRED } else { COUNTING })
+            .fix(if machine.is_root() { BARRED } else { COUNTING })
             .evidence(format!("perf_event_open: {why}; {}", paranoid.evidence())),
     }
 }
@@ -117,14 +117,14 @@ pub(crate) fn pmu(machine: &Machine<'_>) -> Check {
         }
         (Err(why), Some(name)) => draft
             .unavailable("not permitted", "no cycles, instructions or cache misses")
-            .mend(if machine.is_root() { BARRED } else { COUNTING })
+            .fix(if machine.is_root() { BARRED } else { COUNTING })
             .evidence(format!("/sys/{name} is there; perf_event_open(cycles): {why}")),
         (Err(why), None) => draft
             .unavailable(
                 "none",
                 "no cycles, instructions or cache misses; sampled profiles cannot see code with interrupts off",
             )
-            .mend("give the VM a virtual PMU (QEMU: -cpu host,pmu=on), or measure on bare metal")
+            .fix("give the VM a virtual PMU (QEMU: -cpu host,pmu=on), or measure on bare metal")
             .evidence(format!("perf_event_open(cycles): {why}; no /sys/bus/event_source/devices/cpu")),
     }
 }
@@ -137,7 +137,7 @@ pub(crate) fn bpf(machine: &Machine<'_>) -> Check {
         Ok(()) => draft.good("yes", "BPF maps and programs can be loaded").evidence("bpf(BPF_MAP_CREATE): granted"),
         Err(why) => draft
             .unavailable("no", "nothing of schedlab's core needs it; sched_ext schedulers and BPF tools do")
-            .mend(if machine.is_root() { BARRED } else { "run as root, or grant CAP_BPF" })
+            .fix(if machine.is_root() { BARRED } else { "run as root, or grant CAP_BPF" })
             .evidence(format!("bpf(BPF_MAP_CREATE): {why}; {}", knob.evidence())),
     }
 }
@@ -152,7 +152,7 @@ pub(crate) fn real_time(machine: &Machine<'_>) -> Check {
             .evidence(format!("sched_setscheduler(SCHED_FIFO, 1): granted; {}", runtime.evidence())),
         Err(why) => draft
             .unavailable("no", "policy=fifo:… and policy=rr:… will be `not applied`")
-            .mend(match machine.is_root() {
+            .fix(match machine.is_root() {
                 true => "in a cgroup v1 group give cpu.rt_runtime_us; in a container CAP_SYS_NICE",
                 false => "run as root, `ulimit -r 99`, or in a cgroup v1 group give cpu.rt_runtime_us",
             })

@@ -21,7 +21,7 @@ pub(crate) fn round_trip(probes: Probes) -> Check {
         _ => {
             return draft
                 .unavailable("not measured", "whether placement decides results here is not known")
-                .mend("`schedlab doctor` measures it in a fraction of a second")
+                .fix("`schedlab doctor` measures it in a fraction of a second")
                 .evidence("no measurement given");
         }
     };
@@ -30,7 +30,7 @@ pub(crate) fn round_trip(probes: Probes) -> Check {
     let draft = if ratio >= PLACEMENT_DECIDES {
         draft
             .warning(value, "where the scheduler puts two tasks decides the result, more than any setting does")
-            .mend("pin both arms (pin=same or pin=apart), or read results per tier")
+            .fix("pin both arms (pin=same or pin=apart), or read results per tier")
     } else {
         draft.info(value, "what free placement can change at most")
     };

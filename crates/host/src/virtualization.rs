@@ -42,7 +42,7 @@ pub(crate) fn hypervisor(machine: &Machine<'_>) -> Check {
             .evidence(evidence),
         Some(name) => draft
             .warning(name, "a neighbour can take the CPU, and waking a halted vCPU is a trip through the hypervisor")
-            .mend("pin vCPUs on the host; here: pair the arms in time, which schedlab does")
+            .fix("pin vCPUs on the host; here: pair the arms in time, which schedlab does")
             .evidence(evidence),
         None => draft.good("none seen", "no hypervisor stands between us and the CPUs").evidence(evidence),
     }
@@ -65,7 +65,7 @@ pub(crate) fn steal_rate(machine: &Machine<'_>) -> Check {
     let draft = if share > STEAL_IS_MUCH {
         draft
             .warning(value, "many trials will be marked and their blocks repeated")
-            .mend("a quieter host, or vCPUs with a core of their own")
+            .fix("a quieter host, or vCPUs with a core of their own")
     } else {
         draft.good(value, "trials with more than 0.5 % are marked and their block is repeated")
     };
@@ -80,7 +80,7 @@ pub(crate) fn background_load(machine: &Machine<'_>) -> Check {
     match first.parse::<f64>() {
         Ok(value) if value >= 0.5 => draft
             .warning(format!("load {value}"), "other tasks compete with what is measured and widen every interval")
-            .mend("stop them, or measure what you want beside a load you control (--load)")
+            .fix("stop them, or measure what you want beside a load you control (--load)")
             .evidence(load.evidence()),
         Ok(value) => {
             draft.good(format!("load {value}"), "the machine was quiet in the last minute").evidence(load.evidence())

@@ -211,7 +211,7 @@ fn well_formed(environment: &Environment) {
         assert!(!check.value.is_empty() && !check.effect.is_empty() && !check.evidence.is_empty(), "{check:?}");
         assert!(!check.value.contains('\n'), "{check:?}");
         if check.state == CheckState::Warning {
-            assert!(!check.mend.is_empty(), "a warning says what to do: {check:?}");
+            assert!(!check.fix.is_empty(), "a warning says what to do: {check:?}");
         }
     }
     assert!(FLUCTUATING.iter().all(|id| ids.contains(id)), "every fluctuating id is a check");
@@ -384,10 +384,10 @@ fn root_is_not_told_to_become_root_and_a_list_of_no_cpu_is_said_in_words() {
         };
         environment_of(&tree.roots(), &barred, Probes::default())
     };
-    let mends = |environment: &Environment| -> String {
-        environment.checks.iter().map(|check| format!("{}: {}\n", check.id, check.mend)).collect()
+    let fixes = |environment: &Environment| -> String {
+        environment.checks.iter().map(|check| format!("{}: {}\n", check.id, check.fix)).collect()
     };
-    let (root, user) = (mends(&of("0")), mends(&of("1000")));
+    let (root, user) = (fixes(&of("0")), fixes(&of("1000")));
     assert!(!root.contains("run as root") && root.contains("perf: root is barred here"), "{root}");
     for id in ["perf", "bpf", "real_time", "tracefs"] {
         let line = user.lines().find(|line| line.starts_with(&format!("{id}: "))).unwrap();

@@ -1,4 +1,4 @@
-//! Why a file is not the result it was said to be, in one line that names the file, the line and the mend.
+//! Why a file is not the result it was said to be, in one line that names the file, the line and the fix.
 
 use crate::{Kind, Source};
 
@@ -108,7 +108,7 @@ pub enum ImportError {
     Nothing {
         /// The file.
         source_name: String,
-        /// What is missing and the mend.
+        /// What is missing and the fix.
         why: String,
     },
     /// `--metric` names none of the tool's.

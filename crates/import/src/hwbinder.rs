@@ -158,7 +158,7 @@ fn of_part(measured: &mut Measured, parts: &[&Map<String, Value>]) -> Result<(),
     Ok(())
 }
 
-/// `schedlab bench transact --compat` says so of a class that it may not schedule; the twins themselves would fail.
+/// `schedlab bench transact --compat` says so of a class that it may not schedule; the programs themselves would fail.
 fn never_ran(class: &Map<String, Value>) -> bool {
     LATENCIES.iter().all(|(theirs, _)| class.get(*theirs).is_some_and(Value::is_null))
 }

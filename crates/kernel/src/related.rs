@@ -1,7 +1,7 @@
 //! The commits that belong to a feature: those that change the functions and names that it is made of, those that fix it or
 //! take it back, and those that were sent with it.
 
-use crate::dossier::{Event, Reference, mended, references};
+use crate::dossier::{Event, Reference, fixed, references};
 use crate::names::words;
 use crate::port::{Commit, section_name};
 use crate::series::{FilePatch, Line};
@@ -77,7 +77,7 @@ fn leading(at: usize, events: &[Event], to: &BTreeSet<usize>) -> Vec<Reference> 
         "Link" => others().any(|other| other.references.contains(reference)),
         _ => {
             let one = Event { references: vec![(*reference).clone()], ..Event::default() };
-            others().any(|other| !mended(&one, std::slice::from_ref(other)).is_empty())
+            others().any(|other| !fixed(&one, std::slice::from_ref(other)).is_empty())
         }
     };
     events[at].references.iter().filter(leads).cloned().collect()

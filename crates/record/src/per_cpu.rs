@@ -149,7 +149,7 @@ pub(crate) fn online_cpus(roots: &Roots) -> CpuList {
 /// What a machine without a PMU of the core is told.
 pub(crate) const NO_PMU: &str = "this machine exposes no hardware PMU (a VM without vPMU?)";
 
-/// Why the kernel refused, and the mend.
+/// Why the kernel refused, and the fix.
 fn refusal(roots: &Roots, cpu: u32, error: &io::Error) -> String {
     const EMFILE: i32 = 24;
     const EOPNOTSUPP: i32 = 95;

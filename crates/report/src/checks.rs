@@ -51,9 +51,9 @@ fn summary(checks: &[Check]) -> String {
     let warnings = counted(of(CheckState::Warning).count(), "warnings");
     // What every trial suffers from, and what one command fixes, before the rest in its order.
     const FIRST: [&str; 4] = ["background_load", "perf", "tracefs", "governor"];
-    let fixable = || of(CheckState::Warning).chain(of(CheckState::Unavailable)).filter(|check| !check.mend.is_empty());
+    let fixable = || of(CheckState::Warning).chain(of(CheckState::Unavailable)).filter(|check| !check.fix.is_empty());
     let first = FIRST.iter().find_map(|id| fixable().find(|check| check.id == *id)).or_else(|| fixable().next());
-    let fix = first.map(|check| format!(". First fix: {} ({})", check.mend, check.title)).unwrap_or_default();
+    let fix = first.map(|check| format!(". First fix: {} ({})", check.fix, check.title)).unwrap_or_default();
     terminal(&format!("{known} of {} can be read or measured{cannot}. {warnings}{fix}", checks.len()))
 }
 
@@ -94,7 +94,7 @@ fn of_check(check: &Check, column: usize, columns: usize, colour: bool, out: &mu
     let parts = [
         ("", if beside { "" } else { check.value.as_str() }),
         ("", if good { "" } else { check.effect.as_str() }),
-        ("fix: ", check.mend.as_str()),
+        ("fix: ", check.fix.as_str()),
         ("read: ", check.evidence.as_str()),
     ];
     for (lead, text) in parts.iter().filter(|(_, text)| !text.is_empty()) {

@@ -137,7 +137,7 @@ pub(crate) fn weighed(findings: &Findings) -> Vec<(String, String)> {
         }
     }
     for c in findings.environment.checks.iter().filter(|c| c.state == CheckState::Warning) {
-        add(format!("{} ({}): {}", c.title, c.value, c.effect), &c.mend, None);
+        add(format!("{} ({}): {}", c.title, c.value, c.effect), &c.fix, None);
     }
     findings.environment.warnings.iter().for_each(|text| add(text.clone(), "", None));
     let several = findings.workloads.len() > 1;
@@ -234,8 +234,7 @@ pub(crate) fn warnings(findings: &Findings) -> Vec<String> {
     checks
         .map(|c| {
             let effect = c.effect.trim_end_matches('.');
-            let fix =
-                if c.mend.is_empty() { String::new() } else { format!("; fix: {}", c.mend.trim_end_matches('.')) };
+            let fix = if c.fix.is_empty() { String::new() } else { format!("; fix: {}", c.fix.trim_end_matches('.')) };
             format!("{} ({}): {effect}{fix}.", c.title, c.value)
         })
         .collect()

@@ -102,7 +102,7 @@ fn every_report_shows_the_noise_and_the_certificate() {
         (small(), "tell a difference from none if it is"),
         (without_aa_arm(), "tell a difference from none if it is"),
     ] {
-        assert_eq!(made.findings.workloads[0].certificates.len(), 1);
+        assert_eq!(made.findings.workloads[0].aa_comparisons.len(), 1);
         for name in ["report.txt", "narrow.txt", "report.md", "report.html", "report.json"] {
             let text = strip_ansi(&made.output(name)).replace("&#39;", "'");
             let text = text.split_whitespace().collect::<Vec<_>>().join(" ");

@@ -260,8 +260,8 @@ fn every_pair_of_golden_traces_is_compared_or_refused_in_a_sentence() {
                 }
                 (Err(why), Err(_)) => {
                     let why = why.to_string();
-                    let mends = ["name ", "record"];
-                    assert!(mends.iter().any(|mend| why.contains(mend)) && !why.contains('\n'), "{why}");
+                    let fixes = ["name ", "record"];
+                    assert!(fixes.iter().any(|fix| why.contains(fix)) && !why.contains('\n'), "{why}");
                     refused += 1;
                 }
                 (there, _) => panic!("{} and {} only one way round: {:?}", TRACES[a], TRACES[b], there.err()),

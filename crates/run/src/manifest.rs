@@ -48,8 +48,9 @@ pub struct Check {
     pub effect: String,
     /// Where the value was read.
     pub evidence: String,
-    /// What to do about it; empty when there is nothing to do.
-    pub mend: String,
+    /// What to do about it; empty when there is nothing to do. Runs of before have it as `mend`.
+    #[serde(alias = "mend")]
+    pub fix: String,
 }
 
 /// The machine.

@@ -33,7 +33,7 @@ pub(crate) fn add(trials: &Path, file: &Path) -> Result<(), RunError> {
 }
 
 /// Ends the last line, which a full disk or a power cut may have torn.
-pub(crate) fn mend(trials: &Path) -> Result<(), RunError> {
+pub(crate) fn fix(trials: &Path) -> Result<(), RunError> {
     let path = path(trials);
     match read_text(&path) {
         Ok(list) if whole_lines(&list).len() == list.len() => Ok(()),

@@ -94,7 +94,7 @@ mod tests {
     }
 
     #[test]
-    fn a_shells_operators_and_open_quotes_are_refused_with_the_mend() {
+    fn a_shells_operators_and_open_quotes_are_refused_with_the_fix() {
         let error = split("make -j2 > log").unwrap_err().to_string();
         assert!(error.contains("`>`") && error.contains("sh -c"), "{error}");
         for bad in ["echo 'a", "echo \"a", "echo a\\", "a && b", "echo $HOME"] {

@@ -61,7 +61,7 @@ impl RunWriter {
         let mut writer = Self { dir: dir.to_owned(), _lock };
         writer.set_aside(&run)?;
         writer.tell_missing(&run)?;
-        stored::mend(&dir.join(TRIALS))?;
+        stored::fix(&dir.join(TRIALS))?;
         Ok(writer)
     }
 

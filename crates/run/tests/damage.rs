@@ -336,7 +336,7 @@ fn what_was_missing_is_told_by_the_sealed_run_as_well() {
 }
 
 #[test]
-fn a_torn_list_of_trial_files_is_no_damage_and_is_mended() {
+fn a_torn_list_of_trial_files_is_no_damage_and_is_made_whole() {
     let lab = Lab::new(4, 5, false);
     let list = lab.dir.join("trials/stored.txt");
     let whole = fs::read_to_string(&list).unwrap();

@@ -7,8 +7,8 @@ mod exit;
 mod input;
 mod output;
 mod progress;
+mod reference_spelling;
 mod session;
-mod twin_spelling;
 
 use schedlab_sys::interrupt::Interrupt;
 use std::process::{Command, ExitCode, Stdio};

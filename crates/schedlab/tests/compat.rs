@@ -1,5 +1,5 @@
-//! What we print in a twin's form: its keys in its order, numbers that are those of our own samples and metrics, and
-//! texts that our importers, made for the twins' own output, take for theirs.
+//! What we print in a reference's form: its keys in its order, numbers that are those of our own samples and metrics, and
+//! texts that our importers, made for the references' own output, take for theirs.
 
 #![allow(clippy::print_stderr)] // A skip says why.
 
@@ -66,7 +66,7 @@ fn told_ns(said: &str, class: &str) -> Vec<f64> {
     lines.map(|line| line.trim_end_matches(" ms").rsplit(' ').next().unwrap().parse::<f64>().unwrap() * 1e6).collect()
 }
 
-/// The raw data hold the FIFO class alone, as the twin's; `-v` tells the other one.
+/// The raw data hold the FIFO class alone, as the reference's; `-v` tells the other one.
 #[test]
 fn numbers_of_both_classes_are_those_of_every_transaction_told() {
     for compat in ["hwbinder", "schd-dbg"] {
@@ -143,7 +143,7 @@ fn value(outcome: &TrialOutcome, name: &str) -> f64 {
 }
 
 #[test]
-fn our_importers_take_our_text_for_the_twins() {
+fn our_importers_take_our_text_for_the_references() {
     let text = transact("-raw_data --compat hwbinder").stdout;
     let printed = json(&text);
     let trials = imported("hwbinder", &text);

@@ -63,7 +63,7 @@ fn manifest() -> Manifest {
         value: evil(),
         effect: evil(),
         evidence: evil(),
-        mend: evil(),
+        fix: evil(),
     };
     let environment = Environment {
         hostname: evil(),

@@ -168,7 +168,7 @@ fn a_dossier_of_a_history_names_releases_subsystems_references_and_keeps_what_wa
     write(&lab, "t/kernel/x.c", [TEXT, &KNOB.replace("\"knob\"", "\"the_knob\""), DEAD_END].concat().as_bytes());
     commit("an open", None);
     write(&lab, "t/kernel/x.c", TEXT.replace("unlock(x)", "release(x)").as_bytes());
-    commit(&format!("mend\n\nFixes: {} (\"a knob\")", &knob[..12]), None);
+    commit(&format!("fix\n\nFixes: {} (\"a knob\")", &knob[..12]), None);
     let (tree, out) = (lab.path("t"), lab.path("out"));
     let traced = write(&lab, "hits.txt", b" a-1 [000] d 1.0: open <-syscall\n a-1 [000] d 1.1: open <-syscall\n");
     let words =
@@ -181,7 +181,7 @@ fn a_dossier_of_a_history_names_releases_subsystems_references_and_keeps_what_wa
     assert!(page.contains("| Link | https://example.org/knob |"), "{page}");
     assert!(page.contains("| the_knob | Documentation | Documentation/knobs.rst:3 |"), "{page}");
     assert!(page.contains("| THE KNOBS | Maintained | knobs@example.org | 1 | +7 | -0 |"), "{page}");
-    assert!(page.contains(" a knob | ") && page.contains(" mend |  |"), "the fix is a problem of the knob: {page}");
+    assert!(page.contains(" a knob | ") && page.contains(" fix |  |"), "the fix is a problem of the knob: {page}");
     assert!(page.contains("| kernel | 1 | 0 | 2 |") && page.contains("| open | kernel | 2 |"), "{page}");
     assert!(page.contains("           19 +int open(int x)\n"), "line by line: {page}");
     // Written into a slot, and changed elsewhere; then in Chinese.

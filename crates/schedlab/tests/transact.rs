@@ -1,11 +1,11 @@
-//! `transact` and `throughput` as a user starts them: the twins' spellings and formats.
+//! `transact` and `throughput` as a user starts them: the references' spellings and formats.
 
 mod program;
 
 use program::{json, schedlab};
 
 #[test]
-fn the_twins_command_line_gives_the_twins_json_and_nothing_else() {
+fn the_command_line_of_the_reference_gives_its_json_and_nothing_else() {
     let line = "bench transact -i 20 -pair 2 -deadline_us 2500 -v -raw_data --compat hwbinder";
     let ran = schedlab(&line.split(' ').collect::<Vec<_>>()).success();
     let printed = json(&ran.stdout);

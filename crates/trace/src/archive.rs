@@ -58,8 +58,8 @@ pub(crate) fn only_trace(
             let names: Vec<&str> = traces.iter().take(LISTED).map(|(member, _)| member.name.as_str()).collect();
             let more = if traces.len() > LISTED { ", …" } else { "" };
             let what = format!("an archive with {} traces: {}{more}", traces.len(), names.join(", "));
-            let mend = format!("unpack the one that is meant and name it: unzip {file} '{}'", names[0]);
-            Err(archive.refuse(0, what, &mend))
+            let fix = format!("unpack the one that is meant and name it: unzip {file} '{}'", names[0]);
+            Err(archive.refuse(0, what, &fix))
         }
     }
 }
@@ -152,8 +152,8 @@ impl Archive {
         Ok(Box::new(Forward::new(self.stream(member)?)))
     }
 
-    fn refuse(&self, offset: u64, what: String, mend: &str) -> TraceError {
-        TraceError::Unsupported { file: self.input.file.clone(), offset, what, mend: mend.to_owned() }
+    fn refuse(&self, offset: u64, what: String, fix: &str) -> TraceError {
+        TraceError::Unsupported { file: self.input.file.clone(), offset, what, fix: fix.to_owned() }
     }
 }
 

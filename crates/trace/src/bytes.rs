@@ -166,9 +166,9 @@ impl Input {
         TraceError::Malformed { file, offset, found: found.into(), expected: expected.into() }
     }
 
-    pub(crate) fn unsupported(&self, offset: u64, what: impl Into<String>, mend: impl Into<String>) -> TraceError {
+    pub(crate) fn unsupported(&self, offset: u64, what: impl Into<String>, fix: impl Into<String>) -> TraceError {
         let (file, offset) = (self.file.clone(), self.base.saturating_add(offset));
-        TraceError::Unsupported { file, offset, what: what.into(), mend: mend.into() }
+        TraceError::Unsupported { file, offset, what: what.into(), fix: fix.into() }
     }
 }
 

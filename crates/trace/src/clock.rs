@@ -35,7 +35,7 @@ pub(crate) fn shown(clock: &str) -> String {
 }
 
 /// What helps where a clock counts no time.
-pub(crate) const MEND: &str = "record with a clock that counts time: trace-cmd record -C mono, or mono in trace_clock";
+pub(crate) const FIX: &str = "record with a clock that counts time: trace-cmd record -C mono, or mono in trace_clock";
 
 #[cfg(test)]
 mod tests {

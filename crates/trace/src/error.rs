@@ -46,7 +46,7 @@ pub enum TraceError {
         expected: String,
     },
     /// A form of the format that is not read here.
-    #[error("{file}: byte {offset}: {what}; {mend}")]
+    #[error("{file}: byte {offset}: {what}; {fix}")]
     Unsupported {
         /// The file.
         file: String,
@@ -55,7 +55,7 @@ pub enum TraceError {
         /// What it is.
         what: String,
         /// What to do instead.
-        mend: String,
+        fix: String,
     },
     /// A trace without a scheduler event.
     #[error(

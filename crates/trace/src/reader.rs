@@ -216,8 +216,8 @@ const FORMATS: [Format; 7] = [
 fn unknown(file: &str, head: &[u8]) -> TraceError {
     match compressed(head) {
         Some((what, unpack)) => {
-            let mend = format!("{unpack} it first");
-            TraceError::Unsupported { file: file.to_owned(), offset: 0, what: what.to_owned(), mend }
+            let fix = format!("{unpack} it first");
+            TraceError::Unsupported { file: file.to_owned(), offset: 0, what: what.to_owned(), fix }
         }
         None => TraceError::NotATrace { file: file.to_owned(), begins: crate::error::begins(head) },
     }

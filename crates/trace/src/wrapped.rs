@@ -74,7 +74,7 @@ pub(crate) fn open_archive(file: &str, source: Box<dyn ByteSource>, wanted: Kind
     let read = MultiGzDecoder::new(Onward { source, at: 0 }).take(MOST_INFLATED + 1).read_to_end(&mut bytes);
     if bytes.len() as u64 > MOST_INFLATED {
         let (file, what) = (file.to_owned(), format!("an archive of more than {MOST_INFLATED} bytes in gzip"));
-        return Err(TraceError::Unsupported { file, offset: 0, what, mend: "gunzip it first".into() });
+        return Err(TraceError::Unsupported { file, offset: 0, what, fix: "gunzip it first".into() });
     }
     let inflated = bytes.len();
     let mut reader = TraceDat::open_archive(file, Box::new(bytes), wanted)?;

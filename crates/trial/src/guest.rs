@@ -218,8 +218,8 @@ impl Runner for GuestRunner<'_> {
         let count = self.trials.entry((workload, arm)).or_insert(0);
         *count += 1;
         let own = self.identities.get(arm as usize);
-        let twins = self.identities.iter().take(arm as usize).filter(|other| Some(*other) == own).count() as u64;
-        self.next = Next { arm, position, sample: *count + self.first - 1 + twins * SAMPLES_APART };
+        let equals = self.identities.iter().take(arm as usize).filter(|other| Some(*other) == own).count() as u64;
+        self.next = Next { arm, position, sample: *count + self.first - 1 + equals * SAMPLES_APART };
     }
 
     fn run(&mut self, order: &TrialOrder, timeout: Duration) -> Result<TrialOutcome, String> {

@@ -21,7 +21,7 @@ impl Machine {
         Ok(Self { roots: Roots::default(), limits, topology: Topology::read(Path::new("/sys"))? })
     }
 
-    /// Everything about a workload, as an arm has it, that no number of trials would mend.
+    /// Everything about a workload, as an arm has it, that no number of trials would fix.
     fn check(&self, workload: &dyn Workload, arm: &Arm, plan: &Plan) -> Result<()> {
         workload.check(&self.limits)?;
         workload.check_placement(&self.topology)?;

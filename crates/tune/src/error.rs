@@ -37,7 +37,7 @@ pub enum TuneError {
     Unreadable {
         /// The journal.
         path: PathBuf,
-        /// What is wrong with it, and the mend.
+        /// What is wrong with it, and the fix.
         why: String,
     },
     /// A value could not be put back.

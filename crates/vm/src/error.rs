@@ -1,4 +1,4 @@
-//! What can go wrong with a guest: each names the step and the mend.
+//! What can go wrong with a guest: each names the step and the fix.
 
 use crate::cpio::CpioError;
 use crate::frame::FrameError;
@@ -25,12 +25,12 @@ pub enum VmError {
         cause: std::io::Error,
     },
     /// A program that is needed is not installed.
-    #[error("{program} is not installed; {mend}")]
+    #[error("{program} is not installed; {fix}")]
     NoProgram {
         /// Its name.
         program: String,
         /// How to get it.
-        mend: String,
+        fix: String,
     },
     /// A program failed.
     #[error("{step}: `{command}` failed: {said}")]

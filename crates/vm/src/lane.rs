@@ -16,9 +16,9 @@ pub fn advice(lane: Lane, qemu_version: &str, cpus: u32) -> Option<String> {
     if !matches!(lane, Lane::Virtual(_)) || cpus == 1 || qemu_version::shares_turns(qemu_version) {
         return None;
     }
-    let mend = qemu_version::MEND;
+    let fix = qemu_version::FIX;
     Some(format!(
-        "with QEMU {qemu_version} a virtual guest of {cpus} CPUs may never end, since one of them starves the others; {mend}, \
+        "with QEMU {qemu_version} a virtual guest of {cpus} CPUs may never end, since one of them starves the others; {fix}, \
          or one CPU"
     ))
 }

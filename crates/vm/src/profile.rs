@@ -32,8 +32,8 @@ pub fn check(qemu_version: &str, architecture: Architecture) -> Result<(), VmErr
     if qemu_version::loads_plugin(qemu_version) {
         return Ok(());
     }
-    let mend = qemu_version::MEND;
-    Err(VmError::Refused(format!("QEMU {qemu_version} cannot load the plugin that counts instructions; {mend}")))
+    let fix = qemu_version::FIX;
+    Err(VmError::Refused(format!("QEMU {qemu_version} cannot load the plugin that counts instructions; {fix}")))
 }
 
 /// Instructions executed in the measured part.

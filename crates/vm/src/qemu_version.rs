@@ -10,7 +10,7 @@ const SHARES_TURNS: (u32, u32) = (10, 0);
 const KEEPS_STATES: (u32, u32) = (8, 2);
 
 /// How to get one that does all.
-pub(crate) const MEND: &str = "use QEMU 10 or newer (Debian 12: apt-get install -t bookworm-backports qemu-system-x86)";
+pub(crate) const FIX: &str = "use QEMU 10 or newer (Debian 12: apt-get install -t bookworm-backports qemu-system-x86)";
 
 fn at_least(version: &str, least: (u32, u32)) -> bool {
     let mut numbers = version.split('.').map(|number| number.parse::<u32>().unwrap_or(0));

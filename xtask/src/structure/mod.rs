@@ -27,7 +27,7 @@ pub(crate) struct Finding {
 pub(crate) fn check(workspace: &Workspace) -> Result<Vec<Finding>> {
     // Only what we build for: chrono's crate for Haiku builds C++, on Haiku.
     let built = ["--locked", "--filter-platform", workspace.host.as_str(), "--filter-platform", AARCH64];
-    let metadata = workspace.metadata(&built).context("is Cargo.lock up to date? `cargo metadata` mends it")?;
+    let metadata = workspace.metadata(&built).context("is Cargo.lock up to date? `cargo metadata` fixes it")?;
     let rust = sources::read(workspace, &metadata)?;
     let checks: [(&'static str, Result<Vec<String>>); 11] = [
         ("dependencies run one way", direction::check(&metadata)),

@@ -16,7 +16,7 @@ struct Package {
     present: fn(&Machine) -> bool,
 }
 
-/// The twins, hackbench and perf, are not among them: `cargo xtask bench` needs those, and says so itself.
+/// The reference tools, hackbench and perf, are not among them: `cargo xtask bench` needs those, and says so itself.
 const PACKAGES: [Package; 4] = [
     Package {
         name: "qemu-user",

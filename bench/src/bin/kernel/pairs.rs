@@ -16,15 +16,15 @@ pub(crate) struct Pair {
     /// The same with more of the newer file's text around it.
     pub(crate) wide: Hunk,
     /// The maintainers' own, at its exact lines.
-    pub(crate) twin: Hunk,
+    pub(crate) counterpart: Hunk,
     /// Both change the same lines, trailing blanks aside.
     pub(crate) is_same: bool,
-    /// The older file before and after the twin.
+    /// The older file before and after the counterpart.
     pub(crate) old: Vec<u8>,
     pub(crate) right: Vec<u8>,
 }
 
-/// Twins are alike in this share of their changed lines, and no other hunk comes as near.
+/// Counterparts are alike in this share of their changed lines, and no other hunk comes as near.
 const ALIKE: f64 = 0.6;
 const APART: f64 = 0.05;
 
@@ -58,17 +58,17 @@ fn hunks(a: &Path, b: &Path) -> Result<Vec<Hunk>> {
     Ok(parse(&out.stdout).into_iter().flat_map(|patch| patch.files).flat_map(|file| file.hunks).collect())
 }
 
-/// The pairs of a file: twin and hunk are each other's best match.
+/// The pairs of a file: counterpart and hunk are each other's best match.
 pub(crate) fn of_file(trees: &[PathBuf; 4], file: &str) -> Result<Vec<Pair>> {
     let at = |tree: usize| trees[tree].join(file);
-    let (newer, twins) = (hunks(&at(0), &at(1))?, hunks(&at(2), &at(3))?);
+    let (newer, counterparts) = (hunks(&at(0), &at(1))?, hunks(&at(2), &at(3))?);
     let old = std::fs::read(at(2)).with_context(|| at(2).display().to_string())?;
     let base = std::fs::read(at(0)).with_context(|| at(0).display().to_string())?;
     let changed = |hunk: &Hunk| -> Vec<Vec<u8>> {
         let lines = hunk.lines.iter().filter(|l| !matches!(l, Line::Context(_)));
         lines.map(|l| [&[l.sign()], l.text().trim_ascii_end()].concat()).collect()
     };
-    let (a, b): (Vec<_>, Vec<_>) = (newer.iter().map(changed).collect(), twins.iter().map(changed).collect());
+    let (a, b): (Vec<_>, Vec<_>) = (newer.iter().map(changed).collect(), counterparts.iter().map(changed).collect());
     let ratio: Vec<Vec<f64>> = a.iter().map(|x| b.iter().map(|y| ratio(x, y)).collect()).collect();
     let mut out = Vec::new();
     for (i, row) in ratio.iter().enumerate() {
@@ -81,17 +81,17 @@ pub(crate) fn of_file(trees: &[PathBuf; 4], file: &str) -> Result<Vec<Pair>> {
         if best < ALIKE || rivals.any(|rival| rival > best - APART) {
             continue;
         }
-        let twin = twins[j].clone();
-        let line = twin.old_start - usize::from(!twin.old_side().is_empty());
+        let counterpart = counterparts[j].clone();
+        let line = counterpart.old_start - usize::from(!counterpart.old_side().is_empty());
         let exactly = Placement::At { line, offset: 0, fuzz: 0 };
-        let right = apply(std::slice::from_ref(&twin), &[exactly], &split(&old));
+        let right = apply(std::slice::from_ref(&counterpart), &[exactly], &split(&old));
         let hunk = newer[i].clone();
         let (file, wide, old) = (
             file.into(),
             widened(&hunk, hunk.old_start - usize::from(!hunk.old_side().is_empty()), &split(&base)),
             old.clone(),
         );
-        out.push(Pair { file, number: i, hunk, wide, twin, is_same: a[i] == b[j], old, right });
+        out.push(Pair { file, number: i, hunk, wide, counterpart, is_same: a[i] == b[j], old, right });
     }
     Ok(out)
 }

@@ -113,13 +113,13 @@ impl Score {
         let text = |hunk: &schedlab_kernel::Hunk| String::from_utf8_lossy(&hunk.to_bytes()).into_owned();
         self.misses += &format!(
             "===== {} {kind} patch={verdict:?} right={right} as_patch={as_patch} placed={placed} proposed={proposed} \
-             confidence={confidence} flagged={:?} present={} place={:?}\n{}--- twin\n{}--- proposal\n{}\n",
+             confidence={confidence} flagged={:?} present={} place={:?}\n{}--- counterpart\n{}--- proposal\n{}\n",
             pair.file,
             ours.flagged,
             ours.is_present,
             ours.place,
             text(&pair.hunk),
-            text(&pair.twin),
+            text(&pair.counterpart),
             ours.proposal.as_ref().map(|p| text(&p.hunk)).unwrap_or_default(),
         );
     }
@@ -166,9 +166,9 @@ fn name(confidence: Confidence) -> &'static str {
 
 /// Within the lines that the maintainers changed, give or take the context of a diff.
 fn stands_at(line: usize, pair: &Pair) -> bool {
-    let (before, behind) = pair.twin.context();
-    let first = pair.twin.old_start + before;
-    let last = pair.twin.old_start + pair.twin.old_side().len() - behind;
+    let (before, behind) = pair.counterpart.context();
+    let first = pair.counterpart.old_start + before;
+    let last = pair.counterpart.old_start + pair.counterpart.old_side().len() - behind;
     (first.saturating_sub(3)..=last + 3).contains(&line)
 }
 

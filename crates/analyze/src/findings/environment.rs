@@ -32,7 +32,7 @@ pub struct CheckRow {
     /// Where the value was read.
     pub evidence: String,
     /// What to do.
-    pub mend: String,
+    pub fix: String,
 }
 
 /// A difference between two environments.

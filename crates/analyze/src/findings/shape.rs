@@ -1,4 +1,4 @@
-//! Distributions, modes, tiers, variance and the A/A certificate.
+//! Distributions, modes, tiers, variance and the A/A comparison.
 
 use super::{Effect, TierShare};
 use schedlab_run::Tier;
@@ -105,7 +105,7 @@ pub struct VarianceSplit {
     pub steal_explained: Option<f64>,
 }
 
-/// What an A/A certificate compared.
+/// What an A/A comparison compared.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Equals {
@@ -119,7 +119,7 @@ pub enum Equals {
 /// How far apart things that are equal by design were measured: an estimate with its interval, which should hold no effect.
 /// It is of other trials than a verdict and bounds none: what a verdict's own noise is says [`Noise`](super::Noise).
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Certificate {
+pub struct AaComparison {
     /// What was compared.
     pub equals: Equals,
     /// The A/A arm, or the control.

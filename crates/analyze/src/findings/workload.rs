@@ -1,6 +1,6 @@
 //! One workload: its metrics, the values of each arm, and how its trials were chosen.
 
-use super::{ArmFacts, Certificate, Contrast, Curve, MainEffect, ModeFindings, TierSplit, VarianceSplit};
+use super::{ArmFacts, AaComparison, Contrast, Curve, MainEffect, ModeFindings, TierSplit, VarianceSplit};
 use schedlab_run::Direction;
 use serde::Serialize;
 
@@ -35,9 +35,9 @@ pub struct WorkloadFindings {
     pub tier_splits: Vec<TierSplit>,
     /// Where the variance of the first primary metric comes from; `None` when it cannot be split.
     pub variance: Option<VarianceSplit>,
-    /// The A/A certificates: from the A/A arms, or without one from the control's own trials; none below six blocks
+    /// The A/A comparisons: from the A/A arms, or without one from the control's own trials; none below six blocks
     /// then, for switchback trials and for imported rows.
-    pub certificates: Vec<Certificate>,
+    pub aa_comparisons: Vec<AaComparison>,
     /// Trials cut as warm-up.
     pub warm_up: WarmUp,
     /// Marked blocks and their repeats.

@@ -12,12 +12,12 @@ fn equal_arms_are_an_aa_certificate_and_equivalent() {
     let findings = compare(&manifest, &trials);
     assert!(findings.arms[1].is_aa && primary(&findings).is_aa);
     assert_eq!(primary(&findings).verdict, Verdict::Equivalent);
-    let certificate = &findings.workloads[0].certificates[0];
-    assert!(certificate.includes_no_effect && certificate.effect == primary(&findings).effect);
+    let aa_comparison = &findings.workloads[0].aa_comparisons[0];
+    assert!(aa_comparison.includes_no_effect && aa_comparison.effect == primary(&findings).effect);
     assert!(
-        certificate.sentence.starts_with("a2 against a, which have the same settings: 0"),
+        aa_comparison.sentence.starts_with("a2 against a, which have the same settings: 0"),
         "{}",
-        certificate.sentence
+        aa_comparison.sentence
     );
 }
 
@@ -25,8 +25,8 @@ fn equal_arms_are_an_aa_certificate_and_equivalent() {
 fn without_an_aa_arm_the_control_is_held_against_itself() {
     let (manifest, trials) = planted(&[1.0, 1.5], 10).run();
     let findings = compare(&manifest, &trials);
-    let [certificate] = &findings.workloads[0].certificates[..] else { panic!("one primary, one certificate") };
-    assert_eq!((certificate.equals, certificate.arm, certificate.units), (Equals::ControlTwice, 0, 10));
+    let [aa_comparison] = &findings.workloads[0].aa_comparisons[..] else { panic!("one primary, one A/A comparison") };
+    assert_eq!((aa_comparison.equals, aa_comparison.arm, aa_comparison.units), (Equals::ControlTwice, 0, 10));
     // By hand: the t interval on ln(second / first) over the blocks.
     let rates = |block: u32| -> Vec<f64> {
         let rows = trials.iter().filter(|t| t.block == block && t.arm == Some(0));
@@ -34,11 +34,11 @@ fn without_an_aa_arm_the_control_is_held_against_itself() {
     };
     let logs: Vec<f64> = (0..10).map(rates).map(|v| (v[1] / v[0]).ln()).collect();
     let by_hand = schedlab_stats::t_estimate(&logs, 0.95).unwrap();
-    let effect = certificate.effect.unwrap();
+    let effect = aa_comparison.effect.unwrap();
     assert!((effect.lo.ln() - by_hand.interval.lo).abs() < 1e-9 && (effect.hi.ln() - by_hand.interval.hi).abs() < 1e-9);
     // The noise is 1 % a trial and B's 50 % are none of it.
     assert!(effect.hi - effect.lo < 0.05, "{effect:?}");
-    assert!(certificate.sentence.contains("takes it out of the verdict"), "{}", certificate.sentence);
+    assert!(aa_comparison.sentence.contains("takes it out of the verdict"), "{}", aa_comparison.sentence);
 }
 
 #[test]
@@ -54,8 +54,8 @@ fn drift_within_a_block_is_in_that_certificate_and_not_in_the_verdict() {
     let (manifest, trials) = lab.run();
     let findings = compare(&manifest, &trials);
     assert_eq!(primary(&findings).verdict, Verdict::Equivalent, "the mirror cancels it");
-    let certificate = &findings.workloads[0].certificates[0];
-    assert!(!certificate.includes_no_effect && certificate.effect.unwrap().lo > 1.08);
+    let aa_comparison = &findings.workloads[0].aa_comparisons[0];
+    assert!(!aa_comparison.includes_no_effect && aa_comparison.effect.unwrap().lo > 1.08);
     assert!(findings.problems.iter().any(|p| p.text.contains("drifts within a block")), "{:?}", findings.problems);
 }
 
@@ -63,7 +63,7 @@ fn drift_within_a_block_is_in_that_certificate_and_not_in_the_verdict() {
 fn the_certificate_knows_arms_that_have_a_boot_each_in_a_block() {
     let (manifest, mut trials) = planted(&[1.0, 1.5], 10).run();
     let said =
-        |trials: &[schedlab_run::TrialRecord]| compare(&manifest, trials).workloads[0].certificates[0].sentence.clone();
+        |trials: &[schedlab_run::TrialRecord]| compare(&manifest, trials).workloads[0].aa_comparisons[0].sentence.clone();
     // A guest for each trial, or one for both arms of a block: their trials are mirrored.
     for (number, trial) in trials.iter_mut().enumerate() {
         trial.boot_id = format!("trial-{number}");
@@ -88,10 +88,10 @@ fn an_aa_arm_is_the_better_certificate_and_five_blocks_make_none() {
     let (mut manifest, trials) = planted(&[1.0, 1.0, 1.2], 8).run();
     manifest.arms[1].settings.clear();
     let findings = compare(&manifest, &trials);
-    let [certificate] = &findings.workloads[0].certificates[..] else { panic!("one primary, one certificate") };
-    assert_eq!((certificate.equals, certificate.arm, certificate.units), (Equals::AaArm, 1, 8));
+    let [aa_comparison] = &findings.workloads[0].aa_comparisons[..] else { panic!("one primary, one A/A comparison") };
+    assert_eq!((aa_comparison.equals, aa_comparison.arm, aa_comparison.units), (Equals::AaArm, 1, 8));
     let (manifest, trials) = planted(&[1.0, 1.2], 5).run();
-    assert_eq!(compare(&manifest, &trials).workloads[0].certificates, []);
+    assert_eq!(compare(&manifest, &trials).workloads[0].aa_comparisons, []);
 }
 
 #[test]

@@ -202,7 +202,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_is_said_with_its_mend() {
+    fn what_is_wrong_is_said_with_its_fix() {
         for (text, expected) in [
             ("exec", "no command"),
             ("exec:''", "empty command"),

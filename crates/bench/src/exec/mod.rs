@@ -33,7 +33,7 @@ use script::{Message, Report};
 pub(crate) static INFO: WorkloadInfo = WorkloadInfo {
     name: "exec",
     version: 1,
-    twin: "any command: pgbench, perf bench, a compile",
+    reference: "any command: pgbench, perf bench, a compile",
     summary: "any command, its own figure and what its process tree used; also a background load",
     operation: "run",
     primary: &["time_s"],

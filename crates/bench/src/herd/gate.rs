@@ -6,7 +6,7 @@ use schedlab_sys::fd::{self, Pair};
 use std::io;
 use std::os::fd::AsFd;
 
-/// Both channels; of the workload's own transport, as in the twin.
+/// Both channels; of the workload's own transport, as in the reference.
 #[derive(Debug)]
 pub(crate) struct Gate {
     ready: Pair,

@@ -68,7 +68,7 @@ impl Herd {
         self.members.len()
     }
 
-    /// Forks a task. In the child `prepare` runs before the gate (it closes what the twin closes there and allocates;
+    /// Forks a task. In the child `prepare` runs before the gate (it closes what the reference closes there and allocates;
     /// the parent's descriptors are untouched), `body` between the gate and `_exit`.
     pub(crate) fn fork<T>(
         &mut self,

@@ -72,7 +72,7 @@ impl Config {
 pub(crate) static INFO: WorkloadInfo = WorkloadInfo {
     name: "messaging",
     version: 1,
-    twin: "hackbench (rt-tests), perf bench sched messaging",
+    reference: "hackbench (rt-tests), perf bench sched messaging",
     summary: "groups of senders spray messages to all receivers of their group",
     operation: "message",
     primary: &["msgs_per_s"],

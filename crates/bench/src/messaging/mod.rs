@@ -1,4 +1,4 @@
-//! `messaging/1`, twin of hackbench: in each group S senders spray messages to R receivers, each sender to all of them
+//! `messaging/1`, reference of hackbench: in each group S senders spray messages to R receivers, each sender to all of them
 //! in turn; nobody replies. t0 and t1 of the legacy `Time:` are hackbench's own (see [`crate::herd`]): from after the
 //! last ready byte, before the wake byte, to after the last task has been reaped or joined.
 

@@ -179,7 +179,7 @@ fn start_threads(config: &Config, run: &Prepared<'_>, herd: &mut Herd, group: u3
     let outs = Arc::new(outs);
     for input in inputs {
         let part = Arc::new(Part::new(config, run, herd.next_task(), group, to_receive));
-        // The write ends stay open in every thread, as in the twin: a receiver that ends early must not turn a
+        // The write ends stay open in every thread, as in the reference: a receiver that ends early must not turn a
         // sender's write into a broken pipe before the count is compared.
         let (mine, kept) = (Arc::clone(&part), Arc::clone(&outs));
         let body = move |message| {

@@ -73,7 +73,7 @@ const OPTIONS: &[OptionDoc] = &[
 pub(crate) static INFO: WorkloadInfo = WorkloadInfo {
     name: "pipe",
     version: 1,
-    twin: "UnixBench context1, perf bench sched pipe (before Linux 6.15)",
+    reference: "UnixBench context1, perf bench sched pipe (before Linux 6.15)",
     summary: "two tasks pass one token back and forth through two pipes",
     operation: "round trip",
     primary: &["round_trips_per_s"],
@@ -86,7 +86,7 @@ pub(crate) static INFO: WorkloadInfo = WorkloadInfo {
 pub(crate) static INFO_TWO_TOKENS: WorkloadInfo = WorkloadInfo {
     name: "pipe2",
     version: 1,
-    twin: "perf bench sched pipe (since Linux 6.15)",
+    reference: "perf bench sched pipe (since Linux 6.15)",
     summary: "two tasks both write a token, then both read: two tokens under way",
     operation: "exchange",
     primary: &["exchanges_per_s"],

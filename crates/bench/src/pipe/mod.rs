@@ -1,9 +1,9 @@
-//! `pipe/1` and `pipe2/1`: two tasks pass a token through two pipes, twins of UnixBench context1 and `perf bench sched
+//! `pipe/1` and `pipe2/1`: two tasks pass a token through two pipes, references of UnixBench context1 and `perf bench sched
 //! pipe`. Strict: the parent writes and reads, the child reads and writes; one token, one round trip per operation.
 //! Two tokens (`perf bench sched pipe` since Linux 6.15): both write, then both read.
 //!
 //! t0 is before the wake byte that releases all copies; t1 is the end of the steady state: the stop flag, or with
-//! `loops` the last task's last operation. The twins begin before fork and pipe(): a difference of less than 1 ms.
+//! `loops` the last task's last operation. The references begin before fork and pipe(): a difference of less than 1 ms.
 
 mod config;
 mod loops;

@@ -49,7 +49,7 @@ pub(crate) enum Push {
 pub(crate) static INFO: WorkloadInfo = WorkloadInfo {
     name: "stream",
     version: 1,
-    twin: "netperf TCP_STREAM (several: super_netperf)",
+    reference: "netperf TCP_STREAM (several: super_netperf)",
     summary: "senders write many small messages into TCP connections, each to a receiver of its own",
     operation: "message",
     primary: &["received_bytes_per_s", "cpu_s_per_gb"],
@@ -170,7 +170,7 @@ mod tests {
     use crate::registry;
 
     #[test]
-    fn the_defaults_are_the_twins_and_the_canonical_spec_reads_back() {
+    fn the_defaults_are_the_references_and_the_canonical_spec_reads_back() {
         let workload = registry::parse(&"stream".parse().unwrap()).unwrap();
         let spec = workload.spec();
         assert_eq!(

@@ -1,4 +1,4 @@
-//! `stream/1`, twin of netperf's TCP_STREAM with small sends: each sender writes messages into its TCP connection as
+//! `stream/1`, reference of netperf's TCP_STREAM with small sends: each sender writes messages into its TCP connection as
 //! fast as the connection takes them, each receiver counts the bytes that arrive.
 //!
 //! t0 is before the wake byte that releases all streams, t1 the stop flag, or with `loops` the end of the last stream.

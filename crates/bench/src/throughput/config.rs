@@ -9,7 +9,7 @@ use crate::workload::{Workload, WorkloadInfo, option};
 use schedlab_run::WorkloadSpec;
 use schedlab_run::units::CpuList;
 
-/// The twins' payloads: 4 B to 64 KiB by factors of two.
+/// The references' payloads: 4 B to 64 KiB by factors of two.
 pub(super) const SWEEP: [usize; 15] = [4, 8, 16, 32, 64, 128, 256, 512, 1024, 2048, 4096, 8192, 16_384, 32_768, 65_536];
 
 /// What Google Benchmark's own output looks like.
@@ -47,7 +47,7 @@ const PAYLOAD_NS: u64 = 500_000_000;
 pub(crate) static INFO: WorkloadInfo = WorkloadInfo {
     name: "throughput",
     version: 1,
-    twin: "libbinder_benchmark, libhwbinder_benchmark (Android, Google Benchmark)",
+    reference: "libbinder_benchmark, libhwbinder_benchmark (Android, Google Benchmark)",
     summary: "a client sends a payload to a server process and gets it back, over a range of sizes",
     operation: "echo",
     primary: &["real_time_ns"],
@@ -138,7 +138,7 @@ mod tests {
     use crate::registry;
 
     #[test]
-    fn the_default_is_the_twins_range_and_time() {
+    fn the_default_is_the_references_range_and_time() {
         assert!(SWEEP.windows(2).all(|two| two[1] == 2 * two[0]) && (SWEEP[0], SWEEP[14]) == (4, 64 << 10));
         let spec = registry::parse(&"throughput".parse().unwrap()).unwrap().spec();
         assert_eq!(

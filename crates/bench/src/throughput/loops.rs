@@ -153,7 +153,7 @@ pub(super) struct Buffers {
 }
 
 impl Buffers {
-    /// The twins' pattern: each byte is its index.
+    /// The references' pattern: each byte is its index.
     pub(super) fn new(bytes: usize) -> Self {
         Self { payload: (0..bytes).map(|i| i as u8).collect(), echo: vec![0; bytes] }
     }

@@ -1,4 +1,4 @@
-//! `throughput/1`, twin of libbinder_benchmark and libhwbinder_benchmark: a client sends a payload to a server process,
+//! `throughput/1`, reference of libbinder_benchmark and libhwbinder_benchmark: a client sends a payload to a server process,
 //! which sends it back, over payloads of 4 B to 64 KiB. How long an echo takes in real time and in CPU time of the
 //! client, and how many bytes a second move; printed as Google Benchmark prints it.
 //!
@@ -94,7 +94,7 @@ impl Workload for Config {
         limits.fit(INFO.name, &format!("{pairs} pairs × 2 tasks"), tasks, Transport::FILES_PER_LINK + 16)
     }
 
-    fn prints_as_its_twin(&self) -> bool {
+    fn prints_as_its_reference(&self) -> bool {
         self.format != Format::None
     }
 

@@ -43,7 +43,7 @@ impl Config {
 pub(crate) static INFO: WorkloadInfo = WorkloadInfo {
     name: "timer",
     version: 1,
-    twin: "cyclictest (rt-tests)",
+    reference: "cyclictest (rt-tests)",
     summary: "threads that sleep to absolute instants and measure how late they wake; no period is left out",
     operation: "wake-up",
     primary: &["latency_p50_ns", "latency_p99_ns"],

@@ -1,5 +1,5 @@
-//! `timer/1`, twin of cyclictest: each thread sleeps to absolute instants, one interval apart, and measures how late it
-//! wakes. Unlike the twin it leaves no period out: those that began while a late thread still slept are counted as
+//! `timer/1`, reference of cyclictest: each thread sleeps to absolute instants, one interval apart, and measures how late it
+//! wakes. Unlike the reference it leaves no period out: those that began while a late thread still slept are counted as
 //! missed, each with its own lateness, so that a stall weighs as long as it lasts (no coordinated omission).
 //!
 //! t0 of the run is before the wake byte that releases all threads, t1 the stop flag, or with `loops` the last

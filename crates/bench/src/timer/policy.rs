@@ -19,14 +19,14 @@ pub(super) fn check(policy: Policy) -> Result<(), BenchError> {
 }
 
 fn refused(policy: Policy, error: &io::Error) -> BenchError {
-    let mend = match policy {
+    let fix = match policy {
         Policy::Fifo(_) | Policy::Rr(_) => {
             "a real-time policy needs CAP_SYS_NICE or RLIMIT_RTPRIO: run with sudo, or `ulimit -r 99` as root (root is \
              refused too in a cgroup v1 group whose cpu.rt_runtime_us is 0)"
         }
         _ => "leaving policy idle needs CAP_SYS_NICE or a sufficient RLIMIT_NICE: run with sudo",
     };
-    BenchError::NotPossibleHere { workload: INFO.name, reason: format!("policy={policy}: {error}; {mend}") }
+    BenchError::NotPossibleHere { workload: INFO.name, reason: format!("policy={policy}: {error}; {fix}") }
 }
 
 #[cfg(test)]

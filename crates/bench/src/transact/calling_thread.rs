@@ -1,5 +1,5 @@
 //! The threads of a client that transact: its own under SCHED_OTHER (or what an arm set), and one under SCHED_FIFO 99,
-//! made anew for each transaction as the twins do, or kept.
+//! made anew for each transaction as the references do, or kept.
 
 use super::config::FifoThread;
 use super::message::{Attributes, REPLY_BYTES, Reply, Request};
@@ -22,7 +22,7 @@ pub(super) struct Sample {
     /// CLOCK_MONOTONIC; 0 when not timed.
     pub(super) end_ns: u64,
     pub(super) caller_tid: u32,
-    /// The CPU right before the call; the caller may have been moved before it got to transact, as in the twins.
+    /// The CPU right before the call; the caller may have been moved before it got to transact, as in the references.
     pub(super) caller_cpu: u32,
     pub(super) caller: Attributes,
     pub(super) reply: Reply,

@@ -1,4 +1,4 @@
-//! The client process: in each iteration a transaction from the FIFO thread and then one from its own, as the twins.
+//! The client process: in each iteration a transaction from the FIFO thread and then one from its own, as the references.
 //! Everything but [`super::timed`] is outside the timed region.
 
 use super::calling_thread::{Calling, CallingThread, FifoCaller, Sample, spawn};

@@ -1,4 +1,4 @@
-//! The twins' own output: hwbinder's latency test and schd-dbg, their keys in their order, so that scripts written for
+//! The references' own output: hwbinder's latency test and schd-dbg, their keys in their order, so that scripts written for
 //! them read ours. Five significant digits instead of two; percentiles from narrow buckets instead of 0.39 ms wide
 //! ones; the deadline holds for both classes. A class that was not permitted, or not timed, has null for its numbers.
 
@@ -6,15 +6,15 @@ use super::config::Config;
 use super::measured::{ClassMeasured, Measured};
 use super::report::{Class, Tally};
 
-/// The share of transactions served on the caller's CPU above which the twins print GOOD.
+/// The share of transactions served on the caller's CPU above which the references print GOOD.
 const GOOD_SYNC_SHARE: f64 = 0.6;
 
-/// `GOOD` or `POOR`, as the twins judge.
+/// `GOOD` or `POOR`, as the references judge.
 pub(super) fn sync_word(not_sync: u64, of: u64) -> &'static str {
     if sync_share(not_sync, of) > GOOD_SYNC_SHARE { "GOOD" } else { "POOR" }
 }
 
-/// R of the twins.
+/// R of the references.
 pub(super) fn sync_share(not_sync: u64, of: u64) -> f64 {
     1.0 - not_sync as f64 / of.max(1) as f64
 }
@@ -104,12 +104,12 @@ pub(super) fn schd_dbg(config: &Config, measured: &Measured) -> Vec<String> {
     lines
 }
 
-/// The twins judge by the priority alone; unlike them, a kernel or transport that cannot inherit is N/A, not a FAIL.
+/// The references judge by the priority alone; unlike them, a kernel or transport that cannot inherit is N/A, not a FAIL.
 fn tail(measured: &Measured) -> [String; 2] {
     [format!("\"inheritance\": \"{}\"", measured.inheritance.priority.word()), "}".to_owned()]
 }
 
-/// A line for each transaction, as `-v` of the twins tells it in several.
+/// A line for each transaction, as `-v` of the references tells it in several.
 pub(super) fn verbose(measured: &Measured) -> Vec<String> {
     let policy = |policy: u8| match policy {
         0 => "SCHED_OTHER",

@@ -12,7 +12,7 @@ use schedlab_run::units::{self, CpuList};
 /// What the FIFO transaction runs on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum FifoThread {
-    /// A new thread for each transaction, as the twins make it: cold stack and all.
+    /// A new thread for each transaction, as the references make it: cold stack and all.
     Fresh,
     /// One thread for the whole run.
     Kept,
@@ -61,7 +61,7 @@ pub(super) fn word<T: PartialEq>(words: &[(&'static str, T)], value: &T) -> &'st
 pub(crate) static INFO: WorkloadInfo = WorkloadInfo {
     name: "transact",
     version: 1,
-    twin: "libhwbinder_latency and schd-dbg (Android)",
+    reference: "libhwbinder_latency and schd-dbg (Android)",
     summary: "pairs of client and server process; each iteration one transaction from a SCHED_FIFO 99 thread, one from a SCHED_OTHER thread",
     operation: "transaction",
     primary: &["other_p50_ns"],
@@ -70,10 +70,10 @@ pub(crate) static INFO: WorkloadInfo = WorkloadInfo {
             "loops",
             "N",
             "100",
-            "iterations of each pair, two transactions each (-i of the twins; this or duration)",
+            "iterations of each pair, two transactions each (-i of the references; this or duration)",
         ),
         option("duration", "TIME", "-", "length of the steady state instead of loops"),
-        option("pairs", "N|ncpu|Nncpu", "1", "pairs of processes at the same time (-pair of the twins)"),
+        option("pairs", "N|ncpu|Nncpu", "1", "pairs of processes at the same time (-pair of the references)"),
         option(
             "deadline",
             "TIME",
@@ -86,7 +86,7 @@ pub(crate) static INFO: WorkloadInfo = WorkloadInfo {
             "fifo-thread",
             "fresh|kept",
             "fresh",
-            "a new FIFO thread for each transaction, as the twins, or one kept",
+            "a new FIFO thread for each transaction, as the references, or one kept",
         ),
         Pin::OPTION,
         Pin::CPUS_OPTION,
@@ -203,7 +203,7 @@ mod tests {
     use crate::registry;
 
     #[test]
-    fn the_defaults_are_the_twins_and_every_argument_is_spelled_out() {
+    fn the_defaults_are_the_references_and_every_argument_is_spelled_out() {
         let spec = registry::parse(&"transact".parse().unwrap()).unwrap().spec();
         assert_eq!(
             spec.to_string(),

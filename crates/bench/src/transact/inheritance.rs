@@ -1,5 +1,5 @@
 //! Whether the server ran as its caller while it served: PASS, FAIL, or N/A with the reason, for policy, priority and
-//! nice each. The twins compare the priority alone, and call a kernel that cannot inherit a failure.
+//! nice each. The references compare the priority alone, and call a kernel that cannot inherit a failure.
 
 use super::report::Tally;
 use crate::transport::Transport;

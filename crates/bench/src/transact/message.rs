@@ -25,7 +25,7 @@ impl From<SchedAttr> for Attributes {
     }
 }
 
-/// What a client sends: the number of the transaction, and where and how the caller runs, as the twins do.
+/// What a client sends: the number of the transaction, and where and how the caller runs, as the references do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Request {
     pub(super) number: u64,

@@ -1,4 +1,4 @@
-//! `transact/1`, twin of Android's libhwbinder_latency and schd-dbg: pairs of a client and a server process; in each
+//! `transact/1`, reference of Android's libhwbinder_latency and schd-dbg: pairs of a client and a server process; in each
 //! iteration the client makes one transaction from a SCHED_FIFO 99 thread and one from its own SCHED_OTHER thread.
 //! How long each took, whether it met the deadline, whether it was served on the caller's CPU (SYNC), and whether the
 //! server ran with the caller's policy, priority and nice value.
@@ -57,7 +57,7 @@ impl<'a> Run<'a> {
         let mut shared = Prepared::new(order, config.transport.managers() + 3 * pairs, 1, true)?;
         let kept = config.length.loops().filter(|_| config.keeps_all()).unwrap_or(0);
         let reports = Reports::new(pairs, kept).map_err(mapping())?;
-        // A deadline is missed or met by every transaction, so at every level but `off` each is timed, as in the twins.
+        // A deadline is missed or met by every transaction, so at every level but `off` each is timed, as in the references.
         let timed_pairs = if order.stamping == Stamping::Off { 0 } else { pairs };
         let tiers = order.topology.tiers();
         let recorder = |_| Recorder::new(Class::NAMES, &tiers, 1).map(|recorder| recorder.beside(order));
@@ -117,14 +117,14 @@ impl Workload for Config {
         placement::confined_to(placement::places(INFO.name, self.pin, &self.cpus, self.pairs as usize, topology))
     }
 
-    fn prints_as_its_twin(&self) -> bool {
+    fn prints_as_its_reference(&self) -> bool {
         self.compat != Compat::None
     }
 
     fn run(&self, order: &RunOrder, observer: &mut dyn Observer) -> Result<TrialOutcome, BenchError> {
         let places = placement::places(INFO.name, self.pin, &self.cpus, self.pairs as usize, &order.topology)?;
         if self.compat != Compat::None && order.stamping == Stamping::Off {
-            let reason = "compat= prints latencies as its twin does, and with --latency off none is measured: leave out one of them";
+            let reason = "compat= prints latencies as its reference does, and with --latency off none is measured: leave out one of them";
             return Err(BenchError::Conflict { workload: INFO.name, reason: reason.into() });
         }
         let run = Run::new(self, order)?;

@@ -47,7 +47,7 @@ impl Config {
 pub(crate) static INFO: WorkloadInfo = WorkloadInfo {
     name: "wakeup",
     version: 2,
-    twin: "schbench",
+    reference: "schbench",
     summary: "messengers wake workers, which think and compute; closed loop, or open loop at a fixed arrival rate",
     operation: "request",
     primary: &["latency_p50_ns", "latency_p99_ns", "requests_per_s"],

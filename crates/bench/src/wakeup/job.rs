@@ -67,7 +67,7 @@ fn fault_in(words: &mut [u64], size: usize) {
 }
 
 /// Naive multiplication, row by column, that stores the sum after each step: what counts is the memory traffic, and it is
-/// to be the twin's. A cell may be any other for all the compiler knows, so it leaves the stores in; and the order of the
+/// to be the reference's. A cell may be any other for all the compiler knows, so it leaves the stores in; and the order of the
 /// factors is the order of the two loads, which where the factors are one page of zeros is worth a fifth (AMD Zen 4).
 fn multiply(words: &mut [u64], size: usize) {
     if size == 0 {

@@ -1,5 +1,5 @@
-//! `wakeup/2`, twin of schbench: messengers wake workers; a worker thinks, multiplies matrices and asks again. Beyond
-//! the twin an open loop: requests arrive on a schedule whether the workers are ready or not, and every latency counts
+//! `wakeup/2`, reference of schbench: messengers wake workers; a worker thinks, multiplies matrices and asks again. Beyond
+//! the reference an open loop: requests arrive on a schedule whether the workers are ready or not, and every latency counts
 //! from the instant a request was meant to arrive, so that a stall delays all who came meanwhile (no coordinated
 //! omission). No value is dropped, also not those below a microsecond.
 //!

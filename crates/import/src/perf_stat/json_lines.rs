@@ -1,5 +1,5 @@
 //! `perf stat -j`: an object per line, keys as perf-stat(1) lists them under JSON FORMAT. Until 6.4 and in locales with a
-//! decimal comma the bare numbers are not JSON (`"pcnt-running" : 100,00`); they are mended before parsing.
+//! decimal comma the bare numbers are not JSON (`"pcnt-running" : 100,00`); they are fixed before parsing.
 
 use super::{Count, Run, Running, Runs, Span, Value, no_value};
 use crate::error::shown;
@@ -77,14 +77,14 @@ fn with_points(line: &str) -> String {
     let bytes = line.as_bytes();
     let is_digit = |at: Option<usize>| at.and_then(|at| bytes.get(at)).is_some_and(u8::is_ascii_digit);
     let mut in_string = false;
-    let mend = |(at, c): (usize, char)| {
+    let fix = |(at, c): (usize, char)| {
         if c == '"' && (at == 0 || bytes[at - 1] != b'\\') {
             in_string = !in_string;
         }
         let is_decimal = c == ',' && !in_string && is_digit(at.checked_sub(1)) && is_digit(Some(at + 1));
         if is_decimal { '.' } else { c }
     };
-    line.char_indices().map(mend).collect()
+    line.char_indices().map(fix).collect()
 }
 
 #[cfg(test)]

@@ -53,15 +53,15 @@ pub fn references(message: &str) -> Vec<Reference> {
 }
 
 /// Of a later event, the events that it fixes or takes back: their places in the list.
-pub fn mended(later: &Event, events: &[Event]) -> Vec<usize> {
+pub fn fixed(later: &Event, events: &[Event]) -> Vec<usize> {
     let names = |to: &str, event: &Event| {
         let id: String = to.chars().take_while(char::is_ascii_hexdigit).collect();
         let shared = id.len().min(event.commit.len());
         shared >= 7 && id[..shared].eq_ignore_ascii_case(&event.commit[..shared])
     };
-    let is_mended =
+    let is_fixed =
         |event: &Event| later.references.iter().any(|r| matches!(r.kind, "Fixes" | "Reverts") && names(&r.to, event));
-    (0..events.len()).filter(|&at| is_mended(&events[at])).collect()
+    (0..events.len()).filter(|&at| is_fixed(&events[at])).collect()
 }
 
 #[cfg(test)]
@@ -81,6 +81,6 @@ mod tests {
         assert_eq!(found, expected.map(|(kind, to)| (kind, to.to_owned())));
         let event = |commit: &str| Event { commit: commit.into(), ..Event::default() };
         let later = Event { references: references(message), ..Event::default() };
-        assert_eq!(mended(&later, &[event("62470419e9930"), event("6247"), event(""), event("0123456")]), [0, 3]);
+        assert_eq!(fixed(&later, &[event("62470419e9930"), event("6247"), event(""), event("0123456")]), [0, 3]);
     }
 }

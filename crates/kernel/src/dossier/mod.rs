@@ -15,7 +15,7 @@ mod structures;
 pub use bodies::{Body, BodyLine, body};
 pub use calls::{Caller, KeyFunction};
 pub use functions::{FunctionChange, Status};
-pub use history::{Event, Reference, mended, references};
+pub use history::{Event, Reference, fixed, references};
 pub use interfaces::{Interface, InterfaceChange, Kind};
 pub use maintainers::{Maintainers, Subsystem, SubsystemChange, by_subsystem};
 pub use mentions::{Mention, mentions, names as documented_names};

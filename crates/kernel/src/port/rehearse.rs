@@ -55,8 +55,8 @@ pub struct Rehearsed {
 /// is enough.
 const PLACE: f32 = 0.3;
 const PLACE_AT_HOME: f32 = 0.12;
-/// Of the best place's score: another one that has as much is its twin.
-const TWIN: f32 = 0.99;
+/// Of the best place's score: another one that has as much is its rival.
+const AS_GOOD: f32 = 0.99;
 
 /// Rehearses the hunks of a file.
 pub fn rehearse(hunks: &[Hunk], source: &Source<'_>) -> Vec<Rehearsed> {
@@ -154,7 +154,7 @@ fn confidence(hunk: &Hunk, adapted: &[(Edit, Way)], found: &Alignment) -> Confid
         Way::Exact
             if is_whole(hunk, adapted.len(), found)
                 && found.is_at_home
-                && found.rival < TWIN * found.score
+                && found.rival < AS_GOOD * found.score
                 && share >= 0.55 =>
         {
             Confidence::Sure

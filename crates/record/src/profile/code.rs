@@ -14,7 +14,7 @@ pub fn instructions(profile: &Profile, function: usize, roots: &Roots) -> Result
     let of = profile.functions.get(function).ok_or("there is no such function")?;
     let image = profile.images.get(of.image as usize).ok_or("its image is not known")?;
     let file = if image.is_kernel { roots.proc.join("kcore") } else { PathBuf::from(&image.name) };
-    // Asked first: objdump's own words name no mend.
+    // Asked first: objdump's own words name no fix.
     std::fs::File::open(&file).map_err(|error| match image.is_kernel {
         true => format!("{} holds the kernel's code, and cannot be read ({error})", file.display()),
         false => format!("{}: {error}", file.display()),

@@ -1,4 +1,4 @@
-//! Why sampling did not begin, with the mend.
+//! Why sampling did not begin, with the fix.
 
 use std::io;
 

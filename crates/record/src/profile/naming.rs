@@ -291,7 +291,7 @@ mod tests {
     }
 
     #[test]
-    fn hidden_and_missing_tables_are_said_with_the_mend() {
+    fn hidden_and_missing_tables_are_said_with_the_fix() {
         let files = [
             ("kallsyms", "0000000000000000 T leaf\n"),
             ("sys/kernel/kptr_restrict", "1\n"),

@@ -32,27 +32,27 @@ pub enum TracerError {
         perf: Box<Self>,
     },
     /// A tracepoint that perf does not open.
-    #[error("perf_event_open of tracepoints on CPU {cpu}: {cause}{mend}")]
+    #[error("perf_event_open of tracepoints on CPU {cpu}: {cause}{fix}")]
     Refused {
         /// Which CPU.
         cpu: u32,
         /// What the kernel said.
         cause: io::Error,
         /// What to do, with what leads to it; empty where nothing is known.
-        mend: &'static str,
+        fix: &'static str,
     },
     /// Rings of perf that nobody reads stop at the first full one.
     #[error("events alone, unread, are those of a tracefs instance: leave out --source perf")]
     UnreadRings,
     /// A file of the instance that could not be read or written.
-    #[error("{path}: {cause}{mend}")]
+    #[error("{path}: {cause}{fix}")]
     File {
         /// Which.
         path: PathBuf,
         /// What the kernel said.
         cause: io::Error,
         /// What to do, with what leads to it; empty where nothing is known.
-        mend: &'static str,
+        fix: &'static str,
     },
     /// An event that this kernel does not have.
     #[error("this kernel has no event {system}:{name}; leave its group out (--events)")]
@@ -79,8 +79,8 @@ pub enum TracerError {
 }
 
 impl TracerError {
-    pub(super) fn file(path: impl Into<PathBuf>, mend: &'static str) -> impl FnOnce(io::Error) -> Self {
+    pub(super) fn file(path: impl Into<PathBuf>, fix: &'static str) -> impl FnOnce(io::Error) -> Self {
         let path = path.into();
-        move |cause| Self::File { path, cause, mend }
+        move |cause| Self::File { path, cause, fix }
     }
 }

@@ -38,11 +38,11 @@ impl Instance {
             .map_err(|cause| TracerError::NoEntry { path: owned_entry::entries(run_root, KIND).join(&name), cause })?;
         if let Err(cause) = std::fs::create_dir(&directory) {
             let _ = std::fs::remove_file(entry.path());
-            let mend = match cause.kind() {
+            let fix = match cause.kind() {
                 ErrorKind::ReadOnlyFilesystem | ErrorKind::PermissionDenied => "",
                 _ => "; too many instances, or no memory?",
             };
-            return Err(TracerError::File { path: directory, cause, mend });
+            return Err(TracerError::File { path: directory, cause, fix });
         }
         let instance = Self { directory, entry, tracefs };
         instance.write("tracing_on", "0")?;

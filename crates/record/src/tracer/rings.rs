@@ -45,8 +45,8 @@ impl Rings {
                 }
                 Err(cause) if cause.raw_os_error() == Some(errno::ENODEV) => {}
                 Err(cause) => {
-                    let mend = mend(&cause);
-                    return Err(TracerError::Refused { cpu, cause, mend });
+                    let fix = fix(&cause);
+                    return Err(TracerError::Refused { cpu, cause, fix });
                 }
             }
         }
@@ -55,7 +55,7 @@ impl Rings {
             return Err(TracerError::File {
                 path,
                 cause: io::ErrorKind::NotFound.into(),
-                mend: "; no CPU is known from it",
+                fix: "; no CPU is known from it",
             });
         }
         Ok(all)
@@ -89,7 +89,7 @@ impl Rings {
 
     fn switch(&self, how: fn(&Tracepoints) -> io::Result<()>) -> Result<(), TracerError> {
         self.events.iter().try_for_each(|(cpu, events)| {
-            how(events).map_err(|cause| TracerError::Refused { cpu: *cpu, cause, mend: "" })
+            how(events).map_err(|cause| TracerError::Refused { cpu: *cpu, cause, fix: "" })
         })
     }
 
@@ -110,7 +110,7 @@ fn fitting(ids: &[u32], cpu: u32, ring_pages: &mut usize) -> io::Result<Tracepoi
     }
 }
 
-fn mend(cause: &io::Error) -> &'static str {
+fn fix(cause: &io::Error) -> &'static str {
     match cause.raw_os_error() {
         Some(errno::EPERM | errno::EACCES) => {
             "; run as root or with CAP_PERFMON, or set kernel.perf_event_paranoid to -1; in a container its seccomp filter \

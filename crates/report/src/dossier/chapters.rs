@@ -2,7 +2,7 @@
 
 use super::sentences::{self as s, Lang, Said};
 use super::{Block, DossierSubject, differences, term};
-use schedlab_kernel::dossier::{Dossier, Event, Place, Status, mended};
+use schedlab_kernel::dossier::{Dossier, Event, Place, Status, fixed};
 use std::collections::BTreeSet;
 
 /// A page as it grows.
@@ -152,7 +152,7 @@ fn measurement(page: &mut Page<'_>) {
     let row = |(later, at): (&Event, usize)| {
         vec![named(&subject.events[at]), named(later), later.release.clone().unwrap_or_default()]
     };
-    let found = later.flat_map(|event| mended(event, &subject.events).into_iter().map(move |at| (event, at)));
+    let found = later.flat_map(|event| fixed(event, &subject.events).into_iter().map(move |at| (event, at)));
     let rows: Vec<Vec<String>> = found.map(row).collect();
     if rows.is_empty() && subject.events.iter().any(|event| !event.commit.is_empty()) {
         page.text(s::NO_PROBLEMS);

@@ -142,7 +142,7 @@ pub(super) const CALL_COLUMNS: [Said; 3] =
 pub(super) const VERIFICATION: Said = ["4.1 Verification", "4.1 验证"];
 pub(super) const PROBLEMS: Said = ["4.2 Problems and fixes", "4.2 问题与修复"];
 pub(super) const PROBLEM_COLUMNS: [Said; 3] =
-    [["commit", "提交"], ["later commit that mends it", "修复它的后续提交"], ["landed in", "进入版本"]];
+    [["commit", "提交"], ["later commit that fixes it", "修复它的后续提交"], ["landed in", "进入版本"]];
 pub(super) const NO_PROBLEMS: Said = [
     "No later commit of the history says that it fixes or reverts one of these.",
     "历史中没有后续提交声明修复或撤销上述提交。",

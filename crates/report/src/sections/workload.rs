@@ -50,7 +50,7 @@ fn about(of: Of<'_>) -> Vec<Block<'_>> {
     let spec = Some(&workload.spec).filter(|spec| **spec != words::workload_label(findings, workload));
     let counts = Block::Aside(format!("{}: {}.", workload.id, words::counts(workload)));
     // What includes no effect not is among the problems.
-    let kept = workload.certificates.iter().filter(|c| c.includes_no_effect);
+    let kept = workload.aa_comparisons.iter().filter(|c| c.includes_no_effect);
     let kept = kept.map(|c| words::full_stop(&format!("A/A comparison: {}", c.sentence)));
     spec.cloned().map(Block::Spec).into_iter().chain([counts]).chain(Block::list(kept)).collect()
 }

@@ -194,7 +194,7 @@ fn workload(trials: &[TrialRecord]) -> WorkloadFindings {
             tier_explained: Some(0.098),
             steal_explained: None,
         }),
-        certificates: vec![Certificate {
+        aa_comparisons: vec![AaComparison {
             equals: Equals::AaArm,
             units: 6,
             arm: 1,
@@ -238,7 +238,7 @@ pub(crate) fn findings(manifest: &Manifest, trials: &[TrialRecord]) -> Findings 
         value: c.value.clone(),
         effect: c.effect.clone(),
         evidence: c.evidence.clone(),
-        mend: c.mend.clone(),
+        fix: c.fix.clone(),
     };
     let claim = |sentence: &str, arm, verdict| Claim {
         sentence: sentence.into(),

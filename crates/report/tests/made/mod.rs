@@ -25,7 +25,7 @@ impl Coin {
     }
 }
 
-fn check(id: &str, title: &str, state: CheckState, value: &str, effect: &str, mend: &str) -> Check {
+fn check(id: &str, title: &str, state: CheckState, value: &str, effect: &str, fix: &str) -> Check {
     Check {
         id: id.into(),
         title: title.into(),
@@ -33,7 +33,7 @@ fn check(id: &str, title: &str, state: CheckState, value: &str, effect: &str, me
         value: value.into(),
         effect: effect.into(),
         evidence: format!("/sys/made/up/{id}"),
-        mend: mend.into(),
+        fix: fix.into(),
     }
 }
 

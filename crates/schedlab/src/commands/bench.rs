@@ -61,9 +61,9 @@ fn with_options(mut subcommand: Command, shown: &[&str]) -> Command {
         let help = meanings.iter().map(said).collect::<Vec<_>>().join("; ");
         let form = if one_form { meanings[0].form } else { "VALUE" };
         let option = Arg::new(name).long(name).value_name(form).help(help);
-        // Twins write theirs with `_`. The command line is made once, and clap wants names that stay.
-        let twins = || -> &'static str { name.replace('-', "_").leak() };
-        let option = if name.contains('-') { option.alias(twins()) } else { option };
+        // The references write theirs with `_`. The command line is made once, and clap wants names that stay.
+        let references = || -> &'static str { name.replace('-', "_").leak() };
+        let option = if name.contains('-') { option.alias(references()) } else { option };
         subcommand =
             subcommand.arg(option.help_heading("Workload options").num_args(1).hide(hidden).hide_short_help(true));
     }
@@ -158,7 +158,7 @@ pub(super) fn run(args: &Bench, written: &[(String, String)]) -> Result<u8> {
     if let Some(sweep) = schedlab_bench::sweep(&spec, sweep.as_ref())? {
         return run_sweep(args, &sweep);
     }
-    let (mut order, as_twin) = order(&spec, &args.set, &args.measuring)?;
+    let (mut order, as_reference) = order(&spec, &args.set, &args.measuring)?;
     order.calls = called(args)?;
     order.trace = trace_of(args)?.or(order.trace);
     if args.dry_run {
@@ -169,7 +169,7 @@ pub(super) fn run(args: &Bench, written: &[(String, String)]) -> Result<u8> {
     let mut outcome = run_claimed(&order, &host_settings(&args.set)?, claim)?;
     outcome.notes.extend(of_guest(&std::fs::read_to_string("/proc/cmdline").unwrap_or_default()));
     if write_json(args, OUTCOME, &outcome)? {
-        print(&outcome, as_twin)?;
+        print(&outcome, as_reference)?;
     }
     all_applied(&outcome.applied)?;
     Ok(exit::DONE)
@@ -258,9 +258,9 @@ pub(super) fn all_applied(applied: &[Applied]) -> Result<()> {
     Ok(())
 }
 
-/// As its twin: its lines alone on standard output, so that what reads the twin reads ours; notes are talk.
-fn print(outcome: &TrialOutcome, as_twin: bool) -> Result<()> {
-    if !as_twin {
+/// As its reference: its lines alone on standard output, so that what reads the reference reads ours; notes are talk.
+fn print(outcome: &TrialOutcome, as_reference: bool) -> Result<()> {
+    if !as_reference {
         return to_stdout(|out| schedlab_report::bench_text(outcome, terminal_width(), out));
     }
     to_stdout(|out| outcome.native_lines.iter().try_for_each(|line| writeln!(out, "{line}")))?;
@@ -277,7 +277,7 @@ fn called(args: &Bench) -> Result<Vec<String>> {
     }
 }
 
-/// The trial to run, and whether its output imitates the twin's.
+/// The trial to run, and whether its output imitates the reference's.
 pub(super) fn order(spec: &WorkloadSpec, set: &str, measuring: &Measuring) -> Result<(TrialOrder, bool)> {
     let settings = Arm::parse("bench", set)?.settings;
     let workload = schedlab_bench::parse(&spec.with_options(&settings))?;
@@ -300,7 +300,7 @@ pub(super) fn order(spec: &WorkloadSpec, set: &str, measuring: &Measuring) -> Re
         switchback: None,
         seed: 1,
     };
-    Ok((order, workload.prints_as_its_twin()))
+    Ok((order, workload.prints_as_its_reference()))
 }
 
 /// `trace=…` of the settings. A recording has its directory from `--trace`.

@@ -88,7 +88,7 @@ fn knobs() -> Check {
         },
         effect: "results are those of these settings, in all arms that do not name them".into(),
         evidence: "schedlab tune show".into(),
-        mend: String::new(),
+        fix: String::new(),
     }
 }
 
@@ -163,7 +163,7 @@ fn noise_floor(environment: &Environment) -> Result<Vec<String>> {
     let noise = |w: &schedlab_analyze::WorkloadFindings| {
         let contrasts = w.metrics.iter().flat_map(|m| &m.contrasts);
         let stated = contrasts.filter_map(|c| Some(c.noise.as_ref()?.sentence.clone()));
-        let said = stated.chain(w.certificates.iter().map(|c| c.sentence.clone()));
+        let said = stated.chain(w.aa_comparisons.iter().map(|c| c.sentence.clone()));
         said.map(|sentence| format!("noise, {}: {sentence}", w.spec)).collect::<Vec<_>>()
     };
     Ok(findings.workloads.iter().flat_map(noise).collect())

@@ -52,7 +52,7 @@ fn text(wanted: &impl Fn(Listing) -> bool, out: &mut dyn Write) -> io::Result<()
 }
 
 fn of_workload(w: &schedlab_bench::WorkloadInfo) -> Vec<(String, String)> {
-    let mut rows = vec![("reference".into(), w.twin.to_owned()), ("operation".into(), w.operation.to_owned())];
+    let mut rows = vec![("reference".into(), w.reference.to_owned()), ("operation".into(), w.operation.to_owned())];
     if !w.shorthand.is_empty() {
         rows.push(("short form".into(), format!("{}:{}", w.name, w.shorthand)));
     }

@@ -104,8 +104,8 @@ impl PerfData {
         self.records.describe(&self.attrs, tracing);
         if self.tracing.is_none() && self.attrs.iter().any(|a| a.kind == attr::TRACEPOINT) {
             let what = "the formats of the events are missing: perf ended before it wrote them, by an error or killed";
-            let mend = "record again and end perf with Ctrl-C";
-            return Err(self.input.unsupported(self.window.offset(), what, mend));
+            let fix = "record again and end perf with Ctrl-C";
+            return Err(self.input.unsupported(self.window.offset(), what, fix));
         }
         if self.records.sources.kinds() == Kinds::default() {
             let names: Vec<&str> =
@@ -114,7 +114,7 @@ impl PerfData {
             return Err(TraceError::NoSchedEvents { file: self.input.file.clone(), has });
         }
         match self.records.sources.unfit() {
-            Some((what, mend)) => Err(self.input.unsupported(self.window.offset(), what, mend)),
+            Some((what, fix)) => Err(self.input.unsupported(self.window.offset(), what, fix)),
             None => Ok(()),
         }
     }

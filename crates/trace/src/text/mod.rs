@@ -285,7 +285,7 @@ impl Text {
         let untimed = self.untimed.take();
         if let (Some((_, count)), true) = (&untimed, self.first.is_none()) {
             let what = format!("its events have counts for times ({count}), of the clock x86-tsc, counter or uptime");
-            return Err(self.input.unsupported(0, what, clock::MEND));
+            return Err(self.input.unsupported(0, what, clock::FIX));
         }
         if let Some((met, count)) = untimed {
             self.problems.add_many(ProblemKind::BadRecord, met, || {
@@ -303,8 +303,8 @@ impl Text {
         if let Some(line) = self.ends.packed {
             if self.kinds == Kinds::default() {
                 let what = format!("what line {line} of the page holds is compressed, and no other line is an event");
-                let mend = "save the trace of the page as a file of its own (in Chrome's about:tracing), or record with `atrace -z`";
-                return Err(self.input.unsupported(0, what, mend));
+                let fix = "save the trace of the page as a file of its own (in Chrome's about:tracing), or record with `atrace -z`";
+                return Err(self.input.unsupported(0, what, fix));
             }
             self.problems.add(ProblemKind::SkippedPart, || {
                 format!("line {line}: data that is compressed inside the page was not read; it may hold events")

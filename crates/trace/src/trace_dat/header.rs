@@ -221,8 +221,8 @@ impl Header {
             "zlib" => Some(Packing::Zlib),
             other => {
                 let what = format!("compressed with {}", other.escape_debug());
-                let mend = "rewrite it: trace-cmd convert -i FILE -o OUT --compression zstd";
-                return Err(cursor.input.unsupported(at, what, mend));
+                let fix = "rewrite it: trace-cmd convert -i FILE -o OUT --compression zstd";
+                return Err(cursor.input.unsupported(at, what, fix));
             }
         };
         self.first_options = cursor.u64("the place of the options")?;
@@ -404,8 +404,8 @@ pub(super) fn chosen(clocks: &str) -> String {
 
 /// What `trace-cmd record -p wakeup` and other tracers of one latency leave.
 fn latency(input: &Input, at: u64) -> TraceError {
-    let mend = "give the text itself: trace-cmd report FILE > trace.txt";
-    input.unsupported(at, "a latency trace, which is text inside trace.dat", mend)
+    let fix = "give the text itself: trace-cmd report FILE > trace.txt";
+    input.unsupported(at, "a latency trace, which is text inside trace.dat", fix)
 }
 
 fn known(system: &str, name: &str) -> bool {

@@ -137,7 +137,7 @@ impl TraceDat {
             }
         }
         match refused {
-            Some(why) if self.streams.is_empty() => Err(self.input.unsupported(0, why, clock::MEND)),
+            Some(why) if self.streams.is_empty() => Err(self.input.unsupported(0, why, clock::FIX)),
             _ => Ok(()),
         }
     }

@@ -48,11 +48,11 @@ fn of_arms(plan: &Plan, arms: &[&str]) -> Plan {
 
 /// What the plan says of the guest's last-level cache and the guest does not.
 pub fn other_llc(wanted: u32, guest: &Environment) -> Option<String> {
-    let mend = "change `sd_llc_size` or the cpus and topology of [guest]";
+    let fix = "change `sd_llc_size` or the cpus and topology of [guest]";
     match guest.sd_llc_size {
         Some(size) if size == wanted => None,
         Some(size) => Some(format!(
-            "the plan says sd_llc_size {wanted}, its guest has {size} ({}); {mend}",
+            "the plan says sd_llc_size {wanted}, its guest has {size} ({}); {fix}",
             guest.value("sched_domains").unwrap_or("unknown")
         )),
         None => Some(format!(

@@ -43,9 +43,9 @@ impl Choice {
         }
         match kvm.bar(kernel.image.architecture) {
             Some(bar) if wanted == WantedAccelerator::Kvm => {
-                let mend = Some(kvm::mend(bar.why)).filter(|mend| !mend.is_empty());
-                let mend = mend.map(|mend| format!("{mend}; ")).unwrap_or_default();
-                return Err(VmError::Refused(format!("--accel kvm: {}; {mend}{WITHOUT_KVM}", bar.evidence)));
+                let fix = Some(kvm::fix(bar.why)).filter(|fix| !fix.is_empty());
+                let fix = fix.map(|fix| format!("{fix}; ")).unwrap_or_default();
+                return Err(VmError::Refused(format!("--accel kvm: {}; {fix}{WITHOUT_KVM}", bar.evidence)));
             }
             Some(bar) => return Ok((Self::translated(bar.why), None)),
             // Asked for by name it is tried, whatever was before.

@@ -289,11 +289,11 @@ fn initramfs_bytes(boot: &Boot, job: &Job) -> Result<Vec<u8>, VmError> {
     let known: Vec<Module> = boot.kernel.modules.iter().map(|(module, _)| module.clone()).collect();
     load_order(&known, &job.modules).map_err(|why| {
         let name = &boot.kernel.name;
-        let mend = match name.strip_prefix("debian:") {
+        let fix = match name.strip_prefix("debian:") {
             Some(_) => format!("fetch it with: schedlab vm fetch {name} --module {}", why.wanted),
             None => "only kernels of `vm fetch` have modules: have it built in".to_owned(),
         };
-        VmError::Refused(format!("{name}: {why}; {mend}"))
+        VmError::Refused(format!("{name}: {why}; {fix}"))
     })?;
     let read = |(module, path): &(Module, PathBuf)| {
         let bytes = std::fs::read(path).map_err(VmError::file("reading a module", path))?;

@@ -199,8 +199,8 @@ fn has_tools(architecture: Architecture) -> Result<(), VmError> {
         return Ok(());
     }
     let (names, packages): (Vec<&str>, Vec<&str>) = missing.into_iter().unzip();
-    let mend = format!("apt-get install --no-install-recommends {}", packages.join(" "));
-    Err(VmError::NoProgram { program: names.join(", "), mend })
+    let fix = format!("apt-get install --no-install-recommends {}", packages.join(" "));
+    Err(VmError::NoProgram { program: names.join(", "), fix })
 }
 
 /// A name stands for one tree: objects of another would be taken for its own.

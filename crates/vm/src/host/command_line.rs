@@ -50,8 +50,8 @@ fn words(
     words.extend(more.iter().map(|word| (*word).to_owned()));
     words.extend(lane::padding(lane));
     if let Some(ours) = added.split_whitespace().find(|word| word.starts_with("schedlab.")) {
-        let mend = "that is ours to say: leave it out, and use the option (--lane, --seed, --shift, …)";
-        return Err(VmError::Words(format!("--cmdline {ours}: {mend}")));
+        let fix = "that is ours to say: leave it out, and use the option (--lane, --seed, --shift, …)";
+        return Err(VmError::Words(format!("--cmdline {ours}: {fix}")));
     }
     words.extend(added.split_whitespace().map(str::to_owned));
     let line = words.join(" ");

@@ -59,11 +59,9 @@ fn has_room(apt_root: &Path) -> Result<(), VmError> {
     if free_mib >= ROOM_MIB {
         return Ok(());
     }
-    let mend = "make room, or set SCHEDLAB_CACHE to a directory with more";
+    let fix = "make room, or set SCHEDLAB_CACHE to a directory with more";
     let at = apt_root.display();
-    Err(VmError::Refused(format!(
-        "{at}: fetching a kernel takes up to {ROOM_MIB} MiB, and {free_mib} are free: {mend}"
-    )))
+    Err(VmError::Refused(format!("{at}: fetching a kernel takes up to {ROOM_MIB} MiB, and {free_mib} are free: {fix}")))
 }
 
 /// The meta package and its newest version of that kernel, from the first suites that have it.

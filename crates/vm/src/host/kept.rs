@@ -34,9 +34,8 @@ pub fn refusal(boot: &Boot) -> Option<String> {
         return Some("a guest of arm64 has no port by which it stops itself".into());
     }
     let version = &boot.qemu.version;
-    (!qemu_version::keeps_states(version)).then(|| {
-        format!("QEMU {version} does not write a guest's state into a file (8.2 does); {}", qemu_version::MEND)
-    })
+    (!qemu_version::keeps_states(version))
+        .then(|| format!("QEMU {version} does not write a guest's state into a file (8.2 does); {}", qemu_version::FIX))
 }
 
 /// Restores the guest's state, which is made where the cache has none, hands it what to do, and follows it to its end. With it

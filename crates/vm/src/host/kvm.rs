@@ -67,7 +67,7 @@ impl Kvm {
 }
 
 /// What to do about it.
-pub fn mend(why: NoKvm) -> &'static str {
+pub fn fix(why: NoKvm) -> &'static str {
     match why {
         NoKvm::Absent => {
             "switch virtualization on in the firmware, or nested in the hypervisor, and load kvm_intel or kvm_amd"
@@ -75,7 +75,7 @@ pub fn mend(why: NoKvm) -> &'static str {
         NoKvm::Refused => {
             "its owner, group and mode say who may (ls -l /dev/kvm): mostly `adduser USER kvm` and a new login"
         }
-        NoKvm::Dies | NoKvm::Hangs => "see the host's `dmesg | grep -i kvm`; nested KVM is the hypervisor's to mend",
+        NoKvm::Dies | NoKvm::Hangs => "see the host's `dmesg | grep -i kvm`; nested KVM is the hypervisor's to fix",
         NoKvm::Foreign | NoKvm::Unwanted => "",
     }
 }

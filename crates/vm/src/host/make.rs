@@ -142,19 +142,19 @@ fn run(step: &'static str, make: &mut Command) -> Result<(), VmError> {
     Err(VmError::Make { step, target, said, log })
 }
 
-/// The first lines that are errors, and what usually mends them.
+/// The first lines that are errors, and what usually fixes them.
 fn complaints(stderr: &str) -> String {
     let is_error = |line: &&str| line.contains("error:") || line.contains("Error ") || line.contains("***");
     let errors: Vec<&str> = stderr.lines().map(str::trim).filter(is_error).take(6).collect();
     let said = if errors.is_empty() { program::last_lines(stderr, 4) } else { errors.join("\n") };
-    let mends = [
+    let fixes = [
         ("gelf.h", "apt-get install libelf-dev"),
         ("libelf", "apt-get install libelf-dev"),
         ("openssl/", "apt-get install libssl-dev"),
         ("mrproper", "the tree was built in: make mrproper in it, or give another"),
     ];
-    match mends.iter().find(|(part, _)| stderr.contains(part)) {
-        Some((_, mend)) => format!("{said}\n{mend}"),
+    match fixes.iter().find(|(part, _)| stderr.contains(part)) {
+        Some((_, fix)) => format!("{said}\n{fix}"),
         None => said,
     }
 }
@@ -177,7 +177,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn complaints_are_the_compilers_lines_and_the_mend() {
+    fn complaints_are_the_compilers_lines_and_the_fix() {
         let stderr = "  warning: x\nkernel/sched/fair.c:12:3: error: 'x' undeclared\nmake[2]: *** [a.o] Error 1\n";
         assert!(complaints(stderr).starts_with("kernel/sched/fair.c:12:3: error: 'x' undeclared\n"));
         assert!(complaints("fatal error: gelf.h: No such file\n").ends_with("libelf-dev"));

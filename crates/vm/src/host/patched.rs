@@ -275,7 +275,7 @@ mod tests {
         assert_eq!(fs::read_to_string(source.join("core.c")).unwrap(), "core\n");
         assert!(time(source.join("core.c")) > before, "make must see that it is another file");
         assert_eq!(fs::read_to_string(source.join("fair.c")).unwrap(), "one\n2\nthree\n");
-        // What is left of a copy that was interrupted is mended.
+        // What is left of a copy that was interrupted is fixed.
         fs::write(source.join("core.c"), "half").unwrap();
         apply("good");
         assert_eq!(fs::read_to_string(source.join("core.c")).unwrap(), "core\n");

@@ -18,7 +18,7 @@ use std::time::{Duration, Instant};
 const GRACE: Duration = Duration::from_millis(500);
 
 /// What to install.
-pub fn mend(architecture: Architecture) -> &'static str {
+pub fn fix(architecture: Architecture) -> &'static str {
     match architecture {
         Architecture::X86_64 => "apt-get install --no-install-recommends qemu-system-x86",
         Architecture::Aarch64 => "apt-get install --no-install-recommends qemu-system-arm",
@@ -43,7 +43,7 @@ impl Installed {
     /// This program.
     pub fn at(path: &Path, architecture: Architecture) -> Result<Self, VmError> {
         let mut asked = program::command(path);
-        let said = program::output("asking QEMU for its version", asked.arg("--version"), mend(architecture))?;
+        let said = program::output("asking QEMU for its version", asked.arg("--version"), fix(architecture))?;
         let word = said.split_once("version ").and_then(|(_, rest)| rest.split_whitespace().next());
         let version = word.unwrap_or("unknown").trim_end_matches(',').to_owned();
         Ok(Self { path: path.to_owned(), version })
@@ -96,7 +96,7 @@ impl Qemu {
             Streams::Pipes => command.stdin(Stdio::piped()).stdout(Stdio::piped()).process_group(0),
         };
         let spawned = command.spawn();
-        let mut child = spawned.map_err(|e| program::not_started("starting QEMU", &command, &e, mend(architecture)))?;
+        let mut child = spawned.map_err(|e| program::not_started("starting QEMU", &command, &e, fix(architecture)))?;
         let complaints = Arc::new(Mutex::new(Vec::new()));
         let reader = child.stderr.take().map(|pipe| {
             let kept = Arc::clone(&complaints);

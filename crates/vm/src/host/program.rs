@@ -13,15 +13,15 @@ pub fn command(name: impl AsRef<OsStr>) -> Command {
     command
 }
 
-/// Its standard output as text; `mend` is for a program that is not there.
-pub fn output(step: &'static str, command: &mut Command, mend: &str) -> Result<String, VmError> {
-    output_bytes(step, command, mend).map(|bytes| String::from_utf8_lossy(&bytes).into_owned())
+/// Its standard output as text; `fix` is for a program that is not there.
+pub fn output(step: &'static str, command: &mut Command, fix: &str) -> Result<String, VmError> {
+    output_bytes(step, command, fix).map(|bytes| String::from_utf8_lossy(&bytes).into_owned())
 }
 
 /// Its standard output.
-pub fn output_bytes(step: &'static str, command: &mut Command, mend: &str) -> Result<Vec<u8>, VmError> {
+pub fn output_bytes(step: &'static str, command: &mut Command, fix: &str) -> Result<Vec<u8>, VmError> {
     let result = command.output();
-    let Output { status, stdout, stderr } = result.map_err(|error| not_started(step, command, &error, mend))?;
+    let Output { status, stdout, stderr } = result.map_err(|error| not_started(step, command, &error, fix))?;
     if status.success() {
         return Ok(stdout);
     }
@@ -31,10 +31,10 @@ pub fn output_bytes(step: &'static str, command: &mut Command, mend: &str) -> Re
 }
 
 /// The error of a program that could not be started.
-pub fn not_started(step: &'static str, command: &Command, error: &std::io::Error, mend: &str) -> VmError {
+pub fn not_started(step: &'static str, command: &Command, error: &std::io::Error, fix: &str) -> VmError {
     if error.kind() == std::io::ErrorKind::NotFound {
         let program = command.get_program().to_string_lossy().into_owned();
-        return VmError::NoProgram { program, mend: mend.to_owned() };
+        return VmError::NoProgram { program, fix: fix.to_owned() };
     }
     VmError::Program { step, command: spelled(command), said: error.to_string() }
 }

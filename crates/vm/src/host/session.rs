@@ -290,7 +290,7 @@ impl<'a> Session<'a> {
         Err(VmError::TimeOut { goal, limit, said })
     }
 
-    /// The mend of a time-out. A guest that is well has a quiet console, so its silence tells something only before it is up.
+    /// The fix of a time-out. A guest that is well has a quiet console, so its silence tells something only before it is up.
     fn why_late(&self) -> String {
         let mut said = match self.up {
             Some(_) => "give it more time: --timeout of `vm run`, `timeout` of a plan's [guest]",
@@ -308,10 +308,10 @@ impl<'a> Session<'a> {
     }
 }
 
-/// Reading what a guest writes failed; where it wrote too much, its mend.
-fn too_much(what: &'static str, mend: &'static str) -> impl FnOnce(io::Error) -> VmError {
+/// Reading what a guest writes failed; where it wrote too much, its fix.
+fn too_much(what: &'static str, fix: &'static str) -> impl FnOnce(io::Error) -> VmError {
     move |error| match error.kind() {
-        io::ErrorKind::FileTooLarge => VmError::Guest(format!("its {what} does not stop: {error}; give it {mend}")),
+        io::ErrorKind::FileTooLarge => VmError::Guest(format!("its {what} does not stop: {error}; give it {fix}")),
         _ => VmError::file("reading", format!("the guest's {what}"))(error),
     }
 }
@@ -353,7 +353,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn usual_panics_have_a_mend() {
+    fn usual_panics_have_a_fix() {
         assert!(panic_hint("VFS: Unable to mount root fs on unknown-block(0,0)").contains("BLK_DEV_INITRD"));
         assert!(panic_hint("Out of memory: compulsory panic_on_oom is enabled").contains("--memory"));
         assert!(panic_hint("System is deadlocked on memory").contains("--memory"));

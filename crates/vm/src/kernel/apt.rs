@@ -10,7 +10,7 @@ use std::process::Command;
 
 /// Of the package debian-archive-keyring.
 const KEYRING: &str = "/usr/share/keyrings/debian-archive-keyring.gpg";
-const MEND: &str = "kernels are fetched with apt: on other systems give the path of a kernel";
+const FIX: &str = "kernels are fetched with apt: on other systems give the path of a kernel";
 
 /// apt with a state of its own below a directory.
 #[derive(Debug)]
@@ -36,31 +36,31 @@ impl Apt {
     /// Writes our sources and fetches their lists.
     pub(crate) fn update(&self, suites: &[&str]) -> Result<(), VmError> {
         if !Path::new(KEYRING).exists() {
-            let mend = "apt-get install debian-archive-keyring".to_owned();
-            return Err(VmError::NoProgram { program: "Debian's keyring".into(), mend });
+            let fix = "apt-get install debian-archive-keyring".to_owned();
+            return Err(VmError::NoProgram { program: "Debian's keyring".into(), fix });
         }
         let path = self.root.join("sources.list");
         std::fs::write(&path, sources(suites, &self.mirrors)).map_err(VmError::file("writing", &path))?;
-        output("reading Debian's package lists", self.command("apt-get").args(["--quiet=2", "update"]), MEND)?;
+        output("reading Debian's package lists", self.command("apt-get").args(["--quiet=2", "update"]), FIX)?;
         Ok(())
     }
 
     /// `apt-cache madison PACKAGE`.
     pub(crate) fn madison(&self, package: &str) -> Result<String, VmError> {
-        output("looking for the kernel", self.command("apt-cache").args(["madison", package]), MEND)
+        output("looking for the kernel", self.command("apt-cache").args(["madison", package]), FIX)
     }
 
     /// `apt-cache show PACKAGE[=VERSION]`.
     pub(crate) fn show(&self, package: &str, version: Option<&str>) -> Result<String, VmError> {
         let wanted = with_version(package, version);
-        output("reading a package's record", self.command("apt-cache").args(["show", &wanted]), MEND)
+        output("reading a package's record", self.command("apt-cache").args(["show", &wanted]), FIX)
     }
 
     /// Downloads a package file into a directory; apt checks its checksum.
     pub(crate) fn download(&self, package: &str, version: &str, into: &Path) -> Result<(), VmError> {
         let mut command = self.command("apt-get");
         command.args(["--quiet=2", "download", &with_version(package, Some(version))]).current_dir(into);
-        output("downloading the kernel", &mut command, MEND).map(drop)
+        output("downloading the kernel", &mut command, FIX).map(drop)
     }
 
     fn command(&self, name: &str) -> Command {

@@ -18,7 +18,7 @@ pub struct Mirrors {
 const PARTS: &str = "$(REPO_URI)|$(RELEASE)|$(ORIGIN)|$(COMPONENT)";
 const NO_MIRROR: &str =
     "this host's apt sources name no Debian archive: give the address of a mirror with --mirror URL";
-const MEND: &str = "kernels are fetched with apt: on other systems give the path of a kernel";
+const FIX: &str = "kernels are fetched with apt: on other systems give the path of a kernel";
 
 impl Mirrors {
     /// Those that `named` holds (`--mirror`), of which one that ends with `-security` is of the security suites; else the host's.
@@ -29,7 +29,7 @@ impl Mirrors {
         let asked = |more: &[&str]| {
             let mut apt = program::command("apt-get");
             apt.arg("indextargets").args(more).args(["--format", PARTS]).env("LC_ALL", "C");
-            output("asking apt for this host's sources", &mut apt, MEND)
+            output("asking apt for this host's sources", &mut apt, FIX)
         };
         // What was fetched says of which distribution it is; before the first `apt-get update` there are only the sources' words.
         Self::of_targets(&asked(&[])?, &asked(&["--no-release-info"])?)

@@ -1,4 +1,4 @@
-//! The twins' schemas, and every number against the samples it was made from.
+//! The references' schemas, and every number against the samples it was made from.
 
 use super::*;
 use crate::transact::config;

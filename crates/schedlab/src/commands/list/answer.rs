@@ -34,7 +34,7 @@ pub(super) struct ListedWorkload {
     /// Name and version of what is measured.
     pub(super) id: String,
     /// The program that it is faithful to.
-    pub(super) twin: &'static str,
+    pub(super) reference: &'static str,
     /// What it does.
     pub(super) summary: &'static str,
     /// What one operation is.
@@ -126,7 +126,7 @@ fn workload(info: &WorkloadInfo) -> ListedWorkload {
     let option = |&OptionDoc { name, form, default, doc, .. }: &OptionDoc| ListedOption { name, form, default, doc };
     ListedWorkload {
         id: format!("{}/{}", info.name, info.version),
-        twin: info.twin,
+        reference: info.reference,
         summary: info.summary,
         operation: info.operation,
         primary: info.primary,

@@ -31,7 +31,7 @@ pub(super) fn values(knobs: &[Knob], named: bool, out: &mut dyn Write) -> io::Re
             None => hidden.push((why, vec![&knob.name])),
         }
     }
-    // One reason for many, such as a debugfs that is not mounted, can be mended; what is of other kernels cannot.
+    // One reason for many, such as a debugfs that is not mounted, can be fixed; what is of other kernels cannot.
     let mut together = hidden.iter().filter(|(_, names)| names.len() > 1);
     together.try_for_each(|(why, names)| wrapped("", &format!("{}: {why}", names.join(", ")), out))
 }

@@ -40,7 +40,7 @@ pub(super) const USUAL_LIMIT: Duration = Duration::from_secs(3600);
 pub(super) fn run(kernel: &str, options: &GuestOptions, inside: &Inside, shell: bool) -> Result<Answer> {
     let guest = options.guest();
     let kernel = find(kernel, super::architecture(guest.aarch64))?;
-    let boot = Boot { grace: GRACE, ..boot(kernel, &guest, inside, shell, &Sight::default())? };
+    let boot = Boot { grace: GRACE, ..boot(kernel, &guest, inside, shell, &Capabilities::default())? };
     advise(&boot);
     if options.dry_run {
         print_line(schedlab_vm::host::boot::dry_run(&boot)?)?;
@@ -72,12 +72,12 @@ pub(super) fn run(kernel: &str, options: &GuestOptions, inside: &Inside, shell: 
 
 /// This host's QEMU, asked when it is first wanted, and what runs the guests of a command.
 #[derive(Default)]
-pub(super) struct Sight {
+pub(super) struct Capabilities {
     seen: OnceCell<(Architecture, Installed)>,
     settled: Cell<Option<Choice>>,
 }
 
-impl Sight {
+impl Capabilities {
     /// An architecture's QEMU; remembers the first one.
     fn qemu(&self, architecture: Architecture) -> Result<Installed> {
         if let Some((_, seen)) = self.seen.get().filter(|(of, _)| *of == architecture) {
@@ -111,14 +111,20 @@ impl Sight {
 }
 
 /// A guest, from what the user says of it.
-pub(super) fn boot(kernel: Kernel, guest: &GuestPlan, inside: &Inside, shell: bool, sight: &Sight) -> Result<Boot> {
+pub(super) fn boot(
+    kernel: Kernel,
+    guest: &GuestPlan,
+    inside: &Inside,
+    shell: bool,
+    capabilities: &Capabilities,
+) -> Result<Boot> {
     let machine = machine(guest)?;
     let architecture = kernel.image.architecture;
-    let qemu = sight.qemu(architecture)?;
+    let qemu = capabilities.qemu(architecture)?;
     let virtual_ = guest.lane == GuestLane::Virtual;
     let (lane, choice) = match guest.lane {
         GuestLane::Virtual => (virtual_lane(guest, &machine, &qemu.version)?, Choice::translated(NoKvm::Unwanted)),
-        GuestLane::Real => real_lane(guest, &machine, sight.choice(&kernel, guest.accelerator)?)?,
+        GuestLane::Real => real_lane(guest, &machine, capabilities.choice(&kernel, guest.accelerator)?)?,
     };
     let usual_start = Duration::from_secs(if virtual_ { 600 } else { 120 });
     let mut add = inside.reads.clone();

@@ -1,6 +1,6 @@
 //! A `bench` command in a guest of its own, for other commands: its outcome, and nothing on the host.
 
-use super::guest::{self, Sight};
+use super::guest::{self, Capabilities};
 use super::inside::{Inside, OUTCOME};
 use super::listener::Quiet;
 use crate::output::say;
@@ -25,7 +25,7 @@ fn inside(words: &[String]) -> Result<Inside> {
 /// Runs it in a guest with this kernel of the cache and the usual options.
 pub(crate) fn measured(kernel: &str, words: &[String]) -> Result<TrialOutcome> {
     let found = guest::find(kernel, own_architecture())?;
-    let boot = guest::boot(found, &GuestPlan::default(), &inside(words)?, false, &Sight::default())?;
+    let boot = guest::boot(found, &GuestPlan::default(), &inside(words)?, false, &Capabilities::default())?;
     let interrupt = Interrupt::catch().context("signals cannot be caught")?;
     say(format_args!("schedlab: `{}` in a guest of {kernel}", words.join(" ")));
     let ended = schedlab_vm::boot(&boot, &mut Quiet::at_once(interrupt))?;

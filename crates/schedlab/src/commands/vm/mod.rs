@@ -22,7 +22,7 @@ use schedlab_run::{Check, Manifest, counted};
 use schedlab_vm::VmError;
 use schedlab_vm::host::deliver::{Delivered, deliver, probe};
 use schedlab_vm::host::examine::{Seen, examine};
-use schedlab_vm::host::kvm::{Kvm, mend};
+use schedlab_vm::host::kvm::{Kvm, fix};
 use schedlab_vm::host::{build, fetch};
 use schedlab_vm::kernel::cache::Cache;
 use schedlab_vm::kernel::image::Architecture;
@@ -120,15 +120,15 @@ pub(super) fn kvm_check(command_line: &str) -> Option<Check> {
     if Provenance::of_command_line(command_line).is_some() {
         return None;
     }
-    let seen = |outcome, evidence, mend: &str| KvmSeen { outcome, evidence, mend: mend.to_owned() };
+    let seen = |outcome, evidence, fix: &str| KvmSeen { outcome, evidence, fix: fix.to_owned() };
     let seen = match examine(&Kvm::of_this_host(), &Cache::of_this_user()) {
         Ok(Seen::Runs(evidence)) => seen(KvmOutcome::Runs, evidence, ""),
         Ok(Seen::MayRun(evidence)) => {
             seen(KvmOutcome::MayRun, evidence, "schedlab vm fetch debian:6.1, and doctor tries that")
         }
-        Ok(Seen::Fails(failure)) => seen(KvmOutcome::Fails(failure.why), failure.evidence, mend(failure.why)),
-        Err(VmError::NoProgram { program, mend }) => {
-            seen(KvmOutcome::Unknown, format!("{program} is not installed"), &mend)
+        Ok(Seen::Fails(failure)) => seen(KvmOutcome::Fails(failure.why), failure.evidence, fix(failure.why)),
+        Err(VmError::NoProgram { program, fix }) => {
+            seen(KvmOutcome::Unknown, format!("{program} is not installed"), &fix)
         }
         Err(error) => seen(KvmOutcome::Unknown, error.to_string(), ""),
     };

@@ -1,7 +1,7 @@
 //! `schedlab vm profile`: a workload in a guest of the virtual lane whose QEMU counts instructions by address, shown by
 //! function and per operation; two kernels, or a kernel and a profile of before, side by side.
 
-use super::guest::{self, Sight};
+use super::guest::{self, Capabilities};
 use super::inside::{Inside, OUTCOME};
 use super::listener::Quiet;
 use super::measured;
@@ -30,7 +30,7 @@ const SYMBOLS: &str = "/proc/kallsyms";
 
 pub(super) fn run(args: &VmProfile) -> Result<u8> {
     one_workload(&args.command)?;
-    let sight = Sight::default();
+    let capabilities = Capabilities::default();
     if args.guest.lane == Some(GuestLane::Real) {
         usage!("--lane real: instructions are counted where time is made of them; leave --lane out");
     }
@@ -42,7 +42,7 @@ pub(super) fn run(args: &VmProfile) -> Result<u8> {
     if args.guest.dry_run {
         let against = args.against.iter().filter(|name| !name.ends_with(".json"));
         for kernel in against.chain([&args.kernel]) {
-            let boot = counting(kernel, args.legs, &guest, &words, &sight).with_context(|| kernel.clone())?;
+            let boot = counting(kernel, args.legs, &guest, &words, &capabilities).with_context(|| kernel.clone())?;
             let stops = if_kept(&boot)?.map(|(stops, _)| stops);
             print_line(dry_run(stops.as_ref().unwrap_or(&boot))?)?;
         }
@@ -50,11 +50,11 @@ pub(super) fn run(args: &VmProfile) -> Result<u8> {
     }
     let of = |name: &String| match name.ends_with(".json") {
         true => read_json(name).with_context(|| format!("--against {name}")),
-        false => profiled(name, args, &guest, &words, &sight).with_context(|| name.clone()),
+        false => profiled(name, args, &guest, &words, &capabilities).with_context(|| name.clone()),
     };
     // Against what is asked first: a file that is none must not cost a boot.
     let against = args.against.as_ref().map(of).transpose()?;
-    let this = profiled(&args.kernel, args, &guest, &words, &sight).with_context(|| args.kernel.clone())?;
+    let this = profiled(&args.kernel, args, &guest, &words, &capabilities).with_context(|| args.kernel.clone())?;
     let found: Vec<Profiled> = against.into_iter().chain([this]).collect();
     if args.json.as_deref() == Some("-") {
         return print_answer("", &document(&found), args.top).map(|()| exit::DONE);
@@ -156,19 +156,31 @@ fn symbols(shown: Option<&[u8]>, boot: &Boot) -> Result<String> {
     std::fs::read_to_string(map).with_context(|| format!("{} cannot be read", map.display()))
 }
 
-fn counting(kernel: &str, legs: bool, guest: &GuestPlan, words: &[String], sight: &Sight) -> Result<Boot> {
+fn counting(
+    kernel: &str,
+    legs: bool,
+    guest: &GuestPlan,
+    words: &[String],
+    capabilities: &Capabilities,
+) -> Result<Boot> {
     let mut inside = Inside::of_words(words)?;
     inside.collect.push(SYMBOLS.into());
     let kernel = guest::find(kernel, super::architecture(guest.aarch64))?;
-    let boot = Boot { counting: Some(Vec::new()), ..guest::boot(kernel, guest, &inside, false, sight)? };
+    let boot = Boot { counting: Some(Vec::new()), ..guest::boot(kernel, guest, &inside, false, capabilities)? };
     if legs && boot.machine.topology.cpus() != 1 {
         usage!("legs are told apart on one CPU: --cpus 1");
     }
     Ok(boot)
 }
 
-fn profiled(kernel: &str, args: &VmProfile, guest: &GuestPlan, words: &[String], sight: &Sight) -> Result<Profiled> {
-    let boot = counting(kernel, args.legs, guest, words, sight)?;
+fn profiled(
+    kernel: &str,
+    args: &VmProfile,
+    guest: &GuestPlan,
+    words: &[String],
+    capabilities: &Capabilities,
+) -> Result<Profiled> {
+    let boot = counting(kernel, args.legs, guest, words, capabilities)?;
     let described = boot.guest();
     say(format_args!("schedlab: counting in a guest of {kernel}"));
     let found = count(&boot)?;

@@ -3,7 +3,7 @@
 mod booted;
 mod tried;
 
-use super::guest::{self, Sight, USUAL_LIMIT};
+use super::guest::{self, Capabilities, USUAL_LIMIT};
 use super::inside::{BINDER, Inside};
 use super::listener::Quiet;
 use super::task;
@@ -37,7 +37,7 @@ const ANSWERS: &str = "/schedlab/answers";
 pub(crate) struct Guests {
     plan: GuestPlan,
     /// What QEMU and KVM can do here, asked once.
-    sight: Sight,
+    capabilities: Capabilities,
     /// By name, as they were when they were first booted: what is built or fetched meanwhile is not part of this run.
     kernels: RefCell<BTreeMap<String, Kernel>>,
     /// Of the files that the plan adds, as they were at the beginning.
@@ -54,7 +54,7 @@ impl Guests {
         let modules = speaks_of_binder.then(|| BINDER.to_owned()).into_iter().collect();
         Ok(Self {
             plan: guest.clone(),
-            sight: Sight::default(),
+            capabilities: Capabilities::default(),
             kernels: RefCell::default(),
             extras: OnceCell::new(),
             modules,
@@ -90,8 +90,8 @@ impl Guests {
             described.push(description(arms, (&kernel.name, kernel.crc32), &guest, self.plan.per));
         }
         let identities = self.identities(&plan.arms)?;
-        for (place, twin) in identities.iter().enumerate() {
-            if let Some(first) = identities[..place].iter().position(|other| other == twin) {
+        for (place, same) in identities.iter().enumerate() {
+            if let Some(first) = identities[..place].iter().position(|other| other == same) {
                 let [a, b] = [first, place].map(|arm| &plan.arms[arm].name);
                 described
                     .push(format!("`{a}` and `{b}` are the same guest with the same settings: between them is noise"));
@@ -279,7 +279,7 @@ impl Guests {
         };
         let (kernel, mut guest) = self.of_arm(&trial.booted_with)?;
         guest.first_seed = self.are_virtual().then(|| self.boot_of(trial).unwrap_or(trial.sample));
-        let mut boot = guest::boot(self.kernel(&kernel)?, &guest, &inside, false, &self.sight)
+        let mut boot = guest::boot(self.kernel(&kernel)?, &guest, &inside, false, &self.capabilities)
             .context("[guest], whose keys are named as the options of `vm run`")?;
         boot.limit = self.limit(trial);
         if self.boot_of(trial).is_some() {

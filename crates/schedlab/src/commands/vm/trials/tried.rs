@@ -29,7 +29,7 @@ impl Guests {
             };
             tried.push((prepared, guest));
             let Some(why) = fell_back else { continue };
-            self.sight.settle(Choice::translated(why));
+            self.capabilities.settle(Choice::translated(why));
             if tried.len() > 1 {
                 say(
                     "schedlab: all guests of the plan are translated then, since lanes are not compared: the first ones again",
@@ -37,7 +37,7 @@ impl Guests {
                 tried.clear();
             }
         }
-        self.sight.keep_to_it();
+        self.capabilities.keep_to_it();
         Ok(tried)
     }
 
@@ -60,10 +60,10 @@ impl Guests {
     pub(super) fn settle(&self, kinds: &[(String, GuestTrial)]) -> Result<()> {
         for (arms, trial) in kinds.iter().filter(|_| !self.are_virtual()) {
             let kernel = self.kernel(&self.of_arm(&trial.booted_with)?.0);
-            let choice = kernel.and_then(|kernel| self.sight.choice(&kernel, self.plan.accelerator));
+            let choice = kernel.and_then(|kernel| self.capabilities.choice(&kernel, self.plan.accelerator));
             let choice = choice.with_context(|| arms.clone())?;
             if choice.no_kvm.is_some() {
-                self.sight.settle(choice);
+                self.capabilities.settle(choice);
                 return Ok(());
             }
         }

@@ -1,10 +1,10 @@
-//! The spellings of the twins, made ours before the command line is parsed: `schedlab bench transact -i 5000 -pair 3
+//! The spellings of the references, made ours before the command line is parsed: `schedlab bench transact -i 5000 -pair 3
 //! -deadline_us 2500 -v -trace -raw_data` means what libhwbinder_latency and schd-dbg mean by it. Long options with
 //! one dash are nothing clap can know. Also, an option of the form `no|yes` may stand alone for yes.
 
 use std::ffi::OsString;
 
-/// What a twin's option becomes.
+/// What a reference's option becomes.
 enum Ours {
     /// Alone: this argument.
     Flag(&'static str),
@@ -23,15 +23,15 @@ const TRANSACT: &[(&str, Ours)] = &[
     ("-raw_data", Ours::Flag("--raw-data=yes")),
 ];
 
-/// The twin's options of the workload that `bench` is asked for, by the name before its arguments.
-fn twin_of(workload: &str) -> &'static [(&'static str, Ours)] {
+/// The reference's options of the workload that `bench` is asked for, by the name before its arguments.
+fn reference_of(workload: &str) -> &'static [(&'static str, Ours)] {
     match workload.split([':', '/']).next() {
         Some("transact") => TRANSACT,
         _ => &[],
     }
 }
 
-/// The whole command line, program name first: twins' options of `bench` replaced, and switches of `bench` and `ab` given
+/// The whole command line, program name first: references' options of `bench` replaced, and switches of `bench` and `ab` given
 /// their value; other commands are left alone. `switches` are the long options of the form `no|yes`. What stands after
 /// `--` is another program's line.
 pub(crate) fn normalise(mut arguments: Vec<OsString>, switches: &[&str]) -> Vec<OsString> {
@@ -42,8 +42,8 @@ pub(crate) fn normalise(mut arguments: Vec<OsString>, switches: &[&str]) -> Vec<
     let of_bench = command == "bench";
     let end = arguments.iter().position(|argument| argument == "--").unwrap_or(arguments.len());
     let of_another = arguments.split_off(end);
-    let named = arguments[2..].iter().filter_map(|a| a.to_str()).find(|a| !twin_of(a).is_empty());
-    let twin = named.filter(|_| of_bench).map(twin_of).unwrap_or_default();
+    let named = arguments[2..].iter().filter_map(|a| a.to_str()).find(|a| !reference_of(a).is_empty());
+    let reference = named.filter(|_| of_bench).map(reference_of).unwrap_or_default();
     let mut ours = Vec::with_capacity(arguments.len());
     let mut rest = arguments.into_iter().peekable();
     while let Some(argument) = rest.next() {
@@ -51,7 +51,7 @@ pub(crate) fn normalise(mut arguments: Vec<OsString>, switches: &[&str]) -> Vec<
             ours.push(argument);
             continue;
         };
-        match twin.iter().find(|(theirs, _)| *theirs == text) {
+        match reference.iter().find(|(theirs, _)| *theirs == text) {
             Some((_, Ours::Flag(flag))) => ours.push((*flag).into()),
             Some((_, Ours::Valued { option, unit })) => {
                 ours.push((*option).into());
@@ -91,7 +91,7 @@ mod tests {
     }
 
     #[test]
-    fn the_twins_line_becomes_ours() {
+    fn the_references_line_becomes_ours() {
         check(
             "schedlab bench transact -i 5000 -pair 3 -deadline_us 2500 -v -trace -raw_data",
             "schedlab bench transact --loops 5000 --pairs 3 --deadline 2500us --verbose=yes --stop-on-miss=yes --raw-data=yes",

@@ -1,4 +1,4 @@
-//! The A/A certificate of a run: how far two things that are equal by design were measured apart, as an estimate whose
+//! The A/A comparison of a run: how far two things that are equal by design were measured apart, as an estimate whose
 //! interval should hold no effect. From an A/A arm where the plan has one; else the control against itself, since
 //! a block holds it twice.
 
@@ -12,16 +12,16 @@ use schedlab_run::manifest::OrderKnown;
 use schedlab_run::{LEAST_UNITS, counted};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// One certificate for each primary metric and A/A arm, or for each primary metric from the control's own trials.
-pub(crate) fn certificates(part: &Workload<'_>, workload: &WorkloadFindings, arms: &[ArmInfo]) -> Vec<Certificate> {
+/// One A/A comparison for each primary metric and A/A arm, or for each primary metric from the control's own trials.
+pub(crate) fn aa_comparisons(part: &Workload<'_>, workload: &WorkloadFindings, arms: &[ArmInfo]) -> Vec<AaComparison> {
     let primaries = || workload.metrics.iter().filter(|m| m.role == Role::Primary);
     let of_arms = primaries().flat_map(|m| m.contrasts.iter().filter(|c| c.is_aa).map(move |c| (m, c)));
-    let of_arms: Vec<Certificate> = of_arms
+    let of_arms: Vec<AaComparison> = of_arms
         .map(|(metric, contrast)| {
             let name = |arm: u32| arms.get(arm as usize).map_or("?", |a| a.name.as_str());
             let pair =
                 format!("{} against {}, which have the same settings", name(contrast.arm), name(contrast.control));
-            certificate(Equals::AaArm, metric, contrast, &pair, ("", "something besides the settings differs"))
+            aa_comparison(Equals::AaArm, metric, contrast, &pair, ("", "something besides the settings differs"))
         })
         .collect();
     // Who knows what order imported rows of a "block" had.
@@ -35,19 +35,19 @@ pub(crate) fn certificates(part: &Workload<'_>, workload: &WorkloadFindings, arm
             let contrast = part.equal_units(key, &control_twice(&part.selection, key, 0).ok()?);
             let told = contrast.units >= LEAST_UNITS && contrast.effect.is_some();
             let pair = "the control's second trial of a block against its first";
-            told.then(|| certificate(Equals::ControlTwice, metric, &contrast, pair, order.words()))
+            told.then(|| aa_comparison(Equals::ControlTwice, metric, &contrast, pair, order.words()))
         })
         .collect()
 }
 
 /// `known` is what else goes into the figure, `cause` what may be behind one that excludes no effect.
-fn certificate(
+fn aa_comparison(
     equals: Equals,
     metric: &MetricFindings,
     contrast: &Contrast,
     pair: &str,
     (known, cause): (&str, &str),
-) -> Certificate {
+) -> AaComparison {
     let none = |e: &Effect| if e.scale == Scale::Ratio { 1.0 } else { 0.0 };
     let includes = contrast.effect.is_none_or(|e| e.lo <= none(&e) && none(&e) <= e.hi);
     let units = counted(contrast.units, &contrast.unit_name);
@@ -60,7 +60,7 @@ fn certificate(
     } else if !known.is_empty() && contrast.effect.is_some() {
         sentence.push_str(&format!(" ({known})"));
     }
-    Certificate {
+    AaComparison {
         equals,
         arm: contrast.arm,
         metric: metric.name.clone(),
