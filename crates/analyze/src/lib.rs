@@ -6,10 +6,10 @@
 //! verdict says of the noise).
 #![forbid(unsafe_code)]
 
+mod aa;
 mod arm_effects;
 mod arms;
 mod bisection;
-mod aa;
 mod claim;
 mod compare;
 mod confounded;

@@ -92,7 +92,7 @@ fn decode(line: &[u8]) -> Option<Record> {
     let text = std::str::from_utf8(line).ok()?;
     let (crc, json) = text.split_once(' ')?;
     let crc = u32::from_str_radix(crc, 16).ok()?;
-    if crc != crc32fast::hash(json.as_bytes()) { None } else { record(&serde_json::from_str(json).ok()?) }
+    if crc != crc32fast::hash(json.as_bytes()) { None } else { record(&serde_json::from_slice(json.as_bytes()).ok()?) }
 }
 
 /// What is known of one knob.

@@ -43,7 +43,8 @@ impl StateLock {
             Ok(()) => {}
             Err(TryLockError::WouldBlock) => {
                 let mut text = String::new();
-                let read = file.read_to_string(&mut text).ok().and_then(|_| serde_json::from_str(&text).ok());
+                let read =
+                    file.read_to_string(&mut text).ok().and_then(|_| serde_json::from_slice(text.as_bytes()).ok());
                 let holder = read.and_then(|value| Owner::of_json(&value));
                 let living = holder.filter(|holder| holder.is_alive(Path::new("/proc")));
                 let pid =

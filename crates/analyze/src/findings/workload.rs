@@ -1,6 +1,6 @@
 //! One workload: its metrics, the values of each arm, and how its trials were chosen.
 
-use super::{ArmFacts, AaComparison, Contrast, Curve, MainEffect, ModeFindings, TierSplit, VarianceSplit};
+use super::{AaComparison, ArmFacts, Contrast, Curve, MainEffect, ModeFindings, TierSplit, VarianceSplit};
 use schedlab_run::Direction;
 use serde::Serialize;
 

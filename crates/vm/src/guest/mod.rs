@@ -120,7 +120,8 @@ fn serve(job: &Job, port: &mut Port) -> Result<i32, Failure> {
         let handed = handed::stop_and_take()?;
         port.send(&Frame::Started(release)).map_err(|e| e.to_string())?;
         if arguments.is_empty() {
-            arguments = serde_json::from_str(&handed.content).map_err(|e| format!("what it was handed: {e}"))?;
+            arguments =
+                serde_json::from_slice(handed.content.as_bytes()).map_err(|e| format!("what it was handed: {e}"))?;
         }
         perturb(handed.perturbation);
     } else {

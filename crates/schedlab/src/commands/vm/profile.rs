@@ -218,8 +218,8 @@ fn profiled(
 /// The last profile of a file of `--json`: the one that was not there to be compared with.
 fn read_json(file: &str) -> Result<Profiled> {
     let text = std::fs::read_to_string(file).context("it cannot be read")?;
-    let _: serde_json::Value = serde_json::from_str(&text).context("it is no JSON")?;
-    let one = serde_json::from_str(&text).ok().and_then(|mut whole: ProfileFile| whole.profiles.pop());
+    let _: serde_json::Value = serde_json::from_slice(text.as_bytes()).context("it is no JSON")?;
+    let one = serde_json::from_slice(text.as_bytes()).ok().and_then(|mut whole: ProfileFile| whole.profiles.pop());
     let one = one.filter(|one| one.operations > 0).context("it is no profile of `vm profile --json`")?;
     Ok(Profiled { kernel: format!("{file}: {}", one.kernel), legs: None, ..one })
 }
