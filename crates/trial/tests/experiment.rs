@@ -145,18 +145,21 @@ fn until_decided_stops_when_the_confidence_sequence_does() {
 fn an_interrupt_keeps_what_is_measured_and_a_resume_completes_the_same_design() {
     let plan = manifest(Design::Fixed { blocks: 6 }, &["", "nice=5"]);
     let (_, whole) = Lab::new(plan.clone()).run();
-    let mut first = Lab::new(plan.clone());
-    first.interrupt_after = Some(10);
-    let (stopped, rows) = first.run();
-    assert_eq!((stopped.ended.as_str(), rows.len()), ("interrupted", 10));
-    let mut second = Lab::new(plan);
-    second.rows = rows;
-    let (resumed, rows) = second.run();
-    assert_eq!(resumed.ended, "planned");
-    let order = |rows: &[schedlab_run::TrialRecord]| -> Vec<_> {
-        rows.iter().map(|t| (t.trial, t.arm, t.block, t.position, t.warm_up)).collect()
-    };
-    assert_eq!(order(&rows), order(&whole), "the coins do not depend on the interruption");
+    // In the warm-up, at its end, and in a block.
+    for after in [3, 4, 10] {
+        let mut first = Lab::new(plan.clone());
+        first.interrupt_after = Some(after);
+        let (stopped, rows) = first.run();
+        assert_eq!((stopped.ended.as_str(), rows.len() as u64), ("interrupted", after));
+        let mut second = Lab::new(plan.clone());
+        second.rows = rows;
+        let (resumed, rows) = second.run();
+        assert_eq!(resumed.ended, "planned");
+        let order = |rows: &[schedlab_run::TrialRecord]| -> Vec<_> {
+            rows.iter().map(|t| (t.trial, t.arm, t.block, t.position, t.warm_up)).collect()
+        };
+        assert_eq!(order(&rows), order(&whole), "the coins do not depend on the interruption after {after}");
+    }
 }
 
 #[test]

@@ -73,7 +73,8 @@ impl Experiment<'_> {
         let Some(pace) = Pace::new(&self.manifest, workload, &self.tally) else { return Ok(Begun::Already) };
         (self.events)(Event::Workload { index: workload, planned: pace.planned_blocks() });
         let started_at = (self.clock)();
-        if !self.trials.iter().any(|t| t.workload == workload && t.warm_up && t.outcome.is_some()) {
+        // An interrupt may have cut it: what is done of a block is not done again.
+        if !self.trials.iter().any(|t| t.workload == workload && !t.warm_up) {
             self.rows_of_refused(workload)?;
             let mut dropped = self.arms_not_applied(workload);
             if let Some(stop) = self.nothing_left(workload, &dropped) {
