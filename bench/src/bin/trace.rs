@@ -71,11 +71,16 @@ fn main() -> Result<()> {
         let share = theirs as f64 / own as f64;
         rows.push(vec![name.into(), mib(theirs), mib(own), format!("1/{share:.0}"), table::met(share >= 10.0)]);
     }
-    let (same, different) = agreement(&perf, &by_perf, ours, &latency(&["--compat", "perf"]))?;
-    let lines = format!("{same} lines equal, {different} not");
-    rows.push(vec!["agreement".into(), String::new(), lines, String::new(), table::met(different == 0)]);
+    let version = version(&perf)?;
+    let (lines, met) = if knows_sched_waking(&version) {
+        let (same, different) = agreement(&perf, &by_perf, ours, &latency(&["--compat", "perf"]))?;
+        (format!("{same} lines equal, {different} not"), table::met(different == 0))
+    } else {
+        ("not compared: it leaves sched_waking out; put the perf of 6.4 or newer first in $PATH".into(), "–".into())
+    };
+    rows.push(vec!["agreement".into(), String::new(), lines, String::new(), met]);
     let bytes = std::fs::metadata(&file)?.len();
-    let title = format!("Reading {samples} samples, {}, against {}", mib(bytes), version(&perf)?);
+    let title = format!("Reading {samples} samples, {}, against {}", mib(bytes), version);
     table::print(&title, &["row", "best of perf", "best of schedlab", "ratio, 95 % interval", "bar met"], &rows);
     let rows = scaling(ours, &file, bytes as f64 / samples as f64)?;
     table::print(
@@ -192,8 +197,28 @@ fn agreement(perf: &str, by_perf: &[&str], ours: &str, arguments: &[&str]) -> Re
     Ok((theirs.len() - missing.len(), missing.len().max(extra)))
 }
 
+/// Whether `perf sched latency` counts from sched_waking, which it records since 5.9 ("perf sched: Fix sched latency analysis
+/// incorrect", 2023).
+fn knows_sched_waking(version: &str) -> bool {
+    let numbers = version.rsplit(' ').next().unwrap_or_default();
+    let mut numbers = numbers.split('.').map_while(|number| number.parse::<u32>().ok());
+    (numbers.next(), numbers.next()) >= (Some(6), Some(4))
+}
+
 fn version(perf: &str) -> Result<String> {
     let mut command = Command::new(perf);
     command.arg("--version");
     Ok(String::from_utf8_lossy(&program::output(command)?.stdout).trim().to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::knows_sched_waking;
+
+    #[test]
+    fn agreement_is_asked_of_a_perf_that_counts_wakings() {
+        let of = |version: &str| knows_sched_waking(version);
+        assert!(of("perf version 6.12.95") && of("perf version 6.4") && of("perf version 7.0.rc1"));
+        assert!(!of("perf version 6.1.192") && !of("perf version 5.10.251") && !of("perf"));
+    }
 }
