@@ -23,7 +23,8 @@ pub(super) fn set_up(workspace: &Workspace, install: bool) -> Result<Outcome> {
     run_to_success(Command::new("python3").args(["-m", "venv", "--clear"]).arg(&dir))?;
     let mut pip = Command::new(dir.join("bin/pip"));
     // What tests import is compiled then; all of it would take 9 s of CPU time.
-    pip.args(["install", "--quiet", "--no-compile", "--disable-pip-version-check", "--only-binary=:all:"]).args(READERS);
+    pip.args(["install", "--quiet", "--no-compile", "--disable-pip-version-check", "--only-binary=:all:"])
+        .args(READERS);
     match run_to_success(&mut pip) {
         Ok(()) => Ok(Outcome::passed(1)),
         Err(error) => {
