@@ -4,15 +4,15 @@
 use super::job;
 use crate::job::Job;
 use crate::lane::AS_ON_AMD;
-use crate::qemu::EARLY_CONSOLE;
+use crate::qemu::{EARLY_CONSOLE, NO_CIPHER_TESTS};
 use schedlab_sys::tracefs::open_without_waiting;
 use std::fs;
 use std::io::{ErrorKind, Read};
 use std::path::Path;
 
 /// What a kernel gives its first program in any case, and words of ours that a small kernel may not know (without KASLR, on a
-/// CPU without a TSC), to no harm.
-const USUAL: &[&str] = &["HOME=/", "TERM=linux", "nokaslr", "tsc=reliable", "quiet", EARLY_CONSOLE];
+/// CPU without a TSC, without ciphers), to no harm.
+const USUAL: &[&str] = &["HOME=/", "TERM=linux", "nokaslr", "tsc=reliable", "quiet", EARLY_CONSOLE, NO_CIPHER_TESTS];
 /// Words of the host's, for nobody's module.
 const OURS: &str = "schedlab.";
 
@@ -36,8 +36,9 @@ pub fn without_effect() -> Vec<String> {
     let line = fs::read_to_string("/proc/cmdline").unwrap_or_default();
     let log = kernel_log();
     let idle = |word: &&str| !has_parameter(word, Path::new("/")) || is_rejected(word, &log);
+    let of_the_user = |word: &&str| !word.starts_with(OURS) && !USUAL.contains(word);
     let mut words = job().map(|job| unknown(&job)).unwrap_or_default();
-    words.extend(line.split_whitespace().filter(|word| !word.starts_with(OURS)).filter(idle).map(str::to_owned));
+    words.extend(line.split_whitespace().filter(of_the_user).filter(idle).map(str::to_owned));
     words
 }
 

@@ -36,7 +36,7 @@ fn words(
         words.push(qemu::EARLY_CONSOLE.into());
     }
     // A panic restarts at once, which `-no-reboot` makes an end.
-    words.extend(["quiet", "panic=-1", "rdinit=/init"].map(str::to_owned));
+    words.extend(["quiet", "panic=-1", "rdinit=/init", qemu::NO_CIPHER_TESTS].map(str::to_owned));
     if matches!(lane, Lane::Virtual(_)) {
         words.push("nokaslr".into());
     }
@@ -77,8 +77,9 @@ mod tests {
             words(architecture, &made_by, crc32, &[], added)
         };
         let line = words(Architecture::X86_64, real, 0xa1, " preempt=full  quiet=no ").unwrap();
-        let expected = "console=ttyS0 quiet panic=-1 rdinit=/init tsc=reliable schedlab.lane=real \
-                        schedlab.accelerator=tcg schedlab.qemu=7.2.22 schedlab.kernel=000000a1 preempt=full quiet=no";
+        let expected = "console=ttyS0 quiet panic=-1 rdinit=/init cryptomgr.notests=1 tsc=reliable \
+                        schedlab.lane=real schedlab.accelerator=tcg schedlab.qemu=7.2.22 schedlab.kernel=000000a1 \
+                        preempt=full quiet=no";
         assert_eq!(line, expected);
         let virtual_ = Lane::Virtual(Virtual { shift: 7, seed: 0, quantum_us: None, dither_us: 0 });
         let line = words(Architecture::Aarch64, virtual_, 0, "").unwrap();
