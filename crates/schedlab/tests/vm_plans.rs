@@ -115,16 +115,17 @@ fn each_trial_of_a_plan_with_guests_has_a_boot_of_its_own() {
                 [guest]\nkernel = \"debian:6.1\"\ncpus = 1\n[[workload]]\nrun = \"pipe:pin=same\"\n\
                 [[arm]]\nname = \"a\"\n[[arm]]\nname = \"b\"\nset = \"boot:quiet;feature:NO_WA_IDLE\"\n";
     std::fs::write(lab.path("plan.toml"), plan).unwrap();
-    stop_after(&lab, 4);
+    stop_after(&lab, 3);
     let run = schedlab_run::RunReader::open(Path::new(&lab.path("out/plan"))).unwrap();
-    assert!(run.trials.len() >= 4, "{:?}", run.problems);
+    assert!(run.trials.len() >= 3, "{:?}", run.problems);
     assert!(run.manifest.environment.kernel_release.starts_with("6.1."), "the control's guest is the environment");
     let note = run.manifest.warnings.iter().find(|w| w.contains("`b` ran in guests with Linux 6.1."));
     assert!(note.is_some_and(|note| note.contains("sd_llc_size")), "{:?}", run.manifest.warnings);
     let boots: BTreeSet<&str> = run.trials.iter().map(|t| t.boot_id.as_str()).collect();
     assert_eq!(boots.len(), run.trials.len(), "every trial has another boot");
-    let outcomes = run.trials.iter().filter(|t| t.arm == Some(1)).filter_map(|t| t.outcome.as_ref());
-    for outcome in outcomes {
+    let of_b = run.trials.iter().filter(|t| t.arm == Some(1)).filter_map(|t| t.outcome.as_ref());
+    assert!(of_b.clone().count() > 0);
+    for outcome in of_b {
         let in_force =
             |spec: &str| outcome.applied.iter().any(|a| a.setting.to_string() == spec && a.not_applied.is_none());
         assert!(in_force("boot:quiet") && in_force("feature:NO_WA_IDLE"), "{:?}", outcome.applied);
@@ -151,14 +152,16 @@ fn a_guest_of_a_block_takes_each_arms_settings_in_turn_and_gives_them_back() {
     std::fs::write(lab.path("plan.toml"), plan).unwrap();
     stop_after(&lab, 12);
     let run = schedlab_run::RunReader::open(Path::new(&lab.path("out/plan"))).unwrap();
-    assert!(run.trials.iter().all(|t| t.status == schedlab_run::TrialStatus::Ok), "{:?}", run.problems);
+    // The signal may have ended a later one.
+    let whole = run.trials.iter().filter(|t| t.trial < 12);
+    assert!(whole.clone().all(|t| t.status == schedlab_run::TrialStatus::Ok), "{:?}", run.problems);
     let boots = |arms: &[u32]| -> BTreeSet<&str> {
         let of = |t: &&TrialRecord| arms.contains(&t.arm.unwrap()) && t.trial < 12;
         run.trials.iter().filter(of).map(|t| t.boot_id.as_str()).collect()
     };
     let counts = [&[0, 1][..], &[2], &[0, 1, 2]].map(|arms| boots(arms).len());
     assert_eq!(counts, [2, 2, 4], "a guest for each machine, in the warm-up and in the block after it");
-    for trial in &run.trials {
+    for trial in whole.clone() {
         let applied = &trial.outcome.as_ref().unwrap().applied;
         let knobs = applied.iter().filter(|a| a.setting.to_string().starts_with("debugfs"));
         let expected: &[&str] = [&[][..], &["20000000"], &["7000000"]][trial.arm.unwrap() as usize];
@@ -167,7 +170,7 @@ fn a_guest_of_a_block_takes_each_arms_settings_in_turn_and_gives_them_back() {
     }
     // A value that stayed in force would show in the control. Of one CPU the default is 1 ms.
     for (arm, expected) in [(0, "1000000"), (1, "20000000"), (2, "7000000")] {
-        let of_arm = run.trials.iter().filter(|t| t.arm == Some(arm)).filter_map(|t| t.outcome.as_ref());
+        let of_arm = whole.clone().filter(|t| t.arm == Some(arm)).filter_map(|t| t.outcome.as_ref());
         let shown: BTreeSet<String> =
             of_arm.flat_map(|o| &o.metrics).filter(|m| m.name == "granularity").map(|m| m.value.to_string()).collect();
         assert_eq!(shown, [expected.to_owned()].into(), "arm {arm}");
