@@ -214,4 +214,14 @@ fn a_small_trace_does_not_fill_a_disk() {
     assert!(ran.stderr.contains("256 MiB") && ran.stderr.contains("--time"), "{}", ran.stderr);
     let part = schedlab(&["trace", "map", "--switches", &file, "--time", "10.005,10.0051"]).success();
     assert!(part.stdout.lines().count() > 50);
+    // For programs there is room for some lines, unless they say for how many.
+    let lines = |words: &[&str]| schedlab(&[&["trace"], words, &[&file, "--json"]].concat()).success();
+    let usual = lines(&["timehist"]);
+    assert!(usual.stdout.len() <= 20_000 && usual.stdout.lines().count() > 10, "{}", usual.stdout.len());
+    assert!(usual.stderr.contains("--top 0 all"), "{}", usual.stderr);
+    let all = lines(&["timehist", "--top", "0"]);
+    assert!(all.stdout.starts_with(&usual.stdout) && !all.stderr.contains("--top"), "{}", all.stderr);
+    for words in [&["timehist", "--top", "3"][..], &["map", "--switches", "--top", "3"]] {
+        assert_eq!(lines(words).stdout.lines().count(), 3, "{words:?}");
+    }
 }
