@@ -28,12 +28,20 @@ pub(crate) fn sentence(found: &GroupFindings) -> Option<String> {
     };
     let (named, rest): (Vec<_>, Vec<_>) = shares.into_iter().partition(|(_, share)| share.abs() >= WORTH_NAMING);
     let mut parts: Vec<String> =
-        named.into_iter().map(|(name, share)| format!("{} in {name}", percent(share))).collect();
+        named.into_iter().map(|(name, share)| format!("{} in {}", percent(share), in_words(name))).collect();
     if !rest.is_empty() {
         let rest: f64 = rest.iter().map(|(_, share)| share).sum();
         parts.push(format!("{} elsewhere", percent(rest)));
     }
     Some(format!("{all}: of this difference {}.", parts.join(", ")))
+}
+
+fn in_words(group: &str) -> String {
+    match group {
+        "scheduler" | "file system" | "network" => format!("the {group}"),
+        "other" => "functions of no known part".into(),
+        group => group.into(),
+    }
 }
 
 /// By group; without a share where they cancel each other.
@@ -53,4 +61,29 @@ pub(crate) fn table(found: &GroupFindings) -> Table {
         table.push(cells);
     }
     table
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use schedlab_analyze::profile::Weight;
+
+    fn of(rows: &[Weight<'_>]) -> GroupFindings {
+        GroupFindings::of("instructions", "message", rows.iter().copied())
+    }
+
+    #[test]
+    fn a_difference_is_told_by_its_parts_and_one_that_cancels_is_not_shared_out() {
+        let before = of(&[(Some("schedule"), 100.0), (Some("vfs_read"), 50.0), (Some("drm_ioctl"), 10.0), (None, 5.0)]);
+        let after = of(&[(Some("schedule"), 190.0), (Some("vfs_read"), 30.0), (Some("drm_ioctl"), 39.0), (None, 6.0)]);
+        let told = sentence(&after.against(&before)).unwrap();
+        let expected = "Per message it takes 265.0 instructions instead of 165.0 (+100.0): of this difference 90.0 % in the scheduler, \
+                        29.0 % in functions of no known part, -20.0 % in the file system, 1.0 % elsewhere.";
+        assert_eq!(told, expected);
+        let swapped =
+            of(&[(Some("schedule"), 50.0), (Some("vfs_read"), 100.0), (Some("drm_ioctl"), 10.0), (None, 5.0)]);
+        let told = sentence(&swapped.against(&before)).unwrap();
+        assert!(told.ends_with("gain and lose cancels, so no share is given."), "{told}");
+        assert_eq!((sentence(&before), table(&before).rows.len()), (None, 4));
+    }
 }
