@@ -3,6 +3,7 @@
 
 use crate::compare::compare;
 use crate::findings::{Contrast, Effect, MetricFindings, Role, Scale, Verdict};
+use crate::profile::GroupFindings;
 use schedlab_run::{Manifest, TrialRecord};
 use schedlab_stats::screen::{Screen, Stage};
 use schedlab_stats::{Estimate, Interval};
@@ -185,6 +186,10 @@ pub struct WhyFindings {
     pub contrasts: Vec<WhyContrast>,
     /// The difference under each combination of the last stage.
     pub cells: Vec<WhyCell>,
+    /// Why the screen ended before its end; `None` where it did not, or where `--resume` just goes on.
+    pub cut: Option<String>,
+    /// The difference by part of the kernel, from a profile of each arm; `None` where there is none.
+    pub groups: Option<GroupFindings>,
 }
 
 impl WhyFindings {
@@ -234,6 +239,8 @@ impl WhyFindings {
             named: names(&outcome.named),
             contrasts: outcome.contrasts.iter().map(contrast).collect(),
             cells: outcome.cells.iter().map(cell).collect(),
+            cut: None,
+            groups: None,
             difference,
             factors,
             left_out,

@@ -11,6 +11,7 @@ mod checks;
 mod document;
 mod dossier;
 mod escape;
+mod groups;
 mod html;
 mod interval_text;
 mod markdown;
@@ -41,6 +42,7 @@ pub use dossier::{
     DossierSubject, Hits, Lang, Measured, OldPage, Term, dossier_html, dossier_markdown, dossier_pictures,
     dossier_slots, measured,
 };
+pub use groups::groups;
 pub use html::html;
 pub use markdown::markdown;
 pub use number::effect_text;

@@ -3,7 +3,7 @@
 use crate::document::{Block, Document, Remark, Section};
 use crate::number::{count, maybe_quantity, percent, quantity};
 use crate::table::{Align, Cell, Table};
-use schedlab_analyze::profile::{Annotation, ChainShare, FunctionShare, ProfileFindings};
+use schedlab_analyze::profile::{Annotation, ChainShare, FunctionShare, GroupShare, ProfileFindings};
 use schedlab_run::{counted, noun};
 use std::collections::BTreeMap;
 use std::io::{self, Write};
@@ -31,7 +31,9 @@ pub fn profile(found: &ProfileFindings) -> Document {
             Block::Hanging(lead, chain.functions.join(" > "))
         };
         page.add("Call chains, the outermost function first", found.chains.iter().map(chain).collect());
-        page.0.extend(tasks(found).map(|text| Section::body("", "", vec![Block::Hanging("Tasks: ".into(), text)])));
+        let lines = [("Groups: ", groups(found)), ("Tasks: ", tasks(found))];
+        let lines = lines.into_iter().filter_map(|(lead, text)| Some(Block::Hanging(lead.into(), text?)));
+        page.add("", lines.collect());
         page.add("", remarks(found));
     } else if let Some(Section { blocks, .. }) = page.0.last_mut() {
         blocks.extend(remarks(found));
@@ -120,6 +122,13 @@ fn short(image: &str) -> String {
 }
 
 /// Who ran, where that is not one and the same.
+/// Parts of the kernel, and programs.
+fn groups(found: &ProfileFindings) -> Option<String> {
+    let share = |group: &GroupShare| Some(format!("{} {}", group.group, percent(group.share?)));
+    let all: Vec<String> = found.groups.groups.iter().filter_map(share).collect();
+    (!all.is_empty()).then(|| all.join(", "))
+}
+
 fn tasks(found: &ProfileFindings) -> Option<String> {
     if found.tasks.len() < 2 {
         return None;

@@ -2,6 +2,7 @@
 //! that were confirmed, what goes with it, and how it was looked for.
 
 use crate::document::{Block, Document};
+use crate::groups;
 use crate::number::{effect_text, given, maybe_quantity, p_value};
 use crate::table::{Align, Cell, Table};
 use schedlab_analyze::{Effect, OnKernel, WhyContrast, WhyFindings, WhyKernelsFindings, metric_name};
@@ -13,7 +14,11 @@ const MOST_ROWS: usize = 16;
 /// The findings as a page.
 pub fn why(found: &WhyFindings) -> Document {
     let mut page = Document::default();
-    page.add(found.difference.claim.clone(), vec![Block::Text(paragraph(found))]);
+    let mut text = paragraph(found);
+    if let Some(sentence) = found.groups.as_ref().and_then(groups::sentence) {
+        text += &format!(" {sentence} That goes with the difference, too, and is of one trial of each arm.");
+    }
+    page.add(found.difference.claim.clone(), vec![Block::Text(text)]);
     let cells = Block::table(cells(found)).into_iter();
     page.add(
         format!("`{}` against `{}`, by what is switched", found.difference.arms[1], found.difference.arms[0]),
@@ -23,6 +28,10 @@ pub fn why(found: &WhyFindings) -> Document {
     let beside = Block::table(beside(found)).into_iter();
     let aside = "This goes with the difference; it is not shown to be its cause.".to_owned();
     page.add("What goes with it", beside.chain([Block::Aside(aside)]).collect());
+    if let Some(of_groups) = &found.groups {
+        let title = format!("By part of the kernel, {} per {}", of_groups.unit, of_groups.operation);
+        page.add(title, Block::table(groups::table(of_groups)).into_iter().collect());
+    }
     page.add("How it was looked for", how(found));
     page.0.retain(|section| !section.blocks.iter().all(|block| matches!(block, Block::Aside(_))));
     page
@@ -37,6 +46,11 @@ fn paragraph(found: &WhyFindings) -> String {
             .into();
     }
     let toggles = counted(found.factors.len(), "toggles of the scheduler");
+    if let Some(cut) = &found.cut {
+        return format!(
+            "The screen of {toggles} is not at its end: {cut}. `--resume` with a larger budget goes on, or ask of fewer (`--only`)."
+        );
+    }
     if !found.finished {
         return format!("The screen of {toggles} is not at its end; `--resume` goes on.");
     }
@@ -168,7 +182,8 @@ fn how(found: &WhyFindings) -> Vec<Block<'static>> {
         )
     };
     let all: Vec<&str> = found.factors.iter().map(|factor| factor.name.as_str()).collect();
-    let varied = format!("varied, each from what it is to: {}", all.join(", "));
+    let verb = if found.stages.is_empty() { "not varied yet" } else { "varied" };
+    let varied = format!("{verb}, each from what it is to: {}", all.join(", "));
     let left_out = found.left_out.iter().map(|line| format!("not varied: {line}"));
     let stages = found.stages.iter().map(stage).chain([varied]).chain(left_out);
     Block::list(stages.filter(|_| found.difference.is_there)).into_iter().collect()

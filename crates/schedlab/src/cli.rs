@@ -8,6 +8,7 @@ pub(crate) mod vm;
 pub(crate) mod why;
 
 use clap::{Args, Parser, Subcommand};
+use schedlab_run::units::parse_duration_ns;
 pub(crate) use single::{Bench, Doctor, List, Listing, Measuring, Profile, Record};
 use std::path::PathBuf;
 
@@ -284,6 +285,9 @@ pub(crate) struct Bisect {
     /// Ask it of these toggles alone, as `why --only` does
     #[arg(long, value_name = "TOGGLES", value_delimiter = ',', conflicts_with = "no_why")]
     pub(crate) only: Vec<String>,
+    /// Of that, begin no stage that would go on beyond this time
+    #[arg(long, value_name = "TIME", default_value = "1h", value_parser = parse_duration_ns, conflicts_with = "no_why")]
+    pub(crate) why_budget: u64,
     /// Begin no round after so many trials, warm-ups aside; what is known by then is the answer
     #[arg(long, value_name = "N", default_value_t = 4000)]
     pub(crate) max_trials: usize,

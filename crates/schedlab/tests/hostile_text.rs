@@ -215,3 +215,28 @@ fn a_small_trace_does_not_fill_a_disk() {
     let part = schedlab(&["trace", "map", "--switches", &file, "--time", "10.005,10.0051"]).success();
     assert!(part.stdout.lines().count() > 50);
 }
+
+#[test]
+fn lines_for_programs_have_room_unless_they_say_for_how_many() {
+    let lab = Lab::new("lines-room");
+    let file = lab.path("trace.txt");
+    let switch = |at: usize| {
+        let (prev, next) = if at % 2 == 0 { ("task-7", "idle-8") } else { ("idle-8", "task-7") };
+        let of = |side: &str, text: &str| {
+            let (comm, pid) = text.split_once('-').unwrap();
+            format!("{side}_comm={comm} {side}_pid={pid} {side}_prio=120")
+        };
+        let (from, to) = (of("prev", prev), of("next", next));
+        format!("{prev} [000] d.... 10.{at:06}: sched_switch: {from} prev_state=R ==> {to}\n")
+    };
+    std::fs::write(&file, (0..400).map(switch).collect::<String>()).unwrap();
+    let lines = |words: &[&str]| schedlab(&[&["trace"], words, &[&file, "--json"]].concat()).success();
+    let usual = lines(&["timehist"]);
+    assert!(usual.stdout.len() <= 20_000 && usual.stdout.lines().count() > 10, "{}", usual.stdout.len());
+    assert!(usual.stderr.contains("--top 0 all"), "{}", usual.stderr);
+    let all = lines(&["timehist", "--top", "0"]);
+    assert!(all.stdout.starts_with(&usual.stdout) && all.stdout.len() > 20_000, "{}", all.stdout.len());
+    for words in [&["timehist", "--top", "3"][..], &["map", "--switches", "--top", "3"]] {
+        assert_eq!(lines(words).stdout.lines().count(), 3, "{words:?}");
+    }
+}

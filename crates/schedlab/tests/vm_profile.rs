@@ -57,6 +57,12 @@ fn a_planted_cost_is_found_in_its_function_to_the_instruction() {
     let difference: f64 = row[2].parse().unwrap();
     assert!((difference * LOOPS - found).abs() < LOOPS, "{compared}");
     assert!(compared.contains(&format!("; {difference:+.2} in {COPY}")), "what changed most is named: {compared}");
+    // Copying is the memory's, and is all that was planted.
+    let groups = json(&std::fs::read_to_string(lab.path("with.json")).unwrap())["groups"]["groups"].clone();
+    let shares: Vec<f64> = groups.as_array().unwrap().iter().map(|group| group["share"].as_f64().unwrap()).collect();
+    assert!(groups[0]["group"] == "memory" && (shares[0] - 1.0).abs() < 0.1, "{groups}");
+    assert!((shares.iter().sum::<f64>() - 1.0).abs() < 1e-9, "{groups}");
+    assert!(compared.contains("instead of") && compared.contains("% in memory"), "{compared}");
 }
 
 #[test]

@@ -7,9 +7,10 @@ use anyhow::{Context, Result, bail};
 use schedlab_analyze::{Difference, WhyFactor, WhyFindings, arm_effects};
 use schedlab_run::factorial::{self, Toggles};
 use schedlab_run::plan::{Plan, Stopping};
-use schedlab_run::{Arm, LEAST_UNITS, Manifest, PlanError, Setting, TrialRecord};
+use schedlab_run::units::format_ns;
+use schedlab_run::{Arm, LEAST_UNITS, Manifest, PlanError, Setting, TrialRecord, counted};
 use schedlab_stats::screen::{Request, Screen, Sought, Stage};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Blocks of the first round where the plan says no number.
 const FIRST_BLOCKS: u32 = 12;
@@ -30,6 +31,38 @@ pub struct Why {
     rounds: u32,
     difference: Option<Difference>,
     screen: Option<Screen>,
+    /// What measuring may take, and why the screen ended before its end.
+    budget_ns: Option<u64>,
+    spent_ns: u64,
+    cost: Option<Cost>,
+    cut: Option<String>,
+}
+
+/// What measuring takes, ns: each trial, and beside it each block, where guests boot.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Cost {
+    /// A trial's, ns.
+    pub trial: u64,
+    /// A block's, ns.
+    pub block: u64,
+}
+
+impl Cost {
+    /// What these took; nothing where there are none. A boot is in the time of the first trial after it.
+    pub fn of(trials: &[TrialRecord]) -> Option<Self> {
+        let mut took: Vec<u64> = trials.iter().map(|trial| trial.wall_ns).collect();
+        let blocks: BTreeSet<u32> = trials.iter().map(|trial| trial.block).collect();
+        took.sort_unstable();
+        let trial = *took.get(took.len() / 2)?;
+        let booting: u64 = took.iter().map(|each| each.saturating_sub(trial)).sum();
+        Some(Self { trial, block: booting / blocks.len() as u64 })
+    }
+
+    /// Of so many combinations of two arms in so many blocks, and a warm-up, ns.
+    pub fn stage(&self, rows: usize, blocks: usize) -> u64 {
+        let block = (4 * rows as u64).saturating_mul(self.trial).saturating_add(self.block);
+        (blocks as u64 + 1).saturating_mul(block)
+    }
 }
 
 impl Why {
@@ -58,13 +91,32 @@ impl Why {
             );
         }
         let seed = plan.seed.unwrap_or(1);
-        Ok(Self { plan: plan.clone(), factors, left_out, seed, rounds: 0, difference: None, screen: None })
+        Ok(Self {
+            plan: plan.clone(),
+            factors,
+            left_out,
+            seed,
+            rounds: 0,
+            difference: None,
+            screen: None,
+            budget_ns: None,
+            spent_ns: 0,
+            cost: None,
+            cut: None,
+        })
+    }
+
+    /// Begins no stage that would take longer than what is left of `budget_ns`, by what trials took so far.
+    pub fn within(mut self, budget_ns: Option<u64>) -> Self {
+        self.budget_ns = budget_ns;
+        self
     }
 
     /// Takes the difference from a run of the plan that is there already.
     pub fn known(&mut self, manifest: &Manifest, trials: &[TrialRecord]) -> Result<()> {
         let difference = Difference::of(manifest, trials).map_err(anyhow::Error::msg)?;
         self.screen = difference.is_there.then(|| self.begun(&difference));
+        self.cost = Cost::of(trials);
         self.difference = Some(difference);
         Ok(())
     }
@@ -110,7 +162,26 @@ impl Why {
     pub fn findings(&self) -> Option<WhyFindings> {
         let (factors, left_out) = (self.factors(), self.left_out.clone());
         let difference = self.difference.clone()?;
-        Some(WhyFindings::new(&self.plan.title, difference, self.plan.alpha, factors, left_out, self.screen.as_ref()))
+        let screen = self.screen.as_ref();
+        let found = WhyFindings::new(&self.plan.title, difference, self.plan.alpha, factors, left_out, screen);
+        Some(WhyFindings { cut: self.cut.clone(), ..found })
+    }
+
+    /// Why a stage does not begin within the budget.
+    fn too_long(&self, request: &Request) -> Option<String> {
+        let (budget, cost) = (self.budget_ns?, self.cost?);
+        let (rows, blocks) = (request.rows.len(), request.blocks);
+        let takes = cost.stage(rows, blocks);
+        (self.spent_ns.saturating_add(takes) > budget).then(|| {
+            format!(
+                "its next stage, {} of both arms in {}, would take about {}, and of the budget of {} {} are used",
+                counted(rows, "combinations"),
+                counted(blocks, "blocks"),
+                format_ns(takes.next_multiple_of(1_000_000_000)),
+                format_ns(budget),
+                format_ns(self.spent_ns.next_multiple_of(1_000_000_000))
+            )
+        })
     }
 
     /// The plan of a round over these arms. Each block has a boot of its own where boots are kept: the block is the unit.
@@ -144,8 +215,8 @@ pub(crate) fn check(plan: &Plan) -> Result<()> {
     if plan.arms.len() != 2 || plan.workloads.len() != 1 || plan.workloads[0].sweep.is_some() {
         return refused(format!(
             "`why` looks at two arms on one workload without a sweep; this plan has {} and {}: leave the others out",
-            schedlab_run::counted(plan.arms.len(), "arms"),
-            schedlab_run::counted(plan.workloads.len(), "workloads")
+            counted(plan.arms.len(), "arms"),
+            counted(plan.workloads.len(), "workloads")
         ));
     }
     if plan.switchback_window_ns.is_some() {
@@ -198,10 +269,15 @@ impl Study for Why {
             return Ok(Some(self.round(self.plan.arms.clone(), blocks)));
         }
         let Some(request) = self.screen.as_ref().and_then(Screen::ask) else { return Ok(None) };
+        self.cut = self.too_long(&request);
+        if self.cut.is_some() {
+            return Ok(None);
+        }
         Ok(Some(self.round(self.arms(&request), request.blocks as u32)))
     }
 
     fn tell(&mut self, round: &Round) -> Result<()> {
+        self.spent_ns += round.trials.iter().map(|trial| trial.wall_ns).sum::<u64>();
         if self.difference.is_none() {
             return self.known(&round.manifest, &round.trials);
         }

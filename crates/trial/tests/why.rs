@@ -93,6 +93,22 @@ fn without_a_difference_nothing_is_screened() {
 }
 
 #[test]
+fn a_stage_that_goes_beyond_the_budget_is_not_begun_and_a_larger_one_goes_on() {
+    let within = |budget_ns: u64| {
+        let mut study = why(PLAN).unwrap().within(Some(budget_ns));
+        let (ended, rounds) = drive(&mut study, &mut |number, plan| measured(number, plan, rate)).unwrap();
+        assert_eq!(ended, Ended::Finished);
+        (rounds, study.findings().unwrap())
+    };
+    let (rounds, found) = within(1);
+    assert_eq!((rounds, found.finished, found.named.len()), (1, false, 0), "the difference is measured all the same");
+    let cut = found.cut.unwrap();
+    assert!(cut.contains("combinations of both arms") && cut.contains("are used"), "{cut}");
+    let (rounds, found) = within(u64::MAX);
+    assert_eq!((rounds, found.cut, found.named.len()), (3, None, 2));
+}
+
+#[test]
 fn what_an_arm_sets_is_no_toggle_and_what_is_no_question_is_told() {
     let set = PLAN.replace("nice=5", "feature:NO_C");
     let study = why(&set).unwrap();

@@ -3,12 +3,14 @@
 
 mod annotate;
 mod folded;
+mod groups;
 mod interrupts_off;
 mod shares;
 mod tally;
 
 pub use annotate::{Annotation, InstructionShare, annotate, functions_named};
 pub use folded::folded;
+pub use groups::{GroupFindings, GroupShare, Weight, group_of, group_of_source};
 pub use schedlab_run::profile::Profile;
 pub use shares::{ChainShare, FunctionShare, ProfileFindings, ProfileOptions, SCHEMA, SortBy, TaskShare, profile};
 

@@ -3,7 +3,7 @@
 use super::folded::{base, label};
 use super::interrupts_off::turns_interrupts_on;
 use super::tally::{Tally, functions, tally};
-use super::{Annotation, Operations};
+use super::{Annotation, GroupFindings, Operations};
 use schedlab_run::InOrder;
 use schedlab_run::profile::Profile;
 use serde::Serialize;
@@ -76,6 +76,8 @@ pub struct ProfileFindings {
     pub functions: Vec<FunctionShare>,
     /// Functions not shown.
     pub more_functions: u64,
+    /// By part of the kernel, per operation where they are known.
+    pub groups: GroupFindings,
     /// By call chain.
     pub chains: Vec<ChainShare>,
     /// Call chains not shown.
@@ -143,6 +145,7 @@ pub fn profile(profile: &Profile, options: &ProfileOptions) -> ProfileFindings {
     let tallies = tally(profile, operations.map(|operations| operations.during_ns));
     let whole = Whole { busy: tallies.busy, operations: operations.map(|operations| operations.count) };
     let (mut functions, back_on) = by_function(profile, &tallies.by_chain, &whole, options.sort);
+    let groups = by_group(profile, &functions, &whole, operations.map_or("", |operations| &operations.name));
     let more_functions = cut(&mut functions, options.top);
     let mut chains = by_chain(profile, &tallies.by_chain, &whole);
     let more_chains = cut(&mut chains, options.top_chains);
@@ -166,6 +169,7 @@ pub fn profile(profile: &Profile, options: &ProfileOptions) -> ProfileFindings {
         share_interrupts_back_on: profile.blind_with_interrupts_off.then(|| whole.share(back_on)),
         functions,
         more_functions,
+        groups,
         chains,
         more_chains,
         tasks: by_task(profile, &tallies.by_chain, &whole),
@@ -242,6 +246,14 @@ fn by_function(profile: &Profile, by_chain: &[Tally], whole: &Whole, sort: SortB
         by_share.then_with(|| (&a.name, &a.image).cmp(&(&b.name, &b.image)))
     });
     (rows, back_on)
+}
+
+/// The rows of all functions by part of the kernel.
+fn by_group(profile: &Profile, rows: &[FunctionShare], whole: &Whole, operation: &str) -> GroupFindings {
+    let all = whole.per_operation(whole.busy).unwrap_or(whole.busy.weight as f64);
+    let of_kernel = |row: &FunctionShare| profile.images.iter().any(|image| image.is_kernel && image.name == row.image);
+    let weight = |row| (of_kernel(row).then_some(row.name.as_str()), row.share * all);
+    GroupFindings::of(&profile.unit, operation, rows.iter().filter(|row| row.samples > 0).map(weight))
 }
 
 /// Chains with the same functions are one, whatever the places in them and the task.

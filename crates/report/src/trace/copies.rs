@@ -7,7 +7,7 @@ use crate::chart::{Draw, Lane, Places};
 use crate::document::{Block, Document};
 use crate::number::{count, percent, quantity};
 use crate::table::{Align, Cell, Table};
-use schedlab_analyze::trace::copies::{CopiesOfArm, CopyRow, CopySlice};
+use schedlab_analyze::trace::copies::{CopiesOfArm, CopySlice, TracedCopy};
 use schedlab_analyze::trace::{Copies, CopiesOfArms};
 use schedlab_run::counted;
 
@@ -71,7 +71,7 @@ fn table(trial: &Copies) -> Table {
     let header = ["copy", "ops/s", "of mean", "together", "flips", "delay/op", "waits", "switches/op", "moves"];
     let mut table = Table::new(&header.map(|name| (name, Align::Right)));
     for row in &trial.copies {
-        let CopyRow { copy, score_per_s, relative, flips, waits, switches_per_op, migrations, .. } = row;
+        let TracedCopy { copy, score_per_s, relative, flips, waits, switches_per_op, migrations, .. } = row;
         let together = row.co_located_share.map_or_else(|| "?".to_owned(), percent);
         let cells: [Cell; 9] = [
             copy.to_string().into(),
@@ -103,7 +103,7 @@ fn line(slices: &[CopySlice]) -> String {
 /// Where the partners of each copy were over the steady phase of the first trial of each arm, as a file. `place`: of
 /// which trace, on which machine, when.
 pub fn trace_copies_svg(found: &CopiesOfArms, place: &str) -> String {
-    let lane = |row: &CopyRow| Lane {
+    let lane = |row: &TracedCopy| Lane {
         name: format!("copy {}", row.copy),
         value: format!("{:.2} of the mean", row.relative),
         aside: row.co_located_share.map_or_else(|| "?".to_owned(), |share| format!("{} on one CPU", percent(share))),

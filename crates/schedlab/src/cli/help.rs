@@ -76,7 +76,7 @@ const RARE_COMMANDS: &[&str] = &["bisect", "completions", "exec", "explain-json"
 /// Options that most people do not need, of every command or of one: `--help` has them.
 #[rustfmt::skip]
 const RARE: &[&str] = &[
-    "ab latency", "ab sweep", "ab top", "bench top", "bisect max_trials", "bisect metric", "bisect no_why", "bisect only", "bisect top",
+    "ab latency", "ab sweep", "ab top", "bench top", "bisect max_trials", "bisect metric", "bisect no_why", "bisect only", "bisect top", "bisect why_budget",
     "record top", "repeat top", "run top", "accel", "add", "aarch64", "all_cpus", "annotate", "binary", "boot_timeout", "buffer", "calls", "cgroup",
     "chains", "cmdline", "compat", "counters", "design", "dither", "events", "fail_on", "folded", "keep", "load_group", "machine",
     "max_blocks", "mirror", "module", "oversubscribe", "prio", "quantum", "resume", "seed", "self_test", "shift", "sort",

@@ -2,6 +2,7 @@
 
 use super::Answer;
 use clap::Args;
+use schedlab_run::units::parse_duration_ns;
 use std::path::PathBuf;
 
 #[derive(Debug, Args)]
@@ -18,6 +19,12 @@ pub(crate) struct Why {
     /// Not the toggles, but on which of these kernels the difference is: in their order, for a plan with guests
     #[arg(long, value_name = "KERNELS", value_delimiter = ',', conflicts_with_all = ["only", "without"])]
     pub(crate) kernels: Vec<String>,
+    /// Begin no stage that would go on beyond this time, such as 2h; what is known by then is the answer
+    #[arg(long, value_name = "TIME", value_parser = parse_duration_ns)]
+    pub(crate) budget: Option<u64>,
+    /// Do not profile the two arms for the share of each part of the kernel
+    #[arg(long)]
+    pub(crate) no_profile: bool,
     /// Directory of the study, with a run directory for each round [default: out/why-<name>]
     #[arg(short, long, value_name = "DIR")]
     pub(crate) out: Option<PathBuf>,

@@ -60,7 +60,7 @@ pub(super) fn run(args: &Bisect) -> Result<u8> {
         write_file(&file, |out| out.write_all(between.to_toml().as_bytes()))?;
         say(format_args!("schedlab: the two around it as a plan, with fresh trials: schedlab run {}", file.display()));
         if !args.no_why && matches!(found.answer, BisectOutcome::Change { .. }) {
-            (found.why, ended) = why_between(&between, &dir, &args.only)?;
+            (found.why, ended) = why_between(&between, &dir, args)?;
         }
     }
     print(&args.answer, "schedlab/bisect/1", &found, schedlab_report::bisection)?;
@@ -68,10 +68,10 @@ pub(super) fn run(args: &Bisect) -> Result<u8> {
 }
 
 /// What changes the difference of the two around the change: a study of its own in `DIR/why`, which begins, or goes on.
-fn why_between(plan: &Plan, dir: &Path, only: &[String]) -> Result<(Option<WhyFindings>, Ended)> {
-    let dir = dir.join("why");
+fn why_between(plan: &Plan, dir: &Path, args: &Bisect) -> Result<(Option<WhyFindings>, Ended)> {
+    let (dir, only) = (dir.join("why"), &args.only);
     let mut why = match why::toggles(plan).and_then(|toggles| Why::new(plan, &toggles, only, &[])) {
-        Ok(why) => why,
+        Ok(why) => why.within(Some(args.why_budget)),
         Err(error) if only.is_empty() => {
             say(format_args!("schedlab: why the two differ is not asked: {error:#}"));
             return Ok((None, Ended::Finished));
@@ -80,7 +80,11 @@ fn why_between(plan: &Plan, dir: &Path, only: &[String]) -> Result<(Option<WhyFi
     };
     say(format_args!("schedlab: why the two differ, with fresh trials, in {}", dir.display()));
     let ended = rounds::study(&mut why, &dir, dir.join(rounds::ROUNDS).exists())?;
-    Ok((why.findings(), ended))
+    let mut found = why.findings();
+    if let (Some(found), Ended::Finished) = (&mut found, &ended) {
+        why::by_group::add(found, plan);
+    }
+    Ok((found, ended))
 }
 
 fn directory(args: &Bisect) -> PathBuf {

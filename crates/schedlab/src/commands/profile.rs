@@ -10,7 +10,7 @@ use crate::{exit, session};
 use anyhow::{Context, Result, bail};
 use schedlab_analyze::profile::{self as analysis, Operations, ProfileOptions, SortBy};
 use schedlab_record::Roots;
-use schedlab_record::profile::{ProfileOrder, Sampler, Whose, instructions};
+use schedlab_record::profile::{DEFAULT_HZ, ProfileOrder, Sampler, Whose, instructions};
 use schedlab_report::Document;
 use schedlab_run::units::parse_duration_ns;
 use schedlab_run::{Setting, TrialOrder, TrialOutcome, WorkloadSpec};
@@ -67,6 +67,14 @@ pub(super) fn run(args: &Profile) -> Result<u8> {
         Some(how) => bail!("the command ended with {how}; what it did is profiled"),
         None => Ok(exit::DONE),
     }
+}
+
+/// By part of the kernel, what a `bench` command and its children do on this host.
+pub(super) fn groups(words: &[String]) -> Result<analysis::GroupFindings> {
+    let subject = workload(words)?;
+    let order = ProfileOrder { whose: Whose::Children, frequency_hz: DEFAULT_HZ, roots: Roots::default() };
+    let (profile, operations, _) = sample(&subject, order)?;
+    Ok(analysis::profile(&profile, &ProfileOptions { operations, ..ProfileOptions::default() }).groups)
 }
 
 fn subject(args: &Profile) -> Result<Subject> {

@@ -20,6 +20,7 @@ use schedlab_analyze::trace::{
     Asked, ByteSource, Forward, LatencySort, Reader, Scope, TraceError, TraceFacts, blame, chains, check, explain,
     inversions, latency, map, overview, perf_latency, queues, states, timehist,
 };
+use schedlab_run::json::USUAL_BYTES;
 use std::ffi::OsStr;
 use std::fs::File;
 use std::io::{IsTerminal, Seek, Write};
@@ -40,7 +41,7 @@ enum Analysis {
     /// How long tasks waited for a CPU: after a wakeup and after a preemption
     Latency(Latency),
     /// Every time on a CPU as a line: slept, waited, ran
-    Timehist(Selected),
+    Timehist(Timehist),
     /// Who had each CPU over time: a line for each CPU, or with --switches a line for each change
     Map(Map),
     /// How long each CPU's run queue was: time at each length, over time, and while another CPU was idle
@@ -139,15 +140,25 @@ struct Selected {
 }
 
 #[derive(Debug, Args)]
+struct Timehist {
+    #[command(flatten)]
+    selected: Selected,
+    /// Most lines, 0 for all [default: all; of --json what stays below 20 kB]
+    #[arg(long, value_name = "N")]
+    top: Option<usize>,
+}
+
+#[derive(Debug, Args)]
 struct Map {
     #[command(flatten)]
     source: Source,
     #[command(flatten)]
     filters: Filters,
     /// A line for each change of who is on a CPU, all CPUs beside each other, as `perf sched map` draws it
-    #[arg(long, conflicts_with = "top")]
+    #[arg(long)]
     switches: bool,
-    /// Most names with a sign of their own; 0 gives signs to as many as there are letters [default: 20]
+    /// Most names with a sign of their own; 0 gives signs to as many as there are letters [default: 20]; with --switches
+    /// most lines, 0 for all [default: all; of --json what stays below 20 kB]
     #[arg(long, value_name = "N")]
     top: Option<usize>,
 }
@@ -239,9 +250,10 @@ fn run_latency(args: &Latency) -> Result<()> {
     args.source.answer(args.top, &args.filters, latency::wanted(), asked, latency, schedlab_report::trace_latency)
 }
 
-fn run_timehist(args: &Selected) -> Result<()> {
-    let (mut reader, scope) = args.source.open_for(&args.filters, timehist::wanted())?;
-    args.source.print_lines(None, schedlab_report::timehist_header, schedlab_report::timehist_line, |each| {
+fn run_timehist(args: &Timehist) -> Result<()> {
+    let Timehist { selected: Selected { source, filters }, top } = args;
+    let (mut reader, scope) = source.open_for(filters, timehist::wanted())?;
+    source.print_lines(*top, None, schedlab_report::timehist_header, schedlab_report::timehist_line, |each| {
         timehist(&mut reader, &scope, each)
     })
 }
@@ -264,6 +276,7 @@ fn run_map(args: &Map) -> Result<()> {
     }
     let (mut reader, scope) = args.source.open_for(&args.filters, map::wanted())?;
     args.source.print_lines(
+        args.top,
         Some(MOST_OF_MAP),
         |_| Ok(()),
         schedlab_report::map_line,
@@ -348,34 +361,39 @@ impl Source {
         self.print(top, &found, page)
     }
 
-    /// Prints the rows of an analysis as they come, as lines of text or of JSON, `most` bytes of them, and what was wrong
-    /// behind them.
+    /// Prints the rows of an analysis as they come, as lines of text or of JSON: `top` of them, of JSON what stays below the
+    /// usual size where nobody says; beyond `most` bytes it is an error. What was wrong stands behind them.
     fn print_lines<T: serde::Serialize>(
         &self,
+        top: Option<usize>,
         most: Option<u64>,
         header: impl FnOnce(&mut dyn Write) -> std::io::Result<()>,
         line: impl Fn(&T, &mut dyn Write) -> std::io::Result<()>,
         read: impl FnOnce(&mut dyn FnMut(&T) -> bool) -> Result<TraceFacts, TraceError>,
     ) -> Result<()> {
+        let room = (self.json && top.is_none()).then_some(USUAL_BYTES as u64);
+        let mut left = top.filter(|top| *top > 0).unwrap_or(usize::MAX);
         // `None`: the reader of our output has seen enough.
-        let (mut facts, mut is_cut) = (None, false);
+        let (mut facts, mut bytes, mut is_cut) = (None, 0, false);
         to_stdout(|out| {
-            let out = &mut Counting { out, bytes: 0 };
             if !self.json {
                 header(out)?;
             }
             let mut failed = None;
             let read = read(&mut |row| {
+                let mut text = Vec::new();
                 let written = if self.json {
                     schedlab_run::json::small(row)
                         .map_err(std::io::Error::from)
-                        .and_then(|line| writeln!(out, "{line}"))
+                        .and_then(|line| writeln!(text, "{line}"))
                 } else {
-                    line(row, out)
+                    line(row, &mut text)
                 };
-                failed = written.err();
-                is_cut = most.is_some_and(|most| out.bytes > most);
-                failed.is_none() && !is_cut
+                bytes += text.len() as u64;
+                is_cut = room.or(most).is_some_and(|most| bytes > most);
+                left -= 1;
+                failed = written.and_then(|()| if is_cut { Ok(()) } else { out.write_all(&text) }).err();
+                failed.is_none() && !is_cut && left > 0
             });
             if let Some(error) = failed {
                 return Err(error);
@@ -387,12 +405,17 @@ impl Source {
         for problem in facts.unmatched.iter().chain(&facts.problems) {
             say(format_args!("{}: {problem}", self.file.display()));
         }
-        if let (true, Some(most)) = (is_cut, most) {
-            let file = self.file.display();
-            bail!(
+        let file = self.file.display();
+        match (is_cut, room, most) {
+            (true, Some(room), _) => say(format_args!(
+                "{file}: there are more lines than the {} kB that are printed: --top N prints so many, --top 0 all",
+                room / 1000
+            )),
+            (true, None, Some(most)) => bail!(
                 "{file}: there are more lines than the {} MiB that are printed; narrow it down by --time FROM,TO",
                 most >> 20
-            );
+            ),
+            _ => {}
         }
         Ok(())
     }
@@ -405,22 +428,6 @@ impl Source {
         page: impl FnOnce(&T) -> schedlab_report::Document,
     ) -> Result<()> {
         print(&answer(self.json, top), "", found, page)
-    }
-}
-
-/// Counts what is written.
-struct Counting<'w> {
-    out: &'w mut dyn Write,
-    bytes: u64,
-}
-
-impl Write for Counting<'_> {
-    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
-        self.bytes += bytes.len() as u64;
-        self.out.write(bytes)
-    }
-    fn flush(&mut self) -> std::io::Result<()> {
-        self.out.flush()
     }
 }
 

@@ -1,5 +1,6 @@
 //! `schedlab why PLAN|RUN`: what changes the difference between two arms.
 
+pub(super) mod by_group;
 pub(super) mod forecast;
 
 use super::report::write_answer;
@@ -28,7 +29,7 @@ pub(super) fn run(args: &Args) -> Result<u8> {
     if !args.kernels.is_empty() {
         return super::why_kernels::run(args, &plan, dir);
     }
-    let mut why = Why::new(&plan, &toggles(&plan)?, &args.only, &args.without)?;
+    let mut why = Why::new(&plan, &toggles(&plan)?, &args.only, &args.without)?.within(args.budget);
     if let Some(run) = &known {
         why.known(&run.manifest, &run.trials).with_context(|| args.subject.display().to_string())?;
     }
@@ -38,7 +39,10 @@ pub(super) fn run(args: &Args) -> Result<u8> {
     }
     let dir = if args.out.is_none() && !args.resume { session::unused(dir) } else { dir };
     let ended = rounds::study(&mut why, &dir, args.resume)?;
-    let Some(found) = why.findings() else { return Ok(code(&ended)) };
+    let Some(mut found) = why.findings() else { return Ok(code(&ended)) };
+    if !args.no_profile && matches!(ended, Ended::Finished) {
+        by_group::add(&mut found, &plan);
+    }
     write_answer(&dir.join("why.json"), WHY, &found)?;
     print(&args.answer, WHY, &found, schedlab_report::why)?;
     Ok(code(&ended))

@@ -8,6 +8,7 @@ mod page;
 mod program;
 mod real;
 mod shapes;
+mod studies;
 
 use page::ANSWERS;
 use program::guests::from;
@@ -118,20 +119,24 @@ const SOMEWHERE: &[&str] = &[
     "trace slow traced --json",
     "trace copies traced --json",
     "record -o recorded --json -- true",
+    "record --self-test -o cost --json",
+    "bench pipe:copies=2,loops=200 --trace beside --json -",
+    "trace copies beside --json",
+    "run traced.toml -o of_arms --json",
+    "trace copies of_arms --json",
+    "trace kworkers of_arms --json",
 ];
 
 /// Types of which these commands need not print an object: of other plans, of longer traces, of what a machine has or does by
 /// chance.
 const RARE: &[&str] = &[
     "analyze::Annotation",
-    "analyze::Beside",
     "analyze::ChainRow",
     "analyze::Change",
     "analyze::Curve",
     "analyze::CurveRegion",
     "analyze::DiffDecile",
     "analyze::DiffShift",
-    "analyze::Difference",
     "analyze::Figures",
     "analyze::FunctionRow",
     "analyze::Gap",
@@ -152,10 +157,6 @@ const RARE: &[&str] = &[
     "analyze::StepRow",
     "analyze::TierRow",
     "analyze::TierSplit",
-    "analyze::WhyCell",
-    "analyze::WhyContrast",
-    "analyze::WhyFindings",
-    "analyze::WhyStage",
     "run::BootedKernel",
     "run::KernelPackage",
     "run::KernelSource",
@@ -187,6 +188,15 @@ fn what_is_printed_is_what_is_listed_and_has_room() {
     write("trace.txt", TRACE);
     write("other.txt", &TRACE.replace("1.000045", "1.000055"));
     write("two.toml", &format!("{PLAN}{TWO}"));
+    write("three.toml", &format!("{PLAN}{TWO}[[arm]]\nname = \"c\"\nset = \"plant=spin:100us\"\n"));
+    let traced = PLAN.replace("pipe:pin=same,loops=60", "pipe:copies=2,loops=200");
+    write(
+        "traced.toml",
+        &format!(
+            "{traced}{}",
+            TWO.replace("plant=spin:200us", "nice=1;trace=on").replace("\"a\"", "\"a\"\nset = \"trace=on\"")
+        ),
+    );
     write("factors.toml", &format!("{PLAN}{FACTORS}"));
     write("knob.toml", KNOB);
     write("arms", "plant=spin:1ns\nplant=spin:2ns\nplant=spin:300us\nplant=spin:301us\n");
@@ -221,11 +231,16 @@ fn what_is_printed_is_what_is_listed_and_has_room() {
         let lines = from(&lab, &words).success().stdout;
         lines.lines().for_each(|line| met.check_line(&shapes, schema, line));
     }
+    from(&lab, &["run", "three.toml", "-o", "three"]).success();
+    for text in studies::answers(lab.path("run").as_ref(), lab.path("three").as_ref()) {
+        assert!(text.len() < ROOM, "{} bytes", text.len());
+        met.check(&shapes, &text);
+    }
     let unmet = unmet(&shapes, &met);
     eprintln!("schemas met: {} of {}; types not met: {unmet:?}", met.schemas.len(), ANSWERS.len());
     assert!(unmet.iter().all(|name| RARE.contains(&name.as_str())), "not met, and not known to be rare: {unmet:?}");
-    let of_all: BTreeSet<&str> =
-        ["findings/2", "search/1", "outcome/1", "bisect/1", "pack/1", "repeat/1", "knobs/1"].into();
+    let of_all = ["findings/2", "search/1", "outcome/1", "bisect/1", "pack/1", "repeat/1", "knobs/1"];
+    let of_all: BTreeSet<&str> = of_all.into_iter().chain(["why/1", "why-kernels/1", "recorder-cost/1"]).collect();
     assert!(of_all.iter().all(|schema| met.schemas.contains(&format!("schedlab/{schema}"))), "{:?}", met.schemas);
 }
 

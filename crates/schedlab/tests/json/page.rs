@@ -35,7 +35,7 @@ pub(crate) const ANSWERS: [Answer; 37] = [
     answer("schedlab/pack/1", "pack, repeat --dry-run", "run", "Pack"),
     answer("schedlab/repeat/1", "repeat", "analyze", "Repetition"),
     answer("schedlab/profile/1", "profile", "analyze", "ProfileFindings"),
-    answer("schedlab/vm-profile/1", "vm profile", "vm", "ProfileFile"),
+    answer("schedlab/vm-profile/1", "vm profile", "schedlab", "ProfileAnswer"),
     answer("schedlab/trace-latency/1", "trace latency", "analyze", "Latency"),
     answer("schedlab/trace-blame/1", "trace blame", "analyze", "Blame"),
     answer("schedlab/trace-chains/1", "trace chains", "analyze", "Chains"),
@@ -60,7 +60,8 @@ pub(crate) const ANSWERS: [Answer; 37] = [
 const HEAD: &str = "# The JSON of all commands
 
 `--json` prints one object, told apart by its first member `schema`; `trace timehist` and `trace map
---switches` print an object a line, without it. `schedlab explain-json SCHEMA` prints the part of
+--switches` print an object a line, without it, and as many as stay below 20 kB (`--top N` so many,
+`--top 0` all). `schedlab explain-json SCHEMA` prints the part of
 this page that is of one schema. A schema's number changes when a member goes away or changes its
 meaning; members may be added.
 

@@ -84,7 +84,9 @@ impl Shapes {
     }
 
     fn add(&mut self, of: &str, name: &str, shape: Shape) {
-        self.0.entry(name.to_owned()).or_default().push((of.to_owned(), shape));
+        let all = self.0.entry(name.to_owned()).or_default();
+        assert!(all.iter().all(|(its, _)| its != of), "two types of {of} that are printed are called {name}");
+        all.push((of.to_owned(), shape));
     }
 
     /// A type of Rust as a reader of JSON calls it, and the types in it.

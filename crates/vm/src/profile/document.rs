@@ -7,14 +7,11 @@ use std::collections::BTreeMap;
 /// Version of the JSON document.
 pub const SCHEMA: &str = "schedlab/vm-profile/1";
 
-/// A file of `vm profile --json`; keys in their order.
-#[derive(Debug, Serialize, Deserialize)]
+/// What is read of a file of `vm profile --json`; files from before it had a name have no schema.
+#[derive(Debug, Deserialize)]
 pub struct ProfileFile {
     /// The profile that was compared with, where there is one, then the one that was asked for.
     pub profiles: Vec<Profiled>,
-    /// [`SCHEMA`]; files from before it had a name have none.
-    #[serde(default)]
-    pub schema: String,
 }
 
 /// The profile of one kernel; counts are not divided by the operations.

@@ -1,6 +1,6 @@
 //! Following the partners of copies through a trace.
 
-use super::{CopiesOrder, CopyRow, CopySlice, CopyTasks};
+use super::{CopiesOrder, CopySlice, CopyTasks, TracedCopy};
 use crate::trace::filter::TaskFilter;
 use crate::trace::follow::{Analysis, Now, Taken, follow};
 use schedlab_trace::engine::{Engine, Run, Task, TaskId, Wait};
@@ -129,7 +129,7 @@ impl Followed {
     }
 
     /// The copies' rows, but for what compares them.
-    pub(super) fn rows(self, engine: &Engine, order: &CopiesOrder) -> Vec<CopyRow> {
+    pub(super) fn rows(self, engine: &Engine, order: &CopiesOrder) -> Vec<TracedCopy> {
         // A thread id that was somebody else's before has nothing in the steady phase from then.
         let mut of = vec![[Times::default(); 2]; self.pairs.len()];
         for (task, times) in engine.tasks().iter().zip(self.times.all()) {
@@ -198,12 +198,12 @@ impl Pair {
         self.were_together = Some(together);
     }
 
-    fn row(self, tasks: &CopyTasks, of: [Times; 2], steady: (u64, u64)) -> CopyRow {
+    fn row(self, tasks: &CopyTasks, of: [Times; 2], steady: (u64, u64)) -> TracedCopy {
         let steady_ns = steady.1.saturating_sub(steady.0).max(1) as f64;
         let known = self.together_ns + self.apart_ns;
         let sum = |of_one: fn(&Times) -> u64| of.iter().map(of_one).sum::<u64>();
         let ops = tasks.operations.max(1) as f64;
-        CopyRow {
+        TracedCopy {
             copy: tasks.copy,
             tids: tasks.tids,
             operations: tasks.operations,

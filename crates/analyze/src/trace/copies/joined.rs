@@ -1,6 +1,6 @@
 //! The copies of many trials: which of the things that the trace tells goes with the score.
 
-use super::{Copies, CopyRow, DEFINITIONS};
+use super::{Copies, DEFINITIONS, TracedCopy};
 use crate::trace::Definition;
 use schedlab_run::InOrder;
 use serde::Serialize;
@@ -11,7 +11,7 @@ const ARMS_SCHEMA: &str = "schedlab/trace-copies-of-arms/1";
 /// How one thing goes with the score.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Correlation {
-    /// What: the name of a field of [`CopyRow`].
+    /// What: the name of a field of [`TracedCopy`].
     pub of: &'static str,
     /// Copies that it is over.
     pub copies: u64,
@@ -53,7 +53,7 @@ impl CopiesOfArms {
 
 impl CopiesOfArm {
     fn new(arm: String, trials: Vec<Copies>) -> Self {
-        type Of = fn(&CopyRow) -> Option<f64>;
+        type Of = fn(&TracedCopy) -> Option<f64>;
         let all: [(&'static str, Of); 4] = [
             ("co_located_share", |row| row.co_located_share),
             ("queue_delay_ns_per_op", |row| Some(row.queue_delay_ns_per_op)),
@@ -79,7 +79,7 @@ impl CopiesOfArm {
 
 /// Score and another thing of each copy, the score as a ratio to the mean of its trial, the thing as a difference from it,
 /// in units of that mean: a share of 0 is a value like any other.
-fn points(rows: &[CopyRow], value: fn(&CopyRow) -> Option<f64>) -> Vec<(f64, f64)> {
+fn points(rows: &[TracedCopy], value: fn(&TracedCopy) -> Option<f64>) -> Vec<(f64, f64)> {
     let known: Vec<(f64, f64)> = rows.iter().filter_map(|row| Some((row.relative, value(row)?))).collect();
     let mean = known.iter().map(|point| point.1).sum::<f64>() / known.len().max(1) as f64;
     let unit = if mean == 0.0 { 1.0 } else { mean.abs() };

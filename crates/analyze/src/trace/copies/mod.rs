@@ -102,7 +102,7 @@ pub struct CopySlice {
 
 /// What a copy did.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
-pub struct CopyRow {
+pub struct TracedCopy {
     /// Its number.
     pub copy: u32,
     /// Thread ids of its partners.
@@ -153,7 +153,7 @@ pub struct Copies {
     /// Length of the steady phase, ns.
     pub steady_ns: u64,
     /// Copies, by number.
-    pub copies: Vec<CopyRow>,
+    pub copies: Vec<TracedCopy>,
 }
 
 /// Reads the trace of a trial to its end.

@@ -4,7 +4,7 @@ mod guest;
 mod inside;
 mod listener;
 pub(crate) mod measured;
-mod profile;
+pub(super) mod profile;
 pub(crate) mod task;
 pub(crate) mod trials;
 

@@ -7,11 +7,12 @@ use super::listener::Quiet;
 use super::measured;
 use crate::cli::Command;
 use crate::cli::vm::VmProfile;
-use crate::commands::report::write_file;
+use crate::commands::report::{terminal_width, write_file};
 use crate::commands::{destination, read_words};
 use crate::exit::{self, usage};
 use crate::output::{print_answer, print_line, say, to_stdout};
 use anyhow::{Context, Result, bail};
+use schedlab_analyze::profile::GroupFindings;
 use schedlab_record::profile::KernelSymbols;
 use schedlab_run::TrialOutcome;
 use schedlab_run::plan::{GuestLane, GuestPlan};
@@ -21,6 +22,7 @@ use schedlab_vm::host::kept;
 use schedlab_vm::kernel::cache::Cache;
 use schedlab_vm::profile::{self, Counted, Instructions, ProfileFile, Profiled, SCHEMA, landmarks};
 use schedlab_vm::{Boot, Handed, VmError};
+use serde::Serialize;
 use std::path::Path;
 
 /// Functions that are shown where nobody says how many.
@@ -50,23 +52,29 @@ pub(super) fn run(args: &VmProfile) -> Result<u8> {
     }
     let of = |name: &String| match name.ends_with(".json") {
         true => read_json(name).with_context(|| format!("--against {name}")),
-        false => profiled(name, args, &guest, &words, &capabilities).with_context(|| name.clone()),
+        false => profiled(name, &args.command, args.legs, &guest, &capabilities).with_context(|| name.clone()),
     };
     // Against what is asked first: a file that is none must not cost a boot.
     let against = args.against.as_ref().map(of).transpose()?;
-    let this = profiled(&args.kernel, args, &guest, &words, &capabilities).with_context(|| args.kernel.clone())?;
+    let this = profiled(&args.kernel, &args.command, args.legs, &guest, &capabilities);
+    let this = this.with_context(|| args.kernel.clone())?;
     let found: Vec<Profiled> = against.into_iter().chain([this]).collect();
     if args.json.as_deref() == Some("-") {
-        return print_answer("", &document(&found), args.top).map(|()| exit::DONE);
+        return print_answer("", &document(found), args.top).map(|()| exit::DONE);
     }
+    let page = schedlab_report::groups(&groups(&found));
     let top = Some(args.top.unwrap_or(ROWS)).filter(|top| *top > 0).unwrap_or(usize::MAX);
-    let shown = to_stdout(|out| match found.as_slice() {
-        [against, this] => profile::compared(against, this, top, out),
-        _ => found.iter().try_for_each(|one| profile::alone(one, top, out)),
+    let shown = to_stdout(|out| {
+        match found.as_slice() {
+            [against, this] => profile::compared(against, this, top, out)?,
+            _ => found.iter().try_for_each(|one| profile::alone(one, top, out))?,
+        }
+        writeln!(out)?;
+        page.text(terminal_width(), false, out)
     });
     // The guests have worked for both: neither is lost for the other's sake.
     if let Some(file) = file {
-        let text = schedlab_run::json::pretty(&document(&found))?;
+        let text = schedlab_run::json::pretty(&document(found))?;
         write_file(file, |out| writeln!(out, "{text}"))?;
     }
     shown?;
@@ -173,21 +181,22 @@ fn counting(
     Ok(boot)
 }
 
-fn profiled(
+/// What a `bench` command executes in a guest of the virtual lane, by function.
+pub(super) fn profiled(
     kernel: &str,
-    args: &VmProfile,
+    command: &[String],
+    legs: bool,
     guest: &GuestPlan,
-    words: &[String],
     capabilities: &Capabilities,
 ) -> Result<Profiled> {
-    let boot = counting(kernel, args.legs, guest, words, capabilities)?;
+    let boot = counting(kernel, legs, guest, &words(command), capabilities)?;
     let described = boot.guest();
     say(format_args!("schedlab: counting in a guest of {kernel}"));
     let found = count(&boot)?;
     let symbols = KernelSymbols::parse(&found.symbols)?;
     let name_of = |address| symbols.at(address).map(|symbol| symbol.name);
     let whole = found.counted.whole();
-    let legs = match args.legs {
+    let legs = match legs {
         false => None,
         true => {
             say(format_args!("schedlab: and again, with legs"));
@@ -203,7 +212,7 @@ fn profiled(
     };
     let profile = whole.by_function(name_of);
     Ok(Profiled {
-        command: args.command.join(" "),
+        command: command.join(" "),
         guest: described,
         instructions: Instructions::from(&profile),
         functions: profile.functions,
@@ -224,6 +233,33 @@ fn read_json(file: &str) -> Result<Profiled> {
     Ok(Profiled { kernel: format!("{file}: {}", one.kernel), legs: None, ..one })
 }
 
-fn document(found: &[Profiled]) -> ProfileFile {
-    ProfileFile { schema: SCHEMA.to_owned(), profiles: found.to_vec() }
+/// A file of `vm profile --json`, as it is written; `--against` reads the profiles alone.
+#[derive(Debug, Serialize)]
+struct ProfileAnswer {
+    /// By part of the kernel: of the profile, or of the difference between two.
+    groups: GroupFindings,
+    /// The profile that was compared with, where there is one, then the one that was asked for.
+    profiles: Vec<Profiled>,
+    /// Which answer this is.
+    schema: &'static str,
+}
+
+fn document(profiles: Vec<Profiled>) -> ProfileAnswer {
+    ProfileAnswer { groups: groups(&profiles), profiles, schema: SCHEMA }
+}
+
+/// By part of the kernel: of one profile, or of the second against the first.
+pub(crate) fn groups(found: &[Profiled]) -> GroupFindings {
+    let sides: Vec<GroupFindings> = found.iter().map(shares).collect();
+    match &sides[..] {
+        [before, this] => this.against(before),
+        sides => sides.last().cloned().unwrap_or_default(),
+    }
+}
+
+fn shares(one: &Profiled) -> GroupFindings {
+    let functions = one.functions.iter().map(|(name, count)| (Some(name.as_str()), *count));
+    let Instructions { no_function, programs, .. } = one.instructions;
+    let all = functions.chain([(Some(""), no_function), (None, programs)]).filter(|(_, count)| *count > 0);
+    GroupFindings::of("instructions", &one.operation, all.map(|(name, count)| (name, one.per_operation(count))))
 }

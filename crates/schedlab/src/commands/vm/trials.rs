@@ -23,7 +23,8 @@ use schedlab_vm::job::Perturbation;
 use schedlab_vm::kernel::Kernel;
 use schedlab_vm::kernel::cache::Cache;
 use schedlab_vm::kernel::reference::Reference;
-use schedlab_vm::lane::{Lane, NoKvm, Virtual};
+use schedlab_vm::lane::{Lane, NoKvm, Virtual, WantedAccelerator};
+use schedlab_vm::profile::Profiled;
 use schedlab_vm::{Boot, Handed, Job, VmError};
 use std::cell::{OnceCell, RefCell};
 use std::collections::BTreeMap;
@@ -202,6 +203,14 @@ impl Guests {
             GuestResult::Toggles(toggles) => Ok(toggles),
             _ => bail!("its guest answered another question"),
         }
+    }
+
+    /// What a `bench` command executes in the guest of an arm, as the first sample; always in the virtual lane.
+    pub(crate) fn instructions(&self, booted_with: &[Setting], words: &[String]) -> Result<Profiled> {
+        let (kernel, guest) = self.of_arm(booted_with)?;
+        let (first_seed, accelerator) = (Some(self.first_seed()), WantedAccelerator::default());
+        let guest = GuestPlan { lane: GuestLane::Virtual, first_seed, accelerator, boots: None, ..guest };
+        super::profile::profiled(&kernel, words, false, &guest, &self.capabilities)
     }
 
     /// One guest from start to end.

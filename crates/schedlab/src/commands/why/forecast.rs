@@ -6,9 +6,8 @@ use schedlab_analyze::WhyFactor;
 use schedlab_run::units::format_ns;
 use schedlab_run::{Plan, Run, counted};
 use schedlab_stats::screen::Stage;
-use schedlab_trial::why::Why;
+use schedlab_trial::why::{Cost, Why};
 use serde::Serialize;
-use std::collections::BTreeSet;
 
 /// What a trial takes beside its length.
 const OVERHEAD_NS: u64 = 60_000_000;
@@ -50,10 +49,11 @@ pub(crate) struct ForecastStage {
 /// Of a study that has not begun.
 pub(crate) fn of(why: &Why, plan: &Plan, known: Option<&Run>) -> WhyForecast {
     let cost = cost(plan, known);
-    let stage = |what: String, rows: usize, blocks: usize| {
-        // One block more: the warm-up.
-        let took = |cost: &Cost| (blocks as u64 + 1) * (4 * rows as u64 * cost.trial + cost.block);
-        ForecastStage { what, rows, blocks, seconds: cost.as_ref().map(|cost| took(cost) as f64 / 1e9) }
+    let stage = |what: String, rows: usize, blocks: usize| ForecastStage {
+        what,
+        rows,
+        blocks,
+        seconds: cost.map(|cost| cost.stage(rows, blocks) as f64 / 1e9),
     };
     let mut stages: Vec<ForecastStage> =
         why.first_blocks().map(|blocks| stage("the difference".into(), 1, blocks as usize)).into_iter().collect();
@@ -127,23 +127,10 @@ fn rough(seconds: f64) -> String {
     format_ns(seconds.ceil() as u64 * 1_000_000_000)
 }
 
-/// What measuring takes, ns: each trial, and beside it each block, where guests boot.
-struct Cost {
-    trial: u64,
-    block: u64,
-}
-
 /// Of a run what it took, on this host what the plan says; of guests only a run tells.
 fn cost(plan: &Plan, known: Option<&Run>) -> Option<Cost> {
-    let Some(run) = known.filter(|run| !run.trials.is_empty()) else {
+    known.and_then(|run| Cost::of(&run.trials)).or_else(|| {
         let trial = plan.trial_ns.unwrap_or(TRIAL_NS).saturating_add(OVERHEAD_NS);
-        return plan.guest.is_none().then_some(Cost { trial, block: 0 });
-    };
-    let mut took: Vec<u64> = run.trials.iter().map(|trial| trial.wall_ns).collect();
-    let blocks: BTreeSet<u32> = run.trials.iter().map(|trial| trial.block).collect();
-    took.sort_unstable();
-    // A boot is in the time of the first trial after it.
-    let trial = took[took.len() / 2];
-    let booting: u64 = took.iter().map(|each| each.saturating_sub(trial)).sum();
-    Some(Cost { trial, block: booting / blocks.len() as u64 })
+        plan.guest.is_none().then_some(Cost { trial, block: 0 })
+    })
 }
