@@ -204,6 +204,11 @@ fn what_cannot_be_rehearsed_is_said_in_a_sentence() {
         ("/dev/zero", &tree, 1, "never ends"),
         (&empty, &tree, 1, "holds no *.patch or *.diff"),
         (&text, "absent", 1, "--onto absent: it is no directory"),
+    // Applied again, it is there.
+    commit(&[(5, "a"), (15, "b, adapted"), (25, "c"), (35, "d")], "Reapply \"fourth\"");
+    let of_commit = write(&lab, "fourth.patch", mail(&fourth, "fourth", "", 35, "d").as_bytes());
+    let text = schedlab(&["kernel", "port", &of_commit, "--onto", &tree]).success().stdout;
+    assert!(!text.contains("reverted by") && text.contains(&format!("already: {}", &fourth[..12])), "{text}");
     ] {
         let ran = schedlab(&["kernel", "port", series, "--onto", onto]);
         assert_eq!(ran.code, code, "{}", ran.stderr);
