@@ -128,7 +128,7 @@ fn patches_that_the_history_of_a_checkout_has_are_known_there() {
     git(&lab, "tree", &["init", "-q"]);
     commit(&[], "base");
     let by_id = commit(&[(5, "a")], "another name");
-    let by_subject = commit(&[(5, "a"), (15, "b, adapted")], "second");
+    let by_subject = commit(&[(5, "a"), (15, "b, adapted")], "second café");
     let origin = "0123456789abcdef0123456789abcdef01234567";
     let by_origin =
         commit(&[(5, "a"), (15, "b, adapted"), (25, "c")], &format!("x: third\n\ncommit {origin} upstream.\n"));
@@ -153,7 +153,7 @@ fn patches_that_the_history_of_a_checkout_has_are_known_there() {
     let none = "0000000000000000000000000000000000000000";
     let series = [
         mail(none, "first", "", 5, "a"),
-        mail(none, "second", "", 15, "b"),
+        mail(none, "=?UTF-8?q?second=20caf=C3=A9?=", "", 15, "b"),
         mail(origin, "third", "", 25, "C"),
         mail(none, "fourth", "", 35, "d"),
         mail(none, "fifth", "Fixes: deadbeef1234 (\"never was\")\nFixes: 0123456789ab (\"third\")", 45, "e"),

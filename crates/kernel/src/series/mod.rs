@@ -3,6 +3,7 @@
 //!
 //! What cannot be used (a binary, a hostile path, a malformed hunk) is named with its line and skipped; the rest is read.
 
+mod encoded;
 mod error;
 mod header;
 mod hunk;
