@@ -15,7 +15,7 @@ pub(crate) enum KernelAction {
     Dossier(Dossier),
     /// Rehearses a back-port in memory: what GNU patch would do with each hunk, where it belongs, and what it would have to look like
     Port(Port),
-    /// The commits of a feature: those that touch the same names as a commit, fix it, revert it or were sent with it
+    /// Finds the commits of a feature: those that touch the same names as a commit, fix it, revert it or were sent with it
     Related(Related),
 }
 
@@ -36,10 +36,10 @@ pub(crate) struct Related {
     /// Only commits that touch these folders and files [default: of a commit its folders, of names all]
     #[arg(long, value_name = "P,…", value_delimiter = ',')]
     pub(crate) paths: Vec<String>,
-    /// The commits as JSON on standard output
+    /// Print the commits as JSON
     #[arg(long)]
     pub(crate) json: bool,
-    /// With --json: at most N commits, the oldest, 0 for all [default: what stays below 20 kB]
+    /// At most N commits in --json, the oldest, 0 for all [default: what stays below 20 kB]
     #[arg(long, value_name = "N", requires = "json")]
     pub(crate) top: Option<usize>,
 }
