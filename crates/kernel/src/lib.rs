@@ -15,6 +15,7 @@ mod port;
 mod related;
 mod series;
 pub mod source;
+mod touched;
 
 pub use gnu::{FUZZ_LIMIT, Placement, Verdict, apply, place};
 pub use lines::split;
@@ -24,4 +25,5 @@ pub use port::{
     rehearse_series, widened,
 };
 pub use related::{Related, related};
-pub use series::{Change, FilePatch, Hunk, Line, Patch, PatchError, Refused, Trailer, parse};
+pub use series::{Change, FilePatch, Hunk, Line, Patch, PatchError, Refused, Trailer, parse, parse_combined};
+pub use touched::{is_c, touched};

@@ -2,9 +2,7 @@
 //! take it back, and those that were sent with it.
 
 use crate::dossier::{Event, Reference, fixed, references};
-use crate::names::words;
-use crate::port::{Commit, section_name};
-use crate::series::{FilePatch, Line};
+use crate::port::Commit;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Of the names of a commit those that more commits than this change say nothing.
@@ -24,21 +22,20 @@ pub struct Related {
 }
 
 /// Which of the commits, the newest of which comes first, belong to the names or to the commits that were asked for; the
-/// oldest first. `changes` are what each does.
+/// oldest first. `touched` are the names that each changes something of.
 pub fn related(
     names: &BTreeSet<String>,
     seeds: &[usize],
     commits: &[Commit],
-    changes: &[Vec<FilePatch>],
+    touched: &[BTreeSet<String>],
 ) -> Vec<Related> {
-    let touched: Vec<BTreeSet<&str>> = changes.iter().map(|files| touched(files)).collect();
     let mut times: BTreeMap<&str, usize> = BTreeMap::new();
     touched.iter().flatten().for_each(|name| *times.entry(name).or_default() += 1);
-    let of_seeds: BTreeSet<&str> = seeds.iter().flat_map(|seed| &touched[*seed]).copied().collect();
+    let of_seeds: BTreeSet<&str> = seeds.iter().flat_map(|seed| &touched[*seed]).map(String::as_str).collect();
     let is_asked = |name: &str| names.contains(name);
     let shared = |at: usize| -> Vec<&str> {
         let is_telling = |name: &&str| is_asked(name) || of_seeds.contains(name) && times[name] <= COMMON;
-        let mut found: Vec<&str> = touched[at].iter().copied().filter(is_telling).collect();
+        let mut found: Vec<&str> = touched[at].iter().map(String::as_str).filter(is_telling).collect();
         found.sort_by_key(|name| (times[name], *name));
         found
     };
@@ -83,18 +80,6 @@ fn leading(at: usize, events: &[Event], to: &BTreeSet<usize>) -> Vec<Reference> 
     events[at].references.iter().filter(leads).cloned().collect()
 }
 
-/// Functions that the hunks stand in, and names of several words in lines that differ.
-fn touched(files: &[FilePatch]) -> BTreeSet<&str> {
-    let is_c = |file: &&FilePatch| file.path().ends_with(".c") || file.path().ends_with(".h");
-    let hunks = || files.iter().filter(is_c).flat_map(|file| &file.hunks);
-    let lines = hunks().flat_map(|hunk| &hunk.lines).filter(|line| !matches!(line, Line::Context(_)));
-    let text = |word| std::str::from_utf8(word).ok();
-    let names = lines.flat_map(|line| words(line.text())).filter_map(text);
-    let names =
-        names.filter(|word| word.trim_matches('_').contains('_') && word.starts_with(|c: char| !c.is_ascii_digit()));
-    names.chain(hunks().filter_map(|hunk| text(section_name(&hunk.section)?))).collect()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -103,9 +88,8 @@ mod tests {
         Commit { id: id.to_string().repeat(40), body: body.to_owned(), ..Commit::default() }
     }
 
-    fn change(function: &str, line: &str) -> Vec<FilePatch> {
-        let text = format!("--- a/x.c\n+++ b/x.c\n@@ -1,1 +1,2 @@ int {function}(int x)\n \ty;\n+\t{line};\n");
-        crate::parse(text.as_bytes()).remove(0).files
+    fn names(names: &[&str]) -> BTreeSet<String> {
+        names.iter().map(|name| (*name).to_owned()).collect()
     }
 
     /// The newest first: a fix of the fix, its fix, one that shares a common name only, one of the same thread, the feature.
@@ -119,24 +103,18 @@ mod tests {
             commit('b', link),
             commit('a', link),
         ];
-        let mut changes = vec![
-            change("far", "z"),
-            change("other", "z"),
-            change("wake_up", "z"),
-            change("doc", "z"),
-            change("wake_wide", "wakee_flips++"),
-        ];
-        let found = |names: &[&str], seeds: &[usize], commits: &[Commit], changes: &[Vec<FilePatch>]| {
-            let names = names.iter().map(|name| (*name).to_owned()).collect();
-            related(&names, seeds, commits, changes).iter().map(|one| one.candidate).collect::<Vec<_>>()
+        let mut touched: Vec<BTreeSet<String>> =
+            [&["far"][..], &["other"], &["wake_up"], &["doc"], &["wake_wide", "wakee_flips"]].map(names).into();
+        let found = |asked: &[&str], seeds: &[usize], commits: &[Commit], touched: &[BTreeSet<String>]| {
+            related(&names(asked), seeds, commits, touched).iter().map(|one| one.candidate).collect::<Vec<_>>()
         };
-        assert_eq!(found(&[], &[4], &commits, &changes), [4, 3, 1, 0]);
-        assert_eq!(found(&["wake_up"], &[], &commits, &changes), [2]);
+        assert_eq!(found(&[], &[4], &commits, &touched), [4, 3, 1, 0]);
+        assert_eq!(found(&["wake_up"], &[], &commits, &touched), [2]);
         // One that shares two rare names belongs to it, without a line that says so.
         commits.push(commit('f', ""));
-        changes.push(change("wake_wide", "wakee_flips = 0"));
-        assert_eq!(found(&[], &[4], &commits, &changes), [5, 4, 3, 1, 0]);
-        let why = &related(&BTreeSet::new(), &[4], &commits, &changes)[0];
+        touched.push(names(&["wake_wide", "wakee_flips"]));
+        assert_eq!(found(&[], &[4], &commits, &touched), [5, 4, 3, 1, 0]);
+        let why = &related(&BTreeSet::new(), &[4], &commits, &touched)[0];
         assert_eq!(why.names, ["wake_wide", "wakee_flips"]);
     }
 }

@@ -53,6 +53,14 @@ fn interfaces_of_each_kind() {
 }
 
 #[test]
+fn a_binary_file_has_no_lines() {
+    let logo = "GIF\0a\nb\nc\n";
+    let dossier = compare(&tree(&[("a.txt", "a\n")]), &tree(&[("a.txt", "b\n"), ("logo.gif", logo)]));
+    let found: Vec<_> = dossier.files.iter().map(|f| (&*f.path, f.added, f.removed, f.binary)).collect();
+    assert_eq!(found, [("a.txt", 1, 1, false), ("logo.gif", 0, 0, true)]);
+}
+
+#[test]
 fn a_kconfig_option_with_its_default() {
     let text =
         "menu \"M\"\nconfig OLD\n\tbool \"Old\"\n\tdefault y\n\thelp\n\t  default is not here\n\nconfig KEPT\n\tbool\n";

@@ -46,6 +46,17 @@ fn mails_with_all_that_git_writes() {
 }
 
 #[test]
+fn an_encoded_subject_is_decoded_over_its_lines() {
+    let diff = "--- a/x\n+++ b/x\n@@ -1 +1 @@\n-a\n+b\n";
+    for subject in
+        ["[PATCH] =?UTF-8?q?x:=20caf=C3=A9=20and?=\n =?UTF-8?q?=20more?=", "=?UTF-8?B?eDogY2Fmw6kgYW5kIG1vcmU=?="]
+    {
+        let found = parse(format!("From {:040} Mon\nSubject: {subject}\n\nwhy\n---\n{diff}", 1).as_bytes());
+        assert_eq!(found[0].subject, "x: café and more");
+    }
+}
+
+#[test]
 fn quilt_with_a_free_header_bytes_that_are_not_utf8_and_no_last_newline() {
     let [patch] = &patches("quilt")[..] else { panic!("one patch") };
     let [file] = &patch.files[..] else { panic!("one file: {patch:?}") };

@@ -40,8 +40,11 @@ fn a_dossier_of_trees_of_a_patch_and_of_a_range_says_the_same() {
     git(&lab, "old", &["add", "-A"]);
     git(&lab, "old", &["commit", "-qm", "first"]);
     std::fs::copy(lab.path("new/kernel/x.c"), lab.path("old/kernel/x.c")).unwrap();
+    write(&lab, "old/kernel/logo", b"GIF\0a\nb\n");
+    git(&lab, "old", &["add", "-A"]);
     git(&lab, "old", &["commit", "-qam", "a knob and an open"]);
-    assert!(of("by-range", &["HEAD~1..HEAD", "--tree", &old]).contains("a knob and an open"));
+    let page = of("by-range", &["HEAD~1..HEAD", "--tree", &old]);
+    assert!(page.contains("a knob and an open") && page.contains("| kernel/logo | new | Bin |  |"), "{page}");
     assert!(std::fs::metadata(lab.path("by-range/dossier.html")).unwrap().len() > 500);
     // The JSON says what was compared and what was left out: here the patch is in the tree already.
     let twice = lab.path("twice");

@@ -108,6 +108,30 @@ fn the_adapted_series_applies_and_stays_in_its_directory() {
     assert_eq!((file.code, file.stderr.contains("it is no directory")), (1, true), "{}", file.stderr);
 }
 
+#[test]
+fn a_patch_to_a_file_with_crlf_says_how_git_am_takes_it() {
+    let lab = Lab::new("kernel-port-crlf");
+    write(&lab, "tree/x.c", b"a\r\nb\r\nc\r\n");
+    let mail = "From 0000000000000000000000000000000000000001 Mon Sep 17 00:00:00 2001\nFrom: A B <a@example.org>\n\
+        Subject: [PATCH] =?UTF-8?q?caf=C3=A9?=\n\n---\n--- a/x.c\n+++ b/x.c\n@@ -1,3 +1,3 @@\n a\r\n-b\r\n+B\r\n c\r\n-- \n2\n\n";
+    let (series, tree, out) = (write(&lab, "s.patch", mail.as_bytes()), lab.path("tree"), lab.path("out"));
+    let ran = schedlab(&["kernel", "port", &series, "--onto", &tree, "--write", &out]).success();
+    assert!(ran.stderr.contains("lines of x.c end in CRLF: git am needs --keep-cr"), "{}", ran.stderr);
+    assert!(ran.stdout.contains("patch 1: café"), "{}", ran.stdout);
+    git(&lab, "tree", &["init", "-q"]);
+    git(&lab, "tree", &["config", "core.autocrlf", "false"]);
+    git(&lab, "tree", &["add", "-A"]);
+    git(&lab, "tree", &["commit", "-qm", "base"]);
+    git(&lab, "tree", &["am", "-q", "--keep-cr", &lab.path("out/0001-caf.patch")]);
+    assert_eq!(git(&lab, "tree", &["log", "-1", "--format=%s"]), "café\n");
+    // Of lines without a CR there is nothing to say.
+    write(&lab, "tree/x.c", b"a\nb\nc\n");
+    let plain = write(&lab, "p.patch", mail.replace('\r', "").as_bytes());
+    let ran =
+        schedlab(&["kernel", "port", &plain, "--onto", &tree, "--write", &lab.path("plain"), "--dry-run"]).success();
+    assert!(!ran.stderr.contains("CRLF"), "{}", ran.stderr);
+}
+
 /// A checkout: five patches, of which its history has the first four in one way each, the fourth taken back since.
 #[test]
 fn patches_that_the_history_of_a_checkout_has_are_known_there() {
@@ -128,7 +152,7 @@ fn patches_that_the_history_of_a_checkout_has_are_known_there() {
     git(&lab, "tree", &["init", "-q"]);
     commit(&[], "base");
     let by_id = commit(&[(5, "a")], "another name");
-    let by_subject = commit(&[(5, "a"), (15, "b, adapted")], "second");
+    let by_subject = commit(&[(5, "a"), (15, "b, adapted")], "second café");
     let origin = "0123456789abcdef0123456789abcdef01234567";
     let by_origin =
         commit(&[(5, "a"), (15, "b, adapted"), (25, "c")], &format!("x: third\n\ncommit {origin} upstream.\n"));
@@ -153,7 +177,7 @@ fn patches_that_the_history_of_a_checkout_has_are_known_there() {
     let none = "0000000000000000000000000000000000000000";
     let series = [
         mail(none, "first", "", 5, "a"),
-        mail(none, "second", "", 15, "b"),
+        mail(none, "=?UTF-8?q?second=20caf=C3=A9?=", "", 15, "b"),
         mail(origin, "third", "", 25, "C"),
         mail(none, "fourth", "", 35, "d"),
         mail(none, "fifth", "Fixes: deadbeef1234 (\"never was\")\nFixes: 0123456789ab (\"third\")", 45, "e"),
@@ -180,6 +204,11 @@ fn patches_that_the_history_of_a_checkout_has_are_known_there() {
     let text = schedlab(&["kernel", "port", &series, "--onto", &tree]).success().stdout;
     let not_there = "fixes deadbeef1234 (never was): not in the history of its files; it may not be needed";
     assert!(text.contains(not_there) && text.contains(&format!("reverted by {}", &back[..12])), "{text}");
+    // Applied again, it is there.
+    commit(&[(5, "a"), (15, "b, adapted"), (25, "c"), (35, "d")], "Reapply \"fourth\"");
+    let of_commit = write(&lab, "fourth.patch", mail(&fourth, "fourth", "", 35, "d").as_bytes());
+    let text = schedlab(&["kernel", "port", &of_commit, "--onto", &tree]).success().stdout;
+    assert!(!text.contains("reverted by") && text.contains(&format!("already: {}", &fourth[..12])), "{text}");
     // Without its newest commits it knows less, and says that there is less.
     let clone = lab.path("clone");
     git(&lab, "", &["clone", "-q", "--depth=1", &format!("file://{tree}"), &clone]);

@@ -1,4 +1,4 @@
-//! `kernel related` as a user starts it: on a small history.
+//! `kernel related` as a user starts it: on small histories.
 
 mod program;
 
@@ -31,8 +31,7 @@ fn the_commits_of_a_feature_are_found_without_those_that_the_target_has() {
     let related = |words: &[&str]| {
         let tree = lab.path("t");
         let all = [&["kernel", "related"], words, &["--tree", &tree, "--range", "v1..", "--json"]].concat();
-        let ran = schedlab(&all).success();
-        ran.stdout.lines().map(json).collect::<Vec<_>>()
+        json(&schedlab(&all).success().stdout)["related"].as_array().unwrap().clone()
     };
     let ids = |found: &[serde_json::Value]| {
         found.iter().map(|one| one["commit"].as_str().unwrap().to_owned()).collect::<Vec<_>>()
@@ -60,4 +59,113 @@ fn the_commits_of_a_feature_are_found_without_those_that_the_target_has() {
         let ran = schedlab(&[&["kernel", "related", "--tree", &tree], &words[..]].concat()).failure();
         assert!(ran.stderr.contains(why), "{words:?}: {}", ran.stderr);
     }
+}
+
+const THREE: &str = "int aaa_fn(int x)\n{\n\tx++;\n\treturn x;\n}\n\nint bbb_fn(int x)\n{\n\tx++;\n\treturn x;\n}\n\nint ccc_fn(int x)\n{\n\treturn x;\n}\n";
+
+/// What `related` answers for a name in the history of a directory behind the tag `v1`.
+fn answer(lab: &Lab, tree: &str, more: &[&str]) -> serde_json::Value {
+    let tree = lab.path(tree);
+    let all = [&["kernel", "related", "--tree", &tree, "--range", "v1..", "--json"], more].concat();
+    json(&schedlab(&all).success().stdout)
+}
+
+/// A change counts for the function that it stands in, not for the one that git's heading names.
+#[test]
+fn a_change_belongs_to_the_function_that_it_stands_in() {
+    let lab = Lab::new("kernel-related-place");
+    git(&lab, "", &["init", "-q", &lab.path("t")]);
+    let commit = |text: &str, message: &str| {
+        write(&lab, "t/x.c", text.as_bytes());
+        git(&lab, "t", &["add", "-A"]);
+        git(&lab, "t", &["commit", "-qm", message]);
+    };
+    commit(THREE, "base");
+    git(&lab, "t", &["tag", "v1"]);
+    let second = THREE.replace("bbb_fn(int x)\n{\n", "bbb_fn(int x)\n{\n\tx--;\n");
+    commit(&second, "of bbb");
+    let first = second.replace("aaa_fn(int x)\n{\n", "aaa_fn(int x)\n{\n\tx--;\n");
+    commit(&first, "of aaa");
+    commit(&(first.clone() + "/* end */\n"), "of none");
+    let subjects = |name: &str| {
+        let found = answer(&lab, "t", &[name]);
+        assert_eq!((&found["schema"], &found["commits"]), (&"schedlab/kernel-related/1".into(), &3.into()));
+        let of = |one: &serde_json::Value| one["subject"].as_str().unwrap().to_owned();
+        found["related"].as_array().unwrap().iter().map(of).collect::<Vec<_>>()
+    };
+    assert_eq!((subjects("aaa_fn"), subjects("bbb_fn")), (vec!["of aaa".to_owned()], vec!["of bbb".to_owned()]));
+    assert!(subjects("ccc_fn").is_empty());
+}
+
+/// A merge belongs to what it changes itself; one that only joins two lines of history is left out.
+#[test]
+fn a_merge_counts_for_what_no_parent_has() {
+    let lab = Lab::new("kernel-related-merge");
+    git(&lab, "", &["init", "-q", &lab.path("t")]);
+    let commit = |text: &str, words: &[&str]| {
+        write(&lab, "t/x.c", text.as_bytes());
+        git(&lab, "t", &["add", "-A"]);
+        git(&lab, "t", &[&["commit", "-q"], words].concat());
+    };
+    commit(THREE, &["-m", "base"]);
+    git(&lab, "t", &["tag", "v1"]);
+    let main = git(&lab, "t", &["symbolic-ref", "--short", "HEAD"]).trim().to_owned();
+    let ours = THREE.replace("aaa_fn(int x)\n{\n", "aaa_fn(int x)\n{\n\tx--;\n");
+    let ends = |name: &str, text: &str| {
+        git(&lab, "t", &["checkout", "-qb", name, &main]);
+        commit(text, &["-m", name]);
+        git(&lab, "t", &["checkout", "-q", &main]);
+    };
+    ends("side", &THREE.replace("ccc_fn(int x)\n{\n", "ccc_fn(int x)\n{\n\tx--;\n"));
+    commit(&ours, &["-m", "ours"]);
+    git(&lab, "t", &["merge", "-q", "--no-ff", "-m", "plain merge", "side"]);
+    git(&lab, "t", &["checkout", "-q", &main]);
+    let both = std::fs::read_to_string(lab.path("t/x.c")).unwrap();
+    ends("other", &both.replace("ccc_fn(int x)\n{\n", "ccc_fn(int x)\n{\n\tx += 2;\n"));
+    commit(&both.replace("aaa_fn(int x)\n{\n", "aaa_fn(int x)\n{\n\tx += 3;\n"), &["-m", "more of ours"]);
+    git(&lab, "t", &["merge", "-q", "--no-ff", "--no-commit", "other"]);
+    let merged = std::fs::read_to_string(lab.path("t/x.c")).unwrap();
+    commit(&merged.replace("bbb_fn(int x)\n{\n", "bbb_fn(int x)\n{\n\tx = evil_call(x);\n"), &["-m", "evil merge"]);
+    for name in ["bbb_fn", "evil_call"] {
+        let found = answer(&lab, "t", &[name]);
+        assert_eq!((&found["found"], &found["related"][0]["subject"]), (&1.into(), &"evil merge".into()), "{found}");
+        assert_eq!(found["commits"], 5, "the plain merge does not count");
+    }
+}
+
+#[test]
+fn an_answer_has_room_and_top_says_how_much() {
+    let lab = Lab::new("kernel-related-many");
+    git(&lab, "", &["init", "-q", &lab.path("t")]);
+    git(&lab, "t", &["commit", "-q", "--allow-empty", "-m", "base"]);
+    git(&lab, "t", &["tag", "v1"]);
+    let mut stream = String::new();
+    for n in 0..150 {
+        let text = format!("int aaa_fn(int x)\n{{\n\treturn {n};\n}}\n");
+        let subject = format!("commit {n} {}", "x".repeat(60));
+        stream += &format!(
+            "commit refs/heads/many\ncommitter n <n@example.org> {n} +0000\ndata {}\n{subject}\n",
+            subject.len()
+        );
+        stream += if n == 0 { "from refs/tags/v1^0\n" } else { "" };
+        stream += &format!("M 100644 inline x.c\ndata {}\n{text}\n", text.len());
+    }
+    let stream = write(&lab, "stream", stream.as_bytes());
+    let import = std::process::Command::new("git")
+        .args(["-C", &lab.path("t"), "fast-import", "--quiet"])
+        .stdin(std::fs::File::open(stream).unwrap())
+        .status();
+    assert!(import.unwrap().success());
+    let tree = lab.path("t");
+    let related = |more: &[&str]| {
+        let all = ["kernel", "related", "aaa_fn", "--tree", &tree, "--range", "v1..many", "--json"];
+        schedlab(&[&all[..], more].concat()).success().stdout
+    };
+    let usual = related(&[]);
+    assert!(usual.len() <= 20_000 && json(&usual)["shortened"][0]["entries"] == 150, "{usual}");
+    assert_eq!(json(&usual)["found"], 150);
+    let of = |top: &str| json(&related(&["--top", top]))["related"].as_array().unwrap().len();
+    assert_eq!((of("3"), of("0")), (3, 150));
+    let refused = schedlab(&["kernel", "related", "x", "--tree", &tree, "--range", "v1..many", "--top", "3"]);
+    assert!(refused.code == 2 && refused.stderr.contains("--json"), "{}", refused.stderr);
 }

@@ -87,6 +87,8 @@ pub struct FileChange {
     pub removed: usize,
     /// `new`, `gone` or `changed`.
     pub status: &'static str,
+    /// No text: git shows it as `Bin`, and no lines are counted.
+    pub binary: bool,
 }
 
 /// Something that the scanner could not read.
@@ -136,15 +138,22 @@ fn file_changes(before: &[File], after: &[File]) -> Vec<FileChange> {
         if old == new {
             return None;
         }
+        let binary = [old, new].into_iter().flatten().any(is_binary);
         let mut numbers = lines::Numbers::default();
-        let [a, b] = [old, new].map(|text| numbers.of(&crate::split(text.unwrap_or_default())));
+        let [a, b] = [old, new].map(|text| numbers.of(&crate::split(text.filter(|_| !binary).unwrap_or_default())));
         let (added, removed) = lines::difference(&a, &b);
         let status = match (old, new) {
             (None, _) => "new",
             (_, None) => "gone",
             _ => "changed",
         };
-        Some(FileChange { path: path.to_owned(), added, removed, status })
+        Some(FileChange { path: path.to_owned(), added, removed, status, binary })
     };
     paths.into_iter().filter_map(change).collect()
+}
+
+/// As git tells it: a zero byte among the first (`buffer_is_binary` in its `xdiff-interface.c`).
+fn is_binary(text: &[u8]) -> bool {
+    const FIRST: usize = 8000;
+    text[..text.len().min(FIRST)].contains(&0)
 }

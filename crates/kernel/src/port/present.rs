@@ -71,13 +71,35 @@ pub fn present(patch: &Patch, patch_id: Option<&str>, history: &[Commit]) -> Opt
             is_subject(&patch.subject, commit).then_some(Sign::Subject)
         }
     };
-    let signs = history.iter().enumerate().filter_map(|(at, commit)| Some((sign(commit)?, at)));
-    let (by, at) = signs.min()?;
+    let newest = |end: usize| history[..end].iter().enumerate().filter_map(|(at, one)| Some((sign(one)?, at))).min();
+    let (mut by, mut at) = newest(history.len())?;
+    let mut reverted_by = taken_back(at, history);
+    // What was taken back may have landed anew as another commit.
+    while let Some((sign, later)) = reverted_by.and_then(newest) {
+        (by, at, reverted_by) = (sign, later, taken_back(later, history));
+    }
     let commit = &history[at];
-    let revert = format!("Revert \"{}\"", commit.subject);
-    let takes_back = |later: &&Commit| later.subject == revert || reverted(later).any(|id| is_same(&id, &commit.id));
-    let reverted_by = history[..at].iter().find(takes_back).map(|later| later.id.clone());
+    let reverted_by = reverted_by.map(|later| history[later].id.clone());
     Some(Present { commit: commit.id.clone(), subject: commit.subject.clone(), by, reverted_by })
+}
+
+/// The later commit that takes this one back, unless a still later one takes that back or applies it again.
+fn taken_back(at: usize, history: &[Commit]) -> Option<usize> {
+    let takes_back = |later: &Commit, one: &Commit| {
+        later.subject == format!("Revert \"{}\"", one.subject) || reverted(later).any(|id| is_same(&id, &one.id))
+    };
+    let again = format!("Reapply \"{}\"", history[at].subject);
+    let (mut landed, mut by) = (at, None);
+    for (number, later) in history[..at].iter().enumerate().rev() {
+        match by {
+            None if takes_back(later, &history[at]) || takes_back(later, &history[landed]) => by = Some(number),
+            Some(revert) if later.subject == again || takes_back(later, &history[revert]) => {
+                (landed, by) = (number, None);
+            }
+            _ => {}
+        }
+    }
+    by
 }
 
 /// What the `Fixes:` lines of a patch name, and whether the history has it.
@@ -124,4 +146,40 @@ fn is_same(a: &str, b: &str) -> bool {
 
 fn is_subject(subject: &str, commit: &Commit) -> bool {
     !subject.is_empty() && subject.split_whitespace().eq(commit.subject.split_whitespace())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A history, the oldest first: subjects, and what the messages say below them.
+    fn reverted_by(lines: &[(&str, &str)]) -> Option<String> {
+        let id = |number: usize| number.to_string().repeat(40);
+        let commit = |(number, (subject, body)): (usize, &(&str, &str))| Commit {
+            id: id(number),
+            subject: (*subject).to_owned(),
+            body: (*body).to_owned(),
+            patch_id: None,
+        };
+        let mut history: Vec<Commit> = lines.iter().enumerate().map(commit).collect();
+        history.reverse();
+        let patch = Patch { commit: Some(id(0)), subject: "s".into(), ..Patch::default() };
+        present(&patch, None, &history).unwrap().reverted_by
+    }
+
+    #[test]
+    fn what_was_reverted_and_applied_again_is_there() {
+        let (feature, revert) = (("s", ""), ("Revert \"s\"", "This reverts commit 00000000000000000000.\n"));
+        let back = Some("1".repeat(40));
+        assert_eq!(reverted_by(&[feature, revert]), back);
+        assert_eq!(reverted_by(&[feature, revert, ("Reapply \"s\"", "")]), None);
+        assert_eq!(reverted_by(&[feature, revert, ("Revert \"Revert \"s\"\"", "")]), None);
+        assert_eq!(reverted_by(&[feature, revert, ("try again", "This reverts commit 11111111111.\n")]), None);
+        // Landed anew under its subject; another subject says nothing.
+        assert_eq!(reverted_by(&[feature, revert, ("s", "")]), None);
+        assert_eq!(reverted_by(&[feature, revert, ("Reapply \"t\"", "")]), back);
+        let third = ("Revert \"Reapply \"s\"\"", "This reverts commit 22222222222.\n");
+        assert_eq!(reverted_by(&[feature, revert, ("Reapply \"s\"", ""), third]), Some("3".repeat(40)));
+        assert_eq!(reverted_by(&[feature, revert, ("Revert \"Revert \"s\"\"", ""), revert]), Some("3".repeat(40)));
+    }
 }

@@ -23,19 +23,24 @@ impl Section {
 
     /// Of a line of the source that begins one.
     pub(super) fn of_line(line: &[u8]) -> Option<Self> {
-        let line = without_end(line);
-        let first = *line.first()?;
-        let is_label = line.trim_ascii_end().ends_with(b":") && !line.contains(&b'(');
-        if !(first.is_ascii_alphabetic() || first == b'_' || first == b'$') || is_label {
-            return None;
-        }
-        name(line).map(|name| Self { name: name.to_vec(), is_cut: false })
+        name_of_line(line).map(|name| Self { name: name.to_vec(), is_cut: false })
     }
 
     /// Whether this section of a hunk is that one of the source.
     pub(super) fn is(&self, other: &Self) -> bool {
         self.name == other.name || (self.is_cut && other.name.starts_with(&self.name))
     }
+}
+
+/// The function, struct or table that a line of the source begins; a label begins none.
+pub(crate) fn name_of_line(line: &[u8]) -> Option<&[u8]> {
+    let line = without_end(line);
+    let first = *line.first()?;
+    let is_label = line.trim_ascii_end().ends_with(b":") && !line.contains(&b'(');
+    if !(first.is_ascii_alphabetic() || first == b'_' || first == b'$') || is_label {
+        return None;
+    }
+    name(line)
 }
 
 /// The function, struct or table that a hunk names behind its second `@@`; one that `diff` has cut is not told.

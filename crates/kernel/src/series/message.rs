@@ -1,6 +1,6 @@
 //! What a patch says of itself above its first diff.
 
-use super::Patch;
+use super::{Patch, encoded};
 use crate::lines::without_end;
 
 /// `Fixes: 62470419e993 ("sched: …")`.
@@ -38,7 +38,7 @@ pub(super) fn read(lines: &[&[u8]], patch: &mut Patch) {
             _ => patch.copied_from.extend(origin(text)),
         }
     }
-    patch.subject = without_tags(&patch.subject).to_owned();
+    patch.subject = without_tags(&encoded::decoded(&patch.subject)).to_owned();
 }
 
 /// A key is one word of letters and hyphens that begins with a capital.

@@ -3,6 +3,8 @@
 //!
 //! What cannot be used (a binary, a hostile path, a malformed hunk) is named with its line and skipped; the rest is read.
 
+mod combined;
+mod encoded;
 mod error;
 mod header;
 mod hunk;
@@ -11,6 +13,7 @@ mod path;
 mod read;
 mod write;
 
+pub use combined::parse_combined;
 pub use error::{PatchError, Refused};
 pub use hunk::{Hunk, Line};
 pub use message::Trailer;

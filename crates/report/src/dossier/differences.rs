@@ -76,7 +76,7 @@ fn code(page: &mut Page<'_>) {
         }
     }
     let row = |f: &FileChange| {
-        let [added, removed] = signed(f.added, f.removed);
+        let [added, removed] = if f.binary { ["Bin".to_owned(), String::new()] } else { signed(f.added, f.removed) };
         vec![f.path.clone(), page.change(f.status), added, removed]
     };
     let rows = page.dossier.files.iter().map(row).collect();

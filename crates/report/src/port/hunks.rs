@@ -1,7 +1,7 @@
 //! Findings for a terminal: a line per hunk, then the proposals, then the sums.
 
 use super::words::{access, confidence, kind, obstacle, sign, verdict};
-use super::{History, Rehearsal, words};
+use super::{Rehearsal, words};
 use schedlab_kernel::contract::{Contract, Difference, State};
 use schedlab_kernel::needs::Need;
 use schedlab_kernel::{Change, Confidence, FileFinding, Finding, Verdict, abbreviated};
@@ -66,12 +66,19 @@ fn list(names: &[String]) -> String {
 }
 
 /// What the history says of a patch.
-fn history(history: &History, patch: usize, out: &mut dyn Write) -> io::Result<()> {
+fn history(rehearsal: &Rehearsal, patch: usize, out: &mut dyn Write) -> io::Result<()> {
+    let history = &rehearsal.history;
     if let Some(found) = history.of(patch) {
         let (commit, sign) = (abbreviated(&found.commit), sign(found.by));
         match &found.reverted_by {
             None => writeln!(out, "  in the tree already: {commit} ({sign})")?,
-            Some(by) => writeln!(out, "  was in the tree: {commit} ({sign}), reverted by {}", abbreviated(by))?,
+            Some(by) => {
+                let by = abbreviated(by);
+                let mut of_patch = rehearsal.port.findings.iter().filter(|finding| finding.patch == patch).peekable();
+                let is_back = of_patch.peek().is_some() && of_patch.all(|finding| finding.is_present);
+                let but = if is_back { "; its text is there all the same" } else { "" };
+                writeln!(out, "  was in the tree: {commit} ({sign}), reverted by {by}{but}")?;
+            }
         }
     }
     for fixed in history.fixed.get(patch).into_iter().flatten().filter(|fixed| fixed.there.is_none()) {
@@ -123,7 +130,7 @@ pub(super) fn write(rehearsal: &Rehearsal, out: &mut dyn Write) -> io::Result<()
             continue;
         }
         writeln!(out, "\npatch {}: {} ({})", patch + 1, rehearsal.subject(patch), rehearsal.from[patch].display())?;
-        history(&rehearsal.history, patch, out)?;
+        history(rehearsal, patch, out)?;
         files.try_for_each(|found| writeln!(out, "  file {:<13} {}", "", of_file(found)))?;
         hunks.try_for_each(|(number, finding)| hunk(rehearsal, number, finding, out))?;
     }

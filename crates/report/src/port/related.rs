@@ -1,9 +1,10 @@
-//! The commits that belong to a feature, the oldest first: for a terminal, and as JSON, one object a line.
+//! The commits that belong to a feature, the oldest first: for a terminal and as an answer in JSON.
 
 use super::words::{outcome, sign};
+use schedlab_kernel::dossier::Reference;
 use schedlab_kernel::{Outcome, Present, Related, abbreviated};
 use schedlab_run::counted;
-use serde_json::{Value, json};
+use serde::Serialize;
 use std::io::{self, Write};
 
 /// What was found.
@@ -36,6 +37,43 @@ pub struct Member {
     pub alone: Option<Outcome>,
 }
 
+/// The answer of `kernel related`.
+#[derive(Debug, Serialize)]
+pub struct RelatedAnswer<'a> {
+    /// What was asked for: commits and names.
+    asked: &'a [String],
+    /// Commits of the range whose changes were read.
+    commits: usize,
+    /// The range has more commits, which are older.
+    cut: bool,
+    /// How many commits belong to it.
+    found: usize,
+    /// The commits that belong to it, the oldest first.
+    related: Vec<RelatedCommit<'a>>,
+}
+
+/// A commit that belongs to what was asked for.
+#[derive(Debug, Serialize)]
+struct RelatedCommit<'a> {
+    /// Its id.
+    commit: &'a str,
+    /// First line of its message.
+    subject: &'a str,
+    /// It was asked for itself.
+    asked: bool,
+    /// The names that it touches of those that were asked for, or that a commit that was asked for touches; the rarest first.
+    names: &'a [String],
+    /// What its message says of others of the list.
+    references: &'a [Reference],
+    /// With `--onto`: that tree has it, by its history or its text.
+    there: bool,
+    /// How that tree's history knows it: `same commit`, `same patch-id`, `names the same origin`, `same subject`; null
+    /// if it does not.
+    by: Option<&'static str>,
+    /// With `--onto`: what would become of it there, alone: `present`, `clean`, `adapted`, `part`, `left out`.
+    alone: Option<&'static str>,
+}
+
 /// Names that are shown; the JSON has all.
 const NAMES: usize = 5;
 
@@ -57,18 +95,17 @@ impl Member {
         out.join("; ")
     }
 
-    fn json(&self) -> Value {
-        let references = self.why.references.iter().map(|found| json!({"kind": found.kind, "to": found.to}));
-        json!({
-            "commit": self.commit,
-            "subject": self.subject,
-            "asked": self.is_asked,
-            "names": self.why.names,
-            "references": references.collect::<Vec<_>>(),
-            "there": self.is_there(),
-            "by": self.there.as_ref().map(|there| sign(there.by)),
-            "alone": self.alone.map(outcome),
-        })
+    fn answer(&self) -> RelatedCommit<'_> {
+        RelatedCommit {
+            commit: &self.commit,
+            subject: &self.subject,
+            asked: self.is_asked,
+            names: &self.why.names,
+            references: &self.why.references,
+            there: self.is_there(),
+            by: self.there.as_ref().map(|there| sign(there.by)),
+            alone: self.alone.map(outcome),
+        }
     }
 }
 
@@ -90,8 +127,9 @@ impl Discovery {
         }
     }
 
-    /// All of them.
-    pub fn write_json(&self, out: &mut dyn Write) -> io::Result<()> {
-        self.members.iter().try_for_each(|member| writeln!(out, "{}", member.json()))
+    /// All of them, for programs.
+    pub fn answer(&self) -> RelatedAnswer<'_> {
+        let related: Vec<RelatedCommit<'_>> = self.members.iter().map(Member::answer).collect();
+        RelatedAnswer { asked: &self.asked, commits: self.commits, cut: self.is_cut, found: related.len(), related }
     }
 }

@@ -11,11 +11,11 @@ pub(crate) struct Kernel {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum KernelAction {
-    /// What two states of a kernel's source differ in: interfaces, functions, callers, as a report to edit
+    /// What changed between two states of a kernel source: interfaces, functions, callers, as a report to edit
     Dossier(Dossier),
-    /// Rehearses a back-port in memory: what GNU patch would do with each hunk, where it belongs, and what it would have to be
+    /// Rehearses a back-port in memory: what GNU patch would do with each hunk, where it belongs, and what it would have to look like
     Port(Port),
-    /// The commits of a history that belong to one of them, or to names: those that change the same, fix it or were sent with it
+    /// Finds the commits of a feature: those that touch the same names as a commit, fix it, revert it or were sent with it
     Related(Related),
 }
 
@@ -36,9 +36,12 @@ pub(crate) struct Related {
     /// Only commits that touch these folders and files [default: of a commit its folders, of names all]
     #[arg(long, value_name = "P,…", value_delimiter = ',')]
     pub(crate) paths: Vec<String>,
-    /// Instead as JSON, one object a line
+    /// Print the commits as JSON
     #[arg(long)]
     pub(crate) json: bool,
+    /// At most N commits in --json, the oldest, 0 for all [default: what stays below 20 kB]
+    #[arg(long, value_name = "N", requires = "json")]
+    pub(crate) top: Option<usize>,
 }
 
 #[derive(Debug, Args)]
@@ -95,13 +98,13 @@ pub(crate) struct Dossier {
     /// The language of the report
     #[arg(long, value_name = "LANG", default_value = "en")]
     pub(crate) lang: Language,
-    /// `term` has besides: data structures with who writes and reads their members, key functions line by line, verification
+    /// `term` adds data structures with who writes and reads their members, key functions line by line, verification
     #[arg(long, value_name = "NAME", default_value = "feature")]
     pub(crate) template: Template,
     /// A run directory that measured the feature: its verdict, picture and counted calls fill chapter 4
     #[arg(long, value_name = "DIR")]
     pub(crate) run: Option<PathBuf>,
-    /// What ran: JSON of `vm profile --json` or `profile --json`, or text of the kernel's function tracer
+    /// Which functions were hit: JSON of `vm profile --json` or `profile --json`, or text of the kernel's function tracer
     #[arg(long, value_name = "FILE")]
     pub(crate) hits: Option<PathBuf>,
     /// The heading of the report

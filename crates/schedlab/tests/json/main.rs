@@ -12,6 +12,7 @@ mod studies;
 
 use page::ANSWERS;
 use program::guests::from;
+use program::sources::{git, write as source};
 use program::{Lab, json, schedlab};
 use real::{Met, ROOM};
 use shapes::{Shape, Shapes};
@@ -108,6 +109,7 @@ const EVERYWHERE: &[&str] = &[
     "trace diff trace.txt other.txt --json",
     "trace check trace.txt --json",
     "trace explain trace.txt --json",
+    "kernel related second_fn --tree history --range v1.. --json",
 ];
 
 /// Commands that need more than everybody has: rights, a kernel that can be switched.
@@ -200,6 +202,7 @@ fn what_is_printed_is_what_is_listed_and_has_room() {
     write("factors.toml", &format!("{PLAN}{FACTORS}"));
     write("knob.toml", KNOB);
     write("arms", "plant=spin:1ns\nplant=spin:2ns\nplant=spin:300us\nplant=spin:301us\n");
+    history(&lab);
     write("pairs.csv", "before,after\n1,2\n1,2.1\n1,2.2\n1,2\n1,2.1\n1,2.2\n");
     let (shapes, mut met) = (shapes(), Met::default());
     let run = ["ab", "-w", "pipe:pin=same,loops=60", "-o", "run", "--json", "--top", "0"];
@@ -242,6 +245,19 @@ fn what_is_printed_is_what_is_listed_and_has_room() {
     let of_all = ["findings/2", "search/1", "outcome/1", "bisect/1", "pack/1", "repeat/1", "knobs/1"];
     let of_all: BTreeSet<&str> = of_all.into_iter().chain(["why/1", "why-kernels/1", "recorder-cost/1"]).collect();
     assert!(of_all.iter().all(|schema| met.schemas.contains(&format!("schedlab/{schema}"))), "{:?}", met.schemas);
+}
+
+/// A checkout with two commits of one thread behind its tag.
+fn history(lab: &Lab) {
+    git(lab, "", &["init", "-q", &lab.path("history")]);
+    for text in ["int first_fn;\n", "int second_fn;\n", "int second_fn = 1;\n"] {
+        source(lab, "history/x.c", text.as_bytes());
+        git(lab, "history", &["add", "-A"]);
+        git(lab, "history", &["commit", "-qm", "one\n\nLink: https://example.org/1"]);
+        if text.contains("first") {
+            git(lab, "history", &["tag", "v1"]);
+        }
+    }
 }
 
 /// Types in the answers that were met of which no object was.

@@ -17,7 +17,7 @@ const fn answer(schema: &'static str, command: &'static str, of: &'static str, n
 }
 
 /// Every answer of every command; those of `-line` are printed one a line, and carry no `schema`.
-pub(crate) const ANSWERS: [Answer; 37] = [
+pub(crate) const ANSWERS: [Answer; 38] = [
     answer("schedlab/findings/2", "run, ab, report, compare, import", "analyze", "Findings"),
     answer("schedlab/search/1", "run, report (a plan with [[knob]])", "analyze", "SearchFindings"),
     answer("schedlab/outcome/1", "bench, record -- WORKLOAD", "run", "TrialOutcome"),
@@ -54,6 +54,7 @@ pub(crate) const ANSWERS: [Answer; 37] = [
     answer("schedlab/trace-diff/1", "trace diff", "analyze", "TraceDiff"),
     answer("schedlab/trace-check/1", "trace check", "analyze", "Check"),
     answer("schedlab/trace-explain/1", "trace explain", "analyze", "Explained"),
+    answer("schedlab/kernel-related/1", "kernel related", "report", "RelatedAnswer"),
     answer("schedlab/recorder-cost/1", "record --self-test (recorder-cost.json)", "analyze", "RecorderCost"),
 ];
 

@@ -34,6 +34,16 @@ pub(super) fn plan(rehearsal: &Rehearsal, dir: &Path) {
         counted(of(&rehearsal.port.left_out), "*.rej files"),
         dir.display()
     ));
+    say_of_cr(&rehearsal.port.adapted);
+}
+
+/// `git am` takes the CRs of a mail off, unless it is told to keep them.
+fn say_of_cr(adapted: &[Vec<FilePatch>]) {
+    let has_cr =
+        |file: &&FilePatch| file.hunks.iter().flat_map(|hunk| &hunk.lines).any(|line| line.text().ends_with(b"\r\n"));
+    if let Some(file) = adapted.iter().flatten().find(has_cr) {
+        say(format_args!("lines of {} end in CRLF: git am needs --keep-cr, or it refuses the patch", file.path()));
+    }
 }
 
 /// Writes all of it; names of files are made of numbers and letters of the subject or of the
@@ -73,6 +83,7 @@ pub(super) fn write(rehearsal: &Rehearsal, dir: &Path) -> Result<()> {
         dir.display(),
         counted(rejected, "*.rej files"),
     ));
+    say_of_cr(&rehearsal.port.adapted);
     Ok(())
 }
 

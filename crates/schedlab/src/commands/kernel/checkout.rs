@@ -60,21 +60,31 @@ pub(super) fn files(tree: &Path, commit: &str, paths: &[String], is_wanted: &dyn
         Some((words.next().filter(|kind| kind == "blob")?, words.next()?, words.next().filter(|p| is_wanted(p))?))
     };
     let entries: Vec<(String, String, String)> = names(&list).into_iter().filter_map(entry).collect();
-    let asked: String = entries.iter().map(|(_, id, _)| format!("{id}\n")).collect();
-    let blobs = git(tree, &["cat-file", "--batch=%(objectsize)"], &[], asked.into_bytes())?;
-    let (mut rest, mut out) = (&blobs[..], Vec::with_capacity(entries.len()));
-    for (_, id, path) in entries {
-        // A size, a line end, the bytes, a line end.
-        let end = rest.iter().position(|&b| b == b'\n');
-        let size = end.and_then(|end| std::str::from_utf8(&rest[..end]).ok()?.parse::<usize>().ok());
-        let text = end.zip(size).and_then(|(end, size)| rest.get(end + 1..end + 1 + size));
+    let texts = texts(tree, entries.iter().map(|(_, id, _)| id.as_str()))?;
+    let found = entries.into_iter().zip(texts).map(|((_, id, path), text)| {
         let text = text.with_context(|| {
             format!("the checkout has no {path} of {commit} ({id}); nothing is fetched for a partial clone")
         })?;
-        rest = rest.get(end.unwrap_or(0) + text.len() + 2..).unwrap_or_default();
-        out.push((path, text.to_vec()));
-    }
-    Ok(out)
+        Ok((path, text))
+    });
+    found.collect()
+}
+
+/// The bytes of objects by their names, `ID` or `COMMIT:PATH`, which hold no line end; `None`: it is not there.
+pub(super) fn texts<'a>(tree: &Path, names: impl Iterator<Item = &'a str>) -> Result<Vec<Option<Vec<u8>>>> {
+    let asked: Vec<u8> = names.flat_map(|name| [name.as_bytes(), b"\n"].concat()).collect();
+    let count = asked.iter().filter(|&&b| b == b'\n').count();
+    let said = git(tree, &["cat-file", "--batch=%(objectsize)"], &[], asked)?;
+    let mut rest = &said[..];
+    let mut one = || {
+        // A size, a line end, the bytes, a line end; of what is not there its name and a word.
+        let end = rest.iter().position(|&b| b == b'\n')?;
+        let size = std::str::from_utf8(&rest[..end]).ok().and_then(|size| size.parse::<usize>().ok());
+        let text = size.and_then(|size| rest.get(end + 1..end + 1 + size));
+        rest = rest.get(end + 1 + size.map_or(0, |size| size + 1)..).unwrap_or_default();
+        text.map(<[u8]>::to_vec)
+    };
+    Ok((0..count).map(|_| one()).collect())
 }
 
 /// What git answers to `input`, written while the answer is read: either may be larger than a pipe.

@@ -35,7 +35,7 @@ fn found(tree: &Path, patches: &[Patch]) -> Result<History> {
     let size: usize = files.iter().map(|file| file.len() + 1).sum();
     anyhow::ensure!(size < NAMES, "the series names {} files, too many for one command line of git", files.len());
     let ids = changes(tree, &files)?;
-    let mut commits = commits(tree, COMMITS, &["HEAD"], &files)?;
+    let mut commits = commits(tree, COMMITS, &["--no-merges", "HEAD"], &files)?;
     commits.iter_mut().for_each(|commit| commit.patch_id = ids.get(&commit.id).cloned());
     let is_shallow = git(tree, &["rev-parse", "--is-shallow-repository"], &[], vec![])?.starts_with(b"true");
     let ours = of_series(tree, patches)?;
@@ -47,10 +47,10 @@ fn found(tree: &Path, patches: &[Patch]) -> Result<History> {
     })
 }
 
-/// The newest commits of these revisions that touch the files, without patch ids.
-pub(super) fn commits(tree: &Path, most: usize, revisions: &[&str], files: &[String]) -> Result<Vec<Commit>> {
+/// The newest of these commits that touch the files, without patch ids.
+pub(super) fn commits(tree: &Path, most: usize, which: &[&str], files: &[String]) -> Result<Vec<Commit>> {
     let most = format!("-n{most}");
-    read_commits(tree, &[&[&most, "--no-merges"], revisions, &["--"]].concat(), files)
+    read_commits(tree, &[&[most.as_str()], which, &["--"]].concat(), files)
 }
 
 /// These commits, without patch ids.
@@ -75,9 +75,9 @@ fn read_commits(tree: &Path, which: &[&str], files: &[String]) -> Result<Vec<Com
 
 /// What the commits of a list change, each behind a line with its id; as `git format-patch` shows them, whatever the
 /// checkout's own settings are. A commit without a parent has none: it may be where a shallow clone was cut, and would bring the
-/// whole tree.
+/// whole tree. Of a merge it is the combined diff of what differs from every parent.
 pub(super) fn diffs(tree: &Path, paths: &[String], commits: Vec<u8>) -> Result<Vec<u8>> {
-    let shown = ["diff-tree", "--stdin", "-r", "-p", "-M", "-U3", "--no-textconv", "--no-ext-diff"];
+    let shown = ["diff-tree", "--stdin", "-r", "-p", "--cc", "-M", "-U3", "--no-textconv", "--no-ext-diff"];
     let shown = [&shown[..], &["--src-prefix=a/", "--dst-prefix=b/", "--diff-algorithm=myers", "--"]].concat();
     git(tree, &shown, paths, commits)
 }

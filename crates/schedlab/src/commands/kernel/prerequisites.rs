@@ -4,7 +4,9 @@ use super::checkout::git;
 use super::{history, port, states, trees};
 use crate::output::say;
 use anyhow::Result;
-use schedlab_kernel::{Commit, FilePatch, Outcome, Patch, Present, missed, parse, present, rehearse_series};
+use schedlab_kernel::{
+    Commit, FilePatch, Outcome, Patch, Present, missed, parse, parse_combined, present, rehearse_series,
+};
 use schedlab_report::port::{Prerequisites, Rehearsal, Step, Wanted};
 use std::path::Path;
 
@@ -69,7 +71,7 @@ pub(super) fn as_patch(commit: &Commit, files: &[FilePatch]) -> Patch {
 /// the series itself and what came after it.
 fn before_the_series(from: &Path, onto: &Path, paths: &[String], series: &[Patch]) -> Result<Vec<Commit>> {
     let but = shared(from, onto).map(|id| format!("^{id}"));
-    let revisions: Vec<&str> = ["HEAD"].into_iter().chain(but.as_deref()).collect();
+    let revisions: Vec<&str> = ["--no-merges", "HEAD"].into_iter().chain(but.as_deref()).collect();
     let mut commits = history::commits(from, COMMITS, &revisions, paths)?;
     let last = series.iter().filter_map(|patch| {
         let found = present(patch, None, &commits)?;
@@ -101,7 +103,7 @@ pub(super) fn changes(tree: &Path, commits: &[Commit]) -> Result<Vec<Vec<FilePat
     });
     let mut take = |of: Option<usize>, text: &[u8]| {
         if let Some(place) = of.and_then(|at| out.get_mut(at)) {
-            *place = parse(text).into_iter().flat_map(|patch| patch.files).collect();
+            *place = parse(text).into_iter().flat_map(|patch| patch.files).chain(parse_combined(text)).collect();
         }
     };
     let mut next = 0;

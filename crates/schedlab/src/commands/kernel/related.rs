@@ -1,18 +1,22 @@
-//! `schedlab kernel related`: the commits of a history that belong to one of them, or to names.
+//! `schedlab kernel related`: the commits of a feature, in the history of a checkout.
 
-use super::checkout::git;
+use super::checkout::{git, texts};
 use super::{history, prerequisites, trees};
 use crate::cli::kernel::Related as Arguments;
 use crate::exit;
-use crate::output::to_stdout;
+use crate::output::{print_answer, to_stdout};
 use anyhow::{Result, bail};
-use schedlab_kernel::{Patch, related};
+use schedlab_kernel::{Change, Commit, FilePatch, Patch, is_c, related, touched};
 use schedlab_report::port::{Discovery, Member};
 use std::collections::BTreeSet;
 use std::path::Path;
 
 /// Commits whose changes are read, the newest first.
 const COMMITS: usize = 5_000;
+/// Files that are read of them, of one commit, and commits whose files are read at once.
+const FILES: usize = 20_000;
+const FILES_OF_ONE: usize = 500;
+const AT_ONCE: usize = 20;
 
 pub(super) fn run(args: &Arguments) -> Result<u8> {
     if !args.tree.join(".git").exists() {
@@ -22,7 +26,11 @@ pub(super) fn run(args: &Arguments) -> Result<u8> {
         bail!("--onto {}: it is no directory; name a source tree or a checkout", onto.display());
     }
     let found = found(args)?;
-    to_stdout(|out| if args.json { found.write_json(out) } else { found.write_text(out) })?;
+    if args.json {
+        print_answer("schedlab/kernel-related/1", &found.answer(), args.top)?;
+    } else {
+        to_stdout(|out| found.write_text(out))?;
+    }
     Ok(exit::DONE)
 }
 
@@ -48,14 +56,15 @@ fn found(args: &Arguments) -> Result<Discovery> {
     else {
         bail!("--range {}: {} has no such commits (a shallow clone has few)", args.range, args.tree.display());
     };
-    let mut commits = history::commits(&args.tree, COMMITS, &[&to, &format!("^{from}")], &paths)?;
+    let range = [to.as_str(), &format!("^{from}")];
+    let mut commits = history::commits(&args.tree, COMMITS, &range, &paths)?;
     let is_cut = commits.len() == COMMITS;
     // One that was asked for and lies outside of the range is taken for older than it.
     asked.retain(|one| commits.iter().all(|other| other.id != one.id));
     commits.append(&mut asked);
-    let changes = prerequisites::changes(&args.tree, &commits)?;
+    let (commits, changes) = without_plain_merges(&args.tree, commits, &ids)?;
     let seeds: Vec<usize> = (0..commits.len()).filter(|&at| ids.contains(&commits[at].id)).collect();
-    let all = related(&names, &seeds, &commits, &changes);
+    let all = related(&names, &seeds, &commits, &names_of(&args.tree, &commits, &changes, &seeds)?);
     let patch = |at: usize| prerequisites::as_patch(&commits[at], &changes[at]);
     let patches: Vec<Patch> = all.iter().map(|one| patch(one.candidate)).collect();
     let states = match &args.onto {
@@ -69,6 +78,57 @@ fn found(args: &Arguments) -> Result<Discovery> {
     });
     let (asked, members, has_target) = (args.what.clone(), members.collect(), args.onto.is_some());
     Ok(Discovery { asked, commits: commits.len(), is_cut, members, has_target })
+}
+
+/// The commits with what each does, but for merges that change nothing themselves, unless they were asked for.
+fn without_plain_merges(
+    tree: &Path,
+    commits: Vec<Commit>,
+    asked: &[String],
+) -> Result<(Vec<Commit>, Vec<Vec<FilePatch>>)> {
+    let changes = prerequisites::changes(tree, &commits)?;
+    let ids: String = commits.iter().map(|commit| format!("{}\n", commit.id)).collect();
+    let merges = git(tree, &["rev-list", "--no-walk", "--merges", "--stdin"], &[], ids.into_bytes())?;
+    let merges = String::from_utf8_lossy(&merges).into_owned();
+    let merges: BTreeSet<&str> = merges.lines().collect();
+    let is_kept = |(Commit { id, .. }, files): &(Commit, Vec<FilePatch>)| {
+        !files.is_empty() || !merges.contains(id.as_str()) || asked.contains(id)
+    };
+    Ok(commits.into_iter().zip(changes).filter(is_kept).unzip())
+}
+
+/// What each commit changes something of. The files of those that were asked for are read first, then those of the newest;
+/// past [`FILES`], and in a change to all of the tree, hunks and their headings must do.
+fn names_of(
+    tree: &Path,
+    commits: &[Commit],
+    changes: &[Vec<FilePatch>],
+    seeds: &[usize],
+) -> Result<Vec<BTreeSet<String>>> {
+    let mut out = vec![BTreeSet::new(); commits.len()];
+    let mut left = FILES;
+    let others = (0..commits.len()).filter(|at| !seeds.contains(at));
+    let order: Vec<usize> = seeds.iter().copied().chain(others).collect();
+    for some in order.chunks(AT_ONCE) {
+        let narrow = some.iter().filter(|at| changes[**at].len() <= FILES_OF_ONE);
+        let files = narrow.flat_map(|&at| changes[at].iter().enumerate().map(move |(place, file)| (at, place, file)));
+        let name = |(at, place, file): (usize, usize, &FilePatch)| {
+            // Of one that comes or goes the diff has all; git reads a name a line.
+            let new = file.new.as_ref().filter(|name| file.change != Change::Created && !name.contains('\n'))?;
+            (is_c(file) && !file.hunks.is_empty()).then(|| (at, place, format!("{}:{new}", commits[at].id)))
+        };
+        let names: Vec<(usize, usize, String)> = files.filter_map(name).take(left).collect();
+        left -= names.len();
+        let mut found = names.iter().zip(texts(tree, names.iter().map(|(.., name)| name.as_str()))?).peekable();
+        for &at in some {
+            let mut of = vec![None; changes[at].len()];
+            while let Some(((_, place, _), text)) = found.next_if(|((of, ..), _)| *of == at) {
+                of[*place] = text;
+            }
+            out[at] = touched(&changes[at], &of);
+        }
+    }
+    Ok(out)
 }
 
 fn commit(tree: &Path, name: &str) -> Option<String> {
