@@ -97,7 +97,7 @@ pub enum Setting {
     Autogroup(bool),
     /// `timer_slack=1us`: `prctl(PR_SET_TIMERSLACK)`.
     TimerSlack {
-        /// Requested slack.
+        /// Requested slack. 0 is the thread's default, which is that of the thread that made it; the least is 1 ns.
         ns: u64,
     },
     /// `sysctl:net.ipv4.tcp_autocorking=0`. `net.*` is written inside the workload's own network namespace.

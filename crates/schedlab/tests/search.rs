@@ -121,6 +121,10 @@ fn an_objective_that_is_none_ends_a_search_with_its_first_trial() {
 fn a_command_runs_with_its_settings_or_not_at_all() {
     let nice = schedlab(&["exec", "--nice", "5", "--timer-slack", "1ms", "--", "nice"]).success();
     assert_eq!(nice.stdout, "5\n");
+    let slack = schedlab(&["exec", "--timer-slack", "0", "--", "cat", "/proc/self/timerslack_ns"]).success();
+    assert!(slack.stderr.contains("timer_slack=default: timer_slack="), "0 is no slack of 0: {}", slack.stderr);
+    let dry = schedlab(&["exec", "--timer-slack", "0", "--dry-run", "--", "true"]).success();
+    assert!(dry.stdout.contains("timer_slack=default"), "{}", dry.stdout);
     let code = schedlab(&["exec", "--policy=batch", "--", "sh", "-c", "exit 7"]);
     assert_eq!(code.code, 7, "it becomes the command");
     let shown = schedlab(&["exec", "--nice=5", "--dry-run", "--", "echo", "a b"]).success().stdout;
