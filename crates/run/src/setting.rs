@@ -370,6 +370,12 @@ impl Arm {
         Ok(Self { name: name.to_owned(), settings })
     }
 
+    /// Whether both set the same, in whatever order.
+    pub fn sets_as(&self, other: &Self) -> bool {
+        let has = |arm: &Self, setting| arm.settings.contains(setting);
+        self.settings.len() == other.settings.len() && self.settings.iter().all(|setting| has(other, setting))
+    }
+
     /// The settings as a SPEC, `` for the default.
     pub fn spec(&self) -> String {
         self.settings.iter().map(Setting::to_string).collect::<Vec<_>>().join(";")
