@@ -150,6 +150,12 @@ fn what_can_only_fail_is_refused_and_not_measured_to_the_end() {
     let text = "trials = 6\ntrial = \"20ms\"\n[[workload]]\nrun = \"pipe:pin=same\"\nprimary = [\"speed\"]\n[[arm]]\nname = \"a\"\n[[arm]]\nname = \"b\"\n";
     std::fs::write(&plan, text).unwrap();
     refused(&["run", &plan, "--out", &out], &["speed", "round_trips_per_s"]);
+    refused(&["run", &plan, "--dry-run"], &["speed", "round_trips_per_s"]);
+    refused(
+        &["ab", "-w", "timer", "--latency", "off", "--b", "nice=1", "-o", &out],
+        &["latency_p50_ns", "wakeups_per_s"],
+    );
+    assert!(!std::path::Path::new(&out).exists());
 }
 
 #[test]
