@@ -56,6 +56,7 @@ pub(crate) static INFO: WorkloadInfo = WorkloadInfo {
     summary: "tasks that keep a CPU busy for a share of the time; also a background load",
     operation: "chunk",
     primary: &["achieved_cpu_share"],
+    metrics: &["achieved_cpu_share", "asked_cpu_share", "chunks_per_s"],
     options: &[
         option("threads", "N", "1", "burning tasks (processes of one thread)"),
         option("load", "SHARE", "100%", "share of the time each burns"),

@@ -163,6 +163,8 @@ impl<'a> Prepared<'a> {
         mut metrics: Vec<Metric>,
     ) -> TrialOutcome {
         let Ended { tasks, line, tiers, stamped, histograms, slowest } = ended;
+        let is_named = |own: &Metric| crate::metric_names::fits(info.metrics, &own.name) || own.name.ends_with("_ns");
+        debug_assert!(metrics.iter().all(is_named), "not in the list of {}: {metrics:?}", info.name);
         metrics.extend(metrics::per_operation(&tasks, operations, &tiers, &histograms));
         TrialOutcome {
             operations,

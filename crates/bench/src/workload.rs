@@ -44,6 +44,8 @@ pub struct WorkloadInfo {
     pub operation: &'static str,
     /// Its primary metrics, first the one a verdict is about.
     pub primary: &'static [&'static str],
+    /// Metrics of its own that a trial may have, with or without stamps; `*` stands for anything.
+    pub metrics: &'static [&'static str],
     /// Its options.
     pub options: &'static [OptionDoc],
     /// The form of the argument without a key (`SxR`), or empty.

@@ -9,7 +9,7 @@ use schedlab_run::{Count, Counter, Direction, Metric};
 use schedlab_sys::perf_event::{Event, RawEvent};
 use std::collections::{BTreeMap, BTreeSet};
 
-const NAMES: [&str; 2] = ["dram_read_bytes", "dram_write_bytes"];
+pub(crate) const NAMES: [&str; 2] = ["dram_read_bytes", "dram_write_bytes"];
 
 /// A kind of memory controller.
 struct Kind {

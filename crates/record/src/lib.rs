@@ -28,12 +28,14 @@ pub mod trial_counters;
 mod event_source;
 #[cfg(test)]
 mod fake_pmu;
+mod metric_names;
 mod net_ticks;
 mod per_cpu;
 mod tables;
 mod ticks;
 
 pub use catalogue::COUNTERS;
+pub use metric_names::may_add;
 pub use parse_error::ParseError;
 pub use schedlab_sys::roots::Roots;
 pub use steal::steal_share;

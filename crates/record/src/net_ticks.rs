@@ -16,7 +16,7 @@ pub(crate) const NETSTAT: &str = "/proc/thread-self/net/netstat";
 pub(crate) const SNMP: &str = "/proc/thread-self/net/snmp";
 
 /// Counters that trials are compared by, as rates.
-const RATES: [(&str, &str); 3] = [
+pub(crate) const RATES: [(&str, &str); 3] = [
     ("Tcp.OutSegs", "tcp_segments_out_per_s"),
     ("TcpExt.TCPAutoCorking", "tcp_autocorkings_per_s"),
     ("Tcp.RetransSegs", "tcp_retransmits_per_s"),

@@ -44,6 +44,21 @@ pub fn totals(tasks: &[TaskRecord]) -> Vec<Counter> {
     FIELDS.iter().map(row).collect()
 }
 
+/// Counters of the machine that are told per operation.
+const PER_OPERATION: [&str; 6] =
+    ["migrations", "page_faults", "cycles", "instructions", "cache_misses", "branch_misses"];
+const BUSY_CPUS: &str = "machine_busy_cpus";
+const SOFTIRQ_CPUS: &str = "machine_softirq_cpus";
+
+fn name_per_operation(counter: &str) -> String {
+    format!("{}{counter}_per_op", if counter == "migrations" { "machine_" } else { "" })
+}
+
+/// Names of all metrics that are made here.
+pub(crate) fn names() -> impl Iterator<Item = String> {
+    PER_OPERATION.into_iter().map(name_per_operation).chain([BUSY_CPUS, SOFTIRQ_CPUS].map(str::to_owned))
+}
+
 /// Machine-wide counts per operation, all neutral. What tasks know about themselves per operation comes from the
 /// workload (crate `bench`); where no task could tell its migrations, the machine's are given, under a name of their own.
 pub fn per_operation(counters: &[Counter], operations: u64) -> Vec<Metric> {
@@ -54,16 +69,15 @@ pub fn per_operation(counters: &[Counter], operations: u64) -> Vec<Metric> {
         counters.iter().find(|c| c.name == name && c.scope == scope).and_then(|c| c.count.value())
     };
     let own_migrations = of("migrations", "workload").is_some();
-    let wanted = ["migrations", "page_faults", "cycles", "instructions", "cache_misses", "branch_misses"];
     let metric = |name: &str| {
         Some(Metric {
-            name: format!("{}{name}_per_op", if name == "migrations" { "machine_" } else { "" }),
+            name: name_per_operation(name),
             value: of(name, "host")? as f64 / operations as f64,
             unit: "1/op".to_owned(),
             direction: Direction::Neutral,
         })
     };
-    wanted.into_iter().filter(|&name| name != "migrations" || !own_migrations).filter_map(metric).collect()
+    PER_OPERATION.into_iter().filter(|&name| name != "migrations" || !own_migrations).filter_map(metric).collect()
 }
 
 /// How many CPUs the whole machine kept busy, and how many of them with soft interrupts. Protocol work is done there, and
@@ -83,8 +97,8 @@ pub fn machine_cpus(counters: &[Counter], elapsed_ns: u64) -> Vec<Metric> {
         direction: Direction::Neutral,
     };
     vec![
-        cpus("machine_busy_cpus", &["user_ns", "nice_ns", "system_ns", "irq_ns", "softirq_ns"]),
-        cpus("machine_softirq_cpus", &["softirq_ns"]),
+        cpus(BUSY_CPUS, &["user_ns", "nice_ns", "system_ns", "irq_ns", "softirq_ns"]),
+        cpus(SOFTIRQ_CPUS, &["softirq_ns"]),
     ]
 }
 

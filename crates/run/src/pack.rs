@@ -229,10 +229,7 @@ impl Pack {
         if self.machine.cpus == 0 {
             return no_pack("its machine has no CPU".into());
         }
-        let fits = |(spec, id): (&WorkloadSpec, &String)| id.split('/').next() == Some(spec.name.as_str());
-        if let Some((spec, id)) = self.workloads.iter().zip(&self.workload_ids).find(|pair| !fits(*pair)) {
-            return no_pack(format!("{spec} is no workload {id}"));
-        }
+        self.check_workloads(&plan)?;
         for kernel in &self.kernels {
             portable::kernel(kernel)?;
             if kernel.arms.iter().any(|&arm| arm as usize >= arms) {
@@ -243,12 +240,12 @@ impl Pack {
             return no_pack("its kernels do not fit its plan".into());
         }
         for (at, effect) in self.effects.iter().enumerate() {
-            let contradicts = |other: &&ExpectedEffect| effect.contradicts(other);
-            if let Some(other) = self.effects[..at].iter().find(contradicts) {
-                return no_pack(format!(
-                    "its effects on {} contradict each other: {:?} in {}, and {:?} in {}",
-                    effect.metric, other.direction, other.unit, effect.direction, effect.unit
-                ));
+            if let Some(why) = self.effects[..at].iter().find_map(|other| effect.contradiction(other)) {
+                return no_pack(format!("its effects on {} contradict each other: {why}", effect.metric));
+            }
+            if effect.is_belied(plan.sesoi) {
+                let ExpectedEffect { metric, lo, hi, said, .. } = effect;
+                return no_pack(format!("it says of {metric} {said:?}, and the interval [{lo}, {hi}] does not"));
             }
         }
         match self.effects.iter().find(|effect| !effect.is_sound(self.workloads.len(), arms)) {
@@ -257,13 +254,75 @@ impl Pack {
             None => Ok(()),
         }
     }
+
+    /// The list of workloads is the plan's: those that run are those that the effects are of.
+    fn check_workloads(&self, plan: &Plan) -> Result<(), PackError> {
+        let no_pack = |why: String| Err(PackError::NoPack(why));
+        let mut listed = self.workloads.iter().zip(&self.workload_ids);
+        for planned in &plan.workloads {
+            let swept = planned.sweep.iter().flat_map(|(option, values)| values.iter().map(move |v| (option, v)));
+            let values: Vec<_> = swept.map(Some).collect();
+            for value in if values.is_empty() { vec![None] } else { values } {
+                let Some((spec, id)) = listed.next() else {
+                    return no_pack("its plan has more workloads than its list of them".into());
+                };
+                // What a workload derives from the option that is swept is spelled out in the list alone.
+                let same = match value {
+                    Some((option, value)) => spec.args.get(option) == Some(value),
+                    None => spec.args == planned.run.args,
+                };
+                if !same || (&spec.name, spec.version) != (&planned.run.name, planned.run.version) {
+                    return no_pack(format!("its plan runs {}, and its list of workloads has {spec}", planned.run));
+                }
+                let fits = match spec.version {
+                    Some(version) => *id == format!("{}/{version}", spec.name),
+                    None => id.split('/').next() == Some(spec.name.as_str()),
+                };
+                if !fits {
+                    return no_pack(format!("{spec} is no workload {id}"));
+                }
+            }
+        }
+        if listed.next().is_some() {
+            return no_pack("its plan has fewer workloads than its list of them".into());
+        }
+        Ok(())
+    }
 }
 
+/// How far the control's mean of a pack may be from that of the units, from which a plan's sesoi was taken.
+const SESOI_SLACK: f64 = 1.5;
+
 impl ExpectedEffect {
-    /// One metric of one workload has one unit and one good direction.
-    fn contradicts(&self, other: &Self) -> bool {
-        (self.workload, &self.metric) == (other.workload, &other.metric)
-            && (&self.unit, self.direction) != (&other.unit, other.direction)
+    /// One metric of one workload has one unit and one good direction, and of each arm one size.
+    fn contradiction(&self, other: &Self) -> Option<String> {
+        if (self.workload, &self.metric) != (other.workload, &other.metric) {
+            return None;
+        }
+        if (&self.unit, self.direction) != (&other.unit, other.direction) {
+            let (of, than) = (self.direction, other.direction);
+            return Some(format!("{than:?} in {}, and {of:?} in {}", other.unit, self.unit));
+        }
+        (self.arm == other.arm && self != other).then(|| {
+            let size = |effect: &Self| format!("{} [{}, {}]", effect.value, effect.lo, effect.hi);
+            format!("of arm {} it is {}, and {}", self.arm, size(other), size(self))
+        })
+    }
+
+    /// Whether its interval does not say what was said: a verdict is read from the interval.
+    fn is_belied(&self, sesoi: f64) -> bool {
+        let (none, least, most) = match self.scale {
+            ExpectedScale::Ratio => (1.0, (1.0 - 1e-9) / (1.0 + sesoi), (1.0 + 1e-9) * (1.0 + sesoi)),
+            ExpectedScale::Difference => {
+                let bound = SESOI_SLACK * sesoi * self.control_mean.abs();
+                (0.0, -bound, bound)
+            }
+        };
+        match self.said {
+            Said::Differs => self.lo < none && none < self.hi,
+            Said::Equivalent => self.lo < least || self.hi > most,
+            Said::Open => false,
+        }
     }
 
     fn is_sound(&self, workloads: usize, arms: usize) -> bool {

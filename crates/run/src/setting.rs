@@ -97,7 +97,7 @@ pub enum Setting {
     Autogroup(bool),
     /// `timer_slack=1us`: `prctl(PR_SET_TIMERSLACK)`.
     TimerSlack {
-        /// Requested slack.
+        /// Requested slack. 0 is the thread's default, which is that of the thread that made it; the least is 1 ns.
         ns: u64,
     },
     /// `sysctl:net.ipv4.tcp_autocorking=0`. `net.*` is written inside the workload's own network namespace.
@@ -368,6 +368,12 @@ impl Arm {
             settings.push(setting);
         }
         Ok(Self { name: name.to_owned(), settings })
+    }
+
+    /// Whether both set the same, in whatever order.
+    pub fn sets_as(&self, other: &Self) -> bool {
+        let has = |arm: &Self, setting| arm.settings.contains(setting);
+        self.settings.len() == other.settings.len() && self.settings.iter().all(|setting| has(other, setting))
     }
 
     /// The settings as a SPEC, `` for the default.

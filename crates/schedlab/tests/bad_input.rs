@@ -23,6 +23,12 @@ fn names_that_do_not_exist_are_answered_with_the_nearest() {
     refused(&["bench", "messaging:grups=2"], &["grups", "groups"]);
     refused(&["bench", "pipe", "--set", "slcie=1ms"], &["slcie", "slice"]);
     refused(&["ab", "-w", "pipe", "--b", "policy=bacth", "--dry-run"], &["bacth", "batch"]);
+    let place = "sched_rr_timeslice_ms=…` in a SPEC";
+    refused(
+        &["ab", "-w", "pipe", "--b", "rr_timeslice=3", "--dry-run"],
+        &["knob rr_timeslice is `sysctl:kernel.", place],
+    );
+    refused(&["bench", "pipe", "--set", "sched_rr_timeslice_ms=3"], &[place]);
     refused(&["bench", "pipe", "--set", "sysctl:kernel.sched_rt_runtme_us=1"], &["sched_rt_runtime_us"]);
 }
 
@@ -144,6 +150,12 @@ fn what_can_only_fail_is_refused_and_not_measured_to_the_end() {
     let text = "trials = 6\ntrial = \"20ms\"\n[[workload]]\nrun = \"pipe:pin=same\"\nprimary = [\"speed\"]\n[[arm]]\nname = \"a\"\n[[arm]]\nname = \"b\"\n";
     std::fs::write(&plan, text).unwrap();
     refused(&["run", &plan, "--out", &out], &["speed", "round_trips_per_s"]);
+    refused(&["run", &plan, "--dry-run"], &["speed", "round_trips_per_s"]);
+    refused(
+        &["ab", "-w", "timer", "--latency", "off", "--b", "nice=1", "-o", &out],
+        &["latency_p50_ns", "wakeups_per_s"],
+    );
+    assert!(!std::path::Path::new(&out).exists());
 }
 
 #[test]

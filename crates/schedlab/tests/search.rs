@@ -5,7 +5,7 @@
 
 mod program;
 
-use program::{Lab, Ran, json, schedlab, trials_in};
+use program::{Lab, Ran, json, schedlab};
 use std::process::Command;
 
 const PLAN: &str = "title = \"nice of a pipe\"\nalpha = 0.1\nstrategy = \"halving\"\nbudget = \"60s\"\ntrial = \"20ms\"\nlatency = \"off\"\n\
@@ -102,18 +102,19 @@ fn a_sweep_shows_its_points_order_and_time() {
 }
 
 #[test]
-fn an_objective_that_is_none_ends_a_search_with_its_first_trial() {
+fn an_objective_that_no_trial_would_have_is_refused_before_anything_is_made() {
     let lab = Lab::new("search-objective");
-    for objective in ["round_trip_per_s", "latency_p50_ms_ns"] {
-        let plan = format!("objective = [\"{objective}\"]\n{PLAN}");
-        let ran = search(&lab, &plan, &[]);
-        assert!(
-            ran.code == 1 && ran.stderr.contains(&format!("has no metric `{objective}`; it has")),
-            "{}",
-            ran.stderr
-        );
-        assert_eq!(trials_in(&lab.path("out/rounds/001")), 1, "{}", ran.stderr);
-        std::fs::remove_dir_all(lab.path("out")).unwrap();
+    for (objective, more, needle) in [
+        ("round_trip_per_s", "", "`round_trip_per_s` (did you mean `round_trips_per_s`?); it has"),
+        ("latency_p50_ms_ns", "", "has no metric `latency_p50_ms_ns`"),
+        ("latency_p99_ns", "latency = \"off\"\n", "with latency = \"off\" there are no stamps"),
+    ] {
+        let plan = format!("objective = [\"{objective}\"]\n{more}{}", PLAN.replace("latency = \"off\"\n", ""));
+        for options in [&["--dry-run"][..], &[]] {
+            let ran = search(&lab, &plan, options);
+            assert!(ran.code == 2 && ran.stderr.contains(needle), "{objective} {options:?}: {}", ran.stderr);
+            assert!(!std::path::Path::new(&lab.path("out")).exists(), "{}", ran.stderr);
+        }
     }
 }
 
@@ -121,6 +122,10 @@ fn an_objective_that_is_none_ends_a_search_with_its_first_trial() {
 fn a_command_runs_with_its_settings_or_not_at_all() {
     let nice = schedlab(&["exec", "--nice", "5", "--timer-slack", "1ms", "--", "nice"]).success();
     assert_eq!(nice.stdout, "5\n");
+    let slack = schedlab(&["exec", "--timer-slack", "0", "--", "cat", "/proc/self/timerslack_ns"]).success();
+    assert!(slack.stderr.contains("timer_slack=default: timer_slack="), "0 is no slack of 0: {}", slack.stderr);
+    let dry = schedlab(&["exec", "--timer-slack", "0", "--dry-run", "--", "true"]).success();
+    assert!(dry.stdout.contains("timer_slack=default"), "{}", dry.stdout);
     let code = schedlab(&["exec", "--policy=batch", "--", "sh", "-c", "exit 7"]);
     assert_eq!(code.code, 7, "it becomes the command");
     let shown = schedlab(&["exec", "--nice=5", "--dry-run", "--", "echo", "a b"]).success().stdout;

@@ -151,3 +151,14 @@ fn a_read_only_proc_sys_is_told_and_left() {
     let said = String::from_utf8_lossy(&ran.stderr);
     assert!(said.contains("mounted read-only"), "{said}");
 }
+
+/// Of several CPUs the last: pinning would take the first of those that this process has.
+#[test]
+fn pinning_chooses_from_the_cpus_that_are_set() {
+    let status = fs::read_to_string("/proc/self/status").unwrap();
+    let allowed = status.lines().find_map(|line| line.strip_prefix("Cpus_allowed_list:")).unwrap();
+    let last = format!("cpus={}", allowed.trim().rsplit([',', '-']).next().unwrap());
+    let run = ["bench", "pipe:pin=same,loops=10", "--set", &last, "--json", "-"];
+    let applied = &json(&schedlab(&run).success().stdout)["applied"][0];
+    assert!(applied["effective"] == last.as_str() && applied["not_applied"].is_null(), "{applied}");
+}

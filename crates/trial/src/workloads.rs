@@ -3,8 +3,9 @@
 use anyhow::{Context, Result};
 use schedlab_bench::{Limits, Topology, Workload};
 use schedlab_run::manifest::{Manifest, Sweep};
+use schedlab_run::nearest::nearest;
 use schedlab_run::plan::{Plan, PlannedWorkload};
-use schedlab_run::{Arm, PlanError, Setting, WorkloadSpec};
+use schedlab_run::{Arm, PlanError, Setting, Stamping, WorkloadSpec};
 use schedlab_tune::Roots;
 use std::path::Path;
 
@@ -21,10 +22,22 @@ impl Machine {
         Ok(Self { roots: Roots::default(), limits, topology: Topology::read(Path::new("/sys"))? })
     }
 
+    /// The topology with the CPUs of the arm. In a round of a study an arm that cannot be is left out when it is run.
+    fn left_by(&self, arm: &Arm, plan: &Plan) -> Result<Topology> {
+        let cpus = arm.settings.iter().find_map(|setting| match setting {
+            Setting::Cpus(cpus) if plan.round_of.is_none() => Some(cpus),
+            _ => None,
+        });
+        Ok(match cpus {
+            Some(cpus) => Topology::read_with(Path::new("/sys"), cpus.as_slice())?,
+            None => self.topology.clone(),
+        })
+    }
+
     /// Everything about a workload, as an arm has it, that no number of trials would fix.
     fn check(&self, workload: &dyn Workload, arm: &Arm, plan: &Plan) -> Result<()> {
         workload.check(&self.limits)?;
-        workload.check_placement(&self.topology)?;
+        workload.check_placement(&self.left_by(arm, plan)?)?;
         if plan.switchback_window_ns.is_some() && !workload.counts_operations() {
             let spec = workload.spec();
             return Err(PlanError::Inconsistent(format!(
@@ -46,6 +59,36 @@ struct Expanded<'p> {
     run: WorkloadSpec,
     /// The number of the sweep that it is a value of.
     swept: Option<usize>,
+}
+
+impl Expanded<'_> {
+    /// The metrics that it is judged by.
+    fn primary(&self, workload: &dyn Workload) -> Vec<String> {
+        if self.planned.primary.is_empty() { workload.primary() } else { self.planned.primary.clone() }
+    }
+
+    /// Refuses metrics that no trial would have, as none of the arms changes the workload.
+    fn check_metrics(&self, plan: &Plan, workload: &dyn Workload) -> Result<()> {
+        let options = plan.arms.iter().filter(|arm| arm.settings.iter().any(Setting::is_workload_option));
+        let of_arms = options.map(|arm| schedlab_bench::parse(&workload.spec().with_options(&arm.settings)));
+        let of_arms: Vec<_> = of_arms.collect::<Result<_, _>>()?;
+        let all = || std::iter::once(workload).chain(of_arms.iter().map(AsRef::as_ref));
+        let may = |name: &str, stamping| all().any(|it| schedlab_bench::may_report(it, stamping, name));
+        let may_have = |name: &str, stamping| may(name, stamping) || schedlab_record::may_add(name);
+        let Some(name) = self.primary(workload).into_iter().find(|name| !may_have(name, plan.stamping)) else {
+            return Ok(());
+        };
+        let known = schedlab_bench::metric_names(workload, plan.stamping);
+        let (spec, has) = (&self.run, known.join(", "));
+        let why = if plan.stamping == Stamping::Off && may(&name, Stamping::All) {
+            format!("{spec}: with latency = \"off\" there are no stamps, and so no `{name}`; it then has {has}")
+        } else {
+            let near = nearest(&name, known.iter().map(String::as_str));
+            let near = near.map(|near| format!(" (did you mean `{near}`?)")).unwrap_or_default();
+            format!("{spec} has no metric `{name}`{near}; it has {has}")
+        };
+        Err(PlanError::Inconsistent(why).into())
+    }
 }
 
 /// The plan's workloads, each sweep as one for each value.
@@ -83,7 +126,10 @@ impl<'p> Expansion<'p> {
     /// they will run on, which has programs of its own.
     pub(crate) fn check(&self, plan: &Plan, trial_ns: u64) -> Result<()> {
         let nothing_more = |_: &dyn Workload, _: &Arm| Ok(());
-        self.workloads.iter().try_for_each(|it| validated(plan, &it.run, trial_ns, nothing_more).map(drop))
+        self.workloads.iter().try_for_each(|it| {
+            let workload = validated(plan, &it.run, trial_ns, nothing_more)?;
+            it.check_metrics(plan, workload.as_ref())
+        })
     }
 
     /// Writes them into the manifest: validated, every argument spelled out, primary metrics named. `trial_ns` is the
@@ -97,8 +143,10 @@ impl<'p> Expansion<'p> {
             workloads: Vec::new(),
         };
         manifest.sweeps = self.sweeps.iter().map(sweep).collect();
-        for Expanded { planned, run, swept } in &self.workloads {
+        for expanded in &self.workloads {
+            let Expanded { planned, run, swept } = expanded;
             let workload = validated(plan, run, trial_ns, |workload, arm| machine.check(workload, arm, plan))?;
+            expanded.check_metrics(plan, workload.as_ref())?;
             schedlab_bench::load::Load::check(&planned.load).with_context(|| format!("load beside {run}"))?;
             if let Some(number) = swept {
                 manifest.sweeps[*number].workloads.push(manifest.workloads.len() as u32);
@@ -106,10 +154,7 @@ impl<'p> Expansion<'p> {
             let info = workload.info();
             manifest.workload_ids.push(format!("{}/{}", info.name, info.version));
             manifest.workloads.push(workload.spec());
-            manifest.primary.push(match &planned.primary {
-                names if names.is_empty() => workload.primary(),
-                names => names.clone(),
-            });
+            manifest.primary.push(expanded.primary(workload.as_ref()));
             manifest.load.push(planned.load.clone());
         }
         Ok(())

@@ -79,38 +79,45 @@ pub fn exports(roots: &Roots, settings: &[Setting], evidence: &[String]) -> Expo
     exports
 }
 
+/// Read below `roots`, which may be a copied tree, and written as the machine has it that the files are for.
 fn value_of(roots: &Roots, setting: &Setting) -> Option<Value> {
-    let text = || setting.to_string();
-    let sysctl = |name: &str, value: &str| {
-        let file = roots.proc.join("sys").join(name.replace('.', "/"));
-        let (before, sysctl) = (read(&file), Some(plain::line(name)));
-        Value { setting: text(), before, file, sysctl, value: plain::line(value) }
-    };
-    let file = |file: PathBuf, value: &str| Value {
-        setting: text(),
-        before: read(&file),
-        file: plain::line(&file.to_string_lossy()).into(),
+    let value_at = |at: &dyn Fn(&Roots) -> PathBuf, value: &str| Value {
+        setting: setting.to_string(),
+        before: read(&at(roots)),
+        file: plain::line(&at(&Roots::default()).to_string_lossy()).into(),
         sysctl: None,
         value: plain::line(value),
+    };
+    let sysctl = |name: &str, value: &str| {
+        let file = |roots: &Roots| roots.proc.join("sys").join(name.replace('.', "/"));
+        Value { sysctl: Some(plain::line(name)), ..value_at(&file, value) }
     };
     match setting {
         Setting::Sysctl { name, value } => Some(sysctl(name, value)),
         Setting::Autogroup(on) => Some(sysctl("kernel.sched_autogroup_enabled", if *on { "1" } else { "0" })),
-        Setting::Debugfs { path, value } => Some(file(roots.debugfs.join(path), value)),
-        Setting::Sysfs { path, value } => Some(file(roots.sys.join(path), value)),
-        Setting::Thp(thp) => Some(file(roots.sys.join("kernel/mm/transparent_hugepage/enabled"), thp.name())),
-        Setting::Feature { name, on } => Some(Value { setting: text(), ..feature(roots, name, *on) }),
+        Setting::Debugfs { path, value } => Some(value_at(&|roots| roots.debugfs.join(path), value)),
+        Setting::Sysfs { path, value } => Some(value_at(&|roots| roots.sys.join(path), value)),
+        Setting::Thp(thp) => {
+            Some(value_at(&|roots| roots.sys.join("kernel/mm/transparent_hugepage/enabled"), thp.name()))
+        }
+        Setting::Feature { name, on } => {
+            let features = |roots: &Roots| roots.debugfs.join("sched/features");
+            let value = value_at(&features, &feature_word(name, *on));
+            Some(Value { before: feature(&features(roots), name), ..value })
+        }
         _ => None,
     }
 }
 
-/// A word of `sched/features`, which is written alone and read back among the others.
-fn feature(roots: &Roots, name: &str, on: bool) -> Value {
-    let file = roots.debugfs.join("sched/features");
-    let word = |on: bool| format!("{}{name}", if on { "" } else { "NO_" });
-    let all = std::fs::read_to_string(&file).unwrap_or_default();
-    let before = [true, false].map(word).into_iter().find(|word| all.split_whitespace().any(|w| w == word));
-    Value { setting: String::new(), file, sysctl: None, value: word(on), before }
+/// A word of `sched/features`, which is written alone.
+fn feature_word(name: &str, on: bool) -> String {
+    format!("{}{name}", if on { "" } else { "NO_" })
+}
+
+/// The word that the file shows among the others.
+fn feature(file: &Path, name: &str) -> Option<String> {
+    let all = std::fs::read_to_string(file).unwrap_or_default();
+    [true, false].map(|on| feature_word(name, on)).into_iter().find(|word| all.split_whitespace().any(|w| w == word))
 }
 
 /// The value of a file; of several words the one in brackets.
@@ -264,9 +271,9 @@ mod tests {
         put("sys/kernel/debug/sched/features", "PLACE_LAG NO_HRTICK WA_IDLE\n");
         put("sys/kernel/mm/transparent_hugepage/enabled", "always [madvise] never\n");
         let settings: Vec<Setting> = settings.split(';').map(|text| text.parse().unwrap()).collect();
-        let mut made = exports(&Roots::below(tree.path()), &settings, &["5 % faster [4, 6]\nrm -rf /".into()]);
+        let made = exports(&Roots::below(tree.path()), &settings, &["5 % faster [4, 6]\nrm -rf /".into()]);
         let root = tree.path().display().to_string();
-        made.files.iter_mut().for_each(|export| export.text = export.text.replace(&root, ""));
+        assert!(made.files.iter().all(|export| !export.text.contains(&root)), "paths of the machine: {made:?}");
         made
     }
 

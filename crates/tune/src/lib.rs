@@ -30,11 +30,11 @@ mod sysfs;
 pub mod task;
 mod toggles;
 
-pub use catalogue::{Knob, Named, PlaceOfKnob, Special, catalogue, named, of_names, release, values};
+pub use catalogue::{Knob, Named, PlaceOfKnob, Special, catalogue, in_a_spec, named, of_names, release, values};
 pub use error::TuneError;
 pub use export::{Export, Exports, exports};
 pub use guard::HostGuard;
-pub use needs::{Need, check, check_groups, groups_need, needs};
+pub use needs::{Need, check, check_groups, groups_need, needs, needs_in_own_network};
 pub use restore::{Of, leftovers, restore_leftovers, unreadable_journals};
 pub use restored::{Leftover, RestoreOutcome, Restored};
 pub use roots::{Roots, state_dir};

@@ -46,6 +46,18 @@ pub fn needs(roots: &Roots, settings: &[Setting]) -> Vec<Need> {
     settings.iter().map(|setting| need(roots, setting)).collect()
 }
 
+/// The same where the caller's own network namespace is meant, as by `tune set`.
+pub fn needs_in_own_network(roots: &Roots, settings: &[Setting]) -> Vec<Need> {
+    let of = |setting: &Setting| {
+        if !setting.is_net_sysctl() {
+            return need(roots, setting);
+        }
+        let (what, met) = a_writable_knob(roots, setting, effective_uid(&roots.proc) == Some(0));
+        Need { setting: setting.to_string(), what: Some(what), met }
+    };
+    settings.iter().map(of).collect()
+}
+
 fn need(roots: &Roots, setting: &Setting) -> Need {
     let root = effective_uid(&roots.proc) == Some(0);
     let may_raise = has_capability(&roots.proc, CAP_SYS_NICE);
@@ -237,5 +249,17 @@ mod tests {
         let why = check(&roots, &["cpus=2-4".parse().unwrap()]).unwrap_err().to_string();
         assert!(why.contains("CPU 4") && why.contains("0-3"), "{why}");
         assert_eq!(met(&roots, "sysctl:kernel.sched_rt_runtime_us=1"), Some(true));
+    }
+
+    #[test]
+    fn a_network_knob_of_the_caller_is_a_file_and_no_namespace() {
+        let tree = tempfile::tempdir().unwrap();
+        let roots = roots(&tree, "Uid:\t0\t0\t0\t0\nCapEff:\tffffffffffffffff\n");
+        std::fs::create_dir_all(roots.proc.join("sys/net/ipv4")).unwrap();
+        std::fs::write(roots.proc.join("sys/net/ipv4/tcp_autocorking"), "1\n").unwrap();
+        let settings = ["sysctl:net.ipv4.tcp_autocorking=0".parse().unwrap()];
+        let (own, of_trial) = (needs_in_own_network(&roots, &settings), needs(&roots, &settings));
+        assert!(own[0].to_string().ends_with("tcp_autocorking (have it)"), "{}", own[0]);
+        assert!(of_trial[0].to_string().contains("a network namespace"), "{}", of_trial[0]);
     }
 }

@@ -1,7 +1,7 @@
 //! From a setting to the kernel's file: dotted sysctl names, debugfs and sysfs paths, and one name for one idea across
 //! versions by the catalogue (`sched_min_granularity_ns` of ≤ 5.12 is `sched/base_slice_ns` since 6.6).
 
-use crate::catalogue::{absent, release, row_of_place};
+use crate::catalogue::{absent, may_have, release, row_of_place};
 use crate::knob::{Knob, chosen, normalise};
 use crate::reason::{self, GUEST_LANE};
 use crate::roots::Roots;
@@ -114,15 +114,18 @@ fn find(roots: &Roots, place: &str) -> Result<(Knob, Option<String>), String> {
         Err(why) => why,
     };
     let Some(row) = row_of_place(place) else { return Err(missing.in_words()) };
+    let release = release(roots);
+    // Where no such version has it, it is not worth a mount.
+    let hidden = may_have(&row, &release);
     // Rights hide a place as well as absence does: only a place that is absent may be looked for elsewhere.
     for same in &row.places {
         match exact_files(roots, same.at) {
             Ok(knob) => return Ok((knob, Some(same.at.to_owned()))),
-            Err(Missing::Refused(why)) if same.kind() == "debugfs" => return Err(why),
+            Err(Missing::Refused(why)) if hidden && same.kind() == "debugfs" => return Err(why),
             Err(_) => {}
         }
     }
-    Err(missing.refused().unwrap_or_else(|| absent(&release(roots), &row)))
+    Err(missing.refused().filter(|_| hidden).unwrap_or_else(|| absent(&release, &row)))
 }
 
 /// Why a place has no file.
@@ -332,7 +335,11 @@ mod tests {
     fn an_unmounted_debugfs_names_the_mount() {
         let (root, roots) = tree();
         let roots = Roots { debugfs: root.path().join("nowhere"), ..roots };
-        let why = resolve(&roots, &"debugfs:sched/base_slice_ns=1".parse().unwrap()).unwrap_err();
-        assert!(why.contains("mount -t debugfs"), "{why}");
+        let why = |spec: &str| resolve(&roots, &spec.parse().unwrap()).unwrap_err();
+        assert!(why("debugfs:sched/base_slice_ns=1").contains("mount -t debugfs"));
+        std::fs::write(root.path().join("proc/sys/kernel/osrelease"), "6.18.5\n").unwrap();
+        assert!(why("debugfs:sched/base_slice_ns=1").contains("mount -t debugfs"));
+        let gone = why("debugfs:sched/wakeup_granularity_ns=1");
+        assert!(gone.contains("EEVDF") && !gone.contains("mount"), "{gone}");
     }
 }

@@ -33,6 +33,11 @@ impl Roots {
         let at = |path: &str| root.join(path);
         Self { proc: at("proc"), sys: at("sys"), cgroup: at("sys/fs/cgroup"), debugfs: at("sys/kernel/debug") }
     }
+
+    /// Whether the files are those of the kernel that runs here, so that system calls tell of the same.
+    pub(crate) fn is_this_machine(&self) -> bool {
+        *self == Self::default()
+    }
 }
 
 /// Effective user id of the caller, from `Uid:` of `status`, whose second number it is.

@@ -109,14 +109,18 @@ fn judge(tid: u32, setting: &Setting) -> Applied {
         Ok(present) => present,
         Err(e) => return not_applied(setting, "", format!("it cannot be read back: {e}")),
     };
-    let effective = match (setting, &present) {
-        (Setting::Slice { ns: 0 }, Setting::Slice { ns: 0 }) => "slice=default".to_owned(),
-        (Setting::Slice { ns: 0 }, _) => format!("{present} (the kernel's default)"),
-        _ => present.to_string(),
+    let (effective, in_force) = match (setting, &present) {
+        (Setting::Slice { ns: 0 }, Setting::Slice { ns: 1.. }) => (format!("{present} (the kernel's default)"), true),
+        // No slack at all is a real-time thread's.
+        (Setting::TimerSlack { ns: 0 }, Setting::TimerSlack { ns: 0 }) => ("timer_slack=0ns".into(), false),
+        // The default of a task is what its maker had when it made the task: of a herd, what the caller has.
+        (Setting::TimerSlack { ns: 0 }, Setting::TimerSlack { ns }) => {
+            let is_own = tid == 0 || timer_slack::own_ns().is_ok_and(|own| own == *ns);
+            (format!("{present} (the default, which 0 asks for; the least is 1ns)"), is_own)
+        }
+        _ => (present.to_string(), present == *setting),
     };
-    // Slack 0 asks for the slack the thread was started with, whatever that is.
-    let default = matches!(setting, Setting::Slice { ns: 0 } | Setting::TimerSlack { ns: 0 });
-    if present == *setting || default {
+    if in_force {
         return Applied { setting: setting.clone(), effective, not_applied: None };
     }
     let why = difference(tid, setting, &present);
@@ -125,8 +129,13 @@ fn judge(tid: u32, setting: &Setting) -> Applied {
 
 /// Why a call that succeeded, or was never made, left another value.
 fn difference(tid: u32, setting: &Setting, present: &Setting) -> String {
-    let realtime = matches!(present_policy(tid), Ok(Policy::Fifo(_) | Policy::Rr(_)));
+    let policy = present_policy(tid);
+    let realtime = matches!(policy, Ok(Policy::Fifo(_) | Policy::Rr(_)));
     match (setting, present) {
+        // fair_policy() of kernel/sched/sched.h is normal and batch alone.
+        (Setting::Slice { .. }, Setting::Slice { ns: 1.. }) if matches!(policy, Ok(Policy::Idle)) => {
+            format!("policy idle has no slice of its own and keeps {present}; drop it, or the policy")
+        }
         (Setting::Slice { .. }, Setting::Slice { ns: 0 }) if realtime => {
             "a slice belongs to the fair policies; drop it, or the real-time policy".into()
         }
@@ -140,7 +149,7 @@ fn difference(tid: u32, setting: &Setting, present: &Setting) -> String {
         (Setting::TimerSlack { .. }, _) if realtime => {
             "a thread under a real-time policy has no timer slack; drop it, or the policy".into()
         }
-        (Setting::Cpus(asked), Setting::Cpus(now)) => cpus_missing(asked, now),
+        (Setting::Cpus(asked), Setting::Cpus(now)) => cpus_missing(asked, now, tid),
         _ => format!("{present} is in force; somebody else changed it, or a call was refused"),
     }
 }
@@ -153,7 +162,8 @@ fn se_slice(tid: u32) -> Option<u64> {
     line.rsplit(':').next()?.trim().parse().ok()
 }
 
-fn cpus_missing(asked: &CpuList, now: &CpuList) -> String {
+/// Why thread `tid` (0: the caller) may run on `now` alone of what was asked for.
+fn cpus_missing(asked: &CpuList, now: &CpuList, tid: u32) -> String {
     let missing: Vec<u32> = asked.as_slice().iter().copied().filter(|c| !now.as_slice().contains(c)).collect();
     if missing.is_empty() {
         return format!("the task may run on CPUs {now}; somebody else changed its affinity");
@@ -163,8 +173,18 @@ fn cpus_missing(asked: &CpuList, now: &CpuList) -> String {
         Some(online) if missing.as_slice().iter().any(|c| !online.as_slice().contains(c)) => {
             format!("CPU {missing} is not online here: there are {online}")
         }
+        // The caller asked for the same before it made the thread, and has them: no cpuset is in the way.
+        _ if tid != 0 && has(affinity::allowed_cpus(0), &missing) => {
+            format!(
+                "a task of the workload runs on CPU {now} alone, where it puts itself; drop cpus, or its own pinning"
+            )
+        }
         _ => format!("CPU {missing} is outside this task's cpuset, which leaves {now}"),
     }
+}
+
+fn has(cpus: io::Result<Vec<u32>>, wanted: &CpuList) -> bool {
+    cpus.is_ok_and(|cpus| wanted.as_slice().iter().all(|cpu| cpus.contains(cpu)))
 }
 
 /// `/sys/devices/system/cpu/online`.
@@ -189,7 +209,7 @@ fn refused(tid: u32, setting: &Setting, error: &io::Error) -> String {
                 .into()
         }
         Setting::Cpus(asked) => match affinity::allowed_cpus(tid) {
-            Ok(now) => format!("{} ({error})", cpus_missing(asked, &CpuList::new(now))),
+            Ok(now) => format!("{} ({error})", cpus_missing(asked, &CpuList::new(now), tid)),
             Err(e) => e.to_string(),
         },
         Setting::Slice { .. } if error.kind() == io::ErrorKind::InvalidInput => {
@@ -238,6 +258,23 @@ mod tests {
     }
 
     #[test]
+    fn a_slack_of_0_is_the_default_and_the_read_back_says_which() {
+        let applied = std::thread::spawn(|| {
+            let default = timer_slack::own_ns().unwrap();
+            let asked: Vec<Setting> = ["timer_slack=7us", "timer_slack=0"].map(|s| s.parse().unwrap()).into();
+            apply_to_self(&asked[..1]);
+            (default, apply_to_self(&asked[1..]).remove(0))
+        });
+        let (default, applied) = applied.join().unwrap();
+        assert_eq!(applied.setting.to_string(), "timer_slack=default");
+        assert!(applied.effective.starts_with(&Setting::TimerSlack { ns: default }.to_string()), "{applied:?}");
+        assert!(applied.effective.contains("the least is 1ns") && applied.not_applied.is_none(), "{applied:?}");
+        let real_time = on_own_thread(&["policy=fifo:1", "timer_slack=0"]);
+        let why = &real_time[1].not_applied;
+        assert!(real_time[0].not_applied.is_some() || why.as_ref().unwrap().contains("real-time"), "{real_time:?}");
+    }
+
+    #[test]
     fn a_clamped_slice_is_not_applied() {
         let applied = &on_own_thread(&["slice=10us"])[0];
         let why = applied.not_applied.as_ref().unwrap();
@@ -261,6 +298,25 @@ mod tests {
     }
 
     #[test]
+    fn a_slice_under_policy_idle_names_the_policy() {
+        let applied = &on_own_thread(&["policy=idle", "slice=3ms"])[1];
+        let why = applied.not_applied.as_ref().unwrap();
+        assert!(why.contains(if knows_slices() { "policy idle has no slice" } else { "6.12" }), "{applied:?}");
+    }
+
+    /// As a workload's own pinning does it: no cpuset is to blame.
+    #[test]
+    fn a_task_that_narrows_itself_is_told_from_a_cpuset() {
+        let all = affinity::allowed_cpus(0).unwrap();
+        let (first, asked) = (CpuList::new(vec![all[0]]), CpuList::new(all.clone()));
+        assert!(cpus_missing(&CpuList::new(vec![9999]), &first, 1).contains("not online"));
+        if all.len() > 1 {
+            assert!(cpus_missing(&asked, &first, 1).contains("puts itself"));
+            assert!(cpus_missing(&asked, &first, 0).contains("cpuset"));
+        }
+    }
+
+    #[test]
     fn a_slice_under_a_real_time_policy_is_explained() {
         let applied = on_own_thread(&["policy=fifo:1", "slice=3ms"]);
         if applied[0].not_applied.is_some() {
@@ -273,7 +329,7 @@ mod tests {
     #[test]
     fn defaults_are_what_the_caller_has() {
         let back = |spec: &str| default_of(&spec.parse().unwrap()).to_string();
-        assert_eq!(back("slice=1ms"), "slice=0ns");
+        assert_eq!(back("slice=1ms"), "slice=default");
         assert_eq!(back("plant=spin:9ns"), "plant=spin:0ns");
         let nice = std::thread::spawn(move || {
             sched_attr::set_nice(0, 3).unwrap();

@@ -123,6 +123,17 @@ fn what_a_kernel_lacks_is_told_with_those_that_have_it() {
     assert!(unmounted.contains("debugfs is not mounted"), "{unmounted}");
 }
 
+/// What the kernel of this machine answers is no knowledge of a tree copied from another one.
+#[test]
+fn a_tree_of_files_has_no_knobs_of_the_kernel_that_reads_it() {
+    for name in ["slice", "policy", "nice", "cpus", "timer_slack", "audit"] {
+        let knob = tree("6.1").knob(name);
+        assert_eq!((knob.settable, &knob.here, &knob.value), (false, &None, &None), "{name}");
+        assert!(knob.why_not.unwrap().contains("tree of files"), "{name}");
+    }
+    assert!(catalogue(&Roots::default()).iter().any(|knob| knob.name == "nice" && knob.settable));
+}
+
 #[test]
 fn a_name_or_value_that_cannot_be_meant_is_told_in_a_sentence() {
     let tree = tree("6.12");

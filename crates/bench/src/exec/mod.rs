@@ -37,6 +37,7 @@ pub(crate) static INFO: WorkloadInfo = WorkloadInfo {
     summary: "any command, its own figure and what its process tree used; also a background load",
     operation: "run",
     primary: &["time_s"],
+    metrics: outcome::OWN_METRICS,
     options: &[
         option("command", "COMMAND", "", "the command, split into words as a shell does; no shell reads it"),
         option("metric", "REGEX", "", "its first group is the figure; without it wall time is what a verdict is about"),

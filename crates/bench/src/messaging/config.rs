@@ -76,6 +76,7 @@ pub(crate) static INFO: WorkloadInfo = WorkloadInfo {
     summary: "groups of senders spray messages to all receivers of their group",
     operation: "message",
     primary: &["msgs_per_s"],
+    metrics: &["msgs_per_s", "time_s"],
     options: &[
         option("groups", "N", "10", "independent groups"),
         option("senders", "N", "20", "senders in a group (1 with several receivers is 1:N)"),

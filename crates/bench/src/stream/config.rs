@@ -53,6 +53,17 @@ pub(crate) static INFO: WorkloadInfo = WorkloadInfo {
     summary: "senders write many small messages into TCP connections, each to a receiver of its own",
     operation: "message",
     primary: &["received_bytes_per_s", "cpu_s_per_gb"],
+    metrics: &[
+        "received_bytes_per_s",
+        "cpu_s_per_gb",
+        "cpus_utilized",
+        "mean_segment_bytes",
+        "data_segments_per_s",
+        "retransmitted_share",
+        "time_s",
+        "fairness_jain",
+        "spread",
+    ],
     options: &[
         option("streams", "N", "1", "connections, each with a sending and a receiving process"),
         option("bytes", "SIZE", "128", "size of one send, netperf's -m"),

@@ -51,6 +51,7 @@ pub(crate) static INFO: WorkloadInfo = WorkloadInfo {
     summary: "a client sends a payload to a server process and gets it back, over a range of sizes",
     operation: "echo",
     primary: &["real_time_ns"],
+    metrics: &["real_time_ns", "client_cpu_time_ns", "ops_per_s", "bytes_per_s", "real_time_ns_*", "bytes_per_s_*"],
     options: &[
         option("bytes", "SIZE|sweep", "sweep", "payload; sweep: 4 B to 64 KiB by factors of two, one after the other"),
         option(

@@ -47,6 +47,7 @@ pub(crate) static INFO: WorkloadInfo = WorkloadInfo {
     summary: "threads that sleep to absolute instants and measure how late they wake; no period is left out",
     operation: "wake-up",
     primary: &["latency_p50_ns", "latency_p99_ns"],
+    metrics: &["wakeups_per_s", "missed_periods", "missed_share", "missed_at_once"],
     options: &[
         option("threads", "N|ncpu", "1", "timer threads; ncpu: one for each CPU we may use"),
         option("interval", "TIME", "1ms", "period of the first thread"),

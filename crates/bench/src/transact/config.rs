@@ -65,6 +65,20 @@ pub(crate) static INFO: WorkloadInfo = WorkloadInfo {
     summary: "pairs of client and server process; each iteration one transaction from a SCHED_FIFO 99 thread, one from a SCHED_OTHER thread",
     operation: "transaction",
     primary: &["other_p50_ns"],
+    metrics: &[
+        "transactions_per_s",
+        "sync_share",
+        "other_p*_ns",
+        "other_mean_ns",
+        "other_worst_ns",
+        "other_miss_share",
+        "other_sync_share",
+        "fifo_p*_ns",
+        "fifo_mean_ns",
+        "fifo_worst_ns",
+        "fifo_miss_share",
+        "fifo_sync_share",
+    ],
     options: &[
         option(
             "loops",

@@ -51,6 +51,7 @@ pub(crate) static INFO: WorkloadInfo = WorkloadInfo {
     summary: "messengers wake workers, which think and compute; closed loop, or open loop at a fixed arrival rate",
     operation: "request",
     primary: &["latency_p50_ns", "latency_p99_ns", "requests_per_s"],
+    metrics: &["requests_per_s", "asked_per_s", "achieved_share", "queued_share", "unserved_share"],
     options: &[
         option("messengers", "N", "1", "message threads (-m)"),
         option("workers", "N|ncpu", "ncpu", "workers of each messenger (-t); ncpu shares the CPUs out among them"),

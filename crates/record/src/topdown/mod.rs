@@ -22,7 +22,7 @@ pub use table::Table;
 use table::{Ask, Of, Slots};
 
 /// Prefix of the metrics and counters.
-const PREFIX: &str = "topdown";
+pub(crate) const PREFIX: &str = "topdown";
 
 /// Every table, the first match counts.
 pub const TABLES: [&Table; 9] = [

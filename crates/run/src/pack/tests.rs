@@ -3,8 +3,8 @@ use crate::kernel::KernelPackage;
 
 const PLAN: &str = "trials = 12\n[[workload]]\nrun = \"pipe:pin=same,duration=20ms\"\n[[arm]]\nname = \"a\"\n\
                     [[arm]]\nname = \"b\"\nset = \"nice=5\"\n";
-const GUESTS: &str = "trials = 12\n[guest]\nkernel = \"build:a\"\ncpus = 2\n[[workload]]\nrun = \"pipe\"\n[[arm]]\nname = \"a\"\n\
-                      [[arm]]\nname = \"b\"\nset = \"kernel:build:b\"\n";
+const GUESTS: &str = "trials = 12\n[guest]\nkernel = \"build:a\"\ncpus = 2\n[[workload]]\nrun = \"pipe:pin=same,duration=20ms\"\n\
+                      [[arm]]\nname = \"a\"\n[[arm]]\nname = \"b\"\nset = \"kernel:build:b\"\n";
 
 fn pack(plan: &str) -> Pack {
     Pack {
@@ -138,6 +138,57 @@ fn numbers_and_indices_that_nothing_stands_behind_are_refused() {
         spoil(&mut spoilt);
         assert!(spoilt.to_bytes().is_err(), "spoilt {number}");
     }
+}
+
+#[test]
+fn a_pack_that_contradicts_itself_is_refused() {
+    let versioned = || {
+        let mut of_plan = pack(&PLAN.replace("pipe:", "pipe/1:"));
+        of_plan.workloads = vec!["pipe/1:pin=same,duration=20ms".parse().unwrap()];
+        of_plan
+    };
+    versioned().to_bytes().unwrap();
+    let equivalent = |p: &mut Pack, scale, lo, value, hi| {
+        let effect = &mut p.effects[0];
+        (effect.said, effect.scale, effect.control_mean) = (Said::Equivalent, scale, 1000.0);
+        (effect.lo, effect.value, effect.hi) = (lo, value, hi);
+    };
+    let refused = |spoil: &dyn Fn(&mut Pack), needle: &str| {
+        let mut spoilt = versioned();
+        spoil(&mut spoilt);
+        assert!(refusal(&spoilt).contains(needle), "{needle}: {}", refusal(&spoilt));
+    };
+    refused(&|p| p.workload_ids[0] = "pipe/9".into(), "is no workload pipe/9");
+    refused(&|p| p.workloads[0] = "burn/1:load=50%".parse().unwrap(), "its plan runs pipe/1");
+    refused(&|p| p.workloads[0] = "pipe/1:duration=20ms".parse().unwrap(), "its list of workloads has pipe/1");
+    refused(
+        &|p| {
+            p.plan_toml =
+                p.plan_toml.replace("\n[[arm]]\nname = \"a\"", "\n[[workload]]\nrun = \"burn\"\n[[arm]]\nname = \"a\"")
+        },
+        "more workloads than its list",
+    );
+    refused(&|p| p.effects.push(ExpectedEffect { value: 0.91, ..p.effects[0].clone() }), "of arm 1 it is 0.9");
+    refused(&|p| p.effects[0].hi = 1.01, "says of round_trips_per_s Differs");
+    refused(&|p| p.effects[0].said = Said::Equivalent, "Equivalent, and the interval [0.88, 0.92]");
+    refused(&|p| equivalent(p, ExpectedScale::Difference, -48.0, -20.0, -6.0), "Equivalent");
+    for (scale, lo, value, hi) in
+        [(ExpectedScale::Difference, -9.0, -4.0, 2.0), (ExpectedScale::Ratio, 1.0 / 1.01, 1.0, 1.01)]
+    {
+        let mut sound = versioned();
+        equivalent(&mut sound, scale, lo, value, hi);
+        sound.to_bytes().unwrap();
+    }
+}
+
+#[test]
+fn a_sweep_lists_each_of_its_values() {
+    let mut swept = pack(&PLAN.replace("pin=same,duration=20ms\"", "duration=20ms\"\nsweep = \"copies=1,2\""));
+    swept.workloads = ["pipe:copies=1,duration=20ms", "pipe:copies=2,duration=20ms"].map(|s| s.parse().unwrap()).into();
+    swept.workload_ids = vec!["pipe/1".into(); 2];
+    swept.to_bytes().unwrap();
+    swept.workloads.swap(0, 1);
+    assert!(refusal(&swept).contains("its plan runs"), "{}", refusal(&swept));
 }
 
 #[test]

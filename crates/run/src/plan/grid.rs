@@ -71,7 +71,16 @@ pub(super) fn arms(axes: &[WrittenAxis]) -> Result<Vec<Arm>, PlanError> {
         Arm::parse(&name, &settings.join(";"))
             .map_err(|cause| PlanError::Setting { of: format!("grid point `{name}`"), cause })
     };
-    points.iter().map(arm).collect()
+    let arms = points.iter().map(arm).collect::<Result<Vec<Arm>, _>>()?;
+    for (i, arm) in arms.iter().enumerate() {
+        if let Some(other) = arms[..i].iter().find(|other| other.sets_as(arm)) {
+            return inconsistent(format!(
+                "grid points `{}` and `{}` set the same; give each value once",
+                other.name, arm.name
+            ));
+        }
+    }
+    Ok(arms)
 }
 
 #[cfg(test)]
@@ -112,7 +121,8 @@ mod tests {
             error(&GRID.replace("\"other\", \"batch\"", "\"other\", \"bath\""))
                 .contains("grid point `m=1ms policy=bath`")
         );
-        assert!(error(&GRID.replace("\"2.5ms\"", "\"1ms\"")).contains("m=1ms policy=other"), "twice the same name");
+        let twice = error(&GRID.replace("\"2.5ms\"", "\"1000us\""));
+        assert!(twice.contains("`m=1ms policy=other` and `m=1000us policy=other` set the same"), "{twice}");
         let many: Vec<String> = (1..=129).map(|n| format!("\"{n}ms\"")).collect();
         assert!(error(&GRID.replace("\"1ms\", \"2.5ms\"", &many.join(", "))).contains("258 points"));
     }

@@ -6,7 +6,7 @@ use super::sweep::{Sweep, merged};
 use super::written::WrittenValue;
 use super::{Plan, PlanError, Stopping, inconsistent};
 use crate::nearest::nearest;
-use crate::setting::Arm;
+use crate::setting::{Arm, Setting};
 use crate::units::{format_ns_exact, parse_duration_ns};
 use serde::Deserialize;
 
@@ -218,8 +218,13 @@ impl PlannedKnob {
         if values.is_empty() || values.len() > MOST_VALUES {
             return inconsistent(format!("knob `{name}` has {} values; give it 1 to {MOST_VALUES}", values.len()));
         }
-        if let Some((_, twice)) = values.iter().enumerate().find(|(i, value)| values[..*i].contains(value)) {
-            return inconsistent(format!("knob `{name}` has the value `{twice}` twice"));
+        let arms = (0..values.len()).map(|value| self.arm(value)).collect::<Result<Vec<Arm>, _>>()?;
+        for (i, arm) in arms.iter().enumerate() {
+            if let Some(first) = arms[..i].iter().position(|other| other.sets_as(arm)) {
+                let as_well =
+                    if values[first] == values[i] { String::new() } else { format!(", as `{}`", values[first]) };
+                return inconsistent(format!("knob `{name}` has the value `{}` twice{as_well}", values[i]));
+            }
         }
         let numbers: Vec<Option<f64>> = values.iter().map(|value| number(value)).collect();
         let fits = |number: &Option<f64>| match self.scale {
@@ -231,7 +236,13 @@ impl PlannedKnob {
             let scale = self.scale.name();
             return inconsistent(format!("knob `{name}`: `{}` has no place on a {scale} scale", values[at]));
         }
-        (0..values.len()).try_for_each(|value| self.arm(value).map(drop))
+        Ok(())
+    }
+
+    /// What its values set.
+    fn keys(&self) -> Vec<String> {
+        let arms = (0..self.values.len()).filter_map(|value| self.arm(value).ok());
+        arms.flat_map(|arm| Vec::from_iter(arm.settings.iter().map(Setting::key))).collect()
     }
 }
 
@@ -286,12 +297,18 @@ fn three_digits(x: f64) -> f64 {
 
 fn all_different(knobs: &[PlannedKnob]) -> Result<(), PlanError> {
     for (i, knob) in knobs.iter().enumerate() {
-        let key = |knob: &PlannedKnob| knob.arm(0).ok().and_then(|arm| arm.settings.first().map(|s| s.key()));
-        if let Some(other) = knobs[..i].iter().find(|other| other.name == knob.name || key(other) == key(knob)) {
-            return inconsistent(format!(
-                "knobs `{}` and `{}` are one; give it once, with all its values",
-                other.name, knob.name
-            ));
+        let keys = knob.keys();
+        for other in &knobs[..i] {
+            if other.name == knob.name {
+                return inconsistent(format!("two knobs are named `{}`; give each a name of its own", knob.name));
+            }
+            // The later one would win, and the arm's name would say both.
+            if let Some(key) = other.keys().iter().find(|key| keys.contains(key)) {
+                return inconsistent(format!(
+                    "knobs `{}` and `{}` both set {key}; set it by one of them, with all its values",
+                    other.name, knob.name
+                ));
+            }
         }
     }
     Ok(())
@@ -386,7 +403,13 @@ mod tests {
         assert!(with("steps = 4", "stpes = 4").contains("did you mean `steps`"));
         assert!(with("\"batch\"", "\"bath\"").contains("knob `policy`, value `bath`"));
         assert!(with("\"batch\"", "\"other\"").contains("twice"));
+        assert!(
+            with("range = [\"0.1ms\", \"100ms\"]\nsteps = 4", "values = [\"1ms\", \"1000us\"]").contains("as `1ms`")
+        );
+        assert!(with("feature:NO_WA_IDLE", "nice=1;policy=idle").contains("`policy` and `idle` both set policy"));
+        assert!(with("name = \"idle\"", "name = \"slice\"").contains("two knobs are named `slice`"));
         assert!(with("set = \"policy\"", "set = \"slice\"").contains("slice"));
+        assert!(with("[\"a\", \"b\"]", "[\"a\", \"a\"]").contains("`objective` names `a` twice"));
         assert!(with("budget = \"90s\"", "trials = 6").contains("as long as its budget"));
         assert!(with("\"0.1ms\", \"100ms\"", "\"10ms\", \"1ms\"").contains("a range rises"));
         assert!(with("\"0.1ms\", \"100ms\"", "true, 1").contains("a number, or text in quotes"));

@@ -68,7 +68,7 @@ impl Sweep {
             return inconsistent(format!("the knobs have {} values, more than {MOST_ARMS}: give fewer", arms.len()));
         }
         // A value that the control has already would be the control again.
-        Ok(arms.into_iter().filter(|arm| arm.settings != control.settings).collect())
+        Ok(arms.into_iter().filter(|arm| !arm.sets_as(control)).collect())
     }
 }
 
@@ -164,6 +164,8 @@ mod tests {
         let today = Plan::parse(&text).unwrap();
         assert_eq!((today.arms.len(), today.arms[0].name.as_str()), (1 + 16 + 6 + 1, "today"));
         assert_eq!(today.arms[1].spec(), "policy=batch;nice=1");
+        let both = Plan::parse(&text.replace("set = \"policy=batch\"", "set = \"policy=batch;nice=1\"")).unwrap();
+        assert_eq!(both.arms.len(), 1 + 15 + 6 + 1, "the order of its settings tells no arm from the control");
     }
 
     #[test]
@@ -204,6 +206,7 @@ mod tests {
         assert!(error("strategy = \"one-at-a-time\"\npoints = 3").contains("is of a latin-hypercube"));
         assert!(error("strategy = \"latin-hypercube\"\npoints = 1000").contains("give 2 to 192"));
         assert!(error("strategy = \"halving\"\npoints = 9").contains("`points`"));
-        assert!(error("strategy = \"latin-hypercube\"\nobjective = [\"a\"]").contains("objective"));
+        let objective = error("strategy = \"latin-hypercube\"\nobjective = [\"a\"]");
+        assert!(objective.contains("measures all points") && !objective.contains("has no `[[knob]]`"), "{objective}");
     }
 }

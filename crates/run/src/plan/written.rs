@@ -196,6 +196,9 @@ impl WrittenPlan {
     fn give_objectives(&self, is_search: bool, workloads: &mut [PlannedWorkload]) -> Result<(), PlanError> {
         match (&self.objective, workloads) {
             (None, _) => Ok(()),
+            (Some(_), _) if !is_search && !self.knob.is_empty() => inconsistent(
+                "`objective` is what a search makes better, and this strategy measures all points: `primary` of the workload says what it is judged by",
+            ),
             (Some(_), _) if !is_search => inconsistent(
                 "`objective` is what a search makes better; this plan has no `[[knob]]`: `primary` of a workload says what it is judged by",
             ),
@@ -203,6 +206,7 @@ impl WrittenPlan {
                 inconsistent("`objective` and the workload's `primary` say the same; give one of them")
             }
             (Some(objectives), workloads) => {
+                each_once("objective", objectives)?;
                 workloads.iter_mut().for_each(|workload| workload.primary.clone_from(objectives));
                 Ok(())
             }
@@ -250,7 +254,15 @@ impl WrittenWorkload {
             run.add(&key, value)?;
         }
         let sweep = self.sweep.as_deref().map(parse_sweep).transpose()?;
+        each_once("primary", &self.primary)?;
         Ok(PlannedWorkload { run, sweep, load, primary: self.primary.clone() })
+    }
+}
+
+fn each_once(key: &str, names: &[String]) -> Result<(), PlanError> {
+    match names.iter().enumerate().find(|(i, name)| names[..*i].contains(name)) {
+        Some((_, name)) => inconsistent(format!("`{key}` names `{name}` twice")),
+        None => Ok(()),
     }
 }
 

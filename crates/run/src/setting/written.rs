@@ -2,7 +2,7 @@
 
 use super::{IdleStates, Policy, SETTING_FORMS, Setting, SettingError, Thp};
 use crate::nearest::nearest;
-use crate::units::{format_ns_exact, parse_duration_ns};
+use crate::units::{UnitError, format_ns_exact, parse_duration_ns};
 use std::fmt;
 use std::str::FromStr;
 
@@ -20,8 +20,7 @@ impl FromStr for Setting {
         let bad = |why: &str| SettingError::BadValue { key: key.into(), value: value.into(), why: why.into() };
         let unit = |cause| SettingError::Unit { key: key.into(), cause };
         Ok(match key {
-            "slice" if value == "default" => Self::Slice { ns: 0 },
-            "slice" => Self::Slice { ns: parse_duration_ns(value).map_err(unit)? },
+            "slice" => Self::Slice { ns: or_default(value).map_err(unit)? },
             "policy" => Self::Policy(value.parse().map_err(|why: String| bad(&why))?),
             "nice" => match value.parse() {
                 Ok(nice @ -20..=19) => Self::Nice(nice),
@@ -39,7 +38,7 @@ impl FromStr for Setting {
                 None => return Err(bad("is neither `all` nor `poll`")),
             },
             "audit" => Self::Audit(on_or_off(value).ok_or_else(|| bad("is neither `on` nor `off`"))?),
-            "timer_slack" => Self::TimerSlack { ns: parse_duration_ns(value).map_err(unit)? },
+            "timer_slack" => Self::TimerSlack { ns: or_default(value).map_err(unit)? },
             "cpu_weight" => match value.parse() {
                 Ok(weight @ 1..=10_000) => Self::CpuWeight(weight),
                 _ => return Err(bad("is not a cgroup v2 weight; they run from 1 to 10000, 100 is the default")),
@@ -54,6 +53,15 @@ impl FromStr for Setting {
             _ => return Err(unknown(key)),
         })
     }
+}
+
+/// A time of which 0 asks for the kernel's default.
+fn or_default(value: &str) -> Result<u64, UnitError> {
+    if value == "default" { Ok(0) } else { parse_duration_ns(value) }
+}
+
+fn default_or(ns: u64) -> String {
+    if ns == 0 { "default".into() } else { format_ns_exact(ns) }
 }
 
 fn on_or_off(value: &str) -> Option<bool> {
@@ -163,12 +171,12 @@ fn plant_stall(value: &str) -> Result<Setting, SettingError> {
 impl fmt::Display for Setting {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Slice { ns } => write!(f, "slice={}", format_ns_exact(*ns)),
+            Self::Slice { ns } => write!(f, "slice={}", default_or(*ns)),
             Self::Policy(policy) => write!(f, "policy={policy}"),
             Self::Nice(nice) => write!(f, "nice={nice}"),
             Self::Cpus(cpus) => write!(f, "cpus={cpus}"),
             Self::Autogroup(on) => write!(f, "autogroup={}", if *on { "on" } else { "off" }),
-            Self::TimerSlack { ns } => write!(f, "timer_slack={}", format_ns_exact(*ns)),
+            Self::TimerSlack { ns } => write!(f, "timer_slack={}", default_or(*ns)),
             Self::Sysctl { name, value } => write!(f, "sysctl:{name}={value}"),
             Self::CpuWeight(weight) => write!(f, "cpu_weight={weight}"),
             Self::CpuQuota { quota_ns: None, period_ns } => write!(f, "cpu_quota=max/{}", format_ns_exact(*period_ns)),

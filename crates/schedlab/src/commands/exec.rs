@@ -3,9 +3,9 @@
 
 use crate::cli::exec::Exec;
 use crate::exit::{self, usage};
-use crate::output::print_line;
+use crate::output::{print_line, say};
 use anyhow::{Context, Result, bail};
-use schedlab_run::{Arm, words};
+use schedlab_run::{Applied, Arm, words};
 use schedlab_tune::{Roots, check, needs, task};
 use std::os::unix::process::CommandExt;
 use std::process::Command;
@@ -22,10 +22,13 @@ pub(super) fn run(args: &Exec) -> Result<u8> {
         return Ok(exit::DONE);
     }
     let applied = task::apply_to_self(&settings);
-    let why = |one: schedlab_run::Applied| Some(format!("{}: {}", one.setting, one.not_applied?));
-    let failed: Vec<String> = applied.into_iter().filter_map(why).collect();
+    let why = |one: &Applied| Some(format!("{}: {}", one.setting, one.not_applied.as_ref()?));
+    let failed: Vec<String> = applied.iter().filter_map(why).collect();
     if !failed.is_empty() {
         bail!("{}; the command was not run", failed.join("; "));
+    }
+    for one in applied.iter().filter(|one| one.effective != one.setting.to_string()) {
+        say(format_args!("schedlab: {}: {}", one.setting, one.effective));
     }
     let error = Command::new(&args.command[0]).args(&args.command[1..]).exec();
     Err(error).with_context(|| format!("`{}` cannot be run", args.command[0]))

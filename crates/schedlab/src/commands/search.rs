@@ -32,6 +32,7 @@ pub(super) fn run(plan: &Plan, dir: &Path, output: &RunOutput) -> Result<u8> {
     if output.dry_run {
         return describe(plan);
     }
+    first_round(plan)?;
     let plan = seeded(plan, dir, output.resume)?;
     let mut study = SearchStudy::new(&plan)?;
     if !output.resume {
@@ -101,14 +102,20 @@ fn seeded(plan: &Plan, dir: &Path, resume: bool) -> Result<Plan> {
     Ok(plan)
 }
 
+/// The first round, of a seed that is drawn later of seed 0: whatever no machine could run is refused before anything is made.
+fn first_round(plan: &Plan) -> Result<Plan> {
+    let plan = Plan { seed: plan.seed.or(Some(0)), ..plan.clone() };
+    let first = SearchStudy::new(&plan)?.ask()?.context("a search has a first round")?;
+    schedlab_trial::prepare::check_anywhere(&first)?;
+    Ok(first)
+}
+
 /// `--dry-run`: the plan, what its values need, and how long it may take.
 fn describe(plan: &Plan) -> Result<u8> {
     let mut plan = plan.clone();
     plan.seed = plan.seed.or(Some(0));
-    let mut study = SearchStudy::new(&plan)?;
-    let mut lines = study.forecast();
-    let first = study.ask()?.context("a search has a first round")?;
-    schedlab_trial::prepare::check_anywhere(&first)?;
+    let mut lines = SearchStudy::new(&plan)?.forecast();
+    let first = first_round(&plan)?;
     let search = plan.search.as_ref().context("a search")?;
     for knob in &search.knobs {
         let of = |value: usize| knob.arm(value);

@@ -101,20 +101,21 @@ fn run_beside_load(
         .switchback
         .as_ref()
         .is_some_and(|s| s.a.iter().chain(&s.b).any(|s| matches!(s, Setting::PlantSpin { .. })));
+    // The switchback notes what an arm that leaves a key alone goes back to: before anything is applied.
+    let mut control = Control::new(order, per_task, load, own_net);
+    control.apply_to_self();
     let run_order = RunOrder {
         stamping: order.stamping,
         seed: order.seed,
         delay_spin_ns: delay.or(switched_delay.then_some(0)),
         delay_stall,
+        // Pinning chooses from the CPUs that the arm leaves.
         topology: Topology::read(Path::new("/sys"))?,
         cgroups: order.workload_cgroups.clone(),
         trace_instance: order.trace_instance.clone(),
         dither: dither_of(&std::fs::read_to_string("/proc/cmdline").unwrap_or_default(), order.seed),
         keep_slowest: order.trace.as_ref().is_some_and(|trace| trace.out.is_some()),
     };
-    // The switchback notes what an arm that leaves a key alone goes back to: before anything is applied.
-    let mut control = Control::new(order, per_task, load, own_net);
-    control.apply_to_self();
     let outcome = workload.run(&run_order, &mut control);
     // A setting the kernel refused is the reason that matters when the herd could not run because of it.
     let mut outcome = outcome.map_err(|e| anyhow!("{e}"))?;

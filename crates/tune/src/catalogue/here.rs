@@ -12,6 +12,9 @@ use crate::task;
 use schedlab_run::Setting;
 use std::path::PathBuf;
 
+/// Of what only a kernel that runs can tell, by a system call.
+const OF_A_TREE: &str = "not known of a tree of files: the kernel itself tells it";
+
 /// What was found.
 pub(super) struct Here<'a> {
     pub(super) place: Option<&'a Place>,
@@ -25,6 +28,7 @@ pub(super) fn look<'a>(roots: &Roots, release: &str, row: &'a Row) -> Here<'a> {
     let nowhere = |why: String, set| Here { place: None, path: None, value: None, set, why_not: Some(why) };
     let first = &row.places[0];
     match first.kind() {
+        "task" if !roots.is_this_machine() => nowhere(OF_A_TREE.into(), "task"),
         "task" => of_task(first),
         "cgroup1" | "cgroup2" => of_group(roots, row).unwrap_or_else(|why| nowhere(why, "group")),
         "device" => Here {
@@ -40,6 +44,9 @@ pub(super) fn look<'a>(roots: &Roots, release: &str, row: &'a Row) -> Here<'a> {
         "spec" => {
             let setting: Setting = first.path().parse().expect("a setting of knobs.txt");
             match resolve(roots, &setting) {
+                Ok(found) if matches!(found.knob, Knob::Audit { .. }) && !roots.is_this_machine() => {
+                    nowhere(OF_A_TREE.into(), "host")
+                }
                 Ok(found) => {
                     let words = |present: &str| {
                         if !row.unit.is_empty() {
@@ -62,8 +69,7 @@ pub(super) fn look<'a>(roots: &Roots, release: &str, row: &'a Row) -> Here<'a> {
                     Err(why) => refused = refused.or(why.refused()),
                 }
             }
-            // Where no such version has it, it is not worth a mount.
-            let refused = refused.filter(|_| Version::of(release).is_none_or(|version| has(row, version)));
+            let refused = refused.filter(|_| may_have(row, release));
             nowhere(refused.unwrap_or_else(|| absent(release, row)), "host")
         }
     }
@@ -152,6 +158,11 @@ fn scaling_factor(roots: &Roots, place: &Place) -> Option<u64> {
         "2" => Some(cpus),
         _ => None,
     }
+}
+
+/// Whether a kernel of this release may have it behind missing rights, or in a file system that is not mounted.
+pub(crate) fn may_have(row: &Row, release: &str) -> bool {
+    Version::of(release).is_none_or(|version| has(row, version))
 }
 
 /// Whether some place of the row is one of this version.

@@ -8,8 +8,8 @@ mod here;
 mod names;
 mod table;
 
-pub(crate) use here::one_word;
-pub use names::{Named, named, of_names, values};
+pub(crate) use here::{may_have, one_word};
+pub use names::{Named, in_a_spec, named, of_names, values};
 pub(crate) use names::{absent, row_of_place};
 pub use table::Special;
 

@@ -1,7 +1,7 @@
 //! Names: the catalogue's own, those of the kernel's files on any version, and what was nearly meant.
 
 use super::here::{has, is_at};
-use super::table::{Row, Version, rows};
+use super::table::{Place, Row, Version, rows};
 use super::{Knob, catalogue};
 use crate::reason::GUEST_LANE;
 use crate::resolve::exact_files;
@@ -108,10 +108,21 @@ pub fn named(roots: &Roots, text: &str) -> Result<Named, String> {
     if let Some(why) = row.out_of_range(&value) {
         return Err(why);
     }
+    setting(format!("{}={value}", place(roots, row).at)).map(done)
+}
+
+/// Where this kernel has the row. Not here: the newest place gives the reason when it is resolved.
+fn place<'a>(roots: &Roots, row: &'a Row) -> &'a Place {
     let here = row.places.iter().find(|place| exact_files(roots, place.at).is_ok());
-    // Not here: the newest place gives the reason when it is resolved.
-    let place = here.or(row.places.last()).expect("a row has a place");
-    setting(format!("{}={value}", place.at)).map(done)
+    here.or(row.places.last()).expect("a row has a place")
+}
+
+/// How a SPEC names the knob of this name, `debugfs:sched/base_slice_ns`; `None` where the name is no knob's, or its knob is
+/// no file.
+pub fn in_a_spec(roots: &Roots, name: &str) -> Option<String> {
+    let rows = rows();
+    let place = place(roots, row_named(&rows, name)?);
+    ["sysctl", "debugfs", "sysfs"].contains(&place.kind()).then(|| place.at.to_owned())
 }
 
 /// A time with a unit as the plain number that the kernel takes.

@@ -6,7 +6,7 @@ use crate::output::{print_line, say};
 use anyhow::{Context, Result, bail};
 use schedlab_run::{Applied, Setting};
 use schedlab_sys::interrupt::Interrupt;
-use schedlab_tune::{HostGuard, Of, Restored, check, needs, task};
+use schedlab_tune::{HostGuard, Of, Restored, check, needs_in_own_network, task};
 use std::os::unix::process::ExitStatusExt;
 use std::process::Command;
 
@@ -15,7 +15,7 @@ pub(super) fn run(place: &Place, values: &[String], dry_run: bool, command: &[St
     settings.iter().try_for_each(|setting| refuse(setting, !command.is_empty()))?;
     check(&place.roots, &settings)?;
     if dry_run {
-        needs(&place.roots, &settings).iter().try_for_each(print_line)?;
+        needs_in_own_network(&place.roots, &settings).iter().try_for_each(print_line)?;
         return Ok(exit::DONE);
     }
     for one in schedlab_tune::restore_leftovers(Of::Killed, &place.roots, &place.state)? {
