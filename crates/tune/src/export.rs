@@ -49,7 +49,7 @@ struct Evidence<'e> {
     all: Vec<String>,
 }
 
-/// The files for some settings; `evidence` is what they rest on, a line each.
+/// The files for some settings of the machine whose values `roots` shows; `evidence` is what they rest on, a line each.
 pub fn exports(roots: &Roots, settings: &[Setting], evidence: &[String]) -> Exports {
     let evidence = &Evidence { lines: evidence, all: settings.iter().map(Setting::to_string).collect() };
     let (mut values, mut of_task, mut exports) = (Vec::new(), Vec::new(), Exports::default());
@@ -80,37 +80,34 @@ pub fn exports(roots: &Roots, settings: &[Setting], evidence: &[String]) -> Expo
 }
 
 fn value_of(roots: &Roots, setting: &Setting) -> Option<Value> {
-    let text = || setting.to_string();
-    let sysctl = |name: &str, value: &str| {
-        let file = roots.proc.join("sys").join(name.replace('.', "/"));
-        let (before, sysctl) = (read(&file), Some(plain::line(name)));
-        Value { setting: text(), before, file, sysctl, value: plain::line(value) }
-    };
-    let file = |file: PathBuf, value: &str| Value {
-        setting: text(),
-        before: read(&file),
-        file: plain::line(&file.to_string_lossy()).into(),
-        sysctl: None,
+    // A tree is a picture of a machine: what it shows is read in it, and the files are for the machine itself.
+    let of = |root: fn(&Roots) -> &Path, path: &str, value: &str, sysctl: Option<&str>| Value {
+        setting: setting.to_string(),
+        before: read(&root(roots).join(path)),
+        file: plain::line(&root(&Roots::default()).join(path).to_string_lossy()).into(),
+        sysctl: sysctl.map(plain::line),
         value: plain::line(value),
     };
+    let sysctl = |name: &str, value: &str| {
+        of(|roots| &roots.proc, &format!("sys/{}", name.replace('.', "/")), value, Some(name))
+    };
+    let sysfs = |path: &str, value: &str| of(|roots| &roots.sys, path, value, None);
     match setting {
         Setting::Sysctl { name, value } => Some(sysctl(name, value)),
         Setting::Autogroup(on) => Some(sysctl("kernel.sched_autogroup_enabled", if *on { "1" } else { "0" })),
-        Setting::Debugfs { path, value } => Some(file(roots.debugfs.join(path), value)),
-        Setting::Sysfs { path, value } => Some(file(roots.sys.join(path), value)),
-        Setting::Thp(thp) => Some(file(roots.sys.join("kernel/mm/transparent_hugepage/enabled"), thp.name())),
-        Setting::Feature { name, on } => Some(Value { setting: text(), ..feature(roots, name, *on) }),
+        Setting::Debugfs { path, value } => Some(of(|roots| &roots.debugfs, path, value, None)),
+        Setting::Sysfs { path, value } => Some(sysfs(path, value)),
+        Setting::Thp(thp) => Some(sysfs("kernel/mm/transparent_hugepage/enabled", thp.name())),
+        Setting::Feature { name, on } => {
+            // A word of the file, which is written alone and read back among the others.
+            let [word, other] = [*on, !*on].map(|on| format!("{}{name}", if on { "" } else { "NO_" }));
+            let value = of(|roots| &roots.debugfs, "sched/features", &word, None);
+            let all = std::fs::read_to_string(roots.debugfs.join("sched/features")).unwrap_or_default();
+            let before = [word, other].into_iter().find(|word| all.split_whitespace().any(|one| one == word));
+            Some(Value { before, ..value })
+        }
         _ => None,
     }
-}
-
-/// A word of `sched/features`, which is written alone and read back among the others.
-fn feature(roots: &Roots, name: &str, on: bool) -> Value {
-    let file = roots.debugfs.join("sched/features");
-    let word = |on: bool| format!("{}{name}", if on { "" } else { "NO_" });
-    let all = std::fs::read_to_string(&file).unwrap_or_default();
-    let before = [true, false].map(word).into_iter().find(|word| all.split_whitespace().any(|w| w == word));
-    Value { setting: String::new(), file, sysctl: None, value: word(on), before }
 }
 
 /// The value of a file; of several words the one in brackets.
@@ -264,10 +261,7 @@ mod tests {
         put("sys/kernel/debug/sched/features", "PLACE_LAG NO_HRTICK WA_IDLE\n");
         put("sys/kernel/mm/transparent_hugepage/enabled", "always [madvise] never\n");
         let settings: Vec<Setting> = settings.split(';').map(|text| text.parse().unwrap()).collect();
-        let mut made = exports(&Roots::below(tree.path()), &settings, &["5 % faster [4, 6]\nrm -rf /".into()]);
-        let root = tree.path().display().to_string();
-        made.files.iter_mut().for_each(|export| export.text = export.text.replace(&root, ""));
-        made
+        exports(&Roots::below(tree.path()), &settings, &["5 % faster [4, 6]\nrm -rf /".into()])
     }
 
     fn text<'e>(made: &'e Exports, file: &str) -> &'e str {
@@ -296,7 +290,7 @@ mod tests {
             "ExecStop=/bin/sh -c \"echo 2800000 > /sys/kernel/debug/sched/base_slice_ns\"\n",
             "ExecStop=/bin/sh -c \"echo WA_IDLE > /sys/kernel/debug/sched/features\"\n",
             "ExecStop=/bin/sh -c \"echo madvise > /sys/kernel/mm/transparent_hugepage/enabled\"\n",
-            "v=$$(cat /sys/kernel/debug/sched/tunable_scaling) && echo $$v > /sys",
+            "v=$$(cat /sys/kernel/debug/sched/tunable_scaling) && echo $$v > /sys/kernel/debug/sched/tunable_scaling",
         ] {
             assert!(unit.contains(line), "{line} in {unit}");
         }
