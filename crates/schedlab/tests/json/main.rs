@@ -125,6 +125,7 @@ const SOMEWHERE: &[&str] = &[
 const RARE: &[&str] = &[
     "analyze::Annotation",
     "analyze::Beside",
+    "analyze::BestArm",
     "analyze::ChainRow",
     "analyze::Change",
     "analyze::Curve",
@@ -149,6 +150,7 @@ const RARE: &[&str] = &[
     "analyze::PoolRow",
     "analyze::Reason",
     "analyze::RegionBoundary",
+    "analyze::StatementFindings",
     "analyze::StepRow",
     "analyze::TierRow",
     "analyze::TierSplit",
