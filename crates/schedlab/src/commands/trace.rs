@@ -11,7 +11,7 @@ mod waits;
 
 use super::report::terminal_width;
 use crate::cli::Answer;
-use crate::exit;
+use crate::exit::{self, usage};
 use crate::output::{print_answer, say, to_stdout};
 use anyhow::{Context, Result, bail};
 use clap::{Args, Subcommand, ValueEnum};
@@ -40,7 +40,7 @@ enum Analysis {
     /// How long tasks waited for a CPU: after a wakeup and after a preemption
     Latency(Latency),
     /// Every time on a CPU as a line: slept, waited, ran
-    Timehist(Selected),
+    Timehist(Timehist),
     /// Who had each CPU over time: a line for each CPU, or with --switches a line for each change
     Map(Map),
     /// How long each CPU's run queue was: time at each length, over time, and while another CPU was idle
@@ -136,6 +136,17 @@ struct Selected {
     source: Source,
     #[command(flatten)]
     filters: Filters,
+}
+
+#[derive(Debug, Args)]
+struct Timehist {
+    #[command(flatten)]
+    source: Source,
+    #[command(flatten)]
+    filters: Filters,
+    /// A picture instead: who had each CPU, and whether the next one had just been woken or the slice was over
+    #[arg(long, value_name = "FILE", conflicts_with = "json")]
+    svg: Option<PathBuf>,
 }
 
 #[derive(Debug, Args)]
@@ -239,8 +250,23 @@ fn run_latency(args: &Latency) -> Result<()> {
     args.source.answer(args.top, &args.filters, latency::wanted(), asked, latency, schedlab_report::trace_latency)
 }
 
-fn run_timehist(args: &Selected) -> Result<()> {
+fn run_timehist(args: &Timehist) -> Result<()> {
     let (mut reader, scope) = args.source.open_for(&args.filters, timehist::wanted())?;
+    if let Some(file) = &args.svg {
+        let mut rows = Vec::new();
+        timehist(&mut reader, &scope, &mut |row| {
+            rows.push(row.clone());
+            rows.len() <= schedlab_report::MOST_TURNS
+        })?;
+        if rows.len() > schedlab_report::MOST_TURNS {
+            let most = schedlab_report::MOST_TURNS;
+            usage!(
+                "there are more than {most} turns on CPUs, and a picture shows as many: give a span (--time) or --cpu"
+            );
+        }
+        let svg = schedlab_report::timehist_svg(&rows, &traces::place(&args.source.file));
+        return std::fs::write(file, svg).with_context(|| format!("{} cannot be written", file.display()));
+    }
     args.source.print_lines(None, schedlab_report::timehist_header, schedlab_report::timehist_line, |each| {
         timehist(&mut reader, &scope, each)
     })
