@@ -7,7 +7,7 @@ use crate::findings::{Curve, CurveRegion, Effect, RegionBoundary, Role, Scale, T
 use crate::metric::MetricKey;
 use crate::workload::Workload;
 use schedlab_run::InOrder;
-use schedlab_run::units::{format_ns, parse_duration_ns};
+use schedlab_run::units::{format_ns, parse_number};
 use schedlab_stats::regions::LEAST_POINTS;
 use schedlab_stats::{Cutting, Interval, Regions, dispersion_ratio, regions, t_estimate, welch};
 use std::collections::BTreeMap;
@@ -31,19 +31,13 @@ pub(crate) fn curves(part: &Workload<'_>) -> Vec<Curve> {
     series(part).into_iter().filter_map(|series| curve(part, key, series)).collect()
 }
 
-/// A number with or without a unit of time, in nanoseconds where it has one.
-fn number(value: &str) -> Option<f64> {
-    let plain = || value.parse().ok().filter(|number: &f64| number.is_finite());
-    plain().or_else(|| parse_duration_ns(value).ok().map(|ns| ns as f64))
-}
-
 fn series(part: &Workload<'_>) -> Vec<Series> {
     let mut found: BTreeMap<(String, String), Vec<Point>> = BTreeMap::new();
     for (arm, info) in part.manifest.arms.iter().enumerate() {
         let settings: Vec<String> = info.settings.iter().map(ToString::to_string).collect();
         for (index, setting) in settings.iter().enumerate() {
             let Some((knob, value)) = setting.split_once('=') else { continue };
-            let Some(at) = number(value) else { continue };
+            let Some(at) = parse_number(value) else { continue };
             let value = if knob.ends_with("_ns") { format_ns(at as u64) } else { value.to_owned() };
             let others =
                 settings.iter().enumerate().filter(|(other, _)| *other != index).map(|(_, text)| text.as_str());

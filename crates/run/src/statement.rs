@@ -4,7 +4,7 @@
 use crate::nearest::nearest;
 use crate::plan::Plan;
 use crate::setting::Arm;
-use crate::units::parse_duration_ns;
+use crate::units::parse_number;
 use serde::Deserialize;
 use std::collections::BTreeMap;
 
@@ -150,7 +150,7 @@ impl Statement {
             let mut at = None;
             for (axis, span) in &spans {
                 let value = words().find_map(|(_, pair)| pair.filter(|(name, _)| name == axis))?.1;
-                at = Some(number(value).filter(|value| span.holds(*value))?);
+                at = Some(parse_number(value).filter(|value| span.holds(*value))?);
             }
             let named =
                 |pair: Option<(&str, &str)>| pair.is_some_and(|(name, _)| spans.iter().any(|(axis, _)| *axis == name));
@@ -192,14 +192,8 @@ impl Span {
 fn span(word: &str) -> Option<(&str, Span)> {
     let (axis, span) = word.split_once('=')?;
     let (lo, hi) = span.split_once("..").unwrap_or((span, span));
-    let end = |text: &str, open: f64| if text.is_empty() { Some(open) } else { number(text) };
+    let end = |text: &str, open: f64| if text.is_empty() { Some(open) } else { parse_number(text) };
     Some((axis, Span { lo: end(lo, f64::NEG_INFINITY)?, hi: end(hi, f64::INFINITY)? }))
-}
-
-/// A number, or a time in ns.
-fn number(text: &str) -> Option<f64> {
-    let plain = || text.parse().ok().filter(|number: &f64| number.is_finite());
-    plain().or_else(|| parse_duration_ns(text).ok().map(|ns| ns as f64))
 }
 
 /// The table as written.
