@@ -13,8 +13,8 @@ pub(crate) enum TurnEnd {
     Waits,
     /// A task that had just been woken took the CPU.
     Woken,
-    /// Another one took it: the slice was over.
-    Slice,
+    /// One that had waited longer took it, as at the end of a slice.
+    Waited,
     /// Not known.
     Open,
 }
@@ -46,7 +46,7 @@ impl Turns {
 /// What is drawn at the end of a preempted turn, with its words.
 const ENDS: [(TurnEnd, Mark, &str); 2] = [
     (TurnEnd::Woken, Mark::Solid, "preempted by a task just woken"),
-    (TurnEnd::Slice, Mark::Hollow, "preempted at the end of its slice"),
+    (TurnEnd::Waited, Mark::Hollow, "preempted by one that had waited"),
 ];
 /// Neighbours are told apart by two colours; a third one draws the signs.
 const TONES: [u32; 2] = [1, 2];

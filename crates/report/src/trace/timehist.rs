@@ -60,10 +60,10 @@ pub fn timehist_svg(rows: &[TimehistRow], place: &str) -> String {
     let cpus = of_cpu.iter().map(|(cpu, rows)| (format!("CPU {cpu}"), turns(rows))).collect();
     let chart = Turns { length: quantity(length as f64, "ns"), cpus };
     let description = format!(
-        "{} turns: {} ended by a task just woken, {} at the end of a slice, {} by waiting.",
+        "{} turns: {} ended by a task just woken, {} by one that had waited, {} by waiting.",
         rows.len(),
         chart.count(TurnEnd::Woken),
-        chart.count(TurnEnd::Slice),
+        chart.count(TurnEnd::Waited),
         chart.count(TurnEnd::Waits)
     );
     chart.draw(super::WIDTH).standalone("Who had each CPU, and who took it", place, &description)
@@ -78,7 +78,8 @@ fn ended(row: &TimehistRow, next: Option<&TimehistRow>) -> TurnEnd {
         Some(true) => match next {
             None => TurnEnd::Open,
             Some(next) if next.wakeup_wait_ns.is_some_and(|ns| ns <= SOON_NS) => TurnEnd::Woken,
-            Some(_) => TurnEnd::Slice,
+            Some(next) if next.wakeup_wait_ns.or(next.preempt_wait_ns).is_some() => TurnEnd::Waited,
+            Some(_) => TurnEnd::Open,
         },
     }
 }
@@ -105,7 +106,7 @@ mod tests {
     }
 
     #[test]
-    fn a_turn_ends_by_waiting_by_one_just_woken_or_by_its_slice() {
+    fn a_turn_ends_by_waiting_or_by_one_that_was_just_woken_or_had_waited() {
         let rows = [
             row(0, 1, (1_000_000, 900_000), "R+", None),
             row(0, 2, (2_000_000, 900_000), "R", Some(20_000)),
@@ -113,7 +114,7 @@ mod tests {
             row(1, 4, (3_000_000, 100_000), "", None),
         ];
         let svg = timehist_svg(&rows, "here");
-        let said = "4 turns: 1 ended by a task just woken, 1 at the end of a slice, 1 by waiting.";
+        let said = "4 turns: 1 ended by a task just woken, 1 by one that had waited, 1 by waiting.";
         assert!(svg.contains(said) && svg.contains("CPU 1") && svg.contains("A:2"), "{svg}");
         assert!(timehist_svg(&[], "here").contains("0 turns"));
     }

@@ -144,7 +144,7 @@ struct Timehist {
     source: Source,
     #[command(flatten)]
     filters: Filters,
-    /// A picture instead: who had each CPU, and whether the next one had just been woken or the slice was over
+    /// A picture instead: who had each CPU, and whether the next one had just been woken or had waited
     #[arg(long, value_name = "FILE", conflicts_with = "json")]
     svg: Option<PathBuf>,
 }
