@@ -122,7 +122,7 @@ pub(crate) fn units(
         Scale::Difference => values.clone(),
     };
     let mut units = Units {
-        kind: if order_known { of_blocks(selection) } else { UnitKind::Pairs },
+        kind: if order_known { unit_kind(selection) } else { UnitKind::Pairs },
         scale,
         effects: Vec::new(),
         control: Vec::new(),
@@ -147,7 +147,7 @@ pub(crate) fn units(
     Ok(units)
 }
 
-fn of_blocks(selection: &Selection<'_>) -> UnitKind {
+pub(crate) fn unit_kind(selection: &Selection<'_>) -> UnitKind {
     if selection.has_boots() { UnitKind::Boots } else { UnitKind::Blocks }
 }
 
@@ -175,7 +175,7 @@ pub(crate) fn control_twice(selection: &Selection<'_>, key: &MetricKey, control:
     let effects = seconds.iter().filter_map(effect).collect();
     let (control, arm) = (firsts.into_values().collect(), seconds.into_values().collect());
     let control_mean = mean(&plain).unwrap_or(0.0);
-    Ok(Units { kind: of_blocks(selection), scale, effects, control, arm, control_mean })
+    Ok(Units { kind: unit_kind(selection), scale, effects, control, arm, control_mean })
 }
 
 /// A trial's windows as the statistics want them: log of operations per second of counted time.

@@ -3,13 +3,13 @@
 
 use crate::contrasts::{mean, values_by_block, values_by_unit};
 use crate::estimate::effect;
-use crate::findings::{Curve, CurveRegion, RegionBoundary, Role, Scale, Trend};
+use crate::findings::{Curve, CurveRegion, Effect, RegionBoundary, Role, Scale, Trend};
 use crate::metric::MetricKey;
 use crate::workload::Workload;
 use schedlab_run::InOrder;
-use schedlab_run::units::{format_ns, parse_duration_ns};
+use schedlab_run::units::{format_ns, parse_number};
 use schedlab_stats::regions::LEAST_POINTS;
-use schedlab_stats::{Cutting, Interval, Regions, dispersion_ratio, regions, welch};
+use schedlab_stats::{Cutting, Interval, Regions, dispersion_ratio, regions, t_estimate, welch};
 use std::collections::BTreeMap;
 
 /// What tells of each region who was switched out: metrics as every workload has them.
@@ -31,19 +31,13 @@ pub(crate) fn curves(part: &Workload<'_>) -> Vec<Curve> {
     series(part).into_iter().filter_map(|series| curve(part, key, series)).collect()
 }
 
-/// A number with or without a unit of time, in nanoseconds where it has one.
-fn number(value: &str) -> Option<f64> {
-    let plain = || value.parse().ok().filter(|number: &f64| number.is_finite());
-    plain().or_else(|| parse_duration_ns(value).ok().map(|ns| ns as f64))
-}
-
 fn series(part: &Workload<'_>) -> Vec<Series> {
     let mut found: BTreeMap<(String, String), Vec<Point>> = BTreeMap::new();
     for (arm, info) in part.manifest.arms.iter().enumerate() {
         let settings: Vec<String> = info.settings.iter().map(ToString::to_string).collect();
         for (index, setting) in settings.iter().enumerate() {
             let Some((knob, value)) = setting.split_once('=') else { continue };
-            let Some(at) = number(value) else { continue };
+            let Some(at) = parse_number(value) else { continue };
             let value = if knob.ends_with("_ns") { format_ns(at as u64) } else { value.to_owned() };
             let others =
                 settings.iter().enumerate().filter(|(other, _)| *other != index).map(|(_, text)| text.as_str());
@@ -72,26 +66,28 @@ fn curve(part: &Workload<'_>, key: &MetricKey, series: Series) -> Option<Curve> 
     let level = 1.0 - part.manifest.alpha;
     let cutting = Cutting { alpha: part.manifest.alpha, level, seed: part.manifest.seed, ..Cutting::default() };
     let found = regions(&x, &values, &cutting)?;
+    let arms: Vec<u32> = series.points.iter().map(|(.., arm)| *arm).collect();
     let regions = found.regions.iter().map(|region| {
-        let arms: Vec<u32> = series.points[region.first..=region.last].iter().map(|(.., arm)| *arm).collect();
+        let own = &arms[region.first..=region.last];
         CurveRegion {
             first: region.first,
             last: region.last,
             level: region.level.exp(),
             trend: trend(region, level),
             spread: region.sd,
-            switches_per_op: SWITCHES.map(|name| mean_of(part, name, &arms)),
+            switches_per_op: SWITCHES.map(|name| mean_of(part, name, own)),
         }
     });
+    let regions = regions.collect();
     Some(Curve {
         knob: series.knob,
         others: series.others,
         metric: key.name.clone(),
         unit: key.unit.clone(),
-        regions: regions.collect(),
-        boundaries: boundaries(&found, &x, &values, level),
+        regions,
+        boundaries: boundaries(part, &arms, (&found, &x, &values), level),
         values: series.points.iter().map(|(_, text, _)| text.clone()).collect(),
-        arms: series.points.iter().map(|(.., arm)| *arm).collect(),
+        arms,
     })
 }
 
@@ -121,7 +117,12 @@ fn trend(region: &schedlab_stats::Region, level: f64) -> Trend {
     }
 }
 
-fn boundaries(found: &Regions, x: &[f64], values: &[Vec<f64>], level: f64) -> Vec<RegionBoundary> {
+fn boundaries(
+    part: &Workload<'_>,
+    arms: &[u32],
+    (found, x, values): (&Regions, &[f64], &[Vec<f64>]),
+    level: f64,
+) -> Vec<RegionBoundary> {
     let residuals = |region: &schedlab_stats::Region| -> Vec<f64> {
         let points = region.first..=region.last;
         points.flat_map(|i| values[i].iter().map(move |y| y - region.at(x[i]))).collect()
@@ -138,6 +139,10 @@ fn boundaries(found: &Regions, x: &[f64], values: &[Vec<f64>], level: f64) -> Ve
             latest: boundary.interval.1,
             change: change.and_then(|e| ratio(e.mean, e.interval)),
             spread: spread.and_then(|e| ratio(e.mean, e.interval)),
+            switches_per_op: SWITCHES.map(|name| {
+                let of = |region: &schedlab_stats::Region| &arms[region.first..=region.last];
+                change_of(part, name, of(&sides[0]), of(&sides[1]), level)
+            }),
         }
     };
     found.boundaries.iter().zip(sides).map(of).collect()
@@ -148,4 +153,20 @@ fn mean_of(part: &Workload<'_>, name: &str, arms: &[u32]) -> Option<f64> {
     let key = part.keys.iter().find(|key| key.name == name)?;
     let values = arms.iter().filter_map(|arm| values_by_block(&part.selection, key, *arm).ok());
     mean(&values.flat_map(BTreeMap::into_values).flatten().collect::<Vec<f64>>())
+}
+
+/// What a metric's mean over the second arms is above that over the first ones, by units.
+fn change_of(part: &Workload<'_>, name: &str, before: &[u32], behind: &[u32], level: f64) -> Option<Effect> {
+    let key = part.keys.iter().find(|key| key.name == name)?;
+    let of_arm = |arm: &u32| values_by_unit(&part.selection, key, *arm).ok();
+    let side = |arms: &[u32]| arms.iter().map(of_arm).collect::<Option<Vec<_>>>();
+    let (before, behind) = (side(before)?, side(behind)?);
+    let mean_in = |side: &[BTreeMap<u32, Vec<f64>>], unit: &u32| {
+        let of_arms: Option<Vec<f64>> = side.iter().map(|of_arm| mean(of_arm.get(unit)?)).collect();
+        mean(&of_arms?)
+    };
+    let change = |unit: &u32| Some(mean_in(&behind, unit)? - mean_in(&before, unit)?);
+    let changes: Vec<f64> = before.first()?.keys().filter_map(change).collect();
+    let found = t_estimate(&changes, level)?;
+    effect(Scale::Difference, found.mean, found.interval)
 }

@@ -37,6 +37,7 @@ mod rule;
 mod scaling;
 mod selection;
 mod shape;
+mod statements;
 mod tiers;
 pub mod trace;
 mod two_runs;

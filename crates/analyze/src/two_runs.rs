@@ -172,6 +172,8 @@ impl Pair<'_> {
         };
         found.metrics = self.a.keys.iter().filter(shared).map(|key| self.metric(key)).collect();
         found.curves.clear();
+        found.best = None;
+        found.statements.clear();
         found.main_effects = Vec::new();
         found.arms = self.facts();
         found.confounded = self.arms.iter().find_map(|&(i, j)| self.confounded(i, j));

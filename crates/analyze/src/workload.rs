@@ -12,7 +12,7 @@ use crate::per_operation::{Counted, not_per_operation};
 use crate::rule::Rule;
 use crate::selection::{Fate, Selection};
 use crate::verdict::{judge, withheld};
-use crate::{shape, tiers, variance};
+use crate::{shape, statements, tiers, variance};
 use schedlab_run::manifest::OrderKnown;
 use schedlab_run::{Manifest, TrialRecord, counted, noun};
 use schedlab_stats::carry_over_test;
@@ -164,6 +164,7 @@ impl<'t> Workload<'t> {
         let arms = self.manifest.arms.len() as u32;
         let first = self.keys.first();
         let order_known = self.manifest.order == OrderKnown::Randomized;
+        let curves = crate::curves::curves(self);
         let dispersion = |key: &MetricKey, arm| {
             let (is_aa, alpha) = (self.is_aa(arm), self.manifest.alpha);
             let found = shape::dispersion(&self.selection, key, (0, arm), is_aa, order_known, alpha);
@@ -184,7 +185,9 @@ impl<'t> Workload<'t> {
                 .filter(|key| key.role == Role::Primary)
                 .flat_map(|key| factorial::main_effects(self, key))
                 .collect(),
-            curves: crate::curves::curves(self),
+            best: Some(&curves).filter(|curves| !curves.is_empty()).and_then(|_| statements::best(self)),
+            curves,
+            statements: statements::statements(self),
             arms: arm_facts(self.manifest, &self.selection),
             dispersion: first
                 .filter(|_| has_arms)

@@ -18,6 +18,7 @@ use crate::manifest::Factorial;
 use crate::order::{CounterLevel, LoadGroup, Stamping};
 use crate::require::Requirement;
 use crate::setting::{Arm, SettingError};
+use crate::statement::Statement;
 use crate::units::UnitError;
 use crate::workload_spec::{SpecError, WorkloadSpec};
 
@@ -91,6 +92,8 @@ pub struct Plan {
     pub arms: Vec<Arm>,
     /// What must hold in every trial for the run to mean anything.
     pub require: Vec<Requirement>,
+    /// What others say of the arms, to be judged.
+    pub statements: Vec<Statement>,
     /// The guests that the trials run in; `None`: they run on this machine.
     pub guest: Option<GuestPlan>,
     /// The factors whose levels the arms combine.
@@ -179,6 +182,7 @@ impl Plan {
             factors: Vec::new(),
             factorial: None,
             round_of: Some(self.title.clone()),
+            statements: Vec::new(),
             search: None,
             ..self.clone()
         }

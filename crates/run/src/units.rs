@@ -43,6 +43,12 @@ pub fn parse_duration_ns(text: &str) -> Result<u64, UnitError> {
     if ns < 9.2e18 { Ok(ns.round() as u64) } else { Err(bad()) }
 }
 
+/// A plain number, or a time in nanoseconds; `None` for what is neither.
+pub fn parse_number(text: &str) -> Option<f64> {
+    let plain = || text.parse().ok().filter(|number: &f64| number.is_finite());
+    plain().or_else(|| parse_duration_ns(text).ok().map(|ns| ns as f64))
+}
+
 /// Bytes from `100`, `100B`, `64k`, `4KiB`, `1M` or `1G`; all multiples are of 1024, as in the peers.
 pub fn parse_bytes(text: &str) -> Result<u64, UnitError> {
     let bad = || unit_error(text, "size", "`100`, `64k` or `1M`");

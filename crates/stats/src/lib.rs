@@ -6,6 +6,7 @@
 //! value that is not finite) is `None`, never a number that looks like an answer.
 #![forbid(unsafe_code)]
 
+pub mod best;
 pub mod bisect;
 pub mod bootstrap;
 pub mod carryover;
@@ -35,6 +36,7 @@ pub mod variance;
 pub mod verdict;
 pub mod warmup;
 
+pub use best::{Best, undecided_from_best};
 pub use bisect::{BisectAnswer, BisectRules, BisectStep, Bisection, Stretch};
 pub use bootstrap::bootstrap_interval;
 pub use carryover::{carry_over_term, carry_over_test};

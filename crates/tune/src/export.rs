@@ -49,7 +49,7 @@ struct Evidence<'e> {
     all: Vec<String>,
 }
 
-/// The files for some settings; `evidence` is what they rest on, a line each.
+/// The files for some settings of the machine whose values `roots` shows; `evidence` is what they rest on, a line each.
 pub fn exports(roots: &Roots, settings: &[Setting], evidence: &[String]) -> Exports {
     let evidence = &Evidence { lines: evidence, all: settings.iter().map(Setting::to_string).collect() };
     let (mut values, mut of_task, mut exports) = (Vec::new(), Vec::new(), Exports::default());
@@ -81,43 +81,34 @@ pub fn exports(roots: &Roots, settings: &[Setting], evidence: &[String]) -> Expo
 
 /// Read below `roots`, which may be a copied tree, and written as the machine has it that the files are for.
 fn value_of(roots: &Roots, setting: &Setting) -> Option<Value> {
-    let value_at = |at: &dyn Fn(&Roots) -> PathBuf, value: &str| Value {
+    // A tree is a picture of a machine: what it shows is read in it, and the files are for the machine itself.
+    let of = |root: fn(&Roots) -> &Path, path: &str, value: &str, sysctl: Option<&str>| Value {
         setting: setting.to_string(),
-        before: read(&at(roots)),
-        file: plain::line(&at(&Roots::default()).to_string_lossy()).into(),
-        sysctl: None,
+        before: read(&root(roots).join(path)),
+        file: plain::line(&root(&Roots::default()).join(path).to_string_lossy()).into(),
+        sysctl: sysctl.map(plain::line),
         value: plain::line(value),
     };
     let sysctl = |name: &str, value: &str| {
-        let file = |roots: &Roots| roots.proc.join("sys").join(name.replace('.', "/"));
-        Value { sysctl: Some(plain::line(name)), ..value_at(&file, value) }
+        of(|roots| &roots.proc, &format!("sys/{}", name.replace('.', "/")), value, Some(name))
     };
+    let sysfs = |path: &str, value: &str| of(|roots| &roots.sys, path, value, None);
     match setting {
         Setting::Sysctl { name, value } => Some(sysctl(name, value)),
         Setting::Autogroup(on) => Some(sysctl("kernel.sched_autogroup_enabled", if *on { "1" } else { "0" })),
-        Setting::Debugfs { path, value } => Some(value_at(&|roots| roots.debugfs.join(path), value)),
-        Setting::Sysfs { path, value } => Some(value_at(&|roots| roots.sys.join(path), value)),
-        Setting::Thp(thp) => {
-            Some(value_at(&|roots| roots.sys.join("kernel/mm/transparent_hugepage/enabled"), thp.name()))
-        }
+        Setting::Debugfs { path, value } => Some(of(|roots| &roots.debugfs, path, value, None)),
+        Setting::Sysfs { path, value } => Some(sysfs(path, value)),
+        Setting::Thp(thp) => Some(sysfs("kernel/mm/transparent_hugepage/enabled", thp.name())),
         Setting::Feature { name, on } => {
-            let features = |roots: &Roots| roots.debugfs.join("sched/features");
-            let value = value_at(&features, &feature_word(name, *on));
-            Some(Value { before: feature(&features(roots), name), ..value })
+            // A word of the file, which is written alone and read back among the others.
+            let [word, other] = [*on, !*on].map(|on| format!("{}{name}", if on { "" } else { "NO_" }));
+            let value = of(|roots| &roots.debugfs, "sched/features", &word, None);
+            let all = std::fs::read_to_string(roots.debugfs.join("sched/features")).unwrap_or_default();
+            let before = [word, other].into_iter().find(|word| all.split_whitespace().any(|one| one == word));
+            Some(Value { before, ..value })
         }
         _ => None,
     }
-}
-
-/// A word of `sched/features`, which is written alone.
-fn feature_word(name: &str, on: bool) -> String {
-    format!("{}{name}", if on { "" } else { "NO_" })
-}
-
-/// The word that the file shows among the others.
-fn feature(file: &Path, name: &str) -> Option<String> {
-    let all = std::fs::read_to_string(file).unwrap_or_default();
-    [true, false].map(|on| feature_word(name, on)).into_iter().find(|word| all.split_whitespace().any(|w| w == word))
 }
 
 /// The value of a file; of several words the one in brackets.
@@ -303,7 +294,7 @@ mod tests {
             "ExecStop=/bin/sh -c \"echo 2800000 > /sys/kernel/debug/sched/base_slice_ns\"\n",
             "ExecStop=/bin/sh -c \"echo WA_IDLE > /sys/kernel/debug/sched/features\"\n",
             "ExecStop=/bin/sh -c \"echo madvise > /sys/kernel/mm/transparent_hugepage/enabled\"\n",
-            "v=$$(cat /sys/kernel/debug/sched/tunable_scaling) && echo $$v > /sys",
+            "v=$$(cat /sys/kernel/debug/sched/tunable_scaling) && echo $$v > /sys/kernel/debug/sched/tunable_scaling",
         ] {
             assert!(unit.contains(line), "{line} in {unit}");
         }

@@ -148,4 +148,51 @@ pub struct RegionBoundary {
     pub change: Option<Effect>,
     /// The spread around the line, the same way.
     pub spread: Option<Effect>,
+    /// Voluntary and involuntary switches of an operation behind against before, differences; `None` where they were not counted.
+    pub switches_per_op: [Option<Effect>; 2],
+}
+
+/// The best of the arms, where many were looked at.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct BestArm {
+    /// The metric.
+    pub metric: String,
+    /// The arm that did best.
+    pub arm: u32,
+    /// It against the control, in an interval that allows for its having been chosen; `None` where it is the control.
+    pub effect: Option<Effect>,
+    /// Arms that may be the best as well, it among them.
+    pub not_told_from: Vec<u32>,
+}
+
+/// A sentence of somebody else, and what this run says to it.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct StatementFindings {
+    /// The sentence.
+    pub says: String,
+    /// The arms that it is about, as in the plan: a name or spans of values.
+    pub arms: String,
+    /// What is claimed of them, the plan's word: `better`, `rising`, `less-steady`, …
+    pub claim: String,
+    /// What they are held against; `None` for a trend and the best.
+    pub than: Option<String>,
+    /// Whether it holds.
+    pub answer: Standing,
+    /// The arms against the others; for a trend the last value against the first, for steadiness a ratio of spreads, for the best
+    /// the arm that did best against the control.
+    pub effect: Option<Effect>,
+    /// Why it is not decided, or which arm is best; empty where the effect says all.
+    pub reason: String,
+}
+
+/// What a run says to a statement.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Standing {
+    /// Its interval lies on the side that was claimed.
+    Holds,
+    /// An effect of interest on that side is excluded.
+    DoesNotHold,
+    /// Neither.
+    NotDecided,
 }

@@ -1,6 +1,9 @@
 //! One workload: its metrics, the values of each arm, and how its trials were chosen.
 
-use super::{AaComparison, ArmFacts, Contrast, Curve, MainEffect, ModeFindings, TierSplit, VarianceSplit};
+use super::{
+    AaComparison, ArmFacts, BestArm, Contrast, Curve, MainEffect, ModeFindings, StatementFindings, TierSplit,
+    VarianceSplit,
+};
 use schedlab_run::Direction;
 use serde::Serialize;
 
@@ -22,6 +25,12 @@ pub struct WorkloadFindings {
     /// Where the first primary metric changes along a setting; empty without six values of one.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub curves: Vec<Curve>,
+    /// The best of all arms by the first primary metric, where arms make curves; `None` below six units.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub best: Option<BestArm>,
+    /// What others said of the arms, judged by the first primary metric: the plan's `[[statement]]` tables.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub statements: Vec<StatementFindings>,
     /// Main effects on the primary metrics where the arms are a factorial.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub main_effects: Vec<MainEffect>,

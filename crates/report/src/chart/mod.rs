@@ -20,6 +20,7 @@ mod strip;
 mod svg;
 pub(crate) mod theme;
 mod timeline;
+mod turns;
 
 pub(crate) use bars::{BarGroup, Bars, Segment, Stack, Stacks};
 pub(crate) use cells::RatioCells;
@@ -33,6 +34,7 @@ pub(crate) use ranges::{RangeGroup, RangeRow, Ranges};
 pub(crate) use strip::{Dot, Strip, StripRow};
 pub(crate) use svg::Svg;
 pub(crate) use timeline::{Point, PointState, Timeline};
+pub(crate) use turns::{Turn, TurnEnd, Turns};
 
 /// An arm as charts see it.
 #[derive(Debug, Clone)]

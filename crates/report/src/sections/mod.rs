@@ -12,6 +12,7 @@ mod methods;
 mod primary;
 mod repeat;
 pub(crate) mod scaling;
+mod statements;
 mod workload;
 
 pub(crate) use claims::{headline, stopped};

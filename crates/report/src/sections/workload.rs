@@ -1,6 +1,6 @@
 //! One workload. A part of its section is a file here and a row of [`PARTS`].
 
-use super::{Subject, counters, curves, exploratory, inside, main_effects, primary};
+use super::{Subject, counters, curves, exploratory, inside, main_effects, primary, statements};
 use crate::document::{Block, Section};
 use crate::pictures::{Kind, Picture, of_workload};
 use crate::{remarks, words};
@@ -24,6 +24,7 @@ const PARTS: &[Part] = &[
     drawn,
     main_effects::blocks,
     primary::blocks,
+    statements::blocks,
     curves::blocks,
     exploratory::differing,
     counters::blocks,

@@ -11,9 +11,6 @@ use schedlab_analyze::trace::copies::{CopiesOfArm, CopySlice, TracedCopy};
 use schedlab_analyze::trace::{Copies, CopiesOfArms};
 use schedlab_run::counted;
 
-/// Width of the picture, px.
-const WIDTH: f64 = 760.0;
-
 /// The findings as a page, at most `most` trials of each arm copy by copy.
 pub fn trace_copies(found: &CopiesOfArms, most: usize) -> Document {
     let mut page = Document::default();
@@ -121,5 +118,5 @@ pub fn trace_copies_svg(found: &CopiesOfArms, place: &str) -> String {
     let length = found.arms.iter().flat_map(|arm| arm.trials.first()).map(|trial| trial.steady_ns).max().unwrap_or(0);
     let title = "Which CPU each partner was on, over time";
     let description = format!("Two bands a copy, the parent above. {}.", told.join("; "));
-    Places { length: quantity(length as f64, "ns"), groups }.draw(WIDTH).standalone(title, place, &description)
+    Places { length: quantity(length as f64, "ns"), groups }.draw(super::WIDTH).standalone(title, place, &description)
 }

@@ -37,12 +37,15 @@ pub use queues::trace_queues;
 pub use recording::{Recording, recording_text};
 pub use slow::trace_slow;
 pub use states::trace_states;
-pub use timehist::{timehist_header, timehist_line};
+pub use timehist::{MOST_TURNS, timehist_header, timehist_line, timehist_svg};
 
 use crate::document::{Block, Document, Remark, Section};
 use crate::number::{count, ns_of};
 use schedlab_analyze::trace::TraceFacts;
 use schedlab_run::counted;
+
+/// Of a picture that is a file of its own, px.
+const WIDTH: f64 = 760.0;
 
 /// What pages of traces have in common.
 impl Document {

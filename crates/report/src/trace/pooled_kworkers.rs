@@ -15,9 +15,6 @@ const LEAST_ITEMS: u64 = 20;
 /// Functions in the picture.
 const DRAWN: usize = 8;
 
-/// Width of the picture, px.
-const WIDTH: f64 = 760.0;
-
 /// Arms beside each other, at most `most` functions.
 pub fn pooled_kworkers(found: &PooledKworkers, most: usize) -> Document {
     let arms: Vec<String> =
@@ -61,7 +58,7 @@ pub fn pooled_kworkers_svg(found: &PooledKworkers, place: &str) -> String {
         .collect();
     let title = "Work latency: queued to executed, by work function and arm";
     let description = format!("Median, 99th percentile and longest. {}.", told.join("; "));
-    Ranges { unit: "ns".into(), groups }.draw(WIDTH).standalone(title, place, &description)
+    Ranges { unit: "ns".into(), groups }.draw(super::WIDTH).standalone(title, place, &description)
 }
 
 fn range(arm: u32, row: &FunctionRow, label: &str) -> Option<RangeRow> {

@@ -163,6 +163,17 @@ fn workload(trials: &[TrialRecord]) -> WorkloadFindings {
         load: vec!["burn:2".into()],
         metrics: vec![metric(trials, 0, Role::Primary, primary), metric(trials, 2, Role::Secondary, cpu)],
         curves: vec![curve()],
+        best: Some(BestArm {
+            metric: "msgs_per_s".into(),
+            arm: 2,
+            effect: effect(1.31, 1.2, 1.43),
+            not_told_from: vec![1, 2],
+        }),
+        statements: vec![
+            statement("Batch tasks are faster.", "better", Standing::Holds, effect(1.3, 1.2, 1.4)),
+            statement("Between 4 and 17 ms it is unsettled.", "less-steady", Standing::NotDecided, effect(1.1, 0.7, 1.9)),
+            statement("The best is 18 ms.", "best", Standing::DoesNotHold, None),
+        ],
         main_effects: Vec::new(),
         arms: (0..ARMS).map(facts).collect(),
         dispersion: vec![contrast(2, effect(0.4, 0.2, 0.8), 0.01, Verdict::Better)],
@@ -295,6 +306,18 @@ pub(crate) fn findings(manifest: &Manifest, trials: &[TrialRecord]) -> Findings 
     }
 }
 
+fn statement(says: &str, claim: &str, answer: Standing, effect: Option<Effect>) -> StatementFindings {
+    let (than, reason) = match claim {
+        "best" => (None, "best is `batch`; of 2 arms not told from it 0 in this span".to_owned()),
+        _ => (Some("default".to_owned()), String::new()),
+    };
+    StatementFindings { says: says.into(), arms: "batch".into(), claim: claim.into(), than, answer, effect, reason }
+}
+
+fn difference(value: f64, lo: f64, hi: f64) -> Option<Effect> {
+    Some(Effect { scale: Scale::Difference, value, lo, hi, level: 0.95 })
+}
+
 /// Six values of a knob, two regions.
 fn curve() -> Curve {
     let region = |first, last, level, trend, spread, involuntary| CurveRegion {
@@ -322,6 +345,7 @@ fn curve() -> Curve {
             latest: 3,
             change: effect(1.32, 1.28, 1.36),
             spread: effect(0.3, 0.2, 0.45),
+            switches_per_op: [difference(-0.22, -0.25, -0.19), None],
         }],
     }
 }

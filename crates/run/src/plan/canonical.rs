@@ -14,9 +14,10 @@ impl Plan {
         let arms = self.arms.iter().filter(|_| self.factors.is_empty()).map(arm_table);
         let tables = self.workloads.iter().map(workload_table).chain(self.factors.iter().map(factor_table)).chain(arms);
         let requirements = self.require.iter().map(|requirement| requirement.to_toml(|text| written(text)));
+        let statements = self.statements.iter().map(|statement| statement.to_toml(|text| written(text)));
         let guest = self.guest.iter().map(|guest| guest.to_toml(|text| written(text)));
         let knobs = self.search.iter().map(|search| search.to_toml(|text| written(text)));
-        top.chain(guest).chain(tables).chain(knobs).chain(requirements).collect()
+        top.chain(guest).chain(tables).chain(knobs).chain(requirements).chain(statements).collect()
     }
 
     /// Keys outside the tables and their values as TOML, in print order.

@@ -19,12 +19,19 @@ pub(super) struct WrittenAxis {
     /// A setting without its value: `debugfs:sched/min_granularity_ns`, `slice`.
     set: String,
     values: Vec<WrittenValue>,
+    /// Those of `values` at which curves along the other axes are drawn; not given: all.
+    fixed: Option<Vec<WrittenValue>>,
 }
 
 impl WrittenAxis {
     /// A point of it: its part of the name, and of the settings.
     fn point(&self, value: &str) -> (String, String) {
         (format!("{}={value}", self.name), written_setting(&self.set, value))
+    }
+
+    /// Whether curves along the other axes are drawn at this value.
+    fn is_fixed(&self, value: &WrittenValue) -> bool {
+        self.fixed.as_ref().is_none_or(|fixed| fixed.iter().any(|one| one.text() == value.text()))
     }
 
     fn check(&self) -> Result<(), PlanError> {
@@ -37,7 +44,17 @@ impl WrittenAxis {
                 "grid `{name}`: `set` is one setting without its value, and `values` are its values"
             ));
         }
-        Ok(())
+        let texts = |of: &[WrittenValue]| of.iter().map(WrittenValue::text).collect::<Vec<_>>();
+        let (values, fixed) = (texts(&self.values), texts(self.fixed.as_deref().unwrap_or_default()));
+        match fixed.iter().find(|one| !values.contains(one)) {
+            Some(one) => {
+                inconsistent(format!("grid `{name}`: `fixed` are some of its `values`, and `{one}` is none of them"))
+            }
+            None if self.fixed.is_some() && fixed.is_empty() => {
+                inconsistent(format!("grid `{name}`: `fixed` is empty; leave it out, or give one of its values"))
+            }
+            None => Ok(()),
+        }
     }
 }
 
@@ -47,26 +64,32 @@ pub(super) fn written_setting(set: &str, value: &str) -> String {
     format!("{set}={}", in_ns.map_or_else(|| value.to_owned(), |ns| ns.to_string()))
 }
 
-/// Every combination, the values of the last axis changing fastest; none without an axis.
+/// Names and settings of a point, an entry for each axis, and how many of its values are not `fixed`.
+type Point = (Vec<String>, Vec<String>, usize);
+
+/// Every combination, the values of the last axis changing fastest; where axes name `fixed` values, only points on a curve along
+/// one of them, all others at such a value. None without an axis.
 pub(super) fn arms(axes: &[WrittenAxis]) -> Result<Vec<Arm>, PlanError> {
     axes.iter().try_for_each(WrittenAxis::check)?;
-    let count = axes.iter().map(|axis| axis.values.len()).fold(1usize, usize::saturating_mul);
-    if count > MOST_ARMS {
-        return inconsistent(format!("the grid has {count} points, more than {MOST_ARMS}: give fewer values"));
-    }
-    let mut points: Vec<(Vec<String>, Vec<String>)> =
-        if axes.is_empty() { Vec::new() } else { vec![Default::default()] };
+    let mut points: Vec<Point> = if axes.is_empty() { Vec::new() } else { vec![Default::default()] };
     for axis in axes {
-        let longer = |(names, settings): &(Vec<String>, Vec<String>)| {
-            let (names, settings) = (names.clone(), settings.clone());
+        let longer = |(names, settings, free): &Point| {
+            let (names, settings, free) = (names.clone(), settings.clone(), *free);
             axis.values.iter().map(move |value| {
                 let (name, setting) = axis.point(&value.text());
-                ([&names[..], &[name]].concat(), [&settings[..], &[setting]].concat())
+                let free = free + usize::from(!axis.is_fixed(value));
+                ([&names[..], &[name]].concat(), [&settings[..], &[setting]].concat(), free)
             })
         };
-        points = points.iter().flat_map(longer).collect();
+        points = points.iter().flat_map(longer).filter(|(.., free)| *free <= 1).collect();
+        if points.len() > MOST_ARMS {
+            let count = points.len();
+            return inconsistent(format!(
+                "the grid has {count} points or more, and {MOST_ARMS} is the most: give fewer values, or `fixed`"
+            ));
+        }
     }
-    let arm = |(names, settings): &(Vec<String>, Vec<String>)| {
+    let arm = |(names, settings, _): &Point| {
         let name = names.join(" ");
         Arm::parse(&name, &settings.join(";"))
             .map_err(|cause| PlanError::Setting { of: format!("grid point `{name}`"), cause })
@@ -111,6 +134,29 @@ mod tests {
             ]
         );
         assert_eq!(Plan::parse(&plan.to_toml()).unwrap(), plan, "written out as its arms");
+    }
+
+    #[test]
+    fn with_fixed_values_there_are_curves_and_no_whole_surface() {
+        let axis = |name: &str, fixed: &str| {
+            format!("[[grid]]\nname = \"{name}\"\nset = \"debugfs:{name}\"\nvalues = [1, 2, 3, 4]\n{fixed}\n")
+        };
+        let start = &GRID[..GRID.find("[[grid]]").unwrap()];
+        let names = |a: &str, b: &str| {
+            let plan = Plan::parse(&format!("{start}{}{}", axis("a", a), axis("b", b))).unwrap();
+            plan.arms[1..].iter().map(|arm| arm.name.clone()).collect::<Vec<_>>()
+        };
+        assert_eq!(
+            names("fixed = [1]", "fixed = [2, 4]"),
+            [
+                "a=1 b=1", "a=1 b=2", "a=1 b=3", "a=1 b=4", "a=2 b=2", "a=2 b=4", "a=3 b=2", "a=3 b=4", "a=4 b=2",
+                "a=4 b=4"
+            ]
+        );
+        assert_eq!(names("", "fixed = [2]").len(), 16, "every value of `a` is fixed");
+        let refused = |fixed: &str| error(&format!("{start}{}{}", axis("a", fixed), axis("b", "")));
+        assert!(refused("fixed = [5]").contains("`5` is none of them"));
+        assert!(refused("fixed = []").contains("is empty"));
     }
 
     #[test]

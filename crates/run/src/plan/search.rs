@@ -7,7 +7,7 @@ use super::written::WrittenValue;
 use super::{Plan, PlanError, Stopping, inconsistent};
 use crate::nearest::nearest;
 use crate::setting::{Arm, Setting};
-use crate::units::{format_ns_exact, parse_duration_ns};
+use crate::units::{format_ns_exact, parse_duration_ns, parse_number};
 use serde::Deserialize;
 
 /// Steps of a range that names none.
@@ -106,7 +106,7 @@ impl PlannedKnob {
 
     /// Its values as numbers: times are ns. Words have none and lie at 0.
     pub fn numbers(&self) -> Vec<f64> {
-        self.values.iter().map(|value| number(value).unwrap_or(0.0)).collect()
+        self.values.iter().map(|value| parse_number(value).unwrap_or(0.0)).collect()
     }
 }
 
@@ -226,7 +226,7 @@ impl PlannedKnob {
                 return inconsistent(format!("knob `{name}` has the value `{}` twice{as_well}", values[i]));
             }
         }
-        let numbers: Vec<Option<f64>> = values.iter().map(|value| number(value)).collect();
+        let numbers: Vec<Option<f64>> = values.iter().map(|value| parse_number(value)).collect();
         let fits = |number: &Option<f64>| match self.scale {
             KnobScale::Log => number.is_some_and(|number| number > 0.0),
             KnobScale::Linear => number.is_some(),
@@ -246,14 +246,8 @@ impl PlannedKnob {
     }
 }
 
-/// A time in ns, or a plain number.
-fn number(text: &str) -> Option<f64> {
-    let plain = || text.parse().ok().filter(|number: &f64| number.is_finite());
-    parse_duration_ns(text).ok().map(|ns| ns as f64).or_else(plain)
-}
-
 fn scale_of(values: &[String]) -> KnobScale {
-    let Some(numbers) = values.iter().map(|value| number(value)).collect::<Option<Vec<f64>>>() else {
+    let Some(numbers) = values.iter().map(|value| parse_number(value)).collect::<Option<Vec<f64>>>() else {
         return KnobScale::Words;
     };
     let (least, most) = numbers.iter().fold((f64::MAX, f64::MIN), |(lo, hi), &x| (lo.min(x), hi.max(x)));
@@ -263,7 +257,7 @@ fn scale_of(values: &[String]) -> KnobScale {
 /// The values of a range: times to three digits, other numbers whole.
 fn steps(name: &str, from: &str, to: &str, steps: usize, scale: Option<KnobScale>) -> Result<Vec<String>, PlanError> {
     let is_time = parse_duration_ns(from).is_ok() && from.parse::<f64>().is_err();
-    let (Some(least), Some(most)) = (number(from), number(to)) else {
+    let (Some(least), Some(most)) = (parse_number(from), parse_number(to)) else {
         return inconsistent(format!(
             "knob `{name}`: a range goes from one number or time to another, not from `{from}` to `{to}`"
         ));

@@ -9,6 +9,7 @@ use crate::nearest::nearest;
 use crate::order::{CounterLevel, LoadGroup, Stamping};
 use crate::require::WrittenRequirement;
 use crate::setting::Arm;
+use crate::statement::WrittenStatement;
 use crate::units::{parse_duration_ns, parse_share};
 use crate::words;
 use crate::workload_spec::{SpecError, WorkloadSpec};
@@ -47,6 +48,8 @@ struct WrittenPlan {
     arm: Vec<WrittenArm>,
     #[serde(default)]
     require: Vec<WrittenRequirement>,
+    #[serde(default)]
+    statement: Vec<WrittenStatement>,
     #[serde(default)]
     factor: Vec<WrittenFactor>,
     max_arms: Option<u32>,
@@ -179,6 +182,7 @@ impl WrittenPlan {
             workloads,
             arms,
             require: Vec::new(),
+            statements: Vec::new(),
             guest: self.guest.clone(),
             factors: self.factor.iter().map(WrittenFactor::planned).collect::<Result<_, _>>()?,
             max_arms: self.max_arms.unwrap_or(DEFAULT_MAX_ARMS),
@@ -189,6 +193,8 @@ impl WrittenPlan {
         };
         let require = self.require.iter().map(|written| written.requirement(&plan).map_err(PlanError::Inconsistent));
         plan.require = require.collect::<Result<_, _>>()?;
+        let statements = self.statement.iter().map(|written| written.statement(&plan).map_err(PlanError::Inconsistent));
+        plan.statements = statements.collect::<Result<_, _>>()?;
         Ok(plan)
     }
 

@@ -25,7 +25,7 @@ const EXAMPLES: &[(&str, &[&str])] = &[
     ("repeat", &["schedlab repeat quickstart.pack.json --dry-run", "schedlab repeat quickstart.pack.json --fail-on contradicted"]),
     ("trace", &["schedlab trace latency perf.data", "schedlab trace explain out/trace"]),
     ("trace latency", &["schedlab trace latency perf.data --top 10", "schedlab trace latency trace.dat --comm 'nginx*'"]),
-    ("trace timehist", &["schedlab trace timehist perf.data", "schedlab trace timehist out/trace --time 1.5,1.6"]),
+    ("trace timehist", &["schedlab trace timehist perf.data", "schedlab trace timehist out/trace --time 1.5,1.6", "schedlab trace timehist out/trace --time 1.5,1.52 --svg turns.svg"]),
     ("trace map", &["schedlab trace map perf.data", "schedlab trace map perf.data --switches --cpu 0-3"]),
     ("trace queues", &["schedlab trace queues perf.data", "schedlab trace queues out/trace --cpu 0"]),
     ("trace blame", &["schedlab trace blame perf.data", "schedlab trace blame perf.data --comm 'nginx*' --state S --top 5"]),

@@ -11,7 +11,7 @@ mod waits;
 
 use super::report::terminal_width;
 use crate::cli::Answer;
-use crate::exit;
+use crate::exit::{self, usage};
 use crate::output::{print_answer, say, to_stdout};
 use anyhow::{Context, Result, bail};
 use clap::{Args, Subcommand, ValueEnum};
@@ -146,6 +146,9 @@ struct Timehist {
     /// Most lines, 0 for all [default: all; of --json what stays below 20 kB]
     #[arg(long, value_name = "N")]
     top: Option<usize>,
+    /// A picture instead: who had each CPU, and whether the next one had just been woken or had waited
+    #[arg(long, value_name = "FILE", conflicts_with = "json")]
+    svg: Option<PathBuf>,
 }
 
 #[derive(Debug, Args)]
@@ -251,8 +254,23 @@ fn run_latency(args: &Latency) -> Result<()> {
 }
 
 fn run_timehist(args: &Timehist) -> Result<()> {
-    let Timehist { selected: Selected { source, filters }, top } = args;
+    let Timehist { selected: Selected { source, filters }, top, svg } = args;
     let (mut reader, scope) = source.open_for(filters, timehist::wanted())?;
+    if let Some(file) = svg {
+        let mut rows = Vec::new();
+        timehist(&mut reader, &scope, &mut |row| {
+            rows.push(row.clone());
+            rows.len() <= schedlab_report::MOST_TURNS
+        })?;
+        if rows.len() > schedlab_report::MOST_TURNS {
+            let most = schedlab_report::MOST_TURNS;
+            usage!(
+                "there are more than {most} turns on CPUs, and a picture shows as many: give a span (--time) or --cpu"
+            );
+        }
+        let svg = schedlab_report::timehist_svg(&rows, &traces::place(&source.file));
+        return std::fs::write(file, svg).with_context(|| format!("{} cannot be written", file.display()));
+    }
     source.print_lines(*top, None, schedlab_report::timehist_header, schedlab_report::timehist_line, |each| {
         timehist(&mut reader, &scope, each)
     })

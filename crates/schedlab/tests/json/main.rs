@@ -133,6 +133,7 @@ const SOMEWHERE: &[&str] = &[
 /// chance.
 const RARE: &[&str] = &[
     "analyze::Annotation",
+    "analyze::BestArm",
     "analyze::ChainRow",
     "analyze::Change",
     "analyze::Curve",
@@ -156,6 +157,7 @@ const RARE: &[&str] = &[
     "analyze::PoolRow",
     "analyze::Reason",
     "analyze::RegionBoundary",
+    "analyze::StatementFindings",
     "analyze::StepRow",
     "analyze::TierRow",
     "analyze::TierSplit",

@@ -1,0 +1,100 @@
+//! Who had each CPU over a short time, turn by turn, and how each turn ended.
+
+use super::Draw;
+use super::mark::Mark;
+use super::measure::text_width;
+use super::svg::{Anchor, Svg};
+use super::theme::arm_class;
+
+/// How a turn on a CPU ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum TurnEnd {
+    /// The task waits for something.
+    Waits,
+    /// A task that had just been woken took the CPU.
+    Woken,
+    /// One that had waited longer took it, as at the end of a slice.
+    Waited,
+    /// Not known.
+    Open,
+}
+
+/// A turn, in shares of the time that is drawn.
+#[derive(Debug, Clone)]
+pub(crate) struct Turn {
+    pub(crate) from: f64,
+    pub(crate) to: f64,
+    pub(crate) task: String,
+    pub(crate) end: TurnEnd,
+}
+
+/// The chart: the turns of each CPU, with the CPU's name.
+#[derive(Debug, Clone)]
+pub(crate) struct Turns {
+    /// How long it is, in words.
+    pub(crate) length: String,
+    pub(crate) cpus: Vec<(String, Vec<Turn>)>,
+}
+
+impl Turns {
+    /// How many turns end so.
+    pub(crate) fn count(&self, end: TurnEnd) -> usize {
+        self.cpus.iter().flat_map(|(_, turns)| turns).filter(|turn| turn.end == end).count()
+    }
+}
+
+/// What is drawn at the end of a preempted turn, with its words.
+const ENDS: [(TurnEnd, Mark, &str); 2] = [
+    (TurnEnd::Woken, Mark::Solid, "preempted by a task just woken"),
+    (TurnEnd::Waited, Mark::Hollow, "preempted by one that had waited"),
+];
+/// Neighbours are told apart by two colours; a third one draws the signs.
+const TONES: [u32; 2] = [1, 2];
+const SIGNS: u32 = 3;
+const BAR: f64 = 16.0;
+const LANE: f64 = 46.0;
+
+impl Draw for Turns {
+    fn draw(&self, width: f64) -> Svg {
+        let mut svg = Svg::new(width);
+        let label = self.cpus.iter().map(|(name, _)| text_width(name, 12.0)).fold(40.0, f64::max);
+        let (left, right) = (label + 12.0, width - 6.0);
+        let x = |share: f64| left + share.clamp(0.0, 1.0) * (right - left);
+        let mut at = 6.0;
+        for (end, mark, words) in ENDS {
+            let words = format!("{words}: {}", self.count(end));
+            svg.open(&arm_class(SIGNS), None);
+            svg.mark(SIGNS, (at, 6.0), 4.5, mark);
+            svg.close();
+            svg.text("small", (at + 10.0, 10.0), Anchor::Start, &words);
+            at += text_width(&words, 11.0) + 36.0;
+        }
+        let mut y = 22.0;
+        for (name, turns) in &self.cpus {
+            svg.text("", (0.0, y + 26.0), Anchor::Start, name);
+            for (parity, tone) in TONES.into_iter().enumerate() {
+                let own = turns.iter().enumerate().filter(|(index, _)| index % 2 == parity);
+                svg.open(&arm_class(tone), None);
+                svg.rects(
+                    "f",
+                    own.map(|(_, turn)| ((x(turn.from), y + 14.0), ((x(turn.to) - x(turn.from)).max(0.6), BAR))),
+                );
+                svg.close();
+            }
+            let fits = |turn: &&Turn| text_width(&turn.task, 11.0) < x(turn.to) - x(turn.from);
+            let names = turns.iter().filter(fits);
+            svg.labels("tick", Anchor::Start, names.map(|turn| ((x(turn.from) + 1.0, y + 10.0), turn.task.as_str())));
+            svg.open(&arm_class(SIGNS), None);
+            for (end, mark, _) in ENDS {
+                let ended = turns.iter().filter(|turn| turn.end == end);
+                svg.marks(SIGNS, ended.map(|turn| (x(turn.to), y + 18.0 + BAR)), 4.0, mark);
+            }
+            svg.close();
+            y += LANE;
+        }
+        svg.text("tick", (left, y + 12.0), Anchor::Start, "0");
+        svg.text("tick", (right, y + 12.0), Anchor::End, &self.length);
+        svg.height = y + 18.0;
+        svg
+    }
+}

@@ -1,0 +1,56 @@
+//! What others said of the arms and what this run says to it, and which arm is the best of many.
+
+use super::workload::Of;
+use crate::document::{Block, Tone};
+use crate::number::{NONE, effect_text};
+use crate::table::{Align, Cell, Table};
+use crate::words;
+use schedlab_analyze::{BestArm, Standing, StatementFindings, metric_name};
+
+const KEY: &str = "Holds: the interval lies on the side that is claimed. Does not hold: an effect of interest on that side is \
+                   excluded (for spreads 25 %). All intervals of the statements together are at the run's level.";
+/// More arms that are not told from the best are counted and not named.
+const NAMED: usize = 8;
+
+/// The statements of a workload.
+pub(super) fn blocks(of: Of<'_>) -> Vec<Block<'_>> {
+    let statements = &of.workload.statements;
+    let mut all: Vec<Block<'_>> = of.workload.best.iter().map(|best| Block::Text(sentence(of, best))).collect();
+    if !statements.is_empty() {
+        all.push(Block::Lead("What others said".into()));
+        all.push(Block::Table(table(statements)));
+        all.push(Block::Aside(KEY.into()));
+    }
+    all
+}
+
+/// `Best by messages a second: `m=3ms w=30ms`, +31 % [20, 43] over `default`; not told from it are 3 arms more: …`
+fn sentence(of: Of<'_>, best: &BestArm) -> String {
+    let name = |arm: u32| format!("`{}`", words::arm_name(of.findings, arm));
+    let over = best.effect.map(|e| format!(", {} over {}", effect_text(&e, ""), name(0))).unwrap_or_default();
+    let rest: Vec<String> = best.not_told_from.iter().filter(|arm| **arm != best.arm).map(|arm| name(*arm)).collect();
+    let others = match rest.len() {
+        0 => "every other arm is told from it".to_owned(),
+        n if n > NAMED => format!("not told from it are {n} of {} others", of.findings.arms.len() - 1),
+        _ => format!("not told from it: {}", rest.join(", ")),
+    };
+    format!("Best by {}: {}{over}; {others}.", metric_name(&best.metric), name(best.arm))
+}
+
+fn table(statements: &[StatementFindings]) -> Table {
+    let mut table = Table::new(&[("answer", Align::Left), ("figure", Align::Left), ("statement", Align::Left)]);
+    for said in statements {
+        let (answer, tone) = match said.answer {
+            Standing::Holds => ("holds", Tone::Good),
+            Standing::DoesNotHold => ("does not hold", Tone::Bad),
+            Standing::NotDecided => ("not decided", Tone::Open),
+        };
+        let figure = said.effect.map_or_else(|| NONE.to_owned(), |e| effect_text(&e, ""));
+        let than = said.than.as_ref().map(|than| format!(" than {than}")).unwrap_or_default();
+        let reason = Some(&said.reason).filter(|reason| !reason.is_empty());
+        let reason = reason.map(|reason| format!("; {reason}")).unwrap_or_default();
+        let text = format!("{} ({}: {}{than}{reason})", said.says, said.arms, said.claim);
+        table.push(vec![Cell::toned(answer, tone), figure.into(), text.into()]);
+    }
+    table
+}
