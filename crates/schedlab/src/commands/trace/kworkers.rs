@@ -1,39 +1,14 @@
-//! Analyses that explain waits: behind whom, woken by whom, held up by whom.
+//! `schedlab trace kworkers`, of a trace or of the trials of each arm of a run.
 
 use super::filters::Filters;
-use super::{Source, most, slices, traces};
+use super::{Source, most, traces};
 use anyhow::{Context, Result};
 use clap::Args;
-use schedlab_analyze::trace::{Asked, Explained, Kworkers, PooledKworkers, Reader, TraceError, kworkers};
-use schedlab_report::Document;
-use schedlab_trace::Kinds;
-use serde::Serialize;
+use schedlab_analyze::trace::{Asked, Kworkers, PooledKworkers, kworkers};
 use std::path::{Path, PathBuf};
 
-/// Rows of a table, and waits that are listed, when nobody says how many.
+/// Rows of a table when nobody says how many.
 const ROWS: usize = 10;
-
-/// Which waits.
-#[derive(Debug, Args)]
-pub(super) struct Waits {
-    #[command(flatten)]
-    source: Source,
-    #[command(flatten)]
-    filters: Filters,
-    /// Most rows of each table, all for 0, and most waits or chains to list one by one, up to 100 [default: 10]
-    #[arg(long, value_name = "N")]
-    top: Option<usize>,
-}
-
-/// Which waits, by name or one by one.
-#[derive(Debug, Args)]
-pub(super) struct WaitsOfTasks {
-    #[command(flatten)]
-    waits: Waits,
-    /// A row for each task that waited instead of one for all tasks of a name
-    #[arg(long, short = 'p')]
-    each_task: bool,
-}
 
 /// Which work. FILE may be a run directory with traces: then the trials of each arm are one.
 #[derive(Debug, Args)]
@@ -53,32 +28,7 @@ pub(super) struct Works {
     svg: Option<PathBuf>,
 }
 
-impl Waits {
-    /// Asks an analysis of waits and prints what it finds.
-    pub(super) fn answer<T: Serialize>(
-        &self,
-        each_task: bool,
-        wanted: Kinds,
-        analysis: fn(&mut Reader, &Asked) -> Result<T, TraceError>,
-        page: fn(&T) -> Document,
-    ) -> Result<()> {
-        let asked = |scope| Asked { scope, each_task, top: most(self.top, ROWS), slices: slices(), ..Asked::default() };
-        self.source.answer(self.top, &self.filters, wanted, asked, analysis, page)
-    }
-}
-
-impl WaitsOfTasks {
-    pub(super) fn answer<T: Serialize>(
-        &self,
-        wanted: Kinds,
-        analysis: fn(&mut Reader, &Asked) -> Result<T, TraceError>,
-        page: fn(&T) -> Document,
-    ) -> Result<()> {
-        self.waits.answer(self.each_task, wanted, analysis, page)
-    }
-}
-
-pub(super) fn run_kworkers(args: &Works) -> Result<()> {
+pub(super) fn run(args: &Works) -> Result<()> {
     args.filters
         .refuse_states("a work item has no state; those of its kworker are in `trace latency --comm 'kworker*'`")?;
     let symbols = match &args.kallsyms {
@@ -126,11 +76,4 @@ fn draw(args: &Works, found: &PooledKworkers) -> Result<()> {
     let Some(file) = &args.svg else { return Ok(()) };
     std::fs::write(file, schedlab_report::pooled_kworkers_svg(found, &traces::place(&args.source.file)))
         .with_context(|| format!("{} cannot be written", file.display()))
-}
-
-/// All of them, one below the other.
-pub(super) fn pages(found: &Explained) -> Document {
-    use schedlab_report::{trace_blame, trace_chains, trace_inversions, trace_kworkers, trace_overview};
-    let waits = trace_blame(&found.blame).and(trace_chains(&found.chains)).and(trace_inversions(&found.inversions));
-    waits.and(trace_kworkers(&found.kworkers)).and(trace_overview(&found.map))
 }
