@@ -2,7 +2,7 @@
 
 use crate::table;
 use anyhow::Result;
-use schedlab_stats::Estimate;
+use schedlab_stats::{Estimate, Random};
 use schedlab_sys::rusage;
 
 /// The ratio of two interleaved measurements.
@@ -99,14 +99,10 @@ pub fn interleave_by<T>(
 ) -> Result<Vec<(T, T)>> {
     a()?;
     b()?;
-    let mut coin = seed | 1;
+    let mut random = Random::new(seed);
     let mut found = Vec::with_capacity(pairs);
     for _ in 0..pairs {
-        // xorshift64: a coin for the order within a pair, nothing more.
-        coin ^= coin << 13;
-        coin ^= coin >> 7;
-        coin ^= coin << 17;
-        found.push(if coin & 1 == 0 {
+        found.push(if random.below(2) == 0 {
             let a = a()?;
             (a, b()?)
         } else {

@@ -4,6 +4,7 @@
 use crate::program;
 use anyhow::{Context, Result, bail};
 use schedlab_run::{Manifest, RunReader, TrialRecord};
+use schedlab_stats::Random;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
@@ -43,7 +44,7 @@ fn run_plan(plan: &Path, dir: &PathBuf, disturbed: bool) -> Result<()> {
         command.arg("--resume");
     }
     let mut child = command.spawn().context("schedlab run")?;
-    let mut burner = Burner { child: None, coin: 0x5EED };
+    let mut burner = Burner { child: None, random: Random::new(0x5EED) };
     let status = loop {
         if let Some(status) = child.try_wait()? {
             break status;
@@ -59,15 +60,12 @@ fn run_plan(plan: &Path, dir: &PathBuf, disturbed: bool) -> Result<()> {
 /// One burner on any CPU, on or off; toggled with probability 1/15 at each call: phases of 3 s on average.
 struct Burner {
     child: Option<Child>,
-    coin: u64,
+    random: Random,
 }
 
 impl Burner {
     fn toggle(&mut self) -> Result<()> {
-        self.coin ^= self.coin << 13;
-        self.coin ^= self.coin >> 7;
-        self.coin ^= self.coin << 17;
-        if !self.coin.is_multiple_of(15) {
+        if self.random.below(15) != 0 {
             return Ok(());
         }
         match self.child.take() {

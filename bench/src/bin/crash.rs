@@ -6,6 +6,7 @@
 
 use anyhow::{Context, Result, bail};
 use schedlab_benches::{program, table};
+use schedlab_stats::Random;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
@@ -73,7 +74,7 @@ fn main() -> Result<()> {
     let (in_a_tree, on_the_host, seed) = (next(1000)?, next(100)?, next(0x9e37_79b9_7f4a_7c15)?);
     let program = program::schedlab()?;
     let root = std::env::temp_dir().join(format!("schedlab-bench-crash-{}", std::process::id()));
-    let (mut rows, mut problems, mut random) = (Vec::new(), Vec::new(), seed);
+    let (mut rows, mut problems, mut random) = (Vec::new(), Vec::new(), Random::new(seed));
     for (place, kills) in [(tree(&root)?, in_a_tree), (host()?, on_the_host)] {
         let tally = killed(&program, &place, kills as u32, &mut random, &mut problems)?;
         rows.push(vec![
@@ -116,7 +117,7 @@ fn host() -> Result<Place> {
 }
 
 /// A number of rounds, each with values of its own and an instant anywhere between the start and a little after the end.
-fn killed(program: &Path, place: &Place, kills: u32, random: &mut u64, problems: &mut Vec<String>) -> Result<Tally> {
+fn killed(program: &Path, place: &Place, kills: u32, random: &mut Random, problems: &mut Vec<String>) -> Result<Tally> {
     let mut tally = Tally::default();
     if kills == 0 {
         return Ok(tally);
@@ -128,7 +129,7 @@ fn killed(program: &Path, place: &Place, kills: u32, random: &mut u64, problems:
     }
     let length_us = whole.elapsed().as_micros() as u64;
     for round in 0..kills {
-        let delay = Duration::from_micros(draw(random) % (length_us * 11 / 10));
+        let delay = Duration::from_micros(random.next_u64() % (length_us * 11 / 10));
         let mut child = sweep(program, place, random)?;
         std::thread::sleep(delay);
         tally.late += u32::from(child.try_wait()?.is_some());
@@ -153,14 +154,14 @@ fn killed(program: &Path, place: &Place, kills: u32, random: &mut u64, problems:
 
 /// A start that sets every knob to a value of this round, keeps them for a tenth of a second, and puts all back. The values have as many digits as
 /// before: in place of the kernel, a plain file takes one write at a time and nothing shorter.
-fn sweep(program: &Path, place: &Place, random: &mut u64) -> Result<std::process::Child> {
+fn sweep(program: &Path, place: &Place, random: &mut Random) -> Result<std::process::Child> {
     let mut command = Command::new(program);
     command.args(["tune", "set"]).args(&place.root);
     for (path, text) in &place.knobs {
         let file = path.display().to_string();
         let (_, name) = file.split_once("/proc/sys/").context("a sysctl")?;
         let old: u64 = String::from_utf8_lossy(text).trim().parse()?;
-        command.arg(format!("sysctl:{}={}", name.replace('/', "."), old + 1 + draw(random) % 20));
+        command.arg(format!("sysctl:{}={}", name.replace('/', "."), old + 1 + random.next_u64() % 20));
     }
     command.args(["--for", "--", "sleep", "0.1"]).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
     command.spawn().with_context(|| format!("{} cannot be started", program.display()))
@@ -175,9 +176,4 @@ fn changed(place: &Place) -> Result<Vec<String>> {
         }
     }
     Ok(changed)
-}
-
-fn draw(random: &mut u64) -> u64 {
-    *random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-    *random >> 33
 }
