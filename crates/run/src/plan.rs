@@ -124,7 +124,7 @@ pub enum PlanError {
     #[error("{0}")]
     Toml(String),
     /// A key that does not exist.
-    #[error("{place}: unknown key `{key}`{}; there are {}", .nearest.as_ref().map(|n| format!(" (did you mean `{n}`?)")).unwrap_or_default(), .known.join(", "))]
+    #[error("{place}: unknown key `{key}`{}; there are {}", crate::nearest::hint_at(.nearest.as_deref()), .known.join(", "))]
     UnknownKey {
         /// `line 3`.
         place: String,
