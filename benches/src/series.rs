@@ -1,4 +1,4 @@
-//! Recorded series: ordinary run directories below `bench/series/`, made by `schedlab run`, resumed when interrupted,
+//! Recorded series: ordinary run directories below `benches/series/`, made by `schedlab run`, resumed when interrupted,
 //! and cut into disjoint comparisons that the product's own analysis judges.
 
 use crate::program;
@@ -11,7 +11,7 @@ use std::time::Duration;
 
 /// A series to record.
 pub struct Recording<'a> {
-    /// Directory name below `bench/series/`.
+    /// Directory name below `benches/series/`.
     pub name: &'a str,
     /// The plan, complete.
     pub plan_toml: &'a str,
@@ -21,7 +21,7 @@ pub struct Recording<'a> {
 
 /// Records a series, or continues or reads the one that is there. A series begun with another plan is refused.
 pub fn record(recording: &Recording<'_>) -> Result<(Manifest, Vec<TrialRecord>)> {
-    let root = Path::new("bench/series");
+    let root = Path::new("benches/series");
     std::fs::create_dir_all(root)?;
     let dir = root.join(recording.name);
     let plan = root.join(format!("{}.toml", recording.name));
@@ -162,7 +162,7 @@ pub enum Arrangement {
 
 /// A series that `aa` records and `power` reads again.
 pub struct Series {
-    /// Directory name below `bench/series/`.
+    /// Directory name below `benches/series/`.
     pub name: &'static str,
     /// The workload.
     pub workload: &'static str,
@@ -277,8 +277,8 @@ fn record_arms(series: &Series, name: &str, arms: &[(&str, u64)]) -> Result<(Man
 
 /// The calibrated spin of a workload, kept beside the series so that a resumed benchmark plants the same.
 pub fn planted_spin_ns(workload: &str, rate: &str) -> Result<u64> {
-    std::fs::create_dir_all("bench/series")?;
-    let file = format!("bench/series/spin-{}.txt", workload.replace([':', ',', '='], "-"));
+    std::fs::create_dir_all("benches/series")?;
+    let file = format!("benches/series/spin-{}.txt", workload.replace([':', ',', '='], "-"));
     if let Ok(text) = std::fs::read_to_string(&file) {
         return text.trim().parse().with_context(|| format!("{file} holds no number; delete it"));
     }

@@ -1,6 +1,6 @@
 //! What guests must show. The virtual lane: boots with one seed give the same outcome to the byte, whatever the host does
 //! beside them. The real lane: how long it takes from the command to its first output. Outcomes are kept below
-//! `bench/series/vm/`, for this build of schedlab, so that an interrupted run goes on where it stopped; two guests run side
+//! `benches/series/vm/`, for this build of schedlab, so that an interrupted run goes on where it stopped; two guests run side
 //! by side. Arguments: numbers of CPUs, for those rows alone; `boots=N`, or `full` for 100 boots up to 4 CPUs, 20 of 8 and
 //! of 16, 2 of 64; `real`, for the real lane alone, which wants an idle host where the virtual one does not. Without
 //! arguments: up to 4 CPUs, and the real lane. About 5 minutes.
@@ -51,7 +51,7 @@ const LOADED_EVERY: usize = 5;
 fn main() -> Result<()> {
     let started = Instant::now();
     let asked = Asked::of(std::env::args().skip(1))?;
-    let root = std::env::current_dir()?.join("bench/series/vm").join(of_this_build()?);
+    let root = std::env::current_dir()?.join("benches/series/vm").join(of_this_build()?);
     std::fs::create_dir_all(&root)?;
     if !asked.real {
         let wanted = ROWS.iter().filter(|row| asked.wants(row));

@@ -1,6 +1,6 @@
 //! What samples from kept states must show: a plan of the virtual lane is run several times with one seed, every fifth sample's
 //! host is busy, and each sample is equal to the byte in all runs; how long it takes from a sample's order to the first instruction
-//! of its guest; and what the plan takes with a boot for each trial. A cache of its own, below `bench/series/states/`, and the
+//! of its guest; and what the plan takes with a boot for each trial. A cache of its own, below `benches/series/states/`, and the
 //! kernels of the user's. Arguments: numbers of CPUs, for those rows alone; `runs=N` (3); `boots`, for the plan without states
 //! as well; `kernel=debian:6.12`. Without arguments: 1, 2 and 4 CPUs.
 //! About 12 minutes.
@@ -51,7 +51,7 @@ fn main() -> Result<()> {
     if cpus.is_empty() {
         cpus = vec![1, 2, 4];
     }
-    let root = std::env::current_dir()?.join("bench/series/states");
+    let root = std::env::current_dir()?.join("benches/series/states");
     let mut rows = Vec::new();
     for cpus in cpus {
         let place = Place::new(&root.join(format!("{}-{cpus}", kernel.replace(':', "-"))), &kernel)?;

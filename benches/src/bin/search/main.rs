@@ -1,6 +1,6 @@
 //! Searches over surfaces that are known: how often the point that a search names is within 3 % of the best, for at most 15 % of
 //! the trials of the whole grid, beside random search, an optimiser on single samples, Optuna's TPE (`pip install optuna`, left
-//! out without it), and the grid itself. Surfaces are drawn, or recorded by whole grids (bench/data/search). About 10 minutes;
+//! out without it), and the grid itself. Surfaces are drawn, or recorded by whole grids (benches/data/search). About 10 minutes;
 //! `-- --seeds N`, `-- --tpe-seeds N`, `-- --python PYTHON`, `-- --only METHOD`.
 #![forbid(unsafe_code)]
 #![allow(clippy::print_stdout, clippy::print_stderr)]
