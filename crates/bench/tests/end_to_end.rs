@@ -4,7 +4,7 @@
 mod ran;
 
 use ran::{order, run, run_with, value};
-use schedlab_bench::{BenchError, DelayCell, HerdTask, Observer, Progress, Quiet, RunOrder, Topology};
+use schedlab_bench::{DelayCell, HerdTask, Observer, Progress, Quiet, RunOrder};
 use schedlab_run::{Stamping, TrialOutcome};
 use std::path::Path;
 

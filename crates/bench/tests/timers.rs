@@ -4,7 +4,7 @@
 mod ran;
 
 use ran::{order, run, run_with, value};
-use schedlab_bench::{BenchError, HerdTask, Observer, Quiet, RunOrder, Stall, Topology};
+use schedlab_bench::{HerdTask, Observer, Quiet, RunOrder, Stall};
 use schedlab_run::{Histogram, Stamping, TrialOutcome};
 use std::path::Path;
 use std::time::{Duration, Instant};
