@@ -87,7 +87,7 @@ mod tests {
     #[test]
     fn every_program_says_its_minutes_as_the_list_does() {
         for &Measurement { name, minutes, .. } in MEASUREMENTS {
-            let path = format!("{}/../bench/src/bin/{name}", env!("CARGO_MANIFEST_DIR"));
+            let path = format!("{}/../benches/src/bin/{name}", env!("CARGO_MANIFEST_DIR"));
             let text = std::fs::read_to_string(format!("{path}.rs"));
             let text = text.or_else(|_| std::fs::read_to_string(format!("{path}/main.rs"))).unwrap();
             let head: Vec<&str> = text.lines().map_while(|line| line.strip_prefix("//!")).collect();

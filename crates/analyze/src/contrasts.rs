@@ -2,7 +2,7 @@
 //! for rows whose order nobody knows, of a pair. The trial is the smallest unit, samples inside a trial are never n.
 
 use crate::findings::Scale;
-use crate::metric::MetricKey;
+use crate::metric::{MetricKey, NoValue};
 use crate::selection::{Fate, Selection};
 use schedlab_run::{Direction, TrialRecord};
 use schedlab_stats::Window;
@@ -74,7 +74,7 @@ pub(crate) fn values_by_block(
     selection: &Selection<'_>,
     key: &MetricKey,
     arm: u32,
-) -> Result<BTreeMap<u32, Vec<f64>>, String> {
+) -> Result<BTreeMap<u32, Vec<f64>>, NoValue> {
     values_by(selection, key, arm, &|block| block)
 }
 
@@ -83,7 +83,7 @@ pub(crate) fn values_by_unit(
     selection: &Selection<'_>,
     key: &MetricKey,
     arm: u32,
-) -> Result<BTreeMap<u32, Vec<f64>>, String> {
+) -> Result<BTreeMap<u32, Vec<f64>>, NoValue> {
     values_by(selection, key, arm, &|block| selection.unit_of(block))
 }
 
@@ -92,10 +92,10 @@ fn values_by(
     key: &MetricKey,
     arm: u32,
     unit: &dyn Fn(u32) -> u32,
-) -> Result<BTreeMap<u32, Vec<f64>>, String> {
+) -> Result<BTreeMap<u32, Vec<f64>>, NoValue> {
     let mut blocks: BTreeMap<u32, Vec<f64>> = BTreeMap::new();
     for record in selection.used(Some(arm)) {
-        let outcome = record.outcome.as_ref().ok_or("a trial without outcome")?;
+        let outcome = record.outcome.as_ref().ok_or(NoValue::NoOutcome)?;
         blocks.entry(unit(record.block)).or_default().push(key.value(outcome)?);
     }
     Ok(blocks)

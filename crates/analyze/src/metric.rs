@@ -21,22 +21,42 @@ pub(crate) struct MetricKey {
     pub(crate) undivided: bool,
 }
 
+/// Why a metric has no value.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum NoValue {
+    TooFew { count: u64, needed: u64 },
+    NotMeasured,
+    NoOutcome,
+}
+
+impl From<NoValue> for String {
+    fn from(why: NoValue) -> Self {
+        match why {
+            NoValue::TooFew { count, needed } => {
+                format!("too few tail samples: {count} stamped operations in a trial, {needed} needed")
+            }
+            NoValue::NotMeasured => "not measured in every trial".into(),
+            NoValue::NoOutcome => "a trial without outcome".into(),
+        }
+    }
+}
+
 impl MetricKey {
     /// The value in one trial.
-    pub(crate) fn value(&self, outcome: &TrialOutcome) -> Result<f64, String> {
+    pub(crate) fn value(&self, outcome: &TrialOutcome) -> Result<f64, NoValue> {
         let stated = outcome.stated().find(|m| m.name == self.name).map(|m| m.value);
         if let Some((name, q)) = &self.quantile
             && let Some(histogram) = outcome.distribution(name)
         {
             let count = histogram.count();
             if !schedlab_stats::enough_tail(count, *q) {
-                let needed = (10.0 / q.min(1.0 - q)).ceil();
-                return Err(format!("too few tail samples: {count} stamped operations in a trial, {needed} needed"));
+                let needed = (10.0 / q.min(1.0 - q)).ceil() as u64;
+                return Err(NoValue::TooFew { count, needed });
             }
-            return stated.or_else(|| histogram.quantile_ns(*q)).filter(|v| v.is_finite()).ok_or_else(missing);
+            return stated.or_else(|| histogram.quantile_ns(*q)).filter(|v| v.is_finite()).ok_or(NoValue::NotMeasured);
         }
         let times = if self.undivided { outcome.operations as f64 } else { 1.0 };
-        stated.map(|v| v * times).filter(|v| v.is_finite()).ok_or_else(missing)
+        stated.map(|v| v * times).filter(|v| v.is_finite()).ok_or(NoValue::NotMeasured)
     }
 
     /// Whether it is a number of events over the operations. Cycles are a time: a task that never sleeps has the same in each
@@ -49,10 +69,6 @@ impl MetricKey {
     pub(crate) fn per_trial(&self) -> Self {
         Self { undivided: true, ..self.clone() }
     }
-}
-
-fn missing() -> String {
-    "not measured in every trial".to_owned()
 }
 
 /// All metrics of the workload's good trials, primaries first, in the order the workload states them.

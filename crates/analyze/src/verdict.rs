@@ -119,7 +119,10 @@ fn correct_family(family: &mut [&mut Contrast], primary: bool, questions: &str, 
         let survives = p <= alpha;
         if difference && !survives {
             contrast.verdict = Verdict::Inconclusive;
-            contrast.notes.push(format!("A difference alone, but not after {} (p {p:.3}).", contrast.adjustment));
+            // Of the many exploratory ones an open verdict says as much.
+            if primary {
+                contrast.notes.push(format!("A difference alone, but not after {} (p {p:.3}).", contrast.adjustment));
+            }
         }
         if contrast.verdict == Verdict::Inconclusive {
             contrast.more_units = more_units(contrast, sesoi, alpha);

@@ -6,7 +6,7 @@ use crate::estimate::{effect, estimate, finite, unit_effects, views};
 use crate::factorial;
 use crate::facts::arm_facts;
 use crate::findings::*;
-use crate::metric::{MetricKey, metric_keys};
+use crate::metric::{MetricKey, NoValue, metric_keys};
 use crate::noise::noise;
 use crate::per_operation::{Counted, not_per_operation};
 use crate::rule::Rule;
@@ -219,7 +219,8 @@ impl<'t> Workload<'t> {
         let contrasts: Vec<Contrast> = self.others().map(|arm| self.contrast(key, arm, thorough)).collect();
         let note = (0..self.manifest.arms.len() as u32)
             .find_map(|arm| values_by_block(&self.selection, key, arm).err())
-            .filter(|why| why.starts_with("too few"))
+            .filter(|why| matches!(why, NoValue::TooFew { .. }))
+            .map(String::from)
             .or_else(|| contrasts.iter().find_map(note_of));
         let mut values = arm_values(self.manifest, &self.selection, key);
         if key.role == Role::Secondary && self.selection.rows.len() > MOST_SHOWN {

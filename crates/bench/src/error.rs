@@ -1,5 +1,6 @@
 //! What can go wrong with a workload: said in one line each, with what to do next.
 
+use schedlab_run::nearest::hint_at;
 use std::io;
 
 /// A workload that cannot be named, does not fit the machine, or failed while it ran.
@@ -7,7 +8,7 @@ use std::io;
 #[non_exhaustive]
 pub enum BenchError {
     /// No workload of this name.
-    #[error("unknown workload `{name}`{}; `schedlab list workloads` shows all", did_you_mean(.nearest))]
+    #[error("unknown workload `{name}`{}; `schedlab list workloads` shows all", hint_at(*.nearest))]
     UnknownWorkload {
         /// As written.
         name: String,
@@ -25,7 +26,7 @@ pub enum BenchError {
         ours: u32,
     },
     /// An option the workload does not have.
-    #[error("{workload} has no option `{key}`{}; its options are {}", did_you_mean(.nearest), .known.join(", "))]
+    #[error("{workload} has no option `{key}`{}; its options are {}", hint_at(*.nearest), .known.join(", "))]
     UnknownOption {
         /// The workload.
         workload: &'static str,
@@ -133,10 +134,6 @@ impl BenchError {
         let doing = doing.into();
         move |cause| Self::Io { doing, cause }
     }
-}
-
-fn did_you_mean(nearest: &Option<&'static str>) -> String {
-    nearest.map(|word| format!(", did you mean `{word}`?")).unwrap_or_default()
 }
 
 /// What to do about the errors that a herd meets.

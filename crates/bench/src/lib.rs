@@ -43,7 +43,21 @@ pub use error::BenchError;
 pub use limits::Limits;
 pub use metric_names::{may_report, metric_names};
 pub use observer::{HerdTask, Observer, Progress, Quiet, RunOrder};
-pub use registry::{WORKLOADS, find, parse};
+pub use registry::{find, parse};
 pub use sweep::{Sweep, sweep};
 pub use topology::{Topology, TopologyError};
 pub use workload::{OptionDoc, Workload, WorkloadInfo};
+
+/// All workloads.
+pub static WORKLOADS: &[&WorkloadInfo] = &[
+    &messaging::INFO,
+    &pipe::INFO,
+    &pipe::INFO_TWO_TOKENS,
+    &burn::INFO,
+    &transact::INFO,
+    &throughput::INFO,
+    &stream::INFO,
+    &wakeup::INFO,
+    &timer::INFO,
+    &exec::INFO,
+];

@@ -5,7 +5,7 @@ use crate::dispatch::Length;
 use crate::error::BenchError;
 use crate::workload::WorkloadInfo;
 use schedlab_run::WorkloadSpec;
-use schedlab_run::nearest::nearest;
+use schedlab_run::nearest::{hint, nearest};
 use schedlab_run::units::{self, CpuList};
 use schedlab_sys::affinity;
 use std::collections::BTreeMap;
@@ -128,8 +128,8 @@ impl<'a> Arguments<'a> {
             return Ok(choice);
         }
         let all: Vec<&str> = words.iter().map(|(word, _)| *word).collect();
-        let meant = nearest(value, all.iter().copied()).map(|w| format!(", did you mean `{w}`?")).unwrap_or_default();
-        Err(self.bad(key, value, format!("must be one of {}{meant}", all.join(", "))))
+        let hint = hint(value, all.iter().copied());
+        Err(self.bad(key, value, format!("must be one of {}{hint}", all.join(", "))))
     }
 
     /// `loops=` or `duration=`, never both; and whether either was written.

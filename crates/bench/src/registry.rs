@@ -1,24 +1,10 @@
-//! The explicit list of workloads, and the way from a written spec to a validated workload.
+//! From a written spec to a validated workload.
 
+use crate::WORKLOADS;
 use crate::error::BenchError;
 use crate::workload::{Workload, WorkloadInfo};
-use crate::{burn, exec, messaging, pipe, stream, throughput, timer, transact, wakeup};
 use schedlab_run::WorkloadSpec;
 use schedlab_run::nearest::nearest;
-
-/// All workloads.
-pub static WORKLOADS: &[&WorkloadInfo] = &[
-    &messaging::INFO,
-    &pipe::INFO,
-    &pipe::INFO_TWO_TOKENS,
-    &burn::INFO,
-    &transact::INFO,
-    &throughput::INFO,
-    &stream::INFO,
-    &wakeup::INFO,
-    &timer::INFO,
-    &exec::INFO,
-];
 
 /// The workload a spec names, its version checked.
 pub fn find(spec: &WorkloadSpec) -> Result<&'static WorkloadInfo, BenchError> {

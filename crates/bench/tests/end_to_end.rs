@@ -1,25 +1,12 @@
 //! Every transport, mode and stamping level end to end with small loops: counts verified, tiers told, nothing left
 //! behind; and what happens when a task dies.
 
-use schedlab_bench::{BenchError, DelayCell, HerdTask, Observer, Progress, Quiet, RunOrder, Topology};
+mod ran;
+
+use ran::{order, run, run_with, value};
+use schedlab_bench::{DelayCell, HerdTask, Observer, Progress, Quiet, RunOrder};
 use schedlab_run::{Stamping, TrialOutcome};
 use std::path::Path;
-
-fn order(stamping: Stamping) -> RunOrder {
-    RunOrder::plain(stamping, 3, Topology::read(Path::new("/sys")).unwrap())
-}
-
-fn run_with(spec: &str, order: &RunOrder, observer: &mut dyn Observer) -> Result<TrialOutcome, BenchError> {
-    schedlab_bench::parse(&spec.parse().unwrap()).unwrap().run(order, observer)
-}
-
-fn run(spec: &str, stamping: Stamping) -> TrialOutcome {
-    run_with(spec, &order(stamping), &mut Quiet).unwrap_or_else(|error| panic!("{spec}: {error}"))
-}
-
-fn value(outcome: &TrialOutcome, name: &str) -> Option<f64> {
-    outcome.metrics.iter().find(|metric| metric.name == name).map(|metric| metric.value)
-}
 
 fn tier_total(outcome: &TrialOutcome) -> u64 {
     outcome.tiers.iter().map(|tier| tier.operations).sum()

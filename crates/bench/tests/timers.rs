@@ -1,26 +1,13 @@
 //! `timer/1` and `wakeup/2` end to end: every mode and loop, counts verified, the planted stall where it belongs, and
 //! what happens when a task dies.
 
-use schedlab_bench::{BenchError, HerdTask, Observer, Quiet, RunOrder, Stall, Topology};
+mod ran;
+
+use ran::{order, run, run_with, value};
+use schedlab_bench::{HerdTask, Observer, Quiet, RunOrder, Stall};
 use schedlab_run::{Histogram, Stamping, TrialOutcome};
 use std::path::Path;
 use std::time::{Duration, Instant};
-
-fn order(stamping: Stamping) -> RunOrder {
-    RunOrder::plain(stamping, 3, Topology::read(Path::new("/sys")).unwrap())
-}
-
-fn run_with(spec: &str, order: &RunOrder, observer: &mut dyn Observer) -> Result<TrialOutcome, BenchError> {
-    schedlab_bench::parse(&spec.parse().unwrap()).unwrap().run(order, observer)
-}
-
-fn run(spec: &str, stamping: Stamping) -> TrialOutcome {
-    run_with(spec, &order(stamping), &mut Quiet).unwrap_or_else(|error| panic!("{spec}: {error}"))
-}
-
-fn value(outcome: &TrialOutcome, name: &str) -> Option<f64> {
-    outcome.metrics.iter().find(|metric| metric.name == name).map(|metric| metric.value)
-}
 
 fn whole<'a>(outcome: &'a TrialOutcome, name: &str) -> Option<&'a Histogram> {
     outcome.histograms.iter().find(|named| named.name == name && named.tier.is_none()).map(|named| &named.histogram)

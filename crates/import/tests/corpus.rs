@@ -14,7 +14,7 @@ fn files_of_other_tools() {
     let mut files: Vec<_> = files(fuzz).into_iter().chain(files(logs)).collect();
     files.sort();
     assert!(files.len() >= 30, "{fuzz} and {logs} hold the seeds of the fuzzer");
-    let mut draw = Draw(20_240_307);
+    let mut draw = Draw::new(20_240_307);
     for file in files {
         let bytes = std::fs::read(&file).unwrap();
         import::check(&bytes);

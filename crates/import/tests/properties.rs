@@ -76,7 +76,7 @@ fn assert_read(run: &Imported, runs: &[Drawn], text: &str) {
 
 #[test]
 fn perf_stat_for_people() {
-    let mut draw = Draw(1);
+    let mut draw = Draw::new(1);
     for _ in 0..ROUNDS {
         let (group, point) = *draw.of(&LOCALES);
         let runs: Vec<Drawn> = (0..1 + draw.below(3)).map(|_| draw_counts(&mut draw)).collect();
@@ -102,7 +102,7 @@ fn perf_stat_for_people() {
 
 #[test]
 fn perf_stat_for_programs() {
-    let mut draw = Draw(2);
+    let mut draw = Draw::new(2);
     for _ in 0..ROUNDS {
         // A point with any separator, a comma with any but itself.
         let (point, separator) = *draw.of(&[('.', ","), ('.', ";"), ('.', "\t"), (',', ";"), (',', "|"), ('.', "@")]);
@@ -130,7 +130,7 @@ fn perf_stat_for_programs() {
 
 #[test]
 fn perf_stat_intervals_add_up() {
-    let mut draw = Draw(3);
+    let mut draw = Draw::new(3);
     for _ in 0..ROUNDS {
         let parts: Vec<u64> = (0..1 + draw.below(6)).map(|_| draw.below(1 << 30)).collect();
         let (mut human, mut csv) = (String::from("#           time             counts unit events\n"), String::new());
@@ -150,7 +150,7 @@ fn perf_stat_intervals_add_up() {
 
 #[test]
 fn perf_bench_and_hackbench() {
-    let mut draw = Draw(4);
+    let mut draw = Draw::new(4);
     for _ in 0..ROUNDS {
         let times: Vec<u64> = (0..1 + draw.below(5)).map(|_| draw.below(1 << 24)).collect();
         let (mut bench, mut hack) = (String::new(), String::new());
@@ -169,7 +169,7 @@ fn perf_bench_and_hackbench() {
 
 #[test]
 fn unixbench_passes() {
-    let mut draw = Draw(5);
+    let mut draw = Draw::new(5);
     for _ in 0..ROUNDS {
         let (copies, passes) = (1 + draw.below(4), 1 + draw.below(4));
         let base = *draw.of(&[0, 1, 60]);
@@ -192,7 +192,7 @@ fn unixbench_passes() {
 
 #[test]
 fn google_benchmark_times() {
-    let mut draw = Draw(6);
+    let mut draw = Draw::new(6);
     for _ in 0..ROUNDS {
         let (unit, factor) = *draw.of(&[("ns", 1.0), ("us", 1e3), ("ms", 1e6), ("s", 1e9)]);
         let times: Vec<f64> = (0..1 + draw.below(5)).map(|_| draw.below(1 << 50) as f64 / 1024.0).collect();
@@ -210,7 +210,7 @@ fn google_benchmark_times() {
 
 #[test]
 fn hwbinder_raw_data() {
-    let mut draw = Draw(7);
+    let mut draw = Draw::new(7);
     for _ in 0..ROUNDS {
         let samples: Vec<u64> = (0..1 + draw.below(40)).map(|_| draw.next() >> (24 + draw.below(40))).collect();
         let list = samples.iter().map(u64::to_string).collect::<Vec<_>>().join(", ");

@@ -1,6 +1,6 @@
-//! Golden traces: tiny, written by hand, each with its story in its first line. The answers are in this file; the pages
-//! of all analyses are in `traces/*.out`, which `SCHEDLAB_BLESS=1 cargo test -p schedlab-report` writes anew. Binary ones are
-//! dumps, which `crates/trace/src/golden.rs` writes.
+//! Golden traces: tiny, written by hand, each with its story in its first line. The answers are in this file; what each
+//! analysis prints of them is in `traces/pages`, which `SCHEDLAB_BLESS=1 cargo test -p schedlab-report` writes anew. Binary
+//! ones are dumps, which `crates/trace/src/golden.rs` writes.
 
 mod dumps;
 mod of_traces;
@@ -8,17 +8,15 @@ mod pages;
 mod told;
 
 use dumps::{dir, is_trace, open};
-use pages::pages;
 use schedlab_analyze::trace::copies::CopyTasks;
 use schedlab_analyze::trace::{
     Asked, Blame, Chains, CopiesOfArms, CopiesOrder, Inversions, Kworkers, Latency, Overview, PooledKworkers, Queues,
-    Reader, Scope, TaskFilter, TimeWindow, affine, blame, cgroup_members, cgroups, chains, check, copies, inversions,
-    kworkers, latency, map, overview, perf_latency, queues, states, timehist,
+    Reader, Scope, TaskFilter, TimeWindow, blame, cgroup_members, cgroups, chains, check, copies, inversions, kworkers,
+    latency, map, overview, perf_latency, queues, states, timehist,
 };
 use schedlab_report::{
-    map_line, perf_latency_text, pooled_kworkers, pooled_kworkers_svg, timehist_header, timehist_line, trace_affine,
-    trace_blame, trace_chains, trace_check, trace_copies, trace_copies_svg, trace_inversions, trace_kworkers,
-    trace_latency, trace_overview, trace_queues, trace_states,
+    map_line, perf_latency_text, pooled_kworkers, pooled_kworkers_svg, timehist_header, timehist_line, trace_check,
+    trace_copies, trace_copies_svg, trace_kworkers, trace_latency, trace_overview,
 };
 
 const TRACES: [&str; 38] = [
@@ -97,28 +95,26 @@ fn queued(name: &str) -> Queues {
     queues(&mut open(name, queues::wanted()), &Asked::default()).expect("readable to its end")
 }
 
-/// A line that is too wide for a terminal of 80 columns, of the pages that are printed so.
-fn wide(pages: &str) -> Option<&str> {
-    let narrow = ["blame", "chains", "inversions", "kworkers", "affine", "map, in slices", "queues"];
-    let page = |page: &&str| narrow.iter().any(|title| page.starts_with(&format!("{title}\n")));
-    pages.split("=== ").filter(page).flat_map(str::lines).find(|line| line.chars().count() > 80)
-}
-
 #[test]
 fn every_page_of_every_golden_trace_is_as_it_was() {
-    for entry in std::fs::read_dir(dir()).expect("golden traces") {
-        let path = entry.expect("readable").path();
-        if !is_trace(&path) {
-            continue;
+    let stems = std::fs::read_dir(dir()).expect("golden traces").map(|entry| entry.expect("readable").path());
+    let stems = stems.filter(|path| is_trace(path)).map(|path| path.file_stem().expect("a name").to_owned());
+    let mut names: Vec<String> = stems.map(|stem| stem.into_string().expect("UTF-8")).collect();
+    names.sort_unstable();
+    for (analysis, page) in pages::all() {
+        let mut is = String::new();
+        for name in &names {
+            let page = page(name);
+            assert_eq!(pages::wide(analysis, &page), None, "{analysis} of {name}: a line is wider than its terminal");
+            is += &format!("=== {name}\n{page}");
         }
-        let name = path.file_stem().and_then(|s| s.to_str()).expect("a plain name").to_owned();
-        let (is, golden) = (pages(&name), path.with_extension("out"));
-        assert_eq!(wide(&is), None, "{name}: a line of a page for 80 columns is wider");
+        let golden = dir().join(format!("pages/{analysis}.out"));
         if std::env::var_os("SCHEDLAB_BLESS").is_some() {
             std::fs::write(&golden, &is).expect("written");
         }
         let was = std::fs::read_to_string(&golden).unwrap_or_default();
-        assert!(is == was, "{name} differs; look at it, then bless it:\n{is}");
+        let line = was.lines().zip(is.lines()).find(|(was, is)| was != is);
+        assert!(is == was, "{} differs; look at it, then bless it: {line:?}", golden.display());
     }
 }
 

@@ -5,6 +5,7 @@
 //! A lane is written on the guest's kernel command line, so that it is in every manifest that the guest writes.
 
 use crate::manifest::Environment;
+use crate::splitmix;
 use crate::units::format_ns;
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -130,10 +131,8 @@ impl Virtual {
     /// The number that a seed draws at a place of its sequence, from 1 (splitmix64); `None` for seed 0, which makes no
     /// difference. The first three are the boot's, the others the tasks' ([`Dither`]).
     pub fn draw(&self, place: u64) -> Option<u64> {
-        let state = (self.seed != 0).then(|| self.seed.wrapping_add(place.wrapping_mul(0x9e37_79b9_7f4a_7c15)))?;
-        let z = (state ^ (state >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        let z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        Some(z ^ (z >> 31))
+        let state = (self.seed != 0).then(|| self.seed.wrapping_add(place.wrapping_mul(splitmix::STEP)));
+        state.map(splitmix::mixed)
     }
 
     /// What the tasks of a workload do before it starts; none with seed 0.

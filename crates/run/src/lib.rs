@@ -30,6 +30,7 @@ mod regular;
 pub mod require;
 mod self_checked;
 pub mod setting;
+pub mod splitmix;
 pub mod statement;
 mod stored;
 mod tables;

@@ -10,6 +10,16 @@ pub fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Opti
         .map(|(_, k)| k)
 }
 
+/// The hint behind a mistyped word: ` (did you mean `known`?)`, or nothing where no word is near enough.
+pub fn hint<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> String {
+    hint_at(nearest(word, known))
+}
+
+/// The same of a word that was found before.
+pub fn hint_at(nearest: Option<&str>) -> String {
+    nearest.map(|known| format!(" (did you mean `{known}`?)")).unwrap_or_default()
+}
+
 fn edit_distance(a: &str, b: &str) -> usize {
     let (a, b): (Vec<char>, Vec<char>) = (a.chars().collect(), b.chars().collect());
     let mut rows = vec![vec![0usize; b.len() + 1]; a.len() + 1];

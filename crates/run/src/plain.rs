@@ -212,18 +212,11 @@ mod tests {
 
     #[test]
     fn nothing_that_steers_is_left_of_any_bytes() {
-        let mut random = 88_172_645_463_325_252_u64;
+        let of = b"\x1b[]P\\;0m\x07\x9b\x9c\xc2\xe2\x80\xae\r\nxyz \x00\x7f";
+        let mut random = schedlab_stats::Random::new(1);
         for _ in 0..2_000 {
-            let bytes: Vec<u8> = (0..40)
-                .map(|_| {
-                    random ^= random << 13;
-                    random ^= random >> 7;
-                    random ^= random << 17;
-                    let of = b"\x1b[]P\\;0m\x07\x9b\x9c\xc2\xe2\x80\xae\r\nxyz \x00\x7f";
-                    of[(random % of.len() as u64) as usize]
-                })
-                .collect();
-            let out = left(&bytes, 1 + (random % 7) as usize, false);
+            let bytes: Vec<u8> = (0..40).map(|_| of[random.below(of.len())]).collect();
+            let out = left(&bytes, 1 + random.below(7), false);
             assert!(!out.contains(|c| steers(c) && c != '\n'), "{bytes:?} became {out:?}");
         }
     }

@@ -17,7 +17,7 @@ use crate::factorial::{self, PlannedFactor};
 use crate::manifest::Factorial;
 use crate::order::{CounterLevel, LoadGroup, Stamping};
 use crate::require::Requirement;
-use crate::setting::{Arm, SettingError};
+use crate::setting::{Arm, Setting, SettingError};
 use crate::statement::Statement;
 use crate::units::UnitError;
 use crate::workload_spec::{SpecError, WorkloadSpec};
@@ -61,6 +61,16 @@ pub struct PlannedWorkload {
     pub load: Vec<WorkloadSpec>,
     /// Primary metrics; empty is the workload's own.
     pub primary: Vec<String>,
+}
+
+impl PlannedWorkload {
+    /// Whether the workload or a load beside it has an option at this value, as written: the default of an option is not known
+    /// here.
+    pub fn has_option(&self, key: &str, value: &str) -> bool {
+        let of_spec = |spec: &WorkloadSpec| spec.args.get(key).is_some_and(|written| written == value);
+        let swept = |(option, values): &(String, Vec<String>)| option == key && values.iter().any(|v| v == value);
+        of_spec(&self.run) || self.load.iter().any(of_spec) || self.sweep.as_ref().is_some_and(swept)
+    }
 }
 
 /// A complete, consistent plan.
@@ -117,7 +127,7 @@ pub enum PlanError {
     #[error("{0}")]
     Toml(String),
     /// A key that does not exist.
-    #[error("{place}: unknown key `{key}`{}; there are {}", .nearest.as_ref().map(|n| format!(" (did you mean `{n}`?)")).unwrap_or_default(), .known.join(", "))]
+    #[error("{place}: unknown key `{key}`{}; there are {}", crate::nearest::hint_at(.nearest.as_deref()), .known.join(", "))]
     UnknownKey {
         /// `line 3`.
         place: String,
@@ -162,6 +172,17 @@ impl Plan {
         let plan = written::read(text)?;
         plan.check()?;
         Ok(plan)
+    }
+
+    /// Whether a workload or a load has an option at this value in some arm, as written.
+    pub fn has_option(&self, key: &str, value: &str) -> bool {
+        let option = Setting::WorkloadOption { key: key.to_owned(), value: value.to_owned() };
+        let sets = |arm: &Arm| arm.settings.contains(&option);
+        let knobs = self.search.iter().flat_map(|search| &search.knobs);
+        let mut values = knobs.flat_map(|knob| (0..knob.values.len()).filter_map(|value| knob.arm(value).ok()));
+        self.workloads.iter().any(|workload| workload.has_option(key, value))
+            || self.arms.iter().chain(self.factors.iter().flat_map(|f| [&f.low, &f.high])).any(sets)
+            || values.any(|arm| sets(&arm))
     }
 
     /// The plan as a round of a study: what it measures, how and where, over other arms (the first is the control) and a fixed

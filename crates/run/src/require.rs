@@ -1,7 +1,7 @@
 //! `[[require]]`: what must hold in every trial of an arm for the comparison to mean anything. A setting that was read
 //! back can still do nothing (autocorking without a queue never corks); a requirement on a counter says that it did.
 
-use crate::nearest::nearest;
+use crate::nearest::hint;
 use crate::outcome::{Counter, TrialOutcome};
 use crate::plan::Plan;
 use serde::Deserialize;
@@ -88,8 +88,7 @@ impl WrittenRequirement {
 /// Whether the plan has what a requirement names.
 fn known<'p>(what: &str, name: Option<&str>, all: impl Iterator<Item = &'p str> + Clone) -> Result<(), String> {
     let Some(name) = name.filter(|name| !all.clone().any(|one| one == *name)) else { return Ok(()) };
-    let meant = nearest(name, all).map(|one| format!(", did you mean `{one}`?")).unwrap_or_default();
-    Err(format!("[[require]]: the plan has no {what} `{name}`{meant}"))
+    Err(format!("[[require]]: the plan has no {what} `{name}`{}", hint(name, all)))
 }
 
 impl Requirement {

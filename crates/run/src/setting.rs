@@ -183,7 +183,7 @@ pub enum Setting {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum SettingError {
     /// The key is not a setting.
-    #[error("unknown setting `{key}`{}; `schedlab list knobs` shows them all, and an option of the workload is `option:{key}=…`", .nearest.as_ref().map(|n| format!(" (did you mean `{n}`?)")).unwrap_or_default())]
+    #[error("unknown setting `{key}`{}; `schedlab list knobs` shows them all, and an option of the workload is `option:{key}=…`", crate::nearest::hint_at(.nearest.as_deref()))]
     Unknown {
         /// The key as written.
         key: String,

@@ -1,7 +1,7 @@
 //! Whether and what of the scheduler is traced while a trial runs: a setting of an arm (`trace=on`), so that the cost of
 //! tracing is measured like any other effect, and the order a trial gets.
 
-use crate::nearest::nearest;
+use crate::nearest::hint;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::path::PathBuf;
@@ -75,10 +75,9 @@ impl FromStr for TraceEvents {
         let group = |word: &str| {
             let known = EventGroup::ALL.into_iter().find(|(_, name)| *name == word);
             known.map(|(group, _)| 1 << group as u8).ok_or_else(|| {
-                let nearest = nearest(word, EventGroup::ALL.map(|(_, name)| name));
-                let meant = nearest.map(|n| format!(" (did you mean `{n}`?)")).unwrap_or_default();
+                let hint = hint(word, EventGroup::ALL.map(|(_, name)| name));
                 let all: Vec<&str> = EventGroup::ALL.iter().map(|(_, name)| *name).collect();
-                format!("`{word}` is no group of events{meant}; there are {}, joined by `+`", all.join(", "))
+                format!("`{word}` is no group of events{hint}; there are {}, joined by `+`", all.join(", "))
             })
         };
         let bits = text.split('+').map(str::trim).map(group).collect::<Result<Vec<u16>, _>>()?;

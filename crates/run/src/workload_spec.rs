@@ -279,11 +279,8 @@ mod tests {
     #[test]
     fn whatever_a_value_holds_it_reads_back() {
         let pieces = ["a", "=", ",", "'", "\"", "\\", " ", "x=", "cpus=0-3", "$(", "µ", "/", ":"];
-        let mut state = 7u64;
-        let mut draw = |n: usize| {
-            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-            (state >> 33) as usize % n
-        };
+        let mut random = schedlab_stats::Random::new(7);
+        let mut draw = |n: usize| random.below(n);
         for _ in 0..20_000 {
             let mut value = || (0..draw(7)).map(|_| pieces[draw(pieces.len())]).collect::<String>();
             let (shorthand, one, two) = (value(), value(), value());

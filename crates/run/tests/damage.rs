@@ -126,7 +126,7 @@ fn a_crash_between_the_rename_and_the_cleaning_is_a_sealed_run() {
 #[test]
 fn flipped_bits_and_cuts_never_panic_and_are_always_found() {
     let lab = Lab::new(4, 6, true);
-    let mut draw = Draw(99);
+    let mut draw = Draw::new(99);
     for table in fs::read_dir(lab.dir.join("tables")).unwrap().flatten().map(|e| e.path()) {
         let bytes = fs::read(&table).unwrap();
         for round in 0..40 {
@@ -152,7 +152,7 @@ fn flipped_bits_and_cuts_never_panic_and_are_always_found() {
 fn a_trial_file_of_any_bytes_is_read_or_named() {
     let lab = Lab::new(6, 3, false);
     let bytes = fs::read(&trial_files(&lab)[1]).unwrap();
-    let mut draw = Draw(5);
+    let mut draw = Draw::new(5);
     for _ in 0..2_000 {
         let mut damaged = bytes.clone();
         for _ in 0..=draw.below(3) {
@@ -168,7 +168,7 @@ fn a_trial_file_of_any_bytes_is_read_or_named() {
 #[test]
 fn a_manifest_of_any_bytes_is_read_or_refused() {
     let text = serde_json::to_vec(&manifest()).unwrap();
-    let mut draw = Draw(8);
+    let mut draw = Draw::new(8);
     for round in 0..3_000 {
         let mut damaged = text.clone();
         damaged[draw.below(text.len() as u64) as usize] = draw.next() as u8;
@@ -267,7 +267,7 @@ fn a_run_has_one_writer_at_a_time() {
 fn a_row_of_an_arm_that_is_not_there_is_damage() {
     let lab = Lab::new(1, 0, false);
     let mut writer = RunWriter::resume(&lab.dir).unwrap();
-    let mut record = Draw(1).record(0);
+    let mut record = Draw::new(1).record(0);
     record.arm = Some(9);
     writer.append(&record).unwrap();
     assert_eq!(RunReader::open(&lab.dir).unwrap().problems.len(), 1);
@@ -342,7 +342,7 @@ fn a_torn_list_of_trial_files_is_no_damage_and_is_made_whole() {
     let whole = fs::read_to_string(&list).unwrap();
     fs::write(&list, &whole[..whole.len() - 4]).unwrap();
     assert_eq!(told(&lab.dir), "");
-    RunWriter::resume(&lab.dir).unwrap().append(&Draw(7).record(5)).unwrap();
+    RunWriter::resume(&lab.dir).unwrap().append(&Draw::new(7).record(5)).unwrap();
     assert!(fs::read_to_string(&list).unwrap().ends_with("00000003.rec\n00000005.rec\n"));
     assert_eq!(told(&lab.dir), "");
 }

@@ -19,7 +19,7 @@ fn a_run_larger_than_memory_may_be_is_sealed_and_read() {
     let lab = tempfile::tempdir().unwrap();
     let dir = lab.path().join("run");
     drop(RunWriter::create(&dir, &manifest()).unwrap());
-    let mut record = Draw(3).record(0);
+    let mut record = Draw::new(3).record(0);
     record.outcome = Some(TrialOutcome { notes: vec!["x".repeat(BYTES)], ..TrialOutcome::default() });
     let held = TRIALS * BYTES as u64 / 1024;
     for trial in 0..TRIALS {

@@ -67,7 +67,7 @@ fn a_number_that_is_none_does_not_lose_its_trial() {
 
 #[test]
 fn a_setting_is_stored_to_the_nanosecond() {
-    let mut draw = Draw(11);
+    let mut draw = Draw::new(11);
     for _ in 0..2_000 {
         let setting = draw.setting();
         assert_eq!(setting.to_string().parse(), Ok(setting));

@@ -96,7 +96,7 @@ fn no_table_is_wider_than_the_terminal() {
         vec!["doctor"],
         vec!["report", "run"],
     ];
-    for analysis in ["latency", "queues", "blame", "chains", "inversions", "affine", "explain", "states", "check"] {
+    for analysis in schedlab_report::ANALYSES.iter().map(|row| row.name).chain(["latency"]) {
         all.push(vec!["trace", analysis, &waits]);
     }
     all.extend([vec!["trace", "kworkers", &work], vec!["trace", "latency", &work]]);

@@ -3,6 +3,7 @@
 mod program;
 
 use program::{Lab, json, schedlab};
+use schedlab_report::{ANALYSES, Filtered};
 use std::process::{Command, Stdio};
 
 /// A of CPU 0 sleeps and is woken by an interrupt in B; it waits 5 µs.
@@ -75,19 +76,7 @@ fn every_analysis_prints_a_page_and_json() {
     let late =
         json(&schedlab(&["trace", "queues", &file, "--json", "--time", "1.000021,", "--cpu", "0"]).success().stdout);
     assert_eq!(late["cpus"][0]["at_ns"], serde_json::json!([0, 24_000]));
-    for analysis in [
-        "inversions",
-        "kworkers",
-        "affine",
-        "map",
-        "queues",
-        "explain",
-        "blame",
-        "chains",
-        "states",
-        "check",
-        "timehist",
-    ] {
+    for analysis in ANALYSES.iter().map(|row| row.name).chain(["kworkers", "map", "timehist"]) {
         assert!(!schedlab(&["trace", analysis, &file]).success().stdout.is_empty(), "{analysis}");
     }
     let check = json(&schedlab(&["trace", "check", &file, "--json"]).success().stdout);
@@ -189,9 +178,8 @@ fn a_filter_that_lets_nothing_through_says_so() {
     assert!(text.starts_with("No wait of a task is known from begin to end."), "{text}");
     let text = page(&["latency", "--comm", "*", "--cpu", "1"]);
     assert!(text.starts_with("No wait of a task is known from begin to end.") && !text.contains('!'), "{text}");
-    for analysis in
-        ["latency", "blame", "chains", "inversions", "kworkers", "affine", "map", "timehist", "states", "explain"]
-    {
+    let by_tasks = ANALYSES.iter().filter(|row| !matches!(row.takes.filters, Filtered::No | Filtered::NotTasks(_)));
+    for analysis in by_tasks.map(|row| row.name).chain(["latency", "kworkers", "map", "timehist"]) {
         let text = page(&[analysis, "--comm", "nobody", "--comm", "A*"]);
         assert!(text.contains("no task of the trace is called `nobody`") && !text.contains("`A*`"), "{text}");
         if analysis != "states" {

@@ -3,7 +3,7 @@
 
 use anyhow::{Result, bail};
 use schedlab_record::{Roots, catalogue};
-use schedlab_run::nearest::nearest;
+use schedlab_run::nearest::hint;
 use schedlab_run::require::Subject;
 use schedlab_run::{Manifest, Plan, Requirement, TrialRecord, TrialStatus};
 
@@ -20,9 +20,8 @@ pub(crate) fn check(plan: &Plan, roots: &Roots) -> Result<()> {
     for requirement in &plan.require {
         let Subject::Counter(name) = &requirement.subject else { continue };
         if requirement.called(None).is_none() && !names.contains(name) {
-            let meant = nearest(name, names.iter().map(String::as_str)).map(|n| format!(", did you mean `{n}`?"));
-            let meant = meant.unwrap_or_default();
-            bail!("[[require]]: there is no counter `{name}` here{meant}; `schedlab list counters` shows all");
+            let hint = hint(name, names.iter().map(String::as_str));
+            bail!("[[require]]: there is no counter `{name}` here{hint}; `schedlab list counters` shows all");
         }
     }
     Ok(())

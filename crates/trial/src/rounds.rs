@@ -4,9 +4,8 @@
 //! A study keeps no state of its own on disk. What it asks for depends only on its inputs and on what it was told, so it
 //! goes on after an interrupt by being asked again and told the rounds that are stored.
 
-use crate::stopping::Stop;
 use anyhow::{Result, bail};
-use schedlab_run::{Manifest, Plan, TrialRecord};
+use schedlab_run::{Manifest, Plan, RunEnd, TrialRecord};
 use std::path::PathBuf;
 
 /// Most rounds of a study: one that asks for more does not converge.
@@ -50,14 +49,11 @@ pub fn drive(study: &mut dyn Study, measure: &mut dyn FnMut(u32, &Plan) -> Resul
     for number in 1..=MOST_ROUNDS {
         let Some(plan) = study.ask()? else { return Ok((Ended::Finished, number - 1)) };
         let round = measure(number, &plan)?;
-        let ended = &round.manifest.ended;
-        if *ended == Stop::Interrupted.reason() {
-            return Ok((Ended::Interrupted, number - 1));
+        match round.manifest.end() {
+            RunEnd::Interrupted => return Ok((Ended::Interrupted, number - 1)),
+            RunEnd::Void(why) => return Ok((Ended::Void(why.to_owned()), number - 1)),
+            RunEnd::Unfinished | RunEnd::Whole => study.tell(&round)?,
         }
-        if let Some(why) = ended.strip_prefix("void: ") {
-            return Ok((Ended::Void(why.to_owned()), number - 1));
-        }
-        study.tell(&round)?;
     }
     bail!("the study asked for more than {MOST_ROUNDS} rounds")
 }

@@ -4,7 +4,9 @@
 //! keeps an arm from always meeting the same neighbour. A block's order depends only on (seed, workload, block), so a
 //! resumed run draws what the interrupted one would have drawn.
 
-/// A small generator (SplitMix64, Steele, Lea and Flood 2014) for coins: reproducible, not for statistics.
+use schedlab_run::splitmix;
+
+/// A small generator (SplitMix64) for coins: reproducible, not for statistics.
 #[derive(Debug, Clone)]
 pub struct Coins(u64);
 
@@ -13,7 +15,7 @@ impl Coins {
     pub fn new(seed: u64, labels: &[u64]) -> Self {
         let mut coins = Self(seed);
         for &label in labels {
-            coins.0 = coins.next() ^ label.wrapping_mul(0x9E37_79B9_7F4A_7C15);
+            coins.0 = coins.next() ^ label.wrapping_mul(splitmix::STEP);
         }
         coins
     }
@@ -21,11 +23,8 @@ impl Coins {
     /// The next 64 random bits.
     #[allow(clippy::should_implement_trait)]
     pub fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-        z ^ (z >> 31)
+        self.0 = self.0.wrapping_add(splitmix::STEP);
+        splitmix::mixed(self.0)
     }
 
     /// Uniform in `0..n`; the bias of the modulus is below 2^-50 for the few arms of a plan.

@@ -6,7 +6,7 @@ use crate::knob::{Knob, chosen, normalise};
 use crate::reason::{self, GUEST_LANE};
 use crate::roots::Roots;
 use schedlab_run::Setting;
-use schedlab_run::nearest::nearest;
+use schedlab_run::nearest;
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -103,7 +103,7 @@ fn feature_knob(path: PathBuf, word: &str) -> Result<Knob, String> {
     if known.contains(&word) {
         return Ok(Knob::Feature { path, word: word.to_owned() });
     }
-    let hint = nearest(word, known.iter().copied()).map(|n| format!(" (did you mean `{n}`?)")).unwrap_or_default();
+    let hint = nearest::hint(word, known.iter().copied());
     Err(format!("this kernel has no scheduler feature `{word}`{hint}; {GUEST_LANE}"))
 }
 
@@ -218,7 +218,7 @@ fn debugfs_hint(full: &Path) -> String {
         return String::new();
     };
     let names = names_in(parent);
-    nearest(name, names.iter().map(String::as_str)).map(|n| format!(" (did you mean `{n}`?)")).unwrap_or_default()
+    nearest::hint(name, names.iter().map(String::as_str))
 }
 
 fn names_in(directory: &Path) -> Vec<String> {
@@ -255,7 +255,7 @@ fn unknown_sysctl(root: &Path, name: &str, parts: &[&str]) -> String {
         depth += 1;
     }
     let names = names_in(&directory);
-    let hint = nearest(parts[depth], names.iter().map(String::as_str)).map(|near| {
+    let hint = nearest::nearest(parts[depth], names.iter().map(String::as_str)).map(|near| {
         let mut corrected = parts.to_vec();
         corrected[depth] = near;
         format!(" (did you mean `{}`?)", corrected.join("."))

@@ -87,11 +87,10 @@ fn a_hundred_sigkills_at_random_instants_are_a_hundred_full_restores() {
         "sysctl:kernel.sched_cfs_bandwidth_slice_us=9002",
     );
     let mut caught_in_the_act = 0;
-    let mut random = 0x9e37_79b9_7f4a_7c15u64;
+    let mut random = schedlab_stats::Random::new(1);
     for round in 0..100 {
-        random = random.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
         // Half of the kills come while the victim is still writing its first intents.
-        let delay = Duration::from_micros((random >> 33) % 6_000);
+        let delay = Duration::from_micros(random.below(6_000) as u64);
         let child =
             if round % 2 == 0 { started(state.path(), a, b) } else { victim(state.path(), a, b).spawn().unwrap() };
         std::thread::sleep(delay);

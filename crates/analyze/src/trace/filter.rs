@@ -53,8 +53,8 @@ impl TaskFilter {
     /// by its id also by that. Not at all if it cannot be meant.
     pub(super) fn ended(&self, task: &Task) -> Option<Ended> {
         let tid = Some(task.tid).filter(|tid| self.tids.contains(&tid.0));
-        let meant = tid.is_some() || self.tids.is_empty() || !self.comms.is_empty();
-        (meant && self.may_be(task.tid)).then_some(Ended { comm: task.comm, first_comm: task.first_comm, tid })
+        let selected = tid.is_some() || self.tids.is_empty() || !self.comms.is_empty();
+        (selected && self.may_be(task.tid)).then_some(Ended { comm: task.comm, first_comm: task.first_comm, tid })
     }
 
     /// Whether tasks that are remembered so are meant.

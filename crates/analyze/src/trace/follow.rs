@@ -2,6 +2,7 @@
 //! each task beside its states.
 
 use super::filter::TaskFilter;
+use super::lanes::OnCpu;
 use super::run_queues::RunQueues;
 use super::scope::Chosen;
 use schedlab_trace::engine::{CensoredWait, Engine, Observer, Run, Task, TaskId, Wait};
@@ -162,25 +163,41 @@ impl Told<'_, '_> {
 
     fn taken(&mut self, event: &Event, classes: &[StateClass], engine: &Engine, chosen: &Chosen) {
         let (mut class, mut out, mut into, mut woken) = (StateClass::Unknown, None, None, None);
+        let (cpus, queues) = (self.follows >= Follows::Cpus, self.follows == Follows::Queues);
         match event.what {
-            What::Switch { prev_state, .. } => {
+            What::Switch { prev_state, next_comm: comm, next_prio: prio, .. } => {
                 class = classes.get(prev_state.index()).copied().unwrap_or(StateClass::Unknown);
                 (out, into) = self.known.switch(event, class, engine, chosen);
+                if queues {
+                    self.queues.switched(event, class, out, into);
+                }
+                if cpus {
+                    self.queues.lanes.switch(event.ts, event.cpu, into.map(|task| OnCpu { task, comm, prio }));
+                }
             }
             What::Waking(wake) | What::Wakeup(wake) | What::WakeupNew(wake) => {
                 woken = self.known.woken(&wake, engine, chosen);
+                if let Some(task) = woken.filter(|_| queues) {
+                    self.queues.woken(event, wake.target_cpu, task, self.known.get(task));
+                }
             }
-            What::Exec { tid, old_tid } => self.known.exec(tid, engine.task(tid), engine.task(old_tid)),
-            _ => {}
-        }
-        if self.follows == Follows::Queues {
-            self.queues.place(event, &self.known, engine, (class, out, into, woken));
-        }
-        if self.follows >= Follows::Cpus {
-            self.queues.lanes.take(event, into);
+            _ => self.take_rare(event, engine),
         }
         let taken = Taken { event, class, engine, known: &self.known, queues: &self.queues, out, into, woken };
         self.all.iter_mut().for_each(|analysis| analysis.take(&taken));
+    }
+
+    fn take_rare(&mut self, event: &Event, engine: &Engine) {
+        match event.what {
+            What::Exec { tid, old_tid } => self.known.exec(tid, engine.task(tid), engine.task(old_tid)),
+            What::Migrate { tid, .. } if self.follows == Follows::Queues => {
+                if let Some(task) = engine.task(tid) {
+                    self.queues.moved(event, task, self.known.get(task));
+                }
+            }
+            _ if self.follows >= Follows::Cpus => self.queues.lanes.take_rare(event),
+            _ => {}
+        }
     }
 }
 

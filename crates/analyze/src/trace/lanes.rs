@@ -57,20 +57,9 @@ impl Lane {
 pub(super) struct Lanes(Vec<Lane>);
 
 impl Lanes {
-    /// An event, and who got the CPU if it is a switch: `None` is the idle thread.
+    /// Who got a CPU: `None` is the idle thread.
     #[inline]
-    pub(super) fn take(&mut self, event: &Event, into: Option<TaskId>) {
-        match event.what {
-            What::Switch { next_comm: comm, next_prio: prio, .. } => {
-                self.switch(event.ts, event.cpu, into.map(|task| OnCpu { task, comm, prio }));
-            }
-            What::Waking(_) | What::Wakeup(_) | What::WakeupNew(_) => {}
-            _ => self.take_rare(event),
-        }
-    }
-
-    #[inline]
-    fn switch(&mut self, ts: u64, cpu: Cpu, to: Option<OnCpu>) {
+    pub(super) fn switch(&mut self, ts: u64, cpu: Cpu, to: Option<OnCpu>) {
         let lane = self.lane(cpu);
         (lane.thread, lane.switched) = (to.map_or(Does::Idle, Does::Task), ts);
         // An interrupt that does not end before a switch has lost its end.
@@ -79,7 +68,7 @@ impl Lanes {
     }
 
     /// Interrupts and gaps; other events change nothing.
-    fn take_rare(&mut self, event: &Event) {
+    pub(super) fn take_rare(&mut self, event: &Event) {
         if event.what == What::GapBegin && event.cpu == Cpu::ANY {
             return self.0.iter_mut().for_each(|lane| lane.lose(event.ts));
         }

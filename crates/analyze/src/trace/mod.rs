@@ -55,26 +55,8 @@ pub use map::{MapRow, map};
 pub use overview::{Overview, overview};
 pub use perf_latency::{PerfLatency, perf_latency};
 pub use queues::{Queues, queues};
-pub use schedlab_trace::{ByteSource, Forward, Reader, TimeWindow, TraceError};
+pub use schedlab_trace::{ByteSource, Forward, Kinds, Reader, TimeWindow, TraceError};
 pub use scope::{Scope, ScopeError};
 pub use slow::{Slow, slow};
 pub use states::{States, states};
 pub use timehist::{TimehistRow, timehist};
-
-/// Every metric of every analysis, in the order in which they are listed.
-pub fn all_definitions() -> impl Iterator<Item = &'static Definition> {
-    let all = [
-        definitions(),
-        blame::DEFINITIONS,
-        chains::DEFINITIONS,
-        inversions::DEFINITIONS,
-        kworkers::DEFINITIONS,
-        overview::DEFINITIONS,
-        copies::DEFINITIONS,
-        affine::DEFINITIONS,
-        queues::DEFINITIONS,
-        slow::DEFINITIONS,
-        diff::DEFINITIONS,
-    ];
-    all.into_iter().flatten()
-}

@@ -1,10 +1,10 @@
 //! In whose queue each thread is and who has each CPU: what a wait is divided by when it ends.
 
-use super::follow::KnownTasks;
+use super::follow::{Known, KnownTasks};
 use super::lanes::{Does, Lanes, OnCpu};
 use super::places::Place;
-use schedlab_trace::engine::{Engine, TaskId, Wait};
-use schedlab_trace::{Event, Name, PerTask, StateClass, Tid, What};
+use schedlab_trace::engine::{TaskId, Wait};
+use schedlab_trace::{Cpu, Event, Name, PerTask, StateClass, Tid, What};
 
 /// Follows threads from queue to queue, and CPUs from thread to thread.
 #[derive(Debug, Default)]
@@ -25,40 +25,31 @@ pub(super) enum Stretch {
 }
 
 impl RunQueues {
-    /// Follows who waits where, before the CPUs take the event: how a thread left a CPU, who did, who got one and who is being
-    /// woken.
+    /// Who left a CPU, and whether it can go on, and who got one.
     #[inline]
-    pub(super) fn place(
-        &mut self,
-        event: &Event,
-        known: &KnownTasks,
-        engine: &Engine,
-        (class, out, into, woken): (StateClass, Option<TaskId>, Option<TaskId>, Option<TaskId>),
-    ) {
+    pub(super) fn switched(&mut self, event: &Event, class: StateClass, out: Option<TaskId>, into: Option<TaskId>) {
+        if let Some(task) = out {
+            self.places.of(task).left(event.ts, event.cpu, class.is_runnable());
+        }
+        if let Some(task) = into {
+            self.places.of(task).entered();
+        }
+    }
+
+    /// Who is being woken.
+    #[inline]
+    pub(super) fn woken(&mut self, event: &Event, target: Cpu, task: TaskId, known: &Known) {
         match event.what {
-            What::Switch { .. } => {
-                if let Some(task) = out {
-                    self.places.of(task).left(event.ts, event.cpu, class.is_runnable());
-                }
-                if let Some(task) = into {
-                    self.places.of(task).entered();
-                }
-            }
-            What::Waking(wake) | What::Wakeup(wake) | What::WakeupNew(wake) => {
-                let Some(task) = woken else { return };
-                let known = known.get(task);
-                match event.what {
-                    What::Waking(_) => self.places.of(task).waking(event, wake.target_cpu, known),
-                    _ if !known.on_cpu => self.places.of(task).queued(event, wake.target_cpu),
-                    _ => {}
-                }
-            }
-            What::Migrate { tid, .. } => {
-                if let Some(task) = engine.task(tid).filter(|task| !known.get(*task).on_cpu) {
-                    self.places.of(task).moved(event, self.lanes.switched(event.cpu));
-                }
-            }
+            What::Waking(_) => self.places.of(task).waking(event, target, known),
+            _ if !known.on_cpu => self.places.of(task).queued(event, target),
             _ => {}
+        }
+    }
+
+    /// Who is moved from queue to queue.
+    pub(super) fn moved(&mut self, event: &Event, task: TaskId, known: &Known) {
+        if !known.on_cpu {
+            self.places.of(task).moved(event, self.lanes.switched(event.cpu));
         }
     }
 

@@ -69,7 +69,7 @@ pub fn states(reader: &mut Reader, asked: &Asked) -> Result<States, TraceError> 
     engine.finish_telling(&mut times);
     let span = engine.span();
     let names = reader.names();
-    let met = |times: &TaskTimes| times.is_meant(scope);
+    let met = |times: &TaskTimes| times.is_selected(scope);
     let wanted = engine.tasks().iter().zip(times.tasks.first(engine.tasks().len()));
     let wanted = wanted.filter(|(task, times)| scope.tasks.has(task, names) && met(times));
     let mut rows: Vec<StatesRow> =
@@ -142,7 +142,7 @@ struct TaskTimes {
 }
 
 impl TaskTimes {
-    fn is_meant(&self, scope: &Scope) -> bool {
+    fn is_selected(&self, scope: &Scope) -> bool {
         (scope.prios.is_empty() || self.met_prio) && self.row.within(&scope.states) > 0
     }
 }
@@ -169,7 +169,7 @@ impl Times<'_> {
 impl Observer for Times<'_> {
     fn retired(&mut self, task: TaskId, known: &Task) {
         let times = std::mem::take(self.tasks.of(task));
-        if let Some(ended) = self.scope.tasks.ended(known).filter(|_| times.is_meant(self.scope)) {
+        if let Some(ended) = self.scope.tasks.ended(known).filter(|_| times.is_selected(self.scope)) {
             let sum = self.retired.entry(ended).or_default();
             sum.tasks += 1;
             sum.add(&times.row);

@@ -109,8 +109,8 @@ impl History {
         for Ran { id, retired, name, run, before } in self.runs.drain(..) {
             let task = retired.as_ref().unwrap_or(&engine.tasks()[id.index()]);
             let class = run.left.map_or(StateClass::Unknown, |(_, class)| class);
-            let meant = scope.window.has(run.end, run.cpu) && scope.has_state(class) && scope.has_prio(run.prio);
-            if !meant || !scope.tasks.has(task, reader.names()) {
+            let selected = scope.window.has(run.end, run.cpu) && scope.has_state(class) && scope.has_prio(run.prio);
+            if !selected || !scope.tasks.has(task, reader.names()) {
                 continue;
             }
             let row = TimehistRow {

@@ -4,6 +4,7 @@
 use schedlab_import::{Imported, Kind, Options, Source, import};
 use schedlab_run::manifest::OrderKnown;
 use schedlab_run::{Count, Direction, TrialOutcome, TrialStatus};
+use schedlab_stats::Random;
 
 /// As without any option on the command line.
 pub(crate) fn no_options() -> Options {
@@ -67,16 +68,15 @@ pub(crate) fn failure(run: &Imported, trial: usize) -> String {
     }
 }
 
-/// splitmix64: enough for drawing tests, and no dependency.
-pub(crate) struct Draw(pub(crate) u64);
+/// Draws what tests are made of.
+pub(crate) struct Draw(Random);
 
 impl Draw {
+    pub(crate) fn new(seed: u64) -> Self {
+        Self(Random::new(seed))
+    }
     pub(crate) fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ (z >> 31)
+        self.0.next_u64()
     }
     pub(crate) fn below(&mut self, n: u64) -> u64 {
         self.next() % n

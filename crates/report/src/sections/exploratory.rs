@@ -120,9 +120,7 @@ pub(super) fn all(Of { findings, workload, .. }: Of<'_>) -> Vec<Block<'_>> {
              p; no word: open.",
             given(findings.rules.sesoi)
         );
-        // What is no difference after the correction is open in the table: it needs no sentence for each.
         let notes = remarks::contrast_notes(findings, workload, Role::Secondary);
-        let notes = notes.into_iter().filter(|n| !n.contains("A difference alone"));
         let notes = unmeasured(workload).into_iter().chain(remarks::rests_on(workload, Role::Secondary)).chain(notes);
         tables.chain([Block::Aside(caption)]).chain(Block::list(notes)).collect()
     };

@@ -9,7 +9,7 @@ use schedlab_analyze::trace::affine::{Affine, AffineRow, MOST_WAKEES};
 use schedlab_run::counted;
 
 /// The findings as a page.
-pub fn trace_affine(found: &Affine) -> Document {
+pub(super) fn page(found: &Affine) -> Document {
     let mut page = Document::of_trace(claim(found), &found.trace);
     if !found.rows.is_empty() {
         page.add("Wakers", vec![Block::Table(wakers(found))]);

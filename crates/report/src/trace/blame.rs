@@ -13,7 +13,7 @@ use schedlab_run::noun;
 const SHARES_SHOWN: usize = 3;
 
 /// The findings as a page.
-pub fn trace_blame(found: &Blame) -> Document {
+pub(super) fn page(found: &Blame) -> Document {
     let mut page = Document::of_trace(claim(found), &found.trace);
     let total = &found.total;
     if total.waits > 0 {

@@ -10,7 +10,7 @@ use schedlab_analyze::trace::chains::{ChainRow, Chains, MOST_LISTED, StepRow};
 use schedlab_run::noun;
 
 /// The findings as a page.
-pub fn trace_chains(found: &Chains) -> Document {
+pub(super) fn page(found: &Chains) -> Document {
     let mut page = Document::of_trace(claim(found), &found.trace);
     if !found.pairs.is_empty() {
         page.add("Who woke whom, by waiting", vec![Block::Table(pairs(found))]);

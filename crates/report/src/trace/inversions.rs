@@ -10,7 +10,7 @@ use schedlab_analyze::trace::inversions::{InversionRow, Inversions, LowerPart, M
 use schedlab_run::noun;
 
 /// The findings as a page.
-pub fn trace_inversions(found: &Inversions) -> Document {
+pub(super) fn page(found: &Inversions) -> Document {
     let mut page = Document::of_trace(claim(found), &found.trace);
     if !found.held.is_empty() {
         page.add("Who was held up", vec![Block::Table(held(found))]);

@@ -1,12 +1,14 @@
-//! Findings of traces in print.
+//! Findings of traces in print, and the list of analyses.
 
 mod affine;
+mod analysis;
 mod basis;
 mod blame;
 mod chains;
 mod check;
 mod copies;
 mod diff;
+mod explain;
 mod inversions;
 mod kworkers;
 mod latency;
@@ -20,32 +22,132 @@ mod slow;
 mod states;
 mod timehist;
 
-pub use affine::trace_affine;
-pub use blame::trace_blame;
-pub use chains::trace_chains;
+pub use analysis::{AnalysisError, Answer, Filtered, Form, Takes, TraceAnalysis};
 pub use check::{trace_check, trace_check_claim};
 pub use copies::{trace_copies, trace_copies_svg};
 pub use diff::trace_diff;
-pub use inversions::trace_inversions;
 pub use kworkers::trace_kworkers;
 pub use latency::trace_latency;
 pub use map::map_line;
 pub use overview::trace_overview;
 pub use perf_latency::perf_latency_text;
 pub use pooled_kworkers::{pooled_kworkers, pooled_kworkers_svg};
-pub use queues::trace_queues;
 pub use recording::{Recording, recording_text};
 pub use slow::trace_slow;
-pub use states::trace_states;
 pub use timehist::{MOST_TURNS, timehist_header, timehist_line, timehist_svg};
 
 use crate::document::{Block, Document, Remark, Section};
 use crate::number::{count, ns_of};
-use schedlab_analyze::trace::TraceFacts;
+use schedlab_analyze::trace::{self, Definition, TraceFacts};
 use schedlab_run::counted;
 
 /// Of a picture that is a file of its own, px.
 const WIDTH: f64 = 760.0;
+
+/// Every analysis that takes nothing but a trace and the common options, in the order in which they are listed.
+pub const ANALYSES: &[TraceAnalysis] = &[
+    TraceAnalysis {
+        name: "queues",
+        question: "How long each CPU's run queue was: time at each length, over time, and while another CPU was idle",
+        examples: &["schedlab trace queues perf.data", "schedlab trace queues out/trace --cpu 0"],
+        takes: Takes {
+            filters: Filtered::NotTasks("the length of a queue counts all threads that run or wait there"),
+            ..Takes::TRACE
+        },
+        definitions: trace::queues::DEFINITIONS,
+        wanted: trace::queues::wanted,
+        run: |reader, asked, form| form.of(&trace::queues(reader, asked)?, queues::page),
+    },
+    TraceAnalysis {
+        name: "blame",
+        question: "Behind whom tasks waited: what had their CPU meanwhile, in all and for the longest waits",
+        examples: &[
+            "schedlab trace blame perf.data",
+            "schedlab trace blame perf.data --comm 'nginx*' --state S --top 5",
+        ],
+        takes: Takes::WAITS,
+        definitions: trace::blame::DEFINITIONS,
+        wanted: trace::blame::wanted,
+        run: |reader, asked, form| form.of(&trace::blame(reader, asked)?, blame::page),
+    },
+    TraceAnalysis {
+        name: "chains",
+        question: "Who woke whom: how delays add up from the origin of a chain of wakeups to its end",
+        examples: &["schedlab trace chains perf.data", "schedlab trace chains out/trace --top 5"],
+        takes: Takes { each_task: false, ..Takes::WAITS },
+        definitions: trace::chains::DEFINITIONS,
+        wanted: trace::chains::wanted,
+        run: |reader, asked, form| form.of(&trace::chains(reader, asked)?, chains::page),
+    },
+    TraceAnalysis {
+        name: "inversions",
+        question: "Real-time threads held up by lower priorities: those that they depend on do not get the CPU",
+        examples: &["schedlab trace inversions perf.data", "schedlab trace inversions perf.data --prio rt"],
+        takes: Takes::WAITS,
+        definitions: trace::inversions::DEFINITIONS,
+        wanted: trace::inversions::wanted,
+        run: |reader, asked, form| form.of(&trace::inversions(reader, asked)?, inversions::page),
+    },
+    TraceAnalysis {
+        name: "affine",
+        question: "Who turns from one wakee to another: how often in a cycle, and an estimate of the kernel's wake_wide()",
+        examples: &["schedlab trace affine perf.data", "schedlab trace affine perf.data --llc-size 8"],
+        takes: Takes {
+            filters: Filtered::NotStates("who wakes another is on a CPU"),
+            each_task: true,
+            rows: Some(20),
+            llc_size: true,
+        },
+        definitions: trace::affine::DEFINITIONS,
+        wanted: trace::affine::wanted,
+        run: |reader, asked, form| form.of(&trace::affine(reader, asked)?, affine::page),
+    },
+    TraceAnalysis {
+        name: "explain",
+        question: "Several analyses in one reading: blame, chains, inversions, kworkers and map",
+        examples: &["schedlab trace explain perf.data", "schedlab trace explain out/trace --comm 'nginx*'"],
+        takes: Takes::WAITS,
+        definitions: &[],
+        wanted: trace::explain::wanted,
+        run: |reader, asked, form| form.of(&trace::explain(reader, asked)?, explain::page),
+    },
+    TraceAnalysis {
+        name: "states",
+        question: "Where the time of each task went: running, waiting, asleep",
+        examples: &["schedlab trace states perf.data", "schedlab trace states perf.data --top 0"],
+        takes: Takes {
+            filters: Filtered::NotTimes("the time of a task is added up over the whole trace"),
+            rows: Some(20),
+            ..Takes::TRACE
+        },
+        definitions: &[],
+        wanted: trace::states::wanted,
+        run: |reader, asked, form| form.of(&trace::states(reader, asked)?, states::page),
+    },
+    TraceAnalysis {
+        name: "check",
+        question: "Can the trace be believed: lost events, switches that contradict each other, clocks, missing kinds of events",
+        examples: &["schedlab trace check perf.data", "schedlab trace check out/trace --json"],
+        takes: Takes::TRACE,
+        definitions: &[],
+        wanted: trace::check::wanted,
+        run: |reader, _, form| form.of(&trace::check(reader)?, trace_check),
+    },
+];
+
+/// What the numbers of every analysis mean, in the order in which they are listed; behind those of [`ANALYSES`] those of
+/// analyses with options of their own.
+pub fn trace_definitions() -> impl Iterator<Item = &'static Definition> {
+    let own = [
+        trace::kworkers::DEFINITIONS,
+        trace::overview::DEFINITIONS,
+        trace::copies::DEFINITIONS,
+        trace::slow::DEFINITIONS,
+        trace::diff::DEFINITIONS,
+    ];
+    let of_rows = ANALYSES.iter().map(|row| row.definitions);
+    [trace::definitions()].into_iter().chain(of_rows).chain(own).flatten()
+}
 
 /// What pages of traces have in common.
 impl Document {

@@ -9,7 +9,7 @@ use schedlab_analyze::trace::Seconds;
 use schedlab_analyze::trace::queues::{QueueRow, Queues};
 
 /// The findings as a page.
-pub fn trace_queues(found: &Queues) -> Document {
+pub(super) fn page(found: &Queues) -> Document {
     let mut page = Document::of_trace(claim(found), &found.trace);
     if !found.cpus.is_empty() {
         let shares = Block::Table(shares(found));

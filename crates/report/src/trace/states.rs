@@ -7,7 +7,7 @@ use crate::table::{Align, Cell, Table};
 use schedlab_analyze::trace::States;
 
 /// The findings as a page.
-pub fn trace_states(found: &States) -> Document {
+pub(super) fn page(found: &States) -> Document {
     let mut page = Document::of_trace("", &found.trace);
     page.add("", vec![Block::Table(rows(found))]);
     page.ends(more(found.more_rows, "tasks").into_iter().chain(remarks(&found.trace)))

@@ -1,48 +1,69 @@
-//! The pages of all analyses of a golden trace, one after the other.
+//! The pages of golden traces, a file for each analysis.
 
 use super::*;
+use schedlab_report::{ANALYSES, Answer, Form};
 
-/// Every page of every analysis of a trace.
-pub(crate) fn pages(name: &str) -> String {
+/// Columns of a page.
+const WIDTH: usize = 80;
+
+/// Every page of an analysis: the name of its file, and what it makes of a golden trace.
+pub(crate) type Pages = (&'static str, Box<dyn Fn(&str) -> String>);
+
+/// Those of the analyses in rows, but for `explain`, which is pages of others, and of those with options of their own.
+pub(crate) fn all() -> Vec<Pages> {
+    let rows = ANALYSES.iter().filter(|row| row.name != "explain");
+    let of_row = |row: &'static schedlab_report::TraceAnalysis| -> Pages {
+        let page = |name: &str| match (row.run)(&mut open(name, (row.wanted)()), &Asked::default(), Form::Page) {
+            Ok(Answer::Page(page)) => of_document(&page),
+            _ => panic!("{} of {name} is not readable to its end", row.name),
+        };
+        (row.name, Box::new(page))
+    };
+    let own: [Pages; 6] = [
+        ("latency", Box::new(|name| of_document(&trace_latency(&latencies(name))))),
+        ("latency-perf", Box::new(as_perf)),
+        ("timehist", Box::new(times)),
+        ("map", Box::new(|name| of_document(&trace_overview(&mapped(name))))),
+        ("map-switches", Box::new(switches)),
+        ("kworkers", Box::new(|name| of_document(&trace_kworkers(&worked(name))))),
+    ];
+    rows.map(of_row).chain(own).collect()
+}
+
+/// What a page has that is wider than a terminal, of those that are not lines of another tool's form.
+pub(crate) fn wide<'p>(name: &str, page: &'p str) -> Option<&'p str> {
+    let is_page = !["latency-perf", "timehist", "map-switches"].contains(&name);
+    page.lines().find(|line| is_page && line.chars().count() > WIDTH)
+}
+
+fn of_document(page: &schedlab_report::Document) -> String {
+    written(|out| page.text(WIDTH, false, out))
+}
+
+fn written(write: impl FnOnce(&mut Vec<u8>) -> std::io::Result<()>) -> String {
     let mut out = Vec::new();
-    let title = |out: &mut Vec<u8>, text: &str| out.extend(format!("=== {text}\n").as_bytes());
-    title(&mut out, "latency");
-    trace_latency(&latencies(name)).text(140, false, &mut out).expect("a Vec takes every byte");
-    title(&mut out, "states");
-    let scope = Scope::default();
-    let found = states(&mut open(name, states::wanted()), &Asked { scope: scope.clone(), ..Asked::default() })
-        .expect("readable");
-    trace_states(&found).text(140, false, &mut out).expect("a Vec takes every byte");
-    title(&mut out, "timehist");
-    timehist_header(&mut out).expect("a Vec takes every byte");
-    let mut reader = open(name, timehist::wanted());
-    let mut each = |row: &_| timehist_line(row, &mut out).is_ok();
-    timehist(&mut reader, &scope, &mut each).expect("readable");
-    title(&mut out, "map");
-    let mut each = |row: &_| map_line(row, &mut out).is_ok();
-    map(&mut open(name, map::wanted()), &scope, &mut each).expect("readable");
-    title(&mut out, "blame");
-    trace_blame(&blames(name)).text(80, false, &mut out).expect("a Vec takes every byte");
-    title(&mut out, "chains");
-    trace_chains(&chained(name)).text(80, false, &mut out).expect("a Vec takes every byte");
-    title(&mut out, "inversions");
-    trace_inversions(&inverted(name)).text(80, false, &mut out).expect("a Vec takes every byte");
-    title(&mut out, "kworkers");
-    trace_kworkers(&worked(name)).text(80, false, &mut out).expect("a Vec takes every byte");
-    title(&mut out, "affine");
-    let found = affine(&mut open(name, affine::wanted()), &Asked::default()).expect("readable");
-    trace_affine(&found).text(80, false, &mut out).expect("a Vec takes every byte");
-    title(&mut out, "map, in slices");
-    trace_overview(&mapped(name)).text(80, false, &mut out).expect("a Vec takes every byte");
-    title(&mut out, "queues");
-    trace_queues(&queued(name)).text(80, false, &mut out).expect("a Vec takes every byte");
-    title(&mut out, "check");
-    trace_check(&check(&mut open(name, check::wanted())).expect("readable"))
-        .text(140, false, &mut out)
-        .expect("written");
-    title(&mut out, "latency --compat perf");
-    let found =
-        perf_latency(&mut open(name, schedlab_analyze::trace::perf_latency::wanted()), false).expect("readable");
-    perf_latency_text(&found, &mut out).expect("a Vec takes every byte");
+    write(&mut out).expect("a Vec takes every byte");
     String::from_utf8(out).expect("pages are UTF-8")
+}
+
+fn times(name: &str) -> String {
+    written(|out| {
+        timehist_header(out)?;
+        let mut each = |row: &_| timehist_line(row, out).is_ok();
+        timehist(&mut open(name, timehist::wanted()), &Scope::default(), &mut each).expect("readable");
+        Ok(())
+    })
+}
+
+fn switches(name: &str) -> String {
+    written(|out| {
+        let mut each = |row: &_| map_line(row, out).is_ok();
+        map(&mut open(name, map::wanted()), &Scope::default(), &mut each).expect("readable");
+        Ok(())
+    })
+}
+
+fn as_perf(name: &str) -> String {
+    let found = perf_latency(&mut open(name, schedlab_analyze::trace::perf_latency::wanted()), false);
+    written(|out| perf_latency_text(&found.expect("readable"), out))
 }

@@ -118,13 +118,10 @@ mod tests {
             assert_eq!(Plan::parse(&plan.to_toml()).unwrap(), plan, "{budget_ns} {trial_ns} {window_ns}");
             plan.to_toml()
         };
-        let mut draw = 0x9e37_79b9_7f4a_7c15_u64;
+        let mut random = schedlab_stats::Random::new(1);
         let mut next = |least: u64, most: u64| {
-            draw ^= draw << 13;
-            draw ^= draw >> 7;
-            draw ^= draw << 17;
             // As many short times as long ones.
-            least + draw.rotate_right(17) % (most - least).min(1 << (draw % 63)).max(1)
+            least + random.next_u64() % (most - least).min(1 << random.below(63)).max(1)
         };
         for _ in 0..2000 {
             read_back(next(1_000_000_000, 1 << 62), next(2_000_000, 3_600_000_000_000), next(1_000_000, 1_000_000_000));

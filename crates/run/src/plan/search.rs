@@ -5,7 +5,7 @@ use super::grid::written_setting;
 use super::sweep::{Sweep, merged};
 use super::written::WrittenValue;
 use super::{Plan, PlanError, Stopping, inconsistent};
-use crate::nearest::nearest;
+use crate::nearest::hint;
 use crate::setting::{Arm, Setting};
 use crate::units::{format_ns_exact, parse_duration_ns, parse_number};
 use serde::Deserialize;
@@ -44,9 +44,9 @@ impl SearchStrategy {
             Some((_, strategy)) => Ok(*strategy),
             None => {
                 let words = || words().chain(Sweep::ALL.iter().map(|(word, _)| *word));
-                let meant = nearest(text, words()).map(|word| format!(" (did you mean `{word}`?)")).unwrap_or_default();
+                let hint = hint(text, words());
                 inconsistent(format!(
-                    "there is no strategy `{text}`{meant}; there are {}",
+                    "there is no strategy `{text}`{hint}; there are {}",
                     Vec::from_iter(words()).join(", ")
                 ))
             }

@@ -4,6 +4,7 @@
 use super::search::PlannedKnob;
 use super::{PlanError, inconsistent};
 use crate::setting::Arm;
+use crate::splitmix;
 
 /// More are no run that anybody waits for.
 const MOST_ARMS: usize = 256;
@@ -112,12 +113,9 @@ fn one_hypercube(levels: &[usize], count: usize, state: &mut u64) -> Vec<Vec<usi
     points
 }
 
-/// Of SplitMix64 (Steele, Lea & Flood 2014).
 fn below(state: &mut u64, n: usize) -> usize {
-    *state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
-    let mixed = (*state ^ (*state >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    ((u128::from(mixed ^ (mixed >> 31)) * n as u128) >> 64) as usize
+    *state = state.wrapping_add(splitmix::STEP);
+    ((u128::from(splitmix::mixed(*state)) * n as u128) >> 64) as usize
 }
 
 /// The largest correlation of two knobs, without its sign: what one of them does is told from what the other does as far as it

@@ -3,18 +3,18 @@
 
 use schedlab_run::manifest::{Design, FORMAT_VERSION, Factor, Factorial, OrderKnown, Sweep};
 use schedlab_run::*;
+use schedlab_stats::Random;
 use std::path::PathBuf;
 
-/// splitmix64: enough for drawing tests, and no dependency.
-pub(crate) struct Draw(pub(crate) u64);
+/// Draws what tests are made of.
+pub(crate) struct Draw(Random);
 
 impl Draw {
+    pub(crate) fn new(seed: u64) -> Self {
+        Self(Random::new(seed))
+    }
     pub(crate) fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ (z >> 31)
+        self.0.next_u64()
     }
     pub(crate) fn below(&mut self, n: u64) -> u64 {
         self.next() % n
@@ -188,7 +188,7 @@ impl Draw {
 
 /// A run's worth of records.
 pub(crate) fn records(seed: u64, count: u64) -> Vec<TrialRecord> {
-    let mut draw = Draw(seed);
+    let mut draw = Draw::new(seed);
     (0..count).map(|trial| draw.record(trial)).collect()
 }
 

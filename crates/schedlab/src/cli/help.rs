@@ -2,8 +2,9 @@
 //! need. `--help` is everything. Each command has examples, which a test parses.
 
 use clap::Command;
+use schedlab_report::ANALYSES;
 
-/// Examples by the words of their command.
+/// Examples by the words of their command; those of analyses of traces stand in their rows.
 #[rustfmt::skip]
 const EXAMPLES: &[(&str, &[&str])] = &[
     ("", &["schedlab doctor", "schedlab ab -w pipe:pin=same --b policy=batch --budget 30s"]),
@@ -27,19 +28,11 @@ const EXAMPLES: &[(&str, &[&str])] = &[
     ("trace latency", &["schedlab trace latency perf.data --top 10", "schedlab trace latency trace.dat --comm 'nginx*'"]),
     ("trace timehist", &["schedlab trace timehist perf.data", "schedlab trace timehist out/trace --time 1.5,1.6", "schedlab trace timehist out/trace --time 1.5,1.52 --svg turns.svg"]),
     ("trace map", &["schedlab trace map perf.data", "schedlab trace map perf.data --switches --cpu 0-3"]),
-    ("trace queues", &["schedlab trace queues perf.data", "schedlab trace queues out/trace --cpu 0"]),
-    ("trace blame", &["schedlab trace blame perf.data", "schedlab trace blame perf.data --comm 'nginx*' --state S --top 5"]),
-    ("trace chains", &["schedlab trace chains perf.data", "schedlab trace chains out/trace --top 5"]),
-    ("trace inversions", &["schedlab trace inversions perf.data", "schedlab trace inversions perf.data --prio rt"]),
     ("trace kworkers", &["schedlab trace kworkers perf.data", "schedlab trace kworkers out/run --svg kworkers.svg"]),
-    ("trace affine", &["schedlab trace affine perf.data", "schedlab trace affine perf.data --llc-size 8"]),
     ("trace copies", &["schedlab trace copies out/copies", "schedlab trace copies out/copies --svg copies.svg"]),
-    ("trace explain", &["schedlab trace explain perf.data", "schedlab trace explain out/trace --comm 'nginx*'"]),
     ("trace slow", &["schedlab trace slow out/trace --top 3", "schedlab trace slow out/run --trial 12"]),
     ("trace diff", &["schedlab trace diff before.data after.data", "schedlab trace diff a1 b1 --more-a a2 a3 a4 a5 --more-b b2 b3 b4 b5"]),
-    ("trace states", &["schedlab trace states perf.data", "schedlab trace states perf.data --top 0"]),
     ("trace convert", &["schedlab trace convert perf.data -o out.perfetto-trace", "schedlab trace convert trace.dat -o tables"]),
-    ("trace check", &["schedlab trace check perf.data", "schedlab trace check out/trace --json"]),
     ("profile", &["schedlab profile bench pipe:pin=same", "schedlab profile -d 10s --folded machine.folded"]),
     ("tune", &["schedlab tune show", "schedlab tune restore --dry-run"]),
     ("tune show", &["schedlab tune show", "schedlab tune show --json"]),
@@ -124,7 +117,7 @@ pub(crate) fn first_screen(command: Command) -> Command {
 
 fn below(command: Command, path: &str) -> Command {
     let of = |name: &str| if path.is_empty() { name.to_owned() } else { format!("{path} {name}") };
-    let examples = EXAMPLES.iter().find(|(words, _)| *words == path).map_or(&[][..], |(_, examples)| examples);
+    let examples = examples(path);
     let lines: String = examples.iter().map(|example| format!("\n  {example}")).collect();
     let lines = if lines.is_empty() { lines } else { format!("Examples:{lines}") };
     let more = MORE.iter().find(|(words, _)| *words == path).map(|(_, more)| format!("{lines}\n\n{more}"));
@@ -143,6 +136,12 @@ fn below(command: Command, path: &str) -> Command {
         }
         _ => command,
     }
+}
+
+fn examples(path: &str) -> &'static [&'static str] {
+    let of_row = |name| ANALYSES.iter().find(|row| row.name == name).map(|row| row.examples);
+    let own = || EXAMPLES.iter().find(|(words, _)| *words == path).map(|(_, examples)| *examples);
+    path.strip_prefix("trace ").and_then(of_row).or_else(own).unwrap_or_default()
 }
 
 fn short_and_long(path: &str, arg: clap::Arg) -> clap::Arg {
@@ -226,7 +225,7 @@ mod tests {
             assert!(paths.contains(path), "there is no command `{path}`");
         }
         for (path, command) in &all {
-            let examples = EXAMPLES.iter().find(|(words, _)| words == path).map_or(&[][..], |(_, examples)| examples);
+            let examples = examples(path);
             assert!((2..=3).contains(&examples.len()), "`{path}` has {} examples", examples.len());
             for example in examples {
                 // What a shell does with the output is no word of ours.

@@ -9,8 +9,11 @@ use schedlab_run::{Plan, WorkloadSpec};
 use std::fmt::Write;
 
 pub(super) fn run(args: &Ab, written: &[(String, String)]) -> Result<u8> {
-    let plan = Plan::parse(&plan_toml(args, written)?).context("the comparison")?;
-    super::run::execute(&plan, &name(args), &args.output)
+    super::run::execute(&plan(args, written)?, &name(args), &args.output)
+}
+
+pub(super) fn plan(args: &Ab, written: &[(String, String)]) -> Result<Plan> {
+    Plan::parse(&plan_toml(args, written)?).context("the comparison")
 }
 
 /// What its run is called.

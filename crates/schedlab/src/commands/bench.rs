@@ -13,7 +13,7 @@ use schedlab_analyze::Scaling;
 use schedlab_bench::Sweep;
 use schedlab_run::json::{self, Room};
 use schedlab_run::lane::{Provenance, kernel_of};
-use schedlab_run::plan::parse_sweep;
+use schedlab_run::plan::{PlannedWorkload, parse_sweep};
 use schedlab_run::{Applied, Arm, Setting, TraceOrder, TrialOrder, TrialOutcome, WorkloadSpec};
 use schedlab_sys::interrupt::Interrupt;
 use schedlab_trial::{ExecRunner, HostSettings, run_in_cgroups};
@@ -137,6 +137,17 @@ fn spec(args: &Bench, written: &[(String, String)]) -> Result<WorkloadSpec> {
     let mut spec: WorkloadSpec = args.workload.parse()?;
     add_written(&mut spec, written, &args.command)?;
     Ok(spec)
+}
+
+/// The workload as one of a plan.
+pub(super) fn planned(args: &Bench, written: &[(String, String)]) -> Result<PlannedWorkload> {
+    let run = spec(args, written)?.with_options(&Arm::parse("bench", &args.set)?.settings);
+    let sweep = args.sweep.as_deref().map(parse_sweep).transpose()?;
+    Ok(PlannedWorkload { run, sweep, load: loads(&args.measuring)?, primary: Vec::new() })
+}
+
+fn loads(measuring: &Measuring) -> Result<Vec<WorkloadSpec>> {
+    Ok(measuring.load.iter().map(|load| load.parse()).collect::<Result<_, _>>()?)
 }
 
 /// For another machine: which CPUs there are is for it to say, and what is wrong anywhere is refused here.
@@ -282,7 +293,7 @@ pub(super) fn order(spec: &WorkloadSpec, set: &str, measuring: &Measuring) -> Re
     let settings = Arm::parse("bench", set)?.settings;
     let workload = schedlab_bench::parse(&spec.with_options(&settings))?;
     schedlab_tune::check(&schedlab_tune::Roots::default(), &settings)?;
-    let load = measuring.load.iter().map(|l| l.parse()).collect::<Result<Vec<WorkloadSpec>, _>>()?;
+    let load = loads(measuring)?;
     schedlab_bench::load::Load::check(&load)?;
     let order = TrialOrder {
         workload: workload.spec(),

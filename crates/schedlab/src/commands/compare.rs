@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 pub(super) fn run(args: &Compare) -> Result<u8> {
     let runs = [&args.run_a, &args.run_b].into_iter().chain(&args.more_a).chain(&args.more_b);
     let runs: Vec<&Path> = runs.map(PathBuf::as_path).collect();
-    args.md.as_ref().map_or(Ok(()), |file| destination::check("--md", file, &runs, false))?;
+    destination::check("--md", args.md.as_deref(), &runs, false)?;
     let (a, b) = (side(&args.run_a, &args.more_a)?, side(&args.run_b, &args.more_b)?);
     let findings = schedlab_analyze::compare_runs(&a, &b);
     let input = Input { manifest: &a.0, trials: &a.1, findings: &findings };

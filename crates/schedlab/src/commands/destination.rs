@@ -10,7 +10,8 @@ use std::path::{Path, PathBuf};
 
 /// Refuses a file that cannot be written, or that is one of those that are `read`, under whatever name; of a directory
 /// that is read each file counts but for its reports. A dry run writes nothing to find out.
-pub(super) fn check(option: &str, file: &Path, read: &[&Path], is_dry_run: bool) -> Result<()> {
+pub(super) fn check(option: &str, file: Option<&Path>, read: &[&Path], is_dry_run: bool) -> Result<()> {
+    let Some(file) = file else { return Ok(()) };
     let unwritten = || format!("{option}: {} cannot be written", file.display());
     let place = std::path::absolute(file).with_context(unwritten)?;
     if let Some(parent) = place.parent().filter(|parent| !parent.is_dir()) {

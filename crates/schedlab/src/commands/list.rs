@@ -45,7 +45,7 @@ fn text(wanted: &impl Fn(Listing) -> bool, out: &mut dyn Write) -> io::Result<()
         section("Top-down tables (--counters topdown)", topdown_tables(), out)?;
     }
     if wanted(Listing::Analyses) {
-        let rows = schedlab_analyze::trace::all_definitions().map(|d| (d.id.to_owned(), d.means.to_owned()));
+        let rows = schedlab_report::trace_definitions().map(|d| (d.id.to_owned(), d.means.to_owned()));
         section("Metrics of traces (schedlab trace)", rows.collect(), out)?;
     }
     Ok(())

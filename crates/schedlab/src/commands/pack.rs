@@ -27,7 +27,7 @@ pub(super) fn run(args: &PackArgs) -> Result<u8> {
         return Ok(exit::DONE);
     }
     let file = args.out.clone().unwrap_or_else(|| usual_name(&args.run));
-    destination::check("-o", &file, &[&args.run], false)?;
+    destination::check("-o", Some(&file), &[&args.run], false)?;
     write_file(&file, |out| out.write_all(&bytes))?;
     if !args.answer.json {
         print_line(format_args!("{}: {} bytes; schedlab repeat {}", file.display(), bytes.len(), file.display()))?;

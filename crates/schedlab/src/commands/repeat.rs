@@ -14,8 +14,7 @@ use kernels::Kernels;
 use schedlab_analyze::{Answer, Repetition, repetition};
 use schedlab_run::pack::MOST_PACK_BYTES;
 use schedlab_run::plan::{GuestLane, Stopping};
-use schedlab_run::{Manifest, Pack, Plan, Run, RunError, TrialRecord};
-use schedlab_trial::Stop;
+use schedlab_run::{Manifest, Pack, Plan, Run, RunEnd, RunError, TrialRecord};
 use std::path::{Path, PathBuf};
 
 /// How far the seeds of a repetition in the virtual lane are from those of the pack.
@@ -112,7 +111,7 @@ fn repeated(pack: &Pack, kernels: &Kernels<'_>, args: &Repeat) -> Result<Result<
     };
     let ended = session::run(&dir, manifest, writer, trials, guests.as_ref())?;
     ended.sealed?;
-    if ended.manifest.ended == Stop::Interrupted.reason() {
+    if matches!(ended.manifest.end(), RunEnd::Interrupted) {
         bail!("interrupted; the same command with --resume -o {} goes on", dir.display());
     }
     Ok(Ok(answered(pack, &dir, &ended.manifest, &ended.trials)))
@@ -139,11 +138,11 @@ fn finished(dir: &Path, plan: &Plan) -> Result<Option<Run>> {
             dir.display()
         );
     }
-    Ok(Some(run).filter(|run| run.sealed && run.manifest.ended != Stop::Interrupted.reason()))
+    Ok(Some(run).filter(|run| run.sealed && !matches!(run.manifest.end(), RunEnd::Interrupted)))
 }
 
 fn is_of_directory(error: &anyhow::Error) -> bool {
-    error.chain().any(|cause| cause.is::<RunError>()) || error.to_string().contains("-o DIR")
+    error.chain().any(|cause| cause.is::<RunError>())
 }
 
 /// The pack's plan with this machine's names of its kernels.

@@ -18,7 +18,7 @@ use std::path::{Path, PathBuf};
 
 pub(super) fn run(args: &Report) -> Result<u8> {
     for (option, file) in [("--html", &args.html), ("--md", &args.md)] {
-        file.as_ref().map_or(Ok(()), |file| destination::check(option, file, &[&args.run], false))?;
+        destination::check(option, file.as_deref(), &[&args.run], false)?;
     }
     if let Some(found) = search::report(&args.run)? {
         return of_search(&found, args);

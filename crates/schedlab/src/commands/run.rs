@@ -9,8 +9,8 @@ use crate::exit::{self, usage};
 use crate::output::{say, to_stdout};
 use crate::{input, session};
 use anyhow::{Context, Result, anyhow, bail};
-use schedlab_run::{Manifest, Plan, RunError, RunReader, RunWriter, Setting, TraceSetting, words};
-use schedlab_trial::{Stop, factors, keep_what_stopping_needs, prepare};
+use schedlab_run::{Manifest, Plan, RunEnd, RunError, RunReader, RunWriter, Setting, TraceSetting, words};
+use schedlab_trial::{factors, keep_what_stopping_needs, prepare};
 use schedlab_tune::Roots;
 use std::path::Path;
 
@@ -39,7 +39,7 @@ pub(super) fn execute(plan: &Plan, name: &str, output: &RunOutput) -> Result<u8>
     let dir = if output.out.is_none() && !output.resume { session::unused(dir) } else { dir };
     let ended = measure(&dir, plan, output.resume)?;
     let concluded = conclude(&dir, &ended.manifest, &ended.trials, output);
-    if ended.manifest.ended == Stop::Interrupted.reason() && !session::is_guest() {
+    if matches!(ended.manifest.end(), RunEnd::Interrupted) && !session::is_guest() {
         say(format_args!("schedlab: interrupted; to go on: {}", resumed(&dir, std::env::args())));
     }
     ended.sealed?;
@@ -120,7 +120,9 @@ pub(super) fn begin(dir: &Path, plan: &Plan, guests: Option<&Guests>) -> Result<
         }
     };
     let writer = RunWriter::create(dir, &manifest).map_err(|error| match error {
-        RunError::Io { .. } => anyhow!("the run directory cannot be made: {error}; name another place by -o DIR"),
+        RunError::Io { .. } => {
+            anyhow::Error::from(error).context("the run directory cannot be made; name another place by -o DIR")
+        }
         other => other.into(),
     })?;
     Ok((manifest, writer, Vec::new()))

@@ -1,13 +1,13 @@
 //! `schedlab trace ANALYSIS FILE`: its command line and its wiring. FILE may be `-` or a pipe where the format allows.
 
-mod affine;
+mod asked;
 mod convert;
 mod diff;
 mod filters;
+mod kworkers;
 mod pairs;
 mod slow;
 mod traces;
-mod waits;
 
 use super::report::terminal_width;
 use crate::cli::Answer;
@@ -17,8 +17,8 @@ use anyhow::{Context, Result, bail};
 use clap::{Args, Subcommand, ValueEnum};
 use filters::Filters;
 use schedlab_analyze::trace::{
-    Asked, ByteSource, Forward, LatencySort, Reader, Scope, TraceError, TraceFacts, blame, chains, check, explain,
-    inversions, latency, map, overview, perf_latency, queues, states, timehist,
+    Asked, ByteSource, Forward, LatencySort, Reader, Scope, TraceError, TraceFacts, latency, map, overview,
+    perf_latency, timehist,
 };
 use schedlab_run::json::USUAL_BYTES;
 use std::ffi::OsStr;
@@ -44,32 +44,18 @@ enum Analysis {
     Timehist(Timehist),
     /// Who had each CPU over time: a line for each CPU, or with --switches a line for each change
     Map(Map),
-    /// How long each CPU's run queue was: time at each length, over time, and while another CPU was idle
-    Queues(Selected),
-    /// Behind whom tasks waited: what had their CPU meanwhile, in all and for the longest waits
-    Blame(waits::WaitsOfTasks),
-    /// Who woke whom: how delays add up from the origin of a chain of wakeups to its end
-    Chains(waits::Waits),
-    /// Real-time threads held up by lower priorities: those that they depend on do not get the CPU
-    Inversions(waits::WaitsOfTasks),
+    #[command(flatten)]
+    Asked(asked::Question),
     /// How late work items run, by work function: queued, activated, executed, and what held up their kworker
-    Kworkers(waits::Works),
-    /// Who turns from one wakee to another: how often in a cycle, and an estimate of the kernel's wake_wide()
-    Affine(affine::Wakers),
+    Kworkers(kworkers::Works),
     /// Where the partners of pairs ran: of pipe:copies=4, and how long they waited, beside their scores
     Copies(pairs::Pairs),
-    /// Several analyses in one reading: blame, chains, inversions, kworkers and map
-    Explain(waits::WaitsOfTasks),
     /// What happened in the slowest operations: of a traced workload, step by step, behind whom, woken by whom
     Slow(slow::SlowOf),
     /// Two traces, or two sets of traces, side by side: what moved most first
     Diff(diff::Sides),
-    /// Where the time of each task went: running, waiting, asleep
-    States(States),
     /// Write the trace for other tools: Perfetto's protobuf, lines of ftrace, or Parquet tables
     Convert(convert::Convert),
-    /// Can the trace be believed: lost events, switches that contradict each other, clocks, missing kinds of events
-    Check(Check),
 }
 
 /// The trace, common to all analyses.
@@ -166,58 +152,17 @@ struct Map {
     top: Option<usize>,
 }
 
-#[derive(Debug, Args)]
-struct States {
-    #[command(flatten)]
-    source: Source,
-    #[command(flatten)]
-    filters: Filters,
-    /// Most rows to show; 0 shows all [default: 20]
-    #[arg(long, value_name = "N")]
-    top: Option<usize>,
-}
-
-#[derive(Debug, Args)]
-struct Check {
-    #[command(flatten)]
-    source: Source,
-}
-
 pub(super) fn run(args: &Trace) -> Result<u8> {
     match &args.analysis {
         Analysis::Latency(args) => run_latency(args)?,
         Analysis::Timehist(args) => run_timehist(args)?,
         Analysis::Map(args) => run_map(args)?,
-        Analysis::Queues(args) => run_queues(args)?,
-        Analysis::Blame(args) => args.answer(blame::wanted(), blame, schedlab_report::trace_blame)?,
-        Analysis::Affine(args) => affine::run(args)?,
+        Analysis::Asked(question) => question.answer()?,
         Analysis::Copies(args) => pairs::run_copies(args)?,
-        Analysis::Chains(args) => args.answer(false, chains::wanted(), chains, schedlab_report::trace_chains)?,
-        Analysis::Inversions(args) => {
-            args.answer(inversions::wanted(), inversions, schedlab_report::trace_inversions)?;
-        }
-        Analysis::Kworkers(args) => waits::run_kworkers(args)?,
-        Analysis::Explain(args) => args.answer(explain::wanted(), explain, waits::pages)?,
-        Analysis::States(args) => {
-            args.filters.refuse_times("the time of a task is added up over the whole trace")?;
-            let asked = |scope| Asked { scope, top: most(args.top, ROWS), ..Asked::default() };
-            args.source.answer(
-                args.top,
-                &args.filters,
-                states::wanted(),
-                asked,
-                states,
-                schedlab_report::trace_states,
-            )?;
-        }
+        Analysis::Kworkers(args) => kworkers::run(args)?,
         Analysis::Diff(args) => diff::run(args)?,
         Analysis::Slow(args) => slow::run(args)?,
         Analysis::Convert(args) => convert::run(args)?,
-        Analysis::Check(args) => {
-            let mut reader = args.source.open(check::wanted())?;
-            let found = check(&mut reader)?;
-            args.source.print(None, &found, schedlab_report::trace_check)?;
-        }
     }
     Ok(exit::DONE)
 }
@@ -300,12 +245,6 @@ fn run_map(args: &Map) -> Result<()> {
         schedlab_report::map_line,
         |each| map(&mut reader, &scope, each),
     )
-}
-
-fn run_queues(args: &Selected) -> Result<()> {
-    args.filters.refuse_tasks("the length of a queue counts all threads that run or wait there")?;
-    let asked = |scope| Asked { scope, slices: slices(), ..Asked::default() };
-    args.source.answer(None, &args.filters, queues::wanted(), asked, queues, schedlab_report::trace_queues)
 }
 
 pub(super) fn open(path: &Path, wanted: schedlab_trace::Kinds) -> Result<Reader> {

@@ -104,7 +104,9 @@ fn of_task(place: &Place) -> Here<'_> {
     let shown = task::read_back(0, std::slice::from_ref(&setting)).remove(0);
     // The value is shown without its key, which is the name.
     let value = shown.effective.split_once('=').map(|(_, value)| value.to_owned()).filter(|value| !value.is_empty());
-    let why_not = shown.not_applied.filter(|why| why.contains("ignores it") || value.is_none());
+    // A slice that reads as 0 was not taken: this kernel ignores it, or a policy has none.
+    let is_refused = shown.effective.parse() == Ok(Setting::Slice { ns: 0 });
+    let why_not = shown.not_applied.filter(|_| is_refused || value.is_none());
     let place = Some(place);
     Here { place, path: None, value: value.filter(|_| why_not.is_none()), set: "task", why_not }
 }

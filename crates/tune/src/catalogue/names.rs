@@ -6,7 +6,7 @@ use super::{Knob, catalogue};
 use crate::reason::GUEST_LANE;
 use crate::resolve::exact_files;
 use crate::roots::Roots;
-use schedlab_run::nearest::nearest;
+use schedlab_run::nearest::hint;
 use schedlab_run::units::parse_duration_ns;
 use schedlab_run::{Arm, Setting, SettingError};
 use std::collections::BTreeMap;
@@ -68,8 +68,7 @@ fn row_named<'a>(rows: &'a [Row], name: &str) -> Option<&'a Row> {
 fn unknown(rows: &[Row], name: &str) -> String {
     let files = rows.iter().flat_map(|row| row.places.iter().map(|place| stem(place.file())));
     let known = rows.iter().map(|row| row.name).chain(files.filter(|file| file.len() > 4));
-    let near = nearest(stem(name), known).map(|near| format!("; did you mean `{near}`?")).unwrap_or_default();
-    format!("no knob is called `{name}`{near} (`schedlab tune catalog` lists them all)")
+    format!("no knob is called `{name}`{}; `schedlab tune catalog` lists them all", hint(stem(name), known))
 }
 
 /// `NAME=VALUE` as this kernel takes it: NAME is the catalogue's, or the kernel's file on any version, or a setting as in

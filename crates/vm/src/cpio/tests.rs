@@ -1,6 +1,7 @@
 //! The archive read back by an unpacker of the tests' own, for drawn contents, and by cpio(1) where it is installed.
 
 use super::*;
+use schedlab_stats::Random;
 use std::io::Write;
 use std::process::{Command, Stdio};
 
@@ -31,13 +32,11 @@ fn unpack(bytes: &[u8]) -> Vec<Seen> {
     }
 }
 
-/// A small generator: the tests need variety, not quality.
-struct Draw(u64);
+struct Draw(Random);
 
 impl Draw {
     fn below(&mut self, end: u64) -> u64 {
-        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        (self.0 >> 33) % end
+        self.0.below(end as usize) as u64
     }
 
     fn path(&mut self) -> String {
@@ -56,7 +55,7 @@ impl Draw {
 #[test]
 fn drawn_archives_are_read_back_as_they_were_put_in() {
     for seed in 0..200 {
-        let mut draw = Draw(seed);
+        let mut draw = Draw(Random::new(seed));
         let (mut archive, mut files) = (Archive::default(), BTreeMap::new());
         for _ in 0..draw.below(12) {
             let (path, content) = (draw.path(), draw.content());

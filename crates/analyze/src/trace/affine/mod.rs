@@ -197,13 +197,13 @@ impl Wakers<'_> {
     fn waking(&mut self, taken: &Taken<'_>, wake: &Wake) {
         let Some(wakee) = taken.woken else { return };
         let waker = if wake.waker == Tid::IDLE { None } else { taken.engine.task(wake.waker) };
-        let (cpu, meant) = (taken.event.cpu, self.is_meant(taken, waker));
+        let (cpu, selected) = (taken.event.cpu, self.is_selected(taken, waker));
         if let Some(aside) = self.aside(taken, wake, wakee) {
-            *aside += u64::from(meant);
+            *aside += u64::from(selected);
             return;
         }
         if waker.is_none() && (wake.waker != Tid::IDLE || cpu == Cpu::ANY) {
-            self.aside.by_strangers += u64::from(meant);
+            self.aside.by_strangers += u64::from(selected);
             return;
         }
         let wakee_flips = self.tasks.of(wakee).flips;
@@ -212,7 +212,7 @@ impl Wakers<'_> {
             None => self.idle.of(cpu),
         };
         let flip = of_waker.flips.record(wakee, taken.event.ts);
-        if !meant {
+        if !selected {
             return;
         }
         let (row, flips) = (&mut of_waker.row, of_waker.flips);
@@ -230,7 +230,7 @@ impl Wakers<'_> {
     }
 
     /// Whether a waking is asked for: by its waker, its time and its CPU.
-    fn is_meant(&self, taken: &Taken<'_>, waker: Option<TaskId>) -> bool {
+    fn is_selected(&self, taken: &Taken<'_>, waker: Option<TaskId>) -> bool {
         let all = self.scope.tasks.is_open() && self.scope.tasks.within.is_none();
         let by_waker = match waker.map(|waker| taken.known.get(waker)) {
             Some(known) => (all || known.chosen) && self.scope.has_prio(known.prio),

@@ -289,7 +289,7 @@ impl<'a> Counter<'a> {
 
     /// Whether waits of threads that left their CPU so, and of this priority, are asked for.
     #[inline]
-    fn is_meant(&mut self, left: StateClass, prio: Prio) -> bool {
+    fn is_selected(&mut self, left: StateClass, prio: Prio) -> bool {
         let by_state = self.scope.has_state(left);
         self.without_prio += u64::from(by_state && self.scope.lacks_prio(prio));
         by_state && self.scope.has_prio(prio)
@@ -363,7 +363,7 @@ impl Analysis for Counter<'_> {
     #[inline]
     fn waited(&mut self, now: &Now<'_>, task: TaskId, wait: &Wait) {
         let known = now.known.get(task);
-        if !self.scope.window.has(wait.end, wait.cpu) || !self.is_meant(wait.left, wait.prio) {
+        if !self.scope.window.has(wait.end, wait.cpu) || !self.is_selected(wait.left, wait.prio) {
             return;
         }
         let unknown_set = self.waiters.of(task).may == UNKNOWN && self.affinity.is_known();
@@ -385,7 +385,7 @@ impl Analysis for Counter<'_> {
 
     fn wait_censored(&mut self, now: &Now<'_>, task: TaskId, wait: &CensoredWait) {
         // Where it would have ended is not known.
-        if self.scope.window.has_time(now.event.ts) && self.is_meant(wait.left, wait.prio) {
+        if self.scope.window.has_time(now.event.ts) && self.is_selected(wait.left, wait.prio) {
             self.victims.of(task).censored[wait.why as usize] += 1;
         }
     }

@@ -195,7 +195,7 @@ impl<'a> Tracker<'a> {
     fn step(&mut self, now: &Now<'_>, task: TaskId, wait: &Wait, origin: Origin) {
         let What::Switch { next, next_comm, .. } = now.event.what else { return };
         let known = now.known.get(task);
-        let meant =
+        let selected =
             (origin.chosen || known.chosen) && self.scope.has_prio(wait.prio) && self.scope.has_state(wait.left);
         let before = origin.chain.filter(|before| before.links < MOST_LINKS);
         if let (None, Some(chain)) = (before, origin.chain) {
@@ -219,9 +219,9 @@ impl<'a> Tracker<'a> {
             comm: next_comm,
             wait: *wait,
         };
-        let chain = self.go_on(&step, before, (serial, meant));
+        let chain = self.go_on(&step, before, (serial, selected));
         self.steps.push(step);
-        if meant && self.scope.window.has(wait.end, wait.cpu) {
+        if selected && self.scope.window.has(wait.end, wait.cpu) {
             self.wakeups += 1;
             let pair = self.paths.pair(origin.waker, next_comm);
             pair.waits.add(wait.ns());
@@ -237,7 +237,7 @@ impl<'a> Tracker<'a> {
     }
 
     /// What a task carries after this step.
-    fn go_on(&mut self, step: &Step, before: Option<Chain>, (serial, meant): (u64, bool)) -> Chain {
+    fn go_on(&mut self, step: &Step, before: Option<Chain>, (serial, selected): (u64, bool)) -> Chain {
         let ns = step.wait.ns();
         let of_before = before.map_or_else(|| self.paths.root(step.waker), |before| before.node);
         Chain {
@@ -249,7 +249,7 @@ impl<'a> Tracker<'a> {
             end: step.wait.end,
             end_cpu: step.wait.cpu,
             first: before.map_or(serial, |b| b.first),
-            chosen: meant || before.is_some_and(|b| b.chosen),
+            chosen: selected || before.is_some_and(|b| b.chosen),
             woke: false,
         }
     }
@@ -440,8 +440,8 @@ impl Analysis for Tracker<'_> {
         }
         *self.carriers.of(task) = Carrier::default();
         let (known, scope) = (now.known.get(task), self.scope);
-        let meant = known.chosen || origin.is_some_and(|origin| origin.chosen);
-        let counts = meant && scope.has_prio(wait.prio) && scope.has_state(wait.left);
+        let selected = known.chosen || origin.is_some_and(|origin| origin.chosen);
+        let counts = selected && scope.has_prio(wait.prio) && scope.has_state(wait.left);
         if counts && wait.began != Began::Preempted && scope.window.has_time(now.event.ts) {
             self.censored[wait.why as usize] += 1;
         }

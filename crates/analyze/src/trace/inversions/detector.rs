@@ -337,8 +337,8 @@ impl Analysis for Detector<'_> {
     fn wait_censored(&mut self, now: &Now<'_>, task: TaskId, wait: &CensoredWait) {
         self.states.of(task).blocked = None;
         // Where it would have ended is not known.
-        let meant = self.scope.window.has_time(now.event.ts) && self.scope.has_state(wait.left);
-        if meant && self.is_high(wait.prio) {
+        let selected = self.scope.window.has_time(now.event.ts) && self.scope.has_state(wait.left);
+        if selected && self.is_high(wait.prio) {
             self.held.of(task).censored[wait.why as usize] += 1;
         }
     }

@@ -158,7 +158,7 @@ impl<'a> Items<'a> {
     }
 
     /// Whether an item that this kworker starts or ends now counts.
-    fn is_meant(&self, event: &Event, known: &KnownTasks, worker: TaskId) -> bool {
+    fn is_selected(&self, event: &Event, known: &KnownTasks, worker: TaskId) -> bool {
         let known = known.get(worker);
         known.chosen && self.scope.has_prio(known.prio) && self.scope.window.has(event.ts, event.cpu)
     }
@@ -177,7 +177,7 @@ impl<'a> Items<'a> {
         };
         let of_worker = self.workers.of(worker);
         (of_worker.is_one, of_worker.now) = (true, Some((work, ts, at, cpus)));
-        if !self.is_meant(event, known, worker) {
+        if !self.is_selected(event, known, worker) {
             return;
         }
         self.started += 1;
@@ -201,12 +201,12 @@ impl<'a> Items<'a> {
 
     fn ended(&mut self, taken: &Taken<'_>, work: u64, worker: TaskId) {
         let Taken { event, engine, known, .. } = *taken;
-        let meant = self.is_meant(event, known, worker);
+        let selected = self.is_selected(event, known, worker);
         let worker = self.workers.of(worker);
         let Some((_, start, at, cpus)) = worker.now.take().filter(|(of, ..)| *of == work) else { return };
         worker.items.push(start, event.ts, MOST_OF_A_WORKER);
         worker.waits.cut(start);
-        if meant && !engine.missed(start, cpus) {
+        if selected && !engine.missed(start, cpus) {
             self.functions[at].1.execution.add(event.ts.saturating_sub(start));
         }
     }

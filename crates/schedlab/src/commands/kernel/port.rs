@@ -62,7 +62,7 @@ fn places(args: &Port) -> Result<()> {
     if let Some(file) = args.json.as_deref().filter(|file| *file != "-").map(Path::new) {
         outside("--json", file)?;
         let series: Vec<&Path> = args.series.iter().map(PathBuf::as_path).collect();
-        destination::check("--json", file, &series, args.dry_run)?;
+        destination::check("--json", Some(file), &series, args.dry_run)?;
     }
     if args.build { built::check(args) } else { Ok(()) }
 }

@@ -1,7 +1,7 @@
 //! What `schedlab list --json` answers.
 
 use crate::cli::Listing;
-use schedlab_analyze::trace::{Definition, all_definitions};
+use schedlab_analyze::trace::Definition;
 use schedlab_bench::{OptionDoc, WORKLOADS, WorkloadInfo};
 use schedlab_record::topdown::{TABLES, Table, table_of};
 use schedlab_record::{COUNTERS, Roots};
@@ -117,7 +117,7 @@ impl Listed {
             knobs: wanted(Listing::Knobs).then(|| settings().collect()),
             counters: wanted(Listing::Counters).then(|| counters().collect()),
             topdown: wanted(Listing::Counters).then(topdown),
-            analyses: wanted(Listing::Analyses).then(|| all_definitions().copied().collect()),
+            analyses: wanted(Listing::Analyses).then(|| schedlab_report::trace_definitions().copied().collect()),
         }
     }
 }

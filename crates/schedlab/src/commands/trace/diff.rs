@@ -45,7 +45,7 @@ pub(super) struct Sides {
 pub(super) fn run(args: &Sides) -> Result<()> {
     let [a, b] = sides(args)?;
     let read: Vec<&Path> = a.iter().chain(&b).map(PathBuf::as_path).collect();
-    args.html.as_ref().map_or(Ok(()), |file| destination::check("--html", file, &read, false))?;
+    destination::check("--html", args.html.as_deref(), &read, false)?;
     let tasks = TaskFilter { comms: args.comm.clone(), ..TaskFilter::default() };
     let top = args.top.map(|top| most(Some(top), 0).unwrap_or(usize::MAX));
     let options = DiffOptions { tasks, whole_names: args.whole_names, top };

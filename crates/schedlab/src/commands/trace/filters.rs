@@ -8,7 +8,7 @@ use schedlab_analyze::trace::{Scope, TaskFilter, TimeWindow, cgroup_members, cgr
 use schedlab_run::units::CpuList;
 use std::path::Path;
 
-#[derive(Debug, Args)]
+#[derive(Debug, Default, Args)]
 pub(super) struct Filters {
     /// Only tasks of this name, their last or their first (what a shell starts is called `sh` before it execs; timehist: the
     /// name then); `*` for any characters; may be given several times

@@ -26,8 +26,14 @@ pub(super) struct Inside {
     pub(super) modules: Vec<String>,
 }
 
-/// The device that no alias leads to: nothing in the kernel asks for it.
-pub(super) const BINDER: &str = "binder_linux";
+/// Modules that a plan's guests need from the start: nothing in the kernel asks for binder's, no alias leads to the device.
+pub(super) fn modules_of(plan: &Plan) -> Vec<String> {
+    modules(plan.has_option("transport", "binder"))
+}
+
+fn modules(needs_binder: bool) -> Vec<String> {
+    needs_binder.then(|| "binder_linux".to_owned()).into_iter().collect()
+}
 
 /// The guest's own file for a result that `vm profile` reads and nobody else gets.
 pub(super) const OUTCOME: &str = "/schedlab/outcome.json";
@@ -46,6 +52,7 @@ impl Inside {
         match command {
             Command::Bench(args) => {
                 bench::check_anywhere(&args, &written)?;
+                inside.modules = modules(bench::planned(&args, &written)?.has_option("transport", "binder"));
                 if let Some(file) = args.json.as_deref().filter(|file| *file != "-") {
                     let file = absolute(&directory, Path::new(file))?;
                     let stays = file == Path::new(OUTCOME);
@@ -60,11 +67,14 @@ impl Inside {
                 }
             }
             Command::Ab(args) => {
+                inside.modules = modules_of(&ab::plan(&args, &written)?);
                 inside.experiment(&directory, args.output.resume, args.output.out.as_deref(), &ab::name(&args))?
             }
             Command::Run(args) => {
                 let plan = absolute(&directory, &args.plan)?;
-                if input::text(&plan).ok().and_then(|text| Plan::parse(&text).ok()?.guest).is_some() {
+                let read = input::text(&plan).ok().and_then(|text| Plan::parse(&text).ok());
+                inside.modules = read.as_ref().map(modules_of).unwrap_or_default();
+                if read.is_some_and(|plan| plan.guest.is_some()) {
                     bail!(
                         "{}: its trials run in guests of their own ([guest]): schedlab run {}",
                         plan.display(),
@@ -77,8 +87,10 @@ impl Inside {
             }
             Command::Repeat(args) => {
                 let pack = absolute(&directory, &args.file)?;
-                if input::bytes(&pack).is_ok_and(|bytes| Pack::parse(&bytes).is_ok_and(|pack| !pack.kernels.is_empty()))
-                {
+                let read = input::bytes(&pack).ok().and_then(|bytes| Pack::parse(&bytes).ok());
+                inside.modules =
+                    read.as_ref().and_then(|pack| pack.plan().ok()).map(|plan| modules_of(&plan)).unwrap_or_default();
+                if read.is_some_and(|pack| !pack.kernels.is_empty()) {
                     bail!("{}: its trials run in guests of their own: schedlab repeat {0}", args.file.display());
                 }
                 inside.reads.push(Added { from: pack.clone(), to: text(&pack)? });
@@ -88,10 +100,6 @@ impl Inside {
             Command::Tune(args) if args.root.is_none() && args.action.only_looks() => {}
             Command::List(_) => {}
             _ => usage!("`{}` reads and writes files of the host: run it there", words.join(" ")),
-        }
-        let says_binder = inside.reads.iter().any(|added| mentions_binder(&added.from));
-        if says_binder || words.iter().any(|word| word.contains("binder")) {
-            inside.modules.push(BINDER.into());
         }
         Ok(inside)
     }
@@ -143,10 +151,6 @@ fn absolute(directory: &Path, path: &Path) -> Result<PathBuf> {
 
 fn text(path: &Path) -> Result<String> {
     path.to_str().map(str::to_owned).with_context(|| format!("{} is not UTF-8", path.display()))
-}
-
-fn mentions_binder(plan: &Path) -> bool {
-    input::text(plan).is_ok_and(|text| text.contains("binder"))
 }
 
 #[cfg(test)]

@@ -40,7 +40,7 @@ pub(super) fn run(args: &VmProfile) -> Result<u8> {
     let words = words(&args.command);
     let file = args.json.as_deref().filter(|file| *file != "-").map(Path::new);
     let read: Vec<&Path> = args.against.iter().chain([&args.kernel]).map(Path::new).collect();
-    file.map_or(Ok(()), |file| destination::check("--json", file, &read, args.guest.dry_run))?;
+    destination::check("--json", file, &read, args.guest.dry_run)?;
     if args.guest.dry_run {
         let against = args.against.iter().filter(|name| !name.ends_with(".json"));
         for kernel in against.chain([&args.kernel]) {

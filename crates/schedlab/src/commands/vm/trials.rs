@@ -4,7 +4,7 @@ mod booted;
 mod tried;
 
 use super::guest::{self, Capabilities, USUAL_LIMIT};
-use super::inside::{BINDER, Inside};
+use super::inside::Inside;
 use super::listener::Quiet;
 use super::task;
 use anyhow::{Context, Result, bail};
@@ -51,8 +51,7 @@ pub(crate) struct Guests {
 impl Guests {
     /// Those of a plan's `[guest]` table.
     pub(crate) fn new(guest: &GuestPlan, plan: &Plan) -> Result<Self> {
-        let speaks_of_binder = plan.to_toml().contains("binder");
-        let modules = speaks_of_binder.then(|| BINDER.to_owned()).into_iter().collect();
+        let modules = super::inside::modules_of(plan);
         Ok(Self {
             plan: guest.clone(),
             capabilities: Capabilities::default(),

@@ -1,0 +1,11 @@
+//! Everything that explains waits, one page below the other.
+
+use super::{blame, chains, inversions, trace_kworkers, trace_overview};
+use crate::document::Document;
+use schedlab_analyze::trace::Explained;
+
+/// The findings as a page.
+pub(super) fn page(found: &Explained) -> Document {
+    let waits = blame::page(&found.blame).and(chains::page(&found.chains)).and(inversions::page(&found.inversions));
+    waits.and(trace_kworkers(&found.kworkers)).and(trace_overview(&found.map))
+}

@@ -1,0 +1,133 @@
+//! The analyses of [`ANALYSES`]: each is a command, with those of the common options that it takes.
+
+use super::filters::Filters;
+use super::{Source, answer, most, slices, terminal};
+use crate::output::{print_line, to_stdout};
+use anyhow::Result;
+use clap::{ArgMatches, Args, Command, FromArgMatches, Subcommand};
+use schedlab_analyze::trace::Asked;
+use schedlab_report::{ANALYSES, Answer, Filtered, Form, TraceAnalysis};
+use schedlab_run::json::Room;
+
+/// An analysis with what was said of it.
+#[derive(Debug)]
+pub(super) struct Question {
+    analysis: &'static TraceAnalysis,
+    source: Source,
+    filters: Filters,
+    each: EachTask,
+    cache: Cache,
+    rows: Rows,
+}
+
+#[derive(Debug, Default, Args)]
+struct EachTask {
+    /// A row for each task instead of one for all tasks of a name
+    #[arg(long, short = 'p')]
+    each_task: bool,
+}
+
+#[derive(Debug, Default, Args)]
+struct Cache {
+    /// CPUs that share a last-level cache, the kernel's sd_llc_size; all of the machine when not given
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=8192))]
+    llc_size: Option<u32>,
+}
+
+#[derive(Debug, Default, Args)]
+struct Rows {
+    /// Most rows of each table, and most waits or chains one by one, up to 100; 0 shows all
+    #[arg(long, value_name = "N")]
+    top: Option<usize>,
+}
+
+impl Question {
+    pub(super) fn answer(&self) -> Result<()> {
+        let (row, top) = (self.analysis, self.rows.top);
+        match row.takes.filters {
+            Filtered::No | Filtered::All => {}
+            Filtered::NotTasks(why) => self.filters.refuse_tasks(why)?,
+            Filtered::NotStates(why) => self.filters.refuse_states(why)?,
+            Filtered::NotTimes(why) => self.filters.refuse_times(why)?,
+        }
+        let (mut reader, scope) = self.source.open_for(&self.filters, (row.wanted)())?;
+        let asked = Asked {
+            scope,
+            each_task: self.each.each_task,
+            top: row.takes.rows.and_then(|usual| most(top, usual)),
+            slices: slices(),
+            llc_size: self.cache.llc_size,
+            ..Asked::default()
+        };
+        let form = match answer(self.source.json, top) {
+            asked if asked.json => Form::Json(Room::of(asked.top)),
+            _ => Form::Page,
+        };
+        match (row.run)(&mut reader, &asked, form)? {
+            Answer::Json(line) => print_line(line),
+            Answer::Page(page) => {
+                let (width, colour) = terminal();
+                to_stdout(|out| page.text(width, colour, out))
+            }
+        }
+    }
+}
+
+fn command(row: &TraceAnalysis) -> Command {
+    let takes = row.takes;
+    let about = Source::augment_args(Command::new(row.name).about(row.question));
+    let about = with::<Filters>(about, !matches!(takes.filters, Filtered::No));
+    let about = with::<Cache>(about, takes.llc_size);
+    let about = with::<EachTask>(about, takes.each_task);
+    with::<Rows>(about, takes.rows.is_some())
+}
+
+fn with<T: Args>(command: Command, takes: bool) -> Command {
+    if takes { T::augment_args(command) } else { command }
+}
+
+fn of<T: Args + Default>(matches: &mut ArgMatches, takes: bool) -> Result<T, clap::Error> {
+    if takes { T::from_arg_matches_mut(matches) } else { Ok(T::default()) }
+}
+
+impl FromArgMatches for Question {
+    fn from_arg_matches(matches: &ArgMatches) -> Result<Self, clap::Error> {
+        Self::from_arg_matches_mut(&mut matches.clone())
+    }
+
+    fn from_arg_matches_mut(matches: &mut ArgMatches) -> Result<Self, clap::Error> {
+        let said = matches.remove_subcommand();
+        let row = said.and_then(|(name, said)| Some((ANALYSES.iter().find(|row| row.name == name)?, said)));
+        let Some((analysis, mut said)) = row else {
+            return Err(clap::Error::new(clap::error::ErrorKind::InvalidSubcommand));
+        };
+        let takes = analysis.takes;
+        Ok(Self {
+            analysis,
+            source: Source::from_arg_matches_mut(&mut said)?,
+            filters: of(&mut said, !matches!(takes.filters, Filtered::No))?,
+            each: of(&mut said, takes.each_task)?,
+            cache: of(&mut said, takes.llc_size)?,
+            rows: of(&mut said, takes.rows.is_some())?,
+        })
+    }
+
+    fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), clap::Error> {
+        *self = Self::from_arg_matches(matches)?;
+        Ok(())
+    }
+}
+
+impl Subcommand for Question {
+    fn augment_subcommands(trace: Command) -> Command {
+        trace.subcommands(ANALYSES.iter().map(command))
+    }
+
+    fn augment_subcommands_for_update(trace: Command) -> Command {
+        Self::augment_subcommands(trace)
+    }
+
+    fn has_subcommand(name: &str) -> bool {
+        ANALYSES.iter().any(|row| row.name == name)
+    }
+}

@@ -1,0 +1,79 @@
+//! `schedlab trace kworkers`, of a trace or of the trials of each arm of a run.
+
+use super::filters::Filters;
+use super::{Source, most, traces};
+use anyhow::{Context, Result};
+use clap::Args;
+use schedlab_analyze::trace::{Asked, Kworkers, PooledKworkers, kworkers};
+use std::path::{Path, PathBuf};
+
+/// Rows of a table when nobody says how many.
+const ROWS: usize = 10;
+
+/// Which work. FILE may be a run directory with traces: then the trials of each arm are one.
+#[derive(Debug, Args)]
+pub(super) struct Works {
+    #[command(flatten)]
+    source: Source,
+    #[command(flatten)]
+    filters: Filters,
+    /// Names of functions that the trace gives by address: a copy of /proc/kallsyms of that boot
+    #[arg(long, value_name = "FILE")]
+    kallsyms: Option<PathBuf>,
+    /// Most rows of each table; 0 shows all [default: 10]
+    #[arg(long, value_name = "N")]
+    top: Option<usize>,
+    /// Also a picture: work latency by function, of a run directory by arm
+    #[arg(long, value_name = "FILE")]
+    svg: Option<PathBuf>,
+}
+
+pub(super) fn run(args: &Works) -> Result<()> {
+    args.filters
+        .refuse_states("a work item has no state; those of its kworker are in `trace latency --comm 'kworker*'`")?;
+    let symbols = match &args.kallsyms {
+        Some(path) => {
+            let text = std::fs::read_to_string(path).with_context(|| format!("{} cannot be read", path.display()))?;
+            kworkers::Symbols::parse(&text).with_context(|| path.display().to_string())?
+        }
+        None => kworkers::Symbols::default(),
+    };
+    let top = most(args.top, ROWS);
+    let dir = &args.source.file;
+    if dir.is_dir() && super::trace_in(dir) == *dir && super::part_numbers(dir).is_empty() {
+        let pooled = pooled(args, &symbols)?;
+        draw(args, &pooled)?;
+        return args
+            .source
+            .print(args.top, &pooled, |found| schedlab_report::pooled_kworkers(found, top.unwrap_or(usize::MAX)));
+    }
+    let found = of_file(args, &args.source.file, &symbols, top)?;
+    let mut alone = PooledKworkers::new();
+    alone.arm(&args.source.file.display().to_string(), std::slice::from_ref(&found));
+    draw(args, &alone)?;
+    args.source.print(args.top, &found, schedlab_report::trace_kworkers)
+}
+
+fn of_file(args: &Works, file: &Path, symbols: &kworkers::Symbols, top: Option<usize>) -> Result<Kworkers> {
+    let scope = args.filters.scope(file)?;
+    let options = Asked { scope, symbols: symbols.clone(), top, ..Asked::default() };
+    let mut reader = super::open(file, kworkers::wanted())?;
+    let found = kworkers(&mut reader, &options)?;
+    Ok(found)
+}
+
+/// The work of every arm of a run whose trials were traced.
+fn pooled(args: &Works, symbols: &kworkers::Symbols) -> Result<PooledKworkers> {
+    let mut pooled = PooledKworkers::new();
+    for arm in traces::by_arm(&args.source.file)? {
+        let found = arm.files.iter().map(|(_, file)| of_file(args, file, symbols, None));
+        pooled.arm(&arm.name, &found.collect::<Result<Vec<_>>>()?);
+    }
+    Ok(pooled)
+}
+
+fn draw(args: &Works, found: &PooledKworkers) -> Result<()> {
+    let Some(file) = &args.svg else { return Ok(()) };
+    std::fs::write(file, schedlab_report::pooled_kworkers_svg(found, &traces::place(&args.source.file)))
+        .with_context(|| format!("{} cannot be written", file.display()))
+}
