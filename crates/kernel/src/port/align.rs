@@ -53,8 +53,6 @@ pub(super) struct Alignment {
     /// For each old line its line of the text, from 0, and how like it is (1: the same but for indentation).
     pub(super) map: Vec<Option<(usize, f32)>>,
     pub(super) score: f32,
-    /// The best score of a place that shares no line with this one.
-    pub(super) rival: f32,
     /// The score of a hunk that stands there line by line.
     pub(super) full: f32,
     /// Most of the lines stand in the section that the hunk names.
@@ -83,15 +81,12 @@ pub(super) fn align(old: &[Old<'_>], source: &Source<'_>, near: usize) -> Option
     let end = (0..width).max_by(|&a, &b| ends[a].total_cmp(&ends[b]).then_with(|| distance(b).cmp(&distance(a))))?;
     let mut map = trace(&from, old, source, end);
     close_up(&mut map, old, source);
-    let first = map.iter().flatten().next()?.0;
-    let last = map.iter().flatten().last()?.0;
-    let is_apart = |j: &usize| *j <= first || *j > last + m;
-    let rival = (0..width).filter(is_apart).map(|j| ends[j]).fold(0.0, f32::max);
+    map.iter().flatten().next()?;
     let full = old.iter().map(|line| line.weight + bonus(line)).sum();
     let standing = || old.iter().zip(&map).filter_map(|(line, there)| there.map(|(at, _)| (line, at)));
     let at_home = standing().filter(|(line, at)| is_home(line, source, *at)).count();
     let is_at_home = 2 * at_home > standing().count();
-    Some(Alignment { map, score: ends[end], rival, full, is_at_home })
+    Some(Alignment { map, score: ends[end], full, is_at_home })
 }
 
 /// The best scores of the old lines so far that end before each line of the text, and of those the ones behind lines that
