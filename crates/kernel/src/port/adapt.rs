@@ -3,7 +3,7 @@
 
 use super::align::{Alignment, Old};
 use super::source::Source;
-use super::tokens::{is_name, merged, words};
+use super::tokens::{is_name, likeness, merged, telling, words};
 use crate::series::{Hunk, Line};
 use std::collections::HashMap;
 use std::ops::Range;
@@ -163,7 +163,10 @@ fn goes_behind(before: Neighbour, behind: Neighbour, new: &[&[u8]], old: &[Old<'
         // The statement goes on in the text.
         return true;
     }
-    let is_torn = |at: usize| tears(source.lines[at - 1], new);
+    let mut said = new.iter().filter(|line| !line.trim_ascii().is_empty());
+    let Some(first) = said.next() else { return false };
+    let last = said.next_back().unwrap_or(first).trim_ascii();
+    let is_torn = |at: usize| tears(source.lines[at - 1], first);
     if is_torn(before.there + 1) != is_torn(behind.there) {
         return is_torn(before.there + 1);
     }
@@ -172,22 +175,28 @@ fn goes_behind(before: Neighbour, behind: Neighbour, new: &[&[u8]], old: &[Old<'
     if before.steps == 0 && (is_end || line.ends_with(b"{")) {
         return !line.ends_with(b"{");
     }
-    // How well it holds: it stands right beside the addition, as it is, and says something.
-    let hold = |n: Neighbour| n.like * old[n.old].known.weight() - n.steps as f32;
-    hold(before) + BEFORE < hold(behind)
+    if last.ends_with(b"*/") {
+        // A comment stands above what it is about.
+        return true;
+    }
+    // How well it holds: it stands right beside the addition, as it is, says something, and is like it.
+    let hold = |n: Neighbour, added: &[u8]| {
+        let known = &old[n.old].known;
+        n.like * known.weight() - n.steps as f32 + likeness(&known.words, &telling(added))
+    };
+    hold(before, first) + BEFORE < hold(behind, last)
 }
 
-/// Lines behind this one would come between a condition and its statement, or could not be reached.
-fn tears(line: &[u8], new: &[&[u8]]) -> bool {
-    let indent = |line: &[u8]| line.iter().take_while(|b| b.is_ascii_whitespace()).count();
-    let is_blank = |line: &&&[u8]| line.trim_ascii().is_empty();
-    let Some(first) = new.iter().find(|line| !is_blank(line)) else { return false };
-    let (text, added) = (line.trim_ascii(), first.trim_ascii());
+/// Right behind this line the added one would come between a condition and its statement, or could not be reached.
+fn tears(line: &[u8], added: &[u8]) -> bool {
+    let indent = |line: &[u8]| line.len() - line.trim_ascii_start().len();
+    let is_as_deep = indent(line) == indent(added);
+    let (text, added) = (line.trim_ascii(), added.trim_ascii());
     let starts = |text: &[u8], with: &[&str]| with.iter().any(|word| words(text).first() == Some(&word.as_bytes()));
     let is_head = starts(text, &["if", "else", "for", "while"]) && !text.ends_with(b"{") && !text.ends_with(b";");
     let is_end = starts(text, &["return", "goto", "break", "continue"]) && text.ends_with(b";");
     let is_label = added.ends_with(b":") || starts(added, &["case", "default", "#", "}"]);
-    (is_head && !added.starts_with(b"{")) || (is_end && indent(line) == indent(first) && !is_label)
+    (is_head && !added.starts_with(b"{")) || (is_end && is_as_deep && !is_label)
 }
 
 /// Names that every line of the place has in another form: what the hunk calls `folio`, the text calls `page`.

@@ -82,7 +82,7 @@ fn one(hunk: &Hunk, patch: Placement, source: &Source<'_>) -> Rehearsed {
     let ours: Option<Vec<Edit>> = adapted.as_ref().map(|edits| edits.iter().map(|(edit, _)| edit.clone()).collect());
     let middle = found.map.iter().flatten().next().map_or(0, |(at, _)| *at);
     let line = ours.as_ref().and_then(|edits| edits.first()).map_or(middle, |edit| edit.at.start);
-    let flagged = if by_patch.is_empty() { None } else { flag(hunk, &by_patch, ours.as_deref(), &found, source) };
+    let flagged = if by_patch.is_empty() { None } else { flag(patch, &by_patch, ours.as_deref(), &found, source) };
     let is_failed = by_patch.is_empty();
     let is_present = is_failed && is_present(hunk, line, source);
     let proposal = match (&adapted, &ours) {
@@ -104,7 +104,7 @@ fn here(line: usize, source: &Source<'_>) -> Place {
 
 /// Why patch's place is not the right one.
 fn flag(
-    _hunk: &Hunk,
+    patch: Placement,
     by_patch: &[Edit],
     ours: Option<&[Edit]>,
     found: &Alignment,
@@ -116,10 +116,16 @@ fn flag(
         return None;
     }
     let (there, here) = (here(theirs, source), here(mine, source));
-    if there.function == here.function {
-        return None;
+    match patch {
+        _ if there.function != here.function => {
+            Some(format!("patch puts it into `{}`, it is for `{}`", there.function, here.function))
+        }
+        // It has left out lines that tell the two places apart.
+        Placement::At { fuzz: 1.., .. } => {
+            Some(format!("patch puts it to line {}, by all its lines it is for line {}", there.line, here.line))
+        }
+        _ => None,
     }
-    Some(format!("patch puts it into `{}`, it is for `{}`", there.function, here.function))
 }
 
 /// What the hunk makes of its lines, from the first change to the last, stands near the place where they belong, beside a
