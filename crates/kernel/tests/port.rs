@@ -305,7 +305,7 @@ fn a_line_that_the_text_has_is_not_taken_for_another() {
     let context = |names: &str| list(names).replace('#', " #");
     let diff = context("generic container_of") + "+#include <linux/errno.h>\n" + &context("etherdevice gfp if_ether");
     let expected = list("generic errno etherdevice gfp if_ether kernel kref list");
-    assert_eq!(proposed(&one(&format!("@@ -1,5 +1,6 @@\n{diff}"), &text), &*text), expected);
+    assert_eq!(proposed(&one(&format!("@@ -1,5 +1,6 @@\n{diff}"), &text), &text), expected);
 }
 
 /// Patch takes the first place, for which it leaves out the lines that stand at the other.

@@ -57,6 +57,8 @@ pub(super) struct Alignment {
     pub(super) full: f32,
     /// Most of the lines stand in the section that the hunk names.
     pub(super) is_at_home: bool,
+    /// All that the hunk removes stands there as it is.
+    pub(super) has_removed: bool,
 }
 
 /// The best place in the text; of equals the one nearest to line `near`. `None`: nothing like it, or too long to look.
@@ -86,7 +88,10 @@ pub(super) fn align(old: &[Old<'_>], source: &Source<'_>, near: usize) -> Option
     let standing = || old.iter().zip(&map).filter_map(|(line, there)| there.map(|(at, _)| (line, at)));
     let at_home = standing().filter(|(line, at)| is_home(line, source, *at)).count();
     let is_at_home = 2 * at_home > standing().count();
-    Some(Alignment { map, score: ends[end], full, is_at_home })
+    let mut removed =
+        old.iter().zip(&map).filter(|(line, _)| line.is_removed && line.known.says_something()).peekable();
+    let has_removed = removed.peek().is_some() && removed.all(|(_, there)| there.is_some_and(|(_, like)| like == 1.0));
+    Some(Alignment { has_removed, map, score: ends[end], full, is_at_home })
 }
 
 /// The best scores of the old lines so far that end before each line of the text, and of those the ones behind lines that

@@ -68,8 +68,9 @@ fn one(hunk: &Hunk, patch: Placement, source: &Source<'_>) -> Rehearsed {
         Placement::At { line, .. } => line,
         _ => hunk.old_start.saturating_sub(1),
     };
-    let found = align(&old, source, near)
-        .filter(|found| found.score >= if found.is_at_home { PLACE_AT_HOME } else { PLACE } * found.full);
+    let found = align(&old, source, near).filter(|found| {
+        found.has_removed || found.score >= if found.is_at_home { PLACE_AT_HOME } else { PLACE } * found.full
+    });
     let by_patch = match patch {
         Placement::At { line, .. } => splice::placed(hunk, line),
         _ => Vec::new(),
