@@ -284,3 +284,40 @@ fn files_that_are_not_there_by_their_stamp_are_made_and_removed_in_the_adapted_s
         + &made("made", "m");
     assert_eq!(adapted, expected);
 }
+
+/// Between the two lines that it stood between another has come: it goes where it does not tear a statement.
+#[test]
+fn an_addition_does_not_come_between_a_condition_and_its_statement_nor_behind_a_return() {
+    let text = "void f(struct a *a)\n{\n\tlock();\n\tlocked();\nout:\n\tif (a)\n\t\tput(a);\n\tunlock();\n}\n";
+    let diff = "@@ -3,6 +3,7 @@ void f(struct a *a)\n \tlock();\n \tlocked();\n out:\n+\tagain(a);\n \tput(a);\n \tunlock();\n }\n";
+    assert_eq!(proposed(&one(diff, text), text), text.replace("out:\n", "out:\n\tagain(a);\n"));
+    let text = "int f(struct a *a)\n{\n\tunregister(a);\n\tdestroy(a);\n\tfree_irq(a);\n\n\treturn 0;\n}\n";
+    let diff = "@@ -3,6 +3,6 @@ int f(struct a *a)\n \tunregister(a);\n-\tdestroy(a);\n \tfree_irq(a);\n+\tdestroy(a);\n }\n \n int g(void)\n";
+    let moved = text.replace("\tdestroy(a);\n\tfree_irq(a);\n", "\tfree_irq(a);\n\tdestroy(a);\n");
+    assert_eq!(proposed(&one(diff, text), text), moved);
+}
+
+/// One include is as like the next as any other.
+#[test]
+fn a_line_that_the_text_has_is_not_taken_for_another() {
+    let list = |names: &str| names.split(' ').map(|n| format!("#include <linux/{n}.h>\n")).collect::<String>();
+    let text = list("generic etherdevice gfp if_ether kernel kref list");
+    let context = |names: &str| list(names).replace('#', " #");
+    let diff = context("generic container_of") + "+#include <linux/errno.h>\n" + &context("etherdevice gfp if_ether");
+    let expected = list("generic errno etherdevice gfp if_ether kernel kref list");
+    assert_eq!(proposed(&one(&format!("@@ -1,5 +1,6 @@\n{diff}"), &text), &text), expected);
+}
+
+/// Patch takes the first place, for which it leaves out the lines that stand at the other.
+#[test]
+fn fuzz_within_a_function_is_flagged() {
+    let text = "int f(int x)\n{\n\tlock(x);\n\tx = compute(x);\n\tunlock(x);\n\talpha(x);\n\tbeta(x);\n\tlock_it(x);\n\tx = compute(x);\n\tunlock_it(x);\n\tgamma(x);\n\tdelta(x);\n}\n";
+    let diff = "@@ -6,7 +6,7 @@ int f(int x)\n \talpha(x);\n \tbeta(x);\n \tlock(x);\n-\tx = compute(x);\n+\tx = recompute(x);\n \tunlock(x);\n \tgamma(x);\n \tdelta(x);\n";
+    let found = one(diff, text);
+    let said = "patch puts it to line 4, by all its lines it is for line 9";
+    assert_eq!((found.patch.verdict(), found.flagged.as_deref()), (Verdict::Fuzz, Some(said)));
+    assert_eq!(
+        proposed(&found, text),
+        text.replace("\tx = compute(x);\n\tunlock_it", "\tx = recompute(x);\n\tunlock_it")
+    );
+}

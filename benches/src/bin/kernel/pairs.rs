@@ -58,16 +58,18 @@ fn hunks(a: &Path, b: &Path) -> Result<Vec<Hunk>> {
     Ok(parse(&out.stdout).into_iter().flat_map(|patch| patch.files).flat_map(|file| file.hunks).collect())
 }
 
+/// The lines that a hunk removes and adds, without trailing blanks.
+pub(crate) fn changed(hunk: &Hunk) -> Vec<Vec<u8>> {
+    let lines = hunk.lines.iter().filter(|l| !matches!(l, Line::Context(_)));
+    lines.map(|l| [&[l.sign()], l.text().trim_ascii_end()].concat()).collect()
+}
+
 /// The pairs of a file: counterpart and hunk are each other's best match.
 pub(crate) fn of_file(trees: &[PathBuf; 4], file: &str) -> Result<Vec<Pair>> {
     let at = |tree: usize| trees[tree].join(file);
     let (newer, counterparts) = (hunks(&at(0), &at(1))?, hunks(&at(2), &at(3))?);
     let old = std::fs::read(at(2)).with_context(|| at(2).display().to_string())?;
     let base = std::fs::read(at(0)).with_context(|| at(0).display().to_string())?;
-    let changed = |hunk: &Hunk| -> Vec<Vec<u8>> {
-        let lines = hunk.lines.iter().filter(|l| !matches!(l, Line::Context(_)));
-        lines.map(|l| [&[l.sign()], l.text().trim_ascii_end()].concat()).collect()
-    };
     let (a, b): (Vec<_>, Vec<_>) = (newer.iter().map(changed).collect(), counterparts.iter().map(changed).collect());
     let ratio: Vec<Vec<f64>> = a.iter().map(|x| b.iter().map(|y| ratio(x, y)).collect()).collect();
     let mut out = Vec::new();

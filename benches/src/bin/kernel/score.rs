@@ -1,6 +1,6 @@
 //! What the rehearsal said of each pair, beside what patch did and what the maintainers did.
 
-use crate::pairs::Pair;
+use crate::pairs::{Pair, changed};
 use anyhow::{Context, Result};
 use schedlab_benches::table;
 use schedlab_kernel::{Confidence, Placement, Rehearsed, Source, Verdict, apply, rehearse};
@@ -40,6 +40,8 @@ pub(crate) struct Score {
     proposed_right: [Share; 2],
     /// Wrong ones of each confidence.
     wrong: BTreeMap<&'static str, Share>,
+    /// Of the wrong ones that are not guesses: the counterpart has all of their lines, and more.
+    among_others: Share,
     place: Share,
     place_of_failures: Share,
     flagged_misplaced: Share,
@@ -78,6 +80,9 @@ impl Score {
         let is_proposed_right = proposed.as_ref() == Some(&pair.right);
         if let Some(proposal) = &ours.proposal {
             self.wrong.entry(name(proposal.confidence)).or_default().add(!is_proposed_right);
+            if !is_proposed_right && proposal.confidence < Confidence::Guess {
+                self.among_others.add(is_among(&changed(&proposal.hunk), &changed(&pair.counterpart)));
+            }
         }
         if is_failure {
             self.proposed_right[usize::from(!pair.is_same)].add(is_proposed_right);
@@ -138,6 +143,7 @@ impl Score {
             (self.place_of_failures, "right place where patch fails", "", true),
             (wrong("sure"), "proposals given as sure: wrong", "≤ 3 %", wrong("sure").percent() <= 3.0),
             (wrong("likely"), "proposals given as likely: wrong", "", true),
+            (self.among_others, "wrong sure and likely ones: the maintainers have all their lines, and more", "", true),
             (wrong("guess"), "proposals given as guess: wrong", "", true),
             (
                 self.flagged_misplaced,
@@ -162,6 +168,12 @@ fn name(confidence: Confidence) -> &'static str {
         Confidence::Likely => "likely",
         Confidence::Guess => "guess",
     }
+}
+
+/// These lines stand among those, in their order.
+fn is_among(lines: &[Vec<u8>], those: &[Vec<u8>]) -> bool {
+    let mut those = those.iter();
+    lines.iter().all(|line| those.any(|other| other == line))
 }
 
 /// Within the lines that the maintainers changed, give or take the context of a diff.

@@ -3,7 +3,7 @@
 
 use super::align::{Alignment, Old};
 use super::source::Source;
-use super::tokens::{is_name, merged, words};
+use super::tokens::{is_name, likeness, merged, telling, words};
 use crate::series::{Hunk, Line};
 use std::collections::HashMap;
 use std::ops::Range;
@@ -144,7 +144,7 @@ fn added(group: &Group<'_>, old: &[Old<'_>], place: &Alignment, source: &Source<
         (Some(a), Some(b)) if a.there + 1 == b.there => {
             (b.there, if a.is_exact() && b.is_exact() { Way::Exact } else { Way::OneSide })
         }
-        (Some(a), Some(b)) if goes_behind(a, b, old, source) => {
+        (Some(a), Some(b)) if goes_behind(a, b, &group.new, old, source) => {
             (b.there, if b.is_exact() { Way::OneSide } else { Way::Assumed })
         }
         (Some(a), _) => (a.there + 1, if a.is_exact() { Way::OneSide } else { Way::Assumed }),
@@ -157,20 +157,46 @@ fn added(group: &Group<'_>, old: &[Old<'_>], place: &Alignment, source: &Source<
 
 /// Lines have come between the two neighbours of an addition: whether it goes to the one behind. What stands at the end
 /// of its paragraph or block stays there, and so does what stands at the beginning of a block.
-fn goes_behind(before: Neighbour, behind: Neighbour, old: &[Old<'_>], source: &Source<'_>) -> bool {
+fn goes_behind(before: Neighbour, behind: Neighbour, new: &[&[u8]], old: &[Old<'_>], source: &Source<'_>) -> bool {
     let (line, there) = (old[before.old].known.trimmed, source.known[before.there].trimmed);
     if before.steps == 0 && line.last() != there.last() {
         // The statement goes on in the text.
         return true;
+    }
+    let mut said = new.iter().filter(|line| !line.trim_ascii().is_empty());
+    let Some(first) = said.next() else { return false };
+    let last = said.next_back().unwrap_or(first).trim_ascii();
+    let is_torn = |at: usize| tears(source.lines[at - 1], first);
+    if is_torn(before.there + 1) != is_torn(behind.there) {
+        return is_torn(before.there + 1);
     }
     let next = old[behind.old].known.trimmed;
     let is_end = behind.steps == 0 && (next.is_empty() || next.starts_with(b"}") || next.starts_with(b"#include"));
     if before.steps == 0 && (is_end || line.ends_with(b"{")) {
         return !line.ends_with(b"{");
     }
-    // How well it holds: it stands right beside the addition, as it is, and says something.
-    let hold = |n: Neighbour| n.like * old[n.old].known.weight() - n.steps as f32;
-    hold(before) + BEFORE < hold(behind)
+    if last.ends_with(b"*/") {
+        // A comment stands above what it is about.
+        return true;
+    }
+    // How well it holds: it stands right beside the addition, as it is, says something, and is like it.
+    let hold = |n: Neighbour, added: &[u8]| {
+        let known = &old[n.old].known;
+        n.like * known.weight() - n.steps as f32 + likeness(&known.words, &telling(added))
+    };
+    hold(before, first) + BEFORE < hold(behind, last)
+}
+
+/// Right behind this line the added one would come between a condition and its statement, or could not be reached.
+fn tears(line: &[u8], added: &[u8]) -> bool {
+    let indent = |line: &[u8]| line.len() - line.trim_ascii_start().len();
+    let is_as_deep = indent(line) == indent(added);
+    let (text, added) = (line.trim_ascii(), added.trim_ascii());
+    let starts = |text: &[u8], with: &[&str]| with.iter().any(|word| words(text).first() == Some(&word.as_bytes()));
+    let is_head = starts(text, &["if", "else", "for", "while"]) && !text.ends_with(b"{") && !text.ends_with(b";");
+    let is_end = starts(text, &["return", "goto", "break", "continue"]) && text.ends_with(b";");
+    let is_label = added.ends_with(b":") || starts(added, &["case", "default", "#", "}"]);
+    (is_head && !added.starts_with(b"{")) || (is_end && is_as_deep && !is_label)
 }
 
 /// Names that every line of the place has in another form: what the hunk calls `folio`, the text calls `page`.
@@ -189,7 +215,10 @@ fn renames<'a>(old: &'a [Old<'_>], place: &Alignment, source: &'a Source<'_>) ->
             }
         }
     }
-    found.into_iter().filter_map(|(a, b)| b.filter(|b| *b != a).map(|b| (a, b))).collect()
+    let found = found.into_iter().filter_map(|(a, b)| b.filter(|b| *b != a).map(|b| (a, b)));
+    // A name that the text has, too, means the same there.
+    let there = |name: &[u8]| source.known.iter().any(|line| words(line.trimmed).contains(&name));
+    found.filter(|(name, _)| !there(name)).collect()
 }
 
 /// Writes the text's names into added lines; answers whether there were any.

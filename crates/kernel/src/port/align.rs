@@ -4,6 +4,7 @@
 use super::section::Section;
 use super::source::{Known, Source};
 use crate::series::{Hunk, Line};
+use std::collections::HashSet;
 
 /// Cells of the table at most; beyond, no place is looked for.
 const CELLS: usize = 1 << 26;
@@ -11,6 +12,8 @@ const CELLS: usize = 1 << 26;
 const OPEN: f32 = 0.3;
 const EXTEND: f32 = 0.03;
 const TORN: f32 = 0.3;
+/// What is left of the worth of a line that is alike only, where the old line stands in the text as it is.
+const ALIKE: f32 = 0.5;
 
 /// One old line of a hunk.
 pub(super) struct Old<'a> {
@@ -18,6 +21,8 @@ pub(super) struct Old<'a> {
     pub(super) is_removed: bool,
     section: Option<Section>,
     weight: f32,
+    /// It says something, and the text has it as it is.
+    stands: bool,
 }
 
 /// The old lines of a hunk, with the section each stands in and the weight that each has in this text.
@@ -33,9 +38,11 @@ pub(super) fn old_lines<'a>(hunk: &'a Hunk, source: &Source<'_>) -> Vec<Old<'a>>
         }
         let known = Known::new(line.text());
         let is_removed = matches!(line, Line::Removed(_));
-        let rarity = 1.0 / (1.0 + (source.times(&known).max(1) as f32).ln() / 2.0);
+        let times = source.times(&known);
+        let rarity = 1.0 / (1.0 + (times.max(1) as f32).ln() / 2.0);
         let weight = known.weight() * rarity * if is_removed { 1.5 } else { 1.0 };
-        out.push(Old { known, is_removed, section: section.clone(), weight });
+        let stands = times > 0 && known.says_something();
+        out.push(Old { known, is_removed, section: section.clone(), weight, stands });
     }
     out
 }
@@ -46,12 +53,12 @@ pub(super) struct Alignment {
     /// For each old line its line of the text, from 0, and how like it is (1: the same but for indentation).
     pub(super) map: Vec<Option<(usize, f32)>>,
     pub(super) score: f32,
-    /// The best score of a place that shares no line with this one.
-    pub(super) rival: f32,
     /// The score of a hunk that stands there line by line.
     pub(super) full: f32,
     /// Most of the lines stand in the section that the hunk names.
     pub(super) is_at_home: bool,
+    /// All that the hunk removes stands there as it is.
+    pub(super) has_removed: bool,
 }
 
 /// The best place in the text; of equals the one nearest to line `near`. `None`: nothing like it, or too long to look.
@@ -60,27 +67,31 @@ pub(super) fn align(old: &[Old<'_>], source: &Source<'_>, near: usize) -> Option
     if m == 0 || (m + 1).checked_mul(width)? > CELLS {
         return None;
     }
+    // A line of the text that is one of the hunk's is no other one of them.
+    let own: HashSet<&[u8]> = old.iter().filter(|line| line.stands).map(|line| line.known.trimmed).collect();
+    let is_own: Vec<bool> = source.known.iter().map(|line| own.contains(line.trimmed)).collect();
     let mut from = vec![0u8; (m + 1) * width];
     let mut row = Row { score: vec![0.0; width], gap: vec![f32::NEG_INFINITY; width] };
     for (i, line) in old.iter().enumerate() {
         if i > 0 && line.is_removed && old[i - 1].is_removed {
             row.gap.iter_mut().for_each(|score| *score -= TORN);
         }
-        row = next(line, &row, source, &mut from[(i + 1) * width..(i + 2) * width]);
+        row = next(line, &row, source, &is_own, &mut from[(i + 1) * width..(i + 2) * width]);
     }
     let ends = &row.score;
     let distance = |j: usize| (j as isize - (near + m) as isize).unsigned_abs();
     let end = (0..width).max_by(|&a, &b| ends[a].total_cmp(&ends[b]).then_with(|| distance(b).cmp(&distance(a))))?;
-    let map = trace(&from, old, source, end);
-    let first = map.iter().flatten().next()?.0;
-    let last = map.iter().flatten().last()?.0;
-    let is_apart = |j: &usize| *j <= first || *j > last + m;
-    let rival = (0..width).filter(is_apart).map(|j| ends[j]).fold(0.0, f32::max);
+    let mut map = trace(&from, old, source, end);
+    close_up(&mut map, old, source);
+    map.iter().flatten().next()?;
     let full = old.iter().map(|line| line.weight + bonus(line)).sum();
     let standing = || old.iter().zip(&map).filter_map(|(line, there)| there.map(|(at, _)| (line, at)));
     let at_home = standing().filter(|(line, at)| is_home(line, source, *at)).count();
     let is_at_home = 2 * at_home > standing().count();
-    Some(Alignment { map, score: ends[end], rival, full, is_at_home })
+    let mut removed =
+        old.iter().zip(&map).filter(|(line, _)| line.is_removed && line.known.says_something()).peekable();
+    let has_removed = removed.peek().is_some() && removed.all(|(_, there)| there.is_some_and(|(_, like)| like == 1.0));
+    Some(Alignment { has_removed, map, score: ends[end], full, is_at_home })
 }
 
 /// The best scores of the old lines so far that end before each line of the text, and of those the ones behind lines that
@@ -92,7 +103,7 @@ struct Row {
 
 /// The row of one more old line. Of each cell it is kept where its score is from, in two bits, and in a third the same of
 /// a gap that ends there.
-fn next(line: &Old<'_>, above: &Row, source: &Source<'_>, from: &mut [u8]) -> Row {
+fn next(line: &Old<'_>, above: &Row, source: &Source<'_>, is_own: &[bool], from: &mut [u8]) -> Row {
     let width = from.len();
     let pattern = source.pattern(&line.known);
     let skip = line.weight * if line.is_removed { 0.6 } else { 0.3 };
@@ -102,7 +113,8 @@ fn next(line: &Old<'_>, above: &Row, source: &Source<'_>, from: &mut [u8]) -> Ro
     for (j, cell) in from.iter_mut().enumerate() {
         let (mut best, mut way) = (better(j) - skip, is_gap(j));
         if j > 0 {
-            let gain = gain(line, source.likeness(&pattern, j - 1), source, j - 1);
+            let like = source.likeness(&pattern, j - 1);
+            let gain = if like < 1.0 && is_own[j - 1] { 0.0 } else { gain(line, like, source, j - 1) };
             if gain > 0.0 && better(j - 1) + gain >= best {
                 (best, way) = (better(j - 1) + gain, 2 | is_gap(j - 1));
             }
@@ -138,8 +150,30 @@ fn trace(from: &[u8], old: &[Old<'_>], source: &Source<'_>, end: usize) -> Vec<O
     map
 }
 
+/// A line that says nothing goes with its neighbour: of two blank lines of the hunk the one text line is that which stands
+/// right behind, or before, what stands beside it in the text.
+fn close_up(map: &mut [Option<(usize, f32)>], old: &[Old<'_>], source: &Source<'_>) {
+    let at = |map: &[Option<(usize, f32)>], i: usize| map.get(i).copied().flatten().map(|(line, _)| line);
+    let beside = |map: &[Option<(usize, f32)>], i: usize, line: usize| {
+        let before = i.checked_sub(1).and_then(|i| at(map, i)).is_some_and(|there| there + 1 == line);
+        before || at(map, i + 1) == Some(line + 1)
+    };
+    for i in 0..map.len() {
+        let Some(line) = at(map, i).filter(|line| !old[i].known.says_something() && !beside(map, i, *line)) else {
+            continue;
+        };
+        let is_free = |k: &usize| map[*k].is_none() && old[*k].known.trimmed == source.known[line].trimmed;
+        let before = (0..i).rev().take_while(|k| map[*k].is_none()).filter(is_free);
+        let behind = (i + 1..map.len()).take_while(|k| map[*k].is_none()).filter(is_free);
+        let better = before.chain(behind).find(|k| beside(map, *k, line));
+        if let Some(k) = better {
+            map.swap(i, k);
+        }
+    }
+}
+
 fn bonus(line: &Old<'_>) -> f32 {
-    if line.section.is_some() { 0.1 + 0.2 * line.weight } else { 0.0 }
+    if line.section.is_some() { 0.1 + 0.5 * line.weight } else { 0.0 }
 }
 
 /// What it is worth that this old line is that line of the text, which is so like it.
@@ -147,7 +181,11 @@ fn gain(line: &Old<'_>, like: f32, source: &Source<'_>, at: usize) -> f32 {
     if like == 0.0 {
         return 0.0;
     }
-    let worth = if like == 1.0 { 1.0 } else { 1.6 * like - 0.7 };
+    let worth = match like {
+        1.0 => 1.0,
+        like if line.stands => ALIKE * (1.6 * like - 0.7),
+        like => 1.6 * like - 0.7,
+    };
     line.weight * worth + if is_home(line, source, at) { bonus(line) } else { 0.0 }
 }
 

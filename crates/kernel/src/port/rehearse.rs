@@ -4,13 +4,13 @@ use super::Source;
 use super::adapt::{Edit, Way, adapt};
 use super::align::{Alignment, align, old_lines};
 use super::splice;
-use crate::gnu::{Placement, place};
+use crate::gnu::{FUZZ_LIMIT, Placement, place};
 use crate::series::Hunk;
 
 /// How far a proposal can be trusted. It is a proposal still.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Confidence {
-    /// The changed lines and their neighbours stand in one place only, in the function that the hunk names.
+    /// Patch would put it there by its own rules, if it looked only at the function that the hunk names.
     Sure,
     /// Something around the change differs, and what to do about it follows from the lines.
     Likely,
@@ -55,8 +55,6 @@ pub struct Rehearsed {
 /// is enough.
 const PLACE: f32 = 0.3;
 const PLACE_AT_HOME: f32 = 0.12;
-/// Of the best place's score: another one that has as much is its rival.
-const AS_GOOD: f32 = 0.99;
 
 /// Rehearses the hunks of a file.
 pub fn rehearse(hunks: &[Hunk], source: &Source<'_>) -> Vec<Rehearsed> {
@@ -70,8 +68,9 @@ fn one(hunk: &Hunk, patch: Placement, source: &Source<'_>) -> Rehearsed {
         Placement::At { line, .. } => line,
         _ => hunk.old_start.saturating_sub(1),
     };
-    let found = align(&old, source, near)
-        .filter(|found| found.score >= if found.is_at_home { PLACE_AT_HOME } else { PLACE } * found.full);
+    let found = align(&old, source, near).filter(|found| {
+        found.has_removed || found.score >= if found.is_at_home { PLACE_AT_HOME } else { PLACE } * found.full
+    });
     let by_patch = match patch {
         Placement::At { line, .. } => splice::placed(hunk, line),
         _ => Vec::new(),
@@ -84,14 +83,14 @@ fn one(hunk: &Hunk, patch: Placement, source: &Source<'_>) -> Rehearsed {
     let ours: Option<Vec<Edit>> = adapted.as_ref().map(|edits| edits.iter().map(|(edit, _)| edit.clone()).collect());
     let middle = found.map.iter().flatten().next().map_or(0, |(at, _)| *at);
     let line = ours.as_ref().and_then(|edits| edits.first()).map_or(middle, |edit| edit.at.start);
-    let flagged = if by_patch.is_empty() { None } else { flag(hunk, &by_patch, ours.as_deref(), &found, source) };
+    let flagged = if by_patch.is_empty() { None } else { flag(patch, &by_patch, ours.as_deref(), &found, source) };
     let is_failed = by_patch.is_empty();
     let is_present = is_failed && is_present(hunk, line, source);
     let proposal = match (&adapted, &ours) {
         (Some(adapted), Some(edits)) if (is_failed && !is_present) || flagged.is_some() => {
             let edits = splice::joined(edits.iter().cloned(), source.lines());
             let proposed = splice::as_one(&edits, hunk.line, source.lines());
-            Some(Proposal { hunk: proposed, confidence: confidence(hunk, adapted, &found) })
+            Some(Proposal { hunk: proposed, confidence: confidence(hunk, adapted, &found, source) })
         }
         _ => None,
     };
@@ -106,7 +105,7 @@ fn here(line: usize, source: &Source<'_>) -> Place {
 
 /// Why patch's place is not the right one.
 fn flag(
-    _hunk: &Hunk,
+    patch: Placement,
     by_patch: &[Edit],
     ours: Option<&[Edit]>,
     found: &Alignment,
@@ -118,59 +117,63 @@ fn flag(
         return None;
     }
     let (there, here) = (here(theirs, source), here(mine, source));
-    if there.function == here.function {
-        return None;
+    match patch {
+        _ if there.function != here.function => {
+            Some(format!("patch puts it into `{}`, it is for `{}`", there.function, here.function))
+        }
+        // It has left out lines that tell the two places apart.
+        Placement::At { fuzz: 1.., .. } => {
+            Some(format!("patch puts it to line {}, by all its lines it is for line {}", there.line, here.line))
+        }
+        _ => None,
     }
-    Some(format!("patch puts it into `{}`, it is for `{}`", there.function, here.function))
 }
 
-/// The added lines stand in one stretch near the place where they belong, and the removed ones do not.
+/// What the hunk makes of its lines, from the first change to the last, stands near the place where they belong, beside a
+/// line that is beside it in the hunk; and what it was made of does not.
 fn is_present(hunk: &Hunk, near: usize, source: &Source<'_>) -> bool {
     let (new, old) = (hunk.new_side(), hunk.old_side());
     let window = near.saturating_sub(new.len() + 20)..(near + new.len() + 20).min(source.lines.len());
-    let there = &source.lines[window];
+    let there: Vec<&[u8]> = source.known[window].iter().map(|line| line.trimmed).collect();
     let (before, behind) = hunk.context();
-    let core = |side: &[&[u8]]| -> Vec<Vec<u8>> {
-        side[before.min(side.len())..side.len() - behind.min(side.len() - before.min(side.len()))]
-            .iter()
-            .map(|l| l.trim_ascii().to_vec())
-            .collect()
-    };
-    let (new, old) = (core(&new), core(&old));
-    let stands = |side: &[Vec<u8>]| {
-        !side.is_empty()
-            && there.windows(side.len()).any(|lines| lines.iter().zip(side).all(|(a, b)| a.trim_ascii() == &b[..]))
-    };
-    let says_something = new.iter().any(|line| line.len() > 3);
-    says_something
-        && stands(&new)
-        && (old.is_empty() || !stands(&old) || new.windows(old.len().max(1)).any(|w| w == &old[..]))
+    let (new, old) = (trimmed(&new), trimmed(&old));
+    let core = |side: &[&[u8]]| before.min(side.len())..(side.len() - behind).max(before.min(side.len()));
+    let stands = |side: &[&[u8]]| !side.is_empty() && there.windows(side.len()).any(|lines| lines == side);
+    let (made, was) = (core(&new), core(&old));
+    let tells = |line: &&[u8]| line.len() > 3;
+    let (first, last) = (made.start.saturating_sub(1), (made.end + 1).min(new.len()));
+    let beside = [first..made.end, made.start..last].into_iter().filter(|range| {
+        let line = if range.start < made.start { first } else { last - 1 };
+        *range != made && tells(&new[line])
+    });
+    let (made_of, was_of) = (&new[made.clone()], &old[was]);
+    made_of.iter().any(tells)
+        && (stands(&new[first..last]) || beside.into_iter().any(|range| stands(&new[range])))
+        && (was_of.is_empty() || !stands(was_of) || made_of.windows(was_of.len()).any(|w| w == was_of))
 }
 
-fn confidence(hunk: &Hunk, adapted: &[(Edit, Way)], found: &Alignment) -> Confidence {
+fn trimmed<'a>(lines: &[&'a [u8]]) -> Vec<&'a [u8]> {
+    lines.iter().map(|line| line.trim_ascii()).collect()
+}
+
+fn confidence(hunk: &Hunk, adapted: &[(Edit, Way)], found: &Alignment, source: &Source<'_>) -> Confidence {
     let worst = adapted.iter().map(|(_, way)| *way).max().unwrap_or(Way::Assumed);
-    let share = found.score / found.full;
     match worst {
-        Way::Exact
-            if is_whole(hunk, adapted.len(), found)
-                && found.is_at_home
-                && found.rival < AS_GOOD * found.score
-                && share >= 0.55 =>
-        {
-            Confidence::Sure
-        }
-        Way::Exact | Way::OneSide | Way::Words if share >= 0.45 => Confidence::Likely,
+        Way::Exact if is_sure(hunk, found, source) => Confidence::Sure,
+        Way::Exact | Way::OneSide | Way::Words if found.score >= 0.45 * found.full => Confidence::Likely,
         _ => Confidence::Guess,
     }
 }
 
-/// From the first change of the hunk to the last its lines stand there one after the other, as they are. Of several
-/// changes the lines beside them do, too: where one of those differs, the same commit often had more to change there.
-fn is_whole(hunk: &Hunk, changes: usize, found: &Alignment) -> bool {
+/// Patch would put it there if it looked at that function alone: all lines but those of the context that patch ignores, too,
+/// stand there as they are, one behind the other, and in no other place of the function.
+fn is_sure(hunk: &Hunk, found: &Alignment, source: &Source<'_>) -> bool {
     let (before, behind) = hunk.context();
-    let beside = usize::from(changes > 1);
-    let changed = before.saturating_sub(beside)..(found.map.len() + beside - behind).min(found.map.len());
-    let changed = &found.map[changed];
-    changed.iter().all(|there| there.is_some_and(|(_, like)| like == 1.0))
-        && changed.windows(2).all(|pair| matches!(pair, [Some((a, _)), Some((b, _))] if a + 1 == *b))
+    let kept = before.min(FUZZ_LIMIT)..found.map.len() - behind.min(FUZZ_LIMIT);
+    let (old, Some(Some((first, _)))) = (hunk.old_side(), found.map.get(kept.start).copied()) else { return false };
+    let Some(lines) = old.get(kept).filter(|lines| !lines.is_empty()).map(trimmed) else { return false };
+    let places = source.known.windows(lines.len()).enumerate().filter(|(at, there)| {
+        there.iter().map(|line| line.trimmed).eq(lines.iter().copied()) && source.section(*at) == source.section(first)
+    });
+    found.is_at_home && places.map(|(at, _)| at).eq([first])
 }

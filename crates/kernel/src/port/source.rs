@@ -42,9 +42,14 @@ impl<'a> Known<'a> {
         if found < LIKE { 0.0 } else { found.min(0.99) }
     }
 
+    /// It has a word: not a brace, not blank.
+    pub(super) fn says_something(&self) -> bool {
+        self.mask != 0
+    }
+
     /// How much the line tells by itself: braces and blank lines stand everywhere.
     pub(super) fn weight(&self) -> f32 {
-        if self.mask == 0 { 0.15 } else { (0.4 + 0.08 * self.words.len() as f32).min(1.0) }
+        if !self.says_something() { 0.15 } else { (0.4 + 0.08 * self.words.len() as f32).min(1.0) }
     }
 }
 
