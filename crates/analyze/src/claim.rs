@@ -108,7 +108,7 @@ fn sentence_of(
     contrast: &Contrast,
 ) -> String {
     let label = workload_label(findings, workload);
-    let evidence = evidence(contrast);
+    let evidence = evidence(findings, workload, contrast);
     let prefix = if contrast.is_aa { "A/A control: " } else { "" };
     let several = workload.metrics.iter().filter(|m| m.role == Role::Primary).count() > 1;
     let on = if several { format!("{label} ({})", metric_name(&metric.name)) } else { label.clone() };
@@ -142,9 +142,17 @@ fn sentence_of(
     }
 }
 
-fn evidence(contrast: &Contrast) -> String {
+fn evidence(findings: &Findings, workload: &WorkloadFindings, contrast: &Contrast) -> String {
     let level = contrast.effect.map_or(String::new(), |e| format!(", {:.0} % interval", e.level * 100.0));
-    format!("{}{level}", counted(contrast.units, &contrast.unit_name))
+    let units = counted(contrast.units, &contrast.unit_name);
+    // As many as were run, where some were cut or repeated.
+    let blocks = &workload.contamination.blocks;
+    let out = workload.warm_up.blocks_cut + blocks.iter().filter(|b| b.repeated_by.is_some()).count();
+    let is_of_one_run = !matches!(findings.source, Source::TwoRuns { .. });
+    match is_of_one_run && contrast.unit_name == "blocks" && out > 0 {
+        true => format!("{} of {}{level}", contrast.units, counted(contrast.units + out, "blocks")),
+        false => format!("{units}{level}"),
+    }
 }
 
 /// "B is not faster, but three times steadier" is a finding.
@@ -159,7 +167,8 @@ fn steadier<'f>(findings: &'f Findings, workload: &'f WorkloadFindings) -> impl 
             _ => return None,
         };
         let (arm, label) = (arm_name(findings, contrast.arm), workload_label(findings, workload));
-        let sentence = format!("{arm} makes {label} {phrase} from trial to trial: {}", evidence(contrast));
+        let sentence =
+            format!("{arm} makes {label} {phrase} from trial to trial: {}", evidence(findings, workload, contrast));
         let metric = workload.metrics.first().map(|m| m.name.clone()).unwrap_or_default();
         let verdict = contrast.verdict.clone();
         Some(Claim { sentence, workload: workload.workload, arm: contrast.arm, metric, verdict })

@@ -213,7 +213,7 @@ pub(crate) fn counts(workload: &WorkloadFindings) -> String {
         (c.warm_up, "warm-up"),
         (c.failed, "failed"),
         (c.not_applied, "not applied"),
-        (c.contaminated, "contaminated and repeated"),
+        (c.contaminated, "disturbed and repeated"),
         (c.incomplete, "in an incomplete block"),
     ];
     let mut text = format!("{} of {} used", c.used, counted(c.total, "trials"));
