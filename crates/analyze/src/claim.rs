@@ -3,9 +3,9 @@
 
 use crate::findings::*;
 use crate::metric_name::metric_name;
-use crate::words::{percent, phrase, times};
+use crate::words::{Phrase, percent, phrase, times};
 use schedlab_run::InOrder;
-use schedlab_run::{WorkloadSpec, counted};
+use schedlab_run::{Arm, Setting, WorkloadSpec, counted};
 
 /// One claim per workload, arm and primary metric: A/A controls last, differences first.
 pub(crate) fn claims(findings: &Findings) -> Vec<Claim> {
@@ -65,13 +65,35 @@ fn main_effects<'f>(findings: &'f Findings, workload: &'f WorkloadFindings) -> i
 /// The workload as short as the plan allows: its name, the options in which it differs from others of that name, and its load
 /// where it is another one only by that.
 pub fn workload_label(findings: &Findings, workload: &WorkloadFindings) -> String {
-    let parsed = |w: &WorkloadFindings| w.spec.parse::<WorkloadSpec>().ok();
-    let Some(own) = parsed(workload) else { return workload.spec.clone() };
+    let Some(own) = shared_spec(findings, workload) else { return workload.spec.clone() };
     let others = findings.workloads.iter().filter(|w| w.workload != workload.workload);
-    let others: Vec<WorkloadSpec> = others.filter_map(parsed).collect();
+    let others: Vec<WorkloadSpec> = others.filter_map(|other| shared_spec(findings, other)).collect();
     let label = own.label_among(others.iter());
     let has_both_loads = findings.workloads.iter().any(|w| w.spec == workload.spec && w.load != workload.load);
     if has_both_loads { label + &beside(&workload.load) } else { label }
+}
+
+/// What all arms run: the workload without the options that an arm sets for itself.
+pub fn shared_spec(findings: &Findings, workload: &WorkloadFindings) -> Option<WorkloadSpec> {
+    let settings: Vec<Setting> = findings.arms.iter().flat_map(settings).collect();
+    Some(workload.spec.parse::<WorkloadSpec>().ok()?.shared_by(&settings))
+}
+
+fn settings(arm: &ArmInfo) -> Vec<Setting> {
+    Arm::parse(&arm.name, &arm.spec).map(|arm| arm.settings).unwrap_or_default()
+}
+
+/// The command that an arm sets for itself.
+fn command(arm: &ArmInfo) -> Option<String> {
+    settings(arm).into_iter().find_map(|setting| match setting {
+        Setting::WorkloadOption { key, value } if key == "command" => Some(value),
+        _ => None,
+    })
+}
+
+/// Whether it is commands that are compared, not settings of a workload.
+fn is_of_commands(findings: &Findings) -> bool {
+    findings.arms.iter().any(|arm| command(arm).is_some())
 }
 
 /// ` beside burn:1`, or nothing.
@@ -79,8 +101,15 @@ pub fn beside(load: &[String]) -> String {
     if load.is_empty() { String::new() } else { format!(" beside {}", load.join(", ")) }
 }
 
-fn arm_name(findings: &Findings, arm: u32) -> &str {
-    findings.arms.get(arm as usize).map_or("?", |a| a.name.as_str())
+/// Of an arm with a command of its own, which is what is compared, with that: "B (`xz -k FILE`)".
+fn arm_name(findings: &Findings, arm: u32) -> String {
+    const LONGEST: usize = 48;
+    let Some(arm) = findings.arms.get(arm as usize) else { return "?".to_owned() };
+    let Some(mut command) = command(arm) else { return arm.name.clone() };
+    if let Some((end, _)) = command.char_indices().nth(LONGEST) {
+        command.replace_range(end.., "…");
+    }
+    format!("{} (`{command}`)", arm.name)
 }
 
 /// The sentence of one contrast.
@@ -91,7 +120,7 @@ pub(crate) fn sentence(
     contrast: &Contrast,
 ) -> String {
     sentence_of(
-        (arm_name(findings, contrast.arm), arm_name(findings, contrast.control)),
+        (&arm_name(findings, contrast.arm), &arm_name(findings, contrast.control)),
         findings,
         workload,
         metric,
@@ -108,7 +137,7 @@ fn sentence_of(
     contrast: &Contrast,
 ) -> String {
     let label = workload_label(findings, workload);
-    let evidence = evidence(contrast);
+    let evidence = evidence(findings, workload, contrast);
     let prefix = if contrast.is_aa { "A/A control: " } else { "" };
     let several = workload.metrics.iter().filter(|m| m.role == Role::Primary).count() > 1;
     let on = if several { format!("{label} ({})", metric_name(&metric.name)) } else { label.clone() };
@@ -134,6 +163,9 @@ fn sentence_of(
         (Verdict::NoVerdict { reason, .. }, Some(phrase)) => {
             format!("{prefix}no verdict on {arm} against {control} on {on}: {reason} (descriptive: {})", phrase.short)
         }
+        (_, Some(phrase)) if is_of_commands(findings) => {
+            format!("{prefix}{arm} {}: {evidence}", than(&phrase, metric, control, several))
+        }
         (_, Some(phrase)) if several && !phrase.names_metric => {
             format!("{prefix}{arm} makes {label} {} by {}: {evidence}", phrase.full, metric_name(&metric.name))
         }
@@ -142,9 +174,28 @@ fn sentence_of(
     }
 }
 
-fn evidence(contrast: &Contrast) -> String {
+/// Of a command against another: `is 7 times slower [6, 8] than A`.
+fn than(phrase: &Phrase, metric: &MetricFindings, control: &str, several: bool) -> String {
+    let by = if several && !phrase.names_metric { format!(" by {}", metric_name(&metric.name)) } else { String::new() };
+    let verbs = [("take ", "takes"), ("have ", "has")];
+    let said = verbs.iter().find_map(|(verb, says)| Some(format!("{says} {}", phrase.full.strip_prefix(verb)?)));
+    match phrase.full.starts_with("change ") {
+        true => format!("differs from {control}: {}", phrase.short),
+        false => format!("{} than {control}{by}", said.unwrap_or_else(|| format!("is {}", phrase.full))),
+    }
+}
+
+fn evidence(findings: &Findings, workload: &WorkloadFindings, contrast: &Contrast) -> String {
     let level = contrast.effect.map_or(String::new(), |e| format!(", {:.0} % interval", e.level * 100.0));
-    format!("{}{level}", counted(contrast.units, &contrast.unit_name))
+    let units = counted(contrast.units, &contrast.unit_name);
+    // As many as were run, where some were cut or repeated.
+    let blocks = &workload.contamination.blocks;
+    let out = workload.warm_up.blocks_cut + blocks.iter().filter(|b| b.repeated_by.is_some()).count();
+    let is_of_one_run = !matches!(findings.source, Source::TwoRuns { .. });
+    match is_of_one_run && contrast.unit_name == "blocks" && out > 0 {
+        true => format!("{} of {}{level}", contrast.units, counted(contrast.units + out, "blocks")),
+        false => format!("{units}{level}"),
+    }
 }
 
 /// "B is not faster, but three times steadier" is a finding.
@@ -159,7 +210,12 @@ fn steadier<'f>(findings: &'f Findings, workload: &'f WorkloadFindings) -> impl 
             _ => return None,
         };
         let (arm, label) = (arm_name(findings, contrast.arm), workload_label(findings, workload));
-        let sentence = format!("{arm} makes {label} {phrase} from trial to trial: {}", evidence(contrast));
+        let evidence = evidence(findings, workload, contrast);
+        let control = arm_name(findings, contrast.control);
+        let sentence = match is_of_commands(findings) {
+            true => format!("{arm} is {phrase} from trial to trial than {control}: {evidence}"),
+            false => format!("{arm} makes {label} {phrase} from trial to trial: {evidence}"),
+        };
         let metric = workload.metrics.first().map(|m| m.name.clone()).unwrap_or_default();
         let verdict = contrast.verdict.clone();
         Some(Claim { sentence, workload: workload.workload, arm: contrast.arm, metric, verdict })

@@ -56,13 +56,15 @@ pub(crate) fn facts_of(selection: &Selection<'_>, arm: u32, netns: &BTreeSet<&st
     let effective = rows()
         .filter_map(|r| r.record.outcome.as_ref())
         .flat_map(|o| &o.applied)
-        .map(|a| format!("{}: {}", a.setting, a.effective));
+        .map(|a| (a.setting.to_string(), &a.effective))
+        .map(|(asked, effective)| if asked == *effective { asked } else { format!("{asked}: {effective}") });
     let groups = used
         .iter()
         .find(|o| !o.groups.is_empty())
         .into_iter()
         .flat_map(|o| &o.groups)
-        .map(|g| format!("{} | {}", g.autogroup, g.cgroup));
+        // A kernel without autogroups has none to name.
+        .map(|g| format!("{} | {}", g.autogroup, g.cgroup).trim_start_matches(" | ").to_owned());
     ArmFacts {
         arm,
         used: used.len(),

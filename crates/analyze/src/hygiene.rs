@@ -88,7 +88,7 @@ impl Workload<'_> {
         let shown = format!("{} shown, not compared", counted(flagged, "warm-up trials"));
         let sentence = match (flagged, blocks_cut) {
             (0, 0) => String::new(),
-            _ if self.selection.used(None).next().is_none() => format!("{shown}."),
+            _ if self.selection.used_blocks().is_empty() => format!("{shown}."),
             (_, 0) => format!("{shown}; the pooled trials after the warm-up had settled."),
             (_, n) => format!(
                 "{shown}; the pooled trials, blind to the arm, settled only after {n} more {}, cut for all arms.",
@@ -108,10 +108,11 @@ impl Workload<'_> {
         let kept = blocks.iter().filter(|b| b.repeated_by.is_none()).count();
         let sentence = match (blocks.len(), kept) {
             (0, _) => String::new(),
-            (n, 0) => format!("{}, repeated; the verdict stands on the repeats.", counted(n, "contaminated blocks")),
+            (n, 0) => format!("{}, repeated; the verdict stands on the repeats.", counted(n, "disturbed blocks")),
             (n, kept) => format!(
-                "{}; not repeated (at most 20 % are) and kept in the verdict: {kept}.",
-                counted(n, "contaminated blocks")
+                "{}: {} repeated, {kept} kept in the verdict (at most 20 % are repeated).",
+                counted(n, "disturbed blocks"),
+                n - kept
             ),
         };
         Contamination { blocks, per_arm: (0..arms).map(|arm| self.marked_trials(arm)).collect(), sentence }

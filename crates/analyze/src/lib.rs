@@ -50,7 +50,7 @@ mod workload;
 
 pub use arm_effects::{ArmEffects, arm_effects};
 pub use bisection::{BisectFindings, BisectMember, BisectOutcome, Bisected, bisect_findings, relative};
-pub use claim::{beside, workload_label};
+pub use claim::{beside, shared_spec, workload_label};
 pub use compare::compare;
 pub use environment::changes;
 pub use findings::*;

@@ -60,9 +60,9 @@ pub fn compare_runs(a: &(Manifest, Vec<TrialRecord>), b: &(Manifest, Vec<TrialRe
     let mut findings = Findings {
         title: format!("{} against {}", other.title, manifest.title),
         command: manifest.command.clone(),
+        void: void.or_else(|| refused.clone()),
         source: Source::TwoRuns { a: manifest.title.clone(), b: other.title.clone(), refused },
         claims: Vec::new(),
-        void,
         ended: other.ended.clone(),
         arms,
         factors: Vec::new(),

@@ -136,7 +136,7 @@ impl<'t> Workload<'t> {
         let units = contrasts::units(&self.selection.unfiltered(), key, 0, arm, order_known).ok()?;
         let named = estimate(&units, &self.rule, self.manifest.alpha)?;
         Some(View {
-            name: "unfiltered: contaminated blocks beside their repeats".into(),
+            name: "unfiltered: disturbed blocks beside their repeats".into(),
             effect: effect(units.scale, named.estimate.mean, named.estimate.interval),
             p: finite(named.estimate.p_value),
             n: units.count(),

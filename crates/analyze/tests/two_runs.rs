@@ -135,7 +135,10 @@ fn what_cannot_be_set_side_by_side_is_refused() {
         let findings = compare_runs(&run(1, "6.1", 1.0, 0), &b);
         assert!(findings.workloads.is_empty() && findings.claims.is_empty());
         match findings.source {
-            Source::TwoRuns { refused: Some(why), .. } => why,
+            Source::TwoRuns { refused: Some(why), .. } => {
+                assert_eq!(findings.void.as_ref(), Some(&why));
+                why
+            }
             other => panic!("not refused: {other:?}"),
         }
     };

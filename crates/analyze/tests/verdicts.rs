@@ -277,6 +277,10 @@ fn the_warm_up_block_is_shown_and_a_late_one_is_cut_for_all_arms() {
     let cut = warm_up.blocks_cut;
     assert!((2..=4).contains(&cut), "two slow blocks are left after the flagged one: {warm_up:?}");
     assert_eq!((warm_up.flagged, warm_up.trials_cut), (4, 4 * cut));
+    let settled = format!("settled only after {cut} more blocks, cut for all arms");
+    assert!(warm_up.sentence.contains(&settled), "{}", warm_up.sentence);
+    let claim = &findings.claims[0].sentence;
+    assert!(claim.contains(&format!("{} of 19 blocks", 19 - cut)), "{claim}");
     assert_eq!((primary(&findings).units, primary(&findings).verdict.clone()), (19 - cut, Verdict::Better));
     assert_eq!(findings.workloads[0].metrics[0].values[0].trials.len(), 40, "shown all the same");
 }

@@ -158,7 +158,8 @@ impl<'a> Arguments<'a> {
             None => Ok(list),
             Some(cpu) => {
                 let ours = CpuList::new(allowed);
-                Err(self.bad("cpus", value, format!("CPU {cpu} is not among the CPUs we may use here ({ours})")))
+                let reason = format!("cpus={value}: CPU {cpu} is not among the CPUs we may use here ({ours})");
+                Err(BenchError::NotPossibleHere { workload: self.info.name, reason })
             }
         }
     }

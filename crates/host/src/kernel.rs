@@ -144,7 +144,7 @@ pub(crate) fn sched_ext(machine: &Machine<'_>) -> Check {
 
 /// Scheduler statistics and their price.
 pub(crate) fn schedstats(machine: &Machine<'_>) -> Check {
-    let draft = check("schedstats", "schedstats and run delay");
+    let draft = check("schedstats", "schedstats");
     let switch = machine.proc("sys/kernel/sched_schedstats");
     let own = machine.proc("self/schedstat");
     if own.text().is_none() {

@@ -80,7 +80,7 @@ pub(crate) fn background_load(machine: &Machine<'_>) -> Check {
     match first.parse::<f64>() {
         Ok(value) if value >= 0.5 => draft
             .warning(format!("load {value}"), "other tasks compete with what is measured and widen every interval")
-            .fix("stop them, or measure what you want beside a load you control (--load)")
+            .fix("stop what else runs, or measure beside a load that you control (--load)")
             .evidence(load.evidence()),
         Ok(value) => {
             draft.good(format!("load {value}"), "the machine was quiet in the last minute").evidence(load.evidence())

@@ -96,8 +96,12 @@ fn facts(outcome: &TrialOutcome) -> Vec<(String, String)> {
     }
     let phase = |p: &schedlab_run::Phase| format!("{} {}", p.name, ns(p.end_ns.saturating_sub(p.start_ns) as f64));
     row("phases", outcome.phases.iter().map(phase).collect());
-    let group =
-        |g: &schedlab_run::TaskGroup| format!("{} in {} and {}", counted(g.tasks, "tasks"), g.autogroup, g.cgroup);
+    let group = |g: &schedlab_run::TaskGroup| {
+        // A kernel without autogroups has none to name.
+        let named: Vec<&str> =
+            [&g.autogroup, &g.cgroup].into_iter().map(|n| n.as_str()).filter(|n| !n.is_empty()).collect();
+        format!("{} in {}", counted(g.tasks, "tasks"), named.join(" and "))
+    };
     row("task groups", outcome.groups.iter().map(group).collect());
     rows
 }
@@ -133,7 +137,7 @@ fn histograms(outcome: &TrialOutcome, columns: usize, out: &mut dyn Write) -> io
         return Ok(());
     }
     writeln!(out)?;
-    for line in table.lines(usize::MAX / 2, false) {
+    for line in table.lines(columns.saturating_sub(2), false) {
         writeln!(out, "  {line}")?;
     }
     Ok(())

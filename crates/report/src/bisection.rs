@@ -3,6 +3,7 @@
 use crate::document::{Block, Document, Tone};
 use crate::number::effect_text;
 use crate::table::{Align, Table};
+use crate::words::capital;
 use schedlab_analyze::{BisectFindings, BisectMember, BisectOutcome, metric_name};
 use schedlab_run::counted;
 
@@ -17,15 +18,13 @@ pub fn bisection(found: &BisectFindings) -> Document {
         BisectOutcome::Reversed => Tone::Bad,
         _ => Tone::Open,
     };
-    let mut letters = found.sentence.chars();
-    let sentence = letters.next().map(|c| c.to_uppercase().chain(letters).collect()).unwrap_or_default();
     let mut cost =
         format!("{}, {} {}, {} trials", counted(found.rounds, "rounds"), found.units, found.unit_name, found.trials);
     // Of an answer that there is nothing to find the error is not kept: a small change may be missed.
     if matches!(found.answer, BisectOutcome::Change { .. }) {
         cost += &format!("; the chance of a wrong answer is kept at {:.0} %", 100.0 * found.error);
     }
-    page.add("", vec![Block::Headline(sentence, tone), Block::Text(cost)]);
+    page.add("", vec![Block::Headline(capital(&found.sentence), tone), Block::Text(cost)]);
     let name = metric_name(&found.metric);
     let effects = [("bad against good end, until told apart", &found.ends), ("size of the change", &found.change)];
     // Where no change is looked for, none has a size or a place.

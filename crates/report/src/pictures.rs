@@ -68,7 +68,7 @@ pub fn pictures(input: &Input<'_>) -> Vec<(String, String)> {
         let rows = rows_of(input, index)?;
         let place = format!("{} · {place}", words::workload_heading(input.findings, workload));
         let file = |p: Picture| {
-            let description = format!("Workload {}. {}", workload.spec, p.description);
+            let description = format!("Workload {}. {}", words::shared_spec(input.findings, workload), p.description);
             (p.name, p.chart.draw(FILE_WIDTH).standalone(&p.title, &place, &description))
         };
         Some(of_workload(input, index, &rows).into_iter().map(file).collect::<Vec<_>>())

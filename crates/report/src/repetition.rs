@@ -3,6 +3,7 @@
 use crate::document::{Block, Document, Remark, Tone};
 use crate::number::effect_text;
 use crate::table::{Align, Cell, Table};
+use crate::words::capital;
 use schedlab_analyze::{Answer, Change, Effect, RepeatedEffect, Repetition, Scale, metric_name};
 use schedlab_run::pack::{ExpectedEffect, ExpectedScale, Pack, Said};
 use schedlab_run::{BootedKernel, KernelSource, WorkloadSpec, counted};
@@ -43,11 +44,6 @@ pub fn repetition(found: &Repetition) -> Document {
         page.add("Other than in the pack", vec![list]);
     }
     page
-}
-
-fn capital(words: &str) -> String {
-    let mut letters = words.chars();
-    letters.next().map(|first| first.to_uppercase().chain(letters).collect()).unwrap_or_default()
 }
 
 fn difference(change: &Change) -> String {

@@ -7,7 +7,7 @@ use crate::document::Tone;
 use crate::interval_text::Axis;
 use crate::number::{effect, maybe_quantity};
 use crate::page::Page;
-use crate::sections::{headline, stopped};
+use crate::sections::headline;
 use crate::table::{Align, Cell, Table, middle_cut, wrap};
 use crate::{Input, remarks, words};
 use rows::{Group, Row, groups, is_open};
@@ -97,7 +97,9 @@ fn warnings(page: &mut Page<'_>, findings: &Findings, each: usize) -> io::Result
     let mut all = remarks::weighed(findings);
     // What the claim says is not said again.
     let claim = findings.claims.first().map_or("", |claim| claim.sentence.as_str());
-    all.retain(|(text, _)| !claim.contains(text.as_str()) && stopped(findings).is_none_or(|why| !text.contains(why)));
+    all.retain(|(text, _)| {
+        !claim.contains(text.as_str()) && findings.void.as_ref().is_none_or(|why| !text.contains(why))
+    });
     for (text, fix) in all.iter().take(WARNINGS) {
         let fix = if fix.is_empty() { String::new() } else { format!("Fix: {}", words::full_stop(fix)) };
         let whole = format!("{} {fix}", words::full_stop(text));

@@ -43,6 +43,12 @@ pub(crate) fn reason(v: &Verdict) -> Option<&str> {
     }
 }
 
+/// Words as a sentence begins.
+pub(crate) fn capital(words: &str) -> String {
+    let mut letters = words.chars();
+    letters.next().map(|first| first.to_uppercase().chain(letters).collect()).unwrap_or_default()
+}
+
 /// A sentence that ends as one.
 pub(crate) fn full_stop(text: &str) -> String {
     if text.ends_with(['.', '!', '?']) || text.is_empty() { text.to_owned() } else { format!("{text}.") }
@@ -53,8 +59,13 @@ pub(crate) fn spec<'a>(findings: &Findings, spec: &'a str) -> &'a str {
     match (spec, &findings.source) {
         ("", schedlab_analyze::Source::Imported) => "as imported",
         ("", _) => "the default settings",
-        (spec, _) => spec,
+        (spec, _) => spec.strip_prefix("option:command=").unwrap_or(spec),
     }
+}
+
+/// What all arms run, in full.
+pub(crate) fn shared_spec(findings: &Findings, workload: &WorkloadFindings) -> String {
+    schedlab_analyze::shared_spec(findings, workload).map_or_else(|| workload.spec.clone(), |spec| spec.to_string())
 }
 
 /// What a workload's part of a report is called: always with its load.
@@ -213,7 +224,7 @@ pub(crate) fn counts(workload: &WorkloadFindings) -> String {
         (c.warm_up, "warm-up"),
         (c.failed, "failed"),
         (c.not_applied, "not applied"),
-        (c.contaminated, "contaminated and repeated"),
+        (c.contaminated, "disturbed and repeated"),
         (c.incomplete, "in an incomplete block"),
     ];
     let mut text = format!("{} of {} used", c.used, counted(c.total, "trials"));

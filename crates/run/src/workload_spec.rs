@@ -101,6 +101,18 @@ impl WorkloadSpec {
         spec
     }
 
+    /// What arms with these settings have in common: without the options that one of them sets.
+    pub fn shared_by<'s>(&self, settings: impl IntoIterator<Item = &'s Setting>) -> Self {
+        let mut spec = self.clone();
+        for setting in settings {
+            if let Setting::WorkloadOption { key, .. } = setting {
+                spec.args.remove(key);
+                spec.args.remove(&key.replace('-', "_"));
+            }
+        }
+        spec
+    }
+
     /// As short as it can be told from the others: its name, and the options in which it differs from those of that name.
     pub fn label_among<'o>(&self, others: impl Iterator<Item = &'o Self>) -> String {
         let namesakes: Vec<&Self> = others.filter(|other| other.name == self.name).collect();

@@ -34,13 +34,39 @@ pub(crate) fn print_line(line: impl Display) -> Result<()> {
     to_stdout(|out| writeln!(out, "{line}"))
 }
 
+/// Results in sentences: on a terminal in lines that fit.
+pub(crate) fn print_fitted(write: impl FnOnce(&mut Vec<u8>) -> io::Result<()>) -> Result<()> {
+    let mut text = Vec::new();
+    write(&mut text)?;
+    print_line(fitted(&String::from_utf8_lossy(&text), columns(io::stdout())))
+}
+
+/// Of a terminal; no limit where it is none.
+fn columns(of: impl std::os::fd::AsFd) -> usize {
+    schedlab_sys::terminal::columns(of).map_or(usize::MAX, usize::from)
+}
+
 /// An answer for programs, in the room that `--top` leaves.
 pub(crate) fn print_answer<T: Serialize + ?Sized>(schema: &str, value: &T, top: Option<usize>) -> Result<()> {
     print_line(schedlab_run::json::answer(schema, value, Room::of(top))?)
 }
 
-/// One line of talk.
+/// Talk: on a terminal in lines that fit.
 pub(crate) fn say(line: impl Display) {
+    say_whole(fitted(&line.to_string(), columns(io::stderr())));
+}
+
+/// Each line that is too long in several; a line that fits stays as it is laid out.
+fn fitted(text: &str, columns: usize) -> String {
+    let of_line = |line: &str| match line.chars().count() > columns {
+        true => schedlab_report::wrap(line, columns).join("\n"),
+        false => line.to_owned(),
+    };
+    text.lines().map(of_line).collect::<Vec<_>>().join("\n")
+}
+
+/// One line of talk that is there to be copied.
+pub(crate) fn say_whole(line: impl Display) {
     let _ = to(io::stderr(), |out| writeln!(Plain::new(out, false), "{line}"));
 }
 
@@ -58,6 +84,16 @@ mod tests {
         fn flush(&mut self) -> io::Result<()> {
             Ok(())
         }
+    }
+
+    #[test]
+    fn talk_fits_the_terminal_and_keeps_its_words() {
+        let line = "schedlab: pipe: cpus=7: CPU 7 is not among the CPUs we may use here (0-1)";
+        let shown = fitted(&format!("{line}\n  a   b"), 40);
+        assert!(shown.lines().all(|line| line.chars().count() <= 40), "{shown}");
+        assert_eq!(shown.lines().count(), 3);
+        assert!(shown.ends_with("\n  a   b") && shown.replace('\n', " ").starts_with(line), "{shown}");
+        assert_eq!(fitted(line, usize::MAX), line, "in a file");
     }
 
     #[test]

@@ -39,7 +39,9 @@ impl Progress {
     /// Of a run that begins or, when it has `trials` already, goes on.
     pub(crate) fn new(manifest: &Manifest, trials: &[TrialRecord], log: RunLog) -> Self {
         let arms = manifest.arms.iter().map(|arm| arm.name.clone()).collect();
-        let all = || manifest.workloads.iter().enumerate();
+        let settings = || manifest.arms.iter().flat_map(|arm| &arm.settings);
+        let shared: Vec<WorkloadSpec> = manifest.workloads.iter().map(|own| own.shared_by(settings())).collect();
+        let all = || shared.iter().enumerate();
         let label = |(own, workload): (usize, &WorkloadSpec)| {
             workload.label_among(all().filter(|(other, _)| *other != own).map(|(_, other)| other))
         };

@@ -208,7 +208,12 @@ fn two_runs_of_one_boot_are_confounded() {
     }
     let findings = json(&schedlab(&["compare", &a, &b, "--json", "--top", "0"]).success().stdout);
     assert_eq!(findings["workloads"][0]["metrics"][0]["contrasts"][0]["verdict"]["kind"], "no_verdict");
-    let pooled = json(&schedlab(&["compare", &a, &b, "--more-a", &b, "--json", "--top", "0"]).success().stdout);
+    let same = schedlab(&["compare", &a, &format!("{a}/.")]);
+    assert!(same.code == 2 && same.stderr.contains("are the same run"), "{}", same.stderr);
+    assert_eq!(schedlab(&["compare", &a, &b, "--more-a", &b]).code, 2, "on both sides");
+    let again = lab.path("again");
+    assert!(std::process::Command::new("cp").args(["-r", &b, &again]).status().unwrap().success());
+    let pooled = json(&schedlab(&["compare", &a, &b, "--more-a", &again, "--json", "--top", "0"]).success().stdout);
     let total = |findings: &serde_json::Value| findings["workloads"][0]["counts"]["total"].as_u64().unwrap();
     // Not twice the half: a run that repeated a block has more trials than the other.
     let of_b = json(&schedlab(&["report", &b, "--json", "--top", "0"]).success().stdout);

@@ -38,6 +38,7 @@ fn words_that_cannot_be_meant_are_2_and_what_this_machine_refuses_is_1() {
         (2, with(&["--sesoi", "0"])),
         (2, with(&["--budget", "1ms"])),
         (2, with(&["--trials", "2"])),
+        (2, with(&["--json"])),
         (2, vec!["record"]),
         (2, vec!["record", "-d", "5"]),
         (2, vec!["record", "-d", "0s"]),
@@ -58,6 +59,9 @@ fn words_that_cannot_be_meant_are_2_and_what_this_machine_refuses_is_1() {
         (1, vec!["report", "/nowhere"]),
         (1, vec!["bench", "pipe", "--set", "sysctl:kernel.nosuch=1"]),
         (1, vec!["bench", "pipe", "--set", "cpus=4095"]),
+        (1, vec!["bench", "pipe:cpus=4095"]),
+        (1, vec!["ab", "-w", "pipe:cpus=4095", "--b", "nice=1", "--dry-run"]),
+        (2, vec!["bench", "pipe:cpus=x"]),
         (1, vec!["bench", "pipe", "--json", "/nowhere/outcome.json"]),
         (0, with(&[])),
     ] {
@@ -147,6 +151,10 @@ fn two_commands_are_compared_without_a_third() {
     let arguments = ["ab", "true", "sleep 0.1", "--trials", "6", "--json", "-o", &out];
     let contrast = json(&schedlab(&arguments).success().stdout)["workloads"][0]["metrics"][0]["contrasts"][0].clone();
     assert_eq!(contrast["verdict"]["kind"], "worse", "{contrast}");
+    let page = schedlab(&["report", &out, "--full"]).success().stdout;
+    let text = page.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(text.starts_with("• B (`sleep 0.1`) is ") && text.contains("] than A (`true`): 6 blocks"), "{page}");
+    assert!(!text.contains("makes true") && !text.contains("option:command=true: "), "{page}");
     // The same in the words of a setting.
     let plan = |arguments: &[&str]| schedlab(&[&["ab"], arguments, &["--seed", "1", "--dry-run"]].concat());
     let of_settings = ["-w", "exec", "--a", "option:command=true", "--b", "nice=1;option:command=sleep 0.1"];

@@ -126,7 +126,9 @@ fn a_run_directory_steers_no_reader() {
     clean("JSON", &json.stdout);
     let title = serde_json::from_str::<serde_json::Value>(&json.stdout).unwrap()["title"].clone();
     assert_eq!(title, EVIL, "what JSON says is the same");
-    clean("compare", &schedlab(&["compare", &out, &out]).success().stdout);
+    let other = lab.path("other\u{202e}\u{1b}[2J");
+    hostile_run(Path::new(&other));
+    clean("compare", &schedlab(&["compare", &out, &other]).success().stdout);
     let (html, md, svg) = (lab.path("r.html"), lab.path("r.md"), lab.path("svg"));
     schedlab(&["report", &out, "--html", &html, "--md", &md, "--svg", &svg]).success();
     let read = |path: &str| std::fs::read_to_string(path).unwrap();

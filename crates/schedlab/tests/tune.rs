@@ -41,16 +41,18 @@ fn what_is_set_stays_until_it_is_asked_back() {
     let set = machine.tune(&["set", "min_granularity=5ms", "rt_runtime=-1"]).success();
     assert!(set.stderr.contains("one knob with base_slice"), "{}", set.stderr);
     assert!(set.stdout.contains("base_slice_ns=5000000"), "{}", set.stdout);
+    assert!(set.stdout.contains("(was 2100000)") && set.stdout.contains("(was 950000)"), "{}", set.stdout);
+    assert!(set.stderr.contains("tune restore` puts them back"), "{}", set.stderr);
     assert_eq!((machine.value(SLICE), machine.value(RUNTIME)), ("5000000".into(), "-1".into()));
     let shown = machine.tune(&["show", "base_slice"]).success().stdout;
     assert_eq!(shown, "base_slice = 5000000 ns (default 2100000 or 2250000)\n");
     machine.tune(&["set", "base_slice=6ms"]).success();
     let left = machine.tune(&["restore", "--dry-run"]).success().stdout;
-    assert!(left.contains("by `tune set`") && left.contains("3 settings would be restored"), "{left}");
+    assert!(left.contains("by `tune set`") && left.contains("3 settings would be restored\n"), "{left}");
     assert_eq!(machine.value(SLICE), "6000000", "no start and no preview took it back");
     machine.tune(&["restore"]).success();
     assert_eq!((machine.value(SLICE), machine.value(RUNTIME)), ("2100000".into(), "950000".into()));
-    assert!(machine.tune(&["restore"]).success().stdout.starts_with("0 settings restored"));
+    assert!(machine.tune(&["restore"]).success().stdout.starts_with("0 settings restored\n"));
 }
 
 #[test]
@@ -98,7 +100,7 @@ fn what_cannot_be_set_is_one_sentence_and_nothing_is() {
         assert!(ran.stderr.contains(told) && ran.stderr.trim_end().lines().count() == 1, "{value}: {}", ran.stderr);
         assert_eq!(machine.value(RUNTIME), "950000", "{value}");
     }
-    assert!(machine.tune(&["restore"]).success().stdout.starts_with("0 settings restored"));
+    assert!(machine.tune(&["restore"]).success().stdout.starts_with("0 settings restored\n"));
 }
 
 #[test]

@@ -177,5 +177,5 @@ fn a_restore_with_nothing_of_ones_own_is_quiet_about_what_is_another_users() {
     };
     let (said, told) = (String::from_utf8_lossy(&output.stderr), String::from_utf8_lossy(&output.stdout));
     assert!(output.status.success() && said.is_empty(), "{said}{told}");
-    assert!(told.contains("0 settings restored, 0 network namespaces removed"), "{told}");
+    assert!(told.contains("0 settings restored"), "{told}");
 }

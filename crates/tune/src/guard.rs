@@ -133,6 +133,12 @@ impl HostGuard {
         Ok(applied)
     }
 
+    /// The knobs in force whose value is another than before, by name, each with the value of before.
+    pub fn originals(&self) -> Vec<(&str, String)> {
+        let held = self.held.iter().filter_map(|held| Some((held.name.as_str(), self.ledger_original(&held.knob)?)));
+        held.collect()
+    }
+
     /// Knobs of ours that somebody else has written since: each voids the run.
     pub fn foreign_changes(&self) -> Vec<String> {
         let changed = |held: &Held| {

@@ -205,10 +205,9 @@ fn debugfs_path(root: &Path, path: &str) -> Result<PathBuf, Missing> {
                 full.display(),
                 debugfs_hint(&full)
             )),
-            _ => Missing::Refused(format!(
-                "debugfs is not mounted: `mount -t debugfs debugfs {}`, as root",
-                root.display()
-            )),
+            _ => {
+                Missing::Refused(format!("debugfs is not mounted: `mount -t debugfs none {}`, as root", root.display()))
+            }
         }),
     }
 }

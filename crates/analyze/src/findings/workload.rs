@@ -188,7 +188,7 @@ pub struct TrialCounts {
     pub failed: usize,
     /// A setting did not take.
     pub not_applied: usize,
-    /// In a contaminated block that was repeated.
+    /// In a disturbed block that was repeated.
     pub contaminated: usize,
     /// In a block that was never completed.
     pub incomplete: usize,

@@ -136,9 +136,13 @@ const UNREAD: [ProblemKind; 5] = [
 ];
 
 fn lacking(kinds: Kinds) -> Vec<String> {
+    let without_waking = match kinds.has(Kind::SchedWakeup) {
+        true => "waits begin at sched_wakeup, without the placement",
+        false => "nor was sched_wakeup, so of waits only those of preempted tasks are seen",
+    };
     let needs = [
         (Kind::SchedSwitch, "nothing can be told about tasks"),
-        (Kind::SchedWaking, "waits begin at sched_wakeup, without the placement"),
+        (Kind::SchedWaking, without_waking),
         (Kind::SchedWakeup, "placement and queueing cannot be told apart"),
         (Kind::SchedWakeupNew, "the first wait of new threads is not seen"),
         (Kind::SchedMigrateTask, "moves between queues while waiting are not seen"),
@@ -150,7 +154,8 @@ fn lacking(kinds: Kinds) -> Vec<String> {
     ];
     // Either event tells of a new thread.
     let kinds = if kinds.has(Kind::TaskNewtask) { kinds.with(Kind::SchedProcessFork) } else { kinds };
-    let lacks = needs.into_iter().filter(|(kind, _)| !kinds.has(*kind));
+    let is_said = |kind| kind == Kind::SchedWakeup && !kinds.has(Kind::SchedWaking);
+    let lacks = needs.into_iter().filter(|(kind, _)| !kinds.has(*kind) && !is_said(*kind));
     lacks.map(|(kind, then)| format!("{} was not recorded: {then}", kind.name())).collect()
 }
 
@@ -240,5 +245,15 @@ mod tests {
         let says = |kinds: &[Kind]| lacking(Kinds::of(kinds)).iter().any(|s| s.starts_with("sched_process_fork"));
         assert!(says(&[Kind::SchedSwitch]));
         assert!(!says(&[Kind::SchedSwitch, Kind::SchedProcessFork]) && !says(&[Kind::SchedSwitch, Kind::TaskNewtask]));
+    }
+
+    #[test]
+    fn without_wakeups_no_wait_is_said_to_begin_at_one() {
+        let says = |kinds: &[Kind]| lacking(Kinds::of(kinds)).into_iter().filter(|s| s.contains("sched_wak"));
+        let [neither, new] = says(&[Kind::SchedSwitch]).collect::<Vec<_>>().try_into().expect("two sentences");
+        assert!(neither.starts_with("sched_waking was not recorded: nor was sched_wakeup"), "{neither}");
+        assert!(new.starts_with("sched_wakeup_new"), "{new}");
+        let begins = says(&[Kind::SchedSwitch, Kind::SchedWakeup]).next().unwrap();
+        assert!(begins.contains("waits begin at sched_wakeup"), "{begins}");
     }
 }

@@ -32,7 +32,7 @@ impl TraceStop {
             let mounted = roots.iter().find(|root| root.join("instances").is_dir());
             let Some(root) = mounted else {
                 return Err(cannot(format!(
-                    "trace-instance={instance}: tracefs is not mounted (mount -t tracefs nodev {}); it needs root",
+                    "trace-instance={instance}: tracefs is not mounted (mount -t tracefs none {}); it needs root",
                     ROOTS[0]
                 )));
             };

@@ -25,7 +25,7 @@ pub struct Measured {
 pub fn measured(name: &str, input: &Input<'_>) -> Measured {
     let findings = input.findings;
     let (headline, _) = sections::headline(findings);
-    let others = findings.claims.iter().skip(1).filter(|_| sections::stopped(findings).is_none());
+    let others = findings.claims.iter().skip(1).filter(|_| findings.void.is_none());
     let claims = [headline].into_iter().chain(others.map(|claim| claim.sentence.clone())).collect();
     let mut calls = Vec::new();
     for workload in &findings.workloads {

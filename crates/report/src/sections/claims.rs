@@ -3,19 +3,11 @@
 use super::Subject;
 use crate::document::{Block, Place, Section, Tone};
 use crate::{pictures, remarks, words};
-use schedlab_analyze::{Claim, Findings, Source};
-
-/// Why there is nothing to read on for.
-pub(crate) fn stopped(findings: &Findings) -> Option<&String> {
-    match &findings.source {
-        Source::TwoRuns { refused, .. } => findings.void.as_ref().or(refused.as_ref()),
-        _ => findings.void.as_ref(),
-    }
-}
+use schedlab_analyze::{Claim, Findings};
 
 /// What a report comes down to, in a sentence.
 pub(crate) fn headline(findings: &Findings) -> (String, Tone) {
-    match (stopped(findings), findings.claims.first()) {
+    match (&findings.void, findings.claims.first()) {
         (Some(why), _) => (format!("VOID, nothing is compared: {why}"), Tone::Bad),
         (_, Some(claim)) => (claim.sentence.clone(), Tone::from(&claim.verdict)),
         _ => ("No claim: there is nothing to compare.".to_owned(), Tone::None),
@@ -33,7 +25,7 @@ pub(super) fn sections<'a>(subject: &'a Subject<'a>) -> Vec<Section<'a>> {
         (!claims.is_empty()).then_some(Block::Claims(claims))
     };
     // The first is the headline, unless that says that nothing is judged.
-    blocks.extend(said(head.get(usize::from(stopped(findings).is_none())..).unwrap_or_default()));
+    blocks.extend(said(head.get(usize::from(findings.void.is_none())..).unwrap_or_default()));
     if !more.is_empty() {
         blocks.push(Block::Text(format!("{}; see the tables.", remarks::more_claims(more.len()))));
         blocks.push(Block::More("These claims".into(), Box::new(move || Vec::from_iter(said(&more)))));

@@ -15,7 +15,7 @@ pub(crate) mod scaling;
 mod statements;
 mod workload;
 
-pub(crate) use claims::{headline, stopped};
+pub(crate) use claims::headline;
 
 use crate::Input;
 use crate::document::Section;

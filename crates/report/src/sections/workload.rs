@@ -48,12 +48,13 @@ pub(super) fn sections<'a>(subject: &'a Subject<'a>) -> Vec<Section<'a>> {
 /// What was run, how often, and how far apart equals were measured.
 fn about(of: Of<'_>) -> Vec<Block<'_>> {
     let Of { findings, workload, .. } = of;
-    let spec = Some(&workload.spec).filter(|spec| **spec != words::workload_label(findings, workload));
+    let spec =
+        Some(words::shared_spec(findings, workload)).filter(|spec| *spec != words::workload_label(findings, workload));
     let counts = Block::Aside(format!("{}: {}.", workload.id, words::counts(workload)));
     // What includes no effect not is among the problems.
     let kept = workload.aa_comparisons.iter().filter(|c| c.includes_no_effect);
     let kept = kept.map(|c| words::full_stop(&format!("A/A comparison: {}", c.sentence)));
-    spec.cloned().map(Block::Spec).into_iter().chain([counts]).chain(Block::list(kept)).collect()
+    spec.map(Block::Spec).into_iter().chain([counts]).chain(Block::list(kept)).collect()
 }
 
 /// The pictures that say more than the tables; the others are in cells.

@@ -1,7 +1,7 @@
 //! Who turns from one wakee to another, on a terminal, and for which wakings wake-affine was ruled out.
 
 use super::basis::basis;
-use super::{more, remarks};
+use super::{more, nothing, remarks};
 use crate::document::{Block, Document, Remark};
 use crate::number::{NONE, count, percent, significant};
 use crate::table::{Align, Cell, Table};
@@ -33,7 +33,7 @@ pub(super) fn page(found: &Affine) -> Document {
 fn claim(found: &Affine) -> String {
     let total = &found.total;
     if total.wakings == 0 {
-        return "No waking that chooses a CPU is in the trace, or none of those asked for.".into();
+        return nothing(&found.trace, "No waking that chooses a CPU is in the trace, or none of those asked for.");
     }
     let flips = format!(
         "{}, {} of them to another thread than the last",

@@ -1,7 +1,7 @@
 //! Behind whom tasks waited, on a terminal: the causes, the victims, the longest waits, what cannot be known.
 
 use super::basis::{basis, censored, listed};
-use super::{more, remarks};
+use super::{more, nothing, remarks};
 use crate::document::{Block, Document, Remark};
 use crate::number::{count, ns_of as ns, percent};
 use crate::table::{Align, Cell, Table};
@@ -45,7 +45,7 @@ pub(super) fn page(found: &Blame) -> Document {
 fn claim(found: &Blame) -> String {
     let total = &found.total;
     if total.waits == 0 {
-        return "No wait of a task is known from begin to end.".into();
+        return nothing(&found.trace, "No wait of a task is known from begin to end.");
     }
     let share = |ns: u64| percent(ns as f64 / (total.waited_ns.max(1)) as f64);
     let first: Vec<String> = total.shares.iter().take(2).map(|s| format!("{} {}", share(s.ns), s.cause)).collect();

@@ -1,7 +1,7 @@
 //! Who woke whom, on a terminal: pairs, paths, and the chains with the longest delays step by step.
 
 use super::basis::{basis, censored, listed};
-use super::{more, remarks};
+use super::{more, nothing, remarks};
 use crate::document::{Block, Document, Remark};
 use crate::number::{count, maybe_quantity, ns_of as ns, percent, quantity};
 use crate::table::{Align, Table};
@@ -34,7 +34,7 @@ pub(super) fn page(found: &Chains) -> Document {
 fn claim(found: &Chains) -> String {
     let Some(longest) = found.longest.first() else {
         return match found.wakeups {
-            0 => "No wakeup is known from its waking to its switch-in.".into(),
+            0 => nothing(&found.trace, "No wakeup is known from its waking to its switch-in."),
             n => format!("{} wakeups; no chain of them is known to its end.", count(n)),
         };
     };

@@ -1,7 +1,7 @@
 //! Priority inversions, on a terminal: who was held up, who ran instead, and the longest with what they went through.
 
 use super::basis::{basis, censored, listed};
-use super::{more, remarks};
+use super::{more, nothing, remarks};
 use crate::document::{Block, Document, Remark};
 use crate::number::{NONE, count, ns_of as ns};
 use crate::table::{Align, Cell, Table};
@@ -33,7 +33,8 @@ pub(super) fn page(found: &Inversions) -> Document {
 fn claim(found: &Inversions) -> String {
     let total = &found.total;
     if total.waits == 0 {
-        return "No wait of a real-time thread (or of the priorities asked for) is known from begin to end.".into();
+        let known = "No wait of a real-time thread (or of the priorities asked for) is known from begin to end.";
+        return nothing(&found.trace, known);
     }
     let Some(longest) = found.longest.first() else {
         return format!(

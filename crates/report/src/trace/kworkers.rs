@@ -1,7 +1,7 @@
 //! How late work items run, on a terminal: by work function, or the waits of kworkers by pool.
 
 use super::basis::basis;
-use super::{numbered, remarks};
+use super::{nothing, numbered, remarks};
 use crate::document::{Block, Document, Remark};
 use crate::number::{count, maybe_quantity, ns_of as ns, percent};
 use crate::table::{Align, Cell, Table};
@@ -61,12 +61,12 @@ pub fn trace_kworkers(found: &Kworkers) -> Document {
 fn claim(found: &Kworkers) -> String {
     if !found.by_function {
         return match found.pools.is_empty() {
-            true => "No event of workqueues and no kworker in the trace.".into(),
+            true => nothing(&found.trace, "No event of workqueues and no kworker in the trace."),
             false => "No event of workqueues in the trace: waits of kworkers by pool, whatever they did.".into(),
         };
     }
     let Some(row) = longest(found).first().copied() else {
-        return "No work item is known from being queued to being executed.".into();
+        return nothing(&found.trace, "No work item is known from being queued to being executed.");
     };
     format!(
         "Latest work item: {} waited {}; {} items started.",

@@ -1,7 +1,7 @@
 //! The latency table on a terminal: the worst wait first, then waits after wakeups, waits after preemptions, remarks.
 
 use super::basis::{basis, censored};
-use super::{more, remarks};
+use super::{more, nothing, remarks};
 use crate::document::{Block, Document};
 use crate::number::{NONE, count, maybe_quantity};
 use crate::table::{Align, Cell, Table};
@@ -10,7 +10,7 @@ use schedlab_analyze::trace::latency::{Latency, LatencyRow, Waits};
 
 /// The findings as a page.
 pub fn trace_latency(found: &Latency) -> Document {
-    let mut page = Document::of_trace(claim(&found.total), &found.trace);
+    let mut page = Document::of_trace(claim(found), &found.trace);
     if found.total.wakeup.count > 0 {
         let title = format!("After a wakeup: {} to switched in", found.wakeup_begins);
         page.add(title, vec![Block::Table(wakeups(found))]);
@@ -26,7 +26,8 @@ pub fn trace_latency(found: &Latency) -> Document {
     page.ends(rows.chain(basis(&found.lacking, &[])).chain(censored).chain(remarks(&found.trace)))
 }
 
-fn claim(total: &LatencyRow) -> String {
+fn claim(found: &Latency) -> String {
+    let total = &found.total;
     let worst = |waits: &Waits| {
         let comm = waits.max_comm.as_deref().unwrap_or("?");
         let who = waits.max_tid.map_or(comm.to_owned(), |tid| format!("{comm} {tid}"));
@@ -35,7 +36,7 @@ fn claim(total: &LatencyRow) -> String {
         format!("{} ({who}, {start} to {end} s{cpu})", maybe_quantity(waits.max_ns.map(|ns| ns as f64), "ns"))
     };
     match (total.wakeup.count, total.preempt.count) {
-        (0, 0) => "No wait of a task is known from begin to end.".into(),
+        (0, 0) => nothing(&found.trace, "No wait of a task is known from begin to end."),
         (_, 0) => format!("Longest wait after a wakeup: {}.", worst(&total.wakeup)),
         (0, _) => format!("Longest wait after a preemption: {}.", worst(&total.preempt)),
         _ => format!(

@@ -38,6 +38,7 @@ pub use timehist::{MOST_TURNS, timehist_header, timehist_line, timehist_svg};
 
 use crate::document::{Block, Document, Remark, Section};
 use crate::number::{count, ns_of};
+use crate::words::{capital, full_stop};
 use schedlab_analyze::trace::{self, Definition, TraceFacts};
 use schedlab_run::counted;
 
@@ -153,6 +154,7 @@ pub fn trace_definitions() -> impl Iterator<Item = &'static Definition> {
 impl Document {
     /// A page with its claim and where the trace is from.
     fn of_trace(claim: impl Into<String>, trace: &TraceFacts) -> Self {
+        let claim = claim.into();
         let mut text = trace.format.clone();
         let mut add = |before: &str, what: &str| {
             if !what.is_empty() {
@@ -169,7 +171,8 @@ impl Document {
             _ => counted(trace.events, "events"),
         };
         let origin = Block::Origin(format!("{text}; {}, {events}", ns_of(trace.length_ns)));
-        let unmatched = Block::warnings(trace.unmatched.iter().cloned());
+        let unmatched = trace.unmatched.iter().filter(|_| unmatched(trace).as_ref() != Some(&claim));
+        let unmatched = Block::warnings(unmatched.cloned());
         Self(vec![Section::body("", claim, [origin].into_iter().chain(unmatched).collect())])
     }
 
@@ -178,6 +181,17 @@ impl Document {
         self.add("", Block::remarks(remarks).into_iter().collect());
         self
     }
+}
+
+/// Why nothing was found, where the trace has not what was asked for.
+fn unmatched(trace: &TraceFacts) -> Option<String> {
+    let all = trace.unmatched.join("; ");
+    (!all.is_empty()).then(|| full_stop(&capital(&all)))
+}
+
+/// The claim where nothing was found: what the trace lacks of what was asked for, else `known`.
+fn nothing(trace: &TraceFacts, known: &str) -> String {
+    unmatched(trace).unwrap_or_else(|| known.to_owned())
 }
 
 /// What `--top` left out.

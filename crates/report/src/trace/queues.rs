@@ -1,7 +1,7 @@
 //! How long the queue of each CPU was, on a terminal: the time at each length, and a line over time.
 
 use super::basis::basis;
-use super::remarks;
+use super::{nothing, remarks};
 use crate::document::{Block, Document, Remark};
 use crate::number::{NONE, ns_of as ns, percent, significant};
 use crate::table::{Align, Cell, Table};
@@ -37,7 +37,7 @@ pub(super) fn page(found: &Queues) -> Document {
 fn claim(found: &Queues) -> String {
     let QueueRow { mean, max, max_at_ns, .. } = &found.all;
     let (Some(mean), Some(max_at_ns)) = (mean, max_at_ns) else {
-        return "The queue of no CPU is known (in what is asked for).".into();
+        return nothing(&found.trace, "The queue of no CPU is known (in what is asked for).");
     };
     let mean = significant(*mean, 3);
     let threads = if *max == 1 { "thread" } else { "threads" };

@@ -225,7 +225,7 @@ fn workload(trials: &[TrialRecord]) -> WorkloadFindings {
         contamination: Contamination {
             blocks: vec![MarkedBlock { block: 3, what: "steal 2.1 %".into(), repeated_by: Some(6) }],
             per_arm: vec![(0, 14), (0, 14), (0, 14), (1, 14)],
-            sentence: "1 contaminated block was repeated; the repeat enters the verdict.".into(),
+            sentence: "1 disturbed block was repeated; the repeat enters the verdict.".into(),
         },
         confounded: None,
         counts: TrialCounts {

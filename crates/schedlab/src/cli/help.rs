@@ -26,7 +26,8 @@ const EXAMPLES: &[(&str, &[&str])] = &[
     ("repeat", &["schedlab repeat quickstart.pack.json --dry-run", "schedlab repeat quickstart.pack.json --fail-on contradicted"]),
     ("trace", &["schedlab trace latency perf.data", "schedlab trace explain out/trace"]),
     ("trace latency", &["schedlab trace latency perf.data --top 10", "schedlab trace latency trace.dat --comm 'nginx*'"]),
-    ("trace timehist", &["schedlab trace timehist perf.data", "schedlab trace timehist out/trace --time 1.5,1.6", "schedlab trace timehist out/trace --time 1.5,1.52 --svg turns.svg"]),
+    ("trace timehist", &["schedlab trace timehist perf.data", "schedlab trace timehist out/trace --comm 'nginx*' --state D",
+        "schedlab trace timehist perf.data --time 7312.40,7312.42 --svg turns.svg"]),
     ("trace map", &["schedlab trace map perf.data", "schedlab trace map perf.data --switches --cpu 0-3"]),
     ("trace kworkers", &["schedlab trace kworkers perf.data", "schedlab trace kworkers out/run --svg kworkers.svg"]),
     ("trace copies", &["schedlab trace copies out/copies", "schedlab trace copies out/copies --svg copies.svg"]),
@@ -70,10 +71,17 @@ const RARE_COMMANDS: &[&str] = &["bisect", "completions", "exec", "explain-json"
 #[rustfmt::skip]
 const RARE: &[&str] = &[
     "ab latency", "ab sweep", "ab top", "bench top", "bisect max_trials", "bisect metric", "bisect no_why", "bisect only", "bisect top", "bisect why_budget",
-    "record top", "repeat top", "run top", "accel", "add", "aarch64", "all_cpus", "annotate", "binary", "boot_timeout", "buffer", "calls", "cgroup",
+    "record top", "record trials", "repeat top", "run top", "accel", "add", "aarch64", "all_cpus", "annotate", "binary", "boot_timeout", "buffer", "calls", "cgroup",
     "chains", "cmdline", "compat", "counters", "design", "dither", "events", "fail_on", "folded", "keep", "load_group", "machine",
     "max_blocks", "mirror", "module", "oversubscribe", "prio", "quantum", "resume", "seed", "self_test", "shift", "sort",
     "source", "tid", "timeout", "trial", "verbose",
+];
+
+/// Options that commands share, and that these refuse: they have no meaning there.
+#[rustfmt::skip]
+const REFUSED: &[&str] = &[
+    "trace affine state", "trace kworkers state", "trace map state", "trace queues comm", "trace queues tid", "trace queues cgroup",
+    "trace queues state", "trace queues prio", "trace states time", "trace states cpu", "vm profile lane",
 ];
 
 /// Texts of options, and of commands, up to this length are left as they are, characters.
@@ -145,9 +153,10 @@ fn examples(path: &str) -> &'static [&'static str] {
 }
 
 fn short_and_long(path: &str, arg: clap::Arg) -> clap::Arg {
-    let id = arg.get_id().as_str();
-    let is_rare = RARE.iter().any(|rare| *rare == id || rare.strip_prefix(path) == Some(&format!(" {id}")));
-    let arg = if is_rare { arg.hide_short_help(true) } else { arg };
+    let id = arg.get_id().as_str().to_owned();
+    let is_of = |list: &[&str]| list.iter().any(|of| *of == id || of.strip_prefix(path) == Some(&format!(" {id}")));
+    let arg = if is_of(RARE) { arg.hide_short_help(true) } else { arg };
+    let arg = if is_of(REFUSED) { arg.hide(true) } else { arg };
     match arg.get_help().map(ToString::to_string) {
         Some(help) if arg.get_long_help().is_none() && beginning(&help, OPTION) != help => {
             arg.help(beginning(&help, OPTION)).long_help(help)
@@ -215,6 +224,18 @@ mod tests {
             }
         }
         assert!(seen > 200, "{seen} options");
+    }
+
+    #[test]
+    fn no_option_is_offered_where_it_is_refused() {
+        let all = commands();
+        for words in REFUSED {
+            let (path, id) = words.rsplit_once(' ').unwrap();
+            let (_, command) = all.iter().find(|(of, _)| of == path).expect(path);
+            assert!(command.get_arguments().any(|arg| arg.get_id() == id), "{words}: a typo");
+            let help = command.clone().render_long_help().to_string();
+            assert!(!help.contains(&format!("--{id} ")), "{words}\n{help}");
+        }
     }
 
     #[test]

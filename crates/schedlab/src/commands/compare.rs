@@ -3,7 +3,7 @@
 use super::destination;
 use super::report::{form, open, print, write_file};
 use crate::cli::Compare;
-use crate::exit;
+use crate::exit::{self, usage};
 use anyhow::{Result, anyhow};
 use schedlab_report::{Input, More};
 use schedlab_run::{Manifest, TrialRecord, words};
@@ -12,6 +12,7 @@ use std::path::{Path, PathBuf};
 pub(super) fn run(args: &Compare) -> Result<u8> {
     let runs = [&args.run_a, &args.run_b].into_iter().chain(&args.more_a).chain(&args.more_b);
     let runs: Vec<&Path> = runs.map(PathBuf::as_path).collect();
+    each_once(&runs)?;
     destination::check("--md", args.md.as_deref(), &runs, false)?;
     let (a, b) = (side(&args.run_a, &args.more_a)?, side(&args.run_b, &args.more_b)?);
     let findings = schedlab_analyze::compare_runs(&a, &b);
@@ -23,7 +24,22 @@ pub(super) fn run(args: &Compare) -> Result<u8> {
     let words = ["schedlab"].into_iter().chain(words.iter().map(String::as_str)).chain(["--full"]);
     let more = More { command: words::join(words), ..More::default() };
     print(&input, form(&args.answer, args.full), &more)?;
-    Ok(exit::DONE)
+    Ok(if findings.void.is_some() { exit::VOID } else { exit::DONE })
+}
+
+/// Refuses what would be counted twice, or be compared with itself.
+fn each_once(runs: &[&Path]) -> Result<()> {
+    let place = |run: &Path| run.canonicalize().unwrap_or_else(|_| run.to_owned());
+    for (at, run) in runs.iter().enumerate() {
+        if let Some(same) = runs[..at].iter().find(|other| place(other) == place(run)) {
+            usage!(
+                "{} and {} are the same run: a difference needs two, so name another one",
+                same.display(),
+                run.display()
+            );
+        }
+    }
+    Ok(())
 }
 
 /// The runs of one side as one.

@@ -5,7 +5,7 @@ use super::claim::{Claim, must_be_free};
 use super::waiting::{wait_for_command, wait_for_time};
 use crate::cli::{Answer, Measuring, Record, RunOutput};
 use crate::exit::{self, Usage, usage};
-use crate::output::{print_answer, print_line, say, to_stdout};
+use crate::output::{print_answer, print_fitted, print_line, say, to_stdout};
 use crate::session;
 use anyhow::{Context, Result, bail};
 use schedlab_analyze::trace::check;
@@ -184,7 +184,7 @@ fn tell(recorded: Recorded, asked: &Answer) -> Result<()> {
     if asked.json {
         return print_answer("schedlab/recording/1", &answer, asked.top);
     }
-    to_stdout(|out| recording_text(&answer, out))
+    print_fitted(|out| recording_text(&answer, out))
 }
 
 /// The A/B/C of recording: the same-CPU ping-pong alone, with the events unread, and recorded.

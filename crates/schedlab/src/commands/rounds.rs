@@ -1,7 +1,7 @@
 //! Studies in rounds on this host: each round is a run directory below the study's.
 
 use super::run;
-use crate::output::say;
+use crate::output::{say, say_whole};
 use crate::session;
 use anyhow::{Context, Result, bail};
 use schedlab_run::{Plan, Run, counted};
@@ -32,7 +32,7 @@ pub(super) fn study(study: &mut dyn Study, dir: &Path, resume: bool) -> Result<E
     let (ended, _) = drive(study, &mut measure)?;
     if ended == Ended::Interrupted && !session::is_guest() {
         let again = run::resumed(dir, std::env::args());
-        say(format_args!("schedlab: interrupted; to go on: {again}"));
+        say_whole(format_args!("schedlab: interrupted; to go on: {again}"));
     }
     Ok(ended)
 }

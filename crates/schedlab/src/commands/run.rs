@@ -6,7 +6,7 @@ use super::search;
 use super::vm::trials::Guests;
 use crate::cli::{Run, RunOutput};
 use crate::exit::{self, usage};
-use crate::output::{say, to_stdout};
+use crate::output::{say, say_whole, to_stdout};
 use crate::{input, session};
 use anyhow::{Context, Result, anyhow, bail};
 use schedlab_run::{Manifest, Plan, RunEnd, RunError, RunReader, RunWriter, Setting, TraceSetting, words};
@@ -22,6 +22,9 @@ pub(super) fn run(args: &Run) -> Result<u8> {
 
 /// From a plan to a sealed run directory and its report; `ab` ends here too.
 pub(super) fn execute(plan: &Plan, name: &str, output: &RunOutput) -> Result<u8> {
+    if output.dry_run && output.answer.json {
+        usage!("--json is of an answer, and --dry-run prints a plan, in TOML: leave out one of them");
+    }
     if plan.search.is_some() {
         let dir = output.out.clone().unwrap_or_else(|| session::default_out(name));
         let dir = if output.out.is_none() && !output.resume { session::unused(dir) } else { dir };
@@ -40,7 +43,7 @@ pub(super) fn execute(plan: &Plan, name: &str, output: &RunOutput) -> Result<u8>
     let ended = measure(&dir, plan, output.resume)?;
     let concluded = conclude(&dir, &ended.manifest, &ended.trials, output);
     if matches!(ended.manifest.end(), RunEnd::Interrupted) && !session::is_guest() {
-        say(format_args!("schedlab: interrupted; to go on: {}", resumed(&dir, std::env::args())));
+        say_whole(format_args!("schedlab: interrupted; to go on: {}", resumed(&dir, std::env::args())));
     }
     ended.sealed?;
     concluded

@@ -92,9 +92,8 @@ fn restore(place: &Place, dry_run: bool) -> Result<u8> {
         for name in &traces {
             writeln!(out, "tracefs instance {name} of a killed run removed")?;
         }
-        let (settings, namespaces) = (counted(back, "settings"), counted(removed.len(), "network namespaces"));
         let not = if failed > 0 { format!(", {failed} NOT restored") } else { String::new() };
-        writeln!(out, "{settings} restored, {namespaces} removed{not}")
+        writeln!(out, "{} restored{}{not}", counted(back, "settings"), namespaces(&removed))
     })?;
     Ok(if failed == 0 { exit::DONE } else { exit::ERROR })
 }
@@ -118,8 +117,16 @@ fn preview(roots: &Roots, state: &Path) -> Result<u8> {
         for name in &traces {
             writeln!(out, "tracefs instance {name} of a killed run")?;
         }
-        let (settings, namespaces) = (counted(left.len(), "settings"), counted(names.len(), "network namespaces"));
-        writeln!(out, "{settings} would be restored, {namespaces} removed")
+        writeln!(out, "{} would be restored{}", counted(left.len(), "settings"), namespaces(&names))
     })?;
     Ok(if unreadable.is_empty() { exit::DONE } else { exit::ERROR })
+}
+
+/// Those of workloads, which few runs have.
+fn namespaces(removed: &[String]) -> String {
+    if removed.is_empty() {
+        String::new()
+    } else {
+        format!(", {} removed", counted(removed.len(), "network namespaces"))
+    }
 }

@@ -65,10 +65,41 @@ impl<'a> Said<'a> {
         if let Some(cpus) = line.strip_prefix("cpus=").and_then(|cpus| cpus.parse().ok()) {
             return Self::Cpus(cpus);
         }
-        event(line)
-            .or_else(|| latency(line))
-            .unwrap_or_else(|| if is_named(line) { Self::Damaged } else { Self::Nothing })
+        match event(line).or_else(|| latency(line)) {
+            Some(Self::Event(found)) if holds_another(found.payload) => Self::Damaged,
+            Some(said) => said,
+            None if is_named(line) => Self::Damaged,
+            None => Self::Nothing,
+        }
     }
+}
+
+/// Longer than any row of one sign that is drawn between lines of a trace.
+const OVERWRITTEN: usize = 128;
+
+/// Whether something was written over the line: a zero is in no text, and twice [`OVERWRITTEN`] of one sign stand in the
+/// scripts and pictures of a page only.
+pub(super) fn is_overwritten(line: &str, in_page: bool) -> bool {
+    let is_one_sign = |bytes: &[u8]| bytes.iter().all(|b| *b == bytes[0]);
+    line.contains('\0') || !in_page && line.as_bytes().chunks_exact(OVERWRITTEN).any(is_one_sign)
+}
+
+/// Whether a line that is no event holds fields that only events of the scheduler have, outside of a function graph's
+/// comment: what is left of one.
+pub(super) fn is_rest(line: &str) -> bool {
+    const FIELDS: [&str; 6] = ["prev_state=", "prev_prio=", "next_pid=", "next_prio=", "target_cpu=", " success="];
+    !line.starts_with('#') && !line.contains("/*") && FIELDS.iter().any(|field| line.contains(field))
+}
+
+/// Whether a time and the name of a known event stand among an event's words: two lines became one.
+fn holds_another(payload: &str) -> bool {
+    payload.match_indices(": ").any(|(end, _)| {
+        let (before, name) = payload[..end].rsplit_once(' ').unwrap_or(("", &payload[..end]));
+        let name = name.rsplit_once(':').map_or(name, |(_, name)| name);
+        let is_behind_a_time =
+            || before.trim_end().strip_suffix(':').is_some_and(|b| b.ends_with(|c: char| c.is_ascii_digit()));
+        Kind::of_name(name).is_some() && is_behind_a_time()
+    })
 }
 
 fn entries(comment: &str) -> Option<Said<'_>> {
@@ -241,8 +272,9 @@ fn behind_cpu(text: &str) -> Option<(Context, &str, &str, &str)> {
     is_name(event).then_some((context, stamp, event, payload.trim_start()))
 }
 
+/// Of an event; what users define has 64 bytes at most, and the kernel's own are shorter.
 fn is_name(text: &str) -> bool {
-    !text.is_empty() && text.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_')
+    (1..=100).contains(&text.len()) && text.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_')
 }
 
 fn word(text: &str) -> Option<(&str, &str)> {

@@ -104,7 +104,11 @@ impl Text {
 
     fn line(&mut self, line: &str) {
         self.ends.line(line, self.lines);
+        // Scripts of a page hold anything.
+        let in_page = self.ends.is_html;
         match Said::parse(line) {
+            _ if line::is_overwritten(line, in_page) => self.damaged(line),
+            Said::Nothing if !in_page && line::is_rest(line) => self.damaged(line),
             Said::Event(line) => {
                 self.is_latency |= line.in_us;
                 self.event(&line);
@@ -118,14 +122,16 @@ impl Text {
                 let met = self.untimed.get_or_insert_with(|| (0, shown(count)));
                 met.0 += 1;
             }
-            Said::Damaged => {
-                let (number, words) = (self.lines, shown(line.trim_start()));
-                self.problems.add(ProblemKind::BadRecord, || {
-                    format!("line {number}: `{words}` looks like an event and does not read as one; skipped")
-                });
-            }
+            Said::Damaged => self.damaged(line),
             Said::Nothing => {}
         }
+    }
+
+    fn damaged(&mut self, line: &str) {
+        let (number, words) = (self.lines, shown(line.trim_start()));
+        self.problems.add(ProblemKind::BadRecord, || {
+            format!("line {number}: `{words}` looks like an event and does not read as one; skipped")
+        });
     }
 
     fn entries(&mut self, there: u64, written: u64, online: Option<u16>) {

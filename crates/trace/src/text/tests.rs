@@ -210,6 +210,22 @@ fn lines_that_lie_are_skipped_and_told() {
 }
 
 #[test]
+fn a_hole_is_told_wherever_it_is() {
+    let (header, body) = TRACEFS.split_at(TRACEFS.rfind("#").unwrap());
+    let body = &body[body.find('\n').unwrap() + 1..];
+    let text = format!("{}{}", header.replace("4/4", "40/40"), body.repeat(10));
+    for fill in ["\0", " ", "x"] {
+        for from in (header.len() + 1..text.len() - 700).step_by(7) {
+            let spoilt = format!("{}{}{}", &text[..from], fill.repeat(600), &text[from + 600..]);
+            let (_, reader) = read(&spoilt).unwrap();
+            assert!(reader.problems().count(ProblemKind::BadRecord) > 0, "{fill:?} at {from}");
+        }
+    }
+    let (_, reader) = read(&text).unwrap();
+    assert_eq!(reader.problems().count(ProblemKind::BadRecord), 0);
+}
+
+#[test]
 fn text_without_scheduler_events_is_refused() {
     let error = |text: &str| read(text).err().expect("refused").to_string();
     assert!(error("# tracer: nop\n#\n").starts_with("t has no scheduler events (none of its lines is an event)"));

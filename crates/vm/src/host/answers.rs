@@ -75,10 +75,11 @@ impl Answers {
         (written.question == *question).then_some(written.answer)
     }
 
-    /// Those of the same boot and QEMU, of any kernel.
-    pub fn of_any_kernel(&self, question: &Question) -> Vec<Answer> {
+    /// Those of the same boot and QEMU, of any kernel, with its checksum.
+    pub fn of_any_kernel(&self, question: &Question) -> Vec<(u32, Answer)> {
         let same = |of: &Written| of.question.boot_id == question.boot_id && of.question.qemu == question.qemu;
-        self.names().filter_map(|name| self.read(&name)).filter(same).map(|written| written.answer).collect()
+        let kept = self.names().filter_map(|name| self.read(&name)).filter(same);
+        kept.map(|written| (written.question.kernel_crc32, written.answer)).collect()
     }
 
     /// Keeps an answer, and removes those of other boots. What cannot be written is asked again.

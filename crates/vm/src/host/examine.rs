@@ -31,41 +31,79 @@ pub fn examine(kvm: &Kvm, cache: &Cache) -> Result<Seen, VmError> {
         return Ok(Seen::Fails(bar));
     }
     let qemu = Installed::find(Architecture::X86_64)?;
-    let Some(kernel) = newest(cache)? else { return without_a_kernel(kvm, &qemu) };
-    let question = Question::of(&qemu, kernel.crc32);
-    if let Some(kept) = question.as_ref().and_then(|question| kvm.answers.find(question)) {
-        return Ok(of_answer(kept, &format!("by a guest of {}", kernel.name)));
+    let kernels = kernels(cache)?;
+    let kept = Question::of(&qemu, 0).map(|question| kvm.answers.of_any_kernel(&question)).unwrap_or_default();
+    let name = |crc32| kernels.iter().find(|kernel| kernel.crc32 == crc32).map(|kernel| kernel.name.clone());
+    if let Some(seen) = of_guests(kept.into_iter().map(|(crc32, answer)| (name(crc32), answer)).collect()) {
+        return Ok(seen);
     }
-    let Some(failure) = starts(&qemu, &kernel, LIMIT)? else {
+    let Some(kernel) = kernels.first() else {
+        return Ok(match runs_real_mode(&qemu)? {
+            None => Seen::MayRun("a machine of five instructions ended as written; no kernel is in the cache".into()),
+            Some(failure) => Seen::Fails(failure),
+        });
+    };
+    let Some(failure) = starts(&qemu, kernel, LIMIT)? else {
         return Ok(Seen::Runs(format!("{}, started alone, said its first word", kernel.name)));
     };
     // Debian's kernels are known to boot; one that was built here may be to blame itself.
-    if let Some(question) = question.filter(|_| kernel.name.starts_with("debian:")) {
+    if let Some(question) = Question::of(&qemu, kernel.crc32).filter(|_| kernel.name.starts_with("debian:")) {
         kvm.answers.keep(&question, &Answer { no_kvm: Some(failure.why), evidence: failure.evidence.clone() });
     }
     Ok(Seen::Fails(Failure { evidence: format!("{}, started alone: {}", kernel.name, failure.evidence), ..failure }))
 }
 
-fn newest(cache: &Cache) -> Result<Option<Kernel>, VmError> {
+/// Those in the cache that can be read, the newest first.
+fn kernels(cache: &Cache) -> Result<Vec<Kernel>, VmError> {
     let architecture = debian::architecture(Architecture::X86_64);
-    let mut entries = cache.entries()?.into_iter().filter(|(entry, _)| entry.architecture == architecture);
-    Ok(entries.find_map(|(entry, _)| cache.find(&entry.name, architecture).ok().flatten()))
+    let entries = cache.entries()?.into_iter().filter(|(entry, _)| entry.architecture == architecture);
+    let mut names: Vec<String> = entries.map(|(entry, _)| entry.name).collect();
+    names.dedup();
+    Ok(names.iter().filter_map(|name| cache.find(name, architecture).ok().flatten()).collect())
 }
 
-fn without_a_kernel(kvm: &Kvm, qemu: &Installed) -> Result<Seen, VmError> {
-    let mut kept = Question::of(qemu, 0).map(|question| kvm.answers.of_any_kernel(&question)).unwrap_or_default();
-    // One kernel that does not run is what a user has to know of.
-    kept.in_order_by_key(|answer| answer.no_kvm.is_none());
-    if let Some(answer) = kept.into_iter().next() {
-        return Ok(of_answer(answer, "by a guest"));
+/// What guests have shown, each of a kernel that is in the cache or was. One that KVM does not run is what a user has to know
+/// of, whatever others did.
+fn of_guests(mut kept: Vec<(Option<String>, Answer)>) -> Option<Seen> {
+    kept.in_order_by_key(|(kernel, answer)| (answer.no_kvm.is_none(), kernel.clone()));
+    let named = |runs: bool| {
+        let of = kept.iter().filter(|(_, answer)| answer.no_kvm.is_none() == runs);
+        of.map(|(kernel, _)| kernel.as_deref().unwrap_or("another kernel")).collect::<Vec<_>>().join(", ")
+    };
+    let (fails, runs) = (named(false), named(true));
+    let (_, Answer { no_kvm, evidence }) = kept.first()?;
+    let Some(why) = *no_kvm else {
+        return Some(Seen::Runs(format!("guests of {runs} were up since this host's start")));
+    };
+    let others = if runs.is_empty() { String::new() } else { format!("; guests of {runs} were up") };
+    let evidence = format!("shown by guests of {fails} since this host's start: {evidence}{others}");
+    Some(Seen::Fails(Failure { why, evidence }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::lane::NoKvm;
+
+    #[test]
+    fn one_kernel_that_hangs_is_told_whatever_others_did() {
+        let of = |kernel: &str, no_kvm: Option<NoKvm>| {
+            let evidence = if no_kvm.is_some() { "its kernel said nothing for 5 s" } else { "a guest was up" };
+            ((!kernel.is_empty()).then(|| kernel.to_owned()), Answer { no_kvm, evidence: evidence.into() })
+        };
+        assert_eq!(of_guests(Vec::new()), None);
+        let up = of_guests(vec![of("debian:6.12", None), of("", None)]);
+        assert_eq!(
+            up,
+            Some(Seen::Runs("guests of another kernel, debian:6.12 were up since this host's start".into()))
+        );
+        let hangs = Some(NoKvm::Hangs);
+        let kept = vec![of("debian:6.12", None), of("debian:6.1", hangs), of("build:x", hangs)];
+        let Some(Seen::Fails(Failure { why: NoKvm::Hangs, evidence })) = of_guests(kept) else { panic!("it fails") };
+        assert_eq!(
+            evidence,
+            "shown by guests of build:x, debian:6.1 since this host's start: its kernel said nothing for 5 s; guests of \
+             debian:6.12 were up"
+        );
     }
-    Ok(match runs_real_mode(qemu)? {
-        None => Seen::MayRun("a machine of five instructions ended as written; no kernel is in the cache".into()),
-        Some(failure) => Seen::Fails(failure),
-    })
-}
-
-fn of_answer(Answer { no_kvm, evidence }: Answer, by: &str) -> Seen {
-    let evidence = format!("shown {by} since this host's start: {evidence}");
-    no_kvm.map_or_else(|| Seen::Runs(evidence.clone()), |why| Seen::Fails(Failure { why, evidence: evidence.clone() }))
 }

@@ -21,7 +21,7 @@ pub(super) struct Filters {
     /// --all-cgroups`; may be given several times
     #[arg(long, value_name = "PATH")]
     cgroup: Vec<String>,
-    /// Only what ends in this time, seconds of the trace's clock; either end may be left out
+    /// Only what ends in this time: seconds of the trace's clock, as timehist prints them; either end may be left out
     #[arg(long, value_name = "FROM,TO")]
     time: Option<String>,
     /// Only what ends on these CPUs

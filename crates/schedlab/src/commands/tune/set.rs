@@ -32,7 +32,11 @@ pub(super) fn run(place: &Place, values: &[String], dry_run: bool, command: &[St
         return back(&mut guard, exit::ERROR);
     }
     if command.is_empty() {
+        let has_changed = !guard.originals().is_empty();
         guard.keep()?;
+        if has_changed {
+            say("schedlab: `schedlab tune restore` puts them back");
+        }
         return Ok(exit::DONE);
     }
     let ran = Command::new(&command[0]).args(&command[1..]).status();
@@ -70,8 +74,12 @@ fn report(applied: &[Applied], guard: &mut HostGuard) -> Result<()> {
     let failed: Vec<String> =
         applied.iter().filter_map(|one| Some(format!("{}: {}", one.setting, one.not_applied.as_ref()?))).collect();
     if failed.is_empty() {
+        let originals = guard.originals();
         for one in applied {
-            print_line(format_args!("{}{}", one.effective, below_a_tick(&one.effective, tick_ns)))?;
+            let key = one.setting.key();
+            let was = originals.iter().find(|(name, _)| *name == key).map(|(_, was)| format!(" (was {was})"));
+            let (was, tick) = (was.unwrap_or_default(), below_a_tick(&one.effective, tick_ns));
+            print_line(format_args!("{}{was}{tick}", one.effective))?;
         }
         return Ok(());
     }

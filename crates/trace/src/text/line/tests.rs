@@ -117,9 +117,30 @@ fn damaged_lines_are_told() {
         "a-1 [000] d..2. 1.000000: sched_wak\u{fffd}ng: comm=x pid=5",
         "swapper     0 (000] 14359.361110: sched:sched_switch: prev_comm=x",
         "  <idle>=0         0d.h2. 1000022us : sched_wakeup: comm=A",
+        // Two halves.
+        "a-1 [000] 1.0: sched_wakeup: comm=a pid= [001] 1.1: sched_wakeup: comm=b pid=5 prio=120 target_cpu=000",
+        "a-1 [000] 1.0: print: 0xff: [001] d..2. 1.1: sched:sched_waking: comm=b pid=5 prio=120 target_cpu=000",
     ] {
         assert_eq!(Said::parse(line), Said::Damaged, "{line}");
     }
+}
+
+#[test]
+fn what_is_left_of_an_event_is_told_from_other_words() {
+    let called = |length| format!("a-1 [000] 1.0: {}: x", "e".repeat(length));
+    assert!(matches!(Said::parse(&called(100)), Said::Event(_)) && Said::parse(&called(101)) == Said::Damaged);
+    assert!(is_rest("a-1 [000] 1.0: sche  state=4096 next_comm=b next_pid=46 next_prio=120"));
+    assert!(is_rest("a-1 [00 120 success=1 target_cpu=1"));
+    let others = ["a-1 [000] d... 1.0: do_fork <-sys_fork", "version = 6", " => schedule", "# prev_state=R"];
+    let graph = " 0)               |  /* sched_waking: comm=x pid=5 prio=120 target_cpu=000 */";
+    for line in others.into_iter().chain([graph]) {
+        assert!(!is_rest(line) && !is_overwritten(line, false), "{line}");
+    }
+    assert!(is_overwritten("a\0b", true));
+    let row = format!("a-1 [000] 1.0: print: {}", "-".repeat(100));
+    let rows = [1, 3].map(|n| row.replace('-', &"-".repeat(n)));
+    assert_eq!(rows.map(|row| is_overwritten(&row, false)), [false, true]);
+    assert!(!is_overwritten(&"x".repeat(5000), true));
 }
 
 #[test]
