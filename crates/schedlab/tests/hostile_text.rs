@@ -223,7 +223,7 @@ fn lines_for_programs_have_room_unless_they_say_for_how_many() {
     let lab = Lab::new("lines-room");
     let file = lab.path("trace.txt");
     let switch = |at: usize| {
-        let (prev, next) = if at % 2 == 0 { ("task-7", "idle-8") } else { ("idle-8", "task-7") };
+        let (prev, next) = if at.is_multiple_of(2) { ("task-7", "idle-8") } else { ("idle-8", "task-7") };
         let of = |side: &str, text: &str| {
             let (comm, pid) = text.split_once('-').unwrap();
             format!("{side}_comm={comm} {side}_pid={pid} {side}_prio=120")
