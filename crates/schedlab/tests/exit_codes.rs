@@ -153,7 +153,7 @@ fn two_commands_are_compared_without_a_third() {
     assert_eq!(contrast["verdict"]["kind"], "worse", "{contrast}");
     let page = schedlab(&["report", &out, "--full"]).success().stdout;
     let text = page.split_whitespace().collect::<Vec<_>>().join(" ");
-    assert!(text.starts_with("• B (`sleep 0.1`) is ") && text.contains("] than A (`true`): 6 blocks"), "{page}");
+    assert!(text.starts_with("• B (`sleep 0.1`) is ") && text.contains("] than A (`true`): 6 "), "{page}");
     assert!(!text.contains("makes true") && !text.contains("option:command=true: "), "{page}");
     // The same in the words of a setting.
     let plan = |arguments: &[&str]| schedlab(&[&["ab"], arguments, &["--seed", "1", "--dry-run"]].concat());

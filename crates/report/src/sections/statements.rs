@@ -1,9 +1,8 @@
 //! What others said of the arms and what this run says to it, and which arm is the best of many.
 
 use super::workload::Of;
-use crate::document::{Block, Tone};
-use crate::number::{NONE, effect_text};
-use crate::table::{Align, Cell, Table};
+use crate::document::Block;
+use crate::number::effect_text;
 use crate::words;
 use schedlab_analyze::{BestArm, Standing, StatementFindings, metric_name};
 
@@ -18,7 +17,7 @@ pub(super) fn blocks(of: Of<'_>) -> Vec<Block<'_>> {
     let mut all: Vec<Block<'_>> = of.workload.best.iter().map(|best| Block::Text(sentence(of, best))).collect();
     if !statements.is_empty() {
         all.push(Block::Lead("What others said".into()));
-        all.push(Block::Table(table(statements)));
+        all.push(Block::Terms(statements.iter().map(answered).collect()));
         all.push(Block::Aside(KEY.into()));
     }
     all
@@ -37,20 +36,15 @@ fn sentence(of: Of<'_>, best: &BestArm) -> String {
     format!("Best by {}: {}{over}; {others}.", metric_name(&best.metric), name(best.arm))
 }
 
-fn table(statements: &[StatementFindings]) -> Table {
-    let mut table = Table::new(&[("answer", Align::Left), ("figure", Align::Left), ("statement", Align::Left)]);
-    for said in statements {
-        let (answer, tone) = match said.answer {
-            Standing::Holds => ("holds", Tone::Good),
-            Standing::DoesNotHold => ("does not hold", Tone::Bad),
-            Standing::NotDecided => ("not decided", Tone::Open),
-        };
-        let figure = said.effect.map_or_else(|| NONE.to_owned(), |e| effect_text(&e, ""));
-        let than = said.than.as_ref().map(|than| format!(" than {than}")).unwrap_or_default();
-        let reason = Some(&said.reason).filter(|reason| !reason.is_empty());
-        let reason = reason.map(|reason| format!("; {reason}")).unwrap_or_default();
-        let text = format!("{} ({}: {}{than}{reason})", said.says, said.arms, said.claim);
-        table.push(vec![Cell::toned(answer, tone), figure.into(), text.into()]);
-    }
-    table
+/// The answer, and behind it the figure, the statement and what it says of which arms.
+fn answered(said: &StatementFindings) -> (String, String) {
+    let answer = match said.answer {
+        Standing::Holds => "holds",
+        Standing::DoesNotHold => "does not hold",
+        Standing::NotDecided => "not decided",
+    };
+    let figure = said.effect.map(|e| format!("{}: ", effect_text(&e, ""))).unwrap_or_default();
+    let than = said.than.as_ref().map(|than| format!(" than {than}")).unwrap_or_default();
+    let reason = if said.reason.is_empty() { String::new() } else { format!("; {}", said.reason) };
+    (answer.into(), format!("{figure}{} ({}: {}{than}{reason})", said.says, said.arms, said.claim))
 }

@@ -13,7 +13,7 @@ mod studies;
 use page::ANSWERS;
 use program::guests::from;
 use program::sources::{git, write as source};
-use program::{Lab, json, schedlab};
+use program::{Lab, Ran, json, schedlab};
 use real::{Met, ROOM};
 use shapes::{Shape, Shapes};
 use std::collections::BTreeSet;
@@ -219,13 +219,16 @@ fn what_is_printed_is_what_is_listed_and_has_room() {
             eprintln!("not met: {line}: {}", ran.stderr);
             continue;
         }
-        let text = ran.success().stdout;
+        // These two runs have other stamps: the answer is that nothing is compared.
+        let answered =
+            |ran: Ran| if words[0] == "compare" && ran.code == 5 { ran.stdout } else { ran.success().stdout };
+        let text = answered(ran);
         assert!(text.len() < ROOM, "{line}: {} bytes", text.len());
         met.check(&shapes, &text);
         // Whole, what has no room by default is met as well.
         let reads = ["report", "compare", "doctor", "list", "tune", "trace"].contains(&words[0]);
         if reads && !json(&text)["shortened"].is_null() {
-            met.check(&shapes, &from(&lab, &[&words[..], &["--top", "0"]].concat()).success().stdout);
+            met.check(&shapes, &answered(from(&lab, &[&words[..], &["--top", "0"]].concat())));
         }
     }
     for (analysis, schema) in

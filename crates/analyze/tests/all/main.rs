@@ -1,0 +1,29 @@
+//! The tests of the crate from outside, in one program: each program is linked on its own.
+
+mod allowed;
+mod blames;
+mod boots;
+mod copies;
+mod curves;
+mod designs;
+mod diffs;
+mod drawn;
+mod factorials;
+mod histories;
+mod lab;
+mod maps;
+mod packed;
+mod per_operation;
+mod priorities;
+mod profiles;
+mod queues;
+mod repetitions;
+mod sentences;
+mod shapes;
+mod slow;
+mod statements;
+mod turns;
+mod two_runs;
+mod verdicts;
+mod wakeups;
+mod works;

@@ -1,0 +1,75 @@
+//! Counts divided by operations: what a trial counts once is no rate, and what follows the operations is one.
+
+use crate::lab::{lab, metric, outcome};
+use schedlab_analyze::*;
+use schedlab_run::Direction;
+
+/// Twelve blocks in which B does `fewer` of A's operations, and `count(arm, operations, noise)` events in a trial.
+fn judged(fewer: f64, noisy: f64, count: impl Fn(u32, f64, f64) -> f64) -> MetricFindings {
+    let mut lab = lab(&[("a", ""), ("b", "nice=1")], &["pipe"]);
+    let mut other = schedlab_stats::Random::new(11);
+    for _ in 0..12 {
+        lab.block_of(0, |arm, noise| {
+            let share = if arm == 0 { 1.0 } else { fewer };
+            let operations = (100_000.0 * share * (noisy * noise).exp()).round();
+            let events = count(arm, operations, other.normal());
+            let mut made = outcome(vec![
+                metric("rate_per_s", operations, "1/s", Direction::HigherIsBetter),
+                metric("events_per_op", events / operations, "1/op", Direction::Neutral),
+            ]);
+            made.operations = operations as u64;
+            made
+        });
+    }
+    let (manifest, trials) = lab.run();
+    compare(&manifest, &trials).workloads[0].metrics[1].clone()
+}
+
+fn verdict(metric: &MetricFindings) -> &Verdict {
+    &metric.contrasts[0].verdict
+}
+
+fn withheld(metric: &MetricFindings) -> bool {
+    matches!(verdict(metric), Verdict::NoVerdict { why: Withheld::NotPerOperation, .. })
+}
+
+#[test]
+fn one_migration_a_trial_is_no_finding_about_an_arm_with_fewer_operations() {
+    let found = judged(0.9, 0.01, |_, _, _| 1.0);
+    let effect = found.contrasts[0].effect.unwrap();
+    assert!(effect.lo > 1.08, "divided it looks like more: {effect:?}");
+    let reason = "not per operation: 1.00 a trial against 1.00, and they do not follow the operations; only the number of \
+                  operations differs";
+    assert_eq!(verdict(&found), &Verdict::NoVerdict { why: Withheld::NotPerOperation, reason: reason.into() });
+    assert_eq!(found.note.as_deref(), Some(reason));
+    assert!(found.contrasts[0].p_adjusted.is_none(), "it is no question");
+}
+
+#[test]
+fn neither_are_faults_of_a_set_up_that_scatter_nor_the_ticks_of_a_fixed_time() {
+    assert!(withheld(&judged(0.85, 0.01, |_, _, noise| (300.0 + 5.0 * noise).round())));
+    assert!(withheld(&judged(0.85, 0.01, |_, _, noise| (125.0 + noise).round())));
+}
+
+#[test]
+fn two_switches_an_operation_are_a_rate_even_where_a_trial_has_as_many_in_both_arms() {
+    // Twice the switches and half the operations: the counts of whole trials are the same.
+    let found = judged(0.5, 0.03, |arm, operations, _| operations * f64::from(1 + arm));
+    assert_eq!(verdict(&found), &Verdict::Higher);
+}
+
+#[test]
+fn a_count_that_differs_by_itself_is_a_finding_however_few_it_is() {
+    let found = judged(0.9, 0.01, |arm, _, noise| if arm == 0 { 1.0 } else { (6.0 + 0.5 * noise).round() });
+    assert_eq!(verdict(&found), &Verdict::Higher);
+    // The other way round: fewer a trial, and far fewer operations. Nobody can say which of the two it is.
+    assert!(withheld(&judged(0.5, 0.01, |arm, _, noise| (if arm == 0 { 40.0 } else { 36.0 } + noise).round())));
+}
+
+#[test]
+fn fixed_work_needs_no_division_and_is_judged_as_it_is() {
+    let found = judged(1.0, 0.0, |arm, _, noise| (20.0 + 10.0 * f64::from(arm) + noise).round());
+    assert_eq!(verdict(&found), &Verdict::Higher);
+    let time = judged(0.8, 0.01, |_, _, _| 1.0);
+    assert!(withheld(&time), "the trials of fixed time beside it");
+}

@@ -1,0 +1,86 @@
+//! Statements of a plan, on runs in which the truth is planted.
+
+use crate::lab::lab;
+use schedlab_analyze::*;
+use schedlab_run::Plan;
+
+const PLAN: &str = "trials = 6\nsesoi = \"3%\"\n[[workload]]\nrun = \"pipe\"\n[[arm]]\nname = \"default\"\n\
+    [[grid]]\nname = \"m\"\nset = \"slice\"\nvalues = [\"1ms\", \"10ms\"]\n\
+    [[grid]]\nname = \"w\"\nset = \"debugfs:w\"\nvalues = [\"1ms\", \"2ms\", \"4ms\", \"8ms\", \"16ms\", \"30ms\"]\n";
+
+/// The answers of a run whose rate over the default's is `rate(m, w)`, times noise of so much.
+fn judged(statements: &str, blocks: u32, truth: fn(f64, f64) -> (f64, f64)) -> WorkloadFindings {
+    let text = format!("{PLAN}{statements}");
+    let plan = Plan::parse(&text).unwrap();
+    let specs: Vec<(String, String)> = plan.arms.iter().map(|arm| (arm.name.clone(), arm.spec())).collect();
+    let arms: Vec<(&str, &str)> = specs.iter().map(|(name, spec)| (name.as_str(), spec.as_str())).collect();
+    let mut lab = lab(&arms, &["pipe"]);
+    let at = |name: &str, axis: &str| {
+        let word = name.split_whitespace().find_map(|word| word.strip_prefix(axis)?.strip_suffix("ms")).unwrap_or("3");
+        word.parse::<f64>().unwrap()
+    };
+    for block in 0..blocks {
+        lab.block(0, |arm, noise| {
+            let name = &specs[arm as usize].0;
+            let (rate, spread) = truth(at(name, "m="), at(name, "w="));
+            crate::lab::rate((1.0 + 0.1 * f64::from(block)) * 1000.0 * rate * (spread * noise).exp())
+        });
+    }
+    let (mut manifest, trials) = lab.run();
+    manifest.plan_toml = text;
+    manifest.sesoi = 0.03;
+    compare(&manifest, &trials).workloads.remove(0)
+}
+
+fn said(arms: &str, than: &str, is: &str) -> String {
+    let than = if than.is_empty() { String::new() } else { format!("than = \"{than}\"\n") };
+    format!("[[statement]]\nsays = \"{arms} {is}\"\narms = \"{arms}\"\n{than}is = \"{is}\"\n")
+}
+
+fn answers(found: &WorkloadFindings) -> Vec<Standing> {
+    found.statements.iter().map(|said| said.answer).collect()
+}
+
+use Standing::{DoesNotHold, Holds, NotDecided};
+
+#[test]
+fn a_step_is_better_rises_and_is_level_where_it_should_be() {
+    let all = [
+        said("w=16ms..30ms", "w=1ms..8ms", "better"),
+        said("w=1ms..8ms", "w=16ms..30ms", "better"),
+        said("w=1ms..8ms", "", "level"),
+        said("w=4ms..30ms", "", "rising"),
+        said("w=4ms..30ms", "", "level"),
+        said("m=10ms w=30ms", "m=1ms w=30ms", "same"),
+        said("w=16ms..30ms", "", "best"),
+        said("w=1ms..2ms", "", "best"),
+    ];
+    let found = judged(&all.concat(), 6, |_, w| (if w > 9.0 { 1.3 } else { 1.0 }, 0.005));
+    let expected = [Holds, DoesNotHold, Holds, Holds, DoesNotHold, Holds, Holds, DoesNotHold];
+    assert_eq!(answers(&found), expected, "{:?}", found.statements);
+    let step = found.statements[0].effect.unwrap();
+    assert!(step.lo < 1.3 && 1.3 < step.hi && step.level > 0.99, "{step:?}");
+    let best = found.best.unwrap();
+    assert!(best.not_told_from.len() == 4 && best.effect.unwrap().lo > 1.2, "{best:?}");
+}
+
+#[test]
+fn an_unsettled_span_is_one_whose_trials_vary_more_whatever_its_level_or_slope() {
+    let all = [said("w=4ms..8ms", "w=16ms..", "less-steady"), said("w=4ms..8ms", "w=..2ms", "steadier")];
+    let truth = |m: f64, w: f64| (m * (0.1 * w).exp(), if (3.0..9.0).contains(&w) { 0.1 } else { 0.02 });
+    assert_eq!(answers(&judged(&all.concat(), 6, truth)), [Holds, DoesNotHold]);
+    let even = judged(&all.concat(), 6, |m, w| (m * (0.1 * w).exp(), 0.02));
+    assert!(even.statements.iter().all(|said| said.answer != Holds), "{:?}", even.statements);
+}
+
+#[test]
+fn what_is_too_little_is_not_decided_and_says_why() {
+    let better = said("m=10ms w=30ms", "", "better");
+    let few = judged(&better, 5, |_, _| (1.0, 0.01));
+    assert_eq!(answers(&few), [NotDecided]);
+    assert_eq!(few.statements[0].reason, "only 5 blocks, a verdict needs 6");
+    let wide = judged(&better, 6, |m, _| (if m > 9.0 { 1.02 } else { 1.0 }, 0.2));
+    assert_eq!(answers(&wide), [NotDecided]);
+    assert!(wide.statements[0].effect.is_some_and(|e| e.lo < 1.0 && e.hi > 1.03), "{:?}", wide.statements);
+    assert_eq!(wide.statements[0].than.as_deref(), Some("default"));
+}

@@ -1,0 +1,9 @@
+//! The tests of the crate from outside, in one program: each program is linked on its own.
+
+mod contract;
+mod dossier;
+mod gnu_patch;
+mod needs;
+mod port;
+mod series;
+mod source;
