@@ -13,9 +13,9 @@ use serde_json::Value;
 pub(crate) use sources::Source;
 use std::path::Path;
 
-/// Upper bound of the released binary: the 8 MB of issue 2, which knew neither reading kernel sources nor tuning, and a
-/// megabyte for these.
-const BINARY_BYTES: u64 = 9_000_000;
+/// Upper bound of the released binary: the 8 MB of issue 2, which knew neither reading kernel sources nor tuning, a megabyte
+/// for these, and a quarter for statements, shares by part of the kernel and timelines.
+const BINARY_BYTES: u64 = 9_250_000;
 
 /// A check's name and what it found: nothing when the tree keeps to it.
 pub(crate) struct Finding {
