@@ -402,3 +402,17 @@ fn what_is_not_compared_is_one_sentence() {
         assert!(failed.stdout.is_empty(), "{words:?}");
     }
 }
+
+#[test]
+fn a_picture_of_turns_is_neither_its_own_trace_nor_empty() {
+    let (lab, file) = lab("trace-turns");
+    let svg = lab.path("turns.svg");
+    let draw = |more: &[&str], svg: &str| schedlab(&[&["trace", "timehist", &file, "--svg", svg], more].concat());
+    assert!(draw(&[], &file).failure().stderr.contains("name another file"));
+    assert_eq!(std::fs::read_to_string(&file).unwrap(), TRACE);
+    assert!(draw(&["--time", "7,8"], &svg).failure().stderr.contains("no picture is made"));
+    assert!(!std::path::Path::new(&svg).exists());
+    draw(&[], &svg).success();
+    let drawn = std::fs::read_to_string(&svg).unwrap();
+    assert!(drawn.starts_with("<svg") && drawn.contains("1 turn"), "{drawn}");
+}

@@ -9,6 +9,7 @@ mod pairs;
 mod slow;
 mod traces;
 
+use super::destination;
 use super::report::terminal_width;
 use crate::cli::Answer;
 use crate::exit::{self, usage};
@@ -200,6 +201,7 @@ fn run_latency(args: &Latency) -> Result<()> {
 
 fn run_timehist(args: &Timehist) -> Result<()> {
     let Timehist { selected: Selected { source, filters }, top, svg } = args;
+    destination::check("--svg", svg.as_deref(), &[&source.file], false)?;
     let (mut reader, scope) = source.open_for(filters, timehist::wanted())?;
     if let Some(file) = svg {
         let mut rows = Vec::new();
@@ -212,6 +214,9 @@ fn run_timehist(args: &Timehist) -> Result<()> {
             usage!(
                 "there are more than {most} turns on CPUs, and a picture shows as many: give a span (--time) or --cpu"
             );
+        }
+        if rows.is_empty() {
+            bail!("nothing on a CPU lies in what was asked for, and no picture is made: see --time, --cpu and --comm");
         }
         let svg = schedlab_report::timehist_svg(&rows, &traces::place(&source.file));
         return std::fs::write(file, svg).with_context(|| format!("{} cannot be written", file.display()));
