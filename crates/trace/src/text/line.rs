@@ -6,6 +6,7 @@ mod tests;
 
 use crate::event::{Context, Cpu, Tid};
 use crate::kind::Kind;
+use memchr::{memchr, memchr_iter};
 
 /// A line that holds an event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -81,7 +82,7 @@ const OVERWRITTEN: usize = 128;
 /// scripts and pictures of a page only.
 pub(super) fn is_overwritten(line: &str, in_page: bool) -> bool {
     let is_one_sign = |bytes: &[u8]| bytes.iter().all(|b| *b == bytes[0]);
-    line.contains('\0') || !in_page && line.as_bytes().chunks_exact(OVERWRITTEN).any(is_one_sign)
+    memchr(0, line.as_bytes()).is_some() || !in_page && line.as_bytes().chunks_exact(OVERWRITTEN).any(is_one_sign)
 }
 
 /// Whether a line that is no event holds fields that only events of the scheduler have, outside of a function graph's
@@ -93,7 +94,8 @@ pub(super) fn is_rest(line: &str) -> bool {
 
 /// Whether a time and the name of a known event stand among an event's words: two lines became one.
 fn holds_another(payload: &str) -> bool {
-    payload.match_indices(": ").any(|(end, _)| {
+    let mut ends = memchr_iter(b':', payload.as_bytes()).filter(|end| payload[end + 1..].starts_with(' '));
+    ends.any(|end| {
         let (before, name) = payload[..end].rsplit_once(' ').unwrap_or(("", &payload[..end]));
         let name = name.rsplit_once(':').map_or(name, |(_, name)| name);
         let is_behind_a_time =

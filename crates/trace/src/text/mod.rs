@@ -26,6 +26,7 @@ use crate::wrapped::Failed;
 use crate::{ByteSource, TraceError};
 use ends::Ends;
 use line::{Line, Said};
+use memchr::{memchr_iter, memrchr};
 use payload::Unread;
 pub(crate) use print::payload_of;
 #[cfg(test)]
@@ -225,14 +226,16 @@ impl Merging for Text {
     fn advance(&mut self) -> Result<(), TraceError> {
         let more = self.window.fill()?;
         let bytes = self.window.bytes();
-        let whole = match bytes.iter().rposition(|b| *b == b'\n') {
+        let whole = match memrchr(b'\n', bytes) {
             Some(at) => at + 1,
             // The last line may have no end; one that fills the buffer is no event.
             None => bytes.len(),
         };
         let text = bytes[..whole].to_vec();
         self.window.consume(whole);
-        let mut lines = text.split(|b| *b == b'\n').peekable();
+        let ends = memchr_iter(b'\n', &text).chain([text.len()]);
+        let cut = |from: &mut usize, end: usize| Some(&text[std::mem::replace(from, end + 1)..end]);
+        let mut lines = ends.scan(0, cut).peekable();
         while let Some(line) = lines.next() {
             self.lines += 1;
             // Behind the last line end is nothing, but at the end of a file that was cut.
