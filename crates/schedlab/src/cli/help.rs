@@ -77,12 +77,8 @@ const RARE: &[&str] = &[
     "source", "tid", "timeout", "trial", "verbose",
 ];
 
-/// Options that commands share, and that these refuse: they have no meaning there.
-#[rustfmt::skip]
-const REFUSED: &[&str] = &[
-    "trace affine state", "trace kworkers state", "trace map state", "trace queues comm", "trace queues tid", "trace queues cgroup",
-    "trace queues state", "trace queues prio", "trace states time", "trace states cpu", "vm profile lane",
-];
+/// Options that commands share, and that these refuse: they have no meaning there. Analyses of traces hide theirs by their rows.
+const REFUSED: &[&str] = &["trace kworkers state", "trace map state", "vm profile lane"];
 
 /// Texts of options, and of commands, up to this length are left as they are, characters.
 const OPTION: usize = 44;

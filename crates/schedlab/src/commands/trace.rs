@@ -21,6 +21,7 @@ use schedlab_analyze::trace::{
     Asked, ByteSource, Forward, LatencySort, Reader, Scope, TraceError, TraceFacts, latency, map, overview,
     perf_latency, timehist,
 };
+use schedlab_report::Filtered;
 use schedlab_run::json::USUAL_BYTES;
 use std::ffi::OsStr;
 use std::fs::File;
@@ -230,7 +231,7 @@ fn run_timehist(args: &Timehist) -> Result<()> {
 const MOST_OF_MAP: u64 = 256 << 20;
 
 fn run_map(args: &Map) -> Result<()> {
-    args.filters.refuse_states("a map shows who has each CPU, and states are of those who have none")?;
+    args.filters.refuse(Filtered::NotStates("a map shows who has each CPU, and states are of those who have none"))?;
     if !args.switches {
         let asked = |scope| Asked { scope, slices: slices(), top: most(args.top, ROWS), ..Asked::default() };
         return args.source.answer(
@@ -341,9 +342,9 @@ impl Source {
             if !self.json {
                 header(out)?;
             }
-            let mut failed = None;
+            let (mut failed, mut text) = (None, Vec::new());
             let read = read(&mut |row| {
-                let mut text = Vec::new();
+                text.clear();
                 let written = if self.json {
                     schedlab_run::json::small(row)
                         .map_err(std::io::Error::from)

@@ -1,6 +1,6 @@
 //! The analyses of [`ANALYSES`]: each is a command, with those of the common options that it takes.
 
-use super::filters::Filters;
+use super::filters::{Filters, refused};
 use super::{Source, answer, most, slices, terminal};
 use crate::output::{print_line, to_stdout};
 use anyhow::Result;
@@ -44,12 +44,7 @@ struct Rows {
 impl Question {
     pub(super) fn answer(&self) -> Result<()> {
         let (row, top) = (self.analysis, self.rows.top);
-        match row.takes.filters {
-            Filtered::No | Filtered::All => {}
-            Filtered::NotTasks(why) => self.filters.refuse_tasks(why)?,
-            Filtered::NotStates(why) => self.filters.refuse_states(why)?,
-            Filtered::NotTimes(why) => self.filters.refuse_times(why)?,
-        }
+        self.filters.refuse(row.takes.filters)?;
         let (mut reader, scope) = self.source.open_for(&self.filters, (row.wanted)())?;
         let asked = Asked {
             scope,
@@ -77,6 +72,7 @@ fn command(row: &TraceAnalysis) -> Command {
     let takes = row.takes;
     let about = Source::augment_args(Command::new(row.name).about(row.question));
     let about = with::<Filters>(about, !matches!(takes.filters, Filtered::No));
+    let about = refused(takes.filters).iter().fold(about, |about, id| about.mut_arg(id, |arg| arg.hide(true)));
     let about = with::<Cache>(about, takes.llc_size);
     let about = with::<EachTask>(about, takes.each_task);
     with::<Rows>(about, takes.rows.is_some())
@@ -129,5 +125,19 @@ impl Subcommand for Question {
 
     fn has_subcommand(name: &str) -> bool {
         ANALYSES.iter().any(|row| row.name == name)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_filter_is_offered_where_it_is_refused() {
+        for row in ANALYSES {
+            let help = command(row).render_long_help().to_string();
+            let offered = refused(row.takes.filters).iter().find(|id| help.contains(&format!("--{id} ")));
+            assert!(offered.is_none(), "{}: {offered:?}\n{help}", row.name);
+        }
     }
 }

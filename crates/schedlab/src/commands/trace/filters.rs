@@ -5,6 +5,7 @@ use crate::exit::usage;
 use anyhow::{Context, Result};
 use clap::Args;
 use schedlab_analyze::trace::{Scope, TaskFilter, TimeWindow, cgroup_members, cgroups};
+use schedlab_report::Filtered;
 use schedlab_run::units::CpuList;
 use std::path::Path;
 
@@ -35,6 +36,16 @@ pub(super) struct Filters {
     prio: Option<String>,
 }
 
+/// Options that an analysis refuses, and does not offer.
+pub(super) fn refused(by: Filtered) -> &'static [&'static str] {
+    match by {
+        Filtered::No | Filtered::All => &[],
+        Filtered::NotTasks(_) => &["comm", "tid", "cgroup", "state", "prio"],
+        Filtered::NotStates(_) => &["state"],
+        Filtered::NotTimes(_) => &["time", "cpu"],
+    }
+}
+
 impl Filters {
     /// What they come to for this file, which is read to its end once for the members of cgroups.
     pub(super) fn scope(&self, file: &Path) -> Result<Scope> {
@@ -48,37 +59,31 @@ impl Filters {
         Ok(scope)
     }
 
-    /// For an analysis in which states mean nothing.
-    pub(super) fn refuse_states(&self, why: &str) -> Result<()> {
-        if self.state.is_some() {
-            usage!("--state: {why}; leave it out");
+    /// For an analysis that cannot be narrowed down by all of them.
+    pub(super) fn refuse(&self, by: Filtered) -> Result<()> {
+        let (why, instead) = match by {
+            Filtered::No | Filtered::All => return Ok(()),
+            Filtered::NotTasks(why) => (why, ", or ask `trace latency`"),
+            Filtered::NotStates(why) => (why, ""),
+            Filtered::NotTimes(why) => (why, ", or ask `trace timehist`"),
+        };
+        if let Some(option) = refused(by).iter().find(|option| self.is_given(option)) {
+            usage!("--{option}: {why}; leave it out{instead}");
         }
         Ok(())
     }
 
-    /// For an analysis of all threads.
-    pub(super) fn refuse_tasks(&self, why: &str) -> Result<()> {
-        let given = [
-            ("--comm", !self.comm.is_empty()),
-            ("--tid", !self.tid.is_empty()),
-            ("--cgroup", !self.cgroup.is_empty()),
-            ("--state", self.state.is_some()),
-            ("--prio", self.prio.is_some()),
-        ];
-        if let Some((option, _)) = given.iter().find(|(_, given)| *given) {
-            usage!("{option}: {why}; leave it out, or ask `trace latency`");
+    fn is_given(&self, option: &str) -> bool {
+        match option {
+            "comm" => !self.comm.is_empty(),
+            "tid" => !self.tid.is_empty(),
+            "cgroup" => !self.cgroup.is_empty(),
+            "time" => self.time.is_some(),
+            "cpu" => self.cpu.is_some(),
+            "state" => self.state.is_some(),
+            "prio" => self.prio.is_some(),
+            other => unreachable!("--{other} is no filter"),
         }
-        Ok(())
-    }
-
-    /// For an analysis that has no place and time.
-    pub(super) fn refuse_times(&self, why: &str) -> Result<()> {
-        for (option, given) in [("--time", self.time.is_some()), ("--cpu", self.cpu.is_some())] {
-            if given {
-                usage!("{option}: {why}; leave it out, or ask `trace timehist`");
-            }
-        }
-        Ok(())
     }
 
     fn tasks(&self, file: &Path) -> Result<TaskFilter> {

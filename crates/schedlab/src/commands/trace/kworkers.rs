@@ -5,6 +5,7 @@ use super::{Source, most, traces};
 use anyhow::{Context, Result};
 use clap::Args;
 use schedlab_analyze::trace::{Asked, Kworkers, PooledKworkers, kworkers};
+use schedlab_report::Filtered;
 use std::path::{Path, PathBuf};
 
 /// Rows of a table when nobody says how many.
@@ -29,8 +30,9 @@ pub(super) struct Works {
 }
 
 pub(super) fn run(args: &Works) -> Result<()> {
-    args.filters
-        .refuse_states("a work item has no state; those of its kworker are in `trace latency --comm 'kworker*'`")?;
+    args.filters.refuse(Filtered::NotStates(
+        "a work item has no state; those of its kworker are in `trace latency --comm 'kworker*'`",
+    ))?;
     let symbols = match &args.kallsyms {
         Some(path) => {
             let text = std::fs::read_to_string(path).with_context(|| format!("{} cannot be read", path.display()))?;
