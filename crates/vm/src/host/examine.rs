@@ -6,8 +6,8 @@ use super::kvm::{Failure, Kvm, runs_real_mode, starts};
 use super::process::Installed;
 use crate::error::VmError;
 use crate::kernel::cache::Cache;
+use crate::kernel::debian;
 use crate::kernel::image::Architecture;
-use crate::kernel::{Kernel, debian};
 use schedlab_run::InOrder;
 use std::time::Duration;
 
@@ -31,19 +31,22 @@ pub fn examine(kvm: &Kvm, cache: &Cache) -> Result<Seen, VmError> {
         return Ok(Seen::Fails(bar));
     }
     let qemu = Installed::find(Architecture::X86_64)?;
-    let kernels = kernels(cache)?;
+    let architecture = debian::architecture(Architecture::X86_64);
+    let entries = cache.entries()?;
+    let entries = || entries.iter().map(|(entry, _)| entry).filter(|entry| entry.architecture == architecture);
     let kept = Question::of(&qemu, 0).map(|question| kvm.answers.of_any_kernel(&question)).unwrap_or_default();
-    let name = |crc32| kernels.iter().find(|kernel| kernel.crc32 == crc32).map(|kernel| kernel.name.clone());
+    let name = |crc32| entries().find(|entry| entry.kernel_crc32() == crc32).map(|entry| entry.name.clone());
     if let Some(seen) = of_guests(kept.into_iter().map(|(crc32, answer)| (name(crc32), answer)).collect()) {
         return Ok(seen);
     }
-    let Some(kernel) = kernels.first() else {
+    // The newest that can be read.
+    let Some(kernel) = entries().find_map(|entry| cache.find(&entry.name, architecture).ok().flatten()) else {
         return Ok(match runs_real_mode(&qemu)? {
             None => Seen::MayRun("a machine of five instructions ended as written; no kernel is in the cache".into()),
             Some(failure) => Seen::Fails(failure),
         });
     };
-    let Some(failure) = starts(&qemu, kernel, LIMIT)? else {
+    let Some(failure) = starts(&qemu, &kernel, LIMIT)? else {
         return Ok(Seen::Runs(format!("{}, started alone, said its first word", kernel.name)));
     };
     // Debian's kernels are known to boot; one that was built here may be to blame itself.
@@ -51,15 +54,6 @@ pub fn examine(kvm: &Kvm, cache: &Cache) -> Result<Seen, VmError> {
         kvm.answers.keep(&question, &Answer { no_kvm: Some(failure.why), evidence: failure.evidence.clone() });
     }
     Ok(Seen::Fails(Failure { evidence: format!("{}, started alone: {}", kernel.name, failure.evidence), ..failure }))
-}
-
-/// Those in the cache that can be read, the newest first.
-fn kernels(cache: &Cache) -> Result<Vec<Kernel>, VmError> {
-    let architecture = debian::architecture(Architecture::X86_64);
-    let entries = cache.entries()?.into_iter().filter(|(entry, _)| entry.architecture == architecture);
-    let mut names: Vec<String> = entries.map(|(entry, _)| entry.name).collect();
-    names.dedup();
-    Ok(names.iter().filter_map(|name| cache.find(name, architecture).ok().flatten()).collect())
 }
 
 /// What guests have shown, each of a kernel that is in the cache or was. One that KVM does not run is what a user has to know

@@ -72,6 +72,11 @@ impl Entry {
         self.packages.first().map_or("", |package| package.version.as_str())
     }
 
+    /// Checksum of its kernel, as it was written.
+    pub fn kernel_crc32(&self) -> u32 {
+        self.kernel.crc32
+    }
+
     /// Names of its modules.
     pub fn modules(&self) -> impl Iterator<Item = &str> {
         self.modules.iter().map(|(module, _)| module.name.as_str())
