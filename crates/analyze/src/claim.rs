@@ -177,11 +177,9 @@ fn sentence_of(
 /// Of a command against another: `is 7 times slower [6, 8] than A`.
 fn than(phrase: &Phrase, metric: &MetricFindings, control: &str, several: bool) -> String {
     let by = if several && !phrase.names_metric { format!(" by {}", metric_name(&metric.name)) } else { String::new() };
-    let verbs = [("take ", "takes"), ("have ", "has")];
-    let said = verbs.iter().find_map(|(verb, says)| Some(format!("{says} {}", phrase.full.strip_prefix(verb)?)));
-    match phrase.full.starts_with("change ") {
-        true => format!("differs from {control}: {}", phrase.short),
-        false => format!("{} than {control}{by}", said.unwrap_or_else(|| format!("is {}", phrase.full))),
+    match &phrase.itself {
+        None => format!("differs from {control}: {}", phrase.short),
+        Some(itself) => format!("{itself} than {control}{by}"),
     }
 }
 

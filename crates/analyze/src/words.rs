@@ -8,9 +8,11 @@ use schedlab_run::Direction;
 /// Ratios beyond this (or below its reciprocal) read better as factors.
 pub(crate) const FACTOR_FROM: f64 = 1.5;
 
-/// An effect in words: `full` follows "makes WORKLOAD", `short` stands alone.
+/// An effect in words: `full` follows "makes WORKLOAD", `itself` the name of what is compared ("is 2 times slower"; none of a
+/// difference), `short` stands alone.
 pub(crate) struct Phrase {
     pub(crate) full: String,
+    pub(crate) itself: Option<String>,
     pub(crate) short: String,
     pub(crate) names_metric: bool,
 }
@@ -25,7 +27,7 @@ pub(crate) fn phrase_of(metric: &str, unit: &str, direction: Direction, effect: 
     if effect.scale == Scale::Difference {
         let (value, lo, hi) = (signed(effect.value), signed(effect.lo), signed(effect.hi));
         let short = format!("{} {value} {unit} [{lo}, {hi}]", metric_name(metric));
-        return Phrase { full: format!("change {short}"), short, names_metric: true };
+        return Phrase { full: format!("change {short}"), itself: None, short, names_metric: true };
     }
     let rate = direction == Direction::HigherIsBetter && unit.ends_with("/s");
     let time = direction == Direction::LowerIsBetter && unit == "s";
@@ -34,14 +36,15 @@ pub(crate) fn phrase_of(metric: &str, unit: &str, direction: Direction, effect: 
         // A time's reciprocal is a speed; only far from 1 does it read better than "less time".
         let effect = if rate { *effect } else { reciprocal(effect) };
         let text = size(&effect, "slower", "faster");
-        return Phrase { full: text.clone(), short: text, names_metric: false };
+        return Phrase { full: text.clone(), itself: Some(format!("is {text}")), short: text, names_metric: false };
     }
     if time {
         let text = size(effect, "less time", "more time");
-        return Phrase { full: format!("take {text}"), short: text, names_metric: false };
+        let (full, itself) = (format!("take {text}"), Some(format!("takes {text}")));
+        return Phrase { full, itself, short: text, names_metric: false };
     }
     let text = format!("{} {}", metric_name(metric), size(effect, "lower", "higher"));
-    Phrase { full: format!("have {text}"), short: text, names_metric: true }
+    Phrase { full: format!("have {text}"), itself: Some(format!("has {text}")), short: text, names_metric: true }
 }
 
 fn is_large(ratio: f64) -> bool {
