@@ -1,7 +1,7 @@
 //! `[[statement]]`: what somebody else has said of the arms, to be judged by this run: a published result, a rule of thumb, the
 //! text of a patch. Each is a sentence and the claim on arms that it comes down to.
 
-use crate::nearest::nearest;
+use crate::nearest::hint;
 use crate::plan::Plan;
 use crate::setting::Arm;
 use crate::units::parse_number;
@@ -141,9 +141,8 @@ impl Statement {
         }
         let spans: Option<Vec<(&str, Span)>> = text.split_whitespace().map(span).collect();
         let Some(spans) = spans.filter(|spans| !spans.is_empty()) else {
-            let meant = nearest(text, arms.iter().map(|arm| arm.name.as_str()));
-            let meant = meant.map(|one| format!(", did you mean `{one}`?")).unwrap_or_default();
-            return Err(format!("{self}: `{text}` is neither an arm{meant} nor spans such as `w=4ms..17ms`"));
+            let hint = hint(text, arms.iter().map(|arm| arm.name.as_str()));
+            return Err(format!("{self}: `{text}` is neither an arm{hint} nor spans such as `w=4ms..17ms`"));
         };
         let point = |(arm, info): (u32, &Arm)| {
             let words = || info.name.split_whitespace().map(|word| (word, word.split_once('=')));
@@ -211,9 +210,8 @@ impl WrittenStatement {
     pub(crate) fn statement(&self, plan: &Plan) -> Result<Statement, String> {
         let words = || Claim::ALL.iter().map(|(word, _)| *word);
         let Some((_, claim)) = Claim::ALL.iter().find(|(word, _)| *word == self.is) else {
-            let meant = nearest(&self.is, words()).map(|one| format!(" (did you mean `{one}`?)")).unwrap_or_default();
-            let all = Vec::from_iter(words()).join(", ");
-            return Err(format!("[[statement]] `{}`: nothing is `{}`{meant}; there are {all}", self.says, self.is));
+            let (hint, all) = (hint(&self.is, words()), Vec::from_iter(words()).join(", "));
+            return Err(format!("[[statement]] `{}`: nothing is `{}`{hint}; there are {all}", self.says, self.is));
         };
         let [says, arms] = [&self.says, &self.arms].map(|text| text.trim().to_owned());
         let statement = Statement { says, arms, than: self.than.clone(), claim: *claim };

@@ -3,7 +3,7 @@
 use anyhow::{Context, Result};
 use schedlab_bench::{Limits, Topology, Workload};
 use schedlab_run::manifest::{Manifest, Sweep};
-use schedlab_run::nearest::nearest;
+use schedlab_run::nearest::hint;
 use schedlab_run::plan::{Plan, PlannedWorkload};
 use schedlab_run::{Arm, PlanError, Setting, Stamping, WorkloadSpec};
 use schedlab_tune::Roots;
@@ -83,9 +83,8 @@ impl Expanded<'_> {
         let why = if plan.stamping == Stamping::Off && may(&name, Stamping::All) {
             format!("{spec}: with latency = \"off\" there are no stamps, and so no `{name}`; it then has {has}")
         } else {
-            let near = nearest(&name, known.iter().map(String::as_str));
-            let near = near.map(|near| format!(" (did you mean `{near}`?)")).unwrap_or_default();
-            format!("{spec} has no metric `{name}`{near}; it has {has}")
+            let hint = hint(&name, known.iter().map(String::as_str));
+            format!("{spec} has no metric `{name}`{hint}; it has {has}")
         };
         Err(PlanError::Inconsistent(why).into())
     }
