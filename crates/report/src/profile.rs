@@ -121,7 +121,6 @@ fn short(image: &str) -> String {
     short
 }
 
-/// Who ran, where that is not one and the same.
 /// Parts of the kernel, and programs.
 fn groups(found: &ProfileFindings) -> Option<String> {
     let share = |group: &GroupShare| Some(format!("{} {}", group.group, percent(group.share?)));
@@ -129,6 +128,7 @@ fn groups(found: &ProfileFindings) -> Option<String> {
     (!all.is_empty()).then(|| all.join(", "))
 }
 
+/// Who ran, where that is not one and the same.
 fn tasks(found: &ProfileFindings) -> Option<String> {
     if found.tasks.len() < 2 {
         return None;
