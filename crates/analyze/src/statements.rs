@@ -205,20 +205,23 @@ fn primary<'w>(part: &'w Workload<'_>) -> Option<&'w MetricKey> {
     part.keys.iter().find(|key| key.role == Role::Primary)
 }
 
-/// Whether the arms that are not told from the best one all lie in the sets, or none does.
+/// Whether the arms that may be the best all lie in the sets, or none does.
 fn best_lies_in(part: &Workload<'_>, key: &MetricKey, sets: &[Matched], level: f64) -> Result<Answered, String> {
     let best = best_of(part, key, level).ok_or("fewer than six units have all arms")?;
     let name = |arm: u32| part.manifest.arms[arm as usize].name.as_str();
     let is_in = |arm: &u32| sets.iter().flat_map(|set| &set.arms).any(|point| point.arm == *arm);
-    let among = best.not_told_from.iter().filter(|arm| is_in(arm)).count();
-    let all = best.not_told_from.len();
+    let among = best.candidates.iter().filter(|arm| is_in(arm)).count();
+    let all = best.candidates.len();
     let answer = match among {
         0 => Standing::DoesNotHold,
         _ if among == all => Standing::Holds,
         _ => Standing::NotDecided,
     };
-    let reason =
-        format!("best is `{}`; of {} not told from it {among} in this span", name(best.arm), counted(all, "arms"));
+    let reason = format!(
+        "best is `{}`; of {} that may be the best, {among} are in this span",
+        name(best.arm),
+        counted(all, "arms")
+    );
     Ok((answer, best.effect, reason))
 }
 
@@ -245,6 +248,6 @@ fn best_of(part: &Workload<'_>, key: &MetricKey, level: f64) -> Option<BestArm> 
         metric: key.name.clone(),
         arm: arms[found.best],
         effect: over_control.and_then(|e| effect(Scale::Ratio, 0.5 * (e.lo + e.hi), e)),
-        not_told_from: found.open.iter().map(|&at| arms[at]).collect(),
+        candidates: found.open.iter().map(|&at| arms[at]).collect(),
     })
 }

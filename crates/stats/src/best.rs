@@ -1,10 +1,10 @@
-//! Which of many treatments may be the best? Those that are not told from the one with the largest mean, over blocks that hold all of
-//! them: the subset of Gupta (*Technometrics* 1965), with the common error of a two-way table and Bonferroni's bound instead of
+//! Which of many treatments may be the best? Those that cannot be distinguished from the one with the largest mean, over blocks that
+//! hold all of them: the subset of Gupta (*Technometrics* 1965), with the common error of a two-way table and Bonferroni's bound instead of
 //! the range's distribution.
 use crate::distribution::t_critical;
 use crate::mean::Interval;
 
-/// The treatment with the largest mean, and those that it is not told from.
+/// The treatment with the largest mean, and those that cannot be distinguished from it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Best {
     /// Its index.

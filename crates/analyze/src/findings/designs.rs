@@ -162,7 +162,7 @@ pub struct BestArm {
     /// It against the control, in an interval that allows for its having been chosen; `None` where it is the control.
     pub effect: Option<Effect>,
     /// Arms that may be the best as well, it among them.
-    pub not_told_from: Vec<u32>,
+    pub candidates: Vec<u32>,
 }
 
 /// A sentence of somebody else, and what this run says to it.

@@ -61,7 +61,7 @@ fn a_step_is_better_rises_and_is_level_where_it_should_be() {
     let step = found.statements[0].effect.unwrap();
     assert!(step.lo < 1.3 && 1.3 < step.hi && step.level > 0.99, "{step:?}");
     let best = found.best.unwrap();
-    assert!(best.not_told_from.len() == 4 && best.effect.unwrap().lo > 1.2, "{best:?}");
+    assert!(best.candidates.len() == 4 && best.effect.unwrap().lo > 1.2, "{best:?}");
 }
 
 #[test]

@@ -8,7 +8,7 @@ use schedlab_analyze::{BestArm, Standing, StatementFindings, metric_name};
 
 const KEY: &str = "Holds: the interval lies on the side that is claimed. Does not hold: an effect of interest on that side is \
                    excluded (for spreads 25 %). All intervals of the statements together are at the run's level.";
-/// More arms that are not told from the best are counted and not named.
+/// More arms that cannot be distinguished from the best are counted and not named.
 const NAMED: usize = 8;
 
 /// The statements of a workload.
@@ -23,15 +23,15 @@ pub(super) fn blocks(of: Of<'_>) -> Vec<Block<'_>> {
     all
 }
 
-/// `Best by messages a second: `m=3ms w=30ms`, +31 % [20, 43] over `default`; not told from it are 3 arms more: …`
+/// `Best by messages a second: `m=3ms w=30ms`, +31 % [20, 43] over `default`; not distinguishable from it: …`
 fn sentence(of: Of<'_>, best: &BestArm) -> String {
     let name = |arm: u32| format!("`{}`", words::arm_name(of.findings, arm));
     let over = best.effect.map(|e| format!(", {} over {}", effect_text(&e, ""), name(0))).unwrap_or_default();
-    let rest: Vec<String> = best.not_told_from.iter().filter(|arm| **arm != best.arm).map(|arm| name(*arm)).collect();
+    let rest: Vec<String> = best.candidates.iter().filter(|arm| **arm != best.arm).map(|arm| name(*arm)).collect();
     let others = match rest.len() {
-        0 => "every other arm is told from it".to_owned(),
-        n if n > NAMED => format!("not told from it are {n} of {} others", of.findings.arms.len() - 1),
-        _ => format!("not told from it: {}", rest.join(", ")),
+        0 => "all others are worse".to_owned(),
+        n if n > NAMED => format!("not distinguishable from it: {n} of {} others", of.findings.arms.len() - 1),
+        _ => format!("not distinguishable from it: {}", rest.join(", ")),
     };
     format!("Best by {}: {}{over}; {others}.", metric_name(&best.metric), name(best.arm))
 }

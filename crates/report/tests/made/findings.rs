@@ -167,7 +167,7 @@ fn workload(trials: &[TrialRecord]) -> WorkloadFindings {
             metric: "msgs_per_s".into(),
             arm: 2,
             effect: effect(1.31, 1.2, 1.43),
-            not_told_from: vec![1, 2],
+            candidates: vec![1, 2],
         }),
         statements: vec![
             statement("Batch tasks are faster.", "better", Standing::Holds, effect(1.3, 1.2, 1.4)),
@@ -308,7 +308,7 @@ pub(crate) fn findings(manifest: &Manifest, trials: &[TrialRecord]) -> Findings 
 
 fn statement(says: &str, claim: &str, answer: Standing, effect: Option<Effect>) -> StatementFindings {
     let (than, reason) = match claim {
-        "best" => (None, "best is `batch`; of 2 arms not told from it 0 in this span".to_owned()),
+        "best" => (None, "best is `batch`; of 2 arms that may be the best, 0 are in this span".to_owned()),
         _ => (Some("default".to_owned()), String::new()),
     };
     StatementFindings { says: says.into(), arms: "batch".into(), claim: claim.into(), than, answer, effect, reason }
