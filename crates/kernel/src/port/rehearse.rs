@@ -4,6 +4,7 @@ use super::Source;
 use super::adapt::{Edit, Way, adapt};
 use super::align::{Alignment, align, old_lines};
 use super::splice;
+use super::tokens::{is_name, words};
 use crate::gnu::{FUZZ_LIMIT, Placement, place};
 use crate::series::Hunk;
 
@@ -130,11 +131,12 @@ fn flag(
 }
 
 /// What the hunk makes of its lines, from the first change to the last, stands near the place where they belong, beside a
-/// line that is beside it in the hunk; and what it was made of does not.
+/// line that is beside it in the hunk, or in the same section where it brings a name that the hunk's old lines have not; and
+/// what it was made of does not.
 fn is_present(hunk: &Hunk, near: usize, source: &Source<'_>) -> bool {
     let (new, old) = (hunk.new_side(), hunk.old_side());
     let window = near.saturating_sub(new.len() + 20)..(near + new.len() + 20).min(source.lines.len());
-    let there: Vec<&[u8]> = source.known[window].iter().map(|line| line.trimmed).collect();
+    let there: Vec<&[u8]> = source.known[window.clone()].iter().map(|line| line.trimmed).collect();
     let (before, behind) = hunk.context();
     let (new, old) = (trimmed(&new), trimmed(&old));
     let core = |side: &[&[u8]]| before.min(side.len())..(side.len() - behind).max(before.min(side.len()));
@@ -147,9 +149,23 @@ fn is_present(hunk: &Hunk, near: usize, source: &Source<'_>) -> bool {
         *range != made && tells(&new[line])
     });
     let (made_of, was_of) = (&new[made.clone()], &old[was]);
+    let is_here = |at: usize| source.section(window.start + at) == source.section(near);
+    let is_in_section =
+        || there.windows(made_of.len().max(1)).enumerate().any(|(at, lines)| lines == made_of && is_here(at));
     made_of.iter().any(tells)
-        && (stands(&new[first..last]) || beside.into_iter().any(|range| stands(&new[range])))
+        && (stands(&new[first..last])
+            || beside.into_iter().any(|range| stands(&new[range]))
+            || brings_a_name(made_of, &old) && is_in_section())
         && (was_of.is_empty() || !stands(was_of) || made_of.windows(was_of.len()).any(|w| w == was_of))
+}
+
+/// Whether the made lines have a name of several words that no old line has.
+fn brings_a_name(made_of: &[&[u8]], old: &[&[u8]]) -> bool {
+    let is_new = |word: &&[u8]| {
+        let has_parts = word.contains(&b'_') && is_name(word);
+        has_parts && !old.iter().any(|line| words(line).contains(word))
+    };
+    made_of.iter().flat_map(|line| words(line)).any(|word| is_new(&word))
 }
 
 fn trimmed<'a>(lines: &[&'a [u8]]) -> Vec<&'a [u8]> {

@@ -109,6 +109,25 @@ fn what_stands_there_already_is_said_to() {
     assert!(found.is_present && found.proposal.is_none(), "{found:?}");
 }
 
+/// A name that the hunk brings is there already, in a list that has other neighbours here; in another section it is not.
+#[test]
+fn a_name_that_is_there_already_is_not_added_again() {
+    let list = |names: &[&str]| names.iter().map(|name| format!("\tselect ARCH_{name}\n")).collect::<String>();
+    let rows = list(&["SUPPORTS_ACPI", "SUPPORTS_LTO", "SUPPORTS_NUMA", "USE_ATOMICS", "USE_MEMTEST", "WANT_FRAMES"]);
+    let hunk = rows
+        .replace("\tselect", " \tselect")
+        .replace(" \tselect ARCH_USE_ATOMICS", "+\tselect ARCH_SUPPORTS_RT\n \tselect ARCH_USE_ATOMICS");
+    let diff = format!("@@ -2,6 +2,7 @@ config ARM64\n{hunk}");
+    let config = |name: &str, names: &[&str]| format!("config {name}\n{}", list(names));
+    let near =
+        ["SUPPORTS_ACPI", "SUPPORTS_LTO", "SUPPORTS_HUGE", "SUPPORTS_RT", "USE_CMPXCHG", "USE_MEMTEST", "WANT_FRAMES"];
+    let there = one(&diff, &config("ARM64", &near));
+    assert!(there.patch == Placement::Failed && there.is_present && there.proposal.is_none(), "{there:?}");
+    let without: Vec<&str> = near.into_iter().filter(|name| *name != "SUPPORTS_RT").collect();
+    let elsewhere = one(&diff, &(config("ARM64", &without) + &config("OTHER", &["SUPPORTS_RT"])));
+    assert!(!elsewhere.is_present && elsewhere.proposal.is_some(), "{elsewhere:?}");
+}
+
 #[test]
 fn a_text_with_nothing_like_it_has_no_place() {
     let diff =
