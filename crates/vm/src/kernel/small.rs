@@ -108,5 +108,7 @@ mod tests {
             let config = fragment(&requests(architecture, &[]).unwrap());
             assert!(super::super::config::missing(&config, architecture).is_empty());
         }
+        let x86_64 = fragment(&requests(Architecture::X86_64, &[]).unwrap());
+        assert!(x86_64.contains("CONFIG_X86_IOPL_IOPERM=y\n"), "a guest that keeps its state stops itself by its ports");
     }
 }
