@@ -109,6 +109,9 @@ mod tests {
             assert!(super::super::config::missing(&config, architecture).is_empty());
         }
         let x86_64 = fragment(&requests(Architecture::X86_64, &[]).unwrap());
-        assert!(x86_64.contains("CONFIG_X86_IOPL_IOPERM=y\n"), "a guest that keeps its state stops itself by its ports");
+        assert!(
+            x86_64.contains("CONFIG_X86_IOPL_IOPERM=y\n"),
+            "a guest that keeps its state stops itself by its ports"
+        );
     }
 }
