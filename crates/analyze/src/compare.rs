@@ -6,6 +6,7 @@ use crate::environment::environment;
 use crate::findings::*;
 use crate::metric_name::metric_name;
 use crate::selection::Fate;
+use crate::tradeoff::tradeoff;
 use crate::verdict::correct;
 use crate::workload::Workload;
 use schedlab_run::manifest::{Design, OrderKnown};
@@ -37,11 +38,13 @@ pub fn compare(manifest: &Manifest, trials: &[TrialRecord]) -> Findings {
         arms,
         factors: manifest.factorial.iter().flat_map(|factorial| factorial.factors.clone()).collect(),
         workloads,
+        tradeoff: None,
         scalings: crate::scaling::scalings(manifest, &parts),
         rules: rules(manifest),
         environment: environment(manifest),
         problems: Vec::new(),
     };
+    findings.tradeoff = tradeoff(&findings);
     findings.claims = claim::claims(&findings);
     findings.problems = problems(manifest, &findings, &parts);
     findings

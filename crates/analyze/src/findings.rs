@@ -46,6 +46,9 @@ pub struct Findings {
     pub factors: Vec<Factor>,
     /// Per workload, in the plan's order.
     pub workloads: Vec<WorkloadFindings>,
+    /// What the arms gain in one question and lose in another, where there are several of both.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tradeoff: Option<Tradeoff>,
     /// Scaling tables of options that were swept.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub scalings: Vec<Scaling>,

@@ -40,6 +40,7 @@ mod shape;
 mod statements;
 mod tiers;
 pub mod trace;
+mod tradeoff;
 mod two_runs;
 mod variance;
 mod verdict;

@@ -67,6 +67,7 @@ pub fn compare_runs(a: &(Manifest, Vec<TrialRecord>), b: &(Manifest, Vec<TrialRe
         arms,
         factors: Vec::new(),
         workloads,
+        tradeoff: None,
         scalings: Vec::new(),
         rules: two_run_rules(manifest),
         environment,

@@ -4,8 +4,10 @@
 mod contrasts;
 mod designs;
 mod grid;
+mod regions;
 mod rows;
 mod shapes;
+mod tradeoff;
 mod trials;
 
 pub(crate) use rows::{Column, Rows};
@@ -16,6 +18,7 @@ use crate::words;
 use schedlab_analyze::{Findings, WorkloadFindings};
 
 pub(crate) use designs::scaling;
+pub(crate) use tradeoff::tradeoff;
 
 /// Width of a picture that is a file of its own, px.
 const FILE_WIDTH: f64 = 760.0;
@@ -75,7 +78,8 @@ pub fn pictures(input: &Input<'_>) -> Vec<(String, String)> {
     };
     let workloads = input.findings.workloads.iter().enumerate().filter_map(of_workload).flatten();
     let questions = all_questions(input).filter(|_| input.findings.workloads.len() > 1);
-    questions.map(file).into_iter().chain(scalings).chain(workloads).collect()
+    let tradeoff = tradeoff(input).map(file);
+    questions.map(file).into_iter().chain(tradeoff).chain(scalings).chain(workloads).collect()
 }
 
 /// Every question of a run in one picture; of a factorial none, whose questions are its main effects.
@@ -95,6 +99,7 @@ pub(crate) fn of_workload(input: &Input<'_>, index: usize, rows: &Rows) -> Vec<P
     let mut all = Vec::new();
     all.extend(designs::main_effects(&place));
     all.extend(grid::curves(&place));
+    all.extend(regions::pictures(&place));
     all.extend(contrasts::primary_forest(&place));
     all.extend(trials::distributions(&place, rows));
     all.extend(shapes::latencies(&place));

@@ -3,7 +3,7 @@
 use schedlab_analyze::beside;
 pub(crate) use schedlab_analyze::metric_name;
 pub(crate) use schedlab_analyze::workload_label;
-use schedlab_analyze::{Contrast, Findings, MetricFindings, Role, Verdict, WorkloadFindings};
+use schedlab_analyze::{Contrast, Findings, MetricFindings, Role, TradeoffObjective, Verdict, WorkloadFindings};
 use schedlab_run::manifest::Environment;
 use schedlab_run::{CheckState, Direction, Manifest, Tier, counted};
 
@@ -72,6 +72,19 @@ pub(crate) fn shared_spec(findings: &Findings, workload: &WorkloadFindings) -> S
 pub(crate) fn workload_heading(findings: &Findings, workload: &WorkloadFindings) -> String {
     let (label, load) = (workload_label(findings, workload), beside(&workload.load));
     if label.ends_with(&load) { label } else { label + &load }
+}
+
+/// `messages per second of messaging`.
+pub(crate) fn objective(findings: &Findings, of: &TradeoffObjective) -> String {
+    let workload = findings.workloads.iter().find(|w| w.workload == of.workload);
+    let label = workload.map(|w| format!(" of {}", workload_heading(findings, w))).unwrap_or_default();
+    format!("{}{label}", metric_name(&of.metric))
+}
+
+/// The findings of an objective.
+pub(crate) fn metric_of<'f>(findings: &'f Findings, of: &TradeoffObjective) -> Option<&'f MetricFindings> {
+    let workload = findings.workloads.iter().find(|w| w.workload == of.workload)?;
+    workload.metrics.iter().find(|metric| metric.name == of.metric)
 }
 
 /// What an arm is besides its settings: ` (control)`, ` (A/A control)`, or nothing.

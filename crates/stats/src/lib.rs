@@ -23,6 +23,7 @@ pub mod multiple;
 pub mod nonparametric;
 mod ols;
 mod pairs;
+pub mod pareto;
 pub mod power;
 pub mod quantile;
 pub mod random;
@@ -49,6 +50,7 @@ pub use mean::{Estimate, Interval, ratio_of_means, t_estimate, welch};
 pub use modes::{Modes, modes};
 pub use multiple::{benjamini_hochberg, holm};
 pub use nonparametric::{Shift, hodges_lehmann, hodges_lehmann_shift, mann_whitney, sign_test, wilcoxon_signed_rank};
+pub use pareto::front;
 pub use power::{
     Observations, Question, minimum_detectable, observations_to_decide, power, range_to_decide, sd_interval,
 };

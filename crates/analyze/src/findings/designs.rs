@@ -108,6 +108,27 @@ pub struct Curve {
     pub boundaries: Vec<RegionBoundary>,
 }
 
+/// What arms gain in one question and lose in another.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Tradeoff {
+    /// The primary metrics that have a better and a worse, of all workloads.
+    pub objectives: Vec<TradeoffObjective>,
+    /// The Pareto front by the estimates: arms that no other beats in all objectives, those with most of the first one first. The
+    /// control is on it where nothing beats it.
+    pub front: Vec<u32>,
+    /// Arms that have an estimate for each objective, the control among them.
+    pub compared: usize,
+}
+
+/// A metric of a workload.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct TradeoffObjective {
+    /// The workload.
+    pub workload: u32,
+    /// Its metric.
+    pub metric: String,
+}
+
 /// A stretch of a curve with one line and one spread.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct CurveRegion {

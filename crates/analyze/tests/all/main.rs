@@ -22,6 +22,7 @@ mod sentences;
 mod shapes;
 mod slow;
 mod statements;
+mod tradeoffs;
 mod turns;
 mod two_runs;
 mod verdicts;

@@ -9,7 +9,7 @@ use super::theme::{arm_class, is_second_of_its_hue};
 use super::{ArmKey, Draw};
 
 /// One chart.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub(crate) struct Panel {
     pub(crate) title: String,
     /// What stands below the steps.
@@ -18,6 +18,17 @@ pub(crate) struct Panel {
     pub(crate) lines: Vec<(ArmKey, Vec<Option<f64>>)>,
     /// Of the first line at each step; none where they are not known.
     pub(crate) intervals: Vec<Option<[f64; 2]>>,
+    /// Where lines are cut into parts.
+    pub(crate) cuts: Vec<Cut>,
+}
+
+/// A place on the horizontal axis, in steps from the first, and its interval.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Cut {
+    /// The key of the line that is cut.
+    pub(crate) arm: u32,
+    pub(crate) at: f64,
+    pub(crate) ends: [f64; 2],
 }
 
 /// Charts of one value.
@@ -89,6 +100,7 @@ impl PanelRow {
             svg.open(&arm_class(arm), None);
             svg.lines("ci", bars.map(|(x, [lo, hi])| ((x, scale.at(lo)), (x, scale.at(hi)))));
             svg.close();
+            cuts(svg, &panel.cuts, &across, (top, bottom));
             for (key, values) in &panel.lines {
                 let points = values.iter().enumerate().filter_map(|(at, value)| Some((at as f64, (*value)?)));
                 let points: Vec<_> = points.map(|(at, value)| (across.at(at), scale.at(value))).collect();
@@ -103,10 +115,22 @@ impl PanelRow {
     }
 }
 
+/// A vertical line at each cut, and at its foot the interval; those of several lines do not cover each other.
+fn cuts(svg: &mut Svg, cuts: &[Cut], across: &Scale, (top, bottom): (f64, f64)) {
+    for (number, cut) in cuts.iter().enumerate() {
+        let foot = bottom - 4.0 - 5.0 * number as f64;
+        svg.open(&arm_class(cut.arm), None);
+        svg.line("ci weak", (across.at(cut.at), top), (across.at(cut.at), foot));
+        svg.line("ci", (across.at(cut.ends[0]), foot), (across.at(cut.ends[1]), foot));
+        svg.close();
+    }
+}
+
 /// Draws signs and names of the levels, and returns where they end.
 fn legend(svg: &mut Svg, panel: &Panel, (left, right): (f64, f64), top: f64) -> f64 {
     let (mut x, mut y) = (left + 6.0, top);
-    for (key, _) in &panel.lines {
+    // A line without a name is alone.
+    for (key, _) in panel.lines.iter().filter(|(key, _)| !key.name.is_empty()) {
         let name = fit(&key.name, 12.0, right - left - 26.0);
         let wide = text_width(&name, 12.0) + 26.0;
         if x + wide > right && x > left + 6.0 {
@@ -129,11 +153,13 @@ mod tests {
     fn charts_stand_beside_each_other_where_there_is_room() {
         let lines = vec![(ArmKey { arm: 0, name: "w=1".into() }, vec![Some(1.0), None, Some(3.0)])];
         let steps = ["1", "2", "3"].map(str::to_owned).to_vec();
-        let panel = Panel { title: "along m".into(), steps, lines, intervals: Vec::new() };
+        let cuts = vec![Cut { arm: 0, at: 0.5, ends: [0.0, 1.0] }];
+        let panel = Panel { title: "along m".into(), steps, lines, cuts, ..Panel::default() };
         let row = PanelRow { unit: "1/s".into(), panels: vec![panel.clone(), panel], reference: Some(2.0) };
         let chart = Panels { rows: vec![row.clone(), row] };
         let (wide, narrow) = (chart.draw(760.0), chart.draw(360.0));
         assert!(wide.height > 2.0 * PLOT && narrow.height > 1.9 * wide.height, "{} {}", wide.height, narrow.height);
         assert_eq!(wide.inline("t", "d").matches("along m").count(), 4);
+        assert_eq!(wide.inline("t", "d").matches("ci weak").count(), 4, "a cut for each chart");
     }
 }

@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 const LEAST: usize = 3;
 
 /// What stands below the primary metrics: what the settings change first.
-const BESIDE: [&str; 2] = ["voluntary_switches_per_op", "involuntary_switches_per_op"];
+pub(super) const BESIDE: [&str; 2] = ["voluntary_switches_per_op", "involuntary_switches_per_op"];
 
 /// Two settings, each with its values, and the arm of every combination.
 struct Grid {
@@ -52,7 +52,7 @@ impl Grid {
             title: format!("{} along {}", words::metric_name(&metric.name), self.names[axis]),
             steps: self.values[axis].clone(),
             lines: self.values[other].iter().enumerate().map(line).collect(),
-            intervals: Vec::new(),
+            ..Panel::default()
         }
     }
 }

@@ -13,6 +13,7 @@ mod primary;
 mod repeat;
 pub(crate) mod scaling;
 mod statements;
+mod tradeoff;
 mod workload;
 
 pub(crate) use claims::headline;
@@ -29,6 +30,7 @@ const SECTIONS: &[Sections] = &[
     claims::sections,
     caveats::sections,
     claims::arms,
+    tradeoff::sections,
     scaling::sections,
     workload::sections,
     machine::sections,

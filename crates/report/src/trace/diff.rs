@@ -187,13 +187,14 @@ fn picture((number, shift): (usize, &DiffShift)) -> Picture {
         title: "waits of A and B".into(),
         steps: steps(),
         lines: vec![line(0, "A", |decile| decile.a_ns), line(1, "B", |decile| decile.b_ns)],
-        intervals: Vec::new(),
+        ..Panel::default()
     };
     let shifted = Panel {
         title: "B less A".into(),
         steps: steps(),
         lines: vec![line(1, "shift", |decile| decile.b_ns - decile.a_ns)],
         intervals: shift.deciles.iter().map(|decile| decile.interval_ns).collect(),
+        ..Panel::default()
     };
     let row = |panel: Panel, reference| PanelRow { unit: "ns".into(), panels: vec![panel], reference };
     let intervals = shift.deciles.iter().any(|decile| decile.interval_ns.is_some());

@@ -281,6 +281,13 @@ pub(crate) fn findings(manifest: &Manifest, trials: &[TrialRecord]) -> Findings 
             .collect(),
         factors: Vec::new(),
         workloads: vec![workload(trials)],
+        tradeoff: Some(Tradeoff {
+            objectives: ["msgs_per_s", "cpu_ns_per_op"]
+                .map(|metric| TradeoffObjective { workload: 0, metric: metric.into() })
+                .to_vec(),
+            front: vec![2, 0],
+            compared: 3,
+        }),
         scalings: Vec::new(),
         rules: Rules {
             sesoi: 0.05,

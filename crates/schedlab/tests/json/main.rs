@@ -161,6 +161,8 @@ const RARE: &[&str] = &[
     "analyze::StepRow",
     "analyze::TierRow",
     "analyze::TierSplit",
+    "analyze::Tradeoff",
+    "analyze::TradeoffObjective",
     "run::BootedKernel",
     "run::KernelPackage",
     "run::KernelSource",

@@ -3,8 +3,8 @@
 //! take the places of the others.
 
 use super::ledger::Ledger;
-use super::{Options, Point, Space, in_rounds, pareto};
-use schedlab_stats::Random;
+use super::{Options, Point, Space, in_rounds};
+use schedlab_stats::{Random, front};
 
 /// A rung that explores leaves one point of so many.
 const STAYS: usize = 4;
@@ -101,7 +101,7 @@ fn ranked(points: &[Point], ledger: &Ledger, objectives: usize) -> Vec<Point> {
     let mut ranked = Vec::new();
     while !left.is_empty() {
         let values: Vec<Vec<f64>> = left.iter().map(|(_, gains)| gains.clone()).collect();
-        let on_front = pareto::front(&values);
+        let on_front = front(&values);
         let mut front: Vec<(Point, Vec<f64>)> = on_front.iter().map(|&i| left[i].clone()).collect();
         left = left.into_iter().enumerate().filter(|(i, _)| !on_front.contains(i)).map(|(_, point)| point).collect();
         front.sort_by(|a, b| b.1[0].total_cmp(&a.1[0]));

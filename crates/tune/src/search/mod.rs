@@ -9,12 +9,10 @@
 mod halving;
 mod ledger;
 mod outcome;
-mod pareto;
 mod space;
 mod surrogate;
 
 pub use outcome::{Candidate, Gain, Outcome};
-pub use pareto::front;
 pub use space::{Point, Scale, Space};
 
 use halving::Halving;

@@ -1,7 +1,7 @@
 //! What a search comes to.
 
-use super::{Method, Options, Point, Search, Stopped, pareto};
-use schedlab_stats::{Estimate, Interval, t_estimate};
+use super::{Method, Options, Point, Search, Stopped};
+use schedlab_stats::{Estimate, Interval, front, t_estimate};
 
 /// A gain as the search saw it, which chose by it.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -53,7 +53,7 @@ impl Search {
         let gains = |candidate: &Candidate| candidate.search.iter().map(|gain| gain.mean).collect::<Vec<f64>>();
         let mut all: Vec<Vec<f64>> = measured.iter().map(gains).collect();
         all.push(vec![0.0; self.options.objectives]);
-        let front = pareto::front(&all).into_iter().filter(|&i| i < measured.len()).collect();
+        let front = front(&all).into_iter().filter(|&i| i < measured.len()).collect();
         let winner = self.chosen.iter().flatten().next();
         let of_chosen = |point: &Point| {
             let candidate = measured.iter().find(|candidate| candidate.point == *point)?.clone();

@@ -1,0 +1,47 @@
+//! The first two objectives of a sweep against each other.
+
+use super::{Kind, Picture, Place};
+use crate::Input;
+use crate::chart::{ArmKey, Scatter, ScatterPoint};
+use crate::words;
+use schedlab_analyze::{MetricFindings, Scale};
+use schedlab_run::Direction;
+
+const CAPTION: &str = "Each point: an arm's change against the control in two questions. Signs joined by a line are the front, with \
+                       their intervals: no other arm is better in both. Dots: all others.";
+
+/// `None` where one of the two has changes that are no ratios.
+pub(crate) fn tradeoff(input: &Input<'_>) -> Option<Picture> {
+    let findings = input.findings;
+    let tradeoff = findings.tradeoff.as_ref()?;
+    let [first, second] = tradeoff.objectives.get(..2)? else { return None };
+    let metrics = [words::metric_of(findings, first)?, words::metric_of(findings, second)?];
+    let point = |arm: u32| {
+        let [across, up] = metrics.map(|metric| change(metric, arm));
+        let ([x, y], ends) = across.zip(up).map(|(x, y)| ([x[0], y[0]], [[x[1], x[2]], [y[1], y[2]]]))?;
+        let key = ArmKey { arm, name: words::arm_name(findings, arm).to_owned() };
+        Some(ScatterPoint { key, at: [x, y], ends, on_front: tradeoff.front.contains(&arm) })
+    };
+    let arms = 0..findings.arms.len() as u32;
+    let points: Vec<ScatterPoint> = arms.filter(|arm| !findings.arms[*arm as usize].is_aa).filter_map(point).collect();
+    let title = |metric: &MetricFindings, of| format!("{}, {}", words::objective(findings, of), better(metric.direction));
+    let titles = [title(metrics[0], first), title(metrics[1], second)];
+    let place = Place::of(input, 0)?;
+    (points.len() > 1).then(|| {
+        let chart = Box::new(Scatter { titles, points });
+        let picture = place.picture(Kind::Forest, "tradeoff", "Two questions against each other".into(), CAPTION, chart);
+        Picture { name: "tradeoff".into(), ..picture }
+    })
+}
+
+/// Estimate and both ends as ratios; the control's are 1.
+fn change(metric: &MetricFindings, arm: u32) -> Option<[f64; 3]> {
+    match metric.contrasts.iter().find(|contrast| contrast.arm == arm) {
+        None => (arm == 0).then_some([1.0; 3]),
+        Some(contrast) => contrast.effect.filter(|e| e.scale == Scale::Ratio).map(|e| [e.value, e.lo, e.hi]),
+    }
+}
+
+fn better(direction: Direction) -> &'static str {
+    if direction == Direction::LowerIsBetter { "lower is better" } else { "higher is better" }
+}
