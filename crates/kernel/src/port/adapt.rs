@@ -1,7 +1,7 @@
 //! From a place to an edit of the text there: each change of a hunk is carried over between the lines that its
 //! neighbours became.
 
-use super::align::{Alignment, Old};
+use super::align::{Alignment, Old, is_home};
 use super::source::Source;
 use super::tokens::{is_name, likeness, merged, telling, words};
 use crate::series::{Hunk, Line};
@@ -68,7 +68,9 @@ pub(super) fn adapt(hunk: &Hunk, old: &[Old<'_>], place: &Alignment, source: &So
     for group in groups(hunk) {
         let (mut edit, mut way) = match standing(&group.old, place) {
             Some(there) => replaced(&group, hunk, there, place, source),
-            None if group.new.is_empty() => return None,
+            None if group.new.is_empty() => {
+                (Edit { at: alone(&old[group.old], source)?, lines: Vec::new() }, Way::Assumed)
+            }
             None => added(&group, old, place, source)?,
         };
         if way != Way::Words && carried_over(&mut edit.lines, &renames) {
@@ -80,6 +82,19 @@ pub(super) fn adapt(hunk: &Hunk, old: &[Old<'_>], place: &Alignment, source: &So
         out.push((edit, way));
     }
     Some(out)
+}
+
+/// Removed lines whose neighbours have led elsewhere: they stand in the section of the hunk one behind the other, once.
+fn alone(removed: &[Old<'_>], source: &Source<'_>) -> Option<Range<usize>> {
+    let first = removed.iter().find(|line| line.known.says_something())?;
+    let stands = |at: &usize| {
+        let there = &source.known[*at..*at + removed.len()];
+        is_home(first, source, *at)
+            && there.iter().zip(removed).all(|(there, line)| there.trimmed == line.known.trimmed)
+    };
+    let mut places = (0..=source.known.len().checked_sub(removed.len())?).filter(stands);
+    let at = places.next()?;
+    places.next().is_none().then_some(at..at + removed.len())
 }
 
 /// The lines of the text from the first to the last that old lines of the range became.
@@ -156,7 +171,7 @@ fn added(group: &Group<'_>, old: &[Old<'_>], place: &Alignment, source: &Source<
 }
 
 /// Lines have come between the two neighbours of an addition: whether it goes to the one behind. What stands at the end
-/// of its paragraph or block stays there, and so does what stands at the beginning of a block.
+/// of its paragraph or block stays there, and so does what stands at the beginning of one.
 fn goes_behind(before: Neighbour, behind: Neighbour, new: &[&[u8]], old: &[Old<'_>], source: &Source<'_>) -> bool {
     let (line, there) = (old[before.old].known.trimmed, source.known[before.there].trimmed);
     if before.steps == 0 && line.last() != there.last() {
@@ -172,8 +187,9 @@ fn goes_behind(before: Neighbour, behind: Neighbour, new: &[&[u8]], old: &[Old<'
     }
     let next = old[behind.old].known.trimmed;
     let is_end = behind.steps == 0 && (next.is_empty() || next.starts_with(b"}") || next.starts_with(b"#include"));
-    if before.steps == 0 && (is_end || line.ends_with(b"{")) {
-        return !line.ends_with(b"{");
+    let is_begin = line.ends_with(b"{") || line.is_empty() && !is_end;
+    if before.steps == 0 && (is_end || is_begin) {
+        return !is_begin;
     }
     if last.ends_with(b"*/") {
         // A comment stands above what it is about.

@@ -189,6 +189,6 @@ fn gain(line: &Old<'_>, like: f32, source: &Source<'_>, at: usize) -> f32 {
     line.weight * worth + if is_home(line, source, at) { bonus(line) } else { 0.0 }
 }
 
-fn is_home(line: &Old<'_>, source: &Source<'_>, at: usize) -> bool {
+pub(super) fn is_home(line: &Old<'_>, source: &Source<'_>, at: usize) -> bool {
     matches!((&line.section, source.section(at)), (Some(wanted), Some(there)) if wanted.is(there))
 }

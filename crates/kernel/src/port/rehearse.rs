@@ -7,6 +7,7 @@ use super::splice;
 use super::tokens::{is_name, words};
 use crate::gnu::{FUZZ_LIMIT, Placement, place};
 use crate::series::Hunk;
+use std::ops::Range;
 
 /// How far a proposal can be trusted. It is a proposal still.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -70,7 +71,9 @@ fn one(hunk: &Hunk, patch: Placement, source: &Source<'_>) -> Rehearsed {
         _ => hunk.old_start.saturating_sub(1),
     };
     let found = align(&old, source, near).filter(|found| {
-        found.has_removed || found.score >= if found.is_at_home { PLACE_AT_HOME } else { PLACE } * found.full
+        found.has_removed
+            || has_side(hunk, found, source)
+            || found.score >= if found.is_at_home { PLACE_AT_HOME } else { PLACE } * found.full
     });
     let by_patch = match patch {
         Placement::At { line, .. } => splice::placed(hunk, line),
@@ -97,6 +100,22 @@ fn one(hunk: &Hunk, patch: Placement, source: &Source<'_>) -> Rehearsed {
     };
     let line = if is_failed || flagged.is_some() { line } else { by_patch[0].at.start };
     Rehearsed { patch, place: Some(here(line, source)), flagged, is_present, proposal }
+}
+
+/// All lines before the changes, or all behind them, stand one behind the other, and in no other place of the text.
+fn has_side(hunk: &Hunk, found: &Alignment, source: &Source<'_>) -> bool {
+    let (before, behind) = hunk.context();
+    let (old, end) = (trimmed(&hunk.old_side()), found.map.len());
+    let stands = |side: Range<usize>| {
+        let Some(Some((first, _))) = found.map.get(side.start).copied().filter(|_| side.len() > 1) else {
+            return false;
+        };
+        let there = source.known.windows(side.len()).enumerate();
+        let same =
+            there.filter(|(_, lines)| lines.iter().map(|line| line.trimmed).eq(old[side.clone()].iter().copied()));
+        same.map(|(at, _)| at).eq([first])
+    };
+    stands(0..before.min(end)) || stands(end - behind.min(end)..end)
 }
 
 fn here(line: usize, source: &Source<'_>) -> Place {
@@ -159,13 +178,15 @@ fn is_present(hunk: &Hunk, near: usize, source: &Source<'_>) -> bool {
         && (was_of.is_empty() || !stands(was_of) || made_of.windows(was_of.len()).any(|w| w == was_of))
 }
 
-/// Whether the made lines have a name of several words that no old line has.
+/// Whether the made lines have a name of several words that no old line has. Statements do not count: a function may have
+/// the same one twice.
 fn brings_a_name(made_of: &[&[u8]], old: &[&[u8]]) -> bool {
     let is_new = |word: &&[u8]| {
         let has_parts = word.contains(&b'_') && is_name(word);
         has_parts && !old.iter().any(|line| words(line).contains(word))
     };
-    made_of.iter().flat_map(|line| words(line)).any(|word| is_new(&word))
+    let is_statement = |line: &&[u8]| line.ends_with(b";");
+    !made_of.iter().any(is_statement) && made_of.iter().flat_map(|line| words(line)).any(|word| is_new(&word))
 }
 
 fn trimmed<'a>(lines: &[&'a [u8]]) -> Vec<&'a [u8]> {

@@ -316,6 +316,45 @@ fn an_addition_does_not_come_between_a_condition_and_its_statement_nor_behind_a_
     assert_eq!(proposed(&one(diff, text), text), moved);
 }
 
+/// Another line has come behind it: the label stays the first of its paragraph.
+#[test]
+fn an_addition_at_the_beginning_of_a_paragraph_stays_there() {
+    let text = "int f(struct a *a)\n{\nout:\n\tunlock(a->bus);\n\n\tmark_last_busy(a);\n\tput_device(a->dev);\n\treturn 0;\n}\n";
+    let diff = "@@ -3,6 +3,6 @@ int f(struct a *a)\n-out:\n \tunlock(a->bus);\n \n+out:\n \tput_device(a->dev);\n \treturn 0;\n }\n";
+    let moved = text.replace("out:\n", "").replace("\tmark_last", "out:\n\tmark_last");
+    assert_eq!(proposed(&one(diff, text), text), moved);
+}
+
+/// All that follows is other text here; where the lines before stand twice, nothing says which.
+#[test]
+fn the_lines_on_one_side_are_a_place_where_they_stand_once() {
+    let text = "#define A_INVERSE 1\n#define A_ICMP 2\n\nstatic inline int net_ipvs(struct net *net)\n{\n\treturn net->x;\n}\n";
+    let diff = "@@ -6,6 +6,8 @@\n #define A_INVERSE 1\n #define A_ICMP 2\n \n+#define A_FLAG 4\n+\n /* limits of the table (as Kconfig has them) */\n #define TABLE_MINIMUM_BITS 8\n #if BITS_PER_LONG > 32\n";
+    let expected = text.replace("\nstatic", "\n#define A_FLAG 4\n\nstatic");
+    assert_eq!(proposed(&one(diff, text), text), expected);
+    let twice = text.to_owned() + text;
+    assert_eq!(one(diff, &twice).place, None);
+}
+
+/// Its neighbours stand further down together: it is removed where it stands.
+#[test]
+fn a_removed_line_that_stands_once_in_the_function_is_removed_there() {
+    let text = "int drop(struct q *q)\n{\n\tq->backlog -= len;\n\ttree_reduce(q, 1, len);\n\n\tflow->dropped++;\n\tq->drops++;\n\n\t__really_drop(q, to_free, skb);\n\tq->list.qlen--;\n\n\theapify_all(q, 0);\n\treturn idx;\n}\n";
+    let diff = "@@ -9,7 +9,6 @@ int drop(struct q *q)\n \n \t__really_drop(q, to_free, skb);\n \tq->list.qlen--;\n-\ttree_reduce(q, 1, len);\n \n \theapify_all(q, 0);\n \treturn idx;\n";
+    let gone = text.replace("\ttree_reduce(q, 1, len);\n", "");
+    assert_eq!(proposed(&one(diff, text), text), gone);
+}
+
+/// A statement may stand in a function twice: one elsewhere is not the one that is added.
+#[test]
+fn a_statement_elsewhere_in_the_function_is_not_the_added_one() {
+    let text = "int check(struct reg *reg)\n{\n\tmark_unknown(reg);\n\tif (is_load(reg))\n\t\tload(reg);\n\tif (is_retval) {\n\t\terr = range(reg);\n\t}\n\treturn err;\n}\n";
+    let diff = "@@ -6,4 +6,5 @@ int check(struct reg *reg)\n \tif (info.is_retval) {\n+\t\tmark_unknown(reg);\n \t\terr = range(reg);\n \t}\n \tinfo.done = true;\n";
+    let found = one(diff, text);
+    assert!(found.patch == Placement::Failed && !found.is_present, "{found:?}");
+    assert_eq!(proposed(&found, text), text.replace("\t\terr", "\t\tmark_unknown(reg);\n\t\terr"));
+}
+
 /// One include is as like the next as any other.
 #[test]
 fn a_line_that_the_text_has_is_not_taken_for_another() {
