@@ -7,11 +7,11 @@ use anyhow::{Context, Result, bail};
 use schedlab_analyze::Packer;
 use schedlab_record::tracer;
 use schedlab_run::lane::Provenance;
-use schedlab_run::{Applied, Manifest, RunEnd, RunError, RunReader, RunWriter, Setting, TrialRecord};
+use schedlab_run::{Manifest, RunEnd, RunError, RunReader, RunWriter, Setting, TrialRecord};
 use schedlab_sys::net_name;
 use schedlab_trial::guest::GuestTrial;
-use schedlab_trial::{Event, ExecRunner, Experiment, HostSettings, Runner, Store, Watch};
-use schedlab_tune::{HostGuard, Of, Restored, Roots, TuneError};
+use schedlab_trial::{Event, Experiment, HostRunner, Runner, Store, Watch};
+use schedlab_tune::{Of, Restored, Roots, TuneError};
 use schedlab_vm::guest::Keeper;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
@@ -150,13 +150,11 @@ pub(crate) fn packed(dir: &Path) -> Result<schedlab_run::Run, RunError> {
 }
 
 fn on_this_host(dir: &Path, manifest: Manifest, trials: Vec<TrialRecord>, writer: &mut RunWriter) -> Result<Manifest> {
-    let mut host = Host::default();
-    let watch = Watch::start(schedlab_host::Roots::default(), schedlab_record::Roots::default());
-    let mut runner = ExecRunner::of_this_binary();
-    let place = Place { dir, runner: &mut runner, host: &mut host, watch: Some(watch) };
-    let conducted = conduct(manifest, trials, writer, place);
-    host.restore()?;
-    conducted
+    conduct(dir, manifest, trials, writer, &mut HostRunner::of_this_host()?, Some(watch()))
+}
+
+fn watch() -> Watch {
+    Watch::start(schedlab_host::Roots::default(), schedlab_record::Roots::default())
 }
 
 /// What goes on in the host is no mark of a trial in the virtual lane, which it cannot reach.
@@ -167,27 +165,25 @@ fn in_guests(
     writer: &mut RunWriter,
     guests: &Guests,
 ) -> Result<Manifest> {
-    let watch = || Watch::start(schedlab_host::Roots::default(), schedlab_record::Roots::default());
     let watch = (!guests.are_virtual()).then(watch);
     let mut boot = |trial: &GuestTrial| guests.boot(trial);
     let shared = manifest.shared_boots();
     let boots = shared.iter().flat_map(|shared| (0..shared.blocks).map(|block| shared.of(block).into())).collect();
     let identities = guests.identities(&manifest.arms)?;
-    let (mut runner, mut settings) =
+    let mut runner =
         schedlab_trial::guest::guests(&mut boot, guests.per(), identities, boots, guests.first_seed(), &trials);
-    conduct(manifest, trials, writer, Place { dir, runner: &mut runner, host: &mut settings, watch })
-}
-
-/// Where trials run, who puts settings in force there, and who watches it; and the run directory.
-struct Place<'a> {
-    dir: &'a Path,
-    runner: &'a mut dyn Runner,
-    host: &'a mut dyn HostSettings,
-    watch: Option<Watch>,
+    conduct(dir, manifest, trials, writer, &mut runner, watch)
 }
 
 /// The loop, with the terminal and the signals of this process.
-fn conduct(manifest: Manifest, trials: Vec<TrialRecord>, writer: &mut RunWriter, place: Place<'_>) -> Result<Manifest> {
+fn conduct(
+    dir: &Path,
+    manifest: Manifest,
+    trials: Vec<TrialRecord>,
+    writer: &mut RunWriter,
+    runner: &mut dyn Runner,
+    watch: Option<Watch>,
+) -> Result<Manifest> {
     let interrupt = schedlab_sys::interrupt::Interrupt::catch().context("signals cannot be caught")?;
     let mut progress = Progress::new(&manifest, &trials, writer.log());
     let mut store = Directory { writer, keeper: Keeper::of_this_guest() };
@@ -198,18 +194,15 @@ fn conduct(manifest: Manifest, trials: Vec<TrialRecord>, writer: &mut RunWriter,
     let mut experiment = Experiment {
         manifest,
         trials,
-        tally: Default::default(),
-        runner: place.runner,
-        host: place.host,
-        watch: place.watch,
+        runner,
+        watch,
         store: &mut store,
-        traces: place.dir.join(TRACES),
+        traces: dir.join(TRACES),
         events: &mut |event: Event<'_>| progress.on(&event),
         interrupted: &|| interrupt.requested(),
         clock: &schedlab_sys::clock::monotonic_ns,
         wall_clock: &schedlab_sys::clock::realtime_ns,
-        not_covered: Vec::new(),
-        refused: Default::default(),
+        known: Default::default(),
     };
     let result = experiment.run();
     let manifest = experiment.manifest;
@@ -262,56 +255,6 @@ impl Store for Directory<'_> {
         self.keep(&file)?;
         // As it is now: once a trial would be most of what leaves the guest.
         self.keep(&self.writer.stored())
-    }
-}
-
-/// The tune guard, opened only when an arm has a host-wide setting: most runs need no right and no journal.
-#[derive(Default)]
-pub(crate) struct Host {
-    guard: Option<HostGuard>,
-}
-
-impl Host {
-    /// Puts everything back; what could not be put back is an error that names it.
-    pub(crate) fn restore(&mut self) -> Result<()> {
-        let Some(guard) = &mut self.guard else { return Ok(()) };
-        let failed: Vec<String> = guard.restore()?.iter().filter(|r| !r.is_done()).map(ToString::to_string).collect();
-        if failed.is_empty() {
-            Ok(())
-        } else {
-            bail!("not restored: {}; try `schedlab tune restore`", failed.join("; "))
-        }
-    }
-
-    fn guard(&mut self) -> Result<&mut HostGuard> {
-        if self.guard.is_none() {
-            self.guard = Some(HostGuard::open(Roots::default(), &schedlab_tune::state_dir())?);
-        }
-        Ok(self.guard.as_mut().expect("opened above"))
-    }
-}
-
-impl HostSettings for Host {
-    fn cover(&mut self, settings: &[Setting]) -> Result<Vec<Applied>> {
-        Ok(self.guard()?.cover(settings)?)
-    }
-    fn apply(&mut self, settings: &[Setting]) -> Result<Vec<Applied>> {
-        if settings.is_empty() && self.guard.is_none() {
-            return Ok(Vec::new());
-        }
-        Ok(self.guard()?.apply(settings)?)
-    }
-    fn cgroup_procs(&self) -> Vec<PathBuf> {
-        self.guard.as_ref().map(HostGuard::cgroup_procs).unwrap_or_default()
-    }
-    fn make_trial_cgroups(&mut self, names: &[&str]) -> Result<Result<Vec<PathBuf>, String>> {
-        Ok(self.guard()?.make_trial_groups(names)?)
-    }
-    fn remove_trial_cgroups(&mut self) -> Result<()> {
-        Ok(self.guard()?.remove_trial_groups()?)
-    }
-    fn foreign_changes(&self) -> Vec<String> {
-        self.guard.as_ref().map(HostGuard::foreign_changes).unwrap_or_default()
     }
 }
 

@@ -10,7 +10,7 @@ use crate::output::{say, say_whole, to_stdout};
 use crate::{input, session};
 use anyhow::{Context, Result, anyhow, bail};
 use schedlab_run::{Manifest, Plan, RunEnd, RunError, RunReader, RunWriter, Setting, TraceSetting, words};
-use schedlab_trial::{factors, keep_what_stopping_needs, prepare};
+use schedlab_trial::{HostRunner, Runner, factors, keep_what_stopping_needs, prepare};
 use schedlab_tune::Roots;
 use std::path::Path;
 
@@ -140,8 +140,8 @@ fn settled(plan: &Plan) -> Result<Plan> {
     session::restore_leftovers()?;
     // Ctrl-C must not end this process between a value of ours and its original.
     schedlab_sys::interrupt::Interrupt::catch().context("signals cannot be caught")?;
-    let mut host = session::Host::default();
-    let refused = factors::refused(plan, &Roots::default(), &mut host);
+    let mut host = HostRunner::of_this_host()?;
+    let refused = factors::refused(plan, &Roots::default(), &mut |settings| host.apply(settings));
     host.restore()?;
     // What cannot be set here is no fault of the words.
     let settled = plan.settle(&refused?).map_err(|why| anyhow!("{why}"))?;

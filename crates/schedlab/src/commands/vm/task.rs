@@ -2,11 +2,10 @@
 //! of them; and how the host reads those.
 
 use crate::commands::doctor;
-use crate::session::Host;
-use anyhow::{Context, Result, anyhow, bail};
+use anyhow::{Context, Result, bail};
 use schedlab_run::{GuestAnswer, GuestOrder, GuestResult, GuestTask, Plan, TrialOutcome};
 use schedlab_sys::interrupt::Interrupt;
-use schedlab_trial::{ExecRunner, HostSettings, run_in_cgroups};
+use schedlab_trial::HostRunner;
 use schedlab_vm::guest::{self, Keeper};
 use serde::Serialize;
 use std::ffi::OsString;
@@ -64,12 +63,12 @@ pub(super) fn read(files: &[(String, Vec<u8>)]) -> Result<Option<GuestAnswer>> {
 
 /// What is done leaves the guest before the next trial begins, lest a guest that dies takes it along.
 fn run_trials(ordered: Vec<GuestOrder>, answers: &Path) -> Result<()> {
-    let (mut host, mut keeper) = (Host::default(), Keeper::of_this_guest());
+    let (mut runner, mut keeper) = (HostRunner::of_this_host()?, Keeper::of_this_guest());
     let interrupt = Interrupt::catch().context("signals cannot be caught")?;
     let last = ordered.len().saturating_sub(1);
     for (number, one) in ordered.into_iter().enumerate() {
         let is_wanted = !one.again;
-        let outcome: Outcome = measured(&mut host, one).map_err(|error| format!("{error:#}"));
+        let outcome: Outcome = measured(&mut runner, one).map_err(|error| format!("{error:#}"));
         let mut made = Vec::new();
         if number == 0 {
             made.push(answers.join(ANSWER));
@@ -91,13 +90,9 @@ fn run_trials(ordered: Vec<GuestOrder>, answers: &Path) -> Result<()> {
 
 /// One trial under its settings; those of the trial before are taken back. A setting that does not take is told beside what was
 /// measured, as on a host.
-fn measured(host: &mut Host, GuestOrder { mut order, settings, .. }: GuestOrder) -> Result<TrialOutcome> {
-    let mut applied = host.apply(&settings)?;
-    order.cgroup_procs = host.cgroup_procs();
-    let mut runner = ExecRunner::of_this_binary();
-    let mut outcome = run_in_cgroups(host, &mut runner, &mut order, TRIAL_LIMIT)?.map_err(|why| anyhow!(why))?;
-    applied.append(&mut outcome.applied);
-    Ok(TrialOutcome { applied, ..outcome })
+fn measured(runner: &mut HostRunner, GuestOrder { order, settings, .. }: GuestOrder) -> Result<TrialOutcome> {
+    let applied = runner.apply(&settings)?;
+    runner.under(applied, order, TRIAL_LIMIT)?.map_err(anyhow::Error::msg)
 }
 
 fn answered(probed: bool, result: GuestResult) -> GuestAnswer {
