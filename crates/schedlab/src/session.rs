@@ -1,7 +1,7 @@
 //! Wires an experiment to this host: real clocks, the run directory, the tune guard, signals, the progress line.
 
-use crate::commands::vm::trials::Guests;
 use crate::output::say;
+use crate::place::Place;
 use crate::progress::Progress;
 use anyhow::{Context, Result, bail};
 use schedlab_analyze::Packer;
@@ -9,8 +9,7 @@ use schedlab_record::tracer;
 use schedlab_run::lane::Provenance;
 use schedlab_run::{Manifest, RunEnd, RunError, RunReader, RunWriter, Setting, TrialRecord};
 use schedlab_sys::net_name;
-use schedlab_trial::guest::GuestTrial;
-use schedlab_trial::{Event, Experiment, HostRunner, Runner, Store, Watch};
+use schedlab_trial::{Event, Experiment, Store};
 use schedlab_tune::{Of, Restored, Roots, TuneError};
 use schedlab_vm::guest::Keeper;
 use std::io::ErrorKind;
@@ -112,23 +111,21 @@ pub(crate) struct Ended {
     pub(crate) sealed: Result<()>,
 }
 
-/// Runs a new or resumed experiment into its run directory and seals it; in `guests`, or on this host.
-pub(crate) fn run(
-    dir: &Path,
-    manifest: Manifest,
-    mut writer: RunWriter,
-    trials: Vec<TrialRecord>,
-    guests: Option<&Guests>,
-) -> Result<Ended> {
-    restore_leftovers()?;
-    let mut manifest = match guests {
-        None => on_this_host(dir, manifest, trials, &mut writer)?,
-        Some(guests) => in_guests(dir, manifest, trials, &mut writer, guests)?,
-    };
-    if guests.is_none() {
-        // Without round-trip probes: they would be one more disturbance, and the check is not compared.
-        manifest.environment_end = Some(crate::commands::doctor::environment(false));
-    }
+/// A run that has a directory.
+pub(crate) struct Begun {
+    /// As it begins, or goes on.
+    pub(crate) manifest: Manifest,
+    /// Of its directory.
+    pub(crate) writer: RunWriter,
+    /// What an interrupted run has measured.
+    pub(crate) trials: Vec<TrialRecord>,
+}
+
+/// Runs a new or resumed experiment into its run directory and seals it.
+pub(crate) fn run(dir: &Path, begun: Begun, place: &dyn Place) -> Result<Ended> {
+    let Begun { manifest, mut writer, trials } = begun;
+    let mut manifest = conduct(dir, manifest, trials, &mut writer, place)?;
+    manifest.environment_end = place.at_end();
     let stored = writer.update_manifest(&manifest);
     let sealed =
         if manifest.end() == RunEnd::Interrupted { stored.map(drop) } else { stored.and_then(|_| writer.seal()) };
@@ -149,41 +146,16 @@ pub(crate) fn packed(dir: &Path) -> Result<schedlab_run::Run, RunError> {
     RunReader::open_with(dir, &mut |manifest, record| Some(packer.pack(manifest, record)))
 }
 
-fn on_this_host(dir: &Path, manifest: Manifest, trials: Vec<TrialRecord>, writer: &mut RunWriter) -> Result<Manifest> {
-    conduct(dir, manifest, trials, writer, &mut HostRunner::of_this_host()?, Some(watch()))
-}
-
-fn watch() -> Watch {
-    Watch::start(schedlab_host::Roots::default(), schedlab_record::Roots::default())
-}
-
-/// What goes on in the host is no mark of a trial in the virtual lane, which it cannot reach.
-fn in_guests(
-    dir: &Path,
-    manifest: Manifest,
-    trials: Vec<TrialRecord>,
-    writer: &mut RunWriter,
-    guests: &Guests,
-) -> Result<Manifest> {
-    let watch = (!guests.are_virtual()).then(watch);
-    let mut boot = |trial: &GuestTrial| guests.boot(trial);
-    let shared = manifest.shared_boots();
-    let boots = shared.iter().flat_map(|shared| (0..shared.blocks).map(|block| shared.of(block).into())).collect();
-    let identities = guests.identities(&manifest.arms)?;
-    let mut runner =
-        schedlab_trial::guest::guests(&mut boot, guests.per(), identities, boots, guests.first_seed(), &trials);
-    conduct(dir, manifest, trials, writer, &mut runner, watch)
-}
-
 /// The loop, with the terminal and the signals of this process.
 fn conduct(
     dir: &Path,
     manifest: Manifest,
     trials: Vec<TrialRecord>,
     writer: &mut RunWriter,
-    runner: &mut dyn Runner,
-    watch: Option<Watch>,
+    place: &dyn Place,
 ) -> Result<Manifest> {
+    let mut runner = place.runner(&manifest, &trials)?;
+    let watch = place.watch();
     let interrupt = schedlab_sys::interrupt::Interrupt::catch().context("signals cannot be caught")?;
     let mut progress = Progress::new(&manifest, &trials, writer.log());
     let mut store = Directory { writer, keeper: Keeper::of_this_guest() };
@@ -194,7 +166,7 @@ fn conduct(
     let mut experiment = Experiment {
         manifest,
         trials,
-        runner,
+        runner: &mut *runner,
         watch,
         store: &mut store,
         traces: dir.join(TRACES),
@@ -212,6 +184,21 @@ fn conduct(
     }
     result.context("the run stopped; what was measured is kept and can be resumed with --resume")?;
     Ok(manifest)
+}
+
+/// Where a run or a study goes: to `out`, or to its usual place; one that begins has the first of that name that holds
+/// nothing yet.
+pub(crate) fn directory(out: Option<&Path>, name: &str, resume: bool) -> PathBuf {
+    match out {
+        Some(out) => out.to_owned(),
+        None if resume => default_out(name),
+        None => unused(default_out(name)),
+    }
+}
+
+/// What a run of this file is called.
+pub(crate) fn name_of(file: &Path) -> String {
+    file.file_stem().map_or_else(|| "run".into(), |stem| stem.to_string_lossy().into_owned())
 }
 
 /// `out/<name>`, the default place of a run.

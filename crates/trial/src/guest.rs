@@ -30,9 +30,6 @@ pub struct GuestTrial {
     pub limit: Duration,
 }
 
-/// Boots a guest and returns its answer, or one sentence on why there is none.
-pub type Boot<'a> = dyn FnMut(&GuestTrial) -> Result<GuestAnswer, String> + 'a;
-
 /// What an arm's guests are and what they have set, each as text: equal for arms that are alike.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Identity {
@@ -43,8 +40,9 @@ pub struct Identity {
 }
 
 /// Runs trials in guests.
-pub struct GuestRunner<'a> {
-    boot: &'a mut Boot<'a>,
+pub struct GuestRunner<B> {
+    /// Boots a guest and returns its answer, or one sentence on why there is none.
+    boot: B,
     identities: Vec<Identity>,
     per: GuestPer,
     /// The boot of each planned block, from 1; empty: every guest has one of its own.
@@ -69,14 +67,14 @@ struct Block {
 /// The guests of a run. `identities` are those of the arms. `boots` are those of the planned blocks where blocks share
 /// boots. `trials` are those of an interrupted run: samples are counted on from them. `first` is the number of the first
 /// sample, and of the first boot.
-pub fn guests<'a>(
-    boot: &'a mut Boot<'a>,
+pub fn guests<B>(
+    boot: B,
     per: GuestPer,
     identities: Vec<Identity>,
     boots: Vec<u64>,
     first: u64,
     trials: &[TrialRecord],
-) -> GuestRunner<'a> {
+) -> GuestRunner<B> {
     let mut counts = BTreeMap::new();
     for trial in trials {
         *counts.entry((trial.workload, trial.arm.unwrap_or(0))).or_insert(0) += 1;
@@ -100,11 +98,12 @@ fn in_guest(order: &TrialOrder, sample: u64, settings: &[Setting], again: bool) 
     GuestOrder { order, settings: settings.iter().filter(|s| !s.is_of_guest()).cloned().collect(), again }
 }
 
-fn booted_with(settings: &[Setting]) -> Vec<Setting> {
+/// Of an arm's settings those that its guests are booted with: kernel, command line and topology.
+pub fn booted_with(settings: &[Setting]) -> Vec<Setting> {
     settings.iter().filter(|setting| setting.is_of_guest()).cloned().collect()
 }
 
-impl GuestRunner<'_> {
+impl<B: FnMut(&GuestTrial) -> Result<GuestAnswer, String>> GuestRunner<B> {
     /// Boots a guest for trials, each with the settings of its arm; what came of each, in their order, of one at least: a guest
     /// that was told to end has not begun the others.
     fn ran(&mut self, trial: &GuestTrial, settings: &[&[Setting]]) -> Vec<Result<TrialOutcome, String>> {
@@ -177,7 +176,7 @@ impl GuestRunner<'_> {
     }
 }
 
-impl Runner for GuestRunner<'_> {
+impl<B: FnMut(&GuestTrial) -> Result<GuestAnswer, String>> Runner for GuestRunner<B> {
     fn wants_blocks(&self) -> bool {
         self.per == GuestPer::Block || !self.boots.is_empty()
     }

@@ -11,7 +11,7 @@ use schedlab_host::Probes;
 use schedlab_run::{
     Check, CheckState, CounterLevel, Environment, LoadGroup, Manifest, Stamping, TrialOrder, TrialRecord,
 };
-use schedlab_trial::{Experiment, HostRunner, Store, Watch, prepare};
+use schedlab_trial::{Experiment, HostRunner, Store, prepare};
 use serde::Serialize;
 use std::io::IsTerminal;
 
@@ -146,7 +146,7 @@ fn noise_floor(environment: &Environment) -> Result<Vec<String>> {
         manifest,
         trials: Vec::new(),
         runner: &mut HostRunner::of_this_host()?,
-        watch: Some(Watch::start(schedlab_host::Roots::default(), schedlab_record::Roots::default())),
+        watch: Some(crate::place::watch()),
         store: &mut Forget,
         traces: std::env::temp_dir(),
         events: &mut |_| {},

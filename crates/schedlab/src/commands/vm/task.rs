@@ -32,14 +32,14 @@ pub(crate) fn run(arguments: impl Iterator<Item = OsString>) -> Result<()> {
     let task: GuestTask = serde_json::from_slice(&text).with_context(|| format!("{} is no task", task.display()))?;
     std::fs::create_dir_all(answers).with_context(|| format!("{} cannot be made", answers.display()))?;
     match task {
-        GuestTask::Prepare { plan_toml, command } => {
-            let prepared = prepare(&plan_toml, command);
+        GuestTask::Prepare { plan_toml } => {
+            let prepared = prepare(&plan_toml);
             let result = prepared.unwrap_or_else(|error| GuestResult::Failed(format!("{error:#}")));
-            write(&answers.join(ANSWER), &answered(true, result))
+            write(&answers.join(ANSWER), &answered(result))
         }
         GuestTask::Toggles => {
             let toggles = schedlab_tune::toggles(&schedlab_tune::Roots::default());
-            write(&answers.join(ANSWER), &answered(false, GuestResult::Toggles(toggles)))
+            write(&answers.join(ANSWER), &answered(GuestResult::Toggles(toggles)))
         }
         GuestTask::Trials(ordered) => run_trials(ordered, answers),
     }
@@ -72,7 +72,7 @@ fn run_trials(ordered: Vec<GuestOrder>, answers: &Path) -> Result<()> {
         let mut made = Vec::new();
         if number == 0 {
             made.push(answers.join(ANSWER));
-            write(&made[0], &answered(false, GuestResult::Measured(Vec::new())))?;
+            write(&made[0], &answered(GuestResult::Measured(Vec::new())))?;
         }
         let file = answers.join(format!("{number:05}.json"));
         write(&file, &outcome)?;
@@ -95,10 +95,10 @@ fn measured(runner: &mut HostRunner, GuestOrder { order, settings, .. }: GuestOr
     runner.under(applied, order, TRIAL_LIMIT)?.map_err(anyhow::Error::msg)
 }
 
-fn answered(probed: bool, result: GuestResult) -> GuestAnswer {
+fn answered(result: GuestResult) -> GuestAnswer {
     GuestAnswer {
         result,
-        environment: doctor::environment(probed),
+        environment: doctor::environment(false),
         words_without_effect: guest::words_without_effect(),
         other_machine: guest::other_machine(),
     }
@@ -109,9 +109,9 @@ fn write(file: &Path, what: &impl Serialize) -> Result<()> {
     std::fs::write(file, text).with_context(|| format!("{} cannot be written", file.display()))
 }
 
-fn prepare(plan_toml: &str, command: Vec<String>) -> Result<GuestResult> {
+fn prepare(plan_toml: &str) -> Result<GuestResult> {
     let plan = Plan::parse(plan_toml)?;
-    let manifest = schedlab_trial::prepare::manifest(&plan, command, doctor::environment(true))?;
+    let manifest = schedlab_trial::prepare::manifest(&plan, Vec::new(), doctor::environment(true))?;
     Ok(GuestResult::Prepared(Box::new(manifest)))
 }
 
@@ -121,7 +121,7 @@ mod tests {
 
     #[test]
     fn the_outcomes_that_a_guest_has_sent_are_its_answer_in_their_order() {
-        let answer = answered(false, GuestResult::Measured(Vec::new()));
+        let answer = answered(GuestResult::Measured(Vec::new()));
         let file = |name: &str, text: String| (format!("/schedlab/answers/{name}"), text.into_bytes());
         let outcome = |why: &str| serde_json::to_string(&Outcome::Err(why.to_owned())).unwrap();
         let sent = [
