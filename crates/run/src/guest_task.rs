@@ -15,8 +15,6 @@ pub enum GuestTask {
     Prepare {
         /// The plan.
         plan_toml: String,
-        /// The host's command line.
-        command: Vec<String>,
     },
     /// Tell what its kernel lets one switch.
     Toggles,

@@ -6,6 +6,7 @@ mod commands;
 mod exit;
 mod input;
 mod output;
+mod place;
 mod progress;
 mod reference_spelling;
 mod session;

@@ -1,17 +1,16 @@
 //! Wires an experiment to this host: real clocks, the run directory, the tune guard, signals, the progress line.
 
-use crate::commands::vm::trials::Guests;
 use crate::output::say;
+use crate::place::Place;
 use crate::progress::Progress;
 use anyhow::{Context, Result, bail};
 use schedlab_analyze::Packer;
 use schedlab_record::tracer;
 use schedlab_run::lane::Provenance;
-use schedlab_run::{Applied, Manifest, RunEnd, RunError, RunReader, RunWriter, Setting, TrialRecord};
+use schedlab_run::{Manifest, RunEnd, RunError, RunReader, RunWriter, Setting, TrialRecord};
 use schedlab_sys::net_name;
-use schedlab_trial::guest::GuestTrial;
-use schedlab_trial::{Event, ExecRunner, Experiment, HostSettings, Runner, Store, Watch};
-use schedlab_tune::{HostGuard, Of, Restored, Roots, TuneError};
+use schedlab_trial::{Event, Experiment, Store};
+use schedlab_tune::{Of, Restored, Roots, TuneError};
 use schedlab_vm::guest::Keeper;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
@@ -112,23 +111,21 @@ pub(crate) struct Ended {
     pub(crate) sealed: Result<()>,
 }
 
-/// Runs a new or resumed experiment into its run directory and seals it; in `guests`, or on this host.
-pub(crate) fn run(
-    dir: &Path,
-    manifest: Manifest,
-    mut writer: RunWriter,
-    trials: Vec<TrialRecord>,
-    guests: Option<&Guests>,
-) -> Result<Ended> {
-    restore_leftovers()?;
-    let mut manifest = match guests {
-        None => on_this_host(dir, manifest, trials, &mut writer)?,
-        Some(guests) => in_guests(dir, manifest, trials, &mut writer, guests)?,
-    };
-    if guests.is_none() {
-        // Without round-trip probes: they would be one more disturbance, and the check is not compared.
-        manifest.environment_end = Some(crate::commands::doctor::environment(false));
-    }
+/// A run that has a directory.
+pub(crate) struct Begun {
+    /// As it begins, or goes on.
+    pub(crate) manifest: Manifest,
+    /// Of its directory.
+    pub(crate) writer: RunWriter,
+    /// What an interrupted run has measured.
+    pub(crate) trials: Vec<TrialRecord>,
+}
+
+/// Runs a new or resumed experiment into its run directory and seals it.
+pub(crate) fn run(dir: &Path, begun: Begun, place: &dyn Place) -> Result<Ended> {
+    let Begun { manifest, mut writer, trials } = begun;
+    let mut manifest = conduct(dir, manifest, trials, &mut writer, place)?;
+    manifest.environment_end = place.at_end();
     let stored = writer.update_manifest(&manifest);
     let sealed =
         if manifest.end() == RunEnd::Interrupted { stored.map(drop) } else { stored.and_then(|_| writer.seal()) };
@@ -149,45 +146,16 @@ pub(crate) fn packed(dir: &Path) -> Result<schedlab_run::Run, RunError> {
     RunReader::open_with(dir, &mut |manifest, record| Some(packer.pack(manifest, record)))
 }
 
-fn on_this_host(dir: &Path, manifest: Manifest, trials: Vec<TrialRecord>, writer: &mut RunWriter) -> Result<Manifest> {
-    let mut host = Host::default();
-    let watch = Watch::start(schedlab_host::Roots::default(), schedlab_record::Roots::default());
-    let mut runner = ExecRunner::of_this_binary();
-    let place = Place { dir, runner: &mut runner, host: &mut host, watch: Some(watch) };
-    let conducted = conduct(manifest, trials, writer, place);
-    host.restore()?;
-    conducted
-}
-
-/// What goes on in the host is no mark of a trial in the virtual lane, which it cannot reach.
-fn in_guests(
+/// The loop, with the terminal and the signals of this process.
+fn conduct(
     dir: &Path,
     manifest: Manifest,
     trials: Vec<TrialRecord>,
     writer: &mut RunWriter,
-    guests: &Guests,
+    place: &dyn Place,
 ) -> Result<Manifest> {
-    let watch = || Watch::start(schedlab_host::Roots::default(), schedlab_record::Roots::default());
-    let watch = (!guests.are_virtual()).then(watch);
-    let mut boot = |trial: &GuestTrial| guests.boot(trial);
-    let shared = manifest.shared_boots();
-    let boots = shared.iter().flat_map(|shared| (0..shared.blocks).map(|block| shared.of(block).into())).collect();
-    let identities = guests.identities(&manifest.arms)?;
-    let (mut runner, mut settings) =
-        schedlab_trial::guest::guests(&mut boot, guests.per(), identities, boots, guests.first_seed(), &trials);
-    conduct(manifest, trials, writer, Place { dir, runner: &mut runner, host: &mut settings, watch })
-}
-
-/// Where trials run, who puts settings in force there, and who watches it; and the run directory.
-struct Place<'a> {
-    dir: &'a Path,
-    runner: &'a mut dyn Runner,
-    host: &'a mut dyn HostSettings,
-    watch: Option<Watch>,
-}
-
-/// The loop, with the terminal and the signals of this process.
-fn conduct(manifest: Manifest, trials: Vec<TrialRecord>, writer: &mut RunWriter, place: Place<'_>) -> Result<Manifest> {
+    let mut runner = place.runner(&manifest, &trials)?;
+    let watch = place.watch();
     let interrupt = schedlab_sys::interrupt::Interrupt::catch().context("signals cannot be caught")?;
     let mut progress = Progress::new(&manifest, &trials, writer.log());
     let mut store = Directory { writer, keeper: Keeper::of_this_guest() };
@@ -198,18 +166,15 @@ fn conduct(manifest: Manifest, trials: Vec<TrialRecord>, writer: &mut RunWriter,
     let mut experiment = Experiment {
         manifest,
         trials,
-        tally: Default::default(),
-        runner: place.runner,
-        host: place.host,
-        watch: place.watch,
+        runner: &mut *runner,
+        watch,
         store: &mut store,
-        traces: place.dir.join(TRACES),
+        traces: dir.join(TRACES),
         events: &mut |event: Event<'_>| progress.on(&event),
         interrupted: &|| interrupt.requested(),
         clock: &schedlab_sys::clock::monotonic_ns,
         wall_clock: &schedlab_sys::clock::realtime_ns,
-        not_covered: Vec::new(),
-        refused: Default::default(),
+        known: Default::default(),
     };
     let result = experiment.run();
     let manifest = experiment.manifest;
@@ -219,6 +184,21 @@ fn conduct(manifest: Manifest, trials: Vec<TrialRecord>, writer: &mut RunWriter,
     }
     result.context("the run stopped; what was measured is kept and can be resumed with --resume")?;
     Ok(manifest)
+}
+
+/// Where a run or a study goes: to `out`, or to its usual place; one that begins has the first of that name that holds
+/// nothing yet.
+pub(crate) fn directory(out: Option<&Path>, name: &str, resume: bool) -> PathBuf {
+    match out {
+        Some(out) => out.to_owned(),
+        None if resume => default_out(name),
+        None => unused(default_out(name)),
+    }
+}
+
+/// What a run of this file is called.
+pub(crate) fn name_of(file: &Path) -> String {
+    file.file_stem().map_or_else(|| "run".into(), |stem| stem.to_string_lossy().into_owned())
 }
 
 /// `out/<name>`, the default place of a run.
@@ -262,56 +242,6 @@ impl Store for Directory<'_> {
         self.keep(&file)?;
         // As it is now: once a trial would be most of what leaves the guest.
         self.keep(&self.writer.stored())
-    }
-}
-
-/// The tune guard, opened only when an arm has a host-wide setting: most runs need no right and no journal.
-#[derive(Default)]
-pub(crate) struct Host {
-    guard: Option<HostGuard>,
-}
-
-impl Host {
-    /// Puts everything back; what could not be put back is an error that names it.
-    pub(crate) fn restore(&mut self) -> Result<()> {
-        let Some(guard) = &mut self.guard else { return Ok(()) };
-        let failed: Vec<String> = guard.restore()?.iter().filter(|r| !r.is_done()).map(ToString::to_string).collect();
-        if failed.is_empty() {
-            Ok(())
-        } else {
-            bail!("not restored: {}; try `schedlab tune restore`", failed.join("; "))
-        }
-    }
-
-    fn guard(&mut self) -> Result<&mut HostGuard> {
-        if self.guard.is_none() {
-            self.guard = Some(HostGuard::open(Roots::default(), &schedlab_tune::state_dir())?);
-        }
-        Ok(self.guard.as_mut().expect("opened above"))
-    }
-}
-
-impl HostSettings for Host {
-    fn cover(&mut self, settings: &[Setting]) -> Result<Vec<Applied>> {
-        Ok(self.guard()?.cover(settings)?)
-    }
-    fn apply(&mut self, settings: &[Setting]) -> Result<Vec<Applied>> {
-        if settings.is_empty() && self.guard.is_none() {
-            return Ok(Vec::new());
-        }
-        Ok(self.guard()?.apply(settings)?)
-    }
-    fn cgroup_procs(&self) -> Vec<PathBuf> {
-        self.guard.as_ref().map(HostGuard::cgroup_procs).unwrap_or_default()
-    }
-    fn make_trial_cgroups(&mut self, names: &[&str]) -> Result<Result<Vec<PathBuf>, String>> {
-        Ok(self.guard()?.make_trial_groups(names)?)
-    }
-    fn remove_trial_cgroups(&mut self) -> Result<()> {
-        Ok(self.guard()?.remove_trial_groups()?)
-    }
-    fn foreign_changes(&self) -> Vec<String> {
-        self.guard.as_ref().map(HostGuard::foreign_changes).unwrap_or_default()
     }
 }
 

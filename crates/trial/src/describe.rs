@@ -1,7 +1,7 @@
 //! What `--dry-run` prints: the plan, the rights and places its arms need, the order of the first blocks, and how long it
 //! may take. Nothing is run, tried or written.
 
-use crate::prepare::OVERHEAD_NS;
+use crate::workloads::OVERHEAD_NS;
 use schedlab_run::manifest::{Design, Factor};
 use schedlab_run::plan::Plan;
 use schedlab_run::units::format_ns;

@@ -1,9 +1,8 @@
 //! The one loop of schedlab: sweeps, A/B comparisons and self-tests all run here. Workload after workload, block after
 //! block, trial after trial; what a trial measured is stored before the next one starts.
 //!
-//! The loop knows no workload, no knob path and no terminal: [`Runner`] runs a trial, [`HostSettings`] puts an arm's
-//! settings in force, [`Store`] keeps the rows, events go to a closure. With fakes for all four it is tested in
-//! microseconds.
+//! The loop knows no workload, no knob path and no terminal: [`Runner`] runs a trial under its arm's settings, [`Store`] keeps
+//! the rows, events go to a closure. With fakes for all three it is tested in microseconds.
 
 pub(crate) mod kept;
 mod orders;
@@ -11,16 +10,17 @@ mod tried;
 mod turns;
 
 use crate::contamination::{Watch, steal_mark, void};
-use crate::host::HostSettings;
 use crate::require;
-use crate::runner::{Runner, run_in_cgroups};
+use crate::runner::Runner;
 use crate::schedule::block_order;
 use crate::stopping::{Pace, Stop};
 use crate::tally::Tally;
 use anyhow::{Context, Result, bail};
 use kept::keep_what_stopping_needs;
 use schedlab_run::manifest::{Design, LookRecord};
-use schedlab_run::{Applied, LEAST_UNITS, Manifest, Mark, NamedHistogram, Setting, Stamping, TrialRecord, TrialStatus};
+use schedlab_run::{
+    Applied, LEAST_UNITS, Manifest, Mark, NamedHistogram, Requirement, Setting, Stamping, TrialRecord, TrialStatus,
+};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
@@ -98,12 +98,8 @@ pub struct Experiment<'a> {
     /// Rows so far, those of an interrupted run included. Of a stored trial the loop keeps only what stopping asks for: the
     /// whole rows are in the store.
     pub trials: Vec<TrialRecord>,
-    /// What the rules ask of them, counted by the loop; empty to begin with.
-    pub tally: Tally,
-    /// Where trials run.
+    /// Where trials run, and settings are put in force.
     pub runner: &'a mut dyn Runner,
-    /// How host-wide settings are put in force.
-    pub host: &'a mut dyn HostSettings,
     /// Who watches the machine; `None` in tests.
     pub watch: Option<Watch>,
     /// Where rows are kept.
@@ -118,10 +114,21 @@ pub struct Experiment<'a> {
     pub clock: &'a dyn Fn() -> u64,
     /// CLOCK_REALTIME, ns.
     pub wall_clock: &'a dyn Fn() -> u64,
-    /// Host-wide settings of a switchback that did not take when they were tried; empty to begin with.
-    pub not_covered: Vec<Applied>,
-    /// Why arms cannot be in force here, by their index, found out before the first trial; empty to begin with.
-    pub refused: BTreeMap<u32, String>,
+    /// What the loop finds out; nothing to begin with.
+    pub known: Known,
+}
+
+/// What the loop knows of a run.
+#[derive(Default)]
+pub struct Known {
+    /// What the rules ask of the rows.
+    tally: Tally,
+    /// Of the plan: each trial is held against them.
+    requirements: Vec<Requirement>,
+    /// Host-wide settings of a switchback that did not take when they were tried.
+    not_covered: Vec<Applied>,
+    /// Why arms cannot be in force here, by their index, found out before the first trial.
+    refused: BTreeMap<u32, String>,
 }
 
 /// The place of a trial in the design.
@@ -139,13 +146,23 @@ impl Experiment<'_> {
     /// Runs to the end of the plan, to a decision, to the budget's end or to an interrupt. What was measured is in
     /// `trials` whatever happens; `manifest.ended` says why it ended.
     pub fn run(&mut self) -> Result<()> {
+        let ran = self.run_groups();
+        // Also where the loop stopped: what it left in force would be measured by others.
+        self.runner.restore()?;
+        self.manifest.ended = ran?;
+        self.store.manifest(&self.manifest)
+    }
+
+    /// Why it ended.
+    fn run_groups(&mut self) -> Result<String> {
         let mut reason = "planned".to_owned();
+        self.known.requirements = require::of_run(&self.manifest).context("the plan in the manifest cannot be read")?;
         self.cover_switchback()?;
         self.try_arms()?;
         // In their place: of a long run two lists would be twice what there is room for.
         for at in 0..self.trials.len() {
             keep_what_stopping_needs(&self.manifest, &mut self.trials[at]);
-            self.tally.add_last(&self.manifest, &self.trials[..=at]);
+            self.known.tally.add_last(&self.manifest, &self.trials[..=at]);
         }
         for group in self.manifest.groups() {
             let stop = self.run_group(&group)?;
@@ -154,9 +171,7 @@ impl Experiment<'_> {
                 break;
             }
         }
-        self.host.apply(&[]).context("the host's settings could not be restored")?;
-        self.manifest.ended = reason;
-        self.store.manifest(&self.manifest)
+        Ok(reason)
     }
 
     /// The trial process alternates host-wide values itself; they are journalled here, before the first trial, so that
@@ -170,8 +185,8 @@ impl Experiment<'_> {
         if host_wide.is_empty() {
             return Ok(());
         }
-        let tried = self.host.cover(&host_wide).context("a setting of the switchback cannot be journalled")?;
-        self.not_covered = tried.into_iter().filter(|a| a.not_applied.is_some()).collect();
+        let tried = self.runner.cover(&host_wide).context("a setting of the switchback cannot be journalled")?;
+        self.known.not_covered = tried.into_iter().filter(|a| a.not_applied.is_some()).collect();
         Ok(())
     }
 
@@ -205,7 +220,8 @@ impl Experiment<'_> {
     /// A control that is not in force, or a control alone, leaves nothing to compare; a factorial needs no control.
     fn nothing_left(&self, workload: u32, dropped: &BTreeSet<u32>) -> Option<Stop> {
         let arms = self.manifest.arms.len() as u32;
-        let switchback_refused = self.manifest.switchback_window_ns.is_some() && self.tally.of(workload).is_refused;
+        let switchback_refused =
+            self.manifest.switchback_window_ns.is_some() && self.known.tally.of(workload).is_refused;
         let left = (0..arms).filter(|arm| !dropped.contains(arm)).count();
         let control_lost = dropped.contains(&0) && self.manifest.factorial.is_none();
         (control_lost || left < 2 || switchback_refused).then_some(Stop::NothingToCompare)
@@ -213,8 +229,8 @@ impl Experiment<'_> {
 
     /// Takes a look if one is due (or forced at a fraction), records it, and says whether it decides the workload.
     fn look(&mut self, workload: u32, pace: &mut Pace, force: Option<f64>) -> Result<Option<Stop>> {
-        let Some(fraction) = force.or_else(|| pace.look_due(&self.tally)) else { return Ok(None) };
-        let blocks = pace.usable_blocks(&self.tally);
+        let Some(fraction) = force.or_else(|| pace.look_due(&self.known.tally)) else { return Ok(None) };
+        let blocks = pace.usable_blocks(&self.known.tally);
         if (blocks as usize) < LEAST_UNITS {
             return Ok(None);
         }
@@ -248,7 +264,6 @@ impl Experiment<'_> {
     ) -> Result<Option<Stop>> {
         let switchback = self.manifest.switchback_window_ns.is_some();
         let arms: Vec<u32> = (0..self.manifest.arms.len() as u32).collect();
-        let requirements = require::of_run(&self.manifest).context("the plan in the manifest cannot be read")?;
         // The order is drawn over all arms, also those dropped since: a resumed run must draw the same.
         let order: Vec<Option<u32>> = if switchback {
             vec![None]
@@ -280,7 +295,7 @@ impl Experiment<'_> {
                 cut = true;
                 continue;
             }
-            let unmet = require::unmet(&requirements, &self.manifest, &record);
+            let unmet = require::unmet(&self.known.requirements, &self.manifest, &record);
             let record = self.keep(record)?;
             let tells_metrics = warm_up && record.outcome.is_some();
             if let Some(what) = void(&record.marks) {
@@ -316,42 +331,28 @@ impl Experiment<'_> {
     fn take(&mut self, mut record: TrialRecord) {
         keep_what_stopping_needs(&self.manifest, &mut record);
         self.trials.push(record);
-        self.tally.add_last(&self.manifest, &self.trials);
+        self.known.tally.add_last(&self.manifest, &self.trials);
     }
 
     /// Whether an interrupted run has this trial already.
     fn has(&self, place: Place) -> bool {
-        self.tally.has(place.workload, place.block, place.position, place.warm_up)
+        self.known.tally.has(place.workload, place.block, place.position, place.warm_up)
     }
 
     fn arms_not_applied(&self, workload: u32) -> BTreeSet<u32> {
-        self.tally.of(workload).dropped.clone()
+        self.known.tally.of(workload).dropped.clone()
     }
 
     fn run_trial(&mut self, place: Place) -> Result<TrialRecord> {
         let (started, wall) = ((self.clock)(), (self.wall_clock)());
-        let on_host = self.on_host(place);
-        let mut applied = self.host.apply(&on_host).context("a setting could not be put in force or taken back")?;
-        let mut order = self.order(place);
-        // In force by construction: the trial is ordered with them.
-        applied.extend(self.settings(place).filter(|s| s.is_workload_option()).map(|setting| Applied {
-            setting: setting.clone(),
-            effective: setting.to_string(),
-            not_applied: None,
-        }));
-        let timeout = orders::timeout(&order);
-        self.runner.begin(place.workload, place.arm, place.position);
-        let result = run_in_cgroups(self.host, self.runner, &mut order, timeout)?;
-        let (status, outcome) = match result {
+        let (status, outcome) = match self.runner.run(&self.planned(place))? {
             Err(reason) => (TrialStatus::Failed(reason), None),
             Ok(mut outcome) => {
-                applied.append(&mut outcome.applied);
-                applied.extend(self.not_covered.iter().cloned());
-                outcome.applied = applied;
+                self.complete(&mut outcome.applied, place);
                 (status_of(&outcome.applied), Some(outcome))
             }
         };
-        let knobs = self.host.foreign_changes();
+        let knobs = self.runner.foreign_changes();
         let mut marks: Vec<Mark> = knobs.into_iter().map(|what| Mark::Foreign { what }).collect();
         marks.extend(outcome.as_ref().and_then(steal_mark));
         marks.extend(self.watch.as_mut().map(Watch::marks).unwrap_or_default());
@@ -370,6 +371,17 @@ impl Experiment<'_> {
             boot_id: self.runner.boot_id().unwrap_or_else(|| self.manifest.environment.boot_id.clone()),
             outcome,
         })
+    }
+
+    /// Adds to what a trial's settings came to those that no runner sees: options of its workload, which are in force by
+    /// construction, after the machine's; and what of a switchback did not take.
+    fn complete(&self, applied: &mut Vec<Applied>, place: Place) {
+        let options = self.settings(place).filter(|setting| setting.is_workload_option());
+        let in_force =
+            options.map(|option| Applied { setting: option.clone(), effective: option.to_string(), not_applied: None });
+        let machines = applied.iter().take_while(|one| one.setting.is_host_wide()).count();
+        applied.splice(machines..machines, in_force);
+        applied.extend(self.known.not_covered.iter().cloned());
     }
 
     fn next_trial(&self) -> u64 {

@@ -1,28 +1,31 @@
 //! Which factors of a factorial can be set on this host, found out before the run begins: a factor left out at the start
 //! leaves a balanced design of the others, one that fails later spoils it.
 
-use crate::host::HostSettings;
 use anyhow::{Context, Result};
 use schedlab_run::factorial::PlannedFactor;
-use schedlab_run::{Plan, Setting};
+use schedlab_run::{Applied, Plan, Setting};
 use schedlab_tune::Roots;
 
-/// For each factor why it cannot be set here, `None` where it can: each level is put in force on the host, read back and
-/// taken back again. Whether the kernel honours a setting of tasks only a trial tells.
-pub fn refused(plan: &Plan, roots: &Roots, host: &mut dyn HostSettings) -> Result<Vec<Option<String>>> {
+/// For each factor why it cannot be set here, `None` where it can: each level is put in force on the host by `apply`, read back
+/// and taken back again. Whether the kernel honours a setting of tasks only a trial tells.
+pub fn refused(
+    plan: &Plan,
+    roots: &Roots,
+    apply: &mut dyn FnMut(&[Setting]) -> Result<Vec<Applied>>,
+) -> Result<Vec<Option<String>>> {
     let mut refused = Vec::new();
     for factor in &plan.factors {
         let mut why = lacks(roots, factor, |setting| !setting.is_host_wide());
         for level in [&factor.low, &factor.high] {
             let on_host: Vec<Setting> = level.settings.iter().filter(|s| s.is_host_wide()).cloned().collect();
             if why.is_none() && !on_host.is_empty() {
-                let applied = host.apply(&on_host).with_context(|| format!("factor `{}`", factor.name))?;
+                let applied = apply(&on_host).with_context(|| format!("factor `{}`", factor.name))?;
                 why = applied.into_iter().find_map(|a| a.not_applied.map(|why| format!("{}: {why}", a.setting)));
             }
         }
         refused.push(why);
     }
-    host.apply(&[]).context("the host's settings could not be restored")?;
+    apply(&[]).context("the host's settings could not be restored")?;
     Ok(refused)
 }
 

@@ -4,7 +4,6 @@
 
 mod kinds;
 
-use crate::host::HostSettings;
 use crate::runner::{Planned, Runner};
 use crate::schedule::Coins;
 use anyhow::Result;
@@ -13,9 +12,7 @@ use schedlab_run::plan::GuestPer;
 use schedlab_run::{
     Applied, GuestAnswer, GuestOrder, GuestResult, GuestTask, Setting, TrialOrder, TrialOutcome, TrialRecord,
 };
-use std::cell::RefCell;
 use std::collections::BTreeMap;
-use std::rc::Rc;
 use std::time::Duration;
 
 /// A guest to be booted.
@@ -33,9 +30,6 @@ pub struct GuestTrial {
     pub limit: Duration,
 }
 
-/// Boots a guest and returns its answer, or one sentence on why there is none.
-pub type Boot<'a> = dyn FnMut(&GuestTrial) -> Result<GuestAnswer, String> + 'a;
-
 /// What an arm's guests are and what they have set, each as text: equal for arms that are alike.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Identity {
@@ -45,16 +39,10 @@ pub struct Identity {
     pub set: String,
 }
 
-/// Settings of the arm whose trial comes next.
-type Pending = Rc<RefCell<Vec<Setting>>>;
-
-/// What stands for the host: it keeps an arm's settings until the arm's guest is booted with them.
-pub struct GuestSettings(Pending);
-
 /// Runs trials in guests.
-pub struct GuestRunner<'a> {
-    boot: &'a mut Boot<'a>,
-    pending: Pending,
+pub struct GuestRunner<B> {
+    /// Boots a guest and returns its answer, or one sentence on why there is none.
+    boot: B,
     identities: Vec<Identity>,
     per: GuestPer,
     /// The boot of each planned block, from 1; empty: every guest has one of its own.
@@ -63,17 +51,8 @@ pub struct GuestRunner<'a> {
     first: u64,
     /// Trials so far, by workload and arm.
     trials: BTreeMap<(u32, u32), u64>,
-    /// What comes next.
-    next: Next,
     block: Block,
     boot_id: Option<String>,
-}
-
-#[derive(Debug, Default)]
-struct Next {
-    arm: u32,
-    position: u32,
-    sample: u64,
 }
 
 /// The block under way, where one guest runs all trials of an arm's machine.
@@ -85,35 +64,22 @@ struct Block {
     done: BTreeMap<u32, (Result<TrialOutcome, String>, Option<String>)>,
 }
 
-/// The two sides of a run in guests. `identities` are those of the arms. `boots` are those of the planned blocks where blocks share
+/// The guests of a run. `identities` are those of the arms. `boots` are those of the planned blocks where blocks share
 /// boots. `trials` are those of an interrupted run: samples are counted on from them. `first` is the number of the first
 /// sample, and of the first boot.
-pub fn guests<'a>(
-    boot: &'a mut Boot<'a>,
+pub fn guests<B>(
+    boot: B,
     per: GuestPer,
     identities: Vec<Identity>,
     boots: Vec<u64>,
     first: u64,
     trials: &[TrialRecord],
-) -> (GuestRunner<'a>, GuestSettings) {
-    let pending = Pending::default();
+) -> GuestRunner<B> {
     let mut counts = BTreeMap::new();
     for trial in trials {
         *counts.entry((trial.workload, trial.arm.unwrap_or(0))).or_insert(0) += 1;
     }
-    let runner = GuestRunner {
-        boot,
-        pending: Rc::clone(&pending),
-        identities,
-        per,
-        boots,
-        first,
-        trials: counts,
-        next: Next::default(),
-        block: Block::default(),
-        boot_id: None,
-    };
-    (runner, GuestSettings(pending))
+    GuestRunner { boot, identities, per, boots, first, trials: counts, block: Block::default(), boot_id: None }
 }
 
 /// An arm that is what an earlier one is has samples of its own, or an A/A comparison in the virtual lane would
@@ -132,11 +98,12 @@ fn in_guest(order: &TrialOrder, sample: u64, settings: &[Setting], again: bool) 
     GuestOrder { order, settings: settings.iter().filter(|s| !s.is_of_guest()).cloned().collect(), again }
 }
 
-fn booted_with(settings: &[Setting]) -> Vec<Setting> {
+/// Of an arm's settings those that its guests are booted with: kernel, command line and topology.
+pub fn booted_with(settings: &[Setting]) -> Vec<Setting> {
     settings.iter().filter(|setting| setting.is_of_guest()).cloned().collect()
 }
 
-impl GuestRunner<'_> {
+impl<B: FnMut(&GuestTrial) -> Result<GuestAnswer, String>> GuestRunner<B> {
     /// Boots a guest for trials, each with the settings of its arm; what came of each, in their order, of one at least: a guest
     /// that was told to end has not begun the others.
     fn ran(&mut self, trial: &GuestTrial, settings: &[&[Setting]]) -> Vec<Result<TrialOutcome, String>> {
@@ -165,16 +132,25 @@ impl GuestRunner<'_> {
         outcomes
     }
 
+    /// Counts a trial, and numbers its sample.
+    fn next_sample(&mut self, trial: &Planned) -> u64 {
+        let count = self.trials.entry((trial.workload, trial.arm)).or_insert(0);
+        *count += 1;
+        let own = self.identities.get(trial.arm as usize);
+        let equals = self.identities.iter().take(trial.arm as usize).filter(|other| Some(*other) == own).count() as u64;
+        *count + self.first - 1 + equals * SAMPLES_APART
+    }
+
     /// Of the block under way; the warm-up is of the first one's.
     fn boot_of_block(&self) -> Option<u64> {
         let block = usize::try_from(self.block.number.saturating_sub(1)).ok()?;
         self.boots.get(block.checked_rem(self.boots.len())?).map(|boot| boot + self.first - 1)
     }
 
-    /// Boots the guest of the next trial with all trials of the block that are its machine's.
-    fn run_block(&mut self) {
+    /// Boots the guest of a trial with all trials of the block that are its machine's.
+    fn run_block(&mut self, next: &Planned) {
         let machine = |arm: u32| self.identities.get(arm as usize).map(|identity| &identity.machine);
-        let own = machine(self.next.arm);
+        let own = machine(next.arm);
         let planned: Vec<Planned> =
             self.block.trials.iter().filter(|trial| machine(trial.arm) == own).cloned().collect();
         let sample = self.block.number + self.first;
@@ -182,12 +158,12 @@ impl GuestRunner<'_> {
         let ordered = planned.iter().map(|trial| {
             let earlier = earlier.entry(trial.arm).or_default();
             *earlier += 1;
-            let again = trial.position < self.next.position;
+            let again = trial.position < next.position;
             in_guest(&trial.order, sample + (*earlier - 1) * SAMPLES_APART, &trial.settings, again)
         });
         let trial = GuestTrial {
             task: GuestTask::Trials(ordered.collect()),
-            booted_with: booted_with(&self.pending.borrow()),
+            booted_with: booted_with(&next.settings),
             sample,
             boot: self.boot_of_block(),
             limit: planned.iter().map(|trial| trial.timeout).sum(),
@@ -200,7 +176,7 @@ impl GuestRunner<'_> {
     }
 }
 
-impl Runner for GuestRunner<'_> {
+impl<B: FnMut(&GuestTrial) -> Result<GuestAnswer, String>> Runner for GuestRunner<B> {
     fn wants_blocks(&self) -> bool {
         self.per == GuestPer::Block || !self.boots.is_empty()
     }
@@ -213,29 +189,22 @@ impl Runner for GuestRunner<'_> {
         self.block.done.contains_key(&position)
     }
 
-    fn begin(&mut self, workload: u32, arm: Option<u32>, position: u32) {
-        let arm = arm.unwrap_or(0);
-        let count = self.trials.entry((workload, arm)).or_insert(0);
-        *count += 1;
-        let own = self.identities.get(arm as usize);
-        let equals = self.identities.iter().take(arm as usize).filter(|other| Some(*other) == own).count() as u64;
-        self.next = Next { arm, position, sample: *count + self.first - 1 + equals * SAMPLES_APART };
-    }
-
-    fn run(&mut self, order: &TrialOrder, timeout: Duration) -> Result<TrialOutcome, String> {
+    fn run(&mut self, trial: &Planned) -> Result<Result<TrialOutcome, String>> {
+        let sample = self.next_sample(trial);
         if self.per == GuestPer::Trial {
-            let (settings, sample) = (self.pending.borrow().clone(), self.next.sample);
-            let task = GuestTask::Trials(vec![in_guest(order, sample, &settings, false)]);
-            let (booted_with, boot) = (booted_with(&settings), self.boot_of_block());
-            let trial = GuestTrial { task, booted_with, sample, boot, limit: timeout };
-            return self.ran(&trial, &[&settings]).remove(0);
+            let task = GuestTask::Trials(vec![in_guest(&trial.order, sample, &trial.settings, false)]);
+            let (booted_with, boot) = (booted_with(&trial.settings), self.boot_of_block());
+            let guest = GuestTrial { task, booted_with, sample, boot, limit: trial.timeout };
+            return Ok(self.ran(&guest, &[&trial.settings]).remove(0));
         }
-        if !self.has_run(self.next.position) {
-            self.run_block();
+        if !self.has_run(trial.position) {
+            self.run_block(trial);
         }
-        let done = self.block.done.get_mut(&self.next.position).ok_or("the block has no such trial")?;
+        let Some(done) = self.block.done.get_mut(&trial.position) else {
+            return Ok(Err("the block has no such trial".into()));
+        };
         self.boot_id = done.1.clone();
-        std::mem::replace(&mut done.0, Err("the trial has been asked for twice".into()))
+        Ok(std::mem::replace(&mut done.0, Err("the trial has been asked for twice".into())))
     }
 
     fn boot_id(&self) -> Option<String> {
@@ -263,16 +232,6 @@ fn in_force(setting: &Setting, answer: &GuestAnswer) -> Applied {
         _ => guest.kernel_release.clone(),
     };
     Applied { setting: setting.clone(), effective, not_applied }
-}
-
-impl HostSettings for GuestSettings {
-    fn cover(&mut self, _settings: &[Setting]) -> Result<Vec<Applied>> {
-        Ok(Vec::new())
-    }
-    fn apply(&mut self, settings: &[Setting]) -> Result<Vec<Applied>> {
-        *self.0.borrow_mut() = settings.to_vec();
-        Ok(Vec::new())
-    }
 }
 
 #[cfg(test)]

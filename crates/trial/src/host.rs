@@ -1,32 +1,219 @@
-//! What the trial loop asks of the host's guard.
+//! Trials on this host: settings in force by the guard of `tune`, then an exec of ourselves.
 
-use anyhow::Result;
-use schedlab_run::{Applied, Setting};
-use std::path::PathBuf;
+use crate::runner::{Planned, Runner};
+use crate::traced::beside_trace;
+use anyhow::{Context, Result, bail};
+use schedlab_run::{Applied, CounterLevel, Setting, Stamping, TraceOrder, TrialOrder, TrialOutcome};
+use schedlab_sys::interrupt::Interrupt;
+use schedlab_sys::net_name;
+use schedlab_tune::{HostGuard, Roots};
+use std::io::{Read, Write};
+use std::path::Path;
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::time::{Duration, Instant};
 
-/// Puts host-wide settings in force and takes them back.
-///
-/// Where nothing else is said, there are no cgroups and nobody else writes.
-pub trait HostSettings {
-    /// Makes settings that trials will change by themselves (a switchback's) restorable, and tries each.
-    fn cover(&mut self, settings: &[Setting]) -> Result<Vec<Applied>>;
+/// The hidden first argument that makes the binary a trial process; the second is the process id of who ordered it.
+pub const TRIAL_ARGUMENT: &str = "__trial";
+
+/// How often a trial that can be ended is looked at: seldom, since it is measured.
+const LOOK: Duration = Duration::from_millis(100);
+
+/// For a trial process that only tries settings.
+const TRY: Duration = Duration::from_secs(60);
+
+/// What an error of the guard is about.
+const NOT_APPLIED: &str = "a setting could not be put in force or taken back";
+
+/// Runs trials on this host: each under its settings, in a fresh, small, single-threaded process, whatever the size of this
+/// one.
+pub struct HostRunner {
+    guard: HostGuard,
+    /// Ends a trial before its time.
+    interrupt: Option<Interrupt>,
+}
+
+impl HostRunner {
+    /// Changes nothing yet, and needs no right and no journal before a setting asks for one.
+    pub fn of_this_host() -> Result<Self> {
+        let guard = HostGuard::open(Roots::default(), &schedlab_tune::state_dir())?;
+        Ok(Self { guard, interrupt: None })
+    }
+
+    /// Ends the trial that is running when `interrupt` is requested, instead of letting it finish: it has no outcome.
+    #[must_use]
+    pub fn ended_by(self, interrupt: Interrupt) -> Self {
+        Self { interrupt: Some(interrupt), ..self }
+    }
+
+    fn is_ended(&self) -> bool {
+        self.interrupt.is_some_and(Interrupt::requested)
+    }
+
     /// Moves from the settings in force to these; what is no longer named returns to its original value.
-    fn apply(&mut self, settings: &[Setting]) -> Result<Vec<Applied>>;
-    /// Files the trial process writes its pid to.
-    fn cgroup_procs(&self) -> Vec<PathBuf> {
-        Vec::new()
+    pub fn apply(&mut self, settings: &[Setting]) -> Result<Vec<Applied>> {
+        Ok(self.guard.apply(settings)?)
     }
-    /// Makes cgroups of these names for one trial's tasks and answers their `cgroup.procs`; the inner error says why
-    /// there can be none here.
-    fn make_trial_cgroups(&mut self, _names: &[&str]) -> Result<Result<Vec<PathBuf>, String>> {
-        Ok(Ok(Vec::new()))
+
+    /// Runs a trial under settings that are in force, which its outcome names first. Where its workload spreads its tasks over
+    /// cgroups, they are made for it and removed after it: fresh ones each time, like everything a trial meets. The outer error
+    /// is the host's, the inner one the trial's.
+    pub fn under(
+        &mut self,
+        mut applied: Vec<Applied>,
+        mut order: TrialOrder,
+        timeout: Duration,
+    ) -> Result<Result<TrialOutcome, String>> {
+        order.cgroup_procs = self.guard.cgroup_procs();
+        let names = schedlab_bench::parse(&order.workload).map(|w| w.cgroups()).unwrap_or_default();
+        if !names.is_empty() {
+            let made = self.guard.make_trial_groups(names);
+            match made.context("the cgroups of the workload cannot be made restorable")? {
+                Ok(procs) => order.workload_cgroups = procs,
+                Err(why) => return Ok(Err(format!("{}: {why}", order.workload))),
+            }
+        }
+        let result = self.exec_beside_trace(&order, timeout);
+        if !names.is_empty() {
+            self.guard.remove_trial_groups().context("the cgroups of the workload could not be removed")?;
+        }
+        Ok(result.map(|mut outcome| {
+            applied.append(&mut outcome.applied);
+            TrialOutcome { applied, ..outcome }
+        }))
     }
-    /// Removes them: the trial has ended.
-    fn remove_trial_cgroups(&mut self) -> Result<()> {
+
+    fn exec_beside_trace(&self, order: &TrialOrder, timeout: Duration) -> Result<TrialOutcome, String> {
+        beside_trace(order, &|| self.is_ended(), |order| self.exec(order, timeout))
+    }
+
+    /// What an order's own settings come to, by a trial process that puts them on itself and has next to nothing to do. One that
+    /// fails is no answer: the trial will say why.
+    fn tried(&self, order: &TrialOrder) -> Vec<Applied> {
+        let order = TrialOrder {
+            workload: "pipe/1:loops=1".parse().expect("a workload of ours"),
+            stamping: Stamping::Off,
+            counters: CounterLevel::Basic,
+            calls: Vec::new(),
+            load: Vec::new(),
+            cgroup_procs: self.guard.cgroup_procs(),
+            // A file is written only of trials.
+            trace: order.trace.clone().map(|trace| TraceOrder { out: None, ..trace }),
+            switchback: None,
+            ..order.clone()
+        };
+        self.exec_beside_trace(&order, TRY).map(|outcome| outcome.applied).unwrap_or_default()
+    }
+}
+
+impl Runner for HostRunner {
+    fn run(&mut self, trial: &Planned) -> Result<Result<TrialOutcome, String>> {
+        let applied = self.apply(&trial.settings).context(NOT_APPLIED)?;
+        self.under(applied, trial.order.clone(), trial.timeout)
+    }
+
+    fn try_settings(&mut self, trial: &Planned) -> Result<Vec<Applied>> {
+        let mut applied = self.apply(&trial.settings).context(NOT_APPLIED)?;
+        if applied.iter().all(|one| one.not_applied.is_none()) {
+            applied.extend(self.tried(&trial.order));
+        }
+        self.apply(&[]).context("the host's settings could not be restored")?;
+        Ok(applied)
+    }
+
+    fn cover(&mut self, settings: &[Setting]) -> Result<Vec<Applied>> {
+        Ok(self.guard.cover(settings)?)
+    }
+
+    fn restore(&mut self) -> Result<()> {
+        let failed: Vec<String> =
+            self.guard.restore()?.iter().filter(|one| !one.is_done()).map(ToString::to_string).collect();
+        if !failed.is_empty() {
+            bail!("not restored: {}; try `schedlab tune restore`", failed.join("; "))
+        }
         Ok(())
     }
-    /// Settings of ours that somebody else has overwritten.
+
     fn foreign_changes(&self) -> Vec<String> {
-        Vec::new()
+        self.guard.foreign_changes()
+    }
+}
+
+impl HostRunner {
+    fn exec(&self, order: &TrialOrder, timeout: Duration) -> Result<TrialOutcome, String> {
+        let message = serde_json::to_vec(order).map_err(|e| format!("the trial order cannot be written: {e}"))?;
+        let mut child = spawn().map_err(|e| format!("the trial process cannot be started: {e}"))?;
+        let mut stdin = child.stdin.take().expect("stdin is piped");
+        // A process that died at once closes the pipe; its own message says why, so the error here is not the news.
+        let _ = stdin.write_all(&message);
+        drop(stdin);
+        let stdout = drain(child.stdout.take().expect("stdout is piped"));
+        let stderr = drain(child.stderr.take().expect("stderr is piped"));
+        let status = self.wait(&mut child, timeout)?;
+        // The reader threads end with the pipe: the herd is dead with its parent (PR_SET_PDEATHSIG).
+        let text = stdout.join().map_err(|_| "the trial's answer could not be read".to_owned())?;
+        let complaint = stderr.join().unwrap_or_default();
+        if !status.success() {
+            // One that was killed could not take back the names of its network namespaces; what fails here, the next
+            // start tries again.
+            let _ = net_name::remove_orphans(Path::new(net_name::RUN_ROOT));
+            if self.is_ended() {
+                return Err(format!("interrupted: {} was ended before its time and has no outcome", order.workload));
+            }
+            return Err(describe_failure(status, &String::from_utf8_lossy(&complaint)));
+        }
+        serde_json::from_slice(&text).map_err(|e| format!("the trial's answer is not one ({e})"))
+    }
+
+    /// Waits with a bound, asleep until the process has ended, its time is over, or it is to end; its herd ends with it.
+    fn wait(&self, child: &mut Child, timeout: Duration) -> Result<ExitStatus, String> {
+        let deadline = Instant::now() + timeout;
+        let why = loop {
+            let left = deadline.saturating_duration_since(Instant::now());
+            let next = if self.interrupt.is_some() { left.min(LOOK) } else { left };
+            match schedlab_sys::pidfd::wait_exit(child.id(), next) {
+                Ok(has_ended) if has_ended || self.is_ended() => {
+                    // Of one that has ended already nothing is left to kill.
+                    let _ = child.kill();
+                    return child.wait().map_err(|e| format!("the trial process cannot be waited for: {e}"));
+                }
+                Ok(_) if left > next => {}
+                Ok(_) => break format!("the trial did not end within {} s and was killed", timeout.as_secs()),
+                Err(e) => break format!("the trial process cannot be watched: {e}"),
+            }
+        };
+        let _ = child.kill();
+        let _ = child.wait();
+        Err(why)
+    }
+}
+
+/// Its own process group: a Ctrl-C at the terminal reaches us alone, and the running trial ends as planned.
+fn spawn() -> std::io::Result<Child> {
+    use std::os::unix::process::CommandExt;
+    Command::new("/proc/self/exe")
+        .args([TRIAL_ARGUMENT, &std::process::id().to_string()])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .process_group(0)
+        .spawn()
+}
+
+fn drain(mut pipe: impl Read + Send + 'static) -> std::thread::JoinHandle<Vec<u8>> {
+    std::thread::spawn(move || {
+        let mut bytes = Vec::new();
+        let _ = pipe.read_to_end(&mut bytes);
+        bytes
+    })
+}
+
+fn describe_failure(status: ExitStatus, complaint: &str) -> String {
+    let last = complaint.lines().rev().find(|l| !l.trim().is_empty()).unwrap_or("").trim();
+    // It is our own program: its name in front of its words is no news.
+    let last = last.strip_prefix("schedlab: ").unwrap_or(last);
+    match (last.is_empty(), status.code()) {
+        (false, _) => last.to_owned(),
+        (true, Some(code)) => format!("the trial process ended with exit code {code} and said nothing"),
+        (true, None) => format!("the trial process died: {status}"),
     }
 }

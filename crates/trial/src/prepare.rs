@@ -3,48 +3,12 @@
 
 use crate::schedule::Coins;
 use crate::workloads::Expansion;
-use anyhow::{Context, Result, bail};
-use schedlab_run::manifest::{Design, FORMAT_VERSION, OrderKnown};
-use schedlab_run::plan::{Plan, Stopping};
+use anyhow::{Context, Result};
+use schedlab_run::manifest::{FORMAT_VERSION, OrderKnown};
+use schedlab_run::plan::Plan;
 use schedlab_run::units::format_ns;
-use schedlab_run::{
-    Arm, CounterLevel, Environment, LEAST_UNITS, LoadGroup, Manifest, PlanError, Setting, Stamping, counted,
-};
+use schedlab_run::{Arm, Environment, Manifest, PlanError, Setting};
 use schedlab_tune::Roots;
-
-/// Length of a trial when the plan names none: long against set-up, short against drift.
-const DEFAULT_TRIAL_NS: u64 = 500_000_000;
-/// Set-up, teardown and storage of a trial, for forecasts before anything has run.
-pub(crate) const OVERHEAD_NS: u64 = 60_000_000;
-
-/// `off`, `sampled` or `all`.
-pub fn stamping(text: &str) -> Result<Stamping> {
-    Ok(match text {
-        "off" => Stamping::Off,
-        "sampled" => Stamping::Sampled,
-        "all" => Stamping::All,
-        other => bail!("latency `{other}` is not off, sampled or all"),
-    })
-}
-
-/// `basic`, `full` or `topdown`.
-pub fn counters(text: &str) -> Result<CounterLevel> {
-    Ok(match text {
-        "basic" => CounterLevel::Basic,
-        "full" => CounterLevel::Full,
-        "topdown" => CounterLevel::TopDown,
-        other => bail!("counters `{other}` is not basic, full or topdown"),
-    })
-}
-
-/// `same` or `separate`.
-pub fn load_group(text: &str) -> Result<LoadGroup> {
-    Ok(match text {
-        "same" => LoadGroup::Same,
-        "separate" => LoadGroup::Separate,
-        other => bail!("load_group `{other}` is not same or separate"),
-    })
-}
 
 /// The manifest of a run about to begin.
 pub fn manifest(plan: &Plan, command: Vec<String>, environment: Environment) -> Result<Manifest> {
@@ -67,7 +31,7 @@ pub fn manifest(plan: &Plan, command: Vec<String>, environment: Environment) -> 
         primary: Vec::new(),
         sesoi: plan.sesoi,
         alpha: plan.alpha,
-        design: design(plan, workloads.len())?,
+        design: workloads.design()?,
         switchback_window_ns: plan.switchback_window_ns,
         stamping: plan.stamping,
         counters: plan.counters,
@@ -85,7 +49,7 @@ pub fn manifest(plan: &Plan, command: Vec<String>, environment: Environment) -> 
         boots: plan.guest.as_ref().and_then(|guest| guest.boots),
         kernels: Vec::new(),
     };
-    workloads.fill(&mut manifest, plan, trial_ns(plan, workloads.len()))?;
+    workloads.fill(&mut manifest)?;
     if manifest.switchback_window_ns.is_some() {
         fill_sysctls(&mut manifest.arms)?;
         enough_windows(&manifest)?;
@@ -96,47 +60,8 @@ pub fn manifest(plan: &Plan, command: Vec<String>, environment: Environment) -> 
 /// Refuses what cannot be run on any machine: for a plan whose trials run on others, which are booted later.
 pub fn check_anywhere(plan: &Plan) -> Result<()> {
     let workloads = Expansion::of(plan)?;
-    design(plan, workloads.len())?;
-    workloads.check(plan, trial_ns(plan, workloads.len()))
-}
-
-/// Trial length: the plan's, or the default, shortened when a budget would not hold two dozen blocks of it.
-fn trial_ns(plan: &Plan, workloads: usize) -> u64 {
-    let wanted = plan.trial_ns.unwrap_or(DEFAULT_TRIAL_NS);
-    match (&plan.stopping, plan.trial_ns) {
-        (Stopping::Budget { budget_ns, .. }, None) if plan.switchback_window_ns.is_none() => {
-            let per_workload = budget_ns / workloads.max(1) as u64;
-            let trials = 24 * 2 * plan.arms.len() as u64;
-            (per_workload / trials).saturating_sub(OVERHEAD_NS).clamp(100_000_000, wanted)
-        }
-        _ => wanted,
-    }
-}
-
-fn design(plan: &Plan, workloads: usize) -> Result<Design> {
-    Ok(match plan.stopping {
-        Stopping::Trials { blocks } => Design::Fixed { blocks },
-        Stopping::UntilDecided { max_blocks } => Design::OpenEnded { max_blocks },
-        Stopping::Budget { budget_ns, looks } => {
-            let per_workload = budget_ns / workloads.max(1) as u64;
-            let block = if plan.switchback_window_ns.is_some() { 1 } else { 2 * plan.arms.len() as u64 };
-            // One more: the warm-up block before them.
-            let trial_ns = trial_ns(plan, workloads).saturating_add(OVERHEAD_NS);
-            let least = ((LEAST_UNITS as u64 + 1) * block).saturating_mul(trial_ns);
-            if per_workload < least {
-                return Err(PlanError::Inconsistent(format!(
-                    "a budget of {} is too short for {LEAST_UNITS} blocks of {} and {}: give at least {}, or a shorter `trial`",
-                    format_ns(budget_ns),
-                    counted(workloads, "workloads"),
-                    counted(plan.arms.len(), "arms"),
-                    format_ns(
-                        least.saturating_mul(workloads as u64).div_ceil(1_000_000_000).saturating_mul(1_000_000_000)
-                    )
-                )).into());
-            }
-            Design::Budgeted { budget_ns: per_workload, looks }
-        }
-    })
+    workloads.design()?;
+    workloads.check()
 }
 
 /// From the clock: a run that names no seed draws its own and records it. Kept below 2^53 so that JSON readers that

@@ -33,20 +33,26 @@ pub(crate) fn of_run(manifest: &Manifest) -> Result<Vec<Requirement>> {
 }
 
 /// Functions whose calls the requirements want counted in a trial of this workload and arm.
-pub(crate) fn called(manifest: &Manifest, workload: u32, arm: Option<u32>) -> Vec<String> {
-    // What cannot be read was told when the block began.
-    let requirements = of_run(manifest).unwrap_or_default();
-    let arm = arm.map_or("A and B", |arm| &manifest.arms[arm as usize].name);
-    let of = Some((manifest.workloads[workload as usize].name.as_str(), arm));
+pub(crate) fn called(
+    requirements: &[Requirement],
+    manifest: &Manifest,
+    workload: u32,
+    arm: Option<u32>,
+) -> Vec<String> {
+    let of = Some((manifest.workloads[workload as usize].name.as_str(), name(manifest, arm)));
     requirements.iter().filter_map(|requirement| requirement.called(of)).map(str::to_owned).collect()
+}
+
+/// A requirement of a switchback trial, which holds both arms, names none.
+fn name(manifest: &Manifest, arm: Option<u32>) -> &str {
+    arm.map_or("A and B", |arm| &manifest.arms[arm as usize].name)
 }
 
 /// What a measured trial does not meet. A trial that failed, or whose settings did not take, has its own reason.
 pub(crate) fn unmet(requirements: &[Requirement], manifest: &Manifest, record: &TrialRecord) -> Option<String> {
     let outcome = record.outcome.as_ref().filter(|_| record.status == TrialStatus::Ok)?;
     let workload = &manifest.workloads[record.workload as usize].name;
-    // A requirement of a switchback trial, which holds both arms, names none.
-    let arm = record.arm.map_or("A and B", |arm| &manifest.arms[arm as usize].name);
+    let arm = name(manifest, record.arm);
     let what = requirements.iter().find_map(|requirement| requirement.unmet(workload, arm, outcome))?;
     Some(format!("trial {}, {what}", record.trial))
 }

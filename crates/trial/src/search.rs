@@ -1,9 +1,9 @@
 //! A search over knobs as a study in rounds: points of crate `tune`'s search become arms, effects of arms become gains, and what it
 //! comes to becomes findings.
 
-use crate::prepare::OVERHEAD_NS;
 use crate::rounds::{Ended, Round, Study};
 use crate::schedule::Coins;
+use crate::workloads::OVERHEAD_NS;
 use anyhow::{Context, Result, bail};
 use schedlab_analyze::{
     ArmEffects, Effect, LeftOut, Objective, SEARCH_SCHEMA, Scale, SearchFindings, SearchedKnob, SearchedPoint, Seen,

@@ -2,12 +2,18 @@
 
 use anyhow::{Context, Result};
 use schedlab_bench::{Limits, Topology, Workload};
-use schedlab_run::manifest::{Manifest, Sweep};
+use schedlab_run::manifest::{Design, Manifest, Sweep};
 use schedlab_run::nearest::hint;
-use schedlab_run::plan::{Plan, PlannedWorkload};
-use schedlab_run::{Arm, PlanError, Setting, Stamping, WorkloadSpec};
+use schedlab_run::plan::{Plan, PlannedWorkload, Stopping};
+use schedlab_run::units::format_ns;
+use schedlab_run::{Arm, LEAST_UNITS, PlanError, Setting, Stamping, WorkloadSpec, counted};
 use schedlab_tune::Roots;
 use std::path::Path;
+
+/// Length of a trial when the plan names none: long against set-up, short against drift.
+const DEFAULT_TRIAL_NS: u64 = 500_000_000;
+/// Set-up, teardown and storage of a trial, for forecasts before anything has run.
+pub(crate) const OVERHEAD_NS: u64 = 60_000_000;
 
 /// What a plan is checked against.
 struct Machine {
@@ -92,6 +98,9 @@ impl Expanded<'_> {
 
 /// The plan's workloads, each sweep as one for each value.
 pub(crate) struct Expansion<'p> {
+    plan: &'p Plan,
+    /// Length of those that have one and do not name it.
+    trial_ns: u64,
     workloads: Vec<Expanded<'p>>,
     sweeps: Vec<schedlab_bench::Sweep>,
 }
@@ -113,28 +122,51 @@ impl<'p> Expansion<'p> {
             workloads.extend(sweep.specs.iter().map(of_value));
             sweeps.push(sweep);
         }
-        Ok(Self { workloads, sweeps })
+        let trial_ns = trial_ns(plan, workloads.len());
+        Ok(Self { plan, trial_ns, workloads, sweeps })
     }
 
-    /// Workloads of the run.
-    pub(crate) fn len(&self) -> usize {
-        self.workloads.len()
+    /// How long the run goes on.
+    pub(crate) fn design(&self) -> Result<Design> {
+        let (plan, workloads) = (self.plan, self.workloads.len());
+        Ok(match plan.stopping {
+            Stopping::Trials { blocks } => Design::Fixed { blocks },
+            Stopping::UntilDecided { max_blocks } => Design::OpenEnded { max_blocks },
+            Stopping::Budget { budget_ns, looks } => {
+                let per_workload = budget_ns / workloads.max(1) as u64;
+                let block = if plan.switchback_window_ns.is_some() { 1 } else { 2 * plan.arms.len() as u64 };
+                // One more: the warm-up block before them.
+                let least =
+                    ((LEAST_UNITS as u64 + 1) * block).saturating_mul(self.trial_ns.saturating_add(OVERHEAD_NS));
+                if per_workload < least {
+                    return Err(PlanError::Inconsistent(format!(
+                        "a budget of {} is too short for {LEAST_UNITS} blocks of {} and {}: give at least {}, or a shorter `trial`",
+                        format_ns(budget_ns),
+                        counted(workloads, "workloads"),
+                        counted(plan.arms.len(), "arms"),
+                        format_ns(
+                            least.saturating_mul(workloads as u64).div_ceil(1_000_000_000).saturating_mul(1_000_000_000)
+                        )
+                    )).into());
+                }
+                Design::Budgeted { budget_ns: per_workload, looks }
+            }
+        })
     }
 
     /// Whether their options agree with each other and with the plan: all that is known of them without the machine that
     /// they will run on, which has programs of its own.
-    pub(crate) fn check(&self, plan: &Plan, trial_ns: u64) -> Result<()> {
+    pub(crate) fn check(&self) -> Result<()> {
         let nothing_more = |_: &dyn Workload, _: &Arm| Ok(());
         self.workloads.iter().try_for_each(|it| {
-            let workload = validated(plan, &it.run, trial_ns, nothing_more)?;
-            it.check_metrics(plan, workload.as_ref())
+            let workload = self.validated(&it.run, nothing_more)?;
+            it.check_metrics(self.plan, workload.as_ref())
         })
     }
 
-    /// Writes them into the manifest: validated, every argument spelled out, primary metrics named. `trial_ns` is the
-    /// length of those that have one and do not name it.
-    pub(crate) fn fill(&self, manifest: &mut Manifest, plan: &Plan, trial_ns: u64) -> Result<()> {
-        let machine = Machine::read()?;
+    /// Writes them into the manifest: validated, every argument spelled out, primary metrics named.
+    pub(crate) fn fill(&self, manifest: &mut Manifest) -> Result<()> {
+        let (plan, machine) = (self.plan, Machine::read()?);
         let sweep = |sweep: &schedlab_bench::Sweep| Sweep {
             option: sweep.option.clone(),
             parallel: sweep.parallel,
@@ -144,7 +176,7 @@ impl<'p> Expansion<'p> {
         manifest.sweeps = self.sweeps.iter().map(sweep).collect();
         for expanded in &self.workloads {
             let Expanded { planned, run, swept } = expanded;
-            let workload = validated(plan, run, trial_ns, |workload, arm| machine.check(workload, arm, plan))?;
+            let workload = self.validated(run, |workload, arm| machine.check(workload, arm, plan))?;
             expanded.check_metrics(plan, workload.as_ref())?;
             schedlab_bench::load::Load::check(&planned.load).with_context(|| format!("load beside {run}"))?;
             if let Some(number) = swept {
@@ -158,6 +190,25 @@ impl<'p> Expansion<'p> {
         }
         Ok(())
     }
+
+    /// A workload with its length, checked as every arm has it: against itself, and by `check`.
+    fn validated(
+        &self,
+        run: &WorkloadSpec,
+        check: impl Fn(&dyn Workload, &Arm) -> Result<()>,
+    ) -> Result<Box<dyn Workload>> {
+        let workload = with_length(self.plan, run, self.trial_ns)?;
+        for arm in &self.plan.arms {
+            if arm.settings.iter().any(Setting::is_workload_option) {
+                let of_arm = || format!("arm `{}` on {run}", arm.name);
+                let own = schedlab_bench::parse(&workload.spec().with_options(&arm.settings)).with_context(of_arm)?;
+                check(own.as_ref(), arm).with_context(of_arm)?;
+            } else {
+                check(workload.as_ref(), arm)?;
+            }
+        }
+        Ok(workload)
+    }
 }
 
 /// The control's values of the options that every arm sets: a workload need not have what each arm brings, such as the
@@ -167,6 +218,19 @@ fn options_of_every_arm(arms: &[Arm]) -> Vec<Setting> {
     let has = |arm: &Arm, option: &Setting| arm.settings.iter().any(|setting| setting.key() == option.key());
     let options = control.settings.iter().filter(|setting| setting.is_workload_option());
     options.filter(|option| others.iter().all(|arm| has(arm, option))).cloned().collect()
+}
+
+/// Trial length: the plan's, or the default, shortened when a budget would not hold two dozen blocks of it.
+fn trial_ns(plan: &Plan, workloads: usize) -> u64 {
+    let wanted = plan.trial_ns.unwrap_or(DEFAULT_TRIAL_NS);
+    match (&plan.stopping, plan.trial_ns) {
+        (Stopping::Budget { budget_ns, .. }, None) if plan.switchback_window_ns.is_none() => {
+            let per_workload = budget_ns / workloads.max(1) as u64;
+            let trials = 24 * 2 * plan.arms.len() as u64;
+            (per_workload / trials).saturating_sub(OVERHEAD_NS).clamp(100_000_000, wanted)
+        }
+        _ => wanted,
+    }
 }
 
 /// A workload with its length, as the plan has it before an arm changes it.
@@ -183,26 +247,6 @@ fn with_length(plan: &Plan, run: &WorkloadSpec, trial_ns: u64) -> Result<Box<dyn
     let insists = plan.trial_ns.is_some() && (takes_length || plan.workloads.len() == 1);
     if insists || takes_length && !written {
         workload.set_duration_ns(trial_ns).with_context(|| run.to_string())?;
-    }
-    Ok(workload)
-}
-
-/// A workload with its length, checked as every arm has it: against itself, and by `check`.
-fn validated(
-    plan: &Plan,
-    run: &WorkloadSpec,
-    trial_ns: u64,
-    check: impl Fn(&dyn Workload, &Arm) -> Result<()>,
-) -> Result<Box<dyn Workload>> {
-    let workload = with_length(plan, run, trial_ns)?;
-    for arm in &plan.arms {
-        if arm.settings.iter().any(Setting::is_workload_option) {
-            let of_arm = || format!("arm `{}` on {run}", arm.name);
-            let own = schedlab_bench::parse(&workload.spec().with_options(&arm.settings)).with_context(of_arm)?;
-            check(own.as_ref(), arm).with_context(of_arm)?;
-        } else {
-            check(workload.as_ref(), arm)?;
-        }
     }
     Ok(workload)
 }

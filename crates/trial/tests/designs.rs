@@ -3,11 +3,10 @@
 
 mod fake;
 
-use anyhow::Result;
 use fake::{Lab, manifest};
 use schedlab_run::manifest::{Design, Sweep};
 use schedlab_run::{Applied, Manifest, Plan, Setting, TrialRecord, TrialStatus};
-use schedlab_trial::{HostSettings, factors};
+use schedlab_trial::factors;
 use schedlab_tune::Roots;
 
 /// Three values of an option, two arms.
@@ -75,27 +74,6 @@ fn an_option_of_an_arm_is_ordered_with_the_workload_and_reaches_no_host() {
     assert_eq!(lab.host_settings, Some(Vec::new()));
 }
 
-/// Refuses what is set to `never`, and keeps what was put in force.
-#[derive(Default)]
-struct Picky {
-    asked: Vec<Vec<String>>,
-}
-
-impl HostSettings for Picky {
-    fn cover(&mut self, _settings: &[Setting]) -> Result<Vec<Applied>> {
-        Ok(Vec::new())
-    }
-    fn apply(&mut self, settings: &[Setting]) -> Result<Vec<Applied>> {
-        self.asked.push(settings.iter().map(ToString::to_string).collect());
-        let applied = |setting: &Setting| Applied {
-            setting: setting.clone(),
-            effective: String::new(),
-            not_applied: setting.to_string().ends_with("never").then(|| "this kernel has none".to_owned()),
-        };
-        Ok(settings.iter().map(applied).collect())
-    }
-}
-
 const FACTORS: &str = "trials = 6\n[[workload]]\nrun = \"pipe:pin=same\"\n\
     [[factor]]\nname = \"thp\"\nlow = \"thp=never\"\nhigh = \"thp=always\"\n\
     [[factor]]\nname = \"group\"\nhigh = \"autogroup=off;nice=1\"\n\
@@ -122,12 +100,21 @@ fn user(uid: u32) -> (tempfile::TempDir, Roots) {
 fn factors_are_tried_on_the_host_and_taken_back_before_the_run() {
     let plan = Plan::parse(&FACTORS.replace("nice=1", "timer_slack=1us")).unwrap();
     let (_tree, roots) = user(1000);
-    let mut host = Picky::default();
-    let refused = factors::refused(&plan, &roots, &mut host).unwrap();
+    let mut asked = Vec::new();
+    let mut apply = |settings: &[Setting]| {
+        asked.push(settings.iter().map(ToString::to_string).collect::<Vec<_>>());
+        let applied = |setting: &Setting| Applied {
+            setting: setting.clone(),
+            effective: String::new(),
+            not_applied: setting.to_string().ends_with("never").then(|| "this kernel has none".to_owned()),
+        };
+        Ok(settings.iter().map(applied).collect())
+    };
+    let refused = factors::refused(&plan, &roots, &mut apply).unwrap();
     assert_eq!(refused[0].as_deref(), Some("thp=never: this kernel has none"));
     assert_eq!((refused[1].clone(), refused[2].clone()), (None, None), "an option needs no host");
     assert!(refused[3].as_ref().unwrap().starts_with("nice=-19 needs CAP_SYS_NICE"), "{refused:?}");
-    assert_eq!(host.asked, [vec!["thp=never".to_owned()], vec!["autogroup=off".to_owned()], Vec::new()]);
+    assert_eq!(asked, [vec!["thp=never".to_owned()], vec!["autogroup=off".to_owned()], Vec::new()]);
     let settled = plan.settle(&refused).unwrap();
     assert_eq!(
         settled.arms.iter().map(|arm| arm.name.as_str()).collect::<Vec<_>>(),

@@ -241,17 +241,6 @@ fn a_switchback_trial_carries_both_arms_and_a_coin_per_pair() {
     assert_eq!(order.b.len(), 1);
 }
 
-#[test]
-fn a_workload_with_cgroups_gets_fresh_ones_for_every_trial() {
-    let mut plan = manifest(Design::Fixed { blocks: 6 }, &["", "nice=5"]);
-    plan.workloads = vec!["pipe/1:duration=100ms,pin=same,cgroups=apart".parse().unwrap()];
-    let mut lab = Lab::new(plan);
-    let (manifest, _) = lab.run();
-    assert_eq!(manifest.ended, "planned");
-    let order = lab.last_order.unwrap();
-    assert_eq!(order.workload_cgroups, ["/parent/cgroup.procs", "/child/cgroup.procs"].map(std::path::PathBuf::from));
-}
-
 const PLAN: &str = "trials = 6\n[[workload]]\nrun = \"pipe:cgroups=apart\"\n[[arm]]\nname = \"a\"\n[[arm]]\nname = \"b\"\nset = \"policy=batch;nice=-5;sysctl:kernel.sched_rt_runtime_us=1\"\n";
 
 /// The /proc of somebody without rights, on a machine without cgroups.

@@ -1,8 +1,10 @@
 //! The command lines of what looks at the host or runs one workload: `doctor`, `list`, `bench`, `record`, `profile`.
 
 use super::Answer;
+use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, ValueEnum};
-use schedlab_run::TraceSource;
+use schedlab_run::{CounterLevel, LoadGroup, Stamping, TraceSource};
+use serde::de::DeserializeOwned;
 use std::path::PathBuf;
 
 #[derive(Debug, Args)]
@@ -38,29 +40,28 @@ pub(crate) struct List {
 }
 
 /// How trials are run, common to `bench` and `ab`.
-#[derive(Debug, Args)]
+#[derive(Debug, Default, Args)]
 pub(crate) struct Measuring {
     /// Time stamps: off (no clock in the loop), sampled (≤ 1 % cost), all
-    #[arg(long, value_name = "LEVEL", default_value = "sampled", value_parser = ["off", "sampled", "all"])]
-    pub(crate) latency: String,
+    #[arg(long, value_name = "LEVEL", default_value = "sampled", value_parser = words::<Stamping>(["off", "sampled", "all"]))]
+    pub(crate) latency: Stamping,
     /// Counters: basic (before and after), full (also perf events and a sample each 100 ms), or topdown (full, with the
     /// PMU given to a top-down analysis, and memory bandwidth by socket and die)
-    #[arg(long, value_name = "LEVEL", default_value = "full", value_parser = ["basic", "full", "topdown"])]
-    pub(crate) counters: String,
+    #[arg(long, value_name = "LEVEL", default_value = "full", value_parser = words::<CounterLevel>(["basic", "full", "topdown"]))]
+    pub(crate) counters: CounterLevel,
     /// Background load beside the workload, such as burn:2x50%; may be given several times
     #[arg(long, value_name = "WORKLOAD")]
     pub(crate) load: Vec<String>,
     /// Whether the load shares the workload's session, autogroup and cgroup
-    #[arg(long, value_name = "GROUP", default_value = "same", value_parser = ["same", "separate"])]
-    pub(crate) load_group: String,
+    #[arg(long, value_name = "GROUP", default_value = "same", value_parser = words::<LoadGroup>(["same", "separate"]))]
+    pub(crate) load_group: LoadGroup,
 }
 
-impl Default for Measuring {
-    /// As the options say.
-    fn default() -> Self {
-        let word = |word: &str| word.to_owned();
-        Self { latency: word("sampled"), counters: word("full"), load: Vec::new(), load_group: word("same") }
-    }
+/// One of these words, read as in a plan.
+fn words<T: DeserializeOwned + Clone + Send + Sync + 'static>(
+    words: impl Into<PossibleValuesParser>,
+) -> impl TypedValueParser<Value = T> {
+    words.into().try_map(|word| serde_json::from_value(word.into()))
 }
 
 #[derive(Debug, Args)]

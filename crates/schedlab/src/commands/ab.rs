@@ -44,9 +44,9 @@ fn plan_toml(args: &Ab, written: &[(String, String)]) -> Result<String> {
     let mut line = |key: &str, value: String| writeln!(toml, "{key} = {value}");
     line("title", quoted(&format!("A `{}` against B `{}`", arms[0].0, arms[1].0)))?;
     line("sesoi", quoted(&args.sesoi))?;
-    line("latency", quoted(&args.measuring.latency))?;
-    line("counters", quoted(&args.measuring.counters))?;
-    line("load_group", quoted(&args.measuring.load_group))?;
+    line("latency", serde_json::to_string(&args.measuring.latency)?)?;
+    line("counters", serde_json::to_string(&args.measuring.counters)?)?;
+    line("load_group", serde_json::to_string(&args.measuring.load_group)?)?;
     match (args.trials, args.until_decided) {
         (Some(trials), _) => line("trials", trials.to_string())?,
         (None, true) => {

@@ -16,7 +16,7 @@ use schedlab_run::lane::{Provenance, kernel_of};
 use schedlab_run::plan::{PlannedWorkload, parse_sweep};
 use schedlab_run::{Applied, Arm, Setting, TraceOrder, TrialOrder, TrialOutcome, WorkloadSpec};
 use schedlab_sys::interrupt::Interrupt;
-use schedlab_trial::{ExecRunner, HostSettings, run_in_cgroups};
+use schedlab_trial::{HostRunner, Runner};
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::fs::OpenOptions;
@@ -25,6 +25,9 @@ use std::time::Duration;
 
 /// The schema of a trial's answer.
 pub(super) const OUTCOME: &str = "schedlab/outcome/1";
+
+/// A trial that hangs ends by its workload's own time-out, or by its user.
+const TRIAL_LIMIT: Duration = Duration::from_secs(24 * 3600);
 
 /// Adds every workload's options as long options of `bench` and `ab`: `--groups 10` says the same as
 /// `messaging:groups=10`. Help shows those of the workloads in `shown`.
@@ -299,11 +302,11 @@ pub(super) fn order(spec: &WorkloadSpec, set: &str, measuring: &Measuring) -> Re
         workload: workload.spec(),
         net_namespace: settings.iter().any(Setting::is_net_sysctl),
         settings: settings.iter().filter(|s| s.is_per_task() || s.is_net_sysctl()).cloned().collect(),
-        stamping: schedlab_trial::prepare::stamping(&measuring.latency)?,
-        counters: schedlab_trial::prepare::counters(&measuring.counters)?,
+        stamping: measuring.latency,
+        counters: measuring.counters,
         calls: Vec::new(),
         load,
-        load_group: schedlab_trial::prepare::load_group(&measuring.load_group)?,
+        load_group: measuring.load_group,
         cgroup_procs: Vec::new(),
         workload_cgroups: Vec::new(),
         trace: unread_trace(&settings)?,
@@ -351,24 +354,13 @@ pub(super) fn run_claimed(order: &TrialOrder, on_host: &[Setting], claim: Option
 /// Runs one trial under host-wide settings and restores them; none where one of them is not in force.
 pub(super) fn run_once(order: &TrialOrder, on_host: &[Setting]) -> Result<TrialOutcome> {
     session::restore_leftovers()?;
-    let mut runner = ExecRunner::of_this_binary();
+    let mut runner = HostRunner::of_this_host()?;
     if !on_host.is_empty() || order.trace.is_some() || !schedlab_bench::parse(&order.workload)?.cgroups().is_empty() {
         // Ctrl-C ends the trial, and this process when the host is as it was; also a second one, only a third does not wait.
         runner = runner.ended_by(Interrupt::catch_twice().context("signals cannot be caught")?);
     }
-    let mut host = session::Host::default();
-    let mut applied = host.apply(on_host)?;
-    if let Err(missing) = all_applied(&applied) {
-        host.restore()?;
-        return Err(missing);
-    }
-    let mut order = order.clone();
-    order.cgroup_procs = host.cgroup_procs();
-    let timeout = Duration::from_secs(24 * 3600);
-    let result = run_in_cgroups(&mut host, &mut runner, &mut order, timeout)?;
-    host.restore()?;
-    let mut outcome = result.map_err(anyhow::Error::msg)?;
-    applied.append(&mut outcome.applied);
-    outcome.applied = applied;
-    Ok(outcome)
+    let applied = runner.apply(on_host)?;
+    let ran = all_applied(&applied).and_then(|()| runner.under(applied, order.clone(), TRIAL_LIMIT));
+    runner.restore()?;
+    ran?.map_err(anyhow::Error::msg)
 }

@@ -19,7 +19,7 @@ use schedlab_stats::BisectRules;
 use schedlab_trial::rounds::Ended;
 use schedlab_trial::why::Why;
 use serde::Serialize;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use study::BisectStudy;
 
 /// Trials of a block of two arms.
@@ -34,7 +34,8 @@ pub(super) fn run(args: &Bisect) -> Result<u8> {
     if plan.arms.is_empty() {
         usage!("{}: a factorial has no arm to bisect with: give it [[arm]] tables", of_plan());
     }
-    let dir = directory(args);
+    let name = format!("bisect-{}", session::name_of(&args.plan));
+    let dir = session::directory(args.out.as_deref(), &name, args.resume);
     let members = Members::of(args, &dir)?;
     if members.builds() && plan.guest.is_none() {
         usage!("{}: kernels are booted: give the plan a [guest] table", of_plan());
@@ -85,16 +86,6 @@ fn why_between(plan: &Plan, dir: &Path, args: &Bisect) -> Result<(Option<WhyFind
         why::by_group::add(found, plan);
     }
     Ok((found, ended))
-}
-
-fn directory(args: &Bisect) -> PathBuf {
-    let name = args.plan.file_stem().map(|s| s.to_string_lossy().into_owned()).unwrap_or_default();
-    let usual = session::default_out(&format!("bisect-{name}"));
-    match &args.out {
-        Some(out) => out.clone(),
-        None if args.resume => usual,
-        None => session::unused(usual),
-    }
 }
 
 /// The answer of `bisect --dry-run`.

@@ -3,15 +3,15 @@
 use super::bench::run_once;
 use super::report::{open, terminal_width};
 use crate::cli::{Answer, Doctor};
+use crate::exit;
 use crate::output::{print_answer, to_stdout};
-use crate::{exit, session};
 use anyhow::{Context, Result};
 use schedlab_analyze::Change;
 use schedlab_host::Probes;
 use schedlab_run::{
     Check, CheckState, CounterLevel, Environment, LoadGroup, Manifest, Stamping, TrialOrder, TrialRecord,
 };
-use schedlab_trial::{ExecRunner, Experiment, Store, Watch, prepare};
+use schedlab_trial::{Experiment, HostRunner, Store, prepare};
 use serde::Serialize;
 use std::io::IsTerminal;
 
@@ -145,18 +145,15 @@ fn noise_floor(environment: &Environment) -> Result<Vec<String>> {
     let mut experiment = Experiment {
         manifest,
         trials: Vec::new(),
-        tally: Default::default(),
-        runner: &mut ExecRunner::of_this_binary(),
-        host: &mut session::Host::default(),
-        watch: Some(Watch::start(schedlab_host::Roots::default(), schedlab_record::Roots::default())),
+        runner: &mut HostRunner::of_this_host()?,
+        watch: Some(crate::place::watch()),
         store: &mut Forget,
         traces: std::env::temp_dir(),
         events: &mut |_| {},
         interrupted: &|| interrupt.requested(),
         clock: &schedlab_sys::clock::monotonic_ns,
         wall_clock: &schedlab_sys::clock::realtime_ns,
-        not_covered: Vec::new(),
-        refused: Default::default(),
+        known: Default::default(),
     };
     experiment.run()?;
     let findings = schedlab_analyze::compare(&experiment.manifest, &experiment.trials);

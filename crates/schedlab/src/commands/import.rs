@@ -26,7 +26,7 @@ pub(super) fn run(args: &Import) -> Result<u8> {
         print_line(format_args!("{trials} in {}", counted(imported.manifest.arms.len(), "arms")))?;
         return Ok(exit::DONE);
     }
-    let dir = args.out.clone().unwrap_or_else(|| session::unused(session::default_out(&sources[0].name)));
+    let dir = session::directory(args.out.as_deref(), &sources[0].name, false);
     let mut writer = RunWriter::create(&dir, &imported.manifest)?;
     for trial in &imported.trials {
         writer.append(trial)?;

@@ -27,7 +27,7 @@ pub(super) fn run(args: &Record) -> Result<u8> {
     if args.self_test {
         return self_test(args);
     }
-    let dir = args.out.clone().unwrap_or_else(|| session::unused(session::default_out("record")));
+    let dir = session::directory(args.out.as_deref(), "record", false);
     let mut trace = trace_order(&args.events, args.keep.as_deref(), args.source, &dir)?;
     if args.out.is_some() {
         // Told before anything is started. A place of our own choice is taken later, and another one where that is gone.
@@ -192,7 +192,7 @@ fn self_test(args: &Record) -> Result<u8> {
     if !args.command.is_empty() {
         usage!("the self-test has a workload of its own, pipe:pin=same; to record a command leave out --self-test");
     }
-    let dir = args.out.clone().unwrap_or_else(|| session::unused(session::default_out("record-self-test")));
+    let dir = session::directory(args.out.as_deref(), "record-self-test", false);
     let toml = format!(
         "title = \"What recording costs\"\ntrials = {}\ntrial = \"{}\"\nlatency = \"off\"\ncounters = \"basic\"\n\
          [[workload]]\nrun = \"pipe:pin=same\"\n[[arm]]\nname = \"no trace\"\nset = \"\"\n\

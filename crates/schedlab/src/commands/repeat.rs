@@ -2,13 +2,12 @@
 
 mod kernels;
 
-use super::run::{begin, resume};
+use super::run::begun;
 use super::trace::print;
-use super::vm::trials::Guests;
 use crate::cli::Repeat;
 use crate::exit::{self, usage};
 use crate::output::{print_line, say};
-use crate::{input, session};
+use crate::{input, place, session};
 use anyhow::{Context, Result, anyhow, bail};
 use kernels::Kernels;
 use schedlab_analyze::{Answer, Repetition, repetition};
@@ -70,15 +69,9 @@ fn describe(pack: &Pack, kernels: &Kernels<'_>, args: &Repeat) -> Result<u8> {
 
 /// Where the run goes.
 fn directory(args: &Repeat) -> PathBuf {
-    let usual = || {
-        let name = args.file.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
-        session::default_out(&format!("repeat-{}", name.split('.').next().unwrap_or_default()))
-    };
-    match &args.out {
-        Some(out) => out.clone(),
-        None if args.resume => usual(),
-        None => session::unused(usual()),
-    }
+    let name = args.file.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+    let name = format!("repeat-{}", name.split('.').next().unwrap_or_default());
+    session::directory(args.out.as_deref(), &name, args.resume)
 }
 
 /// Another instruction set is another machine; of guests the pack says which they are.
@@ -102,14 +95,13 @@ fn repeated(pack: &Pack, kernels: &Kernels<'_>, args: &Repeat) -> Result<Result<
     if let Some(run) = args.resume.then(|| finished(&dir, &plan)).transpose()?.flatten() {
         return Ok(Ok(answered(pack, &dir, &run.manifest, &run.trials)));
     }
-    let guests = plan.guest.as_ref().map(|guest| Guests::new(guest, &plan)).transpose()?;
-    let begun = if args.resume { resume(&dir, &plan, guests.as_ref()) } else { begin(&dir, &plan, guests.as_ref()) };
-    let (manifest, writer, trials) = match begun {
+    let begun = place::of(&plan).and_then(|place| Ok((begun(&dir, &plan, &*place, args.resume)?, place)));
+    let (begun, place) = match begun {
         Err(error) if is_of_directory(&error) || args.resume => return Err(error),
         Err(error) => return Ok(Err(format!("{error:#}"))),
         Ok(begun) => begun,
     };
-    let ended = session::run(&dir, manifest, writer, trials, guests.as_ref())?;
+    let ended = session::run(&dir, begun, &*place)?;
     ended.sealed?;
     if matches!(ended.manifest.end(), RunEnd::Interrupted) {
         bail!("interrupted; the same command with --resume -o {} goes on", dir.display());

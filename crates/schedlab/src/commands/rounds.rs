@@ -2,7 +2,7 @@
 
 use super::run;
 use crate::output::{say, say_whole};
-use crate::session;
+use crate::{place, session};
 use anyhow::{Context, Result, bail};
 use schedlab_run::{Plan, Run, counted};
 use schedlab_trial::rounds::{Ended, Round, Study, drive};
@@ -59,7 +59,8 @@ fn round(dir: &Path, number: u32, plan: &Plan) -> Result<Round> {
         return Ok(round);
     }
     say(format_args!("round {number}: {}", counted(plan.arms.len(), "arms")));
-    let ended = run::measure(dir, plan, dir.exists())?;
+    let place = place::of(plan)?;
+    let ended = session::run(dir, run::begun(dir, plan, &*place, dir.exists())?, &*place)?;
     ended.sealed?;
     Ok(Round { number, dir: dir.to_owned(), manifest: ended.manifest, trials: ended.trials })
 }

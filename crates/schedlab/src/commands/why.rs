@@ -12,8 +12,8 @@ use crate::output::say;
 use crate::{exit, input, session};
 use anyhow::{Context, Result, bail};
 use schedlab_run::factorial::Toggles;
-use schedlab_run::{Plan, Run, Setting};
-use schedlab_trial::prepare;
+use schedlab_run::{Plan, Run};
+use schedlab_trial::guest::booted_with;
 use schedlab_trial::rounds::Ended;
 use schedlab_trial::why::Why;
 use schedlab_tune::Roots;
@@ -24,8 +24,8 @@ const WHY: &str = "schedlab/why/1";
 
 pub(super) fn run(args: &Args) -> Result<u8> {
     let (plan, known) = subject(&args.subject)?;
-    let name = args.subject.file_stem().map_or_else(|| "run".into(), |stem| stem.to_string_lossy().into_owned());
-    let dir = args.out.clone().unwrap_or_else(|| session::default_out(&format!("why-{name}")));
+    let name = format!("why-{}", session::name_of(&args.subject));
+    let dir = session::directory(args.out.as_deref(), &name, args.resume);
     if !args.kernels.is_empty() {
         return super::why_kernels::run(args, &plan, dir);
     }
@@ -37,7 +37,6 @@ pub(super) fn run(args: &Args) -> Result<u8> {
         schedlab_trial::prepare::check_anywhere(&plan).with_context(|| args.subject.display().to_string())?;
         return forecast::print(&forecast::of(&why, &plan, known.as_ref()), &args.answer).map(|()| exit::DONE);
     }
-    let dir = if args.out.is_none() && !args.resume { session::unused(dir) } else { dir };
     let ended = rounds::study(&mut why, &dir, args.resume)?;
     let Some(mut found) = why.findings() else { return Ok(code(&ended)) };
     if !args.no_profile && matches!(ended, Ended::Finished) {
@@ -74,16 +73,11 @@ fn subject(path: &Path) -> Result<(Plan, Option<Run>)> {
 
 /// What the kernel of each arm lets one switch.
 pub(super) fn toggles(plan: &Plan) -> Result<[Toggles; 2]> {
-    let Some(guest) = &plan.guest else {
+    let Some(guests) = Guests::of(plan)? else {
         let here = schedlab_tune::toggles(&Roots::default());
         return Ok([here.clone(), here]);
     };
-    prepare::check_anywhere(plan)?;
-    let guests = Guests::new(guest, plan)?;
-    let kind = |arm: usize| -> Vec<Setting> {
-        let settings = plan.arms.get(arm).map(|arm| arm.settings.iter());
-        settings.into_iter().flatten().filter(|setting| setting.is_of_guest()).cloned().collect()
-    };
+    let kind = |arm: usize| booted_with(&plan.arms[arm].settings);
     let of = |arm: usize| {
         say(format_args!("schedlab: looking at what the guest of `{}` can switch", plan.arms[arm].name));
         guests.toggles(&kind(arm)).with_context(|| format!("the guest of `{}`", plan.arms[arm].name))

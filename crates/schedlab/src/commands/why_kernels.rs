@@ -7,7 +7,6 @@ use super::why::forecast::{self, ForecastStage, WhyForecast};
 use super::{rounds, why};
 use crate::cli::why::Why as Args;
 use crate::exit::{self, usage};
-use crate::session;
 use anyhow::{Context, Result};
 use schedlab_run::{Plan, Setting};
 use schedlab_trial::why_kernels::WhyKernels;
@@ -34,7 +33,6 @@ pub(super) fn run(args: &Args, plan: &Plan, dir: PathBuf) -> Result<u8> {
         schedlab_trial::prepare::check_anywhere(plan).with_context(|| args.subject.display().to_string())?;
         return forecast::print(&of(&study, plan, &args.kernels), &args.answer).map(|()| exit::DONE);
     }
-    let dir = if args.out.is_none() && !args.resume { session::unused(dir) } else { dir };
     let ended = rounds::study(&mut study, &dir, args.resume)?;
     let found = study.findings();
     write_answer(&dir.join("why.json"), SCHEMA, &found)?;

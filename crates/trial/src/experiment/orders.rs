@@ -13,15 +13,12 @@ impl Experiment<'_> {
         self.manifest.arms[place.arm.unwrap_or(0) as usize].settings.iter()
     }
 
-    /// The settings of a trial that are its machine's.
-    pub(super) fn on_host(&self, place: Place) -> Vec<Setting> {
-        self.settings(place).filter(|setting| setting.is_host_wide()).cloned().collect()
-    }
-
     pub(super) fn planned(&self, place: Place) -> Planned {
         let order = self.order(place);
         let timeout = timeout(&order);
-        Planned { position: place.position, arm: place.arm.unwrap_or(0), order, settings: self.on_host(place), timeout }
+        let (workload, arm, position) = (place.workload, place.arm.unwrap_or(0), place.position);
+        let settings = self.settings(place).filter(|setting| setting.is_host_wide()).cloned().collect();
+        Planned { workload, arm, position, order, settings, timeout }
     }
 
     /// The order that a trace setting comes to: its file has the trial's number, like everything else of the trial.
@@ -30,7 +27,7 @@ impl Experiment<'_> {
         trace.order(|| trace_file(&self.traces, self.next_trial()))
     }
 
-    pub(super) fn order(&self, place: Place) -> TrialOrder {
+    fn order(&self, place: Place) -> TrialOrder {
         let manifest = &self.manifest;
         let (mut options, mut settings) = (Vec::new(), Vec::new());
         for setting in self.settings(place) {
@@ -47,12 +44,12 @@ impl Experiment<'_> {
             settings,
             stamping: manifest.stamping,
             counters: manifest.counters,
-            calls: require::called(manifest, place.workload, place.arm),
+            calls: require::called(&self.known.requirements, manifest, place.workload, place.arm),
             load: manifest.load.get(place.workload as usize).cloned().unwrap_or_default(),
             load_group: manifest.load_group,
             // One arm with a net.* sysctl puts every arm into a namespace, or the namespace itself would be the effect.
             net_namespace: manifest.arms.iter().any(|a| a.settings.iter().any(Setting::is_net_sysctl)),
-            cgroup_procs: self.host.cgroup_procs(),
+            cgroup_procs: Vec::new(),
             workload_cgroups: Vec::new(),
             trace: self.settings(place).find_map(|setting| self.trace(setting)),
             trace_instance: None,
@@ -82,7 +79,7 @@ impl Experiment<'_> {
 }
 
 /// Generous: a trial that is merely slow is a result; one that hangs is not.
-pub(super) fn timeout(order: &TrialOrder) -> Duration {
+fn timeout(order: &TrialOrder) -> Duration {
     // The workload has a time-out of its own, from its own estimate; this one is for a trial process that is stuck.
     let own = ["loops", "timeout"].iter().any(|key| order.workload.args.contains_key(*key));
     let least = Duration::from_secs(if own { 24 * 3600 } else { 60 });

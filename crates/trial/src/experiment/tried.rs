@@ -1,7 +1,7 @@
 //! Whether the arms can be in force here, found out before anything is measured: each is put in force and read back once.
 
 use super::{Experiment, Place, status_of};
-use anyhow::{Context, Result};
+use anyhow::Result;
 use schedlab_run::{TrialRecord, TrialStatus};
 
 impl Experiment<'_> {
@@ -16,29 +16,29 @@ impl Experiment<'_> {
             if !self.settings(place).any(|setting| !setting.is_workload_option()) {
                 continue;
             }
-            let mut applied = self.not_covered.clone();
+            let mut applied = self.known.not_covered.clone();
             applied.retain(|one| self.manifest.arms[arm as usize].settings.contains(&one.setting));
-            // A switchback's have been tried when they were journalled.
-            if self.manifest.switchback_window_ns.is_none() {
-                let on_host = self.on_host(place);
-                applied.extend(self.host.apply(&on_host).context("a setting could not be put in force or taken back")?);
-            }
-            if applied.iter().all(|one| one.not_applied.is_none()) {
-                applied.extend(self.runner.try_settings(&self.order(place)));
+            if applied.is_empty() {
+                let mut trial = self.planned(place);
+                if self.manifest.switchback_window_ns.is_some() {
+                    // They have been tried when they were journalled.
+                    trial.settings.clear();
+                }
+                applied = self.runner.try_settings(&trial)?;
             }
             if let TrialStatus::NotApplied(reason) = status_of(&applied) {
-                self.refused.insert(arm, reason);
+                self.known.refused.insert(arm, reason);
             }
         }
-        self.host.apply(&[]).context("the host's settings could not be restored").map(drop)
+        Ok(())
     }
 
     /// The row of each refused arm that has none yet, instead of a trial of it.
     pub(super) fn rows_of_refused(&mut self, workload: u32) -> Result<()> {
         let known = self.arms_not_applied(workload);
         let switchback = self.manifest.switchback_window_ns.is_some();
-        for (arm, reason) in self.refused.clone() {
-            if known.contains(&arm) || switchback && self.refused.keys().next() != Some(&arm) {
+        for (arm, reason) in self.known.refused.clone() {
+            if known.contains(&arm) || switchback && self.known.refused.keys().next() != Some(&arm) {
                 continue;
             }
             let record = TrialRecord {

@@ -61,7 +61,7 @@ impl Experiment<'_> {
     /// resumed run goes on as it would have.
     fn next_in_turn(&self, open: &[Member]) -> Option<usize> {
         let place = |member: &Member| {
-            let (whole, begun) = member.pace.turn(&self.tally);
+            let (whole, begun) = member.pace.turn(&self.known.tally);
             let coin = Coins::new(self.manifest.seed, &[u64::from(member.workload), begun as u64, 0x70]).next();
             (whole, begun, coin)
         };
@@ -70,7 +70,7 @@ impl Experiment<'_> {
 
     /// A workload's warm-up block and what it foretells.
     fn begin(&mut self, workload: u32) -> Result<Begun> {
-        let Some(pace) = Pace::new(&self.manifest, workload, &self.tally) else { return Ok(Begun::Already) };
+        let Some(pace) = Pace::new(&self.manifest, workload, &self.known.tally) else { return Ok(Begun::Already) };
         (self.events)(Event::Workload { index: workload, planned: pace.planned_blocks() });
         let started_at = (self.clock)();
         // An interrupt may have cut it: what is done of a block is not done again.
@@ -86,7 +86,7 @@ impl Experiment<'_> {
         }
         let dropped = self.arms_not_applied(workload);
         self.refuse_hopeless(workload)?;
-        let (block_ns, blocks) = pace.forecast(&self.tally);
+        let (block_ns, blocks) = pace.forecast(&self.known.tally);
         (self.events)(Event::Forecast { workload, block_ns, blocks, trials: &self.trials, manifest: &self.manifest });
         let spent_ns = (self.clock)() - started_at;
         Ok(Begun::Running(Member { workload, pace, dropped, spent_ns }))
@@ -107,7 +107,7 @@ impl Experiment<'_> {
             return Ok(Some(stop));
         }
         if let Some(stop) = stopping::ended_by_look(&self.manifest, workload)
-            && pace.turn(&self.tally).0
+            && pace.turn(&self.known.tally).0
         {
             return Ok(Some(stop));
         }
@@ -115,13 +115,13 @@ impl Experiment<'_> {
         if let Some(stop) = self.look(workload, pace, None)? {
             return Ok(Some(stop));
         }
-        if let Some(stop) = pace.stop_before_next_block(&self.tally) {
+        if let Some(stop) = pace.stop_before_next_block(&self.known.tally) {
             return Ok(Some(self.look(workload, pace, Some(1.0))?.unwrap_or(stop)));
         }
-        let (block, repeats) = pace.next_block(&self.tally);
+        let (block, repeats) = pace.next_block(&self.known.tally);
         let stop = self.run_block(workload, block, repeats, false, dropped)?;
         if matches!(stop, Some(Stop::Interrupted)) {
-            let fraction = pace.fraction(&self.tally);
+            let fraction = pace.fraction(&self.known.tally);
             self.look(workload, pace, Some(fraction))?;
         }
         Ok(stop)

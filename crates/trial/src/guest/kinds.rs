@@ -1,6 +1,6 @@
 //! The kinds of guest that a plan's arms ask for: what each is tried with first, and what is said of it.
 
-use super::GuestTrial;
+use super::{GuestTrial, booted_with};
 use schedlab_run::plan::GuestPer;
 use schedlab_run::{Environment, GuestTask, Plan, Setting};
 use std::time::Duration;
@@ -9,10 +9,10 @@ use std::time::Duration;
 pub const TO_PREPARE: Duration = Duration::from_secs(300);
 
 /// The first boot of each kind of guest, with the names of its arms: it reads the plan there.
-pub fn preparations(plan: &Plan, command: &[String]) -> Vec<(String, GuestTrial)> {
+pub fn preparations(plan: &Plan) -> Vec<(String, GuestTrial)> {
     let mut kinds: Vec<(Vec<Setting>, Vec<&str>)> = Vec::new();
     for arm in &plan.arms {
-        let booted_with: Vec<Setting> = arm.settings.iter().filter(|s| s.is_of_guest()).cloned().collect();
+        let booted_with = booted_with(&arm.settings);
         match kinds.iter_mut().find(|(kind, _)| *kind == booted_with) {
             Some((_, arms)) => arms.push(&arm.name),
             None => kinds.push((booted_with, vec![&arm.name])),
@@ -20,7 +20,7 @@ pub fn preparations(plan: &Plan, command: &[String]) -> Vec<(String, GuestTrial)
     }
     let first = plan.guest.as_ref().and_then(|guest| guest.first_seed).unwrap_or(1);
     let trial = |booted_with, arms: &[&str]| GuestTrial {
-        task: GuestTask::Prepare { plan_toml: of_arms(plan, arms).to_toml(), command: command.to_vec() },
+        task: GuestTask::Prepare { plan_toml: of_arms(plan, arms).to_toml() },
         booted_with,
         sample: first,
         boot: plan.guest.as_ref().and_then(|guest| guest.boots).map(|_| first),

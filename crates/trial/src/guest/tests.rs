@@ -12,6 +12,11 @@ fn order() -> TrialOrder {
     .unwrap()
 }
 
+fn planned(position: u32, arm: u32, settings: &[Setting]) -> Planned {
+    let order = TrialOrder { workload: format!("pipe:pin=same,bytes={}", arm + 1).parse().unwrap(), ..order() };
+    Planned { workload: 0, arm, position, order, settings: settings.to_vec(), timeout: Duration::from_secs(10) }
+}
+
 fn answer() -> GuestAnswer {
     GuestAnswer {
         result: GuestResult::Failed("no clock".into()),
@@ -37,11 +42,10 @@ fn each_trial_boots_its_arms_guest_and_samples_pair_the_arms() {
     };
     // The second arm's guests are those of the third, which says so in other words.
     let identities = ["6.1", "6.12", "6.12"].map(|machine| identity(machine, "")).into();
-    let (mut runner, mut host) = guests(&mut boot, GuestPer::Trial, identities, Vec::new(), 1, &[]);
+    let mut runner = guests(&mut boot, GuestPer::Trial, identities, Vec::new(), 1, &[]);
     for (number, arm) in [0u32, 1, 2, 2, 1, 0].into_iter().enumerate() {
-        host.apply(&arms[arm as usize].settings).unwrap();
-        runner.begin(0, Some(arm), number as u32);
-        assert_eq!(runner.run(&order(), Duration::from_secs(1)), Err("no clock".into()));
+        let trial = planned(number as u32, arm, &arms[arm as usize].settings);
+        assert_eq!(runner.run(&trial).unwrap(), Err("no clock".into()));
         assert_eq!(runner.boot_id(), Some(format!("boot {}", number + 1)));
     }
     let expected = [
@@ -81,22 +85,14 @@ fn a_guest_of_a_block_runs_the_trials_of_its_machine_in_their_order() {
         Ok(GuestAnswer { environment, result: GuestResult::Measured(outcomes), ..answer() })
     };
     let identities = ["a", "a", "b"].map(|machine| identity(machine, "")).into();
-    let (mut runner, mut host) = guests(&mut boot, GuestPer::Block, identities, Vec::new(), 1, &[]);
+    let mut runner = guests(&mut boot, GuestPer::Block, identities, Vec::new(), 1, &[]);
     assert!(runner.wants_blocks() && !runner.has_run(0));
     let block = [1u32, 2, 0, 0, 2, 1];
-    let planned = |(position, arm): (u32, u32)| Planned {
-        position,
-        arm,
-        order: TrialOrder { workload: format!("pipe:pin=same,bytes={}", arm + 1).parse().unwrap(), ..order() },
-        settings: arms[arm as usize].settings.clone(),
-        timeout: Duration::from_secs(10),
-    };
+    let planned = |(position, arm): (u32, u32)| planned(position, arm, &arms[arm as usize].settings);
     runner.block(4, (0..).zip(block).map(planned).collect());
     let mut answers = Vec::new();
     for (position, arm) in (0..).zip(block) {
-        host.apply(&arms[arm as usize].settings).unwrap();
-        runner.begin(0, Some(arm), position);
-        let ran = runner.run(&planned((position, arm)).order, Duration::from_secs(1));
+        let ran = runner.run(&planned((position, arm))).unwrap();
         answers.push((ran.map(|outcome| outcome.workload), runner.boot_id().unwrap()));
         assert!(position > 1 || !runner.has_run(4) || arm == 2, "of one machine at a time");
     }
@@ -126,13 +122,12 @@ fn blocks_that_share_a_boot_ask_for_it_and_samples_go_on_being_counted() {
         Ok(answer())
     };
     let identities = ["6.1", "6.1"].map(|machine| identity(machine, "")).into();
-    let (mut runner, _) = guests(&mut boot, GuestPer::Trial, identities, vec![1, 1, 2], 1, &[]);
+    let mut runner = guests(&mut boot, GuestPer::Trial, identities, vec![1, 1, 2], 1, &[]);
     assert!(runner.wants_blocks());
     // The warm-up, the three planned blocks, and one in place of a spoilt one.
     for number in 0..5 {
         runner.block(number, Vec::new());
-        runner.begin(0, Some(0), 0);
-        let _ = runner.run(&order(), Duration::from_secs(1));
+        let _ = runner.run(&planned(0, 0, &[])).unwrap();
     }
     assert_eq!(seen, [1, 1, 1, 2, 1].into_iter().map(Some).zip(1..).collect::<Vec<_>>());
 }
@@ -145,11 +140,10 @@ fn a_run_that_begins_further_on_shares_no_sample_and_no_boot() {
         Ok(answer())
     };
     let identities = ["6.1", "6.12"].map(|machine| identity(machine, "")).into();
-    let (mut runner, _) = guests(&mut boot, GuestPer::Trial, identities, vec![1, 2], 901, &[]);
+    let mut runner = guests(&mut boot, GuestPer::Trial, identities, vec![1, 2], 901, &[]);
     for number in 1..3 {
         runner.block(number, Vec::new());
-        runner.begin(0, Some(0), 0);
-        let _ = runner.run(&order(), Duration::from_secs(1));
+        let _ = runner.run(&planned(0, 0, &[])).unwrap();
     }
     assert_eq!(seen, [(Some(901), 901), (Some(902), 902)]);
 }

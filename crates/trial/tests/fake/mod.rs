@@ -7,10 +7,8 @@
 use anyhow::Result;
 use schedlab_run::manifest::{Design, OrderKnown};
 use schedlab_run::*;
-use schedlab_trial::{Experiment, HostSettings, Runner, Store};
+use schedlab_trial::{Experiment, Planned, Runner, Store};
 use std::cell::Cell;
-use std::path::PathBuf;
-use std::time::Duration;
 
 pub struct Lab {
     pub manifest: Manifest,
@@ -58,18 +56,14 @@ impl Lab {
 
     pub fn run(&mut self) -> (Manifest, Vec<TrialRecord>) {
         let (clock, count) = (Cell::new(1_000u64), Cell::new(self.rows.len() as u64));
-        let mut runner = FakeRunner { lab: self, clock: &clock, count: &count, last: None, arms: Vec::new(), arm: 0 };
-        runner.arms = runner.lab.manifest.arms.iter().map(|a| a.settings.clone()).collect();
+        let mut runner = FakeRunner { lab: self, clock: &clock, count: &count, last: None, in_force: None };
         let (manifest, trials) = (runner.lab.manifest.clone(), runner.lab.rows.clone());
-        let mut host = FakeHost { now: None, foreign_at: runner.lab.foreign_at, count: &count, cgroups: 0 };
         let mut store = FakeStore(Vec::new());
         let stop_after = runner.lab.interrupt_after;
         let mut experiment = Experiment {
             manifest,
             trials,
-            tally: Default::default(),
             runner: &mut runner,
-            host: &mut host,
             watch: None,
             store: &mut store,
             traces: "traces".into(),
@@ -77,15 +71,12 @@ impl Lab {
             interrupted: &|| stop_after.is_some_and(|n| count.get() >= n),
             clock: &|| clock.get(),
             wall_clock: &|| clock.get(),
-            not_covered: Vec::new(),
-            refused: Default::default(),
+            known: Default::default(),
         };
         experiment.run().unwrap();
         let (manifest, trials) = (experiment.manifest, experiment.trials);
-        assert_eq!(host.cgroups, 0, "no group outlives its trial");
-        let last = runner.last.take();
-        self.last_order = last;
-        self.host_settings = host.now;
+        let FakeRunner { last, in_force, .. } = runner;
+        (self.last_order, self.host_settings) = (last, in_force);
         self.stored = store.0;
         (manifest, trials)
     }
@@ -96,17 +87,33 @@ struct FakeRunner<'a> {
     clock: &'a Cell<u64>,
     count: &'a Cell<u64>,
     last: Option<TrialOrder>,
-    arms: Vec<Vec<Setting>>,
-    /// Of the next trial.
-    arm: usize,
+    /// Of the whole machine.
+    in_force: Option<Vec<Setting>>,
 }
 
 impl Runner for FakeRunner<'_> {
-    fn begin(&mut self, _workload: u32, arm: Option<u32>, _position: u32) {
-        self.arm = arm.unwrap_or(0) as usize;
+    fn run(&mut self, trial: &Planned) -> Result<Result<TrialOutcome, String>> {
+        self.in_force = Some(trial.settings.clone());
+        Ok(self.ran(trial))
     }
 
-    fn run(&mut self, order: &TrialOrder, _timeout: Duration) -> Result<TrialOutcome, String> {
+    fn try_settings(&mut self, trial: &Planned) -> Result<Vec<Applied>> {
+        Ok(trial.order.settings.iter().map(|s| self.applied(s)).collect())
+    }
+
+    fn restore(&mut self) -> Result<()> {
+        self.in_force = Some(Vec::new());
+        Ok(())
+    }
+
+    fn foreign_changes(&self) -> Vec<String> {
+        let changed = self.lab.foreign_at.is_some_and(|n| self.count.get() > n);
+        if changed { vec!["kernel.x is 2, not the 1 we wrote".into()] } else { Vec::new() }
+    }
+}
+
+impl FakeRunner<'_> {
+    fn ran(&mut self, Planned { order, arm, settings, .. }: &Planned) -> Result<TrialOutcome, String> {
         self.last = Some(order.clone());
         let trial = self.count.get();
         self.count.set(trial + 1);
@@ -117,12 +124,15 @@ impl Runner for FakeRunner<'_> {
         // A sum of uniform numbers from the order's own seed: near enough to normal, and the same in every run.
         let mut coins = schedlab_trial::schedule::Coins::new(order.seed, &[]);
         let normal: f64 = (0..12).map(|_| coins.next() as f64 / u64::MAX as f64).sum::<f64>() - 6.0;
-        let control = self.arms[0].iter().filter(|s| s.is_per_task()).eq(&order.settings);
-        let of_settings = self.lab.rate.map(|rate| rate(&self.arms[self.arm]));
+        let arms = &self.lab.manifest.arms;
+        let control = arms[0].settings.iter().filter(|s| s.is_per_task()).eq(&order.settings);
+        let of_settings = self.lab.rate.map(|rate| rate(&arms[*arm as usize].settings));
         let of_arm = of_settings.unwrap_or(if control { 1.0 } else { self.lab.effect });
         let rate = 1e6 * of_arm * (self.lab.noise * normal).exp();
         let mut outcome = outcome(rate);
-        outcome.applied = order.settings.iter().map(|s| self.applied(s)).collect();
+        let on_machine = |s: &Setting| Applied { setting: s.clone(), effective: String::new(), not_applied: None };
+        outcome.applied = settings.iter().map(on_machine).collect();
+        outcome.applied.extend(order.settings.iter().map(|s| self.applied(s)));
         if self.lab.steal_every.is_some_and(|n| trial.is_multiple_of(n)) {
             let ticks = |name: &str, value| Counter {
                 name: name.into(),
@@ -154,12 +164,6 @@ impl Runner for FakeRunner<'_> {
         Ok(outcome)
     }
 
-    fn try_settings(&mut self, order: &TrialOrder) -> Vec<Applied> {
-        order.settings.iter().map(|s| self.applied(s)).collect()
-    }
-}
-
-impl FakeRunner<'_> {
     fn applied(&self, setting: &Setting) -> Applied {
         let refused = self.lab.refuse.is_some_and(|key| setting.key() == key);
         Applied {
@@ -167,38 +171,6 @@ impl FakeRunner<'_> {
             effective: String::new(),
             not_applied: refused.then(|| "this kernel ignores it".to_owned()),
         }
-    }
-}
-
-struct FakeHost<'a> {
-    now: Option<Vec<Setting>>,
-    foreign_at: Option<u64>,
-    count: &'a Cell<u64>,
-    /// Of the running trial's workload.
-    cgroups: usize,
-}
-
-impl HostSettings for FakeHost<'_> {
-    fn cover(&mut self, _settings: &[Setting]) -> Result<Vec<Applied>> {
-        Ok(Vec::new())
-    }
-    fn apply(&mut self, settings: &[Setting]) -> Result<Vec<Applied>> {
-        self.now = Some(settings.to_vec());
-        let applied = |s: &Setting| Applied { setting: s.clone(), effective: String::new(), not_applied: None };
-        Ok(settings.iter().map(applied).collect())
-    }
-    fn make_trial_cgroups(&mut self, names: &[&str]) -> Result<Result<Vec<PathBuf>, String>> {
-        assert_eq!(self.cgroups, 0, "the groups of the trial before are gone");
-        self.cgroups = names.len();
-        Ok(Ok(names.iter().map(|name| PathBuf::from(format!("/{name}/cgroup.procs"))).collect()))
-    }
-    fn remove_trial_cgroups(&mut self) -> Result<()> {
-        self.cgroups = 0;
-        Ok(())
-    }
-    fn foreign_changes(&self) -> Vec<String> {
-        let changed = self.foreign_at.is_some_and(|n| self.count.get() > n);
-        if changed { vec!["kernel.x is 2, not the 1 we wrote".into()] } else { Vec::new() }
     }
 }
 

@@ -1,9 +1,9 @@
 //! The state machine of `schedlab_stats::bisect` as a study in rounds: each comparison is a run of two arms.
 
 use super::members::Members;
-use crate::commands::vm::trials::Guests;
 use crate::exit::usage;
 use crate::output::say;
+use crate::place;
 use anyhow::{Context, Result, anyhow, bail};
 use schedlab_analyze::{ArmEffects, BisectFindings, Bisected, Scale, arm_effects, bisect_findings, relative};
 use schedlab_run::{Arm, Direction, Plan};
@@ -133,8 +133,7 @@ impl BisectStudy {
         let arm = self.members.arm(member, self.plan.arms.first().context("the plan has no arms")?)?;
         let again = Arm { name: format!("{} again", arm.name), ..arm.clone() };
         let plan = Plan { arms: vec![arm, again], require: Vec::new(), ..self.plan.clone() };
-        let guest = plan.guest.as_ref().context("the plan has no [guest]")?;
-        Guests::new(guest, &plan)?.manifest(&plan, &[]).map(drop)
+        place::of(&plan)?.prepare(&plan).map(drop)
     }
 
     /// Keeps what came of a member; an end that cannot be tried ends the study.

@@ -82,7 +82,7 @@ impl Inside {
                     );
                 }
                 inside.reads.push(Added { from: plan.clone(), to: text(&plan)? });
-                let name = args.plan.file_stem().map_or("run".into(), |stem| stem.to_string_lossy().into_owned());
+                let name = session::name_of(&args.plan);
                 inside.experiment(&directory, args.output.resume, args.output.out.as_deref(), &name)?;
             }
             Command::Repeat(args) => {

@@ -2,11 +2,10 @@
 //! of them; and how the host reads those.
 
 use crate::commands::doctor;
-use crate::session::Host;
-use anyhow::{Context, Result, anyhow, bail};
+use anyhow::{Context, Result, bail};
 use schedlab_run::{GuestAnswer, GuestOrder, GuestResult, GuestTask, Plan, TrialOutcome};
 use schedlab_sys::interrupt::Interrupt;
-use schedlab_trial::{ExecRunner, HostSettings, run_in_cgroups};
+use schedlab_trial::HostRunner;
 use schedlab_vm::guest::{self, Keeper};
 use serde::Serialize;
 use std::ffi::OsString;
@@ -33,14 +32,14 @@ pub(crate) fn run(arguments: impl Iterator<Item = OsString>) -> Result<()> {
     let task: GuestTask = serde_json::from_slice(&text).with_context(|| format!("{} is no task", task.display()))?;
     std::fs::create_dir_all(answers).with_context(|| format!("{} cannot be made", answers.display()))?;
     match task {
-        GuestTask::Prepare { plan_toml, command } => {
-            let prepared = prepare(&plan_toml, command);
+        GuestTask::Prepare { plan_toml } => {
+            let prepared = prepare(&plan_toml);
             let result = prepared.unwrap_or_else(|error| GuestResult::Failed(format!("{error:#}")));
-            write(&answers.join(ANSWER), &answered(true, result))
+            write(&answers.join(ANSWER), &answered(result))
         }
         GuestTask::Toggles => {
             let toggles = schedlab_tune::toggles(&schedlab_tune::Roots::default());
-            write(&answers.join(ANSWER), &answered(false, GuestResult::Toggles(toggles)))
+            write(&answers.join(ANSWER), &answered(GuestResult::Toggles(toggles)))
         }
         GuestTask::Trials(ordered) => run_trials(ordered, answers),
     }
@@ -64,16 +63,16 @@ pub(super) fn read(files: &[(String, Vec<u8>)]) -> Result<Option<GuestAnswer>> {
 
 /// What is done leaves the guest before the next trial begins, lest a guest that dies takes it along.
 fn run_trials(ordered: Vec<GuestOrder>, answers: &Path) -> Result<()> {
-    let (mut host, mut keeper) = (Host::default(), Keeper::of_this_guest());
+    let (mut runner, mut keeper) = (HostRunner::of_this_host()?, Keeper::of_this_guest());
     let interrupt = Interrupt::catch().context("signals cannot be caught")?;
     let last = ordered.len().saturating_sub(1);
     for (number, one) in ordered.into_iter().enumerate() {
         let is_wanted = !one.again;
-        let outcome: Outcome = measured(&mut host, one).map_err(|error| format!("{error:#}"));
+        let outcome: Outcome = measured(&mut runner, one).map_err(|error| format!("{error:#}"));
         let mut made = Vec::new();
         if number == 0 {
             made.push(answers.join(ANSWER));
-            write(&made[0], &answered(false, GuestResult::Measured(Vec::new())))?;
+            write(&made[0], &answered(GuestResult::Measured(Vec::new())))?;
         }
         let file = answers.join(format!("{number:05}.json"));
         write(&file, &outcome)?;
@@ -91,19 +90,15 @@ fn run_trials(ordered: Vec<GuestOrder>, answers: &Path) -> Result<()> {
 
 /// One trial under its settings; those of the trial before are taken back. A setting that does not take is told beside what was
 /// measured, as on a host.
-fn measured(host: &mut Host, GuestOrder { mut order, settings, .. }: GuestOrder) -> Result<TrialOutcome> {
-    let mut applied = host.apply(&settings)?;
-    order.cgroup_procs = host.cgroup_procs();
-    let mut runner = ExecRunner::of_this_binary();
-    let mut outcome = run_in_cgroups(host, &mut runner, &mut order, TRIAL_LIMIT)?.map_err(|why| anyhow!(why))?;
-    applied.append(&mut outcome.applied);
-    Ok(TrialOutcome { applied, ..outcome })
+fn measured(runner: &mut HostRunner, GuestOrder { order, settings, .. }: GuestOrder) -> Result<TrialOutcome> {
+    let applied = runner.apply(&settings)?;
+    runner.under(applied, order, TRIAL_LIMIT)?.map_err(anyhow::Error::msg)
 }
 
-fn answered(probed: bool, result: GuestResult) -> GuestAnswer {
+fn answered(result: GuestResult) -> GuestAnswer {
     GuestAnswer {
         result,
-        environment: doctor::environment(probed),
+        environment: doctor::environment(false),
         words_without_effect: guest::words_without_effect(),
         other_machine: guest::other_machine(),
     }
@@ -114,9 +109,9 @@ fn write(file: &Path, what: &impl Serialize) -> Result<()> {
     std::fs::write(file, text).with_context(|| format!("{} cannot be written", file.display()))
 }
 
-fn prepare(plan_toml: &str, command: Vec<String>) -> Result<GuestResult> {
+fn prepare(plan_toml: &str) -> Result<GuestResult> {
     let plan = Plan::parse(plan_toml)?;
-    let manifest = schedlab_trial::prepare::manifest(&plan, command, doctor::environment(true))?;
+    let manifest = schedlab_trial::prepare::manifest(&plan, Vec::new(), doctor::environment(true))?;
     Ok(GuestResult::Prepared(Box::new(manifest)))
 }
 
@@ -126,7 +121,7 @@ mod tests {
 
     #[test]
     fn the_outcomes_that_a_guest_has_sent_are_its_answer_in_their_order() {
-        let answer = answered(false, GuestResult::Measured(Vec::new()));
+        let answer = answered(GuestResult::Measured(Vec::new()));
         let file = |name: &str, text: String| (format!("/schedlab/answers/{name}"), text.into_bytes());
         let outcome = |why: &str| serde_json::to_string(&Outcome::Err(why.to_owned())).unwrap();
         let sent = [

@@ -1,6 +1,7 @@
 //! A plan with a `[guest]` table: trials in guests that are booted for them.
 
 mod booted;
+mod place;
 mod tried;
 
 use super::guest::{self, Capabilities, USUAL_LIMIT};
@@ -8,13 +9,13 @@ use super::inside::Inside;
 use super::listener::Quiet;
 use super::task;
 use anyhow::{Context, Result, bail};
-use schedlab_run::counted;
 use schedlab_run::factorial::Toggles;
-use schedlab_run::plan::{GuestLane, GuestPer, GuestPlan};
-use schedlab_run::{Arm, Environment, GuestAnswer, GuestResult, GuestTask, Manifest, Plan, Setting};
+use schedlab_run::plan::{GuestLane, GuestPlan};
+use schedlab_run::{Arm, GuestAnswer, GuestResult, GuestTask, Manifest, Plan, Setting};
 use schedlab_sys::clock;
 use schedlab_sys::interrupt::Interrupt;
-use schedlab_trial::guest::{GuestTrial, Identity, TO_PREPARE, description, other_llc, preparations};
+use schedlab_trial::guest::{GuestTrial, Identity, TO_PREPARE};
+use schedlab_trial::prepare;
 use schedlab_vm::host::boot::takes_orders;
 use schedlab_vm::host::initramfs::{self, Added};
 use schedlab_vm::host::kept;
@@ -49,76 +50,23 @@ pub(crate) struct Guests {
 }
 
 impl Guests {
-    /// Those of a plan's `[guest]` table.
-    pub(crate) fn new(guest: &GuestPlan, plan: &Plan) -> Result<Self> {
-        let modules = super::inside::modules_of(plan);
-        Ok(Self {
+    /// Those of a plan's `[guest]` table, if it has one; what no machine could run is refused.
+    pub(crate) fn of(plan: &Plan) -> Result<Option<Self>> {
+        let Some(guest) = &plan.guest else { return Ok(None) };
+        prepare::check_anywhere(plan)?;
+        Ok(Some(Self {
             plan: guest.clone(),
             capabilities: Capabilities::default(),
             kernels: RefCell::default(),
             extras: OnceCell::new(),
-            modules,
+            modules: super::inside::modules_of(plan),
             unkept: RefCell::default(),
-        })
+        }))
     }
 
     /// Whether nothing of the host reaches them, not even its time.
-    pub(crate) fn are_virtual(&self) -> bool {
+    fn are_virtual(&self) -> bool {
         self.plan.lane == GuestLane::Virtual
-    }
-
-    /// The manifest as the control's guest makes it. The guest of every other arm is booted too, each kind once: a kernel
-    /// that does not boot, or that cannot run the plan, is told before anything is measured.
-    /// With it a sentence on each kind of guest.
-    pub(crate) fn manifest(&self, plan: &Plan, command: &[String]) -> Result<(Manifest, Vec<String>)> {
-        let (mut manifest, mut described): (Option<Manifest>, _) = (None, Vec::new());
-        let kinds = preparations(plan, command);
-        for ((arms, trial), (prepared, guest)) in kinds.iter().zip(self.tried(&kinds)?) {
-            let manifest = manifest.get_or_insert_with(|| prepared.clone());
-            if manifest.workloads != prepared.workloads {
-                bail!("{arms}: that guest has other CPUs, and a workload of the plan says ncpu: write the number");
-            }
-            if let Some(why) = self.plan.sd_llc_size.and_then(|wanted| other_llc(wanted, &guest)) {
-                bail!("{arms}: {why}");
-            }
-            let mitigations = |of: &Environment| of.value("mitigations").unwrap_or("unknown").to_owned();
-            let own = mitigations(&guest);
-            if own != mitigations(&manifest.environment) {
-                described.push(format!("{arms}: other CPU mitigations than in the control's guest: {own}"));
-            }
-            let kernel = self.kernel(&self.of_arm(&trial.booted_with)?.0)?;
-            described.push(description(arms, (&kernel.name, kernel.crc32), &guest, self.plan.per));
-        }
-        let identities = self.identities(&plan.arms)?;
-        for (place, same) in identities.iter().enumerate() {
-            if let Some(first) = identities[..place].iter().position(|other| other == same) {
-                let [a, b] = [first, place].map(|arm| &plan.arms[arm].name);
-                described
-                    .push(format!("`{a}` and `{b}` are the same guest with the same settings: between them is noise"));
-            }
-        }
-        let mut manifest = manifest.context("the plan has no arms")?;
-        manifest.kernels = self.booted_kernels(&plan.arms)?;
-        if let Some(boots) = self.plan.boots {
-            described.push(match &*self.unkept.borrow() {
-                Some(why) => {
-                    manifest.boots = None;
-                    format!("boots = {boots} is not followed, and every guest boots: {why}")
-                }
-                None => format!(
-                    "samples start from kept states of {}: those of one boot are one unit",
-                    counted(boots, "boots")
-                ),
-            });
-        }
-        // Each guest was asked for what is required of its own arms.
-        manifest.plan_toml = plan.to_toml();
-        described
-            .extend(self.extras()?.map(|crc32| format!("what [guest] adds (`add`, `binary`) has CRC-32 {crc32:08x}")));
-        // A guest of the virtual lane has the same clock at each start.
-        manifest.created_unix_s = clock::realtime_ns() / 1_000_000_000;
-        manifest.seed = plan.seed.unwrap_or_else(schedlab_trial::prepare::fresh_seed);
-        Ok((manifest, described))
     }
 
     /// Checksum of what the plan adds to its guests; an error where that is not what it was at the beginning.
@@ -133,19 +81,14 @@ impl Guests {
         Ok(now)
     }
 
-    /// For what a guest is booted.
-    pub(crate) fn per(&self) -> GuestPer {
-        self.plan.per
-    }
-
     /// Number of the first sample, and of the first boot.
-    pub(crate) fn first_seed(&self) -> u64 {
+    fn first_seed(&self) -> u64 {
         self.plan.first_seed.unwrap_or(1)
     }
 
     /// Of each arm, what its guests are and have set: equal for arms between which there is only noise, however they are
     /// written.
-    pub(crate) fn identities(&self, arms: &[Arm]) -> Result<Vec<Identity>> {
+    fn identities(&self, arms: &[Arm]) -> Result<Vec<Identity>> {
         let of = |arm: &Arm| {
             let (booted_with, set): (Vec<_>, Vec<_>) = arm.settings.iter().cloned().partition(Setting::is_of_guest);
             let (kernel, guest) = self.of_arm(&booted_with)?;
@@ -156,21 +99,8 @@ impl Guests {
         arms.iter().map(of).collect()
     }
 
-    /// The first guest of each kind as QEMU's command line, and nothing started: a kernel that is not there, or a machine
-    /// that cannot be, is told by this.
-    pub(crate) fn dry_run(&self, plan: &Plan) -> Result<Vec<String>> {
-        let line = |(arms, trial): (String, GuestTrial)| {
-            let boot = self.guest(&trial, Vec::new()).with_context(|| arms.clone())?;
-            Ok(format!("{arms}: {}", schedlab_vm::host::boot::dry_run(&boot)?))
-        };
-        let kinds = preparations(plan, &[]);
-        self.settle(&kinds)?;
-        self.settle_states(&kinds)?;
-        kinds.into_iter().map(line).collect()
-    }
-
-    /// What a guest makes of the plan, and the guest.
-    fn prepared(&self, trial: &GuestTrial) -> Result<(Manifest, Environment, Option<NoKvm>)> {
+    /// What a guest makes of the plan, and why it was booted translated after all, where it was.
+    fn prepared(&self, trial: &GuestTrial) -> Result<(Manifest, Option<NoKvm>)> {
         let (answer, fell_back) = self.booted(trial)?;
         let idle = |word: &String| answer.words_without_effect.contains(word);
         for setting in &trial.booted_with {
@@ -188,7 +118,7 @@ impl Guests {
             }
         }
         match answer.result {
-            GuestResult::Prepared(prepared) => Ok((*prepared, answer.environment, fell_back)),
+            GuestResult::Prepared(prepared) => Ok((*prepared, fell_back)),
             GuestResult::Failed(why) => bail!(why),
             _ => bail!("its guest answered another question"),
         }
@@ -210,11 +140,6 @@ impl Guests {
         let (first_seed, accelerator) = (Some(self.first_seed()), WantedAccelerator::default());
         let guest = GuestPlan { lane: GuestLane::Virtual, first_seed, accelerator, boots: None, ..guest };
         super::profile::profiled(&kernel, words, false, &guest, &self.capabilities)
-    }
-
-    /// One guest from start to end.
-    pub(crate) fn boot(&self, trial: &GuestTrial) -> Result<GuestAnswer, String> {
-        self.booted(trial).map(|(answer, _)| answer).map_err(|error| format!("{error:#}"))
     }
 
     /// What it answered, and why it was booted translated after all, where it was.

@@ -23,7 +23,7 @@ pub(crate) fn add(found: &mut WhyFindings, plan: &Plan) {
 
 /// The second arm against the first, one trial of each.
 fn of_arms(plan: &Plan, workload: &str) -> Result<GroupFindings> {
-    let guests = plan.guest.as_ref().map(|guest| Guests::new(guest, plan)).transpose()?;
+    let guests = Guests::of(plan)?;
     let of = |arm: &Arm| {
         let (booted_with, set): (Vec<_>, Vec<_>) = arm.settings.iter().cloned().partition(Setting::is_of_guest);
         let words = command(plan, workload, &Arm { settings: set, ..arm.clone() });

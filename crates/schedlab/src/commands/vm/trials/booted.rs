@@ -2,15 +2,15 @@
 
 use super::Guests;
 use anyhow::Result;
-use schedlab_run::{Arm, BootedKernel, Setting};
+use schedlab_run::{Arm, BootedKernel};
+use schedlab_trial::guest::booted_with;
 
 impl Guests {
     /// Each kernel once, with the arms that boot it.
     pub(super) fn booted_kernels(&self, arms: &[Arm]) -> Result<Vec<BootedKernel>> {
         let mut kernels: Vec<BootedKernel> = Vec::new();
         for (arm, number) in arms.iter().zip(0..) {
-            let booted_with: Vec<Setting> = arm.settings.iter().filter(|s| s.is_of_guest()).cloned().collect();
-            let name = self.of_arm(&booted_with)?.0;
+            let name = self.of_arm(&booted_with(&arm.settings))?.0;
             if let Some(known) = kernels.iter_mut().find(|kernel| kernel.name == name) {
                 known.arms.push(number);
                 continue;

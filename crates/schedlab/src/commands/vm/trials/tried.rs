@@ -4,22 +4,22 @@
 use super::Guests;
 use crate::output::say;
 use anyhow::{Context, Result};
-use schedlab_run::{Environment, Manifest};
+use schedlab_run::Manifest;
 use schedlab_trial::guest::GuestTrial;
 use schedlab_vm::VmError;
 use schedlab_vm::host::accelerate::Choice;
 use schedlab_vm::host::kept;
 
 impl Guests {
-    /// What each kind of guest makes of the plan, and the guest. Where KVM does not run one of them, all are translated: trials of
+    /// What each kind of guest makes of the plan. Where KVM does not run one of them, all are translated: trials of
     /// one comparison are of one lane.
-    pub(super) fn tried(&self, kinds: &[(String, GuestTrial)]) -> Result<Vec<(Manifest, Environment)>> {
+    pub(super) fn tried(&self, kinds: &[(String, GuestTrial)]) -> Result<Vec<Manifest>> {
         self.settle(kinds)?;
         self.settle_states(kinds)?;
         let mut tried = Vec::new();
         while let Some((arms, trial)) = kinds.get(tried.len()) {
             say(format_args!("schedlab: trying the guest of {arms}"));
-            let (prepared, guest, fell_back) = match self.prepared(trial) {
+            let (prepared, fell_back) = match self.prepared(trial) {
                 Err(error) if self.boot_of(trial).is_some() && cannot_be_kept(&error) => {
                     self.boot_each(format!("{arms}: {error:#}"));
                     tried.clear();
@@ -27,7 +27,7 @@ impl Guests {
                 }
                 prepared => prepared.with_context(|| arms.clone())?,
             };
-            tried.push((prepared, guest));
+            tried.push(prepared);
             let Some(why) = fell_back else { continue };
             self.capabilities.settle(Choice::translated(why));
             if tried.len() > 1 {

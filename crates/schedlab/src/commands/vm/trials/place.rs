@@ -1,0 +1,110 @@
+//! Guests as the place where a plan's trials run.
+
+use super::Guests;
+use crate::place::{self, Place};
+use anyhow::{Context, Result, bail};
+use schedlab_run::{Environment, Manifest, Plan, TrialRecord, counted};
+use schedlab_sys::clock;
+use schedlab_trial::guest::{GuestTrial, description, guests, other_llc, preparations};
+use schedlab_trial::{Runner, Watch, prepare};
+use std::path::Path;
+
+impl Place for Guests {
+    /// The manifest as the control's guest makes it. The guest of every other arm is booted too, each kind once: a kernel
+    /// that does not boot, or that cannot run the plan, is told before anything is measured.
+    /// Its warnings are a sentence on each kind of guest.
+    fn prepare(&self, plan: &Plan) -> Result<Manifest> {
+        let (mut manifest, mut described): (Option<Manifest>, _) = (None, Vec::new());
+        let kinds = preparations(plan);
+        for ((arms, trial), prepared) in kinds.iter().zip(self.tried(&kinds)?) {
+            let manifest = manifest.get_or_insert_with(|| prepared.clone());
+            let guest = &prepared.environment;
+            if manifest.workloads != prepared.workloads {
+                bail!("{arms}: that guest has other CPUs, and a workload of the plan says ncpu: write the number");
+            }
+            if let Some(why) = self.plan.sd_llc_size.and_then(|wanted| other_llc(wanted, guest)) {
+                bail!("{arms}: {why}");
+            }
+            let mitigations = |of: &Environment| of.value("mitigations").unwrap_or("unknown").to_owned();
+            let own = mitigations(guest);
+            if own != mitigations(&manifest.environment) {
+                described.push(format!("{arms}: other CPU mitigations than in the control's guest: {own}"));
+            }
+            let kernel = self.kernel(&self.of_arm(&trial.booted_with)?.0)?;
+            described.push(description(arms, (&kernel.name, kernel.crc32), guest, self.plan.per));
+        }
+        let identities = self.identities(&plan.arms)?;
+        for (place, same) in identities.iter().enumerate() {
+            if let Some(first) = identities[..place].iter().position(|other| other == same) {
+                let [a, b] = [first, place].map(|arm| &plan.arms[arm].name);
+                described
+                    .push(format!("`{a}` and `{b}` are the same guest with the same settings: between them is noise"));
+            }
+        }
+        let mut manifest = manifest.context("the plan has no arms")?;
+        manifest.kernels = self.booted_kernels(&plan.arms)?;
+        if let Some(boots) = self.plan.boots {
+            described.push(match &*self.unkept.borrow() {
+                Some(why) => {
+                    manifest.boots = None;
+                    format!("boots = {boots} is not followed, and every guest boots: {why}")
+                }
+                None => format!(
+                    "samples start from kept states of {}: those of one boot are one unit",
+                    counted(boots, "boots")
+                ),
+            });
+        }
+        // Each guest was asked for what is required of its own arms.
+        manifest.plan_toml = plan.to_toml();
+        described
+            .extend(self.extras()?.map(|crc32| format!("what [guest] adds (`add`, `binary`) has CRC-32 {crc32:08x}")));
+        // A guest of the virtual lane has the same clock at each start.
+        manifest.created_unix_s = clock::realtime_ns() / 1_000_000_000;
+        manifest.seed = plan.seed.unwrap_or_else(prepare::fresh_seed);
+        manifest.command = std::env::args().collect();
+        manifest.warnings.extend(described);
+        Ok(manifest)
+    }
+
+    /// The first guest of each kind as QEMU's command line: a kernel that is not there, or a machine that cannot be, is told by
+    /// this. What only a guest can tell is asked of it when the run begins.
+    fn describe(&self, plan: &Plan) -> Result<String> {
+        let kinds = preparations(plan);
+        self.settle(&kinds)?;
+        self.settle_states(&kinds)?;
+        let mut text = format!("{}# trials run in guests that are booted for them; of sample 1:\n", plan.to_toml());
+        for (arms, trial) in &kinds {
+            let boot = self.guest(trial, Vec::new()).with_context(|| arms.clone())?;
+            text += &format!("# {arms}: {}\n", schedlab_vm::host::boot::dry_run(&boot)?);
+        }
+        Ok(text)
+    }
+
+    fn again(&self, dir: &Path, begun: &Manifest, plan: &Plan) -> Result<Environment> {
+        let now = self.prepare(plan)?;
+        if let Some(other) = now.warnings.iter().find(|sentence| !begun.warnings.contains(sentence)) {
+            bail!(
+                "{} was begun with other guests; now {other}; put back the kernel of then, or begin a new run (--out)",
+                dir.display()
+            );
+        }
+        // A trial or block in a guest has a boot of its own in any case.
+        Ok(Environment { boot_id: begun.environment.boot_id.clone(), ..now.environment })
+    }
+
+    fn runner<'a>(&'a self, manifest: &Manifest, trials: &[TrialRecord]) -> Result<Box<dyn Runner + 'a>> {
+        let shared = manifest.shared_boots();
+        let boots = shared.iter().flat_map(|shared| (0..shared.blocks).map(|block| shared.of(block).into())).collect();
+        let identities = self.identities(&manifest.arms)?;
+        let boot = |trial: &GuestTrial| match self.booted(trial) {
+            Ok((answer, _)) => Ok(answer),
+            Err(error) => Err(format!("{error:#}")),
+        };
+        Ok(Box::new(guests(boot, self.plan.per, identities, boots, self.first_seed(), trials)))
+    }
+
+    fn watch(&self) -> Option<Watch> {
+        (!self.are_virtual()).then(place::watch)
+    }
+}

@@ -1,0 +1,111 @@
+//! Where the trials of a plan run: on this host, or in guests that are booted for them. Either turns a plan into a manifest, in
+//! which workloads are checked, defaults spelled out, and kernels found; who describes, runs or resumes it only reads that.
+
+use crate::commands::doctor::environment;
+use crate::commands::vm::trials::Guests;
+use crate::output::say;
+use crate::session;
+use anyhow::{Context, Result, anyhow, bail};
+use schedlab_run::{Environment, Manifest, Plan, TrialRecord};
+use schedlab_trial::{HostRunner, Runner, Watch, factors, prepare};
+use schedlab_tune::Roots;
+use std::path::Path;
+
+/// Such a place.
+pub(crate) trait Place {
+    /// The manifest of a run that is about to begin; what cannot work here is refused.
+    fn prepare(&self, plan: &Plan) -> Result<Manifest>;
+
+    /// The plan and what becomes of it here, for `--dry-run`: nothing is started, tried or written.
+    fn describe(&self, plan: &Plan) -> Result<String>;
+
+    /// The place as it is now, for the run in `dir` that goes on; an error where the run began in another one.
+    fn again(&self, dir: &Path, begun: &Manifest, plan: &Plan) -> Result<Environment>;
+
+    /// Who runs trials here, after those of an interrupted run.
+    fn runner<'a>(&'a self, manifest: &Manifest, trials: &[TrialRecord]) -> Result<Box<dyn Runner + 'a>>;
+
+    /// Who watches what befalls trials; none where nothing of this host reaches them.
+    fn watch(&self) -> Option<Watch>;
+
+    /// The place at the end of a run; none where trials have machines of their own.
+    fn at_end(&self) -> Option<Environment> {
+        None
+    }
+}
+
+/// The one that the plan asks for.
+pub(crate) fn of(plan: &Plan) -> Result<Box<dyn Place>> {
+    Ok(match Guests::of(plan)? {
+        Some(guests) => Box::new(guests),
+        None => Box::new(ThisHost),
+    })
+}
+
+/// A watch over this host.
+pub(crate) fn watch() -> Watch {
+    Watch::start(schedlab_host::Roots::default(), schedlab_record::Roots::default())
+}
+
+struct ThisHost;
+
+impl Place for ThisHost {
+    fn prepare(&self, plan: &Plan) -> Result<Manifest> {
+        let manifest = prepare::manifest(&settled(plan)?, std::env::args().collect(), environment(true))?;
+        session::host_is_free_for(&manifest)?;
+        Ok(manifest)
+    }
+
+    fn describe(&self, plan: &Plan) -> Result<String> {
+        let roots = Roots::default();
+        let plan = &plan.settle(&factors::lacking(plan, &roots)).map_err(|why| anyhow!("{why}"))?;
+        let manifest = prepare::manifest(plan, std::env::args().collect(), environment(false))?;
+        Ok(schedlab_trial::describe(&manifest, plan, &roots))
+    }
+
+    fn again(&self, dir: &Path, begun: &Manifest, _plan: &Plan) -> Result<Environment> {
+        let now = environment(false);
+        if now.boot_id != begun.environment.boot_id {
+            bail!(
+                "{} was begun in another boot, or on another machine: a boot is a unit of its own, so begin a new run (--out) \
+                 and set the two side by side with `schedlab compare`",
+                dir.display()
+            );
+        }
+        Ok(now)
+    }
+
+    fn runner<'a>(&'a self, _manifest: &Manifest, _trials: &[TrialRecord]) -> Result<Box<dyn Runner + 'a>> {
+        Ok(Box::new(HostRunner::of_this_host()?))
+    }
+
+    fn watch(&self) -> Option<Watch> {
+        Some(watch())
+    }
+
+    /// Without round-trip probes: they would be one more disturbance, and the check is not compared.
+    fn at_end(&self) -> Option<Environment> {
+        Some(environment(false))
+    }
+}
+
+/// The plan with the arms of its factorial: its factors are tried on the host first, and those that cannot be set here
+/// are left out.
+fn settled(plan: &Plan) -> Result<Plan> {
+    if plan.factors.is_empty() {
+        return Ok(plan.clone());
+    }
+    // Ctrl-C must not end this process between a value of ours and its original.
+    schedlab_sys::interrupt::Interrupt::catch().context("signals cannot be caught")?;
+    let mut host = HostRunner::of_this_host()?;
+    let refused = factors::refused(plan, &Roots::default(), &mut |settings| host.apply(settings));
+    host.restore()?;
+    // What cannot be set here is no fault of the words.
+    let settled = plan.settle(&refused?).map_err(|why| anyhow!("{why}"))?;
+    for factor in settled.factorial.iter().flat_map(|factorial| &factorial.factors) {
+        if let Some(why) = &factor.not_applied {
+            say(format_args!("schedlab: factor `{}` is left out: {why}", factor.name));
+        }
+    }
+    Ok(settled)
+}
