@@ -24,12 +24,14 @@ pub(crate) fn tradeoff(input: &Input<'_>) -> Option<Picture> {
     };
     let arms = 0..findings.arms.len() as u32;
     let points: Vec<ScatterPoint> = arms.filter(|arm| !findings.arms[*arm as usize].is_aa).filter_map(point).collect();
-    let title = |metric: &MetricFindings, of| format!("{}, {}", words::objective(findings, of), better(metric.direction));
+    let title =
+        |metric: &MetricFindings, of| format!("{}, {}", words::objective(findings, of), better(metric.direction));
     let titles = [title(metrics[0], first), title(metrics[1], second)];
     let place = Place::of(input, 0)?;
     (points.len() > 1).then(|| {
         let chart = Box::new(Scatter { titles, points });
-        let picture = place.picture(Kind::Forest, "tradeoff", "Two questions against each other".into(), CAPTION, chart);
+        let picture =
+            place.picture(Kind::Forest, "tradeoff", "Two questions against each other".into(), CAPTION, chart);
         Picture { name: "tradeoff".into(), ..picture }
     })
 }
