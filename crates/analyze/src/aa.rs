@@ -74,7 +74,7 @@ fn aa_comparison(
 /// How the arms of a block follow each other in time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Within {
-    /// A permutation and its mirror: a linear drift is no part of the verdict.
+    /// A permutation and its mirror: a linear drift is not part of the verdict.
     Mirrored,
     /// Both trials of an arm in a boot of their own, one boot after the other (`[guest] per = "block"` with arms that
     /// are different machines).

@@ -20,7 +20,7 @@ pub(crate) fn limits(machine: &Machine<'_>) -> Check {
     };
     let value = format!("{files} files, {processes} processes");
     let evidence = format!("/proc/self/limits, hard: {value}");
-    // `unlimited` is no number and is enough.
+    // `unlimited` is not a number and is enough.
     if files.parse().is_ok_and(|n: u64| n < FILES_WANTED) {
         draft
             .warning(value, "large herds (messaging with many groups) will be refused")

@@ -76,7 +76,7 @@ fn noise(findings: &Findings, workload: &WorkloadFindings) -> Vec<String> {
         let factor = findings.factors.get(effect.factor as usize)?;
         Some((factor.name.as_str(), &effect.metric, &effect.contrast))
     });
-    // A factorial asks for its main effects; an arm of it is no question of its own.
+    // A factorial asks for its main effects; an arm of it is not a question of its own.
     let asked: Vec<_> = if findings.factors.is_empty() { of_arms.collect() } else { of_factors.collect() };
     let said = |(name, metric, c): (&str, &String, &Contrast)| {
         let sentence = &c.noise.as_ref()?.sentence;

@@ -127,16 +127,16 @@ pub enum Said {
 #[non_exhaustive]
 pub enum PackError {
     /// More bytes than a pack has.
-    #[error("it has more than {} kB, which no pack has: ask its maker for another", MOST_PACK_BYTES >> 10)]
+    #[error("it is larger than {} kB, the limit for a pack: ask its author for another", MOST_PACK_BYTES >> 10)]
     TooLong,
     /// Written by a later schedlab.
     #[error("it is a pack of format {0}, and this schedlab reads up to {PACK_VERSION}: use a newer schedlab")]
     Newer(u32),
     /// Bytes that are not those that were written.
-    #[error("its content is not what `schedlab pack` wrote (CRC-32): get the file again, or ask its maker")]
+    #[error("its content is not what `schedlab pack` wrote (CRC-32): get the file again, or ask its author")]
     Changed,
     /// No pack at all.
-    #[error("it is no pack of `schedlab pack`: {0}")]
+    #[error("it is not a pack written by `schedlab pack`: {0}")]
     NoPack(String),
     /// A run that claims nothing.
     #[error("there is nothing to repeat: {0}")]
@@ -279,7 +279,7 @@ impl Pack {
                     None => id.split('/').next() == Some(spec.name.as_str()),
                 };
                 if !fits {
-                    return no_pack(format!("{spec} is no workload {id}"));
+                    return no_pack(format!("{spec} is not a workload {id}"));
                 }
             }
         }

@@ -55,7 +55,7 @@ pub struct Image {
     pub is_kernel: bool,
 }
 
-/// A function, or what is left of an image when a name is not to be had.
+/// A function, or what is left of an image when a name is not available.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Function {
     /// Its symbol; empty for the code of an image that has none.

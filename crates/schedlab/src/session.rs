@@ -159,7 +159,7 @@ fn on_this_host(dir: &Path, manifest: Manifest, trials: Vec<TrialRecord>, writer
     conducted
 }
 
-/// What goes on in the host is no mark of a trial in the virtual lane, which it cannot reach.
+/// What goes on in the host is not a mark of a trial in the virtual lane, which it cannot reach.
 fn in_guests(
     dir: &Path,
     manifest: Manifest,

@@ -136,7 +136,7 @@ fn a_directory_with_a_recording_is_refused_and_left_as_it_is() {
         ] {
             let ran = schedlab(&arguments).failure();
             let option = if arguments[0] == "record" { "--out" } else { "--trace" };
-            let expected = format!("schedlab: {out} holds a recording already: give another {option}\n");
+            let expected = format!("schedlab: {out} already contains a recording: give another {option}\n");
             assert_eq!(ran.stderr, expected, "{arguments:?}");
         }
         assert_eq!(std::fs::read(&path).unwrap(), b"of another day");

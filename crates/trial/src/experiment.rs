@@ -331,7 +331,7 @@ impl Experiment<'_> {
     fn run_trial(&mut self, place: Place) -> Result<TrialRecord> {
         let (started, wall) = ((self.clock)(), (self.wall_clock)());
         let on_host = self.on_host(place);
-        let mut applied = self.host.apply(&on_host).context("a setting could not be put in force or taken back")?;
+        let mut applied = self.host.apply(&on_host).context("a setting could not be applied or reverted")?;
         let mut order = self.order(place);
         // In force by construction: the trial is ordered with them.
         applied.extend(self.settings(place).filter(|s| s.is_workload_option()).map(|setting| Applied {

@@ -151,7 +151,7 @@ impl GuestRunner<'_> {
             GuestResult::Measured(outcomes) => outcomes.clone(),
             GuestResult::Failed(why) => vec![Err(why.clone()); settings.len()],
             GuestResult::Prepared(_) | GuestResult::Toggles(_) => {
-                vec![Err("the guest answered another question".into()); settings.len()]
+                vec![Err("the guest returned the result of another trial".into()); settings.len()]
             }
         };
         if outcomes.is_empty() {
@@ -235,7 +235,7 @@ impl Runner for GuestRunner<'_> {
         }
         let done = self.block.done.get_mut(&self.next.position).ok_or("the block has no such trial")?;
         self.boot_id = done.1.clone();
-        std::mem::replace(&mut done.0, Err("the trial has been asked for twice".into()))
+        std::mem::replace(&mut done.0, Err("the trial was requested twice".into()))
     }
 
     fn boot_id(&self) -> Option<String> {

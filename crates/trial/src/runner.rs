@@ -163,11 +163,11 @@ impl ExecRunner {
             // start tries again.
             let _ = net_name::remove_orphans(Path::new(net_name::RUN_ROOT));
             if self.is_ended() {
-                return Err(format!("interrupted: {} was ended before its time and has no outcome", order.workload));
+                return Err(format!("interrupted: {} was ended early and has no outcome", order.workload));
             }
             return Err(describe_failure(status, &String::from_utf8_lossy(&complaint)));
         }
-        serde_json::from_slice(&text).map_err(|e| format!("the trial's answer is not one ({e})"))
+        serde_json::from_slice(&text).map_err(|e| format!("the trial's outcome cannot be parsed ({e})"))
     }
 }
 

@@ -46,7 +46,7 @@ fn every_scheduler_knob_of_seven_kernels_has_a_name_and_shows_its_default() {
         let undescribed: Vec<&str> = knobs.iter().filter(|k| k.family.is_empty()).map(|k| &*k.name).collect();
         assert!(undescribed.iter().all(|name| name.starts_with("feature:")), "{version}: {undescribed:?}");
         assert!(undescribed.contains(&"feature:WA_IDLE"), "{version}");
-        // Every file is the path of a knob, but for what is no knob; of each CPU's files the first stands for all.
+        // Every file is the path of a knob, but for what is not a knob; of each CPU's files the first stands for all.
         let no_knob = ["osrelease", "boot_id", "online", "domain0/flags", "sched/debug", "sched/verbose"];
         for file in tree.files.iter().filter(|file| !no_knob.iter().any(|end| file.ends_with(end))) {
             let path = tree

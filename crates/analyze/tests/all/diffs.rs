@@ -187,7 +187,7 @@ fn what_cannot_be_compared_is_refused_with_what_to_do() {
     let twice = compare(&[plain(1), plain(1)], &[plain(2)], &DiffOptions::default()).unwrap_err().to_string();
     assert!(twice.starts_with("a1 and a2 are the same recording"), "{twice}");
     let strangers = refused(plain(1), plain(2).replace("worker-7", "somebody"));
-    assert!(strangers.starts_with("no thread of A has a name that B has") && strangers.contains("name traces"));
+    assert!(strangers.starts_with("no thread of A has a name that B has") && strangers.contains("give traces"));
     let wakings: String = plain(2).lines().filter(|l| !l.contains("sched_switch")).flat_map(|l| [l, "\n"]).collect();
     assert!(refused(plain(1), wakings).starts_with("b1 has no sched_switch"));
     let one = plain(2).lines().take(1).flat_map(|line| [line, "\n"]).collect::<String>();

@@ -174,7 +174,7 @@ fn check_together(args: &Arguments<'_>, config: &Config) -> Result<(), BenchErro
         return Ok(());
     }
     let Length::Loops(loops) = config.length else {
-        return Err(args.conflict("raw-data and verbose keep every transaction: give loops, not a duration"));
+        return Err(args.conflict("raw-data and verbose keep every transaction: use loops, not a duration"));
     };
     let kept = loops.saturating_mul(2 * u64::from(config.pairs));
     if kept > MAX_KEPT {

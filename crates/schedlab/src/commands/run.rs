@@ -124,7 +124,7 @@ pub(super) fn begin(dir: &Path, plan: &Plan, guests: Option<&Guests>) -> Result<
     };
     let writer = RunWriter::create(dir, &manifest).map_err(|error| match error {
         RunError::Io { .. } => {
-            anyhow::Error::from(error).context("the run directory cannot be made; name another place by -o DIR")
+            anyhow::Error::from(error).context("the run directory cannot be created; give another with -o DIR")
         }
         other => other.into(),
     })?;
@@ -178,7 +178,7 @@ pub(super) fn resume(dir: &Path, plan: &Plan, guests: Option<&Guests>) -> Result
 fn same_experiment(dir: &Path, manifest: &Manifest, plan: &Plan, guests: Option<&Guests>) -> Result<Vec<String>> {
     if manifest.plan_toml != plan.to_toml() {
         bail!(
-            "{} was begun with another plan; give another --out, or the plan it was begun with (manifest.json)",
+            "{} was started with another plan; give another --out, or the plan it was started with (manifest.json)",
             dir.display()
         );
     }
@@ -187,7 +187,7 @@ fn same_experiment(dir: &Path, manifest: &Manifest, plan: &Plan, guests: Option<
             let (now, described) = guests.manifest(plan, &[])?;
             if let Some(other) = described.iter().find(|sentence| !manifest.warnings.contains(sentence)) {
                 bail!(
-                    "{} was begun with other guests; now {other}; put back the kernel of then, or begin a new run (--out)",
+                    "{} was started with other guests; now {other}; restore that kernel, or start a new run (--out)",
                     dir.display()
                 );
             }
@@ -198,7 +198,7 @@ fn same_experiment(dir: &Path, manifest: &Manifest, plan: &Plan, guests: Option<
     // A trial or block in a guest has a boot of its own in any case.
     if guests.is_none() && now.boot_id != manifest.environment.boot_id {
         bail!(
-            "{} was begun in another boot, or on another machine: a boot is a unit of its own, so begin a new run (--out) \
+            "{} was started in another boot, or on another machine: a boot is a unit of its own, so start a new run (--out) \
              and set the two side by side with `schedlab compare`",
             dir.display()
         );
@@ -211,7 +211,7 @@ fn same_experiment(dir: &Path, manifest: &Manifest, plan: &Plan, guests: Option<
     if let Some(change) = changed.first() {
         let all: Vec<&str> = changed.iter().map(|change| change.what.as_str()).collect();
         bail!(
-            "{} was begun under other conditions: {} was `{}` and is `{}`{}; put back what changed, or begin a new run (--out)",
+            "{} was started under other conditions: {} was `{}` and is `{}`{}; restore what changed, or start a new run (--out)",
             dir.display(),
             change.what,
             change.before,

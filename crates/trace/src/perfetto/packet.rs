@@ -112,7 +112,7 @@ impl Perfetto {
                 if !fields.broken {
                     return;
                 }
-                "what comes out of them is no row of packets".to_owned()
+                "what comes out of them is not a row of packets".to_owned()
             }
             Err(why) => why,
         };

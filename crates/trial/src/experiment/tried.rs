@@ -21,7 +21,7 @@ impl Experiment<'_> {
             // A switchback's have been tried when they were journalled.
             if self.manifest.switchback_window_ns.is_none() {
                 let on_host = self.on_host(place);
-                applied.extend(self.host.apply(&on_host).context("a setting could not be put in force or taken back")?);
+                applied.extend(self.host.apply(&on_host).context("a setting could not be applied or reverted")?);
             }
             if applied.iter().all(|one| one.not_applied.is_none()) {
                 applied.extend(self.runner.try_settings(&self.order(place)));

@@ -53,7 +53,7 @@ fn put(tree: &Path, source: &Path, name: &Path, content: Option<&Content>) -> Re
         && is(&path).is_none_or(|file| file.is_file() || file.is_symlink())
         && folders.into_iter().all(|folder| is(&folder).is_none_or(|folder| folder.is_dir()));
     if !is_plain {
-        return Err(VmError::Refused(format!("{} is no plain file of the tree", name.display())));
+        return Err(VmError::Refused(format!("{} is not a plain file of the tree", name.display())));
     }
     let is_ours = match content {
         Some(Content::Link(to)) => is_link(source) && fs::read_link(&path).ok().as_ref() == Some(to),
@@ -114,7 +114,7 @@ fn copied(tree: &Path, but: &Files, place: &Path, say: &mut dyn FnMut(&str)) -> 
     let source = place.join("source");
     if fs::canonicalize(place).is_ok_and(|place| place.starts_with(tree)) {
         let (place, tree) = (place.display(), tree.display());
-        return Err(VmError::Refused(format!("the cache {place} lies in the tree {tree}: copy the tree elsewhere")));
+        return Err(VmError::Refused(format!("the cache {place} is inside the tree {tree}: copy the tree elsewhere")));
     }
     if source.is_dir() {
         // Also what is left of a copy that was interrupted, and what the patch before this one changed.
@@ -158,7 +158,7 @@ fn one(source: &Path, patch: &Path, file: &Path, say: &mut dyn FnMut(&str)) -> R
     if !would.lines().any(|line| line.starts_with("checking file ")) {
         let patch = patch.display();
         return Err(VmError::Refused(format!(
-            "the patch {patch} changes no file: give --patch what `git diff` prints"
+            "the patch {patch} changes no file: give --patch the output of `git diff`"
         )));
     }
     let mut changed = "";

@@ -242,7 +242,7 @@ impl<'a> Session<'a> {
                     self.events.stage(Stage::Kept);
                 }
                 Frame::File { path, .. } | Frame::Kept { path, .. } => {
-                    return Err(VmError::Guest(format!("it sent {path}, which nobody asked for")));
+                    return Err(VmError::Guest(format!("it sent {path}, which was not requested")));
                 }
                 Frame::Failed(why) => return Err(VmError::Guest(why)),
                 Frame::Ended(code) => {

@@ -111,7 +111,7 @@ pub struct LongestPart {
     pub cause: String,
     /// Time, ns.
     pub ns: u64,
-    /// Threads of that name; 0 of what is no thread.
+    /// Threads of that name; 0 of what is not a thread.
     pub threads: u32,
     /// The one of them with most of it.
     pub most_tid: Option<u32>,

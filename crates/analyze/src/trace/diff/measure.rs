@@ -84,12 +84,12 @@ pub fn compared(a: &[(String, Looked)], b: &[(String, Looked)]) -> Result<Compar
     let all = || a.iter().chain(b);
     if let Some((file, _)) = all().find(|(_, looked)| looked.span.is_none()) {
         return Err(DiffError(format!(
-            "{file} has no event of the scheduler: record one with `schedlab record -d 5s`, and see `schedlab trace check {file}`"
+            "{file} has no scheduler events: record with `schedlab record -d 5s`, and see `schedlab trace check {file}`"
         )));
     }
     if let Some((file, _)) = all().find(|(_, looked)| !looked.kinds.has(Kind::SchedSwitch)) {
         return Err(DiffError(format!(
-            "{file} has no sched_switch, so nobody knows who ran: record it with `schedlab record` or `perf sched record`"
+            "{file} has no sched_switch, so it is not known who ran: record with `schedlab record` or `perf sched record`"
         )));
     }
     let in_all = |kind: Kind| all().all(|(_, looked)| looked.kinds.has(kind));
@@ -262,7 +262,7 @@ pub(super) fn same_recording(a: &[Measured], b: &[Measured]) -> Result<(), DiffE
         };
         if let Some(other) = all[..at].iter().find(is_same) {
             return Err(DiffError(format!(
-                "{} and {} are the same recording: a difference needs two, so name another file",
+                "{} and {} are the same recording: a difference needs two: give another file",
                 other.file, one.file
             )));
         }

@@ -43,7 +43,7 @@ pub fn wanted() -> Kinds {
 pub struct SlowPart {
     /// `ran`, `waited`, `slept` or `unknown`.
     pub did: &'static str,
-    /// Who ran; behind whom it was waited, or what is no thread in parentheses; who slept.
+    /// Who ran; behind whom it was waited, or what is not a thread in parentheses; who slept.
     pub whom: String,
     /// The id of that thread, where it is one.
     pub tid: Option<u32>,
@@ -74,7 +74,7 @@ pub struct SlowStep {
     pub moves: u32,
     /// Of a sleep: `S`, `D`, `I`, `T`.
     pub state: Option<&'static str>,
-    /// Of a wait: who woke it, `(interrupt)` for what is no thread; absent after a preemption. Of a sleep: the thread that
+    /// Of a wait: who woke it, `(interrupt)` for what is not a thread; absent after a preemption. Of a sleep: the thread that
     /// ended it, where it is not known what that did; absent where an interrupt ended it.
     pub waker: Option<String>,
     /// Of a wait: what the CPU did, the longest first.

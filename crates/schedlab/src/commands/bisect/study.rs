@@ -123,7 +123,7 @@ impl BisectStudy {
         };
         // A build or a boot that was told to end says nothing of the member.
         if !why.is_empty() && Interrupt::seen().is_some() {
-            bail!("interrupted; the same command with --resume -o {} goes on", self.dir.display());
+            bail!("interrupted; continue with the same command and --resume -o {}", self.dir.display());
         }
         self.note(member, why)
     }
@@ -144,7 +144,7 @@ impl BisectStudy {
         if !runs {
             let name = &self.members.names()[member];
             if member == 0 || member == self.members.last() {
-                bail!("{name}, an end of the history, cannot be tried: {why}; name another end");
+                bail!("{name}, an end of the history, cannot be run: {why}; choose another end");
             }
             say(format_args!("schedlab: {member} `{name}` is skipped: {why}"));
         }
@@ -182,7 +182,7 @@ impl BisectStudy {
         let wanted = |effect: &ArmEffects| self.metric.as_ref().is_none_or(|name| effect.metric == *name);
         effects.into_iter().find(wanted).ok_or_else(|| {
             let metric = self.metric.as_deref().unwrap_or_default();
-            anyhow!("`{metric}` is no primary metric of the plan; it has {}", names.join(", "))
+            anyhow!("`{metric}` is not a primary metric of the plan; it has {}", names.join(", "))
         })
     }
 }
@@ -195,7 +195,7 @@ fn has_metric(plan: &Plan, metric: &str) -> Result<()> {
     if !primary.iter().any(|name| name == metric) {
         let near = schedlab_run::nearest::nearest(metric, primary.iter().map(String::as_str));
         let near = near.map(|near| format!("; did you mean `{near}`?")).unwrap_or_default();
-        usage!("--metric {metric}: it is no primary metric of {}{near} (it has {})", spec.name, primary.join(", "));
+        usage!("--metric {metric}: it is not a primary metric of {}{near} (it has {})", spec.name, primary.join(", "));
     }
     Ok(())
 }
@@ -211,7 +211,7 @@ impl Study for BisectStudy {
                 }
             };
             if !self.can_be_tried(control)? {
-                bail!("an end of the history cannot be tried");
+                bail!("an end of the history cannot be run");
             }
             if !self.can_be_tried(candidate)? {
                 self.skip(candidate);

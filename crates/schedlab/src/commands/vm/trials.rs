@@ -76,7 +76,9 @@ impl Guests {
         for ((arms, trial), (prepared, guest)) in kinds.iter().zip(self.tried(&kinds)?) {
             let manifest = manifest.get_or_insert_with(|| prepared.clone());
             if manifest.workloads != prepared.workloads {
-                bail!("{arms}: that guest has other CPUs, and a workload of the plan says ncpu: write the number");
+                bail!(
+                    "{arms}: that guest has another number of CPUs, and a workload of the plan uses ncpu: write the number"
+                );
             }
             if let Some(why) = self.plan.sd_llc_size.and_then(|wanted| other_llc(wanted, &guest)) {
                 bail!("{arms}: {why}");
@@ -128,7 +130,7 @@ impl Guests {
         let added = add.iter().map(|text| Added::parse(text)).chain(binary).collect::<Result<Vec<_>, _>>()?;
         let now = if added.is_empty() { None } else { Some(initramfs::checksum(&added)?) };
         if *self.extras.get_or_init(|| now) != now {
-            bail!("what [guest] adds (`add`, `binary`) is not what it was at the beginning of the run: put it back");
+            bail!("the files of [guest] (`add`, `binary`) have changed since the start of the run: restore them");
         }
         Ok(now)
     }
@@ -190,7 +192,7 @@ impl Guests {
         match answer.result {
             GuestResult::Prepared(prepared) => Ok((*prepared, answer.environment, fell_back)),
             GuestResult::Failed(why) => bail!(why),
-            _ => bail!("its guest answered another question"),
+            _ => bail!("its guest returned the result of another trial"),
         }
     }
 
@@ -200,7 +202,7 @@ impl Guests {
         let (answer, _) = self.booted(&GuestTrial { task, booted_with, sample: 1, boot: None, limit: TO_PREPARE })?;
         match answer.result {
             GuestResult::Toggles(toggles) => Ok(toggles),
-            _ => bail!("its guest answered another question"),
+            _ => bail!("its guest returned the result of another trial"),
         }
     }
 
@@ -253,12 +255,12 @@ impl Guests {
             (ended, Some(state))
         };
         let mut answer = task::read(&ended.files)?
-            .with_context(|| format!("the guest's command left no answer and ended with {}", ended.exit_code))?;
+            .with_context(|| format!("the guest's command wrote no result and ended with {}", ended.exit_code))?;
         if let (Some(why), GuestResult::Measured(outcomes), GuestTask::Trials(ordered)) =
             (&ended.cut, &mut answer.result, &trial.task)
         {
             outcomes.push(Err(why.to_string()));
-            let before = format!("not begun: its guest had ended before ({})", first_line(why));
+            let before = format!("not started: its guest had already ended ({})", first_line(why));
             outcomes.resize(ordered.len(), Err(before));
         }
         match state {
@@ -315,9 +317,7 @@ impl Guests {
         // A file is in nobody's cache: it may be another one by now.
         let found = guest::find(name, super::architecture(self.plan.aarch64))?;
         if known.is_some_and(|known| known.crc32 != found.crc32) {
-            bail!(
-                "{name} is another kernel than at the beginning of the run: boot a copy that stays, or `vm build` it"
-            );
+            bail!("{name} has changed since the start of the run: use a copy that stays the same, or `vm build` it");
         }
         self.kernels.borrow_mut().insert(name.to_owned(), found.clone());
         Ok(found)

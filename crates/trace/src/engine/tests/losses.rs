@@ -106,7 +106,7 @@ fn a_gap_censors_the_waits_of_its_cpu_and_no_others() {
     ",
     );
     assert_eq!(told.waits(), ["A censored Waking Gap", "B waited 20-31 Waking"]);
-    assert_eq!((told.counts.gaps, told.counts.events), (1, 6), "a mark of a gap is no event");
+    assert_eq!((told.counts.gaps, told.counts.events), (1, 6), "a mark of a gap is not an event");
 }
 
 #[test]
