@@ -105,7 +105,7 @@ mod tests {
             found.conflict_with(&[setting("nice=1"), setting("option:bytes=16")]).unwrap().contains("option:bytes=16")
         );
         let error = |text: &str, written: Option<(&str, &[&str])>| of(text, written).unwrap_err();
-        assert!(error("pipe:pin=same", Some(("pin", &["free", "same"]))).contains("say it once"));
+        assert!(error("pipe:pin=same", Some(("pin", &["free", "same"]))).contains("give it once"));
         assert!(error("pipe", Some(("pin", &["free", "smae"]))).contains("did you mean `same`"));
         assert!(error("pipe", Some(("copy", &["1", "2"]))).contains("did you mean `copies`"));
         assert!(error("pipe:copies=1,0", None).contains("from 1 to"));

@@ -32,7 +32,7 @@ pub struct Pack {
     pub title: String,
     /// The plan, complete, with every number of CPUs spelled out and without a seed.
     pub plan_toml: String,
-    /// The workloads, every argument spelled out; those of a sweep each.
+    /// The workloads with every argument spelled out, one for each value of a sweep.
     pub workloads: Vec<WorkloadSpec>,
     /// Their versioned ids.
     pub workload_ids: Vec<String>,
@@ -40,7 +40,7 @@ pub struct Pack {
     pub machine: PackedMachine,
     /// Kernels of its guests; none where it ran on the host.
     pub kernels: Vec<BootedKernel>,
-    /// What was found of each primary metric and arm.
+    /// The result for each primary metric and arm.
     pub effects: Vec<ExpectedEffect>,
 }
 
@@ -60,7 +60,7 @@ pub struct PackedMachine {
     pub kernel_version: String,
     /// Length and CRC-32 of the program that measured.
     pub program_crc32: String,
-    /// What `schedlab doctor` says of it, by id: what changes results and names nobody.
+    /// Checks of `schedlab doctor` by id: those that affect results and identify nobody.
     pub conditions: BTreeMap<String, String>,
     /// Knobs that have a value, by the names of the catalogue.
     pub knobs: BTreeMap<String, String>,
@@ -190,8 +190,8 @@ impl Pack {
         Plan::parse(&self.plan_toml).map_err(|e| PackError::NoPack(format!("its plan: {e}")))
     }
 
-    /// What it would do here that a stranger should not decide: run commands, change settings of the whole host, take a real-time
-    /// policy, build a kernel.
+    /// What it would do here that a stranger should not decide: run commands, change settings of the whole host, take a
+    /// real-time policy, build a kernel.
     pub fn asks_for_trust(&self) -> Result<Vec<String>, PackError> {
         let plan = self.plan()?;
         let loads = plan.workloads.iter().flat_map(|workload| &workload.load);

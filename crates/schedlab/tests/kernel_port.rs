@@ -228,7 +228,7 @@ fn what_cannot_be_rehearsed_is_said_in_a_sentence() {
     write(&lab, "empty/readme", b"");
     let empty = lab.path("empty");
     for (series, onto, code, why) in [
-        (&*text, &*tree, 1, "holds no diff"),
+        (&*text, &*tree, 1, "contains no diff"),
         ("absent.patch", &tree, 1, "absent.patch cannot be read"),
         ("/dev/zero", &tree, 1, "never ends"),
         (&empty, &tree, 1, "holds no *.patch or *.diff"),

@@ -177,7 +177,7 @@ fn a_filter_that_lets_nothing_through_says_so() {
     let text = page(&["latency", "--comm", "nobody"]);
     assert!(text.starts_with("No task of the trace is called `nobody`.") && !text.contains('!'), "{text}");
     let text = page(&["latency", "--comm", "*", "--cpu", "1"]);
-    assert!(text.starts_with("No wait of a task is known from begin to end.") && !text.contains('!'), "{text}");
+    assert!(text.starts_with("No wait of a task is known from start to end.") && !text.contains('!'), "{text}");
     let by_tasks = ANALYSES.iter().filter(|row| !matches!(row.takes.filters, Filtered::No | Filtered::NotTasks(_)));
     for analysis in by_tasks.map(|row| row.name).chain(["latency", "kworkers", "map", "timehist"]) {
         let text = page(&[analysis, "--comm", "nobody", "--comm", "A*"]).replace("No ", "no ");
@@ -210,7 +210,7 @@ fn a_trace_is_not_converted_onto_itself() {
     std::fs::hard_link(&file, lab.path("new.txt")).unwrap();
     for out in ["trace.txt", "link.txt", "new.txt"] {
         let refused = schedlab(&["trace", "convert", &file, "-o", &lab.path(out)]).failure();
-        assert!(refused.stderr.contains("is the trace that is read, and would be lost"), "{}", refused.stderr);
+        assert!(refused.stderr.contains("is the input and would be overwritten"), "{}", refused.stderr);
         assert_eq!(refused.stderr.lines().count(), 1);
     }
     let onto = ["trace", "convert", "-", "-o", &file, "--to", "perfetto"];

@@ -304,7 +304,7 @@ mod tests {
             std::fs::write(path, "0").unwrap();
         }
         let why = resolve(&roots, &"sysctl:vm.drop_caches=3".parse().unwrap()).unwrap_err();
-        assert!(why.contains("cannot be put back"), "{why}");
+        assert!(why.contains("could not be restored"), "{why}");
         assert!(resolve(&roots, &"sysctl:vm.swappiness=3".parse().unwrap()).is_ok());
     }
 

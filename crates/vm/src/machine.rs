@@ -205,7 +205,7 @@ mod tests {
             (None, "cores=0", "from 1 to 255"),
             (None, "sockets=16,cores=16", "at most 255"),
             (None, "core=2", "unknown key `core`"),
-            (None, "2", "no key=value"),
+            (None, "2", "not a key=value"),
             (Some(3), "nodes=2", "evenly"),
             (None, "sockets=2,nodes=2,distance=10", "neither"),
             (None, "sockets=2,nodes=2,distance=10:20", "neither"),

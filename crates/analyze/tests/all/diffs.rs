@@ -163,9 +163,9 @@ fn what_one_side_lacks_is_told_and_used_of_neither() {
     };
     let (a, b) = (without(&plain(1), "sched_waking:"), plain(2));
     let less = found(std::slice::from_ref(&a), std::slice::from_ref(&b));
-    let told =
+    let seen =
         "sched_waking is in B and not in A, so it is used of no trace: waits after wakeups begin at sched_wakeup";
-    assert!(less.remarks[0].starts_with(told), "{:?}", less.remarks);
+    assert!(less.remarks[0].starts_with(seen), "{:?}", less.remarks);
     // Both from the same event on: B's waits are as long as those of A, and a microsecond shorter than they were.
     let mean = |found: &TraceDiff, of: &str| number(found, "waits", "worker-*", of).1.unwrap();
     let all = found(&[plain(1)], std::slice::from_ref(&b));

@@ -154,7 +154,7 @@ mod tests {
     #[test]
     fn what_is_not_found_is_said() {
         assert!(find("(x)", Pick::Only, "").unwrap_err().contains("no match for `(x)`"));
-        assert!(find("tps = (.*)w", Pick::Only, PGBENCH).unwrap_err().contains("no number"));
+        assert!(find("tps = (.*)w", Pick::Only, PGBENCH).unwrap_err().contains("not a number"));
         assert!(pattern("a(").unwrap_err().contains("not a regular expression"));
         assert!(pattern("tps").unwrap_err().contains("no group"));
     }

@@ -241,7 +241,7 @@ mod tests {
             ("transact:transport=bindr", "must be one of"),
             ("transact:fifo-thread=old", "fresh, kept"),
             ("transact:compat=hwbindr", "did you mean `hwbinder`"),
-            ("transact:raw-data=yes,duration=1s", "give loops"),
+            ("transact:raw-data=yes,duration=1s", "use loops"),
             ("transact:raw-data=yes,loops=100000000", "use fewer"),
             ("transact:trace-instance=mine", "stop-on-miss=yes"),
             ("transact:cpus=8000", "CPU 8000 is not among"),

@@ -168,7 +168,7 @@ mod tests {
         let why = ImageSymbols::read(Path::new("/dev/null"), Path::new("/nowhere")).unwrap_err();
         assert_eq!(why, "it is not a file of a program");
         let why = ImageSymbols::read(Path::new("/proc/self/status"), Path::new("/nowhere")).unwrap_err();
-        assert!(why.contains("no ELF file"), "{why}");
+        assert!(why.contains("not an ELF file"), "{why}");
         assert!(ImageSymbols::read(Path::new("/no/such/file"), Path::new("/nowhere")).is_err());
     }
 
@@ -219,7 +219,7 @@ mod tests {
         let debug = alone.only_exported().unwrap().unwrap().to_owned();
         assert!(debug.starts_with(dir.join(".build-id")), "{}", debug.display());
         std::fs::create_dir_all(debug.parent().unwrap()).unwrap();
-        std::fs::write(&debug, "no ELF file").unwrap();
+        std::fs::write(&debug, "not an ELF file").unwrap();
         assert_eq!(names(&ImageSymbols::read(&library, &dir).unwrap()), ["exported_one"]);
         std::fs::rename(dir.join("two.debug"), &debug).unwrap();
         let whole = ImageSymbols::read(&library, &dir).unwrap();

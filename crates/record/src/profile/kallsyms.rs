@@ -131,10 +131,10 @@ mod tests {
     #[test]
     fn a_line_that_is_none_is_named() {
         for (text, expected) in [
-            ("ffffffff81000000 T a\nnonsense T b\n", "/proc/kallsyms, line 2: `nonsense` is not an address"),
-            ("ffffffff81000000 T\n", "is not a name of a symbol"),
-            ("ffffffff81000000 schedule\n", "is not a type of symbol"),
-            ("\n", "`` is not an address"),
+            ("ffffffff81000000 T a\nnonsense T b\n", "/proc/kallsyms, line 2: expected address, found `nonsense`"),
+            ("ffffffff81000000 T\n", "expected name of a symbol"),
+            ("ffffffff81000000 schedule\n", "expected type of symbol"),
+            ("\n", "expected address, found ``"),
         ] {
             let why = KernelSymbols::parse(text).unwrap_err().to_string();
             assert!(why.contains(expected), "{why}");

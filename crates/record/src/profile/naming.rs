@@ -305,6 +305,6 @@ mod tests {
         let missing = named(&Tree::new("missing", &[]));
         assert!(missing.notes[0].contains("/proc/kallsyms cannot be read"), "{:?}", missing.notes);
         let odd = named(&Tree::new("odd", &[("kallsyms", "what is this\n")]));
-        assert!(odd.notes[0].contains("line 1: `what` is not an address"), "{:?}", odd.notes);
+        assert!(odd.notes[0].contains("line 1: expected address, found `what`"), "{:?}", odd.notes);
     }
 }

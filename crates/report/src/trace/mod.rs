@@ -200,14 +200,15 @@ fn more(number: u64, what: &str) -> Option<Remark> {
 }
 
 /// Sentences that begin with a number, of those that are not 0: how each goes on behind 1, and behind others.
-fn numbered<'s>(told: impl IntoIterator<Item = (u64, &'s str, &'s str)>) -> impl Iterator<Item = Remark> {
-    let told = told.into_iter().filter(|(number, ..)| *number > 0);
-    told.map(|(number, one, more)| Remark::note(format!("{} {}", count(number), if number == 1 { one } else { more })))
+fn numbered<'s>(numbers: impl IntoIterator<Item = (u64, &'s str, &'s str)>) -> impl Iterator<Item = Remark> {
+    let numbers = numbers.into_iter().filter(|(number, ..)| *number > 0);
+    numbers
+        .map(|(number, one, more)| Remark::note(format!("{} {}", count(number), if number == 1 { one } else { more })))
 }
 
 /// What the reader of the findings must know of the trace.
 fn remarks(trace: &TraceFacts) -> impl Iterator<Item = Remark> {
-    let told = [
+    let numbers = [
         (
             trace.repaired_wakings,
             "waking came before the switch-out that it ended; that wait begins there",
@@ -220,8 +221,8 @@ fn remarks(trace: &TraceFacts) -> impl Iterator<Item = Remark> {
         ),
         (
             trace.unseen_wakings,
-            "time a thread was switched in after a sleep whose waking is not in the trace",
-            "times a thread was switched in after a sleep whose waking is not in the trace",
+            "time a thread was switched in after a sleep without a recorded waking",
+            "times a thread was switched in after a sleep without a recorded waking",
         ),
         (
             trace.gaps,
@@ -229,7 +230,7 @@ fn remarks(trace: &TraceFacts) -> impl Iterator<Item = Remark> {
             "stretches of some CPU have missing events; waits that overlap them are censored",
         ),
     ];
-    numbered(told).chain(trace.problems.iter().map(Remark::warning))
+    numbered(numbers).chain(trace.problems.iter().map(Remark::warning))
 }
 
 /// Whose a row is: `name:tid` of one task, `name:(n)` of several, as perf writes them.

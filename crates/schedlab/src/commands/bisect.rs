@@ -100,7 +100,7 @@ fn directory(args: &Bisect) -> PathBuf {
 /// The answer of `bisect --dry-run`.
 #[derive(Debug, Serialize)]
 struct BisectForecast {
-    /// The history, the good end first.
+    /// The history, from the good end.
     members: Vec<String>,
     /// About how many of them would be tried.
     expected: usize,

@@ -143,7 +143,7 @@ mod tests {
             let claims = at_once(|| Claim::of(&asked, "--out").map_err(|error| error.to_string()));
             let refused: BTreeSet<&String> = claims.iter().filter_map(|claim| claim.as_ref().err()).collect();
             assert_eq!(claims.iter().filter(|claim| claim.is_ok()).count(), 1);
-            let sentence = format!("{} holds a recording already: give another --out", asked.display());
+            let sentence = format!("{} already contains a recording: give another --out", asked.display());
             assert_eq!(refused, BTreeSet::from([&sentence]));
             assert!(asked.join(TRACE_FILE).exists(), "the refused take nothing from it");
         }

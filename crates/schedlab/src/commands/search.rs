@@ -8,7 +8,7 @@ use crate::exit::{self, usage};
 use crate::output::{say, to_stdout};
 use anyhow::{Context, Result, bail};
 use schedlab_analyze::{SearchFindings, Verdict};
-use schedlab_run::{Arm, Plan};
+use schedlab_run::{Arm, Plan, RunEnd};
 use schedlab_trial::rounds::{Ended, Study};
 use schedlab_trial::search::SearchStudy;
 use schedlab_tune::{Roots, needs};
@@ -160,7 +160,7 @@ fn conclude(dir: &Path, found: &SearchFindings, output: &RunOutput) -> Result<u8
     }
     let is_asked = output.fail_on.is_some();
     Ok(match found.verdict {
-        _ if found.ended.starts_with("void") => exit::VOID,
+        _ if matches!(RunEnd::of(&found.ended), RunEnd::Void(_)) => exit::VOID,
         Some(Verdict::Worse) if is_asked => exit::WORSE,
         Some(Verdict::Better | Verdict::Equivalent) => exit::DONE,
         _ if is_asked => exit::INCONCLUSIVE,

@@ -242,7 +242,7 @@ mod tests {
         for none in [directory.path(), Path::new("/nowhere")] {
             let why = source_tree(none).unwrap_err().to_string();
             assert!(why.starts_with(&none.display().to_string()), "{why}");
-            assert!(why.contains("no kernel source tree") && why.contains("tar xf"), "{why}");
+            assert!(why.contains("not a kernel source tree") && why.contains("tar xf"), "{why}");
         }
     }
 

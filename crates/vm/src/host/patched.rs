@@ -356,7 +356,7 @@ mod tests {
         for name in ["folder/new", "folder/file", "file"] {
             let files = Files::from([(PathBuf::from(name), Some(plain("theirs\n")))]);
             let why = with_files(&at("tree"), &files, directory.path(), &mut |_| {}).unwrap_err().to_string();
-            assert!(why.contains("no plain file of the tree"), "{name}: {why}");
+            assert!(why.contains("not a plain file of the tree"), "{name}: {why}");
         }
         assert_eq!(fs::read_to_string(at("outside/file")).unwrap(), "mine\n");
         assert!(!at("outside/new").exists());
@@ -382,6 +382,6 @@ mod tests {
         let why = patched(&root.join("tree"), &["/dev/null".into()], root, &mut |_| {}).unwrap_err().to_string();
         assert!(why.contains("/dev/null changes no file") && !why.contains('\n'), "{why}");
         let why = patched(root, &[root.join("good")], &root.join("tree"), &mut |_| {}).unwrap_err().to_string();
-        assert!(why.contains("lies in the tree"), "{why}");
+        assert!(why.contains("is inside the tree"), "{why}");
     }
 }

@@ -23,7 +23,8 @@ impl fmt::Display for DiffError {
 
 impl std::error::Error for DiffError {}
 
-/// Events that change what is counted: only those of them are used that every trace has, and what follows where some lack it.
+/// Events that change what is counted: only those of them are used that every trace has, and what follows where some
+/// lack it.
 const COUNTED: [(Kind, &str); 9] = [
     (Kind::SchedSwitch, ""),
     (Kind::SchedWaking, "waits after wakeups begin at sched_wakeup, when a queue has the thread"),
@@ -148,12 +149,12 @@ pub struct Measured {
     pub(super) lengths: Lengths,
     /// Groups have their stretches.
     pub(super) in_stretches: bool,
-    /// What the events are not enough for.
+    /// What these events are not sufficient for.
     pub(super) lacking: Vec<String>,
 }
 
-/// Measures a trace, opened for [`Compared::kinds`]. `in_stretches`: also how it went on from begin to end, as it was looked
-/// at before, which one trace a side is described by.
+/// Measures a trace, opened for [`Compared::kinds`]. `in_stretches`: also how it went on from begin to end, as it was
+/// looked at before, which one trace a side is described by.
 pub fn measure(
     file: &str,
     reader: &mut Reader,

@@ -193,9 +193,8 @@ fn has_metric(plan: &Plan, metric: &str) -> Result<()> {
     let settings = plan.arms.first().map(|arm| arm.settings.as_slice()).unwrap_or_default();
     let primary = schedlab_bench::parse(&spec.with_options(settings))?.primary();
     if !primary.iter().any(|name| name == metric) {
-        let near = schedlab_run::nearest::nearest(metric, primary.iter().map(String::as_str));
-        let near = near.map(|near| format!("; did you mean `{near}`?")).unwrap_or_default();
-        usage!("--metric {metric}: it is not a primary metric of {}{near} (it has {})", spec.name, primary.join(", "));
+        let hint = schedlab_run::nearest::hint(metric, primary.iter().map(String::as_str));
+        usage!("--metric {metric}: it is not a primary metric of {}{hint}; it has {}", spec.name, primary.join(", "));
     }
     Ok(())
 }

@@ -81,9 +81,9 @@ pub(super) fn run(args: &VmProfile) -> Result<u8> {
     Ok(exit::DONE)
 }
 
-/// The guest's command: its result as a file, and the fewest counters unless they were named, since reading them is work of
-/// the kernel's, too.
-/// What is counted is one workload as it is: a recording or probes would be in the count, and its answer is ours to read.
+/// The guest's command: its result as a file, and the fewest counters unless they were named, since reading them is
+/// work of the kernel's, too. What is counted is one workload as it is: a recording or probes would be in the count,
+/// and its answer is ours to read.
 fn one_workload(command: &[String]) -> Result<()> {
     let example = "vm profile --kernel K -- bench pipe:loops=2000";
     let is_bench = command.first().is_some_and(|word| word == "bench");
@@ -155,7 +155,8 @@ fn ended(boot: &Boot, listener: &mut Quiet) -> Result<(Ended, Option<u32>)> {
     Ok((schedlab_vm::boot(boot, listener)?, None))
 }
 
-/// What the guest's kernel shows, or else its System.map, where it is a build of ours: no guest of this lane moves its kernel.
+/// What the guest's kernel shows, or else its System.map, where it is a build of ours: no guest of this lane moves its
+/// kernel.
 fn symbols(shown: Option<&[u8]>, boot: &Boot) -> Result<String> {
     let shown = shown.map(|bytes| String::from_utf8_lossy(bytes).into_owned()).unwrap_or_default();
     if !KernelSymbols::parse(&shown)?.is_hidden() {
@@ -242,7 +243,7 @@ fn read_json(file: &str) -> Result<Profiled> {
 struct ProfileAnswer {
     /// By part of the kernel: of the profile, or of the difference between two.
     groups: GroupFindings,
-    /// The profile that was compared with, where there is one, then the one that was asked for.
+    /// The reference profile, if there is one, then the requested one.
     profiles: Vec<Profiled>,
     /// Which answer this is.
     schema: &'static str,
