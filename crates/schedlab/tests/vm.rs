@@ -245,7 +245,7 @@ fn bad_input_is_one_line_before_anything_boots() {
         (&["vm", "boot", "debian:1.0", "--aarch64"], "schedlab vm fetch debian:1.0 --aarch64"),
         (&["vm", "boot", "debain:6.1"], "debian:VERSION"),
         (&["vm", "boot", "build:never-built"], "schedlab vm build"),
-        (&["vm", "build", "/proc"], "no kernel source tree"),
+        (&["vm", "build", "/proc"], "not a kernel source tree"),
         (&["vm", "build", "/proc", "--name", "a/b"], "--name"),
         (&["vm", "build", "/proc", "--name", ""], "--name"),
         (&bench(&["pipe", "--json", "/proc/a.json"]), "no place for the result /proc/a.json"),
