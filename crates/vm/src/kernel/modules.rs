@@ -175,8 +175,8 @@ mod tests {
     #[test]
     fn a_missing_one_and_a_circle_are_no_hang() {
         let all = [module("a", &["b"]), module("b", &["a", "z"])];
-        assert_eq!(order(&all, &["a"]).unwrap_err(), "the module `z` is not there, which `b` needs");
-        assert_eq!(order(&all, &["y"]).unwrap_err(), "the module `y` is not there");
+        assert_eq!(order(&all, &["a"]).unwrap_err(), "there is no module `z`, which `b` needs");
+        assert_eq!(order(&all, &["y"]).unwrap_err(), "there is no module `y`");
         let circle = [module("a", &["b"]), module("b", &["a"])];
         assert_eq!(order(&circle, &["a"]).unwrap(), "b a");
     }

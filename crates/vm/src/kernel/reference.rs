@@ -74,7 +74,7 @@ mod tests {
             ("build:", "vm list"),
             ("debain:6.1", "unknown kind `debain`"),
             ("debian:six", "debian:6.1"),
-            ("", "named"),
+            ("", "name a kernel"),
         ] {
             let error = text.parse::<Reference>().unwrap_err().to_string();
             assert!(error.contains(needle), "{error}");
