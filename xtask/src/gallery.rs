@@ -39,7 +39,7 @@ pub(crate) fn run(workspace: &Workspace, arguments: &[String]) -> Result<bool> {
             run_to_success(run.arg("run").arg(&case.plan).arg("-o").arg(&dir).stdout(std::io::stderr()))?;
         }
         let report = stdout_of(Command::new(&schedlab).arg("report").arg(&dir).args(["--json", "--top", "0"]))?;
-        let findings: Value = serde_json::from_str(&report).context("the report is no JSON")?;
+        let findings: Value = serde_json::from_str(&report).context("the report is not JSON")?;
         rows(&case, &findings).iter().for_each(|row| println!("{row}"));
     }
     Ok(true)

@@ -88,7 +88,7 @@ fn end(output: &Output, mark: &Mark) -> Result<[u64; 2]> {
     if !output.status.success() || !said.is_empty() {
         bail!("{}: {}", output.status, said.trim());
     }
-    let outcome: TrialOutcome = serde_json::from_slice(&output.stdout).context("what it printed is no outcome")?;
+    let outcome: TrialOutcome = serde_json::from_slice(&output.stdout).context("what it printed is not an outcome")?;
     let timed = |class: &str| {
         let whole = outcome.histograms.iter().find(|named| named.name == class && named.tier.is_none());
         whole.map_or(0, |named| named.histogram.count())

@@ -70,7 +70,7 @@ type Differ = BTreeMap<(String, &'static str, &'static str), u64>;
 impl Agreement {
     fn of(file: &str, defined: &BTreeMap<String, BTreeSet<&'static str>>, differ: &mut Differ) -> Result<Self> {
         let text = std::fs::read_to_string(file).with_context(|| format!("{file} cannot be read"))?;
-        let whole: Value = serde_json::from_str(&text).with_context(|| format!("{file} is no JSON"))?;
+        let whole: Value = serde_json::from_str(&text).with_context(|| format!("{file} is not JSON"))?;
         let profile = whole["profiles"].as_array().and_then(|all| all.last()).context("no profile is in it")?;
         let functions = profile["functions"].as_object().context("it has no functions")?;
         let all = profile["instructions"]["kernel"].as_f64().context("it has no instructions")?;

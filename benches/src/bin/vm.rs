@@ -89,7 +89,7 @@ impl Asked {
             } else {
                 let cpus = word.parse().ok().filter(|n| ROWS.iter().any(|row| row.cpus == *n));
                 let known = "1, 2, 4, 8, 16 or 64 CPUs, boots=N, full or real";
-                asked.cpus.push(cpus.with_context(|| format!("`{word}` is no row: give {known}"))?);
+                asked.cpus.push(cpus.with_context(|| format!("`{word}` is not a row: give {known}"))?);
             }
         }
         Ok(asked)

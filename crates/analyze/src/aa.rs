@@ -33,9 +33,9 @@ pub(crate) fn aa_comparisons(part: &Workload<'_>, workload: &WorkloadFindings, a
     of_control
         .filter_map(|(key, metric)| {
             let contrast = part.equal_units(key, &control_twice(&part.selection, key, 0).ok()?);
-            let told = contrast.units >= LEAST_UNITS && contrast.effect.is_some();
+            let seen = contrast.units >= LEAST_UNITS && contrast.effect.is_some();
             let pair = "the control's second trial of a block against its first";
-            told.then(|| aa_comparison(Equals::ControlTwice, metric, &contrast, pair, order.words()))
+            seen.then(|| aa_comparison(Equals::ControlTwice, metric, &contrast, pair, order.words()))
         })
         .collect()
 }
@@ -74,7 +74,7 @@ fn aa_comparison(
 /// How the arms of a block follow each other in time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Within {
-    /// A permutation and its mirror: a linear drift is no part of the verdict.
+    /// A permutation and its mirror: a linear drift is not part of the verdict.
     Mirrored,
     /// Both trials of an arm in a boot of their own, one boot after the other (`[guest] per = "block"` with arms that
     /// are different machines).

@@ -19,13 +19,14 @@ pub struct BisectFindings {
     pub answer: BisectOutcome,
     /// In a sentence.
     pub sentence: String,
-    /// The chance that a named member is the wrong one, as asked for.
+    /// The error rate requested: the probability that the named member is wrong.
     pub error: f64,
-    /// The bad end against the good one, by their own comparisons, which went on until the two differed: too large on average.
+    /// The bad end against the good one, from their own comparisons, which ran until the two differed: biased upwards.
     pub ends: Option<Effect>,
-    /// The change where it most probably is, by the comparisons after those of the ends; absent where none of them straddles it.
+    /// The change at its most probable position, from the comparisons after those of the ends; absent if none of them
+    /// straddles it.
     pub change: Option<Effect>,
-    /// The history, the good end first.
+    /// The history, from the good end.
     pub members: Vec<BisectMember>,
     /// Independent units that were compared.
     pub units: usize,
@@ -35,7 +36,7 @@ pub struct BisectFindings {
     pub trials: usize,
     /// Runs.
     pub rounds: u32,
-    /// What `why` says of the two members around the change, on fresh trials; `None` where it was not asked.
+    /// The result of `why` on the two members around the change, from fresh trials; `None` if it was not run.
     pub why: Option<WhyFindings>,
 }
 
@@ -76,7 +77,7 @@ pub struct BisectMember {
     pub index: usize,
     /// Its name.
     pub name: String,
-    /// The probability that the change came with it; of members that could not be tried it is with the next that could.
+    /// The probability that the change came with it; for a member that could not be run, see the next one that could.
     pub probability: f64,
     /// Why it could not be tried.
     pub skipped: Option<String>,
@@ -105,9 +106,9 @@ pub struct Bisected {
     pub error: f64,
 }
 
-/// The gains of a comparison's units on one scale for a whole bisection, whose comparisons may have been estimated on two: of
-/// log-ratios, and of differences where a trial in which nothing ended forbids a logarithm. The difference against the mean of
-/// the two sides is the same whichever side is the control; of a log-ratio x it is 2 tanh(x/2).
+/// The gains of a comparison's units on one scale for a whole bisection, whose comparisons may have been estimated on
+/// two: of log-ratios, and of differences where a trial in which nothing ended forbids a logarithm. The difference
+/// against the mean of the two sides is the same whichever side is the control; of a log-ratio x it is 2 tanh(x/2).
 pub fn relative(effects: &ArmEffects) -> Vec<f64> {
     let middle = 0.5 * (effects.control_mean + effects.arm_mean);
     let one = |gain: f64| match effects.scale {

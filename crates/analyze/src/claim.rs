@@ -12,7 +12,7 @@ pub(crate) fn claims(findings: &Findings) -> Vec<Claim> {
     let mut claims: Vec<(u8, Claim)> = Vec::new();
     for workload in &findings.workloads {
         if !findings.factors.is_empty() {
-            // A single arm of a factorial is no question of its own.
+            // A single arm of a factorial is not a question of its own.
             claims.extend(main_effects(findings, workload));
             continue;
         }

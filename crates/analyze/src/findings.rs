@@ -27,15 +27,15 @@ use std::fmt;
 /// Everything found in one run, or in a pair of runs.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Findings {
-    /// Title for reports.
+    /// Title of the report.
     pub title: String,
-    /// The exact command that made the run; for two runs that of the first.
+    /// The exact command of the run; with two runs, of the first.
     pub command: Vec<String>,
     /// One run, or two that were not interleaved.
     pub source: Source,
     /// The claim in sentences, the most important first.
     pub claims: Vec<Claim>,
-    /// Why nothing of this run is judged; `None` when verdicts stand.
+    /// Why this run gets no verdict; `None` if it does.
     pub void: Option<String>,
     /// Why the run ended: `planned`, `decided`, `budget`, `interrupted`, `void: …`; empty for an unfinished run.
     pub ended: String,
@@ -56,7 +56,7 @@ pub struct Findings {
     pub rules: Rules,
     /// Machine, its checks, and what changed.
     pub environment: EnvironmentFindings,
-    /// Anything a reader must know that is not a verdict, the weightiest first.
+    /// Anything a reader must know that is not a verdict, most important first.
     pub problems: Vec<Problem>,
 }
 
@@ -100,7 +100,7 @@ impl Serialize for Problem {
 pub enum Source {
     /// One run directory whose trials are interleaved.
     OneRun,
-    /// Rows of somebody else's measurement whose order nobody knows.
+    /// Imported results, whose order is unknown.
     Imported,
     /// Two run directories.
     TwoRuns {
@@ -118,7 +118,7 @@ pub enum Source {
 pub struct Claim {
     /// `batch makes messaging:5x50 2.8 times faster [2.6, 3.0]: 6 blocks, 95 % interval`.
     pub sentence: String,
-    /// The workload it speaks of.
+    /// The workload that it is about.
     pub workload: u32,
     /// The arm it speaks of.
     pub arm: u32,

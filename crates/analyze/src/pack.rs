@@ -37,7 +37,7 @@ pub fn pack(manifest: &Manifest, findings: &Findings) -> Result<Pack, PackError>
         return Err(PackError::Nothing(format!("the run is void: {why}")));
     }
     if manifest.plan_toml.is_empty() {
-        return Err(PackError::Nothing("the run was imported: there is no plan that could be run again".into()));
+        return Err(PackError::Nothing("the run was imported: it has no plan to run again".into()));
     }
     let effects = expected(findings);
     if effects.iter().all(|effect| effect.said == Said::Open) {

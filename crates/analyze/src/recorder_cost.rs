@@ -11,17 +11,17 @@ use serde::Serialize;
 pub struct RecorderCost {
     /// An operation without a trace, ns.
     pub plain_ns: f64,
-    /// What the events alone add, ns.
+    /// Cost of the events alone, ns.
     pub events_alone_ns: Range,
-    /// What their recording adds, ns.
+    /// Cost of recording them, ns.
     pub recording_ns: Range,
-    /// The second by the first; `None` where the events alone cannot be told from nothing.
+    /// The second divided by the first; `None` if the cost of the events alone cannot be distinguished from zero.
     pub ratio: Option<Range>,
     /// Blocks behind these numbers.
     pub blocks: usize,
-    /// Events that were recorded, in all.
+    /// Events recorded, in total.
     pub events: u64,
-    /// Events that were lost, in all.
+    /// Events lost, in total.
     pub lost: u64,
 }
 

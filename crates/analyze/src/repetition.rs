@@ -25,7 +25,7 @@ pub struct Repetition {
     pub because: String,
     /// Each effect that the pack holds.
     pub effects: Vec<RepeatedEffect>,
-    /// In what this machine differs from that of the pack.
+    /// Differences between this machine and the pack's.
     pub differences: Vec<Change>,
 }
 
@@ -63,7 +63,7 @@ pub struct RepeatedEffect {
     pub metric: String,
     /// Its unit.
     pub unit: String,
-    /// What the pack says of it; nothing is asked of one that was open.
+    /// The pack's verdict; one that was open is not tested.
     pub said: Said,
     /// The effect there.
     pub there: Effect,
@@ -75,11 +75,11 @@ pub struct RepeatedEffect {
     pub units_here: usize,
     /// What a unit is here.
     pub unit_name: String,
-    /// The answer; `None` where nothing was asked.
+    /// The answer; `None` if there was no question.
     pub answer: Option<Answer>,
     /// Why it cannot be told.
     pub because: Option<String>,
-    /// Units in all that would tell four times in five.
+    /// Total number of units that would decide with a power of 80 %.
     pub units_needed: Option<u64>,
 }
 

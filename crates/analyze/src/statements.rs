@@ -180,7 +180,7 @@ fn decided(claim: Claim, direction: Direction, interval: Interval, of_interest: 
         Direction::HigherIsBetter => 1.0,
         Direction::LowerIsBetter => -1.0,
         Direction::Neutral if matches!(claim, Claim::Better | Claim::Worse) => {
-            return Err("neither way of the metric is better".into());
+            return Err("the metric has no better direction".into());
         }
         Direction::Neutral => 0.0,
     };

@@ -162,7 +162,7 @@ pub enum FailOn {
 }
 
 /// The exit status for `--fail-on`: 5 void, 3 worse, 4 inconclusive, else 0; only what is asked for counts. An arm whose
-/// setting did not take is a question without an answer, and an A/A control is no question.
+/// setting did not take is a question without an answer, and an A/A control is not a question.
 pub fn exit_status(findings: &Findings, fail_on: &[FailOn]) -> u8 {
     let asked = |what| fail_on.contains(&what);
     if asked(FailOn::Void) && findings.void.is_some() {

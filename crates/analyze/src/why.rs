@@ -31,11 +31,12 @@ pub struct Difference {
     /// The effect of each unit, as a logarithm.
     #[serde(skip)]
     pub logs: Vec<f64>,
-    /// What goes with it, per operation.
+    /// Counts per operation that change with it.
     pub beside: Vec<Beside>,
 }
 
-/// A count per operation, or a share of placement, of the two arms. It goes with the difference and is not shown to be its cause.
+/// A count per operation, or a share of placement, of the two arms. It goes with the difference and is not shown to be
+/// its cause.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Beside {
     /// The metric's name.
@@ -135,7 +136,7 @@ pub struct WhyStage {
     pub blocks: usize,
     /// Standard deviation of one block's difference in one combination, as a logarithm.
     pub sd: f64,
-    /// Those that went on; of the last stage those named.
+    /// Those kept for the next stage; in the last stage, those named.
     pub kept: Vec<String>,
 }
 
@@ -144,7 +145,7 @@ pub struct WhyStage {
 pub struct WhyContrast {
     /// One factor, or those that act together.
     pub factors: Vec<String>,
-    /// By what the difference is multiplied.
+    /// Factor on the difference.
     pub effect: Effect,
     /// Holm's p over all contrasts of the stage.
     pub p_adjusted: f64,
@@ -157,7 +158,7 @@ pub struct WhyCell {
     pub switched: Vec<String>,
     /// Arm 1 over arm 0 there.
     pub difference: f64,
-    /// By what the difference is multiplied against nothing switched.
+    /// Factor on the difference, against no toggle switched.
     pub change: Option<Effect>,
 }
 
@@ -168,9 +169,9 @@ pub struct WhyFindings {
     pub title: String,
     /// What is to be explained.
     pub difference: Difference,
-    /// Chance of naming any toggle wrongly.
+    /// Probability of naming any toggle wrongly.
     pub alpha: f64,
-    /// Smallest change of the difference that was not to be missed, as a ratio above 1.
+    /// Smallest change of the difference that the screen is designed to detect, as a ratio above 1.
     pub smallest: f64,
     /// All toggles that were varied.
     pub factors: Vec<WhyFactor>,
@@ -178,15 +179,15 @@ pub struct WhyFindings {
     pub left_out: Vec<String>,
     /// The stages done.
     pub stages: Vec<WhyStage>,
-    /// Whether the screen came to its end.
+    /// Whether the screen is complete.
     pub finished: bool,
     /// Toggles on which the difference depends.
     pub named: Vec<String>,
-    /// Contrasts of the last stage, the surest first.
+    /// Contrasts of the last stage, smallest p first.
     pub contrasts: Vec<WhyContrast>,
     /// The difference under each combination of the last stage.
     pub cells: Vec<WhyCell>,
-    /// Why the screen ended before its end; `None` where it did not, or where `--resume` just goes on.
+    /// Why the screen ended early; `None` if it did not, or if `--resume` continues it.
     pub cut: Option<String>,
     /// The difference by part of the kernel, from a profile of each arm; `None` where there is none.
     pub groups: Option<GroupFindings>,

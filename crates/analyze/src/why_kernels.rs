@@ -13,7 +13,7 @@ pub struct OnKernel {
     pub effect: Effect,
     /// Whether the verdict there is that they differ.
     pub is_there: bool,
-    /// By what the difference is multiplied against the kernel before.
+    /// Factor on the difference, against the kernel before.
     pub step: Option<Effect>,
     /// Holm's p of that, over all steps.
     pub p_adjusted: Option<f64>,
@@ -30,7 +30,7 @@ pub struct WhyKernelsFindings {
     pub metric: String,
     /// Names of the arms.
     pub arms: [String; 2],
-    /// Chance of calling any step wrongly a change.
+    /// Probability of calling any step a change wrongly.
     pub alpha: f64,
     /// In the order of the list.
     pub kernels: Vec<OnKernel>,

@@ -76,7 +76,7 @@ pub(crate) fn read(spec: &WorkloadSpec) -> Result<Config, BenchError> {
         None => (1, None),
         Some(text) => {
             if let Some(key) = ["threads", "load"].into_iter().find(|key| args.get(key).is_some()) {
-                return Err(args.conflict(format!("`{text}` already says threads and load; leave out {key}=")));
+                return Err(args.conflict(format!("`{text}` already gives threads and load; leave out {key}=")));
             }
             let (threads, load) = text.split_once('x').map_or((text, None), |(threads, load)| (threads, Some(load)));
             (args.number("THREADS[xLOAD%]", threads, 1, 10_000)?, load)

@@ -94,7 +94,7 @@ pub enum BenchError {
         cause: io::Error,
     },
     /// A task of the herd failed or died; the whole herd was taken down.
-    #[error("{role} {tid} of group {group} {what}; the herd was taken down, nothing of this trial counts")]
+    #[error("{role} {tid} of group {group} {what}; all tasks were killed, and the trial does not count")]
     TaskFailed {
         /// Its role.
         role: &'static str,
@@ -107,7 +107,7 @@ pub enum BenchError {
     },
     /// The herd did not finish in many times the time it should have taken.
     #[error(
-        "the herd hung: {unfinished} of {tasks} tasks had not finished {after_s} s after release and were taken down; \
+        "the workload hung: {unfinished} of {tasks} tasks had not finished {after_s} s after their release and were killed; \
          check for a stopped or starved task (nice, cpu quota, SCHED_FIFO beside it)"
     )]
     Hung {

@@ -91,7 +91,7 @@ impl<'a> Arguments<'a> {
         if total <= high {
             Ok(total)
         } else {
-            Err(self.bad(key, value, format!("is {total} here, and at most {high}")))
+            Err(self.bad(key, value, format!("is {total} here; the limit is {high}")))
         }
     }
 

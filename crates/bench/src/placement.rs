@@ -106,7 +106,7 @@ pub(crate) fn places(
         let tiers: Vec<&str> = topology.tiers().into_iter().map(Tier::name).collect();
         let (pin, tiers) = (pin.name(), tiers.join(", "));
         return Err(impossible(format!(
-            "pin={pin}: no two CPUs that we may use are of that tier; this machine has {tiers}"
+            "pin={pin}: no two CPUs that we may use are in that tier; this machine has {tiers}"
         )));
     }
     let place = |copy: usize| {

@@ -55,7 +55,7 @@ pub fn sweep(spec: &WorkloadSpec, written: Option<&(String, Vec<String>)>) -> Re
         }
     };
     if written.is_some() && spec.args.contains_key(&option) {
-        return Err(conflict(format!("{option} has a value and is swept too; say it once")));
+        return Err(conflict(format!("{option} is both set and swept; give it once")));
     }
     if values.len() > MOST_VALUES {
         return Err(conflict(format!("{} values of {option} are too many; {MOST_VALUES} at most", values.len())));
@@ -91,7 +91,7 @@ mod tests {
         assert_eq!((found.option.as_str(), found.values()), ("copies", ["1", "2", "4"].map(str::to_owned).into()));
         assert!(found.parallel && found.specs.iter().all(|spec| spec.args["pin"] == "same"));
         assert_eq!(of("pipe:pin=same", None), Ok(None));
-        assert_eq!(of("exec:name='a,b'", None), Ok(None), "a name is no number");
+        assert_eq!(of("exec:name='a,b'", None), Ok(None), "a name is not a number");
         assert_eq!(of(&format!("pipe:cpus={cpu},{cpu}"), None), Ok(None), "a CPU list is one value");
     }
 
@@ -105,7 +105,7 @@ mod tests {
             found.conflict_with(&[setting("nice=1"), setting("option:bytes=16")]).unwrap().contains("option:bytes=16")
         );
         let error = |text: &str, written: Option<(&str, &[&str])>| of(text, written).unwrap_err();
-        assert!(error("pipe:pin=same", Some(("pin", &["free", "same"]))).contains("say it once"));
+        assert!(error("pipe:pin=same", Some(("pin", &["free", "same"]))).contains("give it once"));
         assert!(error("pipe", Some(("pin", &["free", "smae"]))).contains("did you mean `same`"));
         assert!(error("pipe", Some(("copy", &["1", "2"]))).contains("did you mean `copies`"));
         assert!(error("pipe:copies=1,0", None).contains("from 1 to"));

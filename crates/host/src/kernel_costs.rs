@@ -29,7 +29,7 @@ pub(crate) fn debug_options(machine: &Machine<'_>) -> Check {
     let draft = check("debug_options", "debug options of the kernel");
     let Some(config) = &machine.config else {
         return draft
-            .unavailable("unknown", "a debug kernel can be several times slower, and this one cannot be told")
+            .unavailable("unknown", "a debug kernel can be several times slower; whether this is one is not known")
             .fix("install the kernel's config as /boot/config-$(uname -r)")
             .evidence("neither /proc/config.gz nor /boot/config-RELEASE nor /lib/modules/RELEASE/config");
     };

@@ -16,14 +16,16 @@ pub(crate) fn limits(machine: &Machine<'_>) -> Check {
         line.split_ascii_whitespace().nth(1).map(str::to_owned)
     };
     let (Some(files), Some(processes)) = (hard("Max open files"), hard("Max processes")) else {
-        return draft.unavailable("unknown", "how large a herd may be is not known").evidence(limits.evidence());
+        return draft
+            .unavailable("unknown", "how many tasks a workload may have is not known")
+            .evidence(limits.evidence());
     };
     let value = format!("{files} files, {processes} processes");
     let evidence = format!("/proc/self/limits, hard: {value}");
-    // `unlimited` is no number and is enough.
+    // `unlimited` is not a number and is enough.
     if files.parse().is_ok_and(|n: u64| n < FILES_WANTED) {
         draft
-            .warning(value, "large herds (messaging with many groups) will be refused")
+            .warning(value, "workloads with many tasks (messaging with many groups) will be refused")
             .fix(format!(
                 "{}, or `* hard nofile` in /etc/security/limits.conf",
                 machine.by_root(format_args!("ulimit -Hn {FILES_WANTED}"))

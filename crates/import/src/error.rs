@@ -7,14 +7,14 @@ use crate::{Kind, Source};
 #[non_exhaustive]
 pub enum ImportError {
     /// No file at all.
-    #[error("nothing to import; name a CSV file, or one log per arm")]
+    #[error("nothing to import; give a CSV file, or one log per arm")]
     NoSource,
     /// A file without content.
     #[error("{0} is empty; it should hold a CSV with a header, or another tool's output")]
     Empty(String),
     /// No kind by its content.
     #[error(
-        "{source_name} line {line}: `{text}` starts no result that is known here ({}); say which it is with --kind",
+        "{source_name} line {line}: `{text}` starts no result of a known format ({}); give the format with --kind",
         Kind::NAMES.join(", ")
     )]
     Unrecognised {
@@ -27,7 +27,7 @@ pub enum ImportError {
     },
     /// Two tools wrote into one file.
     #[error(
-        "{source_name} is {} and {} at once; say which to read: --kind {} or --kind {}",
+        "{source_name} is {} and {} at once; choose which to read: --kind {} or --kind {}",
         one.article(), other.article(), one.name(), other.name()
     )]
     Ambiguous {
@@ -69,7 +69,7 @@ pub enum ImportError {
     )]
     SeveralCsv(usize),
     /// One log is one arm.
-    #[error("{} is one arm; name a second one to compare it with", .0.article())]
+    #[error("{} is one arm; give a second one to compare it with", .0.article())]
     OneLog(Kind),
     /// One label in a long CSV.
     #[error("{source_name} has one arm, `{arm}`; a comparison needs rows of at least two")]

@@ -71,7 +71,7 @@ pub(crate) fn read(source: &Source, arm: u32, table: &mut Table) -> Result<(), I
         (0, 0) => Err(ImportError::nothing(source, "its list `benchmarks` is empty; did a filter match nothing?")),
         (0, _) => Err(ImportError::nothing(
             source,
-            "it holds only aggregates, from which no interval can be made; repeat without \
+            "it has only aggregates, from which no interval can be computed; repeat without \
              --benchmark_report_aggregates_only",
         )),
         _ => Ok(()),

@@ -19,9 +19,9 @@ pub(crate) fn documents(source: &Source, cut_short: &str) -> Result<Vec<Document
         match stream.next() {
             None => return Ok(documents),
             Some(Ok(Value::Object(object))) => documents.push((line, object)),
-            Some(Ok(_)) => return Err(ImportError::line(source, line, "a JSON object `{…}` should stand here")),
+            Some(Ok(_)) => return Err(ImportError::line(source, line, "expected a JSON object `{…}`")),
             Some(Err(error)) if error.is_eof() => {
-                let why = format!("the JSON that starts here is cut short: {cut_short}");
+                let why = format!("the JSON that starts here is truncated: {cut_short}");
                 return Err(ImportError::line(source, line, why));
             }
             Some(Err(error)) => {
@@ -84,8 +84,8 @@ mod tests {
 
     #[test]
     fn errors_name_the_line() {
-        assert_eq!(read("{}\n{\"a\":1,\n").unwrap_err(), "x line 2: the JSON that starts here is cut short: try again");
+        assert_eq!(read("{}\n{\"a\":1,\n").unwrap_err(), "x line 2: the JSON that starts here is truncated: try again");
         assert_eq!(read("{}\n{\n\"a\":,\n}").unwrap_err(), "x line 3: not JSON: expected value");
-        assert_eq!(read("[]").unwrap_err(), "x line 1: a JSON object `{…}` should stand here");
+        assert_eq!(read("[]").unwrap_err(), "x line 1: expected a JSON object `{…}`");
     }
 }

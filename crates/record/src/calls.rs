@@ -42,7 +42,7 @@ impl Calls {
         for function in &mut self.0 {
             let Ok(probes) = &function.probes else { continue };
             if let Err(error) = probes.iter().try_for_each(act) {
-                function.probes = Err(format!("its probe could not be switched: {error}"));
+                function.probes = Err(format!("its kprobe could not be switched on or off: {error}"));
             }
         }
     }
@@ -73,7 +73,7 @@ impl Function {
 
 fn probes(roots: &Roots, name: &str) -> Result<Vec<Group>, String> {
     let pmu = Pmu::read(roots, "kprobe").map_err(|_| "this kernel has no probes (CONFIG_KPROBE_EVENTS)".to_owned())?;
-    let function = CString::new(name).map_err(|_| format!("`{name}` is no name of a function"))?;
+    let function = CString::new(name).map_err(|_| format!("`{name}` is not a name of a function"))?;
     let cpus = online_cpus(roots);
     let open = |&cpu: &u32| Group::open_calls(pmu.type_number(), &function, cpu).map_err(|e| refusal(roots, name, &e));
     cpus.as_slice().iter().map(open).collect()

@@ -23,7 +23,7 @@ impl CpuIdentity {
         }
         match kinds.as_slice() {
             [one] => Ok(one.clone()),
-            [] => Err("/proc/cpuinfo names no CPU that is known here".into()),
+            [] => Err("/proc/cpuinfo names no CPU that schedlab knows".into()),
             [one, other, ..] => {
                 Err(format!("the CPUs are of two kinds ({one}; {other}), whose slots cannot be added up"))
             }

@@ -11,7 +11,7 @@ pub fn read(sys: &Path) -> Vec<(u32, CpuList)> {
         .filter_map(|entry| {
             let number = entry.file_name().to_str()?.strip_prefix("node")?.parse().ok()?;
             let list = std::fs::read_to_string(entry.path().join("cpulist")).ok()?;
-            // A node of memory only has an empty list, which is no CPU list.
+            // A node of memory only has an empty list, which is not a CPU list.
             Some((number, list.parse().ok()?))
         })
         .collect();

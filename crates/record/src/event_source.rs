@@ -88,7 +88,7 @@ impl Pmu {
             Ok(scale) => scale.parse::<f64>().ok().filter(|s| s.is_finite() && *s > 0.0),
             Err(_) => Some(1.0),
         };
-        let scale = scale.ok_or_else(|| format!("{}/events/{name}.scale is no number", self.name))?;
+        let scale = scale.ok_or_else(|| format!("{}/events/{name}.scale is not a number", self.name))?;
         let is_mib = text(&file(".unit")).is_ok_and(|unit| unit == "MiB");
         Ok(Alias { event: self.encode(&terms)?, scale, is_mib })
     }

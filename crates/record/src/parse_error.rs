@@ -2,7 +2,9 @@
 
 /// What could not be understood, and where.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{file}, line {line}: `{text}` is no {item}; this kernel's format is new to schedlab, please report the line")]
+#[error(
+    "{file}, line {line}: expected {item}, found `{text}`; schedlab does not know this format; please report the line"
+)]
 pub struct ParseError {
     /// The file, such as `/proc/stat`.
     pub file: &'static str,

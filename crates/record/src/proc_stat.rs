@@ -103,7 +103,7 @@ softirq 118000 1 2 3
     fn an_error_names_file_line_and_word() {
         let error = parse("cpu  1 2 3 4 5 6 7 8\ncpu0 1 2 x 4 5 6 7 8\n").unwrap_err();
         assert_eq!((error.line, error.text.as_str()), (2, "x"));
-        assert!(error.to_string().starts_with("/proc/stat, line 2: `x` is no number of ticks"), "{error}");
+        assert!(error.to_string().starts_with("/proc/stat, line 2: expected number of ticks, found `x`"), "{error}");
         assert!(parse("ctxt\n").is_err());
     }
 

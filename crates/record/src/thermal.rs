@@ -108,6 +108,6 @@ mod tests {
         }
         let events = thermal_events(&roots);
         std::fs::remove_dir_all(&dir).unwrap();
-        assert_eq!(events, Some(14), "cpufreq is no CPU");
+        assert_eq!(events, Some(14), "cpufreq is not a CPU");
     }
 }

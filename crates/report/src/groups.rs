@@ -76,14 +76,14 @@ mod tests {
     fn a_difference_is_told_by_its_parts_and_one_that_cancels_is_not_shared_out() {
         let before = of(&[(Some("schedule"), 100.0), (Some("vfs_read"), 50.0), (Some("drm_ioctl"), 10.0), (None, 5.0)]);
         let after = of(&[(Some("schedule"), 190.0), (Some("vfs_read"), 30.0), (Some("drm_ioctl"), 39.0), (None, 6.0)]);
-        let told = sentence(&after.against(&before)).unwrap();
+        let seen = sentence(&after.against(&before)).unwrap();
         let expected = "Per message it takes 265.0 instructions instead of 165.0 (+100.0): of this difference 90.0 % in the scheduler, \
                         29.0 % in functions of no known part, -20.0 % in the file system, 1.0 % elsewhere.";
-        assert_eq!(told, expected);
+        assert_eq!(seen, expected);
         let swapped =
             of(&[(Some("schedule"), 50.0), (Some("vfs_read"), 100.0), (Some("drm_ioctl"), 10.0), (None, 5.0)]);
-        let told = sentence(&swapped.against(&before)).unwrap();
-        assert!(told.ends_with("gain and lose cancels, so no share is given."), "{told}");
+        let seen = sentence(&swapped.against(&before)).unwrap();
+        assert!(seen.ends_with("gain and lose cancels, so no share is given."), "{seen}");
         assert_eq!((sentence(&before), table(&before).rows.len()), (None, 4));
     }
 }

@@ -156,15 +156,15 @@ fn remarks(found: &ProfileFindings) -> Vec<Block<'static>> {
     let more = [(found.more_functions, "functions", "--top 0"), (found.more_chains, "call chains", "--chains 0")];
     let more = more.into_iter().filter(|(more, ..)| *more > 0);
     let more = more.map(|(n, what, all)| Remark::note(format!("{} more {}; {all} shows all", count(n), noun(n, what))));
-    let told = [
+    let seen = [
         (found.lost, Remark::warning("samples were lost, because the buffers were full: lower --frequency")),
         (found.throttled, Remark::warning("times the kernel lowered the rate (kernel.perf_cpu_time_max_percent)")),
         (found.of_the_sampler, Remark::note("samples of schedlab's own sampling are left out")),
     ];
-    let told = told.into_iter().filter(|(n, _)| *n > 0);
-    let told = told.map(|(n, remark)| Remark { text: format!("{} {}", count(n), remark.text), ..remark });
+    let seen = seen.into_iter().filter(|(n, _)| *n > 0);
+    let seen = seen.map(|(n, remark)| Remark { text: format!("{} {}", count(n), remark.text), ..remark });
     let notes = found.notes.iter().map(Remark::note);
-    back_on.into_iter().chain(Block::remarks(more.chain(told).chain(notes))).collect()
+    back_on.into_iter().chain(Block::remarks(more.chain(seen).chain(notes))).collect()
 }
 
 /// Instructions of a function with their shares.

@@ -76,7 +76,7 @@ fn noise(findings: &Findings, workload: &WorkloadFindings) -> Vec<String> {
         let factor = findings.factors.get(effect.factor as usize)?;
         Some((factor.name.as_str(), &effect.metric, &effect.contrast))
     });
-    // A factorial asks for its main effects; an arm of it is no question of its own.
+    // A factorial asks for its main effects; an arm of it is not a question of its own.
     let asked: Vec<_> = if findings.factors.is_empty() { of_arms.collect() } else { of_factors.collect() };
     let said = |(name, metric, c): (&str, &String, &Contrast)| {
         let sentence = &c.noise.as_ref()?.sentence;
@@ -141,11 +141,11 @@ pub(crate) fn weighed(findings: &Findings) -> Vec<(String, String)> {
     }
     findings.environment.warnings.iter().for_each(|text| add(text.clone(), "", None));
     let several = findings.workloads.len() > 1;
-    let told = |(text, fix, places): (String, String, Vec<&str>)| {
+    let found = |(text, fix, places): (String, String, Vec<&str>)| {
         let place = if several && places.len() == 1 { format!("{}: ", places[0]) } else { String::new() };
         (words::with_labels(findings, &format!("{place}{text}")), fix)
     };
-    all.into_iter().map(told).collect()
+    all.into_iter().map(found).collect()
 }
 
 /// What brings a verdict; `None` where the problems of the run have the reason already.

@@ -109,6 +109,6 @@ mod tests {
         let nodes: Vec<&Metric> = all.iter().collect();
         let found: Vec<Option<f64>> = nodes.iter().map(|n| of_the_above(n, &nodes)).collect();
         let expected = [Some(0.5), Some(0.8), Some(0.25), Some(0.75), Some(0.5), Some(0.0), None];
-        assert_eq!(found, expected, "0/0 is no share");
+        assert_eq!(found, expected, "0/0 is not a share");
     }
 }

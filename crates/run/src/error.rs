@@ -24,7 +24,7 @@ pub enum RunError {
         is_there: bool,
     },
     /// The directory is in use.
-    #[error("{} {}", .dir.display(), if *.is_run { "holds a run already: give another --out (an interrupted `ab` or `run` goes on with --resume)" } else { "is not empty: give another --out" })]
+    #[error("{} {}", .dir.display(), if *.is_run { "already contains a run: give another --out (--resume continues an interrupted `ab` or `run`)" } else { "is not empty: give another --out" })]
     Occupied {
         /// The directory.
         dir: PathBuf,
@@ -32,7 +32,7 @@ pub enum RunError {
         is_run: bool,
     },
     /// A directory that would be written is somebody's already.
-    #[error("{} is there already and not empty: name another directory", .path.display())]
+    #[error("{} already exists and is not empty: give another directory", .path.display())]
     Exists {
         /// The directory.
         path: PathBuf,
@@ -60,19 +60,19 @@ pub enum RunError {
         read: u32,
     },
     /// A device, a pipe or a directory where a run has a file.
-    #[error("{} is no regular file: a run directory holds files only; restore it from a copy of the run", .path.display())]
+    #[error("{} is not a regular file: a run directory holds files only; restore it from a copy of the run", .path.display())]
     NotAFile {
         /// What is there.
         path: PathBuf,
     },
     /// A link, or something else, where a run has a directory that is written to.
-    #[error("{} is no directory of the run's own: put what it leads to in its place, then go on", .path.display())]
+    #[error("{} is not a directory of the run's own: replace it with what it points to, then try again", .path.display())]
     NotADirectory {
         /// What is there.
         path: PathBuf,
     },
     /// Two writers could not be told apart.
-    #[error("{} is on a file system without locks ({cause}): give an --out on another, such as a local disk", .dir.display())]
+    #[error("{} is on a file system without locks ({cause}): give an --out on another file system, such as a local disk", .dir.display())]
     NoLocks {
         /// The directory.
         dir: PathBuf,

@@ -12,7 +12,7 @@ const HEADER: usize = 8 + 8 + 4;
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum FrameError {
     /// Shorter than its header says: the machine stopped while it was written.
-    #[error("it is torn: {have} bytes of {want}")]
+    #[error("it is truncated: {have} of {want} bytes")]
     Torn {
         /// Bytes present.
         have: usize,
@@ -23,7 +23,7 @@ pub enum FrameError {
     #[error("it is not a trial file")]
     Foreign,
     /// The checksum does not fit.
-    #[error("its checksum does not fit its content")]
+    #[error("its checksum does not match its content")]
     Checksum,
     /// The JSON inside is not a trial.
     #[error("its content is not a trial: {0}")]

@@ -202,7 +202,7 @@ impl Provenance {
         words
     }
 
-    /// What those words say; `None` for a machine that is no guest of ours.
+    /// What those words say; `None` for a machine that is not a guest of ours.
     pub fn of_command_line(line: &str) -> Option<Self> {
         let word = |key: &str| {
             let words = line.split_ascii_whitespace().filter_map(|word| word.strip_prefix("schedlab."));

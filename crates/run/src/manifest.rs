@@ -32,23 +32,23 @@ pub enum CheckState {
 /// Checks whose value moves by itself: shown, never counted as a change of the machine.
 pub const FLUCTUATING: &[&str] = &["round_trip", "steal_rate", "background_load"];
 
-/// One line of `doctor`, of the manifest and of the diff between the start and the end of a run or between two runs. It is
-/// said of the host: the arms of a run take turns on it, and what an arm sets is read back in each trial instead.
+/// One line of `doctor`, of the manifest and of the diff between the start and the end of a run or between two runs. It
+/// is said of the host: the arms of a run take turns on it, and what an arm sets is read back in each trial instead.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Check {
-    /// Stable id, such as `preempt_model`; what is compared is found by it.
+    /// Stable id, such as `preempt_model`, by which checks are compared.
     pub id: String,
-    /// What it is called in print.
+    /// Its name in print.
     pub title: String,
     /// How it came out.
     pub state: CheckState,
-    /// The value that is compared, such as `voluntary`.
+    /// The compared value, such as `voluntary`.
     pub value: String,
     /// What it does to results.
     pub effect: String,
     /// Where the value was read.
     pub evidence: String,
-    /// What to do about it; empty when there is nothing to do. Runs of before have it as `mend`.
+    /// The fix; empty if nothing needs to be done. Older runs have it as `mend`.
     #[serde(alias = "mend")]
     pub fix: String,
 }
@@ -84,8 +84,8 @@ pub struct Environment {
     /// Length and CRC-32 of this program's file; empty in version 1.
     #[serde(default)]
     pub program_crc32: String,
-    /// CPUs that the scheduler takes for sharing a last-level cache, its `sd_llc_size`; absent where it does not show its
-    /// domains, and up to version 5.
+    /// CPUs that the scheduler takes for sharing a last-level cache, its `sd_llc_size`; absent where it does not show
+    /// its domains, and up to version 5.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sd_llc_size: Option<u32>,
     /// Knobs of the host that have a value, by the names of the catalogue (docs/knobs.md); empty up to version 4.
@@ -194,7 +194,7 @@ pub struct Manifest {
     pub schedlab_version: String,
     /// The exact command line.
     pub command: Vec<String>,
-    /// Title for reports.
+    /// Title of the report.
     pub title: String,
     /// When the run began, seconds since 1970.
     pub created_unix_s: u64,
@@ -269,39 +269,46 @@ impl SharedBoots {
     }
 }
 
-/// How a run ended, as far as it matters to what is made of it.
+/// How a run ended, as far as it matters for its analysis.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RunEnd<'m> {
     /// It runs, or was killed.
     Unfinished,
-    /// Somebody wanted an end: by what it showed, maybe.
+    /// Somebody ended it, maybe because of what it showed.
     Interrupted,
-    /// Nothing of it is judged, and why.
+    /// It gets no verdict, and why.
     Void(&'m str),
     /// By its own rule, or imported.
     Whole,
 }
 
-impl Manifest {
-    /// How the run ended.
-    pub fn end(&self) -> RunEnd<'_> {
-        match self.ended.as_str() {
-            "" => RunEnd::Unfinished,
-            "interrupted" => RunEnd::Interrupted,
+impl<'m> RunEnd<'m> {
+    /// Reads what a manifest or the findings of a search have as `ended`.
+    pub fn of(ended: &'m str) -> Self {
+        match ended {
+            "" => Self::Unfinished,
+            "interrupted" => Self::Interrupted,
             ended => match ended.strip_prefix("void") {
-                Some(why) => RunEnd::Void(why.trim_start_matches(':').trim()),
-                None => RunEnd::Whole,
+                Some(why) => Self::Void(why.trim_start_matches(':').trim()),
+                None => Self::Whole,
             },
         }
     }
+}
 
-    /// It ended, or goes on, short of what its own rule asks for.
+impl Manifest {
+    /// How the run ended.
+    pub fn end(&self) -> RunEnd<'_> {
+        RunEnd::of(&self.ended)
+    }
+
+    /// It has fewer blocks than its own rule requires, ended or not.
     pub fn is_cut_off(&self) -> bool {
         matches!(self.end(), RunEnd::Unfinished | RunEnd::Interrupted)
     }
 
-    /// The boot of a block, from 1, where blocks share boots: those of one boot follow each other, and blocks beyond the planned
-    /// ones begin with the first boot again.
+    /// The boot of a block, from 1, where blocks share boots: those of one boot follow each other, and blocks beyond
+    /// the planned ones begin with the first boot again.
     pub fn boot_of(&self, block: u32) -> Option<u32> {
         self.shared_boots().map(|shared| shared.of(block))
     }

@@ -135,7 +135,7 @@ pub struct Counter {
 /// One cell of the 100 ms series.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct SeriesPoint {
-    /// End of the interval, ns after the herd's release.
+    /// End of the interval, ns after the release of the tasks.
     pub t_ns: u64,
     /// Counter name.
     pub name: String,
@@ -174,7 +174,8 @@ pub struct TaskRecord {
     pub cpu_ns: Option<u64>,
     /// CPU it was last seen on.
     pub last_cpu: Option<u32>,
-    /// Share of the operations it saw whose partner ran on the same CPU; `None` for a task that does not look.
+    /// Share of the operations it observed whose partner ran on the same CPU; `None` for a task that does not observe
+    /// it.
     #[serde(default)]
     pub same_cpu_share: Option<f64>,
 }
@@ -186,7 +187,7 @@ pub struct TaskGroup {
     pub autogroup: String,
     /// The cpu controller's line of `/proc/<tid>/cgroup`.
     pub cgroup: String,
-    /// Tasks of the workload and of the load beside it.
+    /// Tasks of the workload and of the background load.
     pub tasks: u32,
 }
 
@@ -221,7 +222,7 @@ pub struct Window {
 pub struct Applied {
     /// The setting asked for.
     pub setting: Setting,
-    /// What a read-back showed, in the setting's own words.
+    /// The value read back, written like the setting.
     pub effective: String,
     /// `None` when in force; else why it is not (`not applied`).
     pub not_applied: Option<String>,
@@ -249,7 +250,7 @@ pub struct StampingReport {
 pub struct LoadReport {
     /// The load as ordered.
     pub spec: String,
-    /// CPU time asked for over the trial, ns; 0: it asked for no share (a command).
+    /// CPU time requested over the trial, ns; 0 for a command, which requests no share.
     pub asked_cpu_ns: u64,
     /// CPU time got, ns.
     pub achieved_cpu_ns: u64,
@@ -294,7 +295,7 @@ pub struct TrialOutcome {
     pub phases: Vec<Phase>,
     /// Distributions.
     pub histograms: Vec<NamedHistogram>,
-    /// The slowest stamped operations, the slowest first, where the trial was traced.
+    /// The slowest stamped operations of a traced trial, slowest first.
     #[serde(default)]
     pub slowest: Vec<SlowOperation>,
     /// Placement.
@@ -305,7 +306,7 @@ pub struct TrialOutcome {
     pub series: Vec<SeriesPoint>,
     /// Per task.
     pub tasks: Vec<TaskRecord>,
-    /// Task groups of the herd and of the load beside it.
+    /// Task groups of the workload and of the background load.
     pub groups: Vec<TaskGroup>,
     /// Switchback windows.
     pub windows: Vec<Window>,

@@ -32,7 +32,7 @@ pub struct Pack {
     pub title: String,
     /// The plan, complete, with every number of CPUs spelled out and without a seed.
     pub plan_toml: String,
-    /// The workloads, every argument spelled out; those of a sweep each.
+    /// The workloads with every argument spelled out, one for each value of a sweep.
     pub workloads: Vec<WorkloadSpec>,
     /// Their versioned ids.
     pub workload_ids: Vec<String>,
@@ -40,7 +40,7 @@ pub struct Pack {
     pub machine: PackedMachine,
     /// Kernels of its guests; none where it ran on the host.
     pub kernels: Vec<BootedKernel>,
-    /// What was found of each primary metric and arm.
+    /// The result for each primary metric and arm.
     pub effects: Vec<ExpectedEffect>,
 }
 
@@ -60,7 +60,7 @@ pub struct PackedMachine {
     pub kernel_version: String,
     /// Length and CRC-32 of the program that measured.
     pub program_crc32: String,
-    /// What `schedlab doctor` says of it, by id: what changes results and names nobody.
+    /// Checks of `schedlab doctor` by id: those that affect results and identify nobody.
     pub conditions: BTreeMap<String, String>,
     /// Knobs that have a value, by the names of the catalogue.
     pub knobs: BTreeMap<String, String>,
@@ -127,16 +127,16 @@ pub enum Said {
 #[non_exhaustive]
 pub enum PackError {
     /// More bytes than a pack has.
-    #[error("it has more than {} kB, which no pack has: ask its maker for another", MOST_PACK_BYTES >> 10)]
+    #[error("it is larger than {} kB, the limit for a pack: ask its author for another", MOST_PACK_BYTES >> 10)]
     TooLong,
     /// Written by a later schedlab.
     #[error("it is a pack of format {0}, and this schedlab reads up to {PACK_VERSION}: use a newer schedlab")]
     Newer(u32),
     /// Bytes that are not those that were written.
-    #[error("its content is not what `schedlab pack` wrote (CRC-32): get the file again, or ask its maker")]
+    #[error("its content is not what `schedlab pack` wrote (CRC-32): get the file again, or ask its author")]
     Changed,
     /// No pack at all.
-    #[error("it is no pack of `schedlab pack`: {0}")]
+    #[error("it is not a pack written by `schedlab pack`: {0}")]
     NoPack(String),
     /// A run that claims nothing.
     #[error("there is nothing to repeat: {0}")]
@@ -190,8 +190,8 @@ impl Pack {
         Plan::parse(&self.plan_toml).map_err(|e| PackError::NoPack(format!("its plan: {e}")))
     }
 
-    /// What it would do here that a stranger should not decide: run commands, change settings of the whole host, take a real-time
-    /// policy, build a kernel.
+    /// What it would do here that a stranger should not decide: run commands, change settings of the whole host, take a
+    /// real-time policy, build a kernel.
     pub fn asks_for_trust(&self) -> Result<Vec<String>, PackError> {
         let plan = self.plan()?;
         let loads = plan.workloads.iter().flat_map(|workload| &workload.load);
@@ -279,7 +279,7 @@ impl Pack {
                     None => id.split('/').next() == Some(spec.name.as_str()),
                 };
                 if !fits {
-                    return no_pack(format!("{spec} is no workload {id}"));
+                    return no_pack(format!("{spec} is not a workload {id}"));
                 }
             }
         }

@@ -31,7 +31,7 @@ pub(crate) fn json(json: String) -> String {
 }
 
 /// A stream for a terminal or a file: lines and tabulators pass, escape sequences and all else that steers do not. Bytes
-/// that are no UTF-8 become `�`.
+/// that are not UTF-8 become `�`.
 #[derive(Debug)]
 pub struct Plain<W: Write> {
     inner: W,

@@ -64,8 +64,8 @@ pub struct PlannedWorkload {
 }
 
 impl PlannedWorkload {
-    /// Whether the workload or a load beside it has an option at this value, as written: the default of an option is not known
-    /// here.
+    /// Whether the workload or a load beside it has an option at this value, as written: the default of an option is
+    /// not known here.
     pub fn has_option(&self, key: &str, value: &str) -> bool {
         let of_spec = |spec: &WorkloadSpec| spec.args.get(key).is_some_and(|written| written == value);
         let swept = |(option, values): &(String, Vec<String>)| option == key && values.iter().any(|v| v == value);
@@ -76,7 +76,7 @@ impl PlannedWorkload {
 /// A complete, consistent plan.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Plan {
-    /// Title for reports.
+    /// Title of the report.
     pub title: String,
     /// Smallest effect of interest, a share.
     pub sesoi: f64,
@@ -112,8 +112,8 @@ pub struct Plan {
     pub max_arms: u32,
     /// The design of the factors, once it is settled ([`Plan::settle`]).
     pub factorial: Option<Factorial>,
-    /// Title of the study that this run is a round of. The study judges its rounds together, so a round may have fewer blocks
-    /// than a verdict needs.
+    /// Title of the study that this run is a round of. The study judges its rounds together, so a round may have fewer
+    /// blocks than a verdict needs.
     pub round_of: Option<String>,
     /// The knobs that are searched; the arms then are none, or the control alone.
     pub search: Option<PlannedSearch>,
@@ -185,9 +185,9 @@ impl Plan {
             || values.any(|arm| sets(&arm))
     }
 
-    /// The plan as a round of a study: what it measures, how and where, over other arms (the first is the control) and a fixed
-    /// number of blocks. In the virtual lane each round has seeds and boots of its own: what one round chose by is not what the
-    /// next one judges by.
+    /// The plan as a round of a study: what it measures, how and where, over other arms (the first is the control) and
+    /// a fixed number of blocks. In the virtual lane each round has seeds and boots of its own: what one round chose by
+    /// is not what the next one judges by.
     pub fn round(&self, number: u32, arms: Vec<Arm>, blocks: u32, seed: u64) -> Self {
         let mut guest = self.guest.clone();
         if let Some(guest) = guest.as_mut().filter(|guest| guest.lane == GuestLane::Virtual) {

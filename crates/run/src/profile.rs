@@ -36,7 +36,7 @@ pub struct Profile {
     pub chains: Vec<CallChain>,
     /// The samples, in order of time but for those of different CPUs within a drain.
     pub samples: Vec<Sample>,
-    /// Samples that the rings had no room for.
+    /// Samples lost because a ring buffer was full.
     pub lost: u64,
     /// Times the kernel lowered the rate, because sampling took too much time.
     pub throttled: u64,
@@ -55,7 +55,7 @@ pub struct Image {
     pub is_kernel: bool,
 }
 
-/// A function, or what is left of an image when a name is not to be had.
+/// A function, or what is left of an image when a name is not available.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Function {
     /// Its symbol; empty for the code of an image that has none.

@@ -108,7 +108,7 @@ fn checked_manifest(bytes: &[u8]) -> Result<Manifest, ManifestError> {
     let version = version(bytes)?;
     let restore = |what: &str| ManifestError::Content(format!("{what}; restore it from a copy of the run"));
     match self_checked::is_intact(bytes) {
-        Some(false) => Err(restore("its content is not what was written")),
+        Some(false) => Err(restore("its content has changed since it was written")),
         None if version >= CHECKED_SINCE => Err(restore("it does not end with its checksum")),
         _ => parse_manifest(bytes),
     }
@@ -134,7 +134,7 @@ pub fn parse_manifest(bytes: &[u8]) -> Result<Manifest, ManifestError> {
     let workloads = manifest.workloads.len();
     let lengths = [manifest.workload_ids.len(), manifest.primary.len(), manifest.load.len()];
     if manifest.arms.is_empty() || lengths != [workloads; 3] {
-        return Err(ManifestError::Content("its lists of arms and workloads do not fit each other".into()));
+        return Err(ManifestError::Content("its lists of arms and workloads do not match".into()));
     }
     // What no plan may ask for, and statistics are not made for.
     let (sesoi, alpha) = (manifest.sesoi, manifest.alpha);
@@ -143,7 +143,7 @@ pub fn parse_manifest(bytes: &[u8]) -> Result<Manifest, ManifestError> {
         return Err(ManifestError::Content(why));
     }
     if !design_fits(&manifest) {
-        return Err(ManifestError::Content("its sweeps or its factorial do not fit its workloads and arms".into()));
+        return Err(ManifestError::Content("its sweeps or its factorial do not match its workloads and arms".into()));
     }
     Ok(manifest)
 }

@@ -71,12 +71,12 @@ impl WrittenRequirement {
         let subject = match (&self.counter, &self.metric) {
             (Some(name), None) => Subject::Counter(name.clone()),
             (None, Some(name)) => Subject::Metric(name.clone()),
-            _ => return Err("a [[require]] is about one thing: give `counter` or `metric`, and not both".into()),
+            _ => return Err("a [[require]] takes either `counter` or `metric`, not both".into()),
         };
         let bound = Bound { above: self.above, below: self.below, equals: self.equals };
         let limits = [bound.above, bound.below, bound.equals];
         if limits.iter().flatten().next().is_none() {
-            return Err(format!("[[require]] {subject} says no limit; give `above`, `below` or `equals`"));
+            return Err(format!("[[require]] {subject} has no limit; give `above`, `below` or `equals`"));
         }
         if limits.iter().flatten().any(|limit| !limit.is_finite()) {
             return Err(format!("[[require]] {subject}: a limit must be a finite number"));
@@ -145,7 +145,7 @@ impl Subject {
                 let metric = outcome.metrics.iter().find(|m| m.name == *name);
                 metric.map(|m| m.value).ok_or_else(|| {
                     let known: Vec<&str> = outcome.metrics.iter().map(|m| m.name.as_str()).collect();
-                    format!("is no metric of {} (it has {})", outcome.workload, known.join(", "))
+                    format!("is not a metric of {} (it has {})", outcome.workload, known.join(", "))
                 })
             }
             Self::Counter(name) => counted(name, &outcome.counters),
@@ -230,9 +230,9 @@ mod tests {
     #[test]
     fn what_no_trial_could_meet_is_refused() {
         for (table, expected) in [
-            ("counter = \"a\"", "says no limit"),
-            ("above = 1", "give `counter` or `metric`"),
-            ("counter = \"a\"\nmetric = \"b\"\nabove = 1", "and not both"),
+            ("counter = \"a\"", "has no limit"),
+            ("above = 1", "takes either `counter` or `metric`"),
+            ("counter = \"a\"\nmetric = \"b\"\nabove = 1", "not both"),
             ("counter = \"a\"\nabov = 1", "did you mean `above`"),
             ("counter = \"a\"\nabove = nan", "finite"),
             ("arm = \"onn\"\ncounter = \"a\"\nabove = 1", "did you mean `on`"),
@@ -268,6 +268,6 @@ mod tests {
             vec![counter("migrations", "host", Count::Exact(90)), counter("migrations", "workload", Count::Exact(3))];
         assert_eq!(own.unmet("stream", "on", &outcome(both)), None, "the workload's own count goes first");
         let metric = requirement("metric = \"msgs_per_s\"\nabove = 1\n");
-        assert!(metric.unmet("stream", "on", &outcome(vec![])).unwrap().contains("is no metric of stream/1"));
+        assert!(metric.unmet("stream", "on", &outcome(vec![])).unwrap().contains("is not a metric of stream/1"));
     }
 }

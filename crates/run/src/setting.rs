@@ -191,7 +191,7 @@ pub enum SettingError {
         nearest: Option<String>,
     },
     /// A key that there is, in another form.
-    #[error("`{key}` is not written like this, but like `{form}`")]
+    #[error("`{key}` has another form: `{form}`")]
     Form {
         /// The key.
         key: String,

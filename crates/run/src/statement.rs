@@ -129,7 +129,9 @@ impl Statement {
             true if self.claim.is_trend() => {
                 Err(format!("{self}: no curve has {LEAST_VALUES} values in `{}`", self.arms))
             }
-            true => Err(format!("{self}: no arm of one side is like one of the other in what they do not name")),
+            true => Err(format!(
+                "{self}: no two arms of the two sides agree in the settings that the statement does not name"
+            )),
         }
     }
 
@@ -216,13 +218,13 @@ impl WrittenStatement {
         let [says, arms] = [&self.says, &self.arms].map(|text| text.trim().to_owned());
         let statement = Statement { says, arms, than: self.than.clone(), claim: *claim };
         if !plan.factors.is_empty() || plan.search.is_some() || plan.switchback_window_ns.is_some() {
-            return Err(format!("{statement}: statements are about arms of blocks; leave them out"));
+            return Err(format!("{statement}: statements need blocks of several arms; leave them out"));
         }
         if statement.than.is_some() && !claim.has_other_side() {
-            return Err(format!("{statement}: `{}` is about `arms` alone; leave out `than`", self.is));
+            return Err(format!("{statement}: `{}` takes `arms` only; leave out `than`", self.is));
         }
         if statement.says.is_empty() {
-            return Err("[[statement]]: `says` is empty; give the sentence that is judged".into());
+            return Err("[[statement]]: `says` is empty; give the statement to test".into());
         }
         statement.matched(&plan.arms).map(|_| statement)
     }
@@ -276,7 +278,7 @@ mod tests {
             ("arms = \"w=1ms..2ms\"\nis = \"level\"", "no curve has 3 values"),
             ("arms = \"w=1ms..4ms\"\nthan = \"w=4ms..\"\nis = \"same\"", "on both sides"),
             ("arms = \"w=1ms..4ms\"\nthan = \"w=8ms\"\nis = \"rising\"", "leave out `than`"),
-            ("arms = \"m=1ms w=1ms..1ms\"\nthan = \"w=8ms\"\nis = \"same\"", "no arm of one side is like one"),
+            ("arms = \"m=1ms w=1ms..1ms\"\nthan = \"w=8ms\"\nis = \"same\"", "no two arms of the two sides agree"),
         ] {
             let error = plan(table).unwrap_err();
             assert!(error.contains(expected) && !error.contains('\n'), "{table}: {error}");

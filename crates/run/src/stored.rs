@@ -67,7 +67,7 @@ pub(crate) fn problems(trials: &Path, there: &BTreeSet<String>) -> Result<Vec<St
         ));
     }
     if let Some(line) = others.first() {
-        problems.push(format!("{} is damaged: `{line}` is no trial file", path.display()));
+        problems.push(format!("{} is damaged: `{line}` is not a trial file", path.display()));
     }
     Ok(problems)
 }

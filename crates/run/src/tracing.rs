@@ -77,7 +77,7 @@ impl FromStr for TraceEvents {
             known.map(|(group, _)| 1 << group as u8).ok_or_else(|| {
                 let hint = hint(word, EventGroup::ALL.map(|(_, name)| name));
                 let all: Vec<&str> = EventGroup::ALL.iter().map(|(_, name)| *name).collect();
-                format!("`{word}` is no group of events{hint}; there are {}, joined by `+`", all.join(", "))
+                format!("`{word}` is not a group of events{hint}; there are {}, joined by `+`", all.join(", "))
             })
         };
         let bits = text.split('+').map(str::trim).map(group).collect::<Result<Vec<u16>, _>>()?;

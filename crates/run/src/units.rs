@@ -6,7 +6,7 @@ use std::str::FromStr;
 
 /// A text that is not the size, time, share or CPU list it should be.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("`{text}` is not a {what}; write it like {example}")]
+#[error("`{text}` is not a {what}, such as {example}")]
 pub struct UnitError {
     text: String,
     what: &'static str,

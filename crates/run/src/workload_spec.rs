@@ -27,16 +27,16 @@ pub struct WorkloadSpec {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum SpecError {
     /// No name before the colon.
-    #[error("`{0}` names no workload; write `id[:args]`, for example `messaging:5x50,groups=10`")]
+    #[error("`{0}` does not name a workload; write `id[:args]`, for example `messaging:5x50,groups=10`")]
     NoName(String),
     /// `name/VERSION` with a version that is not a number.
     #[error("`{0}`: the version after `/` is not a number")]
     BadVersion(String),
     /// A quote that does not end.
-    #[error("`{0}`: a quote is not closed; a value that holds one kind of quote goes into the other")]
+    #[error("`{0}`: a quote is not closed; put a value that contains one kind of quote into the other")]
     Unclosed(String),
     /// The same key twice.
-    #[error("`{spec}`: `{key}` is given twice; say it once")]
+    #[error("`{spec}`: `{key}` is given twice; give it once")]
     Twice {
         /// The whole text.
         spec: String,

@@ -58,7 +58,7 @@ fn nothing_is_written_or_moved_through_a_link_that_a_run_came_with() {
         std::os::unix::fs::symlink(&elsewhere, &place).unwrap();
         let before = walk(&elsewhere);
         let refused = RunWriter::resume(&lab.dir).unwrap_err().to_string();
-        assert!(refused.contains(name) && refused.contains("no directory of the run's own"), "{refused}");
+        assert!(refused.contains(name) && refused.contains("not a directory of the run's own"), "{refused}");
         assert_eq!(walk(&elsewhere), before);
     }
 }

@@ -31,7 +31,7 @@ pub(crate) fn text(file: &Path) -> Result<String> {
     String::from_utf8(bytes(file)?).with_context(|| format!("{} is not UTF-8", file.display()))
 }
 
-/// All bytes of a file that somebody else's tree or series holds. What is no regular file is as one that is missing: a pipe
+/// All bytes of a file that somebody else's tree or series holds. What is not a regular file is as one that is missing: a pipe
 /// would be waited for.
 pub(crate) fn regular(file: &Path) -> io::Result<Vec<u8>> {
     if !std::fs::metadata(file)?.is_file() {

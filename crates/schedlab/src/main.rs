@@ -74,7 +74,7 @@ fn finish(result: anyhow::Result<u8>) -> ExitCode {
     }
 }
 
-/// What is no setting may be a knob of the catalogue, which knows its place.
+/// What is not a setting may be a knob of the catalogue, which knows its place.
 fn knob_of_that_name(error: &anyhow::Error) -> String {
     let key = |cause: &(dyn std::error::Error + 'static)| match (cause.downcast_ref(), cause.downcast_ref()) {
         (Some(SettingError::Unknown { key, .. }), _)

@@ -16,7 +16,7 @@ pub(crate) fn to_stdout(write: impl FnOnce(&mut dyn Write) -> io::Result<()>) ->
     to(Plain::new(stdout.lock(), colours), write).context("standard output cannot be written")
 }
 
-/// The same for what is no text: traces for other programs.
+/// The same for what is not text: traces for other programs.
 pub(crate) fn bytes_to_stdout(write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<()> {
     to(io::stdout().lock(), write).context("standard output cannot be written")
 }

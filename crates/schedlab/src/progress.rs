@@ -2,12 +2,12 @@
 //! a terminal it rewrites itself; in a log it is a line for each look, or for each tenth of a run that does not look. What
 //! happened once is a line of the run's own log as well.
 
-mod extent;
 mod line;
+mod remaining;
 
 use crate::output::say;
-use extent::Extent;
 use line::Line;
+use remaining::Remaining;
 use schedlab_analyze::Scale;
 use schedlab_run::manifest::Design;
 use schedlab_run::plain;
@@ -21,7 +21,7 @@ use std::time::Instant;
 pub(crate) struct Progress {
     line: Line,
     block: Option<(u32, u32)>,
-    extent: Extent,
+    remaining: Remaining,
     /// The estimates as last worked out.
     state: String,
     /// When the run began, and the workload.
@@ -48,13 +48,13 @@ impl Progress {
         let workloads = all().map(label).collect();
         let before: BTreeSet<_> = trials.iter().filter(|t| !t.warm_up).map(|t| (t.workload, t.block)).collect();
         let (design, before) = (manifest.design.clone(), before.len() as u32);
-        let extent = Extent { design, workloads: manifest.workloads.len() as u32, begun: 0, before, done: 0 };
+        let remaining = Remaining { design, workloads: manifest.workloads.len() as u32, begun: 0, before, done: 0 };
         let now = Instant::now();
         let began = [now, now];
         let mut progress = Self {
             line: Line::new(),
             block: None,
-            extent,
+            remaining,
             state: String::new(),
             began,
             next_interval: now,
@@ -92,7 +92,7 @@ impl Progress {
             Event::Workload { .. } => {
                 self.block = None;
                 self.state.clear();
-                self.extent.begun += 1;
+                self.remaining.begun += 1;
                 self.began[1] = Instant::now();
             }
             Event::Trial { record, trials, manifest } => self.trial(record, trials, manifest),
@@ -143,13 +143,13 @@ impl Progress {
             return;
         }
         if self.block.replace(block).is_some() {
-            self.extent.done += 1;
+            self.remaining.done += 1;
         }
         // A budget shows its interval at the looks: between them it would cost time the trials should have. Elsewhere
         // it takes a hundredth of the time at most, since what it costs grows with the run; a log has ten of them.
         let (looks, is_tenth) = match manifest.design {
             Design::Fixed { blocks: most } | Design::OpenEnded { max_blocks: most } => {
-                (false, Extent::is_tenth(record.block, most))
+                (false, Remaining::is_tenth(record.block, most))
             }
             Design::Budgeted { .. } => (true, false),
         };
@@ -168,9 +168,9 @@ impl Progress {
     /// `pipe: block 5 of 14, about 0:12 left: B -8 % [-28, +19]`.
     fn where_it_is(&self, workload: u32, block: u32, state: &str) -> String {
         let [of_run, of_workload] = self.began.map(|began| began.elapsed());
-        let extent = self.extent.say(block, of_run, of_workload);
+        let remaining = self.remaining.say(block, of_run, of_workload);
         let colon = if state.is_empty() { "" } else { ": " };
-        format!("{}: {extent}{colon}{state}", self.workloads[workload as usize])
+        format!("{}: {remaining}{colon}{state}", self.workloads[workload as usize])
     }
 
     pub(crate) fn finish(&mut self) {

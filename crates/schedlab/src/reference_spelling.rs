@@ -57,7 +57,7 @@ pub(crate) fn normalise(mut arguments: Vec<OsString>, switches: &[&str]) -> Vec<
                 ours.push((*option).into());
                 // Without a value clap says what is missing.
                 if let Some(mut value) = rest.next() {
-                    // A value that is no number stands in the message as it was typed.
+                    // A value that is not a number stands in the message as it was typed.
                     if value.to_str().is_some_and(|text| text.parse::<f64>().is_ok()) {
                         value.push(unit);
                     }

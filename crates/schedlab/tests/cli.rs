@@ -30,7 +30,7 @@ fn long_options_say_the_same_as_the_spec() {
         json(&schedlab(&["bench", "messaging", "--groups", "2", "--loops", "5", "--dry-run"]).success().stdout);
     assert_eq!(by_spec, by_option);
     let twice = schedlab(&["bench", "messaging:groups=2", "--groups", "3", "--dry-run"]).failure();
-    assert!(twice.stderr.contains("say it once"), "{}", twice.stderr);
+    assert!(twice.stderr.contains("give it once"), "{}", twice.stderr);
 }
 
 #[test]
@@ -57,7 +57,7 @@ fn a_list_of_copies_is_a_sweep_with_a_scaling_table() {
     let ran = schedlab(&[&arguments[..], &["--trial", "20ms", "--full", "--out", &out]].concat()).success();
     assert!(ran.stdout.contains("Scaling: round trips per second over bytes"), "{}", ran.stdout);
     let refused = schedlab(&["bench", "pipe:copies=2", "--sweep", "copies=1,4"]).failure();
-    assert!(refused.stderr.contains("say it once"), "{}", refused.stderr);
+    assert!(refused.stderr.contains("give it once"), "{}", refused.stderr);
 }
 
 #[test]

@@ -98,10 +98,10 @@ fn ended_by(signal: i32, arguments: &[&str], directory: &str) -> (Option<i32>, S
         .stderr(Stdio::piped())
         .spawn()
         .unwrap();
-    let (mut said, mut told) = (String::new(), false);
+    let (mut said, mut seen) = (String::new(), false);
     for line in BufReader::new(child.stderr.take().unwrap()).lines().map_while(Result::ok) {
-        if line.starts_with("pipe: block ") && !told {
-            told = true;
+        if line.starts_with("pipe: block ") && !seen {
+            seen = true;
             kill(child.id(), signal).unwrap();
         }
         said += &format!("{line}\n");

@@ -76,11 +76,11 @@ fn what_is_no_input_of_a_dossier_is_said_and_nothing_is_written() {
     let (tree, text) = (lab.path("tree"), write(&lab, "notes.txt", b"no diff\n"));
     let dir = lab.path("out");
     for (words, why) in [
-        (&[&*tree, "absent"][..], "absent is no directory"),
-        (&[&*tree], "name two source trees"),
-        (&[&*text, "--tree", &tree], "holds no diff"),
+        (&[&*tree, "absent"][..], "absent is not a directory"),
+        (&[&*tree], "give two source trees"),
+        (&[&*text, "--tree", &tree], "contains no diff"),
         (&["v1..v2", "--tree", &tree], "git"),
-        (&[&*tree, &tree, "--paths", "../etc"], "name folders and files inside the tree"),
+        (&[&*tree, &tree, "--paths", "../etc"], "give directories and files inside the tree"),
         (&[&*tree, &tree, "--paths", "mm"], "no C file and no Kconfig in mm"),
     ] {
         let ran = schedlab(&[&["kernel", "dossier"], words, &["-o", &dir]].concat());
@@ -198,8 +198,8 @@ fn a_dossier_of_a_history_names_releases_subsystems_references_and_keeps_what_wa
     assert!(chinese.contains(&format!("{slot}It *opens*.\n")) && chinese.contains("## 5. 总结"), "{chinese}");
     assert!(!chinese.contains("engineer") && chinese.contains("[由工程师填写：用途与工作原理。]"), "{chinese}");
     std::fs::write(lab.path("out/dossier.md"), chinese.replace("## 5. 总结", "## 5. Mine")).unwrap();
-    let told = schedlab(&again).success().stderr;
-    assert!(told.contains("changed outside of its slots; as it was it is kept as dossier.md.old1"), "{told}");
+    let seen = schedlab(&again).success().stderr;
+    assert!(seen.contains("changed outside of its slots; as it was it is kept as dossier.md.old1"), "{seen}");
     assert!(std::fs::read_to_string(lab.path("out/dossier.md.old1")).unwrap().contains("## 5. Mine"));
     std::fs::write(lab.path("out/dossier.md"), edited.replace("It *opens*.\n<!-- end of slot -->", "It")).unwrap();
     let refused = schedlab(&words);
@@ -227,5 +227,5 @@ fn a_dossier_of_a_patch_names_what_was_refused() {
     let answer = json(&std::fs::read_to_string(lab.path("out/dossier.json")).unwrap());
     assert_eq!(answer["problems"].as_array().unwrap().len(), 2, "{answer}");
     let ran = schedlab(&["kernel", "dossier", &patch, "--tree", &tree, "-o", &patch]).failure();
-    assert!(ran.stderr.contains("it is no directory"), "{}", ran.stderr);
+    assert!(ran.stderr.contains("it is not a directory"), "{}", ran.stderr);
 }

@@ -105,7 +105,7 @@ fn the_adapted_series_applies_and_stays_in_its_directory() {
     let again = schedlab(&["kernel", "port", &series, "--onto", &tree, "--write", &out]);
     assert_eq!((again.code, again.stderr.contains("it is not empty")), (1, true), "{}", again.stderr);
     let file = schedlab(&["kernel", "port", &series, "--onto", &tree, "--write", &series]);
-    assert_eq!((file.code, file.stderr.contains("it is no directory")), (1, true), "{}", file.stderr);
+    assert_eq!((file.code, file.stderr.contains("it is not a directory")), (1, true), "{}", file.stderr);
 }
 
 #[test]
@@ -228,11 +228,11 @@ fn what_cannot_be_rehearsed_is_said_in_a_sentence() {
     write(&lab, "empty/readme", b"");
     let empty = lab.path("empty");
     for (series, onto, code, why) in [
-        (&*text, &*tree, 1, "holds no diff"),
+        (&*text, &*tree, 1, "contains no diff"),
         ("absent.patch", &tree, 1, "absent.patch cannot be read"),
         ("/dev/zero", &tree, 1, "never ends"),
         (&empty, &tree, 1, "holds no *.patch or *.diff"),
-        (&text, "absent", 1, "--onto absent: it is no directory"),
+        (&text, "absent", 1, "--onto absent: it is not a directory"),
     ] {
         let ran = schedlab(&["kernel", "port", series, "--onto", onto]);
         assert_eq!(ran.code, code, "{}", ran.stderr);
@@ -453,7 +453,7 @@ fn a_dry_run_says_what_would_be_written_and_refuses_what_could_not_be_built() {
     assert!(ran.stderr.contains(&format!("would write {file}")) && !std::path::Path::new(&file).exists());
     assert!(!std::path::Path::new(&out).exists());
     let ran = schedlab(&[&port[..], &["--build"]].concat()).failure();
-    assert!(ran.stderr.contains("is no kernel source tree") && ran.stdout.is_empty(), "{}", ran.stderr);
+    assert!(ran.stderr.contains("is not a kernel source tree") && ran.stdout.is_empty(), "{}", ran.stderr);
 }
 
 /// A tree that the series was not made for has no contract to compare.

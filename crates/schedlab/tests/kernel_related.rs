@@ -52,8 +52,8 @@ fn the_commits_of_a_feature_are_found_without_those_that_the_target_has() {
         text.stdout
     );
     for (words, why) in [
-        (["no-name", "--range", "v1.."], "is no commit of"),
-        (["wake_wide", "--range", "v1"], "is no range"),
+        (["no-name", "--range", "v1.."], "is not a commit of"),
+        (["wake_wide", "--range", "v1"], "is not a range"),
         (["wake_wide", "--range", "v1..v9"], "no such commits"),
     ] {
         let ran = schedlab(&[&["kernel", "related", "--tree", &tree], &words[..]].concat()).failure();

@@ -49,8 +49,8 @@ fn an_effect_that_is_there_is_reproduced_and_one_that_is_not_is_contradicted() {
     let again = from(&lab, &["repeat", "p.json", "--resume", "--json"]).success();
     assert_eq!(json(&again.stdout), json(&answer), "{}", again.stderr);
     for (options, needle) in [
-        (&["--resume", "--trials", "12"][..], "is no run of this pack under these options (--trials, --kernel)"),
-        (&["--resume", "-o", "nosuch"], "nosuch is not there, so there is nothing to go on with"),
+        (&["--resume", "--trials", "12"][..], "is not a run of this pack under these options (--trials, --kernel)"),
+        (&["--resume", "-o", "nosuch"], "nosuch does not exist, so there is nothing to resume"),
     ] {
         let ran = from(&lab, &[&["repeat", "p.json"], options].concat());
         assert!(ran.code == 1 && ran.stderr.contains(needle), "{options:?}: {}", ran.stderr);
@@ -124,12 +124,12 @@ fn what_was_changed_or_is_newer_or_of_another_machine_is_one_sentence() {
     for (name, needle) in [
         ("tampered", "its content is not what `schedlab pack` wrote"),
         ("newer", "use a newer schedlab"),
-        ("cut", "it is no pack of `schedlab pack`"),
+        ("cut", "it is not a pack written by `schedlab pack`"),
         ("long", "more than 1024 kB"),
-        ("plan.toml", "it is no pack of `schedlab pack`"),
+        ("plan.toml", "it is not a pack written by `schedlab pack`"),
         ("up", "`build:../../x`"),
-        ("huge", "it is no pack of `schedlab pack`"),
-        ("id", "is no workload messaging/1"),
+        ("huge", "it is not a pack written by `schedlab pack`"),
+        ("id", "is not a workload messaging/1"),
         ("two-ways", "contradict each other"),
     ] {
         let ran = from(&lab, &["repeat", name, "--trust"]);
@@ -179,7 +179,7 @@ fn a_run_that_decided_nothing_is_no_pack() {
     std::fs::write(lab.path("a.csv"), "before,after\n1,2\n1,2.1\n1,2.2\n1,2\n1,2.1\n1,2.2\n").unwrap();
     from(&lab, &["import", "a.csv", "--lower-is-better", "-o", "imported"]).success();
     let ran = from(&lab, &["pack", "imported"]);
-    assert!(ran.code == 1 && ran.stderr.contains("there is no plan that could be run again"), "{}", ran.stderr);
+    assert!(ran.code == 1 && ran.stderr.contains("it has no plan to run again"), "{}", ran.stderr);
     assert_eq!(ran.stderr.lines().count(), 1, "{}", ran.stderr);
 }
 
@@ -210,7 +210,7 @@ fn a_kernel_that_is_not_to_be_had_is_no_answer_and_says_what_to_name() {
     let makefile = "VERSION = 6\nPATCHLEVEL = 12\nSUBLEVEL = 3\nEXTRAVERSION =\n";
     for (arguments, needle) in [
         (&["--trust"][..], "name its tree by --tree (Debian: linux-source-6.1)"),
-        (&["--trust", "--tree", "tree"], "is no kernel source tree"),
+        (&["--trust", "--tree", "tree"], "is not a kernel source tree"),
         (&["--trust", "--tree", "other"], "and other is Linux 6.12.3"),
     ] {
         let _ = std::fs::create_dir(lab.path("other"));
@@ -218,7 +218,7 @@ fn a_kernel_that_is_not_to_be_had_is_no_answer_and_says_what_to_name() {
         let ran = repeat(arguments);
         let said = unwrapped(&ran.stdout);
         assert!(
-            ran.code == 4 && said.contains("Cannot tell here: kernel build:mine is not to be had"),
+            ran.code == 4 && said.contains("Cannot tell here: kernel build:mine is not available"),
             "{said}{}",
             ran.stderr
         );

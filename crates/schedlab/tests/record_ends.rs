@@ -28,8 +28,8 @@ fn a_killed_recording_leaves_nothing_after_the_next_start() {
     let next = schedlab(&["bench", "pipe:pin=same,duration=20ms", "--counters", "basic"]).success();
     let name = entry.file_name().unwrap().to_string_lossy().into_owned();
     // Another test's start may have been first, and be at it.
-    let told = next.taken_back.iter().any(|line| line.ends_with(&format!("tracefs instance {name}\n")));
-    assert!(!told || !entry.exists(), "{:?}", next.taken_back);
+    let seen = next.taken_back.iter().any(|line| line.ends_with(&format!("tracefs instance {name}\n")));
+    assert!(!seen || !entry.exists(), "{:?}", next.taken_back);
     assert!(is_gone(&name, &entry), "{name} is still there: {}", next.stderr);
     let (events, reader) = read(&lab.path("trace/trace.slt"));
     assert!(!events.is_empty(), "what was written before the kill can be read");
@@ -136,7 +136,7 @@ fn a_directory_with_a_recording_is_refused_and_left_as_it_is() {
         ] {
             let ran = schedlab(&arguments).failure();
             let option = if arguments[0] == "record" { "--out" } else { "--trace" };
-            let expected = format!("schedlab: {out} holds a recording already: give another {option}\n");
+            let expected = format!("schedlab: {out} already contains a recording: give another {option}\n");
             assert_eq!(ran.stderr, expected, "{arguments:?}");
         }
         assert_eq!(std::fs::read(&path).unwrap(), b"of another day");
@@ -220,9 +220,9 @@ fn an_interrupted_workload_ends_at_once_and_its_trace_is_kept() {
         let (events, reader) = read(&file);
         let recorded = events.len();
         assert!(recorded > 1000 && reader.problems().count(ProblemKind::Truncated) == 0, "{recorded} events: {said}");
-        let told = format!("was ended before its time and has no outcome; what was traced is kept: {file} (");
+        let seen = format!("was ended before its time and has no outcome; what was traced is kept: {file} (");
         let line = said.lines().find(|line| line.contains("interrupted: pipe")).unwrap_or_default();
-        assert!(line.contains(&told), "{said}");
+        assert!(line.contains(&seen), "{said}");
         assert!(!Path::new(&format!("{dir}/outcome.json")).exists());
     }
 }
@@ -239,7 +239,7 @@ fn a_command_gets_the_signal_and_time_for_its_end() {
     let entry = entry_of(recorder.id()).unwrap();
     let (ran, _) = told_to_end(recorder, &[SIGTERM]);
     let said = String::from_utf8_lossy(&ran.stderr).into_owned();
-    assert!(said.contains("the command ended with exit status: 3; what it did is recorded"), "{said}");
+    assert!(said.contains("the command ended with exit status: 3; the recording is complete"), "{said}");
     assert_eq!(std::fs::read_to_string(&ended).unwrap(), "by itself\n");
     assert!(!entry.exists() && !read(&lab.path("trace/trace.slt")).0.is_empty());
 
@@ -251,7 +251,7 @@ fn a_command_gets_the_signal_and_time_for_its_end() {
     let entry = entry_of(recorder.id()).unwrap();
     let (ran, _) = told_to_end(recorder, &[SIGINT, SIGINT]);
     let said = String::from_utf8_lossy(&ran.stderr).into_owned();
-    assert!(said.contains("the command ended with signal: 9 (SIGKILL); what it did is recorded"), "{said}");
+    assert!(said.contains("the command ended with signal: 9 (SIGKILL); the recording is complete"), "{said}");
     assert!(!entry.exists() && !read(&lab.path("deaf/trace.slt")).0.is_empty());
 }
 
@@ -282,7 +282,7 @@ fn recorders_at_once_have_files_of_their_own_or_are_refused() {
         let ran = at_once(&[&["record", "-o", &dir], &arguments[..]].concat());
         let (done, refused): (Vec<_>, Vec<_>) = ran.iter().partition(|ran| ran.status.success());
         assert_eq!((done.len(), refused.len()), (1, 2), "{ran:?}");
-        let sentence = format!("schedlab: {dir} holds a recording already: give another --out\n");
+        let sentence = format!("schedlab: {dir} already contains a recording: give another --out\n");
         // What a recorder that another test killed has left may be told before it.
         assert!(refused.iter().all(|ran| ran.stderr.ends_with(sentence.as_bytes())), "{refused:?}");
         is_whole(&lab.path(&format!("{dir}/trace.slt")));

@@ -130,11 +130,11 @@ fn a_command_runs_with_its_settings_or_not_at_all() {
     assert_eq!(code.code, 7, "it becomes the command");
     let shown = schedlab(&["exec", "--nice=5", "--dry-run", "--", "echo", "a b"]).success().stdout;
     assert!(shown.ends_with("echo 'a b'\n") && shown.contains("nice=5"), "{shown}");
-    for (options, code, told) in
+    for (options, code, seen) in
         [(&["--cpus=8191"][..], 1, "not online here"), (&["--nice=50"], 2, "nice"), (&[], 2, "nothing is set")]
     {
         let ran = schedlab(&[&["exec"], options, &["--", "echo", "it ran"]].concat());
-        assert!(ran.code == code && ran.stderr.contains(told) && ran.stdout.is_empty(), "{options:?}: {}", ran.stderr);
+        assert!(ran.code == code && ran.stderr.contains(seen) && ran.stdout.is_empty(), "{options:?}: {}", ran.stderr);
     }
     let missing = schedlab(&["exec", "--nice=5", "--", "/no/such/program"]);
     assert!(missing.code == 1 && missing.stderr.contains("cannot be run"), "{}", missing.stderr);

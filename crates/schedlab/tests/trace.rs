@@ -28,7 +28,7 @@ fn the_one_file_of_a_directory_of_perf_is_read() {
     std::fs::create_dir(&dir).unwrap();
     std::fs::copy(&file, format!("{dir}/data")).unwrap();
     schedlab(&["trace", "check", &dir]).success();
-    // One of several, of `perf record --threads`, is no whole trace.
+    // One of several, of `perf record --threads`, is not a whole trace.
     std::fs::write(format!("{dir}/data.1"), "").unwrap();
     assert!(schedlab(&["trace", "check", &dir]).failure().stderr.contains("has no data.0"));
 }
@@ -113,7 +113,7 @@ fn a_converted_trace_tells_the_same() {
     let one = schedlab(&["trace", "check", &lab.path("out.perfetto-trace"), "--machine", "7"]).failure().stderr;
     assert!(one.contains("events of the host alone: --machine 0 reads those"), "{one}");
     let text = schedlab(&["trace", "check", &lab.path("out.txt"), "--machine", "7"]).failure().stderr;
-    assert!(text.contains("out.txt is no trace of several machines"), "{text}");
+    assert!(text.contains("out.txt is not a trace of several machines"), "{text}");
     let refused = schedlab(&["trace", "convert", &file, "-o", &lab.path("out.zip")]).failure();
     assert!(
         refused.stderr.contains("out.zip: which format is meant? Name it OUT.perfetto-trace"),
@@ -150,8 +150,8 @@ fn what_cannot_be_read_is_one_line_that_names_it() {
         "is a directory, and neither trace.slt of `schedlab record` nor data of `perf record` is in it",
     );
     wrong_words(&["trace", "latency", &file, "--time", "5,1"], "`5,1` is no time window");
-    wrong_words(&["trace", "blame", &file, "--state", "Q"], "--state: `Q` is no state of a thread that waits");
-    wrong_words(&["trace", "chains", &file, "--prio", "high"], "--prio: `high` is no priority");
+    wrong_words(&["trace", "blame", &file, "--state", "Q"], "--state: `Q` is not a state of a thread that waits");
+    wrong_words(&["trace", "chains", &file, "--prio", "high"], "--prio: `high` is not a priority");
     one_line(
         &["trace", "latency", &file, "--cgroup", "/a"],
         "recordings of `schedlab record` and of `perf record --all-cgroups` do",
@@ -177,7 +177,7 @@ fn a_filter_that_lets_nothing_through_says_so() {
     let text = page(&["latency", "--comm", "nobody"]);
     assert!(text.starts_with("No task of the trace is called `nobody`.") && !text.contains('!'), "{text}");
     let text = page(&["latency", "--comm", "*", "--cpu", "1"]);
-    assert!(text.starts_with("No wait of a task is known from begin to end.") && !text.contains('!'), "{text}");
+    assert!(text.starts_with("No wait of a task is known from start to end.") && !text.contains('!'), "{text}");
     let by_tasks = ANALYSES.iter().filter(|row| !matches!(row.takes.filters, Filtered::No | Filtered::NotTasks(_)));
     for analysis in by_tasks.map(|row| row.name).chain(["latency", "kworkers", "map", "timehist"]) {
         let text = page(&[analysis, "--comm", "nobody", "--comm", "A*"]).replace("No ", "no ");
@@ -210,7 +210,7 @@ fn a_trace_is_not_converted_onto_itself() {
     std::fs::hard_link(&file, lab.path("new.txt")).unwrap();
     for out in ["trace.txt", "link.txt", "new.txt"] {
         let refused = schedlab(&["trace", "convert", &file, "-o", &lab.path(out)]).failure();
-        assert!(refused.stderr.contains("is the trace that is read, and would be lost"), "{}", refused.stderr);
+        assert!(refused.stderr.contains("is the input and would be overwritten"), "{}", refused.stderr);
         assert_eq!(refused.stderr.lines().count(), 1);
     }
     let onto = ["trace", "convert", "-", "-o", &file, "--to", "perfetto"];
@@ -394,7 +394,7 @@ fn what_is_not_compared_is_one_sentence() {
         (vec!["trace", "diff", &file, &strangers], "no thread of A has a name that B has"),
         (vec!["trace", "diff", &file], "one trace is not compared"),
         (vec!["trace", "diff", &file, "-"], "a trace is read twice"),
-        (vec!["trace", "diff", &file, "/dev/null"], "is no file"),
+        (vec!["trace", "diff", &file, "/dev/null"], "is not a file"),
         (vec!["trace", "diff", &file, &copy, "--comm", "nobody"], "the same recording"),
     ] {
         let failed = schedlab(&words).failure();

@@ -76,7 +76,7 @@ fn what_cannot_be_told_is_one_sentence() {
     one_line(&lab.path("nothing"), &[], "nothing is not there");
     std::fs::remove_file(lab.path("out/outcome.json")).unwrap();
     one_line(&dir, &[], "slow operations are those of a workload");
-    one_line(&lab.path("out/trace.slt"), &[], "trace.slt has no workload's answer beside it");
+    one_line(&lab.path("out/trace.slt"), &[], "trace.slt has no outcome of a workload beside it");
 }
 
 #[test]

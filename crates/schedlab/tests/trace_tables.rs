@@ -84,7 +84,7 @@ fn a_directory_of_tables_is_there_when_it_is_complete() {
     let tables = ["events", "gaps", "runs", "sleeps", "threads", "waits"];
     assert_eq!(names, tables.map(|name| format!("{name}.parquet")));
     let again = schedlab(&["trace", "convert", file, "-o", &out]).failure();
-    assert!(again.stderr.contains("out is there already and not empty: name another directory"), "{}", again.stderr);
+    assert!(again.stderr.contains("out already exists and is not empty: give another directory"), "{}", again.stderr);
     let dotted = lab.path("out.d");
     schedlab(&["trace", "convert", file, "-o", &dotted, "--to", "parquet"]).success();
     assert!(std::fs::read_dir(&dotted).unwrap().count() == tables.len());

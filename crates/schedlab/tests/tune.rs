@@ -85,19 +85,19 @@ fn for_a_command_is_for_its_length_and_its_code_is_told() {
 #[test]
 fn what_cannot_be_set_is_one_sentence_and_nothing_is() {
     let machine = Machine::new("tune-refused");
-    for (value, code, told) in [
+    for (value, code, seen) in [
         ("base_slise=1ms", 2, "did you mean `base_slice`"),
         ("base_slice=1us", 2, "takes 100000 to 1000000000 ns"),
         ("wakeup_granularity=1ms", 1, "Linux up to 6.5"),
         ("slice=1ms", 2, "schedlab exec --slice=1ms -- COMMAND"),
         ("cpu_weight=50", 2, "bench exec --set"),
-        ("kernel:debian:6.1", 2, "no knob of this host"),
+        ("kernel:debian:6.1", 2, "not a knob of this host"),
         ("tcp_autocorking=0", 1, "tcp_autocorking is not here"),
         ("rt_runtime=800000", 2, "is set twice"),
     ] {
         let ran = machine.tune(&["set", "rt_runtime=900000", value]);
         assert_eq!(ran.code, code, "{value}: {}", ran.stderr);
-        assert!(ran.stderr.contains(told) && ran.stderr.trim_end().lines().count() == 1, "{value}: {}", ran.stderr);
+        assert!(ran.stderr.contains(seen) && ran.stderr.trim_end().lines().count() == 1, "{value}: {}", ran.stderr);
         assert_eq!(machine.value(RUNTIME), "950000", "{value}");
     }
     assert!(machine.tune(&["restore"]).success().stdout.starts_with("0 settings restored\n"));

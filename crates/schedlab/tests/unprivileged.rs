@@ -175,7 +175,7 @@ fn a_restore_with_nothing_of_ones_own_is_quiet_about_what_is_another_users() {
         eprintln!("schedlab-skip: {test}: needs setpriv and root");
         return;
     };
-    let (said, told) = (String::from_utf8_lossy(&output.stderr), String::from_utf8_lossy(&output.stdout));
-    assert!(output.status.success() && said.is_empty(), "{said}{told}");
-    assert!(told.contains("0 settings restored"), "{told}");
+    let (said, seen) = (String::from_utf8_lossy(&output.stderr), String::from_utf8_lossy(&output.stdout));
+    assert!(output.status.success() && said.is_empty(), "{said}{seen}");
+    assert!(seen.contains("0 settings restored"), "{seen}");
 }

@@ -117,7 +117,7 @@ fn the_virtual_lane_repeats_to_the_bit_and_burns_what_its_seed_says() {
     let parameters = Virtual { shift: 3, seed: 1, quantum_us: None, dither_us: 12_000 };
     let burnt_ns: u64 = (0..4).map(|task| parameters.dither().unwrap().ns_of(task)).sum();
     assert!(setup_ns(&first) > setup_ns(&at_once) + burnt_ns / 2, "{burnt_ns} ns were to be burnt");
-    // What was burnt is no part of what the workload is said to have used.
+    // What was burnt is not part of what the workload is said to have used.
     let cpu_ns = |bytes: &[u8]| -> u64 {
         outcome(bytes)["tasks"].as_array().unwrap().iter().map(|task| task["cpu_ns"].as_u64().unwrap()).sum()
     };
@@ -245,7 +245,7 @@ fn bad_input_is_one_line_before_anything_boots() {
         (&["vm", "boot", "debian:1.0", "--aarch64"], "schedlab vm fetch debian:1.0 --aarch64"),
         (&["vm", "boot", "debain:6.1"], "debian:VERSION"),
         (&["vm", "boot", "build:never-built"], "schedlab vm build"),
-        (&["vm", "build", "/proc"], "no kernel source tree"),
+        (&["vm", "build", "/proc"], "not a kernel source tree"),
         (&["vm", "build", "/proc", "--name", "a/b"], "--name"),
         (&["vm", "build", "/proc", "--name", ""], "--name"),
         (&bench(&["pipe", "--json", "/proc/a.json"]), "no place for the result /proc/a.json"),

@@ -132,7 +132,7 @@ fn what_is_no_profile_costs_no_boot() {
         ("-- doctor", "takes a `bench` command"),
         ("--lane real -- bench pipe", "leave --lane out"),
         ("--against nowhere.json -- bench pipe", "--against nowhere.json: it cannot be read"),
-        ("--against other.json -- bench pipe", "no profile of `vm profile --json`"),
+        ("--against other.json -- bench pipe", "not a profile of `vm profile --json`"),
         ("--against debian:1.0 -- bench pipe", "schedlab vm fetch debian:1.0"),
         ("--json nowhere/a.json -- bench pipe", "--json: there is no directory "),
         ("--json . -- bench pipe", "--json: . is a directory"),

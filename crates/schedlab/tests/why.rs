@@ -58,7 +58,7 @@ fn a_planted_difference_is_no_toggles_doing_and_a_study_goes_on_from_its_rounds(
     assert!(run.len() == 1 && run[0].starts_with("round 2:"), "{run:?}");
     assert_eq!(json(&resumed.stdout)["why"]["difference"], ends["why"]["difference"]);
     let again = schedlab(&["why", &file, "--only", &only, "-o", &out]).failure();
-    assert!(again.stderr.contains("holds rounds of a study already"), "{}", again.stderr);
+    assert!(again.stderr.contains("already contains rounds of a study"), "{}", again.stderr);
     // A run of the plan is a beginning, too.
     let run = format!("{out}/rounds/001");
     let from_run = schedlab(&["why", &run, "--only", &only, "--dry-run"]).success().stdout;

@@ -76,7 +76,7 @@ pub struct Question {
 
 /// Observations in all for which the question is decided with its power when their standard deviation is `sd`: the t interval
 /// excludes zero at 1 − `alpha_difference`, or lies inside ±`sesoi` at 1 − `alpha`. At least `from`; `None` beyond `most`, or
-/// for an `sd` that is no positive number.
+/// for an `sd` that is not a positive number.
 pub fn observations_to_decide(sd: f64, question: &Question, from: usize, most: usize) -> Option<usize> {
     let Question { delta, sesoi, alpha, alpha_difference, power: wanted } = *question;
     let delta = delta.abs();

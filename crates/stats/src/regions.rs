@@ -191,7 +191,7 @@ impl Curve {
     }
 
     /// Whether the points lie off the lines of these regions by more than their repeats explain: the repeats then share
-    /// something, and one of them alone is no evidence. An F test of lack of fit, at a level that rather says so.
+    /// something, and one of them alone is not evidence. An F test of lack of fit, at a level that rather says so.
     fn repeats_share(&self, cuts: &[usize]) -> bool {
         let around = |repeats: &Vec<f64>| Sums::new(&[0.0], std::slice::from_ref(repeats)).line(0, 1)[5];
         let within: f64 = self.values.iter().map(around).sum();

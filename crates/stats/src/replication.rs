@@ -23,7 +23,7 @@ pub struct Known {
 
 impl Known {
     /// From an estimate, its interval and the independent units behind both. `None` below two units, and where a number is
-    /// not finite or the level is no share.
+    /// not finite or the level is not a share.
     pub fn new(mean: f64, interval: Interval, units: usize) -> Option<Self> {
         let df = units.checked_sub(1).filter(|df| *df > 0)? as f64;
         let se = interval.half_width() / t_critical(1.0 - interval.level, df);

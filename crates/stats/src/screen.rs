@@ -72,7 +72,7 @@ pub struct Screen {
 }
 
 impl Screen {
-    /// Begins one. A size or spread that is no positive number gives the fewest blocks.
+    /// Begins one. A size or spread that is not a positive number gives the fewest blocks.
     pub fn new(sought: Sought) -> Self {
         let mut screen = Self { sought, state: State::Done(Outcome::default()), steps: Vec::new() };
         screen.state = screen.stage_for((0..sought.factors).collect());

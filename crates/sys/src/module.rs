@@ -20,7 +20,7 @@ mod tests {
     #[test]
     fn what_is_no_module_is_refused() {
         let refused = load(&File::open("/dev/null").unwrap()).unwrap_err().raw_os_error();
-        // EPERM without the right; EINVAL because a device is no regular file, ENOEXEC or ENOSYS by kernel.
+        // EPERM without the right; EINVAL because a device is not a regular file, ENOEXEC or ENOSYS by kernel.
         let known = [libc::EPERM, libc::EINVAL, libc::ENOEXEC, libc::ENOSYS, libc::EBADF];
         assert!(refused.is_some_and(|errno| known.contains(&errno)), "{refused:?}");
     }

@@ -55,7 +55,7 @@ pub fn private_directory(path: &Path) -> io::Result<()> {
 }
 
 /// Opens a lock file, which it makes where it is missing, as it is: nothing is cut off. Only its owner may open it, since
-/// flock(2) asks for no more. `PermissionDenied` where it is another's, `InvalidInput` where it is no regular file.
+/// flock(2) asks for no more. `PermissionDenied` where it is another's, `InvalidInput` where it is not a regular file.
 pub fn lock_file(path: &Path) -> io::Result<File> {
     let mut options = OpenOptions::new();
     options.read(true).write(true).create(true).truncate(false).mode(0o600).custom_flags(AS_IT_STANDS);
@@ -93,7 +93,7 @@ pub fn append_to(path: &Path) -> io::Result<File> {
 pub fn private_file(path: &Path) -> io::Result<File> {
     let file = OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(path)?;
     let there = file.metadata()?;
-    // One that is there keeps its mode at an open; a terminal or a pipe is no place of ours.
+    // One that is there keeps its mode at an open; a terminal or a pipe is not a place of ours.
     if is_our_file(&there) && there.mode() & OTHERS != 0 {
         file.set_permissions(Permissions::from_mode(0o600))?;
     }

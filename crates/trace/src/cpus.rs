@@ -1,4 +1,4 @@
-//! Which CPUs a trace is believed to have been on: a damaged number is no CPU.
+//! Which CPUs a trace is believed to have been on: a damaged number is not a CPU.
 
 use crate::event::Cpu;
 use std::collections::BTreeSet;

@@ -90,7 +90,7 @@ impl Drawing {
             }
             ["exec", who, old] => What::Exec { tid: self.thread(who).0, old_tid: self.thread(old).0 },
             ["rename", who, name] => What::Comm { tid: self.thread(who).0, comm: self.names.intern(name) },
-            _ => panic!("`{}` is no event", words.join(" ")),
+            _ => panic!("`{}` is not an event", words.join(" ")),
         }
     }
 

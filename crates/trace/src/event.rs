@@ -177,7 +177,7 @@ impl Wake {
 }
 
 impl What {
-    /// What is said of missing events, which is no event of the trace.
+    /// What is said of missing events, which is not an event of the trace.
     pub fn is_mark(&self) -> bool {
         matches!(self, Self::GapBegin | Self::GapEnd { .. } | Self::WaitsUnknown { .. })
     }

@@ -63,7 +63,7 @@ impl PageDecoder {
         for (system, text) in formats {
             let format = Format::parse(system, text).ok_or_else(|| format!("a format of {system} is none"))?;
             let kind = Kind::of(system, &format.name)
-                .ok_or_else(|| format!("{system}:{} is no event that is read here", format.name))?;
+                .ok_or_else(|| format!("{system}:{} is not an event that is read here", format.name))?;
             if kind == Kind::SchedSwitch {
                 let bits = StateBits::parse(&format.print_fmt).ok_or("sched_switch prints no states")?;
                 decoder.dictionary.states = PrevStates::new(bits);

@@ -39,7 +39,7 @@ impl Watch {
 }
 
 /// The mark of a trial from which the hypervisor surely took more than [`STEAL_LIMIT`]. /proc/stat counts in ticks, so
-/// one tick of what is shown may be rounding: a single tick in a short trial is no evidence.
+/// one tick of what is shown may be rounding: a single tick in a short trial is not evidence.
 pub fn steal_mark(outcome: &TrialOutcome) -> Option<Mark> {
     let share = schedlab_record::steal_share(&outcome.counters)?;
     let stolen = outcome.counters.iter().find(|c| c.name == "steal_ns" && c.scope == "host")?.count.value()?;

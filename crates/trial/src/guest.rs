@@ -118,7 +118,7 @@ impl<B: FnMut(&GuestTrial) -> Result<GuestAnswer, String>> GuestRunner<B> {
             GuestResult::Measured(outcomes) => outcomes.clone(),
             GuestResult::Failed(why) => vec![Err(why.clone()); settings.len()],
             GuestResult::Prepared(_) | GuestResult::Toggles(_) => {
-                vec![Err("the guest answered another question".into()); settings.len()]
+                vec![Err("the guest returned the result of another trial".into()); settings.len()]
             }
         };
         if outcomes.is_empty() {

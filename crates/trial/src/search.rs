@@ -80,7 +80,7 @@ impl SearchStudy {
         let metrics = &round.manifest.primary[0];
         let of = |metric: &str, arm: usize| effects.iter().find(|e| e.metric == metric && e.arm == arm as u32);
         if let Some(unknown) = metrics.iter().find(|metric| of(metric, 1).is_none()) {
-            bail!("{} has no number `{unknown}` to make better", self.plan.workloads[0].run);
+            bail!("{} has no metric `{unknown}` to optimize", self.plan.workloads[0].run);
         }
         let units = units_of_all(&effects);
         let answer = |arm: usize| -> Answer {

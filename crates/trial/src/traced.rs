@@ -46,7 +46,7 @@ fn kept(recorded: &Result<Recorded, TracerError>) -> String {
             format!("what was traced is kept: {} ({events} events, {lost} lost)", file.display())
         }
         Ok(_) => "its trace was not recorded".to_owned(),
-        Err(why) => format!("nor is its trace whole: {why}"),
+        Err(why) => format!("its trace is incomplete, too: {why}"),
     }
 }
 

@@ -78,7 +78,9 @@ impl Why {
             if !known.contains(&name.as_str()) {
                 let near = schedlab_run::nearest::nearest(name, known.iter().copied());
                 let near = near.map(|near| format!("; did you mean `{near}`?")).unwrap_or_default();
-                return refused(format!("`{name}` is no toggle of this plan's kernels{near} (--dry-run lists them)"));
+                return refused(format!(
+                    "`{name}` is not a toggle of this plan's kernels{near} (--dry-run lists them)"
+                ));
             }
         }
         let wanted = |name: &String| (only.is_empty() || only.contains(name)) && !without.contains(name);

@@ -47,7 +47,7 @@ impl Machine {
         if plan.switchback_window_ns.is_some() && !workload.counts_operations() {
             let spec = workload.spec();
             return Err(PlanError::Inconsistent(format!(
-                "{spec}: it counts nothing while it runs, so a switchback has nothing to compare; use blocks"
+                "{spec}: it counts no operations while it runs, so a switchback has nothing to compare; use blocks"
             ))
             .into());
         }

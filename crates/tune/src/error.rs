@@ -9,7 +9,7 @@ use std::path::PathBuf;
 pub enum TuneError {
     /// Another schedlab changes this host.
     #[error(
-        "another schedlab (pid {pid}) is changing settings of this host; wait for it, or end it (it restores them)"
+        "another schedlab (pid {pid}) is changing settings of this host; wait for it, or terminate it (it restores them)"
     )]
     Busy {
         /// The holder of the lock, as it wrote itself.

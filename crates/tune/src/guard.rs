@@ -172,7 +172,7 @@ impl HostGuard {
     fn look_up<'a>(&self, setting: &'a Setting) -> Wanted<'a> {
         let found = match setting {
             _ if setting.is_of_guest() => {
-                Err("it is booted, not set: a plan with a [guest] table does that, or `schedlab vm run`".into())
+                Err("it takes effect at boot: use a plan with a [guest] table, or `schedlab vm run`".into())
             }
             _ if setting.is_net_sysctl() && !self.own_network => {
                 Err("net.* sysctls belong to the trial's own network namespace and are \

@@ -50,7 +50,7 @@ pub(crate) fn resolve(roots: &Roots, setting: &Setting) -> Result<Resolved, Stri
             let value = if *on { "on" } else { "off" };
             (Knob::Audit { path: crate::knob::AUDIT_RULES.into() }, None, value.to_owned())
         }
-        other => return Err(format!("`{other}` is no host-wide file; this is a defect of schedlab")),
+        other => return Err(format!("`{other}` is not a host-wide file; this is a defect of schedlab")),
     };
     Ok(Resolved { knob, value, found_as })
 }
@@ -92,7 +92,7 @@ const ONE_WAY: &[&str] = &[
 fn refuse_one_way(roots: &Roots, path: &Path) -> Result<(), String> {
     let name = path.strip_prefix(roots.proc.join("sys")).unwrap_or(path);
     if ONE_WAY.iter().any(|one_way| name == Path::new(one_way)) {
-        return Err(format!("{} cannot be put back once it is written, so it is not set here", path.display()));
+        return Err(format!("{} could not be restored after a write, so it is not set here", path.display()));
     }
     Ok(())
 }
@@ -161,7 +161,7 @@ pub(crate) fn exact_files(roots: &Roots, place: &str) -> Result<Knob, Missing> {
             Some(around) => return of_every_cpu(roots, &roots.sys, around),
             None => crate::sysfs::file(roots, path).map_err(Missing::Absent)?,
         },
-        _ => return Err(Missing::Absent(format!("`{place}` is no place of a knob"))),
+        _ => return Err(Missing::Absent(format!("`{place}` is not a place of a knob"))),
     };
     // What cannot be read is told when it is.
     let is_choice = !place.starts_with("sysctl:") && std::fs::read_to_string(&path).is_ok_and(|t| chosen(&t).is_some());
@@ -304,7 +304,7 @@ mod tests {
             std::fs::write(path, "0").unwrap();
         }
         let why = resolve(&roots, &"sysctl:vm.drop_caches=3".parse().unwrap()).unwrap_err();
-        assert!(why.contains("cannot be put back"), "{why}");
+        assert!(why.contains("could not be restored"), "{why}");
         assert!(resolve(&roots, &"sysctl:vm.swappiness=3".parse().unwrap()).is_ok());
     }
 

@@ -361,9 +361,9 @@ mod tests {
             knobs.iter().zip(["3", "20"]).for_each(|(knob, value)| knob.write(value).unwrap());
             std::fs::write(journal.path(), &holed).unwrap();
             let outcomes = tree.restore();
-            let told = outcomes.iter().any(|one| !matches!(one, RestoreOutcome::Restored));
+            let seen = outcomes.iter().any(|one| !matches!(one, RestoreOutcome::Restored));
             let back = knobs.each_ref().map(|knob| knob.read().unwrap()) == ["1", "10"];
-            assert!(told || back, "hole at {hole}: {outcomes:?}");
+            assert!(seen || back, "hole at {hole}: {outcomes:?}");
             let _ = std::fs::remove_file(journal.path());
         }
     }

@@ -36,9 +36,7 @@ pub(crate) fn halt_poll(roots: &Roots) -> Result<(Knob, String), String> {
             return Ok((Knob::File { path: full }, format!("sysfs:{path}")));
         }
     }
-    Err(format!(
-        "nothing polls before a halt here: haltpoll is not the cpuidle governor, and kvm is not loaded; {GUEST_LANE}"
-    ))
+    Err(format!("no halt polling here: haltpoll is not the cpuidle governor, and kvm is not loaded; {GUEST_LANE}"))
 }
 
 /// The `disable` files of all idle states of all CPUs, and what they are to hold, a word each.

@@ -46,7 +46,7 @@ fn every_scheduler_knob_of_seven_kernels_has_a_name_and_shows_its_default() {
         let undescribed: Vec<&str> = knobs.iter().filter(|k| k.family.is_empty()).map(|k| &*k.name).collect();
         assert!(undescribed.iter().all(|name| name.starts_with("feature:")), "{version}: {undescribed:?}");
         assert!(undescribed.contains(&"feature:WA_IDLE"), "{version}");
-        // Every file is the path of a knob, but for what is no knob; of each CPU's files the first stands for all.
+        // Every file is the path of a knob, but for what is not a knob; of each CPU's files the first stands for all.
         let no_knob = ["osrelease", "boot_id", "online", "domain0/flags", "sched/debug", "sched/verbose"];
         for file in tree.files.iter().filter(|file| !no_knob.iter().any(|end| file.ends_with(end))) {
             let path = tree
@@ -142,7 +142,7 @@ fn a_name_or_value_that_cannot_be_meant_is_told_in_a_sentence() {
     assert!(why("min_granularty=1ms").contains("did you mean `min_granularity`"));
     assert_eq!(why("base_slice=0"), "base_slice takes 100000 to 1000000000 ns, not 0");
     assert_eq!(why("base_slice=2s"), "base_slice takes 100000 to 1000000000 ns, not 2000000000");
-    assert_eq!(why("rr_timeslice=1us"), "rr_timeslice counts whole ms, and `1us` is none");
+    assert_eq!(why("rr_timeslice=1us"), "rr_timeslice takes whole ms, and `1us` is not one");
     assert_eq!(why("tunable_scaling=7"), "tunable_scaling takes 0, 1, 2, not `7`");
     assert!(why("base_slice").contains("base_slice=VALUE"));
     assert!(why("cpu_dma_latency=0").contains("tune catalog cpu_dma_latency"));

@@ -7,10 +7,10 @@ use std::collections::BTreeMap;
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum CpioError {
     /// Not a plain path below the root.
-    #[error("`{0}` is no place in an initramfs: give a path below /, without `..`")]
+    #[error("`{0}` is not a place in an initramfs: give a path below /, without `..`")]
     Name(String),
     /// The format has 32 bits for a length.
-    #[error("`{name}` has {bytes} bytes; an initramfs takes less than 4 GiB a file")]
+    #[error("`{name}` has {bytes} bytes; a file in an initramfs must be smaller than 4 GiB")]
     Length {
         /// Its path.
         name: String,
@@ -18,7 +18,7 @@ pub enum CpioError {
         bytes: usize,
     },
     /// A file stands where a directory is needed, or the other way round.
-    #[error("`{0}` is a file and a directory at once")]
+    #[error("`{0}` is both a file and a directory")]
     Conflict(String),
 }
 

@@ -47,7 +47,7 @@ pub enum Frame {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum FrameError {
     /// Something else writes to the port, or bytes were lost.
-    #[error("byte {at} of the guest's port begins no message")]
+    #[error("no message begins at byte {at} of the guest's port")]
     Magic {
         /// Where.
         at: u64,

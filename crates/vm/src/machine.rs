@@ -118,7 +118,7 @@ impl Given {
     fn take(&mut self, part: &str) -> Result<(), VmError> {
         let form = "give sockets=N,cores=N,threads=N,nodes=N,distance=D (each optional)";
         let (key, value) =
-            part.split_once('=').ok_or_else(|| refused(format!("topology: `{part}` is no key=value; {form}")))?;
+            part.split_once('=').ok_or_else(|| refused(format!("topology: `{part}` is not a key=value; {form}")))?;
         let twice = |key: &str| refused(format!("topology: {key} is given twice; give it once"));
         let place = match key.trim() {
             "sockets" => &mut self.sockets,
@@ -151,7 +151,7 @@ impl Given {
         let Some(text) = self.distance.as_deref() else { return Ok(uniform(DEFAULT_DISTANCE)) };
         if nodes == 1 {
             // One node is not described to the guest, and so no distance would be either.
-            return Err(refused(format!("topology: distance={text} is one between nodes; give nodes=2 or more, too")));
+            return Err(refused(format!("topology: distance={text} is between nodes; also give nodes=2 or more")));
         }
         let far = |word: &str| word.parse::<u8>().ok().filter(|d| (11..=254).contains(d));
         if let Some(distance) = far(text) {
@@ -205,7 +205,7 @@ mod tests {
             (None, "cores=0", "from 1 to 255"),
             (None, "sockets=16,cores=16", "at most 255"),
             (None, "core=2", "unknown key `core`"),
-            (None, "2", "no key=value"),
+            (None, "2", "not a key=value"),
             (Some(3), "nodes=2", "evenly"),
             (None, "sockets=2,nodes=2,distance=10", "neither"),
             (None, "sockets=2,nodes=2,distance=10:20", "neither"),

@@ -75,7 +75,7 @@ impl States {
         match self.find(made_from) {
             Ok(Some(state)) => return Ok(state),
             Ok(None) => {}
-            Err(why) => say(&format!("the kept state {why}: it is made anew")),
+            Err(why) => say(&format!("the saved state {why}: it is created again")),
         }
         let part = self.root.join(format!("{PART}{}", std::process::id()));
         // Of who was killed: the lock is ours.

@@ -207,7 +207,7 @@ fn watch(command: &mut Command) -> Result<Watched> {
     Ok(Watched { output, shown: shown.join("\n"), all, success })
 }
 
-/// Tests may print bytes that are no UTF-8.
+/// Tests may print bytes that are not UTF-8.
 fn lines(stream: impl Read) -> Vec<String> {
     let (mut reader, mut line, mut lines) = (BufReader::new(stream), Vec::new(), Vec::new());
     while reader.read_until(b'\n', &mut line).is_ok_and(|n| n > 0) {

@@ -62,7 +62,7 @@ fn run() -> Result<bool> {
         bail!("name four trees: NEWER_OLD NEWER_NEW TARGET_OLD TARGET_NEW");
     };
     if let Some(missing) = trees.iter().find(|tree| !tree.is_dir()) {
-        bail!("{} is no directory", missing.display());
+        bail!("{} is not a directory", missing.display());
     }
     let mut score = Score::default();
     let done = with_scratch(|scratch| measured(&trees, scratch, &mut score));

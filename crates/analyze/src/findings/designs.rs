@@ -14,9 +14,9 @@ pub struct MainEffect {
     pub low_arms: Vec<u32>,
     /// Arms in which it is high.
     pub high_arms: Vec<u32>,
-    /// Two-factor interactions that these arms cannot tell from it.
+    /// Two-factor interactions that it is aliased with.
     pub aliases: Vec<String>,
-    /// High against low, a unit for each block; its `control` and `arm` are the first arm of either side.
+    /// High against low, with the block as unit; `control` and `arm` are the first arms of the two sides.
     pub contrast: Contrast,
 }
 
@@ -70,7 +70,7 @@ pub struct CopyRow {
     pub copy: u32,
     /// Its operations, median over the trials.
     pub operations: f64,
-    /// Share of its operations whose partners were on one CPU, mean over the trials; `None` when it was not looked at.
+    /// Share of its operations whose partners were on one CPU, mean over the trials; `None` if not observed.
     pub same_cpu_share: Option<f64>,
     /// Where its partners were last seen, the most frequent first.
     pub places: Vec<LastCpus>,
@@ -92,7 +92,7 @@ pub struct LastCpus {
 pub struct Curve {
     /// The setting without its value.
     pub knob: String,
-    /// The settings that these arms share, a SPEC.
+    /// The settings that these arms share, as a SPEC.
     pub others: String,
     /// The metric.
     pub metric: String,
@@ -138,7 +138,7 @@ pub struct CurveRegion {
     pub last: usize,
     /// Geometric mean of the metric.
     pub level: f64,
-    /// Where the metric goes in it.
+    /// The course of the metric in it.
     pub trend: Trend,
     /// Standard deviation of a block's logarithm around the line: 0.05 is 5 %.
     pub spread: f64,
@@ -161,7 +161,7 @@ pub enum Trend {
 pub struct RegionBoundary {
     /// The point before the gap that fits best.
     pub after: usize,
-    /// The point before the first gap that the data allow.
+    /// The point before the first gap that the data do not reject.
     pub earliest: usize,
     /// The point before the last one.
     pub latest: usize,
@@ -169,7 +169,8 @@ pub struct RegionBoundary {
     pub change: Option<Effect>,
     /// The spread around the line, the same way.
     pub spread: Option<Effect>,
-    /// Voluntary and involuntary switches of an operation behind against before, differences; `None` where they were not counted.
+    /// Voluntary and involuntary switches of an operation behind against before, differences; `None` where they were
+    /// not counted.
     pub switches_per_op: [Option<Effect>; 2],
 }
 
@@ -180,9 +181,9 @@ pub struct BestArm {
     pub metric: String,
     /// The arm that did best.
     pub arm: u32,
-    /// It against the control, in an interval that allows for its having been chosen; `None` where it is the control.
+    /// Its contrast to the control, with an interval that allows for the selection; `None` if it is the control.
     pub effect: Option<Effect>,
-    /// Arms that may be the best as well, it among them.
+    /// Arms that may be the best, including this one.
     pub candidates: Vec<u32>,
 }
 
@@ -195,12 +196,12 @@ pub struct StatementFindings {
     pub arms: String,
     /// What is claimed of them, the plan's word: `better`, `rising`, `less-steady`, …
     pub claim: String,
-    /// What they are held against; `None` for a trend and the best.
+    /// What they are compared with; `None` for a trend and the best.
     pub than: Option<String>,
     /// Whether it holds.
     pub answer: Standing,
-    /// The arms against the others; for a trend the last value against the first, for steadiness a ratio of spreads, for the best
-    /// the arm that did best against the control.
+    /// The arms against the others: for a trend the last value against the first, for steadiness a ratio of spreads,
+    /// for the best the arm that did best against the control.
     pub effect: Option<Effect>,
     /// Why it is not decided, or which arm is best; empty where the effect says all.
     pub reason: String,

@@ -13,7 +13,7 @@ pub struct ArmFacts {
     pub used: usize,
     /// Failed trials with their reasons, each reason once with its count.
     pub failed: Vec<Reason>,
-    /// Trials whose setting did not take, likewise: this arm never gets a verdict.
+    /// Trials whose setting did not take effect, likewise: this arm never gets a verdict.
     pub not_applied: Vec<Reason>,
     /// What was in force by read-back, `slice=3000000 ns`; each distinct answer once.
     pub effective: Vec<String>,
@@ -21,7 +21,7 @@ pub struct ArmFacts {
     pub per_operation: Vec<PerOperation>,
     /// Share of operations by tier, over all used trials; empty when unknown.
     pub tiers: Vec<TierShare>,
-    /// Background loads: achieved share of the CPU time asked for.
+    /// Background loads: share of the requested CPU time that they got.
     pub loads: Vec<LoadAchieved>,
     /// Stamping cost, median over trials as a share of run time; `None` when nothing was stamped.
     pub stamping_cost_share: Option<f64>,

@@ -22,23 +22,23 @@ pub struct SearchFindings {
     pub strategy: String,
     /// Of all coins.
     pub seed: u64,
-    /// What all points begin from, as a SPEC; empty for the host as it is.
+    /// Settings of all points, as a SPEC; empty for the host as it is.
     pub control: String,
     /// What was searched.
     pub knobs: Vec<SearchedKnob>,
-    /// What was to be made better; the first decides who wins.
+    /// The objectives; the first decides the winner.
     pub objectives: Vec<Objective>,
     /// How many points the knobs have.
     pub points: usize,
     /// Rounds that were measured, each a run directory below `rounds/`.
     pub rounds: usize,
-    /// Their trials, those that warm up among them.
+    /// Their trials, including warm-up.
     pub trials: u64,
     /// What they took, s.
     pub seconds: f64,
     /// `finished`, `interrupted` or `void: …`.
     pub ended: String,
-    /// Why no further points were looked for.
+    /// Why the search ended.
     pub stopped: String,
     /// A share below which nothing matters.
     pub sesoi: f64,
@@ -46,13 +46,13 @@ pub struct SearchFindings {
     pub level: f64,
     /// Points measured again in fresh trials, the winner first.
     pub confirmed: Vec<SearchedPoint>,
-    /// All points that the search has measured, the best in the first objective first.
+    /// All points that the search measured, best in the first objective first.
     pub measured: Vec<SearchedPoint>,
-    /// Which of `measured` are beaten by none of them, nor by the control, in all objectives.
+    /// Which of `measured` are on the Pareto front: not beaten in all objectives by another one or by the control.
     pub front: Vec<usize>,
     /// What could not be measured, and why.
     pub left_out: Vec<LeftOut>,
-    /// Files that put the winner in force: where, how, and how it is undone; none unless it is better.
+    /// Files that apply the winner: which, how, and how to undo it; empty unless it is better.
     pub keep: Vec<String>,
     /// The winner against the control in the first objective, by its fresh trials alone.
     pub verdict: Option<Verdict>,
@@ -93,11 +93,12 @@ pub struct SearchedPoint {
     pub spec: String,
     /// Blocks of the search behind it.
     pub units: usize,
-    /// What the search saw, which chose by it: of the best of many too good.
+    /// The search's own estimate, by which it chose: too good, since it is the best of many.
     pub search: Vec<Seen>,
     /// What fresh trials say.
     pub fresh: Vec<Option<Effect>>,
-    /// The point against the winner in the first objective, of pairs in the same fresh blocks; `None` of the winner itself.
+    /// The point against the winner in the first objective, of pairs in the same fresh blocks; `None` of the winner
+    /// itself.
     pub over_winner: Option<Effect>,
     /// Blocks of fresh trials.
     pub fresh_units: usize,
@@ -110,7 +111,7 @@ pub struct Seen {
     pub scale: Scale,
     /// Point estimate.
     pub value: f64,
-    /// Lower end; `None` where one block says nothing of the error.
+    /// Lower end; `None` with a single block, which has no error estimate.
     pub lo: Option<f64>,
     /// Upper end.
     pub hi: Option<f64>,
@@ -200,7 +201,8 @@ impl SearchFindings {
         ))
     }
 
-    /// Runners-up that the fresh trials do not tell from the winner, or show to be better: by their pairs in each block.
+    /// Runners-up that the fresh trials do not tell from the winner, or show to be better: by their pairs in each
+    /// block.
     pub fn rivals(&self) -> Vec<String> {
         let Some(objective) = self.objectives.first() else { return Vec::new() };
         let of_point = |point: &SearchedPoint| {

@@ -99,9 +99,9 @@ pub struct VarianceSplit {
     pub block_share: f64,
     /// Share between trials of a block and arm.
     pub trial_share: f64,
-    /// Of the total, what placement explains (association); `None` when unknown or constant.
+    /// Share of the total that placement explains (an association); `None` if unknown or constant.
     pub tier_explained: Option<f64>,
-    /// Of the total, what steal explains; `None` when there was none.
+    /// Share of the total that steal explains; `None` if there was none.
     pub steal_explained: Option<f64>,
 }
 
@@ -116,8 +116,9 @@ pub enum Equals {
     ControlTwice,
 }
 
-/// How far apart things that are equal by design were measured: an estimate with its interval, which should hold no effect.
-/// It is of other trials than a verdict and bounds none: what a verdict's own noise is says [`Noise`](super::Noise).
+/// How far apart things that are equal by design were measured: an estimate with its interval, which should hold no
+/// effect. It is of other trials than a verdict and bounds none: what a verdict's own noise is says
+/// [`Noise`](super::Noise).
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct AaComparison {
     /// What was compared.

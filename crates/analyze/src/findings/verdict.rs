@@ -103,9 +103,9 @@ pub struct Contrast {
     pub is_aa: bool,
     /// The effect; `None` when there are no numbers for it.
     pub effect: Option<Effect>,
-    /// How it was estimated: `t interval on block log-ratios`, `repeated confidence interval on block log-ratios, look 3`,
-    /// `t-mixture confidence sequence on …`, `t interval on switchback contrasts`, `paired t on log-ratios of pairs`,
-    /// `Welch's t on trials`, or something `descriptive`.
+    /// How it was estimated: `t interval on block log-ratios`, `repeated confidence interval on block log-ratios, look
+    /// 3`, `t-mixture confidence sequence on …`, `t interval on switchback contrasts`, `paired t on log-ratios of
+    /// pairs`, `Welch's t on trials`, or something `descriptive`.
     pub estimator: String,
     /// Its interval is that of a confidence sequence, valid whenever the run is stopped; in words in `estimator`.
     #[serde(skip)]
@@ -114,8 +114,7 @@ pub struct Contrast {
     pub p: Option<f64>,
     /// p after the correction for many questions.
     pub p_adjusted: Option<f64>,
-    /// The p that counts as a difference here: what the correction leaves of the error rate, the other questions being as they
-    /// are.
+    /// The p below which this is a difference: the error rate after the correction, given the other questions.
     pub p_needed: Option<f64>,
     /// `Holm over 4 primary contrasts` or `Benjamini–Hochberg over 31 others`.
     pub adjustment: String,
@@ -135,7 +134,7 @@ pub struct Contrast {
     pub unit_effects: Vec<UnitEffect>,
     /// More units that would decide an effect as large as the one estimated; `None` when decided or unknowable.
     pub more_units: Option<MoreUnits>,
-    /// What is said of the noise, for primary metrics; `None` without a verdict.
+    /// The noise, for primary metrics; `None` without a verdict.
     pub noise: Option<Noise>,
     /// Second opinions.
     pub views: Vec<View>,
@@ -143,15 +142,15 @@ pub struct Contrast {
     pub notes: Vec<String>,
 }
 
-/// A forecast: more units that decide an effect of the size estimated four times in five. The ends are those of the 80 %
-/// interval of the units' variance; nothing is said from fewer units than a verdict needs.
+/// A forecast: more units that decide an effect of the size estimated four times in five. The ends are those of the 80
+/// % interval of the units' variance; nothing is said from fewer units than a verdict needs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct MoreUnits {
-    /// If the units scatter as little as they may; `None`: more than `limit`, not within reach.
+    /// With the smallest variance compatible with the data; `None`: more than `limit`, out of reach.
     pub least: Option<usize>,
-    /// If they scatter as much as they may; `None`: more than `limit`.
+    /// With the largest variance compatible with the data; `None`: more than `limit`.
     pub most: Option<usize>,
-    /// Ten times the units there are: beyond that no number is named.
+    /// Ten times the present number of units; no number beyond it is given.
     pub limit: usize,
 }
 
@@ -177,14 +176,14 @@ impl MoreUnits {
     }
 }
 
-/// The noise of a comparison in the verdict's own terms: estimates beyond `smallest` are a difference and others are none, by
-/// the same units, spread, stopping rule and correction as the verdict.
+/// The noise of a comparison in the verdict's own terms: estimates beyond `smallest` are a difference and others are
+/// none, by the same units, spread, stopping rule and correction as the verdict.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Noise {
     /// The scale of `smallest`.
     pub scale: Scale,
-    /// The smallest estimate that would have been told from no effect: a factor above 1 (and its reciprocal), or a difference
-    /// either way in the metric's unit.
+    /// The smallest estimate that would have been distinguished from no effect: a factor above 1 (or its reciprocal),
+    /// or a difference either way in the metric's unit.
     pub smallest: f64,
     /// In words.
     pub sentence: String,

@@ -18,7 +18,7 @@ pub struct WorkloadFindings {
     pub id: String,
     /// What an operation is, `message`; empty when no trial succeeded.
     pub operation: String,
-    /// Background load beside it, as ordered.
+    /// Background load, as in the plan.
     pub load: Vec<String>,
     /// Per metric, primaries first.
     pub metrics: Vec<MetricFindings>,
@@ -28,13 +28,14 @@ pub struct WorkloadFindings {
     /// The best of all arms by the first primary metric, where arms make curves; `None` below six units.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub best: Option<BestArm>,
-    /// What others said of the arms, judged by the first primary metric: the plan's `[[statement]]` tables.
+    /// Published statements about the arms, tested with the first primary metric: the plan's `[[statement]]` tables.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub statements: Vec<StatementFindings>,
     /// Main effects on the primary metrics where the arms are a factorial.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub main_effects: Vec<MainEffect>,
-    /// Per arm what is not a metric: placement, switches, loads, stamping, failures. Same order as [`Findings::arms`](super::Findings::arms).
+    /// Per arm what is not a metric: placement, switches, loads, stamping, failures. Same order as
+    /// [`Findings::arms`](super::Findings::arms).
     pub arms: Vec<ArmFacts>,
     /// Steadiness of each arm against the control, on the first primary metric; none for switchback trials.
     pub dispersion: Vec<Contrast>,
@@ -103,8 +104,8 @@ pub struct ArmValues {
     pub min: Option<f64>,
     /// Largest.
     pub max: Option<f64>,
-    /// Every trial in time order, also those not used; of a secondary metric none where the workload has more than 20 000
-    /// trials (their values are in the table of metrics).
+    /// Every trial in time order, also those not used; of a secondary metric none where the workload has more than 20
+    /// 000 trials (their values are in the table of metrics).
     pub trials: Vec<TrialValue>,
 }
 
@@ -169,9 +170,9 @@ pub struct Confounded {
     pub units_control: usize,
     /// Units on the other side.
     pub units_arm: usize,
-    /// Units a verdict needs on each side; `None` when no number helps (two machines).
+    /// Units that a verdict needs on each side; `None` if no number is enough (two machines).
     pub units_needed: Option<usize>,
-    /// In words, with what to do.
+    /// In words, with the fix.
     pub sentence: String,
 }
 

@@ -2,7 +2,7 @@
 
 use super::folded::label;
 use super::tally::{plain, tally};
-use schedlab_run::nearest::nearest;
+use schedlab_run::nearest::hint;
 use schedlab_run::profile::{Instruction, Profile};
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
@@ -20,7 +20,7 @@ pub struct Annotation {
     pub share: f64,
     /// Why the instructions have no text, if they have none.
     pub no_text: Option<String>,
-    /// Its instructions; where they are not known, the places with samples.
+    /// Its instructions; if they are not known, the sampled addresses.
     pub rows: Vec<InstructionShare>,
 }
 
@@ -54,9 +54,8 @@ pub fn functions_named(profile: &Profile, name: &str) -> Result<Vec<usize>, Stri
     if names.len() == 1 && !name.is_empty() {
         return Ok(longer);
     }
-    let near = nearest(name, profile.functions.iter().map(|function| function.name.as_str()));
-    let near = near.filter(|near| !near.is_empty()).map_or(String::new(), |near| format!("; did you mean {near}?"));
-    Err(format!("no sample is in a function `{name}`{near}"))
+    let named = profile.functions.iter().map(|function| function.name.as_str()).filter(|known| !known.is_empty());
+    Err(format!("no sample is in a function `{name}`{}", hint(name, named)))
 }
 
 /// The samples of a function by instruction. `instructions` are its own, or why they are not to be had.

@@ -21,15 +21,15 @@ pub type Weight<'f> = (Option<&'f str>, f64);
 /// What each part of the kernel has of a profile, or of the difference between two.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct GroupFindings {
-    /// What is shared out: `instructions`, `ns` or `cycles`.
+    /// The unit of the shares: `instructions`, `ns` or `cycles`.
     pub unit: String,
     /// What it is per: `message`.
     pub operation: String,
-    /// Per operation in the profile that was compared with; `None` where one is alone.
+    /// Per operation in the reference profile; `None` without one.
     pub against: Option<f64>,
     /// Per operation in the other, or only, profile.
     pub this: f64,
-    /// By group, those that differ most first, or that have most; together they are the whole.
+    /// By group, largest difference (or share) first; the groups add up to the whole.
     pub groups: Vec<GroupShare>,
 }
 
@@ -38,12 +38,12 @@ pub struct GroupFindings {
 pub struct GroupShare {
     /// Its name: `scheduler`.
     pub group: String,
-    /// Per operation in the profile that was compared with; `None` where one is alone.
+    /// Per operation in the reference profile; `None` without one.
     pub against: Option<f64>,
     /// Per operation in the other, or only, profile.
     pub this: f64,
-    /// Of the difference, negative where it went the other way; of one profile alone of all of it. `None` where the groups
-    /// cancel each other.
+    /// Share of the difference, negative if it goes the other way; with one profile, share of the whole. `None` if the
+    /// groups cancel each other.
     pub share: Option<f64>,
 }
 

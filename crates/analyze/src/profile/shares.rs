@@ -58,7 +58,7 @@ pub struct ProfileFindings {
     pub weight: u64,
     /// Samples of CPUs without work.
     pub idle_samples: u64,
-    /// Samples that the rings had no room for.
+    /// Samples lost because a ring buffer was full.
     pub lost: u64,
     /// Times the kernel lowered the rate.
     pub throttled: u64,
@@ -70,13 +70,14 @@ pub struct ProfileFindings {
     pub operation: Option<String>,
     /// Weight per operation.
     pub per_operation: Option<f64>,
-    /// Share of the samples that stand where interrupts come back on; `None` where the pace sees through.
+    /// Share of the samples at instructions that enable interrupts; `None` if the sampling event fires with interrupts
+    /// off (an NMI).
     pub share_interrupts_back_on: Option<f64>,
     /// By function.
     pub functions: Vec<FunctionShare>,
     /// Functions not shown.
     pub more_functions: u64,
-    /// By part of the kernel, per operation where they are known.
+    /// By part of the kernel; per operation if operations are known.
     pub groups: GroupFindings,
     /// By call chain.
     pub chains: Vec<ChainShare>,
@@ -84,7 +85,7 @@ pub struct ProfileFindings {
     pub more_chains: u64,
     /// By name of task.
     pub tasks: Vec<TaskShare>,
-    /// Functions whose instructions were asked for.
+    /// Functions whose instructions were requested.
     pub annotations: Vec<Annotation>,
     /// What the reader must know.
     pub notes: Vec<String>,
@@ -93,7 +94,7 @@ pub struct ProfileFindings {
 /// A function.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct FunctionShare {
-    /// Its name; empty for the code of an image that has none.
+    /// Its name; empty for code without a symbol.
     pub name: String,
     /// `[kernel]`, a module, a path.
     pub image: String,
@@ -111,14 +112,15 @@ pub struct FunctionShare {
     pub per_operation: Option<f64>,
     /// Weight per operation, with what it called.
     pub per_operation_with_callees: Option<f64>,
-    /// Interrupts come back on here, and the pace does not see where they are off: its own samples may be of code before.
+    /// Interrupts are enabled here, and the sampling event cannot fire while they are off: samples of this instruction
+    /// may belong to code before it.
     pub interrupts_back_on: bool,
 }
 
 /// A call chain by its functions.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct ChainShare {
-    /// Functions, the outermost first.
+    /// Functions, outermost first.
     pub functions: Vec<String>,
     /// Samples.
     pub samples: u64,
@@ -188,7 +190,8 @@ impl Whole {
     fn share(&self, part: Tally) -> f64 {
         if self.busy.weight == 0 { 0.0 } else { part.weight as f64 / self.busy.weight as f64 }
     }
-    /// The normal approximation to the binomial, with one sample added to each side so that it never claims to be exact.
+    /// The normal approximation to the binomial, with one sample added to each side so that it never claims to be
+    /// exact.
     fn margin(&self, part: Tally) -> f64 {
         let n = self.busy.samples as f64 + 2.0;
         let p = (part.samples as f64 + 1.0) / n;

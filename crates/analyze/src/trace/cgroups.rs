@@ -123,8 +123,8 @@ fn known<'a>(reader: &'a Reader, moved_to: &'a BTreeSet<String>) -> Result<BTree
     let of_snapshots = threads.map(|thread| thread.cgroup.as_str());
     let seen = reader.seen_cgroups();
     let of_samples = seen.iter().flat_map(|seen| seen.threads().flat_map(|tid| seen.of(tid)));
-    let told = of_snapshots.chain(of_samples).chain(moved_to.iter().map(String::as_str));
-    let known: BTreeSet<&str> = told.filter(|group| !group.is_empty()).collect();
+    let found = of_snapshots.chain(of_samples).chain(moved_to.iter().map(String::as_str));
+    let known: BTreeSet<&str> = found.filter(|group| !group.is_empty()).collect();
     match seen {
         Some(seen) if seen.is_full() => Err(CgroupError::TooMany),
         _ if known.is_empty() => Err(CgroupError::Unknown { format: reader.info().format }),

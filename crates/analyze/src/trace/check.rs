@@ -22,7 +22,7 @@ const MOST_LISTED: usize = 100;
 /// The events of one CPU.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct CpuCheck {
-    /// Its number; absent for what belongs to no known CPU.
+    /// Its number; absent for events of no known CPU.
     pub cpu: Option<u16>,
     /// Events traced on it.
     pub events: u64,
@@ -36,7 +36,7 @@ pub struct CpuCheck {
     pub gaps: u64,
     /// Their length together, ns.
     pub gaps_ns: u64,
-    /// Events the recorder says it lost, where it counted them.
+    /// Events that the recorder reported lost, if it counted them.
     pub lost: u64,
     /// Losses that it reported without a count.
     pub uncounted_losses: u64,
@@ -57,7 +57,7 @@ pub struct Gap {
     pub end_ns: u64,
     /// `lost`, `chain` or `clock`.
     pub why: &'static str,
-    /// Events lost; 0 where nobody counted.
+    /// Events lost; 0 if the number is not known.
     pub lost: u64,
 }
 
@@ -70,20 +70,20 @@ pub struct Check {
     pub trace: TraceFacts,
     /// CPUs with events.
     pub cpus: Vec<CpuCheck>,
-    /// What the recorder reported lost: events where it counted them, else losses; also those of an unknown time, which
-    /// are in no gap.
+    /// Losses that the recorder reported: events if it counted them, otherwise losses; including those at unknown
+    /// times, which are in no gap.
     pub reported_lost: u64,
     /// Parts of the file and records that could not be read.
     pub unread: u64,
-    /// The longest gaps, the longest first.
+    /// The longest gaps, in order.
     pub gaps: Vec<Gap>,
-    /// Switches do not say who left the CPU, so that breaks in their chain cannot be seen.
+    /// The switches do not record the previous thread, so breaks in their chain cannot be detected.
     pub infers_prev: bool,
-    /// Only some tasks were recorded: breaks in the chain of switches are no sign of a loss.
+    /// Only some tasks were recorded, so a break in the chain of switches does not indicate a loss.
     pub only_some_tasks: bool,
-    /// Events that came too late to be put in order; they are told later than they were.
+    /// Events that came too late to be sorted; they are processed out of order.
     pub out_of_order: u64,
-    /// What the recorded events are not enough for, with the event to record.
+    /// What the recorded events are not sufficient for, with the event to record.
     pub lacking: Vec<String>,
 }
 
@@ -138,19 +138,19 @@ const UNREAD: [ProblemKind; 5] = [
 fn lacking(kinds: Kinds) -> Vec<String> {
     let without_waking = match kinds.has(Kind::SchedWakeup) {
         true => "waits begin at sched_wakeup, without the placement",
-        false => "nor was sched_wakeup, so of waits only those of preempted tasks are seen",
+        false => "nor was sched_wakeup, so only waits of preempted tasks are seen",
     };
     let needs = [
-        (Kind::SchedSwitch, "nothing can be told about tasks"),
+        (Kind::SchedSwitch, "nothing is known about tasks"),
         (Kind::SchedWaking, without_waking),
-        (Kind::SchedWakeup, "placement and queueing cannot be told apart"),
+        (Kind::SchedWakeup, "placement and queueing cannot be separated"),
         (Kind::SchedWakeupNew, "the first wait of new threads is not seen"),
         (Kind::SchedMigrateTask, "moves between queues while waiting are not seen"),
-        (Kind::SchedProcessFork, "a thread id that is used again is seen late"),
-        (Kind::SchedProcessExit, "the end of threads is seen by their last switch only"),
-        (Kind::TaskRename, "names are those of the events, without their changes"),
-        (Kind::IrqHandlerEntry, "time in interrupts is part of what they interrupt"),
-        (Kind::WorkqueueExecuteStart, "kworkers cannot be named by their work"),
+        (Kind::SchedProcessFork, "reuse of a thread id is seen late"),
+        (Kind::SchedProcessExit, "the end of a thread is seen only by its last switch"),
+        (Kind::TaskRename, "renames are not seen"),
+        (Kind::IrqHandlerEntry, "time in interrupts counts for what they interrupt"),
+        (Kind::WorkqueueExecuteStart, "the work of kworkers is not known"),
     ];
     // Either event tells of a new thread.
     let kinds = if kinds.has(Kind::TaskNewtask) { kinds.with(Kind::SchedProcessFork) } else { kinds };

@@ -13,7 +13,7 @@ pub struct TraceFacts {
     pub format: String,
     /// Which clock its times are of.
     pub clock: String,
-    /// The machine; empty where the trace does not say, like all that follow.
+    /// The machine; empty if it is not in the trace, as are the fields below.
     pub hostname: String,
     /// Its kernel.
     pub release: String,
@@ -25,12 +25,12 @@ pub struct TraceFacts {
     pub start_ns: u64,
     /// From the first to the last event that was analysed, ns: of the kinds that the analysis reads.
     pub length_ns: u64,
-    /// Events that were analysed, of those kinds; all that the file holds are in `events_by_name`. Names and lives of threads
-    /// that a recorder notes apart from its events are analysed, and no events.
+    /// Events that were analysed, of those kinds; all that the file holds are in `events_by_name`. Names and lives of
+    /// threads that a recorder notes apart from its events are analysed, and no events.
     pub events: u64,
     /// Every event of the file by name, with its number.
     pub events_by_name: Vec<(String, u64)>,
-    /// Wakings traced before the switch-out that they ended, and put right.
+    /// Wakings traced before the switch-out of the sleep that they ended (repaired).
     pub repaired_wakings: u64,
     /// Wakings of threads that then did not sleep.
     pub cancelled_sleeps: u64,
@@ -38,9 +38,9 @@ pub struct TraceFacts {
     pub unseen_wakings: u64,
     /// Stretches of some CPU in which events are missing.
     pub gaps: u64,
-    /// Filters that nothing in the trace meets, a sentence each.
+    /// Filters that match nothing in the trace, a sentence each.
     pub unmatched: Vec<String>,
-    /// What was wrong, a sentence each, the gravest first.
+    /// Problems, a sentence each, most serious first.
     pub problems: Vec<String>,
 }
 
@@ -80,8 +80,8 @@ impl TraceFacts {
     }
 }
 
-/// A time of a trace, ns of its clock, shown in seconds as all tools do: `{:.6}` is rounded to the microsecond like ftrace's
-/// own text. In integers throughout: a clock that counts from 1970 has more digits than a float carries.
+/// A time of a trace, ns of its clock, shown in seconds as all tools do: `{:.6}` is rounded to the microsecond like
+/// ftrace's own text. In integers throughout: a clock that counts from 1970 has more digits than a float carries.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Seconds(pub u64);
 
@@ -117,7 +117,7 @@ pub fn definitions() -> &'static [Definition] {
                     to the sched_switch that puts the thread on a CPU; a waking traced before the thread's own \
                     switch-out counts from that switch-out",
         },
-        Definition { id: "placement/1", means: "sched_waking to sched_wakeup: choosing a CPU and getting there" },
+        Definition { id: "placement/1", means: "sched_waking to sched_wakeup: choosing a CPU and enqueueing there" },
         Definition { id: "queueing/1", means: "sched_wakeup (or sched_wakeup_new) to switched in: the run queue" },
         Definition {
             id: "preempt/1",

@@ -50,7 +50,7 @@ pub(super) enum Follows {
     Queues,
 }
 
-/// What is told of each event: first what the engine finds by it, then that it has taken it.
+/// Passes each event to the follower: first what the engine derives from it, then the event itself.
 pub(super) trait Analysis: Send {
     fn follows(&self) -> Follows {
         Follows::Tasks
@@ -108,7 +108,7 @@ pub(super) fn follow_apart(
 /// A state machine with the analyses that it tells.
 struct Follower<'s, 'a> {
     engine: Engine,
-    told: Told<'s, 'a>,
+    relay: Relay<'s, 'a>,
 }
 
 impl<'s, 'a> Follower<'s, 'a> {
@@ -116,15 +116,15 @@ impl<'s, 'a> Follower<'s, 'a> {
         let event = Event { ts: 0, cpu: Cpu::ANY, what: What::GapBegin };
         let follows = all.iter().map(|analysis| analysis.follows()).max().unwrap_or_default();
         let (known, queues) = (KnownTasks::default(), RunQueues::default());
-        let told = Told { all, known, queues, follows, event, waker: None };
-        Self { engine: Engine::default(), told }
+        let relay = Relay { all, known, queues, follows, event, waker: None };
+        Self { engine: Engine::default(), relay }
     }
 
     fn take(&mut self, batch: &[Event], classes: &[StateClass], chosen: &Chosen) {
-        let Self { engine, told } = self;
+        let Self { engine, relay } = self;
         for event in batch {
-            told.event = *event;
-            told.waker = match event.what {
+            relay.event = *event;
+            relay.waker = match event.what {
                 What::Waking(wake) | What::Wakeup(wake) => wake.by_thread().and_then(|waker| engine.task(waker)),
                 _ => None,
             };
@@ -132,21 +132,21 @@ impl<'s, 'a> Follower<'s, 'a> {
                 && let Some(tid) = engine.current(event.cpu).filter(|tid| *tid != Tid::IDLE)
                 && let Some(task) = engine.task(tid)
             {
-                told.known.lose(task);
+                relay.known.lose(task);
             }
-            engine.tell(event, classes, told);
-            told.taken(event, classes, engine, chosen);
+            engine.tell(event, classes, relay);
+            relay.taken(event, classes, engine, chosen);
         }
     }
 
     fn finish(mut self) -> Engine {
-        self.engine.finish_telling(&mut self.told);
+        self.engine.finish_telling(&mut self.relay);
         self.engine
     }
 }
 
 /// Analyses as one that the engine tells. What none of them asks for is not passed on.
-struct Told<'s, 'a> {
+struct Relay<'s, 'a> {
     all: &'s mut [&'a mut dyn Analysis],
     known: KnownTasks,
     queues: RunQueues,
@@ -155,7 +155,7 @@ struct Told<'s, 'a> {
     waker: Option<TaskId>,
 }
 
-impl Told<'_, '_> {
+impl Relay<'_, '_> {
     fn each(&mut self, mut tell: impl FnMut(&mut dyn Analysis, &Now<'_>)) {
         let now = Now { event: &self.event, known: &self.known, queues: &self.queues, waker: self.waker };
         self.all.iter_mut().for_each(|analysis| tell(&mut **analysis, &now));
@@ -201,7 +201,7 @@ impl Told<'_, '_> {
     }
 }
 
-impl Observer for Told<'_, '_> {
+impl Observer for Relay<'_, '_> {
     fn ran(&mut self, task: TaskId, run: &Run) {
         self.each(|analysis, now| analysis.ran(now, task, run));
     }
@@ -244,7 +244,7 @@ pub(super) struct Known {
     pub(super) chosen: bool,
 }
 
-/// A task that no event told of.
+/// A task that no event mentioned.
 static STRANGER: Known = Known {
     tid: Tid::IDLE,
     comm: Name::UNKNOWN,

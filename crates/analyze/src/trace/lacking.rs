@@ -3,7 +3,7 @@
 use schedlab_trace::{Kind, Kinds};
 
 /// What nothing can replace.
-pub(super) const NO_SWITCH: &str = "it is not known when threads got a CPU, so no wait has an end";
+pub(super) const NO_SWITCH: &str = "it is not known when threads got a CPU, so no wait can be measured";
 
 /// A sentence for each kind of event that is needed and not in the trace.
 pub(super) fn lacking(kinds: Kinds, needs: &[(Kind, &str)]) -> Vec<String> {

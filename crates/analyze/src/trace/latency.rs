@@ -46,7 +46,7 @@ pub fn wanted() -> Kinds {
 pub struct Waits {
     /// Their number.
     pub count: u64,
-    /// Exact mean, ns; absent without a wait, like all that follow.
+    /// Exact mean, ns; absent without a wait, as are the fields below.
     pub mean_ns: Option<f64>,
     /// Median, ns.
     pub p50_ns: Option<f64>,
@@ -114,7 +114,7 @@ pub struct Latency {
     pub trace: TraceFacts,
     /// What the columns mean.
     pub definitions: &'static [Definition],
-    /// What the recorded events are not enough for.
+    /// What the recorded events are not sufficient for.
     pub lacking: Vec<String>,
     /// The event at which waits after wakeups begin: the earliest that was recorded.
     pub wakeup_begins: &'static str,
@@ -122,7 +122,7 @@ pub struct Latency {
     pub rows: Vec<LatencyRow>,
     /// Rows that are not shown.
     pub more_rows: u64,
-    /// All tasks that were asked for, also those not shown.
+    /// All selected tasks, also those not shown.
     pub total: LatencyRow,
 }
 
@@ -161,20 +161,20 @@ pub fn latency(reader: &mut Reader, asked: &Asked) -> Result<Latency, TraceError
     sort(&mut rows, asked.sort);
     let more_rows = rows.len().saturating_sub(asked.top.unwrap_or(usize::MAX)) as u64;
     rows.truncate(rows.len() - more_rows as usize);
-    let mut told = lacking(
+    let mut seen = lacking(
         reader.info().kinds,
         &[
             (Kind::SchedSwitch, NO_SWITCH),
             (Kind::SchedWaking, "waits after wakeups begin at sched_wakeup, when a queue has the thread"),
-            (Kind::SchedWakeup, "placement and queueing cannot be told apart"),
+            (Kind::SchedWakeup, "placement and queueing cannot be separated"),
         ],
     );
-    told.extend(without_prio(unsaid.get()));
+    seen.extend(without_prio(unsaid.get()));
     Ok(Latency {
         schema: SCHEMA,
         trace: TraceFacts::new(reader, &tally.counts, tally.span, scope),
         definitions: definitions(),
-        lacking: told,
+        lacking: seen,
         wakeup_begins: [Kind::SchedWaking, Kind::SchedWakeup]
             .into_iter()
             .find(|kind| reader.info().kinds.has(*kind))

@@ -30,7 +30,7 @@ pub struct MapRow {
     pub at_ns: u64,
     /// On which CPU.
     pub cpu: u16,
-    /// Who has it from now on; absent where events are missing from here.
+    /// Who has it from then on; absent if events are missing from there.
     pub comm: Option<String>,
     /// Its id, 0 of the idle thread.
     pub tid: Option<u32>,
@@ -45,8 +45,8 @@ pub struct MapRow {
 /// Who takes a row; false is enough.
 pub type Sink<'a> = &'a mut dyn FnMut(&MapRow) -> bool;
 
-/// Reads a trace to its end, or until `each` has seen enough. Of the scope a priority is that of who gets the CPU; states
-/// are of who waits, and select nothing here.
+/// Reads a trace to its end, or until `each` has seen enough. Of the scope a priority is that of who gets the CPU;
+/// states are of who waits, and select nothing here.
 pub fn map(reader: &mut Reader, scope: &Scope, each: Sink<'_>) -> Result<TraceFacts, TraceError> {
     let (mut engine, mut drawing, mut batch) = (Engine::default(), Drawing::default(), Vec::new());
     drawing.row.cpus = vec![UNKNOWN.to_owned(); reader.info().cpus.unwrap_or(0).min(1024) as usize];

@@ -48,7 +48,7 @@ pub struct SignRow {
 pub struct CpuMap {
     /// Its number.
     pub cpu: u16,
-    /// A sign for each slice: [`IDLE`], [`UNKNOWN`], [`OTHER`], [`MANY`] or a name's.
+    /// The sign of each slice: [`IDLE`], [`UNKNOWN`], [`OTHER`], [`MANY`] or a name's.
     pub signs: String,
     /// The busy part of each slice, of what is known of it.
     pub busy: Vec<f64>,
@@ -75,7 +75,7 @@ pub struct Overview {
     pub slice_ns: u64,
     /// CPUs, by number.
     pub cpus: Vec<CpuMap>,
-    /// Names with signs, the one with most time first.
+    /// Names with signs, by time, largest first.
     pub signs: Vec<SignRow>,
     /// Names without a sign of their own.
     pub more_names: u64,
@@ -136,7 +136,8 @@ struct Row {
 #[derive(Debug)]
 pub(super) struct Painter<'a> {
     asked: &'a Asked,
-    /// From the first switch, or where the time that is asked for begins: the same whatever else is read beside switches.
+    /// From the first switch, or where the time that is asked for begins: the same whatever else is read beside
+    /// switches.
     slicing: Slicing,
     /// Of the last switch.
     last: u64,

@@ -46,7 +46,9 @@ impl Scope {
                 "T" => self.states.push(StateClass::Stopped),
                 other => {
                     let known = "R (preempted), R+ (inside the kernel), S, D, I, T";
-                    return Err(ScopeError(format!("`{other}` is no state of a thread that waits; there are {known}")));
+                    return Err(ScopeError(format!(
+                        "`{other}` is not a state of a thread that waits; there are {known}"
+                    )));
                 }
             }
         }
@@ -68,7 +70,7 @@ impl Scope {
             };
             let Some(range) = range else {
                 let known = "rt, deadline, fair, or the kernel's numbers as in 0-49,120 (-1 deadline, 0 to 99 real time, 120 nice 0)";
-                return Err(ScopeError(format!("`{part}` is no priority; write {known}")));
+                return Err(ScopeError(format!("`{part}` is not a priority; write {known}")));
             };
             self.prios.push(range);
         }
@@ -166,7 +168,7 @@ mod tests {
         assert!(scope.has_state(StateClass::Uninterruptible) && scope.has_state(StateClass::Preempted));
         assert!(!scope.has_state(StateClass::Interruptible));
         let error = Scope::default().set_states("S,Q").unwrap_err().to_string();
-        assert!(error.starts_with("`Q` is no state"), "{error}");
+        assert!(error.starts_with("`Q` is not a state"), "{error}");
     }
 
     #[test]

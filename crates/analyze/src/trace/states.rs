@@ -22,7 +22,7 @@ pub fn wanted() -> Kinds {
 pub struct StatesRow {
     /// Its last name.
     pub comm: String,
-    /// Its id; absent where the row is the sum of tasks that ended, since there were too many to remember each.
+    /// Its id; absent in a row that sums exited tasks, which were too many to keep apart.
     pub tid: Option<u32>,
     /// Tasks in the row.
     pub tasks: u64,
@@ -40,9 +40,9 @@ pub struct StatesRow {
     pub uninterruptible_ns: u64,
     /// Asleep, `I`.
     pub idle_ns: u64,
-    /// Stopped, traced or parked, or in a state of no meaning here.
+    /// Stopped, traced, parked, or in another state.
     pub other_ns: u64,
-    /// The rest of `seen_ns`: before the first event and after the last one of the task, and what is censored.
+    /// The rest of `seen_ns`: before the task's first event, after its last one, and censored waits.
     pub unknown_ns: u64,
 }
 
@@ -53,14 +53,14 @@ pub struct States {
     pub schema: &'static str,
     /// The trace.
     pub trace: TraceFacts,
-    /// Tasks, those that ran most first.
+    /// Tasks, by run time, longest first.
     pub rows: Vec<StatesRow>,
     /// Rows that are not shown.
     pub more_rows: u64,
 }
 
-/// Reads a trace to its end. Of the scope a state selects the tasks that spent time in it, those with most of it first; a
-/// priority those that ran or got a CPU at it; the window of time is not looked at.
+/// Reads a trace to its end. Of the scope a state selects the tasks that spent time in it, those with most of it first;
+/// a priority those that ran or got a CPU at it; the window of time is not looked at.
 pub fn states(reader: &mut Reader, asked: &Asked) -> Result<States, TraceError> {
     let Asked { scope, top, .. } = asked;
     let (mut engine, mut times) =

@@ -34,7 +34,7 @@ pub(super) fn ended(names: &Names, ended: &Ended) -> String {
     ended.tid.map_or_else(|| names.text(ended.comm).to_owned(), |tid| thread(names, ended.comm, tid))
 }
 
-/// What a CPU does: a thread's name, or what is no thread in parentheses.
+/// What a CPU does: a thread's name, or what is not a thread in parentheses.
 pub(super) fn does(names: &Names, does: Does<Name>) -> String {
     match does {
         Does::Unknown => "(not known)".into(),

@@ -163,9 +163,9 @@ fn what_one_side_lacks_is_told_and_used_of_neither() {
     };
     let (a, b) = (without(&plain(1), "sched_waking:"), plain(2));
     let less = found(std::slice::from_ref(&a), std::slice::from_ref(&b));
-    let told =
+    let seen =
         "sched_waking is in B and not in A, so it is used of no trace: waits after wakeups begin at sched_wakeup";
-    assert!(less.remarks[0].starts_with(told), "{:?}", less.remarks);
+    assert!(less.remarks[0].starts_with(seen), "{:?}", less.remarks);
     // Both from the same event on: B's waits are as long as those of A, and a microsecond shorter than they were.
     let mean = |found: &TraceDiff, of: &str| number(found, "waits", "worker-*", of).1.unwrap();
     let all = found(&[plain(1)], std::slice::from_ref(&b));
@@ -187,7 +187,7 @@ fn what_cannot_be_compared_is_refused_with_what_to_do() {
     let twice = compare(&[plain(1), plain(1)], &[plain(2)], &DiffOptions::default()).unwrap_err().to_string();
     assert!(twice.starts_with("a1 and a2 are the same recording"), "{twice}");
     let strangers = refused(plain(1), plain(2).replace("worker-7", "somebody"));
-    assert!(strangers.starts_with("no thread of A has a name that B has") && strangers.contains("name traces"));
+    assert!(strangers.starts_with("no thread of A has a name that B has") && strangers.contains("give traces"));
     let wakings: String = plain(2).lines().filter(|l| !l.contains("sched_switch")).flat_map(|l| [l, "\n"]).collect();
     assert!(refused(plain(1), wakings).starts_with("b1 has no sched_switch"));
     let one = plain(2).lines().take(1).flat_map(|line| [line, "\n"]).collect::<String>();

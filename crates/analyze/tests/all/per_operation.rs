@@ -42,7 +42,7 @@ fn one_migration_a_trial_is_no_finding_about_an_arm_with_fewer_operations() {
                   operations differs";
     assert_eq!(verdict(&found), &Verdict::NoVerdict { why: Withheld::NotPerOperation, reason: reason.into() });
     assert_eq!(found.note.as_deref(), Some(reason));
-    assert!(found.contrasts[0].p_adjusted.is_none(), "it is no question");
+    assert!(found.contrasts[0].p_adjusted.is_none(), "it is not a question");
 }
 
 #[test]

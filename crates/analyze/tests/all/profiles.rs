@@ -185,7 +185,7 @@ fn a_function_is_found_by_its_name_or_the_nearest_is_named() {
     assert_eq!(functions_named(&drawn, "finish_task_switch").unwrap().len(), 1);
     assert_eq!(functions_named(&drawn, "finish_task_switch.isra.0").unwrap().len(), 1);
     let why = functions_named(&drawn, "pipe_rite").unwrap_err();
-    assert_eq!(why, "no sample is in a function `pipe_rite`; did you mean pipe_write?");
+    assert_eq!(why, "no sample is in a function `pipe_rite` (did you mean `pipe_write`?)");
     assert!(functions_named(&drawn, "").is_err());
     // A kernel that has it with a prefix.
     let renamed = self::drawn("p: k:anon_pipe_write+7 × 10\np: k:vfs_write k:ksys_write × 1");

@@ -99,7 +99,7 @@ fn a_run_without_an_answer_is_no_pack() {
     assert!(refused(void).contains("the run is void"));
     assert!(refused(run(0.9, 3)).contains("no primary metric of the run has a verdict"));
     let (manifest, _) = lab(&[("a", ""), ("b", "nice=1")], &["pipe:pin=same"]).run();
-    assert!(refused((manifest, Vec::new())).contains("there is no plan"));
+    assert!(refused((manifest, Vec::new())).contains("it has no plan to run again"));
     let mut of_guests = run(0.9, 12);
     of_guests.0.plan_toml =
         of_guests.0.plan_toml.replace("\n\n[[workload]]", "\n[guest]\nkernel = \"debian:6.1\"\n\n[[workload]]");

@@ -238,7 +238,7 @@ impl Machine {
             task.pending = false;
         } else {
             task.at = At::Queued;
-            task.waiting.as_mut().expect("it waits").told = true;
+            task.waiting.as_mut().expect("it waits").reported = true;
         }
         let (comm, tid, prio, on) = (&task.comm, task.tid, task.prio, task.cpu);
         let event = format!("sched_wakeup: comm={comm} pid={tid} prio={prio} target_cpu={on:03}");

@@ -58,13 +58,14 @@ fn latency_tells_every_run_and_wait_of_every_task() {
         for task in &machine.tasks {
             let (truth, none) = (&task.truth, LatencyRow::default());
             let row = rows.get(&task.tid).copied().unwrap_or(&none);
-            let told = [&row.wakeup, &row.placement, &row.queueing, &row.preempt].map(sums);
+            let reported = [&row.wakeup, &row.placement, &row.queueing, &row.preempt].map(sums);
             let waited = [&truth.wakeup_ns, &truth.placement_ns, &truth.queueing_ns, &truth.preempt_ns];
-            assert_eq!(told, waited.map(|ns| true_sums(ns)), "seed {seed}, {}", task.tid);
-            let told = (row.run_ns, row.voluntary, row.involuntary, row.migrations, row.repaired, row.censored_runs);
+            assert_eq!(reported, waited.map(|ns| true_sums(ns)), "seed {seed}, {}", task.tid);
+            let reported =
+                (row.run_ns, row.voluntary, row.involuntary, row.migrations, row.repaired, row.censored_runs);
             let counts = (truth.voluntary, truth.involuntary, truth.migrations, truth.repaired);
             let truly = (ran_ns(task), counts.0, counts.1, counts.2, counts.3, 0);
-            assert_eq!(told, truly, "seed {seed}, {}", task.tid);
+            assert_eq!(reported, truly, "seed {seed}, {}", task.tid);
             let censored = [row.wakeup.censored, row.preempt.censored];
             let unfinished = censored.iter().map(|[_, _, unfinished]| unfinished).sum::<u64>();
             assert_eq!(
@@ -105,12 +106,12 @@ fn states_add_up_to_the_time_that_a_task_was_seen() {
         for row in &found.rows {
             let task = machine.tasks.iter().find(|task| Some(task.tid) == row.tid).expect("one of the machine");
             let (truth, asleep) = (&task.truth, |letter| task.truth.slept_ns.get(&letter).copied().unwrap_or(0));
-            let told =
+            let reported =
                 [row.running_ns, row.wakeup_wait_ns, row.preempt_wait_ns, row.interruptible_ns, row.uninterruptible_ns];
             let waited = [&truth.wakeup_ns, &truth.preempt_ns].map(|ns| ns.iter().sum::<u64>());
             let truly = [ran_ns(task), waited[0], waited[1], asleep('S'), asleep('D')];
-            assert_eq!(told, truly, "seed {seed}, {}", task.tid);
-            let known: u64 = told.iter().sum();
+            assert_eq!(reported, truly, "seed {seed}, {}", task.tid);
+            let known: u64 = reported.iter().sum();
             assert_eq!(known + row.idle_ns + row.other_ns + row.unknown_ns, row.seen_ns, "seed {seed}, {}", task.tid);
         }
     }
@@ -118,9 +119,9 @@ fn states_add_up_to_the_time_that_a_task_was_seen() {
 
 /// Turns by thread.
 fn turns(reader: &mut Reader) -> BTreeMap<u32, Vec<Turn>> {
-    let mut told: BTreeMap<u32, Vec<Turn>> = BTreeMap::new();
+    let mut reported: BTreeMap<u32, Vec<Turn>> = BTreeMap::new();
     timehist(reader, &Scope::default(), &mut |row| {
-        told.entry(row.tid).or_default().push(Turn {
+        reported.entry(row.tid).or_default().push(Turn {
             at_ns: row.at_ns,
             cpu: row.cpu,
             slept_ns: row.slept_ns,
@@ -132,35 +133,35 @@ fn turns(reader: &mut Reader) -> BTreeMap<u32, Vec<Turn>> {
         true
     })
     .expect("readable");
-    told
+    reported
 }
 
 #[test]
 fn timehist_tells_every_turn() {
     for (seed, machine) in machines() {
-        let mut told = turns(&mut reader(machine, timehist::wanted()));
+        let mut reported = turns(&mut reader(machine, timehist::wanted()));
         for task in &machine.tasks {
-            assert_eq!(told.remove(&task.tid).unwrap_or_default(), task.truth.turns, "seed {seed}, {}", task.tid);
+            assert_eq!(reported.remove(&task.tid).unwrap_or_default(), task.truth.turns, "seed {seed}, {}", task.tid);
         }
-        assert!(told.is_empty(), "seed {seed}");
+        assert!(reported.is_empty(), "seed {seed}");
     }
 }
 
 /// Whether what is told of a turn is so; what is left out is.
-fn is_true(told: &Turn, truly: &Turn) -> bool {
-    let known = |told: Option<u64>, truly: Option<u64>| if told.is_some() { truly } else { None };
+fn is_true(reported: &Turn, truly: &Turn) -> bool {
+    let known = |reported: Option<u64>, truly: Option<u64>| if reported.is_some() { truly } else { None };
     let truly_known = Turn {
-        slept_ns: known(told.slept_ns, truly.slept_ns),
-        wakeup_wait_ns: known(told.wakeup_wait_ns, truly.wakeup_wait_ns),
-        preempt_wait_ns: known(told.preempt_wait_ns, truly.preempt_wait_ns),
+        slept_ns: known(reported.slept_ns, truly.slept_ns),
+        wakeup_wait_ns: known(reported.wakeup_wait_ns, truly.wakeup_wait_ns),
+        preempt_wait_ns: known(reported.preempt_wait_ns, truly.preempt_wait_ns),
         ..truly.clone()
     };
-    *told == truly_known
+    *reported == truly_known
 }
 
 #[test]
 fn what_is_told_of_a_trace_with_a_loss_is_true() {
-    let (mut told, mut all) = (0, 0);
+    let (mut reported, mut all) = (0, 0);
     for seed in 1..=200 {
         let mut machine = machine(seed);
         let (text, new_there) = machine.with_a_loss();
@@ -173,11 +174,14 @@ fn what_is_told_of_a_trace_with_a_loss_is_true() {
                 let truly = task.truth.turns.iter().find(|truly| truly.at_ns == turn.at_ns);
                 let truly = truly.unwrap_or_else(|| panic!("seed {seed}: {} has no turn {turn:?}", task.tid));
                 assert!(is_true(turn, truly), "seed {seed}, {}: {turn:?}, truly {truly:?}", task.tid);
-                told += 1;
+                reported += 1;
             }
         }
     }
-    assert!(told * 10 > all * 8, "{told} of {all} turns are told: a loss on one CPU must not silence the others");
+    assert!(
+        reported * 10 > all * 8,
+        "{reported} of {all} turns are told: a loss on one CPU must not silence the others"
+    );
 }
 
 #[test]

@@ -27,8 +27,8 @@ pub(crate) struct Waiting {
     pub(crate) after: After,
     pub(crate) ns: u64,
     pub(crate) placing_ns: u64,
-    /// A `sched_wakeup` has told when the queue had it.
-    pub(crate) told: bool,
+    /// A `sched_wakeup` has reported when it was enqueued.
+    pub(crate) reported: bool,
     /// The waking came before the switch-out.
     pub(crate) repaired: bool,
     pub(crate) by: BTreeMap<String, u64>,
@@ -86,7 +86,15 @@ pub(crate) struct Task {
 
 impl Waiting {
     pub(crate) fn new(after: After) -> Self {
-        Self { after, ns: 0, placing_ns: 0, told: false, repaired: false, by: BTreeMap::new(), idle_elsewhere_ns: 0 }
+        Self {
+            after,
+            ns: 0,
+            placing_ns: 0,
+            reported: false,
+            repaired: false,
+            by: BTreeMap::new(),
+            idle_elsewhere_ns: 0,
+        }
     }
 }
 
@@ -129,10 +137,10 @@ impl Task {
                 truth.wakeup_ns.push(waiting.ns);
                 truth.repaired += u64::from(waiting.repaired);
                 self.turn.wakeup_wait_ns = Some(waiting.ns);
-                if waiting.told {
+                if waiting.reported {
                     truth.placement_ns.push(waiting.placing_ns);
                 }
-                if waiting.told || after == After::Birth {
+                if waiting.reported || after == After::Birth {
                     truth.queueing_ns.push(waiting.ns - waiting.placing_ns);
                 }
             }

@@ -109,14 +109,12 @@ fn wanted(args: &Arguments<'_>) -> Result<Option<Wanted>, BenchError> {
         },
         (None, Some(text)) if text.is_empty() || text.starts_with('/') => Place::Pointer(text.to_owned()),
         (None, Some(text)) => {
-            return Err(args.bad("pointer", text, "is no JSON pointer; they begin with a slash: /jobs/0/read/iops"));
+            return Err(args.bad("pointer", text, "is not a JSON pointer; they begin with a slash: /jobs/0/read/iops"));
         }
         (None, None) => {
             let idle = ["name", "unit", "direction", "pick", "output"].into_iter().find(|key| args.get(key).is_some());
             return match idle {
-                Some(key) => {
-                    Err(args.conflict(format!("{key} says something of a metric; give metric= or pointer= too")))
-                }
+                Some(key) => Err(args.conflict(format!("{key} describes a metric; give metric= or pointer= too"))),
                 None => Ok(None),
             };
         }
@@ -125,14 +123,14 @@ fn wanted(args: &Arguments<'_>) -> Result<Option<Wanted>, BenchError> {
         return Err(args.conflict("pick chooses among the matches of metric=; a pointer has one"));
     }
     if args.get("direction").is_none() {
-        return Err(args.conflict("which way is good? say direction=higher, lower or neutral"));
+        return Err(args.conflict("which direction is better? give direction=higher, lower or neutral"));
     }
     let name = args.get("name").unwrap_or("value");
     if name.is_empty() || !name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_') {
         return Err(args.bad("name", name, "must be a word of letters, digits and _"));
     }
     if super::outcome::OWN_METRICS.contains(&name) {
-        return Err(args.bad("name", name, "is a metric that exec reports anyway; choose another"));
+        return Err(args.bad("name", name, "is the name of a metric that exec reports anyway; choose another"));
     }
     Ok(Some(Wanted {
         place,

@@ -53,7 +53,7 @@ fn by_pattern(pattern: &Regex, pick: Pick, output: &str) -> Result<f64, String> 
     for captures in pattern.captures_iter(output) {
         let Some(group) = captures.get(1) else { continue };
         let value = number(group.as_str());
-        found.push(value.ok_or_else(|| format!("`{pattern}` matched `{}`, which is no number", group.as_str()))?);
+        found.push(value.ok_or_else(|| format!("`{pattern}` matched `{}`, which is not a number", group.as_str()))?);
     }
     match (found.as_slice(), pick) {
         ([], _) => Err(format!("the output has no match for `{pattern}`")),
@@ -62,7 +62,7 @@ fn by_pattern(pattern: &Regex, pick: Pick, output: &str) -> Result<f64, String> 
         (&[first, ref rest @ ..], Pick::Only) => match rest.iter().find(|&&other| other != first) {
             None => Ok(first),
             Some(other) => Err(format!(
-                "`{pattern}` matched {} times with different values ({first}, {other}, …); say pick=first or pick=last",
+                "`{pattern}` matched {} times with different values ({first}, {other}, …); give pick=first or pick=last",
                 found.len()
             )),
         },
@@ -88,7 +88,7 @@ fn by_pointer(pointer: &str, output: &str) -> Result<f64, String> {
         Value::String(text) => number(text),
         _ => None,
     };
-    found.ok_or_else(|| format!("`{pointer}` holds {}, which is no number", shortened(value)))
+    found.ok_or_else(|| format!("`{pointer}` holds {}, which is not a number", shortened(value)))
 }
 
 /// The first JSON object or array that begins a line: tools print warnings before it.
@@ -154,7 +154,7 @@ mod tests {
     #[test]
     fn what_is_not_found_is_said() {
         assert!(find("(x)", Pick::Only, "").unwrap_err().contains("no match for `(x)`"));
-        assert!(find("tps = (.*)w", Pick::Only, PGBENCH).unwrap_err().contains("no number"));
+        assert!(find("tps = (.*)w", Pick::Only, PGBENCH).unwrap_err().contains("not a number"));
         assert!(pattern("a(").unwrap_err().contains("not a regular expression"));
         assert!(pattern("tps").unwrap_err().contains("no group"));
     }
@@ -169,7 +169,7 @@ mod tests {
         assert!(error.contains("`/jobs/0` has read"), "{error}");
         let error = by_pointer("/jobs/1/read", output).unwrap_err();
         assert!(error.contains("list of 1"), "{error}");
-        assert!(by_pointer("/jobs/0/read/lat", output).unwrap_err().contains("{}, which is no number"));
+        assert!(by_pointer("/jobs/0/read/lat", output).unwrap_err().contains("{}, which is not a number"));
         assert!(by_pointer("/x", "no json").unwrap_err().contains("no JSON"));
     }
 }

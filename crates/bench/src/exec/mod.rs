@@ -99,7 +99,7 @@ impl Workload for Config {
         observer.before_fork().map_err(BenchError::Observer)?;
         let mut running = Running::start(&self.script)?;
         let Some(pid) = running.ready(u64::MAX)? else {
-            return Err(BenchError::Command("the command did not get ready".into()));
+            return Err(BenchError::Command("the command did not become ready".into()));
         };
         let task = HerdTask { tid: pid, role: "command", group: 0 };
         observer.herd_ready(&[task]).map_err(BenchError::Observer)?;

@@ -78,7 +78,7 @@ pub(super) struct Steps<'a> {
     control: BorrowedFd<'a>,
     pub(super) captures: Vec<Capture>,
     pub(super) counted: Counted,
-    /// Usage of what was reaped and is no step.
+    /// Usage of what was reaped and is not a step.
     pub(super) orphans: Usage,
     /// The trial wants the command ended.
     pub(super) stopped: bool,

@@ -47,7 +47,7 @@ pub(super) fn run(script: &Script, ends: Ends<'_>) -> i32 {
     process::set_name(c"schedlab-reaper");
     let mut subreaper = match Steps::new(script, ends.trial, ends.control) {
         Ok(steps) => Subreaper { script, ends, steps },
-        Err(error) => return tell(ends.messages, &Message::Failed(format!("the subreaper cannot begin: {error}"))),
+        Err(error) => return tell(ends.messages, &Message::Failed(format!("the subreaper cannot start: {error}"))),
     };
     let message = match subreaper.run_script() {
         Ok(report) => Message::Finished(Box::new(report)),

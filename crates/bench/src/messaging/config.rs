@@ -128,7 +128,7 @@ fn shorthand(args: &Arguments<'_>, text: &str) -> Result<(u64, u64), BenchError>
     for key in ["senders", "receivers"] {
         if args.get(key).is_some() {
             return Err(
-                args.conflict(format!("`{text}` already says how many senders and receivers; leave out {key}="))
+                args.conflict(format!("`{text}` already gives the number of senders and receivers; leave out {key}="))
             );
         }
     }

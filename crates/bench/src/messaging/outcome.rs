@@ -28,7 +28,7 @@ fn verify(config: &Config, run: &Prepared<'_>, ended: &Ended) -> Result<u64, Ben
     }
     match config.messages() {
         Some(ordered) if ordered != received => {
-            Err(BenchError::Verification(format!("{ordered} messages were ordered and {received} moved")))
+            Err(BenchError::Verification(format!("{ordered} messages were requested and {received} received")))
         }
         None if senders_left(config, run) != 0 => {
             Err(BenchError::Verification("a sender did not stop at the flag".to_owned()))

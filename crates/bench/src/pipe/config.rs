@@ -106,7 +106,7 @@ fn read(tokens: Tokens, spec: &WorkloadSpec) -> Result<Config, BenchError> {
     let cpus = args.cpus()?;
     let copies = match args.get("copies") {
         Some(list) if list.contains(',') => {
-            return Err(args.bad("copies", list, "one number here; a list is for `bench`, `ab` and a plan"));
+            return Err(args.bad("copies", list, "takes one number here; lists work in `bench`, `ab` and plans"));
         }
         _ => args.number_or_ncpu("copies", 100_000, &cpus)?,
     };

@@ -92,7 +92,7 @@ pub(super) fn read(spec: &WorkloadSpec) -> Result<Config, BenchError> {
     let streams = match args.shorthand() {
         None => 1,
         Some(_) if args.get("streams").is_some() => {
-            return Err(args.conflict("the number of streams is given twice; leave out streams="));
+            return Err(args.conflict("the number of streams is given twice; remove streams="));
         }
         Some(text) => args.number("STREAMS", text, 1, 10_000)?,
     };
@@ -120,7 +120,7 @@ fn veth(args: &Arguments<'_>) -> Result<Option<Veth>, BenchError> {
         };
     }
     if queue.is_some() && rate.is_none() {
-        return Err(args.conflict("queue= is what waits behind a rate limit; give rate= too"));
+        return Err(args.conflict("queue= is the queue of a rate limit; give rate= too"));
     }
     Ok(Some(Veth {
         rate_bits_per_s: rate.map(|text| bit_rate(args, text)).transpose()?,
@@ -204,7 +204,7 @@ mod tests {
     fn bad_input_is_one_clear_line() {
         for (text, needle) in [
             ("stream:0", "from 1 to"),
-            ("stream:2,streams=3", "leave out streams="),
+            ("stream:2,streams=3", "remove streams="),
             ("stream:bytes=0", "from 1 to"),
             ("stream:sndbuf=100", "from 4k to"),
             ("stream:sndbuf=big", "is not a size"),

@@ -41,7 +41,8 @@ impl DmaLatency {
         match write(device, micros) {
             Ok(file) => Ok(Self { _held: Some(file), micros: Some(micros), note: None }),
             Err(error) if wish == Wish::Auto => {
-                let reason = format!("{} was not set ({error}): latencies hold the exit from idle", device.display());
+                let reason =
+                    format!("{} was not set ({error}): latencies include the exit from idle", device.display());
                 Ok(Self { _held: None, micros: None, note: Some(reason) })
             }
             Err(error) => Err(BenchError::NotPossibleHere {

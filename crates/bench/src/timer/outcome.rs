@@ -37,7 +37,7 @@ fn verify(config: &Config, ended: &Ended, tallies: &[Tally], timed: bool) -> Res
         && let Some(task) = ended.tasks.iter().find(|task| task.operations != loops)
     {
         let (thread, woke) = (task.group, task.operations);
-        return Err(BenchError::Verification(format!("thread {thread} woke {woke} times, {loops} were ordered")));
+        return Err(BenchError::Verification(format!("thread {thread} woke {woke} times, {loops} were requested")));
     }
     if !timed {
         return Ok(());

@@ -174,7 +174,7 @@ fn check_together(args: &Arguments<'_>, config: &Config) -> Result<(), BenchErro
         return Ok(());
     }
     let Length::Loops(loops) = config.length else {
-        return Err(args.conflict("raw-data and verbose keep every transaction: give loops, not a duration"));
+        return Err(args.conflict("raw-data and verbose keep every transaction: use loops, not a duration"));
     };
     let kept = loops.saturating_mul(2 * u64::from(config.pairs));
     if kept > MAX_KEPT {
@@ -241,7 +241,7 @@ mod tests {
             ("transact:transport=bindr", "must be one of"),
             ("transact:fifo-thread=old", "fresh, kept"),
             ("transact:compat=hwbindr", "did you mean `hwbinder`"),
-            ("transact:raw-data=yes,duration=1s", "give loops"),
+            ("transact:raw-data=yes,duration=1s", "use loops"),
             ("transact:raw-data=yes,loops=100000000", "use fewer"),
             ("transact:trace-instance=mine", "stop-on-miss=yes"),
             ("transact:cpus=8000", "CPU 8000 is not among"),

@@ -94,10 +94,12 @@ pub(super) fn read(spec: &WorkloadSpec) -> Result<Config, BenchError> {
         length_written,
     };
     if !busy && (config.think_ns > 0 || config.work > 0 || config.lock) {
-        return Err(args.conflict("pipe= only passes pages on; leave out think, work and lock, or pipe"));
+        return Err(args.conflict("pipe= only passes pages; remove think, work and lock, or pipe"));
     }
     if !busy && config.rate.is_some() {
-        return Err(args.conflict("pipe= is a closed loop: the messenger answers a page; leave out rate, or pipe"));
+        return Err(
+            args.conflict("pipe= is a closed loop, in which the messenger answers each page; remove rate, or pipe")
+        );
     }
     Ok(config)
 }
@@ -202,7 +204,7 @@ mod tests {
             ("wakeup:think=2s", "from 0ns to 1s"),
             ("wakeup:footprint=1", "from 1024 to"),
             ("wakeup:pipe=0", "from 1 to"),
-            ("wakeup:pipe=4k,work=3", "leave out think, work and lock"),
+            ("wakeup:pipe=4k,work=3", "remove think, work and lock"),
             ("wakeup:pipe=4k,rate=100", "closed loop"),
             ("wakeup:wrok=3", "did you mean `work`"),
             ("wakeup:pin=smae", "did you mean `same`"),

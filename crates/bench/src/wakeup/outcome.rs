@@ -55,7 +55,7 @@ fn verify(run: &Run<'_>, ended: &Ended, left: Left) -> Result<u64, BenchError> {
         && let Some(task) = ended.tasks.iter().find(|task| task.role == "worker" && task.operations != loops)
     {
         let (tid, done) = (task.tid, task.operations);
-        return Err(BenchError::Verification(format!("worker {tid} served {done} requests, {loops} were ordered")));
+        return Err(BenchError::Verification(format!("worker {tid} served {done} requests, {loops} were requested")));
     }
     Ok(served)
 }

@@ -32,7 +32,7 @@ pub(super) fn runs(source: &Source) -> Result<Vec<Run>, ImportError> {
     let mut runs: Vec<Run> = Vec::new();
     let mut part = Part::Outside;
     let wrong = |number: usize, line: &str| {
-        ImportError::line(source, number, format!("`{}` is no line of perf stat's counts", shown(line)))
+        ImportError::line(source, number, format!("`{}` is not a line of perf stat's counts", shown(line)))
     };
     for (index, line) in source.text.lines().enumerate() {
         let number = index + 1;
@@ -66,7 +66,7 @@ fn is_interval_run(run: &Run) -> bool {
     run.target.is_empty() && !run.counts.is_empty() && run.counts.iter().all(is_interval)
 }
 
-/// A line of a run that is no header; answers the part that the next line belongs to.
+/// A line of a run that is not a header; answers the part that the next line belongs to.
 fn footer_or_count(run: &mut Run, part: Part, number: usize, line: &str) -> Result<Part, ()> {
     let seconds = |words: &str| plain(words.split_ascii_whitespace().next()?);
     if line.trim_start().starts_with("# Table of individual measurements") {

@@ -28,7 +28,7 @@ pub(super) fn runs(source: &Source) -> Result<Vec<Run>, ImportError> {
             runs.end_run();
         } else if is_count_line(line) {
             let count = count(line, index + 1).ok_or_else(|| {
-                let why = format!("`{}` is no object of perf stat -j; is the log cut short?", shown(line));
+                let why = format!("`{}` is not an object of perf stat -j; is the log cut short?", shown(line));
                 ImportError::line(source, index + 1, why)
             })?;
             runs.push(count);

@@ -106,7 +106,7 @@ fn a_log_that_is_none_is_refused() {
         |text: &str| import(Some(Kind::Hackbench), &[source("notes", text)], &no_options()).unwrap_err().to_string();
     assert!(as_log("dear diary\n").contains("notes is not a hackbench log: none of its 1 lines is `Time: SECONDS`"));
     assert!(as_log("x\nTime: soon\n").contains("notes line 2: `Time: soon` is not"));
-    assert!(as_log("Time: 1.0\n").contains("a hackbench log is one arm; name a second one"));
+    assert!(as_log("Time: 1.0\n").contains("a hackbench log is one arm; give a second one"));
     let unknown = import(None, &[source("notes", "dear diary\n")], &no_options()).unwrap_err().to_string();
     assert!(unknown.contains("notes line 1: `dear diary`") && unknown.contains("--kind"), "{unknown}");
     let two = [source("a", "x,y\n1,2\n"), source("b", "x,y\n1,2\n")];

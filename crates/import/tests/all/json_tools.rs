@@ -44,7 +44,7 @@ fn json_that_is_not_theirs_says_what_is_missing() {
     let document = |runs: &str| format!("{{\"context\": {{}}, \"benchmarks\": [{runs}]}}");
     let aggregate = r#"{"name": "x_mean", "run_type": "aggregate", "real_time": 1, "cpu_time": 1, "time_unit": "ns"}"#;
     for (text, expected) in [
-        (whole[..whole.len() / 2].to_owned(), "cut short: the program was ended"),
+        (whole[..whole.len() / 2].to_owned(), "truncated: the program was ended"),
         (document(""), "is empty; did a filter match nothing?"),
         (document(aggregate), "repeat without --benchmark_report_aggregates_only"),
         (document(r#"{"name": "x", "real_time": 1, "cpu_time": 1}"#), "benchmark 1: `x` has no time_unit"),

@@ -41,7 +41,7 @@ fn two_tools_in_one_log_are_the_users_to_tell() {
     let error = detected("perf-stat.txt").unwrap_err();
     assert_eq!(
         error,
-        "perf-stat.txt is a hackbench log and a perf stat log at once; say which to read: --kind hackbench or --kind \
+        "perf-stat.txt is a hackbench log and a perf stat log at once; choose which to read: --kind hackbench or --kind \
          perf-stat"
     );
     for kind in [Kind::Hackbench, Kind::PerfStat] {
@@ -78,7 +78,7 @@ fn files_of_two_kinds_are_refused() {
 #[test]
 fn one_log_is_one_arm_of_its_kind() {
     let error = import(None, &[log("hwbinder.json")], &no_options()).unwrap_err().to_string();
-    assert_eq!(error, "an hwbinder latency JSON is one arm; name a second one to compare it with");
+    assert_eq!(error, "an hwbinder latency JSON is one arm; give a second one to compare it with");
 }
 
 #[test]

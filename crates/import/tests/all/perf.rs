@@ -143,7 +143,7 @@ fn what_perf_stat_never_printed_is_refused_by_line() {
     for (text, expected) in [
         (log("perf-stat-de-commas.csv").text, "line 1: `0,86,msec,task-clock"),
         (log("perf-stat-de-commas.csv").text, "-x ';'"),
-        (format!("{header}  12x cycles\n"), "line 3: `12x cycles` is no line of perf stat's counts"),
+        (format!("{header}  12x cycles\n"), "line 3: `12x cycles` is not a line of perf stat's counts"),
         (format!("{header}  many seconds time elapsed\n"), "line 3"),
         ("dear diary\n".into(), "none of its 1 lines is a count of perf stat; line 1 is `dear diary`"),
         ("{\"counter-value\" : \"5\", \"event\" : \"cs\"\n".into(), "line 1: `{\"counter-value\""),

@@ -115,7 +115,7 @@ fn start(side: &Side<'_>, mut at: usize) -> usize {
     at
 }
 
-/// A word, a number or a closing bracket: `&` behind it is no address.
+/// A word, a number or a closing bracket: `&` behind it is not an address.
 fn ends_value(side: &Side<'_>, at: usize) -> bool {
     match side.tokens.get(at).map(|token| token.kind) {
         Some(Kind::Word) => !matches!(side.word(at), Some("return" | "case" | "else" | "sizeof")),
@@ -177,7 +177,7 @@ fn argument<'a>(side: &'a Side<'_>, at: usize) -> Option<(&'a str, usize)> {
     Some((by, next))
 }
 
-/// Parts of the names of functions that only look at what they get the address of. A lock is no state.
+/// Parts of the names of functions that only look at what they get the address of. A lock is not a state.
 const LOOKS: &[&str] = &[
     "read",
     "READ",
@@ -245,7 +245,7 @@ fn value(side: &Side<'_>, at: usize, from: usize) -> Access {
 }
 
 /// `set_bit(FLAG, …)`, `sock_reset_flag(sk, FLAG)`, `x |= FLAG`, `x &= ~FLAG`. A constant that is only assigned or
-/// compared is no flag.
+/// compared is not a flag.
 fn of_flag(side: &Side<'_>, at: usize) -> Access {
     let mut inside = at;
     // `set_bit(BIT(FLAG), …)`.

@@ -15,7 +15,7 @@ pub(super) fn read(hunk: &Hunk, number: usize, out: &mut Reads) {
     let side = Side::of(&text);
     for at in 0..side.tokens.len() {
         let Some(word) = side.word(at).filter(|word| !is_keyword(word)) else { continue };
-        // What is called is no state.
+        // What is called is not a state.
         let is_member = is_member(&side, at);
         let is_capital = !word.bytes().any(|byte| byte.is_ascii_lowercase());
         let kept = match is_member {

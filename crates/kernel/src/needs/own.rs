@@ -50,7 +50,7 @@ impl<'a> Own<'a> {
         Scope { names, types: types.collect() }
     }
 
-    /// Whether the lines of the scope can use a name; where that is no function of the file, all of its names count.
+    /// Whether the lines of the scope can use a name; where that is not a function of the file, all of its names count.
     pub(super) fn sees(&self, name: &str, scope: &Scope) -> bool {
         match &scope.names {
             Some(names) => self.outside.has(name) || names.has(name),

@@ -20,11 +20,11 @@ pub enum PatchError {
     /// A path that the tree has as a link, or behind one that leads out of it; whoever reads the tree says so.
     #[error("`{0}` is a symbolic link in the tree, or lies behind one that leads out of it; GNU patch refuses it, too")]
     Link(String),
-    /// A path that is no text.
-    #[error("`{0}` is no file name: it is empty, not UTF-8 or holds control characters")]
+    /// A path that is not text.
+    #[error("`{0}` is not a file name: it is empty, not UTF-8 or holds control characters")]
     OddPath(String),
     /// The hunk is not what its header counts.
-    #[error("{path}: malformed hunk: {why} (edited by hand? `rediff` of patchutils counts anew)")]
+    #[error("{path}: malformed hunk: {why} (edited by hand? patchutils' `rediff` recomputes the counts)")]
     Malformed {
         /// The file.
         path: String,
@@ -32,7 +32,7 @@ pub enum PatchError {
         why: String,
     },
     /// No text to look at.
-    #[error("{0} is binary; take the file itself from its source")]
+    #[error("{0} is binary; copy the file from its source")]
     Binary(String),
     /// A context diff, an ed script or a combined diff.
     #[error("{0}; make a unified diff (`git diff`, `diff -u`)")]

@@ -164,7 +164,7 @@ pub(super) fn body(head: Head, lines: &[&[u8]], at: usize, strips_cr: bool) -> R
             [sign @ (b' ' | b'-' | b'+' | b'\\'), text @ ..] => (*sign, text),
             // The space of an empty line of context, or of one that begins with a tab, got lost on the way.
             [b'\n' | b'\t', ..] | b"\r\n" => (b' ', raw),
-            _ => return Err(format!("line {taken} of it begins with none of ` `, `-`, `+`")),
+            _ => return Err(format!("its line {taken} does not begin with ` `, `-` or `+`")),
         };
         let text = if strips_cr { [without_end(text), b"\n"].concat() } else { text.to_vec() };
         let line = match sign {

@@ -4,7 +4,7 @@ use super::header::Header;
 use super::{FilePatch, Patch, PatchError, Refused, hunk, message};
 use crate::lines::{split, without_end};
 
-/// The patches of one file: one, or as many as an mbox holds. Text that is no diff yields a patch without files.
+/// The patches of one file: one, or as many as an mbox holds. Text that is not a diff yields a patch without files.
 pub fn parse(text: &[u8]) -> Vec<Patch> {
     let lines = split(text);
     let mut begins: Vec<usize> = (0..lines.len()).filter(|&at| begins_patch(&lines, at)).collect();
@@ -14,7 +14,7 @@ pub fn parse(text: &[u8]) -> Vec<Patch> {
     let ends = begins.iter().skip(1).copied().chain([lines.len()]);
     let parts = begins.iter().copied().zip(ends);
     let patches: Vec<Patch> = parts.map(|(from, to)| Reader::read(&lines[..to], from)).collect();
-    // Text before the first mail is no patch.
+    // Text before the first mail is not a patch.
     let is_something = |p: &Patch| !p.files.is_empty() || !p.refused.is_empty() || !p.subject.is_empty();
     patches.into_iter().filter(is_something).collect()
 }

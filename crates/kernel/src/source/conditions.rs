@@ -1,6 +1,6 @@
 //! Which `#if` conditions a line stands under.
 
-/// The stack of open conditionals. The guard of a header against being read twice is no condition.
+/// The stack of open conditionals. The guard of a header against being read twice is not a condition.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Conditions {
     open: Vec<Open>,

@@ -41,7 +41,7 @@ fn is_apart(before: Kind, after: Kind) -> bool {
     )
 }
 
-/// A word as text; bytes that are no UTF-8 become the replacement character.
+/// A word as text; bytes that are not UTF-8 become the replacement character.
 pub(super) fn word(text: &[u8], token: &Token) -> String {
     String::from_utf8_lossy(&text[token.start..token.end]).into_owned()
 }

@@ -179,7 +179,7 @@ fn random_texts_and_hunks() {
         let mut target = draw.edited(&base, 6, kinds).concat();
         [&mut old, &mut new, &mut target].into_iter().for_each(|text| without_last_newline(text, &mut draw));
         let context = [3, 3, 3, 2, 1, 0][draw.below(6)];
-        // An empty text is no file for patch, and a file that becomes empty goes: rules of the file, not of hunks.
+        // An empty text is not a file for patch, and a file that becomes empty goes: rules of the file, not of hunks.
         if target.is_empty() || old.is_empty() || new.is_empty() {
             continue;
         }

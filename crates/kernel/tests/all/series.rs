@@ -101,7 +101,7 @@ fn malformed_hunks_are_named_and_the_next_file_is_read() {
         ("it changes nothing", "@@ -2,1 +2,1 @@\n 2\n"),
         ("it ends 3 lines early", "@@ -1,4 +1,5 @@\n 1\n+y\n"),
         ("more lines than its header counts", "@@ -1,1 +1,2 @@\n-1\n-2\n+y\n"),
-        ("begins with none of", "@@ -1,2 +1,2 @@\n-1\nx\n"),
+        ("does not begin with", "@@ -1,2 +1,2 @@\n-1\nx\n"),
     ] {
         let patches = parse(format!("--- a/f\n+++ b/f\n{hunk}").as_bytes());
         assert!(patches[0].refused[0].to_string().contains(why), "{hunk}: {:?}", patches[0]);

@@ -62,7 +62,7 @@ impl ImageSymbols {
     /// From the bytes of an ELF file of a 64-bit machine of our byte order; beside them its build id.
     pub(crate) fn parse(data: &[u8]) -> Result<(Self, Option<Vec<u8>>), String> {
         let elf = ElfFile64::<NativeEndian>::parse(data);
-        let elf = elf.map_err(|error| format!("it is no ELF file we can read ({error})"))?;
+        let elf = elf.map_err(|error| format!("it is not an ELF file we can read ({error})"))?;
         let segments = elf.segments().map(|segment| {
             let (file_offset, length) = segment.file_range();
             Segment { file_offset, length, address: segment.address() }
@@ -117,7 +117,7 @@ fn whole(path: &Path) -> Result<Vec<u8>, String> {
     // A name that has become a device or a pipe would block or act.
     let metadata = path.metadata().map_err(|error| error.to_string())?;
     if !metadata.is_file() || metadata.len() > MOST_BYTES {
-        return Err("it is no file of a program".into());
+        return Err("it is not a file of a program".into());
     }
     std::fs::read(path).map_err(|error| error.to_string())
 }
@@ -166,9 +166,9 @@ mod tests {
     #[test]
     fn what_is_no_program_is_said() {
         let why = ImageSymbols::read(Path::new("/dev/null"), Path::new("/nowhere")).unwrap_err();
-        assert_eq!(why, "it is no file of a program");
+        assert_eq!(why, "it is not a file of a program");
         let why = ImageSymbols::read(Path::new("/proc/self/status"), Path::new("/nowhere")).unwrap_err();
-        assert!(why.contains("no ELF file"), "{why}");
+        assert!(why.contains("not an ELF file"), "{why}");
         assert!(ImageSymbols::read(Path::new("/no/such/file"), Path::new("/nowhere")).is_err());
     }
 
@@ -219,7 +219,7 @@ mod tests {
         let debug = alone.only_exported().unwrap().unwrap().to_owned();
         assert!(debug.starts_with(dir.join(".build-id")), "{}", debug.display());
         std::fs::create_dir_all(debug.parent().unwrap()).unwrap();
-        std::fs::write(&debug, "no ELF file").unwrap();
+        std::fs::write(&debug, "not an ELF file").unwrap();
         assert_eq!(names(&ImageSymbols::read(&library, &dir).unwrap()), ["exported_one"]);
         std::fs::rename(dir.join("two.debug"), &debug).unwrap();
         let whole = ImageSymbols::read(&library, &dir).unwrap();

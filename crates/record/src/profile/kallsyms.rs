@@ -131,10 +131,10 @@ mod tests {
     #[test]
     fn a_line_that_is_none_is_named() {
         for (text, expected) in [
-            ("ffffffff81000000 T a\nnonsense T b\n", "/proc/kallsyms, line 2: `nonsense` is no address"),
-            ("ffffffff81000000 T\n", "is no name of a symbol"),
-            ("ffffffff81000000 schedule\n", "is no type of symbol"),
-            ("\n", "`` is no address"),
+            ("ffffffff81000000 T a\nnonsense T b\n", "/proc/kallsyms, line 2: expected address, found `nonsense`"),
+            ("ffffffff81000000 T\n", "expected name of a symbol"),
+            ("ffffffff81000000 schedule\n", "expected type of symbol"),
+            ("\n", "expected address, found ``"),
         ] {
             let why = KernelSymbols::parse(text).unwrap_err().to_string();
             assert!(why.contains(expected), "{why}");

@@ -87,7 +87,7 @@ impl User {
         let read = || match self.name.as_str() {
             "[vdso]" => vdso(),
             name if name.starts_with('/') => ImageSymbols::read(Path::new(name), Path::new(DEBUG_ROOT)),
-            _ => Err("it is no file".into()),
+            _ => Err("it is not a file".into()),
         };
         self.symbols.get_or_insert_with(read).as_ref()
     }
@@ -305,6 +305,6 @@ mod tests {
         let missing = named(&Tree::new("missing", &[]));
         assert!(missing.notes[0].contains("/proc/kallsyms cannot be read"), "{:?}", missing.notes);
         let odd = named(&Tree::new("odd", &[("kallsyms", "what is this\n")]));
-        assert!(odd.notes[0].contains("line 1: `what` is no address"), "{:?}", odd.notes);
+        assert!(odd.notes[0].contains("line 1: expected address, found `what`"), "{:?}", odd.notes);
     }
 }

@@ -16,7 +16,9 @@ pub enum TracerError {
         cause: io::Error,
     },
     /// The entry that tells whose an instance is could not be made.
-    #[error("{path}: {cause}; instances of killed recordings are found by these entries, so none is made without one")]
+    #[error(
+        "{path}: {cause}; instances of killed recordings are found by these entries, so no instance is created without one"
+    )]
     NoEntry {
         /// Where.
         path: PathBuf,
@@ -42,7 +44,7 @@ pub enum TracerError {
         fix: &'static str,
     },
     /// Rings of perf that nobody reads stop at the first full one.
-    #[error("events alone, unread, are those of a tracefs instance: leave out --source perf")]
+    #[error("unread events need a tracefs instance: leave out --source perf")]
     UnreadRings,
     /// A file of the instance that could not be read or written.
     #[error("{path}: {cause}{fix}")]
@@ -63,7 +65,7 @@ pub enum TracerError {
         name: &'static str,
     },
     /// A layout that is not understood.
-    #[error("the kernel's description of its events is not understood: {0}")]
+    #[error("the kernel's event formats cannot be parsed: {0}")]
     Layout(String),
     /// The recording could not be written.
     #[error("{path} cannot be written: {cause}")]
@@ -74,7 +76,7 @@ pub enum TracerError {
         cause: io::Error,
     },
     /// A thread of the recorder could not be started, or died.
-    #[error("a thread that reads the trace {0}")]
+    #[error("a reader thread of the trace {0}")]
     Thread(String),
 }
 

@@ -62,7 +62,7 @@ pub struct Recorded {
     pub on_ns: u64,
     /// CPU time of the threads that read, ns.
     pub reader_cpu_ns: u64,
-    /// What a reader of the numbers should know.
+    /// Notes on the numbers.
     pub notes: Vec<String>,
 }
 
@@ -79,7 +79,8 @@ pub struct Tracer {
 }
 
 impl Tracer {
-    /// Starts it; when this returns, events are being recorded. Where that fails after the file was made, the file is empty.
+    /// Starts it; when this returns, events are being recorded. Where that fails after the file was made, the file is
+    /// empty.
     pub fn start(order: TracerOrder) -> Result<Self, TracerError> {
         let mut notes = Vec::new();
         let buffer_kib = buffer_kib(&order, &mut notes);

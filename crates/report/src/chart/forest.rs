@@ -346,9 +346,9 @@ mod tests {
             // Not the title of a shortened one.
             let is_text =
                 |at: usize| !drawn[..at].rsplit_once('>').is_some_and(|(before, _)| before.ends_with("<title"));
-            let told =
+            let seen =
                 |(at, _): (usize, &str)| drawn[..at].rsplit('>').next()?.parse::<usize>().ok().filter(|_| is_text(at));
-            let beyond: usize = drawn.match_indices(" beyond, ").filter_map(told).sum();
+            let beyond: usize = drawn.match_indices(" beyond, ").filter_map(seen).sum();
             assert!(dots >= 80 && dots + beyond == units.len(), "{dots} drawn, {beyond} counted: {drawn}");
             assert!(drawn.contains(" beyond, 0.001…0.6\u{a0}×"), "{drawn}");
         }

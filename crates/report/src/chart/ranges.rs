@@ -63,8 +63,8 @@ impl Draw for Ranges {
                 y += ROW;
             }
         }
-        let told = "from the median (filled) by the 99th percentile (outline) to the longest (line's end)";
-        svg.text_within("tick", (left, height + 36.0), Anchor::Start, told, width - left);
+        let seen = "from the median (filled) by the 99th percentile (outline) to the longest (line's end)";
+        svg.text_within("tick", (left, height + 36.0), Anchor::Start, seen, width - left);
         svg.height = height + 42.0;
         svg
     }

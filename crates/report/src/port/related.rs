@@ -40,7 +40,7 @@ pub struct Member {
 /// The answer of `kernel related`.
 #[derive(Debug, Serialize)]
 pub struct RelatedAnswer<'a> {
-    /// What was asked for: commits and names.
+    /// The commits and names given.
     asked: &'a [String],
     /// Commits of the range whose changes were read.
     commits: usize,
@@ -48,7 +48,7 @@ pub struct RelatedAnswer<'a> {
     cut: bool,
     /// How many commits belong to it.
     found: usize,
-    /// The commits that belong to it, the oldest first.
+    /// The commits that belong to it, oldest first.
     related: Vec<RelatedCommit<'a>>,
 }
 
@@ -61,14 +61,14 @@ struct RelatedCommit<'a> {
     subject: &'a str,
     /// It was asked for itself.
     asked: bool,
-    /// The names that it touches of those that were asked for, or that a commit that was asked for touches; the rarest first.
+    /// The names that it shares with the given names or commits, rarest first.
     names: &'a [String],
-    /// What its message says of others of the list.
+    /// References in its message to other commits of the list.
     references: &'a [Reference],
     /// With `--onto`: that tree has it, by its history or its text.
     there: bool,
-    /// How that tree's history knows it: `same commit`, `same patch-id`, `names the same origin`, `same subject`; null
-    /// if it does not.
+    /// How that tree's history identifies it: `same commit`, `same patch-id`, `names the same origin`, `same subject`;
+    /// null if it does not.
     by: Option<&'static str>,
     /// With `--onto`: what would become of it there, alone: `present`, `clean`, `adapted`, `part`, `left out`.
     alone: Option<&'static str>,

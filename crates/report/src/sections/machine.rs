@@ -47,8 +47,8 @@ fn checks(checks: &[CheckRow]) -> Table {
     checks.in_order_by_key(|c| words::check_rank(c.state));
     for c in checks {
         let state = Cell::toned(words::check_state(c.state), c.state);
-        let told = [&c.title, &c.value, &c.effect, &c.fix].map(|text| Cell::from(text.as_str()));
-        table.push([state].into_iter().chain(told).chain([Cell::toned(&c.evidence, Tone::None)]).collect());
+        let seen = [&c.title, &c.value, &c.effect, &c.fix].map(|text| Cell::from(text.as_str()));
+        table.push([state].into_iter().chain(seen).chain([Cell::toned(&c.evidence, Tone::None)]).collect());
     }
     table
 }

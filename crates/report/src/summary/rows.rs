@@ -43,7 +43,7 @@ fn primaries(workload: &WorkloadFindings) -> impl Iterator<Item = &MetricFinding
 
 fn rows<'f>(findings: &'f Findings, workload: &'f WorkloadFindings, metric: &'f MetricFindings) -> Vec<Row<'f>> {
     if !findings.factors.is_empty() {
-        // A factorial asks for its main effects; an arm of it is no question of its own.
+        // A factorial asks for its main effects; an arm of it is not a question of its own.
         let effects = workload.main_effects.iter().filter(|effect| effect.metric == metric.name);
         let row = |effect: &'f MainEffect| {
             let name = findings.factors.get(effect.factor as usize).map_or("?", |factor| factor.name.as_str());

@@ -33,7 +33,7 @@ pub(super) fn page(found: &Affine) -> Document {
 fn claim(found: &Affine) -> String {
     let total = &found.total;
     if total.wakings == 0 {
-        return nothing(&found.trace, "No waking that chooses a CPU is in the trace, or none of those asked for.");
+        return nothing(&found.trace, "The trace has no wakings that choose a CPU, or the filters select none.");
     }
     let flips = format!(
         "{}, {} of them to another thread than the last",
@@ -83,28 +83,28 @@ fn cells(row: &AffineRow) -> Vec<Cell> {
 
 /// What the estimate leans on.
 fn caveats(found: &Affine) -> Vec<String> {
-    let mut told = Vec::new();
+    let mut seen = Vec::new();
     if !found.rule_known {
-        told.push(format!(
+        seen.push(format!(
             "kernel {} decides by another rule, that of before 4.3: nothing is estimated",
             found.trace.release
         ));
     }
     match found.llc_size {
-        None => told.push(
+        None => seen.push(
             "the trace does not say how many CPUs its machine has: with --llc-size the rule can be estimated".into(),
         ),
         Some(size) if found.llc_size_assumed => {
-            told.push(format!(
+            seen.push(format!(
                 "that {size} CPUs, all of them, share a last-level cache is an assumption; --llc-size says it"
             ));
         }
         Some(_) => {}
     }
     if !found.affinity_known {
-        told.push(
+        seen.push(
             "which CPUs threads may use is not known: wakings of those that may use one only are counted too".into(),
         );
     }
-    told
+    seen
 }

@@ -25,7 +25,7 @@ pub(super) fn page(found: &Blame) -> Document {
     let mut end: Vec<Remark> = more(found.more_causes, "causes").into_iter().collect();
     end.extend(more(found.more_victims, "tasks"));
     if total.idle_elsewhere_ns > 0 && !found.affinity_known {
-        let text = "CPUs that a thread may not use count as idle elsewhere, too: which those are is not in the trace";
+        let text = "CPUs that a thread may not use count as idle elsewhere, too: the trace has no affinity masks";
         end.push(Remark::note(text));
     }
     if found.affinity_changed > 0 {
@@ -45,7 +45,7 @@ pub(super) fn page(found: &Blame) -> Document {
 fn claim(found: &Blame) -> String {
     let total = &found.total;
     if total.waits == 0 {
-        return nothing(&found.trace, "No wait of a task is known from begin to end.");
+        return nothing(&found.trace, "No wait of a task is known from start to end.");
     }
     let share = |ns: u64| percent(ns as f64 / (total.waited_ns.max(1)) as f64);
     let first: Vec<String> = total.shares.iter().take(2).map(|s| format!("{} {}", share(s.ns), s.cause)).collect();

@@ -30,7 +30,7 @@ pub fn trace_check_claim(found: &Check) -> String {
     if has_switches(found) {
         return missing;
     }
-    format!("No switch is in the trace: nothing can be told about tasks. {missing}")
+    format!("The trace has no switches: nothing is known about tasks. {missing}")
 }
 
 fn has_switches(found: &Check) -> bool {
@@ -57,7 +57,7 @@ fn missing(found: &Check) -> String {
     }
     if found.only_some_tasks {
         // A break is the rule there.
-        return format!("Other tasks were not recorded; of what was, {}.", parts.join(", "));
+        return format!("Other tasks were not recorded; of those recorded, {}.", parts.join(", "));
     }
     if found.out_of_order > 0 {
         parts.push(format!("{} too late to be put in order", many(found.out_of_order, "events")));
@@ -75,7 +75,7 @@ fn missing(found: &Check) -> String {
             chain(found)
         );
     }
-    format!("No event is missing as far as can be told: none is reported lost{}.", chain(found))
+    format!("No missing events found: none was reported lost{}.", chain(found))
 }
 
 /// Whether each switch begins with the task that the one before it ended with.

@@ -111,12 +111,12 @@ pub fn trace_copies_svg(found: &CopiesOfArms, place: &str) -> String {
         (arm.arm.clone(), lanes)
     };
     let groups: Vec<(String, Vec<Lane>)> = found.arms.iter().map(group).collect();
-    let told: Vec<String> = groups
+    let numbers: Vec<String> = groups
         .iter()
         .flat_map(|(arm, lanes)| lanes.iter().map(move |l| format!("{arm}, {}: {}, {}", l.name, l.value, l.aside)))
         .collect();
     let length = found.arms.iter().flat_map(|arm| arm.trials.first()).map(|trial| trial.steady_ns).max().unwrap_or(0);
     let title = "Which CPU each partner was on, over time";
-    let description = format!("Two bands a copy, the parent above. {}.", told.join("; "));
+    let description = format!("Two bands a copy, the parent above. {}.", numbers.join("; "));
     Places { length: quantity(length as f64, "ns"), groups }.draw(super::WIDTH).standalone(title, place, &description)
 }

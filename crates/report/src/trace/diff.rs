@@ -37,7 +37,7 @@ fn claim(found: &TraceDiff) -> String {
         (true, false) => format!("Moved: {}{others}.", named.join("; ")),
         (true, true) => format!("Nothing moved: of {}, none.", counted(found.judged, "numbers that were judged")),
         (false, false) => format!("Apart, without a verdict: {}{others}.", named.join("; ")),
-        (false, true) => "Nothing is apart: what differs is within what the traces vary by as they go on.".into(),
+        (false, true) => "Nothing is apart: all differences are within the variation inside the traces.".into(),
     }
 }
 
@@ -87,7 +87,7 @@ fn title(table: &DiffTable) -> &'static str {
     match table.about {
         "threads" => "Who ran, and who waited behind it: a second of the trace",
         "waits" => "Who waited for a CPU",
-        "wakers" => "Who woke whom, and how long that one waited",
+        "wakers" => "Who woke whom, and how long the wakee waited",
         "chains" => "Chains of wakeups, and the waits in them",
         _ => "Run queues",
     }
@@ -199,7 +199,7 @@ fn picture((number, shift): (usize, &DiffShift)) -> Picture {
     let row = |panel: Panel, reference| PanelRow { unit: "ns".into(), panels: vec![panel], reference };
     let intervals = shift.deciles.iter().any(|decile| decile.interval_ns.is_some());
     let intervals = if intervals { "; bars: intervals, unit the trace" } else { "" };
-    let told = |decile: &schedlab_analyze::trace::diff::DiffDecile| {
+    let seen = |decile: &schedlab_analyze::trace::diff::DiffDecile| {
         format!("{}: {} and {}", percent(decile.share), ns(decile.a_ns), ns(decile.b_ns))
     };
     Picture {
@@ -211,7 +211,7 @@ fn picture((number, shift): (usize, &DiffShift)) -> Picture {
             count(shift.a_waits),
             count(shift.b_waits)
         ),
-        description: shift.deciles.iter().map(told).collect::<Vec<_>>().join("; "),
+        description: shift.deciles.iter().map(seen).collect::<Vec<_>>().join("; "),
         chart: Box::new(Panels { rows: vec![row(sides, None), row(shifted, Some(0.0))] }),
     }
 }

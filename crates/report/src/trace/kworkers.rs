@@ -9,7 +9,7 @@ use schedlab_analyze::trace::Seconds;
 use schedlab_analyze::trace::kworkers::{Figures, FunctionRow, Kworkers, Parts};
 use schedlab_run::InOrder;
 
-/// Items that are told one by one.
+/// Items that are listed one by one.
 const LONGEST_SHOWN: usize = 5;
 
 /// The findings as a page.
@@ -17,13 +17,13 @@ pub fn trace_kworkers(found: &Kworkers) -> Document {
     let mut page = Document::of_trace(claim(found), &found.trace);
     if !found.functions.is_empty() {
         page.add("Queued to executed, by work function", vec![Block::Table(functions(found))]);
-        page.add("What that time went into, and how long the work took", vec![Block::Table(parts(found))]);
+        page.add("Where that time went, and how long the work took", vec![Block::Table(parts(found))]);
         page.add("The items that waited longest", longest(found).into_iter().filter_map(item).collect());
     }
     if !found.pools.is_empty() {
         page.add("Waits of kworkers for a CPU, by pool", vec![Block::Table(pools(found))]);
     }
-    let told = [
+    let numbers = [
         (found.more_rows, "more row; --top 0 shows all", "more rows; --top 0 shows all"),
         (
             found.queued_again,
@@ -55,18 +55,20 @@ pub fn trace_kworkers(found: &Kworkers) -> Document {
     let text = "functions are given by address: --kallsyms FILE names them, from a copy of /proc/kallsyms of that boot";
     let by_address = by_address.then(|| Remark::note(text));
     let basis = basis(&found.lacking, if found.by_function { found.definitions } else { &[] });
-    page.ends(numbered(told).chain(by_address).chain(basis).chain(remarks(&found.trace)))
+    page.ends(numbered(numbers).chain(by_address).chain(basis).chain(remarks(&found.trace)))
 }
 
 fn claim(found: &Kworkers) -> String {
     if !found.by_function {
         return match found.pools.is_empty() {
-            true => nothing(&found.trace, "No event of workqueues and no kworker in the trace."),
-            false => "No event of workqueues in the trace: waits of kworkers by pool, whatever they did.".into(),
+            true => nothing(&found.trace, "The trace has no workqueue events and no kworkers."),
+            false => {
+                "The trace has no workqueue events: these are waits of kworkers by pool, whatever their work.".into()
+            }
         };
     }
     let Some(row) = longest(found).first().copied() else {
-        return nothing(&found.trace, "No work item is known from being queued to being executed.");
+        return nothing(&found.trace, "No work item is known from queueing to execution.");
     };
     format!(
         "Latest work item: {} waited {}; {} items started.",
@@ -133,7 +135,7 @@ fn item(row: &FunctionRow) -> Option<Block<'static>> {
         (waiting_ns, "waiting for a CPU"),
         (other_ns, "the rest"),
     ];
-    let told: Vec<String> =
+    let numbers: Vec<String> =
         parts.into_iter().filter(|(part, _)| *part > 0).map(|(part, what)| format!("{} {what}", ns(part))).collect();
     let text = format!(
         "{} {}, queued {:.6}, started {:.6} s by kworker {} on CPU {}: {}",
@@ -143,7 +145,7 @@ fn item(row: &FunctionRow) -> Option<Block<'static>> {
         Seconds(item.started_at_ns),
         item.worker,
         item.cpu,
-        told.join(", ")
+        numbers.join(", ")
     );
     Some(Block::Text(text))
 }

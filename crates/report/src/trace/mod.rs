@@ -49,7 +49,7 @@ const WIDTH: f64 = 760.0;
 pub const ANALYSES: &[TraceAnalysis] = &[
     TraceAnalysis {
         name: "queues",
-        question: "How long each CPU's run queue was: time at each length, over time, and while another CPU was idle",
+        question: "Show how long each CPU's run queue was: time at each length, over time, and while another CPU was idle",
         examples: &["schedlab trace queues perf.data", "schedlab trace queues out/trace --cpu 0"],
         takes: Takes {
             filters: Filtered::NotTasks("the length of a queue counts all threads that run or wait there"),
@@ -61,7 +61,7 @@ pub const ANALYSES: &[TraceAnalysis] = &[
     },
     TraceAnalysis {
         name: "blame",
-        question: "Behind whom tasks waited: what had their CPU meanwhile, in all and for the longest waits",
+        question: "Show behind whom tasks waited: what had their CPU meanwhile, in total and for the longest waits",
         examples: &[
             "schedlab trace blame perf.data",
             "schedlab trace blame perf.data --comm 'nginx*' --state S --top 5",
@@ -73,7 +73,7 @@ pub const ANALYSES: &[TraceAnalysis] = &[
     },
     TraceAnalysis {
         name: "chains",
-        question: "Who woke whom: how delays add up from the origin of a chain of wakeups to its end",
+        question: "Show who woke whom: how delays add up along a chain of wakeups",
         examples: &["schedlab trace chains perf.data", "schedlab trace chains out/trace --top 5"],
         takes: Takes { each_task: false, ..Takes::WAITS },
         definitions: trace::chains::DEFINITIONS,
@@ -82,7 +82,7 @@ pub const ANALYSES: &[TraceAnalysis] = &[
     },
     TraceAnalysis {
         name: "inversions",
-        question: "Real-time threads held up by lower priorities: those that they depend on do not get the CPU",
+        question: "Find real-time threads delayed by lower priorities: those that they depend on do not get the CPU",
         examples: &["schedlab trace inversions perf.data", "schedlab trace inversions perf.data --prio rt"],
         takes: Takes::WAITS,
         definitions: trace::inversions::DEFINITIONS,
@@ -91,7 +91,7 @@ pub const ANALYSES: &[TraceAnalysis] = &[
     },
     TraceAnalysis {
         name: "affine",
-        question: "Who turns from one wakee to another: how often in a cycle, and an estimate of the kernel's wake_wide()",
+        question: "Count how often wakers switch wakees: with an estimate of the kernel's wake_wide()",
         examples: &["schedlab trace affine perf.data", "schedlab trace affine perf.data --llc-size 8"],
         takes: Takes {
             filters: Filtered::NotStates("who wakes another is on a CPU"),
@@ -105,7 +105,7 @@ pub const ANALYSES: &[TraceAnalysis] = &[
     },
     TraceAnalysis {
         name: "explain",
-        question: "Several analyses in one reading: blame, chains, inversions, kworkers and map",
+        question: "Run several analyses in one pass: blame, chains, inversions, kworkers and map",
         examples: &["schedlab trace explain perf.data", "schedlab trace explain out/trace --comm 'nginx*'"],
         takes: Takes::WAITS,
         definitions: &[],
@@ -114,7 +114,7 @@ pub const ANALYSES: &[TraceAnalysis] = &[
     },
     TraceAnalysis {
         name: "states",
-        question: "Where the time of each task went: running, waiting, asleep",
+        question: "Show where the time of each task went: running, waiting, asleep",
         examples: &["schedlab trace states perf.data", "schedlab trace states perf.data --top 0"],
         takes: Takes {
             filters: Filtered::NotTimes("the time of a task is added up over the whole trace"),
@@ -127,7 +127,7 @@ pub const ANALYSES: &[TraceAnalysis] = &[
     },
     TraceAnalysis {
         name: "check",
-        question: "Can the trace be believed: lost events, switches that contradict each other, clocks, missing kinds of events",
+        question: "Check whether the trace can be trusted: lost events, inconsistent switches, clocks, events that were not recorded",
         examples: &["schedlab trace check perf.data", "schedlab trace check out/trace --json"],
         takes: Takes::TRACE,
         definitions: &[],
@@ -200,14 +200,15 @@ fn more(number: u64, what: &str) -> Option<Remark> {
 }
 
 /// Sentences that begin with a number, of those that are not 0: how each goes on behind 1, and behind others.
-fn numbered<'s>(told: impl IntoIterator<Item = (u64, &'s str, &'s str)>) -> impl Iterator<Item = Remark> {
-    let told = told.into_iter().filter(|(number, ..)| *number > 0);
-    told.map(|(number, one, more)| Remark::note(format!("{} {}", count(number), if number == 1 { one } else { more })))
+fn numbered<'s>(numbers: impl IntoIterator<Item = (u64, &'s str, &'s str)>) -> impl Iterator<Item = Remark> {
+    let numbers = numbers.into_iter().filter(|(number, ..)| *number > 0);
+    numbers
+        .map(|(number, one, more)| Remark::note(format!("{} {}", count(number), if number == 1 { one } else { more })))
 }
 
 /// What the reader of the findings must know of the trace.
 fn remarks(trace: &TraceFacts) -> impl Iterator<Item = Remark> {
-    let told = [
+    let numbers = [
         (
             trace.repaired_wakings,
             "waking came before the switch-out that it ended; that wait begins there",
@@ -220,8 +221,8 @@ fn remarks(trace: &TraceFacts) -> impl Iterator<Item = Remark> {
         ),
         (
             trace.unseen_wakings,
-            "time a thread was switched in after a sleep whose waking is not in the trace",
-            "times a thread was switched in after a sleep whose waking is not in the trace",
+            "time a thread was switched in after a sleep without a recorded waking",
+            "times a thread was switched in after a sleep without a recorded waking",
         ),
         (
             trace.gaps,
@@ -229,7 +230,7 @@ fn remarks(trace: &TraceFacts) -> impl Iterator<Item = Remark> {
             "stretches of some CPU have missing events; waits that overlap them are censored",
         ),
     ];
-    numbered(told).chain(trace.problems.iter().map(Remark::warning))
+    numbered(numbers).chain(trace.problems.iter().map(Remark::warning))
 }
 
 /// Whose a row is: `name:tid` of one task, `name:(n)` of several, as perf writes them.

@@ -25,7 +25,7 @@ pub fn trace_overview(found: &Overview) -> Document {
 
 fn claim(found: &Overview) -> String {
     if found.cpus.is_empty() {
-        return "No switch of a CPU is in the trace (or in what is asked for).".into();
+        return "The trace has no switches (or the filters select none).".into();
     }
     let slice = ns_of(found.slice_ns);
     format!("From {:.6} s, {slice} a column: who had most of each CPU's time.", Seconds(found.start_ns))

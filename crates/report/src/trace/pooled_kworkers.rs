@@ -52,12 +52,12 @@ pub fn pooled_kworkers_svg(found: &PooledKworkers, place: &str) -> String {
         rows: rows.iter().filter_map(|(arm, row)| range(*arm as u32, row, &found.arms[*arm].arm)).collect(),
     };
     let groups: Vec<RangeGroup> = found.by_function(LEAST_ITEMS).iter().take(DRAWN).map(group).collect();
-    let told: Vec<String> = groups
+    let numbers: Vec<String> = groups
         .iter()
         .flat_map(|group| group.rows.iter().map(move |row| format!("{}, {}: {}", group.name, row.label, row.value)))
         .collect();
     let title = "Work latency: queued to executed, by work function and arm";
-    let description = format!("Median, 99th percentile and longest. {}.", told.join("; "));
+    let description = format!("Median, 99th percentile and longest. {}.", numbers.join("; "));
     Ranges { unit: "ns".into(), groups }.draw(super::WIDTH).standalone(title, place, &description)
 }
 

@@ -13,7 +13,7 @@ pub(super) fn page(found: &Queues) -> Document {
     let mut page = Document::of_trace(claim(found), &found.trace);
     if !found.cpus.is_empty() {
         let shares = Block::Table(shares(found));
-        page.add("Share of the known time with so many threads that run or wait", vec![shares]);
+        page.add("Share of the known time by number of threads that run or wait", vec![shares]);
         let mut table = Table::new(&[("CPU", Align::Right), ("", Align::Left)]);
         for row in &found.cpus {
             let signs: String = row.slices.iter().map(|mean| sign(*mean)).collect();
@@ -21,23 +21,23 @@ pub(super) fn page(found: &Queues) -> Document {
         }
         let (start, slice) = (Seconds(found.start_ns), ns(found.slice_ns));
         let key = Block::Text("rounded: . none, 1 to 9, + more; ? not known".into());
-        let title = format!("Over time, from {start:.6} s, {slice} a column: threads on average");
+        let title = format!("Average number of threads over time, from {start:.6} s, {slice} per column");
         page.add(title, vec![Block::Table(table), key]);
     }
-    let told = [
+    let seen = [
         (found.missed_ns, "of waits are in no length: their CPU was not known, or they were known only at their end"),
         (found.censored_ns, "in the lengths are of waits that were censored later: by so much they may be too high"),
     ];
-    let told = told.into_iter().filter(|(time, _)| *time > 0);
-    let told = told.map(|(time, what)| Remark::note(format!("{} {what}", ns(time))));
+    let seen = seen.into_iter().filter(|(time, _)| *time > 0);
+    let seen = seen.map(|(time, what)| Remark::note(format!("{} {what}", ns(time))));
     let basis = basis(&found.lacking, if found.cpus.is_empty() { &[] } else { found.definitions });
-    page.ends(told.chain(basis).chain(remarks(&found.trace)))
+    page.ends(seen.chain(basis).chain(remarks(&found.trace)))
 }
 
 fn claim(found: &Queues) -> String {
     let QueueRow { mean, max, max_at_ns, .. } = &found.all;
     let (Some(mean), Some(max_at_ns)) = (mean, max_at_ns) else {
-        return nothing(&found.trace, "The queue of no CPU is known (in what is asked for).");
+        return nothing(&found.trace, "No CPU's queue is known (or the filters select none).");
     };
     let mean = significant(*mean, 3);
     let threads = if *max == 1 { "thread" } else { "threads" };

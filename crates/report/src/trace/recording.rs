@@ -25,7 +25,7 @@ pub struct Recording {
     pub reader_cpu_ns: u64,
     /// Bytes of the events before compression.
     pub bytes_before_compression: u64,
-    /// What a reader of the numbers should know.
+    /// Notes on the numbers.
     pub notes: Vec<String>,
 }
 

@@ -174,7 +174,7 @@ fn text_takes_the_width_it_is_given() {
     }
 }
 
-/// One tier in every arm is no picture and no table, but it is said.
+/// One tier in every arm is not a picture and no table, but it is said.
 #[test]
 fn a_placement_without_a_choice_is_a_sentence() {
     let mut made = small();

@@ -59,7 +59,7 @@ struct Place {
     /// All entries.
     entries: usize,
     is_numbers: bool,
-    /// It holds what is no plain value.
+    /// It holds what is not a plain value.
     is_rows: bool,
 }
 
@@ -330,7 +330,7 @@ mod tests {
         (serde_json::from_str(&text).unwrap_or_else(|why| panic!("{why}: {text}")), text.len())
     }
 
-    /// Rows with a distribution each, a text that is no list, and what is only a pair.
+    /// Rows with a distribution each, a text that is not a list, and what is only a pair.
     fn answer(rows: usize) -> Value {
         let row =
             |n: usize| json!({"name": format!("row {n}"), "pair": [1.5, 2.5], "cells": (0..100).collect::<Vec<_>>()});

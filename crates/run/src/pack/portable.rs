@@ -88,7 +88,7 @@ fn is_reference(name: &str) -> bool {
     })
 }
 
-/// The first path in a text that is no system directory's.
+/// The first path in a text that is not a system directory's.
 fn path_of_one_machine(text: &str) -> Option<&str> {
     let ends = |c: char| c.is_whitespace() || "\"'`=,:;()[]{}<>|&".contains(c);
     text.split(ends).find(|word| {

@@ -158,7 +158,7 @@ fn a_pack_that_contradicts_itself_is_refused() {
         spoil(&mut spoilt);
         assert!(refusal(&spoilt).contains(needle), "{needle}: {}", refusal(&spoilt));
     };
-    refused(&|p| p.workload_ids[0] = "pipe/9".into(), "is no workload pipe/9");
+    refused(&|p| p.workload_ids[0] = "pipe/9".into(), "is not a workload pipe/9");
     refused(&|p| p.workloads[0] = "burn/1:load=50%".parse().unwrap(), "its plan runs pipe/1");
     refused(&|p| p.workloads[0] = "pipe/1:duration=20ms".parse().unwrap(), "its list of workloads has pipe/1");
     refused(

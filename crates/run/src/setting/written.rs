@@ -121,12 +121,12 @@ fn scoped(scope: &str, rest: &str) -> Result<Setting, SettingError> {
         }
         "kernel" if !rest.is_empty() => Setting::Kernel(rest.to_owned()),
         "boot" if rest.starts_with("schedlab.") => {
-            return Err(bad("is a word of ours, which says how the guest was made; say it in [guest]"));
+            return Err(bad("is set by schedlab to describe the guest; use [guest] instead"));
         }
         "boot" if !rest.is_empty() && !rest.contains(char::is_whitespace) => Setting::BootArgument(rest.to_owned()),
         "boot" => return Err(bad("is not one word of a kernel's command line, for example `boot:preempt=full`")),
         "topology" if rest.contains('=') => Setting::Topology(rest.to_owned()),
-        "topology" => return Err(bad("is no topology, for example `topology:sockets=2,cores=2,nodes=2`")),
+        "topology" => return Err(bad("is not a topology, for example `topology:sockets=2,cores=2,nodes=2`")),
         other => return Err(unknown(other)),
     })
 }
@@ -265,7 +265,7 @@ mod tests {
         let error = "slcie=1ms".parse::<Setting>().unwrap_err();
         assert!(error.to_string().contains("did you mean `slice`"), "{error}");
         let error = "nice:5".parse::<Setting>().unwrap_err().to_string();
-        assert_eq!(error, "`nice` is not written like this, but like `nice=-5`");
+        assert_eq!(error, "`nice` has another form: `nice=-5`");
     }
 
     #[test]

@@ -230,7 +230,7 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// Walks a value: a field that is no bool, or an element. `code` is its kind as the file says.
+    /// Walks a value: a field that is not a bool, or an element. `code` is its kind as the file says.
     fn value(&mut self, kind: &Kind, code: u8) -> Result<(), Unbounded> {
         match (kind, code) {
             (Byte, 3) => self.skip(1),

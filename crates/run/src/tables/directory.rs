@@ -164,7 +164,7 @@ mod tests {
         assert_eq!(fs::read_dir(lab.path()).unwrap().count(), 0);
         filled(&target, 1).finish().unwrap();
         let refused = TableDir::create(&target, Vec::new()).unwrap_err().to_string();
-        assert!(refused.ends_with("out is there already and not empty: name another directory"), "{refused}");
+        assert!(refused.ends_with("out already exists and is not empty: give another directory"), "{refused}");
         fs::create_dir(lab.path().join("two.part")).unwrap();
         fs::write(lab.path().join("two.part/letter"), "mine").unwrap();
         let refused = TableDir::create(&lab.path().join("two"), Vec::new()).unwrap_err().to_string();

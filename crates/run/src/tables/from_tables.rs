@@ -1,4 +1,4 @@
-//! From tables back to trial records. A row that leads to no trial, or a word that is no variant, is damage.
+//! From tables back to trial records. A row that leads to no trial, or a word that is not a variant, is damage.
 
 use super::columns::{OpenTable, Table};
 use super::schema::{SLOW_OPERATIONS, Tables};

@@ -14,16 +14,16 @@ pub(crate) struct Exec {
     /// Niceness, -20 to 19
     #[arg(long, value_name = "NICE", allow_hyphen_values = true)]
     pub(crate) nice: Option<String>,
-    /// CPUs it may run on, such as 0-3,8
+    /// CPUs the command may run on, such as 0-3,8
     #[arg(long, value_name = "CPUS")]
     pub(crate) cpus: Option<String>,
     /// How late its timers may be, such as 50us
     #[arg(long, value_name = "TIME", alias = "timer_slack")]
     pub(crate) timer_slack: Option<String>,
-    /// Say what would be set and run, and do neither
+    /// Print what would be set and run, and do neither
     #[arg(long)]
     pub(crate) dry_run: bool,
-    /// The command, word by word
+    /// The command and its arguments
     #[arg(last = true, required = true, value_name = "COMMAND")]
     pub(crate) command: Vec<String>,
 }

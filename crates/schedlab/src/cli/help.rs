@@ -64,10 +64,10 @@ const EXAMPLES: &[(&str, &[&str])] = &[
     ("man", &["schedlab man share/man/man1", "schedlab man ."]),
 ];
 
-/// Commands whose names are enough on the first screen: `--help` says what they are for.
+/// Commands that the first screen lists by name only; `--help` describes them.
 const RARE_COMMANDS: &[&str] = &["bisect", "completions", "exec", "explain-json", "import", "man", "pack", "repeat"];
 
-/// Options that most people do not need, of every command or of one: `--help` has them.
+/// Options that most people do not need, of every command or of one; only `--help` shows them.
 #[rustfmt::skip]
 const RARE: &[&str] = &[
     "ab latency", "ab sweep", "ab top", "bench top", "bisect max_trials", "bisect metric", "bisect no_why", "bisect only", "bisect top", "bisect why_budget",
@@ -77,33 +77,33 @@ const RARE: &[&str] = &[
     "source", "tid", "timeout", "trial", "verbose",
 ];
 
-/// Options that commands share, and that these refuse: they have no meaning there. Analyses of traces hide theirs by their rows.
+/// Shared options that these commands refuse, because they have no meaning there. Trace analyses hide theirs in `ANALYSES`.
 const REFUSED: &[&str] = &["trace kworkers state", "trace map state", "vm profile lane"];
 
 /// Texts of options, and of commands, up to this length are left as they are, characters.
 const OPTION: usize = 44;
 const ABOUT: usize = 62;
 
-/// What most follows when an example is not enough, by command.
+/// Text after the examples of `--help`, by command.
 const MORE: &[(&str, &str)] = &[
     ("", EXIT_CODES),
     ("bench", "The options of a workload: `schedlab bench WORKLOAD --help`."),
     ("ab", "The options of a workload: `schedlab ab -w WORKLOAD --help`."),
     (
         "kernel dossier",
-        "Writes dossier.md, dossier.html, dossier.json and pictures of calls into DIR. Without --paths, a patch or a range is \
-         read with the folders that it touches.",
+        "Writes dossier.md, dossier.html, dossier.json and pictures of calls into DIR. Without --paths, a patch or a range covers \
+         the directories that it touches.",
     ),
     (
         "kernel port",
-        "Nothing is written to TREE. With --build the exit code is 1 where a patch does not compile, and with --boot where \
-         nothing of the series ran.",
+        "Nothing is written to TREE. With --build the exit code is 1 if a patch does not compile, and with --boot if \
+         none of the changed code ran.",
     ),
 ];
 
 const EXIT_CODES: &str = "Exit codes: 0 done · 1 error · 2 usage · 3 regression found and 4 inconclusive (both only with \
-`--fail-on worse`) · 5 run void (the machine changed under it, or nothing is left to compare) · 130, 143, 129 told to \
-end by Ctrl-C, SIGTERM, SIGHUP";
+`--fail-on worse`) · 5 run void (the machine changed under it, or nothing is left to compare) · 130, 143, 129 \
+terminated by Ctrl-C, SIGTERM, SIGHUP";
 
 /// The command and all below it with examples, short texts and whole ones.
 pub(crate) fn with_help(command: Command) -> Command {
@@ -223,6 +223,15 @@ mod tests {
     }
 
     #[test]
+    fn no_two_commands_beside_each_other_have_the_same_text() {
+        for (path, command) in commands() {
+            let texts: Vec<_> = command.get_subcommands().filter_map(|c| Some(c.get_about()?.to_string())).collect();
+            let distinct: std::collections::BTreeSet<_> = texts.iter().collect();
+            assert_eq!(distinct.len(), texts.len(), "{path}: {texts:?}");
+        }
+    }
+
+    #[test]
     fn no_option_is_offered_where_it_is_refused() {
         let all = commands();
         for words in REFUSED {
@@ -245,7 +254,7 @@ mod tests {
             let examples = examples(path);
             assert!((2..=3).contains(&examples.len()), "`{path}` has {} examples", examples.len());
             for example in examples {
-                // What a shell does with the output is no word of ours.
+                // What a shell does with the output is not a word of ours.
                 let line = example.split(" > ").next().and_then(|line| line.split(" | ").next()).unwrap_or_default();
                 let words = schedlab_run::words::split(line).unwrap();
                 assert!(example.starts_with(&format!("schedlab {path}")), "{path}: {example}");

@@ -9,7 +9,7 @@ use std::path::PathBuf;
 
 #[derive(Debug, Args)]
 pub(crate) struct Doctor {
-    /// What differs from the machine at the start of this run: kernel, checks, and every knob
+    /// Print what has changed since the start of this run: kernel, checks and every knob
     #[arg(long, value_name = "RUN", conflicts_with = "noise")]
     pub(crate) against: Option<PathBuf>,
     /// Also measure the A/A noise floor of this machine (about 20 s)
@@ -23,17 +23,17 @@ pub(crate) struct Doctor {
 pub(crate) enum Listing {
     /// Benchmarks and background loads
     Workloads,
-    /// What an arm can differ in
+    /// Settings of an arm
     Knobs,
-    /// What is counted beside a workload
+    /// Counters of a workload
     Counters,
-    /// What the numbers of `schedlab trace` mean
+    /// Definitions of the numbers of `schedlab trace`
     Analyses,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct List {
-    /// What to list; everything when left out
+    /// What to list [default: everything]
     pub(crate) what: Option<Listing>,
     #[command(flatten)]
     pub(crate) answer: Answer,
@@ -77,40 +77,40 @@ pub(crate) struct Bench {
     /// Run once for each value of an option and show how it scales, such as copies=1,2,4,ncpu
     #[arg(long, value_name = "OPTION=LIST")]
     pub(crate) sweep: Option<String>,
-    /// Settings to run under, a `;`-list such as 'slice=0.1ms;policy=batch'
+    /// Settings to run under, separated by `;`, such as 'slice=0.1ms;policy=batch'
     #[arg(long, value_name = "SPEC", default_value = "")]
     pub(crate) set: String,
-    /// Count the calls of these functions of the kernel, by probes, such as try_to_wake_up,schedule
+    /// Count calls of these kernel functions with kprobes, such as try_to_wake_up,schedule
     #[arg(long, value_name = "FUNCTIONS", value_delimiter = ',')]
     pub(crate) calls: Vec<String>,
     /// Write the whole outcome as JSON to FILE, or to standard output with `-`
     #[arg(long, value_name = "FILE|-")]
     pub(crate) json: Option<String>,
-    /// With --json -: at most N entries of each list, 0 for all [default: what stays below 20 kB]
+    /// With --json -: print at most N entries of each list, 0 for all [default: as many as fit in 20 kB]
     #[arg(long, value_name = "N", requires = "json")]
     pub(crate) top: Option<usize>,
     /// Print what would be run, and run nothing
     #[arg(long)]
     pub(crate) dry_run: bool,
-    /// The command of exec, word by word: bench exec --metric 'tps = ([0-9.]+)' --direction higher -- pgbench -T 5
+    /// The command of exec and its arguments: bench exec --metric 'tps = ([0-9.]+)' --direction higher -- pgbench -T 5
     #[arg(last = true, value_name = "COMMAND")]
     pub(crate) command: Vec<String>,
 }
 
-/// What is traced beside a trial.
+/// What is traced during a trial.
 #[derive(Debug, Args)]
 pub(crate) struct Tracing {
-    /// Record the scheduler beside the trial into DIR: trace.slt, and outcome.json with the trial's own times
+    /// Record a scheduler trace into DIR: trace.slt, and outcome.json with the trial's timestamps
     #[arg(long, value_name = "DIR")]
     pub(crate) trace: Option<PathBuf>,
     /// What --trace records: min (switch, waking) or full, and with `+` irq, softirq, workqueue, pi, idle,
     /// syscalls, cgroup
     #[arg(long, value_name = "EVENTS", default_value = "full", requires = "trace")]
     pub(crate) events: String,
-    /// Keep only the last TIME of the trace: up to a missed deadline with transact --stop-on-miss
+    /// Keep only the last TIME of the trace; with transact --stop-on-miss, up to the missed deadline
     #[arg(long, value_name = "TIME", requires = "trace")]
     pub(crate) keep: Option<String>,
-    /// Where events are read from: an instance of tracefs, ring buffers of perf, or what can be used here
+    /// Where to read events from: a tracefs instance, perf ring buffers, or whichever works here
     #[arg(long, value_name = "auto|tracefs|perf", default_value = "auto", requires = "trace")]
     pub(crate) source: TraceSource,
 }
@@ -120,7 +120,7 @@ pub(crate) struct Record {
     /// Directory for the recording [default: out/record]
     #[arg(short, long, value_name = "DIR")]
     pub(crate) out: Option<PathBuf>,
-    /// For how long, where no command is given
+    /// How long to record when no command is given
     #[arg(short, long, value_name = "TIME")]
     pub(crate) duration: Option<String>,
     /// What is recorded: min (switch, waking) or full, and with `+` irq, softirq, workqueue, pi, idle,
@@ -130,59 +130,59 @@ pub(crate) struct Record {
     /// Keep only the last TIME (a flight recorder)
     #[arg(long, value_name = "TIME")]
     pub(crate) keep: Option<String>,
-    /// Where events are read from: an instance of tracefs, ring buffers of perf, or what can be used here
+    /// Where to read events from: a tracefs instance, perf ring buffers, or whichever works here
     #[arg(long, value_name = "auto|tracefs|perf", default_value = "auto", conflicts_with = "self_test")]
     pub(crate) source: TraceSource,
-    /// Size of the kernel's buffer for each CPU [default: 8M]
+    /// Size of the kernel's per-CPU buffer [default: 8M]
     #[arg(long, value_name = "SIZE")]
     pub(crate) buffer: Option<String>,
-    /// Measure what recording costs here: same-CPU ping-pong alone, with the events unread, and recorded
+    /// Measure what recording costs here: a same-CPU ping-pong alone, with events enabled but unread, and recorded
     #[arg(long)]
     pub(crate) self_test: bool,
     /// Blocks of the self-test
     #[arg(long, value_name = "N", default_value_t = 15, requires = "self_test")]
     pub(crate) trials: u32,
-    /// Length of one of its trials
+    /// Length of one trial of the self-test
     #[arg(long, value_name = "TIME", default_value = "500ms", requires = "self_test")]
     pub(crate) trial: String,
     #[command(flatten)]
     pub(crate) answer: Answer,
-    /// Say what would be recorded, and record nothing
+    /// Print what would be recorded, and record nothing
     #[arg(long)]
     pub(crate) dry_run: bool,
-    /// A workload (pipe:pin=same), or a command word by word
+    /// A workload (pipe:pin=same), or a command and its arguments
     #[arg(last = true, value_name = "WORKLOAD | COMMAND")]
     pub(crate) command: Vec<String>,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct Profile {
-    /// How long to sample the whole machine [default: 5s]; a command and a workload are sampled to their end
+    /// How long to sample the whole machine [default: 5s]; a command or workload is sampled until it ends
     #[arg(short, long, value_name = "TIME")]
     pub(crate) duration: Option<String>,
-    /// Samples a second of CPU time
+    /// Samples per second of CPU time
     #[arg(short = 'F', long, value_name = "HZ", default_value_t = schedlab_record::profile::DEFAULT_HZ)]
     #[arg(value_parser = clap::value_parser!(u32).range(1..=100_000))]
     pub(crate) frequency: u32,
-    /// The whole machine while the command runs, not the command and its children alone
+    /// Sample the whole machine while the command runs, not only the command and its children
     #[arg(short, long)]
     pub(crate) all_cpus: bool,
-    /// What the functions are ordered by
+    /// Order of the functions
     #[arg(long, value_name = "ORDER", default_value = "self", value_parser = ["self", "total"])]
     pub(crate) sort: String,
-    /// Most functions to show; 0 shows all [default: 20; of the JSON what stays below 20 kB]
+    /// Show at most N functions, 0 for all [default: 20; in JSON as many as fit in 20 kB]
     #[arg(long, value_name = "N")]
     pub(crate) top: Option<usize>,
-    /// Most call chains to show; 0 shows all
+    /// Show at most N call chains, 0 for all
     #[arg(long, value_name = "N", default_value_t = 5)]
     pub(crate) chains: usize,
-    /// Also the instructions of this function with their shares
+    /// Also show the instructions of this function with their shares
     #[arg(long, value_name = "FUNCTION")]
     pub(crate) annotate: Option<String>,
-    /// Write folded stacks, of which flame graphs are made, to FILE, or to standard output with `-`
+    /// Write folded stacks (for flame graphs) to FILE, or to standard output with `-`
     #[arg(long, value_name = "FILE|-")]
     pub(crate) folded: Option<String>,
-    /// The findings as JSON on standard output
+    /// Print the findings as JSON
     #[arg(long)]
     pub(crate) json: bool,
     /// Print what would be sampled, and sample nothing

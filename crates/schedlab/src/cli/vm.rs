@@ -15,17 +15,17 @@ pub(crate) struct Vm {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum VmAction {
-    /// A kernel of Debian into the cache, through apt's own download; the host's package lists stay as they are
+    /// Download a Debian kernel into the cache with apt; the host's package lists are not changed
     Fetch(Fetch),
-    /// Builds a small kernel from a source tree into the cache, as build:NAME
+    /// Build a small kernel from a source tree and add it to the cache as build:NAME
     Build(Build),
-    /// Kernels in the cache
+    /// List the kernels in the cache
     List,
-    /// Boots a kernel and shows what a guest of it can measure; or a shell in it
+    /// Boot a kernel and show what its guest can measure; or open a shell in it
     Boot(Boot),
-    /// `bench`, `ab`, `run` or `doctor` in a guest, its results where they would be on the host
+    /// Run `bench`, `ab`, `run` or `doctor` in a guest; results appear where they would on the host
     Run(VmRun),
-    /// Instructions of each kernel function per operation of a workload, exactly; alone, or against another kernel's or run's
+    /// Count exactly the instructions of each kernel function per operation; for one kernel, or against another kernel or run
     Profile(VmProfile),
 }
 
@@ -33,13 +33,13 @@ pub(crate) enum VmAction {
 pub(crate) struct Fetch {
     /// debian:VERSION, such as debian:6.1 (also debian:6.1-cloud, debian:6.1-rt)
     pub(crate) kernel: String,
-    /// A module to keep besides the usual ones; may be given several times
+    /// A module to keep in addition to the usual ones; may be given several times
     #[arg(long, value_name = "NAME")]
     pub(crate) module: Vec<String>,
-    /// The kernel for arm64
+    /// Fetch the kernel for arm64
     #[arg(long)]
     pub(crate) aarch64: bool,
-    /// A mirror of Debian's archive, such as http://HOST/debian; a second one that ends with -security is of those suites
+    /// A mirror of Debian's archive, such as http://HOST/debian; a second one whose name ends in -security serves those suites
     /// [default: those of the host's own apt sources]
     #[arg(long, value_name = "URL")]
     pub(crate) mirror: Vec<String>,
@@ -47,35 +47,35 @@ pub(crate) struct Fetch {
 
 #[derive(Debug, Args)]
 pub(crate) struct Build {
-    /// The source tree; it stays as it is
+    /// The source tree; it is not modified
     pub(crate) tree: PathBuf,
-    /// A patch for a copy of it (-p1); several are applied in their order
+    /// A patch (-p1) to apply to a copy of the tree; several are applied in order
     #[arg(long, value_name = "FILE")]
     pub(crate) patch: Vec<PathBuf>,
-    /// An option of the configuration, such as HZ_1000=y; may be given several times
+    /// A kernel config option, such as HZ_1000=y; may be given several times
     #[arg(long, value_name = "OPTION=VALUE")]
     pub(crate) set: Vec<String>,
-    /// A file of such options
+    /// A file of config options
     #[arg(long, value_name = "FILE")]
     pub(crate) config: Option<PathBuf>,
-    /// The kernel is build:NAME then [default: the tree's directory, and the patches]
+    /// Name the kernel build:NAME [default: the tree's directory and the patches]
     #[arg(long)]
     pub(crate) name: Option<String>,
-    /// Compilers at once [default: as many as CPUs]
+    /// Parallel compile jobs [default: number of CPUs]
     #[arg(long, value_name = "N")]
     pub(crate) jobs: Option<usize>,
-    /// For arm64, by a cross compiler where it is not this machine's
+    /// Build for arm64, with a cross compiler unless this machine is arm64
     #[arg(long)]
     pub(crate) aarch64: bool,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct Boot {
-    /// The kernel, as `schedlab vm list` has it, or a file of one
+    /// A kernel that `schedlab vm list` names, or a kernel image file
     ///
     /// debian:VERSION, build:NAME, or the path of a bzImage, vmlinuz, vmlinux or Image
     pub(crate) kernel: String,
-    /// A shell at this terminal instead (busybox of the host, or what --add puts at /bin/sh); Ctrl-A X ends the guest
+    /// Open a shell at this terminal instead (the host's busybox, or what --add puts at /bin/sh); Ctrl-A X ends the guest
     #[arg(long)]
     pub(crate) shell: bool,
     #[command(flatten)]
@@ -84,7 +84,7 @@ pub(crate) struct Boot {
 
 #[derive(Debug, Args)]
 pub(crate) struct VmRun {
-    /// The kernel, as `schedlab vm list` has it, or a file of one
+    /// A kernel that `schedlab vm list` names, or a kernel image file
     ///
     /// debian:VERSION, build:NAME, or the path of a bzImage, vmlinuz, vmlinux or Image
     #[arg(long)]
@@ -98,32 +98,32 @@ pub(crate) struct VmRun {
 
 #[derive(Debug, Args)]
 pub(crate) struct VmProfile {
-    /// The kernel, as `schedlab vm list` has it, or a file of one
+    /// A kernel that `schedlab vm list` names, or a kernel image file
     ///
     /// debian:VERSION, build:NAME, or the path of a bzImage, vmlinuz, vmlinux or Image
     #[arg(long)]
     pub(crate) kernel: String,
-    /// What to compare with, function by function: another kernel, or a FILE.json that `--json` wrote
+    /// Compare function by function with another kernel, or with a FILE.json that `--json` wrote
     #[arg(long, value_name = "KERNEL|FILE")]
     pub(crate) against: Option<String>,
-    /// Count each leg of a round trip alone: writes and reads of pipes are told apart by what became of them, on one CPU, and
-    /// in two guests, which have to agree
+    /// Count each leg of a pipe round trip separately (one CPU): calls of read and write are classified by whether they slept
+    /// or woke the partner, in two guests, which must agree
     #[arg(long, conflicts_with = "against")]
     pub(crate) legs: bool,
-    /// Functions to show, 0 for all [default: 25; of --json - what stays below 20 kB]
+    /// Show at most N functions, 0 for all [default: 25; with --json - as many as fit in 20 kB]
     #[arg(long, value_name = "N")]
     pub(crate) top: Option<usize>,
-    /// Writes all functions as JSON; `-` is standard output
+    /// Write all functions as JSON; `-` is standard output
     #[arg(long, value_name = "FILE")]
     pub(crate) json: Option<String>,
     #[command(flatten)]
     pub(crate) guest: GuestOptions,
-    /// The `bench` command to run in the guest; it is always the virtual lane
+    /// The `bench` command to run in the guest, always in the virtual lane
     #[arg(last = true, required = true, value_name = "COMMAND")]
     pub(crate) command: Vec<String>,
 }
 
-/// The guest, common to `boot`, `run` and `profile`.
+/// Options of the guest, common to `boot`, `run` and `profile`.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct GuestOptions {
     /// How time passes in the guest [default: real]
@@ -132,60 +132,60 @@ pub(crate) struct GuestOptions {
     /// CPUs [default: 2, or 1 on a host with one]
     #[arg(long, value_name = "N")]
     cpus: Option<u32>,
-    /// How the CPUs are arranged: sockets=2,cores=2,threads=2,nodes=2,distance=31, each part optional; distance also as
-    /// a matrix, 10:21/21:10
+    /// CPU topology: sockets=2,cores=2,threads=2,nodes=2,distance=31, each part optional; distance may be a matrix,
+    /// 10:21/21:10
     #[arg(long, value_name = "SPEC")]
     topology: Option<String>,
     /// Memory
     #[arg(long, value_name = "SIZE", default_value = "1g", value_parser = parse_bytes)]
     memory: u64,
-    /// Words added to the kernel's command line
+    /// Text to append to the kernel command line
     #[arg(long, value_name = "WORDS", default_value = "")]
     cmdline: String,
-    /// A file or directory for the guest, HOST_PATH:GUEST_PATH or one absolute path for both; may be given several times
+    /// A file or directory to copy into the guest, HOST_PATH:GUEST_PATH or one absolute path for both; may be given several times
     #[arg(long, value_name = "PATH")]
     add: Vec<String>,
-    /// A module to load at the start; others are loaded when the kernel asks for them
+    /// A module to load at boot; others are loaded on demand
     #[arg(long, value_name = "NAME")]
     module: Vec<String>,
-    /// More CPUs than the host has; the run is marked, since nothing of it can be compared
+    /// Allow more CPUs than the host has; the run is marked, because its results cannot be compared
     #[arg(long)]
     oversubscribe: bool,
-    /// What runs the real lane's CPUs: auto is kvm where it runs this kernel, else tcg, a translating thread for each; kvm is
-    /// kvm or an error
+    /// Accelerator of the real lane: auto is kvm if it can run this kernel and tcg (one thread per CPU) otherwise; kvm fails
+    /// where there is none
     #[arg(long, value_name = "ACCELERATOR", default_value = "auto", conflicts_with = "no_kvm", value_parser = accelerator())]
     accel: WantedAccelerator,
     /// The same as --accel tcg
     #[arg(long, hide = true)]
     no_kvm: bool,
-    /// Virtual lane: which of the harmless differences between boots this one has; one seed is one sample
+    /// Virtual lane: seed of the random differences between boots; one seed is one sample
     #[arg(long, default_value_t = 0)]
     seed: u64,
-    /// Virtual lane: an instruction takes 2^N ns [default: by QEMU's version and the number of CPUs]
+    /// Virtual lane: an instruction takes 2^N ns [default: depends on QEMU's version and the number of CPUs]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8).range(0..=10))]
     shift: Option<u8>,
     /// Virtual lane: a CPU's turn ends after at most this long, such as 100us
     #[arg(long, value_name = "TIME", value_parser = parse_duration_ns)]
     quantum: Option<u64>,
-    /// Virtual lane: each task uses up to this much CPU time before its workload starts, as the seed says; 0: none
+    /// Virtual lane: before its workload starts, each task burns a random CPU time up to this, drawn from the seed; 0: none
     #[arg(long, value_name = "TIME", value_parser = parse_duration_ns)]
     dither: Option<u64>,
     /// How long the guest may take to start [default: 2min, virtual lane 10min]
     #[arg(long, value_name = "TIME", value_parser = parse_duration_ns)]
     boot_timeout: Option<u64>,
-    /// How long its command may take
+    /// How long the command may take
     #[arg(long, value_name = "TIME", default_value = "1h", value_parser = parse_duration_ns)]
     timeout: u64,
-    /// Show the guest's console as it talks
+    /// Show the guest's console while it runs
     #[arg(long)]
     pub(crate) verbose: bool,
     /// Print QEMU's command line, and start nothing
     #[arg(long)]
     pub(crate) dry_run: bool,
-    /// The arm64 kernel of that name, translated; needs --binary on another machine
+    /// Use the arm64 kernel of that name, emulated; needs --binary on other machines
     #[arg(long)]
     aarch64: bool,
-    /// Our own binary for the guest's architecture [default: this one]
+    /// A schedlab binary for the guest's architecture [default: this one]
     #[arg(long, value_name = "FILE")]
     binary: Option<PathBuf>,
 }
@@ -203,7 +203,7 @@ fn lane() -> impl TypedValueParser<Value = GuestLane> {
 }
 
 impl GuestOptions {
-    /// As a plan would say it.
+    /// The same as a plan would write it.
     pub(crate) fn guest(&self) -> GuestPlan {
         let console = if self.verbose { "loglevel=7 " } else { "" };
         GuestPlan {

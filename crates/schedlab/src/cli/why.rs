@@ -7,22 +7,22 @@ use std::path::PathBuf;
 
 #[derive(Debug, Args)]
 pub(crate) struct Why {
-    /// A plan of two arms on one workload, or the directory of a run of such a plan
+    /// A plan with two arms and one workload, or the run directory of such a plan
     #[arg(value_name = "PLAN|RUN")]
     pub(crate) subject: PathBuf,
-    /// Switch these toggles alone: names as --dry-run lists them
+    /// Try only these toggles, by the names that --dry-run lists
     #[arg(long, value_name = "TOGGLES", value_delimiter = ',')]
     pub(crate) only: Vec<String>,
-    /// Leave these toggles as they are
+    /// Do not try these toggles
     #[arg(long, value_name = "TOGGLES", value_delimiter = ',')]
     pub(crate) without: Vec<String>,
-    /// Not the toggles, but on which of these kernels the difference is: in their order, for a plan with guests
+    /// Find on which of these kernels the difference occurs, instead of trying toggles (a plan with guests; kernels in order)
     #[arg(long, value_name = "KERNELS", value_delimiter = ',', conflicts_with_all = ["only", "without"])]
     pub(crate) kernels: Vec<String>,
-    /// Begin no stage that would go on beyond this time, such as 2h; what is known by then is the answer
+    /// Begin no stage that would end after this time, such as 2h; report what is known by then
     #[arg(long, value_name = "TIME", value_parser = parse_duration_ns)]
     pub(crate) budget: Option<u64>,
-    /// Do not profile the two arms for the share of each part of the kernel
+    /// Do not profile the two arms
     #[arg(long)]
     pub(crate) no_profile: bool,
     /// Directory of the study, with a run directory for each round [default: out/why-<name>]
@@ -31,7 +31,7 @@ pub(crate) struct Why {
     /// Continue the interrupted study in that directory
     #[arg(long)]
     pub(crate) resume: bool,
-    /// Measure nothing: print what would be switched, the stages, and how long they may take
+    /// Measure nothing: print the toggles, the stages, and how long they may take
     #[arg(long)]
     pub(crate) dry_run: bool,
     #[command(flatten)]

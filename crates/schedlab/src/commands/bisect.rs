@@ -29,7 +29,7 @@ pub(super) fn run(args: &Bisect) -> Result<u8> {
     let of_plan = || args.plan.display().to_string();
     let plan = Plan::parse(&input::text(&args.plan)?).with_context(of_plan)?;
     if plan.search.is_some() {
-        usage!("{}: a search makes its arms itself: give a plan with [[arm]] tables", of_plan());
+        usage!("{}: a search generates its own arms: give a plan with [[arm]] tables", of_plan());
     }
     if plan.arms.is_empty() {
         usage!("{}: a factorial has no arm to bisect with: give it [[arm]] tables", of_plan());
@@ -74,12 +74,12 @@ fn why_between(plan: &Plan, dir: &Path, args: &Bisect) -> Result<(Option<WhyFind
     let mut why = match why::toggles(plan).and_then(|toggles| Why::new(plan, &toggles, only, &[])) {
         Ok(why) => why.within(Some(args.why_budget)),
         Err(error) if only.is_empty() => {
-            say(format_args!("schedlab: why the two differ is not asked: {error:#}"));
+            say(format_args!("schedlab: `why` is not run on the two: {error:#}"));
             return Ok((None, Ended::Finished));
         }
         Err(error) => return Err(error).context("--only"),
     };
-    say(format_args!("schedlab: why the two differ, with fresh trials, in {}", dir.display()));
+    say(format_args!("schedlab: running `why` on the two, with fresh trials, in {}", dir.display()));
     let ended = rounds::study(&mut why, &dir, dir.join(rounds::ROUNDS).exists())?;
     let mut found = why.findings();
     if let (Some(found), Ended::Finished) = (&mut found, &ended) {
@@ -91,7 +91,7 @@ fn why_between(plan: &Plan, dir: &Path, args: &Bisect) -> Result<(Option<WhyFind
 /// The answer of `bisect --dry-run`.
 #[derive(Debug, Serialize)]
 struct BisectForecast {
-    /// The history, the good end first.
+    /// The history, from the good end.
     members: Vec<String>,
     /// About how many of them would be tried.
     expected: usize,

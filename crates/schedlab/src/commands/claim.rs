@@ -27,7 +27,7 @@ pub(super) struct Claim {
 /// can be another's at the next moment: [`Claim::of`] takes it.)
 pub(in crate::commands) fn must_be_free(dir: &Path, option: &str) -> Result<()> {
     if [TRACE_FILE, OUTCOME_FILE].iter().any(|file| dir.join(file).exists()) {
-        bail!("{} holds a recording already: give another {option}", dir.display());
+        bail!("{} already contains a recording: give another {option}", dir.display());
     }
     Ok(())
 }
@@ -38,7 +38,7 @@ impl Claim {
         must_be_free(dir, option)?;
         match Self::attempt(dir)? {
             Some(claim) => Ok(claim),
-            None => bail!("{} holds a recording already: give another {option}", dir.display()),
+            None => bail!("{} already contains a recording: give another {option}", dir.display()),
         }
     }
 
@@ -46,7 +46,7 @@ impl Claim {
     pub(super) fn first_free(default: &Path) -> Result<Self> {
         loop {
             if let Some(claim) = Self::attempt(&session::unused(default.to_owned()))
-                .context("no place for the recording; name one by -o DIR")?
+                .context("no directory for the recording; give one with -o DIR")?
             {
                 return Ok(claim);
             }
@@ -143,7 +143,7 @@ mod tests {
             let claims = at_once(|| Claim::of(&asked, "--out").map_err(|error| error.to_string()));
             let refused: BTreeSet<&String> = claims.iter().filter_map(|claim| claim.as_ref().err()).collect();
             assert_eq!(claims.iter().filter(|claim| claim.is_ok()).count(), 1);
-            let sentence = format!("{} holds a recording already: give another --out", asked.display());
+            let sentence = format!("{} already contains a recording: give another --out", asked.display());
             assert_eq!(refused, BTreeSet::from([&sentence]));
             assert!(asked.join(TRACE_FILE).exists(), "the refused take nothing from it");
         }

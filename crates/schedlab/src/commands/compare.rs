@@ -49,7 +49,7 @@ fn side(first: &Path, more: &[PathBuf]) -> Result<(Manifest, Vec<TrialRecord>)> 
     for dir in more {
         let run = open(dir)?;
         schedlab_analyze::pool(&mut side, (run.manifest, run.trials)).map_err(|what| {
-            anyhow!("{} is not on one side with {}: {what}; compare the two", dir.display(), first.display())
+            anyhow!("{} cannot be on the same side as {}: {what}; compare the two", dir.display(), first.display())
         })?;
     }
     Ok(side)

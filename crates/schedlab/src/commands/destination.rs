@@ -19,7 +19,7 @@ pub(super) fn check(option: &str, file: Option<&Path>, read: &[&Path], is_dry_ru
     }
     let there = std::fs::metadata(&place);
     if there.as_ref().is_ok_and(Metadata::is_dir) {
-        bail!("{option}: {} is a directory; name a file in it", file.display());
+        bail!("{option}: {} is a directory; give a file in it", file.display());
     }
     let is_device = there.as_ref().is_ok_and(|there| !there.is_file());
     if let Some(lost) = read.iter().find(|path| !is_device && holds(path, &place)) {
@@ -49,7 +49,7 @@ pub(super) fn is_same(a: &Metadata, b: &Metadata) -> bool {
 pub(super) fn outside(option: &str, place: &Path, tree_option: &str, tree: &Path) -> Result<()> {
     match within(place, tree) {
         Some(tree) => bail!(
-            "{option} {}: it lies in {tree_option} {}, which stays as it is; name a place outside of it",
+            "{option} {}: it is inside {tree_option} {}, which is not modified; give a path outside of it",
             place.display(),
             tree.display()
         ),

@@ -64,7 +64,7 @@ pub(super) fn run(args: &Profile) -> Result<u8> {
     }
     print(args, &profile, operations)?;
     match failed {
-        Some(how) => bail!("the command ended with {how}; what it did is profiled"),
+        Some(how) => bail!("the command ended with {how}; the profile is complete"),
         None => Ok(exit::DONE),
     }
 }

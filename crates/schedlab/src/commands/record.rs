@@ -48,7 +48,7 @@ pub(super) fn run(args: &Record) -> Result<u8> {
     }
     let length_ns = args.duration.as_deref().map(parse_duration_ns).transpose().context("--duration")?;
     if args.command.is_empty() && length_ns.is_none() {
-        usage!("say for how long (-d 5s), or beside what (-- COMMAND, or -- a workload such as pipe:pin=same)");
+        usage!("give a duration (-d 5s), a command (-- COMMAND) or a workload (-- pipe:pin=same)");
     }
     if !args.command.is_empty() && length_ns.is_some() {
         usage!("a command is recorded to its end: leave out -d, or put `timeout` before the command");
@@ -63,7 +63,7 @@ pub(super) fn run(args: &Record) -> Result<u8> {
     let (recorded, failed) = beside_command(args, trace, length_ns)?;
     tell(recorded, &args.answer)?;
     match failed {
-        Some(how) => bail!("the command ended with {how}; what it did is recorded"),
+        Some(how) => bail!("the command ended with {how}; the recording is complete"),
         None => Ok(exit::DONE),
     }
 }
@@ -219,7 +219,7 @@ fn self_test(args: &Record) -> Result<u8> {
     remove_traces(&dir.join(session::TRACES))?;
     let run = RunReader::open(&dir)?;
     let cost = schedlab_analyze::recorder_cost(&run.trials, "round_trips_per_s")
-        .context("too few whole blocks to say what recording costs")?;
+        .context("too few complete blocks to estimate what recording costs")?;
     let file = dir.join("recorder-cost.json");
     places::write_whole(&file, 0o666, (schedlab_run::json::pretty(&cost)? + "\n").as_bytes())
         .with_context(|| format!("{} cannot be written", file.display()))?;

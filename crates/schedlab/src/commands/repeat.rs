@@ -28,7 +28,7 @@ pub(super) fn run(args: &Repeat) -> Result<u8> {
     }
     if !asks.is_empty() && !args.trust {
         bail!(
-            "{}: whoever made the pack decides what your user does here: it {}; look at it with --dry-run, and say --trust",
+            "{}: the author of the pack decides what runs here under your user: it {}; look at it with --dry-run, then give --trust",
             args.file.display(),
             asks.join(", ")
         );
@@ -104,7 +104,7 @@ fn repeated(pack: &Pack, kernels: &Kernels<'_>, args: &Repeat) -> Result<Result<
     let ended = session::run(&dir, begun, &*place)?;
     ended.sealed?;
     if matches!(ended.manifest.end(), RunEnd::Interrupted) {
-        bail!("interrupted; the same command with --resume -o {} goes on", dir.display());
+        bail!("interrupted; continue with the same command and --resume -o {}", dir.display());
     }
     Ok(Ok(answered(pack, &dir, &ended.manifest, &ended.trials)))
 }
@@ -119,14 +119,14 @@ fn answered(pack: &Pack, dir: &Path, manifest: &Manifest, trials: &[TrialRecord]
 fn finished(dir: &Path, plan: &Plan) -> Result<Option<Run>> {
     if !dir.exists() {
         bail!(
-            "{} is not there, so there is nothing to go on with: leave out --resume, or name the run by -o DIR",
+            "{} does not exist, so there is nothing to resume: leave out --resume, or give the run with -o DIR",
             dir.display()
         );
     }
     let run = session::packed(dir)?;
     if run.manifest.plan_toml != plan.to_toml() {
         bail!(
-            "{} is no run of this pack under these options (--trials, --kernel): give those it was begun with, or leave out --resume",
+            "{} is not a run of this pack under these options (--trials, --kernel): give those it was started with, or leave out --resume",
             dir.display()
         );
     }

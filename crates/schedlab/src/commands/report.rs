@@ -169,7 +169,7 @@ pub(super) fn write_file(file: &Path, write: impl FnOnce(&mut dyn Write) -> std:
     let place = std::fs::canonicalize(file).unwrap_or_else(|_| file.to_owned());
     let kind = std::fs::metadata(&place).map(|there| there.file_type());
     if kind.as_ref().is_ok_and(std::fs::FileType::is_dir) {
-        bail!("{} is a directory; name a file in it", file.display());
+        bail!("{} is a directory; give a file in it", file.display());
     }
     if kind.is_ok_and(|kind| !kind.is_file()) {
         let mut out = BufWriter::with_capacity(BUFFER, std::fs::File::create(&place).with_context(what)?);

@@ -21,13 +21,13 @@ pub(super) fn place(dir: &Path, number: u32) -> PathBuf {
 pub(super) fn study(study: &mut dyn Study, dir: &Path, resume: bool) -> Result<Ended> {
     let rounds = dir.join(ROUNDS);
     if !resume && rounds.exists() {
-        bail!("{} holds rounds of a study already; go on with --resume, or give another -o DIR", dir.display());
+        bail!("{} already contains rounds of a study; continue with --resume, or give another -o DIR", dir.display());
     }
     if resume && !rounds.exists() {
-        bail!("{} holds no study to go on with: leave out --resume, or name its directory by -o DIR", dir.display());
+        bail!("{} contains no study to resume: leave out --resume, or give its directory with -o DIR", dir.display());
     }
     std::fs::create_dir_all(&rounds)
-        .with_context(|| format!("{} cannot be made; name another place by -o DIR", rounds.display()))?;
+        .with_context(|| format!("{} cannot be created; give another with -o DIR", rounds.display()))?;
     let mut measure = |number: u32, plan: &Plan| round(&place(dir, number), number, plan);
     let (ended, _) = drive(study, &mut measure)?;
     if ended == Ended::Interrupted && !session::is_guest() {
@@ -45,7 +45,7 @@ pub(super) fn stored(dir: &Path, number: u32, plan: &Plan) -> Result<Option<Roun
     let stored = session::packed(dir).with_context(|| format!("round {number}"))?;
     if stored.sealed && stored.manifest.plan_toml != plan.to_toml() {
         bail!(
-            "{} is a round of another study; give another -o DIR, or the plan and options it was begun with",
+            "{} is a round of another study; give another -o DIR, or the plan and options it was started with",
             dir.display()
         );
     }

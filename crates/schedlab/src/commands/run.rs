@@ -85,7 +85,7 @@ pub(super) fn begun(dir: &Path, plan: &Plan, place: &dyn Place, go_on: bool) -> 
     let manifest = place.prepare(plan)?;
     let writer = RunWriter::create(dir, &manifest).map_err(|error| match error {
         RunError::Io { .. } => {
-            anyhow::Error::from(error).context("the run directory cannot be made; name another place by -o DIR")
+            anyhow::Error::from(error).context("the run directory cannot be created; give another with -o DIR")
         }
         other => other.into(),
     })?;
@@ -112,7 +112,7 @@ fn resume(dir: &Path, plan: &Plan, place: &dyn Place) -> Result<Begun> {
 fn same_experiment(dir: &Path, manifest: &Manifest, plan: &Plan, place: &dyn Place) -> Result<Vec<String>> {
     if manifest.plan_toml != plan.to_toml() {
         bail!(
-            "{} was begun with another plan; give another --out, or the plan it was begun with (manifest.json)",
+            "{} was started with another plan; give another --out, or the plan it was started with (manifest.json)",
             dir.display()
         );
     }
@@ -124,7 +124,7 @@ fn same_experiment(dir: &Path, manifest: &Manifest, plan: &Plan, place: &dyn Pla
     if let Some(change) = changed.first() {
         let all: Vec<&str> = changed.iter().map(|change| change.what.as_str()).collect();
         bail!(
-            "{} was begun under other conditions: {} was `{}` and is `{}`{}; put back what changed, or begin a new run (--out)",
+            "{} was started under other conditions: {} was `{}` and is `{}`{}; restore what changed, or start a new run (--out)",
             dir.display(),
             change.what,
             change.before,

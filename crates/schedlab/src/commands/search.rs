@@ -8,7 +8,7 @@ use crate::exit::{self, usage};
 use crate::output::{say, to_stdout};
 use anyhow::{Context, Result, bail};
 use schedlab_analyze::{SearchFindings, Verdict};
-use schedlab_run::{Arm, Plan};
+use schedlab_run::{Arm, Plan, RunEnd};
 use schedlab_trial::rounds::{Ended, Study};
 use schedlab_trial::search::SearchStudy;
 use schedlab_tune::{Roots, needs};
@@ -87,7 +87,7 @@ fn seeded(plan: &Plan, dir: &Path, resume: bool) -> Result<Plan> {
         plan.seed = plan.seed.or(begun.seed);
         if plan != begun {
             bail!(
-                "{} was begun with another plan; give another --out, or the plan it was begun with ({PLAN})",
+                "{} was started with another plan; give another --out, or the plan it was started with ({PLAN})",
                 dir.display()
             );
         }
@@ -95,9 +95,9 @@ fn seeded(plan: &Plan, dir: &Path, resume: bool) -> Result<Plan> {
     }
     plan.seed = plan.seed.or_else(|| Some(schedlab_trial::prepare::fresh_seed()));
     std::fs::create_dir_all(dir)
-        .with_context(|| format!("{} cannot be made; name another place by -o DIR", dir.display()))?;
+        .with_context(|| format!("{} cannot be created; give another with -o DIR", dir.display()))?;
     if dir.join(PLAN).exists() || dir.join(rounds::ROUNDS).exists() {
-        bail!("{} holds a search already; go on with --resume, or give another -o DIR", dir.display());
+        bail!("{} already contains a search; continue with --resume, or give another -o DIR", dir.display());
     }
     Ok(plan)
 }
@@ -160,7 +160,7 @@ fn conclude(dir: &Path, found: &SearchFindings, output: &RunOutput) -> Result<u8
     }
     let is_asked = output.fail_on.is_some();
     Ok(match found.verdict {
-        _ if found.ended.starts_with("void") => exit::VOID,
+        _ if matches!(RunEnd::of(&found.ended), RunEnd::Void(_)) => exit::VOID,
         Some(Verdict::Worse) if is_asked => exit::WORSE,
         Some(Verdict::Better | Verdict::Equivalent) => exit::DONE,
         _ if is_asked => exit::INCONCLUSIVE,

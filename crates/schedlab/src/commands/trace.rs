@@ -29,7 +29,7 @@ use std::io::{IsTerminal, Seek, Write};
 use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 
-/// Rows that a table shows when nobody says how many.
+/// Default number of rows of a table.
 const ROWS: usize = 20;
 
 #[derive(Debug, Args)]
@@ -40,23 +40,23 @@ pub(crate) struct Trace {
 
 #[derive(Debug, Subcommand)]
 enum Analysis {
-    /// How long tasks waited for a CPU: after a wakeup and after a preemption
+    /// Show how long tasks waited for a CPU: after a wakeup and after a preemption
     Latency(Latency),
-    /// Every time on a CPU as a line: slept, waited, ran
+    /// Print one line for each time on a CPU: slept, waited, ran
     Timehist(Timehist),
-    /// Who had each CPU over time: a line for each CPU, or with --switches a line for each change
+    /// Draw who had each CPU over time: one line per CPU, or with --switches one line per switch
     Map(Map),
     #[command(flatten)]
     Asked(asked::Question),
-    /// How late work items run, by work function: queued, activated, executed, and what held up their kworker
+    /// Show how late work items run, by work function: queued, activated, executed, and what delayed their kworker
     Kworkers(kworkers::Works),
-    /// Where the partners of pairs ran: of pipe:copies=4, and how long they waited, beside their scores
+    /// Show where the partners of each pair ran (pipe:copies=4): CPUs, waits and score
     Copies(pairs::Pairs),
-    /// What happened in the slowest operations: of a traced workload, step by step, behind whom, woken by whom
+    /// Show what happened in the slowest operations of a traced workload: step by step, behind whom, woken by whom
     Slow(slow::SlowOf),
-    /// Two traces, or two sets of traces, side by side: what moved most first
+    /// Compare two traces, or two sets of traces: largest change first
     Diff(diff::Sides),
-    /// Write the trace for other tools: Perfetto's protobuf, lines of ftrace, or Parquet tables
+    /// Convert a trace for other tools: Perfetto's protobuf, ftrace text, or Parquet tables
     Convert(convert::Convert),
 }
 
@@ -65,13 +65,13 @@ enum Analysis {
 struct Source {
     /// The trace, or `-` for standard input
     ///
-    /// perf.data (also compressed, also of `perf record -o -`), trace.dat, a Perfetto trace or ftrace's text, a recording of
-    /// schedlab or its directory, or `-` for standard input
+    /// perf.data (also compressed, or as `perf record -o -` writes it), trace.dat, a Perfetto trace, ftrace text, a recording
+    /// of schedlab or its directory, or `-` for standard input
     file: PathBuf,
-    /// The findings as JSON on standard output
+    /// Print the findings as JSON
     #[arg(long)]
     json: bool,
-    /// Of a Perfetto trace of a host and its guests the guest with this machine_id, instead of the host
+    /// In a Perfetto trace of a host and its guests, analyse the guest with this machine_id instead of the host
     #[arg(long, value_name = "ID")]
     machine: Option<u32>,
 }
@@ -94,7 +94,7 @@ enum Sort {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Compat {
-    /// `perf sched latency`: its rules and its columns
+    /// The rules and columns of `perf sched latency`
     Perf,
 }
 
@@ -104,21 +104,21 @@ struct Latency {
     source: Source,
     #[command(flatten)]
     filters: Filters,
-    /// A row for each task instead of one for all tasks of a name
+    /// One row per task instead of one per task name
     #[arg(long, short = 'p')]
     each_task: bool,
-    /// What the rows are ordered by
+    /// Order of the rows
     #[arg(long, value_enum, default_value = "max")]
     sort: Sort,
-    /// Most rows to show; 0 shows all [default: 20]
+    /// Show at most N rows, 0 for all [default: 20]
     #[arg(long, value_name = "N")]
     top: Option<usize>,
-    /// The numbers and the page of another tool
+    /// Print what another tool would print
     #[arg(long, value_enum, value_name = "TOOL", conflicts_with_all = ["json", "comm", "tid", "cgroup", "time", "cpu", "state", "prio", "sort", "top"])]
     compat: Option<Compat>,
 }
 
-/// A trace and what of it is asked for.
+/// A trace and what to print of it.
 #[derive(Debug, Args)]
 struct Selected {
     #[command(flatten)]
@@ -131,10 +131,10 @@ struct Selected {
 struct Timehist {
     #[command(flatten)]
     selected: Selected,
-    /// Most lines, 0 for all [default: all; of --json what stays below 20 kB]
+    /// Print at most N lines, 0 for all [default: all; in JSON as many as fit in 20 kB]
     #[arg(long, value_name = "N")]
     top: Option<usize>,
-    /// A picture instead: who had each CPU, and whether the next one had just been woken or had waited
+    /// Draw an SVG instead: who had each CPU, and whether each task had just been woken or had waited
     #[arg(long, value_name = "FILE", conflicts_with = "json")]
     svg: Option<PathBuf>,
 }
@@ -145,11 +145,11 @@ struct Map {
     source: Source,
     #[command(flatten)]
     filters: Filters,
-    /// A line for each change of who is on a CPU, all CPUs beside each other, as `perf sched map` draws it
+    /// Print one line per switch, with all CPUs side by side, as `perf sched map` does
     #[arg(long)]
     switches: bool,
-    /// Most names with a sign of their own; 0 gives signs to as many as there are letters [default: 20]; with --switches
-    /// most lines, 0 for all [default: all; of --json what stays below 20 kB]
+    /// Give at most N task names a letter of their own, 0 for as many as there are letters [default: 20]; with --switches,
+    /// print at most N lines, 0 for all [default: all; in JSON as many as fit in 20 kB]
     #[arg(long, value_name = "N")]
     top: Option<usize>,
 }
@@ -217,7 +217,7 @@ fn run_timehist(args: &Timehist) -> Result<()> {
             );
         }
         if rows.is_empty() {
-            bail!("nothing on a CPU lies in what was asked for, and no picture is made: see --time, --cpu and --comm");
+            bail!("no time on a CPU matches the filters, so no picture is written: see --time, --cpu and --comm");
         }
         let svg = schedlab_report::timehist_svg(&rows, &traces::place(&source.file));
         return std::fs::write(file, svg).with_context(|| format!("{} cannot be written", file.display()));
@@ -283,7 +283,7 @@ fn part_numbers(path: &Path) -> Vec<usize> {
     numbers
 }
 
-/// The trace in a directory that `record -o` or `bench --trace` wrote; of anything else itself.
+/// The trace inside a directory that `record -o` or `bench --trace` wrote; any other path as it is.
 fn trace_in(path: &Path) -> PathBuf {
     let inside = path.join(super::record::TRACE_FILE);
     if inside.is_file() {
@@ -298,7 +298,7 @@ impl Source {
     fn open(&self, wanted: schedlab_trace::Kinds) -> Result<Reader> {
         let mut reader = open(&self.file, wanted)?;
         if self.machine.is_some_and(|machine| !reader.choose_machine(machine)) {
-            bail!("--machine: {} is no trace of several machines; only those of Perfetto are", self.file.display());
+            bail!("--machine: {} is not a trace of several machines; only those of Perfetto are", self.file.display());
         }
         Ok(reader)
     }
@@ -309,7 +309,7 @@ impl Source {
         Ok((self.open(wanted)?, scope))
     }
 
-    /// Asks an analysis about what the filters select and prints what it finds.
+    /// Runs an analysis on what the filters select and prints its findings.
     fn answer<T: serde::Serialize>(
         &self,
         top: Option<usize>,
@@ -374,16 +374,15 @@ impl Source {
                 "{file}: there are more lines than the {} kB that are printed: --top N prints so many, --top 0 all",
                 room / 1000
             )),
-            (true, None, Some(most)) => bail!(
-                "{file}: there are more lines than the {} MiB that are printed; narrow it down by --time FROM,TO",
-                most >> 20
-            ),
+            (true, None, Some(most)) => {
+                bail!("{file}: the output is larger than {} MiB; narrow it down with --time FROM,TO", most >> 20)
+            }
             _ => {}
         }
         Ok(())
     }
 
-    /// Of JSON as much as is asked for, by the analysis' own `top`, or as there is room for.
+    /// JSON, cut to `top` entries of the analysis' lists or to the usual size.
     fn print<T: serde::Serialize>(
         &self,
         top: Option<usize>,
@@ -413,7 +412,7 @@ pub(super) fn print<T: serde::Serialize>(
     to_stdout(|out| page(found).text(width, colour, out))
 }
 
-/// A file by position, or a pipe from its beginning to its end.
+/// A file, read by position, or a pipe, read from beginning to end.
 fn bytes(path: &Path) -> Result<Box<dyn ByteSource>> {
     if path == Path::new("-") {
         return standard_input();
@@ -434,7 +433,7 @@ fn standard_input() -> Result<Box<dyn ByteSource>> {
     Ok(if whole { Box::new(file) } else { Box::new(Forward::new(file)) })
 }
 
-/// What a directory is that is no trace, and what to name instead.
+/// An error for a directory that is not a trace: what it is, and what to name instead.
 fn of_directory(path: &Path) -> &'static str {
     if path.join("manifest.json").exists() {
         "that of a run: name one of its traces, traces/*.slt, or ask `trace slow`, `copies` or `kworkers`, which take a run"
@@ -448,7 +447,7 @@ fn slices() -> usize {
     terminal_width().clamp(60, 240) - 20
 }
 
-/// Rows to show: as `--top` says, where it says nothing `usual`, all for 0.
+/// Rows to show: `--top`, or `usual` without it; 0 means all.
 fn most(top: Option<usize>, usual: usize) -> Option<usize> {
     Some(top.unwrap_or(usual)).filter(|rows| *rows > 0)
 }

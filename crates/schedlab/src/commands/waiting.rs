@@ -29,7 +29,7 @@ pub(super) fn wait_for_command(mut child: Child, interrupt: Interrupt) -> Result
         told = Some(next);
         if let Some(signal) = next.signal {
             // It is not waited for yet, so the number is still its own.
-            signal::kill(child.id(), signal).context("the command cannot be told to end")?;
+            signal::kill(child.id(), signal).context("the command cannot be terminated")?;
         }
     }
     let status = child.wait().context("the command cannot be waited for")?;

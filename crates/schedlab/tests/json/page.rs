@@ -60,28 +60,28 @@ pub(crate) const ANSWERS: [Answer; 38] = [
 
 const HEAD: &str = "# The JSON of all commands
 
-`--json` prints one object, told apart by its first member `schema`; `trace timehist` and `trace map
---switches` print an object a line, without it, and as many as stay below 20 kB (`--top N` so many,
-`--top 0` all). `schedlab explain-json SCHEMA` prints the part of
-this page that is of one schema. A schema's number changes when a member goes away or changes its
-meaning; members may be added.
+`--json` prints one object; its first member, `schema`, names its type. `trace timehist` and `trace
+map --switches` instead print one object per line, without `schema`, and as many lines as fit in 20
+kB (`--top N` sets the number, `--top 0` prints all). `schedlab explain-json SCHEMA` prints the
+tables of one schema from this page. A schema's number changes when a member is removed or changes
+its meaning; members may be added.
 
-An answer stays below 20 kB. Where it would not, lists are cut: those of numbers whole, since half
-of a distribution misleads, those of rows from the end, objects by name to their largest, and at
-last long texts. `shortened` then says of each list how many `entries` there were and how many are
-`kept`. `--top N` cuts each list of rows to N entries instead, and `--top 0` nothing; analyses of
-traces and profiles have a `--top` for their own rows, and with it nothing else is cut. What is
-written to a file is whole.
+The output stays below 20 kB. If it would be larger, lists are shortened: lists of numbers are
+dropped whole, because half of a distribution misleads; lists of rows are cut at the end; objects
+with arbitrary keys keep their largest entries; long texts are cut last. `shortened` then gives, for
+each list, how many `entries` there were and how many are `kept`. `--top N` cuts each list of rows
+to N entries instead, and `--top 0` cuts nothing. Analyses of traces and profiles have a `--top` for
+their own rows; with it nothing else is cut. Files are always written complete.
 
 Times end in `_ns` and are whole nanoseconds; those *of the trace's clock* are instants, the others
-durations. What is not there is `null`, or absent where a row says so; a number that is not finite is
-`null`. Every table but for the top one of a schema is the shape of an object in it. Cells of a
-histogram are those of [FORMAT.md](../FORMAT.md) (histogram_cells), so that distributions of several
-traces add up cell by cell.
+durations. Missing values are `null`, or absent if a row says so; a number that is not finite is
+`null`. The first table of a schema describes the whole object, the others the objects in it. Cells
+of a histogram are those of [FORMAT.md](../FORMAT.md) (histogram_cells), so distributions of several
+traces can be added cell by cell.
 
-This page is written from the comments of the types that are printed (`crates/schedlab/tests/json`),
-and checked against what the commands print. Not in it: the lines of `kernel port --json`
-([kernel.md](kernel.md)), and `dossier.json`.
+This page is generated from the comments of the printed types (`crates/schedlab/tests/json`) and
+checked against real output. It does not cover the lines of `kernel port --json`
+([kernel.md](kernel.md)) and `dossier.json`.
 ";
 
 /// The page.
@@ -101,13 +101,17 @@ pub(crate) fn page(shapes: &Shapes) -> String {
             }
             let mut met = Vec::new();
             let title = title.unwrap_or_else(|| format!("### {name}"));
-            write!(page, "\n{title}\n\n| field | type | what it is |\n|---|---|---|\n").unwrap();
+            write!(page, "\n{title}\n\n| field | type | meaning |\n|---|---|---|\n").unwrap();
             for (its, field) in shapes.members(&of, &name) {
-                assert!(!field.means.is_empty(), "{name}.{} says nothing", field.name);
+                assert!(!field.means.is_empty(), "{name}.{} has no comment", field.name);
                 let mut of = shapes.in_words(&its, &field.of, &mut met);
                 of += if field.or_text { ", or \"NaN\", \"inf\", \"-inf\"" } else { "" };
                 of += if field.optional { ", or absent" } else { "" };
-                let means = if field.name == "schema" { "Which answer this is.".into() } else { plain(&field.means) };
+                let means = if field.name == "schema" {
+                    "The name and version of the schema.".into()
+                } else {
+                    plain(&field.means)
+                };
                 writeln!(page, "| `{}` | {of} | {means} |", field.name).unwrap();
             }
             left.extend(met.into_iter().rev());
@@ -118,10 +122,10 @@ pub(crate) fn page(shapes: &Shapes) -> String {
 
 /// `[`Name`]` is a link in Rust's documents only, as is `[`Name`](path)`; `|` ends a cell.
 fn plain(means: &str) -> String {
-    let mut text = means.replace("[`", "`").replace("`]", "`").replace('|', "\\|");
-    while let Some(at) = text.find("`(") {
+    let mut text = means.replace("[`", "`").replace('|', "\\|");
+    while let Some(at) = text.find("`](") {
         let end = text[at..].find(')').map_or(text.len(), |end| at + end + 1);
         text.replace_range(at + 1..end, "");
     }
-    text
+    text.replace("`]", "`")
 }

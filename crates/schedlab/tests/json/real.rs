@@ -37,7 +37,7 @@ impl Met {
     }
 
     fn object(&mut self, shapes: &Shapes, (of, name): (&str, &str), value: &Value, at: &str) {
-        let members = value.as_object().unwrap_or_else(|| panic!("{at} is no object: {value}"));
+        let members = value.as_object().unwrap_or_else(|| panic!("{at} is not an object: {value}"));
         let fields = shapes.members(of, name);
         self.types.insert((shapes.get(of, name).0.to_owned(), name.to_owned()));
         let is_top = !at.contains(['.', '[']);
@@ -58,14 +58,14 @@ impl Met {
             Rust::Option(_) if value.is_null() => {}
             Rust::Option(of) => inner(of, value, at),
             Rust::List(of) | Rust::Array(of, _) => {
-                let entries = value.as_array().unwrap_or_else(|| panic!("{at} is no list: {value}"));
+                let entries = value.as_array().unwrap_or_else(|| panic!("{at} is not a list: {value}"));
                 entries.iter().for_each(|entry| inner(of, entry, &format!("{at}[]")));
             }
             Rust::ByName(of) => {
                 value.as_object().unwrap().values().for_each(|entry| inner(of, entry, &format!("{at}.*")))
             }
             Rust::Several(all) => {
-                let entries = value.as_array().unwrap_or_else(|| panic!("{at} is no list: {value}"));
+                let entries = value.as_array().unwrap_or_else(|| panic!("{at} is not a list: {value}"));
                 assert_eq!(entries.len(), all.len(), "{at}");
                 all.iter().zip(entries).for_each(|(of, entry)| inner(of, entry, &format!("{at}[]")));
             }
@@ -81,7 +81,7 @@ impl Met {
             }
             Rust::Named(name) => match shapes.get(its, name) {
                 (_, Shape::Words(words)) => {
-                    let word = value.as_str().unwrap_or_else(|| panic!("{at} is no word: {value}"));
+                    let word = value.as_str().unwrap_or_else(|| panic!("{at} is not a word: {value}"));
                     assert!(words.iter().any(|(known, _)| known == word), "{at}: `{word}` is not on the page");
                 }
                 (of, Shape::Object(_)) => {

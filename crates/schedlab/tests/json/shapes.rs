@@ -23,7 +23,7 @@ pub(crate) struct Field {
     pub(crate) flattened: bool,
     /// Whether it may be absent.
     pub(crate) optional: bool,
-    /// Whether what is no number may stand in it as text.
+    /// Whether what is not a number may stand in it as text.
     pub(crate) or_text: bool,
 }
 
@@ -115,7 +115,7 @@ impl Shapes {
 
     /// The members of an object, those of flattened ones among them.
     pub(crate) fn members(&self, of: &str, name: &str) -> Vec<(String, Field)> {
-        let (its, Shape::Object(fields)) = self.get(of, name) else { panic!("{name} is no object") };
+        let (its, Shape::Object(fields)) = self.get(of, name) else { panic!("{name} is not an object") };
         let one = |field: &Field| match field.flattened {
             true => self.members(its, &field.of),
             false => vec![(its.to_owned(), field.clone())],

@@ -132,7 +132,7 @@ impl Engine {
     fn take_rare<O: Observer>(&mut self, event: &Event, observer: &mut O) {
         let ts = event.ts;
         if event.what.is_mark() || event.is_from_before() {
-            // What a recorder found when it began is no event of the trace either.
+            // What a recorder found when it began is not an event of the trace either.
             self.counts.events -= 1;
         }
         match event.what {

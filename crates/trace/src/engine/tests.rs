@@ -7,7 +7,7 @@ use crate::drawing::{Drawing, tell, tell_by};
 
 #[test]
 fn a_wakeup_is_split_at_the_queue() {
-    let told = tell(
+    let seen = tell(
         "
         0 10 A S > .
         1 20 waking A by B
@@ -17,14 +17,14 @@ fn a_wakeup_is_split_at_the_queue() {
     ",
     );
     assert_eq!(
-        told.lines,
+        seen.lines,
         ["A slept 10-20 Interruptible", "A waited 20-29 Waking queued 22", "A ran 29-40 on 0 to Interruptible",]
     );
 }
 
 #[test]
 fn preemption_in_the_kernel_and_on_the_way_to_user_mode_are_one_kind() {
-    let told = tell(
+    let seen = tell(
         "
         0 10 A R > B
         0 15 B S > A
@@ -32,12 +32,12 @@ fn preemption_in_the_kernel_and_on_the_way_to_user_mode_are_one_kind() {
         0 26 B S > A
     ",
     );
-    assert_eq!(told.waits(), ["A waited 10-15 Preempted", "A waited 20-26 Preempted"]);
+    assert_eq!(seen.waits(), ["A waited 10-15 Preempted", "A waited 20-26 Preempted"]);
 }
 
 #[test]
 fn a_waking_while_preempted_cancels_a_sleep_and_the_wait_goes_on() {
-    let told = tell(
+    let seen = tell(
         "
         0 10 A R+ > B
         1 12 waking A by C
@@ -45,13 +45,13 @@ fn a_waking_while_preempted_cancels_a_sleep_and_the_wait_goes_on() {
         0 18 B S > A
     ",
     );
-    assert_eq!(told.waits(), ["A waited 10-18 Preempted"]);
-    assert_eq!(told.counts.cancelled, 1);
+    assert_eq!(seen.waits(), ["A waited 10-18 Preempted"]);
+    assert_eq!(seen.counts.cancelled, 1);
 }
 
 #[test]
 fn a_waking_before_the_switch_out_is_kept_and_repaired() {
-    let told = tell(
+    let seen = tell(
         "
         0 10 . R > A
         1 14 waking A by B
@@ -60,13 +60,13 @@ fn a_waking_before_the_switch_out_is_kept_and_repaired() {
         0 30 A S > .
     ",
     );
-    assert_eq!(told.waits(), ["A waited 15-19 Repaired"]);
-    assert_eq!((told.counts.repaired, told.counts.cancelled), (1, 0));
+    assert_eq!(seen.waits(), ["A waited 15-19 Repaired"]);
+    assert_eq!((seen.counts.repaired, seen.counts.cancelled), (1, 0));
 }
 
 #[test]
 fn a_repaired_wait_keeps_the_time_of_its_queue() {
-    let told = tell(
+    let seen = tell(
         "
         0 10 . R > A
         1 14 waking A by B
@@ -75,12 +75,12 @@ fn a_repaired_wait_keeps_the_time_of_its_queue() {
         0 19 . R > A
     ",
     );
-    assert_eq!(told.waits(), ["A waited 15-19 Repaired queued 17"]);
+    assert_eq!(seen.waits(), ["A waited 15-19 Repaired queued 17"]);
 }
 
 #[test]
 fn a_pending_waking_before_another_one_was_a_cancelled_sleep() {
-    let told = tell(
+    let seen = tell(
         "
         0 10 . R > A
         1 14 waking A by B
@@ -89,13 +89,13 @@ fn a_pending_waking_before_another_one_was_a_cancelled_sleep() {
         0 44 . R > A
     ",
     );
-    assert_eq!(told.waits(), ["A waited 40-44 Waking"]);
-    assert_eq!((told.counts.repaired, told.counts.cancelled), (0, 1));
+    assert_eq!(seen.waits(), ["A waited 40-44 Waking"]);
+    assert_eq!((seen.counts.repaired, seen.counts.cancelled), (0, 1));
 }
 
 #[test]
 fn a_wakeup_while_still_running_settles_that_it_did_not_sleep() {
-    let told = tell(
+    let seen = tell(
         "
         0 10 . R > A
         1 14 waking A by B
@@ -104,13 +104,13 @@ fn a_wakeup_while_still_running_settles_that_it_did_not_sleep() {
         0 30 . R > A
     ",
     );
-    assert_eq!(told.waits(), Vec::<&str>::new());
-    assert_eq!((told.counts.cancelled, told.counts.unseen_wakings), (1, 1));
+    assert_eq!(seen.waits(), Vec::<&str>::new());
+    assert_eq!((seen.counts.cancelled, seen.counts.unseen_wakings), (1, 1));
 }
 
 #[test]
 fn a_pending_waking_before_a_preemption_was_a_cancelled_sleep() {
-    let told = tell(
+    let seen = tell(
         "
         0 10 . R > A
         1 14 waking A by B
@@ -118,13 +118,13 @@ fn a_pending_waking_before_a_preemption_was_a_cancelled_sleep() {
         0 19 B S > A
     ",
     );
-    assert_eq!(told.waits(), ["A waited 15-19 Preempted"]);
-    assert_eq!(told.counts.cancelled, 1);
+    assert_eq!(seen.waits(), ["A waited 15-19 Preempted"]);
+    assert_eq!(seen.counts.cancelled, 1);
 }
 
 #[test]
 fn an_id_that_is_used_again_is_another_task() {
-    let told = tell(
+    let seen = tell(
         "
         0 10 . R > A
         0 20 A X > .
@@ -135,16 +135,16 @@ fn an_id_that_is_used_again_is_another_task() {
     ",
     );
     assert_eq!(
-        told.of(&["waited", "ran"]),
+        seen.of(&["waited", "ran"]),
         ["A#0 ran 10-20 on 0 to Dead", "D#1 waited 31-35 New queued 31", "D#1 ran 35-40 on 0 to Interruptible",]
     );
-    let (old, new) = (&told.tasks[0], &told.tasks[1]);
+    let (old, new) = (&seen.tasks[0], &seen.tasks[1]);
     assert_eq!((old.end, new.start, new.parent.map(|p| p.0)), (Some(20_000), Some(30_000), Some(12)));
 }
 
 #[test]
 fn an_id_that_is_used_again_is_seen_without_its_fork() {
-    let told = tell(
+    let seen = tell(
         "
         0 10 . R > A
         0 20 A Z > .
@@ -152,8 +152,8 @@ fn an_id_that_is_used_again_is_seen_without_its_fork() {
         0 40 D=10 S > .
     ",
     );
-    assert_eq!(told.of(&["ran"]), ["A#0 ran 10-20 on 0 to Dead", "D#1 ran 35-40 on 0 to Interruptible"]);
-    assert_eq!(told.waits(), Vec::<&str>::new());
+    assert_eq!(seen.of(&["ran"]), ["A#0 ran 10-20 on 0 to Dead", "D#1 ran 35-40 on 0 to Interruptible"]);
+    assert_eq!(seen.waits(), Vec::<&str>::new());
 }
 
 #[test]
@@ -166,7 +166,7 @@ fn a_thread_that_exits_runs_on_until_it_leaves_or_the_trace_ends() {
 
 #[test]
 fn a_fork_told_twice_is_one_task() {
-    let told = tell(
+    let seen = tell(
         "
         1 30 fork C D
         1 30 fork C D
@@ -174,13 +174,13 @@ fn a_fork_told_twice_is_one_task() {
         0 35 . R > D
     ",
     );
-    assert_eq!(told.waits(), ["D waited 31-35 New queued 31"]);
-    assert_eq!(told.tasks.len(), 1);
+    assert_eq!(seen.waits(), ["D waited 31-35 New queued 31"]);
+    assert_eq!(seen.tasks.len(), 1);
 }
 
 #[test]
 fn a_renamed_thread_is_the_same_task() {
-    let told = tell(
+    let seen = tell(
         "
         0 10 A S > .
         1 15 rename A sh
@@ -188,13 +188,13 @@ fn a_renamed_thread_is_the_same_task() {
         0 29 . R > sh=10
     ",
     );
-    assert_eq!(told.tasks.len(), 1);
-    assert_eq!(told.waits(), ["A waited 20-29 Waking"]);
+    assert_eq!(seen.tasks.len(), 1);
+    assert_eq!(seen.waits(), ["A waited 20-29 Waking"]);
 }
 
 #[test]
 fn exec_in_a_thread_takes_over_the_leaders_id() {
-    let told = tell(
+    let seen = tell(
         "
         0 10 . R > B
         0 12 exec A B
@@ -204,15 +204,15 @@ fn exec_in_a_thread_takes_over_the_leaders_id() {
     ",
     );
     assert_eq!(
-        told.of(&["ran", "waited"]),
+        seen.of(&["ran", "waited"]),
         ["A ran 10-20 on 0 to Interruptible", "A waited 25-29 Waking", "A ran 29-29 on 0 to the end",]
     );
-    assert_eq!(told.counts.gaps, 0);
+    assert_eq!(seen.counts.gaps, 0);
 }
 
 #[test]
 fn a_migration_while_waiting_is_part_of_the_wait() {
-    let told = tell(
+    let seen = tell(
         "
         0 10 A S > .
         2 20 waking A by B
@@ -221,12 +221,12 @@ fn a_migration_while_waiting_is_part_of_the_wait() {
         1 29 . R > A
     ",
     );
-    assert_eq!(told.of(&["waited", "moved"]), ["A waited 20-29 Waking queued 21", "A moved 0 to 1"]);
+    assert_eq!(seen.of(&["waited", "moved"]), ["A waited 20-29 Waking queued 21", "A moved 0 to 1"]);
 }
 
 #[test]
 fn each_cpu_has_its_own_idle_thread() {
-    let told = tell(
+    let seen = tell(
         "
         0 10 A S > .
         1 11 B S > .
@@ -234,13 +234,13 @@ fn each_cpu_has_its_own_idle_thread() {
         1 13 . R > B
     ",
     );
-    assert_eq!(told.waits(), Vec::<&str>::new());
-    assert_eq!((told.counts.gaps, told.tasks.len()), (0, 2));
+    assert_eq!(seen.waits(), Vec::<&str>::new());
+    assert_eq!((seen.counts.gaps, seen.tasks.len()), (0, 2));
 }
 
 #[test]
 fn a_clock_that_goes_back_censors_what_overlaps_it() {
-    let told = tell(
+    let seen = tell(
         "
         0 5000 A S > .
         1 5010 waking A by B
@@ -250,12 +250,12 @@ fn a_clock_that_goes_back_censors_what_overlaps_it() {
         0 5044 . R > A
     ",
     );
-    assert_eq!(told.of(&["run-censored", "waited", "censored"]), ["A run-censored Gap", "A waited 5040-5044 Waking"]);
+    assert_eq!(seen.of(&["run-censored", "waited", "censored"]), ["A run-censored Gap", "A waited 5040-5044 Waking"]);
 }
 
 #[test]
 fn a_trace_that_ends_leaves_waits_unfinished() {
-    let told = tell(
+    let seen = tell(
         "
         0 10 A S > .
         0 10 . R > B
@@ -264,12 +264,12 @@ fn a_trace_that_ends_leaves_waits_unfinished() {
         0 40 D S > .
     ",
     );
-    assert_eq!(told.waits(), ["A censored Waking Unfinished", "B censored Preempted Unfinished"]);
+    assert_eq!(seen.waits(), ["A censored Waking Unfinished", "B censored Preempted Unfinished"]);
 }
 
 #[test]
 fn first_seen_at_a_waking_is_a_wait_unless_it_was_running() {
-    let told = tell(
+    let seen = tell(
         "
         1 20 waking A by C
         0 25 . R > A
@@ -278,30 +278,30 @@ fn first_seen_at_a_waking_is_a_wait_unless_it_was_running() {
         2 30 . R > B
     ",
     );
-    assert_eq!(told.waits(), ["A waited 20-25 Waking", "B waited 28-30 Repaired"]);
+    assert_eq!(seen.waits(), ["A waited 20-25 Waking", "B waited 28-30 Repaired"]);
 }
 
 #[test]
 fn without_wakings_a_wakeup_begins_the_wait() {
-    let told = tell(
+    let seen = tell(
         "
         0 10 A S > .
         1 22 wakeup A on 0
         0 29 . R > A
     ",
     );
-    assert_eq!(told.waits(), ["A waited 22-29 WakeupOnly queued 22"]);
+    assert_eq!(seen.waits(), ["A waited 22-29 WakeupOnly queued 22"]);
 }
 
 #[test]
 fn a_sleep_that_ends_without_a_waking_is_counted_and_no_wait() {
-    let told = tell(
+    let seen = tell(
         "
         0 10 A S > .
         0 29 . R > A
     ",
     );
-    assert_eq!((told.waits().len(), told.counts.unseen_wakings), (0, 1));
+    assert_eq!((seen.waits().len(), seen.counts.unseen_wakings), (0, 1));
 }
 
 #[test]
@@ -314,8 +314,8 @@ fn a_wakeup_alone_begins_a_wait_only_where_wakings_are_not_recorded() {
     ";
     assert_eq!(tell(ALONE).waits(), ["A waited 95-99 WakeupOnly queued 95"]);
     // Another thread's waking shows that A's was lost, or was before the trace.
-    let told = tell(&format!("1 5 waking B by W\n{ALONE}"));
-    assert_eq!((told.waits()[0], told.counts.unseen_wakings), ("A censored WakeupOnly Gap", 1));
+    let seen = tell(&format!("1 5 waking B by W\n{ALONE}"));
+    assert_eq!((seen.waits()[0], seen.counts.unseen_wakings), ("A censored WakeupOnly Gap", 1));
 }
 
 #[test]
@@ -325,7 +325,7 @@ fn of_very_many_tasks_the_ended_ones_are_let_go() {
         format!("0 {} new T={tid} on 0\n0 {} . R > T={tid}\n0 {} T={tid} X > .\n", start + 1, start + 5, start + 9)
     });
     let drawing = Drawing::new(&lives.collect::<String>());
-    let told = tell_by(Engine::remembering(8), &drawing.ordered(), &drawing.names, &drawing.states);
-    assert_eq!((told.tasks.len(), told.retired), (8, 13));
-    assert_eq!(told.of(&["waited"]).len(), 20);
+    let seen = tell_by(Engine::remembering(8), &drawing.ordered(), &drawing.names, &drawing.states);
+    assert_eq!((seen.tasks.len(), seen.retired), (8, 13));
+    assert_eq!(seen.of(&["waited"]).len(), 20);
 }

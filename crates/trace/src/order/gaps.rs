@@ -17,14 +17,14 @@ pub(super) struct Begin {
     until: Option<u64>,
     lost: u32,
     /// A problem tells of it already.
-    told: bool,
+    reported: bool,
     /// Events of others had to be handed out first, and the gap is open.
     marked: bool,
 }
 
 impl Begin {
-    fn of(cpu: Cpu, told: bool) -> Self {
-        Self { cpu, until: None, lost: 0, told, marked: false }
+    fn of(cpu: Cpu, reported: bool) -> Self {
+        Self { cpu, until: None, lost: 0, reported, marked: false }
     }
 }
 
@@ -152,7 +152,7 @@ impl Order {
         self.begins_late = false;
         for lane in &mut self.cpus {
             let Some(begin) = lane.begin.take() else { continue };
-            if let Some(until) = begin.until.filter(|until| !begin.told && *until > first) {
+            if let Some(until) = begin.until.filter(|until| !begin.reported && *until > first) {
                 let cpu = begin.cpu.0;
                 problems.add(ProblemKind::Lost, || format!("the events of CPU {cpu} before {until} ns are missing"));
             }
@@ -234,8 +234,8 @@ impl Lane {
     }
 
     /// The CPU's first event is missing, and those before it.
-    fn begin_behind_gap(&mut self, cpu: Cpu, lost: u32, told: bool) {
-        self.begin = Some(Begin::of(cpu, told));
+    fn begin_behind_gap(&mut self, cpu: Cpu, lost: u32, reported: bool) {
+        self.begin = Some(Begin::of(cpu, reported));
         (self.losing, self.current) = (Some((cpu, Missing::Lost, lost)), None);
     }
 

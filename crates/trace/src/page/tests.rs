@@ -267,7 +267,7 @@ fn a_decoder_without_what_it_needs_says_what() {
     assert_eq!(error("", &[]), "events/header_page names no timestamp, commit and data");
     assert_eq!(error(HEADER_PAGE, &[("sched", "no")]), "a format of sched is none");
     let other = SWITCH.replace("sched_switch", "sched_other");
-    assert_eq!(error(HEADER_PAGE, &[("sched", &other)]), "sched:sched_other is no event that is read here");
+    assert_eq!(error(HEADER_PAGE, &[("sched", &other)]), "sched:sched_other is not an event that is read here");
     let bare = SWITCH.replace("prev_state;", "state;");
     assert_eq!(error(HEADER_PAGE, &[("sched", &bare)]), "sched_switch has no number `prev_state`");
 }

@@ -84,10 +84,10 @@ mod tests {
         }
         let mut coverage = Coverage::default();
         assert!(!coverage.id_index(&record, false, |id| id == 9));
-        for (online, told) in [(None, 0), (Some(1), 0), (Some(2), 1)] {
+        for (online, seen) in [(None, 0), (Some(1), 0), (Some(2), 1)] {
             let mut problems = Problems::default();
             coverage.tell(online, &mut problems);
-            assert_eq!(problems.count(ProblemKind::Recording), told, "{online:?}");
+            assert_eq!(problems.count(ProblemKind::Recording), seen, "{online:?}");
         }
     }
 }

@@ -152,7 +152,8 @@ impl PerfData {
         if sources.counts().any(|(_, samples)| samples > 0) || UNREAD.iter().any(|kind| problems.count(*kind) > 0) {
             if sources.samples(Kind::SchedSwitch) == Some(0) {
                 problems.add(ProblemKind::Recording, || {
-                    "sched:sched_switch was recorded and not one of it is in the file: nothing can be told about tasks".into()
+                    "sched:sched_switch was recorded and not one of it is in the file: nothing is known about tasks"
+                        .into()
                 });
             }
             return Ok(());

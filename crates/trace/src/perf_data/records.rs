@@ -45,7 +45,7 @@ mod record {
 /// What the caller must do before it goes on.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Step {
-    /// Read more bytes: the rest is no whole record.
+    /// Read more bytes: the rest is not a whole record.
     More,
     /// Hand out the events of a finished round.
     Round,

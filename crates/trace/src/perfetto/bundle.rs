@@ -1,7 +1,7 @@
 //! A bundle: events of one CPU, one by one and in columns.
 
 use super::Perfetto;
-use super::compact::{Compact, Told};
+use super::compact::{Compact, Item};
 use super::events::{Raw, what};
 use super::losses::{Before, Marks};
 use super::schema::{bundle, clock, field};
@@ -42,7 +42,7 @@ impl Perfetto {
     pub(super) fn bundle(&mut self, bytes: &[u8], sequence: u64, at: u64) {
         let (mut cpu, mut marks, mut clock) = (None, Marks::default(), 0);
         let mut span = Span { first: u64::MAX, last: 0 };
-        let mut told: Vec<(u64, Told)> = Vec::new();
+        let mut items: Vec<(u64, Item)> = Vec::new();
         let mut fields = Fields::of(bytes);
         let mut bad = false;
         for (field, value) in fields.by_ref() {
@@ -61,14 +61,14 @@ impl Perfetto {
                     Some(raw) => {
                         span.add(raw.ts);
                         match self.event(&raw, sequence, at) {
-                            Ok(what) => told.extend(what.map(|what| (raw.ts, Told::Event(what)))),
+                            Ok(what) => items.extend(what.map(|what| (raw.ts, Item::Event(what)))),
                             Err(()) => marks.error_at = Some(0),
                         }
                     }
                     None => bad = true,
                 },
                 (bundle::COMPACT_SCHED, Value::Bytes(bytes)) => match Compact::of(bytes, &mut self.dictionary) {
-                    Some(compact) => self.compact(&compact, &mut span, &mut told),
+                    Some(compact) => self.compact(&compact, &mut span, &mut items),
                     None => bad = true,
                 },
                 (bundle::FTRACE_TIMESTAMP | bundle::BOOT_TIMESTAMP, Value::Number(_)) => {}
@@ -91,10 +91,10 @@ impl Perfetto {
             // What could not be read may have been of any time.
             marks.error_at = Some(0);
         }
-        told.sort_by_key(|(ts, _)| *ts);
+        items.sort_by_key(|(ts, _)| *ts);
         self.tell_clock(clock);
         self.missing_before(sequence, cpu, &marks, span);
-        self.hand_on(cpu, &marks, &told);
+        self.hand_on(cpu, &marks, &items);
     }
 
     /// A page of the kernel's buffer that the recorder could not parse, an `FtraceError`: its time.
@@ -143,31 +143,31 @@ impl Perfetto {
     }
 
     /// Hands events on. Where some part of the bundle could not be read, what follows stands in a gap up to the next bundle.
-    fn hand_on(&mut self, cpu: Cpu, marks: &Marks, told: &[(u64, Told)]) {
-        let Some(error_at) = marks.error_at else { return self.push(cpu, false, told) };
+    fn hand_on(&mut self, cpu: Cpu, marks: &Marks, items: &[(u64, Item)]) {
+        let Some(error_at) = marks.error_at else { return self.push(cpu, false, items) };
         let at = usize::from(cpu.0);
-        let first = usize::from(!self.cpus[at].has_events).min(told.len());
-        let split = told.partition_point(|(ts, _)| *ts < error_at).max(first);
-        self.push(cpu, false, &told[..split]);
+        let first = usize::from(!self.cpus[at].has_events).min(items.len());
+        let split = items.partition_point(|(ts, _)| *ts < error_at).max(first);
+        self.push(cpu, false, &items[..split]);
         if !self.cpus[at].has_events {
             return;
         }
-        let ts = told.get(split).or(told.last()).map_or(error_at, |(ts, _)| *ts);
+        let ts = items.get(split).or(items.last()).map_or(error_at, |(ts, _)| *ts);
         self.order.lost(cpu, ts, 0, &mut self.problems);
         self.order.hold_gap(cpu, true);
         (self.cpus[at].current, self.cpus[at].has_gap) = (None, true);
-        self.push(cpu, true, &told[split..]);
+        self.push(cpu, true, &items[split..]);
     }
 
     /// Hands events on, with what compact ones leave out: who was on the CPU.
-    fn push(&mut self, cpu: Cpu, in_gap: bool, told: &[(u64, Told)]) {
+    fn push(&mut self, cpu: Cpu, in_gap: bool, items: &[(u64, Item)]) {
         let state = &mut self.cpus[usize::from(cpu.0)];
-        state.has_events |= !told.is_empty();
-        for (ts, told) in told {
+        state.has_events |= !items.is_empty();
+        for (ts, item) in items {
             let current = state.current;
-            let what = match *told {
-                Told::Event(what) => what,
-                Told::Switch { prev_state, next, next_comm, next_prio } => {
+            let what = match *item {
+                Item::Event(what) => what,
+                Item::Switch { prev_state, next, next_comm, next_prio } => {
                     self.infers_prev = true;
                     // Who leaves at the first one is not known to anybody. Who comes is, and may have waited.
                     let nobody = (Tid::IDLE, Name::UNKNOWN, Prio::UNKNOWN);
@@ -175,7 +175,7 @@ impl Perfetto {
                     let (prev, prev_comm, prev_prio) = current.unwrap_or(nobody);
                     What::Switch { prev, next, prev_comm, next_comm, prev_prio, next_prio, prev_state }
                 }
-                Told::Waking(wake) => What::Waking(crate::Wake { waker: current.map_or(Tid::IDLE, |c| c.0), ..wake }),
+                Item::Waking(wake) => What::Waking(crate::Wake { waker: current.map_or(Tid::IDLE, |c| c.0), ..wake }),
             };
             if let What::Switch { next, next_comm, next_prio, .. } = what {
                 state.current = (!in_gap).then_some((next, next_comm, next_prio));
@@ -198,14 +198,14 @@ impl Perfetto {
         what.map(Some).ok_or(())
     }
 
-    fn compact(&mut self, compact: &Compact, span: &mut Span, told: &mut Vec<(u64, Told)>) {
+    fn compact(&mut self, compact: &Compact, span: &mut Span, items: &mut Vec<(u64, Item)>) {
         for (kind, events) in [(Kind::SchedSwitch, &compact.switches), (Kind::SchedWaking, &compact.wakings)] {
             let Some(field) = field(kind).filter(|_| !events.is_empty()) else { continue };
             *self.counts.entry(field).or_default() += events.len() as u64;
             [events.first(), events.last()].into_iter().flatten().for_each(|(ts, _)| span.add(*ts));
             if self.wanted.has(kind) {
                 self.kinds = self.kinds.with(kind);
-                told.extend_from_slice(events);
+                items.extend_from_slice(events);
             }
         }
     }

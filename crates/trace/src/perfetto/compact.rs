@@ -10,7 +10,7 @@ use crate::prev_state::StateId;
 
 /// An event of a bundle, before it is known who was on the CPU.
 #[derive(Debug, Clone, Copy)]
-pub(super) enum Told {
+pub(super) enum Item {
     Event(What),
     Switch { prev_state: StateId, next: Tid, next_comm: Name, next_prio: Prio },
     Waking(Wake),
@@ -19,8 +19,8 @@ pub(super) enum Told {
 /// The columns as events, with their times.
 #[derive(Debug, Default)]
 pub(super) struct Compact {
-    pub(super) switches: Vec<(u64, Told)>,
-    pub(super) wakings: Vec<(u64, Told)>,
+    pub(super) switches: Vec<(u64, Item)>,
+    pub(super) wakings: Vec<(u64, Item)>,
 }
 
 impl Compact {
@@ -51,13 +51,13 @@ impl Compact {
         let mut ts = 0u64;
         for (at, delta) in columns[column::SWITCH_TIMESTAMP].iter().enumerate() {
             ts = ts.wrapping_add(*delta);
-            let told = Told::Switch {
+            let item = Item::Switch {
                 prev_state: dictionary.states.of_raw(of(column::SWITCH_PREV_STATE, at)?),
                 next: Tid::from_raw(of(column::SWITCH_NEXT_PID, at)? as i64)?,
                 next_comm: comm(of(column::SWITCH_NEXT_COMM, at)?)?,
                 next_prio: Prio::from_raw(of(column::SWITCH_NEXT_PRIO, at)? as i64),
             };
-            compact.switches.push((ts, told));
+            compact.switches.push((ts, item));
         }
         ts = 0;
         for (at, delta) in columns[column::WAKING_TIMESTAMP].iter().enumerate() {
@@ -70,7 +70,7 @@ impl Compact {
                 prio: Prio::from_raw(of(column::WAKING_PRIO, at)? as i64),
                 context: Context::from_common_flags(of(column::WAKING_COMMON_FLAGS, at).unwrap_or(0) as u8),
             };
-            compact.wakings.push((ts, Told::Waking(wake)));
+            compact.wakings.push((ts, Item::Waking(wake)));
         }
         Some(compact)
     }

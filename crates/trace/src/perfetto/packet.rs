@@ -100,7 +100,7 @@ impl Perfetto {
             _ if unpacked => Err("they lie in compressed packets themselves".to_owned()),
             unpacked => unpacked,
         };
-        let told = match packets {
+        let seen = match packets {
             Ok(packets) => {
                 let mut fields = Fields::of(&packets);
                 for (field, value) in fields.by_ref() {
@@ -112,12 +112,12 @@ impl Perfetto {
                 if !fields.broken {
                     return;
                 }
-                "what comes out of them is no row of packets".to_owned()
+                "what comes out of them is not a row of packets".to_owned()
             }
             Err(why) => why,
         };
         self.losses.unread_packet();
         self.problems
-            .add(ProblemKind::SkippedPart, || format!("byte {at}: compressed packets that cannot be read: {told}"));
+            .add(ProblemKind::SkippedPart, || format!("byte {at}: compressed packets that cannot be read: {seen}"));
     }
 }

@@ -93,8 +93,8 @@ impl Stats {
     fn add(&mut self, names: &[(u32, &str)], counts: &[u8]) {
         let named = |field| names.iter().find(|(of, _)| *of == field).map(|(_, name)| name);
         let lost = numbers(counts).filter(|(_, count)| *count > 0);
-        let told = lost.filter_map(|(field, count)| named(field).map(|name| format!("{name} {count}")));
-        self.service.extend(told.take(MOST_TOLD.saturating_sub(self.service.len())));
+        let seen = lost.filter_map(|(field, count)| named(field).map(|name| format!("{name} {count}")));
+        self.service.extend(seen.take(MOST_TOLD.saturating_sub(self.service.len())));
     }
 
     /// At the end of the trace: counts that no gap accounts for. `gaps_are_marked`: each bundle says up to when the ones before
@@ -127,14 +127,14 @@ impl Stats {
         if self.service.is_empty() {
             return at_unknown_times;
         }
-        let told = self.service.join(", ");
+        let seen = self.service.join(", ");
         if gaps_are_marked {
             problems.add(ProblemKind::Recording, || {
-                format!("the recorder lost packets ({told}): those of the scheduler are in the gaps, or behind the last events of a CPU")
+                format!("the recorder lost packets ({seen}): those of the scheduler are in the gaps, or behind the last events of a CPU")
             });
         } else {
             problems.add(ProblemKind::Lost, || {
-                format!("the recorder lost packets at unknown times, maybe some with events of the scheduler ({told})")
+                format!("the recorder lost packets at unknown times, maybe some with events of the scheduler ({seen})")
             });
         }
         at_unknown_times

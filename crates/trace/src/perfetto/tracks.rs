@@ -61,24 +61,24 @@ fn event(uuid: u64, of: u64, name: Option<&str>, ts: u64, out: &mut dyn Write) -
 
 /// A wait, known or censored.
 #[derive(Debug, Clone, Copy)]
-enum Told {
+enum Item {
     Waited(Wait),
     Censored(Began, Censored, u64),
 }
 
-/// Waits of threads, a track for each: what the state machine told since the last packets.
+/// Waits of threads, a track for each: what the state machine reported since the last packets.
 #[derive(Debug, Default)]
 pub(crate) struct WaitTracks {
     /// Of the event at hand.
     pub(crate) now: u64,
-    told: Vec<(TaskId, Option<Task>, Told)>,
+    items: Vec<(TaskId, Option<Task>, Item)>,
     described: HashSet<Tid>,
 }
 
 impl WaitTracks {
-    /// Writes what was told; a task whose number is another's by now was kept beside.
+    /// Writes what was reported; a task whose number has been reused since was kept with it.
     pub(crate) fn write(&mut self, tasks: &[Task], names: &Names, out: &mut dyn Write) -> io::Result<()> {
-        for (id, retired, told) in self.told.drain(..) {
+        for (id, retired, item) in self.items.drain(..) {
             let task = retired.as_ref().unwrap_or(&tasks[id.index()]);
             let uuid = WAITS + 1 + u64::from(task.tid.0);
             if self.described.is_empty() {
@@ -88,9 +88,9 @@ impl WaitTracks {
                 describe(uuid, &format!("{} {}", names.text(task.comm), task.tid.0), Some(WAITS), out)?;
             }
             let after = |began| if began == Began::Preempted { "after a preemption" } else { "after a wakeup" };
-            match told {
-                Told::Waited(wait) => slice(uuid, after(wait.began), (wait.start, wait.end), out)?,
-                Told::Censored(began, why, ts) => {
+            match item {
+                Item::Waited(wait) => slice(uuid, after(wait.began), (wait.start, wait.end), out)?,
+                Item::Censored(began, why, ts) => {
                     let why = match why {
                         Censored::Gap => "events are missing",
                         Censored::Contradiction => "what follows contradicts it",
@@ -106,15 +106,15 @@ impl WaitTracks {
 
 impl Observer for WaitTracks {
     fn waited(&mut self, task: TaskId, wait: &Wait) {
-        self.told.push((task, None, Told::Waited(*wait)));
+        self.items.push((task, None, Item::Waited(*wait)));
     }
 
     fn wait_censored(&mut self, task: TaskId, wait: &CensoredWait) {
-        self.told.push((task, None, Told::Censored(wait.began, wait.why, self.now)));
+        self.items.push((task, None, Item::Censored(wait.began, wait.why, self.now)));
     }
 
     fn retired(&mut self, task: TaskId, known: &Task) {
-        let of_task = self.told.iter_mut().filter(|(id, retired, _)| *id == task && retired.is_none());
+        let of_task = self.items.iter_mut().filter(|(id, retired, _)| *id == task && retired.is_none());
         of_task.for_each(|(_, retired, _)| *retired = Some(known.clone()));
     }
 }

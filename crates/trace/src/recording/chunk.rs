@@ -181,7 +181,7 @@ impl Parts {
         match lz4_flex::block::decompress_into(&self.stored, &mut self.content) {
             Ok(bytes) if bytes == whole => Ok(Found::Part(tag)),
             Ok(bytes) => Ok(Found::Damaged(tag, format!("it holds {bytes} bytes; expected {whole}"))),
-            Err(error) => Ok(Found::Damaged(tag, format!("it is no lz4 block of {whole} bytes: {error}"))),
+            Err(error) => Ok(Found::Damaged(tag, format!("it is not a lz4 block of {whole} bytes: {error}"))),
         }
     }
 

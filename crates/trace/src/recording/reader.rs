@@ -138,7 +138,7 @@ impl RecordingReader {
             }
             Tag::Threads => self.threads(),
             Tag::Formats => {
-                self.formats = formats(self.parts.content()).ok_or("it is no list of texts")?;
+                self.formats = formats(self.parts.content()).ok_or("it is not a list of texts")?;
                 Ok(())
             }
             Tag::End => {
@@ -201,7 +201,7 @@ impl RecordingReader {
     fn events_by_name(&self) -> Vec<(String, u64)> {
         let mut all: Vec<(String, u64)> = Vec::new();
         for (row, count) in BY_OP.into_iter().zip(self.counts).filter(|(_, count)| *count > 0) {
-            // A mark of a loss is no event.
+            // A mark of a loss is not an event.
             let Some(row) = row else { continue };
             match all.iter_mut().find(|(name, _)| name == row.name) {
                 Some((_, sum)) => *sum += count,

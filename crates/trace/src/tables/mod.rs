@@ -65,14 +65,14 @@ pub fn trace_tables() -> Vec<Table> {
 
 /// Reads a trace to its end and writes its tables, in bounded memory. The directory still has to be finished.
 pub fn convert_to_tables(reader: &mut Reader, dir: &mut TableDir) -> Result<Converted, ConvertError> {
-    let (mut engine, mut told, mut gaps) = (Engine::default(), Told::default(), BTreeMap::new());
+    let (mut engine, mut pending, mut gaps) = (Engine::default(), Pending::default(), BTreeMap::new());
     let (mut batch, mut converted) = (Vec::new(), Converted::default());
-    told.threads.know(reader.snapshots());
+    pending.threads.know(reader.snapshots());
     while reader.next_batch(&mut batch)? {
         let classes = reader.states().classes();
         for event in &batch {
-            (told.now, told.what) = (event.ts, Some(event.what));
-            engine.tell(event, &classes, &mut told);
+            (pending.now, pending.what) = (event.ts, Some(event.what));
+            engine.tell(event, &classes, &mut pending);
             match event.what {
                 What::GapBegin => _ = gaps.insert(event.cpu, event.ts),
                 What::GapEnd { missing, lost } => {
@@ -82,15 +82,15 @@ pub fn convert_to_tables(reader: &mut Reader, dir: &mut TableDir) -> Result<Conv
                 _ => converted.written += u64::from(events::push(dir.table(EVENTS)?, event, reader)),
             }
         }
-        told.hand_out(&engine, reader, dir)?;
+        pending.hand_out(&engine, reader, dir)?;
     }
-    told.what = None;
-    engine.finish_telling(&mut told);
-    told.threads.know(reader.snapshots());
-    told.hand_out(&engine, reader, dir)?;
+    pending.what = None;
+    engine.finish_telling(&mut pending);
+    pending.threads.know(reader.snapshots());
+    pending.hand_out(&engine, reader, dir)?;
     for (number, task) in engine.tasks().iter().enumerate() {
-        let number = told.threads.number(TaskId(number as u32));
-        told.threads.push(dir.table(THREADS)?, number, task, reader.names());
+        let number = pending.threads.number(TaskId(number as u32));
+        pending.threads.push(dir.table(THREADS)?, number, task, reader.names());
     }
     Ok(converted)
 }
@@ -113,9 +113,9 @@ enum Interval {
     Slept(StateClass, u64, u64),
 }
 
-/// What the engine told and has no row yet: names are looked up when the batch is done.
+/// What the engine reported and has no row yet: names are looked up at the end of the batch.
 #[derive(Debug, Default)]
-struct Told {
+struct Pending {
     now: u64,
     /// What the engine takes.
     what: Option<What>,
@@ -124,7 +124,7 @@ struct Told {
     intervals: Vec<(u64, TaskId, Option<Name>, Interval)>,
 }
 
-impl Told {
+impl Pending {
     fn add(&mut self, task: TaskId, interval: Interval) {
         let comm = match (&interval, self.what) {
             (Interval::Ran(_), Some(What::Switch { prev_comm, .. })) => Some(prev_comm),
@@ -149,7 +149,7 @@ impl Told {
     }
 }
 
-impl Observer for Told {
+impl Observer for Pending {
     fn ran(&mut self, task: TaskId, run: &Run) {
         self.add(task, Interval::Ran(*run));
     }

@@ -85,7 +85,7 @@ pub(super) fn is_overwritten(line: &str, in_page: bool) -> bool {
     memchr(0, line.as_bytes()).is_some() || !in_page && line.as_bytes().chunks_exact(OVERWRITTEN).any(is_one_sign)
 }
 
-/// Whether a line that is no event holds fields that only events of the scheduler have, outside of a function graph's
+/// Whether a line that is not an event holds fields that only events of the scheduler have, outside of a function graph's
 /// comment: what is left of one.
 pub(super) fn is_rest(line: &str) -> bool {
     const FIELDS: [&str; 6] = ["prev_state=", "prev_prio=", "next_pid=", "next_prio=", "target_cpu=", " success="];

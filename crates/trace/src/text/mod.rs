@@ -1,13 +1,13 @@
 //! Text traces: `trace` and `trace_pipe` of tracefs, `trace-cmd report` (raw fields or its plugins' words), systrace
-//! HTML, and `perf script`. Lines come in the order of time; what is no event line is passed over.
+//! HTML, and `perf script`. Lines come in the order of time; what is not an event line is passed over.
 
 mod ends;
 mod line;
-mod payload;
-mod print;
+mod read_payload;
 mod shape;
 #[cfg(test)]
 mod tests;
+mod write_payload;
 pub(crate) mod writer;
 
 use crate::bytes::Input;
@@ -27,11 +27,11 @@ use crate::{ByteSource, TraceError};
 use ends::Ends;
 use line::{Line, Said};
 use memchr::{memchr_iter, memrchr};
-use payload::Unread;
-pub(crate) use print::payload_of;
-#[cfg(test)]
-pub(crate) use print::pieces;
+use read_payload::Unread;
 use std::sync::Arc;
+pub(crate) use write_payload::payload_of;
+#[cfg(test)]
+pub(crate) use write_payload::pieces;
 
 /// How long an event may be held back, so that a gap that is found later is marked where it began.
 const HELD_NS: u64 = 1_000_000_000;
@@ -164,7 +164,7 @@ impl Text {
             return self.impossible(&line.cpu.0.to_string());
         }
         let mut guessed = false;
-        let what = match payload::parse(kind, line, &mut self.dictionary, &mut guessed) {
+        let what = match read_payload::parse(kind, line, &mut self.dictionary, &mut guessed) {
             Ok(what) => what,
             Err(Unread::WokeNobody) => return,
             Err(Unread::Unlike) => {
@@ -228,7 +228,7 @@ impl Merging for Text {
         let bytes = self.window.bytes();
         let whole = match memrchr(b'\n', bytes) {
             Some(at) => at + 1,
-            // The last line may have no end; one that fills the buffer is no event.
+            // The last line may have no end; one that fills the buffer is not an event.
             None => bytes.len(),
         };
         let text = bytes[..whole].to_vec();

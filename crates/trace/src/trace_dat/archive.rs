@@ -91,7 +91,7 @@ impl Member {
         let sum = block.iter().enumerate().map(blank).sum::<u64>();
         let size = octal(124..136).filter(|_| read == block.len() && recognise(&block) && octal(SUM) == Some(sum));
         let Some(size) = size else {
-            header.told.push((
+            header.notices.push((
                 ProblemKind::SkippedPart,
                 format!("byte {at}: the archive has no further member and no end; files behind it are missing"),
             ));

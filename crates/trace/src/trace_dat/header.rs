@@ -70,7 +70,7 @@ pub(super) struct Header {
     pub(super) uname: String,
     pub(super) recorder: String,
     /// What was wrong already.
-    pub(super) told: Vec<(ProblemKind, String)>,
+    pub(super) notices: Vec<(ProblemKind, String)>,
     /// Added to each time.
     pub(super) ts_offset: i64,
     /// Multiplier and shift of cycles.

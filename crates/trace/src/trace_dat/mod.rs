@@ -76,7 +76,7 @@ impl TraceDat {
     }
 
     fn of(input: Input, mut header: Header, wanted: Kinds) -> Result<Self, TraceError> {
-        let told = std::mem::take(&mut header.told);
+        let notices = std::mem::take(&mut header.notices);
         let tracing = &header.tracing;
         let format = PageFormat::parse(&tracing.header_page, tracing.big_endian)
             .unwrap_or_else(|| PageFormat::of_long(tracing.long_size, tracing.big_endian));
@@ -102,7 +102,7 @@ impl TraceDat {
             owner: None,
             header,
         };
-        told.into_iter().for_each(|(kind, why)| reader.problems.add(kind, || why));
+        notices.into_iter().for_each(|(kind, why)| reader.problems.add(kind, || why));
         reader.open_streams()?;
         reader.name_threads();
         Ok(reader)

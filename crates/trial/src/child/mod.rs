@@ -23,7 +23,7 @@ use std::path::Path;
 pub fn main(ordered_by: Option<OsString>, mut input: impl Read, mut output: impl Write) -> Result<()> {
     let parent =
         ordered_by.and_then(|id| id.to_str()?.parse().ok()).context("a trial process is started by schedlab")?;
-    process::die_with_parent(parent).context("the trial cannot be tied to the process that ordered it")?;
+    process::die_with_parent(parent).context("the trial cannot be tied to its parent process")?;
     let mut text = Vec::new();
     input.read_to_end(&mut text).context("the trial order cannot be read")?;
     let order: TrialOrder = serde_json::from_slice(&text).context("the trial order is not one")?;

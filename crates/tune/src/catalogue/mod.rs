@@ -52,11 +52,11 @@ pub struct Knob {
     pub places: Vec<PlaceOfKnob>,
     /// The place where this kernel has it, as written in a SPEC.
     pub here: Option<String>,
-    /// The file, or the first of several that are set together.
+    /// The file, or the first of several that are written together.
     pub path: Option<PathBuf>,
     /// Present value; several words where CPUs differ.
     pub value: Option<String>,
-    /// What this kernel starts with, where that is known; several where stable kernels of this version differ.
+    /// The default of this kernel, if known; several if stable kernels of this version differ.
     pub default: Vec<String>,
     /// How it is set: `host` (`tune set`, an arm), `task` (an arm, `tune set … --for`), `group` (an arm).
     pub set: &'static str,
@@ -71,9 +71,9 @@ pub struct Knob {
 pub struct PlaceOfKnob {
     /// `debugfs:sched/base_slice_ns`.
     pub place: &'static str,
-    /// First version; none: since ever.
+    /// First version; `None` if there is no lower limit.
     pub from: Option<String>,
-    /// Last version; none: to this day.
+    /// Last version; `None` if it still exists.
     pub to: Option<String>,
 }
 

@@ -96,7 +96,7 @@ pub fn named(roots: &Roots, text: &str) -> Result<Named, String> {
             return setting(format!("{}={value}", row.name)).map(done);
         }
         "device" | "cgroup1" | "cgroup2" => {
-            return Err(format!("{} is not set by schedlab: `schedlab tune catalog {}` says why", row.name, row.name));
+            return Err(format!("{} is not set by schedlab: see `schedlab tune catalog {}`", row.name, row.name));
         }
         _ if row.name == "features" => {
             return Err("features are set one by one: feature:NAME or feature:NO_NAME".into());
@@ -116,7 +116,7 @@ fn place<'a>(roots: &Roots, row: &'a Row) -> &'a Place {
     here.or(row.places.last()).expect("a row has a place")
 }
 
-/// How a SPEC names the knob of this name, `debugfs:sched/base_slice_ns`; `None` where the name is no knob's, or its knob is
+/// How a SPEC names the knob of this name, `debugfs:sched/base_slice_ns`; `None` where the name is not a knob's, or its knob is
 /// no file.
 pub fn in_a_spec(roots: &Roots, name: &str) -> Option<String> {
     let rows = rows();
@@ -137,7 +137,7 @@ fn in_unit(row: &Row, value: &str) -> Result<String, String> {
     }
     match parse_duration_ns(value) {
         Ok(ns) if ns % ns_each == 0 => Ok((ns / ns_each).to_string()),
-        Ok(_) => Err(format!("{} counts whole {}, and `{value}` is none", row.name, row.unit)),
+        Ok(_) => Err(format!("{} takes whole {}, and `{value}` is not one", row.name, row.unit)),
         Err(e) => Err(format!("{}: {e}", row.name)),
     }
 }

@@ -17,7 +17,7 @@ use std::process::{Child, Command, Stdio};
 
 /// Whom a user would find in such a guest.
 const SHELLS: &[&[&str]] = &[&["/bin/sh"], &["/bin/busybox", "sh"]];
-/// The console's serial line; the console itself is no terminal of a session.
+/// The console's serial line; the console itself is not a terminal of a session.
 const LINES: &[&str] = &["/dev/ttyAMA0", "/dev/ttyS0"];
 
 /// Runs the command to its end; its exit code, or 128 and the signal.

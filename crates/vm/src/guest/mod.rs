@@ -172,7 +172,7 @@ fn load(name: &str) -> io::Result<()> {
 fn module_hint(error: &io::Error) -> &'static str {
     const ENOEXEC: i32 = 8;
     match error.raw_os_error() {
-        Some(ENOEXEC) => ": it was built for another kernel, or is no whole module",
+        Some(ENOEXEC) => ": it was built for another kernel, or is not a whole module",
         _ => "",
     }
 }
@@ -183,7 +183,7 @@ fn modprobe(arguments: &[String]) -> Result<(), Failure> {
     let modules = modules()?;
     let wanted: Vec<String> = answering(&modules, asked).iter().map(|module| module.name.clone()).collect();
     if wanted.is_empty() {
-        return Err(format!("no module answers to {asked}"));
+        return Err(format!("no module has the name or alias {asked}"));
     }
     for module in load_order(&modules, &wanted).map_err(|e| e.to_string())? {
         load(&module.name).map_err(|e| e.to_string())?;

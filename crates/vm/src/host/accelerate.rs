@@ -89,10 +89,7 @@ pub fn boot(boot: &Boot, events: &mut dyn Events) -> Result<Ended, VmError> {
     let works = Proof::of(boot, None, "a guest was up".into());
     match once(boot, works, events) {
         Err(VmError::Kvm(failure)) if boot.falls_back => {
-            events.note(&format!(
-                "under KVM {}: the guest is booted translated, 10 to 50 times slower",
-                failure.evidence
-            ));
+            events.note(&format!("under KVM {}: the guest is emulated (tcg), 10 to 50 times slower", failure.evidence));
             let lane = Lane::Real { accelerator: Accelerator::Tcg, oversubscribed };
             let translated = Boot { lane, no_kvm: Some(failure.why), ..boot.clone() };
             let fails = Proof::of(boot, Some(failure.why), failure.evidence);

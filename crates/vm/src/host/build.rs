@@ -53,7 +53,7 @@ impl Change {
 /// What a build of the user's is called when nobody names it: the tree's directory, and the patches.
 pub fn usual_name(tree: &Path, patches: &[PathBuf]) -> String {
     let last = |path: &Path| path.file_stem().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
-    // A version is no extension.
+    // A version is not an extension.
     let tree = tree.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_else(|| "linux".into());
     patches.iter().fold(tree, |name, patch| format!("{name}+{}", last(patch)))
 }
@@ -177,7 +177,7 @@ fn source_tree(tree: &Path) -> Result<PathBuf, VmError> {
         Err(cause) => return Err(VmError::file("finding the source tree", tree)(cause)),
     }
     Err(VmError::Refused(format!(
-        "{} is no kernel source tree; Debian's: apt-get install linux-source-6.1, then tar xf /usr/src/linux-source-6.1.tar.xz",
+        "{} is not a kernel source tree; Debian's: apt-get install linux-source-6.1, then tar xf /usr/src/linux-source-6.1.tar.xz",
         tree.display()
     )))
 }
@@ -215,7 +215,7 @@ fn is_of_one_tree(place: &Path, tree: &Path, name: &str) -> Result<(), VmError> 
     let own = tree.display().to_string();
     match fs::read_to_string(&file) {
         Ok(other) if other != own => {
-            Err(VmError::Refused(format!("build:{name} is a kernel of {other}; give this one another name: --name")))
+            Err(VmError::Refused(format!("build:{name} is already a kernel of {other}; give this one another --name")))
         }
         Ok(_) => Ok(()),
         Err(_) => fs::write(&file, own).map_err(VmError::file("writing", &file)),
@@ -242,7 +242,7 @@ mod tests {
         for none in [directory.path(), Path::new("/nowhere")] {
             let why = source_tree(none).unwrap_err().to_string();
             assert!(why.starts_with(&none.display().to_string()), "{why}");
-            assert!(why.contains("no kernel source tree") && why.contains("tar xf"), "{why}");
+            assert!(why.contains("not a kernel source tree") && why.contains("tar xf"), "{why}");
         }
     }
 

@@ -62,7 +62,7 @@ pub fn from_state(
         match restored(boot, &laid, &file, &state, events) {
             // QEMU does not take what it wrote: another build of that version.
             Err(VmError::State(why)) if !again => {
-                events.note(&format!("the kept state is not taken ({why}): it is made anew"));
+                events.note(&format!("the saved state is not used ({why}) and is created again"));
                 states.remove(&made_from);
                 again = true;
             }

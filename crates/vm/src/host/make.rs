@@ -34,7 +34,7 @@ impl Make {
         make.arg(format!("ARCH={arch}"))
             .arg(format!("CROSS_COMPILE={prefix}"))
             .args(["-s", "KBUILD_BUILD_TIMESTAMP=0"]);
-        // Who built it and where is no part of it: equal sources give equal kernels.
+        // Who built it and where is not part of it: equal sources give equal kernels.
         make.args([
             "KBUILD_BUILD_USER=schedlab",
             "KBUILD_BUILD_HOST=schedlab",

@@ -97,7 +97,7 @@ impl Monitor {
         let path = file.display().to_string();
         if path.contains(['"', '\\']) || path.contains(|c: char| c.is_control()) {
             return Err(failed(&format!(
-                "{path} cannot be said to QEMU: name a cache without quotes (SCHEDLAB_CACHE)"
+                "{path} cannot be passed to QEMU: use a cache path without quotes (SCHEDLAB_CACHE)"
             )));
         }
         self.ask("migrate", &format!("{{\"uri\":\"file:{path}\"}}"))?;

@@ -53,7 +53,7 @@ fn put(tree: &Path, source: &Path, name: &Path, content: Option<&Content>) -> Re
         && is(&path).is_none_or(|file| file.is_file() || file.is_symlink())
         && folders.into_iter().all(|folder| is(&folder).is_none_or(|folder| folder.is_dir()));
     if !is_plain {
-        return Err(VmError::Refused(format!("{} is no plain file of the tree", name.display())));
+        return Err(VmError::Refused(format!("{} is not a plain file of the tree", name.display())));
     }
     let is_ours = match content {
         Some(Content::Link(to)) => is_link(source) && fs::read_link(&path).ok().as_ref() == Some(to),
@@ -114,7 +114,7 @@ fn copied(tree: &Path, but: &Files, place: &Path, say: &mut dyn FnMut(&str)) -> 
     let source = place.join("source");
     if fs::canonicalize(place).is_ok_and(|place| place.starts_with(tree)) {
         let (place, tree) = (place.display(), tree.display());
-        return Err(VmError::Refused(format!("the cache {place} lies in the tree {tree}: copy the tree elsewhere")));
+        return Err(VmError::Refused(format!("the cache {place} is inside the tree {tree}: copy the tree elsewhere")));
     }
     if source.is_dir() {
         // Also what is left of a copy that was interrupted, and what the patch before this one changed.
@@ -158,7 +158,7 @@ fn one(source: &Path, patch: &Path, file: &Path, say: &mut dyn FnMut(&str)) -> R
     if !would.lines().any(|line| line.starts_with("checking file ")) {
         let patch = patch.display();
         return Err(VmError::Refused(format!(
-            "the patch {patch} changes no file: give --patch what `git diff` prints"
+            "the patch {patch} changes no file: give --patch the output of `git diff`"
         )));
     }
     let mut changed = "";
@@ -356,7 +356,7 @@ mod tests {
         for name in ["folder/new", "folder/file", "file"] {
             let files = Files::from([(PathBuf::from(name), Some(plain("theirs\n")))]);
             let why = with_files(&at("tree"), &files, directory.path(), &mut |_| {}).unwrap_err().to_string();
-            assert!(why.contains("no plain file of the tree"), "{name}: {why}");
+            assert!(why.contains("not a plain file of the tree"), "{name}: {why}");
         }
         assert_eq!(fs::read_to_string(at("outside/file")).unwrap(), "mine\n");
         assert!(!at("outside/new").exists());
@@ -382,6 +382,6 @@ mod tests {
         let why = patched(&root.join("tree"), &["/dev/null".into()], root, &mut |_| {}).unwrap_err().to_string();
         assert!(why.contains("/dev/null changes no file") && !why.contains('\n'), "{why}");
         let why = patched(root, &[root.join("good")], &root.join("tree"), &mut |_| {}).unwrap_err().to_string();
-        assert!(why.contains("lies in the tree"), "{why}");
+        assert!(why.contains("is inside the tree"), "{why}");
     }
 }

@@ -52,8 +52,8 @@ pub(super) struct Session<'a> {
     orders: Option<File>,
     /// Of a guest that stops to be kept.
     monitor: Option<Monitor>,
-    /// When the command was told to end, and why.
-    told: Option<(Instant, VmError)>,
+    /// When the command was asked to end, and why.
+    ending: Option<(Instant, VmError)>,
     result: Ended,
     /// Files as they were when the guest was last heard of.
     kept: BTreeMap<String, Vec<u8>>,
@@ -84,7 +84,7 @@ impl<'a> Session<'a> {
             decoder: Decoder::default(),
             orders: ends.orders,
             monitor: None,
-            told: None,
+            ending: None,
             result: Ended::default(),
             kept: BTreeMap::new(),
             events,
@@ -175,18 +175,18 @@ impl<'a> Session<'a> {
     }
 
     fn ended(&mut self) -> Ended {
-        let late = match self.told.take() {
+        let late = match self.ending.take() {
             Some((_, VmError::TimeOut { limit, .. })) => Some(limit),
             _ => None,
         };
         Ended { late, ..std::mem::take(&mut self.result) }
     }
 
-    /// The user's wish and the limit: told to the command first, so that it may end well.
+    /// The user's interrupt and the time limit: the command is asked first, so that it can end cleanly.
     fn cut_short(&mut self) -> Result<(), VmError> {
         let grace = self.boot.grace;
-        if let Some((at, _)) = self.told {
-            return match self.told.take_if(|_| at.elapsed() > grace) {
+        if let Some((at, _)) = self.ending {
+            return match self.ending.take_if(|_| at.elapsed() > grace) {
                 Some((_, why)) => Err(why),
                 None if self.events.insisted() => Err(VmError::Interrupted),
                 None => Ok(()),
@@ -204,7 +204,7 @@ impl<'a> Session<'a> {
         if matches!(why, VmError::Interrupted) {
             self.events.stage(Stage::ToldToEnd);
         }
-        self.told = Some((Instant::now(), why));
+        self.ending = Some((Instant::now(), why));
         Ok(())
     }
 
@@ -242,7 +242,7 @@ impl<'a> Session<'a> {
                     self.events.stage(Stage::Kept);
                 }
                 Frame::File { path, .. } | Frame::Kept { path, .. } => {
-                    return Err(VmError::Guest(format!("it sent {path}, which nobody asked for")));
+                    return Err(VmError::Guest(format!("it sent {path}, which was not requested")));
                 }
                 Frame::Failed(why) => return Err(VmError::Guest(why)),
                 Frame::Ended(code) => {

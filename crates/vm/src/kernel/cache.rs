@@ -158,7 +158,7 @@ impl Cache {
     fn must_be_ours(&self) -> Result<(), VmError> {
         match places::is_ours(&self.root) {
             Ok(false) => Err(VmError::Refused(format!(
-                "the cache {} belongs to another user, or others may write to it: name one of yours by SCHEDLAB_CACHE (sudo -H \
+                "the cache {} belongs to another user, or others may write to it: choose one of yours with SCHEDLAB_CACHE (sudo -H \
                  takes root's)",
                 self.root.display()
             ))),
@@ -204,7 +204,7 @@ impl Cache {
         let kernels = self.kernels();
         match fs::read_dir(&kernels) {
             Err(why) if why.kind() == io::ErrorKind::PermissionDenied => {
-                return Err(VmError::file("reading the cache (SCHEDLAB_CACHE names one of yours)", kernels)(why));
+                return Err(VmError::file("reading the cache (SCHEDLAB_CACHE chooses another)", kernels)(why));
             }
             _ => {}
         }

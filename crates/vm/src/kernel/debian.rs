@@ -43,7 +43,7 @@ impl FromStr for Debian {
         let plain = |part: &&str| !part.is_empty() && part.bytes().all(|b| b.is_ascii_digit());
         if !(2..=3).contains(&numbers.len()) || !numbers.iter().all(plain) {
             return Err(VmError::Words(format!(
-                "`debian:{text}` names no kernel: give debian:VERSION, such as debian:6.1 or debian:6.12-rt"
+                "`debian:{text}` does not name a kernel: give debian:VERSION, such as debian:6.1 or debian:6.12-rt"
             )));
         }
         Ok(Self { version: version.to_owned(), flavour })

@@ -32,17 +32,17 @@ pub struct Image {
     pub release: String,
 }
 
-/// Why a file is no kernel that can be booted.
+/// Why a file is not a kernel that can be booted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum NotBootable {
     /// None of the known headers.
     #[error("not a kernel image (a bzImage or vmlinuz, a vmlinux, or an arm64 Image is wanted)")]
     Unknown,
     /// A boot sector of a 32-bit kernel.
-    #[error("a 32-bit kernel; a guest needs a 64-bit one, since schedlab is its first program")]
+    #[error("a 32-bit kernel; a guest needs a 64-bit one, because schedlab runs as its init")]
     Bits32,
     /// ELF of another machine.
-    #[error("an ELF file of another machine; kernels of x86_64 and arm64 can be booted")]
+    #[error("an ELF file for another architecture; kernels of x86_64 and arm64 can be booted")]
     OtherMachine,
     /// ELF, but of the kind that a kernel runs or loads.
     #[error("a program, a library or a module, not a kernel (give a bzImage or vmlinuz, a vmlinux, or an arm64 Image)")]
@@ -54,7 +54,7 @@ pub enum NotBootable {
     #[error("a vmlinux of arm64; give arch/arm64/boot/Image")]
     ArmElf,
     /// It says that it is longer.
-    #[error("a kernel image that is cut short; copy or build it again")]
+    #[error("a truncated kernel image; copy or build it again")]
     Cut,
     /// Compressed whole.
     #[error("compressed; unpack it first (gzip -d, zstd -d, xz -d)")]

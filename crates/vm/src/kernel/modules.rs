@@ -18,11 +18,11 @@ pub struct Module {
     pub vermagic: String,
 }
 
-/// Why a file is no module.
+/// Why a file is not a module.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum NotAModule {
     /// No 64-bit little-endian ELF file, or one that is cut.
-    #[error("it is no 64-bit ELF object")]
+    #[error("it is not a 64-bit ELF object")]
     Elf,
     /// No `.modinfo` section with a name in it.
     #[error("it has no .modinfo section with a name: no kernel module")]
@@ -90,7 +90,7 @@ fn section<'a>(bytes: &'a [u8], wanted: &[u8]) -> Option<Option<&'a [u8]>> {
 
 /// Why modules cannot be loaded.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("the module `{wanted}` is not there{needed_by}")]
+#[error("there is no module `{wanted}`{needed_by}")]
 pub struct MissingModule {
     /// Its name.
     pub wanted: String,
@@ -175,8 +175,8 @@ mod tests {
     #[test]
     fn a_missing_one_and_a_circle_are_no_hang() {
         let all = [module("a", &["b"]), module("b", &["a", "z"])];
-        assert_eq!(order(&all, &["a"]).unwrap_err(), "the module `z` is not there, which `b` needs");
-        assert_eq!(order(&all, &["y"]).unwrap_err(), "the module `y` is not there");
+        assert_eq!(order(&all, &["a"]).unwrap_err(), "there is no module `z`, which `b` needs");
+        assert_eq!(order(&all, &["y"]).unwrap_err(), "there is no module `y`");
         let circle = [module("a", &["b"]), module("b", &["a"])];
         assert_eq!(order(&circle, &["a"]).unwrap(), "b a");
     }

@@ -31,7 +31,7 @@ impl<'a> Payload<'a> {
         let sectors = Some(usize::from(*image.get(0x1f1)?)).filter(|&n| n != 0).unwrap_or(4);
         let (offset, length) = (word(0x248)?, word(0x24c)?);
         let start = (sectors + 1) * 512 + offset;
-        // Behind the stream the build wrote its unpacked length, which is no part of it.
+        // Behind the stream the build wrote its unpacked length, which is not part of it.
         let bytes = image.get(start..start.checked_add(length)?.checked_sub(4)?)?;
         let (_, unpacker) = FORMATS.iter().find(|(magic, _)| bytes.starts_with(magic))?;
         Some(Self { unpacker, bytes })

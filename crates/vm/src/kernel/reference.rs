@@ -30,7 +30,7 @@ impl FromStr for Reference {
             Some((kind, _)) if !kind.contains('/') && !kind.is_empty() => Err(VmError::Words(format!(
                 "kernel `{text}`: unknown kind `{kind}`; give debian:VERSION, such as debian:6.1, build:NAME, or the path of a kernel (./{text} if that is one)"
             ))),
-            _ if text.is_empty() => Err(VmError::Words("a kernel is named debian:VERSION or by its path".into())),
+            _ if text.is_empty() => Err(VmError::Words("name a kernel debian:VERSION or by its path".into())),
             _ => Ok(Self::File(text.into())),
         }
     }
@@ -74,7 +74,7 @@ mod tests {
             ("build:", "vm list"),
             ("debain:6.1", "unknown kind `debain`"),
             ("debian:six", "debian:6.1"),
-            ("", "named"),
+            ("", "name a kernel"),
         ] {
             let error = text.parse::<Reference>().unwrap_err().to_string();
             assert!(error.contains(needle), "{error}");

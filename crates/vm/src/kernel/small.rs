@@ -39,7 +39,7 @@ fn request(line: &str) -> Result<Option<Request>, String> {
         let unset = comment.trim().strip_suffix(" is not set").filter(|option| option.starts_with("CONFIG_"));
         return Ok(unset.map(|option| (option.to_owned(), "n".into())));
     }
-    let wrong = || format!("`{line}` is no kernel option: write it like CONFIG_HZ_1000=y");
+    let wrong = || format!("`{line}` is not a kernel option: write it like CONFIG_HZ_1000=y");
     let (option, value) = line.split_once('=').ok_or_else(wrong)?;
     let name = option.strip_prefix("CONFIG_").unwrap_or(option);
     let plain = |c: char| c.is_ascii_alphanumeric() || c == '_';

@@ -10,7 +10,7 @@ pub const SCHEMA: &str = "schedlab/vm-profile/1";
 /// What is read of a file of `vm profile --json`; files from before it had a name have no schema.
 #[derive(Debug, Deserialize)]
 pub struct ProfileFile {
-    /// The profile that was compared with, where there is one, then the one that was asked for.
+    /// The reference profile, if there is one, then the requested one.
     pub profiles: Vec<Profiled>,
 }
 
@@ -34,7 +34,8 @@ pub struct Profiled {
     pub operation: String,
     /// How many there were, at least one.
     pub operations: u64,
-    /// CRC-32 of the kept state that the guest went on from; of several CPUs no two are made equal. None: it was booted.
+    /// CRC-32 of the saved state that the guest resumed from (with several CPUs no two states are equal); `None` if it
+    /// booted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub state: Option<String>,
 }
@@ -44,7 +45,7 @@ pub struct Profiled {
 pub struct Instructions {
     /// Of the kernel, functions or not.
     pub kernel: u64,
-    /// Of it, at addresses of no function.
+    /// The part of it at addresses outside of every function.
     pub no_function: u64,
     /// Of all programs together.
     pub programs: u64,

@@ -53,9 +53,9 @@ impl Counted {
         let mut counted = Self { calls: Vec::new(), legs: vec![Counts::default()] };
         for line in body.lines() {
             match line {
-                "full" => return Err(broken("its kernel executed more addresses than can be told apart")),
-                "lost" => return Err(broken("it had more tasks in system calls than can be told apart")),
-                _ => counted.take(line).ok_or_else(|| broken(&format!("`{line}` is no address and counts")))?,
+                "full" => return Err(broken("its kernel executed more addresses than can be counted")),
+                "lost" => return Err(broken("it had more tasks in system calls than can be distinguished")),
+                _ => counted.take(line).ok_or_else(|| broken(&format!("`{line}` is not an address and counts")))?,
             }
         }
         if counted.legs.iter().all(|counts| *counts == Counts::default()) {

@@ -65,7 +65,7 @@ pub struct AffineRow {
     pub tasks: u64,
     /// Wakings that chose a CPU.
     pub wakings: u64,
-    /// Of them, of another wakee than the last time.
+    /// Those that woke another wakee than the time before.
     pub flips: u64,
     /// Switched out to sleep; 0 for idle threads.
     pub sleeps: u64,
@@ -75,7 +75,7 @@ pub struct AffineRow {
     pub most_flips: u32,
     /// Wakings for which the estimate says wide.
     pub wide: u64,
-    /// Wakings of which it says nothing, since the flips of waker or wakee before the trace matter.
+    /// Wakings without an estimate, because flips of the waker or the wakee before the trace matter.
     pub unsettled: u64,
 }
 
@@ -84,9 +84,9 @@ pub struct AffineRow {
 pub struct Aside {
     /// The thread woke itself before it slept.
     pub itself: u64,
-    /// The wakee was on its CPU still, or had never left it.
+    /// The wakee was still on its CPU, or had never left it.
     pub on_cpu: u64,
-    /// The wakee is of another class than the fair one.
+    /// The wakee is not in the fair class.
     pub other_class: u64,
     /// The wakee may use one CPU only.
     pub pinned: u64,
@@ -105,9 +105,9 @@ pub struct Affine {
     pub definitions: &'static [Definition],
     /// What was not recorded.
     pub lacking: Vec<String>,
-    /// CPUs that share a last-level cache: the factor of the rule. Without it nothing is estimated.
+    /// CPUs that share a last-level cache, the factor of the rule; without it there is no estimate.
     pub llc_size: Option<u32>,
-    /// Nobody said so: it is the number of CPUs.
+    /// Assumed to be the number of CPUs.
     pub llc_size_assumed: bool,
     /// The kernel of the trace decides by this rule; otherwise nothing is estimated.
     pub rule_known: bool,
@@ -115,9 +115,9 @@ pub struct Affine {
     pub affinity_known: bool,
     /// All that were asked for.
     pub total: AffineRow,
-    /// Wakings that are no flips.
+    /// Wakings of the same wakee as before.
     pub aside: Aside,
-    /// Wakers, those with most wakings first.
+    /// Wakers, by number of wakings, most first.
     pub rows: Vec<AffineRow>,
     /// Rows that are not shown.
     pub more_rows: u64,

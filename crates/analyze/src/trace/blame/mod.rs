@@ -91,16 +91,16 @@ pub struct VictimRow {
     pub waits: u64,
     /// Their sum, ns.
     pub waited_ns: u64,
-    /// Of it, with another CPU idle, ns.
+    /// The part of it during which another CPU was idle, ns.
     pub idle_elsewhere_ns: u64,
-    /// Waits in which it was not known which CPUs the thread may use, in a trace that says it of others: there the part with
+    /// Waits of threads whose allowed CPUs are unknown, in a trace that has them for others: for these, the part with
     /// another CPU idle is an upper bound.
     pub unknown_set_waits: u64,
-    /// Whether the CPU that it may use is known to be one only.
+    /// Whether it is known to be allowed on one CPU only.
     pub one_cpu: bool,
-    /// Waits that are counted and not divided: overlapping missing events, contradicted, cut off by the end.
+    /// Waits that are counted but not divided: overlapping missing events, contradicted, cut off by the end.
     pub censored: [u64; 3],
-    /// What they waited for, the largest first.
+    /// What they waited for, largest part first.
     pub shares: Vec<BlameShare>,
 }
 
@@ -111,9 +111,9 @@ pub struct LongestPart {
     pub cause: String,
     /// Time, ns.
     pub ns: u64,
-    /// Threads of that name; 0 of what is no thread.
+    /// Threads of that name; 0 if it is not a thread.
     pub threads: u32,
-    /// The one of them with most of it.
+    /// The one with the largest part.
     pub most_tid: Option<u32>,
     /// What it had, ns.
     pub most_ns: u64,
@@ -126,7 +126,7 @@ pub struct LongestWait {
     pub comm: String,
     /// Its id.
     pub tid: u32,
-    /// Its priority, in the kernel's number; absent where the trace does not say.
+    /// Its priority, the kernel's number; absent if it is not in the trace.
     pub prio: Option<i16>,
     /// `wakeup`, `new` or `preemption`.
     pub after: &'static str,
@@ -144,7 +144,7 @@ pub struct LongestWait {
     pub moves: u32,
     /// Another CPU was idle, ns.
     pub idle_elsewhere_ns: u64,
-    /// The largest parts, the largest first.
+    /// The largest parts, in order.
     pub parts: Vec<LongestPart>,
     /// The parts that are not listed, ns: with them the parts add up to `ns`.
     pub others_ns: u64,
@@ -159,21 +159,21 @@ pub struct Blame {
     pub trace: TraceFacts,
     /// What the numbers mean.
     pub definitions: &'static [Definition],
-    /// What the recorded events are not enough for.
+    /// What the recorded events are not sufficient for.
     pub lacking: Vec<String>,
-    /// Causes, the one with most time first.
+    /// Causes, by time, largest first.
     pub causes: Vec<BlameRow>,
     /// Causes that are not shown.
     pub more_causes: u64,
-    /// Who waited, the longest first.
+    /// Who waited, longest first.
     pub victims: Vec<VictimRow>,
     /// Rows that are not shown.
     pub more_victims: u64,
-    /// All that were asked for, also those not shown.
+    /// All that were selected, also those not shown.
     pub total: VictimRow,
     /// The trace says which CPUs each thread may use: our own recordings do.
     pub affinity_known: bool,
-    /// Threads that may use others at its end than at its start.
+    /// Threads whose allowed CPUs differ between its start and its end.
     pub affinity_changed: u64,
     /// The longest waits, the longest first; at most [`MOST_LISTED`].
     pub longest: Vec<LongestWait>,
@@ -215,7 +215,7 @@ pub(super) fn findings(mut counter: Counter<'_>, engine: &Engine, reader: &Reade
     causes.truncate(most);
     victims.truncate(most);
     let more_waits = total.waits.saturating_sub(counter.longest.iter().count() as u64);
-    let mut told = lacking(
+    let mut seen = lacking(
         reader.info().kinds,
         &[
             (Kind::SchedSwitch, NO_SWITCH),
@@ -225,12 +225,12 @@ pub(super) fn findings(mut counter: Counter<'_>, engine: &Engine, reader: &Reade
             (Kind::SoftirqEntry, "time in soft interrupts is part of the thread that they interrupt"),
         ],
     );
-    told.extend(without_prio(counter.without_prio));
+    seen.extend(without_prio(counter.without_prio));
     Blame {
         schema: SCHEMA,
         trace: TraceFacts::new(reader, &engine.counts(), engine.span(), &asked.scope),
         definitions: DEFINITIONS,
-        lacking: told,
+        lacking: seen,
         causes,
         more_causes,
         victims,

@@ -59,7 +59,7 @@ pub struct PairRow {
     pub wakee: String,
     /// Wakeups whose wait is known.
     pub wakeups: u64,
-    /// Of them: the woken one ran on another CPU than its waker's.
+    /// Those whose wakee ran on another CPU than its waker.
     pub other_cpu: u64,
     /// Waits added up, ns.
     pub waited_ns: u64,
@@ -88,7 +88,7 @@ pub struct PathRow {
     pub delay_ns: u64,
     /// The longest, ns.
     pub max_ns: u64,
-    /// From the first waking to the last switch-in, added up, ns.
+    /// Time from the first waking to the last switch-in, summed, ns.
     pub elapsed_ns: u64,
 }
 
@@ -139,7 +139,7 @@ pub struct Chains {
     pub trace: TraceFacts,
     /// What the numbers mean.
     pub definitions: &'static [Definition],
-    /// What the recorded events are not enough for.
+    /// What the recorded events are not sufficient for.
     pub lacking: Vec<String>,
     /// Wakeups in the table of pairs, also those not shown.
     pub wakeups: u64,
@@ -147,11 +147,11 @@ pub struct Chains {
     pub censored: [u64; 3],
     /// Chains cut after their sixteenth wakeup.
     pub cut: u64,
-    /// Pairs, the one with most waiting first.
+    /// Pairs, by waiting time, longest first.
     pub pairs: Vec<PairRow>,
     /// Pairs that are not shown.
     pub more_pairs: u64,
-    /// Paths, the one with most waiting first.
+    /// Paths, by waiting time, longest first.
     pub paths: Vec<PathRow>,
     /// Paths that are not shown.
     pub more_paths: u64,

@@ -15,7 +15,7 @@ pub struct Correlation {
     pub of: &'static str,
     /// Copies that it is over.
     pub copies: u64,
-    /// Pearson's r; absent where one of both does not vary.
+    /// Pearson's r; absent if one of the two does not vary.
     pub r: Option<f64>,
 }
 
@@ -26,7 +26,7 @@ pub struct CopiesOfArm {
     pub arm: String,
     /// Standard deviation of the copies' scores against the mean of their trial.
     pub spread: Option<f64>,
-    /// What goes with the score, the closest first.
+    /// What correlates with the score, strongest first.
     pub correlations: Vec<Correlation>,
     /// Its trials.
     pub trials: Vec<Copies>,
@@ -77,8 +77,8 @@ impl CopiesOfArm {
     }
 }
 
-/// Score and another thing of each copy, the score as a ratio to the mean of its trial, the thing as a difference from it,
-/// in units of that mean: a share of 0 is a value like any other.
+/// Score and another thing of each copy, the score as a ratio to the mean of its trial, the thing as a difference from
+/// it, in units of that mean: a share of 0 is a value like any other.
 fn points(rows: &[TracedCopy], value: fn(&TracedCopy) -> Option<f64>) -> Vec<(f64, f64)> {
     let known: Vec<(f64, f64)> = rows.iter().filter_map(|row| Some((row.relative, value(row)?))).collect();
     let mean = known.iter().map(|point| point.1).sum::<f64>() / known.len().max(1) as f64;

@@ -94,7 +94,7 @@ impl CopiesOrder {
 /// A stretch of the steady phase.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize)]
 pub struct CopySlice {
-    /// The CPU on which each partner was longest; absent where it is not known.
+    /// The CPU on which each partner spent most time; absent if unknown.
     pub cpus: [Option<u16>; 2],
     /// Share in which both were on one CPU.
     pub together: Option<f64>,
@@ -125,9 +125,9 @@ pub struct TracedCopy {
     pub waits: u64,
     /// On a CPU (`run/1`), each partner, ns.
     pub run_ns: [u64; 2],
-    /// Switches away from both, of their own will.
+    /// Voluntary switches of both.
     pub voluntary: u64,
-    /// Switches away from both, against it.
+    /// Involuntary switches of both.
     pub involuntary: u64,
     /// Switches for each operation.
     pub switches_per_op: f64,
@@ -148,7 +148,7 @@ pub struct Copies {
     pub trace: TraceFacts,
     /// What the numbers mean.
     pub definitions: &'static [Definition],
-    /// What the recorded events are not enough for.
+    /// What the recorded events are not sufficient for.
     pub lacking: Vec<String>,
     /// Length of the steady phase, ns.
     pub steady_ns: u64,

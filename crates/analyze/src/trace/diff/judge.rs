@@ -76,7 +76,7 @@ pub(super) fn change(
         return (found, None);
     }
     if verdict {
-        // What cannot be as large as what is named is no question: this looks at the sum of the sides and not at their
+        // What cannot be as large as what is named is not a question: this looks at the sum of the sides and not at their
         // difference, which it does not bias.
         let possible = (a.abs() + b.abs()) >= least.of(a, b) && a.abs() + b.abs() > 0.0;
         let enough = decides(values.traces.each_ref().map(Vec::len));

@@ -23,7 +23,8 @@ impl fmt::Display for DiffError {
 
 impl std::error::Error for DiffError {}
 
-/// Events that change what is counted: only those of them are used that every trace has, and what follows where some lack it.
+/// Events that change what is counted: only those of them are used that every trace has, and what follows where some
+/// lack it.
 const COUNTED: [(Kind, &str); 9] = [
     (Kind::SchedSwitch, ""),
     (Kind::SchedWaking, "waits after wakeups begin at sched_wakeup, when a queue has the thread"),
@@ -84,12 +85,12 @@ pub fn compared(a: &[(String, Looked)], b: &[(String, Looked)]) -> Result<Compar
     let all = || a.iter().chain(b);
     if let Some((file, _)) = all().find(|(_, looked)| looked.span.is_none()) {
         return Err(DiffError(format!(
-            "{file} has no event of the scheduler: record one with `schedlab record -d 5s`, and see `schedlab trace check {file}`"
+            "{file} has no scheduler events: record with `schedlab record -d 5s`, and see `schedlab trace check {file}`"
         )));
     }
     if let Some((file, _)) = all().find(|(_, looked)| !looked.kinds.has(Kind::SchedSwitch)) {
         return Err(DiffError(format!(
-            "{file} has no sched_switch, so nobody knows who ran: record it with `schedlab record` or `perf sched record`"
+            "{file} has no sched_switch, so it is not known who ran: record with `schedlab record` or `perf sched record`"
         )));
     }
     let in_all = |kind: Kind| all().all(|(_, looked)| looked.kinds.has(kind));
@@ -148,12 +149,12 @@ pub struct Measured {
     pub(super) lengths: Lengths,
     /// Groups have their stretches.
     pub(super) in_stretches: bool,
-    /// What the events are not enough for.
+    /// What these events are not sufficient for.
     pub(super) lacking: Vec<String>,
 }
 
-/// Measures a trace, opened for [`Compared::kinds`]. `in_stretches`: also how it went on from begin to end, as it was looked
-/// at before, which one trace a side is described by.
+/// Measures a trace, opened for [`Compared::kinds`]. `in_stretches`: also how it went on from begin to end, as it was
+/// looked at before, which one trace a side is described by.
 pub fn measure(
     file: &str,
     reader: &mut Reader,
@@ -262,7 +263,7 @@ pub(super) fn same_recording(a: &[Measured], b: &[Measured]) -> Result<(), DiffE
         };
         if let Some(other) = all[..at].iter().find(is_same) {
             return Err(DiffError(format!(
-                "{} and {} are the same recording: a difference needs two, so name another file",
+                "{} and {} are the same recording: a difference needs two: give another file",
                 other.file, one.file
             )));
         }

@@ -73,35 +73,35 @@ pub struct DiffOptions {
 /// One number of a row in both sides.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct DiffChange {
-    /// Its name: `ran`, `behind`, `waited`, `wakeup_mean`, `wakeup_p99`, `wakeups`, `mean_wait`, `delay`, `chains`, `mean_delay`,
-    /// `length`, `crowded`, `not_conserved`.
+    /// Its name: `ran`, `behind`, `waited`, `wakeup_mean`, `wakeup_p99`, `wakeups`, `mean_wait`, `delay`, `chains`,
+    /// `mean_delay`, `length`, `crowded`, `not_conserved`.
     pub of: &'static str,
     /// `ns/s` (of each second of the trace), `ns`, `1/s`, `threads` or `share`.
     pub unit: &'static str,
-    /// Mean over the traces of A; absent where none of them tells it.
+    /// Mean over the traces of A; absent if none of them has it.
     pub a: Option<f64>,
     /// The same of B.
     pub b: Option<f64>,
-    /// B less A; absent where one is.
+    /// B minus A; absent if either is.
     pub change: Option<f64>,
     /// The interval of the change, with two traces or more a side.
     pub interval: Option<[f64; 2]>,
     /// p after Holm's correction, with five traces or more a side.
     pub p: Option<f64>,
-    /// Lowest and highest of A: of its traces, or of the stretches of one where a side has one only.
+    /// Lowest and highest value of A: of its traces, or, with one trace a side, of the stretches of that trace.
     pub a_range: Option<[f64; 2]>,
     /// The same of B.
     pub b_range: Option<[f64; 2]>,
-    /// `moved` or `not shown` with a verdict; `apart` or `not apart` without one; `not compared` where a side does not tell it
-    /// or too few times, `small` where it cannot be as large as what is named, `no spread` where it is not known by how much the
-    /// number varies inside a trace.
+    /// `moved` or `not shown` with a verdict; `apart` or `not apart` without one; `not compared` where a side does not
+    /// tell it or too few times, `small` where it cannot be as large as what is named, `no spread` where it is not
+    /// known by how much the number varies inside a trace.
     pub says: &'static str,
 }
 
 /// Threads of one name, a waker and a woken, or a path of wakeups.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct DiffRow {
-    /// Names, with `→` from a waker to whom it woke.
+    /// Names, with `→` from a waker to its wakee.
     pub name: String,
     /// `A` or `B` where only that side has it.
     pub only: Option<&'static str>,
@@ -114,7 +114,7 @@ pub struct DiffRow {
 pub struct DiffTable {
     /// `threads`, `waits`, `wakers`, `chains` or `queues`.
     pub about: &'static str,
-    /// What moved or is apart first, then by the change of the time in it.
+    /// Rows that moved or are apart first, then by change of time.
     pub rows: Vec<DiffRow>,
     /// Rows that are not shown.
     pub more_rows: u64,
@@ -123,7 +123,7 @@ pub struct DiffTable {
 /// A decile of waits.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct DiffDecile {
-    /// Share of the waits that are no longer.
+    /// Share of the waits that are at most this long.
     pub share: f64,
     /// Mean over the traces of A, ns.
     pub a_ns: f64,
@@ -153,13 +153,13 @@ pub struct DiffTrace {
     pub file: String,
     /// Its format, as in `perf.data`.
     pub format: String,
-    /// The kernel; empty where the trace does not say.
+    /// The kernel; empty if it is not in the trace.
     pub release: String,
     /// From its first event to its last, s.
     pub seconds: f64,
     /// Waits that are known.
     pub waits: u64,
-    /// Waits that are censored: in no number here.
+    /// Censored waits, which are in none of these numbers.
     pub censored: u64,
     /// Stretches of some CPU in which events are missing.
     pub gaps: u64,
@@ -176,7 +176,7 @@ pub struct TraceDiff {
     pub definitions: &'static [Definition],
     /// `verdict` with five traces or more a side, else `description`.
     pub basis: &'static str,
-    /// Names that moved, or are apart, the most first: of the table of threads, then of the others.
+    /// Names that moved or are apart, largest change first: those of the table of threads, then the others.
     pub named: Vec<String>,
     /// Numbers that were judged together.
     pub judged: u64,
@@ -184,9 +184,9 @@ pub struct TraceDiff {
     pub a: Vec<DiffTrace>,
     /// The traces of B.
     pub b: Vec<DiffTrace>,
-    /// What the sides do not tell alike, and what is wrong with the traces, a sentence each.
+    /// What the two sides do not record alike, and problems of the traces, a sentence each.
     pub remarks: Vec<String>,
-    /// What the events are not enough for.
+    /// What these events are not sufficient for.
     pub lacking: Vec<String>,
     /// The tables.
     pub tables: Vec<DiffTable>,

@@ -178,7 +178,7 @@ fn mean(times: Option<&Times>) -> Option<f64> {
 /// The names of a table's rows in a trace.
 fn names<'m>(about: &str, of: &'m Measured) -> Vec<&'m str> {
     match about {
-        // Also who is no thread, as interrupts are, has others behind it.
+        // Also who is not a thread, as interrupts are, has others behind it.
         "threads" => of.groups.keys().chain(of.behind_ns.keys()).map(String::as_str).collect(),
         "waits" => of.groups.keys().map(String::as_str).collect(),
         "wakers" => of.pairs.keys().map(String::as_str).collect(),
@@ -343,7 +343,7 @@ fn refuse(a: &[Measured], b: &[Measured], options: &DiffOptions) -> Result<(), D
     if let Some(m) = a.iter().chain(b).find(|m| m.facts.length_ns == 0) {
         let file = &m.file;
         return Err(DiffError(format!(
-            "{file} has all its events at one time, so nothing in it is a rate: record for longer, as `schedlab record -d 5s` does"
+            "{file} has all its events at one time, so no rate can be computed: record for longer, as `schedlab record -d 5s` does"
         )));
     }
     let (of_a, of_b) = (all_names("waits", a), all_names("waits", b));
@@ -356,7 +356,7 @@ fn refuse(a: &[Measured], b: &[Measured], options: &DiffOptions) -> Result<(), D
         }
         if of.is_disjoint(other) {
             return Err(DiffError(format!(
-                "no thread of A has a name that B has, so nothing can be matched: name traces of the same workload \
+                "no thread of A has a name that B has, so nothing can be matched: give traces of the same workload \
                  (`schedlab trace latency {} --top 0` shows the names)",
                 a[0].file
             )));

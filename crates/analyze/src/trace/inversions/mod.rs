@@ -82,7 +82,7 @@ pub struct HeldRow {
 pub struct LowerRow {
     /// The name.
     pub comm: String,
-    /// On the CPU of the thread that was held up.
+    /// On the CPU of the delayed thread.
     pub own: Times,
     /// On the CPU of a thread it depended on.
     pub chain: Times,
@@ -147,9 +147,9 @@ pub struct InversionRow {
     pub own_ns: u64,
     /// Who ran meanwhile.
     pub own: Vec<LowerPart>,
-    /// Threads it depended on, the nearest first.
+    /// Threads it depended on, nearest first.
     pub links: Vec<LinkRow>,
-    /// Part of what it depended on is further back than is remembered.
+    /// Some of what it depended on is too far back to be kept.
     pub cut: bool,
 }
 
@@ -162,21 +162,21 @@ pub struct Inversions {
     pub trace: TraceFacts,
     /// What the numbers mean.
     pub definitions: &'static [Definition],
-    /// What the recorded events are not enough for.
+    /// What the recorded events are not sufficient for.
     pub lacking: Vec<String>,
-    /// Threads of high priority, the one held up longest first.
+    /// Threads of high priority, longest delay first.
     pub held: Vec<HeldRow>,
     /// Rows that are not shown.
     pub more_held: u64,
-    /// Who ran instead, the longest first.
+    /// Who ran instead, longest first.
     pub lower: Vec<LowerRow>,
     /// Rows that are not shown.
     pub more_lower: u64,
-    /// All that were asked for, also those not shown.
+    /// All that were selected, also those not shown.
     pub total: HeldRow,
     /// Priorities raised by `sched_pi_setprio`.
     pub boosts: u64,
-    /// The longest, the longest first.
+    /// The longest ones, in order.
     pub longest: Vec<InversionRow>,
 }
 

@@ -53,7 +53,7 @@ pub fn wanted() -> Kinds {
 pub struct Figures {
     /// Number of values.
     pub count: u64,
-    /// Exact mean, ns; absent without a value, like all that follow.
+    /// Exact mean, ns; absent without a value, as are the fields below.
     pub mean_ns: Option<f64>,
     /// Median, ns.
     pub p50_ns: Option<f64>,
@@ -68,13 +68,13 @@ pub struct Figures {
 /// Parts of the time until a work item is executed, ns.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 pub struct Parts {
-    /// Behind the limit of active items.
+    /// Inactive, because the limit of active items was reached.
     pub inactive_ns: u64,
     /// Its kworker executed other items.
     pub busy_ns: u64,
     /// Its kworker waited for a CPU.
     pub waiting_ns: u64,
-    /// Until a kworker was woken, and its way to the item.
+    /// Until a kworker was woken and reached the item.
     pub other_ns: u64,
 }
 
@@ -96,7 +96,7 @@ pub struct LongestItem {
 /// The items of one work function on one workqueue.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct FunctionRow {
-    /// The function; its address where nobody knows its name.
+    /// The function, or its address if it has no name.
     pub function: String,
     /// The workqueue; empty where the item was not seen queued.
     pub workqueue: String,
@@ -142,13 +142,13 @@ pub struct Kworkers {
     pub trace: TraceFacts,
     /// What the numbers mean.
     pub definitions: &'static [Definition],
-    /// What the recorded events are not enough for.
+    /// What the recorded events are not sufficient for.
     pub lacking: Vec<String>,
     /// Whether the trace has work items; else `pools` is all there is.
     pub by_function: bool,
-    /// Functions, those that waited longest in all first.
+    /// Functions, by total wait, longest first.
     pub functions: Vec<FunctionRow>,
-    /// Pools, those that waited longest in all first.
+    /// Pools, by total wait, longest first.
     pub pools: Vec<PoolRow>,
     /// Rows that are not shown.
     pub more_rows: u64,

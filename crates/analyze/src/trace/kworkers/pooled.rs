@@ -18,7 +18,7 @@ pub struct ArmWork {
     pub traces: u64,
     /// Items that were started.
     pub started: u64,
-    /// Functions, those that waited longest in all first.
+    /// Functions, by total wait, longest first.
     pub functions: Vec<FunctionRow>,
 }
 
@@ -29,9 +29,9 @@ pub struct PooledKworkers {
     pub schema: &'static str,
     /// What the numbers mean.
     pub definitions: &'static [Definition],
-    /// What the recorded events are not enough for, in any trace.
+    /// What the recorded events of each trace are not sufficient for.
     pub lacking: Vec<String>,
-    /// What is wrong with the traces, each with the arm it is of.
+    /// Problems of the traces, each with its arm.
     pub problems: Vec<String>,
     /// In the order of the plan.
     pub arms: Vec<ArmWork>,
@@ -64,8 +64,8 @@ impl PooledKworkers {
         }
     }
 
-    /// Functions that some arm has at least `least` items of, each with its row in every arm that has it; those first whose
-    /// items waited longest in all.
+    /// Functions that some arm has at least `least` items of, each with its row in every arm that has it; those first
+    /// whose items waited longest in all.
     pub fn by_function(&self, least: u64) -> Vec<Vec<(usize, &FunctionRow)>> {
         let mut all: Vec<Vec<(usize, &FunctionRow)>> = Vec::new();
         for (number, arm) in self.arms.iter().enumerate() {

@@ -44,7 +44,7 @@ pub fn wanted() -> Kinds {
 /// The queue of a CPU, or of all of them one by one.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct QueueRow {
-    /// Its number; absent of all.
+    /// Its number; absent in the row of all CPUs.
     pub cpu: Option<u16>,
     /// Time at each length from 0 on, ns; the last of 4097 is for 4096 and more.
     pub at_ns: Vec<u64>,
@@ -56,13 +56,13 @@ pub struct QueueRow {
     pub mean: Option<f64>,
     /// The longest.
     pub max: u64,
-    /// When it was first so long, ns of the trace's clock; absent where nothing is known.
+    /// When it first reached that length, ns of the trace's clock; absent if nothing is known.
     pub max_at_ns: Option<u64>,
     /// Time of threads that ran, ns.
     pub running_ns: u64,
     /// Time of threads that waited, added up, ns; with `running_ns` the lengths added up over the known time.
     pub waiting_ns: u64,
-    /// The mean in each slice; absent where nothing of it is known. None of all CPUs.
+    /// The mean in each slice, absent if unknown; `None` in the row of all CPUs.
     pub slices: Vec<Option<f64>>,
 }
 
@@ -75,9 +75,9 @@ pub struct Queues {
     pub trace: TraceFacts,
     /// What the numbers mean.
     pub definitions: &'static [Definition],
-    /// What the recorded events are not enough for.
+    /// What the recorded events are not sufficient for.
     pub lacking: Vec<String>,
-    /// The event from which on woken threads count.
+    /// The event from which a woken thread counts.
     pub counted_from: &'static str,
     /// Where the first slice begins, ns of the trace's clock.
     pub start_ns: u64,
@@ -89,16 +89,16 @@ pub struct Queues {
     pub all: QueueRow,
     /// Time in which some CPU had two or more, of them one that waited and could run elsewhere, ns.
     pub crowded_ns: u64,
-    /// Of it, with another CPU idle, ns.
+    /// The part of it during which another CPU was idle, ns.
     pub not_conserved_ns: u64,
-    /// Which threads may use one CPU only is known.
+    /// It is known which threads are allowed on one CPU only.
     pub affinity_known: bool,
-    /// In the lengths, of waits that were censored later, ns: by so much they may be too high.
+    /// Part of the lengths from waits that were censored later, ns: the lengths may be too high by this much.
     pub censored_ns: u64,
-    /// Not in the lengths, of waits that are known, ns: before a CPU was known, or from a waking traced before the
+    /// Known waits that are missing from the lengths, ns: before a CPU was known, or from a waking traced before the
     /// switch-out where no `sched_wakeup` tells of it.
     pub missed_ns: u64,
-    /// In the lengths, of waits that the end of the trace cuts off, ns.
+    /// Part of the lengths from waits that the end of the trace cuts off, ns.
     pub unfinished_ns: u64,
 }
 

@@ -43,7 +43,7 @@ pub fn wanted() -> Kinds {
 pub struct SlowPart {
     /// `ran`, `waited`, `slept` or `unknown`.
     pub did: &'static str,
-    /// Who ran; behind whom it was waited, or what is no thread in parentheses; who slept.
+    /// The thread that ran, slept, or was waited behind; in parentheses if it is not a thread.
     pub whom: String,
     /// The id of that thread, where it is one.
     pub tid: Option<u32>,
@@ -66,7 +66,7 @@ pub struct SlowStep {
     pub offset_ns: u64,
     /// How long, ns.
     pub ns: u64,
-    /// Where it ran, or where it ran after it had waited.
+    /// The CPU it ran on, or on which it ran after waiting.
     pub cpu: Option<u16>,
     /// Of a wait: where it had run before, where that was another CPU.
     pub from_cpu: Option<u16>,
@@ -74,8 +74,8 @@ pub struct SlowStep {
     pub moves: u32,
     /// Of a sleep: `S`, `D`, `I`, `T`.
     pub state: Option<&'static str>,
-    /// Of a wait: who woke it, `(interrupt)` for what is no thread; absent after a preemption. Of a sleep: the thread that
-    /// ended it, where it is not known what that did; absent where an interrupt ended it.
+    /// For a wait, the waker, `(interrupt)` if it is not a thread; absent after a preemption. For a sleep, the thread
+    /// that ended it, where it is not known what that did; absent where an interrupt ended it.
     pub waker: Option<String>,
     /// Of a wait: what the CPU did, the longest first.
     pub behind: Vec<SlowPart>,
@@ -117,11 +117,11 @@ pub struct SlowRow {
     pub tid: u32,
     /// Its group or copy.
     pub group: u32,
-    /// What the time went into, the most first.
+    /// Where the time went, largest part first.
     pub parts: Vec<SlowPart>,
     /// The same in the order of time.
     pub steps: Vec<SlowStep>,
-    /// There are steps before these, too many to be kept.
+    /// Earlier steps were too many to be kept.
     pub cut: bool,
     /// The threads in it.
     pub tasks: Vec<SlowTask>,
@@ -136,13 +136,13 @@ pub struct Slow {
     pub trace: TraceFacts,
     /// What the numbers mean.
     pub definitions: &'static [Definition],
-    /// What the recorded events are not enough for.
+    /// What the recorded events are not sufficient for.
     pub lacking: Vec<String>,
-    /// The operations, the slowest first.
+    /// The operations, slowest first.
     pub operations: Vec<SlowRow>,
     /// Operations that are not shown.
     pub more_operations: u64,
-    /// Operations that lie outside the trace: another clock, or a flight recorder that kept less.
+    /// Operations outside the trace: another clock, or a flight recorder that kept less.
     pub outside: u64,
 }
 

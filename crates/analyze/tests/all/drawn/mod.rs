@@ -98,7 +98,7 @@ fn event<'a>(words: &[&'a str]) -> (&'a str, &'static str, String) {
             let group = format!("dst_root=0 dst_id=7 dst_level=1 dst_path={group}");
             (".", PLAIN, format!("cgroup_attach_task: {group} pid={tid} comm={comm}"))
         }
-        _ => panic!("`{}` is no event", words.join(" ")),
+        _ => panic!("`{}` is not an event", words.join(" ")),
     }
 }
 

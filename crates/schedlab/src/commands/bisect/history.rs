@@ -45,7 +45,7 @@ pub(super) fn commits(checkout: &Path, good: &str, bad: &str) -> Result<Vec<(Str
     let commit = |name: &str| -> Result<String> {
         let asked = format!("{name}^{{commit}}");
         let answer = git(checkout, &["rev-parse", "--verify", "--quiet", "--end-of-options", &asked], &[], vec![]);
-        let answer = answer.with_context(|| format!("{name} is no commit of {}", checkout.display()))?;
+        let answer = answer.with_context(|| format!("{name} is not a commit of {}", checkout.display()))?;
         Ok(String::from_utf8_lossy(&answer).trim().to_owned())
     };
     let (from, to) = (commit(good)?, commit(bad)?);
@@ -147,7 +147,7 @@ mod tests {
         assert_eq!(std::fs::read_to_string(tree.join("fair.c")).unwrap(), "one\n");
         assert_eq!(std::fs::read_to_string(checkout.join("fair.c")).unwrap(), "three\n", "the checkout stays");
         for (good, bad, needle) in
-            [("HEAD", "HEAD~2", "exchange them"), ("HEAD~9", "HEAD", "is no commit"), ("HEAD", "HEAD", "exchange")]
+            [("HEAD", "HEAD~2", "exchange them"), ("HEAD~9", "HEAD", "is not a commit"), ("HEAD", "HEAD", "exchange")]
         {
             let why = commits(&checkout, good, bad).unwrap_err().to_string();
             assert!(why.contains(needle), "{good} {bad}: {why}");

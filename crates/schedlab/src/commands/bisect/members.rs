@@ -140,7 +140,7 @@ impl Members {
     fn changes(&self, member: usize) -> Result<Vec<u8>> {
         match &self.kind {
             Kind::Commits { checkout, ids, .. } => history::changes(checkout, &ids[0], &ids[member]),
-            _ => bail!("only commits are told by their changes"),
+            _ => bail!("only commits are identified by their changes"),
         }
     }
 

@@ -123,7 +123,7 @@ impl BisectStudy {
         };
         // A build or a boot that was told to end says nothing of the member.
         if !why.is_empty() && Interrupt::seen().is_some() {
-            bail!("interrupted; the same command with --resume -o {} goes on", self.dir.display());
+            bail!("interrupted; continue with the same command and --resume -o {}", self.dir.display());
         }
         self.note(member, why)
     }
@@ -143,7 +143,7 @@ impl BisectStudy {
         if !runs {
             let name = &self.members.names()[member];
             if member == 0 || member == self.members.last() {
-                bail!("{name}, an end of the history, cannot be tried: {why}; name another end");
+                bail!("{name}, an end of the history, cannot be run: {why}; choose another end");
             }
             say(format_args!("schedlab: {member} `{name}` is skipped: {why}"));
         }
@@ -181,7 +181,7 @@ impl BisectStudy {
         let wanted = |effect: &ArmEffects| self.metric.as_ref().is_none_or(|name| effect.metric == *name);
         effects.into_iter().find(wanted).ok_or_else(|| {
             let metric = self.metric.as_deref().unwrap_or_default();
-            anyhow!("`{metric}` is no primary metric of the plan; it has {}", names.join(", "))
+            anyhow!("`{metric}` is not a primary metric of the plan; it has {}", names.join(", "))
         })
     }
 }
@@ -192,9 +192,8 @@ fn has_metric(plan: &Plan, metric: &str) -> Result<()> {
     let settings = plan.arms.first().map(|arm| arm.settings.as_slice()).unwrap_or_default();
     let primary = schedlab_bench::parse(&spec.with_options(settings))?.primary();
     if !primary.iter().any(|name| name == metric) {
-        let near = schedlab_run::nearest::nearest(metric, primary.iter().map(String::as_str));
-        let near = near.map(|near| format!("; did you mean `{near}`?")).unwrap_or_default();
-        usage!("--metric {metric}: it is no primary metric of {}{near} (it has {})", spec.name, primary.join(", "));
+        let hint = schedlab_run::nearest::hint(metric, primary.iter().map(String::as_str));
+        usage!("--metric {metric}: it is not a primary metric of {}{hint}; it has {}", spec.name, primary.join(", "));
     }
     Ok(())
 }
@@ -210,7 +209,7 @@ impl Study for BisectStudy {
                 }
             };
             if !self.can_be_tried(control)? {
-                bail!("an end of the history cannot be tried");
+                bail!("an end of the history cannot be run");
             }
             if !self.can_be_tried(candidate)? {
                 self.skip(candidate);

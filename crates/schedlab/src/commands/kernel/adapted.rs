@@ -14,7 +14,7 @@ const LONGEST_NAME: usize = 52;
 /// A directory that is new or empty: what somebody has edited in an old one stays.
 pub(super) fn check(dir: &Path) -> Result<()> {
     if dir.exists() && !dir.is_dir() {
-        bail!("--write {}: it is no directory", dir.display());
+        bail!("--write {}: it is not a directory", dir.display());
     }
     let is_used = dir.is_dir()
         && std::fs::read_dir(dir).with_context(|| format!("{} cannot be read", dir.display()))?.next().is_some();

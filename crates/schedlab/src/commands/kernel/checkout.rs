@@ -17,7 +17,7 @@ use std::thread;
 /// `has_later`: with the commits between the range and HEAD.
 pub(super) fn sides(tree: &Path, range: &str, paths: &[String], has_later: bool) -> Result<Sides> {
     if range.starts_with('-') || range.contains("...") {
-        bail!("{range} is no file, commit or range A..B");
+        bail!("{range} is not a file, commit or range A..B");
     }
     let (from, to) = match range.split_once("..") {
         Some((from, to)) => (from.to_owned(), if to.is_empty() { "HEAD" } else { to }.to_owned()),
@@ -26,8 +26,8 @@ pub(super) fn sides(tree: &Path, range: &str, paths: &[String], has_later: bool)
     let commit = |name: &str| -> Result<String> {
         let asked = format!("{name}^{{commit}}");
         let answer = git(tree, &["rev-parse", "--verify", "--quiet", "--end-of-options", &asked], &[], vec![]);
-        let answer =
-            answer.with_context(|| format!("{name} is no commit of {} (a shallow clone has few)", tree.display()))?;
+        let answer = answer
+            .with_context(|| format!("{name} is not a commit of {} (a shallow clone has few)", tree.display()))?;
         Ok(String::from_utf8_lossy(&answer).trim().to_owned())
     };
     let ids = [commit(&from)?, commit(&to)?];
@@ -63,7 +63,7 @@ pub(super) fn files(tree: &Path, commit: &str, paths: &[String], is_wanted: &dyn
     let texts = texts(tree, entries.iter().map(|(_, id, _)| id.as_str()))?;
     let found = entries.into_iter().zip(texts).map(|((_, id, path), text)| {
         let text = text.with_context(|| {
-            format!("the checkout has no {path} of {commit} ({id}); nothing is fetched for a partial clone")
+            format!("the checkout has no {path} of {commit} ({id}); schedlab fetches nothing for a partial clone")
         })?;
         Ok((path, text))
     });
@@ -108,15 +108,15 @@ pub(in crate::commands) fn git(tree: &Path, arguments: &[&str], paths: &[String]
     // With this the pipe is closed, which ends a git that has more to say.
     let read = from.take(trees::MOST_BYTES + 1).read_to_end(&mut answer);
     let status = child.wait()?;
-    read.context("git's answer cannot be read")?;
+    read.context("git's output cannot be parsed")?;
     if answer.len() as u64 > trees::MOST_BYTES {
-        bail!("git {} gives more than {} MiB: name fewer files", arguments[0], trees::MOST_BYTES >> 20);
+        bail!("git {} prints more than {} MiB: give fewer files", arguments[0], trees::MOST_BYTES >> 20);
     }
     let said = listener.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
     let written = writer.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
     if !status.success() {
         bail!("git {}: {said}", arguments[0]);
     }
-    written.context("git has not read what it was asked")?;
+    written.context("git has not read its input")?;
     Ok(answer)
 }

@@ -103,11 +103,11 @@ pub(super) fn run(args: &Arguments) -> Result<u8> {
 fn check(args: &Arguments) -> Result<()> {
     for path in &args.paths {
         if path.is_empty() || path.starts_with('/') || path.split('/').any(|part| part == "..") {
-            bail!("--paths {path}: name folders and files inside the tree, such as kernel/sched");
+            bail!("--paths {path}: give directories and files inside the tree, such as kernel/sched");
         }
     }
     if args.output.exists() && !args.output.is_dir() {
-        bail!("-o {}: it is no directory", args.output.display());
+        bail!("-o {}: it is not a directory", args.output.display());
     }
     Ok(())
 }
@@ -135,7 +135,7 @@ fn subject(args: &Arguments, sides: Sides, dossier: &Dossier, [before, after]: [
     })
 }
 
-/// The page of an earlier dossier, and its bytes. What a link names is no page of ours.
+/// The page of an earlier dossier, and its bytes. What a link names is not a page of ours.
 fn old_page(dir: &Path) -> Result<Option<(OldPage, Vec<u8>)>> {
     let file = dir.join(PAGE);
     if !std::fs::symlink_metadata(&file).is_ok_and(|found| found.is_file()) {
@@ -145,7 +145,7 @@ fn old_page(dir: &Path) -> Result<Option<(OldPage, Vec<u8>)>> {
     match dossier_slots(&String::from_utf8_lossy(&text)) {
         Ok(page) => Ok(Some((page, text))),
         Err(slot) => bail!(
-            "{}: the slot `{slot}` has no line `<!-- end of slot -->`, so its text cannot be kept: put the line back, or \
+            "{}: the slot `{slot}` has no line `<!-- end of slot -->`, so its text cannot be kept: restore the line, or \
              name another directory",
             file.display()
         ),
@@ -244,14 +244,14 @@ fn sides(args: &Arguments) -> Result<Sides> {
         (None, [a, b]) => {
             for tree in [a, b] {
                 if !Path::new(tree).is_dir() {
-                    bail!("{tree} is no directory; name two source trees, or patches or a range with --tree TREE");
+                    bail!("{tree} is not a directory; give two source trees, or patches or a range with --tree TREE");
                 }
             }
             trees::sides([a, b], &args.paths)
         }
-        (None, _) => bail!("name two source trees, or --tree TREE for patches, a commit or a range"),
+        (None, _) => bail!("give two source trees, or --tree TREE for patches, a commit or a range"),
         (Some(tree), _) if !tree.is_dir() => {
-            bail!("--tree {}: it is no directory; name a source tree or a checkout", tree.display())
+            bail!("--tree {}: it is not a directory; give a source tree or a checkout", tree.display())
         }
         (Some(tree), [range]) if !Path::new(range).exists() => {
             checkout::sides(tree, range, &args.paths, args.template == Template::Term)

@@ -9,7 +9,7 @@ use std::collections::BTreeSet;
 use std::path::Path;
 use std::thread;
 
-/// For each finding; nothing of a tree without an `include` folder, which is no whole kernel.
+/// For each finding; nothing of a tree without an `include` folder, which is not a whole kernel.
 pub(super) fn find(
     tree: &Path,
     patches: &[Patch],

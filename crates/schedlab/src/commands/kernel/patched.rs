@@ -39,7 +39,7 @@ fn series(files: &[String]) -> Result<(Vec<Patch>, Vec<String>)> {
     for file in files {
         let found = parse(&input::bytes(Path::new(file))?);
         if found.iter().all(|patch| patch.files.is_empty() && patch.refused.is_empty()) {
-            bail!("{file} holds no diff; name patches as git format-patch, git diff or diff -u write them");
+            bail!("{file} contains no diff; give patches as git format-patch, git diff or diff -u write them");
         }
         let refused = found.iter().flat_map(|patch| &patch.refused);
         problems.extend(refused.map(|refused| format!("{file} {refused}; it is left out")));

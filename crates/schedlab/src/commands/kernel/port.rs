@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 
 pub(super) fn run(args: &Port) -> Result<u8> {
     if !args.onto.is_dir() {
-        bail!("--onto {}: it is no directory; name an unpacked source tree", args.onto.display());
+        bail!("--onto {}: it is not a directory; give an unpacked source tree", args.onto.display());
     }
     places(args)?;
     let mut rehearsal = rehearsal(args)?;
@@ -72,7 +72,10 @@ fn rehearsal(args: &Port) -> Result<Rehearsal> {
     for (file, text) in files(&args.series)? {
         let mut found = parse(&text);
         if found.iter().all(|patch| patch.files.is_empty() && patch.refused.is_empty()) {
-            bail!("{} holds no diff; name patches as git format-patch, git diff or diff -u write them", file.display());
+            bail!(
+                "{} contains no diff; give patches as git format-patch, git diff or diff -u write them",
+                file.display()
+            );
         }
         found.iter_mut().for_each(|patch| refuse_links(&args.onto, patch));
         from.extend(found.iter().map(|_| file.clone()));
@@ -124,7 +127,7 @@ fn of_quilt<'e>(series: &Path, entry: &'e str) -> Result<&'e str> {
     match words.find(|option| *option != "-p1") {
         None => Ok(name),
         Some(option) => bail!(
-            "{}: `{entry}`: of the options of patch only -p1 is followed, not {option}; rewrite the patch so that it needs none",
+            "{}: `{entry}`: patch options other than -p1 are not supported, so {option} is not; rewrite the patch so that it needs none",
             series.display()
         ),
     }

@@ -26,7 +26,7 @@ pub(super) fn read(file: &Path) -> Result<Hits> {
 
 /// Of several profiles the last, which is the one that was asked for.
 fn profile(text: &str) -> Result<(&'static str, BTreeMap<String, u64>)> {
-    let whole: serde_json::Value = serde_json::from_str(text).context("it is no JSON")?;
+    let whole: serde_json::Value = serde_json::from_str(text).context("it is not JSON")?;
     let last = whole.get("profiles").and_then(|all| all.as_array()?.last());
     if let Some(functions) = last.and_then(|one| one.get("functions")?.as_object()) {
         let counts = functions.iter().filter_map(|(name, count)| Some((name.clone(), count.as_u64()?)));
@@ -34,7 +34,7 @@ fn profile(text: &str) -> Result<(&'static str, BTreeMap<String, u64>)> {
     }
     let sampled = whole.get("functions").and_then(|functions| functions.as_array());
     let mut out = BTreeMap::new();
-    for one in sampled.context("it is no profile of `vm profile --json` or `profile --json`")? {
+    for one in sampled.context("it is not a profile of `vm profile --json` or `profile --json`")? {
         let of = |key: &str| one.get(key).and_then(|value| value.as_str()).unwrap_or_default();
         // `[kernel]`, or the name of a module; a program is a path.
         if of("image").starts_with('[') {

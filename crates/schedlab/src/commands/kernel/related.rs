@@ -20,10 +20,10 @@ const AT_ONCE: usize = 20;
 
 pub(super) fn run(args: &Arguments) -> Result<u8> {
     if !args.tree.join(".git").exists() {
-        bail!("--tree {}: it is no checkout; commits are read from its history", args.tree.display());
+        bail!("--tree {}: it is not a checkout; commits are read from a checkout's history", args.tree.display());
     }
     if let Some(onto) = args.onto.as_deref().filter(|onto| !onto.is_dir()) {
-        bail!("--onto {}: it is no directory; name a source tree or a checkout", onto.display());
+        bail!("--onto {}: it is not a directory; give a source tree or a checkout", onto.display());
     }
     let found = found(args)?;
     if args.json {
@@ -40,7 +40,7 @@ fn found(args: &Arguments) -> Result<Discovery> {
         match commit(&args.tree, word) {
             Some(id) => ids.push(id),
             None if is_name(word) => _ = names.insert(word.clone()),
-            None => bail!("{word} is no commit of {} and no name of C", args.tree.display()),
+            None => bail!("{word} is not a commit of {} and no name of C", args.tree.display()),
         }
     }
     let mut asked = history::by_id(&args.tree, &ids)?;
@@ -49,7 +49,7 @@ fn found(args: &Arguments) -> Result<Discovery> {
     let paths = if args.paths.is_empty() && names.is_empty() { trees::folders(touched) } else { args.paths.clone() };
     let Some((from, to)) = args.range.split_once("..").filter(|(from, _)| !from.starts_with('-') && !from.is_empty())
     else {
-        bail!("--range {}: it is no range A..B", args.range);
+        bail!("--range {}: it is not a range A..B", args.range);
     };
     let (Some(from), Some(to)) =
         (commit(&args.tree, from), commit(&args.tree, if to.is_empty() { "HEAD" } else { to }))

@@ -13,13 +13,13 @@ use std::path::Path;
 /// `from`: the tree that the series was made for, before it or with it.
 pub(super) fn find(from: &Path, onto: &Path, patches: &[Patch], ported: &mut Port) -> Result<Contract> {
     if !from.is_dir() {
-        bail!("--from {}: it is no directory; name the source tree that the series was made for", from.display());
+        bail!("--from {}: it is not a directory; give the source tree that the series was written for", from.display());
     }
     let home = rehearse_series(patches, &[], &mut |path: &str| port::file(from, path))?;
     let in_from = |finding: &Finding| finding.obstacle != Some(Obstacle::NoFile);
     if !home.findings.is_empty() && !home.findings.iter().any(in_from) {
         bail!(
-            "--from {}: it has none of the files that the series changes; name the tree that it was made for",
+            "--from {}: it has none of the files that the series changes; give the tree that the series was written for",
             from.display()
         );
     }

@@ -89,7 +89,11 @@ pub(super) fn files(
         let text = input::regular(&at).with_context(|| format!("{} cannot be read", at.display()))?;
         sum += text.len() as u64;
         if sum > MOST_BYTES {
-            bail!("{} has more than {} MiB of C: name fewer folders with --paths", tree.display(), MOST_BYTES >> 20);
+            bail!(
+                "{} has more than {} MiB of C: give fewer directories with --paths",
+                tree.display(),
+                MOST_BYTES >> 20
+            );
         }
         out.push((path, text));
     }

@@ -14,16 +14,16 @@ pub(super) struct Listed {
     /// Benchmarks and background loads.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) workloads: Option<Vec<ListedWorkload>>,
-    /// What an arm can differ in.
+    /// Settings of an arm.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) knobs: Option<Vec<ListedSetting>>,
-    /// What is counted beside a workload.
+    /// Counters of a workload.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) counters: Option<Vec<ListedCounter>>,
     /// Tables of the top-down analysis.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) topdown: Option<ListedTopdown>,
-    /// What the numbers of `trace` mean.
+    /// Definitions of the numbers of `trace`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) analyses: Option<Vec<Definition>>,
 }
@@ -33,7 +33,7 @@ pub(super) struct Listed {
 pub(super) struct ListedWorkload {
     /// Name and version of what is measured.
     pub(super) id: String,
-    /// The program that it is faithful to.
+    /// The program that it reproduces.
     pub(super) reference: &'static str,
     /// What it does.
     pub(super) summary: &'static str,
@@ -54,7 +54,7 @@ pub(super) struct ListedOption {
     pub(super) name: &'static str,
     /// The form of its value.
     pub(super) form: &'static str,
-    /// Its value where nobody says one.
+    /// Its default value.
     pub(super) default: &'static str,
     /// What it does.
     pub(super) doc: &'static str,
@@ -63,7 +63,7 @@ pub(super) struct ListedOption {
 /// A kind of setting.
 #[derive(Debug, Serialize)]
 pub(super) struct ListedSetting {
-    /// What stands before the `=` or the first `:`.
+    /// The text before the `=` or the first `:`.
     pub(super) key: &'static str,
     /// How it is written.
     pub(super) form: &'static str,
@@ -102,7 +102,7 @@ pub(super) struct ListedTable {
     pub(super) cpus: &'static str,
     /// The document it is from.
     pub(super) source: &'static str,
-    /// What it cannot say on them; empty where nothing is missing.
+    /// What it cannot tell about them; empty if nothing is missing.
     pub(super) missing: &'static str,
     /// Its nodes, as paths.
     pub(super) nodes: Vec<&'static str>,

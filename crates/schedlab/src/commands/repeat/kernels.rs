@@ -1,4 +1,4 @@
-//! Kernels of a pack, made this machine's: found in the cache, fetched, built; or why one is not to be had here.
+//! Kernels of a pack, made this machine's: found in the cache, fetched, built; or why one is not available here.
 
 use crate::cli::Repeat;
 use crate::commands::vm::{architecture, find, usual_jobs};
@@ -77,21 +77,21 @@ impl<'a> Kernels<'a> {
                 Step::Build { tree, name: here, .. } => {
                     format!("{name} would be built from {} as {here}", tree.display())
                 }
-                Step::Missing(why) => format!("{name} is not to be had here: {why}"),
+                Step::Missing(why) => format!("{name} is not available here: {why}"),
             }
         };
         self.steps.iter().map(line).collect()
     }
 
-    /// Fetches and builds; the names that the pack's kernels have here, or why one is not to be had.
+    /// Fetches and builds; the names that the pack's kernels have here, or why one is not available.
     pub(super) fn prepare(&self) -> Result<Result<Vec<(String, String)>, String>> {
         let mut names = Vec::new();
         for (kernel, step) in &self.steps {
             match self.done(kernel, step) {
                 Ok(Ok(name)) => names.push((kernel.name.clone(), name)),
-                Ok(Err(why)) => return Ok(Err(format!("kernel {} is not to be had: {why}", kernel.name))),
+                Ok(Err(why)) => return Ok(Err(format!("kernel {} is not available: {why}", kernel.name))),
                 // A network, an archive, a compiler: of this machine, and no answer.
-                Err(error) => return Ok(Err(format!("kernel {} is not to be had: {error:#}", kernel.name))),
+                Err(error) => return Ok(Err(format!("kernel {} is not available: {error:#}", kernel.name))),
             }
         }
         Ok(Ok(names))
@@ -112,7 +112,7 @@ impl<'a> Kernels<'a> {
                 } else {
                     let has = entry.version();
                     Err(format!(
-                        "Debian has {has}, and the pack was measured on {version}; --kernel {}={name} asks about that one",
+                        "Debian has {has}, and the pack was measured on {version}; use that kernel with --kernel {}={name}",
                         kernel.name
                     ))
                 }

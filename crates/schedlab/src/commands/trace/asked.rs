@@ -9,7 +9,7 @@ use schedlab_analyze::trace::Asked;
 use schedlab_report::{ANALYSES, Answer, Filtered, Form, TraceAnalysis};
 use schedlab_run::json::Room;
 
-/// An analysis with what was said of it.
+/// An analysis and its parsed arguments.
 #[derive(Debug)]
 pub(super) struct Question {
     analysis: &'static TraceAnalysis,
@@ -22,21 +22,21 @@ pub(super) struct Question {
 
 #[derive(Debug, Default, Args)]
 struct EachTask {
-    /// A row for each task instead of one for all tasks of a name
+    /// One row per task instead of one per task name
     #[arg(long, short = 'p')]
     each_task: bool,
 }
 
 #[derive(Debug, Default, Args)]
 struct Cache {
-    /// CPUs that share a last-level cache, the kernel's sd_llc_size; all of the machine when not given
+    /// Number of CPUs that share a last-level cache (the kernel's sd_llc_size) [default: all CPUs of the machine]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=8192))]
     llc_size: Option<u32>,
 }
 
 #[derive(Debug, Default, Args)]
 struct Rows {
-    /// Most rows of each table, and most waits or chains one by one, up to 100; 0 shows all
+    /// Show at most N rows of each table, and at most N single waits or chains, up to 100; 0 for all
     #[arg(long, value_name = "N")]
     top: Option<usize>,
 }
@@ -70,12 +70,13 @@ impl Question {
 
 fn command(row: &TraceAnalysis) -> Command {
     let takes = row.takes;
-    let about = Source::augment_args(Command::new(row.name).about(row.question));
-    let about = with::<Filters>(about, !matches!(takes.filters, Filtered::No));
-    let about = refused(takes.filters).iter().fold(about, |about, id| about.mut_arg(id, |arg| arg.hide(true)));
-    let about = with::<Cache>(about, takes.llc_size);
-    let about = with::<EachTask>(about, takes.each_task);
-    with::<Rows>(about, takes.rows.is_some())
+    let command = Source::augment_args(Command::new(row.name));
+    let command = with::<Filters>(command, !matches!(takes.filters, Filtered::No));
+    let command = refused(takes.filters).iter().fold(command, |command, id| command.mut_arg(id, |arg| arg.hide(true)));
+    let command = with::<Cache>(command, takes.llc_size);
+    let command = with::<EachTask>(command, takes.each_task);
+    // Last: each group of arguments replaces it with its own.
+    with::<Rows>(command, takes.rows.is_some()).about(row.question)
 }
 
 fn with<T: Args>(command: Command, takes: bool) -> Command {

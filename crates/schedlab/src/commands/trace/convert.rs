@@ -15,20 +15,20 @@ use std::path::{Path, PathBuf};
 
 #[derive(Debug, Args)]
 pub(super) struct Convert {
-    /// Any trace that is read, or `-` for standard input
+    /// A trace in any format that schedlab reads, or `-` for standard input
     file: PathBuf,
-    /// What to write: NAME.perfetto-trace or NAME.pftrace, NAME.txt for lines of ftrace, or a directory for Parquet tables; `-` with
-    /// --to perfetto or --to text for standard output
+    /// Output: NAME.perfetto-trace or NAME.pftrace, NAME.txt for ftrace text, or a directory for Parquet tables; `-` with --to
+    /// perfetto or --to text for standard output
     #[arg(long, short, value_name = "OUT")]
     output: PathBuf,
-    /// The format, where the name of OUT does not say it
+    /// Output format, if it does not follow from the name of OUT
     #[arg(long, value_enum, value_name = "FORMAT")]
     to: Option<To>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum To {
-    /// Perfetto's protobuf, for ui.perfetto.dev and its trace processor
+    /// Perfetto's protobuf, for ui.perfetto.dev and trace_processor
     Perfetto,
     /// A directory of tables, for pandas, Polars and DuckDB
     Parquet,
@@ -94,12 +94,12 @@ pub(super) fn run(args: &Convert) -> Result<()> {
     Ok(())
 }
 
-/// Refuses a target that is the file which is read, under whatever name: opening it would empty it.
+/// Refuses to write to the input file, under any name: opening it would truncate it.
 fn refuse_same(source: &Path, target: &Path) -> Result<()> {
     // Of what is not there the reader tells more.
     let Some(source) = metadata_of(source).filter(Metadata::is_file) else { return Ok(()) };
     if std::fs::metadata(target).is_ok_and(|there| is_same(&there, &source)) {
-        bail!("{} is the trace that is read, and would be lost: name another file with -o", target.display());
+        bail!("{} is the input and would be overwritten: give another file with -o", target.display());
     }
     Ok(())
 }

@@ -15,11 +15,11 @@ use std::path::{Path, PathBuf};
 
 #[derive(Debug, Args)]
 pub(super) struct Sides {
-    /// The trace to compare with, or a run directory: alone the traces of its two arms, else those of its one
+    /// The trace to compare with, or a run directory: alone, its two arms are compared; with B, it must have one arm
     a: PathBuf,
-    /// The trace that is compared with it, or a run directory
+    /// The other trace, or a run directory
     b: Option<PathBuf>,
-    /// More traces of A: five a side have a verdict
+    /// More traces of A; a verdict needs five on each side
     #[arg(long, value_name = "TRACE", num_args = 1.., requires = "b")]
     more_a: Vec<PathBuf>,
     /// More traces of B
@@ -28,16 +28,16 @@ pub(super) struct Sides {
     /// Only threads of this name: `*` for any characters; may be given several times
     #[arg(long, value_name = "NAME")]
     comm: Vec<String>,
-    /// Match names as they are: else runs of digits in them do not count
+    /// Match task names exactly (by default, digits in them are ignored)
     #[arg(long)]
     whole_names: bool,
-    /// Most rows of each table: 0 shows all [default: 5, fewer where the JSON would not stay below 20 kB]
+    /// Show at most N rows of each table, 0 for all [default: 5; in JSON as many as fit in 20 kB]
     #[arg(long, value_name = "N")]
     top: Option<usize>,
-    /// Also a page with pictures: how waits differ from decile to decile
+    /// Also write an HTML page with pictures of how waits differ, decile by decile
     #[arg(long, value_name = "FILE")]
     html: Option<PathBuf>,
-    /// The findings as JSON on standard output
+    /// Print the findings as JSON
     #[arg(long)]
     json: bool,
 }
@@ -83,7 +83,7 @@ fn sides(args: &Sides) -> Result<[Vec<PathBuf>; 2]> {
         let names: Vec<String> = arms.iter().map(|arm| arm.name.clone()).collect();
         let (Some(b), Some(a), true) = (arms.pop(), arms.pop(), arms.is_empty()) else {
             bail!(
-                "{dir} has {} with traces ({}), and two sides are compared: name their files, {dir}/traces/*.slt, with --more-a and --more-b",
+                "{dir} has {} with traces ({}), but a comparison has two sides: give their files, {dir}/traces/*.slt, with --more-a and --more-b",
                 schedlab_run::counted(names.len(), "arms"),
                 names.join(", ")
             );
@@ -117,17 +117,17 @@ fn of_one(path: &Path) -> Result<Vec<PathBuf>> {
     let mut arms = traces::by_arm(path)?;
     match (arms.pop(), arms.is_empty()) {
         (Some(arm), true) => Ok(files(arm)),
-        _ => bail!("{} has several arms with traces: name it alone, or files of its traces", path.display()),
+        _ => bail!("{} has several arms with traces: give it alone, or give its trace files", path.display()),
     }
 }
 
-/// Which events each trace has. What is no file, such as a pipe, is refused: it can be read once.
+/// Which events each trace has. A pipe is refused, because it can be read only once.
 fn looked(files: &[PathBuf]) -> Result<Vec<(String, Looked)>> {
     let one = |file: &PathBuf| {
         let name = file.display().to_string();
         let place = super::trace_in(file);
         if std::fs::metadata(&place).is_ok_and(|there| !there.is_file() && !there.is_dir()) {
-            usage!("{name} is no file: a trace is read twice to be compared; copy it into one first");
+            usage!("{name} is not a file: a trace is read twice to be compared; copy it into one first");
         }
         Ok((name, look(&mut super::open(file, wanted())?)?))
     };

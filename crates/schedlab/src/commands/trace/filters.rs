@@ -11,32 +11,32 @@ use std::path::Path;
 
 #[derive(Debug, Default, Args)]
 pub(super) struct Filters {
-    /// Only tasks of this name, their last or their first (what a shell starts is called `sh` before it execs; timehist: the
-    /// name then); `*` for any characters; may be given several times
+    /// Only tasks with this name, first or last (a command is named `sh` until the shell execs it; timehist takes the name at
+    /// the time); `*` matches any characters; may be given several times
     #[arg(long, value_name = "NAME")]
     comm: Vec<String>,
     /// Only these threads
     #[arg(long, value_name = "TID,…", value_delimiter = ',')]
     tid: Vec<u32>,
-    /// Only threads of this cgroup or below it, `*` for any characters; of recordings of schedlab and of `perf record
+    /// Only threads in or below this cgroup, `*` matches any characters; needs a recording of schedlab or of `perf record
     /// --all-cgroups`; may be given several times
     #[arg(long, value_name = "PATH")]
     cgroup: Vec<String>,
-    /// Only what ends in this time: seconds of the trace's clock, as timehist prints them; either end may be left out
+    /// Only what ends between these times, in seconds as timehist prints them; either end may be left out
     #[arg(long, value_name = "FROM,TO")]
     time: Option<String>,
     /// Only what ends on these CPUs
     #[arg(long, value_name = "LIST")]
     cpu: Option<CpuList>,
-    /// Only threads that had left their CPU in these states: R (preempted), R+ (inside the kernel), S, D, I, T
+    /// Only threads that were switched out in these states: R (preempted), R+ (in the kernel), S, D, I, T
     #[arg(long, value_name = "STATE,…")]
     state: Option<String>,
-    /// Only at these priorities: rt, deadline, fair, or the kernel's numbers as in 0-49,120
+    /// Only these priorities: rt, deadline, fair, or kernel priorities such as 0-49,120
     #[arg(long, value_name = "PRIO,…", allow_hyphen_values = true)]
     prio: Option<String>,
 }
 
-/// Options that an analysis refuses, and does not offer.
+/// Options that an analysis refuses, so its help hides them.
 pub(super) fn refused(by: Filtered) -> &'static [&'static str] {
     match by {
         Filtered::No | Filtered::All => &[],

@@ -8,7 +8,7 @@ use schedlab_analyze::trace::{Asked, Kworkers, PooledKworkers, kworkers};
 use schedlab_report::Filtered;
 use std::path::{Path, PathBuf};
 
-/// Rows of a table when nobody says how many.
+/// Default number of rows of a table.
 const ROWS: usize = 10;
 
 /// Which work. FILE may be a run directory with traces: then the trials of each arm are one.
@@ -18,13 +18,13 @@ pub(super) struct Works {
     source: Source,
     #[command(flatten)]
     filters: Filters,
-    /// Names of functions that the trace gives by address: a copy of /proc/kallsyms of that boot
+    /// A copy of /proc/kallsyms of the traced boot, for functions that the trace names by address
     #[arg(long, value_name = "FILE")]
     kallsyms: Option<PathBuf>,
-    /// Most rows of each table; 0 shows all [default: 10]
+    /// Show at most N rows of each table, 0 for all [default: 10]
     #[arg(long, value_name = "N")]
     top: Option<usize>,
-    /// Also a picture: work latency by function, of a run directory by arm
+    /// Also draw an SVG: work latency by function, and by arm for a run directory
     #[arg(long, value_name = "FILE")]
     svg: Option<PathBuf>,
 }

@@ -8,25 +8,25 @@ use schedlab_analyze::trace::{Copies, CopiesOfArms, CopiesOrder, copies};
 use schedlab_run::TrialOutcome;
 use std::path::{Path, PathBuf};
 
-/// Slices of time when nobody says how many.
+/// Default number of time slices.
 const SLICES: u32 = 64;
 
 /// Which copies.
 #[derive(Debug, Args)]
 pub(super) struct Pairs {
-    /// What `record -o DIR` or `bench --trace DIR` wrote, or a run directory with traces
+    /// A directory written by `record -o DIR` or `bench --trace DIR`, or a run directory with traces
     #[arg(value_name = "DIR")]
     dir: PathBuf,
-    /// Stretches that the steady phase is cut into, to show where the partners were
+    /// Number of time slices of the steady phase, for each of which the partners' CPUs are shown
     #[arg(long, value_name = "N", default_value_t = SLICES, value_parser = clap::value_parser!(u32).range(1..=4096))]
     slices: u32,
-    /// Trials of each arm that are shown copy by copy; 0 shows all [default: 1; of the JSON what stays below 20 kB]
+    /// Show N trials of each arm copy by copy, 0 for all [default: 1; in JSON as many as fit in 20 kB]
     #[arg(long, value_name = "N")]
     top: Option<usize>,
-    /// Also a picture: which CPU each partner was on over time, of the first trial of each arm
+    /// Also draw an SVG: each partner's CPU over time, for the first trial of each arm
     #[arg(long, value_name = "FILE")]
     svg: Option<PathBuf>,
-    /// The answer as JSON on standard output
+    /// Print the findings as JSON
     #[arg(long)]
     json: bool,
 }
@@ -35,8 +35,8 @@ pub(super) fn run_copies(args: &Pairs) -> Result<()> {
     let alone = args.dir.join(record::OUTCOME_FILE);
     let arms = if alone.exists() {
         let bytes = std::fs::read(&alone).with_context(|| format!("{} cannot be read", alone.display()))?;
-        let outcome: TrialOutcome =
-            serde_json::from_slice(&bytes).with_context(|| format!("{} is no outcome of a trial", alone.display()))?;
+        let outcome: TrialOutcome = serde_json::from_slice(&bytes)
+            .with_context(|| format!("{} is not an outcome of a trial", alone.display()))?;
         let found = of_trial(&outcome, &args.dir.join(record::TRACE_FILE), args.slices as usize)?;
         vec![(outcome.workload.to_string(), vec![found])]
     } else {

@@ -8,21 +8,21 @@ use schedlab_run::{RunReader, SlowOperation, Stamping, TrialOutcome, TrialRecord
 use schedlab_trial::trace_file;
 use std::path::{Path, PathBuf};
 
-/// Operations that are shown where nobody says how many.
+/// Default number of operations to show.
 const ROWS: usize = 10;
 
 #[derive(Debug, Args)]
 pub(super) struct SlowOf {
-    /// A run directory with traces (`ab --trace`, `trace=on`), or what `record -o DIR -- WORKLOAD` or `bench --trace DIR` wrote,
-    /// or one trace in either
+    /// A run directory with traces (`ab --trace`, `trace=on`), a directory written by `record -o DIR -- WORKLOAD` or `bench
+    /// --trace DIR`, or one trace in either
     dir: PathBuf,
-    /// Which trial of a run; without it the one with the slowest operation
+    /// Trial of the run [default: the one with the slowest operation]
     #[arg(long, value_name = "N")]
     trial: Option<u64>,
-    /// Most operations to show; 0 shows all that were kept [default: 10]
+    /// Show at most N operations, 0 for all that were kept [default: 10]
     #[arg(long, value_name = "N")]
     top: Option<usize>,
-    /// The findings as JSON on standard output
+    /// Print the findings as JSON
     #[arg(long)]
     json: bool,
 }
@@ -37,7 +37,7 @@ pub(super) fn run(args: &SlowOf) -> Result<()> {
     print(&answer(args.json, args.top), "", &found, schedlab_report::trace_slow)
 }
 
-/// The trace and the answer of the trial beside it.
+/// The trace and the outcome of its trial.
 fn traced(args: &SlowOf) -> Result<(PathBuf, TrialOutcome)> {
     let dir = &args.dir;
     if dir.is_file() {
@@ -46,8 +46,8 @@ fn traced(args: &SlowOf) -> Result<(PathBuf, TrialOutcome)> {
         }
         let outcome = beside(dir).with_context(|| {
             format!(
-                "{} has no workload's answer beside it, so its slow operations are not known: name the directory that \
-                 `record -o DIR -- WORKLOAD` or a run wrote; of another trace ask `trace blame`",
+                "{} has no outcome of a workload beside it, so its slow operations are not known: give the directory that \
+                 `record -o DIR -- WORKLOAD` or a run wrote; for other traces use `trace blame`",
                 dir.display()
             )
         })?;
@@ -60,12 +60,12 @@ fn traced(args: &SlowOf) -> Result<(PathBuf, TrialOutcome)> {
         }
         let text = std::fs::read(&outcome).with_context(|| {
             format!(
-                "{} cannot be read: slow operations are those of a workload (`record -- pipe`); for a command ask `trace blame`",
+                "{} cannot be read: slow operations are those of a workload (`record -- pipe`); for a command use `trace blame`",
                 outcome.display()
             )
         })?;
         let outcome = serde_json::from_slice(&text)
-            .with_context(|| format!("{} is not the answer of a workload", outcome.display()))?;
+            .with_context(|| format!("{} is not the outcome of a workload", outcome.display()))?;
         return Ok((trace, outcome));
     }
     let run = RunReader::open(dir)?;
@@ -94,8 +94,8 @@ fn traced(args: &SlowOf) -> Result<(PathBuf, TrialOutcome)> {
     Ok((file, outcome))
 }
 
-/// The answer of the trial that a trace is of, where it lies beside it: in `outcome.json`, or in the run that it belongs to
-/// by its number. None of a trace from elsewhere.
+/// The outcome of the traced trial: from `outcome.json` beside the trace, or from the run directory that the trace is in, by
+/// trial number. `None` for any other trace.
 pub(super) fn beside(file: &Path) -> Option<TrialOutcome> {
     let dir = file.parent()?;
     let of_record = || {
@@ -110,7 +110,7 @@ pub(super) fn beside(file: &Path) -> Option<TrialOutcome> {
     of_record().or_else(of_run)
 }
 
-/// Why an answer has no slow operations.
+/// Why an outcome has no slow operations.
 fn why_none(outcome: &TrialOutcome) -> String {
     match outcome.stamping.level {
         Stamping::Off => {

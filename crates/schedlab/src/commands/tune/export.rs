@@ -34,7 +34,7 @@ pub(in crate::commands) fn files(
         return Ok(Vec::new());
     }
     std::fs::create_dir_all(dir)
-        .with_context(|| format!("{} cannot be made; name another place by -o DIR", dir.display()))?;
+        .with_context(|| format!("{} cannot be created; give another with -o DIR", dir.display()))?;
     for export in &files {
         write_file(&dir.join(export.file), |out| out.write_all(export.text.as_bytes()))?;
     }

@@ -64,7 +64,7 @@ fn refuse(setting: &Setting, during: bool) -> Result<()> {
             usage!("{setting} is of tasks: `schedlab exec --{setting} -- COMMAND`")
         }
         _ if host || setting.is_per_task() => Ok(()),
-        _ => usage!("{setting} is no knob of this host"),
+        _ => usage!("{setting} is not a knob of this host"),
     }
 }
 

@@ -240,7 +240,7 @@ fn real_lane(guest: &GuestPlan, machine: &Machine, choice: Choice) -> Result<(La
     let oversubscribed = cpus > host_cpus();
     if oversubscribed && !guest.oversubscribe {
         bail!(
-            "{} for the guest on a host with {}: its CPUs would wait for each other and nothing could be compared; give \
+            "{} for the guest on a host with {}: its CPUs would wait for each other, and results could not be compared; give \
              fewer --cpus, --lane virtual, or --oversubscribe to run it all the same",
             counted(cpus, "CPUs"),
             host_cpus()
@@ -271,7 +271,7 @@ fn binary(guest: &GuestPlan, architecture: Architecture) -> Result<std::path::Pa
             Ok(file.clone())
         }
         None if architecture == own_architecture() => Ok("/proc/self/exe".into()),
-        None => bail!("an {architecture} kernel on this host: give schedlab's own binary for it with --binary"),
+        None => bail!("an {architecture} kernel on this host: give a schedlab binary for it with --binary"),
     }
 }
 

@@ -119,7 +119,7 @@ impl Inside {
             }
         };
         if out.read_dir().is_ok_and(|mut entries| entries.next().is_some()) {
-            bail!("{} holds something already; give another --out", out.display());
+            bail!("{} is not empty; give another --out", out.display());
         }
         self.collect.push(text(&out)?);
         Ok(())
@@ -142,7 +142,7 @@ fn absolute(directory: &Path, path: &Path) -> Result<PathBuf> {
     }
     for part in parts {
         if part == Component::ParentDir {
-            bail!("{}: a guest has other directories: give this path without `..` in the middle", path.display());
+            bail!("{}: a guest has other directories: give this path without `..`", path.display());
         }
         whole.push(part);
     }

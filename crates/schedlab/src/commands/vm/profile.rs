@@ -81,9 +81,9 @@ pub(super) fn run(args: &VmProfile) -> Result<u8> {
     Ok(exit::DONE)
 }
 
-/// The guest's command: its result as a file, and the fewest counters unless they were named, since reading them is work of
-/// the kernel's, too.
-/// What is counted is one workload as it is: a recording or probes would be in the count, and its answer is ours to read.
+/// The guest's command: its result as a file, and the fewest counters unless they were named, since reading them is
+/// work of the kernel's, too. What is counted is one workload as it is: a recording or probes would be in the count,
+/// and its answer is ours to read.
 fn one_workload(command: &[String]) -> Result<()> {
     let example = "vm profile --kernel K -- bench pipe:loops=2000";
     let is_bench = command.first().is_some_and(|word| word == "bench");
@@ -131,7 +131,7 @@ fn count(boot: &Boot) -> Result<Counting> {
     }
     let outcome = measured::outcome(&ended)?;
     if outcome.operations == 0 {
-        bail!("{} counts no operations: there is nothing to divide by", outcome.workload);
+        bail!("{} counts no operations, so nothing can be given per operation", outcome.workload);
     }
     let symbols = symbols(measured::file(&ended, SYMBOLS).ok(), boot)?;
     Ok(Counting { outcome, symbols, counted: ended.counts.context("nothing was counted")?, state })
@@ -146,14 +146,17 @@ fn if_kept(boot: &Boot) -> Result<Option<(Boot, Handed)>> {
 fn ended(boot: &Boot, listener: &mut Quiet) -> Result<(Ended, Option<u32>)> {
     if let Some((stops, handed)) = if_kept(boot)? {
         match kept::from_state(&stops, &handed, &Cache::of_this_user(), listener) {
-            Err(VmError::State(why)) => say(format_args!("schedlab: no guest's state is kept, so it boots: {why}")),
+            Err(VmError::State(why)) => {
+                say(format_args!("schedlab: no saved guest state is used, so the guest boots: {why}"))
+            }
             ended => return Ok(ended.map(|(ended, state)| (ended, Some(state)))?),
         }
     }
     Ok((schedlab_vm::boot(boot, listener)?, None))
 }
 
-/// What the guest's kernel shows, or else its System.map, where it is a build of ours: no guest of this lane moves its kernel.
+/// What the guest's kernel shows, or else its System.map, where it is a build of ours: no guest of this lane moves its
+/// kernel.
 fn symbols(shown: Option<&[u8]>, boot: &Boot) -> Result<String> {
     let shown = shown.map(|bytes| String::from_utf8_lossy(bytes).into_owned()).unwrap_or_default();
     if !KernelSymbols::parse(&shown)?.is_hidden() {
@@ -205,7 +208,9 @@ pub(super) fn profiled(
             let counted = count(&boot)?.counted;
             // What a guest does, it does again; else the legs would be of another run than the whole.
             if counted.whole() != whole {
-                bail!("the guest with legs executed other instructions than the one without: they are no parts of it");
+                bail!(
+                    "the guest that counted legs executed other instructions than the one that did not, so the legs do not add up"
+                );
             }
             Some(profile::legs(&counted, name_of))
         }
@@ -227,9 +232,9 @@ pub(super) fn profiled(
 /// The last profile of a file of `--json`: the one that was not there to be compared with.
 fn read_json(file: &str) -> Result<Profiled> {
     let text = std::fs::read_to_string(file).context("it cannot be read")?;
-    let _: serde_json::Value = serde_json::from_slice(text.as_bytes()).context("it is no JSON")?;
+    let _: serde_json::Value = serde_json::from_slice(text.as_bytes()).context("it is not JSON")?;
     let one = serde_json::from_slice(text.as_bytes()).ok().and_then(|mut whole: ProfileFile| whole.profiles.pop());
-    let one = one.filter(|one| one.operations > 0).context("it is no profile of `vm profile --json`")?;
+    let one = one.filter(|one| one.operations > 0).context("it is not a profile of `vm profile --json`")?;
     Ok(Profiled { kernel: format!("{file}: {}", one.kernel), legs: None, ..one })
 }
 
@@ -238,7 +243,7 @@ fn read_json(file: &str) -> Result<Profiled> {
 struct ProfileAnswer {
     /// By part of the kernel: of the profile, or of the difference between two.
     groups: GroupFindings,
-    /// The profile that was compared with, where there is one, then the one that was asked for.
+    /// The reference profile, if there is one, then the requested one.
     profiles: Vec<Profiled>,
     /// Which answer this is.
     schema: &'static str,

@@ -76,7 +76,7 @@ impl Guests {
         let added = add.iter().map(|text| Added::parse(text)).chain(binary).collect::<Result<Vec<_>, _>>()?;
         let now = if added.is_empty() { None } else { Some(initramfs::checksum(&added)?) };
         if *self.extras.get_or_init(|| now) != now {
-            bail!("what [guest] adds (`add`, `binary`) is not what it was at the beginning of the run: put it back");
+            bail!("the files of [guest] (`add`, `binary`) have changed since the start of the run: restore them");
         }
         Ok(now)
     }
@@ -120,7 +120,7 @@ impl Guests {
         match answer.result {
             GuestResult::Prepared(prepared) => Ok((*prepared, fell_back)),
             GuestResult::Failed(why) => bail!(why),
-            _ => bail!("its guest answered another question"),
+            _ => bail!("its guest returned the result of another trial"),
         }
     }
 
@@ -130,7 +130,7 @@ impl Guests {
         let (answer, _) = self.booted(&GuestTrial { task, booted_with, sample: 1, boot: None, limit: TO_PREPARE })?;
         match answer.result {
             GuestResult::Toggles(toggles) => Ok(toggles),
-            _ => bail!("its guest answered another question"),
+            _ => bail!("its guest returned the result of another trial"),
         }
     }
 
@@ -178,12 +178,12 @@ impl Guests {
             (ended, Some(state))
         };
         let mut answer = task::read(&ended.files)?
-            .with_context(|| format!("the guest's command left no answer and ended with {}", ended.exit_code))?;
+            .with_context(|| format!("the guest's command wrote no result and ended with {}", ended.exit_code))?;
         if let (Some(why), GuestResult::Measured(outcomes), GuestTask::Trials(ordered)) =
             (&ended.cut, &mut answer.result, &trial.task)
         {
             outcomes.push(Err(why.to_string()));
-            let before = format!("not begun: its guest had ended before ({})", first_line(why));
+            let before = format!("not started: its guest had already ended ({})", first_line(why));
             outcomes.resize(ordered.len(), Err(before));
         }
         match state {
@@ -240,9 +240,7 @@ impl Guests {
         // A file is in nobody's cache: it may be another one by now.
         let found = guest::find(name, super::architecture(self.plan.aarch64))?;
         if known.is_some_and(|known| known.crc32 != found.crc32) {
-            bail!(
-                "{name} is another kernel than at the beginning of the run: boot a copy that stays, or `vm build` it"
-            );
+            bail!("{name} has changed since the start of the run: use a copy that stays the same, or `vm build` it");
         }
         self.kernels.borrow_mut().insert(name.to_owned(), found.clone());
         Ok(found)

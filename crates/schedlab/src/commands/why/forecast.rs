@@ -25,11 +25,11 @@ pub(crate) struct WhyForecast {
     pub(crate) left_out: Vec<String>,
     /// With `--kernels`: these, in their order.
     pub(crate) kernels: Vec<String>,
-    /// What would be run; empty where the run that was given shows no difference.
+    /// The trials that would be run; empty if the given run shows no difference.
     pub(crate) stages: Vec<ForecastStage>,
-    /// How long all may take at most, s; of guests only a run tells.
+    /// Upper limit of the duration, s; absent for guests, whose boots are not known beforehand.
     pub(crate) seconds: Option<f64>,
-    /// What the numbers of blocks rest on.
+    /// What the numbers of blocks are based on.
     pub(crate) note: String,
 }
 

@@ -4,7 +4,7 @@ use crate::drawing::tell;
 
 #[test]
 fn a_lost_switch_in_makes_no_long_wait() {
-    let told = tell(
+    let seen = tell(
         "
         0 10 A S > .
         1 20 waking A by B
@@ -13,12 +13,12 @@ fn a_lost_switch_in_makes_no_long_wait() {
         0 953 . R > A
     ",
     );
-    assert_eq!(told.waits(), ["A censored Waking Contradiction", "A waited 950-953 Waking"]);
+    assert_eq!(seen.waits(), ["A censored Waking Contradiction", "A waited 950-953 Waking"]);
 }
 
 #[test]
 fn a_second_waking_proves_that_the_first_wait_had_ended() {
-    let told = tell(
+    let seen = tell(
         "
         0 10 A S > .
         1 20 waking A by B
@@ -26,13 +26,13 @@ fn a_second_waking_proves_that_the_first_wait_had_ended() {
         0 93 . R > A
     ",
     );
-    assert_eq!(told.waits(), ["A censored Waking Contradiction", "A waited 90-93 Waking"]);
-    assert_eq!(told.counts.double_wakings, 1);
+    assert_eq!(seen.waits(), ["A censored Waking Contradiction", "A waited 90-93 Waking"]);
+    assert_eq!(seen.counts.double_wakings, 1);
 }
 
 #[test]
 fn a_second_wakeup_proves_it_too() {
-    let told = tell(
+    let seen = tell(
         "
         0 10 A S > .
         1 20 waking A by B
@@ -41,13 +41,13 @@ fn a_second_wakeup_proves_it_too() {
         2 65 . R > A
     ",
     );
-    assert_eq!(told.waits(), ["A censored Waking Contradiction", "A censored WakeupOnly Gap"]);
-    assert_eq!(told.counts.double_wakings, 1);
+    assert_eq!(seen.waits(), ["A censored Waking Contradiction", "A censored WakeupOnly Gap"]);
+    assert_eq!(seen.counts.double_wakings, 1);
 }
 
 #[test]
 fn a_move_before_anything_else_of_a_thread_names_its_cpus_too() {
-    let told = tell(
+    let seen = tell(
         "
         1 3 B S > .
         0 5 migrate A 1 0
@@ -59,12 +59,12 @@ fn a_move_before_anything_else_of_a_thread_names_its_cpus_too() {
         0 50 . R > A
     ",
     );
-    assert_eq!(told.waits(), ["A censored Waking Gap"]);
+    assert_eq!(seen.waits(), ["A censored Waking Gap"]);
 }
 
 #[test]
 fn a_move_names_the_cpu_that_it_came_to_unseen() {
-    let told = tell(
+    let seen = tell(
         "
         0 4 A S > .
         1 5 B S > .
@@ -76,12 +76,12 @@ fn a_move_names_the_cpu_that_it_came_to_unseen() {
         1 95 . R > B
     ",
     );
-    assert_eq!(told.waits(), ["A censored Waking Gap"]);
+    assert_eq!(seen.waits(), ["A censored Waking Gap"]);
 }
 
 #[test]
 fn a_sleep_ends_with_the_waking_and_is_not_known_where_that_is_lost() {
-    let told = tell(
+    let seen = tell(
         "
         1 5 waking B by C
         0 10 A S > .
@@ -89,12 +89,12 @@ fn a_sleep_ends_with_the_waking_and_is_not_known_where_that_is_lost() {
         0 22 . R > A
     ",
     );
-    assert_eq!(told.of(&["slept"]), Vec::<&str>::new());
+    assert_eq!(seen.of(&["slept"]), Vec::<&str>::new());
 }
 
 #[test]
 fn a_gap_censors_the_waits_of_its_cpu_and_no_others() {
-    let told = tell(
+    let seen = tell(
         "
         0 10 A S > .
         1 10 B S > .
@@ -105,14 +105,14 @@ fn a_gap_censors_the_waits_of_its_cpu_and_no_others() {
         1 31 . R > B
     ",
     );
-    assert_eq!(told.waits(), ["A censored Waking Gap", "B waited 20-31 Waking"]);
-    assert_eq!((told.counts.gaps, told.counts.events), (1, 6), "a mark of a gap is no event");
+    assert_eq!(seen.waits(), ["A censored Waking Gap", "B waited 20-31 Waking"]);
+    assert_eq!((seen.counts.gaps, seen.counts.events), (1, 6), "a mark of a gap is not an event");
 }
 
 #[test]
 fn a_gap_counts_from_the_last_event_before_it() {
     // A ran unseen on CPU 1 between 40 and 60: its wait ends before anyone knows that CPU 1 lost events.
-    let told = tell(
+    let seen = tell(
         "
         1 5 A S > .
         2 10 waking A by C
@@ -121,13 +121,13 @@ fn a_gap_counts_from_the_last_event_before_it() {
         1 70 . R > B
     ",
     );
-    assert_eq!(told.waits(), ["A censored Waking Gap"]);
+    assert_eq!(seen.waits(), ["A censored Waking Gap"]);
 }
 
 #[test]
 fn what_shows_that_a_thread_was_elsewhere_counts_its_gaps() {
     // A and C were seen on CPU 0 alone, and B on CPU 2. All of them ran unseen on CPU 1 between 20 and 60.
-    let told = tell(
+    let seen = tell(
         "
         1 5 . R > D
         0 10 C R > A
@@ -142,15 +142,15 @@ fn what_shows_that_a_thread_was_elsewhere_counts_its_gaps() {
         2 72 . R > B
     ",
     );
-    assert_eq!(told.waits()[..2], ["A censored Preempted Gap", "C censored Preempted Gap"]);
-    assert_eq!(told.of(&["slept"]), [""; 0], "B slept more than once");
+    assert_eq!(seen.waits()[..2], ["A censored Preempted Gap", "C censored Preempted Gap"]);
+    assert_eq!(seen.of(&["slept"]), [""; 0], "B slept more than once");
     let nothing_lost = tell("0 10 C R > A\n0 40 waking C by A\n0 71 A S > C");
     assert_eq!(nothing_lost.waits(), ["C waited 10-71 Preempted"]);
 }
 
 #[test]
 fn a_break_of_the_chain_is_a_gap_though_nothing_was_lost() {
-    let told = tell(
+    let seen = tell(
         "
         0 10 . R > A
         0 20 B S > .
@@ -160,13 +160,13 @@ fn a_break_of_the_chain_is_a_gap_though_nothing_was_lost() {
         0 35 B R > A
     ",
     );
-    assert_eq!(told.waits(), ["B waited 25-28 Waking", "A waited 30-35 Waking", "B censored Preempted Unfinished"]);
-    assert_eq!(told.of(&["run-censored"]), ["A run-censored Contradiction"]);
+    assert_eq!(seen.waits(), ["B waited 25-28 Waking", "A waited 30-35 Waking", "B censored Preempted Unfinished"]);
+    assert_eq!(seen.of(&["run-censored"]), ["A run-censored Contradiction"]);
 }
 
 #[test]
 fn a_new_thread_after_a_gap_is_another_task() {
-    let told = tell(
+    let seen = tell(
         "
         0 10 . R > A
         0 20 B S > .
@@ -175,7 +175,7 @@ fn a_new_thread_after_a_gap_is_another_task() {
         0 40 N=10 S > .
     ",
     );
-    assert_eq!(told.of(&["ran"]), ["N#2 ran 35-40 on 0 to Interruptible"]);
+    assert_eq!(seen.of(&["ran"]), ["N#2 ran 35-40 on 0 to Interruptible"]);
 }
 
 #[test]
@@ -195,10 +195,10 @@ fn a_pending_waking_repairs_nothing_where_the_true_one_may_be_lost() {
         "
         ))
     };
-    let told = then("1 95 waking C by W");
-    assert_eq!((told.waits()[0], told.counts.repaired), ("A censored Repaired Gap", 0));
-    let told = then("1 60 waking C by W\n0 95 wakeup A on 0");
-    assert_eq!((told.waits()[0], told.of(&["slept"]).len()), ("A censored WakeupOnly Gap", 0));
+    let seen = then("1 95 waking C by W");
+    assert_eq!((seen.waits()[0], seen.counts.repaired), ("A censored Repaired Gap", 0));
+    let seen = then("1 60 waking C by W\n0 95 wakeup A on 0");
+    assert_eq!((seen.waits()[0], seen.of(&["slept"]).len()), ("A censored WakeupOnly Gap", 0));
 }
 
 #[test]

@@ -61,7 +61,7 @@ fn packets_that_unpack_to_too_much_or_to_themselves_are_refused() {
     for (packed, why) in [
         (zlib(&vec![0; 40 << 20]), "more than 33554432 bytes come out of zlib"),
         (zlib(&inner), "they lie in compressed packets themselves"),
-        (zlib(b"no packets"), "what comes out of them is no row of packets"),
+        (zlib(b"no packets"), "what comes out of them is not a row of packets"),
         (b"no zlib".to_vec(), "damaged zlib data"),
     ] {
         let (_, reader) = open([plain.clone(), packet(&[], of_packet::COMPRESSED_PACKETS, &packed)].concat()).unwrap();

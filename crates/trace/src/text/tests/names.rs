@@ -99,7 +99,7 @@ fn found(event: &Event, reader: &Reader) -> (u32, Vec<String>) {
 #[test]
 fn every_name_is_read_back_or_told() {
     let mut dice = Dice(Random::new(1));
-    let (mut right, mut told) = (0, 0);
+    let (mut right, mut seen) = (0, 0);
     for _ in 0..1500 {
         let (a, b) = (dice.name(), dice.name());
         for (words, names) in lines(&a, &b) {
@@ -109,7 +109,7 @@ fn every_name_is_read_back_or_told() {
             }
             let text = format!("# tracer: nop\n{a:>16}-77      [001] d..2.  1.450000: {words}\n");
             let Ok((events, reader)) = read(&text) else {
-                told += 1;
+                seen += 1;
                 continue;
             };
             let event = events.iter().find(|e| e.cpu.0 == 1).unwrap_or_else(|| panic!("{text}"));
@@ -118,7 +118,7 @@ fn every_name_is_read_back_or_told() {
             right += 1;
         }
     }
-    assert!(told < right / 100, "{told} of {right} lines can be read in two ways");
+    assert!(seen < right / 100, "{seen} of {right} lines can be read in two ways");
 }
 
 #[test]

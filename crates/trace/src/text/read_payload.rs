@@ -1,8 +1,8 @@
 //! What an event prints behind its name, as the kernel's print formats and trace-cmd's plugins write it.
 
 use super::line::Line;
-use super::print::pieces;
 use super::shape::{Comm, MOST, Nothing, Number, Shape, Text, Value, Word, values, values_of};
+use super::write_payload::pieces;
 use crate::event::{Cpu, Prio, Tid, Wake, What, second_argument};
 use crate::fields::Dictionary;
 use crate::kind::Kind;
@@ -11,7 +11,7 @@ use crate::prev_state::StateId;
 use crate::rows::{Bits, Holds, Row, Values};
 use crate::syscall::Syscall;
 
-/// Why a line is no event of its kind.
+/// Why a line is not an event of its kind.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Unread {
     /// Its words are others, or can be read in more than one way.

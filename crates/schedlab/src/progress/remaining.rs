@@ -5,7 +5,7 @@ use std::time::Duration;
 
 /// What is planned and what of it is done. Blocks are those of all workloads, each counted once.
 #[derive(Debug, Clone)]
-pub(super) struct Extent {
+pub(super) struct Remaining {
     pub(super) design: Design,
     pub(super) workloads: u32,
     /// Workloads that have begun.
@@ -16,7 +16,7 @@ pub(super) struct Extent {
     pub(super) done: u32,
 }
 
-impl Extent {
+impl Remaining {
     /// In block `block` (from 0) of a workload, so long after the beginning of the run and of the workload: `block 5 of 14,
     /// about 0:12 left`, or `41 % of the budget, …`.
     pub(super) fn say(&self, block: u32, of_run: Duration, of_workload: Duration) -> String {
@@ -64,39 +64,43 @@ fn minutes(time: Duration) -> String {
 mod tests {
     use super::*;
 
-    fn extent(design: Design) -> Extent {
-        Extent { design, workloads: 2, begun: 1, before: 0, done: 0 }
+    fn remaining(design: Design) -> Remaining {
+        Remaining { design, workloads: 2, begun: 1, before: 0, done: 0 }
     }
 
     const S: fn(u64) -> Duration = Duration::from_secs;
 
     #[test]
     fn of_fixed_blocks_the_pace_so_far_tells_the_time() {
-        let mut extent = extent(Design::Fixed { blocks: 10 });
-        assert_eq!(extent.say(0, S(3), S(3)), "block 1 of 10", "nothing is known yet");
-        extent.done = 5;
-        assert_eq!(extent.say(5, S(20), S(20)), "block 6 of 10, about 1:00 left", "fifteen blocks of 4 s");
-        (extent.before, extent.done) = (10, 5);
-        assert_eq!(extent.say(5, S(20), S(20)), "block 6 of 10, about 0:20 left", "resumed: its own pace");
-        extent.done = 12;
-        assert_eq!(extent.say(11, S(48), S(48)), "block 12 of 12, about 0:00 left", "two were repeated");
+        let mut remaining = remaining(Design::Fixed { blocks: 10 });
+        assert_eq!(remaining.say(0, S(3), S(3)), "block 1 of 10", "nothing is known yet");
+        remaining.done = 5;
+        assert_eq!(remaining.say(5, S(20), S(20)), "block 6 of 10, about 1:00 left", "fifteen blocks of 4 s");
+        (remaining.before, remaining.done) = (10, 5);
+        assert_eq!(remaining.say(5, S(20), S(20)), "block 6 of 10, about 0:20 left", "resumed: its own pace");
+        remaining.done = 12;
+        assert_eq!(remaining.say(11, S(48), S(48)), "block 12 of 12, about 0:00 left", "two were repeated");
     }
 
     #[test]
     fn of_a_budget_what_is_not_used_is_left() {
-        let extent = extent(Design::Budgeted { budget_ns: 60_000_000_000, looks: 5 });
-        assert_eq!(extent.say(6, S(99), S(24)), "40 % of the budget, block 7, about 1:36 left", "and another workload");
-        assert_eq!(extent.say(6, S(99), S(70)), "100 % of the budget, block 7, about 1:00 left");
+        let remaining = remaining(Design::Budgeted { budget_ns: 60_000_000_000, looks: 5 });
+        assert_eq!(
+            remaining.say(6, S(99), S(24)),
+            "40 % of the budget, block 7, about 1:36 left",
+            "and another workload"
+        );
+        assert_eq!(remaining.say(6, S(99), S(70)), "100 % of the budget, block 7, about 1:00 left");
     }
 
     #[test]
     fn a_long_run_has_at_most_ten_lines() {
-        let lines = |planned| (0..planned).filter(|block| Extent::is_tenth(*block, planned)).count();
+        let lines = |planned| (0..planned).filter(|block| Remaining::is_tenth(*block, planned)).count();
         assert_eq!([1, 6, 10, 11, 200].map(lines), [0, 5, 9, 9, 9]);
     }
 
     #[test]
     fn until_decided_nobody_knows_the_end() {
-        assert_eq!(extent(Design::OpenEnded { max_blocks: 200 }).say(6, S(9), S(9)), "block 7 of 200 at most");
+        assert_eq!(remaining(Design::OpenEnded { max_blocks: 200 }).say(6, S(9), S(9)), "block 7 of 200 at most");
     }
 }

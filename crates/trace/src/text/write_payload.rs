@@ -1,4 +1,4 @@
-//! The words behind an event's name, as the kernel's print formats have them; [`payload`](super::payload) reads them.
+//! The text after an event's name, as the kernel's print formats write it; [`read_payload`](super::read_payload) reads it.
 
 use crate::event::{Cpu, Prio, Wake, What};
 use crate::names::{Name, Names};
@@ -6,7 +6,7 @@ use crate::prev_state::PrevStates;
 use crate::rows::{Bits, Holds, Row, Values};
 use crate::syscall::Syscall;
 
-/// Name and words of an event; `None` for what is no event of the kernel.
+/// Name and words of an event; `None` for what is not an event of the kernel.
 pub(crate) fn payload_of(what: &What, names: &Names, states: &PrevStates) -> Option<(&'static str, String)> {
     match *what {
         What::Switch { prev, next, prev_comm, next_comm, prev_prio, next_prio, prev_state } => {
