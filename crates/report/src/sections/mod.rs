@@ -16,6 +16,7 @@ mod statements;
 mod workload;
 
 pub(crate) use claims::headline;
+pub(crate) use statements::ANSWERS;
 
 use crate::Input;
 use crate::document::Section;
