@@ -75,7 +75,8 @@ fn command(row: &TraceAnalysis) -> Command {
     let about = refused(takes.filters).iter().fold(about, |about, id| about.mut_arg(id, |arg| arg.hide(true)));
     let about = with::<Cache>(about, takes.llc_size);
     let about = with::<EachTask>(about, takes.each_task);
-    with::<Rows>(about, takes.rows.is_some())
+    // The comments of the parts would stand here.
+    with::<Rows>(about, takes.rows.is_some()).about(row.question)
 }
 
 fn with<T: Args>(command: Command, takes: bool) -> Command {
@@ -138,6 +139,7 @@ mod tests {
             let help = command(row).render_long_help().to_string();
             let offered = refused(row.takes.filters).iter().find(|id| help.contains(&format!("--{id} ")));
             assert!(offered.is_none(), "{}: {offered:?}\n{help}", row.name);
+            assert!(help.starts_with(row.question), "{}: {help}", row.name);
         }
     }
 }
