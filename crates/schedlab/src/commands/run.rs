@@ -75,8 +75,10 @@ pub(super) fn resumed(dir: &Path, command: impl Iterator<Item = String>) -> Stri
 fn describe(plan: &Plan) -> Result<u8> {
     let description = if let Some(guest) = &plan.guest {
         let lines = Guests::new(guest, plan)?.dry_run(plan)?;
+        let kinds = lines.len();
         let lines: String = lines.iter().map(|line| format!("# {line}\n")).collect();
-        format!("{}# trials run in guests that are booted for them; of sample 1:\n{lines}", plan.to_toml())
+        let forecast = schedlab_trial::describe_guests(plan, guest, kinds);
+        format!("{}# trials run in guests that are booted for them; of sample 1:\n{lines}{forecast}", plan.to_toml())
     } else {
         let plan = &plan.settle(&factors::lacking(plan, &Roots::default())).map_err(|why| anyhow!("{why}"))?;
         let manifest = prepare::manifest(plan, std::env::args().collect(), environment(false))?;
