@@ -55,6 +55,8 @@ const PLAIN: &str = "The two colours tell neighbours apart. White: idle, not amo
 const TONES: [u32; 2] = [1, 2];
 const SIGNS: u32 = 3;
 const BAR: f64 = 16.0;
+/// Wider turns have a rim.
+const RIM: f64 = 2.0;
 const LANE: f64 = 46.0;
 
 impl Draw for Turns {
@@ -77,13 +79,14 @@ impl Draw for Turns {
         for (name, turns) in &self.cpus {
             svg.text("", (0.0, y + 26.0), Anchor::Start, name);
             for (parity, tone) in TONES.into_iter().enumerate() {
-                let own = turns.iter().enumerate().filter(|(index, _)| index % 2 == parity);
+                let own = turns.iter().enumerate().filter(|(index, _)| index % 2 == parity).map(|(_, turn)| turn);
+                let (narrow, wide): (Vec<&Turn>, Vec<&Turn>) = own.partition(|turn| x(turn.to) - x(turn.from) < RIM);
                 svg.open(&arm_class(tone), None);
-                // Without a rim, which would cover what is narrow.
-                svg.rects(
-                    "bar",
-                    own.map(|(_, turn)| ((x(turn.from), y + 14.0), ((x(turn.to) - x(turn.from)).max(0.6), BAR))),
-                );
+                // A rim would cover what is narrow.
+                for (class, turns) in [("f", wide), ("bar", narrow)] {
+                    let rect = |turn: &Turn| ((x(turn.from), y + 14.0), ((x(turn.to) - x(turn.from)).max(0.3), BAR));
+                    svg.rects(class, turns.into_iter().map(rect));
+                }
                 svg.close();
             }
             let fits = |turn: &&Turn| text_width(&turn.task, 11.0) < x(turn.to) - x(turn.from);
