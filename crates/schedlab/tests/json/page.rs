@@ -17,7 +17,7 @@ const fn answer(schema: &'static str, command: &'static str, of: &'static str, n
 }
 
 /// Every answer of every command; those of `-line` are printed one a line, and carry no `schema`.
-pub(crate) const ANSWERS: [Answer; 38] = [
+pub(crate) const ANSWERS: [Answer; 43] = [
     answer("schedlab/findings/2", "run, ab, report, compare, import", "analyze", "Findings"),
     answer("schedlab/search/1", "run, report (a plan with [[knob]])", "analyze", "SearchFindings"),
     answer("schedlab/outcome/1", "bench, record -- WORKLOAD", "run", "TrialOutcome"),
@@ -55,6 +55,11 @@ pub(crate) const ANSWERS: [Answer; 38] = [
     answer("schedlab/trace-check/1", "trace check", "analyze", "Check"),
     answer("schedlab/trace-explain/1", "trace explain", "analyze", "Explained"),
     answer("schedlab/kernel-related/1", "kernel related", "report", "RelatedAnswer"),
+    answer("schedlab/kernel-port-hunk-line/1", "kernel port (of a hunk)", "report", "PortHunk"),
+    answer("schedlab/kernel-port-file-line/1", "kernel port (of a whole file)", "report", "PortFile"),
+    answer("schedlab/kernel-port-skipped-line/1", "kernel port (of what was skipped)", "report", "PortSkipped"),
+    answer("schedlab/kernel-port-build-line/1", "kernel port --build (of a patch)", "report", "PortBuilt"),
+    answer("schedlab/dossier/1", "kernel dossier (dossier.json)", "schedlab", "DossierAnswer"),
     answer("schedlab/recorder-cost/1", "record --self-test (recorder-cost.json)", "analyze", "RecorderCost"),
 ];
 
@@ -62,7 +67,8 @@ const HEAD: &str = "# The JSON of all commands
 
 `--json` prints one object, told apart by its first member `schema`; `trace timehist` and `trace map
 --switches` print an object a line, without it, and as many as stay below 20 kB (`--top N` so many,
-`--top 0` all). `schedlab explain-json SCHEMA` prints the part of
+`--top 0` all). So does `kernel port`, all of them, told apart by their members: `hunk`, `change`,
+`skipped` or `build`. `schedlab explain-json SCHEMA` prints the part of
 this page that is of one schema. A schema's number changes when a member goes away or changes its
 meaning; members may be added.
 
@@ -80,8 +86,7 @@ histogram are those of [FORMAT.md](../FORMAT.md) (histogram_cells), so that dist
 traces add up cell by cell.
 
 This page is written from the comments of the types that are printed (`crates/schedlab/tests/json`),
-and checked against what the commands print. Not in it: the lines of `kernel port --json`
-([kernel.md](kernel.md)), and `dossier.json`.
+and checked against what the commands print.
 ";
 
 /// The page.
